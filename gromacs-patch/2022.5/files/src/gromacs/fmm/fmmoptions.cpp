@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*! \internal \file
+ * \brief
+ * Implements the mdp options of the fast multipole method
+ *
+ * \ingroup module_fmm
+ */
+#include "gmxpre.h"
+
+#include "fmmoptions.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "gromacs/mdtypes/inputrec.h"
+#include "gromacs/options/basicoptions.h"
+#include "gromacs/options/options.h"
+#include "gromacs/options/optionsection.h"
+#include "gromacs/options/treesupport.h"
+#include "gromacs/utility/enumerationhelpers.h"
+#include "gromacs/utility/keyvaluetreebuilder.h"
+#include "gromacs/utility/keyvaluetreetransform.h"
+#include "gromacs/utility/strconvert.h"
+#include "gromacs/utility/stringutil.h"
+
+namespace gmx
+{
+
+namespace
+{
+
+//! Section of the options; mdp keys are this, a dash and the tag
+constexpr char c_section[] = "fmm";
+
+constexpr char c_accuracyTag[]   = "accuracy";
+constexpr char c_orderTag[]      = "order";
+constexpr char c_gridTag[]       = "grid";
+constexpr char c_treeDepthTag[]  = "tree-depth";
+constexpr char c_separationTag[] = "separation";
+constexpr char c_m2lTag[]        = "m2l";
+constexpr char c_boundaryTag[]   = "boundary";
+constexpr char c_backendTag[]    = "backend";
+
+const EnumerationArray<FmmM2L, const char*> c_m2lNames = {
+    { "auto", "fft", "rotation", "symmetric", "dynamic", "naive" }
+};
+const EnumerationArray<FmmBoundary, const char*> c_boundaryNames = { { "tinfoil", "vacuum" } };
+
+//! Returns the mdp key of an option
+std::string mdpKey(const char* tag)
+{
+    return std::string(c_section) + "-" + tag;
+}
+
+//! Declares how the value of one mdp key gets into the section
+template<typename Type, typename Transform>
+void addRule(IKeyValueTreeTransformRules* rules, const char* tag, Transform transform)
+{
+    rules->addRule()
+            .from<std::string>("/" + mdpKey(tag))
+            .to<Type>(std::string("/") + c_section + "/" + tag)
+            .transformWith(transform);
+}
+
+//! Writes one option with a line of comment
+template<typename Type>
+void addOutput(KeyValueTreeObjectBuilder* builder, const char* tag, const std::string& comment, const Type& value)
+{
+    builder->addValue<std::string>("comment-" + mdpKey(tag), "; " + comment);
+    builder->addValue<Type>(mdpKey(tag), value);
+}
+
+//! Returns the enumerator called \p name
+template<typename Enum>
+std::optional<Enum> findName(const EnumerationArray<Enum, const char*>& names, const std::string& name)
+{
+    for (const Enum value : keysOf(names))
+    {
+        if (equalCaseInsensitive(name, names[value]))
+        {
+            return value;
+        }
+    }
+    return std::nullopt;
+}
+
+//! Returns the numbers in \p grid when it has exactly three
+std::optional<std::array<int, 3>> parseGrid(const std::string& grid)
+{
+    try
+    {
+        return parsedArrayFromInputString<int, 3>(grid);
+    }
+    catch (const InvalidInputError&)
+    {
+        return std::nullopt;
+    }
+}
+
+//! Returns all names, separated by commas
+template<typename Enum>
+std::string allNames(const EnumerationArray<Enum, const char*>& names)
+{
+    return formatAndJoin(names, ", ", [](const char* name) { return std::string(name); });
+}
+
+//! Returns the message for a value that is not allowed
+std::string notAllowed(const char* tag, const std::string& value, const std::string& allowed)
+{
+    return formatString(
+            "%s = %s is not allowed; it has to be %s", mdpKey(tag).c_str(), value.c_str(), allowed.c_str());
+}
+
+} // namespace
+
+void FmmOptions::initMdpTransform(IKeyValueTreeTransformRules* rules)
+{
+    const auto& identity = [](std::string s) { return s; };
+    addRule<double>(rules, c_accuracyTag, &fromStdString<double>);
+    addRule<int>(rules, c_orderTag, &fromStdString<int>);
+    addRule<std::string>(rules, c_gridTag, identity);
+    addRule<int>(rules, c_treeDepthTag, &fromStdString<int>);
+    addRule<int>(rules, c_separationTag, &fromStdString<int>);
+    addRule<std::string>(rules, c_m2lTag, identity);
+    addRule<std::string>(rules, c_boundaryTag, identity);
+    addRule<std::string>(rules, c_backendTag, identity);
+}
+
+void FmmOptions::initMdpOptions(IOptionsContainerWithSections* options)
+{
+    auto section = options->addSection(OptionSection(c_section));
+    section.addOption(DoubleOption(c_accuracyTag).store(&values_.accuracy));
+    section.addOption(IntegerOption(c_orderTag).store(&values_.order));
+    section.addOption(StringOption(c_gridTag).store(&grid_));
+    section.addOption(IntegerOption(c_treeDepthTag).store(&values_.treeDepth));
+    section.addOption(IntegerOption(c_separationTag).store(&values_.separation));
+    section.addOption(StringOption(c_m2lTag).store(&m2l_));
+    section.addOption(StringOption(c_boundaryTag).store(&boundary_));
+    section.addOption(StringOption(c_backendTag).store(&backend_));
+}
+
+void FmmOptions::buildMdpOutput(KeyValueTreeObjectBuilder* builder) const
+{
+    builder->addValue<std::string>("comment-fmm-empty-line", "");
+    builder->addValue<std::string>("comment-fmm-module",
+                                   "; Fast multipole method (coulombtype = FMM)");
+    addOutput(builder,
+              c_accuracyTag,
+              "Relative RMS force error to reach; chooses what is left automatic below",
+              values_.accuracy);
+    addOutput(builder, c_orderTag, "Order of the expansions; 0: automatic", values_.order);
+    addOutput(builder, c_gridTag, "Cells along each box vector (fft); 0 0 0: automatic", grid_);
+    addOutput(builder, c_treeDepthTag, "Depth of the octree (octree methods); -1: automatic", values_.treeDepth);
+    addOutput(builder,
+              c_separationTag,
+              "Layers of neighboring cells in the near field; 0: automatic",
+              values_.separation);
+    addOutput(builder, c_m2lTag, "Method for the far field: " + allNames(c_m2lNames), m2l_);
+    addOutput(builder, c_boundaryTag, "Surroundings of the periodic system: " + allNames(c_boundaryNames), boundary_);
+    addOutput(builder, c_backendTag, "Library that computes it: gmxfmm", backend_);
+}
+
+std::vector<std::string> FmmOptions::errors() const
+{
+    std::vector<std::string> messages;
+    const auto               require = [&messages](bool isAllowed, const std::string& message)
+    {
+        if (!isAllowed)
+        {
+            messages.push_back(message);
+        }
+    };
+
+    // Written such that NaN is refused
+    require(values_.accuracy >= 1e-12 && values_.accuracy <= 0.1,
+            notAllowed(
+                    c_accuracyTag, formatString("%g", values_.accuracy), "between 1e-12 and 0.1"));
+    require(values_.order >= 0 && values_.order <= 20,
+            notAllowed(c_orderTag, toString(values_.order), "between 1 and 20, or 0 for automatic"));
+    const auto grid = parseGrid(grid_);
+    require(grid.has_value()
+                    && (std::all_of(grid->begin(), grid->end(), [](int n) { return n > 0; })
+                        || std::all_of(grid->begin(), grid->end(), [](int n) { return n == 0; })),
+            notAllowed(c_gridTag,
+                       grid_,
+                       "three numbers of cells, each at least 1, or 0 0 0 for automatic"));
+    require(values_.treeDepth == -1 || (values_.treeDepth >= 1 && values_.treeDepth <= 9),
+            notAllowed(c_treeDepthTag,
+                       toString(values_.treeDepth),
+                       "between 1 and 9, or -1 for automatic"));
+    require(values_.separation >= 0 && values_.separation <= 2,
+            notAllowed(c_separationTag, toString(values_.separation), "1 or 2, or 0 for automatic"));
+    const auto m2l = findName(c_m2lNames, m2l_);
+    require(m2l.has_value(), notAllowed(c_m2lTag, m2l_, "one of " + allNames(c_m2lNames)));
+    require(findName(c_boundaryNames, boundary_).has_value(),
+            notAllowed(c_boundaryTag, boundary_, "one of " + allNames(c_boundaryNames)));
+    require(equalCaseInsensitive(backend_, "gmxfmm"), notAllowed(c_backendTag, backend_, "gmxfmm"));
+
+    // All that needs the octree
+    require(!m2l.has_value() || m2l.value() == FmmM2L::Auto || m2l.value() == FmmM2L::Fft,
+            formatString(
+                    "fmm-m2l = %s needs an octree, which this version does not offer; use auto "
+                    "or fft",
+                    m2l_.c_str()));
+    require(values_.treeDepth < 1,
+            formatString(
+                    "fmm-tree-depth = %d applies to octree methods, which this version does not "
+                    "offer; use -1, and fmm-grid to set the cells",
+                    values_.treeDepth));
+    return messages;
+}
+
+FmmParameters FmmOptions::parameters() const
+{
+    FmmParameters parameters = values_;
+    parameters.grid          = parseGrid(grid_).value();
+    parameters.m2l           = findName(c_m2lNames, m2l_).value();
+    parameters.boundary      = findName(c_boundaryNames, boundary_).value();
+    return parameters;
+}
+
+FmmOptions fmmOptions(const t_inputrec& inputrec)
+{
+    FmmOptions fmmOptions;
+    if (inputrec.params->keyExists(FmmOptions::c_scope))
+    {
+        Options options;
+        fmmOptions.initMdpOptions(&options);
+        assignOptionsFromKeyValueTree(&options, (*inputrec.params)[FmmOptions::c_scope].asObject(), nullptr);
+    }
+    return fmmOptions;
+}
+
+FmmParameters fmmParameters(const t_inputrec& inputrec)
+{
+    return fmmOptions(inputrec).parameters();
+}
+
+bool fmmNeedsWholeMolecules(const t_inputrec& inputrec)
+{
+    return inputrec.coulombtype == CoulombInteractionType::Fmm
+           && fmmParameters(inputrec).boundary == FmmBoundary::Vacuum;
+}
+
+} // namespace gmx

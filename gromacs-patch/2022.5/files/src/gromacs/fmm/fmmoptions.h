@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*! \libinternal \file
+ * \brief
+ * Declares the mdp options of the fast multipole method (coulombtype = FMM)
+ *
+ * \inlibraryapi
+ * \ingroup module_fmm
+ */
+#ifndef GMX_FMM_FMMOPTIONS_H
+#define GMX_FMM_FMMOPTIONS_H
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "gromacs/mdtypes/imdpoptionprovider.h"
+
+struct t_inputrec;
+
+namespace gmx
+{
+
+//! Ways through the far field
+enum class FmmM2L : int
+{
+    Auto,
+    Fft,
+    Rotation,
+    Symmetric,
+    Dynamic,
+    Naive,
+    Count
+};
+
+//! Surroundings of the infinite periodic system
+enum class FmmBoundary : int
+{
+    Tinfoil,
+    Vacuum,
+    Count
+};
+
+//! Parameters as the user asks for them
+struct FmmParameters
+{
+    //! Relative RMS force error that chooses what is left automatic
+    double accuracy = 4e-4;
+    //! Expansion order, 0: automatic
+    int order = 0;
+    //! Cells along each box vector, all 0: automatic
+    std::array<int, 3> grid = { { 0, 0, 0 } };
+    //! Octree depth, -1: automatic
+    int treeDepth = -1;
+    //! Layers of near cells, 0: automatic
+    int separation = 1;
+    //! Way through the far field
+    FmmM2L m2l = FmmM2L::Auto;
+    //! Surroundings
+    FmmBoundary boundary = FmmBoundary::Tinfoil;
+};
+
+/*! \libinternal \brief
+ * The mdp options of the fast multipole method
+ *
+ * \inlibraryapi
+ * \ingroup module_fmm
+ */
+class FmmOptions final : public IMdpOptionProvider
+{
+public:
+    //! Top-level section of the options in the .tpr file, as in later versions of GROMACS
+    static constexpr char c_scope[] = "fast-multipole-method";
+
+    void initMdpTransform(IKeyValueTreeTransformRules* rules) override;
+    void initMdpOptions(IOptionsContainerWithSections* options) override;
+    void buildMdpOutput(KeyValueTreeObjectBuilder* builder) const override;
+
+    //! Returns one message for each option with a value that is out of range or not offered
+    std::vector<std::string> errors() const;
+
+    //! Returns the parameters, only valid when there are no errors
+    FmmParameters parameters() const;
+
+private:
+    //! Numbers as set by the options; the other members of it are stored as the strings below
+    FmmParameters values_;
+    std::string   grid_     = "0 0 0";
+    std::string   m2l_      = "auto";
+    std::string   boundary_ = "tinfoil";
+    std::string   backend_  = "gmxfmm";
+};
+
+//! Returns the options stored in an input record
+FmmOptions fmmOptions(const t_inputrec& inputrec);
+
+//! Returns the parameters stored in an input record, which should have passed grompp
+FmmParameters fmmParameters(const t_inputrec& inputrec);
+
+//! Returns whether the dipole of the system is needed, which broken molecules do not give
+bool fmmNeedsWholeMolecules(const t_inputrec& inputrec);
+
+} // namespace gmx
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*! \internal \file
+ * \brief
+ * Implements the checks that grompp does for coulombtype = FMM
+ *
+ * \ingroup module_fmm
+ */
+#include "gmxpre.h"
+
+#include "fmmpreprocess.h"
+
+#include <cmath>
+
+#include "gromacs/fileio/warninp.h"
+#include "gromacs/mdtypes/inputrec.h"
+#include "gromacs/mdtypes/md_enums.h"
+#include "gromacs/pbcutil/pbc.h"
+#include "gromacs/topology/mtop_util.h"
+#include "gromacs/topology/topology.h"
+#include "gromacs/utility/exceptions.h"
+#include "gromacs/utility/logger.h"
+#include "gromacs/utility/stringutil.h"
+
+#include "fmmoptions.h"
+#include "fmmsolver.h"
+
+namespace gmx
+{
+
+void checkFmmInputrec(t_inputrec* ir, warninp* wi)
+{
+    const FmmOptions options = fmmOptions(*ir);
+    for (const std::string& message : options.errors())
+    {
+        warning_error(wi, message);
+    }
+    const bool useVacuum = options.errors().empty() && options.parameters().boundary == FmmBoundary::Vacuum;
+
+    const auto refuse = [wi](bool isRefused, const std::string& message)
+    {
+        if (isRefused)
+        {
+            warning_error(wi, "coulombtype = FMM " + message);
+        }
+    };
+    refuse(EVDW_PME(ir->vdwtype), "does not work with LJ-PME; use vdwtype = Cut-off");
+    refuse(ir->ewald_geometry != EwaldGeometry::ThreeD,
+           "does not offer ewald-geometry = 3dc; use ewald-geometry = 3d");
+    refuse(ir->epsilon_surface != 0,
+           "does not use epsilon-surface; use epsilon-surface = 0 and choose the surroundings with "
+           "fmm-boundary");
+    if (ir->nwall > 0)
+    {
+        refuse(true, "does not work with walls; use nwall = 0 and pbc = xyz, or coulombtype = PME");
+    }
+    else if (ir->pbcType == PbcType::No)
+    {
+        refuse(true,
+               "does not support pbc = no yet; use pbc = xyz with a box much larger than the "
+               "molecules");
+    }
+    else
+    {
+        refuse(ir->pbcType != PbcType::Xyz,
+               formatString("does not work with pbc = %s; use pbc = xyz",
+                            c_pbcTypeNames[ir->pbcType].c_str()));
+    }
+    refuse(ir->eI == IntegrationAlgorithm::Mimic,
+           "does not work with integrator = mimic; use coulombtype = PME");
+    refuse(!GMX_DOUBLE && ir->eI == IntegrationAlgorithm::NM,
+           "is too noisy for normal modes in mixed precision; use GROMACS in double precision with "
+           "a "
+           "small fmm-accuracy, or coulombtype = PME");
+    refuse(useVacuum && ir->bPeriodicMols,
+           "with fmm-boundary = vacuum does not work with periodic-molecules, as these have no "
+           "defined dipole; use fmm-boundary = tinfoil");
+
+    // The default is the first, which at this point has not yet been translated
+    switch (ir->coulomb_modifier)
+    {
+        case InteractionModifiers::PotShiftVerletUnsupported:
+        case InteractionModifiers::None: break;
+        case InteractionModifiers::PotShift:
+            warning_note(
+                    wi,
+                    "coulombtype = FMM has no Coulomb cut-off, so coulomb-modifier is ignored and "
+                    "set to None");
+            break;
+        default: refuse(true, "has no Coulomb cut-off to modify; use coulomb-modifier = None");
+    }
+    ir->coulomb_modifier = InteractionModifiers::None;
+
+    if (ir->rcoulomb != ir->rvdw)
+    {
+        warning_note(
+                wi,
+                formatString("coulombtype = FMM has no Coulomb cut-off, so rcoulomb is ignored and "
+                             "set to rvdw (%g nm)",
+                             ir->rvdw));
+        ir->rcoulomb = ir->rvdw;
+    }
+}
+
+void checkFmmSystem(const gmx_mtop_t& mtop, const t_inputrec& ir, const matrix box, const MDLogger& logger, warninp* wi)
+{
+    if (ir.efep != FreeEnergyPerturbationType::No && haveFepPerturbedNBInteractions(mtop))
+    {
+        warning_error(
+                wi,
+                "coulombtype = FMM does not support perturbed atoms yet; use coulombtype = PME "
+                "for this free-energy calculation");
+    }
+    if (ir.opts.ngener > 1)
+    {
+        warning_error(wi,
+                      "coulombtype = FMM does not split the Coulomb energy over groups; remove "
+                      "energygrps");
+    }
+
+    double netCharge = 0;
+    for (const gmx_molblock_t& molblock : mtop.molblock)
+    {
+        const t_atoms& atoms = mtop.moltype[molblock.type].atoms;
+        for (int a = 0; a < atoms.nr; a++)
+        {
+            netCharge += molblock.nmol * static_cast<double>(atoms.atom[a].q);
+        }
+    }
+    if (std::fabs(netCharge) > 1e-4)
+    {
+        warning(wi,
+                formatString(
+                        "The system has a net charge of %g e. coulombtype = FMM neutralizes it "
+                        "with "
+                        "a uniform background charge, as PME does, which can lead to artifacts, "
+                        "such as ions moving into regions with low dielectric. We suggest to "
+                        "neutralize the system with counter ions.",
+                        netCharge));
+    }
+
+    try
+    {
+        const FmmParameters parameters = fmmParameters(ir);
+        const FmmSolver     solver(parameters, mtop.natoms, box, 1, true, 1, nullptr);
+        GMX_LOG(logger.info).asParagraph().appendText(solver.description());
+        if (solver.expectedError() > 1.1 * parameters.accuracy)
+        {
+            warning_note(
+                    wi,
+                    formatString(
+                            "With these parameters the expected relative RMS error of the FMM "
+                            "forces is %.1e, while fmm-accuracy = %.1e. Use a larger fmm-order "
+                            "or fmm-separation, or leave them automatic.",
+                            solver.expectedError(),
+                            parameters.accuracy));
+        }
+    }
+    catch (const GromacsException& ex)
+    {
+        warning_error(wi, ex.what());
+    }
+}
+
+} // namespace gmx

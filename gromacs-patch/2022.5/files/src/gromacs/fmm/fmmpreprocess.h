@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*! \libinternal \file
+ * \brief
+ * Declares the checks that grompp does for coulombtype = FMM
+ *
+ * \inlibraryapi
+ * \ingroup module_fmm
+ */
+#ifndef GMX_FMM_FMMPREPROCESS_H
+#define GMX_FMM_FMMPREPROCESS_H
+
+#include "gromacs/math/vectypes.h"
+
+struct gmx_mtop_t;
+struct t_inputrec;
+struct warninp;
+
+namespace gmx
+{
+
+class MDLogger;
+
+/*! \brief Checks the input record and sets what a user need not care about with FMM
+ *
+ * Sets rcoulomb to rvdw and the Coulomb modifier to none, since no cut-off
+ * acts on Coulomb interactions, while the pair search requires equal cut-offs.
+ */
+void checkFmmInputrec(t_inputrec* inputrec, warninp* wi);
+
+//! Checks what needs the topology, the groups and the box, and logs the parameters chosen
+void checkFmmSystem(const gmx_mtop_t& mtop,
+                    const t_inputrec& inputrec,
+                    const matrix      box,
+                    const MDLogger&   logger,
+                    warninp*          wi);
+
+} // namespace gmx
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*! \internal \file
+ * \brief
+ * Stands for the solver behind coulombtype = FMM in builds without the gmxfmm library
+ *
+ * \ingroup module_fmm
+ */
+#include "gmxpre.h"
+
+#include "gromacs/utility/exceptions.h"
+#include "gromacs/utility/gmxassert.h"
+
+#include "fmmsolver.h"
+
+namespace gmx
+{
+
+class FmmSolver::Impl
+{
+};
+
+FmmSolver::FmmSolver(const FmmParameters& /*parameters*/,
+                     int /*numAtoms*/,
+                     const matrix /*box*/,
+                     real /*epsfac*/,
+                     bool /*reproducible*/,
+                     int /*numThreads*/,
+                     gmx_wallcycle* /*wcycle*/)
+{
+    GMX_THROW(NotImplementedError(
+            "This build of GROMACS does not offer coulombtype = FMM; configure it with "
+            "-DGMX_GMXFMM=ON and the gmxfmm library, or use coulombtype = PME"));
+}
+
+FmmSolver::~FmmSolver() = default;
+
+std::string FmmSolver::description() const
+{
+    return {};
+}
+
+double FmmSolver::expectedError() const
+{
+    return 0;
+}
+
+void FmmSolver::logSetup(const MDLogger& /*mdlog*/, FILE* /*fplog*/) const {}
+
+void FmmSolver::logTimes(const MDLogger& /*mdlog*/) const {}
+
+void FmmSolver::setAtoms(ArrayRef<const real> /*charges*/, const ListOfLists<int>& /*exclusions*/)
+{
+}
+
+void FmmSolver::calculate(ArrayRef<const RVec> /*x*/,
+                          const matrix /*box*/,
+                          const StepWorkload& /*stepWork*/,
+                          ForceWithVirial* /*forceWithVirial*/,
+                          gmx_enerdata_t* /*enerd*/)
+{
+    GMX_RELEASE_ASSERT(false, "The constructor does not return");
+}
+
+} // namespace gmx

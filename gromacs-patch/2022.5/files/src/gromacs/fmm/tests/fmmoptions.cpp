@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*! \internal \file
+ * \brief
+ * Tests for the mdp options of the fast multipole method
+ *
+ * \ingroup module_fmm
+ */
+#include "gmxpre.h"
+
+#include "gromacs/fmm/fmmoptions.h"
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "gromacs/mdrun/mdmodules.h"
+#include "gromacs/mdtypes/inputrec.h"
+#include "gromacs/options/options.h"
+#include "gromacs/options/treesupport.h"
+#include "gromacs/utility/keyvaluetreebuilder.h"
+#include "gromacs/utility/keyvaluetreemdpwriter.h"
+#include "gromacs/utility/keyvaluetreetransform.h"
+#include "gromacs/utility/stringcompare.h"
+#include "gromacs/utility/stringstream.h"
+#include "gromacs/utility/textwriter.h"
+
+namespace gmx
+{
+namespace
+{
+
+using MdpValues = std::vector<std::pair<std::string, std::string>>;
+
+//! Returns the options after reading mdp values
+FmmOptions optionsFromMdp(const MdpValues& mdpValues)
+{
+    KeyValueTreeBuilder builder;
+    for (const auto& keyAndValue : mdpValues)
+    {
+        builder.rootObject().addValue(keyAndValue.first, keyAndValue.second);
+    }
+    FmmOptions options;
+    Options    declared;
+    options.initMdpOptions(&declared);
+    KeyValueTreeTransformer transform;
+    transform.rules()->addRule().keyMatchType("/", StringCompareType::CaseAndDashInsensitive);
+    options.initMdpTransform(transform.rules());
+    const auto transformed = transform.transform(builder.build(), nullptr);
+    assignOptionsFromKeyValueTree(&declared, transformed.object(), nullptr);
+    return options;
+}
+
+//! Returns what is written to mdout.mdp
+std::string mdpOutput(const FmmOptions& options)
+{
+    KeyValueTreeBuilder       builder;
+    KeyValueTreeObjectBuilder object = builder.rootObject();
+    options.buildMdpOutput(&object);
+    StringOutputStream stream;
+    {
+        TextWriter writer(&stream);
+        writeKeyValueTreeAsMdp(&writer, builder.build());
+    }
+    stream.close();
+    return stream.toString();
+}
+
+TEST(FmmOptionsTest, HasDefaults)
+{
+    const FmmOptions options = optionsFromMdp({});
+    EXPECT_THAT(options.errors(), ::testing::IsEmpty());
+    const FmmParameters parameters = options.parameters();
+    EXPECT_EQ(4e-4, parameters.accuracy);
+    EXPECT_EQ(0, parameters.order);
+    EXPECT_THAT(parameters.grid, ::testing::Each(0));
+    EXPECT_EQ(-1, parameters.treeDepth);
+    EXPECT_EQ(1, parameters.separation);
+    EXPECT_EQ(FmmM2L::Auto, parameters.m2l);
+    EXPECT_EQ(FmmBoundary::Tinfoil, parameters.boundary);
+}
+
+TEST(FmmOptionsTest, WritesDefaultsToMdp)
+{
+    EXPECT_EQ(
+            "\n"
+            "; Fast multipole method (coulombtype = FMM)\n"
+            "; Relative RMS force error to reach; chooses what is left automatic below\n"
+            "fmm-accuracy = 0.0004\n"
+            "; Order of the expansions; 0: automatic\n"
+            "fmm-order = 0\n"
+            "; Cells along each box vector (fft); 0 0 0: automatic\n"
+            "fmm-grid = 0 0 0\n"
+            "; Depth of the octree (octree methods); -1: automatic\n"
+            "fmm-tree-depth = -1\n"
+            "; Layers of neighboring cells in the near field; 0: automatic\n"
+            "fmm-separation = 1\n"
+            "; Method for the far field: auto, fft, rotation, symmetric, dynamic, naive\n"
+            "fmm-m2l = auto\n"
+            "; Surroundings of the periodic system: tinfoil, vacuum\n"
+            "fmm-boundary = tinfoil\n"
+            "; Library that computes it: gmxfmm\n"
+            "fmm-backend = gmxfmm\n",
+            mdpOutput(FmmOptions()));
+}
+
+TEST(FmmOptionsTest, ReadsAllValuesInAnySpelling)
+{
+    const FmmOptions options = optionsFromMdp({ { "fmm_accuracy", "1e-6" },
+                                                { "FMM-order", "12" },
+                                                { "fmm-grid", "6  7 8" },
+                                                { "fmm-separation", "2" },
+                                                { "fmm-m2l", "FFT" },
+                                                { "fmm-boundary", "Vacuum" },
+                                                { "fmm-backend", "gmxfmm" } });
+    EXPECT_THAT(options.errors(), ::testing::IsEmpty());
+    const FmmParameters parameters = options.parameters();
+    EXPECT_EQ(1e-6, parameters.accuracy);
+    EXPECT_EQ(12, parameters.order);
+    EXPECT_THAT(parameters.grid, ::testing::ElementsAre(6, 7, 8));
+    EXPECT_EQ(2, parameters.separation);
+    EXPECT_EQ(FmmM2L::Fft, parameters.m2l);
+    EXPECT_EQ(FmmBoundary::Vacuum, parameters.boundary);
+}
+
+//! An mdp option, a value that it does not allow and a word of the message
+struct RefusedValue
+{
+    std::string key;
+    std::string value;
+    std::string allowed;
+};
+
+class FmmOptionsRefusedTest : public ::testing::TestWithParam<RefusedValue>
+{
+};
+
+TEST_P(FmmOptionsRefusedTest, GivesOneErrorWithOptionValueAndRange)
+{
+    const RefusedValue refused  = GetParam();
+    const auto         messages = optionsFromMdp({ { refused.key, refused.value } }).errors();
+    EXPECT_THAT(messages,
+                ::testing::ElementsAre(
+                        ::testing::AllOf(::testing::HasSubstr(refused.key + " = " + refused.value),
+                                         ::testing::HasSubstr(refused.allowed))));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+        OutOfRange,
+        FmmOptionsRefusedTest,
+        ::testing::Values(RefusedValue{ "fmm-accuracy", "0", "between 1e-12 and 0.1" },
+                          RefusedValue{ "fmm-accuracy", "0.5", "between 1e-12 and 0.1" },
+                          RefusedValue{ "fmm-accuracy", "nan", "between 1e-12 and 0.1" },
+                          RefusedValue{ "fmm-order", "-1", "between 1 and 20" },
+                          RefusedValue{ "fmm-order", "21", "between 1 and 20" },
+                          RefusedValue{ "fmm-grid", "0 4 4", "each at least 1" },
+                          RefusedValue{ "fmm-grid", "4 4", "three numbers" },
+                          RefusedValue{ "fmm-grid", "4 4 x", "three numbers" },
+                          RefusedValue{ "fmm-tree-depth", "0", "between 1 and 9" },
+                          RefusedValue{ "fmm-tree-depth", "-2", "between 1 and 9" },
+                          RefusedValue{ "fmm-separation", "3", "1 or 2" },
+                          RefusedValue{ "fmm-m2l", "fast", "one of auto, fft" },
+                          RefusedValue{ "fmm-boundary", "air", "one of tinfoil, vacuum" },
+                          RefusedValue{ "fmm-backend", "exafmm", "gmxfmm" }));
+
+INSTANTIATE_TEST_SUITE_P(NeedsOctree,
+                         FmmOptionsRefusedTest,
+                         ::testing::Values(RefusedValue{ "fmm-m2l", "rotation", "needs an octree" },
+                                           RefusedValue{ "fmm-tree-depth", "3", "octree" }));
+
+//! Returns the module options of an input record without any
+KeyValueTreeObject adjustedParameters(CoulombInteractionType coulombtype)
+{
+    t_inputrec ir;
+    ir.coulombtype = coulombtype;
+    ir.params      = new KeyValueTreeObject(KeyValueTreeBuilder().build());
+    MDModules().adjustInputrecBasedOnModules(&ir);
+    return *ir.params;
+}
+
+TEST(FmmOptionsTest, AreDeclaredForFmmOnly)
+{
+    EXPECT_TRUE(adjustedParameters(CoulombInteractionType::Fmm).keyExists("fast-multipole-method"));
+    EXPECT_FALSE(
+            adjustedParameters(CoulombInteractionType::Pme).keyExists("fast-multipole-method"));
+}
+
+TEST(FmmOptionsTest, AreFoundInInputRecord)
+{
+    t_inputrec          ir;
+    KeyValueTreeBuilder builder;
+    auto section = builder.rootObject().addObject("fast-multipole-method").addObject("fmm");
+    section.addValue<int>("order", 9);
+    section.addValue<std::string>("boundary", "vacuum");
+    ir.params      = new KeyValueTreeObject(builder.build());
+    ir.coulombtype = CoulombInteractionType::Fmm;
+    EXPECT_EQ(9, fmmParameters(ir).order);
+    EXPECT_TRUE(fmmNeedsWholeMolecules(ir));
+    ir.coulombtype = CoulombInteractionType::Pme;
+    EXPECT_FALSE(fmmNeedsWholeMolecules(ir));
+}
+
+} // namespace
+} // namespace gmx

@@ -1,0 +1,117 @@
+# Shared by quickstart.sh, run-tests.sh and the scripts beside this file; sourced, never run.
+# shellcheck shell=bash disable=SC2034
+# What a user may set:
+#   GMXFMM_BUILD_DIR   folder for everything that is made (default: build/ beside this repository's README)
+#   GMXFMM_JOBS        parallel compile jobs (default: cores, at most one per 1.5 GB of memory)
+#   GMXFMM_CUDA_SM     compute capability of the GPU to compile for, as 90 (default) or 80
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+BUILD_DIR=${GMXFMM_BUILD_DIR:-$ROOT/build}
+mkdir -p "$BUILD_DIR"
+BUILD_DIR=$(cd "$BUILD_DIR" && pwd)
+LOG_DIR=$BUILD_DIR/logs
+mkdir -p "$LOG_DIR"
+
+GROMACS_VERSION=2022.5
+PATCH_DIR=$ROOT/gromacs-patch/$GROMACS_VERSION
+SOURCE_DIR=$BUILD_DIR/source
+GROMACS_TREE=$BUILD_DIR/gromacs-$GROMACS_VERSION
+REGRESSION_TREE=$BUILD_DIR/regressiontests-$GROMACS_VERSION
+LIBRARY_PREFIX=$BUILD_DIR/library-install
+INSTALL_PREFIX=${GMXFMM_PREFIX:-$BUILD_DIR/install}
+
+# The clock and the step count run through the scripts that are called from one another.
+export GMXFMM_START=${GMXFMM_START:-$(date +%s)}
+
+elapsed() {
+    local s=$(($(date +%s) - GMXFMM_START))
+    printf '%d:%02d' $((s / 60)) $((s % 60))
+}
+
+say() { printf '%s\n' "$*"; }
+
+warn() { printf 'warning: %s\n' "$*" >&2; }
+
+die() {
+    printf '\nerror: %s\n' "$*" >&2
+    exit 1
+}
+
+# step TITLE: announces step i of STEPS (set by the caller before the first step)
+STEP=0
+step() {
+    STEP=$((STEP + 1))
+    printf '[%d/%d, %s] %s\n' "$STEP" "${STEPS:-$STEP}" "$(elapsed)" "$*"
+}
+
+jobs_default() {
+    local cores memory_kb by_memory
+    cores=$(nproc)
+    memory_kb=$(awk '/^MemTotal:/ {print $2}' /proc/meminfo)
+    by_memory=$((memory_kb / 1500000))
+    ((by_memory >= 1)) || by_memory=1
+    ((cores <= by_memory)) && echo "$cores" || echo "$by_memory"
+}
+JOBS=${GMXFMM_JOBS:-$(jobs_default)}
+
+# run_logged NAME COMMAND...: output goes to build/logs/NAME.log; ninja's counter is shown meanwhile; upon failure the end of
+# the log is shown and the script stops with one error.
+run_logged() {
+    local name=$1 log pid status=0 shown='' line ticks=0
+    shift
+    log=$LOG_DIR/$name.log
+    # A process group of its own, so that Ctrl-C ends the whole job and not only this shell.
+    set -m
+    "$@" >"$log" 2>&1 </dev/null &
+    pid=$!
+    set +m
+    trap 'kill -- -'"$pid"' 2>/dev/null; exit 130' INT TERM
+    while kill -0 "$pid" 2>/dev/null; do
+        sleep 1
+        ticks=$((ticks + 1))
+        if [ -t 1 ] || ((ticks % 60 == 0)); then
+            line=$(tail -c 2000 "$log" 2>/dev/null | tr '\r' '\n' | grep -aoE '^\[[0-9]+/[0-9]+\]' | tail -n 1) || true
+            if [ -n "$line" ] && [ "$line" != "$shown" ]; then
+                if [ -t 1 ]; then printf '\r    %s %s ' "$line" "$(elapsed)"; else printf '    %s %s\n' "$line" "$(elapsed)"; fi
+                shown=$line
+            fi
+        fi
+    done
+    wait "$pid" || status=$?
+    trap - INT TERM
+    if [ -t 1 ] && [ -n "$shown" ]; then printf '\r%*s\r' 40 ''; fi
+    if ((status != 0)); then
+        printf '\n--- last lines of %s\n' "$log" >&2
+        tail -n 30 "$log" >&2
+        die "'$name' failed with status $status; the whole output is in $log"
+    fi
+}
+
+# content_hash PATH...: one checksum over names and contents of files and folders
+content_hash() {
+    local path
+    for path in "$@"; do
+        if [ -d "$path" ]; then (cd "$path" && find . -type f -print0 | LC_ALL=C sort -z | xargs -0 -r sha256sum); else sha256sum <"$path"; fi
+    done | sha256sum | cut -d ' ' -f 1
+}
+
+# A stamp holds the checksum of what a step was made from.
+stamp_matches() { [ -f "$BUILD_DIR/stamps/$1" ] && [ "$(cat "$BUILD_DIR/stamps/$1")" = "$2" ]; }
+stamp_write() {
+    mkdir -p "$BUILD_DIR/stamps"
+    printf '%s\n' "$2" >"$BUILD_DIR/stamps/$1"
+}
+stamp_remove() { rm -f "$BUILD_DIR/stamps/$1"; }
+
+find_nvcc() {
+    local nvcc
+    for nvcc in "$(command -v nvcc || true)" /usr/local/cuda/bin/nvcc; do
+        if [ -n "$nvcc" ] && [ -x "$nvcc" ]; then
+            echo "$nvcc"
+            return 0
+        fi
+    done
+    return 1
+}
+
+have_gpu() { command -v nvidia-smi >/dev/null 2>&1 && nvidia-smi -L 2>/dev/null | grep -q '^GPU '; }

@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""The main job of quickstart.sh: one real system with PME and with FMM, compared.
+
+compare-with-pme.py GMX OUTPUT_FOLDER
+
+The system is complex/swap_z of GROMACS's regression tests: a membrane channel with ions and water, 13,821 atoms.
+Energies, pressure and forces are those of the same frames of a short run; the reference is PME with everything tightened, in
+double precision if Debian's gmx_d is there. Speed is the median of runs that take turns.
+Writes results.txt, results.json and results.svg into the folder.
+"""
+import datetime
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "mdrun"))
+from harness import (FMM, NO_COULOMB, TIGHT, Failure, Gmx, changed, commit, device, force_error, make_frames, mean, program,  # noqa: E402
+                     read_log, regression, run_info, single_points)
+
+STEPS = 400
+PAIRS = 3
+# In mixed precision a large Ewald parameter costs more by rounding than it gains: this is the most exact that there is.
+TIGHT_MIXED = {**TIGHT, "pme-order": "8", "fourierspacing": "0.08", "ewald-rtol": "1e-7", "rcoulomb": "1.2"}
+
+
+def reference_program(gmx):
+    """The program and settings of the reference, and what to call it."""
+    stock = program("GMXFMM_STOCK_GMX_D", "gmx_d")
+    if stock and re.search(r"GROMACS version: +2022\.5", stock.run(["--version"], "/tmp", log=False)[1]):
+        return stock, TIGHT, "tight PME, double precision, unpatched gmx_d"
+    return gmx, TIGHT_MIXED, "tight PME, mixed precision"
+
+
+def speeds(gmx, folder, system):
+    """Timings of PME and FMM runs that take turns."""
+    # Output of every step, as the test has it, would be timed too.
+    mdp = changed(system.mdp, nsteps=STEPS, nstxout=0, nstvout=0, nstfout=0, nstxout_compressed=0, nstlog=0, nstenergy=100,
+                  nstcalcenergy=100)
+    runs = {"pme": [], "fmm": []}
+    for method, settings in (("pme", {}), ("fmm", FMM)):
+        gmx.grompp(folder, {**mdp, **settings}, system, name="speed-" + method)
+    for _ in range(PAIRS):
+        for method, results in runs.items():
+            gmx.mdrun(folder, "-noconfout", "-resethway", name="speed-" + method)
+            results.append(run_info(folder, "speed-" + method, float(mdp["dt"])))
+    return runs
+
+
+PLOT = """
+set terminal svg size 960,360 font "sans,13" background "white"
+set output "results.svg"
+set multiplot layout 1,3 title "swap_z, {atoms} atoms, {cpu}, {threads} threads"
+set style fill solid 0.8
+set boxwidth 0.6
+set xrange [-0.6:1.6]
+set xtics ("PME" 0, "FMM" 1)
+unset key
+set ylabel "RMS force error / RMS Coulomb force"
+set logscale y
+set yrange [{low}:{high}]
+set format y "10^{{%T}}"
+plot "-" using 1:2:3 with boxes linecolor variable
+0 {pme_error} 1
+1 {fmm_error} 2
+e
+unset logscale y
+set format y "%g"
+set ylabel "pressure less that of tight PME (bar)"
+set yrange [*:*]
+set xzeroaxis
+plot "-" using 1:2:3 with points pointtype 7 pointsize 1 linecolor variable
+{pressures}
+e
+set ylabel "ms per step"
+set yrange [0:*]
+plot "-" using 1:2:3 with boxes linecolor variable, "-" using 1:2 with points pointtype 7 pointsize 0.7 linecolor "black"
+0 {pme_ms} 1
+1 {fmm_ms} 2
+e
+{times}
+e
+"""
+
+
+def plot(folder, result, points, reference, runs):
+    errors = [result[m]["force_error"] for m in ("pme", "fmm")]
+    pressures = "\n".join(f"{i + 0.08 * (k - 2)} {p.energy['Pressure'] - r.energy['Pressure']} {i + 1}"
+                          for i, m in enumerate(("pme", "fmm")) for k, (p, r) in enumerate(zip(points[m], reference)))
+    times = "\n".join(f"{i} {run['ms_per_step']}" for i, m in enumerate(("pme", "fmm")) for run in runs[m])
+    script = PLOT.format(atoms=result["atoms"], cpu=result["device"]["cpu"], threads=result["device"]["threads"], low=min(errors) / 5,
+                         high=max(errors) * 5, pme_error=errors[0], fmm_error=errors[1], pressures=pressures,
+                         pme_ms=result["pme"]["ms_per_step"], fmm_ms=result["fmm"]["ms_per_step"], times=times)
+    with open(os.path.join(folder, "results.gnuplot"), "w") as out:
+        out.write(script)
+    if shutil.which("gnuplot"):
+        subprocess.run(["gnuplot", "results.gnuplot"], cwd=folder, check=True)
+
+
+ROWS = [
+    ("Coulomb (SR)", "kJ/mol", "coulomb_sr", "{:.1f}"),
+    ("Coul. recip.", "kJ/mol", "coul_recip", "{:.1f}"),
+    ("Coulomb, the sum", "kJ/mol", "coulomb", "{:.1f}"),
+    ("Potential", "kJ/mol", "potential", "{:.1f}"),
+    ("Pressure", "bar", "pressure", "{:.2f}"),
+    ("Force error, RMS, relative", "", "force_error", "{:.1e}"),
+    ("Coulomb error per atom", "kJ/mol", "energy_error_per_atom", "{:.1e}"),
+    ("Pressure error, mean", "bar", "pressure_error", "{:.2f}"),
+    ("Time per step", "ms", "ms_per_step", "{:.2f}"),
+    ("Speed", "ns/day", "ns_per_day", "{:.2f}"),
+]
+
+
+def table(result):
+    lines = [f"{'':28s}{'':>8s}{'PME':>14s}{'FMM':>14s}{'reference':>14s}"]
+    for label, unit, name, form in ROWS:
+        cells = [form.format(result[m][name]) if name in result[m] else "" for m in ("pme", "fmm", "reference")]
+        lines.append(f"{label:28s}{unit:>8s}" + "".join(f"{cell:>14s}" for cell in cells))
+    return "\n".join(lines)
+
+
+def main():
+    gmx, folder = Gmx(os.path.abspath(sys.argv[1])), os.path.abspath(sys.argv[2])
+    os.makedirs(folder, exist_ok=True)
+    system = regression("complex/swap_z")
+    trajectory, times = make_frames(gmx, folder, system, steps=50, every=10)
+    exact, tight, described = reference_program(gmx)
+    reference = single_points(exact, folder, system, tight, trajectory, times, "tight")
+    nothing = single_points(exact, folder, system, NO_COULOMB, trajectory, times, "none")
+    points = {m: single_points(gmx, folder, system, s, trajectory, times, m) for m, s in (("pme", {}), ("fmm", FMM))}
+    runs = speeds(gmx, folder, system)
+
+    atoms = len(reference[0].force) // 3
+    result = {"system": "complex/swap_z", "atoms": atoms, "frames": len(times), "reference_is": described, "device": device(),
+              "date": datetime.date.today().isoformat(), "commit": commit(), "command": "./quickstart.sh"}
+    for method, these in {**points, "reference": reference}.items():
+        result[method] = {name: mean(p.energy[term] for p in these) for term, name in
+                          (("Coulomb (SR)", "coulomb_sr"), ("Coul. recip.", "coul_recip"), ("Potential", "potential"), ("Pressure", "pressure"))}
+        result[method]["coulomb"] = mean(p.coulomb() for p in these)
+    for method, these in points.items():
+        entry = result[method]
+        entry["force_error"] = force_error(these, reference, nothing)
+        entry["energy_error_per_atom"] = max(abs(p.coulomb() - r.coulomb()) for p, r in zip(these, reference)) / atoms
+        entry["pressure_error"] = mean(p.energy["Pressure"] - r.energy["Pressure"] for p, r in zip(these, reference))
+        for name in ("ms_per_step", "ns_per_day"):
+            entry[name] = statistics.median(run[name] for run in runs[method])
+        entry["ms_per_step_runs"] = [run["ms_per_step"] for run in runs[method]]
+    result["pme_time_over_fmm_time"] = result["pme"]["ms_per_step"] / result["fmm"]["ms_per_step"]
+    chosen = re.search(r"^FMM: .*\n.*", read_log(folder, "fmm-0"), re.M)
+    result["fmm_parameters"] = " ".join(chosen.group(0).split()) if chosen else ""
+
+    text = (f"complex/swap_z: a membrane channel with ions and water, {atoms} atoms; {device()['cpu']}, {device()['threads']} threads\n"
+            f"energies, pressure, forces: {len(times)} frames of a short PME run, the same for all; speed: median of {PAIRS} runs of {STEPS} steps\n"
+            f"PME: as in the test's .mdp; FMM: the same with coulombtype = FMM; reference: {described}\n"
+            f"{result['fmm_parameters']}\n\n{table(result)}\n")
+    with open(os.path.join(folder, "results.txt"), "w") as out:
+        out.write(text)
+    with open(os.path.join(folder, "results.json"), "w") as out:
+        json.dump(result, out, indent=1)
+        out.write("\n")
+    plot(folder, result, points, reference, runs)
+
+
+try:
+    main()
+except Failure as failure:
+    sys.exit(f"error: {failure}")

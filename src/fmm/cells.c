@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "cells.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fftsize.h"
+
+/* A far vector of a skewed lattice may be this much shorter than (ws + 1) edges: the face-centred lattice has shells at
+ * 1.944 and 2.245 edges, and its 19-cell set (shell at 1.944) is the counterpart of the 27-cell block. */
+static const double c_skewSlack = 0.96;
+
+double fmm_determinant(const double* m)
+{
+    return m[0] * (m[4] * m[8] - m[5] * m[7]) - m[1] * (m[3] * m[8] - m[5] * m[6]) + m[2] * (m[3] * m[7] - m[4] * m[6]);
+}
+
+void fmm_inverse(const double* m, double det, double* inverse)
+{
+    for (int i = 0; i < 3; i++)
+    {
+        for (int j = 0; j < 3; j++)
+        {
+            const int a = (j + 1) % 3, b = (j + 2) % 3, c = (i + 1) % 3, d = (i + 2) % 3;
+            inverse[3 * i + j] = (m[3 * a + c] * m[3 * b + d] - m[3 * a + d] * m[3 * b + c]) / det;
+        }
+    }
+}
+
+static double dot(const double* a, const double* b)
+{
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+
+int fmm_is_rectangular(const double* box)
+{
+    for (int i = 0; i < 3; i++)
+    {
+        const double *a = box + 3 * i, *b = box + 3 * ((i + 1) % 3);
+        if (fabs(dot(a, b)) > 1e-9 * sqrt(dot(a, a) * dot(b, b)))
+        {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+void fmm_voronoi(const double* basis, double vectors[FMM_VORONOI][3], int coordinates[FMM_VORONOI][3])
+{
+    /* Superbase b0..b3 with b0 + b1 + b2 + b3 = 0. Selling's step makes a positive product vanish from the sum of
+     * squares; it ends when all six products are <= 0 (Conway & Sloane 1992, Proc. R. Soc. A 436, 55). */
+    double b[4][3];
+    int    k[4][3];
+    memset(k, 0, sizeof(k));
+    for (int d = 0; d < 3; d++)
+    {
+        for (int i = 0; i < 3; i++)
+        {
+            b[i][d] = basis[3 * i + d];
+        }
+        b[3][d]    = -b[0][d] - b[1][d] - b[2][d];
+        k[d][d]    = 1;
+        k[3][d]    = -1;
+    }
+    const double eps = 1e-12 * (dot(b[0], b[0]) + dot(b[1], b[1]) + dot(b[2], b[2]));
+    for (int changed = 1, step = 0; changed && step < 1000; step++)
+    {
+        changed = 0;
+        for (int i = 0; i < 4 && !changed; i++)
+        {
+            for (int j = i + 1; j < 4 && !changed; j++)
+            {
+                if (dot(b[i], b[j]) > eps)
+                {
+                    for (int l = 0; l < 4; l++)
+                    {
+                        for (int d = 0; d < 3 && l != i && l != j; d++)
+                        {
+                            b[l][d] += b[i][d];
+                            k[l][d] += k[i][d];
+                        }
+                    }
+                    for (int d = 0; d < 3; d++)
+                    {
+                        b[i][d] = -b[i][d];
+                        k[i][d] = -k[i][d];
+                    }
+                    changed = 1;
+                }
+            }
+        }
+    }
+    int count = 0;
+    for (int set = 1; set < 15; set++)
+    {
+        for (int d = 0; d < 3; d++)
+        {
+            vectors[count][d]     = 0;
+            coordinates[count][d] = 0;
+            for (int i = 0; i < 4; i++)
+            {
+                if (set >> i & 1)
+                {
+                    vectors[count][d] += b[i][d];
+                    coordinates[count][d] += k[i][d];
+                }
+            }
+        }
+        count++;
+    }
+}
+
+void fmm_reduce(const double vectors[FMM_VORONOI][3], const int coordinates[FMM_VORONOI][3], double* y, int* shift)
+{
+    for (int changed = 1; changed;)
+    {
+        changed = 0;
+        for (int v = 0; v < FMM_VORONOI; v++)
+        {
+            if (2 * dot(y, vectors[v]) > dot(vectors[v], vectors[v]) * (1 + 1e-9))
+            {
+                for (int d = 0; d < 3; d++)
+                {
+                    y[d] -= vectors[v][d];
+                    shift[d] += coordinates[v][d];
+                }
+                changed = 1;
+            }
+        }
+    }
+}
+
+double fmm_lambda(int order)
+{
+    /* exponents of y^n/n! at n = p and n!/R^(n+1) at n = 2p then stay within +-30 for p <= 20 */
+    return order > 2 ? 0.4 * order : 1.0;
+}
+
+typedef struct
+{
+    int    k[3];
+    double length; /* in edges */
+} lattice_vector;
+
+static int shorter(const void* a, const void* b)
+{
+    const lattice_vector *va = a, *vb = b;
+    if (fabs(va->length - vb->length) > 1e-9)
+    {
+        return va->length < vb->length ? -1 : 1;
+    }
+    for (int d = 0; d < 3; d++)
+    {
+        if (va->k[d] != vb->k[d])
+        {
+            return va->k[d] < vb->k[d] ? -1 : 1;
+        }
+    }
+    return 0;
+}
+
+/* Radius of the smallest sphere about a cell's centre that holds the cell, in units of basis. */
+static double covering_radius(const double vectors[FMM_VORONOI][3], const int coordinates[FMM_VORONOI][3], const double* basis)
+{
+    /* Deep holes are found by sampling with a local search; 2 % on top covers what the samples miss. */
+    double best = 0;
+    for (int i = 0; i < 12 * 12 * 12; i++)
+    {
+        const double f[3]     = { (i % 12 + 0.5) / 12, (i / 12 % 12 + 0.5) / 12, (i / 144 + 0.5) / 12 };
+        int          shift[3] = { 0, 0, 0 };
+        double       y[3];
+        for (int d = 0; d < 3; d++)
+        {
+            y[d] = f[0] * basis[d] + f[1] * basis[3 + d] + f[2] * basis[6 + d];
+        }
+        fmm_reduce(vectors, coordinates, y, shift);
+        best = fmax(best, dot(y, y));
+    }
+    return 1.02 * sqrt(best);
+}
+
+static gmxfmm_status store_near(fmm_cells* cells, const lattice_vector* all, int count)
+{
+    int(*near)[3] = realloc(cells->near, (size_t)count * sizeof(*near));
+    if (near == NULL)
+    {
+        return GMXFMM_ERROR_MEMORY;
+    }
+    cells->near     = near;
+    cells->num_near = count;
+    int reach       = 0;
+    for (int i = 0; i < count; i++)
+    {
+        for (int d = 0; d < 3; d++)
+        {
+            near[i][d] = all[i].k[d];
+            reach      = abs(all[i].k[d]) > reach ? abs(all[i].k[d]) : reach;
+        }
+    }
+    if (reach > FMM_NEAR_REACH)
+    {
+        return GMXFMM_ERROR_UNSUPPORTED;
+    }
+    const int    w      = 2 * reach + 1;
+    short* lookup = realloc(cells->near_lookup, (size_t)(w * w * w) * sizeof(short));
+    if (lookup == NULL)
+    {
+        return GMXFMM_ERROR_MEMORY;
+    }
+    cells->near_lookup = lookup;
+    cells->near_reach  = reach;
+    for (int i = 0; i < w * w * w; i++)
+    {
+        lookup[i] = -1;
+    }
+    for (int i = 0; i < count; i++)
+    {
+        lookup[((near[i][0] + reach) * w + near[i][1] + reach) * w + near[i][2] + reach] = (short)i;
+    }
+    return GMXFMM_OK;
+}
+
+int fmm_near_index(const fmm_cells* cells, const int* k)
+{
+    const int r = cells->near_reach, w = 2 * r + 1;
+    for (int d = 0; d < 3; d++)
+    {
+        if (k[d] < -r || k[d] > r)
+        {
+            return -1;
+        }
+    }
+    return cells->near_lookup[((k[0] + r) * w + k[1] + r) * w + k[2] + r];
+}
+
+static gmxfmm_status near_set(fmm_cells* cells, int ws)
+{
+    const int       reach = FMM_NEAR_REACH, w = 2 * reach + 1;
+    lattice_vector* all   = malloc((size_t)(w * w * w) * sizeof(*all));
+    if (all == NULL)
+    {
+        return GMXFMM_ERROR_MEMORY;
+    }
+    int count = 0;
+    for (int i = 0; i < w * w * w; i++)
+    {
+        lattice_vector v = { { i / (w * w) - reach, i / w % w - reach, i % w - reach }, 0 };
+        double         r[3];
+        for (int d = 0; d < 3; d++)
+        {
+            r[d] = v.k[0] * cells->cell[d] + v.k[1] * cells->cell[3 + d] + v.k[2] * cells->cell[6 + d];
+        }
+        v.length = sqrt(dot(r, r)) / cells->lambda;
+        if (v.length < 6)
+        {
+            all[count++] = v;
+        }
+    }
+    qsort(all, (size_t)count, sizeof(*all), shorter);
+    int near = 0;
+    if (cells->rectangular)
+    {
+        double far = 1e30;
+        for (int i = 0; i < count; i++)
+        {
+            if (abs(all[i].k[0]) <= ws && abs(all[i].k[1]) <= ws && abs(all[i].k[2]) <= ws)
+            {
+                all[near++] = all[i];
+            }
+            else
+            {
+                far = fmin(far, all[i].length);
+            }
+        }
+        cells->far_distance = far;
+        double edge         = 1e30;
+        for (int d = 0; d < 3; d++)
+        {
+            edge = fmin(edge, sqrt(dot(cells->cell + 3 * d, cells->cell + 3 * d)) / cells->lambda);
+        }
+        cells->near_range = ws * edge;
+    }
+    else
+    {
+        while (near < count && all[near].length < c_skewSlack * (ws + 1))
+        {
+            near++;
+        }
+        cells->far_distance = near < count ? all[near].length : 6;
+        const double rho    = covering_radius(cells->voronoi, cells->voronoi_int, cells->cell) / cells->lambda;
+        cells->near_range   = fmax(0.0, cells->far_distance - 2 * rho);
+    }
+    const gmxfmm_status status = store_near(cells, all, near);
+    free(all);
+    return status;
+}
+
+gmxfmm_status fmm_cells_set(fmm_cells* cells, const double* box, const int* inner, int periodic, int ws, int order)
+{
+    double basis[9];
+    cells->periodic    = periodic;
+    cells->num_cells   = 1;
+    cells->lambda      = fmm_lambda(order);
+    cells->rectangular = fmm_is_rectangular(box);
+    for (int d = 0; d < 3; d++)
+    {
+        cells->inner[d] = inner[d];
+        /* Open: displacements of -(n-1) .. n-1 cells and a margin of ws empty ones must not meet across the edge. */
+        cells->n[d] = periodic ? inner[d] : fmm_fft_size(inner[d] + (inner[d] - 1 > ws ? inner[d] - 1 : ws));
+        cells->num_cells *= cells->n[d];
+        for (int e = 0; e < 3; e++)
+        {
+            basis[3 * d + e] = box[3 * d + e] / inner[d];
+        }
+    }
+    const double det = fmm_determinant(basis);
+    cells->edge      = cbrt(det);
+    cells->u         = cells->edge / cells->lambda;
+    fmm_inverse(basis, det, cells->to_cells);
+    cells->cell_volume = det / (cells->u * cells->u * cells->u);
+    double scaled_box[9];
+    for (int i = 0; i < 9; i++)
+    {
+        cells->cell[i] = basis[i] / cells->u;
+        scaled_box[i]  = box[i] / cells->u;
+    }
+    fmm_voronoi(cells->cell, cells->voronoi, cells->voronoi_int);
+    fmm_voronoi(scaled_box, cells->box_voronoi, cells->box_voronoi_int);
+    return near_set(cells, ws);
+}
+
+void fmm_cells_free(fmm_cells* cells)
+{
+    free(cells->near);
+    free(cells->near_lookup);
+    cells->near        = NULL;
+    cells->near_lookup = NULL;
+}

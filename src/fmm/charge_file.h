@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Point-charge files: text, plain or gzipped.
+ *
+ *   # box: ax ay az bx by bz cx cy cz     row vectors; without it the system is open
+ *   # periodic: 1 1 1                     or 0 0 0: open, whatever the box
+ *   # boundary: tinfoil                   or vacuum
+ *   # any other line that starts with # is a comment
+ *   x y z q                               one row a particle; in all rows or in none followed by
+ *   x y z q potential fx fy fz            reference values, the field being -grad potential, unit 1/r
+ *
+ * All functions that can fail return 0, or -1 after exactly one line on stderr that names file, line and cause.
+ */
+#ifndef GMXFMM_CHARGE_FILE_H
+#define GMXFMM_CHARGE_FILE_H
+
+#include <stdint.h>
+
+#include "gmxfmm.h"
+
+typedef struct
+{
+    int64_t         n;
+    double*         x;         /* 3 n, as in the file */
+    double*         q;         /* n */
+    double*         potential; /* n, reference; NULL without */
+    double*         field;     /* 3 n, reference; NULL without */
+    int64_t*        line;      /* n, line of each particle in the file */
+    double          box[9];
+    int64_t         box_line;      /* 0: no box in the file */
+    int             periodic;      /* 1: in all three directions, 0: open */
+    int64_t         periodic_line; /* 0: not in the file */
+    gmxfmm_boundary boundary;
+    int64_t         boundary_line; /* 0: not in the file */
+    char*           comments;      /* the other header lines, each with its newline; NULL without */
+} charge_file;
+
+/* Reads and checks a file; *file can be given to charge_file_free in any case. */
+int charge_file_read(const char* name, charge_file* file);
+
+/* Refuses two particles at one place, in a periodic system also through images. O(n log n). */
+int charge_file_check_places(const char* name, const charge_file* file);
+
+/* Writes header and rows x y z q potential fx fy fz, 17 digits, so that the output is a valid input; boundary is the
+ * one computed with. A regular file is written under another name and renamed when complete: a failure leaves what was
+ * there before. */
+int charge_file_write(
+    const char* name, const charge_file* file, gmxfmm_boundary boundary, const double* potential, const double* field);
+
+void charge_file_free(charge_file* file);
+
+#endif

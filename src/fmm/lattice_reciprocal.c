@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Reciprocal part of the lattice sums: one lane is one frequency of the grid. */
+#define FMM_DOUBLE
+#include "portable.h"
+
+#define HARM_T vreal
+#define HARM_R double
+#include "harmonics.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "lattice.h"
+
+int fmm_reciprocal_lanes(void)
+{
+    return VLEN;
+}
+
+/* Signed frequency nearest to zero. */
+static int centred(int f, int n)
+{
+    return 2 * f <= n ? f : f - n;
+}
+
+void fmm_reciprocal_block(const fmm_cells* cells, const fmm_ewald* ewald, fmm_sum sum, int degree, const double* inverse, int first, double* out)
+{
+    const double two_pi = 6.28318530717958647692;
+    const int    nz     = cells->n[2] / 2 + 1;
+    const int    total  = cells->n[0] * cells->n[1] * nz;
+    double       dual[9], kappa[3][VLEN];
+    int          range[3];
+    vreal*       acc = (vreal*)out;
+    fmm_inverse(cells->cell, fmm_determinant(cells->cell), dual); /* k_e = 2 pi sum_d kappa_d dual[3 e + d] */
+    memset(out, 0, (size_t)harm_size(degree) * sizeof(vreal));
+    for (int d = 0; d < 3; d++)
+    {
+        const double* a = cells->cell + 3 * d;
+        range[d]        = (int)floor(ewald->k_max * sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2]) / two_pi + 0.5);
+    }
+    for (int l = 0; l < VLEN; l++)
+    {
+        const int f = first + l < total ? first + l : total - 1;
+        kappa[2][l] = (double)centred(f % nz, cells->n[2]) / cells->n[2];
+        kappa[1][l] = (double)centred(f / nz % cells->n[1], cells->n[1]) / cells->n[1];
+        kappa[0][l] = (double)centred(f / nz / cells->n[1], cells->n[0]) / cells->n[0];
+    }
+    const int rows[3] = { 2 * range[0] + 1, 2 * range[1] + 1, 2 * range[2] + 1 };
+    for (int t = 0; t < rows[0] * rows[1] * rows[2]; t++)
+    {
+        const int t0 = t / (rows[1] * rows[2]) - range[0], t1 = t / rows[2] % rows[1] - range[1], t2 = t % rows[2] - range[2];
+        vreal     k[3], weight;
+        int       any = 0;
+        for (int l = 0; l < VLEN; l++)
+        {
+            const double c[3] = { kappa[0][l] + t0, kappa[1][l] + t1, kappa[2][l] + t2 };
+            double       k2   = 0;
+            for (int e = 0; e < 3; e++)
+            {
+                k[e][l] = two_pi * (c[0] * dual[3 * e] + c[1] * dual[3 * e + 1] + c[2] * dual[3 * e + 2]);
+                k2 += k[e][l] * k[e][l];
+            }
+            const int inside = k2 <= ewald->k_max * ewald->k_max && (c[0] != 0 || c[1] != 0 || c[2] != 0);
+            weight[l]        = inside ? fmm_reciprocal_weight(sum, k2, ewald->alpha, cells->cell_volume, exp(-k2 / (4 * ewald->alpha * ewald->alpha))) : 0;
+            any |= inside;
+        }
+        if (any)
+        {
+            harm_add_upsilon(degree, k[0], k[1], k[2], weight, inverse, acc);
+        }
+    }
+    for (int m = 0; m <= degree; m++)
+    {
+        for (int n = m; n <= degree; n++)
+        {
+            const double factor = fmm_reciprocal_factor(sum, n, m);
+            acc[harm_re(degree, n, m)] *= factor;
+            if (m > 0)
+            {
+                acc[harm_im(degree, n, m)] *= factor;
+            }
+        }
+    }
+}
+
+void fmm_reciprocal_inverse(int degree, double* inverse)
+{
+    harm_fill_inverse(degree, inverse);
+}

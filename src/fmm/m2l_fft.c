@@ -1,0 +1,691 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "m2l_fft.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harmonics.h"
+
+#ifdef _OPENMP
+#    include <omp.h>
+#endif
+
+typedef struct FN(fmm_convolution) convolution;
+
+enum
+{
+    c_maxCoef = (GMXFMM_MAX_ORDER + 1) * (GMXFMM_MAX_ORDER + 1)
+};
+
+/* Truncation of the lattice sums, relative to their largest terms: below the rounding of the step. */
+#ifdef FMM_DOUBLE
+static const double c_latticeTolerance = 1e-16;
+#else
+static const double c_latticeTolerance = 1e-8;
+#endif
+
+static size_t padded(size_t count)
+{
+    /* An odd number of vectors: columns of a power-of-two stride would share a few cache sets. */
+    return ((count + VLEN - 1) / VLEN | 1) * VLEN;
+}
+
+static gmxfmm_status make_plans(gmxfmm_plan* plan, convolution* conv)
+{
+    const fmm_cells* c     = &plan->cells;
+    const unsigned   flags = plan->options.reproducible ? FFTW_ESTIMATE : FFTW_MEASURE;
+    const int        nz    = c->n[2] / 2 + 1;
+    FFTW(iodim)      in[3] = { { c->n[0], c->n[1] * c->n[2], c->n[1] * nz }, { c->n[1], c->n[2], nz }, { c->n[2], 1, 1 } };
+    FFTW(iodim)      out[3];
+    for (int d = 0; d < 3; d++)
+    {
+        out[d].n  = in[d].n;
+        out[d].is = in[d].os;
+        out[d].os = in[d].is;
+    }
+    conv->forward  = FFTW(plan_guru_split_dft_r2c)(3, in, 0, NULL, conv->field, conv->re, conv->im, flags);
+    conv->backward = FFTW(plan_guru_split_dft_c2r)(3, out, 0, NULL, conv->re, conv->im, conv->field, flags);
+    conv->lattice  = fftw_plan_dft_r2c_3d(c->n[0], c->n[1], c->n[2], conv->grid,
+                                          (fftw_complex*)(conv->grid + padded((size_t)c->num_cells)), FFTW_ESTIMATE);
+    if (conv->forward == NULL || conv->backward == NULL || conv->lattice == NULL)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "no FFT plan for a grid of %d x %d x %d cells", c->n[0], c->n[1], c->n[2]);
+    }
+    return GMXFMM_OK;
+}
+
+gmxfmm_status FN(fmm_conv_create)(gmxfmm_plan* plan)
+{
+    const fmm_cells* c    = &plan->cells;
+    convolution*     conv = calloc(1, sizeof(*conv));
+    if (conv == NULL)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
+    }
+    plan->FN(conv)       = conv;
+    conv->order          = plan->order;
+    conv->num_coef       = harm_size(plan->order);
+    conv->num_freq       = c->n[0] * c->n[1] * (c->n[2] / 2 + 1);
+    conv->num_chunks     = (conv->num_freq + VLEN - 1) / VLEN;
+    conv->cell_stride    = padded((size_t)c->num_cells);
+    conv->freq_stride    = padded((size_t)conv->num_freq);
+    conv->grid_stride    = padded((size_t)c->num_cells) + 2 * padded((size_t)conv->num_freq);
+    const size_t fields  = (size_t)conv->num_coef * conv->cell_stride * sizeof(real);
+    const size_t spectra = (size_t)conv->num_coef * conv->freq_stride * sizeof(real);
+    conv->field          = fmm_alloc(plan, fields);
+    conv->re             = fmm_alloc(plan, spectra);
+    conv->im             = fmm_alloc(plan, spectra);
+    conv->s    = fmm_alloc(plan, (size_t)conv->num_chunks * (size_t)harm_size(2 * plan->order) * sizeof(vreal));
+    conv->z    = fmm_alloc(plan, (size_t)conv->num_chunks * (size_t)harm_size(2 * plan->order + 2) * sizeof(vreal));
+    conv->grid = fmm_alloc(plan, (size_t)plan->num_threads * conv->grid_stride * sizeof(double));
+    if (!conv->field || !conv->re || !conv->im || !conv->s || !conv->z || !conv->grid)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %d cells of order %d", c->num_cells, plan->order);
+    }
+    const gmxfmm_status status = make_plans(plan, conv);
+    memset(conv->field, 0, fields); /* planning may have written there, and padding must stay finite */
+    memset(conv->re, 0, spectra);
+    memset(conv->im, 0, spectra);
+    return status;
+}
+
+void FN(fmm_conv_destroy)(convolution* conv)
+{
+    if (conv == NULL)
+    {
+        return;
+    }
+    FFTW(destroy_plan)(conv->forward);
+    FFTW(destroy_plan)(conv->backward);
+    fftw_destroy_plan(conv->lattice);
+    free(conv->field);
+    free(conv->re);
+    free(conv->im);
+    free(conv->s);
+    free(conv->z);
+    free(conv->grid);
+    free(conv->lattice_vectors);
+    free(conv->table);
+    free(conv);
+}
+
+/* Real part of i^n X, which is what the phase (-i)^n leaves of a spectrum of parity (-1)^n. */
+static double unphased(int n, const fftw_complex x)
+{
+    switch (n & 3)
+    {
+        case 0: return x[0];
+        case 1: return -x[1];
+        case 2: return -x[0];
+        default: return x[1];
+    }
+}
+
+/* Spectrum of the real-space part of one coefficient, its values at the lattice vectors, into out[chunk][coef][lane]. */
+static void transform(const gmxfmm_plan* plan,
+                      const convolution* conv,
+                      const double*      values,
+                      size_t             stride,
+                      int                n,
+                      double*            grid,
+                      size_t             coef,
+                      size_t             num_coef,
+                      real*              out)
+{
+    const fmm_cells* c        = &plan->cells;
+    fftw_complex*    spectrum = (fftw_complex*)(grid + padded((size_t)c->num_cells));
+    memset(grid, 0, (size_t)c->num_cells * sizeof(double));
+    for (int i = 0; i < conv->num_vectors; i++)
+    {
+        const int* k = conv->lattice_vectors[i];
+        int        at[3];
+        for (int d = 0; d < 3; d++)
+        {
+            at[d] = (k[d] % c->n[d] + c->n[d]) % c->n[d];
+        }
+        grid[(at[0] * c->n[1] + at[1]) * c->n[2] + at[2]] += values[(size_t)i * stride];
+    }
+    fftw_execute_dft_r2c(conv->lattice, grid, spectrum);
+    for (int f = 0; f < conv->num_freq; f++)
+    {
+        out[((size_t)(f / VLEN) * num_coef + coef) * VLEN + (size_t)(f % VLEN)] = (real)unphased(n, spectrum[f]);
+    }
+}
+
+gmxfmm_status FN(fmm_conv_set_shape)(gmxfmm_plan* plan)
+{
+    convolution* conv   = plan->FN(conv);
+    const int    degree = 2 * conv->order + 2;
+    free(conv->lattice_vectors);
+    conv->lattice_vectors = NULL;
+    conv->ewald           = fmm_ewald_choose(&plan->cells, degree, c_latticeTolerance);
+    if (fmm_real_vectors(&plan->cells, &conv->ewald, &conv->lattice_vectors, &conv->num_vectors) != GMXFMM_OK)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for lattice sums");
+    }
+    const size_t size = (size_t)conv->num_vectors * 2 * (size_t)(degree + 1);
+    if (size > conv->table_size)
+    {
+        free(conv->table);
+        conv->table      = malloc(size * sizeof(double));
+        conv->table_size = conv->table == NULL ? 0 : size;
+        if (conv->table == NULL)
+        {
+            return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for lattice sums");
+        }
+    }
+    return GMXFMM_OK;
+}
+
+static size_t thread_number(void)
+{
+#ifdef _OPENMP
+    return (size_t)omp_get_thread_num();
+#else
+    return 0;
+#endif
+}
+
+/* Column by column: coefficients at all lattice vectors, then one transform for each. */
+static void real_part(const gmxfmm_plan* plan, const convolution* conv, fmm_sum sum, int degree, real* out)
+{
+    const size_t stride = 2 * (size_t)(degree + 1), size = (size_t)harm_size(degree);
+    for (int m = 0; m <= degree; m++)
+    {
+#pragma omp parallel num_threads(plan->num_threads)
+        {
+#pragma omp for schedule(static)
+            for (int i = 0; i < conv->num_vectors; i++)
+            {
+                double* value = conv->table + (size_t)i * stride;
+                fmm_real_column(&plan->cells, &conv->ewald, sum, degree, m, conv->lattice_vectors[i], value, value + degree + 1);
+            }
+#pragma omp for schedule(dynamic)
+            for (int task = 0; task < (m > 0 ? 2 : 1) * (degree - m + 1); task++)
+            {
+                const int n = m + task % (degree - m + 1), imaginary = task > degree - m;
+                transform(plan, conv, conv->table + (imaginary ? degree + 1 : 0) + n - m, stride, n,
+                          conv->grid + thread_number() * conv->grid_stride,
+                          (size_t)(imaginary ? harm_im(degree, n, m) : harm_re(degree, n, m)), size, out);
+            }
+        }
+    }
+}
+
+static void reciprocal_part(const gmxfmm_plan* plan, const convolution* conv, fmm_sum sum, int degree, real* out)
+{
+    const int lanes = fmm_reciprocal_lanes(), size = harm_size(degree);
+    double    inverse[(2 * GMXFMM_MAX_ORDER + 3) * (2 * GMXFMM_MAX_ORDER + 3)];
+    fmm_reciprocal_inverse(degree, inverse);
+#pragma omp parallel for schedule(dynamic) num_threads(plan->num_threads)
+    for (int chunk = 0; chunk < conv->num_chunks; chunk++)
+    {
+        _Alignas(FMM_ALIGN) double part[(2 * GMXFMM_MAX_ORDER + 3) * (2 * GMXFMM_MAX_ORDER + 3) * (FMM_VBYTES / 8)];
+        real*                      to = out + (size_t)chunk * (size_t)size * VLEN;
+        for (int first = 0; first < VLEN; first += lanes)
+        {
+            fmm_reciprocal_block(&plan->cells, &conv->ewald, sum, degree, inverse, chunk * VLEN + first, part);
+            for (int i = 0; i < size; i++)
+            {
+                for (int l = 0; l < lanes; l++)
+                {
+                    to[i * VLEN + first + l] = (real)(to[i * VLEN + first + l] + part[i * lanes + l]);
+                }
+            }
+        }
+    }
+}
+
+static void make_spectrum(const gmxfmm_plan* plan, const convolution* conv, fmm_sum sum, int degree, real* out)
+{
+    const size_t size = (size_t)conv->num_chunks * (size_t)harm_size(degree) * VLEN;
+    memset(out, 0, size * sizeof(real));
+    real_part(plan, conv, sum, degree, out);
+    if (plan->periodic)
+    {
+        reciprocal_part(plan, conv, sum, degree, out);
+        if (sum == FMM_SUM_S)
+        {
+            /* neutralising background: -pi / (alpha^2 V) for every pair, all of it at frequency 0 */
+            out[0] -= (real)(3.14159265358979323846 / (conv->ewald.alpha * conv->ewald.alpha * plan->cells.cell_volume));
+        }
+    }
+    const real scale = (real)(1.0 / plan->cells.num_cells); /* of the unnormalised transforms */
+    for (size_t i = 0; i < size; i++)
+    {
+        out[i] *= scale;
+    }
+}
+
+void FN(fmm_conv_spectra)(gmxfmm_plan* plan, int with_virial)
+{
+    const convolution* conv = plan->FN(conv);
+    if (!plan->spectra_valid)
+    {
+        make_spectrum(plan, conv, FMM_SUM_S, 2 * conv->order, conv->s);
+        plan->spectra_valid        = 1;
+        plan->virial_spectra_valid = 0;
+        plan->info.num_spectra++;
+    }
+    if (with_virial && !plan->virial_spectra_valid)
+    {
+        make_spectrum(plan, conv, FMM_SUM_Z, 2 * conv->order + 2, conv->z);
+        plan->virial_spectra_valid = 1;
+    }
+}
+
+/* Multiplies by (-i)^n. */
+static inline void phase(int n, vreal* re, vreal* im)
+{
+    const vreal r = *re, i = *im;
+    switch (n & 3)
+    {
+        case 0: break;
+        case 1:
+            *re = i;
+            *im = -r;
+            break;
+        case 2:
+            *re = -r;
+            *im = -i;
+            break;
+        default:
+            *re = -i;
+            *im = r;
+            break;
+    }
+}
+
+/* Coefficients of one chunk of frequencies, degree by degree with their phase: in from the spectra, or back. */
+static void load_chunk(const convolution* conv, int chunk, vreal* re, vreal* im)
+{
+    const int    p  = conv->order;
+    const size_t at = (size_t)chunk * VLEN;
+    for (int m = 0; m <= p; m++)
+    {
+        for (int n = m; n <= p; n++)
+        {
+            for (int part = 0; part < (m > 0 ? 2 : 1); part++)
+            {
+                const int i = part ? harm_im(p, n, m) : harm_re(p, n, m);
+                re[i]       = *(const vreal*)(conv->re + (size_t)i * conv->freq_stride + at);
+                im[i]       = *(const vreal*)(conv->im + (size_t)i * conv->freq_stride + at);
+                phase(n, &re[i], &im[i]);
+            }
+        }
+    }
+}
+
+static void store_chunk(const convolution* conv, int chunk, vreal* re, vreal* im)
+{
+    const int    p  = conv->order;
+    const size_t at = (size_t)chunk * VLEN;
+    for (int m = 0; m <= p; m++)
+    {
+        for (int n = m; n <= p; n++)
+        {
+            for (int part = 0; part < (m > 0 ? 2 : 1); part++)
+            {
+                const int i = part ? harm_im(p, n, m) : harm_re(p, n, m);
+                phase(n, &re[i], &im[i]);
+                *(vreal*)(conv->re + (size_t)i * conv->freq_stride + at) = re[i];
+                *(vreal*)(conv->im + (size_t)i * conv->freq_stride + at) = im[i];
+            }
+        }
+    }
+}
+
+/* One pair of columns: for j = n + k, out_k += c_j in_n, the four real products of (A + iB)(c) with m and -m folded. */
+typedef struct
+{
+    vreal rr, ri, ir, ii; /* out re <- in re, out re <- in im, out im <- in re, out im <- in im */
+} folded;
+
+/*
+ * Folds the terms m and -m of sum_m M^m X^(m+l) for m, l >= 0, X = P + iQ, X^-mu = (-1)^mu conj X^mu:
+ *   re = A (P+ + s P-) - B (Q+ - s Q-),  im = A (Q+ + s Q-) + B (P+ - s P-),
+ * with P+ = P^(l+m), P- = P^(l-m), s = (-1)^m; m = 0 has one term only.
+ */
+static void fold(int top, int m, int l, const vreal* x, folded* c)
+{
+    const int   mu   = l > m ? l - m : m - l;
+    const real  s    = m & 1 ? -1 : 1;
+    const real  sp   = l < m && (mu & 1) ? -s : s;      /* s P-: sign of X^-mu */
+    const real  sq   = l < m ? (mu & 1 ? s : -s) : s;   /* s Q- */
+    const vreal zero = x[0] - x[0];
+    for (int j = l + m; j <= top; j++)
+    {
+        const vreal pp = x[harm_re(top, j, l + m)];
+        vreal       qp = zero;
+        if (l + m > 0)
+        {
+            qp = x[harm_im(top, j, l + m)];
+        }
+        if (m == 0)
+        {
+            c[j].rr = pp;
+            c[j].ir = qp;
+            continue;
+        }
+        const vreal pm = x[harm_re(top, j, mu)] * sp;
+        vreal       qm = zero;
+        if (mu > 0)
+        {
+            qm = x[harm_im(top, j, mu)] * sq;
+        }
+        c[j].rr        = pp + pm;
+        c[j].ri        = qm - qp;
+        c[j].ir        = qp + qm;
+        c[j].ii        = pp - pm;
+    }
+}
+
+/* out_k^l = sum_{n,m} in_n^m X_(n+k)^(m+l) for VLEN frequencies: real operators on complex coefficients. */
+static void product(int p, const vreal* x, const vreal* in_re, const vreal* in_im, vreal* out_re, vreal* out_im)
+{
+    const int    top  = 2 * p;
+    const vreal  zero = x[0] - x[0];
+    folded       c[2 * GMXFMM_MAX_ORDER + 1];
+    for (int i = 0; i < harm_size(p); i++)
+    {
+        out_re[i] = zero;
+        out_im[i] = zero;
+    }
+    for (int l = 0; l <= p; l++)
+    {
+        for (int m = 0; m <= p; m++)
+        {
+            const vreal* a_re = in_re + harm_re(p, m, m) - m; /* indexed by n */
+            const vreal* a_im = in_im + harm_re(p, m, m) - m;
+            const vreal* b_re = in_re + harm_im(p, m, m) - m;
+            const vreal* b_im = in_im + harm_im(p, m, m) - m;
+            fold(top, m, l, x, c);
+            for (int k = l; k <= p; k++)
+            {
+                const folded* ck = c + k;
+                const int     i = harm_re(p, k, l), ii = harm_im(p, k, l);
+                vreal         r_re = out_re[i], r_im = out_im[i];
+                if (m == 0 && l == 0)
+                {
+                    for (int n = 0; n <= p; n++)
+                    {
+                        r_re += ck[n].rr * a_re[n];
+                        r_im += ck[n].rr * a_im[n];
+                    }
+                }
+                else if (l == 0)
+                {
+                    for (int n = m; n <= p; n++)
+                    {
+                        r_re += ck[n].rr * a_re[n] + ck[n].ri * b_re[n];
+                        r_im += ck[n].rr * a_im[n] + ck[n].ri * b_im[n];
+                    }
+                }
+                else
+                {
+                    vreal i_re = out_re[ii], i_im = out_im[ii];
+                    if (m == 0)
+                    {
+                        for (int n = 0; n <= p; n++)
+                        {
+                            r_re += ck[n].rr * a_re[n];
+                            r_im += ck[n].rr * a_im[n];
+                            i_re += ck[n].ir * a_re[n];
+                            i_im += ck[n].ir * a_im[n];
+                        }
+                    }
+                    else
+                    {
+                        for (int n = m; n <= p; n++)
+                        {
+                            const folded f = ck[n];
+                            r_re += f.rr * a_re[n] + f.ri * b_re[n];
+                            r_im += f.rr * a_im[n] + f.ri * b_im[n];
+                            i_re += f.ir * a_re[n] + f.ii * b_re[n];
+                            i_im += f.ir * a_im[n] + f.ii * b_im[n];
+                        }
+                    }
+                    out_re[ii] = i_re;
+                    out_im[ii] = i_im;
+                }
+                out_re[i] = r_re;
+                out_im[i] = r_im;
+            }
+        }
+    }
+}
+
+static void transform_all(const gmxfmm_plan* plan, const convolution* conv, int forward)
+{
+#pragma omp parallel for schedule(dynamic) num_threads(plan->num_threads)
+    for (int i = 0; i < conv->num_coef; i++)
+    {
+        real* field = conv->field + (size_t)i * conv->cell_stride;
+        real* re    = conv->re + (size_t)i * conv->freq_stride;
+        real* im    = conv->im + (size_t)i * conv->freq_stride;
+        if (forward)
+        {
+            FFTW(execute_split_dft_r2c)(conv->forward, field, re, im);
+        }
+        else
+        {
+            FFTW(execute_split_dft_c2r)(conv->backward, re, im, field);
+        }
+    }
+}
+
+static void product_all(const gmxfmm_plan* plan, const convolution* conv)
+{
+    const size_t size = (size_t)harm_size(2 * conv->order);
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads)
+    for (int chunk = 0; chunk < conv->num_chunks; chunk++)
+    {
+        vreal in_re[c_maxCoef], in_im[c_maxCoef], out_re[c_maxCoef], out_im[c_maxCoef];
+        load_chunk(conv, chunk, in_re, in_im);
+        product(conv->order, (const vreal*)(conv->s + (size_t)chunk * size * VLEN), in_re, in_im, out_re, out_im);
+        store_chunk(conv, chunk, out_re, out_im);
+    }
+}
+
+void FN(fmm_m2l_fft)(const gmxfmm_plan* plan, convolution* conv)
+{
+    transform_all(plan, conv, 1);
+    product_all(plan, conv);
+    transform_all(plan, conv, 0);
+}
+
+/*
+ * Moment products of one chunk, THEORY (20): G_j^mu = sum over n + k = j, m + l = mu of conj_f(M_k^l) M_n^m, mu >= 0,
+ * real part over frequencies, times weight; complex in the sense of harmonics, g[harm(2p)].
+ */
+static void moment_products(int p, const vreal* re, const vreal* im, vreal weight, vreal* g)
+{
+    const int top = 2 * p;
+    for (int i = 0; i < harm_size(top); i++)
+    {
+        g[i] = weight - weight;
+    }
+    for (int m = 0; m <= p; m++)
+    {
+        for (int n = m; n <= p; n++)
+        {
+            const int   a    = harm_re(p, n, m), b = harm_im(p, n, m);
+            const vreal are = re[a] * weight, aim = im[a] * weight;
+            vreal       bre = weight - weight, bim = bre;
+            if (m > 0)
+            {
+                bre = re[b] * weight;
+                bim = im[b] * weight;
+            }
+            for (int l = 0; l <= p; l++)
+            {
+                for (int k = l; k <= p; k++)
+                {
+                    const int   c = harm_re(p, k, l), d = harm_im(p, k, l);
+                    const int   j  = n + k;
+                    const vreal ac = are * re[c] + aim * im[c];
+                    const vreal bc = bre * re[c] + bim * im[c];
+                    vreal       ad = weight - weight, bd = ad;
+                    if (l > 0)
+                    {
+                        ad = are * re[d] + aim * im[d];
+                        bd = bre * re[d] + bim * im[d];
+                    }
+                    /* M^m M^l -> mu = m + l */
+                    g[harm_re(top, j, m + l)] += ac - bd;
+                    if (m + l > 0)
+                    {
+                        g[harm_im(top, j, m + l)] += ad + bc;
+                    }
+                    /* M^m M^-l -> m - l >= 0, and M^-m M^l -> l - m > 0; l = 0 or m = 0 have no partner */
+                    if (l > 0 && m >= l)
+                    {
+                        const real s = l & 1 ? -1 : 1;
+                        g[harm_re(top, j, m - l)] += s * (ac + bd);
+                        if (m > l)
+                        {
+                            g[harm_im(top, j, m - l)] += s * (bc - ad);
+                        }
+                    }
+                    if (m > 0 && l >= m)
+                    {
+                        const real s = m & 1 ? -1 : 1;
+                        g[harm_re(top, j, l - m)] += s * (ac + bd);
+                        if (l > m)
+                        {
+                            g[harm_im(top, j, l - m)] += s * (ad - bc);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+typedef struct
+{
+    double re, im;
+} cplx;
+
+/* X_n^m for any |m| <= n from stored columns, 0 outside. */
+static cplx element(int top, const double* x, int n, int m)
+{
+    const int a = m < 0 ? -m : m;
+    cplx      c = { 0, 0 };
+    if (n < 0 || a > n || n > top)
+    {
+        return c;
+    }
+    c.re = x[harm_re(top, n, a)];
+    c.im = a > 0 ? x[harm_im(top, n, a)] : 0;
+    if (m < 0)
+    {
+        const double s = a & 1 ? -1 : 1;
+        c.re *= s;
+        c.im *= -s;
+    }
+    return c;
+}
+
+static void add_product(cplx* w, double factor, cplx g, cplx x)
+{
+    w->re += factor * (g.re * x.re - g.im * x.im);
+    w->im += factor * (g.re * x.im + g.im * x.re);
+}
+
+/*
+ * Contracts moment products with the strain derivative of S, THEORY (21); spectra here have the phase (-i)^n taken off,
+ * which turns Z_(j+2) into -Z_(j+2).
+ */
+static void contract(int p, const double* g, const double* s, const double* z, cplx w[3])
+{
+    const int top = 2 * p;
+    for (int j = 0; j <= top; j++)
+    {
+        const double inv = 1.0 / (2 * j + 3);
+        for (int mu = -j; mu <= j; mu++)
+        {
+            const cplx gj = element(top, g, j, mu);
+            add_product(&w[0], inv, gj, element(top + 2, z, j + 2, mu));
+            add_product(&w[0], -inv * ((j + 1) * (j + 1) - mu * mu) + (j + 1) / 3.0, gj, element(top, s, j, mu));
+            add_product(&w[1], 2 * inv, gj, element(top + 2, z, j + 2, mu + 1));
+            add_product(&w[1], -inv * (j - mu) * (2 * mu + 1), gj, element(top, s, j, mu + 1));
+            add_product(&w[2], inv, gj, element(top + 2, z, j + 2, mu + 2));
+            add_product(&w[2], inv * (j - mu) * (j - mu - 1), gj, element(top, s, j, mu + 2));
+        }
+    }
+}
+
+/* Weight of a half-spectrum frequency: 2 where its mirror image is not stored. */
+static vreal mirror_weight(const fmm_cells* c, const convolution* conv, int chunk)
+{
+    const int nz = c->n[2] / 2 + 1;
+    vreal     w;
+    for (int l = 0; l < VLEN; l++)
+    {
+        const int f  = chunk * VLEN + l;
+        const int fz = f % nz;
+        w[l]         = f >= conv->num_freq ? 0 : fz == 0 || 2 * fz == c->n[2] ? 1 : 2;
+    }
+    return w;
+}
+
+static void virial_chunk(const gmxfmm_plan* plan, const convolution* conv, int chunk, double* row)
+{
+    const int    p = conv->order, top = 2 * p;
+    vreal        re[c_maxCoef], im[c_maxCoef];
+    vreal        g[(2 * GMXFMM_MAX_ORDER + 1) * (2 * GMXFMM_MAX_ORDER + 1)];
+    const real*  s = conv->s + (size_t)chunk * (size_t)harm_size(top) * VLEN;
+    const real*  z = conv->z + (size_t)chunk * (size_t)harm_size(top + 2) * VLEN;
+    const double scale = 0.5;
+    load_chunk(conv, chunk, re, im);
+    moment_products(p, re, im, mirror_weight(&plan->cells, conv, chunk), g);
+    for (int l = 0; l < VLEN && chunk * VLEN + l < conv->num_freq; l++)
+    {
+        double gl[(2 * GMXFMM_MAX_ORDER + 1) * (2 * GMXFMM_MAX_ORDER + 1)];
+        double sl[(2 * GMXFMM_MAX_ORDER + 1) * (2 * GMXFMM_MAX_ORDER + 1)];
+        double zl[(2 * GMXFMM_MAX_ORDER + 3) * (2 * GMXFMM_MAX_ORDER + 3)];
+        cplx   w[3] = { { 0, 0 }, { 0, 0 }, { 0, 0 } };
+        for (int i = 0; i < harm_size(top); i++)
+        {
+            gl[i] = g[i][l];
+            sl[i] = s[i * VLEN + l];
+        }
+        for (int i = 0; i < harm_size(top + 2); i++)
+        {
+            zl[i] = z[i * VLEN + l];
+        }
+        contract(p, gl, sl, zl, w);
+        row[0] += scale * w[2].re;
+        row[1] += scale * w[2].im;
+        row[2] += scale * w[1].re;
+        row[3] += scale * w[1].im;
+        row[4] += scale * w[0].re;
+    }
+}
+
+void FN(fmm_m2l_fft_virial)(gmxfmm_plan* plan, convolution* conv, double* w)
+{
+    transform_all(plan, conv, 1);
+    memset(plan->partial, 0, (size_t)plan->partial_rows * FMM_PARTIAL * sizeof(double));
+    /* rows, not threads, own the partial sums: the result does not depend on scheduling */
+    const int rows = plan->partial_rows;
+#pragma omp parallel for schedule(dynamic) num_threads(plan->num_threads)
+    for (int row = 0; row < rows; row++)
+    {
+        for (int chunk = row; chunk < conv->num_chunks; chunk += rows)
+        {
+            virial_chunk(plan, conv, chunk, plan->partial + (size_t)row * FMM_PARTIAL);
+        }
+    }
+    for (int row = 0; row < rows; row++)
+    {
+        for (int i = 0; i < 5; i++)
+        {
+            w[i] += plan->partial[row * FMM_PARTIAL + i];
+        }
+    }
+    product_all(plan, conv);
+    transform_all(plan, conv, 0);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* M2L over all cells and images as a convolution over the grid of cells (Ong et al. 2003; THEORY section 5). */
+#ifndef FMM_M2L_FFT_H
+#define FMM_M2L_FFT_H
+
+#include <fftw3.h>
+
+#include "lattice.h"
+#include "plan.h"
+#include "portable.h"
+
+struct FN(fmm_convolution)
+{
+    int        order, num_coef; /* p, (p+1)^2 */
+    int        num_freq;        /* n0 n1 (n2/2+1) */
+    int        num_chunks;      /* of VLEN frequencies */
+    size_t     cell_stride;     /* reals from one coefficient's field to the next: cells, padded to vectors */
+    size_t     freq_stride;
+    real*      field;           /* num_coef x cell_stride: multipoles, after the convolution locals */
+    real *     re, *im;         /* num_coef x freq_stride: their spectra */
+    real*      s;               /* num_chunks x (2p+1)^2 x VLEN: spectrum of S / num_cells */
+    real*      z;               /* num_chunks x (2p+3)^2 x VLEN: of Z / num_cells, filled once a virial was asked for */
+    double*    grid;            /* per thread: num_cells reals and num_freq complexes of the lattice sums' transform */
+    size_t     grid_stride;
+    fmm_ewald  ewald;           /* of the present shape */
+    int (*lattice_vectors)[3];  /* of the real-space part */
+    int        num_vectors;
+    double*    table;           /* one column of coefficients at all lattice vectors */
+    size_t     table_size;
+    FFTW(plan) forward, backward;
+    fftw_plan  lattice;
+};
+
+/* Multipoles in conv->field to locals, in place. */
+void FN(fmm_m2l_fft)(const gmxfmm_plan* plan, struct FN(fmm_convolution)* conv);
+
+/* The same; adds the strain derivative of the far energy less that of positions within cells, THEORY (22):
+ * w[5] = dE/d(xx-yy), dE/d(2xy), dE/d(2xz), dE/d(2yz), dE/d(zz) (traceless parts), unit 1/u. */
+void FN(fmm_m2l_fft_virial)(gmxfmm_plan* plan, struct FN(fmm_convolution)* conv, double* w);
+
+#endif

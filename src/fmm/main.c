@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* gmxfmm: point charges in a text file in; energy, virial, potentials and fields out. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "charge_file.h"
+#include "gmxfmm.h"
+#include "main_options.h"
+#include "text_lines.h"
+
+#ifndef GMXFMM_VERSION
+#    define GMXFMM_VERSION "(version unknown)"
+#endif
+
+/* Exit status of every failure. */
+#define FAILURE 2
+
+/* A net charge below this share of the sum of |q| is the rounding of charges written in decimal. */
+#define NEUTRAL 1e-10
+
+/* A reference whose RMS is below this share of its natural unit is zero but for rounding. */
+#define ZERO_REFERENCE 1e-10
+
+typedef struct
+{
+    double*       potential;
+    double*       field;
+    gmxfmm_output output;
+    gmxfmm_info   info;
+} solution;
+
+static void print_help(void)
+{
+    fputs(
+        "gmxfmm: Coulomb energy, virial, potentials and fields of point charges by the fast multipole method\n"
+        "\n"
+        "usage: gmxfmm solve FILE [options]\n"
+        "       gmxfmm help | --help\n"
+        "       gmxfmm --version\n"
+        "\n"
+        "FILE is text, plain or gzipped. Header lines start with #; rows are x y z q, all of them or none followed by\n"
+        "reference values potential fx fy fz (field = -grad potential, unit 1/r).\n"
+        "  # box: ax ay az bx by bz cx cy cz   box vectors; without a box the system is open\n"
+        "  # periodic: 1 1 1                   or 0 0 0: open\n"
+        "  # boundary: tinfoil                 or vacuum\n"
+        "\n"
+        "options: range (default)\n",
+        stdout);
+    main_options_help(stdout);
+    fputs("\n"
+          "Results are printed as lines key: value. With reference values, potential_error and field_error are RMS "
+          "errors\n"
+          "over the RMS of the reference, and force_error is the same for q times field, which is what --accuracy is "
+          "about.\n"
+          "A reference that is zero by symmetry has no RMS to divide by: then the unit, printed as ..._error_unit, is "
+          "the mean\n"
+          "|q| over the particle spacing d (potential), mean |q|/d^2 (field) or (mean |q|/d)^2 (force).\n"
+          "Exit status: 0, or 2 after one line on stderr.\n",
+          stdout);
+}
+
+static double mean_charge(const charge_file* file)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < file->n; i++)
+    {
+        sum += fabs(file->q[i]);
+    }
+    return sum / (double)file->n;
+}
+
+static double net_charge(const charge_file* file)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < file->n; i++)
+    {
+        sum += file->q[i];
+    }
+    return sum;
+}
+
+/* The boundary that the command line, the file and the lack of a box decide. */
+static int settle_boundary(const charge_file* file, main_options* options)
+{
+    if (file->periodic)
+    {
+        options->solve.boundary = options->boundary_given ? options->solve.boundary : file->boundary;
+        return 0;
+    }
+    if (options->boundary_given)
+    {
+        complain(options->input, 0, "the system is open: --boundary does not apply");
+        return -1;
+    }
+    options->solve.boundary = GMXFMM_OPEN;
+    return 0;
+}
+
+/* What a user should know beside the results; only after success, for a failure has one line on stderr. */
+static void print_notes(const charge_file* file, const main_options* options)
+{
+    const double net = net_charge(file);
+
+    if (file->periodic && fabs(net) > NEUTRAL * mean_charge(file) * (double)file->n)
+    {
+        complain(options->input, 0, "note: net charge %g, computed with a uniform neutralising background", net);
+    }
+    if (!file->periodic && file->boundary_line > 0)
+    {
+        complain(options->input, file->boundary_line, "note: the system is open, its boundary has no effect");
+    }
+    if (file->periodic && file->field && file->boundary != options->solve.boundary)
+    {
+        complain(options->input, file->boundary_line, "note: the reference values belong to another boundary");
+    }
+}
+
+/* The library wants right-handed vectors; -a, -b, -c span the same lattice and the same cells. */
+static void right_handed(const double box[9], double out[9])
+{
+    const double volume = box[0] * (box[4] * box[8] - box[5] * box[7]) - box[1] * (box[3] * box[8] - box[5] * box[6]) +
+                          box[2] * (box[3] * box[7] - box[4] * box[6]);
+    for (int i = 0; i < 9; i++)
+    {
+        out[i] = volume < 0 ? -box[i] : box[i];
+    }
+}
+
+static int all_finite(const solution* s, int64_t n)
+{
+    int finite = isfinite(s->output.energy_near) && isfinite(s->output.energy_far);
+    for (int i = 0; i < 9; i++)
+    {
+        finite = finite && isfinite(s->output.virial[i]);
+    }
+    for (int64_t i = 0; i < n; i++)
+    {
+        finite = finite && isfinite(s->potential[i]) && isfinite(s->field[3 * i]) && isfinite(s->field[3 * i + 1]) &&
+                 isfinite(s->field[3 * i + 2]);
+    }
+    return finite;
+}
+
+static int compute(gmxfmm_plan* plan, const charge_file* file, solution* s)
+{
+    s->potential          = (double*)malloc((size_t)file->n * sizeof(double));
+    s->field              = (double*)malloc((size_t)file->n * 3 * sizeof(double));
+    s->output.potential   = s->potential;
+    s->output.field       = s->field;
+    s->output.want_energy = 1;
+    s->output.want_virial = 1;
+    if (!s->potential || !s->field)
+    {
+        return GMXFMM_ERROR_MEMORY;
+    }
+    gmxfmm_status status = gmxfmm_set_charges(plan, file->n, file->q);
+    if (status == GMXFMM_OK)
+    {
+        status = gmxfmm_assign(plan, file->x);
+    }
+    if (status == GMXFMM_OK)
+    {
+        status = gmxfmm_execute(plan, file->x, &s->output);
+    }
+    if (status == GMXFMM_OK)
+    {
+        status = gmxfmm_get_info(plan, &s->info);
+    }
+    return (int)status;
+}
+
+static int solve_file(const charge_file* file, const main_options* options, solution* s)
+{
+    gmxfmm_plan* plan = NULL;
+    char         message[512];
+    double       box[9];
+
+    right_handed(file->box, box);
+    const gmxfmm_status created =
+        gmxfmm_create(&plan, &options->solve, file->n, file->periodic ? box : NULL, message, sizeof(message));
+    if (created != GMXFMM_OK)
+    {
+        complain(options->input, created == GMXFMM_ERROR_BOX ? file->box_line : 0, "%s", message);
+        return -1;
+    }
+    const gmxfmm_status status = (gmxfmm_status)compute(plan, file, s);
+    int                 failed = status != GMXFMM_OK;
+    if (failed)
+    {
+        const char* text = gmxfmm_message(plan);
+        complain(options->input, 0, "%s", text[0] ? text : gmxfmm_status_text(status));
+    }
+    else if (!all_finite(s, file->n))
+    {
+        complain(options->input, 0, "the result is not finite: positions or charges are too large or too close");
+        failed = 1;
+    }
+    gmxfmm_destroy(plan);
+    return failed ? -1 : 0;
+}
+
+static void print_solution(const charge_file* file, gmxfmm_boundary boundary, const solution* s)
+{
+    const gmxfmm_info*   info   = &s->info;
+    const gmxfmm_output* output = &s->output;
+
+    printf("particles: %lld\n", (long long)file->n);
+    printf("net_charge: %.17g\n", net_charge(file));
+    printf("boundary: %s\n", boundary == GMXFMM_OPEN ? "open" : boundary == GMXFMM_VACUUM ? "vacuum" : "tinfoil");
+    printf("energy: %.17g\n", output->energy_near + output->energy_far);
+    printf("energy_near: %.17g\n", output->energy_near);
+    printf("energy_far: %.17g\n", output->energy_far);
+    for (int i = 0; i < 3; i++)
+    {
+        const double* row = output->virial + 3 * i;
+        printf("virial_%c: %.17g %.17g %.17g\n", "xyz"[i], row[0], row[1], row[2]);
+    }
+    printf("method: %s\n", gmxfmm_m2l_name(info->m2l));
+    printf("precision: %s\n", info->precision == GMXFMM_DOUBLE ? "double" : "single");
+    printf("threads: %d\n", info->num_threads);
+    printf("order: %d\n", info->order);
+    if (info->depth >= 0)
+    {
+        printf("depth: %d\n", info->depth);
+    }
+    else
+    {
+        printf("grid: %d %d %d\n", info->grid[0], info->grid[1], info->grid[2]);
+    }
+    printf("separation: %d\n", info->separation);
+    printf("near_cells: %d\n", info->num_near_cells);
+    printf("near_particles: %.6g\n", info->near_particles);
+    printf("predicted_error: %.3g\n", info->predicted_error);
+}
+
+/* Mean distance of particles: a periodic system's from its volume, another's from the brick around it. */
+static double spacing(const charge_file* file)
+{
+    const double* b       = file->box;
+    double        volume  = fabs(b[0] * (b[4] * b[8] - b[5] * b[7]) - b[1] * (b[3] * b[8] - b[5] * b[6]) +
+                                 b[2] * (b[3] * b[7] - b[4] * b[6]));
+    double        longest = 0;
+
+    if (!file->periodic)
+    {
+        volume = 1;
+        for (int d = 0; d < 3; d++)
+        {
+            double low = file->x[d], high = file->x[d];
+            for (int64_t i = 1; i < file->n; i++)
+            {
+                low  = fmin(low, file->x[3 * i + d]);
+                high = fmax(high, file->x[3 * i + d]);
+            }
+            volume *= high - low;
+            longest = fmax(longest, high - low);
+        }
+        volume = volume > 0 ? volume : longest * longest * longest; /* particles in a plane or on a line */
+    }
+    return volume > 0 ? cbrt(volume / (double)file->n) : 1; /* one particle has no spacing */
+}
+
+/* sum over particles of |w (value - reference)|^2 and |w reference|^2, w being 1 or the charge */
+static void print_error(const char*        key,
+                        const charge_file* file,
+                        const double*      value,
+                        const double*      reference,
+                        int                components,
+                        const double*      weight,
+                        double             unit)
+{
+    double difference = 0, norm = 0;
+
+    for (int64_t i = 0; i < file->n * components; i++)
+    {
+        const double w = weight ? weight[i / components] : 1;
+        difference += pow(w * (value[i] - reference[i]), 2);
+        norm += pow(w * reference[i], 2);
+    }
+    difference        = sqrt(difference / (double)file->n);
+    norm              = sqrt(norm / (double)file->n);
+    unit              = unit > 0 ? unit : 1; /* all charges zero */
+    const int    zero = norm <= ZERO_REFERENCE * unit;
+    const double one  = zero ? unit : norm;
+    printf("%s: %.6g\n", key, difference / one);
+    if (zero)
+    {
+        printf("%s_unit: %.17g\n", key, unit);
+    }
+}
+
+static void print_errors(const charge_file* file, const solution* s)
+{
+    const double charge = mean_charge(file);
+    const double d      = spacing(file);
+
+    print_error("potential_error", file, s->potential, file->potential, 1, NULL, charge / d);
+    print_error("field_error", file, s->field, file->field, 3, NULL, charge / (d * d));
+    print_error("force_error", file, s->field, file->field, 3, file->q, charge / d * (charge / d));
+}
+
+static int run_solve(charge_file* file, main_options* options, solution* s)
+{
+    if (charge_file_read(options->input, file) || charge_file_check_places(options->input, file) ||
+        settle_boundary(file, options))
+    {
+        return -1;
+    }
+    if (solve_file(file, options, s))
+    {
+        return -1;
+    }
+    if (options->output && charge_file_write(options->output, file, options->solve.boundary, s->potential, s->field))
+    {
+        return -1;
+    }
+    print_notes(file, options);
+    print_solution(file, options->solve.boundary, s);
+    if (file->field)
+    {
+        print_errors(file, s);
+    }
+    return 0;
+}
+
+static int solve_command(int count, char* const* arguments)
+{
+    main_options options;
+    charge_file  file = {0};
+    solution     s    = {0};
+
+    for (int i = 0; i < count && strcmp(arguments[i], "--") != 0; i++)
+    {
+        if (strcmp(arguments[i], "--help") == 0 || strcmp(arguments[i], "-h") == 0)
+        {
+            print_help();
+            return 0;
+        }
+    }
+    const int failed = main_options_parse(&options, count, arguments) || run_solve(&file, &options, &s);
+    free(s.potential);
+    free(s.field);
+    charge_file_free(&file);
+    return failed ? FAILURE : 0;
+}
+
+static int run(int count, char* const* arguments)
+{
+    const char* command = count > 1 ? arguments[1] : "";
+
+    if (strcmp(command, "solve") == 0)
+    {
+        return solve_command(count - 2, arguments + 2);
+    }
+    if (strcmp(command, "help") == 0 || strcmp(command, "--help") == 0 || strcmp(command, "-h") == 0)
+    {
+        print_help();
+        return 0;
+    }
+    if (strcmp(command, "--version") == 0)
+    {
+        puts("gmxfmm " GMXFMM_VERSION);
+        return 0;
+    }
+    complain(NULL, 0, command[0] ? "unknown command '%.60s'; see gmxfmm help" : "usage: gmxfmm solve FILE [options]%s",
+             command);
+    return FAILURE;
+}
+
+int main(int count, char* arguments[])
+{
+    const int status = run(count, arguments);
+
+    if (fflush(stdout) != 0 || ferror(stdout))
+    {
+        complain("standard output", 0, "cannot be written");
+        return FAILURE;
+    }
+    return status;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Command line of gmxfmm: one table drives parsing, ranges and help. */
+#ifndef GMXFMM_MAIN_OPTIONS_H
+#define GMXFMM_MAIN_OPTIONS_H
+
+#include <stdio.h>
+
+#include "gmxfmm.h"
+
+typedef struct
+{
+    const char*    input;  /* FILE */
+    const char*    output; /* NULL: none */
+    gmxfmm_options solve;
+    int            boundary_given; /* --boundary wins over the file's */
+} main_options;
+
+/* Parses what follows "solve". 0, or -1 after one line on stderr. */
+int main_options_parse(main_options* options, int count, char* const* arguments);
+
+/* Prints the options with ranges and defaults. */
+void main_options_help(FILE* out);
+
+#endif

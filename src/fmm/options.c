@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "plan.h"
+
+/* Rounding of single precision, measured on water (benchmarks/accuracy): asking for less would ask for noise. */
+static const double c_bestSingle = 1e-6;
+
+void gmxfmm_default_options(gmxfmm_options* options)
+{
+    memset(options, 0, sizeof(*options));
+    options->accuracy   = 4e-4;
+    options->order      = -1;
+    options->depth      = -1;
+    options->m2l        = GMXFMM_M2L_AUTO;
+    options->boundary   = GMXFMM_TINFOIL;
+    options->precision  = GMXFMM_SINGLE;
+    options->array_type = GMXFMM_DOUBLE;
+    options->device     = GMXFMM_CPU;
+    options->prefactor  = 1.0;
+}
+
+static gmxfmm_status check_ranges(const gmxfmm_options* o, char* message, size_t size)
+{
+    const struct
+    {
+        const char* name;
+        double      value, low, high;
+    } range[] = {
+        { "order", o->order, -1, GMXFMM_MAX_ORDER },
+        { "grid[0]", o->grid[0], 0, 1024 },
+        { "grid[1]", o->grid[1], 0, 1024 },
+        { "grid[2]", o->grid[2], 0, 1024 },
+        { "depth", o->depth, -1, 9 },
+        { "separation", o->separation, 0, 2 },
+        { "m2l", (double)o->m2l, GMXFMM_M2L_AUTO, GMXFMM_M2L_NAIVE },
+        { "boundary", (double)o->boundary, GMXFMM_TINFOIL, GMXFMM_OPEN },
+        { "precision", (double)o->precision, GMXFMM_SINGLE, GMXFMM_DOUBLE },
+        { "array_type", (double)o->array_type, GMXFMM_SINGLE, GMXFMM_DOUBLE },
+        { "device", (double)o->device, GMXFMM_CPU, GMXFMM_CUDA },
+        { "num_threads", o->num_threads, 0, 4096 },
+        { "reproducible", o->reproducible, 0, 1 },
+    };
+    for (size_t i = 0; i < sizeof(range) / sizeof(range[0]); i++)
+    {
+        if (range[i].value < range[i].low || range[i].value > range[i].high)
+        {
+            snprintf(message, size, "option %s is %g, allowed is %g to %g", range[i].name, range[i].value, range[i].low, range[i].high);
+            return GMXFMM_ERROR_OPTION;
+        }
+    }
+    if (o->depth == 0)
+    {
+        snprintf(message, size, "option depth is 0, allowed is 1 to 9, or -1 for automatic");
+        return GMXFMM_ERROR_OPTION;
+    }
+    if (!(o->accuracy >= 1e-12 && o->accuracy <= 0.1))
+    {
+        snprintf(message, size, "option accuracy is %g, allowed is 1e-12 to 0.1", o->accuracy);
+        return GMXFMM_ERROR_OPTION;
+    }
+    if (!isfinite(o->prefactor) || o->prefactor == 0)
+    {
+        snprintf(message, size, "option prefactor is %g, it must be finite and not zero", o->prefactor);
+        return GMXFMM_ERROR_OPTION;
+    }
+    return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_check_options(const gmxfmm_options* o, char* message, size_t size)
+{
+    const gmxfmm_status status = check_ranges(o, message, size);
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    const int set = (o->grid[0] > 0) + (o->grid[1] > 0) + (o->grid[2] > 0);
+    if (set != 0 && set != 3)
+    {
+        snprintf(message, size, "option grid is %d %d %d: give three numbers of cells, or 0 0 0 for automatic", o->grid[0], o->grid[1], o->grid[2]);
+        return GMXFMM_ERROR_OPTION;
+    }
+    if (o->precision == GMXFMM_SINGLE && o->accuracy < c_bestSingle && (o->order < 0 || set == 0))
+    {
+        snprintf(message, size, "accuracy %g is out of reach in single precision: ask for %g or more, or use double precision", o->accuracy, c_bestSingle);
+        return GMXFMM_ERROR_OPTION;
+    }
+    if (o->m2l != GMXFMM_M2L_AUTO && o->m2l != GMXFMM_M2L_FFT)
+    {
+        snprintf(message, size, "m2l = %s needs an octree, which this version does not have: use auto or fft", gmxfmm_m2l_name(o->m2l));
+        return GMXFMM_ERROR_UNSUPPORTED;
+    }
+    if (o->depth > 0)
+    {
+        snprintf(message, size, "depth %d belongs to the octree methods: use grid with m2l = fft", o->depth);
+        return GMXFMM_ERROR_OPTION;
+    }
+    if (o->device != GMXFMM_CPU)
+    {
+        snprintf(message, size, "this build has no device support: use the CPU");
+        return GMXFMM_ERROR_UNSUPPORTED;
+    }
+    return GMXFMM_OK;
+}

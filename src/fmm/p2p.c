@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * P2P: for each cell, the particles of its near cells are gathered into one contiguous list, relative to the cell's
+ * centre; then each particle of the cell meets the whole list. Pairs left out are taken off the list for that particle
+ * (charge zero, far away) and put back afterwards, so the inner loop has no masks.
+ */
+#include "step.h"
+
+#include <math.h>
+#include <string.h>
+
+#ifdef _OPENMP
+#    include <omp.h>
+#endif
+
+typedef struct
+{
+    real *x, *y, *z, *q;
+} near_list;
+
+/* Where a particle stands while it is left out: its 1/r is finite and its charge zero. */
+static const real c_away = (real)1e4;
+
+static size_t capacity(const gmxfmm_plan* plan)
+{
+    /* every cell is copied in whole vectors: the last one may spill */
+    return ((size_t)plan->near_capacity + 2 * VLEN + FMM_ALIGN - 1) / FMM_ALIGN * FMM_ALIGN;
+}
+
+size_t FN(fmm_p2p_scratch)(const gmxfmm_plan* plan)
+{
+    return 4 * capacity(plan) * sizeof(real);
+}
+
+typedef vreal unaligned __attribute__((aligned(sizeof(real))));
+
+/* Copies count reals plus shift, in whole vectors. */
+static inline void copy_shifted(real* to, const real* from, int count, real shift)
+{
+    for (int i = 0; i < count; i += VLEN)
+    {
+        *(unaligned*)(to + i) = *(const unaligned*)(from + i) + shift;
+    }
+}
+
+/* Gathers the near particles of cell (c0, c1, c2); returns their number, the list padded to whole vectors. */
+static int gather(const gmxfmm_plan* plan, const FN(fmm_arrays)* a, const int* c, const near_list* list)
+{
+    const fmm_cells* cells = &plan->cells;
+    int              num   = 0;
+    for (int o = 0; o < cells->num_near; o++)
+    {
+        int  at[3];
+        real r[3];
+        for (int d = 0; d < 3; d++)
+        {
+            const int m = (c[d] + cells->near[o][d]) % cells->n[d];
+            at[d]       = m < 0 ? m + cells->n[d] : m;
+            r[d]        = (real)(cells->near[o][0] * cells->cell[d] + cells->near[o][1] * cells->cell[3 + d]
+                          + cells->near[o][2] * cells->cell[6 + d]);
+        }
+        const int cell  = (at[0] * cells->n[1] + at[1]) * cells->n[2] + at[2];
+        const int begin = plan->cell_start[cell], count = plan->cell_start[cell + 1] - begin;
+        copy_shifted(list->x + num, a->x + begin, count, r[0]);
+        copy_shifted(list->y + num, a->y + begin, count, r[1]);
+        copy_shifted(list->z + num, a->z + begin, count, r[2]);
+        copy_shifted(list->q + num, a->q + begin, count, 0);
+        num += count;
+    }
+    for (int i = 0; i < VLEN; i++)
+    {
+        list->x[num + i] = c_away;
+        list->y[num + i] = 0;
+        list->z[num + i] = 0;
+        list->q[num + i] = 0;
+    }
+    return (num + VLEN - 1) / VLEN * VLEN;
+}
+
+/* phi and E of the list at (x, y, z): out[4]; with virial, sum q r r^T / r^3 in out[4..9]. */
+static inline void meet(const near_list* list, int num, real x, real y, real z, int virial, real* out)
+{
+    const real* restrict lx = __builtin_assume_aligned(list->x, FMM_ALIGN);
+    const real* restrict ly = __builtin_assume_aligned(list->y, FMM_ALIGN);
+    const real* restrict lz = __builtin_assume_aligned(list->z, FMM_ALIGN);
+    const real* restrict lq = __builtin_assume_aligned(list->q, FMM_ALIGN);
+    real phi = 0, ex = 0, ey = 0, ez = 0, xx = 0, yy = 0, zz = 0, xy = 0, xz = 0, yz = 0;
+#pragma omp simd reduction(+ : phi, ex, ey, ez, xx, yy, zz, xy, xz, yz)
+    for (int j = 0; j < num; j++)
+    {
+        const real dx = x - lx[j], dy = y - ly[j], dz = z - lz[j];
+        const real r2  = dx * dx + dy * dy + dz * dz;
+#ifdef FMM_DOUBLE
+        const real inv = 1 / sqrt(r2);
+#else
+        const real inv = 1 / sqrtf(r2);
+#endif
+        const real p   = lq[j] * inv;
+        const real f   = p * (inv * inv);
+        phi += p;
+        ex += f * dx;
+        ey += f * dy;
+        ez += f * dz;
+        if (virial)
+        {
+            const real fx = f * dx, fy = f * dy;
+            xx += fx * dx;
+            yy += fy * dy;
+            zz += f * dz * dz;
+            xy += fx * dy;
+            xz += fx * dz;
+            yz += fy * dz;
+        }
+    }
+    out[0] = phi;
+    out[1] = ex;
+    out[2] = ey;
+    out[3] = ez;
+    if (virial)
+    {
+        out[4] = xx;
+        out[5] = yy;
+        out[6] = zz;
+        out[7] = xy;
+        out[8] = xz;
+        out[9] = yz;
+    }
+}
+
+static inline void target_cell(const gmxfmm_plan* plan, const FN(fmm_arrays)* a, int cell, const near_list* list, int with_virial, double* virial)
+{
+    const fmm_cells* cells = &plan->cells;
+    const int        c[3]  = { cell / (cells->n[1] * cells->n[2]), cell / cells->n[2] % cells->n[1], cell % cells->n[2] };
+    const int        num   = gather(plan, a, c, list);
+    for (int s = plan->cell_start[cell]; s < plan->cell_start[cell + 1]; s++)
+    {
+        const int* mask  = plan->mask + plan->mask_start[s];
+        const int  masks = plan->mask_start[s + 1] - plan->mask_start[s];
+        real       keep_x[masks], keep_q[masks], out[10];
+        for (int i = 0; i < masks; i++)
+        {
+            keep_x[i]        = list->x[mask[i]];
+            keep_q[i]        = list->q[mask[i]];
+            list->x[mask[i]] = c_away;
+            list->q[mask[i]] = 0;
+        }
+        meet(list, num, a->x[s], a->y[s], a->z[s], with_virial, out);
+        for (int i = masks - 1; i >= 0; i--)
+        {
+            list->x[mask[i]] = keep_x[i];
+            list->q[mask[i]] = keep_q[i];
+        }
+        a->near_phi[s] = out[0];
+        a->ex[s]       = out[1];
+        a->ey[s]       = out[2];
+        a->ez[s]       = out[3];
+        for (int i = 0; i < 6 && with_virial; i++)
+        {
+            /* every pair is met twice */
+            virial[i] -= 0.25 * (double)a->q[s] * (double)out[4 + i];
+        }
+    }
+}
+
+void FN(fmm_p2p)(gmxfmm_plan* plan, double* virial)
+{
+    const FN(fmm_arrays) a    = FN(fmm_arrays_of)(plan);
+    const int            rows = plan->partial_rows, num = plan->cells.num_cells;
+    memset(plan->partial, 0, (size_t)rows * FMM_PARTIAL * sizeof(double));
+#pragma omp parallel for schedule(dynamic) num_threads(plan->num_threads)
+    for (int row = 0; row < rows; row++)
+    {
+#ifdef _OPENMP
+        const size_t thread = (size_t)omp_get_thread_num();
+#else
+        const size_t thread = 0;
+#endif
+        real*           memory = (real*)((char*)plan->scratch + thread * plan->scratch_bytes);
+        const size_t    stride = capacity(plan);
+        const near_list list   = { memory, memory + stride, memory + 2 * stride, memory + 3 * stride };
+        const int       begin = (int)((int64_t)num * row / rows), end = (int)((int64_t)num * (row + 1) / rows);
+        for (int cell = begin; cell < end; cell++)
+        {
+            if (plan->cell_start[cell] == plan->cell_start[cell + 1])
+            {
+                continue;
+            }
+            if (virial != NULL)
+            {
+                target_cell(plan, &a, cell, &list, 1, plan->partial + (size_t)row * FMM_PARTIAL);
+            }
+            else
+            {
+                target_cell(plan, &a, cell, &list, 0, NULL);
+            }
+        }
+    }
+    for (int row = 0; row < rows && virial != NULL; row++)
+    {
+        for (int i = 0; i < 6; i++)
+        {
+            virial[i] += plan->partial[row * FMM_PARTIAL + i];
+        }
+    }
+}

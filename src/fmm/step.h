@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The operators of a step, as execute.c calls them; one file each. Arrays are in sorted order (fmm_particles). */
+#ifndef FMM_STEP_H
+#define FMM_STEP_H
+
+#include "plan.h"
+#include "portable.h"
+
+/* Sorted arrays in their type. */
+typedef struct
+{
+    real *x, *y, *z, *q;
+    real *near_phi, *far_phi;
+    real *ex, *ey, *ez;
+} FN(fmm_arrays);
+
+static inline FN(fmm_arrays) FN(fmm_arrays_of)(const gmxfmm_plan* plan)
+{
+    const fmm_particles* p = &plan->p;
+    FN(fmm_arrays) a = { p->x, p->y, p->z, p->q, p->near_phi, p->far_phi, p->ex, p->ey, p->ez };
+    return a;
+}
+
+/* Uniform additions to the local expansions of all cells: phi += phi0 - 2 c d.y + c q |y|^2 (tin-foil, THEORY (16)). */
+typedef struct
+{
+    double c, q, d[3], t;
+} fmm_background;
+
+/* Multipoles of all cells, field[coef][cell] = sum q conj Upsilon (THEORY (4)). */
+void FN(fmm_p2m)(const gmxfmm_plan* plan, real* field, size_t stride);
+
+/* Potential and field of the local expansions at the particles: sets far_phi, adds to ex, ey, ez (THEORY (6)). */
+void FN(fmm_l2p)(const gmxfmm_plan* plan, const real* field, size_t stride, const fmm_background* background);
+
+/* Pairs in near cells, less those left out: sets near_phi, ex, ey, ez. With virial, adds -1/2 sum r (x) F of the near
+ * pairs to virial[6] (xx, yy, zz, xy, xz, yz), unit 1/u. */
+void FN(fmm_p2p)(gmxfmm_plan* plan, double* virial);
+
+/* Bytes of scratch that p2p needs for each thread. */
+size_t FN(fmm_p2p_scratch)(const gmxfmm_plan* plan);
+
+#endif

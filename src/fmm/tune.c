@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Choice of order, cells and ws: the cheapest whose predicted error is below the asked one.
+ *
+ * Error model (THEORY section 7): charges are taken as uncorrelated, uniform in their cells. A source at y' in a cell at
+ * distance vector R then gives a target at y a field error whose mean square, over orientations, is
+ *   multipole cut at p:  sum_{n>p} (n+1) |y'|^2n / d^(2n+4),  d = |R + y|
+ *   local cut at p:      sum_{n>p} n |y|^(2n-2) / D^(2n+2),   D = |R - y'|
+ * and the relative RMS force error is the root of the sum over far cells times the particles in each, over the RMS force
+ * of a liquid, c q^2 rho^(2/3). The one constant is fitted to water (benchmarks/accuracy).
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "assign.h"
+#include "fftsize.h"
+
+enum
+{
+    c_samples  = 24,
+    c_maxOrder = GMXFMM_MAX_ORDER,
+    c_terms    = 48 /* of the tails; the ratios are below 0.8 */
+};
+
+/* Fitted: predicted / measured error on SPC water lies within 0.9 to 1.3 over ws = 1, 2 and p = 4..12. */
+static const double c_errorScale = 1.0;
+
+/* Asked errors are met with this much room, for systems less even than water. */
+static const double c_margin = 0.9;
+
+/* Seconds per unit of work, relative to one near pair (single precision, AVX-512; only the ratios matter). */
+static const double c_costPair  = 1.0;
+static const double c_costCoef  = 3.5;  /* P2M and L2P, per particle and coefficient */
+static const double c_costFft   = 4.0;  /* per cell, coefficient and log2(cells) */
+static const double c_costPoint = 0.35; /* product, per cell and pair of coefficients */
+
+static double radical_inverse(int i, int base)
+{
+    double f = 1, r = 0;
+    for (; i > 0; i /= base)
+    {
+        f /= base;
+        r += f * (i % base);
+    }
+    return r;
+}
+
+static void sample_cell(const fmm_cells* cells, double y[c_samples][3])
+{
+    for (int i = 0; i < c_samples; i++)
+    {
+        const double f[3]     = { radical_inverse(i + 1, 2) - 0.5, radical_inverse(i + 1, 3) - 0.5, radical_inverse(i + 1, 5) - 0.5 };
+        int          shift[3] = { 0, 0, 0 };
+        for (int d = 0; d < 3; d++)
+        {
+            y[i][d] = (f[0] * cells->cell[d] + f[1] * cells->cell[3 + d] + f[2] * cells->cell[6 + d]) / cells->lambda;
+        }
+        double voronoi[FMM_VORONOI][3];
+        for (int v = 0; v < FMM_VORONOI; v++)
+        {
+            for (int d = 0; d < 3; d++)
+            {
+                voronoi[v][d] = cells->voronoi[v][d] / cells->lambda;
+            }
+        }
+        fmm_reduce(voronoi, cells->voronoi_int, y[i], shift);
+    }
+}
+
+/* Adds the mean square field errors of one pair of cells for all orders to tail[p]. */
+static void add_tails(const double* r, double y[c_samples][3], double* tail)
+{
+    for (int i = 0; i < c_samples; i++)
+    {
+        const double* a = y[i];
+        const double* b = y[(7 * i + 3) % c_samples];
+        double        d2 = 0, e2 = 0;
+        for (int k = 0; k < 3; k++)
+        {
+            d2 += (r[k] + a[k]) * (r[k] + a[k]);
+            e2 += (r[k] - b[k]) * (r[k] - b[k]);
+        }
+        const double a2 = a[0] * a[0] + a[1] * a[1] + a[2] * a[2], b2 = b[0] * b[0] + b[1] * b[1] + b[2] * b[2];
+        const double rm = b2 / d2, rl = a2 / e2;
+        double       pm = 1 / (d2 * d2), pl = 1 / (e2 * e2), term[c_terms];
+        for (int n = 1; n < c_terms; n++)
+        {
+            pm *= rm; /* (b2/d2)^n / d^4 */
+            term[n] = (n + 1) * pm + n * pl;
+            pl *= rl; /* (a2/e2)^(n-1) / e^4 */
+        }
+        double sum = 0;
+        for (int n = c_terms - 1; n > 0; n--)
+        {
+            sum += term[n];
+            if (n - 1 <= c_maxOrder)
+            {
+                tail[n - 1] += sum / c_samples;
+            }
+        }
+    }
+}
+
+/* error[p]: predicted relative RMS force error with per_cell particles a cell. */
+static void predict(const fmm_cells* cells, double per_cell, double error[c_maxOrder + 1])
+{
+    double    y[c_samples][3], tail[c_maxOrder + 1] = { 0 };
+    const int reach = cells->near_reach + 2;
+    sample_cell(cells, y);
+    for (int a = -reach; a <= reach; a++)
+    {
+        for (int b = -reach; b <= reach; b++)
+        {
+            for (int c = 0; c <= reach; c++)
+            {
+                const int k[3] = { a, b, c };
+                double    r[3], r2 = 0;
+                for (int d = 0; d < 3; d++)
+                {
+                    r[d] = (a * cells->cell[d] + b * cells->cell[3 + d] + c * cells->cell[6 + d]) / cells->lambda;
+                    r2 += r[d] * r[d];
+                }
+                /* inversion symmetry: half of the vectors; beyond the nearest shells nothing is left of the tails */
+                const int half = c > 0 || b > 0 || (b == 0 && a > 0);
+                if (half && fmm_near_index(cells, k) < 0 && r2 < (cells->far_distance + 1.5) * (cells->far_distance + 1.5))
+                {
+                    add_tails(r, y, tail);
+                }
+            }
+        }
+    }
+    const double crowd = per_cell > 1 ? per_cell : 1;
+    for (int p = 0; p <= c_maxOrder; p++)
+    {
+        error[p] = c_errorScale * sqrt(2 * tail[p] * crowd) / pow(crowd, 2.0 / 3.0);
+    }
+}
+
+static double cost(const fmm_cells* cells, double n, int used_cells, int order, int is_double)
+{
+    const double coef = (order + 1.0) * (order + 1.0), all = cells->num_cells;
+    const double pair = is_double ? 4 * c_costPair : c_costPair, rest = is_double ? 2 : 1;
+    return n * n / used_cells * cells->num_near * pair
+           + rest * (n * coef * c_costCoef + all * coef * log2(all + 1) * c_costFft + all * coef * coef * c_costPoint);
+}
+
+typedef struct
+{
+    double cost, error, edge;
+    int    order, ws, grid[3];
+} choice;
+
+/* Looks at one grid: updates *best if an order within range reaches the target more cheaply (or closer to it). */
+static gmxfmm_status consider(const gmxfmm_plan* plan, fmm_cells* cells, const double* box, const int* grid, int ws, double n, choice* best)
+{
+    double              error[c_maxOrder + 1];
+    const int           fixed = plan->options.order;
+    const double        target = plan->options.accuracy * c_margin;
+    const gmxfmm_status status = fmm_cells_set(cells, box, grid, plan->periodic, ws, 0);
+    if (status != GMXFMM_OK)
+    {
+        return status == GMXFMM_ERROR_UNSUPPORTED ? GMXFMM_OK : status;
+    }
+    const int used = grid[0] * grid[1] * grid[2];
+    predict(cells, n / used, error);
+    for (int p = fixed >= 0 ? fixed : 1; p <= (fixed >= 0 ? fixed : c_maxOrder); p++)
+    {
+        const double c        = cost(cells, n, used, p, plan->options.precision == GMXFMM_DOUBLE);
+        const int    good     = error[p] <= target, best_good = best->error <= target;
+        if (good ? (!best_good || c < best->cost) : (!best_good && error[p] < best->error))
+        {
+            const choice found = { c, error[p], cells->edge, p, ws, { grid[0], grid[1], grid[2] } };
+            *best              = found;
+        }
+        if (good && fixed < 0)
+        {
+            break; /* a higher order costs more */
+        }
+    }
+    return GMXFMM_OK;
+}
+
+static int size_below(int n)
+{
+    while (n > 1 && !fmm_is_fft_size(n))
+    {
+        n--;
+    }
+    return n;
+}
+
+/* All grids with edges near those asked: along each vector the FFT sizes just below and above. */
+static gmxfmm_status consider_edge(const gmxfmm_plan* plan, fmm_cells* cells, const double* box, double edge, int ws, double n, choice* best)
+{
+    int option[3][2];
+    for (int d = 0; d < 3; d++)
+    {
+        const double* a      = box + 3 * d;
+        const double  wanted = sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2]) / edge;
+        const int     floored = wanted < 1 ? 1 : wanted > 1000 ? 1000 : (int)wanted;
+        option[d][0]          = size_below(floored);
+        option[d][1]          = fmm_fft_size(floored + 1);
+    }
+    for (int i = 0; i < 8; i++)
+    {
+        const int           grid[3] = { option[0][i & 1], option[1][i >> 1 & 1], option[2][i >> 2 & 1] };
+        const gmxfmm_status status  = consider(plan, cells, box, grid, ws, n, best);
+        if (status != GMXFMM_OK)
+        {
+            return status;
+        }
+    }
+    return GMXFMM_OK;
+}
+
+static gmxfmm_status choose(gmxfmm_plan* plan, int64_t num, const double* box, choice* best)
+{
+    const gmxfmm_options* o        = &plan->options;
+    const double          n        = num > 0 ? (double)num : 1.0;
+    fmm_cells             cells    = { 0 };
+    gmxfmm_status         status   = GMXFMM_OK;
+    const int             first_ws = o->separation > 0 ? o->separation : 1, last_ws = o->separation > 0 ? o->separation : 2;
+    const choice          none = { INFINITY, INFINITY, 0, 0, 0, { 1, 1, 1 } };
+    *best                      = none;
+    for (int ws = first_ws; ws <= last_ws && status == GMXFMM_OK; ws++)
+    {
+        if (o->grid[0] > 0)
+        {
+            status = consider(plan, &cells, box, o->grid, ws, n, best);
+            continue;
+        }
+        /* from about 2 to about 400 particles a cell, by steps of a tenth of the edge */
+        const double volume = fmm_determinant(box);
+        for (double per_cell = 2; per_cell < 600 && status == GMXFMM_OK; per_cell *= 1.3)
+        {
+            status = consider_edge(plan, &cells, box, cbrt(volume * per_cell / n), ws, n, best);
+            if (per_cell > n)
+            {
+                break; /* one cell */
+            }
+        }
+    }
+    fmm_cells_free(&cells);
+    if (status == GMXFMM_OK && best->ws == 0)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "the box is too skewed for a grid of cells: reduce its vectors");
+    }
+    return status == GMXFMM_OK ? status : fmm_fail(plan, status, "out of memory");
+}
+
+static gmxfmm_status adopt(gmxfmm_plan* plan, const choice* best)
+{
+    const gmxfmm_options* o         = &plan->options;
+    const int             automatic = o->order < 0 || o->grid[0] == 0;
+    plan->order                     = best->order;
+    plan->separation                = best->ws;
+    plan->predicted_error           = best->error;
+    memcpy(plan->inner, best->grid, sizeof(plan->inner));
+    if (automatic && best->error > o->accuracy && o->order < 0)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_OPTION, "accuracy %g is out of reach with the grid or separation given: predicted is %.2g at order %d; "
+                        "leave them automatic, or ask for less", o->accuracy, best->error, best->order);
+    }
+    return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_tune(gmxfmm_plan* plan, int64_t n, const double* box)
+{
+    choice              best;
+    const gmxfmm_status status = choose(plan, n, box, &best);
+    return status == GMXFMM_OK ? adopt(plan, &best) : status;
+}
+
+gmxfmm_status fmm_tune_open(gmxfmm_plan* plan, const double* low, const double* high)
+{
+    double width[3], longest = 0;
+    for (int d = 0; d < 3; d++)
+    {
+        width[d] = high[d] - low[d];
+        longest  = fmax(longest, width[d]);
+    }
+    for (int d = 0; d < 3; d++)
+    {
+        /* a line or a plane of particles still needs a box; one particle any */
+        width[d] = longest > 0 ? fmax(width[d], 0.01 * longest) : 1.0;
+    }
+    if (plan->target_edge == 0)
+    {
+        choice              best;
+        const double        box[9] = { width[0], 0, 0, 0, width[1], 0, 0, 0, width[2] };
+        const gmxfmm_status status = choose(plan, plan->n, box, &best);
+        const gmxfmm_status taken  = status == GMXFMM_OK ? adopt(plan, &best) : status;
+        if (taken != GMXFMM_OK)
+        {
+            return taken;
+        }
+        for (int d = 0; d < 3; d++)
+        {
+            plan->target_edge = fmax(plan->target_edge, width[d] / best.grid[d]);
+        }
+    }
+    const double most = 8.0 * (double)plan->n + 64;
+    for (;; plan->target_edge *= 1.25)
+    {
+        double cells = 1;
+        for (int d = 0; d < 3; d++)
+        {
+            /* a hair of slack, so that the outermost particles do not open another layer by rounding */
+            const double k = ceil(width[d] / plan->target_edge - 1e-6);
+            cells *= fmax(k, 1);
+            plan->inner[d] = k < 1 ? 1 : k > 1e6 ? 1000000 : (int)k;
+        }
+        if (cells <= most)
+        {
+            break;
+        }
+    }
+    return GMXFMM_OK;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The error falls with the order, in both precisions, and as predicted. */
+#include <gtest/gtest.h>
+
+#include "support/ewald.h"
+#include "support/norms.h"
+#include "support/plan.h"
+#include "support/suites.h"
+#include "support/systems.h"
+
+using namespace fmmtest;
+
+namespace
+{
+
+std::vector<double> errorsByOrder(const System& s, const Solution& reference, int cells, int separation, gmxfmm_precision precision)
+{
+    std::vector<double> errors;
+    for (int order = 0; order <= GMXFMM_MAX_ORDER; order++)
+    {
+        const Result r = solve(s, explicitOptions(order, cells, cells, cells, separation, precision));
+        errors.push_back(relativeRms(r.force, reference.force));
+    }
+    return errors;
+}
+
+struct Layers
+{
+    int    separation;
+    int    cells;
+    double ratio; /* of the errors of orders p + 2 and p */
+    double last;  /* error at order 20 */
+};
+
+std::string layersName(const testing::TestParamInfo<Layers>& info)
+{
+    return "Separation" + std::to_string(info.param.separation);
+}
+
+class Convergence : public testing::TestWithParam<Layers>
+{
+};
+
+} // namespace
+
+/* The worst pair of cells has expansion radii a = sqrt(3)/2 of the edge and is 2 or 3 edges away, so that an order is
+ * worth a / (2 - a) = 0.76 or a / (3 - a) = 0.41 at the worst: 0.58 and 0.17 for two orders. Most pairs converge faster. */
+TEST_P(Convergence, ErrorFallsWithOrder)
+{
+    const System              s = water(boxOfVolume(boxTypes()[0], 12), 5);
+    const std::vector<double> errors =
+        errorsByOrder(s, ewald(s), GetParam().cells, GetParam().separation, GMXFMM_DOUBLE);
+    EXPECT_LT(errors[0], 1);
+    for (std::size_t p = 0; p + 2 < errors.size(); p++)
+    {
+        if (errors[p] > 1e-12)
+        {
+            EXPECT_LT(errors[p + 2], GetParam().ratio * errors[p]) << "order " << p;
+        }
+    }
+    EXPECT_LT(errors.back(), GetParam().last);
+}
+
+/* No overflow, underflow or amplified rounding at high orders: the error in single precision is that in double until
+ * rounding, some 1e-6, is reached, and stays there. */
+TEST_P(Convergence, SinglePrecisionHoldsToOrder20)
+{
+    const System              s         = water(boxOfVolume(boxTypes()[0], 12), 5);
+    const Solution            reference = ewald(s);
+    const std::vector<double> exact     = errorsByOrder(s, reference, GetParam().cells, GetParam().separation, GMXFMM_DOUBLE);
+    const std::vector<double> rounded   = errorsByOrder(s, reference, GetParam().cells, GetParam().separation, GMXFMM_SINGLE);
+    for (std::size_t p = 0; p < exact.size(); p++)
+    {
+        EXPECT_LT(rounded[p], 1.05 * exact[p] + 3e-6) << "order " << p;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Layers, Convergence, testing::Values(Layers{ 1, 5, 0.6, 1e-7 }, Layers{ 2, 8, 0.2, 1e-11 }), layersName);
+
+class Prediction : public testing::TestWithParam<BoxType>
+{
+};
+
+/* The model that chooses the parameters knows the error it chooses: within a factor of 3, about one order. */
+TEST_P(Prediction, IsTheErrorReached)
+{
+    const System   s         = water(boxOfVolume(GetParam(), 12), 5);
+    const Solution reference = ewald(s);
+    for (double asked : { 1e-2, 1e-3, 4e-4, 1e-5, 1e-6 })
+    {
+        const Result r       = solve(s, askedOptions(asked));
+        const double reached = relativeRms(r.force, reference.force);
+        EXPECT_LE(r.info.predicted_error, asked);
+        EXPECT_LT(r.info.predicted_error, 3 * reached) << "order " << r.info.order << ", ws " << r.info.separation;
+        EXPECT_GT(r.info.predicted_error, reached / 3) << "order " << r.info.order << ", ws " << r.info.separation;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Boxes, Prediction, testing::ValuesIn(boxTypes()), boxName);

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Where things go wrong: nothing at all, one particle, faces and corners, tiny grids, particles that have left their cell,
+ * boxes that change between assigns. */
+#include <gtest/gtest.h>
+
+#include "support/direct.h"
+#include "support/ewald.h"
+#include "support/norms.h"
+#include "support/plan.h"
+#include "support/suites.h"
+#include "support/systems.h"
+
+using namespace fmmtest;
+
+namespace
+{
+
+/* Order 18 with two layers truncates below 1e-9. */
+const double truncation = 1e-9;
+
+gmxfmm_options fine(int nx = 4, int ny = 4, int nz = 4)
+{
+    return explicitOptions(18, nx, ny, nz, 2);
+}
+
+void expectEwald(const Result& r, const System& s, double tolerance)
+{
+    const Solution reference = ewald(s);
+    EXPECT_LT(relativeRms(r.potential, reference.potential), tolerance);
+    EXPECT_LT(relativeRms(r.force, reference.force), tolerance);
+    EXPECT_NEAR(r.energy, reference.energy, tolerance * std::fabs(reference.energy));
+    EXPECT_LT(maxDifference(r.virial, reference.virial), tolerance * std::fabs(reference.energy));
+}
+
+bool allZero(const std::vector<double>& values)
+{
+    for (double v : values)
+    {
+        if (v != 0) /* true for NaN too */
+        {
+            return false;
+        }
+    }
+    return true;
+}
+
+class Edges : public testing::TestWithParam<BoxType>
+{
+protected:
+    Mat3 box() const
+    {
+        return boxOfVolume(GetParam(), 64);
+    }
+};
+
+} // namespace
+
+TEST_P(Edges, NoParticles)
+{
+    System s;
+    s.box = box();
+    for (Boundary boundary : { Boundary::Tinfoil, Boundary::Vacuum, Boundary::Open })
+    {
+        const Result r = solve(s, withBoundary(defaultOptions(), boundary));
+        EXPECT_EQ(r.energy, 0);
+        EXPECT_TRUE(allZero(std::vector<double>(r.virial.begin(), r.virial.end())));
+        EXPECT_EQ(r.info.num_particles, 0);
+    }
+}
+
+TEST_P(Edges, OneParticle)
+{
+    System s;
+    s.box = box();
+    s.add({ 0.3, 0.2, 0.1 }, 2);
+    const Solution reference = ewald(s);
+    const Result   r         = solve(s, fine());
+    EXPECT_NEAR(r.potential[0], reference.potential[0], truncation);
+    EXPECT_NEAR(r.energy, reference.energy, truncation);
+    EXPECT_LT(rms(r.force), truncation); /* by symmetry 0 */
+    EXPECT_LT(maxDifference(r.virial, reference.virial), truncation);
+
+    const Result open = solve(s, withBoundary(defaultOptions(), Boundary::Open));
+    EXPECT_EQ(open.energy, 0);
+    EXPECT_TRUE(allZero(open.potential));
+    EXPECT_TRUE(allZero(open.force));
+}
+
+/* With the defaults, in an otherwise empty box: no particles to choose parameters by. */
+TEST_P(Edges, TwoParticles)
+{
+    System s;
+    s.box = box();
+    s.add({ 0.3, 0.2, 0.1 }, 1);
+    s.add({ 0.8, 1.2, 2.1 }, -1);
+    const Solution reference = ewald(s);
+    EXPECT_LT(relativeRms(solve(s, defaultOptions()).force, reference.force), 4e-4);
+    EXPECT_LT(relativeRms(solve(s, fine()).force, reference.force), truncation);
+}
+
+TEST_P(Edges, ChargesThatAreZero)
+{
+    System s = ions(box(), 60, 1);
+    for (std::size_t i = 0; i < s.size(); i += 2)
+    {
+        s.q[i] = 0;
+    }
+    const Result r = solve(s, fine());
+    expectEwald(r, s, truncation);
+    EXPECT_EQ(r.force[0], 0);
+    EXPECT_NE(r.potential[0], 0); /* a potential is there without a charge that feels it */
+
+    s.q.assign(s.size(), 0.0);
+    const Result nothing = solve(s, fine());
+    EXPECT_EQ(nothing.energy, 0);
+    EXPECT_TRUE(allZero(nothing.potential));
+    EXPECT_TRUE(allZero(nothing.force));
+}
+
+/* Particles on corners, edges and faces of the box and of cells, in both kinds of grid: cells centred on the faces of
+ * others, and one at every rational place that could be a centre or a corner. */
+TEST_P(Edges, ParticlesOnFacesAndCorners)
+{
+    System s;
+    s.box = box();
+    for (int i = 0; i < 64; i++)
+    {
+        const double a = i % 4 / 4.0, b = i / 4 % 4 / 4.0, c = i / 16 / 4.0;
+        s.add(rowTimes({ a, b, c }, s.box), (i % 4 + i / 4 % 4 + i / 16) % 2 ? -1.5 : 1);
+    }
+    expectEwald(solve(s, fine(4, 4, 4)), s, truncation);
+    expectEwald(solve(s, fine(2, 2, 2)), s, truncation);
+    expectEwald(solve(s, fine(8, 8, 8)), s, truncation);
+    expectEwald(solve(s, fine(3, 3, 3)), s, truncation);
+}
+
+TEST_P(Edges, PositionsSeveralImagesAway)
+{
+    System s = ions(box(), 60, 1);
+    Random random(2);
+    for (std::size_t i = 0; i < s.size(); i++)
+    {
+        const double h = std::floor(9 * random.centred()), k = std::floor(9 * random.centred()), l = std::floor(9 * random.centred());
+        const Vec3   t = rowTimes({ h, k, l }, s.box);
+        for (std::size_t d = 0; d < 3; d++)
+        {
+            s.x[3 * i + d] += t[d];
+        }
+    }
+    expectEwald(solve(s, fine()), s, truncation);
+}
+
+/* Just below a face: the fractional coordinate rounds up to 1. */
+TEST_P(Edges, PositionsThatRoundOntoTheFarFace)
+{
+    System s = ions(box(), 60, 1);
+    for (std::size_t d = 0; d < 3; d++)
+    {
+        s.x[d]     = -1e-17;
+        s.x[3 + d] = d == 0 ? -1e-300 : 0.7;
+    }
+    expectEwald(solve(s, fine()), s, truncation);
+    expectEwald(solve(s, explicitOptions(18, 4, 4, 4, 2, GMXFMM_SINGLE)), s, 1e-5);
+}
+
+/* A 1x1x1 grid has nothing but images of its own cell. Cells as long as the box converge as any other. */
+TEST_P(Edges, TinyGrids)
+{
+    const System s = ions(box(), 60, 1);
+    for (const Vec3& grid : { Vec3{ 1, 1, 1 }, Vec3{ 2, 2, 2 }, Vec3{ 3, 2, 3 }, Vec3{ 5, 4, 3 } })
+    {
+        const int    nx = static_cast<int>(grid[0]), ny = static_cast<int>(grid[1]), nz = static_cast<int>(grid[2]);
+        SCOPED_TRACE("grid " + std::to_string(nx) + " " + std::to_string(ny) + " " + std::to_string(nz));
+        /* brick cells up to 2.5 times as long as wide in these boxes: order 20 truncates below 1e-6 still */
+        expectEwald(solve(s, explicitOptions(20, nx, ny, nz, 2)), s, nx == ny && ny == nz ? truncation : 1e-6);
+    }
+}
+
+/* Very unequal cells converge slowly but must not be wrong: a factor of ten from order 4 to 20 at least. */
+TEST_P(Edges, UnequalGrids)
+{
+    const System   s         = ions(box(), 60, 1);
+    const Solution reference = ewald(s);
+    const double   low       = relativeRms(solve(s, explicitOptions(4, 2, 1, 3, 1)).force, reference.force);
+    const double   high      = relativeRms(solve(s, explicitOptions(20, 2, 1, 3, 1)).force, reference.force);
+    EXPECT_LT(high, 0.1 * low);
+    EXPECT_LT(high, 1e-2);
+}
+
+/* The near list stays complete: at high order the result is exact although particles have moved 0.15 nm, a quarter of a
+ * cell of 0.6 nm, out of the cells they were assigned to, in all directions and through the faces of the box. */
+TEST_P(Edges, DriftedParticlesAtHighOrder)
+{
+    System s = water(boxOfVolume(GetParam(), 8), 3);
+    Plan   plan(s, explicitOptions(20, 4, 4, 4, 2));
+    Random random(5);
+    System moved = s;
+    for (std::size_t i = 0; i < s.size(); i += 3)
+    {
+        const Vec3 u = random.direction(); /* whole molecules, so that exclusions keep their images */
+        for (std::size_t d = 0; d < 9; d++)
+        {
+            moved.x[3 * i + d] += 0.15 * u[d % 3];
+        }
+    }
+    const Solution reference = ewald(moved);
+    EXPECT_LT(relativeRms(plan.execute(moved.x).force, reference.force), 1e-8);
+}
+
+/* At default accuracy: the expansion radius of the outermost particles grows from 0.87 to about 1.1 of the cell edge of
+ * 0.5 nm and more, which costs a factor of less than 5 in the error when every particle drifts as far as this. */
+TEST_P(Edges, DriftedParticlesAtDefaultAccuracy)
+{
+    System s = water(boxOfVolume(GetParam(), 12), 3);
+    Plan   plan(s, defaultOptions());
+    Random random(5);
+    System moved = s;
+    for (std::size_t i = 0; i < s.size(); i += 3)
+    {
+        const Vec3 u = random.direction();
+        for (std::size_t d = 0; d < 9; d++)
+        {
+            moved.x[3 * i + d] += 0.15 * u[d % 3];
+        }
+    }
+    EXPECT_LT(relativeRms(plan.execute(moved.x).force, ewald(moved).force), 5 * 4e-4);
+}
+
+/* The box is scaled, particles with it, without a new assign: free, so no spectra are computed again. */
+TEST_P(Edges, BoxScaledBetweenAssigns)
+{
+    const System s = ions(box(), 60, 1);
+    Plan         plan(s, fine());
+    plan.execute(s.x);
+    const std::int64_t spectra = plan.info().num_spectra;
+    for (double scale : { 1.02, 0.97, 2.0 })
+    {
+        const System scaled = strained(s, { scale - 1, 0, 0, 0, scale - 1, 0, 0, 0, scale - 1 });
+        plan.setBox(scaled.box);
+        expectEwald(plan.execute(scaled.x), scaled, truncation);
+    }
+    EXPECT_EQ(plan.info().num_spectra, spectra);
+}
+
+TEST_P(Edges, BoxOfAnotherShapeBetweenAssigns)
+{
+    const System s = ions(box(), 60, 1);
+    Plan         plan(s, fine());
+    plan.execute(s.x);
+    const std::int64_t spectra = plan.info().num_spectra;
+    for (const Mat3& strain : { Mat3{ 0.02, 0, 0, 0, -0.01, 0, 0, 0, 0.03 }, Mat3{ 0.01, 0, 0, 0.02, -0.01, 0, -0.01, 0.02, 0 } })
+    {
+        const System deformed = strained(s, strain);
+        plan.setBox(deformed.box);
+        expectEwald(plan.execute(deformed.x), deformed, truncation);
+    }
+    EXPECT_EQ(plan.info().num_spectra, spectra + 2);
+    /* and back, with a new assign */
+    plan.setBox(s.box);
+    plan.assign(s.x);
+    expectEwald(plan.execute(s.x), s, truncation);
+}
+
+INSTANTIATE_TEST_SUITE_P(Boxes, Edges, testing::ValuesIn(boxTypes()), boxName);
+
+/* Box and particles change their number and place in one plan. */
+TEST(PlanReuse, WithAnotherNumberOfParticles)
+{
+    const System first = ions(boxOfVolume(boxTypes()[0], 64), 60, 1);
+    Plan         plan(first, fine());
+    plan.execute(first.x);
+    for (int n : { 90, 10, 1, 0, 60 })
+    {
+        const System        s = ions(first.box, n, 1);
+        std::vector<double> force(3 * s.size() + 3);
+        gmxfmm_output       output = {};
+        output.force               = force.data();
+        ASSERT_EQ(gmxfmm_set_charges(plan.get(), n, s.q.data()), GMXFMM_OK);
+        ASSERT_EQ(gmxfmm_assign(plan.get(), s.x.data()), GMXFMM_OK);
+        ASSERT_EQ(gmxfmm_execute(plan.get(), s.x.data(), &output), GMXFMM_OK) << gmxfmm_message(plan.get());
+        EXPECT_LT(rmsDifference(force, [&] { std::vector<double> f = ewald(s).force; f.resize(force.size()); return f; }()),
+                  truncation);
+    }
+}
+
+/* Single-precision arrays hold what double arrays hold, rounded: with an arithmetic that is exact at this scale. */
+TEST(ArrayType, FloatArraysHoldTheSame)
+{
+    System             s = ions(boxOfVolume(boxTypes()[2], 64), 60, 1);
+    std::vector<float> x(s.x.begin(), s.x.end()), q(s.q.begin(), s.q.end());
+    s.x.assign(x.begin(), x.end());
+    const Solution reference = ewald(s);
+    for (gmxfmm_precision precision : { GMXFMM_SINGLE, GMXFMM_DOUBLE })
+    {
+        gmxfmm_options options = explicitOptions(14, 4, 4, 4, 2, precision);
+        options.array_type     = GMXFMM_SINGLE;
+        gmxfmm_plan*       plan = nullptr;
+        std::vector<float> potential(s.size()), field(3 * s.size()), force(3 * s.size());
+        gmxfmm_output      output = {};
+        output.potential          = potential.data();
+        output.field              = field.data();
+        output.force              = force.data();
+        ASSERT_EQ(gmxfmm_create(&plan, &options, static_cast<std::int64_t>(s.size()), s.box.data(), nullptr, 0), GMXFMM_OK);
+        EXPECT_EQ(gmxfmm_set_charges(plan, static_cast<std::int64_t>(s.size()), q.data()), GMXFMM_OK);
+        EXPECT_EQ(gmxfmm_assign(plan, x.data()), GMXFMM_OK);
+        EXPECT_EQ(gmxfmm_execute(plan, x.data(), &output), GMXFMM_OK);
+        gmxfmm_destroy(plan);
+        /* rounding of single precision; the outputs alone when the arithmetic is double */
+        const double tolerance = precision == GMXFMM_DOUBLE ? 2e-7 : 1e-5;
+        EXPECT_LT(relativeRms(std::vector<double>(potential.begin(), potential.end()), reference.potential), tolerance);
+        EXPECT_LT(relativeRms(std::vector<double>(field.begin(), field.end()), reference.field), tolerance);
+        EXPECT_LT(relativeRms(std::vector<double>(force.begin(), force.end()), reference.force), tolerance);
+    }
+}
+
+/* Coordinates far from the origin lose digits in single precision only through the input, not through the library: the
+ * difference to the cell centre is taken before rounding. */
+TEST(ArrayType, LargeBoxInSinglePrecision)
+{
+    System s = ions({ 40, 0, 0, 0, 40, 0, 0, 0, 40 }, 500, 1);
+    for (std::size_t i = 0; i < 250; i++) /* pairs 0.01 apart somewhere in a box of 40 */
+    {
+        std::copy(&s.x[3 * i], &s.x[3 * i] + 3, &s.x[3 * (i + 250)]);
+        s.x[3 * (i + 250)] += 0.01;
+        s.q[i]       = 1;
+        s.q[i + 250] = -1;
+    }
+    const Solution reference = ewald(s);
+    /* positions within cells of 8 have an ulp of 5e-7, of a distance of 0.01: 5e-5, twice in a force */
+    EXPECT_LT(relativeRms(solve(s, explicitOptions(10, 5, 5, 5, 2, GMXFMM_SINGLE)).force, reference.force), 2e-4);
+}
+
+/* The same bits in every run, on demand. */
+TEST(Reproducible, GivesTheSameBits)
+{
+    const System   s       = ions(boxOfVolume(boxTypes()[2], 200), 200, 1);
+    gmxfmm_options options = explicitOptions(6, 5, 5, 5, 1, GMXFMM_SINGLE);
+    options.reproducible   = 1;
+    const Result a = solve(s, options), b = solve(s, options);
+    EXPECT_EQ(a.force, b.force);
+    EXPECT_EQ(a.potential, b.potential);
+    EXPECT_EQ(a.energy, b.energy);
+    EXPECT_EQ(a.virial, b.virial);
+}
+
+/* Threads change nothing but the order of sums. */
+TEST(Threads, DoNotChangeTheResult)
+{
+    const System   s       = ions(boxOfVolume(boxTypes()[2], 200), 200, 1);
+    gmxfmm_options options = explicitOptions(6, 5, 5, 5, 1);
+    options.num_threads    = 1;
+    const Result one       = solve(s, options);
+    for (int threads : { 2, 3, 7 })
+    {
+        options.num_threads = threads;
+        const Result r      = solve(s, options);
+        EXPECT_EQ(r.info.num_threads, threads);
+        EXPECT_LT(relativeRms(r.force, one.force), 1e-13);
+        EXPECT_NEAR(r.energy, one.energy, 1e-13 * std::fabs(one.energy));
+        EXPECT_LT(maxDifference(r.virial, one.virial), 1e-12 * std::fabs(one.energy));
+    }
+}

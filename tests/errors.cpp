@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Malformed input gives the right status and a message that names the value; a plan that has refused something works. */
+#include <functional>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "support/norms.h"
+#include "support/plan.h"
+#include "support/suites.h"
+#include "support/systems.h"
+
+using namespace fmmtest;
+
+namespace
+{
+
+const double inf = std::numeric_limits<double>::infinity();
+const double nan = std::numeric_limits<double>::quiet_NaN();
+
+struct BadOption
+{
+    std::string                          name;
+    std::function<void(gmxfmm_options*)> spoil;
+    gmxfmm_status                        status;
+    std::string                          named; /* in the message */
+};
+
+void PrintTo(const BadOption& bad, std::ostream* out)
+{
+    *out << bad.name;
+}
+
+BadOption integer(const std::string& name, int gmxfmm_options::*member, int value)
+{
+    return { name, [=](gmxfmm_options* o) { o->*member = value; }, GMXFMM_ERROR_OPTION, std::to_string(value) };
+}
+
+BadOption accuracy(const std::string& name, double value, const std::string& named)
+{
+    return { name, [=](gmxfmm_options* o) { o->accuracy = value; }, GMXFMM_ERROR_OPTION, named };
+}
+
+BadOption grid(const std::string& name, int nx, int ny, int nz, const std::string& named)
+{
+    return { name,
+             [=](gmxfmm_options* o)
+             {
+                 o->grid[0] = nx;
+                 o->grid[1] = ny;
+                 o->grid[2] = nz;
+             },
+             GMXFMM_ERROR_OPTION, named };
+}
+
+const std::vector<BadOption>& badOptions()
+{
+    static const std::vector<BadOption> all = {
+        integer("OrderMinusTwo", &gmxfmm_options::order, -2),
+        integer("Order21", &gmxfmm_options::order, 21),
+        integer("Separation3", &gmxfmm_options::separation, 3),
+        integer("SeparationNegative", &gmxfmm_options::separation, -1),
+        integer("Depth10", &gmxfmm_options::depth, 10),
+        integer("DepthMinusTwo", &gmxfmm_options::depth, -2),
+        integer("ThreadsNegative", &gmxfmm_options::num_threads, -4),
+        accuracy("AccuracyZero", 0, "0"),
+        accuracy("AccuracyNegative", -1e-3, "-0.001"),
+        accuracy("AccuracyTooCoarse", 0.5, "0.5"),
+        accuracy("AccuracyTooFine", 1e-13, "1e-13"),
+        accuracy("AccuracyNan", nan, "nan"),
+        accuracy("AccuracyInf", inf, "inf"),
+        grid("GridWithZero", 4, 0, 4, "0"),
+        grid("GridWithZeroLast", 4, 4, 0, "0"),
+        grid("GridNegative", 4, -5, 4, "-5"),
+        { "PrefactorZero", [](gmxfmm_options* o) { o->prefactor = 0; }, GMXFMM_ERROR_OPTION, "prefactor" },
+        { "PrefactorNan", [](gmxfmm_options* o) { o->prefactor = nan; }, GMXFMM_ERROR_OPTION, "prefactor" },
+        { "MethodUnknown", [](gmxfmm_options* o) { o->m2l = static_cast<gmxfmm_m2l>(7); }, GMXFMM_ERROR_OPTION, "7" },
+        { "BoundaryUnknown", [](gmxfmm_options* o) { o->boundary = static_cast<gmxfmm_boundary>(5); }, GMXFMM_ERROR_OPTION, "5" },
+        { "PrecisionUnknown", [](gmxfmm_options* o) { o->precision = static_cast<gmxfmm_precision>(3); }, GMXFMM_ERROR_OPTION, "3" },
+        { "ArrayTypeUnknown", [](gmxfmm_options* o) { o->array_type = static_cast<gmxfmm_precision>(3); }, GMXFMM_ERROR_OPTION, "3" },
+        { "DeviceUnknown", [](gmxfmm_options* o) { o->device = static_cast<gmxfmm_device>(4); }, GMXFMM_ERROR_OPTION, "4" },
+    };
+    return all;
+}
+
+struct BadBox
+{
+    std::string name;
+    Mat3        box;
+    std::string named;
+};
+
+void PrintTo(const BadBox& bad, std::ostream* out)
+{
+    *out << bad.name;
+}
+
+const std::vector<BadBox>& badBoxes()
+{
+    static const std::vector<BadBox> all = {
+        { "Zero", { 0, 0, 0, 0, 0, 0, 0, 0, 0 }, "0" },
+        { "OneEdgeZero", { 3, 0, 0, 0, 0, 0, 0, 0, 3 }, "0" },
+        { "NegativeEdge", { 3, 0, 0, 0, -4, 0, 0, 0, 3 }, "-" },
+        { "LeftHanded", { 0, 4, 0, 3, 0, 0, 0, 0, 3 }, "-" },
+        { "Coplanar", { 1, 2, 3, 4, 5, 6, 5, 7, 9 }, "" },
+        { "Nan", { 3, 0, 0, 0, nan, 0, 0, 0, 3 }, "nan" },
+        { "Inf", { 3, 0, 0, 0, 3, 0, inf, 0, 3 }, "inf" },
+    };
+    return all;
+}
+
+System small()
+{
+    return ions(boxOfVolume(boxTypes()[0], 20), 20, 2);
+}
+
+template<typename Parameter>
+std::string parameterName(const testing::TestParamInfo<Parameter>& info)
+{
+    return info.param.name;
+}
+
+/* A plan with charges and positions that can be spoilt, and proof that it still works afterwards. */
+class Errors : public testing::Test
+{
+protected:
+    Errors() : system_(small()), plan_(system_, explicitOptions(4, 3, 3, 3, 1)), before_(plan_.execute(system_.x))
+    {
+    }
+    void expect(gmxfmm_status got, gmxfmm_status status, const std::string& named)
+    {
+        EXPECT_EQ(got, status) << gmxfmm_status_text(got);
+        const std::string message = gmxfmm_message(plan_.get());
+        EXPECT_NE(message, "");
+        EXPECT_EQ(message.find('\n'), std::string::npos);
+        EXPECT_NE(message.find(named), std::string::npos) << message;
+    }
+    gmxfmm_status setCharges(const std::vector<double>& q)
+    {
+        return gmxfmm_set_charges(plan_.get(), static_cast<std::int64_t>(q.size()), q.data());
+    }
+    void expectWorksAsBefore()
+    {
+        ASSERT_EQ(setCharges(system_.q), GMXFMM_OK);
+        plan_.assign(system_.x);
+        EXPECT_LT(relativeRms(plan_.execute(system_.x).force, before_.force), 1e-13);
+    }
+    std::vector<double> spoilt(std::vector<double> values, std::size_t i, double value) const
+    {
+        values[i] = value;
+        return values;
+    }
+
+    System system_;
+    Plan   plan_;
+    Result before_;
+};
+
+/* Exclusions as start and list, for 20 particles: row 3 and row 7 have one entry each. */
+std::pair<std::vector<int>, std::vector<int>> twoRows(int inRow3, int inRow7)
+{
+    std::vector<int> start(21, 0);
+    for (std::size_t i = 4; i < start.size(); i++)
+    {
+        start[i] = i < 8 ? 1 : 2;
+    }
+    return { start, { inRow3, inRow7 } };
+}
+
+} // namespace
+
+class RefusedOption : public testing::TestWithParam<BadOption>
+{
+};
+
+TEST_P(RefusedOption, IsNamed)
+{
+    gmxfmm_options options = defaultOptions();
+    GetParam().spoil(&options);
+    const System        s       = small();
+    gmxfmm_plan*        plan    = reinterpret_cast<gmxfmm_plan*>(&options); /* anything but NULL */
+    char                text[256] = "";
+    const gmxfmm_status status    = gmxfmm_create(&plan, &options, 20, s.box.data(), text, sizeof(text));
+    EXPECT_EQ(status, GetParam().status) << gmxfmm_status_text(status);
+    EXPECT_EQ(plan, nullptr);
+    const std::string message = text;
+    EXPECT_NE(message, "");
+    EXPECT_EQ(message.find('\n'), std::string::npos);
+    EXPECT_NE(message.find(GetParam().named), std::string::npos) << message;
+}
+
+INSTANTIATE_TEST_SUITE_P(Options, RefusedOption, testing::ValuesIn(badOptions()), parameterName<BadOption>);
+
+class RefusedBox : public testing::TestWithParam<BadBox>
+{
+};
+
+TEST_P(RefusedBox, IsNamedByCreate)
+{
+    const gmxfmm_options options = defaultOptions();
+    gmxfmm_plan*         plan    = nullptr;
+    char                 text[256] = "";
+    EXPECT_EQ(gmxfmm_create(&plan, &options, 20, GetParam().box.data(), text, sizeof(text)), GMXFMM_ERROR_BOX);
+    EXPECT_EQ(plan, nullptr);
+    EXPECT_NE(std::string(text).find(GetParam().named), std::string::npos) << text;
+    EXPECT_NE(std::string(text), "");
+}
+
+TEST_P(RefusedBox, IsNamedBySetBoxAndThePlanKeepsTheOldOne)
+{
+    const System s = small();
+    Plan         plan(s, explicitOptions(4, 3, 3, 3, 1));
+    const Result before = plan.execute(s.x);
+    EXPECT_EQ(gmxfmm_set_box(plan.get(), GetParam().box.data()), GMXFMM_ERROR_BOX);
+    EXPECT_NE(std::string(gmxfmm_message(plan.get())).find(GetParam().named), std::string::npos) << gmxfmm_message(plan.get());
+    EXPECT_LT(relativeRms(plan.execute(s.x).force, before.force), 1e-13);
+}
+
+INSTANTIATE_TEST_SUITE_P(Boxes, RefusedBox, testing::ValuesIn(badBoxes()), parameterName<BadBox>);
+
+TEST(RefusedCreate, WithoutPlanOptionsOrBox)
+{
+    const gmxfmm_options options = defaultOptions();
+    const System         s       = small();
+    gmxfmm_plan*         plan    = nullptr;
+    EXPECT_EQ(gmxfmm_create(nullptr, &options, 20, s.box.data(), nullptr, 0), GMXFMM_ERROR_NULL);
+    EXPECT_EQ(gmxfmm_create(&plan, nullptr, 20, s.box.data(), nullptr, 0), GMXFMM_ERROR_NULL);
+    EXPECT_EQ(gmxfmm_create(&plan, &options, 20, nullptr, nullptr, 0), GMXFMM_ERROR_NULL);
+    EXPECT_EQ(plan, nullptr);
+}
+
+TEST(RefusedCreate, WithANegativeNumberOfParticles)
+{
+    const gmxfmm_options options   = defaultOptions();
+    const System         s         = small();
+    gmxfmm_plan*         plan      = nullptr;
+    char                 text[256] = "";
+    EXPECT_EQ(gmxfmm_create(&plan, &options, -5, s.box.data(), text, sizeof(text)), GMXFMM_ERROR_OPTION);
+    EXPECT_NE(std::string(text).find("-5"), std::string::npos) << text;
+}
+
+TEST(RefusedCreate, CutsTheMessageToItsSize)
+{
+    gmxfmm_options options = defaultOptions();
+    options.order          = 21;
+    const System s         = small();
+    gmxfmm_plan* plan      = nullptr;
+    char         text[9]   = "????????";
+    EXPECT_EQ(gmxfmm_create(&plan, &options, 20, s.box.data(), text, 6), GMXFMM_ERROR_OPTION);
+    EXPECT_EQ(std::string(text).size(), 5u);
+    EXPECT_EQ(text[6], '?'); /* nothing is written behind it */
+    EXPECT_EQ(gmxfmm_create(&plan, &options, 20, s.box.data(), nullptr, 0), GMXFMM_ERROR_OPTION);
+}
+
+/* What this build cannot do it refuses instead of doing something else. */
+TEST(RefusedCreate, WithADeviceThatIsNotThere)
+{
+    gmxfmm_options options   = defaultOptions();
+    options.device           = GMXFMM_CUDA;
+    const System        s    = small();
+    gmxfmm_plan*        plan = nullptr;
+    char                text[256] = "";
+    const gmxfmm_status status    = gmxfmm_create(&plan, &options, 20, s.box.data(), text, sizeof(text));
+    if (status == GMXFMM_OK)
+    {
+        gmxfmm_destroy(plan);
+        GTEST_SKIP() << "there is one";
+    }
+    EXPECT_TRUE(status == GMXFMM_ERROR_UNSUPPORTED || status == GMXFMM_ERROR_DEVICE) << gmxfmm_status_text(status);
+    EXPECT_NE(std::string(text), "");
+}
+
+TEST_F(Errors, NullPointers)
+{
+    const std::vector<int> start(21, 0);
+    gmxfmm_output          output = {};
+    gmxfmm_info            info;
+    gmxfmm_plan*           p = plan_.get();
+    EXPECT_EQ(gmxfmm_set_box(p, nullptr), GMXFMM_ERROR_NULL);
+    EXPECT_EQ(gmxfmm_set_charges(p, 20, nullptr), GMXFMM_ERROR_NULL);
+    EXPECT_EQ(gmxfmm_set_exclusions(p, nullptr, start.data()), GMXFMM_ERROR_NULL);
+    EXPECT_EQ(gmxfmm_assign(p, nullptr), GMXFMM_ERROR_NULL);
+    EXPECT_EQ(gmxfmm_execute(p, nullptr, &output), GMXFMM_ERROR_NULL);
+    EXPECT_EQ(gmxfmm_execute(p, system_.x.data(), nullptr), GMXFMM_ERROR_NULL);
+    EXPECT_EQ(gmxfmm_get_info(p, nullptr), GMXFMM_ERROR_NULL);
+    EXPECT_EQ(gmxfmm_set_box(nullptr, system_.box.data()), GMXFMM_ERROR_NULL);
+    EXPECT_EQ(gmxfmm_set_charges(nullptr, 20, system_.q.data()), GMXFMM_ERROR_NULL);
+    EXPECT_EQ(gmxfmm_set_exclusions(nullptr, start.data(), start.data()), GMXFMM_ERROR_NULL);
+    EXPECT_EQ(gmxfmm_assign(nullptr, system_.x.data()), GMXFMM_ERROR_NULL);
+    EXPECT_EQ(gmxfmm_execute(nullptr, system_.x.data(), &output), GMXFMM_ERROR_NULL);
+    EXPECT_EQ(gmxfmm_get_info(nullptr, &info), GMXFMM_ERROR_NULL);
+    gmxfmm_destroy(nullptr);
+    expectWorksAsBefore();
+}
+
+TEST_F(Errors, ChargesThatAreNotFinite)
+{
+    expect(setCharges(spoilt(system_.q, 13, nan)), GMXFMM_ERROR_CHARGE, "13");
+    expect(setCharges(spoilt(system_.q, 7, inf)), GMXFMM_ERROR_CHARGE, "7");
+    expectWorksAsBefore();
+}
+
+TEST_F(Errors, NegativeNumberOfCharges)
+{
+    expect(gmxfmm_set_charges(plan_.get(), -3, system_.q.data()), GMXFMM_ERROR_OPTION, "-3");
+    expectWorksAsBefore();
+}
+
+TEST_F(Errors, PositionsThatAreNotFiniteInAssign)
+{
+    expect(gmxfmm_assign(plan_.get(), spoilt(system_.x, 3 * 11 + 1, nan).data()), GMXFMM_ERROR_POSITION, "11");
+    expect(gmxfmm_assign(plan_.get(), spoilt(system_.x, 3 * 19 + 2, -inf).data()), GMXFMM_ERROR_POSITION, "19");
+    expectWorksAsBefore();
+}
+
+TEST_F(Errors, PositionsThatAreNotFiniteInExecute)
+{
+    std::vector<double> force(60);
+    gmxfmm_output       output = {};
+    output.force               = force.data();
+    expect(gmxfmm_execute(plan_.get(), spoilt(system_.x, 3 * 11 + 1, nan).data(), &output), GMXFMM_ERROR_POSITION, "");
+    expect(gmxfmm_execute(plan_.get(), spoilt(system_.x, 3 * 19, inf).data(), &output), GMXFMM_ERROR_POSITION, "");
+    output             = {};
+    output.want_energy = 1;
+    expect(gmxfmm_execute(plan_.get(), spoilt(system_.x, 3 * 4, nan).data(), &output), GMXFMM_ERROR_POSITION, "");
+    expectWorksAsBefore();
+}
+
+TEST_F(Errors, ChargesAtOnePlace)
+{
+    std::vector<double> x = system_.x, force(60);
+    std::copy(&x[3 * 6], &x[3 * 6] + 3, &x[3 * 12]);
+    gmxfmm_output output = {};
+    output.force         = force.data();
+    output.want_energy   = 1;
+    plan_.assign(x);
+    expect(gmxfmm_execute(plan_.get(), x.data(), &output), GMXFMM_ERROR_COINCIDENT, "");
+    expectWorksAsBefore();
+    /* excluded from each other they may: the pair is never computed */
+    System together = system_;
+    together.exclude(6, 12);
+    plan_.setExclusions(together);
+    plan_.assign(x);
+    EXPECT_EQ(gmxfmm_execute(plan_.get(), x.data(), &output), GMXFMM_OK) << gmxfmm_message(plan_.get());
+    for (double f : force)
+    {
+        EXPECT_TRUE(std::isfinite(f));
+    }
+}
+
+TEST_F(Errors, ExclusionOutOfRange)
+{
+    for (int bad : { 20, -1, 1000000 })
+    {
+        const auto rows = twoRows(bad, 3);
+        expect(gmxfmm_set_exclusions(plan_.get(), rows.first.data(), rows.second.data()), GMXFMM_ERROR_EXCLUSION, std::to_string(bad));
+    }
+    expectWorksAsBefore();
+}
+
+TEST_F(Errors, ExclusionOfOneDirection)
+{
+    const auto rows = twoRows(7, 4); /* 3 leaves out 7, but 7 leaves out 4 */
+    expect(gmxfmm_set_exclusions(plan_.get(), rows.first.data(), rows.second.data()), GMXFMM_ERROR_EXCLUSION, "7");
+    expectWorksAsBefore();
+}
+
+TEST_F(Errors, ExclusionRowsThatRunBackwards)
+{
+    auto rows     = twoRows(7, 3);
+    rows.first[5] = 0;
+    expect(gmxfmm_set_exclusions(plan_.get(), rows.first.data(), rows.second.data()), GMXFMM_ERROR_EXCLUSION, "");
+    rows          = twoRows(7, 3);
+    rows.first[0] = -1;
+    expect(gmxfmm_set_exclusions(plan_.get(), rows.first.data(), rows.second.data()), GMXFMM_ERROR_EXCLUSION, "");
+    expectWorksAsBefore();
+}
+
+/* The good case of the same rows, so that the tests above fail for the right reason. */
+TEST_F(Errors, ExclusionOfBothDirectionsIsAccepted)
+{
+    const auto rows = twoRows(7, 3);
+    EXPECT_EQ(gmxfmm_set_exclusions(plan_.get(), rows.first.data(), rows.second.data()), GMXFMM_OK);
+}
+
+TEST(RefusedOrder, OfCalls)
+{
+    const System         s       = small();
+    const gmxfmm_options options = defaultOptions();
+    gmxfmm_plan*         plan    = nullptr;
+    gmxfmm_output        output  = {};
+    output.want_energy           = 1;
+    const std::vector<int> start(21, 0), list(1, 0);
+    ASSERT_EQ(gmxfmm_create(&plan, &options, 20, s.box.data(), nullptr, 0), GMXFMM_OK);
+    EXPECT_STREQ(gmxfmm_message(plan), "");
+    EXPECT_EQ(gmxfmm_execute(plan, s.x.data(), &output), GMXFMM_ERROR_ORDER);
+    EXPECT_NE(std::string(gmxfmm_message(plan)), "");
+    EXPECT_EQ(gmxfmm_assign(plan, s.x.data()), GMXFMM_ERROR_ORDER);
+    EXPECT_EQ(gmxfmm_set_exclusions(plan, start.data(), list.data()), GMXFMM_ERROR_ORDER);
+    ASSERT_EQ(gmxfmm_set_charges(plan, 20, s.q.data()), GMXFMM_OK);
+    EXPECT_EQ(gmxfmm_execute(plan, s.x.data(), &output), GMXFMM_ERROR_ORDER);
+    ASSERT_EQ(gmxfmm_assign(plan, s.x.data()), GMXFMM_OK);
+    EXPECT_EQ(gmxfmm_execute(plan, s.x.data(), &output), GMXFMM_OK);
+    /* another number of particles takes the assignment away */
+    ASSERT_EQ(gmxfmm_set_charges(plan, 19, s.q.data()), GMXFMM_OK);
+    EXPECT_EQ(gmxfmm_execute(plan, s.x.data(), &output), GMXFMM_ERROR_ORDER);
+    gmxfmm_destroy(plan);
+}
+
+TEST(Texts, AreThereForEveryStatusAndMethod)
+{
+    for (int status = -1; status <= GMXFMM_NUM_STATUS; status++)
+    {
+        const std::string text = gmxfmm_status_text(static_cast<gmxfmm_status>(status));
+        EXPECT_NE(text, "") << status;
+        EXPECT_EQ(text.find('\n'), std::string::npos);
+    }
+    const char* names[] = { "auto", "fft", "rotation", "symmetric", "dynamic", "naive" };
+    for (int m2l = 0; m2l < 6; m2l++)
+    {
+        EXPECT_STREQ(gmxfmm_m2l_name(static_cast<gmxfmm_m2l>(m2l)), names[m2l]);
+    }
+}

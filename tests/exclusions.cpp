@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Pairs left out: skipped when near, subtracted when far, always at their nearest image. */
+#include <algorithm>
+#include <tuple>
+
+#include <gtest/gtest.h>
+
+#include "support/direct.h"
+#include "support/ewald.h"
+#include "support/norms.h"
+#include "support/plan.h"
+#include "support/suites.h"
+#include "support/systems.h"
+
+using namespace fmmtest;
+
+namespace
+{
+
+const int cells = 6;
+
+System ionsIn(const BoxType& type)
+{
+    return ions(boxOfVolume(type, 216), 216, 33);
+}
+
+/* Where only rounding can differ: 1e-16 times some thousand terms. */
+double rounding(gmxfmm_precision precision)
+{
+    return precision == GMXFMM_DOUBLE ? 1e-12 : 1e-5;
+}
+
+/* What the pairs in the list of left contribute, by hand. */
+Solution pairsAlone(const System& s)
+{
+    Solution      out = emptySolution(s.size());
+    const Lattice lattice(s.box);
+    for (std::size_t i = 0; i < s.excluded.size(); i++)
+    {
+        for (int other : s.excluded[i])
+        {
+            const std::size_t j = static_cast<std::size_t>(other);
+            const Vec3        a = s.position(i), b = s.position(j);
+            const Vec3        d = lattice.nearest({ a[0] - b[0], a[1] - b[1], a[2] - b[2] });
+            const double      r = std::sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
+            out.potential[i] += s.q[j] / r;
+            for (std::size_t k = 0; k < 3; k++)
+            {
+                out.field[3 * i + k] += s.q[j] * d[k] / (r * r * r);
+                for (std::size_t l = 0; l < 3; l++)
+                {
+                    out.virial[3 * k + l] -= 0.25 * s.q[i] * s.q[j] * d[k] * d[l] / (r * r * r);
+                }
+            }
+        }
+    }
+    finishSolution(s, &out);
+    return out;
+}
+
+/* The result with exclusions is the one without less the pairs, at any order and to rounding: a near pair is never
+ * computed and a far one is subtracted exactly. */
+void expectPairsMissing(const System& s, gmxfmm_precision precision)
+{
+    const gmxfmm_options options = explicitOptions(4, cells, cells, cells, 1, precision);
+    const Result         with = solve(s, options), without = solve(withoutExclusions(s), options);
+    Solution             expected = without;
+    const Solution       pairs    = pairsAlone(s);
+    for (std::size_t k = 0; k < s.x.size(); k++)
+    {
+        expected.field[k] -= pairs.field[k];
+        expected.potential[k / 3] -= k % 3 == 0 ? pairs.potential[k / 3] : 0;
+    }
+    for (std::size_t k = 0; k < 9; k++)
+    {
+        expected.virial[k] -= pairs.virial[k];
+    }
+    const double tolerance = rounding(precision), energy = std::fabs(without.energy);
+    EXPECT_LT(rmsDifference(with.potential, expected.potential), tolerance * rms(without.potential));
+    EXPECT_LT(rmsDifference(with.field, expected.field), tolerance * rms(without.field));
+    EXPECT_NEAR(with.energy, without.energy - pairs.energy, tolerance * energy);
+    EXPECT_LT(maxDifference(with.virial, expected.virial), tolerance * energy);
+}
+
+class Exclusions : public testing::TestWithParam<std::tuple<BoxType, gmxfmm_precision>>
+{
+protected:
+    System box() const
+    {
+        return ionsIn(std::get<0>(GetParam()));
+    }
+    gmxfmm_precision precision() const
+    {
+        return std::get<1>(GetParam());
+    }
+};
+
+std::string name(const testing::TestParamInfo<std::tuple<BoxType, gmxfmm_precision>>& info)
+{
+    return std::get<0>(info.param).name + (std::get<1>(info.param) == GMXFMM_DOUBLE ? "Double" : "Single");
+}
+
+} // namespace
+
+TEST_P(Exclusions, OfTheNearestPairs)
+{
+    System s = box();
+    for (std::size_t i = 0; i < s.size(); i += 3)
+    {
+        std::size_t nearest = i == 0 ? 1 : 0;
+        for (std::size_t j = 0; j < s.size(); j++)
+        {
+            nearest = j != i && nearestDistance(s, i, j) < nearestDistance(s, i, nearest) ? j : nearest;
+        }
+        if (s.excluded.empty() || std::count(s.excluded[i].begin(), s.excluded[i].end(), static_cast<int>(nearest)) == 0)
+        {
+            s.exclude(i, nearest);
+        }
+    }
+    expectPairsMissing(s, precision());
+}
+
+/* From neighbours to opposite corners: one row with every other particle. */
+TEST_P(Exclusions, OfOneWithAllOthers)
+{
+    System s = box();
+    for (std::size_t j = 1; j < s.size(); j++)
+    {
+        s.exclude(0, j);
+    }
+    /* both kinds are there: the cells have edges of about 1 */
+    EXPECT_GT(nearestDistance(s, 0, farthestFrom(s, 0)), 2 * std::sqrt(3.0) - 0.3);
+    expectPairsMissing(s, precision());
+}
+
+TEST_P(Exclusions, OfAllPairs)
+{
+    System s = ions(boxOfVolume(std::get<0>(GetParam()), 216), 40, 3);
+    for (std::size_t i = 0; i < s.size(); i++)
+    {
+        for (std::size_t j = 0; j < i; j++)
+        {
+            s.exclude(i, j);
+        }
+    }
+    expectPairsMissing(s, precision());
+}
+
+TEST_P(Exclusions, OfMolecules)
+{
+    const System   s         = water(boxOfVolume(std::get<0>(GetParam()), 4), 7);
+    const Solution reference = ewald(s);
+    const Result   r         = solve(s, explicitOptions(16, 4, 4, 4, 2, precision()));
+    /* order 16 truncates below 1e-9 */
+    const double tolerance = precision() == GMXFMM_DOUBLE ? 1e-9 : 1e-5;
+    EXPECT_LT(relativeRms(r.force, reference.force), tolerance);
+    EXPECT_LT(relativeRms(r.potential, reference.potential), tolerance);
+    EXPECT_NEAR(r.energy, reference.energy, tolerance * std::fabs(reference.energy));
+}
+
+INSTANTIATE_TEST_SUITE_P(Boxes,
+                         Exclusions,
+                         testing::Combine(testing::ValuesIn(boxTypes()), testing::Values(GMXFMM_DOUBLE, GMXFMM_SINGLE)),
+                         name);
+
+/* Molecules whose atoms are given in different images. */
+TEST(ExclusionList, FindsTheNearestImage)
+{
+    const System whole  = water(boxOfVolume(boxTypes()[2], 4), 7);
+    System       broken = whole;
+    for (std::size_t i = 0; i < whole.size(); i += 2)
+    {
+        for (std::size_t d = 0; d < 3; d++)
+        {
+            broken.x[3 * i + d] += whole.box[d] - 2 * whole.box[3 + d] + whole.box[6 + d];
+        }
+    }
+    const gmxfmm_options options = explicitOptions(5, 4, 4, 4, 1);
+    EXPECT_LT(relativeRms(solve(broken, options).force, solve(whole, options).force), 1e-12);
+}
+
+TEST(ExclusionList, MayNameTheParticleItself)
+{
+    System s = ionsIn(boxTypes()[0]);
+    s.exclude(0, 1);
+    System self = s;
+    for (std::size_t i = 0; i < s.size(); i++)
+    {
+        self.excluded[i].push_back(static_cast<int>(i));
+    }
+    const gmxfmm_options options = explicitOptions(5, cells, cells, cells, 1);
+    const Result         a = solve(s, options), b = solve(self, options);
+    EXPECT_LT(relativeRms(b.force, a.force), 1e-13);
+    EXPECT_NEAR(b.energy, a.energy, 1e-13 * std::fabs(a.energy));
+}
+
+TEST(ExclusionList, IsReplacedByTheNextOne)
+{
+    System first = ionsIn(boxTypes()[0]), second = first;
+    for (std::size_t j = 1; j < 100; j++)
+    {
+        first.exclude(0, j);
+    }
+    second.exclude(3, 9);
+    const gmxfmm_options options = explicitOptions(5, cells, cells, cells, 1);
+    Plan                 plan(first, options);
+    plan.execute(first.x);
+    plan.setExclusions(second);
+    plan.assign(second.x);
+    EXPECT_LT(relativeRms(plan.execute(second.x).force, solve(second, options).force), 1e-13);
+}
+
+/* A pair that is near when assigned and moves afterwards stays left out, with its image. */
+TEST(ExclusionList, HoldsBetweenAssigns)
+{
+    System s = ionsIn(boxTypes()[0]);
+    for (std::size_t j = 1; j < s.size(); j += 4)
+    {
+        s.exclude(0, j);
+    }
+    Plan   plan(s, explicitOptions(18, cells, cells, cells, 2));
+    System moved = s;
+    Random random(12);
+    for (double& x : moved.x)
+    {
+        x += 0.1 * random.centred();
+    }
+    /* order 18 truncates below 1e-9, also for particles a little out of their cells */
+    EXPECT_LT(relativeRms(plan.execute(moved.x).force, ewald(moved).force), 1e-9);
+}
+
+TEST(ExclusionList, WorksInOpenSystems)
+{
+    System s = droplet(200, 4, 5);
+    for (std::size_t j = 1; j < s.size(); j += 2)
+    {
+        s.exclude(0, j);
+    }
+    const Solution reference = directSum(s);
+    const Result   r         = solve(s, withBoundary(explicitOptions(18, 6, 6, 6, 2), Boundary::Open));
+    EXPECT_LT(relativeRms(r.force, reference.force), 1e-9); /* truncation */
+    EXPECT_NEAR(r.energy, reference.energy, 1e-9 * std::fabs(reference.energy));
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What must not change the result: where the origin is, how the axes lie, how particles are numbered. */
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "support/norms.h"
+#include "support/plan.h"
+#include "support/suites.h"
+#include "support/systems.h"
+
+using namespace fmmtest;
+
+namespace
+{
+
+/* Where the truncated result itself must be the same, only rounding differs: 1e-16 times some thousand terms. */
+const double rounding = 1e-11;
+
+/* Where cells fall differently the results differ by their truncation: order 18 with two layers is below this. */
+const double           truncation = 1e-9;
+gmxfmm_options         fine()
+{
+    return explicitOptions(18, 4, 4, 4, 2);
+}
+gmxfmm_options coarse()
+{
+    return explicitOptions(4, 6, 6, 6, 1);
+}
+
+System ionsIn(const BoxType& type)
+{
+    System s = ions(boxOfVolume(type, 200), 200, 21);
+    s.exclude(0, 1);
+    s.exclude(17, farthestFrom(s, 17));
+    return s;
+}
+
+void expectSame(const Solution& a, const Solution& b, double tolerance)
+{
+    EXPECT_LT(relativeRms(a.potential, b.potential), tolerance);
+    EXPECT_LT(relativeRms(a.field, b.field), tolerance);
+    EXPECT_LT(relativeRms(a.force, b.force), tolerance);
+    EXPECT_NEAR(a.energy, b.energy, tolerance * std::fabs(b.energy));
+    EXPECT_LT(maxDifference(a.virial, b.virial), tolerance * std::fabs(b.energy));
+}
+
+class Invariance : public testing::TestWithParam<BoxType>
+{
+};
+
+} // namespace
+
+TEST_P(Invariance, Translation)
+{
+    const System s     = ionsIn(GetParam());
+    System       moved = s;
+    for (std::size_t k = 0; k < s.x.size(); k++)
+    {
+        moved.x[k] += k % 3 == 0 ? 0.731 : k % 3 == 1 ? -1.234 : 3.21;
+    }
+    expectSame(solve(moved, fine()), solve(s, fine()), truncation);
+}
+
+/* By other amounts for every particle: nothing but rounding may depend on which image is given. */
+TEST_P(Invariance, LatticeTranslationOfEachParticle)
+{
+    const System s = ionsIn(GetParam());
+    System       moved = s;
+    for (std::size_t i = 0; i < s.size(); i++)
+    {
+        const double h = static_cast<double>(i % 5) - 2, k = static_cast<double>(i % 7) - 3, l = static_cast<double>(i % 3) - 1;
+        const Vec3   t = rowTimes({ h, k, l }, s.box);
+        for (std::size_t d = 0; d < 3; d++)
+        {
+            moved.x[3 * i + d] += t[d];
+        }
+    }
+    expectSame(solve(moved, coarse()), solve(s, coarse()), rounding);
+}
+
+/* Expansions, cells and near sets turn with the box, so a result of any order turns with it. */
+TEST_P(Invariance, Rotation)
+{
+    const System s    = ionsIn(GetParam());
+    const Vec3   axis = { 0.3, -1, 0.6 };
+    const double angle = 1.1;
+    const Result r = solve(rotated(s, axis, angle), coarse());
+    Solution     expected = solve(s, coarse());
+    /* turn the vectors of the unturned result by letting them pass as positions */
+    System carrier = s;
+    carrier.x      = expected.field;
+    expected.field = rotated(carrier, axis, angle).x;
+    carrier.x      = expected.force;
+    expected.force = rotated(carrier, axis, angle).x;
+    EXPECT_LT(relativeRms(r.potential, expected.potential), rounding);
+    EXPECT_LT(relativeRms(r.field, expected.field), rounding);
+    EXPECT_LT(relativeRms(r.force, expected.force), rounding);
+    EXPECT_NEAR(r.energy, expected.energy, rounding * std::fabs(expected.energy));
+    EXPECT_NEAR(trace(r.virial), trace(expected.virial), rounding * std::fabs(expected.energy));
+}
+
+TEST_P(Invariance, OrderOfParticles)
+{
+    const System             s = ionsIn(GetParam());
+    std::vector<std::size_t> place(s.size()); /* where particle i goes */
+    std::iota(place.begin(), place.end(), std::size_t{ 0 });
+    Random random(8);
+    for (std::size_t i = s.size() - 1; i > 0; i--)
+    {
+        std::swap(place[i], place[static_cast<std::size_t>(random.uniform() * static_cast<double>(i + 1))]);
+    }
+    System mixed = s;
+    mixed.excluded.assign(s.size(), {});
+    for (std::size_t i = 0; i < s.size(); i++)
+    {
+        std::copy(&s.x[3 * i], &s.x[3 * i] + 3, &mixed.x[3 * place[i]]);
+        mixed.q[place[i]] = s.q[i];
+        for (int j : s.excluded[i])
+        {
+            mixed.excluded[place[i]].push_back(static_cast<int>(place[static_cast<std::size_t>(j)]));
+        }
+    }
+    const Result a = solve(s, coarse()), b = solve(mixed, coarse());
+    Result       sorted = b;
+    for (std::size_t i = 0; i < s.size(); i++)
+    {
+        sorted.potential[i] = b.potential[place[i]];
+        std::copy(&b.field[3 * place[i]], &b.field[3 * place[i]] + 3, &sorted.field[3 * i]);
+        std::copy(&b.force[3 * place[i]], &b.force[3 * place[i]] + 3, &sorted.force[3 * i]);
+    }
+    expectSame(sorted, a, rounding);
+}
+
+/* The same lattice with another basis is the same system. */
+TEST_P(Invariance, ChoiceOfBoxVectors)
+{
+    const System s     = ionsIn(GetParam());
+    System       other = s;
+    for (std::size_t d = 0; d < 3; d++)
+    {
+        other.box[3 + d] += s.box[d];
+        other.box[6 + d] += s.box[d] - s.box[3 + d];
+    }
+    expectSame(solve(other, fine()), solve(s, fine()), truncation);
+}
+
+/* Lengths in other units: potentials go as 1 / length at any order. */
+TEST_P(Invariance, UnitOfLength)
+{
+    const System s = ionsIn(GetParam());
+    const double factor = 37;
+    Result       r = solve(strained(s, { factor - 1, 0, 0, 0, factor - 1, 0, 0, 0, factor - 1 }), coarse());
+    for (double& v : r.potential)
+    {
+        v *= factor;
+    }
+    for (double& v : r.field)
+    {
+        v *= factor * factor;
+    }
+    const Result a = solve(s, coarse());
+    EXPECT_LT(relativeRms(r.potential, a.potential), rounding);
+    EXPECT_LT(relativeRms(r.field, a.field), rounding);
+    EXPECT_NEAR(factor * r.energy, a.energy, rounding * std::fabs(a.energy));
+}
+
+INSTANTIATE_TEST_SUITE_P(Boxes, Invariance, testing::ValuesIn(boxTypes()), boxName);
+
+/* Potentials are linear in the charges, also for charges changed in an existing plan. */
+TEST(Linearity, OfPotentialsInCharges)
+{
+    const System s = ionsIn(boxTypes()[2]);
+    Random       random(4);
+    System       first = s, second = s, both = s;
+    for (std::size_t i = 0; i < s.size(); i++)
+    {
+        first.q[i]  = random.centred();
+        second.q[i] = random.centred();
+        both.q[i]   = 2 * first.q[i] - 3 * second.q[i];
+    }
+    const Result a = solve(first, coarse()), b = solve(second, coarse());
+    Plan         plan(first, coarse());
+    ASSERT_EQ(gmxfmm_set_charges(plan.get(), static_cast<std::int64_t>(both.size()), both.q.data()), GMXFMM_OK);
+    const Result        c = plan.execute(s.x);
+    std::vector<double> combined(s.size());
+    for (std::size_t i = 0; i < s.size(); i++)
+    {
+        combined[i] = 2 * a.potential[i] - 3 * b.potential[i];
+    }
+    EXPECT_LT(relativeRms(c.potential, combined), rounding);
+}
+
+TEST(Linearity, OfEverythingInThePrefactor)
+{
+    const System   s       = ionsIn(boxTypes()[2]);
+    gmxfmm_options options = coarse();
+    const Result   one     = solve(s, options);
+    options.prefactor      = -138.935458;
+    Result scaled          = solve(s, options);
+    for (std::vector<double>* values : { &scaled.potential, &scaled.field, &scaled.force })
+    {
+        for (double& v : *values)
+        {
+            v /= options.prefactor;
+        }
+    }
+    for (double& v : scaled.virial)
+    {
+        v /= options.prefactor;
+    }
+    scaled.energy /= options.prefactor;
+    expectSame(scaled, one, 1e-14);
+    EXPECT_NEAR(scaled.energyNear / options.prefactor, one.energyNear, 1e-14 * std::fabs(one.energyNear));
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Energies of crystals, known to many digits: with nearest neighbours at distance 1 every potential is -+M. */
+#include <gtest/gtest.h>
+
+#include "support/norms.h"
+#include "support/plan.h"
+#include "support/suites.h"
+#include "support/systems.h"
+
+using namespace fmmtest;
+
+namespace
+{
+
+struct Crystal
+{
+    const char* name;
+    System (*make)(int cells, const Vec3& shift);
+    int    cells; /* along each edge */
+    double constant;
+};
+
+/* so that no ion stands on a cell face or centre */
+const Vec3 shift = { 0.123, 0.456, -0.789 };
+
+const Crystal crystals[] = { { "SodiumChloride", sodiumChloride, 3, 1.747564594633182 },
+                             { "CaesiumChloride", caesiumChloride, 5, 1.762674773070988 },
+                             { "Zincblende", zincblende, 3, 1.638055053388789 } };
+
+std::string crystalName(const testing::TestParamInfo<Crystal>& info)
+{
+    return info.param.name;
+}
+
+class Madelung : public testing::TestWithParam<Crystal>
+{
+protected:
+    void expectCrystal(const gmxfmm_options& options, double tolerance)
+    {
+        const System s = GetParam().make(GetParam().cells, shift);
+        const Result r = solve(s, options);
+        for (std::size_t i = 0; i < s.size(); i++)
+        {
+            ASSERT_NEAR(r.potential[i], -s.q[i] * GetParam().constant, tolerance) << "ion " << i;
+        }
+        EXPECT_NEAR(r.energy / static_cast<double>(s.size()), -0.5 * GetParam().constant, tolerance);
+        /* by symmetry; the force between neighbours is 1 */
+        EXPECT_LT(rms(r.force), tolerance);
+        EXPECT_NEAR(trace(r.virial), -0.5 * r.energy, tolerance * std::fabs(r.energy));
+    }
+};
+
+} // namespace
+
+/* Order 20 with two layers: (0.27 per order)^20 of the first neglected term is below rounding of 1e-12. */
+TEST_P(Madelung, IsExactAtOrder20)
+{
+    expectCrystal(explicitOptions(20, 5, 5, 5, 2), 1e-11);
+}
+
+/* Rounding of single precision, 6e-8, times the terms of some hundred neighbours of alternating sign. */
+TEST_P(Madelung, IsGoodInSinglePrecision)
+{
+    expectCrystal(explicitOptions(14, 5, 5, 5, 2, GMXFMM_SINGLE), 1e-5);
+}
+
+/* The accuracy asked for is relative to forces; a crystal has none, so here it is relative to those of neighbours. */
+TEST_P(Madelung, IsAsGoodAsAsked)
+{
+    expectCrystal(defaultOptions(), 4e-4);
+}
+
+INSTANTIATE_TEST_SUITE_P(Crystals, Madelung, testing::ValuesIn(crystals), crystalName);

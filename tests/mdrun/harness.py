@@ -1,0 +1,434 @@
+"""Shared by the end-to-end tests: runs gmx, reads its files, prints one line per check.
+
+Environment (run-tests.sh sets it):
+  GMXFMM_GMX         patched gmx, mixed precision
+  GMXFMM_GMX_D       patched gmx, double precision
+  GMXFMM_STOCK_GMX   unpatched gmx of the same version, mixed     (default: gmx in PATH)
+  GMXFMM_STOCK_GMX_D unpatched gmx of the same version, double    (default: gmx_d in PATH)
+  GMXFMM_REGRESSION  folder of GROMACS's regression tests
+  GMXFMM_WORK        where the runs are made (default: build/mdrun-tests); each test has a folder there
+  GMXFMM_NTOMP       OpenMP threads of mdrun (default: the cores, at most 8)
+"""
+import array
+import itertools
+import math
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+NTOMP = os.environ.get("GMXFMM_NTOMP") or str(min(os.cpu_count() or 1, 8))
+BAR_PER_KJ_MOL_NM3 = 16.6054  # 1 kJ/mol/nm^3 in bar
+SKIP = 77  # exit status of a test that could not run
+
+
+class Failure(Exception):
+    """A gmx command did not do what the test needs; the text says which and shows the end of its output."""
+
+
+# ---------------------------------------------------------------------------------------------------------------- running
+
+class Gmx:
+    """One gmx program."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def run(self, command, folder, stdin="", env=None, log=True):
+        """Runs `gmx command...` in folder; returns (status, output). The output is also in folder/<subcommand>.out."""
+        full = {**os.environ, "GMX_MAXBACKUP": "-1", "GMX_NO_QUOTES": "1", **(env or {})}
+        done = subprocess.run([self.path, *command], cwd=folder, input=stdin, env=full, text=True, errors="replace",
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if log:
+            with open(os.path.join(folder, command[0] + ".out"), "w") as out:
+                out.write("$ " + " ".join(command) + "\n" + done.stdout)
+        return done.returncode, done.stdout
+
+    def __call__(self, *command, folder, stdin="", env=None):
+        """As run, but a failure raises."""
+        status, output = self.run(command, folder, stdin, env)
+        if status != 0:
+            tail = complaint(output) or "\n".join(output.strip().splitlines()[-25:])
+            raise Failure(f"{os.path.basename(self.path)} {' '.join(command)} (in {folder}) ended with {status}:\n{tail}")
+        return output
+
+    def grompp(self, folder, mdp, system, *more, name="topol"):
+        """Writes the .mdp and makes folder/name.tpr."""
+        write_mdp(os.path.join(folder, name + ".mdp"), mdp)
+        return self("grompp", "-f", name + ".mdp", "-po", name + "-out.mdp", "-c", system.conf, "-r", system.conf, "-p", system.top,
+                    "-o", name + ".tpr", *(["-n", system.index] if system.index else []), "-maxwarn", "5", *more, folder=folder)
+
+    def mdrun(self, folder, *more, name="topol", threads=NTOMP, env=None):
+        """Runs folder/name.tpr on one rank, all on the CPU."""
+        return self("mdrun", "-s", name + ".tpr", "-deffnm", name, "-ntmpi", "1", "-ntomp", threads, "-nb", "cpu", *more,
+                    folder=folder, env=env)
+
+    def energies(self, folder, terms, name="topol"):
+        """Rows of the .edr as dicts with Time and the terms asked for, at full precision."""
+        self("energy", "-f", name + ".edr", "-o", name + "-energy.xvg", "-dp", folder=folder,
+             stdin="\n".join(t.replace(" ", "-") for t in terms) + "\n\n")
+        with open(os.path.join(folder, name + "-energy.xvg")) as lines:
+            lines = lines.read().splitlines()
+        names = ["Time"] + [re.search('"(.*)"', line).group(1) for line in lines if re.match(r"@ s\d+ legend", line)]
+        missing = set(terms) - set(names)
+        if missing:
+            raise Failure(f"{name}.edr in {folder} has no {', '.join(sorted(missing))}")
+        return [dict(zip(names, map(float, line.split()))) for line in lines if line[0] not in "#@"]
+
+
+def complaint(output):
+    """The errors that a gmx command gave, as one text ("" if none)."""
+    found = re.findall(r"^(?:ERROR \d+.*?|Fatal error:|Error in user input:|Inconsistency in user input:|Program:.*?rror:)\n(.*?)(?=\n\n|\n---)",
+                       output, re.M | re.S)
+    return "\n".join(" ".join(text.split()) for text in found)
+
+
+def program(variable, default=None):
+    """The gmx that an environment variable names, or None."""
+    path = os.environ.get(variable) or (shutil.which(default) if default else None)
+    return Gmx(os.path.abspath(path)) if path else None
+
+
+def need(variable, default=None):
+    """As program, but its absence ends the test as skipped."""
+    found = program(variable, default)
+    if not found:
+        skip(f"{variable} is not set" + (f" and {default} is not in PATH" if default else ""))
+    return found
+
+
+def skip(why):
+    print(f"SKIP {os.path.basename(sys.argv[0])}: {why}")
+    sys.exit(SKIP)
+
+
+def work_folder(*parts):
+    """An empty folder for the runs of this test."""
+    top = os.environ.get("GMXFMM_WORK") or os.path.join(ROOT, "build", "mdrun-tests")
+    folder = os.path.join(top, os.path.splitext(os.path.basename(sys.argv[0]))[0], *parts)
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    return folder
+
+
+# ----------------------------------------------------------------------------------------------------------------- checks
+
+class Checks:
+    """Counts and prints the checks of one test; finish() ends the program with status 1 if any failed."""
+
+    def __init__(self):
+        self.failed = 0
+
+    def that(self, good, what):
+        print(("PASS " if good else "FAIL ") + what, flush=True)
+        self.failed += not good
+        return good
+
+    def below(self, what, value, limit, unit, why):
+        unit = unit and " " + unit
+        return self.that(value <= limit, f"{what}: {value:.3g}{unit}, limit {limit:.3g}{unit} ({why})")
+
+    def finish(self):
+        sys.exit(1 if self.failed else 0)
+
+
+def main(test):
+    """Runs test(checks); a failed gmx command is a failed check."""
+    checks = Checks()
+    try:
+        test(checks)
+    except Failure as failure:
+        checks.that(False, str(failure))
+    checks.finish()
+
+
+# ------------------------------------------------------------------------------------------------------- systems and .mdp
+
+class System:
+    """Files that grompp needs, all absolute, and the .mdp settings that go with them (a dict)."""
+
+    def __init__(self, name, conf, top, mdp, index=None):
+        self.name, self.conf, self.top, self.mdp, self.index = name, conf, top, mdp, index
+
+
+def key(name):
+    return name.strip().lower().replace("_", "-")
+
+
+def read_mdp(path):
+    settings = {}
+    with open(path) as lines:
+        for line in lines:
+            left, equals, right = line.split(";")[0].partition("=")
+            if equals:
+                settings[key(left)] = right.strip()
+    return settings
+
+
+def write_mdp(path, settings):
+    with open(path, "w") as out:
+        for name, value in settings.items():
+            out.write(f"{name} = {value}\n")
+
+
+def changed(settings, **changes):
+    """Settings with changes; an underscore in a name stands for a dash, None removes the setting."""
+    result = dict(settings)
+    for name, value in changes.items():
+        if value is None:
+            result.pop(key(name), None)
+        else:
+            result[key(name)] = value
+    return result
+
+
+def without_swaps(settings):
+    """Settings without ion/water swapping, whose keys are unknown to grompp when it is off."""
+    swap = re.compile("swap|iontype|split-group|massw-split|solvent-group|cyl[01]-|coupl-steps|bulk-offset|threshold$")
+    return {name: value for name, value in settings.items() if not swap.match(name)}
+
+
+def regression(name):
+    """A system of GROMACS's regression tests, e.g. complex/swap_z."""
+    top = os.environ.get("GMXFMM_REGRESSION") or os.path.join(ROOT, "build", "regressiontests-2022.5")
+    folder = os.path.join(top, name)
+    if not os.path.isdir(folder):
+        skip(f"{folder} is not there (GMXFMM_REGRESSION)")
+    index = os.path.join(folder, "index.ndx")
+    return System(os.path.basename(name), os.path.join(folder, "conf.gro"), os.path.join(folder, "topol.top"),
+                  read_mdp(os.path.join(folder, "grompp.mdp")), index if os.path.exists(index) else None)
+
+
+def data_folder(gmx):
+    """GROMACS's share/top, where spc216.gro and the force fields are."""
+    places = [os.environ.get("GMXLIB", "")]
+    if not places[0]:
+        _, output = gmx.run(["--version"], "/tmp", log=False)
+        prefix = re.search(r"^Data prefix: +(.*?)(?: \(source tree\))?$", output, re.M)
+        places = [os.path.join(prefix.group(1), sub) for sub in ("share/gromacs/top", "share/top")] if prefix else []
+    for place in places:
+        if os.path.exists(os.path.join(place, "spc216.gro")):
+            return place
+    raise Failure(f"spc216.gro is not in {places}; set GMXLIB to GROMACS's share/top")
+
+
+PLAIN_MDP = {
+    "integrator": "md", "dt": "0.002", "nsteps": "0", "cutoff-scheme": "Verlet", "nstlist": "10", "coulombtype": "PME",
+    "rcoulomb": "0.85", "rvdw": "0.85", "dispcorr": "EnerPres", "constraints": "h-bonds", "nstcomm": "100", "nstlog": "0",
+    "nstenergy": "100", "nstcalcenergy": "100", "tcoupl": "no", "pcoupl": "no", "gen-vel": "yes", "gen-temp": "300", "gen-seed": "2022",
+    "ld-seed": "1",  # a fixed one, so that runs can be compared
+}
+
+WATER_TOP = """#include "oplsaa.ff/forcefield.itp"
+#include "oplsaa.ff/spc.itp"
+#include "oplsaa.ff/ions.itp"
+[ system ]
+water
+[ molecules ]
+"""
+
+
+def water(gmx, folder, copies=(1, 1, 1), sodium=0):
+    """SPC water: GROMACS's spc216.gro, 1.862 nm wide, copied along the box vectors; sodium ions replace the first molecules."""
+    with open(os.path.join(data_folder(gmx), "spc216.gro")) as lines:
+        lines = lines.read().splitlines()
+    edge = float(lines[-1].split()[0])
+    atoms = [(line[10:15], [float(line[20 + 8 * d:28 + 8 * d]) for d in range(3)]) for line in lines[2:-1]]
+    images = itertools.product(*map(range, copies))
+    rows = []
+    for image in images:
+        for name, x in atoms:
+            rows.append((name, [x[d] + image[d] * edge for d in range(3)]))
+    out, count = [], 0
+    for molecule in range(len(rows) // 3):
+        three = rows[3 * molecule:3 * molecule + 3]
+        for residue, name, x in [("NA", "NA", three[0][1])] if molecule < sodium else [("SOL", n.strip(), x) for n, x in three]:
+            count += 1
+            out.append(f"{(molecule + 1) % 100000:5d}{residue:<5s}{name:>5s}{count % 100000:5d}" + "".join(f"{v:8.3f}" for v in x))
+    conf, top = os.path.join(folder, "conf.gro"), os.path.join(folder, "topol.top")
+    with open(conf, "w") as f:
+        f.write("\n".join(["water", str(count), *out, " ".join(f"{n * edge:.5f}" for n in copies)]) + "\n")
+    with open(top, "w") as f:
+        f.write(WATER_TOP + (f"NA {sodium}\n" if sodium else "") + f"SOL {len(rows) // 3 - sodium}\n")
+    return System(f"water{count}", conf, top, dict(PLAIN_MDP))
+
+
+# PME as exact as GROMACS lets it be; error about 1e-9 of the force in double precision.
+TIGHT = {"coulombtype": "PME", "pme-order": "12", "fourierspacing": "0.05", "ewald-rtol": "1e-10",
+         "fourier-nx": "0", "fourier-ny": "0", "fourier-nz": "0"}
+# No Coulomb at all, the 1-4 interactions included: what is left out of a force to get its Coulomb part.
+NO_COULOMB = {"coulombtype": "Cut-off", "coulomb-modifier": "None", "epsilon-r": "0"}
+FMM = {"coulombtype": "FMM"}
+
+
+# ------------------------------------------------------------------------------------------------------ frames and results
+
+class Frame:
+    """One frame of a .trr: time, step, box (9 reals), x, v, f (flat arrays, empty where absent)."""
+
+    def __init__(self, time, step, box, x, v, f):
+        self.time, self.step, self.box, self.x, self.v, self.f = time, step, box, x, v, f
+
+    def volume(self):
+        b = self.box
+        return b[0] * b[4] * b[8]  # GROMACS boxes are lower triangular
+
+
+def read_trr(path):
+    """Frames of a .trr (XDR: big-endian), of either precision."""
+    with open(path, "rb") as file:
+        data = file.read()
+    at, frames = 0, []
+    while at < len(data):
+        magic, _, length = struct.unpack_from(">iii", data, at)
+        if magic != 1993:
+            raise Failure(f"{path}: not a .trr at byte {at}")
+        at += 12 + (length + 3) // 4 * 4
+        sizes = struct.unpack_from(">13i", data, at)
+        at += 52
+        box_size, x_size, v_size, f_size, atoms, step = sizes[2], sizes[7], sizes[8], sizes[9], sizes[10], sizes[11]
+        width = box_size // 9 if box_size else (x_size or v_size or f_size) // (3 * atoms)
+        code = "d" if width == 8 else "f"
+        time = struct.unpack_from(">" + code, data, at)[0]
+        at += 2 * width
+
+        def take(size):
+            nonlocal at
+            part = array.array(code, data[at:at + size])
+            if sys.byteorder == "little":
+                part.byteswap()
+            at += size
+            return part
+        box = take(box_size)
+        at += sum(sizes[3:7])
+        frames.append(Frame(time, step, box, take(x_size), take(v_size), take(f_size)))
+    return frames
+
+
+def make_frames(gmx, folder, system, steps=40, every=10):
+    """A short PME run; returns its .trr and the times of its frames, the first left out (it is the start, often at rest)."""
+    mdp = changed(system.mdp, nsteps=steps, nstxout=every, nstvout=every, nstfout=0, nstxout_compressed=0)
+    gmx.grompp(folder, mdp, system, name="frames")
+    gmx.mdrun(folder, name="frames")
+    trajectory = os.path.join(folder, "frames.trr")
+    return trajectory, [frame.time for frame in read_trr(trajectory)][1:]
+
+
+class Point:
+    """What one method gives for one frame."""
+
+    def __init__(self, energy, frame):
+        self.energy, self.frame, self.force = energy, frame, frame.f
+
+    def coulomb(self):
+        return self.energy["Coulomb (SR)"] + self.energy.get("Coul. recip.", 0.0)
+
+
+POINT_TERMS = ["Coulomb (SR)", "Coul. recip.", "Potential", "Pressure", "Pres-XX", "Pres-XY", "Pres-YY", "Pres-XZ", "Pres-YZ", "Pres-ZZ"]
+
+
+def single_points(gmx, folder, system, settings, trajectory, times, name):
+    """Energy, pressure and forces of the frames at these times, each by a run of zero steps.
+
+    Not by -rerun, because a rerun has no pressure.
+    """
+    mdp = changed(without_swaps(system.mdp), nsteps=0, nstxout=0, nstvout=0, nstfout=1, nstxout_compressed=0, nstenergy=1, nstcalcenergy=1, nstlog=1,
+                  gen_vel="no", continuation="yes", pcoupl="no", tcoupl="no", integrator="md")
+    mdp.update(settings)
+    points = []
+    for number, time in enumerate(times):
+        this = f"{name}-{number}"
+        gmx.grompp(folder, mdp, system, "-t", trajectory, "-time", str(time), name=this)
+        gmx.mdrun(folder, name=this)
+        terms = [t for t in POINT_TERMS if t != "Coul. recip." or settings.get("coulombtype") != "Cut-off"]
+        points.append(Point(gmx.energies(folder, terms, name=this)[0], read_trr(os.path.join(folder, this + ".trr"))[0]))
+    return points
+
+
+def rms_difference(a, b):
+    """sqrt(mean |a_i - b_i|^2) over the particles of flat arrays."""
+    return math.sqrt(sum((p - q) ** 2 for p, q in zip(a, b)) / (len(a) / 3))
+
+
+def force_error(points, reference, without_coulomb):
+    """RMS force difference over RMS Coulomb force, all frames taken together."""
+    wrong = sum(rms_difference(p.force, r.force) ** 2 for p, r in zip(points, reference))
+    coulomb = sum(rms_difference(r.force, z.force) ** 2 for r, z in zip(reference, without_coulomb))
+    return math.sqrt(wrong / coulomb)
+
+
+def compare(checks, what, points, reference, without_coulomb, accuracy, energy=1e-3, pressure=1.0):
+    """The checks that any FMM calculation must pass against PME, on the same frames.
+
+    accuracy: relative RMS force error asked; energy: kJ/mol per atom; pressure: bar, for the mean over the frames. One
+    diagonal element of the pressure tensor may be off three times as much, the pressure being a third of their sum.
+    """
+    atoms = len(reference[0].force) // 3
+    checks.below(f"{what}: force error", force_error(points, reference, without_coulomb), accuracy, "", "the accuracy asked")
+    wrong = max(abs(p.coulomb() - r.coulomb()) for p, r in zip(points, reference)) / atoms
+    checks.below(f"{what}: Coulomb energy error per atom, worst frame", wrong, energy, "kJ/mol", "0.04 % of kT" if energy == 1e-3 else "accuracy")
+    for term, factor in [("Pressure", 1), ("Pres-XX", 3), ("Pres-YY", 3), ("Pres-ZZ", 3)]:
+        wrong = abs(mean(p.energy[term] - r.energy[term] for p, r in zip(points, reference)))
+        checks.below(f"{what}: {term} error, mean of {len(points)} frames", wrong, factor * pressure, "bar",
+                     "as with PME" if factor == 1 else "three times that, a third of the sum")
+
+
+def mean(values):
+    values = list(values)
+    return sum(values) / len(values)
+
+
+def block_error(values, blocks=10):
+    """Standard error of the mean, from block averages."""
+    size = len(values) // blocks
+    means = [mean(values[b * size:(b + 1) * size]) for b in range(blocks)]
+    centre = mean(means)
+    return math.sqrt(sum((m - centre) ** 2 for m in means) / (blocks * (blocks - 1)))
+
+
+def slope(x, y):
+    """Least-squares slope of y over x."""
+    mx, my = mean(x), mean(y)
+    return sum((a - mx) * (b - my) for a, b in zip(x, y)) / sum((a - mx) ** 2 for a in x)
+
+
+def run_info(folder, name, dt):
+    """From md.log: ms per step, ns per day, and the rows of the cycle table as {name: share of the wall time}."""
+    log = read_log(folder, name)
+    performance = re.search(r"^Performance: +([0-9.]+)", log, re.M)
+    if not performance:
+        raise Failure(f"{name}.log in {folder} has no performance")
+    ns_per_day = float(performance.group(1))
+    shares = {}
+    for row in re.finditer(r"^ (\S.{1,20}?) +\d+ +\d+ +\d+ +[0-9.]+ +[0-9.]+ +([0-9.]+)$", log, re.M):
+        shares[row.group(1)] = float(row.group(2)) / 100
+    stages = {}
+    for row in re.finditer(r"^ +((?:Near|Far): .*?) +([0-9.]+) s +([0-9.]+) %$", log, re.M):
+        stages[" ".join(row.group(1).split())] = float(row.group(3)) / 100
+    return {"ms_per_step": 86400e3 * dt * 1e-3 / ns_per_day, "ns_per_day": ns_per_day, "cycles": shares, "fmm_stages": stages}
+
+
+def device(threads=NTOMP):
+    """What a timing was made on."""
+    model = "unknown"
+    with open("/proc/cpuinfo") as lines:
+        for line in lines:
+            if line.startswith("model name"):
+                model = line.split(":", 1)[1].strip()
+                break
+    return {"cpu": model, "cores": os.cpu_count(), "threads": int(threads)}
+
+
+def commit():
+    """The commit of this repository, with + when the work tree differs ("unknown" outside git)."""
+    found = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--abbrev=12", "--dirty=+"], text=True, capture_output=True)
+    return found.stdout.strip() or "unknown"
+
+
+def read_log(folder, name="topol"):
+    with open(os.path.join(folder, name + ".log"), errors="replace") as log:
+        return log.read()

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""What FMM does not support ends with an error that names the cause, at grompp where that can know; nothing is ignored."""
+import os
+import re
+
+from harness import FMM, changed, complaint, main, need, water, work_folder, write_mdp
+
+gmx = need("GMXFMM_GMX")
+
+# Settings beside coulombtype = FMM, and what the error must say.
+AT_GROMPP = [
+    ({"vdwtype": "PME"}, r"vdw-?type|LJ-PME"),
+    ({"ewald-geometry": "3dc"}, r"ewald-geometry"),
+    ({"epsilon-surface": "1"}, r"epsilon-surface.*fmm-boundary"),
+    ({"nwall": "2", "pbc": "xy", "wall-atomtype": "opls_116 opls_116", "ewald-geometry": "3dc"}, r"FMM.*wall|wall.*FMM"),
+    ({"pbc": "xy"}, r"pbc"),
+    ({"pbc": "no"}, r"pbc"),
+    ({"integrator": "tpi"}, r"TPI|[Tt]est.?particle"),
+    ({"integrator": "tpic"}, r"TPI|[Tt]est.?particle"),
+    ({"integrator": "mimic"}, r"(?i)mimic"),
+    ({"coulomb-modifier": "Potential-switch"}, r"coulomb-modifier"),
+    ({"fmm-boundary": "vacuum", "periodic-molecules": "yes"}, r"fmm-boundary.*periodic|periodic.*fmm-boundary"),
+    ({"mts": "yes", "mts-level2-forces": "nonbonded", "mts-level2-factor": "2"}, r"longrange-nonbonded"),
+    ({"free-energy": "yes", "couple-moltype": "NA", "couple-lambda1": "vdw", "init-lambda": "0.5"}, r"FMM.*(perturb|free.energy)|(perturb|free.energy).*FMM"),
+    ({"free-energy": "yes", "couple-moltype": "NA", "couple-lambda0": "vdw", "couple-lambda1": "none", "init-lambda": "0.5"},
+     r"FMM.*(perturb|free.energy)|(perturb|free.energy).*FMM"),
+    ({"energygrps": "SOL NA"}, r"energy.?gr(ou)?ps?"),
+    ({"integrator": "nm"}, r"(?i)normal.mode"),
+    ({"fmm-accuracy": "0"}, r"fmm-accuracy"),
+    ({"fmm-accuracy": "0.5"}, r"fmm-accuracy"),
+    ({"fmm-order": "21"}, r"fmm-order"),
+    ({"fmm-order": "-1"}, r"fmm-order"),
+    ({"fmm-grid": "4 4"}, r"fmm-grid"),
+    ({"fmm-grid": "4 -4 4"}, r"fmm-grid"),
+    ({"fmm-separation": "3"}, r"fmm-separation"),
+    ({"fmm-m2l": "fastest"}, r"fmm-m2l"),
+    ({"fmm-m2l": "rotation"}, r"fmm-m2l"),
+    ({"fmm-boundary": "water"}, r"fmm-boundary"),
+    ({"fmm-backend": "exafmm"}, r"fmm-backend"),
+    ({"fmm-acuracy": "1e-4"}, r"fmm-acuracy"),
+    # The options belong to coulombtype = FMM; elsewhere they would do nothing.
+    ({"coulombtype": "PME", "fmm-order": "8"}, r"fmm-order"),
+]
+
+AT_MDRUN = [
+    (["-ntmpi", "2"], r"FMM.*rank|rank.*FMM"),
+    (["-ntmpi", "2", "-npme", "1"], r"FMM.*rank|rank.*FMM|PME"),
+]
+
+
+def test(checks):
+    folder = work_folder()
+    system = water(gmx, folder, (1, 1, 1), sodium=1)
+    system.mdp = changed(system.mdp, rcoulomb=0.8, rvdw=0.8, nsteps=10)
+    command = ["grompp", "-f", "bad.mdp", "-po", "bad-out.mdp", "-c", system.conf, "-r", system.conf, "-p", system.top, "-o", "bad.tpr"]
+    for settings, pattern in AT_GROMPP:
+        if os.path.exists(folder + "/bad.tpr"):
+            os.remove(folder + "/bad.tpr")
+        write_mdp(folder + "/bad.mdp", {**system.mdp, **FMM, **settings})
+        # An unknown key is a warning to grompp, as every misspelt option: enough to stop it, unless -maxwarn says otherwise.
+        unknown = settings.get("coulombtype") == "PME" or "fmm-acuracy" in settings
+        status, output = gmx.run(command + ["-maxwarn", "1" if unknown else "9"], folder)
+        # One warning is always there, for the net charge of this system, so that -maxwarn 1 lets no other pass.
+        text = " ".join(output.split()) if unknown else complaint(output)
+        what = ", ".join(f"{k} = {v}" for k, v in settings.items())
+        stopped = status != 0 and not os.path.exists(folder + "/bad.tpr")
+        if checks.that(stopped, f"grompp refuses {what}"):
+            checks.that(re.search(pattern, text) is not None, f"  and says why (/{pattern}/): {'...' if unknown else text[:300]}")
+
+    gmx.grompp(folder, {**system.mdp, **FMM}, system, name="good")
+    for options, pattern in AT_MDRUN:
+        status, output = gmx.run(["mdrun", "-s", "good.tpr", "-deffnm", "good", "-nb", "cpu", *options], folder)
+        if checks.that(status != 0, f"mdrun refuses {' '.join(options)}"):
+            text = complaint(output)
+            checks.that(re.search(pattern, text) is not None, f"  and says why (/{pattern}/): {text[:300]}")
+
+
+main(test)

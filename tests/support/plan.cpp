@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "support/plan.h"
+
+#include <stdexcept>
+
+namespace fmmtest
+{
+
+gmxfmm_options defaultOptions()
+{
+    gmxfmm_options options;
+    gmxfmm_default_options(&options);
+    return options;
+}
+
+gmxfmm_options explicitOptions(int order, int nx, int ny, int nz, int separation, gmxfmm_precision precision)
+{
+    gmxfmm_options options = defaultOptions();
+    options.order          = order;
+    options.grid[0]        = nx;
+    options.grid[1]        = ny;
+    options.grid[2]        = nz;
+    options.separation     = separation;
+    options.m2l            = GMXFMM_M2L_FFT;
+    options.precision      = precision;
+    return options;
+}
+
+gmxfmm_options askedOptions(double accuracy, gmxfmm_precision precision)
+{
+    gmxfmm_options options = defaultOptions();
+    options.accuracy       = accuracy;
+    options.precision      = precision;
+    return options;
+}
+
+gmxfmm_options withBoundary(gmxfmm_options options, Boundary boundary)
+{
+    options.boundary = boundary == Boundary::Open     ? GMXFMM_OPEN
+                       : boundary == Boundary::Vacuum ? GMXFMM_VACUUM
+                                                      : GMXFMM_TINFOIL;
+    return options;
+}
+
+Plan::Plan(const System& system, const gmxfmm_options& options) : n_(system.size())
+{
+    char                message[256] = "";
+    const double*       box          = options.boundary == GMXFMM_OPEN ? nullptr : system.box.data();
+    const gmxfmm_status status =
+        gmxfmm_create(&plan_, &options, static_cast<std::int64_t>(n_), box, message, sizeof(message));
+    if (status != GMXFMM_OK)
+    {
+        throw std::runtime_error(std::string("gmxfmm_create: ") + message);
+    }
+    try
+    {
+        check(gmxfmm_set_charges(plan_, static_cast<std::int64_t>(n_), system.q.data()));
+        setExclusions(system);
+        assign(system.x);
+    }
+    catch (...)
+    {
+        gmxfmm_destroy(plan_);
+        throw;
+    }
+}
+
+Plan::~Plan()
+{
+    gmxfmm_destroy(plan_);
+}
+
+void Plan::check(gmxfmm_status status) const
+{
+    if (status != GMXFMM_OK)
+    {
+        throw std::runtime_error(std::string(gmxfmm_status_text(status)) + ": " + gmxfmm_message(plan_));
+    }
+}
+
+void Plan::assign(const std::vector<double>& x)
+{
+    check(gmxfmm_assign(plan_, x.data()));
+}
+
+void Plan::setBox(const Mat3& box)
+{
+    check(gmxfmm_set_box(plan_, box.data()));
+}
+
+void Plan::setExclusions(const System& system)
+{
+    if (system.excluded.empty())
+    {
+        return;
+    }
+    std::vector<int> start = {0}, list;
+    for (std::size_t i = 0; i < n_; i++)
+    {
+        if (i < system.excluded.size())
+        {
+            list.insert(list.end(), system.excluded[i].begin(), system.excluded[i].end());
+        }
+        start.push_back(static_cast<int>(list.size()));
+    }
+    check(gmxfmm_set_exclusions(plan_, start.data(), list.data()));
+}
+
+Result Plan::execute(const std::vector<double>& x)
+{
+    Result        result;
+    gmxfmm_output output           = {};
+    static_cast<Solution&>(result) = emptySolution(n_);
+    output.potential               = result.potential.data();
+    output.field                   = result.field.data();
+    output.force                   = result.force.data();
+    output.want_energy             = 1;
+    output.want_virial             = 1;
+    check(gmxfmm_execute(plan_, x.data(), &output));
+    result.energyNear = output.energy_near;
+    result.energyFar  = output.energy_far;
+    result.energy     = output.energy_near + output.energy_far;
+    std::copy(output.virial, output.virial + 9, result.virial.begin());
+    result.info = info();
+    return result;
+}
+
+double Plan::energy(const std::vector<double>& x)
+{
+    gmxfmm_output output = {};
+    output.want_energy   = 1;
+    check(gmxfmm_execute(plan_, x.data(), &output));
+    return output.energy_near + output.energy_far;
+}
+
+gmxfmm_info Plan::info() const
+{
+    gmxfmm_info info;
+    check(gmxfmm_get_info(plan_, &info));
+    return info;
+}
+
+Result solve(const System& system, const gmxfmm_options& options)
+{
+    Plan plan(system, options);
+    return plan.execute(system.x);
+}
+
+} // namespace fmmtest

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The library's plan for tests: calls that must succeed, and one that does everything. */
+#ifndef GMXFMM_TESTS_PLAN_H
+#define GMXFMM_TESTS_PLAN_H
+
+#include <string>
+#include <vector>
+
+#include "gmxfmm.h"
+#include "support/system.h"
+
+namespace fmmtest
+{
+
+gmxfmm_options defaultOptions();
+
+/* FFT path with everything chosen by hand. */
+gmxfmm_options
+explicitOptions(int order, int nx, int ny, int nz, int separation, gmxfmm_precision precision = GMXFMM_DOUBLE);
+
+/* Asked accuracy, the rest automatic. */
+gmxfmm_options askedOptions(double accuracy, gmxfmm_precision precision = GMXFMM_DOUBLE);
+
+struct Result : Solution
+{
+    double      energyNear = 0;
+    double      energyFar  = 0;
+    gmxfmm_info info       = {};
+};
+
+/* A failing call throws std::runtime_error with the library's message, which fails the test. */
+class Plan
+{
+  public:
+    /* create, set_charges, set_exclusions and assign */
+    Plan(const System& system, const gmxfmm_options& options);
+    ~Plan();
+    Plan(const Plan&)            = delete;
+    Plan& operator=(const Plan&) = delete;
+
+    void        assign(const std::vector<double>& x);
+    void        setBox(const Mat3& box);
+    void        setExclusions(const System& system);
+    Result      execute(const std::vector<double>& x);
+    double      energy(const std::vector<double>& x);
+    gmxfmm_info info() const;
+
+    gmxfmm_plan* get()
+    {
+        return plan_;
+    }
+
+  private:
+    void check(gmxfmm_status status) const;
+
+    gmxfmm_plan* plan_ = nullptr;
+    std::size_t  n_    = 0;
+};
+
+Result solve(const System& system, const gmxfmm_options& options);
+
+/* The library's word for a boundary. */
+gmxfmm_options withBoundary(gmxfmm_options options, Boundary boundary);
+
+} // namespace fmmtest
+
+#endif

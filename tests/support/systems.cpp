@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "support/systems.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <numeric>
+#include <stdexcept>
+
+namespace fmmtest
+{
+
+namespace
+{
+
+const double pi = 3.14159265358979323846;
+
+const double oxygenCharge = -0.82, hydrogenCharge = 0.41; /* SPC */
+
+Vec3 plus(const Vec3& a, const Vec3& b, double factor = 1)
+{
+    return {a[0] + factor * b[0], a[1] + factor * b[1], a[2] + factor * b[2]};
+}
+
+double length2(const Vec3& v)
+{
+    return v[0] * v[0] + v[1] * v[1] + v[2] * v[2];
+}
+
+Mat3 scaled(Mat3 box, double factor)
+{
+    for (double& component : box)
+    {
+        component *= factor;
+    }
+    return box;
+}
+
+BoxType unitVolume(const std::string& name, const Mat3& box)
+{
+    return {name, scaled(box, 1 / std::cbrt(volume(box)))};
+}
+
+Mat3 turned(const Mat3& box)
+{
+    System carrier;
+    carrier.box = box;
+    return rotated(carrier, {1, 2, -1.5}, 0.8).box;
+}
+
+/* Places of a unit cell repeated along the edges of a cube. */
+System
+crystal(int cells, double edge, const std::vector<Vec3>& places, const std::vector<double>& charges, const Vec3& shift)
+{
+    System s;
+    s.box = {cells * edge, 0, 0, 0, cells * edge, 0, 0, 0, cells * edge};
+    for (int i = 0; i < cells * cells * cells; i++)
+    {
+        const Vec3 corner = {static_cast<double>(i % cells), static_cast<double>(i / cells % cells),
+                             static_cast<double>(i / (cells * cells))};
+        for (std::size_t k = 0; k < places.size(); k++)
+        {
+            s.add(plus(shift, plus(corner, places[k]), edge), charges[k]);
+        }
+    }
+    return s;
+}
+
+bool tooClose(const Lattice* lattice, const std::vector<Vec3>& placed, const Vec3& r, double distance)
+{
+    for (const Vec3& other : placed)
+    {
+        const Vec3 d = plus(r, other, -1);
+        if (length2(lattice ? lattice->nearest(d) : d) < distance * distance)
+        {
+            return true;
+        }
+    }
+    return false;
+}
+
+Vec3 somewhere(const Mat3& box, Random* random)
+{
+    const double a = random->uniform(), b = random->uniform(), c = random->uniform();
+    return rowTimes({a, b, c}, box);
+}
+
+void excludeMolecule(System* s, std::size_t first)
+{
+    s->exclude(first, first + 1);
+    s->exclude(first, first + 2);
+    s->exclude(first + 1, first + 2);
+}
+
+/* The two hydrogen atoms of a molecule at the origin, in a random orientation. */
+void orient(Random* random, Vec3* h1, Vec3* h2)
+{
+    const double half = 0.5 * std::acos(-1.0 / 3.0), bond = 0.1;
+    const Vec3   u = random->direction();
+    Vec3         v;
+    do
+    {
+        v              = random->direction();
+        const double p = u[0] * v[0] + u[1] * v[1] + u[2] * v[2];
+        v              = plus(v, u, -p);
+    } while (length2(v) < 0.01);
+    const double n = std::sqrt(length2(v));
+    for (std::size_t d = 0; d < 3; d++)
+    {
+        (*h1)[d] = bond * (std::cos(half) * u[d] + std::sin(half) * v[d] / n);
+        (*h2)[d] = bond * (std::cos(half) * u[d] - std::sin(half) * v[d] / n);
+    }
+}
+
+} // namespace
+
+double Random::uniform()
+{
+    std::uint64_t z = (state_ += 0x9e3779b97f4a7c15ULL);
+    z               = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    z               = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+    z               = z ^ (z >> 31);
+    return static_cast<double>(z >> 11) * 0x1p-53;
+}
+
+Vec3 Random::direction()
+{
+    const double z = centred(), angle = 2 * pi * uniform(), r = std::sqrt(1 - z * z);
+    return {r * std::cos(angle), r * std::sin(angle), z};
+}
+
+const std::vector<BoxType>& boxTypes()
+{
+    const double                      r2 = std::sqrt(2.0), r3 = std::sqrt(3.0), r6 = std::sqrt(6.0);
+    static const std::vector<BoxType> types = {
+        unitVolume("Cubic", {1, 0, 0, 0, 1, 0, 0, 0, 1}),
+        unitVolume("Rectangular", {1, 0, 0, 0, 1.3, 0, 0, 0, 1.9}),
+        unitVolume("Triclinic", {1, 0, 0, 0.2, 0.95, 0, -0.15, 0.25, 1.1}),
+        unitVolume("Dodecahedron", {1, 0, 0, 0, 1, 0, 0.5, 0.5, 0.5 * r2}),
+        unitVolume("Octahedron", {1, 0, 0, 1.0 / 3, 2 * r2 / 3, 0, -1.0 / 3, r2 / 3, r6 / 3}),
+        unitVolume("Hexagonal", {1, 0, 0, 0.5, 0.5 * r3, 0, 0, 0, 1.2}),
+        unitVolume("Skewed", {4, 0, 0, 2, 2, 0, 2, 2, 2}),
+        unitVolume("Turned", turned({1, 0, 0, 0.3, 0.9, 0, -0.2, 0.3, 1.2})),
+    };
+    return types;
+}
+
+Mat3 boxOfVolume(const BoxType& type, double volume)
+{
+    return scaled(type.shape, std::cbrt(volume));
+}
+
+System sodiumChloride(int cells, const Vec3& shift)
+{
+    std::vector<Vec3>   places;
+    std::vector<double> charges;
+    for (int i = 0; i < 8; i++)
+    {
+        const int a = i & 1, b = i >> 1 & 1, c = i >> 2 & 1;
+        places.push_back({0.5 * a, 0.5 * b, 0.5 * c});
+        charges.push_back((a + b + c) % 2 ? -1 : 1);
+    }
+    return crystal(cells, 2, places, charges, shift);
+}
+
+System caesiumChloride(int cells, const Vec3& shift)
+{
+    return crystal(cells, 2 / std::sqrt(3.0), {{0, 0, 0}, {0.5, 0.5, 0.5}}, {1, -1}, shift);
+}
+
+System zincblende(int cells, const Vec3& shift)
+{
+    std::vector<Vec3>   places;
+    std::vector<double> charges;
+    for (const Vec3& f : {Vec3{0, 0, 0}, Vec3{0, 0.5, 0.5}, Vec3{0.5, 0, 0.5}, Vec3{0.5, 0.5, 0}})
+    {
+        places.push_back(f);
+        charges.push_back(1);
+        places.push_back({f[0] + 0.25, f[1] + 0.25, f[2] + 0.25});
+        charges.push_back(-1);
+    }
+    return crystal(cells, 4 / std::sqrt(3.0), places, charges, shift);
+}
+
+System ions(const Mat3& box, int n, std::uint64_t seed)
+{
+    System        s;
+    Random        random(seed);
+    const Lattice lattice(box);
+    const double  distance = 0.6 * std::cbrt(volume(box) / n);
+    s.box                  = box;
+    std::vector<Vec3> placed;
+    while (static_cast<int>(placed.size()) < n)
+    {
+        const Vec3 r = somewhere(box, &random);
+        if (!tooClose(&lattice, placed, r, distance))
+        {
+            s.add(r, placed.size() % 2 ? -1 : 1);
+            placed.push_back(r);
+        }
+    }
+    return s;
+}
+
+System water(const Mat3& box, std::uint64_t seed)
+{
+    System        s;
+    Random        random(seed);
+    const Lattice lattice(box);
+    const int     molecules = static_cast<int>(std::lround(33.4 * volume(box)));
+    s.box                   = box;
+    /* 0.25 nm between oxygen atoms is as near to 0.28 as random places at this density allow; 0.16 nm is the usual
+     * length of a hydrogen bond less 0.02. */
+    const double      oxygenDistance = 0.25, hydrogenDistance = 0.16;
+    std::vector<Vec3> oxygen, hydrogen;
+    while (static_cast<int>(oxygen.size()) < molecules)
+    {
+        const Vec3 o = somewhere(box, &random);
+        Vec3       h1, h2;
+        if (tooClose(&lattice, oxygen, o, oxygenDistance) || tooClose(&lattice, hydrogen, o, hydrogenDistance))
+        {
+            continue;
+        }
+        for (int attempt = 0; attempt < 20; attempt++)
+        {
+            orient(&random, &h1, &h2);
+            h1 = plus(o, h1);
+            h2 = plus(o, h2);
+            if (!tooClose(&lattice, hydrogen, h1, hydrogenDistance) &&
+                !tooClose(&lattice, hydrogen, h2, hydrogenDistance) &&
+                !tooClose(&lattice, oxygen, h1, hydrogenDistance) && !tooClose(&lattice, oxygen, h2, hydrogenDistance))
+            {
+                const std::size_t first = s.size();
+                s.add(o, oxygenCharge);
+                s.add(h1, hydrogenCharge);
+                s.add(h2, hydrogenCharge);
+                excludeMolecule(&s, first);
+                oxygen.push_back(o);
+                hydrogen.push_back(h1);
+                hydrogen.push_back(h2);
+                break;
+            }
+        }
+    }
+    return s;
+}
+
+std::optional<System> spc216(int copies)
+{
+    const char*   given = std::getenv("GMXFMM_SPC216");
+    std::ifstream file(given ? given : "/usr/share/gromacs/top/spc216.gro");
+    std::string   line;
+    if (!file || !std::getline(file, line) || !std::getline(file, line))
+    {
+        return std::nullopt;
+    }
+    const std::size_t n = static_cast<std::size_t>(std::stoi(line));
+    std::vector<Vec3> atoms;
+    for (std::size_t i = 0; i < n && std::getline(file, line); i++)
+    {
+        /* fixed columns: residue, atom, number in 20 characters, then three of 8 */
+        atoms.push_back({std::stod(line.substr(20, 8)), std::stod(line.substr(28, 8)), std::stod(line.substr(36, 8))});
+    }
+    double edge = 0;
+    file >> edge;
+    if (atoms.size() != 648 || !(edge > 1.8 && edge < 1.9))
+    {
+        throw std::runtime_error("spc216.gro is not the file of 216 SPC molecules in a 1.86206 nm cube");
+    }
+    System s;
+    s.box = {copies * edge, 0, 0, 0, copies * edge, 0, 0, 0, copies * edge};
+    for (int c = 0; c < copies * copies * copies; c++)
+    {
+        const Vec3 corner = {static_cast<double>(c % copies), static_cast<double>(c / copies % copies),
+                             static_cast<double>(c / (copies * copies))};
+        for (std::size_t i = 0; i < n; i++)
+        {
+            s.add(plus(atoms[i], corner, edge), i % 3 == 0 ? oxygenCharge : hydrogenCharge);
+        }
+    }
+    for (std::size_t i = 0; i < s.size(); i += 3)
+    {
+        excludeMolecule(&s, i);
+    }
+    return s;
+}
+
+System droplet(int n, double radius, std::uint64_t seed)
+{
+    System            s;
+    Random            random(seed);
+    const double      distance = 0.6 * std::cbrt(4.0 / 3.0 * pi * radius * radius * radius / n);
+    std::vector<Vec3> placed;
+    while (static_cast<int>(placed.size()) < n)
+    {
+        const double x = radius * random.centred(), y = radius * random.centred(), z = radius * random.centred();
+        const Vec3   r = {x, y, z};
+        if (length2(r) < radius * radius && !tooClose(nullptr, placed, r, distance))
+        {
+            s.add(r, placed.size() % 2 ? -1 : 1);
+            placed.push_back(r);
+        }
+    }
+    return s;
+}
+
+System withoutExclusions(System system)
+{
+    system.excluded.clear();
+    return system;
+}
+
+} // namespace fmmtest

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The systems that the tests compute. Everything random comes from a seed and is the same on every machine. */
+#ifndef GMXFMM_TESTS_SYSTEMS_H
+#define GMXFMM_TESTS_SYSTEMS_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "support/system.h"
+
+namespace fmmtest
+{
+
+/* Uniform numbers from a seed (splitmix64: the library's random distributions differ between implementations). */
+class Random
+{
+  public:
+    explicit Random(std::uint64_t seed) : state_(seed)
+    {
+    }
+    /* in [0, 1) */
+    double uniform();
+    /* in [-1, 1) */
+    double centred()
+    {
+        return 2 * uniform() - 1;
+    }
+    /* on the unit sphere */
+    Vec3 direction();
+
+  private:
+    std::uint64_t state_;
+};
+
+struct BoxType
+{
+    std::string name;  /* letters and digits, for test names */
+    Mat3        shape; /* of volume 1 */
+};
+
+/* cubic, rectangular, mildly triclinic, rhombic dodecahedron, truncated octahedron, hexagonal, strongly skewed, and a
+ * triclinic one in general orientation. */
+const std::vector<BoxType>& boxTypes();
+
+Mat3 boxOfVolume(const BoxType& type, double volume);
+
+/* Crystals with nearest neighbours at distance 1, cells unit cells along each edge, moved as a whole by shift. */
+System sodiumChloride(int cells, const Vec3& shift = {0, 0, 0});
+System caesiumChloride(int cells, const Vec3& shift = {0, 0, 0});
+System zincblende(int cells, const Vec3& shift = {0, 0, 0});
+
+/* n charges +1, -1, +1, ... at random places, no two of them closer than 0.6 of their mean spacing. */
+System ions(const Mat3& box, int n, std::uint64_t seed);
+
+/* SPC molecules (-0.82, 0.41, 0.41 e; 0.1 nm, 109.47 degrees) in random places and orientations at the density of
+ * water, 33.4 per nm^3; the three pairs of a molecule are excluded. Whole molecules, first atoms in the box. */
+System water(const Mat3& box, std::uint64_t seed);
+
+/* GROMACS's spc216.gro, copied copies times along each edge, molecules as in water(). Empty without that file, which is
+ * looked for at GMXFMM_SPC216 and where Debian's gromacs-data has it. */
+std::optional<System> spc216(int copies);
+
+/* The ions of ions() within a ball, without box. */
+System droplet(int n, double radius, std::uint64_t seed);
+
+System withoutExclusions(System system);
+
+} // namespace fmmtest
+
+#endif

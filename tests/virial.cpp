@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The virial is half the strain derivative of the energy: of the truncated energy, at any order, cells straining with
+ * the box. Its trace is -E/2 because every term of the energy goes as 1 / length. */
+#include <gtest/gtest.h>
+
+#include "support/direct.h"
+#include "support/ewald.h"
+#include "support/norms.h"
+#include "support/plan.h"
+#include "support/suites.h"
+#include "support/systems.h"
+
+using namespace fmmtest;
+
+namespace
+{
+
+/* as in gradient.cpp; a strain moves images in proportion to their distance, a few lengths, so h is smaller */
+const double h         = 3e-4;
+const double tolerance = 1e-8;
+
+System ionsIn(const BoxType& type)
+{
+    System s = ions(boxOfVolume(type, 64), 64, 9);
+    s.exclude(0, 1);
+    s.exclude(5, 20);
+    s.exclude(30, farthestFrom(s, 30));
+    s.exclude(31, farthestFrom(s, 31));
+    return s;
+}
+
+double strainedEnergy(Plan* plan, const System& s, std::size_t component, double strain)
+{
+    Mat3 tensor            = {};
+    tensor[component]      = strain;
+    const System deformed = strained(s, tensor);
+    plan->setBox(deformed.box);
+    return plan->energy(deformed.x);
+}
+
+void expectStrainDerivative(const System& s, const gmxfmm_options& options)
+{
+    Plan         plan(s, options);
+    const Result r = plan.execute(s.x);
+    for (std::size_t k = 0; k < 9; k++)
+    {
+        const auto   energy = [&](double strain) { return strainedEnergy(&plan, s, k, strain); };
+        const double slope  = (8 * (energy(h) - energy(-h)) - (energy(2 * h) - energy(-2 * h))) / (12 * h);
+        EXPECT_NEAR(r.virial[k], 0.5 * slope, tolerance * std::fabs(r.energy)) << "component " << k;
+    }
+    /* rounding of sums that are some times larger than the energy */
+    EXPECT_NEAR(trace(r.virial), -0.5 * r.energy, 1e-12 * std::fabs(r.energy));
+}
+
+class Virial : public testing::TestWithParam<BoxType>
+{
+};
+
+} // namespace
+
+TEST_P(Virial, IsTheStrainDerivativeAtLowOrder)
+{
+    expectStrainDerivative(ionsIn(GetParam()), explicitOptions(3, 6, 6, 6, 1));
+}
+
+TEST_P(Virial, IsTheStrainDerivativeWithVacuum)
+{
+    expectStrainDerivative(ionsIn(GetParam()), withBoundary(explicitOptions(6, 5, 5, 5, 1), Boundary::Vacuum));
+}
+
+TEST_P(Virial, IsTheStrainDerivativeWithNetCharge)
+{
+    System s = ionsIn(GetParam());
+    s.q[3]   = 2.5;
+    expectStrainDerivative(s, explicitOptions(4, 3, 3, 3, 2));
+}
+
+/* Molecules in a crystal of few cells: excluded pairs next to each other, everywhere. */
+TEST_P(Virial, OfWaterIsThatOfEwald)
+{
+    const System   s         = water(boxOfVolume(GetParam(), 4), 6);
+    const Solution reference = ewald(s);
+    const Result   fine = solve(s, explicitOptions(16, 4, 4, 4, 2)), coarse = solve(s, defaultOptions());
+    /* order 16 with two layers truncates below 1e-9 */
+    EXPECT_LT(maxDifference(fine.virial, reference.virial), 1e-9 * std::fabs(reference.energy));
+    /* forces of 4e-4 that add up at random over 400 atoms, and single precision */
+    EXPECT_LT(maxDifference(coarse.virial, reference.virial), 4e-4 * std::fabs(reference.energy));
+    EXPECT_NEAR(trace(coarse.virial), -0.5 * coarse.energy, 1e-5 * std::fabs(coarse.energy));
+}
+
+INSTANTIATE_TEST_SUITE_P(Boxes, Virial, testing::ValuesIn(boxTypes()), boxName);
+
+/* So that the tests above do test excluded pairs in the far field: in a grid of 6 cells of edge 0.67, ws = 1, two
+ * particles farther apart than 2 sqrt(3) edges are in cells that are not neighbours. */
+TEST(VirialOfFarExclusions, IsInTheTests)
+{
+    const System s = ionsIn(boxTypes()[0]);
+    EXPECT_GT(nearestDistance(s, 30, farthestFrom(s, 30)), 2 * std::sqrt(3.0) * 4 / 6);
+}
+
+/* Without a box nothing can be strained; the tensor is compared with that of all pairs. */
+TEST(VirialOfOpenSystem, IsThatOfTheDirectSum)
+{
+    System s = droplet(300, 4, 2);
+    s.exclude(0, 1);
+    s.exclude(5, 20);
+    const Solution reference = directSum(s);
+    const Result   r         = solve(s, withBoundary(explicitOptions(16, 5, 5, 5, 2), Boundary::Open));
+    EXPECT_LT(maxDifference(r.virial, reference.virial), 1e-9 * std::fabs(reference.energy));
+    EXPECT_NEAR(trace(r.virial), -0.5 * r.energy, 1e-9 * std::fabs(r.energy));
+}
