@@ -52,6 +52,9 @@ jobs_default() {
     ((by_memory >= 1)) || by_memory=1
     ((cores <= by_memory)) && echo "$cores" || echo "$by_memory"
 }
+# Compiled files are found again in ccache when another checkout, in another folder, is built.
+export CCACHE_BASEDIR=$BUILD_DIR CCACHE_NOHASHDIR=1
+
 JOBS=${GMXFMM_JOBS:-$(jobs_default)}
 
 # run_logged NAME COMMAND...: output goes to build/logs/NAME.log; ninja's counter is shown meanwhile; upon failure the end of

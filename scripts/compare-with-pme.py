@@ -53,24 +53,22 @@ def speeds(gmx, folder, system):
 PLOT = """
 set terminal svg size 960,360 font "sans,13" background "white"
 set output "results.svg"
-set multiplot layout 1,3 title "swap_z, {atoms} atoms, {cpu}, {threads} threads"
+set multiplot layout 1,3 title "swap_z, {atoms} atoms, {cpu}, {threads} threads" noenhanced
 set style fill solid 0.8
 set boxwidth 0.6
 set xrange [-0.6:1.6]
 set xtics ("PME" 0, "FMM" 1)
 unset key
 set ylabel "RMS force error / RMS Coulomb force"
-set logscale y
-set yrange [{low}:{high}]
-set format y "10^{{%T}}"
+set yrange [0:*]
+set format y "%.1te%T"
 plot "-" using 1:2:3 with boxes linecolor variable
 0 {pme_error} 1
 1 {fmm_error} 2
 e
-unset logscale y
 set format y "%g"
 set ylabel "pressure less that of tight PME (bar)"
-set yrange [*:*]
+set yrange [-{spread}:{spread}]
 set xzeroaxis
 plot "-" using 1:2:3 with points pointtype 7 pointsize 1 linecolor variable
 {pressures}
@@ -90,9 +88,9 @@ def plot(folder, result, points, reference, runs):
     errors = [result[m]["force_error"] for m in ("pme", "fmm")]
     pressures = "\n".join(f"{i + 0.08 * (k - 2)} {p.energy['Pressure'] - r.energy['Pressure']} {i + 1}"
                           for i, m in enumerate(("pme", "fmm")) for k, (p, r) in enumerate(zip(points[m], reference)))
+    spread = 1.2 * max(abs(float(row.split()[1])) for row in pressures.splitlines())
     times = "\n".join(f"{i} {run['ms_per_step']}" for i, m in enumerate(("pme", "fmm")) for run in runs[m])
-    script = PLOT.format(atoms=result["atoms"], cpu=result["device"]["cpu"], threads=result["device"]["threads"], low=min(errors) / 5,
-                         high=max(errors) * 5, pme_error=errors[0], fmm_error=errors[1], pressures=pressures,
+    script = PLOT.format(atoms=result["atoms"], cpu=result["device"]["cpu"], threads=result["device"]["threads"], spread=spread, pme_error=errors[0], fmm_error=errors[1], pressures=pressures,
                          pme_ms=result["pme"]["ms_per_step"], fmm_ms=result["fmm"]["ms_per_step"], times=times)
     with open(os.path.join(folder, "results.gnuplot"), "w") as out:
         out.write(script)

@@ -22,11 +22,10 @@ struct TableRow
 
 /* Relative RMS force error of 2x2x2 boxes of 216 SPC molecules, in cubic grids: the design's table. */
 const TableRow designTable[] = {
-    { 1, 6, 4, 6.9e-3 },  { 1, 6, 6, 1.3e-3 },  { 1, 6, 8, 2.2e-4 },  { 1, 6, 10, 4.9e-5 },
-    { 1, 7, 6, 1.7e-3 },  { 1, 7, 7, 7.8e-4 },  { 1, 7, 8, 3.6e-4 },  { 1, 8, 6, 2.0e-3 },
-    { 1, 8, 7, 8.7e-4 },  { 1, 8, 8, 4.3e-4 },  { 2, 10, 4, 7.4e-4 }, { 2, 10, 5, 1.8e-4 },
-    { 2, 10, 6, 4.8e-5 }, { 2, 10, 7, 1.3e-5 }, { 2, 11, 4, 8.4e-4 }, { 2, 11, 5, 2.3e-4 },
-    { 2, 11, 6, 6.0e-5 },
+    {1, 6, 4, 6.9e-3},  {1, 6, 6, 1.3e-3},  {1, 6, 8, 2.2e-4},  {1, 6, 10, 4.9e-5}, {1, 7, 6, 1.7e-3},
+    {1, 7, 7, 7.8e-4},  {1, 7, 8, 3.6e-4},  {1, 8, 6, 2.0e-3},  {1, 8, 7, 8.7e-4},  {1, 8, 8, 4.3e-4},
+    {2, 10, 4, 7.4e-4}, {2, 10, 5, 1.8e-4}, {2, 10, 6, 4.8e-5}, {2, 10, 7, 1.3e-5}, {2, 11, 4, 8.4e-4},
+    {2, 11, 5, 2.3e-4}, {2, 11, 6, 6.0e-5},
 };
 
 /* The design's own margin. */
@@ -34,7 +33,8 @@ const double tableMargin = 0.15;
 
 double tableError(const System& system, const Solution& reference, const TableRow& row, gmxfmm_precision precision)
 {
-    const gmxfmm_options options = explicitOptions(row.order, row.cells, row.cells, row.cells, row.separation, precision);
+    const gmxfmm_options options =
+        explicitOptions(row.order, row.cells, row.cells, row.cells, row.separation, precision);
     return relativeRms(solve(system, options).force, reference.force);
 }
 
@@ -58,8 +58,8 @@ TEST(AccuracyOfWater, IsThatOfTheDesign)
     ASSERT_NEAR(std::sqrt(3.0) * rms(reference.force), 7.7772, 5e-5);
     for (const TableRow& row : designTable)
     {
-        SCOPED_TRACE("ws " + std::to_string(row.separation) + ", " + std::to_string(row.cells) + " cells, order "
-                     + std::to_string(row.order));
+        SCOPED_TRACE("ws " + std::to_string(row.separation) + ", " + std::to_string(row.cells) + " cells, order " +
+                     std::to_string(row.order));
         EXPECT_NEAR(tableError(*box, reference, row, GMXFMM_DOUBLE), row.error, tableMargin * row.error);
         if (row.error > 1e-4) /* rounding in single precision is some 1e-6 */
         {
@@ -80,8 +80,8 @@ TEST_P(Accuracy, DefaultsAreAsAccurateAsDefaultPme)
     EXPECT_LE(relativeRms(solve(s, defaultOptions()).force, ewald(s).force), 4e-4);
 }
 
-/* Reached is below asked, but not far below: that would be time spent for nothing. One order is worth a factor of 2 to 4,
- * the model keeps a margin, and in a box of few cells the grid leaves little choice; hence a factor of 30 at any one
+/* Reached is below asked, but not far below: that would be time spent for nothing. One order is worth a factor of 2 to
+ * 4, the model keeps a margin, and in a box of few cells the grid leaves little choice; hence a factor of 30 at any one
  * point and of 10 in the geometric mean. */
 TEST_P(Accuracy, ReachedIsAsked)
 {
@@ -93,9 +93,9 @@ TEST_P(Accuracy, ReachedIsAsked)
     {
         const Result r       = solve(s, askedOptions(asked));
         const double reached = relativeRms(r.force, reference.force);
-        SCOPED_TRACE("asked " + std::to_string(std::log10(asked)) + ", order " + std::to_string(r.info.order) + ", grid "
-                     + std::to_string(r.info.grid[0]) + " " + std::to_string(r.info.grid[1]) + " "
-                     + std::to_string(r.info.grid[2]) + ", ws " + std::to_string(r.info.separation));
+        SCOPED_TRACE("asked " + std::to_string(std::log10(asked)) + ", order " + std::to_string(r.info.order) +
+                     ", grid " + std::to_string(r.info.grid[0]) + " " + std::to_string(r.info.grid[1]) + " " +
+                     std::to_string(r.info.grid[2]) + ", ws " + std::to_string(r.info.separation));
         EXPECT_LE(reached, asked);
         EXPECT_GE(reached, asked / 30);
         logarithm += std::log(asked / reached);
@@ -109,7 +109,7 @@ TEST_P(Accuracy, ReachedIsAskedInSinglePrecision)
 {
     const System   s         = waterIn(GetParam());
     const Solution reference = ewald(s);
-    for (double asked : { 1e-2, 1e-3, 1e-4, 1e-5 })
+    for (double asked : {1e-2, 1e-3, 1e-4, 1e-5})
     {
         EXPECT_LE(relativeRms(solve(s, askedOptions(asked, GMXFMM_SINGLE)).force, reference.force), asked);
     }
@@ -122,7 +122,7 @@ TEST(AccuracyOfIons, ReachedIsAsked)
 {
     const System   s         = ions(boxOfVolume(boxTypes()[0], 1000), 1000, 3);
     const Solution reference = ewald(s);
-    for (double asked : { 1e-2, 4e-4, 1e-6 })
+    for (double asked : {1e-2, 4e-4, 1e-6})
     {
         EXPECT_LE(relativeRms(solve(s, askedOptions(asked)).force, reference.force), asked);
     }
@@ -135,7 +135,7 @@ TEST(AccuracyOfSilica, ReachedIsAsked)
     {
         GTEST_SKIP() << "no reference data";
     }
-    for (double asked : { 1e-2, 4e-4, 1e-6 })
+    for (double asked : {1e-2, 4e-4, 1e-6})
     {
         EXPECT_LE(relativeRms(solve(file->system, askedOptions(asked)).force, file->reference.force), asked);
     }

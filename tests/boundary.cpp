@@ -33,7 +33,15 @@ System polarised(const BoxType& type)
     {
         s.q[i] = s.x[3 * i] > 0.5 * s.box[0] ? 1 : -1;
     }
-    s.q[0] -= [&] { double net = 0; for (double q : s.q) { net += q; } return net; }();
+    s.q[0] -= [&]
+    {
+        double net = 0;
+        for (double q : s.q)
+        {
+            net += q;
+        }
+        return net;
+    }();
     return s;
 }
 
@@ -90,7 +98,7 @@ TEST_P(BoundaryOfBox, DifferenceIsTheSurfaceTerm)
     const System s       = polarised(GetParam());
     const Result vacuum  = solve(s, withBoundary(explicitOptions(2, 4, 4, 4, 1), Boundary::Vacuum));
     const Result tinfoil = solve(s, withBoundary(explicitOptions(2, 4, 4, 4, 1), Boundary::Tinfoil));
-    Vec3         dipole  = { 0, 0, 0 };
+    Vec3         dipole  = {0, 0, 0};
     for (std::size_t k = 0; k < s.x.size(); k++)
     {
         dipole[k % 3] += s.q[k / 3] * s.x[k];
@@ -108,7 +116,7 @@ INSTANTIATE_TEST_SUITE_P(Boxes, BoundaryOfBox, testing::ValuesIn(boxTypes()), bo
 
 class OpenSystem : public testing::TestWithParam<gmxfmm_precision>
 {
-protected:
+  protected:
     /* at high order to truncation or rounding, and as asked */
     void expectDirect(const System& s)
     {
@@ -121,7 +129,9 @@ protected:
         EXPECT_NEAR(r.energy, reference.energy, tolerance * std::fabs(reference.energy));
         EXPECT_LT(maxDifference(r.virial, reference.virial), tolerance * std::fabs(reference.energy));
         const double asked = 4e-4;
-        EXPECT_LE(relativeRms(solve(s, withBoundary(askedOptions(asked, GetParam()), Boundary::Open)).force, reference.force), asked);
+        EXPECT_LE(
+            relativeRms(solve(s, withBoundary(askedOptions(asked, GetParam()), Boundary::Open)).force, reference.force),
+            asked);
     }
     void expectFile(const std::string& name)
     {
@@ -154,7 +164,7 @@ TEST_P(OpenSystem, ChargedDroplet)
 /* far from the origin, and ten times as long as wide */
 TEST_P(OpenSystem, RodFarAway)
 {
-    System s = ions({ 20, 0, 0, 0, 2, 0, 0, 0, 2 }, 300, 7);
+    System s = ions({20, 0, 0, 0, 2, 0, 0, 0, 2}, 300, 7);
     for (std::size_t k = 0; k < s.x.size(); k++)
     {
         s.x[k] += k % 3 == 0 ? 64 : -32;
@@ -165,7 +175,7 @@ TEST_P(OpenSystem, RodFarAway)
 /* Nothing to expand in one direction. */
 TEST_P(OpenSystem, Plane)
 {
-    System s = ions({ 10, 0, 0, 0, 10, 0, 0, 0, 1 }, 200, 7);
+    System s = ions({10, 0, 0, 0, 10, 0, 0, 0, 1}, 200, 7);
     for (std::size_t i = 0; i < s.size(); i++)
     {
         s.x[3 * i + 2] = 0.25;
@@ -182,7 +192,9 @@ TEST_P(OpenSystem, TwoClustersFarApart)
     }
     const Solution reference = directSum(s);
     const double   asked     = 4e-4;
-    EXPECT_LE(relativeRms(solve(s, withBoundary(askedOptions(asked, GetParam()), Boundary::Open)).force, reference.force), asked);
+    EXPECT_LE(
+        relativeRms(solve(s, withBoundary(askedOptions(asked, GetParam()), Boundary::Open)).force, reference.force),
+        asked);
 }
 
 TEST_P(OpenSystem, ReferenceCloudAndWall)
@@ -198,11 +210,12 @@ TEST_P(OpenSystem, ReferenceBallOfOneSign)
 /* An open system is fitted to its particles at every assign. */
 TEST_P(OpenSystem, GrowsBetweenAssigns)
 {
-    const System s = droplet(200, 4, 1), grown = strained(s, { 1.5, 0, 0, 0, 0.2, 0, 0, 0, -0.3 });
+    const System s = droplet(200, 4, 1), grown = strained(s, {1.5, 0, 0, 0, 0.2, 0, 0, 0, -0.3});
     Plan         plan(s, withBoundary(explicitOptions(18, 5, 5, 5, 2, GetParam()), Boundary::Open));
     plan.execute(s.x);
     plan.assign(grown.x);
-    EXPECT_LT(relativeRms(plan.execute(grown.x).force, directSum(grown).force), GetParam() == GMXFMM_DOUBLE ? truncation : 1e-5);
+    EXPECT_LT(relativeRms(plan.execute(grown.x).force, directSum(grown).force),
+              GetParam() == GMXFMM_DOUBLE ? truncation : 1e-5);
 }
 
 INSTANTIATE_TEST_SUITE_P(Precisions, OpenSystem, testing::Values(GMXFMM_DOUBLE, GMXFMM_SINGLE), precisionName);

@@ -13,7 +13,8 @@ using namespace fmmtest;
 namespace
 {
 
-std::vector<double> errorsByOrder(const System& s, const Solution& reference, int cells, int separation, gmxfmm_precision precision)
+std::vector<double>
+errorsByOrder(const System& s, const Solution& reference, int cells, int separation, gmxfmm_precision precision)
 {
     std::vector<double> errors;
     for (int order = 0; order <= GMXFMM_MAX_ORDER; order++)
@@ -44,7 +45,8 @@ class Convergence : public testing::TestWithParam<Layers>
 } // namespace
 
 /* The worst pair of cells has expansion radii a = sqrt(3)/2 of the edge and is 2 or 3 edges away, so that an order is
- * worth a / (2 - a) = 0.76 or a / (3 - a) = 0.41 at the worst: 0.58 and 0.17 for two orders. Most pairs converge faster. */
+ * worth a / (2 - a) = 0.76 or a / (3 - a) = 0.41 at the worst: 0.58 and 0.17 for two orders. Most pairs converge
+ * faster. */
 TEST_P(Convergence, ErrorFallsWithOrder)
 {
     const System              s = water(boxOfVolume(boxTypes()[0], 12), 5);
@@ -67,15 +69,20 @@ TEST_P(Convergence, SinglePrecisionHoldsToOrder20)
 {
     const System              s         = water(boxOfVolume(boxTypes()[0], 12), 5);
     const Solution            reference = ewald(s);
-    const std::vector<double> exact     = errorsByOrder(s, reference, GetParam().cells, GetParam().separation, GMXFMM_DOUBLE);
-    const std::vector<double> rounded   = errorsByOrder(s, reference, GetParam().cells, GetParam().separation, GMXFMM_SINGLE);
+    const std::vector<double> exact =
+        errorsByOrder(s, reference, GetParam().cells, GetParam().separation, GMXFMM_DOUBLE);
+    const std::vector<double> rounded =
+        errorsByOrder(s, reference, GetParam().cells, GetParam().separation, GMXFMM_SINGLE);
     for (std::size_t p = 0; p < exact.size(); p++)
     {
         EXPECT_LT(rounded[p], 1.05 * exact[p] + 3e-6) << "order " << p;
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Layers, Convergence, testing::Values(Layers{ 1, 5, 0.6, 1e-7 }, Layers{ 2, 8, 0.2, 1e-11 }), layersName);
+INSTANTIATE_TEST_SUITE_P(Layers,
+                         Convergence,
+                         testing::Values(Layers{1, 5, 0.6, 1e-7}, Layers{2, 8, 0.2, 1e-11}),
+                         layersName);
 
 class Prediction : public testing::TestWithParam<BoxType>
 {
@@ -86,7 +93,7 @@ TEST_P(Prediction, IsTheErrorReached)
 {
     const System   s         = water(boxOfVolume(GetParam(), 12), 5);
     const Solution reference = ewald(s);
-    for (double asked : { 1e-2, 1e-3, 4e-4, 1e-5, 1e-6 })
+    for (double asked : {1e-2, 1e-3, 4e-4, 1e-5, 1e-6})
     {
         const Result r       = solve(s, askedOptions(asked));
         const double reached = relativeRms(r.force, reference.force);

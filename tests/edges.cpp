@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Where things go wrong: nothing at all, one particle, faces and corners, tiny grids, particles that have left their cell,
- * boxes that change between assigns. */
+/* Where things go wrong: nothing at all, one particle, faces and corners, tiny grids, particles that have left their
+ * cell, boxes that change between assigns. */
 #include <gtest/gtest.h>
 
 #include "support/direct.h"
@@ -46,7 +46,7 @@ bool allZero(const std::vector<double>& values)
 
 class Edges : public testing::TestWithParam<BoxType>
 {
-protected:
+  protected:
     Mat3 box() const
     {
         return boxOfVolume(GetParam(), 64);
@@ -59,7 +59,7 @@ TEST_P(Edges, NoParticles)
 {
     System s;
     s.box = box();
-    for (Boundary boundary : { Boundary::Tinfoil, Boundary::Vacuum, Boundary::Open })
+    for (Boundary boundary : {Boundary::Tinfoil, Boundary::Vacuum, Boundary::Open})
     {
         const Result r = solve(s, withBoundary(defaultOptions(), boundary));
         EXPECT_EQ(r.energy, 0);
@@ -72,7 +72,7 @@ TEST_P(Edges, OneParticle)
 {
     System s;
     s.box = box();
-    s.add({ 0.3, 0.2, 0.1 }, 2);
+    s.add({0.3, 0.2, 0.1}, 2);
     const Solution reference = ewald(s);
     const Result   r         = solve(s, fine());
     EXPECT_NEAR(r.potential[0], reference.potential[0], truncation);
@@ -91,8 +91,8 @@ TEST_P(Edges, TwoParticles)
 {
     System s;
     s.box = box();
-    s.add({ 0.3, 0.2, 0.1 }, 1);
-    s.add({ 0.8, 1.2, 2.1 }, -1);
+    s.add({0.3, 0.2, 0.1}, 1);
+    s.add({0.8, 1.2, 2.1}, -1);
     const Solution reference = ewald(s);
     EXPECT_LT(relativeRms(solve(s, defaultOptions()).force, reference.force), 4e-4);
     EXPECT_LT(relativeRms(solve(s, fine()).force, reference.force), truncation);
@@ -126,7 +126,7 @@ TEST_P(Edges, ParticlesOnFacesAndCorners)
     for (int i = 0; i < 64; i++)
     {
         const double a = i % 4 / 4.0, b = i / 4 % 4 / 4.0, c = i / 16 / 4.0;
-        s.add(rowTimes({ a, b, c }, s.box), (i % 4 + i / 4 % 4 + i / 16) % 2 ? -1.5 : 1);
+        s.add(rowTimes({a, b, c}, s.box), (i % 4 + i / 4 % 4 + i / 16) % 2 ? -1.5 : 1);
     }
     expectEwald(solve(s, fine(4, 4, 4)), s, truncation);
     expectEwald(solve(s, fine(2, 2, 2)), s, truncation);
@@ -140,8 +140,9 @@ TEST_P(Edges, PositionsSeveralImagesAway)
     Random random(2);
     for (std::size_t i = 0; i < s.size(); i++)
     {
-        const double h = std::floor(9 * random.centred()), k = std::floor(9 * random.centred()), l = std::floor(9 * random.centred());
-        const Vec3   t = rowTimes({ h, k, l }, s.box);
+        const double h = std::floor(9 * random.centred()), k = std::floor(9 * random.centred()),
+                     l = std::floor(9 * random.centred());
+        const Vec3 t   = rowTimes({h, k, l}, s.box);
         for (std::size_t d = 0; d < 3; d++)
         {
             s.x[3 * i + d] += t[d];
@@ -167,9 +168,9 @@ TEST_P(Edges, PositionsThatRoundOntoTheFarFace)
 TEST_P(Edges, TinyGrids)
 {
     const System s = ions(box(), 60, 1);
-    for (const Vec3& grid : { Vec3{ 1, 1, 1 }, Vec3{ 2, 2, 2 }, Vec3{ 3, 2, 3 }, Vec3{ 5, 4, 3 } })
+    for (const Vec3& grid : {Vec3{1, 1, 1}, Vec3{2, 2, 2}, Vec3{3, 2, 3}, Vec3{5, 4, 3}})
     {
-        const int    nx = static_cast<int>(grid[0]), ny = static_cast<int>(grid[1]), nz = static_cast<int>(grid[2]);
+        const int nx = static_cast<int>(grid[0]), ny = static_cast<int>(grid[1]), nz = static_cast<int>(grid[2]);
         SCOPED_TRACE("grid " + std::to_string(nx) + " " + std::to_string(ny) + " " + std::to_string(nz));
         /* brick cells up to 2.5 times as long as wide in these boxes: order 20 truncates below 1e-6 still */
         expectEwald(solve(s, explicitOptions(20, nx, ny, nz, 2)), s, nx == ny && ny == nz ? truncation : 1e-6);
@@ -233,9 +234,9 @@ TEST_P(Edges, BoxScaledBetweenAssigns)
     Plan         plan(s, fine());
     plan.execute(s.x);
     const std::int64_t spectra = plan.info().num_spectra;
-    for (double scale : { 1.02, 0.97, 2.0 })
+    for (double scale : {1.02, 0.97, 2.0})
     {
-        const System scaled = strained(s, { scale - 1, 0, 0, 0, scale - 1, 0, 0, 0, scale - 1 });
+        const System scaled = strained(s, {scale - 1, 0, 0, 0, scale - 1, 0, 0, 0, scale - 1});
         plan.setBox(scaled.box);
         expectEwald(plan.execute(scaled.x), scaled, truncation);
     }
@@ -248,7 +249,8 @@ TEST_P(Edges, BoxOfAnotherShapeBetweenAssigns)
     Plan         plan(s, fine());
     plan.execute(s.x);
     const std::int64_t spectra = plan.info().num_spectra;
-    for (const Mat3& strain : { Mat3{ 0.02, 0, 0, 0, -0.01, 0, 0, 0, 0.03 }, Mat3{ 0.01, 0, 0, 0.02, -0.01, 0, -0.01, 0.02, 0 } })
+    for (const Mat3& strain :
+         {Mat3{0.02, 0, 0, 0, -0.01, 0, 0, 0, 0.03}, Mat3{0.01, 0, 0, 0.02, -0.01, 0, -0.01, 0.02, 0}})
     {
         const System deformed = strained(s, strain);
         plan.setBox(deformed.box);
@@ -269,7 +271,7 @@ TEST(PlanReuse, WithAnotherNumberOfParticles)
     const System first = ions(boxOfVolume(boxTypes()[0], 64), 60, 1);
     Plan         plan(first, fine());
     plan.execute(first.x);
-    for (int n : { 90, 10, 1, 0, 60 })
+    for (int n : {90, 10, 1, 0, 60})
     {
         const System        s = ions(first.box, n, 1);
         std::vector<double> force(3 * s.size() + 3);
@@ -278,7 +280,13 @@ TEST(PlanReuse, WithAnotherNumberOfParticles)
         ASSERT_EQ(gmxfmm_set_charges(plan.get(), n, s.q.data()), GMXFMM_OK);
         ASSERT_EQ(gmxfmm_assign(plan.get(), s.x.data()), GMXFMM_OK);
         ASSERT_EQ(gmxfmm_execute(plan.get(), s.x.data(), &output), GMXFMM_OK) << gmxfmm_message(plan.get());
-        EXPECT_LT(rmsDifference(force, [&] { std::vector<double> f = ewald(s).force; f.resize(force.size()); return f; }()),
+        EXPECT_LT(rmsDifference(force,
+                                [&]
+                                {
+                                    std::vector<double> f = ewald(s).force;
+                                    f.resize(force.size());
+                                    return f;
+                                }()),
                   truncation);
     }
 }
@@ -290,17 +298,18 @@ TEST(ArrayType, FloatArraysHoldTheSame)
     std::vector<float> x(s.x.begin(), s.x.end()), q(s.q.begin(), s.q.end());
     s.x.assign(x.begin(), x.end());
     const Solution reference = ewald(s);
-    for (gmxfmm_precision precision : { GMXFMM_SINGLE, GMXFMM_DOUBLE })
+    for (gmxfmm_precision precision : {GMXFMM_SINGLE, GMXFMM_DOUBLE})
     {
-        gmxfmm_options options = explicitOptions(14, 4, 4, 4, 2, precision);
-        options.array_type     = GMXFMM_SINGLE;
+        gmxfmm_options options  = explicitOptions(14, 4, 4, 4, 2, precision);
+        options.array_type      = GMXFMM_SINGLE;
         gmxfmm_plan*       plan = nullptr;
         std::vector<float> potential(s.size()), field(3 * s.size()), force(3 * s.size());
         gmxfmm_output      output = {};
         output.potential          = potential.data();
         output.field              = field.data();
         output.force              = force.data();
-        ASSERT_EQ(gmxfmm_create(&plan, &options, static_cast<std::int64_t>(s.size()), s.box.data(), nullptr, 0), GMXFMM_OK);
+        ASSERT_EQ(gmxfmm_create(&plan, &options, static_cast<std::int64_t>(s.size()), s.box.data(), nullptr, 0),
+                  GMXFMM_OK);
         EXPECT_EQ(gmxfmm_set_charges(plan, static_cast<std::int64_t>(s.size()), q.data()), GMXFMM_OK);
         EXPECT_EQ(gmxfmm_assign(plan, x.data()), GMXFMM_OK);
         EXPECT_EQ(gmxfmm_execute(plan, x.data(), &output), GMXFMM_OK);
@@ -317,7 +326,7 @@ TEST(ArrayType, FloatArraysHoldTheSame)
  * difference to the cell centre is taken before rounding. */
 TEST(ArrayType, LargeBoxInSinglePrecision)
 {
-    System s = ions({ 40, 0, 0, 0, 40, 0, 0, 0, 40 }, 500, 1);
+    System s = ions({40, 0, 0, 0, 40, 0, 0, 0, 40}, 500, 1);
     for (std::size_t i = 0; i < 250; i++) /* pairs 0.01 apart somewhere in a box of 40 */
     {
         std::copy(&s.x[3 * i], &s.x[3 * i] + 3, &s.x[3 * (i + 250)]);
@@ -350,7 +359,7 @@ TEST(Threads, DoNotChangeTheResult)
     gmxfmm_options options = explicitOptions(6, 5, 5, 5, 1);
     options.num_threads    = 1;
     const Result one       = solve(s, options);
-    for (int threads : { 2, 3, 7 })
+    for (int threads : {2, 3, 7})
     {
         options.num_threads = threads;
         const Result r      = solve(s, options);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Malformed input gives the right status and a message that names the value; a plan that has refused something works. */
+/* Malformed input gives the right status and a message that names the value; a plan that has refused something works.
+ */
+#include <cstring>
 #include <functional>
 #include <limits>
 
@@ -15,8 +17,8 @@ using namespace fmmtest;
 namespace
 {
 
-const double inf = std::numeric_limits<double>::infinity();
-const double nan = std::numeric_limits<double>::quiet_NaN();
+const double infinite   = std::numeric_limits<double>::infinity();
+const double notANumber = std::numeric_limits<double>::quiet_NaN();
 
 struct BadOption
 {
@@ -33,24 +35,33 @@ void PrintTo(const BadOption& bad, std::ostream* out)
 
 BadOption integer(const std::string& name, int gmxfmm_options::*member, int value)
 {
-    return { name, [=](gmxfmm_options* o) { o->*member = value; }, GMXFMM_ERROR_OPTION, std::to_string(value) };
+    return {name, [=](gmxfmm_options* o) { o->*member = value; }, GMXFMM_ERROR_OPTION, std::to_string(value)};
+}
+
+/* What a caller's uninitialised or miscast enum holds; a static_cast of such a value would be undefined. */
+template <typename Enum>
+BadOption enumerator(const std::string& name, Enum gmxfmm_options::*member, int value)
+{
+    static_assert(sizeof(Enum) == sizeof(int), "C enums are ints");
+    return {name, [=](gmxfmm_options* o) { std::memcpy(&(o->*member), &value, sizeof(value)); }, GMXFMM_ERROR_OPTION,
+            std::to_string(value)};
 }
 
 BadOption accuracy(const std::string& name, double value, const std::string& named)
 {
-    return { name, [=](gmxfmm_options* o) { o->accuracy = value; }, GMXFMM_ERROR_OPTION, named };
+    return {name, [=](gmxfmm_options* o) { o->accuracy = value; }, GMXFMM_ERROR_OPTION, named};
 }
 
 BadOption grid(const std::string& name, int nx, int ny, int nz, const std::string& named)
 {
-    return { name,
-             [=](gmxfmm_options* o)
-             {
-                 o->grid[0] = nx;
-                 o->grid[1] = ny;
-                 o->grid[2] = nz;
-             },
-             GMXFMM_ERROR_OPTION, named };
+    return {name,
+            [=](gmxfmm_options* o)
+            {
+                o->grid[0] = nx;
+                o->grid[1] = ny;
+                o->grid[2] = nz;
+            },
+            GMXFMM_ERROR_OPTION, named};
 }
 
 const std::vector<BadOption>& badOptions()
@@ -67,18 +78,18 @@ const std::vector<BadOption>& badOptions()
         accuracy("AccuracyNegative", -1e-3, "-0.001"),
         accuracy("AccuracyTooCoarse", 0.5, "0.5"),
         accuracy("AccuracyTooFine", 1e-13, "1e-13"),
-        accuracy("AccuracyNan", nan, "nan"),
-        accuracy("AccuracyInf", inf, "inf"),
+        accuracy("AccuracyNan", notANumber, "nan"),
+        accuracy("AccuracyInf", infinite, "inf"),
         grid("GridWithZero", 4, 0, 4, "0"),
         grid("GridWithZeroLast", 4, 4, 0, "0"),
         grid("GridNegative", 4, -5, 4, "-5"),
-        { "PrefactorZero", [](gmxfmm_options* o) { o->prefactor = 0; }, GMXFMM_ERROR_OPTION, "prefactor" },
-        { "PrefactorNan", [](gmxfmm_options* o) { o->prefactor = nan; }, GMXFMM_ERROR_OPTION, "prefactor" },
-        { "MethodUnknown", [](gmxfmm_options* o) { o->m2l = static_cast<gmxfmm_m2l>(7); }, GMXFMM_ERROR_OPTION, "7" },
-        { "BoundaryUnknown", [](gmxfmm_options* o) { o->boundary = static_cast<gmxfmm_boundary>(5); }, GMXFMM_ERROR_OPTION, "5" },
-        { "PrecisionUnknown", [](gmxfmm_options* o) { o->precision = static_cast<gmxfmm_precision>(3); }, GMXFMM_ERROR_OPTION, "3" },
-        { "ArrayTypeUnknown", [](gmxfmm_options* o) { o->array_type = static_cast<gmxfmm_precision>(3); }, GMXFMM_ERROR_OPTION, "3" },
-        { "DeviceUnknown", [](gmxfmm_options* o) { o->device = static_cast<gmxfmm_device>(4); }, GMXFMM_ERROR_OPTION, "4" },
+        {"PrefactorZero", [](gmxfmm_options* o) { o->prefactor = 0; }, GMXFMM_ERROR_OPTION, "prefactor"},
+        {"PrefactorNan", [](gmxfmm_options* o) { o->prefactor = notANumber; }, GMXFMM_ERROR_OPTION, "prefactor"},
+        enumerator("MethodUnknown", &gmxfmm_options::m2l, 7),
+        enumerator("BoundaryUnknown", &gmxfmm_options::boundary, 5),
+        enumerator("PrecisionUnknown", &gmxfmm_options::precision, 3),
+        enumerator("ArrayTypeUnknown", &gmxfmm_options::array_type, -3),
+        enumerator("DeviceUnknown", &gmxfmm_options::device, 4),
     };
     return all;
 }
@@ -98,13 +109,10 @@ void PrintTo(const BadBox& bad, std::ostream* out)
 const std::vector<BadBox>& badBoxes()
 {
     static const std::vector<BadBox> all = {
-        { "Zero", { 0, 0, 0, 0, 0, 0, 0, 0, 0 }, "0" },
-        { "OneEdgeZero", { 3, 0, 0, 0, 0, 0, 0, 0, 3 }, "0" },
-        { "NegativeEdge", { 3, 0, 0, 0, -4, 0, 0, 0, 3 }, "-" },
-        { "LeftHanded", { 0, 4, 0, 3, 0, 0, 0, 0, 3 }, "-" },
-        { "Coplanar", { 1, 2, 3, 4, 5, 6, 5, 7, 9 }, "" },
-        { "Nan", { 3, 0, 0, 0, nan, 0, 0, 0, 3 }, "nan" },
-        { "Inf", { 3, 0, 0, 0, 3, 0, inf, 0, 3 }, "inf" },
+        {"Zero", {0, 0, 0, 0, 0, 0, 0, 0, 0}, "0"},          {"OneEdgeZero", {3, 0, 0, 0, 0, 0, 0, 0, 3}, "0"},
+        {"NegativeEdge", {3, 0, 0, 0, -4, 0, 0, 0, 3}, "-"}, {"LeftHanded", {0, 4, 0, 3, 0, 0, 0, 0, 3}, "-"},
+        {"Coplanar", {1, 2, 3, 4, 5, 6, 5, 7, 9}, ""},       {"Nan", {3, 0, 0, 0, notANumber, 0, 0, 0, 3}, "nan"},
+        {"Inf", {3, 0, 0, 0, 3, 0, infinite, 0, 3}, "inf"},
     };
     return all;
 }
@@ -114,7 +122,7 @@ System small()
     return ions(boxOfVolume(boxTypes()[0], 20), 20, 2);
 }
 
-template<typename Parameter>
+template <typename Parameter>
 std::string parameterName(const testing::TestParamInfo<Parameter>& info)
 {
     return info.param.name;
@@ -123,7 +131,7 @@ std::string parameterName(const testing::TestParamInfo<Parameter>& info)
 /* A plan with charges and positions that can be spoilt, and proof that it still works afterwards. */
 class Errors : public testing::Test
 {
-protected:
+  protected:
     Errors() : system_(small()), plan_(system_, explicitOptions(4, 3, 3, 3, 1)), before_(plan_.execute(system_.x))
     {
     }
@@ -164,7 +172,7 @@ std::pair<std::vector<int>, std::vector<int>> twoRows(int inRow3, int inRow7)
     {
         start[i] = i < 8 ? 1 : 2;
     }
-    return { start, { inRow3, inRow7 } };
+    return {start, {inRow3, inRow7}};
 }
 
 } // namespace
@@ -177,8 +185,8 @@ TEST_P(RefusedOption, IsNamed)
 {
     gmxfmm_options options = defaultOptions();
     GetParam().spoil(&options);
-    const System        s       = small();
-    gmxfmm_plan*        plan    = reinterpret_cast<gmxfmm_plan*>(&options); /* anything but NULL */
+    const System        s         = small();
+    gmxfmm_plan*        plan      = reinterpret_cast<gmxfmm_plan*>(&options); /* anything but NULL */
     char                text[256] = "";
     const gmxfmm_status status    = gmxfmm_create(&plan, &options, 20, s.box.data(), text, sizeof(text));
     EXPECT_EQ(status, GetParam().status) << gmxfmm_status_text(status);
@@ -197,8 +205,8 @@ class RefusedBox : public testing::TestWithParam<BadBox>
 
 TEST_P(RefusedBox, IsNamedByCreate)
 {
-    const gmxfmm_options options = defaultOptions();
-    gmxfmm_plan*         plan    = nullptr;
+    const gmxfmm_options options   = defaultOptions();
+    gmxfmm_plan*         plan      = nullptr;
     char                 text[256] = "";
     EXPECT_EQ(gmxfmm_create(&plan, &options, 20, GetParam().box.data(), text, sizeof(text)), GMXFMM_ERROR_BOX);
     EXPECT_EQ(plan, nullptr);
@@ -212,7 +220,8 @@ TEST_P(RefusedBox, IsNamedBySetBoxAndThePlanKeepsTheOldOne)
     Plan         plan(s, explicitOptions(4, 3, 3, 3, 1));
     const Result before = plan.execute(s.x);
     EXPECT_EQ(gmxfmm_set_box(plan.get(), GetParam().box.data()), GMXFMM_ERROR_BOX);
-    EXPECT_NE(std::string(gmxfmm_message(plan.get())).find(GetParam().named), std::string::npos) << gmxfmm_message(plan.get());
+    EXPECT_NE(std::string(gmxfmm_message(plan.get())).find(GetParam().named), std::string::npos)
+        << gmxfmm_message(plan.get());
     EXPECT_LT(relativeRms(plan.execute(s.x).force, before.force), 1e-13);
 }
 
@@ -255,10 +264,10 @@ TEST(RefusedCreate, CutsTheMessageToItsSize)
 /* What this build cannot do it refuses instead of doing something else. */
 TEST(RefusedCreate, WithADeviceThatIsNotThere)
 {
-    gmxfmm_options options   = defaultOptions();
-    options.device           = GMXFMM_CUDA;
-    const System        s    = small();
-    gmxfmm_plan*        plan = nullptr;
+    gmxfmm_options options        = defaultOptions();
+    options.device                = GMXFMM_CUDA;
+    const System        s         = small();
+    gmxfmm_plan*        plan      = nullptr;
     char                text[256] = "";
     const gmxfmm_status status    = gmxfmm_create(&plan, &options, 20, s.box.data(), text, sizeof(text));
     if (status == GMXFMM_OK)
@@ -295,8 +304,8 @@ TEST_F(Errors, NullPointers)
 
 TEST_F(Errors, ChargesThatAreNotFinite)
 {
-    expect(setCharges(spoilt(system_.q, 13, nan)), GMXFMM_ERROR_CHARGE, "13");
-    expect(setCharges(spoilt(system_.q, 7, inf)), GMXFMM_ERROR_CHARGE, "7");
+    expect(setCharges(spoilt(system_.q, 13, notANumber)), GMXFMM_ERROR_CHARGE, "13");
+    expect(setCharges(spoilt(system_.q, 7, infinite)), GMXFMM_ERROR_CHARGE, "7");
     expectWorksAsBefore();
 }
 
@@ -308,8 +317,8 @@ TEST_F(Errors, NegativeNumberOfCharges)
 
 TEST_F(Errors, PositionsThatAreNotFiniteInAssign)
 {
-    expect(gmxfmm_assign(plan_.get(), spoilt(system_.x, 3 * 11 + 1, nan).data()), GMXFMM_ERROR_POSITION, "11");
-    expect(gmxfmm_assign(plan_.get(), spoilt(system_.x, 3 * 19 + 2, -inf).data()), GMXFMM_ERROR_POSITION, "19");
+    expect(gmxfmm_assign(plan_.get(), spoilt(system_.x, 3 * 11 + 1, notANumber).data()), GMXFMM_ERROR_POSITION, "11");
+    expect(gmxfmm_assign(plan_.get(), spoilt(system_.x, 3 * 19 + 2, -infinite).data()), GMXFMM_ERROR_POSITION, "19");
     expectWorksAsBefore();
 }
 
@@ -318,11 +327,13 @@ TEST_F(Errors, PositionsThatAreNotFiniteInExecute)
     std::vector<double> force(60);
     gmxfmm_output       output = {};
     output.force               = force.data();
-    expect(gmxfmm_execute(plan_.get(), spoilt(system_.x, 3 * 11 + 1, nan).data(), &output), GMXFMM_ERROR_POSITION, "");
-    expect(gmxfmm_execute(plan_.get(), spoilt(system_.x, 3 * 19, inf).data(), &output), GMXFMM_ERROR_POSITION, "");
+    expect(gmxfmm_execute(plan_.get(), spoilt(system_.x, 3 * 11 + 1, notANumber).data(), &output),
+           GMXFMM_ERROR_POSITION, "");
+    expect(gmxfmm_execute(plan_.get(), spoilt(system_.x, 3 * 19, infinite).data(), &output), GMXFMM_ERROR_POSITION, "");
     output             = {};
     output.want_energy = 1;
-    expect(gmxfmm_execute(plan_.get(), spoilt(system_.x, 3 * 4, nan).data(), &output), GMXFMM_ERROR_POSITION, "");
+    expect(gmxfmm_execute(plan_.get(), spoilt(system_.x, 3 * 4, notANumber).data(), &output), GMXFMM_ERROR_POSITION,
+           "");
     expectWorksAsBefore();
 }
 
@@ -350,10 +361,11 @@ TEST_F(Errors, ChargesAtOnePlace)
 
 TEST_F(Errors, ExclusionOutOfRange)
 {
-    for (int bad : { 20, -1, 1000000 })
+    for (int bad : {20, -1, 1000000})
     {
         const auto rows = twoRows(bad, 3);
-        expect(gmxfmm_set_exclusions(plan_.get(), rows.first.data(), rows.second.data()), GMXFMM_ERROR_EXCLUSION, std::to_string(bad));
+        expect(gmxfmm_set_exclusions(plan_.get(), rows.first.data(), rows.second.data()), GMXFMM_ERROR_EXCLUSION,
+               std::to_string(bad));
     }
     expectWorksAsBefore();
 }
@@ -415,7 +427,7 @@ TEST(Texts, AreThereForEveryStatusAndMethod)
         EXPECT_NE(text, "") << status;
         EXPECT_EQ(text.find('\n'), std::string::npos);
     }
-    const char* names[] = { "auto", "fft", "rotation", "symmetric", "dynamic", "naive" };
+    const char* names[] = {"auto", "fft", "rotation", "symmetric", "dynamic", "naive"};
     for (int m2l = 0; m2l < 6; m2l++)
     {
         EXPECT_STREQ(gmxfmm_m2l_name(static_cast<gmxfmm_m2l>(m2l)), names[m2l]);

@@ -41,7 +41,7 @@ Solution pairsAlone(const System& s)
         {
             const std::size_t j = static_cast<std::size_t>(other);
             const Vec3        a = s.position(i), b = s.position(j);
-            const Vec3        d = lattice.nearest({ a[0] - b[0], a[1] - b[1], a[2] - b[2] });
+            const Vec3        d = lattice.nearest({a[0] - b[0], a[1] - b[1], a[2] - b[2]});
             const double      r = std::sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
             out.potential[i] += s.q[j] / r;
             for (std::size_t k = 0; k < 3; k++)
@@ -84,7 +84,7 @@ void expectPairsMissing(const System& s, gmxfmm_precision precision)
 
 class Exclusions : public testing::TestWithParam<std::tuple<BoxType, gmxfmm_precision>>
 {
-protected:
+  protected:
     System box() const
     {
         return ionsIn(std::get<0>(GetParam()));
@@ -112,7 +112,8 @@ TEST_P(Exclusions, OfTheNearestPairs)
         {
             nearest = j != i && nearestDistance(s, i, j) < nearestDistance(s, i, nearest) ? j : nearest;
         }
-        if (s.excluded.empty() || std::count(s.excluded[i].begin(), s.excluded[i].end(), static_cast<int>(nearest)) == 0)
+        if (s.excluded.empty() ||
+            std::count(s.excluded[i].begin(), s.excluded[i].end(), static_cast<int>(nearest)) == 0)
         {
             s.exclude(i, nearest);
         }

@@ -75,7 +75,7 @@ TEST(GradientOfOpenSystem, IsTheForce)
 TEST(Outputs, AgreeWithEachOther)
 {
     const System s = ionsIn(boxTypes()[3]);
-    for (gmxfmm_precision precision : { GMXFMM_DOUBLE, GMXFMM_SINGLE })
+    for (gmxfmm_precision precision : {GMXFMM_DOUBLE, GMXFMM_SINGLE})
     {
         const double        rounding = precision == GMXFMM_DOUBLE ? 1e-13 : 1e-5;
         const Result        r        = solve(s, explicitOptions(5, 4, 4, 4, 1, precision));
@@ -123,7 +123,8 @@ TEST(Outputs, CanBeAskedForOneByOne)
     wanted             = {};
     wanted.want_virial = 1;
     run(wanted);
-    EXPECT_LT(maxDifference(std::vector<double>(output.virial, output.virial + 9), std::vector<double>(r.virial.begin(), r.virial.end())),
+    EXPECT_LT(maxDifference(std::vector<double>(output.virial, output.virial + 9),
+                            std::vector<double>(r.virial.begin(), r.virial.end())),
               rounding * std::fabs(r.energy));
     wanted             = {};
     wanted.want_energy = 1;

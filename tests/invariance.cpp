@@ -18,8 +18,8 @@ namespace
 const double rounding = 1e-11;
 
 /* Where cells fall differently the results differ by their truncation: order 18 with two layers is below this. */
-const double           truncation = 1e-9;
-gmxfmm_options         fine()
+const double   truncation = 1e-9;
+gmxfmm_options fine()
 {
     return explicitOptions(18, 4, 4, 4, 2);
 }
@@ -65,12 +65,13 @@ TEST_P(Invariance, Translation)
 /* By other amounts for every particle: nothing but rounding may depend on which image is given. */
 TEST_P(Invariance, LatticeTranslationOfEachParticle)
 {
-    const System s = ionsIn(GetParam());
+    const System s     = ionsIn(GetParam());
     System       moved = s;
     for (std::size_t i = 0; i < s.size(); i++)
     {
-        const double h = static_cast<double>(i % 5) - 2, k = static_cast<double>(i % 7) - 3, l = static_cast<double>(i % 3) - 1;
-        const Vec3   t = rowTimes({ h, k, l }, s.box);
+        const double h = static_cast<double>(i % 5) - 2, k = static_cast<double>(i % 7) - 3,
+                     l = static_cast<double>(i % 3) - 1;
+        const Vec3 t   = rowTimes({h, k, l}, s.box);
         for (std::size_t d = 0; d < 3; d++)
         {
             moved.x[3 * i + d] += t[d];
@@ -82,10 +83,10 @@ TEST_P(Invariance, LatticeTranslationOfEachParticle)
 /* Expansions, cells and near sets turn with the box, so a result of any order turns with it. */
 TEST_P(Invariance, Rotation)
 {
-    const System s    = ionsIn(GetParam());
-    const Vec3   axis = { 0.3, -1, 0.6 };
-    const double angle = 1.1;
-    const Result r = solve(rotated(s, axis, angle), coarse());
+    const System s        = ionsIn(GetParam());
+    const Vec3   axis     = {0.3, -1, 0.6};
+    const double angle    = 1.1;
+    const Result r        = solve(rotated(s, axis, angle), coarse());
     Solution     expected = solve(s, coarse());
     /* turn the vectors of the unturned result by letting them pass as positions */
     System carrier = s;
@@ -104,7 +105,7 @@ TEST_P(Invariance, OrderOfParticles)
 {
     const System             s = ionsIn(GetParam());
     std::vector<std::size_t> place(s.size()); /* where particle i goes */
-    std::iota(place.begin(), place.end(), std::size_t{ 0 });
+    std::iota(place.begin(), place.end(), std::size_t{0});
     Random random(8);
     for (std::size_t i = s.size() - 1; i > 0; i--)
     {
@@ -148,9 +149,9 @@ TEST_P(Invariance, ChoiceOfBoxVectors)
 /* Lengths in other units: potentials go as 1 / length at any order. */
 TEST_P(Invariance, UnitOfLength)
 {
-    const System s = ionsIn(GetParam());
+    const System s      = ionsIn(GetParam());
     const double factor = 37;
-    Result       r = solve(strained(s, { factor - 1, 0, 0, 0, factor - 1, 0, 0, 0, factor - 1 }), coarse());
+    Result       r      = solve(strained(s, {factor - 1, 0, 0, 0, factor - 1, 0, 0, 0, factor - 1}), coarse());
     for (double& v : r.potential)
     {
         v *= factor;
@@ -198,7 +199,7 @@ TEST(Linearity, OfEverythingInThePrefactor)
     const Result   one     = solve(s, options);
     options.prefactor      = -138.935458;
     Result scaled          = solve(s, options);
-    for (std::vector<double>* values : { &scaled.potential, &scaled.field, &scaled.force })
+    for (std::vector<double>* values : {&scaled.potential, &scaled.field, &scaled.force})
     {
         for (double& v : *values)
         {

@@ -21,11 +21,11 @@ struct Crystal
 };
 
 /* so that no ion stands on a cell face or centre */
-const Vec3 shift = { 0.123, 0.456, -0.789 };
+const Vec3 shift = {0.123, 0.456, -0.789};
 
-const Crystal crystals[] = { { "SodiumChloride", sodiumChloride, 3, 1.747564594633182 },
-                             { "CaesiumChloride", caesiumChloride, 5, 1.762674773070988 },
-                             { "Zincblende", zincblende, 3, 1.638055053388789 } };
+const Crystal crystals[] = {{"SodiumChloride", sodiumChloride, 3, 1.747564594633182},
+                            {"CaesiumChloride", caesiumChloride, 5, 1.762674773070988},
+                            {"Zincblende", zincblende, 3, 1.638055053388789}};
 
 std::string crystalName(const testing::TestParamInfo<Crystal>& info)
 {
@@ -34,7 +34,7 @@ std::string crystalName(const testing::TestParamInfo<Crystal>& info)
 
 class Madelung : public testing::TestWithParam<Crystal>
 {
-protected:
+  protected:
     void expectCrystal(const gmxfmm_options& options, double tolerance)
     {
         const System s = GetParam().make(GetParam().cells, shift);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* No global state: plans in several threads at once, created and destroyed there too, give what they give one by one. */
+/* No global state: plans in several threads at once, created and destroyed there too, give what they give one by one.
+ */
+#include <limits>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -29,7 +31,7 @@ gmxfmm_options taskOptions(std::size_t task)
     return options;
 }
 
-const std::size_t tasks = 8;
+const std::size_t tasks  = 8;
 const int         rounds = 5;
 
 void expectSameBits(const Result& a, const Result& b)
@@ -44,8 +46,8 @@ void expectSameBits(const Result& a, const Result& b)
 
 TEST(PlansInThreads, GiveWhatTheyGiveAlone)
 {
-    std::vector<System> systems;
-    std::vector<Result> alone, together(tasks);
+    std::vector<System>      systems;
+    std::vector<Result>      alone, together(tasks);
     std::vector<std::string> failures(tasks);
     for (std::size_t task = 0; task < tasks; task++)
     {
@@ -96,7 +98,7 @@ TEST(PlansInThreads, KeepTheirOwnMessages)
                 const System        s = taskSystem(0);
                 Plan                plan(s, taskOptions(0));
                 std::vector<double> x = s.x;
-                x[3 * (50 + task)]    = std::nan("");
+                x[3 * (50 + task)]    = std::numeric_limits<double>::quiet_NaN();
                 for (int round = 0; round < 100; round++)
                 {
                     gmxfmm_assign(plan.get(), x.data());

@@ -31,8 +31,8 @@ System ionsIn(const BoxType& type)
 
 double strainedEnergy(Plan* plan, const System& s, std::size_t component, double strain)
 {
-    Mat3 tensor            = {};
-    tensor[component]      = strain;
+    Mat3 tensor           = {};
+    tensor[component]     = strain;
     const System deformed = strained(s, tensor);
     plan->setBox(deformed.box);
     return plan->energy(deformed.x);

@@ -203,10 +203,7 @@ static int near_prefix(const gmxfmm_plan* plan, int cell, int* prefix)
     cell_coordinates(cells, cell, c);
     for (int o = 0; o < cells->num_near; o++)
     {
-        const int a  = wrapped(c[0] + cells->near[o][0], cells->n[0]);
-        const int b  = wrapped(c[1] + cells->near[o][1], cells->n[1]);
-        const int e  = wrapped(c[2] + cells->near[o][2], cells->n[2]);
-        const int at = (a * cells->n[1] + b) * cells->n[2] + e;
+        const int at = fmm_near_cell(cells, c, o);
         prefix[o]    = num;
         num += plan->cell_start[at + 1] - plan->cell_start[at];
     }

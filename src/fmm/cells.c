@@ -187,14 +187,22 @@ static gmxfmm_status store_near(fmm_cells* cells, const lattice_vector* all, int
     {
         return GMXFMM_ERROR_MEMORY;
     }
-    cells->near     = near;
+    cells->near          = near;
+    double(*near_shift)[3] = realloc(cells->near_shift, (size_t)count * sizeof(*near_shift));
+    if (near_shift == NULL)
+    {
+        return GMXFMM_ERROR_MEMORY;
+    }
+    cells->near_shift = near_shift;
     cells->num_near = count;
     int reach       = 0;
     for (int i = 0; i < count; i++)
     {
         for (int d = 0; d < 3; d++)
         {
-            near[i][d] = all[i].k[d];
+            const int* k     = all[i].k;
+            near[i][d]       = k[d];
+            near_shift[i][d] = k[0] * cells->cell[d] + k[1] * cells->cell[3 + d] + k[2] * cells->cell[6 + d];
             reach      = abs(all[i].k[d]) > reach ? abs(all[i].k[d]) : reach;
         }
     }
@@ -210,6 +218,19 @@ static gmxfmm_status store_near(fmm_cells* cells, const lattice_vector* all, int
     }
     cells->near_lookup = lookup;
     cells->near_reach  = reach;
+    for (int d = 0; d < 3; d++)
+    {
+        int* wrap = realloc(cells->wrap[d], (size_t)(cells->n[d] + 2 * reach) * sizeof(int));
+        if (wrap == NULL)
+        {
+            return GMXFMM_ERROR_MEMORY;
+        }
+        cells->wrap[d] = wrap;
+        for (int k = -reach; k < cells->n[d] + reach; k++)
+        {
+            wrap[k + reach] = (k % cells->n[d] + cells->n[d]) % cells->n[d];
+        }
+    }
     for (int i = 0; i < w * w * w; i++)
     {
         lookup[i] = -1;
@@ -333,7 +354,14 @@ gmxfmm_status fmm_cells_set(fmm_cells* cells, const double* box, const int* inne
 void fmm_cells_free(fmm_cells* cells)
 {
     free(cells->near);
+    free(cells->near_shift);
     free(cells->near_lookup);
+    for (int d = 0; d < 3; d++)
+    {
+        free(cells->wrap[d]);
+        cells->wrap[d] = NULL;
+    }
     cells->near        = NULL;
+    cells->near_shift  = NULL;
     cells->near_lookup = NULL;
 }

@@ -38,8 +38,10 @@ typedef struct
     int    box_voronoi_int[FMM_VORONOI][3];
     int    num_near;
     int (*near)[3];           /* num_near vectors, in cells; near[0] is zero */
+    double (*near_shift)[3];  /* the same in units of u */
     short* near_lookup;  /* (2 near_reach + 1)^3: index into near, or -1 */
     int    near_reach;   /* largest component of a near vector */
+    int*   wrap[3];      /* wrap[d][k + near_reach] = k modulo n[d], k = -near_reach .. n[d] - 1 + near_reach */
     double far_distance; /* shortest far vector, in edges */
     double near_range;   /* every pair closer than this is in near cells, in edges */
 } fmm_cells;
@@ -63,6 +65,14 @@ void fmm_reduce(const double vectors[FMM_VORONOI][3], const int coordinates[FMM_
  * right angles: the block of (2 ws + 1)^3; otherwise every vector shorter than the shortest far one, which is at least
  * FMM_SKEW (ws + 1) edges. Returns GMXFMM_OK or MEMORY, UNSUPPORTED (near set too wide: a box far too skewed). */
 gmxfmm_status fmm_cells_set(fmm_cells* cells, const double* box, const int* inner, int periodic, int ws, int order);
+
+/* Cell at near vector o from cell c[3]. */
+static inline int fmm_near_cell(const fmm_cells* cells, const int* c, int o)
+{
+    const int* k = cells->near[o];
+    const int  r = cells->near_reach;
+    return (cells->wrap[0][c[0] + k[0] + r] * cells->n[1] + cells->wrap[1][c[1] + k[1] + r]) * cells->n[2] + cells->wrap[2][c[2] + k[2] + r];
+}
 
 /* Index of the vector k[3] in the near set, or -1. */
 int fmm_near_index(const fmm_cells* cells, const int* k);

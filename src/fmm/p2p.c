@@ -6,8 +6,9 @@
  */
 #include "step.h"
 
-#include <math.h>
 #include <string.h>
+
+#include "rsqrt.h"
 
 #ifdef _OPENMP
 #    include <omp.h>
@@ -43,28 +44,28 @@ static inline void copy_shifted(real* to, const real* from, int count, real shif
     }
 }
 
-/* Gathers the near particles of cell (c0, c1, c2); returns their number, the list padded to whole vectors. */
+static inline void copy_scaled(real* to, const real* from, int count)
+{
+    for (int i = 0; i < count; i += VLEN)
+    {
+        *(unaligned*)(to + i) = *(const unaligned*)(from + i) * (1 / FMM_RSQRT_SCALE);
+    }
+}
+
+/* Gathers the near particles of cell c[3]; returns their number, the list padded to whole vectors. */
 static int gather(const gmxfmm_plan* plan, const FN(fmm_arrays)* a, const int* c, const near_list* list)
 {
     const fmm_cells* cells = &plan->cells;
     int              num   = 0;
     for (int o = 0; o < cells->num_near; o++)
     {
-        int  at[3];
-        real r[3];
-        for (int d = 0; d < 3; d++)
-        {
-            const int m = (c[d] + cells->near[o][d]) % cells->n[d];
-            at[d]       = m < 0 ? m + cells->n[d] : m;
-            r[d]        = (real)(cells->near[o][0] * cells->cell[d] + cells->near[o][1] * cells->cell[3 + d]
-                          + cells->near[o][2] * cells->cell[6 + d]);
-        }
-        const int cell  = (at[0] * cells->n[1] + at[1]) * cells->n[2] + at[2];
-        const int begin = plan->cell_start[cell], count = plan->cell_start[cell + 1] - begin;
-        copy_shifted(list->x + num, a->x + begin, count, r[0]);
-        copy_shifted(list->y + num, a->y + begin, count, r[1]);
-        copy_shifted(list->z + num, a->z + begin, count, r[2]);
-        copy_shifted(list->q + num, a->q + begin, count, 0);
+        const int     cell = fmm_near_cell(cells, c, o);
+        const int     begin = plan->cell_start[cell], count = plan->cell_start[cell + 1] - begin;
+        const double* r = cells->near_shift[o];
+        copy_shifted(list->x + num, a->x + begin, count, (real)r[0]);
+        copy_shifted(list->y + num, a->y + begin, count, (real)r[1]);
+        copy_shifted(list->z + num, a->z + begin, count, (real)r[2]);
+        copy_scaled(list->q + num, a->q + begin, count);
         num += count;
     }
     for (int i = 0; i < VLEN; i++)
@@ -77,53 +78,65 @@ static int gather(const gmxfmm_plan* plan, const FN(fmm_arrays)* a, const int* c
     return (num + VLEN - 1) / VLEN * VLEN;
 }
 
-/* phi and E of the list at (x, y, z): out[4]; with virial, sum q r r^T / r^3 in out[4..9]. */
-static inline void meet(const near_list* list, int num, real x, real y, real z, int virial, real* out)
+static inline real lane_sum(vreal v)
 {
-    const real* restrict lx = __builtin_assume_aligned(list->x, FMM_ALIGN);
-    const real* restrict ly = __builtin_assume_aligned(list->y, FMM_ALIGN);
-    const real* restrict lz = __builtin_assume_aligned(list->z, FMM_ALIGN);
-    const real* restrict lq = __builtin_assume_aligned(list->q, FMM_ALIGN);
-    real phi = 0, ex = 0, ey = 0, ez = 0, xx = 0, yy = 0, zz = 0, xy = 0, xz = 0, yz = 0;
-#pragma omp simd reduction(+ : phi, ex, ey, ez, xx, yy, zz, xy, xz, yz)
-    for (int j = 0; j < num; j++)
+    real sum = 0;
+    for (int l = 0; l < VLEN; l++)
     {
-        const real dx = x - lx[j], dy = y - ly[j], dz = z - lz[j];
-        const real r2  = dx * dx + dy * dy + dz * dz;
-#ifdef FMM_DOUBLE
-        const real inv = 1 / sqrt(r2);
-#else
-        const real inv = 1 / sqrtf(r2);
-#endif
-        const real p   = lq[j] * inv;
-        const real f   = p * (inv * inv);
-        phi += p;
-        ex += f * dx;
-        ey += f * dy;
-        ez += f * dz;
-        if (virial)
-        {
-            const real fx = f * dx, fy = f * dy;
-            xx += fx * dx;
-            yy += fy * dy;
-            zz += f * dz * dz;
-            xy += fx * dy;
-            xz += fx * dz;
-            yz += fy * dz;
-        }
+        sum += v[l];
     }
-    out[0] = phi;
-    out[1] = ex;
-    out[2] = ey;
-    out[3] = ez;
+    return sum;
+}
+
+/* Sums of one target over the list: phi, field, and for a virial q r r^T / r^3 (xx, yy, zz, xy, xz, yz). */
+typedef struct
+{
+    vreal phi, e[3], w[6];
+} sums;
+
+static inline void meet_vector(const near_list* list, int j, vreal x, vreal y, vreal z, int virial, sums* s)
+{
+    const vreal dx = x - *(const vreal*)(list->x + j);
+    const vreal dy = y - *(const vreal*)(list->y + j);
+    const vreal dz = z - *(const vreal*)(list->z + j);
+    const vreal t  = fmm_scaled_rsqrt(dx * dx + dy * dy + dz * dz);
+    const vreal p  = *(const vreal*)(list->q + j) * t;
+    const vreal f  = p * (t * t);
+    s->phi += p;
+    s->e[0] += f * dx;
+    s->e[1] += f * dy;
+    s->e[2] += f * dz;
     if (virial)
     {
-        out[4] = xx;
-        out[5] = yy;
-        out[6] = zz;
-        out[7] = xy;
-        out[8] = xz;
-        out[9] = yz;
+        const vreal fx = f * dx, fy = f * dy;
+        s->w[0] += fx * dx;
+        s->w[1] += fy * dy;
+        s->w[2] += f * dz * dz;
+        s->w[3] += fx * dy;
+        s->w[4] += fx * dz;
+        s->w[5] += fy * dz;
+    }
+}
+
+static inline void meet(const near_list* list, int num, real x, real y, real z, int virial, real* out)
+{
+    const vreal zero = { 0 };
+    const vreal vx = zero + x, vy = zero + y, vz = zero + z;
+    sums        s = { zero, { zero, zero, zero }, { zero, zero, zero, zero, zero, zero } };
+    for (int j = 0; j < num; j += VLEN)
+    {
+        meet_vector(list, j, vx, vy, vz, virial, &s);
+    }
+    /* the list holds q / FMM_RSQRT_SCALE, and f has two factors more */
+    const real scale = 1 / (FMM_RSQRT_SCALE * FMM_RSQRT_SCALE);
+    out[0]           = lane_sum(s.phi);
+    for (int d = 0; d < 3; d++)
+    {
+        out[1 + d] = lane_sum(s.e[d]) * scale;
+    }
+    for (int i = 0; i < 6 && virial; i++)
+    {
+        out[4 + i] = lane_sum(s.w[i]) * scale;
     }
 }
 

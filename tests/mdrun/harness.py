@@ -84,7 +84,8 @@ def complaint(output):
     """The errors that a gmx command gave, as one text ("" if none)."""
     found = re.findall(r"^(?:ERROR \d+.*?|Fatal error:|Error in user input:|Inconsistency in user input:|Program:.*?rror:)\n(.*?)(?=\n\n|\n---)",
                        output, re.M | re.S)
-    return "\n".join(" ".join(text.split()) for text in found)
+    found = [" ".join(text.split()) for text in found]
+    return "\n".join(text for text in found if not re.match("There (was|were) .* error", text))
 
 
 def program(variable, default=None):
@@ -404,7 +405,9 @@ def run_info(folder, name, dt):
         raise Failure(f"{name}.log in {folder} has no performance")
     ns_per_day = float(performance.group(1))
     shares = {}
-    for row in re.finditer(r"^ (\S.{1,20}?) +\d+ +\d+ +\d+ +[0-9.]+ +[0-9.]+ +([0-9.]+)$", log, re.M):
+    table = log[log.rfind("C Y C L E"):]
+    table = table[:table.find("\n Total ")]  # what follows divides rows of the table further
+    for row in re.finditer(r"^ (\S.{1,20}?) +\d+ +\d+ +\d+ +[0-9.]+ +[0-9.]+ +([0-9.]+)$", table, re.M):
         shares[row.group(1)] = float(row.group(2)) / 100
     stages = {}
     for row in re.finditer(r"^ +((?:Near|Far): .*?) +([0-9.]+) s +([0-9.]+) %$", log, re.M):

@@ -28,10 +28,10 @@ def drift(rows):
 def test(checks):
     folder = work_folder()
     system = water(gmx_d, folder)
-    # rcoulomb 0.85 nm with these gives PME the force error that FMM has by default, checked below.
+    # With this grid PME has the force error that FMM has by default, checked below.
     base = changed(system.mdp, dt=0.001, nsteps=STEPS, rcoulomb=0.85, rvdw=0.85, verlet_buffer_tolerance=-1, rlist=0.92, nstlist=10,
                    vdw_modifier="Potential-switch", rvdw_switch=0.75, dispcorr="no", nstenergy=20, nstcalcenergy=20, nstxout=STEPS // 4,
-                   nstvout=STEPS // 4, comm_mode="Linear")
+                   nstvout=STEPS // 4, fourierspacing=0.1)
     result = {}
     for method, extra in (("pme", {}), ("fmm", FMM)):
         gmx_d.grompp(folder, {**base, **extra}, system, name=method)
@@ -48,7 +48,7 @@ def test(checks):
     errors = {m: force_error(single_points(gmx_d, folder, system, extra, *arguments, m + "-point"), reference, nothing)
               for m, extra in (("pme", {}), ("fmm", FMM))}
     print(f"force error {errors['pme']:.2g} by PME, {errors['fmm']:.2g} by FMM")
-    checks.below("force error of FMM over that of PME", errors["fmm"] / errors["pme"], 1.0, "", "equal accuracy or better")
+    checks.below("ratio of these errors", max(errors.values()) / min(errors.values()), 2.0, "", "about equal accuracy, so that the drifts compare")
     noise = math.hypot(pme_error, fmm_error)
     checks.below(f"drift per atom {fmm:.2e} +- {fmm_error:.1e} by FMM, {pme:.2e} +- {pme_error:.1e} by PME; magnitude", abs(fmm),
                  abs(pme) + 2 * noise, "kJ/mol/ps", "PME's plus twice the statistical error")

@@ -17,8 +17,7 @@ def settings_of(path):
 
 def dump(program, folder, name):
     """gmx dump of a .tpr without the lines that name the file."""
-    return [line for line in program("dump", "-s", name + ".tpr", folder=folder).splitlines()
-            if line.startswith((" ", "inputrec", "topology", "box", "x ", "v "))]
+    return [line for line in program("dump", "-s", name + ".tpr", folder=folder).splitlines() if name + ".tpr" not in line]
 
 
 def test(checks):

@@ -142,7 +142,7 @@ Vec3 Lattice::nearest(const Vec3& d) const
 double nearestDistance(const System& system, std::size_t i, std::size_t j)
 {
     const Vec3 a = system.position(i), b = system.position(j);
-    const Vec3 d = Lattice(system.box).nearest({ a[0] - b[0], a[1] - b[1], a[2] - b[2] });
+    const Vec3 d = Lattice(system.box).nearest({a[0] - b[0], a[1] - b[1], a[2] - b[2]});
     return std::sqrt(norm2(d.data()));
 }
 

@@ -20,6 +20,7 @@
 #include "gromacs/mdtypes/simulation_workload.h"
 #include "gromacs/timing/cyclecounter.h"
 #include "gromacs/timing/wallcycle.h"
+#include "gromacs/utility/classhelpers.h"
 #include "gromacs/utility/exceptions.h"
 #include "gromacs/utility/logger.h"
 #include "gromacs/utility/pleasecite.h"
@@ -198,7 +199,7 @@ void FmmSolver::logSetup(const MDLogger& mdlog, FILE* fplog) const
     const gmxfmm_info info = impl_->info();
     GMX_LOG(mdlog.info)
             .asParagraph()
-            .appendText(description())
+            .appendText(description() + "\n")
             .appendTextFormatted(
                     "     near and far field in %s precision on the CPU, %d OpenMP thread%s, %.1f "
                     "MB",

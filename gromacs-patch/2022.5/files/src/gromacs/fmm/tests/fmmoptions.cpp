@@ -47,7 +47,7 @@ FmmOptions optionsFromMdp(const MdpValues& mdpValues)
     KeyValueTreeTransformer transform;
     transform.rules()->addRule().keyMatchType("/", StringCompareType::CaseAndDashInsensitive);
     options.initMdpTransform(transform.rules());
-    const auto transformed = transform.transform(builder.build(), nullptr);
+    auto transformed = transform.transform(builder.build(), nullptr);
     assignOptionsFromKeyValueTree(&declared, transformed.object(), nullptr);
     return options;
 }

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* SPC water for the benchmarks: GROMACS's spc216.gro, replicated, with charges and exclusions. */
+#ifndef BENCH_WATER_H
+#define BENCH_WATER_H
+
+typedef struct
+{
+    int     n;
+    double *x, *q;
+    double  box[9];
+    int *   excl_start, *excl_list;
+} water;
+
+/* Reads the .gro file and copies its box `copies` times along each vector; exits with a message on failure. */
+water water_read(const char* gro_file, int copies);
+
+void water_free(water* w);
+
+#endif

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# From a fresh Debian 12 with git and a compiler to a patched GROMACS and a comparison of FMM with PME on a real system.
+# Usage: ./quickstart.sh [--prefix FOLDER] [--no-run]
+#   --prefix FOLDER   install GROMACS there (default: build/install)
+#   --no-run          stop after the installation
+# Everything is made under build/ (GMXFMM_BUILD_DIR); a second run continues where the first stopped. More settings:
+# scripts/common.sh, scripts/fetch-gromacs.sh.
+set -euo pipefail
+cd "$(dirname "$0")"
+run=1
+while (($#)); do
+    case $1 in
+        --prefix)
+            (($# > 1)) || { echo "quickstart.sh: --prefix needs a folder" >&2 && exit 2; }
+            mkdir -p "$2"
+            GMXFMM_PREFIX=$(cd "$2" && pwd)
+            export GMXFMM_PREFIX
+            shift
+            ;;
+        --no-run) run=0 ;;
+        -h | --help) sed -n '2,7s/^# \{0,1\}//p' "$0" && exit 0 ;;
+        *) echo "quickstart.sh: unknown option $1 (see --help)" >&2 && exit 2 ;;
+    esac
+    shift
+done
+# shellcheck source-path=SCRIPTDIR source=scripts/common.sh
+source scripts/common.sh
+
+STEPS=$((4 + run))
+step "packages"
+scripts/install-packages.sh
+step "GROMACS $GROMACS_VERSION: source, checksum, patches"
+scripts/fetch-gromacs.sh
+step "the library"
+scripts/build-library.sh
+step "GROMACS: build ($JOBS jobs, $(find_nvcc >/dev/null && echo "with CUDA" || echo "CPU only, no nvcc found")) and installation; some 15 minutes on 2 cores"
+scripts/build-gromacs.sh mixed
+
+if ((run)); then
+    step "swap_z with PME and with FMM"
+    export GMXFMM_REGRESSION=$REGRESSION_TREE
+    run_logged compare-with-pme python3 scripts/compare-with-pme.py "$INSTALL_PREFIX/bin/gmx" "$BUILD_DIR/quickstart"
+    say ""
+    cat "$BUILD_DIR/quickstart/results.txt"
+    say ""
+    say "As a plot: $BUILD_DIR/quickstart/results.svg; as data: results.json beside it."
+fi
+say "GROMACS with coulombtype = FMM: source $INSTALL_PREFIX/bin/GMXRC, then gmx ($(elapsed) in all)"

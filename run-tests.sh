@@ -1,0 +1,152 @@
+#!/usr/bin/env bash
+# All tests. Usage: ./run-tests.sh [--only PART]...
+#   --only library   the library's own tests, also with sanitizers
+#   --only gromacs   GROMACS's own tests on the patched build: some of its unit tests, the regression tests `complex`
+#   --only mdrun     end-to-end tests with the patched gmx (tests/mdrun)
+# What these need is installed and built first, as in quickstart.sh. The last line has the counts; the status is 1 if any failed.
+set -euo pipefail
+cd "$(dirname "$0")"
+parts=()
+while (($#)); do
+    case $1 in
+        --only)
+            case ${2:-} in
+                library | gromacs | mdrun) parts+=("$2") ;;
+                *) echo "run-tests.sh: --only library, gromacs or mdrun" >&2 && exit 2 ;;
+            esac
+            shift
+            ;;
+        -h | --help) sed -n '2,6s/^# \{0,1\}//p' "$0" && exit 0 ;;
+        *) echo "run-tests.sh: unknown option $1 (see --help)" >&2 && exit 2 ;;
+    esac
+    shift
+done
+((${#parts[@]})) || parts=(library gromacs mdrun)
+# shellcheck source-path=SCRIPTDIR source=scripts/common.sh
+source scripts/common.sh
+
+wants() { [[ " ${parts[*]} " == *" $1 "* ]]; }
+
+passed=0 failed=0 skipped=0 finished=0
+# count NAME PASSED FAILED SKIPPED: one line for a group of tests
+count() {
+    passed=$((passed + $2)) failed=$((failed + $3)) skipped=$((skipped + $4))
+    printf '    %s: %d of %d passed%s (%s)\n' "$1" "$2" "$(($2 + $3))" "$(if (($4)); then printf ", %d skipped" "$4"; fi)" "$(elapsed)"
+}
+
+# The closing line comes also when a build fails, which then counts as one failure.
+summary() {
+    ((finished)) || failed=$((failed + 1))
+    printf '\n'
+    if ((skipped)); then
+        printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+    else
+        printf '%d passed, %d failed\n' "$passed" "$failed"
+    fi
+}
+trap summary EXIT
+
+# run_ctest NAME FOLDER [OPTION...]: runs and counts; output of failed tests is shown
+run_ctest() {
+    local name=$1 folder=$2 counts status=0
+    shift 2
+    rm -f "$LOG_DIR/$name.xml"
+    ctest --test-dir "$folder" --output-on-failure --output-junit "$LOG_DIR/$name.xml" --timeout 900 -j "$JOBS" "$@" \
+        >"$LOG_DIR/$name.log" 2>&1 || status=$?
+    counts=$(python3 - "$LOG_DIR/$name.xml" <<'PY' || echo "0 1 0"
+import sys
+import xml.etree.ElementTree as tree
+suite = tree.parse(sys.argv[1]).getroot()
+total, failed, skipped = (int(suite.get(key, 0)) for key in ("tests", "failures", "skipped"))
+skipped += int(suite.get("disabled", 0))
+print(total - failed - skipped, failed, skipped)
+PY
+    )
+    # shellcheck disable=SC2086
+    set -- $counts
+    # No test at all, or a failure that ctest counts in another way, must not look like success.
+    if (($1 + $2 == 0)) || { ((status != 0)) && (($2 == 0)); }; then set -- "$1" "$(($2 + 1))" "$3"; fi
+    count "$name" "$1" "$2" "$3"
+    if (($2)); then grep -aE -B 30 '^The following tests FAILED|\*\*\*Failed|\*\*\*Exception|FAILED  \]' "$LOG_DIR/$name.log" | tail -n 80 || true; fi
+}
+
+STEPS=1
+if wants library; then STEPS=$((STEPS + 2)); fi
+if wants gromacs || wants mdrun; then STEPS=$((STEPS + 2)); fi
+if wants gromacs; then STEPS=$((STEPS + 2)); fi
+if wants mdrun; then STEPS=$((STEPS + 2)); fi
+
+step "packages"
+scripts/install-packages.sh --tests
+
+if wants library; then
+    step "library: build and tests"
+    scripts/build-library.sh release --tests
+    run_ctest library "$BUILD_DIR/library-release"
+    step "library: build and unit tests with address and undefined-behaviour sanitizers"
+    scripts/build-library.sh sanitize --tests
+    run_ctest library-sanitized "$BUILD_DIR/library-sanitize" -L unit
+fi
+
+if wants gromacs || wants mdrun; then
+    step "GROMACS $GROMACS_VERSION: source, checksum, patches"
+    scripts/fetch-gromacs.sh
+    if ! wants library; then scripts/build-library.sh; fi
+    step "GROMACS: build, mixed precision ($(find_nvcc >/dev/null && echo "with CUDA" || echo "CPU only, no nvcc found"))"
+    scripts/build-gromacs.sh mixed
+fi
+
+if wants gromacs; then
+    # What the patches touch: options and their reference data, MTS checks, pair kernels and buffers, task assignment, counters,
+    # the .tpr format, PME itself; mdrun's input, output, exact continuation, minimisation and rerun.
+    step "GROMACS's own unit and integration tests"
+    programs=(fmm-test gmxpreprocess-test mdtypes-test nbnxm-test mdlib-test taskassignment-test timing-test fileio-test ewald-test
+        mdrun-output-test mdrun-io-test mdrun-non-integrator-test mdrun-single-rank-algorithms-test)
+    names='FmmUnitTests|GmxPreprocessTests|MdtypesUnitTest|NbnxmTests|MdlibUnitTest|TaskAssignmentUnitTests|GmxTimingTests|FileIOTests|EwaldUnitTests'
+    names+='|MdrunOutputTests|MdrunIOTests|MdrunNonIntegratorTests|MdrunSingleRankAlgorithmsTests'
+    scripts/build-gromacs.sh mixed "${programs[@]}"
+    run_ctest gromacs-unit "$BUILD_DIR/gromacs-mixed" -R "^($names)\$"
+
+    step "GROMACS's regression tests complex"
+    mkdir -p "$BUILD_DIR/complex"
+    cp -r "$REGRESSION_TREE/." "$BUILD_DIR/complex" # the tests write where they are
+    (cd "$BUILD_DIR/complex" && PATH=$INSTALL_PREFIX/bin:$PATH perl gmxtest.pl complex -noverbose -nosuffix -ntomp 2) \
+        >"$LOG_DIR/gromacs-complex.log" 2>&1 || true
+    if line=$(grep -oE 'All [0-9]+ complex tests PASSED' "$LOG_DIR/gromacs-complex.log"); then
+        count gromacs-complex "$(grep -oE '[0-9]+' <<<"$line")" 0 0
+    elif line=$(grep -oE '[0-9]+ out of [0-9]+ complex tests FAILED' "$LOG_DIR/gromacs-complex.log"); then
+        read -r bad all <<<"$(grep -oE '[0-9]+' <<<"$line" | tr '\n' ' ')"
+        count gromacs-complex $((all - bad)) "$bad" 0
+        grep -a FAILED "$LOG_DIR/gromacs-complex.log" || true
+    else
+        count gromacs-complex 0 1 0
+        tail -n 20 "$LOG_DIR/gromacs-complex.log"
+    fi
+fi
+
+if wants mdrun; then
+    step "GROMACS: build, double precision"
+    scripts/build-gromacs.sh double
+    step "end-to-end tests with gmx mdrun"
+    export GMXFMM_GMX=$INSTALL_PREFIX/bin/gmx GMXFMM_GMX_D=$INSTALL_PREFIX/bin/gmx_d GMXFMM_REGRESSION=$REGRESSION_TREE
+    export GMXFMM_WORK=$BUILD_DIR/mdrun-tests
+    # Debian's unpatched programs, whatever a GMXRC may have put in front of PATH
+    export GMXFMM_STOCK_GMX=${GMXFMM_STOCK_GMX:-/usr/bin/gmx} GMXFMM_STOCK_GMX_D=${GMXFMM_STOCK_GMX_D:-/usr/bin/gmx_d}
+    for script in tests/mdrun/*.py; do
+        name=$(basename "$script" .py)
+        [ "$name" != harness ] || continue
+        log=$LOG_DIR/mdrun-$name.log status=0
+        timeout 1200 python3 "$script" >"$log" 2>&1 || status=$?
+        good=$(grep -c '^PASS ' "$log" || true) bad=$(grep -c '^FAIL ' "$log" || true) not=$(grep -c '^SKIP ' "$log" || true)
+        # A script that broke off has failed, whatever it printed.
+        if ((bad == 0)) && ((status != 0 && status != 77)); then bad=1 && tail -n 5 "$log"; fi
+        count "mdrun/$name" "$good" "$bad" "$not"
+        grep -E '^(FAIL|SKIP) ' "$log" | sed 's/^/      /' || true
+    done
+    if ! have_gpu; then count "mdrun on a GPU (no GPU here)" 0 0 1; fi
+fi
+
+finished=1
+say ""
+say "all logs: $LOG_DIR; $(elapsed) in all"
+((failed == 0))

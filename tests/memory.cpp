@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Memory: little of it, none of it allocated in execute, all of it given back. */
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "support/heap.h"
+#include "support/plan.h"
+#include "support/suites.h"
+#include "support/systems.h"
+
+using namespace fmmtest;
+
+namespace
+{
+
+/* Atoms at the density of water in a cube, one anywhere within each cell of a lattice; charges as in water. */
+System manyAtoms(int edge)
+{
+    System       s;
+    Random       random(1);
+    const double spacing = std::cbrt(1 / 100.2); /* nm; three atoms a molecule */
+    s.box                = {edge * spacing, 0, 0, 0, edge * spacing, 0, 0, 0, edge * spacing};
+    for (int i = 0; i < edge * edge * edge; i++)
+    {
+        const double a = i % edge + 0.7 * random.uniform(), b = i / edge % edge + 0.7 * random.uniform(),
+                     c = i / (edge * edge) + 0.7 * random.uniform();
+        s.add({a * spacing, b * spacing, c * spacing}, i % 3 == 0 ? -0.82 : 0.41);
+    }
+    for (std::size_t i = 0; i + 2 < s.size(); i += 3)
+    {
+        s.exclude(i, i + 1);
+        s.exclude(i, i + 2);
+        s.exclude(i + 1, i + 2);
+    }
+    return s;
+}
+
+struct Case
+{
+    const char*      name;
+    Boundary         boundary;
+    gmxfmm_precision precision;
+};
+
+std::string caseName(const testing::TestParamInfo<Case>& info)
+{
+    return info.param.name;
+}
+
+class Memory : public testing::TestWithParam<Case>
+{
+  protected:
+    gmxfmm_options options() const
+    {
+        gmxfmm_options o = withBoundary(defaultOptions(), GetParam().boundary);
+        o.precision      = GetParam().precision;
+        return o;
+    }
+};
+
+} // namespace
+
+/* For the plan itself, as it says and as the heap says; exclusions and everything else that a real run has included. */
+TEST_P(Memory, IsBelowOneKilobyteAnAtom)
+{
+    const System        s       = manyAtoms(100);
+    const double        million = static_cast<double>(s.size());
+    std::vector<double> force(s.x.size());
+    gmxfmm_output       output = {};
+    output.force               = force.data();
+    output.want_energy         = 1;
+    output.want_virial         = 1;
+    const std::size_t before   = heapBytes();
+    heapResetPeak();
+    Plan              plan(s, options());
+    const std::size_t held = heapBytes() - before;
+    ASSERT_EQ(gmxfmm_execute(plan.get(), s.x.data(), &output), GMXFMM_OK) << gmxfmm_message(plan.get());
+    EXPECT_LT(static_cast<double>(heapPeak() - before) / million, 1000);
+    const double told = static_cast<double>(plan.info().bytes);
+    EXPECT_LT(told / million, 1000);
+    /* what the plan tells is what it holds; 2 %: bookkeeping of the allocator and of FFT plans */
+    EXPECT_NEAR(told, static_cast<double>(held), 0.02 * static_cast<double>(held) + 1e5);
+}
+
+TEST_P(Memory, IsNotAllocatedInExecute)
+{
+    const System        s = manyAtoms(12);
+    Plan                plan(s, options());
+    std::vector<double> force(s.x.size()), field(s.x.size()), potential(s.size());
+    gmxfmm_output       output = {};
+    output.force               = force.data();
+    output.field               = field.data();
+    output.potential           = potential.data();
+    output.want_energy         = 1;
+    output.want_virial         = 1;
+    /* the first call starts the threads, which allocate their stacks */
+    ASSERT_EQ(gmxfmm_execute(plan.get(), s.x.data(), &output), GMXFMM_OK);
+    const std::size_t calls = heapCalls();
+    for (int step = 0; step < 3; step++)
+    {
+        ASSERT_EQ(gmxfmm_execute(plan.get(), s.x.data(), &output), GMXFMM_OK);
+    }
+    EXPECT_EQ(heapCalls(), calls);
+    if (GetParam().boundary == Boundary::Open)
+    {
+        return;
+    }
+    /* also with a box of another shape, whose spectra are computed in execute */
+    const System deformed = strained(s, {0.01, 0, 0, 0.02, 0, 0, 0, 0.01, -0.02});
+    ASSERT_EQ(gmxfmm_set_box(plan.get(), deformed.box.data()), GMXFMM_OK);
+    const std::size_t afterBox = heapCalls();
+    ASSERT_EQ(gmxfmm_execute(plan.get(), deformed.x.data(), &output), GMXFMM_OK);
+    EXPECT_EQ(heapCalls(), afterBox);
+}
+
+/* Many lives of plans leave the heap as it was: what one leaves behind would add up. */
+TEST_P(Memory, IsGivenBack)
+{
+    const System s = manyAtoms(8);
+    solve(s, options());
+    const std::size_t before = heapBytes();
+    for (int life = 0; life < 20; life++)
+    {
+        solve(s, options());
+    }
+    EXPECT_LT(heapBytes(), before + 1000); /* one lost row of anything would be larger */
+}
+
+/* Assigning again and again does not grow. */
+TEST_P(Memory, DoesNotGrowFromAssignToAssign)
+{
+    System       s = manyAtoms(8);
+    Plan         plan(s, options());
+    const double first = static_cast<double>(plan.info().bytes);
+    Random       random(3);
+    for (int step = 0; step < 50; step++)
+    {
+        for (double& x : s.x)
+        {
+            x += 0.05 * random.centred();
+        }
+        plan.assign(s.x);
+    }
+    /* buffers may keep a reserve above the first need */
+    EXPECT_LT(static_cast<double>(plan.info().bytes), 1.5 * first);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases,
+                         Memory,
+                         testing::Values(Case{"TinfoilSingle", Boundary::Tinfoil, GMXFMM_SINGLE},
+                                         Case{"TinfoilDouble", Boundary::Tinfoil, GMXFMM_DOUBLE},
+                                         Case{"OpenSingle", Boundary::Open, GMXFMM_SINGLE}),
+                         caseName);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The public header alone, as strict C11, and every function in it linked; the C++ tests include it as C++. */
+#include "gmxfmm.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int main(void)
+{
+    const double   box[9] = {2, 0, 0, 0, 2, 0, 0, 0, 2}, x[6] = {0, 0, 0, 1, 0.5, 0.25}, q[2] = {1, -1};
+    const int      start[3] = {0, 0, 0}, list[1] = {0};
+    double         force[6];
+    gmxfmm_output  output = {.force = force, .want_energy = 1};
+    gmxfmm_options options;
+    gmxfmm_info    info;
+    gmxfmm_plan*   plan = NULL;
+
+    gmxfmm_default_options(&options);
+    if (gmxfmm_create(&plan, &options, 2, box, NULL, 0) != GMXFMM_OK || gmxfmm_set_box(plan, box) != GMXFMM_OK ||
+        gmxfmm_set_charges(plan, 2, q) != GMXFMM_OK || gmxfmm_set_exclusions(plan, start, list) != GMXFMM_OK ||
+        gmxfmm_assign(plan, x) != GMXFMM_OK || gmxfmm_execute(plan, x, &output) != GMXFMM_OK ||
+        gmxfmm_get_info(plan, &info) != GMXFMM_OK)
+    {
+        printf("a call failed: %s\n", plan ? gmxfmm_message(plan) : "create");
+        return 1;
+    }
+    gmxfmm_reset_times(plan);
+    gmxfmm_destroy(plan);
+    /* opposite charges attract: the force on the first points to the second or its image */
+    return !(output.energy_near + output.energy_far < 0) || strcmp(gmxfmm_m2l_name(info.m2l), "fft") != 0 ||
+           strcmp(gmxfmm_status_text(GMXFMM_OK), "") == 0;
+}
