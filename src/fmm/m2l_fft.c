@@ -33,24 +33,16 @@ static size_t padded(size_t count)
 
 static gmxfmm_status make_plans(gmxfmm_plan* plan, convolution* conv)
 {
-    const fmm_cells* c     = &plan->cells;
-    const unsigned   flags = plan->options.reproducible ? FFTW_ESTIMATE : FFTW_MEASURE;
-    const int        nz    = c->n[2] / 2 + 1;
-    FFTW(iodim)      in[3] = { { c->n[0], c->n[1] * c->n[2], c->n[1] * nz }, { c->n[1], c->n[2], nz }, { c->n[2], 1, 1 } };
-    FFTW(iodim)      out[3];
-    for (int d = 0; d < 3; d++)
-    {
-        out[d].n  = in[d].n;
-        out[d].is = in[d].os;
-        out[d].os = in[d].is;
-    }
-    conv->forward  = FFTW(plan_guru_split_dft_r2c)(3, in, 0, NULL, conv->field, conv->re, conv->im, flags);
-    conv->backward = FFTW(plan_guru_split_dft_c2r)(3, out, 0, NULL, conv->re, conv->im, conv->field, flags);
-    conv->lattice  = fftw_plan_dft_r2c_3d(c->n[0], c->n[1], c->n[2], conv->grid,
-                                          (fftw_complex*)(conv->grid + padded((size_t)c->num_cells)), FFTW_ESTIMATE);
+    const int*     n        = plan->cells.n;
+    const unsigned flags    = plan->options.reproducible ? FFTW_ESTIMATE : FFTW_MEASURE;
+    FFTW(complex)* spectrum = (FFTW(complex)*)conv->spectrum;
+    conv->forward           = FFTW(plan_dft_r2c_3d)(n[0], n[1], n[2], conv->field, spectrum, flags);
+    conv->backward          = FFTW(plan_dft_c2r_3d)(n[0], n[1], n[2], spectrum, conv->field, flags);
+    conv->lattice           = fftw_plan_dft_r2c_3d(n[0], n[1], n[2], conv->grid,
+                                         (fftw_complex*)(conv->grid + padded((size_t)plan->cells.num_cells)), FFTW_ESTIMATE);
     if (conv->forward == NULL || conv->backward == NULL || conv->lattice == NULL)
     {
-        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "no FFT plan for a grid of %d x %d x %d cells", c->n[0], c->n[1], c->n[2]);
+        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "no FFT plan for a grid of %d x %d x %d cells", n[0], n[1], n[2]);
     }
     return GMXFMM_OK;
 }
@@ -72,21 +64,19 @@ gmxfmm_status FN(fmm_conv_create)(gmxfmm_plan* plan)
     conv->freq_stride    = padded((size_t)conv->num_freq);
     conv->grid_stride    = padded((size_t)c->num_cells) + 2 * padded((size_t)conv->num_freq);
     const size_t fields  = (size_t)conv->num_coef * conv->cell_stride * sizeof(real);
-    const size_t spectra = (size_t)conv->num_coef * conv->freq_stride * sizeof(real);
+    const size_t spectra = (size_t)conv->num_coef * conv->freq_stride * 2 * sizeof(real);
     conv->field          = fmm_alloc(plan, fields);
-    conv->re             = fmm_alloc(plan, spectra);
-    conv->im             = fmm_alloc(plan, spectra);
+    conv->spectrum       = fmm_alloc(plan, spectra);
     conv->s    = fmm_alloc(plan, (size_t)conv->num_chunks * (size_t)harm_size(2 * plan->order) * sizeof(vreal));
     conv->z    = fmm_alloc(plan, (size_t)conv->num_chunks * (size_t)harm_size(2 * plan->order + 2) * sizeof(vreal));
     conv->grid = fmm_alloc(plan, (size_t)plan->num_threads * conv->grid_stride * sizeof(double));
-    if (!conv->field || !conv->re || !conv->im || !conv->s || !conv->z || !conv->grid)
+    if (!conv->field || !conv->spectrum || !conv->s || !conv->z || !conv->grid)
     {
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %d cells of order %d", c->num_cells, plan->order);
     }
     const gmxfmm_status status = make_plans(plan, conv);
     memset(conv->field, 0, fields); /* planning may have written there, and padding must stay finite */
-    memset(conv->re, 0, spectra);
-    memset(conv->im, 0, spectra);
+    memset(conv->spectrum, 0, spectra);
     return status;
 }
 
@@ -100,8 +90,7 @@ void FN(fmm_conv_destroy)(convolution* conv)
     FFTW(destroy_plan)(conv->backward);
     fftw_destroy_plan(conv->lattice);
     free(conv->field);
-    free(conv->re);
-    free(conv->im);
+    free(conv->spectrum);
     free(conv->s);
     free(conv->z);
     free(conv->grid);
@@ -299,20 +288,25 @@ static inline void phase(int n, vreal* re, vreal* im)
     }
 }
 
-/* Coefficients of one chunk of frequencies, degree by degree with their phase: in from the spectra, or back. */
+/* Coefficients of one chunk of frequencies with the phases of their degrees taken off, or put on and stored. */
 static void load_chunk(const convolution* conv, int chunk, vreal* re, vreal* im)
 {
-    const int    p  = conv->order;
-    const size_t at = (size_t)chunk * VLEN;
+    const int p = conv->order;
     for (int m = 0; m <= p; m++)
     {
         for (int n = m; n <= p; n++)
         {
-            for (int part = 0; part < (m > 0 ? 2 : 1); part++)
+            for (int i = harm_re(p, n, m); i <= (m > 0 ? harm_im(p, n, m) : harm_re(p, n, m)); i += p + 1 - m)
             {
-                const int i = part ? harm_im(p, n, m) : harm_re(p, n, m);
-                re[i]       = *(const vreal*)(conv->re + (size_t)i * conv->freq_stride + at);
-                im[i]       = *(const vreal*)(conv->im + (size_t)i * conv->freq_stride + at);
+                const real*              from = conv->spectrum + 2 * ((size_t)i * conv->freq_stride + (size_t)chunk * VLEN);
+                _Alignas(FMM_ALIGN) real r[VLEN], c[VLEN];
+                for (int l = 0; l < VLEN; l++)
+                {
+                    r[l] = from[2 * l];
+                    c[l] = from[2 * l + 1];
+                }
+                re[i] = *(vreal*)r;
+                im[i] = *(vreal*)c;
                 phase(n, &re[i], &im[i]);
             }
         }
@@ -321,18 +315,21 @@ static void load_chunk(const convolution* conv, int chunk, vreal* re, vreal* im)
 
 static void store_chunk(const convolution* conv, int chunk, vreal* re, vreal* im)
 {
-    const int    p  = conv->order;
-    const size_t at = (size_t)chunk * VLEN;
+    const int p = conv->order;
     for (int m = 0; m <= p; m++)
     {
         for (int n = m; n <= p; n++)
         {
-            for (int part = 0; part < (m > 0 ? 2 : 1); part++)
+            for (int i = harm_re(p, n, m); i <= (m > 0 ? harm_im(p, n, m) : harm_re(p, n, m)); i += p + 1 - m)
             {
-                const int i = part ? harm_im(p, n, m) : harm_re(p, n, m);
+                real*       to = conv->spectrum + 2 * ((size_t)i * conv->freq_stride + (size_t)chunk * VLEN);
+                const real *r = (const real*)&re[i], *c = (const real*)&im[i];
                 phase(n, &re[i], &im[i]);
-                *(vreal*)(conv->re + (size_t)i * conv->freq_stride + at) = re[i];
-                *(vreal*)(conv->im + (size_t)i * conv->freq_stride + at) = im[i];
+                for (int l = 0; l < VLEN; l++)
+                {
+                    to[2 * l]     = r[l];
+                    to[2 * l + 1] = c[l];
+                }
             }
         }
     }
@@ -383,76 +380,106 @@ static void fold(int top, int m, int l, const vreal* x, folded* c)
     }
 }
 
+/* Spectra of the coefficients of one column, indexed by degree; b is its imaginary part. */
+typedef struct
+{
+    const vreal *a_re, *a_im, *b_re, *b_im;
+} column;
+
+/*
+ * out_k += sum_{n=m..p} c_(n+k) in_n for k = l..p. Two k at a time: c_(n+k+1) serves k+1 now and k at the next n, so that
+ * there are two multiplications for each load. has_b: m > 0; has_i: l > 0 (compile-time constants).
+ */
+static inline void hankel(int p, int m, int l, const folded* c, column in, int has_b, int has_i, vreal* r_re, vreal* r_im, vreal* i_re, vreal* i_im)
+{
+    for (int k = l; k <= p; k += 2)
+    {
+        const vreal zero = { 0 };
+        vreal       s[2][4], t[2][4]; /* from a, from b: two chains of additions each */
+        for (int i = 0; i < 4; i++)
+        {
+            s[0][i] = s[1][i] = t[0][i] = t[1][i] = zero;
+        }
+        folded c0 = c[k + m];
+        for (int n = m; n <= p; n++)
+        {
+            const folded c1 = c[n + k + 1];
+            const vreal  ar = in.a_re[n], ai = in.a_im[n];
+            s[0][0] += c0.rr * ar;
+            s[0][1] += c0.rr * ai;
+            s[1][0] += c1.rr * ar;
+            s[1][1] += c1.rr * ai;
+            if (has_i)
+            {
+                s[0][2] += c0.ir * ar;
+                s[0][3] += c0.ir * ai;
+                s[1][2] += c1.ir * ar;
+                s[1][3] += c1.ir * ai;
+            }
+            if (has_b)
+            {
+                const vreal br = in.b_re[n], bi = in.b_im[n];
+                t[0][0] += c0.ri * br;
+                t[0][1] += c0.ri * bi;
+                t[1][0] += c1.ri * br;
+                t[1][1] += c1.ri * bi;
+                if (has_i)
+                {
+                    t[0][2] += c0.ii * br;
+                    t[0][3] += c0.ii * bi;
+                    t[1][2] += c1.ii * br;
+                    t[1][3] += c1.ii * bi;
+                }
+            }
+            c0 = c1;
+        }
+        for (int i = 0; i < 2 && k + i <= p; i++)
+        {
+            r_re[k + i] += s[i][0] + t[i][0];
+            r_im[k + i] += s[i][1] + t[i][1];
+            if (has_i)
+            {
+                i_re[k + i] += s[i][2] + t[i][2];
+                i_im[k + i] += s[i][3] + t[i][3];
+            }
+        }
+    }
+}
+
 /* out_k^l = sum_{n,m} in_n^m X_(n+k)^(m+l) for VLEN frequencies: real operators on complex coefficients. */
 static void product(int p, const vreal* x, const vreal* in_re, const vreal* in_im, vreal* out_re, vreal* out_im)
 {
-    const int    top  = 2 * p;
-    const vreal  zero = x[0] - x[0];
-    folded       c[2 * GMXFMM_MAX_ORDER + 1];
+    const int top = 2 * p;
+    folded    c[2 * GMXFMM_MAX_ORDER + 2];
+    memset(c, 0, sizeof(c)); /* hankel reads one past 2p */
     for (int i = 0; i < harm_size(p); i++)
     {
-        out_re[i] = zero;
-        out_im[i] = zero;
+        out_re[i] = (vreal){ 0 };
+        out_im[i] = (vreal){ 0 };
     }
     for (int l = 0; l <= p; l++)
     {
+        const int re = harm_re(p, l, l) - l, im = harm_im(p, l, l) - l;
         for (int m = 0; m <= p; m++)
         {
-            const vreal* a_re = in_re + harm_re(p, m, m) - m; /* indexed by n */
-            const vreal* a_im = in_im + harm_re(p, m, m) - m;
-            const vreal* b_re = in_re + harm_im(p, m, m) - m;
-            const vreal* b_im = in_im + harm_im(p, m, m) - m;
+            const int    a = harm_re(p, m, m) - m, b = harm_im(p, m, m) - m;
+            const column in = { in_re + a, in_im + a, in_re + b, in_im + b };
             fold(top, m, l, x, c);
-            for (int k = l; k <= p; k++)
+            if (m == 0 && l == 0)
             {
-                const folded* ck = c + k;
-                const int     i = harm_re(p, k, l), ii = harm_im(p, k, l);
-                vreal         r_re = out_re[i], r_im = out_im[i];
-                if (m == 0 && l == 0)
-                {
-                    for (int n = 0; n <= p; n++)
-                    {
-                        r_re += ck[n].rr * a_re[n];
-                        r_im += ck[n].rr * a_im[n];
-                    }
-                }
-                else if (l == 0)
-                {
-                    for (int n = m; n <= p; n++)
-                    {
-                        r_re += ck[n].rr * a_re[n] + ck[n].ri * b_re[n];
-                        r_im += ck[n].rr * a_im[n] + ck[n].ri * b_im[n];
-                    }
-                }
-                else
-                {
-                    vreal i_re = out_re[ii], i_im = out_im[ii];
-                    if (m == 0)
-                    {
-                        for (int n = 0; n <= p; n++)
-                        {
-                            r_re += ck[n].rr * a_re[n];
-                            r_im += ck[n].rr * a_im[n];
-                            i_re += ck[n].ir * a_re[n];
-                            i_im += ck[n].ir * a_im[n];
-                        }
-                    }
-                    else
-                    {
-                        for (int n = m; n <= p; n++)
-                        {
-                            const folded f = ck[n];
-                            r_re += f.rr * a_re[n] + f.ri * b_re[n];
-                            r_im += f.rr * a_im[n] + f.ri * b_im[n];
-                            i_re += f.ir * a_re[n] + f.ii * b_re[n];
-                            i_im += f.ir * a_im[n] + f.ii * b_im[n];
-                        }
-                    }
-                    out_re[ii] = i_re;
-                    out_im[ii] = i_im;
-                }
-                out_re[i] = r_re;
-                out_im[i] = r_im;
+                hankel(p, m, l, c, in, 0, 0, out_re + re, out_im + re, NULL, NULL);
+            }
+            else if (m == 0)
+            {
+                hankel(p, m, l, c, in, 0, 1, out_re + re, out_im + re, out_re + im, out_im + im);
+            }
+            else if (l == 0)
+            {
+                hankel(p, m, l, c, in, 1, 0, out_re + re, out_im + re, NULL, NULL);
+            }
+            else
+            {
+                hankel(p, m, l, c, in, 1, 1, out_re + re, out_im + re, out_re + im, out_im + im);
             }
         }
     }
@@ -464,15 +491,14 @@ static void transform_all(const gmxfmm_plan* plan, const convolution* conv, int 
     for (int i = 0; i < conv->num_coef; i++)
     {
         real* field = conv->field + (size_t)i * conv->cell_stride;
-        real* re    = conv->re + (size_t)i * conv->freq_stride;
-        real* im    = conv->im + (size_t)i * conv->freq_stride;
+        FFTW(complex)* spectrum = (FFTW(complex)*)(conv->spectrum + 2 * (size_t)i * conv->freq_stride);
         if (forward)
         {
-            FFTW(execute_split_dft_r2c)(conv->forward, field, re, im);
+            FFTW(execute_dft_r2c)(conv->forward, field, spectrum);
         }
         else
         {
-            FFTW(execute_split_dft_c2r)(conv->backward, re, im, field);
+            FFTW(execute_dft_c2r)(conv->backward, spectrum, field);
         }
     }
 }

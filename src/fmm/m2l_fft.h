@@ -15,9 +15,9 @@ struct FN(fmm_convolution)
     int        num_freq;        /* n0 n1 (n2/2+1) */
     int        num_chunks;      /* of VLEN frequencies */
     size_t     cell_stride;     /* reals from one coefficient's field to the next: cells, padded to vectors */
-    size_t     freq_stride;
+    size_t     freq_stride;     /* the same in complex numbers, frequencies */
     real*      field;           /* num_coef x cell_stride: multipoles, after the convolution locals */
-    real *     re, *im;         /* num_coef x freq_stride: their spectra */
+    real*      spectrum;        /* num_coef x freq_stride complex numbers: their transforms */
     real*      s;               /* num_chunks x (2p+1)^2 x VLEN: spectrum of S / num_cells */
     real*      z;               /* num_chunks x (2p+3)^2 x VLEN: of Z / num_cells, filled once a virial was asked for */
     double*    grid;            /* per thread: num_cells reals and num_freq complexes of the lattice sums' transform */

@@ -28,11 +28,13 @@ static const double c_errorScale = 0.57;
 /* Asked errors are met with this much room, for systems less even than water. */
 static const double c_margin = 0.9;
 
-/* Seconds per unit of work, relative to one near pair (single precision, AVX-512; only the ratios matter). */
-static const double c_costPair  = 1.0;
-static const double c_costCoef  = 3.5;  /* P2M and L2P, per particle and coefficient */
-static const double c_costFft   = 4.0;  /* per cell, coefficient and log2(cells) */
-static const double c_costPoint = 0.35; /* product, per cell and pair of coefficients */
+/* Time per unit of work in units of one near pair, single precision, AVX-512 (benchmarks/solve); only ratios matter. */
+static const double c_costPair   = 1.0;
+static const double c_costGather = 30.0; /* per pair of near cells */
+static const double c_costCoef   = 1.5;  /* P2M and L2P, per particle and coefficient */
+static const double c_costFft    = 0.8;  /* both ways, per cell, coefficient and log2(cells) */
+static const double c_costPoint  = 0.25; /* product, per cell and pair of coefficients */
+static const double c_slowFft    = 1.8;  /* more for sizes that FFTW has no single codelet for */
 
 static double radical_inverse(int i, int base)
 {
@@ -131,9 +133,15 @@ static void predict(const fmm_cells* cells, double per_cell, double error[c_maxO
 static double cost(const fmm_cells* cells, double n, int used_cells, int order, int is_double)
 {
     const double coef = (order + 1.0) * (order + 1.0), all = cells->num_cells;
-    const double pair = is_double ? 4 * c_costPair : c_costPair, rest = is_double ? 2 : 1;
-    return n * n / used_cells * cells->num_near * pair
-           + rest * (n * coef * c_costCoef + all * coef * log2(all + 1) * c_costFft + all * coef * coef * c_costPoint);
+    double       fft  = c_costFft * log2(all + 1);
+    for (int d = 0; d < 3; d++)
+    {
+        const int k = cells->n[d];
+        fft *= (k > 16 && k != 20 && k != 32) || k == 9 ? cbrt(c_slowFft) : 1;
+    }
+    const double near = n * n / used_cells * cells->num_near * c_costPair * (is_double ? 4 : 1);
+    const double far  = n * coef * c_costCoef + all * coef * (fft + coef * c_costPoint);
+    return near + (double)used_cells * cells->num_near * c_costGather + far * (is_double ? 2 : 1);
 }
 
 typedef struct

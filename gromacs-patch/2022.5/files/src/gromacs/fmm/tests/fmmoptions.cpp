@@ -87,21 +87,21 @@ TEST(FmmOptionsTest, WritesDefaultsToMdp)
             "\n"
             "; Fast multipole method (coulombtype = FMM)\n"
             "; Relative RMS force error to reach; chooses what is left automatic below\n"
-            "fmm-accuracy = 0.0004\n"
+            "fmm-accuracy             = 0.0004\n"
             "; Order of the expansions; 0: automatic\n"
-            "fmm-order = 0\n"
+            "fmm-order                = 0\n"
             "; Cells along each box vector (fft); 0 0 0: automatic\n"
-            "fmm-grid = 0 0 0\n"
+            "fmm-grid                 = 0 0 0\n"
             "; Depth of the octree (octree methods); -1: automatic\n"
-            "fmm-tree-depth = -1\n"
+            "fmm-tree-depth           = -1\n"
             "; Layers of neighboring cells in the near field; 0: automatic\n"
-            "fmm-separation = 1\n"
+            "fmm-separation           = 1\n"
             "; Method for the far field: auto, fft, rotation, symmetric, dynamic, naive\n"
-            "fmm-m2l = auto\n"
+            "fmm-m2l                  = auto\n"
             "; Surroundings of the periodic system: tinfoil, vacuum\n"
-            "fmm-boundary = tinfoil\n"
+            "fmm-boundary             = tinfoil\n"
             "; Library that computes it: gmxfmm\n"
-            "fmm-backend = gmxfmm\n",
+            "fmm-backend              = gmxfmm\n",
             mdpOutput(FmmOptions()));
 }
 
