@@ -263,17 +263,23 @@ static gmxfmm_status near_set(fmm_cells* cells, int ws)
     {
         return GMXFMM_ERROR_MEMORY;
     }
-    int count = 0;
+    int          count   = 0;
+    const double longest = ws + 2.5; /* and the first far shells */
     for (int i = 0; i < w * w * w; i++)
     {
         lattice_vector v = { { i / (w * w) - reach, i / w % w - reach, i % w - reach }, 0 };
+        const int      block = abs(v.k[0]) <= ws + 1 && abs(v.k[1]) <= ws + 1 && abs(v.k[2]) <= ws + 1;
         double         r[3];
+        if (cells->rectangular && !block)
+        {
+            continue;
+        }
         for (int d = 0; d < 3; d++)
         {
             r[d] = v.k[0] * cells->cell[d] + v.k[1] * cells->cell[3 + d] + v.k[2] * cells->cell[6 + d];
         }
         v.length = sqrt(dot(r, r)) / cells->lambda;
-        if (v.length < 6)
+        if (cells->rectangular || v.length < longest)
         {
             all[count++] = v;
         }
@@ -308,7 +314,7 @@ static gmxfmm_status near_set(fmm_cells* cells, int ws)
         {
             near++;
         }
-        cells->far_distance = near < count ? all[near].length : 6;
+        cells->far_distance = near < count ? all[near].length : longest;
         const double rho    = covering_radius(cells->voronoi, cells->voronoi_int, cells->cell) / cells->lambda;
         cells->near_range   = fmax(0.0, cells->far_distance - 2 * rho);
     }

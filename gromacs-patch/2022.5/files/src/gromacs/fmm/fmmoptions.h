@@ -20,6 +20,13 @@ struct t_inputrec;
 namespace gmx
 {
 
+/*! \brief Time in ps for which atoms may stay in their cells without much loss of accuracy
+ *
+ * Atoms are assigned to cells at pair searches. In water at 300 K the RMS
+ * force error grows by half in 0.04 ps and doubles in 0.08 ps.
+ */
+constexpr double c_fmmMaxTimeInCells = 0.0501;
+
 //! Ways through the far field
 enum class FmmM2L : int
 {

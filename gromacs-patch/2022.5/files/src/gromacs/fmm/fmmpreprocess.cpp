@@ -90,6 +90,16 @@ void checkFmmInputrec(t_inputrec* ir, warninp* wi)
     }
     ir->coulomb_modifier = InteractionModifiers::None;
 
+    if (EI_DYNAMICS(ir->eI) && ir->nstlist * ir->delta_t > c_fmmMaxTimeInCells)
+    {
+        warning_note(
+                wi,
+                formatString("coulombtype = FMM assigns atoms to cells every nstlist steps, here "
+                             "%g ps. Its error grows when atoms leave their cells; use a "
+                             "nstlist for at most 0.05 ps.",
+                             ir->nstlist * ir->delta_t));
+    }
+
     if (ir->rcoulomb != ir->rvdw)
     {
         warning_note(

@@ -79,10 +79,10 @@ public:
     /*! \brief Adds forces, energies and virial of the atoms passed to setAtoms()
      *
      * Atoms are assigned to cells at pair-search steps and stay there until
-     * the next one. No pair is lost meanwhile, as the near field is all pairs
-     * in neighboring cells. An atom that leaves its cell only makes its
-     * expansion converge more slowly: in 40 steps of 2 fs that is about 0.1 nm,
-     * against half a cell edge of 0.2 to 0.3 nm.
+     * the next one, so that energy is conserved in between. No pair is lost
+     * meanwhile, as the near field is all pairs in neighboring cells, but
+     * expansions converge more slowly for atoms that left their cell, see
+     * c_fmmMaxTimeInCells.
      */
     void calculate(ArrayRef<const RVec> x,
                    const matrix         box,
