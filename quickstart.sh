@@ -6,7 +6,10 @@
 # Everything is made under build/ (GMXFMM_BUILD_DIR); a second run continues where the first stopped. More settings:
 # scripts/common.sh, scripts/fetch-gromacs.sh.
 set -euo pipefail
-cd "$(dirname "$0")"
+# Paths that the user gave count from where the user is.
+for name in GROMACS_SOURCE REGRESSIONTESTS GMXFMM_BUILD_DIR; do
+    if [ -n "${!name:-}" ]; then export "$name=$(realpath -m "${!name}")"; fi
+done
 run=1
 while (($#)); do
     case $1 in
@@ -23,6 +26,7 @@ while (($#)); do
     esac
     shift
 done
+cd "$(dirname "$0")"
 # shellcheck source-path=SCRIPTDIR source=scripts/common.sh
 source scripts/common.sh
 

@@ -116,5 +116,3 @@ find_nvcc() {
     done
     return 1
 }
-
-have_gpu() { command -v nvidia-smi >/dev/null 2>&1 && nvidia-smi -L 2>/dev/null | grep -q '^GPU '; }

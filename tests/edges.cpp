@@ -18,9 +18,9 @@ namespace
 /* Order 18 with two layers truncates below 1e-9. */
 const double truncation = 1e-9;
 
-gmxfmm_options fine(int nx = 4, int ny = 4, int nz = 4)
+gmxfmm_options fine(const BoxType& type, int n = 4)
 {
-    return explicitOptions(18, nx, ny, nz, 2);
+    return explicitOptions(18, evenGrid(type, n), 2);
 }
 
 void expectEwald(const Result& r, const System& s, double tolerance)
@@ -74,7 +74,7 @@ TEST_P(Edges, OneParticle)
     s.box = box();
     s.add({0.3, 0.2, 0.1}, 2);
     const Solution reference = ewald(s);
-    const Result   r         = solve(s, fine());
+    const Result   r         = solve(s, fine(GetParam()));
     EXPECT_NEAR(r.potential[0], reference.potential[0], truncation);
     EXPECT_NEAR(r.energy, reference.energy, truncation);
     EXPECT_LT(rms(r.force), truncation); /* by symmetry 0 */
@@ -95,7 +95,7 @@ TEST_P(Edges, TwoParticles)
     s.add({0.8, 1.2, 2.1}, -1);
     const Solution reference = ewald(s);
     EXPECT_LT(relativeRms(solve(s, defaultOptions()).force, reference.force), 4e-4);
-    EXPECT_LT(relativeRms(solve(s, fine()).force, reference.force), truncation);
+    EXPECT_LT(relativeRms(solve(s, fine(GetParam())).force, reference.force), truncation);
 }
 
 TEST_P(Edges, ChargesThatAreZero)
@@ -105,13 +105,13 @@ TEST_P(Edges, ChargesThatAreZero)
     {
         s.q[i] = 0;
     }
-    const Result r = solve(s, fine());
+    const Result r = solve(s, fine(GetParam()));
     expectEwald(r, s, truncation);
     EXPECT_EQ(r.force[0], 0);
     EXPECT_NE(r.potential[0], 0); /* a potential is there without a charge that feels it */
 
     s.q.assign(s.size(), 0.0);
-    const Result nothing = solve(s, fine());
+    const Result nothing = solve(s, fine(GetParam()));
     EXPECT_EQ(nothing.energy, 0);
     EXPECT_TRUE(allZero(nothing.potential));
     EXPECT_TRUE(allZero(nothing.force));
@@ -123,15 +123,16 @@ TEST_P(Edges, ParticlesOnFacesAndCorners)
 {
     System s;
     s.box = box();
+    Random random(6); /* charges without symmetry, so that there are forces */
     for (int i = 0; i < 64; i++)
     {
         const double a = i % 4 / 4.0, b = i / 4 % 4 / 4.0, c = i / 16 / 4.0;
-        s.add(rowTimes({a, b, c}, s.box), (i % 4 + i / 4 % 4 + i / 16) % 2 ? -1.5 : 1);
+        s.add(rowTimes({a, b, c}, s.box), random.centred());
     }
-    expectEwald(solve(s, fine(4, 4, 4)), s, truncation);
-    expectEwald(solve(s, fine(2, 2, 2)), s, truncation);
-    expectEwald(solve(s, fine(8, 8, 8)), s, truncation);
-    expectEwald(solve(s, fine(3, 3, 3)), s, truncation);
+    for (int n : {2, 3, 4, 8})
+    {
+        expectEwald(solve(s, fine(GetParam(), n)), s, truncation);
+    }
 }
 
 TEST_P(Edges, PositionsSeveralImagesAway)
@@ -148,7 +149,7 @@ TEST_P(Edges, PositionsSeveralImagesAway)
             s.x[3 * i + d] += t[d];
         }
     }
-    expectEwald(solve(s, fine()), s, truncation);
+    expectEwald(solve(s, fine(GetParam())), s, truncation);
 }
 
 /* Just below a face: the fractional coordinate rounds up to 1. */
@@ -160,40 +161,52 @@ TEST_P(Edges, PositionsThatRoundOntoTheFarFace)
         s.x[d]     = -1e-17;
         s.x[3 + d] = d == 0 ? -1e-300 : 0.7;
     }
-    expectEwald(solve(s, fine()), s, truncation);
-    expectEwald(solve(s, explicitOptions(18, 4, 4, 4, 2, GMXFMM_SINGLE)), s, 1e-5);
+    expectEwald(solve(s, fine(GetParam())), s, truncation);
+    expectEwald(solve(s, explicitOptions(18, evenGrid(GetParam(), 4), 2, GMXFMM_SINGLE)), s, 1e-5);
 }
 
-/* A 1x1x1 grid has nothing but images of its own cell. Cells as long as the box converge as any other. */
+/* A grid of one or two cells has nothing but images of its own in the near set. */
 TEST_P(Edges, TinyGrids)
 {
     const System s = ions(box(), 60, 1);
-    for (const Vec3& grid : {Vec3{1, 1, 1}, Vec3{2, 2, 2}, Vec3{3, 2, 3}, Vec3{5, 4, 3}})
+    for (int n : {1, 2})
     {
-        const int nx = static_cast<int>(grid[0]), ny = static_cast<int>(grid[1]), nz = static_cast<int>(grid[2]);
-        SCOPED_TRACE("grid " + std::to_string(nx) + " " + std::to_string(ny) + " " + std::to_string(nz));
-        /* brick cells up to 2.5 times as long as wide in these boxes: order 20 truncates below 1e-6 still */
-        expectEwald(solve(s, explicitOptions(20, nx, ny, nz, 2)), s, nx == ny && ny == nz ? truncation : 1e-6);
+        SCOPED_TRACE(std::to_string(n));
+        expectEwald(solve(s, fine(GetParam(), n)), s, truncation);
     }
 }
 
-/* Very unequal cells converge slowly but must not be wrong: a factor of ten from order 4 to 20 at least. */
+/* Very unequal cells need larger near sets than even ones or are refused; what is computed converges in any case. */
 TEST_P(Edges, UnequalGrids)
 {
     const System   s         = ions(box(), 60, 1);
     const Solution reference = ewald(s);
-    const double   low       = relativeRms(solve(s, explicitOptions(4, 2, 1, 3, 1)).force, reference.force);
-    const double   high      = relativeRms(solve(s, explicitOptions(20, 2, 1, 3, 1)).force, reference.force);
-    EXPECT_LT(high, 0.1 * low);
-    EXPECT_LT(high, 1e-2);
+    for (const std::array<int, 3>& cells :
+         {std::array<int, 3>{2, 1, 3}, std::array<int, 3>{1, 1, 4}, std::array<int, 3>{7, 3, 5}})
+    {
+        SCOPED_TRACE(std::to_string(cells[0]) + " " + std::to_string(cells[1]) + " " + std::to_string(cells[2]));
+        const gmxfmm_options options = explicitOptions(4, cells, 1);
+        gmxfmm_plan*         plan    = nullptr;
+        const gmxfmm_status  status  = gmxfmm_create(&plan, &options, 60, s.box.data(), nullptr, 0);
+        gmxfmm_destroy(plan);
+        if (status == GMXFMM_ERROR_OPTION)
+        {
+            continue;
+        }
+        const double low  = relativeRms(solve(s, options).force, reference.force);
+        const double high = relativeRms(solve(s, explicitOptions(20, cells, 1)).force, reference.force);
+        EXPECT_LT(high, 0.3 * low);
+        EXPECT_LT(high, 1e-2);
+    }
 }
 
-/* The near list stays complete: at high order the result is exact although particles have moved 0.15 nm, a quarter of a
- * cell of 0.6 nm, out of the cells they were assigned to, in all directions and through the faces of the box. */
+/* The near list stays complete: at high order the result is exact although particles have moved by 0.15 nm, 0.3 of the
+ * edge of a cell, out of the cells they were assigned to, in all directions and through the faces of the box.
+ * Expansions reach 1.2 instead of 0.87 edges, so that order 20 truncates below 1e-7 instead of 1e-11. */
 TEST_P(Edges, DriftedParticlesAtHighOrder)
 {
     System s = water(boxOfVolume(GetParam(), 8), 3);
-    Plan   plan(s, explicitOptions(20, 4, 4, 4, 2));
+    Plan   plan(s, explicitOptions(20, evenGrid(GetParam(), 4), 2));
     Random random(5);
     System moved = s;
     for (std::size_t i = 0; i < s.size(); i += 3)
@@ -205,11 +218,11 @@ TEST_P(Edges, DriftedParticlesAtHighOrder)
         }
     }
     const Solution reference = ewald(moved);
-    EXPECT_LT(relativeRms(plan.execute(moved.x).force, reference.force), 1e-8);
+    EXPECT_LT(relativeRms(plan.execute(moved.x).force, reference.force), 1e-7);
 }
 
-/* At default accuracy: the expansion radius of the outermost particles grows from 0.87 to about 1.1 of the cell edge of
- * 0.5 nm and more, which costs a factor of less than 5 in the error when every particle drifts as far as this. */
+/* At default accuracy: expansions reach further, which costs a factor of less than 4 in the error when every particle
+ * drifts as far as this; to leave pairs out would cost a factor of a hundred. */
 TEST_P(Edges, DriftedParticlesAtDefaultAccuracy)
 {
     System s = water(boxOfVolume(GetParam(), 12), 3);
@@ -224,14 +237,15 @@ TEST_P(Edges, DriftedParticlesAtDefaultAccuracy)
             moved.x[3 * i + d] += 0.15 * u[d % 3];
         }
     }
-    EXPECT_LT(relativeRms(plan.execute(moved.x).force, ewald(moved).force), 5 * 4e-4);
+    const double before = relativeRms(plan.execute(s.x).force, ewald(s).force);
+    EXPECT_LT(relativeRms(plan.execute(moved.x).force, ewald(moved).force), 4 * before);
 }
 
 /* The box is scaled, particles with it, without a new assign: free, so no spectra are computed again. */
 TEST_P(Edges, BoxScaledBetweenAssigns)
 {
     const System s = ions(box(), 60, 1);
-    Plan         plan(s, fine());
+    Plan         plan(s, fine(GetParam()));
     plan.execute(s.x);
     const std::int64_t spectra = plan.info().num_spectra;
     for (double scale : {1.02, 0.97, 2.0})
@@ -246,7 +260,7 @@ TEST_P(Edges, BoxScaledBetweenAssigns)
 TEST_P(Edges, BoxOfAnotherShapeBetweenAssigns)
 {
     const System s = ions(box(), 60, 1);
-    Plan         plan(s, fine());
+    Plan         plan(s, fine(GetParam()));
     plan.execute(s.x);
     const std::int64_t spectra = plan.info().num_spectra;
     for (const Mat3& strain :
@@ -269,7 +283,7 @@ INSTANTIATE_TEST_SUITE_P(Boxes, Edges, testing::ValuesIn(boxTypes()), boxName);
 TEST(PlanReuse, WithAnotherNumberOfParticles)
 {
     const System first = ions(boxOfVolume(boxTypes()[0], 64), 60, 1);
-    Plan         plan(first, fine());
+    Plan         plan(first, fine(boxTypes()[0]));
     plan.execute(first.x);
     for (int n : {90, 10, 1, 0, 60})
     {

@@ -88,7 +88,7 @@ const std::vector<BadOption>& badOptions()
         enumerator("MethodUnknown", &gmxfmm_options::m2l, 7),
         enumerator("BoundaryUnknown", &gmxfmm_options::boundary, 5),
         enumerator("PrecisionUnknown", &gmxfmm_options::precision, 3),
-        enumerator("ArrayTypeUnknown", &gmxfmm_options::array_type, -3),
+        enumerator("ArrayTypeUnknown", &gmxfmm_options::array_type, 3),
         enumerator("DeviceUnknown", &gmxfmm_options::device, 4),
     };
     return all;

@@ -53,12 +53,12 @@ class Gradient : public testing::TestWithParam<BoxType>
 
 TEST_P(Gradient, IsTheForceAtLowOrder)
 {
-    expectGradient(ionsIn(GetParam()), explicitOptions(3, 6, 6, 6, 1));
+    expectGradient(ionsIn(GetParam()), explicitOptions(3, evenGrid(GetParam(), 6), 1));
 }
 
 TEST_P(Gradient, IsTheForceAtHighOrderWithVacuum)
 {
-    expectGradient(ionsIn(GetParam()), withBoundary(explicitOptions(10, 5, 5, 5, 2), Boundary::Vacuum));
+    expectGradient(ionsIn(GetParam()), withBoundary(explicitOptions(10, evenGrid(GetParam(), 5), 2), Boundary::Vacuum));
 }
 
 INSTANTIATE_TEST_SUITE_P(Boxes, Gradient, testing::ValuesIn(boxTypes()), boxName);

@@ -85,8 +85,10 @@ TEST_P(Memory, IsBelowOneKilobyteAnAtom)
 
 TEST_P(Memory, IsNotAllocatedInExecute)
 {
-    const System        s = manyAtoms(12);
-    Plan                plan(s, options());
+    const System   s = manyAtoms(12);
+    gmxfmm_options o = options();
+    o.num_threads    = 2; /* for a team of one the OpenMP runtime allocates every time */
+    Plan                plan(s, o);
     std::vector<double> force(s.x.size()), field(s.x.size()), potential(s.size());
     gmxfmm_output       output = {};
     output.force               = force.data();
@@ -118,29 +120,36 @@ TEST_P(Memory, IsNotAllocatedInExecute)
 TEST_P(Memory, IsGivenBack)
 {
     const System s = manyAtoms(8);
-    solve(s, options());
-    const std::size_t before = heapBytes();
-    for (int life = 0; life < 20; life++)
+    for (int life = 0; life < 3; life++) /* until FFT planner and OpenMP runtime have what they keep */
     {
         solve(s, options());
     }
-    EXPECT_LT(heapBytes(), before + 1000); /* one lost row of anything would be larger */
+    const std::size_t before = heapBytes();
+    const int         lives  = 20;
+    for (int life = 0; life < lives; life++)
+    {
+        solve(s, options());
+    }
+    /* The planner still remembers a little when timing goes another way; one row of anything is larger than 100 bytes a
+     * life. */
+    EXPECT_LT(heapBytes(), before + 100 * lives);
 }
 
 /* Assigning again and again does not grow. */
 TEST_P(Memory, DoesNotGrowFromAssignToAssign)
 {
-    System       s = manyAtoms(8);
-    Plan         plan(s, options());
-    const double first = static_cast<double>(plan.info().bytes);
-    Random       random(3);
+    const System        s = manyAtoms(8);
+    Plan                plan(s, options());
+    const double        first = static_cast<double>(plan.info().bytes);
+    Random              random(3);
+    std::vector<double> x = s.x;
     for (int step = 0; step < 50; step++)
     {
-        for (double& x : s.x)
+        for (std::size_t k = 0; k < x.size(); k++)
         {
-            x += 0.05 * random.centred();
+            x[k] = s.x[k] + 0.05 * random.centred(); /* not further and further: an open system would grow */
         }
-        plan.assign(s.x);
+        plan.assign(x);
     }
     /* buffers may keep a reserve above the first need */
     EXPECT_LT(static_cast<double>(plan.info().bytes), 1.5 * first);

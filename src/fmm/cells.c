@@ -180,6 +180,18 @@ static double covering_radius(const double vectors[FMM_VORONOI][3], const int co
     return 1.02 * sqrt(best);
 }
 
+static void shift_near(fmm_cells* cells)
+{
+    for (int i = 0; i < cells->num_near; i++)
+    {
+        const int* k = cells->near[i];
+        for (int d = 0; d < 3; d++)
+        {
+            cells->near_shift[i][d] = k[0] * cells->cell[d] + k[1] * cells->cell[3 + d] + k[2] * cells->cell[6 + d];
+        }
+    }
+}
+
 static gmxfmm_status store_near(fmm_cells* cells, const lattice_vector* all, int count)
 {
     int(*near)[3] = realloc(cells->near, (size_t)count * sizeof(*near));
@@ -200,9 +212,7 @@ static gmxfmm_status store_near(fmm_cells* cells, const lattice_vector* all, int
     {
         for (int d = 0; d < 3; d++)
         {
-            const int* k     = all[i].k;
-            near[i][d]       = k[d];
-            near_shift[i][d] = k[0] * cells->cell[d] + k[1] * cells->cell[3 + d] + k[2] * cells->cell[6 + d];
+            near[i][d] = all[i].k[d];
             reach      = abs(all[i].k[d]) > reach ? abs(all[i].k[d]) : reach;
         }
     }
@@ -323,30 +333,20 @@ static gmxfmm_status near_set(fmm_cells* cells, int ws)
     return status;
 }
 
-gmxfmm_status fmm_cells_set(fmm_cells* cells, const double* box, const int* inner, int periodic, int ws, int order)
+/* All that follows from the box and the grid alone. */
+static void set_shape(fmm_cells* cells, const double* box)
 {
-    double basis[9];
-    cells->periodic    = periodic;
-    cells->num_cells   = 1;
-    cells->lambda      = fmm_lambda(order);
-    cells->rectangular = fmm_is_rectangular(box);
-    for (int d = 0; d < 3; d++)
+    double basis[9], scaled_box[9];
+    for (int i = 0; i < 9; i++)
     {
-        cells->inner[d] = inner[d];
-        /* Open: displacements of -(n-1) .. n-1 cells and a margin of ws empty ones must not meet across the edge. */
-        cells->n[d] = periodic ? inner[d] : fmm_fft_size(inner[d] + (inner[d] - 1 > ws ? inner[d] - 1 : ws));
-        cells->num_cells *= cells->n[d];
-        for (int e = 0; e < 3; e++)
-        {
-            basis[3 * d + e] = box[3 * d + e] / inner[d];
-        }
+        basis[i] = box[i] / cells->inner[i / 3];
     }
-    const double det = fmm_determinant(basis);
-    cells->edge      = cbrt(det);
-    cells->u         = cells->edge / cells->lambda;
-    fmm_inverse(basis, det, cells->to_cells);
+    const double det   = fmm_determinant(basis);
+    cells->rectangular = fmm_is_rectangular(box);
+    cells->edge        = cbrt(det);
+    cells->u           = cells->edge / cells->lambda;
     cells->cell_volume = det / (cells->u * cells->u * cells->u);
-    double scaled_box[9];
+    fmm_inverse(basis, det, cells->to_cells);
     for (int i = 0; i < 9; i++)
     {
         cells->cell[i] = basis[i] / cells->u;
@@ -354,7 +354,33 @@ gmxfmm_status fmm_cells_set(fmm_cells* cells, const double* box, const int* inne
     }
     fmm_voronoi(cells->cell, cells->voronoi, cells->voronoi_int);
     fmm_voronoi(scaled_box, cells->box_voronoi, cells->box_voronoi_int);
-    return near_set(cells, ws);
+}
+
+gmxfmm_status fmm_cells_set(fmm_cells* cells, const double* box, const int* inner, int periodic, int ws, int order)
+{
+    cells->periodic  = periodic;
+    cells->num_cells = 1;
+    cells->lambda    = fmm_lambda(order);
+    for (int d = 0; d < 3; d++)
+    {
+        cells->inner[d] = inner[d];
+        /* Open: displacements of -(n-1) .. n-1 cells and a margin of ws empty ones must not meet across the edge. */
+        cells->n[d] = periodic ? inner[d] : fmm_fft_size(inner[d] + (inner[d] - 1 > ws ? inner[d] - 1 : ws));
+        cells->num_cells *= cells->n[d];
+    }
+    set_shape(cells, box);
+    const gmxfmm_status status = near_set(cells, ws);
+    if (status == GMXFMM_OK)
+    {
+        shift_near(cells);
+    }
+    return status;
+}
+
+void fmm_cells_deform(fmm_cells* cells, const double* box)
+{
+    set_shape(cells, box);
+    shift_near(cells);
 }
 
 void fmm_cells_free(fmm_cells* cells)

@@ -63,8 +63,11 @@ void fmm_reduce(const double vectors[FMM_VORONOI][3], const int coordinates[FMM_
 
 /* Fills all of *cells but origin from box and grid; memory of the near set is reused. ws selects the near set:
  * right angles: the block of (2 ws + 1)^3; otherwise every vector shorter than the shortest far one, which is at least
- * FMM_SKEW (ws + 1) edges. Returns GMXFMM_OK or MEMORY, UNSUPPORTED (near set too wide: a box far too skewed). */
+ * 0.96 (ws + 1) edges. Returns GMXFMM_OK or MEMORY, UNSUPPORTED (near set too wide: a box far too skewed). */
 gmxfmm_status fmm_cells_set(fmm_cells* cells, const double* box, const int* inner, int periodic, int ws, int order);
+
+/* The same for another box with the grid and the near vectors that *cells has: what was assigned stays valid. */
+void fmm_cells_deform(fmm_cells* cells, const double* box);
 
 /* Cell at near vector o from cell c[3]. */
 static inline int fmm_near_cell(const fmm_cells* cells, const int* c, int o)

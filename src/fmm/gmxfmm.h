@@ -159,7 +159,8 @@ GMXFMM_API gmxfmm_status gmxfmm_create(gmxfmm_plan**         plan,
                                        char*                 message,
                                        size_t                message_size);
 
-/* Replaces the box. Cells move with it and particles stay in theirs, so this may be called between assigns.
+/* Replaces the box. Cells move with it and particles stay in theirs, so this may be called between assigns, unless the
+ * box takes quite another shape (other vectors of the same lattice, say): then execute asks for an assign first.
  * Isotropic scaling costs nothing; another shape renews the lattice spectra at the next execute.
  * Errors: NULL, BOX, UNSUPPORTED, MEMORY. */
 GMXFMM_API gmxfmm_status gmxfmm_set_box(gmxfmm_plan* plan, const double* box);

@@ -529,60 +529,49 @@ void FN(fmm_m2l_fft)(const gmxfmm_plan* plan, convolution* conv)
  */
 static void moment_products(int p, const vreal* re, const vreal* im, vreal weight, vreal* g)
 {
-    const int top = 2 * p;
+    const int   top  = 2 * p;
+    const vreal zero = { 0 };
     for (int i = 0; i < harm_size(top); i++)
     {
-        g[i] = weight - weight;
+        g[i] = zero;
     }
     for (int m = 0; m <= p; m++)
     {
         for (int n = m; n <= p; n++)
         {
-            const int   a    = harm_re(p, n, m), b = harm_im(p, n, m);
-            const vreal are = re[a] * weight, aim = im[a] * weight;
-            vreal       bre = weight - weight, bim = bre;
+            const int a = harm_re(p, n, m), b = harm_im(p, n, m);
+            vreal     bre = zero, bim = zero;
             if (m > 0)
             {
                 bre = re[b] * weight;
                 bim = im[b] * weight;
             }
-            for (int l = 0; l <= p; l++)
+            const vreal are = re[a] * weight, aim = im[a] * weight;
+            for (int l = m; l <= p; l++) /* l < m: by symmetry */
             {
+                const real twice = l > m ? 2 : 1;
+                const real s     = (m & 1 ? -1 : 1) * twice;
                 for (int k = l; k <= p; k++)
                 {
-                    const int   c = harm_re(p, k, l), d = harm_im(p, k, l);
-                    const int   j  = n + k;
+                    const int   c = harm_re(p, k, l), d = harm_im(p, k, l), j = n + k;
                     const vreal ac = are * re[c] + aim * im[c];
+                    g[harm_re(top, j, m + l)] += ac * twice;
+                    if (l == 0)
+                    {
+                        continue;
+                    }
+                    const vreal ad = are * re[d] + aim * im[d];
                     const vreal bc = bre * re[c] + bim * im[c];
-                    vreal       ad = weight - weight, bd = ad;
-                    if (l > 0)
+                    const vreal bd = bre * re[d] + bim * im[d];
+                    /* M^m M^l at mu = m + l; M^-m M^l at l - m, for l = m together with M^m M^-l */
+                    g[harm_re(top, j, m + l)] -= bd * twice;
+                    g[harm_im(top, j, m + l)] += (ad + bc) * twice;
+                    if (m > 0)
                     {
-                        ad = are * re[d] + aim * im[d];
-                        bd = bre * re[d] + bim * im[d];
-                    }
-                    /* M^m M^l -> mu = m + l */
-                    g[harm_re(top, j, m + l)] += ac - bd;
-                    if (m + l > 0)
-                    {
-                        g[harm_im(top, j, m + l)] += ad + bc;
-                    }
-                    /* M^m M^-l -> m - l >= 0, and M^-m M^l -> l - m > 0; l = 0 or m = 0 have no partner */
-                    if (l > 0 && m >= l)
-                    {
-                        const real s = l & 1 ? -1 : 1;
-                        g[harm_re(top, j, m - l)] += s * (ac + bd);
-                        if (m > l)
-                        {
-                            g[harm_im(top, j, m - l)] += s * (bc - ad);
-                        }
-                    }
-                    if (m > 0 && l >= m)
-                    {
-                        const real s = m & 1 ? -1 : 1;
-                        g[harm_re(top, j, l - m)] += s * (ac + bd);
+                        g[harm_re(top, j, l - m)] += (ac + bd) * (l > m ? s : 2 * s);
                         if (l > m)
                         {
-                            g[harm_im(top, j, l - m)] += s * (ad - bc);
+                            g[harm_im(top, j, l - m)] += (ad - bc) * s;
                         }
                     }
                 }
@@ -593,54 +582,52 @@ static void moment_products(int p, const vreal* re, const vreal* im, vreal weigh
 
 typedef struct
 {
-    double re, im;
+    vreal re, im;
 } cplx;
 
-/* X_n^m for any |m| <= n from stored columns, 0 outside. */
-static cplx element(int top, const double* x, int n, int m)
+/* X_n^m for any |m| <= n <= top from stored columns, 0 elsewhere. */
+static inline cplx element(int top, const vreal* x, int n, int m)
 {
     const int a = m < 0 ? -m : m;
-    cplx      c = { 0, 0 };
-    if (n < 0 || a > n || n > top)
+    cplx      c = { { 0 }, { 0 } };
+    if (a <= n && n <= top)
     {
-        return c;
-    }
-    c.re = x[harm_re(top, n, a)];
-    c.im = a > 0 ? x[harm_im(top, n, a)] : 0;
-    if (m < 0)
-    {
-        const double s = a & 1 ? -1 : 1;
-        c.re *= s;
-        c.im *= -s;
+        const real s = m < 0 && (a & 1) ? -1 : 1;
+        c.re         = x[harm_re(top, n, a)] * s;
+        if (a > 0)
+        {
+            c.im = x[harm_im(top, n, a)] * (m < 0 ? -s : s);
+        }
     }
     return c;
 }
 
-static void add_product(cplx* w, double factor, cplx g, cplx x)
+static inline void add_product(cplx* w, cplx g, real fx, cplx x, real fy, cplx y)
 {
-    w->re += factor * (g.re * x.re - g.im * x.im);
-    w->im += factor * (g.re * x.im + g.im * x.re);
+    const vreal re = fx * x.re + fy * y.re, im = fx * x.im + fy * y.im;
+    w->re += g.re * re - g.im * im;
+    w->im += g.re * im + g.im * re;
 }
 
 /*
- * Contracts moment products with the strain derivative of S, THEORY (21); spectra here have the phase (-i)^n taken off,
- * which turns Z_(j+2) into -Z_(j+2).
+ * Contracts moment products with the strain derivative of S, THEORY (21), its traceless part; spectra here have the
+ * phase (-i)^n taken off, which turns Z_(j+2) into -Z_(j+2).
  */
-static void contract(int p, const double* g, const double* s, const double* z, cplx w[3])
+static void contract(int p, const vreal* g, const vreal* s, const vreal* z, cplx w[3])
 {
     const int top = 2 * p;
     for (int j = 0; j <= top; j++)
     {
-        const double inv = 1.0 / (2 * j + 3);
+        const real inv = (real)1 / (real)(2 * j + 3);
         for (int mu = -j; mu <= j; mu++)
         {
             const cplx gj = element(top, g, j, mu);
-            add_product(&w[0], inv, gj, element(top + 2, z, j + 2, mu));
-            add_product(&w[0], -inv * ((j + 1) * (j + 1) - mu * mu) + (j + 1) / 3.0, gj, element(top, s, j, mu));
-            add_product(&w[1], 2 * inv, gj, element(top + 2, z, j + 2, mu + 1));
-            add_product(&w[1], -inv * (j - mu) * (2 * mu + 1), gj, element(top, s, j, mu + 1));
-            add_product(&w[2], inv, gj, element(top + 2, z, j + 2, mu + 2));
-            add_product(&w[2], inv * (j - mu) * (j - mu - 1), gj, element(top, s, j, mu + 2));
+            const real c0 = (real)(j + 1) / 3 - inv * (real)((j + 1) * (j + 1) - mu * mu);
+            add_product(&w[0], gj, inv, element(top + 2, z, j + 2, mu), c0, element(top, s, j, mu));
+            const real c1 = -inv * (real)((j - mu) * (2 * mu + 1));
+            add_product(&w[1], gj, 2 * inv, element(top + 2, z, j + 2, mu + 1), c1, element(top, s, j, mu + 1));
+            const real c2 = inv * (real)((j - mu) * (j - mu - 1));
+            add_product(&w[2], gj, inv, element(top + 2, z, j + 2, mu + 2), c2, element(top, s, j, mu + 2));
         }
     }
 }
@@ -659,38 +646,33 @@ static vreal mirror_weight(const fmm_cells* c, const convolution* conv, int chun
     return w;
 }
 
+static double lane_sum(vreal v)
+{
+    double sum = 0;
+    for (int l = 0; l < VLEN; l++)
+    {
+        sum += (double)v[l];
+    }
+    return sum;
+}
+
 static void virial_chunk(const gmxfmm_plan* plan, const convolution* conv, int chunk, double* row)
 {
     const int    p = conv->order, top = 2 * p;
     vreal        re[c_maxCoef], im[c_maxCoef];
     vreal        g[(2 * GMXFMM_MAX_ORDER + 1) * (2 * GMXFMM_MAX_ORDER + 1)];
-    const real*  s = conv->s + (size_t)chunk * (size_t)harm_size(top) * VLEN;
-    const real*  z = conv->z + (size_t)chunk * (size_t)harm_size(top + 2) * VLEN;
-    const double scale = 0.5;
+    cplx         w[3];
+    const vreal* s = (const vreal*)conv->s + (size_t)chunk * (size_t)harm_size(top);
+    const vreal* z = (const vreal*)conv->z + (size_t)chunk * (size_t)harm_size(top + 2);
+    memset(w, 0, sizeof(w));
     load_chunk(conv, chunk, re, im);
     moment_products(p, re, im, mirror_weight(&plan->cells, conv, chunk), g);
-    for (int l = 0; l < VLEN && chunk * VLEN + l < conv->num_freq; l++)
-    {
-        double gl[(2 * GMXFMM_MAX_ORDER + 1) * (2 * GMXFMM_MAX_ORDER + 1)];
-        double sl[(2 * GMXFMM_MAX_ORDER + 1) * (2 * GMXFMM_MAX_ORDER + 1)];
-        double zl[(2 * GMXFMM_MAX_ORDER + 3) * (2 * GMXFMM_MAX_ORDER + 3)];
-        cplx   w[3] = { { 0, 0 }, { 0, 0 }, { 0, 0 } };
-        for (int i = 0; i < harm_size(top); i++)
-        {
-            gl[i] = g[i][l];
-            sl[i] = s[i * VLEN + l];
-        }
-        for (int i = 0; i < harm_size(top + 2); i++)
-        {
-            zl[i] = z[i * VLEN + l];
-        }
-        contract(p, gl, sl, zl, w);
-        row[0] += scale * w[2].re;
-        row[1] += scale * w[2].im;
-        row[2] += scale * w[1].re;
-        row[3] += scale * w[1].im;
-        row[4] += scale * w[0].re;
-    }
+    contract(p, g, s, z, w);
+    row[0] += 0.5 * lane_sum(w[2].re);
+    row[1] += 0.5 * lane_sum(w[2].im);
+    row[2] += 0.5 * lane_sum(w[1].re);
+    row[3] += 0.5 * lane_sum(w[1].im);
+    row[4] += 0.5 * lane_sum(w[0].re);
 }
 
 void FN(fmm_m2l_fft_virial)(gmxfmm_plan* plan, convolution* conv, double* w)

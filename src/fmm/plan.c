@@ -190,6 +190,8 @@ gmxfmm_status gmxfmm_create(gmxfmm_plan** plan, const gmxfmm_options* options, i
     return GMXFMM_OK;
 }
 
+static gmxfmm_status shape_changed(gmxfmm_plan* plan);
+
 gmxfmm_status gmxfmm_set_box(gmxfmm_plan* plan, const double* box)
 {
     if (plan == NULL || box == NULL)
@@ -200,8 +202,20 @@ gmxfmm_status gmxfmm_set_box(gmxfmm_plan* plan, const double* box)
     if (status == GMXFMM_OK && plan->periodic && memcmp(plan->box, box, sizeof(plan->box)) != 0)
     {
         memcpy(plan->box, box, sizeof(plan->box));
-        plan->geometry_valid = 0;
-        return fmm_update_geometry(plan);
+        plan->geometry_valid = 0; /* for the next assign, which may choose another near set */
+        if (plan->assigned)
+        {
+            double before[9], change = 0;
+            memcpy(before, plan->cells.cell, sizeof(before));
+            fmm_cells_deform(&plan->cells, box);
+            for (int i = 0; i < 9; i++)
+            {
+                change = fmax(change, fabs(plan->cells.cell[i] - before[i]) / plan->cells.lambda);
+            }
+            /* other vectors of the same lattice, say: particles and near vectors no longer belong to these cells */
+            plan->assigned = change < 0.2;
+            return shape_changed(plan);
+        }
     }
     return status;
 }
@@ -379,6 +393,31 @@ static gmxfmm_status make_grid(gmxfmm_plan* plan)
     return status;
 }
 
+/* Makes ready for new spectra if those that exist are not of the present shape and near set. */
+static gmxfmm_status shape_changed(gmxfmm_plan* plan)
+{
+    const fmm_cells* c      = &plan->cells;
+    double           change = 0;
+    uint64_t         near   = 0; /* a checksum of the near set */
+    for (int i = 0; i < 9; i++)
+    {
+        change = fmax(change, fabs(c->cell[i] - plan->spectra_cell[i]) / c->lambda);
+    }
+    for (int i = 0; i < c->num_near; i++)
+    {
+        near = near * 6364136223846793005U + (uint64_t)((c->near[i][0] * 64 + c->near[i][1]) * 64 + c->near[i][2]);
+    }
+    if (plan->spectra_valid && change <= shape_tolerance(plan) && near == plan->spectra_near)
+    {
+        return GMXFMM_OK;
+    }
+    plan->spectra_valid = 0;
+    plan->spectra_near  = near;
+    memcpy(plan->spectra_cell, c->cell, sizeof(plan->spectra_cell));
+    return is_double(plan) ? fmm_conv_set_shape_d(plan) : fmm_conv_set_shape_f(plan);
+}
+
+/* Cells from scratch, at create and assign. */
 gmxfmm_status fmm_update_geometry(gmxfmm_plan* plan)
 {
     if (plan->geometry_valid)
@@ -387,6 +426,7 @@ gmxfmm_status fmm_update_geometry(gmxfmm_plan* plan)
     }
     int before[3];
     memcpy(before, plan->cells.n, sizeof(before));
+    plan->assigned       = 0;
     gmxfmm_status status = fmm_cells_set(&plan->cells, plan->box, plan->inner, plan->periodic, plan->separation, plan->order);
     if (status != GMXFMM_OK)
     {
@@ -395,31 +435,18 @@ gmxfmm_status fmm_update_geometry(gmxfmm_plan* plan)
     if (plan->cell_start == NULL || memcmp(before, plan->cells.n, sizeof(before)) != 0)
     {
         free_grid(plan);
-        plan->assigned = 0;
-        status         = make_grid(plan);
+        status = make_grid(plan);
         if (status != GMXFMM_OK)
         {
             free_grid(plan);
             return status;
         }
     }
-    double change = 0;
-    for (int i = 0; i < 9; i++)
-    {
-        change = fmax(change, fabs(plan->cells.cell[i] - plan->spectra_cell[i]) / plan->cells.lambda);
-    }
-    if (change > shape_tolerance(plan))
-    {
-        plan->spectra_valid = 0;
-    }
-    if (!plan->spectra_valid)
-    {
-        memcpy(plan->spectra_cell, plan->cells.cell, sizeof(plan->spectra_cell));
-        status = is_double(plan) ? fmm_conv_set_shape_d(plan) : fmm_conv_set_shape_f(plan);
-    }
+    status               = shape_changed(plan);
     plan->geometry_valid = status == GMXFMM_OK;
     return status;
 }
+
 
 gmxfmm_status gmxfmm_assign(gmxfmm_plan* plan, const void* x)
 {
@@ -450,7 +477,7 @@ gmxfmm_status gmxfmm_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* ou
     }
     if (!plan->assigned)
     {
-        return fmm_fail(plan, GMXFMM_ERROR_ORDER, "assign must come before execute, and after new charges or exclusions");
+        return fmm_fail(plan, GMXFMM_ERROR_ORDER, "assign must come before execute, and after new charges, exclusions or a box of quite another shape");
     }
     if (!plan->spectra_valid || (output->want_virial && !plan->virial_spectra_valid))
     {

@@ -38,6 +38,7 @@ struct gmxfmm_plan
     int            spectra_valid;  /* spectra belong to the shape of box */
     int            virial_spectra_valid;
     double         spectra_cell[9]; /* shape the spectra were made for */
+    uint64_t       spectra_near;    /* and near set */
 
     int64_t n;             /* particles */
     double* charge;        /* n, caller's order */

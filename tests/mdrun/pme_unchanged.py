@@ -3,7 +3,7 @@
 runs, same results (the bits are those of another compilation, so the results agree to rounding)."""
 import re
 
-from harness import Failure, changed, main, mean, need, read_trr, regression, rms_difference, skip, water, work_folder
+from harness import Failure, changed, main, mean, need, read_trr, rms_difference, skip, water, work_folder
 
 gmx = need("GMXFMM_GMX")
 stock = need("GMXFMM_STOCK_GMX", "gmx")

@@ -3,7 +3,7 @@
 
 The forces of this system are checked in against_pme.py; here it is its motion: the first steps against tight PME, then 8 ps.
 """
-from harness import FMM, TIGHT, changed, main, mean, need, read_trr, regression, rms_difference, work_folder
+from harness import FMM, TIGHT, changed, main, mean, need, read_trr, regression, rms_distance, work_folder
 
 gmx = need("GMXFMM_GMX")
 
@@ -23,8 +23,8 @@ def test(checks):
         energies[method] = gmx.energies(folder, ["Temperature", "Conserved En."], name=method)
         frames[method] = read_trr(f"{folder}/{method}.trr")
     checks.that(len(energies["fmm"]) == STEPS // 20 + 1, "FMM ran to the end")
-    moved = rms_difference(frames["tight"][1].x, frames["tight"][0].x)
-    apart = {m: rms_difference(frames[m][1].x, frames["tight"][1].x) for m in ("pme", "fmm")}
+    moved = rms_distance(frames["tight"][1].x, frames["tight"][0].x, frames["tight"][0].box)
+    apart = {m: rms_distance(frames[m][1].x, frames["tight"][1].x, frames["tight"][0].box) for m in ("pme", "fmm")}
     checks.below(f"positions after 0.1 ps, in which the atoms moved by {moved:.3f} nm: difference from tight PME ({apart['pme']:.1e} by PME)",
                  apart["fmm"], 1e-3, "nm", "the force error, and chaos growing it")
     temperature = {m: mean(r["Temperature"] for r in energies[m][STEPS // 40:]) for m in ("pme", "fmm")}

@@ -26,6 +26,11 @@ gmxfmm_options explicitOptions(int order, int nx, int ny, int nz, int separation
     return options;
 }
 
+gmxfmm_options explicitOptions(int order, const std::array<int, 3>& cells, int separation, gmxfmm_precision precision)
+{
+    return explicitOptions(order, cells[0], cells[1], cells[2], separation, precision);
+}
+
 gmxfmm_options askedOptions(double accuracy, gmxfmm_precision precision)
 {
     gmxfmm_options options = defaultOptions();

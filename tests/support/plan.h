@@ -3,6 +3,7 @@
 #ifndef GMXFMM_TESTS_PLAN_H
 #define GMXFMM_TESTS_PLAN_H
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,9 @@ gmxfmm_options defaultOptions();
 /* FFT path with everything chosen by hand. */
 gmxfmm_options
 explicitOptions(int order, int nx, int ny, int nz, int separation, gmxfmm_precision precision = GMXFMM_DOUBLE);
+
+gmxfmm_options
+explicitOptions(int order, const std::array<int, 3>& cells, int separation, gmxfmm_precision precision = GMXFMM_DOUBLE);
 
 /* Asked accuracy, the rest automatic. */
 gmxfmm_options askedOptions(double accuracy, gmxfmm_precision precision = GMXFMM_DOUBLE);

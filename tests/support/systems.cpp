@@ -36,9 +36,9 @@ Mat3 scaled(Mat3 box, double factor)
     return box;
 }
 
-BoxType unitVolume(const std::string& name, const Mat3& box)
+BoxType unitVolume(const std::string& name, const Mat3& box, const Vec3& proportions)
 {
-    return {name, scaled(box, 1 / std::cbrt(volume(box)))};
+    return {name, scaled(box, 1 / std::cbrt(volume(box))), proportions};
 }
 
 Mat3 turned(const Mat3& box)
@@ -133,14 +133,14 @@ const std::vector<BoxType>& boxTypes()
 {
     const double                      r2 = std::sqrt(2.0), r3 = std::sqrt(3.0), r6 = std::sqrt(6.0);
     static const std::vector<BoxType> types = {
-        unitVolume("Cubic", {1, 0, 0, 0, 1, 0, 0, 0, 1}),
-        unitVolume("Rectangular", {1, 0, 0, 0, 1.3, 0, 0, 0, 1.9}),
-        unitVolume("Triclinic", {1, 0, 0, 0.2, 0.95, 0, -0.15, 0.25, 1.1}),
-        unitVolume("Dodecahedron", {1, 0, 0, 0, 1, 0, 0.5, 0.5, 0.5 * r2}),
-        unitVolume("Octahedron", {1, 0, 0, 1.0 / 3, 2 * r2 / 3, 0, -1.0 / 3, r2 / 3, r6 / 3}),
-        unitVolume("Hexagonal", {1, 0, 0, 0.5, 0.5 * r3, 0, 0, 0, 1.2}),
-        unitVolume("Skewed", {4, 0, 0, 2, 2, 0, 2, 2, 2}),
-        unitVolume("Turned", turned({1, 0, 0, 0.3, 0.9, 0, -0.2, 0.3, 1.2})),
+        unitVolume("Cubic", {1, 0, 0, 0, 1, 0, 0, 0, 1}, {1, 1, 1}),
+        unitVolume("Rectangular", {1, 0, 0, 0, 1.3, 0, 0, 0, 1.9}, {0.74, 0.96, 1.41}),
+        unitVolume("Triclinic", {1, 0, 0, 0.2, 0.95, 0, -0.15, 0.25, 1.1}, {1, 1, 1}),
+        unitVolume("Dodecahedron", {1, 0, 0, 0, 1, 0, 0.5, 0.5, 0.5 * r2}, {1, 1, 1}),
+        unitVolume("Octahedron", {1, 0, 0, 1.0 / 3, 2 * r2 / 3, 0, -1.0 / 3, r2 / 3, r6 / 3}, {1, 1, 1}),
+        unitVolume("Hexagonal", {1, 0, 0, 0.5, 0.5 * r3, 0, 0, 0, 1.2}, {0.94, 0.94, 1.13}),
+        unitVolume("Skewed", {4, 0, 0, 2, 2, 0, 2, 2, 2}, {1, 1, 1}),
+        unitVolume("Turned", turned({1, 0, 0, 0.3, 0.9, 0, -0.2, 0.3, 1.2}), {0.94, 0.9, 1.18}),
     };
     return types;
 }
@@ -148,6 +148,16 @@ const std::vector<BoxType>& boxTypes()
 Mat3 boxOfVolume(const BoxType& type, double volume)
 {
     return scaled(type.shape, std::cbrt(volume));
+}
+
+std::array<int, 3> evenGrid(const BoxType& type, int n)
+{
+    std::array<int, 3> cells;
+    for (std::size_t d = 0; d < 3; d++)
+    {
+        cells[d] = static_cast<int>(std::lround(n * type.proportions[d]));
+    }
+    return cells;
 }
 
 System sodiumChloride(int cells, const Vec3& shift)
@@ -276,6 +286,87 @@ std::optional<System> spc216(int copies)
         for (std::size_t i = 0; i < n; i++)
         {
             s.add(plus(atoms[i], corner, edge), i % 3 == 0 ? oxygenCharge : hydrogenCharge);
+        }
+    }
+    for (std::size_t i = 0; i < s.size(); i += 3)
+    {
+        excludeMolecule(&s, i);
+    }
+    return s;
+}
+
+/* Whether the last molecule has an atom closer to another one than the liquid ever has: 0.23 nm between oxygen atoms,
+ * else 0.14 nm. */
+static bool lastMoleculeOverlaps(const System& s, const Lattice& lattice)
+{
+    const std::size_t last = s.size() - 3;
+    for (std::size_t i = 0; i < last; i++)
+    {
+        for (std::size_t j = last; j < s.size(); j++)
+        {
+            const double limit = i % 3 == 0 && j == last ? 0.23 : 0.14;
+            if (length2(lattice.nearest(plus(s.position(i), s.position(j), -1))) < limit * limit)
+            {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Copies one molecule, oxygen first, if its oxygen is in the box and nothing overlaps. */
+static void addIfItFits(System* s, const Lattice& lattice, const System& from, std::size_t first, const Vec3& shift)
+{
+    const Vec3 o     = plus(from.position(first), shift);
+    const Mat3 recip = reciprocal(s->box);
+    for (std::size_t d = 0; d < 3; d++)
+    {
+        const double f = o[0] * recip[3 * d] + o[1] * recip[3 * d + 1] + o[2] * recip[3 * d + 2];
+        if (f < 0 || f >= 1)
+        {
+            return;
+        }
+    }
+    for (std::size_t a = first; a < first + 3; a++)
+    {
+        s->add(plus(from.position(a), shift), from.q[a]);
+    }
+    if (lastMoleculeOverlaps(*s, lattice))
+    {
+        s->x.resize(s->x.size() - 9);
+        s->q.resize(s->q.size() - 3);
+    }
+}
+
+std::optional<System> liquidWater(const Mat3& box)
+{
+    const std::optional<System> liquid = spc216(1);
+    if (!liquid)
+    {
+        return std::nullopt;
+    }
+    System        s;
+    const Lattice lattice(box);
+    const double  edge = liquid->box[0];
+    int           low[3], high[3]; /* copies of the cube that the corners of the box span */
+    for (std::size_t d = 0; d < 3; d++)
+    {
+        const double a = box[d], b = box[3 + d], c = box[6 + d];
+        low[d]  = static_cast<int>(std::floor((std::fmin(a, 0) + std::fmin(b, 0) + std::fmin(c, 0)) / edge)) - 1;
+        high[d] = static_cast<int>(std::ceil((std::fmax(a, 0) + std::fmax(b, 0) + std::fmax(c, 0)) / edge)) + 1;
+    }
+    s.box = box;
+    for (int h = low[0]; h < high[0]; h++)
+    {
+        for (int k = low[1]; k < high[1]; k++)
+        {
+            for (int l = low[2]; l < high[2]; l++)
+            {
+                for (std::size_t i = 0; i < liquid->size(); i += 3)
+                {
+                    addIfItFits(&s, lattice, *liquid, i, {h * edge, k * edge, l * edge});
+                }
+            }
         }
     }
     for (std::size_t i = 0; i < s.size(); i += 3)

@@ -36,8 +36,9 @@ class Random
 
 struct BoxType
 {
-    std::string name;  /* letters and digits, for test names */
-    Mat3        shape; /* of volume 1 */
+    std::string name;        /* letters and digits, for test names */
+    Mat3        shape;       /* of volume 1 */
+    Vec3        proportions; /* of numbers of cells along the edges that make cells as even as can be */
 };
 
 /* cubic, rectangular, mildly triclinic, rhombic dodecahedron, truncated octahedron, hexagonal, strongly skewed, and a
@@ -45,6 +46,9 @@ struct BoxType
 const std::vector<BoxType>& boxTypes();
 
 Mat3 boxOfVolume(const BoxType& type, double volume);
+
+/* About n cells along each edge, in even proportions. */
+std::array<int, 3> evenGrid(const BoxType& type, int n);
 
 /* Crystals with nearest neighbours at distance 1, cells unit cells along each edge, moved as a whole by shift. */
 System sodiumChloride(int cells, const Vec3& shift = {0, 0, 0});
@@ -61,6 +65,10 @@ System water(const Mat3& box, std::uint64_t seed);
 /* GROMACS's spc216.gro, copied copies times along each edge, molecules as in water(). Empty without that file, which is
  * looked for at GMXFMM_SPC216 and where Debian's gromacs-data has it. */
 std::optional<System> spc216(int copies);
+
+/* Liquid water in a box of any shape: cut out of repeated spc216.gro, without the molecules that overlap with images of
+ * others at the cut. Empty without that file. */
+std::optional<System> liquidWater(const Mat3& box);
 
 /* The ions of ions() within a ball, without box. */
 System droplet(int n, double radius, std::uint64_t seed);

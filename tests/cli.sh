@@ -1,0 +1,260 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# The program gmxfmm as a user meets it: results, round trip, gzip, reference data, and every kind of bad input.
+#   cli.sh PROGRAM [REFERENCE_DATA]
+# Prints one line a failure and the counts; exit status 1 if anything failed.
+set -u
+program=$(realpath "$1") || exit 1
+reference=${GMXFMM_REFERENCE_DATA:-${2:-}}
+export OMP_NUM_THREADS=1
+
+folder=$(mktemp -d) || exit 1
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+
+passed=0
+failed=0
+
+check() { # check NAME CONDITION...: counts a condition that is a command
+    local name=$1
+    shift
+    if "$@"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $name"
+        sed 's/^/    stderr: /' stderr 2>/dev/null | head -3
+    fi
+}
+
+# shellcheck disable=SC2329
+below() { awk -v value="$1" -v limit="$2" 'BEGIN { exit !(value != "" && value + 0 <= limit + 0) }'; }
+value() { sed -n "s/^$1: //p" stdout; }
+run() { "$program" "$@" >stdout 2>stderr; }
+
+# --- results -----------------------------------------------------------------------------------------------------------
+
+# a sodium chloride crystal of 4x4x4 ions at distance 1: energy -1.747564594633182 / 2 an ion
+crystal() {
+    echo "# name: crystal"
+    echo "# box: 4 0 0 0 4 0 0 0 4"
+    echo "# periodic: 1 1 1"
+    awk 'BEGIN { for (i = 0; i < 64; i++) { x = i % 4; y = int(i / 4) % 4; z = int(i / 16);
+        print x + 0.25, y + 0.125, z + 0.5, (x + y + z) % 2 ? -1 : 1 } }'
+}
+crystal >crystal.txt
+
+run solve crystal.txt --accuracy 1e-6
+check "a crystal is solved" test $? -eq 0
+check "nothing on stderr" test ! -s stderr
+energy=$(value energy)
+check "energy of a crystal" below "$(awk -v e="$energy" 'BEGIN { d = e + 64 * 1.747564594633182 / 2; print d < 0 ? -d : d }')" 1e-4
+check "energy is near plus far" below \
+    "$(awk -v e="$energy" -v n="$(value energy_near)" -v f="$(value energy_far)" 'BEGIN { d = e - n - f; print d < 0 ? -d : d }')" 1e-10
+check "trace of the virial is -E/2" below \
+    "$(awk -v e="$energy" -v a="$(value virial_x)" -v b="$(value virial_y)" -v c="$(value virial_z)" \
+        'BEGIN { split(a, x, " "); split(b, y, " "); split(c, z, " "); d = x[1] + y[2] + z[3] + e / 2; print d < 0 ? -d : d }')" 1e-6
+for key in method precision order grid separation near_cells predicted_error; do
+    check "$key is printed" test -n "$(value $key)"
+done
+check "double precision is the default" test "$(value precision)" = double
+
+# round trip: an output is an input with reference values, the same to rounding
+run solve crystal.txt --accuracy 1e-6 --output out.txt
+check "output is written" test -s out.txt
+check "output has eight columns" test "$(grep -v '^#' out.txt | awk 'NF != 8' | wc -l)" -eq 0
+check "output has all particles" test "$(grep -vc '^#' out.txt)" -eq 64
+check "output has the header" grep -q '^# box: 4 0 0 0 4 0 0 0 4$' out.txt
+check "output keeps comments" grep -q '^# name: crystal$' out.txt
+run solve out.txt --accuracy 1e-6 --output out2.txt
+check "output can be solved" test $? -eq 0
+check "potential of the round trip" below "$(value potential_error)" 1e-12
+check "field of the round trip" below "$(value field_error)" 1e-12
+check "outputs are equal" cmp -s out.txt out2.txt
+check "no temporary files are left" test "$(find . -name 'out*' | wc -l)" -eq 2
+
+# by symmetry the crystal has no field, so that there is nothing to divide by: mean |q| = 1, spacing 1
+awk '/^#/ { print; next } { print $0, -$4 * 1.747564594633182, 0, 0, 0 }' crystal.txt >zero_field.txt
+run solve zero_field.txt --accuracy 1e-6
+check "potential of a crystal" below "$(value potential_error)" 1e-6
+check "a field that is zero by symmetry has its unit named" test "$(value field_error_unit)" = 1
+check "... is compared with that" below "$(value field_error)" 1e-5
+check "... and so are forces" below "$(value force_error)" 1e-5
+
+gzip -c crystal.txt >crystal.txt.gz
+run solve crystal.txt.gz --accuracy 1e-6
+check "gzipped input gives the same" test "$(value energy)" = "$energy"
+sed 's/$/\r/' crystal.txt >dos.txt
+run solve dos.txt --accuracy 1e-6
+check "line ends of other systems give the same" test "$(value energy)" = "$energy"
+
+run solve crystal.txt --order 6 --grid 3,4,5 --separation 2 --m2l fft --precision single --device cpu --boundary vacuum --threads 1
+check "all options are taken" test "$(value order) $(value grid) $(value separation) $(value method) $(value precision) $(value boundary)" \
+    = "6 3 4 5 2 fft single vacuum"
+run solve --order=6 --grid=3,4,5 -- crystal.txt
+check "options with = and before the file" test "$(value order) $(value grid)" = "6 3 4 5"
+
+# two charges, open: energy -1/2, field along x
+printf '0 0 0 1\n2 0 0 -1\n' >open.txt
+run solve open.txt
+check "energy of an open pair" below "$(awk -v e="$(value energy)" 'BEGIN { d = e + 0.5; print d < 0 ? -d : d }')" 1e-12
+check "open system is called open" test "$(value boundary)" = open
+printf '# box: 9 0 0 0 9 0 0 0 9\n# periodic: 0 0 0\n0 0 0 1\n2 0 0 -1\n' >open_box.txt
+run solve open_box.txt
+check "periodic 0 0 0 with a box is open" below "$(awk -v e="$(value energy)" 'BEGIN { d = e + 0.5; print d < 0 ? -d : d }')" 1e-12
+
+# a left-handed box spans the same lattice
+sed 's/^# box.*/# box: 0 4 0 4 0 0 0 0 4/' crystal.txt >left.txt
+run solve left.txt --accuracy 1e-6
+check "left-handed box" below "$(awk -v a="$energy" -v e="$(value energy)" 'BEGIN { d = e - a; print d < 0 ? -d : d }')" 1e-4
+
+printf '# box: 3 0 0 0 3 0 0 0 3\n0 0 0 1\n1 1 1.5 1\n' >charged.txt
+run solve charged.txt
+check "a net charge is computed" test $? -eq 0
+check "a net charge is noted in one line" test "$(wc -l <stderr)" -eq 1
+check "the note names the charge" grep -q 'net charge 2' stderr
+
+printf '# boundary: vacuum\n# box: 3 0 0 0 3 0 0 0 3\n0 0 0 1\n1 1 1.5 -1\n' >vacuum.txt
+run solve vacuum.txt --accuracy 1e-6 --output vacuum_out.txt
+check "boundary of the file" test "$(value boundary)" = vacuum
+vacuum=$(value energy)
+check "boundary is written" grep -q '^# boundary: vacuum$' vacuum_out.txt
+run solve vacuum.txt --boundary tinfoil --accuracy 1e-6
+# 2 pi / (3 V) |D|^2 with D = (1, 1, 1.5), V = 27
+check "boundaries differ by the surface term" below \
+    "$(awk -v v="$vacuum" -v t="$(value energy)" 'BEGIN { d = v - t - 2 * 3.14159265358979 / 81 * 4.25; print d < 0 ? -d : d }')" 1e-6
+
+for word in help --help; do
+    run $word
+    check "$word exits with 0" test $? -eq 0
+    check "$word names every option" test "$(grep -c -- '^  --' stdout)" -ge 11
+done
+run solve --help
+check "solve --help exits with 0" test $? -eq 0
+run --version
+check "--version prints a version" grep -q '^gmxfmm [0-9]' stdout
+
+# --- bad input ---------------------------------------------------------------------------------------------------------
+
+bad() { # bad NAME NEEDED_TEXT ARGUMENTS...: exit status 2, nothing on stdout, one line on stderr, OUT as it was before
+    local name=$1 needed=$2
+    shift 2
+    rm -f result.txt*
+    echo "what was here before" >kept.txt
+    run "$@" --output result.txt
+    check "$name: exit status 2" test $? -eq 2
+    check "$name: one line on stderr" test "$(wc -l <stderr)" -eq 1
+    check "$name: the line says '$needed'" grep -qF -- "$needed" stderr
+    check "$name: nothing on stdout" test ! -s stdout
+    check "$name: no output file" test -z "$(find . -name 'result.txt*')"
+    run "$@" --output kept.txt
+    check "$name: existing output is kept" grep -q '^what was here before$' kept.txt
+}
+
+bad_file() { # bad_file NAME NEEDED_TEXT CONTENT: the same for a file; NEEDED_TEXT begins with the line number if there is one
+    printf '%b' "$3" >bad.txt
+    bad "$1" "bad.txt:$2" solve bad.txt
+}
+
+box='# box: 4 0 0 0 4 0 0 0 4\n'
+good='0 0 0 1\n1 1 1 -1\n'
+bad_file "nan position" "4: column 2 is not finite" "${box}${good}0 nan 0 1\n"
+bad_file "infinite charge" "2: column 4 is not finite" "${box}0 0 0 inf\n"
+bad_file "overflowing number" "2: column 1 is not finite" "${box}1e999 0 0 1\n"
+bad_file "three columns" "4: a row has 4 columns" "$box${good}2 2 2\n"
+bad_file "five columns" "4: a row has 4 columns" "$box${good}2 2 2 1 5\n"
+bad_file "nine columns" "2: a row has 4 columns" "${box}1 2 3 4 5 6 7 8 9\n"
+bad_file "reference in some rows only" "3: found 4 columns" "${box}0 0 0 1 0 0 0 0\n1 1 1 1\n"
+bad_file "a word among numbers" "3: column 3 is not a number: 'x'" "${box}0 0 0 1\n1 1 x 1\n"
+bad_file "a number with a tail" "2: column 1 is not a number: '1.5abc'" "${box}1.5abc 0 0 1\n"
+bad_file "decimal comma" "2: column 1 is not a number: '1,5'" "${box}1,5 0 0 1\n"
+bad_file "nan reference" "2: column 6 is not finite" "${box}0 0 0 1 0 nan 0 0\n"
+bad_file "no particles" " has no particles" "$box"
+bad_file "empty file" " has no particles" ""
+bad_file "box of 8 numbers" "1: box needs 9 numbers" "# box: 4 0 0 0 4 0 0 0\n$good"
+bad_file "box of 10 numbers" "1: box needs 9 numbers" "# box: 4 0 0 0 4 0 0 0 4 4\n$good"
+bad_file "box with a word" "1: box component 5 is not a number" "# box: 4 0 0 0 four 0 0 0 4\n$good"
+bad_file "box with nan" "1: box component 1 is not finite" "# box: nan 0 0 0 4 0 0 0 4\n$good"
+bad_file "singular box" "1: the box is singular" "# box: 4 0 0 8 0 0 0 0 4\n$good"
+bad_file "zero box" "1: the box is singular" "# box: 0 0 0 0 0 0 0 0 0\n$good"
+bad_file "two boxes" "2: box is given twice" "$box$box$good"
+bad_file "periodic without box" "1: periodic: 1 1 1 needs a box" "# periodic: 1 1 1\n$good"
+bad_file "partly periodic" "2: periodic: 1 1 0 is not supported" "$box# periodic: 1 1 0\n$good"
+bad_file "periodic that is no flag" "2: periodic needs three flags" "$box# periodic: 1 1 2\n$good"
+bad_file "periodic with two flags" "2: periodic needs three flags" "$box# periodic: 1 1\n$good"
+bad_file "unknown boundary" "2: boundary is neither" "$box# boundary: metal\n$good"
+bad_file "charges at one place" "4: two charges at one place" "$box${good}1 1 1 1\n"
+bad_file "charges at one place through an image" "4: two charges at one place" "$box${good}-3 5 9 1\n"
+bad_file "charges at one place, open" "3: two charges at one place" "0 0 0 1\n1 1 1 1\n0 0 0 1\n"
+bad_file "charges at one place on a face" "3: two charges at one place" "# box: 0.3 0 0 0 0.7 0 0 0 0.9\n0.3 0.1 0.1 1\n0 0.1 0.1 -1\n"
+bad_file "NUL byte" "2: contains a NUL byte" "${box}0 0 \0000 1\n"
+bad_file "binary" "1: " "\0001\0002\0377\0200\0001\n"
+bad_file "control characters are not echoed" "2: column 1 is not a number: '?[31m'" "${box}\0033[31m 0 0 1\n"
+
+cp crystal.txt.gz cut.txt.gz
+truncate -s -20 cut.txt.gz
+bad "gzip file cut short" "cut.txt.gz" solve cut.txt.gz
+bad "missing file" "missing.txt: cannot be opened" solve missing.txt
+mkdir directory
+bad "directory" "directory" solve directory
+
+bad "unknown option" "--frobnicate" solve crystal.txt --frobnicate 3
+bad "order out of range" "0..20" solve crystal.txt --order 21
+bad "negative order" "0..20" solve crystal.txt --order -3
+bad "order that is no number" "'four'" solve crystal.txt --order four
+bad "order with a tail" "'4.5'" solve crystal.txt --order 4.5
+bad "accuracy out of range" "1e-12..0.1" solve crystal.txt --accuracy 0.5
+bad "accuracy nan" "'nan'" solve crystal.txt --accuracy nan
+bad "grid of two" "'4,4'" solve crystal.txt --grid 4,4
+bad "grid with zero" "'4,0,4'" solve crystal.txt --grid 4,0,4
+bad "grid of four" "'4,4,4,4'" solve crystal.txt --grid 4,4,4,4
+bad "separation 3" "1..2" solve crystal.txt --separation 3
+bad "unknown method" "rotation" solve crystal.txt --m2l fast
+bad "unknown precision" "single|double" solve crystal.txt --precision half
+bad "unknown device" "cpu|cuda" solve crystal.txt --device tpu
+bad "unknown boundary" "tinfoil|vacuum" solve crystal.txt --boundary open
+bad "boundary of an open system" "open" solve open.txt --boundary vacuum
+bad "option given twice" "twice" solve crystal.txt --order 4 --order 5
+bad "two files" "open.txt" solve crystal.txt open.txt
+bad "no file" "no file" solve
+
+run solve crystal.txt --output
+check "option without a value" test $? -eq 2
+run solve crystal.txt --output missing_folder/out.txt
+check "output in a folder that is not there" test $? -eq 2
+check "... is named" grep -q 'missing_folder/out.txt' stderr
+check "... in one line" test "$(wc -l <stderr)" -eq 1
+run
+check "no command" test $? -eq 2
+run solv crystal.txt
+check "unknown command" test $? -eq 2
+if test -w /dev/full; then
+    "$program" solve crystal.txt >/dev/full 2>stderr
+    check "results that cannot be printed" test $? -eq 2
+    run solve crystal.txt --output /dev/full
+    check "output that cannot be written" test $? -eq 2
+fi
+
+# --- reference data ----------------------------------------------------------------------------------------------------
+
+asked_is_reached() { # asked_is_reached FILE ACCURACY
+    run solve "$reference/$1.txt.gz" --accuracy "$2"
+    check "$1 at $2 is solved" test $? -eq 0
+    check "$1 at $2: force_error $(value force_error)" below "$(value force_error)" "$2"
+}
+
+if test -n "$reference" && test -d "$reference"; then
+    for accuracy in 1e-2 4e-4 1e-6; do
+        for system in 3d-silica_melt_12960 3d-silica_melt_12960-vacuum 3d-triclinic-neutral_tricl_228-own \
+            3d-triclinic-neutral_228-oblique-own 3d-generic-generate_grid_posneq_10x10x10total open-hammersley_ball_pos \
+            open-noncubic-cloud_wall_3600; do
+            asked_is_reached $system $accuracy
+        done
+    done
+    bad "slab" "periodic: 0 1 1 is not supported" solve "$reference/2d-cloud_wall_2400.txt.gz"
+else
+    echo "SKIPPED: no reference data"
+fi
+
+echo "cli: $passed checks passed, $failed failed"
+test "$failed" -eq 0

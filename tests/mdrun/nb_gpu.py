@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+"""With -nb gpu the GPU computes Lennard-Jones without Coulomb and the FMM stays on the CPU: the same results as all on the CPU."""
+import re
+import shutil
+import subprocess
+
+from harness import (FMM, NO_COULOMB, changed, force_error, main, make_frames, need, read_log, regression, single_points,
+                     skip, work_folder)
+
+gmx = need("GMXFMM_GMX")
+
+
+def test(checks):
+    found = shutil.which("nvidia-smi") and subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdout
+    if not found or "GPU " not in found:
+        skip("no GPU here")
+    if not re.search(r"GPU support: +CUDA", gmx.run(["--version"], "/tmp", log=False)[1]):
+        skip("this gmx was built without CUDA")
+    folder = work_folder()
+    system = regression("complex/swap_z")
+    trajectory, times = make_frames(gmx, folder, system)
+    nothing = single_points(gmx, folder, system, NO_COULOMB, trajectory, times, "none")
+    cpu = single_points(gmx, folder, system, FMM, trajectory, times, "cpu")
+    gpu = single_points(gmx, folder, system, FMM, trajectory, times, "gpu", nb="gpu")
+    checks.below("forces, RMS difference over RMS Coulomb force", force_error(gpu, cpu, nothing), 1e-5, "", "single precision in another order")
+    for term in ("Potential", "Coulomb (SR)", "Coul. recip."):
+        worst = max(abs(g.energy[term] / c.energy[term] - 1) for g, c in zip(gpu, cpu))
+        checks.below(f"{term}, relative difference", worst, 1e-5, "", "single precision in another order")
+    worst = max(abs(g.energy["Pressure"] - c.energy["Pressure"]) for g, c in zip(gpu, cpu))
+    checks.below("Pressure, difference", worst, 0.5, "bar", "half of what is asked against PME")
+
+    # A run: no atoms lost between steps, bonded interactions on the GPU too.
+    settings = changed(system.mdp, nsteps=100, nstxout=0, nstvout=0, nstfout=0, nstxout_compressed=0, nstenergy=20, nstcalcenergy=20, **FMM)
+    gmx.grompp(folder, settings, system, name="run")
+    gmx.mdrun(folder, nb="gpu", name="run")
+    checks.that("Finished mdrun" in read_log(folder, "run"), "100 steps with -nb gpu")
+    first, last = (gmx.energies(folder, ["Conserved En."], name="run")[i]["Conserved En."] for i in (0, -1))
+    checks.below("conserved energy drift per atom", abs(last - first) / 13821 / 0.4, 0.05, "kJ/mol/ps",
+                 "the start is not at equilibrium and the steps are 4 fs; a lost force would give far more")
+
+
+main(test)
