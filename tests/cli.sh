@@ -48,7 +48,7 @@ run solve crystal.txt --accuracy 1e-6
 check "a crystal is solved" test $? -eq 0
 check "nothing on stderr" test ! -s stderr
 energy=$(value energy)
-check "energy of a crystal" below "$(awk -v e="$energy" 'BEGIN { d = e + 64 * 1.747564594633182 / 2; print d < 0 ? -d : d }')" 1e-4
+check "energy of a crystal" below "$(awk -v e="$energy" 'BEGIN { d = e + 64 * 1.747564594633182 / 2; print d < 0 ? -d : d }')" 1e-3
 check "energy is near plus far" below \
     "$(awk -v e="$energy" -v n="$(value energy_near)" -v f="$(value energy_far)" 'BEGIN { d = e - n - f; print d < 0 ? -d : d }')" 1e-10
 check "trace of the virial is -E/2" below \
@@ -76,7 +76,7 @@ check "no temporary files are left" test "$(find . -name 'out*' | wc -l)" -eq 2
 # by symmetry the crystal has no field, so that there is nothing to divide by: mean |q| = 1, spacing 1
 awk '/^#/ { print; next } { print $0, -$4 * 1.747564594633182, 0, 0, 0 }' crystal.txt >zero_field.txt
 run solve zero_field.txt --accuracy 1e-6
-check "potential of a crystal" below "$(value potential_error)" 1e-6
+check "potential of a crystal" below "$(value potential_error)" 1e-5
 check "a field that is zero by symmetry has its unit named" test "$(value field_error_unit)" = 1
 check "... is compared with that" below "$(value field_error)" 1e-5
 check "... and so are forces" below "$(value force_error)" 1e-5

@@ -15,12 +15,12 @@ using namespace fmmtest;
 namespace
 {
 
-/* Order 18 with two layers truncates below 1e-9. */
-const double truncation = 1e-9;
+/* Order 14 with two layers truncates below 1e-7 even for particles on the corners of cells. */
+const double truncation = 1e-7;
 
 gmxfmm_options fine(const BoxType& type, int n = 4)
 {
-    return explicitOptions(18, evenGrid(type, n), 2);
+    return explicitOptions(14, evenGrid(type, n), 2);
 }
 
 void expectEwald(const Result& r, const System& s, double tolerance)
@@ -162,7 +162,7 @@ TEST_P(Edges, PositionsThatRoundOntoTheFarFace)
         s.x[3 + d] = d == 0 ? -1e-300 : 0.7;
     }
     expectEwald(solve(s, fine(GetParam())), s, truncation);
-    expectEwald(solve(s, explicitOptions(18, evenGrid(GetParam(), 4), 2, GMXFMM_SINGLE)), s, 1e-5);
+    expectEwald(solve(s, explicitOptions(14, evenGrid(GetParam(), 4), 2, GMXFMM_SINGLE)), s, 1e-5);
 }
 
 /* A grid of one or two cells has nothing but images of its own in the near set. */
@@ -221,8 +221,8 @@ TEST_P(Edges, DriftedParticlesAtHighOrder)
     EXPECT_LT(relativeRms(plan.execute(moved.x).force, reference.force), 1e-7);
 }
 
-/* At default accuracy: expansions reach further, which costs a factor of less than 4 in the error when every particle
- * drifts as far as this; to leave pairs out would cost a factor of a hundred. */
+/* At default accuracy: expansions reach 0.15 nm further than 0.43 nm, half the diagonal of a cell of 0.5 nm, which
+ * costs up to (0.58 / 0.43)^9 = 15 at order 8 when every particle drifts as far as this. */
 TEST_P(Edges, DriftedParticlesAtDefaultAccuracy)
 {
     System s = water(boxOfVolume(GetParam(), 12), 3);
@@ -238,7 +238,7 @@ TEST_P(Edges, DriftedParticlesAtDefaultAccuracy)
         }
     }
     const double before = relativeRms(plan.execute(s.x).force, ewald(s).force);
-    EXPECT_LT(relativeRms(plan.execute(moved.x).force, ewald(moved).force), 4 * before);
+    EXPECT_LT(relativeRms(plan.execute(moved.x).force, ewald(moved).force), 15 * before);
 }
 
 /* The box is scaled, particles with it, without a new assign: free, so no spectra are computed again. */

@@ -287,7 +287,7 @@ TEST_F(Errors, NullPointers)
     gmxfmm_plan*           p = plan_.get();
     EXPECT_EQ(gmxfmm_set_box(p, nullptr), GMXFMM_ERROR_NULL);
     EXPECT_EQ(gmxfmm_set_charges(p, 20, nullptr), GMXFMM_ERROR_NULL);
-    EXPECT_EQ(gmxfmm_set_exclusions(p, nullptr, start.data()), GMXFMM_ERROR_NULL);
+    EXPECT_EQ(gmxfmm_set_exclusions(p, twoRows(7, 3).first.data(), nullptr), GMXFMM_ERROR_NULL);
     EXPECT_EQ(gmxfmm_assign(p, nullptr), GMXFMM_ERROR_NULL);
     EXPECT_EQ(gmxfmm_execute(p, nullptr, &output), GMXFMM_ERROR_NULL);
     EXPECT_EQ(gmxfmm_execute(p, system_.x.data(), nullptr), GMXFMM_ERROR_NULL);
