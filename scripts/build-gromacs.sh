@@ -20,7 +20,8 @@ case $precision in
             # The stub flag: GROMACS launches kernel templates from other files than those that instantiate them, which
             # CUDA 13 links only without static stubs; nvcc before 12.8 does not know the flag and does not need it.
             cuda_flags=
-            if "$nvcc" --help | grep -q static-global-template-stub; then cuda_flags=-static-global-template-stub=false; fi
+            # (no grep -q: it would end nvcc by SIGPIPE, which pipefail takes for "not found")
+            if "$nvcc" --help | grep static-global-template-stub >/dev/null; then cuda_flags=-static-global-template-stub=false; fi
             options+=(-DGMX_GPU=CUDA -DGMX_CUDA_TARGET_SM="${GMXFMM_CUDA_SM:-90}" -DCUDA_HOST_COMPILER=/usr/bin/g++
                 -DCUDA_TOOLKIT_ROOT_DIR="$(dirname "$(dirname "$nvcc")")" -DCUDA_NVCC_FLAGS="$cuda_flags")
         else

@@ -50,28 +50,6 @@ static void gamma_lower(int top, double x, double* p)
     }
 }
 
-static double factorial(int n)
-{
-    return tgamma(n + 1.0);
-}
-
-/* (2n-1)!! for n >= 0 */
-static double double_factorial_odd(int n)
-{
-    double f = 1;
-    for (int i = 2; i <= n; i++)
-    {
-        f *= 2 * i - 1;
-    }
-    return f;
-}
-
-double fmm_reciprocal_factor(fmm_sum sum, int n, int m)
-{
-    const int odd = sum == FMM_SUM_S ? n : n - 1;
-    return odd < 0 ? 0.0 : factorial(n - m) * factorial(n + m) / double_factorial_odd(odd);
-}
-
 /* Splitting in units of 1/edge: small, so that few wave vectors are needed; the price, a longer real-space sum, does
  * not grow with the number of cells. */
 static const double c_alpha = 0.6;
@@ -130,17 +108,29 @@ static void real_range(const fmm_cells* cells, double r_max, int* range)
     }
 }
 
-/* weight[n], n <= degree, of Upsilon_n^m (n-m)!(n+m)! at distance r from the origin (THEORY (12), (13)). */
-static void real_weights(const fmm_ewald* ewald, fmm_sum sum, int degree, double r2, int near, double* weight)
+static void cartesian(const fmm_cells* cells, const int* k, double* r)
+{
+    for (int d = 0; d < 3; d++)
+    {
+        r[d] = k[0] * cells->cell[d] + k[1] * cells->cell[3 + d] + k[2] * cells->cell[6 + d];
+    }
+}
+
+/* THEORY (12), (13) */
+void fmm_real_weights(const fmm_cells* cells, const fmm_ewald* ewald, fmm_sum sum, int degree, const int* k, double* weight)
 {
     const int back = sum == FMM_SUM_Z ? 1 : 0; /* Z_n goes with B_(n-1) */
+    const int near = fmm_near_index(cells, k) >= 0;
+    double    r[3];
     memset(weight, 0, (size_t)(degree + 1) * sizeof(double));
-    if (r2 == 0)
+    if (k[0] == 0 && k[1] == 0 && k[2] == 0)
     {
-        weight[0] = sum == FMM_SUM_S ? -2 * ewald->alpha / sqrt(c_pi) : 0;
+        weight[0] = sum == FMM_SUM_S ? -ewald->alpha / sqrt(c_pi) : 0; /* half: fmm_real_vectors */
         return;
     }
-    double power = 1 / sqrt(r2);
+    cartesian(cells, k, r);
+    const double r2    = r[0] * r[0] + r[1] * r[1] + r[2] * r[2];
+    double       power = 1 / sqrt(r2);
     if (ewald->alpha == 0)
     {
         power *= back ? r2 : 1;
@@ -162,19 +152,14 @@ static void real_weights(const fmm_ewald* ewald, fmm_sum sum, int degree, double
     }
 }
 
-void fmm_real_column(const fmm_cells* cells, const fmm_ewald* ewald, fmm_sum sum, int degree, int m, const int* k, double* re, double* im)
+void fmm_real_column(const fmm_cells* cells, int degree, int m, const int* k, const double* weight, double* re, double* im)
 {
-    double r[3], weight[c_maxDegree + 1], inverse[c_maxDegree + 1];
-    for (int d = 0; d < 3; d++)
-    {
-        r[d] = k[0] * cells->cell[d] + k[1] * cells->cell[3 + d] + k[2] * cells->cell[6 + d];
-    }
-    const double r2 = k[0] == 0 && k[1] == 0 && k[2] == 0 ? 0 : r[0] * r[0] + r[1] * r[1] + r[2] * r[2];
-    real_weights(ewald, sum, degree, r2, fmm_near_index(cells, k) >= 0, weight);
-    double re0 = 1, im0 = 0;
+    double r[3], inverse[c_maxDegree + 1], re0 = 1, im0 = 0, factor = 1;
+    cartesian(cells, k, r);
     for (int i = 1; i <= m; i++)
     {
         harm_next_diagonal(i, r[0], r[1], &re0, &im0);
+        factor *= 2.0 * i * (2 * i - 1); /* (2m)! */
     }
     for (int n = m; n <= degree; n++)
     {
@@ -182,8 +167,7 @@ void fmm_real_column(const fmm_cells* cells, const fmm_ewald* ewald, fmm_sum sum
         re[n - m]      = 0;
         im[n - m]      = 0;
     }
-    harm_add_column(degree, m, r[2], r2, re0, im0, inverse, re, im);
-    double factor = factorial(2 * m);
+    harm_add_column(degree, m, r[2], r[0] * r[0] + r[1] * r[1] + r[2] * r[2], re0, im0, inverse, re, im);
     for (int n = m; n <= degree; n++)
     {
         re[n - m] *= weight[n] * factor;
@@ -200,14 +184,14 @@ gmxfmm_status fmm_real_vectors(const fmm_cells* cells, const fmm_ewald* ewald, i
     {
         range[d] = cells->periodic && range[d] < cells->near_reach ? cells->near_reach : range[d];
     }
-    const size_t total = (size_t)(2 * range[0] + 1) * (size_t)(2 * range[1] + 1) * (size_t)(2 * range[2] + 1);
+    const size_t total = (size_t)(range[0] + 1) * (size_t)(2 * range[1] + 1) * (size_t)(2 * range[2] + 1);
     int(*list)[3]      = malloc(total * sizeof(*list));
     if (list == NULL)
     {
         return GMXFMM_ERROR_MEMORY;
     }
     int num = 0;
-    for (int a = -range[0]; a <= range[0]; a++)
+    for (int a = 0; a <= range[0]; a++)
     {
         for (int b = -range[1]; b <= range[1]; b++)
         {
@@ -220,8 +204,9 @@ gmxfmm_status fmm_real_vectors(const fmm_cells* cells, const fmm_ewald* ewald, i
                     const double r = a * cells->cell[d] + b * cells->cell[3 + d] + c * cells->cell[6 + d];
                     r2 += r * r;
                 }
-                const int near = fmm_near_index(cells, v) >= 0;
-                if (cells->periodic ? (near || r2 <= ewald->r_max * ewald->r_max) : !near)
+                const int near  = fmm_near_index(cells, v) >= 0;
+                const int other = a == 0 && (b < 0 || (b == 0 && c < 0)); /* its mirror image is taken */
+                if (!other && (cells->periodic ? (near || r2 <= ewald->r_max * ewald->r_max) : !near))
                 {
                     memcpy(list[num++], v, sizeof(v));
                 }

@@ -28,24 +28,32 @@ typedef struct
 /* Splitting and cut-offs for sums of degree <= degree with relative truncation error tolerance. */
 fmm_ewald fmm_ewald_choose(const fmm_cells* cells, int degree, double tolerance);
 
-/* Lattice vectors (components in cells) of the real-space part: *k[*count], to be freed. Errors: MEMORY. */
+/* Lattice vectors (components in cells) of the real-space part, one of each pair k, -k: *k[*count], to be freed. The value
+ * at -k is (-1)^n times that at k; k = 0 comes once and counts half. Errors: MEMORY. */
 gmxfmm_status fmm_real_vectors(const fmm_cells* cells, const fmm_ewald* ewald, int (**k)[3], int* count);
 
-/* Real-space part of column m (n = m..degree) at lattice vector k: re[n-m], and im[n-m] for m > 0. */
-void fmm_real_column(const fmm_cells* cells, const fmm_ewald* ewald, fmm_sum sum, int degree, int m, const int* k, double* re, double* im);
+/* Weights of Upsilon_n^m at lattice vector k in the real-space part, without (n-m)!(n+m)!: weight[n], n <= degree. */
+void fmm_real_weights(const fmm_cells* cells, const fmm_ewald* ewald, fmm_sum sum, int degree, const int* k, double* weight);
 
-/* Factor of the reciprocal part after the sum over wave vectors: (n-m)!(n+m)!/(2n-1)!! for S, .../(2n-3)!! for Z. */
-double fmm_reciprocal_factor(fmm_sum sum, int n, int m);
+/* Real-space part of column m (n = m..degree) at lattice vector k from its weights: re[n-m], and im[n-m] for m > 0. */
+void fmm_real_column(const fmm_cells* cells, int degree, int m, const int* k, const double* weight, double* re, double* im);
 
 /* Frequencies that fmm_reciprocal_block does at once. */
 int fmm_reciprocal_lanes(void);
 
-/* Table for fmm_reciprocal_block: inverse[(degree+1)^2]. */
-void fmm_reciprocal_inverse(int degree, double* inverse);
+/* Tables for fmm_reciprocal_block, (degree+1)^2 each. */
+void fmm_reciprocal_tables(fmm_sum sum, int degree, double* inverse, double* factor);
 
 /* Reciprocal part of all coefficients at frequencies first, first+1, ... (row-major over n0, n1, n2/2+1), the phase
  * (-i)^n taken off: out[(degree+1)^2][lanes], aligned to FMM_ALIGN. */
-void fmm_reciprocal_block(const fmm_cells* cells, const fmm_ewald* ewald, fmm_sum sum, int degree, const double* inverse, int first, double* out);
+void fmm_reciprocal_block(const fmm_cells* cells,
+                          const fmm_ewald* ewald,
+                          fmm_sum          sum,
+                          int              degree,
+                          const double*    inverse,
+                          const double*    factor,
+                          int              first,
+                          double*          out);
 
 /* Weight of wave vector k^2 = k2 in the reciprocal part, per cell of the grid. */
 static inline double fmm_reciprocal_weight(fmm_sum sum, double k2, double alpha, double cell_volume, double gauss)

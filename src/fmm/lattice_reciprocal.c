@@ -23,7 +23,14 @@ static int centred(int f, int n)
     return 2 * f <= n ? f : f - n;
 }
 
-void fmm_reciprocal_block(const fmm_cells* cells, const fmm_ewald* ewald, fmm_sum sum, int degree, const double* inverse, int first, double* out)
+void fmm_reciprocal_block(const fmm_cells* cells,
+                          const fmm_ewald* ewald,
+                          fmm_sum          sum,
+                          int              degree,
+                          const double*    inverse,
+                          const double*    factor,
+                          int              first,
+                          double*          out)
 {
     const double two_pi = 6.28318530717958647692;
     const int    nz     = cells->n[2] / 2 + 1;
@@ -69,21 +76,33 @@ void fmm_reciprocal_block(const fmm_cells* cells, const fmm_ewald* ewald, fmm_su
             harm_add_upsilon(degree, k[0], k[1], k[2], weight, inverse, acc);
         }
     }
-    for (int m = 0; m <= degree; m++)
+    for (int i = 0; i < harm_size(degree); i++)
     {
-        for (int n = m; n <= degree; n++)
-        {
-            const double factor = fmm_reciprocal_factor(sum, n, m);
-            acc[harm_re(degree, n, m)] *= factor;
-            if (m > 0)
-            {
-                acc[harm_im(degree, n, m)] *= factor;
-            }
-        }
+        acc[i] *= factor[i];
     }
 }
 
-void fmm_reciprocal_inverse(int degree, double* inverse)
+/* THEORY (14): (n-m)!(n+m)!/(2n-1)!! for S, .../(2n-3)!! for Z. */
+void fmm_reciprocal_tables(fmm_sum sum, int degree, double* inverse, double* factor)
 {
     harm_fill_inverse(degree, inverse);
+    double column = 1; /* (2m)! / (2m-1)!! */
+    for (int m = 0; m <= degree; m++)
+    {
+        column *= m > 0 ? 2.0 * m : 1;
+        double f = column;
+        for (int n = m; n <= degree; n++)
+        {
+            if (n > m)
+            {
+                f *= (double)(n - m) * (n + m) / (2 * n - 1);
+            }
+            const double g                = sum == FMM_SUM_S ? f : n > 0 ? f * (2 * n - 1) : 0;
+            factor[harm_re(degree, n, m)] = g;
+            if (m > 0)
+            {
+                factor[harm_im(degree, n, m)] = g;
+            }
+        }
+    }
 }

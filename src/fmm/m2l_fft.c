@@ -7,10 +7,6 @@
 
 #include "harmonics.h"
 
-#ifdef _OPENMP
-#    include <omp.h>
-#endif
-
 typedef struct FN(fmm_convolution) convolution;
 
 enum
@@ -38,9 +34,7 @@ static gmxfmm_status make_plans(gmxfmm_plan* plan, convolution* conv)
     FFTW(complex)* spectrum = (FFTW(complex)*)conv->spectrum;
     conv->forward           = FFTW(plan_dft_r2c_3d)(n[0], n[1], n[2], conv->field, spectrum, flags);
     conv->backward          = FFTW(plan_dft_c2r_3d)(n[0], n[1], n[2], spectrum, conv->field, flags);
-    conv->lattice           = fftw_plan_dft_r2c_3d(n[0], n[1], n[2], conv->grid,
-                                         (fftw_complex*)(conv->grid + padded((size_t)plan->cells.num_cells)), FFTW_ESTIMATE);
-    if (conv->forward == NULL || conv->backward == NULL || conv->lattice == NULL)
+    if (conv->forward == NULL || conv->backward == NULL)
     {
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "no FFT plan for a grid of %d x %d x %d cells", n[0], n[1], n[2]);
     }
@@ -62,15 +56,13 @@ gmxfmm_status FN(fmm_conv_create)(gmxfmm_plan* plan)
     conv->num_chunks     = (conv->num_freq + VLEN - 1) / VLEN;
     conv->cell_stride    = padded((size_t)c->num_cells);
     conv->freq_stride    = padded((size_t)conv->num_freq);
-    conv->grid_stride    = padded((size_t)c->num_cells) + 2 * padded((size_t)conv->num_freq);
     const size_t fields  = (size_t)conv->num_coef * conv->cell_stride * sizeof(real);
     const size_t spectra = (size_t)conv->num_coef * conv->freq_stride * 2 * sizeof(real);
     conv->field          = fmm_alloc(plan, fields);
     conv->spectrum       = fmm_alloc(plan, spectra);
     conv->s    = fmm_alloc(plan, (size_t)conv->num_chunks * (size_t)harm_size(2 * plan->order) * sizeof(vreal));
     conv->z    = fmm_alloc(plan, (size_t)conv->num_chunks * (size_t)harm_size(2 * plan->order + 2) * sizeof(vreal));
-    conv->grid = fmm_alloc(plan, (size_t)plan->num_threads * conv->grid_stride * sizeof(double));
-    if (!conv->field || !conv->spectrum || !conv->s || !conv->z || !conv->grid)
+    if (!conv->field || !conv->spectrum || !conv->s || !conv->z)
     {
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %d cells of order %d", c->num_cells, plan->order);
     }
@@ -88,19 +80,18 @@ void FN(fmm_conv_destroy)(convolution* conv)
     }
     FFTW(destroy_plan)(conv->forward);
     FFTW(destroy_plan)(conv->backward);
-    fftw_destroy_plan(conv->lattice);
     free(conv->field);
     free(conv->spectrum);
     free(conv->s);
     free(conv->z);
-    free(conv->grid);
     free(conv->lattice_vectors);
+    free(conv->vector_cell);
     free(conv->table);
     free(conv);
 }
 
 /* Real part of i^n X, which is what the phase (-i)^n leaves of a spectrum of parity (-1)^n. */
-static double unphased(int n, const fftw_complex x)
+static real unphased(int n, const real* x)
 {
     switch (n & 3)
     {
@@ -111,35 +102,30 @@ static double unphased(int n, const fftw_complex x)
     }
 }
 
-/* Spectrum of the real-space part of one coefficient, its values at the lattice vectors, into out[chunk][coef][lane]. */
-static void transform(const gmxfmm_plan* plan,
-                      const convolution* conv,
-                      const double*      values,
-                      size_t             stride,
-                      int                n,
-                      double*            grid,
-                      size_t             coef,
-                      size_t             num_coef,
-                      real*              out)
+/* Spectrum of the real-space part of one coefficient, its values at the lattice vectors, into out[chunk][coef][lane].
+ * slot: a coefficient whose field and spectrum serve as buffers. */
+static void transform(const convolution* conv, const double* values, size_t stride, int n, int slot, size_t coef, size_t num_coef, real* out)
 {
-    const fmm_cells* c        = &plan->cells;
-    fftw_complex*    spectrum = (fftw_complex*)(grid + padded((size_t)c->num_cells));
-    memset(grid, 0, (size_t)c->num_cells * sizeof(double));
+    real* field    = conv->field + (size_t)slot * conv->cell_stride;
+    real* spectrum = conv->spectrum + 2 * (size_t)slot * conv->freq_stride;
+    memset(field, 0, conv->cell_stride * sizeof(real));
     for (int i = 0; i < conv->num_vectors; i++)
     {
-        const int* k = conv->lattice_vectors[i];
-        int        at[3];
-        for (int d = 0; d < 3; d++)
-        {
-            at[d] = (k[d] % c->n[d] + c->n[d]) % c->n[d];
-        }
-        grid[(at[0] * c->n[1] + at[1]) * c->n[2] + at[2]] += values[(size_t)i * stride];
+        const real value = (real)values[(size_t)i * stride];
+        field[conv->vector_cell[i][0]] += value;
+        field[conv->vector_cell[i][1]] += n & 1 ? -value : value;
     }
-    fftw_execute_dft_r2c(conv->lattice, grid, spectrum);
+    FFTW(execute_dft_r2c)(conv->forward, field, (FFTW(complex)*)spectrum);
     for (int f = 0; f < conv->num_freq; f++)
     {
-        out[((size_t)(f / VLEN) * num_coef + coef) * VLEN + (size_t)(f % VLEN)] = (real)unphased(n, spectrum[f]);
+        out[((size_t)(f / VLEN) * num_coef + coef) * VLEN + (size_t)(f % VLEN)] = unphased(n, spectrum + 2 * f);
     }
+}
+
+/* Doubles per lattice vector in conv->table. */
+static size_t table_stride(int degree)
+{
+    return 3 * (size_t)(degree + 1);
 }
 
 gmxfmm_status FN(fmm_conv_set_shape)(gmxfmm_plan* plan)
@@ -153,33 +139,46 @@ gmxfmm_status FN(fmm_conv_set_shape)(gmxfmm_plan* plan)
     {
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for lattice sums");
     }
-    const size_t size = (size_t)conv->num_vectors * 2 * (size_t)(degree + 1);
+    const size_t size = (size_t)conv->num_vectors * table_stride(degree);
+    free(conv->vector_cell);
+    conv->vector_cell = malloc(((size_t)conv->num_vectors + 1) * sizeof(*conv->vector_cell));
     if (size > conv->table_size)
     {
         free(conv->table);
         conv->table      = malloc(size * sizeof(double));
         conv->table_size = conv->table == NULL ? 0 : size;
-        if (conv->table == NULL)
+    }
+    if (conv->table == NULL || conv->vector_cell == NULL)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for lattice sums");
+    }
+    const int* n = plan->cells.n;
+    for (int i = 0; i < conv->num_vectors; i++)
+    {
+        for (int mirror = 0; mirror < 2; mirror++)
         {
-            return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for lattice sums");
+            int at[3];
+            for (int d = 0; d < 3; d++)
+            {
+                const int k = mirror ? -conv->lattice_vectors[i][d] : conv->lattice_vectors[i][d];
+                at[d]       = (k % n[d] + n[d]) % n[d];
+            }
+            conv->vector_cell[i][mirror] = (at[0] * n[1] + at[1]) * n[2] + at[2];
         }
     }
     return GMXFMM_OK;
 }
 
-static size_t thread_number(void)
-{
-#ifdef _OPENMP
-    return (size_t)omp_get_thread_num();
-#else
-    return 0;
-#endif
-}
-
-/* Column by column: coefficients at all lattice vectors, then one transform for each. */
+/* Column by column: coefficients at all lattice vectors, then one transform for each, in buffers of the step. */
 static void real_part(const gmxfmm_plan* plan, const convolution* conv, fmm_sum sum, int degree, real* out)
 {
-    const size_t stride = 2 * (size_t)(degree + 1), size = (size_t)harm_size(degree);
+    const size_t stride = table_stride(degree), weights = 2 * (size_t)(degree + 1), size = (size_t)harm_size(degree);
+    const int    slots = conv->num_coef < plan->num_threads ? conv->num_coef : plan->num_threads;
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads)
+    for (int i = 0; i < conv->num_vectors; i++)
+    {
+        fmm_real_weights(&plan->cells, &conv->ewald, sum, degree, conv->lattice_vectors[i], conv->table + (size_t)i * stride + weights);
+    }
     for (int m = 0; m <= degree; m++)
     {
 #pragma omp parallel num_threads(plan->num_threads)
@@ -188,15 +187,18 @@ static void real_part(const gmxfmm_plan* plan, const convolution* conv, fmm_sum 
             for (int i = 0; i < conv->num_vectors; i++)
             {
                 double* value = conv->table + (size_t)i * stride;
-                fmm_real_column(&plan->cells, &conv->ewald, sum, degree, m, conv->lattice_vectors[i], value, value + degree + 1);
+                fmm_real_column(&plan->cells, degree, m, conv->lattice_vectors[i], value + weights, value, value + degree + 1);
             }
-#pragma omp for schedule(dynamic)
-            for (int task = 0; task < (m > 0 ? 2 : 1) * (degree - m + 1); task++)
+            const int tasks = (m > 0 ? 2 : 1) * (degree - m + 1);
+#pragma omp for schedule(static)
+            for (int slot = 0; slot < slots; slot++)
             {
-                const int n = m + task % (degree - m + 1), imaginary = task > degree - m;
-                transform(plan, conv, conv->table + (imaginary ? degree + 1 : 0) + n - m, stride, n,
-                          conv->grid + thread_number() * conv->grid_stride,
-                          (size_t)(imaginary ? harm_im(degree, n, m) : harm_re(degree, n, m)), size, out);
+                for (int task = slot; task < tasks; task += slots)
+                {
+                    const int n = m + task % (degree - m + 1), imaginary = task > degree - m;
+                    transform(conv, conv->table + (imaginary ? degree + 1 : 0) + n - m, stride, n, slot,
+                              (size_t)(imaginary ? harm_im(degree, n, m) : harm_re(degree, n, m)), size, out);
+                }
             }
         }
     }
@@ -206,7 +208,8 @@ static void reciprocal_part(const gmxfmm_plan* plan, const convolution* conv, fm
 {
     const int lanes = fmm_reciprocal_lanes(), size = harm_size(degree);
     double    inverse[(2 * GMXFMM_MAX_ORDER + 3) * (2 * GMXFMM_MAX_ORDER + 3)];
-    fmm_reciprocal_inverse(degree, inverse);
+    double    factor[(2 * GMXFMM_MAX_ORDER + 3) * (2 * GMXFMM_MAX_ORDER + 3)];
+    fmm_reciprocal_tables(sum, degree, inverse, factor);
 #pragma omp parallel for schedule(dynamic) num_threads(plan->num_threads)
     for (int chunk = 0; chunk < conv->num_chunks; chunk++)
     {
@@ -214,7 +217,7 @@ static void reciprocal_part(const gmxfmm_plan* plan, const convolution* conv, fm
         real*                      to = out + (size_t)chunk * (size_t)size * VLEN;
         for (int first = 0; first < VLEN; first += lanes)
         {
-            fmm_reciprocal_block(&plan->cells, &conv->ewald, sum, degree, inverse, chunk * VLEN + first, part);
+            fmm_reciprocal_block(&plan->cells, &conv->ewald, sum, degree, inverse, factor, chunk * VLEN + first, part);
             for (int i = 0; i < size; i++)
             {
                 for (int l = 0; l < lanes; l++)

@@ -20,15 +20,13 @@ struct FN(fmm_convolution)
     real*      spectrum;        /* num_coef x freq_stride complex numbers: their transforms */
     real*      s;               /* num_chunks x (2p+1)^2 x VLEN: spectrum of S / num_cells */
     real*      z;               /* num_chunks x (2p+3)^2 x VLEN: of Z / num_cells, filled once a virial was asked for */
-    double*    grid;            /* per thread: num_cells reals and num_freq complexes of the lattice sums' transform */
-    size_t     grid_stride;
     fmm_ewald  ewald;           /* of the present shape */
     int (*lattice_vectors)[3];  /* of the real-space part */
+    int (*vector_cell)[2];      /* cells of the grid that each and its mirror image fall on */
     int        num_vectors;
-    double*    table;           /* one column of coefficients at all lattice vectors */
+    double*    table;           /* per lattice vector: one column of coefficients, re and im, and weights */
     size_t     table_size;
     FFTW(plan) forward, backward;
-    fftw_plan  lattice;
 };
 
 /* Multipoles in conv->field to locals, in place. */

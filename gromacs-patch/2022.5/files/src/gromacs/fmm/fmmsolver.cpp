@@ -46,7 +46,9 @@ void throwOnError(gmxfmm_status status, const char* message)
     switch (status)
     {
         case GMXFMM_ERROR_POSITION:
-        case GMXFMM_ERROR_COINCIDENT: GMX_THROW(SimulationInstabilityError(text));
+        case GMXFMM_ERROR_COINCIDENT:
+            GMX_THROW(SimulationInstabilityError(
+                    text + " (particles counted from 0, in the order of mdrun, which changes)"));
         case GMXFMM_ERROR_OPTION:
         case GMXFMM_ERROR_BOX:
         case GMXFMM_ERROR_CHARGE:
