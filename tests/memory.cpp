@@ -135,24 +135,25 @@ TEST_P(Memory, IsGivenBack)
     EXPECT_LT(heapBytes(), before + 100 * lives);
 }
 
-/* Assigning again and again does not grow. */
+/* Assigning again and again does not grow: buffers may reach what the worst of similar positions needs, and stay there.
+ */
 TEST_P(Memory, DoesNotGrowFromAssignToAssign)
 {
     const System        s = manyAtoms(8);
     Plan                plan(s, options());
-    const double        first = static_cast<double>(plan.info().bytes);
     Random              random(3);
-    std::vector<double> x = s.x;
-    for (int step = 0; step < 50; step++)
+    std::vector<double> x       = s.x;
+    double              settled = 0;
+    for (int step = 0; step < 200; step++)
     {
         for (std::size_t k = 0; k < x.size(); k++)
         {
             x[k] = s.x[k] + 0.05 * random.centred(); /* not further and further: an open system would grow */
         }
         plan.assign(x);
+        settled = step == 99 ? static_cast<double>(plan.info().bytes) : settled;
     }
-    /* buffers may keep a reserve above the first need */
-    EXPECT_LT(static_cast<double>(plan.info().bytes), 1.5 * first);
+    EXPECT_LT(static_cast<double>(plan.info().bytes), 1.1 * settled);
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases,

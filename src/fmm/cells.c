@@ -265,70 +265,113 @@ int fmm_near_index(const fmm_cells* cells, const int* k)
     return cells->near_lookup[((k[0] + r) * w + k[1] + r) * w + k[2] + r];
 }
 
-static gmxfmm_status near_set(fmm_cells* cells, int ws)
+/* Length of a row of m[9]. */
+static double row_length(const double* m, int row)
 {
-    const int       reach = FMM_NEAR_REACH, w = 2 * reach + 1;
-    lattice_vector* all   = malloc((size_t)(w * w * w) * sizeof(*all));
+    return sqrt(dot(m + 3 * row, m + 3 * row));
+}
+
+/* Longest vectors in edges that are near: those of the block apart, expansions converge beyond this. */
+static double near_radius(const fmm_cells* cells, int ws)
+{
+    if (!cells->rectangular)
+    {
+        return c_skewSlack * (ws + 1);
+    }
+    /* the diagonal of a brick for ws = 1: adds nothing to the block unless the brick is longer than 1.2 times its width */
+    double diagonal2 = 0;
+    for (int d = 0; d < 3; d++)
+    {
+        diagonal2 += dot(cells->cell + 3 * d, cells->cell + 3 * d);
+    }
+    return 0.5 * (ws + 1) * sqrt(diagonal2) / cells->lambda;
+}
+
+/* All lattice vectors that may be near or in the first far shells, by length: *all, to be freed. Errors: MEMORY,
+ * UNSUPPORTED (some are out of reach). */
+static gmxfmm_status candidates(const fmm_cells* cells, int ws, double longest, lattice_vector** out, int* num)
+{
+    int    range[3], count = 0;
+    double inverse[9];
+    fmm_inverse(cells->cell, fmm_determinant(cells->cell), inverse);
+    for (int d = 0; d < 3; d++)
+    {
+        const double g = sqrt(inverse[d] * inverse[d] + inverse[3 + d] * inverse[3 + d] + inverse[6 + d] * inverse[6 + d]);
+        range[d]       = (int)floor(longest * cells->lambda * g);
+        range[d]       = range[d] > ws + 1 ? range[d] : ws + 1;
+        if (range[d] > FMM_NEAR_REACH)
+        {
+            return GMXFMM_ERROR_UNSUPPORTED;
+        }
+    }
+    lattice_vector* all = malloc((size_t)(2 * range[0] + 1) * (size_t)(2 * range[1] + 1) * (size_t)(2 * range[2] + 1) * sizeof(*all));
     if (all == NULL)
     {
         return GMXFMM_ERROR_MEMORY;
     }
-    int          count   = 0;
-    const double longest = ws + 2.5; /* and the first far shells */
-    for (int i = 0; i < w * w * w; i++)
+    for (int a = -range[0]; a <= range[0]; a++)
     {
-        lattice_vector v = { { i / (w * w) - reach, i / w % w - reach, i % w - reach }, 0 };
-        const int      block = abs(v.k[0]) <= ws + 1 && abs(v.k[1]) <= ws + 1 && abs(v.k[2]) <= ws + 1;
-        double         r[3];
-        if (cells->rectangular && !block)
+        for (int b = -range[1]; b <= range[1]; b++)
         {
-            continue;
-        }
-        for (int d = 0; d < 3; d++)
-        {
-            r[d] = v.k[0] * cells->cell[d] + v.k[1] * cells->cell[3 + d] + v.k[2] * cells->cell[6 + d];
-        }
-        v.length = sqrt(dot(r, r)) / cells->lambda;
-        if (cells->rectangular || v.length < longest)
-        {
-            all[count++] = v;
+            for (int c = -range[2]; c <= range[2]; c++)
+            {
+                lattice_vector v = { { a, b, c }, 0 };
+                double         r[3];
+                for (int d = 0; d < 3; d++)
+                {
+                    r[d] = a * cells->cell[d] + b * cells->cell[3 + d] + c * cells->cell[6 + d];
+                }
+                v.length        = sqrt(dot(r, r)) / cells->lambda;
+                const int block = abs(a) <= ws + 1 && abs(b) <= ws + 1 && abs(c) <= ws + 1;
+                if (v.length < longest || (cells->rectangular && block))
+                {
+                    all[count++] = v;
+                }
+            }
         }
     }
     qsort(all, (size_t)count, sizeof(*all), shorter);
-    int near = 0;
+    *out = all;
+    *num = count;
+    return GMXFMM_OK;
+}
+
+static gmxfmm_status near_set(fmm_cells* cells, int ws)
+{
+    const double    radius = near_radius(cells, ws);
+    lattice_vector* all    = NULL;
+    int             count  = 0;
+    gmxfmm_status   status = candidates(cells, ws, radius + 0.5, &all, &count);
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    int near            = 0;
+    cells->far_distance = INFINITY;
+    for (int i = 0; i < count; i++)
+    {
+        const int* k     = all[i].k;
+        const int  block = cells->rectangular && abs(k[0]) <= ws && abs(k[1]) <= ws && abs(k[2]) <= ws;
+        if (block || all[i].length < radius)
+        {
+            all[near++] = all[i];
+        }
+        else
+        {
+            cells->far_distance = fmin(cells->far_distance, all[i].length);
+        }
+    }
     if (cells->rectangular)
     {
-        double far = 1e30;
-        for (int i = 0; i < count; i++)
-        {
-            if (abs(all[i].k[0]) <= ws && abs(all[i].k[1]) <= ws && abs(all[i].k[2]) <= ws)
-            {
-                all[near++] = all[i];
-            }
-            else
-            {
-                far = fmin(far, all[i].length);
-            }
-        }
-        cells->far_distance = far;
-        double edge         = 1e30;
-        for (int d = 0; d < 3; d++)
-        {
-            edge = fmin(edge, sqrt(dot(cells->cell + 3 * d, cells->cell + 3 * d)) / cells->lambda);
-        }
-        cells->near_range = ws * edge;
+        cells->covering_radius = near_radius(cells, 0);
+        cells->near_range      = ws * fmin(row_length(cells->cell, 0), fmin(row_length(cells->cell, 1), row_length(cells->cell, 2))) / cells->lambda;
     }
     else
     {
-        while (near < count && all[near].length < c_skewSlack * (ws + 1))
-        {
-            near++;
-        }
-        cells->far_distance = near < count ? all[near].length : longest;
-        const double rho    = covering_radius(cells->voronoi, cells->voronoi_int, cells->cell) / cells->lambda;
-        cells->near_range   = fmax(0.0, cells->far_distance - 2 * rho);
+        cells->covering_radius = covering_radius(cells->voronoi, cells->voronoi_int, cells->cell) / cells->lambda;
+        cells->near_range      = fmax(0.0, cells->far_distance - 2 * cells->covering_radius);
     }
-    const gmxfmm_status status = store_near(cells, all, near);
+    status = store_near(cells, all, near);
     free(all);
     return status;
 }

@@ -15,7 +15,7 @@
 enum
 {
     FMM_VORONOI = 14,  /* Voronoi-relevant vectors of a 3D lattice are among these (Conway & Sloane 1992) */
-    FMM_NEAR_REACH = 8 /* near vectors have components in -8..8 */
+    FMM_NEAR_REACH = 24 /* near vectors have components in -24..24; more is a box beyond reason */
 };
 
 typedef struct
@@ -43,6 +43,7 @@ typedef struct
     int    near_reach;   /* largest component of a near vector */
     int*   wrap[3];      /* wrap[d][k + near_reach] = k modulo n[d], k = -near_reach .. n[d] - 1 + near_reach */
     double far_distance; /* shortest far vector, in edges */
+    double covering_radius; /* of the centres: farthest a particle can be from its cell's, in edges */
     double near_range;   /* every pair closer than this is in near cells, in edges */
 } fmm_cells;
 
@@ -62,8 +63,8 @@ void fmm_voronoi(const double* basis, double vectors[FMM_VORONOI][3], int coordi
 void fmm_reduce(const double vectors[FMM_VORONOI][3], const int coordinates[FMM_VORONOI][3], double* y, int* shift);
 
 /* Fills all of *cells but origin from box and grid; memory of the near set is reused. ws selects the near set:
- * right angles: the block of (2 ws + 1)^3; otherwise every vector shorter than the shortest far one, which is at least
- * 0.96 (ws + 1) edges. Returns GMXFMM_OK or MEMORY, UNSUPPORTED (near set too wide: a box far too skewed). */
+ * right angles: the block of (2 ws + 1)^3, and if bricks are far from cubes what is closer than (ws + 1)/2 diagonals;
+ * otherwise every vector shorter than the shortest far one, which is at least 0.96 (ws + 1) edges. Returns GMXFMM_OK or MEMORY, UNSUPPORTED (near set too wide: cells far too long or skewed). */
 gmxfmm_status fmm_cells_set(fmm_cells* cells, const double* box, const int* inner, int periodic, int ws, int order);
 
 /* The same for another box with the grid and the near vectors that *cells has: what was assigned stays valid. */

@@ -142,10 +142,10 @@ gmxfmm_status FN(fmm_conv_set_shape)(gmxfmm_plan* plan)
     const size_t size = (size_t)conv->num_vectors * table_stride(degree);
     free(conv->vector_cell);
     conv->vector_cell = malloc(((size_t)conv->num_vectors + 1) * sizeof(*conv->vector_cell));
-    if (size > conv->table_size)
+    if (conv->table == NULL || size > conv->table_size)
     {
         free(conv->table);
-        conv->table      = malloc(size * sizeof(double));
+        conv->table      = malloc((size + 1) * sizeof(double)); /* an open system of one cell has no vectors */
         conv->table_size = conv->table == NULL ? 0 : size;
     }
     if (conv->table == NULL || conv->vector_cell == NULL)

@@ -265,7 +265,6 @@ gmxfmm_status gmxfmm_set_charges(gmxfmm_plan* plan, int64_t n, const void* q)
         plan->n = n;
     }
     plan->total_charge = 0;
-    plan->assigned     = 0;
     for (int64_t i = 0; i < n; i++)
     {
         plan->charge[i] = plan->options.array_type == GMXFMM_DOUBLE ? ((const double*)q)[i] : (double)((const float*)q)[i];
@@ -430,7 +429,8 @@ gmxfmm_status fmm_update_geometry(gmxfmm_plan* plan)
     gmxfmm_status status = fmm_cells_set(&plan->cells, plan->box, plan->inner, plan->periodic, plan->separation, plan->order);
     if (status != GMXFMM_OK)
     {
-        return fmm_fail(plan, status, status == GMXFMM_ERROR_MEMORY ? "out of memory" : "the box is too skewed for a grid of cells: reduce its vectors");
+        return status == GMXFMM_ERROR_MEMORY ? fmm_fail(plan, status, "out of memory")
+                                             : fmm_fail(plan, status, "the cells of a grid of %d x %d x %d would be too long or too skewed in this box: choose a more even grid", plan->inner[0], plan->inner[1], plan->inner[2]);
     }
     if (plan->cell_start == NULL || memcmp(before, plan->cells.n, sizeof(before)) != 0)
     {
@@ -477,7 +477,7 @@ gmxfmm_status gmxfmm_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* ou
     }
     if (!plan->assigned)
     {
-        return fmm_fail(plan, GMXFMM_ERROR_ORDER, "assign must come before execute, and after new charges, exclusions or a box of quite another shape");
+        return fmm_fail(plan, GMXFMM_ERROR_ORDER, "assign must come before execute, and after another number of particles, new exclusions or a box of quite another shape");
     }
     if (!plan->spectra_valid || (output->want_virial && !plan->virial_spectra_valid))
     {

@@ -25,10 +25,17 @@ enum
 /* Fitted: predicted / measured error in SPC water lies within 0.9 and 1.8 for ws = 1, 2, p = 4..12, 4 to 40 atoms a cell. */
 static const double c_errorScale = 0.47;
 
-/* Room left below the asked error. Relative errors are up to five times as large where charges are ordered less than in a
+/* Room left below the asked error. Relative errors are up to four times as large where charges are ordered less than in a
  * liquid and forces therefore weaker (molecules turned at random, tests/accuracy.cpp); two more orders, a few per cent of
  * an MD step, pay for it. */
-static const double c_margin = 0.2;
+static const double c_margin = 0.25;
+
+/* Covering radius over shortest far vector: 0.433 for cubes, 0.41 for the face-centred lattice. Where it is larger, corners
+ * converge slowly: such cells are a last resort. */
+static const double c_evenCells = 0.5;
+
+/* Corners of skewed cells are sharper, and the samples see too few of them: 8192 of them give up to this much more. */
+static const double c_skewedScale = 1.6;
 
 /* Time per unit of work in units of 0.31 ns, single precision, AVX-512 (benchmarks/solve); only ratios matter. */
 static const double c_costPair   = 0.8;
@@ -136,7 +143,7 @@ static void predict(const fmm_cells* cells, double per_cell, double error[c_maxO
     const double crowd = per_cell > 1 ? per_cell : 1;
     for (int p = 0; p <= c_maxOrder; p++)
     {
-        error[p] = c_errorScale * sqrt(2 * tail[p] * crowd) / pow(crowd, 2.0 / 3.0);
+        error[p] = c_errorScale * (cells->rectangular ? 1 : c_skewedScale) * sqrt(2 * tail[p] * crowd) / pow(crowd, 2.0 / 3.0);
     }
 }
 
@@ -157,6 +164,7 @@ static double cost(const fmm_cells* cells, double n, int used_cells, int order, 
 typedef struct
 {
     double cost, error, edge;
+    int    good; /* reaches the target, with even cells */
     int    order, ws, grid[3];
 } choice;
 
@@ -176,7 +184,7 @@ static gmxfmm_status consider(const gmxfmm_plan* plan, fmm_cells* cells, const d
     {
         return GMXFMM_OK; /* seen */
     }
-    if (best->error <= target && cost(cells, n, used, fixed >= 0 ? fixed : 1, is_double) > best->cost)
+    if (best->good && cost(cells, n, used, fixed >= 0 ? fixed : 1, is_double) > best->cost)
     {
         return GMXFMM_OK; /* no order can make it the best */
     }
@@ -184,10 +192,11 @@ static gmxfmm_status consider(const gmxfmm_plan* plan, fmm_cells* cells, const d
     for (int p = fixed >= 0 ? fixed : 1; p <= (fixed >= 0 ? fixed : c_maxOrder); p++)
     {
         const double c        = cost(cells, n, used, p, is_double);
-        const int    good     = error[p] <= target, best_good = best->error <= target;
+        const int    even     = plan->options.grid[0] > 0 || cells->covering_radius <= c_evenCells * cells->far_distance;
+        const int    good = even && error[p] <= target, best_good = best->good;
         if (good ? (!best_good || c < best->cost) : (!best_good && error[p] < best->error))
         {
-            const choice found = { c, error[p], cells->edge, p, ws, { grid[0], grid[1], grid[2] } };
+            const choice found = { c, error[p], cells->edge, good, p, ws, { grid[0], grid[1], grid[2] } };
             *best              = found;
         }
         if (good && fixed < 0)
@@ -231,6 +240,52 @@ static gmxfmm_status consider_edge(const gmxfmm_plan* plan, fmm_cells* cells, co
     return GMXFMM_OK;
 }
 
+/* Open systems: cubes of one edge, as many as the grid given has or as cover the box. */
+static gmxfmm_status consider_cubes(const gmxfmm_plan* plan, fmm_cells* cells, const double* box, double edge, int ws, double n, choice* best)
+{
+    double cubes[9] = { 0 };
+    int    grid[3];
+    for (int d = 0; d < 3; d++)
+    {
+        const double k = ceil(box[4 * d] / edge - 1e-6);
+        grid[d]        = plan->options.grid[d] > 0 ? plan->options.grid[d] : k < 1 ? 1 : (int)k;
+        cubes[4 * d]   = grid[d] * edge;
+    }
+    return consider(plan, cells, cubes, grid, ws, n, best);
+}
+
+static gmxfmm_status choose_grid(const gmxfmm_plan* plan, fmm_cells* cells, const double* box, int ws, double n, choice* best)
+{
+    const int*    given  = plan->options.grid;
+    gmxfmm_status status = GMXFMM_OK;
+    if (given[0] > 0)
+    {
+        const double edge = fmax(box[0] / given[0], fmax(box[4] / given[1], box[8] / given[2]));
+        return plan->periodic ? consider(plan, cells, box, given, ws, n, best) : consider_cubes(plan, cells, box, edge, ws, n, best);
+    }
+    if (plan->periodic)
+    {
+        /* from about 2 to about 400 particles a cell, by steps of a tenth of the edge */
+        const double volume = fmm_determinant(box);
+        for (double per_cell = 2; per_cell < 600 && status == GMXFMM_OK; per_cell *= 1.3)
+        {
+            status = consider_edge(plan, cells, box, cbrt(volume * per_cell / n), ws, n, best);
+            if (per_cell > n)
+            {
+                break; /* one cell */
+            }
+        }
+        return status;
+    }
+    double longest = fmax(box[0], fmax(box[4], box[8])), edge = longest;
+    for (double num = 1; num < 2 * n + 2 && status == GMXFMM_OK; edge /= 1.1)
+    {
+        status = consider_cubes(plan, cells, box, edge, ws, n, best);
+        num    = ceil(box[0] / edge) * ceil(box[4] / edge) * ceil(box[8] / edge);
+    }
+    return status;
+}
+
 static gmxfmm_status choose(gmxfmm_plan* plan, int64_t num, const double* box, choice* best)
 {
     const gmxfmm_options* o        = &plan->options;
@@ -238,30 +293,16 @@ static gmxfmm_status choose(gmxfmm_plan* plan, int64_t num, const double* box, c
     fmm_cells             cells    = { 0 };
     gmxfmm_status         status   = GMXFMM_OK;
     const int             first_ws = o->separation > 0 ? o->separation : 1, last_ws = o->separation > 0 ? o->separation : 2;
-    const choice          none = { INFINITY, INFINITY, 0, 0, 0, { 1, 1, 1 } };
-    *best                      = none;
+    const choice          none     = { INFINITY, INFINITY, 0, 0, 0, 0, { 1, 1, 1 } };
+    *best                          = none;
     for (int ws = first_ws; ws <= last_ws && status == GMXFMM_OK; ws++)
     {
-        if (o->grid[0] > 0)
-        {
-            status = consider(plan, &cells, box, o->grid, ws, n, best);
-            continue;
-        }
-        /* from about 2 to about 400 particles a cell, by steps of a tenth of the edge */
-        const double volume = fmm_determinant(box);
-        for (double per_cell = 2; per_cell < 600 && status == GMXFMM_OK; per_cell *= 1.3)
-        {
-            status = consider_edge(plan, &cells, box, cbrt(volume * per_cell / n), ws, n, best);
-            if (per_cell > n)
-            {
-                break; /* one cell */
-            }
-        }
+        status = choose_grid(plan, &cells, box, ws, n, best);
     }
     fmm_cells_free(&cells);
     if (status == GMXFMM_OK && best->ws == 0)
     {
-        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "the box is too skewed for a grid of cells: reduce its vectors");
+        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "the cells would be too long or too skewed in this box: choose a more even grid, or reduce the box vectors");
     }
     return status == GMXFMM_OK ? status : fmm_fail(plan, status, "out of memory");
 }
@@ -312,10 +353,7 @@ gmxfmm_status fmm_tune_open(gmxfmm_plan* plan, const double* low, const double* 
         {
             return taken;
         }
-        for (int d = 0; d < 3; d++)
-        {
-            plan->target_edge = fmax(plan->target_edge, width[d] / best.grid[d]);
-        }
+        plan->target_edge = best.edge;
     }
     const double most = 8.0 * (double)plan->n + 64;
     for (;; plan->target_edge *= 1.25)
