@@ -29,7 +29,7 @@ static gmxfmm_info forces(const water* w, const gmxfmm_options* options, double*
     check(gmxfmm_set_charges(plan, w->n, w->q), gmxfmm_message(plan));
     check(gmxfmm_set_exclusions(plan, w->excl_start, w->excl_list), gmxfmm_message(plan));
     check(gmxfmm_assign(plan, w->x), gmxfmm_message(plan));
-    gmxfmm_output out = { .force = force };
+    gmxfmm_output out = {.force = force};
     check(gmxfmm_execute(plan, w->x, &out), gmxfmm_message(plan));
     gmxfmm_get_info(plan, &info);
     gmxfmm_destroy(plan);

@@ -37,7 +37,7 @@ int main(int argc, char** argv)
     options.accuracy  = given > 3 ? atof(argv[3]) : options.accuracy;
     if (given > 6)
     {
-        options.order = atoi(argv[4]);
+        options.order   = atoi(argv[4]);
         options.grid[0] = options.grid[1] = options.grid[2] = atoi(argv[5]);
         options.separation                                  = atoi(argv[6]);
     }
@@ -45,7 +45,7 @@ int main(int argc, char** argv)
     gmxfmm_info   info;
     char          message[256];
     double*       force = malloc((size_t)w.n * 3 * sizeof(double));
-    gmxfmm_output out   = { .force = force };
+    gmxfmm_output out   = {.force = force};
     check(gmxfmm_create(&plan, &options, w.n, w.box, message, sizeof(message)), message);
     check(gmxfmm_set_charges(plan, w.n, w.q), gmxfmm_message(plan));
     check(gmxfmm_set_exclusions(plan, w.excl_start, w.excl_list), gmxfmm_message(plan));
@@ -66,9 +66,11 @@ int main(int argc, char** argv)
            "\"assign_ms\": %.2f, \"spectra_ms\": %.1f, \"permute_ms\": %.3f, \"near_ms\": %.3f, \"p2m_ms\": %.3f, "
            "\"m2l_ms\": %.3f, \"l2p_ms\": %.3f, \"output_ms\": %.3f, \"total_ms\": %.3f}\n",
            w.n, in_double ? "double" : "single", info.order, info.grid[0], info.grid[1], info.grid[2], info.separation,
-           info.near_particles, info.predicted_error, info.num_threads, (double)info.bytes / w.n, 1e3 * assign, 1e3 * spectra,
-           ms * info.time_permute, ms * info.time_near, ms * info.time_p2m, ms * info.time_m2l, ms * info.time_l2p, ms * info.time_output,
-           ms * (info.time_permute + info.time_near + info.time_p2m + info.time_m2l + info.time_l2p + info.time_output));
+           info.near_particles, info.predicted_error, info.num_threads, (double)info.bytes / w.n, 1e3 * assign,
+           1e3 * spectra, ms * info.time_permute, ms * info.time_near, ms * info.time_p2m, ms * info.time_m2l,
+           ms * info.time_l2p, ms * info.time_output,
+           ms *
+               (info.time_permute + info.time_near + info.time_p2m + info.time_m2l + info.time_l2p + info.time_output));
     gmxfmm_destroy(plan);
     free(force);
     water_free(&w);

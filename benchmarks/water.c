@@ -28,7 +28,8 @@ water water_read(const char* gro_file, int copies)
     double  edge[3];
     for (int i = 0; i < atoms; i++)
     {
-        if (!fgets(line, sizeof(line), f) || sscanf(line + 20, "%8lf%8lf%8lf", unit + 3 * i, unit + 3 * i + 1, unit + 3 * i + 2) != 3)
+        if (!fgets(line, sizeof(line), f) ||
+            sscanf(line + 20, "%8lf%8lf%8lf", unit + 3 * i, unit + 3 * i + 1, unit + 3 * i + 2) != 3)
         {
             die("ends early", gro_file);
         }
@@ -38,7 +39,7 @@ water water_read(const char* gro_file, int copies)
         die("has no box", gro_file);
     }
     fclose(f);
-    water w      = { 0 };
+    water w      = {0};
     w.n          = atoms * copies * copies * copies;
     w.x          = malloc((size_t)w.n * 3 * sizeof(double));
     w.q          = malloc((size_t)w.n * sizeof(double));
@@ -46,7 +47,7 @@ water water_read(const char* gro_file, int copies)
     w.excl_list  = malloc((size_t)w.n * 2 * sizeof(int));
     for (int i = 0; i < w.n; i++)
     {
-        const int copy = i / atoms, at[3] = { copy / (copies * copies), copy / copies % copies, copy % copies };
+        const int copy = i / atoms, at[3] = {copy / (copies * copies), copy / copies % copies, copy % copies};
         for (int d = 0; d < 3; d++)
         {
             w.x[3 * i + d] = unit[3 * (i % atoms) + d] + at[d] * edge[d];

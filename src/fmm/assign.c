@@ -55,7 +55,7 @@ static int wrapped(int k, int n)
 /* Fits the grid of an open system to its particles: cubes of one edge from the lowest corner. */
 static gmxfmm_status fit_open(gmxfmm_plan* plan, const void* x)
 {
-    double low[3] = { 0, 0, 0 }, high[3] = { 0, 0, 0 }, box[9] = { 0 };
+    double low[3] = {0, 0, 0}, high[3] = {0, 0, 0}, box[9] = {0};
     for (int64_t i = 0; i < 3 * plan->n; i++)
     {
         const double v = coordinate(plan, x, i);
@@ -64,7 +64,8 @@ static gmxfmm_status fit_open(gmxfmm_plan* plan, const void* x)
         high[d]        = i < 3 || v > high[d] ? v : high[d];
         if (!isfinite(v))
         {
-            return fmm_fail(plan, GMXFMM_ERROR_POSITION, "position of particle %lld is %g: not finite", (long long)(i / 3), v);
+            return fmm_fail(plan, GMXFMM_ERROR_POSITION, "position of particle %lld is %g: not finite",
+                            (long long)(i / 3), v);
         }
     }
     const gmxfmm_status tuned = fmm_tune_open(plan, low, high);
@@ -74,7 +75,7 @@ static gmxfmm_status fit_open(gmxfmm_plan* plan, const void* x)
     }
     for (int d = 0; d < 3; d++)
     {
-        const double width = plan->inner[d] * plan->target_edge;
+        const double width    = plan->inner[d] * plan->target_edge;
         box[4 * d]            = width;
         plan->cells.origin[d] = 0.5 * (low[d] + high[d] - width);
     }
@@ -91,7 +92,8 @@ static gmxfmm_status bin(gmxfmm_plan* plan, const void* x)
     memset(plan->cell_start, 0, (size_t)(cells->num_cells + 1) * sizeof(int));
     for (int64_t i = 0; i < plan->n; i++)
     {
-        const double xi[3] = { coordinate(plan, x, 3 * i), coordinate(plan, x, 3 * i + 1), coordinate(plan, x, 3 * i + 2) };
+        const double xi[3] = {coordinate(plan, x, 3 * i), coordinate(plan, x, 3 * i + 1),
+                              coordinate(plan, x, 3 * i + 2)};
         int          at[3];
         double       rest[3];
         if (!locate(cells, xi, at, rest))
@@ -115,8 +117,10 @@ static gmxfmm_status bin(gmxfmm_plan* plan, const void* x)
     }
     if (bad >= 0)
     {
-        return fmm_fail(plan, GMXFMM_ERROR_POSITION, "position of particle %lld is (%g, %g, %g): not finite, or too far away",
-                        (long long)bad, coordinate(plan, x, 3 * bad), coordinate(plan, x, 3 * bad + 1), coordinate(plan, x, 3 * bad + 2));
+        return fmm_fail(plan, GMXFMM_ERROR_POSITION,
+                        "position of particle %lld is (%g, %g, %g): not finite, or too far away", (long long)bad,
+                        coordinate(plan, x, 3 * bad), coordinate(plan, x, 3 * bad + 1),
+                        coordinate(plan, x, 3 * bad + 2));
     }
     for (int c = 0; c < cells->num_cells; c++)
     {
@@ -144,7 +148,8 @@ static void set_reference(gmxfmm_plan* plan, const void* x)
     for (int64_t s = 0; s < plan->n; s++)
     {
         const int64_t i     = plan->sorted[s];
-        const double  xi[3] = { coordinate(plan, x, 3 * i), coordinate(plan, x, 3 * i + 1), coordinate(plan, x, 3 * i + 2) };
+        const double  xi[3] = {coordinate(plan, x, 3 * i), coordinate(plan, x, 3 * i + 1),
+                               coordinate(plan, x, 3 * i + 2)};
         int           at[3];
         double        rest[3];
         locate(cells, xi, at, rest);
@@ -166,7 +171,7 @@ static void cell_coordinates(const fmm_cells* cells, int cell, int* c)
 static void nearest_offset(const gmxfmm_plan* plan, int si, int sj, int* offset)
 {
     const fmm_cells* cells = &plan->cells;
-    int              ci[3], cj[3], k[3] = { 0, 0, 0 };
+    int              ci[3], cj[3], k[3] = {0, 0, 0};
     double           t[3], y[3];
     cell_coordinates(cells, plan->cell_of[plan->sorted[si]], ci);
     cell_coordinates(cells, plan->cell_of[plan->sorted[sj]], cj);
@@ -211,9 +216,10 @@ static int near_prefix(const gmxfmm_plan* plan, int cell, int* prefix)
 }
 
 /* Pairs left out of particle s: into mask (near), or counted and, if far_pairs is given, stored (far, once a pair). */
-static void left_out(gmxfmm_plan* plan, int s, const int* prefix, fmm_far_pair* far_pairs, int* num_far, int* mask, int* num_mask)
+static void
+left_out(gmxfmm_plan* plan, int s, const int* prefix, fmm_far_pair* far_pairs, int* num_far, int* mask, int* num_mask)
 {
-    const int i       = plan->sorted[s];
+    const int i         = plan->sorted[s];
     mask[(*num_mask)++] = prefix[0] + s - plan->cell_start[plan->cell_of[i]]; /* near[0] is the cell itself */
     for (int e = plan->excl_start ? plan->excl_start[i] : 0; e < (plan->excl_start ? plan->excl_start[i + 1] : 0); e++)
     {
@@ -225,7 +231,7 @@ static void left_out(gmxfmm_plan* plan, int s, const int* prefix, fmm_far_pair* 
         const int sj = plan->position[j];
         int       offset[3];
         nearest_offset(plan, s, sj, offset);
-        const int source[3] = { -offset[0], -offset[1], -offset[2] };
+        const int source[3] = {-offset[0], -offset[1], -offset[2]};
         const int o         = fmm_near_index(&plan->cells, source);
         if (o >= 0)
         {
@@ -246,8 +252,8 @@ static void left_out(gmxfmm_plan* plan, int s, const int* prefix, fmm_far_pair* 
 
 static gmxfmm_status set_left_out(gmxfmm_plan* plan)
 {
-    const fmm_cells* cells  = &plan->cells;
-    int*             prefix = malloc((size_t)cells->num_near * sizeof(int));
+    const fmm_cells* cells    = &plan->cells;
+    int*             prefix   = malloc((size_t)cells->num_near * sizeof(int));
     int              num_mask = 0, num_far = 0;
     if (prefix == NULL)
     {
@@ -290,7 +296,7 @@ gmxfmm_status fmm_assign_particles(gmxfmm_plan* plan, const void* x)
         return status;
     }
     set_reference(plan, x);
-    status = set_left_out(plan);
+    status         = set_left_out(plan);
     plan->assigned = status == GMXFMM_OK;
     return status;
 }

@@ -59,9 +59,9 @@ void fmm_voronoi(const double* basis, double vectors[FMM_VORONOI][3], int coordi
         {
             b[i][d] = basis[3 * i + d];
         }
-        b[3][d]    = -b[0][d] - b[1][d] - b[2][d];
-        k[d][d]    = 1;
-        k[3][d]    = -1;
+        b[3][d] = -b[0][d] - b[1][d] - b[2][d];
+        k[d][d] = 1;
+        k[3][d] = -1;
     }
     const double eps = 1e-12 * (dot(b[0], b[0]) + dot(b[1], b[1]) + dot(b[2], b[2]));
     for (int changed = 1, step = 0; changed && step < 1000; step++)
@@ -161,14 +161,15 @@ static int shorter(const void* a, const void* b)
 }
 
 /* Radius of the smallest sphere about a cell's centre that holds the cell, in units of basis. */
-static double covering_radius(const double vectors[FMM_VORONOI][3], const int coordinates[FMM_VORONOI][3], const double* basis)
+static double
+covering_radius(const double vectors[FMM_VORONOI][3], const int coordinates[FMM_VORONOI][3], const double* basis)
 {
     /* Deep holes are found by sampling with a local search; 2 % on top covers what the samples miss. */
     double best = 0;
     for (int i = 0; i < 12 * 12 * 12; i++)
     {
-        const double f[3]     = { (i % 12 + 0.5) / 12, (i / 12 % 12 + 0.5) / 12, (i / 144 + 0.5) / 12 };
-        int          shift[3] = { 0, 0, 0 };
+        const double f[3]     = {(i % 12 + 0.5) / 12, (i / 12 % 12 + 0.5) / 12, (i / 144 + 0.5) / 12};
+        int          shift[3] = {0, 0, 0};
         double       y[3];
         for (int d = 0; d < 3; d++)
         {
@@ -199,15 +200,15 @@ static gmxfmm_status store_near(fmm_cells* cells, const lattice_vector* all, int
     {
         return GMXFMM_ERROR_MEMORY;
     }
-    cells->near          = near;
+    cells->near            = near;
     double(*near_shift)[3] = realloc(cells->near_shift, (size_t)count * sizeof(*near_shift));
     if (near_shift == NULL)
     {
         return GMXFMM_ERROR_MEMORY;
     }
     cells->near_shift = near_shift;
-    cells->num_near = count;
-    int reach       = 0;
+    cells->num_near   = count;
+    int reach         = 0;
     for (int i = 0; i < count; i++)
     {
         for (int d = 0; d < 3; d++)
@@ -220,8 +221,8 @@ static gmxfmm_status store_near(fmm_cells* cells, const lattice_vector* all, int
     {
         return GMXFMM_ERROR_UNSUPPORTED;
     }
-    const int    w      = 2 * reach + 1;
-    short* lookup = realloc(cells->near_lookup, (size_t)(w * w * w) * sizeof(short));
+    const int w      = 2 * reach + 1;
+    short*    lookup = realloc(cells->near_lookup, (size_t)(w * w * w) * sizeof(short));
     if (lookup == NULL)
     {
         return GMXFMM_ERROR_MEMORY;
@@ -278,7 +279,8 @@ static double near_radius(const fmm_cells* cells, int ws)
     {
         return c_skewSlack * (ws + 1);
     }
-    /* the diagonal of a brick for ws = 1: adds nothing to the block unless the brick is longer than 1.2 times its width */
+    /* the diagonal of a brick for ws = 1: adds nothing to the block unless the brick is longer than 1.2 times its width
+     */
     double diagonal2 = 0;
     for (int d = 0; d < 3; d++)
     {
@@ -296,15 +298,17 @@ static gmxfmm_status candidates(const fmm_cells* cells, int ws, double longest, 
     fmm_inverse(cells->cell, fmm_determinant(cells->cell), inverse);
     for (int d = 0; d < 3; d++)
     {
-        const double g = sqrt(inverse[d] * inverse[d] + inverse[3 + d] * inverse[3 + d] + inverse[6 + d] * inverse[6 + d]);
-        range[d]       = (int)floor(longest * cells->lambda * g);
-        range[d]       = range[d] > ws + 1 ? range[d] : ws + 1;
+        const double g =
+            sqrt(inverse[d] * inverse[d] + inverse[3 + d] * inverse[3 + d] + inverse[6 + d] * inverse[6 + d]);
+        range[d] = (int)floor(longest * cells->lambda * g);
+        range[d] = range[d] > ws + 1 ? range[d] : ws + 1;
         if (range[d] > FMM_NEAR_REACH)
         {
             return GMXFMM_ERROR_UNSUPPORTED;
         }
     }
-    lattice_vector* all = malloc((size_t)(2 * range[0] + 1) * (size_t)(2 * range[1] + 1) * (size_t)(2 * range[2] + 1) * sizeof(*all));
+    lattice_vector* all =
+        malloc((size_t)(2 * range[0] + 1) * (size_t)(2 * range[1] + 1) * (size_t)(2 * range[2] + 1) * sizeof(*all));
     if (all == NULL)
     {
         return GMXFMM_ERROR_MEMORY;
@@ -315,7 +319,7 @@ static gmxfmm_status candidates(const fmm_cells* cells, int ws, double longest, 
         {
             for (int c = -range[2]; c <= range[2]; c++)
             {
-                lattice_vector v = { { a, b, c }, 0 };
+                lattice_vector v = {{a, b, c}, 0};
                 double         r[3];
                 for (int d = 0; d < 3; d++)
                 {
@@ -364,7 +368,9 @@ static gmxfmm_status near_set(fmm_cells* cells, int ws)
     if (cells->rectangular)
     {
         cells->covering_radius = near_radius(cells, 0);
-        cells->near_range      = ws * fmin(row_length(cells->cell, 0), fmin(row_length(cells->cell, 1), row_length(cells->cell, 2))) / cells->lambda;
+        cells->near_range =
+            ws * fmin(row_length(cells->cell, 0), fmin(row_length(cells->cell, 1), row_length(cells->cell, 2))) /
+            cells->lambda;
     }
     else
     {

@@ -3,8 +3,8 @@
  * Geometry of the grid of cells (fft path): a lattice of cell centres, the Voronoi regions of which are the cells, and
  * the near set, a set of lattice vectors closed under inversion (THEORY section 3).
  *
- * Step arithmetic uses lengths in units of u = cell edge / lambda. The cell edge is the cube root of the cell volume, so
- * that isotropic scaling of the box changes nothing but u; lambda grows with the order so that r^n/n! and n!/r^(n+1)
+ * Step arithmetic uses lengths in units of u = cell edge / lambda. The cell edge is the cube root of the cell volume,
+ * so that isotropic scaling of the box changes nothing but u; lambda grows with the order so that r^n/n! and n!/r^(n+1)
  * stay in the range of a float up to order 20.
  */
 #ifndef FMM_CELLS_H
@@ -14,8 +14,8 @@
 
 enum
 {
-    FMM_VORONOI = 14,  /* Voronoi-relevant vectors of a 3D lattice are among these (Conway & Sloane 1992) */
-    FMM_NEAR_REACH = 24 /* near vectors have components in -24..24; more is a box beyond reason */
+    FMM_VORONOI    = 14, /* Voronoi-relevant vectors of a 3D lattice are among these (Conway & Sloane 1992) */
+    FMM_NEAR_REACH = 24  /* near vectors have components in -24..24; more is a box beyond reason */
 };
 
 typedef struct
@@ -37,14 +37,14 @@ typedef struct
     double box_voronoi[FMM_VORONOI][3]; /* the same of the box: nearest images */
     int    box_voronoi_int[FMM_VORONOI][3];
     int    num_near;
-    int (*near)[3];           /* num_near vectors, in cells; near[0] is zero */
-    double (*near_shift)[3];  /* the same in units of u */
-    short* near_lookup;  /* (2 near_reach + 1)^3: index into near, or -1 */
-    int    near_reach;   /* largest component of a near vector */
-    int*   wrap[3];      /* wrap[d][k + near_reach] = k modulo n[d], k = -near_reach .. n[d] - 1 + near_reach */
-    double far_distance; /* shortest far vector, in edges */
-    double covering_radius; /* of the centres: farthest a particle can be from its cell's, in edges */
-    double near_range;   /* every pair closer than this is in near cells, in edges */
+    int (*near)[3];          /* num_near vectors, in cells; near[0] is zero */
+    double (*near_shift)[3]; /* the same in units of u */
+    short* near_lookup;      /* (2 near_reach + 1)^3: index into near, or -1 */
+    int    near_reach;       /* largest component of a near vector */
+    int*   wrap[3];          /* wrap[d][k + near_reach] = k modulo n[d], k = -near_reach .. n[d] - 1 + near_reach */
+    double far_distance;     /* shortest far vector, in edges */
+    double covering_radius;  /* of the centres: farthest a particle can be from its cell's, in edges */
+    double near_range;       /* every pair closer than this is in near cells, in edges */
 } fmm_cells;
 
 /* Volume of the box, or its determinant's sign: <= 0 is an error of the caller. */
@@ -64,7 +64,8 @@ void fmm_reduce(const double vectors[FMM_VORONOI][3], const int coordinates[FMM_
 
 /* Fills all of *cells but origin from box and grid; memory of the near set is reused. ws selects the near set:
  * right angles: the block of (2 ws + 1)^3, and if bricks are far from cubes what is closer than (ws + 1)/2 diagonals;
- * otherwise every vector shorter than the shortest far one, which is at least 0.96 (ws + 1) edges. Returns GMXFMM_OK or MEMORY, UNSUPPORTED (near set too wide: cells far too long or skewed). */
+ * otherwise every vector shorter than the shortest far one, which is at least 0.96 (ws + 1) edges. Returns GMXFMM_OK or
+ * MEMORY, UNSUPPORTED (near set too wide: cells far too long or skewed). */
 gmxfmm_status fmm_cells_set(fmm_cells* cells, const double* box, const int* inner, int periodic, int ws, int order);
 
 /* The same for another box with the grid and the near vectors that *cells has: what was assigned stays valid. */
@@ -75,7 +76,8 @@ static inline int fmm_near_cell(const fmm_cells* cells, const int* c, int o)
 {
     const int* k = cells->near[o];
     const int  r = cells->near_reach;
-    return (cells->wrap[0][c[0] + k[0] + r] * cells->n[1] + cells->wrap[1][c[1] + k[1] + r]) * cells->n[2] + cells->wrap[2][c[2] + k[2] + r];
+    return (cells->wrap[0][c[0] + k[0] + r] * cells->n[1] + cells->wrap[1][c[1] + k[1] + r]) * cells->n[2] +
+           cells->wrap[2][c[2] + k[2] + r];
 }
 
 /* Index of the vector k[3] in the near set, or -1. */

@@ -52,9 +52,9 @@ static size_t slab(const gmxfmm_plan* plan, size_t num, int row)
 /* Positions of one cell relative to its centre, the image being the one nearest to where it stood at assign. */
 static void permute_cell(const gmxfmm_plan* plan, const void* x, int cell, int want_surface, double* sum)
 {
-    const fmm_cells*     c         = &plan->cells;
-    const FN(fmm_arrays) a         = FN(fmm_arrays_of)(plan);
-    const double         centre[3] = { cell / (c->n[1] * c->n[2]) + 0.5, cell / c->n[2] % c->n[1] + 0.5, cell % c->n[2] + 0.5 };
+    const fmm_cells* c     = &plan->cells;
+    const FN(fmm_arrays) a = FN(fmm_arrays_of)(plan);
+    const double centre[3] = {cell / (c->n[1] * c->n[2]) + 0.5, cell / c->n[2] % c->n[1] + 0.5, cell % c->n[2] + 0.5};
     for (int s = plan->cell_start[cell]; s < plan->cell_start[cell + 1]; s++)
     {
         const size_t i = (size_t)plan->sorted[s];
@@ -93,7 +93,7 @@ static void permute_cell(const gmxfmm_plan* plan, const void* x, int cell, int w
 
 static moments permute(gmxfmm_plan* plan, const void* x)
 {
-    moments      m       = { { 0 }, { 0 }, { 0 }, 0 };
+    moments      m       = {{0}, {0}, {0}, 0};
     const size_t cells   = (size_t)plan->cells.num_cells;
     const int    surface = plan->options.boundary == GMXFMM_VACUUM;
     memset(plan->partial, 0, (size_t)plan->partial_rows * FMM_PARTIAL * sizeof(double));
@@ -128,7 +128,7 @@ static void particle_sums(gmxfmm_plan* plan, double* sum)
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads)
     for (int row = 0; row < plan->partial_rows; row++)
     {
-        double t[FMM_PARTIAL] = { 0 };
+        double t[FMM_PARTIAL] = {0};
         for (size_t s = slab(plan, (size_t)plan->n, row); s < slab(plan, (size_t)plan->n, row + 1); s++)
         {
             const double q  = (double)a.q[s];
@@ -180,17 +180,18 @@ static void set_trace(double* t, double trace)
  * Far virial without pairs left out, unit 1/u (THEORY (23)): half of dE/dstrain, which is minus sum y (x) F for the
  * strain of positions within cells plus the strain derivative of the lattice sums; the trace is -E/2.
  */
-static void far_virial(const gmxfmm_plan* plan, const double* y_force, const double* w, const moments* m, double energy, double* virial)
+static void far_virial(
+    const gmxfmm_plan* plan, const double* y_force, const double* w, const moments* m, double energy, double* virial)
 {
-    static const int c_row[6] = { 0, 1, 2, 0, 0, 1 }, c_column[6] = { 0, 1, 2, 1, 2, 2 };
+    static const int c_row[6] = {0, 1, 2, 0, 0, 1}, c_column[6] = {0, 1, 2, 1, 2, 2};
     double           strain[6];
     unpack_strain(w, strain);
     for (int i = 0; i < 6; i++)
     {
         const double background =
-                plan->periodic ? -4 * c_pi / (5 * plan->cells.cell_volume * plan->cells.num_cells)
-                                         * (plan->total_charge * m->quadrupole[i] - m->dipole[c_row[i]] * m->dipole[c_column[i]])
-                               : 0;
+            plan->periodic ? -4 * c_pi / (5 * plan->cells.cell_volume * plan->cells.num_cells) *
+                                 (plan->total_charge * m->quadrupole[i] - m->dipole[c_row[i]] * m->dipole[c_column[i]])
+                           : 0;
         virial[i] = 0.5 * (strain[i] + background - y_force[i]);
     }
     set_trace(virial, -0.5 * energy);
@@ -200,12 +201,13 @@ static void far_virial(const gmxfmm_plan* plan, const double* y_force, const dou
 static void take_far_pairs(gmxfmm_plan* plan, double* energy, double* virial)
 {
     const FN(fmm_arrays) a = FN(fmm_arrays_of)(plan);
-    const double*        b = plan->cells.cell;
+    const double* b        = plan->cells.cell;
     for (int e = 0; e < plan->num_far_pairs; e++)
     {
         const fmm_far_pair* pair = plan->far_pairs + e;
         const int           i = pair->i, j = pair->j;
-        double              r[3] = { (double)a.x[i] - (double)a.x[j], (double)a.y[i] - (double)a.y[j], (double)a.z[i] - (double)a.z[j] };
+        double              r[3] = {(double)a.x[i] - (double)a.x[j], (double)a.y[i] - (double)a.y[j],
+                                    (double)a.z[i] - (double)a.z[j]};
         for (int d = 0; d < 3; d++)
         {
             r[d] += pair->offset[0] * b[d] + pair->offset[1] * b[3 + d] + pair->offset[2] * b[6 + d];
@@ -246,15 +248,15 @@ static void store(const gmxfmm_plan* plan, void* array, size_t i, double value)
 /* Results in the caller's order and units; surface_field (caller's unit, without f) is added to all. */
 static int write_output(const gmxfmm_plan* plan, const void* x, const double* surface_field, gmxfmm_output* output)
 {
-    const FN(fmm_arrays) a   = FN(fmm_arrays_of)(plan);
-    const double         f = plan->options.prefactor, f1 = 1 / plan->cells.u, f2 = f1 * f1;
-    int                  bad = 0;
+    const FN(fmm_arrays) a = FN(fmm_arrays_of)(plan);
+    const double f = plan->options.prefactor, f1 = 1 / plan->cells.u, f2 = f1 * f1;
+    int          bad = 0;
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads) reduction(+ : bad)
     for (int64_t s = 0; s < plan->n; s++)
     {
         const size_t i    = (size_t)plan->sorted[s];
-        const double e[3] = { (double)a.ex[s] * f2 + surface_field[0], (double)a.ey[s] * f2 + surface_field[1],
-                              (double)a.ez[s] * f2 + surface_field[2] };
+        const double e[3] = {(double)a.ex[s] * f2 + surface_field[0], (double)a.ey[s] * f2 + surface_field[1],
+                             (double)a.ez[s] * f2 + surface_field[2]};
         bad += !(fabs(e[0]) + fabs(e[1]) + fabs(e[2]) < INFINITY);
         for (int d = 0; d < 3; d++)
         {
@@ -287,20 +289,27 @@ static gmxfmm_status coincident(gmxfmm_plan* plan)
     {
         if (!isfinite(a.ex[s]) || !isfinite(a.near_phi[s]))
         {
-            return fmm_fail(plan, GMXFMM_ERROR_COINCIDENT, "particle %d stands where another one does, and they do not exclude each other", plan->sorted[s]);
+            return fmm_fail(plan, GMXFMM_ERROR_COINCIDENT,
+                            "particle %d stands where another one does, and they do not exclude each other",
+                            plan->sorted[s]);
         }
     }
     return fmm_fail(plan, GMXFMM_ERROR_POSITION, "forces are not finite");
 }
 
 /* Energies and virial in the caller's units. */
-static void write_sums(const gmxfmm_plan* plan, double near, double far, const double* virial, const double* surface, gmxfmm_output* output)
+static void write_sums(const gmxfmm_plan* plan,
+                       double             near,
+                       double             far,
+                       const double*      virial,
+                       const double*      surface,
+                       gmxfmm_output*     output)
 {
-    const double f = plan->options.prefactor, f1 = 1 / plan->cells.u;
-    const double volume    = fmm_determinant(plan->box);
-    const double d2        = surface[0] * surface[0] + surface[1] * surface[1] + surface[2] * surface[2];
-    const double e_surface = plan->options.boundary == GMXFMM_VACUUM ? 2 * c_pi / (3 * volume) * d2 : 0;
-    static const int c_place[9] = { 0, 3, 4, 3, 1, 5, 4, 5, 2 };
+    const double     f = plan->options.prefactor, f1 = 1 / plan->cells.u;
+    const double     volume     = fmm_determinant(plan->box);
+    const double     d2         = surface[0] * surface[0] + surface[1] * surface[1] + surface[2] * surface[2];
+    const double     e_surface  = plan->options.boundary == GMXFMM_VACUUM ? 2 * c_pi / (3 * volume) * d2 : 0;
+    static const int c_place[9] = {0, 3, 4, 3, 1, 5, 4, 5, 2};
     if (output->want_energy)
     {
         output->energy_near = f * near * f1;
@@ -311,7 +320,8 @@ static void write_sums(const gmxfmm_plan* plan, double near, double far, const d
         output->virial[i] = f * virial[c_place[i]] * f1;
         if (e_surface != 0)
         {
-            output->virial[i] += f * 0.5 * (4 * c_pi / (3 * volume) * surface[i / 3] * surface[i % 3] - (i % 4 == 0 ? e_surface : 0));
+            output->virial[i] +=
+                f * 0.5 * (4 * c_pi / (3 * volume) * surface[i / 3] * surface[i % 3] - (i % 4 == 0 ? e_surface : 0));
         }
     }
 }
@@ -327,9 +337,9 @@ static void lap(double* from, double* sum)
 gmxfmm_status FN(fmm_step)(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
 {
     struct FN(fmm_convolution)* conv = plan->FN(conv);
-    gmxfmm_info*                info = &plan->info;
-    double near_virial[6] = { 0 }, virial[6] = { 0 }, w[5] = { 0 }, before[FMM_PARTIAL] = { 0 }, after[FMM_PARTIAL] = { 0 };
-    double clock = fmm_time();
+    gmxfmm_info* info                = &plan->info;
+    double       near_virial[6] = {0}, virial[6] = {0}, w[5] = {0}, before[FMM_PARTIAL] = {0}, after[FMM_PARTIAL] = {0};
+    double       clock = fmm_time();
 
     const moments m = permute(plan, x);
     if (m.bad)
@@ -357,8 +367,10 @@ gmxfmm_status FN(fmm_step)(gmxfmm_plan* plan, const void* x, gmxfmm_output* outp
     }
     lap(&clock, &info->time_m2l);
 
-    fmm_background background = { 0, plan->total_charge, { m.dipole[0], m.dipole[1], m.dipole[2] },
-                                  m.quadrupole[0] + m.quadrupole[1] + m.quadrupole[2] };
+    fmm_background background = {0,
+                                 plan->total_charge,
+                                 {m.dipole[0], m.dipole[1], m.dipole[2]},
+                                 m.quadrupole[0] + m.quadrupole[1] + m.quadrupole[2]};
     if (plan->periodic)
     {
         background.c = 2 * c_pi / (3 * plan->cells.cell_volume * plan->cells.num_cells);
@@ -381,12 +393,13 @@ gmxfmm_status FN(fmm_step)(gmxfmm_plan* plan, const void* x, gmxfmm_output* outp
         far_virial(plan, after, w, &m, far, virial);
     }
     take_far_pairs(plan, &far, virial);
-    double surface_field[3] = { 0 };
+    double surface_field[3] = {0};
     for (int d = 0; d < 3; d++)
     {
         virial[d] += near_virial[d];
         virial[3 + d] += near_virial[3 + d];
-        surface_field[d] = plan->options.boundary == GMXFMM_VACUUM ? -4 * c_pi / (3 * fmm_determinant(plan->box)) * m.surface[d] : 0;
+        surface_field[d] =
+            plan->options.boundary == GMXFMM_VACUUM ? -4 * c_pi / (3 * fmm_determinant(plan->box)) * m.surface[d] : 0;
     }
     write_sums(plan, 0.5 * after[6], far, virial, m.surface, output);
     const int bad = write_output(plan, x, surface_field, output);

@@ -13,10 +13,10 @@
  * A periodic system with a net charge has a uniform neutralising background.
  * Arrays of positions, charges, potentials, fields and forces are float or double as options.array_type says.
  *
- * Life cycle: default_options -> create -> set_charges [-> set_exclusions] -> { assign -> execute, execute, ... } -> destroy,
- * with set_box whenever the box has changed. Memory is allocated in create, set_* and assign, never in execute.
- * Every call returns a status; the text that names the cause is kept in the plan (gmxfmm_message).
- * There is no global state: several plans may be used at once from several threads, one thread a plan at a time.
+ * Life cycle: default_options -> create -> set_charges [-> set_exclusions] -> { assign -> execute, execute, ... } ->
+ * destroy, with set_box whenever the box has changed. Memory is allocated in create, set_* and assign, never in
+ * execute. Every call returns a status; the text that names the cause is kept in the plan (gmxfmm_message). There is no
+ * global state: several plans may be used at once from several threads, one thread a plan at a time.
  */
 #ifndef GMXFMM_H
 #define GMXFMM_H
@@ -25,7 +25,8 @@
 #include <stdint.h>
 
 #ifdef __cplusplus
-extern "C" {
+extern "C"
+{
 #endif
 
 #if defined(__GNUC__)
@@ -36,169 +37,170 @@ extern "C" {
 
 #define GMXFMM_MAX_ORDER 20 /* largest expansion order of the fft path */
 
-typedef struct gmxfmm_plan gmxfmm_plan;
+    typedef struct gmxfmm_plan gmxfmm_plan;
 
-typedef enum
-{
-    GMXFMM_OK = 0,
-    GMXFMM_ERROR_NULL,        /* a required pointer is NULL */
-    GMXFMM_ERROR_OPTION,      /* an option is out of its range, or two of them contradict each other */
-    GMXFMM_ERROR_BOX,         /* box not finite, singular or left-handed */
-    GMXFMM_ERROR_CHARGE,      /* a charge is not finite */
-    GMXFMM_ERROR_EXCLUSION,   /* exclusion index out of range, list not sorted into rows, or not symmetric */
-    GMXFMM_ERROR_POSITION,    /* a position is not finite */
-    GMXFMM_ERROR_COINCIDENT,  /* two charges that are not excluded from each other stand at one place */
-    GMXFMM_ERROR_ORDER,       /* calls in the wrong order: execute before assign, assign before set_charges */
-    GMXFMM_ERROR_UNSUPPORTED, /* valid, but not offered by this build or this path */
-    GMXFMM_ERROR_MEMORY,      /* allocation failed */
-    GMXFMM_ERROR_DEVICE,      /* a device or its runtime failed */
-    GMXFMM_NUM_STATUS
-} gmxfmm_status;
+    typedef enum
+    {
+        GMXFMM_OK = 0,
+        GMXFMM_ERROR_NULL,        /* a required pointer is NULL */
+        GMXFMM_ERROR_OPTION,      /* an option is out of its range, or two of them contradict each other */
+        GMXFMM_ERROR_BOX,         /* box not finite, singular or left-handed */
+        GMXFMM_ERROR_CHARGE,      /* a charge is not finite */
+        GMXFMM_ERROR_EXCLUSION,   /* exclusion index out of range, list not sorted into rows, or not symmetric */
+        GMXFMM_ERROR_POSITION,    /* a position is not finite */
+        GMXFMM_ERROR_COINCIDENT,  /* two charges that are not excluded from each other stand at one place */
+        GMXFMM_ERROR_ORDER,       /* calls in the wrong order: execute before assign, assign before set_charges */
+        GMXFMM_ERROR_UNSUPPORTED, /* valid, but not offered by this build or this path */
+        GMXFMM_ERROR_MEMORY,      /* allocation failed */
+        GMXFMM_ERROR_DEVICE,      /* a device or its runtime failed */
+        GMXFMM_NUM_STATUS
+    } gmxfmm_status;
 
-typedef enum
-{
-    GMXFMM_SINGLE = 0,
-    GMXFMM_DOUBLE
-} gmxfmm_precision;
+    typedef enum
+    {
+        GMXFMM_SINGLE = 0,
+        GMXFMM_DOUBLE
+    } gmxfmm_precision;
 
-typedef enum
-{
-    GMXFMM_TINFOIL = 0, /* conducting surroundings, as PME with epsilon-surface = 0 */
-    GMXFMM_VACUUM,      /* + 2 pi / (3 V) |sum q x|^2, from the positions as passed to execute (whole molecules!) */
-    GMXFMM_OPEN         /* no periodicity; no box needed */
-} gmxfmm_boundary;
+    typedef enum
+    {
+        GMXFMM_TINFOIL = 0, /* conducting surroundings, as PME with epsilon-surface = 0 */
+        GMXFMM_VACUUM,      /* + 2 pi / (3 V) |sum q x|^2, from the positions as passed to execute (whole molecules!) */
+        GMXFMM_OPEN         /* no periodicity; no box needed */
+    } gmxfmm_boundary;
 
-typedef enum
-{
-    GMXFMM_M2L_AUTO = 0,
-    GMXFMM_M2L_FFT,       /* one level of cells, convolution by FFT */
-    GMXFMM_M2L_ROTATION,  /* octree, O(p^3) by fast rotation */
-    GMXFMM_M2L_SYMMETRIC, /* octree, O(p^4) with presorted operators */
-    GMXFMM_M2L_DYNAMIC,   /* octree, O(p^4) by dynamic parallelism (GPU only) */
-    GMXFMM_M2L_NAIVE      /* octree, O(p^4) loops */
-} gmxfmm_m2l;
+    typedef enum
+    {
+        GMXFMM_M2L_AUTO = 0,
+        GMXFMM_M2L_FFT,       /* one level of cells, convolution by FFT */
+        GMXFMM_M2L_ROTATION,  /* octree, O(p^3) by fast rotation */
+        GMXFMM_M2L_SYMMETRIC, /* octree, O(p^4) with presorted operators */
+        GMXFMM_M2L_DYNAMIC,   /* octree, O(p^4) by dynamic parallelism (GPU only) */
+        GMXFMM_M2L_NAIVE      /* octree, O(p^4) loops */
+    } gmxfmm_m2l;
 
-typedef enum
-{
-    GMXFMM_CPU = 0,
-    GMXFMM_CUDA
-} gmxfmm_device;
+    typedef enum
+    {
+        GMXFMM_CPU = 0,
+        GMXFMM_CUDA
+    } gmxfmm_device;
 
-/* All options; gmxfmm_default_options() fills in the defaults given in brackets. */
-typedef struct
-{
-    double           accuracy;     /* [4e-4] asked relative RMS force error, 1e-12..0.1; chooses what is left automatic */
-    int              order;        /* [-1] expansion order p, 0..20; -1: automatic */
-    int              grid[3];      /* [0 0 0] cells along each box vector, >= 1; 0 0 0: automatic (fft path) */
-    int              depth;        /* [-1] octree depth, 1..9; -1: automatic (octree path) */
-    int              separation;   /* [0] ws, layers of near cells, 1 or 2; 0: automatic */
-    gmxfmm_m2l       m2l;          /* [AUTO] way through the far field */
-    gmxfmm_boundary  boundary;     /* [TINFOIL] */
-    gmxfmm_precision precision;    /* [SINGLE] arithmetic of the step (lattice sums are double always) */
-    gmxfmm_precision array_type;   /* [DOUBLE] type of the caller's arrays */
-    gmxfmm_device    device;       /* [CPU] */
-    int              num_threads;  /* [0] OpenMP threads; 0: omp_get_max_threads() */
-    int              reproducible; /* [0] 1: the same input gives the same bits in every run (no timed FFT plans) */
-    double           prefactor;    /* [1] f, e.g. 138.935458 / epsilon_r in GROMACS units; not 0 */
-} gmxfmm_options;
+    /* All options; gmxfmm_default_options() fills in the defaults given in brackets. */
+    typedef struct
+    {
+        double     accuracy;   /* [4e-4] asked relative RMS force error, 1e-12..0.1; chooses what is left automatic */
+        int        order;      /* [-1] expansion order p, 0..20; -1: automatic */
+        int        grid[3];    /* [0 0 0] cells along each box vector, >= 1; 0 0 0: automatic (fft path) */
+        int        depth;      /* [-1] octree depth, 1..9; -1: automatic (octree path) */
+        int        separation; /* [0] ws, layers of near cells, 1 or 2; 0: automatic */
+        gmxfmm_m2l m2l;        /* [AUTO] way through the far field */
+        gmxfmm_boundary  boundary;     /* [TINFOIL] */
+        gmxfmm_precision precision;    /* [SINGLE] arithmetic of the step (lattice sums are double always) */
+        gmxfmm_precision array_type;   /* [DOUBLE] type of the caller's arrays */
+        gmxfmm_device    device;       /* [CPU] */
+        int              num_threads;  /* [0] OpenMP threads; 0: omp_get_max_threads() */
+        int              reproducible; /* [0] 1: the same input gives the same bits in every run (no timed FFT plans) */
+        double           prefactor;    /* [1] f, e.g. 138.935458 / epsilon_r in GROMACS units; not 0 */
+    } gmxfmm_options;
 
-/* What execute is asked for. NULL or 0 leaves a thing out. Arrays are in the caller's particle order and overwritten. */
-typedef struct
-{
-    void* force;        /* F, 3 n */
-    void* field;        /* E, 3 n */
-    void* potential;    /* phi, n */
-    int   want_energy;  /* fill energy_near and energy_far */
-    int   want_virial;  /* fill virial */
-    /* results */
-    double energy_near;
-    double energy_far;
-    double virial[9];
-} gmxfmm_output;
+    /* What execute is asked for. NULL or 0 leaves a thing out. Arrays are in the caller's particle order and
+     * overwritten. */
+    typedef struct
+    {
+        void* force;       /* F, 3 n */
+        void* field;       /* E, 3 n */
+        void* potential;   /* phi, n */
+        int   want_energy; /* fill energy_near and energy_far */
+        int   want_virial; /* fill virial */
+        /* results */
+        double energy_near;
+        double energy_far;
+        double virial[9];
+    } gmxfmm_output;
 
-/* What a plan does, after options and automatic choices; times are sums over all executes since the last reset. */
-typedef struct
-{
-    int64_t          num_particles;
-    gmxfmm_m2l       m2l;
-    gmxfmm_precision precision;
-    int              order;
-    int              grid[3];
-    int              depth; /* -1 on the fft path */
-    int              separation;
-    int              num_near_cells;     /* cells in the near set, the cell itself included */
-    double           near_particles;     /* mean number of particles in the near set */
-    double           predicted_error;    /* of the model in tune.c: relative RMS force error */
-    double           near_range;         /* every pair closer than this at assign is in the near field */
-    int              num_threads;
-    size_t           bytes;              /* memory held by the plan */
-    int64_t          num_executes;
-    int64_t          num_spectra;        /* times the lattice spectra were computed */
-    double           time_assign;        /* seconds */
-    double           time_spectra;
-    double           time_permute;
-    double           time_near;
-    double           time_p2m;
-    double           time_m2l;
-    double           time_l2p;
-    double           time_output;
-} gmxfmm_info;
+    /* What a plan does, after options and automatic choices; times are sums over all executes since the last reset. */
+    typedef struct
+    {
+        int64_t          num_particles;
+        gmxfmm_m2l       m2l;
+        gmxfmm_precision precision;
+        int              order;
+        int              grid[3];
+        int              depth; /* -1 on the fft path */
+        int              separation;
+        int              num_near_cells;  /* cells in the near set, the cell itself included */
+        double           near_particles;  /* mean number of particles in the near set */
+        double           predicted_error; /* of the model in tune.c: relative RMS force error */
+        double           near_range;      /* every pair closer than this at assign is in the near field */
+        int              num_threads;
+        size_t           bytes; /* memory held by the plan */
+        int64_t          num_executes;
+        int64_t          num_spectra; /* times the lattice spectra were computed */
+        double           time_assign; /* seconds */
+        double           time_spectra;
+        double           time_permute;
+        double           time_near;
+        double           time_p2m;
+        double           time_m2l;
+        double           time_l2p;
+        double           time_output;
+    } gmxfmm_info;
 
-/* Fills *options with the defaults. */
-GMXFMM_API void gmxfmm_default_options(gmxfmm_options* options);
+    /* Fills *options with the defaults. */
+    GMXFMM_API void gmxfmm_default_options(gmxfmm_options* options);
 
-/* Makes a plan for about num_particles particles in box (9 reals, row vectors; NULL with boundary OPEN).
- * What the options leave automatic is chosen here from num_particles and box and then kept as the box changes, so that
- * a continued run computes as the first one did; an open system is fitted to the particles at each assign.
- * On failure *plan is NULL and message (may be NULL) has the cause, at most message_size - 1 characters.
- * Errors: NULL, OPTION, BOX, UNSUPPORTED, MEMORY, DEVICE. */
-GMXFMM_API gmxfmm_status gmxfmm_create(gmxfmm_plan**         plan,
-                                       const gmxfmm_options* options,
-                                       int64_t               num_particles,
-                                       const double*         box,
-                                       char*                 message,
-                                       size_t                message_size);
+    /* Makes a plan for about num_particles particles in box (9 reals, row vectors; NULL with boundary OPEN).
+     * What the options leave automatic is chosen here from num_particles and box and then kept as the box changes, so
+     * that a continued run computes as the first one did; an open system is fitted to the particles at each assign. On
+     * failure *plan is NULL and message (may be NULL) has the cause, at most message_size - 1 characters. Errors: NULL,
+     * OPTION, BOX, UNSUPPORTED, MEMORY, DEVICE. */
+    GMXFMM_API gmxfmm_status gmxfmm_create(gmxfmm_plan**         plan,
+                                           const gmxfmm_options* options,
+                                           int64_t               num_particles,
+                                           const double*         box,
+                                           char*                 message,
+                                           size_t                message_size);
 
-/* Replaces the box. Cells move with it and particles stay in theirs, so this may be called between assigns, unless the
- * box takes quite another shape (other vectors of the same lattice, say): then execute asks for an assign first.
- * Isotropic scaling costs nothing; another shape renews the lattice spectra at the next execute.
- * Errors: NULL, BOX, UNSUPPORTED, MEMORY. */
-GMXFMM_API gmxfmm_status gmxfmm_set_box(gmxfmm_plan* plan, const double* box);
+    /* Replaces the box. Cells move with it and particles stay in theirs, so this may be called between assigns, unless
+     * the box takes quite another shape (other vectors of the same lattice, say): then execute asks for an assign
+     * first. Isotropic scaling costs nothing; another shape renews the lattice spectra at the next execute. Errors:
+     * NULL, BOX, UNSUPPORTED, MEMORY. */
+    GMXFMM_API gmxfmm_status gmxfmm_set_box(gmxfmm_plan* plan, const double* box);
 
-/* Sets the number of particles and their charges, q[n] (copied). Clears exclusions and assignment when n changes.
- * Errors: NULL, OPTION (n < 0), CHARGE, MEMORY. */
-GMXFMM_API gmxfmm_status gmxfmm_set_charges(gmxfmm_plan* plan, int64_t n, const void* q);
+    /* Sets the number of particles and their charges, q[n] (copied). Clears exclusions and assignment when n changes.
+     * Errors: NULL, OPTION (n < 0), CHARGE, MEMORY. */
+    GMXFMM_API gmxfmm_status gmxfmm_set_charges(gmxfmm_plan* plan, int64_t n, const void* q);
 
-/* Sets the pairs left out: particle i leaves out list[start[i]] .. list[start[i+1]-1]; start[n+1]. Both directions must
- * be listed; a particle itself may be. The nearest image of a pair (at assign) is what is left out.
- * Errors: NULL, EXCLUSION, ORDER, MEMORY. */
-GMXFMM_API gmxfmm_status gmxfmm_set_exclusions(gmxfmm_plan* plan, const int* start, const int* list);
+    /* Sets the pairs left out: particle i leaves out list[start[i]] .. list[start[i+1]-1]; start[n+1]. Both directions
+     * must be listed; a particle itself may be. The nearest image of a pair (at assign) is what is left out. Errors:
+     * NULL, EXCLUSION, ORDER, MEMORY. */
+    GMXFMM_API gmxfmm_status gmxfmm_set_exclusions(gmxfmm_plan* plan, const int* start, const int* list);
 
-/* Puts the particles at x[3n] into cells, until the next assign. Any periodic image of a particle will do.
- * Errors: NULL, ORDER, POSITION, UNSUPPORTED, MEMORY. */
-GMXFMM_API gmxfmm_status gmxfmm_assign(gmxfmm_plan* plan, const void* x);
+    /* Puts the particles at x[3n] into cells, until the next assign. Any periodic image of a particle will do.
+     * Errors: NULL, ORDER, POSITION, UNSUPPORTED, MEMORY. */
+    GMXFMM_API gmxfmm_status gmxfmm_assign(gmxfmm_plan* plan, const void* x);
 
-/* Computes what output asks for at x[3n]. Particles should not have moved more than a fraction of a cell since assign.
- * Errors: NULL, ORDER, POSITION, COINCIDENT (both found after the fact, in the results). */
-GMXFMM_API gmxfmm_status gmxfmm_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* output);
+    /* Computes what output asks for at x[3n]. Particles should not have moved more than a fraction of a cell since
+     * assign. Errors: NULL, ORDER, POSITION, COINCIDENT (both found after the fact, in the results). */
+    GMXFMM_API gmxfmm_status gmxfmm_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* output);
 
-/* Parameters in use, predicted error, memory and times. Errors: NULL. */
-GMXFMM_API gmxfmm_status gmxfmm_get_info(const gmxfmm_plan* plan, gmxfmm_info* info);
+    /* Parameters in use, predicted error, memory and times. Errors: NULL. */
+    GMXFMM_API gmxfmm_status gmxfmm_get_info(const gmxfmm_plan* plan, gmxfmm_info* info);
 
-/* Sets the times and counts of gmxfmm_info to zero. */
-GMXFMM_API void gmxfmm_reset_times(gmxfmm_plan* plan);
+    /* Sets the times and counts of gmxfmm_info to zero. */
+    GMXFMM_API void gmxfmm_reset_times(gmxfmm_plan* plan);
 
-/* Text of the last error of this plan ("" if none); valid until the next call. */
-GMXFMM_API const char* gmxfmm_message(const gmxfmm_plan* plan);
+    /* Text of the last error of this plan ("" if none); valid until the next call. */
+    GMXFMM_API const char* gmxfmm_message(const gmxfmm_plan* plan);
 
-/* One line for a status, without the particulars. */
-GMXFMM_API const char* gmxfmm_status_text(gmxfmm_status status);
+    /* One line for a status, without the particulars. */
+    GMXFMM_API const char* gmxfmm_status_text(gmxfmm_status status);
 
-/* Name of an M2L method as in the options of mdrun and gmxfmm: auto, fft, rotation, symmetric, dynamic, naive. */
-GMXFMM_API const char* gmxfmm_m2l_name(gmxfmm_m2l m2l);
+    /* Name of an M2L method as in the options of mdrun and gmxfmm: auto, fft, rotation, symmetric, dynamic, naive. */
+    GMXFMM_API const char* gmxfmm_m2l_name(gmxfmm_m2l m2l);
 
-/* Frees the plan; NULL is allowed. */
-GMXFMM_API void gmxfmm_destroy(gmxfmm_plan* plan);
+    /* Frees the plan; NULL is allowed. */
+    GMXFMM_API void gmxfmm_destroy(gmxfmm_plan* plan);
 
 #ifdef __cplusplus
 }

@@ -51,7 +51,8 @@ static inline FMM_HD HARM_R harm_inverse(int n, int m)
  * Column m of Upsilon_n^m, n = m..p, from its first element (re, im), added to out_re[n-m] and out_im[n-m] (m > 0).
  * inverse[n-m] holds harm_inverse(n, m), so that the loop has no division.
  */
-static inline FMM_HD void harm_add_column(int p, int m, HARM_T z, HARM_T r2, HARM_T re, HARM_T im, const HARM_R* inverse, HARM_T* out_re, HARM_T* out_im)
+static inline FMM_HD void harm_add_column(
+    int p, int m, HARM_T z, HARM_T r2, HARM_T re, HARM_T im, const HARM_R* inverse, HARM_T* out_re, HARM_T* out_im)
 {
     HARM_T re_below = re - re, im_below = re - re;
     out_re[0] = out_re[0] + re;
@@ -95,7 +96,8 @@ static inline FMM_HD void harm_next_diagonal(int m, HARM_T x, HARM_T y, HARM_T* 
  * Upsilon_n^m(x, y, z) * w for all n <= p, 0 <= m <= n, added to out[(p+1)^2] (THEORY (1)).
  * `inverse` holds harm_inverse(n, m) at harm_re(p, n, m).
  */
-static inline FMM_HD void harm_add_upsilon(int p, HARM_T x, HARM_T y, HARM_T z, HARM_T w, const HARM_R* inverse, HARM_T* out)
+static inline FMM_HD void
+harm_add_upsilon(int p, HARM_T x, HARM_T y, HARM_T z, HARM_T w, const HARM_R* inverse, HARM_T* out)
 {
     const HARM_T r2 = x * x + y * y + z * z;
     HARM_T       re = w, im = w - w;

@@ -21,7 +21,8 @@ typedef struct
 
 /*
  * phi = sum_n (-1)^n [L_n^0 U_n^0 + 2 sum_{m>0} (Re L Re U + Im L Im U)], and its derivatives by
- * d_z U_n^m = U_(n-1)^m, d_x U_n^m = (U_(n-1)^(m-1) - U_(n-1)^(m+1))/2, d_y U_n^m = i (U_(n-1)^(m-1) + U_(n-1)^(m+1))/2.
+ * d_z U_n^m = U_(n-1)^m, d_x U_n^m = (U_(n-1)^(m-1) - U_(n-1)^(m+1))/2, d_y U_n^m = i (U_(n-1)^(m-1) +
+ * U_(n-1)^(m+1))/2.
  */
 static void make_weights(int p, const real* field, size_t stride, int first, weights* w)
 {
@@ -32,11 +33,11 @@ static void make_weights(int p, const real* field, size_t stride, int first, wei
             const real s = (real)((n & 1 ? -1 : 1) * (m > 0 ? 2 : 1));
             const int  a = harm_re(p, n, m), b = harm_im(p, n, m);
             w->phi[a] = *(const vreal*)(field + (size_t)a * stride + first) * s;
-            w->x[a] = w->y[a] = w->z[a] = (vreal){ 0 };
+            w->x[a] = w->y[a] = w->z[a] = (vreal){0};
             if (m > 0)
             {
                 w->phi[b] = *(const vreal*)(field + (size_t)b * stride + first) * s;
-                w->x[b] = w->y[b] = w->z[b] = (vreal){ 0 };
+                w->x[b] = w->y[b] = w->z[b] = (vreal){0};
             }
         }
     }
@@ -89,7 +90,7 @@ static void make_weights(int p, const real* field, size_t stride, int first, wei
 static inline void evaluate(int p, vreal x, vreal y, vreal z, const real* inverse, const weights* w, vreal out[4])
 {
     const vreal r2  = x * x + y * y + z * z;
-    vreal       re0 = { 0 }, im0 = { 0 }, phi = { 0 }, gx = { 0 }, gy = { 0 }, gz = { 0 };
+    vreal       re0 = {0}, im0 = {0}, phi = {0}, gx = {0}, gy = {0}, gz = {0};
     re0 += 1;
     for (int m = 0; m <= p; m++)
     {
@@ -97,9 +98,9 @@ static inline void evaluate(int p, vreal x, vreal y, vreal z, const real* invers
         {
             harm_next_diagonal(m, x, y, &re0, &im0);
         }
-        const int    column = harm_column(p, m), half = p + 1 - m;
-        const real*  inv = inverse + column;
-        vreal        re = re0, im = im0, re_below = { 0 }, im_below = { 0 };
+        const int   column = harm_column(p, m), half = p + 1 - m;
+        const real* inv = inverse + column;
+        vreal       re = re0, im = im0, re_below = {0}, im_below = {0};
         for (int i = 0; i <= p - m; i++)
         {
             if (i > 0)
@@ -131,11 +132,12 @@ static inline void evaluate(int p, vreal x, vreal y, vreal z, const real* invers
     out[3] = gz;
 }
 
-static void block_particles(const gmxfmm_plan* plan, int first, int lanes, const real* inverse, const weights* w, const fmm_background* bg)
+static void block_particles(
+    const gmxfmm_plan* plan, int first, int lanes, const real* inverse, const weights* w, const fmm_background* bg)
 {
-    const FN(fmm_arrays) a     = FN(fmm_arrays_of)(plan);
-    const int*           start = plan->cell_start;
-    int                  begin[VLEN], count[VLEN], most = 0;
+    const FN(fmm_arrays) a = FN(fmm_arrays_of)(plan);
+    const int* start       = plan->cell_start;
+    int        begin[VLEN], count[VLEN], most = 0;
     for (int l = 0; l < VLEN; l++)
     {
         begin[l] = l < lanes ? start[first + l] : 0;
@@ -143,7 +145,7 @@ static void block_particles(const gmxfmm_plan* plan, int first, int lanes, const
         most     = count[l] > most ? count[l] : most;
     }
     const real cq = (real)(bg->c * bg->q), c2 = (real)(2 * bg->c), t = (real)(bg->c * bg->t);
-    const real d[3] = { (real)bg->d[0], (real)bg->d[1], (real)bg->d[2] };
+    const real d[3] = {(real)bg->d[0], (real)bg->d[1], (real)bg->d[2]};
     for (int k = 0; k < most; k++)
     {
         _Alignas(FMM_ALIGN) real lx[VLEN], ly[VLEN], lz[VLEN];

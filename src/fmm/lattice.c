@@ -56,7 +56,7 @@ static const double c_alpha = 0.6;
 
 fmm_ewald fmm_ewald_choose(const fmm_cells* cells, int degree, double tolerance)
 {
-    fmm_ewald    e = { 0, 0, 0 };
+    fmm_ewald    e = {0, 0, 0};
     const double d = cells->far_distance * cells->lambda;
     if (!cells->periodic)
     {
@@ -103,8 +103,9 @@ static void real_range(const fmm_cells* cells, double r_max, int* range)
     fmm_inverse(cells->cell, fmm_determinant(cells->cell), inverse);
     for (int d = 0; d < 3; d++)
     {
-        const double g = sqrt(inverse[d] * inverse[d] + inverse[3 + d] * inverse[3 + d] + inverse[6 + d] * inverse[6 + d]);
-        range[d]       = cells->periodic ? (int)floor(r_max * g) : cells->inner[d] - 1;
+        const double g =
+            sqrt(inverse[d] * inverse[d] + inverse[3 + d] * inverse[3 + d] + inverse[6 + d] * inverse[6 + d]);
+        range[d] = cells->periodic ? (int)floor(r_max * g) : cells->inner[d] - 1;
     }
 }
 
@@ -117,7 +118,8 @@ static void cartesian(const fmm_cells* cells, const int* k, double* r)
 }
 
 /* THEORY (12), (13) */
-void fmm_real_weights(const fmm_cells* cells, const fmm_ewald* ewald, fmm_sum sum, int degree, const int* k, double* weight)
+void fmm_real_weights(
+    const fmm_cells* cells, const fmm_ewald* ewald, fmm_sum sum, int degree, const int* k, double* weight)
 {
     const int back = sum == FMM_SUM_Z ? 1 : 0; /* Z_n goes with B_(n-1) */
     const int near = fmm_near_index(cells, k) >= 0;
@@ -152,7 +154,8 @@ void fmm_real_weights(const fmm_cells* cells, const fmm_ewald* ewald, fmm_sum su
     }
 }
 
-void fmm_real_column(const fmm_cells* cells, int degree, int m, const int* k, const double* weight, double* re, double* im)
+void fmm_real_column(
+    const fmm_cells* cells, int degree, int m, const int* k, const double* weight, double* re, double* im)
 {
     double r[3], inverse[c_maxDegree + 1], re0 = 1, im0 = 0, factor = 1;
     cartesian(cells, k, r);
@@ -197,7 +200,7 @@ gmxfmm_status fmm_real_vectors(const fmm_cells* cells, const fmm_ewald* ewald, i
         {
             for (int c = -range[2]; c <= range[2]; c++)
             {
-                const int v[3] = { a, b, c };
+                const int v[3] = {a, b, c};
                 double    r2   = 0;
                 for (int d = 0; d < 3; d++)
                 {

@@ -28,15 +28,17 @@ typedef struct
 /* Splitting and cut-offs for sums of degree <= degree with relative truncation error tolerance. */
 fmm_ewald fmm_ewald_choose(const fmm_cells* cells, int degree, double tolerance);
 
-/* Lattice vectors (components in cells) of the real-space part, one of each pair k, -k: *k[*count], to be freed. The value
- * at -k is (-1)^n times that at k; k = 0 comes once and counts half. Errors: MEMORY. */
+/* Lattice vectors (components in cells) of the real-space part, one of each pair k, -k: *k[*count], to be freed. The
+ * value at -k is (-1)^n times that at k; k = 0 comes once and counts half. Errors: MEMORY. */
 gmxfmm_status fmm_real_vectors(const fmm_cells* cells, const fmm_ewald* ewald, int (**k)[3], int* count);
 
 /* Weights of Upsilon_n^m at lattice vector k in the real-space part, without (n-m)!(n+m)!: weight[n], n <= degree. */
-void fmm_real_weights(const fmm_cells* cells, const fmm_ewald* ewald, fmm_sum sum, int degree, const int* k, double* weight);
+void fmm_real_weights(
+    const fmm_cells* cells, const fmm_ewald* ewald, fmm_sum sum, int degree, const int* k, double* weight);
 
 /* Real-space part of column m (n = m..degree) at lattice vector k from its weights: re[n-m], and im[n-m] for m > 0. */
-void fmm_real_column(const fmm_cells* cells, int degree, int m, const int* k, const double* weight, double* re, double* im);
+void fmm_real_column(
+    const fmm_cells* cells, int degree, int m, const int* k, const double* weight, double* re, double* im);
 
 /* Frequencies that fmm_reciprocal_block does at once. */
 int fmm_reciprocal_lanes(void);

@@ -52,15 +52,16 @@ void fmm_reciprocal_block(const fmm_cells* cells,
         kappa[1][l] = (double)centred(f / nz % cells->n[1], cells->n[1]) / cells->n[1];
         kappa[0][l] = (double)centred(f / nz / cells->n[1], cells->n[0]) / cells->n[0];
     }
-    const int rows[3] = { 2 * range[0] + 1, 2 * range[1] + 1, 2 * range[2] + 1 };
+    const int rows[3] = {2 * range[0] + 1, 2 * range[1] + 1, 2 * range[2] + 1};
     for (int t = 0; t < rows[0] * rows[1] * rows[2]; t++)
     {
-        const int t0 = t / (rows[1] * rows[2]) - range[0], t1 = t / rows[2] % rows[1] - range[1], t2 = t % rows[2] - range[2];
-        vreal     k[3], weight;
-        int       any = 0;
+        const int t0 = t / (rows[1] * rows[2]) - range[0], t1 = t / rows[2] % rows[1] - range[1],
+                  t2 = t % rows[2] - range[2];
+        vreal k[3], weight;
+        int   any = 0;
         for (int l = 0; l < VLEN; l++)
         {
-            const double c[3] = { kappa[0][l] + t0, kappa[1][l] + t1, kappa[2][l] + t2 };
+            const double c[3] = {kappa[0][l] + t0, kappa[1][l] + t1, kappa[2][l] + t2};
             double       k2   = 0;
             for (int e = 0; e < 3; e++)
             {
@@ -68,7 +69,9 @@ void fmm_reciprocal_block(const fmm_cells* cells,
                 k2 += k[e][l] * k[e][l];
             }
             const int inside = k2 <= ewald->k_max * ewald->k_max && (c[0] != 0 || c[1] != 0 || c[2] != 0);
-            weight[l]        = inside ? fmm_reciprocal_weight(sum, k2, ewald->alpha, cells->cell_volume, exp(-k2 / (4 * ewald->alpha * ewald->alpha))) : 0;
+            weight[l]        = inside ? fmm_reciprocal_weight(sum, k2, ewald->alpha, cells->cell_volume,
+                                                              exp(-k2 / (4 * ewald->alpha * ewald->alpha)))
+                                      : 0;
             any |= inside;
         }
         if (any)

@@ -60,8 +60,8 @@ gmxfmm_status FN(fmm_conv_create)(gmxfmm_plan* plan)
     const size_t spectra = (size_t)conv->num_coef * conv->freq_stride * 2 * sizeof(real);
     conv->field          = fmm_alloc(plan, fields);
     conv->spectrum       = fmm_alloc(plan, spectra);
-    conv->s    = fmm_alloc(plan, (size_t)conv->num_chunks * (size_t)harm_size(2 * plan->order) * sizeof(vreal));
-    conv->z    = fmm_alloc(plan, (size_t)conv->num_chunks * (size_t)harm_size(2 * plan->order + 2) * sizeof(vreal));
+    conv->s = fmm_alloc(plan, (size_t)conv->num_chunks * (size_t)harm_size(2 * plan->order) * sizeof(vreal));
+    conv->z = fmm_alloc(plan, (size_t)conv->num_chunks * (size_t)harm_size(2 * plan->order + 2) * sizeof(vreal));
     if (!conv->field || !conv->spectrum || !conv->s || !conv->z)
     {
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %d cells of order %d", c->num_cells, plan->order);
@@ -95,16 +95,27 @@ static real unphased(int n, const real* x)
 {
     switch (n & 3)
     {
-        case 0: return x[0];
-        case 1: return -x[1];
-        case 2: return -x[0];
-        default: return x[1];
+    case 0:
+        return x[0];
+    case 1:
+        return -x[1];
+    case 2:
+        return -x[0];
+    default:
+        return x[1];
     }
 }
 
 /* Spectrum of the real-space part of one coefficient, its values at the lattice vectors, into out[chunk][coef][lane].
  * slot: a coefficient whose field and spectrum serve as buffers. */
-static void transform(const convolution* conv, const double* values, size_t stride, int n, int slot, size_t coef, size_t num_coef, real* out)
+static void transform(const convolution* conv,
+                      const double*      values,
+                      size_t             stride,
+                      int                n,
+                      int                slot,
+                      size_t             coef,
+                      size_t             num_coef,
+                      real*              out)
 {
     real* field    = conv->field + (size_t)slot * conv->cell_stride;
     real* spectrum = conv->spectrum + 2 * (size_t)slot * conv->freq_stride;
@@ -152,7 +163,12 @@ gmxfmm_status FN(fmm_conv_set_shape)(gmxfmm_plan* plan)
     {
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for lattice sums");
     }
-    const int* n = plan->cells.n;
+    const size_t bytes = conv->table_size * sizeof(double) +
+                         (size_t)conv->num_vectors * (sizeof(*conv->vector_cell) + sizeof(*conv->lattice_vectors));
+    plan->bytes += bytes - conv->lattice_bytes;
+    plan->grid_bytes += bytes - conv->lattice_bytes;
+    conv->lattice_bytes = bytes;
+    const int* n        = plan->cells.n;
     for (int i = 0; i < conv->num_vectors; i++)
     {
         for (int mirror = 0; mirror < 2; mirror++)
@@ -174,20 +190,22 @@ static void real_part(const gmxfmm_plan* plan, const convolution* conv, fmm_sum 
 {
     const size_t stride = table_stride(degree), weights = 2 * (size_t)(degree + 1), size = (size_t)harm_size(degree);
     const int    slots = conv->num_coef < plan->num_threads ? conv->num_coef : plan->num_threads;
-#pragma omp parallel for schedule(static) num_threads(plan->num_threads)
+#pragma omp          parallel for schedule(static) num_threads(plan->num_threads)
     for (int i = 0; i < conv->num_vectors; i++)
     {
-        fmm_real_weights(&plan->cells, &conv->ewald, sum, degree, conv->lattice_vectors[i], conv->table + (size_t)i * stride + weights);
+                 fmm_real_weights(&plan->cells, &conv->ewald, sum, degree, conv->lattice_vectors[i],
+                                  conv->table + (size_t)i * stride + weights);
     }
     for (int m = 0; m <= degree; m++)
     {
-#pragma omp parallel num_threads(plan->num_threads)
+         #pragma omp parallel num_threads(plan->num_threads)
         {
-#pragma omp for schedule(static)
+         #pragma omp for schedule(static)
             for (int i = 0; i < conv->num_vectors; i++)
             {
-                double* value = conv->table + (size_t)i * stride;
-                fmm_real_column(&plan->cells, degree, m, conv->lattice_vectors[i], value + weights, value, value + degree + 1);
+                         double* value = conv->table + (size_t)i * stride;
+                         fmm_real_column(&plan->cells, degree, m, conv->lattice_vectors[i], value + weights, value,
+                                         value + degree + 1);
             }
             const int tasks = (m > 0 ? 2 : 1) * (degree - m + 1);
 #pragma omp for schedule(static)
@@ -240,7 +258,8 @@ static void make_spectrum(const gmxfmm_plan* plan, const convolution* conv, fmm_
         if (sum == FMM_SUM_S)
         {
             /* neutralising background: -pi / (alpha^2 V) for every pair, all of it at frequency 0 */
-            out[0] -= (real)(3.14159265358979323846 / (conv->ewald.alpha * conv->ewald.alpha * plan->cells.cell_volume));
+            out[0] -=
+                (real)(3.14159265358979323846 / (conv->ewald.alpha * conv->ewald.alpha * plan->cells.cell_volume));
         }
     }
     const real scale = (real)(1.0 / plan->cells.num_cells); /* of the unnormalised transforms */
@@ -275,19 +294,20 @@ static inline void phase(int n, vreal* re, vreal* im)
     const vreal r = *re, i = *im;
     switch (n & 3)
     {
-        case 0: break;
-        case 1:
-            *re = i;
-            *im = -r;
-            break;
-        case 2:
-            *re = -r;
-            *im = -i;
-            break;
-        default:
-            *re = -i;
-            *im = r;
-            break;
+    case 0:
+        break;
+    case 1:
+        *re = i;
+        *im = -r;
+        break;
+    case 2:
+        *re = -r;
+        *im = -i;
+        break;
+    default:
+        *re = -i;
+        *im = r;
+        break;
     }
 }
 
@@ -301,7 +321,7 @@ static void load_chunk(const convolution* conv, int chunk, vreal* re, vreal* im)
         {
             for (int i = harm_re(p, n, m); i <= (m > 0 ? harm_im(p, n, m) : harm_re(p, n, m)); i += p + 1 - m)
             {
-                const real*              from = conv->spectrum + 2 * ((size_t)i * conv->freq_stride + (size_t)chunk * VLEN);
+                const real* from = conv->spectrum + 2 * ((size_t)i * conv->freq_stride + (size_t)chunk * VLEN);
                 _Alignas(FMM_ALIGN) real r[VLEN], c[VLEN];
                 for (int l = 0; l < VLEN; l++)
                 {
@@ -353,8 +373,8 @@ static void fold(int top, int m, int l, const vreal* x, folded* c)
 {
     const int   mu   = l > m ? l - m : m - l;
     const real  s    = m & 1 ? -1 : 1;
-    const real  sp   = l < m && (mu & 1) ? -s : s;      /* s P-: sign of X^-mu */
-    const real  sq   = l < m ? (mu & 1 ? s : -s) : s;   /* s Q- */
+    const real  sp   = l < m && (mu & 1) ? -s : s;    /* s P-: sign of X^-mu */
+    const real  sq   = l < m ? (mu & 1 ? s : -s) : s; /* s Q- */
     const vreal zero = x[0] - x[0];
     for (int j = l + m; j <= top; j++)
     {
@@ -376,10 +396,10 @@ static void fold(int top, int m, int l, const vreal* x, folded* c)
         {
             qm = x[harm_im(top, j, mu)] * sq;
         }
-        c[j].rr        = pp + pm;
-        c[j].ri        = qm - qp;
-        c[j].ir        = qp + qm;
-        c[j].ii        = pp - pm;
+        c[j].rr = pp + pm;
+        c[j].ri = qm - qp;
+        c[j].ir = qp + qm;
+        c[j].ii = pp - pm;
     }
 }
 
@@ -390,14 +410,24 @@ typedef struct
 } column;
 
 /*
- * out_k += sum_{n=m..p} c_(n+k) in_n for k = l..p. Two k at a time: c_(n+k+1) serves k+1 now and k at the next n, so that
- * there are two multiplications for each load. has_b: m > 0; has_i: l > 0 (compile-time constants).
+ * out_k += sum_{n=m..p} c_(n+k) in_n for k = l..p. Two k at a time: c_(n+k+1) serves k+1 now and k at the next n, so
+ * that there are two multiplications for each load. has_b: m > 0; has_i: l > 0 (compile-time constants).
  */
-static inline void hankel(int p, int m, int l, const folded* c, column in, int has_b, int has_i, vreal* r_re, vreal* r_im, vreal* i_re, vreal* i_im)
+static inline void hankel(int           p,
+                          int           m,
+                          int           l,
+                          const folded* c,
+                          column        in,
+                          int           has_b,
+                          int           has_i,
+                          vreal*        r_re,
+                          vreal*        r_im,
+                          vreal*        i_re,
+                          vreal*        i_im)
 {
     for (int k = l; k <= p; k += 2)
     {
-        const vreal zero = { 0 };
+        const vreal zero = {0};
         vreal       s[2][4], t[2][4]; /* from a, from b: two chains of additions each */
         for (int i = 0; i < 4; i++)
         {
@@ -457,8 +487,8 @@ static void product(int p, const vreal* x, const vreal* in_re, const vreal* in_i
     memset(c, 0, sizeof(c)); /* hankel reads one past 2p */
     for (int i = 0; i < harm_size(p); i++)
     {
-        out_re[i] = (vreal){ 0 };
-        out_im[i] = (vreal){ 0 };
+        out_re[i] = (vreal){0};
+        out_im[i] = (vreal){0};
     }
     for (int l = 0; l <= p; l++)
     {
@@ -466,7 +496,7 @@ static void product(int p, const vreal* x, const vreal* in_re, const vreal* in_i
         for (int m = 0; m <= p; m++)
         {
             const int    a = harm_re(p, m, m) - m, b = harm_im(p, m, m) - m;
-            const column in = { in_re + a, in_im + a, in_re + b, in_im + b };
+            const column in = {in_re + a, in_im + a, in_re + b, in_im + b};
             fold(top, m, l, x, c);
             if (m == 0 && l == 0)
             {
@@ -493,7 +523,7 @@ static void transform_all(const gmxfmm_plan* plan, const convolution* conv, int 
 #pragma omp parallel for schedule(dynamic) num_threads(plan->num_threads)
     for (int i = 0; i < conv->num_coef; i++)
     {
-        real* field = conv->field + (size_t)i * conv->cell_stride;
+        real* field             = conv->field + (size_t)i * conv->cell_stride;
         FFTW(complex)* spectrum = (FFTW(complex)*)(conv->spectrum + 2 * (size_t)i * conv->freq_stride);
         if (forward)
         {
@@ -533,7 +563,7 @@ void FN(fmm_m2l_fft)(const gmxfmm_plan* plan, convolution* conv)
 static void moment_products(int p, const vreal* re, const vreal* im, vreal weight, vreal* g)
 {
     const int   top  = 2 * p;
-    const vreal zero = { 0 };
+    const vreal zero = {0};
     for (int i = 0; i < harm_size(top); i++)
     {
         g[i] = zero;
@@ -592,7 +622,7 @@ typedef struct
 static inline cplx element(int top, const vreal* x, int n, int m)
 {
     const int a = m < 0 ? -m : m;
-    cplx      c = { { 0 }, { 0 } };
+    cplx      c = {{0}, {0}};
     if (a <= n && n <= top)
     {
         const real s = m < 0 && (a & 1) ? -1 : 1;

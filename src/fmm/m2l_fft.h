@@ -11,29 +11,30 @@
 
 struct FN(fmm_convolution)
 {
-    int        order, num_coef; /* p, (p+1)^2 */
-    int        num_freq;        /* n0 n1 (n2/2+1) */
-    int        num_chunks;      /* of VLEN frequencies */
-    size_t     cell_stride;     /* reals from one coefficient's field to the next: cells, padded to vectors */
-    size_t     freq_stride;     /* the same in complex numbers, frequencies */
-    real*      field;           /* num_coef x cell_stride: multipoles, after the convolution locals */
-    real*      spectrum;        /* num_coef x freq_stride complex numbers: their transforms */
-    real*      s;               /* num_chunks x (2p+1)^2 x VLEN: spectrum of S / num_cells */
-    real*      z;               /* num_chunks x (2p+3)^2 x VLEN: of Z / num_cells, filled once a virial was asked for */
-    fmm_ewald  ewald;           /* of the present shape */
-    int (*lattice_vectors)[3];  /* of the real-space part */
-    int (*vector_cell)[2];      /* cells of the grid that each and its mirror image fall on */
-    int        num_vectors;
-    double*    table;           /* per lattice vector: one column of coefficients, re and im, and weights */
-    size_t     table_size;
+    int       order, num_coef; /* p, (p+1)^2 */
+    int       num_freq;        /* n0 n1 (n2/2+1) */
+    int       num_chunks;      /* of VLEN frequencies */
+    size_t    cell_stride;     /* reals from one coefficient's field to the next: cells, padded to vectors */
+    size_t    freq_stride;     /* the same in complex numbers, frequencies */
+    real*     field;           /* num_coef x cell_stride: multipoles, after the convolution locals */
+    real*     spectrum;        /* num_coef x freq_stride complex numbers: their transforms */
+    real*     s;               /* num_chunks x (2p+1)^2 x VLEN: spectrum of S / num_cells */
+    real*     z;               /* num_chunks x (2p+3)^2 x VLEN: of Z / num_cells, filled once a virial was asked for */
+    fmm_ewald ewald;           /* of the present shape */
+    int (*lattice_vectors)[3]; /* of the real-space part */
+    int (*vector_cell)[2];     /* cells of the grid that each and its mirror image fall on */
+    int     num_vectors;
+    double* table; /* per lattice vector: one column of coefficients, re and im, and weights */
+    size_t  table_size;
+    size_t  lattice_bytes; /* of the four above */
     FFTW(plan) forward, backward;
 };
 
 /* Multipoles in conv->field to locals, in place. */
-void FN(fmm_m2l_fft)(const gmxfmm_plan* plan, struct FN(fmm_convolution)* conv);
+void FN(fmm_m2l_fft)(const gmxfmm_plan* plan, struct FN(fmm_convolution) * conv);
 
 /* The same; adds the strain derivative of the far energy less that of positions within cells, THEORY (22):
  * w[5] = dE/d(xx-yy), dE/d(2xy), dE/d(2xz), dE/d(2yz), dE/d(zz) (traceless parts), unit 1/u. */
-void FN(fmm_m2l_fft_virial)(gmxfmm_plan* plan, struct FN(fmm_convolution)* conv, double* w);
+void FN(fmm_m2l_fft_virial)(gmxfmm_plan* plan, struct FN(fmm_convolution) * conv, double* w);
 
 #endif

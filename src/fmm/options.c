@@ -29,25 +29,26 @@ static gmxfmm_status check_ranges(const gmxfmm_options* o, char* message, size_t
         const char* name;
         double      value, low, high;
     } range[] = {
-        { "order", o->order, -1, GMXFMM_MAX_ORDER },
-        { "grid[0]", o->grid[0], 0, 1024 },
-        { "grid[1]", o->grid[1], 0, 1024 },
-        { "grid[2]", o->grid[2], 0, 1024 },
-        { "depth", o->depth, -1, 9 },
-        { "separation", o->separation, 0, 2 },
-        { "m2l", (double)o->m2l, GMXFMM_M2L_AUTO, GMXFMM_M2L_NAIVE },
-        { "boundary", (double)o->boundary, GMXFMM_TINFOIL, GMXFMM_OPEN },
-        { "precision", (double)o->precision, GMXFMM_SINGLE, GMXFMM_DOUBLE },
-        { "array_type", (double)o->array_type, GMXFMM_SINGLE, GMXFMM_DOUBLE },
-        { "device", (double)o->device, GMXFMM_CPU, GMXFMM_CUDA },
-        { "num_threads", o->num_threads, 0, 4096 },
-        { "reproducible", o->reproducible, 0, 1 },
+        {"order", o->order, -1, GMXFMM_MAX_ORDER},
+        {"grid[0]", o->grid[0], 0, 1024},
+        {"grid[1]", o->grid[1], 0, 1024},
+        {"grid[2]", o->grid[2], 0, 1024},
+        {"depth", o->depth, -1, 9},
+        {"separation", o->separation, 0, 2},
+        {"m2l", (double)o->m2l, GMXFMM_M2L_AUTO, GMXFMM_M2L_NAIVE},
+        {"boundary", (double)o->boundary, GMXFMM_TINFOIL, GMXFMM_OPEN},
+        {"precision", (double)o->precision, GMXFMM_SINGLE, GMXFMM_DOUBLE},
+        {"array_type", (double)o->array_type, GMXFMM_SINGLE, GMXFMM_DOUBLE},
+        {"device", (double)o->device, GMXFMM_CPU, GMXFMM_CUDA},
+        {"num_threads", o->num_threads, 0, 4096},
+        {"reproducible", o->reproducible, 0, 1},
     };
     for (size_t i = 0; i < sizeof(range) / sizeof(range[0]); i++)
     {
         if (range[i].value < range[i].low || range[i].value > range[i].high)
         {
-            snprintf(message, size, "option %s is %g, allowed is %g to %g", range[i].name, range[i].value, range[i].low, range[i].high);
+            snprintf(message, size, "option %s is %g, allowed is %g to %g", range[i].name, range[i].value, range[i].low,
+                     range[i].high);
             return GMXFMM_ERROR_OPTION;
         }
     }
@@ -79,17 +80,21 @@ gmxfmm_status fmm_check_options(const gmxfmm_options* o, char* message, size_t s
     const int set = (o->grid[0] > 0) + (o->grid[1] > 0) + (o->grid[2] > 0);
     if (set != 0 && set != 3)
     {
-        snprintf(message, size, "option grid is %d %d %d: give three numbers of cells, or 0 0 0 for automatic", o->grid[0], o->grid[1], o->grid[2]);
+        snprintf(message, size, "option grid is %d %d %d: give three numbers of cells, or 0 0 0 for automatic",
+                 o->grid[0], o->grid[1], o->grid[2]);
         return GMXFMM_ERROR_OPTION;
     }
     if (o->precision == GMXFMM_SINGLE && o->accuracy < c_bestSingle && (o->order < 0 || set == 0))
     {
-        snprintf(message, size, "accuracy %g is out of reach in single precision: ask for %g or more, or use double precision", o->accuracy, c_bestSingle);
+        snprintf(message, size,
+                 "accuracy %g is out of reach in single precision: ask for %g or more, or use double precision",
+                 o->accuracy, c_bestSingle);
         return GMXFMM_ERROR_OPTION;
     }
     if (o->m2l != GMXFMM_M2L_AUTO && o->m2l != GMXFMM_M2L_FFT)
     {
-        snprintf(message, size, "m2l = %s needs an octree, which this version does not have: use auto or fft", gmxfmm_m2l_name(o->m2l));
+        snprintf(message, size, "m2l = %s needs an octree, which this version does not have: use auto or fft",
+                 gmxfmm_m2l_name(o->m2l));
         return GMXFMM_ERROR_UNSUPPORTED;
     }
     if (o->depth > 0)

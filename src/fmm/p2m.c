@@ -16,12 +16,12 @@ enum
 /* conj Upsilon(x, y, z) = Upsilon(x, -y, z) */
 static void block_multipoles(const gmxfmm_plan* plan, int first, int lanes, const real* inverse, vreal* m)
 {
-    const FN(fmm_arrays) a     = FN(fmm_arrays_of)(plan);
-    const int*           start = plan->cell_start;
-    int                  begin[VLEN], count[VLEN], most = 0;
+    const FN(fmm_arrays) a = FN(fmm_arrays_of)(plan);
+    const int* start       = plan->cell_start;
+    int        begin[VLEN], count[VLEN], most = 0;
     for (int i = 0; i < harm_size(plan->order); i++)
     {
-        m[i] = (vreal){ 0 };
+        m[i] = (vreal){0};
     }
     for (int l = 0; l < VLEN; l++)
     {

@@ -53,13 +53,13 @@ static inline void copy_scaled(real* to, const real* from, int count)
 }
 
 /* Gathers the near particles of cell c[3]; returns their number, the list padded to whole vectors. */
-static int gather(const gmxfmm_plan* plan, const FN(fmm_arrays)* a, const int* c, const near_list* list)
+static int gather(const gmxfmm_plan* plan, const FN(fmm_arrays) * a, const int* c, const near_list* list)
 {
     const fmm_cells* cells = &plan->cells;
     int              num   = 0;
     for (int o = 0; o < cells->num_near; o++)
     {
-        const int     cell = fmm_near_cell(cells, c, o);
+        const int     cell  = fmm_near_cell(cells, c, o);
         const int     begin = plan->cell_start[cell], count = plan->cell_start[cell + 1] - begin;
         const double* r = cells->near_shift[o];
         copy_shifted(list->x + num, a->x + begin, count, (real)r[0]);
@@ -120,9 +120,9 @@ static inline void meet_vector(const near_list* list, int j, vreal x, vreal y, v
 
 static inline void meet(const near_list* list, int num, real x, real y, real z, int virial, real* out)
 {
-    const vreal zero = { 0 };
+    const vreal zero = {0};
     const vreal vx = zero + x, vy = zero + y, vz = zero + z;
-    sums        s = { zero, { zero, zero, zero }, { zero, zero, zero, zero, zero, zero } };
+    sums        s = {zero, {zero, zero, zero}, {zero, zero, zero, zero, zero, zero}};
     for (int j = 0; j < num; j += VLEN)
     {
         meet_vector(list, j, vx, vy, vz, virial, &s);
@@ -140,10 +140,11 @@ static inline void meet(const near_list* list, int num, real x, real y, real z, 
     }
 }
 
-static inline void target_cell(const gmxfmm_plan* plan, const FN(fmm_arrays)* a, int cell, const near_list* list, int with_virial, double* virial)
+static inline void target_cell(
+    const gmxfmm_plan* plan, const FN(fmm_arrays) * a, int cell, const near_list* list, int with_virial, double* virial)
 {
     const fmm_cells* cells = &plan->cells;
-    const int        c[3]  = { cell / (cells->n[1] * cells->n[2]), cell / cells->n[2] % cells->n[1], cell % cells->n[2] };
+    const int        c[3]  = {cell / (cells->n[1] * cells->n[2]), cell / cells->n[2] % cells->n[1], cell % cells->n[2]};
     const int        num   = gather(plan, a, c, list);
     for (int s = plan->cell_start[cell]; s < plan->cell_start[cell + 1]; s++)
     {
@@ -177,8 +178,8 @@ static inline void target_cell(const gmxfmm_plan* plan, const FN(fmm_arrays)* a,
 
 void FN(fmm_p2p)(gmxfmm_plan* plan, double* virial)
 {
-    const FN(fmm_arrays) a    = FN(fmm_arrays_of)(plan);
-    const int            rows = plan->partial_rows, num = plan->cells.num_cells;
+    const FN(fmm_arrays) a = FN(fmm_arrays_of)(plan);
+    const int rows = plan->partial_rows, num = plan->cells.num_cells;
     memset(plan->partial, 0, (size_t)rows * FMM_PARTIAL * sizeof(double));
 #pragma omp parallel for schedule(dynamic) num_threads(plan->num_threads)
     for (int row = 0; row < rows; row++)
@@ -190,7 +191,7 @@ void FN(fmm_p2p)(gmxfmm_plan* plan, double* virial)
 #endif
         real*           memory = (real*)((char*)plan->scratch + thread * plan->scratch_bytes);
         const size_t    stride = capacity(plan);
-        const near_list list   = { memory, memory + stride, memory + 2 * stride, memory + 3 * stride };
+        const near_list list   = {memory, memory + stride, memory + 2 * stride, memory + 3 * stride};
         const int       begin = (int)((int64_t)num * row / rows), end = (int)((int64_t)num * (row + 1) / rows);
         for (int cell = begin; cell < end; cell++)
         {

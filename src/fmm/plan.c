@@ -43,11 +43,20 @@ static int is_double(const gmxfmm_plan* plan)
 /* Frees the arrays that grow with particles; the counter of bytes starts anew from the convolution's. */
 static void free_particles(gmxfmm_plan* plan)
 {
-    void** pointers[] = { (void**)&plan->charge,     (void**)&plan->sorted,   (void**)&plan->position,
-                          (void**)&plan->cell_of,    &plan->p.x,              &plan->p.y,
-                          &plan->p.z,                &plan->p.q,              &plan->p.near_phi,
-                          &plan->p.far_phi,          &plan->p.ex,             &plan->p.ey,
-                          &plan->p.ez,               (void**)&plan->p.reference };
+    void** pointers[] = {(void**)&plan->charge,
+                         (void**)&plan->sorted,
+                         (void**)&plan->position,
+                         (void**)&plan->cell_of,
+                         &plan->p.x,
+                         &plan->p.y,
+                         &plan->p.z,
+                         &plan->p.q,
+                         &plan->p.near_phi,
+                         &plan->p.far_phi,
+                         &plan->p.ex,
+                         &plan->p.ey,
+                         &plan->p.ez,
+                         (void**)&plan->p.reference};
     for (size_t i = 0; i < sizeof(pointers) / sizeof(pointers[0]); i++)
     {
         free(*pointers[i]);
@@ -61,7 +70,8 @@ static void free_particles(gmxfmm_plan* plan)
 
 static void free_exclusions(gmxfmm_plan* plan)
 {
-    void** pointers[] = { (void**)&plan->excl_start, (void**)&plan->excl_list, (void**)&plan->mask_start, (void**)&plan->mask, (void**)&plan->far_pairs };
+    void** pointers[] = {(void**)&plan->excl_start, (void**)&plan->excl_list, (void**)&plan->mask_start,
+                         (void**)&plan->mask, (void**)&plan->far_pairs};
     for (size_t i = 0; i < sizeof(pointers) / sizeof(pointers[0]); i++)
     {
         free(*pointers[i]);
@@ -116,14 +126,19 @@ static gmxfmm_status check_box(const double* box, char* message, size_t size)
     const double det = fmm_determinant(box);
     if (!(det > 1e-9 * longest * longest * longest))
     {
-        snprintf(message, size, "box (%g %g %g) (%g %g %g) (%g %g %g) has volume %g: it must be positive", box[0], box[1], box[2],
-                 box[3], box[4], box[5], box[6], box[7], box[8], det);
+        snprintf(message, size, "box (%g %g %g) (%g %g %g) (%g %g %g) has volume %g: it must be positive", box[0],
+                 box[1], box[2], box[3], box[4], box[5], box[6], box[7], box[8], det);
         return GMXFMM_ERROR_BOX;
     }
     return GMXFMM_OK;
 }
 
-gmxfmm_status gmxfmm_create(gmxfmm_plan** plan, const gmxfmm_options* options, int64_t num_particles, const double* box, char* message, size_t message_size)
+gmxfmm_status gmxfmm_create(gmxfmm_plan**         plan,
+                            const gmxfmm_options* options,
+                            int64_t               num_particles,
+                            const double*         box,
+                            char*                 message,
+                            size_t                message_size)
 {
     char  own[256];
     char* text = message != NULL && message_size > 0 ? message : own;
@@ -228,11 +243,13 @@ gmxfmm_status gmxfmm_set_charges(gmxfmm_plan* plan, int64_t n, const void* q)
     }
     if (n < 0 || n > INT32_MAX / 4)
     {
-        return fmm_fail(plan, GMXFMM_ERROR_OPTION, "number of particles is %lld, allowed is 0 to %d", (long long)n, INT32_MAX / 4);
+        return fmm_fail(plan, GMXFMM_ERROR_OPTION, "number of particles is %lld, allowed is 0 to %d", (long long)n,
+                        INT32_MAX / 4);
     }
     for (int64_t i = 0; i < n; i++)
     {
-        const double qi = plan->options.array_type == GMXFMM_DOUBLE ? ((const double*)q)[i] : (double)((const float*)q)[i];
+        const double qi =
+            plan->options.array_type == GMXFMM_DOUBLE ? ((const double*)q)[i] : (double)((const float*)q)[i];
         if (!isfinite(qi))
         {
             return fmm_fail(plan, GMXFMM_ERROR_CHARGE, "charge of particle %lld is %g: not finite", (long long)i, qi);
@@ -244,7 +261,8 @@ gmxfmm_status gmxfmm_set_charges(gmxfmm_plan* plan, int64_t n, const void* q)
         free_exclusions(plan);
         const size_t before = plan->bytes, count = (size_t)n;
         const size_t real_bytes = (is_double(plan) ? sizeof(double) : sizeof(float)) * (count + FMM_ALIGN);
-        void**       arrays[]   = { &plan->p.x, &plan->p.y, &plan->p.z, &plan->p.q, &plan->p.near_phi, &plan->p.far_phi, &plan->p.ex, &plan->p.ey, &plan->p.ez };
+        void**       arrays[]   = {&plan->p.x,       &plan->p.y,  &plan->p.z,  &plan->p.q, &plan->p.near_phi,
+                                   &plan->p.far_phi, &plan->p.ex, &plan->p.ey, &plan->p.ez};
         int          ok         = 1;
         for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++)
         {
@@ -267,7 +285,8 @@ gmxfmm_status gmxfmm_set_charges(gmxfmm_plan* plan, int64_t n, const void* q)
     plan->total_charge = 0;
     for (int64_t i = 0; i < n; i++)
     {
-        plan->charge[i] = plan->options.array_type == GMXFMM_DOUBLE ? ((const double*)q)[i] : (double)((const float*)q)[i];
+        plan->charge[i] =
+            plan->options.array_type == GMXFMM_DOUBLE ? ((const double*)q)[i] : (double)((const float*)q)[i];
         plan->total_charge += plan->charge[i];
     }
     return plan->mask_start == NULL ? gmxfmm_set_exclusions(plan, NULL, NULL) : GMXFMM_OK;
@@ -296,13 +315,15 @@ static gmxfmm_status check_exclusions(gmxfmm_plan* plan, const int* start, const
     {
         if (start[i + 1] < start[i])
         {
-            return fmm_fail(plan, GMXFMM_ERROR_EXCLUSION, "exclusions of particle %d end at %d, before they start at %d", i, start[i + 1], start[i]);
+            return fmm_fail(plan, GMXFMM_ERROR_EXCLUSION,
+                            "exclusions of particle %d end at %d, before they start at %d", i, start[i + 1], start[i]);
         }
         for (int e = start[i]; e < start[i + 1]; e++)
         {
             if (list[e] < 0 || list[e] >= n)
             {
-                return fmm_fail(plan, GMXFMM_ERROR_EXCLUSION, "particle %d excludes particle %d, which is not among 0 to %d", i, list[e], n - 1);
+                return fmm_fail(plan, GMXFMM_ERROR_EXCLUSION,
+                                "particle %d excludes particle %d, which is not among 0 to %d", i, list[e], n - 1);
             }
         }
     }
@@ -312,7 +333,8 @@ static gmxfmm_status check_exclusions(gmxfmm_plan* plan, const int* start, const
         {
             if (!has_partner(start, list, list[e], i))
             {
-                return fmm_fail(plan, GMXFMM_ERROR_EXCLUSION, "particle %d excludes particle %d, but not the other way round", i, list[e]);
+                return fmm_fail(plan, GMXFMM_ERROR_EXCLUSION,
+                                "particle %d excludes particle %d, but not the other way round", i, list[e]);
             }
         }
     }
@@ -354,7 +376,8 @@ gmxfmm_status gmxfmm_set_exclusions(gmxfmm_plan* plan, const int* start, const i
         plan->excl_list  = fmm_alloc(plan, (size_t)num * sizeof(int));
     }
     plan->exclusion_bytes = plan->bytes - before;
-    if (!plan->mask_start || !plan->mask || !plan->far_pairs || (start != NULL && (!plan->excl_start || !plan->excl_list)))
+    if (!plan->mask_start || !plan->mask || !plan->far_pairs ||
+        (start != NULL && (!plan->excl_start || !plan->excl_list)))
     {
         free_exclusions(plan);
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %d exclusions", num);
@@ -379,15 +402,15 @@ static gmxfmm_status make_grid(gmxfmm_plan* plan)
     const size_t before = plan->bytes;
     const int    cells  = plan->cells.num_cells;
     /* enough slabs to share out, few enough to add up */
-    plan->partial_rows = cells < 256 ? cells : 256;
-    plan->cell_start   = fmm_alloc(plan, ((size_t)cells + 1) * sizeof(int));
-    plan->partial      = fmm_alloc(plan, (size_t)plan->partial_rows * FMM_PARTIAL * sizeof(double));
+    plan->partial_rows   = cells < 256 ? cells : 256;
+    plan->cell_start     = fmm_alloc(plan, ((size_t)cells + 1) * sizeof(int));
+    plan->partial        = fmm_alloc(plan, (size_t)plan->partial_rows * FMM_PARTIAL * sizeof(double));
     gmxfmm_status status = GMXFMM_OK;
     if (!plan->cell_start || !plan->partial)
     {
         status = fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %d cells", cells);
     }
-    status           = status == GMXFMM_OK ? (is_double(plan) ? fmm_conv_create_d(plan) : fmm_conv_create_f(plan)) : status;
+    status = status == GMXFMM_OK ? (is_double(plan) ? fmm_conv_create_d(plan) : fmm_conv_create_f(plan)) : status;
     plan->grid_bytes = plan->bytes - before;
     return status;
 }
@@ -425,12 +448,16 @@ gmxfmm_status fmm_update_geometry(gmxfmm_plan* plan)
     }
     int before[3];
     memcpy(before, plan->cells.n, sizeof(before));
-    plan->assigned       = 0;
-    gmxfmm_status status = fmm_cells_set(&plan->cells, plan->box, plan->inner, plan->periodic, plan->separation, plan->order);
+    plan->assigned = 0;
+    gmxfmm_status status =
+        fmm_cells_set(&plan->cells, plan->box, plan->inner, plan->periodic, plan->separation, plan->order);
     if (status != GMXFMM_OK)
     {
         return status == GMXFMM_ERROR_MEMORY ? fmm_fail(plan, status, "out of memory")
-                                             : fmm_fail(plan, status, "the cells of a grid of %d x %d x %d would be too long or too skewed in this box: choose a more even grid", plan->inner[0], plan->inner[1], plan->inner[2]);
+                                             : fmm_fail(plan, status,
+                                                        "the cells of a grid of %d x %d x %d would be too long or too "
+                                                        "skewed in this box: choose a more even grid",
+                                                        plan->inner[0], plan->inner[1], plan->inner[2]);
     }
     if (plan->cell_start == NULL || memcmp(before, plan->cells.n, sizeof(before)) != 0)
     {
@@ -446,7 +473,6 @@ gmxfmm_status fmm_update_geometry(gmxfmm_plan* plan)
     plan->geometry_valid = status == GMXFMM_OK;
     return status;
 }
-
 
 gmxfmm_status gmxfmm_assign(gmxfmm_plan* plan, const void* x)
 {
@@ -473,11 +499,14 @@ gmxfmm_status gmxfmm_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* ou
 {
     if (plan == NULL || output == NULL || (x == NULL && plan->n > 0))
     {
-        return plan == NULL ? GMXFMM_ERROR_NULL : fmm_fail(plan, GMXFMM_ERROR_NULL, "%s is NULL", output == NULL ? "output" : "x");
+        return plan == NULL ? GMXFMM_ERROR_NULL
+                            : fmm_fail(plan, GMXFMM_ERROR_NULL, "%s is NULL", output == NULL ? "output" : "x");
     }
     if (!plan->assigned)
     {
-        return fmm_fail(plan, GMXFMM_ERROR_ORDER, "assign must come before execute, and after another number of particles, new exclusions or a box of quite another shape");
+        return fmm_fail(plan, GMXFMM_ERROR_ORDER,
+                        "assign must come before execute, and after another number of particles, new exclusions or a "
+                        "box of quite another shape");
     }
     if (!plan->spectra_valid || (output->want_virial && !plan->virial_spectra_valid))
     {

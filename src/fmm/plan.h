@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The plan, and what the stages see of each other. `_f` and `_d` functions are the two precisions of one source file. */
+/* The plan, and what the stages see of each other. `_f` and `_d` functions are the two precisions of one source file.
+ */
 #ifndef FMM_PLAN_H
 #define FMM_PLAN_H
 
@@ -9,10 +10,10 @@
 /* Arrays of the step in sorted order (particles of a cell stand together), each padded by one vector. */
 typedef struct
 {
-    void *x, *y, *z, *q;          /* position relative to the cell's centre, unit u; charge */
-    void *near_phi, *far_phi;     /* potentials, unit 1/u */
-    void *ex, *ey, *ez;           /* field, near and far, unit 1/u^2 */
-    float (*reference)[3];        /* position in the cell at assign, in cells: tells which image of a particle is meant */
+    void *x, *y, *z, *q;      /* position relative to the cell's centre, unit u; charge */
+    void *near_phi, *far_phi; /* potentials, unit 1/u */
+    void *ex, *ey, *ez;       /* field, near and far, unit 1/u^2 */
+    float (*reference)[3];    /* position in the cell at assign, in cells: tells which image of a particle is meant */
 } fmm_particles;
 
 /* A pair left out whose cells are far from each other. */
@@ -30,7 +31,7 @@ struct gmxfmm_plan
     gmxfmm_options options; /* as asked */
     char           message[512];
     int            order, separation, inner[3], periodic, num_threads; /* as chosen */
-    double         target_edge;                                       /* open: cell edge, once chosen */
+    double         target_edge;                                        /* open: cell edge, once chosen */
     double         predicted_error;
     double         box[9];
     fmm_cells      cells;
@@ -40,10 +41,10 @@ struct gmxfmm_plan
     double         spectra_cell[9]; /* shape the spectra were made for */
     uint64_t       spectra_near;    /* and near set */
 
-    int64_t n;             /* particles */
-    double* charge;        /* n, caller's order */
-    double  total_charge;  /* sum q */
-    int*    excl_start;    /* n + 1, or NULL */
+    int64_t n;            /* particles */
+    double* charge;       /* n, caller's order */
+    double  total_charge; /* sum q */
+    int*    excl_start;   /* n + 1, or NULL */
     int*    excl_list;
     int     assigned;
 
@@ -52,8 +53,8 @@ struct gmxfmm_plan
     int*          cell_of;    /* n: cell of particle i (assign) */
     int*          cell_start; /* num_cells + 1 */
     fmm_particles p;
-    int*          mask_start; /* n + 1: pairs left out of the near field of s, as places in the gathered near particles */
-    int*          mask;
+    int* mask_start; /* n + 1: pairs left out of the near field of s, as places in the gathered near particles */
+    int* mask;
     fmm_far_pair* far_pairs;
     int           num_far_pairs;
     int           near_capacity; /* largest number of particles in a near set, padded */
@@ -78,9 +79,9 @@ enum
 /* Writes the message of status into the plan and returns status. */
 gmxfmm_status fmm_fail(gmxfmm_plan* plan, gmxfmm_status status, const char* format, ...)
 #if defined(__GNUC__)
-        __attribute__((format(printf, 3, 4)))
+    __attribute__((format(printf, 3, 4)))
 #endif
-        ;
+    ;
 
 /* Seconds of a steady clock. */
 double fmm_time(void);
@@ -95,7 +96,7 @@ gmxfmm_status fmm_check_options(const gmxfmm_options* options, char* message, si
 gmxfmm_status fmm_tune(gmxfmm_plan* plan, int64_t n, const double* box);
 
 /* Both precisions of the step. */
-#define FMM_DECLARE(suffix)                                                                                  \
+#define FMM_DECLARE(suffix)                                                                                            \
     gmxfmm_status fmm_conv_create_##suffix(gmxfmm_plan* plan);                                                         \
     void          fmm_conv_destroy_##suffix(struct fmm_convolution_##suffix* conv);                                    \
     gmxfmm_status fmm_conv_set_shape_##suffix(gmxfmm_plan* plan);                                                      \

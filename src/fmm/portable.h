@@ -39,5 +39,4 @@ enum
     FMM_ALIGN = 64
 };
 
-
 #endif

@@ -20,7 +20,7 @@ static const char* const c_text[GMXFMM_NUM_STATUS] = {
     [GMXFMM_ERROR_DEVICE]      = "the device failed",
 };
 
-static const char* const c_m2l[] = { "auto", "fft", "rotation", "symmetric", "dynamic", "naive" };
+static const char* const c_m2l[] = {"auto", "fft", "rotation", "symmetric", "dynamic", "naive"};
 
 const char* gmxfmm_status_text(gmxfmm_status status)
 {

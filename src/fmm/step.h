@@ -17,7 +17,7 @@ typedef struct
 static inline FN(fmm_arrays) FN(fmm_arrays_of)(const gmxfmm_plan* plan)
 {
     const fmm_particles* p = &plan->p;
-    FN(fmm_arrays) a = { p->x, p->y, p->z, p->q, p->near_phi, p->far_phi, p->ex, p->ey, p->ez };
+    FN(fmm_arrays) a       = {p->x, p->y, p->z, p->q, p->near_phi, p->far_phi, p->ex, p->ey, p->ez};
     return a;
 }
 

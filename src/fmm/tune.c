@@ -2,12 +2,11 @@
 /*
  * Choice of order, cells and ws: the cheapest whose predicted error is below the asked one.
  *
- * Error model (THEORY section 7): charges are taken as uncorrelated, uniform in their cells. A source at y' in a cell at
- * distance vector R then gives a target at y a field error whose mean square, over orientations, is
- *   multipole cut at p:  sum_{n>p} (n+1) |y'|^2n / d^(2n+4),  d = |R + y|
- *   local cut at p:      sum_{n>p} n |y|^(2n-2) / D^(2n+2),   D = |R - y'|
- * and the relative RMS force error is the root of the sum over far cells times the particles in each, over the RMS force
- * of a liquid, c q^2 rho^(2/3). The one constant is fitted to water (benchmarks/accuracy).
+ * Error model (THEORY section 7): charges are taken as uncorrelated, uniform in their cells. A source at y' in a cell
+ * at distance vector R then gives a target at y a field error whose mean square, over orientations, is multipole cut at
+ * p:  sum_{n>p} (n+1) |y'|^2n / d^(2n+4),  d = |R + y| local cut at p:      sum_{n>p} n |y|^(2n-2) / D^(2n+2),   D = |R
+ * - y'| and the relative RMS force error is the root of the sum over far cells times the particles in each, over the
+ * RMS force of a liquid, c q^2 rho^(2/3). The one constant is fitted to water (benchmarks/accuracy).
  */
 #include <math.h>
 #include <stdio.h>
@@ -22,16 +21,17 @@ enum
     c_maxOrder = GMXFMM_MAX_ORDER
 };
 
-/* Fitted: predicted / measured error in SPC water lies within 0.9 and 1.8 for ws = 1, 2, p = 4..12, 4 to 40 atoms a cell. */
+/* Fitted: predicted / measured error in SPC water lies within 0.9 and 1.8 for ws = 1, 2, p = 4..12, 4 to 40 atoms a
+ * cell. */
 static const double c_errorScale = 0.47;
 
-/* Room left below the asked error. Relative errors are up to four times as large where charges are ordered less than in a
- * liquid and forces therefore weaker (molecules turned at random, tests/accuracy.cpp); two more orders, a few per cent of
- * an MD step, pay for it. */
+/* Room left below the asked error. Relative errors are up to four times as large where charges are ordered less than in
+ * a liquid and forces therefore weaker (molecules turned at random, tests/accuracy.cpp); two more orders, a few per
+ * cent of an MD step, pay for it. */
 static const double c_margin = 0.25;
 
-/* Covering radius over shortest far vector: 0.433 for cubes, 0.41 for the face-centred lattice. Where it is larger, corners
- * converge slowly: such cells are a last resort. */
+/* Covering radius over shortest far vector: 0.433 for cubes, 0.41 for the face-centred lattice. Where it is larger,
+ * corners converge slowly: such cells are a last resort. */
 static const double c_evenCells = 0.5;
 
 /* Corners of skewed cells are sharper, and the samples see too few of them: 8192 of them give up to this much more. */
@@ -68,8 +68,9 @@ static void sample_cell(const fmm_cells* cells, double y[c_samples][3])
     }
     for (int i = 0; i < c_samples; i++)
     {
-        const double f[3]     = { radical_inverse(i + 1, 2) - 0.5, radical_inverse(i + 1, 3) - 0.5, radical_inverse(i + 1, 5) - 0.5 };
-        int          shift[3] = { 0, 0, 0 };
+        const double f[3]     = {radical_inverse(i + 1, 2) - 0.5, radical_inverse(i + 1, 3) - 0.5,
+                                 radical_inverse(i + 1, 5) - 0.5};
+        int          shift[3] = {0, 0, 0};
         for (int d = 0; d < 3; d++)
         {
             y[i][d] = (f[0] * cells->cell[d] + f[1] * cells->cell[3 + d] + f[2] * cells->cell[6 + d]) / cells->lambda;
@@ -84,8 +85,8 @@ static void add_tails(const double* r, double y[c_samples][3], double* tail)
     double rm[c_samples], rl[c_samples], pm[c_samples], pl[c_samples];
     for (int i = 0; i < c_samples; i++)
     {
-        const double* a = y[i];
-        const double* b = y[(37 * i + 11) % c_samples];
+        const double* a  = y[i];
+        const double* b  = y[(37 * i + 11) % c_samples];
         double        d2 = 0, e2 = 0;
         for (int k = 0; k < 3; k++)
         {
@@ -115,7 +116,7 @@ static void add_tails(const double* r, double y[c_samples][3], double* tail)
 /* error[p]: predicted relative RMS force error with per_cell particles a cell. */
 static void predict(const fmm_cells* cells, double per_cell, double error[c_maxOrder + 1])
 {
-    double    y[c_samples][3], tail[c_maxOrder + 1] = { 0 };
+    double    y[c_samples][3], tail[c_maxOrder + 1] = {0};
     const int reach = cells->near_reach + 2;
     sample_cell(cells, y);
     for (int a = -reach; a <= reach; a++)
@@ -124,7 +125,7 @@ static void predict(const fmm_cells* cells, double per_cell, double error[c_maxO
         {
             for (int c = 0; c <= reach; c++)
             {
-                const int k[3] = { a, b, c };
+                const int k[3] = {a, b, c};
                 double    r[3], r2 = 0;
                 for (int d = 0; d < 3; d++)
                 {
@@ -133,7 +134,8 @@ static void predict(const fmm_cells* cells, double per_cell, double error[c_maxO
                 }
                 /* inversion symmetry: half of the vectors; beyond the nearest shells nothing is left of the tails */
                 const int half = c > 0 || b > 0 || (b == 0 && a > 0);
-                if (half && fmm_near_index(cells, k) < 0 && r2 < (cells->far_distance + 1.2) * (cells->far_distance + 1.2))
+                if (half && fmm_near_index(cells, k) < 0 &&
+                    r2 < (cells->far_distance + 1.2) * (cells->far_distance + 1.2))
                 {
                     add_tails(r, y, tail);
                 }
@@ -143,14 +145,15 @@ static void predict(const fmm_cells* cells, double per_cell, double error[c_maxO
     const double crowd = per_cell > 1 ? per_cell : 1;
     for (int p = 0; p <= c_maxOrder; p++)
     {
-        error[p] = c_errorScale * (cells->rectangular ? 1 : c_skewedScale) * sqrt(2 * tail[p] * crowd) / pow(crowd, 2.0 / 3.0);
+        error[p] =
+            c_errorScale * (cells->rectangular ? 1 : c_skewedScale) * sqrt(2 * tail[p] * crowd) / pow(crowd, 2.0 / 3.0);
     }
 }
 
 static double cost(const fmm_cells* cells, double n, int used_cells, int order, int is_double)
 {
     const double coef = (order + 1.0) * (order + 1.0), all = cells->num_cells;
-    double       fft  = c_costFft * log2(all + 1);
+    double       fft = c_costFft * log2(all + 1);
     for (int d = 0; d < 3; d++)
     {
         const int k = cells->n[d];
@@ -169,10 +172,11 @@ typedef struct
 } choice;
 
 /* Looks at one grid: updates *best if an order within range reaches the target more cheaply (or closer to it). */
-static gmxfmm_status consider(const gmxfmm_plan* plan, fmm_cells* cells, const double* box, const int* grid, int ws, double n, choice* best)
+static gmxfmm_status
+consider(const gmxfmm_plan* plan, fmm_cells* cells, const double* box, const int* grid, int ws, double n, choice* best)
 {
     double              error[c_maxOrder + 1];
-    const int           fixed = plan->options.order;
+    const int           fixed  = plan->options.order;
     const double        target = plan->options.accuracy * c_margin;
     const gmxfmm_status status = fmm_cells_set(cells, box, grid, plan->periodic, ws, 0);
     if (status != GMXFMM_OK)
@@ -191,12 +195,12 @@ static gmxfmm_status consider(const gmxfmm_plan* plan, fmm_cells* cells, const d
     predict(cells, n / used, error);
     for (int p = fixed >= 0 ? fixed : 1; p <= (fixed >= 0 ? fixed : c_maxOrder); p++)
     {
-        const double c        = cost(cells, n, used, p, is_double);
-        const int    even     = plan->options.grid[0] > 0 || cells->covering_radius <= c_evenCells * cells->far_distance;
+        const double c    = cost(cells, n, used, p, is_double);
+        const int    even = plan->options.grid[0] > 0 || cells->covering_radius <= c_evenCells * cells->far_distance;
         const int    good = even && error[p] <= target, best_good = best->good;
         if (good ? (!best_good || c < best->cost) : (!best_good && error[p] < best->error))
         {
-            const choice found = { c, error[p], cells->edge, good, p, ws, { grid[0], grid[1], grid[2] } };
+            const choice found = {c, error[p], cells->edge, good, p, ws, {grid[0], grid[1], grid[2]}};
             *best              = found;
         }
         if (good && fixed < 0)
@@ -217,20 +221,21 @@ static int size_below(int n)
 }
 
 /* All grids with edges near those asked: along each vector the FFT sizes just below and above. */
-static gmxfmm_status consider_edge(const gmxfmm_plan* plan, fmm_cells* cells, const double* box, double edge, int ws, double n, choice* best)
+static gmxfmm_status
+consider_edge(const gmxfmm_plan* plan, fmm_cells* cells, const double* box, double edge, int ws, double n, choice* best)
 {
     int option[3][2];
     for (int d = 0; d < 3; d++)
     {
-        const double* a      = box + 3 * d;
-        const double  wanted = sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2]) / edge;
+        const double* a       = box + 3 * d;
+        const double  wanted  = sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2]) / edge;
         const int     floored = wanted < 1 ? 1 : wanted > 1000 ? 1000 : (int)wanted;
         option[d][0]          = size_below(floored);
         option[d][1]          = fmm_fft_size(floored + 1);
     }
     for (int i = 0; i < 8; i++)
     {
-        const int           grid[3] = { option[0][i & 1], option[1][i >> 1 & 1], option[2][i >> 2 & 1] };
+        const int           grid[3] = {option[0][i & 1], option[1][i >> 1 & 1], option[2][i >> 2 & 1]};
         const gmxfmm_status status  = consider(plan, cells, box, grid, ws, n, best);
         if (status != GMXFMM_OK)
         {
@@ -241,9 +246,10 @@ static gmxfmm_status consider_edge(const gmxfmm_plan* plan, fmm_cells* cells, co
 }
 
 /* Open systems: cubes of one edge, as many as the grid given has or as cover the box. */
-static gmxfmm_status consider_cubes(const gmxfmm_plan* plan, fmm_cells* cells, const double* box, double edge, int ws, double n, choice* best)
+static gmxfmm_status consider_cubes(
+    const gmxfmm_plan* plan, fmm_cells* cells, const double* box, double edge, int ws, double n, choice* best)
 {
-    double cubes[9] = { 0 };
+    double cubes[9] = {0};
     int    grid[3];
     for (int d = 0; d < 3; d++)
     {
@@ -254,14 +260,16 @@ static gmxfmm_status consider_cubes(const gmxfmm_plan* plan, fmm_cells* cells, c
     return consider(plan, cells, cubes, grid, ws, n, best);
 }
 
-static gmxfmm_status choose_grid(const gmxfmm_plan* plan, fmm_cells* cells, const double* box, int ws, double n, choice* best)
+static gmxfmm_status
+choose_grid(const gmxfmm_plan* plan, fmm_cells* cells, const double* box, int ws, double n, choice* best)
 {
     const int*    given  = plan->options.grid;
     gmxfmm_status status = GMXFMM_OK;
     if (given[0] > 0)
     {
         const double edge = fmax(box[0] / given[0], fmax(box[4] / given[1], box[8] / given[2]));
-        return plan->periodic ? consider(plan, cells, box, given, ws, n, best) : consider_cubes(plan, cells, box, edge, ws, n, best);
+        return plan->periodic ? consider(plan, cells, box, given, ws, n, best)
+                              : consider_cubes(plan, cells, box, edge, ws, n, best);
     }
     if (plan->periodic)
     {
@@ -288,13 +296,13 @@ static gmxfmm_status choose_grid(const gmxfmm_plan* plan, fmm_cells* cells, cons
 
 static gmxfmm_status choose(gmxfmm_plan* plan, int64_t num, const double* box, choice* best)
 {
-    const gmxfmm_options* o        = &plan->options;
-    const double          n        = num > 0 ? (double)num : 1.0;
-    fmm_cells             cells    = { 0 };
-    gmxfmm_status         status   = GMXFMM_OK;
-    const int             first_ws = o->separation > 0 ? o->separation : 1, last_ws = o->separation > 0 ? o->separation : 2;
-    const choice          none     = { INFINITY, INFINITY, 0, 0, 0, 0, { 1, 1, 1 } };
-    *best                          = none;
+    const gmxfmm_options* o      = &plan->options;
+    const double          n      = num > 0 ? (double)num : 1.0;
+    fmm_cells             cells  = {0};
+    gmxfmm_status         status = GMXFMM_OK;
+    const int    first_ws = o->separation > 0 ? o->separation : 1, last_ws = o->separation > 0 ? o->separation : 2;
+    const choice none = {INFINITY, INFINITY, 0, 0, 0, 0, {1, 1, 1}};
+    *best             = none;
     for (int ws = first_ws; ws <= last_ws && status == GMXFMM_OK; ws++)
     {
         status = choose_grid(plan, &cells, box, ws, n, best);
@@ -302,7 +310,9 @@ static gmxfmm_status choose(gmxfmm_plan* plan, int64_t num, const double* box, c
     fmm_cells_free(&cells);
     if (status == GMXFMM_OK && best->ws == 0)
     {
-        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "the cells would be too long or too skewed in this box: choose a more even grid, or reduce the box vectors");
+        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED,
+                        "the cells would be too long or too skewed in this box: choose a more even grid, or reduce the "
+                        "box vectors");
     }
     return status == GMXFMM_OK ? status : fmm_fail(plan, status, "out of memory");
 }
@@ -317,8 +327,10 @@ static gmxfmm_status adopt(gmxfmm_plan* plan, const choice* best)
     memcpy(plan->inner, best->grid, sizeof(plan->inner));
     if (automatic && best->error > o->accuracy && o->order < 0)
     {
-        return fmm_fail(plan, GMXFMM_ERROR_OPTION, "accuracy %g is out of reach with the grid or separation given: predicted is %.2g at order %d; "
-                        "leave them automatic, or ask for less", o->accuracy, best->error, best->order);
+        return fmm_fail(plan, GMXFMM_ERROR_OPTION,
+                        "accuracy %g is out of reach with the grid or separation given: predicted is %.2g at order %d; "
+                        "leave them automatic, or ask for less",
+                        o->accuracy, best->error, best->order);
     }
     return GMXFMM_OK;
 }
@@ -346,7 +358,7 @@ gmxfmm_status fmm_tune_open(gmxfmm_plan* plan, const double* low, const double* 
     if (plan->target_edge == 0)
     {
         choice              best;
-        const double        box[9] = { width[0], 0, 0, 0, width[1], 0, 0, 0, width[2] };
+        const double        box[9] = {width[0], 0, 0, 0, width[1], 0, 0, 0, width[2]};
         const gmxfmm_status status = choose(plan, plan->n, box, &best);
         const gmxfmm_status taken  = status == GMXFMM_OK ? adopt(plan, &best) : status;
         if (taken != GMXFMM_OK)
