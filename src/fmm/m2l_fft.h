@@ -30,6 +30,12 @@ struct FN(fmm_convolution)
     FFTW(plan) forward, backward;
 };
 
+/* The parts of the convolution: all transforms, forward or backward; one chunk of frequencies, its phases taken off;
+ * the product with S at all frequencies, in place. */
+void FN(fmm_conv_transform)(const gmxfmm_plan* plan, const struct FN(fmm_convolution) * conv, int forward);
+void FN(fmm_conv_load)(const struct FN(fmm_convolution) * conv, int chunk, vreal* re, vreal* im);
+void FN(fmm_conv_product)(const gmxfmm_plan* plan, const struct FN(fmm_convolution) * conv);
+
 /* Multipoles in conv->field to locals, in place. */
 void FN(fmm_m2l_fft)(const gmxfmm_plan* plan, struct FN(fmm_convolution) * conv);
 

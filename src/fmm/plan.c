@@ -68,20 +68,6 @@ static void free_particles(gmxfmm_plan* plan)
     plan->assigned       = 0;
 }
 
-static void free_exclusions(gmxfmm_plan* plan)
-{
-    void** pointers[] = {(void**)&plan->excl_start, (void**)&plan->excl_list, (void**)&plan->mask_start,
-                         (void**)&plan->mask, (void**)&plan->far_pairs};
-    for (size_t i = 0; i < sizeof(pointers) / sizeof(pointers[0]); i++)
-    {
-        free(*pointers[i]);
-        *pointers[i] = NULL;
-    }
-    plan->bytes -= plan->exclusion_bytes;
-    plan->exclusion_bytes = 0;
-    plan->assigned        = 0;
-}
-
 static void free_grid(gmxfmm_plan* plan)
 {
     fmm_conv_destroy_f(plan->conv_f);
@@ -103,7 +89,7 @@ void gmxfmm_destroy(gmxfmm_plan* plan)
     if (plan != NULL)
     {
         free_particles(plan);
-        free_exclusions(plan);
+        fmm_free_exclusions(plan);
         free_grid(plan);
         fmm_cells_free(&plan->cells);
         free(plan->scratch);
@@ -258,7 +244,7 @@ gmxfmm_status gmxfmm_set_charges(gmxfmm_plan* plan, int64_t n, const void* q)
     if (n != plan->n || plan->charge == NULL)
     {
         free_particles(plan);
-        free_exclusions(plan);
+        fmm_free_exclusions(plan);
         const size_t before = plan->bytes, count = (size_t)n;
         const size_t real_bytes = (is_double(plan) ? sizeof(double) : sizeof(float)) * (count + FMM_ALIGN);
         void**       arrays[]   = {&plan->p.x,       &plan->p.y,  &plan->p.z,  &plan->p.q, &plan->p.near_phi,
@@ -290,104 +276,6 @@ gmxfmm_status gmxfmm_set_charges(gmxfmm_plan* plan, int64_t n, const void* q)
         plan->total_charge += plan->charge[i];
     }
     return plan->mask_start == NULL ? gmxfmm_set_exclusions(plan, NULL, NULL) : GMXFMM_OK;
-}
-
-static int has_partner(const int* start, const int* list, int i, int j)
-{
-    for (int e = start[i]; e < start[i + 1]; e++)
-    {
-        if (list[e] == j)
-        {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-static gmxfmm_status check_exclusions(gmxfmm_plan* plan, const int* start, const int* list)
-{
-    const int n = (int)plan->n;
-    if (start[0] != 0)
-    {
-        return fmm_fail(plan, GMXFMM_ERROR_EXCLUSION, "exclusions of particle 0 start at %d, not at 0", start[0]);
-    }
-    for (int i = 0; i < n; i++)
-    {
-        if (start[i + 1] < start[i])
-        {
-            return fmm_fail(plan, GMXFMM_ERROR_EXCLUSION,
-                            "exclusions of particle %d end at %d, before they start at %d", i, start[i + 1], start[i]);
-        }
-        for (int e = start[i]; e < start[i + 1]; e++)
-        {
-            if (list[e] < 0 || list[e] >= n)
-            {
-                return fmm_fail(plan, GMXFMM_ERROR_EXCLUSION,
-                                "particle %d excludes particle %d, which is not among 0 to %d", i, list[e], n - 1);
-            }
-        }
-    }
-    for (int i = 0; i < n; i++)
-    {
-        for (int e = start[i]; e < start[i + 1]; e++)
-        {
-            if (!has_partner(start, list, list[e], i))
-            {
-                return fmm_fail(plan, GMXFMM_ERROR_EXCLUSION,
-                                "particle %d excludes particle %d, but not the other way round", i, list[e]);
-            }
-        }
-    }
-    return GMXFMM_OK;
-}
-
-gmxfmm_status gmxfmm_set_exclusions(gmxfmm_plan* plan, const int* start, const int* list)
-{
-    if (plan == NULL)
-    {
-        return GMXFMM_ERROR_NULL;
-    }
-    if (plan->charge == NULL)
-    {
-        return fmm_fail(plan, GMXFMM_ERROR_ORDER, "set_charges must come before set_exclusions");
-    }
-    const size_t n   = (size_t)plan->n;
-    const int    num = start != NULL ? start[n] : 0;
-    if (start != NULL && list == NULL && num > 0)
-    {
-        return fmm_fail(plan, GMXFMM_ERROR_NULL, "list of exclusions is NULL");
-    }
-    if (start != NULL)
-    {
-        const gmxfmm_status status = check_exclusions(plan, start, list);
-        if (status != GMXFMM_OK)
-        {
-            return status;
-        }
-    }
-    free_exclusions(plan);
-    const size_t before = plan->bytes;
-    plan->mask_start    = fmm_alloc(plan, (n + 1) * sizeof(int));
-    plan->mask          = fmm_alloc(plan, (n + (size_t)num) * sizeof(int));
-    plan->far_pairs     = fmm_alloc(plan, ((size_t)num / 2 + 1) * sizeof(fmm_far_pair));
-    if (start != NULL)
-    {
-        plan->excl_start = fmm_alloc(plan, (n + 1) * sizeof(int));
-        plan->excl_list  = fmm_alloc(plan, (size_t)num * sizeof(int));
-    }
-    plan->exclusion_bytes = plan->bytes - before;
-    if (!plan->mask_start || !plan->mask || !plan->far_pairs ||
-        (start != NULL && (!plan->excl_start || !plan->excl_list)))
-    {
-        free_exclusions(plan);
-        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %d exclusions", num);
-    }
-    if (start != NULL)
-    {
-        memcpy(plan->excl_start, start, (n + 1) * sizeof(int));
-        memcpy(plan->excl_list, list, (size_t)num * sizeof(int));
-    }
-    return GMXFMM_OK;
 }
 
 /* How far the shape of the box may be from the one the spectra belong to. Boxes in single precision are scaled

@@ -89,6 +89,9 @@ double fmm_time(void);
 /* Aligned memory, a multiple of FMM_ALIGN; counted in plan->bytes. NULL when there is none. */
 void* fmm_alloc(gmxfmm_plan* plan, size_t bytes);
 
+/* exclusions.c: the lists and what was made of them. */
+void fmm_free_exclusions(gmxfmm_plan* plan);
+
 /* options.c: ranges and contradictions; the message goes to message[size]. */
 gmxfmm_status fmm_check_options(const gmxfmm_options* options, char* message, size_t size);
 
