@@ -71,7 +71,10 @@ PY
     # No test at all, or a failure that ctest counts in another way, must not look like success.
     if (($1 + $2 == 0)) || { ((status != 0)) && (($2 == 0)); }; then set -- "$1" "$(($2 + 1))" "$3"; fi
     count "$name" "$1" "$2" "$3"
-    if (($2)); then grep -aE -B 30 '^The following tests FAILED|\*\*\*Failed|\*\*\*Exception|FAILED  \]' "$LOG_DIR/$name.log" | tail -n 80 || true; fi
+    if (($2)); then
+        sed -n '/^The following tests FAILED/,$p' "$LOG_DIR/$name.log"
+        grep -aE -A 12 'Failure$|runtime error:|ERROR: (Address|Leak)Sanitizer' "$LOG_DIR/$name.log" | head -n 60 || true
+    fi
 }
 
 STEPS=1

@@ -122,6 +122,8 @@ def table(result):
 
 def main():
     gmx, folder = Gmx(os.path.abspath(sys.argv[1])), os.path.abspath(sys.argv[2])
+    output = folder
+    folder = os.path.join(output, "runs")
     os.makedirs(folder, exist_ok=True)
     system = regression("complex/swap_z")
     trajectory, times = make_frames(gmx, folder, system, steps=50, every=10)
@@ -154,12 +156,12 @@ def main():
             f"energies, pressure, forces: {len(times)} frames of a short PME run, the same for all; speed: median of {PAIRS} runs of {STEPS} steps\n"
             f"PME: as in the test's .mdp; FMM: the same with coulombtype = FMM; reference: {described}\n"
             f"{result['fmm_parameters']}\n\n{table(result)}\n")
-    with open(os.path.join(folder, "results.txt"), "w") as out:
+    with open(os.path.join(output, "results.txt"), "w") as out:
         out.write(text)
-    with open(os.path.join(folder, "results.json"), "w") as out:
+    with open(os.path.join(output, "results.json"), "w") as out:
         json.dump(result, out, indent=1)
         out.write("\n")
-    plot(folder, result, points, reference, runs)
+    plot(output, result, points, reference, runs)
 
 
 try:

@@ -9,11 +9,11 @@ source "$(dirname "$0")/common.sh"
 packages=(
     cmake ninja-build g++ patch perl python3 ccache # build
     libfftw3-dev zlib1g-dev libblas-dev liblapack-dev
-    gnuplot-nox               # plot of the results
-    dpkg-dev ca-certificates) # apt-get source
+    gnuplot-nox              # plot of the results
+    dpkg-dev ca-certificates # apt-get source
+    gromacs gromacs-data)    # Debian's unpatched build, double precision included: an independent reference
 if [ "${1:-}" = --tests ]; then
-    # gromacs is Debian's unpatched build, double precision included: an independent reference.
-    packages+=(libgtest-dev valgrind gromacs gromacs-data)
+    packages+=(libgtest-dev valgrind)
 fi
 
 if [ "${GMXFMM_SKIP_PACKAGES:-0}" = 1 ]; then exit 0; fi

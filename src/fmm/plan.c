@@ -167,6 +167,7 @@ gmxfmm_status gmxfmm_create(gmxfmm_plan**         plan,
     p->options  = *options;
     p->bytes    = sizeof(*p);
     p->periodic = options->boundary != GMXFMM_OPEN;
+    p->expected = num_particles;
 #ifdef _OPENMP
     p->num_threads = options->num_threads > 0 ? options->num_threads : omp_get_max_threads();
 #else
@@ -428,7 +429,8 @@ gmxfmm_status gmxfmm_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
         info->grid[d] = plan->inner[d];
         used *= plan->inner[d];
     }
-    info->near_particles  = used > 0 ? (double)plan->n / used * plan->cells.num_near : 0;
+    const int64_t n      = plan->charge != NULL ? plan->n : plan->expected;
+    info->near_particles = used > 0 ? (double)n / used * plan->cells.num_near : 0;
     info->predicted_error = plan->predicted_error;
     info->near_range      = plan->cells.near_range * plan->cells.edge;
     return GMXFMM_OK;

@@ -41,6 +41,7 @@ struct gmxfmm_plan
     double         spectra_cell[9]; /* shape the spectra were made for */
     uint64_t       spectra_near;    /* and near set */
 
+    int64_t expected; /* particles, as said at create */
     int64_t n;            /* particles */
     double* charge;       /* n, caller's order */
     double  total_charge; /* sum q */
