@@ -81,7 +81,7 @@ STEPS=1
 if wants library; then STEPS=$((STEPS + 2)); fi
 if wants gromacs || wants mdrun; then STEPS=$((STEPS + 2)); fi
 if wants gromacs; then STEPS=$((STEPS + 2)); fi
-if wants mdrun; then STEPS=$((STEPS + 2)); fi
+if wants mdrun; then STEPS=$((STEPS + 3)); fi
 
 step "packages"
 scripts/install-packages.sh --tests
@@ -132,6 +132,20 @@ if wants gromacs; then
 fi
 
 if wants mdrun; then
+    step "quickstart.sh, all of whose parts are built by now"
+    status=0
+    env -u GMXFMM_START -u GMXFMM_STEP ./quickstart.sh >"$LOG_DIR/quickstart.log" 2>&1 || status=$?
+    # Its table, too, must hold what the README says: forces within the default accuracy of the reference.
+    python3 - "$BUILD_DIR/quickstart/results.json" >>"$LOG_DIR/quickstart.log" 2>&1 <<'PY' || status=1
+import json
+import sys
+fmm = json.load(open(sys.argv[1]))["fmm"]
+assert fmm["force_error"] <= 4e-4, fmm["force_error"]
+assert abs(fmm["energy_error_per_atom"]) < 1e-3, fmm["energy_error_per_atom"]
+assert abs(fmm["pressure_error"]) < 1, fmm["pressure_error"]
+PY
+    if ((status)); then tail -n 20 "$LOG_DIR/quickstart.log" && count quickstart 0 1 0; else count quickstart 1 0 0; fi
+
     step "GROMACS: build, double precision"
     scripts/build-gromacs.sh double
     step "end-to-end tests with gmx mdrun"
