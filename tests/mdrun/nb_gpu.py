@@ -24,8 +24,9 @@ def test(checks):
     gpu = single_points(gmx, folder, system, FMM, trajectory, times, "gpu", nb="gpu")
     checks.below("forces, RMS difference over RMS Coulomb force", force_error(gpu, cpu, nothing), 1e-5, "", "single precision in another order")
     for term in ("Potential", "Coulomb (SR)", "Coul. recip."):
-        worst = max(abs(g.energy[term] / c.energy[term] - 1) for g, c in zip(gpu, cpu))
-        checks.below(f"{term}, relative difference", worst, 1e-5, "", "single precision in another order")
+        # Relative to the near field's energy: how near and far divide the sum is arbitrary, and the far part may be near zero.
+        worst = max(abs(g.energy[term] - c.energy[term]) / abs(c.energy["Coulomb (SR)"]) for g, c in zip(gpu, cpu))
+        checks.below(f"{term}, difference over Coulomb (SR)", worst, 1e-6, "", "single precision in another order")
     worst = max(abs(g.energy["Pressure"] - c.energy["Pressure"]) for g, c in zip(gpu, cpu))
     checks.below("Pressure, difference", worst, 0.5, "bar", "half of what is asked against PME")
 
