@@ -10,5 +10,6 @@
 # Prints the ratio of the times per step and where they go.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
+export PYTHONDONTWRITEBYTECODE=1
 export GMXFMM_BENCHMARK_COMMAND="benchmarks/mdrun.sh $*"
 exec python3 "$root/benchmarks/mdrun.py" "$@"

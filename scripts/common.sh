@@ -52,6 +52,9 @@ jobs_default() {
     ((by_memory >= 1)) || by_memory=1
     ((cores <= by_memory)) && echo "$cores" || echo "$by_memory"
 }
+# Running the tests leaves nothing in the source tree.
+export PYTHONDONTWRITEBYTECODE=1
+
 # Compiled files are found again in ccache when another checkout, in another folder, is built.
 export CCACHE_BASEDIR=$BUILD_DIR CCACHE_NOHASHDIR=1
 

@@ -43,7 +43,8 @@ def test(checks):
                      "2 %; 1296 atoms fluctuate by 7 K, the mean of 12 ps by 2 K")
         drift = {m: abs(s[-1]["Conserved En."] - s[0]["Conserved En."]) / (s[-1]["Time"] - s[0]["Time"]) / 1296 for m, s in series.items()}
         checks.below(f"{kind}: conserved energy drift per atom ({drift['pme']:.1g} by PME)", drift["fmm"],
-                     1.2 * drift["pme"] + 5e-4, "kJ/mol/ps", "PME's and a fifth; a tenth of what the pair-list buffer may cause")
+                     drift["pme"] + 0.005, "kJ/mol/ps",
+                     "PME's, which varies by twice from run to run, and what verlet-buffer-tolerance allows")
 
         frames = read_trr(folder + "/fmm.trr")
         moved = [max(abs(frame.box[d] / frames[0].box[d] - 1) for d in (0, 4, 8)) for frame in frames[1:]]
