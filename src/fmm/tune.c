@@ -34,6 +34,13 @@ static const double c_margin = 0.25;
  * corners converge slowly: such cells are a last resort. */
 static const double c_evenCells = 0.5;
 
+/* With ws = 1 and higher orders than this, what is left of the error is that of single pairs in facing corners, 15
+ * times the mean of the model on occasion (swap_z at 1e-6): ws = 2 then, unless ws is given. */
+enum
+{
+    c_lastOrderWs1 = 14
+};
+
 /* Corners of skewed cells are sharper, and the samples see too few of them: 8192 of them give up to this much more. */
 static const double c_skewedScale = 1.6;
 
@@ -193,7 +200,8 @@ consider(const gmxfmm_plan* plan, fmm_cells* cells, const double* box, const int
         return GMXFMM_OK; /* no order can make it the best */
     }
     predict(cells, n / used, error);
-    for (int p = fixed >= 0 ? fixed : 1; p <= (fixed >= 0 ? fixed : c_maxOrder); p++)
+    const int last = fixed >= 0 ? fixed : plan->options.separation == 0 && ws == 1 ? c_lastOrderWs1 : c_maxOrder;
+    for (int p = fixed >= 0 ? fixed : 1; p <= last; p++)
     {
         const double c    = cost(cells, n, used, p, is_double);
         const int    even = plan->options.grid[0] > 0 || cells->covering_radius <= c_evenCells * cells->far_distance;

@@ -122,7 +122,11 @@ public:
             options.grid[d] = parameters.grid[d];
         }
         options.depth      = parameters.treeDepth;
-        options.separation = parameters.separation;
+        // One layer is the default, but not what an accuracy far beyond the default one should be
+        // reached with: at the orders that this takes, single pairs in corners of cells spoil it.
+        const bool chooseSeparation = parameters.separation == 1 && parameters.accuracy < 1e-5
+                                      && parameters.order == 0 && parameters.grid[XX] == 0;
+        options.separation = chooseSeparation ? 0 : parameters.separation;
         options.m2l        = libraryM2L(parameters.m2l);
         options.boundary = parameters.boundary == FmmBoundary::Vacuum ? GMXFMM_VACUUM : GMXFMM_TINFOIL;
         options.precision    = GMX_DOUBLE ? GMXFMM_DOUBLE : GMXFMM_SINGLE;
