@@ -21,7 +21,7 @@ enum
     c_maxOrder = GMXFMM_MAX_ORDER
 };
 
-/* Fitted: predicted / measured error in SPC water lies within 0.9 and 1.8 for ws = 1, 2, p = 4..12, 4 to 40 atoms a
+/* Fitted: predicted / measured error in SPC water lies within 0.9 and 2.1 for ws = 1, 2, p = 4..12, 4 to 40 atoms a
  * cell. */
 static const double c_errorScale = 0.47;
 
