@@ -8,13 +8,38 @@
 
 #include "fftsize.h"
 
-static double coordinate(const gmxfmm_plan* plan, const void* x, int64_t i)
+static void get_position(const void* x, gmxfmm_precision type, int64_t i, double* xi)
 {
-    return plan->options.array_type == GMXFMM_DOUBLE ? ((const double*)x)[i] : (double)((const float*)x)[i];
+    for (int d = 0; d < 3; d++)
+    {
+        xi[d] = type == GMXFMM_DOUBLE ? ((const double*)x)[3 * i + d] : (double)((const float*)x)[3 * i + d];
+    }
+}
+
+/* Widens low..high by the particles at x. Errors: POSITION. */
+static gmxfmm_status
+widen(gmxfmm_plan* plan, const void* x, gmxfmm_precision type, int64_t n, const char* what, double* low, double* high)
+{
+    for (int64_t i = 0; i < n; i++)
+    {
+        double xi[3];
+        get_position(x, type, i, xi);
+        for (int d = 0; d < 3; d++)
+        {
+            if (!isfinite(xi[d]))
+            {
+                return fmm_fail(plan, GMXFMM_ERROR_POSITION, "position of %s %lld is %g: not finite", what,
+                                (long long)i, xi[d]);
+            }
+            low[d]  = fmin(low[d], xi[d]);
+            high[d] = fmax(high[d], xi[d]);
+        }
+    }
+    return GMXFMM_OK;
 }
 
 /* Lattice point nearest to a particle: at[3], and what is left, in cells. Returns 0 if x is not finite. */
-static int locate(const fmm_cells* cells, const double* x, int* at, double* rest)
+int fmm_locate(const fmm_cells* cells, const double* x, int* at, double* rest)
 {
     double t[3], y[3];
     for (int d = 0; d < 3; d++)
@@ -46,32 +71,32 @@ static int locate(const fmm_cells* cells, const double* x, int* at, double* rest
     return 1;
 }
 
-static int wrapped(int k, int n)
-{
-    const int m = k % n;
-    return m < 0 ? m + n : m;
-}
-
 /* Fits the grid of an open system to its particles: cubes of one edge from the lowest corner. */
 static gmxfmm_status fit_open(gmxfmm_plan* plan, const void* x)
 {
-    double low[3] = {0, 0, 0}, high[3] = {0, 0, 0}, box[9] = {0};
-    for (int64_t i = 0; i < 3 * plan->n; i++)
+    double        low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY}, box[9] = {0};
+    gmxfmm_status status = widen(plan, x, plan->options.array_type, plan->p.n, "particle", low, high);
+    if (status == GMXFMM_OK)
     {
-        const double v = coordinate(plan, x, i);
-        const int    d = (int)(i % 3);
-        low[d]         = i < 3 || v < low[d] ? v : low[d];
-        high[d]        = i < 3 || v > high[d] ? v : high[d];
-        if (!isfinite(v))
-        {
-            return fmm_fail(plan, GMXFMM_ERROR_POSITION, "position of particle %lld is %g: not finite",
-                            (long long)(i / 3), v);
-        }
+        status = widen(plan, plan->receiver_x, GMXFMM_DOUBLE, plan->receivers.n, "receiver", low, high);
     }
-    const gmxfmm_status tuned = fmm_tune_open(plan, low, high);
-    if (tuned != GMXFMM_OK)
+    if (status != GMXFMM_OK)
     {
-        return tuned;
+        return status;
+    }
+    for (int d = 0; d < 3 && !(low[d] <= high[d]); d++)
+    {
+        low[d] = high[d] = 0; /* no particles */
+    }
+    status = fmm_consider_tree(plan, x, low, high);
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    status = plan->tree != NULL ? fmm_tune_tree_open(plan, x, low, high) : fmm_tune_open(plan, low, high);
+    if (status != GMXFMM_OK)
+    {
+        return status;
     }
     for (int d = 0; d < 3; d++)
     {
@@ -79,92 +104,66 @@ static gmxfmm_status fit_open(gmxfmm_plan* plan, const void* x)
         box[4 * d]            = width;
         plan->cells.origin[d] = 0.5 * (low[d] + high[d] - width);
     }
-    /* set_box's comparison of shapes decides whether the convolution is made anew */
+    /* shape_changed's comparison of shapes decides whether the convolution is made anew */
     memcpy(plan->box, box, sizeof(box));
     plan->geometry_valid = 0;
     return GMXFMM_OK;
 }
 
-static gmxfmm_status bin(gmxfmm_plan* plan, const void* x)
+/* Counting sort of a set of particles by cells (fft path). */
+static gmxfmm_status bin(gmxfmm_plan* plan, const void* x, gmxfmm_precision type, fmm_particles* p, const char* what)
 {
-    const fmm_cells* cells = &plan->cells;
-    int64_t          bad   = -1;
-    memset(plan->cell_start, 0, (size_t)(cells->num_cells + 1) * sizeof(int));
-    for (int64_t i = 0; i < plan->n; i++)
+    const fmm_cells*    cells  = &plan->cells;
+    const gmxfmm_status status = fmm_particles_reserve_cells(plan, p, cells->num_cells);
+    if (status != GMXFMM_OK)
     {
-        const double xi[3] = {coordinate(plan, x, 3 * i), coordinate(plan, x, 3 * i + 1),
-                              coordinate(plan, x, 3 * i + 2)};
-        int          at[3];
-        double       rest[3];
-        if (!locate(cells, xi, at, rest))
-        {
-            bad = i;
-            break;
-        }
-        for (int d = 0; d < 3; d++)
-        {
-            if (cells->periodic)
-            {
-                at[d] = wrapped(at[d], cells->n[d]);
-            }
-            else
-            {
-                at[d] = at[d] < 0 ? 0 : at[d] >= cells->inner[d] ? cells->inner[d] - 1 : at[d];
-            }
-        }
-        plan->cell_of[i] = (at[0] * cells->n[1] + at[1]) * cells->n[2] + at[2];
-        plan->cell_start[plan->cell_of[i] + 1]++;
+        return status;
     }
-    if (bad >= 0)
+    memset(p->cell_start, 0, (size_t)(cells->num_cells + 2) * sizeof(int));
+    for (int64_t i = 0; i < p->n; i++)
     {
-        return fmm_fail(plan, GMXFMM_ERROR_POSITION,
-                        "position of particle %lld is (%g, %g, %g): not finite, or too far away", (long long)bad,
-                        coordinate(plan, x, 3 * bad), coordinate(plan, x, 3 * bad + 1),
-                        coordinate(plan, x, 3 * bad + 2));
+        double xi[3], rest[3];
+        int    at[3];
+        get_position(x, type, i, xi);
+        if (!fmm_locate(cells, xi, at, rest))
+        {
+            return fmm_fail(plan, GMXFMM_ERROR_POSITION,
+                            "position of %s %lld is (%g, %g, %g): not finite, or too far away", what, (long long)i,
+                            xi[0], xi[1], xi[2]);
+        }
+        fmm_into_grid(cells, at);
+        p->cell_of[i] = (at[0] * cells->n[1] + at[1]) * cells->n[2] + at[2];
+        p->cell_start[p->cell_of[i] + 2]++;
     }
+    /* one place ahead: cell_start[c + 1] is where cell c goes on, and ends up as its end */
     for (int c = 0; c < cells->num_cells; c++)
     {
-        plan->cell_start[c + 1] += plan->cell_start[c];
+        p->cell_start[c + 2] += p->cell_start[c + 1];
     }
-    for (int64_t i = 0; i < plan->n; i++)
+    for (int64_t i = 0; i < p->n; i++)
     {
-        const int s       = plan->cell_start[plan->cell_of[i]]++;
-        plan->sorted[s]   = (int)i;
-        plan->position[i] = s;
+        const int s    = p->cell_start[p->cell_of[i] + 1]++;
+        p->sorted[s]   = (int)i;
+        p->position[i] = s;
     }
-    for (int c = cells->num_cells; c > 0; c--)
-    {
-        plan->cell_start[c] = plan->cell_start[c - 1];
-    }
-    plan->cell_start[0] = 0;
     return GMXFMM_OK;
 }
 
 /* Where each particle stands in its cell: execute recognises the image of a particle by it. */
-static void set_reference(gmxfmm_plan* plan, const void* x)
+static void set_reference(gmxfmm_plan* plan, const void* x, gmxfmm_precision type, fmm_particles* p)
 {
-    const fmm_cells* cells = &plan->cells;
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads)
-    for (int64_t s = 0; s < plan->n; s++)
+    for (int64_t s = 0; s < p->n; s++)
     {
-        const int64_t i     = plan->sorted[s];
-        const double  xi[3] = {coordinate(plan, x, 3 * i), coordinate(plan, x, 3 * i + 1),
-                               coordinate(plan, x, 3 * i + 2)};
-        int           at[3];
-        double        rest[3];
-        locate(cells, xi, at, rest);
+        int    at[3];
+        double xi[3], rest[3];
+        get_position(x, type, p->sorted[s], xi);
+        fmm_locate(&plan->cells, xi, at, rest);
         for (int d = 0; d < 3; d++)
         {
-            plan->p.reference[s][d] = (float)rest[d];
+            p->reference[s][d] = (float)rest[d];
         }
     }
-}
-
-static void cell_coordinates(const fmm_cells* cells, int cell, int* c)
-{
-    c[0] = cell / (cells->n[1] * cells->n[2]);
-    c[1] = cell / cells->n[2] % cells->n[1];
-    c[2] = cell % cells->n[2];
 }
 
 /* Cell of particle si minus cell of the nearest image of particle sj, in cells. */
@@ -173,8 +172,8 @@ static void nearest_offset(const gmxfmm_plan* plan, int si, int sj, int* offset)
     const fmm_cells* cells = &plan->cells;
     int              ci[3], cj[3], k[3] = {0, 0, 0};
     double           t[3], y[3];
-    cell_coordinates(cells, plan->cell_of[plan->sorted[si]], ci);
-    cell_coordinates(cells, plan->cell_of[plan->sorted[sj]], cj);
+    fmm_cell_place(plan, plan->p.cell_of[plan->p.sorted[si]], ci);
+    fmm_cell_place(plan, plan->p.cell_of[plan->p.sorted[sj]], cj);
     for (int d = 0; d < 3; d++)
     {
         t[d]      = (ci[d] - cj[d]) + (double)plan->p.reference[si][d] - (double)plan->p.reference[sj][d];
@@ -203,14 +202,13 @@ static void nearest_offset(const gmxfmm_plan* plan, int si, int sj, int* offset)
 /* prefix[o]: place of the first particle of near cell o in the list that p2p gathers. Returns the list's length. */
 static int near_prefix(const gmxfmm_plan* plan, int cell, int* prefix)
 {
-    const fmm_cells* cells = &plan->cells;
-    int              c[3], num = 0;
-    cell_coordinates(cells, cell, c);
-    for (int o = 0; o < cells->num_near; o++)
+    int c[3], num = 0;
+    fmm_cell_place(plan, cell, c);
+    for (int o = 0; o < plan->cells.num_near; o++)
     {
-        const int at = fmm_near_cell(cells, c, o);
+        const int at = fmm_near_of(plan, cell, c, o);
         prefix[o]    = num;
-        num += plan->cell_start[at + 1] - plan->cell_start[at];
+        num += plan->p.cell_start[at + 1] - plan->p.cell_start[at];
     }
     return num;
 }
@@ -219,8 +217,8 @@ static int near_prefix(const gmxfmm_plan* plan, int cell, int* prefix)
 static void
 left_out(gmxfmm_plan* plan, int s, const int* prefix, fmm_far_pair* far_pairs, int* num_far, int* mask, int* num_mask)
 {
-    const int i         = plan->sorted[s];
-    mask[(*num_mask)++] = prefix[0] + s - plan->cell_start[plan->cell_of[i]]; /* near[0] is the cell itself */
+    const int i         = plan->p.sorted[s];
+    mask[(*num_mask)++] = prefix[0] + s - plan->p.cell_start[plan->p.cell_of[i]]; /* near[0] is the cell itself */
     for (int e = plan->excl_start ? plan->excl_start[i] : 0; e < (plan->excl_start ? plan->excl_start[i + 1] : 0); e++)
     {
         const int j = plan->excl_list[e];
@@ -228,14 +226,14 @@ left_out(gmxfmm_plan* plan, int s, const int* prefix, fmm_far_pair* far_pairs, i
         {
             continue;
         }
-        const int sj = plan->position[j];
+        const int sj = plan->p.position[j];
         int       offset[3];
         nearest_offset(plan, s, sj, offset);
         const int source[3] = {-offset[0], -offset[1], -offset[2]};
         const int o         = fmm_near_index(&plan->cells, source);
         if (o >= 0)
         {
-            mask[(*num_mask)++] = prefix[o] + sj - plan->cell_start[plan->cell_of[j]];
+            mask[(*num_mask)++] = prefix[o] + sj - plan->p.cell_start[plan->p.cell_of[j]];
         }
         else if (i < j)
         {
@@ -252,50 +250,71 @@ left_out(gmxfmm_plan* plan, int s, const int* prefix, fmm_far_pair* far_pairs, i
 
 static gmxfmm_status set_left_out(gmxfmm_plan* plan)
 {
-    const fmm_cells* cells    = &plan->cells;
-    int*             prefix   = malloc((size_t)cells->num_near * sizeof(int));
-    int              num_mask = 0, num_far = 0;
+    const fmm_cells*     cells    = &plan->cells;
+    const fmm_particles* targets  = fmm_targets(plan);
+    int*                 prefix   = malloc((size_t)cells->num_near * sizeof(int));
+    int                  num_mask = 0, num_far = 0;
     if (prefix == NULL)
     {
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
     }
     plan->near_capacity = 0;
-    for (int cell = 0; cell < cells->num_cells; cell++)
+    for (int cell = 0; cell < plan->num_cells; cell++)
     {
-        if (plan->cell_start[cell] == plan->cell_start[cell + 1])
+        if (targets->cell_start[cell] == targets->cell_start[cell + 1])
         {
             continue;
         }
         const int num       = near_prefix(plan, cell, prefix);
         plan->near_capacity = num > plan->near_capacity ? num : plan->near_capacity;
-        for (int s = plan->cell_start[cell]; s < plan->cell_start[cell + 1]; s++)
+        for (int s = plan->p.cell_start[cell]; s < plan->p.cell_start[cell + 1]; s++)
         {
             plan->mask_start[s] = num_mask;
             /* far_pairs holds as many as there are exclusions: no second pass */
             left_out(plan, s, prefix, plan->far_pairs, &num_far, plan->mask, &num_mask);
         }
     }
-    plan->mask_start[plan->n] = num_mask;
-    plan->num_far_pairs       = num_far;
+    plan->mask_start[plan->p.n] = num_mask;
+    plan->num_far_pairs         = num_far;
     free(prefix);
     return GMXFMM_OK;
 }
 
 gmxfmm_status fmm_assign_particles(gmxfmm_plan* plan, const void* x)
 {
-    gmxfmm_status status = GMXFMM_OK;
-    plan->assigned       = 0;
+    const gmxfmm_precision type   = plan->options.array_type;
+    gmxfmm_status          status = GMXFMM_OK;
+    plan->assigned                = 0;
     if (!plan->periodic)
     {
         status = fit_open(plan, x);
     }
+    else
+    {
+        const double low[3] = {0, 0, 0};
+        status              = fmm_consider_tree(plan, x, low, low);
+        status              = status == GMXFMM_OK && plan->tree != NULL ? fmm_tune_tree_particles(plan, x) : status;
+    }
     status = status == GMXFMM_OK ? fmm_update_geometry(plan) : status;
-    status = status == GMXFMM_OK ? bin(plan, x) : status;
+    if (status == GMXFMM_OK && plan->tree != NULL)
+    {
+        status = fmm_tree_assign(plan, x);
+    }
+    else if (status == GMXFMM_OK)
+    {
+        plan->num_cells = plan->cells.num_cells;
+        status          = bin(plan, x, type, &plan->p, "particle");
+        if (status == GMXFMM_OK && plan->receivers.n > 0)
+        {
+            status = bin(plan, plan->receiver_x, GMXFMM_DOUBLE, &plan->receivers, "receiver");
+        }
+    }
     if (status != GMXFMM_OK)
     {
         return status;
     }
-    set_reference(plan, x);
+    set_reference(plan, x, type, &plan->p);
+    set_reference(plan, plan->receiver_x, GMXFMM_DOUBLE, &plan->receivers);
     status         = set_left_out(plan);
     plan->assigned = status == GMXFMM_OK;
     return status;

@@ -356,7 +356,7 @@ static gmxfmm_status near_set(fmm_cells* cells, int ws)
     {
         const int* k     = all[i].k;
         const int  block = cells->rectangular && abs(k[0]) <= ws && abs(k[1]) <= ws && abs(k[2]) <= ws;
-        if (block || all[i].length < radius)
+        if (block || (all[i].length < radius && !cells->octree))
         {
             all[near++] = all[i];
         }
@@ -395,6 +395,7 @@ static void set_shape(fmm_cells* cells, const double* box)
     cells->edge        = cbrt(det);
     cells->u           = cells->edge / cells->lambda;
     cells->cell_volume = det / (cells->u * cells->u * cells->u);
+    cells->box_volume  = cells->cell_volume * cells->inner[0] * cells->inner[1] * cells->inner[2];
     fmm_inverse(basis, det, cells->to_cells);
     for (int i = 0; i < 9; i++)
     {
@@ -405,18 +406,10 @@ static void set_shape(fmm_cells* cells, const double* box)
     fmm_voronoi(scaled_box, cells->box_voronoi, cells->box_voronoi_int);
 }
 
-gmxfmm_status fmm_cells_set(fmm_cells* cells, const double* box, const int* inner, int periodic, int ws, int order)
+static gmxfmm_status set_cells(fmm_cells* cells, const double* box, int periodic, int ws, int order)
 {
-    cells->periodic  = periodic;
-    cells->num_cells = 1;
-    cells->lambda    = fmm_lambda(order);
-    for (int d = 0; d < 3; d++)
-    {
-        cells->inner[d] = inner[d];
-        /* Open: displacements of -(n-1) .. n-1 cells and a margin of ws empty ones must not meet across the edge. */
-        cells->n[d] = periodic ? inner[d] : fmm_fft_size(inner[d] + (inner[d] - 1 > ws ? inner[d] - 1 : ws));
-        cells->num_cells *= cells->n[d];
-    }
+    cells->periodic = periodic;
+    cells->lambda   = fmm_lambda(order);
     set_shape(cells, box);
     const gmxfmm_status status = near_set(cells, ws);
     if (status == GMXFMM_OK)
@@ -424,6 +417,35 @@ gmxfmm_status fmm_cells_set(fmm_cells* cells, const double* box, const int* inne
         shift_near(cells);
     }
     return status;
+}
+
+gmxfmm_status fmm_cells_set(fmm_cells* cells, const double* box, const int* inner, int periodic, int ws, int order)
+{
+    cells->octree    = 0;
+    cells->num_cells = 1;
+    for (int d = 0; d < 3; d++)
+    {
+        cells->inner[d] = inner[d];
+        /* Open: displacements of -(n-1) .. n-1 cells and a margin of ws empty ones must not meet across the edge. */
+        cells->n[d] = periodic ? inner[d] : fmm_fft_size(inner[d] + (inner[d] - 1 > ws ? inner[d] - 1 : ws));
+        cells->num_cells *= cells->n[d];
+    }
+    return set_cells(cells, box, periodic, ws, order);
+}
+
+gmxfmm_status
+fmm_cells_set_octree(fmm_cells* cells, const double* box, const int* inner, int periodic, int ws, int order)
+{
+    double num    = 1;
+    cells->octree = 1;
+    for (int d = 0; d < 3; d++)
+    {
+        cells->inner[d] = inner[d];
+        cells->n[d]     = inner[d];
+        num *= inner[d];
+    }
+    cells->num_cells = num < 1e9 ? (int)num : 0;
+    return set_cells(cells, box, periodic, ws, order);
 }
 
 void fmm_cells_deform(fmm_cells* cells, const double* box)

@@ -23,7 +23,8 @@ typedef struct
     int    periodic;
     int    n[3];        /* grid of the convolution; open: padded with empty cells */
     int    inner[3];    /* cells that hold particles; periodic: n */
-    int    num_cells;   /* n[0] n[1] n[2] */
+    int    num_cells;   /* n[0] n[1] n[2]; octree: 0 if that is beyond an int */
+    int    octree;      /* grid of an octree's level: no padding, near set the block of (2 ws + 1)^3 */
     int    rectangular; /* right angles: bricks and blocks */
     double edge;        /* cube root of the cell volume, caller's unit */
     double lambda;      /* edge / u */
@@ -32,6 +33,7 @@ typedef struct
     double cell[9];     /* rows: lattice vectors of the centres, unit u */
     double to_cells[9]; /* (x - origin)[d] to_cells[3*d+e]: coordinates in cells, from the caller's unit */
     double cell_volume; /* unit u^3 */
+    double box_volume;  /* unit u^3 */
     double voronoi[FMM_VORONOI][3];
     int    voronoi_int[FMM_VORONOI][3];
     double box_voronoi[FMM_VORONOI][3]; /* the same of the box: nearest images */
@@ -67,6 +69,10 @@ void fmm_reduce(const double vectors[FMM_VORONOI][3], const int coordinates[FMM_
  * otherwise every vector shorter than the shortest far one, which is at least 0.96 (ws + 1) edges. Returns GMXFMM_OK or
  * MEMORY, UNSUPPORTED (near set too wide: cells far too long or skewed). */
 gmxfmm_status fmm_cells_set(fmm_cells* cells, const double* box, const int* inner, int periodic, int ws, int order);
+
+/* The same for a level of an octree in a rectangular box: cells stand as they are, the near set is the block. */
+gmxfmm_status
+fmm_cells_set_octree(fmm_cells* cells, const double* box, const int* inner, int periodic, int ws, int order);
 
 /* The same for another box with the grid and the near vectors that *cells has: what was assigned stays valid. */
 void fmm_cells_deform(fmm_cells* cells, const double* box);

@@ -33,7 +33,7 @@ static int has_partner(const int* start, const int* list, int i, int j)
 
 static gmxfmm_status check_exclusions(gmxfmm_plan* plan, const int* start, const int* list)
 {
-    const int n = (int)plan->n;
+    const int n = (int)plan->p.n;
     if (start[0] != 0)
     {
         return fmm_fail(plan, GMXFMM_ERROR_EXCLUSION, "exclusions of particle 0 start at %d, not at 0", start[0]);
@@ -78,7 +78,7 @@ gmxfmm_status gmxfmm_set_exclusions(gmxfmm_plan* plan, const int* start, const i
     {
         return fmm_fail(plan, GMXFMM_ERROR_ORDER, "set_charges must come before set_exclusions");
     }
-    const size_t n   = (size_t)plan->n;
+    const size_t n   = (size_t)plan->p.n;
     const int    num = start != NULL ? start[n] : 0;
     if (start != NULL && list == NULL && num > 0)
     {

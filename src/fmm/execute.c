@@ -4,19 +4,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harmonics.h"
 #include "m2l_fft.h"
+#include "operators.h"
 #include "step.h"
 
 static const double c_pi = 3.14159265358979323846;
 
-/* Sums over particles that the stages need. */
+/* Sums over charges that the stages need. y is the position from the centre of the cell, or on an octree of its root, s
+ * the way there from the centre of the leaf; unit u. */
 typedef struct
 {
-    double dipole[3];     /* sum q y, y from the cells' centres, unit u */
+    double dipole[3];     /* sum q y */
     double quadrupole[6]; /* sum q y y^T: xx, yy, zz, xy, xz, yz */
+    double offset[3];     /* sum q s */
+    double offset2[6];    /* sum q sym(s y^T) */
     double surface[3];    /* sum q x, caller's unit */
-    int    bad;           /* positions that are not finite */
+    double bad;           /* positions that are not finite */
 } moments;
+
+static const int c_row[6] = {0, 1, 2, 0, 0, 1}, c_column[6] = {0, 1, 2, 1, 2, 2};
 
 gmxfmm_status FN(fmm_step_reserve)(gmxfmm_plan* plan)
 {
@@ -38,9 +45,9 @@ gmxfmm_status FN(fmm_step_reserve)(gmxfmm_plan* plan)
     return GMXFMM_OK;
 }
 
-static double caller_value(const gmxfmm_plan* plan, const void* x, size_t i)
+static double value_at(const void* x, gmxfmm_precision type, size_t i)
 {
-    return plan->options.array_type == GMXFMM_DOUBLE ? ((const double*)x)[i] : (double)((const float*)x)[i];
+    return type == GMXFMM_DOUBLE ? ((const double*)x)[i] : (double)((const float*)x)[i];
 }
 
 /* First item of a slab when num items are shared out to the rows of plan->partial. */
@@ -49,41 +56,66 @@ static size_t slab(const gmxfmm_plan* plan, size_t num, int row)
     return num * (size_t)row / (size_t)plan->partial_rows;
 }
 
-/* Positions of one cell relative to its centre, the image being the one nearest to where it stood at assign. */
-static void permute_cell(const gmxfmm_plan* plan, const void* x, int cell, int want_surface, double* sum)
+static void add_moments(const double* y, const double* s, double q, moments* m)
+{
+    for (int d = 0; d < 3; d++)
+    {
+        m->dipole[d] += q * y[d];
+        m->offset[d] += q * s[d];
+    }
+    for (int i = 0; i < 6; i++)
+    {
+        const int a = c_row[i], b = c_column[i];
+        m->quadrupole[i] += q * y[a] * y[b];
+        m->offset2[i] += 0.5 * q * (s[a] * y[b] + s[b] * y[a]);
+    }
+}
+
+/* Positions of the particles of one cell relative to its centre, the image being the one nearest to where it stood at
+ * assign. charge: NULL for receivers. */
+static void permute_cell(const gmxfmm_plan*   plan,
+                         const fmm_particles* p,
+                         const void*          x,
+                         gmxfmm_precision     type,
+                         const double*        charge,
+                         int                  cell,
+                         moments*             m)
 {
     const fmm_cells* c     = &plan->cells;
-    const FN(fmm_arrays) a = FN(fmm_arrays_of)(plan);
-    const double centre[3] = {cell / (c->n[1] * c->n[2]) + 0.5, cell / c->n[2] % c->n[1] + 0.5, cell % c->n[2] + 0.5};
-    for (int s = plan->cell_start[cell]; s < plan->cell_start[cell + 1]; s++)
+    const FN(fmm_arrays) a = FN(fmm_arrays_of)(p);
+    int    place[3];
+    double offset[3] = {0, 0, 0};
+    fmm_cell_place(plan, cell, place);
+    if (plan->tree != NULL)
     {
-        const size_t i = (size_t)plan->sorted[s];
-        const double q = plan->charge[i];
-        double       xi[3], t[3], y[3];
+        fmm_root_offset(plan, cell, offset);
+    }
+    for (int s = p->cell_start[cell]; s < p->cell_start[cell + 1]; s++)
+    {
+        const size_t i = (size_t)p->sorted[s];
+        const double q = charge != NULL ? charge[i] : 0;
+        double       xi[3], t[3], y[3], from_root[3];
         for (int d = 0; d < 3; d++)
         {
-            xi[d] = caller_value(plan, x, 3 * i + (size_t)d) - c->origin[d];
+            xi[d] = value_at(x, type, 3 * i + (size_t)d) - c->origin[d];
+            m->surface[d] += q * (xi[d] + c->origin[d]);
         }
         for (int d = 0; d < 3; d++)
         {
-            t[d] = xi[0] * c->to_cells[d] + xi[1] * c->to_cells[3 + d] + xi[2] * c->to_cells[6 + d] - centre[d];
+            t[d] = xi[0] * c->to_cells[d] + xi[1] * c->to_cells[3 + d] + xi[2] * c->to_cells[6 + d] - (place[d] + 0.5);
             if (c->periodic)
             {
-                t[d] -= c->n[d] * rint((t[d] - (double)plan->p.reference[s][d]) / c->n[d]);
+                t[d] -= c->n[d] * rint((t[d] - (double)p->reference[s][d]) / c->n[d]);
             }
         }
         for (int d = 0; d < 3; d++)
         {
             y[d] = t[0] * c->cell[d] + t[1] * c->cell[3 + d] + t[2] * c->cell[6 + d];
-            sum[d] += q * y[d];
-            sum[3 + d] += q * y[d] * y[d];
-            sum[9 + d] += want_surface ? q * (xi[d] + c->origin[d]) : 0;
             /* a particle 100 cells from its own has no expansion; NaN fails the comparison too */
-            sum[12] += fabs(y[d]) < 100 * c->lambda ? 0 : 1;
+            m->bad += fabs(y[d]) < 100 * c->lambda ? 0 : 1;
+            from_root[d] = y[d] + offset[d];
         }
-        sum[6] += q * y[0] * y[1];
-        sum[7] += q * y[0] * y[2];
-        sum[8] += q * y[1] * y[2];
+        add_moments(from_root, offset, q, m);
         a.x[s] = (real)y[0];
         a.y[s] = (real)y[1];
         a.z[s] = (real)y[2];
@@ -91,45 +123,50 @@ static void permute_cell(const gmxfmm_plan* plan, const void* x, int cell, int w
     }
 }
 
-static moments permute(gmxfmm_plan* plan, const void* x)
+/* Positions of a set of particles, and their moments. */
+static moments
+permute(gmxfmm_plan* plan, const fmm_particles* p, const void* x, gmxfmm_precision type, const double* charge)
 {
-    moments      m       = {{0}, {0}, {0}, 0};
-    const size_t cells   = (size_t)plan->cells.num_cells;
-    const int    surface = plan->options.boundary == GMXFMM_VACUUM;
-    memset(plan->partial, 0, (size_t)plan->partial_rows * FMM_PARTIAL * sizeof(double));
+    enum
+    {
+        c_num = sizeof(moments) / sizeof(double)
+    };
+    _Static_assert(c_num <= (int)FMM_PARTIAL, "a row of partial sums holds the moments");
+    double       sum[c_num] = {0};
+    const size_t cells      = (size_t)plan->num_cells;
 #pragma omp parallel for schedule(dynamic, 4) num_threads(plan->num_threads)
     for (int row = 0; row < plan->partial_rows; row++)
     {
+        moments mine;
+        memset(&mine, 0, sizeof(mine));
         for (size_t cell = slab(plan, cells, row); cell < slab(plan, cells, row + 1); cell++)
         {
-            permute_cell(plan, x, (int)cell, surface, plan->partial + (size_t)row * FMM_PARTIAL);
+            permute_cell(plan, p, x, type, charge, (int)cell, &mine);
         }
+        memcpy(plan->partial + (size_t)row * FMM_PARTIAL, &mine, sizeof(mine));
     }
     for (int row = 0; row < plan->partial_rows; row++)
     {
-        const double* sum = plan->partial + (size_t)row * FMM_PARTIAL;
-        for (int d = 0; d < 3; d++)
+        for (int i = 0; i < c_num; i++)
         {
-            m.dipole[d] += sum[d];
-            m.quadrupole[d] += sum[3 + d];
-            m.quadrupole[3 + d] += sum[6 + d];
-            m.surface[d] += sum[9 + d];
+            sum[i] += plan->partial[row * FMM_PARTIAL + i];
         }
-        m.bad += sum[12] > 0;
     }
+    moments m;
+    memcpy(&m, sum, sizeof(m));
     return m;
 }
 
 /* Sums over sorted particles into sum[FMM_PARTIAL]: 0..5 sym y (x) q E, 6 q phi near, 7 q phi far, 8 not finite. */
 static void particle_sums(gmxfmm_plan* plan, double* sum)
 {
-    const FN(fmm_arrays) a = FN(fmm_arrays_of)(plan);
+    const FN(fmm_arrays) a = FN(fmm_arrays_of)(&plan->p);
     memset(plan->partial, 0, (size_t)plan->partial_rows * FMM_PARTIAL * sizeof(double));
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads)
     for (int row = 0; row < plan->partial_rows; row++)
     {
         double t[FMM_PARTIAL] = {0};
-        for (size_t s = slab(plan, (size_t)plan->n, row); s < slab(plan, (size_t)plan->n, row + 1); s++)
+        for (size_t s = slab(plan, (size_t)plan->p.n, row); s < slab(plan, (size_t)plan->p.n, row + 1); s++)
         {
             const double q  = (double)a.q[s];
             const double fx = q * (double)a.ex[s], fy = q * (double)a.ey[s], fz = q * (double)a.ez[s];
@@ -155,15 +192,16 @@ static void particle_sums(gmxfmm_plan* plan, double* sum)
     }
 }
 
-/* Strain derivative of the lattice part in the form xx, yy, zz, xy, xz, yz (traceless) from w of the convolution. */
-static void unpack_strain(const double* w, double* strain)
+/* Adds the strain derivative of the lattice part to strain (xx, yy, zz, xy, xz, yz; traceless) from w of the
+ * convolution, times scale. */
+static void unpack_strain(const double* w, double scale, double* strain)
 {
-    strain[0] = 0.5 * (w[0] - w[4]);
-    strain[1] = 0.5 * (-w[0] - w[4]);
-    strain[2] = w[4];
-    strain[3] = 0.5 * w[1];
-    strain[4] = 0.5 * w[2];
-    strain[5] = 0.5 * w[3];
+    strain[0] += scale * 0.5 * (w[0] - w[4]);
+    strain[1] += scale * 0.5 * (-w[0] - w[4]);
+    strain[2] += scale * w[4];
+    strain[3] += scale * 0.5 * w[1];
+    strain[4] += scale * 0.5 * w[2];
+    strain[5] += scale * 0.5 * w[3];
 }
 
 /* Takes the trace off and sets it to `trace`. */
@@ -178,21 +216,27 @@ static void set_trace(double* t, double trace)
 
 /*
  * Far virial without pairs left out, unit 1/u (THEORY (23)): half of dE/dstrain, which is minus sum y (x) F for the
- * strain of positions within cells plus the strain derivative of the lattice sums; the trace is -E/2.
+ * strain of positions within cells plus `strain` for that of displacements between cells; the trace is -E/2.
  */
-static void far_virial(
-    const gmxfmm_plan* plan, const double* y_force, const double* w, const moments* m, double energy, double* virial)
+static void far_virial(const gmxfmm_plan*    plan,
+                       const double*         y_force,
+                       const double*         strain,
+                       const moments*        m,
+                       const fmm_background* bg,
+                       double                energy,
+                       double*               virial)
 {
-    static const int c_row[6] = {0, 1, 2, 0, 0, 1}, c_column[6] = {0, 1, 2, 1, 2, 2};
-    double           strain[6];
-    unpack_strain(w, strain);
     for (int i = 0; i < 6; i++)
     {
-        const double background =
-            plan->periodic ? -4 * c_pi / (5 * plan->cells.cell_volume * plan->cells.num_cells) *
-                                 (plan->total_charge * m->quadrupole[i] - m->dipole[c_row[i]] * m->dipole[c_column[i]])
-                           : 0;
-        virial[i] = 0.5 * (strain[i] + background - y_force[i]);
+        const int    a = c_row[i], b = c_column[i];
+        const double k0_missing = plan->periodic
+                                      ? -4 * c_pi / (5 * plan->cells.box_volume) *
+                                            (plan->total_charge * m->quadrupole[i] - m->dipole[a] * m->dipole[b])
+                                      : 0;
+        /* the background's forces act on positions from the root: - sum s (x) F beside - sum y (x) F from the leaf */
+        const double lever =
+            -2 * bg->c * (0.5 * (m->offset[a] * bg->d[b] + m->offset[b] * bg->d[a]) - bg->q * m->offset2[i]);
+        virial[i] = 0.5 * (strain[i] + k0_missing + lever - y_force[i]);
     }
     set_trace(virial, -0.5 * energy);
 }
@@ -200,7 +244,7 @@ static void far_virial(
 /* Takes pairs left out whose cells are far off potentials, fields, energy and virial (xx, yy, zz, xy, xz, yz). */
 static void take_far_pairs(gmxfmm_plan* plan, double* energy, double* virial)
 {
-    const FN(fmm_arrays) a = FN(fmm_arrays_of)(plan);
+    const FN(fmm_arrays) a = FN(fmm_arrays_of)(&plan->p);
     const double* b        = plan->cells.cell;
     for (int e = 0; e < plan->num_far_pairs; e++)
     {
@@ -248,33 +292,37 @@ static void store(const gmxfmm_plan* plan, void* array, size_t i, double value)
 /* Results in the caller's order and units; surface_field (caller's unit, without f) is added to all. */
 static int write_output(const gmxfmm_plan* plan, const void* x, const double* surface_field, gmxfmm_output* output)
 {
-    const FN(fmm_arrays) a = FN(fmm_arrays_of)(plan);
-    const double f = plan->options.prefactor, f1 = 1 / plan->cells.u, f2 = f1 * f1;
-    int          bad = 0;
+    const fmm_particles* targets = fmm_targets(plan);
+    const FN(fmm_arrays) a       = FN(fmm_arrays_of)(targets);
+    const int              field = output->force != NULL || output->field != NULL;
+    const void*            place = targets == &plan->p ? x : plan->receiver_x;
+    const gmxfmm_precision type  = targets == &plan->p ? plan->options.array_type : GMXFMM_DOUBLE;
+    const double           f = plan->options.prefactor, f1 = 1 / plan->cells.u, f2 = f1 * f1;
+    int                    bad = 0;
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads) reduction(+ : bad)
-    for (int64_t s = 0; s < plan->n; s++)
+    for (int64_t s = 0; s < targets->n; s++)
     {
-        const size_t i    = (size_t)plan->sorted[s];
-        const double e[3] = {(double)a.ex[s] * f2 + surface_field[0], (double)a.ey[s] * f2 + surface_field[1],
-                             (double)a.ez[s] * f2 + surface_field[2]};
-        bad += !(fabs(e[0]) + fabs(e[1]) + fabs(e[2]) < INFINITY);
-        for (int d = 0; d < 3; d++)
+        const size_t i   = (size_t)targets->sorted[s];
+        double       phi = ((double)a.near_phi[s] + (double)a.far_phi[s]) * f1;
+        bad += !(fabs(phi) < INFINITY);
+        for (int d = 0; d < 3 && field; d++)
         {
+            const double e = (double)(d == 0 ? a.ex[s] : d == 1 ? a.ey[s] : a.ez[s]) * f2 + surface_field[d];
+            bad += !(fabs(e) < INFINITY);
             if (output->force != NULL)
             {
-                store(plan, output->force, 3 * i + (size_t)d, f * (double)a.q[s] * e[d]);
+                store(plan, output->force, 3 * i + (size_t)d, f * (double)a.q[s] * e);
             }
             if (output->field != NULL)
             {
-                store(plan, output->field, 3 * i + (size_t)d, f * e[d]);
+                store(plan, output->field, 3 * i + (size_t)d, f * e);
             }
         }
         if (output->potential != NULL)
         {
-            double phi = ((double)a.near_phi[s] + (double)a.far_phi[s]) * f1;
             for (int d = 0; d < 3; d++)
             {
-                phi -= surface_field[d] != 0 ? surface_field[d] * caller_value(plan, x, 3 * i + (size_t)d) : 0;
+                phi -= surface_field[d] != 0 ? surface_field[d] * value_at(place, type, 3 * i + (size_t)d) : 0;
             }
             store(plan, output->potential, i, f * phi);
         }
@@ -282,16 +330,20 @@ static int write_output(const gmxfmm_plan* plan, const void* x, const double* su
     return bad;
 }
 
-static gmxfmm_status coincident(gmxfmm_plan* plan)
+static gmxfmm_status coincident(gmxfmm_plan* plan, int field)
 {
-    const FN(fmm_arrays) a = FN(fmm_arrays_of)(plan);
-    for (int64_t s = 0; s < plan->n; s++)
+    const fmm_particles* targets = fmm_targets(plan);
+    const FN(fmm_arrays) a       = FN(fmm_arrays_of)(targets);
+    for (int64_t s = 0; s < targets->n; s++)
     {
-        if (!isfinite(a.ex[s]) || !isfinite(a.near_phi[s]))
+        if ((field && !isfinite(a.ex[s])) || !isfinite(a.near_phi[s]))
         {
-            return fmm_fail(plan, GMXFMM_ERROR_COINCIDENT,
-                            "particle %d stands where another one does, and they do not exclude each other",
-                            plan->sorted[s]);
+            return targets == &plan->p
+                       ? fmm_fail(plan, GMXFMM_ERROR_COINCIDENT,
+                                  "particle %d stands where another one does, and they do not exclude each other",
+                                  targets->sorted[s])
+                       : fmm_fail(plan, GMXFMM_ERROR_COINCIDENT, "receiver %d stands where a particle does",
+                                  targets->sorted[s]);
         }
     }
     return fmm_fail(plan, GMXFMM_ERROR_POSITION, "forces are not finite");
@@ -334,48 +386,167 @@ static void lap(double* from, double* sum)
     *from = now;
 }
 
-gmxfmm_status FN(fmm_step)(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
+/* Multipoles of the cells to locals, by one convolution over the grid. Adds to strain, for a virial. */
+static void far_by_fft(gmxfmm_plan* plan, double* strain)
 {
     struct FN(fmm_convolution)* conv = plan->FN(conv);
     gmxfmm_info* info                = &plan->info;
-    double       near_virial[6] = {0}, virial[6] = {0}, w[5] = {0}, before[FMM_PARTIAL] = {0}, after[FMM_PARTIAL] = {0};
-    double       clock = fmm_time();
-
-    const moments m = permute(plan, x);
-    if (m.bad)
-    {
-        return fmm_fail(plan, GMXFMM_ERROR_POSITION, "a position is not finite, or has moved 100 cells since assign");
-    }
-    lap(&clock, &info->time_permute);
-
-    FN(fmm_p2p)(plan, output->want_virial ? near_virial : NULL);
-    if (output->want_virial)
-    {
-        particle_sums(plan, before);
-    }
-    lap(&clock, &info->time_near);
-
+    double       clock = fmm_time(), w[5] = {0};
     FN(fmm_p2m)(plan, conv->field, conv->cell_stride);
     lap(&clock, &info->time_p2m);
-    if (output->want_virial)
+    if (strain != NULL)
     {
         FN(fmm_m2l_fft_virial)(plan, conv, w);
+        unpack_strain(w, 1, strain);
     }
     else
     {
         FN(fmm_m2l_fft)(plan, conv);
     }
     lap(&clock, &info->time_m2l);
+}
 
-    fmm_background background = {0,
-                                 plan->total_charge,
-                                 {m.dipole[0], m.dipole[1], m.dipole[2]},
-                                 m.quadrupole[0] + m.quadrupole[1] + m.quadrupole[2]};
+/* M2L between roots and all their images: the convolution over the grid of roots. */
+static void root_m2l(gmxfmm_plan* plan, double* strain)
+{
+    struct FN(fmm_convolution)* conv = plan->FN(conv);
+    const fmm_level* roots           = &plan->tree->level[0];
+    const int*       n               = plan->tree->roots;
+    double           w[5]            = {0};
+    for (int dir = 0; dir < 2; dir++)
+    {
+        if (dir == 0)
+        {
+            memset(conv->field, 0, (size_t)conv->num_coef * conv->cell_stride * sizeof(real));
+        }
+        for (int i = 0; i < conv->num_coef; i++)
+        {
+            for (int c = 0; c < roots->num; c++)
+            {
+                const int*   at   = roots->at[c];
+                real*        grid = conv->field + (size_t)i * conv->cell_stride + (at[0] * n[1] + at[1]) * n[2] + at[2];
+                const size_t k    = (size_t)i * roots->stride + (size_t)c;
+                if (dir == 0)
+                {
+                    *grid = ((const real*)roots->multipole)[k];
+                }
+                else
+                {
+                    ((real*)roots->local)[k] += *grid;
+                }
+            }
+        }
+        if (dir == 0 && strain != NULL)
+        {
+            FN(fmm_m2l_fft_virial)(plan, conv, w);
+            unpack_strain(w, 1.0 / (1 << plan->tree->depth), strain);
+        }
+        else if (dir == 0)
+        {
+            FN(fmm_m2l_fft)(plan, conv);
+        }
+    }
+}
+
+static void zero_locals(const gmxfmm_plan* plan)
+{
+    for (int l = 0; l <= plan->tree->depth; l++)
+    {
+        const fmm_level* level = &plan->tree->level[l];
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads)
+        for (int i = 0; i < plan->tree->num_coef; i++)
+        {
+            memset((real*)level->local + (size_t)i * level->stride, 0, level->stride * sizeof(real));
+        }
+    }
+}
+
+/* The same by an octree: up, across, down. */
+static void far_by_tree(gmxfmm_plan* plan, double* strain)
+{
+    const fmm_tree*  tree   = plan->tree;
+    const fmm_level* leaves = &tree->level[tree->depth];
+    gmxfmm_info*     info   = &plan->info;
+    double           clock  = fmm_time();
+    FN(fmm_p2m)(plan, leaves->multipole, leaves->stride);
+    lap(&clock, &info->time_p2m);
+    for (int l = tree->depth - 1; l >= 0; l--)
+    {
+        FN(fmm_m2m)(plan, l);
+    }
+    lap(&clock, &info->time_m2m);
+    zero_locals(plan);
     if (plan->periodic)
     {
-        background.c = 2 * c_pi / (3 * plan->cells.cell_volume * plan->cells.num_cells);
+        root_m2l(plan, strain);
     }
-    FN(fmm_l2p)(plan, conv->field, conv->cell_stride, &background);
+    for (int l = 1; l <= tree->depth; l++)
+    {
+        FN(fmm_m2l)(plan, l, strain);
+    }
+    lap(&clock, &info->time_m2l);
+    for (int l = 0; l < tree->depth; l++)
+    {
+        FN(fmm_l2l)(plan, l, strain);
+    }
+    lap(&clock, &info->time_l2l);
+}
+
+/* Locals to potentials and fields of the targets. */
+static void local_expansions(const gmxfmm_plan* plan, const fmm_background* background, fmm_wanted wanted)
+{
+    if (plan->tree != NULL)
+    {
+        const fmm_level* leaves = &plan->tree->level[plan->tree->depth];
+        FN(fmm_l2p)(plan, leaves->local, leaves->stride, background, wanted);
+    }
+    else
+    {
+        FN(fmm_l2p)(plan, plan->FN(conv)->field, plan->FN(conv)->cell_stride, background, wanted);
+    }
+}
+
+gmxfmm_status FN(fmm_step)(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
+{
+    gmxfmm_info*     info   = &plan->info;
+    const int        field  = output->force != NULL || output->field != NULL;
+    const fmm_wanted wanted = output->want_virial ? FMM_VIRIAL : field ? FMM_FIELD : FMM_POTENTIAL;
+    double near_virial[6] = {0}, virial[6] = {0}, strain[6] = {0}, before[FMM_PARTIAL] = {0}, after[FMM_PARTIAL] = {0};
+    double clock = fmm_time();
+
+    moments m = permute(plan, &plan->p, x, plan->options.array_type, plan->charge);
+    if (plan->receivers.n > 0)
+    {
+        m.bad += permute(plan, &plan->receivers, plan->receiver_x, GMXFMM_DOUBLE, NULL).bad;
+    }
+    if (m.bad > 0)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_POSITION, "a position is not finite, or has moved 100 cells since assign");
+    }
+    lap(&clock, &info->time_permute);
+
+    FN(fmm_p2p)(plan, wanted, near_virial);
+    if (output->want_virial)
+    {
+        particle_sums(plan, before);
+    }
+    lap(&clock, &info->time_near);
+
+    if (plan->tree != NULL)
+    {
+        far_by_tree(plan, output->want_virial ? strain : NULL);
+    }
+    else
+    {
+        far_by_fft(plan, output->want_virial ? strain : NULL);
+    }
+    clock = fmm_time();
+
+    const fmm_background background = {plan->periodic ? 2 * c_pi / (3 * plan->cells.box_volume) : 0,
+                                       plan->total_charge,
+                                       {m.dipole[0], m.dipole[1], m.dipole[2]},
+                                       m.quadrupole[0] + m.quadrupole[1] + m.quadrupole[2]};
+    local_expansions(plan, &background, wanted);
     lap(&clock, &info->time_l2p);
 
     double far = 0;
@@ -390,7 +561,7 @@ gmxfmm_status FN(fmm_step)(gmxfmm_plan* plan, const void* x, gmxfmm_output* outp
         {
             after[i] -= before[i];
         }
-        far_virial(plan, after, w, &m, far, virial);
+        far_virial(plan, after, strain, &m, &background, far, virial);
     }
     take_far_pairs(plan, &far, virial);
     double surface_field[3] = {0};
@@ -404,5 +575,5 @@ gmxfmm_status FN(fmm_step)(gmxfmm_plan* plan, const void* x, gmxfmm_output* outp
     write_sums(plan, 0.5 * after[6], far, virial, m.surface, output);
     const int bad = write_output(plan, x, surface_field, output);
     lap(&clock, &info->time_output);
-    return bad ? coincident(plan) : GMXFMM_OK;
+    return bad ? coincident(plan, field) : GMXFMM_OK;
 }

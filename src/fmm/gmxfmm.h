@@ -35,7 +35,8 @@ extern "C"
 #    define GMXFMM_API
 #endif
 
-#define GMXFMM_MAX_ORDER 20 /* largest expansion order of the fft path */
+#define GMXFMM_MAX_ORDER 40        /* largest expansion order in double precision */
+#define GMXFMM_MAX_ORDER_SINGLE 20 /* and in single precision */
 
     typedef struct gmxfmm_plan gmxfmm_plan;
 
@@ -89,25 +90,27 @@ extern "C"
     typedef struct
     {
         double     accuracy;   /* [4e-4] asked relative RMS force error, 1e-12..0.1; chooses what is left automatic */
-        int        order;      /* [-1] expansion order p, 0..20; -1: automatic */
+        int        order;      /* [-1] expansion order p, 0..20 (double precision: 40); -1: automatic */
         int        grid[3];    /* [0 0 0] cells along each box vector, >= 1; 0 0 0: automatic (fft path) */
         int        depth;      /* [-1] octree depth, 1..9; -1: automatic (octree path) */
         int        separation; /* [0] ws, layers of near cells, 1 or 2; 0: automatic */
         gmxfmm_m2l m2l;        /* [AUTO] way through the far field */
-        gmxfmm_boundary  boundary;     /* [TINFOIL] */
-        gmxfmm_precision precision;    /* [SINGLE] arithmetic of the step (lattice sums are double always) */
-        gmxfmm_precision array_type;   /* [DOUBLE] type of the caller's arrays */
-        gmxfmm_device    device;       /* [CPU] */
+        int        m2l_to_parent;    /* [0] 1: far source cells of a stencil straight to the target's parent (octree) */
+        int        m2l_truncate;     /* [0] 1: each translation only to the order that its distance needs (octree) */
+        gmxfmm_boundary  boundary;   /* [TINFOIL] */
+        gmxfmm_precision precision;  /* [SINGLE] arithmetic of the step (lattice sums are double always) */
+        gmxfmm_precision array_type; /* [DOUBLE] type of the caller's arrays */
+        gmxfmm_device    device;     /* [CPU] */
         int              num_threads;  /* [0] OpenMP threads; 0: omp_get_max_threads() */
         int              reproducible; /* [0] 1: the same input gives the same bits in every run (no timed FFT plans) */
         double           prefactor;    /* [1] f, e.g. 138.935458 / epsilon_r in GROMACS units; not 0 */
     } gmxfmm_options;
 
-    /* What execute is asked for. NULL or 0 leaves a thing out. Arrays are in the caller's particle order and
-     * overwritten. */
+    /* What execute is asked for. NULL or 0 leaves a thing out, and the time it takes. Arrays are in the caller's
+     * particle order, with receivers in theirs, and overwritten. */
     typedef struct
     {
-        void* force;       /* F, 3 n */
+        void* force;       /* F, 3 n (not with receivers) */
         void* field;       /* E, 3 n */
         void* potential;   /* phi, n */
         int   want_energy; /* fill energy_near and energy_far */
@@ -126,7 +129,8 @@ extern "C"
         gmxfmm_precision precision;
         int              order;
         int              grid[3];
-        int              depth; /* -1 on the fft path */
+        int              depth;     /* -1 on the fft path */
+        int              num_cells; /* cells, or leaves that hold particles; 0 before assign */
         int              separation;
         int              num_near_cells;  /* cells in the near set, the cell itself included */
         double           near_particles;  /* mean number of particles in the near set */
@@ -141,7 +145,9 @@ extern "C"
         double           time_permute;
         double           time_near;
         double           time_p2m;
-        double           time_m2l;
+        double           time_m2m; /* octree */
+        double           time_m2l; /* fft path: transforms and product; octree: with the lattice at the roots */
+        double           time_l2l; /* octree */
         double           time_l2p;
         double           time_output;
     } gmxfmm_info;
@@ -175,6 +181,11 @@ extern "C"
      * must be listed; a particle itself may be. The nearest image of a pair (at assign) is what is left out. Errors:
      * NULL, EXCLUSION, ORDER, MEMORY. */
     GMXFMM_API gmxfmm_status gmxfmm_set_exclusions(gmxfmm_plan* plan, const int* start, const int* list);
+
+    /* Sets places x[3n] (copied) that potential and field are wanted at instead of at the charges; n = 0: at the
+     * charges again. They belong to the next assign; output arrays are then of n receivers, in their order, and there
+     * are no forces, energies or virial. Errors: NULL, OPTION (n < 0), MEMORY. */
+    GMXFMM_API gmxfmm_status gmxfmm_set_receivers(gmxfmm_plan* plan, int64_t n, const void* x);
 
     /* Puts the particles at x[3n] into cells, until the next assign. Any periodic image of a particle will do.
      * Errors: NULL, ORDER, POSITION, UNSUPPORTED, MEMORY. */

@@ -86,8 +86,9 @@ static void make_weights(int p, const real* field, size_t stride, int first, wei
     }
 }
 
-/* Sums of weights times Upsilon at one position a lane: out = phi, d_x phi, d_y phi, d_z phi. */
-static inline void evaluate(int p, vreal x, vreal y, vreal z, const real* inverse, const weights* w, vreal out[4])
+/* Sums of weights times Upsilon at one position a lane: out = phi and, with_field, d_x phi, d_y phi, d_z phi. */
+static inline void
+evaluate(int p, vreal x, vreal y, vreal z, const real* inverse, const weights* w, int with_field, vreal out[4])
 {
     const vreal r2  = x * x + y * y + z * z;
     vreal       re0 = {0}, im0 = {0}, phi = {0}, gx = {0}, gy = {0}, gz = {0};
@@ -114,12 +115,18 @@ static inline void evaluate(int p, vreal x, vreal y, vreal z, const real* invers
             }
             const int at = column + i;
             phi += w->phi[at] * re;
-            gx += w->x[at] * re;
-            gy += w->y[at] * re;
-            gz += w->z[at] * re;
+            if (with_field)
+            {
+                gx += w->x[at] * re;
+                gy += w->y[at] * re;
+                gz += w->z[at] * re;
+            }
             if (m > 0)
             {
                 phi += w->phi[at + half] * im;
+            }
+            if (m > 0 && with_field)
+            {
                 gx += w->x[at + half] * im;
                 gy += w->y[at + half] * im;
                 gz += w->z[at + half] * im;
@@ -132,11 +139,40 @@ static inline void evaluate(int p, vreal x, vreal y, vreal z, const real* invers
     out[3] = gz;
 }
 
-static void block_particles(
-    const gmxfmm_plan* plan, int first, int lanes, const real* inverse, const weights* w, const fmm_background* bg)
+/* The background from the lanes' centres, which on an octree are at s from those of their roots:
+ * c (q |s + y|^2 - 2 d.(s + y) + t) = t' + c q |y|^2 - 2 c d'.y. */
+static void
+shift_background(const gmxfmm_plan* plan, int first, int lanes, const fmm_background* bg, vreal* t, vreal d[3])
 {
-    const FN(fmm_arrays) a = FN(fmm_arrays_of)(plan);
-    const int* start       = plan->cell_start;
+    *t   = (vreal){0};
+    d[0] = d[1] = d[2] = *t;
+    for (int l = 0; l < lanes; l++)
+    {
+        double s[3] = {0, 0, 0}, sum = bg->t;
+        if (plan->tree != NULL)
+        {
+            fmm_root_offset(plan, first + l, s);
+        }
+        for (int e = 0; e < 3; e++)
+        {
+            sum += s[e] * (bg->q * s[e] - 2 * bg->d[e]);
+            d[e][l] = (real)(bg->d[e] - bg->q * s[e]);
+        }
+        (*t)[l] = (real)(bg->c * sum);
+    }
+}
+
+static inline void block_targets(const gmxfmm_plan*    plan,
+                                 int                   first,
+                                 int                   lanes,
+                                 const real*           inverse,
+                                 const weights*        w,
+                                 const fmm_background* bg,
+                                 int                   with_field)
+{
+    const fmm_particles* targets = fmm_targets(plan);
+    const FN(fmm_arrays) a       = FN(fmm_arrays_of)(targets);
+    const int* start             = targets->cell_start;
     int        begin[VLEN], count[VLEN], most = 0;
     for (int l = 0; l < VLEN; l++)
     {
@@ -144,21 +180,22 @@ static void block_particles(
         count[l] = l < lanes ? start[first + l + 1] - begin[l] : 0;
         most     = count[l] > most ? count[l] : most;
     }
-    const real cq = (real)(bg->c * bg->q), c2 = (real)(2 * bg->c), t = (real)(bg->c * bg->t);
-    const real d[3] = {(real)bg->d[0], (real)bg->d[1], (real)bg->d[2]};
+    const real cq = (real)(bg->c * bg->q), c2 = (real)(2 * bg->c);
+    vreal      t, d[3];
+    shift_background(plan, first, lanes, bg, &t, d);
     for (int k = 0; k < most; k++)
     {
         _Alignas(FMM_ALIGN) real lx[VLEN], ly[VLEN], lz[VLEN];
         vreal                    out[4];
         for (int l = 0; l < VLEN; l++)
         {
-            const int s = k < count[l] ? begin[l] + k : begin[l];
-            lx[l]       = a.x[s];
-            ly[l]       = a.y[s];
-            lz[l]       = a.z[s];
+            const int i = k < count[l] ? begin[l] + k : begin[l];
+            lx[l]       = a.x[i];
+            ly[l]       = a.y[i];
+            lz[l]       = a.z[i];
         }
         const vreal x = *(vreal*)lx, y = *(vreal*)ly, z = *(vreal*)lz;
-        evaluate(plan->order, x, y, z, inverse, w, out);
+        evaluate(plan->order, x, y, z, inverse, w, with_field, out);
         const vreal phi = out[0] + t + cq * (x * x + y * y + z * z) - c2 * (d[0] * x + d[1] * y + d[2] * z);
         const vreal ex  = c2 * d[0] - 2 * cq * x - out[1];
         const vreal ey  = c2 * d[1] - 2 * cq * y - out[2];
@@ -167,30 +204,43 @@ static void block_particles(
         {
             if (k < count[l])
             {
-                const int s  = begin[l] + k;
-                a.far_phi[s] = phi[l];
-                a.ex[s] += ex[l];
-                a.ey[s] += ey[l];
-                a.ez[s] += ez[l];
+                const int i  = begin[l] + k;
+                a.far_phi[i] = phi[l];
+                if (with_field)
+                {
+                    a.ex[i] += ex[l];
+                    a.ey[i] += ey[l];
+                    a.ez[i] += ez[l];
+                }
             }
         }
     }
 }
 
-void FN(fmm_l2p)(const gmxfmm_plan* plan, const real* field, size_t stride, const fmm_background* background)
+void FN(fmm_l2p)(
+    const gmxfmm_plan* plan, const real* field, size_t stride, const fmm_background* background, fmm_wanted wanted)
 {
-    real      inverse[c_maxCoef];
-    const int num = plan->cells.num_cells;
+    real       inverse[c_maxCoef];
+    const int  num   = plan->num_cells;
+    const int* start = fmm_targets(plan)->cell_start;
     harm_fill_inverse(plan->order, inverse);
 #pragma omp parallel for schedule(dynamic, 4) num_threads(plan->num_threads)
     for (int first = 0; first < num; first += VLEN)
     {
         weights   w;
         const int lanes = num - first < VLEN ? num - first : VLEN;
-        if (plan->cell_start[first + lanes] > plan->cell_start[first])
+        if (start[first + lanes] == start[first])
         {
-            make_weights(plan->order, field, stride, first, &w);
-            block_particles(plan, first, lanes, inverse, &w, background);
+            continue;
+        }
+        make_weights(plan->order, field, stride, first, &w);
+        if (wanted == FMM_POTENTIAL)
+        {
+            block_targets(plan, first, lanes, inverse, &w, background, 0);
+        }
+        else
+        {
+            block_targets(plan, first, lanes, inverse, &w, background, 1);
         }
     }
 }

@@ -22,7 +22,7 @@ static size_t padded(size_t count)
 
 static gmxfmm_status make_plans(gmxfmm_plan* plan, convolution* conv)
 {
-    const int*     n        = plan->cells.n;
+    const int*     n        = conv->cells->n;
     const unsigned flags    = plan->options.reproducible ? FFTW_ESTIMATE : FFTW_MEASURE;
     FFTW(complex)* spectrum = (FFTW(complex)*)conv->spectrum;
     conv->forward           = FFTW(plan_dft_r2c_3d)(n[0], n[1], n[2], conv->field, spectrum, flags);
@@ -36,13 +36,14 @@ static gmxfmm_status make_plans(gmxfmm_plan* plan, convolution* conv)
 
 gmxfmm_status FN(fmm_conv_create)(gmxfmm_plan* plan)
 {
-    const fmm_cells* c    = &plan->cells;
+    const fmm_cells* c    = plan->tree == NULL ? &plan->cells : &plan->root_cells;
     convolution*     conv = calloc(1, sizeof(*conv));
     if (conv == NULL)
     {
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
     }
     plan->FN(conv)       = conv;
+    conv->cells          = c;
     conv->order          = plan->order;
     conv->num_coef       = harm_size(plan->order);
     conv->num_freq       = c->n[0] * c->n[1] * (c->n[2] / 2 + 1);

@@ -11,16 +11,17 @@
 
 struct FN(fmm_convolution)
 {
-    int       order, num_coef; /* p, (p+1)^2 */
-    int       num_freq;        /* n0 n1 (n2/2+1) */
-    int       num_chunks;      /* of VLEN frequencies */
-    size_t    cell_stride;     /* reals from one coefficient's field to the next: cells, padded to vectors */
-    size_t    freq_stride;     /* the same in complex numbers, frequencies */
-    real*     field;           /* num_coef x cell_stride: multipoles, after the convolution locals */
-    real*     spectrum;        /* num_coef x freq_stride complex numbers: their transforms */
-    real*     s;               /* num_chunks x (2p+1)^2 x VLEN: spectrum of S / num_cells */
-    real*     z;               /* num_chunks x (2p+3)^2 x VLEN: of Z / num_cells, filled once a virial was asked for */
-    fmm_ewald ewald;           /* of the present shape */
+    const fmm_cells* cells;           /* grid it works on: plan->cells, or an octree's roots */
+    int              order, num_coef; /* p, (p+1)^2 */
+    int              num_freq;        /* n0 n1 (n2/2+1) */
+    int              num_chunks;      /* of VLEN frequencies */
+    size_t           cell_stride;     /* reals from one coefficient's field to the next: cells, padded to vectors */
+    size_t           freq_stride;     /* the same in complex numbers, frequencies */
+    real*            field;           /* num_coef x cell_stride: multipoles, after the convolution locals */
+    real*            spectrum;        /* num_coef x freq_stride complex numbers: their transforms */
+    real*            s;               /* num_chunks x (2p+1)^2 x VLEN: spectrum of S / num_cells */
+    real*            z;        /* num_chunks x (2p+3)^2 x VLEN: of Z / num_cells, filled once a virial was asked for */
+    fmm_ewald        ewald;    /* of the present shape */
     int (*lattice_vectors)[3]; /* of the real-space part */
     int (*vector_cell)[2];     /* cells of the grid that each and its mirror image fall on */
     int     num_vectors;

@@ -71,8 +71,8 @@ gmxfmm_status FN(fmm_conv_set_shape)(gmxfmm_plan* plan)
     const int    degree = 2 * conv->order + 2;
     free(conv->lattice_vectors);
     conv->lattice_vectors = NULL;
-    conv->ewald           = fmm_ewald_choose(&plan->cells, degree, c_latticeTolerance);
-    if (fmm_real_vectors(&plan->cells, &conv->ewald, &conv->lattice_vectors, &conv->num_vectors) != GMXFMM_OK)
+    conv->ewald           = fmm_ewald_choose(conv->cells, degree, c_latticeTolerance);
+    if (fmm_real_vectors(conv->cells, &conv->ewald, &conv->lattice_vectors, &conv->num_vectors) != GMXFMM_OK)
     {
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for lattice sums");
     }
@@ -94,7 +94,7 @@ gmxfmm_status FN(fmm_conv_set_shape)(gmxfmm_plan* plan)
     plan->bytes += bytes - conv->lattice_bytes;
     plan->grid_bytes += bytes - conv->lattice_bytes;
     conv->lattice_bytes = bytes;
-    const int* n        = plan->cells.n;
+    const int* n        = conv->cells->n;
     for (int i = 0; i < conv->num_vectors; i++)
     {
         for (int mirror = 0; mirror < 2; mirror++)
@@ -119,7 +119,7 @@ static void real_part(const gmxfmm_plan* plan, const convolution* conv, fmm_sum 
 #pragma omp          parallel for schedule(static) num_threads(plan->num_threads)
     for (int i = 0; i < conv->num_vectors; i++)
     {
-                 fmm_real_weights(&plan->cells, &conv->ewald, sum, degree, conv->lattice_vectors[i],
+                 fmm_real_weights(conv->cells, &conv->ewald, sum, degree, conv->lattice_vectors[i],
                                   conv->table + (size_t)i * stride + weights);
     }
     for (int m = 0; m <= degree; m++)
@@ -130,7 +130,7 @@ static void real_part(const gmxfmm_plan* plan, const convolution* conv, fmm_sum 
             for (int i = 0; i < conv->num_vectors; i++)
             {
                          double* value = conv->table + (size_t)i * stride;
-                         fmm_real_column(&plan->cells, degree, m, conv->lattice_vectors[i], value + weights, value,
+                         fmm_real_column(conv->cells, degree, m, conv->lattice_vectors[i], value + weights, value,
                                          value + degree + 1);
             }
             const int tasks = (m > 0 ? 2 : 1) * (degree - m + 1);
@@ -161,7 +161,7 @@ static void reciprocal_part(const gmxfmm_plan* plan, const convolution* conv, fm
         real*                      to = out + (size_t)chunk * (size_t)size * VLEN;
         for (int first = 0; first < VLEN; first += lanes)
         {
-            fmm_reciprocal_block(&plan->cells, &conv->ewald, sum, degree, inverse, factor, chunk * VLEN + first, part);
+            fmm_reciprocal_block(conv->cells, &conv->ewald, sum, degree, inverse, factor, chunk * VLEN + first, part);
             for (int i = 0; i < size; i++)
             {
                 for (int l = 0; l < lanes; l++)
@@ -185,10 +185,10 @@ static void make_spectrum(const gmxfmm_plan* plan, const convolution* conv, fmm_
         {
             /* neutralising background: -pi / (alpha^2 V) for every pair, all of it at frequency 0 */
             out[0] -=
-                (real)(3.14159265358979323846 / (conv->ewald.alpha * conv->ewald.alpha * plan->cells.cell_volume));
+                (real)(3.14159265358979323846 / (conv->ewald.alpha * conv->ewald.alpha * conv->cells->cell_volume));
         }
     }
-    const real scale = (real)(1.0 / plan->cells.num_cells); /* of the unnormalised transforms */
+    const real scale = (real)(1.0 / conv->cells->num_cells); /* of the unnormalised transforms */
     for (size_t i = 0; i < size; i++)
     {
         /* What vanishes by symmetry is left as powers of rounding errors; subnormal numbers among them would make the

@@ -146,7 +146,7 @@ static double lane_sum(vreal v)
     return sum;
 }
 
-static void virial_chunk(const gmxfmm_plan* plan, const convolution* conv, int chunk, double* row)
+static void virial_chunk(const convolution* conv, int chunk, double* row)
 {
     const int    p = conv->order, top = 2 * p;
     vreal        re[c_maxCoef], im[c_maxCoef];
@@ -156,7 +156,7 @@ static void virial_chunk(const gmxfmm_plan* plan, const convolution* conv, int c
     const vreal* z = (const vreal*)conv->z + (size_t)chunk * (size_t)harm_size(top + 2);
     memset(w, 0, sizeof(w));
     FN(fmm_conv_load)(conv, chunk, re, im);
-    moment_products(p, re, im, mirror_weight(&plan->cells, conv, chunk), g);
+    moment_products(p, re, im, mirror_weight(conv->cells, conv, chunk), g);
     contract(p, g, s, z, w);
     row[0] += 0.5 * lane_sum(w[2].re);
     row[1] += 0.5 * lane_sum(w[2].im);
@@ -176,7 +176,7 @@ void FN(fmm_m2l_fft_virial)(gmxfmm_plan* plan, convolution* conv, double* w)
     {
         for (int chunk = row; chunk < conv->num_chunks; chunk += rows)
         {
-            virial_chunk(plan, conv, chunk, plan->partial + (size_t)row * FMM_PARTIAL);
+            virial_chunk(conv, chunk, plan->partial + (size_t)row * FMM_PARTIAL);
         }
     }
     for (int row = 0; row < rows; row++)

@@ -40,6 +40,8 @@ static gmxfmm_status check_ranges(const gmxfmm_options* o, char* message, size_t
         {"precision", (double)o->precision, GMXFMM_SINGLE, GMXFMM_DOUBLE},
         {"array_type", (double)o->array_type, GMXFMM_SINGLE, GMXFMM_DOUBLE},
         {"device", (double)o->device, GMXFMM_CPU, GMXFMM_CUDA},
+        {"m2l_to_parent", o->m2l_to_parent, 0, 1},
+        {"m2l_truncate", o->m2l_truncate, 0, 1},
         {"num_threads", o->num_threads, 0, 4096},
         {"reproducible", o->reproducible, 0, 1},
     };
@@ -84,23 +86,37 @@ gmxfmm_status fmm_check_options(const gmxfmm_options* o, char* message, size_t s
                  o->grid[0], o->grid[1], o->grid[2]);
         return GMXFMM_ERROR_OPTION;
     }
-    if (o->precision == GMXFMM_SINGLE && o->accuracy < c_bestSingle && (o->order < 0 || set == 0))
+    if (o->precision == GMXFMM_SINGLE && o->accuracy < c_bestSingle && (o->order < 0 || (set == 0 && o->depth < 0)))
     {
         snprintf(message, size,
                  "accuracy %g is out of reach in single precision: ask for %g or more, or use double precision",
                  o->accuracy, c_bestSingle);
         return GMXFMM_ERROR_OPTION;
     }
-    if (o->m2l != GMXFMM_M2L_AUTO && o->m2l != GMXFMM_M2L_FFT)
+    if (o->precision == GMXFMM_SINGLE && o->order > GMXFMM_MAX_ORDER_SINGLE)
     {
-        snprintf(message, size, "m2l = %s needs an octree, which this version does not have: use auto or fft",
-                 gmxfmm_m2l_name(o->m2l));
-        return GMXFMM_ERROR_UNSUPPORTED;
-    }
-    if (o->depth > 0)
-    {
-        snprintf(message, size, "depth %d belongs to the octree methods: use grid with m2l = fft", o->depth);
+        snprintf(message, size, "order %d needs double precision: single precision goes to %d", o->order,
+                 GMXFMM_MAX_ORDER_SINGLE);
         return GMXFMM_ERROR_OPTION;
+    }
+    const int octree = o->m2l != GMXFMM_M2L_AUTO && o->m2l != GMXFMM_M2L_FFT;
+    if (octree && set != 0)
+    {
+        snprintf(message, size, "grid belongs to m2l = fft: with m2l = %s use depth", gmxfmm_m2l_name(o->m2l));
+        return GMXFMM_ERROR_OPTION;
+    }
+    if (!octree && (o->depth > 0 || o->m2l_to_parent || o->m2l_truncate))
+    {
+        snprintf(message, size, "%s belongs to the octree methods: choose m2l = rotation, or use grid with m2l = fft",
+                 o->depth > 0       ? "depth"
+                 : o->m2l_to_parent ? "m2l_to_parent"
+                                    : "m2l_truncate");
+        return GMXFMM_ERROR_OPTION;
+    }
+    if (o->m2l == GMXFMM_M2L_DYNAMIC && o->device == GMXFMM_CPU)
+    {
+        snprintf(message, size, "m2l = dynamic needs a GPU: on the CPU use rotation, symmetric or naive");
+        return GMXFMM_ERROR_UNSUPPORTED;
     }
     if (o->device != GMXFMM_CPU)
     {

@@ -16,8 +16,8 @@ enum
 /* conj Upsilon(x, y, z) = Upsilon(x, -y, z) */
 static void block_multipoles(const gmxfmm_plan* plan, int first, int lanes, const real* inverse, vreal* m)
 {
-    const FN(fmm_arrays) a = FN(fmm_arrays_of)(plan);
-    const int* start       = plan->cell_start;
+    const FN(fmm_arrays) a = FN(fmm_arrays_of)(&plan->p);
+    const int* start       = plan->p.cell_start;
     int        begin[VLEN], count[VLEN], most = 0;
     for (int i = 0; i < harm_size(plan->order); i++)
     {
@@ -47,7 +47,7 @@ static void block_multipoles(const gmxfmm_plan* plan, int first, int lanes, cons
 void FN(fmm_p2m)(const gmxfmm_plan* plan, real* field, size_t stride)
 {
     real      inverse[c_maxCoef];
-    const int num = plan->cells.num_cells;
+    const int num = plan->num_cells;
     harm_fill_inverse(plan->order, inverse);
 #pragma omp parallel for schedule(dynamic, 4) num_threads(plan->num_threads)
     for (int first = 0; first < num; first += VLEN)

@@ -53,14 +53,14 @@ static inline void copy_scaled(real* to, const real* from, int count)
 }
 
 /* Gathers the near particles of cell c[3]; returns their number, the list padded to whole vectors. */
-static int gather(const gmxfmm_plan* plan, const FN(fmm_arrays) * a, const int* c, const near_list* list)
+static int gather(const gmxfmm_plan* plan, const FN(fmm_arrays) * a, int target, const int* c, const near_list* list)
 {
     const fmm_cells* cells = &plan->cells;
     int              num   = 0;
     for (int o = 0; o < cells->num_near; o++)
     {
-        const int     cell  = fmm_near_cell(cells, c, o);
-        const int     begin = plan->cell_start[cell], count = plan->cell_start[cell + 1] - begin;
+        const int     cell  = fmm_near_of(plan, target, c, o);
+        const int     begin = plan->p.cell_start[cell], count = plan->p.cell_start[cell + 1] - begin;
         const double* r = cells->near_shift[o];
         copy_shifted(list->x + num, a->x + begin, count, (real)r[0]);
         copy_shifted(list->y + num, a->y + begin, count, (real)r[1]);
@@ -94,19 +94,23 @@ typedef struct
     vreal phi, e[3], w[6];
 } sums;
 
-static inline void meet_vector(const near_list* list, int j, vreal x, vreal y, vreal z, int virial, sums* s)
+static inline void meet_vector(const near_list* list, int j, vreal x, vreal y, vreal z, fmm_wanted wanted, sums* s)
 {
     const vreal dx = x - *(const vreal*)(list->x + j);
     const vreal dy = y - *(const vreal*)(list->y + j);
     const vreal dz = z - *(const vreal*)(list->z + j);
     const vreal t  = fmm_scaled_rsqrt(dx * dx + dy * dy + dz * dz);
     const vreal p  = *(const vreal*)(list->q + j) * t;
-    const vreal f  = p * (t * t);
     s->phi += p;
+    if (wanted == FMM_POTENTIAL)
+    {
+        return;
+    }
+    const vreal f = p * (t * t);
     s->e[0] += f * dx;
     s->e[1] += f * dy;
     s->e[2] += f * dz;
-    if (virial)
+    if (wanted == FMM_VIRIAL)
     {
         const vreal fx = f * dx, fy = f * dy;
         s->w[0] += fx * dx;
@@ -118,39 +122,43 @@ static inline void meet_vector(const near_list* list, int j, vreal x, vreal y, v
     }
 }
 
-static inline void meet(const near_list* list, int num, real x, real y, real z, int virial, real* out)
+static inline void meet(const near_list* list, int num, real x, real y, real z, fmm_wanted wanted, real* out)
 {
     const vreal zero = {0};
     const vreal vx = zero + x, vy = zero + y, vz = zero + z;
     sums        s = {zero, {zero, zero, zero}, {zero, zero, zero, zero, zero, zero}};
     for (int j = 0; j < num; j += VLEN)
     {
-        meet_vector(list, j, vx, vy, vz, virial, &s);
+        meet_vector(list, j, vx, vy, vz, wanted, &s);
     }
     /* the list holds q / FMM_RSQRT_SCALE, and f has two factors more */
     const real scale = 1 / (FMM_RSQRT_SCALE * FMM_RSQRT_SCALE);
     out[0]           = lane_sum(s.phi);
-    for (int d = 0; d < 3; d++)
+    for (int d = 0; d < 3 && wanted != FMM_POTENTIAL; d++)
     {
         out[1 + d] = lane_sum(s.e[d]) * scale;
     }
-    for (int i = 0; i < 6 && virial; i++)
+    for (int i = 0; i < 6 && wanted == FMM_VIRIAL; i++)
     {
         out[4 + i] = lane_sum(s.w[i]) * scale;
     }
 }
 
-static inline void target_cell(
-    const gmxfmm_plan* plan, const FN(fmm_arrays) * a, int cell, const near_list* list, int with_virial, double* virial)
+/* Targets of one cell meet its near particles; no pairs are left out of a receiver's. */
+static inline void
+target_cell(const gmxfmm_plan* plan, int cell, const near_list* list, fmm_wanted wanted, double* virial)
 {
-    const fmm_cells* cells = &plan->cells;
-    const int        c[3]  = {cell / (cells->n[1] * cells->n[2]), cell / cells->n[2] % cells->n[1], cell % cells->n[2]};
-    const int        num   = gather(plan, a, c, list);
-    for (int s = plan->cell_start[cell]; s < plan->cell_start[cell + 1]; s++)
+    const fmm_particles* targets = fmm_targets(plan);
+    const FN(fmm_arrays) sources = FN(fmm_arrays_of)(&plan->p), a = FN(fmm_arrays_of)(targets);
+    const int with_masks = targets == &plan->p;
+    int       c[3];
+    fmm_cell_place(plan, cell, c);
+    const int num = gather(plan, &sources, cell, c, list);
+    for (int s = targets->cell_start[cell]; s < targets->cell_start[cell + 1]; s++)
     {
-        const int* mask  = plan->mask + plan->mask_start[s];
-        const int  masks = plan->mask_start[s + 1] - plan->mask_start[s];
-        real       keep_x[masks], keep_q[masks], out[10];
+        const int* mask  = plan->mask + (with_masks ? plan->mask_start[s] : 0);
+        const int  masks = with_masks ? plan->mask_start[s + 1] - plan->mask_start[s] : 0;
+        real       keep_x[masks + 1], keep_q[masks + 1], out[10];
         for (int i = 0; i < masks; i++)
         {
             keep_x[i]        = list->x[mask[i]];
@@ -158,28 +166,31 @@ static inline void target_cell(
             list->x[mask[i]] = c_away;
             list->q[mask[i]] = 0;
         }
-        meet(list, num, a->x[s], a->y[s], a->z[s], with_virial, out);
+        meet(list, num, a.x[s], a.y[s], a.z[s], wanted, out);
         for (int i = masks - 1; i >= 0; i--)
         {
             list->x[mask[i]] = keep_x[i];
             list->q[mask[i]] = keep_q[i];
         }
-        a->near_phi[s] = out[0];
-        a->ex[s]       = out[1];
-        a->ey[s]       = out[2];
-        a->ez[s]       = out[3];
-        for (int i = 0; i < 6 && with_virial; i++)
+        a.near_phi[s] = out[0];
+        if (wanted != FMM_POTENTIAL)
+        {
+            a.ex[s] = out[1];
+            a.ey[s] = out[2];
+            a.ez[s] = out[3];
+        }
+        for (int i = 0; i < 6 && wanted == FMM_VIRIAL; i++)
         {
             /* every pair is met twice */
-            virial[i] -= 0.25 * (double)a->q[s] * (double)out[4 + i];
+            virial[i] -= 0.25 * (double)a.q[s] * (double)out[4 + i];
         }
     }
 }
 
-void FN(fmm_p2p)(gmxfmm_plan* plan, double* virial)
+void FN(fmm_p2p)(gmxfmm_plan* plan, fmm_wanted wanted, double* virial)
 {
-    const FN(fmm_arrays) a = FN(fmm_arrays_of)(plan);
-    const int rows = plan->partial_rows, num = plan->cells.num_cells;
+    const int  rows = plan->partial_rows, num = plan->num_cells;
+    const int* start = fmm_targets(plan)->cell_start;
     memset(plan->partial, 0, (size_t)rows * FMM_PARTIAL * sizeof(double));
 #pragma omp parallel for schedule(dynamic) num_threads(plan->num_threads)
     for (int row = 0; row < rows; row++)
@@ -192,24 +203,28 @@ void FN(fmm_p2p)(gmxfmm_plan* plan, double* virial)
         real*           memory = (real*)((char*)plan->scratch + thread * plan->scratch_bytes);
         const size_t    stride = capacity(plan);
         const near_list list   = {memory, memory + stride, memory + 2 * stride, memory + 3 * stride};
+        double*         sum    = plan->partial + (size_t)row * FMM_PARTIAL;
         const int       begin = (int)((int64_t)num * row / rows), end = (int)((int64_t)num * (row + 1) / rows);
         for (int cell = begin; cell < end; cell++)
         {
-            if (plan->cell_start[cell] == plan->cell_start[cell + 1])
+            if (start[cell] == start[cell + 1])
             {
                 continue;
             }
-            if (virial != NULL)
+            switch (wanted)
             {
-                target_cell(plan, &a, cell, &list, 1, plan->partial + (size_t)row * FMM_PARTIAL);
-            }
-            else
-            {
-                target_cell(plan, &a, cell, &list, 0, NULL);
+            case FMM_POTENTIAL:
+                target_cell(plan, cell, &list, FMM_POTENTIAL, sum);
+                break;
+            case FMM_FIELD:
+                target_cell(plan, cell, &list, FMM_FIELD, sum);
+                break;
+            default:
+                target_cell(plan, cell, &list, FMM_VIRIAL, sum);
             }
         }
     }
-    for (int row = 0; row < rows && virial != NULL; row++)
+    for (int row = 0; row < rows && wanted == FMM_VIRIAL; row++)
     {
         for (int i = 0; i < 6; i++)
         {

@@ -10,7 +10,10 @@
 #include <fftw3.h>
 
 #include "assign.h"
+#include "harmonics.h"
+#include "operators.h"
 #include "portable.h"
+#include "tune.h"
 
 #ifdef _OPENMP
 #    include <omp.h>
@@ -40,44 +43,37 @@ static int is_double(const gmxfmm_plan* plan)
     return plan->options.precision == GMXFMM_DOUBLE;
 }
 
-/* Frees the arrays that grow with particles; the counter of bytes starts anew from the convolution's. */
-static void free_particles(gmxfmm_plan* plan)
+/* Everything that belongs to the charges. */
+static void free_charges(gmxfmm_plan* plan)
 {
-    void** pointers[] = {(void**)&plan->charge,
-                         (void**)&plan->sorted,
-                         (void**)&plan->position,
-                         (void**)&plan->cell_of,
-                         &plan->p.x,
-                         &plan->p.y,
-                         &plan->p.z,
-                         &plan->p.q,
-                         &plan->p.near_phi,
-                         &plan->p.far_phi,
-                         &plan->p.ex,
-                         &plan->p.ey,
-                         &plan->p.ez,
-                         (void**)&plan->p.reference};
-    for (size_t i = 0; i < sizeof(pointers) / sizeof(pointers[0]); i++)
-    {
-        free(*pointers[i]);
-        *pointers[i] = NULL;
-    }
-    plan->bytes -= plan->particle_bytes;
-    plan->particle_bytes = 0;
-    plan->n              = 0;
-    plan->assigned       = 0;
+    fmm_particles_free(plan, &plan->p);
+    free(plan->charge);
+    plan->bytes -= plan->charge_bytes;
+    plan->charge       = NULL;
+    plan->charge_bytes = 0;
+}
+
+static void free_receivers(gmxfmm_plan* plan)
+{
+    fmm_particles_free(plan, &plan->receivers);
+    free(plan->receiver_x);
+    plan->bytes -= plan->receiver_bytes;
+    plan->receiver_x     = NULL;
+    plan->receiver_bytes = 0;
 }
 
 static void free_grid(gmxfmm_plan* plan)
 {
     fmm_conv_destroy_f(plan->conv_f);
     fmm_conv_destroy_d(plan->conv_d);
-    free(plan->cell_start);
+    fmm_operators_destroy_f(plan->ops_f);
+    fmm_operators_destroy_d(plan->ops_d);
     free(plan->partial);
-    plan->conv_f     = NULL;
-    plan->conv_d     = NULL;
-    plan->cell_start = NULL;
-    plan->partial    = NULL;
+    plan->conv_f  = NULL;
+    plan->conv_d  = NULL;
+    plan->ops_f   = NULL;
+    plan->ops_d   = NULL;
+    plan->partial = NULL;
     plan->bytes -= plan->grid_bytes;
     plan->grid_bytes     = 0;
     plan->spectra_valid  = 0;
@@ -88,10 +84,13 @@ void gmxfmm_destroy(gmxfmm_plan* plan)
 {
     if (plan != NULL)
     {
-        free_particles(plan);
+        free_charges(plan);
+        free_receivers(plan);
         fmm_free_exclusions(plan);
         free_grid(plan);
+        fmm_tree_free(plan);
         fmm_cells_free(&plan->cells);
+        fmm_cells_free(&plan->root_cells);
         free(plan->scratch);
         free(plan);
     }
@@ -168,6 +167,7 @@ gmxfmm_status gmxfmm_create(gmxfmm_plan**         plan,
     p->bytes    = sizeof(*p);
     p->periodic = options->boundary != GMXFMM_OPEN;
     p->expected = num_particles;
+    p->m2l      = options->m2l == GMXFMM_M2L_AUTO ? GMXFMM_M2L_FFT : options->m2l;
 #ifdef _OPENMP
     p->num_threads = options->num_threads > 0 ? options->num_threads : omp_get_max_threads();
 #else
@@ -176,10 +176,16 @@ gmxfmm_status gmxfmm_create(gmxfmm_plan**         plan,
     /* The planner is the one part of FFTW that several threads may not enter at once by itself. */
     fftw_make_planner_thread_safe();
     fftwf_make_planner_thread_safe();
-    if (p->periodic)
+    if (p->m2l != GMXFMM_M2L_FFT)
+    {
+        p->tree = calloc(1, sizeof(*p->tree));
+        status  = p->tree != NULL ? GMXFMM_OK : fmm_fail(p, GMXFMM_ERROR_MEMORY, "out of memory");
+        p->bytes += sizeof(*p->tree);
+    }
+    if (p->periodic && status == GMXFMM_OK)
     {
         memcpy(p->box, box, sizeof(p->box));
-        status = fmm_tune(p, num_particles, box);
+        status = p->tree != NULL ? fmm_tune_tree(p, num_particles, box) : fmm_tune(p, num_particles, box);
         status = status == GMXFMM_OK ? fmm_update_geometry(p) : status;
     }
     if (status != GMXFMM_OK)
@@ -210,6 +216,10 @@ gmxfmm_status gmxfmm_set_box(gmxfmm_plan* plan, const double* box)
             double before[9], change = 0;
             memcpy(before, plan->cells.cell, sizeof(before));
             fmm_cells_deform(&plan->cells, box);
+            if (plan->tree != NULL)
+            {
+                fmm_cells_deform(&plan->root_cells, box);
+            }
             for (int i = 0; i < 9; i++)
             {
                 change = fmax(change, fabs(plan->cells.cell[i] - before[i]) / plan->cells.lambda);
@@ -242,32 +252,23 @@ gmxfmm_status gmxfmm_set_charges(gmxfmm_plan* plan, int64_t n, const void* q)
             return fmm_fail(plan, GMXFMM_ERROR_CHARGE, "charge of particle %lld is %g: not finite", (long long)i, qi);
         }
     }
-    if (n != plan->n || plan->charge == NULL)
+    if (n != plan->p.n || plan->charge == NULL)
     {
-        free_particles(plan);
+        free_charges(plan);
         fmm_free_exclusions(plan);
-        const size_t before = plan->bytes, count = (size_t)n;
-        const size_t real_bytes = (is_double(plan) ? sizeof(double) : sizeof(float)) * (count + FMM_ALIGN);
-        void**       arrays[]   = {&plan->p.x,       &plan->p.y,  &plan->p.z,  &plan->p.q, &plan->p.near_phi,
-                                   &plan->p.far_phi, &plan->p.ex, &plan->p.ey, &plan->p.ez};
-        int          ok         = 1;
-        for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++)
+        const gmxfmm_status status = fmm_particles_alloc(plan, &plan->p, n);
+        if (status != GMXFMM_OK)
         {
-            *arrays[i] = fmm_alloc(plan, real_bytes);
-            ok         = ok && *arrays[i] != NULL;
+            return status;
         }
-        plan->charge         = fmm_alloc(plan, count * sizeof(double));
-        plan->sorted         = fmm_alloc(plan, count * sizeof(int));
-        plan->position       = fmm_alloc(plan, count * sizeof(int));
-        plan->cell_of        = fmm_alloc(plan, count * sizeof(int));
-        plan->p.reference    = fmm_alloc(plan, count * sizeof(*plan->p.reference));
-        plan->particle_bytes = plan->bytes - before;
-        if (!ok || !plan->charge || !plan->sorted || !plan->position || !plan->cell_of || !plan->p.reference)
+        const size_t before = plan->bytes;
+        plan->charge        = fmm_alloc(plan, (size_t)n * sizeof(double));
+        plan->charge_bytes  = plan->bytes - before;
+        if (plan->charge == NULL)
         {
-            free_particles(plan);
+            free_charges(plan);
             return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %lld particles", (long long)n);
         }
-        plan->n = n;
     }
     plan->total_charge = 0;
     for (int64_t i = 0; i < n; i++)
@@ -286,20 +287,79 @@ static double shape_tolerance(const gmxfmm_plan* plan)
     return is_double(plan) ? 1e-13 : fmin(1e-6, 0.01 * plan->options.accuracy);
 }
 
+gmxfmm_status gmxfmm_set_receivers(gmxfmm_plan* plan, int64_t n, const void* x)
+{
+    if (plan == NULL || (x == NULL && n > 0))
+    {
+        return plan == NULL ? GMXFMM_ERROR_NULL : fmm_fail(plan, GMXFMM_ERROR_NULL, "positions are NULL");
+    }
+    if (n < 0 || n > INT32_MAX / 4)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_OPTION, "number of receivers is %lld, allowed is 0 to %d", (long long)n,
+                        INT32_MAX / 4);
+    }
+    plan->assigned = 0;
+    if (n != plan->receivers.n)
+    {
+        free_receivers(plan);
+        const gmxfmm_status status = n > 0 ? fmm_particles_alloc(plan, &plan->receivers, n) : GMXFMM_OK;
+        if (status != GMXFMM_OK)
+        {
+            return status;
+        }
+        const size_t before  = plan->bytes;
+        plan->receiver_x     = fmm_alloc(plan, 3 * (size_t)n * sizeof(double));
+        plan->receiver_bytes = plan->bytes - before;
+        if (plan->receiver_x == NULL)
+        {
+            free_receivers(plan);
+            return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %lld receivers", (long long)n);
+        }
+    }
+    for (int64_t i = 0; i < 3 * n; i++)
+    {
+        plan->receiver_x[i] =
+            plan->options.array_type == GMXFMM_DOUBLE ? ((const double*)x)[i] : (double)((const float*)x)[i];
+    }
+    return GMXFMM_OK;
+}
+
+/* What an octree needs beside its levels, which follow the particles. */
+static gmxfmm_status make_tree(gmxfmm_plan* plan)
+{
+    fmm_tree* tree = plan->tree;
+    tree->num_coef = harm_size(plan->order);
+    tree->num_near = plan->cells.num_near;
+    fmm_tree_lists_free(tree);
+    const gmxfmm_status status = fmm_tree_lists(tree, &plan->cells, plan->separation, plan->options.m2l_to_parent,
+                                                plan->options.m2l_truncate, plan->order);
+    if (status != GMXFMM_OK)
+    {
+        return fmm_fail(plan, status, "out of memory for interaction lists");
+    }
+    return is_double(plan) ? fmm_operators_create_d(plan) : fmm_operators_create_f(plan);
+}
+
 static gmxfmm_status make_grid(gmxfmm_plan* plan)
 {
     const size_t before = plan->bytes;
-    const int    cells  = plan->cells.num_cells;
+    const int    cells  = plan->tree != NULL ? 256 : plan->cells.num_cells;
     /* enough slabs to share out, few enough to add up */
     plan->partial_rows   = cells < 256 ? cells : 256;
-    plan->cell_start     = fmm_alloc(plan, ((size_t)cells + 1) * sizeof(int));
     plan->partial        = fmm_alloc(plan, (size_t)plan->partial_rows * FMM_PARTIAL * sizeof(double));
     gmxfmm_status status = GMXFMM_OK;
-    if (!plan->cell_start || !plan->partial)
+    if (plan->partial == NULL)
     {
         status = fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %d cells", cells);
     }
-    status = status == GMXFMM_OK ? (is_double(plan) ? fmm_conv_create_d(plan) : fmm_conv_create_f(plan)) : status;
+    if (status == GMXFMM_OK && plan->tree != NULL)
+    {
+        status = make_tree(plan);
+    }
+    if (status == GMXFMM_OK && (plan->tree == NULL || plan->periodic))
+    {
+        status = is_double(plan) ? fmm_conv_create_d(plan) : fmm_conv_create_f(plan);
+    }
     plan->grid_bytes = plan->bytes - before;
     return status;
 }
@@ -307,7 +367,7 @@ static gmxfmm_status make_grid(gmxfmm_plan* plan)
 /* Makes ready for new spectra if those that exist are not of the present shape and near set. */
 static gmxfmm_status shape_changed(gmxfmm_plan* plan)
 {
-    const fmm_cells* c      = &plan->cells;
+    const fmm_cells* c      = plan->tree != NULL ? &plan->root_cells : &plan->cells;
     double           change = 0;
     uint64_t         near   = 0; /* a checksum of the near set */
     for (int i = 0; i < 9; i++)
@@ -325,7 +385,37 @@ static gmxfmm_status shape_changed(gmxfmm_plan* plan)
     plan->spectra_valid = 0;
     plan->spectra_near  = near;
     memcpy(plan->spectra_cell, c->cell, sizeof(plan->spectra_cell));
+    if (plan->tree != NULL)
+    {
+        is_double(plan) ? fmm_operators_set_shape_d(plan) : fmm_operators_set_shape_f(plan);
+    }
+    if (plan->tree != NULL && !plan->periodic)
+    {
+        plan->spectra_valid = plan->virial_spectra_valid = 1; /* no root is far from another: there are no sums */
+        return GMXFMM_OK;
+    }
     return is_double(plan) ? fmm_conv_set_shape_d(plan) : fmm_conv_set_shape_f(plan);
+}
+
+/* What the arrays of the grid, or the operators of the octree, were made for. */
+static int grid_fits(const gmxfmm_plan* plan)
+{
+    const int* n = plan->tree != NULL ? plan->root_cells.n : plan->cells.n;
+    return plan->partial != NULL && plan->grid_order == plan->order && plan->grid_separation == plan->separation &&
+           memcmp(plan->grid_n, n, sizeof(plan->grid_n)) == 0;
+}
+
+static gmxfmm_status set_cells(gmxfmm_plan* plan)
+{
+    if (plan->tree == NULL)
+    {
+        return fmm_cells_set(&plan->cells, plan->box, plan->inner, plan->periodic, plan->separation, plan->order);
+    }
+    const gmxfmm_status status = fmm_cells_set_octree(&plan->root_cells, plan->box, plan->tree->roots, plan->periodic,
+                                                      plan->separation, plan->order);
+    return status != GMXFMM_OK ? status
+                               : fmm_cells_set_octree(&plan->cells, plan->box, plan->inner, plan->periodic,
+                                                      plan->separation, plan->order);
 }
 
 /* Cells from scratch, at create and assign. */
@@ -335,11 +425,8 @@ gmxfmm_status fmm_update_geometry(gmxfmm_plan* plan)
     {
         return GMXFMM_OK;
     }
-    int before[3];
-    memcpy(before, plan->cells.n, sizeof(before));
-    plan->assigned = 0;
-    gmxfmm_status status =
-        fmm_cells_set(&plan->cells, plan->box, plan->inner, plan->periodic, plan->separation, plan->order);
+    plan->assigned       = 0;
+    gmxfmm_status status = set_cells(plan);
     if (status != GMXFMM_OK)
     {
         return status == GMXFMM_ERROR_MEMORY ? fmm_fail(plan, status, "out of memory")
@@ -348,10 +435,13 @@ gmxfmm_status fmm_update_geometry(gmxfmm_plan* plan)
                                                         "skewed in this box: choose a more even grid",
                                                         plan->inner[0], plan->inner[1], plan->inner[2]);
     }
-    if (plan->cell_start == NULL || memcmp(before, plan->cells.n, sizeof(before)) != 0)
+    if (!grid_fits(plan))
     {
         free_grid(plan);
-        status = make_grid(plan);
+        status                = make_grid(plan);
+        plan->grid_order      = plan->order;
+        plan->grid_separation = plan->separation;
+        memcpy(plan->grid_n, plan->tree != NULL ? plan->root_cells.n : plan->cells.n, sizeof(plan->grid_n));
         if (status != GMXFMM_OK)
         {
             free_grid(plan);
@@ -366,7 +456,7 @@ gmxfmm_status fmm_update_geometry(gmxfmm_plan* plan)
 gmxfmm_status gmxfmm_assign(gmxfmm_plan* plan, const void* x)
 {
     const double begin = fmm_time();
-    if (plan == NULL || (x == NULL && plan->n > 0))
+    if (plan == NULL || (x == NULL && plan->p.n > 0))
     {
         return plan == NULL ? GMXFMM_ERROR_NULL : fmm_fail(plan, GMXFMM_ERROR_NULL, "positions are NULL");
     }
@@ -374,10 +464,20 @@ gmxfmm_status gmxfmm_assign(gmxfmm_plan* plan, const void* x)
     {
         return fmm_fail(plan, GMXFMM_ERROR_ORDER, "set_charges must come before assign");
     }
+    if (plan->receivers.n > 0 && plan->excl_start != NULL)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_OPTION, "exclusions are of no use with receivers: set one or the other");
+    }
     gmxfmm_status status = fmm_assign_particles(plan, x);
     if (status == GMXFMM_OK)
     {
         status = is_double(plan) ? fmm_step_reserve_d(plan) : fmm_step_reserve_f(plan);
+    }
+    if (status == GMXFMM_OK && plan->tree != NULL)
+    {
+        const size_t before = plan->bytes;
+        status              = is_double(plan) ? fmm_operators_reserve_d(plan) : fmm_operators_reserve_f(plan);
+        plan->grid_bytes += plan->bytes - before;
     }
     plan->assigned = status == GMXFMM_OK;
     plan->info.time_assign += fmm_time() - begin;
@@ -386,7 +486,7 @@ gmxfmm_status gmxfmm_assign(gmxfmm_plan* plan, const void* x)
 
 gmxfmm_status gmxfmm_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
 {
-    if (plan == NULL || output == NULL || (x == NULL && plan->n > 0))
+    if (plan == NULL || output == NULL || (x == NULL && plan->p.n > 0))
     {
         return plan == NULL ? GMXFMM_ERROR_NULL
                             : fmm_fail(plan, GMXFMM_ERROR_NULL, "%s is NULL", output == NULL ? "output" : "x");
@@ -396,6 +496,12 @@ gmxfmm_status gmxfmm_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* ou
         return fmm_fail(plan, GMXFMM_ERROR_ORDER,
                         "assign must come before execute, and after another number of particles, new exclusions or a "
                         "box of quite another shape");
+    }
+    if (plan->receivers.n > 0 && (output->force != NULL || output->want_energy || output->want_virial))
+    {
+        return fmm_fail(
+            plan, GMXFMM_ERROR_OPTION,
+            "with receivers there are a potential and a field, no forces, energies or virial of the charges");
     }
     if (!plan->spectra_valid || (output->want_virial && !plan->virial_spectra_valid))
     {
@@ -414,23 +520,24 @@ gmxfmm_status gmxfmm_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
         return GMXFMM_ERROR_NULL;
     }
     *info                = plan->info;
-    info->num_particles  = plan->n;
-    info->m2l            = GMXFMM_M2L_FFT;
+    info->num_particles  = plan->p.n;
+    info->m2l            = plan->m2l;
     info->precision      = plan->options.precision;
     info->order          = plan->order;
-    info->depth          = -1;
+    info->depth          = plan->tree != NULL ? plan->tree->depth : -1;
+    info->num_cells      = plan->num_cells;
     info->separation     = plan->separation;
     info->num_near_cells = plan->cells.num_near;
     info->num_threads    = plan->num_threads;
     info->bytes          = plan->bytes;
-    int used             = 1;
+    double used          = plan->tree != NULL && plan->assigned ? plan->num_cells : 1;
     for (int d = 0; d < 3; d++)
     {
         info->grid[d] = plan->inner[d];
-        used *= plan->inner[d];
+        used *= plan->tree != NULL && plan->assigned ? 1 : plan->inner[d];
     }
-    const int64_t n      = plan->charge != NULL ? plan->n : plan->expected;
-    info->near_particles = used > 0 ? (double)n / used * plan->cells.num_near : 0;
+    const int64_t n       = plan->charge != NULL ? plan->p.n : plan->expected;
+    info->near_particles  = used > 0 ? (double)n / used * plan->cells.num_near : 0;
     info->predicted_error = plan->predicted_error;
     info->near_range      = plan->cells.near_range * plan->cells.edge;
     return GMXFMM_OK;

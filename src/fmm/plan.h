@@ -6,14 +6,22 @@
 
 #include "cells.h"
 #include "gmxfmm.h"
+#include "tree.h"
 
-/* Arrays of the step in sorted order (particles of a cell stand together), each padded by one vector. */
+/* Particles in sorted order (those of a cell stand together), arrays padded by one vector. */
 typedef struct
 {
-    void *x, *y, *z, *q;      /* position relative to the cell's centre, unit u; charge */
-    void *near_phi, *far_phi; /* potentials, unit 1/u */
-    void *ex, *ey, *ez;       /* field, near and far, unit 1/u^2 */
-    float (*reference)[3];    /* position in the cell at assign, in cells: tells which image of a particle is meant */
+    int64_t n;
+    int*    sorted;             /* sorted[s] = i, i in the caller's order */
+    int*    position;           /* position[i] = s */
+    int*    cell_of;            /* n: cell of particle i */
+    int*    cell_start;         /* plan->num_cells + 2: the last is the octree's empty cell */
+    size_t  start_capacity;     /* bytes that cell_start has room for */
+    void *  x, *y, *z, *q;      /* position relative to the cell's centre, unit u; charge (not of receivers) */
+    void *  near_phi, *far_phi; /* potentials, unit 1/u */
+    void *  ex, *ey, *ez;       /* field, near and far, unit 1/u^2 */
+    float (*reference)[3];      /* position in the cell at assign, in cells: tells which image of a particle is meant */
+    size_t bytes;               /* of all these */
 } fmm_particles;
 
 /* A pair left out whose cells are far from each other. */
@@ -25,35 +33,40 @@ typedef struct
 
 struct fmm_convolution_f;
 struct fmm_convolution_d;
+struct fmm_operators_f;
+struct fmm_operators_d;
 
 struct gmxfmm_plan
 {
     gmxfmm_options options; /* as asked */
     char           message[512];
-    int            order, separation, inner[3], periodic, num_threads; /* as chosen */
-    double         target_edge;                                        /* open: cell edge, once chosen */
+    gmxfmm_m2l     m2l; /* as chosen, and so is the next line */
+    int            order, separation, inner[3], periodic, num_threads;
+    double         target_edge; /* open: cell edge, once chosen */
+    int            tuned;       /* octree: chosen from where the particles are */
     double         predicted_error;
     double         box[9];
-    fmm_cells      cells;
+    fmm_cells      cells;          /* octree: the leaves' grid */
+    fmm_cells      root_cells;     /* octree: the roots' */
+    fmm_tree*      tree;           /* NULL on the fft path */
+    int            num_cells;      /* fft path: cells.num_cells, octree: occupied leaves */
     int            geometry_valid; /* cells belongs to box */
     int            spectra_valid;  /* spectra belong to the shape of box */
     int            virial_spectra_valid;
-    double         spectra_cell[9]; /* shape the spectra were made for */
-    uint64_t       spectra_near;    /* and near set */
+    double         spectra_cell[9];                        /* shape the spectra were made for */
+    uint64_t       spectra_near;                           /* and near set */
+    int            grid_n[3], grid_order, grid_separation; /* what the grid's arrays were made for */
 
-    int64_t expected; /* particles, as said at create */
-    int64_t n;            /* particles */
-    double* charge;       /* n, caller's order */
+    int64_t expected;     /* particles, as said at create */
+    double* charge;       /* p.n, caller's order */
     double  total_charge; /* sum q */
     int*    excl_start;   /* n + 1, or NULL */
     int*    excl_list;
     int     assigned;
 
-    int*          sorted;     /* sorted[s] = i */
-    int*          position;   /* position[i] = s */
-    int*          cell_of;    /* n: cell of particle i (assign) */
-    int*          cell_start; /* num_cells + 1 */
-    fmm_particles p;
+    fmm_particles p;          /* the charges */
+    fmm_particles receivers;  /* n = 0: the charges receive */
+    double*       receiver_x; /* 3 receivers.n */
     int* mask_start; /* n + 1: pairs left out of the near field of s, as places in the gathered near particles */
     int* mask;
     fmm_far_pair* far_pairs;
@@ -67,14 +80,16 @@ struct gmxfmm_plan
 
     struct fmm_convolution_f* conv_f;
     struct fmm_convolution_d* conv_d;
+    struct fmm_operators_f*   ops_f; /* octree */
+    struct fmm_operators_d*   ops_d;
 
     gmxfmm_info info; /* times and counts */
-    size_t      bytes, particle_bytes, exclusion_bytes, grid_bytes;
+    size_t      bytes, exclusion_bytes, grid_bytes, charge_bytes, receiver_bytes;
 };
 
 enum
 {
-    FMM_PARTIAL = 16 /* reals a row of plan->partial: sums of one thread, or of one slab of cells */
+    FMM_PARTIAL = 32 /* reals a row of plan->partial: sums of one thread, or of one slab of cells */
 };
 
 /* Writes the message of status into the plan and returns status. */
@@ -89,6 +104,61 @@ double fmm_time(void);
 
 /* Aligned memory, a multiple of FMM_ALIGN; counted in plan->bytes. NULL when there is none. */
 void* fmm_alloc(gmxfmm_plan* plan, size_t bytes);
+
+/* What receives potentials and fields. */
+static inline const fmm_particles* fmm_targets(const gmxfmm_plan* plan)
+{
+    return plan->receivers.n > 0 ? &plan->receivers : &plan->p;
+}
+
+/* Place of a cell in the grid of cells, or of leaves. */
+static inline void fmm_cell_place(const gmxfmm_plan* plan, int cell, int* c)
+{
+    const int* n = plan->cells.n;
+    if (plan->tree != NULL)
+    {
+        const int* at = plan->tree->level[plan->tree->depth].at[cell];
+        c[0]          = at[0];
+        c[1]          = at[1];
+        c[2]          = at[2];
+        return;
+    }
+    c[0] = cell / (n[1] * n[2]);
+    c[1] = cell / n[2] % n[1];
+    c[2] = cell % n[2];
+}
+
+/* Centre of a leaf minus that of its root, unit u (octree). */
+static inline void fmm_root_offset(const gmxfmm_plan* plan, int cell, double* offset)
+{
+    const fmm_level* leaves = &plan->tree->level[plan->tree->depth];
+    const int        edge   = 1 << plan->tree->depth;
+    double           k[3];
+    for (int d = 0; d < 3; d++)
+    {
+        k[d] = leaves->at[cell][d] % edge + 0.5 - 0.5 * edge;
+    }
+    for (int d = 0; d < 3; d++)
+    {
+        offset[d] = k[0] * plan->cells.cell[d] + k[1] * plan->cells.cell[3 + d] + k[2] * plan->cells.cell[6 + d];
+    }
+}
+
+/* Cell at near vector o from the cell at place c. */
+static inline int fmm_near_of(const gmxfmm_plan* plan, int cell, const int* c, int o)
+{
+    return plan->tree != NULL
+               ? plan->tree->level[plan->tree->depth].near[(size_t)cell * (size_t)plan->tree->num_near + (size_t)o]
+               : fmm_near_cell(&plan->cells, c, o);
+}
+
+/* Makes *memory hold at least `bytes`, contents lost; *capacity is what it holds. Returns 0 if there is none. */
+int fmm_grow(gmxfmm_plan* plan, void** memory, size_t* capacity, size_t bytes);
+
+/* particles.c: arrays for n particles, replacing those that *p has; errors: MEMORY. */
+gmxfmm_status fmm_particles_alloc(gmxfmm_plan* plan, fmm_particles* p, int64_t n);
+gmxfmm_status fmm_particles_reserve_cells(gmxfmm_plan* plan, fmm_particles* p, int num_cells);
+void          fmm_particles_free(gmxfmm_plan* plan, fmm_particles* p);
 
 /* exclusions.c: the lists and what was made of them. */
 void fmm_free_exclusions(gmxfmm_plan* plan);

@@ -14,28 +14,37 @@ typedef struct
     real *ex, *ey, *ez;
 } FN(fmm_arrays);
 
-static inline FN(fmm_arrays) FN(fmm_arrays_of)(const gmxfmm_plan* plan)
+static inline FN(fmm_arrays) FN(fmm_arrays_of)(const fmm_particles* p)
 {
-    const fmm_particles* p = &plan->p;
-    FN(fmm_arrays) a       = {p->x, p->y, p->z, p->q, p->near_phi, p->far_phi, p->ex, p->ey, p->ez};
+    FN(fmm_arrays) a = {p->x, p->y, p->z, p->q, p->near_phi, p->far_phi, p->ex, p->ey, p->ez};
     return a;
 }
 
-/* Uniform additions to the local expansions of all cells: phi += phi0 - 2 c d.y + c q |y|^2 (tin-foil, THEORY (16)). */
+/* Additions to the potentials of all cells: phi += c (q |y|^2 - 2 d.y + t), y from the centre of the cell (fft path) or
+ * of its root (octree): tin-foil, THEORY (16). */
 typedef struct
 {
     double c, q, d[3], t;
 } fmm_background;
 
+/* What the targets are to get beside the potential. */
+typedef enum
+{
+    FMM_POTENTIAL = 0,
+    FMM_FIELD,
+    FMM_VIRIAL /* and the field */
+} fmm_wanted;
+
 /* Multipoles of all cells, field[coef][cell] = sum q conj Upsilon (THEORY (4)). */
 void FN(fmm_p2m)(const gmxfmm_plan* plan, real* field, size_t stride);
 
-/* Potential and field of the local expansions at the particles: sets far_phi, adds to ex, ey, ez (THEORY (6)). */
-void FN(fmm_l2p)(const gmxfmm_plan* plan, const real* field, size_t stride, const fmm_background* background);
+/* Potential and field of the local expansions at the targets: sets far_phi, adds to ex, ey, ez (THEORY (6)). */
+void FN(fmm_l2p)(
+    const gmxfmm_plan* plan, const real* field, size_t stride, const fmm_background* background, fmm_wanted wanted);
 
-/* Pairs in near cells, less those left out: sets near_phi, ex, ey, ez. With virial, adds -1/2 sum r (x) F of the near
- * pairs to virial[6] (xx, yy, zz, xy, xz, yz), unit 1/u. */
-void FN(fmm_p2p)(gmxfmm_plan* plan, double* virial);
+/* Pairs in near cells, less those left out: sets near_phi, ex, ey, ez of the targets. FMM_VIRIAL adds -1/2 sum r (x) F
+ * of the near pairs to virial[6] (xx, yy, zz, xy, xz, yz), unit 1/u. */
+void FN(fmm_p2p)(gmxfmm_plan* plan, fmm_wanted wanted, double* virial);
 
 /* Bytes of scratch that p2p needs for each thread. */
 size_t FN(fmm_p2p_scratch)(const gmxfmm_plan* plan);

@@ -14,6 +14,7 @@
 
 #include "assign.h"
 #include "fftsize.h"
+#include "tune.h"
 
 enum
 {
@@ -45,12 +46,12 @@ enum
 static const double c_skewedScale = 1.6;
 
 /* Time per unit of work in units of 0.31 ns, single precision, AVX-512 (benchmarks/solve); only ratios matter. */
-static const double c_costPair   = 0.8;
-static const double c_costGather = 30.0; /* per pair of near cells */
-static const double c_costCoef   = 1.5;  /* P2M and L2P, per particle and coefficient */
-static const double c_costFft    = 0.8;  /* both ways, per cell, coefficient and log2(cells) */
-static const double c_costPoint  = 0.25; /* product, per cell and pair of coefficients */
-static const double c_slowFft    = 1.8;  /* more for sizes that FFTW has no single codelet for */
+static const double c_costPair   = FMM_COST_PAIR;
+static const double c_costGather = FMM_COST_GATHER; /* per pair of near cells */
+static const double c_costCoef   = FMM_COST_COEF;   /* P2M and L2P, per particle and coefficient */
+static const double c_costFft    = 0.8;             /* both ways, per cell, coefficient and log2(cells) */
+static const double c_costPoint  = 0.25;            /* product, per cell and pair of coefficients */
+static const double c_slowFft    = 1.8;             /* more for sizes that FFTW has no single codelet for */
 
 static double radical_inverse(int i, int base)
 {
@@ -120,8 +121,7 @@ static void add_tails(const double* r, double y[c_samples][3], double* tail)
     }
 }
 
-/* error[p]: predicted relative RMS force error with per_cell particles a cell. */
-static void predict(const fmm_cells* cells, double per_cell, double error[c_maxOrder + 1])
+void fmm_predict_error(const fmm_cells* cells, double per_cell, double* error)
 {
     double    y[c_samples][3], tail[c_maxOrder + 1] = {0};
     const int reach = cells->near_reach + 2;
@@ -178,6 +178,24 @@ typedef struct
     int    order, ws, grid[3];
 } choice;
 
+double fmm_fft_cost(double cells, int order)
+{
+    const double coef = (order + 1.0) * (order + 1.0);
+    return cells * coef * (c_costFft * log2(cells + 1) + coef * c_costPoint);
+}
+
+int fmm_last_order(const gmxfmm_plan* plan, int ws)
+{
+    return plan->options.separation == 0 && ws == 1   ? c_lastOrderWs1
+           : plan->options.precision == GMXFMM_SINGLE ? GMXFMM_MAX_ORDER_SINGLE
+                                                      : GMXFMM_MAX_ORDER;
+}
+
+double fmm_target_error(const gmxfmm_plan* plan)
+{
+    return c_margin * plan->options.accuracy;
+}
+
 /* Looks at one grid: updates *best if an order within range reaches the target more cheaply (or closer to it). */
 static gmxfmm_status
 consider(const gmxfmm_plan* plan, fmm_cells* cells, const double* box, const int* grid, int ws, double n, choice* best)
@@ -199,8 +217,8 @@ consider(const gmxfmm_plan* plan, fmm_cells* cells, const double* box, const int
     {
         return GMXFMM_OK; /* no order can make it the best */
     }
-    predict(cells, n / used, error);
-    const int last = fixed >= 0 ? fixed : plan->options.separation == 0 && ws == 1 ? c_lastOrderWs1 : c_maxOrder;
+    fmm_predict_error(cells, n / used, error);
+    const int last = fixed >= 0 ? fixed : fmm_last_order(plan, ws);
     for (int p = fixed >= 0 ? fixed : 1; p <= last; p++)
     {
         const double c    = cost(cells, n, used, p, is_double);
@@ -325,6 +343,14 @@ static gmxfmm_status choose(gmxfmm_plan* plan, int64_t num, const double* box, c
     return status == GMXFMM_OK ? status : fmm_fail(plan, status, "out of memory");
 }
 
+gmxfmm_status fmm_out_of_reach(gmxfmm_plan* plan, double error, int order)
+{
+    return fmm_fail(plan, GMXFMM_ERROR_OPTION,
+                    "accuracy %g is out of reach with the grid, depth or separation given: predicted is %.2g at order "
+                    "%d; leave them automatic, or ask for less",
+                    plan->options.accuracy, error, order);
+}
+
 static gmxfmm_status adopt(gmxfmm_plan* plan, const choice* best)
 {
     const gmxfmm_options* o         = &plan->options;
@@ -335,10 +361,7 @@ static gmxfmm_status adopt(gmxfmm_plan* plan, const choice* best)
     memcpy(plan->inner, best->grid, sizeof(plan->inner));
     if (automatic && best->error > o->accuracy && o->order < 0)
     {
-        return fmm_fail(plan, GMXFMM_ERROR_OPTION,
-                        "accuracy %g is out of reach with the grid or separation given: predicted is %.2g at order %d; "
-                        "leave them automatic, or ask for less",
-                        o->accuracy, best->error, best->order);
+        return fmm_out_of_reach(plan, best->error, best->order);
     }
     return GMXFMM_OK;
 }
@@ -367,7 +390,7 @@ gmxfmm_status fmm_tune_open(gmxfmm_plan* plan, const double* low, const double* 
     {
         choice              best;
         const double        box[9] = {width[0], 0, 0, 0, width[1], 0, 0, 0, width[2]};
-        const gmxfmm_status status = choose(plan, plan->n, box, &best);
+        const gmxfmm_status status = choose(plan, plan->p.n, box, &best);
         const gmxfmm_status taken  = status == GMXFMM_OK ? adopt(plan, &best) : status;
         if (taken != GMXFMM_OK)
         {
@@ -375,7 +398,7 @@ gmxfmm_status fmm_tune_open(gmxfmm_plan* plan, const double* low, const double* 
         }
         plan->target_edge = best.edge;
     }
-    const double most = 8.0 * (double)plan->n + 64;
+    const double most = 8.0 * (double)plan->p.n + 64;
     for (;; plan->target_edge *= 1.25)
     {
         double cells = 1;

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* M2L of the octree: the interaction lists of a level, by one of the variants in the table below. */
+#include <math.h>
+#include <string.h>
+
+#ifdef _OPENMP
+#    include <omp.h>
+#endif
+
+#include "operators.h"
+#include "fold.h"
+#include "lanes.h"
+#include "shift.h"
+
+static const struct
+{
+    gmxfmm_m2l m2l;
+    FN(fmm_m2l_block) * block;
+} c_variants[] = {{GMXFMM_M2L_ROTATION, FN(fmm_m2l_rotation)},
+                  {GMXFMM_M2L_SYMMETRIC, FN(fmm_m2l_symmetric)},
+                  {GMXFMM_M2L_NAIVE, FN(fmm_m2l_naive)}};
+
+static FN(fmm_m2l_block) * variant(gmxfmm_m2l m2l)
+{
+    for (size_t i = 0; i < sizeof(c_variants) / sizeof(c_variants[0]); i++)
+    {
+        if (c_variants[i].m2l == m2l)
+        {
+            return c_variants[i].block;
+        }
+    }
+    return FN(fmm_m2l_naive);
+}
+
+int FN(fmm_m2l_source)(const FN(fmm_m2l_job) * job, int target, const fmm_translation* t)
+{
+    const fmm_tree* tree = job->plan->tree;
+    const int       cell = job->parent != NULL ? job->parent[target] : target;
+    const int       near = job->upper->near[(size_t)cell * (size_t)tree->num_near + (size_t)t->near];
+    return job->upper->child[8 * (size_t)near + (size_t)t->octant];
+}
+
+/* Occupied sources of a target and their displacements, in the order of the list; padded with the empty cell. */
+static int find_sources(const FN(fmm_m2l_job) * job, int target, const FN(fmm_scratch) * s)
+{
+    int count = 0;
+    for (int i = 0; i < job->num_list; i++)
+    {
+        const int source = FN(fmm_m2l_source)(job, target, &job->list[i]);
+        s->source[count] = source;
+        s->vector[count] = job->first_vector + job->list[i].vector;
+        count += source != job->empty;
+    }
+    for (int i = count; i < count + VLEN; i++)
+    {
+        s->source[i] = job->empty;
+        s->vector[i] = job->first_vector + job->list[0].vector;
+    }
+    return count;
+}
+
+/* Sums over the translations to one target, a lane a translation, in s->total. */
+static void sum_target(const FN(fmm_m2l_job) * job, int target, const FN(fmm_scratch) * s, FN(fmm_m2l_kernel) * kernel)
+{
+    const struct FN(fmm_operators)* ops = job->ops;
+    const int count = find_sources(job, target, s), num = job->strain ? 4 : 1;
+    for (int t = 0; t < num; t++)
+    {
+        memset(s->total[t], 0, (size_t)ops->row * sizeof(vreal));
+    }
+    for (int from = 0; from < count; from += VLEN)
+    {
+        const real* row[VLEN];
+        int         order = 0;
+        for (int i = 0; i < VLEN; i++)
+        {
+            const int own = FN(fmm_truncation)(job, s->vector[from + i]);
+            row[i]        = ops->rows + (size_t)s->source[from + i] * (size_t)ops->row;
+            order         = own > order ? own : order;
+        }
+        lanes_load_rows(row, ops->rows_by_degree ? harm_size(order) : ops->num_coef, s->in);
+        if (!job->strain)
+        {
+            kernel(job, s, s->vector + from, order, s->total[0]);
+            continue;
+        }
+        vreal*                   out = s->sum[0]; /* not in use yet */
+        _Alignas(FMM_ALIGN) real r[3][VLEN];
+        for (int i = 0; i < VLEN; i++)
+        {
+            for (int d = 0; d < 3; d++)
+            {
+                r[d][i] = ops->displacement[s->vector[from + i]][d];
+            }
+        }
+        memset(out, 0, (size_t)ops->num_coef * sizeof(vreal));
+        kernel(job, s, s->vector + from, order, out);
+        for (int i = 0; i < ops->num_coef; i++)
+        {
+            s->total[0][i] += out[i];
+            s->total[1][i] += *(vreal*)r[0] * out[i];
+            s->total[2][i] += *(vreal*)r[1] * out[i];
+            s->total[3][i] += *(vreal*)r[2] * out[i];
+        }
+    }
+}
+
+void FN(fmm_m2l_by_target)(
+    const FN(fmm_m2l_job) * job, int first, int lanes, const FN(fmm_scratch) * s, FN(fmm_m2l_kernel) * kernel)
+{
+    const struct FN(fmm_operators)* ops = job->ops;
+    const int num                       = job->strain ? 4 : 1;
+    for (int lane = 0; lane < lanes; lane++)
+    {
+        sum_target(job, first + lane, s, kernel);
+        for (int t = 0; t < num; t++)
+        {
+            lanes_sum(s->total[t], ops->num_coef, s->rows[t] + (size_t)lane * (size_t)ops->row);
+        }
+    }
+    for (int t = 0; t < num; t++)
+    {
+        const real* row[VLEN];
+        for (int lane = 0; lane < VLEN; lane++)
+        {
+            row[lane] = s->rows[t] + (size_t)(lane < lanes ? lane : 0) * (size_t)ops->row;
+        }
+        lanes_load_rows(row, ops->num_coef, s->in);
+        for (int i = 0; i < ops->num_coef; i++)
+        {
+            s->sum[t][ops->place[i]] = s->in[i];
+        }
+    }
+}
+
+/* Copies multipoles to rows, a row a cell, the empty cell's last. */
+static void make_rows(const gmxfmm_plan* plan, const fmm_level* level)
+{
+    const struct FN(fmm_operators)* ops = plan->FN(ops);
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads)
+    for (int first = 0; first <= level->num; first += VLEN)
+    {
+        const int lanes = level->num + 1 - first < VLEN ? level->num + 1 - first : VLEN;
+        for (int f = 0; f < ops->row; f += VLEN)
+        {
+            vreal v[VLEN];
+            for (int i = 0; i < VLEN; i++)
+            {
+                v[i] = (vreal){0};
+                if (f + i < ops->num_coef)
+                {
+                    /* strides are whole vectors, so that the last block may be read to its end */
+                    v[i] = *(const vreal*)((const real*)level->multipole + (size_t)ops->place[f + i] * level->stride +
+                                           first);
+                }
+            }
+            lanes_transpose(v);
+            for (int lane = 0; lane < lanes; lane++)
+            {
+                *(vreal*)(ops->rows + (size_t)(first + lane) * (size_t)ops->row + f) = v[lane];
+            }
+        }
+    }
+}
+
+/* Multipoles of targets first .. first+lanes-1, zero in lanes beyond. */
+static void load_targets(const fmm_level* level, int num_coef, int first, int lanes, vreal* m)
+{
+    for (int f = 0; f < num_coef; f++)
+    {
+        const real* multipole = (const real*)level->multipole + (size_t)f * level->stride + first;
+        for (int lane = 0; lane < VLEN; lane++)
+        {
+            m[f][lane] = lane < lanes ? multipole[lane] : 0;
+        }
+    }
+}
+
+/* Adds -1/2 sum R (x) F of a block, R L being in s->sum[1..3]; R in units of `unit` of the target's. */
+static void add_strain(const FN(fmm_m2l_job) * job,
+                       const fmm_level* target,
+                       int              first,
+                       int              lanes,
+                       const FN(fmm_scratch) * s,
+                       double* strain)
+{
+    const double scale = job->to_parent ? 0.5 : 1; /* displacements are in the sources' unit */
+    load_targets(target, job->ops->num_coef, first, lanes, s->in);
+    for (int d = 0; d < 3; d++)
+    {
+        vreal  force[3];
+        double r[3] = {0, 0, 0}, f[3] = {0, 0, 0};
+        FN(fmm_expansion_force)(job->ops->order, s->in, s->sum[1 + d], force);
+        for (int lane = 0; lane < lanes; lane++)
+        {
+            for (int e = 0; e < 3; e++)
+            {
+                f[e] += (double)force[e][lane];
+            }
+        }
+        r[d] = scale;
+        fmm_add_symmetric(-0.5, r, f, strain);
+    }
+}
+
+/* One block of targets: their sums to their locals. */
+static void do_block(const FN(fmm_m2l_job) * job,
+                     const fmm_level* target,
+                     int              first,
+                     int              lanes,
+                     FN(fmm_m2l_block) * block,
+                     const FN(fmm_scratch) * s,
+                     double* strain)
+{
+    const int p = job->ops->order;
+    block(job, first, lanes, s);
+    for (int m = 0; m <= p; m++)
+    {
+        for (int i = harm_column(p, m); i < harm_column(p, m + 1); i++)
+        {
+            real* local = (real*)target->local + (size_t)i * target->stride + first;
+            if (job->to_parent) /* from the children's unit to the parents' */
+            {
+                const real scale = (real)ldexp(1.0, m + (i - harm_column(p, m)) % (p + 1 - m) + 1);
+                for (int t = 0; t < (job->strain ? 4 : 1); t++)
+                {
+                    s->sum[t][i] *= scale;
+                }
+            }
+            for (int lane = 0; lane < lanes; lane++)
+            {
+                local[lane] += s->sum[0][i][lane];
+            }
+        }
+    }
+    if (strain != NULL)
+    {
+        add_strain(job, target, first, lanes, s, strain);
+    }
+}
+
+/* All blocks of up to eight slabs of targets with a job each. */
+static void do_jobs(gmxfmm_plan* plan,
+                    const FN(fmm_m2l_job) * jobs,
+                    int              num_jobs,
+                    const fmm_level* target,
+                    const int*       slab,
+                    double*          strain)
+{
+    struct FN(fmm_operators)* ops     = plan->FN(ops);
+    FN(fmm_m2l_block)* const block    = variant(plan->m2l);
+    int                      start[9] = {0};
+    for (int c = 0; c < num_jobs; c++)
+    {
+        start[c + 1] = start[c] + (jobs[c].num_list > 0 ? (slab[c + 1] - slab[c] + VLEN - 1) / VLEN : 0);
+    }
+    const size_t blocks = (size_t)start[num_jobs];
+    memset(ops->partial, 0, FMM_SHARES * sizeof(*ops->partial));
+#pragma omp parallel num_threads(plan->num_threads)
+    {
+#ifdef _OPENMP
+        const int thread = omp_get_thread_num();
+#else
+        const int thread = 0;
+#endif
+        const FN(fmm_scratch) s = FN(fmm_scratch_of)(ops, thread);
+#pragma omp for schedule(dynamic, 1)
+        for (size_t share = 0; share < FMM_SHARES; share++)
+        {
+            for (size_t b = blocks * share / FMM_SHARES; b < blocks * (share + 1) / FMM_SHARES; b++)
+            {
+                int c = 0;
+                while ((int)b >= start[c + 1])
+                {
+                    c++;
+                }
+                const int first = slab[c] + ((int)b - start[c]) * VLEN;
+                const int lanes = slab[c + 1] - first < VLEN ? slab[c + 1] - first : VLEN;
+                do_block(&jobs[c], target, first, lanes, block, &s, strain != NULL ? ops->partial[share] : NULL);
+            }
+        }
+    }
+}
+
+void FN(fmm_m2l)(gmxfmm_plan* plan, int level, double* strain)
+{
+    struct FN(fmm_operators)* ops = plan->FN(ops);
+    fmm_tree*        tree         = plan->tree;
+    const fmm_level *upper = &tree->level[level - 1], *lower = &tree->level[level];
+    FN(fmm_m2l_job) jobs[8];
+    make_rows(plan, lower);
+    memset(jobs, 0, sizeof(jobs));
+    for (int c = 0; c < 8; c++)
+    {
+        FN(fmm_m2l_job)* job = &jobs[c];
+        job->plan            = plan;
+        job->ops             = ops;
+        job->upper           = upper;
+        job->empty           = lower->num;
+        job->parent          = lower->parent;
+        job->list            = tree->list[c];
+        job->num_list        = tree->num_list[c];
+        job->group           = tree->group[c];
+        job->num_groups      = tree->num_groups[c];
+        job->strain          = strain != NULL;
+    }
+    do_jobs(plan, jobs, 8, lower, lower->slab, strain);
+    if (strain != NULL)
+    {
+        FN(fmm_sum_strain)(ops, ldexp(1.0, level - tree->depth), strain);
+    }
+    if (tree->num_to_parent > 0)
+    {
+        const int slab[2]    = {0, upper->num};
+        jobs[0].parent       = NULL;
+        jobs[0].to_parent    = 1;
+        jobs[0].list         = tree->to_parent;
+        jobs[0].num_list     = tree->num_to_parent;
+        jobs[0].group        = tree->parent_group;
+        jobs[0].num_groups   = tree->num_parent_groups;
+        jobs[0].first_vector = tree->num_vectors;
+        do_jobs(plan, jobs, 1, upper, slab, strain);
+        if (strain != NULL)
+        {
+            FN(fmm_sum_strain)(ops, ldexp(1.0, level - 1 - tree->depth), strain);
+        }
+    }
+}

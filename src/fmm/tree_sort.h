@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Keys of cells in the order of their level, and sorting by them. */
+#ifndef FMM_TREE_SORT_H
+#define FMM_TREE_SORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct
+{
+    uint64_t key;
+    int      index;
+} fmm_keyed;
+
+enum
+{
+    FMM_KEY_BITS = 17 /* of a coordinate: a level may be 2^17 cells long */
+};
+
+static inline uint64_t fmm_row_key(const int* at)
+{
+    return ((uint64_t)at[0] << FMM_KEY_BITS | (uint64_t)at[1]) << FMM_KEY_BITS | (uint64_t)at[2];
+}
+
+/* Child index, then the place of the parent row by row. */
+static inline uint64_t fmm_cell_key(const int* at)
+{
+    const int      parent[3] = {at[0] >> 1, at[1] >> 1, at[2] >> 1};
+    const uint64_t octant    = (uint64_t)((at[0] & 1) * 4 + (at[1] & 1) * 2 + (at[2] & 1));
+    return octant << (3 * FMM_KEY_BITS) | fmm_row_key(parent);
+}
+
+static inline void fmm_row_place(uint64_t key, int* at)
+{
+    const uint64_t mask = ((uint64_t)1 << FMM_KEY_BITS) - 1;
+    at[0]               = (int)(key >> (2 * FMM_KEY_BITS) & mask);
+    at[1]               = (int)(key >> FMM_KEY_BITS & mask);
+    at[2]               = (int)(key & mask);
+}
+
+/* Place of a cell from its key; returns its child index. */
+static inline int fmm_cell_place_of(uint64_t key, int* at)
+{
+    const int octant = (int)(key >> (3 * FMM_KEY_BITS));
+    fmm_row_place(key, at);
+    for (int d = 0; d < 3; d++)
+    {
+        at[d] = 2 * at[d] + (octant >> (2 - d) & 1);
+    }
+    return octant;
+}
+
+/* Sorts items[n] by key, equal keys in their order, in buffer[n] too. */
+void fmm_sort_keys(fmm_keyed* items, fmm_keyed* buffer, size_t n, int num_threads);
+
+#endif

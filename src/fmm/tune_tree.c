@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Choice of depth, order and ws of the octree: the cheapest whose predicted error is below the asked one. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "assign.h"
+#include "harmonics.h"
+#include "tree_sort.h"
+#include "tune.h"
+
+/* Longest over shortest edge of a cell. */
+static const double c_longestCell = 1.3;
+
+/* A level adds the error of its own translations, half as much in the mean square as the level below; the sum over
+ * levels is at most this much more than that of the leaves. */
+static const double c_levels = 1.41421356;
+
+/* Occupancy of the leaves of a tree, by its depth. */
+typedef struct
+{
+    double leaves[FMM_MAX_DEPTH + 1];  /* that hold particles */
+    double squares[FMM_MAX_DEPTH + 1]; /* sum over leaves of n (n - 1) */
+} occupancy;
+
+typedef struct
+{
+    double cost, error;
+    int    good, order, ws, depth;
+} choice;
+
+/* Fewest roots, alike along equal edges, that are no longer than c_longestCell times their width. */
+static void choose_roots(const double* box, int* roots)
+{
+    const double shortest = fmin(box[0], fmin(box[4], box[8]));
+    for (int k = 1; k < 64; k++)
+    {
+        double low = INFINITY, high = 0;
+        for (int d = 0; d < 3; d++)
+        {
+            roots[d]          = (int)floor(box[4 * d] / shortest * k + 0.5);
+            const double edge = box[4 * d] / roots[d];
+            low               = fmin(low, edge);
+            high              = fmax(high, edge);
+        }
+        if (high <= c_longestCell * low)
+        {
+            return;
+        }
+    }
+}
+
+/* Time of one translation in tune.c's unit, by method (benchmarks/operators, one thread, AVX-512, single precision). */
+static double translation_cost(gmxfmm_m2l m2l, int p)
+{
+    const double q = p + 1.0;
+    switch (m2l)
+    {
+    case GMXFMM_M2L_NAIVE:
+        return 30 + 0.2 * q * q * q * q;
+    case GMXFMM_M2L_SYMMETRIC:
+        return 30 + 1.5 * q * q + 0.03 * q * q * q * q;
+    default:
+        return 30 + 2.0 * q * q + 0.25 * q * q * q;
+    }
+}
+
+/* The faster method at order p, if it is left open. */
+static gmxfmm_m2l method(const gmxfmm_plan* plan, int p)
+{
+    if (plan->options.m2l != GMXFMM_M2L_AUTO)
+    {
+        return plan->options.m2l;
+    }
+    return translation_cost(GMXFMM_M2L_SYMMETRIC, p) < translation_cost(GMXFMM_M2L_ROTATION, p) ? GMXFMM_M2L_SYMMETRIC
+                                                                                                : GMXFMM_M2L_ROTATION;
+}
+
+/* Pairs, gathering, P2M and L2P, as in tune.c but with the occupancy of the cells. */
+static double cost_of_leaves(const gmxfmm_plan* plan, const occupancy* o, double n, int depth, int ws, int p)
+{
+    const double near  = (2 * ws + 1) * (2 * ws + 1) * (2 * ws + 1);
+    const int    dbl   = plan->options.precision == GMXFMM_DOUBLE;
+    const double pairs = near * (o->squares[depth] + n) * FMM_COST_PAIR * (dbl ? 4 : 1);
+    return pairs + o->leaves[depth] * near * FMM_COST_GATHER + n * (p + 1) * (p + 1) * FMM_COST_COEF * (dbl ? 2 : 1);
+}
+
+static double cost(const gmxfmm_plan* plan, const occupancy* o, double n, int depth, int ws, int p)
+{
+    const double near = (2 * ws + 1) * (2 * ws + 1) * (2 * ws + 1), list = 7 * near;
+    const int    dbl = plan->options.precision == GMXFMM_DOUBLE;
+    return cost_of_leaves(plan, o, n, depth, ws, p) +
+           o->leaves[depth] * 8 / 7 * list * translation_cost(method(plan, p), p) * (dbl ? 2 : 1);
+}
+
+/* Updates *best by the depths and orders that the options leave open. */
+static gmxfmm_status consider(
+    const gmxfmm_plan* plan, const double* box, const int* roots, int ws, double n, const occupancy* o, choice* best)
+{
+    const gmxfmm_options* options = &plan->options;
+    double                error[GMXFMM_MAX_ORDER + 1];
+    fmm_cells             cells  = {0};
+    const gmxfmm_status   status = fmm_cells_set_octree(&cells, box, roots, plan->periodic, ws, 0);
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    fmm_predict_error(&cells, 1, error);
+    fmm_cells_free(&cells);
+    const int fixed = options->order, last = fixed >= 0 ? fixed : fmm_last_order(plan, ws);
+    const int first_depth = options->depth > 0 ? options->depth : 1;
+    const int last_depth  = options->depth > 0 ? options->depth : FMM_MAX_DEPTH;
+    for (int depth = first_depth; depth <= last_depth; depth++)
+    {
+        const double crowd = fmax(1, o->squares[depth] / fmax(n, 1));
+        for (int p = fixed >= 0 ? fixed : 1; p <= last; p++)
+        {
+            const double predicted = c_levels * error[p] * pow(crowd, 0.5 - 2.0 / 3.0);
+            const double c         = cost(plan, o, n, depth, ws, p);
+            const int    good      = predicted <= fmm_target_error(plan);
+            if (good ? (!best->good || c < best->cost) : (!best->good && predicted < best->error))
+            {
+                const choice found = {c, predicted, good, p, ws, depth};
+                *best              = found;
+            }
+            if (good)
+            {
+                break; /* a higher order costs more */
+            }
+        }
+        if (o->leaves[depth] > n)
+        {
+            break; /* emptier cells only cost more */
+        }
+    }
+    return GMXFMM_OK;
+}
+
+static gmxfmm_status
+find(gmxfmm_plan* plan, const double* box, const int* roots, double n, const occupancy* o, choice* best)
+{
+    const gmxfmm_options* options = &plan->options;
+    const choice          none    = {INFINITY, INFINITY, 0, 0, 0, 0};
+    const int             first   = options->separation > 0 ? options->separation : 1;
+    const int             last    = options->separation > 0 ? options->separation : 2;
+    *best                         = none;
+    for (int ws = first; ws <= last; ws++)
+    {
+        const gmxfmm_status status = consider(plan, box, roots, ws, n, o, best);
+        if (status != GMXFMM_OK)
+        {
+            return fmm_fail(plan, status, "out of memory");
+        }
+    }
+    return GMXFMM_OK;
+}
+
+static gmxfmm_status adopt(gmxfmm_plan* plan, const int* roots, const choice* best)
+{
+    plan->m2l             = method(plan, best->order);
+    plan->order           = best->order;
+    plan->separation      = best->ws;
+    plan->predicted_error = best->error;
+    plan->tree->depth     = best->depth;
+    for (int d = 0; d < 3; d++)
+    {
+        plan->tree->roots[d] = roots[d];
+        plan->inner[d]       = roots[d] << best->depth;
+    }
+    return plan->options.order < 0 && best->error > plan->options.accuracy
+               ? fmm_out_of_reach(plan, best->error, best->order)
+               : GMXFMM_OK;
+}
+
+static gmxfmm_status choose(gmxfmm_plan* plan, const double* box, const int* roots, double n, const occupancy* o)
+{
+    choice              best;
+    const gmxfmm_status status = find(plan, box, roots, n, o, &best);
+    return status == GMXFMM_OK ? adopt(plan, roots, &best) : status;
+}
+
+/* Whether the vectors of the box are along x, y and z. */
+static int is_aligned(const double* box)
+{
+    const double longest = fmax(box[0], fmax(box[4], box[8]));
+    for (int i = 0; i < 9; i++)
+    {
+        if (i % 4 != 0 && fabs(box[i]) > 1e-9 * longest)
+        {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static gmxfmm_status check_box(gmxfmm_plan* plan, const double* box)
+{
+    return is_aligned(box) ? GMXFMM_OK
+                           : fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED,
+                                      "m2l = %s needs a rectangular box with its vectors along x, y and z: for this "
+                                      "box use m2l = fft",
+                                      gmxfmm_m2l_name(plan->options.m2l));
+}
+
+gmxfmm_status fmm_tune_tree(gmxfmm_plan* plan, int64_t n, const double* box)
+{
+    int                 roots[3];
+    occupancy           o;
+    const gmxfmm_status status = check_box(plan, box);
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    choose_roots(box, roots);
+    for (int d = 0; d <= FMM_MAX_DEPTH; d++)
+    {
+        const double cells = (double)roots[0] * roots[1] * roots[2] * pow(8, d), per_cell = (double)n / cells;
+        o.leaves[d]  = fmax(1, cells * (1 - exp(-per_cell)));
+        o.squares[d] = (double)n * per_cell;
+    }
+    return choose(plan, box, roots, (double)n, &o);
+}
+
+/* Bits of k spread out to every third place. */
+static uint64_t spread(uint64_t k)
+{
+    uint64_t s = 0;
+    for (int b = 0; b < FMM_KEY_BITS; b++)
+    {
+        s |= (k >> b & 1) << (3 * b);
+    }
+    return s;
+}
+
+/* Counts particles in the cells of all depths: a cell is a run of Morton keys. */
+static gmxfmm_status
+count_cells(gmxfmm_plan* plan, const void* x, const double* origin, const double* box, const int* roots, occupancy* o)
+{
+    const size_t n      = (size_t)plan->p.n;
+    fmm_keyed *  memory = malloc((2 * n + 1) * sizeof(*memory)), *buffer = memory + n;
+    if (memory == NULL)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory to sort particles");
+    }
+    for (size_t i = 0; i < n; i++)
+    {
+        memory[i].key   = 0;
+        memory[i].index = 0;
+        for (size_t d = 0; d < 3; d++)
+        {
+            const double xi   = plan->options.array_type == GMXFMM_DOUBLE ? ((const double*)x)[3 * i + d]
+                                                                          : (double)((const float*)x)[3 * i + d];
+            const double f    = (xi - origin[d]) / box[4 * d]; /* not finite: tree_assign will say so */
+            const double part = plan->periodic ? f - floor(f) : fmin(fmax(f, 0), 1);
+            const int    last = roots[d] << FMM_MAX_DEPTH, k = part >= 0 ? (int)(part * last) : 0;
+            memory[i].key |= spread((uint64_t)(k < last ? k : last - 1)) << (2 - d);
+        }
+    }
+    fmm_sort_keys(memory, buffer, n, plan->num_threads);
+    for (int depth = 0; depth <= FMM_MAX_DEPTH; depth++)
+    {
+        const int shift  = 3 * (FMM_MAX_DEPTH - depth);
+        double    in_run = 0;
+        o->leaves[depth] = o->squares[depth] = 0;
+        for (size_t i = 0; i < n; i++)
+        {
+            const int starts = i == 0 || memory[i].key >> shift != memory[i - 1].key >> shift;
+            o->leaves[depth] += starts;
+            o->squares[depth] += starts ? 0 : 2 * in_run; /* n (n - 1) grows by 2 (n - 1) */
+            in_run = starts ? 1 : in_run + 1;
+        }
+    }
+    free(memory);
+    return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_tune_tree_particles(gmxfmm_plan* plan, const void* x)
+{
+    const double origin[3] = {0, 0, 0};
+    int          roots[3];
+    occupancy    o;
+    if (plan->tuned || plan->options.depth > 0 || plan->p.n == 0)
+    {
+        return GMXFMM_OK;
+    }
+    memcpy(roots, plan->tree->roots, sizeof(roots));
+    gmxfmm_status status = count_cells(plan, x, origin, plan->box, roots, &o);
+    status               = status == GMXFMM_OK ? choose(plan, plan->box, roots, (double)plan->p.n, &o) : status;
+    plan->tuned          = status == GMXFMM_OK;
+    plan->geometry_valid = 0;
+    return status;
+}
+
+gmxfmm_status fmm_tune_tree_open(gmxfmm_plan* plan, const void* x, const double* low, const double* high)
+{
+    static const int roots[3] = {1, 1, 1};
+    double           longest  = 0, origin[3];
+    for (int d = 0; d < 3; d++)
+    {
+        longest = fmax(longest, high[d] - low[d]);
+    }
+    longest = longest > 0 ? longest * (1 + 1e-9) : 1;
+    if (!plan->tuned)
+    {
+        const double box[9] = {longest, 0, 0, 0, longest, 0, 0, 0, longest};
+        occupancy    o;
+        for (int d = 0; d < 3; d++)
+        {
+            origin[d] = 0.5 * (low[d] + high[d] - longest);
+        }
+        gmxfmm_status status = count_cells(plan, x, origin, box, roots, &o);
+        status               = status == GMXFMM_OK ? choose(plan, box, roots, (double)plan->p.n, &o) : status;
+        if (status != GMXFMM_OK)
+        {
+            return status;
+        }
+        plan->target_edge = longest / (1 << plan->tree->depth);
+        plan->tuned       = 1;
+    }
+    else if (plan->options.depth > 0)
+    {
+        plan->target_edge = longest / (1 << plan->tree->depth);
+    }
+    else
+    {
+        /* leaves stay as large as they were chosen, the tree grows or shrinks around them */
+        int depth = 1;
+        for (; depth < FMM_MAX_DEPTH && plan->target_edge * (1 << depth) < longest; depth++)
+        {
+        }
+        plan->target_edge = fmax(plan->target_edge, longest / (1 << depth));
+        plan->tree->depth = depth;
+    }
+    for (int d = 0; d < 3; d++)
+    {
+        plan->inner[d] = 1 << plan->tree->depth;
+    }
+    return GMXFMM_OK;
+}
+
+/* Cheapest on the fft path with cells as a tree of some depth has them, which is close enough to what tune.c finds. */
+static double fft_cost(const gmxfmm_plan* plan, const choice* tree, const int* roots, double n, const occupancy* o)
+{
+    double best = INFINITY;
+    for (int depth = 0; depth <= FMM_MAX_DEPTH; depth++)
+    {
+        /* open: padded to twice the cells along each edge */
+        const double cells = (double)roots[0] * roots[1] * roots[2] * pow(8, depth) * (plan->periodic ? 1 : 8);
+        const double far   = fmm_fft_cost(cells, tree->order) * (plan->options.precision == GMXFMM_DOUBLE ? 2 : 1);
+        best               = fmin(best, cost_of_leaves(plan, o, n, depth, tree->ws, tree->order) + far);
+    }
+    return best;
+}
+
+/* Empty cells cost a convolution as much as others: what the octree must gain before it is taken. */
+static const double c_gain = 1.3;
+
+gmxfmm_status fmm_consider_tree(gmxfmm_plan* plan, const void* x, const double* low, const double* high)
+{
+    int       roots[3]  = {1, 1, 1};
+    double    origin[3] = {0, 0, 0}, box[9] = {0}, longest = 0;
+    choice    tree;
+    occupancy o;
+    const int open = plan->tree == NULL && plan->options.m2l == GMXFMM_M2L_AUTO && plan->options.grid[0] == 0;
+    if (!open || plan->tuned || plan->p.n == 0 || (plan->periodic && !is_aligned(plan->box)))
+    {
+        return GMXFMM_OK;
+    }
+    plan->tuned = 1; /* once a plan */
+    for (int d = 0; d < 3; d++)
+    {
+        longest = fmax(longest, high[d] - low[d]);
+    }
+    for (int d = 0; d < 3; d++)
+    {
+        box[4 * d] = plan->periodic ? plan->box[4 * d] : longest > 0 ? longest * (1 + 1e-9) : 1;
+        origin[d]  = plan->periodic ? 0 : 0.5 * (low[d] + high[d] - box[4 * d]);
+    }
+    choose_roots(box, roots);
+    gmxfmm_status status = count_cells(plan, x, origin, box, roots, &o);
+    status               = status == GMXFMM_OK ? find(plan, box, roots, (double)plan->p.n, &o, &tree) : status;
+    if (status != GMXFMM_OK || c_gain * tree.cost > fft_cost(plan, &tree, roots, (double)plan->p.n, &o))
+    {
+        return status;
+    }
+    plan->tree = calloc(1, sizeof(*plan->tree));
+    if (plan->tree == NULL)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
+    }
+    plan->bytes += sizeof(*plan->tree);
+    plan->geometry_valid = 0;
+    plan->grid_order     = -1; /* the convolution is now one of roots */
+    plan->target_edge    = longest * (1 + 1e-9) / (1 << tree.depth);
+    return adopt(plan, roots, &tree);
+}
