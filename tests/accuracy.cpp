@@ -5,6 +5,7 @@
 #include "support/charge_reader.h"
 #include "support/ewald.h"
 #include "support/norms.h"
+#include "support/paths.h"
 #include "support/plan.h"
 #include "support/suites.h"
 #include "support/systems.h"
@@ -41,16 +42,19 @@ double tableError(const System& system, const Solution& reference, const TableRo
 /* Small enough for many solves, large enough for some cells in every direction: some 400 molecules. */
 const double volumeOfWater = 12;
 
-void expectDefaultIsReached(const System& s)
+void expectDefaultIsReached(const System& s, gmxfmm_m2l m2l)
 {
-    EXPECT_LE(relativeRms(solve(s, defaultOptions()).force, ewald(s).force), 4e-4);
+    EXPECT_LE(relativeRms(solve(s, automatic(m2l)).force, ewald(s).force), 4e-4);
 }
 
 /* asked / reached, which must not be below 1 */
-double
-expectReached(const System& s, const Solution& reference, double asked, gmxfmm_precision precision = GMXFMM_DOUBLE)
+double expectReached(const System&    s,
+                     const Solution&  reference,
+                     gmxfmm_m2l       m2l,
+                     double           asked,
+                     gmxfmm_precision precision = GMXFMM_DOUBLE)
 {
-    const Result r       = solve(s, askedOptions(asked, precision));
+    const Result r       = solve(s, automatic(m2l, asked, precision));
     const double reached = relativeRms(r.force, reference.force);
     EXPECT_LE(reached, asked) << "order " << r.info.order << ", grid " << r.info.grid[0] << " " << r.info.grid[1] << " "
                               << r.info.grid[2] << ", ws " << r.info.separation << ", predicted "
@@ -84,12 +88,39 @@ TEST(AccuracyOfWater, IsThatOfTheDesign)
     EXPECT_LE(relativeRms(solve(*box, askedOptions(1e-6)).force, reference.force), 1e-6);
 }
 
-class Accuracy : public testing::TestWithParam<BoxType>
+/* Leaves of a tree of depth 3 are the cells of the table's rows with 8. A level up, cells and distances are twice as
+ * large and force errors a quarter, but each source cell has eight times the particles: half the mean square (sqrt 8 / 4
+ * squared), so levels add up to at most twice that of the leaves, sqrt 2 in the error. */
+TEST(AccuracyOfWater, OnAnOctreeIsThatOfItsLeaves)
+{
+    const std::optional<System> box = spc216(2);
+    if (!box)
+    {
+        GTEST_SKIP() << "spc216.gro not found";
+    }
+    const Solution reference = ewald(*box);
+    for (const TableRow& row : designTable)
+    {
+        for (gmxfmm_m2l m2l : octreeMethods())
+        {
+            if (row.cells == 8)
+            {
+                SCOPED_TRACE(methodWord(m2l) + ", order " + std::to_string(row.order));
+                const Result r     = solve(*box, depthOptions(m2l, row.order, 3, row.separation));
+                const double error = relativeRms(r.force, reference.force);
+                EXPECT_LT(error, std::sqrt(2.0) * (1 + tableMargin) * row.error);
+                EXPECT_GT(error, (1 - tableMargin) * row.error);
+            }
+        }
+    }
+}
+
+class Accuracy : public testing::TestWithParam<Path>
 {
   protected:
     void SetUp() override
     {
-        system_ = liquidWater(boxOfVolume(GetParam(), volumeOfWater));
+        system_ = liquidWater(boxOfVolume(GetParam().box, volumeOfWater));
         if (!system_)
         {
             GTEST_SKIP() << "spc216.gro not found";
@@ -100,7 +131,7 @@ class Accuracy : public testing::TestWithParam<BoxType>
 
 TEST_P(Accuracy, DefaultsAreAsAccurateAsDefaultPme)
 {
-    expectDefaultIsReached(*system_);
+    expectDefaultIsReached(*system_, GetParam().m2l);
 }
 
 /* Reached is below asked, but not far below: that would be time spent for nothing. One order is worth a factor of 2 to
@@ -114,7 +145,7 @@ TEST_P(Accuracy, ReachedIsAsked)
     for (double asked = 1e-2; asked > 0.5e-8; asked /= 10)
     {
         SCOPED_TRACE("asked 10^" + std::to_string(static_cast<int>(std::lround(std::log10(asked)))));
-        const double margin = expectReached(*system_, reference, asked);
+        const double margin = expectReached(*system_, reference, GetParam().m2l, asked);
         EXPECT_LE(margin, 30);
         logarithm += std::log(margin);
         points++;
@@ -128,43 +159,47 @@ TEST_P(Accuracy, ReachedIsAskedInSinglePrecision)
     const Solution reference = ewald(*system_);
     for (double asked : {1e-2, 1e-3, 1e-4, 1e-5})
     {
-        expectReached(*system_, reference, asked, GMXFMM_SINGLE);
+        expectReached(*system_, reference, GetParam().m2l, asked, GMXFMM_SINGLE);
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Boxes, Accuracy, testing::ValuesIn(boxTypes()), boxName);
+INSTANTIATE_TEST_SUITE_P(Paths, Accuracy, testing::ValuesIn(paths()), pathName);
 
 /* Molecules at random, as in a melt far from equilibrium: nothing screens their dipoles, and forces are weaker. */
-class AccuracyOfRandomMolecules : public testing::TestWithParam<BoxType>
+class AccuracyOfRandomMolecules : public testing::TestWithParam<Path>
 {
 };
 
 TEST_P(AccuracyOfRandomMolecules, ReachedIsAsked)
 {
-    const System   s         = water(boxOfVolume(GetParam(), volumeOfWater), 5);
+    const System   s         = water(boxOfVolume(GetParam().box, volumeOfWater), 5);
     const Solution reference = ewald(s);
-    expectDefaultIsReached(s);
+    expectDefaultIsReached(s, GetParam().m2l);
     for (double asked : {1e-2, 1e-4, 1e-6})
     {
         SCOPED_TRACE(asked);
-        expectReached(s, reference, asked);
+        expectReached(s, reference, GetParam().m2l, asked);
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Boxes, AccuracyOfRandomMolecules, testing::ValuesIn(boxTypes()), boxName);
+INSTANTIATE_TEST_SUITE_P(Paths, AccuracyOfRandomMolecules, testing::ValuesIn(paths()), pathName);
+
+class AccuracyOf : public testing::TestWithParam<gmxfmm_m2l>
+{
+};
 
 /* Ions are not molecules: no exclusions, and charges that do not cancel within a cell. */
-TEST(AccuracyOfIons, ReachedIsAsked)
+TEST_P(AccuracyOf, Ions)
 {
     const System   s         = ions(boxOfVolume(boxTypes()[0], 1000), 1000, 3);
     const Solution reference = ewald(s);
     for (double asked : {1e-2, 4e-4, 1e-6})
     {
-        expectReached(s, reference, asked);
+        expectReached(s, reference, GetParam(), asked);
     }
 }
 
-TEST(AccuracyOfSilica, ReachedIsAsked)
+TEST_P(AccuracyOf, Silica)
 {
     const std::optional<ReferenceSystem> file = referenceSystem("3d-silica_melt_12960");
     if (!file)
@@ -173,6 +208,8 @@ TEST(AccuracyOfSilica, ReachedIsAsked)
     }
     for (double asked : {1e-2, 4e-4, 1e-6})
     {
-        expectReached(file->system, file->reference, asked);
+        expectReached(file->system, file->reference, GetParam(), asked);
     }
 }
+
+INSTANTIATE_TEST_SUITE_P(Methods, AccuracyOf, testing::ValuesIn(methods()), methodName);

@@ -6,6 +6,7 @@
 #include "support/direct.h"
 #include "support/ewald.h"
 #include "support/norms.h"
+#include "support/paths.h"
 #include "support/plan.h"
 #include "support/suites.h"
 #include "support/systems.h"
@@ -20,9 +21,9 @@ const double pi = 3.14159265358979323846;
 /* Order 18 with two layers truncates below 1e-9. */
 const double truncation = 1e-9;
 
-gmxfmm_options fine(const BoxType& type, Boundary boundary)
+gmxfmm_options fine(const Path& path, Boundary boundary)
 {
-    return withBoundary(explicitOptions(18, evenGrid(type, 4), 2), boundary);
+    return withBoundary(pathOptions(path, 18, 4, 2), boundary);
 }
 
 /* A large dipole: without the correction for it errors of order 1. */
@@ -56,48 +57,48 @@ System charged(const BoxType& type)
     return s;
 }
 
-void expectEwald(const System& s, const BoxType& type, Boundary boundary)
+void expectEwald(const System& s, const Path& path, Boundary boundary)
 {
     const Solution reference = ewald(s, boundary);
-    const Result   r         = solve(s, fine(type, boundary));
+    const Result   r         = solve(s, fine(path, boundary));
     EXPECT_LT(relativeRms(r.potential, reference.potential), truncation);
     EXPECT_LT(relativeRms(r.field, reference.field), truncation);
     EXPECT_NEAR(r.energy, reference.energy, truncation * std::fabs(reference.energy));
     EXPECT_LT(maxDifference(r.virial, reference.virial), truncation * rms(reference.virial) * 3);
 }
 
-class BoundaryOfBox : public testing::TestWithParam<BoxType>
+class BoundaryOfPath : public testing::TestWithParam<Path>
 {
 };
 
 } // namespace
 
-TEST_P(BoundaryOfBox, TinfoilWithALargeDipole)
+TEST_P(BoundaryOfPath, TinfoilWithALargeDipole)
 {
-    expectEwald(polarised(GetParam()), GetParam(), Boundary::Tinfoil);
+    expectEwald(polarised(GetParam().box), GetParam(), Boundary::Tinfoil);
 }
 
-TEST_P(BoundaryOfBox, VacuumWithALargeDipole)
+TEST_P(BoundaryOfPath, VacuumWithALargeDipole)
 {
-    expectEwald(polarised(GetParam()), GetParam(), Boundary::Vacuum);
+    expectEwald(polarised(GetParam().box), GetParam(), Boundary::Vacuum);
 }
 
-TEST_P(BoundaryOfBox, NetCharge)
+TEST_P(BoundaryOfPath, NetCharge)
 {
-    expectEwald(charged(GetParam()), GetParam(), Boundary::Tinfoil);
+    expectEwald(charged(GetParam().box), GetParam(), Boundary::Tinfoil);
 }
 
-TEST_P(BoundaryOfBox, NetChargeInVacuum)
+TEST_P(BoundaryOfPath, NetChargeInVacuum)
 {
-    expectEwald(charged(GetParam()), GetParam(), Boundary::Vacuum);
+    expectEwald(charged(GetParam().box), GetParam(), Boundary::Vacuum);
 }
 
 /* At low order the two differ by the surface term, to rounding, whatever the truncation. */
-TEST_P(BoundaryOfBox, DifferenceIsTheSurfaceTerm)
+TEST_P(BoundaryOfPath, DifferenceIsTheSurfaceTerm)
 {
-    const System s       = polarised(GetParam());
-    const Result vacuum  = solve(s, withBoundary(explicitOptions(2, 4, 4, 4, 1), Boundary::Vacuum));
-    const Result tinfoil = solve(s, withBoundary(explicitOptions(2, 4, 4, 4, 1), Boundary::Tinfoil));
+    const System s       = polarised(GetParam().box);
+    const Result vacuum  = solve(s, withBoundary(pathOptions(GetParam(), 2, 4, 1), Boundary::Vacuum));
+    const Result tinfoil = solve(s, withBoundary(pathOptions(GetParam(), 2, 4, 1), Boundary::Tinfoil));
     Vec3         dipole  = {0, 0, 0};
     for (std::size_t k = 0; k < s.x.size(); k++)
     {
@@ -112,26 +113,35 @@ TEST_P(BoundaryOfBox, DifferenceIsTheSurfaceTerm)
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Boxes, BoundaryOfBox, testing::ValuesIn(boxTypes()), boxName);
+INSTANTIATE_TEST_SUITE_P(Paths, BoundaryOfPath, testing::ValuesIn(paths()), pathName);
 
-class OpenSystem : public testing::TestWithParam<gmxfmm_precision>
+class OpenSystem : public testing::TestWithParam<MethodAndPrecision>
 {
   protected:
-    /* at high order to truncation or rounding, and as asked */
-    void expectDirect(const System& s, const std::array<int, 3>& cells = {5, 5, 5})
+    static gmxfmm_m2l method()
     {
-        const bool     exact     = GetParam() == GMXFMM_DOUBLE;
+        return std::get<0>(GetParam());
+    }
+    static gmxfmm_precision precision()
+    {
+        return std::get<1>(GetParam());
+    }
+    static gmxfmm_options asked(double accuracy)
+    {
+        return withBoundary(automatic(method(), accuracy, precision()), Boundary::Open);
+    }
+    /* at high order to truncation or rounding, and as asked */
+    void expectDirect(const System& s, int longest = 5)
+    {
+        const bool     exact     = precision() == GMXFMM_DOUBLE;
         const Solution reference = directSum(s);
-        const Result   r         = solve(s, withBoundary(explicitOptions(18, cells, 2, GetParam()), Boundary::Open));
+        const Result   r         = solve(s, withBoundary(methodOptions(method(), 18, longest, 2, precision()), Boundary::Open));
         const double   tolerance = exact ? truncation : 1e-5;
         EXPECT_LT(relativeRms(r.potential, reference.potential), tolerance);
         EXPECT_LT(relativeRms(r.field, reference.field), tolerance);
         EXPECT_NEAR(r.energy, reference.energy, tolerance * std::fabs(reference.energy));
         EXPECT_LT(maxDifference(r.virial, reference.virial), tolerance * std::fabs(reference.energy));
-        const double asked = 4e-4;
-        EXPECT_LE(
-            relativeRms(solve(s, withBoundary(askedOptions(asked, GetParam()), Boundary::Open)).force, reference.force),
-            asked);
+        EXPECT_LE(relativeRms(solve(s, asked(4e-4)).force, reference.force), 4e-4);
     }
     void expectFile(const std::string& name)
     {
@@ -140,9 +150,7 @@ class OpenSystem : public testing::TestWithParam<gmxfmm_precision>
         {
             GTEST_SKIP() << "no reference data";
         }
-        const double asked = 4e-4;
-        const Result r     = solve(file->system, withBoundary(askedOptions(asked, GetParam()), Boundary::Open));
-        EXPECT_LE(relativeRms(r.force, file->reference.force), asked);
+        EXPECT_LE(relativeRms(solve(file->system, asked(4e-4)).force, file->reference.force), 4e-4);
     }
 };
 
@@ -169,7 +177,7 @@ TEST_P(OpenSystem, RodFarAway)
     {
         s.x[k] += k % 3 == 0 ? 64 : -32;
     }
-    expectDirect(s, {20, 2, 2});
+    expectDirect(s, 20);
 }
 
 /* Nothing to expand in one direction. */
@@ -181,13 +189,13 @@ TEST_P(OpenSystem, Plane)
         s.x[3 * i + 2] = 0.25;
     }
     const Solution reference = directSum(s);
-    for (double asked : {1e-2, 4e-4, 1e-5})
+    for (double accuracy : {1e-2, 4e-4, 1e-5})
     {
-        const Result r = solve(s, withBoundary(askedOptions(asked, GetParam()), Boundary::Open));
-        EXPECT_LE(relativeRms(r.force, reference.force), asked);
+        const Result r = solve(s, asked(accuracy));
+        EXPECT_LE(relativeRms(r.force, reference.force), accuracy);
         for (std::size_t i = 0; i < s.size(); i++)
         {
-            ASSERT_LT(std::fabs(r.force[3 * i + 2]), asked * rms(reference.force)); /* by symmetry 0 */
+            ASSERT_LT(std::fabs(r.force[3 * i + 2]), accuracy * rms(reference.force)); /* by symmetry 0 */
         }
     }
 }
@@ -200,10 +208,7 @@ TEST_P(OpenSystem, TwoClustersFarApart)
         s.x[3 * i] += 200;
     }
     const Solution reference = directSum(s);
-    const double   asked     = 4e-4;
-    EXPECT_LE(
-        relativeRms(solve(s, withBoundary(askedOptions(asked, GetParam()), Boundary::Open)).force, reference.force),
-        asked);
+    EXPECT_LE(relativeRms(solve(s, asked(4e-4)).force, reference.force), 4e-4);
 }
 
 TEST_P(OpenSystem, ReferenceCloudAndWall)
@@ -220,11 +225,14 @@ TEST_P(OpenSystem, ReferenceBallOfOneSign)
 TEST_P(OpenSystem, GrowsBetweenAssigns)
 {
     const System s = droplet(200, 4, 1), grown = strained(s, {1.5, 0, 0, 0, 0.2, 0, 0, 0, -0.3});
-    Plan         plan(s, withBoundary(explicitOptions(18, 5, 5, 5, 2, GetParam()), Boundary::Open));
+    Plan         plan(s, withBoundary(methodOptions(method(), 18, 5, 2, precision()), Boundary::Open));
     plan.execute(s.x);
     plan.assign(grown.x);
     EXPECT_LT(relativeRms(plan.execute(grown.x).force, directSum(grown).force),
-              GetParam() == GMXFMM_DOUBLE ? truncation : 1e-5);
+              precision() == GMXFMM_DOUBLE ? truncation : 1e-5);
 }
 
-INSTANTIATE_TEST_SUITE_P(Precisions, OpenSystem, testing::Values(GMXFMM_DOUBLE, GMXFMM_SINGLE), precisionName);
+INSTANTIATE_TEST_SUITE_P(Paths,
+                         OpenSystem,
+                         testing::Combine(testing::ValuesIn(methods()), testing::Values(GMXFMM_DOUBLE, GMXFMM_SINGLE)),
+                         methodAndPrecisionName);

@@ -6,6 +6,7 @@
 #include "support/direct.h"
 #include "support/ewald.h"
 #include "support/norms.h"
+#include "support/paths.h"
 #include "support/plan.h"
 #include "support/suites.h"
 #include "support/systems.h"
@@ -21,9 +22,9 @@ const double truncation = 1e-7;
  * be: a = sqrt(3)/2 of the edge. */
 const double worstTruncation = 1e-5;
 
-gmxfmm_options fine(const BoxType& type, int n = 4)
+gmxfmm_options fine(const Path& path, int n = 4)
 {
-    return explicitOptions(14, evenGrid(type, n), 2);
+    return pathOptions(path, 14, n, 2);
 }
 
 void expectEwald(const Result& r, const System& s, double tolerance)
@@ -47,12 +48,16 @@ bool allZero(const std::vector<double>& values)
     return true;
 }
 
-class Edges : public testing::TestWithParam<BoxType>
+class Edges : public testing::TestWithParam<Path>
 {
   protected:
     Mat3 box() const
     {
-        return boxOfVolume(GetParam(), 64);
+        return boxOfVolume(GetParam().box, 64);
+    }
+    static gmxfmm_options defaults()
+    {
+        return automatic(GetParam().m2l);
     }
 };
 
@@ -64,7 +69,7 @@ TEST_P(Edges, NoParticles)
     s.box = box();
     for (Boundary boundary : {Boundary::Tinfoil, Boundary::Vacuum, Boundary::Open})
     {
-        const Result r = solve(s, withBoundary(defaultOptions(), boundary));
+        const Result r = solve(s, withBoundary(defaults(), boundary));
         EXPECT_EQ(r.energy, 0);
         EXPECT_TRUE(allZero(std::vector<double>(r.virial.begin(), r.virial.end())));
         EXPECT_EQ(r.info.num_particles, 0);
@@ -83,7 +88,7 @@ TEST_P(Edges, OneParticle)
     EXPECT_LT(rms(r.force), truncation); /* by symmetry 0 */
     EXPECT_LT(maxDifference(r.virial, reference.virial), truncation);
 
-    const Result open = solve(s, withBoundary(defaultOptions(), Boundary::Open));
+    const Result open = solve(s, withBoundary(defaults(), Boundary::Open));
     EXPECT_EQ(open.energy, 0);
     EXPECT_TRUE(allZero(open.potential));
     EXPECT_TRUE(allZero(open.force));
@@ -97,7 +102,7 @@ TEST_P(Edges, TwoParticles)
     s.add({0.3, 0.2, 0.1}, 1);
     s.add({0.8, 1.2, 2.1}, -1);
     const Solution reference = ewald(s);
-    EXPECT_LT(relativeRms(solve(s, defaultOptions()).force, reference.force), 4e-4);
+    EXPECT_LT(relativeRms(solve(s, defaults()).force, reference.force), 4e-4);
     EXPECT_LT(relativeRms(solve(s, fine(GetParam())).force, reference.force), truncation);
 }
 
@@ -165,7 +170,7 @@ TEST_P(Edges, PositionsThatRoundOntoTheFarFace)
         s.x[3 + d] = d == 0 ? -1e-300 : 0.7;
     }
     expectEwald(solve(s, fine(GetParam())), s, truncation);
-    expectEwald(solve(s, explicitOptions(14, evenGrid(GetParam(), 4), 2, GMXFMM_SINGLE)), s, 1e-5);
+    expectEwald(solve(s, pathOptions(GetParam(), 14, 4, 2, GMXFMM_SINGLE)), s, 1e-5);
 }
 
 /* A grid of one or two cells has nothing but images of its own in the near set. Such cells are as uneven as the box. */
@@ -179,37 +184,13 @@ TEST_P(Edges, TinyGrids)
     }
 }
 
-/* Very unequal cells need larger near sets than even ones or are refused; what is computed converges in any case. */
-TEST_P(Edges, UnequalGrids)
-{
-    const System   s         = ions(box(), 60, 1);
-    const Solution reference = ewald(s);
-    for (const std::array<int, 3>& cells :
-         {std::array<int, 3>{2, 1, 3}, std::array<int, 3>{1, 1, 4}, std::array<int, 3>{7, 3, 5}})
-    {
-        SCOPED_TRACE(std::to_string(cells[0]) + " " + std::to_string(cells[1]) + " " + std::to_string(cells[2]));
-        const gmxfmm_options options = explicitOptions(4, cells, 1);
-        gmxfmm_plan*         plan    = nullptr;
-        const gmxfmm_status  status  = gmxfmm_create(&plan, &options, 60, s.box.data(), nullptr, 0);
-        gmxfmm_destroy(plan);
-        if (status == GMXFMM_ERROR_OPTION)
-        {
-            continue;
-        }
-        const double low  = relativeRms(solve(s, options).force, reference.force);
-        const double high = relativeRms(solve(s, explicitOptions(20, cells, 1)).force, reference.force);
-        EXPECT_LT(high, 0.3 * low);
-        EXPECT_LT(high, 0.1);
-    }
-}
-
 /* The near list stays complete: at high order the result is exact although particles have moved by 0.15 nm, 0.3 of the
  * edge of a cell, out of the cells they were assigned to, in all directions and through the faces of the box.
  * Expansions reach 1.2 instead of 0.87 edges, so that order 20 truncates below 1e-7 instead of 1e-11. */
 TEST_P(Edges, DriftedParticlesAtHighOrder)
 {
-    System s = water(boxOfVolume(GetParam(), 8), 3);
-    Plan   plan(s, explicitOptions(20, evenGrid(GetParam(), 4), 2));
+    System s = water(boxOfVolume(GetParam().box, 8), 3);
+    Plan   plan(s, pathOptions(GetParam(), 20, 4, 2));
     Random random(5);
     System moved = s;
     for (std::size_t i = 0; i < s.size(); i += 3)
@@ -228,8 +209,8 @@ TEST_P(Edges, DriftedParticlesAtHighOrder)
  * costs up to (0.58 / 0.43)^9 = 15 at order 8 when every particle drifts as far as this. */
 TEST_P(Edges, DriftedParticlesAtDefaultAccuracy)
 {
-    System s = water(boxOfVolume(GetParam(), 12), 3);
-    Plan   plan(s, defaultOptions());
+    System s = water(boxOfVolume(GetParam().box, 12), 3);
+    Plan   plan(s, defaults());
     Random random(5);
     System moved = s;
     for (std::size_t i = 0; i < s.size(); i += 3)
@@ -266,8 +247,10 @@ TEST_P(Edges, BoxOfAnotherShapeBetweenAssigns)
     Plan         plan(s, fine(GetParam()));
     plan.execute(s.x);
     const std::int64_t spectra = plan.info().num_spectra;
+    const bool octree = GetParam().m2l != GMXFMM_M2L_FFT; /* takes right angles only */
     for (const Mat3& strain :
-         {Mat3{0.02, 0, 0, 0, -0.01, 0, 0, 0, 0.03}, Mat3{0.01, 0, 0, 0.02, -0.01, 0, -0.01, 0.02, 0}})
+         {Mat3{0.02, 0, 0, 0, -0.01, 0, 0, 0, 0.03},
+          octree ? Mat3{-0.01, 0, 0, 0, 0.02, 0, 0, 0, 0} : Mat3{0.01, 0, 0, 0.02, -0.01, 0, -0.01, 0.02, 0}})
     {
         const System deformed = strained(s, strain);
         plan.setBox(deformed.box);
@@ -280,13 +263,52 @@ TEST_P(Edges, BoxOfAnotherShapeBetweenAssigns)
     expectEwald(plan.execute(s.x), s, truncation);
 }
 
-INSTANTIATE_TEST_SUITE_P(Boxes, Edges, testing::ValuesIn(boxTypes()), boxName);
+INSTANTIATE_TEST_SUITE_P(Paths, Edges, testing::ValuesIn(paths()), pathName);
+
+/* Very unequal cells need larger near sets than even ones or are refused; what is computed converges in any case. */
+class UnequalGrids : public testing::TestWithParam<BoxType>
+{
+};
+
+TEST_P(UnequalGrids, ConvergeOrAreRefused)
+{
+    const System   s         = ions(boxOfVolume(GetParam(), 64), 60, 1);
+    const Solution reference = ewald(s);
+    for (const std::array<int, 3>& cells :
+         {std::array<int, 3>{2, 1, 3}, std::array<int, 3>{1, 1, 4}, std::array<int, 3>{7, 3, 5}})
+    {
+        SCOPED_TRACE(std::to_string(cells[0]) + " " + std::to_string(cells[1]) + " " + std::to_string(cells[2]));
+        const gmxfmm_options options = explicitOptions(4, cells, 1);
+        gmxfmm_plan*         plan    = nullptr;
+        const gmxfmm_status  status  = gmxfmm_create(&plan, &options, 60, s.box.data(), nullptr, 0);
+        gmxfmm_destroy(plan);
+        if (status == GMXFMM_ERROR_OPTION)
+        {
+            continue;
+        }
+        const double low  = relativeRms(solve(s, options).force, reference.force);
+        const double high = relativeRms(solve(s, explicitOptions(20, cells, 1)).force, reference.force);
+        EXPECT_LT(high, 0.3 * low);
+        EXPECT_LT(high, 0.1);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Boxes, UnequalGrids, testing::ValuesIn(boxTypes()), boxName);
+
+class EdgesOfMethod : public testing::TestWithParam<gmxfmm_m2l>
+{
+  protected:
+    Path path() const
+    {
+        return {GetParam(), boxTypes()[GetParam() == GMXFMM_M2L_FFT ? 2 : 0]};
+    }
+};
 
 /* Box and particles change their number and place in one plan. */
-TEST(PlanReuse, WithAnotherNumberOfParticles)
+TEST_P(EdgesOfMethod, PlanTakesAnotherNumberOfParticles)
 {
-    const System first = ions(boxOfVolume(boxTypes()[0], 64), 60, 1);
-    Plan         plan(first, fine(boxTypes()[0]));
+    const System first = ions(boxOfVolume(path().box, 64), 60, 1);
+    Plan         plan(first, fine(path()));
     plan.execute(first.x);
     for (int n : {90, 10, 1, 0, 60})
     {
@@ -309,15 +331,15 @@ TEST(PlanReuse, WithAnotherNumberOfParticles)
 }
 
 /* Single-precision arrays hold what double arrays hold, rounded: with an arithmetic that is exact at this scale. */
-TEST(ArrayType, FloatArraysHoldTheSame)
+TEST_P(EdgesOfMethod, FloatArraysHoldTheSame)
 {
-    System             s = ions(boxOfVolume(boxTypes()[2], 64), 60, 1);
+    System             s = ions(boxOfVolume(path().box, 64), 60, 1);
     std::vector<float> x(s.x.begin(), s.x.end()), q(s.q.begin(), s.q.end());
     s.x.assign(x.begin(), x.end());
     const Solution reference = ewald(s);
     for (gmxfmm_precision precision : {GMXFMM_SINGLE, GMXFMM_DOUBLE})
     {
-        gmxfmm_options options  = explicitOptions(14, 4, 4, 4, 2, precision);
+        gmxfmm_options options  = pathOptions(path(), 14, 4, 2, precision);
         options.array_type      = GMXFMM_SINGLE;
         gmxfmm_plan*       plan = nullptr;
         std::vector<float> potential(s.size()), field(3 * s.size()), force(3 * s.size());
@@ -341,7 +363,7 @@ TEST(ArrayType, FloatArraysHoldTheSame)
 
 /* Coordinates far from the origin lose digits in single precision only through the input, not through the library: the
  * difference to the cell centre is taken before rounding. */
-TEST(ArrayType, LargeBoxInSinglePrecision)
+TEST_P(EdgesOfMethod, LargeBoxInSinglePrecision)
 {
     System s = ions({40, 0, 0, 0, 40, 0, 0, 0, 40}, 500, 1);
     for (std::size_t i = 0; i < 250; i++) /* pairs 0.01 apart somewhere in a box of 40 */
@@ -353,14 +375,14 @@ TEST(ArrayType, LargeBoxInSinglePrecision)
     }
     const Solution reference = ewald(s);
     /* positions within cells of 8 have an ulp of 5e-7, of a distance of 0.01: 5e-5, twice in a force */
-    EXPECT_LT(relativeRms(solve(s, explicitOptions(10, 5, 5, 5, 2, GMXFMM_SINGLE)).force, reference.force), 2e-4);
+    EXPECT_LT(relativeRms(solve(s, methodOptions(GetParam(), 10, 5, 2, GMXFMM_SINGLE)).force, reference.force), 2e-4);
 }
 
 /* The same bits in every run, on demand. */
-TEST(Reproducible, GivesTheSameBits)
+TEST_P(EdgesOfMethod, ReproducibleGivesTheSameBits)
 {
-    const System   s       = ions(boxOfVolume(boxTypes()[2], 200), 200, 1);
-    gmxfmm_options options = explicitOptions(6, 5, 5, 5, 1, GMXFMM_SINGLE);
+    const System   s       = ions(boxOfVolume(path().box, 200), 200, 1);
+    gmxfmm_options options = pathOptions(path(), 6, 5, 1, GMXFMM_SINGLE);
     options.reproducible   = 1;
     const Result a = solve(s, options), b = solve(s, options);
     EXPECT_EQ(a.force, b.force);
@@ -370,10 +392,10 @@ TEST(Reproducible, GivesTheSameBits)
 }
 
 /* Threads change nothing but the order of sums. */
-TEST(Threads, DoNotChangeTheResult)
+TEST_P(EdgesOfMethod, ThreadsDoNotChangeTheResult)
 {
-    const System   s       = ions(boxOfVolume(boxTypes()[2], 200), 200, 1);
-    gmxfmm_options options = explicitOptions(6, 5, 5, 5, 1);
+    const System   s       = ions(boxOfVolume(path().box, 200), 200, 1);
+    gmxfmm_options options = pathOptions(path(), 6, 5, 1);
     options.num_threads    = 1;
     const Result one       = solve(s, options);
     for (int threads : {2, 3, 7})
@@ -386,3 +408,5 @@ TEST(Threads, DoNotChangeTheResult)
         EXPECT_LT(maxDifference(r.virial, one.virial), 1e-12 * std::fabs(one.energy));
     }
 }
+
+INSTANTIATE_TEST_SUITE_P(Methods, EdgesOfMethod, testing::ValuesIn(methods()), methodName);

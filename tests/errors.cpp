@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "support/norms.h"
+#include "support/paths.h"
 #include "support/plan.h"
 #include "support/suites.h"
 #include "support/systems.h"
@@ -47,6 +48,21 @@ BadOption enumerator(const std::string& name, Enum gmxfmm_options::*member, int 
             std::to_string(value)};
 }
 
+/* Options that belong to another way through the far field. */
+BadOption mixed(const std::string&                          name,
+                gmxfmm_m2l                                  m2l,
+                const std::function<void(gmxfmm_options*)>& spoil,
+                const std::string&                          named)
+{
+    return {name,
+            [=](gmxfmm_options* o)
+            {
+                o->m2l = m2l;
+                spoil(o);
+            },
+            GMXFMM_ERROR_OPTION, named};
+}
+
 BadOption accuracy(const std::string& name, double value, const std::string& named)
 {
     return {name, [=](gmxfmm_options* o) { o->accuracy = value; }, GMXFMM_ERROR_OPTION, named};
@@ -68,11 +84,24 @@ const std::vector<BadOption>& badOptions()
 {
     static const std::vector<BadOption> all = {
         integer("OrderMinusTwo", &gmxfmm_options::order, -2),
-        integer("Order21", &gmxfmm_options::order, 21),
+        integer("Order41", &gmxfmm_options::order, 41),
+        integer("Order21InSinglePrecision", &gmxfmm_options::order, 21),
         integer("Separation3", &gmxfmm_options::separation, 3),
         integer("SeparationNegative", &gmxfmm_options::separation, -1),
         integer("Depth10", &gmxfmm_options::depth, 10),
         integer("DepthMinusTwo", &gmxfmm_options::depth, -2),
+        integer("DepthZero", &gmxfmm_options::depth, 0),
+        integer("ToParentTwo", &gmxfmm_options::m2l_to_parent, 2),
+        integer("TruncateNegative", &gmxfmm_options::m2l_truncate, -1),
+        mixed("DepthWithFft", GMXFMM_M2L_FFT, [](gmxfmm_options* o) { o->depth = 3; }, "depth"),
+        mixed("DepthWithoutMethod", GMXFMM_M2L_AUTO, [](gmxfmm_options* o) { o->depth = 3; }, "depth"),
+        mixed("ToParentWithFft", GMXFMM_M2L_FFT, [](gmxfmm_options* o) { o->m2l_to_parent = 1; }, "m2l_to_parent"),
+        mixed("TruncateWithFft", GMXFMM_M2L_FFT, [](gmxfmm_options* o) { o->m2l_truncate = 1; }, "m2l_truncate"),
+        mixed("GridWithRotation", GMXFMM_M2L_ROTATION, [](gmxfmm_options* o) { o->grid[0] = o->grid[1] = o->grid[2] = 4; },
+              "rotation"),
+        mixed("GridWithNaive", GMXFMM_M2L_NAIVE, [](gmxfmm_options* o) { o->grid[0] = o->grid[1] = o->grid[2] = 4; },
+              "depth"),
+        {"DynamicOnTheCpu", [](gmxfmm_options* o) { o->m2l = GMXFMM_M2L_DYNAMIC; }, GMXFMM_ERROR_UNSUPPORTED, "rotation"},
         integer("ThreadsNegative", &gmxfmm_options::num_threads, -4),
         accuracy("AccuracyZero", 0, "0"),
         accuracy("AccuracyNegative", -1e-3, "-0.001"),
@@ -129,10 +158,10 @@ std::string parameterName(const testing::TestParamInfo<Parameter>& info)
 }
 
 /* A plan with charges and positions that can be spoilt, and proof that it still works afterwards. */
-class Errors : public testing::Test
+class Errors : public testing::TestWithParam<gmxfmm_m2l>
 {
   protected:
-    Errors() : system_(small()), plan_(system_, explicitOptions(4, 3, 3, 3, 1)), before_(plan_.execute(system_.x))
+    Errors() : system_(small()), plan_(system_, methodOptions(GetParam(), 4, 3, 1)), before_(plan_.execute(system_.x))
     {
     }
     void expect(gmxfmm_status got, gmxfmm_status status, const std::string& named)
@@ -251,7 +280,7 @@ TEST(RefusedCreate, WithANegativeNumberOfParticles)
 TEST(RefusedCreate, CutsTheMessageToItsSize)
 {
     gmxfmm_options options = defaultOptions();
-    options.order          = 21;
+    options.order          = 41;
     const System s         = small();
     gmxfmm_plan* plan      = nullptr;
     char         text[9]   = "????????";
@@ -259,6 +288,44 @@ TEST(RefusedCreate, CutsTheMessageToItsSize)
     EXPECT_EQ(std::string(text).size(), 5u);
     EXPECT_EQ(text[6], '?'); /* nothing is written behind it */
     EXPECT_EQ(gmxfmm_create(&plan, &options, 20, s.box.data(), nullptr, 0), GMXFMM_ERROR_OPTION);
+}
+
+/* The octree's cells are bricks with edges along x, y and z. */
+TEST(RefusedCreate, WithABoxThatTheOctreeCannotTake)
+{
+    for (const BoxType& type : boxTypes())
+    {
+        for (gmxfmm_m2l m2l : octreeMethods())
+        {
+            const gmxfmm_options options   = automatic(m2l);
+            const Mat3           box       = boxOfVolume(type, 20);
+            gmxfmm_plan*         plan      = nullptr;
+            char                 text[256] = "";
+            const gmxfmm_status  status    = gmxfmm_create(&plan, &options, 20, box.data(), text, sizeof(text));
+            gmxfmm_destroy(plan);
+            if (type.roots[0] > 0)
+            {
+                EXPECT_EQ(status, GMXFMM_OK) << text;
+                continue;
+            }
+            EXPECT_EQ(status, GMXFMM_ERROR_UNSUPPORTED) << type.name;
+            EXPECT_NE(std::string(text).find("m2l = fft"), std::string::npos) << text;
+            EXPECT_NE(std::string(text).find(gmxfmm_m2l_name(m2l)), std::string::npos) << text;
+        }
+    }
+}
+
+/* Such a box later on is refused too, and the plan keeps the one that it has. */
+TEST(RefusedSetBox, ThatTheOctreeCannotTake)
+{
+    const System s = small();
+    Plan         plan(s, depthOptions(GMXFMM_M2L_ROTATION, 4, 1, 1));
+    const Result before = plan.execute(s.x);
+    const Mat3   box    = boxOfVolume(boxTypes()[2], 20);
+    EXPECT_EQ(gmxfmm_set_box(plan.get(), box.data()), GMXFMM_ERROR_UNSUPPORTED);
+    EXPECT_NE(std::string(gmxfmm_message(plan.get())).find("m2l = fft"), std::string::npos)
+        << gmxfmm_message(plan.get());
+    EXPECT_LT(relativeRms(plan.execute(s.x).force, before.force), 1e-13);
 }
 
 /* What this build cannot do it refuses instead of doing something else. */
@@ -279,7 +346,7 @@ TEST(RefusedCreate, WithADeviceThatIsNotThere)
     EXPECT_NE(std::string(text), "");
 }
 
-TEST_F(Errors, NullPointers)
+TEST_P(Errors, NullPointers)
 {
     const std::vector<int> start(21, 0);
     gmxfmm_output          output = {};
@@ -302,27 +369,27 @@ TEST_F(Errors, NullPointers)
     expectWorksAsBefore();
 }
 
-TEST_F(Errors, ChargesThatAreNotFinite)
+TEST_P(Errors, ChargesThatAreNotFinite)
 {
     expect(setCharges(spoilt(system_.q, 13, notANumber)), GMXFMM_ERROR_CHARGE, "13");
     expect(setCharges(spoilt(system_.q, 7, infinite)), GMXFMM_ERROR_CHARGE, "7");
     expectWorksAsBefore();
 }
 
-TEST_F(Errors, NegativeNumberOfCharges)
+TEST_P(Errors, NegativeNumberOfCharges)
 {
     expect(gmxfmm_set_charges(plan_.get(), -3, system_.q.data()), GMXFMM_ERROR_OPTION, "-3");
     expectWorksAsBefore();
 }
 
-TEST_F(Errors, PositionsThatAreNotFiniteInAssign)
+TEST_P(Errors, PositionsThatAreNotFiniteInAssign)
 {
     expect(gmxfmm_assign(plan_.get(), spoilt(system_.x, 3 * 11 + 1, notANumber).data()), GMXFMM_ERROR_POSITION, "11");
     expect(gmxfmm_assign(plan_.get(), spoilt(system_.x, 3 * 19 + 2, -infinite).data()), GMXFMM_ERROR_POSITION, "19");
     expectWorksAsBefore();
 }
 
-TEST_F(Errors, PositionsThatAreNotFiniteInExecute)
+TEST_P(Errors, PositionsThatAreNotFiniteInExecute)
 {
     std::vector<double> force(60);
     gmxfmm_output       output = {};
@@ -337,7 +404,7 @@ TEST_F(Errors, PositionsThatAreNotFiniteInExecute)
     expectWorksAsBefore();
 }
 
-TEST_F(Errors, ChargesAtOnePlace)
+TEST_P(Errors, ChargesAtOnePlace)
 {
     std::vector<double> x = system_.x, force(60);
     std::copy(&x[3 * 6], &x[3 * 6] + 3, &x[3 * 12]);
@@ -359,7 +426,7 @@ TEST_F(Errors, ChargesAtOnePlace)
     }
 }
 
-TEST_F(Errors, ExclusionOutOfRange)
+TEST_P(Errors, ExclusionOutOfRange)
 {
     for (int bad : {20, -1, 1000000})
     {
@@ -370,14 +437,14 @@ TEST_F(Errors, ExclusionOutOfRange)
     expectWorksAsBefore();
 }
 
-TEST_F(Errors, ExclusionOfOneDirection)
+TEST_P(Errors, ExclusionOfOneDirection)
 {
     const auto rows = twoRows(7, 4); /* 3 leaves out 7, but 7 leaves out 4 */
     expect(gmxfmm_set_exclusions(plan_.get(), rows.first.data(), rows.second.data()), GMXFMM_ERROR_EXCLUSION, "7");
     expectWorksAsBefore();
 }
 
-TEST_F(Errors, ExclusionRowsThatRunBackwards)
+TEST_P(Errors, ExclusionRowsThatRunBackwards)
 {
     auto rows     = twoRows(7, 3);
     rows.first[5] = 0;
@@ -389,11 +456,68 @@ TEST_F(Errors, ExclusionRowsThatRunBackwards)
 }
 
 /* The good case of the same rows, so that the tests above fail for the right reason. */
-TEST_F(Errors, ExclusionOfBothDirectionsIsAccepted)
+TEST_P(Errors, ExclusionOfBothDirectionsIsAccepted)
 {
     const auto rows = twoRows(7, 3);
     EXPECT_EQ(gmxfmm_set_exclusions(plan_.get(), rows.first.data(), rows.second.data()), GMXFMM_OK);
 }
+
+/* Receivers are not charges: nothing is left out for them, and no force acts on them. */
+TEST_P(Errors, ExclusionsWithReceivers)
+{
+    const auto rows = twoRows(7, 3);
+    ASSERT_EQ(gmxfmm_set_exclusions(plan_.get(), rows.first.data(), rows.second.data()), GMXFMM_OK);
+    ASSERT_EQ(gmxfmm_set_receivers(plan_.get(), 5, system_.x.data()), GMXFMM_OK);
+    expect(gmxfmm_assign(plan_.get(), system_.x.data()), GMXFMM_ERROR_OPTION, "exclusions");
+    ASSERT_EQ(gmxfmm_set_exclusions(plan_.get(), nullptr, nullptr), GMXFMM_OK);
+    EXPECT_EQ(gmxfmm_assign(plan_.get(), system_.x.data()), GMXFMM_OK) << gmxfmm_message(plan_.get());
+    ASSERT_EQ(gmxfmm_set_receivers(plan_.get(), 0, nullptr), GMXFMM_OK);
+    expectWorksAsBefore();
+}
+
+TEST_P(Errors, ForcesEnergiesAndVirialWithReceivers)
+{
+    const std::vector<double> places = {0.1, 0.2, 0.3, 1.1, 0.2, 0.7};
+    std::vector<double>       force(60), potential(2);
+    ASSERT_EQ(gmxfmm_set_receivers(plan_.get(), 2, places.data()), GMXFMM_OK);
+    gmxfmm_output output = {};
+    output.potential     = potential.data();
+    EXPECT_EQ(gmxfmm_execute(plan_.get(), system_.x.data(), &output), GMXFMM_ERROR_ORDER); /* they need an assign */
+    plan_.assign(system_.x);
+    EXPECT_EQ(gmxfmm_execute(plan_.get(), system_.x.data(), &output), GMXFMM_OK);
+    output.force = force.data();
+    expect(gmxfmm_execute(plan_.get(), system_.x.data(), &output), GMXFMM_ERROR_OPTION, "receivers");
+    output.force       = nullptr;
+    output.want_energy = 1;
+    expect(gmxfmm_execute(plan_.get(), system_.x.data(), &output), GMXFMM_ERROR_OPTION, "receivers");
+    output.want_energy = 0;
+    output.want_virial = 1;
+    expect(gmxfmm_execute(plan_.get(), system_.x.data(), &output), GMXFMM_ERROR_OPTION, "receivers");
+    ASSERT_EQ(gmxfmm_set_receivers(plan_.get(), 0, nullptr), GMXFMM_OK);
+    expectWorksAsBefore();
+}
+
+TEST_P(Errors, Receivers)
+{
+    std::vector<double> places = {0.1, 0.2, 0.3, 1.1, 0.2, 0.7}, potential(2);
+    gmxfmm_output       output = {};
+    output.potential           = potential.data();
+    EXPECT_EQ(gmxfmm_set_receivers(nullptr, 2, places.data()), GMXFMM_ERROR_NULL);
+    expect(gmxfmm_set_receivers(plan_.get(), 2, nullptr), GMXFMM_ERROR_NULL, "");
+    expect(gmxfmm_set_receivers(plan_.get(), -2, places.data()), GMXFMM_ERROR_OPTION, "-2");
+    places[4] = notANumber;
+    ASSERT_EQ(gmxfmm_set_receivers(plan_.get(), 2, places.data()), GMXFMM_OK);
+    expect(gmxfmm_assign(plan_.get(), system_.x.data()), GMXFMM_ERROR_POSITION, "receiver 1");
+    /* on top of a charge */
+    std::copy(&system_.x[3 * 6], &system_.x[3 * 6] + 3, &places[3]);
+    ASSERT_EQ(gmxfmm_set_receivers(plan_.get(), 2, places.data()), GMXFMM_OK);
+    plan_.assign(system_.x);
+    expect(gmxfmm_execute(plan_.get(), system_.x.data(), &output), GMXFMM_ERROR_COINCIDENT, "receiver 1");
+    ASSERT_EQ(gmxfmm_set_receivers(plan_.get(), 0, nullptr), GMXFMM_OK);
+    expectWorksAsBefore();
+}
+
+INSTANTIATE_TEST_SUITE_P(Methods, Errors, testing::ValuesIn(methods()), methodName);
 
 TEST(RefusedOrder, OfCalls)
 {

@@ -8,6 +8,7 @@
 #include "support/direct.h"
 #include "support/ewald.h"
 #include "support/norms.h"
+#include "support/paths.h"
 #include "support/plan.h"
 #include "support/suites.h"
 #include "support/systems.h"
@@ -60,9 +61,9 @@ Solution pairsAlone(const System& s)
 
 /* The result with exclusions is the one without less the pairs, at any order and to rounding: a near pair is never
  * computed and a far one is subtracted exactly. */
-void expectPairsMissing(const System& s, gmxfmm_precision precision)
+void expectPairsMissing(const System& s, const Path& path, gmxfmm_precision precision)
 {
-    const gmxfmm_options options = explicitOptions(4, cells, cells, cells, 1, precision);
+    const gmxfmm_options options = pathOptions(path, 4, cells, 1, precision);
     const Result         with = solve(s, options), without = solve(withoutExclusions(s), options);
     Solution             expected = without;
     const Solution       pairs    = pairsAlone(s);
@@ -82,12 +83,16 @@ void expectPairsMissing(const System& s, gmxfmm_precision precision)
     EXPECT_LT(maxDifference(with.virial, expected.virial), tolerance * energy);
 }
 
-class Exclusions : public testing::TestWithParam<std::tuple<BoxType, gmxfmm_precision>>
+class Exclusions : public testing::TestWithParam<std::tuple<Path, gmxfmm_precision>>
 {
   protected:
+    const Path& path() const
+    {
+        return std::get<0>(GetParam());
+    }
     System box() const
     {
-        return ionsIn(std::get<0>(GetParam()));
+        return ionsIn(path().box);
     }
     gmxfmm_precision precision() const
     {
@@ -95,9 +100,9 @@ class Exclusions : public testing::TestWithParam<std::tuple<BoxType, gmxfmm_prec
     }
 };
 
-std::string name(const testing::TestParamInfo<std::tuple<BoxType, gmxfmm_precision>>& info)
+std::string name(const testing::TestParamInfo<std::tuple<Path, gmxfmm_precision>>& info)
 {
-    return std::get<0>(info.param).name + (std::get<1>(info.param) == GMXFMM_DOUBLE ? "Double" : "Single");
+    return methodWord(std::get<0>(info.param).m2l) + std::get<0>(info.param).box.name + (std::get<1>(info.param) == GMXFMM_DOUBLE ? "Double" : "Single");
 }
 
 } // namespace
@@ -118,7 +123,7 @@ TEST_P(Exclusions, OfTheNearestPairs)
             s.exclude(i, nearest);
         }
     }
-    expectPairsMissing(s, precision());
+    expectPairsMissing(s, path(), precision());
 }
 
 /* From neighbours to opposite corners: one row with every other particle. */
@@ -131,12 +136,12 @@ TEST_P(Exclusions, OfOneWithAllOthers)
     }
     /* both kinds are there: the cells have edges of about 1 */
     EXPECT_GT(nearestDistance(s, 0, farthestFrom(s, 0)), 2 * std::sqrt(3.0) - 0.3);
-    expectPairsMissing(s, precision());
+    expectPairsMissing(s, path(), precision());
 }
 
 TEST_P(Exclusions, OfAllPairs)
 {
-    System s = ions(boxOfVolume(std::get<0>(GetParam()), 216), 40, 3);
+    System s = ions(boxOfVolume(path().box, 216), 40, 3);
     for (std::size_t i = 0; i < s.size(); i++)
     {
         for (std::size_t j = 0; j < i; j++)
@@ -144,14 +149,14 @@ TEST_P(Exclusions, OfAllPairs)
             s.exclude(i, j);
         }
     }
-    expectPairsMissing(s, precision());
+    expectPairsMissing(s, path(), precision());
 }
 
 TEST_P(Exclusions, OfMolecules)
 {
-    const System   s         = water(boxOfVolume(std::get<0>(GetParam()), 4), 7);
+    const System   s         = water(boxOfVolume(path().box, 4), 7);
     const Solution reference = ewald(s);
-    const Result   r         = solve(s, explicitOptions(18, evenGrid(std::get<0>(GetParam()), 4), 2, precision()));
+    const Result   r         = solve(s, pathOptions(path(), 18, 4, 2, precision()));
     /* order 18 with two layers truncates below 1e-9 */
     const double tolerance = precision() == GMXFMM_DOUBLE ? 1e-9 : 1e-5;
     EXPECT_LT(relativeRms(r.force, reference.force), tolerance);
@@ -159,15 +164,19 @@ TEST_P(Exclusions, OfMolecules)
     EXPECT_NEAR(r.energy, reference.energy, tolerance * std::fabs(reference.energy));
 }
 
-INSTANTIATE_TEST_SUITE_P(Boxes,
+INSTANTIATE_TEST_SUITE_P(Paths,
                          Exclusions,
-                         testing::Combine(testing::ValuesIn(boxTypes()), testing::Values(GMXFMM_DOUBLE, GMXFMM_SINGLE)),
+                         testing::Combine(testing::ValuesIn(paths()), testing::Values(GMXFMM_DOUBLE, GMXFMM_SINGLE)),
                          name);
 
-/* Molecules whose atoms are given in different images. */
-TEST(ExclusionList, FindsTheNearestImage)
+class ExclusionList : public testing::TestWithParam<gmxfmm_m2l>
 {
-    const System whole  = water(boxOfVolume(boxTypes()[2], 4), 7);
+};
+
+/* Molecules whose atoms are given in different images. */
+TEST_P(ExclusionList, FindsTheNearestImage)
+{
+    const System whole  = water(boxOfVolume(boxTypes()[GetParam() == GMXFMM_M2L_FFT ? 2 : 0], 4), 7);
     System       broken = whole;
     for (std::size_t i = 0; i < whole.size(); i += 2)
     {
@@ -176,11 +185,11 @@ TEST(ExclusionList, FindsTheNearestImage)
             broken.x[3 * i + d] += whole.box[d] - 2 * whole.box[3 + d] + whole.box[6 + d];
         }
     }
-    const gmxfmm_options options = explicitOptions(5, 4, 4, 4, 1);
+    const gmxfmm_options options = methodOptions(GetParam(), 5, 4, 1);
     EXPECT_LT(relativeRms(solve(broken, options).force, solve(whole, options).force), 1e-12);
 }
 
-TEST(ExclusionList, MayNameTheParticleItself)
+TEST_P(ExclusionList, MayNameTheParticleItself)
 {
     System s = ionsIn(boxTypes()[0]);
     s.exclude(0, 1);
@@ -189,13 +198,13 @@ TEST(ExclusionList, MayNameTheParticleItself)
     {
         self.excluded[i].push_back(static_cast<int>(i));
     }
-    const gmxfmm_options options = explicitOptions(5, cells, cells, cells, 1);
+    const gmxfmm_options options = methodOptions(GetParam(), 5, cells, 1);
     const Result         a = solve(s, options), b = solve(self, options);
     EXPECT_LT(relativeRms(b.force, a.force), 1e-13);
     EXPECT_NEAR(b.energy, a.energy, 1e-13 * std::fabs(a.energy));
 }
 
-TEST(ExclusionList, IsReplacedByTheNextOne)
+TEST_P(ExclusionList, IsReplacedByTheNextOne)
 {
     System first = ionsIn(boxTypes()[0]), second = first;
     for (std::size_t j = 1; j < 100; j++)
@@ -203,7 +212,7 @@ TEST(ExclusionList, IsReplacedByTheNextOne)
         first.exclude(0, j);
     }
     second.exclude(3, 9);
-    const gmxfmm_options options = explicitOptions(5, cells, cells, cells, 1);
+    const gmxfmm_options options = methodOptions(GetParam(), 5, cells, 1);
     Plan                 plan(first, options);
     plan.execute(first.x);
     plan.setExclusions(second);
@@ -212,7 +221,7 @@ TEST(ExclusionList, IsReplacedByTheNextOne)
 }
 
 /* A pair that is near when assigned and moves afterwards stays left out, with its image. */
-TEST(ExclusionList, HoldsBetweenAssigns)
+TEST_P(ExclusionList, HoldsBetweenAssigns)
 {
     System s = ionsIn(boxTypes()[0]);
     for (std::size_t j = 1; j < s.size(); j++)
@@ -223,7 +232,7 @@ TEST(ExclusionList, HoldsBetweenAssigns)
             s.exclude(0, j);
         }
     }
-    Plan   plan(s, explicitOptions(18, cells, cells, cells, 2));
+    Plan   plan(s, methodOptions(GetParam(), 18, cells, 2));
     System moved = s;
     Random random(12);
     for (double& x : moved.x)
@@ -234,7 +243,7 @@ TEST(ExclusionList, HoldsBetweenAssigns)
     EXPECT_LT(relativeRms(plan.execute(moved.x).force, ewald(moved).force), 1e-9);
 }
 
-TEST(ExclusionList, WorksInOpenSystems)
+TEST_P(ExclusionList, WorksInOpenSystems)
 {
     System s = droplet(200, 4, 5);
     for (std::size_t j = 1; j < s.size(); j += 2)
@@ -242,7 +251,9 @@ TEST(ExclusionList, WorksInOpenSystems)
         s.exclude(0, j);
     }
     const Solution reference = directSum(s);
-    const Result   r         = solve(s, withBoundary(explicitOptions(18, 6, 6, 6, 2), Boundary::Open));
+    const Result   r         = solve(s, withBoundary(methodOptions(GetParam(), 18, 6, 2), Boundary::Open));
     EXPECT_LT(relativeRms(r.force, reference.force), 1e-9); /* truncation */
     EXPECT_NEAR(r.energy, reference.energy, 1e-9 * std::fabs(reference.energy));
 }
+
+INSTANTIATE_TEST_SUITE_P(Methods, ExclusionList, testing::ValuesIn(methods()), methodName);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "support/norms.h"
+#include "support/paths.h"
 #include "support/plan.h"
 #include "support/suites.h"
 #include "support/systems.h"
@@ -20,14 +21,14 @@ const double rounding = 1e-11;
 /* Where cells fall differently the results differ by their truncation: order 18 with two layers is below this. */
 const double truncation = 1e-9;
 
-gmxfmm_options fine(const BoxType& type)
+gmxfmm_options fine(const Path& path)
 {
-    return explicitOptions(18, evenGrid(type, 4), 2);
+    return pathOptions(path, 18, 4, 2);
 }
 
-gmxfmm_options coarse(const BoxType& type)
+gmxfmm_options coarse(const Path& path)
 {
-    return explicitOptions(4, evenGrid(type, 6), 1);
+    return pathOptions(path, 4, 6, 1);
 }
 
 System ionsIn(const BoxType& type)
@@ -47,15 +48,30 @@ void expectSame(const Solution& a, const Solution& b, double tolerance)
     EXPECT_LT(maxDifference(a.virial, b.virial), tolerance * std::fabs(b.energy));
 }
 
-class Invariance : public testing::TestWithParam<BoxType>
+class Invariance : public testing::TestWithParam<Path>
 {
 };
+
+/* What only the fft path can be asked: the octree's boxes have their vectors along x, y and z. */
+class InvarianceOfTheGrid : public testing::TestWithParam<Path>
+{
+};
+
+std::vector<Path> gridPaths()
+{
+    std::vector<Path> all;
+    for (const BoxType& box : boxTypes())
+    {
+        all.push_back({GMXFMM_M2L_FFT, box});
+    }
+    return all;
+}
 
 } // namespace
 
 TEST_P(Invariance, Translation)
 {
-    const System s     = ionsIn(GetParam());
+    const System s     = ionsIn(GetParam().box);
     System       moved = s;
     for (std::size_t k = 0; k < s.x.size(); k++)
     {
@@ -67,7 +83,7 @@ TEST_P(Invariance, Translation)
 /* By other amounts for every particle: nothing but rounding may depend on which image is given. */
 TEST_P(Invariance, LatticeTranslationOfEachParticle)
 {
-    const System s     = ionsIn(GetParam());
+    const System s     = ionsIn(GetParam().box);
     System       moved = s;
     for (std::size_t i = 0; i < s.size(); i++)
     {
@@ -83,9 +99,9 @@ TEST_P(Invariance, LatticeTranslationOfEachParticle)
 }
 
 /* Expansions, cells and near sets turn with the box, so a result of any order turns with it. */
-TEST_P(Invariance, Rotation)
+TEST_P(InvarianceOfTheGrid, Rotation)
 {
-    const System s        = ionsIn(GetParam());
+    const System s        = ionsIn(GetParam().box);
     const Vec3   axis     = {0.3, -1, 0.6};
     const double angle    = 1.1;
     const Result r        = solve(rotated(s, axis, angle), coarse(GetParam()));
@@ -105,7 +121,7 @@ TEST_P(Invariance, Rotation)
 
 TEST_P(Invariance, OrderOfParticles)
 {
-    const System             s = ionsIn(GetParam());
+    const System             s = ionsIn(GetParam().box);
     std::vector<std::size_t> place(s.size()); /* where particle i goes */
     std::iota(place.begin(), place.end(), std::size_t{0});
     Random random(8);
@@ -136,9 +152,9 @@ TEST_P(Invariance, OrderOfParticles)
 }
 
 /* The same lattice with another basis is the same system. */
-TEST_P(Invariance, ChoiceOfBoxVectors)
+TEST_P(InvarianceOfTheGrid, ChoiceOfBoxVectors)
 {
-    const System s     = ionsIn(GetParam());
+    const System s     = ionsIn(GetParam().box);
     System       other = s;
     for (std::size_t d = 0; d < 3; d++)
     {
@@ -151,7 +167,7 @@ TEST_P(Invariance, ChoiceOfBoxVectors)
 /* Lengths in other units: potentials go as 1 / length at any order. */
 TEST_P(Invariance, UnitOfLength)
 {
-    const System s      = ionsIn(GetParam());
+    const System s      = ionsIn(GetParam().box);
     const double factor = 37;
     Result       r = solve(strained(s, {factor - 1, 0, 0, 0, factor - 1, 0, 0, 0, factor - 1}), coarse(GetParam()));
     for (double& v : r.potential)
@@ -168,12 +184,22 @@ TEST_P(Invariance, UnitOfLength)
     EXPECT_NEAR(factor * r.energy, a.energy, rounding * std::fabs(a.energy));
 }
 
-INSTANTIATE_TEST_SUITE_P(Boxes, Invariance, testing::ValuesIn(boxTypes()), boxName);
+INSTANTIATE_TEST_SUITE_P(Paths, Invariance, testing::ValuesIn(paths()), pathName);
+INSTANTIATE_TEST_SUITE_P(Paths, InvarianceOfTheGrid, testing::ValuesIn(gridPaths()), pathName);
+
+class Linearity : public testing::TestWithParam<gmxfmm_m2l>
+{
+  protected:
+    Path path() const
+    {
+        return {GetParam(), boxTypes()[GetParam() == GMXFMM_M2L_FFT ? 2 : 0]};
+    }
+};
 
 /* Potentials are linear in the charges, also for charges changed in an existing plan. */
-TEST(Linearity, OfPotentialsInCharges)
+TEST_P(Linearity, OfPotentialsInCharges)
 {
-    const System s = ionsIn(boxTypes()[2]);
+    const System s = ionsIn(path().box);
     Random       random(4);
     System       first = s, second = s, both = s;
     for (std::size_t i = 0; i < s.size(); i++)
@@ -182,8 +208,8 @@ TEST(Linearity, OfPotentialsInCharges)
         second.q[i] = random.centred();
         both.q[i]   = 2 * first.q[i] - 3 * second.q[i];
     }
-    const Result a = solve(first, coarse(boxTypes()[2])), b = solve(second, coarse(boxTypes()[2]));
-    Plan         plan(first, coarse(boxTypes()[2]));
+    const Result a = solve(first, coarse(path())), b = solve(second, coarse(path()));
+    Plan         plan(first, coarse(path()));
     ASSERT_EQ(gmxfmm_set_charges(plan.get(), static_cast<std::int64_t>(both.size()), both.q.data()), GMXFMM_OK);
     const Result        c = plan.execute(s.x);
     std::vector<double> combined(s.size());
@@ -194,10 +220,10 @@ TEST(Linearity, OfPotentialsInCharges)
     EXPECT_LT(relativeRms(c.potential, combined), rounding);
 }
 
-TEST(Linearity, OfEverythingInThePrefactor)
+TEST_P(Linearity, OfEverythingInThePrefactor)
 {
-    const System   s       = ionsIn(boxTypes()[2]);
-    gmxfmm_options options = coarse(boxTypes()[2]);
+    const System   s       = ionsIn(path().box);
+    gmxfmm_options options = coarse(path());
     const Result   one     = solve(s, options);
     options.prefactor      = -138.935458;
     Result scaled          = solve(s, options);
@@ -216,3 +242,5 @@ TEST(Linearity, OfEverythingInThePrefactor)
     expectSame(scaled, one, 1e-14);
     EXPECT_NEAR(scaled.energyNear / options.prefactor, one.energyNear, 1e-14 * std::fabs(one.energyNear));
 }
+
+INSTANTIATE_TEST_SUITE_P(Methods, Linearity, testing::ValuesIn(methods()), methodName);

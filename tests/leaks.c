@@ -40,6 +40,40 @@ static void run(gmxfmm_plan* plan, const double* x, const double* q, const int* 
     expect("execute again", gmxfmm_execute(plan, x, &output), GMXFMM_OK);
 }
 
+/* The octree: its levels come and go with the particles, receivers too. */
+static void run_octree(gmxfmm_options options, const double* x, const double* q, const int* start, const int* list)
+{
+    const double  box[9] = {3, 0, 0, 0, 3.1, 0, 0, 0, 5};
+    double        potential[N], field[3 * N];
+    gmxfmm_output output = {.field = field, .potential = potential};
+    gmxfmm_plan*  plan   = NULL;
+    char          message[64];
+
+    options.m2l_to_parent = options.m2l_truncate = 1;
+    for (int m2l = GMXFMM_M2L_ROTATION; m2l <= GMXFMM_M2L_NAIVE; m2l++)
+    {
+        options.m2l       = (gmxfmm_m2l)m2l;
+        options.boundary  = m2l == GMXFMM_M2L_NAIVE ? GMXFMM_OPEN : GMXFMM_TINFOIL;
+        options.precision = m2l == GMXFMM_M2L_ROTATION ? GMXFMM_SINGLE : GMXFMM_DOUBLE;
+        if (m2l == GMXFMM_M2L_DYNAMIC)
+        {
+            expect("dynamic", gmxfmm_create(&plan, &options, N, box, message, sizeof(message)),
+                   GMXFMM_ERROR_UNSUPPORTED);
+            continue;
+        }
+        expect("create octree", gmxfmm_create(&plan, &options, N, box, message, sizeof(message)), GMXFMM_OK);
+        run(plan, x, q, start, list);
+        expect("no exclusions", gmxfmm_set_exclusions(plan, NULL, NULL), GMXFMM_OK);
+        for (int receivers = 0; receivers < N; receivers += N / 4)
+        {
+            expect("set_receivers", gmxfmm_set_receivers(plan, receivers, x + 3 * (N / 2)), GMXFMM_OK);
+            expect("assign with receivers", gmxfmm_assign(plan, x), GMXFMM_OK);
+            expect("execute with receivers", gmxfmm_execute(plan, x, &output), GMXFMM_OK);
+        }
+        gmxfmm_destroy(plan);
+    }
+}
+
 int main(void)
 {
     double         box[9] = {3, 0, 0, 0.4, 3.1, 0, -0.3, 0.5, 2.8};
@@ -80,8 +114,9 @@ int main(void)
         list[0] = 1;
         gmxfmm_destroy(plan);
     }
-    options.order = 21;
-    expect("order 21", gmxfmm_create(&plan, &options, N, box, message, sizeof(message)), GMXFMM_ERROR_OPTION);
+    run_octree(options, x, q, start, list);
+    options.order = 41;
+    expect("order 41", gmxfmm_create(&plan, &options, N, box, message, sizeof(message)), GMXFMM_ERROR_OPTION);
     options.order    = -1;
     options.boundary = GMXFMM_TINFOIL;
     box[8]           = 0;

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Energies of crystals, known to many digits: with nearest neighbours at distance 1 every potential is -+M. */
+#include <tuple>
+
 #include <gtest/gtest.h>
 
 #include "support/norms.h"
+#include "support/paths.h"
 #include "support/plan.h"
 #include "support/suites.h"
 #include "support/systems.h"
@@ -27,23 +30,30 @@ const Crystal crystals[] = {{"SodiumChloride", sodiumChloride, 3, 1.747564594633
                             {"CaesiumChloride", caesiumChloride, 5, 1.762674773070988},
                             {"Zincblende", zincblende, 3, 1.638055053388789}};
 
-std::string crystalName(const testing::TestParamInfo<Crystal>& info)
+using CrystalAndMethod = std::tuple<Crystal, gmxfmm_m2l>;
+
+std::string crystalName(const testing::TestParamInfo<CrystalAndMethod>& info)
 {
-    return info.param.name;
+    return std::get<0>(info.param).name + methodWord(std::get<1>(info.param));
 }
 
-class Madelung : public testing::TestWithParam<Crystal>
+class Madelung : public testing::TestWithParam<CrystalAndMethod>
 {
   protected:
+    static gmxfmm_m2l method()
+    {
+        return std::get<1>(GetParam());
+    }
     void expectCrystal(const gmxfmm_options& options, double tolerance)
     {
-        const System s = GetParam().make(GetParam().cells, shift);
+        const Crystal& crystal = std::get<0>(GetParam());
+        const System s = crystal.make(crystal.cells, shift);
         const Result r = solve(s, options);
         for (std::size_t i = 0; i < s.size(); i++)
         {
-            ASSERT_NEAR(r.potential[i], -s.q[i] * GetParam().constant, tolerance) << "ion " << i;
+            ASSERT_NEAR(r.potential[i], -s.q[i] * crystal.constant, tolerance) << "ion " << i;
         }
-        EXPECT_NEAR(r.energy / static_cast<double>(s.size()), -0.5 * GetParam().constant, tolerance);
+        EXPECT_NEAR(r.energy / static_cast<double>(s.size()), -0.5 * crystal.constant, tolerance);
         /* by symmetry; the force between neighbours is 1 */
         EXPECT_LT(rms(r.force), tolerance);
         EXPECT_NEAR(trace(r.virial), -0.5 * r.energy, tolerance * std::fabs(r.energy));
@@ -55,19 +65,22 @@ class Madelung : public testing::TestWithParam<Crystal>
 /* Order 20 with two layers: (0.27 per order)^20 of the first neglected term is below rounding of 1e-12. */
 TEST_P(Madelung, IsExactAtOrder20)
 {
-    expectCrystal(explicitOptions(20, 5, 5, 5, 2), 1e-11);
+    expectCrystal(methodOptions(method(), 20, 5, 2), 1e-11);
 }
 
 /* Rounding of single precision, 6e-8, times the terms of some hundred neighbours of alternating sign. */
 TEST_P(Madelung, IsGoodInSinglePrecision)
 {
-    expectCrystal(explicitOptions(14, 5, 5, 5, 2, GMXFMM_SINGLE), 1e-5);
+    expectCrystal(methodOptions(method(), 14, 5, 2, GMXFMM_SINGLE), 1e-5);
 }
 
 /* The accuracy asked for is relative to forces; a crystal has none, so here it is relative to those of neighbours. */
 TEST_P(Madelung, IsAsGoodAsAsked)
 {
-    expectCrystal(defaultOptions(), 4e-4);
+    expectCrystal(automatic(method()), 4e-4);
 }
 
-INSTANTIATE_TEST_SUITE_P(Crystals, Madelung, testing::ValuesIn(crystals), crystalName);
+INSTANTIATE_TEST_SUITE_P(Crystals,
+                         Madelung,
+                         testing::Combine(testing::ValuesIn(crystals), testing::ValuesIn(methods())),
+                         crystalName);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "support/heap.h"
+#include "support/paths.h"
 #include "support/plan.h"
 #include "support/suites.h"
 #include "support/systems.h"
@@ -41,6 +42,7 @@ struct Case
     const char*      name;
     Boundary         boundary;
     gmxfmm_precision precision;
+    gmxfmm_m2l       m2l;
 };
 
 std::string caseName(const testing::TestParamInfo<Case>& info)
@@ -55,6 +57,7 @@ class Memory : public testing::TestWithParam<Case>
     {
         gmxfmm_options o = withBoundary(defaultOptions(), GetParam().boundary);
         o.precision      = GetParam().precision;
+        o.m2l            = GetParam().m2l;
         return o;
     }
 };
@@ -109,7 +112,9 @@ TEST_P(Memory, IsNotAllocatedInExecute)
         return;
     }
     /* also with a box of another shape, whose spectra are computed in execute */
-    const System deformed = strained(s, {0.01, 0, 0, 0.02, 0, 0, 0, 0.01, -0.02});
+    const bool   octree   = GetParam().m2l != GMXFMM_M2L_FFT; /* takes right angles only */
+    const System deformed = strained(s, octree ? Mat3{0.01, 0, 0, 0, 0, 0, 0, 0, -0.02}
+                                               : Mat3{0.01, 0, 0, 0.02, 0, 0, 0, 0.01, -0.02});
     ASSERT_EQ(gmxfmm_set_box(plan.get(), deformed.box.data()), GMXFMM_OK);
     const std::size_t afterBox = heapCalls();
     ASSERT_EQ(gmxfmm_execute(plan.get(), deformed.x.data(), &output), GMXFMM_OK);
@@ -158,7 +163,12 @@ TEST_P(Memory, DoesNotGrowFromAssignToAssign)
 
 INSTANTIATE_TEST_SUITE_P(Cases,
                          Memory,
-                         testing::Values(Case{"TinfoilSingle", Boundary::Tinfoil, GMXFMM_SINGLE},
-                                         Case{"TinfoilDouble", Boundary::Tinfoil, GMXFMM_DOUBLE},
-                                         Case{"OpenSingle", Boundary::Open, GMXFMM_SINGLE}),
+                         testing::Values(Case{"TinfoilSingle", Boundary::Tinfoil, GMXFMM_SINGLE, GMXFMM_M2L_FFT},
+                                         Case{"TinfoilDouble", Boundary::Tinfoil, GMXFMM_DOUBLE, GMXFMM_M2L_FFT},
+                                         Case{"OpenSingle", Boundary::Open, GMXFMM_SINGLE, GMXFMM_M2L_FFT},
+                                         Case{"RotationSingle", Boundary::Tinfoil, GMXFMM_SINGLE, GMXFMM_M2L_ROTATION},
+                                         Case{"RotationDouble", Boundary::Tinfoil, GMXFMM_DOUBLE, GMXFMM_M2L_ROTATION},
+                                         Case{"RotationOpen", Boundary::Open, GMXFMM_SINGLE, GMXFMM_M2L_ROTATION},
+                                         Case{"SymmetricDouble", Boundary::Open, GMXFMM_DOUBLE, GMXFMM_M2L_SYMMETRIC},
+                                         Case{"NaiveSingle", Boundary::Tinfoil, GMXFMM_SINGLE, GMXFMM_M2L_NAIVE}),
                          caseName);

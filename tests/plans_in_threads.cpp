@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "support/paths.h"
 #include "support/plan.h"
 #include "support/suites.h"
 #include "support/systems.h"
@@ -15,17 +16,25 @@ using namespace fmmtest;
 namespace
 {
 
-/* Each task is another system with other options. */
+/* Each task is another system with other options; methods take turns. */
+Path taskPath(std::size_t task)
+{
+    const gmxfmm_m2l m2l = methods()[task % methods().size()];
+    return {m2l, m2l == GMXFMM_M2L_FFT ? boxTypes()[task % boxTypes().size()]
+                                       : octreeBoxTypes()[task % octreeBoxTypes().size()]};
+}
+
 System taskSystem(std::size_t task)
 {
-    return ions(boxOfVolume(boxTypes()[task % boxTypes().size()], 150), 150, 100 + task);
+    const Path path = taskPath(task);
+    return ions(boxOfVolume(path.box, 150), 150, 100 + task);
 }
 
 gmxfmm_options taskOptions(std::size_t task)
 {
     const int      cells = 4 + static_cast<int>(task % 3);
     gmxfmm_options options =
-        explicitOptions(3 + static_cast<int>(task), cells, cells, cells, 1, task % 2 ? GMXFMM_SINGLE : GMXFMM_DOUBLE);
+        pathOptions(taskPath(task), 3 + static_cast<int>(task), cells, 1, task % 3 ? GMXFMM_SINGLE : GMXFMM_DOUBLE);
     options.num_threads  = 1 + static_cast<int>(task % 2);
     options.reproducible = 1; /* so that results can be compared bit by bit */
     return options;

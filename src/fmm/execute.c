@@ -56,19 +56,23 @@ static size_t slab(const gmxfmm_plan* plan, size_t num, int row)
     return num * (size_t)row / (size_t)plan->partial_rows;
 }
 
-static void add_moments(const double* y, const double* s, double q, moments* m)
+/* Moments about the root from the charge, dipole and quadrupole of a leaf about its own centre, s away. */
+static void shift_moments(double q, const double* s, const moments* leaf, moments* m)
 {
     for (int d = 0; d < 3; d++)
     {
-        m->dipole[d] += q * y[d];
+        m->dipole[d] += leaf->dipole[d] + q * s[d];
         m->offset[d] += q * s[d];
+        m->surface[d] += leaf->surface[d];
     }
     for (int i = 0; i < 6; i++)
     {
-        const int a = c_row[i], b = c_column[i];
-        m->quadrupole[i] += q * y[a] * y[b];
-        m->offset2[i] += 0.5 * q * (s[a] * y[b] + s[b] * y[a]);
+        const int    a = c_row[i], b = c_column[i];
+        const double cross = 0.5 * (s[a] * leaf->dipole[b] + s[b] * leaf->dipole[a]), square = q * s[a] * s[b];
+        m->quadrupole[i] += leaf->quadrupole[i] + 2 * cross + square;
+        m->offset2[i] += cross + square;
     }
+    m->bad += leaf->bad;
 }
 
 /* Positions of the particles of one cell relative to its centre, the image being the one nearest to where it stood at
@@ -83,22 +87,19 @@ static void permute_cell(const gmxfmm_plan*   plan,
 {
     const fmm_cells* c     = &plan->cells;
     const FN(fmm_arrays) a = FN(fmm_arrays_of)(p);
-    int    place[3];
-    double offset[3] = {0, 0, 0};
+    moments leaf           = {{0}, {0}, {0}, {0}, {0}, 0};
+    int     place[3];
+    double  charge_sum = 0, offset[3] = {0, 0, 0};
     fmm_cell_place(plan, cell, place);
-    if (plan->tree != NULL)
-    {
-        fmm_root_offset(plan, cell, offset);
-    }
     for (int s = p->cell_start[cell]; s < p->cell_start[cell + 1]; s++)
     {
         const size_t i = (size_t)p->sorted[s];
         const double q = charge != NULL ? charge[i] : 0;
-        double       xi[3], t[3], y[3], from_root[3];
+        double       xi[3], t[3], y[3];
         for (int d = 0; d < 3; d++)
         {
             xi[d] = value_at(x, type, 3 * i + (size_t)d) - c->origin[d];
-            m->surface[d] += q * (xi[d] + c->origin[d]);
+            leaf.surface[d] += q * (xi[d] + c->origin[d]);
         }
         for (int d = 0; d < 3; d++)
         {
@@ -112,15 +113,24 @@ static void permute_cell(const gmxfmm_plan*   plan,
         {
             y[d] = t[0] * c->cell[d] + t[1] * c->cell[3 + d] + t[2] * c->cell[6 + d];
             /* a particle 100 cells from its own has no expansion; NaN fails the comparison too */
-            m->bad += fabs(y[d]) < 100 * c->lambda ? 0 : 1;
-            from_root[d] = y[d] + offset[d];
+            leaf.bad += fabs(y[d]) < 100 * c->lambda ? 0 : 1;
+            leaf.dipole[d] += q * y[d];
+            leaf.quadrupole[d] += q * y[d] * y[d];
         }
-        add_moments(from_root, offset, q, m);
+        leaf.quadrupole[3] += q * y[0] * y[1];
+        leaf.quadrupole[4] += q * y[0] * y[2];
+        leaf.quadrupole[5] += q * y[1] * y[2];
+        charge_sum += q;
         a.x[s] = (real)y[0];
         a.y[s] = (real)y[1];
         a.z[s] = (real)y[2];
         a.q[s] = (real)q;
     }
+    if (plan->tree != NULL)
+    {
+        fmm_root_offset(plan, cell, offset);
+    }
+    shift_moments(charge_sum, offset, &leaf, m);
 }
 
 /* Positions of a set of particles, and their moments. */
@@ -305,18 +315,16 @@ static int write_output(const gmxfmm_plan* plan, const void* x, const double* su
         const size_t i   = (size_t)targets->sorted[s];
         double       phi = ((double)a.near_phi[s] + (double)a.far_phi[s]) * f1;
         bad += !(fabs(phi) < INFINITY);
-        for (int d = 0; d < 3 && field; d++)
+        const double e[3] = {(double)a.ex[s] * f2 + surface_field[0], (double)a.ey[s] * f2 + surface_field[1],
+                             (double)a.ez[s] * f2 + surface_field[2]};
+        bad += field && !(fabs(e[0]) + fabs(e[1]) + fabs(e[2]) < INFINITY);
+        for (int d = 0; d < 3 && output->force != NULL; d++)
         {
-            const double e = (double)(d == 0 ? a.ex[s] : d == 1 ? a.ey[s] : a.ez[s]) * f2 + surface_field[d];
-            bad += !(fabs(e) < INFINITY);
-            if (output->force != NULL)
-            {
-                store(plan, output->force, 3 * i + (size_t)d, f * (double)a.q[s] * e);
-            }
-            if (output->field != NULL)
-            {
-                store(plan, output->field, 3 * i + (size_t)d, f * e);
-            }
+            store(plan, output->force, 3 * i + (size_t)d, f * (double)a.q[s] * e[d]);
+        }
+        for (int d = 0; d < 3 && output->field != NULL; d++)
+        {
+            store(plan, output->field, 3 * i + (size_t)d, f * e[d]);
         }
         if (output->potential != NULL)
         {

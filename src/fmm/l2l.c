@@ -101,12 +101,33 @@ add_to_children(const fmm_level* lower, int num_coef, int lanes, const int* inde
     }
 }
 
-/* Adds -sum s (x) F over the children at s, F the force on their multipoles in what came from the parents. */
+/* Parents' locals in to their children's v, mirror image i of child 7 at v[i * num_coef + coefficient]. */
+static void shift_to_children(const struct FN(fmm_operators) * ops, const vreal* in, vreal* v)
+{
+    const size_t num_coef = (size_t)ops->num_coef;
+    block_sums(ops->order, ops->down, in, v);
+    for (size_t f = 0; f < num_coef; f++)
+    {
+        vreal t[8];
+        for (size_t c = 0; c < 8; c++)
+        {
+            t[c] = v[c * num_coef + f];
+        }
+        shift_hadamard(t);
+        for (size_t i = 0; i < 8; i++)
+        {
+            v[i * num_coef + f] = t[i];
+        }
+    }
+}
+
+/* Adds factor * sum s (x) F over the children at s, F the force on their multipoles in v; m is for multipoles. */
 static void add_strain(const gmxfmm_plan* plan,
                        const fmm_level*   lower,
                        int                octant,
                        const int*         index,
                        int                contiguous,
+                       double             factor,
                        const vreal*       v,
                        vreal*             m,
                        double*            strain)
@@ -131,41 +152,55 @@ static void add_strain(const gmxfmm_plan* plan,
             f[d] += (double)force[d][lane];
         }
     }
-    fmm_add_symmetric(-1, s, f, strain);
+    fmm_add_symmetric(factor, s, f, strain);
+}
+
+void FN(fmm_l2l_strain)(const gmxfmm_plan* plan,
+                        int                level,
+                        int                first,
+                        int                lanes,
+                        const vreal*       local,
+                        double             factor,
+                        const FN(fmm_scratch) * s,
+                        double* strain)
+{
+    const struct FN(fmm_operators)* ops = plan->FN(ops);
+    const fmm_level *upper = &plan->tree->level[level], *lower = &plan->tree->level[level + 1];
+    const int        p = ops->order;
+    for (int l = 0; l <= p; l++)
+    {
+        for (int i = harm_column(p, l); i < harm_column(p, l + 1); i++)
+        {
+            const int k = l + (i - harm_column(p, l)) % (p + 1 - l);
+            s->in[i]    = local[i] * (real)ldexp(1.0, -(k + 1));
+        }
+    }
+    shift_to_children(ops, s->in, s->work);
+    for (int i = 0; i < 8; i++)
+    {
+        int       index[VLEN];
+        const int contiguous = shift_children(upper->child, first, lanes, 7 ^ i, lower->num, index);
+        add_strain(plan, lower, 7 ^ i, index, contiguous, factor, s->work + (size_t)i * (size_t)ops->num_coef, s->in,
+                   strain);
+    }
 }
 
 static void block_children(const gmxfmm_plan* plan, int level, int first, const FN(fmm_scratch) * s, double* strain)
 {
     const struct FN(fmm_operators)* ops = plan->FN(ops);
     const fmm_level *upper = &plan->tree->level[level], *lower = &plan->tree->level[level + 1];
-    const int        p        = ops->order;
-    const int        lanes    = upper->num - first < VLEN ? upper->num - first : VLEN;
-    const size_t     num_coef = (size_t)ops->num_coef;
-    vreal*           v        = s->work;
-    load_parents(p, upper, first, lanes, s->in);
-    block_sums(p, ops->down, s->in, v);
-    for (size_t f = 0; f < num_coef; f++)
-    {
-        vreal t[8];
-        for (size_t c = 0; c < 8; c++)
-        {
-            t[c] = v[c * num_coef + f];
-        }
-        shift_hadamard(t);
-        for (size_t i = 0; i < 8; i++)
-        {
-            v[i * num_coef + f] = t[i];
-        }
-    }
+    const int        lanes = upper->num - first < VLEN ? upper->num - first : VLEN;
+    load_parents(ops->order, upper, first, lanes, s->in);
+    shift_to_children(ops, s->in, s->work);
     for (int i = 0; i < 8; i++) /* mirror image i of child 7 */
     {
-        const vreal* mine = v + (size_t)i * num_coef;
+        const vreal* mine = s->work + (size_t)i * (size_t)ops->num_coef;
         int          index[VLEN];
         const int    contiguous = shift_children(upper->child, first, lanes, 7 ^ i, lower->num, index);
         add_to_children(lower, ops->num_coef, lanes, index, contiguous, mine);
         if (strain != NULL)
         {
-            add_strain(plan, lower, 7 ^ i, index, contiguous, mine, s->in, strain);
+            add_strain(plan, lower, 7 ^ i, index, contiguous, -1, mine, s->in, strain);
         }
     }
 }

@@ -176,7 +176,12 @@ static void load_targets(const fmm_level* level, int num_coef, int first, int la
     }
 }
 
-/* Adds -1/2 sum R (x) F of a block, R L being in s->sum[1..3]; R in units of `unit` of the target's. */
+/*
+ * Adds -1/2 sum R (x) F of a block, sum R L being in s->sum[1..3].
+ * L2L, later, adds -sum s (x) F for children at s of the targets: for the pair at hand and, since a force is minus the
+ * one on the other side, for the pair with target and source exchanged. If translations go to parents, that other pair
+ * has a parent in place of the other cell, not in place of this one: half of it is taken back.
+ */
 static void add_strain(const FN(fmm_m2l_job) * job,
                        const fmm_level* target,
                        int              first,
@@ -200,6 +205,11 @@ static void add_strain(const FN(fmm_m2l_job) * job,
         }
         r[d] = scale;
         fmm_add_symmetric(-0.5, r, f, strain);
+    }
+    if (job->to_parent)
+    {
+        /* 2: from the children's unit of energy to the targets' */
+        FN(fmm_l2l_strain)(job->plan, job->level - 1, first, lanes, s->sum[0], 0.5 * 2, s, strain);
     }
 }
 
@@ -294,6 +304,7 @@ void FN(fmm_m2l)(gmxfmm_plan* plan, int level, double* strain)
     {
         FN(fmm_m2l_job)* job = &jobs[c];
         job->plan            = plan;
+        job->level           = level;
         job->ops             = ops;
         job->upper           = upper;
         job->empty           = lower->num;

@@ -23,7 +23,7 @@ static size_t whole_vectors(size_t count)
 static size_t work_size(const gmxfmm_plan* plan, const operators* ops)
 {
     const size_t coef = (size_t)ops->row, column = 2 * (size_t)ops->order + 2;
-    size_t       work = 10 * coef; /* m2m, l2l: sums over, or for, eight children */
+    size_t       work = 14 * coef; /* m2m, l2l, symmetric: eight expansions, and blocks of fold.h */
     if (plan->m2l == GMXFMM_M2L_ROTATION)
     {
         work = work > 5 * coef ? work : 5 * coef;
@@ -87,6 +87,25 @@ static void fill_place(const gmxfmm_plan* plan, operators* ops)
     }
 }
 
+/* Mirror images of the vectors without negative components, table[i] being displacement first + i. */
+static void fill_mirror(const int (*table)[3], int num, int first, int* mirror)
+{
+    for (int v = 0; v < num; v++)
+    {
+        for (int signs = 0; signs < 8; signs++)
+        {
+            const int k[3] = {signs & 4 ? -table[v][0] : table[v][0], signs & 2 ? -table[v][1] : table[v][1],
+                              signs & 1 ? -table[v][2] : table[v][2]};
+            int i = table[v][0] < 0 || table[v][1] < 0 || table[v][2] < 0 ? num : 0;
+            while (i < num && (table[i][0] != k[0] || table[i][1] != k[1] || table[i][2] != k[2]))
+            {
+                i++;
+            }
+            mirror[8 * (first + v) + signs] = first + (i < num ? i : v);
+        }
+    }
+}
+
 static gmxfmm_status allocate_tables(gmxfmm_plan* plan, operators* ops)
 {
     const size_t vectors = (size_t)ops->num_vectors, p1 = (size_t)ops->order + 1;
@@ -108,8 +127,9 @@ static gmxfmm_status allocate_tables(gmxfmm_plan* plan, operators* ops)
     }
     else
     {
-        ops->theta = fmm_alloc(plan, vectors * ops->theta_row * sizeof(real));
-        ok         = ops->theta != NULL;
+        ops->theta  = fmm_alloc(plan, vectors * ops->theta_row * sizeof(real));
+        ops->mirror = fmm_alloc(plan, 8 * vectors * sizeof(int));
+        ok          = ops->theta && ops->mirror;
     }
     ok = ok && ops->place && ops->displacement && ops->up && ops->down && ops->partial && ops->scratch;
     return ok ? GMXFMM_OK : GMXFMM_ERROR_MEMORY;
@@ -149,6 +169,11 @@ gmxfmm_status FN(fmm_operators_create)(gmxfmm_plan* plan)
         ops->rows_by_degree = 1;
         FN(fmm_rotation_tables)(ops);
     }
+    else
+    {
+        fill_mirror((const int(*)[3])tree->vector, tree->num_vectors, 0, ops->mirror);
+        fill_mirror((const int(*)[3])tree->parent_vector, tree->num_parent_vectors, tree->num_vectors, ops->mirror);
+    }
     return GMXFMM_OK;
 }
 
@@ -157,6 +182,7 @@ void FN(fmm_operators_destroy)(operators* ops)
     if (ops != NULL)
     {
         free(ops->place);
+        free(ops->mirror);
         free(ops->theta);
         free(ops->direction);
         free(ops->displacement);

@@ -55,13 +55,14 @@ typedef struct
 struct FN(fmm_operators)
 {
     int    order, num_coef;
-    int    row;                    /* num_coef, rounded up to vectors */
-    int    rows_by_degree;         /* a lower order is the beginning of a row */
-    int    num_vectors;            /* displacements of lists, then those to parents */
-    int    longest;                /* list */
-    int*   place;                  /* row[i] is coefficient place[i] in the order of harmonics.h */
-    size_t theta_row;              /* (2p+1)^2, rounded up to vectors */
-    real*  theta;                  /* num_vectors x theta_row: Theta(R); naive and symmetric */
+    int    row;            /* num_coef, rounded up to vectors */
+    int    rows_by_degree; /* a lower order is the beginning of a row */
+    int    num_vectors;    /* displacements of lists, then those to parents */
+    int    longest;        /* list */
+    int*   place;          /* row[i] is coefficient place[i] in the order of harmonics.h */
+    size_t theta_row;      /* (2p+1)^2, rounded up to vectors */
+    int*   mirror;         /* 8 x num_vectors, of references: their mirror images (signs: bits 4, 2, 1); symmetric */
+    real*  theta;          /* num_vectors x theta_row: Theta(R); naive and symmetric */
     FN(fmm_direction) * direction; /* num_vectors; rotation */
     real (*displacement)[4];       /* num_vectors: R, unit u */
     real * up, *down;              /* shift.h: M2M and L2L of child 7 */
@@ -80,6 +81,7 @@ typedef struct
 {
     const gmxfmm_plan* plan;
     const struct FN(fmm_operators) * ops;
+    int                       level;     /* of the sources */
     const fmm_level*          upper;     /* whose near cells' children are the sources */
     int                       empty;     /* the sources' level's empty cell */
     int                       to_parent; /* targets are cells of `upper`, else of the level below */
@@ -123,6 +125,18 @@ FN(fmm_scratch) FN(fmm_scratch_of)(const struct FN(fmm_operators) * ops, int thr
 
 /* Force on multipoles m in the local expansions l, lane by lane, both in the order of harmonics.h. */
 void FN(fmm_expansion_force)(int p, const vreal* m, const vreal* l, vreal force[3]);
+
+/* Adds factor * sum s (x) F over the children at s of cells first .. first+lanes-1 of `level`, F being the force on
+ * their multipoles in what comes from their parents' locals `local`, unit 1/u of the children; uses scratch->in and
+ * ->work. */
+void FN(fmm_l2l_strain)(const gmxfmm_plan* plan,
+                        int                level,
+                        int                first,
+                        int                lanes,
+                        const vreal*       local,
+                        double             factor,
+                        const FN(fmm_scratch) * scratch,
+                        double* strain);
 
 /* Adds scale times the sum of ops->partial to strain[6]. */
 void FN(fmm_sum_strain)(const struct FN(fmm_operators) * ops, double scale, double* strain);

@@ -36,9 +36,12 @@ Mat3 scaled(Mat3 box, double factor)
     return box;
 }
 
-BoxType unitVolume(const std::string& name, const Mat3& box, const Vec3& proportions)
+BoxType unitVolume(const std::string&        name,
+                   const Mat3&               box,
+                   const Vec3&               proportions,
+                   const std::array<int, 3>& roots = {0, 0, 0})
 {
-    return {name, scaled(box, 1 / std::cbrt(volume(box))), proportions};
+    return {name, scaled(box, 1 / std::cbrt(volume(box))), proportions, roots};
 }
 
 Mat3 turned(const Mat3& box)
@@ -133,14 +136,25 @@ const std::vector<BoxType>& boxTypes()
 {
     const double                      r2 = std::sqrt(2.0), r3 = std::sqrt(3.0), r6 = std::sqrt(6.0);
     static const std::vector<BoxType> types = {
-        unitVolume("Cubic", {1, 0, 0, 0, 1, 0, 0, 0, 1}, {1, 1, 1}),
-        unitVolume("Rectangular", {1, 0, 0, 0, 1.3, 0, 0, 0, 1.9}, {0.74, 0.96, 1.41}),
+        unitVolume("Cubic", {1, 0, 0, 0, 1, 0, 0, 0, 1}, {1, 1, 1}, {1, 1, 1}),
+        unitVolume("Rectangular", {1, 0, 0, 0, 1.3, 0, 0, 0, 1.9}, {0.74, 0.96, 1.41}, {2, 3, 4}),
         unitVolume("Triclinic", {1, 0, 0, 0.2, 0.95, 0, -0.15, 0.25, 1.1}, {1, 1, 1}),
         unitVolume("Dodecahedron", {1, 0, 0, 0, 1, 0, 0.5, 0.5, 0.5 * r2}, {1, 1, 1}),
         unitVolume("Octahedron", {1, 0, 0, 1.0 / 3, 2 * r2 / 3, 0, -1.0 / 3, r2 / 3, r6 / 3}, {1, 1, 1}),
         unitVolume("Hexagonal", {1, 0, 0, 0.5, 0.5 * r3, 0, 0, 0, 1.2}, {0.94, 0.94, 1.13}),
         unitVolume("Skewed", {4, 0, 0, 2, 2, 0, 2, 2, 2}, {1, 1, 1}),
         unitVolume("Turned", turned({1, 0, 0, 0.3, 0.9, 0, -0.2, 0.3, 1.2}), {0.94, 0.9, 1.18}),
+    };
+    return types;
+}
+
+const std::vector<BoxType>& octreeBoxTypes()
+{
+    static const std::vector<BoxType> types = {
+        boxTypes()[0],
+        boxTypes()[1],
+        unitVolume("Long", {1, 0, 0, 0, 1, 0, 0, 0, 7}, {0.52, 0.52, 3.66}, {1, 1, 7}),
+        unitVolume("Uneven", {1, 0, 0, 0, 2.6, 0, 0, 0, 1.5}, {0.64, 1.65, 0.95}, {2, 5, 3}),
     };
     return types;
 }

@@ -3,6 +3,7 @@
 #ifndef GMXFMM_TESTS_SYSTEMS_H
 #define GMXFMM_TESTS_SYSTEMS_H
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -39,11 +40,15 @@ struct BoxType
     std::string name;        /* letters and digits, for test names */
     Mat3        shape;       /* of volume 1 */
     Vec3        proportions; /* of numbers of cells along the edges that make cells as even as can be */
+    std::array<int, 3> roots; /* of an octree in this box; zeros if it takes none */
 };
 
 /* cubic, rectangular, mildly triclinic, rhombic dodecahedron, truncated octahedron, hexagonal, strongly skewed, and a
  * triclinic one in general orientation. */
 const std::vector<BoxType>& boxTypes();
+
+/* The rectangular ones, those with one root and with many, and a long one: 1 : 1 : 7. */
+const std::vector<BoxType>& octreeBoxTypes();
 
 Mat3 boxOfVolume(const BoxType& type, double volume);
 
