@@ -31,6 +31,9 @@ static inline void fmm_into_grid(const fmm_cells* cells, int* at)
     }
 }
 
+/* tree.c: whether an octree can take the box. Errors: UNSUPPORTED. */
+gmxfmm_status fmm_tree_check_box(gmxfmm_plan* plan, const double* box);
+
 /* tree.c: levels, lists and leaves for the particles at x and the receivers. Errors: POSITION, MEMORY. */
 gmxfmm_status fmm_tree_assign(gmxfmm_plan* plan, const void* x);
 void          fmm_tree_free(gmxfmm_plan* plan);

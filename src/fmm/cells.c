@@ -46,6 +46,19 @@ int fmm_is_rectangular(const double* box)
     return 1;
 }
 
+int fmm_is_aligned(const double* box)
+{
+    const double longest = fmax(box[0], fmax(box[4], box[8]));
+    for (int i = 0; i < 9; i++)
+    {
+        if (i % 4 != 0 && fabs(box[i]) > 1e-9 * longest)
+        {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 void fmm_voronoi(const double* basis, double vectors[FMM_VORONOI][3], int coordinates[FMM_VORONOI][3])
 {
     /* Superbase b0..b3 with b0 + b1 + b2 + b3 = 0. Selling's step makes a positive product vanish from the sum of

@@ -58,6 +58,9 @@ void fmm_inverse(const double* m, double det, double* inverse);
 /* Largest |cos| of the angles between rows below rounding: a rectangular box in any orientation. */
 int fmm_is_rectangular(const double* box);
 
+/* Whether the vectors of the box are along x, y and z. */
+int fmm_is_aligned(const double* box);
+
 /* Voronoi vectors of the lattice with rows basis[9], by Selling reduction to an obtuse superbase. */
 void fmm_voronoi(const double* basis, double vectors[FMM_VORONOI][3], int coordinates[FMM_VORONOI][3]);
 

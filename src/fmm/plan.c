@@ -206,7 +206,11 @@ gmxfmm_status gmxfmm_set_box(gmxfmm_plan* plan, const double* box)
     {
         return plan == NULL ? GMXFMM_ERROR_NULL : fmm_fail(plan, GMXFMM_ERROR_NULL, "box is NULL");
     }
-    const gmxfmm_status status = check_box(box, plan->message, sizeof(plan->message));
+    gmxfmm_status status = check_box(box, plan->message, sizeof(plan->message));
+    if (status == GMXFMM_OK && plan->tree != NULL && plan->periodic)
+    {
+        status = fmm_tree_check_box(plan, box);
+    }
     if (status == GMXFMM_OK && plan->periodic && memcmp(plan->box, box, sizeof(plan->box)) != 0)
     {
         memcpy(plan->box, box, sizeof(plan->box));

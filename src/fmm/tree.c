@@ -13,6 +13,15 @@ static gmxfmm_status out_of_memory(gmxfmm_plan* plan, int num)
     return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %d cells of an octree", num);
 }
 
+gmxfmm_status fmm_tree_check_box(gmxfmm_plan* plan, const double* box)
+{
+    return fmm_is_aligned(box) ? GMXFMM_OK
+                               : fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED,
+                                          "m2l = %s needs a rectangular box with its vectors along x, y and z: for "
+                                          "this box use m2l = fft",
+                                          gmxfmm_m2l_name(plan->m2l));
+}
+
 /* Room for the lists of `num` cells. */
 static gmxfmm_status reserve_level(gmxfmm_plan* plan, int l, int num)
 {

@@ -179,34 +179,11 @@ static gmxfmm_status choose(gmxfmm_plan* plan, const double* box, const int* roo
     return status == GMXFMM_OK ? adopt(plan, roots, &best) : status;
 }
 
-/* Whether the vectors of the box are along x, y and z. */
-static int is_aligned(const double* box)
-{
-    const double longest = fmax(box[0], fmax(box[4], box[8]));
-    for (int i = 0; i < 9; i++)
-    {
-        if (i % 4 != 0 && fabs(box[i]) > 1e-9 * longest)
-        {
-            return 0;
-        }
-    }
-    return 1;
-}
-
-static gmxfmm_status check_box(gmxfmm_plan* plan, const double* box)
-{
-    return is_aligned(box) ? GMXFMM_OK
-                           : fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED,
-                                      "m2l = %s needs a rectangular box with its vectors along x, y and z: for this "
-                                      "box use m2l = fft",
-                                      gmxfmm_m2l_name(plan->options.m2l));
-}
-
 gmxfmm_status fmm_tune_tree(gmxfmm_plan* plan, int64_t n, const double* box)
 {
     int                 roots[3];
     occupancy           o;
-    const gmxfmm_status status = check_box(plan, box);
+    const gmxfmm_status status = fmm_tree_check_box(plan, box);
     if (status != GMXFMM_OK)
     {
         return status;
@@ -362,7 +339,7 @@ gmxfmm_status fmm_consider_tree(gmxfmm_plan* plan, const void* x, const double* 
     choice    tree;
     occupancy o;
     const int open = plan->tree == NULL && plan->options.m2l == GMXFMM_M2L_AUTO && plan->options.grid[0] == 0;
-    if (!open || plan->tuned || plan->p.n == 0 || (plan->periodic && !is_aligned(plan->box)))
+    if (!open || plan->tuned || plan->p.n == 0 || (plan->periodic && !fmm_is_aligned(plan->box)))
     {
         return GMXFMM_OK;
     }
