@@ -96,7 +96,8 @@ fmm_ewald fmm_ewald_choose(const fmm_cells* cells, int degree, double tolerance)
     return e;
 }
 
-/* Bounds of the components of lattice vectors within r_max (unit u); open: of displacements within the grid. */
+/* Bounds of the components of lattice vectors within r_max (unit u); open: of the displacements that the padded grid
+ * holds. */
 static void real_range(const fmm_cells* cells, double r_max, int* range)
 {
     double inverse[9];
@@ -105,7 +106,8 @@ static void real_range(const fmm_cells* cells, double r_max, int* range)
     {
         const double g =
             sqrt(inverse[d] * inverse[d] + inverse[3 + d] * inverse[3 + d] + inverse[6 + d] * inverse[6 + d]);
-        range[d] = cells->periodic ? (int)floor(r_max * g) : cells->inner[d] - 1;
+        /* open: whatever cells of the padded grid hold particles, they may do so after another assign */
+        range[d] = cells->periodic ? (int)floor(r_max * g) : (cells->n[d] - 1) / 2;
     }
 }
 

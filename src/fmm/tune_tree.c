@@ -57,11 +57,11 @@ static double translation_cost(gmxfmm_m2l m2l, int p)
     switch (m2l)
     {
     case GMXFMM_M2L_NAIVE:
-        return 30 + 0.12 * q * q * q * q;
+        return 35 + 1.6 * q * q + 0.13 * q * q * q * q;
     case GMXFMM_M2L_SYMMETRIC:
-        return 10 + 0.94 * q * q + 0.0144 * q * q * q * q;
+        return 15 + 1.65 * q * q + 0.023 * q * q * q * q;
     default:
-        return 10 + 1.9 * q * q + 0.1 * q * q * q;
+        return 25 + 0.55 * q * q + 0.21 * q * q * q;
     }
 }
 
@@ -77,7 +77,7 @@ static double cost_of_leaves(const gmxfmm_plan* plan, const occupancy* o, double
 {
     const double near  = (2 * ws + 1) * (2 * ws + 1) * (2 * ws + 1);
     const int    dbl   = plan->options.precision == GMXFMM_DOUBLE;
-    const double pairs = near * (o->squares[depth] + n) * FMM_COST_PAIR * (dbl ? 4 : 1);
+    const double pairs = near * (o->squares[depth] + n) * FMM_COST_PAIR * (dbl ? 2 : 1);
     return pairs + o->leaves[depth] * near * FMM_COST_GATHER + n * (p + 1) * (p + 1) * FMM_COST_COEF * (dbl ? 2 : 1);
 }
 
