@@ -89,8 +89,8 @@ TEST(AccuracyOfWater, IsThatOfTheDesign)
 }
 
 /* Leaves of a tree of depth 3 are the cells of the table's rows with 8. A level up, cells and distances are twice as
- * large and force errors a quarter, but each source cell has eight times the particles: half the mean square (sqrt 8 / 4
- * squared), so levels add up to at most twice that of the leaves, sqrt 2 in the error. */
+ * large and force errors a quarter, but each source cell has eight times the particles: half the mean square (sqrt 8 /
+ * 4 squared), so levels add up to at most twice that of the leaves, sqrt 2 in the error. */
 TEST(AccuracyOfWater, OnAnOctreeIsThatOfItsLeaves)
 {
     const std::optional<System> box = spc216(2);
@@ -136,21 +136,23 @@ TEST_P(Accuracy, DefaultsAreAsAccurateAsDefaultPme)
 
 /* Reached is below asked, but not far below: that would be time spent for nothing. One order is worth a factor of 2 to
  * 4, the model keeps a margin, and in a box of few cells the grid leaves little choice; hence a factor of 30 at any one
- * point and of 10 in the geometric mean. */
+ * point and of 10 in the geometric mean. An octree leaves less choice still, by factors of 8 in cells, and the error of
+ * levels above the leaves is provided for, which so small a box does not have: a factor of 2 more. */
 TEST_P(Accuracy, ReachedIsAsked)
 {
     const Solution reference = ewald(*system_);
+    const double   allowance = GetParam().m2l == GMXFMM_M2L_FFT ? 1 : 2;
     double         logarithm = 0;
     int            points    = 0;
     for (double asked = 1e-2; asked > 0.5e-8; asked /= 10)
     {
         SCOPED_TRACE("asked 10^" + std::to_string(static_cast<int>(std::lround(std::log10(asked)))));
         const double margin = expectReached(*system_, reference, GetParam().m2l, asked);
-        EXPECT_LE(margin, 30);
+        EXPECT_LE(margin, 30 * allowance);
         logarithm += std::log(margin);
         points++;
     }
-    EXPECT_LE(std::exp(logarithm / points), 10);
+    EXPECT_LE(std::exp(logarithm / points), 10 * allowance);
 }
 
 /* Down to where rounding in single precision (some 1e-6) is not yet seen. */

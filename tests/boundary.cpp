@@ -23,7 +23,7 @@ const double truncation = 1e-9;
 
 gmxfmm_options fine(const Path& path, Boundary boundary)
 {
-    return withBoundary(pathOptions(path, 18, 4, 2), boundary);
+    return withBoundary(pathOptions(path, 18, isSlow(path.m2l) ? 2 : 4, 2), boundary);
 }
 
 /* A large dipole: without the correction for it errors of order 1. */
@@ -135,7 +135,7 @@ class OpenSystem : public testing::TestWithParam<MethodAndPrecision>
     {
         const bool     exact     = precision() == GMXFMM_DOUBLE;
         const Solution reference = directSum(s);
-        const Result   r         = solve(s, withBoundary(methodOptions(method(), 18, longest, 2, precision()), Boundary::Open));
+        const Result   r = solve(s, withBoundary(methodOptions(method(), 18, longest, 2, precision()), Boundary::Open));
         const double   tolerance = exact ? truncation : 1e-5;
         EXPECT_LT(relativeRms(r.potential, reference.potential), tolerance);
         EXPECT_LT(relativeRms(r.field, reference.field), tolerance);

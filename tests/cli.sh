@@ -94,6 +94,22 @@ check "all options are taken" test "$(value order) $(value grid) $(value separat
 run solve --order=6 --grid=3,4,5 -- crystal.txt
 check "options with = and before the file" test "$(value order) $(value grid)" = "6 3 4 5"
 
+# the octree methods: the same crystal, and what they print
+for method in rotation symmetric naive; do
+    run solve crystal.txt --m2l $method --order 20 --depth 2 --separation 2
+    check "$method gives the energy of a crystal" below \
+        "$(awk -v e="$(value energy)" 'BEGIN { d = e + 64 * 1.747564594633182 / 2; print d < 0 ? -d : d }')" 1e-8
+    check "$method prints what it did" test "$(value method) $(value depth) $(value leaves) $(value grid)" = "$method 2 64 "
+    run solve crystal.txt --m2l $method --accuracy 1e-6
+    check "$method by itself" below \
+        "$(awk -v e="$(value energy)" 'BEGIN { d = e + 64 * 1.747564594633182 / 2; print d < 0 ? -d : d }')" 1e-3
+    run solve crystal.txt --m2l $method --order 12 --depth 1 --separation 2 --m2l-to-parent 1 --m2l-truncate 1
+    check "$method with fewer and shorter translations" below \
+        "$(awk -v e="$(value energy)" 'BEGIN { d = e + 64 * 1.747564594633182 / 2; print d < 0 ? -d : d }')" 1e-2
+done
+run solve crystal.txt --order 40 --m2l rotation --depth 1
+check "order 40 in double precision" test "$(value order)" = 40
+
 # two charges, open: energy -1/2, field along x
 printf '0 0 0 1\n2 0 0 -1\n' >open.txt
 run solve open.txt
@@ -199,8 +215,8 @@ mkdir directory
 bad "directory" "directory" solve directory
 
 bad "unknown option" "--frobnicate" solve crystal.txt --frobnicate 3
-bad "order out of range" "0..20" solve crystal.txt --order 21
-bad "negative order" "0..20" solve crystal.txt --order -3
+bad "order out of range" "0..40" solve crystal.txt --order 41
+bad "negative order" "0..40" solve crystal.txt --order -3
 bad "order that is no number" "'four'" solve crystal.txt --order four
 bad "order with a tail" "'4.5'" solve crystal.txt --order 4.5
 bad "accuracy out of range" "1e-12..0.1" solve crystal.txt --accuracy 0.5
@@ -208,6 +224,17 @@ bad "accuracy nan" "'nan'" solve crystal.txt --accuracy nan
 bad "grid of two" "'4,4'" solve crystal.txt --grid 4,4
 bad "grid with zero" "'4,0,4'" solve crystal.txt --grid 4,0,4
 bad "grid of four" "'4,4,4,4'" solve crystal.txt --grid 4,4,4,4
+bad "depth 0" "1..9" solve crystal.txt --m2l rotation --depth 0
+bad "depth 10" "1..9" solve crystal.txt --m2l rotation --depth 10
+bad "depth with fft" "grid" solve crystal.txt --m2l fft --depth 2
+bad "grid with an octree" "depth" solve crystal.txt --m2l rotation --grid 4,4,4
+bad "translations to parents with fft" "m2l_to_parent" solve crystal.txt --m2l-to-parent 1
+bad "truncated translations with fft" "m2l_truncate" solve crystal.txt --m2l fft --m2l-truncate 1
+bad "a flag that is neither" "0..1" solve crystal.txt --m2l rotation --m2l-truncate 2
+bad "dynamic without a GPU" "GPU" solve crystal.txt --m2l dynamic
+bad "order 21 in single precision" "double precision" solve crystal.txt --order 21 --precision single
+sed 's/^# box.*/# box: 4 0 0 1 4 0 0 0 4/' crystal.txt >skewed.txt
+bad "an octree in a skewed box" "m2l = fft" solve skewed.txt --m2l rotation
 bad "separation 3" "1..2" solve crystal.txt --separation 3
 bad "unknown method" "rotation" solve crystal.txt --m2l fast
 bad "unknown precision" "single|double" solve crystal.txt --precision half

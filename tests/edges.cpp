@@ -22,9 +22,19 @@ const double truncation = 1e-7;
  * be: a = sqrt(3)/2 of the edge. */
 const double worstTruncation = 1e-5;
 
-gmxfmm_options fine(const Path& path, int n = 4)
+int fewCells(const Path& path)
+{
+    return isSlow(path.m2l) ? 2 : 4;
+}
+
+gmxfmm_options fine(const Path& path, int n)
 {
     return pathOptions(path, 14, n, 2);
+}
+
+gmxfmm_options fine(const Path& path)
+{
+    return fine(path, fewCells(path));
 }
 
 void expectEwald(const Result& r, const System& s, double tolerance)
@@ -102,7 +112,9 @@ TEST_P(Edges, TwoParticles)
     s.add({0.3, 0.2, 0.1}, 1);
     s.add({0.8, 1.2, 2.1}, -1);
     const Solution reference = ewald(s);
-    EXPECT_LT(relativeRms(solve(s, defaults()).force, reference.force), 4e-4);
+    /* on an octree twice as much: what is asked is a mean over many pairs, and this may be one of the worse */
+    const double asked = GetParam().m2l == GMXFMM_M2L_FFT ? 4e-4 : 8e-4;
+    EXPECT_LT(relativeRms(solve(s, defaults()).force, reference.force), asked);
     EXPECT_LT(relativeRms(solve(s, fine(GetParam())).force, reference.force), truncation);
 }
 
@@ -139,6 +151,10 @@ TEST_P(Edges, ParticlesOnFacesAndCorners)
     }
     for (int n : {2, 3, 4, 8})
     {
+        if (n == 8 && isSlow(GetParam().m2l))
+        {
+            continue;
+        }
         expectEwald(solve(s, fine(GetParam(), n)), s, worstTruncation);
     }
 }
@@ -170,7 +186,7 @@ TEST_P(Edges, PositionsThatRoundOntoTheFarFace)
         s.x[3 + d] = d == 0 ? -1e-300 : 0.7;
     }
     expectEwald(solve(s, fine(GetParam())), s, truncation);
-    expectEwald(solve(s, pathOptions(GetParam(), 14, 4, 2, GMXFMM_SINGLE)), s, 1e-5);
+    expectEwald(solve(s, pathOptions(GetParam(), 14, fewCells(GetParam()), 2, GMXFMM_SINGLE)), s, 1e-5);
 }
 
 /* A grid of one or two cells has nothing but images of its own in the near set. Such cells are as uneven as the box. */
@@ -190,7 +206,7 @@ TEST_P(Edges, TinyGrids)
 TEST_P(Edges, DriftedParticlesAtHighOrder)
 {
     System s = water(boxOfVolume(GetParam().box, 8), 3);
-    Plan   plan(s, pathOptions(GetParam(), 20, 4, 2));
+    Plan   plan(s, pathOptions(GetParam(), 20, fewCells(GetParam()), 2));
     Random random(5);
     System moved = s;
     for (std::size_t i = 0; i < s.size(); i += 3)
@@ -205,8 +221,8 @@ TEST_P(Edges, DriftedParticlesAtHighOrder)
     EXPECT_LT(relativeRms(plan.execute(moved.x).force, reference.force), 1e-7);
 }
 
-/* At default accuracy: expansions reach 0.15 nm further than 0.43 nm, half the diagonal of a cell of 0.5 nm, which
- * costs up to (0.58 / 0.43)^9 = 15 at order 8 when every particle drifts as far as this. */
+/* At default accuracy: expansions reach 0.15 nm further than half the diagonal of a cell, which costs up to the ratio
+ * of the two to the power of order + 1 when every particle drifts as far as this: 15 at order 8 in cells of 0.5 nm. */
 TEST_P(Edges, DriftedParticlesAtDefaultAccuracy)
 {
     System s = water(boxOfVolume(GetParam().box, 12), 3);
@@ -221,8 +237,16 @@ TEST_P(Edges, DriftedParticlesAtDefaultAccuracy)
             moved.x[3 * i + d] += 0.15 * u[d % 3];
         }
     }
-    const double before = relativeRms(plan.execute(s.x).force, ewald(s).force);
-    EXPECT_LT(relativeRms(plan.execute(moved.x).force, ewald(moved).force), 15 * before);
+    const double      before = relativeRms(plan.execute(s.x).force, ewald(s).force);
+    const gmxfmm_info info   = plan.info();
+    double            edge   = std::cbrt(12.0 / (info.grid[0] * info.grid[1] * info.grid[2]));
+    for (std::size_t d = 0; d < 3; d++) /* the shortest */
+    {
+        const double* row = &s.box[3 * d];
+        edge = std::fmin(edge, std::sqrt(row[0] * row[0] + row[1] * row[1] + row[2] * row[2]) / info.grid[d]);
+    }
+    const double growth = std::pow(1 + 0.15 / (0.5 * std::sqrt(3.0) * edge), info.order + 1);
+    EXPECT_LT(relativeRms(plan.execute(moved.x).force, ewald(moved).force), growth * before);
 }
 
 /* The box is scaled, particles with it, without a new assign: free, so no spectra are computed again. */
@@ -247,7 +271,7 @@ TEST_P(Edges, BoxOfAnotherShapeBetweenAssigns)
     Plan         plan(s, fine(GetParam()));
     plan.execute(s.x);
     const std::int64_t spectra = plan.info().num_spectra;
-    const bool octree = GetParam().m2l != GMXFMM_M2L_FFT; /* takes right angles only */
+    const bool         octree  = GetParam().m2l != GMXFMM_M2L_FFT; /* takes right angles only */
     for (const Mat3& strain :
          {Mat3{0.02, 0, 0, 0, -0.01, 0, 0, 0, 0.03},
           octree ? Mat3{-0.01, 0, 0, 0, 0.02, 0, 0, 0, 0} : Mat3{0.01, 0, 0, 0.02, -0.01, 0, -0.01, 0.02, 0}})

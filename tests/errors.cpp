@@ -93,15 +93,22 @@ const std::vector<BadOption>& badOptions()
         integer("DepthZero", &gmxfmm_options::depth, 0),
         integer("ToParentTwo", &gmxfmm_options::m2l_to_parent, 2),
         integer("TruncateNegative", &gmxfmm_options::m2l_truncate, -1),
-        mixed("DepthWithFft", GMXFMM_M2L_FFT, [](gmxfmm_options* o) { o->depth = 3; }, "depth"),
-        mixed("DepthWithoutMethod", GMXFMM_M2L_AUTO, [](gmxfmm_options* o) { o->depth = 3; }, "depth"),
-        mixed("ToParentWithFft", GMXFMM_M2L_FFT, [](gmxfmm_options* o) { o->m2l_to_parent = 1; }, "m2l_to_parent"),
-        mixed("TruncateWithFft", GMXFMM_M2L_FFT, [](gmxfmm_options* o) { o->m2l_truncate = 1; }, "m2l_truncate"),
-        mixed("GridWithRotation", GMXFMM_M2L_ROTATION, [](gmxfmm_options* o) { o->grid[0] = o->grid[1] = o->grid[2] = 4; },
-              "rotation"),
-        mixed("GridWithNaive", GMXFMM_M2L_NAIVE, [](gmxfmm_options* o) { o->grid[0] = o->grid[1] = o->grid[2] = 4; },
-              "depth"),
-        {"DynamicOnTheCpu", [](gmxfmm_options* o) { o->m2l = GMXFMM_M2L_DYNAMIC; }, GMXFMM_ERROR_UNSUPPORTED, "rotation"},
+        mixed(
+            "DepthWithFft", GMXFMM_M2L_FFT, [](gmxfmm_options* o) { o->depth = 3; }, "depth"),
+        mixed(
+            "DepthWithoutMethod", GMXFMM_M2L_AUTO, [](gmxfmm_options* o) { o->depth = 3; }, "depth"),
+        mixed(
+            "ToParentWithFft", GMXFMM_M2L_FFT, [](gmxfmm_options* o) { o->m2l_to_parent = 1; }, "m2l_to_parent"),
+        mixed(
+            "TruncateWithFft", GMXFMM_M2L_FFT, [](gmxfmm_options* o) { o->m2l_truncate = 1; }, "m2l_truncate"),
+        mixed(
+            "GridWithRotation", GMXFMM_M2L_ROTATION,
+            [](gmxfmm_options* o) { o->grid[0] = o->grid[1] = o->grid[2] = 4; }, "rotation"),
+        mixed(
+            "GridWithNaive", GMXFMM_M2L_NAIVE, [](gmxfmm_options* o) { o->grid[0] = o->grid[1] = o->grid[2] = 4; },
+            "depth"),
+        {"DynamicOnTheCpu", [](gmxfmm_options* o) { o->m2l = GMXFMM_M2L_DYNAMIC; }, GMXFMM_ERROR_UNSUPPORTED,
+         "rotation"},
         integer("ThreadsNegative", &gmxfmm_options::num_threads, -4),
         accuracy("AccuracyZero", 0, "0"),
         accuracy("AccuracyNegative", -1e-3, "-0.001"),

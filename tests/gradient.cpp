@@ -34,7 +34,7 @@ void expectGradient(const System& s, const gmxfmm_options& options)
     Plan         plan(s, options);
     const Result r = plan.execute(s.x);
     /* all directions in turn; fewer where an energy takes long */
-    const std::size_t stride = options.m2l == GMXFMM_M2L_SYMMETRIC || options.m2l == GMXFMM_M2L_NAIVE ? 31 : 7;
+    const std::size_t stride = isSlow(options.m2l) ? 31 : 7;
     for (std::size_t k = 0; k < 3 * s.size(); k += stride)
     {
         std::vector<double> x      = s.x;

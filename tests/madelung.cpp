@@ -47,8 +47,8 @@ class Madelung : public testing::TestWithParam<CrystalAndMethod>
     void expectCrystal(const gmxfmm_options& options, double tolerance)
     {
         const Crystal& crystal = std::get<0>(GetParam());
-        const System s = crystal.make(crystal.cells, shift);
-        const Result r = solve(s, options);
+        const System   s       = crystal.make(crystal.cells, shift);
+        const Result   r       = solve(s, options);
         for (std::size_t i = 0; i < s.size(); i++)
         {
             ASSERT_NEAR(r.potential[i], -s.q[i] * crystal.constant, tolerance) << "ion " << i;
@@ -68,10 +68,11 @@ TEST_P(Madelung, IsExactAtOrder20)
     expectCrystal(methodOptions(method(), 20, 5, 2), 1e-11);
 }
 
-/* Rounding of single precision, 6e-8, times the terms of some hundred neighbours of alternating sign. */
+/* Rounding of single precision, 6e-8, times the terms of some hundred neighbours of alternating sign. On an octree
+ * those of some thousand cells of the levels above are added, with net charges up to 4 each. */
 TEST_P(Madelung, IsGoodInSinglePrecision)
 {
-    expectCrystal(methodOptions(method(), 14, 5, 2, GMXFMM_SINGLE), 1e-5);
+    expectCrystal(methodOptions(method(), 14, 5, 2, GMXFMM_SINGLE), method() == GMXFMM_M2L_FFT ? 1e-5 : 5e-5);
 }
 
 /* The accuracy asked for is relative to forces; a crystal has none, so here it is relative to those of neighbours. */

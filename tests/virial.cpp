@@ -77,8 +77,7 @@ TEST_P(Virial, IsTheStrainDerivativeAtLowOrder)
 
 TEST_P(Virial, IsTheStrainDerivativeWithVacuum)
 {
-    expectStrainDerivative(ionsIn(GetParam().box),
-                           withBoundary(pathOptions(GetParam(), 6, 5, 1), Boundary::Vacuum));
+    expectStrainDerivative(ionsIn(GetParam().box), withBoundary(pathOptions(GetParam(), 6, 5, 1), Boundary::Vacuum));
 }
 
 TEST_P(Virial, IsTheStrainDerivativeWithNetCharge)
@@ -93,7 +92,7 @@ TEST_P(Virial, OfWaterIsThatOfEwald)
 {
     const System   s         = water(boxOfVolume(GetParam().box, 4), 6);
     const Solution reference = ewald(s);
-    const Result fine = solve(s, pathOptions(GetParam(), 18, 4, 2)), coarse = solve(s, automatic(GetParam().m2l));
+    const Result   fine = solve(s, pathOptions(GetParam(), 18, 4, 2)), coarse = solve(s, automatic(GetParam().m2l));
     /* order 18 with two layers truncates below 1e-9 */
     EXPECT_LT(maxDifference(fine.virial, reference.virial), 1e-9 * std::fabs(reference.energy));
     /* errors of the forces, 4e-4 of their RMS and random, over about the length of a cell, 0.6 nm */

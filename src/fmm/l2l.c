@@ -139,7 +139,7 @@ static void add_strain(const gmxfmm_plan* plan,
     {
         m[i] = shift_gather((const real*)lower->multipole + (size_t)i * lower->stride, index, contiguous);
     }
-    FN(fmm_expansion_force)(plan->order, m, v, force);
+    FN(fmm_expansion_force)(plan->order, m, plan->order, v, force);
     for (int d = 0; d < 3; d++)
     {
         s[d] = 0;
@@ -159,6 +159,7 @@ void FN(fmm_l2l_strain)(const gmxfmm_plan* plan,
                         int                level,
                         int                first,
                         int                lanes,
+                        int                q,
                         const vreal*       local,
                         double             factor,
                         const FN(fmm_scratch) * s,
@@ -169,10 +170,14 @@ void FN(fmm_l2l_strain)(const gmxfmm_plan* plan,
     const int        p = ops->order;
     for (int l = 0; l <= p; l++)
     {
-        for (int i = harm_column(p, l); i < harm_column(p, l + 1); i++)
+        for (int k = l; k <= p; k++)
         {
-            const int k = l + (i - harm_column(p, l)) % (p + 1 - l);
-            s->in[i]    = local[i] * (real)ldexp(1.0, -(k + 1));
+            const real scale        = (real)ldexp(1.0, -(k + 1));
+            s->in[harm_re(p, k, l)] = local[harm_re(q, k, l)] * scale;
+            if (l > 0)
+            {
+                s->in[harm_im(p, k, l)] = local[harm_im(q, k, l)] * scale;
+            }
         }
     }
     shift_to_children(ops, s->in, s->work);

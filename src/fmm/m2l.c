@@ -32,132 +32,31 @@ static FN(fmm_m2l_block) * variant(gmxfmm_m2l m2l)
     return FN(fmm_m2l_naive);
 }
 
-int FN(fmm_m2l_source)(const FN(fmm_m2l_job) * job, int target, const fmm_translation* t)
-{
-    const fmm_tree* tree = job->plan->tree;
-    const int       cell = job->parent != NULL ? job->parent[target] : target;
-    const int       near = job->upper->near[(size_t)cell * (size_t)tree->num_near + (size_t)t->near];
-    return job->upper->child[8 * (size_t)near + (size_t)t->octant];
-}
-
-/* Occupied sources of a target and their displacements, in the order of the list; padded with the empty cell. */
-static int find_sources(const FN(fmm_m2l_job) * job, int target, const FN(fmm_scratch) * s)
-{
-    int count = 0;
-    for (int i = 0; i < job->num_list; i++)
-    {
-        const int source = FN(fmm_m2l_source)(job, target, &job->list[i]);
-        s->source[count] = source;
-        s->vector[count] = job->first_vector + job->list[i].vector;
-        count += source != job->empty;
-    }
-    for (int i = count; i < count + VLEN; i++)
-    {
-        s->source[i] = job->empty;
-        s->vector[i] = job->first_vector + job->list[0].vector;
-    }
-    return count;
-}
-
-/* Sums over the translations to one target, a lane a translation, in s->total. */
-static void sum_target(const FN(fmm_m2l_job) * job, int target, const FN(fmm_scratch) * s, FN(fmm_m2l_kernel) * kernel)
-{
-    const struct FN(fmm_operators)* ops = job->ops;
-    const int count = find_sources(job, target, s), num = job->strain ? 4 : 1;
-    for (int t = 0; t < num; t++)
-    {
-        memset(s->total[t], 0, (size_t)ops->row * sizeof(vreal));
-    }
-    for (int from = 0; from < count; from += VLEN)
-    {
-        const real* row[VLEN];
-        int         order = 0;
-        for (int i = 0; i < VLEN; i++)
-        {
-            const int own = FN(fmm_truncation)(job, s->vector[from + i]);
-            row[i]        = ops->rows + (size_t)s->source[from + i] * (size_t)ops->row;
-            order         = own > order ? own : order;
-        }
-        lanes_load_rows(row, ops->rows_by_degree ? harm_size(order) : ops->num_coef, s->in);
-        if (!job->strain)
-        {
-            kernel(job, s, s->vector + from, order, s->total[0]);
-            continue;
-        }
-        vreal*                   out = s->sum[0]; /* not in use yet */
-        _Alignas(FMM_ALIGN) real r[3][VLEN];
-        for (int i = 0; i < VLEN; i++)
-        {
-            for (int d = 0; d < 3; d++)
-            {
-                r[d][i] = ops->displacement[s->vector[from + i]][d];
-            }
-        }
-        memset(out, 0, (size_t)ops->num_coef * sizeof(vreal));
-        kernel(job, s, s->vector + from, order, out);
-        for (int i = 0; i < ops->num_coef; i++)
-        {
-            s->total[0][i] += out[i];
-            s->total[1][i] += *(vreal*)r[0] * out[i];
-            s->total[2][i] += *(vreal*)r[1] * out[i];
-            s->total[3][i] += *(vreal*)r[2] * out[i];
-        }
-    }
-}
-
-void FN(fmm_m2l_by_target)(
-    const FN(fmm_m2l_job) * job, int first, int lanes, const FN(fmm_scratch) * s, FN(fmm_m2l_kernel) * kernel)
-{
-    const struct FN(fmm_operators)* ops = job->ops;
-    const int num                       = job->strain ? 4 : 1;
-    for (int lane = 0; lane < lanes; lane++)
-    {
-        sum_target(job, first + lane, s, kernel);
-        for (int t = 0; t < num; t++)
-        {
-            lanes_sum(s->total[t], ops->num_coef, s->rows[t] + (size_t)lane * (size_t)ops->row);
-        }
-    }
-    for (int t = 0; t < num; t++)
-    {
-        const real* row[VLEN];
-        for (int lane = 0; lane < VLEN; lane++)
-        {
-            row[lane] = s->rows[t] + (size_t)(lane < lanes ? lane : 0) * (size_t)ops->row;
-        }
-        lanes_load_rows(row, ops->num_coef, s->in);
-        for (int i = 0; i < ops->num_coef; i++)
-        {
-            s->sum[t][ops->place[i]] = s->in[i];
-        }
-    }
-}
-
 /* Copies multipoles to rows, a row a cell, the empty cell's last. */
-static void make_rows(const gmxfmm_plan* plan, const fmm_level* level)
+static void make_rows(const gmxfmm_plan* plan, const fmm_level* level, const fmm_row_layout* layout)
 {
-    const struct FN(fmm_operators)* ops = plan->FN(ops);
+    real* rows = plan->FN(ops)->rows;
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads)
     for (int first = 0; first <= level->num; first += VLEN)
     {
         const int lanes = level->num + 1 - first < VLEN ? level->num + 1 - first : VLEN;
-        for (int f = 0; f < ops->row; f += VLEN)
+        for (int f = 0; f < layout->row; f += VLEN)
         {
             vreal v[VLEN];
             for (int i = 0; i < VLEN; i++)
             {
-                v[i] = (vreal){0};
-                if (f + i < ops->num_coef)
+                const int place = f + i < layout->num ? layout->level[f + i] : -1;
+                v[i]            = (vreal){0};
+                if (place >= 0)
                 {
                     /* strides are whole vectors, so that the last block may be read to its end */
-                    v[i] = *(const vreal*)((const real*)level->multipole + (size_t)ops->place[f + i] * level->stride +
-                                           first);
+                    v[i] = *(const vreal*)((const real*)level->multipole + (size_t)place * level->stride + first);
                 }
             }
             lanes_transpose(v);
             for (int lane = 0; lane < lanes; lane++)
             {
-                *(vreal*)(ops->rows + (size_t)(first + lane) * (size_t)ops->row + f) = v[lane];
+                *(vreal*)(rows + (size_t)(first + lane) * (size_t)layout->row + f) = v[lane];
             }
         }
     }
@@ -195,7 +94,7 @@ static void add_strain(const FN(fmm_m2l_job) * job,
     {
         vreal  force[3];
         double r[3] = {0, 0, 0}, f[3] = {0, 0, 0};
-        FN(fmm_expansion_force)(job->ops->order, s->in, s->sum[1 + d], force);
+        FN(fmm_expansion_force)(job->ops->order, s->in, job->layout->order, s->sum[1 + d], force);
         for (int lane = 0; lane < lanes; lane++)
         {
             for (int e = 0; e < 3; e++)
@@ -209,7 +108,8 @@ static void add_strain(const FN(fmm_m2l_job) * job,
     if (job->to_parent)
     {
         /* 2: from the children's unit of energy to the targets' */
-        FN(fmm_l2l_strain)(job->plan, job->level - 1, first, lanes, s->sum[0], 0.5 * 2, s, strain);
+        FN(fmm_l2l_strain)
+        (job->plan, job->level - 1, first, lanes, job->layout->order, s->sum[0], 0.5 * 2, s, strain);
     }
 }
 
@@ -222,24 +122,24 @@ static void do_block(const FN(fmm_m2l_job) * job,
                      const FN(fmm_scratch) * s,
                      double* strain)
 {
-    const int p = job->ops->order;
+    const fmm_row_layout* layout = job->layout;
     block(job, first, lanes, s);
-    for (int m = 0; m <= p; m++)
+    for (int i = 0; i < layout->num; i++)
     {
-        for (int i = harm_column(p, m); i < harm_column(p, m + 1); i++)
+        const int harm = layout->harm[i], place = layout->level[i];
+        if (job->to_parent) /* from the children's unit to the parents' */
         {
-            real* local = (real*)target->local + (size_t)i * target->stride + first;
-            if (job->to_parent) /* from the children's unit to the parents' */
+            for (int t = 0; t < (job->strain ? 4 : 1); t++)
             {
-                const real scale = (real)ldexp(1.0, m + (i - harm_column(p, m)) % (p + 1 - m) + 1);
-                for (int t = 0; t < (job->strain ? 4 : 1); t++)
-                {
-                    s->sum[t][i] *= scale;
-                }
+                s->sum[t][harm] *= (real)ldexp(1.0, layout->degree[i] + 1);
             }
+        }
+        if (place >= 0)
+        {
+            real* local = (real*)target->local + (size_t)place * target->stride + first;
             for (int lane = 0; lane < lanes; lane++)
             {
-                local[lane] += s->sum[0][i][lane];
+                local[lane] += s->sum[0][harm][lane];
             }
         }
     }
@@ -298,7 +198,7 @@ void FN(fmm_m2l)(gmxfmm_plan* plan, int level, double* strain)
     fmm_tree*        tree         = plan->tree;
     const fmm_level *upper = &tree->level[level - 1], *lower = &tree->level[level];
     FN(fmm_m2l_job) jobs[8];
-    make_rows(plan, lower);
+    make_rows(plan, lower, &ops->layout[strain != NULL]);
     memset(jobs, 0, sizeof(jobs));
     for (int c = 0; c < 8; c++)
     {
@@ -314,6 +214,7 @@ void FN(fmm_m2l)(gmxfmm_plan* plan, int level, double* strain)
         job->group           = tree->group[c];
         job->num_groups      = tree->num_groups[c];
         job->strain          = strain != NULL;
+        job->layout          = &ops->layout[strain != NULL];
     }
     do_jobs(plan, jobs, 8, lower, lower->slab, strain);
     if (strain != NULL)

@@ -10,7 +10,8 @@
 static void translate(const FN(fmm_m2l_job) * job, const FN(fmm_scratch) * s, const int* vector, int order, vreal* out)
 {
     const struct FN(fmm_operators)* ops = job->ops;
-    const int   p = ops->order, top = 2 * p;
+    const int   p = job->layout->order, top = 2 * ops->order + 1;
+    const int   last   = order + job->strain; /* degree of out */
     vreal*      theta  = s->work;
     vreal*      memory = theta + ops->theta_row;
     vreal*      block[4];
@@ -27,11 +28,11 @@ static void translate(const FN(fmm_m2l_job) * job, const FN(fmm_scratch) * s, co
     for (int m = 0; m <= order; m++)
     {
         const vreal *re = s->in + harm_re(p, m, m), *im = m > 0 ? s->in + harm_im(p, m, m) : re;
-        for (int l = 0; l <= order; l++)
+        for (int l = 0; l <= last; l++)
         {
             vreal *out_re = out + harm_re(p, l, l), *out_im = l > 0 ? out + harm_im(p, l, l) : out_re;
-            fold_m2l(top, m, l, 2 * order - m - l + 1, theta, block);
-            for (int k = 0; k <= order - l; k++)
+            fold_m2l(top, m, l, order - m + last - l + 1, theta, block);
+            for (int k = 0; k <= last - l; k++)
             {
                 vreal sum_re = {0}, sum_im = {0};
                 for (int n = 0; n <= order - m; n++)

@@ -3,19 +3,15 @@
 #include "operators.h"
 
 #include "harmonics.h"
+#include "products.h"
 #include "rotation.h"
 
 enum
 {
-    c_maxColumn = GMXFMM_MAX_ORDER / 2 + 1,
-    c_maxDegree = 2 * GMXFMM_MAX_ORDER + 1
+    c_maxOrder  = GMXFMM_MAX_ORDER + 1, /* locals have one degree more with strain */
+    c_maxColumn = c_maxOrder / 2 + 1,
+    c_maxDegree = 2 * c_maxOrder + 1
 };
-
-#if defined(__GNUC__)
-#    define INLINE static inline __attribute__((always_inline))
-#else
-#    define INLINE static inline
-#endif
 
 /* e^{ima} by parity of m. */
 typedef struct
@@ -37,23 +33,8 @@ static void fill_angle(int p, vreal c, vreal s, angle* a)
     }
 }
 
-/* out[i] = sum_j g[i * stride + j] in[j]; in and out apart. */
-INLINE void product(int rows, int columns, const real* g, int stride, const vreal* in, vreal* out)
-{
-#pragma GCC unroll 16
-    for (int i = 0; i < rows; i++)
-    {
-        vreal sum = g[i * stride] * in[0];
-#pragma GCC unroll 16
-        for (int j = 1; j < columns; j++)
-        {
-            sum += g[i * stride + j] * in[j];
-        }
-        out[i] = sum;
-    }
-}
-
-INLINE void flip(int n, const real* g, const vreal* in, vreal* out)
+/* The four blocks; `unrolled`: n is a constant. */
+INLINE void flip(int n, int unrolled, const real* g, const vreal* in, vreal* out)
 {
 #pragma GCC unroll 4
     for (int block = 0; block < 4; block++)
@@ -61,7 +42,9 @@ INLINE void flip(int n, const real* g, const vreal* in, vreal* out)
         const int size = rot_block_size(n, block);
         if (size > 0)
         {
-            product(size, size, g, size, in + rot_block_in(n, block), out + rot_block_out(n, block));
+            const vreal* from = in + rot_block_in(n, block);
+            vreal*       to   = out + rot_block_out(n, block);
+            unrolled ? product(size, size, g, size, from, to) : long_product(size, size, g, size, from, to);
         }
         g += size * size;
     }
@@ -86,74 +69,96 @@ INLINE void rotate(int n, const angle* a, const vreal* in, vreal* out)
     }
 }
 
-INLINE void turn(int n, const angle* a, const real* g, const vreal* in, vreal* out)
+/* VLEN translations on their way: angles, factors n!/r^n, columns of the expansions with R along z, and where column m
+ * of a degree n stands there, less n (harmonics.h, of the order of the translation). */
+typedef struct
 {
-    vreal t[c_maxDegree];
-    rotate(n, a, in, t);
-    flip(n, g, t, out);
+    angle       a, theta;
+    vreal       factor[c_maxOrder + 1];
+    int         re[c_maxOrder + 1], im[c_maxOrder + 1];
+    const real *first, *second, *local; /* flips of degree 0 */
+    vreal *     before, *after;         /* columns */
+} frame;
+
+/* Degree n of the multipoles: turned, and times n!/r^n to its columns. `at`: offset of its flips. */
+INLINE void forward(int n, int unrolled, const frame* f, int at, const vreal* in)
+{
+    vreal t[c_maxDegree], u[c_maxDegree];
+    rotate(n, &f->a, in, t);
+    flip(n, unrolled, f->first + at, t, u);
+    rotate(n, &f->theta, u, u);
+    flip(n, unrolled, f->second + at, u, t);
+#pragma GCC unroll 16
+    for (int m = 0; m <= n; m++)
+    {
+        f->before[f->re[m] + n] = f->factor[n] * t[rot_re(n, m) - n * n];
+        if (m > 0)
+        {
+            f->before[f->im[m] + n] = f->factor[n] * t[rot_im(n, m) - n * n];
+        }
+    }
 }
 
-/* The same for given degrees, unrolled, and for any. Higher degrees spend their time in products anyway. */
+/* Degree n of the locals: from its columns, turned back, and times n!/r^{n+1} to out. */
+INLINE void backward(int n, int unrolled, const frame* f, int at, vreal scale, vreal* out)
+{
+    vreal t[c_maxDegree], u[c_maxDegree];
+#pragma GCC unroll 16
+    for (int m = 0; m <= n; m++)
+    {
+        t[rot_re(n, m) - n * n] = f->after[f->re[m] + n];
+        if (m > 0)
+        {
+            t[rot_im(n, m) - n * n] = f->after[f->im[m] + n];
+        }
+    }
+    flip(n, unrolled, f->local + at, t, u);
+    rotate(n, &f->theta, u, u);
+    flip(n, unrolled, f->local + at, u, t);
+    out[0] += scale * t[0];
+#pragma GCC unroll 16
+    for (int m = 1; m <= n; m++)
+    {
+        const int   re = rot_re(n, m) - n * n, im = rot_im(n, m) - n * n;
+        const vreal x = scale * t[re], y = scale * t[im], c = f->a.cos[m & 1][m / 2], s = f->a.sin[m & 1][m / 2];
+        out[re] += x * c - y * s;
+        out[im] += x * s + y * c;
+    }
+}
+
+/* The same for given degrees, unrolled; higher degrees spend their time in long products anyway. */
 #define DEGREES(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12)
 enum
 {
     c_unrolled = 12
 };
 
-typedef void flip_function(const real* g, const vreal* in, vreal* out);
-typedef void turn_function(const angle* a, const real* g, const vreal* in, vreal* out);
-#define DEFINE(n)                                                                                                      \
-    static void flip_##n(const real* g, const vreal* in, vreal* out)                                                   \
-    {                                                                                                                  \
-        flip(n, g, in, out);                                                                                           \
-    }                                                                                                                  \
-    static void turn_##n(const angle* a, const real* g, const vreal* in, vreal* out)                                   \
-    {                                                                                                                  \
-        turn(n, a, g, in, out);                                                                                        \
-    }
-DEGREES(DEFINE)
-#define FLIP(n) flip_##n,
-#define TURN(n) turn_##n,
-static flip_function* const c_flip[] = {DEGREES(FLIP)};
-static turn_function* const c_turn[] = {DEGREES(TURN)};
-
-static void flip_degree(int n, const real* g, const vreal* in, vreal* out)
-{
-    if (n <= c_unrolled)
-    {
-        c_flip[n](g, in, out);
-    }
-    else
-    {
-        flip(n, g, in, out);
-    }
-}
-
-static void turn_degree(int n, const angle* a, const real* g, const vreal* in, vreal* out)
-{
-    if (n <= c_unrolled)
-    {
-        c_turn[n](a, g, in, out);
-    }
-    else
-    {
-        turn(n, a, g, in, out);
-    }
-}
-
-/* Products of a column with binomials, unrolled to the same size. */
+typedef void forward_function(const frame* f, int at, const vreal* in);
+typedef void backward_function(const frame* f, int at, vreal scale, vreal* out);
 typedef void column_function(const real* g, int stride, const vreal* in, vreal* out);
-#define DEFINE_COLUMN(n)                                                                                               \
+#define DEFINE(n)                                                                                                      \
+    static void forward_##n(const frame* f, int at, const vreal* in)                                                   \
+    {                                                                                                                  \
+        forward(n, 1, f, at, in);                                                                                      \
+    }                                                                                                                  \
+    static void backward_##n(const frame* f, int at, vreal scale, vreal* out)                                          \
+    {                                                                                                                  \
+        backward(n, 1, f, at, scale, out);                                                                             \
+    }                                                                                                                  \
     static void column_##n(const real* g, int stride, const vreal* in, vreal* out)                                     \
     {                                                                                                                  \
         product(n + 1, n + 1, g, stride, in, out);                                                                     \
     }
-DEGREES(DEFINE_COLUMN)
+DEGREES(DEFINE)
+#define FORWARD(n) forward_##n,
+#define BACKWARD(n) backward_##n,
 #define COLUMN(n) column_##n,
-static column_function* const c_column[] = {DEGREES(COLUMN)};
+static forward_function* const  c_forward[]  = {DEGREES(FORWARD)};
+static backward_function* const c_backward[] = {DEGREES(BACKWARD)};
+static column_function* const   c_column[]   = {DEGREES(COLUMN)};
 
-/* Translation along z of columns of M' n!/r^n, in the order of harmonics.h for `order`, to L' r^{k+1}/k!. */
-static void translate_columns(int order, const real* binomial, int stride, const vreal* in, vreal* out)
+/* Translation along z of columns of M' n!/r^n, for `order`, to L' r^{k+1}/k!. */
+static void translate_columns(int order, const real* binomial, int stride, const frame* f)
 {
     for (int m = 0; m <= order; m++)
     {
@@ -161,92 +166,77 @@ static void translate_columns(int order, const real* binomial, int stride, const
         const real* g    = binomial + m * stride + m;
         for (int im = 0; im <= (m > 0); im++)
         {
-            const int at = im ? harm_im(order, m, m) : harm_re(order, m, m);
+            const int at = (im ? f->im[m] : f->re[m]) + m;
             if (last <= c_unrolled)
             {
-                c_column[last](g, stride, in + at, out + at);
+                c_column[last](g, stride, f->before + at, f->after + at);
             }
             else
             {
-                product(last + 1, last + 1, g, stride, in + at, out + at);
+                long_product(last + 1, last + 1, g, stride, f->before + at, f->after + at);
             }
         }
     }
 }
 
-/* Degree n from a row to columns, or from columns to a row, times w. */
-static void row_to_columns(int order, int n, vreal w, const vreal* row, vreal* columns)
+/* e^{ia} = e^{i phi}/i, e^{i theta} and n!/r^n, lane by lane; returns 1/r. */
+static vreal fill_frame(const struct FN(fmm_operators) * ops, const int* vector, int order, frame* f)
 {
-    for (int m = 0; m <= n; m++)
-    {
-        columns[harm_re(order, n, m)] = w * row[rot_re(n, m) - n * n];
-        if (m > 0)
-        {
-            columns[harm_im(order, n, m)] = w * row[rot_im(n, m) - n * n];
-        }
-    }
-}
-
-static void columns_to_row(int order, int n, vreal w, const vreal* columns, vreal* row)
-{
-    for (int m = 0; m <= n; m++)
-    {
-        row[rot_re(n, m) - n * n] = w * columns[harm_re(order, n, m)];
-        if (m > 0)
-        {
-            row[rot_im(n, m) - n * n] = w * columns[harm_im(order, n, m)];
-        }
-    }
-}
-
-/* e^{ia} = e^{i phi}/i, e^{i theta}, and 1/r, lane by lane. */
-static void
-fill_angles(const struct FN(fmm_operators) * ops, const int* vector, int order, angle* a, angle* theta, vreal* inverse)
-{
-    vreal c, s, ct, st;
+    _Alignas(FMM_ALIGN) real d[5][VLEN];
     for (int i = 0; i < VLEN; i++)
     {
-        const FN(fmm_direction)* d = &ops->direction[vector[i]];
-        c[i]                       = d->sin_phi;
-        s[i]                       = -d->cos_phi;
-        ct[i]                      = d->cos_theta;
-        st[i]                      = d->sin_theta;
-        (*inverse)[i]              = d->inverse;
+        const FN(fmm_direction)* direction = &ops->direction[vector[i]];
+        d[0][i]                            = direction->sin_phi;
+        d[1][i]                            = -direction->cos_phi;
+        d[2][i]                            = direction->cos_theta;
+        d[3][i]                            = direction->sin_theta;
+        d[4][i]                            = direction->inverse;
     }
-    fill_angle(order, c, s, a);
-    fill_angle(order, ct, st, theta);
+    const vreal inverse = *(const vreal*)d[4];
+    fill_angle(order, *(const vreal*)d[0], *(const vreal*)d[1], &f->a);
+    fill_angle(order, *(const vreal*)d[2], *(const vreal*)d[3], &f->theta);
+    f->factor[0] = inverse - inverse + 1;
+    for (int n = 0; n <= order; n++)
+    {
+        if (n > 0)
+        {
+            f->factor[n] = f->factor[n - 1] * inverse * (real)n;
+        }
+        f->re[n] = harm_re(order, n, n) - n;
+        f->im[n] = harm_im(order, n, n) - n;
+    }
+    f->first  = ops->flips;
+    f->second = f->first + ops->flip_size;
+    f->local  = f->second + ops->flip_size;
+    return inverse;
 }
 
 static void
 translate(const FN(fmm_m2l_job) * job, const FN(fmm_scratch) * scratch, const int* vector, int order, vreal* out)
 {
     const struct FN(fmm_operators)* ops = job->ops;
-    vreal *     columns = scratch->work, *moved = columns + ops->row;
-    vreal       t[c_maxDegree], u[c_maxDegree], inverse, w = {0};
-    angle       a, theta;
-    const real *first = ops->flips, *second = first + ops->flip_size, *local = second + ops->flip_size;
-    fill_angles(ops, vector, order, &a, &theta, &inverse);
-    w += 1;
+    const int   last                    = order + job->strain; /* degree of out */
+    frame       f;
+    const vreal inverse = fill_frame(ops, vector, last, &f);
+    f.before            = scratch->work;
+    f.after             = f.before + ops->layout[1].row;
     for (int n = 0, at = 0; n <= order; at += rot_flip_size(n), n++)
     {
-        turn_degree(n, &a, first + at, scratch->in + n * n, t);
-        turn_degree(n, &theta, second + at, t, u);
-        row_to_columns(order, n, w, u, columns);
-        w *= inverse * (real)(n + 1);
+        n <= c_unrolled ? c_forward[n](&f, at, scratch->in + n * n) : forward(n, 0, &f, at, scratch->in + n * n);
     }
-    translate_columns(order, ops->binomial, ops->order + 1, columns, moved);
-    w = inverse;
-    for (int k = 0, at = 0; k <= order; at += rot_flip_size(k), k++)
+    for (int m = 0; m <= last && last > order; m++)
     {
-        columns_to_row(order, k, w, moved, t);
-        flip_degree(k, local + at, t, u);
-        turn_degree(k, &theta, local + at, u, t);
-        rotate(k, &a, t, t);
-        for (int i = 0; i < 2 * k + 1; i++)
+        f.before[f.re[m] + last] = (vreal){0};
+        if (m > 0)
         {
-            out[k * k + i] += t[i];
+            f.before[f.im[m] + last] = (vreal){0};
         }
-        w *= inverse * (real)(k + 1);
+    }
+    translate_columns(last, ops->binomial, ops->order + 2, &f);
+    for (int n = 0, at = 0; n <= last; at += rot_flip_size(n), n++)
+    {
+        const vreal scale = f.factor[n] * inverse;
+        n <= c_unrolled ? c_backward[n](&f, at, scale, out + n * n) : backward(n, 0, &f, at, scale, out + n * n);
     }
 }
 
@@ -257,10 +247,10 @@ void FN(fmm_m2l_rotation)(const FN(fmm_m2l_job) * job, int first, int lanes, con
 
 void FN(fmm_rotation_tables)(struct FN(fmm_operators) * ops)
 {
-    double below[(GMXFMM_MAX_ORDER + 1) * (GMXFMM_MAX_ORDER + 1)] = {1};
-    double b[(GMXFMM_MAX_ORDER + 1) * (GMXFMM_MAX_ORDER + 1)]     = {1};
+    double below[(GMXFMM_MAX_ORDER + 2) * (GMXFMM_MAX_ORDER + 2)] = {1};
+    double b[(GMXFMM_MAX_ORDER + 2) * (GMXFMM_MAX_ORDER + 2)]     = {1};
     real*  out                                                    = ops->flips;
-    for (int n = 0; n <= ops->order; n++)
+    for (int n = 0; n <= ops->order + 1; n++)
     {
         if (n > 0)
         {
@@ -280,12 +270,12 @@ void FN(fmm_rotation_tables)(struct FN(fmm_operators) * ops)
         }
         __builtin_memcpy(below, b, (size_t)((n + 1) * (n + 1)) * sizeof(double));
     }
-    for (int k = 0; k <= ops->order; k++)
+    for (int k = 0; k <= ops->order + 1; k++)
     {
         double binomial = 1;
-        for (int n = 0; n <= ops->order; n++)
+        for (int n = 0; n <= ops->order + 1; n++)
         {
-            ops->binomial[k * (ops->order + 1) + n] = (real)binomial;
+            ops->binomial[k * (ops->order + 2) + n] = (real)binomial;
             binomial                                = binomial * (n + 1 + k) / (n + 1);
         }
     }

@@ -16,10 +16,10 @@
 #define FOLD_R real
 #include "fold.h"
 #include "lanes.h"
+#include "tiles.h"
 
 enum
 {
-    c_tile     = FMM_VBYTES == 64 ? 8 : 4, /* outputs in registers, twice */
     c_segments = 2 * (GMXFMM_MAX_ORDER + 1)
 };
 
@@ -34,14 +34,6 @@ typedef struct
 {
     int vector, mirrored, zero, order;
 } operator_group;
-
-/* A column of the input: it adds sum_i h[i + k] w(i + k)[i] to output k, w of even or odd i + k. */
-typedef struct
-{
-    const real*  h;
-    const vreal *even, *odd;
-    int          count;
-} segment;
 
 static operator_group describe(const FN(fmm_m2l_job) * job, const fmm_operator_group* group, int images[8])
 {
@@ -81,12 +73,12 @@ static int load_image(const FN(fmm_m2l_job) * job, const fmm_translation* t, int
     for (int lane = 0; lane < VLEN; lane++)
     {
         const int source = lane < lanes ? FN(fmm_m2l_source)(job, first + lane, t) : job->empty;
-        row[lane]        = ops->rows + (size_t)source * (size_t)ops->row;
+        row[lane]        = ops->rows + (size_t)source * (size_t)job->layout->row;
         any |= source != job->empty;
     }
     if (any)
     {
-        lanes_load_rows(row, ops->num_coef, w);
+        lanes_load_rows(row, job->layout->num, w);
     }
     return any;
 }
@@ -100,7 +92,7 @@ static int signed_sums(const FN(fmm_m2l_job) * job,
                        int                       lanes,
                        vreal*                    w)
 {
-    const size_t row    = (size_t)job->ops->row;
+    const size_t row    = (size_t)job->layout->row;
     int          loaded = 0;
     for (int i = 0; i < group->count; i++)
     {
@@ -140,103 +132,21 @@ static int signed_sums(const FN(fmm_m2l_job) * job,
     return 1;
 }
 
-/* `size` outputs of one column of the output from all segments: out += scale * sums. half: elements with odd i + k are
- * zero. Two sums for each output, so that additions do not wait for each other. */
-static inline __attribute__((always_inline)) void
-tile(int size, int half, const segment* segments, int num, int at, real scale, vreal* out)
+/* Segments of the columns of the output with the parity of l, real or imaginary parts; blocks are those of any l.
+ * `axis`: character of the axis of R_a, or 0. Returns their number. */
+static int make_segments(const FN(fmm_m2l_job) * job,
+                         const operator_group* g,
+                         int                   l,
+                         int                   im,
+                         int                   axis,
+                         const real*           blocks,
+                         const vreal*          w,
+                         segment*              segments)
 {
-    vreal sum[2][c_tile];
-#pragma GCC unroll 8
-    for (int k = 0; k < size; k++)
-    {
-        sum[0][k] = sum[1][k] = (vreal){0};
-    }
-    for (int s = 0; s < num; s++)
-    {
-        const real*  h    = segments[s].h + at;
-        const vreal* even = at & 1 ? segments[s].odd : segments[s].even;
-        const vreal* odd  = at & 1 ? segments[s].even : segments[s].odd;
-        int          i    = 0;
-        for (; i + 1 < segments[s].count; i += 2)
-        {
-#pragma GCC unroll 8
-            for (int k = 0; k < size; k++)
-            {
-                if (!half || !(k & 1))
-                {
-                    sum[0][k] += h[i + k] * (k & 1 ? odd : even)[i];
-                }
-                if (!half || (k & 1))
-                {
-                    sum[1][k] += h[i + 1 + k] * (k & 1 ? even : odd)[i + 1];
-                }
-            }
-        }
-        if (i < segments[s].count)
-        {
-#pragma GCC unroll 8
-            for (int k = 0; k < size; k++)
-            {
-                if (!half || !(k & 1))
-                {
-                    sum[0][k] += h[i + k] * (k & 1 ? odd : even)[i];
-                }
-            }
-        }
-    }
-#pragma GCC unroll 8
-    for (int k = 0; k < size; k++)
-    {
-        out[k] += scale * (sum[0][k] + sum[1][k]);
-    }
-}
-
-typedef void tile_function(const segment* segments, int num, int at, real scale, vreal* out);
-#define DEFINE(size)                                                                                                   \
-    static void tile_##size(const segment* segments, int num, int at, real scale, vreal* out)                          \
-    {                                                                                                                  \
-        tile(size, 0, segments, num, at, scale, out);                                                                  \
-    }                                                                                                                  \
-    static void half_tile_##size(const segment* segments, int num, int at, real scale, vreal* out)                     \
-    {                                                                                                                  \
-        tile(size, 1, segments, num, at, scale, out);                                                                  \
-    }
-DEFINE(1)
-DEFINE(2)
-DEFINE(3)
-DEFINE(4)
-#if FMM_VBYTES == 64
-DEFINE(5)
-DEFINE(6)
-DEFINE(7)
-DEFINE(8)
-#endif
-static tile_function* const c_tiles[2][c_tile + 1] = {
-#if FMM_VBYTES == 64
-    {NULL, tile_1, tile_2, tile_3, tile_4, tile_5, tile_6, tile_7, tile_8},
-    {NULL, half_tile_1, half_tile_2, half_tile_3, half_tile_4, half_tile_5, half_tile_6, half_tile_7, half_tile_8}
-#else
-    {NULL, tile_1, tile_2, tile_3, tile_4}, {NULL, half_tile_1, half_tile_2, half_tile_3, half_tile_4}
-#endif
-};
-
-/* One column of the output: its segments, and the sums. `axis`: character of the axis of R_a, or 0. */
-static void add_column(const FN(fmm_m2l_job) * job,
-                       const operator_group* g,
-                       int                   l,
-                       int                   im,
-                       int                   axis,
-                       const real*           blocks,
-                       const vreal*          w,
-                       real                  scale,
-                       vreal*                out)
-{
-    const int    p = job->ops->order, order = g->order, stride = 2 * p + 2;
-    const size_t row  = (size_t)job->ops->row;
-    const int    half = (g->zero & axis_bit(2)) != 0;
-    segment      segments[c_segments];
+    const int    p   = job->layout->order;
+    const size_t row = (size_t)job->layout->row;
     int          num = 0;
-    for (int m = 0; m <= order; m++)
+    for (int m = 0; m <= g->order; m++)
     {
         for (int im_in = 0; im_in <= (m > 0); im_in++)
         {
@@ -250,44 +160,51 @@ static void add_column(const FN(fmm_m2l_job) * job,
             segment*     s  = &segments[num++];
             const size_t e  = (size_t)(((c ^ axis) & 6 & g->mirrored) | (axis & 1 & g->mirrored));
             const size_t o  = (size_t)(((c ^ axis) & 6 & g->mirrored) | (~axis & 1 & g->mirrored));
-            s->h            = blocks + (size_t)((4 * m + 2 * im + im_in) * stride);
+            s->h            = blocks + (size_t)((4 * m + 2 * im + im_in) * (2 * p + 2));
             s->even         = w + e * row + at;
             s->odd          = w + o * row + at;
-            s->count        = order - m + 1;
+            s->count        = g->order - m + 1;
         }
     }
-    for (int k = 0; k <= order - l; k += c_tile)
-    {
-        const int size = order - l + 1 - k < c_tile ? order - l + 1 - k : c_tile;
-        c_tiles[half][size](segments, num, k, scale, out + k);
-    }
+    return num;
 }
 
-static void
-add_group(const FN(fmm_m2l_job) * job, const operator_group* g, const FN(fmm_scratch) * s, const vreal* w, real* blocks)
+/* The products of a group, scale times added to sum; `axis` as above. */
+static void add_products(const FN(fmm_m2l_job) * job,
+                         const operator_group* g,
+                         int                   axis,
+                         real                  scale,
+                         const vreal*          w,
+                         real*                 blocks,
+                         vreal*                sum)
 {
-    const struct FN(fmm_operators)* ops = job->ops;
-    const int   p = ops->order, stride = 2 * p + 2;
-    const real* theta = ops->theta + (size_t)g->vector * ops->theta_row;
-    for (int l = 0; l <= g->order; l++)
+    const int   p = job->layout->order, last = g->order + job->strain, top = 2 * job->ops->order + 1;
+    const int   half  = (g->zero & axis_bit(2)) != 0;
+    const real* theta = job->ops->theta + (size_t)g->vector * job->ops->theta_row;
+    segment     segments[2][2][c_segments];
+    int         num[2][2];
+    for (int i = 0; i < 4; i++)
+    {
+        num[i / 2][i % 2] = make_segments(job, g, i / 2, i % 2, axis, blocks, w, segments[i / 2][i % 2]);
+    }
+    for (int l = 0; l <= last; l++)
     {
         for (int m = 0; m <= g->order; m++)
         {
             real* block[4];
             for (int i = 0; i < 4; i++)
             {
-                block[i] = blocks + (4 * m + i) * stride;
+                block[i] = blocks + (4 * m + i) * (2 * p + 2);
             }
-            fold_m2l(2 * p, m, l, 2 * g->order - m - l + 1, theta, block);
+            fold_m2l(top, m, l, g->order - m + last - l + 1, theta, block);
         }
         for (int im = 0; im <= (l > 0); im++)
         {
-            const int at = im ? harm_im(p, l, l) : harm_re(p, l, l);
-            add_column(job, g, l, im, 0, blocks, w, 1, s->sum[0] + at);
-            for (int d = 0; d < 3 && job->strain; d++)
+            vreal* out = sum + (im ? harm_im(p, l, l) : harm_re(p, l, l));
+            for (int k = 0; k <= last - l; k += c_tile)
             {
-                const real r = ops->displacement[g->vector][d];
-                add_column(job, g, l, im, axis_bit(d), blocks, w, r, s->sum[1 + d] + at);
+                const int size = last - l + 1 - k < c_tile ? last - l + 1 - k : c_tile;
+                c_tiles[half][size](segments[l & 1][im], num[l & 1][im], k, scale, out + k);
             }
         }
     }
@@ -295,12 +212,11 @@ add_group(const FN(fmm_m2l_job) * job, const operator_group* g, const FN(fmm_scr
 
 void FN(fmm_m2l_symmetric)(const FN(fmm_m2l_job) * job, int first, int lanes, const FN(fmm_scratch) * scratch)
 {
-    const struct FN(fmm_operators)* ops = job->ops;
-    vreal* w                            = scratch->work;
-    real*  blocks                       = (real*)(w + 8 * (size_t)ops->row);
+    vreal* w      = scratch->work;
+    real*  blocks = (real*)(w + 8 * (size_t)job->layout->row);
     for (int t = 0; t < (job->strain ? 4 : 1); t++)
     {
-        memset(scratch->sum[t], 0, (size_t)ops->num_coef * sizeof(vreal));
+        memset(scratch->sum[t], 0, (size_t)job->layout->row * sizeof(vreal));
     }
     for (int i = 0; i < job->num_groups; i++)
     {
@@ -308,7 +224,12 @@ void FN(fmm_m2l_symmetric)(const FN(fmm_m2l_job) * job, int first, int lanes, co
         const operator_group g = describe(job, &job->group[i], images);
         if (signed_sums(job, &job->group[i], &g, images, first, lanes, w))
         {
-            add_group(job, &g, scratch, w, blocks);
+            add_products(job, &g, 0, 1, w, blocks, scratch->sum[0]);
+            for (int d = 0; d < 3 && job->strain; d++)
+            {
+                const real r = job->ops->displacement[g.vector][d];
+                add_products(job, &g, axis_bit(d), r, w, blocks, scratch->sum[1 + d]);
+            }
         }
     }
 }

@@ -224,6 +224,7 @@ static void print_solution(const charge_file* file, gmxfmm_boundary boundary, co
     if (info->depth >= 0)
     {
         printf("depth: %d\n", info->depth);
+        printf("leaves: %d\n", info->num_cells);
     }
     else
     {

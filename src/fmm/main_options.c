@@ -60,6 +60,24 @@ static const option table[] = {
      0,
      0,
      {"auto", "fft", "rotation", "symmetric", "dynamic", "naive", NULL}},
+    {"--m2l-to-parent",
+     "0|1",
+     "far source cells of a stencil straight to the target's parent (octree methods)",
+     "0",
+     INTEGER,
+     IN_SOLVE(m2l_to_parent),
+     0,
+     1,
+     {NULL}},
+    {"--m2l-truncate",
+     "0|1",
+     "translations only to the order that their distance needs (octree methods)",
+     "0",
+     INTEGER,
+     IN_SOLVE(m2l_truncate),
+     0,
+     1,
+     {NULL}},
     {"--precision", "TYPE", "arithmetic", "double", CHOICE, IN_SOLVE(precision), 0, 0, {"single", "double", NULL}},
     {"--device", "DEVICE", "where to compute", "cpu", CHOICE, IN_SOLVE(device), 0, 0, {"cpu", "cuda", NULL}},
     {"--boundary",
@@ -282,6 +300,6 @@ void main_options_help(FILE* out)
         char range[128];
         snprintf(head, sizeof(head), "%s %s", table[k].name, table[k].argument);
         range_text(&table[k], range, sizeof(range));
-        fprintf(out, "  %-18s  %s%s%s (%s)\n", head, table[k].meaning, range[0] ? ": " : "", range, table[k].standard);
+        fprintf(out, "  %-19s  %s%s%s (%s)\n", head, table[k].meaning, range[0] ? ": " : "", range, table[k].standard);
     }
 }

@@ -39,13 +39,26 @@ typedef struct
     real padding[3];
 } FN(fmm_direction);
 
+/* How multipoles and locals stand in M2L, row by row or lane by lane. With strain, locals have one degree more than the
+ * plan's order p: (d/dR) Theta_{n+k} = Theta_{n+k+1} makes the derivative of the energy of a translation M_k L_{k+1}.
+ */
+typedef struct
+{
+    int  order;  /* p, or p + 1 */
+    int  num;    /* (order+1)^2 */
+    int  row;    /* num, rounded up to vectors */
+    int* harm;   /* row[i] is coefficient harm[i] in the order of harmonics.h, */
+    int* level;  /* and level[i] of a level's arrays, -1 if its degree is p + 1, */
+    int* degree; /* and of this degree */
+} fmm_row_layout;
+
 /* What one thread works in, carved out of ops->scratch; vreals. */
 typedef struct
 {
-    vreal*
-        sum[4]; /* num_coef each: results of a block, a lane a target: L, and with strain sum of R_x L, R_y L, R_z L */
-    vreal* total[4]; /* row each: the same of one target, a lane a translation */
-    real*  rows[4];  /* VLEN x row each: the same of a block's targets, row by row */
+    /* row each, of one block: L, and with strain sum of R_x L, R_y L, R_z L */
+    vreal* sum[4];   /* a lane a target */
+    vreal* total[4]; /* the same of one target, a lane a translation */
+    real*  rows[4];  /* VLEN x row: the same of the block's targets, row by row */
     vreal* in;       /* row: multipoles, a lane a source */
     vreal* work;     /* what the variant asks for */
     int*   source;   /* longest list: cells */
@@ -54,21 +67,20 @@ typedef struct
 
 struct FN(fmm_operators)
 {
-    int    order, num_coef;
-    int    row;            /* num_coef, rounded up to vectors */
-    int    rows_by_degree; /* a lower order is the beginning of a row */
-    int    num_vectors;    /* displacements of lists, then those to parents */
-    int    longest;        /* list */
-    int*   place;          /* row[i] is coefficient place[i] in the order of harmonics.h */
-    size_t theta_row;      /* (2p+1)^2, rounded up to vectors */
-    int*   mirror;         /* 8 x num_vectors, of references: their mirror images (signs: bits 4, 2, 1); symmetric */
-    real*  theta;          /* num_vectors x theta_row: Theta(R); naive and symmetric */
+    int            order, num_coef;
+    fmm_row_layout layout[2];      /* without and with strain */
+    int            rows_by_degree; /* a lower order is the beginning of a row */
+    int            num_vectors;    /* displacements of lists, then those to parents */
+    int            longest;        /* list */
+    size_t         theta_row;      /* (2p+2)^2, rounded up to vectors */
+    int*           mirror; /* 8 x num_vectors, of references: their mirror images (signs: bits 4, 2, 1); symmetric */
+    real*          theta;  /* num_vectors x theta_row: Theta(R), degrees <= 2p+1; naive and symmetric */
     FN(fmm_direction) * direction; /* num_vectors; rotation */
     real (*displacement)[4];       /* num_vectors: R, unit u */
     real * up, *down;              /* shift.h: M2M and L2L of child 7 */
     int    flip_size;              /* reals of one of the three tables of flips (rotation.h) */
     real*  flips;
-    real*  binomial; /* (p+1) x (p+1): (n+k)! / (n! k!) */
+    real*  binomial; /* (p+2) x (p+2): (n+k)! / (n! k!) */
     real*  rows;     /* (cells + 1) x row: multipoles of the sources' level */
     size_t rows_capacity;
     char*  scratch;
@@ -91,7 +103,8 @@ typedef struct
     const fmm_operator_group* group;
     int                       num_groups;
     int                       first_vector; /* of the tables in ops, which list->vector = 0 stands for */
-    int                       strain;
+    int                       strain;       /* locals of one degree more */
+    const fmm_row_layout*     layout;
 } FN(fmm_m2l_job);
 
 /* A variant of M2L: sums of the translations to targets first .. first+lanes-1 <= VLEN to scratch->sum. */
@@ -99,8 +112,8 @@ typedef void FN(fmm_m2l_block)(const FN(fmm_m2l_job) * job, int first, int lanes
 
 FN(fmm_m2l_block) FN(fmm_m2l_naive), FN(fmm_m2l_symmetric), FN(fmm_m2l_rotation);
 
-/* Adds the translations of the multipoles scratch->in along vector[VLEN], to the given order, to out; one lane is one
- * translation. */
+/* Adds the translations of the multipoles scratch->in along vector[VLEN], degrees <= order, to degrees <= order +
+ * job->strain of out; one lane is one translation. */
 typedef void FN(fmm_m2l_kernel)(
     const FN(fmm_m2l_job) * job, const FN(fmm_scratch) * scratch, const int* vector, int order, vreal* out);
 
@@ -123,8 +136,8 @@ void FN(fmm_rotation_tables)(struct FN(fmm_operators) * ops);
 /* Scratch of a thread. */
 FN(fmm_scratch) FN(fmm_scratch_of)(const struct FN(fmm_operators) * ops, int thread);
 
-/* Force on multipoles m in the local expansions l, lane by lane, both in the order of harmonics.h. */
-void FN(fmm_expansion_force)(int p, const vreal* m, const vreal* l, vreal force[3]);
+/* Force on multipoles m of order p in local expansions l of order q, lane by lane, in the order of harmonics.h. */
+void FN(fmm_expansion_force)(int p, const vreal* m, int q, const vreal* l, vreal force[3]);
 
 /* Adds factor * sum s (x) F over the children at s of cells first .. first+lanes-1 of `level`, F being the force on
  * their multipoles in what comes from their parents' locals `local`, unit 1/u of the children; uses scratch->in and
@@ -133,6 +146,7 @@ void FN(fmm_l2l_strain)(const gmxfmm_plan* plan,
                         int                level,
                         int                first,
                         int                lanes,
+                        int                q,
                         const vreal*       local,
                         double             factor,
                         const FN(fmm_scratch) * scratch,

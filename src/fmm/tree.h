@@ -84,4 +84,9 @@ typedef struct
 gmxfmm_status fmm_tree_lists(fmm_tree* tree, const fmm_cells* cells, int ws, int to_parent, int truncate, int order);
 void          fmm_tree_lists_free(fmm_tree* tree);
 
+/* tree_truncation.c: mean square error of the worst displacement at order p, and the order that displacement k (to_parent:
+ * in half cells, to a parent) needs beside it. */
+double fmm_worst_error(const fmm_tree* tree, const fmm_cells* cells, int p);
+int    fmm_truncated_order(const fmm_cells* cells, const int* k, int to_parent, int p, double worst);
+
 #endif

@@ -99,16 +99,6 @@ static double largest_ratio(const fmm_tree* tree, const fmm_cells* cells)
     return largest;
 }
 
-/* Order that loses no more than order p does at the largest ratio (eq. 24). */
-static signed char truncated_order(int p, double largest, double eta)
-{
-    if (!(largest < 1) || !(eta < largest))
-    {
-        return (signed char)p;
-    }
-    return (signed char)ceil(p * log(largest) / log(eta) - 1e-9);
-}
-
 /* All displacements, in the order in which targets 0..7 meet them. */
 static void make_vectors(fmm_tree* tree, const fmm_cells* cells)
 {
@@ -211,10 +201,9 @@ make_list(fmm_tree* tree, const fmm_cells* cells, int target, int to_parent, dou
 
 /* The list of translations to parents. */
 static gmxfmm_status
-make_parent_list(fmm_tree* tree, const fmm_cells* cells, int truncate, int order, double largest, sortable* items)
+make_parent_list(fmm_tree* tree, const fmm_cells* cells, int order, double largest, double worst, sortable* items)
 {
-    const double h     = half_diagonal(cells);
-    int          count = 0, vectors = 0;
+    int count = 0, vectors = 0;
     for (int o = 0; o < 8 * tree->num_near; o++)
     {
         if (goes_to_parent(cells, cells->near[o / 8], o % 8, largest))
@@ -227,9 +216,10 @@ make_parent_list(fmm_tree* tree, const fmm_cells* cells, int truncate, int order
             item->t.octant   = (short)(o % 8);
             item->t.vector   = (short)find_vector(tree->parent_vector, &vectors, k);
             item->reference  = find_vector(tree->parent_vector, &vectors, reference);
-            item->truncation = truncate ? truncated_order(order, largest, ratio(h, 2 * h, length(cells, k, 0.5))) : 0;
-            if (truncate)
+            item->truncation = 0;
+            if (tree->truncation != NULL)
             {
+                item->truncation = fmm_truncated_order(cells, reference, 1, order, worst);
                 tree->truncation[tree->num_vectors + item->t.vector] = (signed char)item->truncation;
             }
         }
@@ -239,6 +229,32 @@ make_parent_list(fmm_tree* tree, const fmm_cells* cells, int truncate, int order
     return store_list(items, count, &tree->to_parent, &tree->parent_group, &tree->num_parent_groups);
 }
 
+/* Orders of all displacements, mirror images alike. */
+static gmxfmm_status make_truncation(fmm_tree* tree, const fmm_cells* cells, int order, double worst)
+{
+    const size_t room = (size_t)tree->num_vectors + 8 * (size_t)tree->num_near;
+    tree->truncation  = malloc(room);
+    if (tree->truncation == NULL)
+    {
+        return GMXFMM_ERROR_MEMORY;
+    }
+    for (int pass = 0; pass < 2; pass++)
+    {
+        for (int v = 0; v < tree->num_vectors; v++)
+        {
+            int reference[3];
+            take_signs_off(tree->vector[v], reference);
+            const int r = find_vector(tree->vector, &tree->num_vectors, reference);
+            if ((r == v) == (pass == 0))
+            {
+                tree->truncation[v] = pass == 1 ? tree->truncation[r]
+                                                : (signed char)fmm_truncated_order(cells, reference, 0, order, worst);
+            }
+        }
+    }
+    return GMXFMM_OK;
+}
+
 gmxfmm_status fmm_tree_lists(fmm_tree* tree, const fmm_cells* cells, int ws, int to_parent, int truncate, int order)
 {
     (void)ws; /* the near set says it all */
@@ -246,23 +262,18 @@ gmxfmm_status fmm_tree_lists(fmm_tree* tree, const fmm_cells* cells, int ws, int
     const size_t most = 8 * (size_t)tree->num_near; /* sources in a parent's neighbourhood */
     make_vectors(tree, cells);
     const double  largest = largest_ratio(tree, cells);
+    const double  worst   = truncate ? fmm_worst_error(tree, cells, order) : 0;
     sortable*     items   = malloc((most + 1) * sizeof(*items));
     gmxfmm_status status  = items == NULL ? GMXFMM_ERROR_MEMORY : GMXFMM_OK;
     if (status == GMXFMM_OK && truncate)
     {
-        tree->truncation = malloc((size_t)tree->num_vectors + most);
-        status           = tree->truncation == NULL ? GMXFMM_ERROR_MEMORY : GMXFMM_OK;
-        for (int v = 0; v < tree->num_vectors && status == GMXFMM_OK; v++)
-        {
-            const double d      = length(cells, tree->vector[v], 1);
-            tree->truncation[v] = truncated_order(order, largest, ratio(half_diagonal(cells), half_diagonal(cells), d));
-        }
+        status = make_truncation(tree, cells, order, worst);
     }
     if (status == GMXFMM_OK && to_parent)
     {
         tree->parent_vector = malloc((most + 1) * sizeof(*tree->parent_vector));
         status              = tree->parent_vector == NULL ? GMXFMM_ERROR_MEMORY
-                                                          : make_parent_list(tree, cells, truncate, order, largest, items);
+                                                          : make_parent_list(tree, cells, order, largest, worst, items);
     }
     for (int target = 0; target < 8 && status == GMXFMM_OK; target++)
     {

@@ -37,10 +37,10 @@ class Random
 
 struct BoxType
 {
-    std::string name;        /* letters and digits, for test names */
-    Mat3        shape;       /* of volume 1 */
-    Vec3        proportions; /* of numbers of cells along the edges that make cells as even as can be */
-    std::array<int, 3> roots; /* of an octree in this box; zeros if it takes none */
+    std::string        name;        /* letters and digits, for test names */
+    Mat3               shape;       /* of volume 1 */
+    Vec3               proportions; /* of numbers of cells along the edges that make cells as even as can be */
+    std::array<int, 3> roots;       /* of an octree in this box; zeros if it takes none */
 };
 
 /* cubic, rectangular, mildly triclinic, rhombic dodecahedron, truncated octahedron, hexagonal, strongly skewed, and a

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+void bench_check(gmxfmm_status status, const char* message)
+{
+    if (status != GMXFMM_OK)
+    {
+        fprintf(stderr, "%s: %s\n", gmxfmm_status_text(status), message);
+        exit(1);
+    }
+}
+
+double bench_random(unsigned long long* state)
+{
+    unsigned long long z = (*state += 0x9e3779b97f4a7c15ULL);
+    z                    = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    z                    = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+    z                    = z ^ (z >> 31);
+    return (double)(z >> 11) * 0x1p-53;
+}
+
+double* bench_numbers(size_t n)
+{
+    double* numbers = malloc((n > 0 ? n : 1) * sizeof(double));
+    if (numbers == NULL)
+    {
+        fprintf(stderr, "out of memory for %zu numbers\n", n);
+        exit(1);
+    }
+    return numbers;
+}
+
+int bench_list(const char* text, int* values, int max)
+{
+    int   num = 0, first, last, used = 0;
+    char* rest;
+    if (sscanf(text, "%d..%d%n", &first, &last, &used) == 2 && text[used] == '\0')
+    {
+        for (int k = first; k <= last && num < max; k++)
+        {
+            values[num++] = k;
+        }
+        return num;
+    }
+    for (const char* at = text; num < max; at = rest + 1)
+    {
+        values[num++] = (int)strtol(at, &rest, 10);
+        if (rest == at || (*rest != ',' && *rest != '\0'))
+        {
+            fprintf(stderr, "'%s' is no list of integers\n", text);
+            exit(2);
+        }
+        if (*rest == '\0')
+        {
+            break;
+        }
+    }
+    return num;
+}
+
+gmxfmm_m2l bench_method(const char* name)
+{
+    for (int m2l = GMXFMM_M2L_AUTO; m2l <= GMXFMM_M2L_NAIVE; m2l++)
+    {
+        if (strcmp(gmxfmm_m2l_name((gmxfmm_m2l)m2l), name) == 0)
+        {
+            return (gmxfmm_m2l)m2l;
+        }
+    }
+    fprintf(stderr, "unknown method '%s'\n", name);
+    exit(2);
+}
+
+double bench_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}

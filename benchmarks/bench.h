@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the benchmarks of point clouds share. */
+#ifndef BENCH_BENCH_H
+#define BENCH_BENCH_H
+
+#include "gmxfmm.h"
+
+/* Exits with the status's text and the message unless status is OK. */
+void bench_check(gmxfmm_status status, const char* message);
+
+/* Uniform numbers in [0, 1) from a seed, the same on every machine (splitmix64). */
+double bench_random(unsigned long long* state);
+
+/* n numbers, or exit. */
+double* bench_numbers(size_t n);
+
+/* A list like "0,2,4", or a range like "0..20", into values[max]; returns how many, exits if it is neither. */
+int bench_list(const char* text, int* values, int max);
+
+/* The method of that name, or exit. */
+gmxfmm_m2l bench_method(const char* name);
+
+/* Seconds of a steady clock. */
+double bench_seconds(void);
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Fewer and shorter translations, m2l_to_parent and m2l_truncate: what they may cost in accuracy (Gumerov & Duraiswami
+ * 2008, section 3.4), and that energies, forces and virial still belong together. */
+#include <tuple>
+
+#include <gtest/gtest.h>
+
+#include "support/ewald.h"
+#include "support/norms.h"
+#include "support/paths.h"
+#include "support/plan.h"
+#include "support/systems.h"
+
+using namespace fmmtest;
+
+namespace
+{
+
+gmxfmm_options shortened(gmxfmm_m2l m2l, int order, int depth, int separation, bool toParent, bool truncate)
+{
+    gmxfmm_options options = depthOptions(m2l, order, depth, separation);
+    options.m2l_to_parent  = toParent;
+    options.m2l_truncate   = truncate;
+    return options;
+}
+
+using MethodAndLayers = std::tuple<gmxfmm_m2l, int>;
+
+std::string layersName(const testing::TestParamInfo<MethodAndLayers>& info)
+{
+    return methodWord(std::get<0>(info.param)) + "Separation" + std::to_string(std::get<1>(info.param));
+}
+
+class Translations : public testing::TestWithParam<MethodAndLayers>
+{
+  protected:
+    static gmxfmm_m2l method()
+    {
+        return std::get<0>(GetParam());
+    }
+    static int separation()
+    {
+        return std::get<1>(GetParam());
+    }
+};
+
+} // namespace
+
+/* Every translation keeps the bound of the worst one, that its error falls by eta* = a / (D - a) an order, a being half
+ * the diagonal of a cell and D = ws + 1 edges (eqs. 20 to 24). At full order most translations are far better than that
+ * for most particles; with less, all come closer to the bound, but not beyond it: it starts from the error of order 0.
+ */
+TEST_P(Translations, StayWithinTheBoundOfTheWorst)
+{
+    const double   a = 0.5 * std::sqrt(3.0), ratio = a / (separation() + 1 - a);
+    const System   s         = ions(boxOfVolume(boxTypes()[0], 500), 500, 3);
+    const Solution reference = ewald(s);
+    const double   start     = relativeRms(solve(s, depthOptions(method(), 0, 2, separation())).force, reference.force);
+    for (int order : {4, 8, 12, 16})
+    {
+        const double bound = start * std::pow(ratio, order);
+        const auto   error = [&](bool toParent, bool truncate)
+        {
+            return relativeRms(solve(s, shortened(method(), order, 2, separation(), toParent, truncate)).force,
+                               reference.force);
+        };
+        EXPECT_LT(error(false, false), bound) << "order " << order;
+        EXPECT_LT(error(true, false), bound) << "order " << order;
+        EXPECT_LT(error(false, true), bound) << "order " << order;
+        EXPECT_LT(error(true, true), bound) << "order " << order;
+    }
+}
+
+/* An energy with truncated translations has the gradient and the virial that it is given with: the one from A to B is
+ * truncated as the one from B to A. (Not so with translations to parents. A child's expansion about its own centre goes
+ * to the other's parent, so that action and reaction are equal to truncation only.) */
+TEST_P(Translations, TruncatedKeepForceAndVirialWithTheEnergy)
+{
+    System s = ions(boxOfVolume(boxTypes()[0], 64), 64, 9);
+    s.q[3]   = 1.7;
+    Plan         plan(s, shortened(method(), 5, 2, separation(), false, true));
+    const Result r = plan.execute(s.x);
+    const double h = 1e-3; /* as in gradient.cpp */
+    for (std::size_t k = 0; k < s.x.size(); k += 17)
+    {
+        std::vector<double> x      = s.x;
+        const auto          energy = [&](double step)
+        {
+            x[k] = s.x[k] + step;
+            return plan.energy(x);
+        };
+        const double slope = (8 * (energy(h) - energy(-h)) - (energy(2 * h) - energy(-2 * h))) / (12 * h);
+        EXPECT_NEAR(r.force[k], -slope, 1e-8 * rms(r.force)) << "component " << k;
+    }
+    for (std::size_t k = 0; k < 9; k++)
+    {
+        const auto energy = [&](double strain)
+        {
+            Mat3 tensor           = {};
+            tensor[k]             = strain;
+            const System deformed = strained(s, tensor);
+            plan.setBox(deformed.box);
+            return plan.energy(deformed.x);
+        };
+        if (k % 4 == 0)
+        {
+            const double e     = 3e-4; /* as in virial.cpp */
+            const double slope = (8 * (energy(e) - energy(-e)) - (energy(2 * e) - energy(-2 * e))) / (12 * e);
+            EXPECT_NEAR(r.virial[k], 0.5 * slope, 1e-8 * std::fabs(r.energy)) << "component " << k;
+        }
+    }
+    EXPECT_NEAR(trace(r.virial), -0.5 * r.energy, 1e-12 * std::fabs(r.energy));
+}
+
+/* ... where energy, forces and virial are those of the system nevertheless, to truncation: 0.41^p, here 1e-6. */
+TEST_P(Translations, ToParentsGiveForceAndVirial)
+{
+    const int order = separation() == 1 ? 30 : 16;
+    if (isSlow(method()) && separation() == 1)
+    {
+        GTEST_SKIP() << "order 30 takes long; with two layers the same is tested";
+    }
+    System s                 = ions(boxOfVolume(boxTypes()[0], 64), 64, 9);
+    s.q[3]                   = 1.7;
+    const Solution reference = ewald(s);
+    const Result   r         = solve(s, shortened(method(), order, 2, separation(), true, false));
+    EXPECT_LT(relativeRms(r.force, reference.force), 1e-6);
+    EXPECT_NEAR(r.energy, reference.energy, 1e-6 * std::fabs(reference.energy));
+    EXPECT_LT(maxDifference(r.virial, reference.virial), 1e-6 * std::fabs(reference.energy));
+    EXPECT_NEAR(trace(r.virial), -0.5 * r.energy, 1e-12 * std::fabs(r.energy));
+}
+
+INSTANTIATE_TEST_SUITE_P(Methods,
+                         Translations,
+                         testing::Combine(testing::ValuesIn(octreeMethods()), testing::Values(1, 2)),
+                         layersName);
