@@ -4,10 +4,32 @@ import re
 import shutil
 import subprocess
 
-from harness import (FMM, NO_COULOMB, changed, force_error, main, make_frames, need, read_log, regression, single_points,
-                     skip, without_swaps, work_folder)
+from harness import (FMM, NO_COULOMB, changed, force_error, main, make_frames, need, read_log, read_trr, regression, rms_difference,
+                     single_points, skip, water, without_swaps, work_folder)
 
 gmx = need("GMXFMM_GMX")
+
+
+def without_periodicity(checks, folder):
+    """A block of water with nothing around it; its box is not used."""
+    system = water(gmx, folder, (2, 2, 1))
+    alone = {**FMM, "pbc": "no", "dispcorr": "no", "comm-mode": "angular"}
+    single = changed(system.mdp, nsteps=0, nstfout=1, nstenergy=1, nstcalcenergy=1, gen_vel="no", continuation="yes", **alone)
+    found = {}
+    for nb in ("cpu", "gpu"):
+        gmx.grompp(folder, single, system, name=nb)
+        gmx.mdrun(folder, nb=nb, name=nb)
+        found[nb] = read_trr(folder + f"/{nb}.trr")[0].f, gmx.energies(folder, ["Potential"], name=nb)[0]["Potential"]
+    (cpu, cpu_energy), (gpu, gpu_energy) = found["cpu"], found["gpu"]
+    checks.below("pbc = no: forces, RMS difference over RMS force", rms_difference(gpu, cpu) / rms_difference(cpu, [0.0] * len(cpu)), 1e-5, "",
+                 "single precision in another order")
+    checks.below("pbc = no: Potential, relative difference", abs(gpu_energy / cpu_energy - 1), 1e-6, "", "single precision in another order")
+    settings = changed(system.mdp, nsteps=200, tcoupl="V-rescale", tc_grps="System", tau_t=0.5, ref_t=300, **alone)
+    gmx.grompp(folder, settings, system, name="run")
+    gmx.mdrun(folder, nb="gpu", name="run")
+    checks.that("Finished mdrun" in read_log(folder, "run"), "pbc = no: 200 steps with -nb gpu")
+    status, output = gmx.run(["mdrun", "-s", "run.tpr", "-deffnm", "run", "-nb", "gpu", "-update", "gpu"], folder)
+    checks.that(status != 0 and "pbc = no is not supported" in output, "pbc = no: -update gpu is refused")
 
 
 def test(checks):
@@ -16,6 +38,7 @@ def test(checks):
         skip("no GPU here")
     if not re.search(r"GPU support: +CUDA", gmx.run(["--version"], "/tmp", log=False)[1]):
         skip("this gmx was built without CUDA")
+    without_periodicity(checks, work_folder("open"))
     folder = work_folder()
     system = regression("complex/swap_z")
     trajectory, times = make_frames(gmx, folder, system)

@@ -3,7 +3,7 @@
 import os
 import re
 
-from harness import FMM, changed, complaint, main, need, water, work_folder, write_mdp
+from harness import FMM, changed, complaint, main, need, regression, water, work_folder, write_mdp
 
 gmx = need("GMXFMM_GMX")
 
@@ -14,7 +14,7 @@ AT_GROMPP = [
     ({"epsilon-surface": "1"}, r"epsilon-surface.*fmm-boundary"),
     ({"nwall": "2", "pbc": "xy", "wall-atomtype": "opls_116 opls_116", "wall-density": "30 30", "ewald-geometry": "3dc"}, r"FMM.*wall|wall.*FMM"),
     ({"pbc": "xy"}, r"pbc"),
-    ({"pbc": "no"}, r"pbc"),
+    ({"pbc": "screw"}, r"pbc"),
     ({"integrator": "tpi"}, r"TPI|[Tt]est.?particle"),
     ({"integrator": "tpic"}, r"TPI|[Tt]est.?particle"),
     ({"integrator": "mimic"}, r"(?i)mimic"),
@@ -34,7 +34,10 @@ AT_GROMPP = [
     ({"fmm-grid": "4 -4 4"}, r"fmm-grid"),
     ({"fmm-separation": "3"}, r"fmm-separation"),
     ({"fmm-m2l": "fastest"}, r"fmm-m2l"),
-    ({"fmm-m2l": "rotation"}, r"fmm-m2l"),
+    ({"fmm-m2l": "dynamic"}, r"fmm-m2l = dynamic needs a GPU"),
+    ({"fmm-m2l": "rotation", "fmm-grid": "4 4 4"}, r"fmm-grid = 4 4 4.*fmm-tree-depth"),
+    ({"fmm-m2l": "rotation", "fmm-tree-depth": "10"}, r"fmm-tree-depth"),
+    ({"fmm-tree-depth": "3"}, r"fmm-tree-depth.*fmm-m2l = rotation"),
     ({"fmm-boundary": "water"}, r"fmm-boundary"),
     ({"fmm-backend": "exafmm"}, r"fmm-backend"),
     ({"fmm-acuracy": "1e-4"}, r"fmm-acuracy"),
@@ -66,6 +69,14 @@ def test(checks):
         stopped = status != 0 and not os.path.exists(folder + "/bad.tpr")
         if checks.that(stopped, f"grompp refuses {what}"):
             checks.that(re.search(pattern, text) is not None, f"  and says why (/{pattern}/): {'...' if unknown else text[:300]}")
+
+    skewed = regression("complex/octahedron")
+    for method in ("rotation", "symmetric", "naive"):
+        write_mdp(folder + "/bad.mdp", {**skewed.mdp, **FMM, "fmm-m2l": method})
+        status, output = gmx.run(["grompp", "-f", "bad.mdp", "-c", skewed.conf, "-p", skewed.top, "-o", "bad.tpr", "-maxwarn", "9"], folder)
+        text = complaint(output)
+        checks.that(status != 0 and re.search(r"rectangular.*fft|fft.*rectangular", text) is not None,
+                    f"grompp refuses fmm-m2l = {method} in a truncated octahedron, and says why: {text[:300]}")
 
     gmx.grompp(folder, {**system.mdp, **FMM}, system, name="good")
     for options, pattern in AT_MDRUN:

@@ -12,7 +12,8 @@ def test(checks):
     system = water(gmx, folder, (1, 1, 2))
     coupled = {"tcoupl": "V-rescale", "tc-grps": "System", "tau-t": "0.5", "ref-t": "300", "ld-seed": "3"}
     pressure = {"pcoupl": "C-rescale", "pcoupltype": "semiisotropic", "tau-p": "2", "compressibility": "4.5e-5 4.5e-5", "ref-p": "1 1"}
-    for name, settings in (("nve", {}), ("nvt", coupled), ("npt", {**coupled, **pressure})):
+    for name, settings in (("nve", {}), ("nvt", coupled), ("npt", {**coupled, **pressure}),
+                           ("octree, npt", {**coupled, **pressure, "fmm-m2l": "rotation"})):
         # A list radius well below half the box: near it mdrun decides by the size of the box at its start whether to use update
         # groups, and with them molecules are put into the box in another way.
         base = changed(system.mdp, nsteps=STEPS, nstlist=10, verlet_buffer_tolerance=-1, rcoulomb=0.7, rvdw=0.7, rlist=0.74,

@@ -17,6 +17,7 @@
 #include "gromacs/options/options.h"
 #include "gromacs/options/optionsection.h"
 #include "gromacs/options/treesupport.h"
+#include "gromacs/pbcutil/pbc.h"
 #include "gromacs/utility/enumerationhelpers.h"
 #include "gromacs/utility/keyvaluetreebuilder.h"
 #include "gromacs/utility/keyvaluetreetransform.h"
@@ -41,10 +42,15 @@ constexpr char c_m2lTag[]        = "m2l";
 constexpr char c_boundaryTag[]   = "boundary";
 constexpr char c_backendTag[]    = "backend";
 
+//! Beyond this, powers in the expansions leave the range of the floating-point type
+constexpr int c_maxOrder = GMX_DOUBLE ? 40 : 20;
+
 const EnumerationArray<FmmM2L, const char*> c_m2lNames = {
     { "auto", "fft", "rotation", "symmetric", "dynamic", "naive" }
 };
-const EnumerationArray<FmmBoundary, const char*> c_boundaryNames = { { "tinfoil", "vacuum" } };
+const EnumerationArray<FmmBoundary, const char*> c_boundaryNames = {
+    { "tinfoil", "vacuum", "open" }
+};
 
 //! Returns the mdp key of an option
 std::string mdpKey(const char* tag)
@@ -111,6 +117,12 @@ std::string notAllowed(const char* tag, const std::string& value, const std::str
             "%s = %s is not allowed; it has to be %s", mdpKey(tag).c_str(), value.c_str(), allowed.c_str());
 }
 
+//! Returns whether a method has cells on several levels
+bool usesOctree(FmmM2L method)
+{
+    return method != FmmM2L::Auto && method != FmmM2L::Fft;
+}
+
 } // namespace
 
 void FmmOptions::initMdpTransform(IKeyValueTreeTransformRules* rules)
@@ -156,7 +168,11 @@ void FmmOptions::buildMdpOutput(KeyValueTreeObjectBuilder* builder) const
               "Layers of neighboring cells in the near field; 0: automatic",
               values_.separation);
     addOutput(builder, c_m2lTag, "Method for the far field: " + allNames(c_m2lNames), m2l_);
-    addOutput(builder, c_boundaryTag, "Surroundings of the periodic system: " + allNames(c_boundaryNames), boundary_);
+    addOutput(
+            builder,
+            c_boundaryTag,
+            "Surroundings of the periodic system: " + allNames(c_boundaryNames) + " (with pbc = no)",
+            boundary_);
     addOutput(builder, c_backendTag, "Library that computes it: gmxfmm", backend_);
 }
 
@@ -175,8 +191,10 @@ std::vector<std::string> FmmOptions::errors() const
     require(values_.accuracy >= 1e-12 && values_.accuracy <= 0.1,
             notAllowed(
                     c_accuracyTag, formatString("%g", values_.accuracy), "between 1e-12 and 0.1"));
-    require(values_.order >= 0 && values_.order <= 20,
-            notAllowed(c_orderTag, toString(values_.order), "between 1 and 20, or 0 for automatic"));
+    require(values_.order >= 0 && values_.order <= c_maxOrder,
+            notAllowed(c_orderTag,
+                       toString(values_.order),
+                       formatString("between 1 and %d, or 0 for automatic", c_maxOrder)));
     const auto grid = parseGrid(grid_);
     require(grid.has_value()
                     && (std::all_of(grid->begin(), grid->end(), [](int n) { return n > 0; })
@@ -196,17 +214,19 @@ std::vector<std::string> FmmOptions::errors() const
             notAllowed(c_boundaryTag, boundary_, "one of " + allNames(c_boundaryNames)));
     require(equalCaseInsensitive(backend_, "gmxfmm"), notAllowed(c_backendTag, backend_, "gmxfmm"));
 
-    // All that needs the octree
-    require(!m2l.has_value() || m2l.value() == FmmM2L::Auto || m2l.value() == FmmM2L::Fft,
-            formatString(
-                    "fmm-m2l = %s needs an octree, which this version does not offer; use auto "
-                    "or fft",
-                    m2l_.c_str()));
-    require(values_.treeDepth < 1,
-            formatString(
-                    "fmm-tree-depth = %d applies to octree methods, which this version does not "
-                    "offer; use -1, and fmm-grid to set the cells",
-                    values_.treeDepth));
+    const FmmM2L method = m2l.value_or(FmmM2L::Auto);
+    require(method != FmmM2L::Dynamic,
+            "fmm-m2l = dynamic needs a GPU, which this version does not use for it; use rotation, "
+            "symmetric or naive");
+    require(values_.treeDepth < 1 || usesOctree(method),
+            formatString("fmm-tree-depth = %d belongs to the methods with an octree; use fmm-m2l = "
+                         "rotation, symmetric or naive, or leave it at -1",
+                         values_.treeDepth));
+    require(!grid.has_value() || grid.value()[XX] == 0 || !usesOctree(method),
+            formatString("fmm-grid = %s belongs to fmm-m2l = fft; with fmm-m2l = %s use "
+                         "fmm-tree-depth, or leave it at 0 0 0",
+                         grid_.c_str(),
+                         m2l_.c_str()));
     return messages;
 }
 
@@ -233,7 +253,12 @@ FmmOptions fmmOptions(const t_inputrec& inputrec)
 
 FmmParameters fmmParameters(const t_inputrec& inputrec)
 {
-    return fmmOptions(inputrec).parameters();
+    FmmParameters parameters = fmmOptions(inputrec).parameters();
+    if (inputrec.pbcType == PbcType::No)
+    {
+        parameters.boundary = FmmBoundary::Open;
+    }
+    return parameters;
 }
 
 bool fmmNeedsWholeMolecules(const t_inputrec& inputrec)

@@ -39,11 +39,12 @@ enum class FmmM2L : int
     Count
 };
 
-//! Surroundings of the infinite periodic system
+//! Surroundings of the infinite periodic system, or that there is no such thing
 enum class FmmBoundary : int
 {
     Tinfoil,
     Vacuum,
+    Open,
     Count
 };
 
@@ -100,7 +101,10 @@ private:
 //! Returns the options stored in an input record
 FmmOptions fmmOptions(const t_inputrec& inputrec);
 
-//! Returns the parameters stored in an input record, which should have passed grompp
+/*! \brief Returns the parameters stored in an input record, which should have passed grompp
+ *
+ * The boundary is open with pbc = no, whatever the option says.
+ */
 FmmParameters fmmParameters(const t_inputrec& inputrec);
 
 //! Returns whether the dipole of the system is needed, which broken molecules do not give

@@ -11,6 +11,9 @@
 
 #include <cmath>
 
+#include <functional>
+#include <string>
+
 #include "gromacs/fileio/warninp.h"
 #include "gromacs/mdtypes/inputrec.h"
 #include "gromacs/mdtypes/md_enums.h"
@@ -27,6 +30,31 @@
 namespace gmx
 {
 
+namespace
+{
+
+//! Checks what goes with pbc = no, and only with that; upstream allows it for no other pair interactions
+void checkOpenSystem(const t_inputrec&                                    ir,
+                     FmmBoundary                                          boundary,
+                     const std::function<void(bool, const std::string&)>& refuse)
+{
+    if (ir.pbcType != PbcType::No)
+    {
+        refuse(boundary == FmmBoundary::Open,
+               "with fmm-boundary = open has no periodicity; use pbc = no");
+        return;
+    }
+    refuse(boundary == FmmBoundary::Vacuum,
+           "with pbc = no has no periodic system that vacuum could surround; use fmm-boundary = "
+           "open");
+    refuse(ir.bPeriodicMols, "with pbc = no does not work with periodic-molecules");
+    refuse(ir.epc != PressureCoupling::No,
+           "with pbc = no has no volume and thus no pressure; use pcoupl = no");
+    refuse(inputrecDeform(&ir), "with pbc = no has no box to deform; use deform = 0 0 0 0 0 0");
+}
+
+} // namespace
+
 void checkFmmInputrec(t_inputrec* ir, warninp* wi)
 {
     const FmmOptions options = fmmOptions(*ir);
@@ -34,7 +62,8 @@ void checkFmmInputrec(t_inputrec* ir, warninp* wi)
     {
         warning_error(wi, message);
     }
-    const bool useVacuum = options.errors().empty() && options.parameters().boundary == FmmBoundary::Vacuum;
+    const FmmBoundary boundary =
+            options.errors().empty() ? options.parameters().boundary : FmmBoundary::Tinfoil;
 
     const auto refuse = [wi](bool isRefused, const std::string& message)
     {
@@ -53,25 +82,20 @@ void checkFmmInputrec(t_inputrec* ir, warninp* wi)
     {
         refuse(true, "does not work with walls; use nwall = 0 and pbc = xyz, or coulombtype = PME");
     }
-    else if (ir->pbcType == PbcType::No)
-    {
-        refuse(true,
-               "does not support pbc = no yet; use pbc = xyz with a box much larger than the "
-               "molecules");
-    }
     else
     {
-        refuse(ir->pbcType != PbcType::Xyz,
-               formatString("does not work with pbc = %s; use pbc = xyz",
+        refuse(ir->pbcType != PbcType::Xyz && ir->pbcType != PbcType::No,
+               formatString("does not work with pbc = %s; use pbc = xyz or pbc = no",
                             c_pbcTypeNames[ir->pbcType].c_str()));
     }
+    checkOpenSystem(*ir, boundary, refuse);
     refuse(ir->eI == IntegrationAlgorithm::Mimic,
            "does not work with integrator = mimic; use coulombtype = PME");
     refuse(!GMX_DOUBLE && ir->eI == IntegrationAlgorithm::NM,
            "is too noisy for normal modes in mixed precision; use GROMACS in double precision with "
            "a "
            "small fmm-accuracy, or coulombtype = PME");
-    refuse(useVacuum && ir->bPeriodicMols,
+    refuse(boundary == FmmBoundary::Vacuum && ir->bPeriodicMols,
            "with fmm-boundary = vacuum does not work with periodic-molecules, as these have no "
            "defined dipole; use fmm-boundary = tinfoil");
 
@@ -111,7 +135,12 @@ void checkFmmInputrec(t_inputrec* ir, warninp* wi)
     }
 }
 
-void checkFmmSystem(const gmx_mtop_t& mtop, const t_inputrec& ir, const matrix box, const MDLogger& logger, warninp* wi)
+void checkFmmSystem(const gmx_mtop_t&    mtop,
+                    const t_inputrec&    ir,
+                    const matrix         box,
+                    ArrayRef<const RVec> x,
+                    const MDLogger&      logger,
+                    warninp*             wi)
 {
     if (ir.efep != FreeEnergyPerturbationType::No && haveFepPerturbedNBInteractions(mtop))
     {
@@ -136,7 +165,7 @@ void checkFmmSystem(const gmx_mtop_t& mtop, const t_inputrec& ir, const matrix b
             netCharge += molblock.nmol * static_cast<double>(atoms.atom[a].q);
         }
     }
-    if (std::fabs(netCharge) > 1e-4)
+    if (std::fabs(netCharge) > 1e-4 && ir.pbcType != PbcType::No)
     {
         warning(wi,
                 formatString(
@@ -151,7 +180,7 @@ void checkFmmSystem(const gmx_mtop_t& mtop, const t_inputrec& ir, const matrix b
     try
     {
         const FmmParameters parameters = fmmParameters(ir);
-        const FmmSolver     solver(parameters, mtop.natoms, box, 1, true, 1, nullptr);
+        const FmmSolver     solver(parameters, mtop.natoms, box, x, 1, true, 1, nullptr);
         GMX_LOG(logger.info).asParagraph().appendText(solver.description());
         if (solver.expectedError() > 1.1 * parameters.accuracy)
         {

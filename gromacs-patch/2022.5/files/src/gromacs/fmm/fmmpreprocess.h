@@ -10,6 +10,7 @@
 #define GMX_FMM_FMMPREPROCESS_H
 
 #include "gromacs/math/vectypes.h"
+#include "gromacs/utility/arrayref.h"
 
 struct gmx_mtop_t;
 struct t_inputrec;
@@ -27,12 +28,13 @@ class MDLogger;
  */
 void checkFmmInputrec(t_inputrec* inputrec, warninp* wi);
 
-//! Checks what needs the topology, the groups and the box, and logs the parameters chosen
-void checkFmmSystem(const gmx_mtop_t& mtop,
-                    const t_inputrec& inputrec,
-                    const matrix      box,
-                    const MDLogger&   logger,
-                    warninp*          wi);
+//! Checks what needs the topology, the groups, the box or, without one, coordinates, and logs the parameters chosen
+void checkFmmSystem(const gmx_mtop_t&    mtop,
+                    const t_inputrec&    inputrec,
+                    const matrix         box,
+                    ArrayRef<const RVec> x,
+                    const MDLogger&      logger,
+                    warninp*             wi);
 
 } // namespace gmx
 

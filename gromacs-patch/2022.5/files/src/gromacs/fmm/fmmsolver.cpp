@@ -12,6 +12,7 @@
 #include <gmxfmm.h>
 
 #include <array>
+#include <memory>
 #include <vector>
 
 #include "gromacs/math/vec.h"
@@ -20,7 +21,6 @@
 #include "gromacs/mdtypes/simulation_workload.h"
 #include "gromacs/timing/cyclecounter.h"
 #include "gromacs/timing/wallcycle.h"
-#include "gromacs/utility/classhelpers.h"
 #include "gromacs/utility/exceptions.h"
 #include "gromacs/utility/logger.h"
 #include "gromacs/utility/pleasecite.h"
@@ -72,6 +72,17 @@ gmxfmm_m2l libraryM2L(FmmM2L m2l)
     }
 }
 
+//! Returns the boundary in terms of the library
+gmxfmm_boundary libraryBoundary(FmmBoundary boundary)
+{
+    switch (boundary)
+    {
+        case FmmBoundary::Vacuum: return GMXFMM_VACUUM;
+        case FmmBoundary::Open: return GMXFMM_OPEN;
+        default: return GMXFMM_TINFOIL;
+    }
+}
+
 //! Returns the box in the form the library wants
 std::array<double, 9> flatten(const matrix box)
 {
@@ -95,9 +106,15 @@ double nearTime(const gmxfmm_info& info)
 //! Time spent on all the rest, in seconds
 double farTime(const gmxfmm_info& info)
 {
-    return info.time_spectra + info.time_permute + info.time_p2m + info.time_m2l + info.time_l2p
-           + info.time_output;
+    return info.time_spectra + info.time_permute + info.time_p2m + info.time_m2m + info.time_m2l
+           + info.time_l2l + info.time_l2p + info.time_output;
 }
+
+//! Frees a plan
+struct PlanDeleter
+{
+    void operator()(gmxfmm_plan* plan) const { gmxfmm_destroy(plan); }
+};
 
 } // namespace
 
@@ -107,11 +124,12 @@ public:
     Impl(const FmmParameters& parameters,
          int                  numAtoms,
          const matrix         box,
+         ArrayRef<const RVec> x,
          real                 epsfac,
          bool                 reproducible,
          int                  numThreads,
          gmx_wallcycle*       wcycle) :
-        wcycle_(wcycle), box_(flatten(box))
+        wcycle_(wcycle), isOpen_(parameters.boundary == FmmBoundary::Open), box_(flatten(box))
     {
         gmxfmm_options options;
         gmxfmm_default_options(&options);
@@ -121,14 +139,15 @@ public:
         {
             options.grid[d] = parameters.grid[d];
         }
-        options.depth      = parameters.treeDepth;
+        options.depth = parameters.treeDepth;
         // One layer is the default, but not what an accuracy far beyond the default one should be
         // reached with: at the orders that this takes, single pairs in corners of cells spoil it.
         const bool chooseSeparation = parameters.separation == 1 && parameters.accuracy < 1e-5
-                                      && parameters.order == 0 && parameters.grid[XX] == 0;
-        options.separation = chooseSeparation ? 0 : parameters.separation;
-        options.m2l        = libraryM2L(parameters.m2l);
-        options.boundary = parameters.boundary == FmmBoundary::Vacuum ? GMXFMM_VACUUM : GMXFMM_TINFOIL;
+                                      && parameters.order == 0 && parameters.grid[XX] == 0
+                                      && parameters.treeDepth < 1;
+        options.separation   = chooseSeparation ? 0 : parameters.separation;
+        options.m2l          = libraryM2L(parameters.m2l);
+        options.boundary     = libraryBoundary(parameters.boundary);
         options.precision    = GMX_DOUBLE ? GMXFMM_DOUBLE : GMXFMM_SINGLE;
         options.array_type   = options.precision;
         options.num_threads  = numThreads;
@@ -136,25 +155,34 @@ public:
         options.prefactor    = epsfac;
 
         std::array<char, 1024> message = { { '\0' } };
-        throwOnError(gmxfmm_create(&plan_, &options, numAtoms, box_.data(), message.data(), message.size()),
-                     message.data());
+        gmxfmm_plan*           plan    = nullptr;
+        const gmxfmm_status    status  = gmxfmm_create(
+                &plan, &options, numAtoms, isOpen_ ? nullptr : box_.data(), message.data(), message.size());
+        plan_.reset(plan);
+        throwOnError(status, message.data());
+
+        // With an octree or an open boundary, order and size of cells are chosen at the first
+        // assignment and kept; the charges do not matter for that.
+        const std::vector<real> noCharges(numAtoms, 0);
+        check(gmxfmm_set_charges(plan_.get(), numAtoms, noCharges.data()));
+        check(gmxfmm_assign(plan_.get(), x.data()));
     }
-    ~Impl() { gmxfmm_destroy(plan_); }
-    GMX_DISALLOW_COPY_MOVE_AND_ASSIGN(Impl);
 
     //! Throws with the message of the plan on errors
-    void check(gmxfmm_status status) const { throwOnError(status, gmxfmm_message(plan_)); }
+    void check(gmxfmm_status status) const { throwOnError(status, gmxfmm_message(plan_.get())); }
 
     //! Returns parameters and times
     gmxfmm_info info() const
     {
         gmxfmm_info info;
-        check(gmxfmm_get_info(plan_, &info));
+        check(gmxfmm_get_info(plan_.get(), &info));
         return info;
     }
 
-    gmxfmm_plan*   plan_ = nullptr;
-    gmx_wallcycle* wcycle_;
+    std::unique_ptr<gmxfmm_plan, PlanDeleter> plan_;
+    gmx_wallcycle*                            wcycle_;
+    //! Whether there is no periodicity and so no box
+    bool isOpen_;
     //! The box that the plan has
     std::array<double, 9> box_;
     //! Whether the atoms have been changed since they were assigned to cells
@@ -166,11 +194,12 @@ public:
 FmmSolver::FmmSolver(const FmmParameters& parameters,
                      int                  numAtoms,
                      const matrix         box,
+                     ArrayRef<const RVec> x,
                      real                 epsfac,
                      bool                 reproducible,
                      int                  numThreads,
                      gmx_wallcycle*       wcycle) :
-    impl_(std::make_unique<Impl>(parameters, numAtoms, box, epsfac, reproducible, numThreads, wcycle))
+    impl_(std::make_unique<Impl>(parameters, numAtoms, box, x, epsfac, reproducible, numThreads, wcycle))
 {
 }
 
@@ -179,19 +208,25 @@ FmmSolver::~FmmSolver() = default;
 std::string FmmSolver::description() const
 {
     const gmxfmm_info info = impl_->info();
+    std::string cells = formatString("%d x %d x %d cells", info.grid[XX], info.grid[YY], info.grid[ZZ]);
+    if (info.depth >= 0)
+    {
+        cells = formatString(
+                "octree of depth %d, %s, %d of them occupied", info.depth, cells.c_str(), info.num_cells);
+    }
     return formatString(
-            "FMM: far field by %s, expansion order %d, %d x %d x %d cells, separation %d (%d near "
-            "cells, "
-            "%.0f atoms)\n"
+            "FMM: far field by %s, expansion order %d, %s, separation %d (%d near cells, %.0f "
+            "atoms)%s\n"
             "     expected relative RMS force error %.1e",
             gmxfmm_m2l_name(info.m2l),
             info.order,
-            info.grid[XX],
-            info.grid[YY],
-            info.grid[ZZ],
+            cells.c_str(),
             info.separation,
             info.num_near_cells,
             info.near_particles,
+            impl_->isOpen_ ? "\n     open boundary; the number of cells follows the extent of the "
+                             "system, at each pair search"
+                           : "",
             info.predicted_error);
 }
 
@@ -214,7 +249,10 @@ void FmmSolver::logSetup(const MDLogger& mdlog, FILE* fplog) const
                     info.num_threads == 1 ? "" : "s",
                     info.bytes * 1e-6);
     please_cite(fplog, "Dehnen2014");
-    please_cite(fplog, "Ong2003");
+    if (info.m2l == GMXFMM_M2L_FFT)
+    {
+        please_cite(fplog, "Ong2003");
+    }
     please_cite(fplog, "Kohnke2021");
 }
 
@@ -235,7 +273,15 @@ void FmmSolver::logTimes(const MDLogger& mdlog) const
     addLine("Far:  lattice sums", info.time_spectra);
     addLine("Far:  sort coordinates", info.time_permute);
     addLine("Far:  charges to multipoles", info.time_p2m);
+    if (info.depth >= 0)
+    {
+        addLine("Far:  multipoles up the tree", info.time_m2m);
+    }
     addLine("Far:  multipoles to local", info.time_m2l);
+    if (info.depth >= 0)
+    {
+        addLine("Far:  local down the tree", info.time_l2l);
+    }
     addLine("Far:  local to forces", info.time_l2p);
     addLine("Far:  output", info.time_output);
     addLine("Total", total);
@@ -258,8 +304,8 @@ void FmmSolver::setAtoms(ArrayRef<const real> charges, const ListOfLists<int>& e
         }
         start.push_back(list.size());
     }
-    impl_->check(gmxfmm_set_charges(impl_->plan_, numAtoms, charges.data()));
-    impl_->check(gmxfmm_set_exclusions(impl_->plan_, start.data(), list.data()));
+    impl_->check(gmxfmm_set_charges(impl_->plan_.get(), numAtoms, charges.data()));
+    impl_->check(gmxfmm_set_exclusions(impl_->plan_.get(), start.data(), list.data()));
     impl_->force_.resize(numAtoms);
     impl_->needToAssign_ = true;
 }
@@ -273,20 +319,20 @@ void FmmSolver::calculate(ArrayRef<const RVec> x,
     // GROMACS resets its counters some time after the start, ours should cover the same steps
     if (impl_->wcycle_ != nullptr && impl_->wcycle_->wcc[WallCycleCounter::FmmNear].n == 0)
     {
-        gmxfmm_reset_times(impl_->plan_);
+        gmxfmm_reset_times(impl_->plan_.get());
     }
     const gmxfmm_info  infoBefore  = impl_->info();
     const gmx_cycles_t cycleBefore = gmx_cycles_read();
 
     const std::array<double, 9> newBox = flatten(box);
-    if (newBox != impl_->box_)
+    if (newBox != impl_->box_ && !impl_->isOpen_)
     {
-        impl_->check(gmxfmm_set_box(impl_->plan_, newBox.data()));
+        impl_->check(gmxfmm_set_box(impl_->plan_.get(), newBox.data()));
         impl_->box_ = newBox;
     }
     if (stepWork.doNeighborSearch || impl_->needToAssign_)
     {
-        impl_->check(gmxfmm_assign(impl_->plan_, x.data()));
+        impl_->check(gmxfmm_assign(impl_->plan_.get(), x.data()));
         impl_->needToAssign_ = false;
     }
 
@@ -294,7 +340,7 @@ void FmmSolver::calculate(ArrayRef<const RVec> x,
     output.force         = stepWork.computeForces ? impl_->force_.data() : nullptr;
     output.want_energy   = stepWork.computeEnergy ? 1 : 0;
     output.want_virial   = stepWork.computeVirial ? 1 : 0;
-    impl_->check(gmxfmm_execute(impl_->plan_, x.data(), &output));
+    impl_->check(gmxfmm_execute(impl_->plan_.get(), x.data(), &output));
 
     if (stepWork.computeForces)
     {

@@ -48,7 +48,8 @@ public:
      *
      * \param[in] parameters    What the user asked for
      * \param[in] numAtoms      Number of atoms
-     * \param[in] box           Box for which parameters are chosen
+     * \param[in] box           Box for which parameters are chosen; not used with open boundary
+     * \param[in] x             Coordinates for which parameters are chosen
      * \param[in] epsfac        Coulomb constant over the relative permittivity
      * \param[in] reproducible  Whether the same input has to give the same bits in each run
      * \param[in] numThreads    Number of OpenMP threads
@@ -57,6 +58,7 @@ public:
     FmmSolver(const FmmParameters& parameters,
               int                  numAtoms,
               const matrix         box,
+              ArrayRef<const RVec> x,
               real                 epsfac,
               bool                 reproducible,
               int                  numThreads,

@@ -22,6 +22,7 @@ class FmmSolver::Impl
 FmmSolver::FmmSolver(const FmmParameters& /*parameters*/,
                      int /*numAtoms*/,
                      const matrix /*box*/,
+                     ArrayRef<const RVec> /*x*/,
                      real /*epsfac*/,
                      bool /*reproducible*/,
                      int /*numThreads*/,

@@ -19,6 +19,7 @@
 #include "gromacs/mdtypes/inputrec.h"
 #include "gromacs/options/options.h"
 #include "gromacs/options/treesupport.h"
+#include "gromacs/pbcutil/pbc.h"
 #include "gromacs/utility/keyvaluetreebuilder.h"
 #include "gromacs/utility/keyvaluetreemdpwriter.h"
 #include "gromacs/utility/keyvaluetreetransform.h"
@@ -98,7 +99,7 @@ TEST(FmmOptionsTest, WritesDefaultsToMdp)
             "fmm-separation           = 1\n"
             "; Method for the far field: auto, fft, rotation, symmetric, dynamic, naive\n"
             "fmm-m2l                  = auto\n"
-            "; Surroundings of the periodic system: tinfoil, vacuum\n"
+            "; Surroundings of the periodic system: tinfoil, vacuum, open (with pbc = no)\n"
             "fmm-boundary             = tinfoil\n"
             "; Library that computes it: gmxfmm\n"
             "fmm-backend              = gmxfmm\n",
@@ -152,8 +153,8 @@ INSTANTIATE_TEST_SUITE_P(
         ::testing::Values(RefusedValue{ "fmm-accuracy", "0", "between 1e-12 and 0.1" },
                           RefusedValue{ "fmm-accuracy", "0.5", "between 1e-12 and 0.1" },
                           RefusedValue{ "fmm-accuracy", "nan", "between 1e-12 and 0.1" },
-                          RefusedValue{ "fmm-order", "-1", "between 1 and 20" },
-                          RefusedValue{ "fmm-order", "21", "between 1 and 20" },
+                          RefusedValue{ "fmm-order", "-1", "between 1 and " },
+                          RefusedValue{ "fmm-order", "41", "between 1 and " },
                           RefusedValue{ "fmm-grid", "0 4 4", "each at least 1" },
                           RefusedValue{ "fmm-grid", "4 4", "three numbers" },
                           RefusedValue{ "fmm-grid", "4 4 x", "three numbers" },
@@ -164,10 +165,25 @@ INSTANTIATE_TEST_SUITE_P(
                           RefusedValue{ "fmm-boundary", "air", "one of tinfoil, vacuum" },
                           RefusedValue{ "fmm-backend", "exafmm", "gmxfmm" }));
 
-INSTANTIATE_TEST_SUITE_P(NeedsOctree,
+INSTANTIATE_TEST_SUITE_P(NotOffered,
                          FmmOptionsRefusedTest,
-                         ::testing::Values(RefusedValue{ "fmm-m2l", "rotation", "needs an octree" },
+                         ::testing::Values(RefusedValue{ "fmm-m2l", "dynamic", "needs a GPU" },
                                            RefusedValue{ "fmm-tree-depth", "3", "octree" }));
+
+TEST(FmmOptionsTest, OctreeHasDepthAndNoGrid)
+{
+    for (const std::string& method : { "rotation", "symmetric", "naive" })
+    {
+        const MdpValues  withDepth = { { "fmm-m2l", method }, { "fmm-tree-depth", "3" } };
+        const FmmOptions options   = optionsFromMdp(withDepth);
+        EXPECT_THAT(options.errors(), ::testing::IsEmpty());
+        EXPECT_EQ(3, options.parameters().treeDepth);
+        EXPECT_THAT(optionsFromMdp({ { "fmm-m2l", method }, { "fmm-grid", "4 4 4" } }).errors(),
+                    ::testing::ElementsAre(::testing::HasSubstr("fmm-tree-depth")));
+    }
+    EXPECT_THAT(optionsFromMdp({ { "fmm-m2l", "fft" }, { "fmm-tree-depth", "3" } }).errors(),
+                ::testing::ElementsAre(::testing::HasSubstr("fmm-m2l = rotation")));
+}
 
 //! Returns the module options of an input record without any
 KeyValueTreeObject adjustedParameters(CoulombInteractionType coulombtype)
@@ -197,6 +213,10 @@ TEST(FmmOptionsTest, AreFoundInInputRecord)
     ir.coulombtype = CoulombInteractionType::Fmm;
     EXPECT_EQ(9, fmmParameters(ir).order);
     EXPECT_TRUE(fmmNeedsWholeMolecules(ir));
+    ir.pbcType = PbcType::No;
+    EXPECT_EQ(FmmBoundary::Open, fmmParameters(ir).boundary);
+    EXPECT_FALSE(fmmNeedsWholeMolecules(ir));
+    ir.pbcType     = PbcType::Xyz;
     ir.coulombtype = CoulombInteractionType::Pme;
     EXPECT_FALSE(fmmNeedsWholeMolecules(ir));
 }
