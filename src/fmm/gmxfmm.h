@@ -97,12 +97,14 @@ extern "C"
         gmxfmm_m2l m2l;        /* [AUTO] way through the far field */
         int        m2l_to_parent; /* [0] 1: far source cells of a stencil straight to the target's parent (octree); for
                                    * single evaluations: forces are the gradient of the energy to truncation only */
-        int              m2l_truncate; /* [0] 1: each translation only to the order that its distance needs (octree) */
-        gmxfmm_boundary  boundary;     /* [TINFOIL] */
-        gmxfmm_precision precision;    /* [SINGLE] arithmetic of the step (lattice sums are double always) */
-        gmxfmm_precision array_type;   /* [DOUBLE] type of the caller's arrays */
-        gmxfmm_device    device;       /* [CPU] */
-        int              num_threads;  /* [0] OpenMP threads; 0: omp_get_max_threads() */
+        int m2l_truncate; /* [0] each translation only to the order that its distance needs, by the mean square of its
+                           * error (1), or by its bound as Gumerov & Duraiswami 2008, eq. 24 (2; octree) */
+        int              vertical_rotation; /* [0] 1: M2M and L2L by rotation, too; slower, for comparison (octree) */
+        gmxfmm_boundary  boundary;          /* [TINFOIL] */
+        gmxfmm_precision precision;         /* [SINGLE] arithmetic of the step (lattice sums are double always) */
+        gmxfmm_precision array_type;        /* [DOUBLE] type of the caller's arrays */
+        gmxfmm_device    device;            /* [CPU] */
+        int              num_threads;       /* [0] OpenMP threads; 0: omp_get_max_threads() */
         int              reproducible; /* [0] 1: the same input gives the same bits in every run (no timed FFT plans) */
         double           prefactor;    /* [1] f, e.g. 138.935458 / epsilon_r in GROMACS units; not 0 */
     } gmxfmm_options;

@@ -102,9 +102,15 @@ add_to_children(const fmm_level* lower, int num_coef, int lanes, const int* inde
 }
 
 /* Parents' locals in to their children's v, mirror image i of child 7 at v[i * num_coef + coefficient]. */
-static void shift_to_children(const struct FN(fmm_operators) * ops, const vreal* in, vreal* v)
+static void shift_to_children(const gmxfmm_plan* plan, const vreal* in, vreal* v)
 {
-    const size_t num_coef = (size_t)ops->num_coef;
+    const struct FN(fmm_operators)* ops = plan->FN(ops);
+    const size_t num_coef               = (size_t)ops->num_coef;
+    if (plan->options.vertical_rotation)
+    {
+        FN(fmm_l2l_rotation)(plan, in, v);
+        return;
+    }
     block_sums(ops->order, ops->down, in, v);
     for (size_t f = 0; f < num_coef; f++)
     {
@@ -180,7 +186,7 @@ void FN(fmm_l2l_strain)(const gmxfmm_plan* plan,
             }
         }
     }
-    shift_to_children(ops, s->in, s->work);
+    shift_to_children(plan, s->in, s->work);
     for (int i = 0; i < 8; i++)
     {
         int       index[VLEN];
@@ -196,7 +202,7 @@ static void block_children(const gmxfmm_plan* plan, int level, int first, const 
     const fmm_level *upper = &plan->tree->level[level], *lower = &plan->tree->level[level + 1];
     const int        lanes = upper->num - first < VLEN ? upper->num - first : VLEN;
     load_parents(ops->order, upper, first, lanes, s->in);
-    shift_to_children(ops, s->in, s->work);
+    shift_to_children(plan, s->in, s->work);
     for (int i = 0; i < 8; i++) /* mirror image i of child 7 */
     {
         const vreal* mine = s->work + (size_t)i * (size_t)ops->num_coef;

@@ -57,7 +57,7 @@ void fmm_reciprocal_block(const fmm_cells* cells,
     {
         const int t0 = t / (rows[1] * rows[2]) - range[0], t1 = t / rows[2] % rows[1] - range[1],
                   t2 = t % rows[2] - range[2];
-        vreal k[3], weight;
+        vreal k[3] = {{0}}, weight = {0};
         int   any = 0;
         for (int l = 0; l < VLEN; l++)
         {

@@ -144,8 +144,15 @@ void FN(fmm_m2m)(const gmxfmm_plan* plan, int level)
         for (int first = 0; first < upper->num; first += VLEN)
         {
             const int lanes = upper->num - first < VLEN ? upper->num - first : VLEN;
-            signed_sums(upper, lower, ops->num_coef, first, lanes, s.work);
-            block_parents(p, ops->up, s.work, s.in);
+            if (plan->options.vertical_rotation)
+            {
+                FN(fmm_m2m_rotation)(plan, upper, lower, first, lanes, s.work, s.in);
+            }
+            else
+            {
+                signed_sums(upper, lower, ops->num_coef, first, lanes, s.work);
+                block_parents(p, ops->up, s.work, s.in);
+            }
             for (int m = 0; m <= p; m++)
             {
                 for (int i = harm_column(p, m); i < harm_column(p, m + 1); i++)

@@ -119,16 +119,20 @@ static gmxfmm_status allocate_tables(gmxfmm_plan* plan, operators* ops)
     if (rotation)
     {
         ops->direction = fmm_alloc(plan, vectors * sizeof(*ops->direction));
+        ok             = ops->direction != NULL;
+    }
+    if (rotation || plan->options.vertical_rotation)
+    {
         ops->flip_size = rot_flip_offset(ops->order + 2);
         ops->flips     = fmm_alloc(plan, 3 * (size_t)ops->flip_size * sizeof(real));
         ops->binomial  = fmm_alloc(plan, p2 * p2 * sizeof(real));
-        ok             = ops->direction && ops->flips && ops->binomial;
+        ok             = ok && ops->flips && ops->binomial;
     }
-    else
+    if (!rotation)
     {
         ops->theta  = fmm_alloc(plan, vectors * ops->theta_row * sizeof(real));
         ops->mirror = fmm_alloc(plan, 8 * vectors * sizeof(int));
-        ok          = ops->theta && ops->mirror;
+        ok          = ok && ops->theta && ops->mirror;
     }
     for (int i = 0; i < 2; i++)
     {
@@ -175,12 +179,12 @@ gmxfmm_status FN(fmm_operators_create)(gmxfmm_plan* plan)
         plan->FN(ops) = NULL;
         return fmm_fail(plan, status, "out of memory for the operators of an octree of order %d", plan->order);
     }
-    if (plan->m2l == GMXFMM_M2L_ROTATION)
+    if (ops->flips != NULL)
     {
-        ops->rows_by_degree = 1;
         FN(fmm_rotation_tables)(ops);
     }
-    else
+    ops->rows_by_degree = plan->m2l == GMXFMM_M2L_ROTATION;
+    if (!ops->rows_by_degree)
     {
         fill_mirror((const int(*)[3])tree->vector, tree->num_vectors, 0, ops->mirror);
         fill_mirror((const int(*)[3])tree->parent_vector, tree->num_parent_vectors, tree->num_vectors, ops->mirror);

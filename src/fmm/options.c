@@ -41,7 +41,8 @@ static gmxfmm_status check_ranges(const gmxfmm_options* o, char* message, size_t
         {"array_type", (double)o->array_type, GMXFMM_SINGLE, GMXFMM_DOUBLE},
         {"device", (double)o->device, GMXFMM_CPU, GMXFMM_CUDA},
         {"m2l_to_parent", o->m2l_to_parent, 0, 1},
-        {"m2l_truncate", o->m2l_truncate, 0, 1},
+        {"m2l_truncate", o->m2l_truncate, 0, 2},
+        {"vertical_rotation", o->vertical_rotation, 0, 1},
         {"num_threads", o->num_threads, 0, 4096},
         {"reproducible", o->reproducible, 0, 1},
     };
@@ -105,12 +106,13 @@ gmxfmm_status fmm_check_options(const gmxfmm_options* o, char* message, size_t s
         snprintf(message, size, "grid belongs to m2l = fft: with m2l = %s use depth", gmxfmm_m2l_name(o->m2l));
         return GMXFMM_ERROR_OPTION;
     }
-    if (!octree && (o->depth > 0 || o->m2l_to_parent || o->m2l_truncate))
+    if (!octree && (o->depth > 0 || o->m2l_to_parent || o->m2l_truncate || o->vertical_rotation))
     {
         snprintf(message, size, "%s belongs to the octree methods: choose m2l = rotation, or use grid with m2l = fft",
                  o->depth > 0       ? "depth"
                  : o->m2l_to_parent ? "m2l_to_parent"
-                                    : "m2l_truncate");
+                 : o->m2l_truncate  ? "m2l_truncate"
+                                    : "vertical_rotation");
         return GMXFMM_ERROR_OPTION;
     }
     if (o->m2l == GMXFMM_M2L_DYNAMIC && o->device == GMXFMM_CPU)

@@ -5,12 +5,13 @@
  *   L_k^l about s = sum_{k' >= k} conj Upsilon_{k'-k}^{l'-l}(-s) L_{k'}^{l'}.
  * The eight children are mirror images of each other, and with T the shift of one and S_i the mirror images, diagonal
  * matrices of signs, all eight are S_i T S_i: sums of their multipoles with the signs of each of the eight characters
- * of the mirror group (a Walsh-Hadamard transform) leave one product with T for eight children. At p = 20 that is less
- * than an eighth of what eight shifts by rotation take, so that there is no other form.
+ * of the mirror group (a Walsh-Hadamard transform) leave one product with T for eight children: less work than eight
+ * shifts by rotation (shift_rotation.c, with options.vertical_rotation) at all orders.
  */
 #ifndef FMM_SHIFT_H
 #define FMM_SHIFT_H
 
+#include "plan.h"
 #include "portable.h"
 
 /* Reals of a table: blocks rr, ri, ir, ii (fold.h) for each column of the output and of the input, j = 0..p. */
@@ -27,6 +28,17 @@ static inline const real* shift_block(int p, const real* table, int out, int in,
 
 /* Tables of M2M and L2L for the child at s from its parent's centre. */
 void FN(fmm_shift_tables)(int p, const double* s, real* up, real* down);
+
+/* M2M of parents first .. first+lanes-1 by rotations: out[num_coef], a lane a parent, in units of the children;
+ * work[num_coef]. L2L of parents' locals in units of the children: out[8 x num_coef], mirror image i of child 7. */
+void FN(fmm_m2m_rotation)(const gmxfmm_plan* plan,
+                          const fmm_level*   upper,
+                          const fmm_level*   lower,
+                          int                first,
+                          int                lanes,
+                          vreal*             work,
+                          vreal*             out);
+void FN(fmm_l2l_rotation)(const gmxfmm_plan* plan, const vreal* in, vreal* out);
 
 /* Walsh-Hadamard transform of v[8]. */
 static inline void shift_hadamard(vreal v[8])

@@ -84,9 +84,18 @@ typedef struct
 gmxfmm_status fmm_tree_lists(fmm_tree* tree, const fmm_cells* cells, int ws, int to_parent, int truncate, int order);
 void          fmm_tree_lists_free(fmm_tree* tree);
 
-/* tree_truncation.c: mean square error of the worst displacement at order p, and the order that displacement k (to_parent:
- * in half cells, to a parent) needs beside it. */
+/* How translations are truncated: to the same error as the worst displacement's, by bounds or in the mean square. */
+typedef struct
+{
+    int    by_bound;
+    double worst; /* ratio of the bound, or mean square error at the full order */
+} fmm_truncation;
+
+/* tree_truncation.c. Of a translation over displacement k (to_parent: in half cells, to a parent): the ratio that its
+ * error's bound falls by per order (Gumerov & Duraiswami 2008, eq. 20), and the order that it needs; the mean square
+ * error of the worst displacement at order p. */
+double fmm_bound_ratio(const fmm_cells* cells, const int* k, int to_parent);
+int    fmm_truncated_order(const fmm_cells* cells, const int* k, int to_parent, int p, const fmm_truncation* rule);
 double fmm_worst_error(const fmm_tree* tree, const fmm_cells* cells, int p);
-int    fmm_truncated_order(const fmm_cells* cells, const int* k, int to_parent, int p, double worst);
 
 #endif

@@ -15,28 +15,6 @@ typedef struct
     int             truncation, reference;
 } sortable;
 
-/* Half the diagonal of a cell, and the length of `vector` in units of `scale` cells. */
-static double half_diagonal(const fmm_cells* cells)
-{
-    double sum = 0;
-    for (int i = 0; i < 9; i++)
-    {
-        sum += cells->cell[i] * cells->cell[i]; /* right angles */
-    }
-    return 0.5 * sqrt(sum);
-}
-
-static double length(const fmm_cells* cells, const int* k, double scale)
-{
-    double sum = 0;
-    for (int d = 0; d < 3; d++)
-    {
-        const double r = k[0] * cells->cell[d] + k[1] * cells->cell[3 + d] + k[2] * cells->cell[6 + d];
-        sum += r * r;
-    }
-    return scale * sqrt(sum);
-}
-
 /* Index of k in table, which holds *num vectors; appended if it is new. */
 static int find_vector(int (*table)[3], int* num, const int* k)
 {
@@ -80,25 +58,6 @@ static void parent_displacement(const int* near, int source, int* k)
     }
 }
 
-/* Ratio that the error of a translation over distance d falls with, per order, between cells of half diagonals small <=
- * large (Gumerov & Duraiswami 2008, eq. 20). */
-static double ratio(double small, double large, double d)
-{
-    return d > small ? large / (d - small) : INFINITY;
-}
-
-/* Largest ratio of the ordinary lists: eta* (eq. 21). */
-static double largest_ratio(const fmm_tree* tree, const fmm_cells* cells)
-{
-    const double h       = half_diagonal(cells);
-    double       largest = 0;
-    for (int v = 0; v < tree->num_vectors; v++)
-    {
-        largest = fmax(largest, ratio(h, h, length(cells, tree->vector[v], 1)));
-    }
-    return largest;
-}
-
 /* All displacements, in the order in which targets 0..7 meet them. */
 static void make_vectors(fmm_tree* tree, const fmm_cells* cells)
 {
@@ -130,9 +89,8 @@ static int goes_to_parent(const fmm_cells* cells, const int* near, int source, d
             return 0;
         }
     }
-    const double h = half_diagonal(cells);
     parent_displacement(near, source, k);
-    return ratio(h, 2 * h, length(cells, k, 0.5)) <= largest * (1 + 1e-9);
+    return fmm_bound_ratio(cells, k, 1) <= largest * (1 + 1e-9);
 }
 
 static int by_operator(const void* a, const void* b)
@@ -200,8 +158,8 @@ make_list(fmm_tree* tree, const fmm_cells* cells, int target, int to_parent, dou
 }
 
 /* The list of translations to parents. */
-static gmxfmm_status
-make_parent_list(fmm_tree* tree, const fmm_cells* cells, int order, double largest, double worst, sortable* items)
+static gmxfmm_status make_parent_list(
+    fmm_tree* tree, const fmm_cells* cells, int order, double largest, const fmm_truncation* rule, sortable* items)
 {
     int count = 0, vectors = 0;
     for (int o = 0; o < 8 * tree->num_near; o++)
@@ -219,7 +177,7 @@ make_parent_list(fmm_tree* tree, const fmm_cells* cells, int order, double large
             item->truncation = 0;
             if (tree->truncation != NULL)
             {
-                item->truncation = fmm_truncated_order(cells, reference, 1, order, worst);
+                item->truncation = fmm_truncated_order(cells, reference, 1, order, rule);
                 tree->truncation[tree->num_vectors + item->t.vector] = (signed char)item->truncation;
             }
         }
@@ -230,7 +188,7 @@ make_parent_list(fmm_tree* tree, const fmm_cells* cells, int order, double large
 }
 
 /* Orders of all displacements, mirror images alike. */
-static gmxfmm_status make_truncation(fmm_tree* tree, const fmm_cells* cells, int order, double worst)
+static gmxfmm_status make_truncation(fmm_tree* tree, const fmm_cells* cells, int order, const fmm_truncation* rule)
 {
     const size_t room = (size_t)tree->num_vectors + 8 * (size_t)tree->num_near;
     tree->truncation  = malloc(room);
@@ -248,7 +206,7 @@ static gmxfmm_status make_truncation(fmm_tree* tree, const fmm_cells* cells, int
             if ((r == v) == (pass == 0))
             {
                 tree->truncation[v] = pass == 1 ? tree->truncation[r]
-                                                : (signed char)fmm_truncated_order(cells, reference, 0, order, worst);
+                                                : (signed char)fmm_truncated_order(cells, reference, 0, order, rule);
             }
         }
     }
@@ -261,19 +219,23 @@ gmxfmm_status fmm_tree_lists(fmm_tree* tree, const fmm_cells* cells, int ws, int
     fmm_tree_lists_free(tree);
     const size_t most = 8 * (size_t)tree->num_near; /* sources in a parent's neighbourhood */
     make_vectors(tree, cells);
-    const double  largest = largest_ratio(tree, cells);
-    const double  worst   = truncate ? fmm_worst_error(tree, cells, order) : 0;
-    sortable*     items   = malloc((most + 1) * sizeof(*items));
-    gmxfmm_status status  = items == NULL ? GMXFMM_ERROR_MEMORY : GMXFMM_OK;
+    double largest = 0;
+    for (int v = 0; v < tree->num_vectors; v++)
+    {
+        largest = fmax(largest, fmm_bound_ratio(cells, tree->vector[v], 0));
+    }
+    const fmm_truncation rule   = {truncate == 2, truncate == 1 ? fmm_worst_error(tree, cells, order) : largest};
+    sortable*            items  = malloc((most + 1) * sizeof(*items));
+    gmxfmm_status        status = items == NULL ? GMXFMM_ERROR_MEMORY : GMXFMM_OK;
     if (status == GMXFMM_OK && truncate)
     {
-        status = make_truncation(tree, cells, order, worst);
+        status = make_truncation(tree, cells, order, &rule);
     }
     if (status == GMXFMM_OK && to_parent)
     {
         tree->parent_vector = malloc((most + 1) * sizeof(*tree->parent_vector));
         status              = tree->parent_vector == NULL ? GMXFMM_ERROR_MEMORY
-                                                          : make_parent_list(tree, cells, order, largest, worst, items);
+                                                          : make_parent_list(tree, cells, order, largest, &rule, items);
     }
     for (int target = 0; target < 8 && status == GMXFMM_OK; target++)
     {

@@ -2,8 +2,8 @@
 /*
  * Orders of single translations (after Gumerov & Duraiswami 2008, section 3.4): a translation over a larger distance
  * needs a lower order for the same error. Their eq. 24 compares bounds, for charges in the corners of cells, and lets
- * the error of charges throughout the cells grow by 5 at p = 4 and 100 at p = 12; here it is the mean square error of
- * THEORY section 7 for one displacement that decides.
+ * the error of charges throughout the cells grow by 5 at p = 4 and 100 at p = 12 (tests/translations.cpp); the mean
+ * square error of THEORY section 7 for one displacement keeps it within 1.5.
  */
 #include <math.h>
 
@@ -93,12 +93,35 @@ double fmm_worst_error(const fmm_tree* tree, const fmm_cells* cells, int p)
     return worst;
 }
 
-int fmm_truncated_order(const fmm_cells* cells, const int* k, int to_parent, int p, double worst)
+double fmm_bound_ratio(const fmm_cells* cells, const int* k, int to_parent)
+{
+    double r2 = 0, diagonal2 = 0;
+    for (int d = 0; d < 3; d++)
+    {
+        const double r = k[0] * cells->cell[d] + k[1] * cells->cell[3 + d] + k[2] * cells->cell[6 + d];
+        r2 += r * r;
+        for (int e = 0; e < 3; e++)
+        {
+            diagonal2 += cells->cell[3 * e + d] * cells->cell[3 * e + d]; /* right angles */
+        }
+    }
+    const double small = 0.5 * sqrt(diagonal2), large = to_parent ? 2 * small : small;
+    const double distance = (to_parent ? 0.5 : 1) * sqrt(r2);
+    return distance > small ? large / (distance - small) : INFINITY;
+}
+
+int fmm_truncated_order(const fmm_cells* cells, const int* k, int to_parent, int p, const fmm_truncation* rule)
 {
     double error[GMXFMM_MAX_ORDER + 1];
     int    q = p;
+    if (rule->by_bound)
+    {
+        /* eq. 24 */
+        const double eta = fmm_bound_ratio(cells, k, to_parent);
+        return rule->worst < 1 && eta < rule->worst ? (int)ceil(p * log(rule->worst) / log(eta) - 1e-9) : p;
+    }
     errors(cells, k, to_parent ? 0.5 : 1, to_parent ? 2 : 1, p, error);
-    while (q > 0 && error[q - 1] <= c_part * worst)
+    while (q > 0 && error[q - 1] <= c_part * rule->worst)
     {
         q--;
     }
