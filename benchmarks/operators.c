@@ -187,7 +187,7 @@ static void run(const settings* s)
             for (int kind = 0; kind < (s->shortened ? 4 : 1); kind++)
             {
                 options.m2l_to_parent = kind & 1;
-                options.m2l_truncate  = kind >> 1;
+                options.m2l_truncate  = kind >> 1; /* by the mean square */
                 run_orders(s, &c, options);
             }
         }

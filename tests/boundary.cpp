@@ -232,6 +232,19 @@ TEST_P(OpenSystem, GrowsBetweenAssigns)
               precision() == GMXFMM_DOUBLE ? truncation : 1e-5);
 }
 
+/* In small steps, as ions that fly off: grids that are padded to the same size have the same spectra, or new ones. */
+TEST_P(OpenSystem, GrowsByAndBy)
+{
+    const System s = droplet(300, 5, 1);
+    Plan         plan(s, asked(4e-4));
+    for (int step = 0; step < 25; step++)
+    {
+        const System grown = strained(s, {0.06 * step, 0, 0, 0, 0.01 * step, 0, 0, 0, 0.003 * step});
+        plan.assign(grown.x);
+        EXPECT_LE(relativeRms(plan.execute(grown.x).force, directSum(grown).force), 4e-4) << "step " << step;
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Paths,
                          OpenSystem,
                          testing::Combine(testing::ValuesIn(methods()), testing::Values(GMXFMM_DOUBLE, GMXFMM_SINGLE)),

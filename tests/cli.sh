@@ -103,7 +103,7 @@ for method in rotation symmetric naive; do
     run solve crystal.txt --m2l $method --accuracy 1e-6
     check "$method by itself" below \
         "$(awk -v e="$(value energy)" 'BEGIN { d = e + 64 * 1.747564594633182 / 2; print d < 0 ? -d : d }')" 1e-3
-    run solve crystal.txt --m2l $method --order 12 --depth 1 --separation 2 --m2l-to-parent 1 --m2l-truncate 1
+    run solve crystal.txt --m2l $method --order 12 --depth 1 --separation 2 --m2l-to-parent 1 --m2l-truncate 1 --vertical-rotation 1
     check "$method with fewer and shorter translations" below \
         "$(awk -v e="$(value energy)" 'BEGIN { d = e + 64 * 1.747564594633182 / 2; print d < 0 ? -d : d }')" 1e-2
 done
@@ -230,7 +230,8 @@ bad "depth with fft" "grid" solve crystal.txt --m2l fft --depth 2
 bad "grid with an octree" "depth" solve crystal.txt --m2l rotation --grid 4,4,4
 bad "translations to parents with fft" "m2l_to_parent" solve crystal.txt --m2l-to-parent 1
 bad "truncated translations with fft" "m2l_truncate" solve crystal.txt --m2l fft --m2l-truncate 1
-bad "a flag that is neither" "0..1" solve crystal.txt --m2l rotation --m2l-truncate 2
+bad "a truncation that there is not" "0..2" solve crystal.txt --m2l rotation --m2l-truncate 3
+bad "vertical rotation with fft" "vertical_rotation" solve crystal.txt --vertical-rotation 1
 bad "dynamic without a GPU" "GPU" solve crystal.txt --m2l dynamic
 bad "order 21 in single precision" "double precision" solve crystal.txt --order 21 --precision single
 sed 's/^# box.*/# box: 4 0 0 1 4 0 0 0 4/' crystal.txt >skewed.txt

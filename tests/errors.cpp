@@ -93,6 +93,11 @@ const std::vector<BadOption>& badOptions()
         integer("DepthZero", &gmxfmm_options::depth, 0),
         integer("ToParentTwo", &gmxfmm_options::m2l_to_parent, 2),
         integer("TruncateNegative", &gmxfmm_options::m2l_truncate, -1),
+        integer("TruncateThree", &gmxfmm_options::m2l_truncate, 3),
+        integer("VerticalRotationTwo", &gmxfmm_options::vertical_rotation, 2),
+        mixed(
+            "VerticalRotationWithFft", GMXFMM_M2L_FFT, [](gmxfmm_options* o) { o->vertical_rotation = 1; },
+            "vertical_rotation"),
         mixed(
             "DepthWithFft", GMXFMM_M2L_FFT, [](gmxfmm_options* o) { o->depth = 3; }, "depth"),
         mixed(

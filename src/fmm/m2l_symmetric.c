@@ -178,7 +178,9 @@ static void add_products(const FN(fmm_m2l_job) * job,
                          real*                 blocks,
                          vreal*                sum)
 {
-    const int   p = job->layout->order, last = g->order + job->strain, top = 2 * job->ops->order + 1;
+    /* forces take one degree more; locals, which may have it, are to be without */
+    const int   more = job->strain && (axis != 0 || g->order == job->ops->order);
+    const int   p = job->layout->order, last = g->order + more, top = 2 * job->ops->order + 1;
     const int   half  = (g->zero & axis_bit(2)) != 0;
     const real* theta = job->ops->theta + (size_t)g->vector * job->ops->theta_row;
     segment     segments[2][2][c_segments];

@@ -32,15 +32,15 @@ static int find_sources(const FN(fmm_m2l_job) * job, int target, const FN(fmm_sc
     return count;
 }
 
-/* Sets coefficients of higher degree than order[lane] to zero. */
-static void cut(const fmm_row_layout* layout, const int* order, vreal* x)
+/* Sets coefficients of higher degree than order[lane] + more to zero. */
+static void cut_to(const fmm_row_layout* layout, const int* order, int more, vreal* x)
 {
     vreal keep[GMXFMM_MAX_ORDER + 2];
     for (int n = 0; n <= layout->order; n++)
     {
         for (int lane = 0; lane < VLEN; lane++)
         {
-            keep[n][lane] = n <= order[lane];
+            keep[n][lane] = n <= order[lane] + more;
         }
     }
     for (int i = 0; i < layout->num; i++)
@@ -49,8 +49,8 @@ static void cut(const fmm_row_layout* layout, const int* order, vreal* x)
     }
 }
 
-/* Adds x, and with strain R x, to the totals. */
-static void add_to_totals(const FN(fmm_m2l_job) * job, const FN(fmm_scratch) * s, const int* vector, const vreal* x)
+/* Adds R x to the totals of the strain. */
+static void add_strained(const FN(fmm_m2l_job) * job, const FN(fmm_scratch) * s, const int* vector, const vreal* x)
 {
     _Alignas(FMM_ALIGN) real r[3][VLEN];
     for (int i = 0; i < VLEN; i++)
@@ -62,8 +62,7 @@ static void add_to_totals(const FN(fmm_m2l_job) * job, const FN(fmm_scratch) * s
     }
     for (int i = 0; i < job->layout->num; i++)
     {
-        s->total[0][i] += x[i];
-        for (int d = 0; d < 3 && job->strain; d++)
+        for (int d = 0; d < 3; d++)
         {
             s->total[1 + d][i] += *(const vreal*)r[d] * x[i];
         }
@@ -97,18 +96,27 @@ add_translations(const FN(fmm_m2l_job) * job, const FN(fmm_scratch) * s, int fro
     memset(out, 0, (size_t)layout->row * sizeof(vreal));
     if (lowest < highest)
     {
-        cut(layout, order, s->in);
+        cut_to(layout, order, 0, s->in);
     }
     kernel(job, s, vector, highest, out);
-    if (lowest < highest)
+    if (job->strain)
     {
+        /* forces take one degree more; locals, which may have it, are to be without */
+        cut_to(layout, order, 1, out);
+        add_strained(job, s, vector, out);
         for (int i = 0; i < VLEN; i++)
         {
-            order[i] += job->strain;
+            order[i] += order[i] == ops->order;
         }
-        cut(layout, order, out);
     }
-    add_to_totals(job, s, vector, out);
+    if (lowest < ops->order)
+    {
+        cut_to(layout, order, 0, out);
+    }
+    for (int i = 0; i < layout->num; i++)
+    {
+        s->total[0][i] += out[i];
+    }
 }
 
 void FN(fmm_m2l_by_target)(

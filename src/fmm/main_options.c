@@ -70,11 +70,20 @@ static const option table[] = {
      1,
      {NULL}},
     {"--m2l-truncate",
-     "0|1",
-     "translations only to the order that their distance needs (octree methods)",
+     "0|1|2",
+     "translations only to the order that their distance needs, by its mean error or bound (octree methods)",
      "0",
      INTEGER,
      IN_SOLVE(m2l_truncate),
+     0,
+     2,
+     {NULL}},
+    {"--vertical-rotation",
+     "0|1",
+     "M2M and L2L by rotation, too (octree methods)",
+     "0",
+     INTEGER,
+     IN_SOLVE(vertical_rotation),
      0,
      1,
      {NULL}},
@@ -300,6 +309,6 @@ void main_options_help(FILE* out)
         char range[128];
         snprintf(head, sizeof(head), "%s %s", table[k].name, table[k].argument);
         range_text(&table[k], range, sizeof(range));
-        fprintf(out, "  %-19s  %s%s%s (%s)\n", head, table[k].meaning, range[0] ? ": " : "", range, table[k].standard);
+        fprintf(out, "  %-23s  %s%s%s (%s)\n", head, table[k].meaning, range[0] ? ": " : "", range, table[k].standard);
     }
 }

@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""Runs the benchmarks of the library alone and stores what they print under benchmarks/results/<device>.
+
+  library.py [operators] [points] [accuracy] [--build FOLDER] [--threads N] [--points N] [--largest N] [--note TEXT]
+
+operators  time of each operator of the octree over orders and depths, one thread     -> operators.json, operators.txt
+points     points per second, uniform in a cube, open, at 1e-3, 1e-6 and 1e-9 by the fastest setting that reaches them;
+           time against the number of points at 1e-3                                  -> points.json
+accuracy   error in water over method, order, cells and ws                             -> accuracy.txt
+FOLDER: a build with -DGMXFMM_BENCHMARKS=ON (default: build/library).
+"""
+import argparse
+import datetime
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(ROOT, "tests", "mdrun"))
+from harness import commit, device  # noqa: E402
+
+SPC216 = os.environ.get("GMXFMM_SPC216", "/usr/share/gromacs/top/spc216.gro")
+
+
+def run(build, program, *arguments):
+    """The JSON lines, or the text, that a benchmark prints."""
+    command = [os.path.join(build, "benchmarks", "benchmark-" + program), *map(str, arguments)]
+    done = subprocess.run(command, text=True, capture_output=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()}")
+    lines = done.stdout.splitlines()
+    return [json.loads(line) for line in lines] if lines and lines[0].startswith("{") else done.stdout
+
+
+def header(options, name, threads):
+    head = {"benchmark": name, "device": device(threads), "date": datetime.date.today().isoformat(), "commit": commit(),
+            "command": "benchmarks/library.py " + " ".join(sys.argv[1:])}
+    if options.note:
+        head["note"] = options.note
+    return head
+
+
+def store(options, name, head, text=None, **parts):
+    machine = head["device"]
+    folder = os.path.join(HERE, "results", re.sub(r"[^a-z0-9]+", "-", f"{machine['cpu']} {machine['cores']} cores".lower()).strip("-"))
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, name)
+    with open(path, "w") as out:
+        if text is None:
+            json.dump({**head, **parts}, out, indent=1)
+            out.write("\n")
+        else:
+            note = f"; {head['note']}" if "note" in head else ""
+            out.write(f"# device: {machine['cpu']}, {machine['cores']} cores; date: {head['date']}; commit: {head['commit']}{note}\n")
+            out.write(f"# command: {head['command']}\n" + text)
+    print("written:", os.path.relpath(path))
+
+
+# -------------------------------------------------------------------------------------------------------------- operators
+
+COLUMNS = ("method", "precision", "separation", "order", "depth", "to_parent", "truncate", "p2m_ns", "m2m_ns", "m2l_ns", "l2l_ns", "l2p_ns", "p2p_ns", "m2l_ms")
+
+
+def operators(options):
+    rows = []
+    for precision in ("single", "double"):
+        def sweep(*arguments):
+            rows.extend(run(options.build, "operators", "--precision", precision, "--limit", options.limit, *arguments))
+        sweep("--orders", "0..20", "--depths", "4")
+        sweep("--orders", "4,8,12", "--depths", "2,3,5,6", "--methods", "rotation,symmetric", "--per-leaf", "8")
+        sweep("--orders", "4,8,12,16", "--depths", "3", "--shortened")
+        sweep("--orders", "4,8,12,16", "--depths", "3", "--separation", "2")
+    rows = list({tuple(row[c] for c in COLUMNS[:7]): row for row in reversed(rows)}.values())[::-1]  # each case once
+    head = header(options, "operators", 1)
+    store(options, "operators.json", head, rows=rows)
+    lines = ["# nanoseconds: P2M, L2P a particle; M2M, L2L a child; M2L a translation of the full list; P2P a pair\n",
+             "# " + " ".join(COLUMNS) + "\n"]
+    lines += [" ".join(str(row[c]) for c in COLUMNS) + "\n" for row in rows]
+    store(options, "operators.txt", head, text="".join(lines))
+
+
+# ----------------------------------------------------------------------------------------------------------------- points
+
+def least_order(options, method, precision, ws, size, n, accuracy):
+    """The lowest order that reaches accuracy, found on an eighth of the points in an eighth of the cells."""
+    small = size - 1 if method != "fft" else max(size // 2, 1)
+
+    def reached(order):
+        row, = run(options.build, "points", n // 8, method, order, small, ws, precision, options.threads, 1)
+        return max(row["potential_error"], row["gradient_error"]) <= accuracy
+
+    # from the usual convergence, 0.43 or 0.21 an order, up or down
+    order = max(1, round(math.log(accuracy / 0.03) / math.log(0.43 if ws == 1 else 0.21)))
+    if reached(order):
+        while order > 1 and reached(order - 1):
+            order -= 1
+    else:
+        while order < (20 if precision == "single" else 40) and not reached(order + 1):
+            order += 1
+        order += 1
+    return order
+
+
+def measure(options, method, precision, ws, size, n, accuracy, order=None):
+    """One setting at the order that reaches accuracy with all points, or None."""
+    order = order or least_order(options, method, precision, ws, size, n, accuracy)
+    for p in range(order, order + 4):
+        row, = run(options.build, "points", n, method, p, size, ws, precision, options.threads, 3 if n <= 2000000 else 1)
+        if max(row["potential_error"], row["gradient_error"]) <= accuracy:
+            return row
+    return None
+
+
+def fastest(rows):
+    rows = [row for row in rows if row]
+    return min(rows, key=lambda row: row["execute_s"]) if rows else None
+
+
+def sizes(method, n, precision):
+    if method == "fft":
+        return [max(2, round((n / per_cell) ** (1 / 3))) for per_cell in (30, 60, 120)]
+    fit = round(math.log(n / (30 if precision == "single" else 60), 8))
+    return [depth for depth in (fit - 1, fit, fit + 1) if depth >= 1]
+
+
+def points(options):
+    table, growth = [], []
+    for accuracy, precision in ((1e-3, "single"), (1e-6, "double"), (1e-9, "double")):
+        for method in ("rotation", "symmetric", "fft"):
+            layers = (1, 2) if accuracy < 1e-4 else (1,)
+            row = fastest(measure(options, method, precision, ws, size, options.points, accuracy)
+                          for ws in layers for size in sizes(method, options.points, precision)[:3 if method != "symmetric" else 2])
+            if row:
+                table.append({"accuracy": accuracy, **row})
+                print(f"{accuracy:g} {method}: {row['points_per_second']:.3g} points/s, order {row['order']}, "
+                      f"depth {row['depth']}, grid {row['grid']}, ws {row['separation']}, errors {row['potential_error']:.2g} {row['gradient_error']:.2g}", flush=True)
+    for method in ("rotation", "fft"):
+        order = next((row["order"] for row in table if row["method"] == method and row["accuracy"] == 1e-3), None)
+        n = 10000
+        while order and n <= options.largest:
+            row = fastest(measure(options, method, "single", 1, size, n, 1e-3, order) for size in sizes(method, n, "single"))
+            if row:
+                growth.append(row)
+                print(f"{method}, {n} points: {1e9 * row['execute_s'] / n:.0f} ns a point", flush=True)
+            n = n * 3 if str(n)[0] == "1" else n // 3 * 10  # 1e4, 3e4, 1e5, ...
+    store(options, "points.json", header(options, "points", options.threads), table=table, growth=growth)
+
+
+# --------------------------------------------------------------------------------------------------------------- accuracy
+
+def accuracy(options):
+    store(options, "accuracy.txt", header(options, "accuracy", options.threads), text=run(options.build, "accuracy", SPC216, 2))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", nargs="*", choices=[[], "operators", "points", "accuracy"])
+    parser.add_argument("--build", default=os.path.join(os.environ.get("GMXFMM_BUILD_DIR") or os.path.join(ROOT, "build"), "library"))
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--points", type=int, default=1000000)
+    parser.add_argument("--largest", type=int, default=10000000)
+    parser.add_argument("--limit", type=float, default=10, help="seconds that one case of operators may take")
+    parser.add_argument("--note", help="stored with the results: what else ran, say")
+    options = parser.parse_args()
+    for name in options.what or ("operators", "points", "accuracy"):
+        {"operators": operators, "points": points, "accuracy": accuracy}[name](options)
+
+
+main()
