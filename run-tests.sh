@@ -79,6 +79,7 @@ PY
 
 STEPS=1
 if wants library; then STEPS=$((STEPS + 2)); fi
+if wants library && find_nvcc >/dev/null; then STEPS=$((STEPS + 1)); fi
 if wants gromacs || wants mdrun; then STEPS=$((STEPS + 2)); fi
 if wants gromacs; then STEPS=$((STEPS + 2)); fi
 if wants mdrun; then STEPS=$((STEPS + 3)); fi
@@ -93,6 +94,11 @@ if wants library; then
     step "library: build and unit tests with address and undefined-behaviour sanitizers"
     scripts/build-library.sh sanitize --tests
     run_ctest library-sanitized "$BUILD_DIR/library-sanitize" -L unit
+    if find_nvcc >/dev/null; then
+        step "library: build with the device part; its tests are skipped where there is no GPU"
+        scripts/build-library.sh cuda --tests
+        run_ctest library-cuda "$BUILD_DIR/library-cuda" -L cuda
+    fi
 fi
 
 if wants gromacs || wants mdrun; then

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device.h"
 #include "fftsize.h"
 
 static void get_position(const void* x, gmxfmm_precision type, int64_t i, double* xi)
@@ -287,7 +288,8 @@ gmxfmm_status fmm_assign_particles(gmxfmm_plan* plan, const void* x)
     plan->assigned                = 0;
     if (!plan->periodic)
     {
-        status = fit_open(plan, x);
+        const void* positions = plan->device != NULL ? fmm_device_host_positions(plan, x) : x;
+        status                = positions == NULL && plan->p.n > 0 ? GMXFMM_ERROR_DEVICE : fit_open(plan, positions);
     }
     else
     {
@@ -296,6 +298,11 @@ gmxfmm_status fmm_assign_particles(gmxfmm_plan* plan, const void* x)
         status              = status == GMXFMM_OK && plan->tree != NULL ? fmm_tune_tree_particles(plan, x) : status;
     }
     status = status == GMXFMM_OK ? fmm_update_geometry(plan) : status;
+    if (plan->device != NULL)
+    {
+        plan->num_cells = plan->cells.num_cells;
+        return status == GMXFMM_OK ? fmm_device_assign(plan, x) : status;
+    }
     if (status == GMXFMM_OK && plan->tree != NULL)
     {
         status = fmm_tree_assign(plan, x);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device.h"
 #include "plan.h"
 
 void fmm_free_exclusions(gmxfmm_plan* plan)
@@ -114,5 +115,5 @@ gmxfmm_status gmxfmm_set_exclusions(gmxfmm_plan* plan, const int* start, const i
         memcpy(plan->excl_start, start, (n + 1) * sizeof(int));
         memcpy(plan->excl_list, list, (size_t)num * sizeof(int));
     }
-    return GMXFMM_OK;
+    return plan->device != NULL ? fmm_device_set_exclusions(plan, start, list, plan->p.n) : GMXFMM_OK;
 }

@@ -25,4 +25,20 @@ static inline int fmm_fft_size(int n)
     return n;
 }
 
+/* n = n1 n2 with both at most 10 and as even as can be, as the device's transforms take them: returns n1, 0 if there is
+ * none. */
+static inline int fmm_two_step_radix(int n)
+{
+    int best = 0;
+    for (int n1 = 1; n1 <= 10; n1++)
+    {
+        const int n2 = n / n1;
+        if (n % n1 == 0 && n2 <= 10 && (best == 0 || n1 + n2 < best + n / best))
+        {
+            best = n1;
+        }
+    }
+    return best;
+}
+
 #endif

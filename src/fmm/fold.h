@@ -15,7 +15,7 @@
 /* Sign of the mirror image of a coefficient in the planes x = 0, y = 0, z = 0, as bits 4, 2, 1 (set: negative), for the
  * real (im = 0) or imaginary part of degree n and order m: by THEORY (1), x -> -x takes Upsilon_n^m to (-1)^m conj
  * Upsilon_n^m, y -> -y to conj Upsilon_n^m, z -> -z to (-1)^(n+m) Upsilon_n^m. */
-static inline int fold_character(int n, int m, int im)
+static inline FMM_HD int fold_character(int n, int m, int im)
 {
     return 4 * ((m + im) & 1) + 2 * im + ((n + m) & 1);
 }

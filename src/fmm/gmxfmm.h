@@ -105,6 +105,7 @@ extern "C"
         gmxfmm_precision array_type;        /* [DOUBLE] type of the caller's arrays */
         gmxfmm_device    device;            /* [CPU] */
         int              num_threads;       /* [0] OpenMP threads; 0: omp_get_max_threads() */
+        int              device_id;         /* [0] which of several GPUs, as the CUDA runtime counts them */
         int              reproducible; /* [0] 1: the same input gives the same bits in every run (no timed FFT plans) */
         double           prefactor;    /* [1] f, e.g. 138.935458 / epsilon_r in GROMACS units; not 0 */
     } gmxfmm_options;
@@ -123,6 +124,27 @@ extern "C"
         double energy_far;
         double virial[9];
     } gmxfmm_output;
+
+    /* Stages of a step on a device, for measurements. */
+    typedef enum
+    {
+        GMXFMM_STAGE_PERMUTE = 1, /* positions into cells' order and frames */
+        GMXFMM_STAGE_NEAR    = 2,
+        GMXFMM_STAGE_FAR     = 4,
+        GMXFMM_STAGE_OUTPUT  = 8 /* sums, and results in the caller's order */
+    } gmxfmm_stage;
+
+    /* What enqueue is asked for: memory of the plan's device. NULL leaves a thing out. */
+    typedef struct
+    {
+        void*    force;     /* F, 3 n */
+        void*    field;     /* E, 3 n */
+        void*    potential; /* phi, n */
+        double*  energy;    /* 2: near, far */
+        double*  virial;    /* 9 */
+        int*     status;    /* a gmxfmm_status: OK, POSITION or COINCIDENT, as execute would return */
+        unsigned stages;    /* 0: all; otherwise those whose bits are set, with what earlier calls left of the others */
+    } gmxfmm_device_output;
 
     /* What a plan does, after options and automatic choices; times are sums over all executes since the last reset. */
     typedef struct
@@ -197,6 +219,18 @@ extern "C"
     /* Computes what output asks for at x[3n]. Particles should not have moved more than a fraction of a cell since
      * assign. Errors: NULL, ORDER, POSITION, COINCIDENT (both found after the fact, in the results). */
     GMXFMM_API gmxfmm_status gmxfmm_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* output);
+
+    /* A step of a plan with device = CUDA, put on the caller's stream (a cudaStream_t; NULL: the legacy default
+     * stream): x[3n] and what output points to are memory of the device, of the array type. The host does not wait,
+     * nothing is allocated, and the stream may be capturing a graph (after one call outside a capture, since a new box
+     * or assignment is not in a graph captured before). Near and far field run on streams of the plan, forked from the
+     * caller's and joined to it. One step of a plan at a time: put the next one on the same stream, or behind an event.
+     * Errors: NULL, ORDER, UNSUPPORTED (device = CPU), DEVICE; those of positions come in output->status.
+     * In a plan with device = CUDA, x of assign and of this may be memory of the device or (assign) of the host. */
+    GMXFMM_API gmxfmm_status gmxfmm_enqueue(gmxfmm_plan*                plan,
+                                            const void*                 x,
+                                            const gmxfmm_device_output* output,
+                                            void*                       stream);
 
     /* Parameters in use, predicted error, memory and times. Errors: NULL. */
     GMXFMM_API gmxfmm_status gmxfmm_get_info(const gmxfmm_plan* plan, gmxfmm_info* info);

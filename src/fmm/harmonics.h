@@ -11,10 +11,12 @@
 #ifndef FMM_HARMONICS_H
 #define FMM_HARMONICS_H
 
-#ifdef __CUDACC__
-#    define FMM_HD __host__ __device__
-#else
-#    define FMM_HD
+#ifndef FMM_HD
+#    ifdef __CUDACC__
+#        define FMM_HD __host__ __device__
+#    else
+#        define FMM_HD
+#    endif
 #endif
 
 /* Number of real coefficients of an expansion of order p. */

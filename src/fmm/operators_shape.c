@@ -7,39 +7,16 @@
 
 #include "harmonics.h"
 #include "shift.h"
+#include "theta.h"
 
-/* Theta_n^m(r), n <= top, by recurrences that stay in range where (2) does not: those of THEORY (1) for Theta. */
+/* Theta(r) of degrees <= top, rounded. */
 static void fill_theta(int top, const double* r, real* theta)
 {
-    const double inverse2 = 1 / (r[0] * r[0] + r[1] * r[1] + r[2] * r[2]);
-    const double x = r[0] * inverse2, y = r[1] * inverse2, z = r[2] * inverse2;
-    double       re0 = sqrt(inverse2), im0 = 0;
-    for (int m = 0; m <= top; m++)
+    double exact[(2 * GMXFMM_MAX_ORDER + 2) * (2 * GMXFMM_MAX_ORDER + 2)];
+    theta_fill(top, r, exact);
+    for (int i = 0; i < harm_size(top); i++)
     {
-        if (m > 0)
-        {
-            const double t = (2 * m - 1) * (re0 * x - im0 * y);
-            im0            = (2 * m - 1) * (re0 * y + im0 * x);
-            re0            = t;
-        }
-        double re = re0, im = im0, re_below = 0, im_below = 0;
-        for (int n = m; n <= top; n++)
-        {
-            if (n > m)
-            {
-                const double a = (2 * n - 1) * z, b = ((n - 1) * (n - 1) - m * m) * inverse2;
-                const double re_next = a * re - b * re_below, im_next = a * im - b * im_below;
-                re_below = re;
-                im_below = im;
-                re       = re_next;
-                im       = im_next;
-            }
-            theta[harm_re(top, n, m)] = (real)re;
-            if (m > 0)
-            {
-                theta[harm_im(top, n, m)] = (real)im;
-            }
-        }
+        theta[i] = (real)exact[i];
     }
 }
 

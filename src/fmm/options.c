@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "device.h"
 #include "plan.h"
 
 /* Rounding of single precision, measured on water (benchmarks/accuracy): asking for less would ask for noise. */
@@ -43,6 +44,7 @@ static gmxfmm_status check_ranges(const gmxfmm_options* o, char* message, size_t
         {"m2l_to_parent", o->m2l_to_parent, 0, 1},
         {"m2l_truncate", o->m2l_truncate, 0, 2},
         {"vertical_rotation", o->vertical_rotation, 0, 1},
+        {"device_id", o->device_id, 0, 255},
         {"num_threads", o->num_threads, 0, 4096},
         {"reproducible", o->reproducible, 0, 1},
     };
@@ -120,7 +122,19 @@ gmxfmm_status fmm_check_options(const gmxfmm_options* o, char* message, size_t s
         snprintf(message, size, "m2l = dynamic needs a GPU: on the CPU use rotation, symmetric or naive");
         return GMXFMM_ERROR_UNSUPPORTED;
     }
-    if (o->device != GMXFMM_CPU)
+    if (o->device != GMXFMM_CPU && octree)
+    {
+        snprintf(message, size, "m2l = %s is not offered on a GPU: use m2l = fft there, or the CPU",
+                 gmxfmm_m2l_name(o->m2l));
+        return GMXFMM_ERROR_UNSUPPORTED;
+    }
+    if (o->device != GMXFMM_CPU && o->order > GMXFMM_MAX_ORDER_SINGLE)
+    {
+        snprintf(message, size, "order %d is not offered on a GPU, which goes to %d", o->order,
+                 GMXFMM_MAX_ORDER_SINGLE);
+        return GMXFMM_ERROR_UNSUPPORTED;
+    }
+    if (o->device != GMXFMM_CPU && !fmm_device_built())
     {
         snprintf(message, size, "this build has no device support: use the CPU");
         return GMXFMM_ERROR_UNSUPPORTED;

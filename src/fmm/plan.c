@@ -10,6 +10,7 @@
 #include <fftw3.h>
 
 #include "assign.h"
+#include "device.h"
 #include "harmonics.h"
 #include "operators.h"
 #include "portable.h"
@@ -89,6 +90,7 @@ void gmxfmm_destroy(gmxfmm_plan* plan)
         fmm_free_exclusions(plan);
         free_grid(plan);
         fmm_tree_free(plan);
+        fmm_device_destroy(plan);
         fmm_cells_free(&plan->cells);
         fmm_cells_free(&plan->root_cells);
         free(plan->scratch);
@@ -176,7 +178,11 @@ gmxfmm_status gmxfmm_create(gmxfmm_plan**         plan,
     /* The planner is the one part of FFTW that several threads may not enter at once by itself. */
     fftw_make_planner_thread_safe();
     fftwf_make_planner_thread_safe();
-    if (p->m2l != GMXFMM_M2L_FFT)
+    if (options->device != GMXFMM_CPU)
+    {
+        status = fmm_device_create(p);
+    }
+    if (status == GMXFMM_OK && p->m2l != GMXFMM_M2L_FFT)
     {
         p->tree = calloc(1, sizeof(*p->tree));
         status  = p->tree != NULL ? GMXFMM_OK : fmm_fail(p, GMXFMM_ERROR_MEMORY, "out of memory");
@@ -281,6 +287,14 @@ gmxfmm_status gmxfmm_set_charges(gmxfmm_plan* plan, int64_t n, const void* q)
             plan->options.array_type == GMXFMM_DOUBLE ? ((const double*)q)[i] : (double)((const float*)q)[i];
         plan->total_charge += plan->charge[i];
     }
+    if (plan->device != NULL)
+    {
+        const gmxfmm_status status = fmm_device_set_charges(plan);
+        if (status != GMXFMM_OK)
+        {
+            return status;
+        }
+    }
     return plan->mask_start == NULL ? gmxfmm_set_exclusions(plan, NULL, NULL) : GMXFMM_OK;
 }
 
@@ -296,6 +310,10 @@ gmxfmm_status gmxfmm_set_receivers(gmxfmm_plan* plan, int64_t n, const void* x)
     if (plan == NULL || (x == NULL && n > 0))
     {
         return plan == NULL ? GMXFMM_ERROR_NULL : fmm_fail(plan, GMXFMM_ERROR_NULL, "positions are NULL");
+    }
+    if (plan->device != NULL)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "receivers are not offered on a GPU: use the CPU");
     }
     if (n < 0 || n > INT32_MAX / 4)
     {
@@ -360,7 +378,11 @@ static gmxfmm_status make_grid(gmxfmm_plan* plan)
     {
         status = make_tree(plan);
     }
-    if (status == GMXFMM_OK && (plan->tree == NULL || plan->periodic))
+    if (status == GMXFMM_OK && plan->device != NULL)
+    {
+        status = fmm_device_set_grid(plan);
+    }
+    else if (status == GMXFMM_OK && (plan->tree == NULL || plan->periodic))
     {
         status = is_double(plan) ? fmm_conv_create_d(plan) : fmm_conv_create_f(plan);
     }
@@ -385,6 +407,14 @@ static gmxfmm_status shape_changed(gmxfmm_plan* plan)
     if (plan->spectra_valid && change <= shape_tolerance(plan) && near == plan->spectra_near)
     {
         return GMXFMM_OK;
+    }
+    if (plan->device != NULL)
+    {
+        plan->spectra_near = near;
+        memcpy(plan->spectra_cell, c->cell, sizeof(plan->spectra_cell));
+        const gmxfmm_status status = fmm_device_set_shape(plan);
+        plan->spectra_valid        = status == GMXFMM_OK; /* as far as the host is concerned */
+        return status;
     }
     plan->spectra_valid = 0;
     plan->spectra_near  = near;
@@ -473,7 +503,7 @@ gmxfmm_status gmxfmm_assign(gmxfmm_plan* plan, const void* x)
         return fmm_fail(plan, GMXFMM_ERROR_OPTION, "exclusions are of no use with receivers: set one or the other");
     }
     gmxfmm_status status = fmm_assign_particles(plan, x);
-    if (status == GMXFMM_OK)
+    if (status == GMXFMM_OK && plan->device == NULL)
     {
         status = is_double(plan) ? fmm_step_reserve_d(plan) : fmm_step_reserve_f(plan);
     }
@@ -488,6 +518,13 @@ gmxfmm_status gmxfmm_assign(gmxfmm_plan* plan, const void* x)
     return status;
 }
 
+static gmxfmm_status not_assigned(gmxfmm_plan* plan)
+{
+    return fmm_fail(plan, GMXFMM_ERROR_ORDER,
+                    "assign must come before execute, and after another number of particles, new exclusions or a "
+                    "box of quite another shape");
+}
+
 gmxfmm_status gmxfmm_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
 {
     if (plan == NULL || output == NULL || (x == NULL && plan->p.n > 0))
@@ -497,9 +534,12 @@ gmxfmm_status gmxfmm_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* ou
     }
     if (!plan->assigned)
     {
-        return fmm_fail(plan, GMXFMM_ERROR_ORDER,
-                        "assign must come before execute, and after another number of particles, new exclusions or a "
-                        "box of quite another shape");
+        return not_assigned(plan);
+    }
+    if (plan->device != NULL)
+    {
+        plan->info.num_executes++;
+        return fmm_device_execute(plan, x, output);
     }
     if (plan->receivers.n > 0 && (output->force != NULL || output->want_energy || output->want_virial))
     {
@@ -515,6 +555,25 @@ gmxfmm_status gmxfmm_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* ou
     }
     plan->info.num_executes++;
     return is_double(plan) ? fmm_step_d(plan, x, output) : fmm_step_f(plan, x, output);
+}
+
+gmxfmm_status gmxfmm_enqueue(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, void* stream)
+{
+    if (plan == NULL || output == NULL || (x == NULL && plan->p.n > 0))
+    {
+        return plan == NULL ? GMXFMM_ERROR_NULL
+                            : fmm_fail(plan, GMXFMM_ERROR_NULL, "%s is NULL", output == NULL ? "output" : "x");
+    }
+    if (plan->device == NULL)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "enqueue needs a plan with device = cuda");
+    }
+    if (!plan->assigned)
+    {
+        return not_assigned(plan);
+    }
+    plan->info.num_executes++;
+    return fmm_device_enqueue(plan, x, output, stream);
 }
 
 gmxfmm_status gmxfmm_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)

@@ -35,6 +35,7 @@ struct fmm_convolution_f;
 struct fmm_convolution_d;
 struct fmm_operators_f;
 struct fmm_operators_d;
+struct fmm_device;
 
 struct gmxfmm_plan
 {
@@ -82,6 +83,7 @@ struct gmxfmm_plan
     struct fmm_convolution_d* conv_d;
     struct fmm_operators_f*   ops_f; /* octree */
     struct fmm_operators_d*   ops_d;
+    struct fmm_device*        device; /* src/cuda; NULL on the CPU */
 
     gmxfmm_info info; /* times and counts */
     size_t      bytes, exclusion_bytes, grid_bytes, charge_bytes, receiver_bytes;

@@ -83,7 +83,7 @@ static inline FMM_HD int rot_flip_offset(int n)
  * both sides of the definition, THEORY (3), and B^{m,-l} = (-1)^{n+m} B^{ml}, B^{-m,l} = (-1)^{n+l} B^{ml}:
  *   B_n^{ml} = (B_{n-1}^{m-1,l} - B_{n-1}^{m+1,l})/2, l < n,
  *   B_n^{mn} = B_{n-1}^{m,n-1} + (B_{n-1}^{m-1,n-1} + B_{n-1}^{m+1,n-1})/2. */
-static inline void rot_next_flip(int n, const double* below, double* b)
+static inline FMM_HD void rot_next_flip(int n, const double* below, double* b)
 {
     for (int m = 0; m <= n; m++)
     {
@@ -109,7 +109,7 @@ typedef enum
 } rot_flip_kind;
 
 /* Element (i, j) of a block of the flip of degree n, m and -m folded into m >= 0; b as rot_next_flip leaves it. */
-static inline double rot_flip_element(int n, const double* b, rot_flip_kind kind, int block, int i, int j)
+static inline FMM_HD double rot_flip_element(int n, const double* b, rot_flip_kind kind, int block, int i, int j)
 {
     const int    odd_in = block == 1 || block == 2, im = block >= 2;
     const int    odd_out = (n & 1) ^ (block == 1 || block == 3);

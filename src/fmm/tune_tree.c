@@ -334,7 +334,8 @@ gmxfmm_status fmm_consider_tree(gmxfmm_plan* plan, const void* x, const double* 
     double    origin[3] = {0, 0, 0}, box[9] = {0}, longest = 0;
     choice    tree;
     occupancy o;
-    const int open = plan->tree == NULL && plan->options.m2l == GMXFMM_M2L_AUTO && plan->options.grid[0] == 0;
+    const int open = plan->tree == NULL && plan->device == NULL && plan->options.m2l == GMXFMM_M2L_AUTO &&
+                     plan->options.grid[0] == 0;
     if (!open || plan->tuned || plan->p.n == 0 || (plan->periodic && !fmm_is_aligned(plan->box)))
     {
         return GMXFMM_OK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "support/plan.h"
 
+#include <cstdlib>
 #include <stdexcept>
 
 namespace fmmtest
@@ -10,6 +11,9 @@ gmxfmm_options defaultOptions()
 {
     gmxfmm_options options;
     gmxfmm_default_options(&options);
+    /* the same suites for a device: every case that does not say otherwise then computes there */
+    const char* device = std::getenv("GMXFMM_TESTS_DEVICE");
+    options.device     = device != nullptr && std::string(device) == "cuda" ? GMXFMM_CUDA : GMXFMM_CPU;
     return options;
 }
 

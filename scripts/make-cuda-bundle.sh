@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Puts the library's tests and benchmarks for a GPU into one folder, to be run on a machine that has one:
+#   scripts/make-cuda-bundle.sh BUILD FOLDER     here; BUILD: a build folder configured with -DGMXFMM_BENCHMARKS=ON
+#   FOLDER/run.sh OUT                            there
+# GMXFMM_SPC216 and GMXFMM_REFERENCE_DATA as for the tests.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+build=$(realpath "${1:?usage: make-cuda-bundle.sh BUILD FOLDER}")
+bundle=$(realpath -m "${2:?usage: make-cuda-bundle.sh BUILD FOLDER}")
+data=${GMXFMM_REFERENCE_DATA:-$root/../shared/data}
+
+rm -rf "$bundle"
+mkdir -p "$bundle/bin" "$bundle/lib" "$bundle/data"
+for program in "$build"/tests/gmxfmm_test_* "$build"/benchmarks/benchmark-water_cuda; do
+    # valgrind and leak checks are of the host's memory; what heap.cpp counts includes the driver's
+    case $(basename "$program") in *leaks* | *memory | *public_header | *.cmake) continue ;; esac
+    [ -f "$program" ] && [ -x "$program" ] && strip -o "$bundle/bin/$(basename "$program")" "$program"
+done
+# all shared libraries but those of the C library and the driver, which belong to the other machine
+for program in "$bundle"/bin/*; do ldd "$program"; done |
+    awk '$2 == "=>" && $3 ~ /^\// && $1 !~ /^(libc|libm|libdl|librt|libpthread|libcuda)\./ { print $3 }' | sort -u |
+    while read -r library; do cp -L "$library" "$bundle/lib/"; done
+rm -f "$bundle"/lib/libcufft* # large, and part of any CUDA installation
+cp "${GMXFMM_SPC216:-/usr/share/gromacs/top/spc216.gro}" "$bundle/spc216.gro"
+cp "$data"/*.gz "$bundle/data/" 2>/dev/null || true
+cp "$root/scripts/run-cuda-bundle.sh" "$bundle/run.sh"
+cp "$root/scripts/cuda-results.py" "$bundle/"
+git -C "$root" describe --always --dirty --abbrev=10 >"$bundle/commit"
+du -sh "$bundle"

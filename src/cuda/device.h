@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the library asks of a device. plan.c keeps options, box, cells and charges, and calls these where a plan of the
+ * CPU would fill its own arrays; none.c stands in for them in a build without CUDA. All return a status and leave the
+ * cause in the plan's message.
+ */
+#ifndef FMM_DEVICE_H
+#define FMM_DEVICE_H
+
+#include "gmxfmm.h"
+
+#ifdef __cplusplus
+extern "C"
+{
+#endif
+
+    /* Whether this build has device support. */
+    int fmm_device_built(void);
+
+    /* Streams, events and the memory that depends on options alone. Errors: DEVICE (none there, too old), MEMORY. */
+    gmxfmm_status fmm_device_create(gmxfmm_plan* plan);
+    void          fmm_device_destroy(gmxfmm_plan* plan);
+
+    /* The charges of the plan, and room for its particles. */
+    gmxfmm_status fmm_device_set_charges(gmxfmm_plan* plan);
+
+    /* The list of pairs left out; n and num are the lengths of start (less one) and list, both NULL if there are none.
+     */
+    gmxfmm_status fmm_device_set_exclusions(gmxfmm_plan* plan, const int* start, const int* list, int64_t n);
+
+    /* Arrays of cells and frequencies, and transforms, for plan->cells.n. */
+    gmxfmm_status fmm_device_set_grid(gmxfmm_plan* plan);
+
+    /* What lattice sums need for the present shape; spectra are computed by the next step. */
+    gmxfmm_status fmm_device_set_shape(gmxfmm_plan* plan);
+
+    /* Positions on the host (x itself if it is there): memory of the plan, valid until the next call. NULL: failure. */
+    const void* fmm_device_host_positions(gmxfmm_plan* plan, const void* x);
+
+    /* Sorts particles into cells; x on the host or the device. Errors: POSITION, MEMORY, DEVICE. */
+    gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x);
+
+    /* One step with arrays of the host, synchronous. */
+    gmxfmm_status fmm_device_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* output);
+
+    /* One step with arrays of the device, on the caller's stream. */
+    gmxfmm_status
+    fmm_device_enqueue(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, void* stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The stages of a step in order, on streams: the only file that forks and joins. */
+#include <cstring>
+
+#include "state.h"
+
+/* Near and far field between the positions and the output; each on its stream, if it is wanted. */
+static gmxfmm_status near_and_far(gmxfmm_plan* plan, const void* x, unsigned stages, bool virial, cudaStream_t stream)
+{
+    fmm_device* d = plan->device;
+    FMM_CUDA(plan, cudaEventRecord(d->fork, stream));
+    if (stages & GMXFMM_STAGE_FAR)
+    {
+        FMM_CUDA(plan, cudaStreamWaitEvent(d->far, d->fork, 0));
+        FMM_TRY(fmm_cuda_spectra(plan, virial, d->far));
+        /* what only some steps need of the moments; otherwise P2M makes those that the background needs */
+        const bool moments = virial || plan->options.boundary == GMXFMM_VACUUM;
+        if (moments)
+        {
+            FMM_TRY(fmm_cuda_moments(plan, x, d->far));
+        }
+        FMM_TRY(fmm_cuda_p2m(plan, plan->periodic && !moments, d->far));
+        FMM_TRY(fmm_cuda_transform(plan, true, d->far));
+        if (virial)
+        {
+            FMM_TRY(fmm_cuda_m2l_virial(plan, d->far));
+        }
+        FMM_TRY(fmm_cuda_product(plan, d->far));
+        FMM_TRY(fmm_cuda_transform(plan, false, d->far));
+        FMM_TRY(fmm_cuda_l2p(plan, d->far));
+        FMM_CUDA(plan, cudaEventRecord(d->far_done, d->far));
+    }
+    if (stages & GMXFMM_STAGE_NEAR)
+    {
+        FMM_CUDA(plan, cudaStreamWaitEvent(d->near, d->fork, 0));
+        FMM_TRY(fmm_cuda_p2p(plan, virial, d->near));
+        FMM_CUDA(plan, cudaEventRecord(d->near_done, d->near));
+        FMM_CUDA(plan, cudaStreamWaitEvent(stream, d->near_done, 0));
+    }
+    if (stages & GMXFMM_STAGE_FAR)
+    {
+        FMM_CUDA(plan, cudaStreamWaitEvent(stream, d->far_done, 0));
+    }
+    return GMXFMM_OK;
+}
+
+/* Clears what a step reports about bad input. */
+static gmxfmm_status clear_results(gmxfmm_plan* plan, cudaStream_t stream)
+{
+    StepResults* r = plan->device->results.as<StepResults>();
+    FMM_CUDA(plan, cudaMemsetAsync(&r->bad_positions, c_none & 0xff, 2 * sizeof(int), stream));
+    return GMXFMM_OK;
+}
+
+static gmxfmm_status enqueue(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, cudaStream_t stream)
+{
+    const unsigned   stages = output->stages != 0 ? output->stages : ~0u;
+    const StepWanted wanted = {output->energy != NULL, output->virial != NULL};
+    if (stages & GMXFMM_STAGE_PERMUTE)
+    {
+        FMM_TRY(clear_results(plan, stream));
+        FMM_TRY(fmm_cuda_permute(plan, x, stream));
+    }
+    FMM_TRY(near_and_far(plan, x, stages, wanted.virial != 0, stream));
+    if (stages & GMXFMM_STAGE_OUTPUT)
+    {
+        FMM_TRY(fmm_cuda_output(plan, x, output, wanted, stream));
+    }
+    return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_device_enqueue(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, void* stream)
+{
+    DeviceScope scope(plan->device->id);
+    return enqueue(plan, x, output, static_cast<cudaStream_t>(stream));
+}
+
+/* Memory of the device for what a synchronous execute is asked for. */
+static gmxfmm_device_output device_arrays(const gmxfmm_plan* plan, const gmxfmm_output* output, double* sums)
+{
+    const fmm_device*    d    = plan->device;
+    const size_t         word = plan->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
+    const size_t         n    = static_cast<size_t>(plan->p.n);
+    char*                out  = d->out_copy.as<char>();
+    gmxfmm_device_output on_device;
+    std::memset(&on_device, 0, sizeof(on_device));
+    on_device.force     = output->force != NULL ? out : NULL;
+    on_device.field     = output->field != NULL ? out + 3 * n * word : NULL;
+    on_device.potential = output->potential != NULL ? out + 6 * n * word : NULL;
+    on_device.energy    = output->want_energy ? sums : NULL;
+    on_device.virial    = output->want_virial ? sums + 2 : NULL;
+    return on_device;
+}
+
+static gmxfmm_status fetch(gmxfmm_plan* plan, void* to, const void* from, size_t words, cudaStream_t stream)
+{
+    const size_t word = plan->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
+    if (from != NULL && words > 0)
+    {
+        FMM_CUDA(plan, cudaMemcpyAsync(to, from, words * word, cudaMemcpyDeviceToHost, stream));
+    }
+    return GMXFMM_OK;
+}
+
+/* The status of a finished step, from what it left in *results. */
+static gmxfmm_status check_results(gmxfmm_plan* plan, const StepResults* results)
+{
+    if (results->bad_positions != c_none)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_POSITION, "a position is not finite, or has moved 100 cells since assign");
+    }
+    if (results->not_finite != c_none)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_COINCIDENT,
+                        "particle %d stands where another one does, and they do not exclude each other",
+                        results->not_finite);
+    }
+    return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_device_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
+{
+    fmm_device*  d       = plan->device;
+    StepResults* results = d->results.as<StepResults>();
+    StepResults* host    = static_cast<StepResults*>(d->host_results);
+    const size_t n = static_cast<size_t>(plan->p.n), word = plan->options.array_type == GMXFMM_DOUBLE ? 8 : 4;
+    DeviceScope  scope(d->id);
+    const double begin = fmm_time();
+    FMM_CUDA(plan, cudaMemcpyAsync(d->x_copy.memory, x, 3 * n * word, cudaMemcpyHostToDevice, d->own));
+    const gmxfmm_device_output out = device_arrays(plan, output, results->energy);
+    FMM_TRY(enqueue(plan, d->x_copy.memory, &out, d->own));
+    FMM_CUDA(plan, cudaMemcpyAsync(host, results, sizeof(*results), cudaMemcpyDeviceToHost, d->own));
+    FMM_TRY(fetch(plan, output->force, out.force, 3 * n, d->own));
+    FMM_TRY(fetch(plan, output->field, out.field, 3 * n, d->own));
+    FMM_TRY(fetch(plan, output->potential, out.potential, n, d->own));
+    FMM_CUDA(plan, cudaStreamSynchronize(d->own));
+    if (output->want_energy)
+    {
+        output->energy_near = host->energy[0];
+        output->energy_far  = host->energy[1];
+    }
+    if (output->want_virial)
+    {
+        std::memcpy(output->virial, host->virial, sizeof(host->virial));
+    }
+    plan->info.time_output += fmm_time() - begin; /* stages overlap: one time for all */
+    return check_results(plan, host);
+}

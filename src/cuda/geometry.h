@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Positions, cells and images on the device; the counterparts of assign.c's and execute.c's. */
+#ifndef FMM_CUDA_GEOMETRY_H
+#define FMM_CUDA_GEOMETRY_H
+
+#include "state.h"
+
+static inline Geometry make_geometry(const gmxfmm_plan* plan)
+{
+    const fmm_cells* c = &plan->cells;
+    Geometry         g;
+    for (int i = 0; i < 9; i++)
+    {
+        g.to_cells[i] = c->to_cells[i];
+        g.cell[i]     = c->cell[i];
+    }
+    for (int d = 0; d < 3; d++)
+    {
+        g.origin[d] = c->origin[d];
+        g.n[d]      = c->n[d];
+        g.inner[d]  = c->inner[d];
+    }
+    g.periodic    = c->periodic;
+    g.rectangular = c->rectangular;
+    g.num_cells   = c->num_cells;
+    g.num_near    = c->num_near;
+    g.far_away    = 100 * c->lambda;
+    return g;
+}
+
+static inline VoronoiVectors make_voronoi(const double (*vectors)[3], const int (*coordinates)[3])
+{
+    VoronoiVectors v;
+    for (int i = 0; i < FMM_VORONOI; i++)
+    {
+        for (int d = 0; d < 3; d++)
+        {
+            v.vectors[i][d]     = vectors[i][d];
+            v.coordinates[i][d] = coordinates[i][d];
+        }
+    }
+    return v;
+}
+
+static __device__ inline int wrapped(int k, int n)
+{
+    while (k < 0)
+    {
+        k += n;
+    }
+    while (k >= n)
+    {
+        k -= n;
+    }
+    return k;
+}
+
+static __device__ inline int cell_at(const Geometry& g, int cx, int cy, int cz)
+{
+    return (cx * g.n[1] + cy) * g.n[2] + cz;
+}
+
+static __device__ inline void cell_place(const Geometry& g, int cell, int* c)
+{
+    c[2] = cell % g.n[2];
+    cell /= g.n[2];
+    c[1] = cell % g.n[1];
+    c[0] = cell / g.n[1];
+}
+
+/* Cartesian vector of t in cells, unit u. */
+static __device__ inline void cartesian(const Geometry& g, const double* t, double* y)
+{
+    for (int d = 0; d < 3; d++)
+    {
+        y[d] = t[0] * g.cell[d] + t[1] * g.cell[3 + d] + t[2] * g.cell[6 + d];
+    }
+}
+
+/* fmm_reduce of cells.c */
+static __device__ inline void reduce_vector(const VoronoiVectors& v, double* y, int* shift)
+{
+    for (int changed = 1; changed;)
+    {
+        changed = 0;
+        for (int i = 0; i < FMM_VORONOI; i++)
+        {
+            const double* a = v.vectors[i];
+            if (2 * (y[0] * a[0] + y[1] * a[1] + y[2] * a[2]) > (a[0] * a[0] + a[1] * a[1] + a[2] * a[2]) * (1 + 1e-9))
+            {
+                for (int d = 0; d < 3; d++)
+                {
+                    y[d] -= a[d];
+                    shift[d] += v.coordinates[i][d];
+                }
+                changed = 1;
+            }
+        }
+    }
+}
+
+/* Coordinates in cells, 0 at the centre of the first. */
+template <class X>
+static __device__ inline void in_cells(const Geometry& g, const X* x, int64_t i, double* t)
+{
+    const double r[3] = {static_cast<double>(x[3 * i]) - g.origin[0], static_cast<double>(x[3 * i + 1]) - g.origin[1],
+                         static_cast<double>(x[3 * i + 2]) - g.origin[2]};
+    for (int d = 0; d < 3; d++)
+    {
+        t[d] = r[0] * g.to_cells[d] + r[1] * g.to_cells[3 + d] + r[2] * g.to_cells[6 + d] - 0.5;
+    }
+}
+
+#endif

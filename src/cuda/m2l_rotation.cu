@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* M2L by rotations: dispatch to the kernels for an order and precision (rotation_kernels.h). */
+#include "octree_state.h"
+#include "rotation_kernels.h"
+#include "rotation_orders.h"
+
+namespace rotation
+{
+#define DECLARE(p)                                                                                                     \
+    cudaError_t turn_float_##p(const Arguments<float>&, cudaStream_t);                                                 \
+    cudaError_t turn_double_##p(const Arguments<double>&, cudaStream_t);                                               \
+    cudaError_t translate_float_##p(const Arguments<float>&, cudaStream_t);                                            \
+    cudaError_t translate_double_##p(const Arguments<double>&, cudaStream_t);
+FMM_ROTATION_ORDERS(DECLARE)
+} // namespace rotation
+
+template <class R>
+using Launch = cudaError_t(const rotation::Arguments<R>&, cudaStream_t);
+#define FLOAT(p) {rotation::turn_float_##p, rotation::translate_float_##p},
+#define DOUBLE(p) {rotation::turn_double_##p, rotation::translate_double_##p},
+static Launch<float>* const  c_launchFloat[][2]  = {FMM_ROTATION_ORDERS(FLOAT)};
+static Launch<double>* const c_launchDouble[][2] = {FMM_ROTATION_ORDERS(DOUBLE)};
+
+template <class R>
+static gmxfmm_status launch(fmm_octree_operators*   ops,
+                            const fmm_octree_level* upper,
+                            const fmm_octree_level* lower,
+                            Launch<R>* const*       kernels,
+                            cudaStream_t            stream)
+{
+    rotation::Arguments<R> a;
+    a.lists      = octree_lists(ops, upper, lower);
+    a.schedule   = ops->schedule;
+    a.turned     = static_cast<R*>(ops->turned);
+    a.plane_size = (static_cast<size_t>(lower->num) + 32) / 32 * 32 * static_cast<size_t>(ops->num_coef);
+    a.local      = static_cast<R*>(lower->local);
+    a.multipole  = static_cast<const R*>(lower->multipole);
+    if (ops->num_planes * a.plane_size * sizeof(R) > ops->turned_bytes)
+    {
+        return fmm_octree_failed(ops, GMXFMM_ERROR_ORDER, "more cells than reserved", __FILE__, __LINE__);
+    }
+    FMM_OCTREE_CUDA(ops, kernels[0](a, stream));
+    FMM_OCTREE_CUDA(ops, kernels[1](a, stream));
+    return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_octree_m2l_rotation(fmm_octree_operators*   ops,
+                                      const fmm_octree_level* upper,
+                                      const fmm_octree_level* lower,
+                                      void*                   stream)
+{
+    if (static_cast<size_t>(ops->order) >= sizeof(c_launchFloat) / sizeof(c_launchFloat[0]))
+    {
+        return fmm_octree_failed(ops, GMXFMM_ERROR_UNSUPPORTED, "this build's rotation ends at a lower order", __FILE__,
+                                 __LINE__);
+    }
+    return ops->is_double
+               ? launch<double>(ops, upper, lower, c_launchDouble[ops->order], static_cast<cudaStream_t>(stream))
+               : launch<float>(ops, upper, lower, c_launchFloat[ops->order], static_cast<cudaStream_t>(stream));
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Tables of the octree's operators on the device, as their kernels see them. */
+#ifndef FMM_CUDA_OCTREE_STATE_H
+#define FMM_CUDA_OCTREE_STATE_H
+
+#include <cuda_runtime.h>
+
+extern "C"
+{
+#include "gmxfmm.h"
+}
+#include "octree.h"
+
+/* Cells and lists as kernels of M2L see them: the source of a target, at one translation, is child `octant` of the
+ * near cell `near` of the target's parent. */
+struct OctreeLists
+{
+    const int* parent; /* of targets */
+    const int* near;   /* of parents, num_near each */
+    const int* child;  /* of parents, 8 each */
+    int        num_near;
+    int        num; /* cells of the targets' level; also its empty cell */
+    int        slab[9];
+    size_t     stride;
+};
+
+/* A translation of the list of one child index, as fmm_translation, and what the rotations know of it. */
+struct OctreeTranslation
+{
+    short near, octant;
+    int   vector;
+};
+
+/* Translations whose displacements have one angle phi modulo pi, for one group of warps (m2l_rotation.cu). */
+struct RotationRun
+{
+    int first, count; /* of the child index's translations, in the order of runs */
+    int plane;        /* which angle */
+    int turn;         /* place in the order in which runs are added to the locals of a block's targets */
+};
+
+enum
+{
+    c_maxGroups = 16 /* groups of warps in a block of m2l_rotation.cu */
+};
+
+/* The translations of m2l_rotation.cu, all on the device. */
+struct RotationSchedule
+{
+    const OctreeTranslation* translation[8];
+    const RotationRun*       run[8];
+    int                      start[8][c_maxGroups + 1]; /* runs of each group */
+    int                      groups, teams;             /* group g is in team g % teams */
+    int                      steps[8][c_maxGroups];     /* most translations of a group of a team */
+    int                      num_planes;
+    const void*              direction; /* by vector: rotation_direction_size reals */
+    const void*              angle;     /* by plane: cos and sin of m (phi - pi/2), m = 1..order */
+};
+
+/* Reals of a displacement's table for m2l_rotation.cu: cos and sin of m theta, m = 1..p; n!/r^n and k!/r^{k+1}, n, k =
+ * 0..p; a multiple of four. */
+static inline int rotation_direction_size(int p)
+{
+    return (2 * p + 2 * (p + 1) + 3) / 4 * 4;
+}
+
+/* One reference operator, all components of R >= 0, with its mirror images (THEORY (33)). */
+struct SymmetricGroup
+{
+    int   reference; /* which operator */
+    int   zero;      /* components that are 0, as bits 4, 2, 1 */
+    short near[8];   /* by signs of R, the same bits; -1: there is none */
+    short octant[8];
+};
+
+enum
+{
+    c_symmetricRun   = 13, /* most outputs of a run: 16 registers hold the operator's elements for four more */
+    c_symmetricWarps = 16
+};
+
+/* Outputs k = l + first .. of column l, real or imaginary parts, which one warp computes at once. */
+struct SymmetricRun
+{
+    int l, im, first, count;
+};
+
+/* Who computes what in a block of m2l_symmetric.cu. */
+struct SymmetricSchedule
+{
+    int                  warps, teams; /* of a team, which has a group of displacements in hand; of a block */
+    int                  passes;       /* 1, or 4: outputs by their character in x and y */
+    const SymmetricRun*  run;          /* device */
+    int                  start[4][c_symmetricWarps + 1]; /* runs of each warp */
+    const unsigned char* character;                      /* device: of each coefficient (fold.h) */
+};
+
+struct fmm_octree_operators
+{
+    int    order, is_double, num_coef, num_near, num_vectors, num_references, num_planes;
+    int    num_list[8], num_groups[8];
+    int*   vector;       /* host: num_vectors x 3 */
+    int*   plane_of;     /* host: by vector */
+    int*   plane_vector; /* host: by plane, a vector in it */
+    int*   reference;    /* host: vector of each reference operator */
+    char   message[256];
+    size_t theta_size;  /* reals of Theta(R), (2p+1)^2 */
+    size_t folded_size; /* of an operator of m2l_symmetric.cu */
+
+    /* device */
+    void*                    lists; /* the next two and the schedule's */
+    const OctreeTranslation* list[8];
+    const SymmetricGroup*    group[8];
+    RotationSchedule         schedule;
+    SymmetricSchedule        symmetric;
+    void*                    shape;      /* tables that depend on the shape of the cell, in one piece: */
+    void*                    host_shape; /* pinned copy, from which they are copied */
+    size_t                   shape_bytes;
+    size_t                   theta_at, folded_at, direction_at, angle_at, up_at, down_at; /* bytes into it */
+    void*                    turned; /* m2l_rotation: multipoles turned into planes */
+    size_t                   turned_bytes;
+};
+
+template <class R>
+static inline const R* octree_table(const fmm_octree_operators* ops, size_t at)
+{
+    return reinterpret_cast<const R*>(static_cast<const char*>(ops->shape) + at);
+}
+
+/* Reals between two blocks (fold.h) of an operator of m2l_symmetric.cu; block i of columns m and l is number
+ * 4 ((p + 1) m + l) + i. Whole quads, and three quads beyond the last element may be read. */
+static inline int folded_stride(int p)
+{
+    return (2 * p + 1 + 3) / 4 * 4 + 12;
+}
+
+/* octree_lists.cu: the lists, on the device, and planes and references. May throw std::bad_alloc. */
+gmxfmm_status fmm_octree_make_lists(fmm_octree_operators* ops, const fmm_tree* tree);
+
+static inline size_t octree_aligned(size_t bytes)
+{
+    return (bytes + 255) / 256 * 256;
+}
+
+/* The record of a failure in ops->message. */
+gmxfmm_status
+fmm_octree_failed(fmm_octree_operators* ops, gmxfmm_status status, const char* call, const char* file, int line);
+
+#define FMM_OCTREE_CUDA(ops, call)                                                                                     \
+    do                                                                                                                 \
+    {                                                                                                                  \
+        const cudaError_t error_ = (call);                                                                             \
+        if (error_ != cudaSuccess)                                                                                     \
+        {                                                                                                              \
+            return fmm_octree_failed(ops,                                                                              \
+                                     error_ == cudaErrorMemoryAllocation ? GMXFMM_ERROR_MEMORY : GMXFMM_ERROR_DEVICE,  \
+                                     cudaGetErrorString(error_), __FILE__, __LINE__);                                  \
+        }                                                                                                              \
+    } while (0)
+
+static inline OctreeLists
+octree_lists(const fmm_octree_operators* ops, const fmm_octree_level* upper, const fmm_octree_level* lower)
+{
+    OctreeLists lists;
+    lists.parent   = lower->parent;
+    lists.near     = upper->near;
+    lists.child    = upper->child;
+    lists.num_near = ops->num_near;
+    lists.num      = lower->num;
+    lists.stride   = lower->stride;
+    for (int i = 0; i < 9; i++)
+    {
+        lists.slab[i] = lower->slab[i];
+    }
+    return lists;
+}
+
+#endif

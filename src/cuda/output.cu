@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Results in the caller's order and units, less the far pairs left out; energies and virial. */
+#include "geometry.h"
+#include "sums.h"
+
+enum
+{
+    c_threads = 256,
+    c_numRows =
+        15 /* 0..5 sym y (x) q E far, 6 near, 7 far energy twice, 8 energy, 9..14 virial of far pairs left out */
+};
+
+static const double c_pi = 3.14159265358979323846;
+
+struct OutputArgs
+{
+    Geometry             g;
+    int                  n, periodic, vacuum, num_far, num_near_rows, num_far_rows;
+    const int *          sorted, *far_start;
+    const FarPair*       far_pairs;
+    double*              partial;
+    const double*        far_virial; /* num_far_rows x 5 */
+    StepResults*         results;
+    double               f, f1, f2;                             /* prefactor, 1/u, 1/u^2 */
+    double               total_charge, box_volume, step_volume; /* caller's unit, u^3 */
+    gmxfmm_device_output out;
+    StepWanted           wanted;
+};
+
+/* Takes the far pairs left out of target s off its potential and field; half of each pair's energy and virial. */
+template <class R>
+static __device__ void
+take_far_pairs(const OutputArgs& a, const Vec4<R>* xq, int s, double* phi, double* e, double* sum)
+{
+    const Vec4<R> target = xq[s];
+    for (int k = a.far_start[s]; k < a.far_start[s + 1]; k++)
+    {
+        const FarPair pair   = a.far_pairs[k];
+        const Vec4<R> source = xq[pair.source];
+        const double  t[3]   = {static_cast<double>(pair.offset[0]), static_cast<double>(pair.offset[1]),
+                                static_cast<double>(pair.offset[2])};
+        double        r[3];
+        cartesian(a.g, t, r);
+        r[0] += static_cast<double>(target.x) - static_cast<double>(source.x);
+        r[1] += static_cast<double>(target.y) - static_cast<double>(source.y);
+        r[2] += static_cast<double>(target.z) - static_cast<double>(source.z);
+        const double q   = static_cast<double>(source.w);
+        const double inv = 1 / sqrt(r[0] * r[0] + r[1] * r[1] + r[2] * r[2]), inv3 = inv * inv * inv;
+        *phi -= q * inv;
+        for (int d = 0; d < 3; d++)
+        {
+            e[d] -= q * inv3 * r[d];
+        }
+        const double qq = 0.5 * static_cast<double>(target.w) * q, f = 0.5 * qq * inv3;
+        sum[8] -= qq * inv;
+        sum[9] += f * r[0] * r[0];
+        sum[10] += f * r[1] * r[1];
+        sum[11] += f * r[2] * r[2];
+        sum[12] += f * r[0] * r[1];
+        sum[13] += f * r[0] * r[2];
+        sum[14] += f * r[1] * r[2];
+    }
+}
+
+template <class R>
+static __device__ void add_sums(const Vec4<R>& y, const Vec4<R>& near, const Vec4<R>& far, bool virial, double* sum)
+{
+    const double q = static_cast<double>(y.w);
+    sum[6] += q * static_cast<double>(near.w);
+    sum[7] += q * static_cast<double>(far.w);
+    if (virial)
+    {
+        const double r[3] = {static_cast<double>(y.x), static_cast<double>(y.y), static_cast<double>(y.z)};
+        const double f[3] = {q * static_cast<double>(far.x), q * static_cast<double>(far.y),
+                             q * static_cast<double>(far.z)};
+        for (int d = 0; d < 3; d++)
+        {
+            sum[d] += r[d] * f[d];
+        }
+        sum[3] += 0.5 * (r[0] * f[1] + r[1] * f[0]);
+        sum[4] += 0.5 * (r[0] * f[2] + r[2] * f[0]);
+        sum[5] += 0.5 * (r[1] * f[2] + r[2] * f[1]);
+    }
+}
+
+/* Strain derivative of the far energy, THEORY (21)-(23): see far_virial of execute.c. w: the convolution's. */
+static __device__ void
+far_virial(const OutputArgs& a, const double* y_force, const double* w, double energy, double* virial)
+{
+    const double  strain[6] = {0.5 * (w[0] - w[4]), 0.5 * (-w[0] - w[4]), w[4], 0.5 * w[1], 0.5 * w[2], 0.5 * w[3]};
+    const int     row[6] = {0, 1, 2, 0, 0, 1}, column[6] = {0, 1, 2, 1, 2, 2};
+    const double* m = a.results->moments;
+    for (int i = 0; i < 6; i++)
+    {
+        const double background =
+            a.periodic ? -4 * c_pi / (5 * a.step_volume) * (a.total_charge * m[3 + i] - m[row[i]] * m[column[i]]) : 0;
+        virial[i] = 0.5 * (strain[i] + background - y_force[i]);
+    }
+    const double shift = (-0.5 * energy - virial[0] - virial[1] - virial[2]) / 3;
+    for (int d = 0; d < 3; d++)
+    {
+        virial[d] += shift;
+    }
+}
+
+/* Energies and virial in the caller's units, by one thread, from sums over particles, near tiles and frequencies. */
+static __device__ void write_sums(const OutputArgs& a, const double* sum, const double* near_virial, const double* w)
+{
+    const double* surface   = a.results->moments + 9;
+    const double  d2        = surface[0] * surface[0] + surface[1] * surface[1] + surface[2] * surface[2];
+    const double  e_surface = a.vacuum ? 2 * c_pi / (3 * a.box_volume) * d2 : 0;
+    const double  far       = 0.5 * sum[7];
+    if (a.wanted.energy)
+    {
+        a.out.energy[0] = a.f * 0.5 * sum[6] * a.f1;
+        a.out.energy[1] = a.f * ((far + sum[8]) * a.f1 + e_surface);
+    }
+    if (a.wanted.virial)
+    {
+        const int place[9] = {0, 3, 4, 3, 1, 5, 4, 5, 2};
+        double    virial[6];
+        far_virial(a, sum, w, far, virial);
+        for (int i = 0; i < 9; i++)
+        {
+            const int k     = place[i];
+            a.out.virial[i] = a.f * (virial[k] + near_virial[k] + sum[9 + k]) * a.f1;
+            if (e_surface != 0)
+            {
+                a.out.virial[i] +=
+                    a.f * 0.5 *
+                    (4 * c_pi / (3 * a.box_volume) * surface[i / 3] * surface[i % 3] - (i % 4 == 0 ? e_surface : 0));
+            }
+        }
+    }
+}
+
+template <class R, class X>
+static __device__ void write_particle(
+    const OutputArgs& a, const X* x, int64_t i, double q, const double* e, double phi, const double* surface_field)
+{
+    for (int d = 0; d < 3; d++)
+    {
+        if (a.out.force != NULL)
+        {
+            static_cast<X*>(a.out.force)[3 * i + d] = static_cast<X>(a.f * q * e[d]);
+        }
+        if (a.out.field != NULL)
+        {
+            static_cast<X*>(a.out.field)[3 * i + d] = static_cast<X>(a.f * e[d]);
+        }
+    }
+    if (a.out.potential != NULL)
+    {
+        phi *= a.f1;
+        for (int d = 0; d < 3; d++)
+        {
+            phi -= surface_field[d] != 0 ? surface_field[d] * static_cast<double>(x[3 * i + d]) : 0;
+        }
+        static_cast<X*>(a.out.potential)[i] = static_cast<X>(a.f * phi);
+    }
+}
+
+/* Sums of all blocks; by the last block. */
+template <class R>
+static __device__ void finish(const OutputArgs& a, const R* near_virial)
+{
+    __shared__ double total[3][16];
+    const double      sum = column_sum(a.partial, static_cast<int>(gridDim.x), c_numRows);
+    const double      w   = a.wanted.virial ? column_sum(a.far_virial, a.num_far_rows, 5) : 0;
+    double            near[6];
+    for (int k = 0; k < 6; k++)
+    {
+        double part = 0;
+        for (int row = static_cast<int>(threadIdx.x); row < a.num_near_rows && a.wanted.virial; row += c_threads)
+        {
+            part += static_cast<double>(near_virial[6 * static_cast<size_t>(row) + k]);
+        }
+        near[k] = block_sum<c_threads>(part);
+    }
+    if (threadIdx.x < 16)
+    {
+        total[0][threadIdx.x] = sum;
+        total[2][threadIdx.x] = w;
+    }
+    for (int k = 0; k < 6 && threadIdx.x == 0; k++)
+    {
+        total[1][k] = near[k];
+    }
+    __syncthreads();
+    if (threadIdx.x == 0)
+    {
+        write_sums(a, total[0], total[1], total[2]);
+    }
+    if (threadIdx.x == 0)
+    {
+        a.results->output_done = 0;
+    }
+}
+
+__global__ void write_status(const StepResults* r, int* status)
+{
+    *status = r->bad_positions != c_none ? GMXFMM_ERROR_POSITION
+              : r->not_finite != c_none  ? GMXFMM_ERROR_COINCIDENT
+                                         : GMXFMM_OK;
+}
+
+template <class R, class X, bool SUMS>
+__global__ void __launch_bounds__(c_threads) write_output(
+    OutputArgs a, const X* x, const Vec4<R>* xq, const Vec4<R>* near, const Vec4<R>* far, const R* near_virial)
+{
+    double sum[c_numRows] = {0}, surface_field[3] = {0, 0, 0};
+    for (int d = 0; d < 3 && a.vacuum; d++)
+    {
+        surface_field[d] = -4 * c_pi / (3 * a.box_volume) * a.results->moments[9 + d];
+    }
+    for (int s = static_cast<int>(blockIdx.x * c_threads + threadIdx.x); s < a.n;
+         s += static_cast<int>(gridDim.x) * c_threads)
+    {
+        const int64_t i  = a.sorted[s];
+        const Vec4<R> en = near[s], ef = far[s], y = xq[s];
+        double        e[3] = {static_cast<double>(en.x) + static_cast<double>(ef.x),
+                              static_cast<double>(en.y) + static_cast<double>(ef.y),
+                              static_cast<double>(en.z) + static_cast<double>(ef.z)};
+        double        phi  = static_cast<double>(en.w) + static_cast<double>(ef.w);
+        if (SUMS)
+        {
+            add_sums(y, en, ef, a.wanted.virial != 0, sum);
+        }
+        if (a.num_far > 0)
+        {
+            take_far_pairs(a, xq, s, &phi, e, sum);
+        }
+        for (int d = 0; d < 3; d++)
+        {
+            e[d] = e[d] * a.f2 + surface_field[d];
+        }
+        if (!(fabs(e[0]) + fabs(e[1]) + fabs(e[2]) + fabs(phi) < INFINITY))
+        {
+            atomicMin(&a.results->not_finite, static_cast<int>(i));
+        }
+        write_particle<R>(a, x, i, static_cast<double>(y.w), e, phi, surface_field);
+    }
+    for (int k = 0; k < c_numRows && SUMS; k++)
+    {
+        const double total = block_sum<c_threads>(sum[k]);
+        if (threadIdx.x == 0)
+        {
+            a.partial[blockIdx.x * c_numRows + k] = total;
+        }
+    }
+    if (SUMS && is_last_block(&a.results->output_done))
+    {
+        finish(a, near_virial);
+    }
+}
+
+template <class R, class X>
+static void launch(const OutputArgs& a, const void* x, const fmm_device* d, cudaStream_t stream)
+{
+    const bool sums   = a.wanted.energy || a.wanted.virial;
+    const int  needed = blocks_for(a.n, c_threads), few = sums && needed > c_sumBlocks ? c_sumBlocks : needed;
+    const int  blocks = few > 0 ? few : 1;
+    if (sums)
+    {
+        write_output<R, X, true><<<blocks, c_threads, 0, stream>>>(a, static_cast<const X*>(x), d->xq.as<Vec4<R>>(),
+                                                                   d->near_out.as<Vec4<R>>(), d->far_out.as<Vec4<R>>(),
+                                                                   d->near_virial.as<R>());
+    }
+    else
+    {
+        write_output<R, X, false><<<blocks, c_threads, 0, stream>>>(a, static_cast<const X*>(x), d->xq.as<Vec4<R>>(),
+                                                                    d->near_out.as<Vec4<R>>(), d->far_out.as<Vec4<R>>(),
+                                                                    d->near_virial.as<R>());
+    }
+}
+
+gmxfmm_status fmm_cuda_output(
+    gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, StepWanted wanted, cudaStream_t stream)
+{
+    fmm_device* d = plan->device;
+    OutputArgs  a;
+    a.g             = make_geometry(plan);
+    a.n             = static_cast<int>(plan->p.n);
+    a.periodic      = plan->periodic;
+    a.vacuum        = plan->options.boundary == GMXFMM_VACUUM;
+    a.num_far       = d->num_far;
+    a.num_near_rows = d->num_tiles;
+    a.num_far_rows  = fmm_cuda_virial_blocks(plan);
+    a.sorted        = d->sorted.as<int>();
+    a.far_start     = d->far_start.as<int>();
+    a.far_pairs     = d->far_pairs.as<FarPair>();
+    a.partial       = d->partial.as<double>() + c_numSums * c_sumBlocks;
+    a.far_virial    = d->far_virial.as<double>();
+    a.results       = d->results.as<StepResults>();
+    a.f             = plan->options.prefactor;
+    a.f1            = 1 / plan->cells.u;
+    a.f2            = a.f1 * a.f1;
+    a.total_charge  = plan->total_charge;
+    a.box_volume    = plan->periodic ? fmm_determinant(plan->box) : 1;
+    a.step_volume   = plan->cells.cell_volume * plan->cells.num_cells;
+    a.out           = *output;
+    a.wanted        = wanted;
+    if (plan->options.array_type == GMXFMM_DOUBLE)
+    {
+        is_double(plan) ? launch<double, double>(a, x, d, stream) : launch<float, double>(a, x, d, stream);
+    }
+    else
+    {
+        is_double(plan) ? launch<double, float>(a, x, d, stream) : launch<float, float>(a, x, d, stream);
+    }
+    if (output->status != NULL)
+    {
+        write_status<<<1, 1, 0, stream>>>(a.results, output->status);
+    }
+    FMM_CUDA(plan, cudaGetLastError());
+    return GMXFMM_OK;
+}

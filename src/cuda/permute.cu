@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Positions into the order and the frames of cells; and the moments that a virial or vacuum around the box needs. */
+#include "geometry.h"
+#include "sums.h"
+
+enum
+{
+    c_threads    = 256,
+    c_numMoments = 12
+};
+
+struct PermuteArgs
+{
+    Geometry      g;
+    double        inverse_n[3];
+    int           n;
+    const int*    sorted;
+    const Anchor* anchor;
+    StepResults*  results;
+};
+
+/* Position of a particle in its cell, the image being the one nearest to where it stood at assign. */
+template <class R, class X>
+__global__ void __launch_bounds__(c_threads) permute(PermuteArgs a, const X* x, Vec4<R>* xq)
+{
+    const int s = static_cast<int>(blockIdx.x * c_threads + threadIdx.x);
+    if (s >= a.n)
+    {
+        return;
+    }
+    const Anchor anchor = a.anchor[s];
+    double       t[3], y[3];
+    in_cells(a.g, x, a.sorted[s], t);
+    for (int d = 0; d < 3; d++)
+    {
+        t[d] -= anchor.place[d];
+        if (a.g.periodic)
+        {
+            t[d] -= a.g.n[d] * rint((t[d] - static_cast<double>(anchor.reference[d])) * a.inverse_n[d]);
+        }
+    }
+    cartesian(a.g, t, y);
+    if (!(fabs(y[0]) < a.g.far_away && fabs(y[1]) < a.g.far_away && fabs(y[2]) < a.g.far_away))
+    {
+        a.results->bad_positions = 1;
+    }
+    xq[s] = {static_cast<R>(y[0]), static_cast<R>(y[1]), static_cast<R>(y[2]), static_cast<R>(anchor.charge)};
+}
+
+/* Dipole, quadrupole (xx, yy, zz, xy, xz, yz), and sum q x of the caller's positions. */
+template <class R, class X>
+__global__ void __launch_bounds__(c_threads)
+    moments(int n, const int* sorted, const X* x, const Vec4<R>* xq, double* partial, StepResults* results)
+{
+    double sum[c_numMoments] = {0};
+    for (int s = static_cast<int>(blockIdx.x * c_threads + threadIdx.x); s < n;
+         s += static_cast<int>(gridDim.x) * c_threads)
+    {
+        const int64_t i    = sorted[s];
+        const Vec4<R> v    = xq[s];
+        const double  y[3] = {static_cast<double>(v.x), static_cast<double>(v.y), static_cast<double>(v.z)};
+        const double  q    = static_cast<double>(v.w);
+        for (int d = 0; d < 3; d++)
+        {
+            sum[d] += q * y[d];
+            sum[3 + d] += q * y[d] * y[d];
+            sum[9 + d] += q * static_cast<double>(x[3 * i + d]);
+        }
+        sum[6] += q * y[0] * y[1];
+        sum[7] += q * y[0] * y[2];
+        sum[8] += q * y[1] * y[2];
+    }
+    for (int k = 0; k < c_numMoments; k++)
+    {
+        const double total = block_sum<c_threads>(sum[k]);
+        if (threadIdx.x == 0)
+        {
+            partial[blockIdx.x * c_numMoments + k] = total;
+        }
+    }
+    if (is_last_block(&results->moments_done))
+    {
+        const double total = column_sum(partial, static_cast<int>(gridDim.x), c_numMoments);
+        if (threadIdx.x < c_numMoments)
+        {
+            results->moments[threadIdx.x] = total;
+        }
+        if (threadIdx.x == 0)
+        {
+            results->moments_done = 0;
+        }
+    }
+}
+
+template <class R, class X>
+static gmxfmm_status launch(gmxfmm_plan* plan, const void* x, cudaStream_t stream)
+{
+    fmm_device* d = plan->device;
+    PermuteArgs a;
+    a.g       = make_geometry(plan);
+    a.n       = static_cast<int>(plan->p.n);
+    a.sorted  = d->sorted.as<int>();
+    a.anchor  = d->anchor.as<Anchor>();
+    a.results = d->results.as<StepResults>();
+    for (int i = 0; i < 3; i++)
+    {
+        a.inverse_n[i] = 1.0 / a.g.n[i];
+    }
+    if (a.n > 0)
+    {
+        permute<R, X>
+            <<<blocks_for(a.n, c_threads), c_threads, 0, stream>>>(a, static_cast<const X*>(x), d->xq.as<Vec4<R>>());
+        FMM_CUDA(plan, cudaGetLastError());
+    }
+    return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_cuda_permute(gmxfmm_plan* plan, const void* x, cudaStream_t stream)
+{
+    if (plan->options.array_type == GMXFMM_DOUBLE)
+    {
+        return is_double(plan) ? launch<double, double>(plan, x, stream) : launch<float, double>(plan, x, stream);
+    }
+    return is_double(plan) ? launch<double, float>(plan, x, stream) : launch<float, float>(plan, x, stream);
+}
+
+template <class R, class X>
+static void launch_moments(const gmxfmm_plan* plan, const void* x, cudaStream_t stream)
+{
+    const fmm_device* d = plan->device;
+    const int         n = static_cast<int>(plan->p.n), needed = blocks_for(n, c_threads);
+    const int         few = needed < c_sumBlocks ? needed : c_sumBlocks, blocks = few > 0 ? few : 1;
+    moments<R, X><<<blocks, c_threads, 0, stream>>>(n, d->sorted.as<int>(), static_cast<const X*>(x),
+                                                    d->xq.as<Vec4<R>>(), d->partial.as<double>(),
+                                                    d->results.as<StepResults>());
+}
+
+gmxfmm_status fmm_cuda_moments(gmxfmm_plan* plan, const void* x, cudaStream_t stream)
+{
+    if (plan->options.array_type == GMXFMM_DOUBLE)
+    {
+        is_double(plan) ? launch_moments<double, double>(plan, x, stream)
+                        : launch_moments<float, double>(plan, x, stream);
+    }
+    else
+    {
+        is_double(plan) ? launch_moments<double, float>(plan, x, stream)
+                        : launch_moments<float, float>(plan, x, stream);
+    }
+    FMM_CUDA(plan, cudaGetLastError());
+    return GMXFMM_OK;
+}

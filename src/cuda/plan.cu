@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Life cycle of a plan's device part: streams, memory, charges, exclusions, transforms. */
+#include "state.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "harmonics.h"
+
+enum
+{
+    c_leastCapability = 7 /* warps with independent threads, reductions over masks */
+};
+
+int fmm_device_built(void)
+{
+    return 1;
+}
+
+gmxfmm_status fmm_cuda_failed(gmxfmm_plan* plan, cudaError_t error, const char* call, const char* file, int line)
+{
+    const char* name = std::strrchr(file, '/');
+    cudaGetLastError(); /* so that the next call does not report it again */
+    return fmm_fail(plan, error == cudaErrorMemoryAllocation ? GMXFMM_ERROR_MEMORY : GMXFMM_ERROR_DEVICE,
+                    "%s (%s in %s:%d)", cudaGetErrorString(error), call, name != NULL ? name + 1 : file, line);
+}
+
+gmxfmm_status fmm_device_reserve(gmxfmm_plan* plan, DeviceBuffer* buffer, size_t bytes)
+{
+    if (bytes <= buffer->capacity && buffer->memory != NULL)
+    {
+        return GMXFMM_OK;
+    }
+    plan->bytes -= buffer->capacity;
+    cudaFree(buffer->memory);
+    buffer->memory   = NULL;
+    buffer->capacity = 0;
+    bytes            = (bytes + 511) / 256 * 256;
+    FMM_CUDA(plan, cudaMalloc(&buffer->memory, bytes));
+    buffer->capacity = bytes;
+    plan->bytes += bytes;
+    return GMXFMM_OK;
+}
+
+static gmxfmm_status make_streams(gmxfmm_plan* plan)
+{
+    fmm_device* device = plan->device;
+    int         low = 0, high = 0;
+    FMM_CUDA(plan, cudaDeviceGetStreamPriorityRange(&low, &high));
+    /* The far field is a chain of short kernels, which must not queue behind the blocks of the near field. */
+    FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->far, cudaStreamNonBlocking, high));
+    FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->near, cudaStreamNonBlocking, low));
+    FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->own, cudaStreamNonBlocking, high));
+    FMM_CUDA(plan, cudaEventCreateWithFlags(&device->fork, cudaEventDisableTiming));
+    FMM_CUDA(plan, cudaEventCreateWithFlags(&device->near_done, cudaEventDisableTiming));
+    FMM_CUDA(plan, cudaEventCreateWithFlags(&device->far_done, cudaEventDisableTiming));
+    FMM_CUDA(plan, cudaMallocHost(&device->host_results, sizeof(StepResults) + sizeof(AssignResults)));
+    FMM_CUDA(plan, cudaDeviceGetAttribute(&device->max_shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device->id));
+    FMM_TRY(fmm_device_reserve(plan, &device->results, sizeof(StepResults)));
+    FMM_TRY(fmm_device_reserve(plan, &device->assign_results, sizeof(AssignResults)));
+    FMM_TRY(fmm_device_reserve(plan, &device->partial, sizeof(double) * c_numSums * 2 * c_sumBlocks));
+    FMM_CUDA(plan, cudaMemset(device->results.memory, 0, sizeof(StepResults)));
+    return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_device_create(gmxfmm_plan* plan)
+{
+    int               count = 0, capability = 0;
+    const int         id    = plan->options.device_id;
+    const cudaError_t error = cudaGetDeviceCount(&count);
+    if (error != cudaSuccess || count == 0)
+    {
+        cudaGetLastError();
+        return fmm_fail(plan, GMXFMM_ERROR_DEVICE, "no CUDA device: %s",
+                        error != cudaSuccess ? cudaGetErrorString(error) : "none found");
+    }
+    if (id >= count)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_DEVICE, "device_id is %d, but there are %d CUDA devices", id, count);
+    }
+    FMM_CUDA(plan, cudaDeviceGetAttribute(&capability, cudaDevAttrComputeCapabilityMajor, id));
+    if (capability < c_leastCapability)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_DEVICE, "CUDA device %d has compute capability %d.x, needed is %d.0", id,
+                        capability, c_leastCapability);
+    }
+    plan->device = new (std::nothrow) fmm_device();
+    if (plan->device == NULL)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
+    }
+    plan->device->id = id;
+    DeviceScope scope(id);
+    return make_streams(plan);
+}
+
+static void free_transforms(fmm_device* device)
+{
+    if (device->has_transforms)
+    {
+        cufftDestroy(device->forward);
+        cufftDestroy(device->backward);
+        device->has_transforms = 0;
+    }
+}
+
+void fmm_device_destroy(gmxfmm_plan* plan)
+{
+    fmm_device* d = plan->device;
+    if (d == NULL)
+    {
+        return;
+    }
+    DeviceScope scope(d->id);
+    /* what a host program has enqueued may still be running */
+    cudaDeviceSynchronize();
+    free_transforms(d);
+    DeviceBuffer* buffers[] = {&d->charge,
+                               &d->excl_start,
+                               &d->excl_list,
+                               &d->keys,
+                               &d->values,
+                               &d->sorted,
+                               &d->position,
+                               &d->cell_of,
+                               &d->sort_scratch,
+                               &d->cell_start,
+                               &d->tile_start,
+                               &d->tiles,
+                               &d->counts,
+                               &d->special_start,
+                               &d->specials,
+                               &d->far_start,
+                               &d->far_pairs,
+                               &d->near_vectors,
+                               &d->near_lookup,
+                               &d->field,
+                               &d->spectrum,
+                               &d->s,
+                               &d->z,
+                               &d->work_items,
+                               &d->lattice_table,
+                               &d->scatter_start,
+                               &d->scatter_entry,
+                               &d->scatter_cell,
+                               &d->xq,
+                               &d->near_out,
+                               &d->far_out,
+                               &d->partial,
+                               &d->near_virial,
+                               &d->far_virial,
+                               &d->results,
+                               &d->x_copy,
+                               &d->out_copy,
+                               &d->lattice_vectors,
+                               &d->lattice_weights,
+                               &d->lattice_weights_z,
+                               &d->assign_results,
+                               &d->p2m_partial,
+                               &d->twiddles,
+                               &d->anchor};
+    for (DeviceBuffer* buffer : buffers)
+    {
+        cudaFree(buffer->memory);
+    }
+    cudaStreamDestroy(d->near);
+    cudaStreamDestroy(d->far);
+    cudaStreamDestroy(d->own);
+    cudaEventDestroy(d->fork);
+    cudaEventDestroy(d->near_done);
+    cudaEventDestroy(d->far_done);
+    cudaFreeHost(d->host_results);
+    std::free(d->host_copy);
+    delete d;
+    plan->device = NULL;
+}
+
+static gmxfmm_status reserve_particles(gmxfmm_plan* plan)
+{
+    fmm_device*  d = plan->device;
+    const size_t n = static_cast<size_t>(plan->p.n) + 1, vec = 4 * real_size(plan);
+    FMM_TRY(fmm_device_reserve(plan, &d->keys, n * sizeof(int)));
+    FMM_TRY(fmm_device_reserve(plan, &d->values, n * sizeof(int)));
+    FMM_TRY(fmm_device_reserve(plan, &d->sorted, n * sizeof(int)));
+    FMM_TRY(fmm_device_reserve(plan, &d->position, n * sizeof(int)));
+    FMM_TRY(fmm_device_reserve(plan, &d->cell_of, n * sizeof(int)));
+    FMM_TRY(fmm_device_reserve(plan, &d->anchor, n * sizeof(Anchor)));
+    FMM_TRY(fmm_device_reserve(plan, &d->counts, 2 * n * sizeof(int)));
+    FMM_TRY(fmm_device_reserve(plan, &d->special_start, n * sizeof(int)));
+    FMM_TRY(fmm_device_reserve(plan, &d->far_start, n * sizeof(int)));
+    FMM_TRY(fmm_device_reserve(plan, &d->xq, n * vec));
+    FMM_TRY(fmm_device_reserve(plan, &d->near_out, n * vec));
+    FMM_TRY(fmm_device_reserve(plan, &d->far_out, n * vec));
+    /* positions, forces, fields, potentials of a synchronous execute */
+    const size_t word = plan->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
+    FMM_TRY(fmm_device_reserve(plan, &d->x_copy, 3 * n * word));
+    FMM_TRY(fmm_device_reserve(plan, &d->out_copy, 7 * n * word));
+    /* what a step leaves out (stages) must be finite all the same */
+    FMM_CUDA(plan, cudaMemset(d->near_out.memory, 0, n * vec));
+    FMM_CUDA(plan, cudaMemset(d->far_out.memory, 0, n * vec));
+    return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_device_set_charges(gmxfmm_plan* plan)
+{
+    fmm_device*  d = plan->device;
+    const size_t n = static_cast<size_t>(plan->p.n);
+    DeviceScope  scope(d->id);
+    FMM_CUDA(plan, cudaDeviceSynchronize()); /* an enqueued step may be reading the old ones */
+    if (d->n != plan->p.n || d->keys.memory == NULL)
+    {
+        FMM_TRY(reserve_particles(plan));
+        d->n = plan->p.n;
+    }
+    FMM_TRY(fmm_device_reserve(plan, &d->charge, n * sizeof(double)));
+    FMM_CUDA(plan, cudaMemcpy(d->charge.memory, plan->charge, n * sizeof(double), cudaMemcpyHostToDevice));
+    return plan->assigned ? fmm_cuda_sort_charges(plan) : GMXFMM_OK;
+}
+
+gmxfmm_status fmm_device_set_exclusions(gmxfmm_plan* plan, const int* start, const int* list, int64_t n)
+{
+    fmm_device* d = plan->device;
+    DeviceScope scope(d->id);
+    d->has_exclusions = start != NULL;
+    if (start != NULL)
+    {
+        const size_t starts = (static_cast<size_t>(n) + 1) * sizeof(int);
+        const size_t words  = static_cast<size_t>(start[n]) * sizeof(int);
+        FMM_TRY(fmm_device_reserve(plan, &d->excl_start, starts));
+        FMM_TRY(fmm_device_reserve(plan, &d->excl_list, words));
+        FMM_CUDA(plan, cudaMemcpy(d->excl_start.memory, start, starts, cudaMemcpyHostToDevice));
+        if (words > 0)
+        {
+            FMM_CUDA(plan, cudaMemcpy(d->excl_list.memory, list, words, cudaMemcpyHostToDevice));
+        }
+    }
+    return GMXFMM_OK;
+}
+
+static gmxfmm_status make_transforms(gmxfmm_plan* plan)
+{
+    fmm_device*       d  = plan->device;
+    int*              n  = plan->cells.n;
+    const bool        dp = is_double(plan);
+    const cufftResult first =
+        cufftPlanMany(&d->forward, 3, n, NULL, 1, 0, NULL, 1, 0, dp ? CUFFT_D2Z : CUFFT_R2C, d->num_coef);
+    const cufftResult second = first == CUFFT_SUCCESS ? cufftPlanMany(&d->backward, 3, n, NULL, 1, 0, NULL, 1, 0,
+                                                                      dp ? CUFFT_Z2D : CUFFT_C2R, d->num_coef)
+                                                      : first;
+    if (first == CUFFT_SUCCESS && second != CUFFT_SUCCESS)
+    {
+        cufftDestroy(d->forward);
+    }
+    if (second != CUFFT_SUCCESS)
+    {
+        return fmm_fail(plan, second == CUFFT_ALLOC_FAILED ? GMXFMM_ERROR_MEMORY : GMXFMM_ERROR_DEVICE,
+                        "cuFFT makes no plan for %d transforms of %d x %d x %d cells (error %d)", d->num_coef, n[0],
+                        n[1], n[2], static_cast<int>(second));
+    }
+    d->has_transforms = 1;
+    return GMXFMM_OK;
+}
+
+/* Pairs (P, Q) of a spectrum of degree `top`, one for each degree and 0 <= m <= degree. */
+static size_t pairs(int top)
+{
+    return static_cast<size_t>(top + 1) * static_cast<size_t>(top + 2) / 2;
+}
+
+gmxfmm_status fmm_device_set_grid(gmxfmm_plan* plan)
+{
+    fmm_device*      d = plan->device;
+    const fmm_cells* c = &plan->cells;
+    DeviceScope      scope(d->id);
+    FMM_CUDA(plan, cudaDeviceSynchronize());
+    free_transforms(d);
+    d->num_coef       = harm_size(plan->order);
+    d->num_freq       = c->n[0] * c->n[1] * (c->n[2] / 2 + 1);
+    const size_t coef = static_cast<size_t>(d->num_coef), real = real_size(plan);
+    const size_t cells = static_cast<size_t>(c->num_cells), freq = static_cast<size_t>(d->num_freq);
+    FMM_TRY(fmm_device_reserve(plan, &d->cell_start, (cells + 1) * sizeof(int)));
+    FMM_TRY(fmm_device_reserve(plan, &d->tile_start, (cells + 1) * sizeof(int)));
+    FMM_TRY(fmm_device_reserve(plan, &d->field, coef * cells * real));
+    FMM_TRY(fmm_device_reserve(plan, &d->spectrum, coef * freq * 2 * real));
+    FMM_TRY(fmm_device_reserve(plan, &d->s, pairs(2 * plan->order) * freq * 2 * real));
+    FMM_TRY(fmm_device_reserve(plan, &d->z, pairs(2 * plan->order + 2) * freq * 2 * real));
+    FMM_TRY(fmm_device_reserve(plan, &d->far_virial,
+                               static_cast<size_t>(fmm_cuda_virial_blocks(plan)) * 5 * sizeof(double)));
+    FMM_TRY(fmm_cuda_product_items(plan));
+    FMM_TRY(fmm_cuda_p2m_reserve(plan));
+    d->s_valid = d->z_valid = 0;
+    FMM_TRY(fmm_cuda_fft_prepare(plan));
+    return d->own_transforms ? GMXFMM_OK : make_transforms(plan);
+}
+
+const void* fmm_device_host_positions(gmxfmm_plan* plan, const void* x)
+{
+    fmm_device*           d = plan->device;
+    cudaPointerAttributes attributes;
+    DeviceScope           scope(d->id);
+    if (cudaPointerGetAttributes(&attributes, x) != cudaSuccess || attributes.type != cudaMemoryTypeDevice)
+    {
+        cudaGetLastError();
+        return x;
+    }
+    const size_t word  = plan->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
+    const size_t bytes = 3 * static_cast<size_t>(plan->p.n) * word;
+    if (bytes > d->host_copy_bytes)
+    {
+        std::free(d->host_copy);
+        d->host_copy       = std::malloc(bytes);
+        d->host_copy_bytes = d->host_copy != NULL ? bytes : 0;
+    }
+    if (d->host_copy == NULL)
+    {
+        fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
+        return NULL;
+    }
+    const cudaError_t error = cudaMemcpy(d->host_copy, x, bytes, cudaMemcpyDeviceToHost);
+    if (error != cudaSuccess)
+    {
+        fmm_cuda_failed(plan, error, "cudaMemcpy", __FILE__, __LINE__);
+        return NULL;
+    }
+    return d->host_copy;
+}

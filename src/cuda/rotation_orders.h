@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The orders and precisions that rotation_kernels.h is compiled for, once. */
+#ifndef FMM_CUDA_ROTATION_ORDERS_H
+#define FMM_CUDA_ROTATION_ORDERS_H
+
+/* As GMXFMM_CUDA_ALL_ORDERS says (octree.cmake). */
+#ifdef FMM_FEW_ORDERS
+#    define FMM_ROTATION_ORDERS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
+#else
+#    define FMM_ROTATION_ORDERS(X)                                                                                     \
+        X(0)                                                                                                           \
+        X(1)                                                                                                           \
+        X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20)      \
+            X(21) X(22) X(23) X(24)
+#endif
+
+/* Warps that share a translation. Each holds sums of about (p+1)^2 / roles coefficients, in 1 or 2 registers, while the
+ * more translations a block has in hand, the more warps run the same instructions, of which there are more than the
+ * instruction cache holds. */
+constexpr __host__ __device__ int fmm_rotation_roles(int p, bool is_double)
+{
+    const int registers = (p + 1) * (p + 1) * (is_double ? 2 : 1);
+    return registers <= 50 ? 1 : registers <= 170 ? 2 : registers <= 340 ? 4 : registers <= 650 && is_double ? 4 : 8;
+}
+
+/* Warps of a block: of 16, each has 128 registers, of 12, 168, of 8, 255. */
+constexpr __host__ __device__ int fmm_rotation_warps(int p, bool is_double)
+{
+    const int registers = (p + 1) * (p + 1) * (is_double ? 2 : 1);
+    return is_double && p > 12 ? 8 : fmm_rotation_roles(p, is_double) == 2 && registers > 130 ? 12 : 16;
+}
+
+/* Teams that groups form, in step inside a team only. One for each group, so that one loads while another computes, or
+ * one for all, so that instructions are fetched once: which is better, runs over all numbers of teams told (d = 5,
+ * H200). */
+constexpr __host__ __device__ int fmm_rotation_teams(int p, bool is_double)
+{
+    return p <= (is_double ? 8 : 12) ? fmm_rotation_warps(p, is_double) / fmm_rotation_roles(p, is_double) : 1;
+}
+
+/* m2l_dynamic.cu: room for the launches from the device. */
+cudaError_t fmm_octree_prepare_dynamic();
+
+#endif

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The device part of a plan, the arguments of its kernels by how often they change, and the error macro. */
+#ifndef FMM_CUDA_STATE_H
+#define FMM_CUDA_STATE_H
+
+#include <cuda_runtime.h>
+#include <cufft.h>
+
+extern "C"
+{
+#include "cells.h"
+#include "lattice.h"
+#include "plan.h"
+}
+#include "device.h"
+
+/* Four numbers loaded at once: position and charge, field and potential. */
+template <class R>
+struct alignas(4 * sizeof(R)) Vec4
+{
+    R x, y, z, w;
+};
+
+template <class R>
+struct alignas(2 * sizeof(R)) Vec2
+{
+    R x, y;
+};
+
+/* Device memory that only grows. */
+struct DeviceBuffer
+{
+    void*  memory;
+    size_t capacity;
+
+    template <class T>
+    T* as() const
+    {
+        return static_cast<T*>(memory);
+    }
+};
+
+/* Per box. */
+struct Geometry
+{
+    double origin[3], to_cells[9], cell[9];
+    int    n[3], inner[3];
+    int    periodic, rectangular;
+    int    num_cells, num_near;
+    double far_away; /* a particle this far from its cell's centre has no expansion, unit u */
+};
+
+/* Voronoi vectors of cells or of the box (fmm_reduce). */
+struct VoronoiVectors
+{
+    double vectors[FMM_VORONOI][3];
+    int    coordinates[FMM_VORONOI][3];
+};
+
+/* A run of at most 32 particles of one cell, the targets of one warp of P2P: first particle, number, place of the cell
+ * as x | y << 16 and z. */
+typedef int4 Tile;
+
+enum
+{
+    c_tileSize  = 32,
+    c_none      = 0x7f7f7f7f, /* bytes alike, for memset; above every index of a particle */
+    c_numSums   = 16,         /* doubles in a row of partial sums */
+    c_sumBlocks = 528         /* blocks of kernels that sum over particles: four for each multiprocessor of an H200 */
+};
+
+/* A source that some targets of a tile leave out: its place in the list of near sources, and a bit for each target. */
+struct Special
+{
+    int      place;
+    unsigned mask;
+};
+
+/* A pair left out whose cells are far from each other, once for each of its particles. */
+struct FarPair
+{
+    int source;    /* sorted index */
+    int offset[3]; /* cell of the target minus cell of the source's image, in cells */
+};
+
+/* What permute needs of a particle: where it stood in its cell at assign, in cells, and which cell that is. */
+struct alignas(16) Anchor
+{
+    float  reference[3];
+    short  place[3];
+    double charge;
+};
+
+/* What a step leaves on the device beside the arrays. */
+struct StepResults
+{
+    /* dipole 3, quadrupole xx yy zz xy xz yz, sum q x 3; only the dipole and the trace, in the place of xx, where the
+     * others are not wanted */
+    double moments[c_numSums];
+    double energy[2];
+    double virial[9];
+    /* set by what is found wrong, otherwise c_none */
+    int bad_positions; /* 1 */
+    int not_finite;    /* lowest particle without a finite field */
+    /* counters of finished blocks, zero between kernels */
+    unsigned moments_done, p2m_done, output_done;
+};
+
+/* What an assign tells the host. */
+struct AssignResults
+{
+    int bad; /* lowest particle that no cell can hold, or INT_MAX */
+    int num_tiles, num_specials, num_far;
+};
+
+struct fmm_device
+{
+    int          id;
+    cudaStream_t near, far, own; /* own: the caller's part of a synchronous execute */
+    cudaEvent_t  fork, near_done, far_done;
+    int          max_shared; /* bytes of shared memory a block may have */
+
+    /* per set of charges */
+    int64_t      n;
+    int          has_exclusions;
+    DeviceBuffer charge, excl_start, excl_list;
+
+    /* per assignment; sorted order unless said otherwise */
+    DeviceBuffer keys, values, sorted, position /* caller's order */, cell_of, sort_scratch;
+    DeviceBuffer anchor;
+    DeviceBuffer cell_start, tile_start, tiles, counts, special_start, specials, far_start, far_pairs;
+    int          num_tiles, num_far;
+    DeviceBuffer assign_results;
+
+    /* per box */
+    Geometry       geometry;
+    DeviceBuffer   near_vectors, near_shift, near_lookup;
+    int            near_reach;
+    VoronoiVectors voronoi, box_voronoi;
+
+    /* per grid */
+    int          num_coef, num_freq;
+    DeviceBuffer field, spectrum, s, z, work_items;
+    int          num_items, num_warps;
+    cufftHandle  forward, backward;
+    int          has_transforms, own_transforms; /* of cuFFT; of fft.cu */
+    DeviceBuffer twiddles;
+
+    /* lattice sums of the present shape */
+    fmm_ewald    ewald;
+    DeviceBuffer lattice_vectors, lattice_weights, lattice_weights_z, lattice_table, scatter_start, scatter_entry,
+        scatter_cell;
+    int num_vectors, num_scatter;
+    int s_valid, z_valid;
+
+    /* per step */
+    DeviceBuffer xq, near_out, far_out, partial, p2m_partial, near_virial, far_virial, results, x_copy, out_copy;
+    void*        host_results; /* pinned: StepResults, AssignResults */
+    void*        host_copy;    /* positions fetched from the device */
+    size_t       host_copy_bytes;
+};
+
+/* Turns a failed call of CUDA into a status, with the call's text and place in the message. */
+gmxfmm_status fmm_cuda_failed(gmxfmm_plan* plan, cudaError_t error, const char* call, const char* file, int line);
+
+#define FMM_CUDA(plan, call)                                                                                           \
+    do                                                                                                                 \
+    {                                                                                                                  \
+        const cudaError_t error_ = (call);                                                                             \
+        if (error_ != cudaSuccess)                                                                                     \
+        {                                                                                                              \
+            return fmm_cuda_failed(plan, error_, #call, __FILE__, __LINE__);                                           \
+        }                                                                                                              \
+    } while (0)
+
+/* Passes a status other than OK on. */
+#define FMM_TRY(expression)                                                                                            \
+    do                                                                                                                 \
+    {                                                                                                                  \
+        const gmxfmm_status status_ = (expression);                                                                    \
+        if (status_ != GMXFMM_OK)                                                                                      \
+        {                                                                                                              \
+            return status_;                                                                                            \
+        }                                                                                                              \
+    } while (0)
+
+/* Makes the plan's device the current one for a scope. */
+class DeviceScope
+{
+  public:
+    explicit DeviceScope(int id)
+    {
+        if (cudaGetDevice(&before_) != cudaSuccess)
+        {
+            before_ = -1;
+        }
+        if (before_ != id)
+        {
+            cudaSetDevice(id);
+        }
+        changed_ = before_ != id && before_ >= 0;
+    }
+    ~DeviceScope()
+    {
+        if (changed_)
+        {
+            cudaSetDevice(before_);
+        }
+    }
+    DeviceScope(const DeviceScope&)            = delete;
+    DeviceScope& operator=(const DeviceScope&) = delete;
+
+  private:
+    int  before_  = -1;
+    bool changed_ = false;
+};
+
+/* Makes *buffer hold at least `bytes`; what it held is lost if it grows. Errors: MEMORY. */
+gmxfmm_status fmm_device_reserve(gmxfmm_plan* plan, DeviceBuffer* buffer, size_t bytes);
+
+static inline bool is_double(const gmxfmm_plan* plan)
+{
+    return plan->options.precision == GMXFMM_DOUBLE;
+}
+
+static inline size_t real_size(const gmxfmm_plan* plan)
+{
+    return is_double(plan) ? sizeof(double) : sizeof(float);
+}
+
+static inline int blocks_for(int64_t items, int threads)
+{
+    return static_cast<int>((items + threads - 1) / threads);
+}
+
+/* What a step is to do; the public structure with its defaults filled in. */
+struct StepWanted
+{
+    int energy, virial;
+};
+
+/* The stages, one file each; they enqueue on `stream`. */
+gmxfmm_status fmm_cuda_spectra(gmxfmm_plan* plan, bool with_virial, cudaStream_t stream);
+gmxfmm_status fmm_cuda_permute(gmxfmm_plan* plan, const void* x, cudaStream_t stream);
+gmxfmm_status fmm_cuda_moments(gmxfmm_plan* plan, const void* x, cudaStream_t stream);
+gmxfmm_status fmm_cuda_p2p(gmxfmm_plan* plan, bool virial, cudaStream_t stream);
+gmxfmm_status fmm_cuda_p2m(gmxfmm_plan* plan, bool sums, cudaStream_t stream);
+gmxfmm_status fmm_cuda_transform(gmxfmm_plan* plan, bool forward, cudaStream_t stream);
+gmxfmm_status fmm_cuda_product(gmxfmm_plan* plan, cudaStream_t stream);
+gmxfmm_status fmm_cuda_m2l_virial(gmxfmm_plan* plan, cudaStream_t stream);
+gmxfmm_status fmm_cuda_l2p(gmxfmm_plan* plan, cudaStream_t stream);
+gmxfmm_status fmm_cuda_output(
+    gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, StepWanted wanted, cudaStream_t stream);
+
+/* assign.cu: charges of sorted particles anew. */
+gmxfmm_status fmm_cuda_sort_charges(gmxfmm_plan* plan);
+
+/* fft.cu: whether the grid has transforms there (own_transforms), and its tables; the transforms. */
+gmxfmm_status fmm_cuda_fft_prepare(gmxfmm_plan* plan);
+gmxfmm_status fmm_cuda_own_transform(gmxfmm_plan* plan, bool forward, cudaStream_t stream);
+
+/* p2m.cu: memory that it needs for the present grid. */
+gmxfmm_status fmm_cuda_p2m_reserve(gmxfmm_plan* plan);
+
+/* m2l_fft.cu: the table of work items of the product. */
+gmxfmm_status fmm_cuda_product_items(gmxfmm_plan* plan);
+
+/* Blocks of fmm_cuda_m2l_virial: rows of device->far_virial. */
+int fmm_cuda_virial_blocks(const gmxfmm_plan* plan);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Sums over particles that come out the same in every run: blocks write rows, the last one to finish adds them up. */
+#ifndef FMM_CUDA_SUMS_H
+#define FMM_CUDA_SUMS_H
+
+#include "state.h"
+
+/* Sum over the threads of a block, valid in thread 0; all threads must come here. */
+template <int THREADS>
+static __device__ double block_sum(double value)
+{
+    __shared__ double warp_sum[THREADS / 32];
+    for (int step = 16; step > 0; step /= 2)
+    {
+        value += __shfl_down_sync(0xffffffffu, value, step);
+    }
+    __syncthreads(); /* warp_sum of an earlier call has been read */
+    if (threadIdx.x % 32 == 0)
+    {
+        warp_sum[threadIdx.x / 32] = value;
+    }
+    __syncthreads();
+    double sum = 0;
+    for (int w = 0; w < THREADS / 32 && threadIdx.x == 0; w++)
+    {
+        sum += warp_sum[w];
+    }
+    return sum;
+}
+
+/* True in all threads of the last block that gets here; what the others wrote before is visible to it then. */
+static __device__ bool is_last_block(unsigned* done)
+{
+    __shared__ bool last;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0)
+    {
+        last = atomicAdd(done, 1u) == gridDim.x - 1;
+    }
+    __syncthreads();
+    if (last)
+    {
+        __threadfence();
+    }
+    return last;
+}
+
+/* Column sums of rows[num_rows][width] in a fixed order: thread i adds column i. Valid in threads < width. */
+template <class T>
+static __device__ double column_sum(const T* rows, int num_rows, int width)
+{
+    double sum = 0;
+    for (int row = 0; row < num_rows && static_cast<int>(threadIdx.x) < width; row++)
+    {
+        sum += static_cast<double>(__ldcg(rows + static_cast<size_t>(row) * width + threadIdx.x));
+    }
+    return sum;
+}
+
+#endif

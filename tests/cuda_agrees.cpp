@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The GPU computes what the CPU does in double precision: every box shape, boundary, order, separation and precision.
+ */
+#include <tuple>
+
+#include <gtest/gtest.h>
+
+#include "support/cuda.h"
+#include "support/norms.h"
+#include "support/suites.h"
+#include "support/systems.h"
+
+using namespace fmmtest;
+
+namespace
+{
+
+/* Rounding: the same sums in another order. In single precision lengths carry 6e-8 of a few cells, and forces more of
+ * the shortest distances. */
+double rounding(gmxfmm_precision precision)
+{
+    return precision == GMXFMM_DOUBLE ? 1e-11 : 2e-5;
+}
+
+void expectAgreement(const System& s, gmxfmm_options options)
+{
+    gmxfmm_options reference = options;
+    reference.device         = GMXFMM_CPU;
+    reference.precision      = GMXFMM_DOUBLE;
+    options.device           = GMXFMM_CUDA;
+    const Result gpu = solve(s, options), cpu = solve(s, reference);
+    const double tolerance = rounding(options.precision), energy = std::fabs(cpu.energyNear) + std::fabs(cpu.energyFar);
+    /* where fields cancel, as that of one particle by symmetry, what cancels is of the size of the potential */
+    const double field = std::max(rms(cpu.field), s.size() == 1 ? rms(cpu.potential) : 0.0);
+    EXPECT_LT(rmsDifference(gpu.field, cpu.field), tolerance * field);
+    EXPECT_LT(rmsDifference(gpu.force, cpu.force), tolerance * std::max(rms(cpu.force), s.size() == 1 ? field : 0.0));
+    EXPECT_LT(rmsDifference(gpu.potential, cpu.potential), tolerance * rms(cpu.potential));
+    EXPECT_NEAR(gpu.energyNear, cpu.energyNear, tolerance * energy);
+    EXPECT_NEAR(gpu.energyFar, cpu.energyFar, tolerance * energy);
+    EXPECT_LT(maxDifference(gpu.virial, cpu.virial), tolerance * energy);
+}
+
+using Case = std::tuple<BoxType, gmxfmm_precision>;
+
+std::string caseName(const testing::TestParamInfo<Case>& info)
+{
+    return std::get<0>(info.param).name + (std::get<1>(info.param) == GMXFMM_DOUBLE ? "Double" : "Single");
+}
+
+class CudaAgrees : public testing::TestWithParam<Case>
+{
+  protected:
+    void SetUp() override
+    {
+        if (!haveCuda())
+        {
+            GTEST_SKIP() << "no CUDA device";
+        }
+    }
+    BoxType box() const
+    {
+        return std::get<0>(GetParam());
+    }
+    gmxfmm_options options(int order, int cells, int separation) const
+    {
+        return explicitOptions(order, evenGrid(box(), cells), separation, std::get<1>(GetParam()));
+    }
+};
+
+} // namespace
+
+TEST_P(CudaAgrees, InWater)
+{
+    expectAgreement(water(boxOfVolume(box(), 5), 7), options(8, 5, 1));
+}
+
+TEST_P(CudaAgrees, WithTwoNearLayers)
+{
+    expectAgreement(water(boxOfVolume(box(), 5), 7), options(5, 7, 2));
+}
+
+TEST_P(CudaAgrees, InVacuum)
+{
+    expectAgreement(water(boxOfVolume(box(), 4), 3), withBoundary(options(6, 4, 1), Boundary::Vacuum));
+}
+
+/* Sides whose lengths are left to cuFFT, and odd and even ones. */
+TEST_P(CudaAgrees, OnUnevenGrids)
+{
+    const System s = ions(boxOfVolume(box(), 100), 400, 5);
+    for (const std::array<int, 3>& cells :
+         {std::array<int, 3>{11, 6, 7}, {6, 13, 8}, {7, 5, 11}, {9, 10, 8}, {5, 6, 9}, {4, 4, 3}})
+    {
+        expectAgreement(s, explicitOptions(4, cells, 1, std::get<1>(GetParam())));
+    }
+}
+
+TEST_P(CudaAgrees, WithANetCharge)
+{
+    System s = ions(boxOfVolume(box(), 100), 200, 5);
+    for (double& q : s.q)
+    {
+        q += 0.25;
+    }
+    expectAgreement(s, options(6, 4, 1));
+}
+
+INSTANTIATE_TEST_SUITE_P(Boxes,
+                         CudaAgrees,
+                         testing::Combine(testing::ValuesIn(boxTypes()), testing::Values(GMXFMM_DOUBLE, GMXFMM_SINGLE)),
+                         caseName);
+
+class CudaOrders : public testing::TestWithParam<int>
+{
+  protected:
+    void SetUp() override
+    {
+        if (!haveCuda())
+        {
+            GTEST_SKIP() << "no CUDA device";
+        }
+    }
+};
+
+TEST_P(CudaOrders, Periodic)
+{
+    const BoxType& rectangular = boxTypes()[1];
+    const System   s           = ions(boxOfVolume(rectangular, 64), 160, 11);
+    for (gmxfmm_precision precision : {GMXFMM_DOUBLE, GMXFMM_SINGLE})
+    {
+        expectAgreement(s, explicitOptions(GetParam(), evenGrid(rectangular, 4), 1, precision));
+    }
+}
+
+TEST_P(CudaOrders, Open)
+{
+    const System s = droplet(300, 3, 17);
+    for (gmxfmm_precision precision : {GMXFMM_DOUBLE, GMXFMM_SINGLE})
+    {
+        expectAgreement(s, withBoundary(explicitOptions(GetParam(), 4, 4, 4, 1, precision), Boundary::Open));
+        expectAgreement(s, withBoundary(explicitOptions(GetParam(), 7, 6, 5, 2, precision), Boundary::Open));
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CudaOrders, testing::Range(0, GMXFMM_MAX_ORDER_SINGLE + 1));
+
+class CudaCells : public testing::Test
+{
+  protected:
+    void SetUp() override
+    {
+        if (!haveCuda())
+        {
+            GTEST_SKIP() << "no CUDA device";
+        }
+    }
+};
+
+/* A cell far beyond what one list in shared memory holds, beside empty ones. */
+TEST_F(CudaCells, WithFiveThousandParticles)
+{
+    Random random(3);
+    System s;
+    s.box = {6, 0, 0, 0, 6, 0, 0, 0, 6};
+    for (int i = 0; i < 5000; i++)
+    {
+        s.add({2.05 + 0.9 * random.uniform(), 2.05 + 0.9 * random.uniform(), 2.05 + 0.9 * random.uniform()},
+              i % 2 ? 1 : -1);
+    }
+    for (int i = 0; i < 40; i++)
+    {
+        s.add({6 * random.uniform(), 6 * random.uniform(), 2 * random.uniform()}, i % 2 ? 1 : -1);
+    }
+    for (int i = 0; i + 2 < 5000; i += 3)
+    {
+        s.exclude(static_cast<std::size_t>(i), static_cast<std::size_t>(i + 2));
+    }
+    /* random points come as close as 1e-4 of a cell: in single precision that pair's force is off by 1e-3 */
+    expectAgreement(s, explicitOptions(6, 6, 6, 6, 1, GMXFMM_DOUBLE));
+    gmxfmm_options open = withBoundary(explicitOptions(6, 6, 6, 6, 1, GMXFMM_DOUBLE), Boundary::Open);
+    expectAgreement(s, open);
+}
+
+TEST_F(CudaCells, MostlyEmpty)
+{
+    const System s = ions({20, 0, 0, 0, 20, 0, 0, 0, 20}, 30, 3);
+    expectAgreement(s, explicitOptions(6, 20, 20, 20, 1, GMXFMM_DOUBLE));
+    expectAgreement(s, explicitOptions(6, 20, 20, 20, 2, GMXFMM_SINGLE));
+}
+
+TEST_F(CudaCells, OneOrNoParticle)
+{
+    System s;
+    s.box = {3, 0, 0, 0, 3, 0, 0, 0, 3};
+    for (gmxfmm_precision precision : {GMXFMM_DOUBLE, GMXFMM_SINGLE})
+    {
+        gmxfmm_options options = explicitOptions(6, 3, 3, 3, 1, precision);
+        options.device         = GMXFMM_CUDA;
+        const Result none      = solve(s, options);
+        EXPECT_EQ(none.energy, 0);
+        System one = s;
+        one.add({1.2, 2.9, 0.1}, 1);
+        expectAgreement(one, options);
+    }
+}

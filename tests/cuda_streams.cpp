@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What a host program with its own streams relies on: steps on device memory, without waiting, in graphs, several plans
+ * side by side, the same bits every time, and bad input reported on the device. */
+#include <algorithm>
+#include <limits>
+#include <memory>
+
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include "support/cuda.h"
+#include "support/norms.h"
+#include "support/systems.h"
+
+using namespace fmmtest;
+
+namespace
+{
+
+template <class T>
+class DeviceArray
+{
+  public:
+    explicit DeviceArray(std::size_t n) : n_(n)
+    {
+        EXPECT_EQ(cudaMalloc(reinterpret_cast<void**>(&memory_), (n + 1) * sizeof(T)), cudaSuccess);
+        EXPECT_EQ(cudaMemset(memory_, 0xff, (n + 1) * sizeof(T)), cudaSuccess); /* not a number, if it stays */
+    }
+    explicit DeviceArray(const std::vector<T>& v) : DeviceArray(v.size())
+    {
+        put(v);
+    }
+    ~DeviceArray()
+    {
+        cudaFree(memory_);
+    }
+    DeviceArray(const DeviceArray&)            = delete;
+    DeviceArray& operator=(const DeviceArray&) = delete;
+    void         put(const std::vector<T>& v)
+    {
+        EXPECT_EQ(cudaMemcpy(memory_, v.data(), n_ * sizeof(T), cudaMemcpyHostToDevice), cudaSuccess);
+    }
+    std::vector<T> get() const
+    {
+        std::vector<T> v(n_);
+        EXPECT_EQ(cudaMemcpy(v.data(), memory_, n_ * sizeof(T), cudaMemcpyDeviceToHost), cudaSuccess);
+        return v;
+    }
+    T* data() const
+    {
+        return memory_;
+    }
+
+  private:
+    T*          memory_ = nullptr;
+    std::size_t n_;
+};
+
+gmxfmm_options onDevice(gmxfmm_options options)
+{
+    options.device = GMXFMM_CUDA;
+    return options;
+}
+
+/* Everything that a step can give, in device memory. */
+struct Outputs
+{
+    explicit Outputs(std::size_t n) : force(3 * n), field(3 * n), potential(n), energy(2), virial(9), status(1)
+    {
+    }
+    gmxfmm_device_output all() const
+    {
+        gmxfmm_device_output out = {};
+        out.force                = force.data();
+        out.field                = field.data();
+        out.potential            = potential.data();
+        out.energy               = energy.data();
+        out.virial               = virial.data();
+        out.status               = status.data();
+        return out;
+    }
+    DeviceArray<double> force, field, potential, energy, virial;
+    DeviceArray<int>    status;
+};
+
+class CudaStreams : public testing::Test
+{
+  protected:
+    void SetUp() override
+    {
+        if (!haveCuda())
+        {
+            GTEST_SKIP() << "no CUDA device";
+        }
+        ASSERT_EQ(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), cudaSuccess);
+    }
+    void TearDown() override
+    {
+        if (stream_ != nullptr)
+        {
+            cudaStreamDestroy(stream_);
+        }
+    }
+    System         system_  = water({2, 0, 0, 0, 2.2, 0, 0, 0, 1.8}, 5);
+    cudaStream_t   stream_  = nullptr;
+    gmxfmm_options options_ = onDevice(explicitOptions(8, 5, 5, 4, 1));
+};
+
+} // namespace
+
+TEST_F(CudaStreams, EnqueueGivesWhatExecuteDoes)
+{
+    Plan                plan(system_, options_);
+    const Result        expected = plan.execute(system_.x);
+    DeviceArray<double> x(system_.x);
+    Outputs             out(system_.size());
+    const auto          all = out.all();
+    ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &all, stream_), GMXFMM_OK) << gmxfmm_message(plan.get());
+    ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
+    EXPECT_EQ(out.force.get(), expected.force);
+    EXPECT_EQ(out.field.get(), expected.field);
+    EXPECT_EQ(out.potential.get(), expected.potential);
+    EXPECT_EQ(out.energy.get()[0], expected.energyNear);
+    EXPECT_EQ(out.energy.get()[1], expected.energyFar);
+    const std::vector<double> virial = out.virial.get();
+    EXPECT_TRUE(std::equal(virial.begin(), virial.end(), expected.virial.begin()));
+    EXPECT_EQ(out.status.get()[0], GMXFMM_OK);
+}
+
+TEST_F(CudaStreams, AssignTakesPositionsOfTheDevice)
+{
+    DeviceArray<double> x(system_.x);
+    for (const gmxfmm_options& options : {options_, withBoundary(options_, Boundary::Open)})
+    {
+        Plan         plan(system_, options);
+        const Result expected = plan.execute(system_.x);
+        ASSERT_EQ(gmxfmm_assign(plan.get(), x.data()), GMXFMM_OK) << gmxfmm_message(plan.get());
+        EXPECT_EQ(plan.execute(system_.x).force, expected.force);
+    }
+}
+
+TEST_F(CudaStreams, EveryRunGivesTheSameBits)
+{
+    Plan         plan(system_, options_), other(system_, options_);
+    const Result first = plan.execute(system_.x);
+    for (int i = 0; i < 5; i++)
+    {
+        for (Plan* p : {&plan, &other})
+        {
+            const Result again = p->execute(system_.x);
+            EXPECT_EQ(again.force, first.force);
+            EXPECT_EQ(again.energy, first.energy);
+            EXPECT_EQ(again.virial, first.virial);
+        }
+    }
+}
+
+/* The moments that a step needs come another way when no virial is wanted. */
+TEST_F(CudaStreams, ForcesDoNotDependOnWhatElseIsWanted)
+{
+    Plan                plan(system_, options_);
+    const Result        expected = plan.execute(system_.x);
+    DeviceArray<double> x(system_.x);
+    Outputs             out(system_.size());
+    auto                some = out.all();
+    some.virial              = nullptr;
+    some.energy              = nullptr;
+    some.field               = nullptr;
+    ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &some, stream_), GMXFMM_OK);
+    ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
+    EXPECT_LT(relativeRms(out.force.get(), expected.force), 1e-13);
+    EXPECT_LT(relativeRms(out.potential.get(), expected.potential), 1e-13);
+}
+
+TEST_F(CudaStreams, AStepCanBeCapturedInAGraph)
+{
+    Plan                plan(system_, options_);
+    DeviceArray<double> x(system_.x);
+    Outputs             out(system_.size());
+    const auto          all = out.all();
+    ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &all, stream_), GMXFMM_OK);
+    ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
+    cudaGraph_t     graph = nullptr;
+    cudaGraphExec_t exec  = nullptr;
+    ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal), cudaSuccess);
+    ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &all, stream_), GMXFMM_OK) << gmxfmm_message(plan.get());
+    ASSERT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
+    ASSERT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
+    std::vector<double> moved = system_.x;
+    for (std::size_t i = 0; i < moved.size(); i++)
+    {
+        moved[i] += 1e-3 * std::sin(static_cast<double>(i));
+    }
+    x.put(moved);
+    ASSERT_EQ(cudaGraphLaunch(exec, stream_), cudaSuccess);
+    ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
+    const Result expected = plan.execute(moved);
+    EXPECT_EQ(out.force.get(), expected.force);
+    EXPECT_EQ(out.energy.get()[1], expected.energyFar);
+    cudaGraphExecDestroy(exec);
+    cudaGraphDestroy(graph);
+}
+
+TEST_F(CudaStreams, PlansRunSideBySide)
+{
+    const System other = ions({5, 0, 0, 1, 4, 0, 0, 1, 6}, 500, 9);
+    Plan         a(system_, options_), b(other, onDevice(explicitOptions(10, 4, 4, 5, 1, GMXFMM_SINGLE)));
+    const Result expectedA = a.execute(system_.x), expectedB = b.execute(other.x);
+    cudaStream_t second = nullptr;
+    ASSERT_EQ(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking), cudaSuccess);
+    DeviceArray<double> xa(system_.x), xb(other.x);
+    Outputs             outA(system_.size()), outB(other.size());
+    const auto          allA = outA.all(), allB = outB.all();
+    for (int i = 0; i < 20; i++)
+    {
+        ASSERT_EQ(gmxfmm_enqueue(a.get(), xa.data(), &allA, stream_), GMXFMM_OK);
+        ASSERT_EQ(gmxfmm_enqueue(b.get(), xb.data(), &allB, second), GMXFMM_OK);
+    }
+    ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
+    ASSERT_EQ(cudaStreamSynchronize(second), cudaSuccess);
+    EXPECT_EQ(outA.force.get(), expectedA.force);
+    EXPECT_EQ(outB.force.get(), expectedB.force);
+    cudaStreamDestroy(second);
+}
+
+TEST_F(CudaStreams, NewChargesAndBoxesCount)
+{
+    Plan   plan(system_, options_);
+    System changed = system_;
+    for (double& q : changed.q)
+    {
+        q *= 1.25;
+    }
+    changed.box = {2.03, 0, 0, 0.05, 2.2, 0, 0, 0, 1.75};
+    for (std::size_t i = 0; i < changed.size(); i++)
+    {
+        changed.x[3 * i] += 0.015 * changed.x[3 * i] + 0.05 / 2.2 * changed.x[3 * i + 1];
+        changed.x[3 * i + 2] *= 1.75 / 1.8;
+    }
+    ASSERT_EQ(gmxfmm_set_charges(plan.get(), static_cast<std::int64_t>(changed.size()), changed.q.data()), GMXFMM_OK);
+    plan.setBox(changed.box);
+    gmxfmm_options cpu = options_;
+    cpu.device         = GMXFMM_CPU;
+    Plan reference(system_, cpu);
+    ASSERT_EQ(gmxfmm_set_charges(reference.get(), static_cast<std::int64_t>(changed.size()), changed.q.data()),
+              GMXFMM_OK);
+    reference.setBox(changed.box);
+    const Result r = plan.execute(changed.x), expected = reference.execute(changed.x);
+    EXPECT_LT(relativeRms(r.force, expected.force), 1e-11);
+    EXPECT_NEAR(r.energy, expected.energy, 1e-11 * std::fabs(expected.energyNear));
+    EXPECT_LT(maxDifference(r.virial, expected.virial), 1e-10 * std::fabs(expected.energyNear));
+}
+
+TEST_F(CudaStreams, BadPositionsAreReported)
+{
+    Plan                plan(system_, options_);
+    Outputs             out(system_.size());
+    const auto          all  = out.all();
+    std::vector<double> bad  = system_.x;
+    const double        good = bad[100];
+    DeviceArray<double> x(bad);
+    for (double value : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()})
+    {
+        bad[100] = value;
+        x.put(bad);
+        ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &all, stream_), GMXFMM_OK);
+        ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
+        EXPECT_EQ(out.status.get()[0], GMXFMM_ERROR_POSITION);
+        EXPECT_EQ(gmxfmm_assign(plan.get(), x.data()), GMXFMM_ERROR_POSITION);
+        EXPECT_NE(std::string(gmxfmm_message(plan.get())).find("33"), std::string::npos);
+        plan.assign(system_.x);
+    }
+    bad[100] = good;
+    for (std::size_t d = 0; d < 3; d++)
+    {
+        bad[3 * 40 + d] = bad[3 * 7 + d]; /* of other molecules */
+    }
+    x.put(bad);
+    plan.assign(bad); /* which puts them into one cell */
+    ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &all, stream_), GMXFMM_OK);
+    ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
+    EXPECT_EQ(out.status.get()[0], GMXFMM_ERROR_COINCIDENT);
+    x.put(system_.x);
+    plan.assign(system_.x);
+    ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &all, stream_), GMXFMM_OK);
+    ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
+    EXPECT_EQ(out.status.get()[0], GMXFMM_OK);
+}
+
+TEST_F(CudaStreams, MisuseIsRefused)
+{
+    Plan                 plan(system_, options_);
+    gmxfmm_device_output out = {};
+    DeviceArray<double>  x(system_.x);
+    EXPECT_EQ(gmxfmm_enqueue(nullptr, x.data(), &out, stream_), GMXFMM_ERROR_NULL);
+    EXPECT_EQ(gmxfmm_enqueue(plan.get(), nullptr, &out, stream_), GMXFMM_ERROR_NULL);
+    EXPECT_EQ(gmxfmm_enqueue(plan.get(), x.data(), nullptr, stream_), GMXFMM_ERROR_NULL);
+    gmxfmm_options none = options_;
+    none.device_id      = 200;
+    gmxfmm_plan* p      = nullptr;
+    EXPECT_EQ(gmxfmm_create(&p, &none, 8, system_.box.data(), nullptr, 0), GMXFMM_ERROR_DEVICE);
+    gmxfmm_options cpu = options_;
+    cpu.device         = GMXFMM_CPU;
+    Plan host(system_, cpu);
+    EXPECT_EQ(gmxfmm_enqueue(host.get(), x.data(), &out, stream_), GMXFMM_ERROR_UNSUPPORTED);
+    ASSERT_EQ(gmxfmm_create(&p, &options_, 8, system_.box.data(), nullptr, 0), GMXFMM_OK);
+    EXPECT_EQ(gmxfmm_enqueue(p, x.data(), &out, stream_), GMXFMM_ERROR_ORDER);
+    gmxfmm_destroy(p);
+}
