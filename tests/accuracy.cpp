@@ -184,7 +184,7 @@ TEST_P(AccuracyOfRandomMolecules, ReachedIsAsked)
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Paths, AccuracyOfRandomMolecules, testing::ValuesIn(paths()), pathName);
+INSTANTIATE_TEST_SUITE_P(Paths, AccuracyOfRandomMolecules, testing::ValuesIn(fastPaths()), pathName);
 
 class AccuracyOf : public testing::TestWithParam<gmxfmm_m2l>
 {

@@ -41,7 +41,7 @@ bool isSlow(gmxfmm_m2l m2l)
     return m2l == GMXFMM_M2L_SYMMETRIC || m2l == GMXFMM_M2L_NAIVE;
 }
 
-const std::vector<Path>& paths()
+const std::vector<Path>& fastPaths()
 {
     static const std::vector<Path> all = []
     {
@@ -50,6 +50,16 @@ const std::vector<Path>& paths()
         {
             some.push_back(path);
         }
+        return some;
+    }();
+    return all;
+}
+
+const std::vector<Path>& paths()
+{
+    static const std::vector<Path> all = []
+    {
+        std::vector<Path> some = fastPaths();
         some.push_back({GMXFMM_M2L_SYMMETRIC, octreeBoxTypes()[0]});
         some.push_back({GMXFMM_M2L_SYMMETRIC, octreeBoxTypes()[2]});
         some.push_back({GMXFMM_M2L_NAIVE, octreeBoxTypes()[0]});

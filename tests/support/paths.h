@@ -34,6 +34,8 @@ bool isSlow(gmxfmm_m2l m2l);
 /* fft and rotation in every box that they take, symmetric and naive, which are slower, in a cube and one box more:
  * paths_agree.cpp has the three in all. */
 const std::vector<Path>& paths();
+/* Without symmetric and naive: for what the way of multiplying has no part in. */
+const std::vector<Path>& fastPaths();
 
 /* Order and ws as given; on the fft path about `cells` cells along each edge (evenGrid), on an octree the depth that
  * comes closest to as many cells in all. */
