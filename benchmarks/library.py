@@ -39,7 +39,7 @@ def run(build, program, *arguments):
 
 def header(options, name, threads):
     head = {"benchmark": name, "device": device(threads), "date": datetime.date.today().isoformat(), "commit": commit(),
-            "command": "benchmarks/library.py " + " ".join(sys.argv[1:])}
+            "command": "benchmarks/library.py " + name}
     if options.note:
         head["note"] = options.note
     return head
