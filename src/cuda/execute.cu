@@ -44,21 +44,12 @@ static gmxfmm_status near_and_far(gmxfmm_plan* plan, const void* x, unsigned sta
     return GMXFMM_OK;
 }
 
-/* Clears what a step reports about bad input. */
-static gmxfmm_status clear_results(gmxfmm_plan* plan, cudaStream_t stream)
-{
-    StepResults* r = plan->device->results.as<StepResults>();
-    FMM_CUDA(plan, cudaMemsetAsync(&r->bad_positions, c_none & 0xff, 2 * sizeof(int), stream));
-    return GMXFMM_OK;
-}
-
 static gmxfmm_status enqueue(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, cudaStream_t stream)
 {
     const unsigned   stages = output->stages != 0 ? output->stages : ~0u;
     const StepWanted wanted = {output->energy != NULL, output->virial != NULL};
     if (stages & GMXFMM_STAGE_PERMUTE)
     {
-        FMM_TRY(clear_results(plan, stream));
         FMM_TRY(fmm_cuda_permute(plan, x, stream));
     }
     FMM_TRY(near_and_far(plan, x, stages, wanted.virial != 0, stream));

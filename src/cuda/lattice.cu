@@ -17,7 +17,7 @@
 enum
 {
     c_threads   = 128,
-    c_maxDegree = 2 * GMXFMM_MAX_ORDER + 2
+    c_maxDegree = 2 * GMXFMM_MAX_ORDER_SINGLE + 2 /* no device goes beyond that order */
 };
 
 static const double c_pi = 3.14159265358979323846;

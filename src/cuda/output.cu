@@ -16,8 +16,9 @@ struct OutputArgs
 {
     Geometry             g;
     int                  n, periodic, vacuum, num_far, num_near_rows, num_far_rows;
-    const int *          sorted, *far_start;
+    const int *          position, *far_start;
     const FarPair*       far_pairs;
+    const double*        charge; /* caller's order */
     double*              partial;
     const double*        far_virial; /* num_far_rows x 5 */
     StepResults*         results;
@@ -213,18 +214,19 @@ __global__ void __launch_bounds__(c_threads) write_output(
     {
         surface_field[d] = -4 * c_pi / (3 * a.box_volume) * a.results->moments[9 + d];
     }
-    for (int s = static_cast<int>(blockIdx.x * c_threads + threadIdx.x); s < a.n;
-         s += static_cast<int>(gridDim.x) * c_threads)
+    /* in the caller's order: near and far are in the second level cache still, scattered writes would wait for it */
+    for (int i = static_cast<int>(blockIdx.x * c_threads + threadIdx.x); i < a.n;
+         i += static_cast<int>(gridDim.x) * c_threads)
     {
-        const int64_t i  = a.sorted[s];
-        const Vec4<R> en = near[s], ef = far[s], y = xq[s];
+        const int     s  = a.position[i];
+        const Vec4<R> en = near[s], ef = far[s];
         double        e[3] = {static_cast<double>(en.x) + static_cast<double>(ef.x),
                               static_cast<double>(en.y) + static_cast<double>(ef.y),
                               static_cast<double>(en.z) + static_cast<double>(ef.z)};
         double        phi  = static_cast<double>(en.w) + static_cast<double>(ef.w);
         if (SUMS)
         {
-            add_sums(y, en, ef, a.wanted.virial != 0, sum);
+            add_sums(xq[s], en, ef, a.wanted.virial != 0, sum);
         }
         if (a.num_far > 0)
         {
@@ -236,9 +238,13 @@ __global__ void __launch_bounds__(c_threads) write_output(
         }
         if (!(fabs(e[0]) + fabs(e[1]) + fabs(e[2]) + fabs(phi) < INFINITY))
         {
-            atomicMin(&a.results->not_finite, static_cast<int>(i));
+            atomicMin(&a.results->not_finite, i);
+            if (isnan(xq[s].x))
+            {
+                a.results->bad_positions = 1;
+            }
         }
-        write_particle<R>(a, x, i, static_cast<double>(y.w), e, phi, surface_field);
+        write_particle<R>(a, x, i, static_cast<double>(static_cast<R>(a.charge[i])), e, phi, surface_field);
     }
     for (int k = 0; k < c_numRows && SUMS; k++)
     {
@@ -286,7 +292,8 @@ gmxfmm_status fmm_cuda_output(
     a.num_far       = d->num_far;
     a.num_near_rows = d->num_tiles;
     a.num_far_rows  = fmm_cuda_virial_blocks(plan);
-    a.sorted        = d->sorted.as<int>();
+    a.position      = d->position.as<int>();
+    a.charge        = d->charge.as<double>();
     a.far_start     = d->far_start.as<int>();
     a.far_pairs     = d->far_pairs.as<FarPair>();
     a.partial       = d->partial.as<double>() + c_numSums * c_sumBlocks;

@@ -379,7 +379,7 @@ static __device__ Lane<R> make_lane(const P2pArgs<R>& a, int number, const Tile&
 }
 
 template <class R, bool VIRIAL>
-__global__ void __launch_bounds__(32 * c_warps) p2p(const __grid_constant__ P2pArgs<R> a)
+__global__ void __launch_bounds__(32 * c_warps, 1) p2p(const __grid_constant__ P2pArgs<R> a)
 {
     extern __shared__ char shared[];
     const int              warp   = static_cast<int>(threadIdx.x / 32);

@@ -40,9 +40,14 @@ __global__ void __launch_bounds__(c_threads) permute(PermuteArgs a, const X* x, 
         }
     }
     cartesian(a.g, t, y);
+    /* what is no position in this cell makes no force either: write_output tells one from the other */
     if (!(fabs(y[0]) < a.g.far_away && fabs(y[1]) < a.g.far_away && fabs(y[2]) < a.g.far_away))
     {
-        a.results->bad_positions = 1;
+        y[0] = y[1] = y[2] = nan("");
+    }
+    if (s == 0)
+    {
+        a.results->bad_positions = a.results->not_finite = c_none;
     }
     xq[s] = {static_cast<R>(y[0]), static_cast<R>(y[1]), static_cast<R>(y[2]), static_cast<R>(anchor.charge)};
 }

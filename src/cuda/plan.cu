@@ -61,6 +61,7 @@ static gmxfmm_status make_streams(gmxfmm_plan* plan)
     FMM_TRY(fmm_device_reserve(plan, &device->assign_results, sizeof(AssignResults)));
     FMM_TRY(fmm_device_reserve(plan, &device->partial, sizeof(double) * c_numSums * 2 * c_sumBlocks));
     FMM_CUDA(plan, cudaMemset(device->results.memory, 0, sizeof(StepResults)));
+    FMM_CUDA(plan, cudaMemset(&device->results.as<StepResults>()->bad_positions, c_none & 0xff, 2 * sizeof(int)));
     return GMXFMM_OK;
 }
 

@@ -99,7 +99,7 @@ struct StepResults
     double moments[c_numSums];
     double energy[2];
     double virial[9];
-    /* set by what is found wrong, otherwise c_none */
+    /* set by what is found wrong, otherwise c_none, as permute leaves them */
     int bad_positions; /* 1 */
     int not_finite;    /* lowest particle without a finite field */
     /* counters of finished blocks, zero between kernels */
