@@ -87,33 +87,49 @@ def operators(options):
 # ----------------------------------------------------------------------------------------------------------------- points
 
 def least_order(options, method, precision, ws, size, n, accuracy):
-    """The lowest order that reaches accuracy, found on an eighth of the points in an eighth of the cells."""
+    """The lowest order that reaches accuracy on an eighth of the points in an eighth of the cells, with what it took."""
     small = size - 1 if method != "fft" else max(size // 2, 1)
 
-    def reached(order):
+    def trial(order):
         row, = run(options.build, "points", n // 8, method, order, small, ws, precision, options.threads, 1)
-        return max(row["potential_error"], row["gradient_error"]) <= accuracy
+        return row, max(row["potential_error"], row["gradient_error"]) <= accuracy
 
     # from the usual convergence, 0.43 or 0.21 an order, up or down
     order = max(1, round(math.log(accuracy / 0.03) / math.log(0.43 if ws == 1 else 0.21)))
-    if reached(order):
-        while order > 1 and reached(order - 1):
-            order -= 1
-    else:
-        while order < (20 if precision == "single" else 40) and not reached(order + 1):
-            order += 1
+    row, good = trial(order)
+    while good and order > 1:
+        below, still = trial(order - 1)
+        if not still:
+            return row
+        row, order = below, order - 1
+    while not good and order < (20 if precision == "single" else 40):
         order += 1
-    return order
+        row, good = trial(order)
+    return row
 
 
-def measure(options, method, precision, ws, size, n, accuracy, order=None):
-    """One setting at the order that reaches accuracy with all points, or None."""
-    order = order or least_order(options, method, precision, ws, size, n, accuracy)
+def measure(options, method, precision, ws, size, n, accuracy, order):
+    """One setting at the least order from `order` on that reaches accuracy with all points, or None."""
     for p in range(order, order + 4):
         row, = run(options.build, "points", n, method, p, size, ws, precision, options.threads, 3 if n <= 2000000 else 1)
         if max(row["potential_error"], row["gradient_error"]) <= accuracy:
             return row
     return None
+
+
+def best_setting(options, method, precision, n, accuracy):
+    """ws, size and order that are fastest on an eighth of the points: from coarse cells to fine as long as that helps."""
+    best = None
+    for ws in (1, 2) if accuracy < 1e-4 else (1,):
+        last = None
+        for size in sizes(method, n, precision):
+            row = least_order(options, method, precision, ws, size, n, accuracy)
+            if last is not None and row["execute_s"] > last:
+                break
+            last = row["execute_s"]
+            if best is None or last < best[0]:
+                best = last, ws, size, row["order"]
+    return best[1:]
 
 
 def fastest(rows):
@@ -123,7 +139,7 @@ def fastest(rows):
 
 def sizes(method, n, precision):
     if method == "fft":
-        return [max(2, round((n / per_cell) ** (1 / 3))) for per_cell in (30, 60, 120)]
+        return [max(2, round((n / per_cell) ** (1 / 3))) for per_cell in (120, 60, 30)]
     fit = round(math.log(n / (30 if precision == "single" else 60), 8))
     return [depth for depth in (fit - 1, fit, fit + 1) if depth >= 1]
 
@@ -132,9 +148,8 @@ def points(options):
     table, growth = [], []
     for accuracy, precision in ((1e-3, "single"), (1e-6, "double"), (1e-9, "double")):
         for method in ("rotation", "symmetric", "fft"):
-            layers = (1, 2) if accuracy < 1e-4 else (1,)
-            row = fastest(measure(options, method, precision, ws, size, options.points, accuracy)
-                          for ws in layers for size in sizes(method, options.points, precision)[:3 if method != "symmetric" else 2])
+            ws, size, order = best_setting(options, method, precision, options.points, accuracy)
+            row = measure(options, method, precision, ws, size, options.points, accuracy, order)
             if row:
                 table.append({"accuracy": accuracy, **row})
                 print(f"{accuracy:g} {method}: {row['points_per_second']:.3g} points/s, order {row['order']}, "

@@ -104,7 +104,7 @@ __global__ void set_charges(const double* charge, const int* sorted, int n, Anch
     const int s = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
     if (s < n)
     {
-        anchor[s].charge = charge[sorted[s]];
+        anchor[s].charge = charge != NULL ? charge[sorted[s]] : 0;
     }
 }
 
@@ -358,7 +358,7 @@ __global__ void gather_counts(const int* special_start, const int* far_start, in
     r->num_far      = far_start[n];
 }
 
-static gmxfmm_status scan(gmxfmm_plan* plan, const int* in, int* out, int num, cudaStream_t stream)
+gmxfmm_status fmm_cuda_scan(gmxfmm_plan* plan, const int* in, int* out, int num, cudaStream_t stream)
 {
     fmm_device* d     = plan->device;
     size_t      bytes = 0;
@@ -368,21 +368,22 @@ static gmxfmm_status scan(gmxfmm_plan* plan, const int* in, int* out, int num, c
     return GMXFMM_OK;
 }
 
-static gmxfmm_status sort_by_cell(gmxfmm_plan* plan, int n, cudaStream_t stream)
+static gmxfmm_status sort_by_cell(gmxfmm_plan* plan, const ParticleSet* set, int num_cells, cudaStream_t stream)
 {
     fmm_device* d     = plan->device;
     size_t      bytes = 0;
     int         bits  = 1;
-    while (bits < 31 && (plan->cells.num_cells - 1) >> bits > 0)
+    while (bits < 31 && (num_cells - 1) >> bits > 0)
     {
         bits++;
     }
-    int *keys = d->keys.as<int>(), *cell_of = d->cell_of.as<int>();
-    int *values = d->values.as<int>(), *sorted = d->sorted.as<int>();
-    FMM_CUDA(plan, cub::DeviceRadixSort::SortPairs(NULL, bytes, keys, cell_of, values, sorted, n, 0, bits, stream));
+    int *keys = d->keys.as<int>(), *cell_of = set->cell_of.as<int>();
+    int *values = d->values.as<int>(), *sorted = set->sorted.as<int>();
+    FMM_CUDA(plan,
+             cub::DeviceRadixSort::SortPairs(NULL, bytes, keys, cell_of, values, sorted, set->n, 0, bits, stream));
     FMM_TRY(fmm_device_reserve(plan, &d->sort_scratch, bytes));
-    FMM_CUDA(plan, cub::DeviceRadixSort::SortPairs(d->sort_scratch.memory, bytes, keys, cell_of, values, sorted, n, 0,
-                                                   bits, stream));
+    FMM_CUDA(plan, cub::DeviceRadixSort::SortPairs(d->sort_scratch.memory, bytes, keys, cell_of, values, sorted, set->n,
+                                                   0, bits, stream));
     return GMXFMM_OK;
 }
 
@@ -423,37 +424,49 @@ static gmxfmm_status fetch_results(gmxfmm_plan* plan, AssignResults* results, cu
     return GMXFMM_OK;
 }
 
+/* Particles of a set into tiles. */
+static gmxfmm_status set_tiles(gmxfmm_plan* plan, const Geometry& g, ParticleSet* set, cudaStream_t stream)
+{
+    fmm_device*  d     = plan->device;
+    const int    cells = blocks_for(g.num_cells + 1, c_threads);
+    const size_t words = static_cast<size_t>(g.num_cells) + 1;
+    const size_t most =
+        static_cast<size_t>(set->n < g.num_cells ? set->n : g.num_cells) + static_cast<size_t>(set->n) / c_tileSize + 1;
+    FMM_TRY(fmm_device_reserve(plan, &set->cell_start, words * sizeof(int)));
+    FMM_TRY(fmm_device_reserve(plan, &set->tile_start, words * sizeof(int)));
+    FMM_TRY(fmm_device_reserve(plan, &d->counts, words * sizeof(int)));
+    FMM_TRY(fmm_device_reserve(plan, &set->tiles, most * sizeof(Tile)));
+    find_starts<<<cells, c_threads, 0, stream>>>(set->cell_of.as<int>(), set->n, g.num_cells,
+                                                 set->cell_start.as<int>());
+    count_tiles<<<cells, c_threads, 0, stream>>>(set->cell_start.as<int>(), g.num_cells, d->counts.as<int>());
+    FMM_CUDA(plan, cudaGetLastError());
+    FMM_TRY(fmm_cuda_scan(plan, d->counts.as<int>(), set->tile_start.as<int>(), g.num_cells + 1, stream));
+    make_tiles<<<cells, c_threads, 0, stream>>>(g, set->cell_start.as<int>(), set->tile_start.as<int>(),
+                                                set->tiles.as<Tile>(), d->assign_results.as<AssignResults>());
+    FMM_CUDA(plan, cudaGetLastError());
+    return GMXFMM_OK;
+}
+
+/* charge: caller's order, or NULL for receivers, which have none. */
 template <class X>
-static gmxfmm_status bin(gmxfmm_plan* plan, const X* x, int n, cudaStream_t stream)
+static gmxfmm_status bin(gmxfmm_plan* plan, ParticleSet* set, const X* x, const double* charge, cudaStream_t stream)
 {
     fmm_device*          d      = plan->device;
     const Geometry       g      = make_geometry(plan);
     const VoronoiVectors cell   = make_voronoi(plan->cells.voronoi, plan->cells.voronoi_int);
-    AssignResults*       counts = d->assign_results.as<AssignResults>();
-    const int            blocks = blocks_for(n, c_threads);
-    if (n > 0)
+    const int            blocks = blocks_for(set->n, c_threads);
+    if (set->n > 0)
     {
-        find_cells<<<blocks, c_threads, 0, stream>>>(g, cell, x, n, d->keys.as<int>(), d->values.as<int>(), counts);
+        find_cells<<<blocks, c_threads, 0, stream>>>(g, cell, x, set->n, d->keys.as<int>(), d->values.as<int>(),
+                                                     d->assign_results.as<AssignResults>());
         FMM_CUDA(plan, cudaGetLastError());
-        FMM_TRY(sort_by_cell(plan, n, stream));
-        set_anchors<<<blocks, c_threads, 0, stream>>>(g, cell, x, n, d->sorted.as<int>(), d->cell_of.as<int>(),
-                                                      d->position.as<int>(), d->anchor.as<Anchor>());
-        set_charges<<<blocks, c_threads, 0, stream>>>(d->charge.as<double>(), d->sorted.as<int>(), n,
-                                                      d->anchor.as<Anchor>());
+        FMM_TRY(sort_by_cell(plan, set, g.num_cells, stream));
+        set_anchors<<<blocks, c_threads, 0, stream>>>(g, cell, x, set->n, set->sorted.as<int>(), set->cell_of.as<int>(),
+                                                      set->position.as<int>(), set->anchor.as<Anchor>());
+        set_charges<<<blocks, c_threads, 0, stream>>>(charge, set->sorted.as<int>(), set->n, set->anchor.as<Anchor>());
+        FMM_CUDA(plan, cudaGetLastError());
     }
-    const int cells = blocks_for(g.num_cells + 1, c_threads);
-    find_starts<<<cells, c_threads, 0, stream>>>(d->cell_of.as<int>(), n, g.num_cells, d->cell_start.as<int>());
-    FMM_TRY(fmm_device_reserve(plan, &d->counts, (static_cast<size_t>(g.num_cells) + 1) * sizeof(int)));
-    count_tiles<<<cells, c_threads, 0, stream>>>(d->cell_start.as<int>(), g.num_cells, d->counts.as<int>());
-    FMM_CUDA(plan, cudaGetLastError());
-    FMM_TRY(scan(plan, d->counts.as<int>(), d->tile_start.as<int>(), g.num_cells + 1, stream));
-    const size_t most =
-        static_cast<size_t>(n < g.num_cells ? n : g.num_cells) + static_cast<size_t>(n) / c_tileSize + 1;
-    FMM_TRY(fmm_device_reserve(plan, &d->tiles, most * sizeof(Tile)));
-    make_tiles<<<cells, c_threads, 0, stream>>>(g, d->cell_start.as<int>(), d->tile_start.as<int>(),
-                                                d->tiles.as<Tile>(), counts);
-    FMM_CUDA(plan, cudaGetLastError());
-    return GMXFMM_OK;
+    return set_tiles(plan, g, set, stream);
 }
 
 static Exclusions make_exclusions(const gmxfmm_plan* plan, int n)
@@ -462,13 +475,13 @@ static Exclusions make_exclusions(const gmxfmm_plan* plan, int n)
     Exclusions        e;
     e.start        = d->has_exclusions ? d->excl_start.as<int>() : NULL;
     e.list         = d->excl_list.as<int>();
-    e.sorted       = d->sorted.as<int>();
-    e.position     = d->position.as<int>();
-    e.cell_of      = d->cell_of.as<int>();
-    e.cell_start   = d->cell_start.as<int>();
-    e.tile_start   = d->tile_start.as<int>();
-    e.tiles        = d->tiles.as<Tile>();
-    e.anchor       = d->anchor.as<Anchor>();
+    e.sorted       = d->charges.sorted.as<int>();
+    e.position     = d->charges.position.as<int>();
+    e.cell_of      = d->charges.cell_of.as<int>();
+    e.cell_start   = d->charges.cell_start.as<int>();
+    e.tile_start   = d->charges.tile_start.as<int>();
+    e.tiles        = d->charges.tiles.as<Tile>();
+    e.anchor       = d->charges.anchor.as<Anchor>();
     e.near_vectors = d->near_vectors.as<int4>();
     e.near_lookup  = d->near_lookup.as<short>();
     e.near_reach   = d->near_reach;
@@ -489,8 +502,8 @@ static gmxfmm_status set_left_out(gmxfmm_plan* plan, int n, AssignResults* resul
     int*             far  = near + words;
     count_left_out<<<blocks, c_threads, 0, stream>>>(g, e, near, far);
     FMM_CUDA(plan, cudaGetLastError());
-    FMM_TRY(scan(plan, near, d->special_start.as<int>(), n + 1, stream));
-    FMM_TRY(scan(plan, far, d->far_start.as<int>(), n + 1, stream));
+    FMM_TRY(fmm_cuda_scan(plan, near, d->special_start.as<int>(), n + 1, stream));
+    FMM_TRY(fmm_cuda_scan(plan, far, d->far_start.as<int>(), n + 1, stream));
     gather_counts<<<1, 1, 0, stream>>>(d->special_start.as<int>(), d->far_start.as<int>(), n,
                                        d->assign_results.as<AssignResults>());
     FMM_TRY(fetch_results(plan, results, stream));
@@ -510,8 +523,8 @@ gmxfmm_status fmm_cuda_sort_charges(gmxfmm_plan* plan)
     const int   n = static_cast<int>(plan->p.n);
     if (n > 0)
     {
-        set_charges<<<blocks_for(n, c_threads), c_threads, 0, d->own>>>(d->charge.as<double>(), d->sorted.as<int>(), n,
-                                                                        d->anchor.as<Anchor>());
+        set_charges<<<blocks_for(n, c_threads), c_threads, 0, d->own>>>(
+            d->charge.as<double>(), d->charges.sorted.as<int>(), n, d->charges.anchor.as<Anchor>());
         FMM_CUDA(plan, cudaGetLastError());
         FMM_CUDA(plan, cudaStreamSynchronize(d->own));
     }
@@ -524,7 +537,7 @@ static gmxfmm_status on_device(gmxfmm_plan* plan, const void** x, cudaStream_t s
     fmm_device*           d = plan->device;
     cudaPointerAttributes attributes;
     if (plan->p.n == 0 || (cudaPointerGetAttributes(&attributes, *x) == cudaSuccess &&
-                         (attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged)))
+                           (attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged)))
     {
         return GMXFMM_OK;
     }
@@ -536,34 +549,68 @@ static gmxfmm_status on_device(gmxfmm_plan* plan, const void** x, cudaStream_t s
     return GMXFMM_OK;
 }
 
-gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x)
+/* Sorts a set, whose positions are on the device, and waits. */
+static gmxfmm_status assign_set(gmxfmm_plan* plan, ParticleSet* set, const void* x, const double* charge)
 {
-    fmm_device*         d      = plan->device;
-    const int           n      = static_cast<int>(plan->p.n);
-    const cudaStream_t  stream = d->own;
-    const AssignResults none   = {INT_MAX, 0, 0, 0};
+    fmm_device*         d    = plan->device;
+    const AssignResults none = {INT_MAX, 0, 0, 0};
     AssignResults       results;
-    DeviceScope         scope(d->id);
-    plan->assigned = 0;
-    FMM_CUDA(plan, cudaDeviceSynchronize()); /* steps that are under way use what is replaced here */
-    FMM_TRY(upload_near_set(plan));
-    FMM_TRY(on_device(plan, &x, stream));
-    FMM_CUDA(plan, cudaMemcpyAsync(d->assign_results.memory, &none, sizeof(none), cudaMemcpyHostToDevice, stream));
-    FMM_TRY(plan->options.array_type == GMXFMM_DOUBLE ? bin(plan, static_cast<const double*>(x), n, stream)
-                                                      : bin(plan, static_cast<const float*>(x), n, stream));
-    FMM_TRY(fetch_results(plan, &results, stream));
+    FMM_CUDA(plan, cudaMemcpyAsync(d->assign_results.memory, &none, sizeof(none), cudaMemcpyHostToDevice, d->own));
+    FMM_TRY(plan->options.array_type == GMXFMM_DOUBLE ? bin(plan, set, static_cast<const double*>(x), charge, d->own)
+                                                      : bin(plan, set, static_cast<const float*>(x), charge, d->own));
+    FMM_TRY(fetch_results(plan, &results, d->own));
     if (results.bad != INT_MAX)
     {
-        return fmm_fail(plan, GMXFMM_ERROR_POSITION, "position of particle %d: not finite, or too far away",
-                        results.bad);
+        return fmm_fail(plan, GMXFMM_ERROR_POSITION, "position of %s %d: not finite, or too far away",
+                        charge != NULL ? "particle" : "receiver", results.bad);
     }
-    FMM_TRY(set_left_out(plan, n, &results, stream));
-    d->num_tiles = results.num_tiles;
-    d->num_far   = results.num_far;
-    FMM_TRY(
-        fmm_device_reserve(plan, &d->near_virial,
-                           (static_cast<size_t>(d->num_tiles) + 1) * 6 * sizeof(float) * (is_double(plan) ? 2 : 1)));
-    FMM_CUDA(plan, cudaStreamSynchronize(stream));
+    set->num_tiles = results.num_tiles;
+    return GMXFMM_OK;
+}
+
+/* Pairs left out, itself among them; receivers leave nothing out. */
+static gmxfmm_status assign_left_out(gmxfmm_plan* plan)
+{
+    fmm_device*   d = plan->device;
+    AssignResults results;
+    d->num_far = 0;
+    if (d->receivers.n > 0)
+    {
+        const size_t bytes = (static_cast<size_t>(d->receivers.n) + 1) * sizeof(int);
+        FMM_CUDA(plan, cudaMemsetAsync(d->special_start.memory, 0, bytes, d->own));
+        return GMXFMM_OK;
+    }
+    FMM_TRY(set_left_out(plan, d->charges.n, &results, d->own));
+    d->num_far = results.num_far;
+    return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x)
+{
+    fmm_device* d = plan->device;
+    DeviceScope scope(d->id);
+    plan->assigned = 0;
+    if (make_geometry(plan).num_cells <= 0 || (plan->tree != NULL && plan->cells.num_cells == 0))
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "%d x %d x %d cells are too many for a GPU: use less depth",
+                        plan->inner[0], plan->inner[1], plan->inner[2]);
+    }
+    FMM_CUDA(plan, cudaDeviceSynchronize()); /* steps that are under way use what is replaced here */
+    FMM_TRY(upload_near_set(plan));
+    FMM_TRY(on_device(plan, &x, d->own));
+    FMM_TRY(assign_set(plan, &d->charges, x, d->charge.as<double>()));
+    if (d->receivers.n > 0)
+    {
+        FMM_TRY(assign_set(plan, &d->receivers, d->receiver_x.memory, NULL));
+    }
+    FMM_TRY(assign_left_out(plan));
+    if (plan->tree != NULL)
+    {
+        FMM_TRY(fmm_cuda_tree_assign(plan, d->own));
+    }
+    const size_t tiles = static_cast<size_t>(targets_of(d)->num_tiles) + 1;
+    FMM_TRY(fmm_device_reserve(plan, &d->near_virial, tiles * 6 * real_size(plan)));
+    FMM_CUDA(plan, cudaStreamSynchronize(d->own));
     plan->assigned = 1;
     return GMXFMM_OK;
 }

@@ -24,11 +24,15 @@ extern "C"
     /* The charges of the plan, and room for its particles. */
     gmxfmm_status fmm_device_set_charges(gmxfmm_plan* plan);
 
+    /* Places of the plan's receivers, x on the host, and room for them. */
+    gmxfmm_status fmm_device_set_receivers(gmxfmm_plan* plan, const void* x);
+
     /* The list of pairs left out; n and num are the lengths of start (less one) and list, both NULL if there are none.
      */
     gmxfmm_status fmm_device_set_exclusions(gmxfmm_plan* plan, const int* start, const int* list, int64_t n);
 
-    /* Arrays of cells and frequencies, and transforms, for plan->cells.n. */
+    /* Arrays of cells and frequencies, and transforms, for plan->cells.n; or operators of the octree, and those for the
+     * grid of roots. */
     gmxfmm_status fmm_device_set_grid(gmxfmm_plan* plan);
 
     /* What lattice sums need for the present shape; spectra are computed by the next step. */

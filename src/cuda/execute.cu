@@ -4,6 +4,17 @@
 
 #include "state.h"
 
+gmxfmm_status fmm_cuda_convolve(gmxfmm_plan* plan, bool virial, cudaStream_t stream)
+{
+    FMM_TRY(fmm_cuda_transform(plan, true, stream));
+    if (virial)
+    {
+        FMM_TRY(fmm_cuda_m2l_virial(plan, stream));
+    }
+    FMM_TRY(fmm_cuda_product(plan, stream));
+    return fmm_cuda_transform(plan, false, stream);
+}
+
 /* Near and far field between the positions and the output; each on its stream, if it is wanted. */
 static gmxfmm_status near_and_far(gmxfmm_plan* plan, const void* x, unsigned stages, bool virial, cudaStream_t stream)
 {
@@ -12,7 +23,10 @@ static gmxfmm_status near_and_far(gmxfmm_plan* plan, const void* x, unsigned sta
     if (stages & GMXFMM_STAGE_FAR)
     {
         FMM_CUDA(plan, cudaStreamWaitEvent(d->far, d->fork, 0));
-        FMM_TRY(fmm_cuda_spectra(plan, virial, d->far));
+        if (plan->tree == NULL || plan->periodic)
+        {
+            FMM_TRY(fmm_cuda_spectra(plan, virial, d->far));
+        }
         /* what only some steps need of the moments; otherwise P2M makes those that the background needs */
         const bool moments = virial || plan->options.boundary == GMXFMM_VACUUM;
         if (moments)
@@ -20,13 +34,7 @@ static gmxfmm_status near_and_far(gmxfmm_plan* plan, const void* x, unsigned sta
             FMM_TRY(fmm_cuda_moments(plan, x, d->far));
         }
         FMM_TRY(fmm_cuda_p2m(plan, plan->periodic && !moments, d->far));
-        FMM_TRY(fmm_cuda_transform(plan, true, d->far));
-        if (virial)
-        {
-            FMM_TRY(fmm_cuda_m2l_virial(plan, d->far));
-        }
-        FMM_TRY(fmm_cuda_product(plan, d->far));
-        FMM_TRY(fmm_cuda_transform(plan, false, d->far));
+        FMM_TRY(plan->tree != NULL ? fmm_cuda_far_tree(plan, virial, d->far) : fmm_cuda_convolve(plan, virial, d->far));
         FMM_TRY(fmm_cuda_l2p(plan, d->far));
         FMM_CUDA(plan, cudaEventRecord(d->far_done, d->far));
     }
@@ -71,7 +79,7 @@ static gmxfmm_device_output device_arrays(const gmxfmm_plan* plan, const gmxfmm_
 {
     const fmm_device*    d    = plan->device;
     const size_t         word = plan->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
-    const size_t         n    = static_cast<size_t>(plan->p.n);
+    const size_t         n    = static_cast<size_t>(targets_of(d)->n);
     char*                out  = d->out_copy.as<char>();
     gmxfmm_device_output on_device;
     std::memset(&on_device, 0, sizeof(on_device));
@@ -102,9 +110,12 @@ static gmxfmm_status check_results(gmxfmm_plan* plan, const StepResults* results
     }
     if (results->not_finite != c_none)
     {
-        return fmm_fail(plan, GMXFMM_ERROR_COINCIDENT,
-                        "particle %d stands where another one does, and they do not exclude each other",
-                        results->not_finite);
+        return plan->receivers.n == 0
+                   ? fmm_fail(plan, GMXFMM_ERROR_COINCIDENT,
+                              "particle %d stands where another one does, and they do not exclude each other",
+                              results->not_finite)
+                   : fmm_fail(plan, GMXFMM_ERROR_COINCIDENT, "receiver %d stands where a particle does",
+                              results->not_finite);
     }
     return GMXFMM_OK;
 }
@@ -114,10 +125,11 @@ gmxfmm_status fmm_device_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output
     fmm_device*  d       = plan->device;
     StepResults* results = d->results.as<StepResults>();
     StepResults* host    = static_cast<StepResults*>(d->host_results);
-    const size_t n = static_cast<size_t>(plan->p.n), word = plan->options.array_type == GMXFMM_DOUBLE ? 8 : 4;
+    const size_t n = static_cast<size_t>(targets_of(d)->n), word = plan->options.array_type == GMXFMM_DOUBLE ? 8 : 4;
+    const size_t charges = static_cast<size_t>(plan->p.n);
     DeviceScope  scope(d->id);
     const double begin = fmm_time();
-    FMM_CUDA(plan, cudaMemcpyAsync(d->x_copy.memory, x, 3 * n * word, cudaMemcpyHostToDevice, d->own));
+    FMM_CUDA(plan, cudaMemcpyAsync(d->x_copy.memory, x, 3 * charges * word, cudaMemcpyHostToDevice, d->own));
     const gmxfmm_device_output out = device_arrays(plan, output, results->energy);
     FMM_TRY(enqueue(plan, d->x_copy.memory, &out, d->own));
     FMM_CUDA(plan, cudaMemcpyAsync(host, results, sizeof(*results), cudaMemcpyDeviceToHost, d->own));

@@ -283,7 +283,7 @@ static FftArgs<R> make_args(const gmxfmm_plan* plan)
     const Vec2<R>*    twiddle = d->twiddles.as<Vec2<R>>();
     for (int i = 0; i < 3; i++)
     {
-        a.d[i]       = make_length(plan->cells.n[i]);
+        a.d[i]       = make_length(transform_cells(plan)->n[i]);
         a.twiddle[i] = twiddle;
         twiddle += a.d[i].n;
     }

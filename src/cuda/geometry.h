@@ -5,6 +5,8 @@
 
 #include "state.h"
 
+/* The grid of near cells. That of an open octree gets a margin of empty cells, so that neighbours beyond an edge, which
+ * are looked for at the other one, are empty; the padding for transforms is enough of one elsewhere. */
 static inline Geometry make_geometry(const gmxfmm_plan* plan)
 {
     const fmm_cells* c = &plan->cells;
@@ -17,12 +19,12 @@ static inline Geometry make_geometry(const gmxfmm_plan* plan)
     for (int d = 0; d < 3; d++)
     {
         g.origin[d] = c->origin[d];
-        g.n[d]      = c->n[d];
+        g.n[d]      = plan->tree != NULL && !c->periodic ? c->n[d] + c->near_reach : c->n[d];
         g.inner[d]  = c->inner[d];
     }
     g.periodic    = c->periodic;
     g.rectangular = c->rectangular;
-    g.num_cells   = c->num_cells;
+    g.num_cells   = plan->tree != NULL ? g.n[0] * g.n[1] * g.n[2] : c->num_cells;
     g.num_near    = c->num_near;
     g.far_away    = 100 * c->lambda;
     return g;
@@ -66,6 +68,18 @@ static __device__ inline void cell_place(const Geometry& g, int cell, int* c)
     cell /= g.n[2];
     c[1] = cell % g.n[1];
     c[0] = cell / g.n[1];
+}
+
+/* Centre of a leaf minus that of its root, whose edge is `edge` leaves, unit u; a rectangular box. */
+template <class R>
+static __device__ inline void root_offset(const Geometry& g, int edge, int cell, R* offset)
+{
+    int c[3];
+    cell_place(g, cell, c);
+    for (int d = 0; d < 3; d++)
+    {
+        offset[d] = static_cast<R>((c[d] % edge + 0.5 - 0.5 * edge) * g.cell[4 * d]);
+    }
 }
 
 /* Cartesian vector of t in cells, unit u. */

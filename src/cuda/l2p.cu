@@ -3,8 +3,8 @@
  * L2P, THEORY (6): a block has a few cells. It turns their local expansions into weights, one for phi and one for each
  * derivative, by which Re and Im of each harmonic are multiplied; then a thread has one particle.
  */
+#include "geometry.h"
 #include "orders.h"
-#include "state.h"
 
 #include "harmonics.h"
 
@@ -21,8 +21,10 @@ static const double c_pi = 3.14159265358979323846;
 template <class R>
 struct L2pArgs
 {
-    int                p, num_cells, cells_per_block;
-    const int *        cell_start, *cell_of;
+    Geometry           g;
+    Leaves             leaves;
+    int                p, cells_per_block;
+    const int*         cell_start;
     const Vec4<R>*     xq;
     const R*           field;
     Vec4<R>*           out;
@@ -200,14 +202,24 @@ static __device__ inline void evaluate_columns(const Vec4<R>* weights, Batch<R, 
     }
 }
 
-/* Field and potential with the background of a periodic system, THEORY (16). */
+/* Field and potential with the background of a periodic system, THEORY (16), which is about the centre of the
+ * transforms' cell. */
 template <class R>
-static __device__ inline Vec4<R> finish(const L2pArgs<R>& a, const Vec4<R>& v, const Vec4<R>& sum)
+static __device__ inline Vec4<R> finish(const L2pArgs<R>& a, int leaf, const Vec4<R>& u, const Vec4<R>& sum)
 {
-    const double* m  = a.results->moments;
-    const R       cq = static_cast<R>(a.background * a.total_charge), c2 = static_cast<R>(2 * a.background);
-    const R       d[3] = {static_cast<R>(m[0]), static_cast<R>(m[1]), static_cast<R>(m[2])};
-    const R       t    = static_cast<R>(a.background * (m[3] + m[4] + m[5]));
+    const double* m = a.results->moments;
+    Vec4<R>       v = u;
+    if (a.leaves.edge > 1)
+    {
+        R s[3];
+        root_offset(a.g, a.leaves.edge, a.leaves.cell[leaf], s);
+        v.x += s[0];
+        v.y += s[1];
+        v.z += s[2];
+    }
+    const R cq = static_cast<R>(a.background * a.total_charge), c2 = static_cast<R>(2 * a.background);
+    const R d[3] = {static_cast<R>(m[0]), static_cast<R>(m[1]), static_cast<R>(m[2])};
+    const R t    = static_cast<R>(a.background * (m[3] + m[4] + m[5]));
     return {c2 * d[0] - 2 * cq * v.x - sum.x, c2 * d[1] - 2 * cq * v.y - sum.y, c2 * d[2] - 2 * cq * v.z - sum.z,
             sum.w + t + cq * (v.x * v.x + v.y * v.y + v.z * v.z) - c2 * (d[0] * v.x + d[1] * v.y + d[2] * v.z)};
 }
@@ -226,57 +238,75 @@ static __device__ void make_factors(int p, R* factor)
     }
 }
 
-/* The block's particles, one a thread: any order. */
-template <class R>
-static __device__ inline void
-meet_particles(const L2pArgs<R>& a, int first, int cells, const Vec4<R>* weights, const R* factor)
+/*
+ * Items of the block's at most 32 cells, each `size` particles or what is left of a cell: item[c] of them come before
+ * those of cell c, whose particles are begin[c] .. end[c] - 1. By one warp.
+ */
+struct BlockItems
 {
-    const int end = a.cell_start[first + cells];
-    for (int s = a.cell_start[first] + static_cast<int>(threadIdx.x); s < end; s += c_threads)
-    {
-        const int     cell = a.cell_of[s] - first;
-        const Vec4<R> v    = a.xq[s];
-        a.out[s]           = finish(a, v, evaluate(a.p, v, weights + cell * weight_stride(a.p), factor));
-    }
-}
+    int begin[32], end[32], item[33];
+};
 
-/* pairs[c]: pairs of particles in the block's cells before c, odd ones counted as pairs; by one warp. */
-static __device__ inline void count_pairs(const int* cell_start, int first, int cells, int* start, int* pairs)
+static __device__ inline void
+count_items(const Leaves& leaves, const int* cell_start, int first, int cells, int size, BlockItems* items)
 {
     const int lane  = static_cast<int>(threadIdx.x % 32);
-    const int begin = cell_start[first + min(lane, cells)], end = cell_start[first + min(lane + 1, cells)];
-    int       sum = (end - begin + 1) / 2;
+    int       begin = 0, end = 0;
+    if (lane < cells)
+    {
+        const int cell = leaves.cell != NULL ? leaves.cell[first + lane] : first + lane;
+        begin          = cell_start[cell];
+        end            = cell_start[cell + 1];
+    }
+    int sum = (end - begin + size - 1) / size;
     for (int step = 1; step < 32; step *= 2)
     {
         const int below = __shfl_up_sync(0xffffffffu, sum, step);
         sum += lane >= step ? below : 0;
     }
-    start[lane]     = begin;
-    pairs[lane + 1] = sum;
+    items->begin[lane]    = begin;
+    items->end[lane]      = end;
+    items->item[lane + 1] = sum;
     if (lane == 0)
     {
-        pairs[0] = 0;
+        items->item[0] = 0;
     }
-    if (lane == 31)
+}
+
+/* The block's cell that an item belongs to. */
+static __device__ inline int cell_of_item(const BlockItems& items, int item)
+{
+    int cell = 0;
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2)
     {
-        start[32] = end;
+        cell += items.item[cell + step] <= item ? step : 0;
+    }
+    return cell;
+}
+
+/* The block's particles, one a thread: any order. */
+template <class R>
+static __device__ inline void
+meet_particles(const L2pArgs<R>& a, int first, const BlockItems& items, const Vec4<R>* weights, const R* factor)
+{
+    for (int item = static_cast<int>(threadIdx.x); item < items.item[32]; item += c_threads)
+    {
+        const int     cell = cell_of_item(items, item), s = items.begin[cell] + item - items.item[cell];
+        const Vec4<R> v = a.xq[s];
+        a.out[s]        = finish(a, first + cell, v, evaluate(a.p, v, weights + cell * weight_stride(a.p), factor));
     }
 }
 
 /* The block's particles, two of one cell in a thread: what is read of the weights serves both. */
 template <class R, int P>
 static __device__ inline void
-meet_pairs(const L2pArgs<R>& a, const int* start, const int* pairs, const Vec4<R>* weights)
+meet_pairs(const L2pArgs<R>& a, int first, const BlockItems& items, const Vec4<R>* weights)
 {
-    for (int item = static_cast<int>(threadIdx.x); item < pairs[32]; item += 32 * c_warps)
+    for (int item = static_cast<int>(threadIdx.x); item < items.item[32]; item += 32 * c_warps)
     {
-        int cell = 0;
-#pragma unroll
-        for (int step = 16; step > 0; step /= 2)
-        {
-            cell += pairs[cell + step] <= item ? step : 0;
-        }
-        const int   s = start[cell] + 2 * (item - pairs[cell]), other = min(s + 1, start[cell + 1] - 1);
+        const int   cell = cell_of_item(items, item), s = items.begin[cell] + 2 * (item - items.item[cell]);
+        const int   other = min(s + 1, items.end[cell] - 1);
         Batch<R, 2> b;
         b.v[0] = a.xq[s];
         b.v[1] = a.xq[other];
@@ -289,8 +319,8 @@ meet_pairs(const L2pArgs<R>& a, const int* start, const int* pairs, const Vec4<R
             b.w[t]   = 0;
         }
         evaluate_columns<R, P, 0>(weights + cell * weight_stride(P), b);
-        a.out[s]     = finish(a, b.v[0], b.sum[0]);
-        a.out[other] = finish(a, b.v[1], b.sum[1]);
+        a.out[s]     = finish(a, first + cell, b.v[0], b.sum[0]);
+        a.out[other] = finish(a, first + cell, b.v[1], b.sum[1]);
     }
 }
 
@@ -298,22 +328,26 @@ template <class R>
 __global__ void __launch_bounds__(c_threads) l2p_general(L2pArgs<R> a)
 {
     extern __shared__ char shared[];
+    __shared__ BlockItems  items;
     const int              p = a.p, size = harm_size(p), per = a.cells_per_block;
-    const int              first = static_cast<int>(blockIdx.x) * per, cells = min(per, a.num_cells - first);
+    const int              first = static_cast<int>(blockIdx.x) * per, cells = min(per, a.leaves.num - first);
     Vec4<R>*               weights = reinterpret_cast<Vec4<R>*>(shared);
     R*                     local   = reinterpret_cast<R*>(weights + weight_stride(p) * per);
     R*                     factor  = local + size * per;
     for (int i = static_cast<int>(threadIdx.x); i < size * per; i += c_threads)
     {
         const int coef = i / per, cell = i % per;
-        local[i] =
-            cell < cells ? a.field[static_cast<size_t>(coef) * static_cast<size_t>(a.num_cells) + first + cell] : R(0);
+        local[i] = cell < cells ? a.field[static_cast<size_t>(coef) * a.leaves.stride + first + cell] : R(0);
+    }
+    if (threadIdx.x < 32)
+    {
+        count_items(a.leaves, a.cell_start, first, cells, 1, &items);
     }
     make_factors(p, factor);
     __syncthreads();
     make_weights(p, per, local, weights);
     __syncthreads();
-    meet_particles(a, first, cells, weights, factor);
+    meet_particles(a, first, items, weights, factor);
 }
 
 /* Column M of the weights of one cell, a lane's, from its local expansion local[coef * stride]. */
@@ -368,22 +402,22 @@ template <class R, int P>
 __global__ void __launch_bounds__(32 * c_warps) l2p(L2pArgs<R> a)
 {
     extern __shared__ char shared[];
-    __shared__ int         start[33], pairs[33];
+    __shared__ BlockItems  items;
     const int              lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
     const int              first   = static_cast<int>(blockIdx.x) * a.cells_per_block;
-    const int              cells   = min(a.cells_per_block, a.num_cells - first);
+    const int              cells   = min(a.cells_per_block, a.leaves.num - first);
     Vec4<R>*               weights = reinterpret_cast<Vec4<R>*>(shared);
     if (warp == 0)
     {
-        count_pairs(a.cell_start, first, cells, start, pairs);
+        count_items(a.leaves, a.cell_start, first, cells, 2, &items);
     }
     if (lane < cells)
     {
-        weight_columns<R, P, 0>(warp, a.field + first + lane, static_cast<unsigned>(a.num_cells),
+        weight_columns<R, P, 0>(warp, a.field + first + lane, static_cast<unsigned>(a.leaves.stride),
                                 weights + lane * weight_stride(P));
     }
     __syncthreads();
-    meet_pairs<R, P>(a, start, pairs, weights);
+    meet_pairs<R, P>(a, first, items, weights);
 }
 
 template <class R>
@@ -399,7 +433,7 @@ static gmxfmm_status launch_general(gmxfmm_plan* plan, L2pArgs<R> a, cudaStream_
     const size_t shared = static_cast<size_t>(per) * (4 * wide + size) * sizeof(R) + size * sizeof(R);
     FMM_CUDA(plan, cudaFuncSetAttribute(l2p_general<R>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         static_cast<int>(shared)));
-    l2p_general<R><<<blocks_for(a.num_cells, per), c_threads, shared, stream>>>(a);
+    l2p_general<R><<<blocks_for(a.leaves.num, per), c_threads, shared, stream>>>(a);
     FMM_CUDA(plan, cudaGetLastError());
     return GMXFMM_OK;
 }
@@ -407,12 +441,12 @@ static gmxfmm_status launch_general(gmxfmm_plan* plan, L2pArgs<R> a, cudaStream_
 template <class R, int P>
 static gmxfmm_status launch(gmxfmm_plan* plan, L2pArgs<R> a, cudaStream_t stream)
 {
-    a.cells_per_block = a.num_cells < c_fewCells ? c_cells / 2 : c_cells;
+    a.cells_per_block = a.leaves.num < c_fewCells ? c_cells / 2 : c_cells;
     const size_t shared =
         static_cast<size_t>(a.cells_per_block) * static_cast<size_t>(weight_stride(P)) * sizeof(Vec4<R>);
     FMM_CUDA(plan,
              cudaFuncSetAttribute(l2p<R, P>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)));
-    l2p<R, P><<<blocks_for(a.num_cells, a.cells_per_block), 32 * c_warps, shared, stream>>>(a);
+    l2p<R, P><<<blocks_for(a.leaves.num, a.cells_per_block), 32 * c_warps, shared, stream>>>(a);
     FMM_CUDA(plan, cudaGetLastError());
     return GMXFMM_OK;
 }
@@ -420,17 +454,18 @@ static gmxfmm_status launch(gmxfmm_plan* plan, L2pArgs<R> a, cudaStream_t stream
 template <class R>
 static gmxfmm_status dispatch(gmxfmm_plan* plan, cudaStream_t stream)
 {
-    fmm_device* d = plan->device;
-    L2pArgs<R>  a;
-    a.p            = plan->order;
-    a.num_cells    = plan->cells.num_cells;
-    a.cell_start   = d->cell_start.as<int>();
-    a.cell_of      = d->cell_of.as<int>();
-    a.xq           = d->xq.as<Vec4<R>>();
-    a.field        = d->field.as<R>();
-    a.out          = d->far_out.as<Vec4<R>>();
-    a.results      = d->results.as<StepResults>();
-    a.background   = plan->periodic ? 2 * c_pi / (3 * plan->cells.cell_volume * plan->cells.num_cells) : 0;
+    fmm_device*        d       = plan->device;
+    const ParticleSet* targets = targets_of(d);
+    L2pArgs<R>         a;
+    a.p          = plan->order;
+    a.g          = make_geometry(plan);
+    a.leaves     = fmm_cuda_leaves(plan);
+    a.cell_start = targets->cell_start.as<int>();
+    a.xq         = targets->xq.as<Vec4<R>>();
+    a.field      = static_cast<const R*>(plan->tree != NULL ? d->tree.level[plan->tree->depth].local : d->field.memory);
+    a.out        = d->far_out.as<Vec4<R>>();
+    a.results    = d->results.as<StepResults>();
+    a.background = plan->periodic ? 2 * c_pi / (3 * plan->cells.box_volume) : 0;
     a.total_charge = plan->total_charge;
     switch (plan->order)
     {

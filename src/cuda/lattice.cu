@@ -249,7 +249,7 @@ __global__ void add_reciprocal(ReciprocalArgs a, Vec2<R>* out)
 static Geometry shape_of(const gmxfmm_plan* plan)
 {
     Geometry         g;
-    const fmm_cells* c = &plan->cells;
+    const fmm_cells* c = transform_cells(plan);
     std::memset(&g, 0, sizeof(g));
     for (int i = 0; i < 9; i++)
     {
@@ -267,7 +267,7 @@ static Geometry shape_of(const gmxfmm_plan* plan)
 static ReciprocalArgs reciprocal_args(const gmxfmm_plan* plan, fmm_sum sum, int degree)
 {
     const fmm_device* d = plan->device;
-    const fmm_cells*  c = &plan->cells;
+    const fmm_cells*  c = transform_cells(plan);
     ReciprocalArgs    a;
     a.g           = shape_of(plan);
     a.degree      = degree;
@@ -303,7 +303,8 @@ real_batch(gmxfmm_plan* plan, int degree, int first, int num, const double* weig
     {
     }
     FMM_CUDA(plan, cudaMemsetAsync(d->field.memory, 0,
-                                   static_cast<size_t>(num) * static_cast<size_t>(plan->cells.num_cells) * sizeof(R),
+                                   static_cast<size_t>(num) * static_cast<size_t>(transform_cells(plan)->num_cells) *
+                                       sizeof(R),
                                    stream));
     if (d->num_vectors > 0)
     {
@@ -314,7 +315,7 @@ real_batch(gmxfmm_plan* plan, int degree, int first, int num, const double* weig
                                                            d->lattice_table.as<R>());
         const dim3 sums(static_cast<unsigned>(blocks_for(d->num_scatter, c_threads)), height);
         sum_into_cells<R><<<sums, c_threads, 0, stream>>>(
-            degree, first, plan->cells.num_cells, d->num_scatter, d->num_vectors, d->scatter_start.as<int>(),
+            degree, first, transform_cells(plan)->num_cells, d->num_scatter, d->num_vectors, d->scatter_start.as<int>(),
             d->scatter_entry.as<int>(), d->scatter_cell.as<int>(), d->lattice_table.as<R>(), d->field.as<R>());
         FMM_CUDA(plan, cudaGetLastError());
     }
@@ -383,7 +384,7 @@ static gmxfmm_status upload(gmxfmm_plan* plan, DeviceBuffer* buffer, const void*
 static gmxfmm_status upload_scatter(gmxfmm_plan* plan, const int (*vectors)[3], int num)
 {
     fmm_device*                      d = plan->device;
-    const int*                       n = plan->cells.n;
+    const int*                       n = transform_cells(plan)->n;
     std::vector<std::pair<int, int>> all(static_cast<size_t>(num) * 2);
     std::vector<int>                 start, cell, entry(all.size());
     for (size_t e = 0; e < all.size(); e++)
@@ -420,7 +421,7 @@ upload_weights(gmxfmm_plan* plan, fmm_sum sum, int degree, const int (*vectors)[
     std::vector<double> weights(static_cast<size_t>(num) * size);
     for (int i = 0; i < num; i++)
     {
-        fmm_real_weights(&plan->cells, &plan->device->ewald, sum, degree, vectors[i],
+        fmm_real_weights(transform_cells(plan), &plan->device->ewald, sum, degree, vectors[i],
                          weights.data() + static_cast<size_t>(i) * size);
     }
     return upload(plan, buffer, weights.data(), weights.size() * sizeof(double));
@@ -447,9 +448,18 @@ gmxfmm_status fmm_device_set_shape(gmxfmm_plan* plan)
     int num          = 0;
     d->s_valid = d->z_valid = 0;
     FMM_CUDA(plan, cudaDeviceSynchronize()); /* a step may be using what is replaced */
-    d->ewald =
-        fmm_ewald_choose(&plan->cells, 2 * plan->order + 2, is_double(plan) ? c_toleranceDouble : c_toleranceSingle);
-    if (fmm_real_vectors(&plan->cells, &d->ewald, &vectors, &num) != GMXFMM_OK)
+    if (plan->tree != NULL)
+    {
+        FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_set_shape(d->tree.operators, &plan->cells, d->own)));
+        FMM_CUDA(plan, cudaStreamSynchronize(d->own));
+        if (!plan->periodic)
+        {
+            return GMXFMM_OK; /* no root is far from another: there are no sums */
+        }
+    }
+    d->ewald = fmm_ewald_choose(transform_cells(plan), 2 * plan->order + 2,
+                                is_double(plan) ? c_toleranceDouble : c_toleranceSingle);
+    if (fmm_real_vectors(transform_cells(plan), &d->ewald, &vectors, &num) != GMXFMM_OK)
     {
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for lattice sums");
     }

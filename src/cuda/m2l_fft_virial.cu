@@ -173,7 +173,7 @@ static gmxfmm_status launch(gmxfmm_plan* plan, cudaStream_t stream)
     const int     width  = width_of(plan);
     const size_t  shared = shared_memory(plan, width);
     VirialArgs<R> a      = {
-             plan->order,        d->num_freq,        plan->cells.n[2],          width, d->spectrum.as<Vec2<R>>(),
+             plan->order,        d->num_freq,        transform_cells(plan)->n[2], width, d->spectrum.as<Vec2<R>>(),
              d->s.as<Vec2<R>>(), d->z.as<Vec2<R>>(), d->far_virial.as<double>()};
     FMM_CUDA(plan, cudaFuncSetAttribute(m2l_virial<R>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         static_cast<int>(shared)));

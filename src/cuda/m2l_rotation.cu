@@ -49,11 +49,6 @@ gmxfmm_status fmm_octree_m2l_rotation(fmm_octree_operators*   ops,
                                       const fmm_octree_level* lower,
                                       void*                   stream)
 {
-    if (static_cast<size_t>(ops->order) >= sizeof(c_launchFloat) / sizeof(c_launchFloat[0]))
-    {
-        return fmm_octree_failed(ops, GMXFMM_ERROR_UNSUPPORTED, "this build's rotation ends at a lower order", __FILE__,
-                                 __LINE__);
-    }
     return ops->is_double
                ? launch<double>(ops, upper, lower, c_launchDouble[ops->order], static_cast<cudaStream_t>(stream))
                : launch<float>(ops, upper, lower, c_launchFloat[ops->order], static_cast<cudaStream_t>(stream));

@@ -28,6 +28,12 @@ gmxfmm_status fmm_device_set_charges(gmxfmm_plan* plan)
     return unsupported(plan);
 }
 
+gmxfmm_status fmm_device_set_receivers(gmxfmm_plan* plan, const void* x)
+{
+    (void)x;
+    return unsupported(plan);
+}
+
 gmxfmm_status fmm_device_set_exclusions(gmxfmm_plan* plan, const int* start, const int* list, int64_t n)
 {
     (void)start;

@@ -26,13 +26,13 @@ extern "C"
         FMM_OCTREE_MAX_ROTATION_ORDER = 24
     };
 
-    /* A level on the device: fmm_level with pointers to device memory. */
+    /* A level on the device: fmm_level with pointers to device memory; near is not needed of leaves. */
     typedef struct
     {
         int        num;
         int        slab[9];
         const int *parent, *child, *near;
-        size_t     stride; /* > num */
+        size_t     stride; /* > num, but for the roots */
         void*      multipole;
         void*      local;
     } fmm_octree_level;
@@ -48,8 +48,12 @@ extern "C"
     /* Tables that depend on the shape of the cell, copied on `stream`. Errors: DEVICE. */
     gmxfmm_status fmm_octree_set_shape(fmm_octree_operators* ops, const fmm_cells* cells, void* stream);
 
-    /* Room for levels of at most num cells; what was there is lost. Errors: MEMORY. */
+    /* Room for levels of at most num cells; what was there is lost. Errors: MEMORY, UNSUPPORTED (an order that this build
+     * has no rotation for). */
     gmxfmm_status fmm_octree_reserve(fmm_octree_operators* ops, gmxfmm_m2l m2l, int num);
+
+    /* Memory of the device that they hold. */
+    size_t fmm_octree_bytes(const fmm_octree_operators* ops);
 
     void fmm_octree_destroy(fmm_octree_operators* ops);
 

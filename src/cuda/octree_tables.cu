@@ -247,6 +247,14 @@ gmxfmm_status fmm_octree_set_shape(fmm_octree_operators* ops, const fmm_cells* c
 
 gmxfmm_status fmm_octree_reserve(fmm_octree_operators* ops, gmxfmm_m2l m2l, int num)
 {
+    if (m2l == GMXFMM_M2L_ROTATION && ops->order > fmm_last_rotation_order())
+    {
+        std::snprintf(ops->message, sizeof(ops->message),
+                      "m2l = rotation goes to order %d in this build, whose GMXFMM_CUDA_ALL_ORDERS is off: order %d "
+                      "needs another build, or m2l = symmetric",
+                      fmm_last_rotation_order(), ops->order);
+        return GMXFMM_ERROR_UNSUPPORTED;
+    }
     const size_t real  = ops->is_double ? sizeof(double) : sizeof(float);
     const size_t tiles = (static_cast<size_t>(num) + 32) / 32;
     const size_t bytes = static_cast<size_t>(ops->num_planes) * tiles * 32 * static_cast<size_t>(ops->num_coef) * real;
@@ -259,6 +267,11 @@ gmxfmm_status fmm_octree_reserve(fmm_octree_operators* ops, gmxfmm_m2l m2l, int 
         ops->turned_bytes = bytes;
     }
     return GMXFMM_OK;
+}
+
+size_t fmm_octree_bytes(const fmm_octree_operators* ops)
+{
+    return ops->shape_bytes + ops->turned_bytes;
 }
 
 void fmm_octree_destroy(fmm_octree_operators* ops)

@@ -16,11 +16,13 @@ struct OutputArgs
 {
     Geometry             g;
     int                  n, periodic, vacuum, num_far, num_near_rows, num_far_rows;
-    const int *          position, *far_start;
+    int                  edge; /* of Leaves */
+    const int *          position, *cell_of, *far_start;
     const FarPair*       far_pairs;
     const double*        charge; /* caller's order */
     double*              partial;
-    const double*        far_virial; /* num_far_rows x 5 */
+    const double*        far_virial;  /* num_far_rows x 5 */
+    const double*        tree_strain; /* 6, of the octree's translations; or NULL */
     StepResults*         results;
     double               f, f1, f2;                             /* prefactor, 1/u, 1/u^2 */
     double               total_charge, box_volume, step_volume; /* caller's unit, u^3 */
@@ -63,24 +65,48 @@ take_far_pairs(const OutputArgs& a, const Vec4<R>* xq, int s, double* phi, doubl
     }
 }
 
+static __device__ inline void add_symmetric(const double* r, const double* f, double* sum)
+{
+    for (int d = 0; d < 3; d++)
+    {
+        sum[d] += r[d] * f[d];
+    }
+    sum[3] += 0.5 * (r[0] * f[1] + r[1] * f[0]);
+    sum[4] += 0.5 * (r[0] * f[2] + r[2] * f[0]);
+    sum[5] += 0.5 * (r[1] * f[2] + r[2] * f[1]);
+}
+
+/* On an octree the background's force acts on the position from the root, s beyond that from the leaf (THEORY (35)). */
+static __device__ void add_background(const OutputArgs& a, int s, double q, const double* y, double* sum)
+{
+    const double  c = 4 * c_pi / (3 * a.step_volume);
+    const double* m = a.results->moments;
+    double        offset[3], f[3];
+    root_offset(a.g, a.edge, a.cell_of[s], offset);
+    for (int d = 0; d < 3; d++)
+    {
+        f[d] = q * c * (m[d] - a.total_charge * (y[d] + offset[d]));
+    }
+    add_symmetric(offset, f, sum);
+}
+
 template <class R>
-static __device__ void add_sums(const Vec4<R>& y, const Vec4<R>& near, const Vec4<R>& far, bool virial, double* sum)
+static __device__ void
+add_sums(const OutputArgs& a, int s, const Vec4<R>& y, const Vec4<R>& near, const Vec4<R>& far, double* sum)
 {
     const double q = static_cast<double>(y.w);
     sum[6] += q * static_cast<double>(near.w);
     sum[7] += q * static_cast<double>(far.w);
-    if (virial)
+    if (a.wanted.virial)
     {
         const double r[3] = {static_cast<double>(y.x), static_cast<double>(y.y), static_cast<double>(y.z)};
         const double f[3] = {q * static_cast<double>(far.x), q * static_cast<double>(far.y),
                              q * static_cast<double>(far.z)};
-        for (int d = 0; d < 3; d++)
+        add_symmetric(r, f, sum);
+        if (a.edge > 1 && a.periodic)
         {
-            sum[d] += r[d] * f[d];
+            add_background(a, s, q, r, sum);
         }
-        sum[3] += 0.5 * (r[0] * f[1] + r[1] * f[0]);
-        sum[4] += 0.5 * (r[0] * f[2] + r[2] * f[0]);
-        sum[5] += 0.5 * (r[1] * f[2] + r[2] * f[1]);
     }
 }
 
@@ -88,14 +114,15 @@ static __device__ void add_sums(const Vec4<R>& y, const Vec4<R>& near, const Vec
 static __device__ void
 far_virial(const OutputArgs& a, const double* y_force, const double* w, double energy, double* virial)
 {
-    const double  strain[6] = {0.5 * (w[0] - w[4]), 0.5 * (-w[0] - w[4]), w[4], 0.5 * w[1], 0.5 * w[2], 0.5 * w[3]};
+    const double  unpacked[6] = {0.5 * (w[0] - w[4]), 0.5 * (-w[0] - w[4]), w[4], 0.5 * w[1], 0.5 * w[2], 0.5 * w[3]};
     const int     row[6] = {0, 1, 2, 0, 0, 1}, column[6] = {0, 1, 2, 1, 2, 2};
     const double* m = a.results->moments;
     for (int i = 0; i < 6; i++)
     {
         const double background =
             a.periodic ? -4 * c_pi / (5 * a.step_volume) * (a.total_charge * m[3 + i] - m[row[i]] * m[column[i]]) : 0;
-        virial[i] = 0.5 * (strain[i] + background - y_force[i]);
+        const double strain = unpacked[i] / a.edge + (a.tree_strain != NULL ? a.tree_strain[i] : 0);
+        virial[i]           = 0.5 * (strain + background - y_force[i]);
     }
     const double shift = (-0.5 * energy - virial[0] - virial[1] - virial[2]) / 3;
     for (int d = 0; d < 3; d++)
@@ -226,7 +253,7 @@ __global__ void __launch_bounds__(c_threads) write_output(
         double        phi  = static_cast<double>(en.w) + static_cast<double>(ef.w);
         if (SUMS)
         {
-            add_sums(xq[s], en, ef, a.wanted.virial != 0, sum);
+            add_sums(a, s, xq[s], en, ef, sum);
         }
         if (a.num_far > 0)
         {
@@ -244,7 +271,8 @@ __global__ void __launch_bounds__(c_threads) write_output(
                 a.results->bad_positions = 1;
             }
         }
-        write_particle<R>(a, x, i, static_cast<double>(static_cast<R>(a.charge[i])), e, phi, surface_field);
+        const double q = a.out.force != NULL ? static_cast<double>(static_cast<R>(a.charge[i])) : 0;
+        write_particle<R>(a, x, i, q, e, phi, surface_field);
     }
     for (int k = 0; k < c_numRows && SUMS; k++)
     {
@@ -263,18 +291,19 @@ __global__ void __launch_bounds__(c_threads) write_output(
 template <class R, class X>
 static void launch(const OutputArgs& a, const void* x, const fmm_device* d, cudaStream_t stream)
 {
-    const bool sums   = a.wanted.energy || a.wanted.virial;
-    const int  needed = blocks_for(a.n, c_threads), few = sums && needed > c_sumBlocks ? c_sumBlocks : needed;
-    const int  blocks = few > 0 ? few : 1;
+    const Vec4<R>* xq     = targets_of(d)->xq.as<Vec4<R>>();
+    const bool     sums   = a.wanted.energy || a.wanted.virial;
+    const int      needed = blocks_for(a.n, c_threads), few = sums && needed > c_sumBlocks ? c_sumBlocks : needed;
+    const int      blocks = few > 0 ? few : 1;
     if (sums)
     {
-        write_output<R, X, true><<<blocks, c_threads, 0, stream>>>(a, static_cast<const X*>(x), d->xq.as<Vec4<R>>(),
+        write_output<R, X, true><<<blocks, c_threads, 0, stream>>>(a, static_cast<const X*>(x), xq,
                                                                    d->near_out.as<Vec4<R>>(), d->far_out.as<Vec4<R>>(),
                                                                    d->near_virial.as<R>());
     }
     else
     {
-        write_output<R, X, false><<<blocks, c_threads, 0, stream>>>(a, static_cast<const X*>(x), d->xq.as<Vec4<R>>(),
+        write_output<R, X, false><<<blocks, c_threads, 0, stream>>>(a, static_cast<const X*>(x), xq,
                                                                     d->near_out.as<Vec4<R>>(), d->far_out.as<Vec4<R>>(),
                                                                     d->near_virial.as<R>());
     }
@@ -283,28 +312,36 @@ static void launch(const OutputArgs& a, const void* x, const fmm_device* d, cuda
 gmxfmm_status fmm_cuda_output(
     gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, StepWanted wanted, cudaStream_t stream)
 {
-    fmm_device* d = plan->device;
-    OutputArgs  a;
+    fmm_device*        d       = plan->device;
+    const ParticleSet* targets = targets_of(d);
+    OutputArgs         a;
+    if (targets != &d->charges)
+    {
+        x = d->receiver_x.memory;
+    }
     a.g             = make_geometry(plan);
-    a.n             = static_cast<int>(plan->p.n);
+    a.n             = targets->n;
     a.periodic      = plan->periodic;
     a.vacuum        = plan->options.boundary == GMXFMM_VACUUM;
     a.num_far       = d->num_far;
-    a.num_near_rows = d->num_tiles;
-    a.num_far_rows  = fmm_cuda_virial_blocks(plan);
-    a.position      = d->position.as<int>();
+    a.num_near_rows = targets->num_tiles;
+    a.num_far_rows  = plan->tree == NULL || plan->periodic ? fmm_cuda_virial_blocks(plan) : 0;
+    a.edge          = fmm_cuda_leaves(plan).edge;
+    a.position      = targets->position.as<int>();
+    a.cell_of       = targets->cell_of.as<int>();
     a.charge        = d->charge.as<double>();
     a.far_start     = d->far_start.as<int>();
     a.far_pairs     = d->far_pairs.as<FarPair>();
     a.partial       = d->partial.as<double>() + c_numSums * c_sumBlocks;
     a.far_virial    = d->far_virial.as<double>();
+    a.tree_strain   = plan->tree != NULL ? d->tree.strain.as<double>() : NULL;
     a.results       = d->results.as<StepResults>();
     a.f             = plan->options.prefactor;
     a.f1            = 1 / plan->cells.u;
     a.f2            = a.f1 * a.f1;
     a.total_charge  = plan->total_charge;
     a.box_volume    = plan->periodic ? fmm_determinant(plan->box) : 1;
-    a.step_volume   = plan->cells.cell_volume * plan->cells.num_cells;
+    a.step_volume   = plan->cells.box_volume;
     a.out           = *output;
     a.wanted        = wanted;
     if (plan->options.array_type == GMXFMM_DOUBLE)

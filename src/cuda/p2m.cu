@@ -4,8 +4,8 @@
  * coefficients stay in registers and are written side by side. The sums that the background needs come with the first
  * columns.
  */
+#include "geometry.h"
 #include "orders.h"
-#include "state.h"
 #include "sums.h"
 
 #include "harmonics.h"
@@ -20,7 +20,9 @@ enum
 template <class R>
 struct P2mArgs
 {
-    int            p, num_cells, sums; /* sums: whether the dipole and sum q r^2 are wanted */
+    Geometry       g;
+    Leaves         leaves;
+    int            p, sums; /* sums: whether the dipole and sum q r^2 are wanted */
     const int*     cell_start;
     const Vec4<R>* xq;
     R*             field;
@@ -63,6 +65,29 @@ static __device__ void add_block_moments(double* partial, StepResults* results, 
     }
 }
 
+template <class R>
+static __device__ inline int2 particles_of(const P2mArgs<R>& a, int leaf)
+{
+    const int cell = a.leaves.cell != NULL ? a.leaves.cell[leaf] : leaf;
+    return make_int2(a.cell_start[cell], a.cell_start[cell + 1]);
+}
+
+/* Moments of a leaf, about its centre, to what they are wanted about. */
+template <class R>
+static __device__ inline void shift_moments(const P2mArgs<R>& a, int leaf, double charge, double* moment)
+{
+    if (a.leaves.edge > 1)
+    {
+        double s[3];
+        root_offset(a.g, a.leaves.edge, a.leaves.cell[leaf], s);
+        for (int d = 0; d < 3; d++)
+        {
+            moment[3] += s[d] * (2 * moment[d] + charge * s[d]);
+            moment[d] += charge * s[d];
+        }
+    }
+}
+
 /* Columns M .. M + GROUP - 1 of order P of one cell. */
 template <class R, int P, int M, int GROUP>
 static __device__ inline void columns(const P2mArgs<R>& a, int cell, double* moment)
@@ -79,8 +104,9 @@ static __device__ inline void columns(const P2mArgs<R>& a, int cell, double* mom
             re[c][i] = im[c][i] = 0;
         }
     }
-    const int begin = a.cell_start[cell], end = a.cell_start[cell + 1];
-    Vec4<R>   next = a.xq[begin]; /* there is one more than there are particles */
+    const int2 range = particles_of(a, cell);
+    const int  begin = range.x, end = range.y;
+    Vec4<R>    next = a.xq[begin]; /* there is one more than there are particles */
     for (int s = begin; s < end; s++)
     {
         const Vec4<R> v = next;
@@ -124,7 +150,7 @@ static __device__ inline void columns(const P2mArgs<R>& a, int cell, double* mom
             }
         }
     }
-    const size_t stride = static_cast<size_t>(a.num_cells);
+    const size_t stride = a.leaves.stride;
     R*           out    = a.field + cell;
 #pragma unroll
     for (int m = M; m <= last; m++)
@@ -145,6 +171,10 @@ static __device__ inline void columns(const P2mArgs<R>& a, int cell, double* mom
         moment[d] = static_cast<double>(dipole[d]);
     }
     moment[3] = static_cast<double>(trace);
+    if (M == 0 && a.sums)
+    {
+        shift_moments(a, cell, static_cast<double>(re[0][0]), moment);
+    }
 }
 
 /* The columns that blockIdx.y names. */
@@ -153,7 +183,7 @@ static __device__ inline void group(const P2mArgs<R>& a, int cell, double* momen
 {
     if (static_cast<int>(blockIdx.y) == M / GROUP)
     {
-        if (cell < a.num_cells)
+        if (cell < a.leaves.num)
         {
             columns<R, P, M, GROUP>(a, cell, moment);
         }
@@ -190,9 +220,8 @@ __global__ void __launch_bounds__(c_threads) p2m_general(P2mArgs<R> a)
         re[i] = im[i] = 0;
         factor[i]     = static_cast<R>(monic_factor(m + i, m));
     }
-    const int begin = cell < a.num_cells ? a.cell_start[cell] : 0,
-              end   = cell < a.num_cells ? a.cell_start[cell + 1] : 0;
-    for (int s = begin; s < end; s++)
+    const int2 range = cell < a.leaves.num ? particles_of(a, cell) : make_int2(0, 0);
+    for (int s = range.x; s < range.y; s++)
     {
         const Vec4<R> v  = a.xq[s];
         const R       r2 = v.x * v.x + v.y * v.y + v.z * v.z;
@@ -221,12 +250,12 @@ __global__ void __launch_bounds__(c_threads) p2m_general(P2mArgs<R> a)
             im[i] += w;
         }
     }
-    const size_t stride = static_cast<size_t>(a.num_cells);
+    const size_t stride = a.leaves.stride;
     R*           out    = a.field + static_cast<size_t>(harm_re(a.p, m, m)) * stride + cell;
 #pragma unroll
     for (int i = 0; i < SIZE; i++)
     {
-        if (i < length && cell < a.num_cells)
+        if (i < length && cell < a.leaves.num)
         {
             const R g                            = static_cast<R>(monic_scale(m + i, m));
             out[static_cast<size_t>(i) * stride] = g * re[i];
@@ -238,6 +267,10 @@ __global__ void __launch_bounds__(c_threads) p2m_general(P2mArgs<R> a)
     }
     if (m == 0 && a.sums)
     {
+        if (cell < a.leaves.num)
+        {
+            shift_moments(a, cell, static_cast<double>(re[0]), moment);
+        }
         add_block_moments(a.partial, a.results, moment);
     }
 }
@@ -245,8 +278,8 @@ __global__ void __launch_bounds__(c_threads) p2m_general(P2mArgs<R> a)
 template <class R, int P>
 static void launch(const P2mArgs<R>& a, cudaStream_t stream)
 {
-    const unsigned blocks = static_cast<unsigned>(blocks_for(a.num_cells, c_threads));
-    if (a.num_cells < c_fewCells)
+    const unsigned blocks = static_cast<unsigned>(blocks_for(a.leaves.num, c_threads));
+    if (a.leaves.num < c_fewCells)
     {
         p2m<R, P, 1><<<dim3(blocks, static_cast<unsigned>(P + 1)), c_threads, 0, stream>>>(a);
     }
@@ -259,26 +292,32 @@ static void launch(const P2mArgs<R>& a, cudaStream_t stream)
 template <class R, int SIZE>
 static void launch_general(const P2mArgs<R>& a, cudaStream_t stream)
 {
-    const dim3 grid(static_cast<unsigned>(blocks_for(a.num_cells, c_threads)), static_cast<unsigned>(a.p + 1));
+    const dim3 grid(static_cast<unsigned>(blocks_for(a.leaves.num, c_threads)), static_cast<unsigned>(a.p + 1));
     p2m_general<R, SIZE><<<grid, c_threads, 0, stream>>>(a);
+}
+
+static size_t partial_bytes(int num_leaves)
+{
+    return static_cast<size_t>(blocks_for(num_leaves, c_threads)) * 4 * sizeof(double);
 }
 
 template <class R>
 static gmxfmm_status dispatch(gmxfmm_plan* plan, bool sums, cudaStream_t stream)
 {
-    fmm_device*  d      = plan->device;
-    const size_t blocks = static_cast<size_t>(blocks_for(plan->cells.num_cells, c_threads));
-    P2mArgs<R>   a      = {plan->order,
-                           plan->cells.num_cells,
-                    sums ? 1 : 0,
-                           d->cell_start.as<int>(),
-                           d->xq.as<Vec4<R>>(),
-                           d->field.as<R>(),
-                           d->p2m_partial.as<double>(),
-                           d->results.as<StepResults>()};
-    if (blocks * 4 * sizeof(double) > d->p2m_partial.capacity)
+    fmm_device* d = plan->device;
+    P2mArgs<R>  a;
+    a.g          = make_geometry(plan);
+    a.leaves     = fmm_cuda_leaves(plan);
+    a.p          = plan->order;
+    a.sums       = sums ? 1 : 0;
+    a.cell_start = d->charges.cell_start.as<int>();
+    a.xq         = d->charges.xq.as<Vec4<R>>();
+    a.field      = static_cast<R*>(plan->tree != NULL ? d->tree.level[plan->tree->depth].multipole : d->field.memory);
+    a.partial    = d->p2m_partial.as<double>();
+    a.results    = d->results.as<StepResults>();
+    if (partial_bytes(a.leaves.num) > d->p2m_partial.capacity)
     {
-        return fmm_fail(plan, GMXFMM_ERROR_ORDER, "no memory reserved for %d cells", plan->cells.num_cells);
+        return fmm_fail(plan, GMXFMM_ERROR_ORDER, "no memory reserved for %d cells", a.leaves.num);
     }
     switch (plan->order)
     {
@@ -304,6 +343,5 @@ gmxfmm_status fmm_cuda_p2m(gmxfmm_plan* plan, bool sums, cudaStream_t stream)
 
 gmxfmm_status fmm_cuda_p2m_reserve(gmxfmm_plan* plan)
 {
-    const size_t blocks = static_cast<size_t>(blocks_for(plan->cells.num_cells, c_threads));
-    return fmm_device_reserve(plan, &plan->device->p2m_partial, blocks * 4 * sizeof(double));
+    return fmm_device_reserve(plan, &plan->device->p2m_partial, partial_bytes(fmm_cuda_leaves(plan).num));
 }

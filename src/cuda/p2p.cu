@@ -38,13 +38,14 @@ template <class R>
 struct P2pArgs
 {
     Geometry       g;
-    int            num_tiles;
+    int            num_tiles, self; /* self: the targets are the sources */
     const Tile*    tiles;
-    const int*     cell_start;
+    const int*     cell_start; /* of sources */
     const int*     special_start;
     const Special* specials;
     const int4*    near_vectors;
-    const Vec4<R>* xq;
+    const Vec4<R>* xq;     /* sources */
+    const Vec4<R>* target; /* targets */
     Vec4<R>*       out;
     R*             virial; /* num_tiles x 6 */
     R              cell[9];
@@ -368,7 +369,7 @@ static __device__ Lane<R> make_lane(const P2pArgs<R>& a, int number, const Tile&
     {
         const int index = lane.l + t * lane.lanes, there = min(index, lane.count - 1);
         lane.index[t]  = there;
-        lane.target[t] = a.xq[lane.first + there];
+        lane.target[t] = a.target[lane.first + there];
         lane.sum[t]    = {0, 0, 0, 0};
         if (idle || index >= lane.count)
         {
@@ -394,7 +395,7 @@ __global__ void __launch_bounds__(32 * c_warps, 1) p2p(const __grid_constant__ P
     const int  cell     = cell_at(a.g, place[0], place[1], place[2]);
     Lane<R>    lane     = make_lane(a, number, tile);
     /* a tile that is a whole cell: its targets come first in the list and are specials all */
-    const bool whole = a.cell_start[cell + 1] - a.cell_start[cell] == tile.y;
+    const bool whole = a.self && a.cell_start[cell + 1] - a.cell_start[cell] == tile.y;
     int        first = 0, skip = whole ? tile.y : 0, next = 0, k = 0, total = 0, start = -1, before = 0;
     while (k < total || next < a.g.num_near)
     {
@@ -427,16 +428,19 @@ __global__ void __launch_bounds__(32 * c_warps, 1) p2p(const __grid_constant__ P
 template <class R, bool VIRIAL>
 static gmxfmm_status launch(gmxfmm_plan* plan, cudaStream_t stream)
 {
-    fmm_device* d = plan->device;
-    P2pArgs<R>  a;
+    fmm_device*        d       = plan->device;
+    const ParticleSet* targets = targets_of(d);
+    P2pArgs<R>         a;
     a.g             = make_geometry(plan);
-    a.num_tiles     = d->num_tiles;
-    a.tiles         = d->tiles.as<Tile>();
-    a.cell_start    = d->cell_start.as<int>();
+    a.num_tiles     = targets->num_tiles;
+    a.self          = targets == &d->charges;
+    a.tiles         = targets->tiles.as<Tile>();
+    a.cell_start    = d->charges.cell_start.as<int>();
     a.special_start = d->special_start.as<int>();
     a.specials      = d->specials.as<Special>();
     a.near_vectors  = d->near_vectors.as<int4>();
-    a.xq            = d->xq.as<Vec4<R>>();
+    a.xq            = d->charges.xq.as<Vec4<R>>();
+    a.target        = targets->xq.as<Vec4<R>>();
     a.out           = d->near_out.as<Vec4<R>>();
     a.virial        = d->near_virial.as<R>();
     for (int i = 0; i < 9; i++)

@@ -52,19 +52,33 @@ __global__ void __launch_bounds__(c_threads) permute(PermuteArgs a, const X* x, 
     xq[s] = {static_cast<R>(y[0]), static_cast<R>(y[1]), static_cast<R>(y[2]), static_cast<R>(anchor.charge)};
 }
 
+struct MomentsArgs
+{
+    Geometry     g;
+    int          n, edge; /* edge: of Leaves */
+    const int *  sorted, *cell_of;
+    double*      partial;
+    StepResults* results;
+};
+
 /* Dipole, quadrupole (xx, yy, zz, xy, xz, yz), and sum q x of the caller's positions. */
 template <class R, class X>
-__global__ void __launch_bounds__(c_threads)
-    moments(int n, const int* sorted, const X* x, const Vec4<R>* xq, double* partial, StepResults* results)
+__global__ void __launch_bounds__(c_threads) moments(MomentsArgs a, const X* x, const Vec4<R>* xq)
 {
     double sum[c_numMoments] = {0};
-    for (int s = static_cast<int>(blockIdx.x * c_threads + threadIdx.x); s < n;
+    for (int s = static_cast<int>(blockIdx.x * c_threads + threadIdx.x); s < a.n;
          s += static_cast<int>(gridDim.x) * c_threads)
     {
-        const int64_t i    = sorted[s];
-        const Vec4<R> v    = xq[s];
-        const double  y[3] = {static_cast<double>(v.x), static_cast<double>(v.y), static_cast<double>(v.z)};
-        const double  q    = static_cast<double>(v.w);
+        const int64_t i         = a.sorted[s];
+        const Vec4<R> v         = xq[s];
+        double        offset[3] = {0, 0, 0};
+        if (a.edge > 1)
+        {
+            root_offset(a.g, a.edge, a.cell_of[s], offset);
+        }
+        const double y[3] = {offset[0] + static_cast<double>(v.x), offset[1] + static_cast<double>(v.y),
+                             offset[2] + static_cast<double>(v.z)};
+        const double q    = static_cast<double>(v.w);
         for (int d = 0; d < 3; d++)
         {
             sum[d] += q * y[d];
@@ -80,32 +94,32 @@ __global__ void __launch_bounds__(c_threads)
         const double total = block_sum<c_threads>(sum[k]);
         if (threadIdx.x == 0)
         {
-            partial[blockIdx.x * c_numMoments + k] = total;
+            a.partial[blockIdx.x * c_numMoments + k] = total;
         }
     }
-    if (is_last_block(&results->moments_done))
+    if (is_last_block(&a.results->moments_done))
     {
-        const double total = column_sum(partial, static_cast<int>(gridDim.x), c_numMoments);
+        const double total = column_sum(a.partial, static_cast<int>(gridDim.x), c_numMoments);
         if (threadIdx.x < c_numMoments)
         {
-            results->moments[threadIdx.x] = total;
+            a.results->moments[threadIdx.x] = total;
         }
         if (threadIdx.x == 0)
         {
-            results->moments_done = 0;
+            a.results->moments_done = 0;
         }
     }
 }
 
 template <class R, class X>
-static gmxfmm_status launch(gmxfmm_plan* plan, const void* x, cudaStream_t stream)
+static gmxfmm_status launch(gmxfmm_plan* plan, const ParticleSet* set, const void* x, cudaStream_t stream)
 {
     fmm_device* d = plan->device;
     PermuteArgs a;
     a.g       = make_geometry(plan);
-    a.n       = static_cast<int>(plan->p.n);
-    a.sorted  = d->sorted.as<int>();
-    a.anchor  = d->anchor.as<Anchor>();
+    a.n       = set->n;
+    a.sorted  = set->sorted.as<int>();
+    a.anchor  = set->anchor.as<Anchor>();
     a.results = d->results.as<StepResults>();
     for (int i = 0; i < 3; i++)
     {
@@ -114,30 +128,45 @@ static gmxfmm_status launch(gmxfmm_plan* plan, const void* x, cudaStream_t strea
     if (a.n > 0)
     {
         permute<R, X>
-            <<<blocks_for(a.n, c_threads), c_threads, 0, stream>>>(a, static_cast<const X*>(x), d->xq.as<Vec4<R>>());
+            <<<blocks_for(a.n, c_threads), c_threads, 0, stream>>>(a, static_cast<const X*>(x), set->xq.as<Vec4<R>>());
         FMM_CUDA(plan, cudaGetLastError());
     }
     return GMXFMM_OK;
 }
 
-gmxfmm_status fmm_cuda_permute(gmxfmm_plan* plan, const void* x, cudaStream_t stream)
+static gmxfmm_status permute_set(gmxfmm_plan* plan, const ParticleSet* set, const void* x, cudaStream_t stream)
 {
     if (plan->options.array_type == GMXFMM_DOUBLE)
     {
-        return is_double(plan) ? launch<double, double>(plan, x, stream) : launch<float, double>(plan, x, stream);
+        return is_double(plan) ? launch<double, double>(plan, set, x, stream)
+                               : launch<float, double>(plan, set, x, stream);
     }
-    return is_double(plan) ? launch<double, float>(plan, x, stream) : launch<float, float>(plan, x, stream);
+    return is_double(plan) ? launch<double, float>(plan, set, x, stream) : launch<float, float>(plan, set, x, stream);
+}
+
+gmxfmm_status fmm_cuda_permute(gmxfmm_plan* plan, const void* x, cudaStream_t stream)
+{
+    fmm_device* d = plan->device;
+    FMM_TRY(permute_set(plan, &d->charges, x, stream));
+    return permute_set(plan, &d->receivers, d->receiver_x.memory, stream);
 }
 
 template <class R, class X>
 static void launch_moments(const gmxfmm_plan* plan, const void* x, cudaStream_t stream)
 {
-    const fmm_device* d = plan->device;
-    const int         n = static_cast<int>(plan->p.n), needed = blocks_for(n, c_threads);
-    const int         few = needed < c_sumBlocks ? needed : c_sumBlocks, blocks = few > 0 ? few : 1;
-    moments<R, X><<<blocks, c_threads, 0, stream>>>(n, d->sorted.as<int>(), static_cast<const X*>(x),
-                                                    d->xq.as<Vec4<R>>(), d->partial.as<double>(),
-                                                    d->results.as<StepResults>());
+    const fmm_device*  d      = plan->device;
+    const ParticleSet& set    = d->charges;
+    const int          needed = blocks_for(set.n, c_threads), few = needed < c_sumBlocks ? needed : c_sumBlocks;
+    MomentsArgs        a;
+    a.g              = make_geometry(plan);
+    a.n              = set.n;
+    a.edge           = fmm_cuda_leaves(plan).edge;
+    a.sorted         = set.sorted.as<int>();
+    a.cell_of        = set.cell_of.as<int>();
+    a.partial        = d->partial.as<double>();
+    a.results        = d->results.as<StepResults>();
+    const int blocks = few > 0 ? few : 1;
+    moments<R, X><<<blocks, c_threads, 0, stream>>>(a, static_cast<const X*>(x), set.xq.as<Vec4<R>>());
 }
 
 gmxfmm_status fmm_cuda_moments(gmxfmm_plan* plan, const void* x, cudaStream_t stream)

@@ -106,6 +106,16 @@ static void free_transforms(fmm_device* device)
     }
 }
 
+static void free_set(ParticleSet* set)
+{
+    DeviceBuffer* buffers[] = {&set->sorted,     &set->position,   &set->cell_of, &set->anchor,
+                               &set->cell_start, &set->tile_start, &set->tiles,   &set->xq};
+    for (DeviceBuffer* buffer : buffers)
+    {
+        cudaFree(buffer->memory);
+    }
+}
+
 void fmm_device_destroy(gmxfmm_plan* plan)
 {
     fmm_device* d = plan->device;
@@ -117,18 +127,16 @@ void fmm_device_destroy(gmxfmm_plan* plan)
     /* what a host program has enqueued may still be running */
     cudaDeviceSynchronize();
     free_transforms(d);
+    fmm_cuda_tree_destroy(plan);
+    free_set(&d->charges);
+    free_set(&d->receivers);
     DeviceBuffer* buffers[] = {&d->charge,
                                &d->excl_start,
                                &d->excl_list,
                                &d->keys,
                                &d->values,
-                               &d->sorted,
-                               &d->position,
-                               &d->cell_of,
+                               &d->receiver_x,
                                &d->sort_scratch,
-                               &d->cell_start,
-                               &d->tile_start,
-                               &d->tiles,
                                &d->counts,
                                &d->special_start,
                                &d->specials,
@@ -145,7 +153,6 @@ void fmm_device_destroy(gmxfmm_plan* plan)
                                &d->scatter_start,
                                &d->scatter_entry,
                                &d->scatter_cell,
-                               &d->xq,
                                &d->near_out,
                                &d->far_out,
                                &d->partial,
@@ -159,8 +166,7 @@ void fmm_device_destroy(gmxfmm_plan* plan)
                                &d->lattice_weights_z,
                                &d->assign_results,
                                &d->p2m_partial,
-                               &d->twiddles,
-                               &d->anchor};
+                               &d->twiddles};
     for (DeviceBuffer* buffer : buffers)
     {
         cudaFree(buffer->memory);
@@ -177,29 +183,39 @@ void fmm_device_destroy(gmxfmm_plan* plan)
     plan->device = NULL;
 }
 
+static gmxfmm_status reserve_set(gmxfmm_plan* plan, ParticleSet* set, int64_t num)
+{
+    const size_t n = static_cast<size_t>(num) + 1;
+    FMM_TRY(fmm_device_reserve(plan, &set->sorted, n * sizeof(int)));
+    FMM_TRY(fmm_device_reserve(plan, &set->position, n * sizeof(int)));
+    FMM_TRY(fmm_device_reserve(plan, &set->cell_of, n * sizeof(int)));
+    FMM_TRY(fmm_device_reserve(plan, &set->anchor, n * sizeof(Anchor)));
+    FMM_TRY(fmm_device_reserve(plan, &set->xq, n * 4 * real_size(plan)));
+    set->n = static_cast<int>(num);
+    return GMXFMM_OK;
+}
+
+/* What serves both sets, or the one that receives. */
 static gmxfmm_status reserve_particles(gmxfmm_plan* plan)
 {
-    fmm_device*  d = plan->device;
-    const size_t n = static_cast<size_t>(plan->p.n) + 1, vec = 4 * real_size(plan);
+    fmm_device*  d    = plan->device;
+    const int    most = d->charges.n > d->receivers.n ? d->charges.n : d->receivers.n;
+    const size_t n = static_cast<size_t>(most) + 1, targets = static_cast<size_t>(targets_of(d)->n) + 1;
+    const size_t vec  = 4 * real_size(plan);
+    const size_t word = plan->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
     FMM_TRY(fmm_device_reserve(plan, &d->keys, n * sizeof(int)));
     FMM_TRY(fmm_device_reserve(plan, &d->values, n * sizeof(int)));
-    FMM_TRY(fmm_device_reserve(plan, &d->sorted, n * sizeof(int)));
-    FMM_TRY(fmm_device_reserve(plan, &d->position, n * sizeof(int)));
-    FMM_TRY(fmm_device_reserve(plan, &d->cell_of, n * sizeof(int)));
-    FMM_TRY(fmm_device_reserve(plan, &d->anchor, n * sizeof(Anchor)));
     FMM_TRY(fmm_device_reserve(plan, &d->counts, 2 * n * sizeof(int)));
     FMM_TRY(fmm_device_reserve(plan, &d->special_start, n * sizeof(int)));
     FMM_TRY(fmm_device_reserve(plan, &d->far_start, n * sizeof(int)));
-    FMM_TRY(fmm_device_reserve(plan, &d->xq, n * vec));
-    FMM_TRY(fmm_device_reserve(plan, &d->near_out, n * vec));
-    FMM_TRY(fmm_device_reserve(plan, &d->far_out, n * vec));
+    FMM_TRY(fmm_device_reserve(plan, &d->near_out, targets * vec));
+    FMM_TRY(fmm_device_reserve(plan, &d->far_out, targets * vec));
     /* positions, forces, fields, potentials of a synchronous execute */
-    const size_t word = plan->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
     FMM_TRY(fmm_device_reserve(plan, &d->x_copy, 3 * n * word));
-    FMM_TRY(fmm_device_reserve(plan, &d->out_copy, 7 * n * word));
+    FMM_TRY(fmm_device_reserve(plan, &d->out_copy, 7 * targets * word));
     /* what a step leaves out (stages) must be finite all the same */
-    FMM_CUDA(plan, cudaMemset(d->near_out.memory, 0, n * vec));
-    FMM_CUDA(plan, cudaMemset(d->far_out.memory, 0, n * vec));
+    FMM_CUDA(plan, cudaMemset(d->near_out.memory, 0, targets * vec));
+    FMM_CUDA(plan, cudaMemset(d->far_out.memory, 0, targets * vec));
     return GMXFMM_OK;
 }
 
@@ -209,14 +225,31 @@ gmxfmm_status fmm_device_set_charges(gmxfmm_plan* plan)
     const size_t n = static_cast<size_t>(plan->p.n);
     DeviceScope  scope(d->id);
     FMM_CUDA(plan, cudaDeviceSynchronize()); /* an enqueued step may be reading the old ones */
-    if (d->n != plan->p.n || d->keys.memory == NULL)
+    if (d->charges.n != plan->p.n || d->keys.memory == NULL)
     {
+        FMM_TRY(reserve_set(plan, &d->charges, plan->p.n));
         FMM_TRY(reserve_particles(plan));
-        d->n = plan->p.n;
     }
     FMM_TRY(fmm_device_reserve(plan, &d->charge, n * sizeof(double)));
     FMM_CUDA(plan, cudaMemcpy(d->charge.memory, plan->charge, n * sizeof(double), cudaMemcpyHostToDevice));
     return plan->assigned ? fmm_cuda_sort_charges(plan) : GMXFMM_OK;
+}
+
+gmxfmm_status fmm_device_set_receivers(gmxfmm_plan* plan, const void* x)
+{
+    fmm_device*  d    = plan->device;
+    const size_t word = plan->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
+    const size_t size = 3 * static_cast<size_t>(plan->receivers.n) * word;
+    DeviceScope  scope(d->id);
+    FMM_CUDA(plan, cudaDeviceSynchronize());
+    FMM_TRY(reserve_set(plan, &d->receivers, plan->receivers.n));
+    FMM_TRY(reserve_particles(plan));
+    FMM_TRY(fmm_device_reserve(plan, &d->receiver_x, size));
+    if (size > 0)
+    {
+        FMM_CUDA(plan, cudaMemcpy(d->receiver_x.memory, x, size, cudaMemcpyHostToDevice));
+    }
+    return GMXFMM_OK;
 }
 
 gmxfmm_status fmm_device_set_exclusions(gmxfmm_plan* plan, const int* start, const int* list, int64_t n)
@@ -241,9 +274,10 @@ gmxfmm_status fmm_device_set_exclusions(gmxfmm_plan* plan, const int* start, con
 
 static gmxfmm_status make_transforms(gmxfmm_plan* plan)
 {
-    fmm_device*       d  = plan->device;
-    int*              n  = plan->cells.n;
-    const bool        dp = is_double(plan);
+    fmm_device*       d    = plan->device;
+    const int*        c    = transform_cells(plan)->n;
+    int               n[3] = {c[0], c[1], c[2]}; /* cuFFT asks for one it may write to */
+    const bool        dp   = is_double(plan);
     const cufftResult first =
         cufftPlanMany(&d->forward, 3, n, NULL, 1, 0, NULL, 1, 0, dp ? CUFFT_D2Z : CUFFT_R2C, d->num_coef);
     const cufftResult second = first == CUFFT_SUCCESS ? cufftPlanMany(&d->backward, 3, n, NULL, 1, 0, NULL, 1, 0,
@@ -269,19 +303,14 @@ static size_t pairs(int top)
     return static_cast<size_t>(top + 1) * static_cast<size_t>(top + 2) / 2;
 }
 
-gmxfmm_status fmm_device_set_grid(gmxfmm_plan* plan)
+/* Arrays and transforms of a grid of cells, or of roots. */
+static gmxfmm_status set_transforms(gmxfmm_plan* plan)
 {
     fmm_device*      d = plan->device;
-    const fmm_cells* c = &plan->cells;
-    DeviceScope      scope(d->id);
-    FMM_CUDA(plan, cudaDeviceSynchronize());
-    free_transforms(d);
-    d->num_coef       = harm_size(plan->order);
-    d->num_freq       = c->n[0] * c->n[1] * (c->n[2] / 2 + 1);
+    const fmm_cells* c = transform_cells(plan);
+    d->num_freq        = c->n[0] * c->n[1] * (c->n[2] / 2 + 1);
     const size_t coef = static_cast<size_t>(d->num_coef), real = real_size(plan);
     const size_t cells = static_cast<size_t>(c->num_cells), freq = static_cast<size_t>(d->num_freq);
-    FMM_TRY(fmm_device_reserve(plan, &d->cell_start, (cells + 1) * sizeof(int)));
-    FMM_TRY(fmm_device_reserve(plan, &d->tile_start, (cells + 1) * sizeof(int)));
     FMM_TRY(fmm_device_reserve(plan, &d->field, coef * cells * real));
     FMM_TRY(fmm_device_reserve(plan, &d->spectrum, coef * freq * 2 * real));
     FMM_TRY(fmm_device_reserve(plan, &d->s, pairs(2 * plan->order) * freq * 2 * real));
@@ -289,10 +318,25 @@ gmxfmm_status fmm_device_set_grid(gmxfmm_plan* plan)
     FMM_TRY(fmm_device_reserve(plan, &d->far_virial,
                                static_cast<size_t>(fmm_cuda_virial_blocks(plan)) * 5 * sizeof(double)));
     FMM_TRY(fmm_cuda_product_items(plan));
-    FMM_TRY(fmm_cuda_p2m_reserve(plan));
-    d->s_valid = d->z_valid = 0;
     FMM_TRY(fmm_cuda_fft_prepare(plan));
     return d->own_transforms ? GMXFMM_OK : make_transforms(plan);
+}
+
+gmxfmm_status fmm_device_set_grid(gmxfmm_plan* plan)
+{
+    fmm_device* d = plan->device;
+    DeviceScope scope(d->id);
+    FMM_CUDA(plan, cudaDeviceSynchronize());
+    free_transforms(d);
+    d->num_coef = harm_size(plan->order);
+    d->s_valid = d->z_valid = 0;
+    if (plan->tree != NULL)
+    {
+        FMM_TRY(fmm_cuda_tree_create(plan));
+        return plan->periodic ? set_transforms(plan) : GMXFMM_OK;
+    }
+    FMM_TRY(fmm_cuda_p2m_reserve(plan));
+    return set_transforms(plan);
 }
 
 const void* fmm_device_host_positions(gmxfmm_plan* plan, const void* x)

@@ -10,9 +10,17 @@
 #    define FMM_ROTATION_ORDERS(X)                                                                                     \
         X(0)                                                                                                           \
         X(1)                                                                                                           \
-        X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20)      \
-            X(21) X(22) X(23) X(24)
+        X(2)                                                                                                           \
+        X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) X(21)     \
+            X(22) X(23) X(24)
 #endif
+
+#define FMM_COUNT_ORDER(p) +1
+static inline int fmm_last_rotation_order()
+{
+    return FMM_ROTATION_ORDERS(FMM_COUNT_ORDER) - 1;
+}
+#undef FMM_COUNT_ORDER
 
 /* Warps that share a translation. Each holds sums of about (p+1)^2 / roles coefficients, in 1 or 2 registers, while the
  * more translations a block has in hand, the more warps run the same instructions, of which there are more than the

@@ -13,6 +13,7 @@ extern "C"
 #include "plan.h"
 }
 #include "device.h"
+#include "octree.h"
 
 /* Four numbers loaded at once: position and charge, field and potential. */
 template <class R>
@@ -113,6 +114,37 @@ struct AssignResults
     int num_tiles, num_specials, num_far;
 };
 
+/* Particles in cells: the charges, or the receivers. Sorted order unless said otherwise; cells are those of the grid of
+ * near cells, on an octree of all leaves there might be. */
+struct ParticleSet
+{
+    int          n;
+    DeviceBuffer sorted, position /* caller's order */, cell_of, anchor, cell_start, tile_start, tiles, xq;
+    int          num_tiles;
+};
+
+/* The octree of plan->tree on the device. */
+struct DeviceTree
+{
+    fmm_octree_operators* operators; /* NULL: not an octree */
+    size_t                operator_bytes;
+    fmm_octree_level      level[FMM_MAX_DEPTH + 1];
+    /* by level; index: occupied cells before each place of the level's grid, in the order of slabs */
+    DeviceBuffer index[FMM_MAX_DEPTH + 1], parent[FMM_MAX_DEPTH + 1], child[FMM_MAX_DEPTH + 1], near[FMM_MAX_DEPTH + 1],
+        multipole[FMM_MAX_DEPTH + 1], local[FMM_MAX_DEPTH + 1];
+    DeviceBuffer leaf_cell; /* of each leaf in the grid of near cells */
+    DeviceBuffer slabs;
+    DeviceBuffer strain; /* 6 doubles: derivative of the far energy by strain of the translations, unit 1/u */
+};
+
+/* The cells with expansions, as P2M and L2P see them. */
+struct Leaves
+{
+    int    num, edge; /* edge: leaves along the edge of what the background's moments are about; 1 on the fft path */
+    size_t stride;    /* from one coefficient to the next */
+    const int* cell;  /* of the grid of near cells; NULL: the same */
+};
+
 struct fmm_device
 {
     int          id;
@@ -121,15 +153,15 @@ struct fmm_device
     int          max_shared; /* bytes of shared memory a block may have */
 
     /* per set of charges */
-    int64_t      n;
     int          has_exclusions;
     DeviceBuffer charge, excl_start, excl_list;
+    DeviceBuffer receiver_x; /* caller's order and type */
 
-    /* per assignment; sorted order unless said otherwise */
-    DeviceBuffer keys, values, sorted, position /* caller's order */, cell_of, sort_scratch;
-    DeviceBuffer anchor;
-    DeviceBuffer cell_start, tile_start, tiles, counts, special_start, specials, far_start, far_pairs;
-    int          num_tiles, num_far;
+    /* per assignment */
+    ParticleSet  charges, receivers;
+    DeviceTree   tree;
+    DeviceBuffer keys, values, sort_scratch, counts, special_start, specials, far_start, far_pairs;
+    int          num_far;
     DeviceBuffer assign_results;
 
     /* per box */
@@ -154,7 +186,7 @@ struct fmm_device
     int s_valid, z_valid;
 
     /* per step */
-    DeviceBuffer xq, near_out, far_out, partial, p2m_partial, near_virial, far_virial, results, x_copy, out_copy;
+    DeviceBuffer near_out, far_out, partial, p2m_partial, near_virial, far_virial, results, x_copy, out_copy;
     void*        host_results; /* pinned: StepResults, AssignResults */
     void*        host_copy;    /* positions fetched from the device */
     size_t       host_copy_bytes;
@@ -233,6 +265,18 @@ static inline int blocks_for(int64_t items, int threads)
     return static_cast<int>((items + threads - 1) / threads);
 }
 
+/* What receives potentials and fields. */
+static inline const ParticleSet* targets_of(const fmm_device* d)
+{
+    return d->receivers.n > 0 ? &d->receivers : &d->charges;
+}
+
+/* The grid that the transforms work on: of all cells, or of the roots. */
+static inline const fmm_cells* transform_cells(const gmxfmm_plan* plan)
+{
+    return plan->tree != NULL ? &plan->root_cells : &plan->cells;
+}
+
 /* What a step is to do; the public structure with its defaults filled in. */
 struct StepWanted
 {
@@ -249,8 +293,24 @@ gmxfmm_status fmm_cuda_transform(gmxfmm_plan* plan, bool forward, cudaStream_t s
 gmxfmm_status fmm_cuda_product(gmxfmm_plan* plan, cudaStream_t stream);
 gmxfmm_status fmm_cuda_m2l_virial(gmxfmm_plan* plan, cudaStream_t stream);
 gmxfmm_status fmm_cuda_l2p(gmxfmm_plan* plan, cudaStream_t stream);
+/* execute.cu: from multipoles to locals, by transforms and product. */
+gmxfmm_status fmm_cuda_convolve(gmxfmm_plan* plan, bool virial, cudaStream_t stream);
 gmxfmm_status fmm_cuda_output(
     gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, StepWanted wanted, cudaStream_t stream);
+
+/* octree_far.cu: the far field by an octree, between P2M and L2P. */
+gmxfmm_status fmm_cuda_far_tree(gmxfmm_plan* plan, bool virial, cudaStream_t stream);
+
+/* octree_levels.cu: operators for the present order and lists; the levels of what was assigned; the leaves. */
+gmxfmm_status fmm_cuda_tree_create(gmxfmm_plan* plan);
+gmxfmm_status fmm_cuda_tree_assign(gmxfmm_plan* plan, cudaStream_t stream);
+void          fmm_cuda_tree_destroy(gmxfmm_plan* plan);
+Leaves        fmm_cuda_leaves(const gmxfmm_plan* plan);
+/* The plan's status and message from what a call of octree.h returned. */
+gmxfmm_status fmm_cuda_octree_status(gmxfmm_plan* plan, gmxfmm_status status);
+
+/* assign.cu: exclusive sums of `num` numbers. */
+gmxfmm_status fmm_cuda_scan(gmxfmm_plan* plan, const int* in, int* out, int num, cudaStream_t stream);
 
 /* assign.cu: charges of sorted particles anew. */
 gmxfmm_status fmm_cuda_sort_charges(gmxfmm_plan* plan);
@@ -259,7 +319,7 @@ gmxfmm_status fmm_cuda_sort_charges(gmxfmm_plan* plan);
 gmxfmm_status fmm_cuda_fft_prepare(gmxfmm_plan* plan);
 gmxfmm_status fmm_cuda_own_transform(gmxfmm_plan* plan, bool forward, cudaStream_t stream);
 
-/* p2m.cu: memory that it needs for the present grid. */
+/* p2m.cu: memory that it needs for the present cells. */
 gmxfmm_status fmm_cuda_p2m_reserve(gmxfmm_plan* plan);
 
 /* m2l_fft.cu: the table of work items of the product. */

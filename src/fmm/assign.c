@@ -286,16 +286,21 @@ gmxfmm_status fmm_assign_particles(gmxfmm_plan* plan, const void* x)
     const gmxfmm_precision type   = plan->options.array_type;
     gmxfmm_status          status = GMXFMM_OK;
     plan->assigned                = 0;
-    if (!plan->periodic)
+    const void* host              = x;
+    if (plan->device != NULL && (!plan->periodic || plan->tree != NULL))
     {
-        const void* positions = plan->device != NULL ? fmm_device_host_positions(plan, x) : x;
-        status                = positions == NULL && plan->p.n > 0 ? GMXFMM_ERROR_DEVICE : fit_open(plan, positions);
+        host   = fmm_device_host_positions(plan, x); /* to choose the cells by */
+        status = host == NULL && plan->p.n > 0 ? GMXFMM_ERROR_DEVICE : GMXFMM_OK;
     }
-    else
+    if (status == GMXFMM_OK && !plan->periodic)
+    {
+        status = fit_open(plan, host);
+    }
+    else if (status == GMXFMM_OK)
     {
         const double low[3] = {0, 0, 0};
-        status              = fmm_consider_tree(plan, x, low, low);
-        status              = status == GMXFMM_OK && plan->tree != NULL ? fmm_tune_tree_particles(plan, x) : status;
+        status              = fmm_consider_tree(plan, host, low, low);
+        status              = status == GMXFMM_OK && plan->tree != NULL ? fmm_tune_tree_particles(plan, host) : status;
     }
     status = status == GMXFMM_OK ? fmm_update_geometry(plan) : status;
     if (plan->device != NULL)

@@ -122,10 +122,12 @@ gmxfmm_status fmm_check_options(const gmxfmm_options* o, char* message, size_t s
         snprintf(message, size, "m2l = dynamic needs a GPU: on the CPU use rotation, symmetric or naive");
         return GMXFMM_ERROR_UNSUPPORTED;
     }
-    if (o->device != GMXFMM_CPU && octree)
+    if (o->device != GMXFMM_CPU && (o->m2l_to_parent || o->m2l_truncate || o->vertical_rotation))
     {
-        snprintf(message, size, "m2l = %s is not offered on a GPU: use m2l = fft there, or the CPU",
-                 gmxfmm_m2l_name(o->m2l));
+        snprintf(message, size, "%s is not offered on a GPU: leave it out, or use the CPU",
+                 o->m2l_to_parent  ? "m2l_to_parent"
+                 : o->m2l_truncate ? "m2l_truncate"
+                                   : "vertical_rotation");
         return GMXFMM_ERROR_UNSUPPORTED;
     }
     if (o->device != GMXFMM_CPU && o->order > GMXFMM_MAX_ORDER_SINGLE)

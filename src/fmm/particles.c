@@ -22,7 +22,8 @@ void fmm_particles_free(gmxfmm_plan* plan, fmm_particles* p)
 gmxfmm_status fmm_particles_alloc(gmxfmm_plan* plan, fmm_particles* p, int64_t n)
 {
     fmm_particles_free(plan, p);
-    const size_t before = plan->bytes, count = (size_t)n;
+    /* a device has all these itself */
+    const size_t before = plan->bytes, count = plan->device != NULL ? 0 : (size_t)n;
     const size_t size       = plan->options.precision == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
     const size_t real_bytes = plan->device != NULL ? 0 : size * (count + FMM_ALIGN); /* padded by a vector */
     void**       arrays[]   = {&p->x, &p->y, &p->z, &p->q, &p->near_phi, &p->far_phi, &p->ex, &p->ey, &p->ez};

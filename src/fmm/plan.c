@@ -311,10 +311,6 @@ gmxfmm_status gmxfmm_set_receivers(gmxfmm_plan* plan, int64_t n, const void* x)
     {
         return plan == NULL ? GMXFMM_ERROR_NULL : fmm_fail(plan, GMXFMM_ERROR_NULL, "positions are NULL");
     }
-    if (plan->device != NULL)
-    {
-        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "receivers are not offered on a GPU: use the CPU");
-    }
     if (n < 0 || n > INT32_MAX / 4)
     {
         return fmm_fail(plan, GMXFMM_ERROR_OPTION, "number of receivers is %lld, allowed is 0 to %d", (long long)n,
@@ -343,7 +339,7 @@ gmxfmm_status gmxfmm_set_receivers(gmxfmm_plan* plan, int64_t n, const void* x)
         plan->receiver_x[i] =
             plan->options.array_type == GMXFMM_DOUBLE ? ((const double*)x)[i] : (double)((const float*)x)[i];
     }
-    return GMXFMM_OK;
+    return plan->device != NULL ? fmm_device_set_receivers(plan, x) : GMXFMM_OK;
 }
 
 /* What an octree needs beside its levels, which follow the particles. */
@@ -358,6 +354,10 @@ static gmxfmm_status make_tree(gmxfmm_plan* plan)
     if (status != GMXFMM_OK)
     {
         return fmm_fail(plan, status, "out of memory for interaction lists");
+    }
+    if (plan->device != NULL)
+    {
+        return GMXFMM_OK; /* it has its own */
     }
     return is_double(plan) ? fmm_operators_create_d(plan) : fmm_operators_create_f(plan);
 }
@@ -507,7 +507,7 @@ gmxfmm_status gmxfmm_assign(gmxfmm_plan* plan, const void* x)
     {
         status = is_double(plan) ? fmm_step_reserve_d(plan) : fmm_step_reserve_f(plan);
     }
-    if (status == GMXFMM_OK && plan->tree != NULL)
+    if (status == GMXFMM_OK && plan->tree != NULL && plan->device == NULL)
     {
         const size_t before = plan->bytes;
         status              = is_double(plan) ? fmm_operators_reserve_d(plan) : fmm_operators_reserve_f(plan);
@@ -525,6 +525,17 @@ static gmxfmm_status not_assigned(gmxfmm_plan* plan)
                     "box of quite another shape");
 }
 
+static gmxfmm_status check_wanted(gmxfmm_plan* plan, const void* force, int energy, int virial)
+{
+    if (plan->receivers.n > 0 && (force != NULL || energy || virial))
+    {
+        return fmm_fail(
+            plan, GMXFMM_ERROR_OPTION,
+            "with receivers there are a potential and a field, no forces, energies or virial of the charges");
+    }
+    return GMXFMM_OK;
+}
+
 gmxfmm_status gmxfmm_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
 {
     if (plan == NULL || output == NULL || (x == NULL && plan->p.n > 0))
@@ -536,16 +547,15 @@ gmxfmm_status gmxfmm_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* ou
     {
         return not_assigned(plan);
     }
+    gmxfmm_status status = check_wanted(plan, output->force, output->want_energy, output->want_virial);
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
     if (plan->device != NULL)
     {
         plan->info.num_executes++;
         return fmm_device_execute(plan, x, output);
-    }
-    if (plan->receivers.n > 0 && (output->force != NULL || output->want_energy || output->want_virial))
-    {
-        return fmm_fail(
-            plan, GMXFMM_ERROR_OPTION,
-            "with receivers there are a potential and a field, no forces, energies or virial of the charges");
     }
     if (!plan->spectra_valid || (output->want_virial && !plan->virial_spectra_valid))
     {
@@ -571,6 +581,11 @@ gmxfmm_status gmxfmm_enqueue(gmxfmm_plan* plan, const void* x, const gmxfmm_devi
     if (!plan->assigned)
     {
         return not_assigned(plan);
+    }
+    const gmxfmm_status status = check_wanted(plan, output->force, output->energy != NULL, output->virial != NULL);
+    if (status != GMXFMM_OK)
+    {
+        return status;
     }
     plan->info.num_executes++;
     return fmm_device_enqueue(plan, x, output, stream);

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The octree on the GPU computes what that of the CPU does in double precision; and so do receivers, on all paths. */
+#include <tuple>
+
+#include <gtest/gtest.h>
+
+#include "support/agreement.h"
+#include "support/cuda.h"
+#include "support/norms.h"
+#include "support/paths.h"
+#include "support/systems.h"
+
+using namespace fmmtest;
+
+namespace
+{
+
+class WithCuda : public testing::Test
+{
+  protected:
+    void SetUp() override
+    {
+        if (!haveCuda())
+        {
+            GTEST_SKIP() << "no CUDA device";
+        }
+    }
+};
+
+const Mat3 cube  = {5, 0, 0, 0, 5, 0, 0, 0, 5};
+const Mat3 brick = {3, 0, 0, 0, 4, 0, 0, 0, 9};
+
+class CudaTree : public WithCuda, public testing::WithParamInterface<MethodAndPrecision>
+{
+  protected:
+    gmxfmm_options options(int order, int depth, int separation) const
+    {
+        return depthOptions(std::get<0>(GetParam()), order, depth, separation, std::get<1>(GetParam()));
+    }
+};
+
+/* A build with GMXFMM_CUDA_ALL_ORDERS off ends at order 8. */
+bool compiled(int order)
+{
+    gmxfmm_options options = depthOptions(GMXFMM_M2L_ROTATION, order, 2, 1);
+    gmxfmm_plan*   plan    = nullptr;
+    options.device         = GMXFMM_CUDA;
+    const bool there       = gmxfmm_create(&plan, &options, 8, cube.data(), nullptr, 0) != GMXFMM_ERROR_UNSUPPORTED;
+    gmxfmm_destroy(plan);
+    return there;
+}
+
+/* 5000 ions fill 4 % of the places of cells at depth 4: empty cells on every level but the first. */
+System sparse()
+{
+    System       s = ions({1.6, 0, 0, 0, 1.6, 0, 0, 0, 1.6}, 4000, 3);
+    const System t = ions({0.9, 0, 0, 0, 0.9, 0, 0, 0, 0.9}, 1000, 5);
+    for (std::size_t i = 0; i < t.size(); i++)
+    {
+        s.add({t.x[3 * i] + 6.3, t.x[3 * i + 1] + 2.2, t.x[3 * i + 2] + 3.1}, t.q[i]);
+    }
+    s.box = {8, 0, 0, 0, 8, 0, 0, 0, 8};
+    return s;
+}
+
+} // namespace
+
+TEST_P(CudaTree, InWater)
+{
+    const System s = water(cube, 7);
+    expectAgreement(s, options(6, 2, 1));
+    expectAgreement(s, options(3, 3, 2));
+    expectAgreement(s, withBoundary(options(5, 2, 1), Boundary::Vacuum));
+}
+
+TEST_P(CudaTree, OfSeveralRoots)
+{
+    expectAgreement(water(brick, 9), options(5, 1, 1));
+    expectAgreement(water(brick, 9), options(5, 2, 1));
+}
+
+TEST_P(CudaTree, OfADroplet)
+{
+    const System s = droplet(600, 2, 17);
+    for (int depth = 1; depth <= 4; depth++)
+    {
+        expectAgreement(s, withBoundary(options(4, depth, 1), Boundary::Open));
+    }
+    expectAgreement(s, withBoundary(options(4, 3, 2), Boundary::Open));
+}
+
+TEST_P(CudaTree, MostlyEmpty)
+{
+    expectAgreement(sparse(), options(4, 4, 1));
+    expectAgreement(sparse(), withBoundary(options(4, 4, 1), Boundary::Open));
+}
+
+TEST_P(CudaTree, WithANetCharge)
+{
+    System s = ions(cube, 400, 5);
+    for (double& q : s.q)
+    {
+        q += 0.25;
+    }
+    expectAgreement(s, options(6, 2, 1));
+}
+
+TEST_P(CudaTree, OneOrNoParticle)
+{
+    System s;
+    s.box                  = {3, 0, 0, 0, 3, 0, 0, 0, 3};
+    gmxfmm_options options = this->options(6, 2, 1);
+    options.device         = GMXFMM_CUDA;
+    EXPECT_EQ(solve(s, options).energy, 0);
+    s.add({1.2, 2.9, 0.1}, 1);
+    expectAgreement(s, this->options(6, 2, 1));
+    expectAgreement(s, withBoundary(this->options(6, 2, 1), Boundary::Open));
+}
+
+TEST_P(CudaTree, AtEveryOrder)
+{
+    const System s = droplet(300, 2, 11);
+    for (int order = 0; order <= GMXFMM_MAX_ORDER_SINGLE; order++)
+    {
+        if (std::get<0>(GetParam()) == GMXFMM_M2L_ROTATION && order > 8 && !compiled(order))
+        {
+            GTEST_SKIP() << "this build has rotation to order " << order - 1;
+        }
+        SCOPED_TRACE(order);
+        expectAgreement(s, withBoundary(options(order, 2, 1), Boundary::Open));
+    }
+}
+
+/* Two plans in turn, each twice, and other particles in the same plan: nothing is kept that should not be. */
+TEST_P(CudaTree, OfOtherParticlesInTheSamePlan)
+{
+    gmxfmm_options options = this->options(4, 3, 1);
+    options.device         = GMXFMM_CUDA;
+    const System s = water(cube, 7), other = ions(cube, static_cast<int>(s.size()), 3);
+    Plan         plan(withoutExclusions(s), options), second(withoutExclusions(s), options);
+    const Result first = plan.execute(s.x), again = second.execute(s.x);
+    EXPECT_EQ(first.force, again.force);
+    plan.assign(other.x);
+    plan.execute(other.x);
+    plan.assign(s.x);
+    EXPECT_EQ(plan.execute(s.x).force, first.force);
+    EXPECT_EQ(plan.execute(s.x).force, first.force);
+}
+
+INSTANTIATE_TEST_SUITE_P(Methods,
+                         CudaTree,
+                         testing::Combine(testing::Values(GMXFMM_M2L_ROTATION, GMXFMM_M2L_SYMMETRIC, GMXFMM_M2L_NAIVE),
+                                          testing::Values(GMXFMM_DOUBLE, GMXFMM_SINGLE)),
+                         methodAndPrecisionName);
+
+class CudaDynamic : public WithCuda
+{
+};
+
+TEST_F(CudaDynamic, InWater)
+{
+    gmxfmm_options options = depthOptions(GMXFMM_M2L_NAIVE, 5, 2, 1), dynamic = options;
+    const System   s = water(cube, 7);
+    options.device = dynamic.device = GMXFMM_CUDA;
+    dynamic.m2l                     = GMXFMM_M2L_DYNAMIC;
+    /* the same products in another order */
+    EXPECT_LT(relativeRms(solve(s, dynamic).force, solve(s, options).force), 1e-12);
+}

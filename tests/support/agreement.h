@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef GMXFMM_TESTS_AGREEMENT_H
+#define GMXFMM_TESTS_AGREEMENT_H
+
+#include "support/plan.h"
+
+namespace fmmtest
+{
+
+/* The GPU gives what the CPU does in double precision with the same options: fields, potentials, forces, energies and
+ * virial. */
+void expectAgreement(const System& s, gmxfmm_options options);
+
+} // namespace fmmtest
+
+#endif
