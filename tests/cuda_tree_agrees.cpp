@@ -27,8 +27,8 @@ class WithCuda : public testing::Test
     }
 };
 
-const Mat3 cube  = {5, 0, 0, 0, 5, 0, 0, 0, 5};
-const Mat3 brick = {3, 0, 0, 0, 4, 0, 0, 0, 9};
+const Mat3 cube  = {1.9, 0, 0, 0, 1.9, 0, 0, 0, 1.9};
+const Mat3 brick = {1.2, 0, 0, 0, 1.6, 0, 0, 0, 3.6};
 
 class CudaTree : public WithCuda, public testing::WithParamInterface<MethodAndPrecision>
 {

@@ -13,7 +13,7 @@ struct M2lElement
     const OctreeTranslation* list[8];
     int                      num_list[8];
     int                      p, theta_size;
-    const R*                 theta; /* by vector */
+    const R*                 theta; /* by vector, degrees to 2p + 1 */
     const R*                 multipole;
 
     /* Adds sum_{n,m} M_n^m Theta_{n+k}^{m+l}(R) of the displacement `vector` to re, im. Coefficients of the source are
@@ -34,8 +34,8 @@ struct M2lElement
                 const int a = m < 0 ? -m : m, b = m + l < 0 ? -m - l : m + l;
                 R         m_re = multipoles[harm_re(p, n, a) * stride];
                 R         m_im = a > 0 ? multipoles[harm_im(p, n, a) * stride] : R(0);
-                R         t_re = operator_[harm_re(2 * p, n + k, b)];
-                R         t_im = b > 0 ? operator_[harm_im(2 * p, n + k, b)] : R(0);
+                R         t_re = operator_[harm_re(2 * p + 1, n + k, b)];
+                R         t_im = b > 0 ? operator_[harm_im(2 * p + 1, n + k, b)] : R(0);
                 if (m < 0) /* X_n^{-m} = (-1)^m conj X_n^m */
                 {
                     m_re = a & 1 ? -m_re : m_re;

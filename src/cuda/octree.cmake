@@ -22,7 +22,8 @@ foreach(order RANGE ${last_order}) # FMM_ROTATION_ORDERS of rotation_orders.h
     endforeach()
 endforeach()
 add_library(gmxfmm_octree OBJECT
-    octree_lists.cu octree_tables.cu m2m.cu l2l.cu m2l_naive.cu m2l_symmetric.cu m2l_rotation.cu ${instances})
+    octree_lists.cu octree_tables.cu m2m.cu l2l.cu m2l_naive.cu m2l_symmetric.cu m2l_rotation.cu octree_strain.cu
+    ${instances})
 # Launches from the device need device code that is linked: here, so that nobody else has to.
 add_library(gmxfmm_octree_dynamic OBJECT m2l_dynamic.cu)
 set_target_properties(gmxfmm_octree_dynamic PROPERTIES CUDA_SEPARABLE_COMPILATION ON)

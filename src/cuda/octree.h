@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The octree's operators between cells on the device (THEORY section 8): M2M, M2L in four variants, L2L.
+ * The octree's operators between cells on the device (THEORY section 8): M2M, M2L in four variants, L2L; strain.
  *
  * Data stand as on the CPU (tree.h): expansions as [coefficient][cell] in the order of harmonics.h, cells in child
  * slabs, index `num` the empty cell with zero expansions, so that sources need no branch. Launches enqueue kernels on a
@@ -78,6 +78,23 @@ extern "C"
                                          const fmm_octree_level* lower,
                                          void*                   stream);
     fmm_octree_m2l fmm_octree_m2l_rotation, fmm_octree_m2l_symmetric, fmm_octree_m2l_naive, fmm_octree_m2l_dynamic;
+
+    /* Add scale times the derivative of the far energy with respect to a strain of the displacements of these
+     * translations to strain6 (device; xx, yy, zz, xy, xz, yz), in the unit of energy of `lower`, as fmm_m2l and
+     * fmm_l2l do (operators.h). M2L takes the multipoles of `lower`, at any time, L2L those and the locals of `upper`
+     * as L2L finds them. Both use scratch that fmm_octree_reserve makes: one stream at a time. */
+    gmxfmm_status fmm_octree_m2l_strain(fmm_octree_operators*   ops,
+                                        const fmm_octree_level* upper,
+                                        const fmm_octree_level* lower,
+                                        double                  scale,
+                                        double*                 strain6,
+                                        void*                   stream);
+    gmxfmm_status fmm_octree_l2l_strain(fmm_octree_operators*   ops,
+                                        const fmm_octree_level* upper,
+                                        const fmm_octree_level* lower,
+                                        double                  scale,
+                                        double*                 strain6,
+                                        void*                   stream);
 
 #ifdef __cplusplus
 }

@@ -55,11 +55,24 @@ gmxfmm_status fmm_cuda_far_tree(gmxfmm_plan* plan, bool virial, cudaStream_t str
     for (int l = first; l <= depth; l++)
     {
         const size_t bytes = static_cast<size_t>(plan->device->num_coef) * level[l].stride * real_size(plan);
+        const double scale = ldexp(1.0, l - depth); /* to the unit of the leaves */
         FMM_CUDA(plan, cudaMemsetAsync(level[l].local, 0, bytes, stream));
         FMM_TRY(fmm_cuda_octree_status(plan, variant(plan->m2l)(tree->operators, &level[l - 1], &level[l], stream)));
         if (l > top)
         {
             FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_l2l(tree->operators, &level[l - 1], &level[l], stream)));
+        }
+        if (virial)
+        {
+            double* strain = tree->strain.as<double>();
+            FMM_TRY(fmm_cuda_octree_status(
+                plan, fmm_octree_m2l_strain(tree->operators, &level[l - 1], &level[l], scale, strain, stream)));
+        }
+        if (virial && l > top)
+        {
+            double* strain = tree->strain.as<double>();
+            FMM_TRY(fmm_cuda_octree_status(
+                plan, fmm_octree_l2l_strain(tree->operators, &level[l - 1], &level[l], scale, strain, stream)));
         }
     }
     return GMXFMM_OK;

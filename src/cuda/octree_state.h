@@ -104,7 +104,7 @@ struct fmm_octree_operators
     int*   plane_vector; /* host: by plane, a vector in it */
     int*   reference;    /* host: vector of each reference operator */
     char   message[256];
-    size_t theta_size;  /* reals of Theta(R), (2p+1)^2 */
+    size_t theta_size;  /* reals of Theta(R), (2p+2)^2: forces take one degree more than M2L */
     size_t folded_size; /* of an operator of m2l_symmetric.cu */
 
     /* device */
@@ -116,9 +116,11 @@ struct fmm_octree_operators
     void*                    shape;      /* tables that depend on the shape of the cell, in one piece: */
     void*                    host_shape; /* pinned copy, from which they are copied */
     size_t                   shape_bytes;
-    size_t                   theta_at, folded_at, direction_at, angle_at, up_at, down_at; /* bytes into it */
+    size_t                   theta_at, folded_at, direction_at, angle_at, up_at, down_at, strain_at; /* bytes into it */
     void*                    turned; /* m2l_rotation: multipoles turned into planes */
     size_t                   turned_bytes;
+    double*                  strain_rows; /* octree_strain.cu: 6 sums of each block */
+    size_t                   strain_rows_bytes;
 };
 
 template <class R>
@@ -136,6 +138,9 @@ static inline int folded_stride(int p)
 
 /* octree_lists.cu: the lists, on the device, and planes and references. May throw std::bad_alloc. */
 gmxfmm_status fmm_octree_make_lists(fmm_octree_operators* ops, const fmm_tree* tree);
+
+/* octree_strain.cu: rows of sums that levels of at most num cells take. */
+size_t fmm_octree_strain_rows(int num);
 
 static inline size_t octree_aligned(size_t bytes)
 {

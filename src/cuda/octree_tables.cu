@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "octree_state.h"
+#include "octree_strain.h"
 
 #define FOLD_T double
 #define FOLD_R double
@@ -92,7 +93,7 @@ void folded_table(int p, const double* theta, double* out)
             {
                 block[i] = out;
             }
-            fold_m2l(2 * p, m, l, 2 * p - m - l + 1, theta, block);
+            fold_m2l(2 * p + 1, m, l, 2 * p - m - l + 1, theta, block);
         }
     }
 }
@@ -111,7 +112,7 @@ void fill_shape(fmm_octree_operators* ops, const double* cell)
         const int reference =
             static_cast<int>(std::find(ops->reference, ops->reference + ops->num_references, v) - ops->reference);
         displacement(ops, cell, v, r);
-        theta_fill(2 * p, r, theta.data());
+        theta_fill(2 * p + 1, r, theta.data());
         store(theta.data(), ops->theta_size, reinterpret_cast<R*>(h + ops->theta_at) + v * ops->theta_size);
         direction_table(ops, cell, v, direction.data());
         store(direction.data(), row, reinterpret_cast<R*>(h + ops->direction_at) + v * row);
@@ -137,13 +138,14 @@ void fill_shape(fmm_octree_operators* ops, const double* cell)
     fmm_shift_tables_d(p, s, up.data(), down.data());
     store(up.data(), shift, reinterpret_cast<R*>(h + ops->up_at));
     store(down.data(), shift, reinterpret_cast<R*>(h + ops->down_at));
+    fmm_octree_strain_table(p, ops->num_vectors, ops->vector, cell, reinterpret_cast<double*>(h + ops->strain_at));
 }
 
 /* Places and sizes of the tables in ops->shape. */
 void lay_out_shape(fmm_octree_operators* ops)
 {
     const size_t p = static_cast<size_t>(ops->order), real = ops->is_double ? sizeof(double) : sizeof(float);
-    ops->theta_size  = static_cast<size_t>(harm_size(2 * ops->order));
+    ops->theta_size  = static_cast<size_t>(harm_size(2 * ops->order + 1));
     ops->folded_size = 4 * (p + 1) * (p + 1) * static_cast<size_t>(folded_stride(ops->order));
     size_t     at    = 0;
     const auto place = [&](size_t reals)
@@ -159,6 +161,7 @@ void lay_out_shape(fmm_octree_operators* ops)
     ops->angle_at     = place(static_cast<size_t>(ops->num_planes) * 2 * p);
     ops->up_at        = place(4 * (p + 1) * (p + 1) * (p + 1));
     ops->down_at      = place(4 * (p + 1) * (p + 1) * (p + 1));
+    ops->strain_at    = place(strain_table_size(ops->order, ops->num_vectors) * (sizeof(double) / real));
     ops->shape_bytes  = at;
 }
 
@@ -266,6 +269,15 @@ gmxfmm_status fmm_octree_reserve(fmm_octree_operators* ops, gmxfmm_m2l m2l, int 
         FMM_OCTREE_CUDA(ops, cudaMalloc(&ops->turned, bytes));
         ops->turned_bytes = bytes;
     }
+    const size_t rows = fmm_octree_strain_rows(num) * 6 * sizeof(double);
+    if (rows > ops->strain_rows_bytes)
+    {
+        cudaFree(ops->strain_rows);
+        ops->strain_rows       = nullptr;
+        ops->strain_rows_bytes = 0;
+        FMM_OCTREE_CUDA(ops, cudaMalloc(reinterpret_cast<void**>(&ops->strain_rows), rows));
+        ops->strain_rows_bytes = rows;
+    }
     return GMXFMM_OK;
 }
 
@@ -281,6 +293,7 @@ void fmm_octree_destroy(fmm_octree_operators* ops)
         cudaFree(ops->lists);
         cudaFree(ops->shape);
         cudaFree(ops->turned);
+        cudaFree(ops->strain_rows);
         cudaFreeHost(ops->host_shape);
         std::free(ops->vector);
         std::free(ops);
