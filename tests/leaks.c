@@ -64,9 +64,9 @@ static void run_octree(gmxfmm_options options, const double* x, const double* q,
         expect("create octree", gmxfmm_create(&plan, &options, N, box, message, sizeof(message)), GMXFMM_OK);
         run(plan, x, q, start, list);
         expect("no exclusions", gmxfmm_set_exclusions(plan, NULL, NULL), GMXFMM_OK);
-        for (int receivers = 0; receivers < N; receivers += N / 4)
+        for (int receivers = 0; receivers <= N / 2; receivers += N / 4) /* run leaves half the charges */
         {
-            expect("set_receivers", gmxfmm_set_receivers(plan, receivers, x + 3 * (N - receivers)), GMXFMM_OK);
+            expect("set_receivers", gmxfmm_set_receivers(plan, receivers, x + 3 * (N / 2)), GMXFMM_OK);
             expect("assign with receivers", gmxfmm_assign(plan, x), GMXFMM_OK);
             expect("execute with receivers", gmxfmm_execute(plan, x, &output), GMXFMM_OK);
         }
