@@ -312,6 +312,12 @@ gmxfmm_status fmm_cuda_octree_status(gmxfmm_plan* plan, gmxfmm_status status);
 /* assign.cu: exclusive sums of `num` numbers. */
 gmxfmm_status fmm_cuda_scan(gmxfmm_plan* plan, const int* in, int* out, int num, cudaStream_t stream);
 
+/* assign.cu: what the device counted in this assign, waited for. */
+gmxfmm_status fmm_cuda_assign_results(gmxfmm_plan* plan, AssignResults* results, cudaStream_t stream);
+
+/* left_out.cu: pairs left out, a particle and itself among them; receivers leave nothing out. */
+gmxfmm_status fmm_cuda_left_out(gmxfmm_plan* plan);
+
 /* assign.cu: charges of sorted particles anew. */
 gmxfmm_status fmm_cuda_sort_charges(gmxfmm_plan* plan);
 
