@@ -4,7 +4,13 @@
 #ifndef M2L_GPU_BOUNDS_H
 #define M2L_GPU_BOUNDS_H
 
-#include "m2l_gpu_level.h"
+#include "octree_level.h"
+
+#include "fold.h"
+#include "rotation.h"
+
+namespace fmmtest
+{
 
 /* One complex product and one sum for each three accesses of global memory: two loads, one addition. */
 template <class R2>
@@ -133,5 +139,7 @@ inline double complex_products(int p)
 {
     return 0.5 * (p + 1.0) * (p + 2.0) * (p + 1.0) * (p + 1.0);
 }
+
+} // namespace fmmtest
 
 #endif

@@ -4,6 +4,8 @@
 mdrun-water-cpu.json  time per step of PME and FMM, divided into the stages that md.log lists
 operators.json        time of a translation by M2L over the order, by method and precision
 points.json           time a point over the number of points, and points per second at three accuracies
+m2l.json              time of M2L on a GPU over the order, by method, d = 5, single precision
+far.json              time of the far field on a GPU over the order, fft and rotation
 accuracy.txt          force error in water over the order, by method and ws
 """
 import glob
@@ -97,6 +99,21 @@ def points(result, output):
          "set logscale y\nset yrange [1e4:*]\n")
 
 
+def m2l(records, output):
+    lines = {}
+    for r in records:
+        if r["depth"] == 5 and r["precision"] == "single":
+            lines.setdefault(r["method"], []).append((r["order"], r["ms"]))
+    curves(output, f"M2L of 32768 cells, single precision, {records[0]['device']}", "order", "ms", lines, "set logscale y")
+
+
+def far(records, output):
+    lines = {}
+    for r in records:
+        lines.setdefault(f"{r['method']}, {r['points']} points, {r['precision']}", []).append((r["order"], r["far_ms"]))
+    curves(output, f"far field, 100 points a leaf, periodic, {records[0]['device']}", "order", "ms", lines, "set logscale y")
+
+
 def accuracy(lines, output):
     """Of the rows in double precision: cells of one size, 8 along an edge."""
     found = {}
@@ -109,6 +126,7 @@ def accuracy(lines, output):
 
 
 PLOTS = {"mdrun-water-cpu": mdrun, "operators": operators, "points": points}
+LISTS = {"m2l.json": m2l, "far.json": far}  # lists of records
 
 
 def main():
@@ -120,7 +138,7 @@ def main():
                 accuracy(file.readlines(), output)
             else:
                 result = json.load(file)
-                draw = PLOTS.get(result.get("benchmark"))
+                draw = PLOTS.get(result.get("benchmark")) if isinstance(result, dict) else LISTS.get(os.path.basename(path))
                 if not draw:
                     continue
                 draw(result, output)

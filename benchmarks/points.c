@@ -11,80 +11,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench.h"
+#include "cloud.h"
 
 enum
 {
     c_samples = 1000
 };
 
-typedef struct
+/* Relative L2 errors of potential and gradient at some of the points. */
+static void errors(const cloud* c, const double* potential, const double* field, double* result)
 {
-    size_t  n;
-    double *x, *q, *potential, *field;
-} cloud;
-
-static cloud make_cloud(size_t n)
-{
-    unsigned long long state = 1;
-    cloud              c     = {n, bench_numbers(3 * n), bench_numbers(n), bench_numbers(n), bench_numbers(3 * n)};
-    for (size_t i = 0; i < n; i++)
-    {
-        for (size_t d = 0; d < 3; d++)
-        {
-            c.x[3 * i + d] = bench_random(&state);
-        }
-        c.q[i] = 2 * bench_random(&state) - 1;
-    }
-    return c;
-}
-
-/* Potential and field of all others at point i. */
-static void direct(const cloud* c, size_t i, double* out)
-{
-    double phi = 0, ex = 0, ey = 0, ez = 0;
-    for (size_t j = 0; j < c->n; j++)
-    {
-        const double x = c->x[3 * i] - c->x[3 * j], y = c->x[3 * i + 1] - c->x[3 * j + 1],
-                     z = c->x[3 * i + 2] - c->x[3 * j + 2], r2 = x * x + y * y + z * z;
-        const double u = j == i ? 0 : c->q[j] / sqrt(r2), e = j == i ? 0 : u / r2;
-        phi += u;
-        ex += e * x;
-        ey += e * y;
-        ez += e * z;
-    }
-    out[0] = phi;
-    out[1] = ex;
-    out[2] = ey;
-    out[3] = ez;
-}
-
-/* Relative L2 errors of potential and gradient at the samples. */
-static void errors(const cloud* c, double* potential, double* gradient)
-{
-    double       difference[2] = {0, 0}, norm[2] = {0, 0};
     const size_t samples = c->n < c_samples ? c->n : c_samples;
-#pragma omp parallel for schedule(static)
+    double *     places = bench_numbers(3 * samples), *values = bench_numbers(4 * samples),
+           *exact = bench_numbers(4 * samples);
     for (size_t s = 0; s < samples; s++)
     {
         const size_t i = s * (c->n / samples);
-        double       exact[4], d[2] = {0, 0}, n[2] = {0, 0};
-        direct(c, i, exact);
-        for (size_t k = 0; k < 4; k++)
+        values[4 * s]  = potential[i];
+        for (size_t d = 0; d < 3; d++)
         {
-            const double value = k == 0 ? c->potential[i] : c->field[3 * i + k - 1];
-            d[k > 0] += (value - exact[k]) * (value - exact[k]);
-            n[k > 0] += exact[k] * exact[k];
-        }
-#pragma omp critical
-        for (int k = 0; k < 2; k++)
-        {
-            difference[k] += d[k];
-            norm[k] += n[k];
+            places[3 * s + d]     = cloud_number(c, c->x, 3 * i + d);
+            values[4 * s + 1 + d] = field[3 * i + d];
         }
     }
-    *potential = sqrt(difference[0] / norm[0]);
-    *gradient  = sqrt(difference[1] / norm[1]);
+    cloud_direct(c, samples, places, exact);
+    cloud_errors(samples, values, exact, result, result + 1);
+    free(places);
+    free(values);
+    free(exact);
 }
 
 static gmxfmm_options read_options(int argc, char** argv)
@@ -123,13 +77,14 @@ int main(int argc, char** argv)
         return 2;
     }
     const gmxfmm_options options = read_options(argc, argv);
-    cloud                c       = make_cloud((size_t)atof(argv[1]));
+    cloud                c       = cloud_make((size_t)atof(argv[1]), GMXFMM_DOUBLE, -1, 1);
     const int            repeats = argc > 8 ? atoi(argv[8]) : 3;
     gmxfmm_plan*         plan;
     gmxfmm_info          info, total = {0};
     char                 message[256];
-    gmxfmm_output        out    = {.potential = c.potential, .field = c.field};
-    double               assign = INFINITY, least = INFINITY, potential, gradient;
+    double *             potential = bench_numbers(c.n), *field = bench_numbers(3 * c.n);
+    gmxfmm_output        out    = {.potential = potential, .field = field};
+    double               assign = INFINITY, least = INFINITY, error[2];
     bench_check(gmxfmm_create(&plan, &options, (int64_t)c.n, NULL, message, sizeof(message)), message);
     bench_check(gmxfmm_set_charges(plan, (int64_t)c.n, c.q), gmxfmm_message(plan));
     for (int i = 0; i < 2; i++) /* the second has its memory */
@@ -152,7 +107,7 @@ int main(int argc, char** argv)
             total = info;
         }
     }
-    errors(&c, &potential, &gradient);
+    errors(&c, potential, field, error);
     printf("{\"points\": %zu, \"method\": \"%s\", \"precision\": \"%s\", \"order\": %d, \"depth\": %d, \"grid\": %d, "
            "\"separation\": %d, \"threads\": %d, \"automatic\": %s, \"cells\": %d, \"bytes_per_point\": %.0f, "
            "\"assign_s\": %.4g, \"execute_s\": %.4g, \"points_per_second\": %.4g, "
@@ -162,13 +117,12 @@ int main(int argc, char** argv)
            c.n, gmxfmm_m2l_name(total.m2l), total.precision == GMXFMM_DOUBLE ? "double" : "single", total.order,
            total.depth, total.grid[0], total.separation, total.num_threads,
            strcmp(argv[3], "auto") == 0 ? "true" : "false", total.num_cells, (double)total.bytes / (double)c.n, assign,
-           least, (double)c.n / least, (double)c.n / (least + assign), potential, gradient, total.time_near,
+           least, (double)c.n / least, (double)c.n / (least + assign), error[0], error[1], total.time_near,
            total.time_p2m, total.time_m2m, total.time_m2l, total.time_l2l, total.time_l2p, total.time_permute,
            total.time_output);
     gmxfmm_destroy(plan);
-    free(c.x);
-    free(c.q);
-    free(c.potential);
-    free(c.field);
+    cloud_free(&c);
+    free(potential);
+    free(field);
     return 0;
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Turns the logs of run-cuda-bundle.sh into JSON with device, driver, CUDA version, date, commit and command:
-cuda-results.py OUT COMMIT COMMAND"""
+"""Turns the logs of a part of run-cuda-bundle.sh into JSON with device, driver, CUDA version, date, commit and command:
+cuda-results.py LOGS OUT COMMIT COMMAND PART [quiet]"""
 import csv
 import datetime
 import json
@@ -8,6 +8,10 @@ import os
 import re
 import subprocess
 import sys
+
+SYSTEMS = {"water": "1119744 atoms of water, order 8, 45 x 45 x 45 cells",
+           "rotation": "2^20 charges, 2^20 receivers, open, m2l = rotation, order 9, depth 5",
+           "symmetric": "2^20 charges, 2^20 receivers, open, m2l = symmetric, order 9, depth 5"}
 
 
 def environment(commit, command):
@@ -20,57 +24,115 @@ def environment(commit, command):
             "date": datetime.date.today().isoformat(), "commit": commit, "command": command}
 
 
-def write(path, data):
-    with open(path, "w") as f:
-        json.dump(data, f, indent=1)
-        f.write("\n")
+def lines(logs, name):
+    """The JSON lines of a log, none if there is no log yet."""
+    path = os.path.join(logs, name + ".txt")
+    if not os.path.exists(path):
+        return []
+    with open(path) as f:
+        return [json.loads(line) for line in f]
 
 
-def tests(out, common):
-    with open(out + "/tests.txt") as f:
-        rows = [line.split(maxsplit=3) for line in f]
-    write(out + "/cuda-tests.json",
-          {**common, "programs": [{"name": r[0], "exit": int(r[1]), "skipped_lines": int(r[2]),
-                                   "last": r[3].strip() if len(r) > 3 else ""} for r in rows]})
-
-
-def water(out, common):
-    with open(out + "/water.txt") as f:
-        write(out + "/water.json", [{**json.loads(line), **common} for line in f])
-
-
-def kernels(out, common):
-    if not os.path.exists(out + "/ncu.csv"):
+def write_list(path, records, common):
+    """A list with one record a line; no file without records."""
+    if not records:
         return
+    with open(path, "w") as f:
+        f.write("[\n" + ",\n".join(" " + json.dumps({**record, **common}) for record in records) + "\n]\n")
+
+
+def outcome(log):
+    """What a test program's log tells: cases by outcome, and why some were skipped; or a sanitizer's summary."""
+    with open(log, errors="replace") as f:
+        text = f.read()
+    summary = re.findall(r"^=+ ((?:ERROR|RACECHECK) SUMMARY.*)$", text, re.M)
+    if summary:
+        return {"summary": summary[-1]}
+    counts = {name: len(re.findall(rf"^\[ +{word} +\] .* \(\d+ ms\)$", text, re.M))
+              for name, word in (("passed", "OK"), ("failed", "FAILED"), ("skipped", "SKIPPED"))}
+    reasons = {}
+    for reason in re.findall(r": Skipped\n(.*)$", text, re.M):
+        reasons[reason] = reasons.get(reason, 0) + 1
+    return {**counts, "why_skipped": reasons} if reasons else counts
+
+
+def tests(logs, out, common):
+    programs = []
+    with open(os.path.join(logs, "tests.txt")) as f:
+        for name, code, seconds in sorted(line.split() for line in f):
+            programs.append({"name": name, "exit": int(code), "seconds": int(seconds), **outcome(os.path.join(logs, name + ".log"))})
+            print(" ".join(f"{value}" if key == "name" else f"{key} {value}" for key, value in programs[-1].items() if key != "why_skipped"))
+    with open(os.path.join(out, "cuda-tests.json"), "w") as f:
+        json.dump({**common, "programs": programs}, f, indent=1)
+        f.write("\n")
+    print("passed {} failed {} skipped {}".format(*(sum(p.get(key, 0) for p in programs) for key in ("passed", "failed", "skipped"))))
+    if any("no CUDA device" in p.get("why_skipped", {}) for p in programs):
+        sys.exit("FAILED: tests of the GPU found none")
+
+
+def water(logs, out, common):
+    records = lines(logs, "water")
+    write_list(os.path.join(out, "water.json"), records, common)
+    for r in records:
+        print("{atoms} atoms, order {order}, cells {cells}, ws {separation}: far {far_ms:.4f} near {near_ms:.4f} both {both_ms:.4f} "
+              "total {total_ms:.4f} ms, {useful_pairs_per_s:.3g} pairs/s, error {relative_force_error:.2e}".format(**r))
+
+
+def m2l(logs, out, common):
+    records = lines(logs, "m2l")
+    write_list(os.path.join(out, "m2l.json"), records, common)
+    ms = {(r["method"], r["precision"], r["depth"], r["order"]): r["ms"] for r in records}
+    print("M2L, d = 5: times of symmetric over those of rotation, naive over symmetric, symmetric over the compute-bound kernel")
+    for precision in ("single", "double"):
+        for order in range(3, 21):
+            time = {method: ms.get((method, precision, 5, order)) for method in ("rotation", "symmetric", "naive", "compute-bound")}
+            ratios = [time[a] / time[b] if time[a] and time[b] else float("nan")
+                      for a, b in (("symmetric", "rotation"), ("naive", "symmetric"), ("symmetric", "compute-bound"))]
+            print(f"{precision} p = {order:2}: " + " ".join(f"{ratio:7.2f}" for ratio in ratios))
+
+
+def points(logs, out, common):
+    write_list(os.path.join(out, "points.json"), lines(logs, "points"), common)
+    records = lines(logs, "far")
+    write_list(os.path.join(out, "far.json"), records, common)
+    far = {(r["method"], r["precision"], r["points"], r["order"]): r["far_ms"] for r in records}
+    print("far field, ms: fft, rotation, rotation over fft")
+    for (method, precision, n, order), ms in sorted(far.items()):
+        other = far.get(("rotation", precision, n, order))
+        if method == "fft" and other:
+            print(f"{precision} {n} points, p = {order:2}: {ms:.4f} {other:.4f} {other / ms:.2f}")
+
+
+def kernel_records(path, system):
     found = {}
-    with open(out + "/ncu.csv") as f:
+    with open(path) as f:
         for row in csv.DictReader(line for line in f if line.startswith('"')):
             entry = found.setdefault(int(row["ID"]), {"kernel": re.sub(r"^void |\(.*", "", row["Kernel Name"])})
-            value = float(row["Metric Value"].replace(",", ""))
-            entry[row["Metric Name"]] = value
-    # the step is what follows the spectra
-    last = max(i for i, k in found.items() if "add_reciprocal" in k["kernel"])
-    records = []
-    for i in sorted(found):
-        k = found[i]
-        if i > last:
-            records.append({"kernel": k["kernel"], "us": k["gpu__time_duration.sum"] / 1e3,
-                            "issue_fraction": k["smsp__issue_active.avg.pct_of_peak_sustained_active"] / 100,
-                            "fma_pipe_fraction": k["sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active"] / 100,
-                            "dram_fraction": k["dram__throughput.avg.pct_of_peak_sustained_elapsed"] / 100,
-                            "shared_fraction":
-                                k["l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed"] / 100})
-            print("{kernel:32.32} {us:8.1f} us  issue {issue_fraction:.2f}  fma {fma_pipe_fraction:.2f}  "
-                  "dram {dram_fraction:.2f}  shared {shared_fraction:.2f}".format(**records[-1]))
-    write(out + "/kernels.json", {**common, "system": "1119744 atoms, order 8, 45 x 45 x 45 cells", "kernels": records})
+            entry[row["Metric Name"]] = float(row["Metric Value"].replace(",", ""))
+    for _, k in sorted(found.items()):
+        yield {"system": system, "kernel": k["kernel"], "us": round(k["gpu__time_duration.sum"] / 1e3, 3),
+               **{name: round(k[metric] / 100, 4) for name, metric in (
+                   ("issue_fraction", "smsp__issue_active.avg.pct_of_peak_sustained_active"),
+                   ("fma_pipe_fraction", "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active"),
+                   ("dram_fraction", "dram__throughput.avg.pct_of_peak_sustained_elapsed"),
+                   ("shared_fraction", "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed"))}}
+
+
+def kernels(logs, out, common):
+    records = [record for name, system in SYSTEMS.items()
+               for record in kernel_records(os.path.join(logs, f"kernels-{name}.csv"), system)]
+    for record in records:
+        print("{system:.24} {kernel:36.36} {us:8.1f} us  issue {issue_fraction:.2f}  fma {fma_pipe_fraction:.2f}  "
+              "dram {dram_fraction:.2f}  shared {shared_fraction:.2f}".format(**record))
+    write_list(os.path.join(out, "kernels.json"), records, common)
 
 
 def main():
-    out, commit, command = sys.argv[1:]
-    common = environment(commit, command)
-    tests(out, common)
-    water(out, common)
-    kernels(out, common)
+    logs, out, commit, command, part = sys.argv[1:6]
+    if sys.argv[6:] == ["quiet"]:
+        sys.stdout = open(os.devnull, "w")
+    {"tests": tests, "water": water, "m2l": m2l, "points": points, "kernels": kernels}[part](
+        logs, out, environment(commit, command))
 
 
 main()

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Puts the library's tests and benchmarks for a GPU into one folder, to be run on a machine that has one:
 #   scripts/make-cuda-bundle.sh BUILD FOLDER     here; BUILD: a build folder configured with -DGMXFMM_BENCHMARKS=ON
-#   FOLDER/run.sh OUT                            there
+#   FOLDER/run.sh OUT [PART]...                  there; or unpack FOLDER.tar.xz, which is the same
 # GMXFMM_SPC216 and GMXFMM_REFERENCE_DATA as for the tests.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -9,11 +9,15 @@ build=$(realpath "${1:?usage: make-cuda-bundle.sh BUILD FOLDER}")
 bundle=$(realpath -m "${2:?usage: make-cuda-bundle.sh BUILD FOLDER}")
 data=${GMXFMM_REFERENCE_DATA:-$root/../shared/data}
 
-rm -rf "$bundle"
+rm -rf "$bundle" "$bundle.tar.xz"
 mkdir -p "$bundle/bin" "$bundle/lib" "$bundle/data"
-for program in "$build"/tests/gmxfmm_test_* "$build"/benchmarks/benchmark-water_cuda; do
-    # valgrind and leak checks are of the host's memory; what heap.cpp counts includes the driver's
-    case $(basename "$program") in *leaks* | *memory | *public_header | *.cmake) continue ;; esac
+for program in "$build"/tests/gmxfmm_test_* "$build"/benchmarks/benchmark-{water_cuda,points_cuda,m2l-gpu}; do
+    case $(basename "$program") in
+        # valgrind and leak checks are of the host's memory; what heap.cpp counts includes the driver's
+        *leaks* | *memory | *public_header | *.cmake) continue ;;
+        # of the CPU alone: parts of the library and of the tests themselves, and what a GPU does not offer
+        *_operators | *_tree | *_references | *_translations) continue ;;
+    esac
     [ -f "$program" ] && [ -x "$program" ] && strip -o "$bundle/bin/$(basename "$program")" "$program"
 done
 # all shared libraries but those of the C library and the driver, which belong to the other machine
@@ -26,4 +30,6 @@ cp "$data"/*.gz "$bundle/data/" 2>/dev/null || true
 cp "$root/scripts/run-cuda-bundle.sh" "$bundle/run.sh"
 cp "$root/scripts/cuda-results.py" "$bundle/"
 git -C "$root" describe --always --dirty --abbrev=10 >"$bundle/commit"
-du -sh "$bundle"
+# every program has the library's kernels in it: with a dictionary longer than a program they are stored once
+tar -C "$(dirname "$bundle")" -cf - "$(basename "$bundle")" | xz --lzma2=preset=1,dict=128MiB >"$bundle.tar.xz"
+du -sh "$bundle" "$bundle.tar.xz"

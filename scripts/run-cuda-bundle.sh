@@ -1,44 +1,142 @@
 #!/usr/bin/env bash
-# Runs all tests and benchmarks of the library on a GPU, from a folder made by make-cuda-bundle.sh:
-#   FOLDER/run.sh OUT
-# Writes OUT/cuda-tests.json, OUT/water.json and, with Nsight Compute, OUT/kernels.json, logs beside them.
+# Runs tests and benchmarks of the library on a GPU, from a folder made by make-cuda-bundle.sh:
+#   FOLDER/run.sh OUT [PART]...
+# Parts (all without an argument), and what they write into OUT:
+#   tests     all suites on the GPU; memcheck and racecheck on small cases      cuda-tests.json
+#   water     a step in water                                                   water.json
+#   m2l       M2L of the octree alone, and its bounds                           m2l.json
+#   points    charges and receivers in a cube, to 64 million of each; far field by both ways   points.json, far.json
+#   kernels   what each kernel uses of the device (Nsight Compute)              kernels.json
+# and OUT/logs.tar.gz. The status is 0 only if everything that was asked for ran and passed; 3 if there is no GPU.
 set -uo pipefail
 bundle=$(cd "$(dirname "$0")" && pwd)
-out=$(realpath -m "${1:?usage: run.sh OUT}")
-mkdir -p "$out"
+out=$(realpath -m "${1:?usage: run.sh OUT [tests|water|m2l|points|kernels]...}")
+command="$(basename "$bundle")/run.sh ${*:1}"
+shift
+parts=("$@")
+((${#parts[@]})) || parts=(tests water m2l points kernels)
+for part in "${parts[@]}"; do
+    case $part in tests | water | m2l | points | kernels) ;; *) echo "run.sh: unknown part '$part'" >&2 && exit 2 ;; esac
+done
 cuda=${CUDA_HOME:-/usr/local/cuda}
 export LD_LIBRARY_PATH=$bundle/lib:$cuda/lib64:${LD_LIBRARY_PATH:-} PATH=$PATH:$cuda/bin
-export GMXFMM_SPC216=$bundle/spc216.gro GMXFMM_REFERENCE_DATA=$bundle/data GMXFMM_TESTS_DEVICE=cuda
-export OMP_NUM_THREADS=${OMP_NUM_THREADS:-4}
-chmod +x "$bundle"/bin/*
+export GMXFMM_SPC216=$bundle/spc216.gro GMXFMM_REFERENCE_DATA=$bundle/data
+if ! nvidia-smi -L 2>/dev/null | grep -q GPU; then
+    echo "run.sh: there is no NVIDIA GPU here (nvidia-smi lists none): nothing was run" >&2
+    exit 3
+fi
+bin=$bundle/bin
+water=$bin/benchmark-water_cuda points=$bin/benchmark-points_cuda
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$out" "$work/logs"
+chmod +x "$bin"/*
 failed=0
 
-for test in "$bundle"/bin/gmxfmm_test_*; do
-    name=$(basename "$test")
-    "$test" --gtest_brief=1 >"$out/$name.log" 2>&1
+# store PART [quiet]: results of what is there, and all logs so far: a command that is stopped loses nothing
+store() {
+    python3 "$bundle/cuda-results.py" "$work/logs" "$out" "$(cat "$bundle/commit")" "$command" "$@" || failed=1
+    tar -C "$work" -czf "$out/logs.tar.gz" logs
+}
+
+# measure PART NAME PROGRAM [ARGUMENT]...: appends what it prints to the log NAME.txt
+measure() {
+    local part=$1 name=$2
+    shift 2
+    if ! "$@" 2> >(tee -a "$work/logs/$name.err" >&2) >>"$work/logs/$name.txt"; then
+        echo "FAILED: ${*##*/}"
+        failed=1
+    fi
+    store "$part" quiet
+}
+
+# shellcheck disable=SC2317 # called by way of xargs
+# one_test NAME COMMAND...: a line of tests.txt: name, status, seconds
+one_test() {
+    local name=$1 begin=$SECONDS code
+    shift
+    timeout 540 "$@" >"$work/logs/$name.log" 2>&1
     code=$?
-    echo "$name $code $(grep -c '^\[  SKIPPED' "$out/$name.log") $(grep -E '^\[  PASSED' "$out/$name.log")"
-    [ $code -eq 0 ] || failed=1
-done | tee "$out/tests.txt"
-grep -q -v -E '^[^ ]+ 0 ' "$out/tests.txt" && failed=1
+    echo "$name $code $((SECONDS - begin))"
+}
+export -f one_test
+export work bin water points
 
-if command -v compute-sanitizer >/dev/null; then
-    for tool in memcheck racecheck; do
-        compute-sanitizer --tool $tool --error-exitcode 9 "$bundle/bin/benchmark-water_cuda" "$GMXFMM_SPC216" 1 --once \
-            6 4 1 8 5 1 3 7 2 12 3 1 >"$out/$tool.log" 2>&1
-        echo "compute-sanitizer-$tool $? 0 $(tail -1 "$out/$tool.log")" | tee -a "$out/tests.txt"
+run_tests() {
+    export GMXFMM_TESTS_DEVICE=cuda OMP_NUM_THREADS=2
+    local tool jobs=()
+    for test in "$bin"/gmxfmm_test_*; do
+        jobs+=("one_test $(basename "$test") $test")
     done
-fi
+    # kernels that launch kernels (dynamic) are not seen by these tools
+    for tool in memcheck racecheck; do
+        local check="compute-sanitizer --tool $tool --error-exitcode 9"
+        jobs+=("one_test $tool-water $check $water $GMXFMM_SPC216 1 --once 6 4 1 8 5 1 3 7 2 12 3 1"
+            "one_test $tool-octree $check $points 3000 --once rotation 6 2 1 symmetric 5 2 1 naive 3 2 1 rotation 8 3 2 symmetric 3 2 2 fft 5 4 1"
+            "one_test $tool-octree-periodic $check $points 3000 --once --signed --periodic --no-receivers rotation 7 2 1 symmetric 6 3 1 rotation 4 2 2"
+            "one_test $tool-octree-double $check $points 2000 --once --double rotation 5 2 1 symmetric 7 2 1 naive 2 1 2"
+            "one_test $tool-octree-virial $check $bin/gmxfmm_test_cuda_tree_agrees --gtest_filter=*CudaTree.OfSeveralRoots/RotationSingle:*CudaTree.OfADroplet/SymmetricDouble")
+    done
+    printf '%s\n' "${jobs[@]}" | xargs -P 6 -I{} bash -c '{}' | tee "$work/logs/tests.txt"
+    if grep -q -v -E '^[^ ]+ 0 ' "$work/logs/tests.txt" ||
+        (($(wc -l <"$work/logs/tests.txt") != ${#jobs[@]})); then
+        failed=1
+        (cd "$work/logs" && grep -aE '^\[  FAILED  \].* ms\)$|error:|ERROR|[Rr]ace reported' -- *.log | head -n 60)
+    fi
+    unset GMXFMM_TESTS_DEVICE OMP_NUM_THREADS
+}
 
-water=$bundle/bin/benchmark-water_cuda
-: >"$out/water.txt"
-"$water" "$GMXFMM_SPC216" 5 0 0 0 8 18 1 8 20 1 8 16 1 7 15 1 7 16 1 9 20 1 5 28 2 5 30 2 6 24 2 | tee -a "$out/water.txt"
-"$water" "$GMXFMM_SPC216" 12 0 0 0 8 45 1 8 42 1 8 40 1 7 36 1 9 50 1 9 48 1 5 64 2 | tee -a "$out/water.txt"
-if command -v ncu >/dev/null; then
-    ncu --clock-control none --csv --metrics gpu__time_duration.sum,smsp__issue_active.avg.pct_of_peak_sustained_active,\
-dram__throughput.avg.pct_of_peak_sustained_elapsed,sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active,\
-l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed \
-        "$water" "$GMXFMM_SPC216" 12 --once 8 45 1 >"$out/ncu.csv" 2>&1
-fi
-python3 "$bundle/cuda-results.py" "$out" "$(cat "$bundle/commit")" "$0 $*"
+run_water() {
+    measure water water "$water" "$GMXFMM_SPC216" 5 0 0 0 8 18 1 8 20 1 8 16 1 7 15 1 7 16 1 9 20 1 5 28 2 5 30 2 6 24 2
+    measure water water "$water" "$GMXFMM_SPC216" 12 0 0 0 8 45 1 8 42 1 8 40 1 7 36 1 9 50 1 9 48 1 5 64 2
+}
+
+run_points() {
+    local p far=()
+    # Gumerov & Duraiswami 2008
+    measure points points "$points" 1048576 rotation 0 1e-5 0 fft 0 1e-5 0 rotation 3 5 1 rotation 7 5 1 rotation 8 5 1 rotation 9 5 1 \
+        rotation 10 5 1 rotation 11 5 1 rotation 8 4 1 rotation 9 4 1 rotation 5 5 2 rotation 6 5 2 symmetric 8 5 1 symmetric 6 5 2 \
+        fft 3 32 1 fft 7 32 1 fft 8 32 1 fft 9 32 1 fft 10 32 1 fft 11 32 1 fft 8 40 1 fft 9 40 1 fft 10 40 1 fft 6 40 2 fft 6 48 2
+    measure points points "$points" 1048576 --signed rotation 8 5 1 rotation 9 5 1 rotation 10 5 1 fft 8 32 1 fft 9 32 1 fft 10 32 1
+    for p in "16384 2" "131072 3" "1048576 4" "8388608 5" "16777216 6" "33554432 6"; do
+        measure points points "$points" "${p% *}" rotation 8 "${p#* }" 1 rotation 8 $((${p#* } + 1)) 1
+    done
+    measure points points "$points" 64000000 rotation 6 8 1
+    # the far field by both ways, 100 charges a leaf
+    for p in 4 5 6 7 8 9 10 11 12; do far+=(fft "$p" 16 1 rotation "$p" 4 1); done
+    measure points far "$points" 409600 --far --periodic --no-receivers --signed "${far[@]}"
+    measure points far "$points" 409600 --far --periodic --no-receivers --signed --double "${far[@]}"
+    far=()
+    for p in 4 5 6 7 8 9 10 11 12; do far+=(fft "$p" 32 1 rotation "$p" 5 1); done
+    measure points far "$points" 3276800 --far --periodic --no-receivers --signed "${far[@]}"
+    measure points far "$points" 3276800 --far --periodic --no-receivers --signed --double "${far[@]}"
+}
+
+run_kernels() {
+    local metrics=gpu__time_duration.sum,smsp__issue_active.avg.pct_of_peak_sustained_active
+    metrics+=,dram__throughput.avg.pct_of_peak_sustained_elapsed,sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active
+    metrics+=,l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed
+    if ! command -v ncu >/dev/null; then
+        echo "FAILED: ncu (Nsight Compute) is not there"
+        failed=1
+        return
+    fi
+    local profile=(ncu --clock-control none --profile-from-start off --csv --metrics "$metrics")
+    "${profile[@]}" "$water" "$GMXFMM_SPC216" 12 --once 8 45 1 >"$work/logs/kernels-water.csv" 2>&1 || failed=1
+    "${profile[@]}" "$points" 1048576 --once rotation 9 5 1 >"$work/logs/kernels-rotation.csv" 2>&1 || failed=1
+    "${profile[@]}" "$points" 1048576 --once symmetric 9 5 1 >"$work/logs/kernels-symmetric.csv" 2>&1 || failed=1
+}
+
+for part in "${parts[@]}"; do
+    begin=$SECONDS
+    case $part in
+        tests) run_tests ;;
+        water) run_water ;;
+        m2l) measure m2l m2l "$bin/benchmark-m2l-gpu" ;;
+        points) run_points ;;
+        kernels) run_kernels ;;
+    esac
+    store "$part"
+    echo "$part: $((SECONDS - begin)) s"
+done
 exit $failed

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The octree on the GPU computes what that of the CPU does in double precision; and so do receivers, on all paths. */
+/* The octree on the GPU computes what that of the CPU does in double precision (receivers: cuda_receivers.cpp). */
 #include <tuple>
 
 #include <gtest/gtest.h>

@@ -112,8 +112,13 @@ const std::vector<BadOption>& badOptions()
         mixed(
             "GridWithNaive", GMXFMM_M2L_NAIVE, [](gmxfmm_options* o) { o->grid[0] = o->grid[1] = o->grid[2] = 4; },
             "depth"),
-        {"DynamicOnTheCpu", [](gmxfmm_options* o) { o->m2l = GMXFMM_M2L_DYNAMIC; }, GMXFMM_ERROR_UNSUPPORTED,
-         "rotation"},
+        {"DynamicOnTheCpu",
+         [](gmxfmm_options* o)
+         {
+             o->m2l    = GMXFMM_M2L_DYNAMIC;
+             o->device = GMXFMM_CPU;
+         },
+         GMXFMM_ERROR_UNSUPPORTED, "rotation"},
         integer("ThreadsNegative", &gmxfmm_options::num_threads, -4),
         accuracy("AccuracyZero", 0, "0"),
         accuracy("AccuracyNegative", -1e-3, "-0.001"),
@@ -356,6 +361,34 @@ TEST(RefusedCreate, WithADeviceThatIsNotThere)
     }
     EXPECT_TRUE(status == GMXFMM_ERROR_UNSUPPORTED || status == GMXFMM_ERROR_DEVICE) << gmxfmm_status_text(status);
     EXPECT_NE(std::string(text), "");
+}
+
+/* The suites skip what these ask for where they run on a GPU (createOrSkip). */
+TEST(RefusedCreate, WhatIsNotOfferedOnAGpu)
+{
+    const struct
+    {
+        int gmxfmm_options::*option;
+        int                  value;
+        const char*          named;
+    } refused[]    = {{&gmxfmm_options::m2l_to_parent, 1, "m2l_to_parent"},
+                      {&gmxfmm_options::m2l_truncate, 2, "m2l_truncate"},
+                      {&gmxfmm_options::vertical_rotation, 1, "vertical_rotation"},
+                      {&gmxfmm_options::order, 21, "order 21"}};
+    const System s = small();
+    for (const auto& r : refused)
+    {
+        gmxfmm_options options   = depthOptions(GMXFMM_M2L_ROTATION, 6, 1, 1);
+        gmxfmm_plan*   plan      = nullptr;
+        char           text[256] = "";
+        options.*r.option        = r.value;
+        options.device           = GMXFMM_CUDA;
+        EXPECT_EQ(gmxfmm_create(&plan, &options, 20, s.box.data(), text, sizeof(text)), GMXFMM_ERROR_UNSUPPORTED);
+        EXPECT_NE(std::string(text).find(r.named), std::string::npos) << text;
+        options.device = GMXFMM_CPU;
+        EXPECT_EQ(gmxfmm_create(&plan, &options, 20, s.box.data(), text, sizeof(text)), GMXFMM_OK) << text;
+        gmxfmm_destroy(plan);
+    }
 }
 
 TEST_P(Errors, NullPointers)

@@ -4,6 +4,7 @@
 #define GMXFMM_TESTS_PLAN_H
 
 #include <array>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -32,11 +33,16 @@ struct Result : Solution
     gmxfmm_info info       = {};
 };
 
+/* A plan; std::runtime_error with the library's message if there is none. What the library does not offer on a GPU
+ * (GMXFMM_ERROR_UNSUPPORTED there, while the CPU takes the same options) ends the test that asked as skipped, with the
+ * library's message: suites of all options run there, too. */
+gmxfmm_plan* createOrSkip(const gmxfmm_options& options, std::int64_t n, const double* box);
+
 /* A failing call throws std::runtime_error with the library's message, which fails the test. */
 class Plan
 {
   public:
-    /* create, set_charges, set_exclusions and assign */
+    /* create (createOrSkip), set_charges, set_exclusions and assign */
     Plan(const System& system, const gmxfmm_options& options);
     ~Plan();
     Plan(const Plan&)            = delete;

@@ -1,16 +1,42 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The levels of m2l_gpu_level.h on the device, with operators. */
-#ifndef M2L_GPU_DEVICE_H
-#define M2L_GPU_DEVICE_H
+/* The levels of octree_level.h on the device, with operators. */
+#ifndef GMXFMM_TESTS_OCTREE_DEVICE_H
+#define GMXFMM_TESTS_OCTREE_DEVICE_H
 
-#include <cstdio>
-#include <cstdlib>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
-#include <cuda_runtime.h>
+#include <cuda_runtime_api.h>
 
-#include "m2l_gpu_level.h"
+extern "C"
+{
 #include "octree.h"
+}
+#include "octree_level.h"
+
+namespace fmmtest
+{
+
+/* A variant of M2L. */
+struct M2lMethod
+{
+    const char*     name;
+    gmxfmm_m2l      m2l;
+    fmm_octree_m2l* function;
+    int             max_order;
+};
+
+inline const std::vector<M2lMethod>& m2l_methods()
+{
+    static const std::vector<M2lMethod> all = {
+        {"rotation", GMXFMM_M2L_ROTATION, fmm_octree_m2l_rotation, FMM_OCTREE_MAX_ROTATION_ORDER},
+        {"symmetric", GMXFMM_M2L_SYMMETRIC, fmm_octree_m2l_symmetric, FMM_OCTREE_MAX_ORDER},
+        {"dynamic", GMXFMM_M2L_DYNAMIC, fmm_octree_m2l_dynamic, FMM_OCTREE_MAX_ORDER},
+        {"naive", GMXFMM_M2L_NAIVE, fmm_octree_m2l_naive, FMM_OCTREE_MAX_ORDER},
+    };
+    return all;
+}
 
 template <class R>
 class DeviceLevels
@@ -21,35 +47,44 @@ class DeviceLevels
 
     explicit DeviceLevels(const Level& level) : level_(level)
     {
-        upper = make(level.upper, nullptr);
-        lower = make(level.lower, &level.multipole);
-        expect(fmm_octree_create(&ops, &level.tree, &level.cells, level.order, sizeof(R) == sizeof(double)), "create");
+        try
+        {
+            upper = make(level.upper, nullptr);
+            lower = make(level.lower, &level.multipole);
+            expect(fmm_octree_create(&ops, &level.tree, &level.cells, level.order, sizeof(R) == sizeof(double)),
+                   "create");
+        }
+        catch (...)
+        {
+            free_all();
+            throw;
+        }
     }
 
     ~DeviceLevels()
     {
-        fmm_octree_destroy(ops);
-        for (void* memory : memory_)
-        {
-            cudaFree(memory);
-        }
+        free_all();
     }
     DeviceLevels(const DeviceLevels&)            = delete;
     DeviceLevels& operator=(const DeviceLevels&) = delete;
 
+    /* Waits, and throws if the call or a kernel has failed. */
     void expect(gmxfmm_status status, const char* what) const
     {
         const cudaError_t error = cudaDeviceSynchronize();
         if (status != GMXFMM_OK || error != cudaSuccess)
         {
-            std::fprintf(stderr, "%s: %s; %s\n", what, fmm_octree_message(ops), cudaGetErrorString(error));
-            std::exit(1);
+            throw std::runtime_error(std::string(what) + ": " + (ops != nullptr ? fmm_octree_message(ops) : "") + "; " +
+                                     cudaGetErrorString(error));
         }
     }
 
-    void reserve(gmxfmm_m2l m2l)
+    /* Room for M2L; false if this build leaves out the order. */
+    bool reserve(gmxfmm_m2l m2l)
     {
-        expect(fmm_octree_reserve(ops, m2l, lower.num), "reserve");
+        const gmxfmm_status status = fmm_octree_reserve(ops, m2l, lower.num);
+        expect(status == GMXFMM_ERROR_UNSUPPORTED ? GMXFMM_OK : status, "reserve");
+        return status == GMXFMM_OK;
     }
 
     int num_planes() const
@@ -68,29 +103,36 @@ class DeviceLevels
         put(upper, level_.upper_local, upper.local);
     }
 
-    template <class T>
-    std::vector<T> locals(const fmm_octree_level& l) const
+    /* [cell][coefficient] */
+    std::vector<R> locals(const fmm_octree_level& l) const
     {
-        return get<T>(l, l.local);
+        return get(l, l.local);
     }
 
-    template <class T>
-    std::vector<T> multipoles(const fmm_octree_level& l) const
+    std::vector<R> multipoles(const fmm_octree_level& l) const
     {
-        return get<T>(l, l.multipole);
+        return get(l, l.multipole);
     }
 
   private:
     const Level&       level_;
     std::vector<void*> memory_;
 
+    void free_all()
+    {
+        fmm_octree_destroy(ops);
+        for (void* memory : memory_)
+        {
+            cudaFree(memory);
+        }
+    }
+
     void* allocate(size_t size)
     {
         void* memory = nullptr;
         if (cudaMalloc(&memory, size + 1) != cudaSuccess)
         {
-            std::fprintf(stderr, "no device, or no memory\n");
-            std::exit(1);
+            throw std::runtime_error("no device, or no memory");
         }
         memory_.push_back(memory);
         return memory;
@@ -145,12 +187,11 @@ class DeviceLevels
         cudaMemcpy(to, columns.data(), columns.size() * sizeof(R), cudaMemcpyHostToDevice);
     }
 
-    template <class T>
-    std::vector<T> get(const fmm_octree_level& l, const void* from) const
+    std::vector<R> get(const fmm_octree_level& l, const void* from) const
     {
         const size_t   coef = static_cast<size_t>(level_.num_coef());
-        std::vector<T> columns(coef * l.stride), rows(coef * static_cast<size_t>(l.num));
-        cudaMemcpy(columns.data(), from, columns.size() * sizeof(T), cudaMemcpyDeviceToHost);
+        std::vector<R> columns(coef * l.stride), rows(coef * static_cast<size_t>(l.num));
+        cudaMemcpy(columns.data(), from, columns.size() * sizeof(R), cudaMemcpyDeviceToHost);
         for (size_t i = 0; i < static_cast<size_t>(l.num); i++)
         {
             for (size_t f = 0; f < coef; f++)
@@ -161,5 +202,7 @@ class DeviceLevels
         return rows;
     }
 };
+
+} // namespace fmmtest
 
 #endif

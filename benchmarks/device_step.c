@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "device_step.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cuda_profiler_api.h>
+
+enum
+{
+    c_repeats = 100,
+    c_least   = 5,
+    c_assigns = 5
+};
+
+void bench_cuda(cudaError_t error, const char* what)
+{
+    if (error != cudaSuccess)
+    {
+        fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(error));
+        exit(1);
+    }
+}
+
+float* bench_device_floats(size_t n, const float* host)
+{
+    float* memory = NULL;
+    CUDA(cudaMalloc((void**)&memory, n * sizeof(float)));
+    if (host != NULL)
+    {
+        CUDA(cudaMemcpy(memory, host, n * sizeof(float), cudaMemcpyHostToDevice));
+    }
+    return memory;
+}
+
+void device_step_enqueue(const device_step* s, unsigned stages)
+{
+    gmxfmm_device_output out = {.force = s->force, .field = s->field, .potential = s->potential, .stages = stages};
+    bench_check(gmxfmm_enqueue(s->plan, s->x, &out, s->stream), gmxfmm_message(s->plan));
+}
+
+static int ascending(const void* a, const void* b)
+{
+    const float x = *(const float*)a, y = *(const float*)b;
+    return (x > y) - (x < y);
+}
+
+/* One launch, ms. */
+static float launch_ms(cudaGraphExec_t exec, cudaStream_t stream, cudaEvent_t begin, cudaEvent_t end)
+{
+    float ms;
+    CUDA(cudaEventRecord(begin, stream));
+    CUDA(cudaGraphLaunch(exec, stream));
+    CUDA(cudaEventRecord(end, stream));
+    CUDA(cudaStreamSynchronize(stream));
+    CUDA(cudaEventElapsedTime(&ms, begin, end));
+    return ms;
+}
+
+double device_step_ms(const device_step* s, unsigned stages)
+{
+    cudaGraph_t     graph;
+    cudaGraphExec_t exec;
+    cudaEvent_t     begin, end;
+    float           ms[c_repeats];
+    CUDA(cudaEventCreate(&begin));
+    CUDA(cudaEventCreate(&end));
+    CUDA(cudaStreamBeginCapture(s->stream, cudaStreamCaptureModeThreadLocal));
+    device_step_enqueue(s, stages);
+    CUDA(cudaStreamEndCapture(s->stream, &graph));
+    CUDA(cudaGraphInstantiate(&exec, graph, 0));
+    for (int i = 0; i < c_least; i++)
+    {
+        ms[0] = launch_ms(exec, s->stream, begin, end);
+    }
+    const double most    = 2e3 / (double)ms[0];
+    const int    repeats = most > c_repeats ? c_repeats : most < c_least ? c_least : (int)most;
+    for (int i = 0; i < repeats; i++)
+    {
+        ms[i] = launch_ms(exec, s->stream, begin, end);
+    }
+    CUDA(cudaGraphExecDestroy(exec));
+    CUDA(cudaGraphDestroy(graph));
+    CUDA(cudaEventDestroy(begin));
+    CUDA(cudaEventDestroy(end));
+    qsort(ms, (size_t)repeats, sizeof(float), ascending);
+    return (double)ms[repeats / 2];
+}
+
+double device_step_ms_in_flight(const device_step* s)
+{
+    cudaEvent_t begin, end;
+    float       ms;
+    CUDA(cudaEventCreate(&begin));
+    CUDA(cudaEventCreate(&end));
+    CUDA(cudaEventRecord(begin, s->stream));
+    for (int i = 0; i < c_repeats; i++)
+    {
+        device_step_enqueue(s, 0);
+    }
+    CUDA(cudaEventRecord(end, s->stream));
+    CUDA(cudaStreamSynchronize(s->stream));
+    CUDA(cudaEventElapsedTime(&ms, begin, end));
+    CUDA(cudaEventDestroy(begin));
+    CUDA(cudaEventDestroy(end));
+    return (double)ms / c_repeats;
+}
+
+void device_step_profile(const device_step* s)
+{
+    device_step_enqueue(s, 0);
+    CUDA(cudaDeviceSynchronize());
+    CUDA(cudaProfilerStart());
+    device_step_enqueue(s, 0);
+    CUDA(cudaDeviceSynchronize());
+    CUDA(cudaProfilerStop());
+}
+
+double device_assign_ms(const device_step* s)
+{
+    gmxfmm_info info;
+    bench_check(gmxfmm_assign(s->plan, s->x), gmxfmm_message(s->plan));
+    gmxfmm_reset_times(s->plan);
+    for (int i = 0; i < c_assigns; i++)
+    {
+        bench_check(gmxfmm_assign(s->plan, s->x), gmxfmm_message(s->plan));
+    }
+    bench_check(gmxfmm_get_info(s->plan, &info), gmxfmm_message(s->plan));
+    return info.time_assign / c_assigns * 1e3;
+}
