@@ -50,8 +50,9 @@ std::unique_ptr<Plan> makePlan(const Case& c)
 {
     const bool   open    = c.box[0] == 0;
     const System s       = open ? droplet(c.particles, 2, 5) : ions(c.box, c.particles, 5);
-    const auto   options = depthOptions(GMXFMM_M2L_NAIVE, c.order, c.depth, c.separation);
-    auto         plan    = std::make_unique<Plan>(s, open ? withBoundary(options, Boundary::Open) : options);
+    auto         options = depthOptions(GMXFMM_M2L_NAIVE, c.order, c.depth, c.separation);
+    options.device       = GMXFMM_CPU; /* whatever GMXFMM_TESTS_DEVICE says */
+    auto plan            = std::make_unique<Plan>(s, open ? withBoundary(options, Boundary::Open) : options);
     plan->execute(s.x);
     return plan;
 }
