@@ -154,6 +154,20 @@ struct Batch
     R       r2[T], u[T], w[T];
 };
 
+/* What harmonics of one degree and order add; those of degree P have no part in the derivatives. */
+template <bool LAST, class R>
+static __device__ inline void add_degree(const Vec4<R>& w, R u, Vec4<R>* sum)
+{
+    if (LAST)
+    {
+        sum->w += w.w * u;
+    }
+    else
+    {
+        add_weighted(w, u, sum);
+    }
+}
+
 /* Columns M .. P of derivatives and potentials. */
 template <class R, int P, int M, int T>
 static __device__ inline void evaluate_columns(const Vec4<R>* weights, Batch<R, T>& b)
@@ -173,6 +187,13 @@ static __device__ inline void evaluate_columns(const Vec4<R>* weights, Batch<R, 
                 w[t]       = b.w[t];
                 u_below[t] = w_below[t] = 0;
             }
+            else if (n == M + 1) /* the factor is zero */
+            {
+                u_below[t] = u[t];
+                w_below[t] = w[t];
+                u[t] *= b.v[t].z;
+                w[t] *= b.v[t].z;
+            }
             else
             {
                 const R f      = static_cast<R>(monic.factor[n][M]) * b.r2[t];
@@ -182,10 +203,10 @@ static __device__ inline void evaluate_columns(const Vec4<R>* weights, Batch<R, 
                 u[t]       = u_next;
                 w[t]       = w_next;
             }
-            add_weighted(re, u[t], &b.sum[t]);
+            n < P ? add_degree<false>(re, u[t], &b.sum[t]) : add_degree<true>(re, u[t], &b.sum[t]);
             if (M > 0)
             {
-                add_weighted(im, w[t], &b.sum[t]);
+                n < P ? add_degree<false>(im, w[t], &b.sum[t]) : add_degree<true>(im, w[t], &b.sum[t]);
             }
         }
     }
@@ -350,35 +371,35 @@ __global__ void __launch_bounds__(c_threads) l2p_general(L2pArgs<R> a)
     meet_particles(a, first, items, weights, factor);
 }
 
-/* Column M of the weights of one cell, a lane's, from its local expansion local[coef * stride]. */
+/* Column M of the weights of one cell, a lane's, from its local expansion local[coef * stride]; those of degree P have
+ * a part in the potential only. */
 template <class R, int P, int M>
 static __device__ inline void weight_column(const R* local, unsigned stride, Vec4<R>* weights)
 {
     constexpr Monic<P> monic;
     const auto         at = [=](int coef) { return local[static_cast<size_t>(static_cast<unsigned>(coef)) * stride]; };
 #pragma unroll
-    for (int n = M; n <= P; n++)
+    for (int n = M; n < P; n++)
     {
-        const R s    = static_cast<R>((n & 1 ? -1 : 1) * (M > 0 ? 2 : 1) * monic.scale[n][M]);
-        const R up   = n < P ? -s : R(0); /* of degree n + 1, order M */
-        const R side = n < P ? static_cast<R>((n & 1 ? 1 : -1) * monic.scale[n][M]) : R(0); /* of orders M +- 1: h 2 */
-        R       right_x = 0, right_y = 0, left_x = 0, left_y = 0, up_x = 0, up_y = 0, here_y = 0;
-        if (n < P)
-        {
-            up_x    = at(harm_re(P, n + 1, M));
-            up_y    = M > 0 ? at(harm_im(P, n + 1, M)) : R(0);
-            right_x = at(harm_re(P, n + 1, M + 1));
-            right_y = at(harm_im(P, n + 1, M + 1));
-            left_x  = M > 0 ? at(harm_re(P, n + 1, M > 0 ? M - 1 : 0)) : R(0);
-            left_y  = M > 1 ? at(harm_im(P, n + 1, M > 1 ? M - 1 : 1)) : R(0);
-        }
-        here_y                    = M > 0 ? at(harm_im(P, n, M)) : R(0);
-        weights[harm_re(P, n, M)] = {side * (right_x - left_x), side * (right_y + left_y), up * up_x,
+        const R sign = static_cast<R>(n & 1 ? -1 : 1), side = -sign * static_cast<R>(monic.scale[n][M]);
+        const R s    = sign * static_cast<R>((M > 0 ? 2 : 1) * monic.scale[n][M]);
+        const R up_x = at(harm_re(P, n + 1, M)), up_y = M > 0 ? at(harm_im(P, n + 1, M)) : R(0);
+        const R right_x = at(harm_re(P, n + 1, M + 1)), right_y = at(harm_im(P, n + 1, M + 1)); /* of orders M +- 1 */
+        const R left_x            = M > 0 ? at(harm_re(P, n + 1, M > 0 ? M - 1 : 0)) : R(0);
+        const R left_y            = M > 1 ? at(harm_im(P, n + 1, M > 1 ? M - 1 : 1)) : R(0);
+        weights[harm_re(P, n, M)] = {side * (right_x - left_x), side * (right_y + left_y), -s * up_x,
                                      s * at(harm_re(P, n, M))};
         if (M > 0)
         {
-            weights[harm_im(P, n, M)] = {side * (right_y - left_y), -side * (right_x + left_x), up * up_y, s * here_y};
+            weights[harm_im(P, n, M)] = {side * (right_y - left_y), -side * (right_x + left_x), -s * up_y,
+                                         s * at(harm_im(P, n, M))};
         }
+    }
+    const R s                   = static_cast<R>((P & 1 ? -1 : 1) * (M > 0 ? 2 : 1) * monic.scale[P][M]);
+    weights[harm_re(P, P, M)].w = s * at(harm_re(P, P, M));
+    if (M > 0)
+    {
+        weights[harm_im(P, P, M)].w = s * at(harm_im(P, P, M));
     }
 }
 

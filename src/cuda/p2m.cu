@@ -135,7 +135,14 @@ static __device__ inline void columns(const P2mArgs<R>& a, int cell, double* mom
 #pragma unroll
                 for (int n = m; n <= P; n++)
                 {
-                    if (n > m)
+                    if (n == m + 1) /* the factor is zero */
+                    {
+                        u_below = u;
+                        w_below = w;
+                        u *= v.z;
+                        w *= v.z;
+                    }
+                    else if (n > m)
                     {
                         const R t      = static_cast<R>(monic.factor[n][m]) * r2;
                         const R u_next = v.z * u - t * u_below, w_next = v.z * w - t * w_below;

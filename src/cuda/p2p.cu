@@ -3,9 +3,9 @@
  * P2P: one warp has a tile of at most 32 targets of one cell and meets all particles of its near cells.
  *
  * The sources are gathered into a list in shared memory, relative to the centre of the tile's cell. The lanes are then
- * divided into groups: a group has all targets of the tile, c_perLane in each lane, and every G-th source; so lanes are
- * busy whatever the number of particles in a cell, a source read from shared memory serves c_perLane pairs, and the sum
- * over the G groups is the only exchange between lanes.
+ * divided into groups: a group has all targets of the tile, T = 2 or 3 in each lane, whichever leaves fewer lanes idle,
+ * and every G-th source; so lanes are busy whatever the number of particles in a cell, a source read from shared memory
+ * serves T pairs, and the sum over the G groups is the only exchange between lanes.
  *
  * Sources that some target leaves out (itself, bonded neighbours: known at assign as places in the list) are taken off
  * the list and met apart, with a bit for each target, so that the inner loop has no masks.
@@ -14,13 +14,13 @@
 
 enum
 {
-    c_perLane = 2, /* targets of a lane */
-    c_warps   = 4, /* of a block; they do not meet */
-    c_rounds  = 4, /* gathers under way at once */
-    c_ahead   = 4  /* sources of the inner loop under way at once */
+    c_warps  = 1, /* of a block; they do not meet, and none waits for the slowest of a block */
+    c_rounds = 4, /* gathers under way at once */
+    c_ahead  = 4, /* sources of the inner loop under way at once */
+    c_blocks = 24 /* on a multiprocessor, in single precision without virial: what shared memory has room for */
 };
 
-/* Sources in a warp's list: all that are near at some 300 neighbours, in as much memory as leaves 8 warps a scheduler
+/* Sources in a warp's list: all that are near at some 300 neighbours, in as much memory as leaves 6 warps a scheduler
  * room; more come in several lists. */
 template <class R>
 struct ListSize
@@ -49,6 +49,7 @@ struct P2pArgs
     Vec4<R>*       out;
     R*             virial; /* num_tiles x 6 */
     R              cell[9];
+    int            small; /* near vectors are longer than the grid in some direction */
 };
 
 /* A near cell's part of the list: source k of the list is particle base + k. */
@@ -68,17 +69,32 @@ struct WarpMemory
     unsigned   mask[32];
 };
 
-/* What a lane has of the tile. */
-template <class R>
+/* What a lane has of the tile: T targets. */
+template <class R, int T>
 struct Lane
 {
     int     tile, first, count;      /* of the tile */
     int     lanes, groups, group, l; /* lanes in a group, groups, this lane's */
-    Vec4<R> target[c_perLane];
-    int     index[c_perLane];
-    Vec4<R> sum[c_perLane];
+    Vec4<R> target[T];
+    int     index[T];
+    Vec4<R> sum[T];
     R       w[6];
+    int     special_begin, special_end; /* of the tile's */
+    Special special;                    /* this lane's of the first 32, loaded long before they are wanted */
 };
+
+/* 1 / b within an ulp or two; with half a unit of room (a + 1/2) / b then gives quotients of small integers exactly */
+static __device__ inline float reciprocal(int b)
+{
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(static_cast<float>(b)));
+    return y;
+}
+
+static __device__ inline int quotient(int a, float inverse)
+{
+    return static_cast<int>((static_cast<float>(a) + 0.5f) * inverse);
+}
 
 static __device__ inline float inverse_root(float x)
 {
@@ -116,11 +132,11 @@ static __device__ inline void meet(const Vec4<R>& target, R dx, R dy, R dz, R r2
     }
 }
 
-template <bool VIRIAL, class R>
-static __device__ inline void meet_source(const Vec4<R>& source, Lane<R>& lane)
+template <bool VIRIAL, class R, int T>
+static __device__ inline void meet_source(const Vec4<R>& source, Lane<R, T>& lane)
 {
 #pragma unroll
-    for (int t = 0; t < c_perLane; t++)
+    for (int t = 0; t < T; t++)
     {
         const Vec4<R>& a  = lane.target[t];
         const R        dx = a.x - source.x, dy = a.y - source.y, dz = a.z - source.z;
@@ -129,11 +145,11 @@ static __device__ inline void meet_source(const Vec4<R>& source, Lane<R>& lane)
 }
 
 /* The same for a source that targets with a bit in mask leave out. */
-template <bool VIRIAL, class R>
-static __device__ inline void meet_special(const Vec4<R>& source, unsigned mask, Lane<R>& lane)
+template <bool VIRIAL, class R, int T>
+static __device__ inline void meet_special(const Vec4<R>& source, unsigned mask, Lane<R, T>& lane)
 {
 #pragma unroll
-    for (int t = 0; t < c_perLane; t++)
+    for (int t = 0; t < T; t++)
     {
         const Vec4<R>& a    = lane.target[t];
         const bool     skip = mask >> lane.index[t] & 1u;
@@ -144,16 +160,15 @@ static __device__ inline void meet_special(const Vec4<R>& source, unsigned mask,
 }
 
 /* Meets the specials with places in first .. first + num - 1, and takes them off the list. */
-template <bool VIRIAL, class R>
-static __device__ void specials(const P2pArgs<R>& a, WarpMemory<R>* memory, int first, int num, Lane<R>& lane)
+template <bool VIRIAL, class R, int T>
+static __device__ void specials(const P2pArgs<R>& a, WarpMemory<R>* memory, int first, int num, Lane<R, T>& lane)
 {
-    const int me    = static_cast<int>(threadIdx.x % 32);
-    const int begin = a.special_start[lane.first], end = a.special_start[lane.first + lane.count];
-    for (int e = begin; e < end; e += 32)
+    const int me      = static_cast<int>(threadIdx.x % 32);
+    Special   special = lane.special;
+    for (int e = lane.special_begin; e < lane.special_end; e += 32)
     {
-        const int batch   = min(end - e, 32);
-        Special   special = {-1, 0xffffffffu};
-        if (me < batch)
+        const int batch = min(lane.special_end - e, 32);
+        if (e > lane.special_begin && me < batch)
         {
             special = a.specials[e + me];
         }
@@ -180,9 +195,9 @@ static __device__ void specials(const P2pArgs<R>& a, WarpMemory<R>* memory, int 
 }
 
 /* Meets the num sources in the list, which begins at place `first`; the first `skip` of them are all specials. */
-template <bool VIRIAL, class R>
+template <bool VIRIAL, class R, int T>
 static __device__ void
-meet_list(const P2pArgs<R>& a, WarpMemory<R>* memory, int first, int num, int skip, Lane<R>& lane)
+meet_list(const P2pArgs<R>& a, WarpMemory<R>* memory, int first, int num, int skip, Lane<R, T>& lane)
 {
     const int     me       = static_cast<int>(threadIdx.x % 32);
     const Vec4<R> away     = {static_cast<R>(c_away), 0, 0, 0};
@@ -192,7 +207,7 @@ meet_list(const P2pArgs<R>& a, WarpMemory<R>* memory, int first, int num, int sk
     __syncwarp();
     const int      step  = lane.groups;
     const Vec4<R>* list  = memory->list + lane.group + skip;
-    int            steps = (num - skip + step - 1) / step;
+    int            steps = quotient(num - skip + step - 1, reciprocal(step));
     for (; steps >= c_ahead; steps -= c_ahead)
     {
         Vec4<R> source[c_ahead];
@@ -216,6 +231,18 @@ meet_list(const P2pArgs<R>& a, WarpMemory<R>* memory, int first, int num, int sk
     __syncwarp();
 }
 
+/* k modulo n of a neighbour's place; in a grid as long as the near vectors a step or none. */
+template <class R>
+static __device__ inline int neighbour(const P2pArgs<R>& a, int k, int n)
+{
+    if (a.small)
+    {
+        k %= n;
+    }
+    k += k < 0 ? n : 0;
+    return k >= n ? k - n : k;
+}
+
 /* The near cells o .. o + 31 as segments, those without particles left out: *start is the place of a lane's own cell in
  * the part of the list that these cells make, *total its length. A lane without particles has start -1. */
 template <class R>
@@ -228,8 +255,8 @@ make_segments(const P2pArgs<R>& a, WarpMemory<R>* memory, const int* place, int 
     if (o + me < a.g.num_near)
     {
         k            = a.near_vectors[o + me];
-        const int at = cell_at(a.g, wrapped(place[0] + k.x, a.g.n[0]), wrapped(place[1] + k.y, a.g.n[1]),
-                               wrapped(place[2] + k.z, a.g.n[2]));
+        const int at = cell_at(a.g, neighbour(a, place[0] + k.x, a.g.n[0]), neighbour(a, place[1] + k.y, a.g.n[1]),
+                               neighbour(a, place[2] + k.z, a.g.n[2]));
         begin        = a.cell_start[at];
         count        = a.cell_start[at + 1] - begin;
     }
@@ -293,42 +320,42 @@ gather(const P2pArgs<R>& a, WarpMemory<R>* memory, int k, int total, int start, 
     }
 }
 
-/* Sums over groups, through shared memory, to the targets. */
-template <class R>
-static __device__ void write_sums(const P2pArgs<R>& a, WarpMemory<R>* memory, const Lane<R>& lane)
+/* Sums over groups, through shared memory, to the targets, one a lane. */
+template <class R, int T>
+static __device__ void write_sums(const P2pArgs<R>& a, WarpMemory<R>* memory, const Lane<R, T>& lane)
 {
-    const int me    = static_cast<int>(threadIdx.x % 32);
-    R*        parts = reinterpret_cast<R*>(memory->list);
+    const int me = static_cast<int>(threadIdx.x % 32);
 #pragma unroll
-    for (int t = 0; t < c_perLane; t++)
+    for (int t = 0; t < T; t++)
     {
-        parts[(4 * t + 0) * 32 + me] = lane.sum[t].x;
-        parts[(4 * t + 1) * 32 + me] = lane.sum[t].y;
-        parts[(4 * t + 2) * 32 + me] = lane.sum[t].z;
-        parts[(4 * t + 3) * 32 + me] = lane.sum[t].w;
+        memory->list[32 * t + me] = lane.sum[t];
     }
     __syncwarp();
-    R* out = reinterpret_cast<R*>(a.out + lane.first);
-    for (int item = me; item < 4 * lane.count; item += 32)
+    if (me < lane.count)
     {
-        int l = item / 4, t = 0;
-        for (; l >= lane.lanes; l -= lane.lanes)
+        int from = me;
+#pragma unroll
+        for (int t = 1; t < T; t++)
         {
-            t++;
+            from += me >= t * lane.lanes ? 32 - lane.lanes : 0;
         }
-        const R* part = parts + (4 * t + item % 4) * 32 + l;
-        R        sum  = 0;
-        for (int group = 0; group < lane.groups; group++)
+        const Vec4<R>* part = memory->list + from;
+        Vec4<R>        sum  = {0, 0, 0, 0};
+#pragma unroll 4
+        for (int group = 0; group < lane.groups; group++, part += lane.lanes)
         {
-            sum += part[group * lane.lanes];
+            sum.x += part->x;
+            sum.y += part->y;
+            sum.z += part->z;
+            sum.w += part->w;
         }
-        out[item] = sum;
+        a.out[lane.first + me] = sum;
     }
 }
 
 /* Every pair is met twice, and the virial has half of each. */
-template <class R>
-static __device__ void write_virial(const P2pArgs<R>& a, const Lane<R>& lane)
+template <class R, int T>
+static __device__ void write_virial(const P2pArgs<R>& a, const Lane<R, T>& lane)
 {
     for (int i = 0; i < 6; i++)
     {
@@ -344,28 +371,34 @@ static __device__ void write_virial(const P2pArgs<R>& a, const Lane<R>& lane)
     }
 }
 
-template <class R>
-static __device__ Lane<R> make_lane(const P2pArgs<R>& a, int number, const Tile& tile)
+template <class R, int T>
+static __device__ Lane<R, T> make_lane(const P2pArgs<R>& a, int number, const Tile& tile)
 {
-    const int me = static_cast<int>(threadIdx.x % 32);
-    Lane<R>   lane;
-    lane.tile  = number;
-    lane.first = tile.x;
-    lane.count = tile.y;
-    lane.lanes = (tile.y + c_perLane - 1) / c_perLane;
-    /* quotients of small integers, exact by half a unit of room */
-    const float inverse = __frcp_rn(static_cast<float>(lane.lanes));
-    lane.groups         = static_cast<int>(32.5f * inverse);
-    lane.group          = static_cast<int>((static_cast<float>(me) + 0.5f) * inverse);
+    const int  me = static_cast<int>(threadIdx.x % 32);
+    Lane<R, T> lane;
+    lane.tile           = number;
+    lane.first          = tile.x;
+    lane.count          = tile.y;
+    lane.lanes          = (tile.y + T - 1) / T;
+    const float inverse = reciprocal(lane.lanes);
+    lane.groups         = quotient(32, inverse);
+    lane.group          = quotient(me, inverse);
     lane.l              = me - lane.group * lane.lanes;
     for (int i = 0; i < 6; i++)
     {
         lane.w[i] = 0;
     }
+    lane.special_begin = a.special_start[lane.first];
+    lane.special_end   = a.special_start[lane.first + lane.count];
+    lane.special       = {-1, 0xffffffffu};
+    if (me < lane.special_end - lane.special_begin)
+    {
+        lane.special = a.specials[lane.special_begin + me];
+    }
     const bool idle = lane.group >= lane.groups; /* left over; they do what others do, for nothing */
     lane.group      = idle ? 0 : lane.group;
 #pragma unroll
-    for (int t = 0; t < c_perLane; t++)
+    for (int t = 0; t < T; t++)
     {
         const int index = lane.l + t * lane.lanes, there = min(index, lane.count - 1);
         lane.index[t]  = there;
@@ -379,21 +412,27 @@ static __device__ Lane<R> make_lane(const P2pArgs<R>& a, int number, const Tile&
     return lane;
 }
 
-template <class R, bool VIRIAL>
-__global__ void __launch_bounds__(32 * c_warps, 1) p2p(const __grid_constant__ P2pArgs<R> a)
+/* Bit n - 1: a tile of n targets has no more idle lanes with three targets in a lane than with two. */
+static constexpr unsigned sizes_for_three()
 {
-    extern __shared__ char shared[];
-    const int              warp   = static_cast<int>(threadIdx.x / 32);
-    const int              number = static_cast<int>(blockIdx.x) * c_warps + warp;
-    WarpMemory<R>*         memory = reinterpret_cast<WarpMemory<R>*>(shared) + warp;
-    if (number >= a.num_tiles)
+    unsigned bits = 0;
+    for (int n = 1; n <= c_tileSize; n++)
     {
-        return;
+        const int two = 32 / ((n + 1) / 2), three = 32 / ((n + 2) / 3);
+        bits |= 3 * two <= 2 * three ? 1u << (n - 1) : 0u;
     }
-    const Tile tile     = a.tiles[number];
+    return bits;
+}
+
+static constexpr unsigned c_sizesForThree = sizes_for_three();
+
+/* All of one tile, with T targets in a lane. */
+template <class R, bool VIRIAL, int T>
+static __device__ void meet_tile(const P2pArgs<R>& a, WarpMemory<R>* memory, int number, const Tile& tile)
+{
     const int  place[3] = {tile.z & 0xffff, tile.z >> 16, tile.w};
     const int  cell     = cell_at(a.g, place[0], place[1], place[2]);
-    Lane<R>    lane     = make_lane(a, number, tile);
+    Lane<R, T> lane     = make_lane<R, T>(a, number, tile);
     /* a tile that is a whole cell: its targets come first in the list and are specials all */
     const bool whole = a.self && a.cell_start[cell + 1] - a.cell_start[cell] == tile.y;
     int        first = 0, skip = whole ? tile.y : 0, next = 0, k = 0, total = 0, start = -1, before = 0;
@@ -426,6 +465,30 @@ __global__ void __launch_bounds__(32 * c_warps, 1) p2p(const __grid_constant__ P
 }
 
 template <class R, bool VIRIAL>
+__global__ void __launch_bounds__(32 * c_warps, sizeof(R) == 4 && !VIRIAL ? c_blocks : 1)
+    p2p(const __grid_constant__ P2pArgs<R> a)
+{
+    extern __shared__ char shared[];
+    const int              warp   = static_cast<int>(threadIdx.x / 32);
+    const int              number = static_cast<int>(blockIdx.x) * c_warps + warp;
+    WarpMemory<R>*         memory = reinterpret_cast<WarpMemory<R>*>(shared) + warp;
+    if (number >= a.num_tiles)
+    {
+        return;
+    }
+    const Tile tile = a.tiles[number];
+    /* in double precision a third target takes registers from other warps */
+    if (sizeof(R) == 4 && (c_sizesForThree >> (tile.y - 1) & 1u))
+    {
+        meet_tile<R, VIRIAL, 3>(a, memory, number, tile);
+    }
+    else
+    {
+        meet_tile<R, VIRIAL, 2>(a, memory, number, tile);
+    }
+}
+
+template <class R, bool VIRIAL>
 static gmxfmm_status launch(gmxfmm_plan* plan, cudaStream_t stream)
 {
     fmm_device*        d       = plan->device;
@@ -446,6 +509,11 @@ static gmxfmm_status launch(gmxfmm_plan* plan, cudaStream_t stream)
     for (int i = 0; i < 9; i++)
     {
         a.cell[i] = static_cast<R>(plan->cells.cell[i]);
+    }
+    a.small = 0;
+    for (int i = 0; i < 3; i++)
+    {
+        a.small |= a.g.n[i] < d->near_reach;
     }
     if (a.num_tiles > 0)
     {
