@@ -48,8 +48,8 @@ extern "C"
     /* Tables that depend on the shape of the cell, copied on `stream`. Errors: DEVICE. */
     gmxfmm_status fmm_octree_set_shape(fmm_octree_operators* ops, const fmm_cells* cells, void* stream);
 
-    /* Room for levels of at most num cells; what was there is lost. Errors: MEMORY, UNSUPPORTED (an order that this build
-     * has no rotation for). */
+    /* Room for levels of at most num cells; what was there is lost. Errors: MEMORY, UNSUPPORTED (an order that this
+     * build has no rotation for). */
     gmxfmm_status fmm_octree_reserve(fmm_octree_operators* ops, gmxfmm_m2l m2l, int num);
 
     /* Memory of the device that they hold. */

@@ -58,16 +58,18 @@ static __device__ inline int cell_with(const int* index, int number, int num)
     return index[number + 1] > index[number] ? index[number] : num;
 }
 
-/* Leaves that hold particles of either set; one more, for the scan. */
-__global__ void mark_leaves(LevelGrid g, Geometry near, const int* charges, const int* receivers, int* mark)
+/* Leaves that hold particles of either set, or the first if there are none, so that launches need no exception; one
+ * more, for the scan. */
+__global__ void
+mark_leaves(LevelGrid g, Geometry near, const int* charges, const int* receivers, bool no_particles, int* mark)
 {
     const int number = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
     if (number > g.num)
     {
         return;
     }
-    int at[3], occupied = 0;
-    if (number < g.num)
+    int at[3], occupied = no_particles && number == 0;
+    if (number < g.num && !no_particles)
     {
         place_of(g, number, at);
         const int cell = cell_at(near, at[0], at[1], at[2]);
@@ -277,9 +279,10 @@ static gmxfmm_status number_cells(gmxfmm_plan* plan, cudaStream_t stream)
         FMM_TRY(fmm_device_reserve(plan, &d->counts, bytes));
         if (l == plan->tree->depth)
         {
-            const int* receivers = d->receivers.n > 0 ? d->receivers.cell_start.as<int>() : NULL;
+            const bool no_particles = d->charges.n + d->receivers.n == 0;
+            const int* receivers    = d->receivers.n > 0 ? d->receivers.cell_start.as<int>() : NULL;
             mark_leaves<<<blocks, c_threads, 0, stream>>>(g, make_geometry(plan), d->charges.cell_start.as<int>(),
-                                                          receivers, d->counts.as<int>());
+                                                          receivers, no_particles, d->counts.as<int>());
         }
         else
         {
@@ -370,6 +373,6 @@ gmxfmm_status fmm_cuda_tree_assign(gmxfmm_plan* plan, cudaStream_t stream)
     FMM_CUDA(plan, cudaGetLastError());
     FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_reserve(tree->operators, plan->m2l, most)));
     count_bytes(plan);
-    plan->num_cells = tree->level[depth].num;
+    plan->num_cells = plan->device->charges.n + plan->device->receivers.n > 0 ? tree->level[depth].num : 0;
     return fmm_cuda_p2m_reserve(plan);
 }

@@ -14,7 +14,7 @@ namespace
 
 enum
 {
-    c_sharedBytes = 227 * 1024 /* shared memory a block may have (compute capability 9.0) */
+    c_sharedBytes = 226 * 1024 /* shared memory a block may have (compute capability 9.0; shared_memory.h) */
 };
 
 /* Host copies of what is the same for all shapes. */

@@ -320,15 +320,18 @@ gather(const P2pArgs<R>& a, WarpMemory<R>* memory, int k, int total, int start, 
     }
 }
 
-/* Sums over groups, through shared memory, to the targets, one a lane. */
+/* Sums over groups, through shared memory, to the targets, one a lane. Each list has a sum of its own, so that chains
+ * of additions, and their rounding, do not grow with the number of neighbours; the first is written, others are added.
+ */
 template <class R, int T>
-static __device__ void write_sums(const P2pArgs<R>& a, WarpMemory<R>* memory, const Lane<R, T>& lane)
+static __device__ void write_sums(const P2pArgs<R>& a, WarpMemory<R>* memory, bool add, Lane<R, T>& lane)
 {
     const int me = static_cast<int>(threadIdx.x % 32);
 #pragma unroll
     for (int t = 0; t < T; t++)
     {
         memory->list[32 * t + me] = lane.sum[t];
+        lane.sum[t]               = {0, 0, 0, 0};
     }
     __syncwarp();
     if (me < lane.count)
@@ -340,6 +343,7 @@ static __device__ void write_sums(const P2pArgs<R>& a, WarpMemory<R>* memory, co
             from += me >= t * lane.lanes ? 32 - lane.lanes : 0;
         }
         const Vec4<R>* part = memory->list + from;
+        Vec4<R>*       out  = a.out + lane.first + me;
         Vec4<R>        sum  = {0, 0, 0, 0};
 #pragma unroll 4
         for (int group = 0; group < lane.groups; group++, part += lane.lanes)
@@ -349,13 +353,22 @@ static __device__ void write_sums(const P2pArgs<R>& a, WarpMemory<R>* memory, co
             sum.z += part->z;
             sum.w += part->w;
         }
-        a.out[lane.first + me] = sum;
+        if (add)
+        {
+            const Vec4<R> before = *out;
+            sum.x += before.x;
+            sum.y += before.y;
+            sum.z += before.z;
+            sum.w += before.w;
+        }
+        *out = sum;
     }
+    __syncwarp();
 }
 
 /* Every pair is met twice, and the virial has half of each. */
 template <class R, int T>
-static __device__ void write_virial(const P2pArgs<R>& a, const Lane<R, T>& lane)
+static __device__ void write_virial(const P2pArgs<R>& a, bool add, Lane<R, T>& lane)
 {
     for (int i = 0; i < 6; i++)
     {
@@ -366,8 +379,10 @@ static __device__ void write_virial(const P2pArgs<R>& a, const Lane<R, T>& lane)
         }
         if (threadIdx.x % 32 == 0)
         {
-            a.virial[6 * static_cast<size_t>(lane.tile) + i] = R(-0.25) * sum;
+            R* out = a.virial + 6 * static_cast<size_t>(lane.tile) + i;
+            *out   = R(-0.25) * sum + (add ? *out : R(0));
         }
+        lane.w[i] = 0;
     }
 }
 
@@ -454,13 +469,13 @@ static __device__ void meet_tile(const P2pArgs<R>& a, WarpMemory<R>* memory, int
             __syncwarp();
         }
         meet_list<VIRIAL>(a, memory, first, fill, skip, lane);
+        write_sums(a, memory, first > 0, lane);
+        if (VIRIAL)
+        {
+            write_virial(a, first > 0, lane);
+        }
         first += fill;
         skip = 0;
-    }
-    write_sums(a, memory, lane);
-    if (VIRIAL)
-    {
-        write_virial(a, lane);
     }
 }
 
@@ -518,8 +533,7 @@ static gmxfmm_status launch(gmxfmm_plan* plan, cudaStream_t stream)
     if (a.num_tiles > 0)
     {
         const size_t shared = c_warps * sizeof(WarpMemory<R>);
-        FMM_CUDA(plan, cudaFuncSetAttribute(p2p<R, VIRIAL>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            static_cast<int>(shared)));
+        FMM_CUDA(plan, (allow_shared(p2p<R, VIRIAL>)));
         p2p<R, VIRIAL><<<blocks_for(a.num_tiles, c_warps), 32 * c_warps, shared, stream>>>(a);
         FMM_CUDA(plan, cudaGetLastError());
     }

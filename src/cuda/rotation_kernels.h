@@ -23,6 +23,7 @@
 
 #include "octree_state.h"
 #include "rotation_rows.h"
+#include "shared_memory.h"
 
 namespace rotation
 {
@@ -216,12 +217,12 @@ struct Translator
             });
     }
 
-    /* Adds the sums of a run to the locals when it is its turn. */
+    /* Adds the sums of a run to the locals when it is its turn. Atomics, since others write while this one waits. */
     template <int Size>
     static __device__ __forceinline__ void
-    finish(const Arguments<R>& a, const RotationRun& run, R (&sums)[Size], bool is_target, R* local, volatile int* turn)
+    finish(const Arguments<R>& a, const RotationRun& run, R (&sums)[Size], bool is_target, R* local, int* turn)
     {
-        while (turn[Role] != run.turn)
+        while (threadIdx.x % 32 == 0 && atomicAdd(turn + Role, 0) != run.turn)
         {
         }
         __syncwarp();
@@ -232,19 +233,13 @@ struct Translator
         __syncwarp();
         if (threadIdx.x % 32 == 0)
         {
-            turn[Role] = run.turn + 1;
+            atomicExch(turn + Role, run.turn + 1);
         }
     }
 
     /* All translations of a group, in step with the other groups of its team. */
-    static __device__ __forceinline__ void run(const Arguments<R>& a,
-                                               int                 slab,
-                                               int                 group,
-                                               const int*          near,
-                                               bool                is_target,
-                                               R*                  local,
-                                               R*                  tile,
-                                               volatile int*       turn)
+    static __device__ __forceinline__ void
+    run(const Arguments<R>& a, int slab, int group, const int* near, bool is_target, R* local, R* tile, int* turn)
     {
         constexpr int            num_coef = (P + 1) * (P + 1), row_size = (4 * P + 5) / 4 * 4;
         const OctreeTranslation* list       = a.schedule.translation[slab];
@@ -376,8 +371,7 @@ cudaError_t launch_translate(const Arguments<R>& a, cudaStream_t stream)
     {
         return cudaSuccess;
     }
-    const cudaError_t error =
-        cudaFuncSetAttribute(translate<R, P>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
+    const cudaError_t error = allow_shared(translate<R, P>);
     if (error != cudaSuccess)
     {
         return error;

@@ -7,12 +7,10 @@
 #ifdef FMM_FEW_ORDERS
 #    define FMM_ROTATION_ORDERS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
 #else
-#    define FMM_ROTATION_ORDERS(X)                                                                                     \
-        X(0)                                                                                                           \
-        X(1)                                                                                                           \
-        X(2)                                                                                                           \
-        X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) X(21)     \
-            X(22) X(23) X(24)
+// clang-format off
+#    define FMM_ROTATION_ORDERS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) \
+                                   X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24)
+// clang-format on
 #endif
 
 #define FMM_COUNT_ORDER(p) +1

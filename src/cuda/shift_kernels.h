@@ -8,6 +8,7 @@
 
 #include "fold.h"
 #include "octree_state.h"
+#include "shared_memory.h"
 
 enum
 {
@@ -87,7 +88,7 @@ static gmxfmm_status launch_shift(fmm_octree_operators*    ops,
     const int bytes = 8 * a.num_coef * lanes * static_cast<int>(sizeof(R));
     if (a.num > 0)
     {
-        FMM_OCTREE_CUDA(ops, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+        FMM_OCTREE_CUDA(ops, allow_shared(kernel));
         kernel<<<static_cast<unsigned>((a.num + lanes - 1) / lanes), c_shiftThreads, static_cast<size_t>(bytes),
                  stream>>>(a, lanes);
         FMM_OCTREE_CUDA(ops, cudaGetLastError());

@@ -14,6 +14,7 @@ extern "C"
 }
 #include "device.h"
 #include "octree.h"
+#include "shared_memory.h"
 
 /* Four numbers loaded at once: position and charge, field and potential. */
 template <class R>
