@@ -29,6 +29,7 @@ float* bench_device_floats(size_t n, const float* host)
     if (host != NULL)
     {
         CUDA(cudaMemcpy(memory, host, n * sizeof(float), cudaMemcpyHostToDevice));
+        CUDA(cudaDeviceSynchronize()); /* the step's stream does not wait for the default one */
     }
     return memory;
 }

@@ -11,7 +11,7 @@
 set -uo pipefail
 bundle=$(cd "$(dirname "$0")" && pwd)
 out=$(realpath -m "${1:?usage: run.sh OUT [tests|water|m2l|points|kernels]...}")
-command="$(basename "$bundle")/run.sh ${*:1}"
+command="$(basename "$bundle")/run.sh OUT ${*:2}"
 shift
 parts=("$@")
 ((${#parts[@]})) || parts=(tests water m2l points kernels)

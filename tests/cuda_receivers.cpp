@@ -135,6 +135,7 @@ double* deviceDoubles(std::size_t n, const double* from)
     EXPECT_EQ(from != nullptr ? cudaMemcpy(memory, from, n * sizeof(double), cudaMemcpyHostToDevice)
                               : cudaMemset(memory, 0xff, n * sizeof(double)),
               cudaSuccess);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess); /* streams of the tests do not wait for the default one */
     return memory;
 }
 

@@ -25,6 +25,7 @@ class DeviceArray
     {
         EXPECT_EQ(cudaMalloc(reinterpret_cast<void**>(&memory_), (n + 1) * sizeof(T)), cudaSuccess);
         EXPECT_EQ(cudaMemset(memory_, 0xff, (n + 1) * sizeof(T)), cudaSuccess); /* not a number, if it stays */
+        EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess); /* streams of the tests do not wait for the default one */
     }
     explicit DeviceArray(const std::vector<T>& v) : DeviceArray(v.size())
     {
@@ -39,6 +40,7 @@ class DeviceArray
     void         put(const std::vector<T>& v)
     {
         EXPECT_EQ(cudaMemcpy(memory_, v.data(), n_ * sizeof(T), cudaMemcpyHostToDevice), cudaSuccess);
+        EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     }
     std::vector<T> get() const
     {

@@ -210,11 +210,10 @@ static gmxfmm_status upload_near_set(gmxfmm_plan* plan)
     {
         vectors[o] = make_int4(c->near[o][0], c->near[o][1], c->near[o][2], 0);
     }
-    const cudaError_t error = cudaMemcpy(d->near_vectors.memory, vectors, bytes, cudaMemcpyHostToDevice);
+    const gmxfmm_status status = fmm_cuda_upload(plan, d->near_vectors.memory, vectors, bytes);
     free(vectors);
-    FMM_CUDA(plan, error);
-    FMM_CUDA(plan,
-             cudaMemcpy(d->near_lookup.memory, c->near_lookup, w * w * w * sizeof(short), cudaMemcpyHostToDevice));
+    FMM_TRY(status);
+    FMM_TRY(fmm_cuda_upload(plan, d->near_lookup.memory, c->near_lookup, w * w * w * sizeof(short)));
     d->near_reach = c->near_reach;
     return GMXFMM_OK;
 }

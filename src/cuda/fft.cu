@@ -320,7 +320,7 @@ static gmxfmm_status prepare(gmxfmm_plan* plan)
         }
     }
     FMM_TRY(fmm_device_reserve(plan, &d->twiddles, w.size() * sizeof(Vec2<R>)));
-    FMM_CUDA(plan, cudaMemcpy(d->twiddles.memory, w.data(), w.size() * sizeof(Vec2<R>), cudaMemcpyHostToDevice));
+    FMM_TRY(fmm_cuda_upload(plan, d->twiddles.memory, w.data(), w.size() * sizeof(Vec2<R>)));
     return GMXFMM_OK;
 }
 

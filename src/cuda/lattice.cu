@@ -373,11 +373,7 @@ gmxfmm_status fmm_cuda_spectra(gmxfmm_plan* plan, bool with_virial, cudaStream_t
 static gmxfmm_status upload(gmxfmm_plan* plan, DeviceBuffer* buffer, const void* from, size_t bytes)
 {
     FMM_TRY(fmm_device_reserve(plan, buffer, bytes + 1));
-    if (bytes > 0)
-    {
-        FMM_CUDA(plan, cudaMemcpy(buffer->memory, from, bytes, cudaMemcpyHostToDevice));
-    }
-    return GMXFMM_OK;
+    return fmm_cuda_upload(plan, buffer->memory, from, bytes);
 }
 
 /* Which lattice vectors, and their mirror images, fall on which cell of the grid. */

@@ -459,7 +459,7 @@ gmxfmm_status fmm_cuda_product_items(gmxfmm_plan* plan)
     table.start[best] = total;
     d->num_warps      = best;
     FMM_TRY(fmm_device_reserve(plan, &d->work_items, sizeof(table)));
-    FMM_CUDA(plan, cudaMemcpy(d->work_items.memory, &table, sizeof(table), cudaMemcpyHostToDevice));
+    FMM_TRY(fmm_cuda_upload(plan, d->work_items.memory, &table, sizeof(table)));
     return GMXFMM_OK;
 }
 

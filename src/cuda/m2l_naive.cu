@@ -6,6 +6,11 @@
  */
 #include "m2l_element.h"
 
+enum
+{
+    c_run = 32 /* translations added up by themselves: rounding does not grow with the list */
+};
+
 template <class R>
 __global__ void naive(M2lElement<R> a, R* local)
 {
@@ -20,11 +25,18 @@ __global__ void naive(M2lElement<R> a, R* local)
     triangle(index % pairs, &k, &l);
     const int slab = slab_of(a.lists, target);
     R         re = 0, im = 0;
-    for (int t = 0; t < a.num_list[slab]; t++)
+    const int num = a.num_list[slab];
+    for (int first = 0; first < num; first += c_run)
     {
-        const OctreeTranslation x      = a.list[slab][t];
-        const int               source = source_of(a.lists, target, x);
-        a.add(x.vector, a.multipole + source, a.lists.stride, k, l, &re, &im);
+        R run_re = 0, run_im = 0;
+        for (int t = first; t < min(first + c_run, num); t++)
+        {
+            const OctreeTranslation x      = a.list[slab][t];
+            const int               source = source_of(a.lists, target, x);
+            a.add(x.vector, a.multipole + source, a.lists.stride, k, l, &run_re, &run_im);
+        }
+        re += run_re;
+        im += run_im;
     }
     local[harm_re(a.p, k, l) * a.lists.stride + target] += re;
     if (l > 0)

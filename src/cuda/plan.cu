@@ -43,6 +43,16 @@ gmxfmm_status fmm_device_reserve(gmxfmm_plan* plan, DeviceBuffer* buffer, size_t
     return GMXFMM_OK;
 }
 
+gmxfmm_status fmm_cuda_upload(gmxfmm_plan* plan, void* to, const void* from, size_t bytes)
+{
+    if (bytes > 0)
+    {
+        FMM_CUDA(plan, cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, plan->device->own));
+        FMM_CUDA(plan, cudaStreamSynchronize(plan->device->own));
+    }
+    return GMXFMM_OK;
+}
+
 static gmxfmm_status make_streams(gmxfmm_plan* plan)
 {
     fmm_device* device = plan->device;
@@ -231,7 +241,7 @@ gmxfmm_status fmm_device_set_charges(gmxfmm_plan* plan)
         FMM_TRY(reserve_particles(plan));
     }
     FMM_TRY(fmm_device_reserve(plan, &d->charge, n * sizeof(double)));
-    FMM_CUDA(plan, cudaMemcpy(d->charge.memory, plan->charge, n * sizeof(double), cudaMemcpyHostToDevice));
+    FMM_TRY(fmm_cuda_upload(plan, d->charge.memory, plan->charge, n * sizeof(double)));
     return plan->assigned ? fmm_cuda_sort_charges(plan) : GMXFMM_OK;
 }
 
@@ -245,11 +255,7 @@ gmxfmm_status fmm_device_set_receivers(gmxfmm_plan* plan, const void* x)
     FMM_TRY(reserve_set(plan, &d->receivers, plan->receivers.n));
     FMM_TRY(reserve_particles(plan));
     FMM_TRY(fmm_device_reserve(plan, &d->receiver_x, size));
-    if (size > 0)
-    {
-        FMM_CUDA(plan, cudaMemcpy(d->receiver_x.memory, x, size, cudaMemcpyHostToDevice));
-    }
-    return GMXFMM_OK;
+    return fmm_cuda_upload(plan, d->receiver_x.memory, x, size);
 }
 
 gmxfmm_status fmm_device_set_exclusions(gmxfmm_plan* plan, const int* start, const int* list, int64_t n)
@@ -263,11 +269,8 @@ gmxfmm_status fmm_device_set_exclusions(gmxfmm_plan* plan, const int* start, con
         const size_t words  = static_cast<size_t>(start[n]) * sizeof(int);
         FMM_TRY(fmm_device_reserve(plan, &d->excl_start, starts));
         FMM_TRY(fmm_device_reserve(plan, &d->excl_list, words));
-        FMM_CUDA(plan, cudaMemcpy(d->excl_start.memory, start, starts, cudaMemcpyHostToDevice));
-        if (words > 0)
-        {
-            FMM_CUDA(plan, cudaMemcpy(d->excl_list.memory, list, words, cudaMemcpyHostToDevice));
-        }
+        FMM_TRY(fmm_cuda_upload(plan, d->excl_start.memory, start, starts));
+        FMM_TRY(fmm_cuda_upload(plan, d->excl_list.memory, list, words));
     }
     return GMXFMM_OK;
 }

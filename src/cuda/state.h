@@ -248,6 +248,10 @@ class DeviceScope
     bool changed_ = false;
 };
 
+/* Copies from the host, and waits: cudaMemcpy may return before the last of pageable memory has arrived, and streams of
+ * the library do not wait for the default one. Not for steps. */
+gmxfmm_status fmm_cuda_upload(gmxfmm_plan* plan, void* to, const void* from, size_t bytes);
+
 /* Makes *buffer hold at least `bytes`; what it held is lost if it grows. Errors: MEMORY. */
 gmxfmm_status fmm_device_reserve(gmxfmm_plan* plan, DeviceBuffer* buffer, size_t bytes);
 
