@@ -5,7 +5,7 @@
 
 operators  time of each operator of the octree over orders and depths, one thread     -> operators.json, operators.txt
 points     points per second, uniform in a cube, open, at 1e-3, 1e-6 and 1e-9 by the fastest setting that reaches them;
-           time against the number of points at 1e-3                                  -> points.json
+           time against the number of points at 1e-3, cells as the library chooses    -> points.json
 accuracy   error in water over method, order, cells and ws                             -> accuracy.txt
 FOLDER: a build with -DGMXFMM_BENCHMARKS=ON (default: build/library).
 """
@@ -132,11 +132,6 @@ def best_setting(options, method, precision, n, accuracy):
     return best[1:]
 
 
-def fastest(rows):
-    rows = [row for row in rows if row]
-    return min(rows, key=lambda row: row["execute_s"]) if rows else None
-
-
 def sizes(method, n, precision):
     if method == "fft":
         return [max(2, round((n / per_cell) ** (1 / 3))) for per_cell in (120, 60, 30)]
@@ -158,7 +153,7 @@ def points(options):
         order = next((row["order"] for row in table if row["method"] == method and row["accuracy"] == 1e-3), None)
         n = 10000
         while order and n <= options.largest:
-            row = fastest(measure(options, method, "single", 1, size, n, 1e-3, order) for size in sizes(method, n, "single"))
+            row = measure(options, method, "single", 1, 0, n, 1e-3, order)
             if row:
                 growth.append(row)
                 print(f"{method}, {n} points: {1e9 * row['execute_s'] / n:.0f} ns a point", flush=True)
@@ -186,4 +181,5 @@ def main():
         {"operators": operators, "points": points, "accuracy": accuracy}[name](options)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -2,9 +2,9 @@
 /*
  * Potential and gradient of points with random charges, uniform in the unit cube, open boundary:
  *   points N METHOD ORDER SIZE WS single|double [THREADS [REPEATS]]
- * SIZE is the depth of an octree, or the cells along an edge with fft; ORDER, SIZE and WS may be "auto ACCURACY -"
- * instead. Errors are relative L2 errors against direct sums in double precision at 1000 of the points. One line of
- * JSON.
+ * SIZE is the depth of an octree, or the cells along an edge with fft, or 0: the library's choice; ORDER, SIZE and WS
+ * may be "auto ACCURACY -" instead. Errors are relative L2 errors against direct sums in double precision at 1000 of
+ * the points. One line of JSON.
  */
 #include <math.h>
 #include <stdio.h>
@@ -56,7 +56,11 @@ static gmxfmm_options read_options(int argc, char** argv)
     {
         o.order      = atoi(argv[3]);
         o.separation = atoi(argv[5]);
-        if (o.m2l == GMXFMM_M2L_FFT)
+        if (atoi(argv[4]) == 0)
+        {
+            o.accuracy = 0.1; /* any order will do: size is chosen by time alone */
+        }
+        else if (o.m2l == GMXFMM_M2L_FFT)
         {
             o.grid[0] = o.grid[1] = o.grid[2] = atoi(argv[4]);
         }

@@ -264,10 +264,44 @@ gmxfmm_status fmm_tune_tree_particles(gmxfmm_plan* plan, const void* x)
     return status;
 }
 
-gmxfmm_status fmm_tune_tree_open(gmxfmm_plan* plan, const void* x, const double* low, const double* high)
+/* Roots larger than the system, too, since leaves that hold nothing cost nothing: an edge of 8 leaves about 8, 7, 6 or
+ * 5 that are filled, and the same of 16, ..., so that leaves can be of nearly any size. Sets plan->target_edge. */
+static gmxfmm_status
+choose_open(gmxfmm_plan* plan, const void* x, const double* low, const double* high, double longest)
 {
     static const int roots[3] = {1, 1, 1};
-    double           longest  = 0, origin[3];
+    choice           best     = {INFINITY, INFINITY, 0, 0, 0, 0};
+    double           edge     = longest;
+    for (int filled = 8; filled >= (plan->options.depth > 0 ? 8 : 5); filled--)
+    {
+        const double width = longest * 8 / filled, box[9] = {width, 0, 0, 0, width, 0, 0, 0, width};
+        double       origin[3];
+        occupancy    o;
+        choice       found;
+        for (int d = 0; d < 3; d++)
+        {
+            origin[d] = 0.5 * (low[d] + high[d] - width);
+        }
+        gmxfmm_status status = count_cells(plan, x, origin, box, roots, &o);
+        status               = status == GMXFMM_OK ? find(plan, box, roots, (double)plan->p.n, &o, &found) : status;
+        if (status != GMXFMM_OK)
+        {
+            return status;
+        }
+        if (filled == 8 || (found.good && (!best.good || found.cost < best.cost)))
+        {
+            best = found;
+            edge = width;
+        }
+    }
+    const gmxfmm_status status = adopt(plan, roots, &best);
+    plan->target_edge          = edge / (1 << plan->tree->depth);
+    return status;
+}
+
+gmxfmm_status fmm_tune_tree_open(gmxfmm_plan* plan, const void* x, const double* low, const double* high)
+{
+    double longest = 0;
     for (int d = 0; d < 3; d++)
     {
         longest = fmax(longest, high[d] - low[d]);
@@ -275,20 +309,12 @@ gmxfmm_status fmm_tune_tree_open(gmxfmm_plan* plan, const void* x, const double*
     longest = longest > 0 ? longest * (1 + 1e-9) : 1;
     if (!plan->tuned)
     {
-        const double box[9] = {longest, 0, 0, 0, longest, 0, 0, 0, longest};
-        occupancy    o;
-        for (int d = 0; d < 3; d++)
-        {
-            origin[d] = 0.5 * (low[d] + high[d] - longest);
-        }
-        gmxfmm_status status = count_cells(plan, x, origin, box, roots, &o);
-        status               = status == GMXFMM_OK ? choose(plan, box, roots, (double)plan->p.n, &o) : status;
+        const gmxfmm_status status = choose_open(plan, x, low, high, longest);
         if (status != GMXFMM_OK)
         {
             return status;
         }
-        plan->target_edge = longest / (1 << plan->tree->depth);
-        plan->tuned       = 1;
+        plan->tuned = 1;
     }
     else if (plan->options.depth > 0)
     {
