@@ -45,11 +45,15 @@ def header(options, name, threads):
     return head
 
 
+def folder(head):
+    machine = head["device"]
+    return os.path.join(HERE, "results", re.sub(r"[^a-z0-9]+", "-", f"{machine['cpu']} {machine['cores']} cores".lower()).strip("-"))
+
+
 def store(options, name, head, text=None, **parts):
     machine = head["device"]
-    folder = os.path.join(HERE, "results", re.sub(r"[^a-z0-9]+", "-", f"{machine['cpu']} {machine['cores']} cores".lower()).strip("-"))
-    os.makedirs(folder, exist_ok=True)
-    path = os.path.join(folder, name)
+    os.makedirs(folder(head), exist_ok=True)
+    path = os.path.join(folder(head), name)
     with open(path, "w") as out:
         if text is None:
             json.dump({**head, **parts}, out, indent=1)
