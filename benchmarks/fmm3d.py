@@ -13,7 +13,7 @@ import os
 import sys
 import time
 
-os.environ["OMP_NUM_THREADS"] = "1"  # the package's wheels use one
+os.environ["OMP_NUM_THREADS"] = "1"
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
 sys.path.insert(0, HERE)
