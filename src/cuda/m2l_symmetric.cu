@@ -11,6 +11,7 @@
  * fit into shared memory, a block computes a quarter of the outputs, those of one character in x and y, and needs two.
  */
 #include "fold.h"
+#include "hadamard.h"
 #include "octree_state.h"
 #include "shared_memory.h"
 
@@ -162,25 +163,6 @@ static __device__ void outputs_of_run(const SymmetricArguments<R>& a,
     else
     {
         outputs<4, Half>(a, g, run, characters, w, out, stride);
-    }
-}
-
-template <class R>
-static __device__ __forceinline__ void hadamard(R (&v)[8])
-{
-#pragma unroll
-    for (int step = 1; step < 8; step *= 2)
-    {
-#pragma unroll
-        for (int i = 0; i < 8; i++)
-        {
-            if (!(i & step))
-            {
-                const R x = v[i], y = v[i + step];
-                v[i]        = x + y;
-                v[i + step] = x - y;
-            }
-        }
     }
 }
 

@@ -7,6 +7,7 @@
 #define FMM_CUDA_SHIFT_KERNELS_H
 
 #include "fold.h"
+#include "hadamard.h"
 #include "octree_state.h"
 #include "shared_memory.h"
 
@@ -32,26 +33,6 @@ static __device__ __forceinline__ const R*
 shift_block(const ShiftArguments<R>& a, int out, int in, int im_out, int im_in)
 {
     return a.table + ((out * (a.p + 1) + in) * 4 + 2 * im_out + im_in) * (a.p + 1);
-}
-
-/* Walsh-Hadamard transform. */
-template <class R>
-static __device__ __forceinline__ void hadamard(R (&v)[8])
-{
-#pragma unroll
-    for (int step = 1; step < 8; step *= 2)
-    {
-#pragma unroll
-        for (int i = 0; i < 8; i++)
-        {
-            if (!(i & step))
-            {
-                const R x = v[i], y = v[i + step];
-                v[i]        = x + y;
-                v[i + step] = x - y;
-            }
-        }
-    }
 }
 
 /* Degree and order of coefficient i, and whether it is an imaginary part. */
