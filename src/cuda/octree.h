@@ -52,7 +52,7 @@ extern "C"
      * build has no rotation for). */
     gmxfmm_status fmm_octree_reserve(fmm_octree_operators* ops, gmxfmm_m2l m2l, int num);
 
-    /* Memory of the device that they hold. */
+    /* Memory of the device that they hold, but for the lists, which are small. */
     size_t fmm_octree_bytes(const fmm_octree_operators* ops);
 
     void fmm_octree_destroy(fmm_octree_operators* ops);

@@ -283,7 +283,7 @@ gmxfmm_status fmm_octree_reserve(fmm_octree_operators* ops, gmxfmm_m2l m2l, int 
 
 size_t fmm_octree_bytes(const fmm_octree_operators* ops)
 {
-    return ops->shape_bytes + ops->turned_bytes;
+    return ops->shape_bytes + ops->turned_bytes + ops->strain_rows_bytes;
 }
 
 void fmm_octree_destroy(fmm_octree_operators* ops)
