@@ -10,6 +10,7 @@
 
 #include "support/cuda.h"
 #include "support/norms.h"
+#include "support/paths.h"
 #include "support/systems.h"
 
 using namespace fmmtest;
@@ -138,6 +139,86 @@ TEST_F(CudaStreams, AssignTakesPositionsOfTheDevice)
         const Result expected = plan.execute(system_.x);
         ASSERT_EQ(gmxfmm_assign(plan.get(), x.data()), GMXFMM_OK) << gmxfmm_message(plan.get());
         EXPECT_EQ(plan.execute(system_.x).force, expected.force);
+    }
+}
+
+TEST_F(CudaStreams, ChargesAndReceiversMayBeOfTheDevice)
+{
+    const System          probes  = ions(system_.box, 200, 4);
+    gmxfmm_options        single  = explicitOptions(8, 5, 5, 4, 1, GMXFMM_SINGLE);
+    const gmxfmm_options& options = options_;
+    for (const gmxfmm_options& o : {options, onDevice(single), withBoundary(options, Boundary::Open)})
+    {
+        Plan                plan(withoutExclusions(system_), o);
+        const std::int64_t  n = static_cast<std::int64_t>(system_.size()), m = static_cast<std::int64_t>(probes.size());
+        DeviceArray<double> q(system_.q), x(system_.x), at(probes.x);
+        const Result        expected = plan.execute(system_.x);
+        ASSERT_EQ(gmxfmm_set_charges(plan.get(), n, std::vector<double>(system_.size()).data()), GMXFMM_OK);
+        EXPECT_EQ(plan.execute(system_.x).energy, 0);
+        ASSERT_EQ(gmxfmm_set_charges(plan.get(), n, q.data()), GMXFMM_OK) << gmxfmm_message(plan.get());
+        EXPECT_EQ(plan.execute(system_.x).force, expected.force);
+        std::vector<double> host(probes.size()), device(probes.size());
+        for (const bool there : {false, true})
+        {
+            gmxfmm_output out     = {};
+            out.potential         = (there ? device : host).data();
+            const void* receivers = there ? static_cast<const void*>(at.data()) : probes.x.data();
+            ASSERT_EQ(gmxfmm_set_receivers(plan.get(), m, receivers), GMXFMM_OK) << gmxfmm_message(plan.get());
+            ASSERT_EQ(gmxfmm_assign(plan.get(), x.data()), GMXFMM_OK) << gmxfmm_message(plan.get());
+            ASSERT_EQ(gmxfmm_execute(plan.get(), system_.x.data(), &out), GMXFMM_OK) << gmxfmm_message(plan.get());
+        }
+        EXPECT_EQ(device, host);
+        std::vector<double> bad = system_.q;
+        bad[5]                  = std::numeric_limits<double>::quiet_NaN();
+        q.put(bad);
+        EXPECT_EQ(gmxfmm_set_charges(plan.get(), n, q.data()), GMXFMM_ERROR_CHARGE);
+    }
+}
+
+/* One process, a plan on every device; arrays for assign may be of another one. */
+TEST_F(CudaStreams, APlanOnEachOfTwoDevices)
+{
+    int num = 0, current = -1;
+    ASSERT_EQ(cudaGetDeviceCount(&num), cudaSuccess);
+    if (num < 2)
+    {
+        GTEST_SKIP() << "one CUDA device";
+    }
+    gmxfmm_options octree = onDevice(depthOptions(GMXFMM_M2L_ROTATION, 6, 2, 1));
+    System         cubic  = water({2, 0, 0, 0, 2, 0, 0, 0, 2}, 5);
+    for (const auto& [system, options] : {std::pair{&system_, options_}, std::pair{&cubic, octree}})
+    {
+        gmxfmm_options onSecond = options;
+        onSecond.device_id      = 1;
+        Plan                first(*system, options), second(*system, onSecond);
+        DeviceArray<double> x(system->x);
+        Outputs             out(system->size());
+        const auto          all      = out.all();
+        const Result        expected = first.execute(system->x);
+        EXPECT_EQ(second.execute(system->x).force, expected.force);
+        ASSERT_EQ(gmxfmm_assign(second.get(), x.data()), GMXFMM_OK) << gmxfmm_message(second.get());
+        ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
+        {
+            cudaStream_t        stream = nullptr;
+            DeviceArray<double> there(system->x);
+            Outputs             outThere(system->size());
+            const auto          allThere = outThere.all();
+            ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+            for (int i = 0; i < 20; i++)
+            {
+                ASSERT_EQ(gmxfmm_enqueue(first.get(), x.data(), &all, stream_), GMXFMM_OK);
+                ASSERT_EQ(gmxfmm_enqueue(second.get(), there.data(), &allThere, stream), GMXFMM_OK);
+            }
+            ASSERT_EQ(cudaGetDevice(&current), cudaSuccess);
+            EXPECT_EQ(current, 1) << "calls leave the caller's device as it was";
+            ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
+            ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+            EXPECT_EQ(outThere.force.get(), expected.force);
+            EXPECT_EQ(outThere.energy.get()[1], expected.energyFar);
+            cudaStreamDestroy(stream);
+        }
+        ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+        EXPECT_EQ(out.force.get(), expected.force);
     }
 }
 

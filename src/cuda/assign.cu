@@ -287,29 +287,11 @@ gmxfmm_status fmm_cuda_sort_charges(gmxfmm_plan* plan)
     return GMXFMM_OK;
 }
 
-/* x on the device: x itself, or a copy. */
-static gmxfmm_status on_device(gmxfmm_plan* plan, const void** x, cudaStream_t stream)
-{
-    fmm_device*           d = plan->device;
-    cudaPointerAttributes attributes;
-    if (plan->p.n == 0 || (cudaPointerGetAttributes(&attributes, *x) == cudaSuccess &&
-                           (attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged)))
-    {
-        return GMXFMM_OK;
-    }
-    cudaGetLastError();
-    const size_t word = plan->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
-    FMM_CUDA(plan, cudaMemcpyAsync(d->x_copy.memory, *x, 3 * static_cast<size_t>(plan->p.n) * word,
-                                   cudaMemcpyHostToDevice, stream));
-    *x = d->x_copy.memory;
-    return GMXFMM_OK;
-}
-
 /* Sorts a set, whose positions are on the device, and waits. */
 static gmxfmm_status assign_set(gmxfmm_plan* plan, ParticleSet* set, const void* x, const double* charge)
 {
     fmm_device*         d    = plan->device;
-    const AssignResults none = {INT_MAX, 0, 0, 0};
+    const AssignResults none = {INT_MAX, 0, 0, 0, {}};
     AssignResults       results;
     FMM_CUDA(plan, cudaMemcpyAsync(d->assign_results.memory, &none, sizeof(none), cudaMemcpyHostToDevice, d->own));
     FMM_TRY(plan->options.array_type == GMXFMM_DOUBLE ? bin(plan, set, static_cast<const double*>(x), charge, d->own)
@@ -336,7 +318,7 @@ gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x)
     }
     FMM_CUDA(plan, cudaDeviceSynchronize()); /* steps that are under way use what is replaced here */
     FMM_TRY(upload_near_set(plan));
-    FMM_TRY(on_device(plan, &x, d->own));
+    FMM_TRY(fmm_cuda_on_device(plan, &x));
     FMM_TRY(assign_set(plan, &d->charges, x, d->charge.as<double>()));
     if (d->receivers.n > 0)
     {

@@ -24,7 +24,7 @@ extern "C"
     /* The charges of the plan, and room for its particles. */
     gmxfmm_status fmm_device_set_charges(gmxfmm_plan* plan);
 
-    /* Places of the plan's receivers, x on the host, and room for them. */
+    /* Places of the plan's receivers, x on the host or the device, and room for them. */
     gmxfmm_status fmm_device_set_receivers(gmxfmm_plan* plan, const void* x);
 
     /* The list of pairs left out; n and num are the lengths of start (less one) and list, both NULL if there are none.
@@ -38,10 +38,15 @@ extern "C"
     /* What lattice sums need for the present shape; spectra are computed by the next step. */
     gmxfmm_status fmm_device_set_shape(gmxfmm_plan* plan);
 
-    /* Positions on the host (x itself if it is there): memory of the plan, valid until the next call. NULL: failure. */
-    const void* fmm_device_host_positions(gmxfmm_plan* plan, const void* x);
+    /* Makes *x, num numbers of the array type, an address of the host, if it is not: memory of the plan, valid until
+     * the next call. */
+    gmxfmm_status fmm_device_on_host(gmxfmm_plan* plan, const void** x, size_t num);
 
-    /* Sorts particles into cells; x on the host or the device. Errors: POSITION, MEMORY, DEVICE. */
+    /* Widens low..high by particles, at *x, and receivers. *x, on the host or a device, becomes an address that
+     * assign need not copy. Errors: POSITION, MEMORY, DEVICE. */
+    gmxfmm_status fmm_device_extent(gmxfmm_plan* plan, const void** x, double* low, double* high);
+
+    /* Sorts particles into cells; x on the host or a device. Errors: POSITION, MEMORY, DEVICE. */
     gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x);
 
     /* One step with arrays of the host, synchronous. */

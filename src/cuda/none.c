@@ -52,11 +52,19 @@ gmxfmm_status fmm_device_set_shape(gmxfmm_plan* plan)
     return unsupported(plan);
 }
 
-const void* fmm_device_host_positions(gmxfmm_plan* plan, const void* x)
+gmxfmm_status fmm_device_on_host(gmxfmm_plan* plan, const void** x, size_t num)
 {
-    unsupported(plan);
     (void)x;
-    return NULL;
+    (void)num;
+    return unsupported(plan);
+}
+
+gmxfmm_status fmm_device_extent(gmxfmm_plan* plan, const void** x, double* low, double* high)
+{
+    (void)x;
+    (void)low;
+    (void)high;
+    return unsupported(plan);
 }
 
 gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x)

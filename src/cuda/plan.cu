@@ -47,7 +47,7 @@ gmxfmm_status fmm_cuda_upload(gmxfmm_plan* plan, void* to, const void* from, siz
 {
     if (bytes > 0)
     {
-        FMM_CUDA(plan, cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, plan->device->own));
+        FMM_CUDA(plan, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, plan->device->own));
         FMM_CUDA(plan, cudaStreamSynchronize(plan->device->own));
     }
     return GMXFMM_OK;
@@ -340,36 +340,4 @@ gmxfmm_status fmm_device_set_grid(gmxfmm_plan* plan)
     }
     FMM_TRY(fmm_cuda_p2m_reserve(plan));
     return set_transforms(plan);
-}
-
-const void* fmm_device_host_positions(gmxfmm_plan* plan, const void* x)
-{
-    fmm_device*           d = plan->device;
-    cudaPointerAttributes attributes;
-    DeviceScope           scope(d->id);
-    if (cudaPointerGetAttributes(&attributes, x) != cudaSuccess || attributes.type != cudaMemoryTypeDevice)
-    {
-        cudaGetLastError();
-        return x;
-    }
-    const size_t word  = plan->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
-    const size_t bytes = 3 * static_cast<size_t>(plan->p.n) * word;
-    if (bytes > d->host_copy_bytes)
-    {
-        std::free(d->host_copy);
-        d->host_copy       = std::malloc(bytes);
-        d->host_copy_bytes = d->host_copy != NULL ? bytes : 0;
-    }
-    if (d->host_copy == NULL)
-    {
-        fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
-        return NULL;
-    }
-    const cudaError_t error = cudaMemcpy(d->host_copy, x, bytes, cudaMemcpyDeviceToHost);
-    if (error != cudaSuccess)
-    {
-        fmm_cuda_failed(plan, error, "cudaMemcpy", __FILE__, __LINE__);
-        return NULL;
-    }
-    return d->host_copy;
 }

@@ -108,11 +108,18 @@ struct StepResults
     unsigned moments_done, p2m_done, output_done;
 };
 
+struct Extent
+{
+    double low[3], high[3];
+    int    bad; /* lowest particle that is nowhere, or INT_MAX */
+};
+
 /* What an assign tells the host. */
 struct AssignResults
 {
-    int bad; /* lowest particle that no cell can hold, or INT_MAX */
-    int num_tiles, num_specials, num_far;
+    int    bad; /* lowest particle that no cell can hold, or INT_MAX */
+    int    num_tiles, num_specials, num_far;
+    Extent extent; /* of an open system */
 };
 
 /* Particles in cells: the charges, or the receivers. Sorted order unless said otherwise; cells are those of the grid of
@@ -148,10 +155,11 @@ struct Leaves
 
 struct fmm_device
 {
-    int          id;
-    cudaStream_t near, far, own; /* own: the caller's part of a synchronous execute */
-    cudaEvent_t  fork, near_done, far_done;
-    int          max_shared; /* bytes of shared memory a block may have */
+    int            id;
+    cudaStream_t   near, far, own; /* own: the caller's part of a synchronous execute */
+    cudaEvent_t    fork, near_done, far_done;
+    int            max_shared; /* bytes of shared memory a block may have */
+    AllowedKernels allowed;
 
     /* per set of charges */
     int          has_exclusions;
@@ -189,7 +197,7 @@ struct fmm_device
     /* per step */
     DeviceBuffer near_out, far_out, partial, p2m_partial, near_virial, far_virial, results, x_copy, out_copy;
     void*        host_results; /* pinned: StepResults, AssignResults */
-    void*        host_copy;    /* positions fetched from the device */
+    void*        host_copy;    /* of an array of the device */
     size_t       host_copy_bytes;
 };
 
@@ -313,6 +321,9 @@ void          fmm_cuda_tree_destroy(gmxfmm_plan* plan);
 Leaves        fmm_cuda_leaves(const gmxfmm_plan* plan);
 /* The plan's status and message from what a call of octree.h returned. */
 gmxfmm_status fmm_cuda_octree_status(gmxfmm_plan* plan, gmxfmm_status status);
+
+/* arrays.cu: makes *x, positions of all particles on the host or a device, an address of the plan's device. */
+gmxfmm_status fmm_cuda_on_device(gmxfmm_plan* plan, const void** x);
 
 /* assign.cu: exclusive sums of `num` numbers. */
 gmxfmm_status fmm_cuda_scan(gmxfmm_plan* plan, const int* in, int* out, int num, cudaStream_t stream);

@@ -72,15 +72,29 @@ int fmm_locate(const fmm_cells* cells, const double* x, int* at, double* rest)
     return 1;
 }
 
-/* Fits the grid of an open system to its particles: cubes of one edge from the lowest corner. */
-static gmxfmm_status fit_open(gmxfmm_plan* plan, const void* x)
+/* The corners of what particles, at *x, and receivers fill; infinities without any. *x: see fmm_device_extent. */
+static gmxfmm_status extent(gmxfmm_plan* plan, const void** x, double* low, double* high)
 {
-    double        low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY}, box[9] = {0};
-    gmxfmm_status status = widen(plan, x, plan->options.array_type, plan->p.n, "particle", low, high);
-    if (status == GMXFMM_OK)
+    for (int d = 0; d < 3; d++)
     {
-        status = widen(plan, plan->receiver_x, GMXFMM_DOUBLE, plan->receivers.n, "receiver", low, high);
+        low[d]  = INFINITY;
+        high[d] = -INFINITY;
     }
+    if (plan->device != NULL)
+    {
+        return fmm_device_extent(plan, x, low, high);
+    }
+    const gmxfmm_status status = widen(plan, *x, plan->options.array_type, plan->p.n, "particle", low, high);
+    return status == GMXFMM_OK ? widen(plan, plan->receiver_x, GMXFMM_DOUBLE, plan->receivers.n, "receiver", low, high)
+                               : status;
+}
+
+/* Fits the grid of an open system to its particles: cubes of one edge from the lowest corner. host: x on the host, for
+ * what counts there. */
+static gmxfmm_status fit_open(gmxfmm_plan* plan, const void** x, const void* host)
+{
+    double        low[3], high[3], box[9] = {0};
+    gmxfmm_status status = extent(plan, x, low, high);
     if (status != GMXFMM_OK)
     {
         return status;
@@ -89,12 +103,12 @@ static gmxfmm_status fit_open(gmxfmm_plan* plan, const void* x)
     {
         low[d] = high[d] = 0; /* no particles */
     }
-    status = fmm_consider_tree(plan, x, low, high);
+    status = fmm_consider_tree(plan, host, low, high);
     if (status != GMXFMM_OK)
     {
         return status;
     }
-    status = plan->tree != NULL ? fmm_tune_tree_open(plan, x, low, high) : fmm_tune_open(plan, low, high);
+    status = plan->tree != NULL ? fmm_tune_tree_open(plan, host, low, high) : fmm_tune_open(plan, low, high);
     if (status != GMXFMM_OK)
     {
         return status;
@@ -281,20 +295,25 @@ static gmxfmm_status set_left_out(gmxfmm_plan* plan)
     return GMXFMM_OK;
 }
 
+/* Whether the depth is yet to be chosen by counts of particles in the cells of every depth, once a plan. */
+static int counts_particles(const gmxfmm_plan* plan)
+{
+    return plan->tree != NULL && !plan->tuned && !(plan->periodic && plan->options.depth > 0);
+}
+
 gmxfmm_status fmm_assign_particles(gmxfmm_plan* plan, const void* x)
 {
     const gmxfmm_precision type   = plan->options.array_type;
     gmxfmm_status          status = GMXFMM_OK;
     plan->assigned                = 0;
     const void* host              = x;
-    if (plan->device != NULL && (!plan->periodic || plan->tree != NULL))
+    if (plan->device != NULL && counts_particles(plan))
     {
-        host   = fmm_device_host_positions(plan, x); /* to choose the cells by */
-        status = host == NULL && plan->p.n > 0 ? GMXFMM_ERROR_DEVICE : GMXFMM_OK;
+        status = fmm_device_on_host(plan, &host, 3 * (size_t)plan->p.n);
     }
     if (status == GMXFMM_OK && !plan->periodic)
     {
-        status = fit_open(plan, host);
+        status = fit_open(plan, &x, host);
     }
     else if (status == GMXFMM_OK)
     {

@@ -226,7 +226,8 @@ extern "C"
      * or assignment is not in a graph captured before). Near and far field run on streams of the plan, forked from the
      * caller's and joined to it. One step of a plan at a time: put the next one on the same stream, or behind an event.
      * Errors: NULL, ORDER, UNSUPPORTED (device = CPU), DEVICE; those of positions come in output->status.
-     * In a plan with device = CUDA, x of assign and of this may be memory of the device or (assign) of the host. */
+     * The arrays of set_charges, set_receivers and assign may be of the host or a device, too, in a plan with device =
+     * CUDA; these calls wait for all that the device has in hand. */
     GMXFMM_API gmxfmm_status gmxfmm_enqueue(gmxfmm_plan*                plan,
                                             const void*                 x,
                                             const gmxfmm_device_output* output,

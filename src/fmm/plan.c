@@ -253,6 +253,14 @@ gmxfmm_status gmxfmm_set_charges(gmxfmm_plan* plan, int64_t n, const void* q)
         return fmm_fail(plan, GMXFMM_ERROR_OPTION, "number of particles is %lld, allowed is 0 to %d", (long long)n,
                         INT32_MAX / 4);
     }
+    if (plan->device != NULL)
+    {
+        const gmxfmm_status status = fmm_device_on_host(plan, &q, (size_t)n);
+        if (status != GMXFMM_OK)
+        {
+            return status;
+        }
+    }
     for (int64_t i = 0; i < n; i++)
     {
         const double qi =
@@ -305,6 +313,30 @@ static double shape_tolerance(const gmxfmm_plan* plan)
     return is_double(plan) ? 1e-13 : fmin(1e-6, 0.01 * plan->options.accuracy);
 }
 
+/* On the CPU, receivers are kept in double precision. */
+static gmxfmm_status copy_receivers(gmxfmm_plan* plan, const void* x)
+{
+    const size_t num = 3 * (size_t)plan->receivers.n;
+    if (plan->receiver_x == NULL)
+    {
+        const size_t before  = plan->bytes;
+        plan->receiver_x     = fmm_alloc(plan, num * sizeof(double));
+        plan->receiver_bytes = plan->bytes - before;
+    }
+    if (plan->receiver_x == NULL)
+    {
+        const long long n = plan->receivers.n;
+        free_receivers(plan);
+        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %lld receivers", n);
+    }
+    for (size_t i = 0; i < num; i++)
+    {
+        plan->receiver_x[i] =
+            plan->options.array_type == GMXFMM_DOUBLE ? ((const double*)x)[i] : (double)((const float*)x)[i];
+    }
+    return GMXFMM_OK;
+}
+
 gmxfmm_status gmxfmm_set_receivers(gmxfmm_plan* plan, int64_t n, const void* x)
 {
     if (plan == NULL || (x == NULL && n > 0))
@@ -325,21 +357,8 @@ gmxfmm_status gmxfmm_set_receivers(gmxfmm_plan* plan, int64_t n, const void* x)
         {
             return status;
         }
-        const size_t before  = plan->bytes;
-        plan->receiver_x     = fmm_alloc(plan, 3 * (size_t)n * sizeof(double));
-        plan->receiver_bytes = plan->bytes - before;
-        if (plan->receiver_x == NULL)
-        {
-            free_receivers(plan);
-            return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %lld receivers", (long long)n);
-        }
     }
-    for (int64_t i = 0; i < 3 * n; i++)
-    {
-        plan->receiver_x[i] =
-            plan->options.array_type == GMXFMM_DOUBLE ? ((const double*)x)[i] : (double)((const float*)x)[i];
-    }
-    return plan->device != NULL ? fmm_device_set_receivers(plan, x) : GMXFMM_OK;
+    return plan->device != NULL ? fmm_device_set_receivers(plan, x) : copy_receivers(plan, x);
 }
 
 /* What an octree needs beside its levels, which follow the particles. */

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Arrays of a host program, on the host or a device: brought to where they are needed, and measured. */
+#include <climits>
+#include <cmath>
+#include <cstdlib>
+
+#include <cub/device/device_reduce.cuh>
+#include <thrust/iterator/counting_iterator.h>
+
+#include "state.h"
+
+static size_t array_word(const gmxfmm_plan* plan)
+{
+    return plan->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
+}
+
+/* Which device has x, -1 for the host; memory that both see is the host's here, and the plan's device's there. */
+static int device_of(const gmxfmm_plan* plan, const void* x, bool for_host)
+{
+    cudaPointerAttributes attributes;
+    if (cudaPointerGetAttributes(&attributes, x) != cudaSuccess)
+    {
+        cudaGetLastError();
+        return -1;
+    }
+    return attributes.type == cudaMemoryTypeDevice    ? attributes.device
+           : attributes.type == cudaMemoryTypeManaged ? (for_host ? -1 : plan->device->id)
+                                                      : -1;
+}
+
+gmxfmm_status fmm_device_on_host(gmxfmm_plan* plan, const void** x, size_t num)
+{
+    fmm_device*  d     = plan->device;
+    const size_t bytes = num * array_word(plan);
+    DeviceScope  scope(d->id);
+    if (num == 0 || device_of(plan, *x, true) < 0)
+    {
+        return GMXFMM_OK;
+    }
+    if (bytes > d->host_copy_bytes)
+    {
+        std::free(d->host_copy);
+        d->host_copy       = std::malloc(bytes);
+        d->host_copy_bytes = d->host_copy != NULL ? bytes : 0;
+    }
+    if (d->host_copy == NULL)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
+    }
+    FMM_CUDA(plan, cudaDeviceSynchronize()); /* whatever makes the array is done */
+    FMM_CUDA(plan, cudaMemcpy(d->host_copy, *x, bytes, cudaMemcpyDefault));
+    *x = d->host_copy;
+    return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_cuda_on_device(gmxfmm_plan* plan, const void** x)
+{
+    fmm_device* d = plan->device;
+    if (plan->p.n == 0 || device_of(plan, *x, false) == d->id)
+    {
+        return GMXFMM_OK;
+    }
+    FMM_TRY(fmm_cuda_upload(plan, d->x_copy.memory, *x, 3 * static_cast<size_t>(plan->p.n) * array_word(plan)));
+    *x = d->x_copy.memory;
+    return GMXFMM_OK;
+}
+
+template <class X>
+struct PointExtent
+{
+    const X*          x;
+    __device__ Extent operator()(int i) const
+    {
+        Extent e;
+        e.bad = INT_MAX;
+        for (int d = 0; d < 3; d++)
+        {
+            const double xi = static_cast<double>(x[3 * static_cast<size_t>(i) + d]);
+            e.low[d] = e.high[d] = xi;
+            e.bad                = isfinite(xi) ? e.bad : i;
+        }
+        return e;
+    }
+};
+
+struct BothExtents
+{
+    __device__ Extent operator()(const Extent& a, const Extent& b) const
+    {
+        Extent e;
+        for (int d = 0; d < 3; d++)
+        {
+            e.low[d]  = fmin(a.low[d], b.low[d]);
+            e.high[d] = fmax(a.high[d], b.high[d]);
+        }
+        e.bad = min(a.bad, b.bad);
+        return e;
+    }
+};
+
+template <class X>
+static gmxfmm_status widen(gmxfmm_plan* plan, const X* x, int n, const char* what, double* low, double* high)
+{
+    fmm_device*                          d   = plan->device;
+    const thrust::counting_iterator<int> all = thrust::counting_iterator<int>(0);
+    Extent* const                        out = &d->assign_results.as<AssignResults>()->extent;
+    AssignResults                        results;
+    Extent                               none;
+    size_t                               bytes = 0;
+    for (int i = 0; i < 3; i++)
+    {
+        none.low[i]  = low[i];
+        none.high[i] = high[i];
+    }
+    none.bad = INT_MAX;
+    FMM_CUDA(plan, cub::DeviceReduce::TransformReduce(NULL, bytes, all, out, n, BothExtents{}, PointExtent<X>{x}, none,
+                                                      d->own));
+    FMM_TRY(fmm_device_reserve(plan, &d->sort_scratch, bytes));
+    FMM_CUDA(plan, cub::DeviceReduce::TransformReduce(d->sort_scratch.memory, bytes, all, out, n, BothExtents{},
+                                                      PointExtent<X>{x}, none, d->own));
+    FMM_TRY(fmm_cuda_assign_results(plan, &results, d->own));
+    if (results.extent.bad != INT_MAX)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_POSITION, "position of %s %d is not finite", what, results.extent.bad);
+    }
+    for (int i = 0; i < 3; i++)
+    {
+        low[i]  = results.extent.low[i];
+        high[i] = results.extent.high[i];
+    }
+    return GMXFMM_OK;
+}
+
+template <class X>
+static gmxfmm_status extent(gmxfmm_plan* plan, const void* x, double* low, double* high)
+{
+    const ParticleSet *charges = &plan->device->charges, *receivers = &plan->device->receivers;
+    if (charges->n > 0)
+    {
+        FMM_TRY(widen(plan, static_cast<const X*>(x), charges->n, "particle", low, high));
+    }
+    return receivers->n > 0 ? widen(plan, plan->device->receiver_x.as<X>(), receivers->n, "receiver", low, high)
+                            : GMXFMM_OK;
+}
+
+gmxfmm_status fmm_device_extent(gmxfmm_plan* plan, const void** x, double* low, double* high)
+{
+    DeviceScope scope(plan->device->id);
+    FMM_CUDA(plan, cudaDeviceSynchronize());
+    FMM_TRY(fmm_cuda_on_device(plan, x));
+    return plan->options.array_type == GMXFMM_DOUBLE ? extent<double>(plan, *x, low, high)
+                                                     : extent<float>(plan, *x, low, high);
+}
