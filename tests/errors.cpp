@@ -368,17 +368,19 @@ TEST(RefusedCreate, WhatIsNotOfferedOnAGpu)
 {
     const struct
     {
+        gmxfmm_m2l m2l;
         int gmxfmm_options::*option;
         int                  value;
         const char*          named;
-    } refused[]    = {{&gmxfmm_options::m2l_to_parent, 1, "m2l_to_parent"},
-                      {&gmxfmm_options::m2l_truncate, 2, "m2l_truncate"},
-                      {&gmxfmm_options::vertical_rotation, 1, "vertical_rotation"},
-                      {&gmxfmm_options::order, 21, "order 21"}};
+    } refused[]    = {{GMXFMM_M2L_ROTATION, &gmxfmm_options::m2l_to_parent, 1, "m2l_to_parent"},
+                      {GMXFMM_M2L_ROTATION, &gmxfmm_options::m2l_truncate, 2, "m2l_truncate"},
+                      {GMXFMM_M2L_ROTATION, &gmxfmm_options::vertical_rotation, 1, "vertical_rotation"},
+                      {GMXFMM_M2L_ROTATION, &gmxfmm_options::order, 25, "order 25"},
+                      {GMXFMM_M2L_SYMMETRIC, &gmxfmm_options::order, 21, "order 21"}};
     const System s = small();
     for (const auto& r : refused)
     {
-        gmxfmm_options options   = depthOptions(GMXFMM_M2L_ROTATION, 6, 1, 1);
+        gmxfmm_options options   = depthOptions(r.m2l, 6, 1, 1);
         gmxfmm_plan*   plan      = nullptr;
         char           text[256] = "";
         options.*r.option        = r.value;

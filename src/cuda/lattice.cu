@@ -17,7 +17,7 @@
 enum
 {
     c_threads   = 128,
-    c_maxDegree = 2 * GMXFMM_MAX_ORDER_SINGLE + 2 /* no device goes beyond that order */
+    c_maxDegree = 2 * FMM_OCTREE_MAX_ROTATION_ORDER + 2
 };
 
 static const double c_pi = 3.14159265358979323846;

@@ -20,6 +20,7 @@ extern "C"
 {
 #endif
 
+    /* Highest orders on a device: of all methods, and of m2l = rotation (whole plans: in double precision). */
     enum
     {
         FMM_OCTREE_MAX_ORDER          = 20,

@@ -337,7 +337,8 @@ static gmxfmm_status dispatch(gmxfmm_plan* plan, bool sums, cudaStream_t stream)
     default:
         a.p <= 4    ? launch_general<R, 5>(a, stream)
         : a.p <= 12 ? launch_general<R, 13>(a, stream)
-                    : launch_general<R, 21>(a, stream);
+        : a.p <= 20 ? launch_general<R, 21>(a, stream)
+                    : launch_general<R, FMM_OCTREE_MAX_ROTATION_ORDER + 1>(a, stream);
     }
     FMM_CUDA(plan, cudaGetLastError());
     return GMXFMM_OK;

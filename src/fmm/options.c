@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "device.h"
+#include "octree.h"
 #include "plan.h"
 
 /* Rounding of single precision, measured on water (benchmarks/accuracy): asking for less would ask for noise. */
@@ -130,10 +131,11 @@ gmxfmm_status fmm_check_options(const gmxfmm_options* o, char* message, size_t s
                                    : "vertical_rotation");
         return GMXFMM_ERROR_UNSUPPORTED;
     }
-    if (o->device != GMXFMM_CPU && o->order > GMXFMM_MAX_ORDER_SINGLE)
+    const int most = o->m2l == GMXFMM_M2L_ROTATION ? FMM_OCTREE_MAX_ROTATION_ORDER : FMM_OCTREE_MAX_ORDER;
+    if (o->device != GMXFMM_CPU && o->order > most)
     {
-        snprintf(message, size, "order %d is not offered on a GPU, which goes to %d", o->order,
-                 GMXFMM_MAX_ORDER_SINGLE);
+        snprintf(message, size, "order %d is not offered on a GPU, which goes to %d (%d with m2l = rotation)", o->order,
+                 FMM_OCTREE_MAX_ORDER, FMM_OCTREE_MAX_ROTATION_ORDER);
         return GMXFMM_ERROR_UNSUPPORTED;
     }
     if (o->device != GMXFMM_CPU && !fmm_device_built())
