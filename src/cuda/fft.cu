@@ -342,13 +342,13 @@ static gmxfmm_status transform(gmxfmm_plan* plan, bool forward, cudaStream_t str
     const size_t     line_bytes = 32 * static_cast<size_t>(a.d[0].n) * sizeof(Vec2<R>);
     if (forward)
     {
-        FMM_CUDA(plan, (allow_shared(planes_forward<R>)));
+        FMM_CUDA(plan, (allow_shared(&plan->device->allowed, planes_forward<R>)));
         planes_forward<R><<<planes, plane_threads, bytes, stream>>>(a);
         first_dimension<true><<<lines, threads, line_bytes, stream>>>(a);
     }
     else
     {
-        FMM_CUDA(plan, (allow_shared(planes_backward<R>)));
+        FMM_CUDA(plan, (allow_shared(&plan->device->allowed, planes_backward<R>)));
         first_dimension<false><<<lines, threads, line_bytes, stream>>>(a);
         planes_backward<R><<<planes, plane_threads, bytes, stream>>>(a);
     }

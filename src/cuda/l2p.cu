@@ -452,7 +452,7 @@ static gmxfmm_status launch_general(gmxfmm_plan* plan, L2pArgs<R> a, cudaStream_
     }
     a.cells_per_block   = per;
     const size_t shared = static_cast<size_t>(per) * (4 * wide + size) * sizeof(R) + size * sizeof(R);
-    FMM_CUDA(plan, (allow_shared(l2p_general<R>)));
+    FMM_CUDA(plan, (allow_shared(&plan->device->allowed, l2p_general<R>)));
     l2p_general<R><<<blocks_for(a.leaves.num, per), c_threads, shared, stream>>>(a);
     FMM_CUDA(plan, cudaGetLastError());
     return GMXFMM_OK;
@@ -464,7 +464,7 @@ static gmxfmm_status launch(gmxfmm_plan* plan, L2pArgs<R> a, cudaStream_t stream
     a.cells_per_block = a.leaves.num < c_fewCells ? c_cells / 2 : c_cells;
     const size_t shared =
         static_cast<size_t>(a.cells_per_block) * static_cast<size_t>(weight_stride(P)) * sizeof(Vec4<R>);
-    FMM_CUDA(plan, (allow_shared(l2p<R, P>)));
+    FMM_CUDA(plan, (allow_shared(&plan->device->allowed, l2p<R, P>)));
     l2p<R, P><<<blocks_for(a.leaves.num, a.cells_per_block), 32 * c_warps, shared, stream>>>(a);
     FMM_CUDA(plan, cudaGetLastError());
     return GMXFMM_OK;

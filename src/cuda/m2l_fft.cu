@@ -469,7 +469,7 @@ static gmxfmm_status launch(gmxfmm_plan* plan, size_t shared, cudaStream_t strea
     fmm_device*    d = plan->device;
     ProductArgs<R> a = {plan->order, d->num_freq, d->spectrum.as<Vec2<R>>(), d->s.as<Vec2<R>>(),
                         d->work_items.as<WorkTable>()};
-    FMM_CUDA(plan, (allow_shared(product<R, S_SHARED, WIDTH>)));
+    FMM_CUDA(plan, (allow_shared(&plan->device->allowed, product<R, S_SHARED, WIDTH>)));
     product<R, S_SHARED, WIDTH><<<blocks_for(d->num_freq, WIDTH), 32 * d->num_warps, shared, stream>>>(a);
     FMM_CUDA(plan, cudaGetLastError());
     return GMXFMM_OK;
@@ -480,7 +480,7 @@ static gmxfmm_status launch_special(gmxfmm_plan* plan, size_t shared, cudaStream
 {
     fmm_device*    d = plan->device;
     ProductArgs<R> a = {P, d->num_freq, d->spectrum.as<Vec2<R>>(), d->s.as<Vec2<R>>(), d->work_items.as<WorkTable>()};
-    FMM_CUDA(plan, (allow_shared(product_special<R, P>)));
+    FMM_CUDA(plan, (allow_shared(&plan->device->allowed, product_special<R, P>)));
     product_special<R, P><<<blocks_for(d->num_freq, 32), 32 * d->num_warps, shared, stream>>>(a);
     FMM_CUDA(plan, cudaGetLastError());
     return GMXFMM_OK;

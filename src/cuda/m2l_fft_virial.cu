@@ -175,7 +175,7 @@ static gmxfmm_status launch(gmxfmm_plan* plan, cudaStream_t stream)
     VirialArgs<R> a      = {
              plan->order,        d->num_freq,        transform_cells(plan)->n[2], width, d->spectrum.as<Vec2<R>>(),
              d->s.as<Vec2<R>>(), d->z.as<Vec2<R>>(), d->far_virial.as<double>()};
-    FMM_CUDA(plan, (allow_shared(m2l_virial<R>)));
+    FMM_CUDA(plan, (allow_shared(&plan->device->allowed, m2l_virial<R>)));
     m2l_virial<R><<<fmm_cuda_virial_blocks(plan), 32 * c_warps, shared, stream>>>(a);
     FMM_CUDA(plan, cudaGetLastError());
     return GMXFMM_OK;

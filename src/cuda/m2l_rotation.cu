@@ -7,15 +7,15 @@
 namespace rotation
 {
 #define DECLARE(p)                                                                                                     \
-    cudaError_t turn_float_##p(const Arguments<float>&, cudaStream_t);                                                 \
-    cudaError_t turn_double_##p(const Arguments<double>&, cudaStream_t);                                               \
-    cudaError_t translate_float_##p(const Arguments<float>&, cudaStream_t);                                            \
-    cudaError_t translate_double_##p(const Arguments<double>&, cudaStream_t);
+    cudaError_t turn_float_##p(AllowedKernels*, const Arguments<float>&, cudaStream_t);                                \
+    cudaError_t turn_double_##p(AllowedKernels*, const Arguments<double>&, cudaStream_t);                              \
+    cudaError_t translate_float_##p(AllowedKernels*, const Arguments<float>&, cudaStream_t);                           \
+    cudaError_t translate_double_##p(AllowedKernels*, const Arguments<double>&, cudaStream_t);
 FMM_ROTATION_ORDERS(DECLARE)
 } // namespace rotation
 
 template <class R>
-using Launch = cudaError_t(const rotation::Arguments<R>&, cudaStream_t);
+using Launch = cudaError_t(AllowedKernels*, const rotation::Arguments<R>&, cudaStream_t);
 #define FLOAT(p) {rotation::turn_float_##p, rotation::translate_float_##p},
 #define DOUBLE(p) {rotation::turn_double_##p, rotation::translate_double_##p},
 static Launch<float>* const  c_launchFloat[][2]  = {FMM_ROTATION_ORDERS(FLOAT)};
@@ -39,8 +39,8 @@ static gmxfmm_status launch(fmm_octree_operators*   ops,
     {
         return fmm_octree_failed(ops, GMXFMM_ERROR_ORDER, "more cells than reserved", __FILE__, __LINE__);
     }
-    FMM_OCTREE_CUDA(ops, kernels[0](a, stream));
-    FMM_OCTREE_CUDA(ops, kernels[1](a, stream));
+    FMM_OCTREE_CUDA(ops, kernels[0](&ops->allowed, a, stream));
+    FMM_OCTREE_CUDA(ops, kernels[1](&ops->allowed, a, stream));
     return GMXFMM_OK;
 }
 

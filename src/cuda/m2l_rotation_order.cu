@@ -46,9 +46,10 @@ __device__ __forceinline__ FMM_REAL binomial<FMM_REAL, FMM_ORDER>(int k, int n)
 #define NAME(kernel, real, order) NAME_OF(kernel, real, order)
 #define LAUNCH_OF(kernel) launch_##kernel
 #define LAUNCH(kernel) LAUNCH_OF(kernel)
-cudaError_t NAME(FMM_KERNEL, FMM_REAL, FMM_ORDER)(const Arguments<FMM_REAL>& a, cudaStream_t stream)
+cudaError_t
+NAME(FMM_KERNEL, FMM_REAL, FMM_ORDER)(AllowedKernels* allowed, const Arguments<FMM_REAL>& a, cudaStream_t stream)
 {
-    return LAUNCH(FMM_KERNEL)<FMM_REAL, FMM_ORDER>(a, stream);
+    return LAUNCH(FMM_KERNEL)<FMM_REAL, FMM_ORDER>(allowed, a, stream);
 }
 
 } // namespace rotation

@@ -10,6 +10,7 @@ extern "C"
 #include "gmxfmm.h"
 }
 #include "octree.h"
+#include "shared_memory.h"
 
 /* Cells and lists as kernels of M2L see them: the source of a target, at one translation, is child `octant` of the
  * near cell `near` of the target's parent. */
@@ -97,15 +98,16 @@ struct SymmetricSchedule
 
 struct fmm_octree_operators
 {
-    int    order, is_double, num_coef, num_near, num_vectors, num_references, num_planes;
-    int    num_list[8], num_groups[8];
-    int*   vector;       /* host: num_vectors x 3 */
-    int*   plane_of;     /* host: by vector */
-    int*   plane_vector; /* host: by plane, a vector in it */
-    int*   reference;    /* host: vector of each reference operator */
-    char   message[256];
-    size_t theta_size;  /* reals of Theta(R), (2p+2)^2: forces take one degree more than M2L */
-    size_t folded_size; /* of an operator of m2l_symmetric.cu */
+    int            order, is_double, num_coef, num_near, num_vectors, num_references, num_planes;
+    int            num_list[8], num_groups[8];
+    int*           vector;       /* host: num_vectors x 3 */
+    int*           plane_of;     /* host: by vector */
+    int*           plane_vector; /* host: by plane, a vector in it */
+    int*           reference;    /* host: vector of each reference operator */
+    char           message[256];
+    AllowedKernels allowed;
+    size_t         theta_size;  /* reals of Theta(R), (2p+2)^2: forces take one degree more than M2L */
+    size_t         folded_size; /* of an operator of m2l_symmetric.cu */
 
     /* device */
     void*                    lists; /* the next two and the schedule's */

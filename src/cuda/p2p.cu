@@ -533,7 +533,7 @@ static gmxfmm_status launch(gmxfmm_plan* plan, cudaStream_t stream)
     if (a.num_tiles > 0)
     {
         const size_t shared = c_warps * sizeof(WarpMemory<R>);
-        FMM_CUDA(plan, (allow_shared(p2p<R, VIRIAL>)));
+        FMM_CUDA(plan, (allow_shared(&plan->device->allowed, p2p<R, VIRIAL>)));
         p2p<R, VIRIAL><<<blocks_for(a.num_tiles, c_warps), 32 * c_warps, shared, stream>>>(a);
         FMM_CUDA(plan, cudaGetLastError());
     }

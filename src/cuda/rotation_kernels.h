@@ -350,7 +350,7 @@ size_t shared_bytes(int num_near)
 }
 
 template <class R, int P>
-cudaError_t launch_turn(const Arguments<R>& a, cudaStream_t stream)
+cudaError_t launch_turn(AllowedKernels*, const Arguments<R>& a, cudaStream_t stream)
 {
     const int tiles = (a.lists.num + 32) / 32;
     turn<R, P><<<dim3((tiles + 7) / 8, a.schedule.num_planes), 256, 0, stream>>>(a);
@@ -358,7 +358,7 @@ cudaError_t launch_turn(const Arguments<R>& a, cudaStream_t stream)
 }
 
 template <class R, int P>
-cudaError_t launch_translate(const Arguments<R>& a, cudaStream_t stream)
+cudaError_t launch_translate(AllowedKernels* allowed, const Arguments<R>& a, cudaStream_t stream)
 {
     const size_t bytes = shared_bytes<R, P>(a.lists.num_near);
     int          runs  = 0;
@@ -371,7 +371,7 @@ cudaError_t launch_translate(const Arguments<R>& a, cudaStream_t stream)
     {
         return cudaSuccess;
     }
-    const cudaError_t error = allow_shared(translate<R, P>);
+    const cudaError_t error = allow_shared(allowed, translate<R, P>);
     if (error != cudaSuccess)
     {
         return error;

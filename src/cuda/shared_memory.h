@@ -6,7 +6,15 @@
 
 enum
 {
-    c_staticShared = 1024 /* bytes left for __shared__ variables, of which no kernel has more */
+    c_staticShared = 1024, /* bytes left for __shared__ variables, of which no kernel has more */
+    c_mostAllowed  = 16
+};
+
+/* Kernels that the driver was told of, so that it is asked once a plan and not in every step. */
+struct AllowedKernels
+{
+    const void* kernel[c_mostAllowed];
+    int         num;
 };
 
 /* Dynamic shared memory that any kernel may have on the current device. */
@@ -27,12 +35,25 @@ static inline cudaError_t most_shared(int* bytes)
 /* Allows a kernel as much, which is a limit and not a reservation. The limit is one for all plans of a process: were
  * each launch to set what it needs itself, plans of several threads would lower each other's. */
 template <class Kernel>
-static inline cudaError_t allow_shared(Kernel* kernel)
+static inline cudaError_t allow_shared(AllowedKernels* allowed, Kernel* kernel)
 {
-    int               bytes = 0;
-    const cudaError_t error = most_shared(&bytes);
-    return error != cudaSuccess ? error
-                                : cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    const void* const address = reinterpret_cast<const void*>(kernel);
+    int               bytes   = 0;
+    for (int i = 0; i < allowed->num; i++)
+    {
+        if (allowed->kernel[i] == address)
+        {
+            return cudaSuccess;
+        }
+    }
+    cudaError_t error = most_shared(&bytes);
+    error =
+        error == cudaSuccess ? cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) : error;
+    if (error == cudaSuccess && allowed->num < c_mostAllowed)
+    {
+        allowed->kernel[allowed->num++] = address;
+    }
+    return error;
 }
 
 #endif

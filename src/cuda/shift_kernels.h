@@ -69,7 +69,7 @@ static gmxfmm_status launch_shift(fmm_octree_operators*    ops,
     const int bytes = 8 * a.num_coef * lanes * static_cast<int>(sizeof(R));
     if (a.num > 0)
     {
-        FMM_OCTREE_CUDA(ops, allow_shared(kernel));
+        FMM_OCTREE_CUDA(ops, allow_shared(&ops->allowed, kernel));
         kernel<<<static_cast<unsigned>((a.num + lanes - 1) / lanes), c_shiftThreads, static_cast<size_t>(bytes),
                  stream>>>(a, lanes);
         FMM_OCTREE_CUDA(ops, cudaGetLastError());
