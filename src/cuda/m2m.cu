@@ -34,37 +34,44 @@ static __device__ void signed_sums(const ShiftArguments<R>& a, int parent, int l
 template <class R>
 static __device__ R parent_coefficient(const ShiftArguments<R>& a, int n, int m, int im, int lanes, const R* w)
 {
-    const int p   = a.p;
-    R         sum = 0;
-    for (int m_in = 0; m_in <= p; m_in++)
+    R sum = 0;
+#pragma unroll
+    for (int bits = 0; bits < 4; bits++)
     {
-        const int from = m > m_in ? m - m_in : m_in - m;
-        for (int im_in = 0; im_in <= (m_in > 0); im_in++)
+        const int parity = bits >> 1, im_in = (bits & 1) ^ im;
+        const R*  even = w + shift_character(parity, bits & 1, 0) * a.num_coef * lanes;
+        const R*  odd  = w + shift_character(parity, bits & 1, 1) * a.num_coef * lanes;
+        for (int m_in = first_column(m, parity, im_in); m_in <= n; m_in += 2)
         {
-            const int c    = fold_character(m, m, im) ^ fold_character(m_in, m_in, im_in);
-            const int z    = (m + m_in) & 1;
-            const int at   = im_in ? harm_im(p, m_in, m_in) : harm_re(p, m_in, m_in);
-            const R*  even = w + ((c & 6) | z) * a.num_coef * lanes;
-            const R*  odd  = w + ((c & 6) | !z) * a.num_coef * lanes;
-            const R*  t    = shift_block(a, m, m_in, im, im_in);
-            for (int j = from; j <= n - m_in; j++)
-            {
-                sum += t[j] * ((j & 1) ? odd : even)[(at + n - j - m_in) * lanes];
-            }
+            const int first = m > m_in ? m - m_in : m_in - m, last = n - m_in; /* of j, which counts down in x */
+            const int at = im_in ? harm_im(a.p, m_in, m_in) : harm_re(a.p, m_in, m_in);
+            const R*  t  = shift_block(a, m, m_in, im, im_in);
+            sum += shift_sum(t, even + (at + last) * lanes, first + (first & 1), last, -lanes);
+            sum += shift_sum(t, odd + (at + last) * lanes, first | 1, last, -lanes);
         }
     }
     return sum;
 }
 
+enum
+{
+    c_upThreads   = 512,
+    c_upBlocks    = 264, /* two on each multiprocessor of an H200 */
+    c_upSplits    = 4,   /* each makes all sums of children */
+    c_upMostBytes = 200 * 1024
+};
+
 template <class R>
-__global__ void __launch_bounds__(c_shiftThreads) m2m(ShiftArguments<R> a, int lanes)
+__global__ void __launch_bounds__(c_upThreads) m2m(ShiftArguments<R> a, int lanes)
 {
     extern __shared__ double memory[];
-    R*                       w    = reinterpret_cast<R*>(memory);
-    const int                lane = threadIdx.x % lanes, parent = blockIdx.x * lanes + lane;
+    R*                       w       = reinterpret_cast<R*>(memory);
+    const int                lane    = threadIdx.x % lanes;
+    const int                parent  = static_cast<int>(blockIdx.x) * lanes + lane;
+    const int                workers = c_upThreads / lanes;
     signed_sums(a, parent, lanes, w);
     __syncthreads();
-    for (int f = threadIdx.x / lanes; f < a.num_coef; f += blockDim.x / lanes)
+    for (int f = static_cast<int>(blockIdx.y) * workers + threadIdx.x / lanes; f < a.num_coef; f += gridDim.y * workers)
     {
         int n, m, im;
         coefficient(a.p, f, &n, &m, &im);
@@ -83,7 +90,23 @@ launch(fmm_octree_operators* ops, const fmm_octree_level* upper, const fmm_octre
     ShiftArguments<R> a = shift_arguments<R>(ops, upper, lower, ops->up_at);
     a.upper             = static_cast<R*>(upper->multipole);
     a.lower             = static_cast<R*>(lower->multipole);
-    return launch_shift(ops, a, m2m<R>, static_cast<cudaStream_t>(stream));
+    if (a.num == 0)
+    {
+        return GMXFMM_OK;
+    }
+    const size_t parent_bytes = 8 * static_cast<size_t>(a.num_coef) * sizeof(R);
+    int          lanes        = 32;
+    while (lanes > 1 && parent_bytes * static_cast<size_t>(lanes) > c_upMostBytes)
+    {
+        lanes /= 2;
+    }
+    const unsigned tiles = static_cast<unsigned>((a.num + lanes - 1) / lanes);
+    const dim3     grid(tiles, shift_splits(tiles, c_upBlocks, c_upSplits));
+    FMM_OCTREE_CUDA(ops, allow_shared(&ops->allowed, m2m<R>));
+    m2m<R>
+        <<<grid, c_upThreads, parent_bytes* static_cast<size_t>(lanes), static_cast<cudaStream_t>(stream)>>>(a, lanes);
+    FMM_OCTREE_CUDA(ops, cudaGetLastError());
+    return GMXFMM_OK;
 }
 
 gmxfmm_status

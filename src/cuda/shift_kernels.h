@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What M2M and L2L share (shift.h): a column of lanes is one parent, all eight children at once, their sums with the
- * signs of the mirror group's characters in shared memory, [character][coefficient][lane].
+ * What M2M and L2L share (shift.h): a column of lanes is one parent, with all eight children at once, a warp has a
+ * coefficient of the output.
  */
 #ifndef FMM_CUDA_SHIFT_KERNELS_H
 #define FMM_CUDA_SHIFT_KERNELS_H
@@ -10,11 +10,6 @@
 #include "hadamard.h"
 #include "octree_state.h"
 #include "shared_memory.h"
-
-enum
-{
-    c_shiftThreads = 256
-};
 
 template <class R>
 struct ShiftArguments
@@ -48,33 +43,39 @@ static __device__ __forceinline__ void coefficient(int p, int i, int* n, int* m,
     *n  = *m + (*im ? at - size : at);
 }
 
-/* Lanes (parents) of a block for which eight expansions fit into shared memory. */
-static inline int shift_lanes(int num_coef, size_t real)
+/* Input columns of one parity, real or imaginary parts, meet an output in products of two classes, j even and odd, and
+ * the eight classes are the characters: bits a (parity of the sum of both columns), b (whether one of both is
+ * imaginary) and odd (j) make character 4 (a ^ b) + 2 b + (a ^ odd), as fold_character has it. So an output's eight
+ * sums stay in registers, whose numbers are known at compile time. */
+static __host__ __device__ constexpr int shift_character(int a, int b, int odd)
 {
-    int lanes = 32;
-    while (lanes > 1 && 8 * static_cast<size_t>(num_coef) * real * static_cast<size_t>(lanes) > 200 * 1024)
-    {
-        lanes /= 2;
-    }
-    return lanes;
+    return 4 * (a ^ b) + 2 * b + (a ^ odd);
 }
 
-template <class R>
-static gmxfmm_status launch_shift(fmm_octree_operators*    ops,
-                                  const ShiftArguments<R>& a,
-                                  void (*kernel)(ShiftArguments<R>, int),
-                                  cudaStream_t stream)
+/* First column of parity a ^ (column & 1) that has parts `im`. */
+static __device__ __forceinline__ int first_column(int column, int a, int im)
 {
-    const int lanes = shift_lanes(a.num_coef, sizeof(R));
-    const int bytes = 8 * a.num_coef * lanes * static_cast<int>(sizeof(R));
-    if (a.num > 0)
+    const int odd = a ^ (column & 1);
+    return im && !odd ? 2 : odd;
+}
+
+/* The sum over j = first, first + 2, .. last of t[j] x[j step]. */
+template <class R>
+static __device__ __forceinline__ R shift_sum(const R* t, const R* x, int first, int last, int step)
+{
+    R sum = 0;
+    for (int j = first; j <= last; j += 2)
     {
-        FMM_OCTREE_CUDA(ops, allow_shared(&ops->allowed, kernel));
-        kernel<<<static_cast<unsigned>((a.num + lanes - 1) / lanes), c_shiftThreads, static_cast<size_t>(bytes),
-                 stream>>>(a, lanes);
-        FMM_OCTREE_CUDA(ops, cudaGetLastError());
+        sum += __ldg(t + j) * x[j * step];
     }
-    return GMXFMM_OK;
+    return sum;
+}
+
+/* Blocks along y share the coefficients of the same parents where these alone would leave multiprocessors idle. */
+static inline unsigned shift_splits(unsigned tiles, unsigned blocks, unsigned most)
+{
+    const unsigned splits = blocks / tiles;
+    return splits < 1 ? 1 : splits < most ? splits : most;
 }
 
 template <class R>
