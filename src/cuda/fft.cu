@@ -9,6 +9,7 @@
  */
 #include <vector>
 
+#include "chain.h"
 #include "dft.h"
 
 extern "C"
@@ -182,6 +183,7 @@ __global__ void __launch_bounds__(128) planes_forward(FftArgs<R> a)
     const int              rows = a.d[1].n, n = a.d[2].n, lines = (rows + 1) / 2;
     const R*               in  = a.field + static_cast<size_t>(blockIdx.x) * static_cast<size_t>(rows * n);
     Vec2<R>*               out = a.spectrum + static_cast<size_t>(blockIdx.x) * static_cast<size_t>(rows * a.nz);
+    wait_for_previous();
     first_along_lines<true>(a.d[2], lines, a.twiddle[2], first,
                             [=](int line, int i)
                             {
@@ -208,6 +210,7 @@ __global__ void __launch_bounds__(128) planes_backward(FftArgs<R> a)
     const int              rows = a.d[1].n, n = a.d[2].n, lines = (rows + 1) / 2;
     R*                     out = a.field + static_cast<size_t>(blockIdx.x) * static_cast<size_t>(rows * n);
     const Vec2<R>*         in  = a.spectrum + static_cast<size_t>(blockIdx.x) * static_cast<size_t>(rows * a.nz);
+    wait_for_previous();
     first_across<false>(a.d[1], a.nz, a.twiddle[1], in, first);
     __syncthreads();
     second_across<false>(a.d[1], a.nz, first, second);
@@ -246,6 +249,7 @@ __global__ void first_dimension(FftArgs<R> a)
     Vec2<R>*               line =
         a.spectrum + static_cast<size_t>(blockIdx.y) * static_cast<size_t>(d.n) * stride + (inside ? column : 0);
     const Vec2<R>* twiddle = a.twiddle[0];
+    wait_for_previous();
     dft_tasks<FORWARD, R>(d.n1, d.n2, warps, warp,
                           [=](int q)
                           {
@@ -340,23 +344,37 @@ static gmxfmm_status transform(gmxfmm_plan* plan, bool forward, cudaStream_t str
     const unsigned   threads = static_cast<unsigned>(32 * (few > 2 ? few : many));
     const dim3       lines(static_cast<unsigned>(blocks_for(a.d[1].n * a.nz, 32)), static_cast<unsigned>(a.num_coef));
     const size_t     line_bytes = 32 * static_cast<size_t>(a.d[0].n) * sizeof(Vec2<R>);
+    const bool       chains     = plan->device->has_chains;
     if (forward)
     {
         FMM_CUDA(plan, (allow_shared(&plan->device->allowed, planes_forward<R>)));
-        planes_forward<R><<<planes, plane_threads, bytes, stream>>>(a);
-        first_dimension<true><<<lines, threads, line_bytes, stream>>>(a);
+        FMM_CUDA(plan, launch_next(chains, planes_forward<R>, planes, plane_threads, bytes, stream, a));
+        FMM_CUDA(plan, launch_next(chains, first_dimension<true, R>, lines, threads, line_bytes, stream, a));
     }
     else
     {
         FMM_CUDA(plan, (allow_shared(&plan->device->allowed, planes_backward<R>)));
-        first_dimension<false><<<lines, threads, line_bytes, stream>>>(a);
-        planes_backward<R><<<planes, plane_threads, bytes, stream>>>(a);
+        FMM_CUDA(plan, launch_next(chains, first_dimension<false, R>, lines, threads, line_bytes, stream, a));
+        FMM_CUDA(plan, launch_next(chains, planes_backward<R>, planes, plane_threads, bytes, stream, a));
     }
-    FMM_CUDA(plan, cudaGetLastError());
     return GMXFMM_OK;
 }
 
 gmxfmm_status fmm_cuda_own_transform(gmxfmm_plan* plan, bool forward, cudaStream_t stream)
 {
     return is_double(plan) ? transform<double>(plan, forward, stream) : transform<float>(plan, forward, stream);
+}
+
+gmxfmm_status fmm_cuda_find_chains(gmxfmm_plan* plan)
+{
+    cudaFuncAttributes attributes;
+    int                capability = 0, driver = 0;
+    const int          captures = 12030; /* the first that captures them in graphs */
+    FMM_CUDA(plan, cudaDeviceGetAttribute(&capability, cudaDevAttrComputeCapabilityMajor, plan->device->id));
+    FMM_CUDA(plan, cudaDriverGetVersion(&driver));
+    FMM_CUDA(plan, cudaFuncGetAttributes(&attributes, planes_forward<float>));
+    /* code that was compiled for an earlier device does not wait */
+    plan->device->has_chains =
+        capability >= 9 && attributes.ptxVersion >= 90 && driver >= captures && CUDART_VERSION >= captures;
+    return GMXFMM_OK;
 }

@@ -4,6 +4,7 @@
  * derivative, by which Re and Im of each harmonic are multiplied; then a thread has one particle.
  */
 #include "geometry.h"
+#include "chain.h"
 #include "orders.h"
 
 #include "harmonics.h"
@@ -355,16 +356,17 @@ __global__ void __launch_bounds__(c_threads) l2p_general(L2pArgs<R> a)
     Vec4<R>*               weights = reinterpret_cast<Vec4<R>*>(shared);
     R*                     local   = reinterpret_cast<R*>(weights + weight_stride(p) * per);
     R*                     factor  = local + size * per;
-    for (int i = static_cast<int>(threadIdx.x); i < size * per; i += c_threads)
-    {
-        const int coef = i / per, cell = i % per;
-        local[i] = cell < cells ? a.field[static_cast<size_t>(coef) * a.leaves.stride + first + cell] : R(0);
-    }
     if (threadIdx.x < 32)
     {
         count_items(a.leaves, a.cell_start, first, cells, 1, &items);
     }
     make_factors(p, factor);
+    wait_for_previous(); /* places of particles are older */
+    for (int i = static_cast<int>(threadIdx.x); i < size * per; i += c_threads)
+    {
+        const int coef = i / per, cell = i % per;
+        local[i] = cell < cells ? a.field[static_cast<size_t>(coef) * a.leaves.stride + first + cell] : R(0);
+    }
     __syncthreads();
     make_weights(p, per, local, weights);
     __syncthreads();
@@ -432,6 +434,7 @@ __global__ void __launch_bounds__(32 * c_warps) l2p(L2pArgs<R> a)
     {
         count_items(a.leaves, a.cell_start, first, cells, 2, &items);
     }
+    wait_for_previous(); /* places of particles are older */
     if (lane < cells)
     {
         weight_columns<R, P, 0>(warp, a.field + first + lane, static_cast<unsigned>(a.leaves.stride),
@@ -453,8 +456,8 @@ static gmxfmm_status launch_general(gmxfmm_plan* plan, L2pArgs<R> a, cudaStream_
     a.cells_per_block   = per;
     const size_t shared = static_cast<size_t>(per) * (4 * wide + size) * sizeof(R) + size * sizeof(R);
     FMM_CUDA(plan, (allow_shared(&plan->device->allowed, l2p_general<R>)));
-    l2p_general<R><<<blocks_for(a.leaves.num, per), c_threads, shared, stream>>>(a);
-    FMM_CUDA(plan, cudaGetLastError());
+    FMM_CUDA(plan, launch_next(plan->device->has_chains, l2p_general<R>, blocks_for(a.leaves.num, per), c_threads,
+                               shared, stream, a));
     return GMXFMM_OK;
 }
 
@@ -465,8 +468,8 @@ static gmxfmm_status launch(gmxfmm_plan* plan, L2pArgs<R> a, cudaStream_t stream
     const size_t shared =
         static_cast<size_t>(a.cells_per_block) * static_cast<size_t>(weight_stride(P)) * sizeof(Vec4<R>);
     FMM_CUDA(plan, (allow_shared(&plan->device->allowed, l2p<R, P>)));
-    l2p<R, P><<<blocks_for(a.leaves.num, a.cells_per_block), 32 * c_warps, shared, stream>>>(a);
-    FMM_CUDA(plan, cudaGetLastError());
+    FMM_CUDA(plan, launch_next(plan->device->has_chains, l2p<R, P>, blocks_for(a.leaves.num, a.cells_per_block),
+                               32 * c_warps, shared, stream, a));
     return GMXFMM_OK;
 }
 

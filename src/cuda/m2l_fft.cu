@@ -7,6 +7,7 @@
  */
 #include <cstring>
 
+#include "chain.h"
 #include "orders.h"
 #include "spectrum.h"
 
@@ -253,6 +254,7 @@ __global__ void __launch_bounds__(32 * c_maxWarps, sizeof(R) == 4 ? 2 : 1) produ
         s      = copy + lane;
         stride = 32;
     }
+    wait_for_previous(); /* spectra are older */
     stage_coefficients(a.p, a.num_freq, WIDTH, a.spectrum, first, input);
     asm volatile("cp.async.wait_all;" ::);
     __syncthreads();
@@ -366,6 +368,7 @@ __global__ void __launch_bounds__(32 * c_maxWarps, sizeof(R) == 4 ? 3 : 1) produ
     const int              lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
     const int              first = static_cast<int>(blockIdx.x) * 32;
     stage_spectra(a, first, s);
+    wait_for_previous(); /* spectra are older */
     stage_coefficients(P, a.num_freq, 32, a.spectrum, first, input);
     asm volatile("cp.async.wait_all;" ::);
     __syncthreads();
@@ -470,8 +473,8 @@ static gmxfmm_status launch(gmxfmm_plan* plan, size_t shared, cudaStream_t strea
     ProductArgs<R> a = {plan->order, d->num_freq, d->spectrum.as<Vec2<R>>(), d->s.as<Vec2<R>>(),
                         d->work_items.as<WorkTable>()};
     FMM_CUDA(plan, (allow_shared(&plan->device->allowed, product<R, S_SHARED, WIDTH>)));
-    product<R, S_SHARED, WIDTH><<<blocks_for(d->num_freq, WIDTH), 32 * d->num_warps, shared, stream>>>(a);
-    FMM_CUDA(plan, cudaGetLastError());
+    FMM_CUDA(plan, launch_next(d->has_chains, product<R, S_SHARED, WIDTH>, blocks_for(d->num_freq, WIDTH),
+                               32 * static_cast<unsigned>(d->num_warps), shared, stream, a));
     return GMXFMM_OK;
 }
 
@@ -481,8 +484,8 @@ static gmxfmm_status launch_special(gmxfmm_plan* plan, size_t shared, cudaStream
     fmm_device*    d = plan->device;
     ProductArgs<R> a = {P, d->num_freq, d->spectrum.as<Vec2<R>>(), d->s.as<Vec2<R>>(), d->work_items.as<WorkTable>()};
     FMM_CUDA(plan, (allow_shared(&plan->device->allowed, product_special<R, P>)));
-    product_special<R, P><<<blocks_for(d->num_freq, 32), 32 * d->num_warps, shared, stream>>>(a);
-    FMM_CUDA(plan, cudaGetLastError());
+    FMM_CUDA(plan, launch_next(d->has_chains, product_special<R, P>, blocks_for(d->num_freq, 32),
+                               32 * static_cast<unsigned>(d->num_warps), shared, stream, a));
     return GMXFMM_OK;
 }
 

@@ -5,6 +5,7 @@
  * columns.
  */
 #include "geometry.h"
+#include "chain.h"
 #include "orders.h"
 #include "sums.h"
 
@@ -206,6 +207,7 @@ __global__ void __launch_bounds__(c_threads) p2m(P2mArgs<R> a)
 {
     const int cell      = static_cast<int>(blockIdx.x * c_threads + threadIdx.x);
     double    moment[4] = {0, 0, 0, 0};
+    wait_for_previous();
     group<R, P, 0, GROUP>(a, cell, moment);
     if (blockIdx.y == 0 && a.sums)
     {
@@ -221,6 +223,7 @@ __global__ void __launch_bounds__(c_threads) p2m_general(P2mArgs<R> a)
     const int length    = a.p + 1 - m;
     double    moment[4] = {0, 0, 0, 0};
     R         re[SIZE], im[SIZE], factor[SIZE];
+    wait_for_previous();
 #pragma unroll
     for (int i = 0; i < SIZE; i++)
     {

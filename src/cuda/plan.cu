@@ -67,6 +67,7 @@ static gmxfmm_status make_streams(gmxfmm_plan* plan)
     FMM_CUDA(plan, cudaEventCreateWithFlags(&device->far_done, cudaEventDisableTiming));
     FMM_CUDA(plan, cudaMallocHost(&device->host_results, sizeof(StepResults) + sizeof(AssignResults)));
     FMM_CUDA(plan, most_shared(&device->max_shared));
+    FMM_TRY(fmm_cuda_find_chains(plan));
     FMM_TRY(fmm_device_reserve(plan, &device->results, sizeof(StepResults)));
     FMM_TRY(fmm_device_reserve(plan, &device->assign_results, sizeof(AssignResults)));
     FMM_TRY(fmm_device_reserve(plan, &device->partial, sizeof(double) * c_numSums * 2 * c_sumBlocks));

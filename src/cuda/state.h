@@ -160,6 +160,7 @@ struct fmm_device
     cudaEvent_t    fork, near_done, far_done;
     int            max_shared; /* bytes of shared memory a block may have */
     AllowedKernels allowed;
+    bool           has_chains; /* chain.h */
 
     /* per set of charges */
     int          has_exclusions;
@@ -340,6 +341,9 @@ gmxfmm_status fmm_cuda_sort_charges(gmxfmm_plan* plan);
 /* fft.cu: whether the grid has transforms there (own_transforms), and its tables; the transforms. */
 gmxfmm_status fmm_cuda_fft_prepare(gmxfmm_plan* plan);
 gmxfmm_status fmm_cuda_own_transform(gmxfmm_plan* plan, bool forward, cudaStream_t stream);
+
+/* fft.cu: sets device->has_chains. */
+gmxfmm_status fmm_cuda_find_chains(gmxfmm_plan* plan);
 
 /* p2m.cu: memory that it needs for the present cells. */
 gmxfmm_status fmm_cuda_p2m_reserve(gmxfmm_plan* plan);
