@@ -21,6 +21,23 @@ using Launch = cudaError_t(AllowedKernels*, const rotation::Arguments<R>&, cudaS
 static Launch<float>* const  c_launchFloat[][2]  = {FMM_ROTATION_ORDERS(FLOAT)};
 static Launch<double>* const c_launchDouble[][2] = {FMM_ROTATION_ORDERS(DOUBLE)};
 
+/* Adds the locals by blocks that shared a list, in their order. */
+template <class R>
+__global__ void __launch_bounds__(256) add_partial(R* local, const R* partial, size_t size, int num)
+{
+    const size_t i = static_cast<size_t>(blockIdx.x) * 256 + threadIdx.x;
+    if (i < size)
+    {
+        R sum = local[i];
+#pragma unroll 4
+        for (int split = 0; split < num; split++)
+        {
+            sum += partial[static_cast<size_t>(split) * size + i];
+        }
+        local[i] = sum;
+    }
+}
+
 template <class R>
 static gmxfmm_status launch(fmm_octree_operators*   ops,
                             const fmm_octree_level* upper,
@@ -30,17 +47,35 @@ static gmxfmm_status launch(fmm_octree_operators*   ops,
 {
     rotation::Arguments<R> a;
     a.lists      = octree_lists(ops, upper, lower);
-    a.schedule   = ops->schedule;
     a.turned     = static_cast<R*>(ops->turned);
     a.plane_size = (static_cast<size_t>(lower->num) + 32) / 32 * 32 * static_cast<size_t>(ops->num_coef);
-    a.local      = static_cast<R*>(lower->local);
     a.multipole  = static_cast<const R*>(lower->multipole);
+    a.local_size = static_cast<size_t>(ops->num_coef) * lower->stride;
     if (ops->num_planes * a.plane_size * sizeof(R) > ops->turned_bytes)
     {
         return fmm_octree_failed(ops, GMXFMM_ERROR_ORDER, "more cells than reserved", __FILE__, __LINE__);
     }
+    const int    tiles = rotation::rotation_tiles(a.lists);
+    const size_t bytes = c_rotationSplits * a.local_size * sizeof(R);
+    const bool   split = tiles <= c_rotationFewTiles && bytes <= ops->partial_bytes;
+    a.schedule         = split ? ops->split_schedule : ops->schedule;
+    a.local            = static_cast<R*>(split ? ops->partial : lower->local);
+    if (tiles == 0)
+    {
+        return GMXFMM_OK;
+    }
     FMM_OCTREE_CUDA(ops, kernels[0](&ops->allowed, a, stream));
+    if (split)
+    {
+        FMM_OCTREE_CUDA(ops, cudaMemsetAsync(ops->partial, 0, bytes, stream));
+    }
     FMM_OCTREE_CUDA(ops, kernels[1](&ops->allowed, a, stream));
+    if (split)
+    {
+        add_partial<<<static_cast<unsigned>((a.local_size + 255) / 256), 256, 0, stream>>>(
+            static_cast<R*>(lower->local), a.local, a.local_size, c_rotationSplits);
+        FMM_OCTREE_CUDA(ops, cudaGetLastError());
+    }
     return GMXFMM_OK;
 }
 

@@ -17,12 +17,18 @@ enum
     c_sharedBytes = 226 * 1024 /* shared memory a block may have (compute capability 9.0; shared_memory.h) */
 };
 
-/* Host copies of what is the same for all shapes. */
+/* Host copies of what is the same for all shapes; by child index. */
+struct Shares /* of a RotationSchedule */
+{
+    std::vector<RotationRun> run[8];
+    std::vector<int>         start[8], steps[8];
+};
+
 struct Lists
 {
-    std::vector<OctreeTranslation> list[8], sorted[8]; /* by operator, by run */
+    std::vector<OctreeTranslation> list[8], sorted[8]; /* by operator, by plane */
     std::vector<SymmetricGroup>    group[8];
-    std::vector<RotationRun>       run[8];
+    Shares                         whole, split;
     std::vector<SymmetricRun>      symmetric;
     std::vector<unsigned char>     character;
 };
@@ -111,8 +117,8 @@ void find_planes(fmm_octree_operators* ops)
     }
 }
 
-/* The translations of child index c by planes, in pieces of nearly the same size that groups can share evenly. */
-std::vector<RotationRun> make_pieces(const fmm_octree_operators* ops, int groups, Lists* lists, int c)
+/* The translations of child index c by planes. */
+void sort_by_plane(const fmm_octree_operators* ops, Lists* lists, int c)
 {
     std::vector<OctreeTranslation>& sorted = lists->sorted[c];
     sorted                                 = lists->list[c];
@@ -132,6 +138,12 @@ std::vector<RotationRun> make_pieces(const fmm_octree_operators* ops, int groups
                          }
                          return a.octant != b.octant ? a.octant < b.octant : ka[2] < kb[2];
                      });
+}
+
+/* Pieces of nearly the same size, each in one plane, that groups can share evenly. */
+std::vector<RotationRun>
+make_pieces(const fmm_octree_operators* ops, const std::vector<OctreeTranslation>& sorted, int groups)
+{
     const int                total = static_cast<int>(sorted.size()), most = std::max((total + groups - 1) / groups, 1);
     std::vector<RotationRun> pieces;
     for (int first = 0; first < total;)
@@ -153,43 +165,70 @@ std::vector<RotationRun> make_pieces(const fmm_octree_operators* ops, int groups
     return pieces;
 }
 
-/* Pieces to groups, the longest first, to the group with the least; turns by when they are done, which a group waits
- * for while others go on: groups are in step. */
-void make_schedule(fmm_octree_operators* ops, int groups, Lists* lists, int c)
+/* Pieces to groups, the longest first, to the group with the least. */
+void share_pieces(std::vector<RotationRun>               pieces,
+                  std::vector<std::vector<RotationRun>>* of_group,
+                  std::vector<int>*                      steps)
 {
-    std::vector<RotationRun> pieces             = make_pieces(ops, groups, lists, c), of_group[c_maxGroups];
-    int                      steps[c_maxGroups] = {0};
     std::stable_sort(pieces.begin(), pieces.end(),
                      [](const RotationRun& a, const RotationRun& b) { return a.count > b.count; });
-    std::vector<std::pair<int, int>> done;
     for (const RotationRun& piece : pieces)
     {
-        const int g = static_cast<int>(std::min_element(steps, steps + groups) - steps);
-        of_group[g].push_back(piece);
-        steps[g] += piece.count;
-        done.emplace_back(steps[g], g);
+        const size_t g = static_cast<size_t>(std::min_element(steps->begin(), steps->end()) - steps->begin());
+        (*of_group)[g].push_back(piece);
+        (*steps)[g] += piece.count;
     }
-    std::sort(done.begin(), done.end());
-    std::vector<RotationRun>::iterator next[c_maxGroups];
+}
+
+/* Turns of the groups of one block by when they are done with a piece: a group waits while others go on, and groups are
+ * in step. */
+void take_turns(std::vector<RotationRun>* of_group, int groups)
+{
+    std::vector<std::pair<int, RotationRun*>> done;
     for (int g = 0; g < groups; g++)
     {
-        next[g] = of_group[g].begin();
+        int steps = 0;
+        for (RotationRun& piece : of_group[g])
+        {
+            steps += piece.count;
+            done.emplace_back(steps, &piece);
+        }
     }
+    std::stable_sort(done.begin(), done.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     for (size_t i = 0; i < done.size(); i++)
     {
-        (next[done[i].second]++)->turn = static_cast<int>(i);
+        done[i].second->turn = static_cast<int>(i);
     }
-    for (int g = 0; g < groups; g++)
+}
+
+/* The list of child index c for the groups of all blocks that share it. */
+void make_schedule(const fmm_octree_operators*           ops,
+                   const RotationSchedule&               schedule,
+                   const std::vector<OctreeTranslation>& sorted,
+                   Shares*                               shares,
+                   int                                   c)
+{
+    const int                             groups = schedule.groups * schedule.splits;
+    std::vector<std::vector<RotationRun>> of_group(static_cast<size_t>(groups));
+    std::vector<int>                      steps(static_cast<size_t>(groups), 0);
+    std::vector<int>&                     start = shares->start[c];
+    share_pieces(make_pieces(ops, sorted, groups), &of_group, &steps);
+    shares->steps[c].assign(static_cast<size_t>(schedule.teams * schedule.splits), 0);
+    for (int split = 0; split < schedule.splits; split++)
     {
-        int& most = ops->schedule.steps[c][g % ops->schedule.teams];
-        most      = std::max(most, steps[g]);
+        take_turns(&of_group[static_cast<size_t>(split * schedule.groups)], schedule.groups);
+        for (int g = 0; g < schedule.groups; g++)
+        {
+            int& most = shares->steps[c][static_cast<size_t>(split * schedule.teams + g % schedule.teams)];
+            most      = std::max(most, steps[static_cast<size_t>(split * schedule.groups + g)]);
+        }
     }
-    for (int g = 0; g < c_maxGroups; g++)
+    for (const std::vector<RotationRun>& runs : of_group)
     {
-        ops->schedule.start[c][g] = static_cast<int>(lists->run[c].size());
-        lists->run[c].insert(lists->run[c].end(), of_group[g].begin(), of_group[g].end());
+        start.push_back(static_cast<int>(shares->run[c].size()));
+        shares->run[c].insert(shares->run[c].end(), runs.begin(), runs.end());
     }
-    ops->schedule.start[c][c_maxGroups] = static_cast<int>(lists->run[c].size());
+    start.push_back(static_cast<int>(shares->run[c].size()));
 }
 
 /* Outputs of one pass: columns in runs of nearly the same size, the longest first, to the warp with the least. */
@@ -264,35 +303,45 @@ void make_symmetric(fmm_octree_operators* ops, Lists* lists)
     }
 }
 
+/* Lists one after the other, as they will stand on the device; a list's place in bytes becomes its address there once
+ * the memory is known. */
 template <class T>
-const T* place_list(const std::vector<T>& list, std::vector<char>* bytes, const char* device)
+void place_list(const std::vector<T>& list, const T** address, std::vector<char>* bytes, const char* device)
 {
     const size_t at = octree_aligned(bytes->size());
     bytes->resize(at + list.size() * sizeof(T));
     std::memcpy(bytes->data() + at, list.data(), list.size() * sizeof(T));
-    return reinterpret_cast<const T*>(device + at);
+    *address = reinterpret_cast<const T*>(device + at);
+}
+
+void place_shares(const Shares& shares, int c, RotationSchedule* schedule, std::vector<char>* bytes, const char* device)
+{
+    place_list(shares.run[c], &schedule->run[c], bytes, device);
+    place_list(shares.start[c], &schedule->start[c], bytes, device);
+    place_list(shares.steps[c], &schedule->steps[c], bytes, device);
+}
+
+std::vector<char> place_lists(fmm_octree_operators* ops, const Lists& lists, const char* device)
+{
+    std::vector<char> bytes;
+    for (int c = 0; c < 8; c++)
+    {
+        place_list(lists.list[c], &ops->list[c], &bytes, device);
+        place_list(lists.sorted[c], &ops->schedule.translation[c], &bytes, device);
+        place_list(lists.group[c], &ops->group[c], &bytes, device);
+        ops->split_schedule.translation[c] = ops->schedule.translation[c];
+        place_shares(lists.whole, c, &ops->schedule, &bytes, device);
+        place_shares(lists.split, c, &ops->split_schedule, &bytes, device);
+    }
+    place_list(lists.symmetric, &ops->symmetric.run, &bytes, device);
+    place_list(lists.character, &ops->symmetric.character, &bytes, device);
+    return bytes;
 }
 
 gmxfmm_status upload_lists(fmm_octree_operators* ops, const Lists& lists)
 {
-    size_t total = 2 * 256 + lists.symmetric.size() * sizeof(SymmetricRun) + lists.character.size();
-    for (int c = 0; c < 8; c++)
-    {
-        total += 4 * 256 + 2 * lists.list[c].size() * sizeof(OctreeTranslation) +
-                 lists.group[c].size() * sizeof(SymmetricGroup) + lists.run[c].size() * sizeof(RotationRun);
-    }
-    FMM_OCTREE_CUDA(ops, cudaMalloc(&ops->lists, total));
-    std::vector<char> bytes;
-    const char*       device = static_cast<const char*>(ops->lists);
-    for (int c = 0; c < 8; c++)
-    {
-        ops->list[c]                 = place_list(lists.list[c], &bytes, device);
-        ops->schedule.translation[c] = place_list(lists.sorted[c], &bytes, device);
-        ops->group[c]                = place_list(lists.group[c], &bytes, device);
-        ops->schedule.run[c]         = place_list(lists.run[c], &bytes, device);
-    }
-    ops->symmetric.run       = place_list(lists.symmetric, &bytes, device);
-    ops->symmetric.character = place_list(lists.character, &bytes, device);
+    FMM_OCTREE_CUDA(ops, cudaMalloc(&ops->lists, place_lists(ops, lists, nullptr).size()));
+    const std::vector<char> bytes = place_lists(ops, lists, static_cast<const char*>(ops->lists));
     FMM_OCTREE_CUDA(ops, cudaMemcpy(ops->lists, bytes.data(), bytes.size(), cudaMemcpyHostToDevice));
     return GMXFMM_OK;
 }
@@ -304,13 +353,17 @@ gmxfmm_status fmm_octree_make_lists(fmm_octree_operators* ops, const fmm_tree* t
     Lists lists;
     make_lists(ops, tree, &lists);
     find_planes(ops);
-    const bool is_double = ops->is_double != 0;
-    const int  groups    = fmm_rotation_warps(ops->order, is_double) / fmm_rotation_roles(ops->order, is_double);
-    ops->schedule.groups = groups;
-    ops->schedule.teams  = fmm_rotation_teams(ops->order, is_double);
+    const bool is_double       = ops->is_double != 0;
+    ops->schedule.groups       = fmm_rotation_warps(ops->order, is_double) / fmm_rotation_roles(ops->order, is_double);
+    ops->schedule.teams        = fmm_rotation_teams(ops->order, is_double);
+    ops->schedule.splits       = 1;
+    ops->split_schedule        = ops->schedule;
+    ops->split_schedule.splits = c_rotationSplits;
     for (int c = 0; c < 8; c++)
     {
-        make_schedule(ops, groups, &lists, c);
+        sort_by_plane(ops, &lists, c);
+        make_schedule(ops, ops->schedule, lists.sorted[c], &lists.whole, c);
+        make_schedule(ops, ops->split_schedule, lists.sorted[c], &lists.split, c);
     }
     make_symmetric(ops, &lists);
     return upload_lists(ops, lists);

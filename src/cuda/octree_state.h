@@ -42,17 +42,20 @@ struct RotationRun
 
 enum
 {
-    c_maxGroups = 16 /* groups of warps in a block of m2l_rotation.cu */
+    c_rotationSplits    = 8,  /* blocks of m2l_rotation.cu that share a list, on levels of few cells */
+    c_rotationFewTiles  = 16, /* where tiles of targets are that few: then there is a block a multiprocessor */
+    c_rotationFewStride = 32 * (c_rotationFewTiles + 2) /* of such a level */
 };
 
-/* The translations of m2l_rotation.cu, all on the device. */
+/* The translations of m2l_rotation.cu, all on the device; by child index. */
 struct RotationSchedule
 {
     const OctreeTranslation* translation[8];
     const RotationRun*       run[8];
-    int                      start[8][c_maxGroups + 1]; /* runs of each group */
-    int                      groups, teams;             /* group g is in team g % teams */
-    int                      steps[8][c_maxGroups];     /* most translations of a group of a team */
+    const int*               start[8];      /* runs of each group of each block */
+    const int*               steps[8];      /* most translations of a group, for each team of each block */
+    int                      groups, teams; /* of a block; group g is in team g % teams */
+    int                      splits;        /* blocks */
     int                      num_planes;
     const void*              direction; /* by vector: rotation_direction_size reals */
     const void*              angle;     /* by plane: cos and sin of m (phi - pi/2), m = 1..order */
@@ -113,7 +116,7 @@ struct fmm_octree_operators
     void*                    lists; /* the next two and the schedule's */
     const OctreeTranslation* list[8];
     const SymmetricGroup*    group[8];
-    RotationSchedule         schedule;
+    RotationSchedule         schedule, split_schedule;
     SymmetricSchedule        symmetric;
     void*                    shape;      /* tables that depend on the shape of the cell, in one piece: */
     void*                    host_shape; /* pinned copy, from which they are copied */
@@ -121,6 +124,8 @@ struct fmm_octree_operators
     size_t                   theta_at, folded_at, direction_at, angle_at, up_at, down_at, strain_at; /* bytes into it */
     void*                    turned; /* m2l_rotation: multipoles turned into planes */
     size_t                   turned_bytes;
+    void*                    partial; /* m2l_rotation: locals by blocks that share a list */
+    size_t                   partial_bytes;
     double*                  strain_rows; /* octree_strain.cu: 6 sums of each block */
     size_t                   strain_rows_bytes;
 };

@@ -175,9 +175,12 @@ gmxfmm_status create(fmm_octree_operators* ops, const fmm_tree* tree, const fmm_
     lay_out_shape(ops);
     FMM_OCTREE_CUDA(ops, cudaMalloc(&ops->shape, ops->shape_bytes));
     FMM_OCTREE_CUDA(ops, cudaMallocHost(&ops->host_shape, ops->shape_bytes));
-    ops->schedule.num_planes = ops->num_planes;
-    ops->schedule.direction  = static_cast<char*>(ops->shape) + ops->direction_at;
-    ops->schedule.angle      = static_cast<char*>(ops->shape) + ops->angle_at;
+    for (RotationSchedule* schedule : {&ops->schedule, &ops->split_schedule})
+    {
+        schedule->num_planes = ops->num_planes;
+        schedule->direction  = static_cast<char*>(ops->shape) + ops->direction_at;
+        schedule->angle      = static_cast<char*>(ops->shape) + ops->angle_at;
+    }
     FMM_OCTREE_CUDA(ops, fmm_octree_prepare_dynamic());
     const gmxfmm_status filled = fmm_octree_set_shape(ops, cells, nullptr);
     if (filled == GMXFMM_OK)
@@ -248,6 +251,21 @@ gmxfmm_status fmm_octree_set_shape(fmm_octree_operators* ops, const fmm_cells* c
     return GMXFMM_OK;
 }
 
+/* Memory of at least `bytes`; what was there is lost. */
+static cudaError_t grow(void** memory, size_t* capacity, size_t bytes)
+{
+    if (bytes <= *capacity)
+    {
+        return cudaSuccess;
+    }
+    cudaFree(*memory);
+    *memory                 = nullptr;
+    *capacity               = 0;
+    const cudaError_t error = cudaMalloc(memory, bytes);
+    *capacity               = error == cudaSuccess ? bytes : 0;
+    return error;
+}
+
 gmxfmm_status fmm_octree_reserve(fmm_octree_operators* ops, gmxfmm_m2l m2l, int num)
 {
     if (m2l == GMXFMM_M2L_ROTATION && ops->order > fmm_last_rotation_order())
@@ -261,29 +279,20 @@ gmxfmm_status fmm_octree_reserve(fmm_octree_operators* ops, gmxfmm_m2l m2l, int 
     const size_t real  = ops->is_double ? sizeof(double) : sizeof(float);
     const size_t tiles = (static_cast<size_t>(num) + 32) / 32;
     const size_t bytes = static_cast<size_t>(ops->num_planes) * tiles * 32 * static_cast<size_t>(ops->num_coef) * real;
-    if (m2l == GMXFMM_M2L_ROTATION && bytes > ops->turned_bytes)
+    if (m2l == GMXFMM_M2L_ROTATION)
     {
-        cudaFree(ops->turned);
-        ops->turned       = nullptr;
-        ops->turned_bytes = 0;
-        FMM_OCTREE_CUDA(ops, cudaMalloc(&ops->turned, bytes));
-        ops->turned_bytes = bytes;
+        const size_t partial = c_rotationSplits * c_rotationFewStride * static_cast<size_t>(ops->num_coef) * real;
+        FMM_OCTREE_CUDA(ops, grow(&ops->turned, &ops->turned_bytes, bytes));
+        FMM_OCTREE_CUDA(ops, grow(&ops->partial, &ops->partial_bytes, partial));
     }
     const size_t rows = fmm_octree_strain_rows(num) * 6 * sizeof(double);
-    if (rows > ops->strain_rows_bytes)
-    {
-        cudaFree(ops->strain_rows);
-        ops->strain_rows       = nullptr;
-        ops->strain_rows_bytes = 0;
-        FMM_OCTREE_CUDA(ops, cudaMalloc(reinterpret_cast<void**>(&ops->strain_rows), rows));
-        ops->strain_rows_bytes = rows;
-    }
+    FMM_OCTREE_CUDA(ops, grow(reinterpret_cast<void**>(&ops->strain_rows), &ops->strain_rows_bytes, rows));
     return GMXFMM_OK;
 }
 
 size_t fmm_octree_bytes(const fmm_octree_operators* ops)
 {
-    return ops->shape_bytes + ops->turned_bytes + ops->strain_rows_bytes;
+    return ops->shape_bytes + ops->turned_bytes + ops->partial_bytes + ops->strain_rows_bytes;
 }
 
 void fmm_octree_destroy(fmm_octree_operators* ops)
@@ -293,6 +302,7 @@ void fmm_octree_destroy(fmm_octree_operators* ops)
         cudaFree(ops->lists);
         cudaFree(ops->shape);
         cudaFree(ops->turned);
+        cudaFree(ops->partial);
         cudaFree(ops->strain_rows);
         cudaFreeHost(ops->host_shape);
         std::free(ops->vector);

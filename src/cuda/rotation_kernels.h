@@ -28,6 +28,18 @@
 namespace rotation
 {
 
+/* Blocks with 32 targets of one slab, those of the longest slab for each. */
+inline int rotation_tiles(const OctreeLists& lists)
+{
+    int tiles = 0;
+    for (int c = 0; c < 8; c++)
+    {
+        const int blocks = (lists.slab[c + 1] - lists.slab[c] + 31) / 32;
+        tiles            = blocks > tiles ? blocks : tiles;
+    }
+    return 8 * tiles;
+}
+
 /* What a kernel is given. */
 template <class R>
 struct Arguments
@@ -36,7 +48,8 @@ struct Arguments
     RotationSchedule schedule;
     R*               turned; /* [plane][tile][coefficient in the order of rows][32] */
     size_t           plane_size;
-    R*               local;
+    R*               local; /* one for each of the blocks that share a list */
+    size_t           local_size;
     const R*         multipole;
 };
 
@@ -244,14 +257,16 @@ struct Translator
         constexpr int            num_coef = (P + 1) * (P + 1), row_size = (4 * P + 5) / 4 * 4;
         const OctreeTranslation* list       = a.schedule.translation[slab];
         const R*                 directions = static_cast<const R*>(a.schedule.direction);
-        const RotationRun*       run        = a.schedule.run[slab] + a.schedule.start[slab][group];
-        const RotationRun*       end        = a.schedule.run[slab] + a.schedule.start[slab][group + 1];
+        const int*               start      = a.schedule.start[slab] + blockIdx.y * a.schedule.groups + group;
+        const RotationRun*       run        = a.schedule.run[slab] + start[0];
+        const RotationRun*       end        = a.schedule.run[slab] + start[1];
         const int                team       = group % a.schedule.teams;
+        const int                steps      = a.schedule.steps[slab][blockIdx.y * a.schedule.teams + team];
         const int threads = 32 * Roles * ((a.schedule.groups - team + a.schedule.teams - 1) / a.schedule.teams);
         int       t       = 0;
         R         sums[divide_labour<P, Roles>().sums[Role]];
         clear(sums);
-        for (int step = 0; step < a.schedule.steps[slab][team]; step++)
+        for (int step = 0; step < steps; step++)
         {
             const bool        is_active = run < end;
             OctreeTranslation x         = {0, 0, 0};
@@ -302,8 +317,8 @@ FMM_HD int num_groups(int p)
     return num_warps<R>(p) / num_roles<R>(p);
 }
 
-/* A block has 32 targets; blocks 8 i + c go through slab c. Shared memory: near cells of the targets' parents, tiles.
- */
+/* A block has 32 targets; blocks 8 i + c go through slab c, those along y share a list. Shared memory: near cells of
+ * the targets' parents, tiles. */
 template <class R, int P>
 __global__ void __launch_bounds__(32 * num_warps<R>(P)) translate(Arguments<R> a)
 {
@@ -330,15 +345,15 @@ __global__ void __launch_bounds__(32 * num_warps<R>(P)) translate(Arguments<R> a
         turn[threadIdx.x] = 0;
     }
     __syncthreads();
-    R* tile = tiles + group * (32 * (P + 1) * (P + 1)) + lane;
+    R* tile  = tiles + group * (32 * (P + 1) * (P + 1)) + lane;
+    R* local = a.local + blockIdx.y * a.local_size;
     static_for<0, roles>(
         [&](auto which)
         {
             constexpr int mine = decltype(which)::value;
             if (role == mine)
             {
-                Translator<R, P, roles, mine>::run(a, slab, group, near + lane, is_target, a.local + target, tile,
-                                                   turn);
+                Translator<R, P, roles, mine>::run(a, slab, group, near + lane, is_target, local + target, tile, turn);
             }
         });
 }
@@ -360,23 +375,14 @@ cudaError_t launch_turn(AllowedKernels*, const Arguments<R>& a, cudaStream_t str
 template <class R, int P>
 cudaError_t launch_translate(AllowedKernels* allowed, const Arguments<R>& a, cudaStream_t stream)
 {
-    const size_t bytes = shared_bytes<R, P>(a.lists.num_near);
-    int          runs  = 0;
-    for (int c = 0; c < 8; c++)
-    {
-        const int blocks = (a.lists.slab[c + 1] - a.lists.slab[c] + 31) / 32;
-        runs             = blocks > runs ? blocks : runs;
-    }
-    if (runs == 0)
-    {
-        return cudaSuccess;
-    }
+    const size_t      bytes = shared_bytes<R, P>(a.lists.num_near);
+    const dim3        grid(static_cast<unsigned>(rotation_tiles(a.lists)), static_cast<unsigned>(a.schedule.splits));
     const cudaError_t error = allow_shared(allowed, translate<R, P>);
     if (error != cudaSuccess)
     {
         return error;
     }
-    translate<R, P><<<8 * runs, 32 * num_warps<R>(P), bytes, stream>>>(a);
+    translate<R, P><<<grid, 32 * num_warps<R>(P), bytes, stream>>>(a);
     return cudaGetLastError();
 }
 
