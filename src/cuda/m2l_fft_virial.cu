@@ -156,9 +156,15 @@ static size_t shared_memory(const gmxfmm_plan* plan, int width)
     return words * static_cast<size_t>(width) * real_size(plan);
 }
 
+/* Frequencies of a block: as many as fit, 8 at order 24 in double precision. */
 static int width_of(const gmxfmm_plan* plan)
 {
-    return shared_memory(plan, 32) <= static_cast<size_t>(plan->device->max_shared) ? 32 : 16;
+    int width = 32;
+    while (width > 1 && shared_memory(plan, width) > static_cast<size_t>(plan->device->max_shared))
+    {
+        width /= 2;
+    }
+    return width;
 }
 
 int fmm_cuda_virial_blocks(const gmxfmm_plan* plan)
