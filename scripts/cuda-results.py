@@ -16,10 +16,11 @@ SYSTEMS = {"water": "1119744 atoms of water, order 8, 45 x 45 x 45 cells",
 
 def environment(commit, command):
     names = ["name", "driver_version", "clocks.max.sm"]
-    line = subprocess.run(["nvidia-smi", "--query-gpu=" + ",".join(names), "--format=csv,noheader"],
-                          capture_output=True, text=True, check=True).stdout.splitlines()[0].split(", ")
+    gpus = subprocess.run(["nvidia-smi", "--query-gpu=" + ",".join(names), "--format=csv,noheader"],
+                          capture_output=True, text=True, check=True).stdout.splitlines()
+    line = gpus[0].split(", ")
     smi = subprocess.run(["nvidia-smi"], capture_output=True, text=True, check=True).stdout
-    return {"device": line[0], "driver": line[1], "max_clock": line[2],
+    return {"device": line[0], "devices": len(gpus), "driver": line[1], "max_clock": line[2],
             "cuda": re.search(r"CUDA Version: *([\d.]+)", smi).group(1),
             "date": datetime.date.today().isoformat(), "commit": commit, "command": command}
 
@@ -42,12 +43,15 @@ def write_list(path, records, common):
 
 
 def outcome(log):
-    """What a test program's log tells: cases by outcome, and why some were skipped; or a sanitizer's summary."""
+    """What a test program's log tells: cases by outcome, and why some were skipped; or a sanitizer's summary; or checks."""
     with open(log, errors="replace") as f:
         text = f.read()
     summary = re.findall(r"^=+ ((?:ERROR|RACECHECK) SUMMARY.*)$", text, re.M)
     if summary:
         return {"summary": summary[-1]}
+    checks = re.findall(r"^cli: (\d+) checks passed, (\d+) failed$", text, re.M)
+    if checks:
+        return {"passed": int(checks[-1][0]), "failed": int(checks[-1][1]), "skipped": 0}
     counts = {name: len(re.findall(rf"^\[ +{word} +\] .* \(\d+ ms\)$", text, re.M))
               for name, word in (("passed", "OK"), ("failed", "FAILED"), ("skipped", "SKIPPED"))}
     reasons = {}

@@ -11,7 +11,7 @@ data=${GMXFMM_REFERENCE_DATA:-$root/../shared/data}
 
 rm -rf "$bundle" "$bundle.tar.xz"
 mkdir -p "$bundle/bin" "$bundle/lib" "$bundle/data"
-for program in "$build"/tests/gmxfmm_test_* "$build"/benchmarks/benchmark-{water_cuda,points_cuda,m2l-gpu}; do
+for program in "$build"/tests/gmxfmm_test_* "$build"/benchmarks/benchmark-{water_cuda,points_cuda,m2l-gpu} "$build"/src/fmm/gmxfmm; do
     case $(basename "$program") in
         # valgrind and leak checks are of the host's memory; what heap.cpp counts includes the driver's
         *leaks* | *memory | *public_header | *.cmake) continue ;;
@@ -28,7 +28,7 @@ rm -f "$bundle"/lib/libcufft* # large, and part of any CUDA installation
 cp "${GMXFMM_SPC216:-/usr/share/gromacs/top/spc216.gro}" "$bundle/spc216.gro"
 cp "$data"/*.gz "$bundle/data/" 2>/dev/null || true
 cp "$root/scripts/run-cuda-bundle.sh" "$bundle/run.sh"
-cp "$root/scripts/cuda-results.py" "$bundle/"
+cp "$root/scripts/cuda-results.py" "$root/tests/cli.sh" "$bundle/"
 git -C "$root" describe --always --dirty --abbrev=10 >"$bundle/commit"
 # every program has the library's kernels in it: with a dictionary longer than a program they are stored once
 tar -C "$(dirname "$bundle")" -cf - "$(basename "$bundle")" | xz --lzma2=preset=1,dict=128MiB >"$bundle.tar.xz"

@@ -79,11 +79,12 @@ run_tests() {
             [[ ${jobs[*]} == *"one_test $(basename "$test") "* ]] || jobs+=("one_test $(basename "$test") $test")
         done
     done
+    jobs+=("one_test gmxfmm_cli bash $bundle/cli.sh $bin/gmxfmm")
     printf '%s\n' "${jobs[@]}" | xargs -P 12 -I{} bash -c '{}' | tee "$work/logs/tests.txt"
     if grep -q -v -E '^[^ ]+ 0 ' "$work/logs/tests.txt" ||
         (($(wc -l <"$work/logs/tests.txt") != ${#jobs[@]})); then
         failed=1
-        (cd "$work/logs" && grep -aE '^\[  FAILED  \].* ms\)$|error:|ERROR|[Rr]ace reported' -- *.log | head -n 60)
+        (cd "$work/logs" && grep -aE '^\[  FAILED  \].* ms\)$|^FAILED: |error:|ERROR|[Rr]ace reported' -- *.log | head -n 60)
     fi
     unset GMXFMM_TESTS_DEVICE OMP_NUM_THREADS
 }

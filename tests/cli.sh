@@ -29,6 +29,14 @@ check() { # check NAME CONDITION...: counts a condition that is a command
 
 # shellcheck disable=SC2329
 below() { awk -v value="$1" -v limit="$2" 'BEGIN { exit !(value != "" && value + 0 <= limit + 0) }'; }
+# same_numbers A B LIMIT: no number of file A differs from that of B by more than LIMIT
+# shellcheck disable=SC2329
+same_numbers() {
+    awk -v limit="$3" '/^#/ { next } FNR == NR { a[FNR] = $0; next }
+        { if (split(a[FNR], x) != NF) exit worse = 1
+          for (i = 1; i <= NF; i++) { d = x[i] - $i; worse += d > limit || -d > limit; numbers++ } }
+        END { exit worse || !numbers }' "$1" "$2"
+}
 value() { sed -n "s/^$1: //p" stdout; }
 run() { "$program" "$@" >stdout 2>stderr; }
 
@@ -147,6 +155,27 @@ for word in help --help; do
 done
 run solve --help
 check "solve --help exits with 0" test $? -eq 0
+# --- on a GPU ----------------------------------------------------------------------------------------------------------
+
+run solve vacuum.txt --device cuda --output gpu.txt
+status=$?
+if test "${GMXFMM_TESTS_DEVICE:-cpu}" = cuda; then
+    check "a GPU computes" test $status -eq 0
+    for method in fft rotation symmetric naive dynamic; do
+        cells=(--order 12 --separation 2 --depth 1)
+        test $method = fft && cells=(--order 12 --separation 2 "--grid=3,4,5" --boundary vacuum)
+        run solve crystal.txt "${cells[@]}" --m2l ${method/dynamic/naive} --output cpu.txt
+        run solve crystal.txt "${cells[@]}" --m2l $method --device cuda --output gpu.txt
+        # the same sums in another order, and the field is zero by symmetry: numbers of up to 4
+        check "$method on a GPU gives what the CPU does" same_numbers gpu.txt cpu.txt 1e-11
+    done
+elif test $status -ne 0; then
+    check "without a GPU: exit status 2" test $status -eq 2
+    check "without a GPU: one line on stderr" test "$(wc -l <stderr)" -eq 1
+    check "without a GPU: the line says so" grep -qiE "no CUDA device|no device support" stderr
+    check "without a GPU: no output" test ! -e gpu.txt
+fi
+
 run --version
 check "--version prints a version" grep -q '^gmxfmm [0-9]' stdout
 
@@ -266,7 +295,7 @@ fi
 # --- reference data ----------------------------------------------------------------------------------------------------
 
 asked_is_reached() { # asked_is_reached FILE ACCURACY
-    run solve "$reference/$1.txt.gz" --accuracy "$2"
+    run solve "$reference/$1.txt.gz" --accuracy "$2" --device "${GMXFMM_TESTS_DEVICE:-cpu}"
     check "$1 at $2 is solved" test $? -eq 0
     check "$1 at $2: force_error $(value force_error)" below "$(value force_error)" "$2"
 }
