@@ -123,6 +123,7 @@ printf '0 0 0 1\n2 0 0 -1\n' >open.txt
 run solve open.txt
 check "energy of an open pair" below "$(awk -v e="$(value energy)" 'BEGIN { d = e + 0.5; print d < 0 ? -d : d }')" 1e-12
 check "open system is called open" test "$(value boundary)" = open
+check "no more particles near than there are" below "$(value near_particles)" 2
 printf '# box: 9 0 0 0 9 0 0 0 9\n# periodic: 0 0 0\n0 0 0 1\n2 0 0 -1\n' >open_box.txt
 run solve open_box.txt
 check "periodic 0 0 0 with a box is open" below "$(awk -v e="$(value energy)" 'BEGIN { d = e + 0.5; print d < 0 ? -d : d }')" 1e-12

@@ -634,7 +634,8 @@ gmxfmm_status gmxfmm_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
         used *= plan->tree != NULL && plan->assigned ? 1 : plan->inner[d];
     }
     const int64_t n       = plan->charge != NULL ? plan->p.n : plan->expected;
-    info->near_particles  = used > 0 ? (double)n / used * plan->cells.num_near : 0;
+    const double  near    = used > 0 ? (double)n / used * plan->cells.num_near : 0;
+    info->near_particles  = plan->periodic ? near : fmin(near, (double)n); /* near sets reach beyond an open system */
     info->predicted_error = plan->predicted_error;
     info->near_range      = plan->cells.near_range * plan->cells.edge;
     return GMXFMM_OK;
