@@ -162,8 +162,8 @@ static double device_cost(const fmm_cells* cells, double n, int used_cells, int 
 {
     const double tile = 2500, coef = 1.0, fft = 14, slow_fft = 24, point = 0.14;
     const double coefs = (order + 1.0) * (order + 1.0), all = cells->num_cells;
-    const int    quick = fmm_two_step_radix(cells->n[0]) && fmm_two_step_radix(cells->n[1]) &&
-                      fmm_two_step_radix(cells->n[2]);
+    const int    quick =
+        fmm_two_step_radix(cells->n[0]) && fmm_two_step_radix(cells->n[1]) && fmm_two_step_radix(cells->n[2]);
     const double near = n * n / used_cells * cells->num_near + used_cells * tile;
     const double far  = n * coefs * coef + all * coefs * ((quick ? fft : slow_fft) + coefs * point);
     return (near + far) * (is_double ? 2 : 1);
