@@ -46,30 +46,32 @@ static gmxfmm_status launch(fmm_octree_operators*   ops,
                             cudaStream_t            stream)
 {
     rotation::Arguments<R> a;
-    a.lists      = octree_lists(ops, upper, lower);
-    a.turned     = static_cast<R*>(ops->turned);
-    a.plane_size = (static_cast<size_t>(lower->num) + 32) / 32 * 32 * static_cast<size_t>(ops->num_coef);
-    a.multipole  = static_cast<const R*>(lower->multipole);
-    a.local_size = static_cast<size_t>(ops->num_coef) * lower->stride;
-    if (ops->num_planes * a.plane_size * sizeof(R) > ops->turned_bytes)
-    {
-        return fmm_octree_failed(ops, GMXFMM_ERROR_ORDER, "more cells than reserved", __FILE__, __LINE__);
-    }
+    a.lists            = octree_lists(ops, upper, lower);
+    a.turned           = static_cast<R*>(ops->turned);
+    a.plane_size       = (static_cast<size_t>(lower->num) + 32) / 32 * 32 * static_cast<size_t>(ops->num_coef);
+    a.multipole        = static_cast<const R*>(lower->multipole);
+    a.local_size       = static_cast<size_t>(ops->num_coef) * lower->stride;
     const int    tiles = rotation::rotation_tiles(a.lists);
-    const size_t bytes = c_rotationSplits * a.local_size * sizeof(R);
-    const bool   split = tiles <= c_rotationFewTiles && bytes <= ops->partial_bytes;
-    a.schedule         = split ? ops->split_schedule : ops->schedule;
-    a.local            = static_cast<R*>(split ? ops->partial : lower->local);
-    if (tiles == 0)
-    {
-        return GMXFMM_OK;
-    }
-    FMM_OCTREE_CUDA(ops, kernels[0](&ops->allowed, a, stream));
+    const size_t plane = a.plane_size * sizeof(R), bytes = c_rotationSplits * a.local_size * sizeof(R);
+    const bool   whole  = static_cast<size_t>(ops->num_planes) * plane <= ops->turned_bytes;
+    const bool   split  = whole && tiles <= c_rotationFewTiles && bytes <= ops->partial_bytes;
+    const int    first  = split ? c_rotationSplit : whole ? c_rotationWhole : c_rotationPart;
+    const int    number = whole ? 1 : c_rotationParts;
+    a.local             = static_cast<R*>(split ? ops->partial : lower->local);
     if (split)
     {
         FMM_OCTREE_CUDA(ops, cudaMemsetAsync(ops->partial, 0, bytes, stream));
     }
-    FMM_OCTREE_CUDA(ops, kernels[1](&ops->allowed, a, stream));
+    for (int s = first; s < first + number && tiles > 0; s++)
+    {
+        a.schedule = ops->schedule[s];
+        if (static_cast<size_t>(a.schedule.num_planes) * plane > ops->turned_bytes)
+        {
+            return fmm_octree_failed(ops, GMXFMM_ERROR_ORDER, "more cells than reserved", __FILE__, __LINE__);
+        }
+        FMM_OCTREE_CUDA(ops, kernels[0](&ops->allowed, a, stream));
+        FMM_OCTREE_CUDA(ops, kernels[1](&ops->allowed, a, stream));
+    }
     if (split)
     {
         add_partial<<<static_cast<unsigned>((a.local_size + 255) / 256), 256, 0, stream>>>(

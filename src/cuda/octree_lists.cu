@@ -28,7 +28,7 @@ struct Lists
 {
     std::vector<OctreeTranslation> list[8], sorted[8]; /* by operator, by plane */
     std::vector<SymmetricGroup>    group[8];
-    Shares                         whole, split;
+    Shares                         shares[c_rotationSchedules];
     std::vector<SymmetricRun>      symmetric;
     std::vector<unsigned char>     character;
 };
@@ -140,24 +140,37 @@ void sort_by_plane(const fmm_octree_operators* ops, Lists* lists, int c)
                      });
 }
 
-/* Pieces of nearly the same size, each in one plane, that groups can share evenly. */
-std::vector<RotationRun>
-make_pieces(const fmm_octree_operators* ops, const std::vector<OctreeTranslation>& sorted, int groups)
+/* The schedule's planes in pieces of nearly the same size that groups can share evenly. */
+std::vector<RotationRun> make_pieces(const fmm_octree_operators*           ops,
+                                     const RotationSchedule&               schedule,
+                                     const std::vector<OctreeTranslation>& sorted)
 {
-    const int                total = static_cast<int>(sorted.size()), most = std::max((total + groups - 1) / groups, 1);
-    std::vector<RotationRun> pieces;
-    for (int first = 0; first < total;)
+    const auto plane_at = [&](int i) { return ops->plane_of[sorted[static_cast<size_t>(i)].vector]; };
+    int        begin = 0, end = static_cast<int>(sorted.size());
+    while (begin < end && plane_at(begin) < schedule.first_plane)
     {
-        const int plane = ops->plane_of[sorted[first].vector];
+        begin++;
+    }
+    while (begin < end && plane_at(end - 1) >= schedule.first_plane + schedule.num_planes)
+    {
+        end--;
+    }
+    const int                groups = schedule.groups * schedule.splits;
+    const int                most   = std::max((end - begin + groups - 1) / groups, 1);
+    std::vector<RotationRun> pieces;
+    for (int first = begin; first < end;)
+    {
+        const int plane = plane_at(first);
         int       last  = first;
-        while (last < total && ops->plane_of[sorted[last].vector] == plane)
+        while (last < end && plane_at(last) == plane)
         {
             last++;
         }
         const int parts = (last - first + most - 1) / most, size = last - first;
         for (int i = 0; i < parts; i++)
         {
-            const RotationRun run = {first + size * i / parts, size * (i + 1) / parts - size * i / parts, plane, 0};
+            const RotationRun run = {first + size * i / parts, size * (i + 1) / parts - size * i / parts,
+                                     plane - schedule.first_plane, 0};
             pieces.push_back(run);
         }
         first = last;
@@ -212,7 +225,7 @@ void make_schedule(const fmm_octree_operators*           ops,
     std::vector<std::vector<RotationRun>> of_group(static_cast<size_t>(groups));
     std::vector<int>                      steps(static_cast<size_t>(groups), 0);
     std::vector<int>&                     start = shares->start[c];
-    share_pieces(make_pieces(ops, sorted, groups), &of_group, &steps);
+    share_pieces(make_pieces(ops, schedule, sorted), &of_group, &steps);
     shares->steps[c].assign(static_cast<size_t>(schedule.teams * schedule.splits), 0);
     for (int split = 0; split < schedule.splits; split++)
     {
@@ -229,6 +242,22 @@ void make_schedule(const fmm_octree_operators*           ops,
         shares->run[c].insert(shares->run[c].end(), runs.begin(), runs.end());
     }
     start.push_back(static_cast<int>(shares->run[c].size()));
+}
+
+/* Who shares what in each schedule. */
+void set_out_schedules(fmm_octree_operators* ops)
+{
+    const bool is_double = ops->is_double != 0;
+    for (int s = 0; s < c_rotationSchedules; s++)
+    {
+        RotationSchedule& schedule = ops->schedule[s];
+        const int         part = s - c_rotationPart, planes = ops->num_planes;
+        schedule.groups      = fmm_rotation_warps(ops->order, is_double) / fmm_rotation_roles(ops->order, is_double);
+        schedule.teams       = fmm_rotation_teams(ops->order, is_double);
+        schedule.splits      = s == c_rotationSplit ? c_rotationSplits : 1;
+        schedule.first_plane = part < 0 ? 0 : planes * part / c_rotationParts;
+        schedule.num_planes  = part < 0 ? planes : planes * (part + 1) / c_rotationParts - schedule.first_plane;
+    }
 }
 
 /* Outputs of one pass: columns in runs of nearly the same size, the longest first, to the warp with the least. */
@@ -327,11 +356,13 @@ std::vector<char> place_lists(fmm_octree_operators* ops, const Lists& lists, con
     for (int c = 0; c < 8; c++)
     {
         place_list(lists.list[c], &ops->list[c], &bytes, device);
-        place_list(lists.sorted[c], &ops->schedule.translation[c], &bytes, device);
+        place_list(lists.sorted[c], &ops->schedule[0].translation[c], &bytes, device);
         place_list(lists.group[c], &ops->group[c], &bytes, device);
-        ops->split_schedule.translation[c] = ops->schedule.translation[c];
-        place_shares(lists.whole, c, &ops->schedule, &bytes, device);
-        place_shares(lists.split, c, &ops->split_schedule, &bytes, device);
+        for (int s = 0; s < c_rotationSchedules; s++)
+        {
+            ops->schedule[s].translation[c] = ops->schedule[0].translation[c];
+            place_shares(lists.shares[s], c, &ops->schedule[s], &bytes, device);
+        }
     }
     place_list(lists.symmetric, &ops->symmetric.run, &bytes, device);
     place_list(lists.character, &ops->symmetric.character, &bytes, device);
@@ -353,17 +384,14 @@ gmxfmm_status fmm_octree_make_lists(fmm_octree_operators* ops, const fmm_tree* t
     Lists lists;
     make_lists(ops, tree, &lists);
     find_planes(ops);
-    const bool is_double       = ops->is_double != 0;
-    ops->schedule.groups       = fmm_rotation_warps(ops->order, is_double) / fmm_rotation_roles(ops->order, is_double);
-    ops->schedule.teams        = fmm_rotation_teams(ops->order, is_double);
-    ops->schedule.splits       = 1;
-    ops->split_schedule        = ops->schedule;
-    ops->split_schedule.splits = c_rotationSplits;
+    set_out_schedules(ops);
     for (int c = 0; c < 8; c++)
     {
         sort_by_plane(ops, &lists, c);
-        make_schedule(ops, ops->schedule, lists.sorted[c], &lists.whole, c);
-        make_schedule(ops, ops->split_schedule, lists.sorted[c], &lists.split, c);
+        for (int s = 0; s < c_rotationSchedules; s++)
+        {
+            make_schedule(ops, ops->schedule[s], lists.sorted[c], &lists.shares[s], c);
+        }
     }
     make_symmetric(ops, &lists);
     return upload_lists(ops, lists);

@@ -44,7 +44,17 @@ enum
 {
     c_rotationSplits    = 8,  /* blocks of m2l_rotation.cu that share a list, on levels of few cells */
     c_rotationFewTiles  = 16, /* where tiles of targets are that few: then there is a block a multiprocessor */
-    c_rotationFewStride = 32 * (c_rotationFewTiles + 2) /* of such a level */
+    c_rotationFewStride = 32 * (c_rotationFewTiles + 2), /* of such a level */
+    c_rotationParts     = 4 /* of the planes, one after the other where there is no memory for all */
+};
+
+/* Schedules of m2l_rotation.cu: for levels of many cells, of few, and parts of the planes. */
+enum
+{
+    c_rotationWhole,
+    c_rotationSplit,
+    c_rotationPart,
+    c_rotationSchedules = c_rotationPart + c_rotationParts
 };
 
 /* The translations of m2l_rotation.cu, all on the device; by child index. */
@@ -52,13 +62,13 @@ struct RotationSchedule
 {
     const OctreeTranslation* translation[8];
     const RotationRun*       run[8];
-    const int*               start[8];      /* runs of each group of each block */
-    const int*               steps[8];      /* most translations of a group, for each team of each block */
-    int                      groups, teams; /* of a block; group g is in team g % teams */
-    int                      splits;        /* blocks */
-    int                      num_planes;
-    const void*              direction; /* by vector: rotation_direction_size reals */
-    const void*              angle;     /* by plane: cos and sin of m (phi - pi/2), m = 1..order */
+    const int*               start[8];                /* runs of each group of each block */
+    const int*               steps[8];                /* most translations of a group, for each team of each block */
+    int                      groups, teams;           /* of a block; group g is in team g % teams */
+    int                      splits;                  /* blocks */
+    int                      first_plane, num_planes; /* runs, and the angles below, count from the first */
+    const void*              direction;               /* by vector: rotation_direction_size reals */
+    const void*              angle;                   /* by plane: cos and sin of m (phi - pi/2), m = 1..order */
 };
 
 /* Reals of a displacement's table for m2l_rotation.cu: cos and sin of m theta, m = 1..p; n!/r^n and k!/r^{k+1}, n, k =
@@ -113,10 +123,10 @@ struct fmm_octree_operators
     size_t         folded_size; /* of an operator of m2l_symmetric.cu */
 
     /* device */
-    void*                    lists; /* the next two and the schedule's */
+    void*                    lists; /* the next two and the schedules' */
     const OctreeTranslation* list[8];
     const SymmetricGroup*    group[8];
-    RotationSchedule         schedule, split_schedule;
+    RotationSchedule         schedule[c_rotationSchedules];
     SymmetricSchedule        symmetric;
     void*                    shape;      /* tables that depend on the shape of the cell, in one piece: */
     void*                    host_shape; /* pinned copy, from which they are copied */

@@ -175,11 +175,12 @@ gmxfmm_status create(fmm_octree_operators* ops, const fmm_tree* tree, const fmm_
     lay_out_shape(ops);
     FMM_OCTREE_CUDA(ops, cudaMalloc(&ops->shape, ops->shape_bytes));
     FMM_OCTREE_CUDA(ops, cudaMallocHost(&ops->host_shape, ops->shape_bytes));
-    for (RotationSchedule* schedule : {&ops->schedule, &ops->split_schedule})
+    for (RotationSchedule& schedule : ops->schedule)
     {
-        schedule->num_planes = ops->num_planes;
-        schedule->direction  = static_cast<char*>(ops->shape) + ops->direction_at;
-        schedule->angle      = static_cast<char*>(ops->shape) + ops->angle_at;
+        const size_t real  = ops->is_double ? sizeof(double) : sizeof(float);
+        const size_t first = static_cast<size_t>(schedule.first_plane) * 2 * static_cast<size_t>(ops->order);
+        schedule.direction = static_cast<char*>(ops->shape) + ops->direction_at;
+        schedule.angle     = static_cast<char*>(ops->shape) + ops->angle_at + first * real;
     }
     FMM_OCTREE_CUDA(ops, fmm_octree_prepare_dynamic());
     const gmxfmm_status filled = fmm_octree_set_shape(ops, cells, nullptr);
@@ -276,17 +277,24 @@ gmxfmm_status fmm_octree_reserve(fmm_octree_operators* ops, gmxfmm_m2l m2l, int 
                       fmm_last_rotation_order(), ops->order);
         return GMXFMM_ERROR_UNSUPPORTED;
     }
-    const size_t real  = ops->is_double ? sizeof(double) : sizeof(float);
-    const size_t tiles = (static_cast<size_t>(num) + 32) / 32;
-    const size_t bytes = static_cast<size_t>(ops->num_planes) * tiles * 32 * static_cast<size_t>(ops->num_coef) * real;
-    if (m2l == GMXFMM_M2L_ROTATION)
-    {
-        const size_t partial = c_rotationSplits * c_rotationFewStride * static_cast<size_t>(ops->num_coef) * real;
-        FMM_OCTREE_CUDA(ops, grow(&ops->turned, &ops->turned_bytes, bytes));
-        FMM_OCTREE_CUDA(ops, grow(&ops->partial, &ops->partial_bytes, partial));
-    }
     const size_t rows = fmm_octree_strain_rows(num) * 6 * sizeof(double);
     FMM_OCTREE_CUDA(ops, grow(reinterpret_cast<void**>(&ops->strain_rows), &ops->strain_rows_bytes, rows));
+    if (m2l == GMXFMM_M2L_ROTATION)
+    {
+        const size_t real    = ops->is_double ? sizeof(double) : sizeof(float);
+        const size_t coef    = static_cast<size_t>(ops->num_coef) * real;
+        const size_t plane   = (static_cast<size_t>(num) + 32) / 32 * 32 * coef;
+        const size_t planes  = static_cast<size_t>(ops->num_planes);
+        const size_t in_part = (planes + c_rotationParts - 1) / c_rotationParts;
+        FMM_OCTREE_CUDA(ops, grow(&ops->partial, &ops->partial_bytes, c_rotationSplits * c_rotationFewStride * coef));
+        cudaError_t error = grow(&ops->turned, &ops->turned_bytes, planes * plane);
+        if (error == cudaErrorMemoryAllocation)
+        {
+            cudaGetLastError();
+            error = grow(&ops->turned, &ops->turned_bytes, in_part * plane); /* at up to twice the time */
+        }
+        FMM_OCTREE_CUDA(ops, error);
+    }
     return GMXFMM_OK;
 }
 

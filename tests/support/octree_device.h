@@ -79,10 +79,15 @@ class DeviceLevels
         }
     }
 
-    /* Room for M2L; false if this build leaves out the order. */
     bool reserve(gmxfmm_m2l m2l)
     {
-        const gmxfmm_status status = fmm_octree_reserve(ops, m2l, lower.num);
+        return reserve(m2l, lower.num);
+    }
+
+    /* Room for M2L of num cells; false if this build leaves out the order. */
+    bool reserve(gmxfmm_m2l m2l, int num)
+    {
+        const gmxfmm_status status = fmm_octree_reserve(ops, m2l, num);
         expect(status == GMXFMM_ERROR_UNSUPPORTED ? GMXFMM_OK : status, "reserve");
         return status == GMXFMM_OK;
     }
