@@ -103,7 +103,7 @@ run_points() {
     for p in "16384 3" "131072 4" "8388608 6"; do
         measure points points "$points" "${p% *}" rotation 8 "${p#* }" 1
     done
-    measure points points "$points" 64000000 rotation 6 8 1 10 8 1
+    measure points points "$points" 64000000 rotation 6 8 1 rotation 10 8 1
     # the far field by both ways, 100 charges a leaf
     for p in 4 5 6 7 8 9 10 11 12; do far+=(fft "$p" 16 1 rotation "$p" 4 1); done
     measure points far "$points" 409600 --far --periodic --no-receivers --signed "${far[@]}"
