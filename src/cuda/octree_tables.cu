@@ -291,7 +291,7 @@ gmxfmm_status fmm_octree_reserve(fmm_octree_operators* ops, gmxfmm_m2l m2l, int 
         if (error == cudaErrorMemoryAllocation)
         {
             cudaGetLastError();
-            error = grow(&ops->turned, &ops->turned_bytes, in_part * plane); /* at up to twice the time */
+            error = grow(&ops->turned, &ops->turned_bytes, in_part * plane); /* slower: planes share less evenly */
         }
         FMM_OCTREE_CUDA(ops, error);
     }
