@@ -3,8 +3,7 @@
  * Short kernels in a row, each of which needs what the one before it wrote: blocks of the next one are brought to the
  * multiprocessors as soon as all of this one have left, and wait for its end there (CUDA Programming Guide,
  * Programmatic Dependent Launch). Not earlier, by a trigger: blocks would then stand wherever there is room, and not
- * evenly (81,000 atoms, order 8: 51 us for the far field instead of 43). Devices before 9.0 launch them one after the
- * other.
+ * evenly, which costs small systems more than it gains. Devices before 9.0 launch them one after the other.
  */
 #ifndef FMM_CUDA_CHAIN_H
 #define FMM_CUDA_CHAIN_H
