@@ -94,6 +94,20 @@ static inline FMM_HD void harm_next_diagonal(int m, HARM_T x, HARM_T y, HARM_T* 
     *re               = t;
 }
 
+/* The recurrence one degree at a time: (re, im) from Upsilon_{n-1}^m to Upsilon_n^m, n > m, the one below from degree
+ * n - 2 to n - 1. */
+static inline FMM_HD void
+harm_next_degree(int n, int m, HARM_T z, HARM_T r2, HARM_T* re, HARM_T* im, HARM_T* re_below, HARM_T* im_below)
+{
+    const HARM_R inverse = harm_inverse(n, m);
+    const HARM_T a = z * ((HARM_R)(2 * n - 1) * inverse), b = r2 * inverse;
+    const HARM_T re_next = a * *re - b * *re_below, im_next = a * *im - b * *im_below;
+    *re_below = *re;
+    *im_below = *im;
+    *re       = re_next;
+    *im       = im_next;
+}
+
 /*
  * Upsilon_n^m(x, y, z) * w for all n <= p, 0 <= m <= n, added to out[(p+1)^2] (THEORY (1)).
  * `inverse` holds harm_inverse(n, m) at harm_re(p, n, m).

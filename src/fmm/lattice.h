@@ -12,6 +12,11 @@
 
 #include "cells.h"
 
+enum
+{
+    FMM_MAX_SUM_DEGREE = 2 * GMXFMM_MAX_ORDER + 2 /* of Z, for a virial */
+};
+
 typedef enum
 {
     FMM_SUM_S = 0,
@@ -28,20 +33,37 @@ typedef struct
 /* Splitting and cut-offs for sums of degree <= degree with relative truncation error tolerance. */
 fmm_ewald fmm_ewald_choose(const fmm_cells* cells, int degree, double tolerance);
 
-/* Lattice vectors (components in cells) of the real-space part, one of each pair k, -k: *k[*count], to be freed. The
- * value at -k is (-1)^n times that at k; k = 0 comes once and counts half. Errors: MEMORY. */
+/* Lattice vectors (components in cells) of the real-space part, one of each pair k, -k, with k[0] >= 0: *k[*count], to
+ * be freed. The value at -k is (-1)^n times that at k; k = 0 comes once and counts half. Errors: MEMORY. */
 gmxfmm_status fmm_real_vectors(const fmm_cells* cells, const fmm_ewald* ewald, int (**k)[3], int* count);
 
 /* Weights of Upsilon_n^m at lattice vector k in the real-space part, without (n-m)!(n+m)!: weight[n], n <= degree. */
 void fmm_real_weights(
     const fmm_cells* cells, const fmm_ewald* ewald, fmm_sum sum, int degree, const int* k, double* weight);
 
-/* Real-space part of column m (n = m..degree) at lattice vector k from its weights: re[n-m], and im[n-m] for m > 0. */
-void fmm_real_column(
-    const fmm_cells* cells, int degree, int m, const int* k, const double* weight, double* re, double* im);
+/* Lattice vectors that fmm_real_block, and frequencies that fmm_reciprocal_block do at once. */
+int fmm_lattice_lanes(void);
 
-/* Frequencies that fmm_reciprocal_block does at once. */
-int fmm_reciprocal_lanes(void);
+/* Real-space part of columns m = columns[0] .. columns[1] - 1 at lattice vectors k[count], at most lanes:
+ * out[coefficients of these columns][lanes], aligned to FMM_ALIGN; lanes from count on are zero. inverse: as for
+ * fmm_reciprocal_block. */
+void fmm_real_block(const fmm_cells* cells,
+                    const fmm_ewald* ewald,
+                    fmm_sum          sum,
+                    int              degree,
+                    const int*       columns,
+                    const double*    inverse,
+                    const int (*k)[3],
+                    int     count,
+                    double* out);
+
+/* Bounds of the components of the real-space part's lattice vectors: those within r_max and the near ones are in
+ * -range[d] .. range[d]. */
+void fmm_real_range(const fmm_cells* cells, const fmm_ewald* ewald, int* range);
+
+/* Of the wave vectors congruent to a frequency, which is taken nearest to zero, those within k_max are at most range[d]
+ * reciprocal vectors of the cells from it. */
+void fmm_reciprocal_range(const fmm_cells* cells, const fmm_ewald* ewald, int* range);
 
 /* Tables for fmm_reciprocal_block, (degree+1)^2 each. */
 void fmm_reciprocal_tables(fmm_sum sum, int degree, double* inverse, double* factor);
@@ -56,12 +78,5 @@ void fmm_reciprocal_block(const fmm_cells* cells,
                           const double*    factor,
                           int              first,
                           double*          out);
-
-/* Weight of wave vector k^2 = k2 in the reciprocal part, per cell of the grid. */
-static inline double fmm_reciprocal_weight(fmm_sum sum, double k2, double alpha, double cell_volume, double gauss)
-{
-    const double w = 4 * 3.14159265358979323846 / (cell_volume * k2) * gauss;
-    return sum == FMM_SUM_S ? w : w * 2 * (1 / k2 + 1 / (4 * alpha * alpha));
-}
 
 #endif

@@ -10,12 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "lattice.h"
-
-int fmm_reciprocal_lanes(void)
-{
-    return VLEN;
-}
+#include "lattice_weights.h"
 
 /* Signed frequency nearest to zero. */
 static int centred(int f, int n)
@@ -40,11 +35,7 @@ void fmm_reciprocal_block(const fmm_cells* cells,
     vreal*       acc = (vreal*)out;
     fmm_inverse(cells->cell, fmm_determinant(cells->cell), dual); /* k_e = 2 pi sum_d kappa_d dual[3 e + d] */
     memset(out, 0, (size_t)harm_size(degree) * sizeof(vreal));
-    for (int d = 0; d < 3; d++)
-    {
-        const double* a = cells->cell + 3 * d;
-        range[d]        = (int)floor(ewald->k_max * sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2]) / two_pi + 0.5);
-    }
+    fmm_reciprocal_range(cells, ewald, range);
     for (int l = 0; l < VLEN; l++)
     {
         const int f = first + l < total ? first + l : total - 1;
@@ -57,8 +48,8 @@ void fmm_reciprocal_block(const fmm_cells* cells,
     {
         const int t0 = t / (rows[1] * rows[2]) - range[0], t1 = t / rows[2] % rows[1] - range[1],
                   t2 = t % rows[2] - range[2];
-        vreal k[3] = {{0}}, weight = {0};
-        int   any = 0;
+        _Alignas(FMM_ALIGN) double k[3][VLEN], weight[VLEN];
+        int                        any = 0;
         for (int l = 0; l < VLEN; l++)
         {
             const double c[3] = {kappa[0][l] + t0, kappa[1][l] + t1, kappa[2][l] + t2};
@@ -76,7 +67,7 @@ void fmm_reciprocal_block(const fmm_cells* cells,
         }
         if (any)
         {
-            harm_add_upsilon(degree, k[0], k[1], k[2], weight, inverse, acc);
+            harm_add_upsilon(degree, *(vreal*)k[0], *(vreal*)k[1], *(vreal*)k[2], *(vreal*)weight, inverse, acc);
         }
     }
     for (int i = 0; i < harm_size(degree); i++)

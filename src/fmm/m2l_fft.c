@@ -78,9 +78,7 @@ void FN(fmm_conv_destroy)(convolution* conv)
     free(conv->spectrum);
     free(conv->s);
     free(conv->z);
-    free(conv->lattice_vectors);
-    free(conv->vector_cell);
-    free(conv->table);
+    FN(fmm_lattice_free)(conv->lattice);
     free(conv);
 }
 

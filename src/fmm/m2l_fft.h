@@ -9,6 +9,8 @@
 #include "plan.h"
 #include "portable.h"
 
+struct FN(fmm_lattice);
+
 struct FN(fmm_convolution)
 {
     const fmm_cells* cells;           /* grid it works on: plan->cells, or an octree's roots */
@@ -20,14 +22,8 @@ struct FN(fmm_convolution)
     real*            field;           /* num_coef x cell_stride: multipoles, after the convolution locals */
     real*            spectrum;        /* num_coef x freq_stride complex numbers: their transforms */
     real*            s;               /* num_chunks x (2p+1)^2 x VLEN: spectrum of S / num_cells */
-    real*            z;        /* num_chunks x (2p+3)^2 x VLEN: of Z / num_cells, filled once a virial was asked for */
-    fmm_ewald        ewald;    /* of the present shape */
-    int (*lattice_vectors)[3]; /* of the real-space part */
-    int (*vector_cell)[2];     /* cells of the grid that each and its mirror image fall on */
-    int     num_vectors;
-    double* table; /* per lattice vector: one column of coefficients, re and im, and weights */
-    size_t  table_size;
-    size_t  lattice_bytes; /* of the four above */
+    real*            z; /* num_chunks x (2p+3)^2 x VLEN: of Z / num_cells, filled once a virial was asked for */
+    struct FN(fmm_lattice) * lattice; /* m2l_fft_spectra.c */
     FFTW(plan) forward, backward;
 };
 
@@ -36,6 +32,8 @@ struct FN(fmm_convolution)
 void FN(fmm_conv_transform)(const gmxfmm_plan* plan, const struct FN(fmm_convolution) * conv, int forward);
 void FN(fmm_conv_load)(const struct FN(fmm_convolution) * conv, int chunk, vreal* re, vreal* im);
 void FN(fmm_conv_product)(const gmxfmm_plan* plan, const struct FN(fmm_convolution) * conv);
+
+void FN(fmm_lattice_free)(struct FN(fmm_lattice) * lattice);
 
 /* Multipoles in conv->field to locals, in place. */
 void FN(fmm_m2l_fft)(const gmxfmm_plan* plan, struct FN(fmm_convolution) * conv);
