@@ -75,6 +75,39 @@ static void shift_moments(double q, const double* s, const moments* leaf, moment
     m->bad += leaf->bad;
 }
 
+enum
+{
+    c_block = 64 /* particles that permute does at once, in whole vectors */
+};
+
+/* Particles s .. s + count - 1: position less the origin, charge, and position in the cell at assign; up to the next
+ * whole vector the last one once more, without charge. Returns their number with these. */
+static int load_block(const gmxfmm_plan*   plan,
+                      const fmm_particles* p,
+                      const void*          x,
+                      gmxfmm_precision     type,
+                      const double*        charge,
+                      int                  s,
+                      int                  count,
+                      double               xi[3][c_block],
+                      double*              q,
+                      double               reference[3][c_block])
+{
+    const int whole = FMM_VBYTES / (int)sizeof(double), num = (count + whole - 1) / whole * whole;
+    for (int l = 0; l < num; l++)
+    {
+        const int    from = s + (l < count ? l : count - 1);
+        const size_t i    = (size_t)p->sorted[from];
+        q[l]              = charge != NULL && l < count ? charge[i] : 0;
+        for (int d = 0; d < 3; d++)
+        {
+            xi[d][l]        = value_at(x, type, 3 * i + (size_t)d) - plan->cells.origin[d];
+            reference[d][l] = (double)p->reference[from][d];
+        }
+    }
+    return num;
+}
+
 /* Positions of the particles of one cell relative to its centre, the image being the one nearest to where it stood at
  * assign. charge: NULL for receivers. */
 static void permute_cell(const gmxfmm_plan*   plan,
@@ -87,45 +120,73 @@ static void permute_cell(const gmxfmm_plan*   plan,
 {
     const fmm_cells* c     = &plan->cells;
     const FN(fmm_arrays) a = FN(fmm_arrays_of)(p);
-    moments leaf           = {{0}, {0}, {0}, {0}, {0}, 0};
-    int     place[3];
-    double  charge_sum = 0, offset[3] = {0, 0, 0};
+    const double* to       = c->to_cells;
+    const double* v        = c->cell;
+    moments       leaf     = {{0}, {0}, {0}, {0}, {0}, 0};
+    int           place[3], bad = 0;
+    double        charge_sum = 0, offset[3] = {0, 0, 0}, centre[3], n[3], inverse[3];
+    double        dx = 0, dy = 0, dz = 0, xx = 0, yy = 0, zz = 0, xy = 0, xz = 0, yz = 0, sx = 0, sy = 0, sz = 0;
+    /* a particle 100 cells from its own has no expansion; NaN fails the comparison too */
+    const double limit = 100 * c->lambda;
     fmm_cell_place(plan, cell, place);
-    for (int s = p->cell_start[cell]; s < p->cell_start[cell + 1]; s++)
+    for (int d = 0; d < 3; d++)
     {
-        const size_t i = (size_t)p->sorted[s];
-        const double q = charge != NULL ? charge[i] : 0;
-        double       xi[3], t[3], y[3];
-        for (int d = 0; d < 3; d++)
-        {
-            xi[d] = value_at(x, type, 3 * i + (size_t)d) - c->origin[d];
-            leaf.surface[d] += q * (xi[d] + c->origin[d]);
-        }
-        for (int d = 0; d < 3; d++)
-        {
-            t[d] = xi[0] * c->to_cells[d] + xi[1] * c->to_cells[3 + d] + xi[2] * c->to_cells[6 + d] - (place[d] + 0.5);
-            if (c->periodic)
-            {
-                t[d] -= c->n[d] * rint((t[d] - (double)p->reference[s][d]) / c->n[d]);
-            }
-        }
-        for (int d = 0; d < 3; d++)
-        {
-            y[d] = t[0] * c->cell[d] + t[1] * c->cell[3 + d] + t[2] * c->cell[6 + d];
-            /* a particle 100 cells from its own has no expansion; NaN fails the comparison too */
-            leaf.bad += fabs(y[d]) < 100 * c->lambda ? 0 : 1;
-            leaf.dipole[d] += q * y[d];
-            leaf.quadrupole[d] += q * y[d] * y[d];
-        }
-        leaf.quadrupole[3] += q * y[0] * y[1];
-        leaf.quadrupole[4] += q * y[0] * y[2];
-        leaf.quadrupole[5] += q * y[1] * y[2];
-        charge_sum += q;
-        a.x[s] = (real)y[0];
-        a.y[s] = (real)y[1];
-        a.z[s] = (real)y[2];
-        a.q[s] = (real)q;
+        centre[d]  = place[d] + 0.5;
+        n[d]       = c->n[d];
+        inverse[d] = c->periodic ? 1.0 / c->n[d] : 0;
     }
+    for (int s = p->cell_start[cell], end = p->cell_start[cell + 1]; s < end; s += c_block)
+    {
+        double    xi[3][c_block], reference[3][c_block], q[c_block];
+        real      y[3][c_block];
+        const int count = end - s < c_block ? end - s : c_block;
+        const int num   = load_block(plan, p, x, type, charge, s, count, xi, q, reference);
+#pragma omp simd reduction(+ : charge_sum, dx, dy, dz, xx, yy, zz, xy, xz, yz, sx, sy, sz, bad)
+        for (int l = 0; l < num; l++)
+        {
+            double t0 = xi[0][l] * to[0] + xi[1][l] * to[3] + xi[2][l] * to[6] - centre[0];
+            double t1 = xi[0][l] * to[1] + xi[1][l] * to[4] + xi[2][l] * to[7] - centre[1];
+            double t2 = xi[0][l] * to[2] + xi[1][l] * to[5] + xi[2][l] * to[8] - centre[2];
+            t0 -= n[0] * rint((t0 - reference[0][l]) * inverse[0]);
+            t1 -= n[1] * rint((t1 - reference[1][l]) * inverse[1]);
+            t2 -= n[2] * rint((t2 - reference[2][l]) * inverse[2]);
+            const double y0 = t0 * v[0] + t1 * v[3] + t2 * v[6];
+            const double y1 = t0 * v[1] + t1 * v[4] + t2 * v[7];
+            const double y2 = t0 * v[2] + t1 * v[5] + t2 * v[8];
+            bad += !(fabs(y0) < limit) | !(fabs(y1) < limit) | !(fabs(y2) < limit);
+            charge_sum += q[l];
+            dx += q[l] * y0;
+            dy += q[l] * y1;
+            dz += q[l] * y2;
+            xx += q[l] * y0 * y0;
+            yy += q[l] * y1 * y1;
+            zz += q[l] * y2 * y2;
+            xy += q[l] * y0 * y1;
+            xz += q[l] * y0 * y2;
+            yz += q[l] * y1 * y2;
+            sx += q[l] * xi[0][l];
+            sy += q[l] * xi[1][l];
+            sz += q[l] * xi[2][l];
+            y[0][l] = (real)y0;
+            y[1][l] = (real)y1;
+            y[2][l] = (real)y2;
+        }
+        for (int l = 0; l < count; l++)
+        {
+            a.x[s + l] = y[0][l];
+            a.y[s + l] = y[1][l];
+            a.z[s + l] = y[2][l];
+            a.q[s + l] = (real)q[l];
+        }
+    }
+    const double dipole[3] = {dx, dy, dz}, quadrupole[6] = {xx, yy, zz, xy, xz, yz}, surface[3] = {sx, sy, sz};
+    for (int d = 0; d < 3; d++)
+    {
+        leaf.dipole[d]  = dipole[d];
+        leaf.surface[d] = surface[d] + charge_sum * c->origin[d];
+    }
+    memcpy(leaf.quadrupole, quadrupole, sizeof(quadrupole));
+    leaf.bad = bad;
     if (plan->tree != NULL)
     {
         fmm_root_offset(plan, cell, offset);
@@ -300,11 +361,12 @@ static void store(const gmxfmm_plan* plan, void* array, size_t i, double value)
 }
 
 /* Results in the caller's order and units; surface_field (caller's unit, without f) is added to all. */
-static int write_output(const gmxfmm_plan* plan, const void* x, const double* surface_field, gmxfmm_output* output)
+static int write_output(
+    const gmxfmm_plan* plan, fmm_wanted wanted, const void* x, const double* surface_field, gmxfmm_output* output)
 {
     const fmm_particles* targets = fmm_targets(plan);
     const FN(fmm_arrays) a       = FN(fmm_arrays_of)(targets);
-    const int              field = output->force != NULL || output->field != NULL;
+    const int              field = wanted != FMM_POTENTIAL, potential = wanted != FMM_FIELD;
     const void*            place = targets == &plan->p ? x : plan->receiver_x;
     const gmxfmm_precision type  = targets == &plan->p ? plan->options.array_type : GMXFMM_DOUBLE;
     const double           f = plan->options.prefactor, f1 = 1 / plan->cells.u, f2 = f1 * f1;
@@ -313,7 +375,7 @@ static int write_output(const gmxfmm_plan* plan, const void* x, const double* su
     for (int64_t s = 0; s < targets->n; s++)
     {
         const size_t i   = (size_t)targets->sorted[s];
-        double       phi = ((double)a.near_phi[s] + (double)a.far_phi[s]) * f1;
+        double       phi = potential ? ((double)a.near_phi[s] + (double)a.far_phi[s]) * f1 : 0;
         bad += !(fabs(phi) < INFINITY);
         const double e[3] = {(double)a.ex[s] * f2 + surface_field[0], (double)a.ey[s] * f2 + surface_field[1],
                              (double)a.ez[s] * f2 + surface_field[2]};
@@ -338,13 +400,13 @@ static int write_output(const gmxfmm_plan* plan, const void* x, const double* su
     return bad;
 }
 
-static gmxfmm_status coincident(gmxfmm_plan* plan, int field)
+static gmxfmm_status coincident(gmxfmm_plan* plan, fmm_wanted wanted)
 {
     const fmm_particles* targets = fmm_targets(plan);
     const FN(fmm_arrays) a       = FN(fmm_arrays_of)(targets);
     for (int64_t s = 0; s < targets->n; s++)
     {
-        if ((field && !isfinite(a.ex[s])) || !isfinite(a.near_phi[s]))
+        if ((wanted != FMM_POTENTIAL && !isfinite(a.ex[s])) || (wanted != FMM_FIELD && !isfinite(a.near_phi[s])))
         {
             return targets == &plan->p
                        ? fmm_fail(plan, GMXFMM_ERROR_COINCIDENT,
@@ -518,7 +580,11 @@ gmxfmm_status FN(fmm_step)(gmxfmm_plan* plan, const void* x, gmxfmm_output* outp
 {
     gmxfmm_info*     info   = &plan->info;
     const int        field  = output->force != NULL || output->field != NULL;
-    const fmm_wanted wanted = output->want_virial ? FMM_VIRIAL : field ? FMM_FIELD : FMM_POTENTIAL;
+    const int        phi    = output->potential != NULL || output->want_energy || !field;
+    const fmm_wanted wanted = output->want_virial ? FMM_VIRIAL
+                              : field && phi      ? FMM_BOTH
+                              : field             ? FMM_FIELD
+                                                  : FMM_POTENTIAL;
     double near_virial[6] = {0}, virial[6] = {0}, strain[6] = {0}, before[FMM_PARTIAL] = {0}, after[FMM_PARTIAL] = {0};
     double clock = fmm_time();
 
@@ -581,7 +647,7 @@ gmxfmm_status FN(fmm_step)(gmxfmm_plan* plan, const void* x, gmxfmm_output* outp
             plan->options.boundary == GMXFMM_VACUUM ? -4 * c_pi / (3 * fmm_determinant(plan->box)) * m.surface[d] : 0;
     }
     write_sums(plan, 0.5 * after[6], far, virial, m.surface, output);
-    const int bad = write_output(plan, x, surface_field, output);
+    const int bad = write_output(plan, wanted, x, surface_field, output);
     lap(&clock, &info->time_output);
-    return bad ? coincident(plan, field) : GMXFMM_OK;
+    return bad ? coincident(plan, wanted) : GMXFMM_OK;
 }

@@ -86,10 +86,11 @@ static void make_weights(int p, const real* field, size_t stride, int first, wei
     }
 }
 
-/* Sums of weights times Upsilon at one position a lane: out = phi and, with_field, d_x phi, d_y phi, d_z phi. */
+/* Sums of weights times Upsilon at one position a lane: out = phi, d_x phi, d_y phi, d_z phi, as far as wanted. */
 static inline void
-evaluate(int p, vreal x, vreal y, vreal z, const real* inverse, const weights* w, int with_field, vreal out[4])
+evaluate(int p, vreal x, vreal y, vreal z, const real* inverse, const weights* w, fmm_wanted wanted, vreal out[4])
 {
+    const int   with_phi = wanted != FMM_FIELD, with_field = wanted != FMM_POTENTIAL;
     const vreal r2  = x * x + y * y + z * z;
     vreal       re0 = {0}, im0 = {0}, phi = {0}, gx = {0}, gy = {0}, gz = {0};
     re0 += 1;
@@ -114,14 +115,17 @@ evaluate(int p, vreal x, vreal y, vreal z, const real* inverse, const weights* w
                 im       = u;
             }
             const int at = column + i;
-            phi += w->phi[at] * re;
+            if (with_phi)
+            {
+                phi += w->phi[at] * re;
+            }
             if (with_field)
             {
                 gx += w->x[at] * re;
                 gy += w->y[at] * re;
                 gz += w->z[at] * re;
             }
-            if (m > 0)
+            if (m > 0 && with_phi)
             {
                 phi += w->phi[at + half] * im;
             }
@@ -168,7 +172,7 @@ static inline void block_targets(const gmxfmm_plan*    plan,
                                  const real*           inverse,
                                  const weights*        w,
                                  const fmm_background* bg,
-                                 int                   with_field)
+                                 fmm_wanted            wanted)
 {
     const fmm_particles* targets = fmm_targets(plan);
     const FN(fmm_arrays) a       = FN(fmm_arrays_of)(targets);
@@ -195,7 +199,7 @@ static inline void block_targets(const gmxfmm_plan*    plan,
             lz[l]       = a.z[i];
         }
         const vreal x = *(vreal*)lx, y = *(vreal*)ly, z = *(vreal*)lz;
-        evaluate(plan->order, x, y, z, inverse, w, with_field, out);
+        evaluate(plan->order, x, y, z, inverse, w, wanted, out);
         const vreal phi = out[0] + t + cq * (x * x + y * y + z * z) - c2 * (d[0] * x + d[1] * y + d[2] * z);
         const vreal ex  = c2 * d[0] - 2 * cq * x - out[1];
         const vreal ey  = c2 * d[1] - 2 * cq * y - out[2];
@@ -204,9 +208,12 @@ static inline void block_targets(const gmxfmm_plan*    plan,
         {
             if (k < count[l])
             {
-                const int i  = begin[l] + k;
-                a.far_phi[i] = phi[l];
-                if (with_field)
+                const int i = begin[l] + k;
+                if (wanted != FMM_FIELD)
+                {
+                    a.far_phi[i] = phi[l];
+                }
+                if (wanted != FMM_POTENTIAL)
                 {
                     a.ex[i] += ex[l];
                     a.ey[i] += ey[l];
@@ -234,13 +241,16 @@ void FN(fmm_l2p)(
             continue;
         }
         make_weights(plan->order, field, stride, first, &w);
-        if (wanted == FMM_POTENTIAL)
+        switch (wanted)
         {
-            block_targets(plan, first, lanes, inverse, &w, background, 0);
-        }
-        else
-        {
-            block_targets(plan, first, lanes, inverse, &w, background, 1);
+        case FMM_POTENTIAL:
+            block_targets(plan, first, lanes, inverse, &w, background, FMM_POTENTIAL);
+            break;
+        case FMM_FIELD:
+            block_targets(plan, first, lanes, inverse, &w, background, FMM_FIELD);
+            break;
+        default:
+            block_targets(plan, first, lanes, inverse, &w, background, FMM_BOTH);
         }
     }
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * P2P: for each cell, the particles of its near cells are gathered into one contiguous list, relative to the cell's
- * centre; then each particle of the cell meets the whole list. Pairs left out are taken off the list for that particle
- * (charge zero, far away) and put back afterwards, so the inner loop has no masks.
+ * centre; then each particle of the cell meets the whole list. Pairs left out, the particle itself among them, have
+ * their 1/r set to zero by a mask of bits, one for each place in the list. (To write zeros to the list for that
+ * particle would make it wait: vectors cannot be loaded before all of the one before is done and the zeros are in the
+ * cache.)
  */
 #include "step.h"
 
@@ -16,10 +18,11 @@
 
 typedef struct
 {
-    real *x, *y, *z, *q;
+    real *     x, *y, *z, *q;
+    fmm_lanes* kept; /* a mask for each vector */
 } near_list;
 
-/* Where a particle stands while it is left out: its 1/r is finite and its charge zero. */
+/* Where the list's padding stands: its 1/r is finite and its charge zero. */
 static const real c_away = (real)1e4;
 
 static size_t capacity(const gmxfmm_plan* plan)
@@ -30,7 +33,7 @@ static size_t capacity(const gmxfmm_plan* plan)
 
 size_t FN(fmm_p2p_scratch)(const gmxfmm_plan* plan)
 {
-    return 4 * capacity(plan) * sizeof(real);
+    return 4 * capacity(plan) * sizeof(real) + capacity(plan) / VLEN * sizeof(fmm_lanes);
 }
 
 typedef vreal unaligned __attribute__((aligned(sizeof(real))));
@@ -48,7 +51,7 @@ static inline void copy_scaled(real* to, const real* from, int count)
 {
     for (int i = 0; i < count; i += VLEN)
     {
-        *(unaligned*)(to + i) = *(const unaligned*)(from + i) * (1 / FMM_RSQRT_SCALE);
+        *(unaligned*)(to + i) = *(const unaligned*)(from + i) * (real)-0.5;
     }
 }
 
@@ -75,6 +78,7 @@ static int gather(const gmxfmm_plan* plan, const FN(fmm_arrays) * a, int target,
         list->z[num + i] = 0;
         list->q[num + i] = 0;
     }
+    memset(list->kept, 0xff, (size_t)((num + VLEN - 1) / VLEN) * sizeof(fmm_lanes));
     return (num + VLEN - 1) / VLEN * VLEN;
 }
 
@@ -89,58 +93,70 @@ static inline real lane_sum(vreal v)
 }
 
 /* Sums of one target over the list: phi, field, and for a virial q r r^T / r^3 (xx, yy, zz, xy, xz, yz). */
-typedef struct
+enum
 {
-    vreal phi, e[3], w[6];
-} sums;
+    c_phi,
+    c_field,
+    c_square   = 4,
+    c_mostSums = 10
+};
 
-static inline void meet_vector(const near_list* list, int j, vreal x, vreal y, vreal z, fmm_wanted wanted, sums* s)
+/* 1/r and 1/r^3 by the steps of rsqrt.h, with common factors taken out: (e - 3) and (e - 5/3). */
+static const real c_fiveThirds = (real)(5.0 / 3.0);
+
+static inline void
+meet_vector(const near_list* list, int j, vreal x, vreal y, vreal z, fmm_wanted wanted, vreal sum[c_mostSums])
 {
     const vreal dx = x - *(const vreal*)(list->x + j);
     const vreal dy = y - *(const vreal*)(list->y + j);
     const vreal dz = z - *(const vreal*)(list->z + j);
-    const vreal t  = fmm_scaled_rsqrt(dx * dx + dy * dy + dz * dz);
-    const vreal p  = *(const vreal*)(list->q + j) * t;
-    s->phi += p;
+    const vreal r2 = dx * dx + dy * dy + dz * dz;
+    const vreal t = fmm_rsqrt_estimate(r2, list->kept[j / VLEN]), t2 = t * t, qt = *(const vreal*)(list->q + j) * t;
+    if (wanted != FMM_FIELD)
+    {
+        sum[c_phi] += qt * (r2 * t2 - 3);
+    }
     if (wanted == FMM_POTENTIAL)
     {
         return;
     }
-    const vreal f = p * (t * t);
-    s->e[0] += f * dx;
-    s->e[1] += f * dy;
-    s->e[2] += f * dz;
+    const vreal f = (qt * t2) * (r2 * t2 - c_fiveThirds);
+    sum[c_field] += f * dx;
+    sum[c_field + 1] += f * dy;
+    sum[c_field + 2] += f * dz;
     if (wanted == FMM_VIRIAL)
     {
         const vreal fx = f * dx, fy = f * dy;
-        s->w[0] += fx * dx;
-        s->w[1] += fy * dy;
-        s->w[2] += f * dz * dz;
-        s->w[3] += fx * dy;
-        s->w[4] += fx * dz;
-        s->w[5] += fy * dz;
+        sum[c_square] += fx * dx;
+        sum[c_square + 1] += fy * dy;
+        sum[c_square + 2] += f * dz * dz;
+        sum[c_square + 3] += fx * dy;
+        sum[c_square + 4] += fx * dz;
+        sum[c_square + 5] += fy * dz;
     }
 }
 
 static inline void meet(const near_list* list, int num, real x, real y, real z, fmm_wanted wanted, real* out)
 {
-    const vreal zero = {0};
+    const int   first = wanted == FMM_FIELD ? c_field : c_phi;
+    const int   sums  = wanted == FMM_POTENTIAL ? c_field : wanted == FMM_VIRIAL ? c_mostSums : c_square;
+    const vreal zero  = {0};
     const vreal vx = zero + x, vy = zero + y, vz = zero + z;
-    sums        s = {zero, {zero, zero, zero}, {zero, zero, zero, zero, zero, zero}};
+    vreal       sum[c_mostSums];
+    for (int i = first; i < sums; i++)
+    {
+        sum[i] = zero;
+    }
     for (int j = 0; j < num; j += VLEN)
     {
-        meet_vector(list, j, vx, vy, vz, wanted, &s);
+        meet_vector(list, j, vx, vy, vz, wanted, sum);
     }
-    /* the list holds q / FMM_RSQRT_SCALE, and f has two factors more */
-    const real scale = 1 / (FMM_RSQRT_SCALE * FMM_RSQRT_SCALE);
-    out[0]           = lane_sum(s.phi);
-    for (int d = 0; d < 3 && wanted != FMM_POTENTIAL; d++)
+    /* phi: the list's charges have the factor -1/2; f: -3/2 in place of that, but so that what is exact at e = 1 stays
+     * exact though 5/3 is rounded */
+    const real scale = 2 / (c_fiveThirds - 1);
+    for (int i = first; i < sums; i++)
     {
-        out[1 + d] = lane_sum(s.e[d]) * scale;
-    }
-    for (int i = 0; i < 6 && wanted == FMM_VIRIAL; i++)
-    {
-        out[4 + i] = lane_sum(s.w[i]) * scale;
+        out[i] = lane_sum(sum[i]) * (i == c_phi ? 1 : scale);
     }
 }
 
@@ -158,31 +174,30 @@ target_cell(const gmxfmm_plan* plan, int cell, const near_list* list, fmm_wanted
     {
         const int* mask  = plan->mask + (with_masks ? plan->mask_start[s] : 0);
         const int  masks = with_masks ? plan->mask_start[s + 1] - plan->mask_start[s] : 0;
-        real       keep_x[masks + 1], keep_q[masks + 1], out[10];
+        real       out[c_mostSums];
         for (int i = 0; i < masks; i++)
         {
-            keep_x[i]        = list->x[mask[i]];
-            keep_q[i]        = list->q[mask[i]];
-            list->x[mask[i]] = c_away;
-            list->q[mask[i]] = 0;
+            list->kept[mask[i] / VLEN] &= (fmm_lanes) ~(1U << (mask[i] % VLEN));
         }
         meet(list, num, a.x[s], a.y[s], a.z[s], wanted, out);
-        for (int i = masks - 1; i >= 0; i--)
+        for (int i = 0; i < masks; i++)
         {
-            list->x[mask[i]] = keep_x[i];
-            list->q[mask[i]] = keep_q[i];
+            list->kept[mask[i] / VLEN] = (fmm_lanes)~0U;
         }
-        a.near_phi[s] = out[0];
+        if (wanted != FMM_FIELD)
+        {
+            a.near_phi[s] = out[c_phi];
+        }
         if (wanted != FMM_POTENTIAL)
         {
-            a.ex[s] = out[1];
-            a.ey[s] = out[2];
-            a.ez[s] = out[3];
+            a.ex[s] = out[c_field];
+            a.ey[s] = out[c_field + 1];
+            a.ez[s] = out[c_field + 2];
         }
         for (int i = 0; i < 6 && wanted == FMM_VIRIAL; i++)
         {
             /* every pair is met twice */
-            virial[i] -= 0.25 * (double)a.q[s] * (double)out[4 + i];
+            virial[i] -= 0.25 * (double)a.q[s] * (double)out[c_square + i];
         }
     }
 }
@@ -202,7 +217,8 @@ void FN(fmm_p2p)(gmxfmm_plan* plan, fmm_wanted wanted, double* virial)
 #endif
         real*           memory = (real*)((char*)plan->scratch + thread * plan->scratch_bytes);
         const size_t    stride = capacity(plan);
-        const near_list list   = {memory, memory + stride, memory + 2 * stride, memory + 3 * stride};
+        const near_list list   = {memory, memory + stride, memory + 2 * stride, memory + 3 * stride,
+                                  (fmm_lanes*)(memory + 4 * stride)};
         double*         sum    = plan->partial + (size_t)row * FMM_PARTIAL;
         const int       begin = (int)((int64_t)num * row / rows), end = (int)((int64_t)num * (row + 1) / rows);
         for (int cell = begin; cell < end; cell++)
@@ -218,6 +234,9 @@ void FN(fmm_p2p)(gmxfmm_plan* plan, fmm_wanted wanted, double* virial)
                 break;
             case FMM_FIELD:
                 target_cell(plan, cell, &list, FMM_FIELD, sum);
+                break;
+            case FMM_BOTH:
+                target_cell(plan, cell, &list, FMM_BOTH, sum);
                 break;
             default:
                 target_cell(plan, cell, &list, FMM_VIRIAL, sum);

@@ -27,23 +27,25 @@ typedef struct
     double c, q, d[3], t;
 } fmm_background;
 
-/* What the targets are to get beside the potential. */
+/* What the targets are to get. */
 typedef enum
 {
     FMM_POTENTIAL = 0,
     FMM_FIELD,
-    FMM_VIRIAL /* and the field */
+    FMM_BOTH,
+    FMM_VIRIAL /* and both */
 } fmm_wanted;
 
 /* Multipoles of all cells, field[coef][cell] = sum q conj Upsilon (THEORY (4)). */
 void FN(fmm_p2m)(const gmxfmm_plan* plan, real* field, size_t stride);
 
-/* Potential and field of the local expansions at the targets: sets far_phi, adds to ex, ey, ez (THEORY (6)). */
+/* Potential and field, what is wanted of them, of the local expansions at the targets: sets far_phi, adds to ex, ey, ez
+ * (THEORY (6)). */
 void FN(fmm_l2p)(
     const gmxfmm_plan* plan, const real* field, size_t stride, const fmm_background* background, fmm_wanted wanted);
 
-/* Pairs in near cells, less those left out: sets near_phi, ex, ey, ez of the targets. FMM_VIRIAL adds -1/2 sum r (x) F
- * of the near pairs to virial[6] (xx, yy, zz, xy, xz, yz), unit 1/u. */
+/* Pairs in near cells, less those left out: sets what is wanted of near_phi, ex, ey, ez of the targets. FMM_VIRIAL adds
+ * -1/2 sum r (x) F of the near pairs to virial[6] (xx, yy, zz, xy, xz, yz), unit 1/u. */
 void FN(fmm_p2p)(gmxfmm_plan* plan, fmm_wanted wanted, double* virial);
 
 /* Bytes of scratch that p2p needs for each thread. */
