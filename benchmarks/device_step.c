@@ -36,7 +36,8 @@ float* bench_device_floats(size_t n, const float* host)
 
 void device_step_enqueue(const device_step* s, unsigned stages)
 {
-    gmxfmm_device_output out = {.force = s->force, .field = s->field, .potential = s->potential, .stages = stages};
+    gmxfmm_device_output out = {
+        .force = s->force, .field = s->field, .potential = s->potential, .virial = s->virial, .stages = stages};
     bench_check(gmxfmm_enqueue(s->plan, s->x, &out, s->stream), gmxfmm_message(s->plan));
 }
 
@@ -58,7 +59,13 @@ static float launch_ms(cudaGraphExec_t exec, cudaStream_t stream, cudaEvent_t be
     return ms;
 }
 
-double device_step_ms(const device_step* s, unsigned stages)
+static void enqueue_assign(const device_step* s)
+{
+    bench_check(gmxfmm_enqueue_assign(s->plan, s->x, s->stream), gmxfmm_message(s->plan));
+}
+
+/* Median time of the stages of a step, or of an assignment, as one graph. */
+static double graph_ms(const device_step* s, int assign, unsigned stages)
 {
     cudaGraph_t     graph;
     cudaGraphExec_t exec;
@@ -67,7 +74,7 @@ double device_step_ms(const device_step* s, unsigned stages)
     CUDA(cudaEventCreate(&begin));
     CUDA(cudaEventCreate(&end));
     CUDA(cudaStreamBeginCapture(s->stream, cudaStreamCaptureModeThreadLocal));
-    device_step_enqueue(s, stages);
+    assign ? enqueue_assign(s) : device_step_enqueue(s, stages);
     CUDA(cudaStreamEndCapture(s->stream, &graph));
     CUDA(cudaGraphInstantiate(&exec, graph, 0));
     for (int i = 0; i < c_least; i++)
@@ -88,7 +95,28 @@ double device_step_ms(const device_step* s, unsigned stages)
     return (double)ms[repeats / 2];
 }
 
-double device_step_ms_in_flight(const device_step* s)
+double device_step_ms(const device_step* s, unsigned stages)
+{
+    return graph_ms(s, 0, stages);
+}
+
+double device_enqueued_assign_ms(const device_step* s)
+{
+    return graph_ms(s, 1, 0);
+}
+
+static void set_stretched_box(const device_step* s, const double* box, double stretch)
+{
+    double stretched[9];
+    for (int i = 0; i < 9; i++)
+    {
+        stretched[i] = box[i] * (i % 3 == 2 ? 1 + stretch : 1 - 0.5 * stretch);
+    }
+    bench_check(gmxfmm_set_box(s->plan, stretched), gmxfmm_message(s->plan));
+}
+
+/* box: NULL, or what is changed from step to step. */
+static double ms_in_flight(const device_step* s, const double* box)
 {
     cudaEvent_t begin, end;
     float       ms;
@@ -97,6 +125,10 @@ double device_step_ms_in_flight(const device_step* s)
     CUDA(cudaEventRecord(begin, s->stream));
     for (int i = 0; i < c_repeats; i++)
     {
+        if (box != NULL)
+        {
+            set_stretched_box(s, box, 1e-3 * ((i % 8) - 3.5) / 3.5);
+        }
         device_step_enqueue(s, 0);
     }
     CUDA(cudaEventRecord(end, s->stream));
@@ -105,6 +137,23 @@ double device_step_ms_in_flight(const device_step* s)
     CUDA(cudaEventDestroy(begin));
     CUDA(cudaEventDestroy(end));
     return (double)ms / c_repeats;
+}
+
+double device_step_ms_in_flight(const device_step* s)
+{
+    return ms_in_flight(s, NULL);
+}
+
+double device_step_ms_with_boxes(const device_step* s, const double* box)
+{
+    set_stretched_box(s, box, 1e-4); /* what only the first step has to do */
+    device_step_enqueue(s, 0);
+    CUDA(cudaStreamSynchronize(s->stream));
+    const double ms = ms_in_flight(s, box);
+    set_stretched_box(s, box, 0);
+    device_step_enqueue(s, 0);
+    CUDA(cudaStreamSynchronize(s->stream));
+    return ms;
 }
 
 void device_step_profile(const device_step* s)

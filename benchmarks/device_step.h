@@ -11,6 +11,7 @@ typedef struct
 {
     gmxfmm_plan* plan;
     float *      x, *force, *field, *potential; /* of the device; NULL: not wanted */
+    double*      virial;                        /* the same */
     cudaStream_t stream;
 } device_step;
 
@@ -32,10 +33,17 @@ double device_step_ms(const device_step* s, unsigned stages);
 /* Time of a step when 100 are in flight, ms: what a host program that never waits sees. */
 double device_step_ms_in_flight(const device_step* s);
 
+/* The same with a box of another shape set before each step, box[9] stretched by up to 0.1 % along z and narrowed
+ * across, which is what semi-isotropic pressure coupling does; the plan has `box` again afterwards. */
+double device_step_ms_with_boxes(const device_step* s, const double* box);
+
 /* A step between cudaProfilerStart and cudaProfilerStop, after one that makes what only the first has to. */
 void device_step_profile(const device_step* s);
 
 /* Mean time of an assign, ms, after one that gets its memory. */
 double device_assign_ms(const device_step* s);
+
+/* Time of one that is put on the stream, as device_step_ms. */
+double device_enqueued_assign_ms(const device_step* s);
 
 #endif

@@ -102,6 +102,7 @@ static gmxfmm_options read_setting(const problem* p, char** argv)
     const int      order = atoi(argv[1]);
     gmxfmm_default_options(&o);
     o.device     = GMXFMM_CUDA;
+    o.cache_dir  = getenv("GMXFMM_CACHE"); /* kernels that are compiled when they are first used */
     o.array_type = GMXFMM_SINGLE;
     o.precision  = p->is_double ? GMXFMM_DOUBLE : GMXFMM_SINGLE;
     o.boundary   = p->is_periodic ? GMXFMM_TINFOIL : GMXFMM_OPEN;

@@ -4,7 +4,8 @@
  *   water_cuda SPC216.GRO COPIES [--once] [ORDER CELLS WS]...
  * For each choice of order, cells and separation (0 0 0: the library's) one line of JSON on stdout. Times are by events
  * around graph launches, the median of 100; far is P2M to L2P, near P2P, each alone; total a whole step with both
- * overlapped. The force error is that of all atoms against order 16 in double precision on the same device.
+ * overlapped; in_flight: 100 steps in a row without waiting, new_box: a box of another shape before each of them. The
+ * force error is that of all atoms against order 16 in double precision on the same device.
  * --once: two steps of each and nothing else, the second for profilers (device_step_profile).
  */
 #include <math.h>
@@ -52,7 +53,7 @@ static void fetch_forces(const device_step* s, int n, float* force)
 }
 
 /* Useful pairs: ordered pairs of atoms in near cells, those left out included. */
-static void report(device_step* s, const water* w, const float* reference, float* force)
+static void report(device_step* s, const water* w, const float* reference, float* force, double* virial)
 {
     const double assign = device_assign_ms(s);
     fetch_forces(s, w->n, force);
@@ -61,15 +62,24 @@ static void report(device_step* s, const water* w, const float* reference, float
     const double far = device_step_ms(s, GMXFMM_STAGE_FAR), output = device_step_ms(s, GMXFMM_STAGE_OUTPUT);
     const double both  = device_step_ms(s, GMXFMM_STAGE_NEAR | GMXFMM_STAGE_FAR);
     const double total = device_step_ms(s, 0), many = device_step_ms_in_flight(s);
+    const double assign_enqueued = device_enqueued_assign_ms(s);
+    const double boxes = device_step_ms_with_boxes(s, w->box);
+    device_step  t     = *s;
+    t.virial           = virial;
+    /* the first makes what only steps with virial need */
+    device_step_enqueue(&t, 0);
+    const double with_virial = device_step_ms_in_flight(&t), virial_boxes = device_step_ms_with_boxes(&t, w->box);
     gmxfmm_info  info;
     bench_check(gmxfmm_get_info(s->plan, &info), gmxfmm_message(s->plan));
     printf("{\"atoms\": %d, \"order\": %d, \"cells\": [%d, %d, %d], \"separation\": %d, \"near_neighbours\": %.1f, "
            "\"far_ms\": %.4f, \"near_ms\": %.4f, \"both_ms\": %.4f, \"total_ms\": %.4f, \"total_in_flight_ms\": %.4f, "
-           "\"permute_ms\": %.4f, \"output_ms\": %.4f, \"assign_ms\": %.3f, \"useful_pairs_per_s\": %.4g, "
+           "\"new_box_in_flight_ms\": %.4f, \"virial_in_flight_ms\": %.4f, \"virial_new_box_in_flight_ms\": %.4f, "
+           "\"permute_ms\": %.4f, \"output_ms\": %.4f, \"assign_ms\": %.3f, \"assign_enqueued_ms\": %.4f, "
+           "\"useful_pairs_per_s\": %.4g, "
            "\"bytes_per_atom\": %.0f, \"relative_force_error\": %.3e}\n",
            w->n, info.order, info.grid[0], info.grid[1], info.grid[2], info.separation, info.near_particles, far, near,
-           both, total, many, permute, output, assign, w->n * info.near_particles / (near * 1e-3),
-           (double)info.bytes / w->n, error);
+           both, total, many, boxes, with_virial, virial_boxes, permute, output, assign, assign_enqueued,
+           w->n * info.near_particles / (near * 1e-3), (double)info.bytes / w->n, error);
     fflush(stdout);
 }
 
@@ -94,9 +104,11 @@ int main(int argc, char** argv)
         x[i] = (float)w.x[i];
     }
     CUDA(cudaStreamCreateWithFlags(&s.stream, cudaStreamNonBlocking));
-    s.x         = bench_device_floats(3 * n, x);
-    s.force     = bench_device_floats(3 * n, NULL);
-    s.potential = bench_device_floats(n, NULL);
+    s.x            = bench_device_floats(3 * n, x);
+    s.force        = bench_device_floats(3 * n, NULL);
+    s.potential    = bench_device_floats(n, NULL);
+    double* virial = NULL;
+    CUDA(cudaMalloc((void**)&virial, 9 * sizeof(double)));
 
     const int once = argc > 3 && strcmp(argv[3], "--once") == 0;
     for (int i = 4; once && i + 2 < argc; i += 3)
@@ -131,12 +143,13 @@ int main(int argc, char** argv)
             options.separation                                  = atoi(argv[i + 2]);
         }
         s.plan = make_plan(&w, &options);
-        report(&s, &w, reference, force);
+        report(&s, &w, reference, force, virial);
         gmxfmm_destroy(s.plan);
     }
     CUDA(cudaFree(s.x));
     CUDA(cudaFree(s.force));
     CUDA(cudaFree(s.potential));
+    CUDA(cudaFree(virial));
     free(x);
     free(force);
     free(reference);

@@ -1,14 +1,18 @@
 #!/usr/bin/env bash
-# Builds libgmxfmm and the program gmxfmm and installs them into build/library-install.
+# Builds libgmxfmm and the program gmxfmm.
 # Usage: build-library.sh [release|sanitize|cuda] [--tests]
-#   sanitize   address and undefined-behaviour sanitizers, debug, not installed
-#   cuda       with the device part, its tests and benchmarks, not installed: GROMACS is linked with the plain library
-#   --tests    also the tests
+#   release    for the CPU
+#   cuda       with the device part, for which nvcc is needed
+#   sanitize   address and undefined-behaviour sanitizers, debug
+#   --tests    also the tests, with cuda the benchmarks, too
+# Without one of these, cuda where nvcc is found, otherwise release: this is what GROMACS is linked with, and the one that is
+# installed into build/library-install.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=common.sh
 source "$(dirname "$0")/common.sh"
 
-kind=release tests=OFF
+if find_nvcc >/dev/null; then installed=cuda; else installed=release; fi
+kind=$installed tests=OFF
 for argument in "$@"; do
     case $argument in
         release | sanitize | cuda) kind=$argument ;;
@@ -23,17 +27,18 @@ if [ "$tests" = ON ]; then options+=(-DGMXFMM_TESTS=ON); elif [ ! -f "$folder/bu
 if [ "$kind" = sanitize ]; then
     options+=(-DCMAKE_BUILD_TYPE=Debug -DGMXFMM_SANITIZE=ON -DGMXFMM_CUDA=OFF)
 elif [ "$kind" = cuda ]; then
-    # higher orders of the octree are the same templates, and take long to compile
-    options+=(-DCMAKE_BUILD_TYPE=Release -DGMXFMM_CUDA=ON -DGMXFMM_CUDA_ALL_ORDERS=OFF -DGMXFMM_BENCHMARKS=ON "-DCMAKE_CUDA_COMPILER=$(find_nvcc)"
+    # rotation at orders above 8 is compiled when a plan first asks for one (GMXFMM_CUDA_ALL_ORDERS)
+    options+=(-DCMAKE_BUILD_TYPE=Release -DGMXFMM_CUDA=ON "-DCMAKE_CUDA_COMPILER=$(find_nvcc)"
         "-DCMAKE_CUDA_ARCHITECTURES=${GMXFMM_CUDA_SM:-90}")
+    if [ "$tests" = ON ]; then options+=(-DGMXFMM_BENCHMARKS=ON); fi
     if command -v ccache >/dev/null; then options+=(-DCMAKE_CUDA_COMPILER_LAUNCHER=ccache); fi
 else
-    options+=(-DGMXFMM_CUDA=OFF)
-    options+=(-DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$LIBRARY_PREFIX" -DCMAKE_POSITION_INDEPENDENT_CODE=ON)
+    options+=(-DCMAKE_BUILD_TYPE=Release -DGMXFMM_CUDA=OFF)
 fi
+if [ "$kind" = "$installed" ]; then options+=(-DCMAKE_INSTALL_PREFIX="$LIBRARY_PREFIX" -DCMAKE_POSITION_INDEPENDENT_CODE=ON); fi
 if command -v ccache >/dev/null; then options+=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
 
 run_logged "library-$kind-configure" cmake "${options[@]}"
 run_logged "library-$kind-build" ninja -C "$folder" -j "$JOBS"
 # Files that have not changed keep their time, so GROMACS is linked again only when the library is new.
-if [ "$kind" = release ]; then run_logged library-install cmake --install "$folder"; fi
+if [ "$kind" = "$installed" ]; then run_logged library-install cmake --install "$folder"; fi

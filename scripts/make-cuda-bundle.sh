@@ -24,7 +24,18 @@ done
 for program in "$bundle"/bin/*; do ldd "$program"; done |
     awk '$2 == "=>" && $3 ~ /^\// && $1 !~ /^(libc|libm|libdl|librt|libpthread|libcuda)\./ { print $3 }' | sort -u |
     while read -r library; do cp -L "$library" "$bundle/lib/"; done
-rm -f "$bundle"/lib/libcufft* # large, and part of any CUDA installation
+rm -f "$bundle"/lib/libcufft* # large, and part of any CUDA installation, as is libnvrtc, which no program is linked with
+# kernels that are compiled when they are first used: here, where time costs less; with another NVRTC there, they are again
+compile=$build/tests/gmxfmm_test_rotation_compile
+if [ -x "$compile" ]; then
+    export GMXFMM_CACHE=$build/kernels
+    for part in Single Double; do
+        "$compile" --gtest_also_run_disabled_tests --gtest_filter="DISABLED_$part/*" >"$build/kernels-$part.log" &
+    done
+    wait
+    if grep -F '[  FAILED  ]' "$build"/kernels-*.log; then exit 1; fi
+    cp -r "$build/kernels" "$bundle/kernels"
+fi
 cp "${GMXFMM_SPC216:-/usr/share/gromacs/top/spc216.gro}" "$bundle/spc216.gro"
 cp "$data"/*.gz "$bundle/data/" 2>/dev/null || true
 cp "$root/scripts/run-cuda-bundle.sh" "$bundle/run.sh"

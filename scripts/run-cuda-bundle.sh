@@ -29,7 +29,9 @@ bin=$bundle/bin
 water=$bin/benchmark-water_cuda points=$bin/benchmark-points_cuda
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$out" "$work/logs"
+mkdir -p "$out" "$work/logs" "$work/kernels"
+export GMXFMM_CACHE=$work/kernels
+cp "$bundle"/kernels/* "$work/kernels" 2>/dev/null
 chmod +x "$bin"/*
 failed=0
 
@@ -72,6 +74,7 @@ run_tests() {
             "one_test $tool-octree $check $points 3000 --once rotation 6 2 1 symmetric 5 2 1 naive 3 2 1 rotation 8 3 2 symmetric 3 2 2 fft 5 4 1"
             "one_test $tool-octree-periodic $check $points 3000 --once --signed --periodic --no-receivers rotation 7 2 1 symmetric 6 3 1 rotation 4 2 2"
             "one_test $tool-octree-double $check $points 2000 --once --double rotation 5 2 1 symmetric 7 2 1 naive 2 1 2"
+            "one_test $tool-assign $check $bin/gmxfmm_test_cuda_assign --gtest_filter=*CudaAssignIn.CrowdsMayComeAndGo/RectangularSingleOfFloats:*CudaAssignIn.CrowdsMayComeAndGo/TriclinicDoubleOfDoubles"
             "one_test $tool-octree-virial $check $bin/gmxfmm_test_cuda_tree_agrees --gtest_filter=*CudaTree.OfSeveralRoots/RotationSingle:*CudaTree.OfADroplet/SymmetricDouble")
     done
     for kind in cuda_ ""; do

@@ -11,6 +11,7 @@ export OMP_NUM_THREADS=1
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 1
+export XDG_CACHE_HOME=$folder/kernels
 
 passed=0
 failed=0
@@ -169,6 +170,17 @@ if test "${GMXFMM_TESTS_DEVICE:-cpu}" = cuda; then
         run solve crystal.txt "${cells[@]}" --m2l $method --device cuda --output gpu.txt
         # the same sums in another order, and the field is zero by symmetry: numbers of up to 4
         check "$method on a GPU gives what the CPU does" same_numbers gpu.txt cpu.txt 1e-11
+    done
+    # kernels that are compiled when they are first used; a build with GMXFMM_CUDA_ALL_ORDERS has none
+    order11=(solve crystal.txt --order 11 --separation 2 --depth 1 --m2l rotation)
+    run "${order11[@]}" --output cpu.txt
+    for state in cold warm damaged; do
+        test $state = damaged && truncate -s 1000 cache/gmxfmm/*.cubin
+        XDG_CACHE_HOME=$folder/cache run "${order11[@]}" --device cuda --output gpu.txt
+        check "$state cache: exits with 0" test $? -eq 0
+        check "$state cache: the same result" same_numbers gpu.txt cpu.txt 1e-11
+        test -d cache || break
+        check "$state cache: two kernels" test "$(find cache -type f -size +1000c -name '*.cubin' | wc -l)" -eq 2
     done
 elif test $status -ne 0; then
     check "without a GPU: exit status 2" test $status -eq 2

@@ -102,7 +102,7 @@ class CudaOctree : public testing::TestWithParam<Case>
         DeviceLevels<R> device(*level_);
         if (!device.reserve(method.m2l, room))
         {
-            GTEST_SKIP() << fmm_octree_message(device.ops);
+            GTEST_SKIP() << device.message();
         }
         const std::vector<R> first = translate(&device, method), second = translate(&device, method);
         EXPECT_LT(formulas_->m2l_error(first), rounding<R>());

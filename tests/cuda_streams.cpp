@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "support/cuda.h"
+#include "support/device_arrays.h"
 #include "support/norms.h"
 #include "support/paths.h"
 #include "support/systems.h"
@@ -17,74 +18,6 @@ using namespace fmmtest;
 
 namespace
 {
-
-template <class T>
-class DeviceArray
-{
-  public:
-    explicit DeviceArray(std::size_t n) : n_(n)
-    {
-        EXPECT_EQ(cudaMalloc(reinterpret_cast<void**>(&memory_), (n + 1) * sizeof(T)), cudaSuccess);
-        EXPECT_EQ(cudaMemset(memory_, 0xff, (n + 1) * sizeof(T)), cudaSuccess); /* not a number, if it stays */
-        EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess); /* streams of the tests do not wait for the default one */
-    }
-    explicit DeviceArray(const std::vector<T>& v) : DeviceArray(v.size())
-    {
-        put(v);
-    }
-    ~DeviceArray()
-    {
-        cudaFree(memory_);
-    }
-    DeviceArray(const DeviceArray&)            = delete;
-    DeviceArray& operator=(const DeviceArray&) = delete;
-    void         put(const std::vector<T>& v)
-    {
-        EXPECT_EQ(cudaMemcpy(memory_, v.data(), n_ * sizeof(T), cudaMemcpyHostToDevice), cudaSuccess);
-        EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-    }
-    std::vector<T> get() const
-    {
-        std::vector<T> v(n_);
-        EXPECT_EQ(cudaMemcpy(v.data(), memory_, n_ * sizeof(T), cudaMemcpyDeviceToHost), cudaSuccess);
-        return v;
-    }
-    T* data() const
-    {
-        return memory_;
-    }
-
-  private:
-    T*          memory_ = nullptr;
-    std::size_t n_;
-};
-
-gmxfmm_options onDevice(gmxfmm_options options)
-{
-    options.device = GMXFMM_CUDA;
-    return options;
-}
-
-/* Everything that a step can give, in device memory. */
-struct Outputs
-{
-    explicit Outputs(std::size_t n) : force(3 * n), field(3 * n), potential(n), energy(2), virial(9), status(1)
-    {
-    }
-    gmxfmm_device_output all() const
-    {
-        gmxfmm_device_output out = {};
-        out.force                = force.data();
-        out.field                = field.data();
-        out.potential            = potential.data();
-        out.energy               = energy.data();
-        out.virial               = virial.data();
-        out.status               = status.data();
-        return out;
-    }
-    DeviceArray<double> force, field, potential, energy, virial;
-    DeviceArray<int>    status;
-};
 
 class CudaStreams : public testing::Test
 {

@@ -39,17 +39,6 @@ class CudaTree : public WithCuda, public testing::WithParamInterface<MethodAndPr
     }
 };
 
-/* A build with GMXFMM_CUDA_ALL_ORDERS off ends at order 8. */
-bool compiled(int order)
-{
-    gmxfmm_options options = depthOptions(GMXFMM_M2L_ROTATION, order, 2, 1);
-    gmxfmm_plan*   plan    = nullptr;
-    options.device         = GMXFMM_CUDA;
-    const bool there       = gmxfmm_create(&plan, &options, 8, cube.data(), nullptr, 0) != GMXFMM_ERROR_UNSUPPORTED;
-    gmxfmm_destroy(plan);
-    return there;
-}
-
 /* 5000 ions fill 4 % of the places of cells at depth 4: empty cells on every level but the first. */
 System sparse()
 {
@@ -124,10 +113,6 @@ TEST_P(CudaTree, AtEveryOrder)
     const int    last     = rotation && std::get<1>(GetParam()) == GMXFMM_DOUBLE ? 24 : 20;
     for (int order = 0; order <= last; order++)
     {
-        if (rotation && order > 8 && !compiled(order))
-        {
-            GTEST_SKIP() << "this build has rotation to order " << order - 1;
-        }
         SCOPED_TRACE(order);
         expectAgreement(s, withBoundary(options(order, 2, 1), Boundary::Open));
     }

@@ -98,6 +98,30 @@ TEST_P(Invariance, LatticeTranslationOfEachParticle)
     expectSame(solve(moved, coarse(GetParam())), solve(s, coarse(GetParam())), rounding);
 }
 
+/* A plan that has followed the box by steps, in which the lengths of its near vectors change places, and is assigned
+ * anew has the result of a new plan. */
+TEST_P(Invariance, HistoryOfTheBox)
+{
+    System s = ionsIn(GetParam().box);
+    Plan   plan(s, coarse(GetParam()));
+    for (const double stretch : {1.004, 0.99, 1.001})
+    {
+        const Vec3 factors = {stretch, 1 / stretch, 2 - stretch};
+        for (std::size_t k = 0; k < 9; k++)
+        {
+            s.box[k] *= factors[k % 3];
+        }
+        for (std::size_t k = 0; k < s.x.size(); k++)
+        {
+            s.x[k] *= factors[k % 3];
+        }
+        plan.setBox(s.box);
+        plan.execute(s.x); /* with the cells of the box before */
+        plan.assign(s.x);
+        expectSame(plan.execute(s.x), solve(s, coarse(GetParam())), rounding);
+    }
+}
+
 /* Expansions, cells and near sets turn with the box, so a result of any order turns with it. */
 TEST_P(InvarianceOfTheGrid, Rotation)
 {

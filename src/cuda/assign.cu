@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Particles into cells, and targets into tiles (search steps). */
-#include <climits>
+#include <cstdlib>
 #include <cstring>
 
 #include <cub/device/device_radix_sort.cuh>
@@ -10,7 +10,8 @@
 
 enum
 {
-    c_threads = 128
+    c_threads   = 128,
+    c_moreTiles = 16 /* P2P has warps for a 16th more tiles than were counted; with more, some warps have several */
 };
 
 /* Lattice point nearest to a particle: at[3], and what is left, in cells. False if x is not finite or too far away. */
@@ -66,6 +67,13 @@ __global__ void find_cells(Geometry g, VoronoiVectors v, const X* x, int n, int*
     }
     keys[i]   = cell_at(g, at[0], at[1], at[2]);
     values[i] = i;
+}
+
+/* Counts and findings of an assignment, before it begins. */
+__global__ void begin_assign(AssignResults* r)
+{
+    r->bad       = c_none;
+    r->num_tiles = r->num_far = 0;
 }
 
 /* Where each particle stands in its cell: permute recognises the image of a particle by it. */
@@ -167,30 +175,77 @@ __global__ void make_tiles(Geometry g, const int* cell_start, const int* tile_st
 gmxfmm_status fmm_cuda_scan(gmxfmm_plan* plan, const int* in, int* out, int num, cudaStream_t stream)
 {
     fmm_device* d     = plan->device;
-    size_t      bytes = 0;
-    FMM_CUDA(plan, cub::DeviceScan::ExclusiveSum(NULL, bytes, in, out, num, stream));
-    FMM_TRY(fmm_device_reserve(plan, &d->sort_scratch, bytes));
+    size_t      bytes = d->sort_scratch.capacity;
     FMM_CUDA(plan, cub::DeviceScan::ExclusiveSum(d->sort_scratch.memory, bytes, in, out, num, stream));
     return GMXFMM_OK;
 }
 
-static gmxfmm_status sort_by_cell(gmxfmm_plan* plan, const ParticleSet* set, int num_cells, cudaStream_t stream)
+/* scratch NULL: *bytes becomes what it must hold. */
+static cudaError_t sort_by_cell(
+    const fmm_device* d, const ParticleSet* set, int num_cells, void* scratch, size_t* bytes, cudaStream_t stream)
 {
-    fmm_device* d     = plan->device;
-    size_t      bytes = 0;
-    int         bits  = 1;
+    int bits = 1;
     while (bits < 31 && (num_cells - 1) >> bits > 0)
     {
         bits++;
     }
-    int *keys = d->keys.as<int>(), *cell_of = set->cell_of.as<int>();
-    int *values = d->values.as<int>(), *sorted = set->sorted.as<int>();
-    FMM_CUDA(plan,
-             cub::DeviceRadixSort::SortPairs(NULL, bytes, keys, cell_of, values, sorted, set->n, 0, bits, stream));
-    FMM_TRY(fmm_device_reserve(plan, &d->sort_scratch, bytes));
-    FMM_CUDA(plan, cub::DeviceRadixSort::SortPairs(d->sort_scratch.memory, bytes, keys, cell_of, values, sorted, set->n,
-                                                   0, bits, stream));
-    return GMXFMM_OK;
+    return cub::DeviceRadixSort::SortPairs(scratch, *bytes, d->keys.as<int>(), set->cell_of.as<int>(),
+                                           d->values.as<int>(), set->sorted.as<int>(), set->n, 0, bits, stream);
+}
+
+/* Tiles that a set can have at most: one that is not full in each cell with particles. */
+static int most_tiles(const ParticleSet* set, int num_cells)
+{
+    return (set->n < num_cells ? set->n : num_cells) + set->n / c_tileSize + 1;
+}
+
+static gmxfmm_status reserve_tiles(gmxfmm_plan* plan, ParticleSet* set, int num_cells)
+{
+    const size_t words = static_cast<size_t>(num_cells) + 1, most = static_cast<size_t>(most_tiles(set, num_cells));
+    FMM_TRY(fmm_device_reserve(plan, &set->cell_start, words * sizeof(int)));
+    FMM_TRY(fmm_device_reserve(plan, &set->tile_start, words * sizeof(int)));
+    return fmm_device_reserve(plan, &set->tiles, most * sizeof(Tile));
+}
+
+/* Scratch of the largest sort and the largest sum, that of cells or particles; also of those of an octree's levels. */
+static gmxfmm_status reserve_scratch(gmxfmm_plan* plan, int num_cells)
+{
+    fmm_device*  d     = plan->device;
+    const int    n     = d->charges.n > d->receivers.n ? d->charges.n : d->receivers.n;
+    const int    most  = (num_cells > n ? num_cells : n) + 1;
+    size_t       bytes = 0, sum = 0;
+    const size_t words = static_cast<size_t>(num_cells) + 1, counts = 2 * (static_cast<size_t>(n) + 1);
+    FMM_TRY(fmm_device_reserve(plan, &d->counts, (words > counts ? words : counts) * sizeof(int)));
+    FMM_CUDA(plan, cub::DeviceScan::ExclusiveSum(NULL, sum, d->counts.as<int>(), d->counts.as<int>(), most, d->own));
+    for (const ParticleSet* set : {&d->charges, &d->receivers})
+    {
+        if (set->n > 0)
+        {
+            FMM_CUDA(plan, sort_by_cell(d, set, num_cells, NULL, &bytes, d->own));
+            sum = bytes > sum ? bytes : sum;
+        }
+    }
+    return fmm_device_reserve(plan, &d->sort_scratch, sum);
+}
+
+/* Memory for any assignment to the present cells, so that those that follow on a stream find all they can need. */
+static gmxfmm_status reserve(gmxfmm_plan* plan)
+{
+    fmm_device* d         = plan->device;
+    const int   num_cells = make_geometry(plan).num_cells;
+    FMM_TRY(reserve_tiles(plan, &d->charges, num_cells));
+    if (d->receivers.n > 0)
+    {
+        FMM_TRY(reserve_tiles(plan, &d->receivers, num_cells));
+    }
+    else
+    {
+        const size_t n       = static_cast<size_t>(d->charges.n);
+        const size_t entries = plan->excl_start != NULL ? static_cast<size_t>(plan->excl_start[n]) : 0;
+        FMM_TRY(fmm_device_reserve(plan, &d->specials, (n + entries + 1) * sizeof(Special)));
+        FMM_TRY(fmm_device_reserve(plan, &d->far_pairs, (entries + 1) * sizeof(FarPair)));
+    }
+    return reserve_scratch(plan, num_cells);
 }
 
 static gmxfmm_status upload_near_set(gmxfmm_plan* plan)
@@ -199,9 +254,24 @@ static gmxfmm_status upload_near_set(gmxfmm_plan* plan)
     const fmm_cells* c = &plan->cells;
     const size_t     w = static_cast<size_t>(2 * c->near_reach + 1),
                  bytes = static_cast<size_t>(c->num_near) * sizeof(int4);
+    if (d->near_on_device != NULL && d->num_near_on_device == c->num_near)
+    {
+        bool same = true;
+        for (int o = 0; o < c->num_near; o++)
+        {
+            const int4 k = d->near_on_device[o];
+            same         = same && k.x == c->near[o][0] && k.y == c->near[o][1] && k.z == c->near[o][2];
+        }
+        if (same)
+        {
+            return GMXFMM_OK;
+        }
+    }
+    std::free(d->near_on_device);
+    d->near_on_device = NULL;
     FMM_TRY(fmm_device_reserve(plan, &d->near_vectors, bytes));
     FMM_TRY(fmm_device_reserve(plan, &d->near_lookup, w * w * w * sizeof(short)));
-    int4* vectors = static_cast<int4*>(malloc(bytes));
+    int4* vectors = static_cast<int4*>(std::malloc(bytes));
     if (vectors == NULL)
     {
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
@@ -210,11 +280,19 @@ static gmxfmm_status upload_near_set(gmxfmm_plan* plan)
     {
         vectors[o] = make_int4(c->near[o][0], c->near[o][1], c->near[o][2], 0);
     }
-    const gmxfmm_status status = fmm_cuda_upload(plan, d->near_vectors.memory, vectors, bytes);
-    free(vectors);
-    FMM_TRY(status);
-    FMM_TRY(fmm_cuda_upload(plan, d->near_lookup.memory, c->near_lookup, w * w * w * sizeof(short)));
-    d->near_reach = c->near_reach;
+    gmxfmm_status status = fmm_cuda_upload(plan, d->near_vectors.memory, vectors, bytes);
+    if (status == GMXFMM_OK)
+    {
+        status = fmm_cuda_upload(plan, d->near_lookup.memory, c->near_lookup, w * w * w * sizeof(short));
+    }
+    if (status != GMXFMM_OK)
+    {
+        std::free(vectors);
+        return status;
+    }
+    d->near_reach         = c->near_reach;
+    d->near_on_device     = vectors;
+    d->num_near_on_device = c->num_near;
     return GMXFMM_OK;
 }
 
@@ -229,17 +307,10 @@ gmxfmm_status fmm_cuda_assign_results(gmxfmm_plan* plan, AssignResults* results,
 }
 
 /* Particles of a set into tiles. */
-static gmxfmm_status set_tiles(gmxfmm_plan* plan, const Geometry& g, ParticleSet* set, cudaStream_t stream)
+static gmxfmm_status set_tiles(gmxfmm_plan* plan, const Geometry& g, const ParticleSet* set, cudaStream_t stream)
 {
-    fmm_device*  d     = plan->device;
-    const int    cells = blocks_for(g.num_cells + 1, c_threads);
-    const size_t words = static_cast<size_t>(g.num_cells) + 1;
-    const size_t most =
-        static_cast<size_t>(set->n < g.num_cells ? set->n : g.num_cells) + static_cast<size_t>(set->n) / c_tileSize + 1;
-    FMM_TRY(fmm_device_reserve(plan, &set->cell_start, words * sizeof(int)));
-    FMM_TRY(fmm_device_reserve(plan, &set->tile_start, words * sizeof(int)));
-    FMM_TRY(fmm_device_reserve(plan, &d->counts, words * sizeof(int)));
-    FMM_TRY(fmm_device_reserve(plan, &set->tiles, most * sizeof(Tile)));
+    fmm_device* d     = plan->device;
+    const int   cells = blocks_for(static_cast<int64_t>(g.num_cells) + 1, c_threads);
     find_starts<<<cells, c_threads, 0, stream>>>(set->cell_of.as<int>(), set->n, g.num_cells,
                                                  set->cell_start.as<int>());
     count_tiles<<<cells, c_threads, 0, stream>>>(set->cell_start.as<int>(), g.num_cells, d->counts.as<int>());
@@ -253,18 +324,21 @@ static gmxfmm_status set_tiles(gmxfmm_plan* plan, const Geometry& g, ParticleSet
 
 /* charge: caller's order, or NULL for receivers, which have none. */
 template <class X>
-static gmxfmm_status bin(gmxfmm_plan* plan, ParticleSet* set, const X* x, const double* charge, cudaStream_t stream)
+static gmxfmm_status
+bin(gmxfmm_plan* plan, const ParticleSet* set, const X* x, const double* charge, cudaStream_t stream)
 {
     fmm_device*          d      = plan->device;
+    AssignResults*       found  = d->assign_results.as<AssignResults>();
+    size_t               bytes  = d->sort_scratch.capacity;
     const Geometry       g      = make_geometry(plan);
     const VoronoiVectors cell   = make_voronoi(plan->cells.voronoi, plan->cells.voronoi_int);
     const int            blocks = blocks_for(set->n, c_threads);
+    begin_assign<<<1, 1, 0, stream>>>(found);
     if (set->n > 0)
     {
-        find_cells<<<blocks, c_threads, 0, stream>>>(g, cell, x, set->n, d->keys.as<int>(), d->values.as<int>(),
-                                                     d->assign_results.as<AssignResults>());
+        find_cells<<<blocks, c_threads, 0, stream>>>(g, cell, x, set->n, d->keys.as<int>(), d->values.as<int>(), found);
         FMM_CUDA(plan, cudaGetLastError());
-        FMM_TRY(sort_by_cell(plan, set, g.num_cells, stream));
+        FMM_CUDA(plan, sort_by_cell(d, set, g.num_cells, d->sort_scratch.memory, &bytes, stream));
         set_anchors<<<blocks, c_threads, 0, stream>>>(g, cell, x, set->n, set->sorted.as<int>(), set->cell_of.as<int>(),
                                                       set->position.as<int>(), set->anchor.as<Anchor>());
         set_charges<<<blocks, c_threads, 0, stream>>>(charge, set->sorted.as<int>(), set->n, set->anchor.as<Anchor>());
@@ -287,23 +361,40 @@ gmxfmm_status fmm_cuda_sort_charges(gmxfmm_plan* plan)
     return GMXFMM_OK;
 }
 
-/* Sorts a set, whose positions are on the device, and waits. */
+/* Sorts a set, whose positions are on the device. */
+static gmxfmm_status
+enqueue_set(gmxfmm_plan* plan, const ParticleSet* set, const void* x, const double* charge, cudaStream_t stream)
+{
+    return plan->options.array_type == GMXFMM_DOUBLE ? bin(plan, set, static_cast<const double*>(x), charge, stream)
+                                                     : bin(plan, set, static_cast<const float*>(x), charge, stream);
+}
+
+/* The same, waited for. */
 static gmxfmm_status assign_set(gmxfmm_plan* plan, ParticleSet* set, const void* x, const double* charge)
 {
-    fmm_device*         d    = plan->device;
-    const AssignResults none = {INT_MAX, 0, 0, 0, {}};
-    AssignResults       results;
-    FMM_CUDA(plan, cudaMemcpyAsync(d->assign_results.memory, &none, sizeof(none), cudaMemcpyHostToDevice, d->own));
-    FMM_TRY(plan->options.array_type == GMXFMM_DOUBLE ? bin(plan, set, static_cast<const double*>(x), charge, d->own)
-                                                      : bin(plan, set, static_cast<const float*>(x), charge, d->own));
+    fmm_device*   d = plan->device;
+    AssignResults results;
+    FMM_TRY(enqueue_set(plan, set, x, charge, d->own));
     FMM_TRY(fmm_cuda_assign_results(plan, &results, d->own));
-    if (results.bad != INT_MAX)
+    if (results.bad != c_none)
     {
         return fmm_fail(plan, GMXFMM_ERROR_POSITION, "position of %s %d: not finite, or too far away",
                         charge != NULL ? "particle" : "receiver", results.bad);
     }
-    set->num_tiles = results.num_tiles;
+    const int more      = fmm_enqueues_assign(plan) ? results.num_tiles / c_moreTiles + 1 : 0;
+    const int most      = most_tiles(set, make_geometry(plan).num_cells);
+    set->launched_tiles = most - results.num_tiles < more ? most : results.num_tiles + more;
     return GMXFMM_OK;
+}
+
+/* Rows of the near virial: as many as there are tiles, or may be after an assignment on a stream. */
+static gmxfmm_status reserve_near_virial(gmxfmm_plan* plan)
+{
+    fmm_device*        d       = plan->device;
+    const ParticleSet* targets = targets_of(d);
+    const int          tiles =
+        fmm_enqueues_assign(plan) ? most_tiles(targets, make_geometry(plan).num_cells) : targets->launched_tiles;
+    return fmm_device_reserve(plan, &d->near_virial, (static_cast<size_t>(tiles) + 1) * 6 * real_size(plan));
 }
 
 gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x)
@@ -318,20 +409,29 @@ gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x)
     }
     FMM_CUDA(plan, cudaDeviceSynchronize()); /* steps that are under way use what is replaced here */
     FMM_TRY(upload_near_set(plan));
+    FMM_TRY(reserve(plan));
     FMM_TRY(fmm_cuda_on_device(plan, &x));
     FMM_TRY(assign_set(plan, &d->charges, x, d->charge.as<double>()));
     if (d->receivers.n > 0)
     {
         FMM_TRY(assign_set(plan, &d->receivers, d->receiver_x.memory, NULL));
     }
-    FMM_TRY(fmm_cuda_left_out(plan));
+    FMM_TRY(fmm_cuda_left_out(plan, d->own));
     if (plan->tree != NULL)
     {
         FMM_TRY(fmm_cuda_tree_assign(plan, d->own));
     }
-    const size_t tiles = static_cast<size_t>(targets_of(d)->num_tiles) + 1;
-    FMM_TRY(fmm_device_reserve(plan, &d->near_virial, tiles * 6 * real_size(plan)));
+    FMM_TRY(reserve_near_virial(plan));
     FMM_CUDA(plan, cudaStreamSynchronize(d->own));
     plan->assigned = 1;
     return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_device_enqueue_assign(gmxfmm_plan* plan, const void* x, void* stream)
+{
+    fmm_device*        d  = plan->device;
+    const cudaStream_t on = static_cast<cudaStream_t>(stream);
+    DeviceScope        scope(d->id);
+    FMM_TRY(enqueue_set(plan, &d->charges, x, d->charge.as<double>(), on));
+    return fmm_cuda_left_out(plan, on);
 }

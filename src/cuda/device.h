@@ -14,10 +14,12 @@ extern "C"
 {
 #endif
 
-    /* Whether this build has device support. */
-    int fmm_device_built(void);
+    /* Whether device number id can be used, otherwise the cause in message. Errors: UNSUPPORTED (a build without device
+     * support), DEVICE (none there, too old). */
+    gmxfmm_status fmm_device_check(int id, char* message, size_t size);
 
-    /* Streams, events and the memory that depends on options alone. Errors: DEVICE (none there, too old), MEMORY. */
+    /* Streams, events and the memory that depends on options alone, on a device that was checked. Errors: DEVICE,
+     * MEMORY. */
     gmxfmm_status fmm_device_create(gmxfmm_plan* plan);
     void          fmm_device_destroy(gmxfmm_plan* plan);
 
@@ -48,6 +50,9 @@ extern "C"
 
     /* Sorts particles into cells; x on the host or a device. Errors: POSITION, MEMORY, DEVICE. */
     gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x);
+
+    /* The same on the caller's stream, without waiting; x on the plan's device. Errors: DEVICE. */
+    gmxfmm_status fmm_device_enqueue_assign(gmxfmm_plan* plan, const void* x, void* stream);
 
     /* One step with arrays of the host, synchronous. */
     gmxfmm_status fmm_device_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* output);

@@ -104,6 +104,12 @@ static gmxfmm_status fetch(gmxfmm_plan* plan, void* to, const void* from, size_t
 /* The status of a finished step, from what it left in *results. */
 static gmxfmm_status check_results(gmxfmm_plan* plan, const StepResults* results)
 {
+    if (results->unplaced != c_none)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_POSITION,
+                        "position of particle %d at the last enqueued assignment: not finite, or too far away",
+                        results->unplaced);
+    }
     if (results->bad_positions != c_none)
     {
         return fmm_fail(plan, GMXFMM_ERROR_POSITION, "a position is not finite, or has moved 100 cells since assign");

@@ -1,206 +1,38 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Spectra of the lattice sums (THEORY section 4), when the box has another shape: the real-space part is summed into
- * cells and transformed, as many coefficients at once as a step has; the reciprocal part is computed at the
- * frequencies. Lattice vectors and their weights come from src/fmm/lattice.c.
+ * Spectra of the lattice sums (THEORY section 4), when the box has another shape. The lattice vectors of the real-space
+ * part are few and near the origin: all of a block of them about it, the near ones and what is within r_max, have their
+ * terms computed, and the transform over the grid is summed by its definition, one direction after the other, at the
+ * frequencies that are wanted. Wave vectors congruent to a frequency are summed there. All that depends on the shape
+ * is an argument of a kernel: what is enqueued keeps its own, and a new shape has nothing to wait for.
  */
 #define HARM_T double
 #define HARM_R double
+#include "chain.h"
 #include "spectrum.h"
 
+#include "lattice_weights.h"
+
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
-#include <utility>
-#include <vector>
 
 enum
 {
     c_threads   = 128,
-    c_maxDegree = 2 * FMM_OCTREE_MAX_ROTATION_ORDER + 2
+    c_maxDegree = 2 * FMM_OCTREE_MAX_ROTATION_ORDER + 2,
+    /* real-space part */
+    c_realThreads = 256,
+    c_wide        = 8, /* frequencies of the last direction that a block has, */
+    c_planes      = 3, /* planes of lattice vectors that it transforms at once, */
+    c_fewRows     = 4, /* least rows of frequencies it is better given than fewer of the last direction */
+    c_columns     = 4, /* frequencies of the first direction, and their mirror images, in a thread */
+    /* reciprocal part */
+    c_lanes     = 32,
+    c_waves     = 32, /* wave vectors at once */
+    c_mostWarps = 10
 };
-
-static const double c_pi = 3.14159265358979323846;
 
 /* Truncation relative to the largest terms: below the rounding of the step. */
 static const double c_toleranceSingle = 1e-8, c_toleranceDouble = 1e-16;
-
-/* A coefficient by its place in harm_re, harm_im. */
-struct Coefficient
-{
-    int n, m, imaginary;
-};
-
-static __device__ Coefficient coefficient_at(int degree, int index)
-{
-    int m = 0;
-    while (m < degree && index >= harm_column(degree, m + 1))
-    {
-        m++;
-    }
-    const int within = index - harm_column(degree, m), length = degree + 1 - m;
-    return {m + within % length, m, within / length};
-}
-
-/* Coefficients first .. first + num - 1 of the real-space part at all lattice vectors: table[coefficient][vector]. A
- * thread has one column of one vector; see fmm_real_column of src/fmm/lattice.c. */
-template <class R>
-__global__ void real_columns(Geometry      g,
-                             int           degree,
-                             int           first_m,
-                             int           first,
-                             int           num,
-                             int           num_vectors,
-                             const int*    vectors,
-                             const double* weights,
-                             R*            table)
-{
-    const int v = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x), m = first_m + static_cast<int>(blockIdx.y);
-    if (v >= num_vectors)
-    {
-        return;
-    }
-    double       r[3], re[c_maxDegree + 1], im[c_maxDegree + 1], inverse[c_maxDegree + 1], u = 1, w = 0, factor = 1;
-    const double t[3] = {static_cast<double>(vectors[3 * v]), static_cast<double>(vectors[3 * v + 1]),
-                         static_cast<double>(vectors[3 * v + 2])};
-    for (int d = 0; d < 3; d++)
-    {
-        r[d] = t[0] * g.cell[d] + t[1] * g.cell[3 + d] + t[2] * g.cell[6 + d];
-    }
-    for (int i = 1; i <= m; i++)
-    {
-        harm_next_diagonal(i, r[0], r[1], &u, &w);
-        factor *= 2.0 * i * (2 * i - 1); /* (2m)! */
-    }
-    const int length = degree + 1 - m, column = harm_column(degree, m) - first;
-    for (int i = 0; i < length; i++)
-    {
-        inverse[i] = i > 0 ? harm_inverse(m + i, m) : 0;
-        re[i] = im[i] = 0;
-    }
-    harm_add_column(degree, m, r[2], r[0] * r[0] + r[1] * r[1] + r[2] * r[2], u, w, inverse, re, im);
-    weights += static_cast<size_t>(v) * static_cast<size_t>(degree + 1);
-    for (int i = 0; i < length; i++)
-    {
-        const int    n     = m + i;
-        const double scale = weights[n] * factor;
-        for (int part = 0; part < (m > 0 ? 2 : 1); part++)
-        {
-            const int index = column + part * length + i;
-            if (index >= 0 && index < num)
-            {
-                table[static_cast<size_t>(index) * static_cast<size_t>(num_vectors) + v] =
-                    static_cast<R>((part ? im[i] : re[i]) * scale);
-            }
-        }
-        factor *= static_cast<double>(n + 1 - m) * (n + 1 + m);
-    }
-}
-
-/* Sums of the vectors that fall on a cell, in a fixed order; entries 2 v, and 2 v + 1 for -v. */
-template <class R>
-__global__ void sum_into_cells(int        degree,
-                               int        first,
-                               int        num_cells,
-                               int        num_targets,
-                               int        num_vectors,
-                               const int* start,
-                               const int* entry,
-                               const int* cell,
-                               const R*   table,
-                               R*         field)
-{
-    const int target = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x), slot = static_cast<int>(blockIdx.y);
-    if (target >= num_targets)
-    {
-        return;
-    }
-    const bool odd    = coefficient_at(degree, first + slot).n & 1;
-    const R*   values = table + static_cast<size_t>(slot) * static_cast<size_t>(num_vectors);
-    double     sum    = 0;
-    for (int e = start[target]; e < start[target + 1]; e++)
-    {
-        const double value = static_cast<double>(values[entry[e] / 2]);
-        sum += odd && entry[e] % 2 != 0 ? -value : value;
-    }
-    field[static_cast<size_t>(slot) * static_cast<size_t>(num_cells) + cell[target]] = static_cast<R>(sum);
-}
-
-/* Real part of i^n X, which is what the phase (-i)^n leaves of a spectrum of parity (-1)^n. */
-template <class R>
-__global__ void take_phase_off(int degree, int first, int num_freq, const Vec2<R>* spectrum, Vec2<R>* out)
-{
-    const int f = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x), slot = static_cast<int>(blockIdx.y);
-    if (f >= num_freq)
-    {
-        return;
-    }
-    const Coefficient c  = coefficient_at(degree, first + slot);
-    const Vec2<R>     x  = spectrum[static_cast<size_t>(slot) * static_cast<size_t>(num_freq) + f];
-    const R           a  = c.n & 1 ? -x.y : x.x;
-    Vec2<R>*          to = out + static_cast<size_t>(pair_index(degree, c.n, c.m)) * static_cast<size_t>(num_freq) + f;
-    (c.imaginary ? to->y : to->x) = c.n & 2 ? -a : a;
-}
-
-struct ReciprocalArgs
-{
-    Geometry g;
-    int      degree, num_freq, is_z, range[3];
-    double   dual[9], alpha, k_max, cell_volume, scale;
-};
-
-/* Signed frequency nearest to zero. */
-static __device__ int centred(int f, int n)
-{
-    return 2 * f <= n ? f : f - n;
-}
-
-/* Weight of a wave vector in the reciprocal part, per cell of the grid: fmm_reciprocal_weight. */
-static __device__ double reciprocal_weight(const ReciprocalArgs& a, double k2)
-{
-    const double w = 4 * c_pi / (a.cell_volume * k2) * exp(-k2 / (4 * a.alpha * a.alpha));
-    return a.is_z ? w * 2 * (1 / k2 + 1 / (4 * a.alpha * a.alpha)) : w;
-}
-
-/* Column m of the sum over wave vectors congruent to frequency f, THEORY (14), without factors of degree. */
-static __device__ void reciprocal_column(const ReciprocalArgs& a, int f, int m, double* re, double* im)
-{
-    const int    nz       = a.g.n[2] / 2 + 1;
-    const double kappa[3] = {static_cast<double>(centred(f / nz / a.g.n[1], a.g.n[0])) / a.g.n[0],
-                             static_cast<double>(centred(f / nz % a.g.n[1], a.g.n[1])) / a.g.n[1],
-                             static_cast<double>(centred(f % nz, a.g.n[2])) / a.g.n[2]};
-    double       inverse[c_maxDegree + 1];
-    for (int i = 0; i <= a.degree - m; i++)
-    {
-        inverse[i] = i > 0 ? harm_inverse(m + i, m) : 0;
-        re[i] = im[i] = 0;
-    }
-    for (int t0 = -a.range[0]; t0 <= a.range[0]; t0++)
-    {
-        for (int t1 = -a.range[1]; t1 <= a.range[1]; t1++)
-        {
-            for (int t2 = -a.range[2]; t2 <= a.range[2]; t2++)
-            {
-                const double c[3] = {kappa[0] + t0, kappa[1] + t1, kappa[2] + t2};
-                double       k[3], k2 = 0;
-                for (int e = 0; e < 3; e++)
-                {
-                    k[e] = 2 * c_pi * (c[0] * a.dual[3 * e] + c[1] * a.dual[3 * e + 1] + c[2] * a.dual[3 * e + 2]);
-                    k2 += k[e] * k[e];
-                }
-                if (k2 <= a.k_max * a.k_max && (c[0] != 0 || c[1] != 0 || c[2] != 0))
-                {
-                    double u = reciprocal_weight(a, k2), w = 0;
-                    for (int i = 1; i <= m; i++)
-                    {
-                        harm_next_diagonal(i, k[0], k[1], &u, &w);
-                    }
-                    harm_add_column(a.degree, m, k[2], k2, u, w, inverse, re, im);
-                }
-            }
-        }
-    }
-}
 
 /* What vanishes by symmetry is left as powers of rounding errors: 0. */
 template <class R>
@@ -209,59 +41,464 @@ static __device__ inline R flushed(double x)
     return fabs(x) < 1e-30 ? R(0) : static_cast<R>(x);
 }
 
-/* Adds the reciprocal part to what the real-space part left in out, and scales; a thread has one column. */
-template <class R>
-__global__ void add_reciprocal(ReciprocalArgs a, Vec2<R>* out)
+/* Lattice vectors k with k[0] = 0 .. range[0], k[d] = -range[d] .. range[d]: those with k[0] < 0 are mirror images. */
+struct LatticeBlock
 {
-    const int f = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x), m = static_cast<int>(blockIdx.y);
-    if (f >= a.num_freq)
+    int range[3];
+
+    __host__ __device__ int width(int d) const
+    {
+        return 2 * range[d] + 1;
+    }
+    __host__ __device__ int num() const
+    {
+        return (range[0] + 1) * width(1) * width(2);
+    }
+};
+
+struct RealArgs
+{
+    LatticeBlock block;
+    double       cell[9], alpha;
+    fmm_sum      sum;
+    int          degree, first_m, near_reach;
+    const short* near_lookup;
+};
+
+/* fmm_near_index of cells.c */
+static __device__ bool is_near(const RealArgs& a, const int* k)
+{
+    const int r = a.near_reach, w = 2 * r + 1;
+    return abs(k[0]) <= r && abs(k[1]) <= r && abs(k[2]) <= r &&
+           a.near_lookup[((k[0] + r) * w + k[1] + r) * w + k[2] + r] >= 0;
+}
+
+/* Real-space part of columns m from first_m on at the lattice vectors of the block: table[coefficient][vector]. A
+ * thread has one column of one vector; see fmm_real_block of src/fmm/lattice_real.c. */
+template <class R>
+__global__ void real_table(RealArgs a, R* table)
+{
+    const int v = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x), num = a.block.num();
+    const int m = a.first_m + static_cast<int>(blockIdx.y), length = a.degree + 1 - m;
+    if (v >= num)
     {
         return;
     }
-    double re[c_maxDegree + 1], im[c_maxDegree + 1], factor = 1; /* (2m)! / (2m-1)!!, then n of THEORY (14) */
-    for (int i = 0; i <= a.degree - m; i++)
+    const int    k[3]   = {v / (a.block.width(1) * a.block.width(2)),
+                           v / a.block.width(2) % a.block.width(1) - a.block.range[1],
+                           v % a.block.width(2) - a.block.range[2]};
+    const size_t stride = static_cast<size_t>(num);
+    double       r[3], weight[c_maxDegree + 1], re = 1, im = 0, re_below = 0, im_below = 0;
+    for (int d = 0; d < 3; d++)
     {
-        re[i] = im[i] = 0;
+        r[d] = k[0] * a.cell[d] + k[1] * a.cell[3 + d] + k[2] * a.cell[6 + d];
     }
-    if (a.g.periodic)
-    {
-        reciprocal_column(a, f, m, re, im);
-    }
+    const double r2 = r[0] * r[0] + r[1] * r[1] + r[2] * r[2];
+    fmm_vector_weights(a.sum, a.alpha, a.degree, is_near(a, k), r2, weight);
+    double factor = r2 == 0 ? 2 : 1; /* its weight is that of half the origin; then (2m)!, (n-m)!(n+m)! */
     for (int i = 1; i <= m; i++)
     {
-        factor *= 2.0 * i;
+        harm_next_diagonal(i, r[0], r[1], &re, &im);
+        factor *= 2.0 * i * (2 * i - 1);
     }
-    for (int n = m; n <= a.degree; n++)
+    table += static_cast<size_t>(harm_column(a.degree, m) - harm_column(a.degree, a.first_m)) * stride + v;
+    for (int n = m; n <= a.degree; n++, table += stride)
     {
-        factor *= n > m ? static_cast<double>(n - m) * (n + m) / (2 * n - 1) : 1;
-        const double scale = !a.is_z ? factor : n > 0 ? factor * (2 * n - 1) : 0;
-        Vec2<R>*     v = out + static_cast<size_t>(pair_index(a.degree, n, m)) * static_cast<size_t>(a.num_freq) + f;
-        double       x = static_cast<double>(v->x) + re[n - m] * scale;
-        if (a.g.periodic && !a.is_z && n == 0 && f == 0)
+        if (n > m)
         {
-            x -= c_pi / (a.alpha * a.alpha * a.cell_volume); /* neutralising background */
+            harm_next_degree(n, m, r[2], r2, &re, &im, &re_below, &im_below);
         }
-        v->x = flushed<R>(x * a.scale);
-        v->y = m > 0 ? flushed<R>((static_cast<double>(v->y) + im[n - m] * scale) * a.scale) : R(0);
+        const double scale = weight[n] * factor;
+        *table             = static_cast<R>(re * scale);
+        if (m > 0)
+        {
+            table[static_cast<size_t>(length) * stride] = static_cast<R>(im * scale);
+        }
+        factor *= static_cast<double>(n + 1 - m) * (n + 1 + m);
     }
 }
 
-static Geometry shape_of(const gmxfmm_plan* plan)
+/* What a block of add_real does at once, which its shared memory is for. */
+struct RealTile
 {
-    Geometry         g;
-    const fmm_cells* c = transform_cells(plan);
-    std::memset(&g, 0, sizeof(g));
-    for (int i = 0; i < 9; i++)
+    int wide;   /* frequencies of the last direction */
+    int rows;   /* of the second one, and as many mirror images */
+    int planes; /* of lattice vectors */
+};
+
+template <class R>
+struct SpectrumArgs
+{
+    LatticeBlock block;
+    RealTile     tile;
+    int          degree, first_m, n[3], num_freq, add; /* add: to what out has */
+    double       scale;
+    const R*     table;
+    Vec2<R>*     out;
+};
+
+/* Roots of unity, lattice vectors with the last direction transformed, and with two. */
+template <class R>
+static size_t real_shared(const int* n, const LatticeBlock& b, const RealTile& t)
+{
+    const size_t wide = static_cast<size_t>(t.wide);
+    return sizeof(Vec2<double>) * (static_cast<size_t>(n[0]) + n[1] + n[2]) +
+           sizeof(Vec2<double>) * t.planes * 2 * b.width(1) * wide +
+           sizeof(Vec2<R>) * (static_cast<size_t>(b.range[0]) + 1) * 4 * t.rows * wide;
+}
+
+/* sum_c v_c e^(-i c phi), c = -range .. range; root: of unity, n of them, phi that of number f < n. */
+template <class R>
+static __device__ inline Vec2<double> transform_row(int n, int f, int range, const R* v, const Vec2<double>* root)
+{
+    Vec2<double> sum = {static_cast<double>(v[0]), 0};
+    for (int c = 1, at = f; c <= range; c++)
     {
-        g.cell[i] = c->cell[i];
+        const double up = static_cast<double>(v[c]), down = static_cast<double>(v[-c]);
+        sum.x += root[at].x * (up + down);
+        sum.y -= root[at].y * (up - down);
+        at += f;
+        at -= at >= n ? n : 0;
     }
-    for (int d = 0; d < 3; d++)
+    return sum;
+}
+
+/* The same of complex numbers: even is what phi and -phi have in common, odd what changes sign. */
+static __device__ inline void transform_column(int                 n,
+                                               int                 f,
+                                               int                 range,
+                                               const Vec2<double>* v,
+                                               int                 stride,
+                                               const Vec2<double>* root,
+                                               Vec2<double>*       even,
+                                               Vec2<double>*       odd)
+{
+    *even = v[0];
+    *odd  = {0, 0};
+    for (int b = 1, at = f; b <= range; b++)
     {
-        g.n[d] = c->n[d];
+        const Vec2<double> up = v[b * stride], down = v[-b * stride], w = root[at];
+        even->x += w.x * (up.x + down.x);
+        even->y += w.x * (up.y + down.y);
+        odd->x += w.y * (up.y - down.y);
+        odd->y -= w.y * (up.x - down.x);
+        at += f;
+        at -= at >= n ? n : 0;
     }
-    g.periodic  = c->periodic;
-    g.num_cells = c->num_cells;
-    return g;
+}
+
+/* Adds the real-space part of a coefficient to its spectrum, for a tile of frequencies. By parity, n even, the sum over
+ * all lattice vectors is that over planes k[0] = a >= 0 of Re(e^(-i a phi) g_a), twice for a > 0, and -Im for odd n;
+ * with (u, v) = g_a or, n odd, i g_a, both are u cos(a phi) + v sin(a phi), which serves phi and -phi. The sign is
+ * that of i^n, the phase taken off. */
+template <class R>
+__global__ void __launch_bounds__(c_realThreads) add_real(SpectrumArgs<R> a)
+{
+    extern __shared__ char shared[];
+    const int              thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
+    const int     width = a.block.width(1), num_z = a.n[2] / 2 + 1, num_y = a.n[1] / 2 + 1, num_x = a.n[0] / 2 + 1;
+    Vec2<double>* root0 = reinterpret_cast<Vec2<double>*>(shared);
+    Vec2<double>* root1 = root0 + a.n[0];
+    Vec2<double>* root2 = root1 + a.n[1];
+    Vec2<double>* h     = root2 + a.n[2]; /* [plane][part][k[1]][frequency z] */
+    Vec2<R>*      g     = reinterpret_cast<Vec2<R>*>(h + a.tile.planes * 2 * width * a.tile.wide); /* [a][part][y][z] */
+    const int     tiles = (num_z + a.tile.wide - 1) / a.tile.wide;
+    const int first_z = static_cast<int>(blockIdx.x) % tiles * a.tile.wide, z_here = min(a.tile.wide, num_z - first_z);
+    const int first_y = static_cast<int>(blockIdx.x) / tiles * a.tile.rows, y_here = min(a.tile.rows, num_y - first_y);
+    int       m = a.first_m, n = static_cast<int>(blockIdx.y) + m;
+    while (n > a.degree)
+    {
+        m++;
+        n += m - a.degree - 1; /* the column of m has degree + 1 - m degrees from m on */
+    }
+    const size_t num_vectors = static_cast<size_t>(a.block.num());
+    const int    parts = m > 0 ? 2 : 1, column = harm_column(a.degree, m) - harm_column(a.degree, a.first_m) + n - m;
+    for (int d = 0, first = 0; d < 3; first += a.n[d], d++)
+    {
+        for (int i = thread; i < a.n[d]; i += threads)
+        {
+            sincospi(2.0 * i / a.n[d], &root0[first + i].y, &root0[first + i].x);
+        }
+    }
+    wait_for_previous();
+    __syncthreads();
+    for (int first = 0; first <= a.block.range[0]; first += a.tile.planes)
+    {
+        const int planes = min(a.tile.planes, a.block.range[0] + 1 - first);
+        for (int item = thread; item < planes * parts * width * z_here; item += threads)
+        {
+            const int z = item % z_here, b = item / z_here % width, part = item / (z_here * width) % parts,
+                      plane = item / (z_here * width * parts);
+            const R* row    = a.table + static_cast<size_t>(column + part * (a.degree + 1 - m)) * num_vectors +
+                           static_cast<size_t>(((first + plane) * width + b) * a.block.width(2) + a.block.range[2]);
+            h[((plane * 2 + part) * width + b) * a.tile.wide + z] =
+                transform_row(a.n[2], first_z + z, a.block.range[2], row, root2);
+        }
+        __syncthreads();
+        for (int item = thread; item < planes * parts * y_here * z_here; item += threads)
+        {
+            const int z = item % z_here, y = item / z_here % y_here, part = item / (z_here * y_here) % parts,
+                      plane = item / (z_here * y_here * parts);
+            Vec2<double> even, odd;
+            transform_column(a.n[1], first_y + y, a.block.range[1],
+                             h + ((plane * 2 + part) * width + a.block.range[1]) * a.tile.wide + z, a.tile.wide, root1,
+                             &even, &odd);
+            const double       w  = (first + plane > 0 ? 2 : 1) * (n & 2 ? -a.scale : a.scale);
+            const Vec2<double> up = {even.x + odd.x, even.y + odd.y}, down = {even.x - odd.x, even.y - odd.y};
+            Vec2<R>*           to = g + (((first + plane) * 2 + part) * 2 * a.tile.rows + y) * a.tile.wide + z;
+            *to = {static_cast<R>(w * (n & 1 ? -up.y : up.x)), static_cast<R>(w * (n & 1 ? up.x : up.y))};
+            to[a.tile.rows * a.tile.wide] = {static_cast<R>(w * (n & 1 ? -down.y : down.x)),
+                                             static_cast<R>(w * (n & 1 ? down.x : down.y))};
+        }
+        __syncthreads();
+    }
+    Vec2<R>* out = a.out + static_cast<size_t>(pair_index(a.degree, n, m)) * static_cast<size_t>(a.num_freq);
+    for (int item = thread; item < (num_x + c_columns - 1) / c_columns * 2 * y_here * z_here; item += threads)
+    {
+        const int z = item % z_here, slot = item / z_here % (2 * y_here), x0 = item / (z_here * 2 * y_here) * c_columns;
+        const bool mirrored = slot >= y_here;
+        const int  y = mirrored ? slot - y_here : slot, fy = first_y + y, fz = first_z + z;
+        if (mirrored && (fy == 0 || 2 * fy == a.n[1]))
+        {
+            continue; /* its own mirror image */
+        }
+        const Vec2<R>* from = g + ((mirrored ? a.tile.rows : 0) + y) * a.tile.wide + z;
+        const int      part = 2 * a.tile.rows * a.tile.wide;
+        double         even[2][c_columns], odd[2][c_columns];
+        int            at[c_columns];
+#pragma unroll
+        for (int j = 0; j < c_columns; j++)
+        {
+            even[0][j] = even[1][j] = odd[0][j] = odd[1][j] = 0;
+            at[j]                                           = 0;
+        }
+        for (int plane = 0; plane <= a.block.range[0]; plane++, from += 2 * part)
+        {
+            const Vec2<R> re = from[0], im = m > 0 ? from[part] : Vec2<R>{0, 0};
+            const double  u[2] = {static_cast<double>(re.x), static_cast<double>(im.x)},
+                         v[2]  = {static_cast<double>(re.y), static_cast<double>(im.y)};
+#pragma unroll
+            for (int j = 0; j < c_columns; j++)
+            {
+                const Vec2<double> w = root0[at[j]];
+#pragma unroll
+                for (int i = 0; i < 2; i++)
+                {
+                    even[i][j] += w.x * u[i];
+                    odd[i][j] += w.y * v[i];
+                }
+                at[j] += min(x0 + j, num_x - 1);
+                at[j] -= at[j] >= a.n[0] ? a.n[0] : 0;
+            }
+        }
+        const auto store = [&](int fx, double x, double y_part)
+        {
+            Vec2<R>* to = out + (static_cast<size_t>(fx) * a.n[1] + (mirrored ? a.n[1] - fy : fy)) * num_z + fz;
+            *to         = {flushed<R>(a.add ? x + static_cast<double>(to->x) : x),
+                           flushed<R>(a.add ? y_part + static_cast<double>(to->y) : y_part)};
+        };
+#pragma unroll
+        for (int j = 0; j < c_columns; j++)
+        {
+            const int fx = x0 + j;
+            if (fx < num_x)
+            {
+                store(fx, even[0][j] + odd[0][j], even[1][j] + odd[1][j]);
+            }
+            if (fx < num_x && fx > 0 && 2 * fx != a.n[0])
+            {
+                store(a.n[0] - fx, even[0][j] - odd[0][j], even[1][j] - odd[1][j]);
+            }
+        }
+    }
+}
+
+struct ReciprocalArgs
+{
+    fmm_sum sum;
+    int     degree, num_freq, n[3], range[3];
+    double  dual[9]; /* k_e = sum_d kappa_d dual[3 e + d] */
+    double  alpha, k_max, cell_volume, background, scale;
+};
+
+/* Signed frequency nearest to zero. */
+static __device__ int centred(int f, int n)
+{
+    return 2 * f <= n ? f : f - n;
+}
+
+/* Wave vector number t of those congruent to kappa; returns its square. */
+static __device__ double wave_vector(const ReciprocalArgs& a, const double* kappa, int t, double* k)
+{
+    const int    row = 2 * a.range[2] + 1, rows = 2 * a.range[1] + 1;
+    const double c[3] = {kappa[0] + (t / (row * rows) - a.range[0]), kappa[1] + (t / row % rows - a.range[1]),
+                         kappa[2] + (t % row - a.range[2])};
+    for (int e = 0; e < 3; e++)
+    {
+        k[e] = c[0] * a.dual[3 * e] + c[1] * a.dual[3 * e + 1] + c[2] * a.dual[3 * e + 2];
+    }
+    return k[0] * k[0] + k[1] * k[1] + k[2] * k[2];
+}
+
+/* Factors of the recurrence (1), and from n - 1 to n of THEORY (14): at pair_index. */
+struct ReciprocalTables
+{
+    double *z, *r2, *ratio;
+};
+
+static __device__ void fill_tables(int degree, const ReciprocalTables& t)
+{
+    const int lane = static_cast<int>(threadIdx.x % c_lanes), warps = static_cast<int>(blockDim.x / c_lanes);
+    for (int m = static_cast<int>(threadIdx.x / c_lanes); m <= degree; m += warps)
+    {
+        for (int n = m + lane; n <= degree; n += c_lanes)
+        {
+            const int i = pair_index(degree, n, m);
+            t.r2[i]     = n > m ? harm_inverse(n, m) : 0;
+            t.z[i]      = (2 * n - 1) * t.r2[i];
+            t.ratio[i]  = n > m ? static_cast<double>((n - m) * (n + m)) / (2 * n - 1) : 1;
+        }
+    }
+}
+
+/* Adds column m, of `length` degrees, of a wave vector; without 1/(2^m m!), which (2m)!/(2m-1)!! of (14) takes off. */
+template <int MOST>
+static __device__ inline void add_wave(int           m,
+                                       int           length,
+                                       const double* k,
+                                       double        k2,
+                                       double        weight,
+                                       const double* z,
+                                       const double* r2,
+                                       double*       re,
+                                       double*       im)
+{
+    double u = weight, v = 0, u_below = 0, v_below = 0;
+    for (int i = 0; i < m; i++)
+    {
+        const double t = u * k[0] - v * k[1];
+        v              = u * k[1] + v * k[0];
+        u              = t;
+    }
+    re[0] += u;
+    im[0] += v;
+#pragma unroll
+    for (int i = 1; i < MOST; i++)
+    {
+        if (i >= length)
+        {
+            break;
+        }
+        const double a = k[2] * z[i], b = k2 * r2[i];
+        const double u_next = a * u - b * u_below, v_next = a * v - b * v_below;
+        u_below = u;
+        v_below = v;
+        u       = u_next;
+        v       = v_next;
+        re[i] += u;
+        im[i] += v;
+    }
+}
+
+/* The reciprocal part, THEORY (14): a lane is a frequency, warps share the columns m, at most MOST degrees in each; the
+ * weights of wave vectors are computed once for all of them. */
+template <class R, int MOST>
+__global__ void __launch_bounds__(c_lanes* c_mostWarps) reciprocal_part(ReciprocalArgs a, Vec2<R>* out)
+{
+    extern __shared__ char shared[];
+    __shared__ int         inside[c_waves]; /* whether any lane has use for it */
+    double*                weight = reinterpret_cast<double*>(shared);
+    const int              num    = num_pairs(a.degree);
+    const ReciprocalTables tables = {weight + c_waves * c_lanes, weight + c_waves * c_lanes + num,
+                                     weight + c_waves * c_lanes + 2 * num};
+    const int    lane = static_cast<int>(threadIdx.x % c_lanes), warp = static_cast<int>(threadIdx.x / c_lanes);
+    const int    warps = static_cast<int>(blockDim.x / c_lanes), f = static_cast<int>(blockIdx.x) * c_lanes + lane;
+    const int    nz = a.n[2] / 2 + 1, held = min(f, a.num_freq - 1);
+    const int    waves    = (2 * a.range[0] + 1) * (2 * a.range[1] + 1) * (2 * a.range[2] + 1);
+    const double kappa[3] = {static_cast<double>(centred(held / nz / a.n[1], a.n[0])) / a.n[0],
+                             static_cast<double>(centred(held / nz % a.n[1], a.n[1])) / a.n[1],
+                             static_cast<double>(centred(held % nz, a.n[2])) / a.n[2]};
+    fill_tables(a.degree, tables);
+    for (int round = 0; round * warps <= a.degree; round++)
+    {
+        /* long columns and short ones in turn */
+        const int m = round * warps + (round % 2 != 0 ? warps - 1 - warp : warp), length = a.degree + 1 - m;
+        double    re[MOST], im[MOST], k[3];
+#pragma unroll
+        for (int i = 0; i < MOST; i++)
+        {
+            re[i] = im[i] = 0;
+        }
+        for (int first = 0; first < waves; first += c_waves)
+        {
+            const int here = min(static_cast<int>(c_waves), waves - first);
+            if (round == 0 || waves > c_waves)
+            {
+                __syncthreads(); /* those before have been read */
+                for (int t = warp; t < here; t += warps)
+                {
+                    const double k2            = wave_vector(a, kappa, first + t, k);
+                    const bool   use           = k2 > 0 && k2 <= a.k_max * a.k_max;
+                    weight[t * c_lanes + lane] = use ? fmm_reciprocal_weight(a.sum, k2, a.alpha, a.cell_volume,
+                                                                             exp(-k2 / (4 * a.alpha * a.alpha)))
+                                                     : 0;
+                    const int any              = __any_sync(0xffffffffu, use);
+                    if (lane == 0)
+                    {
+                        inside[t] = any;
+                    }
+                }
+                __syncthreads();
+            }
+            for (int t = 0; t < here && length > 0; t++)
+            {
+                if (inside[t] != 0)
+                {
+                    const double k2 = wave_vector(a, kappa, first + t, k);
+                    const int    at = pair_index(a.degree, m, m);
+                    add_wave<MOST>(m, length, k, k2, weight[t * c_lanes + lane], tables.z + at, tables.r2 + at, re, im);
+                }
+            }
+        }
+        if (round == 0)
+        {
+            wait_for_previous();
+        }
+        double factor = a.scale; /* times that of n */
+#pragma unroll
+        for (int i = 0; i < MOST; i++)
+        {
+            if (i >= length)
+            {
+                break;
+            }
+            const int n = m + i, pair = pair_index(a.degree, n, m);
+            factor *= tables.ratio[pair];
+            const double scale      = a.sum == FMM_SUM_S ? factor : n > 0 ? factor * (2 * n - 1) : 0;
+            const double background = n == 0 && f == 0 ? a.background : 0;
+            if (f < a.num_freq)
+            {
+                out[static_cast<size_t>(pair) * static_cast<size_t>(a.num_freq) + f] = {
+                    static_cast<R>(re[i] * scale - background), static_cast<R>(m > 0 ? im[i] * scale : 0)};
+            }
+        }
+    }
+}
+
+static RealArgs real_args(const gmxfmm_plan* plan, fmm_sum sum, int degree, int first_m)
+{
+    const fmm_device* d = plan->device;
+    const fmm_cells*  c = transform_cells(plan);
+    RealArgs          a;
+    a.block       = {{d->real_range[0], d->real_range[1], d->real_range[2]}};
+    a.alpha       = d->ewald.alpha;
+    a.sum         = sum;
+    a.degree      = degree;
+    a.first_m     = first_m;
+    a.near_reach  = c->near_reach;
+    a.near_lookup = d->lattice_near.as<short>();
+    std::copy(c->cell, c->cell + 9, a.cell);
+    return a;
 }
 
 static ReciprocalArgs reciprocal_args(const gmxfmm_plan* plan, fmm_sum sum, int degree)
@@ -269,78 +506,112 @@ static ReciprocalArgs reciprocal_args(const gmxfmm_plan* plan, fmm_sum sum, int 
     const fmm_device* d = plan->device;
     const fmm_cells*  c = transform_cells(plan);
     ReciprocalArgs    a;
-    a.g           = shape_of(plan);
+    a.sum         = sum;
     a.degree      = degree;
     a.num_freq    = d->num_freq;
-    a.is_z        = sum == FMM_SUM_Z;
     a.alpha       = d->ewald.alpha;
     a.k_max       = d->ewald.k_max;
     a.cell_volume = c->cell_volume;
-    a.scale       = 1.0 / c->num_cells;                     /* of the unnormalised transforms */
-    fmm_inverse(c->cell, fmm_determinant(c->cell), a.dual); /* k_e = 2 pi sum_d kappa_d dual[3 e + d] */
-    for (int i = 0; i < 3; i++)
+    a.scale       = 1.0 / c->num_cells; /* of the unnormalised transforms */
+    a.background  = sum == FMM_SUM_S ? FMM_PI / (a.alpha * a.alpha * a.cell_volume) * a.scale : 0;
+    std::copy(c->n, c->n + 3, a.n);
+    fmm_inverse(c->cell, fmm_determinant(c->cell), a.dual);
+    for (double& dual : a.dual)
     {
-        const double* v      = c->cell + 3 * i;
-        const double  length = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
-        a.range[i]           = static_cast<int>(floor(d->ewald.k_max * length / (2 * c_pi) + 0.5));
+        dual *= 2 * FMM_PI;
     }
+    fmm_reciprocal_range(c, &d->ewald, a.range);
     return a;
 }
 
-/* Real-space part of coefficients first .. first + num - 1 into out. */
+/* The largest tile that leaves room for three blocks on a multiprocessor, or the smallest there is. */
 template <class R>
-static gmxfmm_status
-real_batch(gmxfmm_plan* plan, int degree, int first, int num, const double* weights, Vec2<R>* out, cudaStream_t stream)
+static RealTile choose_tile(const fmm_device* d, const fmm_cells* c, const LatticeBlock& block)
 {
-    fmm_device*    d      = plan->device;
-    const unsigned height = static_cast<unsigned>(num);
-    int            low    = 0, high;
-    while (low < degree && harm_column(degree, low + 1) <= first)
+    const int    num_z = c->n[2] / 2 + 1;
+    const size_t room  = static_cast<size_t>(d->max_shared) / 3;
+    RealTile     t;
+    t.wide   = blocks_for(num_z, blocks_for(num_z, c_wide));
+    t.rows   = c->n[1] / 2 + 1;
+    t.planes = std::min(static_cast<int>(c_planes), block.range[0] + 1);
+    while (real_shared<R>(c->n, block, t) > room && t.wide * t.rows * t.planes > 1)
     {
-        low++;
+        int& most = t.wide > c_wide / 2  ? t.wide
+                    : t.planes > 1       ? t.planes
+                    : t.rows > c_fewRows ? t.rows
+                    : t.wide > 1         ? t.wide
+                                         : t.rows;
+        most      = (most + 1) / 2;
     }
-    for (high = low; high < degree && harm_column(degree, high + 1) < first + num; high++)
+    /* more planes where there is room: fewer times that threads wait for each other */
+    RealTile next = t;
+    while (next.planes <= block.range[0] + 1 && real_shared<R>(c->n, block, next) <= room)
     {
+        t.planes = next.planes++;
     }
-    FMM_CUDA(plan, cudaMemsetAsync(d->field.memory, 0,
-                                   static_cast<size_t>(num) * static_cast<size_t>(transform_cells(plan)->num_cells) *
-                                       sizeof(R),
-                                   stream));
-    if (d->num_vectors > 0)
-    {
-        const dim3 columns(static_cast<unsigned>(blocks_for(d->num_vectors, c_threads)),
-                           static_cast<unsigned>(high - low + 1));
-        real_columns<R><<<columns, c_threads, 0, stream>>>(shape_of(plan), degree, low, first, num, d->num_vectors,
-                                                           d->lattice_vectors.as<int>(), weights,
-                                                           d->lattice_table.as<R>());
-        const dim3 sums(static_cast<unsigned>(blocks_for(d->num_scatter, c_threads)), height);
-        sum_into_cells<R><<<sums, c_threads, 0, stream>>>(
-            degree, first, transform_cells(plan)->num_cells, d->num_scatter, d->num_vectors, d->scatter_start.as<int>(),
-            d->scatter_entry.as<int>(), d->scatter_cell.as<int>(), d->lattice_table.as<R>(), d->field.as<R>());
-        FMM_CUDA(plan, cudaGetLastError());
-    }
-    FMM_TRY(fmm_cuda_transform(plan, true, stream));
-    const dim3 grid(static_cast<unsigned>(blocks_for(d->num_freq, c_threads)), height);
-    take_phase_off<R><<<grid, c_threads, 0, stream>>>(degree, first, d->num_freq, d->spectrum.as<Vec2<R>>(), out);
-    FMM_CUDA(plan, cudaGetLastError());
-    return GMXFMM_OK;
+    t.planes = blocks_for(block.range[0] + 1, blocks_for(block.range[0] + 1, t.planes));
+    return t;
 }
 
 template <class R>
-static gmxfmm_status
-make_spectrum(gmxfmm_plan* plan, fmm_sum sum, int degree, const double* weights, Vec2<R>* out, cudaStream_t stream)
+static gmxfmm_status launch_reciprocal(gmxfmm_plan* plan, fmm_sum sum, int degree, Vec2<R>* out, cudaStream_t stream)
 {
-    fmm_device*  d     = plan->device;
-    const int    size  = harm_size(degree);
-    const size_t bytes = static_cast<size_t>(num_pairs(degree)) * static_cast<size_t>(d->num_freq) * sizeof(Vec2<R>);
-    FMM_CUDA(plan, cudaMemsetAsync(out, 0, bytes, stream));
-    for (int first = 0; first < size; first += d->num_coef)
+    const fmm_device* d      = plan->device;
+    const int         blocks = blocks_for(d->num_freq, c_lanes), columns = degree + 1;
+    /* few frequencies: more of their columns at once */
+    const int    warps  = std::min(static_cast<int>(c_mostWarps), blocks_for(columns, blocks < c_sumBlocks ? 2 : 4));
+    const size_t shared = sizeof(double) * (c_waves * c_lanes + 3 * static_cast<size_t>(num_pairs(degree)));
+    const auto   kernel = columns <= 20   ? reciprocal_part<R, 20>
+                          : columns <= 28 ? reciprocal_part<R, 28>
+                                          : reciprocal_part<R, c_maxDegree + 1>;
+    FMM_CUDA(plan, launch_next(d->has_chains, kernel, dim3(static_cast<unsigned>(blocks)),
+                               static_cast<unsigned>(c_lanes * warps), shared, stream,
+                               reciprocal_args(plan, sum, degree), out));
+    return GMXFMM_OK;
+}
+
+/* As many columns at once as there is memory for. */
+template <class R>
+static gmxfmm_status make_spectrum(gmxfmm_plan* plan, fmm_sum sum, int degree, Vec2<R>* out, cudaStream_t stream)
+{
+    fmm_device*      d     = plan->device;
+    const fmm_cells* c     = transform_cells(plan);
+    R*               table = d->lattice_table.as<R>();
+    SpectrumArgs<R>  a;
+    a.block    = {{d->real_range[0], d->real_range[1], d->real_range[2]}};
+    a.tile     = choose_tile<R>(d, c, a.block);
+    a.degree   = degree;
+    a.num_freq = d->num_freq;
+    a.add      = plan->periodic;
+    a.scale    = 1.0 / c->num_cells;
+    a.table    = table;
+    a.out      = out;
+    std::copy(c->n, c->n + 3, a.n);
+    const size_t shared = real_shared<R>(c->n, a.block, a.tile);
+    const size_t num = static_cast<size_t>(a.block.num()), room = d->lattice_table.capacity / (num * sizeof(R));
+    const int    tiles = blocks_for(c->n[2] / 2 + 1, a.tile.wide) * blocks_for(c->n[1] / 2 + 1, a.tile.rows);
+    FMM_CUDA(plan, (allow_shared(&d->allowed, add_real<R>)));
+    for (int first = 0, end; first <= degree; first = end)
     {
-        FMM_TRY(real_batch(plan, degree, first, std::min(d->num_coef, size - first), weights, out, stream));
+        const size_t before = static_cast<size_t>(harm_column(degree, first));
+        for (end = first + 1; end <= degree && static_cast<size_t>(harm_column(degree, end + 1)) - before <= room;
+             end++)
+        {
+        }
+        const dim3 vectors(static_cast<unsigned>(blocks_for(static_cast<int64_t>(num), c_threads)),
+                           static_cast<unsigned>(end - first));
+        real_table<R><<<vectors, c_threads, 0, stream>>>(real_args(plan, sum, degree, first), table);
+        FMM_CUDA(plan, cudaGetLastError());
+        if (first == 0 && plan->periodic)
+        {
+            FMM_TRY(launch_reciprocal<R>(plan, sum, degree, out, stream));
+        }
+        a.first_m       = first;
+        const int pairs = pair_column(degree, end) + end - pair_column(degree, first) - first;
+        FMM_CUDA(plan, launch_next(d->has_chains, add_real<R>,
+                                   dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(pairs)), c_realThreads,
+                                   shared, stream, a));
     }
-    const dim3 grid(static_cast<unsigned>(blocks_for(d->num_freq, c_threads)), static_cast<unsigned>(degree + 1));
-    add_reciprocal<R><<<grid, c_threads, 0, stream>>>(reciprocal_args(plan, sum, degree), out);
-    FMM_CUDA(plan, cudaGetLastError());
     return GMXFMM_OK;
 }
 
@@ -351,14 +622,13 @@ static gmxfmm_status spectra(gmxfmm_plan* plan, bool with_virial, cudaStream_t s
     const int   p = plan->order;
     if (!d->s_valid)
     {
-        FMM_TRY(make_spectrum(plan, FMM_SUM_S, 2 * p, d->lattice_weights.as<double>(), d->s.as<Vec2<R>>(), stream));
+        FMM_TRY(make_spectrum(plan, FMM_SUM_S, 2 * p, d->s.as<Vec2<R>>(), stream));
         d->s_valid = 1;
         plan->info.num_spectra++;
     }
     if (with_virial && !d->z_valid)
     {
-        FMM_TRY(
-            make_spectrum(plan, FMM_SUM_Z, 2 * p + 2, d->lattice_weights_z.as<double>(), d->z.as<Vec2<R>>(), stream));
+        FMM_TRY(make_spectrum(plan, FMM_SUM_Z, 2 * p + 2, d->z.as<Vec2<R>>(), stream));
         d->z_valid = 1;
     }
     return GMXFMM_OK;
@@ -366,86 +636,50 @@ static gmxfmm_status spectra(gmxfmm_plan* plan, bool with_virial, cudaStream_t s
 
 gmxfmm_status fmm_cuda_spectra(gmxfmm_plan* plan, bool with_virial, cudaStream_t stream)
 {
-    /* the two sums use the buffers of the step, before the step does */
     return is_double(plan) ? spectra<double>(plan, with_virial, stream) : spectra<float>(plan, with_virial, stream);
 }
 
-static gmxfmm_status upload(gmxfmm_plan* plan, DeviceBuffer* buffer, const void* from, size_t bytes)
+/* Ewald parameters and ranges for the present shape. Parameters depend on the shortest far vector alone, which changes
+ * with the near set's choice at assign; ranges hold all vectors within r_max in the present metric. */
+static void choose_ranges(gmxfmm_plan* plan)
 {
-    FMM_TRY(fmm_device_reserve(plan, buffer, bytes + 1));
-    return fmm_cuda_upload(plan, buffer->memory, from, bytes);
+    fmm_device*      d = plan->device;
+    const fmm_cells* c = transform_cells(plan);
+    if (d->ewald_distance != c->far_distance)
+    {
+        d->ewald = fmm_ewald_choose(c, 2 * plan->order + 2, is_double(plan) ? c_toleranceDouble : c_toleranceSingle);
+        d->ewald_distance = c->far_distance;
+    }
+    fmm_real_range(c, &d->ewald, d->real_range);
 }
 
-/* Which lattice vectors, and their mirror images, fall on which cell of the grid. */
-static gmxfmm_status upload_scatter(gmxfmm_plan* plan, const int (*vectors)[3], int num)
+/* What does depend on memory: the near set, and room for the largest column of coefficients. Waits for what uses it. */
+static gmxfmm_status prepare_tables(gmxfmm_plan* plan, size_t column, size_t all)
 {
-    fmm_device*                      d = plan->device;
-    const int*                       n = transform_cells(plan)->n;
-    std::vector<std::pair<int, int>> all(static_cast<size_t>(num) * 2);
-    std::vector<int>                 start, cell, entry(all.size());
-    for (size_t e = 0; e < all.size(); e++)
-    {
-        int at[3];
-        for (int i = 0; i < 3; i++)
-        {
-            const int k = e % 2 != 0 ? -vectors[e / 2][i] : vectors[e / 2][i];
-            at[i]       = (k % n[i] + n[i]) % n[i];
-        }
-        all[e] = {(at[0] * n[1] + at[1]) * n[2] + at[2], static_cast<int>(e)};
-    }
-    std::sort(all.begin(), all.end());
-    for (size_t e = 0; e < all.size(); e++)
-    {
-        if (e == 0 || all[e].first != all[e - 1].first)
-        {
-            start.push_back(static_cast<int>(e));
-            cell.push_back(all[e].first);
-        }
-        entry[e] = all[e].second;
-    }
-    d->num_scatter = static_cast<int>(cell.size());
-    start.push_back(static_cast<int>(all.size()));
-    FMM_TRY(upload(plan, &d->scatter_start, start.data(), start.size() * sizeof(int)));
-    FMM_TRY(upload(plan, &d->scatter_cell, cell.data(), cell.size() * sizeof(int)));
-    return upload(plan, &d->scatter_entry, entry.data(), entry.size() * sizeof(int));
-}
-
-static gmxfmm_status
-upload_weights(gmxfmm_plan* plan, fmm_sum sum, int degree, const int (*vectors)[3], int num, DeviceBuffer* buffer)
-{
-    const size_t        size = static_cast<size_t>(degree + 1);
-    std::vector<double> weights(static_cast<size_t>(num) * size);
-    for (int i = 0; i < num; i++)
-    {
-        fmm_real_weights(transform_cells(plan), &plan->device->ewald, sum, degree, vectors[i],
-                         weights.data() + static_cast<size_t>(i) * size);
-    }
-    return upload(plan, buffer, weights.data(), weights.size() * sizeof(double));
-}
-
-static gmxfmm_status upload_lattice(gmxfmm_plan* plan, const int (*vectors)[3], int num)
-{
-    fmm_device* d  = plan->device;
-    const int   p  = plan->order;
-    d->num_vectors = num;
-    FMM_TRY(upload(plan, &d->lattice_vectors, vectors, static_cast<size_t>(num) * sizeof(*vectors)));
-    FMM_TRY(upload_weights(plan, FMM_SUM_S, 2 * p, vectors, num, &d->lattice_weights));
-    FMM_TRY(upload_weights(plan, FMM_SUM_Z, 2 * p + 2, vectors, num, &d->lattice_weights_z));
-    FMM_TRY(fmm_device_reserve(plan, &d->lattice_table,
-                               static_cast<size_t>(num) * static_cast<size_t>(d->num_coef) * real_size(plan)));
-    return upload_scatter(plan, vectors, num);
+    fmm_device*      d     = plan->device;
+    const fmm_cells* c     = transform_cells(plan);
+    const size_t     width = 2 * static_cast<size_t>(c->near_reach) + 1, near = width * width * width * sizeof(short);
+    const size_t     step = static_cast<size_t>(d->num_coef) * real_size(plan) *
+                        (static_cast<size_t>(c->num_cells) + 2 * static_cast<size_t>(d->num_freq));
+    /* all at once, if that is not much, or little beside the arrays of a step; 3/2: a range may grow with the box */
+    const size_t enough = std::max(plan->tree != NULL ? size_t(1) << 20 : size_t(4) << 20, step / 4);
+    FMM_CUDA(plan, cudaDeviceSynchronize());
+    FMM_TRY(fmm_device_reserve(plan, &d->lattice_table, std::max(2 * column, std::min(all + all / 2, enough))));
+    FMM_TRY(fmm_device_reserve(plan, &d->lattice_near, near));
+    FMM_TRY(fmm_cuda_upload(plan, d->lattice_near.memory, c->near_lookup, near));
+    d->lattice_set   = plan->spectra_near;
+    d->lattice_ready = 1;
+    return GMXFMM_OK;
 }
 
 gmxfmm_status fmm_device_set_shape(gmxfmm_plan* plan)
 {
     fmm_device* d = plan->device;
     DeviceScope scope(d->id);
-    int(*vectors)[3] = NULL;
-    int num          = 0;
     d->s_valid = d->z_valid = 0;
-    FMM_CUDA(plan, cudaDeviceSynchronize()); /* a step may be using what is replaced */
     if (plan->tree != NULL)
     {
+        FMM_CUDA(plan, cudaDeviceSynchronize()); /* a step may be using what is replaced */
         FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_set_shape(d->tree.operators, &plan->cells, d->own)));
         FMM_CUDA(plan, cudaStreamSynchronize(d->own));
         if (!plan->periodic)
@@ -453,21 +687,23 @@ gmxfmm_status fmm_device_set_shape(gmxfmm_plan* plan)
             return GMXFMM_OK; /* no root is far from another: there are no sums */
         }
     }
-    d->ewald = fmm_ewald_choose(transform_cells(plan), 2 * plan->order + 2,
-                                is_double(plan) ? c_toleranceDouble : c_toleranceSingle);
-    if (fmm_real_vectors(transform_cells(plan), &d->ewald, &vectors, &num) != GMXFMM_OK)
+    choose_ranges(plan);
+    const fmm_cells*   c      = transform_cells(plan);
+    const LatticeBlock block  = {{d->real_range[0], d->real_range[1], d->real_range[2]}};
+    const size_t       shared = is_double(plan) ? real_shared<double>(c->n, block, choose_tile<double>(d, c, block))
+                                                : real_shared<float>(c->n, block, choose_tile<float>(d, c, block));
+    if (shared > static_cast<size_t>(d->max_shared))
     {
-        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for lattice sums");
+        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED,
+                        "a grid of %d x %d x %d cells is too long for lattice sums on the device", c->n[0], c->n[1],
+                        c->n[2]);
     }
-    gmxfmm_status status;
-    try
+    const int    degree  = 2 * plan->order + 2; /* of Z, which has most; its longest column is that of m = 1 */
+    const size_t vectors = static_cast<size_t>(block.num()) * real_size(plan);
+    const size_t column  = 2 * static_cast<size_t>(degree) * vectors;
+    if (d->lattice_ready && d->lattice_set == plan->spectra_near && column <= d->lattice_table.capacity)
     {
-        status = upload_lattice(plan, vectors, num);
+        return GMXFMM_OK;
     }
-    catch (const std::bad_alloc&)
-    {
-        status = fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for lattice sums");
-    }
-    std::free(vectors);
-    return status;
+    return prepare_tables(plan, column, static_cast<size_t>(harm_size(degree)) * vectors);
 }

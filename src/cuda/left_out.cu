@@ -183,8 +183,13 @@ __global__ void count_left_out(Geometry g, Exclusions e, int* special_count, int
     far_count[s]     = far;
 }
 
-__global__ void
-fill_left_out(Geometry g, Exclusions e, const int* special_start, const int* far_start, Special* specials, FarPair* far)
+__global__ void fill_left_out(Geometry       g,
+                              Exclusions     e,
+                              const int*     special_start,
+                              const int*     far_start,
+                              Special*       specials,
+                              FarPair*       far,
+                              AssignResults* r)
 {
     const int s = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
     if (s < e.n)
@@ -192,12 +197,10 @@ fill_left_out(Geometry g, Exclusions e, const int* special_start, const int* far
         int a = special_start[s], b = far_start[s];
         left_out(g, e, s, &a, &b, specials, far);
     }
-}
-
-__global__ void gather_counts(const int* special_start, const int* far_start, int n, AssignResults* r)
-{
-    r->num_specials = special_start[n];
-    r->num_far      = far_start[n];
+    if (s == e.n)
+    {
+        r->num_far = far_start[e.n];
+    }
 }
 
 static Exclusions make_exclusions(const gmxfmm_plan* plan, int n)
@@ -221,44 +224,28 @@ static Exclusions make_exclusions(const gmxfmm_plan* plan, int n)
     return e;
 }
 
-static gmxfmm_status set_left_out(gmxfmm_plan* plan, int n, AssignResults* results, cudaStream_t stream)
+gmxfmm_status fmm_cuda_left_out(gmxfmm_plan* plan, cudaStream_t stream)
 {
-    fmm_device*    d      = plan->device;
-    const Geometry g      = make_geometry(plan);
-    const int      blocks = blocks_for(n + 1, c_threads);
-    const size_t   words  = static_cast<size_t>(n) + 1;
-    FMM_TRY(fmm_device_reserve(plan, &d->counts, 2 * words * sizeof(int)));
-    const Exclusions e    = make_exclusions(plan, n);
-    int*             near = d->counts.as<int>();
-    int*             far  = near + words;
+    fmm_device*  d     = plan->device;
+    const int    n     = d->charges.n;
+    const size_t words = static_cast<size_t>(n) + 1;
+    if (d->receivers.n > 0)
+    {
+        const size_t bytes = (static_cast<size_t>(d->receivers.n) + 1) * sizeof(int);
+        FMM_CUDA(plan, cudaMemsetAsync(d->special_start.memory, 0, bytes, stream));
+        return GMXFMM_OK;
+    }
+    const Geometry   g      = make_geometry(plan);
+    const int        blocks = blocks_for(static_cast<int64_t>(n) + 1, c_threads);
+    const Exclusions e      = make_exclusions(plan, n);
+    int *            near = d->counts.as<int>(), *far = near + words;
     count_left_out<<<blocks, c_threads, 0, stream>>>(g, e, near, far);
     FMM_CUDA(plan, cudaGetLastError());
     FMM_TRY(fmm_cuda_scan(plan, near, d->special_start.as<int>(), n + 1, stream));
     FMM_TRY(fmm_cuda_scan(plan, far, d->far_start.as<int>(), n + 1, stream));
-    gather_counts<<<1, 1, 0, stream>>>(d->special_start.as<int>(), d->far_start.as<int>(), n,
-                                       d->assign_results.as<AssignResults>());
-    FMM_TRY(fmm_cuda_assign_results(plan, results, stream));
-    const size_t specials = static_cast<size_t>(results->num_specials) + 1,
-                 pairs    = static_cast<size_t>(results->num_far) + 1;
-    FMM_TRY(fmm_device_reserve(plan, &d->specials, specials * sizeof(Special)));
-    FMM_TRY(fmm_device_reserve(plan, &d->far_pairs, pairs * sizeof(FarPair)));
     fill_left_out<<<blocks, c_threads, 0, stream>>>(g, e, d->special_start.as<int>(), d->far_start.as<int>(),
-                                                    d->specials.as<Special>(), d->far_pairs.as<FarPair>());
+                                                    d->specials.as<Special>(), d->far_pairs.as<FarPair>(),
+                                                    d->assign_results.as<AssignResults>());
     FMM_CUDA(plan, cudaGetLastError());
-    return GMXFMM_OK;
-}
-gmxfmm_status fmm_cuda_left_out(gmxfmm_plan* plan)
-{
-    fmm_device*   d = plan->device;
-    AssignResults results;
-    d->num_far = 0;
-    if (d->receivers.n > 0)
-    {
-        const size_t bytes = (static_cast<size_t>(d->receivers.n) + 1) * sizeof(int);
-        FMM_CUDA(plan, cudaMemsetAsync(d->special_start.memory, 0, bytes, d->own));
-        return GMXFMM_OK;
-    }
-    FMM_TRY(set_left_out(plan, d->charges.n, &results, d->own));
-    d->num_far = results.num_far;
     return GMXFMM_OK;
 }

@@ -5,7 +5,6 @@
  * keep multipoles and operator of a translation in shared memory, threads are coefficients.
  */
 #include "m2l_element.h"
-#include "rotation_orders.h"
 
 enum
 {

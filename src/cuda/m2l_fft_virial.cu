@@ -133,7 +133,8 @@ __global__ void __launch_bounds__(32 * c_warps) m2l_virial(VirialArgs<R> a)
     double  w[6]   = {0};
     stage_coefficients(a.p, a.num_freq, a.width, a.spectrum, first, input);
     __syncthreads();
-    for (int j = warp; j <= 2 * a.p && !idle; j += c_warps)
+    const int first_row = warp + c_warps * static_cast<int>(blockIdx.y), step = c_warps * static_cast<int>(gridDim.y);
+    for (int j = first_row; j <= 2 * a.p && !idle; j += step)
     {
         moment_row(a.p, j, a.width, input + lane, weight, row);
         contract(a.p, j, a.width, row, a.s + last, a.z + last, stride, w);
@@ -144,7 +145,7 @@ __global__ void __launch_bounds__(32 * c_warps) m2l_virial(VirialArgs<R> a)
         const double sum = block_sum<32 * c_warps>(part[i]);
         if (threadIdx.x == 0)
         {
-            a.out[5 * static_cast<size_t>(blockIdx.x) + i] = sum;
+            a.out[5 * (static_cast<size_t>(blockIdx.y) * gridDim.x + blockIdx.x) + i] = sum;
         }
     }
 }
@@ -167,9 +168,20 @@ static int width_of(const gmxfmm_plan* plan)
     return width;
 }
 
-int fmm_cuda_virial_blocks(const gmxfmm_plan* plan)
+static int blocks_of(const gmxfmm_plan* plan)
 {
     return blocks_for(plan->device->num_freq, width_of(plan));
+}
+
+/* Blocks that share the degrees of the same frequencies, where those alone are too few blocks to fill a device. */
+static int shares_of(const gmxfmm_plan* plan)
+{
+    return blocks_of(plan) < c_sumBlocks ? (2 * plan->order + c_warps) / c_warps : 1;
+}
+
+int fmm_cuda_virial_blocks(const gmxfmm_plan* plan)
+{
+    return blocks_of(plan) * shares_of(plan);
 }
 
 template <class R>
@@ -182,7 +194,8 @@ static gmxfmm_status launch(gmxfmm_plan* plan, cudaStream_t stream)
              plan->order,        d->num_freq,        transform_cells(plan)->n[2], width, d->spectrum.as<Vec2<R>>(),
              d->s.as<Vec2<R>>(), d->z.as<Vec2<R>>(), d->far_virial.as<double>()};
     FMM_CUDA(plan, (allow_shared(&plan->device->allowed, m2l_virial<R>)));
-    m2l_virial<R><<<fmm_cuda_virial_blocks(plan), 32 * c_warps, shared, stream>>>(a);
+    const dim3 blocks(static_cast<unsigned>(blocks_of(plan)), static_cast<unsigned>(shares_of(plan)));
+    m2l_virial<R><<<blocks, 32 * c_warps, shared, stream>>>(a);
     FMM_CUDA(plan, cudaGetLastError());
     return GMXFMM_OK;
 }

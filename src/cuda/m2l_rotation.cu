@@ -1,25 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* M2L by rotations: dispatch to the kernels for an order and precision (rotation_kernels.h). */
+/* M2L by rotations: launches of the kernels for an order and precision (rotation_kernels.h). */
 #include "octree_state.h"
-#include "rotation_kernels.h"
 #include "rotation_orders.h"
-
-namespace rotation
-{
-#define DECLARE(p)                                                                                                     \
-    cudaError_t turn_float_##p(AllowedKernels*, const Arguments<float>&, cudaStream_t);                                \
-    cudaError_t turn_double_##p(AllowedKernels*, const Arguments<double>&, cudaStream_t);                              \
-    cudaError_t translate_float_##p(AllowedKernels*, const Arguments<float>&, cudaStream_t);                           \
-    cudaError_t translate_double_##p(AllowedKernels*, const Arguments<double>&, cudaStream_t);
-FMM_ROTATION_ORDERS(DECLARE)
-} // namespace rotation
-
-template <class R>
-using Launch = cudaError_t(AllowedKernels*, const rotation::Arguments<R>&, cudaStream_t);
-#define FLOAT(p) {rotation::turn_float_##p, rotation::translate_float_##p},
-#define DOUBLE(p) {rotation::turn_double_##p, rotation::translate_double_##p},
-static Launch<float>* const  c_launchFloat[][2]  = {FMM_ROTATION_ORDERS(FLOAT)};
-static Launch<double>* const c_launchDouble[][2] = {FMM_ROTATION_ORDERS(DOUBLE)};
 
 /* Adds the locals by blocks that shared a list, in their order. */
 template <class R>
@@ -38,12 +20,47 @@ __global__ void __launch_bounds__(256) add_partial(R* local, const R* partial, s
     }
 }
 
+/* Blocks with 32 targets of one slab, those of the longest slab for each. */
+static int rotation_tiles(const OctreeLists& lists)
+{
+    int tiles = 0;
+    for (int c = 0; c < 8; c++)
+    {
+        const int blocks = (lists.slab[c + 1] - lists.slab[c] + 31) / 32;
+        tiles            = blocks > tiles ? blocks : tiles;
+    }
+    return 8 * tiles;
+}
+
 template <class R>
-static gmxfmm_status launch(fmm_octree_operators*   ops,
-                            const fmm_octree_level* upper,
-                            const fmm_octree_level* lower,
-                            Launch<R>* const*       kernels,
-                            cudaStream_t            stream)
+static cudaError_t launch_turn(const fmm_octree_operators* ops, rotation::Arguments<R> a, cudaStream_t stream)
+{
+    const unsigned tiles        = (static_cast<unsigned>(a.lists.num) + 32) / 32;
+    void*          parameters[] = {&a};
+    return cudaLaunchKernel(ops->rotation->turn, dim3((tiles + 7) / 8, static_cast<unsigned>(a.schedule.num_planes)),
+                            dim3(256), parameters, 0, stream);
+}
+
+template <class R>
+static cudaError_t launch_translate(fmm_octree_operators* ops, rotation::Arguments<R> a, cudaStream_t stream)
+{
+    const bool        is_double    = sizeof(R) == sizeof(double);
+    const int         warps        = fmm_rotation_warps(ops->order, is_double);
+    const size_t      groups       = static_cast<size_t>(warps / fmm_rotation_roles(ops->order, is_double));
+    const size_t      tiles        = groups * 32 * static_cast<size_t>(ops->num_coef) * sizeof(R);
+    const size_t      near         = 32 * sizeof(int) * static_cast<size_t>(a.lists.num_near);
+    void*             parameters[] = {&a};
+    const dim3        grid(static_cast<unsigned>(rotation_tiles(a.lists)), static_cast<unsigned>(a.schedule.splits));
+    const cudaError_t error = allow_shared(&ops->allowed, ops->rotation->translate);
+    return error != cudaSuccess
+               ? error
+               : cudaLaunchKernel(ops->rotation->translate, grid, dim3(32 * static_cast<unsigned>(warps)), parameters,
+                                  tiles + near, stream);
+}
+
+template <class R>
+static gmxfmm_status
+launch(fmm_octree_operators* ops, const fmm_octree_level* upper, const fmm_octree_level* lower, cudaStream_t stream)
 {
     rotation::Arguments<R> a;
     a.lists            = octree_lists(ops, upper, lower);
@@ -51,7 +68,7 @@ static gmxfmm_status launch(fmm_octree_operators*   ops,
     a.plane_size       = (static_cast<size_t>(lower->num) + 32) / 32 * 32 * static_cast<size_t>(ops->num_coef);
     a.multipole        = static_cast<const R*>(lower->multipole);
     a.local_size       = static_cast<size_t>(ops->num_coef) * lower->stride;
-    const int    tiles = rotation::rotation_tiles(a.lists);
+    const int    tiles = rotation_tiles(a.lists);
     const size_t plane = a.plane_size * sizeof(R), bytes = c_rotationSplits * a.local_size * sizeof(R);
     const bool   whole  = static_cast<size_t>(ops->num_planes) * plane <= ops->turned_bytes;
     const bool   split  = whole && tiles <= c_rotationFewTiles && bytes <= ops->partial_bytes;
@@ -69,8 +86,8 @@ static gmxfmm_status launch(fmm_octree_operators*   ops,
         {
             return fmm_octree_failed(ops, GMXFMM_ERROR_ORDER, "more cells than reserved", __FILE__, __LINE__);
         }
-        FMM_OCTREE_CUDA(ops, kernels[0](&ops->allowed, a, stream));
-        FMM_OCTREE_CUDA(ops, kernels[1](&ops->allowed, a, stream));
+        FMM_OCTREE_CUDA(ops, launch_turn(ops, a, stream));
+        FMM_OCTREE_CUDA(ops, launch_translate(ops, a, stream));
     }
     if (split)
     {
@@ -86,7 +103,6 @@ gmxfmm_status fmm_octree_m2l_rotation(fmm_octree_operators*   ops,
                                       const fmm_octree_level* lower,
                                       void*                   stream)
 {
-    return ops->is_double
-               ? launch<double>(ops, upper, lower, c_launchDouble[ops->order], static_cast<cudaStream_t>(stream))
-               : launch<float>(ops, upper, lower, c_launchFloat[ops->order], static_cast<cudaStream_t>(stream));
+    return ops->is_double ? launch<double>(ops, upper, lower, static_cast<cudaStream_t>(stream))
+                          : launch<float>(ops, upper, lower, static_cast<cudaStream_t>(stream));
 }

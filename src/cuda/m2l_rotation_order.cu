@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* One of the two kernels of rotation_kernels.h for one order and precision: compiled with FMM_ORDER, FMM_REAL and
- * FMM_KERNEL, turn or translate. Apart, since constant memory has not room for the elements that both need. */
+ * FMM_KERNEL, turn or translate, by nvcc or, when a plan asks for the order, by NVRTC. Apart, since constant memory has
+ * not room for the elements that both need. */
 #include "rotation_kernels.h"
 
 namespace rotation
@@ -42,14 +43,15 @@ __device__ __forceinline__ FMM_REAL binomial<FMM_REAL, FMM_ORDER>(int k, int n)
     return c_isLoaded ? g_tables.binomial[k][n] : c_tables.binomial[k][n];
 }
 
-#define NAME_OF(kernel, real, order) kernel##_##real##_##order
-#define NAME(kernel, real, order) NAME_OF(kernel, real, order)
-#define LAUNCH_OF(kernel) launch_##kernel
-#define LAUNCH(kernel) LAUNCH_OF(kernel)
-cudaError_t
-NAME(FMM_KERNEL, FMM_REAL, FMM_ORDER)(AllowedKernels* allowed, const Arguments<FMM_REAL>& a, cudaStream_t stream)
+#ifdef __CUDACC_RTC__
+template __global__ void FMM_KERNEL<FMM_REAL, FMM_ORDER>(Arguments<FMM_REAL>);
+#else
+#    define NAME_OF(kernel, real, order) kernel##_##real##_##order
+#    define NAME(kernel, real, order) NAME_OF(kernel, real, order)
+const void* NAME(FMM_KERNEL, FMM_REAL, FMM_ORDER)()
 {
-    return LAUNCH(FMM_KERNEL)<FMM_REAL, FMM_ORDER>(allowed, a, stream);
+    return reinterpret_cast<const void*>(&FMM_KERNEL<FMM_REAL, FMM_ORDER>);
 }
+#endif
 
 } // namespace rotation

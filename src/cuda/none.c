@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A build without CUDA: options.c refuses device = cuda, so that nothing but the first two functions is ever called. */
+#include <stdio.h>
+
 #include "device.h"
 #include "plan.h"
 
-int fmm_device_built(void)
+gmxfmm_status fmm_device_check(int id, char* message, size_t size)
 {
-    return 0;
+    (void)id;
+    snprintf(message, size, "this build has no device support: use the CPU");
+    return GMXFMM_ERROR_UNSUPPORTED;
 }
 
 void fmm_device_destroy(gmxfmm_plan* plan)
@@ -70,6 +74,13 @@ gmxfmm_status fmm_device_extent(gmxfmm_plan* plan, const void** x, double* low, 
 gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x)
 {
     (void)x;
+    return unsupported(plan);
+}
+
+gmxfmm_status fmm_device_enqueue_assign(gmxfmm_plan* plan, const void* x, void* stream)
+{
+    (void)x;
+    (void)stream;
     return unsupported(plan);
 }
 

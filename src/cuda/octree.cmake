@@ -1,9 +1,18 @@
 # The octree's operators on the device, into gmxfmm_octree (objects): included by CMakeLists.txt.
 set(objects "")
 set(instances "")
-option(GMXFMM_CUDA_ALL_ORDERS "Compile rotation on the device for orders to 24, not 8 (a quarter of an hour)" ON)
+# By the library interface of the runtime, which CUDA has from 12.8 on, orders are compiled when a plan asks for one.
+if(CUDAToolkit_VERSION VERSION_LESS 12.8)
+    set(all_orders ON)
+else()
+    set(all_orders OFF)
+endif()
+option(GMXFMM_CUDA_ALL_ORDERS
+    "Compile rotation on the device for orders to 24 (a quarter of an hour); OFF: to 8, others at run time by NVRTC" ${all_orders})
 if(GMXFMM_CUDA_ALL_ORDERS)
     set(last_order 24)
+elseif(all_orders)
+    message(FATAL_ERROR "GMXFMM_CUDA_ALL_ORDERS=OFF needs CUDA 12.8 or later, this is ${CUDAToolkit_VERSION}")
 else()
     set(last_order 8)
 endif()
@@ -27,15 +36,37 @@ add_library(gmxfmm_octree OBJECT
 # Launches from the device need device code that is linked: here, so that nobody else has to.
 add_library(gmxfmm_octree_dynamic OBJECT m2l_dynamic.cu)
 set_target_properties(gmxfmm_octree_dynamic PROPERTIES CUDA_SEPARABLE_COMPILATION ON)
+# What compiles the orders left out, and their sources: those above, as text.
+set(sources m2l_rotation_order.cu rotation_kernels.h rotation_arguments.h rotation_rows.h rotation_orders.h
+    ../fmm/harmonics.h ../fmm/rotation.h)
+list(TRANSFORM sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+list(JOIN sources "|" joined)
+set(embedded ${CMAKE_CURRENT_BINARY_DIR}/rotation_sources.cpp)
+add_custom_command(OUTPUT ${embedded}
+    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${embedded} -DSOURCES=${joined} -P ${CMAKE_CURRENT_SOURCE_DIR}/embed.cmake
+    DEPENDS ${sources} embed.cmake
+    VERBATIM)
+add_library(gmxfmm_octree_load OBJECT rotation_load.cpp)
+if(NOT GMXFMM_CUDA_ALL_ORDERS)
+    target_sources(gmxfmm_octree_load PRIVATE runtime_compiler.cpp kernel_cache.cpp rotation_compile.cpp ${embedded})
+endif()
+target_include_directories(gmxfmm_octree_load SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+target_compile_features(gmxfmm_octree_load PRIVATE cxx_std_17)
+target_compile_options(gmxfmm_octree_load PRIVATE -Wall -Wextra -Wshadow -Wconversion -Werror)
+target_compile_definitions(gmxfmm_octree_load PRIVATE FMM_NVRTC_FOLDER="${CUDAToolkit_LIBRARY_DIR}")
+target_link_libraries(gmxfmm PRIVATE ${CMAKE_DL_LIBS})
 foreach(target gmxfmm_octree gmxfmm_octree_dynamic)
-    target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src/fmm)
     target_compile_features(${target} PRIVATE cuda_std_17)
     target_compile_options(${target} PRIVATE
         -O3 -Xcompiler=-Wall,-Wextra -Werror=all-warnings -Wno-deprecated-gpu-targets -diag-suppress=177)
+endforeach()
+foreach(target gmxfmm_octree gmxfmm_octree_dynamic gmxfmm_octree_load)
+    target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src/fmm)
     if(NOT GMXFMM_CUDA_ALL_ORDERS)
         target_compile_definitions(${target} PRIVATE FMM_FEW_ORDERS)
     endif()
-    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON CUDA_VISIBILITY_PRESET hidden)
+    set_target_properties(${target} PROPERTIES
+        POSITION_INDEPENDENT_CODE ON CUDA_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden)
     target_sources(gmxfmm PRIVATE $<TARGET_OBJECTS:${target}>)
 endforeach()
 set(linked ${CMAKE_CURRENT_BINARY_DIR}/m2l_dynamic_link.o)

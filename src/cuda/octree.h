@@ -38,6 +38,18 @@ extern "C"
         void*      local;
     } fmm_octree_level;
 
+    /* Kernels of m2l = rotation for one order, precision and device. */
+    typedef struct fmm_rotation_kernels fmm_rotation_kernels;
+
+    /* For the current device: kernels of this build or, at orders that it leaves out, compiled by NVRTC or read from
+     * cache_dir, where they are stored then (NULL: nowhere). On failure *kernels is NULL and message[size] has the
+     * cause. Errors: UNSUPPORTED (no NVRTC), MEMORY, DEVICE. */
+    gmxfmm_status fmm_rotation_create(
+        fmm_rotation_kernels** kernels, int order, int is_double, const char* cache_dir, char* message, size_t size);
+    /* Whether kernels, which may be NULL, are for this order and precision. */
+    int  fmm_rotation_is_for(const fmm_rotation_kernels* kernels, int order, int is_double);
+    void fmm_rotation_destroy(fmm_rotation_kernels* kernels);
+
     /* Tables of the operators on the device, for one order, precision and set of lists. */
     typedef struct fmm_octree_operators fmm_octree_operators;
 
@@ -49,8 +61,11 @@ extern "C"
     /* Tables that depend on the shape of the cell, copied on `stream`. Errors: DEVICE. */
     gmxfmm_status fmm_octree_set_shape(fmm_octree_operators* ops, const fmm_cells* cells, void* stream);
 
-    /* Room for levels of at most num cells; what was there is lost. Errors: MEMORY, UNSUPPORTED (an order that this
-     * build has no rotation for). */
+    /* Kernels for m2l = rotation, of the order and precision of ops, which must outlive it. */
+    void fmm_octree_set_rotation(fmm_octree_operators* ops, const fmm_rotation_kernels* kernels);
+
+    /* Room for levels of at most num cells; what was there is lost. Errors: MEMORY, ORDER (m2l = rotation without
+     * kernels). */
     gmxfmm_status fmm_octree_reserve(fmm_octree_operators* ops, gmxfmm_m2l m2l, int num);
 
     /* Memory of the device that they hold, but for the lists, which are small. */

@@ -213,6 +213,20 @@ static void count_bytes(gmxfmm_plan* plan)
     tree->operator_bytes = bytes;
 }
 
+gmxfmm_status fmm_cuda_rotation_create(gmxfmm_plan* plan, int order)
+{
+    DeviceTree* tree = &plan->device->tree;
+    char        message[sizeof(plan->message)];
+    if (fmm_rotation_is_for(tree->rotation, order, is_double(plan)))
+    {
+        return GMXFMM_OK;
+    }
+    fmm_rotation_destroy(tree->rotation);
+    const gmxfmm_status status =
+        fmm_rotation_create(&tree->rotation, order, is_double(plan), plan->options.cache_dir, message, sizeof(message));
+    return status == GMXFMM_OK ? GMXFMM_OK : fmm_fail(plan, status, "%s", message);
+}
+
 gmxfmm_status fmm_cuda_tree_create(gmxfmm_plan* plan)
 {
     DeviceTree* tree = &plan->device->tree;
@@ -222,6 +236,11 @@ gmxfmm_status fmm_cuda_tree_create(gmxfmm_plan* plan)
         fmm_octree_create(&tree->operators, plan->tree, &plan->cells, plan->order, is_double(plan));
     count_bytes(plan);
     FMM_TRY(fmm_cuda_octree_status(plan, status));
+    if (plan->m2l == GMXFMM_M2L_ROTATION)
+    {
+        FMM_TRY(fmm_cuda_rotation_create(plan, plan->order));
+        fmm_octree_set_rotation(tree->operators, tree->rotation);
+    }
     FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_reserve(tree->operators, plan->m2l, 0)));
     return fmm_device_reserve(plan, &tree->strain, 6 * sizeof(double));
 }
@@ -230,6 +249,7 @@ void fmm_cuda_tree_destroy(gmxfmm_plan* plan)
 {
     DeviceTree* tree = &plan->device->tree;
     fmm_octree_destroy(tree->operators);
+    fmm_rotation_destroy(tree->rotation);
     for (int l = 0; l <= FMM_MAX_DEPTH; l++)
     {
         DeviceBuffer* buffers[] = {&tree->index[l], &tree->parent[l],    &tree->child[l],

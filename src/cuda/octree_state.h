@@ -10,35 +10,8 @@ extern "C"
 #include "gmxfmm.h"
 }
 #include "octree.h"
+#include "rotation_arguments.h"
 #include "shared_memory.h"
-
-/* Cells and lists as kernels of M2L see them: the source of a target, at one translation, is child `octant` of the
- * near cell `near` of the target's parent. */
-struct OctreeLists
-{
-    const int* parent; /* of targets */
-    const int* near;   /* of parents, num_near each */
-    const int* child;  /* of parents, 8 each */
-    int        num_near;
-    int        num; /* cells of the targets' level; also its empty cell */
-    int        slab[9];
-    size_t     stride;
-};
-
-/* A translation of the list of one child index, as fmm_translation, and what the rotations know of it. */
-struct OctreeTranslation
-{
-    short near, octant;
-    int   vector;
-};
-
-/* Translations whose displacements have one angle phi modulo pi, for one group of warps (m2l_rotation.cu). */
-struct RotationRun
-{
-    int first, count; /* of the child index's translations, in the order of runs */
-    int plane;        /* which angle */
-    int turn;         /* place in the order in which runs are added to the locals of a block's targets */
-};
 
 enum
 {
@@ -55,20 +28,6 @@ enum
     c_rotationSplit,
     c_rotationPart,
     c_rotationSchedules = c_rotationPart + c_rotationParts
-};
-
-/* The translations of m2l_rotation.cu, all on the device; by child index. */
-struct RotationSchedule
-{
-    const OctreeTranslation* translation[8];
-    const RotationRun*       run[8];
-    const int*               start[8];                /* runs of each group of each block */
-    const int*               steps[8];                /* most translations of a group, for each team of each block */
-    int                      groups, teams;           /* of a block; group g is in team g % teams */
-    int                      splits;                  /* blocks */
-    int                      first_plane, num_planes; /* runs, and the angles below, count from the first */
-    const void*              direction;               /* by vector: rotation_direction_size reals */
-    const void*              angle;                   /* by plane: cos and sin of m (phi - pi/2), m = 1..order */
 };
 
 /* Reals of a displacement's table for m2l_rotation.cu: cos and sin of m theta, m = 1..p; n!/r^n and k!/r^{k+1}, n, k =
@@ -109,18 +68,27 @@ struct SymmetricSchedule
     const unsigned char* character;                      /* device: of each coefficient (fold.h) */
 };
 
+/* Addresses as cudaLaunchKernel takes them. */
+struct fmm_rotation_kernels
+{
+    int         order, is_double;
+    const void *turn, *translate;
+    void*       library[2]; /* cudaLibrary_t of each if they are not of this build; NULL */
+};
+
 struct fmm_octree_operators
 {
-    int            order, is_double, num_coef, num_near, num_vectors, num_references, num_planes;
-    int            num_list[8], num_groups[8];
-    int*           vector;       /* host: num_vectors x 3 */
-    int*           plane_of;     /* host: by vector */
-    int*           plane_vector; /* host: by plane, a vector in it */
-    int*           reference;    /* host: vector of each reference operator */
-    char           message[256];
-    AllowedKernels allowed;
-    size_t         theta_size;  /* reals of Theta(R), (2p+2)^2: forces take one degree more than M2L */
-    size_t         folded_size; /* of an operator of m2l_symmetric.cu */
+    int                         order, is_double, num_coef, num_near, num_vectors, num_references, num_planes;
+    int                         num_list[8], num_groups[8];
+    int*                        vector;       /* host: num_vectors x 3 */
+    int*                        plane_of;     /* host: by vector */
+    int*                        plane_vector; /* host: by plane, a vector in it */
+    int*                        reference;    /* host: vector of each reference operator */
+    char                        message[256];
+    AllowedKernels              allowed;
+    const fmm_rotation_kernels* rotation;    /* not owned; NULL: another method */
+    size_t                      theta_size;  /* reals of Theta(R), (2p+2)^2: forces take one degree more than M2L */
+    size_t                      folded_size; /* of an operator of m2l_symmetric.cu */
 
     /* device */
     void*                    lists; /* the next two and the schedules' */
@@ -155,6 +123,9 @@ static inline int folded_stride(int p)
 
 /* octree_lists.cu: the lists, on the device, and planes and references. May throw std::bad_alloc. */
 gmxfmm_status fmm_octree_make_lists(fmm_octree_operators* ops, const fmm_tree* tree);
+
+/* m2l_dynamic.cu: room for the launches from the device. */
+cudaError_t fmm_octree_prepare_dynamic();
 
 /* octree_strain.cu: rows of sums that levels of at most num cells take. */
 size_t fmm_octree_strain_rows(int num);

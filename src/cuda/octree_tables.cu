@@ -16,8 +16,6 @@
 #include "fold.h"
 #include "theta.h"
 
-#include "rotation_orders.h"
-
 extern "C" void fmm_shift_tables_d(int p, const double* s, double* up, double* down);
 
 namespace
@@ -252,6 +250,11 @@ gmxfmm_status fmm_octree_set_shape(fmm_octree_operators* ops, const fmm_cells* c
     return GMXFMM_OK;
 }
 
+void fmm_octree_set_rotation(fmm_octree_operators* ops, const fmm_rotation_kernels* kernels)
+{
+    ops->rotation = kernels;
+}
+
 /* Memory of at least `bytes`; what was there is lost. */
 static cudaError_t grow(void** memory, size_t* capacity, size_t bytes)
 {
@@ -269,13 +272,9 @@ static cudaError_t grow(void** memory, size_t* capacity, size_t bytes)
 
 gmxfmm_status fmm_octree_reserve(fmm_octree_operators* ops, gmxfmm_m2l m2l, int num)
 {
-    if (m2l == GMXFMM_M2L_ROTATION && ops->order > fmm_last_rotation_order())
+    if (m2l == GMXFMM_M2L_ROTATION && !fmm_rotation_is_for(ops->rotation, ops->order, ops->is_double))
     {
-        std::snprintf(ops->message, sizeof(ops->message),
-                      "m2l = rotation goes to order %d in this build, whose GMXFMM_CUDA_ALL_ORDERS is off: order %d "
-                      "needs another build, or m2l = symmetric",
-                      fmm_last_rotation_order(), ops->order);
-        return GMXFMM_ERROR_UNSUPPORTED;
+        return fmm_octree_failed(ops, GMXFMM_ERROR_ORDER, "no kernels of rotation for this order", __FILE__, __LINE__);
     }
     const size_t rows = fmm_octree_strain_rows(num) * 6 * sizeof(double);
     FMM_OCTREE_CUDA(ops, grow(reinterpret_cast<void**>(&ops->strain_rows), &ops->strain_rows_bytes, rows));

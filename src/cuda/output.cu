@@ -6,8 +6,10 @@
 enum
 {
     c_threads = 256,
-    c_numRows =
-        15 /* 0..5 sym y (x) q E far, 6 near, 7 far energy twice, 8 energy, 9..14 virial of far pairs left out */
+    /* 0..5 sym y (x) q E far, 6 near, 7 far energy twice, 8 energy, 9..14 virial of far pairs left out, 15..20 near
+     * virial
+     */
+    c_numRows = 21
 };
 
 static const double c_pi = 3.14159265358979323846;
@@ -15,15 +17,16 @@ static const double c_pi = 3.14159265358979323846;
 struct OutputArgs
 {
     Geometry             g;
-    int                  n, periodic, vacuum, num_far, num_near_rows, num_far_rows;
+    int                  n, periodic, vacuum, num_far_rows;
     int                  edge; /* of Leaves */
     const int *          position, *cell_of, *far_start;
-    const FarPair*       far_pairs;
-    const double*        charge; /* caller's order */
+    const FarPair*       far_pairs; /* NULL: none */
+    const double*        charge;    /* caller's order */
     double*              partial;
     const double*        far_virial;  /* num_far_rows x 5 */
     const double*        tree_strain; /* 6, of the octree's translations; or NULL */
     StepResults*         results;
+    const AssignResults* assigned;                              /* num_tiles: rows of the near virial */
     double               f, f1, f2;                             /* prefactor, 1/u, 1/u^2 */
     double               total_charge, box_volume, step_volume; /* caller's unit, u^3 */
     gmxfmm_device_output out;
@@ -189,35 +192,20 @@ static __device__ void write_particle(
 }
 
 /* Sums of all blocks; by the last block. */
-template <class R>
-static __device__ void finish(const OutputArgs& a, const R* near_virial)
+static __device__ void finish(const OutputArgs& a)
 {
-    __shared__ double total[3][16];
-    const double      sum = column_sum(a.partial, static_cast<int>(gridDim.x), c_numRows);
-    const double      w   = a.wanted.virial ? column_sum(a.far_virial, a.num_far_rows, 5) : 0;
-    double            near[6];
-    for (int k = 0; k < 6; k++)
-    {
-        double part = 0;
-        for (int row = static_cast<int>(threadIdx.x); row < a.num_near_rows && a.wanted.virial; row += c_threads)
-        {
-            part += static_cast<double>(near_virial[6 * static_cast<size_t>(row) + k]);
-        }
-        near[k] = block_sum<c_threads>(part);
-    }
-    if (threadIdx.x < 16)
+    __shared__ double total[2][c_numRows];
+    const double      sum = column_sum<c_threads>(a.partial, static_cast<int>(gridDim.x), c_numRows);
+    const double      w   = a.wanted.virial ? column_sum<c_threads>(a.far_virial, a.num_far_rows, 5) : 0;
+    if (threadIdx.x < c_numRows)
     {
         total[0][threadIdx.x] = sum;
-        total[2][threadIdx.x] = w;
-    }
-    for (int k = 0; k < 6 && threadIdx.x == 0; k++)
-    {
-        total[1][k] = near[k];
+        total[1][threadIdx.x] = w;
     }
     __syncthreads();
     if (threadIdx.x == 0)
     {
-        write_sums(a, total[0], total[1], total[2]);
+        write_sums(a, total[0], total[0] + 15, total[1]);
     }
     if (threadIdx.x == 0)
     {
@@ -227,16 +215,17 @@ static __device__ void finish(const OutputArgs& a, const R* near_virial)
 
 __global__ void write_status(const StepResults* r, int* status)
 {
-    *status = r->bad_positions != c_none ? GMXFMM_ERROR_POSITION
-              : r->not_finite != c_none  ? GMXFMM_ERROR_COINCIDENT
-                                         : GMXFMM_OK;
+    *status = r->bad_positions != c_none || r->unplaced != c_none ? GMXFMM_ERROR_POSITION
+              : r->not_finite != c_none                           ? GMXFMM_ERROR_COINCIDENT
+                                                                  : GMXFMM_OK;
 }
 
 template <class R, class X, bool SUMS>
 __global__ void __launch_bounds__(c_threads) write_output(
     OutputArgs a, const X* x, const Vec4<R>* xq, const Vec4<R>* near, const Vec4<R>* far, const R* near_virial)
 {
-    double sum[c_numRows] = {0}, surface_field[3] = {0, 0, 0};
+    double     sum[c_numRows] = {0}, surface_field[3] = {0, 0, 0};
+    const bool far_pairs = a.far_pairs != NULL && a.assigned->num_far > 0;
     for (int d = 0; d < 3 && a.vacuum; d++)
     {
         surface_field[d] = -4 * c_pi / (3 * a.box_volume) * a.results->moments[9 + d];
@@ -255,7 +244,7 @@ __global__ void __launch_bounds__(c_threads) write_output(
         {
             add_sums(a, s, xq[s], en, ef, sum);
         }
-        if (a.num_far > 0)
+        if (far_pairs)
         {
             take_far_pairs(a, xq, s, &phi, e, sum);
         }
@@ -274,6 +263,15 @@ __global__ void __launch_bounds__(c_threads) write_output(
         const double q = a.out.force != NULL ? static_cast<double>(static_cast<R>(a.charge[i])) : 0;
         write_particle<R>(a, x, i, q, e, phi, surface_field);
     }
+    const int rows = SUMS && a.wanted.virial ? a.assigned->num_tiles : 0;
+    for (int row = static_cast<int>(blockIdx.x * c_threads + threadIdx.x); row < rows;
+         row += static_cast<int>(gridDim.x) * c_threads)
+    {
+        for (int k = 0; k < 6; k++)
+        {
+            sum[15 + k] += static_cast<double>(near_virial[6 * static_cast<size_t>(row) + k]);
+        }
+    }
     for (int k = 0; k < c_numRows && SUMS; k++)
     {
         const double total = block_sum<c_threads>(sum[k]);
@@ -284,7 +282,7 @@ __global__ void __launch_bounds__(c_threads) write_output(
     }
     if (SUMS && is_last_block(&a.results->output_done))
     {
-        finish(a, near_virial);
+        finish(a);
     }
 }
 
@@ -319,31 +317,30 @@ gmxfmm_status fmm_cuda_output(
     {
         x = d->receiver_x.memory;
     }
-    a.g             = make_geometry(plan);
-    a.n             = targets->n;
-    a.periodic      = plan->periodic;
-    a.vacuum        = plan->options.boundary == GMXFMM_VACUUM;
-    a.num_far       = d->num_far;
-    a.num_near_rows = targets->num_tiles;
-    a.num_far_rows  = plan->tree == NULL || plan->periodic ? fmm_cuda_virial_blocks(plan) : 0;
-    a.edge          = fmm_cuda_leaves(plan).edge;
-    a.position      = targets->position.as<int>();
-    a.cell_of       = targets->cell_of.as<int>();
-    a.charge        = d->charge.as<double>();
-    a.far_start     = d->far_start.as<int>();
-    a.far_pairs     = d->far_pairs.as<FarPair>();
-    a.partial       = d->partial.as<double>() + c_numSums * c_sumBlocks;
-    a.far_virial    = d->far_virial.as<double>();
-    a.tree_strain   = plan->tree != NULL ? d->tree.strain.as<double>() : NULL;
-    a.results       = d->results.as<StepResults>();
-    a.f             = plan->options.prefactor;
-    a.f1            = 1 / plan->cells.u;
-    a.f2            = a.f1 * a.f1;
-    a.total_charge  = plan->total_charge;
-    a.box_volume    = plan->periodic ? fmm_determinant(plan->box) : 1;
-    a.step_volume   = plan->cells.box_volume;
-    a.out           = *output;
-    a.wanted        = wanted;
+    a.g            = make_geometry(plan);
+    a.n            = targets->n;
+    a.periodic     = plan->periodic;
+    a.vacuum       = plan->options.boundary == GMXFMM_VACUUM;
+    a.num_far_rows = plan->tree == NULL || plan->periodic ? fmm_cuda_virial_blocks(plan) : 0;
+    a.edge         = fmm_cuda_leaves(plan).edge;
+    a.position     = targets->position.as<int>();
+    a.cell_of      = targets->cell_of.as<int>();
+    a.charge       = d->charge.as<double>();
+    a.far_start    = d->far_start.as<int>();
+    a.far_pairs    = d->has_exclusions ? d->far_pairs.as<FarPair>() : NULL;
+    a.partial      = d->partial.as<double>() + c_numSums * c_sumBlocks;
+    a.far_virial   = d->far_virial.as<double>();
+    a.tree_strain  = plan->tree != NULL ? d->tree.strain.as<double>() : NULL;
+    a.results      = d->results.as<StepResults>();
+    a.assigned     = d->assign_results.as<AssignResults>();
+    a.f            = plan->options.prefactor;
+    a.f1           = 1 / plan->cells.u;
+    a.f2           = a.f1 * a.f1;
+    a.total_charge = plan->total_charge;
+    a.box_volume   = plan->periodic ? fmm_determinant(plan->box) : 1;
+    a.step_volume  = plan->cells.box_volume;
+    a.out          = *output;
+    a.wanted       = wanted;
     if (plan->options.array_type == GMXFMM_DOUBLE)
     {
         is_double(plan) ? launch<double, double>(a, x, d, stream) : launch<float, double>(a, x, d, stream);

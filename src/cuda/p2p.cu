@@ -38,8 +38,9 @@ template <class R>
 struct P2pArgs
 {
     Geometry       g;
-    int            num_tiles, self; /* self: the targets are the sources */
-    const Tile*    tiles;
+    int            self; /* the targets are the sources */
+    const int*     num_tiles;
+    const Tile*    tiles;      /* room for one of every warp */
     const int*     cell_start; /* of sources */
     const int*     special_start;
     const Special* specials;
@@ -47,7 +48,7 @@ struct P2pArgs
     const Vec4<R>* xq;     /* sources */
     const Vec4<R>* target; /* targets */
     Vec4<R>*       out;
-    R*             virial; /* num_tiles x 6 */
+    R*             virial; /* 6 for each tile */
     R              cell[9];
     int            small; /* near vectors are longer than the grid in some direction */
 };
@@ -485,21 +486,27 @@ __global__ void __launch_bounds__(32 * c_warps, sizeof(R) == 4 && !VIRIAL ? c_bl
 {
     extern __shared__ char shared[];
     const int              warp   = static_cast<int>(threadIdx.x / 32);
-    const int              number = static_cast<int>(blockIdx.x) * c_warps + warp;
     WarpMemory<R>*         memory = reinterpret_cast<WarpMemory<R>*>(shared) + warp;
-    if (number >= a.num_tiles)
+    int                    number = static_cast<int>(blockIdx.x) * c_warps + warp;
+    /* more than one only where there are more tiles than the host knew of; the first is loaded beside their number */
+    const int num_tiles = *a.num_tiles;
+    Tile      tile      = a.tiles[number];
+    while (number < num_tiles)
     {
-        return;
-    }
-    const Tile tile = a.tiles[number];
-    /* in double precision a third target takes registers from other warps */
-    if (sizeof(R) == 4 && (c_sizesForThree >> (tile.y - 1) & 1u))
-    {
-        meet_tile<R, VIRIAL, 3>(a, memory, number, tile);
-    }
-    else
-    {
-        meet_tile<R, VIRIAL, 2>(a, memory, number, tile);
+        /* in double precision a third target takes registers from other warps */
+        if (sizeof(R) == 4 && (c_sizesForThree >> (tile.y - 1) & 1u))
+        {
+            meet_tile<R, VIRIAL, 3>(a, memory, number, tile);
+        }
+        else
+        {
+            meet_tile<R, VIRIAL, 2>(a, memory, number, tile);
+        }
+        number += static_cast<int>(gridDim.x) * c_warps;
+        if (number < num_tiles)
+        {
+            tile = a.tiles[number];
+        }
     }
 }
 
@@ -510,7 +517,7 @@ static gmxfmm_status launch(gmxfmm_plan* plan, cudaStream_t stream)
     const ParticleSet* targets = targets_of(d);
     P2pArgs<R>         a;
     a.g             = make_geometry(plan);
-    a.num_tiles     = targets->num_tiles;
+    a.num_tiles     = &d->assign_results.as<AssignResults>()->num_tiles;
     a.self          = targets == &d->charges;
     a.tiles         = targets->tiles.as<Tile>();
     a.cell_start    = d->charges.cell_start.as<int>();
@@ -530,11 +537,11 @@ static gmxfmm_status launch(gmxfmm_plan* plan, cudaStream_t stream)
     {
         a.small |= a.g.n[i] < d->near_reach;
     }
-    if (a.num_tiles > 0)
+    if (targets->launched_tiles > 0)
     {
         const size_t shared = c_warps * sizeof(WarpMemory<R>);
         FMM_CUDA(plan, (allow_shared(&plan->device->allowed, p2p<R, VIRIAL>)));
-        p2p<R, VIRIAL><<<blocks_for(a.num_tiles, c_warps), 32 * c_warps, shared, stream>>>(a);
+        p2p<R, VIRIAL><<<blocks_for(targets->launched_tiles, c_warps), 32 * c_warps, shared, stream>>>(a);
         FMM_CUDA(plan, cudaGetLastError());
     }
     return GMXFMM_OK;

@@ -11,12 +11,13 @@ enum
 
 struct PermuteArgs
 {
-    Geometry      g;
-    double        inverse_n[3];
-    int           n;
-    const int*    sorted;
-    const Anchor* anchor;
-    StepResults*  results;
+    Geometry             g;
+    double               inverse_n[3];
+    int                  n;
+    const int*           sorted;
+    const Anchor*        anchor;
+    StepResults*         results;
+    const AssignResults* assigned;
 };
 
 /* Position of a particle in its cell, the image being the one nearest to where it stood at assign. */
@@ -48,6 +49,7 @@ __global__ void __launch_bounds__(c_threads) permute(PermuteArgs a, const X* x, 
     if (s == 0)
     {
         a.results->bad_positions = a.results->not_finite = c_none;
+        a.results->unplaced                              = a.assigned->bad;
     }
     xq[s] = {static_cast<R>(y[0]), static_cast<R>(y[1]), static_cast<R>(y[2]), static_cast<R>(anchor.charge)};
 }
@@ -99,7 +101,7 @@ __global__ void __launch_bounds__(c_threads) moments(MomentsArgs a, const X* x, 
     }
     if (is_last_block(&a.results->moments_done))
     {
-        const double total = column_sum(a.partial, static_cast<int>(gridDim.x), c_numMoments);
+        const double total = column_sum<c_threads>(a.partial, static_cast<int>(gridDim.x), c_numMoments);
         if (threadIdx.x < c_numMoments)
         {
             a.results->moments[threadIdx.x] = total;
@@ -116,11 +118,12 @@ static gmxfmm_status launch(gmxfmm_plan* plan, const ParticleSet* set, const voi
 {
     fmm_device* d = plan->device;
     PermuteArgs a;
-    a.g       = make_geometry(plan);
-    a.n       = set->n;
-    a.sorted  = set->sorted.as<int>();
-    a.anchor  = set->anchor.as<Anchor>();
-    a.results = d->results.as<StepResults>();
+    a.g        = make_geometry(plan);
+    a.n        = set->n;
+    a.sorted   = set->sorted.as<int>();
+    a.anchor   = set->anchor.as<Anchor>();
+    a.results  = d->results.as<StepResults>();
+    a.assigned = d->assign_results.as<AssignResults>();
     for (int i = 0; i < 3; i++)
     {
         a.inverse_n[i] = 1.0 / a.g.n[i];

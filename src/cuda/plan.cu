@@ -2,6 +2,7 @@
 /* Life cycle of a plan's device part: streams, memory, charges, exclusions, transforms. */
 #include "state.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -13,9 +14,33 @@ enum
     c_leastCapability = 7 /* warps with independent threads, reductions over masks */
 };
 
-int fmm_device_built(void)
+gmxfmm_status fmm_device_check(int id, char* message, size_t size)
 {
-    return 1;
+    int         count = 0, capability = 0;
+    cudaError_t error = cudaGetDeviceCount(&count);
+    if (error == cudaSuccess && id < count)
+    {
+        error = cudaDeviceGetAttribute(&capability, cudaDevAttrComputeCapabilityMajor, id);
+    }
+    if (error != cudaSuccess || count == 0)
+    {
+        cudaGetLastError();
+        std::snprintf(message, size, "no CUDA device: %s",
+                      error != cudaSuccess ? cudaGetErrorString(error) : "none found");
+        return GMXFMM_ERROR_DEVICE;
+    }
+    if (id >= count)
+    {
+        std::snprintf(message, size, "device_id is %d, but there are %d CUDA devices", id, count);
+        return GMXFMM_ERROR_DEVICE;
+    }
+    if (capability < c_leastCapability)
+    {
+        std::snprintf(message, size, "CUDA device %d has compute capability %d.x, needed is %d.0", id, capability,
+                      c_leastCapability);
+        return GMXFMM_ERROR_DEVICE;
+    }
+    return GMXFMM_OK;
 }
 
 gmxfmm_status fmm_cuda_failed(gmxfmm_plan* plan, cudaError_t error, const char* call, const char* file, int line)
@@ -58,9 +83,12 @@ static gmxfmm_status make_streams(gmxfmm_plan* plan)
     fmm_device* device = plan->device;
     int         low = 0, high = 0;
     FMM_CUDA(plan, cudaDeviceGetStreamPriorityRange(&low, &high));
-    /* The far field is a chain of short kernels, which must not queue behind the blocks of the near field. */
+    /* The far field is a chain of short kernels, which must not queue behind the blocks of the near field; and the near
+     * field not behind what a host program runs beside it at the lowest priority, which fills the near field's tail
+     * then. Smaller numbers are higher priorities. */
+    const int near = low - high > 1 ? low - 1 : low;
     FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->far, cudaStreamNonBlocking, high));
-    FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->near, cudaStreamNonBlocking, low));
+    FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->near, cudaStreamNonBlocking, near));
     FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->own, cudaStreamNonBlocking, high));
     FMM_CUDA(plan, cudaEventCreateWithFlags(&device->fork, cudaEventDisableTiming));
     FMM_CUDA(plan, cudaEventCreateWithFlags(&device->near_done, cudaEventDisableTiming));
@@ -72,31 +100,13 @@ static gmxfmm_status make_streams(gmxfmm_plan* plan)
     FMM_TRY(fmm_device_reserve(plan, &device->assign_results, sizeof(AssignResults)));
     FMM_TRY(fmm_device_reserve(plan, &device->partial, sizeof(double) * c_numSums * 2 * c_sumBlocks));
     FMM_CUDA(plan, cudaMemset(device->results.memory, 0, sizeof(StepResults)));
-    FMM_CUDA(plan, cudaMemset(&device->results.as<StepResults>()->bad_positions, c_none & 0xff, 2 * sizeof(int)));
+    FMM_CUDA(plan, cudaMemset(&device->results.as<StepResults>()->bad_positions, c_none & 0xff, 3 * sizeof(int)));
     return GMXFMM_OK;
 }
 
 gmxfmm_status fmm_device_create(gmxfmm_plan* plan)
 {
-    int               count = 0, capability = 0;
-    const int         id    = plan->options.device_id;
-    const cudaError_t error = cudaGetDeviceCount(&count);
-    if (error != cudaSuccess || count == 0)
-    {
-        cudaGetLastError();
-        return fmm_fail(plan, GMXFMM_ERROR_DEVICE, "no CUDA device: %s",
-                        error != cudaSuccess ? cudaGetErrorString(error) : "none found");
-    }
-    if (id >= count)
-    {
-        return fmm_fail(plan, GMXFMM_ERROR_DEVICE, "device_id is %d, but there are %d CUDA devices", id, count);
-    }
-    FMM_CUDA(plan, cudaDeviceGetAttribute(&capability, cudaDevAttrComputeCapabilityMajor, id));
-    if (capability < c_leastCapability)
-    {
-        return fmm_fail(plan, GMXFMM_ERROR_DEVICE, "CUDA device %d has compute capability %d.x, needed is %d.0", id,
-                        capability, c_leastCapability);
-    }
+    const int id = plan->options.device_id;
     plan->device = new (std::nothrow) fmm_device();
     if (plan->device == NULL)
     {
@@ -104,7 +114,10 @@ gmxfmm_status fmm_device_create(gmxfmm_plan* plan)
     }
     plan->device->id = id;
     DeviceScope scope(id);
-    return make_streams(plan);
+    FMM_TRY(make_streams(plan));
+    /* now, since an open system has its octree only when it is assigned */
+    const bool known = plan->m2l == GMXFMM_M2L_ROTATION && plan->options.order >= 0;
+    return known ? fmm_cuda_rotation_create(plan, plan->options.order) : GMXFMM_OK;
 }
 
 static void free_transforms(fmm_device* device)
@@ -141,43 +154,13 @@ void fmm_device_destroy(gmxfmm_plan* plan)
     fmm_cuda_tree_destroy(plan);
     free_set(&d->charges);
     free_set(&d->receivers);
-    DeviceBuffer* buffers[] = {&d->charge,
-                               &d->excl_start,
-                               &d->excl_list,
-                               &d->keys,
-                               &d->values,
-                               &d->receiver_x,
-                               &d->sort_scratch,
-                               &d->counts,
-                               &d->special_start,
-                               &d->specials,
-                               &d->far_start,
-                               &d->far_pairs,
-                               &d->near_vectors,
-                               &d->near_lookup,
-                               &d->field,
-                               &d->spectrum,
-                               &d->s,
-                               &d->z,
-                               &d->work_items,
-                               &d->lattice_table,
-                               &d->scatter_start,
-                               &d->scatter_entry,
-                               &d->scatter_cell,
-                               &d->near_out,
-                               &d->far_out,
-                               &d->partial,
-                               &d->near_virial,
-                               &d->far_virial,
-                               &d->results,
-                               &d->x_copy,
-                               &d->out_copy,
-                               &d->lattice_vectors,
-                               &d->lattice_weights,
-                               &d->lattice_weights_z,
-                               &d->assign_results,
-                               &d->p2m_partial,
-                               &d->twiddles};
+    DeviceBuffer* buffers[] = {
+        &d->charge,       &d->excl_start,    &d->excl_list,     &d->keys,     &d->values,    &d->receiver_x,
+        &d->sort_scratch, &d->counts,        &d->special_start, &d->specials, &d->far_start, &d->far_pairs,
+        &d->near_vectors, &d->near_lookup,   &d->field,         &d->spectrum, &d->s,         &d->z,
+        &d->work_items,   &d->lattice_table, &d->lattice_near,  &d->near_out, &d->far_out,   &d->partial,
+        &d->near_virial,  &d->far_virial,    &d->results,       &d->x_copy,   &d->out_copy,  &d->assign_results,
+        &d->p2m_partial,  &d->twiddles};
     for (DeviceBuffer* buffer : buffers)
     {
         cudaFree(buffer->memory);
@@ -190,6 +173,7 @@ void fmm_device_destroy(gmxfmm_plan* plan)
     cudaEventDestroy(d->far_done);
     cudaFreeHost(d->host_results);
     std::free(d->host_copy);
+    std::free(d->near_on_device);
     delete d;
     plan->device = NULL;
 }
@@ -216,7 +200,6 @@ static gmxfmm_status reserve_particles(gmxfmm_plan* plan)
     const size_t word = plan->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
     FMM_TRY(fmm_device_reserve(plan, &d->keys, n * sizeof(int)));
     FMM_TRY(fmm_device_reserve(plan, &d->values, n * sizeof(int)));
-    FMM_TRY(fmm_device_reserve(plan, &d->counts, 2 * n * sizeof(int)));
     FMM_TRY(fmm_device_reserve(plan, &d->special_start, n * sizeof(int)));
     FMM_TRY(fmm_device_reserve(plan, &d->far_start, n * sizeof(int)));
     FMM_TRY(fmm_device_reserve(plan, &d->near_out, targets * vec));
@@ -333,7 +316,8 @@ gmxfmm_status fmm_device_set_grid(gmxfmm_plan* plan)
     FMM_CUDA(plan, cudaDeviceSynchronize());
     free_transforms(d);
     d->num_coef = harm_size(plan->order);
-    d->s_valid = d->z_valid = 0;
+    d->s_valid = d->z_valid = d->lattice_ready = 0;
+    d->ewald_distance                          = 0;
     if (plan->tree != NULL)
     {
         FMM_TRY(fmm_cuda_tree_create(plan));

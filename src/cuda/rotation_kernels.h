@@ -21,37 +21,11 @@
 #ifndef FMM_CUDA_ROTATION_KERNELS_H
 #define FMM_CUDA_ROTATION_KERNELS_H
 
-#include "octree_state.h"
+#include "rotation_arguments.h"
 #include "rotation_rows.h"
-#include "shared_memory.h"
 
 namespace rotation
 {
-
-/* Blocks with 32 targets of one slab, those of the longest slab for each. */
-inline int rotation_tiles(const OctreeLists& lists)
-{
-    int tiles = 0;
-    for (int c = 0; c < 8; c++)
-    {
-        const int blocks = (lists.slab[c + 1] - lists.slab[c] + 31) / 32;
-        tiles            = blocks > tiles ? blocks : tiles;
-    }
-    return 8 * tiles;
-}
-
-/* What a kernel is given. */
-template <class R>
-struct Arguments
-{
-    OctreeLists      lists;
-    RotationSchedule schedule;
-    R*               turned; /* [plane][tile][coefficient in the order of rows][32] */
-    size_t           plane_size;
-    R*               local; /* one for each of the blocks that share a list */
-    size_t           local_size;
-    const R*         multipole;
-};
 
 /* Multipoles of 32 cells turned into one plane, B D(a) M. grid: (tiles / warps, planes). */
 template <class R, int P>
@@ -356,34 +330,6 @@ __global__ void __launch_bounds__(32 * num_warps<R>(P)) translate(Arguments<R> a
                 Translator<R, P, roles, mine>::run(a, slab, group, near + lane, is_target, local + target, tile, turn);
             }
         });
-}
-
-template <class R, int P>
-size_t shared_bytes(int num_near)
-{
-    return num_groups<R>(P) * 32 * (P + 1) * (P + 1) * sizeof(R) + 32 * sizeof(int) * num_near;
-}
-
-template <class R, int P>
-cudaError_t launch_turn(AllowedKernels*, const Arguments<R>& a, cudaStream_t stream)
-{
-    const int tiles = (a.lists.num + 32) / 32;
-    turn<R, P><<<dim3((tiles + 7) / 8, a.schedule.num_planes), 256, 0, stream>>>(a);
-    return cudaGetLastError();
-}
-
-template <class R, int P>
-cudaError_t launch_translate(AllowedKernels* allowed, const Arguments<R>& a, cudaStream_t stream)
-{
-    const size_t      bytes = shared_bytes<R, P>(a.lists.num_near);
-    const dim3        grid(static_cast<unsigned>(rotation_tiles(a.lists)), static_cast<unsigned>(a.schedule.splits));
-    const cudaError_t error = allow_shared(allowed, translate<R, P>);
-    if (error != cudaSuccess)
-    {
-        return error;
-    }
-    translate<R, P><<<grid, 32 * num_warps<R>(P), bytes, stream>>>(a);
-    return cudaGetLastError();
 }
 
 } // namespace rotation

@@ -44,7 +44,4 @@ constexpr __host__ __device__ int fmm_rotation_teams(int p, bool is_double)
     return p <= (is_double ? 8 : 12) ? fmm_rotation_warps(p, is_double) / fmm_rotation_roles(p, is_double) : 1;
 }
 
-/* m2l_dynamic.cu: room for the launches from the device. */
-cudaError_t fmm_octree_prepare_dynamic();
-
 #endif

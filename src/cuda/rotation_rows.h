@@ -4,8 +4,6 @@
 #ifndef FMM_CUDA_ROTATION_ROWS_H
 #define FMM_CUDA_ROTATION_ROWS_H
 
-#include <type_traits>
-
 #define FMM_HD constexpr __host__ __device__
 #include "harmonics.h"
 #include "rotation.h"
@@ -15,12 +13,22 @@
 namespace rotation
 {
 
+/* A number known to the compiler (std::integral_constant, which NVRTC does not have). */
+template <int N>
+struct Constant
+{
+    enum : int
+    {
+        value = N
+    };
+};
+
 template <int From, int To, class F>
 __device__ __forceinline__ void static_for(F&& f)
 {
     if constexpr (From < To)
     {
-        f(std::integral_constant<int, From>{});
+        f(Constant<From>{});
         static_for<From + 1, To>(f);
     }
 }

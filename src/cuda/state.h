@@ -67,7 +67,7 @@ enum
 {
     c_tileSize  = 32,
     c_none      = 0x7f7f7f7f, /* bytes alike, for memset; above every index of a particle */
-    c_numSums   = 16,         /* doubles in a row of partial sums */
+    c_numSums   = 24,         /* doubles in a row of partial sums, at most */
     c_sumBlocks = 528         /* blocks of kernels that sum over particles: four for each multiprocessor of an H200 */
 };
 
@@ -104,6 +104,7 @@ struct StepResults
     /* set by what is found wrong, otherwise c_none, as permute leaves them */
     int bad_positions; /* 1 */
     int not_finite;    /* lowest particle without a finite field */
+    int unplaced;      /* AssignResults.bad: permute brings it here in every step */
     /* counters of finished blocks, zero between kernels */
     unsigned moments_done, p2m_done, output_done;
 };
@@ -114,12 +115,12 @@ struct Extent
     int    bad; /* lowest particle that is nowhere, or INT_MAX */
 };
 
-/* What an assign tells the host. */
+/* What an assignment finds and counts, for steps and for a host that waits. */
 struct AssignResults
 {
-    int    bad; /* lowest particle that no cell can hold, or INT_MAX */
-    int    num_tiles, num_specials, num_far;
-    Extent extent; /* of an open system */
+    int    bad;                /* lowest particle that no cell can hold, or c_none */
+    int    num_tiles, num_far; /* tiles of the targets, entries of far_pairs */
+    Extent extent;             /* of an open system */
 };
 
 /* Particles in cells: the charges, or the receivers. Sorted order unless said otherwise; cells are those of the grid of
@@ -128,13 +129,14 @@ struct ParticleSet
 {
     int          n;
     DeviceBuffer sorted, position /* caller's order */, cell_of, anchor, cell_start, tile_start, tiles, xq;
-    int          num_tiles;
+    int          launched_tiles; /* warps that P2P gets for the tiles */
 };
 
 /* The octree of plan->tree on the device. */
 struct DeviceTree
 {
     fmm_octree_operators* operators; /* NULL: not an octree */
+    fmm_rotation_kernels* rotation;  /* NULL: another method; kept when operators are made again */
     size_t                operator_bytes;
     fmm_octree_level      level[FMM_MAX_DEPTH + 1];
     /* by level; index: occupied cells before each place of the level's grid, in the order of slabs */
@@ -171,13 +173,14 @@ struct fmm_device
     ParticleSet  charges, receivers;
     DeviceTree   tree;
     DeviceBuffer keys, values, sort_scratch, counts, special_start, specials, far_start, far_pairs;
-    int          num_far;
     DeviceBuffer assign_results;
 
     /* per box */
     Geometry       geometry;
-    DeviceBuffer   near_vectors, near_shift, near_lookup;
+    DeviceBuffer   near_vectors, near_lookup;
     int            near_reach;
+    int4*          near_on_device; /* the host's copy of near_vectors; NULL: nothing there yet */
+    int            num_near_on_device;
     VoronoiVectors voronoi, box_voronoi;
 
     /* per grid */
@@ -190,10 +193,13 @@ struct fmm_device
 
     /* lattice sums of the present shape */
     fmm_ewald    ewald;
-    DeviceBuffer lattice_vectors, lattice_weights, lattice_weights_z, lattice_table, scatter_start, scatter_entry,
-        scatter_cell;
-    int num_vectors, num_scatter;
-    int s_valid, z_valid;
+    double       ewald_distance; /* fmm_cells.far_distance that it was chosen for; 0: none */
+    int          real_range[3];
+    DeviceBuffer lattice_near;  /* near_lookup of the grid's cells, */
+    uint64_t     lattice_set;   /* which is that of this plan->spectra_near, */
+    int          lattice_ready; /* and of this grid */
+    DeviceBuffer lattice_table;
+    int          s_valid, z_valid;
 
     /* per step */
     DeviceBuffer near_out, far_out, partial, p2m_partial, near_virial, far_virial, results, x_copy, out_copy;
@@ -317,6 +323,8 @@ gmxfmm_status fmm_cuda_far_tree(gmxfmm_plan* plan, bool virial, cudaStream_t str
 
 /* octree_levels.cu: operators for the present order and lists; the levels of what was assigned; the leaves. */
 gmxfmm_status fmm_cuda_tree_create(gmxfmm_plan* plan);
+/* Kernels of m2l = rotation, unless they are there for this order. */
+gmxfmm_status fmm_cuda_rotation_create(gmxfmm_plan* plan, int order);
 gmxfmm_status fmm_cuda_tree_assign(gmxfmm_plan* plan, cudaStream_t stream);
 void          fmm_cuda_tree_destroy(gmxfmm_plan* plan);
 Leaves        fmm_cuda_leaves(const gmxfmm_plan* plan);
@@ -326,14 +334,14 @@ gmxfmm_status fmm_cuda_octree_status(gmxfmm_plan* plan, gmxfmm_status status);
 /* arrays.cu: makes *x, positions of all particles on the host or a device, an address of the plan's device. */
 gmxfmm_status fmm_cuda_on_device(gmxfmm_plan* plan, const void** x);
 
-/* assign.cu: exclusive sums of `num` numbers. */
+/* assign.cu: exclusive sums of `num` numbers, at most as many as there are cells or particles, and one. */
 gmxfmm_status fmm_cuda_scan(gmxfmm_plan* plan, const int* in, int* out, int num, cudaStream_t stream);
 
 /* assign.cu: what the device counted in this assign, waited for. */
 gmxfmm_status fmm_cuda_assign_results(gmxfmm_plan* plan, AssignResults* results, cudaStream_t stream);
 
 /* left_out.cu: pairs left out, a particle and itself among them; receivers leave nothing out. */
-gmxfmm_status fmm_cuda_left_out(gmxfmm_plan* plan);
+gmxfmm_status fmm_cuda_left_out(gmxfmm_plan* plan, cudaStream_t stream);
 
 /* assign.cu: charges of sorted particles anew. */
 gmxfmm_status fmm_cuda_sort_charges(gmxfmm_plan* plan);

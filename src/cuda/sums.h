@@ -46,16 +46,27 @@ static __device__ bool is_last_block(unsigned* done)
     return last;
 }
 
-/* Column sums of rows[num_rows][width] in a fixed order: thread i adds column i. Valid in threads < width. */
-template <class T>
+/* Column sums of rows[num_rows][width] in a fixed order, width <= THREADS: groups of `width` threads have every so many
+ * rows, since one thread a column would wait for memory at each. Valid in threads < width; all threads of a block of
+ * THREADS must come here. */
+template <int THREADS, class T>
 static __device__ double column_sum(const T* rows, int num_rows, int width)
 {
-    double sum = 0;
-    for (int row = 0; row < num_rows && static_cast<int>(threadIdx.x) < width; row++)
+    __shared__ double part[THREADS];
+    const int         me = static_cast<int>(threadIdx.x), groups = THREADS / width, group = me / width;
+    double            sum = 0, total = 0;
+    for (int row = group; row < num_rows && group < groups; row += groups)
     {
-        sum += static_cast<double>(__ldcg(rows + static_cast<size_t>(row) * width + threadIdx.x));
+        sum += static_cast<double>(__ldcg(rows + static_cast<size_t>(row) * width + me % width));
     }
-    return sum;
+    __syncthreads(); /* part of an earlier call has been read */
+    part[me] = sum;
+    __syncthreads();
+    for (int g = 0; g < groups && me < width; g++)
+    {
+        total += part[g * width + me];
+    }
+    return total;
 }
 
 #endif

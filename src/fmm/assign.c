@@ -9,6 +9,10 @@
 #include "device.h"
 #include "fftsize.h"
 
+#ifdef _OPENMP
+#    include <omp.h>
+#endif
+
 static void get_position(const void* x, gmxfmm_precision type, int64_t i, double* xi)
 {
     for (int d = 0; d < 3; d++)
@@ -134,7 +138,8 @@ static gmxfmm_status bin(gmxfmm_plan* plan, const void* x, gmxfmm_precision type
     {
         return status;
     }
-    memset(p->cell_start, 0, (size_t)(cells->num_cells + 2) * sizeof(int));
+    int64_t bad = p->n; /* first particle that has no cell */
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads) reduction(min : bad)
     for (int64_t i = 0; i < p->n; i++)
     {
         double xi[3], rest[3];
@@ -142,12 +147,22 @@ static gmxfmm_status bin(gmxfmm_plan* plan, const void* x, gmxfmm_precision type
         get_position(x, type, i, xi);
         if (!fmm_locate(cells, xi, at, rest))
         {
-            return fmm_fail(plan, GMXFMM_ERROR_POSITION,
-                            "position of %s %lld is (%g, %g, %g): not finite, or too far away", what, (long long)i,
-                            xi[0], xi[1], xi[2]);
+            bad = i < bad ? i : bad;
+            continue;
         }
         fmm_into_grid(cells, at);
         p->cell_of[i] = (at[0] * cells->n[1] + at[1]) * cells->n[2] + at[2];
+    }
+    if (bad < p->n)
+    {
+        double xi[3];
+        get_position(x, type, bad, xi);
+        return fmm_fail(plan, GMXFMM_ERROR_POSITION, "position of %s %lld is (%g, %g, %g): not finite, or too far away",
+                        what, (long long)bad, xi[0], xi[1], xi[2]);
+    }
+    memset(p->cell_start, 0, (size_t)(cells->num_cells + 2) * sizeof(int));
+    for (int64_t i = 0; i < p->n; i++)
+    {
         p->cell_start[p->cell_of[i] + 2]++;
     }
     /* one place ahead: cell_start[c + 1] is where cell c goes on, and ends up as its end */
@@ -228,15 +243,27 @@ static int near_prefix(const gmxfmm_plan* plan, int cell, int* prefix)
     return num;
 }
 
-/* Pairs left out of particle s: into mask (near), or counted and, if far_pairs is given, stored (far, once a pair). */
-static void
-left_out(gmxfmm_plan* plan, int s, const int* prefix, fmm_far_pair* far_pairs, int* num_far, int* mask, int* num_mask)
+static int num_excluded(const gmxfmm_plan* plan, int i)
 {
-    const int i         = plan->p.sorted[s];
-    mask[(*num_mask)++] = prefix[0] + s - plan->p.cell_start[plan->p.cell_of[i]]; /* near[0] is the cell itself */
-    for (int e = plan->excl_start ? plan->excl_start[i] : 0; e < (plan->excl_start ? plan->excl_start[i + 1] : 0); e++)
+    return plan->excl_start != NULL ? plan->excl_start[i + 1] - plan->excl_start[i] : 0;
+}
+
+/* Place of particle s among those of its cell, which p2p gathers first. */
+static int own_place(const gmxfmm_plan* plan, int s)
+{
+    return s - plan->p.cell_start[plan->p.cell_of[plan->p.sorted[s]]];
+}
+
+/* Pairs left out of the near field of particle s, into its part of the mask; that has room for all exclusions: the rest
+ * is the particle itself once more. */
+static void mask_near(const gmxfmm_plan* plan, int s, const int* prefix)
+{
+    const int i    = plan->p.sorted[s];
+    int *     mask = plan->mask + plan->mask_start[s], *end = plan->mask + plan->mask_start[s + 1];
+    *mask++ = own_place(plan, s);
+    for (int e = 0; e < num_excluded(plan, i); e++)
     {
-        const int j = plan->excl_list[e];
+        const int j = plan->excl_list[plan->excl_start[i] + e];
         if (j == i)
         {
             continue;
@@ -248,17 +275,32 @@ left_out(gmxfmm_plan* plan, int s, const int* prefix, fmm_far_pair* far_pairs, i
         const int o         = fmm_near_index(&plan->cells, source);
         if (o >= 0)
         {
-            mask[(*num_mask)++] = prefix[o] + sj - plan->p.cell_start[plan->p.cell_of[j]];
+            *mask++ = prefix[o] + own_place(plan, sj);
         }
-        else if (i < j)
+    }
+    while (mask < end)
+    {
+        *mask++ = own_place(plan, s);
+    }
+}
+
+/* Those of its far field, each pair once, to far_pairs. */
+static void list_far(gmxfmm_plan* plan, int s)
+{
+    const int i = plan->p.sorted[s];
+    for (int e = 0; e < num_excluded(plan, i); e++)
+    {
+        const int j = plan->excl_list[plan->excl_start[i] + e], sj = plan->p.position[j];
+        if (i >= j)
         {
-            if (far_pairs != NULL)
-            {
-                far_pairs[*num_far].i = s;
-                far_pairs[*num_far].j = sj;
-                memcpy(far_pairs[*num_far].offset, offset, sizeof(offset));
-            }
-            (*num_far)++;
+            continue;
+        }
+        fmm_far_pair pair = {s, sj, {0, 0, 0}};
+        nearest_offset(plan, s, sj, pair.offset);
+        const int source[3] = {-pair.offset[0], -pair.offset[1], -pair.offset[2]};
+        if (fmm_near_index(&plan->cells, source) < 0)
+        {
+            plan->far_pairs[plan->num_far_pairs++] = pair;
         }
     }
 }
@@ -267,38 +309,57 @@ static gmxfmm_status set_left_out(gmxfmm_plan* plan)
 {
     const fmm_cells*     cells    = &plan->cells;
     const fmm_particles* targets  = fmm_targets(plan);
-    int*                 prefix   = malloc((size_t)cells->num_near * sizeof(int));
-    int                  num_mask = 0, num_far = 0;
-    if (prefix == NULL)
+    const size_t         num_near = (size_t)cells->num_near;
+    int*                 prefixes = malloc((size_t)plan->num_threads * num_near * sizeof(int));
+    int                  capacity = 0;
+    if (prefixes == NULL)
     {
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
     }
-    plan->near_capacity = 0;
+    plan->mask_start[0] = 0;
+    for (int64_t s = 0; s < plan->p.n; s++)
+    {
+        plan->mask_start[s + 1] = plan->mask_start[s] + 1 + num_excluded(plan, plan->p.sorted[s]);
+    }
+#pragma omp parallel for schedule(dynamic, 64) num_threads(plan->num_threads) reduction(max : capacity)
     for (int cell = 0; cell < plan->num_cells; cell++)
     {
         if (targets->cell_start[cell] == targets->cell_start[cell + 1])
         {
             continue;
         }
-        const int num       = near_prefix(plan, cell, prefix);
-        plan->near_capacity = num > plan->near_capacity ? num : plan->near_capacity;
+#ifdef _OPENMP
+        int* prefix = prefixes + (size_t)omp_get_thread_num() * num_near;
+#else
+        int* prefix = prefixes;
+#endif
+        const int num = near_prefix(plan, cell, prefix);
+        capacity      = num > capacity ? num : capacity;
         for (int s = plan->p.cell_start[cell]; s < plan->p.cell_start[cell + 1]; s++)
         {
-            plan->mask_start[s] = num_mask;
-            /* far_pairs holds as many as there are exclusions: no second pass */
-            left_out(plan, s, prefix, plan->far_pairs, &num_far, plan->mask, &num_mask);
+            mask_near(plan, s, prefix);
         }
     }
-    plan->mask_start[plan->p.n] = num_mask;
-    plan->num_far_pairs         = num_far;
-    free(prefix);
+    free(prefixes);
+    plan->near_capacity = capacity;
+    plan->num_far_pairs = 0;
+    for (int s = 0; s < plan->p.n && plan->excl_start != NULL && targets == &plan->p; s++)
+    {
+        /* a mask that ends with the particle itself is not full: some pairs are far, or it is on its own list */
+        const int end = plan->mask_start[s + 1];
+        if (end - plan->mask_start[s] > 1 && plan->mask[end - 1] == own_place(plan, s))
+        {
+            list_far(plan, s);
+        }
+    }
     return GMXFMM_OK;
 }
 
-/* Whether the depth is yet to be chosen by counts of particles in the cells of every depth, once a plan. */
+/* Whether method or depth are yet to be chosen by counts of particles in the cells of every depth, once a plan. */
 static int counts_particles(const gmxfmm_plan* plan)
 {
-    return plan->tree != NULL && !plan->tuned && !(plan->periodic && plan->options.depth > 0);
+    return fmm_considers_tree(plan) ||
+           (plan->tree != NULL && !plan->tuned && !(plan->periodic && plan->options.depth > 0));
 }
 
 gmxfmm_status fmm_assign_particles(gmxfmm_plan* plan, const void* x)

@@ -43,7 +43,8 @@ gmxfmm_status fmm_tune_tree_open(gmxfmm_plan* plan, const void* x, const double*
 gmxfmm_status fmm_tune_tree_particles(gmxfmm_plan* plan, const void* x);
 
 /* Where the method is automatic: an octree in place of the fft path if the particles leave much of their box (open:
- * of low..high) empty. Once a plan. */
+ * of low..high) empty. Once a plan, which fmm_considers_tree asks for; x is on the host. */
+int           fmm_considers_tree(const gmxfmm_plan* plan);
 gmxfmm_status fmm_consider_tree(gmxfmm_plan* plan, const void* x, const double* low, const double* high);
 
 /* Bins the particles at x, finds the pairs left out. Errors: POSITION, MEMORY. */

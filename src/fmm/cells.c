@@ -156,18 +156,22 @@ typedef struct
     double length; /* in edges */
 } lattice_vector;
 
-static int shorter(const void* a, const void* b)
+/* Zero first. Not by length, which changes with the box: what refers to near vectors by their place (the octree's
+ * lists, pairs left out) and the order of sums outlive such a change. */
+static int earlier(const void* a, const void* b)
 {
-    const lattice_vector *va = a, *vb = b;
-    if (fabs(va->length - vb->length) > 1e-9)
+    const int *ka = ((const lattice_vector*)a)->k, *kb = ((const lattice_vector*)b)->k;
+    const int  norm_a = ka[0] * ka[0] + ka[1] * ka[1] + ka[2] * ka[2];
+    const int  norm_b = kb[0] * kb[0] + kb[1] * kb[1] + kb[2] * kb[2];
+    if (norm_a != norm_b)
     {
-        return va->length < vb->length ? -1 : 1;
+        return norm_a < norm_b ? -1 : 1;
     }
     for (int d = 0; d < 3; d++)
     {
-        if (va->k[d] != vb->k[d])
+        if (ka[d] != kb[d])
         {
-            return va->k[d] < vb->k[d] ? -1 : 1;
+            return ka[d] < kb[d] ? -1 : 1;
         }
     }
     return 0;
@@ -302,11 +306,10 @@ static double near_radius(const fmm_cells* cells, int ws)
     return 0.5 * (ws + 1) * sqrt(diagonal2) / cells->lambda;
 }
 
-/* All lattice vectors that may be near or in the first far shells, by length: *all, to be freed. Errors: MEMORY,
- * UNSUPPORTED (some are out of reach). */
-static gmxfmm_status candidates(const fmm_cells* cells, int ws, double longest, lattice_vector** out, int* num)
+/* Components of lattice vectors up to `longest` edges, and of the first layer beyond the block. Errors: UNSUPPORTED
+ * (some are out of reach). */
+static gmxfmm_status find_range(const fmm_cells* cells, int ws, double longest, int* range)
 {
-    int    range[3], count = 0;
     double inverse[9];
     fmm_inverse(cells->cell, fmm_determinant(cells->cell), inverse);
     for (int d = 0; d < 3; d++)
@@ -319,6 +322,41 @@ static gmxfmm_status candidates(const fmm_cells* cells, int ws, double longest, 
         {
             return GMXFMM_ERROR_UNSUPPORTED;
         }
+    }
+    return GMXFMM_OK;
+}
+
+/* Length in edges of the lattice vector with coordinates k. */
+static double vector_length(const fmm_cells* cells, const int* k)
+{
+    double r[3];
+    for (int d = 0; d < 3; d++)
+    {
+        r[d] = k[0] * cells->cell[d] + k[1] * cells->cell[3 + d] + k[2] * cells->cell[6 + d];
+    }
+    return sqrt(dot(r, r)) / cells->lambda;
+}
+
+static int is_in_block(const fmm_cells* cells, const int* k, int layers)
+{
+    return cells->rectangular && abs(k[0]) <= layers && abs(k[1]) <= layers && abs(k[2]) <= layers;
+}
+
+/* radius: near_radius(cells, ws) */
+static int is_near(const fmm_cells* cells, int ws, double radius, const int* k, double length)
+{
+    return is_in_block(cells, k, ws) || (length < radius && !cells->octree);
+}
+
+/* All lattice vectors that may be near or in the first far shells: *all, to be freed. Errors: MEMORY,
+ * UNSUPPORTED (some are out of reach). */
+static gmxfmm_status candidates(const fmm_cells* cells, int ws, double longest, lattice_vector** out, int* num)
+{
+    int                 range[3], count = 0;
+    const gmxfmm_status status = find_range(cells, ws, longest, range);
+    if (status != GMXFMM_OK)
+    {
+        return status;
     }
     lattice_vector* all =
         malloc((size_t)(2 * range[0] + 1) * (size_t)(2 * range[1] + 1) * (size_t)(2 * range[2] + 1) * sizeof(*all));
@@ -333,24 +371,34 @@ static gmxfmm_status candidates(const fmm_cells* cells, int ws, double longest, 
             for (int c = -range[2]; c <= range[2]; c++)
             {
                 lattice_vector v = {{a, b, c}, 0};
-                double         r[3];
-                for (int d = 0; d < 3; d++)
-                {
-                    r[d] = a * cells->cell[d] + b * cells->cell[3 + d] + c * cells->cell[6 + d];
-                }
-                v.length        = sqrt(dot(r, r)) / cells->lambda;
-                const int block = abs(a) <= ws + 1 && abs(b) <= ws + 1 && abs(c) <= ws + 1;
-                if (v.length < longest || (cells->rectangular && block))
+                v.length         = vector_length(cells, v.k);
+                if (v.length < longest || is_in_block(cells, v.k, ws + 1))
                 {
                     all[count++] = v;
                 }
             }
         }
     }
-    qsort(all, (size_t)count, sizeof(*all), shorter);
     *out = all;
     *num = count;
     return GMXFMM_OK;
+}
+
+/* How far a cell and the near set reach; far_distance is known. */
+static void set_reach(fmm_cells* cells, int ws)
+{
+    if (cells->rectangular)
+    {
+        cells->covering_radius = near_radius(cells, 0);
+        cells->near_range =
+            ws * fmin(row_length(cells->cell, 0), fmin(row_length(cells->cell, 1), row_length(cells->cell, 2))) /
+            cells->lambda;
+    }
+    else
+    {
+        cells->covering_radius = covering_radius(cells->voronoi, cells->voronoi_int, cells->cell) / cells->lambda;
+        cells->near_range      = fmax(0.0, cells->far_distance - 2 * cells->covering_radius);
+    }
 }
 
 static gmxfmm_status near_set(fmm_cells* cells, int ws)
@@ -367,9 +415,7 @@ static gmxfmm_status near_set(fmm_cells* cells, int ws)
     cells->far_distance = INFINITY;
     for (int i = 0; i < count; i++)
     {
-        const int* k     = all[i].k;
-        const int  block = cells->rectangular && abs(k[0]) <= ws && abs(k[1]) <= ws && abs(k[2]) <= ws;
-        if (block || (all[i].length < radius && !cells->octree))
+        if (is_near(cells, ws, radius, all[i].k, all[i].length))
         {
             all[near++] = all[i];
         }
@@ -378,18 +424,8 @@ static gmxfmm_status near_set(fmm_cells* cells, int ws)
             cells->far_distance = fmin(cells->far_distance, all[i].length);
         }
     }
-    if (cells->rectangular)
-    {
-        cells->covering_radius = near_radius(cells, 0);
-        cells->near_range =
-            ws * fmin(row_length(cells->cell, 0), fmin(row_length(cells->cell, 1), row_length(cells->cell, 2))) /
-            cells->lambda;
-    }
-    else
-    {
-        cells->covering_radius = covering_radius(cells->voronoi, cells->voronoi_int, cells->cell) / cells->lambda;
-        cells->near_range      = fmax(0.0, cells->far_distance - 2 * cells->covering_radius);
-    }
+    qsort(all, (size_t)near, sizeof(*all), earlier);
+    set_reach(cells, ws);
     status = store_near(cells, all, near);
     free(all);
     return status;
@@ -465,6 +501,46 @@ void fmm_cells_deform(fmm_cells* cells, const double* box)
 {
     set_shape(cells, box);
     shift_near(cells);
+}
+
+int fmm_cells_keep_near(fmm_cells* cells, int ws)
+{
+    const double radius       = near_radius(cells, ws);
+    double       far_distance = INFINITY;
+    int          range[3];
+    if (find_range(cells, ws, radius + 0.5, range) != GMXFMM_OK)
+    {
+        return 0;
+    }
+    for (int a = -range[0]; a <= range[0]; a++)
+    {
+        for (int b = -range[1]; b <= range[1]; b++)
+        {
+            for (int c = -range[2]; c <= range[2]; c++)
+            {
+                const int    k[3] = {a, b, c}, has = fmm_near_index(cells, k) >= 0;
+                const double length = vector_length(cells, k);
+                if (is_near(cells, ws, radius, k, length) != has)
+                {
+                    return 0;
+                }
+                far_distance = has ? far_distance : fmin(far_distance, length);
+            }
+        }
+    }
+    for (int i = 0; i < cells->num_near; i++)
+    {
+        for (int d = 0; d < 3; d++)
+        {
+            if (abs(cells->near[i][d]) > range[d])
+            {
+                return 0;
+            }
+        }
+    }
+    cells->far_distance = far_distance;
+    set_reach(cells, ws);
+    return 1;
 }
 
 void fmm_cells_free(fmm_cells* cells)

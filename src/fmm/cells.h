@@ -80,6 +80,10 @@ fmm_cells_set_octree(fmm_cells* cells, const double* box, const int* inner, int 
 /* The same for another box with the grid and the near vectors that *cells has: what was assigned stays valid. */
 void fmm_cells_deform(fmm_cells* cells, const double* box);
 
+/* Whether fmm_cells_set would choose the near set that *cells has after fmm_cells_deform, in whatever order; if so,
+ * distances that depend on both are brought up to date. */
+int fmm_cells_keep_near(fmm_cells* cells, int ws);
+
 /* Cell at near vector o from cell c[3]. */
 static inline int fmm_near_cell(const fmm_cells* cells, const int* c, int o)
 {

@@ -14,9 +14,11 @@
  * Arrays of positions, charges, potentials, fields and forces are float or double as options.array_type says.
  *
  * Life cycle: default_options -> create -> set_charges [-> set_exclusions] -> { assign -> execute, execute, ... } ->
- * destroy, with set_box whenever the box has changed. Memory is allocated in create, set_* and assign, never in
- * execute. Every call returns a status; the text that names the cause is kept in the plan (gmxfmm_message). There is no
- * global state: several plans may be used at once from several threads, one thread a plan at a time.
+ * destroy, with set_box whenever the box has changed. On a GPU, after one assign, steps and further assignments may be
+ * put on a stream instead, without waiting: { enqueue_assign -> enqueue, enqueue, ... }. Memory is allocated in create,
+ * set_* and assign, never in execute, enqueue and enqueue_assign. Every call returns a status; the text that names the
+ * cause is kept in the plan (gmxfmm_message). There is no global state: several plans may be used at once from several
+ * threads, one thread a plan at a time.
  */
 #ifndef GMXFMM_H
 #define GMXFMM_H
@@ -108,6 +110,8 @@ extern "C"
         int              device_id;         /* [0] which of several GPUs, as the CUDA runtime counts them */
         int              reproducible; /* [0] 1: the same input gives the same bits in every run (no timed FFT plans) */
         double           prefactor;    /* [1] f, e.g. 138.935458 / epsilon_r in GROMACS units; not 0 */
+        const char*      cache_dir; /* [NULL] folder, made if need be, for kernels that a plan for a GPU has to compile
+                                     * (m2l = rotation at high orders), so that the next one finds them; NULL: none */
     } gmxfmm_options;
 
     /* What execute is asked for. NULL or 0 leaves a thing out, and the time it takes. Arrays are in the caller's
@@ -180,6 +184,13 @@ extern "C"
     /* Fills *options with the defaults. */
     GMXFMM_API void gmxfmm_default_options(gmxfmm_options* options);
 
+    /* Whether a plan can be made here for this device: OK; UNSUPPORTED: not in this build; DEVICE: none there with this
+     * number, or too old. message (may be NULL) has the cause, at most message_size - 1 characters. */
+    GMXFMM_API gmxfmm_status gmxfmm_check_device(gmxfmm_device device,
+                                                 int           device_id,
+                                                 char*         message,
+                                                 size_t        message_size);
+
     /* Makes a plan for about num_particles particles in box (9 reals, row vectors; NULL with boundary OPEN).
      * What the options leave automatic is chosen here from num_particles and box and then kept as the box changes, so
      * that a continued run computes as the first one did; an open system is fitted to the particles at each assign. On
@@ -194,8 +205,10 @@ extern "C"
 
     /* Replaces the box. Cells move with it and particles stay in theirs, so this may be called between assigns, unless
      * the box takes quite another shape (other vectors of the same lattice, say): then execute asks for an assign
-     * first. Isotropic scaling costs nothing; another shape renews the lattice spectra at the next execute. Errors:
-     * NULL, BOX, UNSUPPORTED, MEMORY. */
+     * first. Isotropic scaling costs nothing; another shape renews the lattice spectra at the next execute. With
+     * device = CUDA and m2l = fft it does not wait for the device: enqueued steps keep the box they were enqueued with,
+     * the next has the new one. (It may wait where the box changed by much.) Errors: NULL, BOX, UNSUPPORTED, MEMORY,
+     * DEVICE. */
     GMXFMM_API gmxfmm_status gmxfmm_set_box(gmxfmm_plan* plan, const double* box);
 
     /* Sets the number of particles and their charges, q[n] (copied). Clears exclusions and assignment when n changes.
@@ -223,15 +236,27 @@ extern "C"
     /* A step of a plan with device = CUDA, put on the caller's stream (a cudaStream_t; NULL: the legacy default
      * stream): x[3n] and what output points to are memory of the device, of the array type. The host does not wait,
      * nothing is allocated, and the stream may be capturing a graph (after one call outside a capture, since a new box
-     * or assignment is not in a graph captured before). Near and far field run on streams of the plan, forked from the
-     * caller's and joined to it. One step of a plan at a time: put the next one on the same stream, or behind an event.
-     * Errors: NULL, ORDER, UNSUPPORTED (device = CPU), DEVICE; those of positions come in output->status.
-     * The arrays of set_charges, set_receivers and assign may be of the host or a device, too, in a plan with device =
-     * CUDA; these calls wait for all that the device has in hand. */
+     * or another gmxfmm_assign is not in a graph captured before). Near and far field run on streams of the plan,
+     * forked from the caller's and joined to it. One step of a plan at a time: put the next one on the same stream, or
+     * behind an event. Errors: NULL, ORDER, UNSUPPORTED (device = CPU), DEVICE; those of positions come in
+     * output->status. The arrays of set_charges, set_receivers and assign may be of the host or a device, too, in a
+     * plan with device = CUDA; these calls wait for all that the device has in hand. */
     GMXFMM_API gmxfmm_status gmxfmm_enqueue(gmxfmm_plan*                plan,
                                             const void*                 x,
                                             const gmxfmm_device_output* output,
                                             void*                       stream);
+
+    /* As gmxfmm_assign, put on the caller's stream (a cudaStream_t) of a plan with device = CUDA: x[3n] is memory of
+     * the device, the host does not wait, nothing is allocated, and the stream may be capturing a graph. Steps put on
+     * the same stream before (or on what it waits for) use the old cells, later ones the new, also those of graphs that
+     * were captured before, in the same box. Cells are those of the last gmxfmm_assign, deformed with the box. A
+     * position that no cell can hold comes as POSITION in output->status of the steps that follow, and from a
+     * gmxfmm_execute after the stream has been waited for, until the next assignment. Errors: NULL; ORDER:
+     * gmxfmm_assign must come first, once and again after set_charges with another n, set_exclusions, set_receivers, or
+     * a box in which other cells are near each other; UNSUPPORTED: device = CPU, an octree, boundary = OPEN, or
+     * receivers, where gmxfmm_assign does it; DEVICE.
+     */
+    GMXFMM_API gmxfmm_status gmxfmm_enqueue_assign(gmxfmm_plan* plan, const void* x, void* stream);
 
     /* Parameters in use, predicted error, memory and times. Errors: NULL. */
     GMXFMM_API gmxfmm_status gmxfmm_get_info(const gmxfmm_plan* plan, gmxfmm_info* info);

@@ -259,6 +259,26 @@ static int take_option(main_options* options, int seen[NUM_OPTIONS], int count, 
     return parse_value(&table[k], value, (char*)options + table[k].offset);
 }
 
+/* Kernels that are compiled for a GPU are kept where the XDG Base Directory Specification says: in
+ * $XDG_CACHE_HOME/gmxfmm, if that is an absolute path, or ~/.cache/gmxfmm. Without either they are not kept. */
+static void set_cache_dir(main_options* options)
+{
+    const char*  xdg  = getenv("XDG_CACHE_HOME");
+    const char*  home = getenv("HOME");
+    const size_t size = sizeof(options->cache_dir);
+    int          used = 0;
+
+    if (xdg && xdg[0] == '/')
+    {
+        used = snprintf(options->cache_dir, size, "%s/gmxfmm", xdg);
+    }
+    else if (home && home[0] == '/')
+    {
+        used = snprintf(options->cache_dir, size, "%s/.cache/gmxfmm", home);
+    }
+    options->solve.cache_dir = used > 0 && (size_t)used < size ? options->cache_dir : NULL;
+}
+
 int main_options_parse(main_options* options, int count, char* const* arguments)
 {
     int seen[NUM_OPTIONS] = {0};
@@ -269,6 +289,7 @@ int main_options_parse(main_options* options, int count, char* const* arguments)
     options->solve.precision    = GMXFMM_DOUBLE;
     options->solve.array_type   = GMXFMM_DOUBLE;
     options->solve.reproducible = 1; /* one solve: timing FFT plans would cost more than it gains */
+    set_cache_dir(options);
     for (int i = 0; i < count; i++)
     {
         if (!only_files && strcmp(arguments[i], "--") == 0)

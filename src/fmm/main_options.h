@@ -13,6 +13,7 @@ typedef struct
     const char*    output; /* NULL: none */
     gmxfmm_options solve;
     int            boundary_given; /* --boundary wins over the file's */
+    char           cache_dir[4096];
 } main_options;
 
 /* Parses what follows "solve". 0, or -1 after one line on stderr. */

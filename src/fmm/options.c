@@ -138,10 +138,13 @@ gmxfmm_status fmm_check_options(const gmxfmm_options* o, char* message, size_t s
                  FMM_OCTREE_MAX_ORDER, FMM_OCTREE_MAX_ROTATION_ORDER);
         return GMXFMM_ERROR_UNSUPPORTED;
     }
-    if (o->device != GMXFMM_CPU && !fmm_device_built())
-    {
-        snprintf(message, size, "this build has no device support: use the CPU");
-        return GMXFMM_ERROR_UNSUPPORTED;
-    }
-    return GMXFMM_OK;
+    return gmxfmm_check_device(o->device, o->device_id, message, size);
+}
+
+gmxfmm_status gmxfmm_check_device(gmxfmm_device device, int device_id, char* message, size_t message_size)
+{
+    char  none[1];
+    char* text = message != NULL && message_size > 0 ? message : none;
+    text[0]    = '\0';
+    return device == GMXFMM_CPU ? GMXFMM_OK : fmm_device_check(device_id, text, text == none ? 1 : message_size);
 }

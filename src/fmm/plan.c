@@ -94,6 +94,7 @@ void gmxfmm_destroy(gmxfmm_plan* plan)
         fmm_cells_free(&plan->cells);
         fmm_cells_free(&plan->root_cells);
         free(plan->scratch);
+        free(plan->cache_dir);
         free(plan);
     }
 }
@@ -178,7 +179,13 @@ gmxfmm_status gmxfmm_create(gmxfmm_plan**         plan,
     /* The planner is the one part of FFTW that several threads may not enter at once by itself. */
     fftw_make_planner_thread_safe();
     fftwf_make_planner_thread_safe();
-    if (options->device != GMXFMM_CPU)
+    p->options.cache_dir = NULL;
+    if (options->cache_dir != NULL)
+    {
+        p->options.cache_dir = p->cache_dir = strdup(options->cache_dir);
+        status = p->cache_dir != NULL ? GMXFMM_OK : fmm_fail(p, GMXFMM_ERROR_MEMORY, "out of memory");
+    }
+    if (status == GMXFMM_OK && options->device != GMXFMM_CPU)
     {
         status = fmm_device_create(p);
     }
@@ -221,6 +228,7 @@ gmxfmm_status gmxfmm_set_box(gmxfmm_plan* plan, const double* box)
     {
         memcpy(plan->box, box, sizeof(plan->box));
         plan->geometry_valid = 0; /* for the next assign, which may choose another near set */
+        plan->near_valid     = 0;
         if (plan->assigned)
         {
             double before[9], change = 0;
@@ -542,6 +550,41 @@ static gmxfmm_status not_assigned(gmxfmm_plan* plan)
     return fmm_fail(plan, GMXFMM_ERROR_ORDER,
                     "assign must come before execute, and after another number of particles, new exclusions or a "
                     "box of quite another shape");
+}
+
+gmxfmm_status gmxfmm_enqueue_assign(gmxfmm_plan* plan, const void* x, void* stream)
+{
+    if (plan == NULL || (x == NULL && plan->p.n > 0))
+    {
+        return plan == NULL ? GMXFMM_ERROR_NULL : fmm_fail(plan, GMXFMM_ERROR_NULL, "positions are NULL");
+    }
+    if (plan->device == NULL)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "enqueue_assign needs a plan with device = cuda");
+    }
+    if (!fmm_enqueues_assign(plan))
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "enqueue_assign does not take %s: call gmxfmm_assign",
+                        plan->receivers.n > 0 ? "receivers"
+                        : plan->periodic      ? "the cells of an octree"
+                                              : "an open system");
+    }
+    if (!plan->assigned)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_ORDER,
+                        "gmxfmm_assign must come before enqueue_assign, and after another number of particles, new "
+                        "exclusions or a box of quite another shape");
+    }
+    if (!plan->geometry_valid && !plan->near_valid)
+    {
+        if (!fmm_cells_keep_near(&plan->cells, plan->separation))
+        {
+            return fmm_fail(plan, GMXFMM_ERROR_ORDER,
+                            "other cells are near each other in the box as it is now: call gmxfmm_assign");
+        }
+        plan->near_valid = 1;
+    }
+    return fmm_device_enqueue_assign(plan, x, stream);
 }
 
 static gmxfmm_status check_wanted(gmxfmm_plan* plan, const void* force, int energy, int virial)

@@ -39,7 +39,8 @@ struct fmm_device;
 
 struct gmxfmm_plan
 {
-    gmxfmm_options options; /* as asked */
+    gmxfmm_options options;   /* as asked */
+    char*          cache_dir; /* what options.cache_dir points to */
     char           message[512];
     gmxfmm_m2l     m2l; /* as chosen, and so is the next line */
     int            order, separation, inner[3], periodic, num_threads;
@@ -52,6 +53,7 @@ struct gmxfmm_plan
     fmm_tree*      tree;           /* NULL on the fft path */
     int            num_cells;      /* fft path: cells.num_cells, octree: occupied leaves */
     int            geometry_valid; /* cells belongs to box */
+    int            near_valid;     /* cells were deformed to those of box, and have the near set of a new assign */
     int            spectra_valid;  /* spectra belong to the shape of box */
     int            virial_spectra_valid;
     double         spectra_cell[9];                        /* shape the spectra were made for */
@@ -68,7 +70,8 @@ struct gmxfmm_plan
     fmm_particles p;          /* the charges */
     fmm_particles receivers;  /* n = 0: the charges receive */
     double*       receiver_x; /* 3 receivers.n */
-    int* mask_start; /* n + 1: pairs left out of the near field of s, as places in the gathered near particles */
+    int* mask_start; /* n + 1: pairs left out of the near field of s, as places in the gathered near particles,
+                      * any number of times */
     int* mask;
     fmm_far_pair* far_pairs;
     int           num_far_pairs;
@@ -111,6 +114,13 @@ void* fmm_alloc(gmxfmm_plan* plan, size_t bytes);
 static inline const fmm_particles* fmm_targets(const gmxfmm_plan* plan)
 {
     return plan->receivers.n > 0 ? &plan->receivers : &plan->p;
+}
+
+/* Whether a plan with device = CUDA may assign on a stream: on the fft path of a periodic system, whose cells do not
+ * follow the particles, with the charges alone. */
+static inline int fmm_enqueues_assign(const gmxfmm_plan* plan)
+{
+    return plan->tree == NULL && plan->periodic && plan->receivers.n == 0;
 }
 
 /* Place of a cell in the grid of cells, or of leaves. */

@@ -157,15 +157,21 @@ void fmm_predict_error(const fmm_cells* cells, double per_cell, double* error)
     }
 }
 
+/* Transforms and product on a device, in pairs of its near field; quick: lengths that fft.cu has, not cuFFT. */
+static double device_fft_cost(double cells, double coefs, int quick)
+{
+    const double fft = 14, slow_fft = 24, point = 0.14;
+    return cells * coefs * ((quick ? fft : slow_fft) + coefs * point);
+}
+
 /* The same on a device, in pairs of its near field (1.2e12 a second, H200, benchmarks/water_cuda). */
 static double device_cost(const fmm_cells* cells, double n, int used_cells, int order, int is_double)
 {
-    const double tile = 2500, coef = 1.0, fft = 14, slow_fft = 24, point = 0.14;
-    const double coefs = (order + 1.0) * (order + 1.0), all = cells->num_cells;
+    const double coefs = (order + 1.0) * (order + 1.0);
     const int    quick =
         fmm_two_step_radix(cells->n[0]) && fmm_two_step_radix(cells->n[1]) && fmm_two_step_radix(cells->n[2]);
-    const double near = n * n / used_cells * cells->num_near + used_cells * tile;
-    const double far  = n * coefs * coef + all * coefs * ((quick ? fft : slow_fft) + coefs * point);
+    const double near = n * n / used_cells * cells->num_near + used_cells * FMM_DEVICE_TILE;
+    const double far  = n * coefs * FMM_DEVICE_COEF + device_fft_cost(cells->num_cells, coefs, quick);
     return (near + far) * (is_double ? 2 : 1);
 }
 
@@ -195,9 +201,13 @@ typedef struct
     int    order, ws, grid[3];
 } choice;
 
-double fmm_fft_cost(double cells, int order)
+double fmm_fft_cost(const gmxfmm_plan* plan, double cells, int order)
 {
     const double coef = (order + 1.0) * (order + 1.0);
+    if (plan->options.device != GMXFMM_CPU)
+    {
+        return device_fft_cost(cells, coef, 1);
+    }
     return cells * coef * (c_costFft * log2(cells + 1) + coef * c_costPoint);
 }
 

@@ -17,8 +17,9 @@ double fmm_target_error(const gmxfmm_plan* plan);
 /* Message and status when the best choice misses the asked accuracy. */
 gmxfmm_status fmm_out_of_reach(gmxfmm_plan* plan, double error, int order);
 
-/* Time of transforms and product for a grid of cells on the fft path, single precision, tune.c's unit. */
-double fmm_fft_cost(double cells, int order);
+/* Time of transforms and product for a grid of cells on the fft path, single precision, tune.c's unit; on a device, in
+ * pairs of its near field. */
+double fmm_fft_cost(const gmxfmm_plan* plan, double cells, int order);
 
 /* tune_tree.c: order, ws, depth and roots for about n particles spread evenly over box. */
 gmxfmm_status fmm_tune_tree(gmxfmm_plan* plan, int64_t n, const double* box);
@@ -27,5 +28,9 @@ gmxfmm_status fmm_tune_tree(gmxfmm_plan* plan, int64_t n, const double* box);
 #define FMM_COST_PAIR 0.8
 #define FMM_COST_GATHER 30.0
 #define FMM_COST_COEF 1.5
+
+/* On a device, in pairs: of the targets of a cell, of a particle's coefficient. */
+#define FMM_DEVICE_TILE 2500.0
+#define FMM_DEVICE_COEF 1.0
 
 #endif

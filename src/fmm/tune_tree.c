@@ -16,6 +16,9 @@ static const double c_longestCell = 1.3;
  * levels is at most this much more than that of the leaves. */
 static const double c_levels = 1.41421356;
 
+/* Most places in the grid of leaves that is chosen for a device: 20 bytes each (src/cuda/README.md). */
+static const double c_mostPlaces = 1 << 27;
+
 /* Occupancy of the leaves of a tree, by its depth. */
 typedef struct
 {
@@ -72,21 +75,55 @@ static gmxfmm_m2l method(const gmxfmm_plan* plan)
     return plan->options.m2l != GMXFMM_M2L_AUTO ? plan->options.m2l : GMXFMM_M2L_ROTATION;
 }
 
+/* Whether an octree is compared with the fft path on a device; costs are then in pairs of its near field, tune.c's
+ * unit there. Where the octree was asked for, its depth is chosen by the costs of a CPU. */
+static int compares_on_device(const gmxfmm_plan* plan)
+{
+    return plan->options.device != GMXFMM_CPU && plan->options.m2l == GMXFMM_M2L_AUTO;
+}
+
 /* Pairs, gathering, P2M and L2P, as in tune.c but with the occupancy of the cells. */
 static double cost_of_leaves(const gmxfmm_plan* plan, const occupancy* o, double n, int depth, int ws, int p)
 {
-    const double near  = (2 * ws + 1) * (2 * ws + 1) * (2 * ws + 1);
-    const int    dbl   = plan->options.precision == GMXFMM_DOUBLE;
+    const double near = (2 * ws + 1) * (2 * ws + 1) * (2 * ws + 1), coef = (p + 1) * (p + 1);
+    const int    dbl = plan->options.precision == GMXFMM_DOUBLE;
+    if (compares_on_device(plan))
+    {
+        return (near * (o->squares[depth] + n) + o->leaves[depth] * FMM_DEVICE_TILE + n * coef * FMM_DEVICE_COEF) *
+               (dbl ? 2 : 1);
+    }
     const double pairs = near * (o->squares[depth] + n) * FMM_COST_PAIR * (dbl ? 2 : 1);
-    return pairs + o->leaves[depth] * near * FMM_COST_GATHER + n * (p + 1) * (p + 1) * FMM_COST_COEF * (dbl ? 2 : 1);
+    return pairs + o->leaves[depth] * near * FMM_COST_GATHER + n * coef * FMM_COST_COEF * (dbl ? 2 : 1);
 }
+
+/* On a device, fitted to the far field by rotation of an H200 at orders 4 to 12 (benchmarks/results/nvidia-h200/
+ * far.json, to a third at worst): what a translation costs there in pairs over what it costs so on a CPU; and, in
+ * pairs, the 0.06 ms that a level takes however few its cells. */
+static const double c_deviceTranslation = 0.94;
+static const double c_deviceLevel       = 7.2e7;
 
 static double cost(const gmxfmm_plan* plan, const occupancy* o, double n, int depth, int ws, int p)
 {
     const double near = (2 * ws + 1) * (2 * ws + 1) * (2 * ws + 1), list = 7 * near;
     const int    dbl = plan->options.precision == GMXFMM_DOUBLE;
-    return cost_of_leaves(plan, o, n, depth, ws, p) +
-           o->leaves[depth] * 8 / 7 * list * translation_cost(method(plan), p) * (dbl ? 2 : 1);
+    double       far = o->leaves[depth] * 8 / 7 * list * translation_cost(method(plan), p);
+    if (compares_on_device(plan))
+    {
+        far = far * c_deviceTranslation / FMM_COST_PAIR + depth * c_deviceLevel;
+    }
+    return cost_of_leaves(plan, o, n, depth, ws, p) + far * (dbl ? 2 : 1);
+}
+
+/* Deepest tree whose grid of leaves has room on a device, where every place of it takes memory, occupied or not. */
+static int last_depth_on_device(const int* roots)
+{
+    int    depth  = FMM_MAX_DEPTH;
+    double places = (double)roots[0] * roots[1] * roots[2] * pow(8, depth);
+    for (; depth > 1 && places > c_mostPlaces; depth--)
+    {
+        places /= 8;
+    }
+    return depth;
 }
 
 /* Updates *best by the depths and orders that the options leave open. */
@@ -105,7 +142,9 @@ static gmxfmm_status consider(
     fmm_cells_free(&cells);
     const int fixed = options->order, last = fixed >= 0 ? fixed : fmm_last_order(plan, ws);
     const int first_depth = options->depth > 0 ? options->depth : 1;
-    const int last_depth  = options->depth > 0 ? options->depth : FMM_MAX_DEPTH;
+    const int last_depth  = options->depth > 0         ? options->depth
+                            : compares_on_device(plan) ? last_depth_on_device(roots)
+                                                       : FMM_MAX_DEPTH;
     for (int depth = first_depth; depth <= last_depth; depth++)
     {
         const double crowd = fmax(1, o->squares[depth] / fmax(n, 1));
@@ -337,16 +376,33 @@ gmxfmm_status fmm_tune_tree_open(gmxfmm_plan* plan, const void* x, const double*
     return GMXFMM_OK;
 }
 
-/* Cheapest on the fft path with cells as a tree of some depth has them, which is close enough to what tune.c finds. */
-static double fft_cost(const gmxfmm_plan* plan, const choice* tree, const int* roots, double n, const occupancy* o)
+/* The fft path of a periodic system, whose grid was chosen at create as if particles were everywhere: what they cost in
+ * cells of that size. Occupancies are known at whole depths; between, their logarithm is all but linear. */
+static double fft_cost_periodic(const gmxfmm_plan* plan, const int* roots, double n, const occupancy* o)
+{
+    const double cells = (double)plan->inner[0] * plan->inner[1] * plan->inner[2];
+    const double exact = log2(cells / ((double)roots[0] * roots[1] * roots[2])) / 3;
+    const double depth = fmin(fmax(exact, 0), FMM_MAX_DEPTH - 1e-9);
+    const int    above = (int)depth;
+    const double t     = depth - above;
+    occupancy    here  = {{0}, {0}};
+    here.leaves[0]     = pow(o->leaves[above], 1 - t) * pow(o->leaves[above + 1], t);
+    here.squares[0]    = pow(o->squares[above] + 1, 1 - t) * pow(o->squares[above + 1] + 1, t);
+    return cost_of_leaves(plan, &here, n, 0, plan->separation, plan->order) +
+           fmm_fft_cost(plan, cells, plan->order) * (plan->options.precision == GMXFMM_DOUBLE ? 2 : 1);
+}
+
+/* Cheapest on the fft path with cells as a tree of some depth has them, which is close enough to what is fitted to an
+ * open system. */
+static double fft_cost_open(const gmxfmm_plan* plan, const choice* tree, const int* roots, double n, const occupancy* o)
 {
     double best = INFINITY;
     for (int depth = 0; depth <= FMM_MAX_DEPTH; depth++)
     {
         /* open: padded to twice the cells along each edge */
-        const double cells = (double)roots[0] * roots[1] * roots[2] * pow(8, depth) * (plan->periodic ? 1 : 8);
-        const double far   = fmm_fft_cost(cells, tree->order) * (plan->options.precision == GMXFMM_DOUBLE ? 2 : 1);
-        best               = fmin(best, cost_of_leaves(plan, o, n, depth, tree->ws, tree->order) + far);
+        const double cells = (double)roots[0] * roots[1] * roots[2] * pow(8, depth) * 8;
+        const double far = fmm_fft_cost(plan, cells, tree->order) * (plan->options.precision == GMXFMM_DOUBLE ? 2 : 1);
+        best             = fmin(best, cost_of_leaves(plan, o, n, depth, tree->ws, tree->order) + far);
     }
     return best;
 }
@@ -354,15 +410,19 @@ static double fft_cost(const gmxfmm_plan* plan, const choice* tree, const int* r
 /* Empty cells cost a convolution as much as others: what the octree must gain before it is taken. */
 static const double c_gain = 1.3;
 
+int fmm_considers_tree(const gmxfmm_plan* plan)
+{
+    const int open = plan->tree == NULL && plan->options.m2l == GMXFMM_M2L_AUTO && plan->options.grid[0] == 0;
+    return open && !plan->tuned && plan->p.n > 0 && (!plan->periodic || fmm_is_aligned(plan->box));
+}
+
 gmxfmm_status fmm_consider_tree(gmxfmm_plan* plan, const void* x, const double* low, const double* high)
 {
     int       roots[3]  = {1, 1, 1};
     double    origin[3] = {0, 0, 0}, box[9] = {0}, longest = 0;
     choice    tree;
     occupancy o;
-    const int open = plan->tree == NULL && plan->device == NULL && plan->options.m2l == GMXFMM_M2L_AUTO &&
-                     plan->options.grid[0] == 0;
-    if (!open || plan->tuned || plan->p.n == 0 || (plan->periodic && !fmm_is_aligned(plan->box)))
+    if (!fmm_considers_tree(plan))
     {
         return GMXFMM_OK;
     }
@@ -379,9 +439,15 @@ gmxfmm_status fmm_consider_tree(gmxfmm_plan* plan, const void* x, const double* 
     choose_roots(box, roots);
     gmxfmm_status status = count_cells(plan, x, origin, box, roots, &o);
     status               = status == GMXFMM_OK ? find(plan, box, roots, (double)plan->p.n, &o, &tree) : status;
-    if (status != GMXFMM_OK || c_gain * tree.cost > fft_cost(plan, &tree, roots, (double)plan->p.n, &o))
+    if (status != GMXFMM_OK)
     {
         return status;
+    }
+    const double fft = plan->periodic ? fft_cost_periodic(plan, roots, (double)plan->p.n, &o)
+                                      : fft_cost_open(plan, &tree, roots, (double)plan->p.n, &o);
+    if (c_gain * tree.cost > fft)
+    {
+        return GMXFMM_OK;
     }
     plan->tree = calloc(1, sizeof(*plan->tree));
     if (plan->tree == NULL)

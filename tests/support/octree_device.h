@@ -13,6 +13,7 @@ extern "C"
 {
 #include "octree.h"
 }
+#include "cache_folder.h"
 #include "octree_level.h"
 
 namespace fmmtest
@@ -84,12 +85,27 @@ class DeviceLevels
         return reserve(m2l, lower.num);
     }
 
-    /* Room for M2L of num cells; false if this build leaves out the order. */
+    /* Room for M2L of num cells; false if this build leaves out the order and it cannot be compiled: message(). */
     bool reserve(gmxfmm_m2l m2l, int num)
     {
-        const gmxfmm_status status = fmm_octree_reserve(ops, m2l, num);
-        expect(status == GMXFMM_ERROR_UNSUPPORTED ? GMXFMM_OK : status, "reserve");
-        return status == GMXFMM_OK;
+        if (m2l == GMXFMM_M2L_ROTATION && rotation_ == nullptr)
+        {
+            const gmxfmm_status status = fmm_rotation_create(&rotation_, level_.order, sizeof(R) == sizeof(double),
+                                                             cacheFolder(), message_, sizeof(message_));
+            if (status == GMXFMM_ERROR_UNSUPPORTED)
+            {
+                return false;
+            }
+            expect(status, message_);
+            fmm_octree_set_rotation(ops, rotation_);
+        }
+        expect(fmm_octree_reserve(ops, m2l, num), "reserve");
+        return true;
+    }
+
+    const char* message() const
+    {
+        return message_;
     }
 
     int num_planes() const
@@ -120,12 +136,15 @@ class DeviceLevels
     }
 
   private:
-    const Level&       level_;
-    std::vector<void*> memory_;
+    const Level&          level_;
+    std::vector<void*>    memory_;
+    fmm_rotation_kernels* rotation_     = nullptr;
+    char                  message_[512] = "";
 
     void free_all()
     {
         fmm_octree_destroy(ops);
+        fmm_rotation_destroy(rotation_);
         for (void* memory : memory_)
         {
             cudaFree(memory);

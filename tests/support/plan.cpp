@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "support/cache_folder.h"
 #include "support/cuda.h"
 
 namespace fmmtest
@@ -18,6 +19,7 @@ gmxfmm_options defaultOptions()
     /* the same suites for a device: every case that does not say otherwise then computes there */
     const char* device = std::getenv("GMXFMM_TESTS_DEVICE");
     options.device     = device != nullptr && std::string(device) == "cuda" ? GMXFMM_CUDA : GMXFMM_CPU;
+    options.cache_dir  = cacheFolder();
     return options;
 }
 
@@ -89,13 +91,14 @@ gmxfmm_plan* createOrSkip(const gmxfmm_options& options, std::int64_t n, const d
     return plan;
 }
 
-Plan::Plan(const System& system, const gmxfmm_options& options) : n_(system.size())
+Plan::Plan(const System& system, const gmxfmm_options& options) : n_(system.size()), type_(options.array_type)
 {
     plan_ = createOrSkip(options, static_cast<std::int64_t>(n_),
                          options.boundary == GMXFMM_OPEN ? nullptr : system.box.data());
     try
     {
-        check(gmxfmm_set_charges(plan_, static_cast<std::int64_t>(n_), system.q.data()));
+        std::vector<float> floats;
+        check(gmxfmm_set_charges(plan_, static_cast<std::int64_t>(n_), array(system.q, &floats)));
         setExclusions(system);
         assign(system.x);
     }
@@ -119,9 +122,20 @@ void Plan::check(gmxfmm_status status) const
     }
 }
 
+const void* Plan::array(const std::vector<double>& v, std::vector<float>* floats) const
+{
+    if (type_ == GMXFMM_DOUBLE)
+    {
+        return v.data();
+    }
+    floats->assign(v.begin(), v.end());
+    return floats->data();
+}
+
 void Plan::assign(const std::vector<double>& x)
 {
-    check(gmxfmm_assign(plan_, x.data()));
+    std::vector<float> floats;
+    check(gmxfmm_assign(plan_, array(x, &floats)));
 }
 
 void Plan::setBox(const Mat3& box)

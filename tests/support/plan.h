@@ -42,7 +42,8 @@ gmxfmm_plan* createOrSkip(const gmxfmm_options& options, std::int64_t n, const d
 class Plan
 {
   public:
-    /* create (createOrSkip), set_charges, set_exclusions and assign */
+    /* create (createOrSkip), set_charges, set_exclusions and assign; with options.array_type = SINGLE charges and
+     * positions are rounded, and steps are put on streams only: execute and energy are for arrays of double. */
     Plan(const System& system, const gmxfmm_options& options);
     ~Plan();
     Plan(const Plan&)            = delete;
@@ -62,9 +63,12 @@ class Plan
 
   private:
     void check(gmxfmm_status status) const;
+    /* v as the plan takes it, in *floats if that is not double. */
+    const void* array(const std::vector<double>& v, std::vector<float>* floats) const;
 
-    gmxfmm_plan* plan_ = nullptr;
-    std::size_t  n_    = 0;
+    gmxfmm_plan*     plan_ = nullptr;
+    std::size_t      n_    = 0;
+    gmxfmm_precision type_ = GMXFMM_DOUBLE;
 };
 
 Result solve(const System& system, const gmxfmm_options& options);

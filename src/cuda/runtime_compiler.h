@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* NVRTC, CUDA's compiler as a library: loaded where a plan needs it, so that nobody else has to have it. */
+#ifndef FMM_CUDA_RUNTIME_COMPILER_H
+#define FMM_CUDA_RUNTIME_COMPILER_H
+
+#include <string>
+#include <vector>
+
+#include <nvrtc.h>
+
+/* A program: the first is compiled and includes the others by their names. */
+struct SourceFile
+{
+    const char* name;
+    const char* text;
+};
+
+class RuntimeCompiler
+{
+  public:
+    /* Looks for the NVRTC of the CUDA version that the library is built with: where the loader looks, in
+     * /usr/local/cuda and in the toolkit that the library was built with. */
+    RuntimeCompiler();
+    ~RuntimeCompiler();
+    RuntimeCompiler(const RuntimeCompiler&)            = delete;
+    RuntimeCompiler& operator=(const RuntimeCompiler&) = delete;
+
+    /* Whether it was found; if not, cause() says what is missing. */
+    bool found() const
+    {
+        return library_ != nullptr;
+    }
+    const std::string& cause() const
+    {
+        return cause_;
+    }
+    /* 1000 major + 10 minor, as CUDA counts */
+    int version() const;
+
+    /* Machine code, or false and in *cause the first line of what the compiler says. Several threads may be here at
+     * once. */
+    bool compile(const std::vector<SourceFile>&  sources,
+                 const std::vector<std::string>& options,
+                 std::vector<char>*              code,
+                 std::string*                    cause) const;
+
+  private:
+    template <class Function>
+    void find(const char* name, Function** function);
+
+    void*       library_ = nullptr;
+    std::string cause_;
+
+    decltype(nvrtcVersion)*           get_version_  = nullptr;
+    decltype(nvrtcGetErrorString)*    error_string_ = nullptr;
+    decltype(nvrtcCreateProgram)*     create_       = nullptr;
+    decltype(nvrtcCompileProgram)*    compile_      = nullptr;
+    decltype(nvrtcDestroyProgram)*    destroy_      = nullptr;
+    decltype(nvrtcGetProgramLogSize)* log_size_     = nullptr;
+    decltype(nvrtcGetProgramLog)*     log_          = nullptr;
+    decltype(nvrtcGetCUBINSize)*      code_size_    = nullptr;
+    decltype(nvrtcGetCUBIN)*          code_         = nullptr;
+};
+
+#endif

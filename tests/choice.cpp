@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What m2l = auto takes at the first assign: the octree where particles leave much of their box empty, by the costs of
+ * a CPU or of a GPU; the fft path elsewhere. */
+#include <gtest/gtest.h>
+
+#include "support/cuda.h"
+#include "support/norms.h"
+#include "support/suites.h"
+#include "support/systems.h"
+
+extern "C"
+{
+#include "assign.h"
+}
+
+using namespace fmmtest;
+
+namespace
+{
+
+/* Charges in balls of radius r, at places of a cubic grid in a cube. */
+System balls(int along, int n, double r, double edge)
+{
+    System s;
+    Random random(3);
+    s.box = {edge, 0, 0, 0, edge, 0, 0, 0, edge};
+    for (int ball = 0; ball < along * along * along; ball++)
+    {
+        const Vec3 centre = {(ball % along + 0.5) * edge / along, (ball / along % along + 0.5) * edge / along,
+                             (ball / along / along + 0.5) * edge / along};
+        for (int i = 0; i < n; i++)
+        {
+            const Vec3   d      = random.direction();
+            const double radius = r * std::cbrt(random.uniform());
+            s.add({centre[0] + radius * d[0], centre[1] + radius * d[1], centre[2] + radius * d[2]}, i % 2 ? 1 : -1);
+        }
+    }
+    return s;
+}
+
+/* Everywhere in the box. */
+System full(int n, const Mat3& box)
+{
+    System s;
+    Random random(3);
+    s.box = box;
+    for (int i = 0; i < n; i++)
+    {
+        const double x = box[0] * random.uniform(), y = box[4] * random.uniform(), z = box[8] * random.uniform();
+        s.add({x, y, z}, i % 2 ? 1 : -1);
+    }
+    return s;
+}
+
+/* 100,000 charges in a cube of which they fill 1e-4. */
+System sparse()
+{
+    return balls(3, 3704, 1, 100);
+}
+
+gmxfmm_options automaticOptions(gmxfmm_device device, gmxfmm_precision precision)
+{
+    gmxfmm_options options;
+    gmxfmm_default_options(&options);
+    options.device    = device;
+    options.precision = precision;
+    return options;
+}
+
+/* The choice itself, which needs no device. */
+gmxfmm_m2l chosen(const System& s, gmxfmm_device device, gmxfmm_precision precision)
+{
+    gmxfmm_plan* p = nullptr;
+    const auto   o = automaticOptions(GMXFMM_CPU, precision);
+    EXPECT_EQ(gmxfmm_create(&p, &o, static_cast<std::int64_t>(s.size()), s.box.data(), nullptr, 0), GMXFMM_OK);
+    EXPECT_EQ(gmxfmm_set_charges(p, static_cast<std::int64_t>(s.size()), s.q.data()), GMXFMM_OK);
+    const double low[3] = {0, 0, 0};
+    p->options.device   = device;
+    EXPECT_EQ(fmm_consider_tree(p, s.x.data(), low, low), GMXFMM_OK) << gmxfmm_message(p);
+    const gmxfmm_m2l m2l = p->tree != nullptr ? p->m2l : GMXFMM_M2L_FFT;
+    gmxfmm_destroy(p);
+    return m2l;
+}
+
+class Choice : public testing::TestWithParam<gmxfmm_precision>
+{
+};
+
+} // namespace
+
+TEST_P(Choice, OctreeForDropsInALargeBox)
+{
+    EXPECT_EQ(chosen(sparse(), GMXFMM_CUDA, GetParam()), GMXFMM_M2L_ROTATION);
+    EXPECT_EQ(chosen(sparse(), GMXFMM_CPU, GetParam()), GMXFMM_M2L_ROTATION);
+    /* a million that fill 2 % of the box, where a grid chosen as for a full one is 2.5 times as slow
+     * (benchmarks/results/nvidia-h200/mdrun.json, droplets) */
+    EXPECT_EQ(chosen(balls(2, 125001, 6.7, 80), GMXFMM_CUDA, GetParam()), GMXFMM_M2L_ROTATION);
+}
+
+TEST_P(Choice, FftForFullBoxes)
+{
+    const System liquid = water({4, 0, 0, 0, 4, 0, 0, 0, 3}, 5);
+    for (gmxfmm_device device : {GMXFMM_CUDA, GMXFMM_CPU})
+    {
+        for (int n : {1, 300, 20000, 100000})
+        {
+            EXPECT_EQ(chosen(full(n, {5, 0, 0, 0, 5, 0, 0, 0, 5}), device, GetParam()), GMXFMM_M2L_FFT) << n;
+        }
+        EXPECT_EQ(chosen(full(20000, {5, 0, 0, 0, 7, 0, 0, 0, 17}), device, GetParam()), GMXFMM_M2L_FFT);
+        EXPECT_EQ(chosen(liquid, device, GetParam()), GMXFMM_M2L_FFT);
+    }
+}
+
+/* A few hundred charges have all pairs met in less time than an octree's levels take. */
+TEST_P(Choice, FftForFewChargesOnADevice)
+{
+    EXPECT_EQ(chosen(balls(2, 100, 1, 15), GMXFMM_CUDA, GetParam()), GMXFMM_M2L_FFT);
+}
+
+/* The grid of leaves has a place for every leaf there might be: beyond some 1e8 there is no room for it. */
+TEST_P(Choice, OctreesOfADeviceHaveRoom)
+{
+    const System s = balls(3, 3704, 0.01, 100);
+    gmxfmm_plan* p = nullptr;
+    const auto   o = automaticOptions(GMXFMM_CPU, GetParam());
+    for (double height : {100.0, 700.0})
+    {
+        const Mat3   box    = {100, 0, 0, 0, 100, 0, 0, 0, height};
+        const double low[3] = {0, 0, 0};
+        ASSERT_EQ(gmxfmm_create(&p, &o, static_cast<std::int64_t>(s.size()), box.data(), nullptr, 0), GMXFMM_OK);
+        ASSERT_EQ(gmxfmm_set_charges(p, static_cast<std::int64_t>(s.size()), s.q.data()), GMXFMM_OK);
+        p->options.device = GMXFMM_CUDA;
+        ASSERT_EQ(fmm_consider_tree(p, s.x.data(), low, low), GMXFMM_OK) << gmxfmm_message(p);
+        EXPECT_LE(static_cast<double>(p->inner[0]) * p->inner[1] * p->inner[2], 1.4e8);
+        gmxfmm_destroy(p);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Precisions, Choice, testing::Values(GMXFMM_SINGLE, GMXFMM_DOUBLE), precisionName);
+
+/* And on a device itself: chosen once a plan. */
+TEST(ChoiceOnADevice, IsMadeAtTheFirstAssign)
+{
+    if (!haveCuda())
+    {
+        GTEST_SKIP() << "no CUDA device";
+    }
+    auto options     = automaticOptions(GMXFMM_CUDA, GMXFMM_SINGLE);
+    options.accuracy = 4e-3; /* order 7: builds for tests have rotation to order 8 */
+    for (const auto& [s, m2l] :
+         {std::pair{sparse(), GMXFMM_M2L_ROTATION}, std::pair{water({4, 0, 0, 0, 4, 0, 0, 0, 3}, 5), GMXFMM_M2L_FFT}})
+    {
+        gmxfmm_options reference = options;
+        reference.device         = GMXFMM_CPU;
+        reference.precision      = GMXFMM_DOUBLE;
+        reference.accuracy       = 1e-5;
+        Plan         plan(s, options);
+        const Result r = plan.execute(s.x), expected = solve(s, reference);
+        EXPECT_EQ(r.info.m2l, m2l);
+        EXPECT_LE(relativeRms(r.force, expected.force), options.accuracy);
+        plan.assign(s.x);
+        EXPECT_EQ(plan.info().m2l, m2l);
+    }
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A box that changes its shape between steps on a device, as pressure coupling makes it: every step has the lattice
+ * sums of its own box, nothing of another shape stays behind, and the host does not wait. */
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <thread>
+#include <tuple>
+
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include "support/cuda.h"
+#include "support/device_arrays.h"
+#include "support/norms.h"
+#include "support/suites.h"
+#include "support/systems.h"
+
+using namespace fmmtest;
+
+namespace
+{
+
+using Case = std::tuple<BoxType, gmxfmm_precision>;
+
+std::string caseName(const testing::TestParamInfo<Case>& info)
+{
+    return std::get<0>(info.param).name + (std::get<1>(info.param) == GMXFMM_DOUBLE ? "Double" : "Single");
+}
+
+/* Rounding, as in agreement.cpp. */
+double rounding(gmxfmm_precision precision)
+{
+    return precision == GMXFMM_DOUBLE ? 1e-11 : 2e-5;
+}
+
+void expectSame(const Result& r, const Result& expected, double tolerance)
+{
+    const double energy = std::fabs(expected.energyNear) + std::fabs(expected.energyFar);
+    EXPECT_LE(relativeRms(r.force, expected.force), tolerance);
+    EXPECT_LE(relativeRms(r.potential, expected.potential), tolerance);
+    EXPECT_NEAR(r.energyNear, expected.energyNear, tolerance * energy);
+    EXPECT_NEAR(r.energyFar, expected.energyFar, tolerance * energy);
+    EXPECT_LE(maxDifference(r.virial, expected.virial), tolerance * energy);
+}
+
+/* What a step left in device memory. */
+Result resultOf(const Outputs& out, bool virial)
+{
+    Result                    r;
+    const std::vector<double> energy = out.energy.get(), tensor = out.virial.get();
+    r.force      = out.force.get();
+    r.potential  = out.potential.get();
+    r.energyNear = energy[0];
+    r.energyFar  = energy[1];
+    for (std::size_t i = 0; i < 9 && virial; i++)
+    {
+        r.virial[i] = tensor[i];
+    }
+    return r;
+}
+
+/* A semi-isotropic change, others in a row, the last with shear, which all boxes take on the fft path. */
+const std::vector<Mat3>& smallStrains()
+{
+    static const std::vector<Mat3> strains = {{0.004, 0, 0, 0, 0.004, 0, 0, 0, -0.007},
+                                              {0.009, 0, 0, 0, -0.003, 0, 0, 0, 0.001},
+                                              {-0.012, 0, 0, 0, 0.015, 0, 0, 0, 0.02},
+                                              {0.002, 0, 0, 0.011, -0.004, 0, -0.007, 0.013, 0.006}};
+    return strains;
+}
+
+class CudaBox : public testing::TestWithParam<Case>
+{
+  protected:
+    void SetUp() override
+    {
+        if (!haveCuda())
+        {
+            GTEST_SKIP() << "no CUDA device";
+        }
+    }
+    const BoxType& box() const
+    {
+        return std::get<0>(GetParam());
+    }
+    gmxfmm_precision precision() const
+    {
+        return std::get<1>(GetParam());
+    }
+    gmxfmm_options options() const
+    {
+        return onDevice(explicitOptions(8, evenGrid(box(), 5), 1, precision()));
+    }
+    /* The CPU in double precision, with the same cells and near set. */
+    gmxfmm_options reference() const
+    {
+        return explicitOptions(8, evenGrid(box(), 5), 1);
+    }
+};
+
+} // namespace
+
+TEST_P(CudaBox, ManySmallChangesAndBack)
+{
+    const System s = water(boxOfVolume(box(), 5), 7);
+    Plan         plan(s, options()), cpu(s, reference());
+    const Result first = plan.execute(s.x);
+    for (const Mat3& strain : smallStrains())
+    {
+        const System deformed = strained(s, strain);
+        plan.setBox(deformed.box);
+        cpu.setBox(deformed.box);
+        expectSame(plan.execute(deformed.x), cpu.execute(deformed.x), rounding(precision()));
+    }
+    plan.setBox(s.box);
+    expectSame(plan.execute(s.x), first, rounding(precision()));
+}
+
+/* An assign may choose another near set, and has no other memory of the boxes before. */
+TEST_P(CudaBox, AssignedAnewItIsAFreshPlan)
+{
+    const System s = water(boxOfVolume(box(), 5), 7);
+    Plan         plan(s, options());
+    plan.execute(s.x);
+    /* the last two: bricks whose near set is another one, cells whose vectors are others */
+    std::vector<Mat3> strains = smallStrains();
+    strains.push_back({-0.15, 0, 0, 0, -0.12, 0, 0, 0, 0.5});
+    strains.push_back({0.3, 0, 0, 0.2, -0.1, 0, 0, 0.15, 0.1});
+    for (const Mat3& strain : strains)
+    {
+        const System deformed = strained(s, strain);
+        plan.setBox(deformed.box);
+        plan.assign(deformed.x);
+        Plan fresh(deformed, options());
+        expectSame(plan.execute(deformed.x), fresh.execute(deformed.x), rounding(precision()));
+    }
+    plan.setBox(s.box);
+    plan.assign(s.x);
+    Plan fresh(s, options());
+    expectSame(plan.execute(s.x), fresh.execute(s.x), rounding(precision()));
+}
+
+/* Steps in flight keep the box that they were enqueued with; some want a virial, whose sums come only then. */
+TEST_P(CudaBox, EveryStepInFlightHasItsOwn)
+{
+    const System                                      s      = water(boxOfVolume(box(), 5), 7);
+    const int                                         rounds = 3;
+    Plan                                              plan(s, options()), cpu(s, reference());
+    cudaStream_t                                      stream = nullptr;
+    std::vector<System>                               systems;
+    std::vector<std::unique_ptr<DeviceArray<double>>> x;
+    std::vector<std::unique_ptr<Outputs>>             out;
+    ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    for (int round = 0; round < rounds; round++)
+    {
+        for (const Mat3& strain : smallStrains())
+        {
+            Mat3 scaled = strain;
+            for (double& e : scaled)
+            {
+                e *= 1 - 0.3 * round;
+            }
+            systems.push_back(strained(s, scaled));
+            x.push_back(std::make_unique<DeviceArray<double>>(systems.back().x));
+            out.push_back(std::make_unique<Outputs>(s.size()));
+        }
+    }
+    for (std::size_t k = 0; k < systems.size(); k++)
+    {
+        auto wanted = out[k]->all();
+        if (k % 3 == 1)
+        {
+            wanted.virial = nullptr;
+        }
+        plan.setBox(systems[k].box);
+        ASSERT_EQ(gmxfmm_enqueue(plan.get(), x[k]->data(), &wanted, stream), GMXFMM_OK) << gmxfmm_message(plan.get());
+    }
+    ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    for (std::size_t k = 0; k < systems.size(); k++)
+    {
+        const bool virial = k % 3 != 1;
+        cpu.setBox(systems[k].box);
+        Result expected = cpu.execute(systems[k].x);
+        expected.virial = virial ? expected.virial : Mat3{};
+        expectSame(resultOf(*out[k], virial), expected, rounding(precision()));
+    }
+    cudaStreamDestroy(stream);
+}
+
+INSTANTIATE_TEST_SUITE_P(Boxes,
+                         CudaBox,
+                         testing::Combine(testing::ValuesIn(boxTypes()), testing::Values(GMXFMM_DOUBLE, GMXFMM_SINGLE)),
+                         caseName);
+
+namespace
+{
+
+struct Gate
+{
+    std::atomic<bool> open{false}, passed{false};
+};
+
+/* Holds a stream until the gate is open, or ten seconds: then whoever should open it waits for the stream. */
+void CUDART_CB waitAtGate(void* data)
+{
+    Gate*      gate  = static_cast<Gate*>(data);
+    const auto begin = std::chrono::steady_clock::now();
+    while (!gate->open && std::chrono::steady_clock::now() - begin < std::chrono::seconds(10))
+    {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    gate->passed = gate->open.load();
+}
+
+} // namespace
+
+/* With the stream held, boxes are set and steps enqueued: neither waits for the device. */
+TEST(CudaBoxInFlight, SettingItDoesNotWait)
+{
+    if (!haveCuda())
+    {
+        GTEST_SKIP() << "no CUDA device";
+    }
+    const System         s = water({2, 0, 0, 0, 2.2, 0, 0, 0, 1.8}, 5);
+    Plan                 plan(s, onDevice(explicitOptions(8, 5, 5, 4, 1, GMXFMM_SINGLE)));
+    DeviceArray<double>  x(s.x);
+    Outputs              out(s.size());
+    gmxfmm_device_output all    = out.all();
+    cudaStream_t         stream = nullptr;
+    Gate                 gate;
+    ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    const auto step = [&](const Mat3& strain)
+    {
+        plan.setBox(strained(s, strain).box);
+        EXPECT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &all, stream), GMXFMM_OK) << gmxfmm_message(plan.get());
+    };
+    step({0.001, 0, 0, 0, 0.001, 0, 0, 0, -0.002}); /* kernels are loaded when they are first used */
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    ASSERT_EQ(cudaLaunchHostFunc(stream, waitAtGate, &gate), cudaSuccess);
+    for (const Mat3& strain : smallStrains())
+    {
+        step(strain);
+    }
+    gate.open = true;
+    ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    EXPECT_TRUE(gate.passed);
+    cudaStreamDestroy(stream);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Arrays of the GPU, and all that a step on a stream can give. */
+#ifndef GMXFMM_TESTS_DEVICE_ARRAYS_H
+#define GMXFMM_TESTS_DEVICE_ARRAYS_H
+
+#include <cstddef>
+#include <vector>
+
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include "gmxfmm.h"
+
+namespace fmmtest
+{
+
+template <class T>
+class DeviceArray
+{
+  public:
+    explicit DeviceArray(std::size_t n) : n_(n)
+    {
+        EXPECT_EQ(cudaMalloc(reinterpret_cast<void**>(&memory_), (n + 1) * sizeof(T)), cudaSuccess);
+        EXPECT_EQ(cudaMemset(memory_, 0xff, (n + 1) * sizeof(T)), cudaSuccess); /* not a number, if it stays */
+        EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess); /* streams of the tests do not wait for the default one */
+    }
+    explicit DeviceArray(const std::vector<T>& v) : DeviceArray(v.size())
+    {
+        put(v);
+    }
+    ~DeviceArray()
+    {
+        cudaFree(memory_);
+    }
+    DeviceArray(const DeviceArray&)            = delete;
+    DeviceArray& operator=(const DeviceArray&) = delete;
+    void         put(const std::vector<T>& v)
+    {
+        EXPECT_EQ(cudaMemcpy(memory_, v.data(), n_ * sizeof(T), cudaMemcpyHostToDevice), cudaSuccess);
+        EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    }
+    std::vector<T> get() const
+    {
+        std::vector<T> v(n_);
+        EXPECT_EQ(cudaMemcpy(v.data(), memory_, n_ * sizeof(T), cudaMemcpyDeviceToHost), cudaSuccess);
+        return v;
+    }
+    T* data() const
+    {
+        return memory_;
+    }
+
+  private:
+    T*          memory_ = nullptr;
+    std::size_t n_;
+};
+
+/* Everything that a step can give, in device memory; X: the array type. */
+template <class X>
+struct OutputsOf
+{
+    explicit OutputsOf(std::size_t n) : force(3 * n), field(3 * n), potential(n), energy(2), virial(9), status(1)
+    {
+    }
+    gmxfmm_device_output all() const
+    {
+        gmxfmm_device_output out = {};
+        out.force                = force.data();
+        out.field                = field.data();
+        out.potential            = potential.data();
+        out.energy               = energy.data();
+        out.virial               = virial.data();
+        out.status               = status.data();
+        return out;
+    }
+    DeviceArray<X>      force, field, potential;
+    DeviceArray<double> energy, virial;
+    DeviceArray<int>    status;
+};
+
+using Outputs = OutputsOf<double>;
+
+inline gmxfmm_options onDevice(gmxfmm_options options)
+{
+    options.device = GMXFMM_CUDA;
+    return options;
+}
+
+} // namespace fmmtest
+
+#endif
