@@ -36,7 +36,9 @@ esac
 hash=$(printf '%s\n' "${options[@]}" | sha256sum | cut -d ' ' -f 1)
 if ! stamp_matches "configured-$precision" "$hash" || [ ! -f "$folder/build.ninja" ]; then
     stamp_remove "configured-$precision"
-    run_logged "gromacs-$precision-configure" cmake "${options[@]}"
+    # (in the build folder: a check of nvcc leaves files where it is)
+    mkdir -p "$folder"
+    (cd "$folder" && run_logged "gromacs-$precision-configure" cmake "${options[@]}")
     stamp_write "configured-$precision" "$hash"
 fi
 if (($#)); then

@@ -215,9 +215,6 @@ std::vector<std::string> FmmOptions::errors() const
     require(equalCaseInsensitive(backend_, "gmxfmm"), notAllowed(c_backendTag, backend_, "gmxfmm"));
 
     const FmmM2L method = m2l.value_or(FmmM2L::Auto);
-    require(method != FmmM2L::Dynamic,
-            "fmm-m2l = dynamic needs a GPU, which this version does not use for it; use rotation, "
-            "symmetric or naive");
     require(values_.treeDepth < 1 || usesOctree(method),
             formatString("fmm-tree-depth = %d belongs to the methods with an octree; use fmm-m2l = "
                          "rotation, symmetric or naive, or leave it at -1",
@@ -251,9 +248,27 @@ FmmOptions fmmOptions(const t_inputrec& inputrec)
     return fmmOptions;
 }
 
+//! Returns FmmParameters::maxStepsInCells: equal parts of nstlist
+static int maxStepsInCells(const t_inputrec& inputrec)
+{
+    if (!EI_DYNAMICS(inputrec.eI) || inputrec.delta_t <= 0)
+    {
+        return 0;
+    }
+    // At most a million, so that any time step leaves it in the range of int
+    const int most = static_cast<int>(std::clamp(c_fmmMaxTimeInCells / inputrec.delta_t, 1.0, 1e6));
+    if (inputrec.nstlist <= 0)
+    {
+        return most; // No other pair search than the first
+    }
+    const int numParts = (inputrec.nstlist + most - 1) / most;
+    return numParts == 1 ? 0 : (inputrec.nstlist + numParts - 1) / numParts;
+}
+
 FmmParameters fmmParameters(const t_inputrec& inputrec)
 {
-    FmmParameters parameters = fmmOptions(inputrec).parameters();
+    FmmParameters parameters   = fmmOptions(inputrec).parameters();
+    parameters.maxStepsInCells = maxStepsInCells(inputrec);
     if (inputrec.pbcType == PbcType::No)
     {
         parameters.boundary = FmmBoundary::Open;

@@ -22,8 +22,8 @@ namespace gmx
 
 /*! \brief Time in ps for which atoms may stay in their cells without much loss of accuracy
  *
- * Atoms are assigned to cells at pair searches. In water at 300 K the RMS
- * force error grows by half in 0.04 ps and doubles in 0.08 ps.
+ * In water at 300 K the RMS force error grows by half in 0.04 ps and doubles
+ * in 0.08 ps.
  */
 constexpr double c_fmmMaxTimeInCells = 0.0501;
 
@@ -65,6 +65,11 @@ struct FmmParameters
     FmmM2L m2l = FmmM2L::Auto;
     //! Surroundings
     FmmBoundary boundary = FmmBoundary::Tinfoil;
+    /*! \brief Steps between pair searches after which atoms are assigned to cells again, 0: never
+     *
+     * Not an option, but what c_fmmMaxTimeInCells means for nstlist and the time step.
+     */
+    int maxStepsInCells = 0;
 };
 
 /*! \libinternal \brief

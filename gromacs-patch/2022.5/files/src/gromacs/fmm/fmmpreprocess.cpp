@@ -114,16 +114,6 @@ void checkFmmInputrec(t_inputrec* ir, warninp* wi)
     }
     ir->coulomb_modifier = InteractionModifiers::None;
 
-    if (EI_DYNAMICS(ir->eI) && ir->nstlist * ir->delta_t > c_fmmMaxTimeInCells)
-    {
-        warning_note(
-                wi,
-                formatString("coulombtype = FMM assigns atoms to cells every nstlist steps, here "
-                             "%g ps. Its error grows when atoms leave their cells; use a "
-                             "nstlist for at most 0.05 ps.",
-                             ir->nstlist * ir->delta_t));
-    }
-
     if (ir->rcoulomb != ir->rvdw)
     {
         warning_note(
@@ -179,9 +169,16 @@ void checkFmmSystem(const gmx_mtop_t&    mtop,
 
     try
     {
-        const FmmParameters parameters = fmmParameters(ir);
-        const FmmSolver     solver(parameters, mtop.natoms, box, x, 1, true, 1, nullptr);
-        GMX_LOG(logger.info).asParagraph().appendText(solver.description());
+        FmmParameters parameters = fmmParameters(ir);
+        if (parameters.m2l == FmmM2L::Dynamic)
+        {
+            // Offered on GPUs only, of which grompp knows nothing; the same but for the way of doing it
+            parameters.m2l = FmmM2L::Symmetric;
+        }
+        const FmmSolver solver(parameters, mtop.natoms, box, x, 1, true, 1, nullptr);
+        GMX_LOG(logger.info)
+                .asParagraph()
+                .appendText(solver.description() + "\n     on a CPU; on a GPU mdrun may choose others");
         if (solver.expectedError() > 1.1 * parameters.accuracy)
         {
             warning_note(

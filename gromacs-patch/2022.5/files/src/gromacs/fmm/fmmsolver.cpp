@@ -11,11 +11,14 @@
 
 #include <gmxfmm.h>
 
+#include <cstdlib>
+
 #include <array>
 #include <memory>
 #include <vector>
 
 #include "gromacs/math/vec.h"
+#include "gromacs/mdlib/gmx_omp_nthreads.h"
 #include "gromacs/mdtypes/enerdata.h"
 #include "gromacs/mdtypes/forceoutput.h"
 #include "gromacs/mdtypes/simulation_workload.h"
@@ -26,7 +29,10 @@
 #include "gromacs/utility/pleasecite.h"
 #include "gromacs/utility/stringutil.h"
 
+#include "fmmgpu.h"
+#include "fmmopensystem.h"
 #include "fmmoptions.h"
+#include "fmmpairlist.h"
 
 namespace gmx
 {
@@ -35,20 +41,23 @@ namespace
 {
 
 //! Throws the exception that fits \p status, unless that is success
-void throwOnError(gmxfmm_status status, const char* message)
+void throwOnError(gmxfmm_status status, const char* message, bool isOnGpu)
 {
     if (status == GMXFMM_OK)
     {
         return;
     }
-    const std::string text =
-            std::string("FMM: ") + (message[0] != '\0' ? message : gmxfmm_status_text(status));
+    std::string text = std::string("FMM: ") + (message[0] != '\0' ? message : gmxfmm_status_text(status));
+    if (isOnGpu
+        && (status == GMXFMM_ERROR_UNSUPPORTED || status == GMXFMM_ERROR_MEMORY || status == GMXFMM_ERROR_DEVICE))
+    {
+        text += " (on the GPU; with mdrun -fmm cpu the CPU does it)";
+    }
     switch (status)
     {
         case GMXFMM_ERROR_POSITION:
         case GMXFMM_ERROR_COINCIDENT:
-            GMX_THROW(SimulationInstabilityError(
-                    text + " (particles counted from 0, in the order of mdrun, which changes)"));
+            GMX_THROW(SimulationInstabilityError(text + " (particle 0 is the first atom)"));
         case GMXFMM_ERROR_OPTION:
         case GMXFMM_ERROR_BOX:
         case GMXFMM_ERROR_CHARGE:
@@ -97,6 +106,18 @@ std::array<double, 9> flatten(const matrix box)
                box[ZZ][ZZ] } };
 }
 
+//! Folder for kernels that the library has to compile for a GPU, as XDG Base Directory says; empty if there is none
+std::string kernelCacheFolder()
+{
+    const char* cache = std::getenv("XDG_CACHE_HOME");
+    const char* home  = std::getenv("HOME");
+    if (cache != nullptr && cache[0] == '/')
+    {
+        return std::string(cache) + "/gmxfmm";
+    }
+    return home != nullptr && home[0] == '/' ? std::string(home) + "/.cache/gmxfmm" : std::string();
+}
+
 //! Time spent on the near field and its lists, in seconds
 double nearTime(const gmxfmm_info& info)
 {
@@ -110,6 +131,33 @@ double farTime(const gmxfmm_info& info)
            + info.time_l2l + info.time_l2p + info.time_output;
 }
 
+//! Adds energies and virial of a step
+void addSums(double              energyNear,
+             double              energyFar,
+             const double*       virial,
+             const StepWorkload& stepWork,
+             ForceWithVirial*    forceWithVirial,
+             gmx_enerdata_t*     enerd)
+{
+    if (stepWork.computeEnergy)
+    {
+        enerd->grpp.energyGroupPairTerms[NonBondedEnergyTerms::CoulombSR][0] += energyNear;
+        enerd->term[F_COUL_RECIP] += energyFar;
+    }
+    if (stepWork.computeVirial)
+    {
+        matrix virialMatrix;
+        for (int d = 0; d < DIM; d++)
+        {
+            for (int e = 0; e < DIM; e++)
+            {
+                virialMatrix[d][e] = virial[d * DIM + e];
+            }
+        }
+        forceWithVirial->addVirialContribution(virialMatrix);
+    }
+}
+
 //! Frees a plan
 struct PlanDeleter
 {
@@ -118,18 +166,33 @@ struct PlanDeleter
 
 } // namespace
 
+std::string whyNoFmmOnDevice(int deviceId)
+{
+    std::array<char, 256> message = { { '\0' } };
+    const gmxfmm_status   status =
+            gmxfmm_check_device(GMXFMM_CUDA, deviceId, message.data(), message.size());
+    return status == GMXFMM_OK ? std::string()
+                               : std::string("the gmxfmm library says: ") + message.data();
+}
+
 class FmmSolver::Impl
 {
 public:
-    Impl(const FmmParameters& parameters,
-         int                  numAtoms,
-         const matrix         box,
-         ArrayRef<const RVec> x,
-         real                 epsfac,
-         bool                 reproducible,
-         int                  numThreads,
-         gmx_wallcycle*       wcycle) :
-        wcycle_(wcycle), isOpen_(parameters.boundary == FmmBoundary::Open), box_(flatten(box))
+    Impl(const FmmParameters&       parameters,
+         int                        numAtoms,
+         const matrix               box,
+         ArrayRef<const RVec>       x,
+         real                       epsfac,
+         bool                       reproducible,
+         int                        numThreads,
+         gmx_wallcycle*             wcycle,
+         const DeviceStreamManager* gpuStreams) :
+        wcycle_(wcycle),
+        isOpen_(parameters.boundary == FmmBoundary::Open),
+        maxStepsInCells_(parameters.maxStepsInCells),
+        gpu_(gpuStreams != nullptr ? std::make_unique<FmmGpu>(*gpuStreams) : nullptr),
+        box_(flatten(box)),
+        occupiedVolume_(openSystemVolume(x))
     {
         gmxfmm_options options;
         gmxfmm_default_options(&options);
@@ -153,13 +216,20 @@ public:
         options.num_threads  = numThreads;
         options.reproducible = reproducible ? 1 : 0;
         options.prefactor    = epsfac;
+        if (gpu_)
+        {
+            options.device    = GMXFMM_CUDA;
+            options.device_id = gpu_->deviceId();
+        }
+        const std::string cacheFolder = kernelCacheFolder();
+        options.cache_dir             = cacheFolder.empty() ? nullptr : cacheFolder.c_str();
 
         std::array<char, 1024> message = { { '\0' } };
         gmxfmm_plan*           plan    = nullptr;
         const gmxfmm_status    status  = gmxfmm_create(
                 &plan, &options, numAtoms, isOpen_ ? nullptr : box_.data(), message.data(), message.size());
         plan_.reset(plan);
-        throwOnError(status, message.data());
+        throwOnError(status, message.data(), gpu_ != nullptr);
 
         // With an octree or an open boundary, order and size of cells are chosen at the first
         // assignment and kept; the charges do not matter for that.
@@ -169,7 +239,7 @@ public:
     }
 
     //! Throws with the message of the plan on errors
-    void check(gmxfmm_status status) const { throwOnError(status, gmxfmm_message(plan_.get())); }
+    void check(gmxfmm_status status) const { throwOnError(status, gmxfmm_message(plan_.get()), gpu_ != nullptr); }
 
     //! Returns parameters and times
     gmxfmm_info info() const
@@ -179,27 +249,202 @@ public:
         return info;
     }
 
+    //! Passes on a box that is not the one the plan has
+    void setBox(const matrix box)
+    {
+        const std::array<double, 9> newBox = flatten(box);
+        if (newBox != box_ && !isOpen_)
+        {
+            check(gmxfmm_set_box(plan_.get(), newBox.data()));
+            box_ = newBox;
+            forgetRepeated();
+        }
+    }
+
+    //! A graph of the step has the box and the buffers in it that it was recorded with
+    void forgetRepeated()
+    {
+        repeatedX_ = nullptr;
+        if (gpu_)
+        {
+            gpu_->forgetRepeated();
+        }
+    }
+
+    //! Puts a step that gives forces alone into the stream
+    void enqueueForces(const void* x)
+    {
+        gmxfmm_device_output output = {};
+        output.force                = gpu_->forceAddress();
+        if (x != repeatedX_)
+        {
+            forgetRepeated();
+            repeatedX_ = x;
+        }
+        gpu_->enqueueRepeated([&] { check(gmxfmm_enqueue(plan_.get(), x, &output, gpu_->stream())); });
+    }
+
+    //! Puts a step that gives forces, and energy or virial or both, into the stream
+    void enqueueWithSums(const void* x, const StepWorkload& stepWork)
+    {
+        FmmStepSums*         sums   = gpu_->sumsAddress();
+        gmxfmm_device_output output = {};
+        output.force                = gpu_->forceAddress();
+        output.energy               = stepWork.computeEnergy ? sums->energy : nullptr;
+        output.virial               = stepWork.computeVirial ? sums->virial : nullptr;
+        output.status               = &sums->status;
+        check(gmxfmm_enqueue(plan_.get(), x, &output, gpu_->stream()));
+    }
+
+    //! Adds the forces of a step
+    void addForces(ArrayRef<const RVec> force, const StepWorkload& stepWork, ForceWithVirial* forceWithVirial) const
+    {
+        if (!stepWork.computeForces)
+        {
+            return;
+        }
+        const int gmx_unused numThreads = gmx_omp_nthreads_get(ModuleMultiThread::Default);
+#pragma omp parallel for num_threads(numThreads) schedule(static)
+        for (index i = 0; i < force.ssize(); i++)
+        {
+            forceWithVirial->force_[i] += force[i];
+        }
+    }
+
+    //! Returns whether atoms are to be assigned to cells now, and takes note of it
+    bool assignmentIsDue(const StepWorkload& stepWork, int64_t step)
+    {
+        // Counted from the last pair search, at which checkpoints are written, so that a continued
+        // run assigns at the same steps. With multiple time stepping not all steps come here.
+        const bool isDue = stepWork.doNeighborSearch || needToAssign_
+                           || (maxStepsInCells_ > 0
+                               && (step - searchStep_) / maxStepsInCells_
+                                          != (assignStep_ - searchStep_) / maxStepsInCells_);
+        if (stepWork.doNeighborSearch || needToAssign_)
+        {
+            searchStep_ = step;
+        }
+        if (isDue)
+        {
+            assignStep_ = step;
+        }
+        return isDue;
+    }
+
+    //! Assigns atoms with these coordinates on the device to cells, without the host's waiting where that is possible
+    void assignOnGpu(const void* x)
+    {
+        gmxfmm_status status = GMXFMM_ERROR_ORDER;
+        if (!needToAssign_)
+        {
+            status = gmxfmm_enqueue_assign(plan_.get(), x, gpu_->stream());
+        }
+        if (status == GMXFMM_ERROR_ORDER || status == GMXFMM_ERROR_UNSUPPORTED)
+        {
+            status = gmxfmm_assign(plan_.get(), x);
+            forgetRepeated();
+        }
+        check(status);
+        needToAssign_ = false;
+    }
+
+    /*! \brief Measures the stages of a step one after the other, which in a step overlap
+     *
+     * Once, after the first evaluation: events in each step would cost more than they tell.
+     */
+    void measureGpuTimes(const void* x)
+    {
+        constexpr int        c_numRepeats = 5;
+        gmxfmm_device_output output       = {};
+        output.force                      = gpu_->forceAddress();
+        // The kernels of this kind of step are loaded by their first launch, which is not to be timed
+        check(gmxfmm_enqueue(plan_.get(), x, &output, gpu_->stream()));
+        gpu_->waitForTransfer();
+        const auto timeOf = [&](unsigned stages)
+        {
+            output.stages = stages;
+            return gpu_->timeOf(
+                           [&]
+                           {
+                               for (int i = 0; i < c_numRepeats; i++)
+                               {
+                                   check(gmxfmm_enqueue(plan_.get(), x, &output, gpu_->stream()));
+                               }
+                           })
+                   / c_numRepeats;
+        };
+        gpuTimes_ = "FMM: time of its stages on the GPU, measured at the first step one by one\n\n";
+        const auto addLine = [this](const char* name, double time)
+        { gpuTimes_ += formatString(" %-34s %12.4f ms\n", name, time); };
+        addLine("Near field", timeOf(GMXFMM_STAGE_NEAR));
+        addLine("Far field", timeOf(GMXFMM_STAGE_FAR));
+        addLine("Sort coordinates, output", timeOf(GMXFMM_STAGE_PERMUTE | GMXFMM_STAGE_OUTPUT));
+        addLine("All, near and far field overlapped", timeOf(0));
+        addLine("Assign atoms to cells", gpu_->timeOf([&] { assignOnGpu(x); }));
+    }
+
+    //! Puts all of a step into the stream
+    void enqueueStep(const void* x, const matrix box, const StepWorkload& stepWork, int64_t step)
+    {
+        setBox(box);
+        const bool isFirst = needToAssign_;
+        if (assignmentIsDue(stepWork, step))
+        {
+            assignOnGpu(x);
+        }
+        const bool needSums = stepWork.computeEnergy || stepWork.computeVirial;
+        if (needSums)
+        {
+            enqueueWithSums(x, stepWork);
+        }
+        else
+        {
+            enqueueForces(x);
+        }
+        gpu_->markForcesReady();
+        gpu_->launchTransfer(!stepWork.useGpuFBufferOps, needSums);
+        if (isFirst && gpuTimes_.empty())
+        {
+            measureGpuTimes(x);
+        }
+    }
+
     std::unique_ptr<gmxfmm_plan, PlanDeleter> plan_;
     gmx_wallcycle*                            wcycle_;
     //! Whether there is no periodicity and so no box
     bool isOpen_;
+    //! Steps between pair searches after which atoms are assigned to cells again, 0: never
+    int maxStepsInCells_;
+    //! Steps of the last pair search and the last assignment
+    int64_t searchStep_ = 0, assignStep_ = 0;
+    //! Empty on the CPU
+    std::unique_ptr<FmmGpu> gpu_;
     //! The box that the plan has
     std::array<double, 9> box_;
     //! Whether the atoms have been changed since they were assigned to cells
     bool needToAssign_ = true;
+    //! Number of atoms on the pair-search grid, -1 before the first pair search
+    index numAtomsOnGrid_ = -1;
+    //! Volume that the atoms fill at the coordinates of the .tpr
+    real occupiedVolume_;
+    //! Address of the coordinates that enqueueForces() was called with last
+    const void* repeatedX_ = nullptr;
+    //! Time of each stage on a GPU in ms, as text
+    std::string gpuTimes_;
     //! Output of the library, which overwrites
     std::vector<RVec> force_;
 };
 
-FmmSolver::FmmSolver(const FmmParameters& parameters,
-                     int                  numAtoms,
-                     const matrix         box,
-                     ArrayRef<const RVec> x,
-                     real                 epsfac,
-                     bool                 reproducible,
-                     int                  numThreads,
-                     gmx_wallcycle*       wcycle) :
-    impl_(std::make_unique<Impl>(parameters, numAtoms, box, x, epsfac, reproducible, numThreads, wcycle))
+FmmSolver::FmmSolver(const FmmParameters&       parameters,
+                     int                        numAtoms,
+                     const matrix               box,
+                     ArrayRef<const RVec>       x,
+                     real                       epsfac,
+                     bool                       reproducible,
+                     int                        numThreads,
+                     gmx_wallcycle*             wcycle,
+                     const DeviceStreamManager* gpuStreams) :
+    impl_(std::make_unique<Impl>(parameters, numAtoms, box, x, epsfac, reproducible, numThreads, wcycle, gpuStreams))
 {
 }
 
@@ -237,17 +482,26 @@ double FmmSolver::expectedError() const
 
 void FmmSolver::logSetup(const MDLogger& mdlog, FILE* fplog) const
 {
-    const gmxfmm_info info = impl_->info();
+    const gmxfmm_info info  = impl_->info();
+    const std::string where = impl_->gpu_ ? std::string("GPU")
+                                          : formatString("CPU, %d OpenMP thread%s",
+                                                         info.num_threads,
+                                                         info.num_threads == 1 ? "" : "s");
+    std::string       renewal;
+    if (impl_->maxStepsInCells_ > 0)
+    {
+        renewal = formatString(
+                "\n     atoms are assigned to cells at pair searches and every %d steps",
+                impl_->maxStepsInCells_);
+    }
     GMX_LOG(mdlog.info)
             .asParagraph()
             .appendText(description() + "\n")
-            .appendTextFormatted(
-                    "     near and far field in %s precision on the CPU, %d OpenMP thread%s, %.1f "
-                    "MB",
-                    info.precision == GMXFMM_DOUBLE ? "double" : "single",
-                    info.num_threads,
-                    info.num_threads == 1 ? "" : "s",
-                    info.bytes * 1e-6);
+            .appendTextFormatted("     near and far field in %s precision on the %s, %.1f MB%s",
+                                 info.precision == GMXFMM_DOUBLE ? "double" : "single",
+                                 where.c_str(),
+                                 info.bytes * 1e-6,
+                                 renewal.c_str());
     please_cite(fplog, "Dehnen2014");
     if (info.m2l == GMXFMM_M2L_FFT)
     {
@@ -258,8 +512,12 @@ void FmmSolver::logSetup(const MDLogger& mdlog, FILE* fplog) const
 
 void FmmSolver::logTimes(const MDLogger& mdlog) const
 {
+    if (!impl_->gpuTimes_.empty())
+    {
+        GMX_LOG(mdlog.info).asParagraph().appendText(impl_->gpuTimes_);
+    }
     const gmxfmm_info info  = impl_->info();
-    const double      total = nearTime(info) + farTime(info);
+    const double      total = impl_->gpu_ ? 0 : nearTime(info) + farTime(info);
     if (info.num_executes == 0 || total <= 0)
     {
         return;
@@ -288,6 +546,15 @@ void FmmSolver::logTimes(const MDLogger& mdlog) const
     GMX_LOG(mdlog.info).asParagraph().appendText(table);
 }
 
+real FmmSolver::pairSearchDensity(const GridCorners& region, ArrayRef<const int64_t> atomInfo)
+{
+    if (impl_->numAtomsOnGrid_ < 0)
+    {
+        impl_->numAtomsOnGrid_ = fmmNumAtomsOnPairSearchGrid(atomInfo);
+    }
+    return fmmPairSearchDensity(region, impl_->numAtomsOnGrid_, impl_->occupiedVolume_);
+}
+
 void FmmSolver::setAtoms(ArrayRef<const real> charges, const ListOfLists<int>& exclusions)
 {
     const int        numAtoms = charges.ssize();
@@ -306,13 +573,22 @@ void FmmSolver::setAtoms(ArrayRef<const real> charges, const ListOfLists<int>& e
     }
     impl_->check(gmxfmm_set_charges(impl_->plan_.get(), numAtoms, charges.data()));
     impl_->check(gmxfmm_set_exclusions(impl_->plan_.get(), start.data(), list.data()));
-    impl_->force_.resize(numAtoms);
+    if (impl_->gpu_)
+    {
+        impl_->gpu_->setNumAtoms(numAtoms);
+        impl_->forgetRepeated();
+    }
+    else
+    {
+        impl_->force_.resize(numAtoms);
+    }
     impl_->needToAssign_ = true;
 }
 
 void FmmSolver::calculate(ArrayRef<const RVec> x,
                           const matrix         box,
                           const StepWorkload&  stepWork,
+                          int64_t              step,
                           ForceWithVirial*     forceWithVirial,
                           gmx_enerdata_t*      enerd)
 {
@@ -324,13 +600,8 @@ void FmmSolver::calculate(ArrayRef<const RVec> x,
     const gmxfmm_info  infoBefore  = impl_->info();
     const gmx_cycles_t cycleBefore = gmx_cycles_read();
 
-    const std::array<double, 9> newBox = flatten(box);
-    if (newBox != impl_->box_ && !impl_->isOpen_)
-    {
-        impl_->check(gmxfmm_set_box(impl_->plan_.get(), newBox.data()));
-        impl_->box_ = newBox;
-    }
-    if (stepWork.doNeighborSearch || impl_->needToAssign_)
+    impl_->setBox(box);
+    if (impl_->assignmentIsDue(stepWork, step))
     {
         impl_->check(gmxfmm_assign(impl_->plan_.get(), x.data()));
         impl_->needToAssign_ = false;
@@ -342,33 +613,8 @@ void FmmSolver::calculate(ArrayRef<const RVec> x,
     output.want_virial   = stepWork.computeVirial ? 1 : 0;
     impl_->check(gmxfmm_execute(impl_->plan_.get(), x.data(), &output));
 
-    if (stepWork.computeForces)
-    {
-        const int            numAtoms   = ssize(impl_->force_);
-        const int gmx_unused numThreads = infoBefore.num_threads;
-#pragma omp parallel for num_threads(numThreads) schedule(static)
-        for (int i = 0; i < numAtoms; i++)
-        {
-            forceWithVirial->force_[i] += impl_->force_[i];
-        }
-    }
-    if (stepWork.computeEnergy)
-    {
-        enerd->grpp.energyGroupPairTerms[NonBondedEnergyTerms::CoulombSR][0] += output.energy_near;
-        enerd->term[F_COUL_RECIP] += output.energy_far;
-    }
-    if (stepWork.computeVirial)
-    {
-        matrix virial;
-        for (int d = 0; d < DIM; d++)
-        {
-            for (int e = 0; e < DIM; e++)
-            {
-                virial[d][e] = output.virial[d * DIM + e];
-            }
-        }
-        forceWithVirial->addVirialContribution(virial);
-    }
+    impl_->addForces(impl_->force_, stepWork, forceWithVirial);
+    addSums(output.energy_near, output.energy_far, output.virial, stepWork, forceWithVirial, enerd);
 
     // Near and far field are computed in one call, so divide the cycles by the times they took
     const gmx_cycles_t cyclesUsed = gmx_cycles_read() - cycleBefore;
@@ -379,6 +625,64 @@ void FmmSolver::calculate(ArrayRef<const RVec> x,
     const auto         cyclesNear = static_cast<gmx_cycles_t>(nearShare * cyclesUsed);
     wallcycle_add(impl_->wcycle_, WallCycleCounter::FmmNear, cyclesNear);
     wallcycle_add(impl_->wcycle_, WallCycleCounter::FmmFar, cyclesUsed - cyclesNear);
+}
+
+void FmmSolver::launchGpu(DeviceBuffer<RVec>    x,
+                          GpuEventSynchronizer* xReady,
+                          const matrix          box,
+                          const StepWorkload&   stepWork,
+                          int64_t               step)
+{
+    wallcycle_start_nocount(impl_->wcycle_, WallCycleCounter::LaunchGpu);
+    impl_->gpu_->waitInStream(xReady);
+    impl_->enqueueStep(FmmGpu::address(x), box, stepWork, step);
+    wallcycle_stop(impl_->wcycle_, WallCycleCounter::LaunchGpu);
+}
+
+void FmmSolver::launchGpuWithHostCoordinates(ArrayRef<const RVec> x,
+                                             const matrix         box,
+                                             const StepWorkload&  stepWork,
+                                             int64_t              step)
+{
+    wallcycle_start_nocount(impl_->wcycle_, WallCycleCounter::LaunchGpu);
+    impl_->enqueueStep(impl_->gpu_->upload(x), box, stepWork, step);
+    wallcycle_stop(impl_->wcycle_, WallCycleCounter::LaunchGpu);
+}
+
+DeviceBuffer<RVec> FmmSolver::gpuForces() const
+{
+    return impl_->gpu_->forces();
+}
+
+GpuEventSynchronizer* FmmSolver::gpuForcesReady() const
+{
+    return impl_->gpu_->forcesReady();
+}
+
+void FmmSolver::waitAndReduceGpu(const StepWorkload& stepWork,
+                                 ForceWithVirial*    forceWithVirial,
+                                 gmx_enerdata_t*     enerd)
+{
+    const bool needForces = !stepWork.useGpuFBufferOps;
+    const bool needSums   = stepWork.computeEnergy || stepWork.computeVirial;
+    if (!needForces && !needSums)
+    {
+        return;
+    }
+    wallcycle_start(impl_->wcycle_, WallCycleCounter::WaitGpuFmm);
+    impl_->gpu_->waitForTransfer();
+    wallcycle_stop(impl_->wcycle_, WallCycleCounter::WaitGpuFmm);
+    if (needSums)
+    {
+        const FmmStepSums& sums   = impl_->gpu_->hostSums();
+        const auto         status = static_cast<gmxfmm_status>(sums.status);
+        throwOnError(status, "", true);
+        addSums(sums.energy[0], sums.energy[1], sums.virial, stepWork, forceWithVirial, enerd);
+    }
+    if (needForces)
+    {
+        impl_->addForces(impl_->gpu_->hostForces(), stepWork, forceWithVirial);
+    }
 }
 
 } // namespace gmx

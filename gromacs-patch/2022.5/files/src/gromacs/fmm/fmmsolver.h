@@ -9,26 +9,34 @@
 #ifndef GMX_FMM_FMMSOLVER_H
 #define GMX_FMM_FMMSOLVER_H
 
+#include <cstdint>
 #include <cstdio>
 
 #include <memory>
 #include <string>
 
+#include "gromacs/gpu_utils/devicebuffer_datatype.h"
 #include "gromacs/math/vectypes.h"
 #include "gromacs/utility/arrayref.h"
 #include "gromacs/utility/listoflists.h"
 #include "gromacs/utility/real.h"
 
+class GpuEventSynchronizer;
 struct gmx_enerdata_t;
 struct gmx_wallcycle;
 
 namespace gmx
 {
 
+class DeviceStreamManager;
 class ForceWithVirial;
 class MDLogger;
 class StepWorkload;
 struct FmmParameters;
+struct GridCorners;
+
+//! Returns why the FMM cannot run on the device with this number, empty if it can
+std::string whyNoFmmOnDevice(int deviceId);
 
 /*! \libinternal \brief
  * Computes all Coulomb interactions by the fast multipole method, except those of listed pairs
@@ -49,20 +57,22 @@ public:
      * \param[in] parameters    What the user asked for
      * \param[in] numAtoms      Number of atoms
      * \param[in] box           Box for which parameters are chosen; not used with open boundary
-     * \param[in] x             Coordinates for which parameters are chosen
+     * \param[in] x             Coordinates for which parameters and the pair-search grid are chosen
      * \param[in] epsfac        Coulomb constant over the relative permittivity
      * \param[in] reproducible  Whether the same input has to give the same bits in each run
      * \param[in] numThreads    Number of OpenMP threads
      * \param[in] wcycle        Cycle counters, can be nullptr
+     * \param[in] gpuStreams    Streams of the GPU to compute on, nullptr on the CPU
      */
-    FmmSolver(const FmmParameters& parameters,
-              int                  numAtoms,
-              const matrix         box,
-              ArrayRef<const RVec> x,
-              real                 epsfac,
-              bool                 reproducible,
-              int                  numThreads,
-              gmx_wallcycle*       wcycle);
+    FmmSolver(const FmmParameters&       parameters,
+              int                        numAtoms,
+              const matrix               box,
+              ArrayRef<const RVec>       x,
+              real                       epsfac,
+              bool                       reproducible,
+              int                        numThreads,
+              gmx_wallcycle*             wcycle,
+              const DeviceStreamManager* gpuStreams = nullptr);
     ~FmmSolver();
 
     //! Returns the parameters in use, as text
@@ -75,22 +85,65 @@ public:
     //! Writes the time spent in each stage to the log
     void logTimes(const MDLogger& mdlog) const;
 
+    /*! \brief Returns fmmPairSearchDensity() of these atoms
+     *
+     * The volume that they fill is that of the coordinates given to the
+     * constructor, so that a continued run has the same grid.
+     */
+    real pairSearchDensity(const GridCorners& region, ArrayRef<const int64_t> atomInfo);
+
     //! Sets charges and exclusions, at each change of the order of atoms
     void setAtoms(ArrayRef<const real> charges, const ListOfLists<int>& exclusions);
 
-    /*! \brief Adds forces, energies and virial of the atoms passed to setAtoms()
+    /*! \brief Adds forces, energies and virial of the atoms passed to setAtoms(), computed on the CPU
      *
-     * Atoms are assigned to cells at pair-search steps and stay there until
-     * the next one, so that energy is conserved in between. No pair is lost
-     * meanwhile, as the near field is all pairs in neighboring cells, but
-     * expansions converge more slowly for atoms that left their cell, see
-     * c_fmmMaxTimeInCells.
+     * Atoms are assigned to cells at pair-search steps, and in between after
+     * FmmParameters::maxStepsInCells steps; they stay in their cells until the
+     * next time, so that energy is conserved meanwhile. No pair is lost, as
+     * the near field is all pairs in neighboring cells, but expansions
+     * converge more slowly for atoms that left their cell.
      */
     void calculate(ArrayRef<const RVec> x,
                    const matrix         box,
                    const StepWorkload&  stepWork,
+                   int64_t              step,
                    ForceWithVirial*     forceWithVirial,
                    gmx_enerdata_t*      enerd);
+
+    /*! \brief Enqueues the computation of forces on the GPU, and of energies and virial when the step needs them
+     *
+     * The host waits for the device only when atoms were set or the box took
+     * another shape than the cells can follow. What is wrong with coordinates
+     * is found at the next step with energies or virial.
+     *
+     * \param[in] x                 Coordinates on the device
+     * \param[in] xReady            Event that marks that \p x is complete
+     * \param[in] box               Box
+     * \param[in] stepWork          What is needed
+     * \param[in] step              Number of the step
+     */
+    void launchGpu(DeviceBuffer<RVec>    x,
+                   GpuEventSynchronizer* xReady,
+                   const matrix          box,
+                   const StepWorkload&   stepWork,
+                   int64_t               step);
+
+    //! As above, with coordinates on the host, for molecules that the host has made whole
+    void launchGpuWithHostCoordinates(ArrayRef<const RVec> x,
+                                      const matrix         box,
+                                      const StepWorkload&  stepWork,
+                                      int64_t              step);
+
+    //! Returns the forces on the device, in the order of atoms, which launchGpu() overwrites
+    DeviceBuffer<RVec> gpuForces() const;
+    //! Returns the event that marks that these are complete
+    GpuEventSynchronizer* gpuForcesReady() const;
+
+    /*! \brief Waits for what launchGpu() sent to the host at this step, if anything, and adds it
+     *
+     * These are energies and virial, and forces unless they are reduced on the device.
+     */
+    void waitAndReduceGpu(const StepWorkload& stepWork, ForceWithVirial* forceWithVirial, gmx_enerdata_t* enerd);
 
 private:
     class Impl;

@@ -15,6 +15,11 @@
 namespace gmx
 {
 
+std::string whyNoFmmOnDevice(int /*deviceId*/)
+{
+    return "this build has no gmxfmm library";
+}
+
 class FmmSolver::Impl
 {
 };
@@ -26,7 +31,8 @@ FmmSolver::FmmSolver(const FmmParameters& /*parameters*/,
                      real /*epsfac*/,
                      bool /*reproducible*/,
                      int /*numThreads*/,
-                     gmx_wallcycle* /*wcycle*/)
+                     gmx_wallcycle* /*wcycle*/,
+                     const DeviceStreamManager* /*gpuStreams*/)
 {
     GMX_THROW(NotImplementedError(
             "This build of GROMACS does not offer coulombtype = FMM; configure it with "
@@ -49,6 +55,11 @@ void FmmSolver::logSetup(const MDLogger& /*mdlog*/, FILE* /*fplog*/) const {}
 
 void FmmSolver::logTimes(const MDLogger& /*mdlog*/) const {}
 
+real FmmSolver::pairSearchDensity(const GridCorners& /*region*/, ArrayRef<const int64_t> /*atomInfo*/)
+{
+    return -1;
+}
+
 void FmmSolver::setAtoms(ArrayRef<const real> /*charges*/, const ListOfLists<int>& /*exclusions*/)
 {
 }
@@ -56,10 +67,42 @@ void FmmSolver::setAtoms(ArrayRef<const real> /*charges*/, const ListOfLists<int
 void FmmSolver::calculate(ArrayRef<const RVec> /*x*/,
                           const matrix /*box*/,
                           const StepWorkload& /*stepWork*/,
+                          int64_t /*step*/,
                           ForceWithVirial* /*forceWithVirial*/,
                           gmx_enerdata_t* /*enerd*/)
 {
     GMX_RELEASE_ASSERT(false, "The constructor does not return");
+}
+
+void FmmSolver::launchGpu(DeviceBuffer<RVec> /*x*/,
+                          GpuEventSynchronizer* /*xReady*/,
+                          const matrix /*box*/,
+                          const StepWorkload& /*stepWork*/,
+                          int64_t /*step*/)
+{
+}
+
+void FmmSolver::launchGpuWithHostCoordinates(ArrayRef<const RVec> /*x*/,
+                                             const matrix /*box*/,
+                                             const StepWorkload& /*stepWork*/,
+                                             int64_t /*step*/)
+{
+}
+
+DeviceBuffer<RVec> FmmSolver::gpuForces() const
+{
+    return {};
+}
+
+GpuEventSynchronizer* FmmSolver::gpuForcesReady() const
+{
+    return nullptr;
+}
+
+void FmmSolver::waitAndReduceGpu(const StepWorkload& /*stepWork*/,
+                                 ForceWithVirial* /*forceWithVirial*/,
+                                 gmx_enerdata_t* /*enerd*/)
+{
 }
 
 } // namespace gmx

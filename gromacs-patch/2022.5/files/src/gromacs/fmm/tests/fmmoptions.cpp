@@ -167,12 +167,11 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(NotOffered,
                          FmmOptionsRefusedTest,
-                         ::testing::Values(RefusedValue{ "fmm-m2l", "dynamic", "needs a GPU" },
-                                           RefusedValue{ "fmm-tree-depth", "3", "octree" }));
+                         ::testing::Values(RefusedValue{ "fmm-tree-depth", "3", "octree" }));
 
 TEST(FmmOptionsTest, OctreeHasDepthAndNoGrid)
 {
-    for (const std::string& method : { "rotation", "symmetric", "naive" })
+    for (const std::string& method : { "rotation", "symmetric", "dynamic", "naive" })
     {
         const MdpValues  withDepth = { { "fmm-m2l", method }, { "fmm-tree-depth", "3" } };
         const FmmOptions options   = optionsFromMdp(withDepth);
@@ -219,6 +218,31 @@ TEST(FmmOptionsTest, AreFoundInInputRecord)
     ir.pbcType     = PbcType::Xyz;
     ir.coulombtype = CoulombInteractionType::Pme;
     EXPECT_FALSE(fmmNeedsWholeMolecules(ir));
+}
+
+//! Returns FmmParameters::maxStepsInCells for a run
+int maxStepsInCells(IntegrationAlgorithm integrator, double timeStep, int nstlist)
+{
+    t_inputrec ir;
+    ir.params      = new KeyValueTreeObject(KeyValueTreeBuilder().build());
+    ir.coulombtype = CoulombInteractionType::Fmm;
+    ir.eI          = integrator;
+    ir.delta_t     = timeStep;
+    ir.nstlist     = nstlist;
+    return fmmParameters(ir).maxStepsInCells;
+}
+
+TEST(FmmOptionsTest, CellsAreRenewedInEqualPartsOfNstlist)
+{
+    EXPECT_EQ(0, maxStepsInCells(IntegrationAlgorithm::MD, 0.002, 10));
+    EXPECT_EQ(0, maxStepsInCells(IntegrationAlgorithm::MD, 0.002, 25));
+    EXPECT_EQ(13, maxStepsInCells(IntegrationAlgorithm::MD, 0.002, 26));
+    EXPECT_EQ(20, maxStepsInCells(IntegrationAlgorithm::MD, 0.002, 80));
+    EXPECT_EQ(25, maxStepsInCells(IntegrationAlgorithm::MD, 0.002, 100));
+    EXPECT_EQ(25, maxStepsInCells(IntegrationAlgorithm::VV, 0.002, 0));
+    EXPECT_EQ(1, maxStepsInCells(IntegrationAlgorithm::MD, 0.1, 10));
+    EXPECT_EQ(1000000, maxStepsInCells(IntegrationAlgorithm::MD, 1e-12, 0));
+    EXPECT_EQ(0, maxStepsInCells(IntegrationAlgorithm::Steep, 0.002, 100));
 }
 
 } // namespace

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*! \libinternal \file
+ * \brief
+ * Declares what the FMM solver needs of a GPU in terms of GROMACS: stream, event and buffers
+ *
+ * \inlibraryapi
+ * \ingroup module_fmm
+ */
+#ifndef GMX_FMM_FMMGPU_H
+#define GMX_FMM_FMMGPU_H
+
+#include <functional>
+#include <memory>
+
+#include "gromacs/gpu_utils/devicebuffer_datatype.h"
+#include "gromacs/math/vectypes.h"
+#include "gromacs/utility/arrayref.h"
+
+class GpuEventSynchronizer;
+
+namespace gmx
+{
+
+class DeviceStreamManager;
+
+//! Energies, virial and status of a step, as the library writes them on the device
+struct FmmStepSums
+{
+    //! Near and far field
+    double energy[2];
+    //! Row-major
+    double virial[DIM * DIM];
+    //! A gmxfmm_status
+    int status;
+};
+
+/*! \libinternal \brief
+ * Stream, event and buffers for an FMM solver on a GPU
+ *
+ * Addresses of device memory and the stream are passed to the library as the
+ * pointers to void that it takes.
+ *
+ * \inlibraryapi
+ * \ingroup module_fmm
+ */
+class FmmGpu
+{
+public:
+    //! Uses the stream for FMM of \p streams
+    explicit FmmGpu(const DeviceStreamManager& streams);
+    /*! \brief Frees the buffers
+     *
+     * The streams may have been destroyed before, but not the GPU context.
+     */
+    ~FmmGpu();
+
+    //! Number of the device as the CUDA runtime counts
+    int deviceId() const;
+    //! The stream, a cudaStream_t
+    void* stream() const;
+    //! Makes room for the forces of \p numAtoms atoms
+    void setNumAtoms(int numAtoms);
+    //! Lets the stream wait for \p event
+    void waitInStream(GpuEventSynchronizer* event) const;
+
+    //! Address of the coordinates in \p x
+    static const void* address(DeviceBuffer<RVec> x);
+    //! Copies coordinates to the device, and returns their address there
+    const void* upload(ArrayRef<const RVec> x);
+    //! The forces, in the order of atoms
+    DeviceBuffer<RVec> forces() const;
+    //! Address of the forces
+    void* forceAddress() const;
+    //! Address of the sums
+    FmmStepSums* sumsAddress() const;
+
+    //! Marks that the stream has computed forces
+    void markForcesReady();
+    //! The event that marks this
+    GpuEventSynchronizer* forcesReady();
+    //! Enqueues the transfer of forces, if \p withForces, and sums, if \p withSums, to the host
+    void launchTransfer(bool withForces, bool withSums);
+    //! Waits for the transfer, and all else in the stream
+    void waitForTransfer() const;
+    //! Forces transferred last
+    ArrayRef<const RVec> hostForces() const;
+    //! Sums transferred last
+    const FmmStepSums& hostSums() const;
+
+    /*! \brief Puts the same work into the stream as in the last steps
+     *
+     * After some steps the work is recorded as a graph, which takes the host a
+     * fraction of the time. Then it must be the same at each call, with the
+     * same addresses, until forgetRepeated() is called.
+     *
+     * \param[in] enqueue  Puts the work into the stream, without waiting for the device or allocating memory
+     */
+    void enqueueRepeated(const std::function<void()>& enqueue);
+    //! Ends the repetition of the same work
+    void forgetRepeated();
+
+    //! Returns the time in ms that the device takes for what \p enqueue puts into the stream, which has to be empty
+    double timeOf(const std::function<void()>& enqueue) const;
+
+private:
+    class Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+} // namespace gmx
+
+#endif

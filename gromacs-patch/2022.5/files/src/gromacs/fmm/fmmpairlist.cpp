@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*! \internal \file
+ * \brief
+ * Implements what the pair search leaves out when the FMM computes all Coulomb interactions
+ *
+ * \ingroup module_fmm
+ */
+#include "gmxpre.h"
+
+#include "fmmpairlist.h"
+
+#include <cstdlib>
+
+#include <algorithm>
+
+#include "gromacs/listed_forces/listed_forces_gpu.h"
+#include "gromacs/mdtypes/atominfo.h"
+#include "gromacs/mdtypes/md_enums.h"
+#include "gromacs/topology/topology.h"
+#include "gromacs/utility/stringutil.h"
+
+#include "fmmopensystem.h"
+
+namespace gmx
+{
+
+std::vector<bool> fmmAtomsOffPairSearchGrid(const CoulombInteractionType coulombType,
+                                            const gmx_mtop_t&            mtop,
+                                            const gmx_moltype_t&         moltype,
+                                            const std::vector<bool>&     atomUsesVdw)
+{
+    std::vector<bool> isOffGrid(moltype.atoms.nr, false);
+    // Interactions between molecules do not stand in the molecules they act on
+    if (coulombType != CoulombInteractionType::Fmm || mtop.bIntermolecularInteractions
+        || std::getenv("GMX_FMM_FULL_PAIRLIST") != nullptr)
+    {
+        return isOffGrid;
+    }
+    for (int a = 0; a < moltype.atoms.nr; a++)
+    {
+        const t_atom& atom = moltype.atoms.atom[a];
+        isOffGrid[a]       = !atomUsesVdw[atom.type] && !atomUsesVdw[atom.typeB];
+    }
+    for (const int ftype : fTypesOnGpu)
+    {
+        const InteractionList& list = moltype.ilist[ftype];
+        for (int i = 0; i < list.size(); i += 1 + NRAL(ftype))
+        {
+            for (int a = 0; a < NRAL(ftype); a++)
+            {
+                isOffGrid[list.iatoms[i + 1 + a]] = false;
+            }
+        }
+    }
+    return isOffGrid;
+}
+
+std::string fmmPairListDescription(ArrayRef<const AtomInfoWithinMoleculeBlock> atomInfo)
+{
+    int64_t numAtoms = 0, numOffGrid = 0;
+    for (const AtomInfoWithinMoleculeBlock& block : atomInfo)
+    {
+        const int64_t blockSize =
+                block.indexOfLastAtomInMoleculeBlock - block.indexOfFirstAtomInMoleculeBlock;
+        // One entry for each atom of the block, or of each of its molecules
+        const int64_t numRepeats = block.atomInfo.empty() ? 0 : blockSize / ssize(block.atomInfo);
+        numAtoms += blockSize;
+        numOffGrid += numRepeats
+                      * std::count_if(block.atomInfo.begin(),
+                                      block.atomInfo.end(),
+                                      [](int64_t info)
+                                      { return (info & sc_atomInfo_NotOnPairSearchGrid) != 0; });
+    }
+    return formatString(
+            "FMM: %ld of %ld atoms are in the pair list, the others have no Van der Waals "
+            "interactions",
+            static_cast<long>(numAtoms - numOffGrid),
+            static_cast<long>(numAtoms));
+}
+
+index fmmNumAtomsOnPairSearchGrid(ArrayRef<const int64_t> atomInfo)
+{
+    return std::count_if(atomInfo.begin(),
+                         atomInfo.end(),
+                         [](int64_t info) { return (info & sc_atomInfo_NotOnPairSearchGrid) == 0; });
+}
+
+real fmmPairSearchDensity(const GridCorners& region, const index numAtomsOnGrid, const real occupiedVolume)
+{
+    real volume = 1;
+    for (int d = 0; d < DIM; d++)
+    {
+        volume *= region.upper[d] - region.lower[d];
+    }
+    // The occupied volume is an estimate on the low side, so it is used where it makes a difference
+    return static_cast<real>(numAtomsOnGrid)
+           / (occupiedVolume < 0.5_real * volume ? occupiedVolume : volume);
+}
+
+} // namespace gmx

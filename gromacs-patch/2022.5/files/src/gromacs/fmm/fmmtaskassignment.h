@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*! \libinternal \file
+ * \brief
+ * Declares the decision whether the FMM runs on a GPU
+ *
+ * \inlibraryapi
+ * \ingroup module_fmm
+ */
+#ifndef GMX_FMM_FMMTASKASSIGNMENT_H
+#define GMX_FMM_FMMTASKASSIGNMENT_H
+
+#include "gromacs/utility/arrayref.h"
+
+struct t_inputrec;
+
+namespace gmx
+{
+
+class MDLogger;
+enum class TaskTarget : int;
+
+/*! \brief Decides whether the FMM runs on the GPU
+ *
+ * Near and far field run beside the nonbonded interactions on the same device,
+ * so there is no GPU task of its own to assign.
+ *
+ * \param[in] useGpuForNonbonded  Whether nonbonded interactions run on a GPU
+ * \param[in] fmmTarget           The user's choice with mdrun -fmm
+ * \param[in] availableDevices    Numbers of the devices that may be used
+ * \param[in] inputrec            The input record
+ * \param[in] mdlog               Gets a line when a GPU could have been used but for the reason it gives
+ *
+ * \throws InconsistentInputError  when the user asked for a GPU and it cannot be used
+ */
+bool decideWhetherToUseGpuForFmm(bool                useGpuForNonbonded,
+                                 TaskTarget          fmmTarget,
+                                 ArrayRef<const int> availableDevices,
+                                 const t_inputrec&   inputrec,
+                                 const MDLogger&     mdlog);
+
+} // namespace gmx
+
+#endif
