@@ -206,7 +206,8 @@ def regression(name):
     if not os.path.isdir(folder):
         skip(f"{folder} is not there (GMXFMM_REGRESSION)")
     index = os.path.join(folder, "index.ndx")
-    return System(os.path.basename(name), os.path.join(folder, "conf.gro"), os.path.join(folder, "topol.top"),
+    conf = next((c for c in ("conf.gro", "conf.g96") if os.path.exists(os.path.join(folder, c))), "conf.gro")
+    return System(os.path.basename(name), os.path.join(folder, conf), os.path.join(folder, "topol.top"),
                   read_mdp(os.path.join(folder, "grompp.mdp")), index if os.path.exists(index) else None)
 
 
@@ -267,6 +268,8 @@ def water(gmx, folder, copies=(1, 1, 1), sodium=0):
 # PME as exact as GROMACS lets it be; error about 1e-9 of the force in double precision.
 TIGHT = {"coulombtype": "PME", "pme-order": "12", "fourierspacing": "0.05", "ewald-rtol": "1e-10",
          "fourier-nx": "0", "fourier-ny": "0", "fourier-nz": "0"}
+# In mixed precision a large Ewald parameter costs more by rounding than it gains: this is the most exact that there is.
+TIGHT_MIXED = {**TIGHT, "pme-order": "8", "fourierspacing": "0.08", "ewald-rtol": "1e-7", "rcoulomb": "1.2"}
 # No Coulomb at all, the 1-4 interactions included: what is left out of a force to get its Coulomb part.
 NO_COULOMB = {"coulombtype": "Cut-off", "coulomb-modifier": "None", "epsilon-r": "0"}
 FMM = {"coulombtype": "FMM"}
@@ -338,8 +341,8 @@ class Point:
 POINT_TERMS = ["Coulomb (SR)", "Coul. recip.", "Potential", "Pressure", "Pres-XX", "Pres-XY", "Pres-YY", "Pres-XZ", "Pres-YZ", "Pres-ZZ"]
 
 
-def single_points(gmx, folder, system, settings, trajectory, times, name, nb="cpu"):
-    """Energy, pressure and forces of the frames at these times, each by a run of zero steps.
+def single_points(gmx, folder, system, settings, trajectory, times, name, nb="cpu", more=()):
+    """Energy, pressure and forces of the frames at these times, each by a run of zero steps; more: options of mdrun.
 
     Not by -rerun, because a rerun has no pressure.
     """
@@ -350,7 +353,7 @@ def single_points(gmx, folder, system, settings, trajectory, times, name, nb="cp
     for number, time in enumerate(times):
         this = f"{name}-{number}"
         gmx.grompp(folder, mdp, system, "-t", trajectory, "-time", str(time), name=this)
-        gmx.mdrun(folder, name=this, nb=nb)
+        gmx.mdrun(folder, *more, name=this, nb=nb)
         terms = [t for t in POINT_TERMS if t != "Coul. recip." or settings.get("coulombtype") != "Cut-off"]
         points.append(Point(gmx.energies(folder, terms, name=this)[0], read_trr(os.path.join(folder, this + ".trr"))[0]))
     return points
@@ -452,6 +455,38 @@ def commit():
     """The commit of this repository, with + when the work tree differs ("unknown" outside git)."""
     found = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--abbrev=12", "--dirty=+"], text=True, capture_output=True)
     return found.stdout.strip() or "unknown"
+
+
+def fmm_parameters(log):
+    """The line of an md.log that says what the FMM has chosen, "" if there is none."""
+    found = re.search(r"^FMM: .*\n.*", log, re.M)
+    return " ".join(found.group(0).split()) if found else ""
+
+
+def chosen_settings(parameters):
+    """The same as .mdp settings, None where it is not understood."""
+    found = re.search(r"far field by (\w+), expansion order (\d+), (?:octree of depth (\d+), )?(\d+) x (\d+) x (\d+) cells.*?separation (\d)",
+                      parameters)
+    if not found:
+        return None
+    method, order, depth, nx, ny, nz, separation = found.groups()
+    cells = {"fmm-tree-depth": int(depth)} if depth else {"fmm-grid": f"{nx} {ny} {nz}"}
+    return {**FMM, "fmm-m2l": method, "fmm-order": int(order), "fmm-separation": int(separation), **cells}
+
+
+def fmm_on(log, where):
+    """Whether an md.log says that the FMM ran on the CPU or the GPU."""
+    return re.search(rf"near and far field in \w+ precision on the {where}", log) is not None
+
+
+def drift(rows, atoms):
+    """Slope of the total energy per atom (kJ/mol/ps) and its error, from the slopes of five pieces."""
+    t, e = [r["Time"] for r in rows], [r["Total Energy"] / atoms for r in rows]
+    size = len(t) // 5
+    pieces = [(mean(t[i * size:(i + 1) * size]), mean(e[i * size:(i + 1) * size])) for i in range(5)]
+    steps = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in zip(pieces, pieces[1:])]
+    centre = mean(steps)
+    return slope(t, e), math.sqrt(sum((s - centre) ** 2 for s in steps) / (len(steps) * (len(steps) - 1)))
 
 
 def read_log(folder, name="topol"):

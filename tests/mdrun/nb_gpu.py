@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""With -nb gpu the GPU computes Lennard-Jones without Coulomb and the FMM stays on the CPU: the same results as all on the CPU."""
+"""With -nb gpu -fmm cpu the GPU computes Lennard-Jones without Coulomb and the CPU the FMM: the same results as all on the CPU."""
 import re
 import shutil
 import subprocess
@@ -44,7 +44,7 @@ def test(checks):
     trajectory, times = make_frames(gmx, folder, system)
     nothing = single_points(gmx, folder, system, NO_COULOMB, trajectory, times, "none")
     cpu = single_points(gmx, folder, system, FMM, trajectory, times, "cpu")
-    gpu = single_points(gmx, folder, system, FMM, trajectory, times, "gpu", nb="gpu")
+    gpu = single_points(gmx, folder, system, FMM, trajectory, times, "gpu", nb="gpu", more=["-fmm", "cpu"])
     checks.below("forces, RMS difference over RMS Coulomb force", force_error(gpu, cpu, nothing), 1e-5, "", "single precision in another order")
     for term in ("Potential", "Coulomb (SR)", "Coul. recip."):
         # Relative to the near field's energy: how near and far divide the sum is arbitrary, and the far part may be near zero.
@@ -58,7 +58,7 @@ def test(checks):
                        pcoupl="no", dt=0.002, **FMM)
     gmx.grompp(folder, settings, system, name="run")
     for more in ([], ["-bonded", "gpu", "-update", "gpu"]):
-        gmx.mdrun(folder, *more, nb="gpu", name="run")
+        gmx.mdrun(folder, "-fmm", "cpu", *more, nb="gpu", name="run")
         options = " ".join(["-nb gpu", *more])
         checks.that("Finished mdrun" in read_log(folder, "run"), f"100 steps with {options}")
         first, last = (gmx.energies(folder, ["Conserved En."], name="run")[i]["Conserved En."] for i in (0, -1))

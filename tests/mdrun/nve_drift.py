@@ -6,7 +6,7 @@ FMM's cells are kept between pair searches, and each new assignment may shift th
 """
 import math
 
-from harness import FMM, NO_COULOMB, TIGHT, changed, force_error, main, mean, need, single_points, slope, water, work_folder
+from harness import FMM, NO_COULOMB, TIGHT, changed, drift, force_error, main, mean, need, single_points, water, work_folder
 
 gmx_d = need("GMXFMM_GMX_D")
 
@@ -14,16 +14,6 @@ STEPS = 20000
 ATOMS = 648
 KT = 2.494  # kJ/mol at 300 K
 KINETIC = ATOMS / 3 * 6 / 2 * KT  # rigid molecules
-
-
-def drift(rows):
-    """Slope of the total energy per atom (kJ/mol/ps) and its error, from the slopes of five pieces."""
-    t, e = [r["Time"] for r in rows], [r["Total Energy"] / ATOMS for r in rows]
-    size = len(t) // 5
-    pieces = [(mean(t[i * size:(i + 1) * size]), mean(e[i * size:(i + 1) * size])) for i in range(5)]
-    steps = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in zip(pieces, pieces[1:])]
-    centre = mean(steps)
-    return slope(t, e), math.sqrt(sum((s - centre) ** 2 for s in steps) / (len(steps) * (len(steps) - 1)))
 
 
 def wander(rows, time=5.0):
@@ -51,7 +41,7 @@ def test(checks):
         gmx_d.grompp(folder, {**base, **settings}, system, name=method)
         gmx_d.mdrun(folder, name=method)
         rows = gmx_d.energies(folder, ["Total Energy"], name=method)
-        result[method] = drift([r for r in rows if r["Time"] >= 0.5])
+        result[method] = drift([r for r in rows if r["Time"] >= 0.5], ATOMS)
         walk[method] = wander(rows)
 
     run("fmm", FMM)

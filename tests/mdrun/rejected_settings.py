@@ -34,7 +34,6 @@ AT_GROMPP = [
     ({"fmm-grid": "4 -4 4"}, r"fmm-grid"),
     ({"fmm-separation": "3"}, r"fmm-separation"),
     ({"fmm-m2l": "fastest"}, r"fmm-m2l"),
-    ({"fmm-m2l": "dynamic"}, r"fmm-m2l = dynamic needs a GPU"),
     ({"fmm-m2l": "rotation", "fmm-grid": "4 4 4"}, r"fmm-grid = 4 4 4.*fmm-tree-depth"),
     ({"fmm-m2l": "rotation", "fmm-tree-depth": "10"}, r"fmm-tree-depth"),
     ({"fmm-tree-depth": "3"}, r"fmm-tree-depth.*fmm-m2l = rotation"),
@@ -45,9 +44,13 @@ AT_GROMPP = [
     ({"coulombtype": "PME", "fmm-order": "8"}, r"fmm-order"),
 ]
 
+# With settings of the .mdp beside those of a good run, which grompp cannot refuse: it does not know where the run will be made
 AT_MDRUN = [
-    (["-ntmpi", "2"], r"FMM.*rank|rank.*FMM"),
-    (["-ntmpi", "2", "-npme", "1"], r"FMM.*rank|rank.*FMM|PME"),
+    ({}, ["-ntmpi", "2"], r"FMM.*rank|rank.*FMM"),
+    ({}, ["-ntmpi", "2", "-npme", "1"], r"FMM.*rank|rank.*FMM|PME"),
+    ({}, ["-fmm", "gpu"], r"-fmm gpu.*nonbonded interactions do not run on the GPU|-fmm gpu.*no CUDA support"),
+    ({"coulombtype": "PME"}, ["-fmm", "gpu"], r"-fmm gpu.*coulombtype is not FMM"),
+    ({"fmm-m2l": "dynamic"}, [], r"m2l = dynamic needs a GPU"),
 ]
 
 
@@ -78,10 +81,11 @@ def test(checks):
         checks.that(status != 0 and re.search(r"rectangular.*fft|fft.*rectangular", text) is not None,
                     f"grompp refuses fmm-m2l = {method} in a truncated octahedron, and says why: {text[:300]}")
 
-    gmx.grompp(folder, {**system.mdp, **FMM}, system, name="good")
-    for options, pattern in AT_MDRUN:
+    for settings, options, pattern in AT_MDRUN:
+        gmx.grompp(folder, {**system.mdp, **FMM, **settings}, system, name="good")
         status, output = gmx.run(["mdrun", "-s", "good.tpr", "-deffnm", "good", "-nb", "cpu", *options], folder)
-        if checks.that(status != 0, f"mdrun refuses {' '.join(options)}"):
+        what = " ".join([f"{k} = {v}" for k, v in settings.items()] + options)
+        if checks.that(status != 0, f"mdrun refuses {what}"):
             text = complaint(output)
             checks.that(re.search(pattern, text) is not None, f"  and says why (/{pattern}/): {text[:300]}")
 

@@ -12,7 +12,9 @@ def test(checks):
     system = water(gmx, folder, (1, 1, 2))
     coupled = {"tcoupl": "V-rescale", "tc-grps": "System", "tau-t": "0.5", "ref-t": "300", "ld-seed": "3"}
     pressure = {"pcoupl": "C-rescale", "pcoupltype": "semiisotropic", "tau-p": "2", "compressibility": "4.5e-5 4.5e-5", "ref-p": "1 1"}
-    for name, settings in (("nve", {}), ("nvt", coupled), ("npt", {**coupled, **pressure}),
+    # The box grows by a percent, so that the pair-search grid would differ if it depended on the box at the start of a run.
+    growth = {"pcoupl": "Berendsen", "pcoupltype": "isotropic", "tau-p": "0.2", "compressibility": "4.5e-5", "ref-p": "-1000"}
+    for name, settings in (("nve", {}), ("nvt", coupled), ("npt", {**coupled, **pressure}), ("npt, growth", {**coupled, **growth}),
                            ("octree, npt", {**coupled, **pressure, "fmm-m2l": "rotation"})):
         # A list radius well below half the box: near it mdrun decides by the size of the box at its start whether to use update
         # groups, and with them molecules are put into the box in another way.

@@ -1,0 +1,429 @@
+#!/usr/bin/env python3
+"""mdrun -fmm gpu gives what -fmm cpu and tight PME give: in every kind of box, by every method, and in everything mdrun does.
+
+fmm_gpu.py [SECTION]...   sections: forces, methods, runs, coupling, modes, choice, drift, long (default: all but long)
+Needs a GPU. The reference is tight PME in mixed precision on the CPU, whose force error is about 1e-5.
+"""
+import math
+import re
+import shutil
+import subprocess
+import sys
+import traceback
+
+from harness import (FMM, NO_COULOMB, TIGHT_MIXED, Failure, Point, changed, chosen_settings, compare, complaint, drift, fmm_on,
+                     fmm_parameters, force_error, main, make_frames, mean, need, read_log, read_trr, regression, rms_distance, single_points, skip,
+                     water, without_swaps, work_folder)
+
+gmx = need("GMXFMM_GMX")
+
+GPU = ["-fmm", "gpu"]
+ACCURACY = 4e-4
+METHODS = ("fft", "rotation", "symmetric", "naive", "dynamic")
+# Both sum the same terms in single precision in another order. The near field's terms cancel to a tenth of their size or less,
+# and an expansion's too: 6e-8 for each, some tens of them.
+ROUNDING = 1e-5
+# Relative to the near field's energy: how near and far divide the sum is arbitrary, and the far part may be near zero.
+ENERGY_ROUNDING = 2e-6
+
+
+def attempt(checks, what, function, *arguments):
+    """Calls function(checks, *arguments); what goes wrong in it is one failed check, and the rest goes on."""
+    try:
+        function(checks, *arguments)
+    except Failure as failure:
+        checks.that(False, f"{what}: {' '.join(str(failure).split())[:500]}")
+    except (ArithmeticError, LookupError, OSError, ValueError) as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        checks.that(False, f"{what}: {type(error).__name__} at {place.filename.rsplit('/', 1)[-1]}:{place.lineno}: {error}")
+
+
+def reference_settings(system):
+    """Tight PME with the longest cut-off up to 1.2 nm that the box has room for, and a grid as fine in relation to it."""
+    with open(system.conf) as lines:
+        box = [float(v) for v in lines.read().splitlines()[-1].split()]
+    cutoff = max(float(system.mdp["rcoulomb"]), min(1.2, min(box[:3]) / 2 - 0.1))
+    spacing = float(TIGHT_MIXED["fourierspacing"]) * cutoff / float(TIGHT_MIXED["rcoulomb"])
+    return {**TIGHT_MIXED, "rcoulomb": f"{cutoff:.3f}", "fourierspacing": f"{spacing:.4f}"}
+
+
+def agree(checks, what, gpu, cpu, nothing):
+    """GPU and CPU with the same parameters, on the same frames."""
+    checks.below(f"{what}: forces of GPU and CPU, RMS difference over RMS Coulomb force", force_error(gpu, cpu, nothing), ROUNDING, "",
+                 "single precision in another order")
+    for term in ("Potential", "Coulomb (SR)", "Coul. recip."):
+        worst = max(abs(g.energy[term] - c.energy[term]) / abs(c.energy["Coulomb (SR)"]) for g, c in zip(gpu, cpu))
+        checks.below(f"{what}: {term} of GPU and CPU, difference over Coulomb (SR)", worst, ENERGY_ROUNDING, "", "single precision in another order")
+    worst = max(abs(g.energy["Pressure"] - c.energy["Pressure"]) for g, c in zip(gpu, cpu))
+    checks.below(f"{what}: pressure of GPU and CPU, difference", worst, 0.5, "bar", "half of what is asked against PME")
+
+
+def on_both(checks, what, folder, system, settings, theirs=None, pressure=1.0, method=None, accuracy=ACCURACY):
+    """Two frames on the GPU, on the CPU with the parameters that the GPU's log names, and by tight PME.
+
+    settings: of FMM; theirs: what belongs to them with PME; pressure: bar, None if PME does not have all of it.
+    """
+    trajectory, times = make_frames(gmx, folder, system, steps=20)
+    nothing = single_points(gmx, folder, system, NO_COULOMB, trajectory, times, "none")
+    gpu = single_points(gmx, folder, system, {**FMM, **settings}, trajectory, times, "gpu", nb="gpu", more=GPU)
+    log = read_log(folder, "gpu-0")
+    checks.that(fmm_on(log, "GPU"), f"{what}: md.log says that the FMM ran on the GPU: {fmm_parameters(log)}")
+    if method:
+        checks.that(f"far field by {method}," in log, f"{what}: md.log says: far field by {method}")
+    reference = single_points(gmx, folder, system, {**reference_settings(system), **(theirs or {})}, trajectory, times, "tight")
+    compare(checks, f"{what}, GPU against tight PME", gpu, reference, nothing, accuracy, pressure=pressure)
+    same = chosen_settings(fmm_parameters(log))
+    if not checks.that(same is not None, f"{what}: the parameters in md.log are understood"):
+        return
+    same.update({k: v for k, v in settings.items() if k not in same and k != "fmm-accuracy"})
+    if same["fmm-m2l"] == "dynamic":  # a way to launch kernels; its sums are those of naive
+        same["fmm-m2l"] = "naive"
+    cpu = single_points(gmx, folder, system, same, trajectory, times, "cpu", more=["-fmm", "cpu"])
+    checks.that(fmm_on(read_log(folder, "cpu-0"), "CPU"), f"{what}: md.log says that the FMM ran on the CPU")
+    agree(checks, what, gpu, cpu, nothing)
+
+
+def forces(checks):
+    """Boxes, and what else changes the Coulomb sum."""
+    for name in ("swap_z", "octahedron", "nbnxn_vsite"):
+        attempt(checks, name, on_both, name, work_folder(name), regression("complex/" + name), {})
+    folder = work_folder("water")
+    attempt(checks, "water", on_both, "water", folder, water(gmx, folder, (2, 2, 2)), {})
+    folder = work_folder("charge")
+    # PME leaves out the virial of the background and of the surface (boundaries.py): these pressures are compared with the CPU's alone.
+    attempt(checks, "net charge +4", lambda c: on_both(c, "net charge +4", folder, water(gmx, folder, (2, 2, 2), 4), {}, pressure=None))
+    folder = work_folder("vacuum")
+    attempt(checks, "vacuum boundary", lambda c: on_both(c, "vacuum boundary", folder, water(gmx, folder, (2, 2, 2)), {"fmm-boundary": "vacuum"},
+                                                         {"epsilon-surface": "1"}, pressure=None))
+    folder = work_folder("permittivity")
+    attempt(checks, "epsilon-r 4", lambda c: on_both(c, "epsilon-r 4", folder, water(gmx, folder, (2, 2, 2)), {"epsilon-r": "4"}, {"epsilon-r": "4"}))
+    folder = work_folder("exact")
+    attempt(checks, "fmm-accuracy 5e-5", lambda c: on_both(c, "fmm-accuracy 5e-5", folder, water(gmx, folder, (2, 2, 2)), {"fmm-accuracy": "5e-5"},
+                                                           accuracy=5e-5))
+
+
+def methods(checks):
+    """Every way through the far field, in a box of three different edges."""
+    for method in METHODS:
+        folder = work_folder(method)
+        attempt(checks, method, lambda c: on_both(c, method, folder, water(gmx, folder, (2, 3, 4)), {"fmm-m2l": method}, method=method))
+    folder = work_folder("deep")
+    attempt(checks, "rotation, depth 4", lambda c: on_both(c, "rotation, depth 4", folder, water(gmx, folder, (2, 3, 4)),
+                                                           {"fmm-m2l": "rotation", "fmm-tree-depth": "4"}, method="rotation"))
+
+
+# --------------------------------------------------------------------------------------------------------------------- motion
+
+def motion(checks, what, folder, system, settings, options, steps=100, dt=0.002, forces_at=None):
+    """A run on the GPU moves the atoms as one on the CPU: 5 steps of each; then the run to its end, and its own frames' forces.
+
+    The frames are of steps between pair searches, so that the cells are as old as they get.
+    """
+    every = forces_at or 5
+    mdp = changed(without_output(system.mdp), nsteps=steps, dt=dt, nstlist=50, nstxout=every, nstvout=every, nstfout=every, nstenergy=5,
+                  nstcalcenergy=5, ld_seed=1, **FMM)
+    mdp.update(settings)
+    start = changed(mdp, nsteps=5, nstxout=5, nstvout=5, nstfout=5)
+    gmx.grompp(folder, start, system, name="start")
+    gmx.mdrun(folder, "-fmm", "cpu", name="start")
+    cpu, cpu_energy = read_trr(folder + "/start.trr"), gmx.energies(folder, ["Potential", "Pressure"], name="start")
+    gmx.mdrun(folder, *GPU, *options, nb="gpu", name="start")
+    gpu, gpu_energy = read_trr(folder + "/start.trr"), gmx.energies(folder, ["Potential", "Pressure"], name="start")
+    checks.below(f"{what}: Potential at step 0, relative difference of GPU and CPU", abs(gpu_energy[0]["Potential"] / cpu_energy[0]["Potential"] - 1),
+                 1e-5, "", "single precision in another order, and parts of the energy that cancel")
+    moved = rms_distance(cpu[1].x, cpu[0].x, cpu[0].box)
+    checks.below(f"{what}: positions after 5 steps, in which the atoms moved by {moved:.3f} nm, RMS difference of GPU and CPU",
+                 rms_distance(gpu[1].x, cpu[1].x, cpu[0].box), 1e-3 * moved, "nm",
+                 "a force error of 4e-4 in parameters chosen otherwise, and rounding of positions of 10 nm, 1e-6 nm")
+    gmx.grompp(folder, mdp, system, name="run")
+    gmx.mdrun(folder, *GPU, *options, nb="gpu", name="run")
+    log = read_log(folder, "run")
+    checks.that("Finished mdrun" in log and fmm_on(log, "GPU"), f"{what}: {steps} steps, FMM on the GPU")
+    frames = read_trr(folder + "/run.trr")
+    rows = gmx.energies(folder, ["Potential", "Total Energy"], name="run")
+    checks.that(all(math.isfinite(r["Total Energy"]) for r in rows) and len(rows) > steps // 5, f"{what}: {len(rows)} finite energies")
+    return frames, rows
+
+
+def own_frames(checks, what, folder, system, frames, which):
+    """Forces that the run wrote against tight PME on the same frames, boxes included."""
+    times = [frames[i].time for i in which]
+    trajectory = folder + "/run.trr"
+    reference = single_points(gmx, folder, system, reference_settings(system), trajectory, times, "tight")
+    nothing = single_points(gmx, folder, system, NO_COULOMB, trajectory, times, "none")
+    points = [Point({}, frames[i]) for i in which]
+    checks.below(f"{what}: force error of the run's own frames, at {', '.join(f'{t:g}' for t in times)} ps", force_error(points, reference, nothing),
+                 ACCURACY, "", "the accuracy asked; the cells are as old as they get")
+
+
+def without_output(mdp):
+    return changed(without_swaps(mdp), nstxout=0, nstvout=0, nstfout=0, nstxout_compressed=0, nstlog=0, pcoupl="no", integrator="md")
+
+
+LEVELS = {"mts": "yes", "mts-level2-factor": "2", "mts-level2-forces": "longrange-nonbonded", "nstcalcenergy": "10", "nstenergy": "10",
+          "nstxout": "10", "nstvout": "10", "nstfout": "10"}
+
+
+def runs(checks):
+    """Update and bonded forces on either device, in a system that has everything but virtual sites."""
+    for options in (["-bonded", "cpu", "-update", "cpu"], ["-bonded", "gpu", "-update", "cpu"], ["-bonded", "cpu", "-update", "gpu"],
+                    ["-bonded", "gpu", "-update", "gpu"]):
+        what = "swap_z " + " ".join(options)
+        folder = work_folder("-".join(o.strip("-") for o in options))
+
+        def one(c):
+            system = regression("complex/swap_z")
+            # Steps 49 and 98: the cells were renewed 24 and 23 steps ago, of 25, and the list is of step 0 and 50.
+            frames, rows = motion(c, what, folder, system, {"tcoupl": "no"}, options, steps=98, forces_at=49)
+            own_frames(c, what, folder, system, frames, [1, 2])
+            change = abs(rows[-1]["Total Energy"] - rows[0]["Total Energy"]) / (len(frames[0].x) / 3) / (rows[-1]["Time"] - rows[0]["Time"])
+            c.below(f"{what}: drift of the total energy per atom", change, 0.05, "kJ/mol/ps",
+                    "the start is not at equilibrium; a lost force would give far more")
+        attempt(checks, what, one)
+    folder = work_folder("octree")
+
+    def octree(c):
+        system = water(gmx, folder, (2, 2, 3))
+        frames, _ = motion(c, "octree, -update gpu", folder, system, {"fmm-m2l": "rotation"}, ["-update", "gpu"], steps=98, forces_at=49)
+        own_frames(c, "octree, -update gpu", folder, system, frames, [1, 2])
+    attempt(checks, "octree in a run", octree)
+    for what, name, settings, dt in (("virtual sites", "nbnxn_vsite", {}, 0.004), ("Verlet velocities", None, {"integrator": "md-vv"}, 0.002),
+                                     ("stochastic dynamics", None, {"integrator": "sd", "tc-grps": "System", "tau-t": "2", "ref-t": "300"}, 0.002),
+                                     ("multiple time steps", None, LEVELS, 0.001)):
+        folder = work_folder(what.replace(" ", "-"))
+
+        def other(c):
+            system = regression("complex/" + name) if name else water(gmx, folder, (2, 2, 2))
+            if "mts" in settings:
+                levels(c, what, folder, system, settings, dt)
+            else:
+                motion(c, what, folder, system, settings, ["-update", "cpu"], dt=dt)
+        attempt(checks, what, other)
+
+
+def levels(checks, what, folder, system, settings, dt):
+    """As motion, with forces of every second step: ten steps of each."""
+    mdp = changed(without_output(system.mdp), nsteps=10, dt=dt, ld_seed=1, **FMM)
+    mdp.update(settings)
+    gmx.grompp(folder, mdp, system, name="mts")
+    frames = []
+    for options, nb in ((["-fmm", "cpu"], "cpu"), ([*GPU, "-update", "cpu"], "gpu")):
+        gmx.mdrun(folder, *options, nb=nb, name="mts")
+        frames.append(read_trr(folder + "/mts.trr"))
+    checks.that(fmm_on(read_log(folder, "mts"), "GPU"), f"{what}: FMM on the GPU")
+    moved = rms_distance(frames[0][1].x, frames[0][0].x, frames[0][0].box)
+    checks.below(f"{what}: positions after 10 steps, in which the atoms moved by {moved:.3f} nm, RMS difference of GPU and CPU",
+                 rms_distance(frames[1][1].x, frames[0][1].x, frames[0][0].box), 1e-3 * moved, "nm", "the force error")
+
+
+COUPLING = {
+    "isotropic": {"pcoupl": "C-rescale", "compressibility": "4.5e-5", "ref-p": "1"},
+    "semiisotropic": {"pcoupl": "C-rescale", "compressibility": "4.5e-5 4.5e-5", "ref-p": "1 1"},
+    "anisotropic": {"pcoupl": "Parrinello-Rahman", "compressibility": "4.5e-5 4.5e-5 4.5e-5 0 0 0", "ref-p": "1 1 1 0 0 0"},
+}
+
+
+def coupling(checks):
+    """Constant pressure with all on the GPU: the forces of its own frames, boxes included, and densities as with PME."""
+    for kind, settings in COUPLING.items():
+        for method in ("fft", "rotation") if kind == "semiisotropic" else ("fft",):
+            what, folder = f"{kind}, {method}", work_folder(f"{kind}-{method}")
+
+            def one(c):
+                system = water(gmx, folder, (2, 2, 3))
+                mdp = changed(without_output(system.mdp), nsteps=10000, nstlist=50, nstxout=2524, nstvout=2524, nstfout=2524, nstenergy=50,
+                              nstcalcenergy=50, tcoupl="V-rescale", tc_grps="System", tau_t=0.5, ref_t=300, pcoupltype=kind, tau_p=2, nstpcouple=10,
+                              nsttcouple=10, ld_seed=1)
+                mdp.update(settings)
+                density = {}
+                for name, extra, options in (("pme", {}, ["-update", "gpu"]), ("run", {**FMM, "fmm-m2l": method}, [*GPU, "-update", "gpu"])):
+                    gmx.grompp(folder, {**mdp, **extra}, system, name=name)
+                    gmx.mdrun(folder, *options, "-nstlist", "50", nb="gpu", name=name)
+                    rows = gmx.energies(folder, ["Density", "Temperature", "Conserved En."], name=name)
+                    c.that(len(rows) == 201 and all(math.isfinite(r["Conserved En."]) for r in rows), f"{what}: {name} ran to the end")
+                    density[name] = [r["Density"] for r in rows if r["Time"] >= 5]
+                c.that(fmm_on(read_log(folder, "run"), "GPU"), f"{what}: FMM on the GPU")
+                c.below(f"{what}: density {mean(density['run']):.1f} by FMM, {mean(density['pme']):.1f} by PME, difference",
+                        abs(mean(density["run"]) - mean(density["pme"])), 15.0, "kg/m^3",
+                        "four standard errors: 7776 atoms fluctuate by 5 kg/m^3, a mean of 15 ps by half of that")
+                frames = read_trr(folder + "/run.trr")
+                moved = max(abs(f.box[d] / frames[0].box[d] - 1) for f in frames[1:] for d in (0, 4, 8))
+                c.that(moved > 1e-4, f"{what}: the box moved, by up to {100 * moved:.2f} %")
+                own_frames(c, what, folder, system, frames, [1, 2])  # 24 and 48 steps after a search
+            attempt(checks, what, one)
+
+
+# ---------------------------------------------------------------------------------------------------------------------- modes
+
+def modes(checks):
+    """Minimisation, rerun, continuation."""
+    attempt(checks, "minimisation", minimisation)
+    attempt(checks, "rerun", rerun)
+    attempt(checks, "continuation", continuation)
+
+
+def minimisation(checks):
+    folder = work_folder("minimisation")
+    system = water(gmx, folder, (2, 2, 2))
+    mdp = changed(without_output(system.mdp), nsteps=100, emstep=0.01, emtol=10, define="-DFLEXIBLE", constraints="none", nstenergy=1,
+                  nstcalcenergy=1, gen_vel="no", **FMM)
+    for integrator, limit in (("steep", 1e-4), ("cg", 5e-3)):
+        gmx.grompp(folder, changed(mdp, integrator=integrator), system, name=integrator)
+        energy = {}
+        for where, nb in (("cpu", "cpu"), ("gpu", "gpu")):
+            gmx.mdrun(folder, "-fmm", where, nb=nb, name=integrator)
+            checks.that(fmm_on(read_log(folder, integrator), where.upper()), f"{integrator}: FMM on the {where.upper()}")
+            rows = gmx.energies(folder, ["Potential"], name=integrator)
+            energy[where] = rows[0]["Potential"], rows[-1]["Potential"]
+        (start, cpu), (_, gpu) = energy["cpu"], energy["gpu"]
+        checks.that(cpu < start and gpu < start, f"{integrator}: the energy went down, from {start:.0f} to {gpu:.0f} kJ/mol")
+        checks.below(f"{integrator}: energy at the end, relative difference of GPU and CPU", abs(gpu / cpu - 1), limit, "",
+                     "the same way down" if integrator == "steep" else "line searches part; water has many minima close by")
+
+
+def rerun(checks):
+    folder = work_folder("rerun")
+    system = water(gmx, folder, (2, 2, 2))
+    # Boxes that change from frame to frame
+    mdp = changed(without_output(system.mdp), nsteps=100, nstxout=20, tcoupl="V-rescale", tc_grps="System", tau_t=0.5, ref_t=300, pcoupl="C-rescale",
+                  pcoupltype="semiisotropic", tau_p=1, compressibility="4.5e-5 4.5e-5", ref_p="1 1")
+    gmx.grompp(folder, mdp, system, name="path")
+    gmx.mdrun(folder, name="path")
+    gmx.grompp(folder, {**mdp, **FMM}, system, name="again")
+    energy = []
+    for where, nb in (("cpu", "cpu"), ("gpu", "gpu")):
+        gmx.mdrun(folder, "-rerun", "path.trr", "-fmm", where, nb=nb, name="again")
+        checks.that(fmm_on(read_log(folder, "again"), where.upper()), f"rerun: FMM on the {where.upper()}")
+        energy.append(gmx.energies(folder, ["Potential", "Coulomb (SR)", "Coul. recip."], name="again"))
+    checks.that(len(energy[0]) == len(energy[1]) == 6, f"rerun: {len(energy[1])} frames")
+    # The parameters may be chosen otherwise on a GPU, so the parts of the sum are not compared.
+    worst = max(abs(a["Potential"] / b["Potential"] - 1) for a, b in zip(*energy))
+    checks.below("rerun: Potential, worst relative difference of GPU and CPU", worst, 1e-4, "",
+                 "the energy error of the accuracy asked, 1e-3 kJ/mol per atom")
+
+
+def continuation(checks):
+    for name, pressure in (("nvt", {}), ("npt", {"pcoupl": "C-rescale", "pcoupltype": "semiisotropic", "tau-p": "2",
+                                                 "compressibility": "4.5e-5 4.5e-5", "ref-p": "1 1"})):
+        folder = work_folder("continuation-" + name)
+        system = water(gmx, folder, (2, 2, 2))
+        mdp = changed(without_output(system.mdp), nsteps=105, nstlist=50, nstxout=5, nstvout=5, nstenergy=5, nstcalcenergy=5, tcoupl="V-rescale",
+                      tc_grps="System", tau_t=0.5, ref_t=300, ld_seed=1, **FMM)
+        mdp.update(pressure)
+        gmx.grompp(folder, mdp, system, name="part")
+        gmx.mdrun(folder, *GPU, "-update", "gpu", "-nsteps", "100", nb="gpu", name="part")
+        shutil.copy(folder + "/part.cpt", folder + "/at100.cpt")
+        last = []
+        # Both go on from the same checkpoint; appended to the same files or not, the last frame counts.
+        for options, nb in ((["-fmm", "cpu"], "cpu"), ([*GPU, "-update", "gpu"], "gpu")):
+            gmx.mdrun(folder, *options, "-cpi", "at100.cpt", "-noappend", nb=nb, name="part")
+            last.append(read_trr(folder + "/part.part0002.trr")[-1])
+        checks.that(last[0].step == last[1].step == 105, f"{name}: continued to step {last[1].step}")
+        start = next(f for f in read_trr(folder + "/part.trr") if f.step == 100)
+        moved = rms_distance(last[0].x, start.x, start.box)
+        checks.below(f"{name}: positions 5 steps after the checkpoint, in which the atoms moved by {moved:.3f} nm, RMS difference of GPU and CPU",
+                     rms_distance(last[1].x, last[0].x, last[0].box), 1e-3 * moved, "nm", "the force error")
+
+
+# --------------------------------------------------------------------------------------------------------------------- choice
+
+def choice(checks):
+    """Where the FMM runs, and what is refused."""
+    folder = work_folder("choice")
+    system = water(gmx, folder, (2, 2, 2))
+    mdp = changed(without_output(system.mdp), nsteps=10)
+    gmx.grompp(folder, {**mdp, **FMM}, system, name="run")
+    no_gpu = {"CUDA_VISIBLE_DEVICES": ""}
+    for options, env, where in ((["-nb", "gpu"], None, "GPU"), (["-nb", "gpu", "-fmm", "auto"], None, "GPU"), ([], None, "GPU"),
+                                (["-nb", "gpu", "-fmm", "gpu"], None, "GPU"), (["-nb", "gpu", "-fmm", "cpu"], None, "CPU"),
+                                (["-nb", "cpu"], None, "CPU"), (["-nb", "cpu", "-fmm", "auto"], None, "CPU"), ([], no_gpu, "CPU")):
+        what = " ".join(options) + (" no GPU visible" if env else "") or "no options"
+
+        def one(c):
+            gmx("mdrun", "-s", "run.tpr", "-deffnm", "run", "-ntmpi", "1", *options, folder=folder, env=env)
+            log = read_log(folder, "run")
+            c.that(fmm_on(log, where), f"{what}: FMM on the {where}: {' '.join(re.findall(r'precision on the .*', log))}")
+        attempt(checks, what, one)
+
+    def refused(what, name, options, pattern, env=None):
+        status, output = gmx.run(["mdrun", "-s", name + ".tpr", "-deffnm", name, "-ntmpi", "1", *options], folder, env=env)
+        text = complaint(output) or " ".join(output.split())[-300:]
+        checks.that(status != 0 and re.search(pattern, text) is not None, f"{what}: refused, and it says why (/{pattern}/): {text[:300]}")
+    refused("-fmm gpu without a GPU", "run", GPU, r"GPU", no_gpu)
+    refused("-fmm gpu -nb cpu", "run", ["-nb", "cpu", *GPU], r"(?i)fmm|nonbonded")
+    refused("-fmm with a word it does not know", "run", ["-fmm", "tpu"], r"(?i)fmm|tpu")
+    gmx.grompp(folder, {**mdp, **FMM, "fmm-boundary": "vacuum"}, system, name="vacuum")
+    refused("vacuum boundary, -update gpu", "vacuum", ["-nb", "gpu", *GPU, "-update", "gpu"], r"vacuum")
+    gmx.grompp(folder, changed(mdp, pbc="no", dispcorr="no", comm_mode="angular", **FMM), system, name="open")
+    refused("pbc = no, -update gpu", "open", ["-nb", "gpu", "-update", "gpu"], r"pbc = no is not supported")
+    vsites = regression("complex/nbnxn_vsite")
+    gmx.grompp(folder, changed(without_output(vsites.mdp), nsteps=10, **FMM), vsites, name="vsite")
+    refused("virtual sites, -update gpu", "vsite", ["-nb", "gpu", *GPU, "-update", "gpu"], r"Virtual sites are not supported")
+
+
+# ---------------------------------------------------------------------------------------------------------------------- drift
+
+def equilibrated(folder, system):
+    """The system after 5 ps with PME; a .trr's name."""
+    mdp = changed(without_output(system.mdp), nsteps=2500, nstxout=2500, nstvout=2500, tcoupl="V-rescale", tc_grps="System", tau_t=0.2, ref_t=300,
+                  rcoulomb=1.0, rvdw=1.0)
+    gmx.grompp(folder, mdp, system, name="equilibration")
+    gmx.mdrun(folder, "-update", "gpu", nb="gpu", name="equilibration")
+    return "equilibration.trr"
+
+
+def drift_of_both(checks):
+    """100 ps at constant energy, all on the GPU, lists of 100 steps (which mdrun keeps without a thermostat), everything else by default."""
+    folder = work_folder("drift")
+    system = water(gmx, folder, (2, 2, 2))
+    start = equilibrated(folder, system)
+    mdp = changed(without_output(system.mdp), nsteps=50000, nstlist=100, rcoulomb=1.0, rvdw=1.0, gen_vel="no", continuation="yes", nstenergy=100,
+                  nstcalcenergy=100)
+    found = {}
+    for name, settings, options in (("pme", {"coulombtype": "PME"}, ["-pme", "gpu", "-notunepme"]), ("fmm", FMM, GPU),
+                                    ("octree", {**FMM, "fmm-m2l": "rotation"}, GPU)):
+        gmx.grompp(folder, {**mdp, **settings}, system, "-t", start, name=name)
+        gmx.mdrun(folder, *options, "-update", "gpu", nb="gpu", name=name)
+        rows = gmx.energies(folder, ["Total Energy"], name=name)
+        checks.that(len(rows) == 501, f"{name}: 100 ps")
+        found[name] = drift(rows, 5184)
+    pme, pme_noise = found["pme"]
+    for name in ("fmm", "octree"):
+        slope, noise = found[name]
+        checks.below(f"drift per atom {slope:.2e} +- {noise:.1e} by {name}, {pme:.2e} +- {pme_noise:.1e} by PME; magnitude", abs(slope),
+                     abs(pme) + 2 * math.hypot(pme_noise, noise), "kJ/mol/ps", "PME's at its defaults plus twice the statistical error")
+
+
+def long(checks):
+    """A million steps of 5184 atoms."""
+    folder = work_folder("long")
+    system = water(gmx, folder, (2, 2, 2))
+    start = equilibrated(folder, system)
+    mdp = changed(without_output(system.mdp), nsteps=1000000, nstlist=100, rcoulomb=1.0, rvdw=1.0, gen_vel="no", continuation="yes", nstenergy=1000,
+                  nstcalcenergy=100, tcoupl="V-rescale", tc_grps="System", tau_t=1, ref_t=300, nsttcouple=100, **FMM)
+    gmx.grompp(folder, mdp, system, "-t", start, name="run")
+    gmx.mdrun(folder, *GPU, "-update", "gpu", "-nstlist", "100", nb="gpu", name="run")
+    rows = gmx.energies(folder, ["Temperature", "Conserved En.", "Potential"], name="run")
+    checks.that(len(rows) == 1001 and all(math.isfinite(r["Conserved En."]) for r in rows), "1,000,000 steps with -fmm gpu -update gpu")
+    temperature = mean(r["Temperature"] for r in rows[100:])
+    checks.below(f"temperature {temperature:.2f} K, off 300 K", abs(temperature - 300), 1.0, "K",
+                 "5184 atoms fluctuate by 4 K, the mean of 2 ns by 0.1 K; half a percent is what the heat of list and cells may do")
+    change = abs(rows[-1]["Conserved En."] - rows[0]["Conserved En."]) / 5184 / 2000
+    checks.below("conserved energy drift per atom", change, 0.005, "kJ/mol/ps", "verlet-buffer-tolerance")
+
+
+SECTIONS = {"forces": forces, "methods": methods, "runs": runs, "coupling": coupling, "modes": modes, "choice": choice, "drift": drift_of_both,
+            "long": long}
+
+
+def test(checks):
+    found = shutil.which("nvidia-smi") and subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdout
+    if not found or "GPU " not in found:
+        skip("no GPU here")
+    if not re.search(r"GPU support: +CUDA", gmx.run(["--version"], "/tmp", log=False)[1]):
+        skip("this gmx was built without CUDA")
+    for name in sys.argv[1:] or [s for s in SECTIONS if s != "long"]:
+        attempt(checks, name, SECTIONS[name])
+
+
+main(test)
