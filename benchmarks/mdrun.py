@@ -22,6 +22,7 @@ def arguments():
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--fmm", action="append", default=[], metavar="OPTION=VALUE", help="settings of FMM, e.g. --fmm fmm-order=8")
     parser.add_argument("--output")
     return parser.parse_args()
 
@@ -51,7 +52,8 @@ def main():
     system = water(gmx, folder, (options.copies,) * 3)
     base = changed(system.mdp, nsteps=options.steps, rvdw=1.0, rcoulomb=1.0, tcoupl="V-rescale", tc_grps="System", tau_t=0.5, ref_t=300)
     runs = {"pme": [], "fmm": []}
-    for method, settings in (("pme", PME), ("fmm", FMM)):
+    chosen = dict(setting.split("=", 1) for setting in options.fmm)
+    for method, settings in (("pme", PME), ("fmm", {**FMM, **chosen})):
         gmx.grompp(folder, {**base, **settings}, system, name=method)
     for _ in range(options.pairs):
         for method, results in runs.items():

@@ -6,6 +6,7 @@ operators.json        time of a translation by M2L over the order, by method and
 points.json           time a point over the number of points, and points per second at three accuracies
 m2l.json              time of M2L on a GPU over the order, by method, d = 5, single precision
 far.json              time of the far field on a GPU over the order, fft and rotation
+mdrun.json            ns/day of mdrun on a GPU over the number of atoms of water: PME, FMM, reaction field; the other systems as points
 accuracy.txt          force error in water over the order, by method and ws
 """
 import glob
@@ -37,10 +38,11 @@ def gnuplot(script):
     subprocess.run(["gnuplot"], input=script, text=True, check=True)
 
 
-def curves(output, title, xlabel, ylabel, lines, more=""):
-    """lines: name -> points; both axes as `more` says."""
+def curves(output, title, xlabel, ylabel, lines, more="", styles=None):
+    """lines: name -> points; both axes as `more` says; styles: of gnuplot, one for each line."""
+    styles = styles or ["linespoints"] * len(lines)
     script = HEAD.format(output=output, title=title) + f'set xlabel "{xlabel}"\nset ylabel "{ylabel}"\nset key outside right reverse Left noenhanced\nset grid\n{more}\n'
-    script += "plot " + ", ".join(f'"-" using 1:2 with linespoints pointsize 0.6 title "{name}"' for name in lines) + "\n"
+    script += "plot " + ", ".join(f'"-" using 1:2 with {style} pointsize 0.6 title "{name}"' for name, style in zip(lines, styles)) + "\n"
     for points in lines.values():
         script += "".join(f"{x}\t{y}\n" for x, y in points) + "e\n"
     gnuplot(script)
@@ -114,6 +116,19 @@ def far(records, output):
     curves(output, f"far field, 100 points a leaf, periodic, {records[0]['device']}", "order", "ms", lines, "set logscale y")
 
 
+def speeds(records, output):
+    lines = {}
+    for prefix, where in (("water", ""), ("", ", other systems")):
+        for method, name in (("pme", "PME"), ("fmm", "FMM"), ("reaction_field", "reaction field")):
+            found = [(r["atoms"], r[method + "_ns_per_day"]) for r in records
+                     if r.get(method + "_ns_per_day") and r["name"].startswith("water") == (prefix == "water")]
+            if found:
+                lines[name + where] = sorted(found)
+    styles = ["linespoints" if ", " not in name else "points" for name in lines]
+    curves(output, f"mdrun, water, all on the GPU, equal force error, {records[0]['device']}", "atoms", "ns/day", lines,
+           'set logscale xy\nset format x "10^{%L}"\nset key inside bottom left', styles)
+
+
 def accuracy(lines, output):
     """Of the rows in double precision: cells of one size, 8 along an edge."""
     found = {}
@@ -126,7 +141,7 @@ def accuracy(lines, output):
 
 
 PLOTS = {"mdrun-water-cpu": mdrun, "operators": operators, "points": points}
-LISTS = {"m2l.json": m2l, "far.json": far}  # lists of records
+LISTS = {"m2l.json": m2l, "far.json": far, "mdrun.json": speeds}  # lists of records
 
 
 def main():

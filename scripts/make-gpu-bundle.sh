@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Puts what the GPU tests need into one folder, to be run on a machine that has a GPU but nothing of GROMACS:
-#   scripts/make-gpu-bundle.sh FOLDER        here, after ./quickstart.sh or ./run-tests.sh
-#   scripts/run-gpu-bundle.sh FOLDER OUT     there, in a checkout of this project
+# Puts what tests and benchmarks of gmx mdrun on a GPU need into one folder, for a machine that has a GPU but nothing of GROMACS:
+#   scripts/make-gpu-bundle.sh FOLDER                 here, after ./quickstart.sh or ./run-tests.sh
+#   scripts/run-gpu-bundle.sh FOLDER OUT [PART]...    there, in a checkout of this project
 # GMXFMM_GMX, GMXFMM_TOP and GMXFMM_REGRESSION name another gmx, its share/top and the regression tests.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=common.sh
@@ -19,8 +19,12 @@ strip -o "$bundle/bin/gmx" "$gmx"
 ldd "$gmx" | awk '$2 == "=>" && $3 ~ /^\// && $1 !~ /^(libc|libm|libdl|librt|libpthread|libcufft|libcuda)\./ { print $3 }' |
     while read -r library; do cp -L "$library" "$bundle/lib/"; done
 strip "$bundle"/lib/*
-cp -r "$top/oplsaa.ff" "$top/spc216.gro" "$top"/*.dat "$bundle/top/"
-cp -r "$regression/complex/swap_z" "$bundle/regression/complex/"
+# Programs and libraries travel packed, and are unpacked where they are used.
+tar -C "$bundle" -cf - bin lib | xz -T0 -6 >"$bundle/programs.tar.xz"
+sha256sum <"$bundle/programs.tar.xz" >"$bundle/programs.sha256"
+rm -r "${bundle:?}"/{bin,lib}
+cp -r "$top"/{oplsaa,gromos43a1,amber99}.ff "$top/spc216.gro" "$top"/*.dat "$bundle/top/"
+for name in swap_z octahedron nbnxn_vsite; do cp -r "$regression/complex/$name" "$bundle/regression/complex/"; done
 rm -f "$bundle"/regression/complex/*/reference_*
-git -C "$ROOT" rev-parse --short HEAD >"$bundle/commit"
+git -C "$ROOT" describe --always --dirty=+ --abbrev=12 >"$bundle/commit"
 du -sh "$bundle"

@@ -1,29 +1,87 @@
 #!/usr/bin/env bash
-# Runs the tests that need a GPU from a folder made by make-gpu-bundle.sh. Usage: run-gpu-bundle.sh FOLDER OUT
-# Writes OUT/nb-gpu.json (results with device, driver, date, commit, command), logs beside it, and prints a short table.
-set -euo pipefail
-bundle=$(realpath "${1:?usage: run-gpu-bundle.sh FOLDER OUT}")
-out=$(realpath -m "${2:?usage: run-gpu-bundle.sh FOLDER OUT}")
-command_line="$0 $*"
-cd "$(dirname "$0")/.."
+# Runs tests and benchmarks of gmx mdrun on a GPU, from a folder made by make-gpu-bundle.sh. Usage: run-gpu-bundle.sh FOLDER OUT [PART]...
+# Tests, into OUT/mdrun-tests.json and .log:
+#   forces     FMM on the GPU against CPU and tight PME, every method; Lennard-Jones on the GPU and FMM on the CPU
+#   runs       motion: update and bondeds on either, virtual sites, md-vv, MTS, pressure coupling, minimisation, rerun, -cpi, refusals
+#   drift      100 ps at constant energy; 1,000,000 steps
+# Benchmarks, into OUT/mdrun.json (a result of the same device in benchmarks/results is continued):
+#   water5 water12 membrane tip3p droplets     81,000 and 1,119,744 atoms of water; what these are: benchmarks/README.md
+#   small      water2 water3 water4            5,184 to 41,472 atoms
+#   medium     water6 water8 water10           139,968 to 648,000 atoms
+#   large      water15                         2,187,000 atoms
+# Without a PART all of them. What has been found is stored after each step; nothing goes on after GMXFMM_SECONDS (default 540), so
+# that a command which may run for ten minutes ends by itself: called again, with its results in benchmarks/results, it goes on.
+# The status is 0 only if everything asked for ran to its end and passed; 3 if there is no GPU.
+set -uo pipefail
+bundle=$(realpath "${1:?usage: run-gpu-bundle.sh FOLDER OUT [PART]...}")
+out=$(realpath -m "${2:?usage: run-gpu-bundle.sh FOLDER OUT [PART]...}")
+command_line="scripts/run-gpu-bundle.sh FOLDER OUT ${*:3}"
+shift 2
+parts=("$@")
+((${#parts[@]})) || parts=(forces runs drift water5 water12 membrane tip3p droplets small medium large)
+cd "$(dirname "$0")/.." || exit 2
+root=$PWD
 mkdir -p "$out"
 
-export LD_LIBRARY_PATH=$bundle/lib:/usr/local/cuda/lib64:${LD_LIBRARY_PATH:-}
-export GMXLIB=$bundle/top GMXFMM_GMX=$bundle/bin/gmx GMXFMM_REGRESSION=$bundle/regression GMXFMM_WORK=/tmp/gmxfmm-gpu
-chmod +x "$GMXFMM_GMX"
+work=${GMXFMM_WORK:-/tmp/gmxfmm-gpu}
+mkdir -p "$work"
+if ! cmp -s "$bundle/programs.sha256" "$work/programs.sha256"; then
+    tar -C "$work" -xJf "$bundle/programs.tar.xz" || exit 2
+    cp "$bundle/programs.sha256" "$work/"
+fi
+export LD_LIBRARY_PATH=$work/lib:/usr/local/cuda/lib64:${LD_LIBRARY_PATH:-} PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
+export GMXLIB=$bundle/top GMXFMM_GMX=$work/bin/gmx GMXFMM_REGRESSION=$bundle/regression GMXFMM_WORK=$work
+export GMXFMM_BENCHMARK_COMMAND=$command_line GMXFMM_BENCHMARK_COMMIT
+GMXFMM_BENCHMARK_COMMIT=$(cat "$bundle/commit")
+name=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1)
+if [ -z "$name" ]; then
+    echo "run-gpu-bundle.sh: there is no NVIDIA GPU here (nvidia-smi lists none): nothing was run" >&2
+    exit 3
+fi
 "$GMXFMM_GMX" --version | grep -E 'GROMACS version|GPU support|SIMD|CUDA' || true
 status=0
-python3 tests/mdrun/nb_gpu.py >"$out/nb-gpu.log" 2>&1 || status=$?
-cp /tmp/gmxfmm-gpu/*/run.log "$out/mdrun-run.log" 2>/dev/null || true
-python3 - "$out" "$(cat "$bundle/commit")" "$command_line" "$status" <<'PY'
-import datetime, json, re, subprocess, sys
-out, commit, command, status = sys.argv[1:]
-device, driver = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"],
-                                capture_output=True, text=True).stdout.strip().split(", ")
-lines = [l for l in open(out + "/nb-gpu.log") if re.match("PASS|FAIL|SKIP", l)]
-json.dump({"device": device, "driver": driver, "date": datetime.date.today().isoformat(), "commit": commit,
-           "command": command, "status": int(status), "checks": [l.strip() for l in lines]},
-          open(out + "/nb-gpu.json", "w"), indent=1)
-PY
-cat "$out/nb-gpu.log"
+
+# What is left of the time, in seconds, at least one.
+left() {
+    local seconds=$((${GMXFMM_SECONDS:-540} - SECONDS))
+    echo $((seconds > 1 ? seconds : 1))
+}
+
+# tests NAME SCRIPT [ARGUMENT]...: runs a script of tests/mdrun; its checks go into mdrun-tests.json, its output into OUT
+tests() {
+    local name=$1 code=0 begin=$SECONDS
+    shift
+    echo "== $name"
+    timeout "$(left)" python3 "tests/mdrun/$1" "${@:2}" 2>&1 | tee "$work/test-$name.log" | tee -a "$out/mdrun-tests.log"
+    code=${PIPESTATUS[0]}
+    ((code == 0)) || status=1
+    python3 scripts/mdrun-test-results.py "$work/test-$name.log" "$out" "$root/benchmarks/results" "$name" "$code" $((SECONDS - begin)) || status=1
+}
+
+benchmarks() {
+    local slug earlier
+    slug=$(tr '[:upper:]' '[:lower:]' <<<"$name" | sed 's/[^a-z0-9]\+/-/g')
+    earlier=$root/benchmarks/results/$slug/mdrun.json
+    [ -f "$out/mdrun.json" ] && earlier=$out/mdrun.json
+    echo "== $*"
+    GMXFMM_NTOMP=$(nproc) python3 benchmarks/mdrun_gpu.py "$GMXFMM_GMX" "$out/mdrun.json" "$@" --earlier "$earlier" --work "$work/mdrun" \
+        --limit "$(left)" 2>&1 | tee -a "$out/mdrun.log"
+    ((PIPESTATUS[0] == 0)) || status=1
+}
+
+for part in "${parts[@]}"; do
+    case $part in
+        forces)
+            tests lj-on-gpu nb_gpu.py
+            tests forces fmm_gpu.py forces methods
+            ;;
+        runs) tests runs fmm_gpu.py runs coupling modes choice ;;
+        drift) tests drift fmm_gpu.py drift long ;;
+        small) benchmarks water2 water3 water4 ;;
+        medium) benchmarks water6 water8 water10 ;;
+        large) benchmarks water15 ;;
+        water[0-9]* | membrane | tip3p | droplets) benchmarks "$part" ;;
+        *) echo "run-gpu-bundle.sh: unknown part '$part'" >&2 && exit 2 ;;
+    esac
+done
 exit "$status"

@@ -1,0 +1,428 @@
+#!/usr/bin/env python3
+"""Speed of mdrun with PME, FMM and reaction field on a GPU, each at its best settings, with the force errors of both.
+
+mdrun_gpu.py GMX OUTPUT [SYSTEM]...   (as scripts/run-gpu-bundle.sh calls it; --help lists the systems)
+
+For each system, made and equilibrated here:
+1. PME: pairs of rcoulomb and fourierspacing that have one ratio and so one accuracy; then nstlist and threads.
+2. Force errors on one frame against tight PME: of the fastest PME, and of FMM at several orders and cells.
+3. FMM: every setting that is no less exact than that PME; then nstlist and threads. Reaction field, for the record.
+4. The best of PME and of FMM in turns: these are the figures; the others only choose.
+OUTPUT, a list of records, is written after each of these measurements. What it has of the same commit is not measured again, so
+that a run that was stopped goes on; other records are kept. Beside it, the ends of the md.log files in mdrun-logs.tar.gz.
+"""
+import argparse
+import datetime
+import json
+import math
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tarfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import mdrun_systems  # noqa: E402
+from harness import (FMM, NO_COULOMB, TIGHT_MIXED, Failure, Gmx, changed, chosen_settings, commit, device, fmm_on, fmm_parameters,  # noqa: E402
+                     force_error, read_log, run_info, single_points)
+
+# Factors on rcoulomb and fourierspacing: what mdrun's own tuning of PME tries.
+LADDER = (1.0, 1.1, 1.2, 1.35)
+SPARSE_LADDER = (1.25, 1.5, 1.75)
+
+# Settings of FMM around those that are fastest in water by the library's own benchmarks (water.json): method, order, edge of a
+# cell (nm), separation; with an octree its depth in place of the edge.
+DENSE = [("fft", 8, 0.47, 1), ("fft", 8, 0.52, 1), ("fft", 8, 0.58, 1), ("fft", 9, 0.47, 1), ("fft", 7, 0.62, 1), ("fft", 9, 0.43, 1),
+         ("fft", 10, 0.47, 1), ("fft", 5, 0.33, 2)]
+SPARSE = [("rotation", 8, 7, 1), ("rotation", 7, 7, 1), ("rotation", 9, 7, 1), ("rotation", 6, 7, 1), ("rotation", 5, 8, 2),
+          ("rotation", 10, 7, 1), ("fft", 8, 0.58, 1)]
+
+ERROR_ATOMS = 300000  # of larger systems the errors are measured on a smaller one of the same kind, with cells of the same size
+
+
+class Case:
+    """A system to measure: how it is made, what is tried."""
+
+    def __init__(self, make, small=None, ladder=LADDER, settings=tuple(DENSE), seconds=4.0, thorough=True, bondeds=False, estimate=2.5e-6):
+        self.make = make            # (gmx, folder) -> System
+        self.small = small          # the same for the system whose force errors are measured, if that is another
+        self.ladder, self.settings = ladder, settings
+        self.seconds = seconds      # of one timing
+        self.thorough = thorough    # all threads and lists, and the best in turns
+        self.bondeds = bondeds      # whether there is something that -bonded gpu can do
+        self.estimate = estimate    # ms per atom of a step, until the first timing tells
+
+
+def water_case(copies, thorough):
+    big = 648 * copies ** 3 > ERROR_ATOMS
+    return Case(lambda gmx, folder: mdrun_systems.water(gmx, folder, copies),
+                (lambda gmx, folder: mdrun_systems.water(gmx, folder, 5)) if big else None, seconds=4.0 if thorough else 3.0, thorough=thorough)
+
+
+CASES = {f"water{n}": water_case(n, thorough=n in (5, 12)) for n in (2, 3, 4, 5, 6, 8, 10, 12, 15)}
+CASES["membrane"] = Case(mdrun_systems.membrane, bondeds=True)
+CASES["tip3p"] = Case(mdrun_systems.tip3p)
+CASES["droplets"] = Case(lambda gmx, folder: mdrun_systems.droplets(gmx, folder, 2, 125001, 40.0),
+                         lambda gmx, folder: mdrun_systems.droplets(gmx, folder, 1, 125001, 40.0), ladder=SPARSE_LADDER, settings=tuple(SPARSE),
+                         thorough=False, estimate=1.5e-5)
+
+
+class OutOfTime(Exception):
+    """What is left to measure does not fit into the time that was given."""
+
+
+def smooth_near(wanted):
+    """The number without prime factors above 7, hence good for an FFT, that is nearest to this one in ratio."""
+    def smooth(n):
+        for p in (2, 3, 5, 7):
+            while n % p == 0:
+                n //= p
+        return n == 1
+    return min((n for n in range(2, 1000) if smooth(n)), key=lambda n: abs(math.log(n / wanted)))
+
+
+def fmm_settings(choice, box):
+    """The .mdp settings of a choice in this box."""
+    method, order, size, separation = choice
+    settings = {**FMM, "fmm-m2l": method, "fmm-order": order, "fmm-separation": separation}
+    if method == "fft":
+        settings["fmm-grid"] = " ".join(str(smooth_near(edge / size)) for edge in box)
+    else:
+        settings["fmm-tree-depth"] = size
+    return settings
+
+
+def on_smaller(settings, box, small):
+    """Settings of FMM in a box for the smaller box of another system: cells of the same size or, where they do not fit, smaller
+    ones, with which the error is no smaller."""
+    result = dict(settings)
+    if "fmm-grid" in settings:
+        cells = map(int, settings["fmm-grid"].split())
+        result["fmm-grid"] = " ".join(str(math.ceil(n * b / a - 1e-6)) for n, a, b in zip(cells, box, small))
+    if "fmm-tree-depth" in settings:
+        result["fmm-tree-depth"] = settings["fmm-tree-depth"] - round(math.log2(max(box) / max(small)))
+    return result
+
+
+def identity(settings):
+    return json.dumps(settings, sort_keys=True)
+
+
+class Bench:
+    """All that one call measures; writes what it has after each step."""
+
+    def __init__(self, options):
+        self.options, self.gmx = options, Gmx(os.path.abspath(options.gmx))
+        self.work, self.output = os.path.abspath(options.work), os.path.abspath(options.output)
+        os.makedirs(os.path.dirname(self.output), exist_ok=True)
+        self.end = time.monotonic() + options.limit
+        machine = gpu() if not options.cpu else {"device": device()["cpu"], "driver": "none"}
+        self.common = {**machine, "cpu": device()["cpu"], "cores": os.cpu_count(), "date": datetime.date.today().isoformat(),
+                       "commit": os.environ.get("GMXFMM_BENCHMARK_COMMIT") or commit(),
+                       "command": os.environ.get("GMXFMM_BENCHMARK_COMMAND", " ".join(sys.argv))}
+        self.records = []
+        for path in (options.earlier, self.output):
+            if path and os.path.exists(path):
+                with open(path) as file:
+                    self.records = merged(self.records, json.load(file))
+        self.threads = [int(t) for t in options.threads.split(",")]
+        self.lists = [int(n) for n in options.nstlist.split(",")]
+
+    def store(self):
+        with open(self.output + ".new", "w") as file:
+            file.write("[\n" + ",\n".join(" " + json.dumps(record) for record in self.records) + "\n]\n")
+        os.replace(self.output + ".new", self.output)
+
+    def keep_log(self, label, text):
+        """Adds the end of an md.log to what mdrun-logs.tar.gz holds."""
+        folder = os.path.join(self.work, "logs")
+        os.makedirs(folder, exist_ok=True)
+        parts = re.findall(r"^FMM: .*?\n\n|^(?:Mapping of GPU IDs|PP task|.*Update task|.*on the list|Initial vector).*?\n\n", text, re.M | re.S)
+        at = text.rfind("M E G A - F L O P S")
+        with open(os.path.join(folder, label + ".log"), "w") as file:
+            file.write("\n".join(parts) + (text[at:] if at >= 0 else text[-5000:]))
+        with tarfile.open(os.path.join(os.path.dirname(self.output), "mdrun-logs.tar.gz"), "w:gz") as archive:
+            archive.add(folder, "logs")
+
+    def measure(self, name):
+        case = CASES[name]
+        record = next((r for r in self.records if r["name"] == name), None)
+        if not record or any(record.get(key) != self.common[key] for key in ("commit", "device", "driver")):
+            record = {"name": name, "tried": [], "errors": []}
+            self.records = [r for r in self.records if r["name"] != name] + [record]
+        record.update(self.common, complete=False)
+        run = Run(self, name, case, record)
+        try:
+            run.all()
+            record["complete"] = True
+        except OutOfTime:
+            print(f"{name}: out of time; the next call goes on", flush=True)
+        except Failure as failure:
+            record["failed"] = str(failure)
+            print(f"FAILED {name}: {failure}", flush=True)
+        self.store()
+        return record["complete"]
+
+
+class Run:
+    """The measurements of one system."""
+
+    def __init__(self, bench, name, case, record):
+        self.bench, self.name, self.case, self.record, self.gmx = bench, name, case, record, bench.gmx
+        self.folder = os.path.join(bench.work, name)
+        self.cpu = bench.options.cpu
+        self.made = {}  # .tpr files: settings -> name
+        self.longest = 0.0
+        record.pop("failed", None)
+
+    def build(self, make, folder):
+        os.makedirs(folder, exist_ok=True)
+        system = make(self.gmx, folder)
+        pp = ["-ntomp", str(self.bench.threads[-1]), *(["-nb", "cpu"] if self.cpu else ["-nb", "gpu", "-pme", "gpu", "-update", "gpu"])]
+        mdrun_systems.equilibrated(self.gmx, folder, system, self.bench.options.equilibration, pp)
+        system.mdp = changed(system.mdp, gen_vel="no", continuation="yes")
+        return system
+
+    def all(self):
+        self.check_time(60 if not self.cpu else 0)
+        began = time.monotonic()
+        self.system = self.build(self.case.make, self.folder)
+        self.record.update(system=self.system.name, atoms=self.system.atoms, box_nm=self.system.box)
+        self.say(f"{self.system.name}: made and equilibrated in {time.monotonic() - began:.0f} s")
+        first, most = self.bench.lists[0], self.bench.threads[-1]
+
+        rcoulomb, spacing = float(self.system.mdp["rcoulomb"]), float(self.system.mdp.get("fourierspacing", 0.12))
+        ladder = [{"coulombtype": "PME", "rcoulomb": f"{rcoulomb * f:.4g}", "fourierspacing": f"{spacing * f:.4g}", "pme-order": 4,
+                   "ewald-rtol": "1e-5"} for f in (self.case.ladder if self.case.thorough else self.case.ladder[:3])]
+        pme = self.search("pme", ladder, first, most)
+        self.set_result("pme", pme)
+
+        self.error_frame()
+        limit = self.error(pme["settings"])
+        self.record.update(pme_force_error=limit)
+        self.bench.store()
+        choices = self.with_automatic([fmm_settings(c, self.system.box) for c in self.case.settings], limit, first, most)
+        exact = [s for s in choices if (self.error(s) or 1) <= limit]
+        if not exact:
+            raise Failure(f"no setting of FMM has a force error of {limit:.2e} or less")
+        fmm = self.search("fmm", exact[:len(exact) if self.case.thorough else 4], first, most)
+        self.set_result("fmm", fmm)
+        self.record["fmm_force_error"] = self.error(fmm["settings"])
+        self.bench.store()
+
+        field = self.time("reaction_field", {"coulombtype": "Reaction-Field", "rcoulomb": self.system.mdp["rcoulomb"], "epsilon-rf": 0},
+                          pme["nstlist"], pme["threads"])
+        self.set_result("reaction_field", field)
+        # The figures: runs in turns, so that a disturbance of the machine meets both.
+        found = {"pme": [pme], "fmm": [fmm]}
+        for repeat in range(1, 3 if self.case.thorough else 2):
+            for method, best in (("pme", pme), ("fmm", fmm)):
+                found[method].append(self.time(method, best["settings"], best["nstlist"], best["threads"], repeat))
+        for method, runs in found.items():
+            speeds = [r["ns_per_day"] for r in runs if "ns_per_day" in r]
+            self.record[method + "_ns_per_day"], self.record[method + "_ns_per_day_runs"] = statistics.median(speeds), speeds
+        self.record["fmm_speed_over_pme_speed"] = self.record["fmm_ns_per_day"] / self.record["pme_ns_per_day"]
+
+    def set_result(self, method, best):
+        self.record[method + "_ns_per_day"] = best.get("ns_per_day")
+        self.record.setdefault("settings", {})[method] = {k: best[k] for k in ("settings", "nstlist", "threads", "command", "chosen") if k in best}
+        self.bench.store()
+
+    def search(self, method, candidates, nstlist, threads):
+        """The fastest of these settings, and then of the lists and threads."""
+        tried = [self.time(method, settings, nstlist, threads) for settings in candidates]
+        best = self.best(method, tried)
+        for other_list in self.bench.lists[1:]:
+            tried.append(self.time(method, best["settings"], other_list, threads))
+        best = self.best(method, tried)
+        for other in self.bench.threads[:-1]:
+            tried.append(self.time(method, best["settings"], best["nstlist"], other))
+        return self.best(method, tried)
+
+    def best(self, method, tried):
+        good = [t for t in tried if "ns_per_day" in t]
+        if not good:
+            raise Failure(f"no setting of {method} ran: " + "; ".join(t.get("failed", "") for t in tried))
+        return max(good, key=lambda t: t["ns_per_day"])
+
+    def with_automatic(self, choices, accuracy, nstlist, threads):
+        """These settings, and first the ones that FMM chooses by itself for this accuracy."""
+        automatic = self.time("fmm", {**FMM, "fmm-accuracy": f"{accuracy:.2e}"}, nstlist, threads)
+        own = chosen_settings(automatic.get("chosen", ""))
+        return list({identity(c): c for c in ([own] if own else []) + choices}.values())
+
+    # ------------------------------------------------------------------------------------------------------------- one timing
+
+    def offload(self, method):
+        if self.cpu:
+            return ["-nb", "cpu"]
+        return ["-nb", "gpu", *{"pme": ["-pme", "gpu", "-notunepme"], "fmm": ["-fmm", "gpu"], "reaction_field": []}[method],
+                *(["-bonded", "gpu"] if self.case.bondeds else []), "-update", "gpu"]
+
+    def time(self, method, settings, nstlist, threads, repeat=0):
+        """One run, the second half of which is timed; found in the record if it was made before."""
+        for known in self.record["tried"]:
+            if (known["method"], identity(known["settings"]), known["nstlist"], known["threads"], known["repeat"]) == (
+                    method, identity(settings), nstlist, threads, repeat):
+                return known
+        self.check_time(self.longest)
+        began = time.monotonic()
+        entry = {"method": method, "settings": settings, "nstlist": nstlist, "threads": threads, "repeat": repeat}
+        label = f"{method}-{len(self.record['tried'])}"
+        try:
+            tpr = self.tpr(method, settings)
+            steps = self.bench.options.steps or math.ceil(1e3 * self.case.seconds / self.ms_per_step(method, settings) / 400) * 400
+            command = ["mdrun", "-s", tpr + ".tpr", "-deffnm", "speed", "-ntmpi", "1", "-ntomp", str(threads), "-pin", "on",
+                       *self.offload(method), "-nstlist", str(nstlist), "-nsteps", str(steps), "-resethway", "-noconfout", "-maxh", "0.03"]
+            entry["command"] = "gmx " + " ".join(command)
+            self.gmx(*command, folder=self.folder)
+            log = read_log(self.folder, "speed")
+            info = run_info(self.folder, "speed", float(self.system.mdp["dt"]))
+            entry.update(ns_per_day=info["ns_per_day"], ms_per_step=info["ms_per_step"], steps_timed=steps // 2)
+            for shares in ("cycles", "fmm_stages"):
+                if info[shares]:
+                    entry[shares] = {name: round(share, 3) for name, share in info[shares].items()}
+            if method == "fmm":
+                entry["chosen"] = fmm_parameters(log)
+                if not self.cpu and not fmm_on(log, "GPU"):
+                    raise Failure("md.log does not say that the FMM ran on the GPU")
+            self.bench.keep_log(f"{self.name}-{label}", log)
+        except Failure as failure:
+            entry["failed"] = " ".join(str(failure).split())[-600:]
+        self.record["tried"].append(entry)
+        self.bench.store()
+        self.longest = max(self.longest, time.monotonic() - began)
+        speed = f"{entry['ns_per_day']:9.2f} ns/day" if "failed" not in entry else "FAILED " + entry["failed"]
+        shown = ", ".join(f"{k} {v}" for k, v in settings.items() if k not in ("coulombtype", "pme-order", "ewald-rtol"))
+        self.say(f"{method:14} nstlist {nstlist} threads {threads:2} {speed}  {shown}  ({time.monotonic() - began:.0f} s)")
+        return entry
+
+    def ms_per_step(self, method, settings):
+        """What the last run of the same settings or method took, or else the estimate."""
+        known = [t for t in self.record["tried"] if t["method"] == method and "ms_per_step" in t]
+        same = [t for t in known if t["settings"] == settings]
+        if same or known:
+            return (same or known)[-1]["ms_per_step"]
+        return max(0.06, self.case.estimate * self.system.atoms)
+
+    def tpr(self, method, settings):
+        key = identity(settings)
+        if key not in self.made:
+            name = f"{method}-{len(self.made)}"
+            frames, at = self.system.frame
+            self.gmx.grompp(self.folder, {**self.system.mdp, **settings}, self.system, "-t", frames, "-time", f"{at:g}", name=name)
+            self.made[key] = name
+        return self.made[key]
+
+    # ----------------------------------------------------------------------------------------------------------- force errors
+
+    def error_frame(self):
+        """Reference forces of one frame, of this system or of the smaller one."""
+        self.errors = {e["of"]: e["force_error"] for e in self.record["errors"]}
+        self.exact = None
+        if self.case.small:
+            self.record["force_errors_of"] = "a smaller system of the same kind"
+
+    def reference(self):
+        if self.exact is None:
+            self.check_time(0 if self.cpu else 60)
+            self.error_folder, self.error_system = self.folder, self.system
+            if self.case.small:
+                self.error_folder = os.path.join(self.folder, "errors")
+                self.error_system = self.build(self.case.small, self.error_folder)
+                self.record["force_errors_of"] = self.error_system.name
+            self.exact = self.point(TIGHT_MIXED, "tight", nb="cpu")
+            self.nothing = self.point(NO_COULOMB, "none", nb="cpu")
+        return self.exact, self.nothing
+
+    def point(self, settings, name, nb):
+        frames, at = self.error_system.frame
+        return single_points(self.gmx, self.error_folder, self.error_system, settings, frames, [at], name, nb=nb)
+
+    def error(self, settings):
+        """Relative RMS force error of these settings, None if they fail."""
+        key = identity(settings)
+        if key not in self.errors:
+            exact, nothing = self.reference()
+            self.check_time(5)
+            small = on_smaller(settings, self.system.box, self.error_system.box) if self.case.small else settings
+            entry = {"of": key, "force_error": None}
+            if small != settings:
+                entry["measured_with"] = small
+            try:
+                entry["force_error"] = force_error(self.point(small, "error", "cpu" if self.cpu else "gpu"), exact, nothing)
+            except Failure as failure:
+                entry["failed"] = " ".join(str(failure).split())[-600:]
+            self.record["errors"].append(entry)
+            self.errors[key] = entry["force_error"]
+            self.bench.store()
+            self.say(f"force error {entry['force_error'] or math.nan:.3e}  " +
+                     ", ".join(f"{k} {v}" for k, v in small.items() if k not in ("coulombtype", "pme-order", "ewald-rtol")) + entry.get("failed", ""))
+        return self.errors[key]
+
+    def check_time(self, needed):
+        if time.monotonic() + needed > self.bench.end:
+            raise OutOfTime
+
+    def say(self, text):
+        print(f"{self.name}: {text}", flush=True)
+
+
+def gpu():
+    found = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"], capture_output=True, text=True)
+    if found.returncode != 0:
+        raise Failure("nvidia-smi finds no GPU")
+    name, driver = found.stdout.splitlines()[0].split(", ")
+    return {"device": name, "driver": driver}
+
+
+def merged(old, new):
+    """Records of both, by system; the new one's where both have it, unless it is incomplete and the old one is not."""
+    result = {r["name"]: r for r in old}
+    for record in new:
+        known = result.get(record["name"])
+        if not known or record["complete"] or not known["complete"]:
+            result[record["name"]] = record
+    order = list(CASES)
+    return sorted(result.values(), key=lambda r: order.index(r["name"]) if r["name"] in order else len(order))
+
+
+def table(records):
+    print(f"\n{'system':12}{'atoms':>9}{'PME':>10}{'FMM':>10}{'RF':>10}  ns/day{'FMM/PME':>9}{'error PME':>11}{'FMM':>9}  settings")
+    for r in records:
+        def number(key, form):
+            return format(r[key], form) if r.get(key) is not None else "-"
+        best = r.get("settings", {})
+        shown = "; ".join(m + " " + " ".join(f"{v}" for k, v in best[m]["settings"].items() if k not in ("coulombtype", "pme-order", "ewald-rtol"))
+                          + f" list {best[m]['nstlist']} threads {best[m]['threads']}" for m in ("pme", "fmm") if m in best)
+        print(f"{r['name']:12}{r.get('atoms', 0):9}{number('pme_ns_per_day', '10.2f'):>10}{number('fmm_ns_per_day', '10.2f'):>10}"
+              f"{number('reaction_field_ns_per_day', '10.2f'):>10}        {number('fmm_speed_over_pme_speed', '9.3f'):>9}"
+              f"{number('pme_force_error', '11.2e'):>11}{number('fmm_force_error', '9.1e'):>9}  {shown}{'' if r['complete'] else '  INCOMPLETE'}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Systems: " + ", ".join(CASES))
+    parser.add_argument("gmx")
+    parser.add_argument("output", help=".json")
+    parser.add_argument("systems", nargs="*", choices=[*CASES, []], metavar="SYSTEM")
+    parser.add_argument("--earlier", help="results of earlier runs, which are kept or continued")
+    parser.add_argument("--limit", type=float, default=1e9, help="seconds after which nothing more is begun")
+    parser.add_argument("--work", default="/tmp/gmxfmm-mdrun", help="folder for the runs")
+    parser.add_argument("--threads", default="8,16", help="numbers of OpenMP threads to try")
+    parser.add_argument("--nstlist", default="100,200", help="list update intervals to try")
+    parser.add_argument("--steps", type=int, default=0, help="steps of a timing (default: some seconds)")
+    parser.add_argument("--equilibration", type=int, default=1000, help="steps of 2 fs before the measurements")
+    parser.add_argument("--cpu", action="store_true", help="all on the CPU: to try this program where there is no GPU")
+    options = parser.parse_args()
+    bench = Bench(options)
+    good = [bench.measure(name) for name in options.systems or CASES]
+    table(bench.records)
+    sys.exit(0 if all(good) else 1)
+
+
+try:
+    main()
+except Failure as failure:
+    sys.exit(f"error: {failure}")

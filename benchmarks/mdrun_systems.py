@@ -1,0 +1,181 @@
+"""The systems that mdrun_gpu.py measures: coordinates, topologies and .mdp settings, all made from GROMACS's own files."""
+import math
+import os
+import random
+import sys
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+sys.path.insert(0, os.path.join(ROOT, "tests", "mdrun"))
+from harness import PLAIN_MDP, Failure, System, changed, data_folder, regression, without_swaps  # noqa: E402
+
+SPCE = """#include "oplsaa.ff/forcefield.itp"
+#include "oplsaa.ff/spce.itp"
+"""
+
+# Water in which every atom has Lennard-Jones: TIP3P as CHARMM36 has it, Rmin/2 1.7682 A and 0.2245 A, 0.1521 and 0.046 kcal/mol.
+TIP3P = """[ defaults ]
+1 2 yes 1.0 1.0
+[ atomtypes ]
+OT 8 15.9994 0.0 A 0.315057 0.636386
+HT 1 1.0080 0.0 A 0.0400013 0.192464
+[ moleculetype ]
+SOL 2
+[ atoms ]
+1 OT 1 SOL OW 1 -0.834 15.9994
+2 HT 1 SOL HW1 1 0.417 1.0080
+3 HT 1 SOL HW2 1 0.417 1.0080
+[ settles ]
+1 1 0.09572 0.15139
+[ exclusions ]
+1 2 3
+2 1 3
+3 1 2
+"""
+
+# Output and coupling as seldom as a production run has them. Coupling every 100 steps of 2 fs needs tau-t of 1 ps or more.
+NVT = changed(PLAIN_MDP, nsteps=-1, rcoulomb=1.0, rvdw=1.0, nstlist=100, tcoupl="V-rescale", tc_grps="System", tau_t=1, ref_t=300,
+              nsttcouple=100, nstcalcenergy=100, nstenergy=1000, nstlog=0, nstcomm=100, gen_vel="no", continuation="yes")
+
+
+def spc216(gmx):
+    """Molecules of GROMACS's water box, each three positions (nm), whole; and the edge of the box."""
+    with open(os.path.join(data_folder(gmx), "spc216.gro")) as lines:
+        lines = lines.read().splitlines()
+    x = [tuple(float(line[20 + 8 * d:28 + 8 * d]) for d in range(3)) for line in lines[2:-1]]
+    return [x[i:i + 3] for i in range(0, len(x), 3)], float(lines[-1].split()[0])
+
+
+def write_water(folder, molecules, count, box, forcefield, name, mdp):
+    """conf.gro and topol.top of `count` water molecules, given as three positions each (any iterable)."""
+    conf, top = os.path.join(folder, "conf.gro"), os.path.join(folder, "topol.top")
+    atoms = (("   OW", 1), ("  HW1", 2), ("  HW2", 3))
+    with open(conf, "w") as out:
+        out.write(f"water\n{3 * count}\n")
+        written = 0
+        for number, molecule in enumerate(molecules):
+            residue = f"{(number + 1) % 100000:5d}SOL  "
+            for (atom, k), (x, y, z) in zip(atoms, molecule):
+                out.write(f"{residue}{atom}{(3 * number + k) % 100000:5d}{x:8.3f}{y:8.3f}{z:8.3f}\n")
+            written += 1
+        out.write(" ".join(f"{edge:.5f}" for edge in box) + "\n")
+    if written != count:
+        raise Failure(f"{conf}: {written} molecules in place of {count}")
+    with open(top, "w") as out:
+        out.write(f"{forcefield}[ system ]\nwater\n[ molecules ]\nSOL {count}\n")
+    system = System(name, conf, top, mdp)
+    system.atoms, system.box = 3 * count, box
+    return system
+
+
+def copies_of(molecules, edge, copies):
+    """The molecules of a cube copied along x, y and z."""
+    for i in range(copies):
+        for j in range(copies):
+            for k in range(copies):
+                shift = i * edge, j * edge, k * edge
+                for molecule in molecules:
+                    yield [tuple(a + s for a, s in zip(x, shift)) for x in molecule]
+
+
+def cube(gmx, folder, copies, forcefield, name, mdp):
+    molecules, edge = spc216(gmx)
+    return write_water(folder, copies_of(molecules, edge, copies), copies ** 3 * len(molecules), [copies * edge] * 3, forcefield, name, mdp)
+
+
+def water(gmx, folder, copies):
+    """SPC/E water, 648 copies^3 atoms."""
+    return cube(gmx, folder, copies, SPCE, f"SPC/E water, {648 * copies ** 3} atoms", dict(NVT))
+
+
+def tip3p(gmx, folder, copies=5):
+    """Water with Lennard-Jones on every atom, cut off as CHARMM has it."""
+    mdp = changed(NVT, rvdw=1.2, rcoulomb=1.2, rvdw_switch=1.0, vdw_modifier="Force-switch", dispcorr="no")
+    return cube(gmx, folder, copies, TIP3P, f"CHARMM TIP3P water, LJ on every atom, {648 * copies ** 3} atoms", mdp)
+
+
+def droplets(gmx, folder, along, atoms, edge):
+    """SPC/E water in along^3 equal droplets of `atoms` atoms each, on a jittered lattice, in a cube of along * edge nm.
+
+    edge: room of a droplet, nm. One droplet (along = 1) has the density and the surroundings of many.
+    """
+    molecules, unit = spc216(gmx)
+    count = atoms // 3
+    # A ball of that many molecules, and half a nanometre more, so that the sphere that holds them lies in the block.
+    radius = (count * 3 / (4 * math.pi) * unit ** 3 / len(molecules)) ** (1 / 3)
+    block = math.ceil(2 * (radius + 0.5) / unit)
+    middle = block * unit / 2
+
+    def squared(molecule):
+        return sum((a - middle) ** 2 for a in molecule[0])
+    ball = sorted(copies_of(molecules, unit, block), key=squared)[:count]
+    radius = math.sqrt(squared(ball[-1])) + 0.1
+    room = edge / 2 - radius - 0.5  # so far may a centre move without droplets coming within 1 nm of one another
+    if room <= 0:
+        raise Failure(f"droplets of radius {radius:.1f} nm have no room in {edge} nm")
+    random_numbers = random.Random(2022)
+
+    def placed():
+        for i in range(along):
+            for j in range(along):
+                for k in range(along):
+                    centre = [(n + 0.5) * edge + random_numbers.uniform(-room, room) for n in (i, j, k)]
+                    # Mirrored along some axes, so that droplets are not copies of one another in the same orientation.
+                    sign = [random_numbers.choice((-1, 1)) for _ in range(3)]
+                    for molecule in ball:
+                        yield [tuple(c + s * (a - middle) for c, s, a in zip(centre, sign, x)) for x in molecule]
+    name = f"{along ** 3} droplet{'s' if along > 1 else ''} of SPC/E water in {along * edge:g} nm, {3 * count * along ** 3} atoms"
+    return write_water(folder, placed(), count * along ** 3, [along * edge] * 3, SPCE, name, changed(NVT, dispcorr="no"))
+
+
+def membrane(gmx, folder, copies=2):
+    """complex/swap_z of the regression tests, a channel protein in octane in SPC/E water with ions, copied along x, y and z.
+
+    As in that test, with steps of 2 fs, no swapping of ions, C-rescale and V-rescale in place of Berendsen's coupling, and without
+    its position restraints, for which every step would wait for the CPU, with either method.
+    """
+    del gmx
+    source = regression("complex/swap_z")
+    with open(source.conf) as lines:
+        lines = lines.read().splitlines()
+    edges = [float(v) for v in lines[-1].split()]
+    atoms = [(line[:20], [float(line[20 + 8 * d:28 + 8 * d]) for d in range(3)]) for line in lines[2:-1]]
+    conf, top = os.path.join(folder, "conf.gro"), os.path.join(folder, "topol.top")
+    with open(conf, "w") as out:
+        out.write(f"membrane\n{copies ** 3 * len(atoms)}\n")
+        for i in range(copies):
+            for j in range(copies):
+                for k in range(copies):
+                    shift = [n * edge for n, edge in zip((i, j, k), edges)]
+                    for label, x in atoms:
+                        out.write(label + "".join(f"{a + s:8.3f}" for a, s in zip(x, shift)) + "\n")
+        out.write(" ".join(f"{copies * edge:.5f}" for edge in edges) + "\n")
+    with open(source.top) as text:
+        head, molecules = text.read().split("[ molecules ]")
+    # The test's own topologies lie beside its topol.top. The restraints are the last part of one.
+    for part in ("coco.itp", "octane.itp"):
+        with open(os.path.join(os.path.dirname(source.top), part)) as text:
+            topology = text.read().split("[ position_restraints ]")[0]
+        with open(os.path.join(folder, part), "w") as out:
+            out.write(topology)
+    with open(top, "w") as out:
+        out.write(head + "[ molecules ]\n" + (molecules.strip() + "\n") * copies ** 3)
+    mdp = changed(without_swaps(source.mdp), dt=0.002, nsteps=-1, tcoupl="V-rescale", nsttcouple=10, pcoupl="C-rescale", nstpcouple=10,
+                  nstcomm=100, nstcalcenergy=100, nstenergy=1000, nstlog=0, nstxout=0, nstvout=0, nstfout=0, nstxout_compressed=0,
+                  nstlist=100, continuation="yes", gen_vel="no", ld_seed=1)
+    system = System(f"membrane channel, {copies ** 3 * len(atoms)} atoms", conf, top, mdp)
+    system.atoms, system.box = copies ** 3 * len(atoms), [copies * edge for edge in edges]
+    return system
+
+
+def equilibrated(gmx, folder, system, steps, mdrun):
+    """Runs the system with PME at constant volume from random velocities; system.frame is then its last frame (.trr, time).
+
+    mdrun: options of mdrun. The first steps are short, since the molecules' geometry and surroundings are not yet theirs.
+    """
+    mdp = changed(system.mdp, coulombtype="PME", pcoupl="no", tau_t=0.1, nsttcouple=10, gen_vel="yes", gen_temp=300, continuation="no")
+    for name, dt, these in (("settle", 0.0005, steps // 2), ("relaxed", 0.002, steps)):
+        gmx.grompp(folder, changed(mdp, dt=dt, nsteps=these, nstxout=these, nstvout=these), system,
+                   *(["-t", "settle.trr"] if name == "relaxed" else []), name=name)
+        gmx(*["mdrun", "-s", name + ".tpr", "-deffnm", name, "-ntmpi", "1", "-notunepme", *mdrun], folder=folder)
+        mdp = changed(mdp, gen_vel="no", continuation="yes")
+    system.frame = os.path.join(folder, name + ".trr"), these * dt
