@@ -99,7 +99,7 @@ TEST_P(Choice, OctreeForDropsInALargeBox)
 
 TEST_P(Choice, FftForFullBoxes)
 {
-    const System liquid = water({4, 0, 0, 0, 4, 0, 0, 0, 3}, 5);
+    const System liquid = water({3, 0, 0, 0, 3, 0, 0, 0, 2.5}, 5);
     for (gmxfmm_device device : {GMXFMM_CUDA, GMXFMM_CPU})
     {
         for (int n : {1, 300, 20000, 100000})
