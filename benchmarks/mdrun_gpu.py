@@ -33,11 +33,11 @@ LADDER = (1.0, 1.1, 1.2, 1.35)
 SPARSE_LADDER = (1.25, 1.5, 1.75)
 
 # Settings of FMM around those that are fastest in water by the library's own benchmarks (water.json): method, order, edge of a
-# cell (nm), separation; with an octree its depth in place of the edge.
+# cell (nm), separation; with an octree its depth in place of the edge, -1: what the library chooses by the particles.
 DENSE = [("fft", 8, 0.47, 1), ("fft", 8, 0.52, 1), ("fft", 8, 0.58, 1), ("fft", 9, 0.47, 1), ("fft", 7, 0.62, 1), ("fft", 9, 0.43, 1),
          ("fft", 10, 0.47, 1), ("fft", 5, 0.33, 2)]
-SPARSE = [("rotation", 8, 7, 1), ("rotation", 7, 7, 1), ("rotation", 9, 7, 1), ("rotation", 6, 7, 1), ("rotation", 5, 8, 2),
-          ("rotation", 10, 7, 1), ("fft", 8, 0.58, 1)]
+SPARSE = [("rotation", 8, -1, 1), ("rotation", 7, -1, 1), ("rotation", 9, -1, 1), ("rotation", 8, 7, 1), ("rotation", 6, -1, 1), ("rotation", 5, -1, 2),
+          ("fft", 8, 0.58, 1)]
 
 ERROR_ATOMS = 300000  # of larger systems the errors are measured on a smaller one of the same kind, with cells of the same size
 
@@ -101,7 +101,7 @@ def on_smaller(settings, box, small):
     if "fmm-grid" in settings:
         cells = map(int, settings["fmm-grid"].split())
         result["fmm-grid"] = " ".join(str(math.ceil(n * b / a - 1e-6)) for n, a, b in zip(cells, box, small))
-    if "fmm-tree-depth" in settings:
+    if settings.get("fmm-tree-depth", -1) > 0:
         result["fmm-tree-depth"] = settings["fmm-tree-depth"] - round(math.log2(max(box) / max(small)))
     return result
 

@@ -107,10 +107,28 @@ const std::vector<BadOption>& badOptions()
         mixed(
             "TruncateWithFft", GMXFMM_M2L_FFT, [](gmxfmm_options* o) { o->m2l_truncate = 1; }, "m2l_truncate"),
         mixed(
-            "GridWithRotation", GMXFMM_M2L_ROTATION,
-            [](gmxfmm_options* o) { o->grid[0] = o->grid[1] = o->grid[2] = 4; }, "rotation"),
+            "OddGridWithRotation", GMXFMM_M2L_ROTATION,
+            [](gmxfmm_options* o)
+            {
+                o->grid[0] = o->grid[1] = 4;
+                o->grid[2]              = 5;
+            },
+            "rotation"),
         mixed(
-            "GridWithNaive", GMXFMM_M2L_NAIVE, [](gmxfmm_options* o) { o->grid[0] = o->grid[1] = o->grid[2] = 4; },
+            "GridWithDepth", GMXFMM_M2L_NAIVE,
+            [](gmxfmm_options* o)
+            {
+                o->grid[0] = o->grid[1] = o->grid[2] = 12;
+                o->depth                             = 3;
+            },
+            "multiples of 8"),
+        mixed(
+            "GridWithOpenOctree", GMXFMM_M2L_NAIVE,
+            [](gmxfmm_options* o)
+            {
+                o->grid[0] = o->grid[1] = o->grid[2] = 4;
+                o->boundary                          = GMXFMM_OPEN;
+            },
             "depth"),
         {"DynamicOnTheCpu",
          [](gmxfmm_options* o)

@@ -359,7 +359,7 @@ static gmxfmm_status set_left_out(gmxfmm_plan* plan)
 static int counts_particles(const gmxfmm_plan* plan)
 {
     return fmm_considers_tree(plan) ||
-           (plan->tree != NULL && !plan->tuned && !(plan->periodic && plan->options.depth > 0));
+           (plan->tree != NULL && !plan->tuned && !(plan->periodic && fmm_given_depth(&plan->options) > 0));
 }
 
 gmxfmm_status fmm_assign_particles(gmxfmm_plan* plan, const void* x)

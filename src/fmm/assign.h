@@ -42,6 +42,9 @@ void          fmm_tree_free(gmxfmm_plan* plan);
 gmxfmm_status fmm_tune_tree_open(gmxfmm_plan* plan, const void* x, const double* low, const double* high);
 gmxfmm_status fmm_tune_tree_particles(gmxfmm_plan* plan, const void* x);
 
+/* Depth of an octree by options depth and grid, 0 if they leave it open. */
+int fmm_given_depth(const gmxfmm_options* options);
+
 /* Where the method is automatic: an octree in place of the fft path if the particles leave much of their box (open:
  * of low..high) empty. Once a plan, which fmm_considers_tree asks for; x is on the host. */
 int           fmm_considers_tree(const gmxfmm_plan* plan);

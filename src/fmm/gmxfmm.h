@@ -93,8 +93,9 @@ extern "C"
     {
         double     accuracy;   /* [4e-4] asked relative RMS force error, 1e-12..0.1; chooses what is left automatic */
         int        order;      /* [-1] expansion order p, 0..20 (double precision: 40); -1: automatic */
-        int        grid[3];    /* [0 0 0] cells along each box vector, >= 1; 0 0 0: automatic (fft path) */
-        int        depth;      /* [-1] octree depth, 1..9; -1: automatic (octree path) */
+        int        grid[3];    /* [0 0 0] cells along each box vector, >= 1; of a periodic octree its leaves, multiples
+                                * of 2^depth; 0 0 0: automatic */
+        int        depth;      /* [-1] octree depth, 1..9; -1: automatic, or as many levels as grid allows */
         int        separation; /* [0] ws, layers of near cells, 1 or 2; 0: automatic */
         gmxfmm_m2l m2l;        /* [AUTO] way through the far field */
         int        m2l_to_parent; /* [0] 1: far source cells of a stencil straight to the target's parent (octree); for

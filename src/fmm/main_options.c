@@ -48,7 +48,7 @@ static const option table[] = {
      0.1,
      {NULL}},
     {"--order", "P", "expansion order", "automatic", INTEGER, IN_SOLVE(order), 0, GMXFMM_MAX_ORDER, {NULL}},
-    {"--grid", "NX,NY,NZ", "cells along each box vector", "automatic", GRID, IN_SOLVE(grid), 1, 4096, {NULL}},
+    {"--grid", "NX,NY,NZ", "cells, or leaves, along each box vector", "automatic", GRID, IN_SOLVE(grid), 1, 4096, {NULL}},
     {"--depth", "D", "octree depth (octree methods)", "automatic", INTEGER, IN_SOLVE(depth), 1, 9, {NULL}},
     {"--separation", "WS", "layers of near cells", "automatic", INTEGER, IN_SOLVE(separation), 1, 2, {NULL}},
     {"--m2l",

@@ -104,9 +104,18 @@ gmxfmm_status fmm_check_options(const gmxfmm_options* o, char* message, size_t s
         return GMXFMM_ERROR_OPTION;
     }
     const int octree = o->m2l != GMXFMM_M2L_AUTO && o->m2l != GMXFMM_M2L_FFT;
-    if (octree && set != 0)
+    if (octree && set != 0 && o->boundary == GMXFMM_OPEN)
     {
-        snprintf(message, size, "grid belongs to m2l = fft: with m2l = %s use depth", gmxfmm_m2l_name(o->m2l));
+        snprintf(message, size, "the leaves of an open octree follow the particles: with m2l = %s use depth, not grid",
+                 gmxfmm_m2l_name(o->m2l));
+        return GMXFMM_ERROR_OPTION;
+    }
+    const int part = 1 << (o->depth > 0 ? o->depth : 1);
+    if (octree && (o->grid[0] % part != 0 || o->grid[1] % part != 0 || o->grid[2] % part != 0))
+    {
+        snprintf(message, size,
+                 "grid is %d %d %d: with m2l = %s it counts leaves, so give three multiples of %d (of 2^depth)",
+                 o->grid[0], o->grid[1], o->grid[2], gmxfmm_m2l_name(o->m2l), part);
         return GMXFMM_ERROR_OPTION;
     }
     if (!octree && (o->depth > 0 || o->m2l_to_parent || o->m2l_truncate || o->vertical_rotation))

@@ -32,24 +32,41 @@ typedef struct
     int    good, order, ws, depth;
 } choice;
 
-/* Fewest roots, alike along equal edges, that are no longer than c_longestCell times their width. */
-static void choose_roots(const double* box, int* roots)
+int fmm_given_depth(const gmxfmm_options* options)
+{
+    if (options->depth > 0 || options->grid[0] == 0)
+    {
+        return options->depth > 0 ? options->depth : 0;
+    }
+    const int bits  = options->grid[0] | options->grid[1] | options->grid[2];
+    int       depth = 0;
+    for (; depth < FMM_MAX_DEPTH && (bits & ((2 << depth) - 1)) == 0; depth++)
+    {
+    }
+    return depth;
+}
+
+/* Roots, k of them along the shortest edge and alike along equal edges. Returns whether they are no longer than
+ * c_longestCell times their width. */
+static int divide_into_roots(const double* box, int k, int* roots)
 {
     const double shortest = fmin(box[0], fmin(box[4], box[8]));
-    for (int k = 1; k < 64; k++)
+    double       low = INFINITY, high = 0;
+    for (int d = 0; d < 3; d++)
     {
-        double low = INFINITY, high = 0;
-        for (int d = 0; d < 3; d++)
-        {
-            roots[d]          = (int)floor(box[4 * d] / shortest * k + 0.5);
-            const double edge = box[4 * d] / roots[d];
-            low               = fmin(low, edge);
-            high              = fmax(high, edge);
-        }
-        if (high <= c_longestCell * low)
-        {
-            return;
-        }
+        roots[d]          = (int)floor(box[4 * d] / shortest * k + 0.5);
+        const double edge = box[4 * d] / roots[d];
+        low               = fmin(low, edge);
+        high              = fmax(high, edge);
+    }
+    return high <= c_longestCell * low;
+}
+
+/* Fewest of them. */
+static void choose_roots(const double* box, int* roots)
+{
+    for (int k = 1; k < 64 && !divide_into_roots(box, k, roots); k++)
+    {
     }
 }
 
@@ -75,11 +92,10 @@ static gmxfmm_m2l method(const gmxfmm_plan* plan)
     return plan->options.m2l != GMXFMM_M2L_AUTO ? plan->options.m2l : GMXFMM_M2L_ROTATION;
 }
 
-/* Whether an octree is compared with the fft path on a device; costs are then in pairs of its near field, tune.c's
- * unit there. Where the octree was asked for, its depth is chosen by the costs of a CPU. */
-static int compares_on_device(const gmxfmm_plan* plan)
+/* Costs are then in pairs of its near field, tune.c's unit there. */
+static int on_device(const gmxfmm_plan* plan)
 {
-    return plan->options.device != GMXFMM_CPU && plan->options.m2l == GMXFMM_M2L_AUTO;
+    return plan->options.device != GMXFMM_CPU;
 }
 
 /* Pairs, gathering, P2M and L2P, as in tune.c but with the occupancy of the cells. */
@@ -87,7 +103,7 @@ static double cost_of_leaves(const gmxfmm_plan* plan, const occupancy* o, double
 {
     const double near = (2 * ws + 1) * (2 * ws + 1) * (2 * ws + 1), coef = (p + 1) * (p + 1);
     const int    dbl = plan->options.precision == GMXFMM_DOUBLE;
-    if (compares_on_device(plan))
+    if (on_device(plan))
     {
         return (near * (o->squares[depth] + n) + o->leaves[depth] * FMM_DEVICE_TILE + n * coef * FMM_DEVICE_COEF) *
                (dbl ? 2 : 1);
@@ -96,20 +112,35 @@ static double cost_of_leaves(const gmxfmm_plan* plan, const occupancy* o, double
     return pairs + o->leaves[depth] * near * FMM_COST_GATHER + n * coef * FMM_COST_COEF * (dbl ? 2 : 1);
 }
 
-/* On a device, fitted to the far field by rotation of an H200 at orders 4 to 12 (benchmarks/results/nvidia-h200/
- * far.json, to a third at worst): what a translation costs there in pairs over what it costs so on a CPU; and, in
- * pairs, the 0.06 ms that a level takes however few its cells. */
-static const double c_deviceTranslation = 0.94;
-static const double c_deviceLevel       = 7.2e7;
+/* What a translation costs on a device in pairs over what it costs so on a CPU, fitted to an H200 at orders 4 to 12:
+ * rotation to the whole far field (benchmarks/results/nvidia-h200/far.json, to a third at worst), the others in
+ * proportion to M2L alone at depths 5 and 6 (m2l.json). */
+static double device_translation(gmxfmm_m2l m2l)
+{
+    switch (m2l)
+    {
+    case GMXFMM_M2L_SYMMETRIC:
+        return 2.9;
+    case GMXFMM_M2L_NAIVE:
+        return 13;
+    case GMXFMM_M2L_DYNAMIC:
+        return 68;
+    default:
+        return 0.94;
+    }
+}
+
+/* The 0.06 ms that a level takes there however few its cells, in pairs. */
+static const double c_deviceLevel = 7.2e7;
 
 static double cost(const gmxfmm_plan* plan, const occupancy* o, double n, int depth, int ws, int p)
 {
     const double near = (2 * ws + 1) * (2 * ws + 1) * (2 * ws + 1), list = 7 * near;
     const int    dbl = plan->options.precision == GMXFMM_DOUBLE;
     double       far = o->leaves[depth] * 8 / 7 * list * translation_cost(method(plan), p);
-    if (compares_on_device(plan))
+    if (on_device(plan))
     {
-        far = far * c_deviceTranslation / FMM_COST_PAIR + depth * c_deviceLevel;
+        far = far * device_translation(method(plan)) / FMM_COST_PAIR + depth * c_deviceLevel;
     }
     return cost_of_leaves(plan, o, n, depth, ws, p) + far * (dbl ? 2 : 1);
 }
@@ -141,10 +172,9 @@ static gmxfmm_status consider(
     fmm_predict_error(&cells, 1, error);
     fmm_cells_free(&cells);
     const int fixed = options->order, last = fixed >= 0 ? fixed : fmm_last_order(plan, ws);
-    const int first_depth = options->depth > 0 ? options->depth : 1;
-    const int last_depth  = options->depth > 0         ? options->depth
-                            : compares_on_device(plan) ? last_depth_on_device(roots)
-                                                       : FMM_MAX_DEPTH;
+    const int given       = fmm_given_depth(options);
+    const int first_depth = given > 0 ? given : 1;
+    const int last_depth  = given > 0 ? given : on_device(plan) ? last_depth_on_device(roots) : FMM_MAX_DEPTH;
     for (int depth = first_depth; depth <= last_depth; depth++)
     {
         const double crowd = fmax(1, o->squares[depth] / fmax(n, 1));
@@ -207,30 +237,35 @@ static gmxfmm_status adopt(gmxfmm_plan* plan, const int* roots, const choice* be
                : GMXFMM_OK;
 }
 
-static gmxfmm_status choose(gmxfmm_plan* plan, const double* box, const int* roots, double n, const occupancy* o)
-{
-    choice              best;
-    const gmxfmm_status status = find(plan, box, roots, n, o, &best);
-    return status == GMXFMM_OK ? adopt(plan, roots, &best) : status;
-}
-
 gmxfmm_status fmm_tune_tree(gmxfmm_plan* plan, int64_t n, const double* box)
 {
-    int                 roots[3];
-    occupancy           o;
-    const gmxfmm_status status = fmm_tree_check_box(plan, box);
+    int           roots[3];
+    occupancy     o;
+    choice        best;
+    gmxfmm_status status = fmm_tree_check_box(plan, box);
     if (status != GMXFMM_OK)
     {
         return status;
     }
-    choose_roots(box, roots);
+    if (plan->options.grid[0] > 0)
+    {
+        for (int d = 0; d < 3; d++)
+        {
+            roots[d] = plan->options.grid[d] >> fmm_given_depth(&plan->options);
+        }
+    }
+    else
+    {
+        choose_roots(box, roots);
+    }
     for (int d = 0; d <= FMM_MAX_DEPTH; d++)
     {
         const double cells = (double)roots[0] * roots[1] * roots[2] * pow(8, d), per_cell = (double)n / cells;
         o.leaves[d]  = fmax(1, cells * (1 - exp(-per_cell)));
         o.squares[d] = (double)n * per_cell;
     }
-    return choose(plan, box, roots, (double)n, &o);
+    status = find(plan, box, roots, (double)n, &o, &best);
+    return status == GMXFMM_OK ? adopt(plan, roots, &best) : status;
 }
 
 /* Bits of k spread out to every third place. */
@@ -286,18 +321,64 @@ count_cells(gmxfmm_plan* plan, const void* x, const double* origin, const double
     return GMXFMM_OK;
 }
 
+static gmxfmm_status choose_for_particles(gmxfmm_plan*  plan,
+                                          const void*   x,
+                                          const double* origin,
+                                          const double* box,
+                                          const int*    roots,
+                                          occupancy*    o,
+                                          choice*       best)
+{
+    const gmxfmm_status status = count_cells(plan, x, origin, box, roots, o);
+    return status == GMXFMM_OK ? find(plan, box, roots, (double)plan->p.n, o, best) : status;
+}
+
+/* Most roots along the shortest edge of a periodic box that are tried. */
+static const int c_mostRoots = 7;
+
+/* More roots than the fewest, which *best has: with 3, 5 or 7 in place of 1, 2 or 4 leaves can be of nearly any size,
+ * and depth alone changes their occupancy by 8. Updates both. */
+static gmxfmm_status try_more_roots(gmxfmm_plan* plan, const void* x, int* roots, choice* best)
+{
+    const double origin[3] = {0, 0, 0};
+    for (int k = 2; k <= c_mostRoots; k++)
+    {
+        int       more[3];
+        occupancy o;
+        choice    found;
+        if (!divide_into_roots(plan->box, k, more) || memcmp(more, roots, sizeof(more)) == 0 ||
+            ((more[0] | more[1] | more[2]) & 1) == 0) /* these leaves are those of half as many roots, too */
+        {
+            continue;
+        }
+        const gmxfmm_status status = choose_for_particles(plan, x, origin, plan->box, more, &o, &found);
+        if (status != GMXFMM_OK)
+        {
+            return status;
+        }
+        if (found.good ? (!best->good || found.cost < best->cost) : (!best->good && found.error < best->error))
+        {
+            *best = found;
+            memcpy(roots, more, sizeof(more));
+        }
+    }
+    return GMXFMM_OK;
+}
+
 gmxfmm_status fmm_tune_tree_particles(gmxfmm_plan* plan, const void* x)
 {
     const double origin[3] = {0, 0, 0};
     int          roots[3];
     occupancy    o;
-    if (plan->tuned || plan->options.depth > 0 || plan->p.n == 0)
+    choice       best;
+    if (plan->tuned || fmm_given_depth(&plan->options) > 0 || plan->p.n == 0)
     {
         return GMXFMM_OK;
     }
     memcpy(roots, plan->tree->roots, sizeof(roots));
-    gmxfmm_status status = count_cells(plan, x, origin, plan->box, roots, &o);
-    status               = status == GMXFMM_OK ? choose(plan, plan->box, roots, (double)plan->p.n, &o) : status;
+    gmxfmm_status status = choose_for_particles(plan, x, origin, plan->box, roots, &o, &best);
+    status               = status == GMXFMM_OK ? try_more_roots(plan, x, roots, &best) : status;
+    status               = status == GMXFMM_OK ? adopt(plan, roots, &best) : status;
     plan->tuned          = status == GMXFMM_OK;
     plan->geometry_valid = 0;
     return status;
@@ -321,8 +402,7 @@ choose_open(gmxfmm_plan* plan, const void* x, const double* low, const double* h
         {
             origin[d] = 0.5 * (low[d] + high[d] - width);
         }
-        gmxfmm_status status = count_cells(plan, x, origin, box, roots, &o);
-        status               = status == GMXFMM_OK ? find(plan, box, roots, (double)plan->p.n, &o, &found) : status;
+        const gmxfmm_status status = choose_for_particles(plan, x, origin, box, roots, &o, &found);
         if (status != GMXFMM_OK)
         {
             return status;
@@ -437,8 +517,7 @@ gmxfmm_status fmm_consider_tree(gmxfmm_plan* plan, const void* x, const double* 
         origin[d]  = plan->periodic ? 0 : 0.5 * (low[d] + high[d] - box[4 * d]);
     }
     choose_roots(box, roots);
-    gmxfmm_status status = count_cells(plan, x, origin, box, roots, &o);
-    status               = status == GMXFMM_OK ? find(plan, box, roots, (double)plan->p.n, &o, &tree) : status;
+    gmxfmm_status status = choose_for_particles(plan, x, origin, box, roots, &o, &tree);
     if (status != GMXFMM_OK)
     {
         return status;
@@ -448,6 +527,11 @@ gmxfmm_status fmm_consider_tree(gmxfmm_plan* plan, const void* x, const double* 
     if (c_gain * tree.cost > fft)
     {
         return GMXFMM_OK;
+    }
+    status = plan->periodic ? try_more_roots(plan, x, roots, &tree) : GMXFMM_OK;
+    if (status != GMXFMM_OK)
+    {
+        return status;
     }
     plan->tree = calloc(1, sizeof(*plan->tree));
     if (plan->tree == NULL)

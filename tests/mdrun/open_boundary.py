@@ -305,6 +305,7 @@ REFUSED = [
     ({"coulombtype": "Cut-off"}, r"With Verlet lists only full pbc"),
     ({"coulombtype": "Reaction-Field", "epsilon-rf": "0"}, r"With Verlet lists only full pbc"),
     ({"pcoupl": "C-rescale", "tau-p": "2", "compressibility": "4.5e-5", "ref-p": "1"}, r"FMM with pbc = no.*volume"),
+    ({"fmm-m2l": "rotation", "fmm-grid": "4 4 4"}, r"FMM with pbc = no.*fmm-tree-depth"),
     ({"dispcorr": "EnerPres"}, r"dispersion correction with pbc=no"),
     ({"fmm-boundary": "vacuum"}, r"fmm-boundary = open"),
     ({"periodic-molecules": "yes", "comm-mode": "linear"}, r"periodic-molecules"),

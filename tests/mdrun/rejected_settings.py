@@ -34,7 +34,7 @@ AT_GROMPP = [
     ({"fmm-grid": "4 -4 4"}, r"fmm-grid"),
     ({"fmm-separation": "3"}, r"fmm-separation"),
     ({"fmm-m2l": "fastest"}, r"fmm-m2l"),
-    ({"fmm-m2l": "rotation", "fmm-grid": "4 4 4"}, r"fmm-grid = 4 4 4.*fmm-tree-depth"),
+    ({"fmm-m2l": "rotation", "fmm-grid": "4 4 5"}, r"fmm-grid = 4 4 5.*multiples of 2"),
     ({"fmm-m2l": "rotation", "fmm-tree-depth": "10"}, r"fmm-tree-depth"),
     ({"fmm-tree-depth": "3"}, r"fmm-tree-depth.*fmm-m2l = rotation"),
     ({"fmm-boundary": "water"}, r"fmm-boundary"),

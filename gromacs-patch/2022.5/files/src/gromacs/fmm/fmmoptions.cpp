@@ -117,13 +117,12 @@ std::string notAllowed(const char* tag, const std::string& value, const std::str
             "%s = %s is not allowed; it has to be %s", mdpKey(tag).c_str(), value.c_str(), allowed.c_str());
 }
 
-//! Returns whether a method has cells on several levels
-bool usesOctree(FmmM2L method)
+} // namespace
+
+bool usesOctree(const FmmM2L method)
 {
     return method != FmmM2L::Auto && method != FmmM2L::Fft;
 }
-
-} // namespace
 
 void FmmOptions::initMdpTransform(IKeyValueTreeTransformRules* rules)
 {
@@ -219,11 +218,14 @@ std::vector<std::string> FmmOptions::errors() const
             formatString("fmm-tree-depth = %d belongs to the methods with an octree; use fmm-m2l = "
                          "rotation, symmetric or naive, or leave it at -1",
                          values_.treeDepth));
-    require(!grid.has_value() || grid.value()[XX] == 0 || !usesOctree(method),
-            formatString("fmm-grid = %s belongs to fmm-m2l = fft; with fmm-m2l = %s use "
-                         "fmm-tree-depth, or leave it at 0 0 0",
+    const int parts = 1 << std::clamp(values_.treeDepth, 1, 9);
+    require(!grid.has_value() || !usesOctree(method)
+                    || std::all_of(grid->begin(), grid->end(), [parts](int n) { return n % parts == 0; }),
+            formatString("fmm-grid = %s: with fmm-m2l = %s it counts the leaves of the octree, so it "
+                         "must be three multiples of %d (2 to the power of fmm-tree-depth), or 0 0 0",
                          grid_.c_str(),
-                         m2l_.c_str()));
+                         m2l_.c_str(),
+                         parts));
     return messages;
 }
 

@@ -72,6 +72,9 @@ struct FmmParameters
     int maxStepsInCells = 0;
 };
 
+//! Returns whether a method has cells on several levels
+bool usesOctree(FmmM2L method);
+
 /*! \libinternal \brief
  * The mdp options of the fast multipole method
  *

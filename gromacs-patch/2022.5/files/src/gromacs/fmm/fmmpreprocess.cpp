@@ -35,18 +35,20 @@ namespace
 
 //! Checks what goes with pbc = no, and only with that; upstream allows it for no other pair interactions
 void checkOpenSystem(const t_inputrec&                                    ir,
-                     FmmBoundary                                          boundary,
+                     const FmmParameters&                                 parameters,
                      const std::function<void(bool, const std::string&)>& refuse)
 {
     if (ir.pbcType != PbcType::No)
     {
-        refuse(boundary == FmmBoundary::Open,
+        refuse(parameters.boundary == FmmBoundary::Open,
                "with fmm-boundary = open has no periodicity; use pbc = no");
         return;
     }
-    refuse(boundary == FmmBoundary::Vacuum,
+    refuse(parameters.boundary == FmmBoundary::Vacuum,
            "with pbc = no has no periodic system that vacuum could surround; use fmm-boundary = "
            "open");
+    refuse(usesOctree(parameters.m2l) && parameters.grid[XX] > 0,
+           "with pbc = no fits the leaves of an octree to the atoms; use fmm-tree-depth, not fmm-grid");
     refuse(ir.bPeriodicMols, "with pbc = no does not work with periodic-molecules");
     refuse(ir.epc != PressureCoupling::No,
            "with pbc = no has no volume and thus no pressure; use pcoupl = no");
@@ -62,8 +64,8 @@ void checkFmmInputrec(t_inputrec* ir, warninp* wi)
     {
         warning_error(wi, message);
     }
-    const FmmBoundary boundary =
-            options.errors().empty() ? options.parameters().boundary : FmmBoundary::Tinfoil;
+    const FmmParameters parameters =
+            options.errors().empty() ? options.parameters() : FmmParameters{};
 
     const auto refuse = [wi](bool isRefused, const std::string& message)
     {
@@ -88,14 +90,14 @@ void checkFmmInputrec(t_inputrec* ir, warninp* wi)
                formatString("does not work with pbc = %s; use pbc = xyz or pbc = no",
                             c_pbcTypeNames[ir->pbcType].c_str()));
     }
-    checkOpenSystem(*ir, boundary, refuse);
+    checkOpenSystem(*ir, parameters, refuse);
     refuse(ir->eI == IntegrationAlgorithm::Mimic,
            "does not work with integrator = mimic; use coulombtype = PME");
     refuse(!GMX_DOUBLE && ir->eI == IntegrationAlgorithm::NM,
            "is too noisy for normal modes in mixed precision; use GROMACS in double precision with "
            "a "
            "small fmm-accuracy, or coulombtype = PME");
-    refuse(boundary == FmmBoundary::Vacuum && ir->bPeriodicMols,
+    refuse(parameters.boundary == FmmBoundary::Vacuum && ir->bPeriodicMols,
            "with fmm-boundary = vacuum does not work with periodic-molecules, as these have no "
            "defined dipole; use fmm-boundary = tinfoil");
 

@@ -169,7 +169,7 @@ INSTANTIATE_TEST_SUITE_P(NotOffered,
                          FmmOptionsRefusedTest,
                          ::testing::Values(RefusedValue{ "fmm-tree-depth", "3", "octree" }));
 
-TEST(FmmOptionsTest, OctreeHasDepthAndNoGrid)
+TEST(FmmOptionsTest, OctreeHasDepthAndLeaves)
 {
     for (const std::string& method : { "rotation", "symmetric", "dynamic", "naive" })
     {
@@ -177,8 +177,13 @@ TEST(FmmOptionsTest, OctreeHasDepthAndNoGrid)
         const FmmOptions options   = optionsFromMdp(withDepth);
         EXPECT_THAT(options.errors(), ::testing::IsEmpty());
         EXPECT_EQ(3, options.parameters().treeDepth);
-        EXPECT_THAT(optionsFromMdp({ { "fmm-m2l", method }, { "fmm-grid", "4 4 4" } }).errors(),
-                    ::testing::ElementsAre(::testing::HasSubstr("fmm-tree-depth")));
+        EXPECT_THAT(optionsFromMdp({ { "fmm-m2l", method }, { "fmm-grid", "4 4 6" } }).errors(),
+                    ::testing::IsEmpty());
+        EXPECT_THAT(optionsFromMdp({ { "fmm-m2l", method }, { "fmm-grid", "4 4 5" } }).errors(),
+                    ::testing::ElementsAre(::testing::HasSubstr("multiples of 2")));
+        const MdpValues odd = { { "fmm-m2l", method }, { "fmm-grid", "8 8 12" }, { "fmm-tree-depth", "3" } };
+        EXPECT_THAT(optionsFromMdp(odd).errors(),
+                    ::testing::ElementsAre(::testing::HasSubstr("multiples of 8")));
     }
     EXPECT_THAT(optionsFromMdp({ { "fmm-m2l", "fft" }, { "fmm-tree-depth", "3" } }).errors(),
                 ::testing::ElementsAre(::testing::HasSubstr("fmm-m2l = rotation")));
