@@ -103,6 +103,24 @@ check "all options are taken" test "$(value order) $(value grid) $(value separat
 run solve --order=6 --grid=3,4,5 -- crystal.txt
 check "options with = and before the file" test "$(value order) $(value grid)" = "6 3 4 5"
 
+# errors over orders and cells: the best setting, solved with, has the error that was measured
+awk '/^#/ { print; next } { printf "%s %s %s %s\n", $1 + 0.1 * sin(7 * NR), $2 + 0.1 * sin(11 * NR), $3 + 0.1 * sin(13 * NR), $4 }' \
+    crystal.txt >moved.txt
+for method in fft rotation; do
+    run error moved.txt --accuracy 1e-3 --m2l $method
+    check "error, $method: exits with 0" test $? -eq 0
+    best=$(sed -n 's/^best: //p' stdout)
+    check "error, $method: names the best" test -n "$best"
+    # the row of the best setting: columns method order cells separation predicted measured ms
+    measured=$(awk -v best="$best" '{ cells = $3; gsub("x", ",", cells)
+        if (best == "--m2l " $1 " --order " $2 " --separation " $4 " --grid " cells) print $6 }' stdout)
+    "$program" solve moved.txt --accuracy 1e-10 --output exact.txt >/dev/null
+    # shellcheck disable=SC2086
+    run solve exact.txt $best
+    check "error, $method: the best has the error that was measured" awk -v m="$measured" -v e="$(value force_error)" \
+        'BEGIN { exit !(m > 0 && m <= 1e-3 && e > 0.9 * m && e < 1.1 * m) }'
+done
+
 # the octree methods: the same crystal, and what they print
 for method in rotation symmetric naive; do
     run solve crystal.txt --m2l $method --order 20 --depth 2 --separation 2

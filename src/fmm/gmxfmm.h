@@ -91,9 +91,9 @@ extern "C"
     /* All options; gmxfmm_default_options() fills in the defaults given in brackets. */
     typedef struct
     {
-        double     accuracy;   /* [4e-4] asked relative RMS force error, 1e-12..0.1; chooses what is left automatic */
-        int        order;      /* [-1] expansion order p, 0..20 (double precision: 40); -1: automatic */
-        int        grid[3];    /* [0 0 0] cells along each box vector, >= 1; of a periodic octree its leaves, multiples
+        double accuracy;       /* [4e-4] asked relative RMS force error, 1e-12..0.1; chooses what is left automatic */
+        int    order;          /* [-1] expansion order p, 0..20 (double precision: 40); -1: automatic */
+        int    grid[3];        /* [0 0 0] cells along each box vector, >= 1; of a periodic octree its leaves, multiples
                                 * of 2^depth; 0 0 0: automatic */
         int        depth;      /* [-1] octree depth, 1..9; -1: automatic, or as many levels as grid allows */
         int        separation; /* [0] ws, layers of near cells, 1 or 2; 0: automatic */
@@ -264,6 +264,67 @@ extern "C"
 
     /* Sets the times and counts of gmxfmm_info to zero. */
     GMXFMM_API void gmxfmm_reset_times(gmxfmm_plan* plan);
+
+    /* A system to measure errors on: as for create, set_charges, set_exclusions and assign. Arrays are of the array
+     * type of the options that come with it, and must outlive what is made from them. */
+    typedef struct
+    {
+        int64_t       n;
+        const double* box; /* 9; NULL with boundary OPEN */
+        const void*   x;   /* 3 n */
+        const void*   q;   /* n */
+        const int*    excl_start;
+        const int*    excl_list; /* both NULL: none */
+    } gmxfmm_system;
+
+    /* Forces on a system that errors of settings are measured against. */
+    typedef struct gmxfmm_reference gmxfmm_reference;
+
+    /* What settings reach on a system. */
+    typedef struct
+    {
+        gmxfmm_info info;  /* what they are; its times are of all evaluations */
+        double      error; /* relative RMS error of the forces; where these are zero by symmetry, over (mean |q| / d)^2
+                            * with the particle spacing d, times the prefactor */
+        double time;       /* s, of a step that gives forces: the fastest */
+    } gmxfmm_measurement;
+
+    /* Evaluates the forces of a system twice, in double precision, with other cells, separation and order each time,
+     * both for a hundredth of options->accuracy or less, until the two differ by no more than a tenth of it. Of the
+     * options device, boundary, m2l, prefactor, threads and array type matter. Its memory: 24 bytes a particle, and two
+     * plans while it is made. Errors: as create, set_charges and assign; OPTION: double precision is not enough. */
+    GMXFMM_API gmxfmm_status gmxfmm_reference_create(gmxfmm_reference**    reference,
+                                                     const gmxfmm_options* options,
+                                                     const gmxfmm_system*  system,
+                                                     char*                 message,
+                                                     size_t                message_size);
+
+    /* How far the two evaluations differ, as a relative RMS error of forces: what a measured error is uncertain by. */
+    GMXFMM_API double gmxfmm_reference_uncertainty(const gmxfmm_reference* reference);
+
+    /* Makes a plan with these options for the system of the reference, evaluates 1 + repeats times, and compares.
+     * Errors: as create, set_charges, assign and execute. */
+    GMXFMM_API gmxfmm_status gmxfmm_measure(const gmxfmm_reference* reference,
+                                            const gmxfmm_options*   options,
+                                            int                     repeats,
+                                            gmxfmm_measurement*     measurement,
+                                            char*                   message,
+                                            size_t                  message_size);
+
+    /* Replaces options->accuracy by the largest, hence cheapest, for which what the model chooses is measured to reach
+     * what was asked, less a tenth for other configurations of the same system. *chosen: the measurement; the others
+     * go to tried[0..*num_tried-1], whose room *num_tried is at first (32 is enough; both may be NULL). Times are not
+     * measured. Errors: as measure; OPTION: nothing reaches it, and *chosen is what came nearest. */
+    GMXFMM_API gmxfmm_status gmxfmm_choose(const gmxfmm_reference* reference,
+                                           gmxfmm_options*         options,
+                                           gmxfmm_measurement*     chosen,
+                                           gmxfmm_measurement*     tried,
+                                           int*                    num_tried,
+                                           char*                   message,
+                                           size_t                  message_size);
+
+    /* Frees it; NULL is allowed. */
+    GMXFMM_API void gmxfmm_reference_destroy(gmxfmm_reference* reference);
 
     /* Text of the last error of this plan ("" if none); valid until the next call. */
     GMXFMM_API const char* gmxfmm_message(const gmxfmm_plan* plan);

@@ -7,6 +7,7 @@
 
 #include "charge_file.h"
 #include "gmxfmm.h"
+#include "main_error.h"
 #include "main_options.h"
 #include "text_lines.h"
 
@@ -37,6 +38,7 @@ static void print_help(void)
         "gmxfmm: Coulomb energy, virial, potentials and fields of point charges by the fast multipole method\n"
         "\n"
         "usage: gmxfmm solve FILE [options]\n"
+        "       gmxfmm error FILE [options]   what orders and cells reach on this system, and their time\n"
         "       gmxfmm help | --help\n"
         "       gmxfmm --version\n"
         "\n"
@@ -302,10 +304,34 @@ static void print_errors(const charge_file* file, const solution* s)
     print_error("force_error", file, s->field, file->field, 3, file->q, charge / d * (charge / d));
 }
 
+static int read_system(charge_file* file, main_options* options)
+{
+    return charge_file_read(options->input, file) || charge_file_check_places(options->input, file) ||
+                   settle_boundary(file, options)
+               ? -1
+               : 0;
+}
+
+static int run_error(charge_file* file, main_options* options, solution* s)
+{
+    double box[9];
+    (void)s;
+    if (options->output)
+    {
+        complain(NULL, 0, "--output belongs to gmxfmm solve");
+        return -1;
+    }
+    if (read_system(file, options))
+    {
+        return -1;
+    }
+    right_handed(file->box, box);
+    return main_error(file, box, options);
+}
+
 static int run_solve(charge_file* file, main_options* options, solution* s)
 {
-    if (charge_file_read(options->input, file) || charge_file_check_places(options->input, file) ||
-        settle_boundary(file, options))
+    if (read_system(file, options))
     {
         return -1;
     }
@@ -326,7 +352,8 @@ static int run_solve(charge_file* file, main_options* options, solution* s)
     return 0;
 }
 
-static int solve_command(int count, char* const* arguments)
+/* A command on a file: what it does after the options are parsed. */
+static int file_command(int count, char* const* arguments, int (*command)(charge_file*, main_options*, solution*))
 {
     main_options options;
     charge_file  file = {0};
@@ -340,7 +367,7 @@ static int solve_command(int count, char* const* arguments)
             return 0;
         }
     }
-    const int failed = main_options_parse(&options, count, arguments) || run_solve(&file, &options, &s);
+    const int failed = main_options_parse(&options, count, arguments) || command(&file, &options, &s);
     free(s.potential);
     free(s.field);
     charge_file_free(&file);
@@ -353,7 +380,11 @@ static int run(int count, char* const* arguments)
 
     if (strcmp(command, "solve") == 0)
     {
-        return solve_command(count - 2, arguments + 2);
+        return file_command(count - 2, arguments + 2, run_solve);
+    }
+    if (strcmp(command, "error") == 0)
+    {
+        return file_command(count - 2, arguments + 2, run_error);
     }
     if (strcmp(command, "help") == 0 || strcmp(command, "--help") == 0 || strcmp(command, "-h") == 0)
     {

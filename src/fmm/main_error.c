@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* gmxfmm error: what settings reach on the system in a file, and how long a step takes with them. */
+#include "main_error.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "text_lines.h"
+
+/* Cells along an edge over those of the choice by measurement, and orders below its. */
+static const double c_sizes[]     = {0.75, 0.87, 1, 1.15, 1.33};
+static const int    c_ordersBelow = 4;
+
+enum
+{
+    c_numSizes = (int)(sizeof(c_sizes) / sizeof(c_sizes[0])),
+    c_repeats  = 5 /* of which the fastest counts */
+};
+
+typedef struct
+{
+    const charge_file*      file;
+    const main_options*     options;
+    const gmxfmm_reference* reference;
+    gmxfmm_measurement      base; /* the choice by measurement, without time */
+    gmxfmm_measurement      best; /* the fastest that reaches what was asked; time 0: none so far */
+} table;
+
+/* Cells as the options take them: "fft, 6 x 6 x 7 cells", or leaves, or depth. */
+static void describe_cells(const gmxfmm_info* info, char* text, size_t size)
+{
+    snprintf(text, size, "%dx%dx%d", info->grid[0], info->grid[1], info->grid[2]);
+}
+
+static void print_row(const gmxfmm_measurement* m)
+{
+    char cells[64];
+    describe_cells(&m->info, cells, sizeof(cells));
+    printf("%-10s %5d %13s %10d %12.2e %12.2e %12.4g\n", gmxfmm_m2l_name(m->info.m2l), m->info.order, cells,
+           m->info.separation, m->info.predicted_error, m->error, 1e3 * m->time);
+    fflush(stdout);
+}
+
+/* Measures one setting and prints it. Returns 1 if it reaches what was asked, 0 if not, -1 after a complaint. */
+static int measure_row(table* t, const gmxfmm_options* options)
+{
+    gmxfmm_measurement  m;
+    char                message[512];
+    const gmxfmm_status status = gmxfmm_measure(t->reference, options, c_repeats, &m, message, sizeof(message));
+    if (status != GMXFMM_OK)
+    {
+        complain(t->options->input, 0, "%s", message);
+        return -1;
+    }
+    print_row(&m);
+    const int reached = m.error <= t->options->solve.accuracy;
+    if (reached && (t->best.time <= 0 || m.time < t->best.time))
+    {
+        t->best = m;
+    }
+    return reached;
+}
+
+/* Cells of the base scaled: whether they are others than those of the size before, previous[3]. */
+static int scaled_cells(const table* t, double scale, gmxfmm_options* options, int previous[3])
+{
+    const gmxfmm_info* info    = &t->base.info;
+    int                differs = 0;
+    for (int d = 0; d < 3; d++)
+    {
+        const int part   = info->depth >= 0 ? 2 : 1; /* leaves come in pairs */
+        const int count  = (int)floor(info->grid[d] * scale / part + 0.5);
+        options->grid[d] = part * (count > 0 ? count : 1);
+        differs          = differs || options->grid[d] != previous[d];
+    }
+    memcpy(previous, options->grid, 3 * sizeof(int));
+    return differs;
+}
+
+/* Orders for one choice of cells: up to the first that reaches what was asked, which a higher one does at more cost. */
+static int measure_orders(table* t, gmxfmm_options* options)
+{
+    const int first = t->base.info.order - c_ordersBelow, last = t->base.info.order + c_ordersBelow;
+    int       reached = 0;
+    for (int p = first > 1 ? first : 1; p <= last && p <= GMXFMM_MAX_ORDER && reached == 0; p++)
+    {
+        options->order = p;
+        reached        = measure_row(t, options);
+    }
+    return reached;
+}
+
+static int measure_all(table* t)
+{
+    gmxfmm_options options     = t->options->solve;
+    int            previous[3] = {0, 0, 0}, status = 0;
+    options.m2l          = t->base.info.m2l;
+    options.separation   = t->base.info.separation;
+    options.reproducible = 0; /* as a simulation would: FFT plans are timed */
+    if (options.boundary == GMXFMM_OPEN && t->base.info.depth >= 0)
+    {
+        options.depth = t->base.info.depth; /* leaves of an open octree follow the particles */
+        return measure_orders(t, &options) < 0 ? -1 : 0;
+    }
+    for (int i = 0; i < c_numSizes && status >= 0; i++)
+    {
+        if (scaled_cells(t, c_sizes[i], &options, previous))
+        {
+            status = measure_orders(t, &options);
+        }
+    }
+    return status < 0 ? -1 : 0;
+}
+
+static void print_best(const table* t)
+{
+    const gmxfmm_info* info = &t->best.info;
+    if (t->best.time <= 0)
+    {
+        printf("best: none reaches %g\n", t->options->solve.accuracy);
+        return;
+    }
+    printf("best: --m2l %s --order %d --separation %d", gmxfmm_m2l_name(info->m2l), info->order, info->separation);
+    if (info->depth >= 0 && t->options->solve.boundary == GMXFMM_OPEN)
+    {
+        printf(" --depth %d\n", info->depth);
+    }
+    else
+    {
+        printf(" --grid %d,%d,%d\n", info->grid[0], info->grid[1], info->grid[2]);
+    }
+}
+
+static int with_reference(table* t)
+{
+    char                message[512];
+    gmxfmm_options      options = t->options->solve;
+    const gmxfmm_status status  = gmxfmm_choose(t->reference, &options, &t->base, NULL, NULL, message, sizeof(message));
+    if (status != GMXFMM_OK)
+    {
+        complain(t->options->input, 0, "%s", message);
+        return -1;
+    }
+    printf("particles: %lld\n", (long long)t->file->n);
+    printf("accuracy: %g\n", t->options->solve.accuracy);
+    printf("uncertainty: %.2g\n", gmxfmm_reference_uncertainty(t->reference));
+    printf("%-10s %5s %13s %10s %12s %12s %12s\n", "method", "order", "cells", "separation", "predicted", "measured",
+           "ms per step");
+    if (measure_all(t))
+    {
+        return -1;
+    }
+    print_best(t);
+    return 0;
+}
+
+int main_error(const charge_file* file, const double* box, const main_options* options)
+{
+    const gmxfmm_system system    = {.n = file->n, .box = file->periodic ? box : NULL, .x = file->x, .q = file->q};
+    gmxfmm_reference*   reference = NULL;
+    char                message[512];
+    if (gmxfmm_reference_create(&reference, &options->solve, &system, message, sizeof(message)) != GMXFMM_OK)
+    {
+        complain(options->input, 0, "%s", message);
+        return -1;
+    }
+    table     t      = {.file = file, .options = options, .reference = reference};
+    const int status = with_reference(&t);
+    gmxfmm_reference_destroy(reference);
+    return status;
+}

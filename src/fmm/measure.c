@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What settings reach on a system itself: its forces against those of two far more exact evaluations. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan.h"
+
+struct gmxfmm_reference
+{
+    gmxfmm_system    system;
+    gmxfmm_precision array_type; /* of its arrays */
+    double*          force;      /* 3 n */
+    double           scale;      /* RMS force, or what stands for it where that is zero */
+    double           uncertainty;
+};
+
+/* Forces whose RMS is below this share of their natural unit are zero but for rounding. */
+static const double c_zeroForce = 1e-10;
+
+/* What the evaluations of a reference are asked for over what errors are measured at, at first and then each time that
+ * they differ by too much: crystals have been seen where settings reach 1/60 of what is predicted. */
+static const double c_finer    = 0.01;
+static const double c_finest   = 1e-12;
+static const double c_coarsest = 0.1; /* of all that may be asked for */
+
+/* How far they may differ, over the same. */
+static const double c_agreement = 0.1;
+
+static gmxfmm_status say(char* message, size_t size, gmxfmm_status status, const char* text)
+{
+    if (message != NULL && size > 0)
+    {
+        snprintf(message, size, "%s", text);
+    }
+    return status;
+}
+
+static double number_of(const void* array, gmxfmm_precision type, int64_t i)
+{
+    return type == GMXFMM_DOUBLE ? ((const double*)array)[i] : (double)((const float*)array)[i];
+}
+
+/* Mean distance of particles: from the volume of the box, or of the brick around an open system. */
+static double spacing(const gmxfmm_system* s, gmxfmm_precision type)
+{
+    double volume = 1, longest = 0;
+    if (s->box != NULL)
+    {
+        const double* b = s->box;
+        volume          = fabs(b[0] * (b[4] * b[8] - b[5] * b[7]) - b[1] * (b[3] * b[8] - b[5] * b[6]) +
+                               b[2] * (b[3] * b[7] - b[4] * b[6]));
+    }
+    for (int d = 0; d < 3 && s->box == NULL; d++)
+    {
+        double low = INFINITY, high = -INFINITY;
+        for (int64_t i = 0; i < s->n; i++)
+        {
+            low  = fmin(low, number_of(s->x, type, 3 * i + d));
+            high = fmax(high, number_of(s->x, type, 3 * i + d));
+        }
+        volume *= high - low;
+        longest = fmax(longest, high - low);
+    }
+    volume = volume > 0 ? volume : longest * longest * longest; /* particles in a plane or on a line */
+    return volume > 0 ? cbrt(volume / (double)s->n) : 1;
+}
+
+static double rms_force(const double* force, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < 3 * n; i++)
+    {
+        sum += force[i] * force[i];
+    }
+    return sqrt(sum / (double)(n > 0 ? n : 1));
+}
+
+static double rms_difference(const double* force, const double* reference, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < 3 * n; i++)
+    {
+        sum += (force[i] - reference[i]) * (force[i] - reference[i]);
+    }
+    return sqrt(sum / (double)(n > 0 ? n : 1));
+}
+
+static double scale_of(const gmxfmm_system* s, const gmxfmm_options* options, const double* force)
+{
+    double charge = 0;
+    for (int64_t i = 0; i < s->n; i++)
+    {
+        charge += fabs(number_of(s->q, options->array_type, i));
+    }
+    charge /= (double)(s->n > 0 ? s->n : 1);
+    const double d    = spacing(s, options->array_type);
+    const double unit = fabs(options->prefactor) * (charge / d) * (charge / d), rms = rms_force(force, s->n);
+    return rms > c_zeroForce * unit ? rms : unit > 0 ? unit : 1;
+}
+
+/* Forces, in the array type, by a plan with these options, and the fastest of repeats more evaluations. */
+static gmxfmm_status
+run(gmxfmm_plan* plan, const gmxfmm_system* s, int repeats, void* force, gmxfmm_measurement* measurement)
+{
+    gmxfmm_output output = {.force = force};
+    gmxfmm_status status = gmxfmm_set_charges(plan, s->n, s->q);
+    status               = status == GMXFMM_OK ? gmxfmm_set_exclusions(plan, s->excl_start, s->excl_list) : status;
+    status               = status == GMXFMM_OK ? gmxfmm_assign(plan, s->x) : status;
+    status               = status == GMXFMM_OK ? gmxfmm_execute(plan, s->x, &output) : status;
+    measurement->time    = repeats > 0 ? INFINITY : 0;
+    for (int i = 0; i < repeats && status == GMXFMM_OK; i++)
+    {
+        const double begin = fmm_time();
+        status             = gmxfmm_execute(plan, s->x, &output);
+        measurement->time  = fmin(measurement->time, fmm_time() - begin);
+    }
+    return status == GMXFMM_OK ? gmxfmm_get_info(plan, &measurement->info) : status;
+}
+
+/* The same from options on, with forces in double precision: *force is to be freed. */
+static gmxfmm_status evaluate(const gmxfmm_system*  s,
+                              const gmxfmm_options* options,
+                              int                   repeats,
+                              double**              force,
+                              gmxfmm_measurement*   measurement,
+                              char*                 message,
+                              size_t                size)
+{
+    const size_t numbers = 3 * (size_t)s->n;
+    gmxfmm_plan* plan    = NULL;
+    double*      result  = malloc((numbers + 1) * sizeof(double));
+    *force               = NULL;
+    if (result == NULL)
+    {
+        return say(message, size, GMXFMM_ERROR_MEMORY, "out of memory for forces");
+    }
+    gmxfmm_status status = gmxfmm_create(&plan, options, s->n, s->box, message, size);
+    if (status == GMXFMM_OK)
+    {
+        status = run(plan, s, repeats, result, measurement);
+        if (status != GMXFMM_OK)
+        {
+            const char* text = gmxfmm_message(plan);
+            say(message, size, status, text[0] != '\0' ? text : gmxfmm_status_text(status));
+        }
+    }
+    gmxfmm_destroy(plan);
+    if (status != GMXFMM_OK)
+    {
+        free(result);
+        return status;
+    }
+    for (size_t i = numbers; i-- > 0 && options->array_type == GMXFMM_SINGLE;)
+    {
+        result[i] = (double)((const float*)(const void*)result)[i]; /* from the end: these lie in front */
+    }
+    *force = result;
+    return GMXFMM_OK;
+}
+
+/* Options of an evaluation to this accuracy. Two layers of near cells: with one, pairs in corners of cells converge too
+ * slowly for that. */
+static gmxfmm_options exact(const gmxfmm_options* o, double accuracy)
+{
+    gmxfmm_options e;
+    gmxfmm_default_options(&e);
+    e.accuracy     = accuracy;
+    e.separation   = 2;
+    e.m2l          = o->m2l == GMXFMM_M2L_AUTO || o->m2l == GMXFMM_M2L_FFT ? o->m2l : GMXFMM_M2L_ROTATION;
+    e.boundary     = o->boundary;
+    e.precision    = GMXFMM_DOUBLE;
+    e.array_type   = o->array_type;
+    e.device       = o->device;
+    e.device_id    = o->device_id;
+    e.num_threads  = o->num_threads;
+    e.reproducible = 1; /* timing FFT plans would cost more than it gains */
+    e.prefactor    = o->prefactor;
+    e.cache_dir    = o->cache_dir;
+    return e;
+}
+
+/* The same with other cells than those of a first evaluation. */
+static gmxfmm_options otherwise(const gmxfmm_options* first, const gmxfmm_info* info)
+{
+    gmxfmm_options e = *first;
+    e.m2l            = info->m2l;
+    if (info->depth >= 0)
+    {
+        e.depth = info->depth > 1 ? info->depth - 1 : 2;
+    }
+    for (int d = 0; d < 3 && info->depth < 0; d++)
+    {
+        e.grid[d] = info->grid[d] + 1;
+    }
+    return e;
+}
+
+/* Two evaluations at this accuracy: forces of the second, and how far they differ. */
+static gmxfmm_status
+evaluate_twice(gmxfmm_reference* r, const gmxfmm_options* options, double accuracy, char* message, size_t size)
+{
+    const gmxfmm_options first = exact(options, accuracy);
+    gmxfmm_measurement   m;
+    double*              force;
+    free(r->force);
+    r->force             = NULL;
+    gmxfmm_status status = evaluate(&r->system, &first, 0, &force, &m, message, size);
+    if (status == GMXFMM_OK)
+    {
+        const gmxfmm_options second = otherwise(&first, &m.info);
+        status                      = evaluate(&r->system, &second, 0, &r->force, &m, message, size);
+    }
+    if (status == GMXFMM_OK)
+    {
+        r->scale       = scale_of(&r->system, options, r->force);
+        r->uncertainty = rms_difference(force, r->force, r->system.n) / r->scale;
+    }
+    free(force);
+    return status;
+}
+
+gmxfmm_status gmxfmm_reference_create(gmxfmm_reference**    reference,
+                                      const gmxfmm_options* options,
+                                      const gmxfmm_system*  system,
+                                      char*                 message,
+                                      size_t                message_size)
+{
+    if (reference == NULL || options == NULL || system == NULL)
+    {
+        return say(message, message_size, GMXFMM_ERROR_NULL, "reference, options or system is NULL");
+    }
+    *reference          = NULL;
+    gmxfmm_reference* r = calloc(1, sizeof(*r));
+    if (r == NULL)
+    {
+        return say(message, message_size, GMXFMM_ERROR_MEMORY, "out of memory");
+    }
+    r->system            = *system;
+    r->array_type        = options->array_type;
+    r->uncertainty       = INFINITY;
+    double        asked  = options->accuracy;
+    gmxfmm_status status = GMXFMM_OK;
+    while (status == GMXFMM_OK && !(r->uncertainty <= c_agreement * options->accuracy) && asked > c_finest)
+    {
+        asked  = fmax(asked * c_finer, c_finest);
+        status = evaluate_twice(r, options, asked, message, message_size);
+    }
+    if (status == GMXFMM_OK && !(r->uncertainty <= c_agreement * options->accuracy))
+    {
+        char text[256];
+        snprintf(text, sizeof(text),
+                 "errors of %.2g cannot be measured: two evaluations in double precision, asked for %.0e, differ by "
+                 "%.2g",
+                 options->accuracy, asked, r->uncertainty);
+        status = say(message, message_size, GMXFMM_ERROR_OPTION, text);
+    }
+    if (status != GMXFMM_OK)
+    {
+        gmxfmm_reference_destroy(r);
+        return status;
+    }
+    *reference = r;
+    return GMXFMM_OK;
+}
+
+double gmxfmm_reference_uncertainty(const gmxfmm_reference* reference)
+{
+    return reference->uncertainty;
+}
+
+gmxfmm_status gmxfmm_measure(const gmxfmm_reference* reference,
+                             const gmxfmm_options*   options,
+                             int                     repeats,
+                             gmxfmm_measurement*     measurement,
+                             char*                   message,
+                             size_t                  message_size)
+{
+    if (reference == NULL || options == NULL || measurement == NULL)
+    {
+        return say(message, message_size, GMXFMM_ERROR_NULL, "reference, options or measurement is NULL");
+    }
+    if (options->array_type != reference->array_type)
+    {
+        return say(message, message_size, GMXFMM_ERROR_OPTION, "array_type is not that of the reference");
+    }
+    double*             force;
+    const gmxfmm_status status =
+        evaluate(&reference->system, options, repeats, &force, measurement, message, message_size);
+    if (status == GMXFMM_OK)
+    {
+        measurement->error = rms_difference(force, reference->force, reference->system.n) / reference->scale;
+    }
+    free(force);
+    return status;
+}
+
+/* Share of the accuracy that a setting must be measured to reach. */
+static const double c_margin = 0.9;
+
+/* Where the search begins, over what was asked (in liquids the model is four to ten times too careful), by how much it
+ * goes on (an order is worth a factor of 2 to 4), and where it ends. */
+static const double c_start = 4;
+static const double c_step  = 2;
+static const double c_last  = 1e-6;
+
+typedef struct
+{
+    const gmxfmm_reference* reference;
+    gmxfmm_options          options;
+    double                  asked, best_accuracy;
+    gmxfmm_measurement*     best; /* largest accuracy that reaches what was asked, or nearest to that */
+    gmxfmm_measurement*     tried;
+    int                     num, room, any;
+    char*                   message;
+    size_t                  size;
+} search;
+
+/* Measures what the model chooses for an accuracy. Returns whether that reaches what was asked. */
+static int reaches(search* s, double accuracy, gmxfmm_status* status)
+{
+    gmxfmm_measurement m;
+    s->options.accuracy = accuracy;
+    *status             = gmxfmm_measure(s->reference, &s->options, 0, &m, s->message, s->size);
+    if (*status != GMXFMM_OK)
+    {
+        return 0;
+    }
+    const int reached = m.error <= c_margin * s->asked;
+    if (reached ? (!s->any || accuracy > s->best_accuracy) : (!s->any && !(m.error >= s->best->error)))
+    {
+        *s->best         = m;
+        s->best_accuracy = accuracy;
+    }
+    s->any = s->any || reached;
+    if (s->num < s->room)
+    {
+        s->tried[s->num++] = m;
+    }
+    return reached;
+}
+
+static gmxfmm_status find_accuracy(search* s)
+{
+    gmxfmm_status status;
+    double        accuracy = fmin(c_start * s->asked, c_coarsest);
+    if (reaches(s, accuracy, &status))
+    {
+        while (accuracy < c_coarsest && reaches(s, fmin(c_step * accuracy, c_coarsest), &status))
+        {
+            accuracy = fmin(c_step * accuracy, c_coarsest);
+        }
+    }
+    else
+    {
+        const double last = fmax(c_finest, c_last * s->asked);
+        do
+        {
+            accuracy /= c_step;
+        } while (status == GMXFMM_OK && accuracy >= last && !reaches(s, accuracy, &status));
+    }
+    if (status == GMXFMM_OK && s->any && s->best_accuracy < c_coarsest)
+    {
+        reaches(s, fmin(sqrt(c_step) * s->best_accuracy, c_coarsest), &status);
+    }
+    return status;
+}
+
+gmxfmm_status gmxfmm_choose(const gmxfmm_reference* reference,
+                            gmxfmm_options*         options,
+                            gmxfmm_measurement*     chosen,
+                            gmxfmm_measurement*     tried,
+                            int*                    num_tried,
+                            char*                   message,
+                            size_t                  message_size)
+{
+    if (reference == NULL || options == NULL || chosen == NULL)
+    {
+        return say(message, message_size, GMXFMM_ERROR_NULL, "reference, options or chosen is NULL");
+    }
+    search s                   = {.reference = reference,
+                                  .options   = *options,
+                                  .asked     = options->accuracy,
+                                  .best      = chosen,
+                                  .tried     = tried,
+                                  .room      = tried != NULL && num_tried != NULL ? *num_tried : 0,
+                                  .message   = message,
+                                  .size      = message_size};
+    chosen->error              = INFINITY;
+    const gmxfmm_status status = find_accuracy(&s);
+    if (num_tried != NULL)
+    {
+        *num_tried = s.num;
+    }
+    if (s.any)
+    {
+        options->accuracy = s.best_accuracy;
+        return GMXFMM_OK;
+    }
+    if (status != GMXFMM_OK && status != GMXFMM_ERROR_OPTION)
+    {
+        return status;
+    }
+    char text[256];
+    snprintf(
+        text, sizeof(text),
+        "accuracy %g is out of reach: the best that was measured is %.2g, at order %d; use double precision, leave "
+        "more options automatic, or ask for less",
+        s.asked, chosen->error, chosen->info.order);
+    return isfinite(chosen->error) ? say(message, message_size, GMXFMM_ERROR_OPTION, text) : status;
+}
+
+void gmxfmm_reference_destroy(gmxfmm_reference* reference)
+{
+    if (reference != NULL)
+    {
+        free(reference->force);
+        free(reference);
+    }
+}
