@@ -287,7 +287,8 @@ bad "grid of four" "'4,4,4,4'" solve crystal.txt --grid 4,4,4,4
 bad "depth 0" "1..9" solve crystal.txt --m2l rotation --depth 0
 bad "depth 10" "1..9" solve crystal.txt --m2l rotation --depth 10
 bad "depth with fft" "grid" solve crystal.txt --m2l fft --depth 2
-bad "grid with an octree" "depth" solve crystal.txt --m2l rotation --grid 4,4,4
+bad "grid that an octree cannot have" "multiples of 2" solve crystal.txt --m2l rotation --grid 4,4,5
+bad "grid with an open octree" "depth" solve open.txt --m2l rotation --grid 4,4,4
 bad "translations to parents with fft" "m2l_to_parent" solve crystal.txt --m2l-to-parent 1
 bad "truncated translations with fft" "m2l_truncate" solve crystal.txt --m2l fft --m2l-truncate 1
 bad "a truncation that there is not" "0..2" solve crystal.txt --m2l rotation --m2l-truncate 3
