@@ -267,6 +267,37 @@ bad_file "NUL byte" "2: contains a NUL byte" "${box}0 0 \0000 1\n"
 bad_file "binary" "1: " "\0001\0002\0377\0200\0001\n"
 bad_file "control characters are not echoed" "2: column 1 is not a number: '?[31m'" "${box}\0033[31m 0 0 1\n"
 
+# what looks like a header is none: taken for a comment, it would make a periodic system open
+for line in 'box 4 0 0 0 4 0 0 0 4' 'Box 4, 0, 0, 0, 4, 0, 0, 0, 4' 'box (4 0 0) (0 4 0) (0 0 4)' 'box = 4 0 0 0 4 0 0 0 4' \
+    'box=4 0 0 0 4 0 0 0 4' 'box 4 0 0 0 4 0 0 0 4 unit: nm' 'BOX = cubic' 'box (nm): 4 0 0 0 4 0 0 0 4' 'bx: 4 0 0 0 4 0 0 0 4' \
+    'bxo: 4 0 0 0 4 0 0 0 4' 'boxx = 4 0 0 0 4 0 0 0 4' 'cell: 4 0 0 0 4 0 0 0 4' 'cell: 4nm' 'unit cell: 4 4 4' 'Unit_Cell = 4' \
+    'unitcell: 4 4 4 90 90 90' 'Lattice="4 0 0 0 4 0 0 0 4"' 'lattice vectors: 4 0 0 0 4 0 0 0 4' 'box size: 4'; do
+    bad_file "header '$line'" "3: '" "$good# $line\n"
+    check "... means a box" grep -qF "is not a header; did you mean '# box:'?" stderr
+done
+for line in 'periodic 1 1 1' 'Periodic 0 0 0' 'periodic 1,1,1' 'periodic = 1 1 1' 'periodc: 1 1 1' 'peroidic: 1 1 1' 'pbc: xyz' \
+    'PBC = T T T' 'periodicity: 3'; do
+    bad_file "header '$line'" "2: '" "$box# $line\n$good"
+    check "... means periodic" grep -qF "is not a header; did you mean '# periodic:'?" stderr
+done
+for line in 'boundary vacuum' 'boundary = vacuum' 'boundry: vacuum' 'bounadry: vacuum' 'boundaries: vacuum' \
+    'boundary condition: vacuum' '\tboundry\t: vacuum\r'; do
+    bad_file "header '$line'" "2: '" "$box#$line\n$good"
+    check "... means a boundary" grep -qF "is not a header; did you mean '# boundary:'?" stderr
+done
+bad_file "misspelt header" "2: 'boundry:' is not a header; did you mean '# boundary:'?" "$box# boundry: vacuum\n$good"
+bad_file "header without colon" "1: 'box' is not a header; did you mean '# box:'?" "# box 4 0 0 0 4 0 0 0 4\n$good"
+{
+    cat crystal.txt
+    printf '# %s\n' 'name: x' 'note: box is cubic' 'boxes of water' 'boxes: 3' 'columns: x y z q' 'columns = x y z q' 'reference_method: direct' \
+        'units: field E = -grad potential' 'box' 'box of water' 'box-like 4' 'periodic box' 'periodic 1D chain' 'boundary between two' \
+        'a periodic system: see box 3' 'lattice: fcc' 'cell: cubic' 'OX: -0.82' 'fox: 1 2' 'period: 12' 'E = 3' '' ':' '= 4' '# box: 9' \
+        'a very long comment about periodic boundary conditions in a box of water: 4 0 0'
+} >comments.txt
+run solve comments.txt --accuracy 1e-6 --output comments_out.txt
+check "comments are comments" test "$(value energy)" = "$energy"
+check "comments are kept" test "$(grep -cE '^# (lattice: fcc|period: 12|a periodic system: see box 3)$' comments_out.txt)" -eq 3
+
 cp crystal.txt.gz cut.txt.gz
 truncate -s -20 cut.txt.gz
 bad "gzip file cut short" "cut.txt.gz" solve cut.txt.gz
@@ -341,6 +372,10 @@ if test -n "$reference" && test -d "$reference"; then
         # a crystal has no force to which an error could be relative; its potential is there
         run solve "$reference/3d-generic-generate_grid_posneq_10x10x10total.txt.gz" --accuracy $accuracy
         check "crystal at $accuracy: potential_error $(value potential_error)" below "$(value potential_error)" $accuracy
+    done
+    for file in "$reference"/*.txt.gz; do
+        run solve "$file" --order 2
+        check "$(basename "$file"): no comment is refused" test "$(grep -c 'is not a header' stderr)" -eq 0
     done
     bad "slab" "periodic: 0 1 1 is not supported" solve "$reference/2d-cloud_wall_2400.txt.gz"
 else

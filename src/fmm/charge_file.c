@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "charge_header.h"
 #include "text_lines.h"
 
 #define MAX_COLUMNS 9 /* of a box; rows have at most 8 */
@@ -123,14 +124,9 @@ static const struct key
             {"columns", NULL},
             {"reference_method", NULL}};
 
-/* The key of a header line and where its value begins, or NULL for a comment. */
+/* The key of a header line without its # and where its value begins, or NULL for a comment. */
 static const struct key* find_key(char* text, char** value)
 {
-    text++; /* the # */
-    while (isblank((unsigned char)*text))
-    {
-        text++;
-    }
     for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
     {
         const size_t length = strlen(keys[k].name);
@@ -173,10 +169,19 @@ static int parse_header(const text_lines* in, charge_file* file, size_t* comment
 {
     char*             value;
     char*             word[MAX_COLUMNS];
-    const struct key* key = find_key(text, &value);
+    char*             content = text + 1 + strspn(text + 1, " \t"); /* behind the # */
+    const struct key* key     = find_key(content, &value);
 
     if (!key)
     {
+        int         length;
+        const char* meant = charge_header_meant(content, &length);
+        if (meant)
+        {
+            complain(in->name, in->line, "'%.*s' is not a header; did you mean '# %s:'?", length < 60 ? length : 60,
+                     content, meant);
+            return -1;
+        }
         return keep_comment(in, file, comment_length, text);
     }
     const int64_t before = key->parse == parse_box        ? file->box_line

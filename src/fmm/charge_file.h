@@ -5,7 +5,7 @@
  *   # box: ax ay az bx by bz cx cy cz     row vectors; without it the system is open
  *   # periodic: 1 1 1                     or 0 0 0: open, whatever the box
  *   # boundary: tinfoil                   or vacuum
- *   # any other line that starts with # is a comment
+ *   # any other line that starts with # is a comment, unless it looks like a misspelt header: that is refused
  *   x y z q                               one row a particle; in all rows or in none followed by
  *   x y z q potential fx fy fz            reference values, the field being -grad potential, unit 1/r
  *

@@ -47,6 +47,7 @@ static void print_help(void)
         "  # box: ax ay az bx by bz cx cy cz   box vectors; without a box the system is open\n"
         "  # periodic: 1 1 1                   or 0 0 0: open\n"
         "  # boundary: tinfoil                 or vacuum\n"
+        "Other lines with # are comments, but one that looks like a misspelt header is an error.\n"
         "\n"
         "options: range (default)\n",
         stdout);
