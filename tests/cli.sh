@@ -56,6 +56,7 @@ crystal >crystal.txt
 run solve crystal.txt --accuracy 1e-6
 check "a crystal is solved" test $? -eq 0
 check "nothing on stderr" test ! -s stderr
+check "the first line says that it is periodic" test "$(head -1 stdout)" = "system: periodic"
 energy=$(value energy)
 check "energy of a crystal" below "$(awk -v e="$energy" 'BEGIN { d = e + 64 * 1.747564594633182 / 2; print d < 0 ? -d : d }')" 1e-3
 check "energy is near plus far" below \
@@ -140,11 +141,13 @@ check "order 40 in double precision" test "$(value order)" = 40
 # two charges, open: energy -1/2, field along x
 printf '0 0 0 1\n2 0 0 -1\n' >open.txt
 run solve open.txt
+check "the first line says why it is open" test "$(head -1 stdout)" = "system: open (no box in the file)"
 check "energy of an open pair" below "$(awk -v e="$(value energy)" 'BEGIN { d = e + 0.5; print d < 0 ? -d : d }')" 1e-12
 check "open system is called open" test "$(value boundary)" = open
 check "no more particles near than there are" below "$(value near_particles)" 2
 printf '# box: 9 0 0 0 9 0 0 0 9\n# periodic: 0 0 0\n0 0 0 1\n2 0 0 -1\n' >open_box.txt
 run solve open_box.txt
+check "... and says why" test "$(head -1 stdout)" = "system: open (periodic: 0 0 0)"
 check "periodic 0 0 0 with a box is open" below "$(awk -v e="$(value energy)" 'BEGIN { d = e + 0.5; print d < 0 ? -d : d }')" 1e-12
 
 # a left-handed box spans the same lattice

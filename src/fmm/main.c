@@ -209,6 +209,9 @@ static void print_solution(const charge_file* file, gmxfmm_boundary boundary, co
     const gmxfmm_info*   info   = &s->info;
     const gmxfmm_output* output = &s->output;
 
+    printf("system: %s\n", file->periodic            ? "periodic"
+                           : file->periodic_line > 0 ? "open (periodic: 0 0 0)"
+                                                     : "open (no box in the file)");
     printf("particles: %lld\n", (long long)file->n);
     printf("net_charge: %.17g\n", net_charge(file));
     printf("boundary: %s\n", boundary == GMXFMM_OPEN ? "open" : boundary == GMXFMM_VACUUM ? "vacuum" : "tinfoil");
