@@ -98,6 +98,30 @@ sed 's/$/\r/' crystal.txt >dos.txt
 run solve dos.txt --accuracy 1e-6
 check "line ends of other systems give the same" test "$(value energy)" = "$energy"
 
+mark=$(printf '\357\273\277')
+{ printf %s "$mark"; grep -v name crystal.txt; } >mark.txt
+run solve mark.txt --accuracy 1e-6
+check "a byte order mark before a header is skipped" test "$(value energy)" = "$energy"
+printf '%s0 0 0 1\n2 0 0 -1\n' "$mark" >mark.txt
+run solve mark.txt
+check "a byte order mark before a row is skipped" test "$(value particles) $(value energy)" = "2 -0.5"
+
+for arguments in "-" "-- -" "- --"; do
+    # shellcheck disable=SC2086
+    run solve --accuracy 1e-6 $arguments <crystal.txt
+    check "solve $arguments reads standard input" test "$(value energy)" = "$energy"
+done
+run solve --accuracy 1e-6 - <crystal.txt.gz
+check "gzipped standard input" test "$(value energy)" = "$energy"
+{ head -c 999 crystal.txt; sleep 0.2; tail -c +1000 crystal.txt; } | run solve --accuracy 1e-6 -
+check "standard input in pieces" test "$(value energy)" = "$energy"
+printf '0 0 0 1\n0 0 1\n' | run solve -
+check "bad standard input: exit status 2" test $? -eq 2
+check "... is named" grep -q '^gmxfmm: standard input:2: a row has 4 columns' stderr
+run solve - <&-
+check "no standard input: exit status 2" test $? -eq 2
+check "... is named" grep -q '^gmxfmm: standard input: cannot be opened' stderr
+
 run solve crystal.txt --order 6 --grid 3,4,5 --separation 2 --m2l fft --precision single --device cpu --boundary vacuum --threads 1
 check "all options are taken" test "$(value order) $(value grid) $(value separation) $(value method) $(value precision) $(value boundary)" \
     = "6 3 4 5 2 fft single vacuum"
@@ -267,6 +291,9 @@ bad_file "charges at one place through an image" "4: two charges at one place" "
 bad_file "charges at one place, open" "3: two charges at one place" "0 0 0 1\n1 1 1 1\n0 0 0 1\n"
 bad_file "charges at one place on a face" "3: two charges at one place" "# box: 0.3 0 0 0 0.7 0 0 0 0.9\n0.3 0.1 0.1 1\n0 0.1 0.1 -1\n"
 bad_file "NUL byte" "2: contains a NUL byte" "${box}0 0 \0000 1\n"
+bad_file "UTF-16, little endian" "1: the file is UTF-16; save it as UTF-8" "\0377\0376#\0000\n\0000"
+bad_file "UTF-16, big endian" "1: the file is UTF-16; save it as UTF-8" "\0376\0377\00000\0000\n"
+bad_file "a byte order mark alone" " has no particles" "\0357\0273\0277"
 bad_file "binary" "1: " "\0001\0002\0377\0200\0001\n"
 bad_file "control characters are not echoed" "2: column 1 is not a number: '?[31m'" "${box}\0033[31m 0 0 1\n"
 
@@ -347,6 +374,10 @@ run solve crystal.txt --output missing_folder/out.txt
 check "output in a folder that is not there" test $? -eq 2
 check "... is named" grep -q 'missing_folder/out.txt' stderr
 check "... in one line" test "$(wc -l <stderr)" -eq 1
+run solve crystal.txt --output ''
+check "empty name of an output" test $? -eq 2
+check "... is said" grep -qF -- '--output OUT is empty' stderr
+bad "empty name of a file" "FILE is empty" solve ''
 run
 check "no command" test $? -eq 2
 run solv crystal.txt

@@ -114,7 +114,7 @@ static int64_t open_entries(const charge_file* file, entry* entries)
     return file->n;
 }
 
-int charge_file_check_places(const char* name, const charge_file* file)
+int charge_file_check_places(const charge_file* file)
 {
     int64_t (*const list)(const charge_file*, entry*) = file->periodic ? periodic_entries : open_entries;
     const int64_t n                                   = list(file, NULL);
@@ -122,7 +122,7 @@ int charge_file_check_places(const char* name, const charge_file* file)
 
     if (!entries)
     {
-        complain(name, 0, "out of memory");
+        complain(file->name, 0, "out of memory");
         return -1;
     }
     list(file, entries);
@@ -143,7 +143,7 @@ int charge_file_check_places(const char* name, const charge_file* file)
     free(entries);
     if (second >= 0)
     {
-        complain(name, file->line[second], "two charges at one place: this one and that of line %lld%s",
+        complain(file->name, file->line[second], "two charges at one place: this one and that of line %lld%s",
                  (long long)file->line[first], file->periodic ? ", or an image of it" : "");
         return -1;
     }

@@ -289,13 +289,13 @@ static int read_lines(text_lines* in, charge_file* file)
 }
 
 /* What only the whole file shows: particles, a box where one is needed, and a box with a volume. */
-static int check_whole(const char* name, charge_file* file)
+static int check_whole(charge_file* file)
 {
     const double* b = file->box;
 
     if (file->n == 0)
     {
-        complain(name, 0, "has no particles");
+        complain(file->name, 0, "has no particles");
         return -1;
     }
     if (file->periodic_line == 0)
@@ -308,7 +308,7 @@ static int check_whole(const char* name, charge_file* file)
     }
     if (file->box_line == 0)
     {
-        complain(name, file->periodic_line, "periodic: 1 1 1 needs a box");
+        complain(file->name, file->periodic_line, "periodic: 1 1 1 needs a box");
         return -1;
     }
     const double volume =
@@ -318,7 +318,7 @@ static int check_whole(const char* name, charge_file* file)
     /* Below 1e-12 of the brick with the same edges the volume is rounding error. Written so that NaN fails too. */
     if (!(fabs(volume) > 1e-12 * edges && isfinite(edges)))
     {
-        complain(name, file->box_line, "the box is singular: its volume is %g", volume);
+        complain(file->name, file->box_line, "the box is singular: its volume is %g", volume);
         return -1;
     }
     return 0;
@@ -333,9 +333,10 @@ int charge_file_read(const char* name, charge_file* file)
     {
         return -1;
     }
+    file->name       = in.name;
     const int status = read_lines(&in, file);
     text_lines_close(&in);
-    return status ? status : check_whole(name, file);
+    return status ? status : check_whole(file);
 }
 
 void charge_file_free(charge_file* file)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Point-charge files: text, plain or gzipped.
+ * Point-charge files: text, plain or gzipped, ASCII or UTF-8 with or without a byte order mark.
  *
  *   # box: ax ay az bx by bz cx cy cz     row vectors; without it the system is open
  *   # periodic: 1 1 1                     or 0 0 0: open, whatever the box
@@ -20,6 +20,7 @@
 
 typedef struct
 {
+    const char*     name; /* for messages */
     int64_t         n;
     double*         x;         /* 3 n, as in the file */
     double*         q;         /* n */
@@ -35,11 +36,12 @@ typedef struct
     char*           comments;      /* the other header lines, each with its newline; NULL without */
 } charge_file;
 
-/* Reads and checks a file; *file can be given to charge_file_free in any case. */
+/* Reads and checks a file, or standard input if name is "-"; name must outlive *file, which can be given to
+ * charge_file_free in any case. */
 int charge_file_read(const char* name, charge_file* file);
 
 /* Refuses two particles at one place, in a periodic system also through images. O(n log n). */
-int charge_file_check_places(const char* name, const charge_file* file);
+int charge_file_check_places(const charge_file* file);
 
 /* Writes header and rows x y z q potential fx fy fz, 17 digits, so that the output is a valid input; boundary is the
  * one computed with. A regular file is written under another name and renamed when complete: a failure leaves what was

@@ -34,23 +34,23 @@ typedef struct
 
 static void print_help(void)
 {
-    fputs(
-        "gmxfmm: Coulomb energy, virial, potentials and fields of point charges by the fast multipole method\n"
-        "\n"
-        "usage: gmxfmm solve FILE [options]\n"
-        "       gmxfmm error FILE [options]   what orders and cells reach on this system, and their time\n"
-        "       gmxfmm help | --help\n"
-        "       gmxfmm --version\n"
-        "\n"
-        "FILE is text, plain or gzipped. Header lines start with #; rows are x y z q, all of them or none followed by\n"
-        "reference values potential fx fy fz (field = -grad potential, unit 1/r).\n"
-        "  # box: ax ay az bx by bz cx cy cz   box vectors; without a box the system is open\n"
-        "  # periodic: 1 1 1                   or 0 0 0: open\n"
-        "  # boundary: tinfoil                 or vacuum\n"
-        "Other lines with # are comments, but one that looks like a misspelt header is an error.\n"
-        "\n"
-        "options: range (default)\n",
-        stdout);
+    fputs("gmxfmm: Coulomb energy, virial, potentials and fields of point charges by the fast multipole method\n"
+          "\n"
+          "usage: gmxfmm solve FILE [options]\n"
+          "       gmxfmm error FILE [options]   what orders and cells reach on this system, and their time\n"
+          "       gmxfmm help | --help\n"
+          "       gmxfmm --version\n"
+          "\n"
+          "FILE is text, plain or gzipped; - is standard input. Header lines start with #; rows are x y z q, all of "
+          "them or\n"
+          "none followed by reference values potential fx fy fz (field = -grad potential, unit 1/r).\n"
+          "  # box: ax ay az bx by bz cx cy cz   box vectors; without a box the system is open\n"
+          "  # periodic: 1 1 1                   or 0 0 0: open\n"
+          "  # boundary: tinfoil                 or vacuum\n"
+          "Other lines with # are comments, but one that looks like a misspelt header is an error.\n"
+          "\n"
+          "options: range (default)\n",
+          stdout);
     main_options_help(stdout);
     fputs("\n"
           "Results are printed as lines key: value. With reference values, potential_error and field_error are RMS "
@@ -94,7 +94,7 @@ static int settle_boundary(const charge_file* file, main_options* options)
     }
     if (options->boundary_given)
     {
-        complain(options->input, 0, "the system is open: --boundary does not apply");
+        complain(file->name, 0, "the system is open: --boundary does not apply");
         return -1;
     }
     options->solve.boundary = GMXFMM_OPEN;
@@ -102,21 +102,21 @@ static int settle_boundary(const charge_file* file, main_options* options)
 }
 
 /* What a user should know beside the results; only after success, for a failure has one line on stderr. */
-static void print_notes(const charge_file* file, const main_options* options)
+static void print_notes(const charge_file* file, gmxfmm_boundary boundary)
 {
     const double net = net_charge(file);
 
     if (file->periodic && fabs(net) > NEUTRAL * mean_charge(file) * (double)file->n)
     {
-        complain(options->input, 0, "note: net charge %g, computed with a uniform neutralising background", net);
+        complain(file->name, 0, "note: net charge %g, computed with a uniform neutralising background", net);
     }
     if (!file->periodic && file->boundary_line > 0)
     {
-        complain(options->input, file->boundary_line, "note: the system is open, its boundary has no effect");
+        complain(file->name, file->boundary_line, "note: the system is open, its boundary has no effect");
     }
-    if (file->periodic && file->field && file->boundary != options->solve.boundary)
+    if (file->periodic && file->field && file->boundary != boundary)
     {
-        complain(options->input, file->boundary_line, "note: the reference values belong to another boundary");
+        complain(file->name, file->boundary_line, "note: the reference values belong to another boundary");
     }
 }
 
@@ -185,7 +185,7 @@ static int solve_file(const charge_file* file, const main_options* options, solu
         gmxfmm_create(&plan, &options->solve, file->n, file->periodic ? box : NULL, message, sizeof(message));
     if (created != GMXFMM_OK)
     {
-        complain(options->input, created == GMXFMM_ERROR_BOX ? file->box_line : 0, "%s", message);
+        complain(file->name, created == GMXFMM_ERROR_BOX ? file->box_line : 0, "%s", message);
         return -1;
     }
     const gmxfmm_status status = (gmxfmm_status)compute(plan, file, s);
@@ -193,11 +193,11 @@ static int solve_file(const charge_file* file, const main_options* options, solu
     if (failed)
     {
         const char* text = gmxfmm_message(plan);
-        complain(options->input, 0, "%s", text[0] ? text : gmxfmm_status_text(status));
+        complain(file->name, 0, "%s", text[0] ? text : gmxfmm_status_text(status));
     }
     else if (!all_finite(s, file->n))
     {
-        complain(options->input, 0, "the result is not finite: positions or charges are too large or too close");
+        complain(file->name, 0, "the result is not finite: positions or charges are too large or too close");
         failed = 1;
     }
     gmxfmm_destroy(plan);
@@ -310,7 +310,7 @@ static void print_errors(const charge_file* file, const solution* s)
 
 static int read_system(charge_file* file, main_options* options)
 {
-    return charge_file_read(options->input, file) || charge_file_check_places(options->input, file) ||
+    return charge_file_read(options->input, file) || charge_file_check_places(file) ||
                    settle_boundary(file, options)
                ? -1
                : 0;
@@ -347,7 +347,7 @@ static int run_solve(charge_file* file, main_options* options, solution* s)
     {
         return -1;
     }
-    print_notes(file, options);
+    print_notes(file, options->solve.boundary);
     print_solution(file, options->solve.boundary, s);
     if (file->field)
     {

@@ -146,6 +146,11 @@ static int refuse(const option* o, const char* value)
 {
     char range[128];
 
+    if (o->kind == TEXT)
+    {
+        complain(NULL, 0, "%s %s is empty, but must be the name of a file", o->name, o->argument);
+        return -1;
+    }
     range_text(o, range, sizeof(range));
     complain(NULL, 0, "%s %s is '%.60s', but must be %s%s", o->name, o->argument, value,
              o->kind == INTEGER ? "an integer in "
@@ -304,7 +309,7 @@ int main_options_parse(main_options* options, int count, char* const* arguments)
         {
             only_files = 1;
         }
-        else if (!only_files && arguments[i][0] == '-')
+        else if (!only_files && arguments[i][0] == '-' && arguments[i][1])
         {
             if (take_option(options, seen, count, arguments, &i))
             {
@@ -325,6 +330,11 @@ int main_options_parse(main_options* options, int count, char* const* arguments)
     if (!options->input)
     {
         complain(NULL, 0, "no file given; usage: gmxfmm solve FILE [options]");
+        return -1;
+    }
+    if (!*options->input)
+    {
+        complain(NULL, 0, "FILE is empty, but must be the name of a file");
         return -1;
     }
     return 0;

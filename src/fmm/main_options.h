@@ -9,7 +9,7 @@
 
 typedef struct
 {
-    const char*    input;  /* FILE */
+    const char*    input;  /* FILE, - for standard input */
     const char*    output; /* NULL: none */
     gmxfmm_options solve;
     int            boundary_given; /* --boundary wins over the file's */

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#define _POSIX_C_SOURCE 200809L
+
 #include "text_lines.h"
 
 #include <ctype.h>
@@ -7,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <zlib.h>
 
@@ -115,10 +118,19 @@ int text_lines_next(text_lines* in, char** text)
     *text          = in->data + in->begin;
     in->data[stop] = '\0'; /* there is room for one byte behind the data */
     in->begin      = newline ? stop + 1 : stop;
+    if (in->line == 1 && (strncmp(*text, "\xff\xfe", 2) == 0 || strncmp(*text, "\xfe\xff", 2) == 0))
+    {
+        complain(in->name, in->line, "the file is UTF-16; save it as UTF-8 or plain ASCII");
+        return -1;
+    }
     if (memchr(*text, '\0', length))
     {
         complain(in->name, in->line, "contains a NUL byte: not a text file");
         return -1;
+    }
+    if (in->line == 1 && strncmp(*text, "\xef\xbb\xbf", 3) == 0)
+    {
+        *text += 3; /* the byte order mark of UTF-8 */
     }
     return 1;
 }
@@ -126,12 +138,13 @@ int text_lines_next(text_lines* in, char** text)
 int text_lines_open(text_lines* in, const char* name)
 {
     memset(in, 0, sizeof(*in));
-    in->name   = name;
-    errno      = 0;
-    in->stream = gzopen(name, "rb");
+    const int standard = strcmp(name, "-") == 0;
+    in->name           = standard ? "standard input" : name;
+    errno              = 0;
+    in->stream         = standard ? gzdopen(dup(STDIN_FILENO), "rb") : gzopen(name, "rb");
     if (!in->stream)
     {
-        complain(name, 0, "cannot be opened: %s", errno ? strerror(errno) : "out of memory");
+        complain(in->name, 0, "cannot be opened: %s", errno ? strerror(errno) : "out of memory");
         return -1;
     }
     return 0;

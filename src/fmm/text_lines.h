@@ -14,7 +14,7 @@
 
 typedef struct
 {
-    const char* name;
+    const char* name;   /* for messages */
     int64_t     line;   /* number of the line last given out */
     void*       stream; /* zlib's */
     char*       data;   /* begin .. end: read, not yet given out */
@@ -24,11 +24,11 @@ typedef struct
     int         at_end;
 } text_lines;
 
-/* 0, or -1 after a complaint. name must outlive the lines. */
+/* name "-" is standard input. 0, or -1 after a complaint. name must outlive the lines. */
 int text_lines_open(text_lines* in, const char* name);
 
-/* 1 and the next line without its end (it may be changed, and lives until the next call), 0 at the end of the file, -1
- * after a complaint. */
+/* 1 and the next line without its end and without a byte order mark (it may be changed, and lives until the next call),
+ * 0 at the end of the file, -1 after a complaint. */
 int text_lines_next(text_lines* in, char** text);
 
 void text_lines_close(text_lines* in);
