@@ -43,9 +43,12 @@ int charge_file_read(const char* name, charge_file* file);
 /* Refuses two particles at one place, in a periodic system also through images. O(n log n). */
 int charge_file_check_places(const charge_file* file);
 
+/* Whether charge_file_write could begin now: what fails is better known before a long solve. Changes nothing. */
+int charge_file_check_output(const char* name);
+
 /* Writes header and rows x y z q potential fx fy fz, 17 digits, so that the output is a valid input; boundary is the
- * one computed with. A regular file is written under another name and renamed when complete: a failure leaves what was
- * there before. */
+ * one computed with. A regular file is written under another name and renamed when complete: a failure or a signal
+ * that ends the program leaves what was there before. */
 int charge_file_write(
     const char* name, const charge_file* file, gmxfmm_boundary boundary, const double* potential, const double* field);
 

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,44 @@
 #include <unistd.h>
 
 #include "text_lines.h"
+
+#define NUM_STOPS 3
+static const int stops[NUM_STOPS] = {SIGHUP, SIGINT, SIGTERM};
+
+/* The signal that came while an unfinished file lay beside the output, or 0. A handler has nothing but such a variable
+ * to tell of it. */
+static volatile sig_atomic_t stopped_by;
+
+static void note_stop(int number)
+{
+    stopped_by = number;
+}
+
+/* From here to restore_stops a first signal only stops the writing, a second one ends the program. Signals that the
+ * caller has ignored stay so. */
+static void catch_stops(struct sigaction before[NUM_STOPS])
+{
+    struct sigaction note = {.sa_handler = note_stop, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
+
+    sigemptyset(&note.sa_mask);
+    stopped_by = 0;
+    for (int i = 0; i < NUM_STOPS; i++)
+    {
+        sigaction(stops[i], NULL, &before[i]);
+        if (before[i].sa_handler != SIG_IGN)
+        {
+            sigaction(stops[i], &note, NULL);
+        }
+    }
+}
+
+static void restore_stops(const struct sigaction before[NUM_STOPS])
+{
+    for (int i = 0; i < NUM_STOPS; i++)
+    {
+        sigaction(stops[i], &before[i], NULL);
+    }
+}
 
 static void write_header(FILE* out, const charge_file* file, gmxfmm_boundary boundary)
 {
@@ -39,13 +78,20 @@ static void write_header(FILE* out, const charge_file* file, gmxfmm_boundary bou
 
 static void write_rows(FILE* out, const charge_file* file, const double* potential, const double* field)
 {
-    for (int64_t i = 0; i < file->n; i++)
+    for (int64_t i = 0; i < file->n && !ferror(out) && !stopped_by; i++)
     {
         const double* x = file->x + 3 * i;
         const double* e = field + 3 * i;
         fprintf(out, "%.17g %.17g %.17g %.17g %.17g %.17g %.17g %.17g\n", x[0], x[1], x[2], file->q[i], potential[i],
                 e[0], e[1], e[2]);
     }
+}
+
+/* What is not a regular file (a pipe, a device, a link) is written in place: renaming would replace it. */
+static int is_in_place(const char* name)
+{
+    struct stat there;
+    return lstat(name, &there) == 0 && !S_ISREG(there.st_mode);
 }
 
 /* A new file beside name: its stream and, in *path, its name (to be freed). */
@@ -74,38 +120,78 @@ static FILE* open_beside(const char* name, char** path)
     return out;
 }
 
+static int complain_unwritten(const char* name, int cause)
+{
+    complain(name, 0, "cannot be written: %s", strerror(cause));
+    return -1;
+}
+
+int charge_file_check_output(const char* name)
+{
+    struct stat there;
+
+    if (stat(name, &there) == 0 && (S_ISDIR(there.st_mode) || access(name, W_OK) != 0))
+    {
+        return complain_unwritten(name, S_ISDIR(there.st_mode) ? EISDIR : errno);
+    }
+    if (!is_in_place(name))
+    {
+        char* beside;
+        FILE* out = open_beside(name, &beside);
+        if (!out)
+        {
+            return complain_unwritten(name, errno);
+        }
+        fclose(out);
+        remove(beside);
+        free(beside);
+    }
+    return 0;
+}
+
+/* Writes and closes; 0 or the errno of what failed. */
+static int
+write_all(FILE* out, const charge_file* file, gmxfmm_boundary boundary, const double* potential, const double* field)
+{
+    errno = 0;
+    write_header(out, file, boundary);
+    write_rows(out, file, potential, field);
+    const int cause = !ferror(out) ? 0 : errno ? errno : EIO;
+    return fclose(out) != 0 && cause == 0 ? errno : cause;
+}
+
 int charge_file_write(
     const char* name, const charge_file* file, gmxfmm_boundary boundary, const double* potential, const double* field)
 {
-    struct stat there;
-    char*       beside = NULL;
-    /* what is not a regular file (a pipe, a device, a link) is written in place: renaming would replace it */
-    const int in_place = lstat(name, &there) == 0 && !S_ISREG(there.st_mode);
+    struct sigaction before[NUM_STOPS];
+    char*            beside = NULL;
 
-    errno     = 0;
-    FILE* out = in_place ? fopen(name, "w") : open_beside(name, &beside);
-    if (!out)
+    if (is_in_place(name))
     {
-        complain(name, 0, "cannot be written: %s", strerror(errno));
-        return -1;
+        FILE*     out   = fopen(name, "w");
+        const int cause = out ? write_all(out, file, boundary, potential, field) : errno;
+        return cause == 0 ? 0 : complain_unwritten(name, cause);
     }
-    write_header(out, file, boundary);
-    write_rows(out, file, potential, field);
-    int failed = ferror(out) != 0;
-    failed     = fclose(out) != 0 || failed;
-    if (!failed && beside)
+    catch_stops(before);
+    FILE* out   = open_beside(name, &beside);
+    int   cause = out ? write_all(out, file, boundary, potential, field) : errno;
+    if (cause == 0 && stopped_by)
     {
-        failed = rename(beside, name) != 0;
+        cause = EINTR;
     }
-    if (failed)
+    if (cause == 0 && rename(beside, name) != 0)
     {
-        const int cause = errno;
-        if (beside)
-        {
-            remove(beside);
-        }
-        complain(name, 0, "cannot be written: %s", strerror(cause));
+        cause = errno;
+    }
+    if (cause != 0 && beside)
+    {
+        remove(beside);
     }
     free(beside);
-    return failed ? -1 : 0;
+    restore_stops(before);
+    if (stopped_by)
+    {
+        raise(stopped_by); /* as if it had not been caught */
+    }
+    return cause == 0 ? 0 : complain_unwritten(name, cause);
 }

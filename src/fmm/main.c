@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* gmxfmm: point charges in a text file in; energy, virial, potentials and fields out. */
+#define _POSIX_C_SOURCE 200809L
+
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -335,7 +338,7 @@ static int run_error(charge_file* file, main_options* options, solution* s)
 
 static int run_solve(charge_file* file, main_options* options, solution* s)
 {
-    if (read_system(file, options))
+    if (read_system(file, options) || (options->output && charge_file_check_output(options->output)))
     {
         return -1;
     }
@@ -407,6 +410,7 @@ static int run(int count, char* const* arguments)
 
 int main(int count, char* arguments[])
 {
+    signal(SIGXFSZ, SIG_IGN); /* a file over the limit of the shell is then a failed write, with a message */
     const int status = run(count, arguments);
 
     if (fflush(stdout) != 0 || ferror(stdout))
