@@ -200,6 +200,10 @@ for word in help --help; do
     check "$word exits with 0" test $? -eq 0
     check "$word names every option" test "$(grep -c -- '^  --' stdout)" -ge 11
 done
+sed -n '/^Two charges/,/^$/s/^  //p' stdout >example.txt
+check "the example of the help has four lines" test "$(wc -l <example.txt)" -eq 4
+run solve example.txt
+check "... and can be solved" test "$? $(value system) $(value particles)" = "0 periodic 2"
 run solve --help
 check "solve --help exits with 0" test $? -eq 0
 # --- on a GPU ----------------------------------------------------------------------------------------------------------
@@ -424,6 +428,7 @@ check "... is said" grep -qF -- '--output OUT is empty' stderr
 bad "empty name of a file" "FILE is empty" solve ''
 run
 check "no command" test $? -eq 2
+check "... names help" test "$(cat stderr)" = "gmxfmm: usage: gmxfmm solve FILE [options]; see gmxfmm help"
 run solv crystal.txt
 check "unknown command" test $? -eq 2
 if test -w /dev/full; then

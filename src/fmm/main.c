@@ -52,6 +52,12 @@ static void print_help(void)
           "  # boundary: tinfoil                 or vacuum\n"
           "Other lines with # are comments, but one that looks like a misspelt header is an error.\n"
           "\n"
+          "Two charges in a periodic cube:\n"
+          "  # box: 4 0 0  0 4 0  0 0 4\n"
+          "  # periodic: 1 1 1\n"
+          "  0 0 0  1\n"
+          "  1 1 1 -1\n"
+          "\n"
           "options: range (default)\n",
           stdout);
     main_options_help(stdout);
@@ -403,8 +409,14 @@ static int run(int count, char* const* arguments)
         puts("gmxfmm " GMXFMM_VERSION);
         return 0;
     }
-    complain(NULL, 0, command[0] ? "unknown command '%.60s'; see gmxfmm help" : "usage: gmxfmm solve FILE [options]%s",
-             command);
+    if (command[0])
+    {
+        complain(NULL, 0, "unknown command '%.60s'; see gmxfmm help", command);
+    }
+    else
+    {
+        complain(NULL, 0, "usage: gmxfmm solve FILE [options]; see gmxfmm help");
+    }
     return FAILURE;
 }
 

@@ -329,7 +329,7 @@ int main_options_parse(main_options* options, int count, char* const* arguments)
     }
     if (!options->input)
     {
-        complain(NULL, 0, "no file given; usage: gmxfmm solve FILE [options]");
+        complain(NULL, 0, "no file given; usage: gmxfmm solve FILE [options]; see gmxfmm help");
         return -1;
     }
     if (!*options->input)
