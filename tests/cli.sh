@@ -294,6 +294,8 @@ bad_file "charges at one place" "4: two charges at one place" "$box${good}1 1 1 
 bad_file "charges at one place through an image" "4: two charges at one place" "$box${good}-3 5 9 1\n"
 bad_file "charges at one place, open" "3: two charges at one place" "0 0 0 1\n1 1 1 1\n0 0 0 1\n"
 bad_file "charges at one place on a face" "3: two charges at one place" "# box: 0.3 0 0 0 0.7 0 0 0 0.9\n0.3 0.1 0.1 1\n0 0.1 0.1 -1\n"
+bad_file "charges too near for a force" " particle 1 stands where another one does" "1 0 0 1\n1e-310 0 0 1\n0 0 0 1\n"
+check "... says how particles are counted" grep -q 'particle 0 is the first row$' stderr
 bad_file "NUL byte" "2: contains a NUL byte" "${box}0 0 \0000 1\n"
 bad_file "UTF-16, little endian" "1: the file is UTF-16; save it as UTF-8" "\0377\0376#\0000\n\0000"
 bad_file "UTF-16, big endian" "1: the file is UTF-16; save it as UTF-8" "\0376\0377\00000\0000\n"
