@@ -321,8 +321,7 @@ static void print_errors(const charge_file* file, const solution* s)
 
 static int read_system(charge_file* file, main_options* options)
 {
-    return charge_file_read(options->input, file) || charge_file_check_places(file) ||
-                   settle_boundary(file, options)
+    return charge_file_read(options->input, file) || charge_file_check_places(file) || settle_boundary(file, options)
                ? -1
                : 0;
 }

@@ -50,7 +50,7 @@ static int measure_row(table* t, const gmxfmm_options* options)
     const gmxfmm_status status = gmxfmm_measure(t->reference, options, c_repeats, &m, message, sizeof(message));
     if (status != GMXFMM_OK)
     {
-        complain(t->options->input, 0, "%s", message);
+        complain(t->file->name, 0, "%s", message);
         return -1;
     }
     print_row(&m);
@@ -139,7 +139,7 @@ static int with_reference(table* t)
     const gmxfmm_status status  = gmxfmm_choose(t->reference, &options, &t->base, NULL, NULL, message, sizeof(message));
     if (status != GMXFMM_OK)
     {
-        complain(t->options->input, 0, "%s", message);
+        complain(t->file->name, 0, "%s", message);
         return -1;
     }
     printf("particles: %lld\n", (long long)t->file->n);
@@ -162,7 +162,7 @@ int main_error(const charge_file* file, const double* box, const main_options* o
     char                message[512];
     if (gmxfmm_reference_create(&reference, &options->solve, &system, message, sizeof(message)) != GMXFMM_OK)
     {
-        complain(options->input, 0, "%s", message);
+        complain(file->name, 0, "%s", message);
         return -1;
     }
     table     t      = {.file = file, .options = options, .reference = reference};
