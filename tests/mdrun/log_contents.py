@@ -7,14 +7,16 @@ from harness import FMM, changed, main, need, read_log, read_mdp, regression, wa
 gmx = need("GMXFMM_GMX")
 
 DEFAULTS = {"fmm-accuracy": 4e-4, "fmm-order": 0, "fmm-grid": "0 0 0", "fmm-tree-depth": -1, "fmm-separation": None, "fmm-m2l": "auto",
-            "fmm-boundary": "tinfoil", "fmm-backend": "gmxfmm"}
+            "fmm-measure": "yes", "fmm-boundary": "tinfoil", "fmm-backend": "gmxfmm"}
 
 LOG = [
     ("the method", r"^FMM: far field by fft"),
     ("order", r"expansion order \d+"),
     ("grid of cells", r"\d+ x \d+ x \d+ cells"),
     ("separation and near atoms", r"separation [12] \(\d+ near cells, \d+ atoms\)"),
-    ("expected force error", r"expected relative RMS force error \d.\de-\d+"),
+    ("expected force error", r"expected relative RMS force error \d.\de-\d+, measured \d\.\de-\d+$"),
+    ("measured force error", r"^FMM: force errors measured at the coordinates of the input, to \de-\d+$"),
+    ("what was tried", r"^ +fft +\d+ +\d+ x \d+ x \d+ +[12] +\d\.\de-\d+ +\d\.\de-\d+$"),
     ("device and threads", r"near and far field in single precision on the CPU, \d+ OpenMP threads?"),
     ("request to cite", r"fast multipole method for stellar dynamics"),
     ("times of the stages", r"^ *Far: +multipoles to local +[0-9.]+ s +[0-9.]+ %"),

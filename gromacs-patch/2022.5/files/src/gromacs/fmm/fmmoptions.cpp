@@ -40,6 +40,7 @@ constexpr char c_treeDepthTag[]  = "tree-depth";
 constexpr char c_separationTag[] = "separation";
 constexpr char c_m2lTag[]        = "m2l";
 constexpr char c_boundaryTag[]   = "boundary";
+constexpr char c_measureTag[]    = "measure";
 constexpr char c_backendTag[]    = "backend";
 
 //! Beyond this, powers in the expansions leave the range of the floating-point type
@@ -134,6 +135,7 @@ void FmmOptions::initMdpTransform(IKeyValueTreeTransformRules* rules)
     addRule<int>(rules, c_separationTag, &fromStdString<int>);
     addRule<std::string>(rules, c_m2lTag, identity);
     addRule<std::string>(rules, c_boundaryTag, identity);
+    addRule<bool>(rules, c_measureTag, &fromStdString<bool>);
     addRule<std::string>(rules, c_backendTag, identity);
 }
 
@@ -147,6 +149,7 @@ void FmmOptions::initMdpOptions(IOptionsContainerWithSections* options)
     section.addOption(IntegerOption(c_separationTag).store(&values_.separation));
     section.addOption(StringOption(c_m2lTag).store(&m2l_));
     section.addOption(StringOption(c_boundaryTag).store(&boundary_));
+    section.addOption(BooleanOption(c_measureTag).store(&values_.measure));
     section.addOption(StringOption(c_backendTag).store(&backend_));
 }
 
@@ -160,7 +163,7 @@ void FmmOptions::buildMdpOutput(KeyValueTreeObjectBuilder* builder) const
               "Relative RMS force error to reach; chooses what is left automatic below",
               values_.accuracy);
     addOutput(builder, c_orderTag, "Order of the expansions; 0: automatic", values_.order);
-    addOutput(builder, c_gridTag, "Cells along each box vector (fft); 0 0 0: automatic", grid_);
+    addOutput(builder, c_gridTag, "Cells, or leaves, along each box vector; 0 0 0: automatic", grid_);
     addOutput(builder, c_treeDepthTag, "Depth of the octree (octree methods); -1: automatic", values_.treeDepth);
     addOutput(builder,
               c_separationTag,
@@ -172,6 +175,10 @@ void FmmOptions::buildMdpOutput(KeyValueTreeObjectBuilder* builder) const
             c_boundaryTag,
             "Surroundings of the periodic system: " + allNames(c_boundaryNames) + " (with pbc = no)",
             boundary_);
+    addOutput(builder,
+              c_measureTag,
+              "Measure the error at the start of mdrun; if too large, choose by it what is automatic",
+              std::string(values_.measure ? "yes" : "no"));
     addOutput(builder, c_backendTag, "Library that computes it: gmxfmm", backend_);
 }
 
@@ -220,12 +227,14 @@ std::vector<std::string> FmmOptions::errors() const
                          values_.treeDepth));
     const int parts = 1 << std::clamp(values_.treeDepth, 1, 9);
     require(!grid.has_value() || !usesOctree(method)
-                    || std::all_of(grid->begin(), grid->end(), [parts](int n) { return n % parts == 0; }),
-            formatString("fmm-grid = %s: with fmm-m2l = %s it counts the leaves of the octree, so it "
-                         "must be three multiples of %d (2 to the power of fmm-tree-depth), or 0 0 0",
-                         grid_.c_str(),
-                         m2l_.c_str(),
-                         parts));
+                    || std::all_of(
+                            grid->begin(), grid->end(), [parts](int n) { return n % parts == 0; }),
+            formatString(
+                    "fmm-grid = %s: with fmm-m2l = %s it counts the leaves of the octree, so it "
+                    "must be three multiples of %d (2 to the power of fmm-tree-depth), or 0 0 0",
+                    grid_.c_str(),
+                    m2l_.c_str(),
+                    parts));
     return messages;
 }
 

@@ -48,7 +48,8 @@ void checkOpenSystem(const t_inputrec&                                    ir,
            "with pbc = no has no periodic system that vacuum could surround; use fmm-boundary = "
            "open");
     refuse(usesOctree(parameters.m2l) && parameters.grid[XX] > 0,
-           "with pbc = no fits the leaves of an octree to the atoms; use fmm-tree-depth, not fmm-grid");
+           "with pbc = no fits the leaves of an octree to the atoms; use fmm-tree-depth, not "
+           "fmm-grid");
     refuse(ir.bPeriodicMols, "with pbc = no does not work with periodic-molecules");
     refuse(ir.epc != PressureCoupling::No,
            "with pbc = no has no volume and thus no pressure; use pcoupl = no");
@@ -64,8 +65,7 @@ void checkFmmInputrec(t_inputrec* ir, warninp* wi)
     {
         warning_error(wi, message);
     }
-    const FmmParameters parameters =
-            options.errors().empty() ? options.parameters() : FmmParameters{};
+    const FmmParameters parameters = options.errors().empty() ? options.parameters() : FmmParameters{};
 
     const auto refuse = [wi](bool isRefused, const std::string& message)
     {
@@ -177,10 +177,12 @@ void checkFmmSystem(const gmx_mtop_t&    mtop,
             // Offered on GPUs only, of which grompp knows nothing; the same but for the way of doing it
             parameters.m2l = FmmM2L::Symmetric;
         }
-        const FmmSolver solver(parameters, mtop.natoms, box, x, 1, true, 1, nullptr);
+        parameters.measure = false; // mdrun does, with its threads
+        const FmmSolver solver(parameters, mtop, box, x, 1, true, 1, nullptr);
         GMX_LOG(logger.info)
                 .asParagraph()
-                .appendText(solver.description() + "\n     on a CPU; on a GPU mdrun may choose others");
+                .appendText(solver.description()
+                            + "\n     on a CPU; on a GPU mdrun may choose others");
         if (solver.expectedError() > 1.1 * parameters.accuracy)
         {
             warning_note(

@@ -24,12 +24,14 @@
 #include "gromacs/mdtypes/simulation_workload.h"
 #include "gromacs/timing/cyclecounter.h"
 #include "gromacs/timing/wallcycle.h"
+#include "gromacs/topology/topology.h"
 #include "gromacs/utility/exceptions.h"
 #include "gromacs/utility/logger.h"
 #include "gromacs/utility/pleasecite.h"
 #include "gromacs/utility/stringutil.h"
 
 #include "fmmgpu.h"
+#include "fmmmeasure.h"
 #include "fmmopensystem.h"
 #include "fmmoptions.h"
 #include "fmmpairlist.h"
@@ -48,8 +50,7 @@ void throwOnError(gmxfmm_status status, const char* message, bool isOnGpu)
         return;
     }
     std::string text = std::string("FMM: ") + (message[0] != '\0' ? message : gmxfmm_status_text(status));
-    if (isOnGpu
-        && (status == GMXFMM_ERROR_UNSUPPORTED || status == GMXFMM_ERROR_MEMORY || status == GMXFMM_ERROR_DEVICE))
+    if (isOnGpu && (status == GMXFMM_ERROR_UNSUPPORTED || status == GMXFMM_ERROR_MEMORY || status == GMXFMM_ERROR_DEVICE))
     {
         text += " (on the GPU; with mdrun -fmm cpu the CPU does it)";
     }
@@ -179,7 +180,7 @@ class FmmSolver::Impl
 {
 public:
     Impl(const FmmParameters&       parameters,
-         int                        numAtoms,
+         const gmx_mtop_t&          mtop,
          const matrix               box,
          ArrayRef<const RVec>       x,
          real                       epsfac,
@@ -224,9 +225,15 @@ public:
         const std::string cacheFolder = kernelCacheFolder();
         options.cache_dir             = cacheFolder.empty() ? nullptr : cacheFolder.c_str();
 
-        std::array<char, 1024> message = { { '\0' } };
-        gmxfmm_plan*           plan    = nullptr;
-        const gmxfmm_status    status  = gmxfmm_create(
+        // On a GPU parameters are those that are expected to be as accurate in a liquid
+        if (parameters.measure && !gpu_)
+        {
+            measured_ = measureFmmError(mtop, x, isOpen_ ? nullptr : box_.data(), &options);
+        }
+        const int              numAtoms = mtop.natoms;
+        std::array<char, 1024> message  = { { '\0' } };
+        gmxfmm_plan*           plan     = nullptr;
+        const gmxfmm_status    status   = gmxfmm_create(
                 &plan, &options, numAtoms, isOpen_ ? nullptr : box_.data(), message.data(), message.size());
         plan_.reset(plan);
         throwOnError(status, message.data(), gpu_ != nullptr);
@@ -239,7 +246,10 @@ public:
     }
 
     //! Throws with the message of the plan on errors
-    void check(gmxfmm_status status) const { throwOnError(status, gmxfmm_message(plan_.get()), gpu_ != nullptr); }
+    void check(gmxfmm_status status) const
+    {
+        throwOnError(status, gmxfmm_message(plan_.get()), gpu_ != nullptr);
+    }
 
     //! Returns parameters and times
     gmxfmm_info info() const
@@ -425,6 +435,8 @@ public:
     bool needToAssign_ = true;
     //! Number of atoms on the pair-search grid, -1 before the first pair search
     index numAtomsOnGrid_ = -1;
+    //! What the parameters were measured to reach, empty if they were not
+    FmmMeasuredError measured_;
     //! Volume that the atoms fill at the coordinates of the .tpr
     real occupiedVolume_;
     //! Address of the coordinates that enqueueForces() was called with last
@@ -436,7 +448,7 @@ public:
 };
 
 FmmSolver::FmmSolver(const FmmParameters&       parameters,
-                     int                        numAtoms,
+                     const gmx_mtop_t&          mtop,
                      const matrix               box,
                      ArrayRef<const RVec>       x,
                      real                       epsfac,
@@ -444,7 +456,7 @@ FmmSolver::FmmSolver(const FmmParameters&       parameters,
                      int                        numThreads,
                      gmx_wallcycle*             wcycle,
                      const DeviceStreamManager* gpuStreams) :
-    impl_(std::make_unique<Impl>(parameters, numAtoms, box, x, epsfac, reproducible, numThreads, wcycle, gpuStreams))
+    impl_(std::make_unique<Impl>(parameters, mtop, box, x, epsfac, reproducible, numThreads, wcycle, gpuStreams))
 {
 }
 
@@ -462,7 +474,7 @@ std::string FmmSolver::description() const
     return formatString(
             "FMM: far field by %s, expansion order %d, %s, separation %d (%d near cells, %.0f "
             "atoms)%s\n"
-            "     expected relative RMS force error %.1e",
+            "     expected relative RMS force error %.1e%s",
             gmxfmm_m2l_name(info.m2l),
             info.order,
             cells.c_str(),
@@ -472,7 +484,8 @@ std::string FmmSolver::description() const
             impl_->isOpen_ ? "\n     open boundary; the number of cells follows the extent of the "
                              "system, at each pair search"
                            : "",
-            info.predicted_error);
+            info.predicted_error,
+            impl_->measured_.isValid ? formatString(", measured %.1e", impl_->measured_.error).c_str() : "");
 }
 
 double FmmSolver::expectedError() const
@@ -502,6 +515,14 @@ void FmmSolver::logSetup(const MDLogger& mdlog, FILE* fplog) const
                                  where.c_str(),
                                  info.bytes * 1e-6,
                                  renewal.c_str());
+    if (!impl_->measured_.table.empty())
+    {
+        GMX_LOG(mdlog.info).asParagraph().appendText(impl_->measured_.table);
+    }
+    if (!impl_->measured_.warning.empty())
+    {
+        GMX_LOG(mdlog.warning).asParagraph().appendText(impl_->measured_.warning);
+    }
     please_cite(fplog, "Dehnen2014");
     if (info.m2l == GMXFMM_M2L_FFT)
     {

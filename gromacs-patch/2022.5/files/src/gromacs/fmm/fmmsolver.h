@@ -23,6 +23,7 @@
 
 class GpuEventSynchronizer;
 struct gmx_enerdata_t;
+struct gmx_mtop_t;
 struct gmx_wallcycle;
 
 namespace gmx
@@ -55,7 +56,7 @@ public:
     /*! \brief Chooses the parameters that were left automatic and sets up the computation
      *
      * \param[in] parameters    What the user asked for
-     * \param[in] numAtoms      Number of atoms
+     * \param[in] mtop          The system
      * \param[in] box           Box for which parameters are chosen; not used with open boundary
      * \param[in] x             Coordinates for which parameters and the pair-search grid are chosen
      * \param[in] epsfac        Coulomb constant over the relative permittivity
@@ -65,7 +66,7 @@ public:
      * \param[in] gpuStreams    Streams of the GPU to compute on, nullptr on the CPU
      */
     FmmSolver(const FmmParameters&       parameters,
-              int                        numAtoms,
+              const gmx_mtop_t&          mtop,
               const matrix               box,
               ArrayRef<const RVec>       x,
               real                       epsfac,

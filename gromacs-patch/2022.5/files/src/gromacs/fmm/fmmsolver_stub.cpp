@@ -25,7 +25,7 @@ class FmmSolver::Impl
 };
 
 FmmSolver::FmmSolver(const FmmParameters& /*parameters*/,
-                     int /*numAtoms*/,
+                     const gmx_mtop_t& /*mtop*/,
                      const matrix /*box*/,
                      ArrayRef<const RVec> /*x*/,
                      real /*epsfac*/,

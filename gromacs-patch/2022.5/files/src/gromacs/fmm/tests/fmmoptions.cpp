@@ -80,6 +80,7 @@ TEST(FmmOptionsTest, HasDefaults)
     EXPECT_EQ(1, parameters.separation);
     EXPECT_EQ(FmmM2L::Auto, parameters.m2l);
     EXPECT_EQ(FmmBoundary::Tinfoil, parameters.boundary);
+    EXPECT_TRUE(parameters.measure);
 }
 
 TEST(FmmOptionsTest, WritesDefaultsToMdp)
@@ -91,7 +92,7 @@ TEST(FmmOptionsTest, WritesDefaultsToMdp)
             "fmm-accuracy             = 0.0004\n"
             "; Order of the expansions; 0: automatic\n"
             "fmm-order                = 0\n"
-            "; Cells along each box vector (fft); 0 0 0: automatic\n"
+            "; Cells, or leaves, along each box vector; 0 0 0: automatic\n"
             "fmm-grid                 = 0 0 0\n"
             "; Depth of the octree (octree methods); -1: automatic\n"
             "fmm-tree-depth           = -1\n"
@@ -101,6 +102,8 @@ TEST(FmmOptionsTest, WritesDefaultsToMdp)
             "fmm-m2l                  = auto\n"
             "; Surroundings of the periodic system: tinfoil, vacuum, open (with pbc = no)\n"
             "fmm-boundary             = tinfoil\n"
+            "; Measure the error at the start of mdrun; if too large, choose by it what is automatic\n"
+            "fmm-measure              = yes\n"
             "; Library that computes it: gmxfmm\n"
             "fmm-backend              = gmxfmm\n",
             mdpOutput(FmmOptions()));
@@ -114,6 +117,7 @@ TEST(FmmOptionsTest, ReadsAllValuesInAnySpelling)
                                                 { "fmm-separation", "2" },
                                                 { "fmm-m2l", "FFT" },
                                                 { "fmm-boundary", "Vacuum" },
+                                                { "fmm-measure", "no" },
                                                 { "fmm-backend", "gmxfmm" } });
     EXPECT_THAT(options.errors(), ::testing::IsEmpty());
     const FmmParameters parameters = options.parameters();
@@ -123,6 +127,7 @@ TEST(FmmOptionsTest, ReadsAllValuesInAnySpelling)
     EXPECT_EQ(2, parameters.separation);
     EXPECT_EQ(FmmM2L::Fft, parameters.m2l);
     EXPECT_EQ(FmmBoundary::Vacuum, parameters.boundary);
+    EXPECT_FALSE(parameters.measure);
 }
 
 //! An mdp option, a value that it does not allow and a word of the message
@@ -181,7 +186,9 @@ TEST(FmmOptionsTest, OctreeHasDepthAndLeaves)
                     ::testing::IsEmpty());
         EXPECT_THAT(optionsFromMdp({ { "fmm-m2l", method }, { "fmm-grid", "4 4 5" } }).errors(),
                     ::testing::ElementsAre(::testing::HasSubstr("multiples of 2")));
-        const MdpValues odd = { { "fmm-m2l", method }, { "fmm-grid", "8 8 12" }, { "fmm-tree-depth", "3" } };
+        const MdpValues odd = { { "fmm-m2l", method },
+                                { "fmm-grid", "8 8 12" },
+                                { "fmm-tree-depth", "3" } };
         EXPECT_THAT(optionsFromMdp(odd).errors(),
                     ::testing::ElementsAre(::testing::HasSubstr("multiples of 8")));
     }
