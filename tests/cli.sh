@@ -128,6 +128,13 @@ check "all options are taken" test "$(value order) $(value grid) $(value separat
 run solve --order=6 --grid=3,4,5 -- crystal.txt
 check "options with = and before the file" test "$(value order) $(value grid)" = "6 3 4 5"
 
+# vectors that point backwards span the same lattice
+for box in "-4 0 0 0 4 0 0 0 4" "4 0 0 0 -4 0 0 0 -4" "0 4 0 4 0 0 0 0 4"; do
+    sed "s/^# box:.*/# box: $box/" crystal.txt >backwards.txt
+    run solve backwards.txt --accuracy 1e-6
+    check "box $box" below "$(awk -v e="$(value energy)" -v a="$energy" 'BEGIN { d = e - a; print d < 0 ? -d : d }')" 1e-3
+done
+
 # errors over orders and cells: the best setting, solved with, has the error that was measured
 awk '/^#/ { print; next } { printf "%s %s %s %s\n", $1 + 0.1 * sin(7 * NR), $2 + 0.1 * sin(11 * NR), $3 + 0.1 * sin(13 * NR), $4 }' \
     crystal.txt >moved.txt
@@ -296,6 +303,10 @@ bad_file "charges at one place, open" "3: two charges at one place" "0 0 0 1\n1 
 bad_file "charges at one place on a face" "3: two charges at one place" "# box: 0.3 0 0 0 0.7 0 0 0 0.9\n0.3 0.1 0.1 1\n0 0.1 0.1 -1\n"
 bad_file "charges too near for a force" " particle 1 stands where another one does" "1 0 0 1\n1e-310 0 0 1\n0 0 0 1\n"
 check "... says how particles are counted" grep -q 'particle 0 is the first row$' stderr
+bad_file "a system of no extent to speak of" " the particles are up to 1e-140 apart: choose another unit" "0 0 0 1\n1e-140 0 0 -1\n0 5e-141 0 1\n"
+bad_file "a particle at the end of the world" " the particles are up to 1e+308 apart: choose another unit" "0 0 0 1\n1e308 0 0 -1\n0 1 0 1\n"
+bad_file "charges without end" " charge of particle 1 is -1e+308" "0 0 0 1\n1 0 0 -1e308\n0 1 0 1e308\n"
+bad_file "a box too uneven for cells" " the cells would be too long or too skewed in this box with m2l = fft: choose m2l = rotation" "# box: 1e5 0 0 0 1 0 0 0 1\n0 0 0 1\n9 0 0 -1\n"
 bad_file "NUL byte" "2: contains a NUL byte" "${box}0 0 \0000 1\n"
 bad_file "UTF-16, little endian" "1: the file is UTF-16; save it as UTF-8" "\0377\0376#\0000\n\0000"
 bad_file "UTF-16, big endian" "1: the file is UTF-16; save it as UTF-8" "\0376\0377\00000\0000\n"

@@ -173,10 +173,15 @@ void PrintTo(const BadBox& bad, std::ostream* out)
 const std::vector<BadBox>& badBoxes()
 {
     static const std::vector<BadBox> all = {
-        {"Zero", {0, 0, 0, 0, 0, 0, 0, 0, 0}, "0"},          {"OneEdgeZero", {3, 0, 0, 0, 0, 0, 0, 0, 3}, "0"},
-        {"NegativeEdge", {3, 0, 0, 0, -4, 0, 0, 0, 3}, "-"}, {"LeftHanded", {0, 4, 0, 3, 0, 0, 0, 0, 3}, "-"},
-        {"Coplanar", {1, 2, 3, 4, 5, 6, 5, 7, 9}, ""},       {"Nan", {3, 0, 0, 0, notANumber, 0, 0, 0, 3}, "nan"},
+        {"Zero", {0, 0, 0, 0, 0, 0, 0, 0, 0}, "0"},
+        {"OneEdgeZero", {3, 0, 0, 0, 0, 0, 0, 0, 3}, "0"},
+        {"NegativeEdge", {3, 0, 0, 0, -4, 0, 0, 0, 3}, "-"},
+        {"LeftHanded", {0, 4, 0, 3, 0, 0, 0, 0, 3}, "-"},
+        {"Coplanar", {1, 2, 3, 4, 5, 6, 5, 7, 9}, ""},
+        {"Nan", {3, 0, 0, 0, notANumber, 0, 0, 0, 3}, "nan"},
         {"Inf", {3, 0, 0, 0, 3, 0, infinite, 0, 3}, "inf"},
+        {"Tiny", {1e-200, 0, 0, 0, 1e-200, 0, 0, 0, 1e-200}, "unit"},
+        {"Huge", {1e200, 0, 0, 0, 1e200, 0, 0, 0, 1e200}, "unit"},
     };
     return all;
 }

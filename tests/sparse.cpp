@@ -207,6 +207,26 @@ TEST_P(Sparse, DropsThatMove)
     }
 }
 
+/* All in one corner, and near each other: the mean over the box would be fewer than one. */
+TEST(SparseSystems, NearParticlesAreCountedWhereTheyAre)
+{
+    Random random(9);
+    System s;
+    s.box = {100, 0, 0, 0, 100, 0, 0, 0, 100};
+    for (int i = 0; i < 300; i++)
+    {
+        const double x = random.uniform(), y = random.uniform(), z = random.uniform();
+        s.add({40 + x, 50 + y, 60 + z}, i % 2 ? -1 : 1);
+    }
+    for (const gmxfmm_options& options :
+         {explicitOptions(4, 20, 20, 20, 1), depthOptions(GMXFMM_M2L_ROTATION, 4, 4, 1)})
+    {
+        gmxfmm_options onCpu = options; /* counted there */
+        onCpu.device         = GMXFMM_CPU;
+        EXPECT_EQ(Plan(s, onCpu).info().near_particles, 300);
+    }
+}
+
 /* Most over least particles in a leaf, on average over the leaves, as their number grows. */
 static double spreadOfOccupancy(const gmxfmm_options& options, const Mat3& box)
 {

@@ -107,6 +107,12 @@ static gmxfmm_status fit_open(gmxfmm_plan* plan, const void** x, const void* hos
     {
         low[d] = high[d] = 0; /* no particles */
     }
+    const double longest = fmax(high[0] - low[0], fmax(high[1] - low[1], high[2] - low[2]));
+    if (longest > 0 && !fmm_in_range(longest))
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_POSITION, "the particles are up to %g apart: choose another unit of length",
+                        longest);
+    }
     status = fmm_consider_tree(plan, host, low, high);
     if (status != GMXFMM_OK)
     {
@@ -312,6 +318,7 @@ static gmxfmm_status set_left_out(gmxfmm_plan* plan)
     const size_t         num_near = (size_t)cells->num_near;
     int*                 prefixes = malloc((size_t)plan->num_threads * num_near * sizeof(int));
     int                  capacity = 0;
+    double               sum      = 0; /* over targets, of the particles near them */
     if (prefixes == NULL)
     {
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
@@ -321,7 +328,8 @@ static gmxfmm_status set_left_out(gmxfmm_plan* plan)
     {
         plan->mask_start[s + 1] = plan->mask_start[s] + 1 + num_excluded(plan, plan->p.sorted[s]);
     }
-#pragma omp parallel for schedule(dynamic, 64) num_threads(plan->num_threads) reduction(max : capacity)
+#pragma omp parallel for schedule(dynamic, 64) num_threads(plan->num_threads) reduction(max : capacity)            \
+    reduction(+ : sum)
     for (int cell = 0; cell < plan->num_cells; cell++)
     {
         if (targets->cell_start[cell] == targets->cell_start[cell + 1])
@@ -335,14 +343,16 @@ static gmxfmm_status set_left_out(gmxfmm_plan* plan)
 #endif
         const int num = near_prefix(plan, cell, prefix);
         capacity      = num > capacity ? num : capacity;
+        sum += (double)num * (targets->cell_start[cell + 1] - targets->cell_start[cell]);
         for (int s = plan->p.cell_start[cell]; s < plan->p.cell_start[cell + 1]; s++)
         {
             mask_near(plan, s, prefix);
         }
     }
     free(prefixes);
-    plan->near_capacity = capacity;
-    plan->num_far_pairs = 0;
+    plan->near_capacity  = capacity;
+    plan->near_particles = targets->n > 0 ? sum / (double)targets->n : 0;
+    plan->num_far_pairs  = 0;
     for (int s = 0; s < plan->p.n && plan->excl_start != NULL && targets == &plan->p; s++)
     {
         /* a mask that ends with the particle itself is not full: some pairs are far, or it is on its own list */

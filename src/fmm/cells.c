@@ -51,7 +51,7 @@ int fmm_is_aligned(const double* box)
     const double longest = fmax(box[0], fmax(box[4], box[8]));
     for (int i = 0; i < 9; i++)
     {
-        if (i % 4 != 0 && fabs(box[i]) > 1e-9 * longest)
+        if (i % 4 != 0 ? fabs(box[i]) > 1e-9 * longest : box[i] <= 0)
         {
             return 0;
         }

@@ -52,6 +52,12 @@ typedef struct
 /* Volume of the box, or its determinant's sign: <= 0 is an error of the caller. */
 double fmm_determinant(const double* m);
 
+/* Whether volumes of this edge, and their reciprocals, are numbers that double precision has. */
+static inline int fmm_in_range(double edge)
+{
+    return edge > 1e-100 && edge < 1e100;
+}
+
 /* inverse[9] of m[9] (row-major), det given. */
 void fmm_inverse(const double* m, double det, double* inverse);
 

@@ -400,8 +400,20 @@ static int write_output(
     return bad;
 }
 
-static gmxfmm_status coincident(gmxfmm_plan* plan, fmm_wanted wanted)
+/* Charges beyond which fields at ordinary distances leave the range of the step's precision. */
+static const double c_hugeCharge = sizeof(real) == sizeof(double) ? 1e150 : 1e30;
+
+/* Why a result is not finite: a charge that is too large, or two particles at one place. */
+static gmxfmm_status not_finite(gmxfmm_plan* plan, fmm_wanted wanted)
 {
+    for (int64_t i = 0; i < plan->p.n; i++)
+    {
+        if (fabs(plan->charge[i]) > c_hugeCharge)
+        {
+            return fmm_fail(plan, GMXFMM_ERROR_CHARGE, "charge of particle %lld is %g: choose another unit of charge",
+                            (long long)i, plan->charge[i]);
+        }
+    }
     const fmm_particles* targets = fmm_targets(plan);
     const FN(fmm_arrays) a       = FN(fmm_arrays_of)(targets);
     for (int64_t s = 0; s < targets->n; s++)
@@ -649,5 +661,5 @@ gmxfmm_status FN(fmm_step)(gmxfmm_plan* plan, const void* x, gmxfmm_output* outp
     write_sums(plan, 0.5 * after[6], far, virial, m.surface, output);
     const int bad = write_output(plan, wanted, x, surface_field, output);
     lap(&clock, &info->time_output);
-    return bad ? coincident(plan, wanted) : GMXFMM_OK;
+    return bad ? not_finite(plan, wanted) : GMXFMM_OK;
 }

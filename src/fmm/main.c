@@ -204,7 +204,8 @@ static int solve_file(const charge_file* file, const main_options* options, solu
         const char* text = gmxfmm_message(plan);
         /* the library counts particles, not lines */
         complain(file->name, 0, "%s%s", text[0] ? text : gmxfmm_status_text(status),
-                 status == GMXFMM_ERROR_COINCIDENT ? "; particle 0 is the first row" : "");
+                 status == GMXFMM_ERROR_COINCIDENT || status == GMXFMM_ERROR_CHARGE ? "; particle 0 is the first row"
+                                                                                    : "");
     }
     else if (!all_finite(s, file->n))
     {

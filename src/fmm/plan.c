@@ -99,6 +99,11 @@ void gmxfmm_destroy(gmxfmm_plan* plan)
     }
 }
 
+static double row_length(const double* row)
+{
+    return sqrt(row[0] * row[0] + row[1] * row[1] + row[2] * row[2]);
+}
+
 static gmxfmm_status check_box(const double* box, char* message, size_t size)
 {
     double longest = 0;
@@ -111,8 +116,13 @@ static gmxfmm_status check_box(const double* box, char* message, size_t size)
         }
         longest = fmax(longest, fabs(box[i]));
     }
+    if (longest > 0 && !fmm_in_range(longest))
+    {
+        snprintf(message, size, "the box is %g long: choose another unit of length", longest);
+        return GMXFMM_ERROR_BOX;
+    }
     const double det = fmm_determinant(box);
-    if (!(det > 1e-9 * longest * longest * longest))
+    if (!(det > 1e-9 * row_length(box) * row_length(box + 3) * row_length(box + 6)))
     {
         snprintf(message, size, "box (%g %g %g) (%g %g %g) (%g %g %g) has volume %g: it must be positive", box[0],
                  box[1], box[2], box[3], box[4], box[5], box[6], box[7], box[8], det);
@@ -678,7 +688,9 @@ gmxfmm_status gmxfmm_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
     }
     const int64_t n       = plan->charge != NULL ? plan->p.n : plan->expected;
     const double  near    = used > 0 ? (double)n / used * plan->cells.num_near : 0;
-    info->near_particles  = plan->periodic ? near : fmin(near, (double)n); /* near sets reach beyond an open system */
+    info->near_particles  = plan->near_particles > 0 ? plan->near_particles
+                            : plan->periodic         ? near
+                                             : fmin(near, (double)n); /* near sets reach beyond an open system */
     info->predicted_error = plan->predicted_error;
     info->near_range      = plan->cells.near_range * plan->cells.edge;
     return GMXFMM_OK;

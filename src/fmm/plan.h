@@ -70,9 +70,10 @@ struct gmxfmm_plan
     fmm_particles p;          /* the charges */
     fmm_particles receivers;  /* n = 0: the charges receive */
     double*       receiver_x; /* 3 receivers.n */
-    int* mask_start; /* n + 1: pairs left out of the near field of s, as places in the gathered near particles,
-                      * any number of times */
-    int* mask;
+    double near_particles;    /* mean number in the near set of a target; 0: not counted (before assign, on a device) */
+    int*   mask_start;        /* n + 1: pairs left out of the near field of s, as places in the gathered near particles,
+                               * any number of times */
+    int*          mask;
     fmm_far_pair* far_pairs;
     int           num_far_pairs;
     int           near_capacity; /* largest number of particles in a near set, padded */

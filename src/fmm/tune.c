@@ -364,8 +364,9 @@ static gmxfmm_status choose(gmxfmm_plan* plan, int64_t num, const double* box, c
     if (status == GMXFMM_OK && best->ws == 0)
     {
         return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED,
-                        "the cells would be too long or too skewed in this box: choose a more even grid, or reduce the "
-                        "box vectors");
+                        "the cells would be too long or too skewed in this box with m2l = fft: choose %s",
+                        plan->periodic && fmm_is_aligned(box) ? "m2l = rotation, or a more even grid"
+                                                              : "a more even grid, or reduce the box vectors");
     }
     return status == GMXFMM_OK ? status : fmm_fail(plan, status, "out of memory");
 }

@@ -16,6 +16,9 @@ static const double c_longestCell = 1.3;
  * levels is at most this much more than that of the leaves. */
 static const double c_levels = 1.41421356;
 
+/* Most roots: a box more uneven than that has an octree of roots alone. */
+static const double c_manyRoots = 1e8;
+
 /* Most places in the grid of leaves that is chosen for a device: 20 bytes each (src/cuda/README.md). */
 static const double c_mostPlaces = 1 << 27;
 
@@ -257,6 +260,12 @@ gmxfmm_status fmm_tune_tree(gmxfmm_plan* plan, int64_t n, const double* box)
     else
     {
         choose_roots(box, roots);
+    }
+    if ((double)roots[0] * roots[1] * roots[2] > c_manyRoots)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED,
+                        "a box of %g x %g x %g is too uneven for an octree: it would have %.2g roots", box[0], box[4],
+                        box[8], (double)roots[0] * roots[1] * roots[2]);
     }
     for (int d = 0; d <= FMM_MAX_DEPTH; d++)
     {
