@@ -83,11 +83,29 @@ System small(int n)
     return ions({7, 0, 0, 0, 7, 0, 0, 0, 7}, n, 5);
 }
 
+/* Far apart in a large box, which is the octree's case. */
+System drops()
+{
+    System s;
+    s.box = {90, 0, 0, 0, 100, 0, 0, 0, 110};
+    for (int k = 0; k < 3; k++)
+    {
+        const System drop = droplet(400, 5, static_cast<std::uint64_t>(k) + 1);
+        for (std::size_t i = 0; i < drop.size(); i++)
+        {
+            const Vec3 r = drop.position(i);
+            s.add({r[0] + 20 + 21 * k, r[1] + 70 - 23 * k, r[2] + 30 * k}, drop.q[i]);
+        }
+    }
+    return s;
+}
+
 struct Case
 {
     const char*             name;
     std::function<System()> make;
     Boundary                boundary;
+    gmxfmm_m2l              m2l = GMXFMM_M2L_AUTO;
 };
 
 const std::vector<Case>& cases()
@@ -113,6 +131,12 @@ const std::vector<Case>& cases()
         {"Surface", [] { return moved(surface(), 0.05); }, Boundary::Tinfoil},
         {"FewIons", [] { return small(12); }, Boundary::Tinfoil},
         {"Droplet", [] { return droplet(700, 6, 4); }, Boundary::Open},
+        {"DropsByRotation", drops, Boundary::Tinfoil, GMXFMM_M2L_ROTATION},
+        {"IonsByRotation",
+         [] {
+             return ions({9, 0, 0, 0, 9, 0, 0, 0, 9}, 800, 3);
+         },
+         Boundary::Tinfoil, GMXFMM_M2L_ROTATION},
     };
     return all;
 }
@@ -132,6 +156,7 @@ gmxfmm_options optionsFor(const Case& c, double asked, gmxfmm_precision precisio
 {
     gmxfmm_options options = withBoundary(askedOptions(asked, precision), c.boundary);
     options.device         = GMXFMM_CPU;
+    options.m2l            = c.m2l;
     return options;
 }
 

@@ -289,7 +289,7 @@ extern "C"
         double time;       /* s, of a step that gives forces: the fastest */
     } gmxfmm_measurement;
 
-    /* Evaluates the forces of a system twice, in double precision, with other cells, separation and order each time,
+    /* Evaluates the forces of a system twice, in double precision, with other cells or another order each time,
      * both for a hundredth of options->accuracy or less, until the two differ by no more than a tenth of it. Of the
      * options device, boundary, m2l, prefactor, threads and array type matter. Its memory: 24 bytes a particle, and two
      * plans while it is made. Errors: as create, set_charges and assign; OPTION: double precision is not enough. */

@@ -25,6 +25,9 @@ static const double c_finer    = 0.01;
 static const double c_finest   = 1e-12;
 static const double c_coarsest = 0.1; /* of all that may be asked for */
 
+/* Orders by which the second is higher on an octree. */
+static const int c_higher = 4;
+
 /* How far they may differ, over the same. */
 static const double c_agreement = 0.1;
 
@@ -181,18 +184,21 @@ static gmxfmm_options exact(const gmxfmm_options* o, double accuracy)
     return e;
 }
 
-/* The same with other cells than those of a first evaluation. */
+/* The same with other cells than those of a first evaluation; on an octree, whose leaves are the costlier the less they
+ * suit the particles, with a higher order. */
 static gmxfmm_options otherwise(const gmxfmm_options* first, const gmxfmm_info* info)
 {
     gmxfmm_options e = *first;
     e.m2l            = info->m2l;
     if (info->depth >= 0)
     {
-        e.depth = info->depth > 1 ? info->depth - 1 : 2;
+        const int order = info->order + c_higher;
+        e.order         = order < GMXFMM_MAX_ORDER ? order : GMXFMM_MAX_ORDER;
+        e.depth         = info->depth;
     }
-    for (int d = 0; d < 3 && info->depth < 0; d++)
+    for (int d = 0; d < 3 && (info->depth < 0 || e.boundary != GMXFMM_OPEN); d++)
     {
-        e.grid[d] = info->grid[d] + 1;
+        e.grid[d] = info->grid[d] + (info->depth < 0);
     }
     return e;
 }
