@@ -63,9 +63,9 @@ static void report(device_step* s, const water* w, const float* reference, float
     const double both  = device_step_ms(s, GMXFMM_STAGE_NEAR | GMXFMM_STAGE_FAR);
     const double total = device_step_ms(s, 0), many = device_step_ms_in_flight(s);
     const double assign_enqueued = device_enqueued_assign_ms(s);
-    const double boxes = device_step_ms_with_boxes(s, w->box);
-    device_step  t     = *s;
-    t.virial           = virial;
+    const double boxes           = device_step_ms_with_boxes(s, w->box);
+    device_step  t               = *s;
+    t.virial                     = virial;
     /* the first makes what only steps with virial need */
     device_step_enqueue(&t, 0);
     const double with_virial = device_step_ms_in_flight(&t), virial_boxes = device_step_ms_with_boxes(&t, w->box);
