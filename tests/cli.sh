@@ -129,6 +129,12 @@ check "all options are taken" test "$(value order) $(value grid) $(value separat
 run solve --order=6 --grid=3,4,5 -- crystal.txt
 check "options with = and before the file" test "$(value order) $(value grid)" = "6 3 4 5"
 
+run solve crystal.txt --order 4 --accuracy 1e-6
+check "an accuracy that the order given cannot reach: exits with 0" test $? -eq 0
+check "... one line of note" test "$(grep -c '^gmxfmm: crystal.txt: note: with the order' stderr) $(wc -l <stderr)" = "1 1"
+run solve crystal.txt --order 4
+check "... and none where no accuracy was asked" test ! -s stderr
+
 # vectors that point backwards span the same lattice
 for box in "-4 0 0 0 4 0 0 0 4" "4 0 0 0 -4 0 0 0 -4" "0 4 0 4 0 0 0 0 4"; do
     sed "s/^# box:.*/# box: $box/" crystal.txt >backwards.txt

@@ -111,7 +111,7 @@ static int settle_boundary(const charge_file* file, main_options* options)
 }
 
 /* What a user should know beside the results; only after success, for a failure has one line on stderr. */
-static void print_notes(const charge_file* file, gmxfmm_boundary boundary)
+static void print_notes(const charge_file* file, const main_options* options, const gmxfmm_info* info)
 {
     const double net = net_charge(file);
 
@@ -123,9 +123,17 @@ static void print_notes(const charge_file* file, gmxfmm_boundary boundary)
     {
         complain(file->name, file->boundary_line, "note: the system is open, its boundary has no effect");
     }
-    if (file->periodic && file->field && file->boundary != boundary)
+    if (file->periodic && file->field && file->boundary != options->solve.boundary)
     {
         complain(file->name, file->boundary_line, "note: the reference values belong to another boundary");
+    }
+    if (options->accuracy_given && info->predicted_error > options->solve.accuracy)
+    {
+        complain(
+            file->name, 0,
+            "note: with the order, cells or separation given the predicted error is %.2g, above the accuracy of %g; "
+            "gmxfmm error measures it",
+            info->predicted_error, options->solve.accuracy);
     }
 }
 
@@ -358,7 +366,7 @@ static int run_solve(charge_file* file, main_options* options, solution* s)
     {
         return -1;
     }
-    print_notes(file, options->solve.boundary);
+    print_notes(file, options, &s->info);
     print_solution(file, options->solve.boundary, s);
     if (file->field)
     {

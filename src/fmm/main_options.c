@@ -269,6 +269,7 @@ static int take_option(main_options* options, int seen[NUM_OPTIONS], int count, 
     }
     value = value ? value : arguments[++*i];
     options->boundary_given |= table[k].offset == IN_SOLVE(boundary);
+    options->accuracy_given |= table[k].offset == IN_SOLVE(accuracy);
     return parse_value(&table[k], value, (char*)options + table[k].offset);
 }
 

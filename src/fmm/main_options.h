@@ -13,6 +13,7 @@ typedef struct
     const char*    output; /* NULL: none */
     gmxfmm_options solve;
     int            boundary_given; /* --boundary wins over the file's */
+    int            accuracy_given;
     char           cache_dir[4096];
 } main_options;
 
