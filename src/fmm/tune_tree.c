@@ -17,7 +17,7 @@ static const double c_longestCell = 1.3;
 static const double c_levels = 1.41421356;
 
 /* Most roots: a box more uneven than that has an octree of roots alone. */
-static const double c_manyRoots = 1e8;
+static const double c_manyRoots = 1e7;
 
 /* Most places in the grid of leaves that is chosen for a device: 20 bytes each (src/cuda/README.md). */
 static const double c_mostPlaces = 1 << 27;
@@ -136,7 +136,7 @@ static double device_translation(gmxfmm_m2l m2l)
 /* The 0.06 ms that a level takes there however few its cells, in pairs. */
 static const double c_deviceLevel = 7.2e7;
 
-static double cost(const gmxfmm_plan* plan, const occupancy* o, double n, int depth, int ws, int p)
+static double cost(const gmxfmm_plan* plan, const occupancy* o, const int* roots, double n, int depth, int ws, int p)
 {
     const double near = (2 * ws + 1) * (2 * ws + 1) * (2 * ws + 1), list = 7 * near;
     const int    dbl = plan->options.precision == GMXFMM_DOUBLE;
@@ -144,6 +144,10 @@ static double cost(const gmxfmm_plan* plan, const occupancy* o, double n, int de
     if (on_device(plan))
     {
         far = far * device_translation(method(plan)) / FMM_COST_PAIR + depth * c_deviceLevel;
+    }
+    if (plan->periodic)
+    {
+        far += fmm_fft_cost(plan, (double)roots[0] * roots[1] * roots[2], p);
     }
     return cost_of_leaves(plan, o, n, depth, ws, p) + far * (dbl ? 2 : 1);
 }
@@ -184,7 +188,7 @@ static gmxfmm_status consider(
         for (int p = fixed >= 0 ? fixed : 1; p <= last; p++)
         {
             const double predicted = c_levels * error[p] * pow(crowd, 0.5 - 2.0 / 3.0);
-            const double c         = cost(plan, o, n, depth, ws, p);
+            const double c         = cost(plan, o, roots, n, depth, ws, p);
             const int    good      = predicted <= fmm_target_error(plan);
             if (good ? (!best->good || c < best->cost) : (!best->good && predicted < best->error))
             {
@@ -356,6 +360,7 @@ static gmxfmm_status try_more_roots(gmxfmm_plan* plan, const void* x, int* roots
         occupancy o;
         choice    found;
         if (!divide_into_roots(plan->box, k, more) || memcmp(more, roots, sizeof(more)) == 0 ||
+            (double)more[0] * more[1] * more[2] > c_manyRoots ||
             ((more[0] | more[1] | more[2]) & 1) == 0) /* these leaves are those of half as many roots, too */
         {
             continue;
