@@ -142,6 +142,18 @@ for box in "-4 0 0 0 4 0 0 0 4" "4 0 0 0 -4 0 0 0 -4" "0 4 0 4 0 0 0 0 4"; do
     check "box $box" below "$(awk -v e="$(value energy)" -v a="$energy" 'BEGIN { d = e - a; print d < 0 ? -d : d }')" 1e-3
 done
 
+# a box 100,000 times as long as wide is one for an octree: other depths, other leaves, the same sums
+for length in 1e5 1e12; do
+    awk -v l=$length 'BEGIN { print "# box:", l, "0 0 0 1 0 0 0 1"
+        for (i = 0; i < 40; i++) print l * (0.5 + 0.5 * sin(7 * i)), 0.5 + 0.4 * sin(11 * i), 0.5 + 0.4 * sin(13 * i), i % 2 ? 1 : -1 }' \
+        >long-$length.txt
+done
+mv long-1e5.txt long.txt
+mv long-1e12.txt needle.txt
+run solve long.txt --m2l rotation --depth 3 --order 16 --separation 2 --output exact.txt
+run solve exact.txt --m2l rotation --depth 1 --order 20 --separation 2
+check "a long box, two depths" below "$(value force_error)" 1e-9
+
 # errors over orders and cells: the best setting, solved with, has the error that was measured
 awk '/^#/ { print; next } { printf "%s %s %s %s\n", $1 + 0.1 * sin(7 * NR), $2 + 0.1 * sin(11 * NR), $3 + 0.1 * sin(13 * NR), $4 }' \
     crystal.txt >moved.txt
@@ -313,6 +325,8 @@ check "... says how particles are counted" grep -q 'particle 0 is the first row$
 bad_file "a system of no extent to speak of" " the particles are up to 1e-140 apart: choose another unit" "0 0 0 1\n1e-140 0 0 -1\n0 5e-141 0 1\n"
 bad_file "a particle at the end of the world" " the particles are up to 1e+308 apart: choose another unit" "0 0 0 1\n1e308 0 0 -1\n0 1 0 1\n"
 bad_file "charges without end" " charge of particle 1 is -1e+308" "0 0 0 1\n1 0 0 -1e308\n0 1 0 1e308\n"
+bad "a box too uneven for an octree" "too uneven for an octree" solve needle.txt --m2l rotation
+bad "a depth too great for a long box" "too uneven for an octree of depth 6" solve long.txt --m2l rotation --depth 6
 bad_file "a box too uneven for cells" " the cells would be too long or too skewed in this box with m2l = fft: choose m2l = rotation" "# box: 1e5 0 0 0 1 0 0 0 1\n0 0 0 1\n9 0 0 -1\n"
 bad_file "NUL byte" "2: contains a NUL byte" "${box}0 0 \0000 1\n"
 bad_file "UTF-16, little endian" "1: the file is UTF-16; save it as UTF-8" "\0377\0376#\0000\n\0000"

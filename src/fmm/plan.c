@@ -292,6 +292,7 @@ gmxfmm_status gmxfmm_set_charges(gmxfmm_plan* plan, int64_t n, const void* q)
     {
         free_charges(plan);
         fmm_free_exclusions(plan);
+        plan->near_particles       = 0;
         const gmxfmm_status status = fmm_particles_alloc(plan, &plan->p, n);
         if (status != GMXFMM_OK)
         {

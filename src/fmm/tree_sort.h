@@ -14,7 +14,7 @@ typedef struct
 
 enum
 {
-    FMM_KEY_BITS = 17 /* of a coordinate: a level may be 2^17 cells long */
+    FMM_KEY_BITS = 20 /* of a coordinate: a level may be 2^20 cells long */
 };
 
 static inline uint64_t fmm_row_key(const int* at)

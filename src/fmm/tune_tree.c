@@ -57,12 +57,24 @@ static int divide_into_roots(const double* box, int k, int* roots)
     double       low = INFINITY, high = 0;
     for (int d = 0; d < 3; d++)
     {
-        roots[d]          = (int)floor(box[4 * d] / shortest * k + 0.5);
+        roots[d]          = (int)fmin(floor(box[4 * d] / shortest * k + 0.5), 1 << FMM_KEY_BITS);
         const double edge = box[4 * d] / roots[d];
         low               = fmin(low, edge);
         high              = fmax(high, edge);
     }
     return high <= c_longestCell * low;
+}
+
+/* Deepest tree whose levels have keys (tree_sort.h); -1: not even the roots have. */
+static int deepest(const int* roots)
+{
+    const int longest = roots[0] > roots[1] ? roots[0] : roots[1], most = longest > roots[2] ? longest : roots[2];
+    int       depth = -1;
+    while (depth < FMM_MAX_DEPTH && (int64_t)most << (depth + 1) <= 1 << FMM_KEY_BITS)
+    {
+        depth++;
+    }
+    return depth;
 }
 
 /* Fewest of them. */
@@ -155,7 +167,7 @@ static double cost(const gmxfmm_plan* plan, const occupancy* o, const int* roots
 /* Deepest tree whose grid of leaves has room on a device, where every place of it takes memory, occupied or not. */
 static int last_depth_on_device(const int* roots)
 {
-    int    depth  = FMM_MAX_DEPTH;
+    int    depth  = deepest(roots);
     double places = (double)roots[0] * roots[1] * roots[2] * pow(8, depth);
     for (; depth > 1 && places > c_mostPlaces; depth--)
     {
@@ -181,7 +193,7 @@ static gmxfmm_status consider(
     const int fixed = options->order, last = fixed >= 0 ? fixed : fmm_last_order(plan, ws);
     const int given       = fmm_given_depth(options);
     const int first_depth = given > 0 ? given : 1;
-    const int last_depth  = given > 0 ? given : on_device(plan) ? last_depth_on_device(roots) : FMM_MAX_DEPTH;
+    const int last_depth  = given > 0 ? given : on_device(plan) ? last_depth_on_device(roots) : deepest(roots);
     for (int depth = first_depth; depth <= last_depth; depth++)
     {
         const double crowd = fmax(1, o->squares[depth] / fmax(n, 1));
@@ -265,11 +277,14 @@ gmxfmm_status fmm_tune_tree(gmxfmm_plan* plan, int64_t n, const double* box)
     {
         choose_roots(box, roots);
     }
-    if ((double)roots[0] * roots[1] * roots[2] > c_manyRoots)
+    const int depth = fmm_given_depth(&plan->options);
+    if ((double)roots[0] * roots[1] * roots[2] > c_manyRoots || deepest(roots) < (depth > 0 ? depth : 1))
     {
-        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED,
-                        "a box of %g x %g x %g is too uneven for an octree: it would have %.2g roots", box[0], box[4],
-                        box[8], (double)roots[0] * roots[1] * roots[2]);
+        return fmm_fail(
+            plan, GMXFMM_ERROR_UNSUPPORTED,
+            "a box of %g x %g x %g is too uneven for an octree of depth %d: a level may have %d cells along "
+            "an edge, and there may be %g roots",
+            box[0], box[4], box[8], depth > 0 ? depth : 1, 1 << FMM_KEY_BITS, c_manyRoots);
     }
     for (int d = 0; d <= FMM_MAX_DEPTH; d++)
     {
@@ -297,6 +312,7 @@ static gmxfmm_status
 count_cells(gmxfmm_plan* plan, const void* x, const double* origin, const double* box, const int* roots, occupancy* o)
 {
     const size_t n      = (size_t)plan->p.n;
+    const int    bottom = deepest(roots);
     fmm_keyed *  memory = malloc((2 * n + 1) * sizeof(*memory)), *buffer = memory + n;
     if (memory == NULL)
     {
@@ -312,14 +328,14 @@ count_cells(gmxfmm_plan* plan, const void* x, const double* origin, const double
                                                                           : (double)((const float*)x)[3 * i + d];
             const double f    = (xi - origin[d]) / box[4 * d]; /* not finite: tree_assign will say so */
             const double part = plan->periodic ? f - floor(f) : fmin(fmax(f, 0), 1);
-            const int    last = roots[d] << FMM_MAX_DEPTH, k = part >= 0 ? (int)(part * last) : 0;
+            const int    last = roots[d] << bottom, k = part >= 0 ? (int)(part * last) : 0;
             memory[i].key |= spread((uint64_t)(k < last ? k : last - 1)) << (2 - d);
         }
     }
     fmm_sort_keys(memory, buffer, n, plan->num_threads);
     for (int depth = 0; depth <= FMM_MAX_DEPTH; depth++)
     {
-        const int shift  = 3 * (FMM_MAX_DEPTH - depth);
+        const int shift  = depth < bottom ? 3 * (bottom - depth) : 0;
         double    in_run = 0;
         o->leaves[depth] = o->squares[depth] = 0;
         for (size_t i = 0; i < n; i++)
@@ -360,7 +376,7 @@ static gmxfmm_status try_more_roots(gmxfmm_plan* plan, const void* x, int* roots
         occupancy o;
         choice    found;
         if (!divide_into_roots(plan->box, k, more) || memcmp(more, roots, sizeof(more)) == 0 ||
-            (double)more[0] * more[1] * more[2] > c_manyRoots ||
+            (double)more[0] * more[1] * more[2] > c_manyRoots || deepest(more) < 1 ||
             ((more[0] | more[1] | more[2]) & 1) == 0) /* these leaves are those of half as many roots, too */
         {
             continue;
@@ -531,6 +547,10 @@ gmxfmm_status fmm_consider_tree(gmxfmm_plan* plan, const void* x, const double* 
         origin[d]  = plan->periodic ? 0 : 0.5 * (low[d] + high[d] - box[4 * d]);
     }
     choose_roots(box, roots);
+    if (deepest(roots) < 1)
+    {
+        return GMXFMM_OK;
+    }
     gmxfmm_status status = choose_for_particles(plan, x, origin, box, roots, &o, &tree);
     if (status != GMXFMM_OK)
     {
