@@ -156,10 +156,14 @@ double device_step_ms_with_boxes(const device_step* s, const double* box)
     return ms;
 }
 
-void device_step_profile(const device_step* s)
+void device_step_profile(const device_step* s, const double* box)
 {
     device_step_enqueue(s, 0);
     CUDA(cudaDeviceSynchronize());
+    if (box != NULL)
+    {
+        set_stretched_box(s, box, 1e-3);
+    }
     CUDA(cudaProfilerStart());
     device_step_enqueue(s, 0);
     CUDA(cudaDeviceSynchronize());

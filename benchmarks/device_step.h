@@ -37,8 +37,9 @@ double device_step_ms_in_flight(const device_step* s);
  * across, which is what semi-isotropic pressure coupling does; the plan has `box` again afterwards. */
 double device_step_ms_with_boxes(const device_step* s, const double* box);
 
-/* A step between cudaProfilerStart and cudaProfilerStop, after one that makes what only the first has to. */
-void device_step_profile(const device_step* s);
+/* A step between cudaProfilerStart and cudaProfilerStop, after one that makes what only the first has to. box: NULL, or
+ * the box, which has another shape in the second step. */
+void device_step_profile(const device_step* s, const double* box);
 
 /* Mean time of an assign, ms, after one that gets its memory. */
 double device_assign_ms(const device_step* s);

@@ -33,11 +33,11 @@ LADDER = (1.0, 1.1, 1.2, 1.35)
 SPARSE_LADDER = (1.25, 1.5, 1.75)
 
 # Settings of FMM around those that are fastest in water by the library's own benchmarks (water.json): method, order, edge of a
-# cell (nm), separation; with an octree its depth in place of the edge, -1: what the library chooses by the particles.
+# cell (nm), separation.
 DENSE = [("fft", 8, 0.47, 1), ("fft", 8, 0.52, 1), ("fft", 8, 0.58, 1), ("fft", 9, 0.47, 1), ("fft", 7, 0.62, 1), ("fft", 9, 0.43, 1),
          ("fft", 10, 0.47, 1), ("fft", 5, 0.33, 2)]
-SPARSE = [("rotation", 8, -1, 1), ("rotation", 7, -1, 1), ("rotation", 9, -1, 1), ("rotation", 8, 7, 1), ("rotation", 6, -1, 1), ("rotation", 5, -1, 2),
-          ("fft", 8, 0.58, 1)]
+SPARSE = [("rotation", 8, 0.83, 1), ("rotation", 7, 0.83, 1), ("rotation", 7, 1.0, 1), ("rotation", 8, 0.71, 1), ("rotation", 9, 0.71, 1),
+          ("rotation", 5, 0.42, 2), ("fft", 8, 0.58, 1)]
 
 ERROR_ATOMS = 300000  # of larger systems the errors are measured on a smaller one of the same kind, with cells of the same size
 
@@ -83,14 +83,20 @@ def smooth_near(wanted):
     return min((n for n in range(2, 1000) if smooth(n)), key=lambda n: abs(math.log(n / wanted)))
 
 
+def leaves_near(wanted):
+    """Leaves along an edge, 1, 3, 5 or 7 roots times a power of two, nearest to this number in ratio, and the octree's depth."""
+    return min(((roots << depth, depth) for roots in (1, 3, 5, 7) for depth in range(1, 10)), key=lambda n: abs(math.log(n[0] / wanted)))
+
+
 def fmm_settings(choice, box):
-    """The .mdp settings of a choice in this box."""
+    """The .mdp settings of a choice in this box, a cube if it is an octree's."""
     method, order, size, separation = choice
     settings = {**FMM, "fmm-m2l": method, "fmm-order": order, "fmm-separation": separation}
     if method == "fft":
         settings["fmm-grid"] = " ".join(str(smooth_near(edge / size)) for edge in box)
     else:
-        settings["fmm-tree-depth"] = size
+        leaves, settings["fmm-tree-depth"] = leaves_near(box[0] / size)
+        settings["fmm-grid"] = f"{leaves} {leaves} {leaves}"
     return settings
 
 

@@ -221,7 +221,7 @@ static void measure(problem* p, device_step* s, char** words)
     bench_check(gmxfmm_assign(s->plan, s->x), gmxfmm_message(s->plan));
     if (p->once)
     {
-        device_step_profile(s);
+        device_step_profile(s, NULL);
     }
     else
     {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * One step in SPC water on a GPU, as a host program with its own streams has it:
- *   water_cuda SPC216.GRO COPIES [--once] [ORDER CELLS WS]...
+ *   water_cuda SPC216.GRO COPIES [--once|--once-virial] [ORDER CELLS WS]...
  * For each choice of order, cells and separation (0 0 0: the library's) one line of JSON on stdout. Times are by events
  * around graph launches, the median of 100; far is P2M to L2P, near P2P, each alone; total a whole step with both
  * overlapped; in_flight: 100 steps in a row without waiting, new_box: a box of another shape before each of them. The
  * force error is that of all atoms against order 16 in double precision on the same device.
- * --once: two steps of each and nothing else, the second for profilers (device_step_profile).
+ * --once: two steps of each and nothing else, the second for profilers (device_step_profile); --once-virial: with virial,
+ * the second in a box of another shape.
  */
 #include <math.h>
 #include <stdio.h>
@@ -110,7 +111,8 @@ int main(int argc, char** argv)
     double* virial = NULL;
     CUDA(cudaMalloc((void**)&virial, 9 * sizeof(double)));
 
-    const int once = argc > 3 && strcmp(argv[3], "--once") == 0;
+    const int once_virial = argc > 3 && strcmp(argv[3], "--once-virial") == 0;
+    const int once        = once_virial || (argc > 3 && strcmp(argv[3], "--once") == 0);
     for (int i = 4; once && i + 2 < argc; i += 3)
     {
         options.order   = atoi(argv[i]);
@@ -118,7 +120,8 @@ int main(int argc, char** argv)
         options.separation                                  = atoi(argv[i + 2]);
         s.plan                                              = make_plan(&w, &options);
         bench_check(gmxfmm_assign(s.plan, s.x), gmxfmm_message(s.plan));
-        device_step_profile(&s);
+        s.virial = once_virial ? virial : NULL;
+        device_step_profile(&s, once_virial ? w.box : NULL);
         gmxfmm_destroy(s.plan);
     }
     if (once)

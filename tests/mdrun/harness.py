@@ -470,7 +470,7 @@ def chosen_settings(parameters):
     if not found:
         return None
     method, order, depth, nx, ny, nz, separation = found.groups()
-    cells = {"fmm-tree-depth": int(depth)} if depth else {"fmm-grid": f"{nx} {ny} {nz}"}
+    cells = {"fmm-grid": f"{nx} {ny} {nz}", **({"fmm-tree-depth": int(depth)} if depth else {})}
     return {**FMM, "fmm-m2l": method, "fmm-order": int(order), "fmm-separation": int(separation), **cells}
 
 
