@@ -142,11 +142,14 @@ TEST_P(Accuracy, DefaultsAreAsAccurateAsDefaultPme)
 /* Reached is below asked, but not far below: that would be time spent for nothing. One order is worth a factor of 2 to
  * 4, the model keeps a margin, and in a box of few cells the grid leaves little choice; hence a factor of 30 at any one
  * point and of 10 in the geometric mean. An octree leaves less choice still, by factors of 8 in cells, and the error of
- * levels above the leaves is provided for, which so small a box does not have: a factor of 2 more. */
+ * levels above the leaves is provided for, which so small a box does not have: a factor of 2 more. On a device a level
+ * takes its time however few its cells: there such a box is divided once, and all that is left is ws and the order, so
+ * that some steps are ten times the error; a factor of 3. */
 TEST_P(Accuracy, ReachedIsAsked)
 {
     const Solution reference = ewald(*system_);
-    const double   allowance = GetParam().m2l == GMXFMM_M2L_FFT ? 1 : 2;
+    const double   onOctree  = automatic(GetParam().m2l, 1e-2).device == GMXFMM_CPU ? 2 : 3;
+    const double   allowance = GetParam().m2l == GMXFMM_M2L_FFT ? 1 : onOctree;
     double         logarithm = 0;
     int            points    = 0;
     for (double asked = 1e-2; asked > 0.5e-8; asked /= isSlow(GetParam().m2l) ? 100 : 10)
