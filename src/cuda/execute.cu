@@ -4,15 +4,60 @@
 
 #include "state.h"
 
-gmxfmm_status fmm_cuda_convolve(gmxfmm_plan* plan, bool virial, cudaStream_t stream)
+gmxfmm_status fmm_cuda_convolve(gmxfmm_plan* plan, bool virial, cudaEvent_t ready, cudaStream_t stream)
 {
     FMM_TRY(fmm_cuda_transform(plan, true, stream));
+    if (ready != NULL)
+    {
+        FMM_CUDA(plan, cudaStreamWaitEvent(stream, ready, 0));
+    }
     if (virial)
     {
         FMM_TRY(fmm_cuda_m2l_virial(plan, stream));
     }
     FMM_TRY(fmm_cuda_product(plan, stream));
     return fmm_cuda_transform(plan, false, stream);
+}
+
+/* What the far field needs in some steps alone, after the fork and beside P2M and the transforms: spectra of a new box,
+ * and moments that P2M does not make. *ready: the event behind it, NULL if there is nothing. */
+static gmxfmm_status beside(gmxfmm_plan* plan, const void* x, bool virial, bool moments, cudaEvent_t* ready)
+{
+    fmm_device* d       = plan->device;
+    const bool  lattice = plan->tree == NULL || plan->periodic;
+    const bool  spectra = lattice && (!d->s_valid || (virial && !d->z_valid));
+    *ready              = NULL;
+    if (!spectra && !moments)
+    {
+        return GMXFMM_OK;
+    }
+    FMM_CUDA(plan, cudaStreamWaitEvent(d->beside, d->fork, 0));
+    if (spectra)
+    {
+        FMM_TRY(fmm_cuda_spectra(plan, virial, d->beside));
+    }
+    if (moments)
+    {
+        FMM_TRY(fmm_cuda_moments(plan, x, d->beside));
+    }
+    FMM_CUDA(plan, cudaEventRecord(d->beside_done, d->beside));
+    *ready = d->beside_done;
+    return GMXFMM_OK;
+}
+
+static gmxfmm_status far_field(gmxfmm_plan* plan, const void* x, bool virial)
+{
+    fmm_device* d       = plan->device;
+    const bool  moments = virial || plan->options.boundary == GMXFMM_VACUUM;
+    cudaEvent_t ready   = NULL;
+    FMM_CUDA(plan, cudaStreamWaitEvent(d->far, d->fork, 0));
+    FMM_TRY(beside(plan, x, virial, moments, &ready));
+    FMM_TRY(fmm_cuda_p2m(plan, plan->periodic && !moments, d->far));
+    FMM_TRY(plan->tree != NULL ? fmm_cuda_far_tree(plan, virial, ready, d->far)
+                               : fmm_cuda_convolve(plan, virial, ready, d->far));
+    FMM_TRY(fmm_cuda_l2p(plan, d->far));
+    FMM_CUDA(plan, cudaEventRecord(d->far_done, d->far));
+    return GMXFMM_OK;
 }
 
 /* Near and far field between the positions and the output; each on its stream, if it is wanted. */
@@ -22,21 +67,7 @@ static gmxfmm_status near_and_far(gmxfmm_plan* plan, const void* x, unsigned sta
     FMM_CUDA(plan, cudaEventRecord(d->fork, stream));
     if (stages & GMXFMM_STAGE_FAR)
     {
-        FMM_CUDA(plan, cudaStreamWaitEvent(d->far, d->fork, 0));
-        if (plan->tree == NULL || plan->periodic)
-        {
-            FMM_TRY(fmm_cuda_spectra(plan, virial, d->far));
-        }
-        /* what only some steps need of the moments; otherwise P2M makes those that the background needs */
-        const bool moments = virial || plan->options.boundary == GMXFMM_VACUUM;
-        if (moments)
-        {
-            FMM_TRY(fmm_cuda_moments(plan, x, d->far));
-        }
-        FMM_TRY(fmm_cuda_p2m(plan, plan->periodic && !moments, d->far));
-        FMM_TRY(plan->tree != NULL ? fmm_cuda_far_tree(plan, virial, d->far) : fmm_cuda_convolve(plan, virial, d->far));
-        FMM_TRY(fmm_cuda_l2p(plan, d->far));
-        FMM_CUDA(plan, cudaEventRecord(d->far_done, d->far));
+        FMM_TRY(far_field(plan, x, virial));
     }
     if (stages & GMXFMM_STAGE_NEAR)
     {

@@ -35,7 +35,7 @@ static int first_level(const gmxfmm_plan* plan)
 
 /* Roots meet each other and all images by the convolution over their grid, whose arrays are theirs. In an open system
  * no root is far from another. */
-gmxfmm_status fmm_cuda_far_tree(gmxfmm_plan* plan, bool virial, cudaStream_t stream)
+gmxfmm_status fmm_cuda_far_tree(gmxfmm_plan* plan, bool virial, cudaEvent_t ready, cudaStream_t stream)
 {
     DeviceTree*             tree  = &plan->device->tree;
     const fmm_octree_level* level = tree->level;
@@ -50,7 +50,11 @@ gmxfmm_status fmm_cuda_far_tree(gmxfmm_plan* plan, bool virial, cudaStream_t str
     }
     if (plan->periodic)
     {
-        FMM_TRY(fmm_cuda_convolve(plan, virial, stream));
+        FMM_TRY(fmm_cuda_convolve(plan, virial, ready, stream));
+    }
+    else if (ready != NULL)
+    {
+        FMM_CUDA(plan, cudaStreamWaitEvent(stream, ready, 0));
     }
     for (int l = first; l <= depth; l++)
     {

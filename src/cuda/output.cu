@@ -272,13 +272,9 @@ __global__ void __launch_bounds__(c_threads) write_output(
             sum[15 + k] += static_cast<double>(near_virial[6 * static_cast<size_t>(row) + k]);
         }
     }
-    for (int k = 0; k < c_numRows && SUMS; k++)
+    if (SUMS)
     {
-        const double total = block_sum<c_threads>(sum[k]);
-        if (threadIdx.x == 0)
-        {
-            a.partial[blockIdx.x * c_numRows + k] = total;
-        }
+        block_sums<c_threads>(sum, a.partial + static_cast<size_t>(blockIdx.x) * c_numRows);
     }
     if (SUMS && is_last_block(&a.results->output_done))
     {

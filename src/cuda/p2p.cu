@@ -14,10 +14,12 @@
 
 enum
 {
-    c_warps  = 1, /* of a block; they do not meet, and none waits for the slowest of a block */
-    c_rounds = 4, /* gathers under way at once */
-    c_ahead  = 4, /* sources of the inner loop under way at once */
-    c_blocks = 24 /* on a multiprocessor, in single precision without virial: what shared memory has room for */
+    c_warps        = 1, /* of a block; they do not meet, and none waits for the slowest of a block */
+    c_rounds       = 4, /* gathers under way at once */
+    c_ahead        = 4, /* sources of the inner loop under way at once */
+    c_strains      = 5,
+    c_blocks       = 24, /* on a multiprocessor, in single precision: what shared memory has room for, */
+    c_blocksVirial = 20  /* and, with sums for a virial, registers */
 };
 
 /* Sources in a warp's list: all that are near at some 300 neighbours, in as much memory as leaves 6 warps a scheduler
@@ -79,7 +81,7 @@ struct Lane
     Vec4<R> target[T];
     int     index[T];
     Vec4<R> sum[T];
-    R       w[6];
+    R       w[T][c_strains];            /* sums over sources of q d_a d_b / r^3: xx yy xy xz yz, for a virial */
     int     special_begin, special_end; /* of the tile's */
     Special special;                    /* this lane's of the first 32, loaded long before they are wanted */
 };
@@ -109,28 +111,31 @@ static __device__ inline double inverse_root(double x)
     return rsqrt(x);
 }
 
-/* One pair: adds the source's potential and field at the target. */
+/* One pair: adds the source's potential and field at the target; the sixth of w is what the potential leaves. */
 template <bool VIRIAL, class R>
-static __device__ inline void meet(const Vec4<R>& target, R dx, R dy, R dz, R r2, R q, Vec4<R>* sum, R* w)
+static __device__ inline void meet(R dx, R dy, R dz, R r2, R q, Vec4<R>* sum, R* w)
 {
     const R inv = inverse_root(r2);
     const R p   = q * inv;
     const R f   = p * (inv * inv);
     sum->w += p;
-    sum->x += f * dx;
-    sum->y += f * dy;
-    sum->z += f * dz;
     if (VIRIAL)
     {
-        const R g  = f * target.w;
-        const R gx = g * dx, gy = g * dy;
-        w[0] += gx * dx;
-        w[1] += gy * dy;
-        w[2] += g * dz * dz;
-        w[3] += gx * dy;
-        w[4] += gx * dz;
-        w[5] += gy * dz;
+        const R fx = f * dx, fy = f * dy;
+        sum->x += fx;
+        sum->y += fy;
+        w[0] += fx * dx;
+        w[1] += fy * dy;
+        w[2] += fx * dy;
+        w[3] += fx * dz;
+        w[4] += fy * dz;
     }
+    else
+    {
+        sum->x += f * dx;
+        sum->y += f * dy;
+    }
+    sum->z += f * dz;
 }
 
 template <bool VIRIAL, class R, int T>
@@ -141,7 +146,7 @@ static __device__ inline void meet_source(const Vec4<R>& source, Lane<R, T>& lan
     {
         const Vec4<R>& a  = lane.target[t];
         const R        dx = a.x - source.x, dy = a.y - source.y, dz = a.z - source.z;
-        meet<VIRIAL>(a, dx, dy, dz, dx * dx + dy * dy + dz * dz, source.w, &lane.sum[t], lane.w);
+        meet<VIRIAL>(dx, dy, dz, dx * dx + dy * dy + dz * dz, source.w, &lane.sum[t], lane.w[t]);
     }
 }
 
@@ -156,7 +161,7 @@ static __device__ inline void meet_special(const Vec4<R>& source, unsigned mask,
         const bool     skip = mask >> lane.index[t] & 1u;
         const R        dx = a.x - source.x, dy = a.y - source.y, dz = a.z - source.z;
         const R        r2 = skip ? R(1) : dx * dx + dy * dy + dz * dz;
-        meet<VIRIAL>(a, dx, dy, dz, r2, skip ? R(0) : source.w, &lane.sum[t], lane.w);
+        meet<VIRIAL>(dx, dy, dz, r2, skip ? R(0) : source.w, &lane.sum[t], lane.w[t]);
     }
 }
 
@@ -367,13 +372,30 @@ static __device__ void write_sums(const P2pArgs<R>& a, WarpMemory<R>* memory, bo
     __syncwarp();
 }
 
-/* Every pair is met twice, and the virial has half of each. */
+/* Every pair is met twice, and the virial has half of each. Its trace is that of a potential 1/r. */
 template <class R, int T>
 static __device__ void write_virial(const P2pArgs<R>& a, bool add, Lane<R, T>& lane)
 {
+    R w[6] = {0};
+#pragma unroll
+    for (int t = 0; t < T; t++)
+    {
+        const R q = lane.target[t].w;
+        w[0] += q * lane.w[t][0];
+        w[1] += q * lane.w[t][1];
+        w[2] += q * (lane.sum[t].w - lane.w[t][0] - lane.w[t][1]);
+        w[3] += q * lane.w[t][2];
+        w[4] += q * lane.w[t][3];
+        w[5] += q * lane.w[t][4];
+        for (R& part : lane.w[t])
+        {
+            part = 0;
+        }
+    }
+#pragma unroll
     for (int i = 0; i < 6; i++)
     {
-        R sum = lane.w[i];
+        R sum = w[i];
         for (int step = 16; step > 0; step /= 2)
         {
             sum += __shfl_down_sync(0xffffffffu, sum, step);
@@ -383,7 +405,6 @@ static __device__ void write_virial(const P2pArgs<R>& a, bool add, Lane<R, T>& l
             R* out = a.virial + 6 * static_cast<size_t>(lane.tile) + i;
             *out   = R(-0.25) * sum + (add ? *out : R(0));
         }
-        lane.w[i] = 0;
     }
 }
 
@@ -400,13 +421,9 @@ static __device__ Lane<R, T> make_lane(const P2pArgs<R>& a, int number, const Ti
     lane.groups         = quotient(32, inverse);
     lane.group          = quotient(me, inverse);
     lane.l              = me - lane.group * lane.lanes;
-    for (int i = 0; i < 6; i++)
-    {
-        lane.w[i] = 0;
-    }
-    lane.special_begin = a.special_start[lane.first];
-    lane.special_end   = a.special_start[lane.first + lane.count];
-    lane.special       = {-1, 0xffffffffu};
+    lane.special_begin  = a.special_start[lane.first];
+    lane.special_end    = a.special_start[lane.first + lane.count];
+    lane.special        = {-1, 0xffffffffu};
     if (me < lane.special_end - lane.special_begin)
     {
         lane.special = a.specials[lane.special_begin + me];
@@ -420,6 +437,10 @@ static __device__ Lane<R, T> make_lane(const P2pArgs<R>& a, int number, const Ti
         lane.index[t]  = there;
         lane.target[t] = a.target[lane.first + there];
         lane.sum[t]    = {0, 0, 0, 0};
+        for (R& w : lane.w[t])
+        {
+            w = 0;
+        }
         if (idle || index >= lane.count)
         {
             lane.target[t].w = 0; /* adds nothing to the virial */
@@ -470,19 +491,21 @@ static __device__ void meet_tile(const P2pArgs<R>& a, WarpMemory<R>* memory, int
             __syncwarp();
         }
         meet_list<VIRIAL>(a, memory, first, fill, skip, lane);
-        write_sums(a, memory, first > 0, lane);
         if (VIRIAL)
         {
             write_virial(a, first > 0, lane);
         }
+        write_sums(a, memory, first > 0, lane);
         first += fill;
         skip = 0;
     }
 }
 
 template <class R, bool VIRIAL>
-__global__ void __launch_bounds__(32 * c_warps, sizeof(R) == 4 && !VIRIAL ? c_blocks : 1)
-    p2p(const __grid_constant__ P2pArgs<R> a)
+__global__ void __launch_bounds__(32 * c_warps,
+                                  sizeof(R) == 8 ? 1
+                                  : VIRIAL       ? c_blocksVirial
+                                                 : c_blocks) p2p(const __grid_constant__ P2pArgs<R> a)
 {
     extern __shared__ char shared[];
     const int              warp   = static_cast<int>(threadIdx.x / 32);

@@ -91,14 +91,7 @@ __global__ void __launch_bounds__(c_threads) moments(MomentsArgs a, const X* x, 
         sum[7] += q * y[0] * y[2];
         sum[8] += q * y[1] * y[2];
     }
-    for (int k = 0; k < c_numMoments; k++)
-    {
-        const double total = block_sum<c_threads>(sum[k]);
-        if (threadIdx.x == 0)
-        {
-            a.partial[blockIdx.x * c_numMoments + k] = total;
-        }
-    }
+    block_sums<c_threads>(sum, a.partial + static_cast<size_t>(blockIdx.x) * c_numMoments);
     if (is_last_block(&a.results->moments_done))
     {
         const double total = column_sum<c_threads>(a.partial, static_cast<int>(gridDim.x), c_numMoments);

@@ -158,8 +158,8 @@ struct Leaves
 struct fmm_device
 {
     int            id;
-    cudaStream_t   near, far, own; /* own: the caller's part of a synchronous execute */
-    cudaEvent_t    fork, near_done, far_done;
+    cudaStream_t   near, far, beside /* the far field */, own; /* own: the caller's part of a synchronous execute */
+    cudaEvent_t    fork, near_done, far_done, beside_done;
     int            max_shared; /* bytes of shared memory a block may have */
     AllowedKernels allowed;
     bool           has_chains; /* chain.h */
@@ -313,13 +313,13 @@ gmxfmm_status fmm_cuda_transform(gmxfmm_plan* plan, bool forward, cudaStream_t s
 gmxfmm_status fmm_cuda_product(gmxfmm_plan* plan, cudaStream_t stream);
 gmxfmm_status fmm_cuda_m2l_virial(gmxfmm_plan* plan, cudaStream_t stream);
 gmxfmm_status fmm_cuda_l2p(gmxfmm_plan* plan, cudaStream_t stream);
-/* execute.cu: from multipoles to locals, by transforms and product. */
-gmxfmm_status fmm_cuda_convolve(gmxfmm_plan* plan, bool virial, cudaStream_t stream);
+/* execute.cu: from multipoles to locals, by transforms and product; ready: of the spectra, or NULL. */
+gmxfmm_status fmm_cuda_convolve(gmxfmm_plan* plan, bool virial, cudaEvent_t ready, cudaStream_t stream);
 gmxfmm_status fmm_cuda_output(
     gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, StepWanted wanted, cudaStream_t stream);
 
 /* octree_far.cu: the far field by an octree, between P2M and L2P. */
-gmxfmm_status fmm_cuda_far_tree(gmxfmm_plan* plan, bool virial, cudaStream_t stream);
+gmxfmm_status fmm_cuda_far_tree(gmxfmm_plan* plan, bool virial, cudaEvent_t ready, cudaStream_t stream);
 
 /* octree_levels.cu: operators for the present order and lists; the levels of what was assigned; the leaves. */
 gmxfmm_status fmm_cuda_tree_create(gmxfmm_plan* plan);

@@ -28,6 +28,37 @@ static __device__ double block_sum(double value)
     return sum;
 }
 
+/* Sums of each of `value` over the threads of a block, N <= THREADS, to to[N], each by another thread; all threads must
+ * come here, once in a kernel. */
+template <int THREADS, int N>
+static __device__ void block_sums(const double (&value)[N], double* to)
+{
+    __shared__ double warp_sum[N][THREADS / 32];
+#pragma unroll /* values in registers */
+    for (int k = 0; k < N; k++)
+    {
+        double sum = value[k];
+        for (int step = 16; step > 0; step /= 2)
+        {
+            sum += __shfl_down_sync(0xffffffffu, sum, step);
+        }
+        if (threadIdx.x % 32 == 0)
+        {
+            warp_sum[k][threadIdx.x / 32] = sum;
+        }
+    }
+    __syncthreads();
+    if (threadIdx.x < N)
+    {
+        double sum = 0;
+        for (int w = 0; w < THREADS / 32; w++)
+        {
+            sum += warp_sum[threadIdx.x][w];
+        }
+        to[threadIdx.x] = sum;
+    }
+}
+
 /* True in all threads of the last block that gets here; what the others wrote before is visible to it then. */
 static __device__ bool is_last_block(unsigned* done)
 {
