@@ -6,8 +6,8 @@
  * around graph launches, the median of 100; far is P2M to L2P, near P2P, each alone; total a whole step with both
  * overlapped; in_flight: 100 steps in a row without waiting, new_box: a box of another shape before each of them. The
  * force error is that of all atoms against order 16 in double precision on the same device.
- * --once: two steps of each and nothing else, the second for profilers (device_step_profile); --once-virial: with virial,
- * the second in a box of another shape.
+ * --once: two steps of each and nothing else, the second for profilers (device_step_profile); --once-virial: with
+ * virial, the second in a box of another shape.
  */
 #include <math.h>
 #include <stdio.h>

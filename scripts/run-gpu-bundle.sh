@@ -2,7 +2,7 @@
 # Runs tests and benchmarks of gmx mdrun on a GPU, from a folder made by make-gpu-bundle.sh. Usage: run-gpu-bundle.sh FOLDER OUT [PART]...
 # Tests, into OUT/mdrun-tests.json and .log:
 #   forces     FMM on the GPU against CPU and tight PME, every method; Lennard-Jones on the GPU and FMM on the CPU
-#   runs       motion: update and bondeds on either, virtual sites, md-vv, MTS, pressure coupling, minimisation, rerun, -cpi, refusals
+#   runs       motion: update and bondeds on either, virtual sites, md-vv, MTS, virial, pressure coupling, minimisation, rerun, -cpi, refusals
 #   drift      100 ps at constant energy; 1,000,000 steps
 # Benchmarks, into OUT/mdrun.json (a result of the same device in benchmarks/results is continued):
 #   water5 water12 membrane tip3p droplets     81,000 and 1,119,744 atoms of water; what these are: benchmarks/README.md
@@ -75,7 +75,7 @@ for part in "${parts[@]}"; do
             tests lj-on-gpu nb_gpu.py
             tests forces fmm_gpu.py forces methods
             ;;
-        runs) tests runs fmm_gpu.py runs coupling modes choice ;;
+        runs) tests runs fmm_gpu.py runs virial coupling modes choice ;;
         drift) tests drift fmm_gpu.py drift long ;;
         small) benchmarks water2 water3 water4 ;;
         medium) benchmarks water6 water8 water10 ;;

@@ -18,6 +18,8 @@
 #include "gromacs/gpu_utils/hostallocator.h"
 #include "gromacs/hardware/device_information.h"
 
+#include "fmmvirial.cuh"
+
 namespace gmx
 {
 
@@ -27,23 +29,29 @@ public:
     explicit Impl(const DeviceStreamManager& streams) :
         context_(streams.context()),
         stream_(streams.stream(DeviceStreamType::Fmm)),
+        nonbondedStream_(streams.stream(DeviceStreamType::NonBondedLocal)),
         deviceId_(streams.deviceInfo().id)
     {
         allocateDeviceBuffer(&d_sums_, 1, context_);
         changePinningPolicy(&h_force_, PinningPolicy::PinnedIfSupported);
         changePinningPolicy(&h_sums_, PinningPolicy::PinnedIfSupported);
         h_sums_.resize(1);
+        allocateDeviceBuffer(&d_virial_, 1, context_);
+        clearDeviceBufferAsync(&d_virial_, 0, 1, nonbondedStream_);
+        changePinningPolicy(&h_virial_, PinningPolicy::PinnedIfSupported);
+        h_virial_.resize(DIM * DIM);
     }
 
     ~Impl()
     {
-        forgetGraph();
+        destroyGraph();
         freeDeviceBuffer(&d_force_);
         freeDeviceBuffer(&d_x_);
         freeDeviceBuffer(&d_sums_);
+        freeDeviceBuffer(&d_virial_);
     }
 
-    void forgetGraph()
+    void destroyGraph()
     {
         if (graph_ != nullptr)
         {
@@ -52,8 +60,51 @@ public:
         }
     }
 
+    //! Gives the executable graph the arguments of the kernels in \p recorded, returns whether that could be done
+    bool updateGraph(cudaGraph_t recorded) const
+    {
+#if CUDART_VERSION >= 12000
+        cudaGraphExecUpdateResultInfo result;
+        const cudaError_t             status = cudaGraphExecUpdate(graph_, recorded, &result);
+#else
+        cudaGraphNode_t           node;
+        cudaGraphExecUpdateResult result;
+        const cudaError_t         status = cudaGraphExecUpdate(graph_, recorded, &node, &result);
+#endif
+        if (status != cudaSuccess)
+        {
+            cudaGetLastError();
+        }
+        return status == cudaSuccess;
+    }
+
+    //! Makes the graph of what \p enqueue puts into the stream, or brings it up to date
+    void record(const std::function<void()>& enqueue)
+    {
+        cudaGraph_t recorded = nullptr;
+        checkDeviceError(cudaStreamBeginCapture(stream_.stream(), cudaStreamCaptureModeThreadLocal),
+                         "Recording of the FMM step could not be started.");
+        enqueue();
+        checkDeviceError(cudaStreamEndCapture(stream_.stream(), &recorded),
+                         "The FMM step could not be recorded.");
+        if (graph_ != nullptr && !updateGraph(recorded))
+        {
+            canUpdate_ = false;
+            destroyGraph();
+        }
+        if (graph_ == nullptr)
+        {
+            // With a name of its own since CUDA 11.4, where the other one takes more arguments
+            const cudaError_t status = cudaGraphInstantiateWithFlags(&graph_, recorded, 0);
+            checkDeviceError(status, "The graph of the FMM step could not be made.");
+        }
+        cudaGraphDestroy(recorded);
+        isOutdated_ = false;
+    }
+
     const DeviceContext& context_;
     const DeviceStream&  stream_;
+    const DeviceStream&  nonbondedStream_;
     const int            deviceId_;
     //! Forces in the order of atoms
     DeviceBuffer<RVec> d_force_  = nullptr;
@@ -65,9 +116,15 @@ public:
     HostVector<RVec>          h_force_;
     HostVector<FmmStepSums>   h_sums_;
     GpuEventSynchronizer      forcesReady_;
-    //! The work that is repeated, and how often it was without having been recorded
-    cudaGraphExec_t graph_       = nullptr;
-    int             numRepeated_ = 0;
+    //! Of the short-range forces
+    DeviceBuffer<FmmVirialSums> d_virial_ = nullptr;
+    HostVector<double>          h_virial_;
+    //! The work that is repeated
+    cudaGraphExec_t graph_ = nullptr;
+    //! Whether the work has changed since the graph was recorded, and whether a graph can follow
+    bool isOutdated_ = false, canUpdate_ = true;
+    //! Calls of enqueueRepeated(), all of them and since the work changed
+    int numCalls_ = 0, numRepeated_ = 0;
 };
 
 FmmGpu::FmmGpu(const DeviceStreamManager& streams) : impl_(std::make_unique<Impl>(streams)) {}
@@ -167,27 +224,41 @@ const FmmStepSums& FmmGpu::hostSums() const
     return impl_->h_sums_[0];
 }
 
+void FmmGpu::launchShortRangeVirial(const void* xq, DeviceBuffer<RVec> f, int numAtoms)
+{
+    const DeviceStream& stream = impl_->nonbondedStream_;
+    launchShortRangeVirialKernel(xq, f, numAtoms, impl_->d_virial_, stream);
+    checkDeviceError(cudaMemcpyAsync(impl_->h_virial_.data(),
+                                     impl_->d_virial_->total,
+                                     sizeof(impl_->d_virial_->total),
+                                     cudaMemcpyDeviceToHost,
+                                     stream.stream()),
+                     "The sums for the virial could not be copied from the GPU.");
+}
+
+ArrayRef<const double> FmmGpu::shortRangeVirial() const
+{
+    return impl_->h_virial_;
+}
+
 void FmmGpu::enqueueRepeated(const std::function<void()>& enqueue)
 {
-    // To record costs what some ten steps save; with pressure coupling the work changes that often
-    constexpr int      c_numBeforeRecording = 15;
-    const cudaStream_t stream               = impl_->stream_.stream();
-    if (impl_->graph_ == nullptr && ++impl_->numRepeated_ > c_numBeforeRecording)
+    // To make a graph costs what some ten steps save. To bring one up to date costs less than two
+    // steps without it, and the first step after a change has work that the others do not have.
+    constexpr int c_numBeforeMaking = 15, c_numBeforeUpdate = 1;
+    impl_->numRepeated_++;
+    impl_->numCalls_++;
+    const bool make = impl_->graph_ == nullptr && impl_->numCalls_ > c_numBeforeMaking
+                      && impl_->numRepeated_ > (impl_->canUpdate_ ? c_numBeforeUpdate : c_numBeforeMaking);
+    const bool update = impl_->graph_ != nullptr && impl_->isOutdated_
+                        && impl_->numRepeated_ > c_numBeforeUpdate;
+    if (make || update)
     {
-        cudaGraph_t graph = nullptr;
-        checkDeviceError(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal),
-                         "Recording of the FMM step could not be started.");
-        enqueue();
-        checkDeviceError(cudaStreamEndCapture(stream, &graph),
-                         "The FMM step could not be recorded.");
-        // With a name of its own since CUDA 11.4, where the other one takes more arguments
-        const cudaError_t status = cudaGraphInstantiateWithFlags(&impl_->graph_, graph, 0);
-        cudaGraphDestroy(graph);
-        checkDeviceError(status, "The graph of the FMM step could not be made.");
+        impl_->record(enqueue);
     }
-    if (impl_->graph_ != nullptr)
+    if (impl_->graph_ != nullptr && !impl_->isOutdated_)
     {
-        checkDeviceError(cudaGraphLaunch(impl_->graph_, stream),
+        checkDeviceError(cudaGraphLaunch(impl_->graph_, impl_->stream_.stream()),
                          "The FMM step could not be launched.");
     }
     else
@@ -198,8 +269,12 @@ void FmmGpu::enqueueRepeated(const std::function<void()>& enqueue)
 
 void FmmGpu::forgetRepeated()
 {
-    impl_->forgetGraph();
+    impl_->isOutdated_  = true;
     impl_->numRepeated_ = 0;
+    if (!impl_->canUpdate_)
+    {
+        impl_->destroyGraph();
+    }
 }
 
 double FmmGpu::timeOf(const std::function<void()>& enqueue) const

@@ -87,6 +87,18 @@ public:
     //! Sums transferred last
     const FmmStepSums& hostSums() const;
 
+    /*! \brief Enqueues the virial of the pair kernels' and bonded forces, without its part from periodic images
+     *
+     * The stream is that of the local pair kernels: who waits for that has it.
+     *
+     * \param[in] xq        Coordinates and charges in the order of the pair kernels
+     * \param[in] f         Forces in the same order
+     * \param[in] numAtoms  Number of atoms in this order
+     */
+    void launchShortRangeVirial(const void* xq, DeviceBuffer<RVec> f, int numAtoms);
+    //! Sum over atoms of coordinates times these forces, row-major
+    ArrayRef<const double> shortRangeVirial() const;
+
     /*! \brief Puts the same work into the stream as in the last steps
      *
      * After some steps the work is recorded as a graph, which takes the host a

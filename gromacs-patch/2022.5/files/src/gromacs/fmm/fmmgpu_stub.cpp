@@ -87,6 +87,13 @@ const FmmStepSums& FmmGpu::hostSums() const
     return c_noSums;
 }
 
+void FmmGpu::launchShortRangeVirial(const void* /*xq*/, DeviceBuffer<RVec> /*f*/, int /*numAtoms*/) {}
+
+ArrayRef<const double> FmmGpu::shortRangeVirial() const
+{
+    return {};
+}
+
 void FmmGpu::enqueueRepeated(const std::function<void()>& /*enqueue*/) {}
 
 void FmmGpu::forgetRepeated() {}

@@ -706,4 +706,21 @@ void FmmSolver::waitAndReduceGpu(const StepWorkload& stepWork,
     }
 }
 
+void FmmSolver::launchShortRangeVirial(const void* xq, DeviceBuffer<RVec> f, int numAtoms)
+{
+    impl_->gpu_->launchShortRangeVirial(xq, f, numAtoms);
+}
+
+void FmmSolver::addShortRangeVirial(tensor virial) const
+{
+    const ArrayRef<const double> sum = impl_->gpu_->shortRangeVirial();
+    for (int i = 0; i < DIM; i++)
+    {
+        for (int j = 0; j < DIM; j++)
+        {
+            virial[i][j] -= 0.5 * sum[DIM * i + j];
+        }
+    }
+}
+
 } // namespace gmx

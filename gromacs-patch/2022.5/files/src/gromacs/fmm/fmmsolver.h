@@ -146,6 +146,16 @@ public:
      */
     void waitAndReduceGpu(const StepWorkload& stepWork, ForceWithVirial* forceWithVirial, gmx_enerdata_t* enerd);
 
+    /*! \brief Enqueues the virial of all forces on the GPU but those of the FMM, without its part from periodic images
+     *
+     * \param[in] xq        Coordinates and charges on the device in the order of the pair kernels
+     * \param[in] f         Forces on the device in the same order, complete in the stream of the local pair kernels
+     * \param[in] numAtoms  Number of atoms in this order
+     */
+    void launchShortRangeVirial(const void* xq, DeviceBuffer<RVec> f, int numAtoms);
+    //! Adds it to \p virial, after the host has waited for the stream of the local pair kernels
+    void addShortRangeVirial(tensor virial) const;
+
 private:
     class Impl;
     std::unique_ptr<Impl> impl_;

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*! \internal \file
+ * \brief
+ * Declares the sum over atoms of coordinates times short-range forces
+ *
+ * \ingroup module_fmm
+ */
+#ifndef GMX_FMM_FMMVIRIAL_CUH
+#define GMX_FMM_FMMVIRIAL_CUH
+
+#include "gromacs/gpu_utils/devicebuffer_datatype.h"
+#include "gromacs/math/vectypes.h"
+
+class DeviceStream;
+
+namespace gmx
+{
+
+//! Device memory of launchShortRangeVirialKernel(), zero before the first launch
+struct FmmVirialSums
+{
+    //! Most blocks of the kernel
+    static constexpr int c_maxNumBlocks = 256;
+    //! Sum over the atoms of each block
+    double ofBlock[c_maxNumBlocks][DIM * DIM];
+    //! Sum over all atoms, row-major: component of the coordinates, component of the forces
+    double total[DIM * DIM];
+    //! Blocks that have ended, zero between launches
+    unsigned int numBlocksDone;
+};
+
+/*! \brief Enqueues the sum over atoms of coordinates times forces
+ *
+ * \param[in]     xq        Coordinates and charges, float4, in the order of the pair kernels
+ * \param[in]     f         Forces in the same order
+ * \param[in]     numAtoms  Number of atoms in this order, fillers included, on which no forces act
+ * \param[in,out] sums      The sums
+ * \param[in]     stream    Stream that has computed the forces
+ */
+void launchShortRangeVirialKernel(const void*         xq,
+                                  DeviceBuffer<RVec>  f,
+                                  int                 numAtoms,
+                                  FmmVirialSums*      sums,
+                                  const DeviceStream& stream);
+
+} // namespace gmx
+
+#endif
