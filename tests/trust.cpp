@@ -2,6 +2,7 @@
 /* Errors that the library measures on a system itself, against independent sums: in liquids, which its model of errors
  * was fitted to, and in crystals, melts, droplets and clusters, where that may be wrong by a hundred times. */
 #include <functional>
+#include <limits>
 
 #include <gtest/gtest.h>
 
@@ -148,6 +149,7 @@ gmxfmm_system viewOf(const System& s, Boundary boundary)
             s.x.data(),
             s.q.data(),
             nullptr,
+            nullptr,
             nullptr};
 }
 
@@ -163,9 +165,11 @@ gmxfmm_options optionsFor(const Case& c, double asked, gmxfmm_precision precisio
 class Reference
 {
   public:
-    Reference(const System& s, const Case& c, const gmxfmm_options& options) : view_(viewOf(s, c.boundary))
+    Reference(const System& s, const Case& c, const gmxfmm_options& options, const System* before = nullptr)
+        : view_(viewOf(s, c.boundary))
     {
         char message[512] = "";
+        view_.x_before    = before != nullptr ? before->x.data() : nullptr;
         for (std::size_t i = 0; i < s.size() && i < s.excluded.size(); i++)
         {
             list_.insert(list_.end(), s.excluded[i].begin(), s.excluded[i].end());
@@ -226,6 +230,7 @@ class Trust : public testing::TestWithParam<Case>
 };
 
 const double accuracies[] = {1e-2, 4e-4, 1e-5, 1e-7};
+const double anyVirial    = std::numeric_limits<double>::infinity();
 
 } // namespace
 
@@ -257,7 +262,8 @@ TEST_P(Trust, ChosenSettingsReachWhatIsAsked)
         gmxfmm_measurement chosen, tried[32];
         int                num = 32;
         char               message[512];
-        ASSERT_EQ(gmxfmm_choose(reference.get(), &options, &chosen, tried, &num, message, sizeof(message)), GMXFMM_OK)
+        ASSERT_EQ(gmxfmm_choose(reference.get(), &options, anyVirial, &chosen, tried, &num, message, sizeof(message)),
+                  GMXFMM_OK)
             << message;
         EXPECT_LE(trueError(options), asked);
         EXPECT_LE(chosen.error, asked);
@@ -282,7 +288,7 @@ TEST_P(Trust, ChosenSettingsReachWhatIsAskedInSinglePrecision)
         gmxfmm_measurement chosen;
         char               message[512];
         const auto         status =
-            gmxfmm_choose(reference.get(), &options, &chosen, nullptr, nullptr, message, sizeof(message));
+            gmxfmm_choose(reference.get(), &options, anyVirial, &chosen, nullptr, nullptr, message, sizeof(message));
         if (status == GMXFMM_OK)
         {
             EXPECT_LE(trueError(options), asked);
@@ -309,10 +315,71 @@ TEST(TrustInWater, TheChoiceIsNotOverpaid)
     const Reference    reference(s, c, options);
     gmxfmm_measurement chosen;
     char               message[512] = "";
-    ASSERT_EQ(gmxfmm_choose(reference.get(), &options, &chosen, nullptr, nullptr, message, sizeof(message)), GMXFMM_OK)
+    ASSERT_EQ(gmxfmm_choose(reference.get(), &options, anyVirial, &chosen, nullptr, nullptr, message, sizeof(message)),
+              GMXFMM_OK)
         << message;
     EXPECT_GT(chosen.error, 1.5e-4);
     EXPECT_LT(chosen.info.order, model.info.order);
+}
+
+double largestDifference(const double* a, const Mat3& b)
+{
+    double largest = 0;
+    for (std::size_t i = 0; i < 9; i++)
+    {
+        largest = std::max(largest, std::abs(a[i] - b[i]));
+    }
+    return largest;
+}
+
+/* Particles that have left their cells, by up to 0.05 of an edge of 0.6 or so. */
+TEST(TrustInWater, AssignmentsOfLateAreMeasuredToo)
+{
+    const Case         c       = {"", nullptr, Boundary::Tinfoil};
+    const System       s       = water({3, 0, 0, 0, 3.1, 0, 0, 0, 3.2}, 5);
+    const System       before  = moved(s, 0.1);
+    gmxfmm_options     options = optionsFor(c, 4e-4);
+    const Reference    reference(s, c, options, &before);
+    gmxfmm_measurement chosen;
+    char               message[512] = "";
+    ASSERT_EQ(gmxfmm_choose(reference.get(), &options, anyVirial, &chosen, nullptr, nullptr, message, sizeof(message)),
+              GMXFMM_OK)
+        << message;
+
+    const Solution sum = ewald(s);
+    Plan           plan(s, options);
+    EXPECT_NEAR(chosen.error, relativeRms(plan.execute(s.x).force, sum.force), 0.1 * chosen.error);
+    plan.assign(before.x);
+    const double truth = relativeRms(plan.execute(s.x).force, sum.force);
+    EXPECT_NEAR(chosen.error_moved, truth, 0.1 * truth);
+    EXPECT_GT(truth, 1.1 * chosen.error);
+    EXPECT_LE(truth, 4e-4);
+}
+
+/* In few cells forces are good enough before pressures are. */
+TEST(TrustInWater, TheVirialIsLimitedToo)
+{
+    const Case         c       = {"", nullptr, Boundary::Tinfoil};
+    const System       s       = water({3, 0, 0, 0, 3.1, 0, 0, 0, 3.2}, 5);
+    gmxfmm_options     options = optionsFor(c, 4e-4);
+    const Reference    reference(s, c, options);
+    gmxfmm_measurement forces, both;
+    char               message[512] = "";
+    ASSERT_EQ(gmxfmm_choose(reference.get(), &options, anyVirial, &forces, nullptr, nullptr, message, sizeof(message)),
+              GMXFMM_OK)
+        << message;
+    const Mat3   exact = ewald(s).virial;
+    const double truth = largestDifference(solve(s, options).virial.data(), exact);
+    EXPECT_NEAR(forces.virial_error, truth, 0.1 * truth);
+
+    const double limit = 0.3 * truth;
+    options            = optionsFor(c, 4e-4);
+    ASSERT_EQ(gmxfmm_choose(reference.get(), &options, limit, &both, nullptr, nullptr, message, sizeof(message)),
+              GMXFMM_OK)
+        << message;
+    EXPECT_LE(both.virial_error, limit);
+    EXPECT_LE(largestDifference(solve(s, options).virial.data(), exact), limit);
+    EXPECT_LT(both.error, forces.error);
 }
 
 TEST(Measure, SaysWhatIsWrong)
@@ -325,7 +392,8 @@ TEST(Measure, SaysWhatIsWrong)
     char               message[512];
     EXPECT_EQ(gmxfmm_reference_create(&none, &options, nullptr, message, sizeof(message)), GMXFMM_ERROR_NULL);
     EXPECT_EQ(gmxfmm_measure(nullptr, &options, 0, &m, message, sizeof(message)), GMXFMM_ERROR_NULL);
-    EXPECT_EQ(gmxfmm_choose(nullptr, &options, &m, nullptr, nullptr, message, sizeof(message)), GMXFMM_ERROR_NULL);
+    EXPECT_EQ(gmxfmm_choose(nullptr, &options, anyVirial, &m, nullptr, nullptr, message, sizeof(message)),
+              GMXFMM_ERROR_NULL);
     gmxfmm_reference_destroy(nullptr);
 
     gmxfmm_system two = viewOf(s, c.boundary);
@@ -343,6 +411,6 @@ TEST(Measure, SaysWhatIsWrong)
     /* order 2 in cells of two layers at most: no choice of cells makes that exact */
     options       = optionsFor(c, 1e-6);
     options.order = 2;
-    EXPECT_EQ(gmxfmm_choose(reference.get(), &options, &m, nullptr, nullptr, message, sizeof(message)),
+    EXPECT_EQ(gmxfmm_choose(reference.get(), &options, anyVirial, &m, nullptr, nullptr, message, sizeof(message)),
               GMXFMM_ERROR_OPTION);
 }

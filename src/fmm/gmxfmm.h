@@ -275,6 +275,7 @@ extern "C"
         const void*   q;   /* n */
         const int*    excl_start;
         const int*    excl_list; /* both NULL: none */
+        const void*   x_before;  /* 3 n: where particles might have been at the last assign; NULL: at x */
     } gmxfmm_system;
 
     /* Forces on a system that errors of settings are measured against. */
@@ -283,10 +284,12 @@ extern "C"
     /* What settings reach on a system. */
     typedef struct
     {
-        gmxfmm_info info;  /* what they are; its times are of all evaluations */
-        double      error; /* relative RMS error of the forces; where these are zero by symmetry, over (mean |q| / d)^2
-                            * with the particle spacing d, times the prefactor */
-        double time;       /* s, of a step that gives forces: the fastest */
+        gmxfmm_info info;   /* what they are; its times are of all evaluations */
+        double      error;  /* relative RMS error of the forces; where these are zero by symmetry, over (mean |q| / d)^2
+                             * with the particle spacing d, times the prefactor */
+        double error_moved; /* the same where cells were assigned at x_before */
+        double virial_error; /* largest error of an element of the virial, unit of energy */
+        double time;         /* s, of a step that gives forces: the fastest */
     } gmxfmm_measurement;
 
     /* Evaluates the forces of a system twice, in double precision, with other cells or another order each time,
@@ -312,11 +315,14 @@ extern "C"
                                             size_t                  message_size);
 
     /* Replaces options->accuracy by the largest, hence cheapest, for which what the model chooses is measured to reach
-     * what was asked, less a tenth for other configurations of the same system. *chosen: the measurement; the others
-     * go to tried[0..*num_tried-1], whose room *num_tried is at first (32 is enough; both may be NULL). Times are not
+     * what was asked, also where particles have moved, less a tenth for other configurations of the same system, and to
+     * have no element of the virial wrong by more than virial_error (unit of energy; INFINITY: any): in few cells
+     * errors of forces may be small while what they do to a virial adds up. *chosen: the measurement; the others go to
+     * tried[0..*num_tried-1], whose room *num_tried is at first (32 is enough; both may be NULL). Times are not
      * measured. Errors: as measure; OPTION: nothing reaches it, and *chosen is what came nearest. */
     GMXFMM_API gmxfmm_status gmxfmm_choose(const gmxfmm_reference* reference,
                                            gmxfmm_options*         options,
+                                           double                  virial_error,
                                            gmxfmm_measurement*     chosen,
                                            gmxfmm_measurement*     tried,
                                            int*                    num_tried,

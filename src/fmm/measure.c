@@ -12,7 +12,8 @@ struct gmxfmm_reference
     gmxfmm_system    system;
     gmxfmm_precision array_type; /* of its arrays */
     double*          force;      /* 3 n */
-    double           scale;      /* RMS force, or what stands for it where that is zero */
+    double           virial[9];
+    double           scale; /* RMS force, or what stands for it where that is zero */
     double           uncertainty;
 };
 
@@ -90,6 +91,16 @@ static double rms_difference(const double* force, const double* reference, int64
     return sqrt(sum / (double)(n > 0 ? n : 1));
 }
 
+static double largest_difference(const double* virial, const double* reference)
+{
+    double largest = 0;
+    for (int i = 0; i < 9; i++)
+    {
+        largest = fmax(largest, fabs(virial[i] - reference[i]));
+    }
+    return largest;
+}
+
 static double scale_of(const gmxfmm_system* s, const gmxfmm_options* options, const double* force)
 {
     double charge = 0;
@@ -103,64 +114,68 @@ static double scale_of(const gmxfmm_system* s, const gmxfmm_options* options, co
     return rms > c_zeroForce * unit ? rms : unit > 0 ? unit : 1;
 }
 
-/* Forces, in the array type, by a plan with these options, and the fastest of repeats more evaluations. */
+/* Makes a plan for the system. */
 static gmxfmm_status
-run(gmxfmm_plan* plan, const gmxfmm_system* s, int repeats, void* force, gmxfmm_measurement* measurement)
+make_plan(const gmxfmm_system* s, const gmxfmm_options* options, gmxfmm_plan** plan, char* message, size_t size)
+{
+    gmxfmm_status status = gmxfmm_create(plan, options, s->n, s->box, message, size);
+    if (status == GMXFMM_OK)
+    {
+        status = gmxfmm_set_charges(*plan, s->n, s->q);
+        status = status == GMXFMM_OK ? gmxfmm_set_exclusions(*plan, s->excl_start, s->excl_list) : status;
+        say(message, size, status, gmxfmm_message(*plan));
+    }
+    return status;
+}
+
+/* Forces, force[3 n] with room for one more, and virial[9] of the system, whose cells were assigned at other positions.
+ */
+static gmxfmm_status evaluate(gmxfmm_plan*          plan,
+                              const gmxfmm_system*  s,
+                              const gmxfmm_options* options,
+                              const void*           assigned,
+                              double*               force,
+                              double*               virial)
+{
+    gmxfmm_output output = {.force = force, .want_virial = 1};
+    gmxfmm_status status = gmxfmm_assign(plan, assigned);
+    status               = status == GMXFMM_OK ? gmxfmm_execute(plan, s->x, &output) : status;
+    memcpy(virial, output.virial, sizeof(output.virial));
+    for (size_t i = 3 * (size_t)s->n; i-- > 0 && options->array_type == GMXFMM_SINGLE;)
+    {
+        force[i] = (double)((const float*)(const void*)force)[i]; /* from the end: these lie in front */
+    }
+    return status;
+}
+
+/* The fastest of some evaluations that give forces; what they give is thrown away. */
+static gmxfmm_status fastest(gmxfmm_plan* plan, const gmxfmm_system* s, int repeats, double* force, double* time)
 {
     gmxfmm_output output = {.force = force};
-    gmxfmm_status status = gmxfmm_set_charges(plan, s->n, s->q);
-    status               = status == GMXFMM_OK ? gmxfmm_set_exclusions(plan, s->excl_start, s->excl_list) : status;
-    status               = status == GMXFMM_OK ? gmxfmm_assign(plan, s->x) : status;
-    status               = status == GMXFMM_OK ? gmxfmm_execute(plan, s->x, &output) : status;
-    measurement->time    = repeats > 0 ? INFINITY : 0;
+    gmxfmm_status status = GMXFMM_OK;
+    *time                = repeats > 0 ? INFINITY : 0;
     for (int i = 0; i < repeats && status == GMXFMM_OK; i++)
     {
         const double begin = fmm_time();
         status             = gmxfmm_execute(plan, s->x, &output);
-        measurement->time  = fmin(measurement->time, fmm_time() - begin);
+        *time              = fmin(*time, fmm_time() - begin);
     }
-    return status == GMXFMM_OK ? gmxfmm_get_info(plan, &measurement->info) : status;
+    return status;
 }
 
-/* The same from options on, with forces in double precision: *force is to be freed. */
-static gmxfmm_status evaluate(const gmxfmm_system*  s,
-                              const gmxfmm_options* options,
-                              int                   repeats,
-                              double**              force,
-                              gmxfmm_measurement*   measurement,
-                              char*                 message,
-                              size_t                size)
+static gmxfmm_status text_of(gmxfmm_plan* plan, gmxfmm_status status, char* message, size_t size)
 {
-    const size_t numbers = 3 * (size_t)s->n;
-    gmxfmm_plan* plan    = NULL;
-    double*      result  = malloc((numbers + 1) * sizeof(double));
-    *force               = NULL;
-    if (result == NULL)
-    {
-        return say(message, size, GMXFMM_ERROR_MEMORY, "out of memory for forces");
-    }
-    gmxfmm_status status = gmxfmm_create(&plan, options, s->n, s->box, message, size);
-    if (status == GMXFMM_OK)
-    {
-        status = run(plan, s, repeats, result, measurement);
-        if (status != GMXFMM_OK)
-        {
-            const char* text = gmxfmm_message(plan);
-            say(message, size, status, text[0] != '\0' ? text : gmxfmm_status_text(status));
-        }
-    }
-    gmxfmm_destroy(plan);
     if (status != GMXFMM_OK)
     {
-        free(result);
-        return status;
+        const char* text = gmxfmm_message(plan);
+        say(message, size, status, text[0] != '\0' ? text : gmxfmm_status_text(status));
     }
-    for (size_t i = numbers; i-- > 0 && options->array_type == GMXFMM_SINGLE;)
-    {
-        result[i] = (double)((const float*)(const void*)result)[i]; /* from the end: these lie in front */
-    }
-    *force = result;
-    return GMXFMM_OK;
+    return status;
+}
+
+static double* room_for_forces(const gmxfmm_system* s)
+{
+    return malloc((3 * (size_t)s->n + 1) * sizeof(double));
 }
 
 /* Options of an evaluation to this accuracy. Two layers of near cells: with one, pairs in corners of cells converge too
@@ -203,27 +218,45 @@ static gmxfmm_options otherwise(const gmxfmm_options* first, const gmxfmm_info* 
     return e;
 }
 
-/* Two evaluations at this accuracy: forces of the second, and how far they differ. */
-static gmxfmm_status
-evaluate_twice(gmxfmm_reference* r, const gmxfmm_options* options, double accuracy, char* message, size_t size)
+/* Forces and virial by options of an exact evaluation. *info: what these were. */
+static gmxfmm_status evaluate_exactly(const gmxfmm_system*  s,
+                                      const gmxfmm_options* options,
+                                      double*               force,
+                                      double*               virial,
+                                      gmxfmm_info*          info,
+                                      char*                 message,
+                                      size_t                size)
 {
-    const gmxfmm_options first = exact(options, accuracy);
-    gmxfmm_measurement   m;
-    double*              force;
-    free(r->force);
-    r->force             = NULL;
-    gmxfmm_status status = evaluate(&r->system, &first, 0, &force, &m, message, size);
+    gmxfmm_plan*  plan   = NULL;
+    gmxfmm_status status = make_plan(s, options, &plan, message, size);
     if (status == GMXFMM_OK)
     {
-        const gmxfmm_options second = otherwise(&first, &m.info);
-        status                      = evaluate(&r->system, &second, 0, &r->force, &m, message, size);
+        status = evaluate(plan, s, options, s->x, force, virial);
+        status = status == GMXFMM_OK ? gmxfmm_get_info(plan, info) : status;
+        text_of(plan, status, message, size);
+    }
+    gmxfmm_destroy(plan);
+    return status;
+}
+
+/* Two evaluations at this accuracy: forces of the second, and how far they differ; force: room for those of one. */
+static gmxfmm_status evaluate_twice(
+    gmxfmm_reference* r, const gmxfmm_options* options, double accuracy, double* force, char* message, size_t size)
+{
+    const gmxfmm_options first = exact(options, accuracy);
+    gmxfmm_info          info;
+    double               virial[9];
+    gmxfmm_status        status = evaluate_exactly(&r->system, &first, force, virial, &info, message, size);
+    if (status == GMXFMM_OK)
+    {
+        const gmxfmm_options second = otherwise(&first, &info);
+        status                      = evaluate_exactly(&r->system, &second, r->force, r->virial, &info, message, size);
     }
     if (status == GMXFMM_OK)
     {
         r->scale       = scale_of(&r->system, options, r->force);
         r->uncertainty = rms_difference(force, r->force, r->system.n) / r->scale;
     }
-    free(force);
     return status;
 }
 
@@ -246,13 +279,20 @@ gmxfmm_status gmxfmm_reference_create(gmxfmm_reference**    reference,
     r->system            = *system;
     r->array_type        = options->array_type;
     r->uncertainty       = INFINITY;
+    r->force             = room_for_forces(system);
+    double*       force  = room_for_forces(system);
     double        asked  = options->accuracy;
     gmxfmm_status status = GMXFMM_OK;
+    if (r->force == NULL || force == NULL)
+    {
+        status = say(message, message_size, GMXFMM_ERROR_MEMORY, "out of memory for forces");
+    }
     while (status == GMXFMM_OK && !(r->uncertainty <= c_agreement * options->accuracy) && asked > c_finest)
     {
         asked  = fmax(asked * c_finer, c_finest);
-        status = evaluate_twice(r, options, asked, message, message_size);
+        status = evaluate_twice(r, options, asked, force, message, message_size);
     }
+    free(force);
     if (status == GMXFMM_OK && !(r->uncertainty <= c_agreement * options->accuracy))
     {
         char text[256];
@@ -276,6 +316,29 @@ double gmxfmm_reference_uncertainty(const gmxfmm_reference* reference)
     return reference->uncertainty;
 }
 
+static gmxfmm_status compare(gmxfmm_plan*            plan,
+                             const gmxfmm_reference* reference,
+                             const gmxfmm_options*   options,
+                             int                     repeats,
+                             double*                 force,
+                             gmxfmm_measurement*     m)
+{
+    const gmxfmm_system* s = &reference->system;
+    double               virial[9];
+    gmxfmm_status        status = evaluate(plan, s, options, s->x, force, virial);
+    m->error                    = rms_difference(force, reference->force, s->n) / reference->scale;
+    m->virial_error             = largest_difference(virial, reference->virial);
+    m->error_moved              = m->error;
+    if (status == GMXFMM_OK && s->x_before != NULL)
+    {
+        status          = evaluate(plan, s, options, s->x_before, force, virial);
+        m->error_moved  = rms_difference(force, reference->force, s->n) / reference->scale;
+        m->virial_error = fmax(m->virial_error, largest_difference(virial, reference->virial));
+    }
+    status = status == GMXFMM_OK ? fastest(plan, s, repeats, force, &m->time) : status;
+    return status == GMXFMM_OK ? gmxfmm_get_info(plan, &m->info) : status;
+}
+
 gmxfmm_status gmxfmm_measure(const gmxfmm_reference* reference,
                              const gmxfmm_options*   options,
                              int                     repeats,
@@ -291,18 +354,25 @@ gmxfmm_status gmxfmm_measure(const gmxfmm_reference* reference,
     {
         return say(message, message_size, GMXFMM_ERROR_OPTION, "array_type is not that of the reference");
     }
-    double*             force;
-    const gmxfmm_status status =
-        evaluate(&reference->system, options, repeats, &force, measurement, message, message_size);
+    const gmxfmm_system* s     = &reference->system;
+    double*              force = room_for_forces(s);
+    gmxfmm_plan*         plan  = NULL;
+    if (force == NULL)
+    {
+        return say(message, message_size, GMXFMM_ERROR_MEMORY, "out of memory for forces");
+    }
+    gmxfmm_status status = make_plan(s, options, &plan, message, message_size);
     if (status == GMXFMM_OK)
     {
-        measurement->error = rms_difference(force, reference->force, reference->system.n) / reference->scale;
+        status = compare(plan, reference, options, repeats, force, measurement);
+        text_of(plan, status, message, message_size);
     }
+    gmxfmm_destroy(plan);
     free(force);
     return status;
 }
 
-/* Share of the accuracy that a setting must be measured to reach. */
+/* Share of what is allowed that a setting must be measured to reach. */
 static const double c_margin = 0.9;
 
 /* Where the search begins, over what was asked (in liquids the model is four to ten times too careful), by how much it
@@ -315,7 +385,7 @@ typedef struct
 {
     const gmxfmm_reference* reference;
     gmxfmm_options          options;
-    double                  asked, best_accuracy;
+    double                  asked, virial_error, best_accuracy;
     gmxfmm_measurement*     best; /* largest accuracy that reaches what was asked, or nearest to that */
     gmxfmm_measurement*     tried;
     int                     num, room, any;
@@ -333,7 +403,8 @@ static int reaches(search* s, double accuracy, gmxfmm_status* status)
     {
         return 0;
     }
-    const int reached = m.error <= c_margin * s->asked;
+    const int reached =
+        fmax(m.error, m.error_moved) <= c_margin * s->asked && m.virial_error <= c_margin * s->virial_error;
     if (reached ? (!s->any || accuracy > s->best_accuracy) : (!s->any && !(m.error >= s->best->error)))
     {
         *s->best         = m;
@@ -375,6 +446,7 @@ static gmxfmm_status find_accuracy(search* s)
 
 gmxfmm_status gmxfmm_choose(const gmxfmm_reference* reference,
                             gmxfmm_options*         options,
+                            double                  virial_error,
                             gmxfmm_measurement*     chosen,
                             gmxfmm_measurement*     tried,
                             int*                    num_tried,
@@ -385,14 +457,15 @@ gmxfmm_status gmxfmm_choose(const gmxfmm_reference* reference,
     {
         return say(message, message_size, GMXFMM_ERROR_NULL, "reference, options or chosen is NULL");
     }
-    search s                   = {.reference = reference,
-                                  .options   = *options,
-                                  .asked     = options->accuracy,
-                                  .best      = chosen,
-                                  .tried     = tried,
-                                  .room      = tried != NULL && num_tried != NULL ? *num_tried : 0,
-                                  .message   = message,
-                                  .size      = message_size};
+    search s                   = {.reference    = reference,
+                                  .options      = *options,
+                                  .asked        = options->accuracy,
+                                  .virial_error = virial_error,
+                                  .best         = chosen,
+                                  .tried        = tried,
+                                  .room         = tried != NULL && num_tried != NULL ? *num_tried : 0,
+                                  .message      = message,
+                                  .size         = message_size};
     chosen->error              = INFINITY;
     const gmxfmm_status status = find_accuracy(&s);
     if (num_tried != NULL)
