@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs tests and benchmarks of gmx mdrun on a GPU, from a folder made by make-gpu-bundle.sh. Usage: run-gpu-bundle.sh FOLDER OUT [PART]...
 # Tests, into OUT/mdrun-tests.json and .log:
-#   forces     FMM on the GPU against CPU and tight PME, every method; Lennard-Jones on the GPU and FMM on the CPU
+#   forces     FMM on the GPU against CPU and tight PME, every method, measured errors; Lennard-Jones on the GPU and FMM on the CPU
 #   runs       motion: update and bondeds on either, virtual sites, md-vv, MTS, virial, pressure coupling, minimisation, rerun, -cpi, refusals
 #   drift      100 ps at constant energy; 1,000,000 steps
 # Benchmarks, into OUT/mdrun.json (a result of the same device in benchmarks/results is continued):
@@ -73,7 +73,7 @@ for part in "${parts[@]}"; do
     case $part in
         forces)
             tests lj-on-gpu nb_gpu.py
-            tests forces fmm_gpu.py forces methods
+            tests forces fmm_gpu.py forces methods measured
             ;;
         runs) tests runs fmm_gpu.py runs virial coupling modes choice ;;
         drift) tests drift fmm_gpu.py drift long ;;

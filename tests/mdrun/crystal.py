@@ -5,34 +5,11 @@ Rock salt, ions a twentieth of their distance off their places: by that model al
 asked, and worst where cells are commensurate with the lattice. Reference: tight PME in double precision.
 """
 import os
-import random
 import re
 
-from harness import FMM, NO_COULOMB, PLAIN_MDP, TIGHT, WATER_TOP, System, changed, force_error, main, need, read_log, single_points, work_folder
+from harness import FMM, NO_COULOMB, TIGHT, changed, force_error, main, measured_error, need, read_log, rock_salt, single_points, work_folder
 
 gmx, gmx_d, stock_d = need("GMXFMM_GMX"), need("GMXFMM_GMX_D"), need("GMXFMM_STOCK_GMX_D", "gmx_d")
-
-DISTANCE = 0.282  # nm
-
-
-def rock_salt(folder, along):
-    """along^3 ions."""
-    numbers = random.Random(5)
-    rows = {"NA": [], "CL": []}
-    for i in range(along ** 3):
-        place = [i % along, i // along % along, i // along ** 2]
-        rows["CL" if sum(place) % 2 else "NA"].append([DISTANCE * (p + numbers.uniform(-0.05, 0.05)) for p in place])
-    conf, top = os.path.join(folder, "conf.gro"), os.path.join(folder, "topol.top")
-    ions = [(name, x) for name in rows for x in rows[name]]
-    with open(conf, "w") as out:
-        out.write(f"rock salt\n{len(ions)}\n")
-        for number, (name, x) in enumerate(ions, 1):
-            out.write(f"{number:5d}{name:<5s}{name:>5s}{number:5d}" + "".join(f"{v:8.3f}" for v in x) + "\n")
-        out.write(3 * f" {along * DISTANCE:.5f}" + "\n")
-    with open(top, "w") as out:
-        out.write(WATER_TOP + "".join(f"{name} {len(rows[name])}\n" for name in rows))
-    return System(f"rock salt of {along ** 3} ions", conf, top, changed(PLAIN_MDP, gen_vel="no", constraints="none"))
-
 
 def test(checks):
     for along, asked in ((8, "4e-4"), (10, "4e-4"), (10, "1e-2")):
@@ -50,12 +27,30 @@ def test(checks):
                 settings = {**FMM, "fmm-accuracy": asked, "fmm-measure": measure}
                 error[measure] = force_error(single_points(program, folder, system, settings, *frame, f"{name}-{measure}"), reference, nothing)
             log = read_log(folder, f"{name}-yes-0")
-            said = re.search(r"expected relative RMS force error \S+, measured (\d\S+)", log)
+            said = measured_error(log)
             what = f"{system.name}, asked {asked}, {name} precision"
             checks.below(f"{what}: force error ({error['no']:.1e} without measuring)", error["yes"], float(asked), "", "the accuracy asked")
-            checks.that(said is not None and abs(float(said.group(1)) / error["yes"] - 1) < 0.1,
-                        f"{what}: md.log says {said.group(1) if said else 'nothing'}, which is true within 10 %")
+            checks.that(said is not None and abs(said[0] / error["yes"] - 1) < 0.1,
+                        f"{what}: md.log says {said}, the first of which is true within 10 %")
             checks.that("measured" not in read_log(folder, f"{name}-no-0"), f"{what}: nothing is measured with fmm-measure = no")
+    at_the_end(checks)
+
+
+def at_the_end(checks):
+    """Ions far off their places that are cooled down: forces become those of a crystal, and what was good enough is no longer."""
+    folder = work_folder("end")
+    system = rock_salt(folder, 8, 0.2)
+    for temperature, warned in (("10", True), ("2000", False)):
+        gmx.grompp(folder, changed(system.mdp, nsteps=2000, dt=0.001, gen_vel="yes", gen_temp=temperature, tcoupl="V-rescale", tc_grps="System",
+                                   tau_t=0.02, ref_t=temperature, **FMM), system, name="run")
+        gmx.mdrun(folder, name="run")
+        log = read_log(folder, "run")
+        checks.that("At the end of the run\nFMM: force errors measured" in log and max(measured_error(log)) <= 4e-4,
+                    f"2000 steps at {temperature} K: errors are measured at the start and at the end")
+        found = re.search(r"WARNING: At the end of the run the relative RMS error of the FMM forces is (\S+), while fmm-accuracy = 0.0004", log)
+        checks.that((found is not None) == warned, f"2000 steps at {temperature} K: {'a' if warned else 'no'} warning: {found.group(1) if found else ''}")
+    gmx.mdrun(folder, "-notunefmm", name="run")
+    checks.that("measured" not in read_log(folder, "run"), "with -notunefmm nothing is measured")
 
 
 main(test)

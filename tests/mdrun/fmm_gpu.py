@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """mdrun -fmm gpu gives what -fmm cpu and tight PME give: in every kind of box, by every method, and in everything mdrun does.
 
-fmm_gpu.py [SECTION]...   sections: forces, methods, runs, virial, coupling, modes, choice, drift, long (default: all but long)
+fmm_gpu.py [SECTION]...   sections: forces, methods, measured, runs, virial, coupling, modes, choice, drift, long (default: all but long)
 Needs a GPU. The reference is tight PME in mixed precision on the CPU, whose force error is about 1e-5.
 """
 import math
@@ -12,8 +12,8 @@ import sys
 import traceback
 
 from harness import (FMM, NO_COULOMB, TIGHT_MIXED, Failure, Point, changed, chosen_settings, compare, complaint, drift, fmm_on,
-                     fmm_parameters, force_error, main, make_frames, mean, need, read_log, read_trr, regression, rms_distance, single_points, skip,
-                     water, without_swaps, work_folder)
+                     fmm_parameters, force_error, main, make_frames, mean, measured_error, need, read_log, read_trr, regression,
+                     rms_distance, rock_salt, single_points, skip, water, without_swaps, work_folder)
 
 gmx = need("GMXFMM_GMX")
 
@@ -110,6 +110,25 @@ def methods(checks):
     folder = work_folder("deep")
     attempt(checks, "rotation, depth 4", lambda c: on_both(c, "rotation, depth 4", folder, water(gmx, folder, (2, 3, 4)),
                                                            {"fmm-m2l": "rotation", "fmm-tree-depth": "4"}, method="rotation"))
+
+
+def measured(checks):
+    """What is automatic is chosen by errors that are measured on the device: in a crystal and in water."""
+    folder, wet = work_folder("measured-crystal"), work_folder("measured-water")
+    for what, system, here, least in (("rock salt", rock_salt(folder, 10), folder, 0), ("water", water(gmx, wet, (3, 3, 3)), wet, 1.5e-4)):
+        def one(c):
+            trajectory, times = make_frames(gmx, here, system) if least else (here + "/start.trr", [0.0])
+            if not least:
+                gmx.grompp(here, changed(system.mdp, nsteps=0, nstxout=1, nstvout=1), system, name="start")
+                gmx.mdrun(here, name="start")
+            reference = single_points(gmx, here, system, TIGHT_MIXED, trajectory, times[:1], "tight")
+            nothing = single_points(gmx, here, system, NO_COULOMB, trajectory, times[:1], "none")
+            points = single_points(gmx, here, system, FMM, trajectory, times[:1], "gpu", nb="gpu", more=GPU)
+            error, said = force_error(points, reference, nothing), measured_error(read_log(here, "gpu-0"))
+            c.below(f"{what}, measured on the GPU: force error", error, ACCURACY, "", "the accuracy asked")
+            c.that(said is not None and abs(said[0] / error - 1) < 0.1, f"{what}: md.log says {said}, the first of which is true within 10 %: {error:.3e}")
+            c.that(error > least, f"{what}: not overpaid, above {least:g}")
+        attempt(checks, f"measured, {what}", one)
 
 
 # --------------------------------------------------------------------------------------------------------------------- motion
@@ -438,7 +457,7 @@ def long(checks):
     checks.below("conserved energy drift per atom", change, 0.005, "kJ/mol/ps", "verlet-buffer-tolerance")
 
 
-SECTIONS = {"forces": forces, "methods": methods, "runs": runs, "virial": virial, "coupling": coupling, "modes": modes, "choice": choice,
+SECTIONS = {"forces": forces, "methods": methods, "measured": measured, "runs": runs, "virial": virial, "coupling": coupling, "modes": modes, "choice": choice,
             "drift": drift_of_both, "long": long}
 
 

@@ -13,6 +13,7 @@ import array
 import itertools
 import math
 import os
+import random
 import re
 import shutil
 import struct
@@ -238,6 +239,26 @@ WATER_TOP = """#include "oplsaa.ff/forcefield.itp"
 water
 [ molecules ]
 """
+
+
+def rock_salt(folder, along, off=0.05):
+    """along^3 ions, off their places by up to this part of their distance in each direction."""
+    distance = 0.282  # nm
+    numbers = random.Random(5)
+    rows = {"NA": [], "CL": []}
+    for i in range(along ** 3):
+        place = [i % along, i // along % along, i // along ** 2]
+        rows["CL" if sum(place) % 2 else "NA"].append([distance * (p + numbers.uniform(-off, off)) for p in place])
+    conf, top = os.path.join(folder, "conf.gro"), os.path.join(folder, "topol.top")
+    ions = [(name, x) for name in rows for x in rows[name]]
+    with open(conf, "w") as out:
+        out.write(f"rock salt\n{len(ions)}\n")
+        for number, (name, x) in enumerate(ions, 1):
+            out.write(f"{number:5d}{name:<5s}{name:>5s}{number:5d}" + "".join(f"{v:8.3f}" for v in x) + "\n")
+        out.write(3 * f" {along * distance:.5f}" + "\n")
+    with open(top, "w") as out:
+        out.write(WATER_TOP + "".join(f"{name} {len(rows[name])}\n" for name in rows))
+    return System(f"rock salt of {along ** 3} ions", conf, top, changed(PLAIN_MDP, gen_vel="no", constraints="none"))
 
 
 def water(gmx, folder, copies=(1, 1, 1), sodium=0):
@@ -472,6 +493,12 @@ def chosen_settings(parameters):
     method, order, depth, nx, ny, nz, separation = found.groups()
     cells = {"fmm-grid": f"{nx} {ny} {nz}", **({"fmm-tree-depth": int(depth)} if depth else {})}
     return {**FMM, "fmm-m2l": method, "fmm-order": int(order), "fmm-separation": int(separation), **cells}
+
+
+def measured_error(log):
+    """The force errors that an md.log says were measured at the start, when atoms are assigned to cells and later, or None."""
+    found = re.search(r"expected relative RMS force error \S+, measured (\d\S+) to (\d\S+)", log)
+    return (float(found.group(1)), float(found.group(2))) if found else None
 
 
 def fmm_on(log, where):

@@ -20,36 +20,49 @@ struct gmx_mtop_t;
 namespace gmx
 {
 
+//! How a measurement ended
+enum class FmmMeasurementStatus
+{
+    //! There was none
+    None,
+    //! With a result
+    Measured,
+    //! Errors cannot be measured at these coordinates
+    NotMeasured,
+    //! No parameters reach what was asked for
+    OutOfReach
+};
+
 //! What parameters were measured to reach
 struct FmmMeasuredError
 {
-    //! Whether there is a measurement
-    bool isValid = false;
-    //! Relative RMS force error
-    double error = 0;
+    FmmMeasurementStatus status = FmmMeasurementStatus::None;
+    //! Relative RMS force error when atoms are assigned to cells, and when they have moved since
+    double error = 0, errorMoved = 0;
     //! What was tried, for the log
     std::string table;
-    //! What the user has to know, empty if nothing
-    std::string warning;
+    //! Why there is no result
+    std::string message;
 };
 
 /*! \brief
- * Measures force errors at these coordinates and chooses by them what \p options leave automatic
+ * Measures force errors at these coordinates
  *
- * What the library chooses by itself is on the safe side in liquids; in
- * crystals it can be off by orders of magnitude. When that is so and
- * parameters are left automatic, the accuracy in \p options is replaced by the
- * one to ask of the library so that the one asked for is reached. Coordinates
- * that errors cannot be measured at leave \p options as they are.
+ * A model of errors in liquids, by which the library chooses, is too careful
+ * there, and in crystals off by orders of magnitude. With \p choose, the
+ * accuracy in \p options is replaced by the one to ask of the library so that
+ * the one asked for is just reached, with a pressure that is as good.
  *
  * \param[in]     mtop     Charges and exclusions
  * \param[in]     x        Coordinates of all atoms
  * \param[in]     box      9 numbers, nullptr with open boundary
- * \param[in,out] options  What was asked for
+ * \param[in]     choose   Whether to choose what \p options leave automatic, or to measure what
+ * they say \param[in,out] options  What was asked for
  */
 FmmMeasuredError measureFmmError(const gmx_mtop_t&    mtop,
                                  ArrayRef<const RVec> x,
                                  const double*        box,
+                                 bool                 choose,
                                  gmxfmm_options*      options);
 
 } // namespace gmx

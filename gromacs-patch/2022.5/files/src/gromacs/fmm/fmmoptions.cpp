@@ -177,7 +177,7 @@ void FmmOptions::buildMdpOutput(KeyValueTreeObjectBuilder* builder) const
             boundary_);
     addOutput(builder,
               c_measureTag,
-              "Measure the error at the start of mdrun; if too large, choose by it what is automatic",
+              "Measure errors at the start of mdrun, and choose by them what is automatic",
               std::string(values_.measure ? "yes" : "no"));
     addOutput(builder, c_backendTag, "Library that computes it: gmxfmm", backend_);
 }

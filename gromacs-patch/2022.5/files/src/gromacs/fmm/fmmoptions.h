@@ -65,7 +65,7 @@ struct FmmParameters
     FmmM2L m2l = FmmM2L::Auto;
     //! Surroundings
     FmmBoundary boundary = FmmBoundary::Tinfoil;
-    //! Whether mdrun measures the force error at the start and, if it is too large, chooses by it what is automatic
+    //! Whether mdrun measures errors at the start, and chooses by them what is automatic
     bool measure = true;
     /*! \brief Steps between pair searches after which atoms are assigned to cells again, 0: never
      *

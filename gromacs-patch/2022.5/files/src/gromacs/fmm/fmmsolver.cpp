@@ -193,9 +193,11 @@ public:
         maxStepsInCells_(parameters.maxStepsInCells),
         gpu_(gpuStreams != nullptr ? std::make_unique<FmmGpu>(*gpuStreams) : nullptr),
         box_(flatten(box)),
+        accuracy_(parameters.accuracy),
+        cacheFolder_(kernelCacheFolder()),
         occupiedVolume_(openSystemVolume(x))
     {
-        gmxfmm_options options;
+        gmxfmm_options& options = options_;
         gmxfmm_default_options(&options);
         options.accuracy = parameters.accuracy;
         options.order    = parameters.order == 0 ? -1 : parameters.order;
@@ -222,13 +224,20 @@ public:
             options.device    = GMXFMM_CUDA;
             options.device_id = gpu_->deviceId();
         }
-        const std::string cacheFolder = kernelCacheFolder();
-        options.cache_dir             = cacheFolder.empty() ? nullptr : cacheFolder.c_str();
+        options.cache_dir = cacheFolder_.empty() ? nullptr : cacheFolder_.c_str();
 
-        // On a GPU parameters are those that are expected to be as accurate in a liquid
-        if (parameters.measure && !gpu_)
+        if (parameters.measure)
         {
-            measured_ = measureFmmError(mtop, x, isOpen_ ? nullptr : box_.data(), &options);
+            // With order and cells given there is nothing to choose
+            const bool isFixed = options.order >= 0 && (options.grid[0] > 0 || options.depth > 0);
+            measured_ = measureFmmError(mtop, x, isOpen_ ? nullptr : box_.data(), !isFixed, &options);
+            if (measured_.status == FmmMeasurementStatus::OutOfReach)
+            {
+                throwOnError(
+                        GMXFMM_ERROR_OPTION,
+                        formatString("fmm-accuracy = %g: %s", accuracy_, measured_.message.c_str()).c_str(),
+                        gpu_ != nullptr);
+            }
         }
         const int              numAtoms = mtop.natoms;
         std::array<char, 1024> message  = { { '\0' } };
@@ -396,6 +405,7 @@ public:
     //! Puts all of a step into the stream
     void enqueueStep(const void* x, const matrix box, const StepWorkload& stepWork, int64_t step)
     {
+        numEvaluations_++;
         setBox(box);
         const bool isFirst = needToAssign_;
         if (assignmentIsDue(stepWork, step))
@@ -435,8 +445,16 @@ public:
     bool needToAssign_ = true;
     //! Number of atoms on the pair-search grid, -1 before the first pair search
     index numAtomsOnGrid_ = -1;
+    //! The force error that was asked for
+    double accuracy_;
+    //! Where the library keeps compiled kernels
+    std::string cacheFolder_;
+    //! What the plan was made with; its accuracy is what the library was asked for
+    gmxfmm_options options_;
     //! What the parameters were measured to reach, empty if they were not
     FmmMeasuredError measured_;
+    //! Evaluations so far
+    int64_t numEvaluations_ = 0;
     //! Volume that the atoms fill at the coordinates of the .tpr
     real occupiedVolume_;
     //! Address of the coordinates that enqueueForces() was called with last
@@ -485,7 +503,11 @@ std::string FmmSolver::description() const
                              "system, at each pair search"
                            : "",
             info.predicted_error,
-            impl_->measured_.isValid ? formatString(", measured %.1e", impl_->measured_.error).c_str() : "");
+            impl_->measured_.status == FmmMeasurementStatus::Measured
+                    ? formatString(
+                              ", measured %.1e to %.1e", impl_->measured_.error, impl_->measured_.errorMoved)
+                              .c_str()
+                    : "");
 }
 
 double FmmSolver::expectedError() const
@@ -519,9 +541,25 @@ void FmmSolver::logSetup(const MDLogger& mdlog, FILE* fplog) const
     {
         GMX_LOG(mdlog.info).asParagraph().appendText(impl_->measured_.table);
     }
-    if (!impl_->measured_.warning.empty())
+    if (impl_->measured_.status == FmmMeasurementStatus::NotMeasured)
     {
-        GMX_LOG(mdlog.warning).asParagraph().appendText(impl_->measured_.warning);
+        GMX_LOG(mdlog.warning)
+                .asParagraph()
+                .appendTextFormatted(
+                        "NOTE: The error of the FMM forces could not be measured at the start "
+                        "(%s), so that parameters are those that are expected to be as accurate in "
+                        "a liquid.",
+                        impl_->measured_.message.c_str());
+    }
+    else if (impl_->measured_.error > impl_->accuracy_)
+    {
+        GMX_LOG(mdlog.warning)
+                .asParagraph()
+                .appendTextFormatted(
+                        "NOTE: With the FMM parameters given, the relative RMS error of the forces "
+                        "is %.1e, while fmm-accuracy = %g.",
+                        impl_->measured_.error,
+                        impl_->accuracy_);
     }
     please_cite(fplog, "Dehnen2014");
     if (info.m2l == GMXFMM_M2L_FFT)
@@ -565,6 +603,55 @@ void FmmSolver::logTimes(const MDLogger& mdlog) const
     addLine("Far:  output", info.time_output);
     addLine("Total", total);
     GMX_LOG(mdlog.info).asParagraph().appendText(table);
+}
+
+void FmmSolver::measureAtEnd(const MDLogger&      mdlog,
+                             const gmx_mtop_t&    mtop,
+                             ArrayRef<const RVec> x,
+                             const matrix         box) const
+{
+    constexpr int    c_leastToMeasure = 1000; // of fewer steps it would be a large part
+    constexpr double c_worthAWarning  = 1.5;
+    if (impl_->measured_.status != FmmMeasurementStatus::Measured || impl_->numEvaluations_ < c_leastToMeasure)
+    {
+        return;
+    }
+    const gmxfmm_info info    = impl_->info();
+    gmxfmm_options    options = impl_->options_;
+    options.accuracy          = impl_->accuracy_;
+    options.m2l               = info.m2l;
+    options.order             = info.order;
+    options.separation        = info.separation;
+    options.depth             = info.depth > 0 ? info.depth : -1;
+    for (int d = 0; d < DIM && !impl_->isOpen_; d++)
+    {
+        options.grid[d] = info.grid[d];
+    }
+    const std::array<double, 9> lastBox = flatten(box);
+    const FmmMeasuredError      last =
+            measureFmmError(mtop, x, impl_->isOpen_ ? nullptr : lastBox.data(), false, &options);
+    if (last.status != FmmMeasurementStatus::Measured)
+    {
+        GMX_LOG(mdlog.warning)
+                .asParagraph()
+                .appendTextFormatted(
+                        "NOTE: The error of the FMM forces could not be measured at the end (%s).",
+                        last.message.c_str());
+        return;
+    }
+    GMX_LOG(mdlog.info).asParagraph().appendText("At the end of the run\n" + last.table);
+    if (last.error > c_worthAWarning * impl_->accuracy_)
+    {
+        GMX_LOG(mdlog.warning)
+                .asParagraph()
+                .appendTextFormatted(
+                        "WARNING: At the end of the run the relative RMS error of the FMM forces "
+                        "is %.1e, while fmm-accuracy = %g. The system is another than the one of "
+                        "the .tpr file, by which parameters were chosen: make a new one from these "
+                        "coordinates to go on.",
+                        last.error,
+                        impl_->accuracy_);
+    }
 }
 
 real FmmSolver::pairSearchDensity(const GridCorners& region, ArrayRef<const int64_t> atomInfo)
@@ -621,6 +708,7 @@ void FmmSolver::calculate(ArrayRef<const RVec> x,
     const gmxfmm_info  infoBefore  = impl_->info();
     const gmx_cycles_t cycleBefore = gmx_cycles_read();
 
+    impl_->numEvaluations_++;
     impl_->setBox(box);
     if (impl_->assignmentIsDue(stepWork, step))
     {

@@ -85,6 +85,12 @@ public:
     void logSetup(const MDLogger& mdlog, FILE* fplog) const;
     //! Writes the time spent in each stage to the log
     void logTimes(const MDLogger& mdlog) const;
+    /*! \brief Measures force errors at the last coordinates of a run, when it was done at the start
+     *
+     * With a warning when they are far above what was asked for: a crystal has
+     * melted, a droplet has spread.
+     */
+    void measureAtEnd(const MDLogger& mdlog, const gmx_mtop_t& mtop, ArrayRef<const RVec> x, const matrix box) const;
 
     /*! \brief Returns fmmPairSearchDensity() of these atoms
      *

@@ -55,6 +55,13 @@ void FmmSolver::logSetup(const MDLogger& /*mdlog*/, FILE* /*fplog*/) const {}
 
 void FmmSolver::logTimes(const MDLogger& /*mdlog*/) const {}
 
+void FmmSolver::measureAtEnd(const MDLogger& /*mdlog*/,
+                             const gmx_mtop_t& /*mtop*/,
+                             ArrayRef<const RVec> /*x*/,
+                             const matrix /*box*/) const
+{
+}
+
 real FmmSolver::pairSearchDensity(const GridCorners& /*region*/, ArrayRef<const int64_t> /*atomInfo*/)
 {
     return -1;
