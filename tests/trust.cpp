@@ -230,7 +230,7 @@ class Trust : public testing::TestWithParam<Case>
 };
 
 const double accuracies[] = {1e-2, 4e-4, 1e-5, 1e-7};
-const double anyVirial    = std::numeric_limits<double>::infinity();
+const double any          = std::numeric_limits<double>::infinity();
 
 } // namespace
 
@@ -262,7 +262,7 @@ TEST_P(Trust, ChosenSettingsReachWhatIsAsked)
         gmxfmm_measurement chosen, tried[32];
         int                num = 32;
         char               message[512];
-        ASSERT_EQ(gmxfmm_choose(reference.get(), &options, anyVirial, &chosen, tried, &num, message, sizeof(message)),
+        ASSERT_EQ(gmxfmm_choose(reference.get(), &options, any, any, &chosen, tried, &num, message, sizeof(message)),
                   GMXFMM_OK)
             << message;
         EXPECT_LE(trueError(options), asked);
@@ -288,7 +288,7 @@ TEST_P(Trust, ChosenSettingsReachWhatIsAskedInSinglePrecision)
         gmxfmm_measurement chosen;
         char               message[512];
         const auto         status =
-            gmxfmm_choose(reference.get(), &options, anyVirial, &chosen, nullptr, nullptr, message, sizeof(message));
+            gmxfmm_choose(reference.get(), &options, any, any, &chosen, nullptr, nullptr, message, sizeof(message));
         if (status == GMXFMM_OK)
         {
             EXPECT_LE(trueError(options), asked);
@@ -315,7 +315,7 @@ TEST(TrustInWater, TheChoiceIsNotOverpaid)
     const Reference    reference(s, c, options);
     gmxfmm_measurement chosen;
     char               message[512] = "";
-    ASSERT_EQ(gmxfmm_choose(reference.get(), &options, anyVirial, &chosen, nullptr, nullptr, message, sizeof(message)),
+    ASSERT_EQ(gmxfmm_choose(reference.get(), &options, any, any, &chosen, nullptr, nullptr, message, sizeof(message)),
               GMXFMM_OK)
         << message;
     EXPECT_GT(chosen.error, 1.5e-4);
@@ -342,7 +342,7 @@ TEST(TrustInWater, AssignmentsOfLateAreMeasuredToo)
     const Reference    reference(s, c, options, &before);
     gmxfmm_measurement chosen;
     char               message[512] = "";
-    ASSERT_EQ(gmxfmm_choose(reference.get(), &options, anyVirial, &chosen, nullptr, nullptr, message, sizeof(message)),
+    ASSERT_EQ(gmxfmm_choose(reference.get(), &options, 4e-4, any, &chosen, nullptr, nullptr, message, sizeof(message)),
               GMXFMM_OK)
         << message;
 
@@ -365,7 +365,7 @@ TEST(TrustInWater, TheVirialIsLimitedToo)
     const Reference    reference(s, c, options);
     gmxfmm_measurement forces, both;
     char               message[512] = "";
-    ASSERT_EQ(gmxfmm_choose(reference.get(), &options, anyVirial, &forces, nullptr, nullptr, message, sizeof(message)),
+    ASSERT_EQ(gmxfmm_choose(reference.get(), &options, any, any, &forces, nullptr, nullptr, message, sizeof(message)),
               GMXFMM_OK)
         << message;
     const Mat3   exact = ewald(s).virial;
@@ -374,7 +374,7 @@ TEST(TrustInWater, TheVirialIsLimitedToo)
 
     const double limit = 0.3 * truth;
     options            = optionsFor(c, 4e-4);
-    ASSERT_EQ(gmxfmm_choose(reference.get(), &options, limit, &both, nullptr, nullptr, message, sizeof(message)),
+    ASSERT_EQ(gmxfmm_choose(reference.get(), &options, any, limit, &both, nullptr, nullptr, message, sizeof(message)),
               GMXFMM_OK)
         << message;
     EXPECT_LE(both.virial_error, limit);
@@ -392,7 +392,7 @@ TEST(Measure, SaysWhatIsWrong)
     char               message[512];
     EXPECT_EQ(gmxfmm_reference_create(&none, &options, nullptr, message, sizeof(message)), GMXFMM_ERROR_NULL);
     EXPECT_EQ(gmxfmm_measure(nullptr, &options, 0, &m, message, sizeof(message)), GMXFMM_ERROR_NULL);
-    EXPECT_EQ(gmxfmm_choose(nullptr, &options, anyVirial, &m, nullptr, nullptr, message, sizeof(message)),
+    EXPECT_EQ(gmxfmm_choose(nullptr, &options, any, any, &m, nullptr, nullptr, message, sizeof(message)),
               GMXFMM_ERROR_NULL);
     gmxfmm_reference_destroy(nullptr);
 
@@ -411,6 +411,6 @@ TEST(Measure, SaysWhatIsWrong)
     /* order 2 in cells of two layers at most: no choice of cells makes that exact */
     options       = optionsFor(c, 1e-6);
     options.order = 2;
-    EXPECT_EQ(gmxfmm_choose(reference.get(), &options, anyVirial, &m, nullptr, nullptr, message, sizeof(message)),
+    EXPECT_EQ(gmxfmm_choose(reference.get(), &options, any, any, &m, nullptr, nullptr, message, sizeof(message)),
               GMXFMM_ERROR_OPTION);
 }

@@ -315,13 +315,15 @@ extern "C"
                                             size_t                  message_size);
 
     /* Replaces options->accuracy by the largest, hence cheapest, for which what the model chooses is measured to reach
-     * what was asked, also where particles have moved, less a tenth for other configurations of the same system, and to
-     * have no element of the virial wrong by more than virial_error (unit of energy; INFINITY: any): in few cells
-     * errors of forces may be small while what they do to a virial adds up. *chosen: the measurement; the others go to
-     * tried[0..*num_tried-1], whose room *num_tried is at first (32 is enough; both may be NULL). Times are not
-     * measured. Errors: as measure; OPTION: nothing reaches it, and *chosen is what came nearest. */
+     * what was asked, less a tenth for other configurations of the same system. Where particles have moved, the error
+     * may be error_moved, and no element of the virial be wrong by more than virial_error (unit of energy; INFINITY:
+     * any): in few cells errors of forces may be small while what they do to a virial adds up. *chosen: the
+     * measurement; the others go to tried[0..*num_tried-1], whose room *num_tried is at first (32 is enough; both may
+     * be NULL). Times are not measured. Errors: as measure; OPTION: nothing reaches it, and *chosen is what came
+     * nearest. */
     GMXFMM_API gmxfmm_status gmxfmm_choose(const gmxfmm_reference* reference,
                                            gmxfmm_options*         options,
+                                           double                  error_moved,
                                            double                  virial_error,
                                            gmxfmm_measurement*     chosen,
                                            gmxfmm_measurement*     tried,

@@ -136,7 +136,8 @@ static int with_reference(table* t)
 {
     char                message[512];
     gmxfmm_options      options = t->options->solve;
-    const gmxfmm_status status  = gmxfmm_choose(t->reference, &options, INFINITY, &t->base, NULL, NULL, message, sizeof(message));
+    const gmxfmm_status status =
+        gmxfmm_choose(t->reference, &options, INFINITY, INFINITY, &t->base, NULL, NULL, message, sizeof(message));
     if (status != GMXFMM_OK)
     {
         complain(t->file->name, 0, "%s", message);

@@ -385,7 +385,7 @@ typedef struct
 {
     const gmxfmm_reference* reference;
     gmxfmm_options          options;
-    double                  asked, virial_error, best_accuracy;
+    double                  asked, error_moved, virial_error, best_accuracy;
     gmxfmm_measurement*     best; /* largest accuracy that reaches what was asked, or nearest to that */
     gmxfmm_measurement*     tried;
     int                     num, room, any;
@@ -403,8 +403,8 @@ static int reaches(search* s, double accuracy, gmxfmm_status* status)
     {
         return 0;
     }
-    const int reached =
-        fmax(m.error, m.error_moved) <= c_margin * s->asked && m.virial_error <= c_margin * s->virial_error;
+    const int reached = m.error <= c_margin * s->asked && m.error_moved <= c_margin * s->error_moved &&
+                        m.virial_error <= c_margin * s->virial_error;
     if (reached ? (!s->any || accuracy > s->best_accuracy) : (!s->any && !(m.error >= s->best->error)))
     {
         *s->best         = m;
@@ -446,6 +446,7 @@ static gmxfmm_status find_accuracy(search* s)
 
 gmxfmm_status gmxfmm_choose(const gmxfmm_reference* reference,
                             gmxfmm_options*         options,
+                            double                  error_moved,
                             double                  virial_error,
                             gmxfmm_measurement*     chosen,
                             gmxfmm_measurement*     tried,
@@ -460,6 +461,7 @@ gmxfmm_status gmxfmm_choose(const gmxfmm_reference* reference,
     search s                   = {.reference    = reference,
                                   .options      = *options,
                                   .asked        = options->accuracy,
+                                  .error_moved  = error_moved,
                                   .virial_error = virial_error,
                                   .best         = chosen,
                                   .tried        = tried,

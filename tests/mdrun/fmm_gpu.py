@@ -65,7 +65,8 @@ def on_both(checks, what, folder, system, settings, theirs=None, pressure=1.0, m
     """
     trajectory, times = make_frames(gmx, folder, system, steps=20)
     nothing = single_points(gmx, folder, system, NO_COULOMB, trajectory, times, "none")
-    gpu = single_points(gmx, folder, system, {**FMM, **settings}, trajectory, times, "gpu", nb="gpu", more=GPU)
+    # Parameters as expected, which are the same for all frames; what is measured: measured().
+    gpu = single_points(gmx, folder, system, {**FMM, "fmm-measure": "no", **settings}, trajectory, times, "gpu", nb="gpu", more=GPU)
     log = read_log(folder, "gpu-0")
     checks.that(fmm_on(log, "GPU"), f"{what}: md.log says that the FMM ran on the GPU: {fmm_parameters(log)}")
     if method:
@@ -75,7 +76,7 @@ def on_both(checks, what, folder, system, settings, theirs=None, pressure=1.0, m
     same = chosen_settings(fmm_parameters(log))
     if not checks.that(same is not None, f"{what}: the parameters in md.log are understood"):
         return
-    same.update({k: v for k, v in settings.items() if k not in same and k != "fmm-accuracy"})
+    same.update({k: v for k, v in settings.items() if k not in same and k != "fmm-accuracy"}, **{"fmm-measure": "no"})
     if same["fmm-m2l"] == "dynamic":  # a way to launch kernels; its sums are those of naive
         same["fmm-m2l"] = "naive"
     cpu = single_points(gmx, folder, system, same, trajectory, times, "cpu", more=["-fmm", "cpu"])

@@ -166,23 +166,27 @@ FmmMeasuredError measureFmmError(const gmx_mtop_t&    mtop,
     int                                numTried = 0;
     if (choose)
     {
-        // Where the pressure that goes with the accuracy cannot be had, the forces count alone
-        for (const double allowed :
-             { allowedVirialError(box, options->accuracy), std::numeric_limits<double>::infinity() })
+        // Where the pressure that goes with the accuracy cannot be had, forces count alone; and
+        // with cells that are small by request, those of atoms that have just been assigned
+        constexpr double                           c_any = std::numeric_limits<double>::infinity();
+        const std::array<std::array<double, 2>, 3> allowed = {
+            { { options->accuracy, allowedVirialError(box, options->accuracy) },
+              { options->accuracy, c_any },
+              { c_any, c_any } }
+        };
+        status = GMXFMM_ERROR_OPTION;
+        for (size_t i = 0; i < allowed.size() && status == GMXFMM_ERROR_OPTION; i++)
         {
             numTried = tried.size();
             status   = gmxfmm_choose(reference.get(),
                                    options,
-                                   allowed,
+                                   allowed[i][0],
+                                   allowed[i][1],
                                    &chosen,
                                    tried.data(),
                                    &numTried,
                                    message.data(),
                                    message.size());
-            if (status == GMXFMM_OK)
-            {
-                break;
-            }
         }
     }
     else
