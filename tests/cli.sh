@@ -135,6 +135,23 @@ check "... one line of note" test "$(grep -c '^gmxfmm: crystal.txt: note: with t
 run solve crystal.txt --order 4
 check "... and none where no accuracy was asked" test ! -s stderr
 
+# measured where order and cells are automatic
+if [ "${GMXFMM_TESTS_DEVICE:-cpu}" = cpu ]; then
+    run solve crystal.txt --accuracy 1e-3
+    check "the error is measured" below "$(value measured_error)" 1e-3
+    check "... without a word on stderr" test ! -s stderr
+    run solve crystal.txt --accuracy 1e-3 --verbose
+    check "--verbose shows what was tried" grep -qE '^fft +[0-9]+ +[0-9]+x[0-9]+x[0-9]+ +[12] ' stderr
+    bad "an accuracy beyond single precision" "accuracy 1e-08 is out of reach" solve crystal.txt --accuracy 1e-8 --precision single
+fi
+for fixed in "--measure no" "--order 8" "--grid 3,3,3"; do
+    # shellcheck disable=SC2086 # two words
+    run solve crystal.txt $fixed
+    check "$fixed: nothing is measured" test -z "$(value measured_error)"
+done
+bad "a flag with a value" "--verbose takes no value" solve crystal.txt --verbose=1
+bad "when to measure" "auto|yes|no" solve crystal.txt --measure maybe
+
 # vectors that point backwards span the same lattice
 for box in "-4 0 0 0 4 0 0 0 4" "4 0 0 0 -4 0 0 0 -4" "0 4 0 4 0 0 0 0 4"; do
     sed "s/^# box:.*/# box: $box/" crystal.txt >backwards.txt
@@ -474,8 +491,8 @@ fi
 
 # --- reference data ----------------------------------------------------------------------------------------------------
 
-asked_is_reached() { # asked_is_reached FILE ACCURACY
-    run solve "$reference/$1.txt.gz" --accuracy "$2" --device "${GMXFMM_TESTS_DEVICE:-cpu}"
+asked_is_reached() { # asked_is_reached FILE ACCURACY [OPTION]...
+    run solve "$reference/$1.txt.gz" --accuracy "$2" --device "${GMXFMM_TESTS_DEVICE:-cpu}" "${@:3}"
     check "$1 at $2 is solved" test $? -eq 0
     check "$1 at $2: force_error $(value force_error)" below "$(value force_error)" "$2"
 }
@@ -489,6 +506,12 @@ if test -n "$reference" && test -d "$reference"; then
         # a crystal has no force to which an error could be relative; its potential is there
         run solve "$reference/3d-generic-generate_grid_posneq_10x10x10total.txt.gz" --accuracy $accuracy
         check "crystal at $accuracy: potential_error $(value potential_error)" below "$(value potential_error)" $accuracy
+    done
+    # crystals with small displacements, where a model of liquids is wrong by ten times
+    for accuracy in 1e-2 1e-3 4e-4 1e-5 1e-6; do
+        for system in 3d-crystal-caf2_1500-own 3d-crystal-nacl_8000-own; do
+            asked_is_reached $system $accuracy --measure yes
+        done
     done
     for file in "$reference"/*.txt.gz; do
         run solve "$file" --accuracy 1e-2

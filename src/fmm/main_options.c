@@ -15,6 +15,7 @@ enum kind
     INTEGER,
     REAL,
     GRID,
+    FLAG,   /* has no value; stored as 1 */
     CHOICE, /* stored as the index of the word, which is the value of the enum in gmxfmm.h */
     TEXT
 };
@@ -107,6 +108,16 @@ static const option table[] = {
      0,
      {"tinfoil", "vacuum", NULL}},
     {"--threads", "N", "threads", "as OpenMP decides", INTEGER, IN_SOLVE(num_threads), 1, 4096, {NULL}},
+    {"--measure",
+     "WHEN",
+     "measure errors where order and cells are automatic, and choose by them (solve); auto: on the CPU",
+     "auto",
+     CHOICE,
+     AT(measure),
+     0,
+     0,
+     {"auto", "yes", "no", NULL}},
+    {"--verbose", "", "what was measured, on stderr (solve)", "no", FLAG, AT(verbose), 0, 0, {NULL}},
     {"--output",
      "OUT",
      "write the charges with potential and field to OUT",
@@ -136,7 +147,7 @@ static void range_text(const option* o, char* text, size_t size)
             used += (size_t)snprintf(text + used, size - used, "%s%s", i > 0 ? "|" : "", o->choice[i]);
         }
     }
-    else if (o->kind != TEXT)
+    else if (o->kind != TEXT && o->kind != FLAG)
     {
         snprintf(text, size, "%g..%g", o->minimum, o->maximum);
     }
@@ -211,6 +222,8 @@ static int parse_value(const option* o, const char* text, void* value)
         return parse_real(o, text, (double*)value) ? 0 : refuse(o, text);
     case CHOICE:
         return parse_choice(o, text, value) ? 0 : refuse(o, text);
+    case FLAG:
+        return 0;
     case TEXT:
         *(const char**)value = text;
         return *text ? 0 : refuse(o, text);
@@ -261,6 +274,16 @@ static int take_option(main_options* options, int seen[NUM_OPTIONS], int count, 
     {
         complain(NULL, 0, "%s is given twice", table[k].name);
         return -1;
+    }
+    if (table[k].kind == FLAG)
+    {
+        if (value)
+        {
+            complain(NULL, 0, "%s takes no value", table[k].name);
+            return -1;
+        }
+        *(int*)(void*)((char*)options + table[k].offset) = 1;
+        return 0;
     }
     if (!value && *i + 1 >= count)
     {

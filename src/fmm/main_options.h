@@ -7,6 +7,14 @@
 
 #include "gmxfmm.h"
 
+/* --measure, in the order of its words */
+typedef enum
+{
+    MEASURE_AUTO = 0, /* on the CPU */
+    MEASURE_YES,
+    MEASURE_NO
+} measure_choice;
+
 typedef struct
 {
     const char*    input;  /* FILE, - for standard input */
@@ -14,6 +22,8 @@ typedef struct
     gmxfmm_options solve;
     int            boundary_given; /* --boundary wins over the file's */
     int            accuracy_given;
+    measure_choice measure;
+    int            verbose;
     char           cache_dir[4096];
 } main_options;
 

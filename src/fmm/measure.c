@@ -458,18 +458,22 @@ gmxfmm_status gmxfmm_choose(const gmxfmm_reference* reference,
     {
         return say(message, message_size, GMXFMM_ERROR_NULL, "reference, options or chosen is NULL");
     }
-    search s                   = {.reference    = reference,
-                                  .options      = *options,
-                                  .asked        = options->accuracy,
-                                  .error_moved  = error_moved,
-                                  .virial_error = virial_error,
-                                  .best         = chosen,
-                                  .tried        = tried,
-                                  .room         = tried != NULL && num_tried != NULL ? *num_tried : 0,
-                                  .message      = message,
-                                  .size         = message_size};
-    chosen->error              = INFINITY;
-    const gmxfmm_status status = find_accuracy(&s);
+    search s             = {.reference    = reference,
+                            .options      = *options,
+                            .asked        = options->accuracy,
+                            .error_moved  = error_moved,
+                            .virial_error = virial_error,
+                            .best         = chosen,
+                            .tried        = tried,
+                            .room         = tried != NULL && num_tried != NULL ? *num_tried : 0,
+                            .message      = message,
+                            .size         = message_size};
+    chosen->error        = INFINITY;
+    gmxfmm_status status = find_accuracy(&s);
+    if (status == GMXFMM_ERROR_OPTION && !isfinite(chosen->error))
+    {
+        reaches(&s, s.asked, &status); /* for a message about what was asked, not about what was tried */
+    }
     if (num_tried != NULL)
     {
         *num_tried = s.num;
@@ -483,13 +487,17 @@ gmxfmm_status gmxfmm_choose(const gmxfmm_reference* reference,
     {
         return status;
     }
+    if (!isfinite(chosen->error))
+    {
+        return status;
+    }
     char text[256];
     snprintf(
         text, sizeof(text),
         "accuracy %g is out of reach: the best that was measured is %.2g, at order %d; use double precision, leave "
         "more options automatic, or ask for less",
         s.asked, chosen->error, chosen->info.order);
-    return isfinite(chosen->error) ? say(message, message_size, GMXFMM_ERROR_OPTION, text) : status;
+    return say(message, message_size, GMXFMM_ERROR_OPTION, text);
 }
 
 void gmxfmm_reference_destroy(gmxfmm_reference* reference)

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What gmxfmm solve leaves automatic, chosen by errors that are measured on the system in the file. */
+#include "main_measure.h"
+
+#include <stdio.h>
+
+#include "text_lines.h"
+
+enum
+{
+    c_mostTried = 32
+};
+
+static int is_wanted(const main_options* options)
+{
+    const gmxfmm_options* o         = &options->solve;
+    const int             automatic = o->order < 0 && o->grid[0] == 0 && o->depth <= 0;
+    return automatic &&
+           (options->measure == MEASURE_YES || (options->measure == MEASURE_AUTO && o->device == GMXFMM_CPU));
+}
+
+/* To stderr: on stdout are results. */
+static void print_tried(const gmxfmm_measurement* tried, int num, double uncertainty)
+{
+    fprintf(stderr, "measured, to %.1g:\n%-10s %5s %15s %10s %12s %12s\n", uncertainty, "method", "order", "cells",
+            "separation", "predicted", "measured");
+    for (int i = 0; i < num; i++)
+    {
+        const gmxfmm_info* info = &tried[i].info;
+        char               cells[64];
+        snprintf(cells, sizeof(cells), "%dx%dx%d", info->grid[0], info->grid[1], info->grid[2]);
+        fprintf(stderr, "%-10s %5d %15s %10d %12.2e %12.2e\n", gmxfmm_m2l_name(info->m2l), info->order, cells,
+                info->separation, info->predicted_error, tried[i].error);
+    }
+}
+
+static int choose(const gmxfmm_reference* reference, const charge_file* file, main_options* options, double* error)
+{
+    gmxfmm_measurement  chosen, tried[c_mostTried];
+    int                 num = c_mostTried;
+    char                message[512];
+    const gmxfmm_status status =
+        gmxfmm_choose(reference, &options->solve, INFINITY, INFINITY, &chosen, tried, &num, message, sizeof(message));
+    if (options->verbose)
+    {
+        print_tried(tried, num, gmxfmm_reference_uncertainty(reference));
+    }
+    if (status != GMXFMM_OK)
+    {
+        complain(file->name, 0, "%s", message);
+        return -1;
+    }
+    *error = chosen.error;
+    return 0;
+}
+
+int main_measure(const charge_file* file, const double* box, main_options* options, double* error)
+{
+    const gmxfmm_system system    = {.n = file->n, .box = file->periodic ? box : NULL, .x = file->x, .q = file->q};
+    gmxfmm_reference*   reference = NULL;
+    char                message[512];
+    *error = NAN;
+    if (!is_wanted(options))
+    {
+        return 0;
+    }
+    const gmxfmm_status status =
+        gmxfmm_reference_create(&reference, &options->solve, &system, message, sizeof(message));
+    if (status != GMXFMM_OK)
+    {
+        /* what is wrong with the system is found again, and said, by the solve */
+        if (status == GMXFMM_ERROR_OPTION)
+        {
+            complain(file->name, 0, "note: %s; settings are those of a model of liquids", message);
+        }
+        return 0;
+    }
+    const int failed = choose(reference, file, options, error);
+    gmxfmm_reference_destroy(reference);
+    return failed;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef GMXFMM_MAIN_MEASURE_H
+#define GMXFMM_MAIN_MEASURE_H
+
+#include <math.h>
+
+#include "charge_file.h"
+#include "main_options.h"
+
+/* Where order and cells are left automatic, replaces options->solve.accuracy by the one to ask of the library's model
+ * so that what was asked is just reached on the system of a file, box right-handed. *error: the relative RMS force
+ * error that was measured, NAN if none was. 0, or -1 after one line on stderr: nothing reaches it. */
+int main_measure(const charge_file* file, const double* box, main_options* options, double* error);
+
+#endif
