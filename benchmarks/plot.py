@@ -7,6 +7,7 @@ points.json           time a point over the number of points, and points per sec
 m2l.json              time of M2L on a GPU over the order, by method, d = 5, single precision
 far.json              time of the far field on a GPU over the order, fft and rotation
 mdrun.json            ns/day of mdrun on a GPU over the number of atoms of water: PME, FMM, reaction field; the other systems as points
+asked.json            force errors reached over those asked for, by choices that are measured and that are not
 accuracy.txt          force error in water over the order, by method and ws
 """
 import glob
@@ -140,7 +141,16 @@ def accuracy(lines, output):
     curves(output, "SPC water, 5184 atoms, cells of 0.47 nm", "order", "relative RMS force error", found, 'set logscale y\nset format y "10^{%L}"')
 
 
-PLOTS = {"mdrun-water-cpu": mdrun, "operators": operators, "points": points}
+def asked(result, output):
+    lines, records = {}, [r for r in result["records"] if "reached" in r]
+    for measure, name in (("no", "model"), ("yes", "measured")):
+        lines[name] = [(r["asked"], r["reached"]) for r in records if r["measure"] == measure]
+    lines["asked"] = [(1e-9, 1e-9), (1e-1, 1e-1)]
+    curves(output, "Force errors reached in reference systems", "asked", "reached", lines,
+           'set logscale xy\nset format "10^{%T}"\nset xrange [3e-9:3e-2]\nset yrange [1e-11:1]', ["points", "points", "lines"])
+
+
+PLOTS = {"mdrun-water-cpu": mdrun, "operators": operators, "points": points, "asked": asked}
 LISTS = {"m2l.json": m2l, "far.json": far, "mdrun.json": speeds}  # lists of records
 
 
