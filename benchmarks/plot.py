@@ -43,7 +43,7 @@ def curves(output, title, xlabel, ylabel, lines, more="", styles=None):
     """lines: name -> points; both axes as `more` says; styles: of gnuplot, one for each line."""
     styles = styles or ["linespoints"] * len(lines)
     script = HEAD.format(output=output, title=title) + f'set xlabel "{xlabel}"\nset ylabel "{ylabel}"\nset key outside right reverse Left noenhanced\nset grid\n{more}\n'
-    script += "plot " + ", ".join(f'"-" using 1:2 with {style} pointsize 0.6 title "{name}"' for name, style in zip(lines, styles)) + "\n"
+    script += "plot " + ", ".join(f'"-" using 1:2 with {style}{" pointsize 0.6" if "point" in style else ""} title "{name}"' for name, style in zip(lines, styles)) + "\n"
     for points in lines.values():
         script += "".join(f"{x}\t{y}\n" for x, y in points) + "e\n"
     gnuplot(script)
@@ -145,7 +145,7 @@ def asked(result, output):
     lines, records = {}, [r for r in result["records"] if "reached" in r]
     for measure, name in (("no", "model"), ("yes", "measured")):
         lines[name] = [(r["asked"], r["reached"]) for r in records if r["measure"] == measure]
-    lines["asked"] = [(1e-9, 1e-9), (1e-1, 1e-1)]
+    lines["asked"] = [(3e-9, 3e-9), (3e-2, 3e-2)]
     curves(output, "Force errors reached in reference systems", "asked", "reached", lines,
            'set logscale xy\nset format "10^{%T}"\nset xrange [3e-9:3e-2]\nset yrange [1e-11:1]', ["points", "points", "lines"])
 

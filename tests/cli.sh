@@ -497,18 +497,21 @@ asked_is_reached() { # asked_is_reached FILE ACCURACY [OPTION]...
     check "$1 at $2: force_error $(value force_error)" below "$(value force_error)" "$2"
 }
 
+# GMXFMM_SLOW: a program with sanitizers; what these see is in one accuracy as in all of them
+accuracies="1e-2 4e-4 1e-6" in_crystals="1e-2 1e-3 4e-4 1e-5 1e-6" measure=auto
+if [ -n "${GMXFMM_SLOW:-}" ]; then accuracies=4e-4 in_crystals=1e-2 measure=no; fi
 if test -n "$reference" && test -d "$reference"; then
-    for accuracy in 1e-2 4e-4 1e-6; do
+    for accuracy in $accuracies; do
         for system in 3d-silica_melt_12960 3d-silica_melt_12960-vacuum 3d-triclinic-neutral_tricl_228-own \
             3d-triclinic-neutral_228-oblique-own open-hammersley_ball_pos open-noncubic-cloud_wall_3600; do
-            asked_is_reached $system $accuracy
+            asked_is_reached $system $accuracy --measure $measure
         done
         # a crystal has no force to which an error could be relative; its potential is there
-        run solve "$reference/3d-generic-generate_grid_posneq_10x10x10total.txt.gz" --accuracy $accuracy
+        run solve "$reference/3d-generic-generate_grid_posneq_10x10x10total.txt.gz" --accuracy $accuracy --measure $measure
         check "crystal at $accuracy: potential_error $(value potential_error)" below "$(value potential_error)" $accuracy
     done
     # crystals with small displacements, where a model of liquids is wrong by ten times
-    for accuracy in 1e-2 1e-3 4e-4 1e-5 1e-6; do
+    for accuracy in $in_crystals; do
         for system in 3d-crystal-caf2_1500-own 3d-crystal-nacl_8000-own; do
             asked_is_reached $system $accuracy --measure yes
         done
