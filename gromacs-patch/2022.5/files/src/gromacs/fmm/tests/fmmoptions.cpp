@@ -102,7 +102,7 @@ TEST(FmmOptionsTest, WritesDefaultsToMdp)
             "fmm-m2l                  = auto\n"
             "; Surroundings of the periodic system: tinfoil, vacuum, open (with pbc = no)\n"
             "fmm-boundary             = tinfoil\n"
-            "; Measure the error at the start of mdrun; if too large, choose by it what is automatic\n"
+            "; Measure errors at the start of mdrun, and choose by them what is automatic\n"
             "fmm-measure              = yes\n"
             "; Library that computes it: gmxfmm\n"
             "fmm-backend              = gmxfmm\n",
