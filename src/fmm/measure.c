@@ -114,6 +114,16 @@ static double scale_of(const gmxfmm_system* s, const gmxfmm_options* options, co
     return rms > c_zeroForce * unit ? rms : unit > 0 ? unit : 1;
 }
 
+/* What a plan says of its error. */
+static void text_of(gmxfmm_plan* plan, gmxfmm_status status, char* message, size_t size)
+{
+    if (status != GMXFMM_OK)
+    {
+        const char* text = gmxfmm_message(plan);
+        say(message, size, status, text[0] != '\0' ? text : gmxfmm_status_text(status));
+    }
+}
+
 /* Makes a plan for the system. */
 static gmxfmm_status
 make_plan(const gmxfmm_system* s, const gmxfmm_options* options, gmxfmm_plan** plan, char* message, size_t size)
@@ -123,7 +133,7 @@ make_plan(const gmxfmm_system* s, const gmxfmm_options* options, gmxfmm_plan** p
     {
         status = gmxfmm_set_charges(*plan, s->n, s->q);
         status = status == GMXFMM_OK ? gmxfmm_set_exclusions(*plan, s->excl_start, s->excl_list) : status;
-        say(message, size, status, gmxfmm_message(*plan));
+        text_of(*plan, status, message, size);
     }
     return status;
 }
@@ -140,12 +150,16 @@ static gmxfmm_status evaluate(gmxfmm_plan*          plan,
     gmxfmm_output output = {.force = force, .want_virial = 1};
     gmxfmm_status status = gmxfmm_assign(plan, assigned);
     status               = status == GMXFMM_OK ? gmxfmm_execute(plan, s->x, &output) : status;
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
     memcpy(virial, output.virial, sizeof(output.virial));
     for (size_t i = 3 * (size_t)s->n; i-- > 0 && options->array_type == GMXFMM_SINGLE;)
     {
         force[i] = (double)((const float*)(const void*)force)[i]; /* from the end: these lie in front */
     }
-    return status;
+    return GMXFMM_OK;
 }
 
 /* The fastest of some evaluations that give forces; what they give is thrown away. */
@@ -159,16 +173,6 @@ static gmxfmm_status fastest(gmxfmm_plan* plan, const gmxfmm_system* s, int repe
         const double begin = fmm_time();
         status             = gmxfmm_execute(plan, s->x, &output);
         *time              = fmin(*time, fmm_time() - begin);
-    }
-    return status;
-}
-
-static gmxfmm_status text_of(gmxfmm_plan* plan, gmxfmm_status status, char* message, size_t size)
-{
-    if (status != GMXFMM_OK)
-    {
-        const char* text = gmxfmm_message(plan);
-        say(message, size, status, text[0] != '\0' ? text : gmxfmm_status_text(status));
     }
     return status;
 }
@@ -326,16 +330,24 @@ static gmxfmm_status compare(gmxfmm_plan*            plan,
     const gmxfmm_system* s = &reference->system;
     double               virial[9];
     gmxfmm_status        status = evaluate(plan, s, options, s->x, force, virial);
-    m->error                    = rms_difference(force, reference->force, s->n) / reference->scale;
-    m->virial_error             = largest_difference(virial, reference->virial);
-    m->error_moved              = m->error;
-    if (status == GMXFMM_OK && s->x_before != NULL)
+    if (status != GMXFMM_OK)
     {
-        status          = evaluate(plan, s, options, s->x_before, force, virial);
+        return status;
+    }
+    m->error        = rms_difference(force, reference->force, s->n) / reference->scale;
+    m->virial_error = largest_difference(virial, reference->virial);
+    m->error_moved  = m->error;
+    if (s->x_before != NULL)
+    {
+        status = evaluate(plan, s, options, s->x_before, force, virial);
+        if (status != GMXFMM_OK)
+        {
+            return status;
+        }
         m->error_moved  = rms_difference(force, reference->force, s->n) / reference->scale;
         m->virial_error = fmax(m->virial_error, largest_difference(virial, reference->virial));
     }
-    status = status == GMXFMM_OK ? fastest(plan, s, repeats, force, &m->time) : status;
+    status = fastest(plan, s, repeats, force, &m->time);
     return status == GMXFMM_OK ? gmxfmm_get_info(plan, &m->info) : status;
 }
 
