@@ -4,7 +4,8 @@
 
 enum
 {
-    c_threads = 128
+    c_threads = 128,
+    c_lanes   = 4 /* of a warp, for the pairs left out of a particle */
 };
 
 /* What left_out needs of the assignment. */
@@ -67,17 +68,22 @@ static __device__ int near_index(const Exclusions& e, const int* offset)
     return e.near_lookup[((r - offset[0]) * w + r - offset[1]) * w + r - offset[2]];
 }
 
-/* Number of particles in near cells before near vector o: the place of its first in the list of P2P. */
-static __device__ int near_prefix(const Geometry& g, const Exclusions& e, int cell, int o)
+/* Number of particles in near cells before near vector o: the place of its first in the list of P2P. The lanes of a
+ * group add up some of them each. */
+static __device__ int near_prefix(const Geometry& g, const Exclusions& e, int cell, int o, int lane, unsigned group)
 {
     int c[3], num = 0;
     cell_place(g, cell, c);
-    for (int i = 0; i < o; i++)
+    for (int i = lane; i < o; i += c_lanes)
     {
         const int4 k = e.near_vectors[i];
         const int  at =
             cell_at(g, wrapped(c[0] + k.x, g.n[0]), wrapped(c[1] + k.y, g.n[1]), wrapped(c[2] + k.z, g.n[2]));
         num += e.cell_start[at + 1] - e.cell_start[at];
+    }
+    for (int step = c_lanes / 2; step > 0; step /= 2)
+    {
+        num += __shfl_xor_sync(group, num, step);
     }
     return num;
 }
@@ -118,88 +124,95 @@ static __device__ unsigned tile_mask(const Geometry& g, const Exclusions& e, con
     return mask;
 }
 
-/*
- * Pairs left out of particle s. A source that several targets of a tile leave out is one special, made for the first of
- * them. With specials and far given they are stored, otherwise only counted.
- */
-static __device__ void
-left_out(const Geometry& g, const Exclusions& e, int s, int* num_special, int* num_far, Special* specials, FarPair* far)
+/* One pair left out, as particle s has it: what it is, and where. */
+struct LeftOut
 {
-    const Tile tile = tile_of(e, s);
-    const int  cell = e.cell_of[s], bit = s - tile.x, i = e.sorted[s];
-    const int  begin = e.start != NULL ? e.start[i] : 0, end = e.start != NULL ? e.start[i + 1] : 0;
-    for (int f = begin - 1; f < end; f++) /* begin - 1: the particle itself, listed or not */
+    bool     special, far;
+    int      source, offset[3], near; /* near: index of the near vector, or -1 */
+    unsigned mask;
+};
+
+/* Entry f of the list of particle s; begin - 1: the particle itself, listed or not. A source that several targets of a
+ * tile leave out is one special, made for the first of them. */
+static __device__ LeftOut left_out(const Geometry& g, const Exclusions& e, const Tile& tile, int s, int f, int begin)
+{
+    const int bit = s - tile.x;
+    LeftOut   out = {false, false, f < begin ? s : e.position[e.list[f]], {0, 0, 0}, -1, 0};
+    if (f >= begin && out.source == s)
     {
-        const int sj        = f < begin ? s : e.position[e.list[f]];
-        int       offset[3] = {0, 0, 0};
-        if (f >= begin)
-        {
-            if (sj == s)
-            {
-                continue;
-            }
-            nearest_offset(g, e, s, sj, offset);
-        }
-        const int o = near_index(e, offset);
-        if (o >= 0)
-        {
-            const unsigned mask = e.start != NULL ? tile_mask(g, e, tile, sj, o) : 1u << bit;
-            if (__ffs(static_cast<int>(mask)) - 1 == bit)
-            {
-                if (specials != NULL)
-                {
-                    specials[*num_special].place = near_prefix(g, e, cell, o) + sj - e.cell_start[e.cell_of[sj]];
-                    specials[*num_special].mask  = mask;
-                }
-                (*num_special)++;
-            }
-            continue;
-        }
-        if (far != NULL)
-        {
-            far[*num_far].source = sj;
-            for (int d = 0; d < 3; d++)
-            {
-                far[*num_far].offset[d] = offset[d];
-            }
-        }
-        (*num_far)++;
+        return out;
     }
+    if (f >= begin)
+    {
+        nearest_offset(g, e, s, out.source, out.offset);
+    }
+    out.near = near_index(e, out.offset);
+    out.far  = out.near < 0;
+    if (!out.far)
+    {
+        out.mask    = e.start != NULL ? tile_mask(g, e, tile, out.source, out.near) : 1u << bit;
+        out.special = __ffs(static_cast<int>(out.mask)) - 1 == bit;
+    }
+    return out;
 }
 
-__global__ void count_left_out(Geometry g, Exclusions e, int* special_count, int* far_count)
+/*
+ * Pairs left out of all particles, c_lanes lanes to a particle: lists of molecules are long, and each entry leads to a
+ * list of its own. Without FILL they are counted, special_at and far_at being what is written; with it these say where
+ * those of a particle begin.
+ */
+template <bool FILL>
+__global__ void __launch_bounds__(c_threads) left_out_pairs(
+    Geometry g, Exclusions e, int* special_at, int* far_at, Special* specials, FarPair* far, AssignResults* r)
 {
-    const int s = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-    if (s > e.n)
+    const int      s    = static_cast<int>((blockIdx.x * c_threads + threadIdx.x) / c_lanes);
+    const int      lane = static_cast<int>(threadIdx.x % c_lanes), first = static_cast<int>(threadIdx.x % 32) - lane;
+    const unsigned group = ((1u << c_lanes) - 1) << first, before = (1u << (first + lane)) - (1u << first);
+    if (s >= e.n)
     {
+        if (s == e.n && lane == 0)
+        {
+            FILL ? r->num_far = far_at[s] : special_at[s] = far_at[s] = 0;
+        }
         return;
     }
-    int specials = 0, far = 0;
-    if (s < e.n)
+    const Tile tile  = tile_of(e, s);
+    const int  i     = e.sorted[s];
+    const int  begin = e.start != NULL ? e.start[i] : 0, end = e.start != NULL ? e.start[i + 1] : 0;
+    int        num_special = FILL ? special_at[s] : 0, num_far = FILL ? far_at[s] : 0;
+    for (int f = begin - 1 + lane; f - lane < end; f += c_lanes)
     {
-        left_out(g, e, s, &specials, &far, NULL, NULL);
+        LeftOut pair = {false, false, 0, {0, 0, 0}, -1, 0};
+        if (f < end)
+        {
+            pair = left_out(g, e, tile, s, f, begin);
+        }
+        const unsigned are_special = __ballot_sync(group, pair.special), are_far = __ballot_sync(group, pair.far);
+        int            prefix = 0;
+        for (unsigned todo = FILL ? __ballot_sync(group, pair.special && pair.near > 0) : 0; todo != 0;
+             todo &= todo - 1)
+        {
+            const int of = __ffs(static_cast<int>(todo)) - 1, o = __shfl_sync(group, pair.near, of);
+            const int sum = near_prefix(g, e, e.cell_of[s], o, lane, group);
+            prefix        = of == first + lane ? sum : prefix;
+        }
+        if (FILL && pair.special)
+        {
+            Special* to = specials + num_special + __popc(are_special & before);
+            to->place   = prefix + pair.source - e.cell_start[e.cell_of[pair.source]];
+            to->mask    = pair.mask;
+        }
+        if (FILL && pair.far)
+        {
+            far[num_far + __popc(are_far & before)] = {pair.source, {pair.offset[0], pair.offset[1], pair.offset[2]}};
+        }
+        num_special += __popc(are_special);
+        num_far += __popc(are_far);
     }
-    special_count[s] = specials;
-    far_count[s]     = far;
-}
-
-__global__ void fill_left_out(Geometry       g,
-                              Exclusions     e,
-                              const int*     special_start,
-                              const int*     far_start,
-                              Special*       specials,
-                              FarPair*       far,
-                              AssignResults* r)
-{
-    const int s = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-    if (s < e.n)
+    if (!FILL && lane == 0)
     {
-        int a = special_start[s], b = far_start[s];
-        left_out(g, e, s, &a, &b, specials, far);
-    }
-    if (s == e.n)
-    {
-        r->num_far = far_start[e.n];
+        special_at[s] = num_special;
+        far_at[s]     = num_far;
     }
 }
 
@@ -236,16 +249,16 @@ gmxfmm_status fmm_cuda_left_out(gmxfmm_plan* plan, cudaStream_t stream)
         return GMXFMM_OK;
     }
     const Geometry   g      = make_geometry(plan);
-    const int        blocks = blocks_for(static_cast<int64_t>(n) + 1, c_threads);
+    const int        blocks = blocks_for(static_cast<int64_t>(n) + 1, c_threads / c_lanes);
     const Exclusions e      = make_exclusions(plan, n);
     int *            near = d->counts.as<int>(), *far = near + words;
-    count_left_out<<<blocks, c_threads, 0, stream>>>(g, e, near, far);
+    left_out_pairs<false><<<blocks, c_threads, 0, stream>>>(g, e, near, far, NULL, NULL, NULL);
     FMM_CUDA(plan, cudaGetLastError());
     FMM_TRY(fmm_cuda_scan(plan, near, d->special_start.as<int>(), n + 1, stream));
     FMM_TRY(fmm_cuda_scan(plan, far, d->far_start.as<int>(), n + 1, stream));
-    fill_left_out<<<blocks, c_threads, 0, stream>>>(g, e, d->special_start.as<int>(), d->far_start.as<int>(),
-                                                    d->specials.as<Special>(), d->far_pairs.as<FarPair>(),
-                                                    d->assign_results.as<AssignResults>());
+    left_out_pairs<true><<<blocks, c_threads, 0, stream>>>(g, e, d->special_start.as<int>(), d->far_start.as<int>(),
+                                                           d->specials.as<Special>(), d->far_pairs.as<FarPair>(),
+                                                           d->assign_results.as<AssignResults>());
     FMM_CUDA(plan, cudaGetLastError());
     return GMXFMM_OK;
 }
