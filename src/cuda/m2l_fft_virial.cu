@@ -157,7 +157,7 @@ __global__ void __launch_bounds__(32 * c_warps) m2l_virial(VirialArgs<R> a)
     /* twice where the mirror image of a frequency is not stored */
     const double weight  = fz == 0 || 2 * fz == a.n2 ? 0.5 : 1;
     const double part[5] = {weight * w[4], weight * w[5], weight * w[2], weight * w[3], weight * w[0]};
-    block_sums<32 * c_warps>(part, a.out + 5 * (static_cast<size_t>(blockIdx.y) * gridDim.x + blockIdx.x));
+    block_sums<32 * c_warps, 2>(part, a.out + 5 * (static_cast<size_t>(blockIdx.y) * gridDim.x + blockIdx.x));
 }
 
 static size_t shared_memory(const gmxfmm_plan* plan, int width)

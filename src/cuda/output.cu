@@ -26,9 +26,10 @@ struct OutputArgs
     const double*        far_virial;  /* num_far_rows x 5 */
     const double*        tree_strain; /* 6, of the octree's translations; or NULL */
     StepResults*         results;
-    const AssignResults* assigned;                              /* num_tiles: rows of the near virial */
-    double               f, f1, f2;                             /* prefactor, 1/u, 1/u^2 */
-    double               total_charge, box_volume, step_volume; /* caller's unit, u^3 */
+    const AssignResults* assigned;  /* num_tiles: rows of the near virial */
+    double               f, f1, f2; /* prefactor, 1/u, 1/u^2 */
+    double               total_charge;
+    double               surface, background; /* 4 pi / 3 over the volume of the box in the caller's unit, in u^3 */
     gmxfmm_device_output out;
     StepWanted           wanted;
 };
@@ -39,6 +40,7 @@ static __device__ void
 take_far_pairs(const OutputArgs& a, const Vec4<R>* xq, int s, double* phi, double* e, double* sum)
 {
     const Vec4<R> target = xq[s];
+#pragma unroll 1
     for (int k = a.far_start[s]; k < a.far_start[s + 1]; k++)
     {
         const FarPair pair   = a.far_pairs[k];
@@ -82,13 +84,12 @@ static __device__ inline void add_symmetric(const double* r, const double* f, do
 /* On an octree the background's force acts on the position from the root, s beyond that from the leaf (THEORY (35)). */
 static __device__ void add_background(const OutputArgs& a, int s, double q, const double* y, double* sum)
 {
-    const double  c = 4 * c_pi / (3 * a.step_volume);
     const double* m = a.results->moments;
     double        offset[3], f[3];
     root_offset(a.g, a.edge, a.cell_of[s], offset);
     for (int d = 0; d < 3; d++)
     {
-        f[d] = q * c * (m[d] - a.total_charge * (y[d] + offset[d]));
+        f[d] = q * a.background * (m[d] - a.total_charge * (y[d] + offset[d]));
     }
     add_symmetric(offset, f, sum);
 }
@@ -113,55 +114,61 @@ add_sums(const OutputArgs& a, int s, const Vec4<R>& y, const Vec4<R>& near, cons
     }
 }
 
-/* Strain derivative of the far energy, THEORY (21)-(23): see far_virial of execute.c. w: the convolution's. */
-static __device__ void
-far_virial(const OutputArgs& a, const double* y_force, const double* w, double energy, double* virial)
+/* Element i = xx yy zz xy xz yz of the strain derivative of the far energy before its trace is set, THEORY (21)-(23):
+ * see far_virial of execute.c. w: the convolution's. */
+static __device__ double far_virial(const OutputArgs& a, int i, const double* y_force, const double* w)
 {
-    const double  unpacked[6] = {0.5 * (w[0] - w[4]), 0.5 * (-w[0] - w[4]), w[4], 0.5 * w[1], 0.5 * w[2], 0.5 * w[3]};
-    const int     row[6] = {0, 1, 2, 0, 0, 1}, column[6] = {0, 1, 2, 1, 2, 2};
-    const double* m = a.results->moments;
-    for (int i = 0; i < 6; i++)
+    const double* m   = a.results->moments;
+    const int     row = i < 3 ? i : i == 5, column = i < 3 ? i : i == 3 ? 1 : 2;
+    const double  packed = i == 2 ? 2 * w[4] : i > 2 ? w[i - 2] : (i == 0 ? w[0] : -w[0]) - w[4];
+    double        strain = 0.5 * packed / a.edge;
+    if (a.tree_strain != NULL)
     {
-        const double background =
-            a.periodic ? -4 * c_pi / (5 * a.step_volume) * (a.total_charge * m[3 + i] - m[row[i]] * m[column[i]]) : 0;
-        const double strain = unpacked[i] / a.edge + (a.tree_strain != NULL ? a.tree_strain[i] : 0);
-        virial[i]           = 0.5 * (strain + background - y_force[i]);
+        strain += a.tree_strain[i];
     }
-    const double shift = (-0.5 * energy - virial[0] - virial[1] - virial[2]) / 3;
-    for (int d = 0; d < 3; d++)
+    if (a.periodic)
     {
-        virial[d] += shift;
+        strain -= 0.6 * a.background * (a.total_charge * m[3 + i] - m[row] * m[column]);
     }
+    return 0.5 * (strain - y_force[i]);
 }
 
-/* Energies and virial in the caller's units, by one thread, from sums over particles, near tiles and frequencies. */
-static __device__ void write_sums(const OutputArgs& a, const double* sum, const double* near_virial, const double* w)
+/* Energies and virial in the caller's units from sums over particles, near tiles and frequencies, by the threads of a
+ * block, one an element: straight code for all of them, fetched from memory for one thread, would take longer than the
+ * rest of the step. virial: room for 6, which all threads see. */
+static __device__ void
+write_sums(const OutputArgs& a, const double* sum, const double* near_virial, const double* w, double* virial)
 {
+    const int     me        = static_cast<int>(threadIdx.x);
     const double* surface   = a.results->moments + 9;
     const double  d2        = surface[0] * surface[0] + surface[1] * surface[1] + surface[2] * surface[2];
-    const double  e_surface = a.vacuum ? 2 * c_pi / (3 * a.box_volume) * d2 : 0;
+    const double  e_surface = a.vacuum ? 0.5 * a.surface * d2 : 0;
     const double  far       = 0.5 * sum[7];
-    if (a.wanted.energy)
+    if (a.wanted.energy && me < 2)
     {
-        a.out.energy[0] = a.f * 0.5 * sum[6] * a.f1;
-        a.out.energy[1] = a.f * ((far + sum[8]) * a.f1 + e_surface);
+        a.out.energy[me] = a.f * (me == 0 ? 0.5 * sum[6] * a.f1 : (far + sum[8]) * a.f1 + e_surface);
     }
-    if (a.wanted.virial)
+    if (!a.wanted.virial)
     {
-        const int place[9] = {0, 3, 4, 3, 1, 5, 4, 5, 2};
-        double    virial[6];
-        far_virial(a, sum, w, far, virial);
-        for (int i = 0; i < 9; i++)
+        return;
+    }
+    if (me < 6)
+    {
+        virial[me] = far_virial(a, me, sum, w);
+    }
+    __syncthreads();
+    if (me < 9)
+    {
+        const int    row = me / 3, column = me % 3;
+        const int    k     = row == column ? row : row + column + 2;
+        const double trace = -0.5 * far - virial[0] - virial[1] - virial[2];
+        const double shift = row == column ? trace / 3 : 0;
+        double       v     = (virial[k] + shift + near_virial[k] + sum[9 + k]) * a.f1;
+        if (a.vacuum)
         {
-            const int k     = place[i];
-            a.out.virial[i] = a.f * (virial[k] + near_virial[k] + sum[9 + k]) * a.f1;
-            if (e_surface != 0)
-            {
-                a.out.virial[i] +=
-                    a.f * 0.5 *
-                    (4 * c_pi / (3 * a.box_volume) * surface[i / 3] * surface[i % 3] - (i % 4 == 0 ? e_surface : 0));
-            }
+            v += 0.5 * (a.surface * surface[row] * surface[column] - (row == column ? e_surface : 0));
         }
+        a.out.virial[me] = a.f * v;
     }
 }
 
@@ -194,7 +201,7 @@ static __device__ void write_particle(
 /* Sums of all blocks; by the last block. */
 static __device__ void finish(const OutputArgs& a)
 {
-    __shared__ double total[2][c_numRows];
+    __shared__ double total[2][c_numRows], virial[6];
     const double      sum = column_sum<c_threads>(a.partial, static_cast<int>(gridDim.x), c_numRows);
     const double      w   = a.wanted.virial ? column_sum<c_threads>(a.far_virial, a.num_far_rows, 5) : 0;
     if (threadIdx.x < c_numRows)
@@ -203,10 +210,7 @@ static __device__ void finish(const OutputArgs& a)
         total[1][threadIdx.x] = w;
     }
     __syncthreads();
-    if (threadIdx.x == 0)
-    {
-        write_sums(a, total[0], total[0] + 15, total[1]);
-    }
+    write_sums(a, total[0], total[0] + 15, total[1], virial);
     if (threadIdx.x == 0)
     {
         a.results->output_done = 0;
@@ -228,9 +232,10 @@ __global__ void __launch_bounds__(c_threads) write_output(
     const bool far_pairs = a.far_pairs != NULL && a.assigned->num_far > 0;
     for (int d = 0; d < 3 && a.vacuum; d++)
     {
-        surface_field[d] = -4 * c_pi / (3 * a.box_volume) * a.results->moments[9 + d];
+        surface_field[d] = -a.surface * a.results->moments[9 + d];
     }
     /* in the caller's order: near and far are in the second level cache still, scattered writes would wait for it */
+#pragma unroll 1
     for (int i = static_cast<int>(blockIdx.x * c_threads + threadIdx.x); i < a.n;
          i += static_cast<int>(gridDim.x) * c_threads)
     {
@@ -264,6 +269,7 @@ __global__ void __launch_bounds__(c_threads) write_output(
         write_particle<R>(a, x, i, q, e, phi, surface_field);
     }
     const int rows = SUMS && a.wanted.virial ? a.assigned->num_tiles : 0;
+#pragma unroll 1
     for (int row = static_cast<int>(blockIdx.x * c_threads + threadIdx.x); row < rows;
          row += static_cast<int>(gridDim.x) * c_threads)
     {
@@ -274,7 +280,7 @@ __global__ void __launch_bounds__(c_threads) write_output(
     }
     if (SUMS)
     {
-        block_sums<c_threads>(sum, a.partial + static_cast<size_t>(blockIdx.x) * c_numRows);
+        block_sums<c_threads, 8>(sum, a.partial + static_cast<size_t>(blockIdx.x) * c_numRows);
     }
     if (SUMS && is_last_block(&a.results->output_done))
     {
@@ -333,8 +339,8 @@ gmxfmm_status fmm_cuda_output(
     a.f1           = 1 / plan->cells.u;
     a.f2           = a.f1 * a.f1;
     a.total_charge = plan->total_charge;
-    a.box_volume   = plan->periodic ? fmm_determinant(plan->box) : 1;
-    a.step_volume  = plan->cells.box_volume;
+    a.surface      = 4 * c_pi / 3 / (plan->periodic ? fmm_determinant(plan->box) : 1);
+    a.background   = 4 * c_pi / 3 / plan->cells.box_volume;
     a.out          = *output;
     a.wanted       = wanted;
     if (plan->options.array_type == GMXFMM_DOUBLE)

@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(c_threads) moments(MomentsArgs a, const X* x, 
         sum[7] += q * y[0] * y[2];
         sum[8] += q * y[1] * y[2];
     }
-    block_sums<c_threads>(sum, a.partial + static_cast<size_t>(blockIdx.x) * c_numMoments);
+    block_sums<c_threads, 8>(sum, a.partial + static_cast<size_t>(blockIdx.x) * c_numMoments);
     if (is_last_block(&a.results->moments_done))
     {
         const double total = column_sum<c_threads>(a.partial, static_cast<int>(gridDim.x), c_numMoments);

@@ -28,34 +28,46 @@ static __device__ double block_sum(double value)
     return sum;
 }
 
-/* Sums of each of `value` over the threads of a block, N <= THREADS, to to[N], each by another thread; all threads must
- * come here, once in a kernel. */
-template <int THREADS, int N>
+/* Sums of each of `value` over the threads of a block to to[N], each by another thread; all threads must come here,
+ * once in a kernel. First each warp adds up to LEFT parts, then all warps have some of the sums each: to add up all of
+ * them in each warp is so much code that fetching it takes longer than the sums. Shared memory: N LEFT THREADS / 4
+ * bytes. */
+template <int THREADS, int LEFT, int N>
 static __device__ void block_sums(const double (&value)[N], double* to)
 {
-    __shared__ double warp_sum[N][THREADS / 32];
+    constexpr int     width = THREADS / 32 * LEFT;
+    __shared__ double part[N][width];
+    const int         lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
 #pragma unroll /* values in registers */
     for (int k = 0; k < N; k++)
     {
         double sum = value[k];
+        for (int step = 16; step >= LEFT; step /= 2)
+        {
+            sum += __shfl_down_sync(0xffffffffu, sum, step);
+        }
+        if (lane < LEFT)
+        {
+            part[k][LEFT * warp + lane] = sum;
+        }
+    }
+    __syncthreads();
+#pragma unroll 1
+    for (int k = warp; k < N; k += THREADS / 32)
+    {
+        double sum = 0;
+        for (int i = lane; i < width; i += 32)
+        {
+            sum += part[k][i];
+        }
         for (int step = 16; step > 0; step /= 2)
         {
             sum += __shfl_down_sync(0xffffffffu, sum, step);
         }
-        if (threadIdx.x % 32 == 0)
+        if (lane == 0)
         {
-            warp_sum[k][threadIdx.x / 32] = sum;
+            to[k] = sum;
         }
-    }
-    __syncthreads();
-    if (threadIdx.x < N)
-    {
-        double sum = 0;
-        for (int w = 0; w < THREADS / 32; w++)
-        {
-            sum += warp_sum[threadIdx.x][w];
-        }
-        to[threadIdx.x] = sum;
     }
 }
 
@@ -86,13 +98,28 @@ static __device__ double column_sum(const T* rows, int num_rows, int width)
     __shared__ double part[THREADS];
     const int         me = static_cast<int>(threadIdx.x), groups = THREADS / width, group = me / width;
     double            sum = 0, total = 0;
-    for (int row = group; row < num_rows && group < groups; row += groups)
+    const T*          from = rows + me % width;
+    int               row  = group < groups ? group : num_rows;
+#pragma unroll 1
+    for (; row + 3 * groups < num_rows; row += 4 * groups) /* loads that do not wait for each other */
     {
-        sum += static_cast<double>(__ldcg(rows + static_cast<size_t>(row) * width + me % width));
+        double part_of[4];
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+        {
+            part_of[k] = static_cast<double>(__ldcg(from + static_cast<size_t>(row + k * groups) * width));
+        }
+        sum += (part_of[0] + part_of[1]) + (part_of[2] + part_of[3]);
+    }
+#pragma unroll 1
+    for (; row < num_rows; row += groups)
+    {
+        sum += static_cast<double>(__ldcg(from + static_cast<size_t>(row) * width));
     }
     __syncthreads(); /* part of an earlier call has been read */
     part[me] = sum;
     __syncthreads();
+#pragma unroll 4
     for (int g = 0; g < groups && me < width; g++)
     {
         total += part[g * width + me];
