@@ -189,6 +189,55 @@ TEST_P(CudaBox, EveryStepInFlightHasItsOwn)
     cudaStreamDestroy(stream);
 }
 
+/* Steps with a virial as a graph, as mdrun has them: captured while spectra for it are still being made, and captured
+ * in a new box but launched after a step that needs what the graph would make. */
+TEST_P(CudaBox, AGraphOfAStepHasItsSpectra)
+{
+    const System s = water(boxOfVolume(box(), 5), 7);
+    Plan         plan(s, options()), cpu(s, reference());
+    cudaStream_t stream = nullptr;
+    ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    plan.execute(s.x);
+    for (const bool ahead : {true, false})
+    {
+        for (const Mat3& strain : smallStrains())
+        {
+            const System         deformed = strained(s, strain);
+            DeviceArray<double>  x(deformed.x);
+            Outputs              inGraph(s.size()), beside(s.size());
+            gmxfmm_device_output captured = inGraph.all(), eager = beside.all();
+            cudaGraph_t          graph = nullptr;
+            cudaGraphExec_t      exec  = nullptr;
+            eager.virial               = ahead ? nullptr : eager.virial;
+            plan.setBox(deformed.box);
+            cpu.setBox(deformed.box);
+            const auto enqueue = [&](const gmxfmm_device_output& out)
+            { ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &out, stream), GMXFMM_OK) << gmxfmm_message(plan.get()); };
+            if (ahead)
+            {
+                enqueue(eager);
+            }
+            ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+            enqueue(captured);
+            ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+            ASSERT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
+            if (!ahead)
+            {
+                enqueue(eager);
+            }
+            ASSERT_EQ(cudaGraphLaunch(exec, stream), cudaSuccess);
+            ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+            Result expected = cpu.execute(deformed.x);
+            expectSame(resultOf(inGraph, true), expected, rounding(precision()));
+            expected.virial = ahead ? Mat3{} : expected.virial;
+            expectSame(resultOf(beside, !ahead), expected, rounding(precision()));
+            cudaGraphExecDestroy(exec);
+            cudaGraphDestroy(graph);
+        }
+    }
+    cudaStreamDestroy(stream);
+}
+
 INSTANTIATE_TEST_SUITE_P(Boxes,
                          CudaBox,
                          testing::Combine(testing::ValuesIn(boxTypes()), testing::Values(GMXFMM_DOUBLE, GMXFMM_SINGLE)),

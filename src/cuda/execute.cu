@@ -19,65 +19,128 @@ gmxfmm_status fmm_cuda_convolve(gmxfmm_plan* plan, bool virial, cudaEvent_t read
     return fmm_cuda_transform(plan, false, stream);
 }
 
-/* What the far field needs in some steps alone, after the fork and beside P2M and the transforms: spectra of a new box,
- * and moments that P2M does not make. *ready: the event behind it, NULL if there is nothing. */
-static gmxfmm_status beside(gmxfmm_plan* plan, const void* x, bool virial, bool moments, cudaEvent_t* ready)
+/* What a step has on the stream `beside`, beside P2M and the transforms. */
+struct Beside
+{
+    bool spectra; /* of a new box */
+    bool moments; /* that P2M does not make */
+};
+
+static bool has_lattice_sums(const gmxfmm_plan* plan)
+{
+    return plan->tree == NULL || plan->periodic;
+}
+
+static gmxfmm_status is_capturing(gmxfmm_plan* plan, cudaStream_t stream, bool* capturing)
+{
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    FMM_CUDA(plan, cudaStreamIsCapturing(stream, &status));
+    *capturing = status != cudaStreamCaptureStatusNone;
+    return GMXFMM_OK;
+}
+
+/* Spectra, behind those that were made ahead. A graph waits and makes them at each launch, and until one is launched
+ * there are none. */
+static gmxfmm_status make_spectra(gmxfmm_plan* plan, bool virial, const Beside& wanted)
 {
     fmm_device* d       = plan->device;
-    const bool  lattice = plan->tree == NULL || plan->periodic;
-    const bool  spectra = lattice && (!d->s_valid || (virial && !d->z_valid));
-    *ready              = NULL;
-    if (!spectra && !moments)
+    const int   s_valid = d->s_valid, z_valid = d->z_valid;
+    bool        capturing = false;
+    FMM_TRY(is_capturing(plan, d->beside, &capturing));
+    if (d->z_ahead)
+    {
+        FMM_CUDA(plan, cudaStreamWaitEvent(d->beside, d->ahead_done, capturing ? cudaEventWaitExternal : 0));
+        d->z_ahead = capturing;
+    }
+    if (wanted.spectra)
+    {
+        FMM_TRY(fmm_cuda_spectra(plan, virial, d->beside));
+        d->s_valid = capturing ? s_valid : d->s_valid;
+        d->z_valid = capturing ? z_valid : d->z_valid;
+    }
+    return GMXFMM_OK;
+}
+
+/* P2M, and spectra of a new box. */
+static gmxfmm_status begin_far_field(gmxfmm_plan* plan, bool virial, const Beside& wanted)
+{
+    fmm_device* d = plan->device;
+    FMM_CUDA(plan, cudaStreamWaitEvent(d->far, d->fork, 0));
+    FMM_TRY(fmm_cuda_p2m(plan, plan->periodic && !wanted.moments, d->far));
+    if (!wanted.spectra && !wanted.moments)
     {
         return GMXFMM_OK;
     }
     FMM_CUDA(plan, cudaStreamWaitEvent(d->beside, d->fork, 0));
-    if (spectra)
+    return make_spectra(plan, virial, wanted);
+}
+
+/* Spectra for the virial of a new box, if the last box had use for them: made behind its first step, on a stream of the
+ * lowest priority, so that a later step need not wait for them. Not in a graph, where all work must be joined. */
+static gmxfmm_status make_ahead(gmxfmm_plan* plan)
+{
+    fmm_device* d         = plan->device;
+    bool        capturing = false;
+    if (!d->z_expected || d->z_valid || !has_lattice_sums(plan))
     {
-        FMM_TRY(fmm_cuda_spectra(plan, virial, d->beside));
+        return GMXFMM_OK;
     }
-    if (moments)
+    FMM_TRY(is_capturing(plan, d->far, &capturing));
+    if (!capturing)
     {
-        FMM_TRY(fmm_cuda_moments(plan, x, d->beside));
+        FMM_CUDA(plan, cudaStreamWaitEvent(d->ahead, d->far_done, 0));
+        FMM_TRY(fmm_cuda_spectra(plan, true, d->ahead));
+        FMM_CUDA(plan, cudaEventRecord(d->ahead_done, d->ahead));
+        d->z_ahead = 1;
     }
-    FMM_CUDA(plan, cudaEventRecord(d->beside_done, d->beside));
-    *ready = d->beside_done;
     return GMXFMM_OK;
 }
 
-static gmxfmm_status far_field(gmxfmm_plan* plan, const void* x, bool virial)
+/* The far field behind that. */
+static gmxfmm_status end_far_field(gmxfmm_plan* plan, const void* x, bool virial, const Beside& wanted)
 {
-    fmm_device* d       = plan->device;
-    const bool  moments = virial || plan->options.boundary == GMXFMM_VACUUM;
-    cudaEvent_t ready   = NULL;
-    FMM_CUDA(plan, cudaStreamWaitEvent(d->far, d->fork, 0));
-    FMM_TRY(beside(plan, x, virial, moments, &ready));
-    FMM_TRY(fmm_cuda_p2m(plan, plan->periodic && !moments, d->far));
+    fmm_device* d     = plan->device;
+    cudaEvent_t ready = NULL;
+    if (wanted.moments)
+    {
+        FMM_TRY(fmm_cuda_moments(plan, x, d->beside));
+    }
+    if (wanted.spectra || wanted.moments)
+    {
+        FMM_CUDA(plan, cudaEventRecord(d->beside_done, d->beside));
+        ready = d->beside_done;
+    }
     FMM_TRY(plan->tree != NULL ? fmm_cuda_far_tree(plan, virial, ready, d->far)
                                : fmm_cuda_convolve(plan, virial, ready, d->far));
     FMM_TRY(fmm_cuda_l2p(plan, d->far));
     FMM_CUDA(plan, cudaEventRecord(d->far_done, d->far));
-    return GMXFMM_OK;
+    d->z_used = d->z_used || virial;
+    return make_ahead(plan);
 }
 
-/* Near and far field between the positions and the output; each on its stream, if it is wanted. */
+/* Near and far field between the positions and the output; each on its stream, if it is wanted. What takes longest is
+ * launched early: where a device has nothing left of the step before, it waits for the host at each launch. */
 static gmxfmm_status near_and_far(gmxfmm_plan* plan, const void* x, unsigned stages, bool virial, cudaStream_t stream)
 {
-    fmm_device* d = plan->device;
+    fmm_device*  d    = plan->device;
+    const bool   near = (stages & GMXFMM_STAGE_NEAR) != 0, far = (stages & GMXFMM_STAGE_FAR) != 0;
+    const Beside beside = {has_lattice_sums(plan) && (!d->s_valid || (virial && !d->z_valid)),
+                           virial || plan->options.boundary == GMXFMM_VACUUM};
     FMM_CUDA(plan, cudaEventRecord(d->fork, stream));
-    if (stages & GMXFMM_STAGE_FAR)
+    if (far)
     {
-        FMM_TRY(far_field(plan, x, virial));
+        FMM_TRY(begin_far_field(plan, virial, beside));
     }
-    if (stages & GMXFMM_STAGE_NEAR)
+    if (near)
     {
         FMM_CUDA(plan, cudaStreamWaitEvent(d->near, d->fork, 0));
         FMM_TRY(fmm_cuda_p2p(plan, virial, d->near));
         FMM_CUDA(plan, cudaEventRecord(d->near_done, d->near));
         FMM_CUDA(plan, cudaStreamWaitEvent(stream, d->near_done, 0));
     }
-    if (stages & GMXFMM_STAGE_FAR)
+    if (far)
     {
+        FMM_TRY(end_far_field(plan, x, virial, beside));
         FMM_CUDA(plan, cudaStreamWaitEvent(stream, d->far_done, 0));
     }
     return GMXFMM_OK;

@@ -677,6 +677,8 @@ gmxfmm_status fmm_device_set_shape(gmxfmm_plan* plan)
     fmm_device* d = plan->device;
     DeviceScope scope(d->id);
     d->s_valid = d->z_valid = 0;
+    d->z_expected           = d->z_used;
+    d->z_used               = 0;
     if (plan->tree != NULL)
     {
         FMM_CUDA(plan, cudaDeviceSynchronize()); /* a step may be using what is replaced */

@@ -90,11 +90,13 @@ static gmxfmm_status make_streams(gmxfmm_plan* plan)
     FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->far, cudaStreamNonBlocking, high));
     FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->beside, cudaStreamNonBlocking, high));
     FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->near, cudaStreamNonBlocking, near));
+    FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->ahead, cudaStreamNonBlocking, low));
     FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->own, cudaStreamNonBlocking, high));
     FMM_CUDA(plan, cudaEventCreateWithFlags(&device->fork, cudaEventDisableTiming));
     FMM_CUDA(plan, cudaEventCreateWithFlags(&device->near_done, cudaEventDisableTiming));
     FMM_CUDA(plan, cudaEventCreateWithFlags(&device->far_done, cudaEventDisableTiming));
     FMM_CUDA(plan, cudaEventCreateWithFlags(&device->beside_done, cudaEventDisableTiming));
+    FMM_CUDA(plan, cudaEventCreateWithFlags(&device->ahead_done, cudaEventDisableTiming));
     FMM_CUDA(plan, cudaMallocHost(&device->host_results, sizeof(StepResults) + sizeof(AssignResults)));
     FMM_CUDA(plan, most_shared(&device->max_shared));
     FMM_TRY(fmm_cuda_find_chains(plan));
@@ -170,11 +172,13 @@ void fmm_device_destroy(gmxfmm_plan* plan)
     cudaStreamDestroy(d->near);
     cudaStreamDestroy(d->far);
     cudaStreamDestroy(d->beside);
+    cudaStreamDestroy(d->ahead);
     cudaStreamDestroy(d->own);
     cudaEventDestroy(d->fork);
     cudaEventDestroy(d->near_done);
     cudaEventDestroy(d->far_done);
     cudaEventDestroy(d->beside_done);
+    cudaEventDestroy(d->ahead_done);
     cudaFreeHost(d->host_results);
     std::free(d->host_copy);
     std::free(d->near_on_device);

@@ -158,8 +158,9 @@ struct Leaves
 struct fmm_device
 {
     int            id;
-    cudaStream_t   near, far, beside /* the far field */, own; /* own: the caller's part of a synchronous execute */
-    cudaEvent_t    fork, near_done, far_done, beside_done;
+    cudaStream_t   near, far, beside /* the far field */, ahead; /* ahead: for later steps */
+    cudaStream_t   own;                                          /* the caller's part of a synchronous execute */
+    cudaEvent_t    fork, near_done, far_done, beside_done, ahead_done;
     int            max_shared; /* bytes of shared memory a block may have */
     AllowedKernels allowed;
     bool           has_chains; /* chain.h */
@@ -200,6 +201,8 @@ struct fmm_device
     int          lattice_ready; /* and of this grid */
     DeviceBuffer lattice_table;
     int          s_valid, z_valid;
+    int          z_used, z_expected; /* by a step in this box; in this box since in the last */
+    int          z_ahead;            /* made on the stream `ahead`, which nothing has waited for */
 
     /* per step */
     DeviceBuffer near_out, far_out, partial, p2m_partial, near_virial, far_virial, results, x_copy, out_copy;
