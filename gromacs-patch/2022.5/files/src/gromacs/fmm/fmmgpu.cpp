@@ -9,6 +9,8 @@
 
 #include "fmmgpu.h"
 
+#include <array>
+
 #include "gromacs/gpu_utils/cudautils.cuh"
 #include "gromacs/gpu_utils/device_context.h"
 #include "gromacs/gpu_utils/device_stream.h"
@@ -22,6 +24,130 @@
 
 namespace gmx
 {
+
+namespace
+{
+
+/*! \internal
+ * \brief Work that is put into a stream as a graph
+ */
+class RepeatedWork
+{
+public:
+    RepeatedWork() = default;
+    ~RepeatedWork() { destroy(); }
+    RepeatedWork(const RepeatedWork&)            = delete;
+    RepeatedWork& operator=(const RepeatedWork&) = delete;
+
+    //! Puts the work into the stream, numRepeated being the number of steps since it changed
+    void enqueue(const std::function<void()>& work, int numRepeated, const DeviceStream& stream)
+    {
+        // To make a graph costs what some ten steps save. To bring one up to date costs less than
+        // two steps without it.
+        constexpr int c_numBeforeMaking = 15;
+        numCalls_++;
+        if (graph_ == nullptr && numCalls_ > c_numBeforeMaking
+            && numRepeated > (canUpdate() ? c_numBeforeUpdate : c_numBeforeMaking))
+        {
+            record(work, stream);
+        }
+        update(work, numRepeated, stream);
+        if (graph_ != nullptr && !isOutdated_)
+        {
+            checkDeviceError(cudaGraphLaunch(graph_, stream.stream()),
+                             "The FMM step could not be launched.");
+        }
+        else
+        {
+            work();
+        }
+    }
+
+    //! Brings the graph up to date, if there is one
+    void update(const std::function<void()>& work, int numRepeated, const DeviceStream& stream)
+    {
+        if (graph_ != nullptr && isOutdated_ && numRepeated > c_numBeforeUpdate)
+        {
+            record(work, stream);
+        }
+    }
+
+    //! Says that the work has changed
+    void outdate()
+    {
+        isOutdated_ = true;
+        if (!canUpdate())
+        {
+            destroy();
+        }
+    }
+
+private:
+    void destroy()
+    {
+        if (graph_ != nullptr)
+        {
+            cudaGraphExecDestroy(graph_);
+            graph_ = nullptr;
+        }
+    }
+
+    //! Whether a graph follows when the work changes; not once it had to be made again several times
+    bool canUpdate() const { return numFailed_ < 3; }
+
+    //! Gives the executable graph the arguments of the kernels in \p recorded, returns whether that could be done
+    bool updateFrom(cudaGraph_t recorded) const
+    {
+#if CUDART_VERSION >= 12000
+        cudaGraphExecUpdateResultInfo result;
+        const cudaError_t             status = cudaGraphExecUpdate(graph_, recorded, &result);
+#else
+        cudaGraphNode_t           node;
+        cudaGraphExecUpdateResult result;
+        const cudaError_t         status = cudaGraphExecUpdate(graph_, recorded, &node, &result);
+#endif
+        if (status != cudaSuccess)
+        {
+            cudaGetLastError();
+        }
+        return status == cudaSuccess;
+    }
+
+    //! Makes the graph of what \p work puts into the stream, or brings it up to date
+    void record(const std::function<void()>& work, const DeviceStream& stream)
+    {
+        cudaGraph_t recorded = nullptr;
+        checkDeviceError(cudaStreamBeginCapture(stream.stream(), cudaStreamCaptureModeThreadLocal),
+                         "Recording of the FMM step could not be started.");
+        work();
+        checkDeviceError(cudaStreamEndCapture(stream.stream(), &recorded),
+                         "The FMM step could not be recorded.");
+        if (graph_ != nullptr && !updateFrom(recorded))
+        {
+            numFailed_++;
+            destroy();
+        }
+        if (graph_ == nullptr)
+        {
+            // With a name of its own since CUDA 11.4, where the other one takes more arguments
+            const cudaError_t status = cudaGraphInstantiateWithFlags(&graph_, recorded, 0);
+            checkDeviceError(status, "The graph of the FMM step could not be made.");
+        }
+        cudaGraphDestroy(recorded);
+        isOutdated_ = false;
+    }
+
+    //! The first step after a change has work that the others do not have
+    static constexpr int c_numBeforeUpdate = 1;
+
+    cudaGraphExec_t graph_ = nullptr;
+    //! Whether the work has changed since the graph was recorded
+    bool isOutdated_ = false;
+    //! Calls of enqueue(), and times that the graph could not follow what had changed
+    int numCalls_ = 0, numFailed_ = 0;
+};
+
+} // namespace
 
 class FmmGpu::Impl
 {
@@ -44,62 +170,10 @@ public:
 
     ~Impl()
     {
-        destroyGraph();
         freeDeviceBuffer(&d_force_);
         freeDeviceBuffer(&d_x_);
         freeDeviceBuffer(&d_sums_);
         freeDeviceBuffer(&d_virial_);
-    }
-
-    void destroyGraph()
-    {
-        if (graph_ != nullptr)
-        {
-            cudaGraphExecDestroy(graph_);
-            graph_ = nullptr;
-        }
-    }
-
-    //! Gives the executable graph the arguments of the kernels in \p recorded, returns whether that could be done
-    bool updateGraph(cudaGraph_t recorded) const
-    {
-#if CUDART_VERSION >= 12000
-        cudaGraphExecUpdateResultInfo result;
-        const cudaError_t             status = cudaGraphExecUpdate(graph_, recorded, &result);
-#else
-        cudaGraphNode_t           node;
-        cudaGraphExecUpdateResult result;
-        const cudaError_t         status = cudaGraphExecUpdate(graph_, recorded, &node, &result);
-#endif
-        if (status != cudaSuccess)
-        {
-            cudaGetLastError();
-        }
-        return status == cudaSuccess;
-    }
-
-    //! Makes the graph of what \p enqueue puts into the stream, or brings it up to date
-    void record(const std::function<void()>& enqueue)
-    {
-        cudaGraph_t recorded = nullptr;
-        checkDeviceError(cudaStreamBeginCapture(stream_.stream(), cudaStreamCaptureModeThreadLocal),
-                         "Recording of the FMM step could not be started.");
-        enqueue();
-        checkDeviceError(cudaStreamEndCapture(stream_.stream(), &recorded),
-                         "The FMM step could not be recorded.");
-        if (graph_ != nullptr && !updateGraph(recorded))
-        {
-            canUpdate_ = false;
-            destroyGraph();
-        }
-        if (graph_ == nullptr)
-        {
-            // With a name of its own since CUDA 11.4, where the other one takes more arguments
-            const cudaError_t status = cudaGraphInstantiateWithFlags(&graph_, recorded, 0);
-            checkDeviceError(status, "The graph of the FMM step could not be made.");
-        }
-        cudaGraphDestroy(recorded);
-        isOutdated_ = false;
     }
 
     const DeviceContext& context_;
@@ -119,12 +193,10 @@ public:
     //! Of the short-range forces
     DeviceBuffer<FmmVirialSums> d_virial_ = nullptr;
     HostVector<double>          h_virial_;
-    //! The work that is repeated
-    cudaGraphExec_t graph_ = nullptr;
-    //! Whether the work has changed since the graph was recorded, and whether a graph can follow
-    bool isOutdated_ = false, canUpdate_ = true;
-    //! Calls of enqueueRepeated(), all of them and since the work changed
-    int numCalls_ = 0, numRepeated_ = 0;
+    //! Without and with energy, without and with virial
+    std::array<std::array<RepeatedWork, 2>, 2> repeated_;
+    //! Calls of enqueueRepeated() since the work changed
+    int numRepeated_ = 0;
 };
 
 FmmGpu::FmmGpu(const DeviceStreamManager& streams) : impl_(std::make_unique<Impl>(streams)) {}
@@ -241,39 +313,36 @@ ArrayRef<const double> FmmGpu::shortRangeVirial() const
     return impl_->h_virial_;
 }
 
-void FmmGpu::enqueueRepeated(const std::function<void()>& enqueue)
+void FmmGpu::enqueueRepeated(bool withEnergy, bool withVirial, const std::function<void(bool, bool)>& enqueue)
 {
-    // To make a graph costs what some ten steps save. To bring one up to date costs less than two
-    // steps without it, and the first step after a change has work that the others do not have.
-    constexpr int c_numBeforeMaking = 15, c_numBeforeUpdate = 1;
     impl_->numRepeated_++;
-    impl_->numCalls_++;
-    const bool make = impl_->graph_ == nullptr && impl_->numCalls_ > c_numBeforeMaking
-                      && impl_->numRepeated_ > (impl_->canUpdate_ ? c_numBeforeUpdate : c_numBeforeMaking);
-    const bool update = impl_->graph_ != nullptr && impl_->isOutdated_
-                        && impl_->numRepeated_ > c_numBeforeUpdate;
-    if (make || update)
+    for (int energy = 0; energy < 2; energy++)
     {
-        impl_->record(enqueue);
-    }
-    if (impl_->graph_ != nullptr && !impl_->isOutdated_)
-    {
-        checkDeviceError(cudaGraphLaunch(impl_->graph_, impl_->stream_.stream()),
-                         "The FMM step could not be launched.");
-    }
-    else
-    {
-        enqueue();
+        for (int virial = 0; virial < 2; virial++)
+        {
+            const auto work = [&] { enqueue(energy != 0, virial != 0); };
+            if (withEnergy == (energy != 0) && withVirial == (virial != 0))
+            {
+                impl_->repeated_[energy][virial].enqueue(work, impl_->numRepeated_, impl_->stream_);
+            }
+            else if (!withEnergy && !withVirial)
+            {
+                // Not when they are due: the host is ahead of the device now and will not be then
+                impl_->repeated_[energy][virial].update(work, impl_->numRepeated_, impl_->stream_);
+            }
+        }
     }
 }
 
 void FmmGpu::forgetRepeated()
 {
-    impl_->isOutdated_  = true;
     impl_->numRepeated_ = 0;
-    if (!impl_->canUpdate_)
+    for (auto& works : impl_->repeated_)
     {
-        impl_->destroyGraph();
+        for (RepeatedWork& work : works)
+        {
+            work.outdate();
+        }
     }
 }
 

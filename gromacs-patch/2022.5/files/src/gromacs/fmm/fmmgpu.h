@@ -99,15 +99,17 @@ public:
     //! Sum over atoms of coordinates times these forces, row-major
     ArrayRef<const double> shortRangeVirial() const;
 
-    /*! \brief Puts the same work into the stream as in the last steps
+    /*! \brief Puts the same work into the stream as in the last steps of its kind
      *
      * After some steps the work is recorded as a graph, which takes the host a
      * fraction of the time. Then it must be the same at each call, with the
      * same addresses, until forgetRepeated() is called.
      *
-     * \param[in] enqueue  Puts the work into the stream, without waiting for the device or allocating memory
+     * \param[in] withEnergy  Whether the step gives the energy
+     * \param[in] withVirial  Whether the step gives the virial
+     * \param[in] enqueue     Puts the work into the stream, with energy, with virial, without waiting for the device or allocating memory
      */
-    void enqueueRepeated(const std::function<void()>& enqueue);
+    void enqueueRepeated(bool withEnergy, bool withVirial, const std::function<void(bool, bool)>& enqueue);
     //! Ends the repetition of the same work
     void forgetRepeated();
 

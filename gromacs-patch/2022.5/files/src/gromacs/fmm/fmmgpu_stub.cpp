@@ -87,14 +87,20 @@ const FmmStepSums& FmmGpu::hostSums() const
     return c_noSums;
 }
 
-void FmmGpu::launchShortRangeVirial(const void* /*xq*/, DeviceBuffer<RVec> /*f*/, int /*numAtoms*/) {}
+void FmmGpu::launchShortRangeVirial(const void* /*xq*/, DeviceBuffer<RVec> /*f*/, int /*numAtoms*/)
+{
+}
 
 ArrayRef<const double> FmmGpu::shortRangeVirial() const
 {
     return {};
 }
 
-void FmmGpu::enqueueRepeated(const std::function<void()>& /*enqueue*/) {}
+void FmmGpu::enqueueRepeated(bool /*withEnergy*/,
+                             bool /*withVirial*/,
+                             const std::function<void(bool, bool)>& /*enqueue*/)
+{
+}
 
 void FmmGpu::forgetRepeated() {}
 

@@ -290,29 +290,26 @@ public:
         }
     }
 
-    //! Puts a step that gives forces alone into the stream
-    void enqueueForces(const void* x)
+    //! Puts an evaluation into the stream: forces, and energy or virial or both if they are wanted
+    void enqueueEvaluation(const void* x, bool wantEnergy, bool wantVirial)
     {
-        gmxfmm_device_output output = {};
-        output.force                = gpu_->forceAddress();
         if (x != repeatedX_)
         {
             forgetRepeated();
             repeatedX_ = x;
         }
-        gpu_->enqueueRepeated([&] { check(gmxfmm_enqueue(plan_.get(), x, &output, gpu_->stream())); });
-    }
-
-    //! Puts a step that gives forces, and energy or virial or both, into the stream
-    void enqueueWithSums(const void* x, const StepWorkload& stepWork)
-    {
-        FmmStepSums*         sums   = gpu_->sumsAddress();
-        gmxfmm_device_output output = {};
-        output.force                = gpu_->forceAddress();
-        output.energy               = stepWork.computeEnergy ? sums->energy : nullptr;
-        output.virial               = stepWork.computeVirial ? sums->virial : nullptr;
-        output.status               = &sums->status;
-        check(gmxfmm_enqueue(plan_.get(), x, &output, gpu_->stream()));
+        gpu_->enqueueRepeated(wantEnergy,
+                              wantVirial,
+                              [&](bool withEnergy, bool withVirial)
+                              {
+                                  FmmStepSums*         sums   = gpu_->sumsAddress();
+                                  gmxfmm_device_output output = {};
+                                  output.force                = gpu_->forceAddress();
+                                  output.energy               = withEnergy ? sums->energy : nullptr;
+                                  output.virial               = withVirial ? sums->virial : nullptr;
+                                  output.status = withEnergy || withVirial ? &sums->status : nullptr;
+                                  check(gmxfmm_enqueue(plan_.get(), x, &output, gpu_->stream()));
+                              });
     }
 
     //! Adds the forces of a step
@@ -413,14 +410,7 @@ public:
             assignOnGpu(x);
         }
         const bool needSums = stepWork.computeEnergy || stepWork.computeVirial;
-        if (needSums)
-        {
-            enqueueWithSums(x, stepWork);
-        }
-        else
-        {
-            enqueueForces(x);
-        }
+        enqueueEvaluation(x, stepWork.computeEnergy, stepWork.computeVirial);
         gpu_->markForcesReady();
         gpu_->launchTransfer(!stepWork.useGpuFBufferOps, needSums);
         if (isFirst && gpuTimes_.empty())
@@ -457,7 +447,7 @@ public:
     int64_t numEvaluations_ = 0;
     //! Volume that the atoms fill at the coordinates of the .tpr
     real occupiedVolume_;
-    //! Address of the coordinates that enqueueForces() was called with last
+    //! Address of the coordinates that enqueueEvaluation() was called with last
     const void* repeatedX_ = nullptr;
     //! Time of each stage on a GPU in ms, as text
     std::string gpuTimes_;
