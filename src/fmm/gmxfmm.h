@@ -110,7 +110,8 @@ extern "C"
         int              num_threads;       /* [0] OpenMP threads; 0: omp_get_max_threads() */
         int              device_id;         /* [0] which of several GPUs, as the CUDA runtime counts them */
         int              reproducible; /* [0] 1: the same input gives the same bits in every run (no timed FFT plans) */
-        double           prefactor;    /* [1] f, e.g. 138.935458 / epsilon_r in GROMACS units; not 0 */
+        double           measured_error; /* [0] by gmxfmm_choose, for gmxfmm_info; 0: nothing was measured */
+        double           prefactor;      /* [1] f, e.g. 138.935458 / epsilon_r in GROMACS units; not 0 */
         const char*      cache_dir; /* [NULL] folder, made if need be, for kernels that a plan for a GPU has to compile
                                      * (m2l = rotation at high orders), so that the next one finds them; NULL: none */
     } gmxfmm_options;
@@ -165,6 +166,7 @@ extern "C"
         int              num_near_cells;  /* cells in the near set, the cell itself included */
         double           near_particles;  /* mean number of particles in the near set */
         double           predicted_error; /* of the model in tune.c: relative RMS force error */
+        double           measured_error;  /* options.measured_error, or what gmxfmm_measure has measured */
         double           near_range;      /* every pair closer than this at assign is in the near field */
         int              num_threads;
         size_t           bytes; /* memory held by the plan */
@@ -314,13 +316,14 @@ extern "C"
                                             char*                   message,
                                             size_t                  message_size);
 
-    /* Replaces options->accuracy by the largest, hence cheapest, for which what the model chooses is measured to reach
-     * what was asked, less a tenth for other configurations of the same system. Where particles have moved, the error
-     * may be error_moved, and no element of the virial be wrong by more than virial_error (unit of energy; INFINITY:
-     * any): in few cells errors of forces may be small while what they do to a virial adds up. *chosen: the
-     * measurement; the others go to tried[0..*num_tried-1], whose room *num_tried is at first (32 is enough; both may
-     * be NULL). Times are not measured. Errors: as measure; OPTION: nothing reaches it, and *chosen is what came
-     * nearest. */
+    /* Chooses the cheapest settings that are measured to reach what was asked, less a tenth for other configurations of
+     * the same system: options->accuracy is replaced by the largest for which what the model chooses reaches it, and
+     * where a lower order does with the same cells of a periodic system, order, cells, ws and method are set as well.
+     * Where particles have moved, the error may be error_moved, and no element of the virial be wrong by more than
+     * virial_error (unit of energy; INFINITY: any): in few cells errors of forces may be small while what they do to a
+     * virial adds up. *chosen: the measurement; all of them go to tried[0..*num_tried-1], whose room *num_tried is at
+     * first (32 is enough; both may be NULL). Times are not measured. Errors: as measure; OPTION: nothing reaches it,
+     * and *chosen is what came nearest. */
     GMXFMM_API gmxfmm_status gmxfmm_choose(const gmxfmm_reference* reference,
                                            gmxfmm_options*         options,
                                            double                  error_moved,

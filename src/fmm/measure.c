@@ -347,8 +347,10 @@ static gmxfmm_status compare(gmxfmm_plan*            plan,
         m->error_moved  = rms_difference(force, reference->force, s->n) / reference->scale;
         m->virial_error = fmax(m->virial_error, largest_difference(virial, reference->virial));
     }
-    status = fastest(plan, s, repeats, force, &m->time);
-    return status == GMXFMM_OK ? gmxfmm_get_info(plan, &m->info) : status;
+    status                 = fastest(plan, s, repeats, force, &m->time);
+    status                 = status == GMXFMM_OK ? gmxfmm_get_info(plan, &m->info) : status;
+    m->info.measured_error = m->error;
+    return status;
 }
 
 gmxfmm_status gmxfmm_measure(const gmxfmm_reference* reference,
@@ -405,28 +407,38 @@ typedef struct
     size_t                  size;
 } search;
 
+/* Measures a setting. Returns whether it reaches what was asked. */
+static int try_options(search* s, const gmxfmm_options* options, gmxfmm_measurement* m, gmxfmm_status* status)
+{
+    *status = gmxfmm_measure(s->reference, options, 0, m, s->message, s->size);
+    if (*status != GMXFMM_OK)
+    {
+        return 0;
+    }
+    if (s->num < s->room)
+    {
+        s->tried[s->num++] = *m;
+    }
+    return m->error <= c_margin * s->asked && m->error_moved <= c_margin * s->error_moved &&
+           m->virial_error <= c_margin * s->virial_error;
+}
+
 /* Measures what the model chooses for an accuracy. Returns whether that reaches what was asked. */
 static int reaches(search* s, double accuracy, gmxfmm_status* status)
 {
     gmxfmm_measurement m;
     s->options.accuracy = accuracy;
-    *status             = gmxfmm_measure(s->reference, &s->options, 0, &m, s->message, s->size);
+    const int reached   = try_options(s, &s->options, &m, status);
     if (*status != GMXFMM_OK)
     {
         return 0;
     }
-    const int reached = m.error <= c_margin * s->asked && m.error_moved <= c_margin * s->error_moved &&
-                        m.virial_error <= c_margin * s->virial_error;
     if (reached ? (!s->any || accuracy > s->best_accuracy) : (!s->any && !(m.error >= s->best->error)))
     {
         *s->best         = m;
         s->best_accuracy = accuracy;
     }
     s->any = s->any || reached;
-    if (s->num < s->room)
-    {
-        s->tried[s->num++] = m;
-    }
     return reached;
 }
 
@@ -454,6 +466,42 @@ static gmxfmm_status find_accuracy(search* s)
         reaches(s, fmin(sqrt(c_step) * s->best_accuracy, c_coarsest), &status);
     }
     return status;
+}
+
+/* Takes lower orders for the cells of the choice while they reach what was asked: the model's cells for another
+ * accuracy may be far better than it knows, as are those that do not go with a crystal's lattice. Cells of an open
+ * system follow its extent and are left to the model. */
+static void lower_order(search* s, gmxfmm_options* options)
+{
+    gmxfmm_options     o    = s->options;
+    const gmxfmm_info* info = &s->best->info;
+    gmxfmm_status      status;
+    gmxfmm_measurement m;
+    if (o.order >= 0 || o.boundary == GMXFMM_OPEN)
+    {
+        return;
+    }
+    o.accuracy   = s->best_accuracy;
+    o.m2l        = info->m2l;
+    o.separation = info->separation;
+    o.depth      = info->depth;
+    memcpy(o.grid, info->grid, sizeof(o.grid));
+    for (o.order = info->order - 1; o.order > 0 && try_options(s, &o, &m, &status); o.order--)
+    {
+        *s->best = m;
+        *options = o;
+    }
+}
+
+static gmxfmm_status out_of_reach(const search* s)
+{
+    char text[256];
+    snprintf(
+        text, sizeof(text),
+        "accuracy %g is out of reach: the best that was measured is %.2g, at order %d; use double precision, leave "
+        "more options automatic, or ask for less",
+        s->asked, s->best->error, s->best->info.order);
+    return say(s->message, s->size, GMXFMM_ERROR_OPTION, text);
 }
 
 gmxfmm_status gmxfmm_choose(const gmxfmm_reference* reference,
@@ -486,30 +534,22 @@ gmxfmm_status gmxfmm_choose(const gmxfmm_reference* reference,
     {
         reaches(&s, s.asked, &status); /* for a message about what was asked, not about what was tried */
     }
+    if (s.any)
+    {
+        options->accuracy = s.best_accuracy;
+        lower_order(&s, options);
+        options->measured_error = chosen->error;
+        status                  = say(message, message_size, GMXFMM_OK, "");
+    }
+    else if (isfinite(chosen->error) && (status == GMXFMM_OK || status == GMXFMM_ERROR_OPTION))
+    {
+        status = out_of_reach(&s);
+    }
     if (num_tried != NULL)
     {
         *num_tried = s.num;
     }
-    if (s.any)
-    {
-        options->accuracy = s.best_accuracy;
-        return GMXFMM_OK;
-    }
-    if (status != GMXFMM_OK && status != GMXFMM_ERROR_OPTION)
-    {
-        return status;
-    }
-    if (!isfinite(chosen->error))
-    {
-        return status;
-    }
-    char text[256];
-    snprintf(
-        text, sizeof(text),
-        "accuracy %g is out of reach: the best that was measured is %.2g, at order %d; use double precision, leave "
-        "more options automatic, or ask for less",
-        s.asked, chosen->error, chosen->info.order);
-    return say(message, message_size, GMXFMM_ERROR_OPTION, text);
+    return status;
 }
 
 void gmxfmm_reference_destroy(gmxfmm_reference* reference)

@@ -693,6 +693,7 @@ gmxfmm_status gmxfmm_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
                             : plan->periodic         ? near
                                              : fmin(near, (double)n); /* near sets reach beyond an open system */
     info->predicted_error = plan->predicted_error;
+    info->measured_error  = plan->options.measured_error;
     info->near_range      = plan->cells.near_range * plan->cells.edge;
     return GMXFMM_OK;
 }
