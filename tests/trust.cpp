@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Errors that the library measures on a system itself, against independent sums: in liquids, which its model of errors
  * was fitted to, and in crystals, melts, droplets and clusters, where that may be wrong by a hundred times. */
+#include <algorithm>
 #include <functional>
 #include <limits>
 
@@ -71,6 +72,122 @@ System perovskite(int cells)
     return s;
 }
 
+/* Copies of a cell with these vectors as rows: a box of the same shape, skewed where the cell is. */
+System
+copies(const Mat3& cell, const std::array<int, 3>& num, const std::vector<Vec3>& at, const std::vector<double>& q)
+{
+    System s;
+    for (std::size_t i = 0; i < 9; i++)
+    {
+        s.box[i] = cell[i] * num[i / 3];
+    }
+    for (int c = 0; c < num[0] * num[1] * num[2]; c++)
+    {
+        const double k[3] = {double(c % num[0]), double(c / num[0] % num[1]), double(c / num[0] / num[1])};
+        for (std::size_t i = 0; i < q.size(); i++)
+        {
+            Vec3 r = at[i];
+            for (std::size_t d = 0; d < 3; d++)
+            {
+                r[d] += k[0] * cell[d] + k[1] * cell[3 + d] + k[2] * cell[6 + d];
+            }
+            s.add(r, q[i]);
+        }
+    }
+    return s;
+}
+
+/* Layers A X2 as in brucite: cations in a triangular lattice between two of anions, and gaps; a hexagonal box. */
+System layers()
+{
+    const double a = 1.4247, h = a * std::sqrt(3.0) / 2;
+    return copies({a, 0, 0, -a / 2, h, 0, 0, 0, 2.2}, {8, 8, 5},
+                  {{0, 0, 0}, {0, 2 * h / 3, 0.57}, {a / 2, h / 3, -0.57}}, {2, -1, -1});
+}
+
+/* Rock salt in the rhombohedral cell of one pair. */
+System primitiveRockSalt()
+{
+    return copies({0, 1, 1, 1, 0, 1, 1, 1, 0}, {7, 7, 7}, {{0, 0, 0}, {1, 0, 0}}, {1, -1});
+}
+
+/* Of b from a, in a periodic box: the nearest image. */
+Vec3 nearestImage(const Mat3& box, const Vec3& a, const Vec3& b)
+{
+    Vec3   nearest = {0, 0, 0};
+    double least   = std::numeric_limits<double>::infinity();
+    for (int k = 0; k < 27; k++)
+    {
+        Vec3   r;
+        double r2 = 0;
+        for (std::size_t d = 0; d < 3; d++)
+        {
+            r[d] = b[d] - a[d] + (k % 3 - 1) * box[d] + (k / 3 % 3 - 1) * box[3 + d] + (k / 9 - 1) * box[6 + d];
+            r2 += r[d] * r[d];
+        }
+        if (r2 < least)
+        {
+            least   = r2;
+            nearest = r;
+        }
+    }
+    return nearest;
+}
+
+/* Ice Ih, SPC/E charges: oxygens as in lonsdaleite; each of the four bonds of an oxygen has one proton, and each oxygen
+ * two near it: bonds point along walks through the crystal that use each once. A hexagonal box. */
+System ice()
+{
+    const double a = 0.4497, h = a * std::sqrt(3.0) / 2, c = a * std::sqrt(8.0 / 3), z = c / 16;
+    const System oxygens =
+        copies({a, 0, 0, -a / 2, h, 0, 0, 0, c}, {6, 6, 3},
+               {{0, 2 * h / 3, z}, {a / 2, h / 3, -z}, {a / 2, h / 3, c / 2 + z}, {0, 2 * h / 3, c / 2 - z}},
+               {-0.8476, -0.8476, -0.8476, -0.8476});
+    const std::size_t                     n = oxygens.size();
+    std::vector<std::vector<std::size_t>> bonds(n);
+    for (std::size_t i = 0; i < n; i++)
+    {
+        for (std::size_t j = 0; j < n; j++)
+        {
+            const Vec3 r = nearestImage(oxygens.box, oxygens.position(i), oxygens.position(j));
+            if (i != j && r[0] * r[0] + r[1] * r[1] + r[2] * r[2] < 0.09)
+            {
+                bonds[i].push_back(j);
+            }
+        }
+    }
+    System s;
+    s.box = oxygens.box;
+    std::vector<std::vector<Vec3>> protons(n);
+    for (std::size_t start = 0; start < n; start++)
+    {
+        for (std::size_t i = start; !bonds[i].empty();)
+        {
+            const std::size_t j      = bonds[i].back();
+            const Vec3        r      = nearestImage(s.box, oxygens.position(i), oxygens.position(j));
+            const double      length = std::sqrt(r[0] * r[0] + r[1] * r[1] + r[2] * r[2]);
+            protons[i].push_back({0.1 * r[0] / length, 0.1 * r[1] / length, 0.1 * r[2] / length});
+            bonds[i].pop_back();
+            bonds[j].erase(std::find(bonds[j].begin(), bonds[j].end(), i));
+            i = j;
+        }
+    }
+    for (std::size_t i = 0; i < n; i++)
+    {
+        const Vec3        o     = oxygens.position(i);
+        const std::size_t first = s.size();
+        s.add(o, oxygens.q[i]);
+        for (const Vec3& r : protons[i])
+        {
+            s.add({o[0] + r[0], o[1] + r[1], o[2] + r[2]}, 0.4238);
+        }
+        s.exclude(first, first + 1);
+        s.exclude(first, first + 2);
+        s.exclude(first + 1, first + 2);
+    }
+    return s;
+}
+
 /* Sheets of alternating charges, an empty half of the box above them. */
 System surface()
 {
@@ -129,6 +246,9 @@ const std::vector<Case>& cases()
         {"Zincblende", [] { return moved(zincblende(4), 0.05); }, Boundary::Tinfoil},
         {"Fluorite", [] { return moved(fluorite(4), 0.05); }, Boundary::Tinfoil},
         {"Perovskite", [] { return moved(perovskite(6), 0.05); }, Boundary::Tinfoil},
+        {"Layers", [] { return moved(layers(), 0.05); }, Boundary::Tinfoil},
+        {"PrimitiveRockSalt", [] { return moved(primitiveRockSalt(), 0.05); }, Boundary::Tinfoil},
+        {"Ice", [] { return moved(ice(), 0.01); }, Boundary::Tinfoil},
         {"Surface", [] { return moved(surface(), 0.05); }, Boundary::Tinfoil},
         {"FewIons", [] { return small(12); }, Boundary::Tinfoil},
         {"Droplet", [] { return droplet(700, 6, 4); }, Boundary::Open},
