@@ -252,6 +252,63 @@ run solve example.txt
 check "... and can be solved" test "$? $(value system) $(value particles)" = "0 periodic 2"
 run solve --help
 check "solve --help exits with 0" test $? -eq 0
+
+# --- progress, seconds and notes on stderr -----------------------------------------------------------------------------
+
+table='^stage +seconds$'
+run solve crystal.txt --measure no --output out.txt --verbose
+check "--verbose: exits with 0" test $? -eq 0
+check "--verbose prints seconds" grep -qE "$table" stderr
+for stage in read solve '  assign' '  near field' write total; do
+    check "... of '$stage'" grep -qE "^$stage +[0-9]+\.[0-9]{3}\$" stderr
+done
+check "... not on stdout" test "$(grep -cE "$table" stdout)" -eq 0
+run solve charged.txt --quiet
+check "--quiet: exits with 0" test $? -eq 0
+check "--quiet: no notes" test ! -s stderr
+check "--quiet: the same results" test "$(value net_charge)" = 2
+
+# on_terminal COMMAND: what a terminal is sent that is its stderr, in the file terminal; stdout in a file
+if SHELL=/bin/sh script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
+    on_terminal() { SHELL=/bin/sh script -qec "($1) >stdout" /dev/null >terminal </dev/null; }
+elif python3 -c 'import pty' 2>/dev/null; then
+    on_terminal() { python3 -c 'import pty, sys; pty.spawn(["sh", "-c", sys.argv[1]])' "($1) >stdout" >terminal </dev/null; }
+fi
+# what stands there in the end: later text over earlier in the same line
+screen() {
+    awk '{ line = ""; parts = split($0, part, "\r")
+        for (i = 1; i <= parts; i++) line = part[i] substr(line, length(part[i]) + 1)
+        sub(/ +$/, "", line); print line }' terminal
+}
+# shown TEXT: waits until the terminal was sent it, a minute at most
+cat >shown <<'EOF'
+#!/bin/sh
+for i in $(seq 600); do grep -q "$1" terminal && exit; sleep 0.1; done
+EOF
+chmod +x shown
+if declare -F on_terminal >/dev/null; then
+    rm -f stderr
+    on_terminal "'$program' solve crystal.txt --measure no"
+    check "a short solve shows nothing on a terminal" test ! -s terminal
+    check "... and prints its results" test "$(value particles)" = 64
+    # input that comes late, an output that is read late
+    mkfifo pipe
+    slow="{ ./shown 'reading, 0 rows'; cat crystal.txt; } | '$program' solve - --measure no --output pipe"
+    on_terminal "{ ./shown 'writing, 0 %'; timeout 60 cat pipe >piped.txt; } & $slow; wait"
+    check "a long solve shows that it reads" grep -q 'gmxfmm: reading, 0 rows ([0-9]* s)' terminal
+    check "... and that it writes" grep -q 'gmxfmm: writing, 0 % ([0-9]* s)' terminal
+    check "... and then in this place the table" test "$(screen | head -1 | tr -s ' ')" = "stage seconds"
+    check "... with the seconds" below 2 "$(screen | awk '$1 == "total" { print $2 }')"
+    check "... its results are the same" test "$(value particles) $(grep -vc '^#' piped.txt)" = "64 64"
+    on_terminal "{ ./shown reading; echo 0 0 1; } | '$program' solve -"
+    check "an error stands in place of progress" test "$(screen | head -c 49)" = "gmxfmm: standard input:1: a row has 4 columns x y"
+    check "... alone" test "$(screen | grep -c .)" -eq 1
+    on_terminal "{ sleep 2.5; cat crystal.txt; } | '$program' solve - --measure no --quiet"
+    check "--quiet: a long solve shows nothing" test ! -s terminal
+else
+    echo "SKIPPED: no terminal for progress (neither script nor python3)"
+fi
+
 # --- on a GPU ----------------------------------------------------------------------------------------------------------
 
 run solve vacuum.txt --device cuda --output gpu.txt
@@ -401,6 +458,7 @@ bad "order with a tail" "'4.5'" solve crystal.txt --order 4.5
 bad "accuracy out of range" "1e-12..0.1" solve crystal.txt --accuracy 0.5
 bad "accuracy nan" "'nan'" solve crystal.txt --accuracy nan
 bad "a flag with a value" "--verbose takes no value" solve crystal.txt --verbose=1
+bad "quiet and verbose" "--quiet and --verbose exclude each other" solve crystal.txt --quiet --verbose
 bad "when to measure" "auto|yes|no" solve crystal.txt --measure maybe
 bad "an accuracy beyond single precision" "accuracy 1e-08 is out of reach" solve crystal.txt --accuracy 1e-8 --precision single \
     --measure yes

@@ -265,7 +265,7 @@ static int parse_row(const text_lines* in, charge_file* file, int64_t* capacity,
     return 0;
 }
 
-static int read_lines(text_lines* in, charge_file* file)
+static int read_lines(text_lines* in, charge_file* file, atomic_llong* rows)
 {
     size_t  comment_length = 0;
     int64_t capacity       = 0;
@@ -283,6 +283,10 @@ static int read_lines(text_lines* in, charge_file* file)
                          : parse_row(in, file, &capacity, &columns, text))
         {
             return -1;
+        }
+        if (rows)
+        {
+            atomic_store_explicit(rows, file->n, memory_order_relaxed);
         }
     }
     return found;
@@ -324,7 +328,7 @@ static int check_whole(charge_file* file)
     return 0;
 }
 
-int charge_file_read(const char* name, charge_file* file)
+int charge_file_read(const char* name, charge_file* file, atomic_llong* rows)
 {
     text_lines in;
 
@@ -334,7 +338,7 @@ int charge_file_read(const char* name, charge_file* file)
         return -1;
     }
     file->name       = in.name;
-    const int status = read_lines(&in, file);
+    const int status = read_lines(&in, file, rows);
     text_lines_close(&in);
     return status ? status : check_whole(file);
 }

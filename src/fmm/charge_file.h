@@ -14,6 +14,7 @@
 #ifndef GMXFMM_CHARGE_FILE_H
 #define GMXFMM_CHARGE_FILE_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "gmxfmm.h"
@@ -37,8 +38,8 @@ typedef struct
 } charge_file;
 
 /* Reads and checks a file, or standard input if name is "-"; name must outlive *file, which can be given to
- * charge_file_free in any case. */
-int charge_file_read(const char* name, charge_file* file);
+ * charge_file_free in any case. *rows, for another thread: how many are read by now; NULL: nobody asks. */
+int charge_file_read(const char* name, charge_file* file, atomic_llong* rows);
 
 /* Refuses two particles at one place, in a periodic system also through images. O(n log n). */
 int charge_file_check_places(const charge_file* file);
@@ -48,9 +49,14 @@ int charge_file_check_output(const char* name);
 
 /* Writes header and rows x y z q potential fx fy fz, 17 digits, so that the output is a valid input; boundary is the
  * one computed with. A regular file is written under another name and renamed when complete: a failure or a signal
- * that ends the program leaves what was there before. */
-int charge_file_write(
-    const char* name, const charge_file* file, gmxfmm_boundary boundary, const double* potential, const double* field);
+ * that ends the program leaves what was there before. *rows, for another thread: how many are written by now; NULL:
+ * nobody asks. */
+int charge_file_write(const char*        name,
+                      const charge_file* file,
+                      gmxfmm_boundary    boundary,
+                      const double*      potential,
+                      const double*      field,
+                      atomic_llong*      rows);
 
 void charge_file_free(charge_file* file);
 

@@ -76,7 +76,8 @@ static void write_header(FILE* out, const charge_file* file, gmxfmm_boundary bou
     fputs("# reference_method: gmxfmm\n# columns: x y z q potential fx fy fz\n", out);
 }
 
-static void write_rows(FILE* out, const charge_file* file, const double* potential, const double* field)
+static void
+write_rows(FILE* out, const charge_file* file, const double* potential, const double* field, atomic_llong* rows)
 {
     for (int64_t i = 0; i < file->n && !ferror(out) && !stopped_by; i++)
     {
@@ -84,6 +85,10 @@ static void write_rows(FILE* out, const charge_file* file, const double* potenti
         const double* e = field + 3 * i;
         fprintf(out, "%.17g %.17g %.17g %.17g %.17g %.17g %.17g %.17g\n", x[0], x[1], x[2], file->q[i], potential[i],
                 e[0], e[1], e[2]);
+        if (rows)
+        {
+            atomic_store_explicit(rows, i + 1, memory_order_relaxed);
+        }
     }
 }
 
@@ -150,18 +155,26 @@ int charge_file_check_output(const char* name)
 }
 
 /* Writes and closes; 0 or the errno of what failed. */
-static int
-write_all(FILE* out, const charge_file* file, gmxfmm_boundary boundary, const double* potential, const double* field)
+static int write_all(FILE*              out,
+                     const charge_file* file,
+                     gmxfmm_boundary    boundary,
+                     const double*      potential,
+                     const double*      field,
+                     atomic_llong*      rows)
 {
     errno = 0;
     write_header(out, file, boundary);
-    write_rows(out, file, potential, field);
+    write_rows(out, file, potential, field, rows);
     const int cause = !ferror(out) ? 0 : errno ? errno : EIO;
     return fclose(out) != 0 && cause == 0 ? errno : cause;
 }
 
-int charge_file_write(
-    const char* name, const charge_file* file, gmxfmm_boundary boundary, const double* potential, const double* field)
+int charge_file_write(const char*        name,
+                      const charge_file* file,
+                      gmxfmm_boundary    boundary,
+                      const double*      potential,
+                      const double*      field,
+                      atomic_llong*      rows)
 {
     struct sigaction before[NUM_STOPS];
     char*            beside = NULL;
@@ -169,12 +182,12 @@ int charge_file_write(
     if (is_in_place(name))
     {
         FILE*     out   = fopen(name, "w");
-        const int cause = out ? write_all(out, file, boundary, potential, field) : errno;
+        const int cause = out ? write_all(out, file, boundary, potential, field, rows) : errno;
         return cause == 0 ? 0 : complain_unwritten(name, cause);
     }
     catch_stops(before);
     FILE* out   = open_beside(name, &beside);
-    int   cause = out ? write_all(out, file, boundary, potential, field) : errno;
+    int   cause = out ? write_all(out, file, boundary, potential, field, rows) : errno;
     if (cause == 0 && stopped_by)
     {
         cause = EINTR;

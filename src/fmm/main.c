@@ -13,6 +13,7 @@
 #include "main_error.h"
 #include "main_measure.h"
 #include "main_options.h"
+#include "main_progress.h"
 #include "text_lines.h"
 
 #ifndef GMXFMM_VERSION
@@ -335,9 +336,10 @@ static void print_errors(const charge_file* file, const solution* s)
     print_error("force_error", file, s->field, file->field, 3, file->q, charge / d * (charge / d));
 }
 
-static int read_system(charge_file* file, main_options* options)
+static int read_system(charge_file* file, main_options* options, atomic_llong* rows)
 {
-    return charge_file_read(options->input, file) || charge_file_check_places(file) || settle_boundary(file, options)
+    return charge_file_read(options->input, file, rows) || charge_file_check_places(file) ||
+                   settle_boundary(file, options)
                ? -1
                : 0;
 }
@@ -351,7 +353,7 @@ static int run_error(charge_file* file, main_options* options, solution* s)
         complain(NULL, 0, "--output belongs to gmxfmm solve");
         return -1;
     }
-    if (read_system(file, options))
+    if (read_system(file, options, NULL))
     {
         return -1;
     }
@@ -359,27 +361,55 @@ static int run_error(charge_file* file, main_options* options, solution* s)
     return main_error(file, box, options);
 }
 
-static int run_solve(charge_file* file, main_options* options, solution* s)
+static int solve_stages(charge_file* file, main_options* options, solution* s, progress* p)
 {
     double box[9];
-    if (read_system(file, options) || (options->output && charge_file_check_output(options->output)))
+    progress_enter(p, STAGE_READ, 0);
+    if (read_system(file, options, &p->rows) || (options->output && charge_file_check_output(options->output)))
     {
         return -1;
     }
     right_handed(file->box, box);
-    if (main_measure(file, box, options, &s->measured_error) || solve_file(file, options, s))
+    if (main_measure(file, box, options, p, &s->measured_error))
     {
         return -1;
     }
-    if (options->output && charge_file_write(options->output, file, options->solve.boundary, s->potential, s->field))
+    progress_enter(p, STAGE_SOLVE, 0);
+    if (solve_file(file, options, s))
     {
         return -1;
     }
-    print_notes(file, options, &s->info, s->measured_error);
+    if (!options->output)
+    {
+        return 0;
+    }
+    progress_enter(p, STAGE_WRITE, file->n);
+    return charge_file_write(options->output, file, options->solve.boundary, s->potential, s->field, &p->rows);
+}
+
+static int run_solve(charge_file* file, main_options* options, solution* s)
+{
+    progress p;
+    progress_begin(&p, options->quiet);
+    const int failed = solve_stages(file, options, s, &p);
+    progress_end(&p);
+    if (failed)
+    {
+        return -1;
+    }
+    if (!options->quiet)
+    {
+        print_notes(file, options, &s->info, s->measured_error);
+    }
     print_solution(file, options->solve.boundary, s);
     if (file->field)
     {
         print_errors(file, s);
+    }
+    if (options->verbose || progress_was_long(&p))
+    {
+        fflush(stdout); /* on a terminal the table comes last */
+        progress_table(&p, options->solve.device, &s->info);
     }
     return 0;
 }

@@ -34,13 +34,15 @@ static void print_tried(const gmxfmm_measurement* tried, int num, double uncerta
     }
 }
 
-static int choose(const gmxfmm_reference* reference, const charge_file* file, main_options* options, double* error)
+static int
+choose(const gmxfmm_reference* reference, const charge_file* file, main_options* options, progress* p, double* error)
 {
     gmxfmm_measurement  chosen, tried[c_mostTried];
     int                 num = c_mostTried;
     char                message[512];
     const gmxfmm_status status =
         gmxfmm_choose(reference, &options->solve, INFINITY, INFINITY, &chosen, tried, &num, message, sizeof(message));
+    progress_enter(p, STAGE_NONE, 0);
     if (options->verbose)
     {
         print_tried(tried, num, gmxfmm_reference_uncertainty(reference));
@@ -54,7 +56,7 @@ static int choose(const gmxfmm_reference* reference, const charge_file* file, ma
     return 0;
 }
 
-int main_measure(const charge_file* file, const double* box, main_options* options, double* error)
+int main_measure(const charge_file* file, const double* box, main_options* options, progress* p, double* error)
 {
     const gmxfmm_system system    = {.n = file->n, .box = file->periodic ? box : NULL, .x = file->x, .q = file->q};
     gmxfmm_reference*   reference = NULL;
@@ -64,18 +66,19 @@ int main_measure(const charge_file* file, const double* box, main_options* optio
     {
         return 0;
     }
+    progress_enter(p, STAGE_MEASURE, 0);
     const gmxfmm_status status =
         gmxfmm_reference_create(&reference, &options->solve, &system, message, sizeof(message));
     if (status != GMXFMM_OK)
     {
         /* what is wrong with the system is found again, and said, by the solve */
-        if (status == GMXFMM_ERROR_OPTION)
+        if (status == GMXFMM_ERROR_OPTION && !options->quiet)
         {
             complain(file->name, 0, "note: %s; settings are those of a model of liquids", message);
         }
         return 0;
     }
-    const int failed = choose(reference, file, options, error);
+    const int failed = choose(reference, file, options, p, error);
     gmxfmm_reference_destroy(reference);
     return failed;
 }

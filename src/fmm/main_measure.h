@@ -6,10 +6,11 @@
 
 #include "charge_file.h"
 #include "main_options.h"
+#include "main_progress.h"
 
-/* Where order and cells are left automatic, replaces options->solve.accuracy by the one to ask of the library's model
- * so that what was asked is just reached on the system of a file, box right-handed. *error: the relative RMS force
- * error that was measured, NAN if none was. 0, or -1 after one line on stderr: nothing reaches it. */
-int main_measure(const charge_file* file, const double* box, main_options* options, double* error);
+/* Where order and cells are left automatic, chooses them, or the accuracy to ask of the library's model, so that what
+ * was asked is just reached on the system of a file, box right-handed. *error: the relative RMS force error that was
+ * measured, NAN if none was. 0, or -1 after one line on stderr: nothing reaches it. */
+int main_measure(const charge_file* file, const double* box, main_options* options, progress* p, double* error);
 
 #endif

@@ -117,7 +117,24 @@ static const option table[] = {
      0,
      0,
      {"auto", "yes", "no", NULL}},
-    {"--verbose", "", "what was measured, on stderr (solve)", "no", FLAG, AT(verbose), 0, 0, {NULL}},
+    {"--verbose",
+     "",
+     "what was measured and seconds by stage, on stderr (solve)",
+     "no",
+     FLAG,
+     AT(verbose),
+     0,
+     0,
+     {NULL}},
+    {"--quiet",
+     "",
+     "on stderr no notes, progress or seconds, only errors (solve)",
+     "no",
+     FLAG,
+     AT(quiet),
+     0,
+     0,
+     {NULL}},
     {"--output",
      "OUT",
      "write the charges with potential and field to OUT",
@@ -359,6 +376,11 @@ int main_options_parse(main_options* options, int count, char* const* arguments)
     if (!*options->input)
     {
         complain(NULL, 0, "FILE is empty, but must be the name of a file");
+        return -1;
+    }
+    if (options->quiet && options->verbose)
+    {
+        complain(NULL, 0, "--quiet and --verbose exclude each other");
         return -1;
     }
     return 0;

@@ -24,6 +24,7 @@ typedef struct
     int            accuracy_given;
     measure_choice measure;
     int            verbose;
+    int            quiet; /* not with verbose */
     char           cache_dir[4096];
 } main_options;
 

@@ -23,6 +23,14 @@ static void print_clean(const char* text)
     }
 }
 
+void clear_progress(void)
+{
+    if (isatty(STDERR_FILENO))
+    {
+        fprintf(stderr, "\r%*s\r", TEXT_LINES_PROGRESS, "");
+    }
+}
+
 void complain(const char* name, int64_t line, const char* format, ...)
 {
     char    cause[1024];
@@ -31,6 +39,8 @@ void complain(const char* name, int64_t line, const char* format, ...)
     va_start(arguments, format);
     vsnprintf(cause, sizeof(cause), format, arguments);
     va_end(arguments);
+    flockfile(stderr); /* a thread may show progress */
+    clear_progress();
     fputs("gmxfmm: ", stderr);
     if (name)
     {
@@ -43,6 +53,7 @@ void complain(const char* name, int64_t line, const char* format, ...)
     }
     print_clean(cause);
     fputc('\n', stderr);
+    funlockfile(stderr);
 }
 
 int text_lines_no_memory(const text_lines* in)

@@ -36,7 +36,17 @@ void text_lines_close(text_lines* in);
 /* Complains about memory at the current line; -1. */
 int text_lines_no_memory(const text_lines* in);
 
-/* One line on stderr: gmxfmm: name:line: cause; name may be NULL and line 0. Control characters are shown as '?'. */
+/* Columns of a line of progress on stderr, which leaves the cursor before it. */
+enum
+{
+    TEXT_LINES_PROGRESS = 48
+};
+
+/* Blanks these columns where stderr is a terminal. */
+void clear_progress(void);
+
+/* One line on stderr, instead of progress if that is there: gmxfmm: name:line: cause; name may be NULL and line 0.
+ * Control characters are shown as '?'. */
 void complain(const char* name, int64_t line, const char* format, ...) TEXT_LINES_PRINTF(3, 4);
 
 #endif
