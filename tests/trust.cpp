@@ -201,6 +201,23 @@ System small(int n)
     return ions({7, 0, 0, 0, 7, 0, 0, 0, 7}, n, 5);
 }
 
+/* Charges next to the corners of the leaves of a needle of 16 x 1 x 1, where expansions converge slowest. */
+System needle()
+{
+    System s;
+    Random random(7);
+    s.box = {16, 0, 0, 0, 1, 0, 0, 0, 1};
+    for (int i = 0; i < 40; i++)
+    {
+        const double corner[3] = {std::floor(32 * random.uniform()) / 2, std::floor(2 * random.uniform()) / 2,
+                                  std::floor(2 * random.uniform()) / 2};
+        s.add({corner[0] + 0.02 * random.centred(), corner[1] + 0.02 * random.centred(),
+               corner[2] + 0.02 * random.centred()},
+              i % 2 ? 1 : -1);
+    }
+    return s;
+}
+
 /* Far apart in a large box, which is the octree's case. */
 System drops()
 {
@@ -223,7 +240,8 @@ struct Case
     const char*             name;
     std::function<System()> make;
     Boundary                boundary;
-    gmxfmm_m2l              m2l = GMXFMM_M2L_AUTO;
+    gmxfmm_m2l              m2l      = GMXFMM_M2L_AUTO;
+    int                     truncate = 0; /* m2l_truncate */
 };
 
 const std::vector<Case>& cases()
@@ -258,6 +276,13 @@ const std::vector<Case>& cases()
              return ions({9, 0, 0, 0, 9, 0, 0, 0, 9}, 800, 3);
          },
          Boundary::Tinfoil, GMXFMM_M2L_ROTATION},
+        {"NeedleByRotation", needle, Boundary::Tinfoil, GMXFMM_M2L_ROTATION},
+        /* the model knows nothing of translations cut short */
+        {"IonsTruncated",
+         [] {
+             return ions({9, 0, 0, 0, 9, 0, 0, 0, 9}, 800, 3);
+         },
+         Boundary::Tinfoil, GMXFMM_M2L_ROTATION, 2},
     };
     return all;
 }
@@ -279,6 +304,7 @@ gmxfmm_options optionsFor(const Case& c, double asked, gmxfmm_precision precisio
     gmxfmm_options options = withBoundary(askedOptions(asked, precision), c.boundary);
     options.device         = GMXFMM_CPU;
     options.m2l            = c.m2l;
+    options.m2l_truncate   = c.truncate;
     return options;
 }
 
