@@ -173,6 +173,9 @@ mv long-1e12.txt needle.txt
 run solve long.txt --m2l rotation --depth 3 --order 16 --separation 2 --output exact.txt
 run solve exact.txt --m2l rotation --depth 1 --order 20 --separation 2
 check "a long box, two depths" below "$(value force_error)" 1e-9
+run solve exact.txt --accuracy 1e-6 --measure no
+check "... which is chosen where cells cannot be" test "$(value method)" = rotation
+check "... and reaches what is asked" below "$(value force_error)" 1e-6
 
 # errors over orders and cells: the best setting, solved with, has the error that was measured
 awk '/^#/ { print; next } { printf "%s %s %s %s\n", $1 + 0.1 * sin(7 * NR), $2 + 0.1 * sin(11 * NR), $3 + 0.1 * sin(13 * NR), $4 }' \
@@ -404,7 +407,7 @@ bad_file "a particle at the end of the world" " the particles are up to 1e+308 a
 bad_file "charges without end" " charge of particle 1 is -1e+308" "0 0 0 1\n1 0 0 -1e308\n0 1 0 1e308\n"
 bad "a box too uneven for an octree" "too uneven for an octree" solve needle.txt --m2l rotation
 bad "a depth too great for a long box" "too uneven for an octree of depth 6" solve long.txt --m2l rotation --depth 6
-bad_file "a box too uneven for cells" " the cells would be too long or too skewed in this box with m2l = fft: choose m2l = rotation" "# box: 1e5 0 0 0 1 0 0 0 1\n0 0 0 1\n9 0 0 -1\n"
+bad "a box too uneven for cells" "the cells would be too long or too skewed in this box with m2l = fft: choose m2l = rotation" solve long.txt --m2l fft
 bad_file "NUL byte" "2: contains a NUL byte" "${box}0 0 \0000 1\n"
 bad_file "UTF-16, little endian" "1: the file is UTF-16; save it as UTF-8" "\0377\0376#\0000\n\0000"
 bad_file "UTF-16, big endian" "1: the file is UTF-16; save it as UTF-8" "\0376\0377\00000\0000\n"

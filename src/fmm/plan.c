@@ -131,6 +131,36 @@ static gmxfmm_status check_box(const double* box, char* message, size_t size)
     return GMXFMM_OK;
 }
 
+static gmxfmm_status add_tree(gmxfmm_plan* plan)
+{
+    plan->tree = calloc(1, sizeof(*plan->tree));
+    if (plan->tree == NULL)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
+    }
+    plan->bytes += sizeof(*plan->tree);
+    return GMXFMM_OK;
+}
+
+/* Order, cells and ws for the box. Where a convolution over all of a long or flat box cannot be had, or not as exact,
+ * an octree can: its cells are cubes, or nearly. */
+static gmxfmm_status choose_periodic(gmxfmm_plan* plan)
+{
+    const gmxfmm_options* o = &plan->options;
+    if (plan->tree != NULL)
+    {
+        return fmm_tune_tree(plan, plan->expected, plan->box);
+    }
+    gmxfmm_status status = fmm_tune(plan, plan->expected, plan->box);
+    const int     failed = status == GMXFMM_ERROR_UNSUPPORTED || status == GMXFMM_ERROR_OPTION;
+    if (failed && o->m2l == GMXFMM_M2L_AUTO && o->grid[0] == 0 && fmm_is_aligned(plan->box))
+    {
+        status = add_tree(plan);
+        status = status == GMXFMM_OK ? fmm_tune_tree(plan, plan->expected, plan->box) : status;
+    }
+    return status;
+}
+
 gmxfmm_status gmxfmm_create(gmxfmm_plan**         plan,
                             const gmxfmm_options* options,
                             int64_t               num_particles,
@@ -201,14 +231,12 @@ gmxfmm_status gmxfmm_create(gmxfmm_plan**         plan,
     }
     if (status == GMXFMM_OK && p->m2l != GMXFMM_M2L_FFT)
     {
-        p->tree = calloc(1, sizeof(*p->tree));
-        status  = p->tree != NULL ? GMXFMM_OK : fmm_fail(p, GMXFMM_ERROR_MEMORY, "out of memory");
-        p->bytes += sizeof(*p->tree);
+        status = add_tree(p);
     }
     if (p->periodic && status == GMXFMM_OK)
     {
         memcpy(p->box, box, sizeof(p->box));
-        status = p->tree != NULL ? fmm_tune_tree(p, num_particles, box) : fmm_tune(p, num_particles, box);
+        status = choose_periodic(p);
         status = status == GMXFMM_OK ? fmm_update_geometry(p) : status;
     }
     if (status != GMXFMM_OK)

@@ -373,10 +373,12 @@ static gmxfmm_status choose(gmxfmm_plan* plan, int64_t num, const double* box, c
 
 gmxfmm_status fmm_out_of_reach(gmxfmm_plan* plan, double error, int order)
 {
+    const gmxfmm_options* o     = &plan->options;
+    const int             given = o->grid[0] > 0 || o->depth >= 0 || o->separation > 0;
     return fmm_fail(plan, GMXFMM_ERROR_OPTION,
-                    "accuracy %g is out of reach with the grid, depth or separation given: predicted is %.2g at order "
-                    "%d; leave them automatic, or ask for less",
-                    plan->options.accuracy, error, order);
+                    "accuracy %g is out of reach %s: predicted is %.2g at order %d; %s, or ask for less", o->accuracy,
+                    given ? "with the grid, depth or separation given" : "in this box", error, order,
+                    given ? "leave them automatic" : "choose another m2l");
 }
 
 static gmxfmm_status adopt(gmxfmm_plan* plan, const choice* best)
