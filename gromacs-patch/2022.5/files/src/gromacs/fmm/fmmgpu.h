@@ -107,7 +107,8 @@ public:
      *
      * \param[in] withEnergy  Whether the step gives the energy
      * \param[in] withVirial  Whether the step gives the virial
-     * \param[in] enqueue     Puts the work into the stream, with energy, with virial, without waiting for the device or allocating memory
+     * \param[in] enqueue     Puts the work into the stream, without waiting for the device or
+     *                        allocating memory; its arguments are whether with energy and virial
      */
     void enqueueRepeated(bool withEnergy, bool withVirial, const std::function<void(bool, bool)>& enqueue);
     //! Ends the repetition of the same work
