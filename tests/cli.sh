@@ -461,6 +461,7 @@ bad "order with a tail" "'4.5'" solve crystal.txt --order 4.5
 bad "accuracy out of range" "1e-12..0.1" solve crystal.txt --accuracy 0.5
 bad "accuracy nan" "'nan'" solve crystal.txt --accuracy nan
 bad "a flag with a value" "--verbose takes no value" solve crystal.txt --verbose=1
+bad "an option of another command" "--quiet belongs to gmxfmm solve" error crystal.txt --quiet
 bad "quiet and verbose" "--quiet and --verbose exclude each other" solve crystal.txt --quiet --verbose
 bad "when to measure" "auto|yes|no" solve crystal.txt --measure maybe
 bad "an accuracy beyond single precision" "accuracy 1e-08 is out of reach" solve crystal.txt --accuracy 1e-8 --precision single \

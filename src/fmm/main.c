@@ -348,9 +348,13 @@ static int run_error(charge_file* file, main_options* options, solution* s)
 {
     double box[9];
     (void)s;
-    if (options->output)
+    const char* other = options->verbose  ? "--verbose"
+                        : options->quiet  ? "--quiet"
+                        : options->output ? "--output"
+                                          : NULL;
+    if (other)
     {
-        complain(NULL, 0, "--output belongs to gmxfmm solve");
+        complain(NULL, 0, "%s belongs to gmxfmm solve", other);
         return -1;
     }
     if (read_system(file, options, NULL))
