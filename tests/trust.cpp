@@ -375,6 +375,26 @@ class Trust : public testing::TestWithParam<Case>
     Solution sum_;
 };
 
+/* With the cells of a choice one order less misses what was asked, less the margin of a tenth. */
+void expectNoLowerOrder(const gmxfmm_reference* reference,
+                        gmxfmm_options          options,
+                        double                  asked,
+                        const gmxfmm_info&      chosen)
+{
+    gmxfmm_measurement lower;
+    if (options.boundary == GMXFMM_OPEN || chosen.order <= 1)
+    {
+        return;
+    }
+    options.order      = chosen.order - 1;
+    options.m2l        = chosen.m2l;
+    options.separation = chosen.separation;
+    options.depth      = chosen.depth;
+    std::copy(chosen.grid, chosen.grid + 3, options.grid);
+    ASSERT_EQ(gmxfmm_measure(reference, &options, 0, &lower, nullptr, 0), GMXFMM_OK);
+    EXPECT_GT(lower.error, 0.9 * asked);
+}
+
 const double accuracies[] = {1e-2, 4e-4, 1e-5, 1e-7};
 const double any          = std::numeric_limits<double>::infinity();
 
@@ -415,6 +435,7 @@ TEST_P(Trust, ChosenSettingsReachWhatIsAsked)
         EXPECT_LE(chosen.error, asked);
         EXPECT_LT(num, 20); /* each is a plan */
         EXPECT_EQ(options.measured_error, chosen.error);
+        expectNoLowerOrder(reference.get(), options, asked, chosen.info);
         /* the choice is one of those tried */
         bool found = false;
         for (int i = 0; i < num; i++)

@@ -6,7 +6,7 @@
 
 enum
 {
-    c_staticShared = 1024, /* bytes left for __shared__ variables, of which no kernel has more */
+    c_staticShared = 1024, /* bytes left for __shared__ variables, of which no kernel that is allowed this has more */
     c_mostAllowed  = 16
 };
 

@@ -110,7 +110,7 @@ extern "C"
         int              num_threads;       /* [0] OpenMP threads; 0: omp_get_max_threads() */
         int              device_id;         /* [0] which of several GPUs, as the CUDA runtime counts them */
         int              reproducible; /* [0] 1: the same input gives the same bits in every run (no timed FFT plans) */
-        double           measured_error; /* [0] by gmxfmm_choose, for gmxfmm_info; 0: nothing was measured */
+        double           measured_error; /* [NAN] by gmxfmm_choose, for gmxfmm_info; NAN: nothing was measured */
         double           prefactor;      /* [1] f, e.g. 138.935458 / epsilon_r in GROMACS units; not 0 */
         const char*      cache_dir; /* [NULL] folder, made if need be, for kernels that a plan for a GPU has to compile
                                      * (m2l = rotation at high orders), so that the next one finds them; NULL: none */

@@ -35,7 +35,6 @@ typedef struct
     double*       field;
     gmxfmm_output output;
     gmxfmm_info   info;
-    double        measured_error; /* NAN: none */
 } solution;
 
 static void print_help(void)
@@ -114,8 +113,7 @@ static int settle_boundary(const charge_file* file, main_options* options)
 }
 
 /* What a user should know beside the results; only after success, for a failure has one line on stderr. */
-static void
-print_notes(const charge_file* file, const main_options* options, const gmxfmm_info* info, double measured_error)
+static void print_notes(const charge_file* file, const main_options* options, const gmxfmm_info* info)
 {
     const double net = net_charge(file);
 
@@ -131,7 +129,7 @@ print_notes(const charge_file* file, const main_options* options, const gmxfmm_i
     {
         complain(file->name, file->boundary_line, "note: the reference values belong to another boundary");
     }
-    if (options->accuracy_given && !isfinite(measured_error) && info->predicted_error > options->solve.accuracy)
+    if (options->accuracy_given && !isfinite(info->measured_error) && info->predicted_error > options->solve.accuracy)
     {
         complain(
             file->name, 0,
@@ -264,9 +262,9 @@ static void print_solution(const charge_file* file, gmxfmm_boundary boundary, co
     printf("near_cells: %d\n", info->num_near_cells);
     printf("near_particles: %.6g\n", info->near_particles);
     printf("predicted_error: %.3g\n", info->predicted_error);
-    if (isfinite(s->measured_error))
+    if (isfinite(info->measured_error))
     {
-        printf("measured_error: %.3g\n", s->measured_error);
+        printf("measured_error: %.3g\n", info->measured_error);
     }
 }
 
@@ -374,7 +372,7 @@ static int solve_stages(charge_file* file, main_options* options, solution* s, p
         return -1;
     }
     right_handed(file->box, box);
-    if (main_measure(file, box, options, p, &s->measured_error))
+    if (main_measure(file, box, options, p))
     {
         return -1;
     }
@@ -403,7 +401,7 @@ static int run_solve(charge_file* file, main_options* options, solution* s)
     }
     if (!options->quiet)
     {
-        print_notes(file, options, &s->info, s->measured_error);
+        print_notes(file, options, &s->info);
     }
     print_solution(file, options->solve.boundary, s);
     if (file->field)

@@ -2,6 +2,7 @@
 /* What gmxfmm solve leaves automatic, chosen by errors that are measured on the system in the file. */
 #include "main_measure.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "text_lines.h"
@@ -34,8 +35,7 @@ static void print_tried(const gmxfmm_measurement* tried, int num, double uncerta
     }
 }
 
-static int
-choose(const gmxfmm_reference* reference, const charge_file* file, main_options* options, progress* p, double* error)
+static int choose(const gmxfmm_reference* reference, const charge_file* file, main_options* options, progress* p)
 {
     gmxfmm_measurement  chosen, tried[c_mostTried];
     int                 num = c_mostTried;
@@ -52,16 +52,14 @@ choose(const gmxfmm_reference* reference, const charge_file* file, main_options*
         complain(file->name, 0, "%s", message);
         return -1;
     }
-    *error = chosen.error;
     return 0;
 }
 
-int main_measure(const charge_file* file, const double* box, main_options* options, progress* p, double* error)
+int main_measure(const charge_file* file, const double* box, main_options* options, progress* p)
 {
     const gmxfmm_system system    = {.n = file->n, .box = file->periodic ? box : NULL, .x = file->x, .q = file->q};
     gmxfmm_reference*   reference = NULL;
     char                message[512];
-    *error = NAN;
     if (!is_wanted(options))
     {
         return 0;
@@ -78,7 +76,7 @@ int main_measure(const charge_file* file, const double* box, main_options* optio
         }
         return 0;
     }
-    const int failed = choose(reference, file, options, p, error);
+    const int failed = choose(reference, file, options, p);
     gmxfmm_reference_destroy(reference);
     return failed;
 }

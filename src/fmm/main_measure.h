@@ -2,15 +2,13 @@
 #ifndef GMXFMM_MAIN_MEASURE_H
 #define GMXFMM_MAIN_MEASURE_H
 
-#include <math.h>
-
 #include "charge_file.h"
 #include "main_options.h"
 #include "main_progress.h"
 
 /* Where order and cells are left automatic, chooses them, or the accuracy to ask of the library's model, so that what
- * was asked is just reached on the system of a file, box right-handed. *error: the relative RMS force error that was
- * measured, NAN if none was. 0, or -1 after one line on stderr: nothing reaches it. */
-int main_measure(const charge_file* file, const double* box, main_options* options, progress* p, double* error);
+ * was asked is just reached on the system of a file, box right-handed; with the measured error in options->solve, if it
+ * measured. 0, or -1 after one line on stderr: nothing reaches it. */
+int main_measure(const charge_file* file, const double* box, main_options* options, progress* p);
 
 #endif

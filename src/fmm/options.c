@@ -13,15 +13,16 @@ static const double c_bestSingle = 1e-6;
 void gmxfmm_default_options(gmxfmm_options* options)
 {
     memset(options, 0, sizeof(*options));
-    options->accuracy   = 4e-4;
-    options->order      = -1;
-    options->depth      = -1;
-    options->m2l        = GMXFMM_M2L_AUTO;
-    options->boundary   = GMXFMM_TINFOIL;
-    options->precision  = GMXFMM_SINGLE;
-    options->array_type = GMXFMM_DOUBLE;
-    options->device     = GMXFMM_CPU;
-    options->prefactor  = 1.0;
+    options->accuracy       = 4e-4;
+    options->order          = -1;
+    options->depth          = -1;
+    options->m2l            = GMXFMM_M2L_AUTO;
+    options->boundary       = GMXFMM_TINFOIL;
+    options->precision      = GMXFMM_SINGLE;
+    options->array_type     = GMXFMM_DOUBLE;
+    options->device         = GMXFMM_CPU;
+    options->prefactor      = 1.0;
+    options->measured_error = NAN;
 }
 
 static gmxfmm_status check_ranges(const gmxfmm_options* o, char* message, size_t size)

@@ -131,7 +131,7 @@ static gmxfmm_status check_box(const double* box, char* message, size_t size)
     return GMXFMM_OK;
 }
 
-static gmxfmm_status add_tree(gmxfmm_plan* plan)
+gmxfmm_status fmm_add_tree(gmxfmm_plan* plan)
 {
     plan->tree = calloc(1, sizeof(*plan->tree));
     if (plan->tree == NULL)
@@ -155,7 +155,7 @@ static gmxfmm_status choose_periodic(gmxfmm_plan* plan)
     const int     failed = status == GMXFMM_ERROR_UNSUPPORTED || status == GMXFMM_ERROR_OPTION;
     if (failed && o->m2l == GMXFMM_M2L_AUTO && o->grid[0] == 0 && fmm_is_aligned(plan->box))
     {
-        status = add_tree(plan);
+        status = fmm_add_tree(plan);
         status = status == GMXFMM_OK ? fmm_tune_tree(plan, plan->expected, plan->box) : status;
     }
     return status;
@@ -231,7 +231,7 @@ gmxfmm_status gmxfmm_create(gmxfmm_plan**         plan,
     }
     if (status == GMXFMM_OK && p->m2l != GMXFMM_M2L_FFT)
     {
-        status = add_tree(p);
+        status = fmm_add_tree(p);
     }
     if (p->periodic && status == GMXFMM_OK)
     {

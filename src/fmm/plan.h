@@ -179,6 +179,9 @@ void fmm_free_exclusions(gmxfmm_plan* plan);
 /* options.c: ranges and contradictions; the message goes to message[size]. */
 gmxfmm_status fmm_check_options(const gmxfmm_options* options, char* message, size_t size);
 
+/* plan.c: an octree without levels, for a plan that has none. Errors: MEMORY. */
+gmxfmm_status fmm_add_tree(gmxfmm_plan* plan);
+
 /* tune.c: chooses order, separation and grid where options leave them open. */
 gmxfmm_status fmm_tune(gmxfmm_plan* plan, int64_t n, const double* box);
 

@@ -377,7 +377,7 @@ gmxfmm_status fmm_out_of_reach(gmxfmm_plan* plan, double error, int order)
     const int             given = o->grid[0] > 0 || o->depth >= 0 || o->separation > 0;
     return fmm_fail(plan, GMXFMM_ERROR_OPTION,
                     "accuracy %g is out of reach %s: predicted is %.2g at order %d; %s, or ask for less", o->accuracy,
-                    given ? "with the grid, depth or separation given" : "in this box", error, order,
+                    given ? "with the grid, depth or separation given" : "for this system", error, order,
                     given ? "leave them automatic" : "choose another m2l");
 }
 

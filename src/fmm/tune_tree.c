@@ -567,12 +567,11 @@ gmxfmm_status fmm_consider_tree(gmxfmm_plan* plan, const void* x, const double* 
     {
         return status;
     }
-    plan->tree = calloc(1, sizeof(*plan->tree));
-    if (plan->tree == NULL)
+    status = fmm_add_tree(plan);
+    if (status != GMXFMM_OK)
     {
-        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
+        return status;
     }
-    plan->bytes += sizeof(*plan->tree);
     plan->geometry_valid = 0;
     plan->grid_order     = -1; /* the convolution is now one of roots */
     plan->target_edge    = longest * (1 + 1e-9) / (1 << tree.depth);
