@@ -142,7 +142,16 @@ TEST_P(CudaBox, AssignedAnewItIsAFreshPlan)
     expectSame(plan.execute(s.x), fresh.execute(s.x), rounding(precision()));
 }
 
-/* Steps in flight keep the box that they were enqueued with; some want a virial, whose sums come only then. */
+/* How a plan is told of a box, and a step put into a stream. */
+enum class Way
+{
+    setBox,
+    enqueueBox,
+    enqueueBoxAndGraph
+};
+
+/* Steps in flight keep the box that they were enqueued with; some want a virial, whose sums come only then. A graph is
+ * behind what it needs and before what replaces that. */
 TEST_P(CudaBox, EveryStepInFlightHasItsOwn)
 {
     const System                                      s      = water(boxOfVolume(box(), 5), 7);
@@ -152,6 +161,7 @@ TEST_P(CudaBox, EveryStepInFlightHasItsOwn)
     std::vector<System>                               systems;
     std::vector<std::unique_ptr<DeviceArray<double>>> x;
     std::vector<std::unique_ptr<Outputs>>             out;
+    std::vector<cudaGraphExec_t>                      graphs;
     ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
     for (int round = 0; round < rounds; round++)
     {
@@ -164,27 +174,63 @@ TEST_P(CudaBox, EveryStepInFlightHasItsOwn)
             }
             systems.push_back(strained(s, scaled));
             x.push_back(std::make_unique<DeviceArray<double>>(systems.back().x));
-            out.push_back(std::make_unique<Outputs>(s.size()));
         }
     }
-    for (std::size_t k = 0; k < systems.size(); k++)
+    const auto enqueue = [&](std::size_t k, gmxfmm_device_output wanted)
+    { ASSERT_EQ(gmxfmm_enqueue(plan.get(), x[k]->data(), &wanted, stream), GMXFMM_OK) << gmxfmm_message(plan.get()); };
+    const auto launchAsGraph = [&](std::size_t k, const gmxfmm_device_output& wanted)
     {
-        auto wanted = out[k]->all();
-        if (k % 3 == 1)
+        cudaGraph_t graph = nullptr;
+        ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+        enqueue(k, wanted);
+        ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+        graphs.push_back(nullptr);
+        ASSERT_EQ(cudaGraphInstantiate(&graphs.back(), graph, 0), cudaSuccess);
+        ASSERT_EQ(cudaGraphLaunch(graphs.back(), stream), cudaSuccess);
+        cudaGraphDestroy(graph);
+    };
+    for (const Way way : {Way::setBox, Way::enqueueBox, Way::enqueueBoxAndGraph})
+    {
+        SCOPED_TRACE(static_cast<int>(way));
+        out.clear();
+        for (std::size_t k = 0; k < systems.size(); k++)
         {
-            wanted.virial = nullptr;
+            out.push_back(std::make_unique<Outputs>(s.size()));
+            auto wanted = out[k]->all();
+            if (k % 3 == 1)
+            {
+                wanted.virial = nullptr;
+            }
+            if (way == Way::setBox)
+            {
+                plan.setBox(systems[k].box);
+            }
+            else
+            {
+                ASSERT_EQ(gmxfmm_enqueue_box(plan.get(), systems[k].box.data(), stream), GMXFMM_OK);
+            }
+            if (way == Way::enqueueBoxAndGraph && k % 2 == 1)
+            {
+                launchAsGraph(k, wanted);
+            }
+            else
+            {
+                enqueue(k, wanted);
+            }
         }
-        plan.setBox(systems[k].box);
-        ASSERT_EQ(gmxfmm_enqueue(plan.get(), x[k]->data(), &wanted, stream), GMXFMM_OK) << gmxfmm_message(plan.get());
+        ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+        for (std::size_t k = 0; k < systems.size(); k++)
+        {
+            const bool virial = k % 3 != 1;
+            cpu.setBox(systems[k].box);
+            Result expected = cpu.execute(systems[k].x);
+            expected.virial = virial ? expected.virial : Mat3{};
+            expectSame(resultOf(*out[k], virial), expected, rounding(precision()));
+        }
     }
-    ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
-    for (std::size_t k = 0; k < systems.size(); k++)
+    for (cudaGraphExec_t graph : graphs)
     {
-        const bool virial = k % 3 != 1;
-        cpu.setBox(systems[k].box);
-        Result expected = cpu.execute(systems[k].x);
-        expected.virial = virial ? expected.virial : Mat3{};
-        expectSame(resultOf(*out[k], virial), expected, rounding(precision()));
+        cudaGraphExecDestroy(graph);
     }
     cudaStreamDestroy(stream);
 }
@@ -279,18 +325,28 @@ TEST(CudaBoxInFlight, SettingItDoesNotWait)
     gmxfmm_device_output all    = out.all();
     cudaStream_t         stream = nullptr;
     Gate                 gate;
+    bool                 ahead = true;
     ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
     const auto step = [&](const Mat3& strain)
     {
-        plan.setBox(strained(s, strain).box);
+        const System deformed = strained(s, strain);
+        if (ahead)
+        {
+            EXPECT_EQ(gmxfmm_enqueue_box(plan.get(), deformed.box.data(), stream), GMXFMM_OK);
+        }
+        plan.setBox(deformed.box);
         EXPECT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &all, stream), GMXFMM_OK) << gmxfmm_message(plan.get());
     };
     step({0.001, 0, 0, 0, 0.001, 0, 0, 0, -0.002}); /* kernels are loaded when they are first used */
     ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     ASSERT_EQ(cudaLaunchHostFunc(stream, waitAtGate, &gate), cudaSuccess);
-    for (const Mat3& strain : smallStrains())
+    for (const bool begunAhead : {false, true})
     {
-        step(strain);
+        ahead = begunAhead;
+        for (const Mat3& strain : smallStrains())
+        {
+            step(strain);
+        }
     }
     gate.open = true;
     ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);

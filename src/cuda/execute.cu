@@ -47,10 +47,11 @@ static gmxfmm_status make_spectra(gmxfmm_plan* plan, bool virial, const Beside& 
     const int   s_valid = d->s_valid, z_valid = d->z_valid;
     bool        capturing = false;
     FMM_TRY(is_capturing(plan, d->beside, &capturing));
-    if (d->z_ahead)
+    if (d->s_ahead || d->z_ahead)
     {
         FMM_CUDA(plan, cudaStreamWaitEvent(d->beside, d->ahead_done, capturing ? cudaEventWaitExternal : 0));
-        d->z_ahead = capturing;
+        d->s_ahead = d->s_ahead && capturing;
+        d->z_ahead = d->z_ahead && capturing;
     }
     if (wanted.spectra)
     {
@@ -73,6 +74,24 @@ static gmxfmm_status begin_far_field(gmxfmm_plan* plan, bool virial, const Besid
     }
     FMM_CUDA(plan, cudaStreamWaitEvent(d->beside, d->fork, 0));
     return make_spectra(plan, virial, wanted);
+}
+
+gmxfmm_status fmm_device_enqueue_spectra(gmxfmm_plan* plan, void* stream)
+{
+    fmm_device* d         = plan->device;
+    bool        capturing = false;
+    DeviceScope scope(d->id);
+    FMM_TRY(is_capturing(plan, static_cast<cudaStream_t>(stream), &capturing));
+    if (capturing || d->s_valid || !has_lattice_sums(plan))
+    {
+        return GMXFMM_OK;
+    }
+    FMM_CUDA(plan, cudaEventRecord(d->fork, static_cast<cudaStream_t>(stream)));
+    FMM_CUDA(plan, cudaStreamWaitEvent(d->beside, d->fork, 0));
+    FMM_TRY(make_spectra(plan, false, {true, false}));
+    FMM_CUDA(plan, cudaEventRecord(d->ahead_done, d->beside));
+    d->s_ahead = 1;
+    return GMXFMM_OK;
 }
 
 /* Spectra for the virial of a new box, if the last box had use for them: made behind its first step, on a stream of the
@@ -124,7 +143,7 @@ static gmxfmm_status near_and_far(gmxfmm_plan* plan, const void* x, unsigned sta
 {
     fmm_device*  d    = plan->device;
     const bool   near = (stages & GMXFMM_STAGE_NEAR) != 0, far = (stages & GMXFMM_STAGE_FAR) != 0;
-    const Beside beside = {has_lattice_sums(plan) && (!d->s_valid || (virial && !d->z_valid)),
+    const Beside beside = {has_lattice_sums(plan) && (!d->s_valid || d->s_ahead || (virial && !d->z_valid)),
                            virial || plan->options.boundary == GMXFMM_VACUUM};
     FMM_CUDA(plan, cudaEventRecord(d->fork, stream));
     if (far)

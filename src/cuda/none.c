@@ -77,6 +77,12 @@ gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x)
     return unsupported(plan);
 }
 
+gmxfmm_status fmm_device_enqueue_spectra(gmxfmm_plan* plan, void* stream)
+{
+    (void)stream;
+    return unsupported(plan);
+}
+
 gmxfmm_status fmm_device_enqueue_assign(gmxfmm_plan* plan, const void* x, void* stream)
 {
     (void)x;

@@ -202,7 +202,7 @@ struct fmm_device
     DeviceBuffer lattice_table;
     int          s_valid, z_valid;
     int          z_used, z_expected; /* by a step in this box; in this box since in the last */
-    int          z_ahead;            /* made on the stream `ahead`, which nothing has waited for */
+    int          s_ahead, z_ahead;   /* made before the step, on another stream, which nothing has waited for */
 
     /* per step */
     DeviceBuffer near_out, far_out, partial, p2m_partial, near_virial, far_virial, results, x_copy, out_copy;

@@ -15,10 +15,10 @@
  *
  * Life cycle: default_options -> create -> set_charges [-> set_exclusions] -> { assign -> execute, execute, ... } ->
  * destroy, with set_box whenever the box has changed. On a GPU, after one assign, steps and further assignments may be
- * put on a stream instead, without waiting: { enqueue_assign -> enqueue, enqueue, ... }. Memory is allocated in create,
- * set_* and assign, never in execute, enqueue and enqueue_assign. Every call returns a status; the text that names the
- * cause is kept in the plan (gmxfmm_message). There is no global state: several plans may be used at once from several
- * threads, one thread a plan at a time.
+ * put on a stream instead, without waiting: { enqueue_box -> enqueue_assign -> enqueue, enqueue, ... }. Memory is
+ * allocated in create, set_*, enqueue_box and assign, never in execute, enqueue and enqueue_assign. Every call returns
+ * a status; the text that names the cause is kept in the plan (gmxfmm_message). There is no global state: several plans
+ * may be used at once from several threads, one thread a plan at a time.
  */
 #ifndef GMXFMM_H
 #define GMXFMM_H
@@ -260,6 +260,13 @@ extern "C"
      * receivers, where gmxfmm_assign does it; DEVICE.
      */
     GMXFMM_API gmxfmm_status gmxfmm_enqueue_assign(gmxfmm_plan* plan, const void* x, void* stream);
+
+    /* As gmxfmm_set_box, and on a plan with device = CUDA the lattice sums of the new box are begun at once, behind
+     * what is in the caller's stream (a cudaStream_t): who knows the box before the positions has less to wait for in
+     * the next gmxfmm_enqueue on that stream. While the stream captures a graph, as gmxfmm_set_box. Errors: as
+     * gmxfmm_set_box.
+     */
+    GMXFMM_API gmxfmm_status gmxfmm_enqueue_box(gmxfmm_plan* plan, const double* box, void* stream);
 
     /* Parameters in use, predicted error, memory and times. Errors: NULL. */
     GMXFMM_API gmxfmm_status gmxfmm_get_info(const gmxfmm_plan* plan, gmxfmm_info* info);

@@ -591,6 +591,14 @@ static gmxfmm_status not_assigned(gmxfmm_plan* plan)
                     "box of quite another shape");
 }
 
+gmxfmm_status gmxfmm_enqueue_box(gmxfmm_plan* plan, const double* box, void* stream)
+{
+    const gmxfmm_status status = gmxfmm_set_box(plan, box);
+    return status == GMXFMM_OK && plan->assigned && plan->options.device == GMXFMM_CUDA
+               ? fmm_device_enqueue_spectra(plan, stream)
+               : status;
+}
+
 gmxfmm_status gmxfmm_enqueue_assign(gmxfmm_plan* plan, const void* x, void* stream)
 {
     if (plan == NULL || (x == NULL && plan->p.n > 0))

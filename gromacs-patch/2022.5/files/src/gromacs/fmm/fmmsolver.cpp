@@ -274,7 +274,8 @@ public:
         const std::array<double, 9> newBox = flatten(box);
         if (newBox != box_ && !isOpen_)
         {
-            check(gmxfmm_set_box(plan_.get(), newBox.data()));
+            check(gpu_ ? gmxfmm_enqueue_box(plan_.get(), newBox.data(), gpu_->stream())
+                       : gmxfmm_set_box(plan_.get(), newBox.data()));
             box_ = newBox;
             forgetRepeated();
         }
@@ -724,6 +725,11 @@ void FmmSolver::calculate(ArrayRef<const RVec> x,
     const auto         cyclesNear = static_cast<gmx_cycles_t>(nearShare * cyclesUsed);
     wallcycle_add(impl_->wcycle_, WallCycleCounter::FmmNear, cyclesNear);
     wallcycle_add(impl_->wcycle_, WallCycleCounter::FmmFar, cyclesUsed - cyclesNear);
+}
+
+void FmmSolver::setBox(const matrix box)
+{
+    impl_->setBox(box);
 }
 
 void FmmSolver::launchGpu(DeviceBuffer<RVec>    x,

@@ -117,6 +117,9 @@ public:
                    ForceWithVirial*     forceWithVirial,
                    gmx_enerdata_t*      enerd);
 
+    //! Passes on the box of the next step once it is known, so that work that depends on nothing else can begin on the GPU
+    void setBox(const matrix box);
+
     /*! \brief Enqueues the computation of forces on the GPU, and of energies and virial when the step needs them
      *
      * The host waits for the device only when atoms were set or the box took

@@ -81,6 +81,8 @@ void FmmSolver::calculate(ArrayRef<const RVec> /*x*/,
     GMX_RELEASE_ASSERT(false, "The constructor does not return");
 }
 
+void FmmSolver::setBox(const matrix /*box*/) {}
+
 void FmmSolver::launchGpu(DeviceBuffer<RVec> /*x*/,
                           GpuEventSynchronizer* /*xReady*/,
                           const matrix /*box*/,
