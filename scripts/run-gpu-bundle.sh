@@ -9,6 +9,8 @@
 #   small      water2 water3 water4            5,184 to 41,472 atoms
 #   medium     water6 water8 water10           139,968 to 648,000 atoms
 #   large      water15                         2,187,000 atoms
+# Into OUT/coupling.json:
+#   coupling   what pressure coupling costs in the membrane
 # Without a PART all of them. What has been found is stored after each step; nothing goes on after GMXFMM_SECONDS (default 540), so
 # that a command which may run for ten minutes ends by itself: called again, with its results in benchmarks/results, it goes on.
 # The status is 0 only if everything asked for ran to its end and passed; 3 if there is no GPU.
@@ -18,7 +20,7 @@ out=$(realpath -m "${2:?usage: run-gpu-bundle.sh FOLDER OUT [PART]...}")
 command_line="scripts/run-gpu-bundle.sh FOLDER OUT ${*:3}"
 shift 2
 parts=("$@")
-((${#parts[@]})) || parts=(forces runs drift water5 water12 membrane tip3p droplets small medium large)
+((${#parts[@]})) || parts=(forces runs drift water5 water12 membrane tip3p droplets small medium large coupling)
 cd "$(dirname "$0")/.." || exit 2
 root=$PWD
 mkdir -p "$out"
@@ -80,6 +82,10 @@ for part in "${parts[@]}"; do
         small) benchmarks water2 water3 water4 ;;
         medium) benchmarks water6 water8 water10 ;;
         large) benchmarks water15 ;;
+        coupling)
+            echo "== coupling"
+            timeout "$(left)" python3 benchmarks/coupling_gpu.py "$GMXFMM_GMX" "$out/coupling.json" --work "$work/coupling" || status=1
+            ;;
         water[0-9]* | membrane | tip3p | droplets) benchmarks "$part" ;;
         *) echo "run-gpu-bundle.sh: unknown part '$part'" >&2 && exit 2 ;;
     esac
