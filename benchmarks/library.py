@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Runs the benchmarks of the library alone and stores what they print under benchmarks/results/<device>.
 
-  library.py [operators] [points] [accuracy] [--build FOLDER] [--threads N] [--points N] [--largest N] [--note TEXT]
+  library.py [operators] [points] [accuracy] [choice] [--build FOLDER] [--threads N] [--points N] [--largest N] [--note TEXT]
 
 operators  time of each operator of the octree over orders and depths, one thread     -> operators.json, operators.txt
 points     points per second, uniform in a cube, open, at 1e-3, 1e-6 and 1e-9 by the fastest setting that reaches them;
            time against the number of points at 1e-3, cells as the library chooses    -> points.json
 accuracy   error in water over method, order, cells and ws                             -> accuracy.txt
+choice     settings chosen by measurement in water against those of the model alone: errors, times in one run, in turns,
+           what the choice costs                                                      -> choice.json
 FOLDER: a build with -DGMXFMM_BENCHMARKS=ON (default: build/library).
 """
 import argparse
@@ -171,18 +173,32 @@ def accuracy(options):
     store(options, "accuracy.txt", header(options, "accuracy", options.threads), text=run(options.build, "accuracy", SPC216, 2))
 
 
+# ----------------------------------------------------------------------------------------------------------------- choice
+
+def choice(options):
+    rows = []
+    for copies, accuracy, *precision in ((3, 4e-4), (5, 4e-4), (8, 4e-4), (5, 1e-6, "double")):
+        row, = run(options.build, "choice", SPC216, copies, accuracy, options.pairs, *precision)
+        rows.append(row)
+        print(f"{row['atoms']} atoms, {accuracy:g}: {row['model']['measured']:.2g} to {row['chosen']['measured']:.2g}, "
+              f"time of a step times {row['time_chosen_over_model']:.2f}; choice: {row['cost_in_steps']} steps", flush=True)
+    store(options, "choice.json", header(options, "choice", options.threads), rows=rows)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="*", choices=[[], "operators", "points", "accuracy"])
+    parser.add_argument("what", nargs="*", choices=[[], "operators", "points", "accuracy", "choice"])
     parser.add_argument("--build", default=os.path.join(os.environ.get("GMXFMM_BUILD_DIR") or os.path.join(ROOT, "build"), "library"))
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--points", type=int, default=1000000)
     parser.add_argument("--largest", type=int, default=10000000)
     parser.add_argument("--limit", type=float, default=10, help="seconds that one case of operators may take")
+    parser.add_argument("--pairs", type=int, default=21, help="rounds in which steps of both choices are timed")
     parser.add_argument("--note", help="stored with the results: what else ran, say")
     options = parser.parse_args()
-    for name in options.what or ("operators", "points", "accuracy"):
-        {"operators": operators, "points": points, "accuracy": accuracy}[name](options)
+    os.environ["OMP_NUM_THREADS"] = str(options.threads)
+    for name in options.what or ("operators", "points", "accuracy", "choice"):
+        {"operators": operators, "points": points, "accuracy": accuracy, "choice": choice}[name](options)
 
 
 if __name__ == "__main__":

@@ -146,8 +146,11 @@ if [ "${GMXFMM_TESTS_DEVICE:-cpu}" = cpu ]; then
     run solve crystal.txt --accuracy 1e-3 ${GMXFMM_SLOW:+--measure auto}
     check "the error is measured" below "$(value measured_error)" 1e-3
     check "... without a word on stderr" test ! -s stderr
+    check "the time of a step is measured" awk -v ms="$(value measured_ms)" 'BEGIN { exit !(ms > 0) }'
     run solve crystal.txt --accuracy 1e-3 --verbose ${GMXFMM_SLOW:+--measure auto}
-    check "--verbose shows what was tried" grep -qE '^fft +[0-9]+ +[0-9]+x[0-9]+x[0-9]+ +[12] ' stderr
+    tried='^fft +[0-9]+ +[0-9]+x[0-9]+x[0-9]+ +[12] +[0-9.e-]+ +[0-9.e-]+ +[0-9.]+$'
+    check "--verbose shows what was tried" grep -qE "$tried" stderr
+    check "... each once" test -z "$(grep -E "$tried" stderr | awk '{ print $1, $2, $3, $4 }' | sort | uniq -d)"
 fi
 for fixed in "--measure no" "--order 8" "--grid 3,3,3"; do
     # shellcheck disable=SC2086 # two words

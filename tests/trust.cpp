@@ -395,6 +395,24 @@ void expectNoLowerOrder(const gmxfmm_reference* reference,
     EXPECT_GT(lower.error, 0.9 * asked);
 }
 
+bool sameSettings(const gmxfmm_info& a, const gmxfmm_info& b)
+{
+    return a.m2l == b.m2l && a.order == b.order && a.separation == b.separation && a.depth == b.depth &&
+           std::equal(a.grid, a.grid + 3, b.grid);
+}
+
+void expectNoneTwice(const gmxfmm_measurement* tried, int num)
+{
+    for (int i = 0; i < num; i++)
+    {
+        EXPECT_GT(tried[i].time, 0);
+        for (int j = 0; j < i; j++)
+        {
+            EXPECT_FALSE(sameSettings(tried[i].info, tried[j].info)) << i << " and " << j;
+        }
+    }
+}
+
 const double accuracies[] = {1e-2, 4e-4, 1e-5, 1e-7};
 const double any          = std::numeric_limits<double>::infinity();
 
@@ -435,6 +453,8 @@ TEST_P(Trust, ChosenSettingsReachWhatIsAsked)
         EXPECT_LE(chosen.error, asked);
         EXPECT_LT(num, 20); /* each is a plan */
         EXPECT_EQ(options.measured_error, chosen.error);
+        EXPECT_EQ(options.measured_time, chosen.time);
+        expectNoneTwice(tried, num);
         expectNoLowerOrder(reference.get(), options, asked, chosen.info);
         /* the choice is one of those tried */
         bool found = false;
@@ -488,6 +508,51 @@ TEST(TrustInWater, TheChoiceIsNotOverpaid)
         << message;
     EXPECT_GT(chosen.error, 1.5e-4);
     EXPECT_LT(chosen.info.order, model.info.order);
+}
+
+/* Other cells and another ws are measured beside those of the model, and compared: by times, unless the same input has
+ * to give the same choice, which is then made by the costs of the model. */
+TEST(TrustInWater, CellsAreCompared)
+{
+    const Case   c          = {"", nullptr, Boundary::Tinfoil};
+    const System s          = water({3, 0, 0, 0, 3.1, 0, 0, 0, 3.2}, 5);
+    bool         otherCells = false; /* than those of the choice */
+    for (double asked : {4e-4, 1e-6})
+    {
+        gmxfmm_options     first = optionsFor(c, asked), again;
+        gmxfmm_measurement chosen, tried[32];
+        char               message[512] = "";
+        const Reference    reference(s, c, first);
+        for (int reproducible : {0, 1})
+        {
+            SCOPED_TRACE(testing::Message() << asked << ", reproducible " << reproducible);
+            int num = 32, numAgain = 32;
+            first              = optionsFor(c, asked);
+            first.reproducible = reproducible;
+            again              = first;
+            ASSERT_EQ(gmxfmm_choose(reference.get(), &first, any, any, &chosen, tried, &num, message, sizeof(message)),
+                      GMXFMM_OK)
+                << message;
+            for (int i = 0; i < num; i++)
+            {
+                otherCells = otherCells || !std::equal(tried[i].info.grid, tried[i].info.grid + 3, chosen.info.grid) ||
+                             tried[i].info.separation != chosen.info.separation;
+            }
+            EXPECT_LE(chosen.error, 0.9 * asked);
+            ASSERT_EQ(
+                gmxfmm_choose(reference.get(), &again, any, any, &chosen, tried, &numAgain, message, sizeof(message)),
+                GMXFMM_OK);
+            if (reproducible) /* otherwise a clock decides how much there is time for */
+            {
+                EXPECT_EQ(num, numAgain);
+                EXPECT_EQ(first.order, again.order);
+                EXPECT_EQ(first.separation, again.separation);
+                EXPECT_TRUE(std::equal(first.grid, first.grid + 3, again.grid));
+                EXPECT_EQ(first.measured_error, again.measured_error);
+            }
+        }
+    }
+    EXPECT_TRUE(otherCells);
 }
 
 double largestDifference(const double* a, const Mat3& b)

@@ -111,6 +111,7 @@ extern "C"
         int              device_id;         /* [0] which of several GPUs, as the CUDA runtime counts them */
         int              reproducible; /* [0] 1: the same input gives the same bits in every run (no timed FFT plans) */
         double           measured_error; /* [NAN] by gmxfmm_choose, for gmxfmm_info; NAN: nothing was measured */
+        double           measured_time;  /* [NAN] likewise, s, of a step */
         double           prefactor;      /* [1] f, e.g. 138.935458 / epsilon_r in GROMACS units; not 0 */
         const char*      cache_dir; /* [NULL] folder, made if need be, for kernels that a plan for a GPU has to compile
                                      * (m2l = rotation at high orders), so that the next one finds them; NULL: none */
@@ -167,6 +168,7 @@ extern "C"
         double           near_particles;  /* mean number of particles in the near set */
         double           predicted_error; /* of the model in tune.c: relative RMS force error */
         double           measured_error;  /* options.measured_error, or what gmxfmm_measure has measured */
+        double           measured_time;   /* likewise */
         double           near_range;      /* every pair closer than this at assign is in the near field */
         int              num_threads;
         size_t           bytes; /* memory held by the plan */
@@ -298,7 +300,7 @@ extern "C"
                              * with the particle spacing d, times the prefactor */
         double error_moved; /* the same where cells were assigned at x_before */
         double virial_error; /* largest error of an element of the virial, unit of energy */
-        double time;         /* s, of a step that gives forces: the fastest */
+        double time;         /* s, of a step that gives forces: the fastest; 0: none was timed */
     } gmxfmm_measurement;
 
     /* Evaluates the forces of a system twice, in double precision, with other cells or another order each time,
@@ -324,12 +326,15 @@ extern "C"
                                             size_t                  message_size);
 
     /* Chooses the cheapest settings that are measured to reach what was asked, less a tenth for other configurations of
-     * the same system: options->accuracy is replaced by the largest for which what the model chooses reaches it, and
-     * where a lower order does with the same cells of a periodic system, order, cells, ws and method are set as well.
-     * Where particles have moved, the error may be error_moved, and no element of the virial be wrong by more than
+     * the same system. At first options->accuracy is replaced by the largest, to a factor of 2, for which what the
+     * model chooses reaches it. Then the cheapest cells of a periodic system for that, other ws included, are
+     * compared, each with the least order that is enough there: by the times of some ten steps, until 35 steps or
+     * 0.2 s + 0.3 us a particle have gone by; with options->reproducible by their costs in the model. Order, cells, ws
+     * and method are set; of an open system, whose cells follow the particles, only the last two at most. Where
+     * particles have moved, the error may be error_moved, and no element of the virial be wrong by more than
      * virial_error (unit of energy; INFINITY: any): in few cells errors of forces may be small while what they do to a
-     * virial adds up. *chosen: the measurement; all of them go to tried[0..*num_tried-1], whose room *num_tried is at
-     * first (32 is enough; both may be NULL). Times are not measured. Errors: as measure; OPTION: nothing reaches it,
+     * virial adds up. *chosen: the measurement; all of them, no settings twice, go to tried[0..*num_tried-1], whose
+     * room *num_tried is at first (32 is enough; both may be NULL). Errors: as measure; OPTION: nothing reaches it,
      * and *chosen is what came nearest. */
     GMXFMM_API gmxfmm_status gmxfmm_choose(const gmxfmm_reference* reference,
                                            gmxfmm_options*         options,

@@ -265,6 +265,7 @@ static void print_solution(const charge_file* file, gmxfmm_boundary boundary, co
     if (isfinite(info->measured_error))
     {
         printf("measured_error: %.3g\n", info->measured_error);
+        printf("measured_ms: %.4g\n", 1e3 * info->measured_time);
     }
 }
 

@@ -23,15 +23,15 @@ static int is_wanted(const main_options* options)
 /* To stderr: on stdout are results. */
 static void print_tried(const gmxfmm_measurement* tried, int num, double uncertainty)
 {
-    fprintf(stderr, "measured, to %.1g:\n%-10s %5s %15s %10s %12s %12s\n", uncertainty, "method", "order", "cells",
-            "separation", "predicted", "measured");
+    fprintf(stderr, "measured, to %.1g:\n%-10s %5s %15s %10s %12s %12s %12s\n", uncertainty, "method", "order", "cells",
+            "separation", "predicted", "measured", "ms per step");
     for (int i = 0; i < num; i++)
     {
         const gmxfmm_info* info = &tried[i].info;
         char               cells[64];
         snprintf(cells, sizeof(cells), "%dx%dx%d", info->grid[0], info->grid[1], info->grid[2]);
-        fprintf(stderr, "%-10s %5d %15s %10d %12.2e %12.2e\n", gmxfmm_m2l_name(info->m2l), info->order, cells,
-                info->separation, info->predicted_error, tried[i].error);
+        fprintf(stderr, "%-10s %5d %15s %10d %12.2e %12.2e %12.4g\n", gmxfmm_m2l_name(info->m2l), info->order, cells,
+                info->separation, info->predicted_error, tried[i].error, 1e3 * tried[i].time);
     }
 }
 

@@ -5,26 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "measure.h"
 #include "plan.h"
-
-struct gmxfmm_reference
-{
-    gmxfmm_system    system;
-    gmxfmm_precision array_type; /* of its arrays */
-    double*          force;      /* 3 n */
-    double           virial[9];
-    double           scale; /* RMS force, or what stands for it where that is zero */
-    double           uncertainty;
-};
 
 /* Forces whose RMS is below this share of their natural unit are zero but for rounding. */
 static const double c_zeroForce = 1e-10;
 
 /* What the evaluations of a reference are asked for over what errors are measured at, at first and then each time that
  * they differ by too much: crystals have been seen where settings reach 1/60 of what is predicted. */
-static const double c_finer    = 0.01;
-static const double c_finest   = 1e-12;
-static const double c_coarsest = 0.1; /* of all that may be asked for */
+static const double c_finer  = 0.01;
+static const double c_finest = 1e-12;
 
 /* Orders by which the second is higher on an octree. */
 static const int c_higher = 4;
@@ -32,7 +22,7 @@ static const int c_higher = 4;
 /* How far they may differ, over the same. */
 static const double c_agreement = 0.1;
 
-static gmxfmm_status say(char* message, size_t size, gmxfmm_status status, const char* text)
+gmxfmm_status fmm_say(char* message, size_t size, gmxfmm_status status, const char* text)
 {
     if (message != NULL && size > 0)
     {
@@ -120,64 +110,67 @@ static void text_of(gmxfmm_plan* plan, gmxfmm_status status, char* message, size
     if (status != GMXFMM_OK)
     {
         const char* text = gmxfmm_message(plan);
-        say(message, size, status, text[0] != '\0' ? text : gmxfmm_status_text(status));
+        fmm_say(message, size, status, text[0] != '\0' ? text : gmxfmm_status_text(status));
     }
 }
 
-/* Makes a plan for the system. */
-static gmxfmm_status
-make_plan(const gmxfmm_system* s, const gmxfmm_options* options, gmxfmm_plan** plan, char* message, size_t size)
+gmxfmm_status
+fmm_measure_plan(const gmxfmm_system* s, const gmxfmm_options* options, gmxfmm_plan** plan, char* message, size_t size)
 {
     gmxfmm_status status = gmxfmm_create(plan, options, s->n, s->box, message, size);
     if (status == GMXFMM_OK)
     {
         status = gmxfmm_set_charges(*plan, s->n, s->q);
         status = status == GMXFMM_OK ? gmxfmm_set_exclusions(*plan, s->excl_start, s->excl_list) : status;
+        status = status == GMXFMM_OK ? gmxfmm_assign(*plan, s->x) : status;
         text_of(*plan, status, message, size);
     }
     return status;
 }
 
-/* Forces, force[3 n] with room for one more, and virial[9] of the system, whose cells were assigned at other positions.
- */
-static gmxfmm_status evaluate(gmxfmm_plan*          plan,
-                              const gmxfmm_system*  s,
-                              const gmxfmm_options* options,
-                              const void*           assigned,
-                              double*               force,
-                              double*               virial)
+/* Forces, force[3 n] with room for one more, and virial[9] of the system, by the cells that its particles are in. */
+static gmxfmm_status
+evaluate(gmxfmm_plan* plan, const gmxfmm_system* s, gmxfmm_precision array_type, double* force, double* virial)
 {
-    gmxfmm_output output = {.force = force, .want_virial = 1};
-    gmxfmm_status status = gmxfmm_assign(plan, assigned);
-    status               = status == GMXFMM_OK ? gmxfmm_execute(plan, s->x, &output) : status;
+    gmxfmm_output       output = {.force = force, .want_virial = 1};
+    const gmxfmm_status status = gmxfmm_execute(plan, s->x, &output);
     if (status != GMXFMM_OK)
     {
         return status;
     }
     memcpy(virial, output.virial, sizeof(output.virial));
-    for (size_t i = 3 * (size_t)s->n; i-- > 0 && options->array_type == GMXFMM_SINGLE;)
+    for (size_t i = 3 * (size_t)s->n; i-- > 0 && array_type == GMXFMM_SINGLE;)
     {
         force[i] = (double)((const float*)(const void*)force)[i]; /* from the end: these lie in front */
     }
     return GMXFMM_OK;
 }
 
-/* The fastest of some evaluations that give forces; what they give is thrown away. */
-static gmxfmm_status fastest(gmxfmm_plan* plan, const gmxfmm_system* s, int repeats, double* force, double* time)
+/* One evaluation that gives forces; what it gives is thrown away. */
+static gmxfmm_status time_once(gmxfmm_plan* plan, const gmxfmm_reference* reference, double* force, double* time)
 {
-    gmxfmm_output output = {.force = force};
+    gmxfmm_output       output = {.force = force};
+    const double        begin  = fmm_time();
+    const gmxfmm_status status = gmxfmm_execute(plan, reference->system.x, &output);
+    *time                      = fmm_time() - begin;
+    return status;
+}
+
+gmxfmm_status fmm_measure_time(
+    gmxfmm_plan* plan, const gmxfmm_reference* reference, int repeats, double most, double* force, double* time)
+{
     gmxfmm_status status = GMXFMM_OK;
+    double this          = 0;
     *time                = repeats > 0 ? INFINITY : 0;
-    for (int i = 0; i < repeats && status == GMXFMM_OK; i++)
+    for (int i = 0; i < repeats && status == GMXFMM_OK && !(i >= 2 && *time > most); i++)
     {
-        const double begin = fmm_time();
-        status             = gmxfmm_execute(plan, s->x, &output);
-        *time              = fmin(*time, fmm_time() - begin);
+        status = time_once(plan, reference, force, &this);
+        *time  = fmin(*time, this);
     }
     return status;
 }
 
-static double* room_for_forces(const gmxfmm_system* s)
+double* fmm_measure_room(const gmxfmm_system* s)
 {
     return malloc((3 * (size_t)s->n + 1) * sizeof(double));
 }
@@ -232,10 +225,10 @@ static gmxfmm_status evaluate_exactly(const gmxfmm_system*  s,
                                       size_t                size)
 {
     gmxfmm_plan*  plan   = NULL;
-    gmxfmm_status status = make_plan(s, options, &plan, message, size);
+    gmxfmm_status status = fmm_measure_plan(s, options, &plan, message, size);
     if (status == GMXFMM_OK)
     {
-        status = evaluate(plan, s, options, s->x, force, virial);
+        status = evaluate(plan, s, options->array_type, force, virial);
         status = status == GMXFMM_OK ? gmxfmm_get_info(plan, info) : status;
         text_of(plan, status, message, size);
     }
@@ -272,24 +265,24 @@ gmxfmm_status gmxfmm_reference_create(gmxfmm_reference**    reference,
 {
     if (reference == NULL || options == NULL || system == NULL)
     {
-        return say(message, message_size, GMXFMM_ERROR_NULL, "reference, options or system is NULL");
+        return fmm_say(message, message_size, GMXFMM_ERROR_NULL, "reference, options or system is NULL");
     }
     *reference          = NULL;
     gmxfmm_reference* r = calloc(1, sizeof(*r));
     if (r == NULL)
     {
-        return say(message, message_size, GMXFMM_ERROR_MEMORY, "out of memory");
+        return fmm_say(message, message_size, GMXFMM_ERROR_MEMORY, "out of memory");
     }
     r->system            = *system;
     r->array_type        = options->array_type;
     r->uncertainty       = INFINITY;
-    r->force             = room_for_forces(system);
-    double*       force  = room_for_forces(system);
+    r->force             = fmm_measure_room(system);
+    double*       force  = fmm_measure_room(system);
     double        asked  = options->accuracy;
     gmxfmm_status status = GMXFMM_OK;
     if (r->force == NULL || force == NULL)
     {
-        status = say(message, message_size, GMXFMM_ERROR_MEMORY, "out of memory for forces");
+        status = fmm_say(message, message_size, GMXFMM_ERROR_MEMORY, "out of memory for forces");
     }
     while (status == GMXFMM_OK && !(r->uncertainty <= c_agreement * options->accuracy) && asked > c_finest)
     {
@@ -304,7 +297,7 @@ gmxfmm_status gmxfmm_reference_create(gmxfmm_reference**    reference,
                  "errors of %.2g cannot be measured: two evaluations in double precision, asked for %.0e, differ by "
                  "%.2g",
                  options->accuracy, asked, r->uncertainty);
-        status = say(message, message_size, GMXFMM_ERROR_OPTION, text);
+        status = fmm_say(message, message_size, GMXFMM_ERROR_OPTION, text);
     }
     if (status != GMXFMM_OK)
     {
@@ -320,16 +313,27 @@ double gmxfmm_reference_uncertainty(const gmxfmm_reference* reference)
     return reference->uncertainty;
 }
 
-static gmxfmm_status compare(gmxfmm_plan*            plan,
-                             const gmxfmm_reference* reference,
-                             const gmxfmm_options*   options,
-                             int                     repeats,
-                             double*                 force,
-                             gmxfmm_measurement*     m)
+/* The same after an assignment of late. */
+static gmxfmm_status measure_moved(gmxfmm_plan* plan, const gmxfmm_reference* r, double* force, gmxfmm_measurement* m)
+{
+    const gmxfmm_system* s = &r->system;
+    double               virial[9];
+    gmxfmm_status        status = gmxfmm_assign(plan, s->x_before);
+    status                      = status == GMXFMM_OK ? evaluate(plan, s, r->array_type, force, virial) : status;
+    if (status == GMXFMM_OK)
+    {
+        m->error_moved  = rms_difference(force, r->force, s->n) / r->scale;
+        m->virial_error = fmax(m->virial_error, largest_difference(virial, r->virial));
+    }
+    return status;
+}
+
+gmxfmm_status fmm_measure_errors(
+    gmxfmm_plan* plan, const gmxfmm_reference* reference, int repeats, double* force, gmxfmm_measurement* m)
 {
     const gmxfmm_system* s = &reference->system;
     double               virial[9];
-    gmxfmm_status        status = evaluate(plan, s, options, s->x, force, virial);
+    gmxfmm_status        status = evaluate(plan, s, reference->array_type, force, virial);
     if (status != GMXFMM_OK)
     {
         return status;
@@ -337,19 +341,11 @@ static gmxfmm_status compare(gmxfmm_plan*            plan,
     m->error        = rms_difference(force, reference->force, s->n) / reference->scale;
     m->virial_error = largest_difference(virial, reference->virial);
     m->error_moved  = m->error;
-    if (s->x_before != NULL)
-    {
-        status = evaluate(plan, s, options, s->x_before, force, virial);
-        if (status != GMXFMM_OK)
-        {
-            return status;
-        }
-        m->error_moved  = rms_difference(force, reference->force, s->n) / reference->scale;
-        m->virial_error = fmax(m->virial_error, largest_difference(virial, reference->virial));
-    }
-    status                 = fastest(plan, s, repeats, force, &m->time);
-    status                 = status == GMXFMM_OK ? gmxfmm_get_info(plan, &m->info) : status;
+    status          = s->x_before != NULL ? measure_moved(plan, reference, force, m) : status;
+    status = status == GMXFMM_OK ? fmm_measure_time(plan, reference, repeats, INFINITY, force, &m->time) : status;
+    status = status == GMXFMM_OK ? gmxfmm_get_info(plan, &m->info) : status;
     m->info.measured_error = m->error;
+    m->info.measured_time  = m->time;
     return status;
 }
 
@@ -362,193 +358,27 @@ gmxfmm_status gmxfmm_measure(const gmxfmm_reference* reference,
 {
     if (reference == NULL || options == NULL || measurement == NULL)
     {
-        return say(message, message_size, GMXFMM_ERROR_NULL, "reference, options or measurement is NULL");
+        return fmm_say(message, message_size, GMXFMM_ERROR_NULL, "reference, options or measurement is NULL");
     }
     if (options->array_type != reference->array_type)
     {
-        return say(message, message_size, GMXFMM_ERROR_OPTION, "array_type is not that of the reference");
+        return fmm_say(message, message_size, GMXFMM_ERROR_OPTION, "array_type is not that of the reference");
     }
     const gmxfmm_system* s     = &reference->system;
-    double*              force = room_for_forces(s);
+    double*              force = fmm_measure_room(s);
     gmxfmm_plan*         plan  = NULL;
     if (force == NULL)
     {
-        return say(message, message_size, GMXFMM_ERROR_MEMORY, "out of memory for forces");
+        return fmm_say(message, message_size, GMXFMM_ERROR_MEMORY, "out of memory for forces");
     }
-    gmxfmm_status status = make_plan(s, options, &plan, message, message_size);
+    gmxfmm_status status = fmm_measure_plan(s, options, &plan, message, message_size);
     if (status == GMXFMM_OK)
     {
-        status = compare(plan, reference, options, repeats, force, measurement);
+        status = fmm_measure_errors(plan, reference, repeats, force, measurement);
         text_of(plan, status, message, message_size);
     }
     gmxfmm_destroy(plan);
     free(force);
-    return status;
-}
-
-/* Share of what is allowed that a setting must be measured to reach. */
-static const double c_margin = 0.9;
-
-/* Where the search begins, over what was asked (in liquids the model is four to ten times too careful), by how much it
- * goes on (an order is worth a factor of 2 to 4), and where it ends. */
-static const double c_start = 4;
-static const double c_step  = 2;
-static const double c_last  = 1e-6;
-
-typedef struct
-{
-    const gmxfmm_reference* reference;
-    gmxfmm_options          options;
-    double                  asked, error_moved, virial_error, best_accuracy;
-    gmxfmm_measurement*     best; /* largest accuracy that reaches what was asked, or nearest to that */
-    gmxfmm_measurement*     tried;
-    int                     num, room, any;
-    char*                   message;
-    size_t                  size;
-} search;
-
-/* Measures a setting. Returns whether it reaches what was asked. */
-static int try_options(search* s, const gmxfmm_options* options, gmxfmm_measurement* m, gmxfmm_status* status)
-{
-    *status = gmxfmm_measure(s->reference, options, 0, m, s->message, s->size);
-    if (*status != GMXFMM_OK)
-    {
-        return 0;
-    }
-    if (s->num < s->room)
-    {
-        s->tried[s->num++] = *m;
-    }
-    return m->error <= c_margin * s->asked && m->error_moved <= c_margin * s->error_moved &&
-           m->virial_error <= c_margin * s->virial_error;
-}
-
-/* Measures what the model chooses for an accuracy. Returns whether that reaches what was asked. */
-static int reaches(search* s, double accuracy, gmxfmm_status* status)
-{
-    gmxfmm_measurement m;
-    s->options.accuracy = accuracy;
-    const int reached   = try_options(s, &s->options, &m, status);
-    if (*status != GMXFMM_OK)
-    {
-        return 0;
-    }
-    if (reached ? (!s->any || accuracy > s->best_accuracy) : (!s->any && !(m.error >= s->best->error)))
-    {
-        *s->best         = m;
-        s->best_accuracy = accuracy;
-    }
-    s->any = s->any || reached;
-    return reached;
-}
-
-static gmxfmm_status find_accuracy(search* s)
-{
-    gmxfmm_status status;
-    double        accuracy = fmin(c_start * s->asked, c_coarsest);
-    if (reaches(s, accuracy, &status))
-    {
-        while (accuracy < c_coarsest && reaches(s, fmin(c_step * accuracy, c_coarsest), &status))
-        {
-            accuracy = fmin(c_step * accuracy, c_coarsest);
-        }
-    }
-    else
-    {
-        const double last = fmax(c_finest, c_last * s->asked);
-        do
-        {
-            accuracy /= c_step;
-        } while (status == GMXFMM_OK && accuracy >= last && !reaches(s, accuracy, &status));
-    }
-    if (status == GMXFMM_OK && s->any && s->best_accuracy < c_coarsest)
-    {
-        reaches(s, fmin(sqrt(c_step) * s->best_accuracy, c_coarsest), &status);
-    }
-    return status;
-}
-
-/* Takes lower orders for the cells of the choice while they reach what was asked: the model's cells for another
- * accuracy may be far better than it knows, as are those that do not go with a crystal's lattice. Cells of an open
- * system follow its extent and are left to the model. */
-static void lower_order(search* s, gmxfmm_options* options)
-{
-    gmxfmm_options     o    = s->options;
-    const gmxfmm_info* info = &s->best->info;
-    gmxfmm_status      status;
-    gmxfmm_measurement m;
-    if (o.order >= 0 || o.boundary == GMXFMM_OPEN)
-    {
-        return;
-    }
-    o.accuracy   = s->best_accuracy;
-    o.m2l        = info->m2l;
-    o.separation = info->separation;
-    o.depth      = info->depth;
-    memcpy(o.grid, info->grid, sizeof(o.grid));
-    for (o.order = info->order - 1; o.order > 0 && try_options(s, &o, &m, &status); o.order--)
-    {
-        *s->best = m;
-        *options = o;
-    }
-}
-
-static gmxfmm_status out_of_reach(const search* s)
-{
-    char text[256];
-    snprintf(
-        text, sizeof(text),
-        "accuracy %g is out of reach: the best that was measured is %.2g, at order %d; use double precision, leave "
-        "more options automatic, or ask for less",
-        s->asked, s->best->error, s->best->info.order);
-    return say(s->message, s->size, GMXFMM_ERROR_OPTION, text);
-}
-
-gmxfmm_status gmxfmm_choose(const gmxfmm_reference* reference,
-                            gmxfmm_options*         options,
-                            double                  error_moved,
-                            double                  virial_error,
-                            gmxfmm_measurement*     chosen,
-                            gmxfmm_measurement*     tried,
-                            int*                    num_tried,
-                            char*                   message,
-                            size_t                  message_size)
-{
-    if (reference == NULL || options == NULL || chosen == NULL)
-    {
-        return say(message, message_size, GMXFMM_ERROR_NULL, "reference, options or chosen is NULL");
-    }
-    search s             = {.reference    = reference,
-                            .options      = *options,
-                            .asked        = options->accuracy,
-                            .error_moved  = error_moved,
-                            .virial_error = virial_error,
-                            .best         = chosen,
-                            .tried        = tried,
-                            .room         = tried != NULL && num_tried != NULL ? *num_tried : 0,
-                            .message      = message,
-                            .size         = message_size};
-    chosen->error        = INFINITY;
-    gmxfmm_status status = find_accuracy(&s);
-    if (status == GMXFMM_ERROR_OPTION && !isfinite(chosen->error))
-    {
-        reaches(&s, s.asked, &status); /* for a message about what was asked, not about what was tried */
-    }
-    if (s.any)
-    {
-        options->accuracy = s.best_accuracy;
-        lower_order(&s, options);
-        options->measured_error = chosen->error;
-        status                  = say(message, message_size, GMXFMM_OK, "");
-    }
-    else if (isfinite(chosen->error) && (status == GMXFMM_OK || status == GMXFMM_ERROR_OPTION))
-    {
-        status = out_of_reach(&s);
-    }
-    if (num_tried != NULL)
-    {
-        *num_tried = s.num;
-    }
     return status;
 }
 

@@ -23,6 +23,7 @@ void gmxfmm_default_options(gmxfmm_options* options)
     options->device         = GMXFMM_CPU;
     options->prefactor      = 1.0;
     options->measured_error = NAN;
+    options->measured_time  = NAN;
 }
 
 static gmxfmm_status check_ranges(const gmxfmm_options* o, char* message, size_t size)

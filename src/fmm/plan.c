@@ -749,6 +749,7 @@ gmxfmm_status gmxfmm_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
                                              : fmin(near, (double)n); /* near sets reach beyond an open system */
     info->predicted_error = plan->predicted_error;
     info->measured_error  = plan->options.measured_error;
+    info->measured_time   = plan->options.measured_time;
     info->near_range      = plan->cells.near_range * plan->cells.edge;
     return GMXFMM_OK;
 }

@@ -10,6 +10,7 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "assign.h"
@@ -201,6 +202,56 @@ typedef struct
     int    order, ws, grid[3];
 } choice;
 
+/* The best so far; if list is not NULL, also the cheapest ones of those that are good, in any order. */
+typedef struct
+{
+    choice         best;
+    fmm_candidate* list;
+    int            num, room;
+} choices;
+
+/* Numbers of cells that differ by less are not listed both: 15 x 15 x 16 and 15 x 16 x 15, say. */
+static const double c_alike = 1.1;
+
+/* What costs more than the best by this factor is not listed. */
+static const double c_listed = 2;
+
+static double num_cells_of(const int* grid)
+{
+    return (double)grid[0] * grid[1] * grid[2];
+}
+
+/* The listed one that a choice takes the place of, if it is cheaper: one much like it, or the most expensive of a full
+ * list; -1: there is room for it. */
+static int place_in_list(const choices* found, const choice* c)
+{
+    int worst = 0;
+    for (int i = 0; i < found->num; i++)
+    {
+        const double ratio = num_cells_of(found->list[i].grid) / num_cells_of(c->grid);
+        if (found->list[i].ws == c->ws && ratio < c_alike && ratio * c_alike > 1)
+        {
+            return i;
+        }
+        worst = found->list[i].cost > found->list[worst].cost ? i : worst;
+    }
+    return found->num < found->room ? -1 : worst;
+}
+
+static void list_choice(choices* found, const choice* c)
+{
+    const fmm_candidate candidate = {c->cost, c->order, c->ws, {c->grid[0], c->grid[1], c->grid[2]}};
+    const int           at        = place_in_list(found, c);
+    if (at < 0)
+    {
+        found->list[found->num++] = candidate;
+    }
+    else if (c->cost < found->list[at].cost)
+    {
+        found->list[at] = candidate;
+    }
+}
+
 double fmm_fft_cost(const gmxfmm_plan* plan, double cells, int order)
 {
     const double coef = (order + 1.0) * (order + 1.0);
@@ -223,10 +274,17 @@ double fmm_target_error(const gmxfmm_plan* plan)
     return c_margin * plan->options.accuracy;
 }
 
-/* Looks at one grid: updates *best if an order within range reaches the target more cheaply (or closer to it). */
-static gmxfmm_status
-consider(const gmxfmm_plan* plan, fmm_cells* cells, const double* box, const int* grid, int ws, double n, choice* best)
+/* Whether an order in these cells makes them the best, or one of those listed, given what they cost at the least. */
+static int may_be_found(const choices* found, double least_cost)
 {
+    return !found->best.good || least_cost <= (found->list != NULL ? c_listed : 1) * found->best.cost;
+}
+
+/* Looks at one grid: updates *found if an order within range reaches the target more cheaply (or closer to it). */
+static gmxfmm_status consider(
+    const gmxfmm_plan* plan, fmm_cells* cells, const double* box, const int* grid, int ws, double n, choices* found)
+{
+    choice*             best = &found->best;
     double              error[c_maxOrder + 1];
     const int           fixed  = plan->options.order;
     const double        target = plan->options.accuracy * c_margin;
@@ -240,9 +298,9 @@ consider(const gmxfmm_plan* plan, fmm_cells* cells, const double* box, const int
     {
         return GMXFMM_OK; /* seen */
     }
-    if (best->good && cost(plan, cells, n, used, fixed >= 0 ? fixed : 1) > best->cost)
+    if (!may_be_found(found, cost(plan, cells, n, used, fixed >= 0 ? fixed : 1)))
     {
-        return GMXFMM_OK; /* no order can make it the best */
+        return GMXFMM_OK;
     }
     fmm_predict_error(cells, n / used, error);
     const int last = fixed >= 0 ? fixed : fmm_last_order(plan, ws);
@@ -251,10 +309,14 @@ consider(const gmxfmm_plan* plan, fmm_cells* cells, const double* box, const int
         const double c    = cost(plan, cells, n, used, p);
         const int    even = plan->options.grid[0] > 0 || cells->covering_radius <= c_evenCells * cells->far_distance;
         const int    good = even && error[p] <= target, best_good = best->good;
+        const choice this = {c, error[p], cells->edge, good, p, ws, {grid[0], grid[1], grid[2]}};
         if (good ? (!best_good || c < best->cost) : (!best_good && error[p] < best->error))
         {
-            const choice found = {c, error[p], cells->edge, good, p, ws, {grid[0], grid[1], grid[2]}};
-            *best              = found;
+            *best = this;
+        }
+        if (good && found->list != NULL)
+        {
+            list_choice(found, &this);
         }
         if (good && fixed < 0)
         {
@@ -274,8 +336,8 @@ static int size_below(int n)
 }
 
 /* All grids with edges near those asked: along each vector the FFT sizes just below and above. */
-static gmxfmm_status
-consider_edge(const gmxfmm_plan* plan, fmm_cells* cells, const double* box, double edge, int ws, double n, choice* best)
+static gmxfmm_status consider_edge(
+    const gmxfmm_plan* plan, fmm_cells* cells, const double* box, double edge, int ws, double n, choices* found)
 {
     int option[3][2];
     for (int d = 0; d < 3; d++)
@@ -289,7 +351,7 @@ consider_edge(const gmxfmm_plan* plan, fmm_cells* cells, const double* box, doub
     for (int i = 0; i < 8; i++)
     {
         const int           grid[3] = {option[0][i & 1], option[1][i >> 1 & 1], option[2][i >> 2 & 1]};
-        const gmxfmm_status status  = consider(plan, cells, box, grid, ws, n, best);
+        const gmxfmm_status status  = consider(plan, cells, box, grid, ws, n, found);
         if (status != GMXFMM_OK)
         {
             return status;
@@ -300,7 +362,7 @@ consider_edge(const gmxfmm_plan* plan, fmm_cells* cells, const double* box, doub
 
 /* Open systems: cubes of one edge, as many as the grid given has or as cover the box. */
 static gmxfmm_status consider_cubes(
-    const gmxfmm_plan* plan, fmm_cells* cells, const double* box, double edge, int ws, double n, choice* best)
+    const gmxfmm_plan* plan, fmm_cells* cells, const double* box, double edge, int ws, double n, choices* found)
 {
     double cubes[9] = {0};
     int    grid[3];
@@ -310,19 +372,19 @@ static gmxfmm_status consider_cubes(
         grid[d]        = plan->options.grid[d] > 0 ? plan->options.grid[d] : k < 1 ? 1 : (int)k;
         cubes[4 * d]   = grid[d] * edge;
     }
-    return consider(plan, cells, cubes, grid, ws, n, best);
+    return consider(plan, cells, cubes, grid, ws, n, found);
 }
 
 static gmxfmm_status
-choose_grid(const gmxfmm_plan* plan, fmm_cells* cells, const double* box, int ws, double n, choice* best)
+choose_grid(const gmxfmm_plan* plan, fmm_cells* cells, const double* box, int ws, double n, choices* found)
 {
     const int*    given  = plan->options.grid;
     gmxfmm_status status = GMXFMM_OK;
     if (given[0] > 0)
     {
         const double edge = fmax(box[0] / given[0], fmax(box[4] / given[1], box[8] / given[2]));
-        return plan->periodic ? consider(plan, cells, box, given, ws, n, best)
-                              : consider_cubes(plan, cells, box, edge, ws, n, best);
+        return plan->periodic ? consider(plan, cells, box, given, ws, n, found)
+                              : consider_cubes(plan, cells, box, edge, ws, n, found);
     }
     if (plan->periodic)
     {
@@ -330,7 +392,7 @@ choose_grid(const gmxfmm_plan* plan, fmm_cells* cells, const double* box, int ws
         const double volume = fmm_determinant(box);
         for (double per_cell = 2; per_cell < 600 && status == GMXFMM_OK; per_cell *= 1.3)
         {
-            status = consider_edge(plan, cells, box, cbrt(volume * per_cell / n), ws, n, best);
+            status = consider_edge(plan, cells, box, cbrt(volume * per_cell / n), ws, n, found);
             if (per_cell > n)
             {
                 break; /* one cell */
@@ -341,26 +403,34 @@ choose_grid(const gmxfmm_plan* plan, fmm_cells* cells, const double* box, int ws
     double longest = fmax(box[0], fmax(box[4], box[8])), edge = longest;
     for (double num = 1; num < 2 * n + 2 && status == GMXFMM_OK; edge /= 1.1)
     {
-        status = consider_cubes(plan, cells, box, edge, ws, n, best);
+        status = consider_cubes(plan, cells, box, edge, ws, n, found);
         num    = ceil(box[0] / edge) * ceil(box[4] / edge) * ceil(box[8] / edge);
     }
     return status;
 }
 
-static gmxfmm_status choose(gmxfmm_plan* plan, int64_t num, const double* box, choice* best)
+/* Looks at all cells that the options leave open. */
+static gmxfmm_status consider_all(const gmxfmm_plan* plan, int64_t num, const double* box, choices* found)
 {
     const gmxfmm_options* o      = &plan->options;
-    const double          n      = num > 0 ? (double)num : 1.0;
     fmm_cells             cells  = {0};
     gmxfmm_status         status = GMXFMM_OK;
     const int    first_ws = o->separation > 0 ? o->separation : 1, last_ws = o->separation > 0 ? o->separation : 2;
     const choice none = {INFINITY, INFINITY, 0, 0, 0, 0, {1, 1, 1}};
-    *best             = none;
+    found->best       = none;
     for (int ws = first_ws; ws <= last_ws && status == GMXFMM_OK; ws++)
     {
-        status = choose_grid(plan, &cells, box, ws, n, best);
+        status = choose_grid(plan, &cells, box, ws, num > 0 ? (double)num : 1.0, found);
     }
     fmm_cells_free(&cells);
+    return status;
+}
+
+static gmxfmm_status choose(gmxfmm_plan* plan, int64_t num, const double* box, choice* best)
+{
+    choices             found  = {.list = NULL};
+    const gmxfmm_status status = consider_all(plan, num, box, &found);
+    *best                      = found.best;
     if (status == GMXFMM_OK && best->ws == 0)
     {
         return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED,
@@ -369,6 +439,44 @@ static gmxfmm_status choose(gmxfmm_plan* plan, int64_t num, const double* box, c
                                                               : "a more even grid, or reduce the box vectors");
     }
     return status == GMXFMM_OK ? status : fmm_fail(plan, status, "out of memory");
+}
+
+static int is_dearer(const void* a, const void* b)
+{
+    const double difference = ((const fmm_candidate*)a)->cost - ((const fmm_candidate*)b)->cost;
+    return difference > 0 ? 1 : difference < 0 ? -1 : 0;
+}
+
+int fmm_tune_candidates(const gmxfmm_options* options, int64_t n, const double* box, fmm_candidate* list, int room)
+{
+    const gmxfmm_plan plan  = {.options = *options, .periodic = 1};
+    choices           found = {.list = list, .room = room};
+    if (consider_all(&plan, n, box, &found) != GMXFMM_OK)
+    {
+        return 0;
+    }
+    qsort(list, (size_t)found.num, sizeof(*list), is_dearer);
+    return found.num;
+}
+
+int fmm_tune_cells(
+    const gmxfmm_options* options, int64_t n, const double* box, const int* grid, int ws, double* error, double* costs)
+{
+    const gmxfmm_plan   plan   = {.options = *options, .periodic = 1};
+    const double        num    = n > 0 ? (double)n : 1.0;
+    const int           used   = grid[0] * grid[1] * grid[2];
+    fmm_cells           cells  = {0};
+    const gmxfmm_status status = fmm_cells_set(&cells, box, grid, 1, ws, 0);
+    if (status == GMXFMM_OK)
+    {
+        fmm_predict_error(&cells, num / used, error);
+        for (int p = 0; p <= c_maxOrder; p++)
+        {
+            costs[p] = cost(&plan, &cells, num, used, p);
+        }
+    }
+    fmm_cells_free(&cells);
+    return status == GMXFMM_OK;
 }
 
 gmxfmm_status fmm_out_of_reach(gmxfmm_plan* plan, double error, int order)

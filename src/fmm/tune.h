@@ -21,6 +21,22 @@ gmxfmm_status fmm_out_of_reach(gmxfmm_plan* plan, double error, int order);
  * pairs of its near field. */
 double fmm_fft_cost(const gmxfmm_plan* plan, double cells, int order);
 
+/* Cells of a periodic system on the fft path, and the least order that is predicted to be good enough there. */
+typedef struct
+{
+    double cost; /* of a step, in tune.c's unit */
+    int    order, ws, grid[3];
+} fmm_candidate;
+
+/* The cheapest cells for n particles in box (9) that are predicted to reach the accuracy of the options, one of those
+ * that are much alike, cheapest first, to list[room]. Returns how many. */
+int fmm_tune_candidates(const gmxfmm_options* options, int64_t n, const double* box, fmm_candidate* list, int room);
+
+/* Predicted errors and costs of all orders, error[0..GMXFMM_MAX_ORDER] and costs alike, in these cells. Returns 0 if
+ * there cannot be such cells. */
+int fmm_tune_cells(
+    const gmxfmm_options* options, int64_t n, const double* box, const int* grid, int ws, double* error, double* costs);
+
 /* tune_tree.c: order, ws, depth and roots for about n particles spread evenly over box. */
 gmxfmm_status fmm_tune_tree(gmxfmm_plan* plan, int64_t n, const double* box);
 

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the choice by measurement gains over that of the model alone, and what it costs, in SPC water:
+ *   choice SPC216.GRO COPIES [ACCURACY [PAIRS]] [double] [cuda]
+ * Steps of both are timed in turns, PAIRS rounds of some steps each. One line of JSON on stdout: settings, errors
+ * against a reference that is a hundred times as exact as those that the choice measures with, ms a step, the median
+ * over rounds of the ratio of times, the seconds that the choice took, and all that it tried.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+#include "water.h"
+
+enum
+{
+    c_most  = 99, /* rounds */
+    c_tried = 32
+};
+
+/* Steps of a round: enough that a clock tick or an interrupt is little of them. */
+static const double c_secondsPerRound = 0.1;
+
+typedef struct
+{
+    gmxfmm_measurement m; /* against the exact reference */
+    gmxfmm_plan*       plan;
+    double             seconds[c_most]; /* a step, by round */
+} setting;
+
+static int compare_numbers(const void* a, const void* b)
+{
+    const double x = *(const double*)a, y = *(const double*)b;
+    return x < y ? -1 : x > y;
+}
+
+static double median(const double* values, int num)
+{
+    double sorted[c_most];
+    memcpy(sorted, values, (size_t)num * sizeof(double));
+    qsort(sorted, (size_t)num, sizeof(double), compare_numbers);
+    return num % 2 ? sorted[num / 2] : 0.5 * (sorted[num / 2 - 1] + sorted[num / 2]);
+}
+
+static void prepare(setting* s, const water* w, const gmxfmm_reference* exact, const gmxfmm_options* options)
+{
+    char message[512];
+    bench_check(gmxfmm_measure(exact, options, 0, &s->m, message, sizeof(message)), message);
+    bench_check(gmxfmm_create(&s->plan, options, w->n, w->box, message, sizeof(message)), message);
+    bench_check(gmxfmm_set_charges(s->plan, w->n, w->q), gmxfmm_message(s->plan));
+    bench_check(gmxfmm_set_exclusions(s->plan, w->excl_start, w->excl_list), gmxfmm_message(s->plan));
+    bench_check(gmxfmm_assign(s->plan, w->x), gmxfmm_message(s->plan));
+}
+
+static double time_steps(const setting* s, const water* w, double* force, int num)
+{
+    gmxfmm_output output = {.force = force};
+    const double  begin  = bench_seconds();
+    for (int i = 0; i < num; i++)
+    {
+        bench_check(gmxfmm_execute(s->plan, w->x, &output), gmxfmm_message(s->plan));
+    }
+    return (bench_seconds() - begin) / num;
+}
+
+static void print_measurement(const char* name, const gmxfmm_measurement* m, double seconds)
+{
+    const gmxfmm_info* i = &m->info;
+    printf("%s{\"method\": \"%s\", \"order\": %d, \"cells\": [%d, %d, %d], \"separation\": %d, \"predicted\": %.3g, "
+           "\"measured\": %.3g, \"ms\": %.4g}",
+           name, gmxfmm_m2l_name(i->m2l), i->order, i->grid[0], i->grid[1], i->grid[2], i->separation,
+           i->predicted_error, m->error, 1e3 * seconds);
+}
+
+static gmxfmm_reference* make_reference(const gmxfmm_options* options, double accuracy, const gmxfmm_system* system)
+{
+    gmxfmm_reference* reference;
+    gmxfmm_options    o = *options;
+    char              message[512];
+    o.accuracy = accuracy;
+    bench_check(gmxfmm_reference_create(&reference, &o, system, message, sizeof(message)), message);
+    return reference;
+}
+
+int main(int argc, char** argv)
+{
+    gmxfmm_options options;
+    gmxfmm_default_options(&options);
+    options.precision = GMXFMM_SINGLE;
+    for (; argc > 3 && (strcmp(argv[argc - 1], "double") == 0 || strcmp(argv[argc - 1], "cuda") == 0); argc--)
+    {
+        options.precision = strcmp(argv[argc - 1], "double") == 0 ? GMXFMM_DOUBLE : options.precision;
+        options.device    = strcmp(argv[argc - 1], "cuda") == 0 ? GMXFMM_CUDA : options.device;
+    }
+    if (argc < 3)
+    {
+        fprintf(stderr, "usage: %s SPC216.GRO COPIES [ACCURACY [PAIRS]] [double] [cuda]\n", argv[0]);
+        return 2;
+    }
+    water w                    = water_read(argv[1], atoi(argv[2]));
+    options.accuracy           = argc > 3 ? atof(argv[3]) : options.accuracy;
+    const int           pairs  = argc > 4 && atoi(argv[4]) < c_most ? atoi(argv[4]) : 11;
+    const gmxfmm_system system = {w.n, w.box, w.x, w.q, w.excl_start, w.excl_list, NULL};
+    double*             force  = bench_numbers(3 * (size_t)w.n);
+    gmxfmm_reference*   exact  = make_reference(&options, 0.01 * options.accuracy, &system);
+
+    /* as a host program has it: reference and choice */
+    gmxfmm_measurement chosen, tried[c_tried];
+    gmxfmm_options     measured = options;
+    int                num      = c_tried;
+    char               message[512];
+    const double       begin     = bench_seconds();
+    gmxfmm_reference*  reference = make_reference(&options, options.accuracy, &system);
+    const double       made      = bench_seconds();
+    bench_check(gmxfmm_choose(reference, &measured, INFINITY, INFINITY, &chosen, tried, &num, message, sizeof(message)),
+                message);
+    const double end = bench_seconds();
+
+    setting both[2];
+    double  ratio[c_most];
+    prepare(&both[0], &w, exact, &options);
+    prepare(&both[1], &w, exact, &measured);
+    const double first = fmax(time_steps(&both[0], &w, force, 2), time_steps(&both[1], &w, force, 2));
+    const int    steps = (int)fmax(1, c_secondsPerRound / first);
+    for (int i = 0; i < pairs; i++)
+    {
+        for (int k = 0; k < 2; k++)
+        {
+            setting* s    = &both[(i + k) % 2];
+            s->seconds[i] = time_steps(s, &w, force, steps);
+        }
+        ratio[i] = both[1].seconds[i] / both[0].seconds[i];
+    }
+    const double step = median(both[1].seconds, pairs);
+    printf("{\"atoms\": %d, \"precision\": \"%s\", \"device\": \"%s\", \"threads\": %d, \"asked\": %g, ", w.n,
+           options.precision == GMXFMM_DOUBLE ? "double" : "single", options.device == GMXFMM_CUDA ? "cuda" : "cpu",
+           chosen.info.num_threads, options.accuracy);
+    print_measurement("\"model\": ", &both[0].m, median(both[0].seconds, pairs));
+    print_measurement(", \"chosen\": ", &both[1].m, step);
+    printf(", \"time_chosen_over_model\": %.3f, \"pairs\": %d, \"reference_s\": %.3f, \"choice_s\": %.3f, "
+           "\"cost_in_steps\": %.0f, \"tried\": [",
+           median(ratio, pairs), pairs, made - begin, end - made, (end - begin) / step);
+    for (int i = 0; i < num; i++)
+    {
+        print_measurement(i > 0 ? ", " : "", &tried[i], tried[i].time);
+    }
+    printf("]}\n");
+    gmxfmm_destroy(both[0].plan);
+    gmxfmm_destroy(both[1].plan);
+    gmxfmm_reference_destroy(reference);
+    gmxfmm_reference_destroy(exact);
+    free(force);
+    water_free(&w);
+    return 0;
+}

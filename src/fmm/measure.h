@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What a choice by measurement needs of the measuring. */
+#ifndef FMM_MEASURE_H
+#define FMM_MEASURE_H
+
+#include "gmxfmm.h"
+
+struct gmxfmm_reference
+{
+    gmxfmm_system    system;
+    gmxfmm_precision array_type; /* of its arrays */
+    double*          force;      /* 3 n */
+    double           virial[9];
+    double           scale; /* RMS force, or what stands for it where that is zero */
+    double           uncertainty;
+};
+
+/* Copies text to message[size], if there is one. Returns status. */
+gmxfmm_status fmm_say(char* message, size_t size, gmxfmm_status status, const char* text);
+
+/* Makes a plan for the system and assigns its particles, so that gmxfmm_get_info has all that is chosen. *plan, NULL at
+ * first, is to be destroyed in any case. Errors: as create, set_charges, set_exclusions and assign. */
+gmxfmm_status fmm_measure_plan(
+    const gmxfmm_system* system, const gmxfmm_options* options, gmxfmm_plan** plan, char* message, size_t message_size);
+
+/* Compares what that plan computes with the reference; the time is that of the fastest of some more evaluations of
+ * forces. force: room for 3 n + 1 doubles. Errors: as assign and execute, said by the plan. */
+gmxfmm_status fmm_measure_errors(
+    gmxfmm_plan* plan, const gmxfmm_reference* reference, int repeats, double* force, gmxfmm_measurement* measurement);
+
+/* Time of a step of that plan, s: the fastest of some evaluations of forces, no more than two if these take longer than
+ * `most`. A plan that has evaluated nothing so far has its first one slowed by lattice sums. */
+gmxfmm_status fmm_measure_time(
+    gmxfmm_plan* plan, const gmxfmm_reference* reference, int repeats, double most, double* force, double* time);
+
+/* Room for such forces; NULL if there is none. */
+double* fmm_measure_room(const gmxfmm_system* system);
+
+#endif
