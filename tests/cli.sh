@@ -184,8 +184,13 @@ check "... and reaches what is asked" below "$(value force_error)" 1e-6
 awk '/^#/ { print; next } { printf "%s %s %s %s\n", $1 + 0.1 * sin(7 * NR), $2 + 0.1 * sin(11 * NR), $3 + 0.1 * sin(13 * NR), $4 }' \
     crystal.txt >moved.txt
 for method in fft rotation; do
-    run error moved.txt --accuracy 1e-3 --m2l $method
+    run error moved.txt --accuracy 1e-3 --m2l $method --plot "plot <$method>.svg"
     check "error, $method: exits with 0" test $? -eq 0
+    rows=$(grep -cE "^$method +[0-9]+ " stdout)
+    check "error, $method: the picture has each point twice" test "$(grep -c ' r="3.5" .*/>' "plot <$method>.svg")" -eq \
+        $((2 * rows + $(awk -v m="$method" '$1 == m { print $3 }' stdout | uniq | wc -l)))
+    check "error, $method: ... marks the best" test "$(grep -c ' r="8" ' "plot <$method>.svg")" -eq 2
+    check "error, $method: ... is one of XML" python3 -c 'import sys, xml.dom.minidom as x; x.parse(sys.argv[1])' "plot <$method>.svg"
     best=$(sed -n 's/^best: //p' stdout)
     check "error, $method: names the best" test -n "$best"
     # the row of the best setting: columns method order cells separation predicted measured ms
@@ -465,6 +470,8 @@ bad "accuracy out of range" "1e-12..0.1" solve crystal.txt --accuracy 0.5
 bad "accuracy nan" "'nan'" solve crystal.txt --accuracy nan
 bad "a flag with a value" "--verbose takes no value" solve crystal.txt --verbose=1
 bad "an option of another command" "--quiet belongs to gmxfmm solve" error crystal.txt --quiet
+bad "a picture of a solve" "--plot belongs to gmxfmm error" solve crystal.txt --plot out.svg
+bad "a picture that is no SVG" "the name must end with .svg" error crystal.txt --plot out.png
 bad "quiet and verbose" "--quiet and --verbose exclude each other" solve crystal.txt --quiet --verbose
 bad "when to measure" "auto|yes|no" solve crystal.txt --measure maybe
 bad "an accuracy beyond single precision" "accuracy 1e-08 is out of reach" solve crystal.txt --accuracy 1e-8 --precision single \
@@ -497,6 +504,10 @@ bad "no file" "no file" solve
 
 run solve crystal.txt --output
 check "option without a value" test $? -eq 2
+run error crystal.txt --plot missing_folder/out.svg
+check "a picture in a missing folder: exit status 2" test $? -eq 2
+check "... is found before anything is measured" test ! -s stdout
+check "... is named" test "$(cat stderr)" = "gmxfmm: missing_folder/out.svg: cannot be written: No such file or directory"
 
 # an output that cannot be written: found before the solve, which here has an error of its own that comes after that
 unwritten() { # unwritten NAME CAUSE OUTPUT: exit status 2, one line on stderr, no results, nothing left behind

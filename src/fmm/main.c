@@ -356,7 +356,7 @@ static int run_error(charge_file* file, main_options* options, solution* s)
         complain(NULL, 0, "%s belongs to gmxfmm solve", other);
         return -1;
     }
-    if (read_system(file, options, NULL))
+    if (read_system(file, options, NULL) || (options->plot && charge_file_check_output(options->plot)))
     {
         return -1;
     }
@@ -393,6 +393,11 @@ static int solve_stages(charge_file* file, main_options* options, solution* s, p
 static int run_solve(charge_file* file, main_options* options, solution* s)
 {
     progress p;
+    if (options->plot)
+    {
+        complain(NULL, 0, "--plot belongs to gmxfmm error");
+        return -1;
+    }
     progress_begin(&p, options->quiet);
     const int failed = solve_stages(file, options, s, &p);
     progress_end(&p);

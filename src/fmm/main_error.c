@@ -6,16 +6,18 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "main_plot.h"
 #include "text_lines.h"
 
-/* Cells along an edge over those of the choice by measurement, and orders below its. */
-static const double c_sizes[]     = {0.75, 0.87, 1, 1.15, 1.33};
-static const int    c_ordersBelow = 4;
+/* Cells along an edge over those of the choice by measurement. */
+static const double c_sizes[] = {0.75, 0.87, 1, 1.15, 1.33};
 
 enum
 {
-    c_numSizes = (int)(sizeof(c_sizes) / sizeof(c_sizes[0])),
-    c_repeats  = 5 /* of which the fastest counts */
+    c_ordersAbout = 4, /* below and above its order */
+    c_numSizes    = (int)(sizeof(c_sizes) / sizeof(c_sizes[0])),
+    c_repeats     = 5, /* of which the fastest counts */
+    c_mostRows    = c_numSizes * (2 * c_ordersAbout + 1)
 };
 
 typedef struct
@@ -25,6 +27,8 @@ typedef struct
     const gmxfmm_reference* reference;
     gmxfmm_measurement      base; /* the choice by measurement, without time */
     gmxfmm_measurement      best; /* the fastest that reaches what was asked; time 0: none so far */
+    gmxfmm_measurement      rows[c_mostRows];
+    int                     num_rows;
 } table;
 
 /* Cells as the options take them: "fft, 6 x 6 x 7 cells", or leaves, or depth. */
@@ -54,7 +58,8 @@ static int measure_row(table* t, const gmxfmm_options* options)
         return -1;
     }
     print_row(&m);
-    const int reached = m.error <= t->options->solve.accuracy;
+    t->rows[t->num_rows++] = m;
+    const int reached      = m.error <= t->options->solve.accuracy;
     if (reached && (t->best.time <= 0 || m.time < t->best.time))
     {
         t->best = m;
@@ -81,7 +86,7 @@ static int scaled_cells(const table* t, double scale, gmxfmm_options* options, i
 /* Orders for one choice of cells: up to the first that reaches what was asked, which a higher one does at more cost. */
 static int measure_orders(table* t, gmxfmm_options* options)
 {
-    const int first = t->base.info.order - c_ordersBelow, last = t->base.info.order + c_ordersBelow;
+    const int first = t->base.info.order - c_ordersAbout, last = t->base.info.order + c_ordersAbout;
     int       reached = 0;
     for (int p = first > 1 ? first : 1; p <= last && p <= GMXFMM_MAX_ORDER && reached == 0; p++)
     {
@@ -132,6 +137,29 @@ static void print_best(const table* t)
     }
 }
 
+static int plot(const table* t)
+{
+    plot_point  points[c_mostRows];
+    char        title[160];
+    const char* slash = strrchr(t->file->name, '/');
+    for (int i = 0; i < t->num_rows; i++)
+    {
+        const gmxfmm_measurement* m = &t->rows[i];
+        char                      cells[32];
+        describe_cells(&m->info, cells, sizeof(cells));
+        points[i] = (plot_point){.order   = m->info.order,
+                                 .error   = fmax(m->error, 1e-17), /* exact: two charges, say */
+                                 .ms      = 1e3 * m->time,
+                                 .is_best = t->best.time > 0 && m->time == t->best.time && m->error == t->best.error};
+        snprintf(points[i].name, sizeof(points[i].name), "%s %s%s", gmxfmm_m2l_name(m->info.m2l), cells,
+                 m->info.separation == 2 ? ", ws 2" : "");
+    }
+    snprintf(title, sizeof(title), "%.60s: %lld particles, %s precision, threads: %d",
+             slash ? slash + 1 : t->file->name, (long long)t->file->n,
+             t->options->solve.precision == GMXFMM_DOUBLE ? "double" : "single", t->base.info.num_threads);
+    return plot_write(t->options->plot, title, points, t->num_rows, t->options->solve.accuracy);
+}
+
 static int with_reference(table* t)
 {
     char                message[512];
@@ -153,7 +181,7 @@ static int with_reference(table* t)
         return -1;
     }
     print_best(t);
-    return 0;
+    return t->options->plot ? plot(t) : 0;
 }
 
 int main_error(const charge_file* file, const double* box, const main_options* options)

@@ -110,7 +110,9 @@ static const option table[] = {
     {"--threads", "N", "threads", "as OpenMP decides", INTEGER, IN_SOLVE(num_threads), 1, 4096, {NULL}},
     {"--measure",
      "WHEN",
-     "measure errors where order and cells are automatic, and choose by them (solve); auto: on the CPU",
+     "measure errors where order and cells are automatic, and choose by them (solve); auto: not on a GPU with an "
+     "octree "
+     "method given",
      "auto",
      CHOICE,
      AT(measure),
@@ -141,6 +143,15 @@ static const option table[] = {
      "not written",
      TEXT,
      AT(output),
+     0,
+     0,
+     {NULL}},
+    {"--plot",
+     "OUT.svg",
+     "draw errors and times over order and cells (error)",
+     "not drawn",
+     TEXT,
+     AT(plot),
      0,
      0,
      {NULL}},
@@ -376,6 +387,13 @@ int main_options_parse(main_options* options, int count, char* const* arguments)
     if (!*options->input)
     {
         complain(NULL, 0, "FILE is empty, but must be the name of a file");
+        return -1;
+    }
+    const size_t length = options->plot ? strlen(options->plot) : 0;
+    if (options->plot && (length < 5 || strcmp(options->plot + length - 4, ".svg") != 0))
+    {
+        complain(NULL, 0, "--plot OUT.svg is '%.200s', but pictures are SVG: the name must end with .svg",
+                 options->plot);
         return -1;
     }
     if (options->quiet && options->verbose)

@@ -10,7 +10,7 @@
 /* --measure, in the order of its words */
 typedef enum
 {
-    MEASURE_AUTO = 0, /* on the CPU */
+    MEASURE_AUTO = 0, /* on a GPU not with an octree method that was asked for */
     MEASURE_YES,
     MEASURE_NO
 } measure_choice;
@@ -19,6 +19,7 @@ typedef struct
 {
     const char*    input;  /* FILE, - for standard input */
     const char*    output; /* NULL: none */
+    const char*    plot;   /* NULL: none; ends with .svg */
     gmxfmm_options solve;
     int            boundary_given; /* --boundary wins over the file's */
     int            accuracy_given;
