@@ -6,8 +6,8 @@
 
 #include "octree_level.h"
 
-#include "fold.h"
-#include "rotation.h"
+#include "fmm/math/fold.h"
+#include "fmm/math/rotation.h"
 
 namespace fmmtest
 {

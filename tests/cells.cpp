@@ -9,7 +9,7 @@
 
 extern "C"
 {
-#include "cells.h"
+#include "fmm/geometry/cells.h"
 }
 
 using namespace fmmtest;

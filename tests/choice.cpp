@@ -10,7 +10,7 @@
 
 extern "C"
 {
-#include "assign.h"
+#include "fmm/cpu/assign.h"
 }
 
 using namespace fmmtest;

@@ -19,12 +19,12 @@
 
 extern "C"
 {
-#include "operators.h"
-#include "plan.h"
+#include "fmm/cpu/operators/operators.h"
+#include "fmm/plan.h"
 }
-#include "octree.h"
-#include "octree_strain.h"
-#include "theta.h"
+#include "cuda/octree/octree.h"
+#include "cuda/octree/octree_strain.h"
+#include "fmm/math/theta.h"
 
 using namespace fmmtest;
 

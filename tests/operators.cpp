@@ -18,9 +18,9 @@ extern "C"
 {
 #define HARM_T double
 #define HARM_R double
-#include "harmonics.h"
-#include "operators.h"
-#include "rotation.h"
+#include "fmm/math/harmonics.h"
+#include "fmm/cpu/operators/operators.h"
+#include "fmm/math/rotation.h"
 }
 
 using namespace fmmtest;

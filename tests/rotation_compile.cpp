@@ -14,8 +14,8 @@
 
 #include <gtest/gtest.h>
 
-#include "kernel_cache.h"
-#include "rotation_compile.h"
+#include "cuda/octree/kernel_cache.h"
+#include "cuda/octree/rotation_compile.h"
 #include "support/cache_folder.h"
 
 using namespace fmmtest;

@@ -12,7 +12,7 @@
 extern "C"
 {
 #define restrict __restrict
-#include "plan.h"
+#include "fmm/plan.h"
 }
 
 using namespace fmmtest;

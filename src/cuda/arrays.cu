@@ -7,7 +7,7 @@
 #include <cub/device/device_reduce.cuh>
 #include <thrust/iterator/counting_iterator.h>
 
-#include "state.h"
+#include "cuda/state.h"
 
 static size_t array_word(const gmxfmm_plan* plan)
 {

@@ -6,7 +6,7 @@
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 
-#include "geometry.h"
+#include "cuda/geometry.h"
 
 enum
 {

@@ -7,7 +7,7 @@
 #ifndef FMM_DEVICE_H
 #define FMM_DEVICE_H
 
-#include "gmxfmm.h"
+#include "fmm/gmxfmm.h"
 
 #ifdef __cplusplus
 extern "C"

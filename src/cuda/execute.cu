@@ -2,7 +2,7 @@
 /* The stages of a step in order, on streams: the only file that forks and joins. */
 #include <cstring>
 
-#include "state.h"
+#include "cuda/state.h"
 
 gmxfmm_status fmm_cuda_convolve(gmxfmm_plan* plan, bool virial, cudaEvent_t ready, cudaStream_t stream)
 {

@@ -3,7 +3,7 @@
 #ifndef FMM_CUDA_GEOMETRY_H
 #define FMM_CUDA_GEOMETRY_H
 
-#include "state.h"
+#include "cuda/state.h"
 
 /* The grid of near cells. That of an open octree gets a margin of empty cells, so that neighbours beyond an edge, which
  * are looked for at the other one, are empty; the padding for transforms is enough of one elsewhere. */

@@ -2,8 +2,8 @@
 /* A build without CUDA: options.c refuses device = cuda, so that nothing but the first two functions is ever called. */
 #include <stdio.h>
 
-#include "device.h"
-#include "plan.h"
+#include "cuda/device.h"
+#include "fmm/plan.h"
 
 gmxfmm_status fmm_device_check(int id, char* message, size_t size)
 {

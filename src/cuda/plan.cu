@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Life cycle of a plan's device part: streams, memory, charges, exclusions, transforms. */
-#include "state.h"
+#include "cuda/state.h"
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <new>
 
-#include "harmonics.h"
+#include "fmm/math/harmonics.h"
 
 enum
 {

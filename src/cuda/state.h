@@ -8,13 +8,13 @@
 
 extern "C"
 {
-#include "cells.h"
-#include "lattice.h"
-#include "plan.h"
+#include "fmm/geometry/cells.h"
+#include "fmm/geometry/lattice.h"
+#include "fmm/plan.h"
 }
-#include "device.h"
-#include "octree.h"
-#include "shared_memory.h"
+#include "cuda/device.h"
+#include "cuda/octree/octree.h"
+#include "cuda/shared_memory.h"
 
 /* Four numbers loaded at once: position and charge, field and potential. */
 template <class R>

@@ -3,7 +3,7 @@
 #ifndef FMM_CUDA_SUMS_H
 #define FMM_CUDA_SUMS_H
 
-#include "state.h"
+#include "cuda/state.h"
 
 /* Sum over the threads of a block, valid in thread 0; all threads must come here. */
 template <int THREADS>

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "device.h"
-#include "octree.h"
-#include "plan.h"
+#include "cuda/device.h"
+#include "cuda/octree/octree.h"
+#include "fmm/plan.h"
 
 /* Rounding of single precision, measured on water (benchmarks/accuracy): asking for less would ask for noise. */
 static const double c_bestSingle = 1e-6;

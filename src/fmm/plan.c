@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "plan.h"
+#include "fmm/plan.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -9,12 +9,12 @@
 
 #include <fftw3.h>
 
-#include "assign.h"
-#include "device.h"
-#include "harmonics.h"
-#include "operators.h"
-#include "portable.h"
-#include "tune.h"
+#include "fmm/cpu/assign.h"
+#include "cuda/device.h"
+#include "fmm/math/harmonics.h"
+#include "fmm/cpu/operators/operators.h"
+#include "fmm/math/portable.h"
+#include "fmm/tuning/tune.h"
 
 #ifdef _OPENMP
 #    include <omp.h>

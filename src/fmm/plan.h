@@ -4,9 +4,9 @@
 #ifndef FMM_PLAN_H
 #define FMM_PLAN_H
 
-#include "cells.h"
-#include "gmxfmm.h"
-#include "tree.h"
+#include "fmm/geometry/cells.h"
+#include "fmm/gmxfmm.h"
+#include "fmm/geometry/tree.h"
 
 /* Particles in sorted order (those of a cell stand together), arrays padded by one vector. */
 typedef struct

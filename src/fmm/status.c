@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "plan.h"
+#include "fmm/plan.h"
 
 static const char* const c_text[GMXFMM_NUM_STATUS] = {
     [GMXFMM_OK]                = "no error",

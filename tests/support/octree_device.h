@@ -11,7 +11,7 @@
 
 extern "C"
 {
-#include "octree.h"
+#include "cuda/octree/octree.h"
 }
 #include "cache_folder.h"
 #include "octree_level.h"

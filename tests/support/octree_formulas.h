@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "octree_level.h"
-#include "theta.h"
+#include "fmm/math/theta.h"
 
 namespace fmmtest
 {

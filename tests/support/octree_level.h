@@ -11,13 +11,13 @@
 
 extern "C"
 {
-#include "cells.h"
-#include "tree.h"
+#include "fmm/geometry/cells.h"
+#include "fmm/geometry/tree.h"
 }
 
 #define HARM_T double
 #define HARM_R double
-#include "harmonics.h"
+#include "fmm/math/harmonics.h"
 
 namespace fmmtest
 {

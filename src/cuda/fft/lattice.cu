@@ -1,0 +1,711 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Spectra of the lattice sums (THEORY section 4), when the box has another shape. The lattice vectors of the real-space
+ * part are few and near the origin: all of a block of them about it, the near ones and what is within r_max, have their
+ * terms computed, and the transform over the grid is summed by its definition, one direction after the other, at the
+ * frequencies that are wanted. Wave vectors congruent to a frequency are summed there. All that depends on the shape
+ * is an argument of a kernel: what is enqueued keeps its own, and a new shape has nothing to wait for.
+ */
+#define HARM_T double
+#define HARM_R double
+#include "cuda/chain.h"
+#include "cuda/fft/spectrum.h"
+
+#include "fmm/geometry/lattice_weights.h"
+
+#include <algorithm>
+
+enum
+{
+    c_threads   = 128,
+    c_maxDegree = 2 * FMM_OCTREE_MAX_ROTATION_ORDER + 2,
+    /* real-space part */
+    c_realThreads = 256,
+    c_wide        = 8, /* frequencies of the last direction that a block has, */
+    c_planes      = 3, /* planes of lattice vectors that it transforms at once, */
+    c_fewRows     = 4, /* least rows of frequencies it is better given than fewer of the last direction */
+    c_columns     = 4, /* frequencies of the first direction, and their mirror images, in a thread */
+    /* reciprocal part */
+    c_lanes     = 32,
+    c_waves     = 32, /* wave vectors at once */
+    c_mostWarps = 10
+};
+
+/* Truncation relative to the largest terms: below the rounding of the step. */
+static const double c_toleranceSingle = 1e-8, c_toleranceDouble = 1e-16;
+
+/* What vanishes by symmetry is left as powers of rounding errors: 0. */
+template <class R>
+static __device__ inline R flushed(double x)
+{
+    return fabs(x) < 1e-30 ? R(0) : static_cast<R>(x);
+}
+
+/* Lattice vectors k with k[0] = 0 .. range[0], k[d] = -range[d] .. range[d]: those with k[0] < 0 are mirror images. */
+struct LatticeBlock
+{
+    int range[3];
+
+    __host__ __device__ int width(int d) const
+    {
+        return 2 * range[d] + 1;
+    }
+    __host__ __device__ int num() const
+    {
+        return (range[0] + 1) * width(1) * width(2);
+    }
+};
+
+struct RealArgs
+{
+    LatticeBlock block;
+    double       cell[9], alpha;
+    fmm_sum      sum;
+    int          degree, first_m, near_reach;
+    const short* near_lookup;
+};
+
+/* fmm_near_index of cells.c */
+static __device__ bool is_near(const RealArgs& a, const int* k)
+{
+    const int r = a.near_reach, w = 2 * r + 1;
+    return abs(k[0]) <= r && abs(k[1]) <= r && abs(k[2]) <= r &&
+           a.near_lookup[((k[0] + r) * w + k[1] + r) * w + k[2] + r] >= 0;
+}
+
+/* Real-space part of columns m from first_m on at the lattice vectors of the block: table[coefficient][vector]. A
+ * thread has one column of one vector; see fmm_real_block of src/fmm/geometry/lattice_real.c. */
+template <class R>
+__global__ void real_table(RealArgs a, R* table)
+{
+    const int v = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x), num = a.block.num();
+    const int m = a.first_m + static_cast<int>(blockIdx.y), length = a.degree + 1 - m;
+    if (v >= num)
+    {
+        return;
+    }
+    const int    k[3]   = {v / (a.block.width(1) * a.block.width(2)),
+                           v / a.block.width(2) % a.block.width(1) - a.block.range[1],
+                           v % a.block.width(2) - a.block.range[2]};
+    const size_t stride = static_cast<size_t>(num);
+    double       r[3], weight[c_maxDegree + 1], re = 1, im = 0, re_below = 0, im_below = 0;
+    for (int d = 0; d < 3; d++)
+    {
+        r[d] = k[0] * a.cell[d] + k[1] * a.cell[3 + d] + k[2] * a.cell[6 + d];
+    }
+    const double r2 = r[0] * r[0] + r[1] * r[1] + r[2] * r[2];
+    fmm_vector_weights(a.sum, a.alpha, a.degree, is_near(a, k), r2, weight);
+    double factor = r2 == 0 ? 2 : 1; /* its weight is that of half the origin; then (2m)!, (n-m)!(n+m)! */
+    for (int i = 1; i <= m; i++)
+    {
+        harm_next_diagonal(i, r[0], r[1], &re, &im);
+        factor *= 2.0 * i * (2 * i - 1);
+    }
+    table += static_cast<size_t>(harm_column(a.degree, m) - harm_column(a.degree, a.first_m)) * stride + v;
+    for (int n = m; n <= a.degree; n++, table += stride)
+    {
+        if (n > m)
+        {
+            harm_next_degree(n, m, r[2], r2, &re, &im, &re_below, &im_below);
+        }
+        const double scale = weight[n] * factor;
+        *table             = static_cast<R>(re * scale);
+        if (m > 0)
+        {
+            table[static_cast<size_t>(length) * stride] = static_cast<R>(im * scale);
+        }
+        factor *= static_cast<double>(n + 1 - m) * (n + 1 + m);
+    }
+}
+
+/* What a block of add_real does at once, which its shared memory is for. */
+struct RealTile
+{
+    int wide;   /* frequencies of the last direction */
+    int rows;   /* of the second one, and as many mirror images */
+    int planes; /* of lattice vectors */
+};
+
+template <class R>
+struct SpectrumArgs
+{
+    LatticeBlock block;
+    RealTile     tile;
+    int          degree, first_m, n[3], num_freq, add; /* add: to what out has */
+    double       scale;
+    const R*     table;
+    Vec2<R>*     out;
+};
+
+/* Roots of unity, lattice vectors with the last direction transformed, and with two. */
+template <class R>
+static size_t real_shared(const int* n, const LatticeBlock& b, const RealTile& t)
+{
+    const size_t wide = static_cast<size_t>(t.wide);
+    return sizeof(Vec2<double>) * (static_cast<size_t>(n[0]) + n[1] + n[2]) +
+           sizeof(Vec2<double>) * t.planes * 2 * b.width(1) * wide +
+           sizeof(Vec2<R>) * (static_cast<size_t>(b.range[0]) + 1) * 4 * t.rows * wide;
+}
+
+/* sum_c v_c e^(-i c phi), c = -range .. range; root: of unity, n of them, phi that of number f < n. */
+template <class R>
+static __device__ inline Vec2<double> transform_row(int n, int f, int range, const R* v, const Vec2<double>* root)
+{
+    Vec2<double> sum = {static_cast<double>(v[0]), 0};
+    for (int c = 1, at = f; c <= range; c++)
+    {
+        const double up = static_cast<double>(v[c]), down = static_cast<double>(v[-c]);
+        sum.x += root[at].x * (up + down);
+        sum.y -= root[at].y * (up - down);
+        at += f;
+        at -= at >= n ? n : 0;
+    }
+    return sum;
+}
+
+/* The same of complex numbers: even is what phi and -phi have in common, odd what changes sign. */
+static __device__ inline void transform_column(int                 n,
+                                               int                 f,
+                                               int                 range,
+                                               const Vec2<double>* v,
+                                               int                 stride,
+                                               const Vec2<double>* root,
+                                               Vec2<double>*       even,
+                                               Vec2<double>*       odd)
+{
+    *even = v[0];
+    *odd  = {0, 0};
+    for (int b = 1, at = f; b <= range; b++)
+    {
+        const Vec2<double> up = v[b * stride], down = v[-b * stride], w = root[at];
+        even->x += w.x * (up.x + down.x);
+        even->y += w.x * (up.y + down.y);
+        odd->x += w.y * (up.y - down.y);
+        odd->y -= w.y * (up.x - down.x);
+        at += f;
+        at -= at >= n ? n : 0;
+    }
+}
+
+/* Adds the real-space part of a coefficient to its spectrum, for a tile of frequencies. By parity, n even, the sum over
+ * all lattice vectors is that over planes k[0] = a >= 0 of Re(e^(-i a phi) g_a), twice for a > 0, and -Im for odd n;
+ * with (u, v) = g_a or, n odd, i g_a, both are u cos(a phi) + v sin(a phi), which serves phi and -phi. The sign is
+ * that of i^n, the phase taken off. */
+template <class R>
+__global__ void __launch_bounds__(c_realThreads) add_real(SpectrumArgs<R> a)
+{
+    extern __shared__ char shared[];
+    const int              thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
+    const int     width = a.block.width(1), num_z = a.n[2] / 2 + 1, num_y = a.n[1] / 2 + 1, num_x = a.n[0] / 2 + 1;
+    Vec2<double>* root0 = reinterpret_cast<Vec2<double>*>(shared);
+    Vec2<double>* root1 = root0 + a.n[0];
+    Vec2<double>* root2 = root1 + a.n[1];
+    Vec2<double>* h     = root2 + a.n[2]; /* [plane][part][k[1]][frequency z] */
+    Vec2<R>*      g     = reinterpret_cast<Vec2<R>*>(h + a.tile.planes * 2 * width * a.tile.wide); /* [a][part][y][z] */
+    const int     tiles = (num_z + a.tile.wide - 1) / a.tile.wide;
+    const int first_z = static_cast<int>(blockIdx.x) % tiles * a.tile.wide, z_here = min(a.tile.wide, num_z - first_z);
+    const int first_y = static_cast<int>(blockIdx.x) / tiles * a.tile.rows, y_here = min(a.tile.rows, num_y - first_y);
+    int       m = a.first_m, n = static_cast<int>(blockIdx.y) + m;
+    while (n > a.degree)
+    {
+        m++;
+        n += m - a.degree - 1; /* the column of m has degree + 1 - m degrees from m on */
+    }
+    const size_t num_vectors = static_cast<size_t>(a.block.num());
+    const int    parts = m > 0 ? 2 : 1, column = harm_column(a.degree, m) - harm_column(a.degree, a.first_m) + n - m;
+    for (int d = 0, first = 0; d < 3; first += a.n[d], d++)
+    {
+        for (int i = thread; i < a.n[d]; i += threads)
+        {
+            sincospi(2.0 * i / a.n[d], &root0[first + i].y, &root0[first + i].x);
+        }
+    }
+    wait_for_previous();
+    __syncthreads();
+    for (int first = 0; first <= a.block.range[0]; first += a.tile.planes)
+    {
+        const int planes = min(a.tile.planes, a.block.range[0] + 1 - first);
+        for (int item = thread; item < planes * parts * width * z_here; item += threads)
+        {
+            const int z = item % z_here, b = item / z_here % width, part = item / (z_here * width) % parts,
+                      plane = item / (z_here * width * parts);
+            const R* row    = a.table + static_cast<size_t>(column + part * (a.degree + 1 - m)) * num_vectors +
+                           static_cast<size_t>(((first + plane) * width + b) * a.block.width(2) + a.block.range[2]);
+            h[((plane * 2 + part) * width + b) * a.tile.wide + z] =
+                transform_row(a.n[2], first_z + z, a.block.range[2], row, root2);
+        }
+        __syncthreads();
+        for (int item = thread; item < planes * parts * y_here * z_here; item += threads)
+        {
+            const int z = item % z_here, y = item / z_here % y_here, part = item / (z_here * y_here) % parts,
+                      plane = item / (z_here * y_here * parts);
+            Vec2<double> even, odd;
+            transform_column(a.n[1], first_y + y, a.block.range[1],
+                             h + ((plane * 2 + part) * width + a.block.range[1]) * a.tile.wide + z, a.tile.wide, root1,
+                             &even, &odd);
+            const double       w  = (first + plane > 0 ? 2 : 1) * (n & 2 ? -a.scale : a.scale);
+            const Vec2<double> up = {even.x + odd.x, even.y + odd.y}, down = {even.x - odd.x, even.y - odd.y};
+            Vec2<R>*           to = g + (((first + plane) * 2 + part) * 2 * a.tile.rows + y) * a.tile.wide + z;
+            *to = {static_cast<R>(w * (n & 1 ? -up.y : up.x)), static_cast<R>(w * (n & 1 ? up.x : up.y))};
+            to[a.tile.rows * a.tile.wide] = {static_cast<R>(w * (n & 1 ? -down.y : down.x)),
+                                             static_cast<R>(w * (n & 1 ? down.x : down.y))};
+        }
+        __syncthreads();
+    }
+    Vec2<R>* out = a.out + static_cast<size_t>(pair_index(a.degree, n, m)) * static_cast<size_t>(a.num_freq);
+    for (int item = thread; item < (num_x + c_columns - 1) / c_columns * 2 * y_here * z_here; item += threads)
+    {
+        const int z = item % z_here, slot = item / z_here % (2 * y_here), x0 = item / (z_here * 2 * y_here) * c_columns;
+        const bool mirrored = slot >= y_here;
+        const int  y = mirrored ? slot - y_here : slot, fy = first_y + y, fz = first_z + z;
+        if (mirrored && (fy == 0 || 2 * fy == a.n[1]))
+        {
+            continue; /* its own mirror image */
+        }
+        const Vec2<R>* from = g + ((mirrored ? a.tile.rows : 0) + y) * a.tile.wide + z;
+        const int      part = 2 * a.tile.rows * a.tile.wide;
+        double         even[2][c_columns], odd[2][c_columns];
+        int            at[c_columns];
+#pragma unroll
+        for (int j = 0; j < c_columns; j++)
+        {
+            even[0][j] = even[1][j] = odd[0][j] = odd[1][j] = 0;
+            at[j]                                           = 0;
+        }
+        for (int plane = 0; plane <= a.block.range[0]; plane++, from += 2 * part)
+        {
+            const Vec2<R> re = from[0], im = m > 0 ? from[part] : Vec2<R>{0, 0};
+            const double  u[2] = {static_cast<double>(re.x), static_cast<double>(im.x)},
+                         v[2]  = {static_cast<double>(re.y), static_cast<double>(im.y)};
+#pragma unroll
+            for (int j = 0; j < c_columns; j++)
+            {
+                const Vec2<double> w = root0[at[j]];
+#pragma unroll
+                for (int i = 0; i < 2; i++)
+                {
+                    even[i][j] += w.x * u[i];
+                    odd[i][j] += w.y * v[i];
+                }
+                at[j] += min(x0 + j, num_x - 1);
+                at[j] -= at[j] >= a.n[0] ? a.n[0] : 0;
+            }
+        }
+        const auto store = [&](int fx, double x, double y_part)
+        {
+            Vec2<R>* to = out + (static_cast<size_t>(fx) * a.n[1] + (mirrored ? a.n[1] - fy : fy)) * num_z + fz;
+            *to         = {flushed<R>(a.add ? x + static_cast<double>(to->x) : x),
+                           flushed<R>(a.add ? y_part + static_cast<double>(to->y) : y_part)};
+        };
+#pragma unroll
+        for (int j = 0; j < c_columns; j++)
+        {
+            const int fx = x0 + j;
+            if (fx < num_x)
+            {
+                store(fx, even[0][j] + odd[0][j], even[1][j] + odd[1][j]);
+            }
+            if (fx < num_x && fx > 0 && 2 * fx != a.n[0])
+            {
+                store(a.n[0] - fx, even[0][j] - odd[0][j], even[1][j] - odd[1][j]);
+            }
+        }
+    }
+}
+
+struct ReciprocalArgs
+{
+    fmm_sum sum;
+    int     degree, num_freq, n[3], range[3];
+    double  dual[9]; /* k_e = sum_d kappa_d dual[3 e + d] */
+    double  alpha, k_max, cell_volume, background, scale;
+};
+
+/* Signed frequency nearest to zero. */
+static __device__ int centred(int f, int n)
+{
+    return 2 * f <= n ? f : f - n;
+}
+
+/* Wave vector number t of those congruent to kappa; returns its square. */
+static __device__ double wave_vector(const ReciprocalArgs& a, const double* kappa, int t, double* k)
+{
+    const int    row = 2 * a.range[2] + 1, rows = 2 * a.range[1] + 1;
+    const double c[3] = {kappa[0] + (t / (row * rows) - a.range[0]), kappa[1] + (t / row % rows - a.range[1]),
+                         kappa[2] + (t % row - a.range[2])};
+    for (int e = 0; e < 3; e++)
+    {
+        k[e] = c[0] * a.dual[3 * e] + c[1] * a.dual[3 * e + 1] + c[2] * a.dual[3 * e + 2];
+    }
+    return k[0] * k[0] + k[1] * k[1] + k[2] * k[2];
+}
+
+/* Factors of the recurrence (1), and from n - 1 to n of THEORY (14): at pair_index. */
+struct ReciprocalTables
+{
+    double *z, *r2, *ratio;
+};
+
+static __device__ void fill_tables(int degree, const ReciprocalTables& t)
+{
+    const int lane = static_cast<int>(threadIdx.x % c_lanes), warps = static_cast<int>(blockDim.x / c_lanes);
+    for (int m = static_cast<int>(threadIdx.x / c_lanes); m <= degree; m += warps)
+    {
+        for (int n = m + lane; n <= degree; n += c_lanes)
+        {
+            const int i = pair_index(degree, n, m);
+            t.r2[i]     = n > m ? harm_inverse(n, m) : 0;
+            t.z[i]      = (2 * n - 1) * t.r2[i];
+            t.ratio[i]  = n > m ? static_cast<double>((n - m) * (n + m)) / (2 * n - 1) : 1;
+        }
+    }
+}
+
+/* Adds column m, of `length` degrees, of a wave vector; without 1/(2^m m!), which (2m)!/(2m-1)!! of (14) takes off. */
+template <int MOST>
+static __device__ inline void add_wave(int           m,
+                                       int           length,
+                                       const double* k,
+                                       double        k2,
+                                       double        weight,
+                                       const double* z,
+                                       const double* r2,
+                                       double*       re,
+                                       double*       im)
+{
+    double u = weight, v = 0, u_below = 0, v_below = 0;
+    for (int i = 0; i < m; i++)
+    {
+        const double t = u * k[0] - v * k[1];
+        v              = u * k[1] + v * k[0];
+        u              = t;
+    }
+    re[0] += u;
+    im[0] += v;
+#pragma unroll
+    for (int i = 1; i < MOST; i++)
+    {
+        if (i >= length)
+        {
+            break;
+        }
+        const double a = k[2] * z[i], b = k2 * r2[i];
+        const double u_next = a * u - b * u_below, v_next = a * v - b * v_below;
+        u_below = u;
+        v_below = v;
+        u       = u_next;
+        v       = v_next;
+        re[i] += u;
+        im[i] += v;
+    }
+}
+
+/* The reciprocal part, THEORY (14): a lane is a frequency, warps share the columns m, at most MOST degrees in each; the
+ * weights of wave vectors are computed once for all of them. */
+template <class R, int MOST>
+__global__ void __launch_bounds__(c_lanes* c_mostWarps) reciprocal_part(ReciprocalArgs a, Vec2<R>* out)
+{
+    extern __shared__ char shared[];
+    __shared__ int         inside[c_waves]; /* whether any lane has use for it */
+    double*                weight = reinterpret_cast<double*>(shared);
+    const int              num    = num_pairs(a.degree);
+    const ReciprocalTables tables = {weight + c_waves * c_lanes, weight + c_waves * c_lanes + num,
+                                     weight + c_waves * c_lanes + 2 * num};
+    const int    lane = static_cast<int>(threadIdx.x % c_lanes), warp = static_cast<int>(threadIdx.x / c_lanes);
+    const int    warps = static_cast<int>(blockDim.x / c_lanes), f = static_cast<int>(blockIdx.x) * c_lanes + lane;
+    const int    nz = a.n[2] / 2 + 1, held = min(f, a.num_freq - 1);
+    const int    waves    = (2 * a.range[0] + 1) * (2 * a.range[1] + 1) * (2 * a.range[2] + 1);
+    const double kappa[3] = {static_cast<double>(centred(held / nz / a.n[1], a.n[0])) / a.n[0],
+                             static_cast<double>(centred(held / nz % a.n[1], a.n[1])) / a.n[1],
+                             static_cast<double>(centred(held % nz, a.n[2])) / a.n[2]};
+    fill_tables(a.degree, tables);
+    for (int round = 0; round * warps <= a.degree; round++)
+    {
+        /* long columns and short ones in turn */
+        const int m = round * warps + (round % 2 != 0 ? warps - 1 - warp : warp), length = a.degree + 1 - m;
+        double    re[MOST], im[MOST], k[3];
+#pragma unroll
+        for (int i = 0; i < MOST; i++)
+        {
+            re[i] = im[i] = 0;
+        }
+        for (int first = 0; first < waves; first += c_waves)
+        {
+            const int here = min(static_cast<int>(c_waves), waves - first);
+            if (round == 0 || waves > c_waves)
+            {
+                __syncthreads(); /* those before have been read */
+                for (int t = warp; t < here; t += warps)
+                {
+                    const double k2            = wave_vector(a, kappa, first + t, k);
+                    const bool   use           = k2 > 0 && k2 <= a.k_max * a.k_max;
+                    weight[t * c_lanes + lane] = use ? fmm_reciprocal_weight(a.sum, k2, a.alpha, a.cell_volume,
+                                                                             exp(-k2 / (4 * a.alpha * a.alpha)))
+                                                     : 0;
+                    const int any              = __any_sync(0xffffffffu, use);
+                    if (lane == 0)
+                    {
+                        inside[t] = any;
+                    }
+                }
+                __syncthreads();
+            }
+            for (int t = 0; t < here && length > 0; t++)
+            {
+                if (inside[t] != 0)
+                {
+                    const double k2 = wave_vector(a, kappa, first + t, k);
+                    const int    at = pair_index(a.degree, m, m);
+                    add_wave<MOST>(m, length, k, k2, weight[t * c_lanes + lane], tables.z + at, tables.r2 + at, re, im);
+                }
+            }
+        }
+        if (round == 0)
+        {
+            wait_for_previous();
+        }
+        double factor = a.scale; /* times that of n */
+#pragma unroll
+        for (int i = 0; i < MOST; i++)
+        {
+            if (i >= length)
+            {
+                break;
+            }
+            const int n = m + i, pair = pair_index(a.degree, n, m);
+            factor *= tables.ratio[pair];
+            const double scale      = a.sum == FMM_SUM_S ? factor : n > 0 ? factor * (2 * n - 1) : 0;
+            const double background = n == 0 && f == 0 ? a.background : 0;
+            if (f < a.num_freq)
+            {
+                out[static_cast<size_t>(pair) * static_cast<size_t>(a.num_freq) + f] = {
+                    static_cast<R>(re[i] * scale - background), static_cast<R>(m > 0 ? im[i] * scale : 0)};
+            }
+        }
+    }
+}
+
+static RealArgs real_args(const gmxfmm_plan* plan, fmm_sum sum, int degree, int first_m)
+{
+    const fmm_device* d = plan->device;
+    const fmm_cells*  c = transform_cells(plan);
+    RealArgs          a;
+    a.block       = {{d->real_range[0], d->real_range[1], d->real_range[2]}};
+    a.alpha       = d->ewald.alpha;
+    a.sum         = sum;
+    a.degree      = degree;
+    a.first_m     = first_m;
+    a.near_reach  = c->near_reach;
+    a.near_lookup = d->lattice_near.as<short>();
+    std::copy(c->cell, c->cell + 9, a.cell);
+    return a;
+}
+
+static ReciprocalArgs reciprocal_args(const gmxfmm_plan* plan, fmm_sum sum, int degree)
+{
+    const fmm_device* d = plan->device;
+    const fmm_cells*  c = transform_cells(plan);
+    ReciprocalArgs    a;
+    a.sum         = sum;
+    a.degree      = degree;
+    a.num_freq    = d->num_freq;
+    a.alpha       = d->ewald.alpha;
+    a.k_max       = d->ewald.k_max;
+    a.cell_volume = c->cell_volume;
+    a.scale       = 1.0 / c->num_cells; /* of the unnormalised transforms */
+    a.background  = sum == FMM_SUM_S ? FMM_PI / (a.alpha * a.alpha * a.cell_volume) * a.scale : 0;
+    std::copy(c->n, c->n + 3, a.n);
+    fmm_inverse(c->cell, fmm_determinant(c->cell), a.dual);
+    for (double& dual : a.dual)
+    {
+        dual *= 2 * FMM_PI;
+    }
+    fmm_reciprocal_range(c, &d->ewald, a.range);
+    return a;
+}
+
+/* The largest tile that leaves room for three blocks on a multiprocessor, or the smallest there is. */
+template <class R>
+static RealTile choose_tile(const fmm_device* d, const fmm_cells* c, const LatticeBlock& block)
+{
+    const int    num_z = c->n[2] / 2 + 1;
+    const size_t room  = static_cast<size_t>(d->max_shared) / 3;
+    RealTile     t;
+    t.wide   = blocks_for(num_z, blocks_for(num_z, c_wide));
+    t.rows   = c->n[1] / 2 + 1;
+    t.planes = std::min(static_cast<int>(c_planes), block.range[0] + 1);
+    while (real_shared<R>(c->n, block, t) > room && t.wide * t.rows * t.planes > 1)
+    {
+        int& most = t.wide > c_wide / 2  ? t.wide
+                    : t.planes > 1       ? t.planes
+                    : t.rows > c_fewRows ? t.rows
+                    : t.wide > 1         ? t.wide
+                                         : t.rows;
+        most      = (most + 1) / 2;
+    }
+    /* more planes where there is room: fewer times that threads wait for each other */
+    RealTile next = t;
+    while (next.planes <= block.range[0] + 1 && real_shared<R>(c->n, block, next) <= room)
+    {
+        t.planes = next.planes++;
+    }
+    t.planes = blocks_for(block.range[0] + 1, blocks_for(block.range[0] + 1, t.planes));
+    return t;
+}
+
+template <class R>
+static gmxfmm_status launch_reciprocal(gmxfmm_plan* plan, fmm_sum sum, int degree, Vec2<R>* out, cudaStream_t stream)
+{
+    const fmm_device* d      = plan->device;
+    const int         blocks = blocks_for(d->num_freq, c_lanes), columns = degree + 1;
+    /* few frequencies: more of their columns at once */
+    const int    warps  = std::min(static_cast<int>(c_mostWarps), blocks_for(columns, blocks < c_sumBlocks ? 2 : 4));
+    const size_t shared = sizeof(double) * (c_waves * c_lanes + 3 * static_cast<size_t>(num_pairs(degree)));
+    const auto   kernel = columns <= 20   ? reciprocal_part<R, 20>
+                          : columns <= 28 ? reciprocal_part<R, 28>
+                                          : reciprocal_part<R, c_maxDegree + 1>;
+    FMM_CUDA(plan, launch_next(d->has_chains, kernel, dim3(static_cast<unsigned>(blocks)),
+                               static_cast<unsigned>(c_lanes * warps), shared, stream,
+                               reciprocal_args(plan, sum, degree), out));
+    return GMXFMM_OK;
+}
+
+/* As many columns at once as there is memory for. */
+template <class R>
+static gmxfmm_status make_spectrum(gmxfmm_plan* plan, fmm_sum sum, int degree, Vec2<R>* out, cudaStream_t stream)
+{
+    fmm_device*      d     = plan->device;
+    const fmm_cells* c     = transform_cells(plan);
+    R*               table = d->lattice_table.as<R>();
+    SpectrumArgs<R>  a;
+    a.block    = {{d->real_range[0], d->real_range[1], d->real_range[2]}};
+    a.tile     = choose_tile<R>(d, c, a.block);
+    a.degree   = degree;
+    a.num_freq = d->num_freq;
+    a.add      = plan->periodic;
+    a.scale    = 1.0 / c->num_cells;
+    a.table    = table;
+    a.out      = out;
+    std::copy(c->n, c->n + 3, a.n);
+    const size_t shared = real_shared<R>(c->n, a.block, a.tile);
+    const size_t num = static_cast<size_t>(a.block.num()), room = d->lattice_table.capacity / (num * sizeof(R));
+    const int    tiles = blocks_for(c->n[2] / 2 + 1, a.tile.wide) * blocks_for(c->n[1] / 2 + 1, a.tile.rows);
+    FMM_CUDA(plan, (allow_shared(&d->allowed, add_real<R>)));
+    for (int first = 0, end; first <= degree; first = end)
+    {
+        const size_t before = static_cast<size_t>(harm_column(degree, first));
+        for (end = first + 1; end <= degree && static_cast<size_t>(harm_column(degree, end + 1)) - before <= room;
+             end++)
+        {
+        }
+        const dim3 vectors(static_cast<unsigned>(blocks_for(static_cast<int64_t>(num), c_threads)),
+                           static_cast<unsigned>(end - first));
+        real_table<R><<<vectors, c_threads, 0, stream>>>(real_args(plan, sum, degree, first), table);
+        FMM_CUDA(plan, cudaGetLastError());
+        if (first == 0 && plan->periodic)
+        {
+            FMM_TRY(launch_reciprocal<R>(plan, sum, degree, out, stream));
+        }
+        a.first_m       = first;
+        const int pairs = pair_column(degree, end) + end - pair_column(degree, first) - first;
+        FMM_CUDA(plan, launch_next(d->has_chains, add_real<R>,
+                                   dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(pairs)), c_realThreads,
+                                   shared, stream, a));
+    }
+    return GMXFMM_OK;
+}
+
+template <class R>
+static gmxfmm_status spectra(gmxfmm_plan* plan, bool with_virial, cudaStream_t stream)
+{
+    fmm_device* d = plan->device;
+    const int   p = plan->order;
+    if (!d->s_valid)
+    {
+        FMM_TRY(make_spectrum(plan, FMM_SUM_S, 2 * p, d->s.as<Vec2<R>>(), stream));
+        d->s_valid = 1;
+        plan->info.num_spectra++;
+    }
+    if (with_virial && !d->z_valid)
+    {
+        FMM_TRY(make_spectrum(plan, FMM_SUM_Z, 2 * p + 2, d->z.as<Vec2<R>>(), stream));
+        d->z_valid = 1;
+    }
+    return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_cuda_spectra(gmxfmm_plan* plan, bool with_virial, cudaStream_t stream)
+{
+    return is_double(plan) ? spectra<double>(plan, with_virial, stream) : spectra<float>(plan, with_virial, stream);
+}
+
+/* Ewald parameters and ranges for the present shape. Parameters depend on the shortest far vector alone, which changes
+ * with the near set's choice at assign; ranges hold all vectors within r_max in the present metric. */
+static void choose_ranges(gmxfmm_plan* plan)
+{
+    fmm_device*      d = plan->device;
+    const fmm_cells* c = transform_cells(plan);
+    if (d->ewald_distance != c->far_distance)
+    {
+        d->ewald = fmm_ewald_choose(c, 2 * plan->order + 2, is_double(plan) ? c_toleranceDouble : c_toleranceSingle);
+        d->ewald_distance = c->far_distance;
+    }
+    fmm_real_range(c, &d->ewald, d->real_range);
+}
+
+/* What does depend on memory: the near set, and room for the largest column of coefficients. Waits for what uses it. */
+static gmxfmm_status prepare_tables(gmxfmm_plan* plan, size_t column, size_t all)
+{
+    fmm_device*      d     = plan->device;
+    const fmm_cells* c     = transform_cells(plan);
+    const size_t     width = 2 * static_cast<size_t>(c->near_reach) + 1, near = width * width * width * sizeof(short);
+    const size_t     step = static_cast<size_t>(d->num_coef) * real_size(plan) *
+                        (static_cast<size_t>(c->num_cells) + 2 * static_cast<size_t>(d->num_freq));
+    /* all at once, if that is not much, or little beside the arrays of a step; 3/2: a range may grow with the box */
+    const size_t enough = std::max(plan->tree != NULL ? size_t(1) << 20 : size_t(4) << 20, step / 4);
+    FMM_CUDA(plan, cudaDeviceSynchronize());
+    FMM_TRY(fmm_device_reserve(plan, &d->lattice_table, std::max(2 * column, std::min(all + all / 2, enough))));
+    FMM_TRY(fmm_device_reserve(plan, &d->lattice_near, near));
+    FMM_TRY(fmm_cuda_upload(plan, d->lattice_near.memory, c->near_lookup, near));
+    d->lattice_set   = plan->spectra_near;
+    d->lattice_ready = 1;
+    return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_device_set_shape(gmxfmm_plan* plan)
+{
+    fmm_device* d = plan->device;
+    DeviceScope scope(d->id);
+    d->s_valid = d->z_valid = 0;
+    d->z_expected           = d->z_used;
+    d->z_used               = 0;
+    if (plan->tree != NULL)
+    {
+        FMM_CUDA(plan, cudaDeviceSynchronize()); /* a step may be using what is replaced */
+        FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_set_shape(d->tree.operators, &plan->cells, d->own)));
+        FMM_CUDA(plan, cudaStreamSynchronize(d->own));
+        if (!plan->periodic)
+        {
+            return GMXFMM_OK; /* no root is far from another: there are no sums */
+        }
+    }
+    choose_ranges(plan);
+    const fmm_cells*   c      = transform_cells(plan);
+    const LatticeBlock block  = {{d->real_range[0], d->real_range[1], d->real_range[2]}};
+    const size_t       shared = is_double(plan) ? real_shared<double>(c->n, block, choose_tile<double>(d, c, block))
+                                                : real_shared<float>(c->n, block, choose_tile<float>(d, c, block));
+    if (shared > static_cast<size_t>(d->max_shared))
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED,
+                        "a grid of %d x %d x %d cells is too long for lattice sums on the device", c->n[0], c->n[1],
+                        c->n[2]);
+    }
+    const int    degree  = 2 * plan->order + 2; /* of Z, which has most; its longest column is that of m = 1 */
+    const size_t vectors = static_cast<size_t>(block.num()) * real_size(plan);
+    const size_t column  = 2 * static_cast<size_t>(degree) * vectors;
+    if (d->lattice_ready && d->lattice_set == plan->spectra_near && column <= d->lattice_table.capacity)
+    {
+        return GMXFMM_OK;
+    }
+    return prepare_tables(plan, column, static_cast<size_t>(harm_size(degree)) * vectors);
+}

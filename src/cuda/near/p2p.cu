@@ -1,0 +1,580 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * P2P: one warp has a tile of at most 32 targets of one cell and meets all particles of its near cells.
+ *
+ * The sources are gathered into a list in shared memory, relative to the centre of the tile's cell. The lanes are then
+ * divided into groups: a group has all targets of the tile, T = 2 or 3 in each lane, whichever leaves fewer lanes idle,
+ * and every G-th source; so lanes are busy whatever the number of particles in a cell, a source read from shared memory
+ * serves T pairs, and the sum over the G groups is the only exchange between lanes.
+ *
+ * Sources that some target leaves out (itself, bonded neighbours: known at assign as places in the list) are taken off
+ * the list and met apart, with a bit for each target, so that the inner loop has no masks.
+ */
+#include "cuda/geometry.h"
+
+enum
+{
+    c_warps        = 1, /* of a block; they do not meet, and none waits for the slowest of a block */
+    c_rounds       = 4, /* gathers under way at once */
+    c_ahead        = 4, /* sources of the inner loop under way at once */
+    c_strains      = 5,
+    c_blocks       = 24, /* on a multiprocessor, in single precision: what shared memory has room for, */
+    c_blocksVirial = 20  /* and, with sums for a virial, registers */
+};
+
+/* Sources in a warp's list: all that are near at some 300 neighbours, in as much memory as leaves 6 warps a scheduler
+ * room; more come in several lists. */
+template <class R>
+struct ListSize
+{
+    enum
+    {
+        value = sizeof(R) == 4 ? 416 : 320
+    };
+};
+
+/* A particle this far away has a finite 1/r, and no charge. */
+static __device__ const float c_away = 1e4f;
+
+template <class R>
+struct P2pArgs
+{
+    Geometry       g;
+    int            self; /* the targets are the sources */
+    const int*     num_tiles;
+    const Tile*    tiles;      /* room for one of every warp */
+    const int*     cell_start; /* of sources */
+    const int*     special_start;
+    const Special* specials;
+    const int4*    near_vectors;
+    const Vec4<R>* xq;     /* sources */
+    const Vec4<R>* target; /* targets */
+    Vec4<R>*       out;
+    R*             virial; /* 6 for each tile */
+    R              cell[9];
+    int            small; /* near vectors are longer than the grid in some direction */
+};
+
+/* A near cell's part of the list: source k of the list is particle base + k. */
+template <class R>
+struct alignas(4 * sizeof(R)) Segment
+{
+    int base;
+    R   x, y, z;
+};
+
+template <class R>
+struct WarpMemory
+{
+    Vec4<R>    list[ListSize<R>::value + 32];
+    Vec4<R>    special[32];
+    Segment<R> segment[32];
+    unsigned   mask[32];
+};
+
+/* What a lane has of the tile: T targets. */
+template <class R, int T>
+struct Lane
+{
+    int     tile, first, count;      /* of the tile */
+    int     lanes, groups, group, l; /* lanes in a group, groups, this lane's */
+    Vec4<R> target[T];
+    int     index[T];
+    Vec4<R> sum[T];
+    R       w[T][c_strains];            /* sums over sources of q d_a d_b / r^3: xx yy xy xz yz, for a virial */
+    int     special_begin, special_end; /* of the tile's */
+    Special special;                    /* this lane's of the first 32, loaded long before they are wanted */
+};
+
+/* 1 / b within an ulp or two; with half a unit of room (a + 1/2) / b then gives quotients of small integers exactly */
+static __device__ inline float reciprocal(int b)
+{
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(static_cast<float>(b)));
+    return y;
+}
+
+static __device__ inline int quotient(int a, float inverse)
+{
+    return static_cast<int>((static_cast<float>(a) + 0.5f) * inverse);
+}
+
+static __device__ inline float inverse_root(float x)
+{
+    float y;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+static __device__ inline double inverse_root(double x)
+{
+    return rsqrt(x);
+}
+
+/* One pair: adds the source's potential and field at the target; the sixth of w is what the potential leaves. */
+template <bool VIRIAL, class R>
+static __device__ inline void meet(R dx, R dy, R dz, R r2, R q, Vec4<R>* sum, R* w)
+{
+    const R inv = inverse_root(r2);
+    const R p   = q * inv;
+    const R f   = p * (inv * inv);
+    sum->w += p;
+    if (VIRIAL)
+    {
+        const R fx = f * dx, fy = f * dy;
+        sum->x += fx;
+        sum->y += fy;
+        w[0] += fx * dx;
+        w[1] += fy * dy;
+        w[2] += fx * dy;
+        w[3] += fx * dz;
+        w[4] += fy * dz;
+    }
+    else
+    {
+        sum->x += f * dx;
+        sum->y += f * dy;
+    }
+    sum->z += f * dz;
+}
+
+template <bool VIRIAL, class R, int T>
+static __device__ inline void meet_source(const Vec4<R>& source, Lane<R, T>& lane)
+{
+#pragma unroll
+    for (int t = 0; t < T; t++)
+    {
+        const Vec4<R>& a  = lane.target[t];
+        const R        dx = a.x - source.x, dy = a.y - source.y, dz = a.z - source.z;
+        meet<VIRIAL>(dx, dy, dz, dx * dx + dy * dy + dz * dz, source.w, &lane.sum[t], lane.w[t]);
+    }
+}
+
+/* The same for a source that targets with a bit in mask leave out. */
+template <bool VIRIAL, class R, int T>
+static __device__ inline void meet_special(const Vec4<R>& source, unsigned mask, Lane<R, T>& lane)
+{
+#pragma unroll
+    for (int t = 0; t < T; t++)
+    {
+        const Vec4<R>& a    = lane.target[t];
+        const bool     skip = mask >> lane.index[t] & 1u;
+        const R        dx = a.x - source.x, dy = a.y - source.y, dz = a.z - source.z;
+        const R        r2 = skip ? R(1) : dx * dx + dy * dy + dz * dz;
+        meet<VIRIAL>(dx, dy, dz, r2, skip ? R(0) : source.w, &lane.sum[t], lane.w[t]);
+    }
+}
+
+/* Meets the specials with places in first .. first + num - 1, and takes them off the list. */
+template <bool VIRIAL, class R, int T>
+static __device__ void specials(const P2pArgs<R>& a, WarpMemory<R>* memory, int first, int num, Lane<R, T>& lane)
+{
+    const int me      = static_cast<int>(threadIdx.x % 32);
+    Special   special = lane.special;
+    for (int e = lane.special_begin; e < lane.special_end; e += 32)
+    {
+        const int batch = min(lane.special_end - e, 32);
+        if (e > lane.special_begin && me < batch)
+        {
+            special = a.specials[e + me];
+        }
+        const int  place  = special.place - first;
+        const bool inside = me < batch && place >= 0 && place < num;
+        if (!__any_sync(0xffffffffu, inside))
+        {
+            continue;
+        }
+        const Vec4<R> away  = {static_cast<R>(c_away), 0, 0, 0};
+        memory->special[me] = inside ? memory->list[place] : away;
+        memory->mask[me]    = inside ? special.mask : 0xffffffffu;
+        if (inside)
+        {
+            memory->list[place] = away;
+        }
+        __syncwarp();
+        for (int k = lane.group; k < batch; k += lane.groups)
+        {
+            meet_special<VIRIAL>(memory->special[k], memory->mask[k], lane);
+        }
+        __syncwarp();
+    }
+}
+
+/* Meets the num sources in the list, which begins at place `first`; the first `skip` of them are all specials. */
+template <bool VIRIAL, class R, int T>
+static __device__ void
+meet_list(const P2pArgs<R>& a, WarpMemory<R>* memory, int first, int num, int skip, Lane<R, T>& lane)
+{
+    const int     me       = static_cast<int>(threadIdx.x % 32);
+    const Vec4<R> away     = {static_cast<R>(c_away), 0, 0, 0};
+    memory->list[num + me] = away;
+    __syncwarp();
+    specials<VIRIAL>(a, memory, first, num, lane);
+    __syncwarp();
+    const int      step  = lane.groups;
+    const Vec4<R>* list  = memory->list + lane.group + skip;
+    int            steps = quotient(num - skip + step - 1, reciprocal(step));
+    for (; steps >= c_ahead; steps -= c_ahead)
+    {
+        Vec4<R> source[c_ahead];
+#pragma unroll
+        for (int i = 0; i < c_ahead; i++)
+        {
+            source[i] = list[i * step];
+        }
+#pragma unroll
+        for (int i = 0; i < c_ahead; i++)
+        {
+            meet_source<VIRIAL>(source[i], lane);
+        }
+        list += c_ahead * step;
+    }
+    for (; steps > 0; steps--)
+    {
+        meet_source<VIRIAL>(*list, lane);
+        list += step;
+    }
+    __syncwarp();
+}
+
+/* k modulo n of a neighbour's place; in a grid as long as the near vectors a step or none. */
+template <class R>
+static __device__ inline int neighbour(const P2pArgs<R>& a, int k, int n)
+{
+    if (a.small)
+    {
+        k %= n;
+    }
+    k += k < 0 ? n : 0;
+    return k >= n ? k - n : k;
+}
+
+/* The near cells o .. o + 31 as segments, those without particles left out: *start is the place of a lane's own cell in
+ * the part of the list that these cells make, *total its length. A lane without particles has start -1. */
+template <class R>
+static __device__ void
+make_segments(const P2pArgs<R>& a, WarpMemory<R>* memory, const int* place, int o, int* start, int* total)
+{
+    const int me    = static_cast<int>(threadIdx.x % 32);
+    int       begin = 0, count = 0;
+    int4      k = make_int4(0, 0, 0, 0);
+    if (o + me < a.g.num_near)
+    {
+        k            = a.near_vectors[o + me];
+        const int at = cell_at(a.g, neighbour(a, place[0] + k.x, a.g.n[0]), neighbour(a, place[1] + k.y, a.g.n[1]),
+                               neighbour(a, place[2] + k.z, a.g.n[2]));
+        begin        = a.cell_start[at];
+        count        = a.cell_start[at + 1] - begin;
+    }
+    int sum = count;
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2)
+    {
+        const int below = __shfl_up_sync(0xffffffffu, sum, step);
+        sum += me >= step ? below : 0;
+    }
+    *total                = __shfl_sync(0xffffffffu, sum, 31);
+    *start                = count > 0 ? sum - count : -1;
+    const unsigned filled = __ballot_sync(0xffffffffu, count > 0);
+    if (count > 0)
+    {
+        Segment<R> s;
+        const R    kx = static_cast<R>(k.x), ky = static_cast<R>(k.y), kz = static_cast<R>(k.z);
+        s.base                                             = begin - (sum - count);
+        s.x                                                = kx * a.cell[0] + ky * a.cell[3] + kz * a.cell[6];
+        s.y                                                = kx * a.cell[1] + ky * a.cell[4] + kz * a.cell[7];
+        s.z                                                = kx * a.cell[2] + ky * a.cell[5] + kz * a.cell[8];
+        memory->segment[__popc(filled & ((1u << me) - 1))] = s;
+    }
+    __syncwarp();
+}
+
+/* 1 << place, 0 if place is not in 0..31. */
+static __device__ inline unsigned bit_at(int place)
+{
+    unsigned bit;
+    asm("shl.b32 %0, 1, %1;" : "=r"(bit) : "r"(place)); /* clamps, unlike << */
+    return bit;
+}
+
+/* Sources k .. k + 32 c_rounds - 1 of the segments to the end of the list, which has room for what is beyond the last
+ * of them. *before: segments that began before k. */
+template <class R>
+static __device__ inline void
+gather(const P2pArgs<R>& a, WarpMemory<R>* memory, int k, int total, int start, Vec4<R>* to, int* before)
+{
+    const int      me    = static_cast<int>(threadIdx.x % 32);
+    const unsigned below = 0xffffffffu >> (31 - me);
+    Vec4<R>        source[c_rounds];
+    Segment<R>     segment[c_rounds];
+#pragma unroll
+    for (int r = 0; r < c_rounds; r++)
+    {
+        const int      from = k + 32 * r;
+        const unsigned bits = __reduce_or_sync(0xffffffffu, bit_at(start - from));
+        segment[r]          = memory->segment[*before + __popc(bits & below) - 1];
+        source[r]           = a.xq[segment[r].base + min(from + me, total - 1)];
+        *before += __popc(bits);
+    }
+#pragma unroll
+    for (int r = 0; r < c_rounds; r++)
+    {
+        source[r].x += segment[r].x;
+        source[r].y += segment[r].y;
+        source[r].z += segment[r].z;
+        to[32 * r + me] = source[r];
+    }
+}
+
+/* Sums over groups, through shared memory, to the targets, one a lane. Each list has a sum of its own, so that chains
+ * of additions, and their rounding, do not grow with the number of neighbours; the first is written, others are added.
+ */
+template <class R, int T>
+static __device__ void write_sums(const P2pArgs<R>& a, WarpMemory<R>* memory, bool add, Lane<R, T>& lane)
+{
+    const int me = static_cast<int>(threadIdx.x % 32);
+#pragma unroll
+    for (int t = 0; t < T; t++)
+    {
+        memory->list[32 * t + me] = lane.sum[t];
+        lane.sum[t]               = {0, 0, 0, 0};
+    }
+    __syncwarp();
+    if (me < lane.count)
+    {
+        int from = me;
+#pragma unroll
+        for (int t = 1; t < T; t++)
+        {
+            from += me >= t * lane.lanes ? 32 - lane.lanes : 0;
+        }
+        const Vec4<R>* part = memory->list + from;
+        Vec4<R>*       out  = a.out + lane.first + me;
+        Vec4<R>        sum  = {0, 0, 0, 0};
+#pragma unroll 4
+        for (int group = 0; group < lane.groups; group++, part += lane.lanes)
+        {
+            sum.x += part->x;
+            sum.y += part->y;
+            sum.z += part->z;
+            sum.w += part->w;
+        }
+        if (add)
+        {
+            const Vec4<R> before = *out;
+            sum.x += before.x;
+            sum.y += before.y;
+            sum.z += before.z;
+            sum.w += before.w;
+        }
+        *out = sum;
+    }
+    __syncwarp();
+}
+
+/* Every pair is met twice, and the virial has half of each. Its trace is that of a potential 1/r. */
+template <class R, int T>
+static __device__ void write_virial(const P2pArgs<R>& a, bool add, Lane<R, T>& lane)
+{
+    R w[6] = {0};
+#pragma unroll
+    for (int t = 0; t < T; t++)
+    {
+        const R q = lane.target[t].w;
+        w[0] += q * lane.w[t][0];
+        w[1] += q * lane.w[t][1];
+        w[2] += q * (lane.sum[t].w - lane.w[t][0] - lane.w[t][1]);
+        w[3] += q * lane.w[t][2];
+        w[4] += q * lane.w[t][3];
+        w[5] += q * lane.w[t][4];
+        for (R& part : lane.w[t])
+        {
+            part = 0;
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < 6; i++)
+    {
+        R sum = w[i];
+        for (int step = 16; step > 0; step /= 2)
+        {
+            sum += __shfl_down_sync(0xffffffffu, sum, step);
+        }
+        if (threadIdx.x % 32 == 0)
+        {
+            R* out = a.virial + 6 * static_cast<size_t>(lane.tile) + i;
+            *out   = R(-0.25) * sum + (add ? *out : R(0));
+        }
+    }
+}
+
+template <class R, int T>
+static __device__ Lane<R, T> make_lane(const P2pArgs<R>& a, int number, const Tile& tile)
+{
+    const int  me = static_cast<int>(threadIdx.x % 32);
+    Lane<R, T> lane;
+    lane.tile           = number;
+    lane.first          = tile.x;
+    lane.count          = tile.y;
+    lane.lanes          = (tile.y + T - 1) / T;
+    const float inverse = reciprocal(lane.lanes);
+    lane.groups         = quotient(32, inverse);
+    lane.group          = quotient(me, inverse);
+    lane.l              = me - lane.group * lane.lanes;
+    lane.special_begin  = a.special_start[lane.first];
+    lane.special_end    = a.special_start[lane.first + lane.count];
+    lane.special        = {-1, 0xffffffffu};
+    if (me < lane.special_end - lane.special_begin)
+    {
+        lane.special = a.specials[lane.special_begin + me];
+    }
+    const bool idle = lane.group >= lane.groups; /* left over; they do what others do, for nothing */
+    lane.group      = idle ? 0 : lane.group;
+#pragma unroll
+    for (int t = 0; t < T; t++)
+    {
+        const int index = lane.l + t * lane.lanes, there = min(index, lane.count - 1);
+        lane.index[t]  = there;
+        lane.target[t] = a.target[lane.first + there];
+        lane.sum[t]    = {0, 0, 0, 0};
+        for (R& w : lane.w[t])
+        {
+            w = 0;
+        }
+        if (idle || index >= lane.count)
+        {
+            lane.target[t].w = 0; /* adds nothing to the virial */
+        }
+    }
+    return lane;
+}
+
+/* Bit n - 1: a tile of n targets has no more idle lanes with three targets in a lane than with two. */
+static constexpr unsigned sizes_for_three()
+{
+    unsigned bits = 0;
+    for (int n = 1; n <= c_tileSize; n++)
+    {
+        const int two = 32 / ((n + 1) / 2), three = 32 / ((n + 2) / 3);
+        bits |= 3 * two <= 2 * three ? 1u << (n - 1) : 0u;
+    }
+    return bits;
+}
+
+static constexpr unsigned c_sizesForThree = sizes_for_three();
+
+/* All of one tile, with T targets in a lane. */
+template <class R, bool VIRIAL, int T>
+static __device__ void meet_tile(const P2pArgs<R>& a, WarpMemory<R>* memory, int number, const Tile& tile)
+{
+    const int  place[3] = {tile.z & 0xffff, tile.z >> 16, tile.w};
+    const int  cell     = cell_at(a.g, place[0], place[1], place[2]);
+    Lane<R, T> lane     = make_lane<R, T>(a, number, tile);
+    /* a tile that is a whole cell: its targets come first in the list and are specials all */
+    const bool whole = a.self && a.cell_start[cell + 1] - a.cell_start[cell] == tile.y;
+    int        first = 0, skip = whole ? tile.y : 0, next = 0, k = 0, total = 0, start = -1, before = 0;
+    while (k < total || next < a.g.num_near)
+    {
+        int fill = 0;
+        while ((k < total || next < a.g.num_near) && fill + 32 * c_rounds <= ListSize<R>::value)
+        {
+            if (k >= total)
+            {
+                make_segments(a, memory, place, next, &start, &total);
+                next += 32;
+                k = before = 0;
+                continue;
+            }
+            gather(a, memory, k, total, start, memory->list + fill, &before);
+            fill += min(total - k, 32 * c_rounds);
+            k += 32 * c_rounds;
+            __syncwarp();
+        }
+        meet_list<VIRIAL>(a, memory, first, fill, skip, lane);
+        if (VIRIAL)
+        {
+            write_virial(a, first > 0, lane);
+        }
+        write_sums(a, memory, first > 0, lane);
+        first += fill;
+        skip = 0;
+    }
+}
+
+template <class R, bool VIRIAL>
+__global__ void __launch_bounds__(32 * c_warps,
+                                  sizeof(R) == 8 ? 1
+                                  : VIRIAL       ? c_blocksVirial
+                                                 : c_blocks) p2p(const __grid_constant__ P2pArgs<R> a)
+{
+    extern __shared__ char shared[];
+    const int              warp   = static_cast<int>(threadIdx.x / 32);
+    WarpMemory<R>*         memory = reinterpret_cast<WarpMemory<R>*>(shared) + warp;
+    int                    number = static_cast<int>(blockIdx.x) * c_warps + warp;
+    /* more than one only where there are more tiles than the host knew of; the first is loaded beside their number */
+    const int num_tiles = *a.num_tiles;
+    Tile      tile      = a.tiles[number];
+    while (number < num_tiles)
+    {
+        /* in double precision a third target takes registers from other warps */
+        if (sizeof(R) == 4 && (c_sizesForThree >> (tile.y - 1) & 1u))
+        {
+            meet_tile<R, VIRIAL, 3>(a, memory, number, tile);
+        }
+        else
+        {
+            meet_tile<R, VIRIAL, 2>(a, memory, number, tile);
+        }
+        number += static_cast<int>(gridDim.x) * c_warps;
+        if (number < num_tiles)
+        {
+            tile = a.tiles[number];
+        }
+    }
+}
+
+template <class R, bool VIRIAL>
+static gmxfmm_status launch(gmxfmm_plan* plan, cudaStream_t stream)
+{
+    fmm_device*        d       = plan->device;
+    const ParticleSet* targets = targets_of(d);
+    P2pArgs<R>         a;
+    a.g             = make_geometry(plan);
+    a.num_tiles     = &d->assign_results.as<AssignResults>()->num_tiles;
+    a.self          = targets == &d->charges;
+    a.tiles         = targets->tiles.as<Tile>();
+    a.cell_start    = d->charges.cell_start.as<int>();
+    a.special_start = d->special_start.as<int>();
+    a.specials      = d->specials.as<Special>();
+    a.near_vectors  = d->near_vectors.as<int4>();
+    a.xq            = d->charges.xq.as<Vec4<R>>();
+    a.target        = targets->xq.as<Vec4<R>>();
+    a.out           = d->near_out.as<Vec4<R>>();
+    a.virial        = d->near_virial.as<R>();
+    for (int i = 0; i < 9; i++)
+    {
+        a.cell[i] = static_cast<R>(plan->cells.cell[i]);
+    }
+    a.small = 0;
+    for (int i = 0; i < 3; i++)
+    {
+        a.small |= a.g.n[i] < d->near_reach;
+    }
+    if (targets->launched_tiles > 0)
+    {
+        const size_t shared = c_warps * sizeof(WarpMemory<R>);
+        FMM_CUDA(plan, (allow_shared(&plan->device->allowed, p2p<R, VIRIAL>)));
+        p2p<R, VIRIAL><<<blocks_for(targets->launched_tiles, c_warps), 32 * c_warps, shared, stream>>>(a);
+        FMM_CUDA(plan, cudaGetLastError());
+    }
+    return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_cuda_p2p(gmxfmm_plan* plan, bool virial, cudaStream_t stream)
+{
+    if (is_double(plan))
+    {
+        return virial ? launch<double, true>(plan, stream) : launch<double, false>(plan, stream);
+    }
+    return virial ? launch<float, true>(plan, stream) : launch<float, false>(plan, stream);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* M2L by rotations: launches of the kernels for an order and precision (rotation_kernels.h). */
+#include "cuda/octree/octree_state.h"
+#include "cuda/octree/rotation_orders.h"
+
+/* Adds the locals by blocks that shared a list, in their order. */
+template <class R>
+__global__ void __launch_bounds__(256) add_partial(R* local, const R* partial, size_t size, int num)
+{
+    const size_t i = static_cast<size_t>(blockIdx.x) * 256 + threadIdx.x;
+    if (i < size)
+    {
+        R sum = local[i];
+#pragma unroll 4
+        for (int split = 0; split < num; split++)
+        {
+            sum += partial[static_cast<size_t>(split) * size + i];
+        }
+        local[i] = sum;
+    }
+}
+
+/* Blocks with 32 targets of one slab, those of the longest slab for each. */
+static int rotation_tiles(const OctreeLists& lists)
+{
+    int tiles = 0;
+    for (int c = 0; c < 8; c++)
+    {
+        const int blocks = (lists.slab[c + 1] - lists.slab[c] + 31) / 32;
+        tiles            = blocks > tiles ? blocks : tiles;
+    }
+    return 8 * tiles;
+}
+
+template <class R>
+static cudaError_t launch_turn(const fmm_octree_operators* ops, rotation::Arguments<R> a, cudaStream_t stream)
+{
+    const unsigned tiles        = (static_cast<unsigned>(a.lists.num) + 32) / 32;
+    void*          parameters[] = {&a};
+    return cudaLaunchKernel(ops->rotation->turn, dim3((tiles + 7) / 8, static_cast<unsigned>(a.schedule.num_planes)),
+                            dim3(256), parameters, 0, stream);
+}
+
+template <class R>
+static cudaError_t launch_translate(fmm_octree_operators* ops, rotation::Arguments<R> a, cudaStream_t stream)
+{
+    const bool        is_double    = sizeof(R) == sizeof(double);
+    const int         warps        = fmm_rotation_warps(ops->order, is_double);
+    const size_t      groups       = static_cast<size_t>(warps / fmm_rotation_roles(ops->order, is_double));
+    const size_t      tiles        = groups * 32 * static_cast<size_t>(ops->num_coef) * sizeof(R);
+    const size_t      near         = 32 * sizeof(int) * static_cast<size_t>(a.lists.num_near);
+    void*             parameters[] = {&a};
+    const dim3        grid(static_cast<unsigned>(rotation_tiles(a.lists)), static_cast<unsigned>(a.schedule.splits));
+    const cudaError_t error = allow_shared(&ops->allowed, ops->rotation->translate);
+    return error != cudaSuccess
+               ? error
+               : cudaLaunchKernel(ops->rotation->translate, grid, dim3(32 * static_cast<unsigned>(warps)), parameters,
+                                  tiles + near, stream);
+}
+
+template <class R>
+static gmxfmm_status
+launch(fmm_octree_operators* ops, const fmm_octree_level* upper, const fmm_octree_level* lower, cudaStream_t stream)
+{
+    rotation::Arguments<R> a;
+    a.lists            = octree_lists(ops, upper, lower);
+    a.turned           = static_cast<R*>(ops->turned);
+    a.plane_size       = (static_cast<size_t>(lower->num) + 32) / 32 * 32 * static_cast<size_t>(ops->num_coef);
+    a.multipole        = static_cast<const R*>(lower->multipole);
+    a.local_size       = static_cast<size_t>(ops->num_coef) * lower->stride;
+    const int    tiles = rotation_tiles(a.lists);
+    const size_t plane = a.plane_size * sizeof(R), bytes = c_rotationSplits * a.local_size * sizeof(R);
+    const bool   whole  = static_cast<size_t>(ops->num_planes) * plane <= ops->turned_bytes;
+    const bool   split  = whole && tiles <= c_rotationFewTiles && bytes <= ops->partial_bytes;
+    const int    first  = split ? c_rotationSplit : whole ? c_rotationWhole : c_rotationPart;
+    const int    number = whole ? 1 : c_rotationParts;
+    a.local             = static_cast<R*>(split ? ops->partial : lower->local);
+    if (split)
+    {
+        FMM_OCTREE_CUDA(ops, cudaMemsetAsync(ops->partial, 0, bytes, stream));
+    }
+    for (int s = first; s < first + number && tiles > 0; s++)
+    {
+        a.schedule = ops->schedule[s];
+        if (static_cast<size_t>(a.schedule.num_planes) * plane > ops->turned_bytes)
+        {
+            return fmm_octree_failed(ops, GMXFMM_ERROR_ORDER, "more cells than reserved", __FILE__, __LINE__);
+        }
+        FMM_OCTREE_CUDA(ops, launch_turn(ops, a, stream));
+        FMM_OCTREE_CUDA(ops, launch_translate(ops, a, stream));
+    }
+    if (split)
+    {
+        add_partial<<<static_cast<unsigned>((a.local_size + 255) / 256), 256, 0, stream>>>(
+            static_cast<R*>(lower->local), a.local, a.local_size, c_rotationSplits);
+        FMM_OCTREE_CUDA(ops, cudaGetLastError());
+    }
+    return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_octree_m2l_rotation(fmm_octree_operators*   ops,
+                                      const fmm_octree_level* upper,
+                                      const fmm_octree_level* lower,
+                                      void*                   stream)
+{
+    return ops->is_double ? launch<double>(ops, upper, lower, static_cast<cudaStream_t>(stream))
+                          : launch<float>(ops, upper, lower, static_cast<cudaStream_t>(stream));
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The octree's operators between cells on the device (THEORY section 8): M2M, M2L in four variants, L2L; strain.
+ *
+ * Data stand as on the CPU (tree.h): expansions as [coefficient][cell] in the order of harmonics.h, cells in child
+ * slabs, index `num` the empty cell with zero expansions, so that sources need no branch. Launches enqueue kernels on a
+ * stream and do nothing else: no allocation, no synchronisation; they can be captured in a graph. Tables are made by
+ * the calls that say so. All sums are in a fixed order: the same input gives the same result.
+ */
+#ifndef FMM_CUDA_OCTREE_H
+#define FMM_CUDA_OCTREE_H
+
+#include <stddef.h>
+
+#include "fmm/geometry/cells.h"
+#include "fmm/geometry/tree.h"
+
+#ifdef __cplusplus
+extern "C"
+{
+#endif
+
+    /* Highest orders on a device: of all methods, and of m2l = rotation (whole plans: in double precision). */
+    enum
+    {
+        FMM_OCTREE_MAX_ORDER          = 20,
+        FMM_OCTREE_MAX_ROTATION_ORDER = 24
+    };
+
+    /* A level on the device: fmm_level with pointers to device memory; near is not needed of leaves. */
+    typedef struct
+    {
+        int        num;
+        int        slab[9];
+        const int *parent, *child, *near;
+        size_t     stride; /* > num, but for the roots */
+        void*      multipole;
+        void*      local;
+    } fmm_octree_level;
+
+    /* Kernels of m2l = rotation for one order, precision and device. */
+    typedef struct fmm_rotation_kernels fmm_rotation_kernels;
+
+    /* For the current device: kernels of this build or, at orders that it leaves out, compiled by NVRTC or read from
+     * cache_dir, where they are stored then (NULL: nowhere). On failure *kernels is NULL and message[size] has the
+     * cause. Errors: UNSUPPORTED (no NVRTC), MEMORY, DEVICE. */
+    gmxfmm_status fmm_rotation_create(
+        fmm_rotation_kernels** kernels, int order, int is_double, const char* cache_dir, char* message, size_t size);
+    /* Whether kernels, which may be NULL, are for this order and precision. */
+    int  fmm_rotation_is_for(const fmm_rotation_kernels* kernels, int order, int is_double);
+    void fmm_rotation_destroy(fmm_rotation_kernels* kernels);
+
+    /* Tables of the operators on the device, for one order, precision and set of lists. */
+    typedef struct fmm_octree_operators fmm_octree_operators;
+
+    /* Lists and tables for the lists of `tree` and a rectangular cell (cells->cell, unit u, axis-aligned).
+     * M2L uses lists without translations to parents. Errors: MEMORY, DEVICE, UNSUPPORTED. */
+    gmxfmm_status fmm_octree_create(
+        fmm_octree_operators** ops, const fmm_tree* tree, const fmm_cells* cells, int order, int is_double);
+
+    /* Tables that depend on the shape of the cell, copied on `stream`. Errors: DEVICE. */
+    gmxfmm_status fmm_octree_set_shape(fmm_octree_operators* ops, const fmm_cells* cells, void* stream);
+
+    /* Kernels for m2l = rotation, of the order and precision of ops, which must outlive it. */
+    void fmm_octree_set_rotation(fmm_octree_operators* ops, const fmm_rotation_kernels* kernels);
+
+    /* Room for levels of at most num cells; what was there is lost. Errors: MEMORY, ORDER (m2l = rotation without
+     * kernels). */
+    gmxfmm_status fmm_octree_reserve(fmm_octree_operators* ops, gmxfmm_m2l m2l, int num);
+
+    /* Memory of the device that they hold, but for the lists, which are small. */
+    size_t fmm_octree_bytes(const fmm_octree_operators* ops);
+
+    void fmm_octree_destroy(fmm_octree_operators* ops);
+
+    /* Why the last of these calls failed. */
+    const char* fmm_octree_message(const fmm_octree_operators* ops);
+
+    /* Multipoles of `upper` from those of `lower`, its children. Errors of launches: DEVICE, UNSUPPORTED. */
+    gmxfmm_status fmm_octree_m2m(fmm_octree_operators*   ops,
+                                 const fmm_octree_level* upper,
+                                 const fmm_octree_level* lower,
+                                 void*                   stream);
+
+    /* Adds locals of `upper` to those of `lower`. */
+    gmxfmm_status fmm_octree_l2l(fmm_octree_operators*   ops,
+                                 const fmm_octree_level* upper,
+                                 const fmm_octree_level* lower,
+                                 void*                   stream);
+
+    /* Adds the interaction lists to the locals of `lower`; `upper` holds its parents. */
+    typedef gmxfmm_status fmm_octree_m2l(fmm_octree_operators*   ops,
+                                         const fmm_octree_level* upper,
+                                         const fmm_octree_level* lower,
+                                         void*                   stream);
+    fmm_octree_m2l fmm_octree_m2l_rotation, fmm_octree_m2l_symmetric, fmm_octree_m2l_naive, fmm_octree_m2l_dynamic;
+
+    /* Add scale times the derivative of the far energy with respect to a strain of the displacements of these
+     * translations to strain6 (device; xx, yy, zz, xy, xz, yz), in the unit of energy of `lower`, as fmm_m2l and
+     * fmm_l2l do (operators.h). M2L takes the multipoles of `lower`, at any time, L2L those and the locals of `upper`
+     * as L2L finds them. Both use scratch that fmm_octree_reserve makes: one stream at a time. */
+    gmxfmm_status fmm_octree_m2l_strain(fmm_octree_operators*   ops,
+                                        const fmm_octree_level* upper,
+                                        const fmm_octree_level* lower,
+                                        double                  scale,
+                                        double*                 strain6,
+                                        void*                   stream);
+    gmxfmm_status fmm_octree_l2l_strain(fmm_octree_operators*   ops,
+                                        const fmm_octree_level* upper,
+                                        const fmm_octree_level* lower,
+                                        double                  scale,
+                                        double*                 strain6,
+                                        void*                   stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

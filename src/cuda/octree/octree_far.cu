@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The far field by an octree: up, across, down. */
+#include "cuda/state.h"
+
+static fmm_octree_m2l* variant(gmxfmm_m2l m2l)
+{
+    switch (m2l)
+    {
+    case GMXFMM_M2L_NAIVE:
+        return fmm_octree_m2l_naive;
+    case GMXFMM_M2L_DYNAMIC:
+        return fmm_octree_m2l_dynamic;
+    case GMXFMM_M2L_SYMMETRIC:
+        return fmm_octree_m2l_symmetric;
+    default:
+        return fmm_octree_m2l_rotation;
+    }
+}
+
+/* The first level whose cells meet others than by the convolution of the roots. */
+static int first_level(const gmxfmm_plan* plan)
+{
+    const int* roots = plan->tree->roots;
+    int        l     = 1;
+    if (!plan->periodic)
+    {
+        while (l < plan->tree->depth && roots[0] << l <= plan->separation + 1 &&
+               roots[1] << l <= plan->separation + 1 && roots[2] << l <= plan->separation + 1)
+        {
+            l++; /* all cells are near each other */
+        }
+    }
+    return l;
+}
+
+/* Roots meet each other and all images by the convolution over their grid, whose arrays are theirs. In an open system
+ * no root is far from another. */
+gmxfmm_status fmm_cuda_far_tree(gmxfmm_plan* plan, bool virial, cudaEvent_t ready, cudaStream_t stream)
+{
+    DeviceTree*             tree  = &plan->device->tree;
+    const fmm_octree_level* level = tree->level;
+    const int               depth = plan->tree->depth, first = first_level(plan), top = plan->periodic ? 0 : first;
+    for (int l = depth - 1; l >= top; l--)
+    {
+        FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_m2m(tree->operators, &level[l], &level[l + 1], stream)));
+    }
+    if (virial)
+    {
+        FMM_CUDA(plan, cudaMemsetAsync(tree->strain.memory, 0, 6 * sizeof(double), stream));
+    }
+    if (plan->periodic)
+    {
+        FMM_TRY(fmm_cuda_convolve(plan, virial, ready, stream));
+    }
+    else if (ready != NULL)
+    {
+        FMM_CUDA(plan, cudaStreamWaitEvent(stream, ready, 0));
+    }
+    for (int l = first; l <= depth; l++)
+    {
+        const size_t bytes = static_cast<size_t>(plan->device->num_coef) * level[l].stride * real_size(plan);
+        const double scale = ldexp(1.0, l - depth); /* to the unit of the leaves */
+        FMM_CUDA(plan, cudaMemsetAsync(level[l].local, 0, bytes, stream));
+        FMM_TRY(fmm_cuda_octree_status(plan, variant(plan->m2l)(tree->operators, &level[l - 1], &level[l], stream)));
+        if (l > top)
+        {
+            FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_l2l(tree->operators, &level[l - 1], &level[l], stream)));
+        }
+        if (virial)
+        {
+            double* strain = tree->strain.as<double>();
+            FMM_TRY(fmm_cuda_octree_status(
+                plan, fmm_octree_m2l_strain(tree->operators, &level[l - 1], &level[l], scale, strain, stream)));
+        }
+        if (virial && l > top)
+        {
+            double* strain = tree->strain.as<double>();
+            FMM_TRY(fmm_cuda_octree_status(
+                plan, fmm_octree_l2l_strain(tree->operators, &level[l - 1], &level[l], scale, strain, stream)));
+        }
+    }
+    return GMXFMM_OK;
+}

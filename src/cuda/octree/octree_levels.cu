@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The levels of the octree on the device (tree.h), made at assign. A level's grid is counted in the order of its cells,
+ * child slabs row by row; a scan over which of its places are occupied gives each cell its index, and an index of a
+ * place is then all that parents, children and neighbours need. It costs four bytes a place, occupied or not. Roots all
+ * exist: their expansions are the arrays of the transforms.
+ */
+#include <cstring>
+
+#include "cuda/geometry.h"
+
+enum
+{
+    c_threads = 128
+};
+
+/* The grid of a level. */
+struct LevelGrid
+{
+    int l, n[3], num; /* level, places along each axis and in all */
+    int periodic;
+};
+
+static LevelGrid level_grid(const gmxfmm_plan* plan, int l)
+{
+    LevelGrid g = {l, {0, 0, 0}, 1, plan->periodic};
+    for (int d = 0; d < 3; d++)
+    {
+        g.n[d] = plan->tree->roots[d] << l;
+        g.num *= g.n[d];
+    }
+    return g;
+}
+
+/* Number of a place: roots row by row, other levels by child index, then row by row of the parents. */
+static __device__ inline int number_of(const LevelGrid& g, const int* at)
+{
+    if (g.l == 0)
+    {
+        return (at[0] * g.n[1] + at[1]) * g.n[2] + at[2];
+    }
+    const int octant = (at[0] & 1) * 4 + (at[1] & 1) * 2 + (at[2] & 1);
+    return octant * (g.num / 8) + ((at[0] >> 1) * (g.n[1] / 2) + (at[1] >> 1)) * (g.n[2] / 2) + (at[2] >> 1);
+}
+
+static __device__ inline void place_of(const LevelGrid& g, int number, int* at)
+{
+    const int size = g.l > 0 ? g.num / 8 : g.num, half = g.l > 0 ? 1 : 0;
+    const int octant = number / size, row = number % size, n1 = g.n[1] >> half, n2 = g.n[2] >> half;
+    at[0] = (row / (n1 * n2) << half) + (octant >> 2);
+    at[1] = (row / n2 % n1 << half) + (octant >> 1 & 1);
+    at[2] = (row % n2 << half) + (octant & 1);
+}
+
+/* Index of the cell with this number, or num, the empty one. */
+static __device__ inline int cell_with(const int* index, int number, int num)
+{
+    return index[number + 1] > index[number] ? index[number] : num;
+}
+
+/* Leaves that hold particles of either set, or the first if there are none, so that launches need no exception; one
+ * more, for the scan. */
+__global__ void
+mark_leaves(LevelGrid g, Geometry near, const int* charges, const int* receivers, bool no_particles, int* mark)
+{
+    const int number = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+    if (number > g.num)
+    {
+        return;
+    }
+    int at[3], occupied = no_particles && number == 0;
+    if (number < g.num && !no_particles)
+    {
+        place_of(g, number, at);
+        const int cell = cell_at(near, at[0], at[1], at[2]);
+        occupied = charges[cell + 1] > charges[cell] || (receivers != NULL && receivers[cell + 1] > receivers[cell]);
+    }
+    mark[number] = occupied;
+}
+
+/* Parents of cells, or all roots. */
+__global__ void mark_parents(LevelGrid upper, const int* lower_index, int* mark)
+{
+    const int number = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+    if (number > upper.num)
+    {
+        return;
+    }
+    int at[3], occupied = upper.l == 0;
+    if (number < upper.num && !occupied)
+    {
+        place_of(upper, number, at);
+        const int row = (at[0] * upper.n[1] + at[1]) * upper.n[2] + at[2];
+        for (int octant = 0; octant < 8; octant++)
+        {
+            const int child = octant * upper.num + row;
+            occupied |= lower_index[child + 1] > lower_index[child];
+        }
+    }
+    mark[number] = occupied && number < upper.num;
+}
+
+/* First cell of each slab, and the number of cells. */
+__global__ void find_slabs(LevelGrid g, const int* index, int* slab)
+{
+    const int c = static_cast<int>(threadIdx.x);
+    if (c <= 8)
+    {
+        slab[c] = index[g.l == 0 ? (c > 0 ? g.num : 0) : c * (g.num / 8)];
+    }
+}
+
+struct LevelArrays
+{
+    LevelGrid   here;
+    int         num, num_near;
+    const int * index, *upper, *lower; /* indices of this level, that above and below; NULL: there is none */
+    int         upper_num, lower_num;  /* cells there */
+    const int4* vectors;
+    int *       parent, *child, *near;
+};
+
+static __device__ inline int near_cell_of(const LevelArrays& a, const int* at, int4 k)
+{
+    const int v[3] = {k.x, k.y, k.z};
+    int       to[3];
+    for (int d = 0; d < 3; d++)
+    {
+        to[d] = at[d] + v[d];
+        if (a.here.periodic)
+        {
+            to[d] = wrapped(to[d], a.here.n[d]);
+        }
+        else if (to[d] < 0 || to[d] >= a.here.n[d])
+        {
+            return a.num;
+        }
+    }
+    return cell_with(a.index, number_of(a.here, to), a.num);
+}
+
+static __device__ inline LevelGrid neighbour_grid(const LevelGrid& here, int up)
+{
+    LevelGrid g = here;
+    g.l += up;
+    g.num = 1;
+    for (int d = 0; d < 3; d++)
+    {
+        g.n[d] = up > 0 ? 2 * here.n[d] : here.n[d] / 2;
+        g.num *= g.n[d];
+    }
+    return g;
+}
+
+/* Parents, children and neighbours of the cells of a level; and of the empty cell, by the thread after the last. */
+__global__ void link(LevelArrays a)
+{
+    const int number = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+    const int cell   = number < a.here.num ? cell_with(a.index, number, a.num) : a.num;
+    if (number > a.here.num || (number < a.here.num && cell == a.num))
+    {
+        return;
+    }
+    const bool empty = cell == a.num;
+    int        at[3] = {0, 0, 0};
+    place_of(a.here, empty ? 0 : number, at);
+    if (a.upper != NULL && !empty)
+    {
+        const int up[3] = {at[0] >> 1, at[1] >> 1, at[2] >> 1};
+        a.parent[cell]  = cell_with(a.upper, number_of(neighbour_grid(a.here, -1), up), a.upper_num);
+    }
+    if (a.lower == NULL)
+    {
+        return;
+    }
+    const int row = (at[0] * a.here.n[1] + at[1]) * a.here.n[2] + at[2];
+    for (int octant = 0; octant < 8; octant++)
+    {
+        a.child[8 * static_cast<size_t>(cell) + octant] =
+            empty ? a.lower_num : cell_with(a.lower, octant * a.here.num + row, a.lower_num);
+    }
+    for (int o = 0; o < a.num_near; o++)
+    {
+        a.near[static_cast<size_t>(cell) * a.num_near + o] = empty ? a.num : near_cell_of(a, at, a.vectors[o]);
+    }
+}
+
+__global__ void find_leaf_cells(LevelGrid g, Geometry near, const int* index, int* cell)
+{
+    const int number = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+    if (number < g.num && index[number + 1] > index[number])
+    {
+        int at[3];
+        place_of(g, number, at);
+        cell[index[number]] = cell_at(near, at[0], at[1], at[2]);
+    }
+}
+
+gmxfmm_status fmm_cuda_octree_status(gmxfmm_plan* plan, gmxfmm_status status)
+{
+    const fmm_octree_operators* ops = plan->device->tree.operators;
+    return status == GMXFMM_OK
+               ? status
+               : fmm_fail(plan, status, "%s", ops != NULL ? fmm_octree_message(ops) : "out of memory for an octree");
+}
+
+/* Keeps plan->bytes up with the memory of the operators. */
+static void count_bytes(gmxfmm_plan* plan)
+{
+    DeviceTree*  tree  = &plan->device->tree;
+    const size_t bytes = tree->operators != NULL ? fmm_octree_bytes(tree->operators) : 0;
+    plan->bytes += bytes - tree->operator_bytes;
+    tree->operator_bytes = bytes;
+}
+
+gmxfmm_status fmm_cuda_rotation_create(gmxfmm_plan* plan, int order)
+{
+    DeviceTree* tree = &plan->device->tree;
+    char        message[sizeof(plan->message)];
+    if (fmm_rotation_is_for(tree->rotation, order, is_double(plan)))
+    {
+        return GMXFMM_OK;
+    }
+    fmm_rotation_destroy(tree->rotation);
+    const gmxfmm_status status =
+        fmm_rotation_create(&tree->rotation, order, is_double(plan), plan->options.cache_dir, message, sizeof(message));
+    return status == GMXFMM_OK ? GMXFMM_OK : fmm_fail(plan, status, "%s", message);
+}
+
+gmxfmm_status fmm_cuda_tree_create(gmxfmm_plan* plan)
+{
+    DeviceTree* tree = &plan->device->tree;
+    fmm_octree_destroy(tree->operators);
+    tree->operators = NULL;
+    const gmxfmm_status status =
+        fmm_octree_create(&tree->operators, plan->tree, &plan->cells, plan->order, is_double(plan));
+    count_bytes(plan);
+    FMM_TRY(fmm_cuda_octree_status(plan, status));
+    if (plan->m2l == GMXFMM_M2L_ROTATION)
+    {
+        FMM_TRY(fmm_cuda_rotation_create(plan, plan->order));
+        fmm_octree_set_rotation(tree->operators, tree->rotation);
+    }
+    FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_reserve(tree->operators, plan->m2l, 0)));
+    return fmm_device_reserve(plan, &tree->strain, 6 * sizeof(double));
+}
+
+void fmm_cuda_tree_destroy(gmxfmm_plan* plan)
+{
+    DeviceTree* tree = &plan->device->tree;
+    fmm_octree_destroy(tree->operators);
+    fmm_rotation_destroy(tree->rotation);
+    for (int l = 0; l <= FMM_MAX_DEPTH; l++)
+    {
+        DeviceBuffer* buffers[] = {&tree->index[l], &tree->parent[l],    &tree->child[l],
+                                   &tree->near[l],  &tree->multipole[l], &tree->local[l]};
+        for (DeviceBuffer* buffer : buffers)
+        {
+            cudaFree(buffer->memory);
+        }
+    }
+    cudaFree(tree->leaf_cell.memory);
+    cudaFree(tree->slabs.memory);
+    cudaFree(tree->strain.memory);
+}
+
+Leaves fmm_cuda_leaves(const gmxfmm_plan* plan)
+{
+    const DeviceTree* tree = &plan->device->tree;
+    Leaves            leaves;
+    if (plan->tree == NULL)
+    {
+        leaves.num    = plan->cells.num_cells;
+        leaves.edge   = 1;
+        leaves.stride = static_cast<size_t>(leaves.num);
+        leaves.cell   = NULL;
+        return leaves;
+    }
+    leaves.num    = tree->level[plan->tree->depth].num;
+    leaves.edge   = 1 << plan->tree->depth;
+    leaves.stride = tree->level[plan->tree->depth].stride;
+    leaves.cell   = tree->leaf_cell.as<int>();
+    return leaves;
+}
+
+/* Indices of all levels, leaves first; then their slabs are on the host. */
+static gmxfmm_status number_cells(gmxfmm_plan* plan, cudaStream_t stream)
+{
+    fmm_device* d    = plan->device;
+    DeviceTree* tree = &d->tree;
+    int         slab[FMM_MAX_DEPTH + 1][9];
+    FMM_TRY(fmm_device_reserve(plan, &tree->slabs, sizeof(slab)));
+    for (int l = plan->tree->depth; l >= 0; l--)
+    {
+        const LevelGrid g      = level_grid(plan, l);
+        const size_t    bytes  = (static_cast<size_t>(g.num) + 1) * sizeof(int);
+        const int       blocks = blocks_for(static_cast<int64_t>(g.num) + 1, c_threads);
+        FMM_TRY(fmm_device_reserve(plan, &tree->index[l], bytes));
+        FMM_TRY(fmm_device_reserve(plan, &d->counts, bytes));
+        if (l == plan->tree->depth)
+        {
+            const bool no_particles = d->charges.n + d->receivers.n == 0;
+            const int* receivers    = d->receivers.n > 0 ? d->receivers.cell_start.as<int>() : NULL;
+            mark_leaves<<<blocks, c_threads, 0, stream>>>(g, make_geometry(plan), d->charges.cell_start.as<int>(),
+                                                          receivers, no_particles, d->counts.as<int>());
+        }
+        else
+        {
+            mark_parents<<<blocks, c_threads, 0, stream>>>(g, tree->index[l + 1].as<int>(), d->counts.as<int>());
+        }
+        FMM_CUDA(plan, cudaGetLastError());
+        FMM_TRY(fmm_cuda_scan(plan, d->counts.as<int>(), tree->index[l].as<int>(), g.num + 1, stream));
+        find_slabs<<<1, 32, 0, stream>>>(g, tree->index[l].as<int>(), tree->slabs.as<int>() + 9 * l);
+        FMM_CUDA(plan, cudaGetLastError());
+    }
+    FMM_CUDA(plan, cudaMemcpyAsync(slab, tree->slabs.memory, sizeof(slab), cudaMemcpyDeviceToHost, stream));
+    FMM_CUDA(plan, cudaStreamSynchronize(stream));
+    for (int l = 0; l <= plan->tree->depth; l++)
+    {
+        std::memcpy(tree->level[l].slab, slab[l], sizeof(slab[l]));
+        tree->level[l].num = slab[l][8];
+    }
+    return GMXFMM_OK;
+}
+
+/* Memory for level l. What stands beyond its last cell is read as the empty cell. */
+static gmxfmm_status reserve_level(gmxfmm_plan* plan, int l, cudaStream_t stream)
+{
+    DeviceTree*       tree   = &plan->device->tree;
+    fmm_octree_level* level  = &tree->level[l];
+    const bool        leaves = l == plan->tree->depth, roots = l == 0;
+    const size_t      cells = static_cast<size_t>(level->num) + 1, near = static_cast<size_t>(plan->cells.num_near);
+    FMM_TRY(fmm_device_reserve(plan, &tree->parent[l], roots ? 0 : cells * sizeof(int)));
+    FMM_TRY(fmm_device_reserve(plan, &tree->child[l], leaves ? 0 : 8 * cells * sizeof(int)));
+    FMM_TRY(fmm_device_reserve(plan, &tree->near[l], leaves ? 0 : near * cells * sizeof(int)));
+    level->parent = tree->parent[l].as<int>();
+    level->child  = tree->child[l].as<int>();
+    level->near   = tree->near[l].as<int>();
+    if (roots)
+    {
+        level->stride    = static_cast<size_t>(level->num);
+        level->multipole = level->local = plan->device->field.memory;
+        return GMXFMM_OK;
+    }
+    level->stride      = (cells + 31) / 32 * 32;
+    const size_t bytes = static_cast<size_t>(plan->device->num_coef) * level->stride * real_size(plan);
+    FMM_TRY(fmm_device_reserve(plan, &tree->multipole[l], bytes));
+    FMM_TRY(fmm_device_reserve(plan, &tree->local[l], bytes));
+    level->multipole = tree->multipole[l].memory;
+    level->local     = tree->local[l].memory;
+    FMM_CUDA(plan, cudaMemsetAsync(level->multipole, 0, bytes, stream));
+    return GMXFMM_OK;
+}
+
+static gmxfmm_status link_level(gmxfmm_plan* plan, int l, cudaStream_t stream)
+{
+    DeviceTree*             tree  = &plan->device->tree;
+    const fmm_octree_level* level = &tree->level[l];
+    LevelArrays             a;
+    a.here      = level_grid(plan, l);
+    a.num       = level->num;
+    a.num_near  = plan->cells.num_near;
+    a.index     = tree->index[l].as<int>();
+    a.upper     = l > 0 ? tree->index[l - 1].as<int>() : NULL;
+    a.lower     = l < plan->tree->depth ? tree->index[l + 1].as<int>() : NULL;
+    a.upper_num = l > 0 ? level[-1].num : 0;
+    a.lower_num = l < plan->tree->depth ? level[1].num : 0;
+    a.vectors   = plan->device->near_vectors.as<int4>();
+    a.parent    = tree->parent[l].as<int>();
+    a.child     = tree->child[l].as<int>();
+    a.near      = tree->near[l].as<int>();
+    link<<<blocks_for(static_cast<int64_t>(a.here.num) + 1, c_threads), c_threads, 0, stream>>>(a);
+    FMM_CUDA(plan, cudaGetLastError());
+    return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_cuda_tree_assign(gmxfmm_plan* plan, cudaStream_t stream)
+{
+    DeviceTree* tree  = &plan->device->tree;
+    const int   depth = plan->tree->depth;
+    int         most  = 0;
+    FMM_TRY(number_cells(plan, stream));
+    for (int l = 0; l <= depth; l++)
+    {
+        FMM_TRY(reserve_level(plan, l, stream));
+        FMM_TRY(link_level(plan, l, stream));
+        most = tree->level[l].num > most ? tree->level[l].num : most;
+    }
+    const LevelGrid g = level_grid(plan, depth);
+    FMM_TRY(fmm_device_reserve(plan, &tree->leaf_cell, static_cast<size_t>(tree->level[depth].num) * sizeof(int)));
+    find_leaf_cells<<<blocks_for(g.num, c_threads), c_threads, 0, stream>>>(
+        g, make_geometry(plan), tree->index[depth].as<int>(), tree->leaf_cell.as<int>());
+    FMM_CUDA(plan, cudaGetLastError());
+    FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_reserve(tree->operators, plan->m2l, most)));
+    count_bytes(plan);
+    plan->num_cells = plan->device->charges.n + plan->device->receivers.n > 0 ? tree->level[depth].num : 0;
+    return fmm_cuda_p2m_reserve(plan);
+}

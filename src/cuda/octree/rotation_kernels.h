@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Kernels of M2L by rotations (rotation.h), O(p^3), for one order and precision.
+ *
+ * A turn about z by a = phi - pi/2 and a flip, M -> B D(a) M, depend on the plane through the z axis in which the
+ * displacement R lies, not on where R points in it: 16 planes for 189 displacements (ws = 1; phi and phi + pi are one
+ * plane, theta having a sign). So `turn` brings all multipoles to each plane once, a twelfth of the work of one turn
+ * for each translation, and the last flip and turn of locals follow the sum over a plane. What is left for each
+ * translation is
+ *   L' += D(theta) B^T T(r) conj-flip D(theta) M'.
+ *
+ * In `translate` the lanes of a warp are 32 targets of one slab with the same displacement, so that all angles and
+ * matrix elements are the same for all lanes (operator-centric) and sources, stored in tiles of 32 cells, come in runs.
+ * A tile of c_roles warps, its roles, shares a translation: each role has some degrees and some columns. Rows of one
+ * degree are turned in registers and go to shared memory, [coefficient][lane]; columns of one m are translated along z
+ * in place; rows are turned back and added to the role's sums, which stay in registers for all of a plane. All sizes
+ * are known to the compiler; matrix elements are immediate operands or come from constant memory. Groups of roles share
+ * the targets of a block and divide its list by planes (target-centric); they add to locals one after the other, in an
+ * order that is fixed. Groups form teams that go through the stages together.
+ */
+#ifndef FMM_CUDA_ROTATION_KERNELS_H
+#define FMM_CUDA_ROTATION_KERNELS_H
+
+#include "cuda/octree/rotation_arguments.h"
+#include "cuda/octree/rotation_rows.h"
+
+namespace rotation
+{
+
+/* Multipoles of 32 cells turned into one plane, B D(a) M. grid: (tiles / warps, planes). */
+template <class R, int P>
+__global__ void __launch_bounds__(256) turn(Arguments<R> a)
+{
+    const int lane = threadIdx.x % 32, tile = (blockIdx.x * blockDim.x + threadIdx.x) / 32, cell = 32 * tile + lane;
+    if (32 * tile > a.lists.num)
+    {
+        return;
+    }
+    const R* angle = static_cast<const R*>(a.schedule.angle) + static_cast<size_t>(blockIdx.y) * (2 * P);
+    const R* in    = a.multipole + (cell <= a.lists.num ? cell : a.lists.num);
+    R*       out   = a.turned + blockIdx.y * a.plane_size + static_cast<size_t>(tile) * (32 * (P + 1) * (P + 1)) + lane;
+    static_for<0, P + 1>(
+        [&](auto degree)
+        {
+            constexpr int          n      = decltype(degree)::value;
+            constexpr Places<P, n> places = make_places<P, n>();
+            R                      row[2 * n + 1], flipped[2 * n + 1];
+#pragma unroll
+            for (int i = 0; i <= 2 * n; i++)
+            {
+                row[i] = in[places.at[i] * a.lists.stride];
+            }
+            rotate<n>(angle, row);
+            flip<n>(flips<R, P>(ROT_FLIP), row, flipped);
+#pragma unroll
+            for (int i = 0; i <= 2 * n; i++)
+            {
+                out[(n * n + i) * 32] = flipped[i];
+            }
+        });
+}
+
+template <class R, int Size>
+__device__ __forceinline__ void clear(R (&sums)[Size])
+{
+    static_for<0, Size>([&](auto i) { sums[decltype(i)::value] = 0; });
+}
+
+/* Waits for all warps of a team, each of which may be at a place of its own in the code: also where the roles of one
+ * group would be enough, since warps that run the same instructions at the same time fetch them once. */
+__device__ __forceinline__ void meet(int team, int threads)
+{
+    asm volatile("bar.sync %0, %1;" ::"r"(team), "r"(threads) : "memory");
+}
+
+template <class R, int P, int Roles, int Role>
+struct Translator
+{
+    /* D(theta) and the flip that conjugates, times n!/r^n: rows of the source to the tile. */
+    static __device__ __forceinline__ void turn_rows(const R* source, const R* direction, R* tile)
+    {
+        static_for<0, P + 1>(
+            [&](auto degree)
+            {
+                constexpr int n = decltype(degree)::value;
+                if constexpr (divide_labour<P, Roles>().degree_role[n] == Role)
+                {
+                    constexpr Places<P, n> places = make_places<P, n>();
+                    R                      row[2 * n + 1], flipped[2 * n + 1];
+#pragma unroll
+                    for (int i = 0; i <= 2 * n; i++)
+                    {
+                        row[i] = __ldg(source + (n * n + i) * 32);
+                    }
+                    rotate<n>(direction, row);
+                    flip<n>(flips<R, P>(ROT_FLIP_TURNED), row, flipped);
+                    const R w = direction[2 * P + n];
+#pragma unroll
+                    for (int i = 0; i <= 2 * n; i++)
+                    {
+                        tile[places.at[i] * 32] = flipped[i] * w;
+                    }
+                }
+            });
+    }
+
+    static __device__ __forceinline__ void translate_columns(R* tile)
+    {
+        static_for<0, P + 1>(
+            [&](auto column)
+            {
+                constexpr int m = decltype(column)::value, size = P + 1 - m;
+                if constexpr (divide_labour<P, Roles>().column_role[m] == Role)
+                {
+                    R* at = tile + 32 * harm_re(P, m, m);
+#pragma unroll 1 /* the same instructions for real and imaginary parts */
+                    for (int im = 0; im <= (m > 0); im++, at += 32 * size)
+                    {
+                        R in[size];
+#pragma unroll
+                        for (int n = 0; n < size; n++)
+                        {
+                            in[n] = at[32 * n];
+                        }
+#pragma unroll
+                        for (int k = 0; k < size; k++)
+                        {
+                            R sum = binomial<R, P>(k + m, m) * in[0];
+#pragma unroll
+                            for (int n = 1; n < size; n++)
+                            {
+                                sum += binomial<R, P>(k + m, n + m) * in[n];
+                            }
+                            at[32 * k] = sum;
+                        }
+                    }
+                }
+            });
+    }
+
+    /* k!/r^{k+1}, the flip back and D(theta): rows of the tile added to sums. */
+    template <int Size>
+    static __device__ __forceinline__ void add_rows(const R* tile, const R* direction, R (&sums)[Size])
+    {
+        static_for<0, P + 1>(
+            [&](auto degree)
+            {
+                constexpr int n = decltype(degree)::value;
+                if constexpr (divide_labour<P, Roles>().degree_role[n] == Role)
+                {
+                    constexpr Places<P, n> places = make_places<P, n>();
+                    constexpr int          at     = divide_labour<P, Roles>().degree_at[n];
+                    R                      row[2 * n + 1], flipped[2 * n + 1];
+                    const R                w = direction[3 * P + 1 + n];
+#pragma unroll
+                    for (int i = 0; i <= 2 * n; i++)
+                    {
+                        row[i] = tile[places.at[i] * 32] * w;
+                    }
+                    flip<n>(flips<R, P>(ROT_FLIP_LOCAL), row, flipped);
+                    sums[at] += flipped[0];
+#pragma unroll
+                    for (int m = 1; m <= n; m++)
+                    {
+                        const Angle<R> e  = angle_of(direction, m);
+                        const R        re = flipped[rot_re(n, m) - n * n], im = flipped[rot_im(n, m) - n * n];
+                        sums[at + rot_re(n, m) - n * n] += re * e.c - im * e.s;
+                        sums[at + rot_im(n, m) - n * n] += re * e.s + im * e.c;
+                    }
+                }
+            });
+    }
+
+    /* The last flip and D(a), and on to the locals. */
+    template <int Size>
+    static __device__ __forceinline__ void
+    add_to_local(const R* angle, R (&sums)[Size], bool is_target, R* local, size_t stride)
+    {
+        static_for<0, P + 1>(
+            [&](auto degree)
+            {
+                constexpr int n = decltype(degree)::value;
+                if constexpr (divide_labour<P, Roles>().degree_role[n] == Role)
+                {
+                    constexpr Places<P, n> places = make_places<P, n>();
+                    constexpr int          at     = divide_labour<P, Roles>().degree_at[n];
+                    R                      row[2 * n + 1], flipped[2 * n + 1];
+#pragma unroll
+                    for (int i = 0; i <= 2 * n; i++)
+                    {
+                        row[i] = sums[at + i];
+                    }
+                    flip<n>(flips<R, P>(ROT_FLIP_LOCAL), row, flipped);
+                    rotate<n>(angle, flipped);
+                    if (is_target)
+                    {
+#pragma unroll
+                        for (int i = 0; i <= 2 * n; i++)
+                        {
+                            local[places.at[i] * stride] += flipped[i];
+                        }
+                    }
+                }
+            });
+    }
+
+    /* Adds the sums of a run to the locals when it is its turn. Atomics, since others write while this one waits. */
+    template <int Size>
+    static __device__ __forceinline__ void
+    finish(const Arguments<R>& a, const RotationRun& run, R (&sums)[Size], bool is_target, R* local, int* turn)
+    {
+        while (threadIdx.x % 32 == 0 && atomicAdd(turn + Role, 0) != run.turn)
+        {
+        }
+        __syncwarp();
+        size_t stride = a.lists.stride;
+        asm volatile("" : "+l"(stride)); /* or addresses would be computed ahead, and spilled */
+        add_to_local(static_cast<const R*>(a.schedule.angle) + run.plane * (2 * P), sums, is_target, local, stride);
+        __threadfence_block();
+        __syncwarp();
+        if (threadIdx.x % 32 == 0)
+        {
+            atomicExch(turn + Role, run.turn + 1);
+        }
+    }
+
+    /* All translations of a group, in step with the other groups of its team. */
+    static __device__ __forceinline__ void
+    run(const Arguments<R>& a, int slab, int group, const int* near, bool is_target, R* local, R* tile, int* turn)
+    {
+        constexpr int            num_coef = (P + 1) * (P + 1), row_size = (4 * P + 5) / 4 * 4;
+        const OctreeTranslation* list       = a.schedule.translation[slab];
+        const R*                 directions = static_cast<const R*>(a.schedule.direction);
+        const int*               start      = a.schedule.start[slab] + blockIdx.y * a.schedule.groups + group;
+        const RotationRun*       run        = a.schedule.run[slab] + start[0];
+        const RotationRun*       end        = a.schedule.run[slab] + start[1];
+        const int                team       = group % a.schedule.teams;
+        const int                steps      = a.schedule.steps[slab][blockIdx.y * a.schedule.teams + team];
+        const int threads = 32 * Roles * ((a.schedule.groups - team + a.schedule.teams - 1) / a.schedule.teams);
+        int       t       = 0;
+        R         sums[divide_labour<P, Roles>().sums[Role]];
+        clear(sums);
+        for (int step = 0; step < steps; step++)
+        {
+            const bool        is_active = run < end;
+            OctreeTranslation x         = {0, 0, 0};
+            int               source    = a.lists.num;
+            if (is_active)
+            {
+                x      = list[run->first + t];
+                source = a.lists.child[8 * near[32 * x.near] + x.octant];
+            }
+            const bool any       = __any_sync(0xffffffffu, source != a.lists.num); /* in all roles alike */
+            const R*   direction = directions + x.vector * row_size;
+            if (any)
+            {
+                const R* from = a.turned + run->plane * a.plane_size;
+                turn_rows(from + static_cast<size_t>(source / 32) * (32 * num_coef) + source % 32, direction, tile);
+            }
+            meet(team, threads);
+            if (any)
+            {
+                translate_columns(tile);
+            }
+            meet(team, threads);
+            if (any)
+            {
+                add_rows(tile, direction, sums);
+            }
+            meet(team, threads);
+            if (is_active && ++t == run->count)
+            {
+                finish(a, *run, sums, is_target, local, turn);
+                t = 0;
+                run++;
+                clear(sums);
+            }
+        }
+    }
+};
+
+template <class R>
+FMM_HD int num_warps(int p)
+{
+    return fmm_rotation_warps(p, sizeof(R) == sizeof(double));
+}
+
+template <class R>
+FMM_HD int num_groups(int p)
+{
+    return num_warps<R>(p) / num_roles<R>(p);
+}
+
+/* A block has 32 targets; blocks 8 i + c go through slab c, those along y share a list. Shared memory: near cells of
+ * the targets' parents, tiles. */
+template <class R, int P>
+__global__ void __launch_bounds__(32 * num_warps<R>(P)) translate(Arguments<R> a)
+{
+    constexpr int            roles = num_roles<R>(P);
+    extern __shared__ double memory[];
+    __shared__ int           turn[roles];
+    const int                slab = blockIdx.x % 8, first = a.lists.slab[slab] + 32 * (blockIdx.x / 8);
+    if (first >= a.lists.slab[slab + 1])
+    {
+        return;
+    }
+    const int  lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = warp / roles, role = warp % roles;
+    const bool is_target = first + lane < a.lists.slab[slab + 1];
+    const int  target    = is_target ? first + lane : a.lists.slab[slab + 1] - 1;
+    R*         tiles     = reinterpret_cast<R*>(memory);
+    int*       near      = reinterpret_cast<int*>(tiles + num_groups<R>(P) * 32 * (P + 1) * (P + 1));
+    const int  parent    = a.lists.parent[target];
+    for (int o = warp; o < a.lists.num_near; o += num_warps<R>(P))
+    {
+        near[32 * o + lane] = a.lists.near[static_cast<size_t>(parent) * a.lists.num_near + o];
+    }
+    if (threadIdx.x < roles)
+    {
+        turn[threadIdx.x] = 0;
+    }
+    __syncthreads();
+    R* tile  = tiles + group * (32 * (P + 1) * (P + 1)) + lane;
+    R* local = a.local + blockIdx.y * a.local_size;
+    static_for<0, roles>(
+        [&](auto which)
+        {
+            constexpr int mine = decltype(which)::value;
+            if (role == mine)
+            {
+                Translator<R, P, roles, mine>::run(a, slab, group, near + lane, is_target, local + target, tile, turn);
+            }
+        });
+}
+
+} // namespace rotation
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Pairs left out: the list as given, checked; assign.c finds out which are near and which far. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda/device.h"
+#include "fmm/plan.h"
+
+void fmm_free_exclusions(gmxfmm_plan* plan)
+{
+    void** pointers[] = {(void**)&plan->excl_start, (void**)&plan->excl_list, (void**)&plan->mask_start,
+                         (void**)&plan->mask, (void**)&plan->far_pairs};
+    for (size_t i = 0; i < sizeof(pointers) / sizeof(pointers[0]); i++)
+    {
+        free(*pointers[i]);
+        *pointers[i] = NULL;
+    }
+    plan->bytes -= plan->exclusion_bytes;
+    plan->exclusion_bytes = 0;
+    plan->assigned        = 0;
+}
+
+static int has_partner(const int* start, const int* list, int i, int j)
+{
+    for (int e = start[i]; e < start[i + 1]; e++)
+    {
+        if (list[e] == j)
+        {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static gmxfmm_status check_exclusions(gmxfmm_plan* plan, const int* start, const int* list)
+{
+    const int n = (int)plan->p.n;
+    if (start[0] != 0)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_EXCLUSION, "exclusions of particle 0 start at %d, not at 0", start[0]);
+    }
+    for (int i = 0; i < n; i++)
+    {
+        if (start[i + 1] < start[i])
+        {
+            return fmm_fail(plan, GMXFMM_ERROR_EXCLUSION,
+                            "exclusions of particle %d end at %d, before they start at %d", i, start[i + 1], start[i]);
+        }
+        for (int e = start[i]; e < start[i + 1]; e++)
+        {
+            if (list[e] < 0 || list[e] >= n)
+            {
+                return fmm_fail(plan, GMXFMM_ERROR_EXCLUSION,
+                                "particle %d excludes particle %d, which is not among 0 to %d", i, list[e], n - 1);
+            }
+        }
+    }
+    for (int i = 0; i < n; i++)
+    {
+        for (int e = start[i]; e < start[i + 1]; e++)
+        {
+            if (!has_partner(start, list, list[e], i))
+            {
+                return fmm_fail(plan, GMXFMM_ERROR_EXCLUSION,
+                                "particle %d excludes particle %d, but not the other way round", i, list[e]);
+            }
+        }
+    }
+    return GMXFMM_OK;
+}
+
+gmxfmm_status gmxfmm_set_exclusions(gmxfmm_plan* plan, const int* start, const int* list)
+{
+    if (plan == NULL)
+    {
+        return GMXFMM_ERROR_NULL;
+    }
+    if (plan->charge == NULL)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_ORDER, "set_charges must come before set_exclusions");
+    }
+    const size_t n   = (size_t)plan->p.n;
+    const int    num = start != NULL ? start[n] : 0;
+    if (start != NULL && list == NULL && num > 0)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_NULL, "list of exclusions is NULL");
+    }
+    if (start != NULL)
+    {
+        const gmxfmm_status status = check_exclusions(plan, start, list);
+        if (status != GMXFMM_OK)
+        {
+            return status;
+        }
+    }
+    fmm_free_exclusions(plan);
+    const size_t before = plan->bytes;
+    plan->mask_start    = fmm_alloc(plan, (n + 1) * sizeof(int));
+    plan->mask          = fmm_alloc(plan, (n + (size_t)num) * sizeof(int));
+    plan->far_pairs     = fmm_alloc(plan, ((size_t)num / 2 + 1) * sizeof(fmm_far_pair));
+    if (start != NULL)
+    {
+        plan->excl_start = fmm_alloc(plan, (n + 1) * sizeof(int));
+        plan->excl_list  = fmm_alloc(plan, (size_t)num * sizeof(int));
+    }
+    plan->exclusion_bytes = plan->bytes - before;
+    if (!plan->mask_start || !plan->mask || !plan->far_pairs ||
+        (start != NULL && (!plan->excl_start || !plan->excl_list)))
+    {
+        fmm_free_exclusions(plan);
+        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %d exclusions", num);
+    }
+    if (start != NULL)
+    {
+        memcpy(plan->excl_start, start, (n + 1) * sizeof(int));
+        memcpy(plan->excl_list, list, (size_t)num * sizeof(int));
+    }
+    return plan->device != NULL ? fmm_device_set_exclusions(plan, start, list, plan->p.n) : GMXFMM_OK;
+}

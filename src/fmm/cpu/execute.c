@@ -1,0 +1,665 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The stages of a step in order, and what goes in and comes out. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fmm/math/harmonics.h"
+#include "fmm/cpu/m2l/m2l_fft.h"
+#include "fmm/cpu/operators/operators.h"
+#include "fmm/cpu/step.h"
+
+static const double c_pi = 3.14159265358979323846;
+
+/* Sums over charges that the stages need. y is the position from the centre of the cell, or on an octree of its root, s
+ * the way there from the centre of the leaf; unit u. */
+typedef struct
+{
+    double dipole[3];     /* sum q y */
+    double quadrupole[6]; /* sum q y y^T: xx, yy, zz, xy, xz, yz */
+    double offset[3];     /* sum q s */
+    double offset2[6];    /* sum q sym(s y^T) */
+    double surface[3];    /* sum q x, caller's unit */
+    double bad;           /* positions that are not finite */
+} moments;
+
+static const int c_row[6] = {0, 1, 2, 0, 0, 1}, c_column[6] = {0, 1, 2, 1, 2, 2};
+
+gmxfmm_status FN(fmm_step_reserve)(gmxfmm_plan* plan)
+{
+    const size_t bytes = (FN(fmm_p2p_scratch)(plan) + 2 * FMM_ALIGN - 1) / FMM_ALIGN * FMM_ALIGN;
+    if (bytes > plan->scratch_bytes)
+    {
+        free(plan->scratch);
+        plan->bytes -= plan->scratch_bytes * (size_t)plan->num_threads;
+        const size_t before = plan->bytes, wanted = bytes + bytes / 8; /* density fluctuates from search to search */
+        plan->scratch_bytes = wanted / FMM_ALIGN * FMM_ALIGN;
+        plan->scratch       = fmm_alloc(plan, plan->scratch_bytes * (size_t)plan->num_threads);
+        plan->bytes         = before + plan->scratch_bytes * (size_t)plan->num_threads;
+        if (plan->scratch == NULL)
+        {
+            plan->scratch_bytes = 0;
+            return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for near lists");
+        }
+    }
+    return GMXFMM_OK;
+}
+
+static double value_at(const void* x, gmxfmm_precision type, size_t i)
+{
+    return type == GMXFMM_DOUBLE ? ((const double*)x)[i] : (double)((const float*)x)[i];
+}
+
+/* First item of a slab when num items are shared out to the rows of plan->partial. */
+static size_t slab(const gmxfmm_plan* plan, size_t num, int row)
+{
+    return num * (size_t)row / (size_t)plan->partial_rows;
+}
+
+/* Moments about the root from the charge, dipole and quadrupole of a leaf about its own centre, s away. */
+static void shift_moments(double q, const double* s, const moments* leaf, moments* m)
+{
+    for (int d = 0; d < 3; d++)
+    {
+        m->dipole[d] += leaf->dipole[d] + q * s[d];
+        m->offset[d] += q * s[d];
+        m->surface[d] += leaf->surface[d];
+    }
+    for (int i = 0; i < 6; i++)
+    {
+        const int    a = c_row[i], b = c_column[i];
+        const double cross = 0.5 * (s[a] * leaf->dipole[b] + s[b] * leaf->dipole[a]), square = q * s[a] * s[b];
+        m->quadrupole[i] += leaf->quadrupole[i] + 2 * cross + square;
+        m->offset2[i] += cross + square;
+    }
+    m->bad += leaf->bad;
+}
+
+enum
+{
+    c_block = 64 /* particles that permute does at once, in whole vectors */
+};
+
+/* Particles s .. s + count - 1: position less the origin, charge, and position in the cell at assign; up to the next
+ * whole vector the last one once more, without charge. Returns their number with these. */
+static int load_block(const gmxfmm_plan*   plan,
+                      const fmm_particles* p,
+                      const void*          x,
+                      gmxfmm_precision     type,
+                      const double*        charge,
+                      int                  s,
+                      int                  count,
+                      double               xi[3][c_block],
+                      double*              q,
+                      double               reference[3][c_block])
+{
+    const int whole = FMM_VBYTES / (int)sizeof(double), num = (count + whole - 1) / whole * whole;
+    for (int l = 0; l < num; l++)
+    {
+        const int    from = s + (l < count ? l : count - 1);
+        const size_t i    = (size_t)p->sorted[from];
+        q[l]              = charge != NULL && l < count ? charge[i] : 0;
+        for (int d = 0; d < 3; d++)
+        {
+            xi[d][l]        = value_at(x, type, 3 * i + (size_t)d) - plan->cells.origin[d];
+            reference[d][l] = (double)p->reference[from][d];
+        }
+    }
+    return num;
+}
+
+/* Positions of the particles of one cell relative to its centre, the image being the one nearest to where it stood at
+ * assign. charge: NULL for receivers. */
+static void permute_cell(const gmxfmm_plan*   plan,
+                         const fmm_particles* p,
+                         const void*          x,
+                         gmxfmm_precision     type,
+                         const double*        charge,
+                         int                  cell,
+                         moments*             m)
+{
+    const fmm_cells* c     = &plan->cells;
+    const FN(fmm_arrays) a = FN(fmm_arrays_of)(p);
+    const double* to       = c->to_cells;
+    const double* v        = c->cell;
+    moments       leaf     = {{0}, {0}, {0}, {0}, {0}, 0};
+    int           place[3], bad = 0;
+    double        charge_sum = 0, offset[3] = {0, 0, 0}, centre[3], n[3], inverse[3];
+    double        dx = 0, dy = 0, dz = 0, xx = 0, yy = 0, zz = 0, xy = 0, xz = 0, yz = 0, sx = 0, sy = 0, sz = 0;
+    /* a particle 100 cells from its own has no expansion; NaN fails the comparison too */
+    const double limit = 100 * c->lambda;
+    fmm_cell_place(plan, cell, place);
+    for (int d = 0; d < 3; d++)
+    {
+        centre[d]  = place[d] + 0.5;
+        n[d]       = c->n[d];
+        inverse[d] = c->periodic ? 1.0 / c->n[d] : 0;
+    }
+    for (int s = p->cell_start[cell], end = p->cell_start[cell + 1]; s < end; s += c_block)
+    {
+        double    xi[3][c_block], reference[3][c_block], q[c_block];
+        real      y[3][c_block];
+        const int count = end - s < c_block ? end - s : c_block;
+        const int num   = load_block(plan, p, x, type, charge, s, count, xi, q, reference);
+#pragma omp simd reduction(+ : charge_sum, dx, dy, dz, xx, yy, zz, xy, xz, yz, sx, sy, sz, bad)
+        for (int l = 0; l < num; l++)
+        {
+            double t0 = xi[0][l] * to[0] + xi[1][l] * to[3] + xi[2][l] * to[6] - centre[0];
+            double t1 = xi[0][l] * to[1] + xi[1][l] * to[4] + xi[2][l] * to[7] - centre[1];
+            double t2 = xi[0][l] * to[2] + xi[1][l] * to[5] + xi[2][l] * to[8] - centre[2];
+            t0 -= n[0] * rint((t0 - reference[0][l]) * inverse[0]);
+            t1 -= n[1] * rint((t1 - reference[1][l]) * inverse[1]);
+            t2 -= n[2] * rint((t2 - reference[2][l]) * inverse[2]);
+            const double y0 = t0 * v[0] + t1 * v[3] + t2 * v[6];
+            const double y1 = t0 * v[1] + t1 * v[4] + t2 * v[7];
+            const double y2 = t0 * v[2] + t1 * v[5] + t2 * v[8];
+            bad += !(fabs(y0) < limit) | !(fabs(y1) < limit) | !(fabs(y2) < limit);
+            charge_sum += q[l];
+            dx += q[l] * y0;
+            dy += q[l] * y1;
+            dz += q[l] * y2;
+            xx += q[l] * y0 * y0;
+            yy += q[l] * y1 * y1;
+            zz += q[l] * y2 * y2;
+            xy += q[l] * y0 * y1;
+            xz += q[l] * y0 * y2;
+            yz += q[l] * y1 * y2;
+            sx += q[l] * xi[0][l];
+            sy += q[l] * xi[1][l];
+            sz += q[l] * xi[2][l];
+            y[0][l] = (real)y0;
+            y[1][l] = (real)y1;
+            y[2][l] = (real)y2;
+        }
+        for (int l = 0; l < count; l++)
+        {
+            a.x[s + l] = y[0][l];
+            a.y[s + l] = y[1][l];
+            a.z[s + l] = y[2][l];
+            a.q[s + l] = (real)q[l];
+        }
+    }
+    const double dipole[3] = {dx, dy, dz}, quadrupole[6] = {xx, yy, zz, xy, xz, yz}, surface[3] = {sx, sy, sz};
+    for (int d = 0; d < 3; d++)
+    {
+        leaf.dipole[d]  = dipole[d];
+        leaf.surface[d] = surface[d] + charge_sum * c->origin[d];
+    }
+    memcpy(leaf.quadrupole, quadrupole, sizeof(quadrupole));
+    leaf.bad = bad;
+    if (plan->tree != NULL)
+    {
+        fmm_root_offset(plan, cell, offset);
+    }
+    shift_moments(charge_sum, offset, &leaf, m);
+}
+
+/* Positions of a set of particles, and their moments. */
+static moments
+permute(gmxfmm_plan* plan, const fmm_particles* p, const void* x, gmxfmm_precision type, const double* charge)
+{
+    enum
+    {
+        c_num = sizeof(moments) / sizeof(double)
+    };
+    _Static_assert(c_num <= (int)FMM_PARTIAL, "a row of partial sums holds the moments");
+    double       sum[c_num] = {0};
+    const size_t cells      = (size_t)plan->num_cells;
+#pragma omp parallel for schedule(dynamic, 4) num_threads(plan->num_threads)
+    for (int row = 0; row < plan->partial_rows; row++)
+    {
+        moments mine;
+        memset(&mine, 0, sizeof(mine));
+        for (size_t cell = slab(plan, cells, row); cell < slab(plan, cells, row + 1); cell++)
+        {
+            permute_cell(plan, p, x, type, charge, (int)cell, &mine);
+        }
+        memcpy(plan->partial + (size_t)row * FMM_PARTIAL, &mine, sizeof(mine));
+    }
+    for (int row = 0; row < plan->partial_rows; row++)
+    {
+        for (int i = 0; i < c_num; i++)
+        {
+            sum[i] += plan->partial[row * FMM_PARTIAL + i];
+        }
+    }
+    moments m;
+    memcpy(&m, sum, sizeof(m));
+    return m;
+}
+
+/* Sums over sorted particles into sum[FMM_PARTIAL]: 0..5 sym y (x) q E, 6 q phi near, 7 q phi far, 8 not finite. */
+static void particle_sums(gmxfmm_plan* plan, double* sum)
+{
+    const FN(fmm_arrays) a = FN(fmm_arrays_of)(&plan->p);
+    memset(plan->partial, 0, (size_t)plan->partial_rows * FMM_PARTIAL * sizeof(double));
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads)
+    for (int row = 0; row < plan->partial_rows; row++)
+    {
+        double t[FMM_PARTIAL] = {0};
+        for (size_t s = slab(plan, (size_t)plan->p.n, row); s < slab(plan, (size_t)plan->p.n, row + 1); s++)
+        {
+            const double q  = (double)a.q[s];
+            const double fx = q * (double)a.ex[s], fy = q * (double)a.ey[s], fz = q * (double)a.ez[s];
+            const double x = (double)a.x[s], y = (double)a.y[s], z = (double)a.z[s];
+            t[0] += x * fx;
+            t[1] += y * fy;
+            t[2] += z * fz;
+            t[3] += 0.5 * (x * fy + y * fx);
+            t[4] += 0.5 * (x * fz + z * fx);
+            t[5] += 0.5 * (y * fz + z * fy);
+            t[6] += q * (double)a.near_phi[s];
+            t[7] += q * (double)a.far_phi[s];
+        }
+        memcpy(plan->partial + (size_t)row * FMM_PARTIAL, t, sizeof(t));
+    }
+    memset(sum, 0, FMM_PARTIAL * sizeof(double));
+    for (int row = 0; row < plan->partial_rows; row++)
+    {
+        for (int i = 0; i < FMM_PARTIAL; i++)
+        {
+            sum[i] += plan->partial[row * FMM_PARTIAL + i];
+        }
+    }
+}
+
+/* Adds the strain derivative of the lattice part to strain (xx, yy, zz, xy, xz, yz; traceless) from w of the
+ * convolution, times scale. */
+static void unpack_strain(const double* w, double scale, double* strain)
+{
+    strain[0] += scale * 0.5 * (w[0] - w[4]);
+    strain[1] += scale * 0.5 * (-w[0] - w[4]);
+    strain[2] += scale * w[4];
+    strain[3] += scale * 0.5 * w[1];
+    strain[4] += scale * 0.5 * w[2];
+    strain[5] += scale * 0.5 * w[3];
+}
+
+/* Takes the trace off and sets it to `trace`. */
+static void set_trace(double* t, double trace)
+{
+    const double shift = (trace - t[0] - t[1] - t[2]) / 3;
+    for (int d = 0; d < 3; d++)
+    {
+        t[d] += shift;
+    }
+}
+
+/*
+ * Far virial without pairs left out, unit 1/u (THEORY (23)): half of dE/dstrain, which is minus sum y (x) F for the
+ * strain of positions within cells plus `strain` for that of displacements between cells; the trace is -E/2.
+ */
+static void far_virial(const gmxfmm_plan*    plan,
+                       const double*         y_force,
+                       const double*         strain,
+                       const moments*        m,
+                       const fmm_background* bg,
+                       double                energy,
+                       double*               virial)
+{
+    for (int i = 0; i < 6; i++)
+    {
+        const int    a = c_row[i], b = c_column[i];
+        const double k0_missing = plan->periodic
+                                      ? -4 * c_pi / (5 * plan->cells.box_volume) *
+                                            (plan->total_charge * m->quadrupole[i] - m->dipole[a] * m->dipole[b])
+                                      : 0;
+        /* the background's forces act on positions from the root: - sum s (x) F beside - sum y (x) F from the leaf */
+        const double lever =
+            -2 * bg->c * (0.5 * (m->offset[a] * bg->d[b] + m->offset[b] * bg->d[a]) - bg->q * m->offset2[i]);
+        virial[i] = 0.5 * (strain[i] + k0_missing + lever - y_force[i]);
+    }
+    set_trace(virial, -0.5 * energy);
+}
+
+/* Takes pairs left out whose cells are far off potentials, fields, energy and virial (xx, yy, zz, xy, xz, yz). */
+static void take_far_pairs(gmxfmm_plan* plan, double* energy, double* virial)
+{
+    const FN(fmm_arrays) a = FN(fmm_arrays_of)(&plan->p);
+    const double* b        = plan->cells.cell;
+    for (int e = 0; e < plan->num_far_pairs; e++)
+    {
+        const fmm_far_pair* pair = plan->far_pairs + e;
+        const int           i = pair->i, j = pair->j;
+        double              r[3] = {(double)a.x[i] - (double)a.x[j], (double)a.y[i] - (double)a.y[j],
+                                    (double)a.z[i] - (double)a.z[j]};
+        for (int d = 0; d < 3; d++)
+        {
+            r[d] += pair->offset[0] * b[d] + pair->offset[1] * b[3 + d] + pair->offset[2] * b[6 + d];
+        }
+        const double inv = 1 / sqrt(r[0] * r[0] + r[1] * r[1] + r[2] * r[2]), inv3 = inv * inv * inv;
+        const double qi = (double)a.q[i], qj = (double)a.q[j];
+        a.far_phi[i] -= (real)(qj * inv);
+        a.far_phi[j] -= (real)(qi * inv);
+        a.ex[i] -= (real)(qj * inv3 * r[0]);
+        a.ey[i] -= (real)(qj * inv3 * r[1]);
+        a.ez[i] -= (real)(qj * inv3 * r[2]);
+        a.ex[j] += (real)(qi * inv3 * r[0]);
+        a.ey[j] += (real)(qi * inv3 * r[1]);
+        a.ez[j] += (real)(qi * inv3 * r[2]);
+        *energy -= qi * qj * inv;
+        const double f = 0.5 * qi * qj * inv3;
+        virial[0] += f * r[0] * r[0];
+        virial[1] += f * r[1] * r[1];
+        virial[2] += f * r[2] * r[2];
+        virial[3] += f * r[0] * r[1];
+        virial[4] += f * r[0] * r[2];
+        virial[5] += f * r[1] * r[2];
+    }
+}
+
+static void store(const gmxfmm_plan* plan, void* array, size_t i, double value)
+{
+    if (plan->options.array_type == GMXFMM_DOUBLE)
+    {
+        ((double*)array)[i] = value;
+    }
+    else
+    {
+        ((float*)array)[i] = (float)value;
+    }
+}
+
+/* Results in the caller's order and units; surface_field (caller's unit, without f) is added to all. */
+static int write_output(
+    const gmxfmm_plan* plan, fmm_wanted wanted, const void* x, const double* surface_field, gmxfmm_output* output)
+{
+    const fmm_particles* targets = fmm_targets(plan);
+    const FN(fmm_arrays) a       = FN(fmm_arrays_of)(targets);
+    const int              field = wanted != FMM_POTENTIAL, potential = wanted != FMM_FIELD;
+    const void*            place = targets == &plan->p ? x : plan->receiver_x;
+    const gmxfmm_precision type  = targets == &plan->p ? plan->options.array_type : GMXFMM_DOUBLE;
+    const double           f = plan->options.prefactor, f1 = 1 / plan->cells.u, f2 = f1 * f1;
+    int                    bad = 0;
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads) reduction(+ : bad)
+    for (int64_t s = 0; s < targets->n; s++)
+    {
+        const size_t i   = (size_t)targets->sorted[s];
+        double       phi = potential ? ((double)a.near_phi[s] + (double)a.far_phi[s]) * f1 : 0;
+        bad += !(fabs(phi) < INFINITY);
+        const double e[3] = {(double)a.ex[s] * f2 + surface_field[0], (double)a.ey[s] * f2 + surface_field[1],
+                             (double)a.ez[s] * f2 + surface_field[2]};
+        bad += field && !(fabs(e[0]) + fabs(e[1]) + fabs(e[2]) < INFINITY);
+        for (int d = 0; d < 3 && output->force != NULL; d++)
+        {
+            store(plan, output->force, 3 * i + (size_t)d, f * (double)a.q[s] * e[d]);
+        }
+        for (int d = 0; d < 3 && output->field != NULL; d++)
+        {
+            store(plan, output->field, 3 * i + (size_t)d, f * e[d]);
+        }
+        if (output->potential != NULL)
+        {
+            for (int d = 0; d < 3; d++)
+            {
+                phi -= surface_field[d] != 0 ? surface_field[d] * value_at(place, type, 3 * i + (size_t)d) : 0;
+            }
+            store(plan, output->potential, i, f * phi);
+        }
+    }
+    return bad;
+}
+
+/* Charges beyond which fields at ordinary distances leave the range of the step's precision. */
+static const double c_hugeCharge = sizeof(real) == sizeof(double) ? 1e150 : 1e30;
+
+/* Why a result is not finite: a charge that is too large, or two particles at one place. */
+static gmxfmm_status not_finite(gmxfmm_plan* plan, fmm_wanted wanted)
+{
+    for (int64_t i = 0; i < plan->p.n; i++)
+    {
+        if (fabs(plan->charge[i]) > c_hugeCharge)
+        {
+            return fmm_fail(plan, GMXFMM_ERROR_CHARGE, "charge of particle %lld is %g: choose another unit of charge",
+                            (long long)i, plan->charge[i]);
+        }
+    }
+    const fmm_particles* targets = fmm_targets(plan);
+    const FN(fmm_arrays) a       = FN(fmm_arrays_of)(targets);
+    for (int64_t s = 0; s < targets->n; s++)
+    {
+        if ((wanted != FMM_POTENTIAL && !isfinite(a.ex[s])) || (wanted != FMM_FIELD && !isfinite(a.near_phi[s])))
+        {
+            return targets == &plan->p
+                       ? fmm_fail(plan, GMXFMM_ERROR_COINCIDENT,
+                                  "particle %d stands where another one does, and they do not exclude each other",
+                                  targets->sorted[s])
+                       : fmm_fail(plan, GMXFMM_ERROR_COINCIDENT, "receiver %d stands where a particle does",
+                                  targets->sorted[s]);
+        }
+    }
+    return fmm_fail(plan, GMXFMM_ERROR_POSITION, "forces are not finite");
+}
+
+/* Energies and virial in the caller's units. */
+static void write_sums(const gmxfmm_plan* plan,
+                       double             near,
+                       double             far,
+                       const double*      virial,
+                       const double*      surface,
+                       gmxfmm_output*     output)
+{
+    const double     f = plan->options.prefactor, f1 = 1 / plan->cells.u;
+    const double     volume     = fmm_determinant(plan->box);
+    const double     d2         = surface[0] * surface[0] + surface[1] * surface[1] + surface[2] * surface[2];
+    const double     e_surface  = plan->options.boundary == GMXFMM_VACUUM ? 2 * c_pi / (3 * volume) * d2 : 0;
+    static const int c_place[9] = {0, 3, 4, 3, 1, 5, 4, 5, 2};
+    if (output->want_energy)
+    {
+        output->energy_near = f * near * f1;
+        output->energy_far  = f * (far * f1 + e_surface);
+    }
+    for (int i = 0; i < 9 && output->want_virial; i++)
+    {
+        output->virial[i] = f * virial[c_place[i]] * f1;
+        if (e_surface != 0)
+        {
+            output->virial[i] +=
+                f * 0.5 * (4 * c_pi / (3 * volume) * surface[i / 3] * surface[i % 3] - (i % 4 == 0 ? e_surface : 0));
+        }
+    }
+}
+
+/* Adds the time since *from to *sum and starts anew. */
+static void lap(double* from, double* sum)
+{
+    const double now = fmm_time();
+    *sum += now - *from;
+    *from = now;
+}
+
+/* Multipoles of the cells to locals, by one convolution over the grid. Adds to strain, for a virial. */
+static void far_by_fft(gmxfmm_plan* plan, double* strain)
+{
+    struct FN(fmm_convolution)* conv = plan->FN(conv);
+    gmxfmm_info* info                = &plan->info;
+    double       clock = fmm_time(), w[5] = {0};
+    FN(fmm_p2m)(plan, conv->field, conv->cell_stride);
+    lap(&clock, &info->time_p2m);
+    if (strain != NULL)
+    {
+        FN(fmm_m2l_fft_virial)(plan, conv, w);
+        unpack_strain(w, 1, strain);
+    }
+    else
+    {
+        FN(fmm_m2l_fft)(plan, conv);
+    }
+    lap(&clock, &info->time_m2l);
+}
+
+/* M2L between roots and all their images: the convolution over the grid of roots. */
+static void root_m2l(gmxfmm_plan* plan, double* strain)
+{
+    struct FN(fmm_convolution)* conv = plan->FN(conv);
+    const fmm_level* roots           = &plan->tree->level[0];
+    const int*       n               = plan->tree->roots;
+    double           w[5]            = {0};
+    for (int dir = 0; dir < 2; dir++)
+    {
+        if (dir == 0)
+        {
+            memset(conv->field, 0, (size_t)conv->num_coef * conv->cell_stride * sizeof(real));
+        }
+        for (int i = 0; i < conv->num_coef; i++)
+        {
+            for (int c = 0; c < roots->num; c++)
+            {
+                const int*   at   = roots->at[c];
+                real*        grid = conv->field + (size_t)i * conv->cell_stride + (at[0] * n[1] + at[1]) * n[2] + at[2];
+                const size_t k    = (size_t)i * roots->stride + (size_t)c;
+                if (dir == 0)
+                {
+                    *grid = ((const real*)roots->multipole)[k];
+                }
+                else
+                {
+                    ((real*)roots->local)[k] += *grid;
+                }
+            }
+        }
+        if (dir == 0 && strain != NULL)
+        {
+            FN(fmm_m2l_fft_virial)(plan, conv, w);
+            unpack_strain(w, 1.0 / (1 << plan->tree->depth), strain);
+        }
+        else if (dir == 0)
+        {
+            FN(fmm_m2l_fft)(plan, conv);
+        }
+    }
+}
+
+static void zero_locals(const gmxfmm_plan* plan)
+{
+    for (int l = 0; l <= plan->tree->depth; l++)
+    {
+        const fmm_level* level = &plan->tree->level[l];
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads)
+        for (int i = 0; i < plan->tree->num_coef; i++)
+        {
+            memset((real*)level->local + (size_t)i * level->stride, 0, level->stride * sizeof(real));
+        }
+    }
+}
+
+/* The same by an octree: up, across, down. */
+static void far_by_tree(gmxfmm_plan* plan, double* strain)
+{
+    const fmm_tree*  tree   = plan->tree;
+    const fmm_level* leaves = &tree->level[tree->depth];
+    gmxfmm_info*     info   = &plan->info;
+    double           clock  = fmm_time();
+    FN(fmm_p2m)(plan, leaves->multipole, leaves->stride);
+    lap(&clock, &info->time_p2m);
+    for (int l = tree->depth - 1; l >= 0; l--)
+    {
+        FN(fmm_m2m)(plan, l);
+    }
+    lap(&clock, &info->time_m2m);
+    zero_locals(plan);
+    if (plan->periodic)
+    {
+        root_m2l(plan, strain);
+    }
+    for (int l = 1; l <= tree->depth; l++)
+    {
+        FN(fmm_m2l)(plan, l, strain);
+    }
+    lap(&clock, &info->time_m2l);
+    for (int l = 0; l < tree->depth; l++)
+    {
+        FN(fmm_l2l)(plan, l, strain);
+    }
+    lap(&clock, &info->time_l2l);
+}
+
+/* Locals to potentials and fields of the targets. */
+static void local_expansions(const gmxfmm_plan* plan, const fmm_background* background, fmm_wanted wanted)
+{
+    if (plan->tree != NULL)
+    {
+        const fmm_level* leaves = &plan->tree->level[plan->tree->depth];
+        FN(fmm_l2p)(plan, leaves->local, leaves->stride, background, wanted);
+    }
+    else
+    {
+        FN(fmm_l2p)(plan, plan->FN(conv)->field, plan->FN(conv)->cell_stride, background, wanted);
+    }
+}
+
+gmxfmm_status FN(fmm_step)(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
+{
+    gmxfmm_info*     info   = &plan->info;
+    const int        field  = output->force != NULL || output->field != NULL;
+    const int        phi    = output->potential != NULL || output->want_energy || !field;
+    const fmm_wanted wanted = output->want_virial ? FMM_VIRIAL
+                              : field && phi      ? FMM_BOTH
+                              : field             ? FMM_FIELD
+                                                  : FMM_POTENTIAL;
+    double near_virial[6] = {0}, virial[6] = {0}, strain[6] = {0}, before[FMM_PARTIAL] = {0}, after[FMM_PARTIAL] = {0};
+    double clock = fmm_time();
+
+    moments m = permute(plan, &plan->p, x, plan->options.array_type, plan->charge);
+    if (plan->receivers.n > 0)
+    {
+        m.bad += permute(plan, &plan->receivers, plan->receiver_x, GMXFMM_DOUBLE, NULL).bad;
+    }
+    if (m.bad > 0)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_POSITION, "a position is not finite, or has moved 100 cells since assign");
+    }
+    lap(&clock, &info->time_permute);
+
+    FN(fmm_p2p)(plan, wanted, near_virial);
+    if (output->want_virial)
+    {
+        particle_sums(plan, before);
+    }
+    lap(&clock, &info->time_near);
+
+    if (plan->tree != NULL)
+    {
+        far_by_tree(plan, output->want_virial ? strain : NULL);
+    }
+    else
+    {
+        far_by_fft(plan, output->want_virial ? strain : NULL);
+    }
+    clock = fmm_time();
+
+    const fmm_background background = {plan->periodic ? 2 * c_pi / (3 * plan->cells.box_volume) : 0,
+                                       plan->total_charge,
+                                       {m.dipole[0], m.dipole[1], m.dipole[2]},
+                                       m.quadrupole[0] + m.quadrupole[1] + m.quadrupole[2]};
+    local_expansions(plan, &background, wanted);
+    lap(&clock, &info->time_l2p);
+
+    double far = 0;
+    if (output->want_energy || output->want_virial)
+    {
+        particle_sums(plan, after);
+        far = 0.5 * after[7];
+    }
+    if (output->want_virial)
+    {
+        for (int i = 0; i < 6; i++)
+        {
+            after[i] -= before[i];
+        }
+        far_virial(plan, after, strain, &m, &background, far, virial);
+    }
+    take_far_pairs(plan, &far, virial);
+    double surface_field[3] = {0};
+    for (int d = 0; d < 3; d++)
+    {
+        virial[d] += near_virial[d];
+        virial[3 + d] += near_virial[3 + d];
+        surface_field[d] =
+            plan->options.boundary == GMXFMM_VACUUM ? -4 * c_pi / (3 * fmm_determinant(plan->box)) * m.surface[d] : 0;
+    }
+    write_sums(plan, 0.5 * after[6], far, virial, m.surface, output);
+    const int bad = write_output(plan, wanted, x, surface_field, output);
+    lap(&clock, &info->time_output);
+    return bad ? not_finite(plan, wanted) : GMXFMM_OK;
+}

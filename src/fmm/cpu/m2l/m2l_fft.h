@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* M2L over all cells and images as a convolution over the grid of cells (Ong et al. 2003; THEORY section 5). */
+#ifndef FMM_M2L_FFT_H
+#define FMM_M2L_FFT_H
+
+#include <fftw3.h>
+
+#include "fmm/geometry/lattice.h"
+#include "fmm/plan.h"
+#include "fmm/math/portable.h"
+
+struct FN(fmm_lattice);
+
+struct FN(fmm_convolution)
+{
+    const fmm_cells* cells;           /* grid it works on: plan->cells, or an octree's roots */
+    int              order, num_coef; /* p, (p+1)^2 */
+    int              num_freq;        /* n0 n1 (n2/2+1) */
+    int              num_chunks;      /* of VLEN frequencies */
+    size_t           cell_stride;     /* reals from one coefficient's field to the next: cells, padded to vectors */
+    size_t           freq_stride;     /* the same in complex numbers, frequencies */
+    real*            field;           /* num_coef x cell_stride: multipoles, after the convolution locals */
+    real*            spectrum;        /* num_coef x freq_stride complex numbers: their transforms */
+    real*            s;               /* num_chunks x (2p+1)^2 x VLEN: spectrum of S / num_cells */
+    real*            z; /* num_chunks x (2p+3)^2 x VLEN: of Z / num_cells, filled once a virial was asked for */
+    struct FN(fmm_lattice) * lattice; /* m2l_fft_spectra.c */
+    FFTW(plan) forward, backward;
+};
+
+/* The parts of the convolution: all transforms, forward or backward; one chunk of frequencies, its phases taken off;
+ * the product with S at all frequencies, in place. */
+void FN(fmm_conv_transform)(const gmxfmm_plan* plan, const struct FN(fmm_convolution) * conv, int forward);
+void FN(fmm_conv_load)(const struct FN(fmm_convolution) * conv, int chunk, vreal* re, vreal* im);
+void FN(fmm_conv_product)(const gmxfmm_plan* plan, const struct FN(fmm_convolution) * conv);
+
+void FN(fmm_lattice_free)(struct FN(fmm_lattice) * lattice);
+
+/* Multipoles in conv->field to locals, in place. */
+void FN(fmm_m2l_fft)(const gmxfmm_plan* plan, struct FN(fmm_convolution) * conv);
+
+/* The same; adds the strain derivative of the far energy less that of positions within cells, THEORY (22):
+ * w[5] = dE/d(xx-yy), dE/d(2xy), dE/d(2xz), dE/d(2yz), dE/d(zz) (traceless parts), unit 1/u. */
+void FN(fmm_m2l_fft_virial)(gmxfmm_plan* plan, struct FN(fmm_convolution) * conv, double* w);
+
+#endif

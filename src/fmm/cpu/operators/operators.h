@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The octree's operators between cells, M2M, M2L and L2L: tables and scratch, which a step finds allocated. */
+#ifndef FMM_OPERATORS_H
+#define FMM_OPERATORS_H
+
+#include "fmm/plan.h"
+#include "fmm/math/portable.h"
+#include "fmm/geometry/tree.h"
+
+/*
+ * create: memory for the order and the lists of the plan's tree; set_shape: tables that depend on the shape of a cell;
+ * reserve: room for the present numbers of cells. Errors: MEMORY.
+ * m2m: multipoles of `level` from those of level + 1; m2l: adds the interaction lists to the locals of `level` >= 1
+ * and, if some translations go to parents, of level - 1; l2l: adds locals of `level` to those of level + 1. strain[6]
+ * (xx, yy, zz, xy, xz, yz; NULL: not wanted): the derivative of the far energy with respect to a strain of the
+ * displacements of these translations is added, unit 1/u of the leaves.
+ */
+#define FMM_DECLARE_OPERATORS(suffix)                                                                                  \
+    gmxfmm_status fmm_operators_create_##suffix(gmxfmm_plan* plan);                                                    \
+    void          fmm_operators_destroy_##suffix(struct fmm_operators_##suffix* ops);                                  \
+    void          fmm_operators_set_shape_##suffix(gmxfmm_plan* plan);                                                 \
+    gmxfmm_status fmm_operators_reserve_##suffix(gmxfmm_plan* plan);                                                   \
+    void          fmm_m2m_##suffix(const gmxfmm_plan* plan, int level);                                                \
+    void          fmm_m2l_##suffix(gmxfmm_plan* plan, int level, double* strain);                                      \
+    void          fmm_l2l_##suffix(gmxfmm_plan* plan, int level, double* strain);
+
+FMM_DECLARE_OPERATORS(f)
+FMM_DECLARE_OPERATORS(d)
+
+enum
+{
+    FMM_SHARES = 1024 /* into which the targets of a level are divided; sums over them do not depend on threads */
+};
+
+/* Direction of a displacement R as the rotations need it (rotation.h). */
+typedef struct
+{
+    real cos_phi, sin_phi, cos_theta, sin_theta, inverse; /* 1 / |R| */
+    real padding[3];
+} FN(fmm_direction);
+
+/* How multipoles and locals stand in M2L, row by row or lane by lane. With strain, locals have one degree more than the
+ * plan's order p: (d/dR) Theta_{n+k} = Theta_{n+k+1} makes the derivative of the energy of a translation M_k L_{k+1}.
+ */
+typedef struct
+{
+    int  order;  /* p, or p + 1 */
+    int  num;    /* (order+1)^2 */
+    int  row;    /* num, rounded up to vectors */
+    int* harm;   /* row[i] is coefficient harm[i] in the order of harmonics.h, */
+    int* level;  /* and level[i] of a level's arrays, -1 if its degree is p + 1, */
+    int* degree; /* and of this degree */
+} fmm_row_layout;
+
+/* What one thread works in, carved out of ops->scratch; vreals. */
+typedef struct
+{
+    /* row each, of one block: L, and with strain sum of R_x L, R_y L, R_z L */
+    vreal* sum[4];   /* a lane a target */
+    vreal* total[4]; /* the same of one target, a lane a translation */
+    real*  rows[4];  /* VLEN x row: the same of the block's targets, row by row */
+    vreal* in;       /* row: multipoles, a lane a source */
+    vreal* work;     /* what the variant asks for */
+    int*   source;   /* longest list: cells */
+    int*   vector;   /* and displacements */
+} FN(fmm_scratch);
+
+struct FN(fmm_operators)
+{
+    int            order, num_coef;
+    fmm_row_layout layout[2];      /* without and with strain */
+    int            rows_by_degree; /* a lower order is the beginning of a row */
+    int            num_vectors;    /* displacements of lists, then those to parents */
+    int            longest;        /* list */
+    size_t         theta_row;      /* (2p+2)^2, rounded up to vectors */
+    int*           mirror; /* 8 x num_vectors, of references: their mirror images (signs: bits 4, 2, 1); symmetric */
+    real*          theta;  /* num_vectors x theta_row: Theta(R), degrees <= 2p+1; naive and symmetric */
+    FN(fmm_direction) * direction; /* num_vectors; rotation */
+    real (*displacement)[4];       /* num_vectors: R, unit u */
+    real * up, *down;              /* shift.h: M2M and L2L of child 7 */
+    int    flip_size;              /* reals of one of the three tables of flips (rotation.h) */
+    real*  flips;
+    real*  binomial; /* (p+2) x (p+2): (n+k)! / (n! k!) */
+    real*  rows;     /* (cells + 1) x row: multipoles of the sources' level */
+    size_t rows_capacity;
+    char*  scratch;
+    size_t scratch_bytes, work_bytes; /* per thread, of that for work */
+    double (*partial)[8];             /* FMM_SHARES: strain */
+};
+
+/* The translations to some of the cells of a level, as a variant of M2L sees them. */
+typedef struct
+{
+    const gmxfmm_plan* plan;
+    const struct FN(fmm_operators) * ops;
+    int                       level;     /* of the sources */
+    const fmm_level*          upper;     /* whose near cells' children are the sources */
+    int                       empty;     /* the sources' level's empty cell */
+    int                       to_parent; /* targets are cells of `upper`, else of the level below */
+    const int*                parent;    /* of a target; NULL: itself */
+    const fmm_translation*    list;
+    int                       num_list;
+    const fmm_operator_group* group;
+    int                       num_groups;
+    int                       first_vector; /* of the tables in ops, which list->vector = 0 stands for */
+    int                       strain;       /* locals of one degree more */
+    const fmm_row_layout*     layout;
+} FN(fmm_m2l_job);
+
+/* A variant of M2L: sums of the translations to targets first .. first+lanes-1 <= VLEN to scratch->sum. */
+typedef void FN(fmm_m2l_block)(const FN(fmm_m2l_job) * job, int first, int lanes, const FN(fmm_scratch) * scratch);
+
+FN(fmm_m2l_block) FN(fmm_m2l_naive), FN(fmm_m2l_symmetric), FN(fmm_m2l_rotation);
+
+/* Adds the translations of the multipoles scratch->in along vector[VLEN], degrees <= order, to degrees <= order +
+ * job->strain of out; one lane is one translation. */
+typedef void FN(fmm_m2l_kernel)(
+    const FN(fmm_m2l_job) * job, const FN(fmm_scratch) * scratch, const int* vector, int order, vreal* out);
+
+/* A variant made of a kernel: target by target, over the occupied cells of its list. */
+void FN(fmm_m2l_by_target)(
+    const FN(fmm_m2l_job) * job, int first, int lanes, const FN(fmm_scratch) * scratch, FN(fmm_m2l_kernel) * kernel);
+
+/* Source of a target in one translation, job->empty if there is none. */
+int FN(fmm_m2l_source)(const FN(fmm_m2l_job) * job, int target, const fmm_translation* t);
+
+/* Order of translations along displacement v of the tables. */
+static inline int FN(fmm_truncation)(const FN(fmm_m2l_job) * job, int v)
+{
+    return job->plan->tree->truncation != NULL ? job->plan->tree->truncation[v] : job->ops->order;
+}
+
+/* Tables that depend on the order alone. */
+void FN(fmm_rotation_tables)(struct FN(fmm_operators) * ops);
+
+/* Scratch of a thread. */
+FN(fmm_scratch) FN(fmm_scratch_of)(const struct FN(fmm_operators) * ops, int thread);
+
+/* Force on multipoles m of order p in local expansions l of order q, lane by lane, in the order of harmonics.h. */
+void FN(fmm_expansion_force)(int p, const vreal* m, int q, const vreal* l, vreal force[3]);
+
+/* Adds factor * sum s (x) F over the children at s of cells first .. first+lanes-1 of `level`, F being the force on
+ * their multipoles in what comes from their parents' locals `local`, unit 1/u of the children; uses scratch->in and
+ * ->work. */
+void FN(fmm_l2l_strain)(const gmxfmm_plan* plan,
+                        int                level,
+                        int                first,
+                        int                lanes,
+                        int                q,
+                        const vreal*       local,
+                        double             factor,
+                        const FN(fmm_scratch) * scratch,
+                        double* strain);
+
+/* Adds scale times the sum of ops->partial to strain[6]. */
+void FN(fmm_sum_strain)(const struct FN(fmm_operators) * ops, double scale, double* strain);
+
+/* Adds scale times the symmetric part of a (x) b to t (xx, yy, zz, xy, xz, yz). */
+static inline void fmm_add_symmetric(double scale, const double* a, const double* b, double* t)
+{
+    t[0] += scale * a[0] * b[0];
+    t[1] += scale * a[1] * b[1];
+    t[2] += scale * a[2] * b[2];
+    t[3] += scale * 0.5 * (a[0] * b[1] + a[1] * b[0]);
+    t[4] += scale * 0.5 * (a[0] * b[2] + a[2] * b[0]);
+    t[5] += scale * 0.5 * (a[1] * b[2] + a[2] * b[1]);
+}
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The octree: levels of occupied cells over a forest of roots (THEORY section 8).
+ *
+ * Level 0 has the roots, level `depth` the leaves; level l is a grid of roots[d] << l cells along axis d, of which
+ * those that hold particles exist. The cells of a level stand in slabs of equal child index, 0..7 = 4 x + 2 y + z, each
+ * row by row (z fastest) by the place of their parents (child-centric slabs, Lengvenis et al.): where cells are dense,
+ * targets in a run have their sources at any displacement in a run, too. The index `num` of a level, one past its last
+ * cell, is the empty cell: lists use it where a cell has no particles, and its expansions are zero.
+ *
+ * Expansions of a level are in units of that level: lengths in edge_l / lambda, so that operators are the same for all
+ * levels; going up or down one changes units by 2 (m2m.c, l2l.c).
+ */
+#ifndef FMM_TREE_H
+#define FMM_TREE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "fmm/geometry/cells.h"
+
+enum
+{
+    FMM_MAX_DEPTH   = 9,
+    FMM_MAX_NEAR    = 5 * 5 * 5,
+    FMM_MAX_VECTORS = 11 * 11 * 11 /* displacements within 2 ws + 1 cells */
+};
+
+/* A translation of the interaction list of cells with a given child index: from child `octant` of the cell at near
+ * vector `near` of the target's parent, along displacement `vector`. */
+typedef struct
+{
+    short near, octant, vector;
+} fmm_translation;
+
+/* Symmetric form: displacements that are mirror images of one with components >= 0, the reference operator. */
+typedef struct
+{
+    int first, count; /* a run of translations in the list, which is sorted by operator */
+    int reference;    /* displacement with the same components without signs */
+} fmm_operator_group;
+
+typedef struct
+{
+    int num;            /* occupied cells */
+    int slab[9];        /* cells slab[c] .. slab[c+1]-1 are child c of their parents; roots are all in slab 0 */
+    int (*at)[3];       /* num + 1: place in the level's grid */
+    int*   parent;      /* num: index in the level above; NULL for roots */
+    int*   child;       /* (num + 1) x 8: indices in the level below; NULL for leaves */
+    int*   near;        /* (num + 1) x num_near: cells of this level at the near vectors */
+    size_t stride;      /* reals from one coefficient's array to the next; > num, a multiple of 64 bytes */
+    void*  multipole;   /* num_coef x stride, in the step's precision; [coef][num] is zero */
+    void*  local;       /* the same */
+    size_t capacity[6]; /* bytes that the arrays above have room for */
+} fmm_level;
+
+typedef struct
+{
+    int       depth;
+    int       roots[3];
+    int       num_coef;
+    int       num_near; /* of fmm_cells: near[0] is zero */
+    fmm_level level[FMM_MAX_DEPTH + 1];
+
+    /* M2L: displacements target minus source, in cells, the same for all levels */
+    int                 num_vectors; /* 316 for ws = 1, 1206 for ws = 2 */
+    int                 vector[FMM_MAX_VECTORS][3];
+    int                 num_list[8]; /* 189 or 875; less what is sent to the parent */
+    fmm_translation*    list[8];     /* sorted by reference operator */
+    int                 num_groups[8];
+    fmm_operator_group* group[8];
+    /* translations straight to the parent of a target (Gumerov & Duraiswami 2008): displacement from the source's
+     * centre to the parent's in half cells, hence odd */
+    int              num_to_parent;
+    fmm_translation* to_parent; /* near: of the parent; octant; vector: index into parent_vector */
+    int              num_parent_vectors;
+    int (*parent_vector)[3];
+    int                 num_parent_groups;
+    fmm_operator_group* parent_group;
+    signed char*        truncation; /* order to translate with, by vector and then by parent vector; NULL: all */
+} fmm_tree;
+
+/* tree_lists.c: fills vector, list, group and what the options ask beside them. Errors: MEMORY. */
+gmxfmm_status fmm_tree_lists(fmm_tree* tree, const fmm_cells* cells, int ws, int to_parent, int truncate, int order);
+void          fmm_tree_lists_free(fmm_tree* tree);
+
+/* How translations are truncated: to the same error as the worst displacement's, by bounds or in the mean square. */
+typedef struct
+{
+    int    by_bound;
+    double worst; /* ratio of the bound, or mean square error at the full order */
+} fmm_truncation;
+
+/* tree_truncation.c. Of a translation over displacement k (to_parent: in half cells, to a parent): the ratio that its
+ * error's bound falls by per order (Gumerov & Duraiswami 2008, eq. 20), and the order that it needs; the mean square
+ * error of the worst displacement at order p. */
+double fmm_bound_ratio(const fmm_cells* cells, const int* k, int to_parent);
+int    fmm_truncated_order(const fmm_cells* cells, const int* k, int to_parent, int p, const fmm_truncation* rule);
+double fmm_worst_error(const fmm_tree* tree, const fmm_cells* cells, int p);
+
+#endif

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What settings reach on a system itself: its forces against those of two far more exact evaluations. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fmm/plan.h"
+#include "fmm/tuning/measure.h"
+
+/* Forces whose RMS is below this share of their natural unit are zero but for rounding. */
+static const double c_zeroForce = 1e-10;
+
+/* What the evaluations of a reference are asked for over what errors are measured at, at first and then each time that
+ * they differ by too much: crystals have been seen where settings reach 1/60 of what is predicted. */
+static const double c_finer  = 0.01;
+static const double c_finest = 1e-12;
+
+/* Orders by which the second is higher on an octree. */
+static const int c_higher = 4;
+
+/* How far they may differ, over the same. */
+static const double c_agreement = 0.1;
+
+gmxfmm_status fmm_say(char* message, size_t size, gmxfmm_status status, const char* text)
+{
+    if (message != NULL && size > 0)
+    {
+        snprintf(message, size, "%s", text);
+    }
+    return status;
+}
+
+static double number_of(const void* array, gmxfmm_precision type, int64_t i)
+{
+    return type == GMXFMM_DOUBLE ? ((const double*)array)[i] : (double)((const float*)array)[i];
+}
+
+/* Mean distance of particles: from the volume of the box, or of the brick around an open system. */
+static double spacing(const gmxfmm_system* s, gmxfmm_precision type)
+{
+    double volume = 1, longest = 0;
+    if (s->box != NULL)
+    {
+        const double* b = s->box;
+        volume          = fabs(b[0] * (b[4] * b[8] - b[5] * b[7]) - b[1] * (b[3] * b[8] - b[5] * b[6]) +
+                               b[2] * (b[3] * b[7] - b[4] * b[6]));
+    }
+    for (int d = 0; d < 3 && s->box == NULL; d++)
+    {
+        double low = INFINITY, high = -INFINITY;
+        for (int64_t i = 0; i < s->n; i++)
+        {
+            low  = fmin(low, number_of(s->x, type, 3 * i + d));
+            high = fmax(high, number_of(s->x, type, 3 * i + d));
+        }
+        volume *= high - low;
+        longest = fmax(longest, high - low);
+    }
+    volume = volume > 0 ? volume : longest * longest * longest; /* particles in a plane or on a line */
+    return volume > 0 ? cbrt(volume / (double)s->n) : 1;
+}
+
+static double rms_force(const double* force, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < 3 * n; i++)
+    {
+        sum += force[i] * force[i];
+    }
+    return sqrt(sum / (double)(n > 0 ? n : 1));
+}
+
+static double rms_difference(const double* force, const double* reference, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < 3 * n; i++)
+    {
+        sum += (force[i] - reference[i]) * (force[i] - reference[i]);
+    }
+    return sqrt(sum / (double)(n > 0 ? n : 1));
+}
+
+static double largest_difference(const double* virial, const double* reference)
+{
+    double largest = 0;
+    for (int i = 0; i < 9; i++)
+    {
+        largest = fmax(largest, fabs(virial[i] - reference[i]));
+    }
+    return largest;
+}
+
+static double scale_of(const gmxfmm_system* s, const gmxfmm_options* options, const double* force)
+{
+    double charge = 0;
+    for (int64_t i = 0; i < s->n; i++)
+    {
+        charge += fabs(number_of(s->q, options->array_type, i));
+    }
+    charge /= (double)(s->n > 0 ? s->n : 1);
+    const double d    = spacing(s, options->array_type);
+    const double unit = fabs(options->prefactor) * (charge / d) * (charge / d), rms = rms_force(force, s->n);
+    return rms > c_zeroForce * unit ? rms : unit > 0 ? unit : 1;
+}
+
+/* What a plan says of its error. */
+static void text_of(gmxfmm_plan* plan, gmxfmm_status status, char* message, size_t size)
+{
+    if (status != GMXFMM_OK)
+    {
+        const char* text = gmxfmm_message(plan);
+        fmm_say(message, size, status, text[0] != '\0' ? text : gmxfmm_status_text(status));
+    }
+}
+
+gmxfmm_status
+fmm_measure_plan(const gmxfmm_system* s, const gmxfmm_options* options, gmxfmm_plan** plan, char* message, size_t size)
+{
+    gmxfmm_status status = gmxfmm_create(plan, options, s->n, s->box, message, size);
+    if (status == GMXFMM_OK)
+    {
+        status = gmxfmm_set_charges(*plan, s->n, s->q);
+        status = status == GMXFMM_OK ? gmxfmm_set_exclusions(*plan, s->excl_start, s->excl_list) : status;
+        status = status == GMXFMM_OK ? gmxfmm_assign(*plan, s->x) : status;
+        text_of(*plan, status, message, size);
+    }
+    return status;
+}
+
+/* Forces, force[3 n] with room for one more, and virial[9] of the system, by the cells that its particles are in. */
+static gmxfmm_status
+evaluate(gmxfmm_plan* plan, const gmxfmm_system* s, gmxfmm_precision array_type, double* force, double* virial)
+{
+    gmxfmm_output       output = {.force = force, .want_virial = 1};
+    const gmxfmm_status status = gmxfmm_execute(plan, s->x, &output);
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    memcpy(virial, output.virial, sizeof(output.virial));
+    for (size_t i = 3 * (size_t)s->n; i-- > 0 && array_type == GMXFMM_SINGLE;)
+    {
+        force[i] = (double)((const float*)(const void*)force)[i]; /* from the end: these lie in front */
+    }
+    return GMXFMM_OK;
+}
+
+/* One evaluation that gives forces; what it gives is thrown away. */
+static gmxfmm_status time_once(gmxfmm_plan* plan, const gmxfmm_reference* reference, double* force, double* time)
+{
+    gmxfmm_output       output = {.force = force};
+    const double        begin  = fmm_time();
+    const gmxfmm_status status = gmxfmm_execute(plan, reference->system.x, &output);
+    *time                      = fmm_time() - begin;
+    return status;
+}
+
+gmxfmm_status fmm_measure_time(
+    gmxfmm_plan* plan, const gmxfmm_reference* reference, int repeats, double most, double* force, double* time)
+{
+    gmxfmm_status status = GMXFMM_OK;
+    double this          = 0;
+    *time                = repeats > 0 ? INFINITY : 0;
+    for (int i = 0; i < repeats && status == GMXFMM_OK && !(i >= 2 && *time > most); i++)
+    {
+        status = time_once(plan, reference, force, &this);
+        *time  = fmin(*time, this);
+    }
+    return status;
+}
+
+double* fmm_measure_room(const gmxfmm_system* s)
+{
+    return malloc((3 * (size_t)s->n + 1) * sizeof(double));
+}
+
+/* Options of an evaluation to this accuracy. Two layers of near cells: with one, pairs in corners of cells converge too
+ * slowly for that. */
+static gmxfmm_options exact(const gmxfmm_options* o, double accuracy)
+{
+    gmxfmm_options e;
+    gmxfmm_default_options(&e);
+    e.accuracy     = accuracy;
+    e.separation   = 2;
+    e.m2l          = o->m2l == GMXFMM_M2L_AUTO || o->m2l == GMXFMM_M2L_FFT ? o->m2l : GMXFMM_M2L_ROTATION;
+    e.boundary     = o->boundary;
+    e.precision    = GMXFMM_DOUBLE;
+    e.array_type   = o->array_type;
+    e.device       = o->device;
+    e.device_id    = o->device_id;
+    e.num_threads  = o->num_threads;
+    e.reproducible = 1; /* timing FFT plans would cost more than it gains */
+    e.prefactor    = o->prefactor;
+    e.cache_dir    = o->cache_dir;
+    return e;
+}
+
+/* The same with other cells than those of a first evaluation; on an octree, whose leaves are the costlier the less they
+ * suit the particles, with a higher order. */
+static gmxfmm_options otherwise(const gmxfmm_options* first, const gmxfmm_info* info)
+{
+    gmxfmm_options e = *first;
+    e.m2l            = info->m2l;
+    if (info->depth >= 0)
+    {
+        const int order = info->order + c_higher;
+        e.order         = order < GMXFMM_MAX_ORDER ? order : GMXFMM_MAX_ORDER;
+        e.depth         = info->depth;
+    }
+    for (int d = 0; d < 3 && (info->depth < 0 || e.boundary != GMXFMM_OPEN); d++)
+    {
+        e.grid[d] = info->grid[d] + (info->depth < 0);
+    }
+    return e;
+}
+
+/* Forces and virial by options of an exact evaluation. *info: what these were. */
+static gmxfmm_status evaluate_exactly(const gmxfmm_system*  s,
+                                      const gmxfmm_options* options,
+                                      double*               force,
+                                      double*               virial,
+                                      gmxfmm_info*          info,
+                                      char*                 message,
+                                      size_t                size)
+{
+    gmxfmm_plan*  plan   = NULL;
+    gmxfmm_status status = fmm_measure_plan(s, options, &plan, message, size);
+    if (status == GMXFMM_OK)
+    {
+        status = evaluate(plan, s, options->array_type, force, virial);
+        status = status == GMXFMM_OK ? gmxfmm_get_info(plan, info) : status;
+        text_of(plan, status, message, size);
+    }
+    gmxfmm_destroy(plan);
+    return status;
+}
+
+/* Two evaluations at this accuracy: forces of the second, and how far they differ; force: room for those of one. */
+static gmxfmm_status evaluate_twice(
+    gmxfmm_reference* r, const gmxfmm_options* options, double accuracy, double* force, char* message, size_t size)
+{
+    const gmxfmm_options first = exact(options, accuracy);
+    gmxfmm_info          info;
+    double               virial[9];
+    gmxfmm_status        status = evaluate_exactly(&r->system, &first, force, virial, &info, message, size);
+    if (status == GMXFMM_OK)
+    {
+        const gmxfmm_options second = otherwise(&first, &info);
+        status                      = evaluate_exactly(&r->system, &second, r->force, r->virial, &info, message, size);
+    }
+    if (status == GMXFMM_OK)
+    {
+        r->scale       = scale_of(&r->system, options, r->force);
+        r->uncertainty = rms_difference(force, r->force, r->system.n) / r->scale;
+    }
+    return status;
+}
+
+gmxfmm_status gmxfmm_reference_create(gmxfmm_reference**    reference,
+                                      const gmxfmm_options* options,
+                                      const gmxfmm_system*  system,
+                                      char*                 message,
+                                      size_t                message_size)
+{
+    if (reference == NULL || options == NULL || system == NULL)
+    {
+        return fmm_say(message, message_size, GMXFMM_ERROR_NULL, "reference, options or system is NULL");
+    }
+    *reference          = NULL;
+    gmxfmm_reference* r = calloc(1, sizeof(*r));
+    if (r == NULL)
+    {
+        return fmm_say(message, message_size, GMXFMM_ERROR_MEMORY, "out of memory");
+    }
+    r->system            = *system;
+    r->array_type        = options->array_type;
+    r->uncertainty       = INFINITY;
+    r->force             = fmm_measure_room(system);
+    double*       force  = fmm_measure_room(system);
+    double        asked  = options->accuracy;
+    gmxfmm_status status = GMXFMM_OK;
+    if (r->force == NULL || force == NULL)
+    {
+        status = fmm_say(message, message_size, GMXFMM_ERROR_MEMORY, "out of memory for forces");
+    }
+    while (status == GMXFMM_OK && !(r->uncertainty <= c_agreement * options->accuracy) && asked > c_finest)
+    {
+        asked  = fmax(asked * c_finer, c_finest);
+        status = evaluate_twice(r, options, asked, force, message, message_size);
+    }
+    free(force);
+    if (status == GMXFMM_OK && !(r->uncertainty <= c_agreement * options->accuracy))
+    {
+        char text[256];
+        snprintf(text, sizeof(text),
+                 "errors of %.2g cannot be measured: two evaluations in double precision, asked for %.0e, differ by "
+                 "%.2g",
+                 options->accuracy, asked, r->uncertainty);
+        status = fmm_say(message, message_size, GMXFMM_ERROR_OPTION, text);
+    }
+    if (status != GMXFMM_OK)
+    {
+        gmxfmm_reference_destroy(r);
+        return status;
+    }
+    *reference = r;
+    return GMXFMM_OK;
+}
+
+double gmxfmm_reference_uncertainty(const gmxfmm_reference* reference)
+{
+    return reference->uncertainty;
+}
+
+/* The same after an assignment of late. */
+static gmxfmm_status measure_moved(gmxfmm_plan* plan, const gmxfmm_reference* r, double* force, gmxfmm_measurement* m)
+{
+    const gmxfmm_system* s = &r->system;
+    double               virial[9];
+    gmxfmm_status        status = gmxfmm_assign(plan, s->x_before);
+    status                      = status == GMXFMM_OK ? evaluate(plan, s, r->array_type, force, virial) : status;
+    if (status == GMXFMM_OK)
+    {
+        m->error_moved  = rms_difference(force, r->force, s->n) / r->scale;
+        m->virial_error = fmax(m->virial_error, largest_difference(virial, r->virial));
+    }
+    return status;
+}
+
+gmxfmm_status fmm_measure_errors(
+    gmxfmm_plan* plan, const gmxfmm_reference* reference, int repeats, double* force, gmxfmm_measurement* m)
+{
+    const gmxfmm_system* s = &reference->system;
+    double               virial[9];
+    gmxfmm_status        status = evaluate(plan, s, reference->array_type, force, virial);
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    m->error        = rms_difference(force, reference->force, s->n) / reference->scale;
+    m->virial_error = largest_difference(virial, reference->virial);
+    m->error_moved  = m->error;
+    status          = s->x_before != NULL ? measure_moved(plan, reference, force, m) : status;
+    status = status == GMXFMM_OK ? fmm_measure_time(plan, reference, repeats, INFINITY, force, &m->time) : status;
+    status = status == GMXFMM_OK ? gmxfmm_get_info(plan, &m->info) : status;
+    m->info.measured_error = m->error;
+    m->info.measured_time  = m->time;
+    return status;
+}
+
+gmxfmm_status gmxfmm_measure(const gmxfmm_reference* reference,
+                             const gmxfmm_options*   options,
+                             int                     repeats,
+                             gmxfmm_measurement*     measurement,
+                             char*                   message,
+                             size_t                  message_size)
+{
+    if (reference == NULL || options == NULL || measurement == NULL)
+    {
+        return fmm_say(message, message_size, GMXFMM_ERROR_NULL, "reference, options or measurement is NULL");
+    }
+    if (options->array_type != reference->array_type)
+    {
+        return fmm_say(message, message_size, GMXFMM_ERROR_OPTION, "array_type is not that of the reference");
+    }
+    const gmxfmm_system* s     = &reference->system;
+    double*              force = fmm_measure_room(s);
+    gmxfmm_plan*         plan  = NULL;
+    if (force == NULL)
+    {
+        return fmm_say(message, message_size, GMXFMM_ERROR_MEMORY, "out of memory for forces");
+    }
+    gmxfmm_status status = fmm_measure_plan(s, options, &plan, message, message_size);
+    if (status == GMXFMM_OK)
+    {
+        status = fmm_measure_errors(plan, reference, repeats, force, measurement);
+        text_of(plan, status, message, message_size);
+    }
+    gmxfmm_destroy(plan);
+    free(force);
+    return status;
+}
+
+void gmxfmm_reference_destroy(gmxfmm_reference* reference)
+{
+    if (reference != NULL)
+    {
+        free(reference->force);
+        free(reference);
+    }
+}

@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Choice of order, cells and ws: the cheapest whose predicted error is below the asked one.
+ *
+ * Error model (THEORY section 7): charges are taken as uncorrelated, uniform in their cells. A source at y' in a cell
+ * at distance vector R then gives a target at y a field error whose mean square, over orientations, is multipole cut at
+ * p:  sum_{n>p} (n+1) |y'|^2n / d^(2n+4),  d = |R + y| local cut at p:      sum_{n>p} n |y|^(2n-2) / D^(2n+2),   D = |R
+ * - y'| and the relative RMS force error is the root of the sum over far cells times the particles in each, over the
+ * RMS force of a liquid, c q^2 rho^(2/3). The one constant is fitted to water (benchmarks/accuracy).
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fmm/cpu/assign.h"
+#include "fmm/geometry/fftsize.h"
+#include "fmm/tuning/tune.h"
+
+enum
+{
+    c_samples  = 256, /* the corners of the cells make the error, and must be hit: with 24 it decays too fast in p */
+    c_maxOrder = GMXFMM_MAX_ORDER
+};
+
+/* Fitted: predicted / measured error in SPC water lies within 0.9 and 2.1 for ws = 1, 2, p = 4..12, 4 to 40 atoms a
+ * cell. */
+static const double c_errorScale = 0.47;
+
+/* Room left below the asked error. Relative errors are up to four times as large where charges are ordered less than in
+ * a liquid and forces therefore weaker (molecules turned at random, tests/accuracy.cpp); two more orders, a few per
+ * cent of an MD step, pay for it. */
+static const double c_margin = 0.25;
+
+/* Covering radius over shortest far vector: 0.433 for cubes, 0.41 for the face-centred lattice. Where it is larger,
+ * corners converge slowly: such cells are a last resort. */
+static const double c_evenCells = 0.5;
+
+/* With ws = 1 and higher orders than this, what is left of the error is that of single pairs in facing corners, 15
+ * times the mean of the model on occasion (swap_z at 1e-6): ws = 2 then, unless ws is given. */
+enum
+{
+    c_lastOrderWs1 = 14
+};
+
+/* Corners of skewed cells are sharper, and the samples see too few of them: 8192 of them give up to this much more. */
+static const double c_skewedScale = 1.6;
+
+/* Time per unit of work in units of 0.31 ns, single precision, AVX-512 (benchmarks/solve); only ratios matter. */
+static const double c_costPair   = FMM_COST_PAIR;
+static const double c_costGather = FMM_COST_GATHER; /* per pair of near cells */
+static const double c_costCoef   = FMM_COST_COEF;   /* P2M and L2P, per particle and coefficient */
+static const double c_costFft    = 0.8;             /* both ways, per cell, coefficient and log2(cells) */
+static const double c_costPoint  = 0.25;            /* product, per cell and pair of coefficients */
+static const double c_slowFft    = 1.8;             /* more for sizes that FFTW has no single codelet for */
+
+static double radical_inverse(int i, int base)
+{
+    double f = 1, r = 0;
+    for (; i > 0; i /= base)
+    {
+        f /= base;
+        r += f * (i % base);
+    }
+    return r;
+}
+
+static void sample_cell(const fmm_cells* cells, double y[c_samples][3])
+{
+    double voronoi[FMM_VORONOI][3];
+    for (int v = 0; v < FMM_VORONOI; v++)
+    {
+        for (int d = 0; d < 3; d++)
+        {
+            voronoi[v][d] = cells->voronoi[v][d] / cells->lambda;
+        }
+    }
+    for (int i = 0; i < c_samples; i++)
+    {
+        const double f[3]     = {radical_inverse(i + 1, 2) - 0.5, radical_inverse(i + 1, 3) - 0.5,
+                                 radical_inverse(i + 1, 5) - 0.5};
+        int          shift[3] = {0, 0, 0};
+        for (int d = 0; d < 3; d++)
+        {
+            y[i][d] = (f[0] * cells->cell[d] + f[1] * cells->cell[3 + d] + f[2] * cells->cell[6 + d]) / cells->lambda;
+        }
+        fmm_reduce(voronoi, cells->voronoi_int, y[i], shift);
+    }
+}
+
+/* Adds the mean square field errors of one pair of cells for all orders to tail[p]. */
+static void add_tails(const double* r, double y[c_samples][3], double* tail)
+{
+    double rm[c_samples], rl[c_samples], pm[c_samples], pl[c_samples];
+    for (int i = 0; i < c_samples; i++)
+    {
+        const double* a  = y[i];
+        const double* b  = y[(37 * i + 11) % c_samples];
+        double        d2 = 0, e2 = 0;
+        for (int k = 0; k < 3; k++)
+        {
+            d2 += (r[k] + a[k]) * (r[k] + a[k]);
+            e2 += (r[k] - b[k]) * (r[k] - b[k]);
+        }
+        rm[i] = fmin((b[0] * b[0] + b[1] * b[1] + b[2] * b[2]) / d2, 0.9);
+        rl[i] = fmin((a[0] * a[0] + a[1] * a[1] + a[2] * a[2]) / e2, 0.9);
+        pm[i] = rm[i] / (d2 * d2 * (1 - rm[i]) * (1 - rm[i]));
+        pl[i] = 1 / (e2 * e2 * (1 - rl[i]) * (1 - rl[i]));
+    }
+    for (int p = 0; p <= c_maxOrder; p++)
+    {
+        /* sum_{n>p} (n+1) r^n = r^(p+1) [p+2 - (p+1) r]/(1-r)^2, sum_{n>p} n r^(n-1) = r^p [p+1 - p r]/(1-r)^2 */
+        double sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (int i = 0; i < c_samples; i++)
+        {
+            sum += pm[i] * (p + 2 - (p + 1) * rm[i]) + pl[i] * (p + 1 - p * rl[i]);
+            pm[i] *= rm[i];
+            pl[i] *= rl[i];
+        }
+        tail[p] += sum / c_samples;
+    }
+}
+
+void fmm_predict_error(const fmm_cells* cells, double per_cell, double* error)
+{
+    double    y[c_samples][3], tail[c_maxOrder + 1] = {0};
+    const int reach = cells->near_reach + 2;
+    sample_cell(cells, y);
+    for (int a = -reach; a <= reach; a++)
+    {
+        for (int b = -reach; b <= reach; b++)
+        {
+            for (int c = 0; c <= reach; c++)
+            {
+                const int k[3] = {a, b, c};
+                double    r[3], r2 = 0;
+                for (int d = 0; d < 3; d++)
+                {
+                    r[d] = (a * cells->cell[d] + b * cells->cell[3 + d] + c * cells->cell[6 + d]) / cells->lambda;
+                    r2 += r[d] * r[d];
+                }
+                /* inversion symmetry: half of the vectors; beyond the nearest shells nothing is left of the tails */
+                const int half = c > 0 || b > 0 || (b == 0 && a > 0);
+                if (half && fmm_near_index(cells, k) < 0 &&
+                    r2 < (cells->far_distance + 1.2) * (cells->far_distance + 1.2))
+                {
+                    add_tails(r, y, tail);
+                }
+            }
+        }
+    }
+    const double crowd = per_cell > 1 ? per_cell : 1;
+    for (int p = 0; p <= c_maxOrder; p++)
+    {
+        error[p] =
+            c_errorScale * (cells->rectangular ? 1 : c_skewedScale) * sqrt(2 * tail[p] * crowd) / pow(crowd, 2.0 / 3.0);
+    }
+}
+
+/* Transforms and product on a device, in pairs of its near field; quick: lengths that fft.cu has, not cuFFT. */
+static double device_fft_cost(double cells, double coefs, int quick)
+{
+    const double fft = 14, slow_fft = 24, point = 0.14;
+    return cells * coefs * ((quick ? fft : slow_fft) + coefs * point);
+}
+
+/* The same on a device, in pairs of its near field (1.2e12 a second, H200, benchmarks/water_cuda). */
+static double device_cost(const fmm_cells* cells, double n, int used_cells, int order, int is_double)
+{
+    const double coefs = (order + 1.0) * (order + 1.0);
+    const int    quick =
+        fmm_two_step_radix(cells->n[0]) && fmm_two_step_radix(cells->n[1]) && fmm_two_step_radix(cells->n[2]);
+    const double near = n * n / used_cells * cells->num_near + used_cells * FMM_DEVICE_TILE;
+    const double far  = n * coefs * FMM_DEVICE_COEF + device_fft_cost(cells->num_cells, coefs, quick);
+    return (near + far) * (is_double ? 2 : 1);
+}
+
+static double cost(const gmxfmm_plan* plan, const fmm_cells* cells, double n, int used_cells, int order)
+{
+    const int is_double = plan->options.precision == GMXFMM_DOUBLE;
+    if (plan->options.device != GMXFMM_CPU)
+    {
+        return device_cost(cells, n, used_cells, order, is_double);
+    }
+    const double coef = (order + 1.0) * (order + 1.0), all = cells->num_cells;
+    double       fft = c_costFft * log2(all + 1);
+    for (int d = 0; d < 3; d++)
+    {
+        const int k = cells->n[d];
+        fft *= (k > 16 && k != 20 && k != 32) || k == 9 ? cbrt(c_slowFft) : 1;
+    }
+    const double near = n * n / used_cells * cells->num_near * c_costPair * (is_double ? 4 : 1);
+    const double far  = n * coef * c_costCoef + all * coef * (fft + coef * c_costPoint);
+    return near + (double)used_cells * cells->num_near * c_costGather + far * (is_double ? 2 : 1);
+}
+
+typedef struct
+{
+    double cost, error, edge;
+    int    good; /* reaches the target, with even cells */
+    int    order, ws, grid[3];
+} choice;
+
+/* The best so far; if list is not NULL, also the cheapest ones of those that are good, in any order. */
+typedef struct
+{
+    choice         best;
+    fmm_candidate* list;
+    int            num, room;
+} choices;
+
+/* Numbers of cells that differ by less are not listed both: 15 x 15 x 16 and 15 x 16 x 15, say. */
+static const double c_alike = 1.1;
+
+/* What costs more than the best by this factor is not listed. */
+static const double c_listed = 2;
+
+static double num_cells_of(const int* grid)
+{
+    return (double)grid[0] * grid[1] * grid[2];
+}
+
+/* The listed one that a choice takes the place of, if it is cheaper: one much like it, or the most expensive of a full
+ * list; -1: there is room for it. */
+static int place_in_list(const choices* found, const choice* c)
+{
+    int worst = 0;
+    for (int i = 0; i < found->num; i++)
+    {
+        const double ratio = num_cells_of(found->list[i].grid) / num_cells_of(c->grid);
+        if (found->list[i].ws == c->ws && ratio < c_alike && ratio * c_alike > 1)
+        {
+            return i;
+        }
+        worst = found->list[i].cost > found->list[worst].cost ? i : worst;
+    }
+    return found->num < found->room ? -1 : worst;
+}
+
+static void list_choice(choices* found, const choice* c)
+{
+    const fmm_candidate candidate = {c->cost, c->order, c->ws, {c->grid[0], c->grid[1], c->grid[2]}};
+    const int           at        = place_in_list(found, c);
+    if (at < 0)
+    {
+        found->list[found->num++] = candidate;
+    }
+    else if (c->cost < found->list[at].cost)
+    {
+        found->list[at] = candidate;
+    }
+}
+
+double fmm_fft_cost(const gmxfmm_plan* plan, double cells, int order)
+{
+    const double coef = (order + 1.0) * (order + 1.0);
+    if (plan->options.device != GMXFMM_CPU)
+    {
+        return device_fft_cost(cells, coef, 1);
+    }
+    return cells * coef * (c_costFft * log2(cells + 1) + coef * c_costPoint);
+}
+
+int fmm_last_order(const gmxfmm_plan* plan, int ws)
+{
+    return plan->options.separation == 0 && ws == 1                                         ? c_lastOrderWs1
+           : plan->options.precision == GMXFMM_SINGLE || plan->options.device != GMXFMM_CPU ? GMXFMM_MAX_ORDER_SINGLE
+                                                                                            : GMXFMM_MAX_ORDER;
+}
+
+double fmm_target_error(const gmxfmm_plan* plan)
+{
+    return c_margin * plan->options.accuracy;
+}
+
+/* Whether an order in these cells makes them the best, or one of those listed, given what they cost at the least. */
+static int may_be_found(const choices* found, double least_cost)
+{
+    return !found->best.good || least_cost <= (found->list != NULL ? c_listed : 1) * found->best.cost;
+}
+
+/* Looks at one grid: updates *found if an order within range reaches the target more cheaply (or closer to it). */
+static gmxfmm_status consider(
+    const gmxfmm_plan* plan, fmm_cells* cells, const double* box, const int* grid, int ws, double n, choices* found)
+{
+    choice*             best = &found->best;
+    double              error[c_maxOrder + 1];
+    const int           fixed  = plan->options.order;
+    const double        target = plan->options.accuracy * c_margin;
+    const gmxfmm_status status = fmm_cells_set(cells, box, grid, plan->periodic, ws, 0);
+    if (status != GMXFMM_OK)
+    {
+        return status == GMXFMM_ERROR_UNSUPPORTED ? GMXFMM_OK : status;
+    }
+    const int used = grid[0] * grid[1] * grid[2];
+    if (best->ws == ws && memcmp(best->grid, grid, sizeof(best->grid)) == 0)
+    {
+        return GMXFMM_OK; /* seen */
+    }
+    if (!may_be_found(found, cost(plan, cells, n, used, fixed >= 0 ? fixed : 1)))
+    {
+        return GMXFMM_OK;
+    }
+    fmm_predict_error(cells, n / used, error);
+    const int last = fixed >= 0 ? fixed : fmm_last_order(plan, ws);
+    for (int p = fixed >= 0 ? fixed : 1; p <= last; p++)
+    {
+        const double c    = cost(plan, cells, n, used, p);
+        const int    even = plan->options.grid[0] > 0 || cells->covering_radius <= c_evenCells * cells->far_distance;
+        const int    good = even && error[p] <= target, best_good = best->good;
+        const choice this = {c, error[p], cells->edge, good, p, ws, {grid[0], grid[1], grid[2]}};
+        if (good ? (!best_good || c < best->cost) : (!best_good && error[p] < best->error))
+        {
+            *best = this;
+        }
+        if (good && found->list != NULL)
+        {
+            list_choice(found, &this);
+        }
+        if (good && fixed < 0)
+        {
+            break; /* a higher order costs more */
+        }
+    }
+    return GMXFMM_OK;
+}
+
+static int size_below(int n)
+{
+    while (n > 1 && !fmm_is_fft_size(n))
+    {
+        n--;
+    }
+    return n;
+}
+
+/* All grids with edges near those asked: along each vector the FFT sizes just below and above. */
+static gmxfmm_status consider_edge(
+    const gmxfmm_plan* plan, fmm_cells* cells, const double* box, double edge, int ws, double n, choices* found)
+{
+    int option[3][2];
+    for (int d = 0; d < 3; d++)
+    {
+        const double* a       = box + 3 * d;
+        const double  wanted  = sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2]) / edge;
+        const int     floored = wanted < 1 ? 1 : wanted > 1000 ? 1000 : (int)wanted;
+        option[d][0]          = size_below(floored);
+        option[d][1]          = fmm_fft_size(floored + 1);
+    }
+    for (int i = 0; i < 8; i++)
+    {
+        const int           grid[3] = {option[0][i & 1], option[1][i >> 1 & 1], option[2][i >> 2 & 1]};
+        const gmxfmm_status status  = consider(plan, cells, box, grid, ws, n, found);
+        if (status != GMXFMM_OK)
+        {
+            return status;
+        }
+    }
+    return GMXFMM_OK;
+}
+
+/* Open systems: cubes of one edge, as many as the grid given has or as cover the box. */
+static gmxfmm_status consider_cubes(
+    const gmxfmm_plan* plan, fmm_cells* cells, const double* box, double edge, int ws, double n, choices* found)
+{
+    double cubes[9] = {0};
+    int    grid[3];
+    for (int d = 0; d < 3; d++)
+    {
+        const double k = ceil(box[4 * d] / edge - 1e-6);
+        grid[d]        = plan->options.grid[d] > 0 ? plan->options.grid[d] : k < 1 ? 1 : (int)k;
+        cubes[4 * d]   = grid[d] * edge;
+    }
+    return consider(plan, cells, cubes, grid, ws, n, found);
+}
+
+static gmxfmm_status
+choose_grid(const gmxfmm_plan* plan, fmm_cells* cells, const double* box, int ws, double n, choices* found)
+{
+    const int*    given  = plan->options.grid;
+    gmxfmm_status status = GMXFMM_OK;
+    if (given[0] > 0)
+    {
+        const double edge = fmax(box[0] / given[0], fmax(box[4] / given[1], box[8] / given[2]));
+        return plan->periodic ? consider(plan, cells, box, given, ws, n, found)
+                              : consider_cubes(plan, cells, box, edge, ws, n, found);
+    }
+    if (plan->periodic)
+    {
+        /* from about 2 to about 400 particles a cell, by steps of a tenth of the edge */
+        const double volume = fmm_determinant(box);
+        for (double per_cell = 2; per_cell < 600 && status == GMXFMM_OK; per_cell *= 1.3)
+        {
+            status = consider_edge(plan, cells, box, cbrt(volume * per_cell / n), ws, n, found);
+            if (per_cell > n)
+            {
+                break; /* one cell */
+            }
+        }
+        return status;
+    }
+    double longest = fmax(box[0], fmax(box[4], box[8])), edge = longest;
+    for (double num = 1; num < 2 * n + 2 && status == GMXFMM_OK; edge /= 1.1)
+    {
+        status = consider_cubes(plan, cells, box, edge, ws, n, found);
+        num    = ceil(box[0] / edge) * ceil(box[4] / edge) * ceil(box[8] / edge);
+    }
+    return status;
+}
+
+/* Looks at all cells that the options leave open. */
+static gmxfmm_status consider_all(const gmxfmm_plan* plan, int64_t num, const double* box, choices* found)
+{
+    const gmxfmm_options* o      = &plan->options;
+    fmm_cells             cells  = {0};
+    gmxfmm_status         status = GMXFMM_OK;
+    const int    first_ws = o->separation > 0 ? o->separation : 1, last_ws = o->separation > 0 ? o->separation : 2;
+    const choice none = {INFINITY, INFINITY, 0, 0, 0, 0, {1, 1, 1}};
+    found->best       = none;
+    for (int ws = first_ws; ws <= last_ws && status == GMXFMM_OK; ws++)
+    {
+        status = choose_grid(plan, &cells, box, ws, num > 0 ? (double)num : 1.0, found);
+    }
+    fmm_cells_free(&cells);
+    return status;
+}
+
+static gmxfmm_status choose(gmxfmm_plan* plan, int64_t num, const double* box, choice* best)
+{
+    choices             found  = {.list = NULL};
+    const gmxfmm_status status = consider_all(plan, num, box, &found);
+    *best                      = found.best;
+    if (status == GMXFMM_OK && best->ws == 0)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED,
+                        "the cells would be too long or too skewed in this box with m2l = fft: choose %s",
+                        plan->periodic && fmm_is_aligned(box) ? "m2l = rotation, or a more even grid"
+                                                              : "a more even grid, or reduce the box vectors");
+    }
+    return status == GMXFMM_OK ? status : fmm_fail(plan, status, "out of memory");
+}
+
+static int is_dearer(const void* a, const void* b)
+{
+    const double difference = ((const fmm_candidate*)a)->cost - ((const fmm_candidate*)b)->cost;
+    return difference > 0 ? 1 : difference < 0 ? -1 : 0;
+}
+
+int fmm_tune_candidates(const gmxfmm_options* options, int64_t n, const double* box, fmm_candidate* list, int room)
+{
+    const gmxfmm_plan plan  = {.options = *options, .periodic = 1};
+    choices           found = {.list = list, .room = room};
+    if (consider_all(&plan, n, box, &found) != GMXFMM_OK)
+    {
+        return 0;
+    }
+    qsort(list, (size_t)found.num, sizeof(*list), is_dearer);
+    return found.num;
+}
+
+int fmm_tune_cells(
+    const gmxfmm_options* options, int64_t n, const double* box, const int* grid, int ws, double* error, double* costs)
+{
+    const gmxfmm_plan   plan   = {.options = *options, .periodic = 1};
+    const double        num    = n > 0 ? (double)n : 1.0;
+    const int           used   = grid[0] * grid[1] * grid[2];
+    fmm_cells           cells  = {0};
+    const gmxfmm_status status = fmm_cells_set(&cells, box, grid, 1, ws, 0);
+    if (status == GMXFMM_OK)
+    {
+        fmm_predict_error(&cells, num / used, error);
+        for (int p = 0; p <= c_maxOrder; p++)
+        {
+            costs[p] = cost(&plan, &cells, num, used, p);
+        }
+    }
+    fmm_cells_free(&cells);
+    return status == GMXFMM_OK;
+}
+
+gmxfmm_status fmm_out_of_reach(gmxfmm_plan* plan, double error, int order)
+{
+    const gmxfmm_options* o     = &plan->options;
+    const int             given = o->grid[0] > 0 || o->depth >= 0 || o->separation > 0;
+    return fmm_fail(plan, GMXFMM_ERROR_OPTION,
+                    "accuracy %g is out of reach %s: predicted is %.2g at order %d; %s, or ask for less", o->accuracy,
+                    given ? "with the grid, depth or separation given" : "for this system", error, order,
+                    given ? "leave them automatic" : "choose another m2l");
+}
+
+static gmxfmm_status adopt(gmxfmm_plan* plan, const choice* best)
+{
+    const gmxfmm_options* o         = &plan->options;
+    const int             automatic = o->order < 0 || o->grid[0] == 0;
+    plan->order                     = best->order;
+    plan->separation                = best->ws;
+    plan->predicted_error           = best->error;
+    memcpy(plan->inner, best->grid, sizeof(plan->inner));
+    if (automatic && best->error > o->accuracy && o->order < 0)
+    {
+        return fmm_out_of_reach(plan, best->error, best->order);
+    }
+    return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_tune(gmxfmm_plan* plan, int64_t n, const double* box)
+{
+    choice              best;
+    const gmxfmm_status status = choose(plan, n, box, &best);
+    return status == GMXFMM_OK ? adopt(plan, &best) : status;
+}
+
+gmxfmm_status fmm_tune_open(gmxfmm_plan* plan, const double* low, const double* high)
+{
+    double width[3], longest = 0;
+    for (int d = 0; d < 3; d++)
+    {
+        width[d] = high[d] - low[d];
+        longest  = fmax(longest, width[d]);
+    }
+    for (int d = 0; d < 3; d++)
+    {
+        /* a line or a plane of particles still needs a box; one particle any */
+        width[d] = longest > 0 ? fmax(width[d], 0.01 * longest) : 1.0;
+    }
+    if (plan->target_edge == 0)
+    {
+        choice              best;
+        const double        box[9] = {width[0], 0, 0, 0, width[1], 0, 0, 0, width[2]};
+        const gmxfmm_status status = choose(plan, plan->p.n, box, &best);
+        const gmxfmm_status taken  = status == GMXFMM_OK ? adopt(plan, &best) : status;
+        if (taken != GMXFMM_OK)
+        {
+            return taken;
+        }
+        plan->target_edge = best.edge;
+    }
+    const double most = 8.0 * (double)plan->p.n + 64;
+    for (;; plan->target_edge *= 1.25)
+    {
+        double cells = 1;
+        for (int d = 0; d < 3; d++)
+        {
+            /* a hair of slack, so that the outermost particles do not open another layer by rounding */
+            const double k = ceil(width[d] / plan->target_edge - 1e-6);
+            cells *= fmax(k, 1);
+            plan->inner[d] = k < 1 ? 1 : k > 1e6 ? 1000000 : (int)k;
+        }
+        if (cells <= most)
+        {
+            break;
+        }
+    }
+    return GMXFMM_OK;
+}
