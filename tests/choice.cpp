@@ -10,7 +10,7 @@
 
 extern "C"
 {
-#include "fmm/cpu/assign.h"
+#include "fmm/tuning/tune.h"
 }
 
 using namespace fmmtest;

@@ -401,6 +401,8 @@ TEST(RefusedCreate, WhatIsNotOfferedOnAGpu)
                       {GMXFMM_M2L_ROTATION, &gmxfmm_options::order, 25, "order 25"},
                       {GMXFMM_M2L_SYMMETRIC, &gmxfmm_options::order, 21, "order 21"}};
     const System s = small();
+    /* a build without CUDA does not know what CUDA refuses: it refuses CUDA */
+    const bool built = gmxfmm_check_device(GMXFMM_CUDA, 0, nullptr, 0) != GMXFMM_ERROR_UNSUPPORTED;
     for (const auto& r : refused)
     {
         gmxfmm_options options   = depthOptions(r.m2l, 6, 1, 1);
@@ -409,7 +411,7 @@ TEST(RefusedCreate, WhatIsNotOfferedOnAGpu)
         options.*r.option        = r.value;
         options.device           = GMXFMM_CUDA;
         EXPECT_EQ(gmxfmm_create(&plan, &options, 20, s.box.data(), text, sizeof(text)), GMXFMM_ERROR_UNSUPPORTED);
-        EXPECT_NE(std::string(text).find(r.named), std::string::npos) << text;
+        EXPECT_NE(std::string(text).find(built ? r.named : "no device support"), std::string::npos) << text;
         options.device = GMXFMM_CPU;
         EXPECT_EQ(gmxfmm_create(&plan, &options, 20, s.box.data(), text, sizeof(text)), GMXFMM_OK) << text;
         gmxfmm_destroy(plan);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the library asks of a device. plan.c keeps options, box, cells and charges, and calls these where a plan of the
- * CPU would fill its own arrays; none.c stands in for them in a build without CUDA. All return a status and leave the
+ * The functions of CUDA's row in the table of backends (backend.c, fmm/backend.h). All return a status and leave the
  * cause in the plan's message.
  */
 #ifndef FMM_DEVICE_H

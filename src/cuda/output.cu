@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Results in the caller's order and units, less the far pairs left out; energies and virial. */
 #include "cuda/geometry.h"
-#include "cuda/sums.h"
+#include "cuda/runtime/sums.h"
 
 enum
 {

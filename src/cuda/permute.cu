@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Positions into the order and the frames of cells; and the moments that a virial or vacuum around the box needs. */
 #include "cuda/geometry.h"
-#include "cuda/sums.h"
+#include "cuda/runtime/sums.h"
 
 enum
 {

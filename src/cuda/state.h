@@ -14,7 +14,7 @@ extern "C"
 }
 #include "cuda/device.h"
 #include "cuda/octree/octree.h"
-#include "cuda/shared_memory.h"
+#include "cuda/runtime/shared_memory.h"
 
 /* Four numbers loaded at once: position and charge, field and potential. */
 template <class R>

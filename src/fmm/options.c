@@ -3,8 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cuda/device.h"
-#include "cuda/octree/octree.h"
+#include "fmm/backend.h"
 #include "fmm/plan.h"
 
 /* Rounding of single precision, measured on water (benchmarks/accuracy): asking for less would ask for noise. */
@@ -78,6 +77,38 @@ static gmxfmm_status check_ranges(const gmxfmm_options* o, char* message, size_t
     return GMXFMM_OK;
 }
 
+static gmxfmm_status no_backend(char* message, size_t size)
+{
+    snprintf(message, size, "this build has no device support: use the CPU");
+    return GMXFMM_ERROR_UNSUPPORTED;
+}
+
+/* What a backend does not offer. */
+static gmxfmm_status check_backend(const fmm_backend* backend, const gmxfmm_options* o, char* message, size_t size)
+{
+    if (o->m2l != GMXFMM_M2L_AUTO && !(backend->methods >> o->m2l & 1))
+    {
+        snprintf(message, size, "m2l = %s needs a GPU: on the CPU use rotation, symmetric or naive",
+                 gmxfmm_m2l_name(o->m2l));
+        return GMXFMM_ERROR_UNSUPPORTED;
+    }
+    if (!backend->has_octree_options && (o->m2l_to_parent || o->m2l_truncate || o->vertical_rotation))
+    {
+        snprintf(message, size, "%s is not offered on a GPU: leave it out, or use the CPU",
+                 o->m2l_to_parent  ? "m2l_to_parent"
+                 : o->m2l_truncate ? "m2l_truncate"
+                                   : "vertical_rotation");
+        return GMXFMM_ERROR_UNSUPPORTED;
+    }
+    if (o->order > (o->m2l == GMXFMM_M2L_ROTATION ? backend->max_rotation_order : backend->max_order))
+    {
+        snprintf(message, size, "order %d is not offered on a GPU, which goes to %d (%d with m2l = rotation)", o->order,
+                 backend->max_order, backend->max_rotation_order);
+        return GMXFMM_ERROR_UNSUPPORTED;
+    }
+    return gmxfmm_check_device(o->device, o->device_id, message, size);
+}
+
 gmxfmm_status fmm_check_options(const gmxfmm_options* o, char* message, size_t size)
 {
     const gmxfmm_status status = check_ranges(o, message, size);
@@ -129,33 +160,16 @@ gmxfmm_status fmm_check_options(const gmxfmm_options* o, char* message, size_t s
                                     : "vertical_rotation");
         return GMXFMM_ERROR_OPTION;
     }
-    if (o->m2l == GMXFMM_M2L_DYNAMIC && o->device == GMXFMM_CPU)
-    {
-        snprintf(message, size, "m2l = dynamic needs a GPU: on the CPU use rotation, symmetric or naive");
-        return GMXFMM_ERROR_UNSUPPORTED;
-    }
-    if (o->device != GMXFMM_CPU && (o->m2l_to_parent || o->m2l_truncate || o->vertical_rotation))
-    {
-        snprintf(message, size, "%s is not offered on a GPU: leave it out, or use the CPU",
-                 o->m2l_to_parent  ? "m2l_to_parent"
-                 : o->m2l_truncate ? "m2l_truncate"
-                                   : "vertical_rotation");
-        return GMXFMM_ERROR_UNSUPPORTED;
-    }
-    const int most = o->m2l == GMXFMM_M2L_ROTATION ? FMM_OCTREE_MAX_ROTATION_ORDER : FMM_OCTREE_MAX_ORDER;
-    if (o->device != GMXFMM_CPU && o->order > most)
-    {
-        snprintf(message, size, "order %d is not offered on a GPU, which goes to %d (%d with m2l = rotation)", o->order,
-                 FMM_OCTREE_MAX_ORDER, FMM_OCTREE_MAX_ROTATION_ORDER);
-        return GMXFMM_ERROR_UNSUPPORTED;
-    }
-    return gmxfmm_check_device(o->device, o->device_id, message, size);
+    const fmm_backend* backend = fmm_find_backend(o->device, o->precision, o->m2l);
+    return backend == NULL ? no_backend(message, size) : check_backend(backend, o, message, size);
 }
 
 gmxfmm_status gmxfmm_check_device(gmxfmm_device device, int device_id, char* message, size_t message_size)
 {
     char  none[1];
-    char* text = message != NULL && message_size > 0 ? message : none;
-    text[0]    = '\0';
-    return device == GMXFMM_CPU ? GMXFMM_OK : fmm_device_check(device_id, text, text == none ? 1 : message_size);
+    char* text                 = message != NULL && message_size > 0 ? message : none;
+    text[0]                    = '\0';
+    const size_t       room    = text == none ? 1 : message_size;
+    const fmm_backend* backend = fmm_find_backend(device, GMXFMM_SINGLE, GMXFMM_M2L_AUTO);
+    return backend == NULL ? no_backend(text, room) : backend->check(device_id, text, room);
 }

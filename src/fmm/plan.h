@@ -39,26 +39,27 @@ struct fmm_device;
 
 struct gmxfmm_plan
 {
-    gmxfmm_options options;   /* as asked */
-    char*          cache_dir; /* what options.cache_dir points to */
-    char           message[512];
-    gmxfmm_m2l     m2l; /* as chosen, and so is the next line */
-    int            order, separation, inner[3], periodic, num_threads;
-    double         target_edge; /* open: cell edge, once chosen */
-    int            tuned;       /* octree: chosen from where the particles are */
-    double         predicted_error;
-    double         box[9];
-    fmm_cells      cells;          /* octree: the leaves' grid */
-    fmm_cells      root_cells;     /* octree: the roots' */
-    fmm_tree*      tree;           /* NULL on the fft path */
-    int            num_cells;      /* fft path: cells.num_cells, octree: occupied leaves */
-    int            geometry_valid; /* cells belongs to box */
-    int            near_valid;     /* cells were deformed to those of box, and have the near set of a new assign */
-    int            spectra_valid;  /* spectra belong to the shape of box */
-    int            virial_spectra_valid;
-    double         spectra_cell[9];                        /* shape the spectra were made for */
-    uint64_t       spectra_near;                           /* and near set */
-    int            grid_n[3], grid_order, grid_separation; /* what the grid's arrays were made for */
+    gmxfmm_options            options;   /* as asked */
+    const struct fmm_backend* backend;   /* what computes: a row of backend.c */
+    char*                     cache_dir; /* what options.cache_dir points to */
+    char                      message[512];
+    gmxfmm_m2l                m2l; /* as chosen, and so is the next line */
+    int                       order, separation, inner[3], periodic, num_threads;
+    double                    target_edge; /* open: cell edge, once chosen */
+    int                       tuned;       /* octree: chosen from where the particles are */
+    double                    predicted_error;
+    double                    box[9];
+    fmm_cells                 cells;          /* octree: the leaves' grid */
+    fmm_cells                 root_cells;     /* octree: the roots' */
+    fmm_tree*                 tree;           /* NULL on the fft path */
+    int                       num_cells;      /* fft path: cells.num_cells, octree: occupied leaves */
+    int                       geometry_valid; /* cells belongs to box */
+    int      near_valid;    /* cells were deformed to those of box, and have the near set of a new assign */
+    int      spectra_valid; /* spectra belong to the shape of box */
+    int      virial_spectra_valid;
+    double   spectra_cell[9];                        /* shape the spectra were made for */
+    uint64_t spectra_near;                           /* and near set */
+    int      grid_n[3], grid_order, grid_separation; /* what the grid's arrays were made for */
 
     int64_t expected;     /* particles, as said at create */
     double* charge;       /* p.n, caller's order */
@@ -87,7 +88,7 @@ struct gmxfmm_plan
     struct fmm_convolution_d* conv_d;
     struct fmm_operators_f*   ops_f; /* octree */
     struct fmm_operators_d*   ops_d;
-    struct fmm_device*        device; /* src/cuda; NULL on the CPU */
+    struct fmm_device*        device; /* of the CUDA backend; NULL on the CPU */
 
     gmxfmm_info info; /* times and counts */
     size_t      bytes, exclusion_bytes, grid_bytes, charge_bytes, receiver_bytes;
@@ -168,8 +169,8 @@ static inline int fmm_near_of(const gmxfmm_plan* plan, int cell, const int* c, i
 /* Makes *memory hold at least `bytes`, contents lost; *capacity is what it holds. Returns 0 if there is none. */
 int fmm_grow(gmxfmm_plan* plan, void** memory, size_t* capacity, size_t bytes);
 
-/* particles.c: arrays for n particles, replacing those that *p has; errors: MEMORY. */
-gmxfmm_status fmm_particles_alloc(gmxfmm_plan* plan, fmm_particles* p, int64_t n);
+/* memory.c: arrays for n particles, replacing those that *p has; sorted: with those in sorted order. Errors: MEMORY. */
+gmxfmm_status fmm_particles_alloc(gmxfmm_plan* plan, fmm_particles* p, int64_t n, int sorted);
 gmxfmm_status fmm_particles_reserve_cells(gmxfmm_plan* plan, fmm_particles* p, int num_cells);
 void          fmm_particles_free(gmxfmm_plan* plan, fmm_particles* p);
 
@@ -179,22 +180,10 @@ void fmm_free_exclusions(gmxfmm_plan* plan);
 /* options.c: ranges and contradictions; the message goes to message[size]. */
 gmxfmm_status fmm_check_options(const gmxfmm_options* options, char* message, size_t size);
 
-/* plan.c: an octree without levels, for a plan that has none. Errors: MEMORY. */
+/* plan_tree.c: an octree without levels, for a plan that has none; whether an octree can take the box. Errors: MEMORY,
+ * UNSUPPORTED. */
 gmxfmm_status fmm_add_tree(gmxfmm_plan* plan);
-
-/* tune.c: chooses order, separation and grid where options leave them open. */
-gmxfmm_status fmm_tune(gmxfmm_plan* plan, int64_t n, const double* box);
-
-/* Both precisions of the step. */
-#define FMM_DECLARE(suffix)                                                                                            \
-    gmxfmm_status fmm_conv_create_##suffix(gmxfmm_plan* plan);                                                         \
-    void          fmm_conv_destroy_##suffix(struct fmm_convolution_##suffix* conv);                                    \
-    gmxfmm_status fmm_conv_set_shape_##suffix(gmxfmm_plan* plan);                                                      \
-    void          fmm_conv_spectra_##suffix(gmxfmm_plan* plan, int with_virial);                                       \
-    gmxfmm_status fmm_step_reserve_##suffix(gmxfmm_plan* plan);                                                        \
-    gmxfmm_status fmm_step_##suffix(gmxfmm_plan* plan, const void* x, gmxfmm_output* output);
-
-FMM_DECLARE(f)
-FMM_DECLARE(d)
+void          fmm_tree_free(gmxfmm_plan* plan);
+gmxfmm_status fmm_tree_check_box(gmxfmm_plan* plan, const double* box);
 
 #endif

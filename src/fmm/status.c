@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "fmm/plan.h"
 
@@ -44,4 +45,11 @@ gmxfmm_status fmm_fail(gmxfmm_plan* plan, gmxfmm_status status, const char* form
     vsnprintf(plan->message, sizeof(plan->message), format, arguments);
     va_end(arguments);
     return status;
+}
+
+double fmm_time(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }

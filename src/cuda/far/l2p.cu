@@ -4,7 +4,7 @@
  * derivative, by which Re and Im of each harmonic are multiplied; then a thread has one particle.
  */
 #include "cuda/geometry.h"
-#include "cuda/chain.h"
+#include "cuda/runtime/chain.h"
 #include "cuda/far/orders.h"
 
 #include "fmm/math/harmonics.h"

@@ -5,9 +5,9 @@
  * columns.
  */
 #include "cuda/geometry.h"
-#include "cuda/chain.h"
+#include "cuda/runtime/chain.h"
 #include "cuda/far/orders.h"
-#include "cuda/sums.h"
+#include "cuda/runtime/sums.h"
 
 #include "fmm/math/harmonics.h"
 

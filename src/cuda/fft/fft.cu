@@ -9,7 +9,7 @@
  */
 #include <vector>
 
-#include "cuda/chain.h"
+#include "cuda/runtime/chain.h"
 #include "cuda/fft/dft.h"
 
 extern "C"

@@ -8,7 +8,7 @@
  */
 #define HARM_T double
 #define HARM_R double
-#include "cuda/chain.h"
+#include "cuda/runtime/chain.h"
 #include "cuda/fft/spectrum.h"
 
 #include "fmm/geometry/lattice_weights.h"

@@ -7,7 +7,7 @@
  */
 #include <cstring>
 
-#include "cuda/chain.h"
+#include "cuda/runtime/chain.h"
 #include "cuda/far/orders.h"
 #include "cuda/fft/spectrum.h"
 

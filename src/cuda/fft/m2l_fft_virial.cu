@@ -4,7 +4,7 @@
  * the moment products G_j^mu, which it contracts with the derivative of S at once.
  */
 #include "cuda/fft/spectrum.h"
-#include "cuda/sums.h"
+#include "cuda/runtime/sums.h"
 
 enum
 {

@@ -11,7 +11,7 @@ extern "C"
 }
 #include "cuda/octree/octree.h"
 #include "cuda/octree/rotation_arguments.h"
-#include "cuda/shared_memory.h"
+#include "cuda/runtime/shared_memory.h"
 
 enum
 {

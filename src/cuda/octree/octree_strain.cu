@@ -12,7 +12,7 @@
 #include "cuda/octree/octree_strain.h"
 
 #include "cuda/octree/m2l_element.h"
-#include "cuda/sums.h"
+#include "cuda/runtime/sums.h"
 
 enum
 {

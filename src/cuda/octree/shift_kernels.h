@@ -9,7 +9,7 @@
 #include "fmm/math/fold.h"
 #include "cuda/octree/hadamard.h"
 #include "cuda/octree/octree_state.h"
-#include "cuda/shared_memory.h"
+#include "cuda/runtime/shared_memory.h"
 
 template <class R>
 struct ShiftArguments

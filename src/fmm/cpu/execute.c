@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The stages of a step in order, and what goes in and comes out. */
+#include "fmm/cpu/execute.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +9,7 @@
 #include "fmm/math/harmonics.h"
 #include "fmm/cpu/m2l/m2l_fft.h"
 #include "fmm/cpu/operators/operators.h"
-#include "fmm/cpu/step.h"
+#include "fmm/cpu/operators/step.h"
 
 static const double c_pi = 3.14159265358979323846;
 

@@ -13,15 +13,6 @@ static gmxfmm_status out_of_memory(gmxfmm_plan* plan, int num)
     return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %d cells of an octree", num);
 }
 
-gmxfmm_status fmm_tree_check_box(gmxfmm_plan* plan, const double* box)
-{
-    return fmm_is_aligned(box) ? GMXFMM_OK
-                               : fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED,
-                                          "m2l = %s needs a rectangular box with its vectors along x, y and z: for "
-                                          "this box use m2l = fft",
-                                          gmxfmm_m2l_name(plan->m2l));
-}
-
 /* Room for the lists of `num` cells. */
 static gmxfmm_status reserve_level(gmxfmm_plan* plan, int l, int num)
 {
@@ -340,26 +331,4 @@ gmxfmm_status fmm_tree_assign(gmxfmm_plan* plan, const void* x)
     status = status == GMXFMM_OK ? make_levels(plan, memory, buffer) : status;
     free(memory);
     return status;
-}
-
-void fmm_tree_free(gmxfmm_plan* plan)
-{
-    fmm_tree* tree = plan->tree;
-    if (tree == NULL)
-    {
-        return;
-    }
-    for (int l = 0; l <= FMM_MAX_DEPTH; l++)
-    {
-        fmm_level* level     = &tree->level[l];
-        void*      pointer[] = {level->at, level->parent, level->child, level->near, level->multipole, level->local};
-        for (size_t i = 0; i < sizeof(pointer) / sizeof(pointer[0]); i++)
-        {
-            free(pointer[i]);
-            plan->bytes -= level->capacity[i];
-        }
-    }
-    fmm_tree_lists_free(tree);
-    free(tree);
-    plan->tree = NULL;
 }

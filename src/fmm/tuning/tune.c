@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fmm/cpu/assign.h"
 #include "fmm/geometry/fftsize.h"
 #include "fmm/tuning/tune.h"
 

@@ -37,8 +37,26 @@ int fmm_tune_candidates(const gmxfmm_options* options, int64_t n, const double* 
 int fmm_tune_cells(
     const gmxfmm_options* options, int64_t n, const double* box, const int* grid, int ws, double* error, double* costs);
 
+/* Order, separation and grid for about n particles in box where options leave them open. */
+gmxfmm_status fmm_tune(gmxfmm_plan* plan, int64_t n, const double* box);
+
+/* Open systems, for particles between low and high: grid, at the first call also edge, order and ws. */
+gmxfmm_status fmm_tune_open(gmxfmm_plan* plan, const double* low, const double* high);
+
 /* tune_tree.c: order, ws, depth and roots for about n particles spread evenly over box. */
 gmxfmm_status fmm_tune_tree(gmxfmm_plan* plan, int64_t n, const double* box);
+
+/* tune_tree.c: the same for particles at x, with the occupancy of cells at the first assign: open, and periodic. */
+gmxfmm_status fmm_tune_tree_open(gmxfmm_plan* plan, const void* x, const double* low, const double* high);
+gmxfmm_status fmm_tune_tree_particles(gmxfmm_plan* plan, const void* x);
+
+/* Depth of an octree by options depth and grid, 0 if they leave it open. */
+int fmm_given_depth(const gmxfmm_options* options);
+
+/* Where the method is automatic: an octree in place of the fft path if the particles leave much of their box (open:
+ * of low..high) empty. Once a plan, which fmm_considers_tree asks for; x is on the host. */
+int           fmm_considers_tree(const gmxfmm_plan* plan);
+gmxfmm_status fmm_consider_tree(gmxfmm_plan* plan, const void* x, const double* low, const double* high);
 
 /* Time of pairs, of gathering a pair of near cells, of a particle's coefficient: tune.c's unit. */
 #define FMM_COST_PAIR 0.8

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fmm/cpu/assign.h"
 #include "fmm/math/harmonics.h"
 #include "fmm/geometry/tree_sort.h"
 #include "fmm/tuning/tune.h"

@@ -27,6 +27,13 @@ struct FN(fmm_convolution)
     FFTW(plan) forward, backward;
 };
 
+/* Arrays and transforms for the plan's grid of cells, or of roots; what lattice sums of a new shape need; the spectra
+ * where they are not valid, those of Z with_virial. Errors: MEMORY. */
+gmxfmm_status FN(fmm_conv_create)(gmxfmm_plan* plan);
+void          FN(fmm_conv_destroy)(struct FN(fmm_convolution) * conv);
+gmxfmm_status FN(fmm_conv_set_shape)(gmxfmm_plan* plan);
+void          FN(fmm_conv_spectra)(gmxfmm_plan* plan, int with_virial);
+
 /* The parts of the convolution: all transforms, forward or backward; one chunk of frequencies, its phases taken off;
  * the product with S at all frequencies, in place. */
 void FN(fmm_conv_transform)(const gmxfmm_plan* plan, const struct FN(fmm_convolution) * conv, int forward);

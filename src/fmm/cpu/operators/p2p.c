@@ -6,7 +6,7 @@
  * particle would make it wait: vectors cannot be loaded before all of the one before is done and the zeros are in the
  * cache.)
  */
-#include "fmm/cpu/step.h"
+#include "fmm/cpu/operators/step.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Pairs left out: the list as given, checked; assign.c finds out which are near and which far. */
+/* Pairs left out: the list as given, checked; the backend finds out which are near and which far. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda/device.h"
+#include "fmm/backend.h"
 #include "fmm/plan.h"
 
 void fmm_free_exclusions(gmxfmm_plan* plan)
@@ -115,5 +115,5 @@ gmxfmm_status gmxfmm_set_exclusions(gmxfmm_plan* plan, const int* start, const i
         memcpy(plan->excl_start, start, (n + 1) * sizeof(int));
         memcpy(plan->excl_list, list, (size_t)num * sizeof(int));
     }
-    return plan->device != NULL ? fmm_device_set_exclusions(plan, start, list, plan->p.n) : GMXFMM_OK;
+    return plan->backend->set_exclusions(plan, start, list, plan->p.n);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The operators of a step, as execute.c calls them; one file each. Arrays are in sorted order (fmm_particles). */
+/* The operators with particles, as execute.c calls them; one file each. Arrays are in sorted order (fmm_particles). */
 #ifndef FMM_STEP_H
 #define FMM_STEP_H
 

@@ -3,7 +3,7 @@
 #ifndef FMM_CUDA_SUMS_H
 #define FMM_CUDA_SUMS_H
 
-#include "cuda/state.h"
+#include <cuda_runtime.h>
 
 /* Sum over the threads of a block, valid in thread 0; all threads must come here. */
 template <int THREADS>

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What computes a plan: one row of limits and functions for the CPU in each precision and for CUDA, backend.c lists
+ * them. plan.c and fit.c keep what all have in common (options, box, cells, charges), and call the row of the plan for
+ * the rest. Another way to compute is one more row: its files, and a line in backend.c.
+ *
+ * Functions return a status and leave the cause in the plan's message.
+ */
+#ifndef FMM_BACKEND_H
+#define FMM_BACKEND_H
+
+#include "fmm/gmxfmm.h"
+
+typedef struct fmm_backend
+{
+    gmxfmm_device device;
+    unsigned      precisions;                    /* bit 1 << gmxfmm_precision */
+    unsigned      methods;                       /* bit 1 << gmxfmm_m2l */
+    int           max_order, max_rotation_order; /* of all methods but rotation, and of that */
+    int           has_octree_options;            /* m2l_to_parent, m2l_truncate, vertical_rotation */
+    int           sorts_on_host;                 /* particles in sorted order are kept in fmm_particles */
+
+    /* Whether device number id can be used, otherwise the cause in message[size]. Errors: DEVICE (none, too old). */
+    gmxfmm_status (*check)(int id, char* message, size_t size);
+
+    /* What depends on options alone; destroy frees what any of these functions made, of a plan at any stage. */
+    gmxfmm_status (*create)(gmxfmm_plan* plan);
+    void (*destroy)(gmxfmm_plan* plan);
+
+    /* plan->charge, plan->p.n of them, are new. */
+    gmxfmm_status (*set_charges)(gmxfmm_plan* plan);
+    /* x: 3 plan->receivers.n numbers of the array type, where the caller has them. */
+    gmxfmm_status (*set_receivers)(gmxfmm_plan* plan, const void* x);
+    /* Pairs left out, checked; both NULL if there are none. start has n + 1 elements. */
+    gmxfmm_status (*set_exclusions)(gmxfmm_plan* plan, const int* start, const int* list, int64_t n);
+
+    /* Arrays, transforms and tables for the grid plan->cells.n, or for the octree's roots and lists. */
+    gmxfmm_status (*set_grid)(gmxfmm_plan* plan);
+    void (*free_grid)(gmxfmm_plan* plan);
+    /* The cells have another shape, so that lattice sums are needed anew; sets plan->spectra_valid. */
+    gmxfmm_status (*set_shape)(gmxfmm_plan* plan);
+
+    /* Makes *x, num numbers of the array type, an address of the host, valid until the next call. */
+    gmxfmm_status (*on_host)(gmxfmm_plan* plan, const void** x, size_t num);
+    /* Widens low..high by particles, at *x, and receivers; *x becomes an address that assign need not copy.
+     * Errors: POSITION, MEMORY, DEVICE. */
+    gmxfmm_status (*extent)(gmxfmm_plan* plan, const void** x, double* low, double* high);
+
+    /* Sorts particles at x into cells, finds the pairs left out, reserves what a step needs.
+     * Errors: POSITION, MEMORY, DEVICE. */
+    gmxfmm_status (*assign)(gmxfmm_plan* plan, const void* x);
+    /* One step with arrays of the host, synchronous. */
+    gmxfmm_status (*execute)(gmxfmm_plan* plan, const void* x, gmxfmm_output* output);
+
+    /* The two on the caller's stream with arrays of the device, without waiting, and the lattice sums of a new shape
+     * ahead of a step; NULL: not offered. */
+    gmxfmm_status (*enqueue_assign)(gmxfmm_plan* plan, const void* x, void* stream);
+    gmxfmm_status (*enqueue_spectra)(gmxfmm_plan* plan, void* stream);
+    gmxfmm_status (*enqueue)(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, void* stream);
+} fmm_backend;
+
+/* The row for a device and precision, of several one that offers the method; NULL: not in this build. */
+const fmm_backend* fmm_find_backend(gmxfmm_device device, gmxfmm_precision precision, gmxfmm_m2l m2l);
+
+#endif
