@@ -17,32 +17,8 @@ enum
 /* Lattice point nearest to a particle: at[3], and what is left, in cells. False if x is not finite or too far away. */
 static __device__ bool locate(const Geometry& g, const VoronoiVectors& v, const double* t, int* at, double* rest)
 {
-    for (int d = 0; d < 3; d++)
-    {
-        if (!(fabs(t[d]) < 1e9))
-        {
-            return false;
-        }
-        at[d]   = static_cast<int>(floor(t[d] + 0.5));
-        rest[d] = t[d] - at[d];
-    }
-    if (g.periodic && !g.rectangular)
-    {
-        double y[3];
-        cartesian(g, rest, y);
-        reduce_vector(v, y, at);
-        for (int d = 0; d < 3; d++)
-        {
-            rest[d] = t[d] - at[d];
-        }
-    }
-    return true;
-}
-
-static __device__ int modulo(int k, int n)
-{
-    const int m = k % n;
-    return m < 0 ? m + n : m;
+    const bool skewed = g.periodic && !g.rectangular;
+    return fmm_nearest_point(g.cell, skewed ? v.vectors : NULL, v.coordinates, t, at, rest);
 }
 
 template <class X>
@@ -61,10 +37,7 @@ __global__ void find_cells(Geometry g, VoronoiVectors v, const X* x, int n, int*
         atomicMin(&r->bad, i);
         at[0] = at[1] = at[2] = 0;
     }
-    for (int d = 0; d < 3; d++)
-    {
-        at[d] = g.periodic ? modulo(at[d], g.n[d]) : min(max(at[d], 0), g.inner[d] - 1);
-    }
+    fmm_into_grid(g.periodic, g.inner, at);
     keys[i]   = cell_at(g, at[0], at[1], at[2]);
     values[i] = i;
 }

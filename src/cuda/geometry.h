@@ -78,38 +78,7 @@ static __device__ inline void root_offset(const Geometry& g, int edge, int cell,
     cell_place(g, cell, c);
     for (int d = 0; d < 3; d++)
     {
-        offset[d] = static_cast<R>((c[d] % edge + 0.5 - 0.5 * edge) * g.cell[4 * d]);
-    }
-}
-
-/* Cartesian vector of t in cells, unit u. */
-static __device__ inline void cartesian(const Geometry& g, const double* t, double* y)
-{
-    for (int d = 0; d < 3; d++)
-    {
-        y[d] = t[0] * g.cell[d] + t[1] * g.cell[3 + d] + t[2] * g.cell[6 + d];
-    }
-}
-
-/* fmm_reduce of cells.c */
-static __device__ inline void reduce_vector(const VoronoiVectors& v, double* y, int* shift)
-{
-    for (int changed = 1; changed;)
-    {
-        changed = 0;
-        for (int i = 0; i < FMM_VORONOI; i++)
-        {
-            const double* a = v.vectors[i];
-            if (2 * (y[0] * a[0] + y[1] * a[1] + y[2] * a[2]) > (a[0] * a[0] + a[1] * a[1] + a[2] * a[2]) * (1 + 1e-9))
-            {
-                for (int d = 0; d < 3; d++)
-                {
-                    y[d] -= a[d];
-                    shift[d] += v.coordinates[i][d];
-                }
-                changed = 1;
-            }
-        }
+        offset[d] = static_cast<R>(fmm_root_offset(c[d], edge, g.cell[4 * d]));
     }
 }
 

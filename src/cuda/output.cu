@@ -12,8 +12,6 @@ enum
     c_numRows = 21
 };
 
-static const double c_pi = 3.14159265358979323846;
-
 struct OutputArgs
 {
     Geometry             g;
@@ -48,7 +46,7 @@ take_far_pairs(const OutputArgs& a, const Vec4<R>* xq, int s, double* phi, doubl
         const double  t[3]   = {static_cast<double>(pair.offset[0]), static_cast<double>(pair.offset[1]),
                                 static_cast<double>(pair.offset[2])};
         double        r[3];
-        cartesian(a.g, t, r);
+        fmm_cartesian(a.g.cell, t, r);
         r[0] += static_cast<double>(target.x) - static_cast<double>(source.x);
         r[1] += static_cast<double>(target.y) - static_cast<double>(source.y);
         r[2] += static_cast<double>(target.z) - static_cast<double>(source.z);
@@ -339,8 +337,8 @@ gmxfmm_status fmm_cuda_output(
     a.f1           = 1 / plan->cells.u;
     a.f2           = a.f1 * a.f1;
     a.total_charge = plan->total_charge;
-    a.surface      = 4 * c_pi / 3 / (plan->periodic ? fmm_determinant(plan->box) : 1);
-    a.background   = 4 * c_pi / 3 / plan->cells.box_volume;
+    a.surface      = 4 * FMM_PI / 3 / (plan->periodic ? fmm_determinant(plan->box) : 1);
+    a.background   = 4 * FMM_PI / 3 / plan->cells.box_volume;
     a.out          = *output;
     a.wanted       = wanted;
     if (plan->options.array_type == GMXFMM_DOUBLE)

@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(c_threads) permute(PermuteArgs a, const X* x, 
             t[d] -= a.g.n[d] * rint((t[d] - static_cast<double>(anchor.reference[d])) * a.inverse_n[d]);
         }
     }
-    cartesian(a.g, t, y);
+    fmm_cartesian(a.g.cell, t, y);
     /* what is no position in this cell makes no force either: write_output tells one from the other */
     if (!(fabs(y[0]) < a.g.far_away && fabs(y[1]) < a.g.far_away && fabs(y[2]) < a.g.far_away))
     {

@@ -142,19 +142,13 @@ static inline void fmm_cell_place(const gmxfmm_plan* plan, int cell, int* c)
     c[2] = cell % n[2];
 }
 
-/* Centre of a leaf minus that of its root, unit u (octree). */
-static inline void fmm_root_offset(const gmxfmm_plan* plan, int cell, double* offset)
+/* Centre of a leaf minus that of its root, unit u (octree, in a rectangular box). */
+static inline void fmm_leaf_offset(const gmxfmm_plan* plan, int cell, double* offset)
 {
-    const fmm_level* leaves = &plan->tree->level[plan->tree->depth];
-    const int        edge   = 1 << plan->tree->depth;
-    double           k[3];
+    const int* at = plan->tree->level[plan->tree->depth].at[cell];
     for (int d = 0; d < 3; d++)
     {
-        k[d] = leaves->at[cell][d] % edge + 0.5 - 0.5 * edge;
-    }
-    for (int d = 0; d < 3; d++)
-    {
-        offset[d] = k[0] * plan->cells.cell[d] + k[1] * plan->cells.cell[3 + d] + k[2] * plan->cells.cell[6 + d];
+        offset[d] = fmm_root_offset(at[d], 1 << plan->tree->depth, plan->cells.cell[4 * d]);
     }
 }
 

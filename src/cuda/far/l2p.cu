@@ -17,8 +17,6 @@ enum
     c_fewCells = 20000 /* below this a block has half of them: there would not be blocks enough */
 };
 
-static const double c_pi = 3.14159265358979323846;
-
 template <class R>
 struct L2pArgs
 {
@@ -487,7 +485,7 @@ static gmxfmm_status dispatch(gmxfmm_plan* plan, cudaStream_t stream)
     a.field      = static_cast<const R*>(plan->tree != NULL ? d->tree.level[plan->tree->depth].local : d->field.memory);
     a.out        = d->far_out.as<Vec4<R>>();
     a.results    = d->results.as<StepResults>();
-    a.background = plan->periodic ? 2 * c_pi / (3 * plan->cells.box_volume) : 0;
+    a.background = plan->periodic ? 2 * FMM_PI / (3 * plan->cells.box_volume) : 0;
     a.total_charge = plan->total_charge;
     switch (plan->order)
     {

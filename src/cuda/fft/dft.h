@@ -21,7 +21,7 @@ static constexpr double root_sine(int k, int n)
     {
         return sign;
     }
-    const double x    = 6.28318530717958647692 * a / b;
+    const double x    = 2 * FMM_PI * a / b;
     double       term = x, sum = 0;
     for (int i = 1; i < 40; i += 2)
     {

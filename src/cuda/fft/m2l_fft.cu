@@ -10,6 +10,7 @@
 #include "cuda/runtime/chain.h"
 #include "cuda/far/orders.h"
 #include "cuda/fft/spectrum.h"
+#include "fmm/math/fold.h"
 
 enum
 {
@@ -60,18 +61,19 @@ struct Columns
 template <class R>
 static __device__ inline Columns<R> columns_of(int top, int m, int l, const Vec2<R>* s, size_t stride)
 {
-    const int  mu   = l > m ? l - m : m - l;
-    const R    sign = m & 1 ? R(-1) : R(1), odd = mu & 1 ? R(-1) : R(1);
+    const int  mu = l > m ? l - m : m - l;
+    int        p_sign, q_sign;
     Columns<R> c;
+    fold_spectrum_signs(m, l, &p_sign, &q_sign);
     c.plus   = s + static_cast<ptrdiff_t>(pair_column(top, l + m)) * static_cast<ptrdiff_t>(stride);
     c.minus  = s + static_cast<ptrdiff_t>(pair_column(top, mu)) * static_cast<ptrdiff_t>(stride);
     c.stride = stride;
-    c.p_sign = l < m ? sign * odd : sign;
-    c.q_sign = l < m ? -sign * odd : sign;
+    c.p_sign = R(p_sign);
+    c.q_sign = R(q_sign);
     return c;
 }
 
-/* Folds the terms m and -m of sum_m M^m X^(m+l) for m, l >= 0: see fold of src/fmm/cpu/m2l/m2l_fft.c. */
+/* Factors of columns m and l at degree j (fold_spectrum_signs). */
 template <bool HAS_B, class R>
 static __device__ inline Folded<R> fold(const Columns<R>& c, int j)
 {

@@ -26,31 +26,16 @@ struct Exclusions
 static __device__ void nearest_offset(const Geometry& g, const Exclusions& e, int si, int sj, int* offset)
 {
     const short *ci = e.anchor[si].place, *cj = e.anchor[sj].place;
-    int          k[3] = {0, 0, 0};
-    double       t[3], y[3];
+    double       t[3];
     for (int d = 0; d < 3; d++)
     {
         offset[d] = ci[d] - cj[d];
         t[d] =
             offset[d] + static_cast<double>(e.anchor[si].reference[d]) - static_cast<double>(e.anchor[sj].reference[d]);
-        if (g.periodic)
-        {
-            k[d] = static_cast<int>(floor(t[d] / g.n[d] + 0.5));
-            t[d] -= k[d] * g.n[d];
-        }
     }
-    if (!g.periodic)
+    if (g.periodic)
     {
-        return;
-    }
-    if (!g.rectangular)
-    {
-        cartesian(g, t, y);
-        reduce_vector(e.box, y, k);
-    }
-    for (int d = 0; d < 3; d++)
-    {
-        offset[d] -= k[d] * g.n[d];
+        fmm_nearest_image(g.n, g.cell, g.rectangular ? NULL : e.box.vectors, e.box.coordinates, t, offset);
     }
 }
 

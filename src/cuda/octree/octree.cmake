@@ -38,7 +38,7 @@ add_library(gmxfmm_octree_dynamic OBJECT octree/m2l_dynamic.cu)
 set_target_properties(gmxfmm_octree_dynamic PROPERTIES CUDA_SEPARABLE_COMPILATION ON)
 # What compiles the orders left out, and their sources: those above, as text.
 set(sources cuda/octree/m2l_rotation_order.cu cuda/octree/rotation_kernels.h cuda/octree/rotation_arguments.h
-    cuda/octree/rotation_rows.h cuda/octree/rotation_orders.h fmm/math/harmonics.h fmm/math/rotation.h)
+    cuda/octree/rotation_rows.h cuda/octree/rotation_orders.h fmm/math/host_device.h fmm/math/harmonics.h fmm/math/rotation.h)
 list(JOIN sources "|" joined)
 list(TRANSFORM sources PREPEND ${PROJECT_SOURCE_DIR}/src/ OUTPUT_VARIABLE paths)
 set(embedded ${CMAKE_CURRENT_BINARY_DIR}/rotation_sources.cpp)

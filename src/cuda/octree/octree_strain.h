@@ -25,11 +25,12 @@ static FMM_HD inline void strain_element(int p, const R* x, size_t stride, int n
     *re = *im = 0;
     if (a <= n)
     {
-        const A odd = m < 0 && (a & 1) ? A(-1) : A(1);
-        *re         = odd * static_cast<A>(x[static_cast<size_t>(harm_re(p, n, a)) * stride]);
+        int re_sign, im_sign;
+        harm_signs(m, &re_sign, &im_sign);
+        *re = A(re_sign) * static_cast<A>(x[static_cast<size_t>(harm_re(p, n, a)) * stride]);
         if (a > 0)
         {
-            *im = (m < 0 ? -odd : odd) * static_cast<A>(x[static_cast<size_t>(harm_im(p, n, a)) * stride]);
+            *im = A(im_sign) * static_cast<A>(x[static_cast<size_t>(harm_im(p, n, a)) * stride]);
         }
     }
 }

@@ -36,39 +36,6 @@ widen(gmxfmm_plan* plan, const void* x, gmxfmm_precision type, int64_t n, const 
     return GMXFMM_OK;
 }
 
-/* Lattice point nearest to a particle: at[3], and what is left, in cells. Returns 0 if x is not finite. */
-int fmm_locate(const fmm_cells* cells, const double* x, int* at, double* rest)
-{
-    double t[3], y[3];
-    for (int d = 0; d < 3; d++)
-    {
-        t[d] = -0.5;
-        for (int e = 0; e < 3; e++)
-        {
-            t[d] += (x[e] - cells->origin[e]) * cells->to_cells[3 * e + d];
-        }
-        if (!(fabs(t[d]) < 1e9)) /* also NaN; and cell numbers must fit an int */
-        {
-            return 0;
-        }
-        at[d]   = (int)floor(t[d] + 0.5);
-        rest[d] = t[d] - at[d];
-    }
-    if (cells->periodic && !cells->rectangular)
-    {
-        for (int d = 0; d < 3; d++)
-        {
-            y[d] = rest[0] * cells->cell[d] + rest[1] * cells->cell[3 + d] + rest[2] * cells->cell[6 + d];
-        }
-        fmm_reduce(cells->voronoi, cells->voronoi_int, y, at);
-        for (int d = 0; d < 3; d++)
-        {
-            rest[d] = t[d] - at[d];
-        }
-    }
-    return 1;
-}
-
 /* Counting sort of a set of particles by cells (fft path). */
 static gmxfmm_status bin(gmxfmm_plan* plan, const void* x, gmxfmm_precision type, fmm_particles* p, const char* what)
 {
@@ -90,7 +57,7 @@ static gmxfmm_status bin(gmxfmm_plan* plan, const void* x, gmxfmm_precision type
             bad = i < bad ? i : bad;
             continue;
         }
-        fmm_into_grid(cells, at);
+        fmm_into_grid(cells->periodic, cells->inner, at);
         p->cell_of[i] = (at[0] * cells->n[1] + at[1]) * cells->n[2] + at[2];
     }
     if (bad < p->n)

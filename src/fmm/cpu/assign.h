@@ -5,26 +5,8 @@
 
 #include "fmm/plan.h"
 
-/* Lattice point nearest to x: at[3], and what is left, in cells. Returns 0 if x is not finite. */
+/* locate.c: lattice point nearest to x, and what is left, as fmm_nearest_point. */
 int fmm_locate(const fmm_cells* cells, const double* x, int* at, double* rest);
-
-/* Moves a place into the grid: by periods, or open, where only rounding puts a particle outside, to its edge. */
-static inline void fmm_into_grid(const fmm_cells* cells, int* at)
-{
-    for (int d = 0; d < 3; d++)
-    {
-        const int n = cells->periodic ? cells->n[d] : cells->inner[d];
-        if (cells->periodic)
-        {
-            const int m = at[d] % n;
-            at[d]       = m < 0 ? m + n : m;
-        }
-        else
-        {
-            at[d] = at[d] < 0 ? 0 : at[d] >= n ? n - 1 : at[d];
-        }
-    }
-}
 
 /* tree.c: levels, lists and leaves for the particles at x and the receivers. Errors: POSITION, MEMORY. */
 gmxfmm_status fmm_tree_assign(gmxfmm_plan* plan, const void* x);

@@ -11,8 +11,6 @@
 #include "fmm/cpu/operators/operators.h"
 #include "fmm/cpu/operators/step.h"
 
-static const double c_pi = 3.14159265358979323846;
-
 /* Sums over charges that the stages need. y is the position from the centre of the cell, or on an octree of its root, s
  * the way there from the centre of the leaf; unit u. */
 typedef struct
@@ -191,7 +189,7 @@ static void permute_cell(const gmxfmm_plan*   plan,
     leaf.bad = bad;
     if (plan->tree != NULL)
     {
-        fmm_root_offset(plan, cell, offset);
+        fmm_leaf_offset(plan, cell, offset);
     }
     shift_moments(charge_sum, offset, &leaf, m);
 }
@@ -303,7 +301,7 @@ static void far_virial(const gmxfmm_plan*    plan,
     {
         const int    a = c_row[i], b = c_column[i];
         const double k0_missing = plan->periodic
-                                      ? -4 * c_pi / (5 * plan->cells.box_volume) *
+                                      ? -4 * FMM_PI / (5 * plan->cells.box_volume) *
                                             (plan->total_charge * m->quadrupole[i] - m->dipole[a] * m->dipole[b])
                                       : 0;
         /* the background's forces act on positions from the root: - sum s (x) F beside - sum y (x) F from the leaf */
@@ -444,7 +442,7 @@ static void write_sums(const gmxfmm_plan* plan,
     const double     f = plan->options.prefactor, f1 = 1 / plan->cells.u;
     const double     volume     = fmm_determinant(plan->box);
     const double     d2         = surface[0] * surface[0] + surface[1] * surface[1] + surface[2] * surface[2];
-    const double     e_surface  = plan->options.boundary == GMXFMM_VACUUM ? 2 * c_pi / (3 * volume) * d2 : 0;
+    const double     e_surface  = plan->options.boundary == GMXFMM_VACUUM ? 2 * FMM_PI / (3 * volume) * d2 : 0;
     static const int c_place[9] = {0, 3, 4, 3, 1, 5, 4, 5, 2};
     if (output->want_energy)
     {
@@ -457,7 +455,7 @@ static void write_sums(const gmxfmm_plan* plan,
         if (e_surface != 0)
         {
             output->virial[i] +=
-                f * 0.5 * (4 * c_pi / (3 * volume) * surface[i / 3] * surface[i % 3] - (i % 4 == 0 ? e_surface : 0));
+                f * 0.5 * (4 * FMM_PI / (3 * volume) * surface[i / 3] * surface[i % 3] - (i % 4 == 0 ? e_surface : 0));
         }
     }
 }
@@ -630,7 +628,7 @@ gmxfmm_status FN(fmm_step)(gmxfmm_plan* plan, const void* x, gmxfmm_output* outp
     }
     clock = fmm_time();
 
-    const fmm_background background = {plan->periodic ? 2 * c_pi / (3 * plan->cells.box_volume) : 0,
+    const fmm_background background = {plan->periodic ? 2 * FMM_PI / (3 * plan->cells.box_volume) : 0,
                                        plan->total_charge,
                                        {m.dipole[0], m.dipole[1], m.dipole[2]},
                                        m.quadrupole[0] + m.quadrupole[1] + m.quadrupole[2]};
@@ -658,7 +656,7 @@ gmxfmm_status FN(fmm_step)(gmxfmm_plan* plan, const void* x, gmxfmm_output* outp
         virial[d] += near_virial[d];
         virial[3 + d] += near_virial[3 + d];
         surface_field[d] =
-            plan->options.boundary == GMXFMM_VACUUM ? -4 * c_pi / (3 * fmm_determinant(plan->box)) * m.surface[d] : 0;
+            plan->options.boundary == GMXFMM_VACUUM ? -4 * FMM_PI / (3 * fmm_determinant(plan->box)) * m.surface[d] : 0;
     }
     write_sums(plan, 0.5 * after[6], far, virial, m.surface, output);
     const int bad = write_output(plan, wanted, x, surface_field, output);

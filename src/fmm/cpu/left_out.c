@@ -12,33 +12,19 @@
 /* Cell of particle si minus cell of the nearest image of particle sj, in cells. */
 static void nearest_offset(const gmxfmm_plan* plan, int si, int sj, int* offset)
 {
-    const fmm_cells* cells = &plan->cells;
-    int              ci[3], cj[3], k[3] = {0, 0, 0};
-    double           t[3], y[3];
+    const fmm_cells* c = &plan->cells;
+    int              ci[3], cj[3];
+    double           t[3];
     fmm_cell_place(plan, plan->p.cell_of[plan->p.sorted[si]], ci);
     fmm_cell_place(plan, plan->p.cell_of[plan->p.sorted[sj]], cj);
     for (int d = 0; d < 3; d++)
     {
         t[d]      = (ci[d] - cj[d]) + (double)plan->p.reference[si][d] - (double)plan->p.reference[sj][d];
         offset[d] = ci[d] - cj[d];
-        if (cells->periodic)
-        {
-            k[d] = (int)floor(t[d] / cells->n[d] + 0.5);
-            t[d] -= k[d] * cells->n[d];
-        }
     }
-    if (!cells->periodic)
+    if (c->periodic)
     {
-        return;
-    }
-    for (int d = 0; d < 3; d++)
-    {
-        y[d] = t[0] * cells->cell[d] + t[1] * cells->cell[3 + d] + t[2] * cells->cell[6 + d];
-    }
-    fmm_reduce(cells->box_voronoi, cells->box_voronoi_int, y, k);
-    for (int d = 0; d < 3; d++)
-    {
-        offset[d] -= k[d] * cells->n[d];
+        fmm_nearest_image(c->n, c->cell, c->rectangular ? NULL : c->box_voronoi, c->box_voronoi_int, t, offset);
     }
 }
 

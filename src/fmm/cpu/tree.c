@@ -205,7 +205,7 @@ static int64_t particle_keys(const gmxfmm_plan* plan, const void* x, gmxfmm_prec
         }
         if (fmm_locate(&plan->cells, xi, at, rest))
         {
-            fmm_into_grid(&plan->cells, at);
+            fmm_into_grid(plan->cells.periodic, plan->cells.inner, at);
         }
         else
         {

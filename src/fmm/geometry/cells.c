@@ -124,26 +124,6 @@ void fmm_voronoi(const double* basis, double vectors[FMM_VORONOI][3], int coordi
     }
 }
 
-void fmm_reduce(const double vectors[FMM_VORONOI][3], const int coordinates[FMM_VORONOI][3], double* y, int* shift)
-{
-    for (int changed = 1; changed;)
-    {
-        changed = 0;
-        for (int v = 0; v < FMM_VORONOI; v++)
-        {
-            if (2 * dot(y, vectors[v]) > dot(vectors[v], vectors[v]) * (1 + 1e-9))
-            {
-                for (int d = 0; d < 3; d++)
-                {
-                    y[d] -= vectors[v][d];
-                    shift[d] += coordinates[v][d];
-                }
-                changed = 1;
-            }
-        }
-    }
-}
-
 double fmm_lambda(int order)
 {
     /* exponents of y^n/n! at n = p and n!/R^(n+1) at n = 2p then stay within +-30 for p <= 20 */

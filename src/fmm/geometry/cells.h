@@ -11,10 +11,10 @@
 #define FMM_CELLS_H
 
 #include "fmm/gmxfmm.h"
+#include "fmm/math/locate.h"
 
 enum
 {
-    FMM_VORONOI    = 14, /* Voronoi-relevant vectors of a 3D lattice are among these (Conway & Sloane 1992) */
     FMM_NEAR_REACH = 24  /* near vectors have components in -24..24; more is a box beyond reason */
 };
 
@@ -69,9 +69,6 @@ int fmm_is_aligned(const double* box);
 
 /* Voronoi vectors of the lattice with rows basis[9], by Selling reduction to an obtuse superbase. */
 void fmm_voronoi(const double* basis, double vectors[FMM_VORONOI][3], int coordinates[FMM_VORONOI][3]);
-
-/* Moves y (Cartesian) to the nearest lattice point's cell; shift[3] collects the lattice vector taken off. */
-void fmm_reduce(const double vectors[FMM_VORONOI][3], const int coordinates[FMM_VORONOI][3], double* y, int* shift);
 
 /* Fills all of *cells but origin from box and grid; memory of the near set is reused. ws selects the near set:
  * right angles: the block of (2 ws + 1)^3, and if bricks are far from cubes what is closer than (ws + 1)/2 diagonals;

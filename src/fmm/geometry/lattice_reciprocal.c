@@ -27,7 +27,7 @@ void fmm_reciprocal_block(const fmm_cells* cells,
                           int              first,
                           double*          out)
 {
-    const double two_pi = 6.28318530717958647692;
+    const double two_pi = 2 * FMM_PI;
     const int    nz     = cells->n[2] / 2 + 1;
     const int    total  = cells->n[0] * cells->n[1] * nz;
     double       dual[9], kappa[3][VLEN];

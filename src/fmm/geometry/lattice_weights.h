@@ -7,15 +7,7 @@
 
 #include "fmm/geometry/lattice.h"
 
-#ifndef FMM_HD
-#    ifdef __CUDACC__
-#        define FMM_HD __host__ __device__
-#    else
-#        define FMM_HD
-#    endif
-#endif
-
-#define FMM_PI 3.14159265358979323846
+#include "fmm/math/host_device.h"
 
 /* Q(n + 1/2, x), n = 0..top: upward, all terms positive. */
 static inline FMM_HD void fmm_gamma_upper(int top, double x, double* q)

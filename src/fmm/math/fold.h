@@ -20,6 +20,17 @@ static inline FMM_HD int fold_character(int n, int m, int im)
     return 4 * ((m + im) & 1) + 2 * im + ((n + m) & 1);
 }
 
+/* Signs of P^|l-m| and Q^|l-m| where sum_m M^m X^(m+l), m, l >= 0, has its terms m and -m folded, X = P + iQ and
+ * X^-mu = (-1)^mu conj X^mu: M = A + iB times
+ *   re = A (P+ + s P-) - B (Q+ - s Q-),  im = A (Q+ + s Q-) + B (P+ - s P-),
+ * with P+ = P^(l+m), P- = P^(l-m), s = (-1)^m; m = 0 has one term only. */
+static inline FMM_HD void fold_spectrum_signs(int m, int l, int* p, int* q)
+{
+    const int s = m & 1 ? -1 : 1, odd = (l - m) & 1 ? -1 : 1;
+    *p = l < m ? s * odd : s;
+    *q = l < m ? -s * odd : s;
+}
+
 #ifdef FOLD_T
 
 /* The four blocks for j = first .. first + count - 1; b enters as (re * br, im * bi), the sign (-1)^m included. */

@@ -11,13 +11,7 @@
 #ifndef FMM_HARMONICS_H
 #define FMM_HARMONICS_H
 
-#ifndef FMM_HD
-#    ifdef __CUDACC__
-#        define FMM_HD __host__ __device__
-#    else
-#        define FMM_HD
-#    endif
-#endif
+#include "fmm/math/host_device.h"
 
 /* Number of real coefficients of an expansion of order p. */
 static inline FMM_HD int harm_size(int p)
@@ -39,6 +33,13 @@ static inline FMM_HD int harm_re(int p, int n, int m)
 static inline FMM_HD int harm_im(int p, int n, int m)
 {
     return harm_column(p, m) + (p + 1 - m) + n - m;
+}
+
+/* Signs of the real and imaginary part of X_n^|m| that make X_n^m. */
+static inline FMM_HD void harm_signs(int m, int* re, int* im)
+{
+    *re = m < 0 && (m & 1) ? -1 : 1;
+    *im = m < 0 ? -*re : *re;
 }
 
 #ifdef HARM_T

@@ -15,13 +15,7 @@
 #ifndef FMM_ROTATION_H
 #define FMM_ROTATION_H
 
-#ifndef FMM_HD
-#    ifdef __CUDACC__
-#        define FMM_HD __host__ __device__
-#    else
-#        define FMM_HD
-#    endif
-#endif
+#include "fmm/math/host_device.h"
 
 /* Numbers of even and of odd m in 0..n. */
 static inline FMM_HD int rot_even(int n)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fmm/math/fold.h"
 #include "fmm/math/harmonics.h"
 
 typedef struct FN(fmm_convolution) convolution;
@@ -158,18 +159,14 @@ typedef struct
     vreal rr, ri, ir, ii; /* out re <- in re, out re <- in im, out im <- in re, out im <- in im */
 } folded;
 
-/*
- * Folds the terms m and -m of sum_m M^m X^(m+l) for m, l >= 0, X = P + iQ, X^-mu = (-1)^mu conj X^mu:
- *   re = A (P+ + s P-) - B (Q+ - s Q-),  im = A (Q+ + s Q-) + B (P+ - s P-),
- * with P+ = P^(l+m), P- = P^(l-m), s = (-1)^m; m = 0 has one term only.
- */
+/* Factors of columns m and l by degree (fold_spectrum_signs). */
 static void fold(int top, int m, int l, const vreal* x, folded* c)
 {
     const int   mu   = l > m ? l - m : m - l;
-    const real  s    = m & 1 ? -1 : 1;
-    const real  sp   = l < m && (mu & 1) ? -s : s;    /* s P-: sign of X^-mu */
-    const real  sq   = l < m ? (mu & 1 ? s : -s) : s; /* s Q- */
     const vreal zero = x[0] - x[0];
+    int         p_sign, q_sign;
+    fold_spectrum_signs(m, l, &p_sign, &q_sign);
+    const real sp = (real)p_sign, sq = (real)q_sign;
     for (int j = l + m; j <= top; j++)
     {
         const vreal pp = x[harm_re(top, j, l + m)];

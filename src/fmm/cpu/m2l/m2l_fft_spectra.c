@@ -41,8 +41,6 @@ enum
     c_doubleLanes = FMM_VBYTES / 8
 };
 
-static const double c_pi = 3.14159265358979323846;
-
 typedef struct
 {
     real c, s;
@@ -146,7 +144,7 @@ static gmxfmm_status set_block(gmxfmm_plan* plan, const convolution* conv, latti
         {
             for (int k = 0; k < width; k++)
             {
-                const double angle          = 2 * c_pi * (f * k % n[d]) / n[d];
+                const double angle          = 2 * FMM_PI * (f * k % n[d]) / n[d];
                 s->phases[d][f * width + k] = (phase){(real)cos(angle), (real)sin(angle)};
             }
         }
@@ -557,7 +555,7 @@ static void reciprocal_part(const gmxfmm_plan* plan,
     if (sum == FMM_SUM_S)
     {
         /* neutralising background: -pi / (alpha^2 V) for every pair, all of it at frequency 0 */
-        out[0] -= (real)(scale * c_pi / (ewald->alpha * ewald->alpha * conv->cells->cell_volume));
+        out[0] -= (real)(scale * FMM_PI / (ewald->alpha * ewald->alpha * conv->cells->cell_volume));
     }
 }
 

@@ -155,7 +155,7 @@ shift_background(const gmxfmm_plan* plan, int first, int lanes, const fmm_backgr
         double s[3] = {0, 0, 0}, sum = bg->t;
         if (plan->tree != NULL)
         {
-            fmm_root_offset(plan, first + l, s);
+            fmm_leaf_offset(plan, first + l, s);
         }
         for (int e = 0; e < 3; e++)
         {

@@ -16,11 +16,12 @@ static complex_lanes element(int p, const vreal* x, int n, int m)
     complex_lanes c = {{0}, {0}};
     if (a <= n)
     {
-        const real sign = m < 0 && (a & 1) ? -1 : 1;
-        c.re            = x[harm_re(p, n, a)] * sign;
+        int re, im;
+        harm_signs(m, &re, &im);
+        c.re = x[harm_re(p, n, a)] * (real)re;
         if (a > 0)
         {
-            c.im = x[harm_im(p, n, a)] * (m < 0 ? -sign : sign);
+            c.im = x[harm_im(p, n, a)] * (real)im;
         }
     }
     return c;
