@@ -87,7 +87,7 @@ const std::vector<BadOption>& badOptions()
         integer("Order41", &gmxfmm_options::order, 41),
         integer("Order21InSinglePrecision", &gmxfmm_options::order, 21),
         integer("Separation3", &gmxfmm_options::separation, 3),
-        integer("SeparationNegative", &gmxfmm_options::separation, -1),
+        integer("SeparationMinusTwo", &gmxfmm_options::separation, -2),
         integer("Depth10", &gmxfmm_options::depth, 10),
         integer("DepthMinusTwo", &gmxfmm_options::depth, -2),
         integer("DepthZero", &gmxfmm_options::depth, 0),
@@ -147,6 +147,7 @@ const std::vector<BadOption>& badOptions()
         grid("GridWithZero", 4, 0, 4, "0"),
         grid("GridWithZeroLast", 4, 4, 0, "0"),
         grid("GridNegative", 4, -5, 4, "-5"),
+        grid("GridPartlyAutomatic", 4, GMXFMM_AUTO, 4, "4 0 4"),
         {"PrefactorZero", [](gmxfmm_options* o) { o->prefactor = 0; }, GMXFMM_ERROR_OPTION, "prefactor"},
         {"PrefactorNan", [](gmxfmm_options* o) { o->prefactor = notANumber; }, GMXFMM_ERROR_OPTION, "prefactor"},
         enumerator("MethodUnknown", &gmxfmm_options::m2l, 7),
@@ -387,6 +388,67 @@ TEST(RefusedCreate, WithADeviceThatIsNotThere)
 }
 
 /* The suites skip what these ask for where they run on a GPU (createOrSkip). */
+TEST(Options, AutomaticIsOneValue)
+{
+    const System   s = small();
+    gmxfmm_options standard, automatic;
+    gmxfmm_default_options(&standard);
+    automatic       = standard;
+    automatic.order = automatic.depth = automatic.separation = automatic.num_threads = GMXFMM_AUTO;
+    automatic.grid[0] = automatic.grid[1] = automatic.grid[2] = GMXFMM_AUTO;
+    gmxfmm_info info[2];
+    int         k = 0;
+    for (const gmxfmm_options* options : {&standard, &automatic})
+    {
+        gmxfmm_plan* plan      = nullptr;
+        char         text[256] = "";
+        ASSERT_EQ(gmxfmm_create(&plan, options, 20, s.box.data(), text, sizeof(text)), GMXFMM_OK) << text;
+        gmxfmm_get_info(plan, &info[k++]);
+        gmxfmm_destroy(plan);
+    }
+    EXPECT_EQ(info[0].order, info[1].order);
+    EXPECT_EQ(info[0].separation, info[1].separation);
+    EXPECT_EQ(info[0].num_threads, info[1].num_threads);
+    for (int d = 0; d < 3; d++)
+    {
+        EXPECT_EQ(info[0].grid[d], info[1].grid[d]);
+    }
+}
+
+/* The ends of a range are in it, the next numbers are not. */
+TEST(Options, HaveTheRangesThatAreTold)
+{
+    const struct
+    {
+        const char* name;
+        int gmxfmm_options::*member;
+    } options[]    = {{"m2l_truncate", &gmxfmm_options::m2l_truncate},
+                      {"separation", &gmxfmm_options::separation},
+                      {"num_threads", &gmxfmm_options::num_threads},
+                      {"reproducible", &gmxfmm_options::reproducible},
+                      {"order", &gmxfmm_options::order},
+                      {"device_id", &gmxfmm_options::device_id}};
+    const System s = small();
+    for (const auto& option : options)
+    {
+        const gmxfmm_option* told = gmxfmm_find_option(option.name);
+        ASSERT_NE(told, nullptr) << option.name;
+        const int lowest = static_cast<int>(told->lowest), highest = static_cast<int>(told->highest);
+        for (const int value : {lowest, highest, highest + 1})
+        {
+            gmxfmm_options o    = depthOptions(GMXFMM_M2L_NAIVE, 3, 1, 1);
+            gmxfmm_plan*   plan = nullptr;
+            o.precision         = GMXFMM_DOUBLE;
+            o.*option.member    = value;
+            EXPECT_EQ(gmxfmm_create(&plan, &o, 20, s.box.data(), nullptr, 0),
+                      value <= highest ? GMXFMM_OK : GMXFMM_ERROR_OPTION)
+                << option.name << " = " << value;
+            gmxfmm_destroy(plan);
+        }
+    }
+    EXPECT_EQ(gmxfmm_find_option("none such"), nullptr);
+}
+
 TEST(RefusedCreate, WhatIsNotOfferedOnAGpu)
 {
     const struct

@@ -40,6 +40,8 @@ extern "C"
 #define GMXFMM_MAX_ORDER 40        /* largest expansion order in double precision */
 #define GMXFMM_MAX_ORDER_SINGLE 20 /* and in single precision */
 
+#define GMXFMM_AUTO (-1) /* of order, grid (all three), depth, separation and num_threads: let the library choose */
+
     typedef struct gmxfmm_plan gmxfmm_plan;
 
     typedef enum
@@ -88,7 +90,8 @@ extern "C"
         GMXFMM_CUDA
     } gmxfmm_device;
 
-    /* All options; gmxfmm_default_options() fills in the defaults given in brackets. */
+    /* All options; gmxfmm_default_options() fills in the defaults given in brackets. Where 0 stands for automatic,
+     * GMXFMM_AUTO does, too. */
     typedef struct
     {
         double accuracy;       /* [4e-4] asked relative RMS force error, 1e-12..0.1; chooses what is left automatic */
@@ -188,6 +191,20 @@ extern "C"
 
     /* Fills *options with the defaults. */
     GMXFMM_API void gmxfmm_default_options(gmxfmm_options* options);
+
+    /* What a program that reads options has to know of one. */
+    typedef struct
+    {
+        const char* name;     /* member of gmxfmm_options */
+        const char* help;     /* what it is, half a line */
+        const char* standard; /* default, in words */
+        const char* choices;  /* of an enum: names in its order from 0 on, | between them; NULL: a number, or three */
+        double      lowest;   /* range, without GMXFMM_AUTO */
+        double      highest;
+    } gmxfmm_option;
+
+    /* The option with this name, or NULL: all that have a range (options.def). */
+    GMXFMM_API const gmxfmm_option* gmxfmm_find_option(const char* name);
 
     /* Whether a plan can be made here for this device: OK; UNSUPPORTED: not in this build; DEVICE: none there with this
      * number, or too old. message (may be NULL) has the cause, at most message_size - 1 characters. */

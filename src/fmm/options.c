@@ -12,61 +12,89 @@ static const double c_bestSingle = 1e-6;
 void gmxfmm_default_options(gmxfmm_options* options)
 {
     memset(options, 0, sizeof(*options));
-    options->accuracy       = 4e-4;
-    options->order          = -1;
-    options->depth          = -1;
-    options->m2l            = GMXFMM_M2L_AUTO;
-    options->boundary       = GMXFMM_TINFOIL;
-    options->precision      = GMXFMM_SINGLE;
-    options->array_type     = GMXFMM_DOUBLE;
-    options->device         = GMXFMM_CPU;
+#define REAL(name, standard, lowest, highest, help) options->name = standard;
+#define INTEGER(name, standard, lowest, highest, help) options->name = standard;
+#define AUTOMATIC(name, text, lowest, highest, help) options->name = GMXFMM_AUTO;
+#define AUTOMATIC_0(name, text, lowest, highest, help) options->name = 0;
+#define GRID_0(name, text, lowest, highest, help) options->name[0] = options->name[1] = options->name[2] = 0;
+#define CHOICE(name, standard, text, last, names, help) options->name = standard;
+#include "fmm/options.def"
     options->prefactor      = 1.0;
     options->measured_error = NAN;
     options->measured_time  = NAN;
 }
 
-static gmxfmm_status check_ranges(const gmxfmm_options* o, char* message, size_t size)
+void fmm_normalise_options(gmxfmm_options* options)
 {
-    const struct
-    {
-        const char* name;
-        double      value, low, high;
-    } range[] = {
-        {"order", o->order, -1, GMXFMM_MAX_ORDER},
-        {"grid[0]", o->grid[0], 0, 1024},
-        {"grid[1]", o->grid[1], 0, 1024},
-        {"grid[2]", o->grid[2], 0, 1024},
-        {"depth", o->depth, -1, 9},
-        {"separation", o->separation, 0, 2},
-        {"m2l", (double)o->m2l, GMXFMM_M2L_AUTO, GMXFMM_M2L_NAIVE},
-        {"boundary", (double)o->boundary, GMXFMM_TINFOIL, GMXFMM_OPEN},
-        {"precision", (double)o->precision, GMXFMM_SINGLE, GMXFMM_DOUBLE},
-        {"array_type", (double)o->array_type, GMXFMM_SINGLE, GMXFMM_DOUBLE},
-        {"device", (double)o->device, GMXFMM_CPU, GMXFMM_CUDA},
-        {"m2l_to_parent", o->m2l_to_parent, 0, 1},
-        {"m2l_truncate", o->m2l_truncate, 0, 2},
-        {"vertical_rotation", o->vertical_rotation, 0, 1},
-        {"device_id", o->device_id, 0, 255},
-        {"num_threads", o->num_threads, 0, 4096},
-        {"reproducible", o->reproducible, 0, 1},
+#define REAL(name, standard, lowest, highest, help)
+#define INTEGER(name, standard, lowest, highest, help)
+#define AUTOMATIC(name, text, lowest, highest, help)
+#define AUTOMATIC_0(name, text, lowest, highest, help) options->name = options->name == GMXFMM_AUTO ? 0 : options->name;
+#define GRID_0(name, text, lowest, highest, help)                                                                      \
+    for (int d = 0; d < 3; d++)                                                                                        \
+    {                                                                                                                  \
+        options->name[d] = options->name[d] == GMXFMM_AUTO ? 0 : options->name[d];                                     \
+    }
+#define CHOICE(name, standard, text, last, names, help)
+#include "fmm/options.def"
+}
+
+const gmxfmm_option* gmxfmm_find_option(const char* name)
+{
+    static const gmxfmm_option c_options[] = {
+#define REAL(name, standard, lowest, highest, help) {#name, help, #standard, NULL, lowest, highest},
+#define INTEGER(name, standard, lowest, highest, help) {#name, help, #standard, NULL, lowest, highest},
+#define AUTOMATIC(name, text, lowest, highest, help) {#name, help, text, NULL, lowest, highest},
+#define AUTOMATIC_0(name, text, lowest, highest, help) {#name, help, text, NULL, lowest, highest},
+#define GRID_0(name, text, lowest, highest, help) {#name, help, text, NULL, lowest, highest},
+#define CHOICE(name, standard, text, last, names, help) {#name, help, text, names, 0, last},
+#include "fmm/options.def"
     };
-    for (size_t i = 0; i < sizeof(range) / sizeof(range[0]); i++)
+    for (size_t i = 0; i < sizeof(c_options) / sizeof(c_options[0]); i++)
     {
-        if (range[i].value < range[i].low || range[i].value > range[i].high)
+        if (strcmp(c_options[i].name, name) == 0)
         {
-            snprintf(message, size, "option %s is %g, allowed is %g to %g", range[i].name, range[i].value, range[i].low,
-                     range[i].high);
-            return GMXFMM_ERROR_OPTION;
+            return &c_options[i];
         }
     }
-    if (o->depth == 0)
+    return NULL;
+}
+
+/* Whether a value is in its range, otherwise the message; automatic: that there is another choice. */
+static int
+in_range(const char* name, double value, double lowest, double highest, int automatic, char* message, size_t size)
+{
+    if (value >= lowest && value <= highest)
     {
-        snprintf(message, size, "option depth is 0, allowed is 1 to 9, or -1 for automatic");
-        return GMXFMM_ERROR_OPTION;
+        return 1;
     }
-    if (!(o->accuracy >= 1e-12 && o->accuracy <= 0.1))
+    snprintf(message, size, "option %s is %g, allowed is %g to %g%s", name, value, lowest, highest,
+             automatic ? ", or -1 for automatic" : "");
+    return 0;
+}
+
+static gmxfmm_status check_ranges(const gmxfmm_options* o, char* message, size_t size)
+{
+    int good = 1;
+#define REAL(name, standard, lowest, highest, help)                                                                    \
+    good = good && in_range(#name, o->name, lowest, highest, 0, message, size);
+#define INTEGER(name, standard, lowest, highest, help)                                                                 \
+    good = good && in_range(#name, o->name, lowest, highest, 0, message, size);
+#define AUTOMATIC(name, text, lowest, highest, help)                                                                   \
+    good = good && (o->name == GMXFMM_AUTO || in_range(#name, o->name, lowest, highest, 1, message, size));
+#define AUTOMATIC_0(name, text, lowest, highest, help)                                                                 \
+    good = good && (o->name == 0 || in_range(#name, o->name, lowest, highest, 1, message, size));
+#define GRID_0(name, text, lowest, highest, help)                                                                      \
+    for (int d = 0; d < 3; d++)                                                                                        \
+    {                                                                                                                  \
+        static const char* const c_element[3] = {#name "[0]", #name "[1]", #name "[2]"};                               \
+        good = good && (o->name[d] == 0 || in_range(c_element[d], o->name[d], lowest, highest, 1, message, size));     \
+    }
+#define CHOICE(name, standard, text, last, names, help)                                                                \
+    good = good && in_range(#name, (double)o->name, 0, (double)(last), 0, message, size);
+#include "fmm/options.def"
+    if (!good)
     {
-        snprintf(message, size, "option accuracy is %g, allowed is 1e-12 to 0.1", o->accuracy);
         return GMXFMM_ERROR_OPTION;
     }
     if (!isfinite(o->prefactor) || o->prefactor == 0)

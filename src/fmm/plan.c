@@ -106,7 +106,7 @@ static gmxfmm_status choose_periodic(gmxfmm_plan* plan)
 }
 
 gmxfmm_status gmxfmm_create(gmxfmm_plan**         plan,
-                            const gmxfmm_options* options,
+                            const gmxfmm_options* asked,
                             int64_t               num_particles,
                             const double*         box,
                             char*                 message,
@@ -119,12 +119,15 @@ gmxfmm_status gmxfmm_create(gmxfmm_plan**         plan,
         message_size = sizeof(own);
     }
     text[0] = '\0';
-    if (plan == NULL || options == NULL)
+    if (plan == NULL || asked == NULL)
     {
         snprintf(text, message_size, "plan and options must not be NULL");
         return GMXFMM_ERROR_NULL;
     }
-    *plan                = NULL;
+    *plan                         = NULL;
+    gmxfmm_options        normal  = *asked;
+    const gmxfmm_options* options = &normal;
+    fmm_normalise_options(&normal);
     gmxfmm_status status = fmm_check_options(options, text, message_size);
     if (status == GMXFMM_OK && num_particles < 0)
     {

@@ -171,7 +171,9 @@ void          fmm_particles_free(gmxfmm_plan* plan, fmm_particles* p);
 /* exclusions.c: the lists and what was made of them. */
 void fmm_free_exclusions(gmxfmm_plan* plan);
 
-/* options.c: ranges and contradictions; the message goes to message[size]. */
+/* options.c: 0 for GMXFMM_AUTO where 0 is no number (grid, separation, num_threads), which is how the library has it;
+ * ranges and contradictions of options that are so, the message goes to message[size]. */
+void          fmm_normalise_options(gmxfmm_options* options);
 gmxfmm_status fmm_check_options(const gmxfmm_options* options, char* message, size_t size);
 
 /* plan_tree.c: an octree without levels, for a plan that has none; whether an octree can take the box. Errors: MEMORY,
