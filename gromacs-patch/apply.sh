@@ -18,7 +18,7 @@ series=$here/$version
     for f in "$here"/*/series; do printf ' %s' "$(basename "$(dirname "$f")")"; done))"
 
 # What the patched tree is made of
-checksum=$(cd "$series" && find series ./*.patch files -type f | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -d ' ' -f 1)
+checksum=$(cd "$here" && find common "$version" -type f | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -d ' ' -f 1)
 stamp=$src/.gmxfmm-patched
 if [ -f "$stamp" ]; then
     [ "$(cat "$stamp")" = "$checksum" ] || fail "$src has other patches than those in $series; start from a freshly unpacked tree"
@@ -42,7 +42,7 @@ while read -r patch; do
         git apply "$series/$patch"
     fi || fail "$patch does not apply to $src; start from a freshly unpacked GROMACS $version"
 done < "$series/series"
-cp -R "$series/files/." .
+cp -R "$here/common/files/." "$series/files/." .
 cp -R . "$src/"
 echo "$checksum" > "$stamp"
 echo "$src: GROMACS $version patched with $(wc -l < "$series/series") patches"

@@ -13,8 +13,9 @@
 #include <memory>
 
 #include "gromacs/gpu_utils/devicebuffer_datatype.h"
-#include "gromacs/math/vectypes.h"
 #include "gromacs/utility/arrayref.h"
+
+#include "fmmversion.h"
 
 class GpuEventSynchronizer;
 

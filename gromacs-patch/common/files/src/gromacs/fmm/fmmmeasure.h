@@ -12,8 +12,9 @@
 
 #include <string>
 
-#include "gromacs/math/vectypes.h"
 #include "gromacs/utility/arrayref.h"
+
+#include "fmmversion.h"
 
 struct gmx_mtop_t;
 

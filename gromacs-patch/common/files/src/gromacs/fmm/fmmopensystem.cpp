@@ -15,7 +15,6 @@
 #include <array>
 #include <vector>
 
-#include "gromacs/math/vec.h"
 #include "gromacs/pbcutil/pbc.h"
 #include "gromacs/utility/exceptions.h"
 #include "gromacs/utility/stringutil.h"

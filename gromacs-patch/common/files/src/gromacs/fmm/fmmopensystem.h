@@ -9,9 +9,10 @@
 #ifndef GMX_FMM_FMMOPENSYSTEM_H
 #define GMX_FMM_FMMOPENSYSTEM_H
 
-#include "gromacs/math/vectypes.h"
 #include "gromacs/utility/arrayref.h"
 #include "gromacs/utility/real.h"
+
+#include "fmmversion.h"
 
 enum class PbcType : int;
 

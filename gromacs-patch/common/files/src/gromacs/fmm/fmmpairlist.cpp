@@ -41,7 +41,7 @@ std::vector<bool> fmmAtomsOffPairSearchGrid(const CoulombInteractionType coulomb
         const t_atom& atom = moltype.atoms.atom[a];
         isOffGrid[a]       = !atomUsesVdw[atom.type] && !atomUsesVdw[atom.typeB];
     }
-    for (const int ftype : fTypesOnGpu)
+    for (const auto ftype : fTypesOnGpu)
     {
         const InteractionList& list = moltype.ilist[ftype];
         for (int i = 0; i < list.size(); i += 1 + NRAL(ftype))
@@ -68,7 +68,7 @@ std::string fmmPairListDescription(ArrayRef<const AtomInfoWithinMoleculeBlock> a
         numOffGrid += numRepeats
                       * std::count_if(block.atomInfo.begin(),
                                       block.atomInfo.end(),
-                                      [](int64_t info)
+                                      [](AtomInfo info)
                                       { return (info & sc_atomInfo_NotOnPairSearchGrid) != 0; });
     }
     return formatString(
@@ -78,14 +78,14 @@ std::string fmmPairListDescription(ArrayRef<const AtomInfoWithinMoleculeBlock> a
             static_cast<long>(numAtoms));
 }
 
-index fmmNumAtomsOnPairSearchGrid(ArrayRef<const int64_t> atomInfo)
+Index fmmNumAtomsOnPairSearchGrid(ArrayRef<const AtomInfo> atomInfo)
 {
     return std::count_if(atomInfo.begin(),
                          atomInfo.end(),
-                         [](int64_t info) { return (info & sc_atomInfo_NotOnPairSearchGrid) == 0; });
+                         [](AtomInfo info) { return (info & sc_atomInfo_NotOnPairSearchGrid) == 0; });
 }
 
-real fmmPairSearchDensity(const GridCorners& region, const index numAtomsOnGrid, const real occupiedVolume)
+real fmmPairSearchDensity(const GridCorners& region, const Index numAtomsOnGrid, const real occupiedVolume)
 {
     real volume = 1;
     for (int d = 0; d < DIM; d++)

@@ -14,10 +14,11 @@
 #include <string>
 #include <vector>
 
-#include "gromacs/math/vectypes.h"
 #include "gromacs/utility/arrayref.h"
 #include "gromacs/utility/basedefinitions.h"
 #include "gromacs/utility/real.h"
+
+#include "fmmversion.h"
 
 enum class CoulombInteractionType : int;
 struct gmx_moltype_t;
@@ -53,7 +54,7 @@ std::vector<bool> fmmAtomsOffPairSearchGrid(CoulombInteractionType   coulombType
 std::string fmmPairListDescription(ArrayRef<const AtomInfoWithinMoleculeBlock> atomInfo);
 
 //! Returns how many atoms are on the pair-search grid
-index fmmNumAtomsOnPairSearchGrid(ArrayRef<const int64_t> atomInfo);
+Index fmmNumAtomsOnPairSearchGrid(ArrayRef<const AtomInfo> atomInfo);
 
 /*! \brief Returns the number density that columns of the pair-search grid should be made for
  *
@@ -65,7 +66,7 @@ index fmmNumAtomsOnPairSearchGrid(ArrayRef<const int64_t> atomInfo);
  * \param[in] numAtomsOnGrid  How many atoms are on it
  * \param[in] occupiedVolume  Volume that the atoms fill, see openSystemVolume()
  */
-real fmmPairSearchDensity(const GridCorners& region, index numAtomsOnGrid, real occupiedVolume);
+real fmmPairSearchDensity(const GridCorners& region, Index numAtomsOnGrid, real occupiedVolume);
 
 } // namespace gmx
 

@@ -14,7 +14,6 @@
 #include <functional>
 #include <string>
 
-#include "gromacs/fileio/warninp.h"
 #include "gromacs/mdtypes/inputrec.h"
 #include "gromacs/mdtypes/md_enums.h"
 #include "gromacs/pbcutil/pbc.h"
@@ -24,8 +23,8 @@
 #include "gromacs/utility/logger.h"
 #include "gromacs/utility/stringutil.h"
 
-#include "fmmoptions.h"
 #include "fmmsolver.h"
+#include "gmxfmmoptions.h"
 
 namespace gmx
 {
@@ -51,19 +50,23 @@ void checkOpenSystem(const t_inputrec&                                    ir,
            "with pbc = no fits the leaves of an octree to the atoms; use fmm-tree-depth, not "
            "fmm-grid");
     refuse(ir.bPeriodicMols, "with pbc = no does not work with periodic-molecules");
-    refuse(ir.epc != PressureCoupling::No,
+    refuse(hasPressureCoupling(ir),
            "with pbc = no has no volume and thus no pressure; use pcoupl = no");
-    refuse(inputrecDeform(&ir), "with pbc = no has no box to deform; use deform = 0 0 0 0 0 0");
+    refuse(hasBoxDeformation(ir), "with pbc = no has no box to deform; use deform = 0 0 0 0 0 0");
 }
 
 } // namespace
 
-void checkFmmInputrec(t_inputrec* ir, warninp* wi)
+void checkFmmInputrec(t_inputrec* ir, FmmWarningHandler* wi)
 {
+    if (!usesGmxfmm(*ir))
+    {
+        return;
+    }
     const FmmOptions options = fmmOptions(*ir);
     for (const std::string& message : options.errors())
     {
-        warning_error(wi, message);
+        addFmmError(wi, message);
     }
     const FmmParameters parameters = options.errors().empty() ? options.parameters() : FmmParameters{};
 
@@ -71,10 +74,10 @@ void checkFmmInputrec(t_inputrec* ir, warninp* wi)
     {
         if (isRefused)
         {
-            warning_error(wi, "coulombtype = FMM " + message);
+            addFmmError(wi, "coulombtype = FMM " + message);
         }
     };
-    refuse(EVDW_PME(ir->vdwtype), "does not work with LJ-PME; use vdwtype = Cut-off");
+    refuse(ir->vdwtype == VanDerWaalsType::Pme, "does not work with LJ-PME; use vdwtype = Cut-off");
     refuse(ir->ewald_geometry != EwaldGeometry::ThreeD,
            "does not offer ewald-geometry = 3dc; use ewald-geometry = 3d");
     refuse(ir->epsilon_surface != 0,
@@ -107,7 +110,7 @@ void checkFmmInputrec(t_inputrec* ir, warninp* wi)
         case InteractionModifiers::PotShiftVerletUnsupported:
         case InteractionModifiers::None: break;
         case InteractionModifiers::PotShift:
-            warning_note(
+            addFmmNote(
                     wi,
                     "coulombtype = FMM has no Coulomb cut-off, so coulomb-modifier is ignored and "
                     "set to None");
@@ -118,7 +121,7 @@ void checkFmmInputrec(t_inputrec* ir, warninp* wi)
 
     if (ir->rcoulomb != ir->rvdw)
     {
-        warning_note(
+        addFmmNote(
                 wi,
                 formatString("coulombtype = FMM has no Coulomb cut-off, so rcoulomb is ignored and "
                              "set to rvdw (%g nm)",
@@ -132,18 +135,22 @@ void checkFmmSystem(const gmx_mtop_t&    mtop,
                     const matrix         box,
                     ArrayRef<const RVec> x,
                     const MDLogger&      logger,
-                    warninp*             wi)
+                    FmmWarningHandler*   wi)
 {
+    if (!usesGmxfmm(ir))
+    {
+        return;
+    }
     if (ir.efep != FreeEnergyPerturbationType::No && haveFepPerturbedNBInteractions(mtop))
     {
-        warning_error(
+        addFmmError(
                 wi,
                 "coulombtype = FMM does not support perturbed atoms yet; use coulombtype = PME "
                 "for this free-energy calculation");
     }
     if (ir.opts.ngener > 1)
     {
-        warning_error(wi,
+        addFmmError(wi,
                       "coulombtype = FMM does not split the Coulomb energy over groups; remove "
                       "energygrps");
     }
@@ -159,7 +166,7 @@ void checkFmmSystem(const gmx_mtop_t&    mtop,
     }
     if (std::fabs(netCharge) > 1e-4 && ir.pbcType != PbcType::No)
     {
-        warning(wi,
+        addFmmWarning(wi,
                 formatString(
                         "The system has a net charge of %g e. coulombtype = FMM neutralizes it "
                         "with "
@@ -185,7 +192,7 @@ void checkFmmSystem(const gmx_mtop_t&    mtop,
                             + "\n     on a CPU; on a GPU mdrun may choose others");
         if (solver.expectedError() > 1.1 * parameters.accuracy)
         {
-            warning_note(
+            addFmmNote(
                     wi,
                     formatString(
                             "With these parameters the expected relative RMS error of the FMM "
@@ -197,7 +204,7 @@ void checkFmmSystem(const gmx_mtop_t&    mtop,
     }
     catch (const GromacsException& ex)
     {
-        warning_error(wi, ex.what());
+        addFmmError(wi, ex.what());
     }
 }
 

@@ -9,12 +9,12 @@
 #ifndef GMX_FMM_FMMPREPROCESS_H
 #define GMX_FMM_FMMPREPROCESS_H
 
-#include "gromacs/math/vectypes.h"
 #include "gromacs/utility/arrayref.h"
+
+#include "fmmversion.h"
 
 struct gmx_mtop_t;
 struct t_inputrec;
-struct warninp;
 
 namespace gmx
 {
@@ -26,7 +26,7 @@ class MDLogger;
  * Sets rcoulomb to rvdw and the Coulomb modifier to none, since no cut-off
  * acts on Coulomb interactions, while the pair search requires equal cut-offs.
  */
-void checkFmmInputrec(t_inputrec* inputrec, warninp* wi);
+void checkFmmInputrec(t_inputrec* inputrec, FmmWarningHandler* wi);
 
 //! Checks what needs the topology, the groups, the box or, without one, coordinates, and logs the parameters chosen
 void checkFmmSystem(const gmx_mtop_t&    mtop,
@@ -34,7 +34,7 @@ void checkFmmSystem(const gmx_mtop_t&    mtop,
                     const matrix         box,
                     ArrayRef<const RVec> x,
                     const MDLogger&      logger,
-                    warninp*             wi);
+                    FmmWarningHandler*   wi);
 
 } // namespace gmx
 

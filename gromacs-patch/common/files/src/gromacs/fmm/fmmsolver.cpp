@@ -17,7 +17,6 @@
 #include <memory>
 #include <vector>
 
-#include "gromacs/math/vec.h"
 #include "gromacs/mdlib/gmx_omp_nthreads.h"
 #include "gromacs/mdtypes/enerdata.h"
 #include "gromacs/mdtypes/forceoutput.h"
@@ -33,8 +32,8 @@
 #include "fmmgpu.h"
 #include "fmmmeasure.h"
 #include "fmmopensystem.h"
-#include "fmmoptions.h"
 #include "fmmpairlist.h"
+#include "gmxfmmoptions.h"
 
 namespace gmx
 {
@@ -143,7 +142,7 @@ void addSums(double              energyNear,
     if (stepWork.computeEnergy)
     {
         enerd->grpp.energyGroupPairTerms[NonBondedEnergyTerms::CoulombSR][0] += energyNear;
-        enerd->term[F_COUL_RECIP] += energyFar;
+        coulombReciprocalTerm(enerd) += energyFar;
     }
     if (stepWork.computeVirial)
     {
@@ -322,7 +321,7 @@ public:
         }
         const int gmx_unused numThreads = gmx_omp_nthreads_get(ModuleMultiThread::Default);
 #pragma omp parallel for num_threads(numThreads) schedule(static)
-        for (index i = 0; i < force.ssize(); i++)
+        for (Index i = 0; i < force.ssize(); i++)
         {
             forceWithVirial->force_[i] += force[i];
         }
@@ -435,7 +434,7 @@ public:
     //! Whether the atoms have been changed since they were assigned to cells
     bool needToAssign_ = true;
     //! Number of atoms on the pair-search grid, -1 before the first pair search
-    index numAtomsOnGrid_ = -1;
+    Index numAtomsOnGrid_ = -1;
     //! The force error that was asked for
     double accuracy_;
     //! Where the library keeps compiled kernels
@@ -645,7 +644,7 @@ void FmmSolver::measureAtEnd(const MDLogger&      mdlog,
     }
 }
 
-real FmmSolver::pairSearchDensity(const GridCorners& region, ArrayRef<const int64_t> atomInfo)
+real FmmSolver::pairSearchDensity(const GridCorners& region, ArrayRef<const AtomInfo> atomInfo)
 {
     if (impl_->numAtomsOnGrid_ < 0)
     {
@@ -738,10 +737,10 @@ void FmmSolver::launchGpu(DeviceBuffer<RVec>    x,
                           const StepWorkload&   stepWork,
                           int64_t               step)
 {
-    wallcycle_start_nocount(impl_->wcycle_, WallCycleCounter::LaunchGpu);
+    startLaunchCounter(impl_->wcycle_);
     impl_->gpu_->waitInStream(xReady);
     impl_->enqueueStep(FmmGpu::address(x), box, stepWork, step);
-    wallcycle_stop(impl_->wcycle_, WallCycleCounter::LaunchGpu);
+    stopLaunchCounter(impl_->wcycle_);
 }
 
 void FmmSolver::launchGpuWithHostCoordinates(ArrayRef<const RVec> x,
@@ -749,9 +748,9 @@ void FmmSolver::launchGpuWithHostCoordinates(ArrayRef<const RVec> x,
                                              const StepWorkload&  stepWork,
                                              int64_t              step)
 {
-    wallcycle_start_nocount(impl_->wcycle_, WallCycleCounter::LaunchGpu);
+    startLaunchCounter(impl_->wcycle_);
     impl_->enqueueStep(impl_->gpu_->upload(x), box, stepWork, step);
-    wallcycle_stop(impl_->wcycle_, WallCycleCounter::LaunchGpu);
+    stopLaunchCounter(impl_->wcycle_);
 }
 
 DeviceBuffer<RVec> FmmSolver::gpuForces() const

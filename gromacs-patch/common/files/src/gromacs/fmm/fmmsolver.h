@@ -16,10 +16,11 @@
 #include <string>
 
 #include "gromacs/gpu_utils/devicebuffer_datatype.h"
-#include "gromacs/math/vectypes.h"
 #include "gromacs/utility/arrayref.h"
 #include "gromacs/utility/listoflists.h"
 #include "gromacs/utility/real.h"
+
+#include "fmmversion.h"
 
 class GpuEventSynchronizer;
 struct gmx_enerdata_t;
@@ -97,7 +98,7 @@ public:
      * The volume that they fill is that of the coordinates given to the
      * constructor, so that a continued run has the same grid.
      */
-    real pairSearchDensity(const GridCorners& region, ArrayRef<const int64_t> atomInfo);
+    real pairSearchDensity(const GridCorners& region, ArrayRef<const AtomInfo> atomInfo);
 
     //! Sets charges and exclusions, at each change of the order of atoms
     void setAtoms(ArrayRef<const real> charges, const ListOfLists<int>& exclusions);

@@ -62,7 +62,7 @@ void FmmSolver::measureAtEnd(const MDLogger& /*mdlog*/,
 {
 }
 
-real FmmSolver::pairSearchDensity(const GridCorners& /*region*/, ArrayRef<const int64_t> /*atomInfo*/)
+real FmmSolver::pairSearchDensity(const GridCorners& /*region*/, ArrayRef<const AtomInfo> /*atomInfo*/)
 {
     return -1;
 }

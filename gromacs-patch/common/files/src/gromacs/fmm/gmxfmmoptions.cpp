@@ -7,18 +7,17 @@
  */
 #include "gmxpre.h"
 
-#include "fmmoptions.h"
+#include "gmxfmmoptions.h"
 
 #include <algorithm>
 #include <optional>
 
 #include "gromacs/mdtypes/inputrec.h"
 #include "gromacs/options/basicoptions.h"
-#include "gromacs/options/options.h"
 #include "gromacs/options/optionsection.h"
-#include "gromacs/options/treesupport.h"
 #include "gromacs/pbcutil/pbc.h"
 #include "gromacs/utility/enumerationhelpers.h"
+#include "gromacs/utility/keyvaluetree.h"
 #include "gromacs/utility/keyvaluetreebuilder.h"
 #include "gromacs/utility/keyvaluetreetransform.h"
 #include "gromacs/utility/strconvert.h"
@@ -71,7 +70,7 @@ void addRule(IKeyValueTreeTransformRules* rules, const char* tag, Transform tran
 
 //! Writes one option with a line of comment
 template<typename Type>
-void addOutput(KeyValueTreeObjectBuilder* builder, const char* tag, const std::string& comment, const Type& value)
+void writeOption(KeyValueTreeObjectBuilder* builder, const char* tag, const std::string& comment, const Type& value)
 {
     builder->addValue<std::string>("comment-" + mdpKey(tag), "; " + comment);
     builder->addValue<Type>(mdpKey(tag), value);
@@ -127,6 +126,12 @@ bool usesOctree(const FmmM2L method)
 
 void FmmOptions::initMdpTransform(IKeyValueTreeTransformRules* rules)
 {
+    addTransformRules(rules);
+    addRule<std::string>(rules, c_backendTag, [](std::string s) { return s; });
+}
+
+void FmmOptions::addTransformRules(IKeyValueTreeTransformRules* rules)
+{
     const auto& identity = [](std::string s) { return s; };
     addRule<double>(rules, c_accuracyTag, &fromStdString<double>);
     addRule<int>(rules, c_orderTag, &fromStdString<int>);
@@ -136,21 +141,30 @@ void FmmOptions::initMdpTransform(IKeyValueTreeTransformRules* rules)
     addRule<std::string>(rules, c_m2lTag, identity);
     addRule<std::string>(rules, c_boundaryTag, identity);
     addRule<bool>(rules, c_measureTag, &fromStdString<bool>);
-    addRule<std::string>(rules, c_backendTag, identity);
 }
 
 void FmmOptions::initMdpOptions(IOptionsContainerWithSections* options)
 {
     auto section = options->addSection(OptionSection(c_section));
-    section.addOption(DoubleOption(c_accuracyTag).store(&values_.accuracy));
-    section.addOption(IntegerOption(c_orderTag).store(&values_.order));
-    section.addOption(StringOption(c_gridTag).store(&grid_));
-    section.addOption(IntegerOption(c_treeDepthTag).store(&values_.treeDepth));
-    section.addOption(IntegerOption(c_separationTag).store(&values_.separation));
-    section.addOption(StringOption(c_m2lTag).store(&m2l_));
-    section.addOption(StringOption(c_boundaryTag).store(&boundary_));
-    section.addOption(BooleanOption(c_measureTag).store(&values_.measure));
+    addOptions(&section);
     section.addOption(StringOption(c_backendTag).store(&backend_));
+}
+
+void FmmOptions::addOptions(IOptionsContainerWithSections* section)
+{
+    section->addOption(DoubleOption(c_accuracyTag).store(&values_.accuracy));
+    section->addOption(IntegerOption(c_orderTag).store(&values_.order));
+    section->addOption(StringOption(c_gridTag).store(&grid_));
+    section->addOption(IntegerOption(c_treeDepthTag).store(&values_.treeDepth));
+    section->addOption(IntegerOption(c_separationTag).store(&values_.separation));
+    section->addOption(StringOption(c_m2lTag).store(&m2l_));
+    section->addOption(StringOption(c_boundaryTag).store(&boundary_));
+    section->addOption(BooleanOption(c_measureTag).store(&values_.measure));
+}
+
+bool FmmOptions::areIn(const KeyValueTreeObject& section)
+{
+    return section.keyExists(c_accuracyTag);
 }
 
 void FmmOptions::buildMdpOutput(KeyValueTreeObjectBuilder* builder) const
@@ -158,28 +172,33 @@ void FmmOptions::buildMdpOutput(KeyValueTreeObjectBuilder* builder) const
     builder->addValue<std::string>("comment-fmm-empty-line", "");
     builder->addValue<std::string>("comment-fmm-module",
                                    "; Fast multipole method (coulombtype = FMM)");
-    addOutput(builder,
+    addOutput(builder);
+    writeOption(builder, c_backendTag, "Library that computes it: gmxfmm", backend_);
+}
+
+void FmmOptions::addOutput(KeyValueTreeObjectBuilder* builder) const
+{
+    writeOption(builder,
               c_accuracyTag,
               "Relative RMS force error to reach; chooses what is left automatic below",
               values_.accuracy);
-    addOutput(builder, c_orderTag, "Order of the expansions; 0: automatic", values_.order);
-    addOutput(builder, c_gridTag, "Cells, or leaves, along each box vector; 0 0 0: automatic", grid_);
-    addOutput(builder, c_treeDepthTag, "Depth of the octree (octree methods); -1: automatic", values_.treeDepth);
-    addOutput(builder,
+    writeOption(builder, c_orderTag, "Order of the expansions; 0: automatic", values_.order);
+    writeOption(builder, c_gridTag, "Cells, or leaves, along each box vector; 0 0 0: automatic", grid_);
+    writeOption(builder, c_treeDepthTag, "Depth of the octree (octree methods); -1: automatic", values_.treeDepth);
+    writeOption(builder,
               c_separationTag,
               "Layers of neighboring cells in the near field; 0: automatic",
               values_.separation);
-    addOutput(builder, c_m2lTag, "Method for the far field: " + allNames(c_m2lNames), m2l_);
-    addOutput(
+    writeOption(builder, c_m2lTag, "Method for the far field: " + allNames(c_m2lNames), m2l_);
+    writeOption(
             builder,
             c_boundaryTag,
             "Surroundings of the periodic system: " + allNames(c_boundaryNames) + " (with pbc = no)",
             boundary_);
-    addOutput(builder,
+    writeOption(builder,
               c_measureTag,
               "Measure errors at the start of mdrun, and choose by them what is automatic",
               std::string(values_.measure ? "yes" : "no"));
-    addOutput(builder, c_backendTag, "Library that computes it: gmxfmm", backend_);
 }
 
 std::vector<std::string> FmmOptions::errors() const
@@ -245,18 +264,6 @@ FmmParameters FmmOptions::parameters() const
     parameters.m2l           = findName(c_m2lNames, m2l_).value();
     parameters.boundary      = findName(c_boundaryNames, boundary_).value();
     return parameters;
-}
-
-FmmOptions fmmOptions(const t_inputrec& inputrec)
-{
-    FmmOptions fmmOptions;
-    if (inputrec.params->keyExists(FmmOptions::c_scope))
-    {
-        Options options;
-        fmmOptions.initMdpOptions(&options);
-        assignOptionsFromKeyValueTree(&options, (*inputrec.params)[FmmOptions::c_scope].asObject(), nullptr);
-    }
-    return fmmOptions;
 }
 
 //! Returns FmmParameters::maxStepsInCells: equal parts of nstlist

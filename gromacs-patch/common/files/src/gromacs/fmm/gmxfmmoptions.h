@@ -6,8 +6,8 @@
  * \inlibraryapi
  * \ingroup module_fmm
  */
-#ifndef GMX_FMM_FMMOPTIONS_H
-#define GMX_FMM_FMMOPTIONS_H
+#ifndef GMX_FMM_GMXFMMOPTIONS_H
+#define GMX_FMM_GMXFMMOPTIONS_H
 
 #include <array>
 #include <string>
@@ -15,10 +15,14 @@
 
 #include "gromacs/mdtypes/imdpoptionprovider.h"
 
+#include "fmmversion.h"
+
 struct t_inputrec;
 
 namespace gmx
 {
+
+class KeyValueTreeObject;
 
 /*! \brief Time in ps for which atoms may stay in their cells without much loss of accuracy
  *
@@ -93,6 +97,19 @@ public:
     void initMdpOptions(IOptionsContainerWithSections* options) override;
     void buildMdpOutput(KeyValueTreeObjectBuilder* builder) const override;
 
+    /*! \brief
+     * What these three do, without a section of its own, its headline and the choice of a backend
+     *
+     * For versions of GROMACS that have a section for several backends.
+     */
+    void        addOptions(IOptionsContainerWithSections* section);
+    static void addTransformRules(IKeyValueTreeTransformRules* rules);
+    void        addOutput(KeyValueTreeObjectBuilder* builder) const;
+    //! Returns whether the options are in this section of stored options
+    static bool areIn(const KeyValueTreeObject& section);
+    //! Sets the backend where it was not read with the other options
+    void setBackend(const std::string& name) { backend_ = name; }
+
     //! Returns one message for each option with a value that is out of range or not offered
     std::vector<std::string> errors() const;
 
@@ -107,9 +124,6 @@ private:
     std::string   boundary_ = "tinfoil";
     std::string   backend_  = "gmxfmm";
 };
-
-//! Returns the options stored in an input record
-FmmOptions fmmOptions(const t_inputrec& inputrec);
 
 /*! \brief Returns the parameters stored in an input record, which should have passed grompp
  *

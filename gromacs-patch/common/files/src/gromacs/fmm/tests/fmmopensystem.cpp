@@ -14,7 +14,6 @@
 
 #include <gtest/gtest.h>
 
-#include "gromacs/math/vec.h"
 #include "gromacs/pbcutil/pbc.h"
 #include "gromacs/utility/exceptions.h"
 

@@ -7,7 +7,7 @@
  */
 #include "gmxpre.h"
 
-#include "gromacs/fmm/fmmoptions.h"
+#include "gromacs/fmm/gmxfmmoptions.h"
 
 #include <string>
 #include <vector>
@@ -208,9 +208,8 @@ KeyValueTreeObject adjustedParameters(CoulombInteractionType coulombtype)
 
 TEST(FmmOptionsTest, AreDeclaredForFmmOnly)
 {
-    EXPECT_TRUE(adjustedParameters(CoulombInteractionType::Fmm).keyExists("fast-multipole-method"));
-    EXPECT_FALSE(
-            adjustedParameters(CoulombInteractionType::Pme).keyExists("fast-multipole-method"));
+    EXPECT_TRUE(gmxfmmOptionsAreStored(adjustedParameters(CoulombInteractionType::Fmm)));
+    EXPECT_FALSE(gmxfmmOptionsAreStored(adjustedParameters(CoulombInteractionType::Pme)));
 }
 
 TEST(FmmOptionsTest, AreFoundInInputRecord)

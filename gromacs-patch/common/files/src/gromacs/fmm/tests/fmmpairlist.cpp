@@ -77,7 +77,7 @@ TEST_F(FmmPairListTest, DensityIsThatOfTheAtomsOnTheGridWhereTheyAre)
         x.push_back({ 0.1_real * (i / 100), 0.1_real * (i / 10 % 10), 0.1_real * (i % 10) });
         atomInfo.push_back(i % 2 == 0 ? sc_atomInfo_HasVdw : sc_atomInfo_NotOnPairSearchGrid);
     }
-    const index numOnGrid = fmmNumAtomsOnPairSearchGrid(atomInfo);
+    const Index numOnGrid = fmmNumAtomsOnPairSearchGrid(atomInfo);
     EXPECT_EQ(500, numOnGrid);
     const real occupied = openSystemVolume(x);
     EXPECT_NEAR(500, fmmPairSearchDensity({ { 0, 0, 0 }, { 1, 1, 1 } }, numOnGrid, occupied), 1);

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*! \libinternal \file
+ * \brief
+ * Declares what the FMM needs and GROMACS versions offer in different ways
+ *
+ * \inlibraryapi
+ * \ingroup module_fmm
+ */
+#ifndef GMX_FMM_FMMVERSION_H
+#define GMX_FMM_FMMVERSION_H
+
+#include <cstdint>
+
+#include <string>
+
+#include "gromacs/math/vec.h"
+#include "gromacs/math/vectypes.h"
+#include "gromacs/utility/basedefinitions.h"
+#include "gromacs/utility/real.h"
+
+struct gmx_enerdata_t;
+struct gmx_wallcycle;
+struct t_inputrec;
+struct warninp;
+
+namespace gmx
+{
+
+class FmmOptions;
+class KeyValueTreeObject;
+
+//! Signed integers that count atoms
+using Index = index;
+//! Elements of t_forcerec::atomInfo
+using AtomInfo = int64_t;
+//! Collects what grompp has to say
+using FmmWarningHandler = ::warninp;
+
+//! Adds an error, a warning or a note
+void addFmmError(FmmWarningHandler* wi, const std::string& text);
+void addFmmWarning(FmmWarningHandler* wi, const std::string& text);
+void addFmmNote(FmmWarningHandler* wi, const std::string& text);
+
+//! Returns whether the gmxfmm library computes the Coulomb interactions
+bool usesGmxfmm(const t_inputrec& inputrec);
+//! Returns whether these are the module options of an input record with those of gmxfmm
+bool gmxfmmOptionsAreStored(const KeyValueTreeObject& params);
+//! Returns the options stored in an input record
+FmmOptions fmmOptions(const t_inputrec& inputrec);
+
+//! Returns whether the pressure is coupled
+bool hasPressureCoupling(const t_inputrec& inputrec);
+//! Returns whether the box is deformed
+bool hasBoxDeformation(const t_inputrec& inputrec);
+
+//! The energy term of the far field
+real& coulombReciprocalTerm(gmx_enerdata_t* enerd);
+
+//! Starts and stops the cycle counter of launches on the GPU
+void startLaunchCounter(gmx_wallcycle* wcycle);
+void stopLaunchCounter(gmx_wallcycle* wcycle);
+
+} // namespace gmx
+
+#endif

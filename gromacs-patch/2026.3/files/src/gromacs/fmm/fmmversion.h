@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*! \libinternal \file
+ * \brief
+ * Declares what the FMM needs and GROMACS versions offer in different ways
+ *
+ * \inlibraryapi
+ * \ingroup module_fmm
+ */
+#ifndef GMX_FMM_FMMVERSION_H
+#define GMX_FMM_FMMVERSION_H
+
+#include <cstdint>
+
+#include <string>
+
+#include "gromacs/utility/arrayref.h"
+#include "gromacs/utility/basedefinitions.h"
+#include "gromacs/utility/gmxmpi.h"
+#include "gromacs/utility/real.h"
+#include "gromacs/utility/vec.h"
+#include "gromacs/utility/vectypes.h"
+
+enum class PbcType : int;
+struct gmx_enerdata_t;
+struct gmx_wallcycle;
+struct t_inputrec;
+class WarningHandler;
+
+namespace gmx
+{
+
+class FmmOptions;
+class KeyValueTreeObject;
+
+//! Elements of t_forcerec::atomInfo
+using AtomInfo = int32_t;
+//! Collects what grompp has to say
+using FmmWarningHandler = ::WarningHandler;
+
+//! Adds an error, a warning or a note
+void addFmmError(FmmWarningHandler* wi, const std::string& text);
+void addFmmWarning(FmmWarningHandler* wi, const std::string& text);
+void addFmmNote(FmmWarningHandler* wi, const std::string& text);
+
+/*! \brief Returns whether the gmxfmm library computes the Coulomb interactions
+ *
+ * It does with coulombtype = FMM, unless fmm-backend chooses another library or
+ * the input record is one of GROMACS without gmxfmm.
+ */
+bool usesGmxfmm(const t_inputrec& inputrec);
+//! Returns whether these are the module options of an input record with those of gmxfmm
+bool gmxfmmOptionsAreStored(const KeyValueTreeObject& params);
+//! Returns the options stored in an input record
+FmmOptions fmmOptions(const t_inputrec& inputrec);
+
+//! Returns whether the pressure is coupled
+bool hasPressureCoupling(const t_inputrec& inputrec);
+//! Returns whether the box is deformed
+bool hasBoxDeformation(const t_inputrec& inputrec);
+
+/*! \brief Returns the density around atoms, by which the pair list is buffered
+ *
+ * Without periodicity there may be no box: then it is that of the molecules,
+ * see openSystemVolume().
+ */
+real effectiveAtomDensity(PbcType              pbcType,
+                          ArrayRef<const RVec> x,
+                          const matrix         box,
+                          real                 cutoff,
+                          MPI_Comm             communicator);
+
+//! The energy term of the far field
+real& coulombReciprocalTerm(gmx_enerdata_t* enerd);
+
+//! Starts and stops the cycle counter of launches on the GPU
+void startLaunchCounter(gmx_wallcycle* wcycle);
+void stopLaunchCounter(gmx_wallcycle* wcycle);
+
+} // namespace gmx
+
+#endif

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+# The backend that computes coulombtype = FMM with the gmxfmm library
+gmx_add_libgromacs_sources(
+    fmmopensystem.cpp
+    fmmpairkernels.cpp
+    fmmpairlist.cpp
+    fmmpreprocess.cpp
+    fmmtaskassignment.cpp
+    fmmversion.cpp
+    gmxfmmbackend.cpp
+    gmxfmmoptions.cpp
+    )
+
+if (GMX_GPU_CUDA)
+    gmx_add_libgromacs_sources(fmmgpu.cpp fmmvirial.cu)
+    # They include device headers
+    _gmx_add_files_to_property(CUDA_SOURCES fmmgpu.cpp fmmpairkernels.cpp fmmvirial.cu)
+else()
+    gmx_add_libgromacs_sources(fmmgpu_stub.cpp)
+endif()
+
+if (GMX_GMXFMM)
+    gmx_add_libgromacs_sources(fmmmeasure.cpp fmmsolver.cpp)
+else()
+    gmx_add_libgromacs_sources(fmmsolver_stub.cpp)
+endif()
+
+if (BUILD_TESTING)
+    gmx_add_unit_test(FmmUnitTests fmm-test
+        CPP_SOURCE_FILES
+            tests/fmmopensystem.cpp
+            tests/fmmoptions.cpp
+            tests/fmmpairlist.cpp
+            )
+endif()
