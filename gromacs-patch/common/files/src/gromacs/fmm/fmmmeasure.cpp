@@ -118,7 +118,7 @@ std::string tableLine(const gmxfmm_measurement& m, const double* box)
             box != nullptr
                     ? formatString("%10.2f", 2 * c_presfac * m.virial_error / (box[0] * box[4] * box[8]))
                     : "";
-    return formatString("%10s %6d %16s %11d %10.1e %10.1e %10.1e%s\n",
+    return formatString("%10s %6d %16s %11d %10.1e %10.1e %10.1e%s %9.2f\n",
                         gmxfmm_m2l_name(m.info.m2l),
                         m.info.order,
                         cells.c_str(),
@@ -126,7 +126,8 @@ std::string tableLine(const gmxfmm_measurement& m, const double* box)
                         m.info.predicted_error,
                         m.error,
                         m.error_moved,
-                        pressure.c_str());
+                        pressure.c_str(),
+                        1e3 * m.time);
 }
 
 } // namespace
@@ -174,7 +175,10 @@ FmmMeasuredError measureFmmError(const gmx_mtop_t&    mtop,
               { options->accuracy, c_any },
               { c_any, c_any } }
         };
-        status = GMXFMM_ERROR_OPTION;
+        // By costs in the library's model instead of times: a continued run has the same parameters
+        const int reproducible = options->reproducible;
+        options->reproducible  = 1;
+        status                 = GMXFMM_ERROR_OPTION;
         for (size_t i = 0; i < allowed.size() && status == GMXFMM_ERROR_OPTION; i++)
         {
             numTried = tried.size();
@@ -188,6 +192,7 @@ FmmMeasuredError measureFmmError(const gmx_mtop_t&    mtop,
                                    message.data(),
                                    message.size());
         }
+        options->reproducible = reproducible;
     }
     else
     {
@@ -204,16 +209,13 @@ FmmMeasuredError measureFmmError(const gmx_mtop_t&    mtop,
             "FMM: force errors measured, to %.0e, when atoms are assigned to cells and when they "
                  "have\n"
                  "     moved since%s\n\n"
-                 "    method  order            cells  separation   expected   measured      moved%s\n",
+                 "    method  order            cells  separation   expected   measured      moved%s ms a step\n",
             gmxfmm_reference_uncertainty(reference.get()),
             box != nullptr ? ", and the worst of an element of the pressure" : "",
             box != nullptr ? "       bar" : "");
-    std::string previous;
     for (int i = 0; i < numTried; i++)
     {
-        const std::string line = tableLine(tried[i], box);
-        result.table += (line != previous ? line : "");
-        previous = line;
+        result.table += tableLine(tried[i], box);
     }
     return result;
 }
