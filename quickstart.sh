@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # From a fresh Debian 12 with git and a compiler to a patched GROMACS and a comparison of FMM with PME on a real system.
-# Usage: ./quickstart.sh [--prefix FOLDER] [--no-run]
-#   --prefix FOLDER   install GROMACS there (default: build/install)
+# Usage: ./quickstart.sh [--gromacs VERSION] [--prefix FOLDER] [--no-run]
+#   --gromacs VERSION 2022.5 (default) or 2026.3, whose source is that in GROMACS_SOURCE or is downloaded
+#   --prefix FOLDER   install GROMACS there (default: build/install, or build/install-VERSION)
 #   --no-run          stop after the installation
 # Everything is made under build/ (GMXFMM_BUILD_DIR); a second run continues where the first stopped. More settings:
 # scripts/common.sh, scripts/fetch-gromacs.sh.
@@ -20,8 +21,13 @@ while (($#)); do
             export GMXFMM_PREFIX
             shift
             ;;
+        --gromacs)
+            (($# > 1)) || { echo "quickstart.sh: --gromacs needs a version" >&2 && exit 2; }
+            export GMXFMM_GROMACS=$2
+            shift
+            ;;
         --no-run) run=0 ;;
-        -h | --help) sed -n '2,7s/^# \{0,1\}//p' "$0" && exit 0 ;;
+        -h | --help) sed -n '2,8s/^# \{0,1\}//p' "$0" && exit 0 ;;
         *) echo "quickstart.sh: unknown option $1 (see --help)" >&2 && exit 2 ;;
     esac
     shift
@@ -43,10 +49,10 @@ scripts/build-gromacs.sh mixed
 if ((run)); then
     step "swap_z with PME and with FMM"
     export GMXFMM_REGRESSION=$REGRESSION_TREE
-    run_logged compare-with-pme python3 scripts/compare-with-pme.py "$INSTALL_PREFIX/bin/gmx" "$BUILD_DIR/quickstart"
+    run_logged compare-with-pme python3 scripts/compare-with-pme.py "$INSTALL_PREFIX/bin/gmx" "$BUILD_DIR/quickstart$suffix"
     say ""
-    cat "$BUILD_DIR/quickstart/results.txt"
+    cat "$BUILD_DIR/quickstart$suffix/results.txt"
     say ""
-    say "As a plot: $BUILD_DIR/quickstart/results.svg; as data: results.json beside it."
+    say "As a plot: $BUILD_DIR/quickstart$suffix/results.svg; as data: results.json beside it."
 fi
 say "GROMACS with coulombtype = FMM: source $INSTALL_PREFIX/bin/GMXRC, then gmx ($(elapsed) in all)"

@@ -4,6 +4,7 @@
 #   GMXFMM_BUILD_DIR   folder for everything that is made (default: build/ beside this repository's README)
 #   GMXFMM_JOBS        parallel compile jobs (default: cores, at most one per 1.5 GB of memory)
 #   GMXFMM_CUDA_SM     compute capability of the GPU to compile for, as 90 (default) or 80
+#   GMXFMM_GROMACS     version of GROMACS, 2022.5 (default) or 2026.3; the scripts' --gromacs sets it
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 BUILD_DIR=${GMXFMM_BUILD_DIR:-$ROOT/build}
@@ -12,13 +13,19 @@ BUILD_DIR=$(cd "$BUILD_DIR" && pwd)
 LOG_DIR=$BUILD_DIR/logs
 mkdir -p "$LOG_DIR"
 
-GROMACS_VERSION=2022.5
+DEFAULT_VERSION=2022.5
+export GMXFMM_GROMACS=${GMXFMM_GROMACS:-$DEFAULT_VERSION}
+GROMACS_VERSION=$GMXFMM_GROMACS
 PATCH_DIR=$ROOT/gromacs-patch/$GROMACS_VERSION
 SOURCE_DIR=$BUILD_DIR/source
 GROMACS_TREE=$BUILD_DIR/gromacs-$GROMACS_VERSION
-REGRESSION_TREE=$BUILD_DIR/regressiontests-$GROMACS_VERSION
+# The systems of all end-to-end tests are those of the default version's regression tests.
+REGRESSION_TREE=$BUILD_DIR/regressiontests-$DEFAULT_VERSION
 LIBRARY_PREFIX=$BUILD_DIR/library-install
-INSTALL_PREFIX=${GMXFMM_PREFIX:-$BUILD_DIR/install}
+# What belongs to another version than the default one has its name in it.
+suffix=$([ "$GROMACS_VERSION" = "$DEFAULT_VERSION" ] || echo "-$GROMACS_VERSION")
+GROMACS_BUILD=$BUILD_DIR/gromacs$suffix # followed by -mixed or -double
+INSTALL_PREFIX=${GMXFMM_PREFIX:-$BUILD_DIR/install$suffix}
 
 # The clock and the step count run through the scripts that are called from one another.
 export GMXFMM_START=${GMXFMM_START:-$(date +%s)}
@@ -36,6 +43,9 @@ die() {
     printf '\nerror: %s\n' "$*" >&2
     exit 1
 }
+
+[ -f "$PATCH_DIR/series" ] || die "there are no patches for GROMACS $GROMACS_VERSION, only for: $(
+    cd "$ROOT/gromacs-patch" && for file in */series; do printf '%s ' "${file%/series}"; done)"
 
 # step TITLE: announces step i of STEPS (set by the caller before the first step)
 STEP=0

@@ -12,6 +12,9 @@ packages=(
     gnuplot-nox              # plot of the results
     dpkg-dev ca-certificates # apt-get source
     gromacs gromacs-data)    # Debian's unpatched build, double precision included: an independent reference
+if [ "$GROMACS_VERSION" != "$DEFAULT_VERSION" ]; then
+    packages+=(git python3-venv) # its source, and a newer cmake from PyPI where Debian's is too old
+fi
 if [ "${1:-}" = --tests ]; then
     packages+=(libgtest-dev valgrind)
 fi

@@ -103,6 +103,20 @@ def need(variable, default=None):
     return found
 
 
+def want(variable):
+    """As program, for parts of a test that are left out where it is not set."""
+    found = program(variable)
+    if not found:
+        print(f"SKIP {os.path.basename(sys.argv[0])}: {variable} is not set, so what it is for is left out")
+    return found
+
+
+def version(gmx):
+    """The version of GROMACS, as 2022.5, whatever is appended to it."""
+    found = re.search(r"^GROMACS version: +(\d+\.\d+)", gmx.run(["--version"], "/tmp", log=False)[1], re.M)
+    return found.group(1) if found else "unknown"
+
+
 def skip(why):
     print(f"SKIP {os.path.basename(sys.argv[0])}: {why}")
     sys.exit(SKIP)

@@ -32,5 +32,6 @@ if (BUILD_TESTING)
             tests/fmmopensystem.cpp
             tests/fmmoptions.cpp
             tests/fmmpairlist.cpp
+            tests/gmxfmmbackend.cpp
             )
 endif()
