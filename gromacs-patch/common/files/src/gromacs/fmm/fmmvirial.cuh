@@ -9,7 +9,8 @@
 #define GMX_FMM_FMMVIRIAL_CUH
 
 #include "gromacs/gpu_utils/devicebuffer_datatype.h"
-#include "gromacs/math/vectypes.h"
+
+#include "fmmversion.h"
 
 class DeviceStream;
 

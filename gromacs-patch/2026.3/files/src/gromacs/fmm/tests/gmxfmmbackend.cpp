@@ -9,6 +9,7 @@
 
 #include "gromacs/fmm/gmxfmmbackend.h"
 
+#include <memory>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -24,18 +25,18 @@ namespace gmx
 namespace
 {
 
-//! Returns an input record as grompp makes it, with a backend from the mdp file unless that is empty
-t_inputrec inputrec(CoulombInteractionType coulombtype, const std::string& backend)
+//! An input record as grompp makes it, with a backend from the mdp file unless that is empty
+std::unique_ptr<t_inputrec> inputrec(CoulombInteractionType coulombtype, const std::string& backend)
 {
-    t_inputrec          ir;
+    auto                ir = std::make_unique<t_inputrec>();
     KeyValueTreeBuilder builder;
     if (!backend.empty())
     {
         builder.rootObject().addObject("fast-multipole-method").addObject("fmm").addValue<std::string>("backend", backend);
     }
-    ir.coulombtype = coulombtype;
-    ir.params      = new KeyValueTreeObject(builder.build());
-    MDModules().adjustInputrecBasedOnModules(&ir);
+    ir->coulombtype = coulombtype;
+    ir->params      = new KeyValueTreeObject(builder.build());
+    MDModules().adjustInputrecBasedOnModules(ir.get());
     return ir;
 }
 
@@ -47,26 +48,26 @@ std::string storedBackend(const t_inputrec& ir)
 
 TEST(GmxfmmBackendTest, IsChosenByCoulombtype)
 {
-    const t_inputrec fmm = inputrec(CoulombInteractionType::Fmm, "");
-    EXPECT_EQ("gmxfmm", storedBackend(fmm));
-    EXPECT_TRUE(usesGmxfmm(fmm));
-    EXPECT_TRUE(usesGmxfmm(inputrec(CoulombInteractionType::Fmm, "gmxfmm")));
-    const t_inputrec pme = inputrec(CoulombInteractionType::Pme, "");
-    EXPECT_EQ("inactive", storedBackend(pme));
-    EXPECT_FALSE(usesGmxfmm(pme));
+    const auto fmm = inputrec(CoulombInteractionType::Fmm, "");
+    EXPECT_EQ("gmxfmm", storedBackend(*fmm));
+    EXPECT_TRUE(usesGmxfmm(*fmm));
+    EXPECT_TRUE(usesGmxfmm(*inputrec(CoulombInteractionType::Fmm, "gmxfmm")));
+    const auto pme = inputrec(CoulombInteractionType::Pme, "");
+    EXPECT_EQ("inactive", storedBackend(*pme));
+    EXPECT_FALSE(usesGmxfmm(*pme));
 }
 
 TEST(GmxfmmBackendTest, LeavesOtherBackendsAlone)
 {
-    EXPECT_FALSE(usesGmxfmm(inputrec(CoulombInteractionType::Fmm, "exafmm")));
-    EXPECT_FALSE(usesGmxfmm(inputrec(CoulombInteractionType::Fmm, "fmsolvr")));
+    EXPECT_FALSE(usesGmxfmm(*inputrec(CoulombInteractionType::Fmm, "exafmm")));
+    EXPECT_FALSE(usesGmxfmm(*inputrec(CoulombInteractionType::Fmm, "fmsolvr")));
 }
 
 TEST(GmxfmmBackendTest, RefusesNoBackend)
 {
-    const t_inputrec ir = inputrec(CoulombInteractionType::Fmm, "inactive");
-    ASSERT_EQ(1, fmmOptions(ir).errors().size());
-    EXPECT_EQ("fmm-backend = inactive is not allowed; it has to be gmxfmm", fmmOptions(ir).errors()[0]);
+    const auto ir = inputrec(CoulombInteractionType::Fmm, "inactive");
+    ASSERT_EQ(1, fmmOptions(*ir).errors().size());
+    EXPECT_EQ("fmm-backend = inactive is not allowed; it has to be gmxfmm", fmmOptions(*ir).errors()[0]);
 }
 
 TEST(GmxfmmBackendTest, IsNotInRecordsOfOtherGromacs)
