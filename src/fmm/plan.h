@@ -43,10 +43,10 @@ struct gmxfmm_plan
     const struct fmm_backend* backend;   /* what computes: a row of backend.c */
     char*                     cache_dir; /* what options.cache_dir points to */
     char                      message[512];
-    gmxfmm_m2l                m2l; /* as chosen, and so is the next line */
+    gmxfmm_m2l                m2l; /* this and the next line: as asked, or chosen where options leave them open */
     int                       order, separation, inner[3], periodic, num_threads;
-    double                    target_edge; /* open: cell edge, once chosen */
-    int                       tuned;       /* octree: chosen from where the particles are */
+    double                    target_edge; /* open: of a cell, since the first assign; the grid follows the particles */
+    int                       tuned; /* octree: depth was chosen by counting particles, which is done once a plan */
     double                    predicted_error;
     double                    box[9];
     fmm_cells                 cells;          /* octree: the leaves' grid */

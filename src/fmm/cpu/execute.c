@@ -275,7 +275,8 @@ static void unpack_strain(const double* w, double scale, double* strain)
     strain[5] += scale * 0.5 * w[3];
 }
 
-/* Takes the trace off and sets it to `trace`. */
+/* Makes the trace what is known of it, with the same added to each of the three elements: lattice sums and their strain
+ * derivative give traceless parts alone. */
 static void set_trace(double* t, double trace)
 {
     const double shift = (trace - t[0] - t[1] - t[2]) / 3;
