@@ -18,6 +18,8 @@
 #include "gromacs/topology/topology.h"
 #include "gromacs/utility/smalloc.h"
 
+#include "interactionnames.h"
+
 namespace gmx
 {
 namespace
@@ -55,9 +57,9 @@ TEST_F(FmmPairListTest, LeavesAtomsWithoutVanDerWaalsOut)
 TEST_F(FmmPairListTest, KeepsAtomsThatGpuBondedInteractionsLookUp)
 {
     const std::array<int, 3> settle = { { 0, 1, 2 } };
-    moltype_.ilist[F_SETTLE].push_back(0, settle);
+    moltype_.ilist[c_settle].push_back(0, settle);
     const std::array<int, 2> bond = { { 0, 3 } };
-    moltype_.ilist[F_BONDS].push_back(0, bond);
+    moltype_.ilist[c_bond].push_back(0, bond);
     EXPECT_THAT(offGrid(CoulombInteractionType::Fmm), ::testing::ElementsAre(false, true, true, false));
 }
 
@@ -70,8 +72,8 @@ TEST_F(FmmPairListTest, KeepsAllWithInteractionsBetweenMolecules)
 TEST_F(FmmPairListTest, DensityIsThatOfTheAtomsOnTheGridWhereTheyAre)
 {
     // A cube of 10^3 places, 10 a nm, of which every second holds an atom on the grid
-    std::vector<RVec>    x;
-    std::vector<int64_t> atomInfo;
+    std::vector<RVec>     x;
+    std::vector<AtomInfo> atomInfo;
     for (int i = 0; i < 1000; i++)
     {
         x.push_back({ 0.1_real * (i / 100), 0.1_real * (i / 10 % 10), 0.1_real * (i % 10) });

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*! \internal \file
+ * \brief
+ * Names of interactions that the tests use, which differ between GROMACS versions
+ *
+ * \ingroup module_fmm
+ */
+#ifndef GMX_FMM_TESTS_INTERACTIONNAMES_H
+#define GMX_FMM_TESTS_INTERACTIONNAMES_H
+
+#include "gromacs/topology/ifunc.h"
+
+namespace gmx
+{
+
+//! The interaction of rigid water
+constexpr auto c_settle = F_SETTLE;
+//! The harmonic bond
+constexpr auto c_bond = F_BONDS;
+
+} // namespace gmx
+
+#endif
