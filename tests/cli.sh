@@ -180,6 +180,14 @@ run solve exact.txt --accuracy 1e-6 --measure no
 check "... which is chosen where cells cannot be" test "$(value method)" = rotation
 check "... and reaches what is asked" below "$(value force_error)" 1e-6
 
+# a flat one: cells that are wide by choice, and cubes; 1000 : 1000 : 1 is the same with a hundred times the roots
+awk 'BEGIN { print "# box: 100 0 0 0 100 0 0 0 1"
+    for (i = 0; i < 200; i++) print 50 + 50 * sin(7 * i), 50 + 50 * sin(11 * i), 0.5 + 0.4 * sin(13 * i), i % 2 ? 1 : -1 }' >flat.txt
+run solve flat.txt --m2l rotation --depth 1 --order 14 --separation 2 --output exact.txt
+check "a flat box by rotation" test $? -eq 0
+run solve exact.txt --accuracy 1e-6 --measure no
+check "... and as is chosen" below "$(value force_error)" 1e-6
+
 # errors over orders and cells: the best setting, solved with, has the error that was measured
 awk '/^#/ { print; next } { printf "%s %s %s %s\n", $1 + 0.1 * sin(7 * NR), $2 + 0.1 * sin(11 * NR), $3 + 0.1 * sin(13 * NR), $4 }' \
     crystal.txt >moved.txt

@@ -345,7 +345,7 @@ extern "C"
     /* Chooses the cheapest settings that are measured to reach what was asked, less a tenth for other configurations of
      * the same system. At first options->accuracy is replaced by the largest, to a factor of 2, for which what the
      * model chooses reaches it. Then the cheapest cells of a periodic system for that, other ws included, are
-     * compared, each with the least order that is enough there: by the times of some ten steps, until 35 steps or
+     * compared, each with the least order that is enough there: by the times of some ten steps, until 25 steps or
      * 0.2 s + 0.3 us a particle have gone by; with options->reproducible by their costs in the model. Order, cells, ws
      * and method are set; of an open system, whose cells follow the particles, only the last two at most. Where
      * particles have moved, the error may be error_moved, and no element of the virial be wrong by more than

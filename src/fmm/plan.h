@@ -47,19 +47,20 @@ struct gmxfmm_plan
     int                       order, separation, inner[3], periodic, num_threads;
     double                    target_edge; /* open: of a cell, since the first assign; the grid follows the particles */
     int                       tuned; /* octree: depth was chosen by counting particles, which is done once a plan */
-    double                    predicted_error;
-    double                    box[9];
-    fmm_cells                 cells;          /* octree: the leaves' grid */
-    fmm_cells                 root_cells;     /* octree: the roots' */
-    fmm_tree*                 tree;           /* NULL on the fft path */
-    int                       num_cells;      /* fft path: cells.num_cells, octree: occupied leaves */
-    int                       geometry_valid; /* cells belongs to box */
-    int      near_valid;    /* cells were deformed to those of box, and have the near set of a new assign */
-    int      spectra_valid; /* spectra belong to the shape of box */
-    int      virial_spectra_valid;
-    double   spectra_cell[9];                        /* shape the spectra were made for */
-    uint64_t spectra_near;                           /* and near set */
-    int      grid_n[3], grid_order, grid_separation; /* what the grid's arrays were made for */
+    double    tree_gain;             /* cost of the fft path over that of an octree, by the model; 0: not considered */
+    double    predicted_error;
+    double    box[9];
+    fmm_cells cells;          /* octree: the leaves' grid */
+    fmm_cells root_cells;     /* octree: the roots' */
+    fmm_tree* tree;           /* NULL on the fft path */
+    int       num_cells;      /* fft path: cells.num_cells, octree: occupied leaves */
+    int       geometry_valid; /* cells belongs to box */
+    int       near_valid;     /* cells were deformed to those of box, and have the near set of a new assign */
+    int       spectra_valid;  /* spectra belong to the shape of box */
+    int       virial_spectra_valid;
+    double    spectra_cell[9];                        /* shape the spectra were made for */
+    uint64_t  spectra_near;                           /* and near set */
+    int       grid_n[3], grid_order, grid_separation; /* what the grid's arrays were made for */
 
     int64_t expected;     /* particles, as said at create */
     double* charge;       /* p.n, caller's order */

@@ -13,9 +13,10 @@
 static const double c_margin = 0.9;
 
 /* Where the search begins, over what was asked (in liquids the model is four to ten times too careful), by how much it
- * goes on (an order is worth a factor of 2 to 4), and where it ends. */
+ * goes on at the least (an order is worth a factor of 2 to 4) and at the most, and where it ends. */
 static const double c_start    = 4;
 static const double c_step     = 2;
+static const double c_leap     = 16;
 static const double c_last     = 1e-6;
 static const double c_finest   = 1e-12; /* of all that may be asked for */
 static const double c_coarsest = 0.1;
@@ -23,14 +24,21 @@ static const double c_coarsest = 0.1;
 /* By how much an order that is expected to fall short is tried nevertheless: expectations are wrong by so much. */
 static const double c_doubtful = 1.4;
 
-/* What is dearer than the best so far by this is not looked at further; what is not cheaper by this is not taken. */
-static const double c_worth = 1.25;
+/* What is expected to be dearer than the best so far by this is not looked at further, a single step being a rough
+ * measure; what is not cheaper by this is not taken. */
+static const double c_worth = 1.15;
 static const double c_gain  = 0.98;
+
+/* Ways through the far field whose costs in the model differ by less are both timed. */
+static const double c_near = 2;
+
+/* Most roots of an octree that is only compared. */
+static const double c_mostRoots = 4096;
 
 /* Comparisons of costs end after so many steps of the best so far, or after seconds that nobody minds: the whole choice
  * is to cost less than 100 steps, or on a GPU, where steps are of a millisecond, less than 2 s for a million particles.
  */
-static const double c_steps              = 35;
+static const double c_steps              = 25;
 static const double c_seconds            = 0.2;
 static const double c_secondsPerParticle = 3e-7;
 
@@ -55,8 +63,9 @@ typedef struct
     int                     any;           /* something reaches it */
     gmxfmm_measurement      tried[c_mostTried];
     int                     num;
-    double*                 force; /* room for 3 n + 1 */
-    double                  begin; /* of comparisons */
+    double*                 force;     /* room for 3 n + 1 */
+    double                  begin;     /* of comparisons */
+    double                  tree_gain; /* of the last plan that considered both ways through the far field */
     char*                   message;
     size_t                  size;
 } search;
@@ -113,7 +122,8 @@ try_plan(search* s, const gmxfmm_options* options, gmxfmm_measurement* m, gmxfmm
     *status = fmm_measure_plan(&s->reference->system, options, plan, s->message, s->size);
     if (*status == GMXFMM_OK)
     {
-        *status = measure_plan(s, *plan, m);
+        s->tree_gain = (*plan)->tree_gain > 0 ? (*plan)->tree_gain : s->tree_gain;
+        *status      = measure_plan(s, *plan, m);
         if (*status != GMXFMM_OK)
         {
             fmm_say(s->message, s->size, *status, gmxfmm_message(*plan));
@@ -130,8 +140,8 @@ static int try_options(search* s, const gmxfmm_options* options, gmxfmm_measurem
     return reached;
 }
 
-/* Measures what the model chooses for an accuracy. Returns whether that reaches what was asked. */
-static int reaches(search* s, double accuracy, gmxfmm_status* status)
+/* Measures what the model chooses for an accuracy. Returns its excess. */
+static double excess_at(search* s, double accuracy, gmxfmm_status* status)
 {
     gmxfmm_measurement m;
     gmxfmm_options     options = s->asked;
@@ -139,7 +149,7 @@ static int reaches(search* s, double accuracy, gmxfmm_status* status)
     const int reached          = try_options(s, &options, &m, status);
     if (*status != GMXFMM_OK)
     {
-        return 0;
+        return INFINITY;
     }
     if (reached ? (!s->any || accuracy > s->best_accuracy) : (!s->any && !(m.error >= s->best.error)))
     {
@@ -148,29 +158,69 @@ static int reaches(search* s, double accuracy, gmxfmm_status* status)
         s->best_options  = options;
     }
     s->any = s->any || reached;
-    return reached;
+    return excess(s, &m);
 }
 
+static double within(double x, double low, double high)
+{
+    return fmin(fmax(x, low), high);
+}
+
+/* Goes up or down as far as what is measured suggests, until one accuracy reaches what was asked and one, no more than
+ * c_step larger, does not; but not below what precision, or memory, lets the model choose for. */
 static gmxfmm_status find_accuracy(search* s)
 {
-    gmxfmm_status status;
-    double        accuracy = fmin(c_start * s->asked.accuracy, c_coarsest);
-    if (reaches(s, accuracy, &status))
+    double        accuracy = fmin(c_start * s->asked.accuracy, c_coarsest), reached = 0, missed = INFINITY;
+    double        last   = fmax(c_finest, c_last * s->asked.accuracy);
+    gmxfmm_status status = GMXFMM_OK;
+    while (accuracy >= last && !(reached >= c_coarsest || missed < 1.01 * c_step * reached))
     {
-        while (accuracy < c_coarsest && reaches(s, fmin(c_step * accuracy, c_coarsest), &status))
+        const double measured = excess_at(s, accuracy, &status);
+        if (status == GMXFMM_ERROR_OPTION && isfinite(missed) && reached <= 0)
         {
-            accuracy = fmin(c_step * accuracy, c_coarsest);
+            last     = c_step * accuracy;
+            accuracy = sqrt(missed * accuracy);
+            continue;
         }
-    }
-    else
-    {
-        const double last = fmax(c_finest, c_last * s->asked.accuracy);
-        do
+        if (status != GMXFMM_OK)
         {
-            accuracy /= c_step;
-        } while (status == GMXFMM_OK && accuracy >= last && !reaches(s, accuracy, &status));
+            break;
+        }
+        reached  = measured <= 1 ? accuracy : reached;
+        missed   = measured <= 1 ? missed : accuracy;
+        accuracy = isinf(missed)  ? fmin(reached * within(0.5 / measured, c_step, c_leap), c_coarsest)
+                   : reached <= 0 ? missed / within(measured, c_step, c_leap)
+                                  : sqrt(reached * missed);
     }
     return status;
+}
+
+/* Where even the finest that the model chooses misses it: higher orders in its cells. */
+static void raise_order(search* s)
+{
+    const gmxfmm_info* info    = &s->best.info;
+    gmxfmm_options     options = s->best_options;
+    gmxfmm_measurement m;
+    gmxfmm_status      status;
+    options.m2l        = info->m2l;
+    options.separation = info->separation;
+    options.depth      = info->depth;
+    options.order      = info->order;
+    memcpy(options.grid, info->grid, sizeof(options.grid));
+    for (int i = 0; i < c_ordersOfCells && !s->any; i++)
+    {
+        options.order++;
+        s->any = try_options(s, &options, &m, &status);
+        if (status != GMXFMM_OK)
+        {
+            break;
+        }
+        if (s->any || m.error < s->best.error)
+        {
+            s->best         = m;
+            s->best_options = options;
+        }
+    }
 }
 
 static int is_timed(const search* s)
@@ -230,7 +280,7 @@ static int is_worth(const search* s, const cells_choice* c, int order, const gmx
     }
     if (is_timed(s))
     {
-        return m == NULL || m->time <= c_worth * s->best_cost;
+        return m == NULL || m->time * c->cost[order] <= c_worth * s->best_cost * c->cost[m->info.order];
     }
     return c->cost[order] <= s->best_cost;
 }
@@ -354,37 +404,44 @@ static void compare_grids(search* s)
     }
 }
 
-/* Falls with the order as errors do on an octree, and costs are not known. */
+/* Falls with the order as errors do on an octree; costs are not known. */
 static void set_tree_errors(cells_choice* c)
 {
     const double an_order = c->options.separation == 2 ? 0.25 : 0.45;
     for (int p = 0; p <= GMXFMM_MAX_ORDER; p++)
     {
         c->error[p] = pow(an_order, p);
-        c->cost[p]  = p;
+        c->cost[p]  = 1;
     }
 }
 
-/* Leaves of a periodic octree: those of the choice, then, where they can be timed, of nearby sizes. */
+/* Leaves of a periodic octree: those of the choice, then, where they can be timed, those of 3 or 5 roots in place of 4,
+ * or of 3 in place of 2. */
 static void compare_leaves(search* s)
 {
-    static const double sizes[] = {1, 0.75, 1.25, 1.5};
-    const gmxfmm_info   info    = s->best.info;
-    const int           num     = is_timed(s) && s->asked.grid[0] == 0 && s->asked.depth < 0 ? 4 : 1;
+    static const struct
+    {
+        int times, levels; /* roots times, levels fewer */
+    } sizes[]               = {{1, 0}, {3, 2}, {5, 2}, {3, 1}};
+    const gmxfmm_info info  = s->best.info;
+    const int         num   = is_timed(s) && s->asked.grid[0] == 0 && s->asked.depth < 0 ? 4 : 1;
+    const double      roots = (double)info.grid[0] * info.grid[1] * info.grid[2] / pow(8, info.depth);
     for (int i = 0; i < num && (i == 0 || may_compare(s)); i++)
     {
         cells_choice c       = {.options = s->asked, .order = info.order};
         c.options.accuracy   = s->best_accuracy;
         c.options.m2l        = info.m2l;
         c.options.separation = info.separation;
-        c.options.depth      = i == 0 ? info.depth : -1;
+        c.options.depth      = info.depth - sizes[i].levels;
         for (int d = 0; d < 3; d++)
         {
-            const int pairs   = (int)floor(info.grid[d] * sizes[i] / 2 + 0.5);
-            c.options.grid[d] = i == 0 ? info.grid[d] : 2 * (pairs > 0 ? pairs : 1);
+            c.options.grid[d] = (info.grid[d] >> sizes[i].levels) * sizes[i].times;
         }
-        set_tree_errors(&c);
-        compare_cells(s, &c);
+        if (i == 0 || (c.options.depth > 0 && roots * pow(sizes[i].times, 3) <= c_mostRoots))
+        {
+            set_tree_errors(&c);
+            compare_cells(s, &c);
+        }
     }
 }
 
@@ -399,33 +456,45 @@ static void compare_options(search* s, const gmxfmm_options* options)
     }
 }
 
+/* The other way through the far field, where it is not dearer by much. */
+static void compare_method(search* s)
+{
+    const int      is_tree = s->best.info.depth >= 0;
+    gmxfmm_options other   = s->best_options;
+    other.m2l              = is_tree ? GMXFMM_M2L_FFT : GMXFMM_M2L_ROTATION;
+    /* on a device kernels of an octree would be compiled for each order */
+    if (is_timed(s) && s->asked.m2l == GMXFMM_M2L_AUTO && s->asked.depth < 0 && s->asked.grid[0] == 0 &&
+        (is_tree || s->asked.device == GMXFMM_CPU) && s->tree_gain > 1 / c_near && s->tree_gain < c_near)
+    {
+        if (!isfinite(s->best_cost))
+        {
+            compare_cost(s, NULL, &s->best_options, 0, &s->best);
+        }
+        compare_options(s, &other);
+    }
+}
+
 /* An open system, whose cells follow its extent and are left to the model: accuracies between, then, where they can be
  * timed, another ws and the other way through the far field. */
 static void compare_open(search* s)
 {
-    gmxfmm_status  status;
-    gmxfmm_options other;
+    gmxfmm_status status;
     if (s->best_accuracy < c_coarsest)
     {
-        reaches(s, fmin(sqrt(c_step) * s->best_accuracy, c_coarsest), &status);
+        excess_at(s, fmin(sqrt(c_step) * s->best_accuracy, c_coarsest), &status);
     }
     if (!is_timed(s))
     {
         return;
     }
     compare_cost(s, NULL, &s->best_options, 0, &s->best);
-    other = s->best_options;
     if (s->asked.separation == 0)
     {
-        other.separation = 3 - s->best.info.separation;
+        gmxfmm_options other = s->best_options;
+        other.separation     = 3 - s->best.info.separation;
         compare_options(s, &other);
     }
-    other = s->best_options;
-    if (s->asked.m2l == GMXFMM_M2L_AUTO && s->asked.depth < 0 && s->asked.grid[0] == 0)
-    {
-        other.m2l = s->best.info.depth < 0 ? GMXFMM_M2L_ROTATION : GMXFMM_M2L_FFT;
-        compare_options(s, &other);
-    }
+    compare_method(s);
 }
 
 /* Takes lower orders in the same cells as long as they reach what was asked, which may be where none is expected to. */
@@ -452,6 +521,8 @@ static void compare_all(search* s)
     }
     else
     {
+        compare_method(s);
+        s->best_cost = INFINITY; /* of cells as the model has them */
         s->best.info.depth < 0 ? compare_grids(s) : compare_leaves(s);
         lower_order(s);
     }
@@ -473,7 +544,11 @@ static gmxfmm_status choose(search* s, gmxfmm_options* options)
     gmxfmm_status status = find_accuracy(s);
     if (status == GMXFMM_ERROR_OPTION && !isfinite(s->best.error))
     {
-        reaches(s, s->asked.accuracy, &status); /* for a message about what was asked, not about what was tried */
+        excess_at(s, s->asked.accuracy, &status); /* for a message about what was asked, not about what was tried */
+    }
+    if (!s->any && isfinite(s->best.error) && s->asked.order < 0 && s->asked.boundary != GMXFMM_OPEN)
+    {
+        raise_order(s);
     }
     if (s->any)
     {
@@ -510,8 +585,9 @@ gmxfmm_status gmxfmm_choose(const gmxfmm_reference* reference,
         free(s);
         return fmm_say(message, message_size, GMXFMM_ERROR_MEMORY, "out of memory for forces");
     }
-    s->reference               = reference;
-    s->asked                   = *options;
+    s->reference = reference;
+    s->asked     = *options;
+    fmm_normalise_options(&s->asked);
     s->error_moved             = error_moved;
     s->virial_error            = virial_error;
     s->message                 = message;

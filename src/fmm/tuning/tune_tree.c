@@ -557,6 +557,7 @@ gmxfmm_status fmm_consider_tree(gmxfmm_plan* plan, const void* x, const double* 
     }
     const double fft = plan->periodic ? fft_cost_periodic(plan, roots, (double)plan->p.n, &o)
                                       : fft_cost_open(plan, &tree, roots, (double)plan->p.n, &o);
+    plan->tree_gain  = fft / tree.cost;
     if (c_gain * tree.cost > fft)
     {
         return GMXFMM_OK;
