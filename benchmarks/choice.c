@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * What the choice by measurement gains over that of the model alone, and what it costs, in SPC water:
- *   choice SPC216.GRO COPIES [ACCURACY [PAIRS]] [double] [cuda]
+ *   choice SPC216.GRO COPIES [ACCURACY [PAIRS]] [double] [cuda] [costs]
+ * costs: cells are compared by their costs in the model, as in mdrun, not by times.
  * Steps of both are timed in turns, PAIRS rounds of some steps each. One line of JSON on stdout: settings, errors
  * against a reference that is a hundred times as exact as those that the choice measures with, ms a step, the median
  * over rounds of the ratio of times, the seconds that the choice took, and all that it tried.
@@ -89,14 +90,19 @@ int main(int argc, char** argv)
     gmxfmm_options options;
     gmxfmm_default_options(&options);
     options.precision = GMXFMM_SINGLE;
-    for (; argc > 3 && (strcmp(argv[argc - 1], "double") == 0 || strcmp(argv[argc - 1], "cuda") == 0); argc--)
+    for (int is_word = 1; argc > 3 && is_word; argc -= is_word)
     {
-        options.precision = strcmp(argv[argc - 1], "double") == 0 ? GMXFMM_DOUBLE : options.precision;
-        options.device    = strcmp(argv[argc - 1], "cuda") == 0 ? GMXFMM_CUDA : options.device;
+        const char* word      = argv[argc - 1];
+        const int   in_double = strcmp(word, "double") == 0, on_device = strcmp(word, "cuda") == 0;
+        const int   by_costs = strcmp(word, "costs") == 0;
+        options.precision    = in_double ? GMXFMM_DOUBLE : options.precision;
+        options.device       = on_device ? GMXFMM_CUDA : options.device;
+        options.reproducible = by_costs ? 1 : options.reproducible;
+        is_word              = in_double || on_device || by_costs;
     }
     if (argc < 3)
     {
-        fprintf(stderr, "usage: %s SPC216.GRO COPIES [ACCURACY [PAIRS]] [double] [cuda]\n", argv[0]);
+        fprintf(stderr, "usage: %s SPC216.GRO COPIES [ACCURACY [PAIRS]] [double] [cuda] [costs]\n", argv[0]);
         return 2;
     }
     water w                    = water_read(argv[1], atoi(argv[2]));
@@ -134,8 +140,10 @@ int main(int argc, char** argv)
         ratio[i] = both[1].seconds[i] / both[0].seconds[i];
     }
     const double step = median(both[1].seconds, pairs);
-    printf("{\"atoms\": %d, \"precision\": \"%s\", \"device\": \"%s\", \"threads\": %d, \"asked\": %g, ", w.n,
-           options.precision == GMXFMM_DOUBLE ? "double" : "single", options.device == GMXFMM_CUDA ? "cuda" : "cpu",
+    printf("{\"atoms\": %d, \"precision\": \"%s\", \"device\": \"%s\", \"compared_by\": \"%s\", \"threads\": %d, "
+           "\"asked\": %g, ",
+           w.n, options.precision == GMXFMM_DOUBLE ? "double" : "single",
+           options.device == GMXFMM_CUDA ? "cuda" : "cpu", options.reproducible ? "costs" : "times",
            chosen.info.num_threads, options.accuracy);
     print_measurement("\"model\": ", &both[0].m, median(both[0].seconds, pairs));
     print_measurement(", \"chosen\": ", &both[1].m, step);
