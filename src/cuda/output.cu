@@ -2,6 +2,7 @@
 /* Results in the caller's order and units, less the far pairs left out; energies and virial. */
 #include "cuda/geometry.h"
 #include "cuda/runtime/sums.h"
+#include "fmm/math/strain.h"
 
 enum
 {
@@ -68,17 +69,6 @@ take_far_pairs(const OutputArgs& a, const Vec4<R>* xq, int s, double* phi, doubl
     }
 }
 
-static __device__ inline void add_symmetric(const double* r, const double* f, double* sum)
-{
-    for (int d = 0; d < 3; d++)
-    {
-        sum[d] += r[d] * f[d];
-    }
-    sum[3] += 0.5 * (r[0] * f[1] + r[1] * f[0]);
-    sum[4] += 0.5 * (r[0] * f[2] + r[2] * f[0]);
-    sum[5] += 0.5 * (r[1] * f[2] + r[2] * f[1]);
-}
-
 /* On an octree the background's force acts on the position from the root, s beyond that from the leaf (THEORY (35)). */
 static __device__ void add_background(const OutputArgs& a, int s, double q, const double* y, double* sum)
 {
@@ -89,7 +79,7 @@ static __device__ void add_background(const OutputArgs& a, int s, double q, cons
     {
         f[d] = q * a.background * (m[d] - a.total_charge * (y[d] + offset[d]));
     }
-    add_symmetric(offset, f, sum);
+    fmm_add_symmetric(1, offset, f, sum);
 }
 
 template <class R>
@@ -104,7 +94,7 @@ add_sums(const OutputArgs& a, int s, const Vec4<R>& y, const Vec4<R>& near, cons
         const double r[3] = {static_cast<double>(y.x), static_cast<double>(y.y), static_cast<double>(y.z)};
         const double f[3] = {q * static_cast<double>(far.x), q * static_cast<double>(far.y),
                              q * static_cast<double>(far.z)};
-        add_symmetric(r, f, sum);
+        fmm_add_symmetric(1, r, f, sum);
         if (a.edge > 1 && a.periodic)
         {
             add_background(a, s, q, r, sum);
@@ -118,8 +108,7 @@ static __device__ double far_virial(const OutputArgs& a, int i, const double* y_
 {
     const double* m   = a.results->moments;
     const int     row = i < 3 ? i : i == 5, column = i < 3 ? i : i == 3 ? 1 : 2;
-    const double  packed = i == 2 ? 2 * w[4] : i > 2 ? w[i - 2] : (i == 0 ? w[0] : -w[0]) - w[4];
-    double        strain = 0.5 * packed / a.edge;
+    double        strain = 0.5 * fmm_twice_traceless(w, i) / a.edge;
     if (a.tree_strain != NULL)
     {
         strain += a.tree_strain[i];
@@ -159,8 +148,7 @@ write_sums(const OutputArgs& a, const double* sum, const double* near_virial, co
     {
         const int    row = me / 3, column = me % 3;
         const int    k     = row == column ? row : row + column + 2;
-        const double trace = -0.5 * far - virial[0] - virial[1] - virial[2];
-        const double shift = row == column ? trace / 3 : 0;
+        const double shift = row == column ? fmm_trace_shift(virial, -0.5 * far) : 0;
         double       v     = (virial[k] + shift + near_virial[k] + sum[9 + k]) * a.f1;
         if (a.vacuum)
         {

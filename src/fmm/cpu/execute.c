@@ -267,22 +267,9 @@ static void particle_sums(gmxfmm_plan* plan, double* sum)
  * convolution, times scale. */
 static void unpack_strain(const double* w, double scale, double* strain)
 {
-    strain[0] += scale * 0.5 * (w[0] - w[4]);
-    strain[1] += scale * 0.5 * (-w[0] - w[4]);
-    strain[2] += scale * w[4];
-    strain[3] += scale * 0.5 * w[1];
-    strain[4] += scale * 0.5 * w[2];
-    strain[5] += scale * 0.5 * w[3];
-}
-
-/* Makes the trace what is known of it, with the same added to each of the three elements: lattice sums and their strain
- * derivative give traceless parts alone. */
-static void set_trace(double* t, double trace)
-{
-    const double shift = (trace - t[0] - t[1] - t[2]) / 3;
-    for (int d = 0; d < 3; d++)
+    for (int i = 0; i < 6; i++)
     {
-        t[d] += shift;
+        strain[i] += scale * 0.5 * fmm_twice_traceless(w, i);
     }
 }
 
@@ -310,7 +297,11 @@ static void far_virial(const gmxfmm_plan*    plan,
             -2 * bg->c * (0.5 * (m->offset[a] * bg->d[b] + m->offset[b] * bg->d[a]) - bg->q * m->offset2[i]);
         virial[i] = 0.5 * (strain[i] + k0_missing + lever - y_force[i]);
     }
-    set_trace(virial, -0.5 * energy);
+    const double shift = fmm_trace_shift(virial, -0.5 * energy);
+    for (int d = 0; d < 3; d++)
+    {
+        virial[d] += shift;
+    }
 }
 
 /* Takes pairs left out whose cells are far off potentials, fields, energy and virial (xx, yy, zz, xy, xz, yz). */

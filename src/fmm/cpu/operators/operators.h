@@ -5,6 +5,7 @@
 
 #include "fmm/plan.h"
 #include "fmm/math/portable.h"
+#include "fmm/math/strain.h"
 #include "fmm/geometry/tree.h"
 
 /*
@@ -154,16 +155,5 @@ void FN(fmm_l2l_strain)(const gmxfmm_plan* plan,
 
 /* Adds scale times the sum of ops->partial to strain[6]. */
 void FN(fmm_sum_strain)(const struct FN(fmm_operators) * ops, double scale, double* strain);
-
-/* Adds scale times the symmetric part of a (x) b to t (xx, yy, zz, xy, xz, yz). */
-static inline void fmm_add_symmetric(double scale, const double* a, const double* b, double* t)
-{
-    t[0] += scale * a[0] * b[0];
-    t[1] += scale * a[1] * b[1];
-    t[2] += scale * a[2] * b[2];
-    t[3] += scale * 0.5 * (a[0] * b[1] + a[1] * b[0]);
-    t[4] += scale * 0.5 * (a[0] * b[2] + a[2] * b[0]);
-    t[5] += scale * 0.5 * (a[1] * b[2] + a[2] * b[1]);
-}
 
 #endif
