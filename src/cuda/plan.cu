@@ -9,18 +9,14 @@
 
 #include "fmm/math/harmonics.h"
 
-enum
-{
-    c_leastCapability = 7 /* warps with independent threads, reductions over masks */
-};
-
 gmxfmm_status fmm_device_check(int id, char* message, size_t size)
 {
-    int         count = 0, capability = 0;
-    cudaError_t error = cudaGetDeviceCount(&count);
+    int          count  = 0;
+    DeviceLimits limits = {0, 0};
+    cudaError_t  error  = cudaGetDeviceCount(&count);
     if (error == cudaSuccess && id < count)
     {
-        error = cudaDeviceGetAttribute(&capability, cudaDevAttrComputeCapabilityMajor, id);
+        error = device_limits(id, &limits);
     }
     if (error != cudaSuccess || count == 0)
     {
@@ -34,10 +30,10 @@ gmxfmm_status fmm_device_check(int id, char* message, size_t size)
         std::snprintf(message, size, "device_id is %d, but there are %d CUDA devices", id, count);
         return GMXFMM_ERROR_DEVICE;
     }
-    if (capability < c_leastCapability)
+    if (limits.capability < c_leastCapability)
     {
-        std::snprintf(message, size, "CUDA device %d has compute capability %d.x, needed is %d.0", id, capability,
-                      c_leastCapability);
+        std::snprintf(message, size, "CUDA device %d has compute capability %d.%d, needed is %d.%d", id,
+                      limits.capability / 10, limits.capability % 10, c_leastCapability / 10, c_leastCapability % 10);
         return GMXFMM_ERROR_DEVICE;
     }
     return GMXFMM_OK;
@@ -45,10 +41,7 @@ gmxfmm_status fmm_device_check(int id, char* message, size_t size)
 
 gmxfmm_status fmm_cuda_failed(gmxfmm_plan* plan, cudaError_t error, const char* call, const char* file, int line)
 {
-    const char* name = std::strrchr(file, '/');
-    cudaGetLastError(); /* so that the next call does not report it again */
-    return fmm_fail(plan, error == cudaErrorMemoryAllocation ? GMXFMM_ERROR_MEMORY : GMXFMM_ERROR_DEVICE,
-                    "%s (%s in %s:%d)", cudaGetErrorString(error), call, name != NULL ? name + 1 : file, line);
+    return fmm_describe_failure(error, call, file, line, plan->message, sizeof(plan->message));
 }
 
 gmxfmm_status fmm_device_reserve(gmxfmm_plan* plan, DeviceBuffer* buffer, size_t bytes)
@@ -58,13 +51,9 @@ gmxfmm_status fmm_device_reserve(gmxfmm_plan* plan, DeviceBuffer* buffer, size_t
         return GMXFMM_OK;
     }
     plan->bytes -= buffer->capacity;
-    cudaFree(buffer->memory);
-    buffer->memory   = NULL;
-    buffer->capacity = 0;
-    bytes            = (bytes + 511) / 256 * 256;
-    FMM_CUDA(plan, cudaMalloc(&buffer->memory, bytes));
-    buffer->capacity = bytes;
-    plan->bytes += bytes;
+    const cudaError_t error = buffer->reserve((bytes + 511) / 256 * 256);
+    plan->bytes += buffer->capacity;
+    FMM_CUDA(plan, error);
     return GMXFMM_OK;
 }
 
@@ -98,7 +87,7 @@ static gmxfmm_status make_streams(gmxfmm_plan* plan)
     FMM_CUDA(plan, cudaEventCreateWithFlags(&device->beside_done, cudaEventDisableTiming));
     FMM_CUDA(plan, cudaEventCreateWithFlags(&device->ahead_done, cudaEventDisableTiming));
     FMM_CUDA(plan, cudaMallocHost(&device->host_results, sizeof(StepResults) + sizeof(AssignResults)));
-    FMM_CUDA(plan, most_shared(&device->max_shared));
+    FMM_CUDA(plan, device_limits(device->id, &device->limits));
     FMM_TRY(fmm_cuda_find_chains(plan));
     FMM_TRY(fmm_device_reserve(plan, &device->results, sizeof(StepResults)));
     FMM_TRY(fmm_device_reserve(plan, &device->assign_results, sizeof(AssignResults)));
@@ -134,16 +123,6 @@ static void free_transforms(fmm_device* device)
     }
 }
 
-static void free_set(ParticleSet* set)
-{
-    DeviceBuffer* buffers[] = {&set->sorted,     &set->position,   &set->cell_of, &set->anchor,
-                               &set->cell_start, &set->tile_start, &set->tiles,   &set->xq};
-    for (DeviceBuffer* buffer : buffers)
-    {
-        cudaFree(buffer->memory);
-    }
-}
-
 void fmm_device_destroy(gmxfmm_plan* plan)
 {
     fmm_device* d = plan->device;
@@ -156,19 +135,6 @@ void fmm_device_destroy(gmxfmm_plan* plan)
     cudaDeviceSynchronize();
     free_transforms(d);
     fmm_cuda_tree_destroy(plan);
-    free_set(&d->charges);
-    free_set(&d->receivers);
-    DeviceBuffer* buffers[] = {
-        &d->charge,       &d->excl_start,    &d->excl_list,     &d->keys,     &d->values,    &d->receiver_x,
-        &d->sort_scratch, &d->counts,        &d->special_start, &d->specials, &d->far_start, &d->far_pairs,
-        &d->near_vectors, &d->near_lookup,   &d->field,         &d->spectrum, &d->s,         &d->z,
-        &d->work_items,   &d->lattice_table, &d->lattice_near,  &d->near_out, &d->far_out,   &d->partial,
-        &d->near_virial,  &d->far_virial,    &d->results,       &d->x_copy,   &d->out_copy,  &d->assign_results,
-        &d->p2m_partial,  &d->twiddles};
-    for (DeviceBuffer* buffer : buffers)
-    {
-        cudaFree(buffer->memory);
-    }
     cudaStreamDestroy(d->near);
     cudaStreamDestroy(d->far);
     cudaStreamDestroy(d->beside);
@@ -182,7 +148,7 @@ void fmm_device_destroy(gmxfmm_plan* plan)
     cudaFreeHost(d->host_results);
     std::free(d->host_copy);
     std::free(d->near_on_device);
-    delete d;
+    delete d; /* and all buffers */
     plan->device = NULL;
 }
 

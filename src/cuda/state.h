@@ -14,6 +14,9 @@ extern "C"
 }
 #include "cuda/device.h"
 #include "cuda/octree/octree.h"
+#include "cuda/runtime/buffer.h"
+#include "cuda/runtime/call.h"
+#include "cuda/runtime/device_limits.h"
 #include "cuda/runtime/shared_memory.h"
 
 /* Four numbers loaded at once: position and charge, field and potential. */
@@ -27,19 +30,6 @@ template <class R>
 struct alignas(2 * sizeof(R)) Vec2
 {
     R x, y;
-};
-
-/* Device memory that only grows. */
-struct DeviceBuffer
-{
-    void*  memory;
-    size_t capacity;
-
-    template <class T>
-    T* as() const
-    {
-        return static_cast<T*>(memory);
-    }
 };
 
 /* Per box. */
@@ -161,7 +151,7 @@ struct fmm_device
     cudaStream_t   near, far, beside /* the far field */, ahead; /* ahead: for later steps */
     cudaStream_t   own;                                          /* the caller's part of a synchronous execute */
     cudaEvent_t    fork, near_done, far_done, beside_done, ahead_done;
-    int            max_shared; /* bytes of shared memory a block may have */
+    DeviceLimits   limits;
     AllowedKernels allowed;
     bool           has_chains; /* chain.h */
 
@@ -211,29 +201,8 @@ struct fmm_device
     size_t       host_copy_bytes;
 };
 
-/* Turns a failed call of CUDA into a status, with the call's text and place in the message. */
+/* Of call.h. */
 gmxfmm_status fmm_cuda_failed(gmxfmm_plan* plan, cudaError_t error, const char* call, const char* file, int line);
-
-#define FMM_CUDA(plan, call)                                                                                           \
-    do                                                                                                                 \
-    {                                                                                                                  \
-        const cudaError_t error_ = (call);                                                                             \
-        if (error_ != cudaSuccess)                                                                                     \
-        {                                                                                                              \
-            return fmm_cuda_failed(plan, error_, #call, __FILE__, __LINE__);                                           \
-        }                                                                                                              \
-    } while (0)
-
-/* Passes a status other than OK on. */
-#define FMM_TRY(expression)                                                                                            \
-    do                                                                                                                 \
-    {                                                                                                                  \
-        const gmxfmm_status status_ = (expression);                                                                    \
-        if (status_ != GMXFMM_OK)                                                                                      \
-        {                                                                                                              \
-            return status_;                                                                                            \
-        }                                                                                                              \
-    } while (0)
 
 /* Makes the plan's device the current one for a scope. */
 class DeviceScope

@@ -310,7 +310,7 @@ static gmxfmm_status prepare(gmxfmm_plan* plan)
     fmm_device*      d = plan->device;
     const FftArgs<R> a = make_args<R>(plan);
     d->own_transforms =
-        a.d[0].n1 > 0 && a.d[1].n1 > 0 && a.d[2].n1 > 0 && plane_bytes(a) <= static_cast<size_t>(d->max_shared);
+        a.d[0].n1 > 0 && a.d[1].n1 > 0 && a.d[2].n1 > 0 && plane_bytes(a) <= static_cast<size_t>(d->limits.max_shared);
     if (!d->own_transforms)
     {
         return GMXFMM_OK;
@@ -368,13 +368,12 @@ gmxfmm_status fmm_cuda_own_transform(gmxfmm_plan* plan, bool forward, cudaStream
 gmxfmm_status fmm_cuda_find_chains(gmxfmm_plan* plan)
 {
     cudaFuncAttributes attributes;
-    int                capability = 0, driver = 0;
+    int                driver   = 0;
     const int          captures = 12030; /* the first that captures them in graphs */
-    FMM_CUDA(plan, cudaDeviceGetAttribute(&capability, cudaDevAttrComputeCapabilityMajor, plan->device->id));
     FMM_CUDA(plan, cudaDriverGetVersion(&driver));
     FMM_CUDA(plan, cudaFuncGetAttributes(&attributes, planes_forward<float>));
     /* code that was compiled for an earlier device does not wait */
-    plan->device->has_chains =
-        capability >= 9 && attributes.ptxVersion >= 90 && driver >= captures && CUDART_VERSION >= captures;
+    plan->device->has_chains = plan->device->limits.capability >= 90 && attributes.ptxVersion >= 90 &&
+                               driver >= captures && CUDART_VERSION >= captures;
     return GMXFMM_OK;
 }

@@ -529,7 +529,7 @@ template <class R>
 static RealTile choose_tile(const fmm_device* d, const fmm_cells* c, const LatticeBlock& block)
 {
     const int    num_z = c->n[2] / 2 + 1;
-    const size_t room  = static_cast<size_t>(d->max_shared) / 3;
+    const size_t room  = static_cast<size_t>(d->limits.max_shared) / 3;
     RealTile     t;
     t.wide   = blocks_for(num_z, blocks_for(num_z, c_wide));
     t.rows   = c->n[1] / 2 + 1;
@@ -694,7 +694,7 @@ gmxfmm_status fmm_device_set_shape(gmxfmm_plan* plan)
     const LatticeBlock block  = {{d->real_range[0], d->real_range[1], d->real_range[2]}};
     const size_t       shared = is_double(plan) ? real_shared<double>(c->n, block, choose_tile<double>(d, c, block))
                                                 : real_shared<float>(c->n, block, choose_tile<float>(d, c, block));
-    if (shared > static_cast<size_t>(d->max_shared))
+    if (shared > static_cast<size_t>(d->limits.max_shared))
     {
         return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED,
                         "a grid of %d x %d x %d cells is too long for lattice sums on the device", c->n[0], c->n[1],

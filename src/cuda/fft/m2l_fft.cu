@@ -496,7 +496,7 @@ static gmxfmm_status dispatch(gmxfmm_plan* plan, cudaStream_t stream)
 {
     const size_t input   = static_cast<size_t>(num_pairs(plan->order)) * 32 * sizeof(Vec4<R>);
     const size_t spectra = static_cast<size_t>(num_pairs(2 * plan->order)) * 32 * sizeof(Vec2<R>);
-    const size_t room    = static_cast<size_t>(plan->device->max_shared);
+    const size_t room    = static_cast<size_t>(plan->device->limits.max_shared);
     switch (plan->order)
     {
 #define FMM_LAUNCH(P)                                                                                                  \

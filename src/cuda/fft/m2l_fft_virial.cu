@@ -30,8 +30,8 @@ struct Columns
 };
 
 /* Adds these columns to the moment products G_j^mu and G_(j+1)^mu, THEORY (20), the sums over n + k = j and j + 1 of
- * M_n^m M_k^l; see moment_products of src/fmm/cpu/m2l/m2l_fft_virial.c. Two rows at once load little more than one: at the next
- * n, row j + 1 has the M_k^l that row j has now. */
+ * M_n^m M_k^l; see moment_products of src/fmm/cpu/m2l/m2l_fft_virial.c. Two rows at once load little more than one: at
+ * the next n, row j + 1 has the M_k^l that row j has now. */
 template <class R>
 static __device__ inline void
 add_columns(int p, int j, int width, const Vec4<R>* input, const Columns<R>& of, Vec2<R>* row)
@@ -169,7 +169,7 @@ static size_t shared_memory(const gmxfmm_plan* plan, int width)
 static int width_of(const gmxfmm_plan* plan)
 {
     int width = 32;
-    while (width > 1 && shared_memory(plan, width) > static_cast<size_t>(plan->device->max_shared))
+    while (width > 1 && shared_memory(plan, width) > static_cast<size_t>(plan->device->limits.max_shared))
     {
         width /= 2;
     }

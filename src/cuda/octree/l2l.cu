@@ -86,9 +86,9 @@ launch(fmm_octree_operators* ops, const fmm_octree_level* upper, const fmm_octre
     const unsigned warps = c_downThreads / 32, num_coef = static_cast<unsigned>(a.num_coef);
     const unsigned tiles = static_cast<unsigned>((a.num + 31) / 32);
     const dim3     grid(tiles, shift_splits(tiles, c_downBlocks, (num_coef + warps - 1) / warps));
-    FMM_OCTREE_CUDA(ops, allow_shared(&ops->allowed, l2l<R>));
+    FMM_CUDA(ops, allow_shared(&ops->allowed, l2l<R>));
     l2l<R><<<grid, c_downThreads, 32 * num_coef * sizeof(R), static_cast<cudaStream_t>(stream)>>>(a);
-    FMM_OCTREE_CUDA(ops, cudaGetLastError());
+    FMM_CUDA(ops, cudaGetLastError());
     return GMXFMM_OK;
 }
 

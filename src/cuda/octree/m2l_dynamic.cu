@@ -84,7 +84,7 @@ launch(fmm_octree_operators* ops, const fmm_octree_level* upper, const fmm_octre
     const int           bytes   = (ops->num_coef + static_cast<int>(ops->theta_size)) * static_cast<int>(sizeof(R));
     parent_kernel<R><<<static_cast<unsigned>((upper->num + 31) / 32), 32, 0, stream>>>(a, static_cast<R*>(lower->local),
                                                                                        upper->num, threads, bytes);
-    FMM_OCTREE_CUDA(ops, cudaGetLastError());
+    FMM_CUDA(ops, cudaGetLastError());
     return GMXFMM_OK;
 }
 

@@ -52,7 +52,7 @@ launch(fmm_octree_operators* ops, const fmm_octree_level* upper, const fmm_octre
     const M2lElement<R> a       = m2l_element<R>(ops, upper, lower);
     const long          threads = static_cast<long>(lower->num) * ((ops->order + 1) * (ops->order + 2) / 2);
     naive<R><<<static_cast<unsigned>((threads + 255) / 256), 256, 0, stream>>>(a, static_cast<R*>(lower->local));
-    FMM_OCTREE_CUDA(ops, cudaGetLastError());
+    FMM_CUDA(ops, cudaGetLastError());
     return GMXFMM_OK;
 }
 

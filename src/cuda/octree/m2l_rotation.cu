@@ -64,36 +64,36 @@ launch(fmm_octree_operators* ops, const fmm_octree_level* upper, const fmm_octre
 {
     rotation::Arguments<R> a;
     a.lists            = octree_lists(ops, upper, lower);
-    a.turned           = static_cast<R*>(ops->turned);
+    a.turned           = ops->turned.as<R>();
     a.plane_size       = (static_cast<size_t>(lower->num) + 32) / 32 * 32 * static_cast<size_t>(ops->num_coef);
     a.multipole        = static_cast<const R*>(lower->multipole);
     a.local_size       = static_cast<size_t>(ops->num_coef) * lower->stride;
     const int    tiles = rotation_tiles(a.lists);
     const size_t plane = a.plane_size * sizeof(R), bytes = c_rotationSplits * a.local_size * sizeof(R);
-    const bool   whole  = static_cast<size_t>(ops->num_planes) * plane <= ops->turned_bytes;
-    const bool   split  = whole && tiles <= c_rotationFewTiles && bytes <= ops->partial_bytes;
+    const bool   whole  = static_cast<size_t>(ops->num_planes) * plane <= ops->turned.capacity;
+    const bool   split  = whole && tiles <= c_rotationFewTiles && bytes <= ops->partial.capacity;
     const int    first  = split ? c_rotationSplit : whole ? c_rotationWhole : c_rotationPart;
     const int    number = whole ? 1 : c_rotationParts;
-    a.local             = static_cast<R*>(split ? ops->partial : lower->local);
+    a.local             = static_cast<R*>(split ? ops->partial.memory : lower->local);
     if (split)
     {
-        FMM_OCTREE_CUDA(ops, cudaMemsetAsync(ops->partial, 0, bytes, stream));
+        FMM_CUDA(ops, cudaMemsetAsync(ops->partial.memory, 0, bytes, stream));
     }
     for (int s = first; s < first + number && tiles > 0; s++)
     {
         a.schedule = ops->schedule[s];
-        if (static_cast<size_t>(a.schedule.num_planes) * plane > ops->turned_bytes)
+        if (static_cast<size_t>(a.schedule.num_planes) * plane > ops->turned.capacity)
         {
             return fmm_octree_failed(ops, GMXFMM_ERROR_ORDER, "more cells than reserved", __FILE__, __LINE__);
         }
-        FMM_OCTREE_CUDA(ops, launch_turn(ops, a, stream));
-        FMM_OCTREE_CUDA(ops, launch_translate(ops, a, stream));
+        FMM_CUDA(ops, launch_turn(ops, a, stream));
+        FMM_CUDA(ops, launch_translate(ops, a, stream));
     }
     if (split)
     {
         add_partial<<<static_cast<unsigned>((a.local_size + 255) / 256), 256, 0, stream>>>(
             static_cast<R*>(lower->local), a.local, a.local_size, c_rotationSplits);
-        FMM_OCTREE_CUDA(ops, cudaGetLastError());
+        FMM_CUDA(ops, cudaGetLastError());
     }
     return GMXFMM_OK;
 }

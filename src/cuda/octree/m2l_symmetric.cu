@@ -316,10 +316,10 @@ launch(fmm_octree_operators* ops, const fmm_octree_level* upper, const fmm_octre
     }
     const int    expansions = a.schedule.passes == 1 ? 9 * a.schedule.teams : 2;
     const size_t bytes      = static_cast<size_t>(expansions * ops->num_coef * 32) * sizeof(R);
-    FMM_OCTREE_CUDA(ops, allow_shared(&ops->allowed, symmetric<R>));
+    FMM_CUDA(ops, allow_shared(&ops->allowed, symmetric<R>));
     const dim3 grid(static_cast<unsigned>(8 * runs), static_cast<unsigned>(a.schedule.passes));
     symmetric<R><<<grid, static_cast<unsigned>(32 * a.schedule.warps * a.schedule.teams), bytes, stream>>>(a);
-    FMM_OCTREE_CUDA(ops, cudaGetLastError());
+    FMM_CUDA(ops, cudaGetLastError());
     return GMXFMM_OK;
 }
 

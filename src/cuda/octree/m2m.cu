@@ -102,10 +102,10 @@ launch(fmm_octree_operators* ops, const fmm_octree_level* upper, const fmm_octre
     }
     const unsigned tiles = static_cast<unsigned>((a.num + lanes - 1) / lanes);
     const dim3     grid(tiles, shift_splits(tiles, c_upBlocks, c_upSplits));
-    FMM_OCTREE_CUDA(ops, allow_shared(&ops->allowed, m2m<R>));
+    FMM_CUDA(ops, allow_shared(&ops->allowed, m2m<R>));
     m2m<R>
         <<<grid, c_upThreads, parent_bytes* static_cast<size_t>(lanes), static_cast<cudaStream_t>(stream)>>>(a, lanes);
-    FMM_OCTREE_CUDA(ops, cudaGetLastError());
+    FMM_CUDA(ops, cudaGetLastError());
     return GMXFMM_OK;
 }
 

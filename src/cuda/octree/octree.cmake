@@ -72,8 +72,9 @@ foreach(target gmxfmm_octree gmxfmm_octree_dynamic gmxfmm_octree_load)
     target_sources(gmxfmm PRIVATE $<TARGET_OBJECTS:${target}>)
 endforeach()
 set(linked ${CMAKE_CURRENT_BINARY_DIR}/m2l_dynamic_link.o)
+gmxfmm_gencode(gencode)
 add_custom_command(OUTPUT ${linked}
-    COMMAND ${CMAKE_CUDA_COMPILER} -arch=sm_${CMAKE_CUDA_ARCHITECTURES} -Xcompiler=-fPIC -dlink
+    COMMAND ${CMAKE_CUDA_COMPILER} ${gencode} -Xcompiler=-fPIC -dlink
             $<TARGET_OBJECTS:gmxfmm_octree_dynamic> -o ${linked} -lcudadevrt
     DEPENDS gmxfmm_octree_dynamic $<TARGET_OBJECTS:gmxfmm_octree_dynamic>
     COMMAND_EXPAND_LISTS)

@@ -250,18 +250,6 @@ void fmm_cuda_tree_destroy(gmxfmm_plan* plan)
     DeviceTree* tree = &plan->device->tree;
     fmm_octree_destroy(tree->operators);
     fmm_rotation_destroy(tree->rotation);
-    for (int l = 0; l <= FMM_MAX_DEPTH; l++)
-    {
-        DeviceBuffer* buffers[] = {&tree->index[l], &tree->parent[l],    &tree->child[l],
-                                   &tree->near[l],  &tree->multipole[l], &tree->local[l]};
-        for (DeviceBuffer* buffer : buffers)
-        {
-            cudaFree(buffer->memory);
-        }
-    }
-    cudaFree(tree->leaf_cell.memory);
-    cudaFree(tree->slabs.memory);
-    cudaFree(tree->strain.memory);
 }
 
 Leaves fmm_cuda_leaves(const gmxfmm_plan* plan)

@@ -371,9 +371,9 @@ std::vector<char> place_lists(fmm_octree_operators* ops, const Lists& lists, con
 
 gmxfmm_status upload_lists(fmm_octree_operators* ops, const Lists& lists)
 {
-    FMM_OCTREE_CUDA(ops, cudaMalloc(&ops->lists, place_lists(ops, lists, nullptr).size()));
-    const std::vector<char> bytes = place_lists(ops, lists, static_cast<const char*>(ops->lists));
-    FMM_OCTREE_CUDA(ops, cudaMemcpy(ops->lists, bytes.data(), bytes.size(), cudaMemcpyHostToDevice));
+    FMM_CUDA(ops, ops->lists.reserve(place_lists(ops, lists, nullptr).size()));
+    const std::vector<char> bytes = place_lists(ops, lists, ops->lists.as<const char>());
+    FMM_CUDA(ops, cudaMemcpy(ops->lists.memory, bytes.data(), bytes.size(), cudaMemcpyHostToDevice));
     return GMXFMM_OK;
 }
 

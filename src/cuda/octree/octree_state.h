@@ -11,6 +11,8 @@ extern "C"
 }
 #include "cuda/octree/octree.h"
 #include "cuda/octree/rotation_arguments.h"
+#include "cuda/runtime/buffer.h"
+#include "cuda/runtime/call.h"
 #include "cuda/runtime/shared_memory.h"
 
 enum
@@ -91,27 +93,24 @@ struct fmm_octree_operators
     size_t                      folded_size; /* of an operator of m2l_symmetric.cu */
 
     /* device */
-    void*                    lists; /* the next two and the schedules' */
+    DeviceBuffer             lists; /* the next two and the schedules' */
     const OctreeTranslation* list[8];
     const SymmetricGroup*    group[8];
     RotationSchedule         schedule[c_rotationSchedules];
     SymmetricSchedule        symmetric;
-    void*                    shape;      /* tables that depend on the shape of the cell, in one piece: */
+    DeviceBuffer             shape;      /* tables that depend on the shape of the cell, in one piece: */
     void*                    host_shape; /* pinned copy, from which they are copied */
     size_t                   shape_bytes;
     size_t                   theta_at, folded_at, direction_at, angle_at, up_at, down_at, strain_at; /* bytes into it */
-    void*                    turned; /* m2l_rotation: multipoles turned into planes */
-    size_t                   turned_bytes;
-    void*                    partial; /* m2l_rotation: locals by blocks that share a list */
-    size_t                   partial_bytes;
-    double*                  strain_rows; /* octree_strain.cu: 6 sums of each block */
-    size_t                   strain_rows_bytes;
+    DeviceBuffer             turned;      /* m2l_rotation: multipoles turned into planes */
+    DeviceBuffer             partial;     /* m2l_rotation: locals by blocks that share a list */
+    DeviceBuffer             strain_rows; /* octree_strain.cu: 6 doubles, sums of each block */
 };
 
 template <class R>
 static inline const R* octree_table(const fmm_octree_operators* ops, size_t at)
 {
-    return reinterpret_cast<const R*>(static_cast<const char*>(ops->shape) + at);
+    return reinterpret_cast<const R*>(ops->shape.as<const char>() + at);
 }
 
 /* Reals between two blocks (fold.h) of an operator of m2l_symmetric.cu; block i of columns m and l is number
@@ -139,17 +138,12 @@ static inline size_t octree_aligned(size_t bytes)
 gmxfmm_status
 fmm_octree_failed(fmm_octree_operators* ops, gmxfmm_status status, const char* call, const char* file, int line);
 
-#define FMM_OCTREE_CUDA(ops, call)                                                                                     \
-    do                                                                                                                 \
-    {                                                                                                                  \
-        const cudaError_t error_ = (call);                                                                             \
-        if (error_ != cudaSuccess)                                                                                     \
-        {                                                                                                              \
-            return fmm_octree_failed(ops,                                                                              \
-                                     error_ == cudaErrorMemoryAllocation ? GMXFMM_ERROR_MEMORY : GMXFMM_ERROR_DEVICE,  \
-                                     cudaGetErrorString(error_), __FILE__, __LINE__);                                  \
-        }                                                                                                              \
-    } while (0)
+/* Of call.h. */
+static inline gmxfmm_status
+fmm_cuda_failed(fmm_octree_operators* ops, cudaError_t error, const char* call, const char* file, int line)
+{
+    return fmm_describe_failure(error, call, file, line, ops->message, sizeof(ops->message));
+}
 
 static inline OctreeLists
 octree_lists(const fmm_octree_operators* ops, const fmm_octree_level* upper, const fmm_octree_level* lower)

@@ -167,9 +167,10 @@ __global__ void __launch_bounds__(c_strainThreads)
 
 static gmxfmm_status add_up(fmm_octree_operators* ops, dim3 grid, double scale, double* strain6, cudaStream_t stream)
 {
-    FMM_OCTREE_CUDA(ops, cudaGetLastError());
-    add_rows<<<1, c_strainThreads, 0, stream>>>(ops->strain_rows, static_cast<int>(grid.x * grid.y), scale, strain6);
-    FMM_OCTREE_CUDA(ops, cudaGetLastError());
+    FMM_CUDA(ops, cudaGetLastError());
+    add_rows<<<1, c_strainThreads, 0, stream>>>(ops->strain_rows.as<double>(), static_cast<int>(grid.x * grid.y), scale,
+                                                strain6);
+    FMM_CUDA(ops, cudaGetLastError());
     return GMXFMM_OK;
 }
 
@@ -192,8 +193,8 @@ static gmxfmm_status launch_m2l(fmm_octree_operators*   ops,
         return GMXFMM_OK;
     }
     const dim3 grid = grid_of(lower->num);
-    m2l_strain<R><<<grid, c_strainThreads, 0, stream>>>(m2l_element<R>(ops, upper, lower),
-                                                        octree_table<double>(ops, ops->strain_at), ops->strain_rows);
+    m2l_strain<R><<<grid, c_strainThreads, 0, stream>>>(
+        m2l_element<R>(ops, upper, lower), octree_table<double>(ops, ops->strain_at), ops->strain_rows.as<double>());
     return add_up(ops, grid, scale, strain6, stream);
 }
 
@@ -222,7 +223,7 @@ static gmxfmm_status launch_l2l(fmm_octree_operators*   ops,
     a.multipole    = static_cast<const R*>(lower->multipole);
     a.children     = table + strain_child_at(ops->num_vectors);
     a.upsilons     = table + strain_upsilon_at(ops->num_vectors);
-    l2l_strain<R><<<grid, c_strainThreads, 0, stream>>>(a, ops->strain_rows);
+    l2l_strain<R><<<grid, c_strainThreads, 0, stream>>>(a, ops->strain_rows.as<double>());
     return add_up(ops, grid, scale, strain6, stream);
 }
 

@@ -171,20 +171,20 @@ gmxfmm_status create(fmm_octree_operators* ops, const fmm_tree* tree, const fmm_
         return status;
     }
     lay_out_shape(ops);
-    FMM_OCTREE_CUDA(ops, cudaMalloc(&ops->shape, ops->shape_bytes));
-    FMM_OCTREE_CUDA(ops, cudaMallocHost(&ops->host_shape, ops->shape_bytes));
+    FMM_CUDA(ops, ops->shape.reserve(ops->shape_bytes));
+    FMM_CUDA(ops, cudaMallocHost(&ops->host_shape, ops->shape_bytes));
     for (RotationSchedule& schedule : ops->schedule)
     {
         const size_t real  = ops->is_double ? sizeof(double) : sizeof(float);
         const size_t first = static_cast<size_t>(schedule.first_plane) * 2 * static_cast<size_t>(ops->order);
-        schedule.direction = static_cast<char*>(ops->shape) + ops->direction_at;
-        schedule.angle     = static_cast<char*>(ops->shape) + ops->angle_at + first * real;
+        schedule.direction = ops->shape.as<char>() + ops->direction_at;
+        schedule.angle     = ops->shape.as<char>() + ops->angle_at + first * real;
     }
-    FMM_OCTREE_CUDA(ops, fmm_octree_prepare_dynamic());
+    FMM_CUDA(ops, fmm_octree_prepare_dynamic());
     const gmxfmm_status filled = fmm_octree_set_shape(ops, cells, nullptr);
     if (filled == GMXFMM_OK)
     {
-        FMM_OCTREE_CUDA(ops, cudaStreamSynchronize(nullptr));
+        FMM_CUDA(ops, cudaStreamSynchronize(nullptr));
     }
     return filled;
 }
@@ -201,7 +201,7 @@ fmm_octree_failed(fmm_octree_operators* ops, gmxfmm_status status, const char* c
 gmxfmm_status
 fmm_octree_create(fmm_octree_operators** made, const fmm_tree* tree, const fmm_cells* cells, int order, int is_double)
 {
-    fmm_octree_operators* ops = static_cast<fmm_octree_operators*>(std::calloc(1, sizeof(*ops)));
+    fmm_octree_operators* ops = new (std::nothrow) fmm_octree_operators();
     *made                     = ops;
     if (ops == nullptr)
     {
@@ -245,29 +245,14 @@ gmxfmm_status fmm_octree_set_shape(fmm_octree_operators* ops, const fmm_cells* c
     {
         return GMXFMM_ERROR_MEMORY;
     }
-    FMM_OCTREE_CUDA(ops, cudaMemcpyAsync(ops->shape, ops->host_shape, ops->shape_bytes, cudaMemcpyHostToDevice,
-                                         static_cast<cudaStream_t>(stream)));
+    FMM_CUDA(ops, cudaMemcpyAsync(ops->shape.memory, ops->host_shape, ops->shape_bytes, cudaMemcpyHostToDevice,
+                                  static_cast<cudaStream_t>(stream)));
     return GMXFMM_OK;
 }
 
 void fmm_octree_set_rotation(fmm_octree_operators* ops, const fmm_rotation_kernels* kernels)
 {
     ops->rotation = kernels;
-}
-
-/* Memory of at least `bytes`; what was there is lost. */
-static cudaError_t grow(void** memory, size_t* capacity, size_t bytes)
-{
-    if (bytes <= *capacity)
-    {
-        return cudaSuccess;
-    }
-    cudaFree(*memory);
-    *memory                 = nullptr;
-    *capacity               = 0;
-    const cudaError_t error = cudaMalloc(memory, bytes);
-    *capacity               = error == cudaSuccess ? bytes : 0;
-    return error;
 }
 
 gmxfmm_status fmm_octree_reserve(fmm_octree_operators* ops, gmxfmm_m2l m2l, int num)
@@ -277,7 +262,7 @@ gmxfmm_status fmm_octree_reserve(fmm_octree_operators* ops, gmxfmm_m2l m2l, int 
         return fmm_octree_failed(ops, GMXFMM_ERROR_ORDER, "no kernels of rotation for this order", __FILE__, __LINE__);
     }
     const size_t rows = fmm_octree_strain_rows(num) * 6 * sizeof(double);
-    FMM_OCTREE_CUDA(ops, grow(reinterpret_cast<void**>(&ops->strain_rows), &ops->strain_rows_bytes, rows));
+    FMM_CUDA(ops, ops->strain_rows.reserve(rows));
     if (m2l == GMXFMM_M2L_ROTATION)
     {
         const size_t real    = ops->is_double ? sizeof(double) : sizeof(float);
@@ -285,35 +270,30 @@ gmxfmm_status fmm_octree_reserve(fmm_octree_operators* ops, gmxfmm_m2l m2l, int 
         const size_t plane   = (static_cast<size_t>(num) + 32) / 32 * 32 * coef;
         const size_t planes  = static_cast<size_t>(ops->num_planes);
         const size_t in_part = (planes + c_rotationParts - 1) / c_rotationParts;
-        FMM_OCTREE_CUDA(ops, grow(&ops->partial, &ops->partial_bytes, c_rotationSplits * c_rotationFewStride * coef));
-        cudaError_t error = grow(&ops->turned, &ops->turned_bytes, planes * plane);
+        FMM_CUDA(ops, ops->partial.reserve(c_rotationSplits * c_rotationFewStride * coef));
+        cudaError_t error = ops->turned.reserve(planes * plane);
         if (error == cudaErrorMemoryAllocation)
         {
             cudaGetLastError();
-            error = grow(&ops->turned, &ops->turned_bytes, in_part * plane); /* slower: planes share less evenly */
+            error = ops->turned.reserve(in_part * plane); /* slower: planes share less evenly */
         }
-        FMM_OCTREE_CUDA(ops, error);
+        FMM_CUDA(ops, error);
     }
     return GMXFMM_OK;
 }
 
 size_t fmm_octree_bytes(const fmm_octree_operators* ops)
 {
-    return ops->shape_bytes + ops->turned_bytes + ops->partial_bytes + ops->strain_rows_bytes;
+    return ops->shape_bytes + ops->turned.capacity + ops->partial.capacity + ops->strain_rows.capacity;
 }
 
 void fmm_octree_destroy(fmm_octree_operators* ops)
 {
     if (ops != nullptr)
     {
-        cudaFree(ops->lists);
-        cudaFree(ops->shape);
-        cudaFree(ops->turned);
-        cudaFree(ops->partial);
-        cudaFree(ops->strain_rows);
         cudaFreeHost(ops->host_shape);
         std::free(ops->vector);
-        std::free(ops);
+        delete ops;
     }
 }
 

@@ -87,14 +87,12 @@ static cudaError_t load(const std::vector<char>& code, cudaLibrary_t* library, c
 
 static gmxfmm_status compile_and_load(fmm_rotation_kernels* kernels, const char* cache_dir, char* message, size_t size)
 {
-    int         device = 0, major = 0, minor = 0;
-    cudaError_t error = cudaGetDevice(&device);
-    error = error == cudaSuccess ? cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) : error;
-    error = error == cudaSuccess ? cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) : error;
+    DeviceLimits      limits = {0, 0};
+    cudaError_t       error  = current_device_limits(&limits);
     std::vector<char> code[2];
     std::string       cause;
     if (error == cudaSuccess &&
-        !compile_both({kernels->order, kernels->is_double != 0, "", 10 * major + minor}, cache_dir, code, &cause))
+        !compile_both({kernels->order, kernels->is_double != 0, "", limits.capability}, cache_dir, code, &cause))
     {
         std::snprintf(
             message, size,

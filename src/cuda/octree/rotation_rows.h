@@ -82,7 +82,7 @@ constexpr Tables<R, P, First, Num> make_tables()
     return t;
 }
 
-/* ---- division of labour ---- */
+/* ---- which warp of a block does what: a role has some degrees in turns, some columns in products ---- */
 
 template <class R>
 FMM_HD int num_roles(int p)

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What a device can do: the one place that asks it. */
+#ifndef FMM_CUDA_DEVICE_LIMITS_H
+#define FMM_CUDA_DEVICE_LIMITS_H
+
+#include <cuda_runtime.h>
+
+enum
+{
+    c_leastCapability = 80,  /* copies to shared memory behind the program's back (cp.async), reductions in a warp */
+    c_staticShared    = 1024 /* bytes left for __shared__ variables; a kernel with much dynamic memory has no more */
+};
+
+struct DeviceLimits
+{
+    int capability; /* 10 major + minor */
+    int max_shared; /* dynamic shared memory that a block may have, bytes */
+};
+
+static inline cudaError_t device_limits(int id, DeviceLimits* limits)
+{
+    int         major = 0, minor = 0, shared = 0;
+    cudaError_t error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, id);
+    error = error == cudaSuccess ? cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, id) : error;
+    error = error == cudaSuccess ? cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, id) : error;
+    limits->capability = 10 * major + minor;
+    limits->max_shared = shared - c_staticShared;
+    return error;
+}
+
+/* Of the current device. */
+static inline cudaError_t current_device_limits(DeviceLimits* limits)
+{
+    int               id    = 0;
+    const cudaError_t error = cudaGetDevice(&id);
+    return error == cudaSuccess ? device_limits(id, limits) : error;
+}
+
+#endif
