@@ -3,7 +3,7 @@
 # What a user may set:
 #   GMXFMM_BUILD_DIR   folder for everything that is made (default: build/ beside this repository's README)
 #   GMXFMM_JOBS        parallel compile jobs (default: cores, at most one per 1.5 GB of memory)
-#   GMXFMM_CUDA_SM     compute capability of the GPU to compile for, as 90 (default) or 80
+#   GMXFMM_CUDA_SM     compute capability of the GPUs to compile for, as 90 (default), 80 or "80;90"
 #   GMXFMM_GROMACS     version of GROMACS, 2022.5 (default) or 2026.3; the scripts' --gromacs sets it
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

@@ -43,7 +43,7 @@ Values receive(gmxfmm_plan* plan, const System& s, const std::vector<double>& pl
     gmxfmm_output      output = {};
     output.potential          = v.potential.data();
     output.field              = v.field.data();
-    EXPECT_EQ(gmxfmm_set_receivers(plan, n, places.data()), GMXFMM_OK) << gmxfmm_message(plan);
+    EXPECT_EQ(gmxfmm_set_targets(plan, n, places.data()), GMXFMM_OK) << gmxfmm_message(plan);
     EXPECT_EQ(gmxfmm_assign(plan, s.x.data()), GMXFMM_OK) << gmxfmm_message(plan);
     EXPECT_EQ(gmxfmm_execute(plan, s.x.data(), &output), GMXFMM_OK) << gmxfmm_message(plan);
     return v;
@@ -137,7 +137,7 @@ TEST_P(Receivers, ComeAndGo)
         const std::vector<double> places = placesIn(cube, n, 9);
         expectClose(receive(plan.get(), s, places), reference(s, places, Boundary::Tinfoil), tolerance(precision()));
     }
-    ASSERT_EQ(gmxfmm_set_receivers(plan.get(), 0, nullptr), GMXFMM_OK);
+    ASSERT_EQ(gmxfmm_set_targets(plan.get(), 0, nullptr), GMXFMM_OK);
     plan.assign(s.x);
     const Result after = plan.execute(s.x);
     EXPECT_LT(relativeRms(after.force, before.force), 1e-12);

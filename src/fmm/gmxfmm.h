@@ -242,9 +242,12 @@ extern "C"
      * NULL, EXCLUSION, ORDER, MEMORY. */
     GMXFMM_API gmxfmm_status gmxfmm_set_exclusions(gmxfmm_plan* plan, const int* start, const int* list);
 
-    /* Sets places x[3n] (copied) that potential and field are wanted at instead of at the charges; n = 0: at the
-     * charges again. They belong to the next assign; output arrays are then of n receivers, in their order, and there
-     * are no forces, energies or virial. Errors: NULL, OPTION (n < 0), MEMORY. */
+    /* Sets targets that are no charges ("receivers"), places x[3n] (copied) that potential and field are wanted at
+     * instead of at the charges; n = 0: at the charges again. They belong to the next assign; output arrays are then of
+     * n targets, in their order, and there are no forces, energies or virial. Errors: NULL, OPTION (n < 0), MEMORY. */
+    GMXFMM_API gmxfmm_status gmxfmm_set_targets(gmxfmm_plan* plan, int64_t n, const void* x);
+
+    /* The former name of gmxfmm_set_targets, for one release. */
     GMXFMM_API gmxfmm_status gmxfmm_set_receivers(gmxfmm_plan* plan, int64_t n, const void* x);
 
     /* Puts the particles at x[3n] into cells, until the next assign. Any periodic image of a particle will do.
@@ -261,7 +264,7 @@ extern "C"
      * or another gmxfmm_assign is not in a graph captured before). Near and far field run on streams of the plan,
      * forked from the caller's and joined to it. One step of a plan at a time: put the next one on the same stream, or
      * behind an event. Errors: NULL, ORDER, UNSUPPORTED (device = CPU), DEVICE; those of positions come in
-     * output->status. The arrays of set_charges, set_receivers and assign may be of the host or a device, too, in a
+     * output->status. The arrays of set_charges, set_targets and assign may be of the host or a device, too, in a
      * plan with device = CUDA; these calls wait for all that the device has in hand. */
     GMXFMM_API gmxfmm_status gmxfmm_enqueue(gmxfmm_plan*                plan,
                                             const void*                 x,
@@ -274,7 +277,7 @@ extern "C"
      * were captured before, in the same box. Cells are those of the last gmxfmm_assign, deformed with the box. A
      * position that no cell can hold comes as POSITION in output->status of the steps that follow, and from a
      * gmxfmm_execute after the stream has been waited for, until the next assignment. Errors: NULL; ORDER:
-     * gmxfmm_assign must come first, once and again after set_charges with another n, set_exclusions, set_receivers, or
+     * gmxfmm_assign must come first, once and again after set_charges with another n, set_exclusions, set_targets, or
      * a box in which other cells are near each other; UNSUPPORTED: device = CPU, an octree, boundary = OPEN, or
      * receivers, where gmxfmm_assign does it; DEVICE.
      */

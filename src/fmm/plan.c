@@ -283,7 +283,7 @@ gmxfmm_status gmxfmm_set_charges(gmxfmm_plan* plan, int64_t n, const void* q)
     return status == GMXFMM_OK && plan->mask_start == NULL ? gmxfmm_set_exclusions(plan, NULL, NULL) : status;
 }
 
-gmxfmm_status gmxfmm_set_receivers(gmxfmm_plan* plan, int64_t n, const void* x)
+gmxfmm_status gmxfmm_set_targets(gmxfmm_plan* plan, int64_t n, const void* x)
 {
     if (plan == NULL || (x == NULL && n > 0))
     {
@@ -311,6 +311,11 @@ gmxfmm_status gmxfmm_set_receivers(gmxfmm_plan* plan, int64_t n, const void* x)
         free_receivers(plan);
     }
     return status;
+}
+
+gmxfmm_status gmxfmm_set_receivers(gmxfmm_plan* plan, int64_t n, const void* x)
+{
+    return gmxfmm_set_targets(plan, n, x);
 }
 
 gmxfmm_status gmxfmm_assign(gmxfmm_plan* plan, const void* x)
