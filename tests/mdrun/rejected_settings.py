@@ -38,7 +38,7 @@ AT_GROMPP = [
     ({"fmm-m2l": "rotation", "fmm-tree-depth": "10"}, r"fmm-tree-depth"),
     ({"fmm-tree-depth": "3"}, r"fmm-tree-depth.*fmm-m2l = rotation"),
     ({"fmm-boundary": "water"}, r"fmm-boundary"),
-    ({"fmm-backend": "exafmm"}, r"fmm-backend"),
+    ({"fmm-backend": "other"}, r"fmm-backend|other"),
     ({"fmm-acuracy": "1e-4"}, r"fmm-acuracy"),
     # The options belong to coulombtype = FMM; elsewhere they would do nothing.
     ({"coulombtype": "PME", "fmm-order": "8"}, r"fmm-order"),
