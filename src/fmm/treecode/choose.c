@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * theta, degree and leaf for an accuracy. A model of the error proposes a degree for each theta; of these the one is
+ * taken with the fewest evaluations of the kernel, as lists of a sample of batches count them. Its error is then
+ * measured at a sample of targets against direct sums, the model is scaled by that, and so on until a proposal is one
+ * that was measured.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fmm/treecode/charges.h"
+#include "fmm/treecode/chebyshev.h"
+#include "fmm/plan.h"
+#include "fmm/treecode/state.h"
+
+static const double  c_theta[] = {0.5, 0.6, 0.7, 0.8, 0.9};
+static const int64_t c_leaf[]  = {125, 250, 500, 1000, 2000, 4000};
+
+/* A sample misses the error of all targets by as much, now and then (tests/treecode.cpp). */
+static const double c_safety = 0.5;
+
+enum
+{
+    c_numThetas  = sizeof(c_theta) / sizeof(c_theta[0]),
+    c_numLeaves  = sizeof(c_leaf) / sizeof(c_leaf[0]),
+    c_groups     = 256, /* of targets that are measured, or many, where direct sums are cheap */
+    c_manyGroups = 1024,
+    c_many       = 250000, /* sources that are few enough */
+    c_groupSize  = 16,
+    c_mostTrials = 10
+};
+
+typedef struct
+{
+    double theta;
+    int    degree;
+    double cost; /* evaluations of the kernel, and products for modified charges */
+} proposal;
+
+/* A few particles may have most of the norm, and of the error: the more are measured, the better. */
+static int num_groups(const treecode* t)
+{
+    return t->n <= c_many ? c_manyGroups : c_groups;
+}
+
+/* Error of potentials of random charges in a cube: a(theta) b(theta)^n, fitted to n = 1 .. 13 and theta = 0.5, 0.7,
+ * 0.9. */
+static double model(double theta, int degree)
+{
+    return (0.03 + 0.21 * (theta - 0.5)) * exp(degree * (-2.03 + 2.44 * (theta - 0.5)));
+}
+
+/* The smallest degree whose error is at most that, or the largest there is. */
+static int degree_for(double theta, double error)
+{
+    int degree = 1;
+    while (degree < TREECODE_MAX_DEGREE && model(theta, degree) > error)
+    {
+        degree++;
+    }
+    return degree;
+}
+
+/* Cost of options as they are, on the trees as they are; negative: no memory. */
+static double cost(const treecode* t)
+{
+    treecode_lists           sample = {0};
+    const treecode_criterion c      = treecode_criterion_of(t);
+    if (treecode_lists_sample(&sample, &c, c_groups, 1))
+    {
+        return -1;
+    }
+    const double edge  = t->options.degree + 1;
+    const double pairs = sample.targets > 0 ? sample.pairs / (double)sample.targets * (double)t->num_targets : 0;
+    treecode_lists_free(&sample);
+    /* a product for a modified charge costs about as much as a quarter of an evaluation */
+    return pairs + 0.25 * edge * edge * edge * (double)t->n;
+}
+
+/* The cheapest theta and degree whose error should be at most that; cost < 0: no memory. */
+static proposal propose(treecode* t, const treecode_options* asked, double error)
+{
+    proposal best = {0, 0, INFINITY};
+    for (int i = 0; i < (asked->theta > 0 ? 1 : c_numThetas); i++)
+    {
+        t->options.theta     = asked->theta > 0 ? asked->theta : c_theta[i];
+        t->options.degree    = asked->degree > 0 ? asked->degree : degree_for(t->options.theta, error);
+        const int    reached = i == 0 || model(t->options.theta, t->options.degree) <= error;
+        const double now     = reached ? cost(t) : INFINITY;
+        if (now < best.cost)
+        {
+            const proposal p = {t->options.theta, t->options.degree, now};
+            best             = p;
+        }
+    }
+    return best;
+}
+
+/* Trees of the leaf size that is cheapest by the model. */
+static gmxfmm_status choose_leaf(treecode* t, const treecode_options* asked, const double* x, const double* y)
+{
+    double  least     = INFINITY;
+    int64_t best_leaf = asked->leaf;
+    for (int i = 0; i < c_numLeaves && asked->leaf == 0; i++)
+    {
+        t->options.leaf            = c_leaf[i];
+        const gmxfmm_status status = treecode_trees(t, x, y);
+        if (status != GMXFMM_OK)
+        {
+            return status;
+        }
+        const proposal p = propose(t, asked, c_safety * asked->accuracy);
+        if (p.cost < 0)
+        {
+            return treecode_no_memory(t);
+        }
+        if (p.cost < least)
+        {
+            least     = p.cost;
+            best_leaf = c_leaf[i];
+        }
+        else if (p.cost > 1.5 * least)
+        {
+            break;
+        }
+    }
+    t->options.leaf = best_leaf;
+    return treecode_trees(t, x, y);
+}
+
+/* Potential and field, 4 a target, of the sample's targets. */
+static void take(const treecode* t, const treecode_lists* sample, double* values)
+{
+    for (int b = 0; b < sample->num; b++)
+    {
+        for (int64_t s = sample->begin[b]; s < sample->end[b]; s++, values += 4)
+        {
+            values[0] = t->phi[s];
+            values[1] = t->slope[0][s];
+            values[2] = t->slope[1][s];
+            values[3] = t->slope[2][s];
+        }
+    }
+}
+
+static double relative_error(int64_t num, const double* values, const double* exact)
+{
+    double difference[2] = {0}, norm[2] = {0};
+    for (int64_t i = 0; i < 4 * num; i++)
+    {
+        difference[i % 4 > 0] += (values[i] - exact[i]) * (values[i] - exact[i]);
+        norm[i % 4 > 0] += exact[i] * exact[i];
+    }
+    const double potential = norm[0] > 0 ? sqrt(difference[0] / norm[0]) : 0;
+    const double field     = norm[1] > 0 ? sqrt(difference[1] / norm[1]) : 0;
+    return potential > field ? potential : field;
+}
+
+/* Sums of a sample into values, in that precision; theta 0: direct sums. 0 or -1. */
+static int sums_of_sample(treecode* t, double theta, gmxfmm_precision precision, double* values, int64_t* num)
+{
+    treecode_lists     sample = {0};
+    treecode_criterion c      = treecode_criterion_of(t);
+    c.theta                   = theta;
+    if (treecode_lists_sample(&sample, &c, num_groups(t), c_groupSize))
+    {
+        return -1;
+    }
+    treecode_sums(t, &sample, precision, 1);
+    take(t, &sample, values);
+    *num = sample.targets;
+    treecode_lists_free(&sample);
+    return 0;
+}
+
+static gmxfmm_status measure(treecode* t, const double* x, const double* exact, double* values, double* error)
+{
+    int64_t       num;
+    gmxfmm_status status = treecode_reserve(t);
+    status               = status == GMXFMM_OK ? treecode_gather(t, x) : status;
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    treecode_charges(&t->sources, t->sorted_q, t->options.degree, t->charge, t->options.num_threads);
+    if (sums_of_sample(t, t->options.theta, t->options.precision, values, &num))
+    {
+        return treecode_no_memory(t);
+    }
+    *error = relative_error(num, values, exact);
+    if (!isfinite(*error))
+    {
+        return treecode_fail(t, GMXFMM_ERROR_COINCIDENT,
+                             "two particles are at one place, or so near that 1/r is not finite");
+    }
+    return GMXFMM_OK;
+}
+
+/* Proposals until one comes back; values and exact: what is measured. */
+static gmxfmm_status
+search(treecode* t, const treecode_options* asked, const double* x, const double* exact, double* values)
+{
+    proposal tried[c_mostTrials];
+    double   error[c_mostTrials], scale = 1;
+    int      num = 0, best = 0, known = 0;
+    while (num < c_mostTrials && !known)
+    {
+        const proposal p = propose(t, asked, c_safety * asked->accuracy / scale);
+        if (p.cost < 0)
+        {
+            return treecode_no_memory(t);
+        }
+        for (int i = 0; i < num; i++)
+        {
+            known |= tried[i].theta == p.theta && tried[i].degree == p.degree;
+        }
+        if (known)
+        {
+            break;
+        }
+        t->options.theta           = p.theta;
+        t->options.degree          = p.degree;
+        const gmxfmm_status status = measure(t, x, exact, values, &error[num]);
+        if (status != GMXFMM_OK)
+        {
+            return status;
+        }
+        tried[num]        = p;
+        const int reached = error[num] <= c_safety * asked->accuracy;
+        const int before  = num > 0 && error[best] <= c_safety * asked->accuracy;
+        if (num == 0 || (reached ? !before || p.cost < tried[best].cost : !before && error[num] < error[best]))
+        {
+            best = num;
+        }
+        scale = fmax(1e-3, error[num] / model(p.theta, p.degree));
+        num++;
+    }
+    t->options.theta        = tried[best].theta;
+    t->options.degree       = tried[best].degree;
+    t->info.measured_error  = error[best];
+    t->info.predicted_error = model(tried[best].theta, tried[best].degree);
+    return GMXFMM_OK;
+}
+
+gmxfmm_status treecode_choose(treecode* t, const double* x, const double* y)
+{
+    const treecode_options asked  = t->options;
+    gmxfmm_status          status = choose_leaf(t, &asked, x, y);
+    const size_t           room   = 4 * c_manyGroups * c_groupSize * sizeof(double);
+    double *               exact = malloc(room), *values = malloc(room);
+    int64_t                num;
+    if (exact == NULL || values == NULL)
+    {
+        status = treecode_no_memory(t);
+    }
+    t->options.degree = 1;
+    status            = status == GMXFMM_OK ? treecode_reserve(t) : status;
+    status            = status == GMXFMM_OK ? treecode_gather(t, x) : status;
+    if (status == GMXFMM_OK && sums_of_sample(t, 0, GMXFMM_DOUBLE, exact, &num))
+    {
+        status = treecode_no_memory(t);
+    }
+    status = status == GMXFMM_OK ? search(t, &asked, x, exact, values) : status;
+    free(exact);
+    free(values);
+    if (status != GMXFMM_OK)
+    {
+        t->options = asked;
+    }
+    return status;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The treecode's parts, and what its stages see of each other. */
+#ifndef TREECODE_STATE_H
+#define TREECODE_STATE_H
+
+#include "fmm/treecode/clusters.h"
+#include "fmm/treecode/lists.h"
+#include "fmm/treecode/treecode.h"
+
+struct treecode
+{
+    treecode_options options; /* as chosen, once they were */
+    char             message[256];
+    int64_t          n; /* sources */
+    double*          q; /* n, caller's order */
+
+    int               assigned, separate;             /* separate: targets are not the sources */
+    double            unit;                           /* length, a power of two: positions below are in it */
+    double            parameter[TREECODE_PARAMETERS]; /* in that unit */
+    treecode_clusters sources, own_targets;
+    treecode_lists    lists;
+    double*           sorted_q; /* n, order of the sources */
+    double*           charge;   /* modified charges */
+    int64_t           num_targets;
+    double*           phi;      /* num_targets, order of the targets */
+    double*           slope[3]; /* the field, likewise */
+    void*             scratch;  /* of all threads */
+    size_t            scratch_bytes, charge_bytes;
+    treecode_info     info;
+};
+
+static inline const treecode_clusters* treecode_targets(const treecode* t)
+{
+    return t->separate ? &t->own_targets : &t->sources;
+}
+
+/* treecode.c: the stages, for choose.c too. Status as a call's; the message is in t. */
+gmxfmm_status treecode_fail(treecode* t, gmxfmm_status status, const char* format, ...)
+    __attribute__((format(printf, 3, 4)));
+gmxfmm_status      treecode_no_memory(treecode* t);
+gmxfmm_status      treecode_trees(treecode* t, const double* x, const double* y); /* for options.leaf */
+gmxfmm_status      treecode_reserve(treecode* t);                                 /* for options.degree and the trees */
+gmxfmm_status      treecode_gather(treecode* t, const double* x);                 /* sources and their boxes */
+void               treecode_sums(treecode* t, const treecode_lists* lists, gmxfmm_precision precision, int with_field);
+treecode_criterion treecode_criterion_of(const treecode* t);
+
+/* choose.c: sets what options leave automatic. */
+gmxfmm_status treecode_choose(treecode* t, const double* x, const double* y);
+
+/* sums.c, both precisions: bytes of scratch a thread; potentials, and fields if wanted, of all targets into phi and
+ * slope, in the unit. No allocation. */
+size_t treecode_sums_scratch_f(const treecode* t);
+size_t treecode_sums_scratch_d(const treecode* t);
+void   treecode_sums_f(treecode* t, const treecode_lists* lists, int with_field);
+void   treecode_sums_d(treecode* t, const treecode_lists* lists, int with_field);
+
+#endif

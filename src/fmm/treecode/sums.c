@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The sums of a batch of targets over its lists: vectors of targets meet one source after the other, a particle of a
+ * direct cluster or a Chebyshev point of an approximated one (Vaughn, Wilson & Krasny 2020, eqs. 9 and 11). Positions
+ * are relative to the batch's centre; in single precision each cluster's sum is added in double.
+ */
+#include "fmm/treecode/state.h"
+
+#include <string.h>
+
+#include "fmm/treecode/chebyshev.h"
+#include "fmm/treecode/vector_math.h"
+
+typedef vreal number;
+#define TREECODE_FUNCTION static inline
+#include "fmm/treecode/kernels.h"
+
+#ifdef _OPENMP
+#    include <omp.h>
+#endif
+
+#define INLINE static inline __attribute__((always_inline))
+
+enum
+{
+    c_vectors = 2,                /* of targets that go through a cluster together */
+    c_block   = c_vectors * VLEN, /* targets */
+    c_chunk   = 1024              /* sources of a direct cluster that are gathered at a time */
+};
+
+/* Scratch of a thread. */
+typedef struct
+{
+    real*   x[3];   /* targets, padded to blocks */
+    double* sum[4]; /* their potentials and fields */
+    real*   y[3];   /* sources, or Chebyshev points along each dimension */
+    real*   q;      /* charges of the sources or points */
+} batch_memory;
+
+/* What a block of targets has summed up. */
+typedef struct
+{
+    vreal phi[c_vectors], field[3][c_vectors];
+} block_sums;
+
+static size_t padded_targets(const treecode* t)
+{
+    const treecode_clusters* targets = treecode_targets(t);
+    int64_t                  most    = 0;
+    for (int i = 0; i < targets->num_leaves; i++)
+    {
+        const int64_t num = targets->end[targets->leaf[i]] - targets->begin[targets->leaf[i]];
+        most              = num > most ? num : most;
+    }
+    return ((size_t)most + c_block - 1) / c_block * c_block;
+}
+
+static size_t source_room(const treecode* t)
+{
+    const size_t edge = (size_t)t->options.degree + 1, points = edge * edge * edge;
+    return ((points > c_chunk ? points : c_chunk) + FMM_ALIGN - 1) / FMM_ALIGN * FMM_ALIGN;
+}
+
+size_t FN(treecode_sums_scratch)(const treecode* t)
+{
+    const size_t bytes =
+        padded_targets(t) * (3 * sizeof(real) + 4 * sizeof(double)) + 4 * source_room(t) * sizeof(real);
+    return (bytes + FMM_ALIGN - 1) / FMM_ALIGN * FMM_ALIGN;
+}
+
+static batch_memory divide(const treecode* t, void* memory)
+{
+    const size_t targets = padded_targets(t), sources = source_room(t);
+    batch_memory m;
+    double*      next = memory;
+    for (int i = 0; i < 4; i++, next += targets)
+    {
+        m.sum[i] = next;
+    }
+    real* after = (real*)next;
+    for (int d = 0; d < 3; d++, after += targets)
+    {
+        m.x[d] = after;
+    }
+    for (int d = 0; d < 3; d++, after += sources)
+    {
+        m.y[d] = after;
+    }
+    m.q = after;
+    return m;
+}
+
+/* One source, at d from the targets of vector v; `own` has zeros in lanes of targets that it is itself. */
+INLINE void meet(treecode_kernel   kernel,
+                 kernel_parameters k,
+                 int               with_field,
+                 vreal             r2,
+                 real              q,
+                 const vinteger*   others,
+                 vreal*            phi,
+                 vreal*            slope)
+{
+    vreal g, s;
+    kernel_evaluate(kernel, r2, k, &g, &s);
+    if (others != NULL)
+    {
+        g = (vreal)((vinteger)g & *others);
+        s = (vreal)((vinteger)s & *others);
+    }
+    *phi += g * q;
+    if (with_field)
+    {
+        *slope = s * q;
+    }
+}
+
+/* Sources begin .. end - 1 of the gathered ones; own >= 0: source j is target j - own of the block, and left out there.
+ */
+INLINE void direct(treecode_kernel     kernel,
+                   kernel_parameters   k,
+                   int                 with_field,
+                   const batch_memory* m,
+                   size_t              target,
+                   int64_t             begin,
+                   int64_t             end,
+                   int                 has_own,
+                   int64_t             own,
+                   block_sums*         sums)
+{
+    vreal    x[3][c_vectors];
+    vinteger lane[c_vectors];
+    for (int v = 0; v < c_vectors; v++)
+    {
+        for (int d = 0; d < 3; d++)
+        {
+            x[d][v] = *(const vreal*)(m->x[d] + target + v * VLEN);
+        }
+        for (int l = 0; l < VLEN; l++)
+        {
+            lane[v][l] = v * VLEN + l;
+        }
+    }
+    for (int64_t j = begin; j < end; j++)
+    {
+        for (int v = 0; v < c_vectors; v++)
+        {
+            const vreal    dx = x[0][v] - m->y[0][j], dy = x[1][v] - m->y[1][j], dz = x[2][v] - m->y[2][j];
+            const vinteger others = lane[v] != (lane_integer)(j - own);
+            vreal          f;
+            meet(kernel, k, with_field, dx * dx + dy * dy + dz * dz, m->q[j], has_own ? &others : NULL, &sums->phi[v],
+                 &f);
+            if (with_field)
+            {
+                sums->field[0][v] -= f * dx;
+                sums->field[1][v] -= f * dy;
+                sums->field[2][v] -= f * dz;
+            }
+        }
+    }
+}
+
+/* The Chebyshev points of a cluster, along each dimension at m->y. */
+INLINE void points(treecode_kernel     kernel,
+                   kernel_parameters   k,
+                   int                 with_field,
+                   const batch_memory* m,
+                   size_t              target,
+                   int                 edge,
+                   block_sums*         sums)
+{
+    const real* q = m->q;
+    for (int k1 = 0; k1 < edge; k1++)
+    {
+        for (int k2 = 0; k2 < edge; k2++, q += edge)
+        {
+            vreal dx[c_vectors], dy[c_vectors], z[c_vectors], plane[c_vectors], slopes[c_vectors];
+            for (int v = 0; v < c_vectors; v++)
+            {
+                dx[v]     = *(const vreal*)(m->x[0] + target + v * VLEN) - m->y[0][k1];
+                dy[v]     = *(const vreal*)(m->x[1] + target + v * VLEN) - m->y[1][k2];
+                z[v]      = *(const vreal*)(m->x[2] + target + v * VLEN);
+                plane[v]  = dx[v] * dx[v] + dy[v] * dy[v];
+                slopes[v] = (vreal){0};
+            }
+            for (int k3 = 0; k3 < edge; k3++)
+            {
+                for (int v = 0; v < c_vectors; v++)
+                {
+                    const vreal dz = z[v] - m->y[2][k3];
+                    vreal       f;
+                    meet(kernel, k, with_field, plane[v] + dz * dz, q[k3], NULL, &sums->phi[v], &f);
+                    if (with_field)
+                    {
+                        slopes[v] += f;
+                        sums->field[2][v] -= f * dz;
+                    }
+                }
+            }
+            for (int v = 0; v < c_vectors && with_field; v++)
+            {
+                sums->field[0][v] -= slopes[v] * dx[v];
+                sums->field[1][v] -= slopes[v] * dy[v];
+            }
+        }
+    }
+}
+
+INLINE void add(const batch_memory* m, size_t target, int with_field, const block_sums* sums)
+{
+    for (int v = 0; v < c_vectors; v++)
+    {
+        for (int l = 0; l < VLEN; l++)
+        {
+            m->sum[0][target + (size_t)(v * VLEN + l)] += (double)sums->phi[v][l];
+            for (int d = 0; d < 3 && with_field; d++)
+            {
+                m->sum[1 + d][target + (size_t)(v * VLEN + l)] += (double)sums->field[d][v][l];
+            }
+        }
+    }
+}
+
+static void to_centre(const double* x, int64_t begin, int64_t end, double centre, real* out)
+{
+    for (int64_t s = begin; s < end; s++)
+    {
+        out[s - begin] = (real)(x[s] - centre);
+    }
+}
+
+/* The batch's targets meet the particles begin .. end - 1. */
+INLINE void direct_particles(treecode_kernel     kernel,
+                             int                 with_field,
+                             const treecode*     t,
+                             kernel_parameters   k,
+                             const batch_memory* m,
+                             const double*       centre,
+                             int64_t             first_target,
+                             int64_t             num_targets,
+                             int64_t             begin,
+                             int64_t             end)
+{
+    for (int d = 0; d < 3; d++)
+    {
+        to_centre(t->sources.x[d], begin, end, centre[d], m->y[d]);
+    }
+    to_centre(t->sorted_q, begin, end, 0, m->q);
+    for (int64_t target = 0; target < num_targets; target += c_block)
+    {
+        block_sums sums = {0};
+        /* sources own .. own_end - 1 are among these targets */
+        const int64_t first = first_target + target, own = first < begin ? begin : first > end ? end : first;
+        const int64_t last =
+            first + c_block < first_target + num_targets ? first + c_block : first_target + num_targets;
+        const int64_t own_end = t->separate ? own : last > end ? end : last < own ? own : last;
+        direct(kernel, k, with_field, m, (size_t)target, 0, own - begin, 0, 0, &sums);
+        direct(kernel, k, with_field, m, (size_t)target, own - begin, own_end - begin, 1, first - begin, &sums);
+        direct(kernel, k, with_field, m, (size_t)target, own_end - begin, end - begin, 0, 0, &sums);
+        add(m, (size_t)target, with_field, &sums);
+    }
+}
+
+INLINE void approximated_cluster(treecode_kernel     kernel,
+                                 int                 with_field,
+                                 const treecode*     t,
+                                 kernel_parameters   k,
+                                 const batch_memory* m,
+                                 const double*       centre,
+                                 int64_t             num_targets,
+                                 const double*       s,
+                                 int                 cluster)
+{
+    const int     edge   = t->options.degree + 1;
+    const int64_t size   = (int64_t)edge * edge * edge;
+    const double* charge = t->charge + (size_t)cluster * (size_t)size;
+    double        cluster_centre[3], half[3];
+    treecode_box(&t->sources, cluster, cluster_centre, half);
+    for (int d = 0; d < 3; d++)
+    {
+        for (int j = 0; j < edge; j++)
+        {
+            m->y[d][j] = (real)(cluster_centre[d] - centre[d] + half[d] * s[j]);
+        }
+    }
+    to_centre(charge, 0, size, 0, m->q);
+    for (int64_t target = 0; target < num_targets; target += c_block)
+    {
+        block_sums sums = {0};
+        points(kernel, k, with_field, m, (size_t)target, edge, &sums);
+        add(m, (size_t)target, with_field, &sums);
+    }
+}
+
+INLINE void batch(treecode_kernel       kernel,
+                  int                   with_field,
+                  treecode*             t,
+                  const treecode_lists* lists,
+                  kernel_parameters     k,
+                  const batch_memory*   m,
+                  const double*         s,
+                  int                   b)
+{
+    const treecode_clusters* targets = treecode_targets(t);
+    const int64_t            begin = lists->begin[b], num = lists->end[b] - begin;
+    const size_t             padded = ((size_t)num + c_block - 1) / c_block * c_block;
+    double                   centre[3], half[3];
+    treecode_box(targets, lists->cluster[b], centre, half);
+    for (int d = 0; d < 3; d++)
+    {
+        to_centre(targets->x[d], begin, begin + num, centre[d], m->x[d]);
+        for (size_t i = (size_t)num; i < padded; i++)
+        {
+            m->x[d][i] = m->x[d][0];
+        }
+    }
+    for (int i = 0; i < (with_field ? 4 : 1); i++)
+    {
+        memset(m->sum[i], 0, padded * sizeof(double));
+    }
+    for (int64_t i = lists->direct_start[b]; i < lists->direct_start[b + 1]; i++)
+    {
+        const int64_t last = t->sources.end[lists->direct[i]];
+        for (int64_t from = t->sources.begin[lists->direct[i]]; from < last; from += c_chunk)
+        {
+            const int64_t to = from + c_chunk < last ? from + c_chunk : last;
+            direct_particles(kernel, with_field, t, k, m, centre, begin, num, from, to);
+        }
+    }
+    for (int64_t i = lists->approximated_start[b]; i < lists->approximated_start[b + 1]; i++)
+    {
+        approximated_cluster(kernel, with_field, t, k, m, centre, num, s, lists->approximated[i]);
+    }
+    memcpy(t->phi + begin, m->sum[0], (size_t)num * sizeof(double));
+    for (int d = 0; d < 3 && with_field; d++)
+    {
+        memcpy(t->slope[d] + begin, m->sum[1 + d], (size_t)num * sizeof(double));
+    }
+}
+
+/* A batch by each kernel, with and without a field. */
+typedef void (*batch_function)(
+    treecode*, const treecode_lists*, kernel_parameters, const batch_memory*, const double*, int);
+
+#define BATCH_FUNCTION(name, value, first, second, third)                                                              \
+    static void potential_##name(treecode* t, const treecode_lists* l, kernel_parameters k, const batch_memory* m,     \
+                                 const double* s, int b)                                                               \
+    {                                                                                                                  \
+        batch(treecode_##name, 0, t, l, k, m, s, b);                                                                   \
+    }                                                                                                                  \
+    static void field_##name(treecode* t, const treecode_lists* l, kernel_parameters k, const batch_memory* m,         \
+                             const double* s, int b)                                                                   \
+    {                                                                                                                  \
+        batch(treecode_##name, 1, t, l, k, m, s, b);                                                                   \
+    }
+TREECODE_KERNELS(BATCH_FUNCTION)
+
+#define BATCH_ROW(name, value, first, second, third) {potential_##name, field_##name},
+static const batch_function c_batch[TREECODE_NUM_KERNELS][2] = {TREECODE_KERNELS(BATCH_ROW)};
+
+void FN(treecode_sums)(treecode* t, const treecode_lists* lists, int with_field)
+{
+    const batch_function sums = c_batch[t->options.kernel][with_field];
+    kernel_parameters    k;
+    double               s[TREECODE_MAX_EDGE];
+    chebyshev_points(t->options.degree, s);
+    for (int i = 0; i < TREECODE_PARAMETERS; i++)
+    {
+        k.p[i] = (real)t->parameter[i];
+    }
+#pragma omp parallel for schedule(dynamic) num_threads(t->options.num_threads)
+    for (int b = 0; b < lists->num; b++)
+    {
+#ifdef _OPENMP
+        const size_t thread = (size_t)omp_get_thread_num();
+#else
+        const size_t thread = 0;
+#endif
+        const batch_memory m = divide(t, (char*)t->scratch + thread * t->scratch_bytes);
+        sums(t, lists, k, &m, s, b);
+    }
+}

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fmm/treecode/treecode.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fmm/treecode/charges.h"
+#include "fmm/treecode/chebyshev.h"
+#include "fmm/plan.h"
+#include "fmm/math/portable.h"
+#include "fmm/treecode/state.h"
+
+/* Powers of a length in the kernels' table. */
+#define POWERS_ROW(name, value, first, second, third) {value, {first, second, third}},
+static const struct
+{
+    int value, parameter[TREECODE_PARAMETERS];
+} c_powers[TREECODE_NUM_KERNELS] = {TREECODE_KERNELS(POWERS_ROW)};
+
+gmxfmm_status treecode_fail(treecode* t, gmxfmm_status status, const char* format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(t->message, sizeof(t->message), format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+const char* treecode_message(const treecode* t)
+{
+    return t->message;
+}
+
+static gmxfmm_status check_options(const treecode_options* o, char* message, size_t size)
+{
+    if ((unsigned)o->kernel >= TREECODE_NUM_KERNELS)
+    {
+        snprintf(message, size, "kernel %d is not known", (int)o->kernel);
+        return GMXFMM_ERROR_OPTION;
+    }
+    for (int i = 0; i < TREECODE_PARAMETERS; i++)
+    {
+        if (!isfinite(o->parameter[i]))
+        {
+            snprintf(message, size, "parameter %d of the kernel is %g: not finite", i, o->parameter[i]);
+            return GMXFMM_ERROR_OPTION;
+        }
+    }
+    if (o->kernel == treecode_yukawa && o->parameter[0] < 0)
+    {
+        snprintf(message, size, "kappa is %g, it must not be negative", o->parameter[0]);
+        return GMXFMM_ERROR_OPTION;
+    }
+    if (!(o->theta >= 0 && o->theta < 1))
+    {
+        snprintf(message, size, "theta is %g, it must be above 0 and below 1, or 0 for automatic", o->theta);
+        return GMXFMM_ERROR_OPTION;
+    }
+    if (o->degree < 0 || o->degree > TREECODE_MAX_DEGREE)
+    {
+        snprintf(message, size, "degree is %d, allowed is 1 to %d, or 0 for automatic", o->degree, TREECODE_MAX_DEGREE);
+        return GMXFMM_ERROR_OPTION;
+    }
+    if (o->leaf < 0)
+    {
+        snprintf(message, size, "leaf is %lld, it must be 1 or more, or 0 for automatic", (long long)o->leaf);
+        return GMXFMM_ERROR_OPTION;
+    }
+    return GMXFMM_OK;
+}
+
+gmxfmm_status treecode_create(treecode** t, const treecode_options* options, char* message, size_t size)
+{
+    *t                         = NULL;
+    const gmxfmm_status status = check_options(options, message, size);
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    treecode* made = calloc(1, sizeof(*made));
+    if (made == NULL)
+    {
+        snprintf(message, size, "out of memory");
+        return GMXFMM_ERROR_MEMORY;
+    }
+    made->options             = *options;
+    made->info.measured_error = NAN;
+    *t                        = made;
+    return GMXFMM_OK;
+}
+
+/* What depends on where particles are. */
+static void free_assigned(treecode* t)
+{
+    treecode_clusters_free(&t->sources);
+    treecode_clusters_free(&t->own_targets);
+    treecode_lists_free(&t->lists);
+    free(t->sorted_q);
+    free(t->charge);
+    free(t->phi);
+    free(t->scratch);
+    for (int d = 0; d < 3; d++)
+    {
+        free(t->slope[d]);
+        t->slope[d] = NULL;
+    }
+    t->sorted_q = t->charge = t->phi = NULL;
+    t->scratch                       = NULL;
+    t->assigned                      = 0;
+}
+
+void treecode_destroy(treecode* t)
+{
+    if (t != NULL)
+    {
+        free_assigned(t);
+        free(t->q);
+        free(t);
+    }
+}
+
+gmxfmm_status treecode_set_charges(treecode* t, int64_t n, const double* q)
+{
+    if (n < 0)
+    {
+        return treecode_fail(t, GMXFMM_ERROR_OPTION, "number of particles is %lld, it must not be negative",
+                             (long long)n);
+    }
+    for (int64_t i = 0; i < n; i++)
+    {
+        if (!isfinite(q[i]))
+        {
+            return treecode_fail(t, GMXFMM_ERROR_CHARGE, "charge of particle %lld is %g: not finite", (long long)i,
+                                 q[i]);
+        }
+    }
+    if (n != t->n || t->q == NULL)
+    {
+        double* memory = malloc(((size_t)n + 1) * sizeof(double));
+        if (memory == NULL)
+        {
+            return treecode_fail(t, GMXFMM_ERROR_MEMORY, "out of memory for %lld particles", (long long)n);
+        }
+        free(t->q);
+        t->q        = memory;
+        t->n        = n;
+        t->assigned = 0;
+    }
+    memcpy(t->q, q, (size_t)n * sizeof(double));
+    return GMXFMM_OK;
+}
+
+/* Widens low..high by places; the first that is not finite, or -1. */
+static int64_t extent(int64_t n, const double* x, double low[3], double high[3])
+{
+    for (int64_t i = 0; i < n; i++)
+    {
+        for (int d = 0; d < 3; d++)
+        {
+            if (!isfinite(x[3 * i + d]))
+            {
+                return i;
+            }
+            low[d]  = fmin(low[d], x[3 * i + d]);
+            high[d] = fmax(high[d], x[3 * i + d]);
+        }
+    }
+    return -1;
+}
+
+/* The unit of length: with it no square over- or underflows, and as a power of two it rounds nothing. */
+static gmxfmm_status choose_unit(treecode* t, const double* x, int64_t m, const double* y)
+{
+    double  low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY}, longest = 0;
+    int64_t bad = extent(t->n, x, low, high);
+    if (bad >= 0)
+    {
+        return treecode_fail(t, GMXFMM_ERROR_POSITION, "the position of particle %lld is not finite", (long long)bad);
+    }
+    bad = extent(m, y, low, high);
+    if (bad >= 0)
+    {
+        return treecode_fail(t, GMXFMM_ERROR_POSITION, "the position of receiver %lld is not finite", (long long)bad);
+    }
+    for (int d = 0; d < 3 && t->n + m > 0; d++)
+    {
+        longest = fmax(longest, high[d] - low[d]);
+    }
+    if (longest > 0 && !fmm_in_range(longest))
+    {
+        return treecode_fail(t, GMXFMM_ERROR_POSITION, "the system is %g long: choose another unit of length", longest);
+    }
+    int exponent = 0;
+    frexp(longest, &exponent);
+    t->unit = ldexp(1, longest > 0 ? exponent : 0);
+    for (int i = 0; i < TREECODE_PARAMETERS; i++)
+    {
+        t->parameter[i] = t->options.parameter[i] * pow(t->unit, c_powers[t->options.kernel].parameter[i]);
+    }
+    return GMXFMM_OK;
+}
+
+gmxfmm_status treecode_no_memory(treecode* t)
+{
+    free_assigned(t);
+    return treecode_fail(t, GMXFMM_ERROR_MEMORY, "out of memory for %lld particles", (long long)t->n);
+}
+
+treecode_criterion treecode_criterion_of(const treecode* t)
+{
+    const treecode_criterion c = {treecode_targets(t), &t->sources, t->options.theta, t->options.degree,
+                                  t->options.num_threads};
+    return c;
+}
+
+gmxfmm_status treecode_gather(treecode* t, const double* x)
+{
+    const double one_over = 1 / t->unit;
+    int          bad      = 0;
+#pragma omp parallel for num_threads(t->options.num_threads) reduction(+ : bad)
+    for (int64_t s = 0; s < t->n; s++)
+    {
+        const int64_t i = t->sources.order[s];
+        for (int d = 0; d < 3; d++)
+        {
+            bad += !isfinite(x[3 * i + d]);
+            t->sources.x[d][s] = x[3 * i + d] * one_over;
+        }
+        t->sorted_q[s] = t->q[i];
+    }
+    if (bad > 0)
+    {
+        return treecode_fail(t, GMXFMM_ERROR_POSITION, "a position is not finite");
+    }
+    treecode_clusters_update(&t->sources, t->options.num_threads);
+    return GMXFMM_OK;
+}
+
+/* The tree over places in the caller's unit. 0 or -1. */
+static int build_tree(const treecode* t, treecode_clusters* clusters, int64_t n, const double* x)
+{
+    double* scaled = malloc((3 * (size_t)n + 1) * sizeof(double));
+    for (int64_t i = 0; scaled != NULL && i < 3 * n; i++)
+    {
+        scaled[i] = x[i] / t->unit;
+    }
+    const int made =
+        scaled != NULL && treecode_clusters_build(clusters, n, scaled, t->options.leaf, t->options.num_threads) == 0;
+    free(scaled);
+    return made ? 0 : -1;
+}
+
+gmxfmm_status treecode_trees(treecode* t, const double* x, const double* y)
+{
+    if (build_tree(t, &t->sources, t->n, x) || (t->separate && build_tree(t, &t->own_targets, t->num_targets, y)))
+    {
+        return treecode_no_memory(t);
+    }
+    return GMXFMM_OK;
+}
+
+/* *array gets room for num numbers, contents lost; 0 if there is none. */
+static int renew(double** array, size_t num)
+{
+    free(*array);
+    *array = malloc((num + 1) * sizeof(double));
+    return *array != NULL;
+}
+
+gmxfmm_status treecode_reserve(treecode* t)
+{
+    const size_t edge = (size_t)t->options.degree + 1, points = (size_t)t->sources.num * edge * edge * edge;
+    const size_t num = (size_t)t->num_targets, single = treecode_sums_scratch_f(t), twice = treecode_sums_scratch_d(t);
+    t->charge_bytes  = points * sizeof(double);
+    t->scratch_bytes = single > twice ? single : twice; /* choose.c needs both */
+    free(t->scratch);
+    t->scratch = aligned_alloc(FMM_ALIGN, (t->scratch_bytes + FMM_ALIGN) * (size_t)t->options.num_threads);
+    if (t->scratch == NULL || !renew(&t->sorted_q, (size_t)t->n) || !renew(&t->charge, points) ||
+        !renew(&t->phi, num) || !renew(&t->slope[0], num) || !renew(&t->slope[1], num) || !renew(&t->slope[2], num))
+    {
+        return treecode_no_memory(t);
+    }
+    return GMXFMM_OK;
+}
+
+static gmxfmm_status make_lists(treecode* t)
+{
+    const treecode_criterion c = treecode_criterion_of(t);
+    return treecode_lists_build(&t->lists, &c) ? treecode_no_memory(t) : treecode_reserve(t);
+}
+
+static gmxfmm_status choose_if_automatic(treecode* t, const double* x, const double* y)
+{
+    const treecode_options* o = &t->options;
+    return o->theta > 0 && o->degree > 0 && o->leaf > 0 ? GMXFMM_OK : treecode_choose(t, x, y);
+}
+
+gmxfmm_status treecode_assign(treecode* t, const double* x, int64_t m, const double* y)
+{
+    if (t->q == NULL)
+    {
+        return treecode_fail(t, GMXFMM_ERROR_ORDER, "set_charges must come before assign");
+    }
+    free_assigned(t);
+    t->separate          = y != NULL;
+    t->num_targets       = y != NULL ? m : t->n;
+    gmxfmm_status status = choose_unit(t, x, y != NULL ? m : 0, y);
+    double        begin  = fmm_time();
+    status               = status == GMXFMM_OK ? choose_if_automatic(t, x, y) : status;
+    t->info.time_choose  = fmm_time() - begin;
+    begin                = fmm_time();
+    status               = status == GMXFMM_OK ? treecode_trees(t, x, y) : status;
+    t->info.time_tree    = fmm_time() - begin;
+    begin                = fmm_time();
+    status               = status == GMXFMM_OK ? make_lists(t) : status;
+    t->info.time_lists   = fmm_time() - begin;
+    t->assigned          = status == GMXFMM_OK;
+    return status;
+}
+
+/* Results in the caller's order and units; how many are not finite. */
+static int64_t write_output(treecode* t, treecode_output* output)
+{
+    const treecode_clusters* targets = treecode_targets(t);
+    const double             unit    = pow(t->unit, c_powers[t->options.kernel].value);
+    int64_t                  bad     = 0;
+    double                   energy  = 0;
+#pragma omp parallel for num_threads(t->options.num_threads) reduction(+ : bad)
+    for (int64_t s = 0; s < targets->n; s++)
+    {
+        const int64_t i = targets->order[s];
+        if (output->potential != NULL)
+        {
+            output->potential[i] = t->phi[s] * unit;
+        }
+        bad += !isfinite(t->phi[s]);
+        for (int d = 0; d < 3 && output->field != NULL; d++)
+        {
+            output->field[3 * i + d] = t->slope[d][s] * unit / t->unit;
+            bad += !isfinite(t->slope[d][s]);
+        }
+    }
+    for (int64_t s = 0; s < targets->n && output->want_energy && !t->separate; s++)
+    {
+        energy += t->sorted_q[s] * t->phi[s];
+    }
+    output->energy = 0.5 * energy * unit;
+    return bad;
+}
+
+void treecode_sums(treecode* t, const treecode_lists* lists, gmxfmm_precision precision, int with_field)
+{
+    precision == GMXFMM_DOUBLE ? treecode_sums_d(t, lists, with_field) : treecode_sums_f(t, lists, with_field);
+}
+
+gmxfmm_status treecode_execute(treecode* t, const double* x, treecode_output* output)
+{
+    if (!t->assigned)
+    {
+        return treecode_fail(t, GMXFMM_ERROR_ORDER,
+                             "assign must come before execute, and after another number of particles");
+    }
+    double              begin  = fmm_time();
+    const gmxfmm_status status = treecode_gather(t, x);
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    treecode_charges(&t->sources, t->sorted_q, t->options.degree, t->charge, t->options.num_threads);
+    double end           = fmm_time();
+    t->info.time_charges = end - begin;
+    begin                = end;
+    treecode_sums(t, &t->lists, t->options.precision, output->field != NULL);
+    end                 = fmm_time();
+    t->info.time_sums   = end - begin;
+    const int64_t bad   = write_output(t, output);
+    t->info.time_output = fmm_time() - end;
+    if (bad > 0)
+    {
+        return treecode_fail(t, GMXFMM_ERROR_COINCIDENT,
+                             "two particles are at one place, or so near that 1/r is not finite%s",
+                             t->options.precision == GMXFMM_SINGLE ? " in single precision" : "");
+    }
+    return GMXFMM_OK;
+}
+
+void treecode_get_info(const treecode* t, treecode_info* info)
+{
+    *info                  = t->info;
+    info->theta            = t->options.theta;
+    info->degree           = t->options.degree;
+    info->leaf             = t->options.leaf;
+    info->num_clusters     = t->sources.num;
+    info->num_levels       = t->sources.num_levels;
+    info->num_batches      = t->lists.num;
+    info->pairs_per_target = t->num_targets > 0 ? t->lists.pairs / (double)t->num_targets : 0;
+    info->bytes            = treecode_clusters_bytes(&t->sources) + treecode_clusters_bytes(&t->own_targets) +
+                  treecode_lists_bytes(&t->lists) + t->charge_bytes +
+                  t->scratch_bytes * (size_t)t->options.num_threads +
+                  ((size_t)t->n * 2 + 4 * (size_t)t->num_targets) * sizeof(double);
+}
