@@ -272,6 +272,59 @@ check "... and can be solved" test "$? $(value system) $(value particles)" = "0 
 run solve --help
 check "solve --help exits with 0" test $? -eq 0
 
+# --- treecode ----------------------------------------------------------------------------------------------------------
+
+awk 'BEGIN { srand(3); for (i = 0; i < 2000; i++) print rand(), rand(), rand(), 2 * rand() - 1 }' >cloud.txt
+run solve cloud.txt --accuracy 1e-6 --output cloud_fmm.txt
+cloud_energy=$(value energy)
+run solve cloud_fmm.txt --method treecode --accuracy 1e-6
+check "the treecode is as exact as asked" below "$(value potential_error)" 2e-6
+check "... in the field, too" below "$(value field_error)" 2e-6
+check "... and says what it chose" test -n "$(value theta)$(value degree)$(value leaf)$(value measured_error)$(value pairs_per_target)"
+check "... as what" test "$(value method) $(value kernel)" = "treecode coulomb"
+run solve cloud.txt --method treecode --kernel yukawa --kappa 0.5 --theta 0.8 --degree 3 --leaf 100 --output yukawa.txt
+check "settings given are used" test "$(value kernel) $(value kappa) $(value theta) $(value degree) $(value leaf)" = "yukawa 0.5 0.8 3 100"
+check "the kernel is written" grep -q '^# kernel: yukawa 0.5$' yukawa.txt
+run solve yukawa.txt --method treecode --theta 0.8 --degree 3 --leaf 100
+check "... and read" test "$(value kernel) $(value kappa)" = "yukawa 0.5"
+check "... so that outputs are inputs" below "$(value potential_error)" 1e-13
+run solve yukawa.txt --method treecode --kernel yukawa --kappa 0 --theta 0.5 --degree 6 --output coulomb.txt
+check "without screening it is 1/r" below "$(awk -v a="$cloud_energy" -v e="$(value energy)" 'BEGIN { d = (e - a) / a; print d < 0 ? -d : d }')" 1e-4
+refused() { # refused NAME TEXT ARGUMENTS...: one line on stderr, exit status 2, no file
+    local name=$1 text=$2
+    shift 2
+    run "$@" --output refused.txt
+    check "$name: exit status 2" test $? -eq 2
+    check "$name: one line" test "$(wc -l <stderr)" -eq 1
+    check "$name: says why" grep -q -e "$text" stderr
+    check "$name: no file" test ! -e refused.txt
+}
+tree="solve cloud.txt --method treecode"
+# shellcheck disable=SC2086
+{
+    refused "kappa negative" "kappa" $tree --kernel yukawa --kappa -1
+    refused "kappa not finite" "kappa" $tree --kernel yukawa --kappa nan
+    refused "kappa without yukawa" "kernel = yukawa" $tree --kappa 1
+    refused "yukawa without kappa" "needs --kappa" $tree --kernel yukawa
+    refused "theta 1" "theta" $tree --theta 1
+    refused "theta 0" "theta" $tree --theta 0
+    refused "degree 0" "degree" $tree --degree 0
+    refused "degree 21" "degree" $tree --degree 21
+    refused "leaf 0" "leaf" $tree --leaf 0
+    refused "order with the treecode" "order belongs to the FMM" $tree --order 4
+    refused "theta without the treecode" "theta belongs to the treecode" solve cloud.txt --theta 0.5
+    refused "yukawa by the FMM" "kernel belongs to the treecode" solve yukawa.txt
+    refused "a box with the treecode" "periodic" solve crystal.txt --method treecode
+}
+(cat cloud.txt && head -1 cloud.txt) >twice.txt
+refused "two at one place" "same place\|one place" solve twice.txt --method treecode
+printf '# kernel: yukawa\n0 0 0 1\n' >nokappa.txt
+refused "a header without kappa" "^gmxfmm: nokappa.txt:1: kernel" solve nokappa.txt --method treecode
+printf '# kernel = yukawa 1\n0 0 0 1\n' >misspelt.txt
+refused "a misspelt header" "did you mean '# kernel:'" solve misspelt.txt --method treecode
+run error cloud.txt --method treecode
+check "errors over order and cells are of the FMM" grep -q 'belongs to gmxfmm solve' stderr
+
 # --- progress, seconds and notes on stderr -----------------------------------------------------------------------------
 
 table='^stage +seconds$'

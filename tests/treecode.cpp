@@ -514,20 +514,20 @@ TEST(TreecodeErrors, AreThoseOfThePaper)
         t.assign(c);
         treecode* state = t.get();
         Numbers   exact;
-        for (const Row& row : rows)
+        /* Yukawa: the ends of the table */
+        for (int k = 0; k < 7; k += which == treecode_yukawa ? 3 : 1)
         {
-            /* Yukawa: the ends of the table */
-            for (int k = 0; k < 7; k += which == treecode_yukawa ? 3 : 1)
+            state->options.degree = 1 + 2 * k;
+            ASSERT_EQ(treecode_reserve(state), GMXFMM_OK);
+            ASSERT_EQ(treecode_gather(state, c.x.data()), GMXFMM_OK);
+            treecode_charges(&state->sources, state->sorted_q, state->options.degree, state->charge, 1);
+            for (const Row& row : rows) /* modified charges are those of any theta */
             {
                 treecode_lists sample = {};
                 Numbers        value;
                 state->options.theta               = row.theta;
-                state->options.degree              = 1 + 2 * k;
                 const treecode_criterion criterion = treecode_criterion_of(state);
                 ASSERT_EQ(treecode_lists_sample(&sample, &criterion, 128, 4), 0);
-                ASSERT_EQ(treecode_reserve(state), GMXFMM_OK);
-                ASSERT_EQ(treecode_gather(state, c.x.data()), GMXFMM_OK);
-                treecode_charges(&state->sources, state->sorted_q, state->options.degree, state->charge, 1);
                 treecode_sums(state, &sample, GMXFMM_DOUBLE, 0);
                 const bool first = exact.empty();
                 for (int b = 0; b < sample.num; b++)
@@ -796,6 +796,130 @@ TEST(TreecodeUse, AnInputThatCannotBeIsRefused)
     EXPECT_EQ(treecode_execute(t.get(), coincident.x.data(), &out), GMXFMM_ERROR_COINCIDENT);
     t.assign(c);
     EXPECT_EQ(treecode_execute(t.get(), c.x.data(), &out), GMXFMM_OK);
+}
+
+/* --------------------------------------------------------------------------------------------------------- the plan */
+
+gmxfmm_options planOptions()
+{
+    gmxfmm_options o;
+    gmxfmm_default_options(&o);
+    o.boundary    = GMXFMM_OPEN;
+    o.precision   = GMXFMM_DOUBLE;
+    o.method      = GMXFMM_TREECODE;
+    o.theta       = 0.5;
+    o.degree      = 4;
+    o.leaf        = 130;
+    o.num_threads = 1;
+    return o;
+}
+
+TEST(TreecodePlan, GivesWhatTheTreecodeGives)
+{
+    const Charges c = charges(2000, inCube);
+    for (gmxfmm_kernel which : {GMXFMM_COULOMB, GMXFMM_YUKAWA})
+    {
+        gmxfmm_options o = planOptions();
+        o.kernel         = which;
+        o.kappa          = which == GMXFMM_YUKAWA ? 0.5 : 0;
+        o.prefactor      = -3;
+        gmxfmm_plan* plan;
+        char         message[256];
+        ASSERT_EQ(gmxfmm_create(&plan, &o, 2000, nullptr, message, sizeof(message)), GMXFMM_OK) << message;
+        Numbers       potential(2000), field(6000), force(6000);
+        gmxfmm_output out = {};
+        gmxfmm_info   info;
+        out.potential   = potential.data();
+        out.field       = field.data();
+        out.force       = force.data();
+        out.want_energy = 1;
+        ASSERT_EQ(gmxfmm_set_charges(plan, 2000, c.q.data()), GMXFMM_OK) << gmxfmm_message(plan);
+        ASSERT_EQ(gmxfmm_assign(plan, c.x.data()), GMXFMM_OK) << gmxfmm_message(plan);
+        ASSERT_EQ(gmxfmm_execute(plan, c.x.data(), &out), GMXFMM_OK) << gmxfmm_message(plan);
+        ASSERT_EQ(gmxfmm_get_info(plan, &info), GMXFMM_OK);
+        const Result r = solve(settings(which == GMXFMM_YUKAWA ? treecode_yukawa : treecode_coulomb, 0.5, 4, 130), c);
+        for (std::size_t i = 0; i < 2000; i++)
+        {
+            ASSERT_EQ(potential[i], -3 * r.potential[i]);
+            ASSERT_EQ(field[3 * i], -3 * r.field[3 * i]);
+            ASSERT_NEAR(force[3 * i], field[3 * i] * c.q[i], 1e-15 * std::abs(force[3 * i]));
+        }
+        EXPECT_NEAR(out.energy_near + out.energy_far, -3 * r.energy, 1e-13 * std::abs(r.energy));
+        EXPECT_EQ(info.method, GMXFMM_TREECODE);
+        EXPECT_EQ(info.theta, 0.5);
+        EXPECT_EQ(info.degree, 4);
+        EXPECT_EQ(info.pairs_per_target, r.info.pairs_per_target);
+        out.want_virial = 1;
+        EXPECT_EQ(gmxfmm_execute(plan, c.x.data(), &out), GMXFMM_ERROR_UNSUPPORTED);
+        const Numbers targets = {0.1, 0.2, 0.3, 5, 5, 5};
+        out                   = {};
+        out.potential         = potential.data();
+        ASSERT_EQ(gmxfmm_set_receivers(plan, 2, targets.data()), GMXFMM_OK);
+        ASSERT_EQ(gmxfmm_assign(plan, c.x.data()), GMXFMM_OK) << gmxfmm_message(plan);
+        ASSERT_EQ(gmxfmm_execute(plan, c.x.data(), &out), GMXFMM_OK) << gmxfmm_message(plan);
+        const treecode_options all = settings(which == GMXFMM_YUKAWA ? treecode_yukawa : treecode_coulomb, 0.5, 4, 130);
+        EXPECT_NEAR(potential[1], -3 * direct(all, c, &targets).potential[1], 1e-4);
+        const std::vector<int> start(2001, 0);
+        EXPECT_EQ(gmxfmm_set_exclusions(plan, start.data(), start.data()), GMXFMM_ERROR_UNSUPPORTED);
+        gmxfmm_destroy(plan);
+    }
+}
+
+TEST(TreecodePlan, TakesAndGivesFloats)
+{
+    const Charges            c = charges(1000, inCube);
+    const std::vector<float> x(c.x.begin(), c.x.end()), q(c.q.begin(), c.q.end());
+    const Charges            rounded = {Numbers(x.begin(), x.end()), Numbers(q.begin(), q.end())};
+    gmxfmm_options           o       = planOptions();
+    o.array_type                     = GMXFMM_SINGLE;
+    gmxfmm_plan* plan;
+    ASSERT_EQ(gmxfmm_create(&plan, &o, 1000, nullptr, nullptr, 0), GMXFMM_OK);
+    std::vector<float> potential(1000);
+    gmxfmm_output      out = {};
+    out.potential          = potential.data();
+    ASSERT_EQ(gmxfmm_set_charges(plan, 1000, q.data()), GMXFMM_OK);
+    ASSERT_EQ(gmxfmm_assign(plan, x.data()), GMXFMM_OK);
+    ASSERT_EQ(gmxfmm_execute(plan, x.data(), &out), GMXFMM_OK);
+    const Result r = solve(settings(treecode_coulomb, 0.5, 4, 130), rounded);
+    for (std::size_t i = 0; i < 1000; i++)
+    {
+        ASSERT_EQ(potential[i], static_cast<float>(r.potential[i]));
+    }
+    gmxfmm_destroy(plan);
+}
+
+TEST(TreecodePlan, ContradictionsAreRefused)
+{
+    struct Case
+    {
+        const char* says;
+        void (*set)(gmxfmm_options*);
+    };
+    const Case cases[] = {
+        {"periodic", [](gmxfmm_options* o) { o->boundary = GMXFMM_TINFOIL; }},
+        {"order", [](gmxfmm_options* o) { o->order = 3; }},
+        {"grid", [](gmxfmm_options* o) { o->grid[0] = o->grid[1] = o->grid[2] = 3; }},
+        {"depth", [](gmxfmm_options* o) { o->depth = 3; }},
+        {"separation", [](gmxfmm_options* o) { o->separation = 1; }},
+        {"m2l", [](gmxfmm_options* o) { o->m2l = GMXFMM_M2L_ROTATION; }},
+        {"yukawa", [](gmxfmm_options* o) { o->kappa = 1; }},
+        {"kappa", [](gmxfmm_options* o) { o->kernel = GMXFMM_YUKAWA, o->kappa = -1; }},
+        {"theta", [](gmxfmm_options* o) { o->theta = 1; }},
+        {"degree", [](gmxfmm_options* o) { o->degree = 21; }},
+        {"leaf", [](gmxfmm_options* o) { o->leaf = -2; }},
+        {"treecode", [](gmxfmm_options* o) { o->method = GMXFMM_FMM; }},
+    };
+    const double box[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    for (const Case& k : cases)
+    {
+        gmxfmm_options o    = planOptions();
+        gmxfmm_plan*   plan = nullptr;
+        char           message[256];
+        k.set(&o);
+        EXPECT_EQ(gmxfmm_create(&plan, &o, 10, box, message, sizeof(message)), GMXFMM_ERROR_OPTION);
+        EXPECT_EQ(plan, nullptr);
+        EXPECT_NE(std::string(message).find(k.says), std::string::npos) << message;
+    }
 }
 
 } // namespace

@@ -18,10 +18,11 @@ static gmxfmm_status set_shape(gmxfmm_plan* plan)
 }
 
 const fmm_backend fmm_backend_cuda = {
+    .method     = GMXFMM_FMM,
     .device     = GMXFMM_CUDA,
     .precisions = 1U << GMXFMM_SINGLE | 1U << GMXFMM_DOUBLE,
-    .methods    = 1U << GMXFMM_M2L_FFT | 1U << GMXFMM_M2L_ROTATION | 1U << GMXFMM_M2L_SYMMETRIC |
-               1U << GMXFMM_M2L_DYNAMIC | 1U << GMXFMM_M2L_NAIVE,
+    .m2l = 1U << GMXFMM_M2L_FFT | 1U << GMXFMM_M2L_ROTATION | 1U << GMXFMM_M2L_SYMMETRIC | 1U << GMXFMM_M2L_DYNAMIC |
+           1U << GMXFMM_M2L_NAIVE,
     .max_order          = FMM_OCTREE_MAX_ORDER,
     .max_rotation_order = FMM_OCTREE_MAX_ROTATION_ORDER,
 

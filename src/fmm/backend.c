@@ -3,6 +3,7 @@
 #include "fmm/backend.h"
 
 extern const fmm_backend fmm_backend_cpu_f, fmm_backend_cpu_d; /* cpu/backend.c, compiled once per precision */
+extern const fmm_backend fmm_backend_treecode;                 /* treecode/backend.c */
 #ifdef FMM_WITH_CUDA
 extern const fmm_backend fmm_backend_cuda; /* src/cuda/backend.c */
 #endif
@@ -10,19 +11,22 @@ extern const fmm_backend fmm_backend_cuda; /* src/cuda/backend.c */
 static const fmm_backend* const c_backends[] = {
     &fmm_backend_cpu_f,
     &fmm_backend_cpu_d,
+    &fmm_backend_treecode,
 #ifdef FMM_WITH_CUDA
     &fmm_backend_cuda,
 #endif
 };
 
-const fmm_backend* fmm_find_backend(gmxfmm_device device, gmxfmm_precision precision, gmxfmm_m2l m2l)
+const fmm_backend*
+fmm_find_backend(gmxfmm_method method, gmxfmm_device device, gmxfmm_precision precision, gmxfmm_m2l m2l)
 {
     const fmm_backend* found = NULL;
     for (size_t i = 0; i < sizeof(c_backends) / sizeof(c_backends[0]); i++)
     {
         const fmm_backend* row    = c_backends[i];
-        const int          offers = m2l == GMXFMM_M2L_AUTO || (row->methods >> m2l & 1) != 0;
-        if (row->device == device && (row->precisions >> precision & 1) != 0 && (found == NULL || offers))
+        const int          offers = m2l == GMXFMM_M2L_AUTO || (row->m2l >> m2l & 1) != 0;
+        if (row->method == method && row->device == device && (row->precisions >> precision & 1) != 0 &&
+            (found == NULL || offers))
         {
             found = row;
             if (offers)

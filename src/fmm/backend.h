@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What computes a plan: one row of limits and functions for the CPU in each precision and for CUDA, backend.c lists
- * them. plan.c and fit.c keep what all have in common (options, box, cells, charges), and call the row of the plan for
- * the rest. Another way to compute is one more row: its files, and a line in backend.c.
+ * What computes a plan: one row of limits and functions for a method and device, on the CPU the FMM has one in each
+ * precision; backend.c lists them. plan.c and fit.c keep what all have in common (options, box, cells, charges), and
+ * call the row of the plan for the rest. Another way to compute is one more row: its files, and a line in backend.c.
  *
  * Functions return a status and leave the cause in the plan's message.
  */
@@ -13,9 +13,10 @@
 
 typedef struct fmm_backend
 {
+    gmxfmm_method method;
     gmxfmm_device device;
     unsigned      precisions;                    /* bit 1 << gmxfmm_precision */
-    unsigned      methods;                       /* bit 1 << gmxfmm_m2l */
+    unsigned      m2l;                           /* bit 1 << gmxfmm_m2l; of the FMM, and so are the next lines */
     int           max_order, max_rotation_order; /* of all methods but rotation, and of that */
     int           has_octree_options;            /* m2l_to_parent, m2l_truncate, vertical_rotation */
     int           sorts_on_host;                 /* particles in sorted order are kept in fmm_particles */
@@ -31,10 +32,11 @@ typedef struct fmm_backend
     gmxfmm_status (*set_charges)(gmxfmm_plan* plan);
     /* x: 3 plan->receivers.n numbers of the array type, where the caller has them. */
     gmxfmm_status (*set_receivers)(gmxfmm_plan* plan, const void* x);
-    /* Pairs left out, checked; both NULL if there are none. start has n + 1 elements. */
+    /* Pairs left out, checked; both NULL if there are none. start has n + 1 elements. NULL: not offered. */
     gmxfmm_status (*set_exclusions)(gmxfmm_plan* plan, const int* start, const int* list, int64_t n);
 
-    /* Arrays, transforms and tables for the grid plan->cells.n, or for the octree's roots and lists. */
+    /* Arrays, transforms and tables for the grid plan->cells.n, or for the octree's roots and lists. NULL: the plan has
+     * no cells, and the row neither of the next two, nor extent. */
     gmxfmm_status (*set_grid)(gmxfmm_plan* plan);
     void (*free_grid)(gmxfmm_plan* plan);
     /* The cells have another shape, so that lattice sums are needed anew; sets plan->spectra_valid. */
@@ -52,6 +54,9 @@ typedef struct fmm_backend
     /* One step with arrays of the host, synchronous. */
     gmxfmm_status (*execute)(gmxfmm_plan* plan, const void* x, gmxfmm_output* output);
 
+    /* Adds what plan.c does not know of; NULL: nothing. */
+    void (*get_info)(const gmxfmm_plan* plan, gmxfmm_info* info);
+
     /* The two on the caller's stream with arrays of the device, without waiting, and the lattice sums of a new shape
      * ahead of a step; NULL: not offered. */
     gmxfmm_status (*enqueue_assign)(gmxfmm_plan* plan, const void* x, void* stream);
@@ -59,7 +64,8 @@ typedef struct fmm_backend
     gmxfmm_status (*enqueue)(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, void* stream);
 } fmm_backend;
 
-/* The row for a device and precision, of several one that offers the method; NULL: not in this build. */
-const fmm_backend* fmm_find_backend(gmxfmm_device device, gmxfmm_precision precision, gmxfmm_m2l m2l);
+/* The row for a method, device and precision, of several one that offers this way of M2L; NULL: not in this build. */
+const fmm_backend*
+fmm_find_backend(gmxfmm_method method, gmxfmm_device device, gmxfmm_precision precision, gmxfmm_m2l m2l);
 
 #endif

@@ -79,6 +79,12 @@ gmxfmm_status gmxfmm_set_exclusions(gmxfmm_plan* plan, const int* start, const i
     {
         return fmm_fail(plan, GMXFMM_ERROR_ORDER, "set_charges must come before set_exclusions");
     }
+    if (plan->backend->set_exclusions == NULL)
+    {
+        return start == NULL
+                   ? GMXFMM_OK
+                   : fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "the treecode leaves out no pairs: use method = fmm");
+    }
     const size_t n   = (size_t)plan->p.n;
     const int    num = start != NULL ? start[n] : 0;
     if (start != NULL && list == NULL && num > 0)

@@ -12,7 +12,10 @@
 
 void fmm_free_grid(gmxfmm_plan* plan)
 {
-    plan->backend->free_grid(plan);
+    if (plan->backend->set_grid != NULL)
+    {
+        plan->backend->free_grid(plan);
+    }
     free(plan->partial);
     plan->partial = NULL;
     plan->bytes -= plan->grid_bytes;
@@ -204,6 +207,10 @@ gmxfmm_status fmm_fit_particles(gmxfmm_plan* plan, const void** x)
     const void*   host   = *x;
     gmxfmm_status status = GMXFMM_OK;
     plan->assigned       = 0;
+    if (plan->backend->set_grid == NULL)
+    {
+        return GMXFMM_OK;
+    }
     if (counts_particles(plan))
     {
         status = plan->backend->on_host(plan, &host, 3 * (size_t)plan->p.n);

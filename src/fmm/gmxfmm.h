@@ -40,7 +40,10 @@ extern "C"
 #define GMXFMM_MAX_ORDER 40        /* largest expansion order in double precision */
 #define GMXFMM_MAX_ORDER_SINGLE 20 /* and in single precision */
 
-#define GMXFMM_AUTO (-1) /* of order, grid (all three), depth, separation and num_threads: let the library choose */
+#define GMXFMM_MAX_DEGREE 20 /* largest degree of interpolation of the treecode */
+
+/* Of order, grid (all three), depth, separation, num_threads, theta, degree and leaf: let the library choose. */
+#define GMXFMM_AUTO (-1)
 
     typedef struct gmxfmm_plan gmxfmm_plan;
 
@@ -90,6 +93,18 @@ extern "C"
         GMXFMM_CUDA
     } gmxfmm_device;
 
+    typedef enum
+    {
+        GMXFMM_FMM = 0,
+        GMXFMM_TREECODE /* barycentric Lagrange treecode, open boundary: Vaughn, Wilson & Krasny 2020 */
+    } gmxfmm_method;
+
+    typedef enum
+    {
+        GMXFMM_COULOMB = 0, /* 1/r */
+        GMXFMM_YUKAWA       /* exp(-kappa r)/r (treecode) */
+    } gmxfmm_kernel;
+
     /* All options; gmxfmm_default_options() fills in the defaults given in brackets. Where 0 stands for automatic,
      * GMXFMM_AUTO does, too. */
     typedef struct
@@ -113,10 +128,18 @@ extern "C"
         int              num_threads;       /* [0] OpenMP threads; 0: omp_get_max_threads() */
         int              device_id;         /* [0] which of several GPUs, as the CUDA runtime counts them */
         int              reproducible; /* [0] 1: the same input gives the same bits in every run (no timed FFT plans) */
-        double           measured_error; /* [NAN] by gmxfmm_choose, for gmxfmm_info; NAN: nothing was measured */
-        double           measured_time;  /* [NAN] likewise, s, of a step */
-        double           prefactor;      /* [1] f, e.g. 138.935458 / epsilon_r in GROMACS units; not 0 */
-        const char*      cache_dir; /* [NULL] folder, made if need be, for kernels that a plan for a GPU has to compile
+        gmxfmm_method    method;       /* [FMM] the next options are the treecode's, the ones from order to
+                                        * vertical_rotation the FMM's; accuracy is of both */
+        gmxfmm_kernel kernel;          /* [COULOMB] */
+        double        kappa;           /* [0] inverse length of the Yukawa kernel, 0..1e100 */
+        double        theta; /* [0] a batch of targets and a cluster are far if their radii add up to less than theta
+                              * times the distance of their centres, 1e-6..0.999999; 0: automatic */
+        int         degree;  /* [0] of interpolation, 1..20; 0: automatic */
+        int         leaf;    /* [0] most particles in a leaf and targets in a batch, >= 1; 0: automatic */
+        double      measured_error; /* [NAN] by gmxfmm_choose, for gmxfmm_info; NAN: nothing was measured */
+        double      measured_time;  /* [NAN] likewise, s, of a step */
+        double      prefactor;      /* [1] f, e.g. 138.935458 / epsilon_r in GROMACS units; not 0 */
+        const char* cache_dir;      /* [NULL] folder, made if need be, for kernels that a plan for a GPU has to compile
                                      * (m2l = rotation at high orders), so that the next one finds them; NULL: none */
     } gmxfmm_options;
 
@@ -172,21 +195,30 @@ extern "C"
         double           predicted_error; /* of the model in tune.c: relative RMS force error */
         double           measured_error;  /* options.measured_error, or what gmxfmm_measure has measured */
         double           measured_time;   /* likewise */
-        double           near_range;      /* every pair closer than this at assign is in the near field */
-        int              num_threads;
-        size_t           bytes; /* memory held by the plan */
-        int64_t          num_executes;
-        int64_t          num_spectra; /* times the lattice spectra were computed */
-        double           time_assign; /* seconds */
-        double           time_spectra;
-        double           time_permute;
-        double           time_near;
-        double           time_p2m;
-        double           time_m2m; /* octree */
-        double           time_m2l; /* fft path: transforms and product; octree: with the lattice at the roots */
-        double           time_l2l; /* octree */
-        double           time_l2p;
-        double           time_output;
+        gmxfmm_method    method;
+        double           theta; /* the treecode's, after the first assign, and so is what follows; predicted_error and
+                                 * measured_error are then of potential and field, whichever is larger */
+        int     degree;
+        int     leaf;
+        int     num_clusters;
+        double  pairs_per_target; /* evaluations of the kernel, mean */
+        double  near_range;       /* every pair closer than this at assign is in the near field */
+        int     num_threads;
+        size_t  bytes; /* memory held by the plan */
+        int64_t num_executes;
+        int64_t num_spectra; /* times the lattice spectra were computed */
+        double  time_assign; /* seconds */
+        double  time_spectra;
+        double  time_permute;
+        double  time_near;
+        double  time_p2m;
+        double  time_m2m; /* octree */
+        double  time_m2l; /* fft path: transforms and product; octree: with the lattice at the roots */
+        double  time_l2l; /* octree */
+        double  time_l2p;
+        double  time_charges; /* treecode: modified charges of clusters */
+        double  time_sums;    /* treecode */
+        double  time_output;
     } gmxfmm_info;
 
     /* Fills *options with the defaults. */

@@ -95,3 +95,24 @@ gmxfmm_status fmm_particles_reserve_cells(gmxfmm_plan* plan, fmm_particles* p, i
     p->bytes += plan->bytes - before;
     return ok ? GMXFMM_OK : fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %d cells", num_cells);
 }
+
+gmxfmm_status fmm_keep_receivers(gmxfmm_plan* plan, const void* x)
+{
+    const size_t num = 3 * (size_t)plan->receivers.n;
+    if (plan->receiver_x == NULL)
+    {
+        const size_t before  = plan->bytes;
+        plan->receiver_x     = fmm_alloc(plan, num * sizeof(double));
+        plan->receiver_bytes = plan->bytes - before;
+    }
+    if (plan->receiver_x == NULL)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %lld receivers", (long long)plan->receivers.n);
+    }
+    for (size_t i = 0; i < num; i++)
+    {
+        plan->receiver_x[i] =
+            plan->options.array_type == GMXFMM_DOUBLE ? ((const double*)x)[i] : (double)((const float*)x)[i];
+    }
+    return GMXFMM_OK;
+}

@@ -105,16 +105,73 @@ static gmxfmm_status check_ranges(const gmxfmm_options* o, char* message, size_t
     return GMXFMM_OK;
 }
 
-static gmxfmm_status no_backend(char* message, size_t size)
+/* The first option that is set though it belongs to the FMM, or NULL. */
+static const char* fmm_option(const gmxfmm_options* o)
 {
-    snprintf(message, size, "this build has no device support: use the CPU");
+    return o->order >= 0               ? "order"
+           : o->grid[0] > 0            ? "grid"
+           : o->depth >= 0             ? "depth"
+           : o->separation > 0         ? "separation"
+           : o->m2l != GMXFMM_M2L_AUTO ? "m2l"
+           : o->m2l_to_parent != 0     ? "m2l_to_parent"
+           : o->m2l_truncate != 0      ? "m2l_truncate"
+           : o->vertical_rotation != 0 ? "vertical_rotation"
+                                       : NULL;
+}
+
+/* The first one that belongs to the treecode. */
+static const char* treecode_option(const gmxfmm_options* o)
+{
+    return o->kernel != GMXFMM_COULOMB ? "kernel"
+           : o->kappa != 0             ? "kappa"
+           : o->theta != 0             ? "theta"
+           : o->degree != 0            ? "degree"
+           : o->leaf != 0              ? "leaf"
+                                       : NULL;
+}
+
+/* Options of one method with the other, and what the treecode does not have. */
+static gmxfmm_status check_method(const gmxfmm_options* o, char* message, size_t size)
+{
+    const int   treecode = o->method == GMXFMM_TREECODE;
+    const char* other    = treecode ? fmm_option(o) : treecode_option(o);
+    message[0]           = '\0';
+    if (other != NULL)
+    {
+        snprintf(message, size,
+                 treecode ? "%s belongs to the FMM: leave it out with method = treecode"
+                          : "%s belongs to the treecode: choose method = treecode, or leave it out",
+                 other);
+    }
+    else if (treecode && o->boundary != GMXFMM_OPEN)
+    {
+        snprintf(message, size, "the treecode has no periodic boundaries: leave the box out, or use method = fmm");
+    }
+    else if (o->kappa > 0 && o->kernel != GMXFMM_YUKAWA)
+    {
+        snprintf(message, size, "kappa is of kernel = yukawa: choose it, or leave kappa out");
+    }
+    return message[0] == '\0' ? GMXFMM_OK : GMXFMM_ERROR_OPTION;
+}
+
+/* Whether the accuracy has something to choose. */
+static int uses_accuracy(const gmxfmm_options* o)
+{
+    return o->method == GMXFMM_TREECODE ? o->theta == 0 || o->degree == 0
+                                        : o->order < 0 || (o->grid[0] == 0 && o->depth < 0);
+}
+
+static gmxfmm_status no_backend(gmxfmm_method method, char* message, size_t size)
+{
+    snprintf(message, size, "this build has no device support%s: use the CPU",
+             method == GMXFMM_TREECODE ? " for the treecode" : "");
     return GMXFMM_ERROR_UNSUPPORTED;
 }
 
 /* What a backend does not offer. */
 static gmxfmm_status check_backend(const fmm_backend* backend, const gmxfmm_options* o, char* message, size_t size)
 {
-    if (o->m2l != GMXFMM_M2L_AUTO && !(backend->methods >> o->m2l & 1))
+    if (o->m2l != GMXFMM_M2L_AUTO && !(backend->m2l >> o->m2l & 1))
     {
         snprintf(message, size, "m2l = %s needs a GPU: on the CPU use rotation, symmetric or naive",
                  gmxfmm_m2l_name(o->m2l));
@@ -139,7 +196,8 @@ static gmxfmm_status check_backend(const fmm_backend* backend, const gmxfmm_opti
 
 gmxfmm_status fmm_check_options(const gmxfmm_options* o, char* message, size_t size)
 {
-    const gmxfmm_status status = check_ranges(o, message, size);
+    gmxfmm_status status = check_ranges(o, message, size);
+    status               = status == GMXFMM_OK ? check_method(o, message, size) : status;
     if (status != GMXFMM_OK)
     {
         return status;
@@ -151,7 +209,7 @@ gmxfmm_status fmm_check_options(const gmxfmm_options* o, char* message, size_t s
                  o->grid[0], o->grid[1], o->grid[2]);
         return GMXFMM_ERROR_OPTION;
     }
-    if (o->precision == GMXFMM_SINGLE && o->accuracy < c_bestSingle && (o->order < 0 || (set == 0 && o->depth < 0)))
+    if (o->precision == GMXFMM_SINGLE && o->accuracy < c_bestSingle && uses_accuracy(o))
     {
         snprintf(message, size,
                  "accuracy %g is out of reach in single precision: ask for %g or more, or use double precision",
@@ -188,8 +246,8 @@ gmxfmm_status fmm_check_options(const gmxfmm_options* o, char* message, size_t s
                                     : "vertical_rotation");
         return GMXFMM_ERROR_OPTION;
     }
-    const fmm_backend* backend = fmm_find_backend(o->device, o->precision, o->m2l);
-    return backend == NULL ? no_backend(message, size) : check_backend(backend, o, message, size);
+    const fmm_backend* backend = fmm_find_backend(o->method, o->device, o->precision, o->m2l);
+    return backend == NULL ? no_backend(o->method, message, size) : check_backend(backend, o, message, size);
 }
 
 gmxfmm_status gmxfmm_check_device(gmxfmm_device device, int device_id, char* message, size_t message_size)
@@ -198,6 +256,6 @@ gmxfmm_status gmxfmm_check_device(gmxfmm_device device, int device_id, char* mes
     char* text                 = message != NULL && message_size > 0 ? message : none;
     text[0]                    = '\0';
     const size_t       room    = text == none ? 1 : message_size;
-    const fmm_backend* backend = fmm_find_backend(device, GMXFMM_SINGLE, GMXFMM_M2L_AUTO);
-    return backend == NULL ? no_backend(text, room) : backend->check(device_id, text, room);
+    const fmm_backend* backend = fmm_find_backend(GMXFMM_FMM, device, GMXFMM_SINGLE, GMXFMM_M2L_AUTO);
+    return backend == NULL ? no_backend(GMXFMM_FMM, text, room) : backend->check(device_id, text, room);
 }

@@ -154,7 +154,7 @@ gmxfmm_status gmxfmm_create(gmxfmm_plan**         plan,
         return GMXFMM_ERROR_MEMORY;
     }
     p->options  = *options;
-    p->backend  = fmm_find_backend(options->device, options->precision, options->m2l);
+    p->backend  = fmm_find_backend(options->method, options->device, options->precision, options->m2l);
     p->bytes    = sizeof(*p);
     p->periodic = options->boundary != GMXFMM_OPEN;
     p->expected = num_particles;
@@ -279,8 +279,9 @@ gmxfmm_status gmxfmm_set_charges(gmxfmm_plan* plan, int64_t n, const void* q)
             plan->options.array_type == GMXFMM_DOUBLE ? ((const double*)q)[i] : (double)((const float*)q)[i];
         plan->total_charge += plan->charge[i];
     }
-    status = plan->backend->set_charges(plan);
-    return status == GMXFMM_OK && plan->mask_start == NULL ? gmxfmm_set_exclusions(plan, NULL, NULL) : status;
+    status         = plan->backend->set_charges(plan);
+    const int none = plan->mask_start == NULL && plan->backend->set_exclusions != NULL;
+    return status == GMXFMM_OK && none ? gmxfmm_set_exclusions(plan, NULL, NULL) : status;
 }
 
 gmxfmm_status gmxfmm_set_targets(gmxfmm_plan* plan, int64_t n, const void* x)
@@ -477,6 +478,11 @@ gmxfmm_status gmxfmm_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
     info->measured_error  = plan->options.measured_error;
     info->measured_time   = plan->options.measured_time;
     info->near_range      = plan->cells.near_range * plan->cells.edge;
+    info->method          = plan->options.method;
+    if (plan->backend->get_info != NULL)
+    {
+        plan->backend->get_info(plan, info);
+    }
     return GMXFMM_OK;
 }
 

@@ -36,6 +36,7 @@ struct fmm_convolution_d;
 struct fmm_operators_f;
 struct fmm_operators_d;
 struct fmm_device;
+struct fmm_treecode;
 
 struct gmxfmm_plan
 {
@@ -89,7 +90,8 @@ struct gmxfmm_plan
     struct fmm_convolution_d* conv_d;
     struct fmm_operators_f*   ops_f; /* octree */
     struct fmm_operators_d*   ops_d;
-    struct fmm_device*        device; /* of the CUDA backend; NULL on the CPU */
+    struct fmm_device*        device;   /* of the CUDA backend; NULL on the CPU */
+    struct fmm_treecode*      treecode; /* of the treecode's, which uses nothing of cells, octree and far field */
 
     gmxfmm_info info; /* times and counts */
     size_t      bytes, exclusion_bytes, grid_bytes, charge_bytes, receiver_bytes;
@@ -168,6 +170,9 @@ int fmm_grow(gmxfmm_plan* plan, void** memory, size_t* capacity, size_t bytes);
 gmxfmm_status fmm_particles_alloc(gmxfmm_plan* plan, fmm_particles* p, int64_t n, int sorted);
 gmxfmm_status fmm_particles_reserve_cells(gmxfmm_plan* plan, fmm_particles* p, int num_cells);
 void          fmm_particles_free(gmxfmm_plan* plan, fmm_particles* p);
+
+/* memory.c: receivers copied as double precision, for a backend of the host. Errors: MEMORY. */
+gmxfmm_status fmm_keep_receivers(gmxfmm_plan* plan, const void* x);
 
 /* exclusions.c: the lists and what was made of them. */
 void fmm_free_exclusions(gmxfmm_plan* plan);

@@ -113,16 +113,42 @@ static int parse_boundary(const text_lines* in, charge_file* file, char* const w
     return 0;
 }
 
+static int parse_kernel(const text_lines* in, charge_file* file, char* const word[], int n)
+{
+    if (n == 1 && strcmp(word[0], "coulomb") == 0)
+    {
+        file->kernel = GMXFMM_COULOMB;
+    }
+    else if (n == 2 && strcmp(word[0], "yukawa") == 0)
+    {
+        file->kernel = GMXFMM_YUKAWA;
+        if (parse_numbers(in, "kappa", word + 1, 1, &file->kappa))
+        {
+            return -1;
+        }
+        if (file->kappa < 0)
+        {
+            complain(in->name, in->line, "kappa is %g, it must not be negative", file->kappa);
+            return -1;
+        }
+    }
+    else
+    {
+        complain(in->name, in->line, "kernel is neither coulomb nor yukawa with its kappa: '%.40s'",
+                 n > 0 ? word[0] : "");
+        return -1;
+    }
+    file->kernel_line = in->line;
+    return 0;
+}
+
 /* The known keys. The two without a parser describe old reference values or the columns; a written file has its own. */
 static const struct key
 {
     const char* name;
     int (*parse)(const text_lines*, charge_file*, char* const word[], int n);
-} keys[] = {{"box", parse_box},
-            {"periodic", parse_periodic},
-            {"boundary", parse_boundary},
-            {"columns", NULL},
-            {"reference_method", NULL}};
+} keys[] = {{"box", parse_box}, {"periodic", parse_periodic}, {"boundary", parse_boundary}, {"kernel", parse_kernel},
+            {"columns", NULL},  {"reference_method", NULL}};
 
 /* The key of a header line without its # and where its value begins, or NULL for a comment. */
 static const struct key* find_key(char* text, char** value)
@@ -187,6 +213,7 @@ static int parse_header(const text_lines* in, charge_file* file, size_t* comment
     const int64_t before = key->parse == parse_box        ? file->box_line
                            : key->parse == parse_periodic ? file->periodic_line
                            : key->parse == parse_boundary ? file->boundary_line
+                           : key->parse == parse_kernel   ? file->kernel_line
                                                           : 0;
     if (before > 0)
     {

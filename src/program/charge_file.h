@@ -5,6 +5,7 @@
  *   # box: ax ay az bx by bz cx cy cz     row vectors; without it the system is open
  *   # periodic: 1 1 1                     or 0 0 0: open, whatever the box
  *   # boundary: tinfoil                   or vacuum
+ *   # kernel: yukawa 0.5                   and its kappa; or coulomb
  *   # any other line that starts with # is a comment, unless it looks like a misspelt header: that is refused
  *   x y z q                               one row a particle; in all rows or in none followed by
  *   x y z q potential fx fy fz            reference values, the field being -grad potential, unit 1/r
@@ -34,7 +35,10 @@ typedef struct
     int64_t         periodic_line; /* 0: not in the file */
     gmxfmm_boundary boundary;
     int64_t         boundary_line; /* 0: not in the file */
-    char*           comments;      /* the other header lines, each with its newline; NULL without */
+    gmxfmm_kernel   kernel;
+    double          kappa;
+    int64_t         kernel_line; /* 0: not in the file */
+    char*           comments;    /* the other header lines, each with its newline; NULL without */
 } charge_file;
 
 /* Reads and checks a file, or standard input if name is "-"; name must outlive *file, which can be given to
@@ -54,6 +58,8 @@ int charge_file_check_output(const char* name);
 int charge_file_write(const char*        name,
                       const charge_file* file,
                       gmxfmm_boundary    boundary,
+                      gmxfmm_kernel      kernel,
+                      double             kappa,
                       const double*      potential,
                       const double*      field,
                       atomic_llong*      rows);

@@ -34,7 +34,8 @@ static const struct
              {"boundary", "boundary", 0},
              {"boundaries", "boundary", 0},
              {"boundarycondition", "boundary", 0},
-             {"boundaryconditions", "boundary", 0}};
+             {"boundaryconditions", "boundary", 0},
+             {"kernel", "kernel", 0}};
 
 /* Words at a distance from these count, too. Much is like a word of three letters (OX, bow), but three numbers after it
  * are a box. */
@@ -42,7 +43,7 @@ static const struct
 {
     const char* key;
     int         numbers;
-} keys[] = {{"box", 3}, {"periodic", 0}, {"boundary", 0}};
+} keys[] = {{"box", 3}, {"periodic", 0}, {"boundary", 0}, {"kernel", 0}};
 
 /* 4, -4, .4, -.4 and whatever follows: 4nm, 4x4x4 */
 static int begins_number(const char* text)

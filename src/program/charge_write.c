@@ -53,7 +53,8 @@ static void restore_stops(const struct sigaction before[NUM_STOPS])
     }
 }
 
-static void write_header(FILE* out, const charge_file* file, gmxfmm_boundary boundary)
+static void
+write_header(FILE* out, const charge_file* file, gmxfmm_boundary boundary, gmxfmm_kernel kernel, double kappa)
 {
     if (file->comments)
     {
@@ -72,6 +73,10 @@ static void write_header(FILE* out, const charge_file* file, gmxfmm_boundary bou
     if (file->periodic)
     {
         fprintf(out, "# boundary: %s\n", boundary == GMXFMM_VACUUM ? "vacuum" : "tinfoil");
+    }
+    if (kernel == GMXFMM_YUKAWA)
+    {
+        fprintf(out, "# kernel: yukawa %.17g\n", kappa);
     }
     fputs("# reference_method: gmxfmm\n# columns: x y z q potential fx fy fz\n", out);
 }
@@ -158,12 +163,14 @@ int charge_file_check_output(const char* name)
 static int write_all(FILE*              out,
                      const charge_file* file,
                      gmxfmm_boundary    boundary,
+                     gmxfmm_kernel      kernel,
+                     double             kappa,
                      const double*      potential,
                      const double*      field,
                      atomic_llong*      rows)
 {
     errno = 0;
-    write_header(out, file, boundary);
+    write_header(out, file, boundary, kernel, kappa);
     write_rows(out, file, potential, field, rows);
     const int cause = !ferror(out) ? 0 : errno ? errno : EIO;
     return fclose(out) != 0 && cause == 0 ? errno : cause;
@@ -172,6 +179,8 @@ static int write_all(FILE*              out,
 int charge_file_write(const char*        name,
                       const charge_file* file,
                       gmxfmm_boundary    boundary,
+                      gmxfmm_kernel      kernel,
+                      double             kappa,
                       const double*      potential,
                       const double*      field,
                       atomic_llong*      rows)
@@ -182,12 +191,12 @@ int charge_file_write(const char*        name,
     if (is_in_place(name))
     {
         FILE*     out   = fopen(name, "w");
-        const int cause = out ? write_all(out, file, boundary, potential, field, rows) : errno;
+        const int cause = out ? write_all(out, file, boundary, kernel, kappa, potential, field, rows) : errno;
         return cause == 0 ? 0 : complain_unwritten(name, cause);
     }
     catch_stops(before);
     FILE* out   = open_beside(name, &beside);
-    int   cause = out ? write_all(out, file, boundary, potential, field, rows) : errno;
+    int   cause = out ? write_all(out, file, boundary, kernel, kappa, potential, field, rows) : errno;
     if (cause == 0 && stopped_by)
     {
         cause = EINTR;

@@ -52,6 +52,7 @@ static void print_help(void)
           "  # box: ax ay az bx by bz cx cy cz   box vectors; without a box the system is open\n"
           "  # periodic: 1 1 1                   or 0 0 0: open\n"
           "  # boundary: tinfoil                 or vacuum\n"
+          "  # kernel: yukawa KAPPA              or coulomb\n"
           "Other lines with # are comments, but one that looks like a misspelt header is an error.\n"
           "\n"
           "Two charges in a periodic cube:\n"
@@ -112,6 +113,23 @@ static int settle_boundary(const charge_file* file, main_options* options)
     return 0;
 }
 
+/* The kernel that the command line and the file decide. */
+static int settle_kernel(const charge_file* file, main_options* options)
+{
+    gmxfmm_options* solve = &options->solve;
+    solve->kernel         = options->kernel_given ? solve->kernel : file->kernel;
+    if (solve->kernel == GMXFMM_YUKAWA && !options->kappa_given)
+    {
+        if (file->kernel != GMXFMM_YUKAWA)
+        {
+            complain(file->name, 0, "--kernel yukawa needs --kappa");
+            return -1;
+        }
+        solve->kappa = file->kappa;
+    }
+    return 0;
+}
+
 /* What a user should know beside the results; only after success, for a failure has one line on stderr. */
 static void print_notes(const charge_file* file, const main_options* options, const gmxfmm_info* info)
 {
@@ -129,7 +147,12 @@ static void print_notes(const charge_file* file, const main_options* options, co
     {
         complain(file->name, file->boundary_line, "note: the reference values belong to another boundary");
     }
-    if (options->accuracy_given && !isfinite(info->measured_error) && info->predicted_error > options->solve.accuracy)
+    if (file->field && file->kernel != options->solve.kernel)
+    {
+        complain(file->name, file->kernel_line, "note: the reference values belong to another kernel");
+    }
+    if (info->method == GMXFMM_FMM && options->accuracy_given && !isfinite(info->measured_error) &&
+        info->predicted_error > options->solve.accuracy)
     {
         complain(
             file->name, 0,
@@ -165,14 +188,14 @@ static int all_finite(const solution* s, int64_t n)
     return finite;
 }
 
-static int compute(gmxfmm_plan* plan, const charge_file* file, solution* s)
+static int compute(gmxfmm_plan* plan, const charge_file* file, gmxfmm_method method, solution* s)
 {
     s->potential          = (double*)malloc((size_t)file->n * sizeof(double));
     s->field              = (double*)malloc((size_t)file->n * 3 * sizeof(double));
     s->output.potential   = s->potential;
     s->output.field       = s->field;
     s->output.want_energy = 1;
-    s->output.want_virial = 1;
+    s->output.want_virial = method == GMXFMM_FMM;
     if (!s->potential || !s->field)
     {
         return GMXFMM_ERROR_MEMORY;
@@ -207,7 +230,7 @@ static int solve_file(const charge_file* file, const main_options* options, solu
         complain(file->name, created == GMXFMM_ERROR_BOX ? file->box_line : 0, "%s", message);
         return -1;
     }
-    const gmxfmm_status status = (gmxfmm_status)compute(plan, file, s);
+    const gmxfmm_status status = (gmxfmm_status)compute(plan, file, options->solve.method, s);
     int                 failed = status != GMXFMM_OK;
     if (failed)
     {
@@ -226,28 +249,8 @@ static int solve_file(const charge_file* file, const main_options* options, solu
     return failed ? -1 : 0;
 }
 
-static void print_solution(const charge_file* file, gmxfmm_boundary boundary, const solution* s)
+static void print_fmm(const gmxfmm_info* info)
 {
-    const gmxfmm_info*   info   = &s->info;
-    const gmxfmm_output* output = &s->output;
-
-    printf("system: %s\n", file->periodic            ? "periodic"
-                           : file->periodic_line > 0 ? "open (periodic: 0 0 0)"
-                                                     : "open (no box in the file)");
-    printf("particles: %lld\n", (long long)file->n);
-    printf("net_charge: %.17g\n", net_charge(file));
-    printf("boundary: %s\n", boundary == GMXFMM_OPEN ? "open" : boundary == GMXFMM_VACUUM ? "vacuum" : "tinfoil");
-    printf("energy: %.17g\n", output->energy_near + output->energy_far);
-    printf("energy_near: %.17g\n", output->energy_near);
-    printf("energy_far: %.17g\n", output->energy_far);
-    for (int i = 0; i < 3; i++)
-    {
-        const double* row = output->virial + 3 * i;
-        printf("virial_%c: %.17g %.17g %.17g\n", "xyz"[i], row[0], row[1], row[2]);
-    }
-    printf("method: %s\n", gmxfmm_m2l_name(info->m2l));
-    printf("precision: %s\n", info->precision == GMXFMM_DOUBLE ? "double" : "single");
-    printf("threads: %d\n", info->num_threads);
     printf("order: %d\n", info->order);
     if (info->depth >= 0)
     {
@@ -261,6 +264,47 @@ static void print_solution(const charge_file* file, gmxfmm_boundary boundary, co
     printf("separation: %d\n", info->separation);
     printf("near_cells: %d\n", info->num_near_cells);
     printf("near_particles: %.6g\n", info->near_particles);
+}
+
+static void print_treecode(const gmxfmm_options* solve, const gmxfmm_info* info)
+{
+    printf("kernel: %s\n", solve->kernel == GMXFMM_YUKAWA ? "yukawa" : "coulomb");
+    if (solve->kernel == GMXFMM_YUKAWA)
+    {
+        printf("kappa: %.17g\n", solve->kappa);
+    }
+    printf("theta: %g\n", info->theta);
+    printf("degree: %d\n", info->degree);
+    printf("leaf: %d\n", info->leaf);
+    printf("clusters: %d\n", info->num_clusters);
+    printf("pairs_per_target: %.6g\n", info->pairs_per_target);
+}
+
+static void print_solution(const charge_file* file, const gmxfmm_options* solve, const solution* s)
+{
+    const gmxfmm_info*   info   = &s->info;
+    const gmxfmm_output* output = &s->output;
+
+    printf("system: %s\n", file->periodic            ? "periodic"
+                           : file->periodic_line > 0 ? "open (periodic: 0 0 0)"
+                                                     : "open (no box in the file)");
+    printf("particles: %lld\n", (long long)file->n);
+    printf("net_charge: %.17g\n", net_charge(file));
+    printf("boundary: %s\n", solve->boundary == GMXFMM_OPEN     ? "open"
+                             : solve->boundary == GMXFMM_VACUUM ? "vacuum"
+                                                                : "tinfoil");
+    printf("energy: %.17g\n", output->energy_near + output->energy_far);
+    printf("energy_near: %.17g\n", output->energy_near);
+    printf("energy_far: %.17g\n", output->energy_far);
+    for (int i = 0; i < 3 && info->method == GMXFMM_FMM; i++)
+    {
+        const double* row = output->virial + 3 * i;
+        printf("virial_%c: %.17g %.17g %.17g\n", "xyz"[i], row[0], row[1], row[2]);
+    }
+    printf("method: %s\n", info->method == GMXFMM_FMM ? gmxfmm_m2l_name(info->m2l) : "treecode");
+    printf("precision: %s\n", info->precision == GMXFMM_DOUBLE ? "double" : "single");
+    printf("threads: %d\n", info->num_threads);
+    info->method == GMXFMM_FMM ? print_fmm(info) : print_treecode(solve, info);
     printf("predicted_error: %.3g\n", info->predicted_error);
     if (isfinite(info->measured_error))
     {
@@ -338,7 +382,7 @@ static void print_errors(const charge_file* file, const solution* s)
 static int read_system(charge_file* file, main_options* options, atomic_llong* rows)
 {
     return charge_file_read(options->input, file, rows) || charge_file_check_places(file) ||
-                   settle_boundary(file, options)
+                   settle_boundary(file, options) || settle_kernel(file, options)
                ? -1
                : 0;
 }
@@ -347,10 +391,11 @@ static int run_error(charge_file* file, main_options* options, solution* s)
 {
     double box[9];
     (void)s;
-    const char* other = options->verbose  ? "--verbose"
-                        : options->quiet  ? "--quiet"
-                        : options->output ? "--output"
-                                          : NULL;
+    const char* other = options->solve.method != GMXFMM_FMM ? "--method treecode"
+                        : options->verbose                  ? "--verbose"
+                        : options->quiet                    ? "--quiet"
+                        : options->output                   ? "--output"
+                                                            : NULL;
     if (other)
     {
         complain(NULL, 0, "%s belongs to gmxfmm solve", other);
@@ -387,7 +432,8 @@ static int solve_stages(charge_file* file, main_options* options, solution* s, p
         return 0;
     }
     progress_enter(p, STAGE_WRITE, file->n);
-    return charge_file_write(options->output, file, options->solve.boundary, s->potential, s->field, &p->rows);
+    return charge_file_write(options->output, file, options->solve.boundary, options->solve.kernel,
+                             options->solve.kappa, s->potential, s->field, &p->rows);
 }
 
 static int run_solve(charge_file* file, main_options* options, solution* s)
@@ -409,7 +455,7 @@ static int run_solve(charge_file* file, main_options* options, solution* s)
     {
         print_notes(file, options, &s->info);
     }
-    print_solution(file, options->solve.boundary, s);
+    print_solution(file, &options->solve, s);
     if (file->field)
     {
         print_errors(file, s);

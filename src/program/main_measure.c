@@ -15,7 +15,7 @@ enum
 static int is_wanted(const main_options* options)
 {
     const gmxfmm_options* o         = &options->solve;
-    const int             automatic = o->order < 0 && o->grid[0] == 0 && o->depth <= 0;
+    const int             automatic = o->method == GMXFMM_FMM && o->order < 0 && o->grid[0] == 0 && o->depth <= 0;
     /* on a GPU kernels of an octree are compiled, for seconds, for each of the orders that are tried */
     const int is_cheap = o->device == GMXFMM_CPU || o->m2l == GMXFMM_M2L_AUTO || o->m2l == GMXFMM_M2L_FFT;
     return automatic && (options->measure == MEASURE_YES || (options->measure == MEASURE_AUTO && is_cheap));

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -95,6 +96,44 @@ static const option table[] = {
      IN_SOLVE(vertical_rotation),
      0,
      1,
+     {NULL}},
+    {"--method",
+     "METHOD",
+     "fast multipole method, or barycentric Lagrange treecode (open systems)",
+     "fmm",
+     CHOICE,
+     IN_SOLVE(method),
+     0,
+     0,
+     {"fmm", "treecode", NULL}},
+    {"--kernel",
+     "KERNEL",
+     "1/r, or exp(-kappa r)/r (treecode)",
+     "the file's, else coulomb",
+     CHOICE,
+     IN_SOLVE(kernel),
+     0,
+     0,
+     {"coulomb", "yukawa", NULL}},
+    {"--kappa", "K", "inverse length of yukawa (treecode)", "the file's", REAL, IN_SOLVE(kappa), 0, 1e100, {NULL}},
+    {"--theta",
+     "T",
+     "clusters are far if radii add up to less than T times the distance (treecode)",
+     "automatic",
+     REAL,
+     IN_SOLVE(theta),
+     1e-6,
+     0.999999,
+     {NULL}},
+    {"--degree", "N", "degree of interpolation (treecode)", "automatic", INTEGER, IN_SOLVE(degree), 1, 20, {NULL}},
+    {"--leaf",
+     "M",
+     "most particles in a leaf, and targets in a batch (treecode)",
+     "automatic",
+     INTEGER,
+     IN_SOLVE(leaf),
+     1,
+     INT_MAX,
      {NULL}},
     {"--precision", "TYPE", "arithmetic", "double", CHOICE, IN_SOLVE(precision), 0, 0, {"single", "double", NULL}},
     {"--device", "DEVICE", "where to compute", "cpu", CHOICE, IN_SOLVE(device), 0, 0, {"cpu", "cuda", NULL}},
@@ -320,6 +359,8 @@ static int take_option(main_options* options, int seen[NUM_OPTIONS], int count, 
     }
     value = value ? value : arguments[++*i];
     options->boundary_given |= table[k].offset == IN_SOLVE(boundary);
+    options->kernel_given |= table[k].offset == IN_SOLVE(kernel);
+    options->kappa_given |= table[k].offset == IN_SOLVE(kappa);
     options->accuracy_given |= table[k].offset == IN_SOLVE(accuracy);
     return parse_value(&table[k], value, (char*)options + table[k].offset);
 }

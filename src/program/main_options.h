@@ -23,6 +23,8 @@ typedef struct
     gmxfmm_options solve;
     int            boundary_given; /* --boundary wins over the file's */
     int            accuracy_given;
+    int            kernel_given; /* --kernel and --kappa win over the file's */
+    int            kappa_given;
     measure_choice measure;
     int            verbose;
     int            quiet; /* not with verbose */

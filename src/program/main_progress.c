@@ -159,6 +159,8 @@ static void print_parts(gmxfmm_device device, const gmxfmm_info* info, double so
     } parts[] = {
         {"  assign", info->time_assign},
         {"  near field", info->time_near},
+        {"  modified charges", info->time_charges},
+        {"  sums", info->time_sums},
         {"  far: lattice sums", info->time_spectra},
         {"  far: sort positions", info->time_permute},
         {"  far: P2M", info->time_p2m},

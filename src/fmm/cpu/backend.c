@@ -37,28 +37,6 @@ static gmxfmm_status set_charges(gmxfmm_plan* plan)
     return GMXFMM_OK;
 }
 
-/* On the CPU, receivers are kept in double precision. */
-static gmxfmm_status set_receivers(gmxfmm_plan* plan, const void* x)
-{
-    const size_t num = 3 * (size_t)plan->receivers.n;
-    if (plan->receiver_x == NULL)
-    {
-        const size_t before  = plan->bytes;
-        plan->receiver_x     = fmm_alloc(plan, num * sizeof(double));
-        plan->receiver_bytes = plan->bytes - before;
-    }
-    if (plan->receiver_x == NULL)
-    {
-        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %lld receivers", (long long)plan->receivers.n);
-    }
-    for (size_t i = 0; i < num; i++)
-    {
-        plan->receiver_x[i] =
-            plan->options.array_type == GMXFMM_DOUBLE ? ((const double*)x)[i] : (double)((const float*)x)[i];
-    }
-    return GMXFMM_OK;
-}
-
 static gmxfmm_status set_exclusions(gmxfmm_plan* plan, const int* start, const int* list, int64_t n)
 {
     (void)plan; /* read at assign */
@@ -131,9 +109,10 @@ static gmxfmm_status execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* ou
 
 extern const fmm_backend FN(fmm_backend_cpu);
 const fmm_backend        FN(fmm_backend_cpu) = {
+           .method     = GMXFMM_FMM,
            .device     = GMXFMM_CPU,
            .precisions = 1U << (sizeof(real) == sizeof(double) ? GMXFMM_DOUBLE : GMXFMM_SINGLE),
-           .methods = 1U << GMXFMM_M2L_FFT | 1U << GMXFMM_M2L_ROTATION | 1U << GMXFMM_M2L_SYMMETRIC | 1U << GMXFMM_M2L_NAIVE,
+           .m2l = 1U << GMXFMM_M2L_FFT | 1U << GMXFMM_M2L_ROTATION | 1U << GMXFMM_M2L_SYMMETRIC | 1U << GMXFMM_M2L_NAIVE,
            .max_order          = GMXFMM_MAX_ORDER,
            .max_rotation_order = GMXFMM_MAX_ORDER,
            .has_octree_options = 1,
@@ -143,7 +122,7 @@ const fmm_backend        FN(fmm_backend_cpu) = {
            .create         = create,
            .destroy        = destroy,
            .set_charges    = set_charges,
-           .set_receivers  = set_receivers,
+           .set_receivers  = fmm_keep_receivers,
            .set_exclusions = set_exclusions,
            .set_grid       = set_grid,
            .free_grid      = free_grid,

@@ -8,9 +8,11 @@
 
 #include <math.h>
 
+#include "fmm/gmxfmm.h"
+
 enum
 {
-    TREECODE_MAX_DEGREE = 20,
+    TREECODE_MAX_DEGREE = GMXFMM_MAX_DEGREE,
     TREECODE_MAX_EDGE   = TREECODE_MAX_DEGREE + 1
 };
 

@@ -46,7 +46,7 @@ static int num_groups(const treecode* t)
 
 /* Error of potentials of random charges in a cube: a(theta) b(theta)^n, fitted to n = 1 .. 13 and theta = 0.5, 0.7,
  * 0.9. */
-static double model(double theta, int degree)
+double treecode_predicted_error(double theta, int degree)
 {
     return (0.03 + 0.21 * (theta - 0.5)) * exp(degree * (-2.03 + 2.44 * (theta - 0.5)));
 }
@@ -55,7 +55,7 @@ static double model(double theta, int degree)
 static int degree_for(double theta, double error)
 {
     int degree = 1;
-    while (degree < TREECODE_MAX_DEGREE && model(theta, degree) > error)
+    while (degree < TREECODE_MAX_DEGREE && treecode_predicted_error(theta, degree) > error)
     {
         degree++;
     }
@@ -86,7 +86,7 @@ static proposal propose(treecode* t, const treecode_options* asked, double error
     {
         t->options.theta     = asked->theta > 0 ? asked->theta : c_theta[i];
         t->options.degree    = asked->degree > 0 ? asked->degree : degree_for(t->options.theta, error);
-        const int    reached = i == 0 || model(t->options.theta, t->options.degree) <= error;
+        const int    reached = i == 0 || treecode_predicted_error(t->options.theta, t->options.degree) <= error;
         const double now     = reached ? cost(t) : INFINITY;
         if (now < best.cost)
         {
@@ -233,13 +233,12 @@ search(treecode* t, const treecode_options* asked, const double* x, const double
         {
             best = num;
         }
-        scale = fmax(1e-3, error[num] / model(p.theta, p.degree));
+        scale = fmax(1e-3, error[num] / treecode_predicted_error(p.theta, p.degree));
         num++;
     }
-    t->options.theta        = tried[best].theta;
-    t->options.degree       = tried[best].degree;
-    t->info.measured_error  = error[best];
-    t->info.predicted_error = model(tried[best].theta, tried[best].degree);
+    t->options.theta       = tried[best].theta;
+    t->options.degree      = tried[best].degree;
+    t->info.measured_error = error[best];
     return GMXFMM_OK;
 }
 

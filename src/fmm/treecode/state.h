@@ -44,7 +44,8 @@ gmxfmm_status      treecode_gather(treecode* t, const double* x);               
 void               treecode_sums(treecode* t, const treecode_lists* lists, gmxfmm_precision precision, int with_field);
 treecode_criterion treecode_criterion_of(const treecode* t);
 
-/* choose.c: sets what options leave automatic. */
+/* choose.c: the error of a model for random charges in a cube; sets what options leave automatic. */
+double        treecode_predicted_error(double theta, int degree);
 gmxfmm_status treecode_choose(treecode* t, const double* x, const double* y);
 
 /* sums.c, both precisions: bytes of scratch a thread; potentials, and fields if wanted, of all targets into phi and

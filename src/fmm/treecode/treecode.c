@@ -393,6 +393,9 @@ void treecode_get_info(const treecode* t, treecode_info* info)
     info->theta            = t->options.theta;
     info->degree           = t->options.degree;
     info->leaf             = t->options.leaf;
+    info->predicted_error  = t->options.theta > 0 && t->options.degree > 0
+                                 ? treecode_predicted_error(t->options.theta, t->options.degree)
+                                 : NAN;
     info->num_clusters     = t->sources.num;
     info->num_levels       = t->sources.num_levels;
     info->num_batches      = t->lists.num;

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The treecode's row of the table of backends: arrays of the caller's type and in the caller's units. */
+#include "fmm/backend.h"
+
+#include <stdlib.h>
+
+#include "fmm/plan.h"
+#include "fmm/treecode/treecode.h"
+
+struct fmm_treecode
+{
+    treecode* sums;
+    double*   x;         /* 3 n, positions of the caller's */
+    double*   potential; /* of the targets */
+    double*   field;     /* 3 targets, likewise */
+    size_t    bytes;     /* of these, and of the sums' */
+};
+
+static gmxfmm_status check(int id, char* message, size_t size)
+{
+    (void)id;
+    (void)message;
+    (void)size;
+    return GMXFMM_OK;
+}
+
+static gmxfmm_status create(gmxfmm_plan* plan)
+{
+    const gmxfmm_options*  o       = &plan->options;
+    const treecode_options options = {
+        .kernel      = o->kernel == GMXFMM_YUKAWA ? treecode_yukawa : treecode_coulomb,
+        .parameter   = {o->kappa},
+        .accuracy    = o->accuracy,
+        .theta       = o->theta,
+        .degree      = o->degree,
+        .leaf        = o->leaf,
+        .precision   = o->precision,
+        .num_threads = plan->num_threads,
+    };
+    plan->treecode = calloc(1, sizeof(*plan->treecode));
+    if (plan->treecode == NULL)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
+    }
+    return treecode_create(&plan->treecode->sums, &options, plan->message, sizeof(plan->message));
+}
+
+static void free_arrays(gmxfmm_plan* plan)
+{
+    struct fmm_treecode* t = plan->treecode;
+    free(t->x);
+    free(t->potential);
+    free(t->field);
+    t->x = t->potential = t->field = NULL;
+    plan->bytes -= t->bytes;
+    t->bytes = 0;
+}
+
+static void destroy(gmxfmm_plan* plan)
+{
+    if (plan->treecode != NULL)
+    {
+        free_arrays(plan);
+        treecode_destroy(plan->treecode->sums);
+        free(plan->treecode);
+        plan->treecode = NULL;
+    }
+}
+
+static gmxfmm_status failed(gmxfmm_plan* plan, gmxfmm_status status)
+{
+    return fmm_fail(plan, status, "%s", treecode_message(plan->treecode->sums));
+}
+
+static gmxfmm_status set_charges(gmxfmm_plan* plan)
+{
+    const gmxfmm_status status = treecode_set_charges(plan->treecode->sums, plan->p.n, plan->charge);
+    return status == GMXFMM_OK ? GMXFMM_OK : failed(plan, status);
+}
+
+static gmxfmm_status on_host(gmxfmm_plan* plan, const void** x, size_t num)
+{
+    (void)plan; /* it is there */
+    (void)x;
+    (void)num;
+    return GMXFMM_OK;
+}
+
+static void positions(const gmxfmm_plan* plan, const void* x)
+{
+    const int64_t num = 3 * plan->p.n;
+    double*       to  = plan->treecode->x;
+    for (int64_t i = 0; i < num; i++)
+    {
+        to[i] = plan->options.array_type == GMXFMM_DOUBLE ? ((const double*)x)[i] : (double)((const float*)x)[i];
+    }
+}
+
+static gmxfmm_status assign(gmxfmm_plan* plan, const void* x)
+{
+    struct fmm_treecode* t       = plan->treecode;
+    const int64_t        targets = plan->receivers.n > 0 ? plan->receivers.n : plan->p.n;
+    const size_t         num     = (size_t)targets;
+    free_arrays(plan);
+    t->x         = malloc((3 * (size_t)plan->p.n + 1) * sizeof(double));
+    t->potential = malloc((num + 1) * sizeof(double));
+    t->field     = malloc((3 * num + 1) * sizeof(double));
+    if (t->x == NULL || t->potential == NULL || t->field == NULL)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %lld particles", (long long)plan->p.n);
+    }
+    positions(plan, x);
+    const gmxfmm_status status =
+        treecode_assign(t->sums, t->x, plan->receivers.n, plan->receivers.n > 0 ? plan->receiver_x : NULL);
+    if (status != GMXFMM_OK)
+    {
+        return failed(plan, status);
+    }
+    treecode_info info;
+    treecode_get_info(t->sums, &info);
+    t->bytes = info.bytes + (4 * num + 3 * (size_t)plan->p.n) * sizeof(double);
+    plan->bytes += t->bytes;
+    return GMXFMM_OK;
+}
+
+/* value[i] times the prefactor, and, unless it is NULL, charge[i / components], into an array of the caller's. */
+static void write(const gmxfmm_plan* plan, int64_t num, const double* value, const double* charge, void* out)
+{
+    for (int64_t i = 0; i < num && out != NULL; i++)
+    {
+        const double one = plan->options.prefactor * value[i] * (charge != NULL ? charge[i / 3] : 1);
+        if (plan->options.array_type == GMXFMM_DOUBLE)
+        {
+            ((double*)out)[i] = one;
+        }
+        else
+        {
+            ((float*)out)[i] = (float)one;
+        }
+    }
+}
+
+static gmxfmm_status execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
+{
+    struct fmm_treecode* t       = plan->treecode;
+    const int64_t        targets = plan->receivers.n > 0 ? plan->receivers.n : plan->p.n;
+    const int            field   = output->force != NULL || output->field != NULL;
+    treecode_output      out     = {t->potential, field ? t->field : NULL, output->want_energy, 0};
+    if (output->want_virial)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED,
+                        "the treecode has no virial: leave it out, or use method = fmm");
+    }
+    positions(plan, x);
+    const gmxfmm_status status = treecode_execute(t->sums, t->x, &out);
+    if (status != GMXFMM_OK)
+    {
+        return failed(plan, status);
+    }
+    const double begin = fmm_time();
+    write(plan, targets, t->potential, NULL, output->potential);
+    write(plan, 3 * targets, t->field, NULL, output->field);
+    write(plan, 3 * targets, t->field, plan->charge, output->force);
+    output->energy_near = 0;
+    output->energy_far  = plan->options.prefactor * out.energy;
+    treecode_info info;
+    treecode_get_info(t->sums, &info);
+    plan->info.time_charges += info.time_charges;
+    plan->info.time_sums += info.time_sums;
+    plan->info.time_output += info.time_output + fmm_time() - begin;
+    return GMXFMM_OK;
+}
+
+static void get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
+{
+    treecode_info own;
+    treecode_get_info(plan->treecode->sums, &own);
+    info->theta            = own.theta;
+    info->degree           = own.degree;
+    info->leaf             = (int)own.leaf;
+    info->num_clusters     = own.num_clusters;
+    info->pairs_per_target = own.pairs_per_target;
+    info->predicted_error  = own.predicted_error;
+    info->measured_error   = own.measured_error;
+}
+
+extern const fmm_backend fmm_backend_treecode;
+const fmm_backend        fmm_backend_treecode = {
+           .method     = GMXFMM_TREECODE,
+           .device     = GMXFMM_CPU,
+           .precisions = 1U << GMXFMM_SINGLE | 1U << GMXFMM_DOUBLE,
+
+           .check         = check,
+           .create        = create,
+           .destroy       = destroy,
+           .set_charges   = set_charges,
+           .set_receivers = fmm_keep_receivers,
+           .on_host       = on_host,
+           .assign        = assign,
+           .execute       = execute,
+           .get_info      = get_info,
+};
