@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Runs the benchmarks of the library alone and stores what they print under benchmarks/results/<device>.
 
-  library.py [operators] [points] [accuracy] [choice] [--build FOLDER] [--threads N] [--points N] [--largest N] [--note TEXT]
+  library.py [operators] [points] [accuracy] [choice] [treecode] [--build FOLDER] [--threads N] [--points N] [--largest N] [--note TEXT]
 
 operators  time of each operator of the octree over orders and depths, one thread     -> operators.json, operators.txt
 points     points per second, uniform in a cube, open, at 1e-3, 1e-6 and 1e-9 by the fastest setting that reaches them;
            time against the number of points at 1e-3, cells as the library chooses    -> points.json
+treecode   whole calls of the treecode and of the FMM on a million charges, both kernels -> treecode.json
 accuracy   error in water over method, order, cells and ws                             -> accuracy.txt
 choice     settings chosen by measurement in water against those of the model alone: errors, times in one run, in turns,
            what the choice costs                                                      -> choice.json
@@ -185,9 +186,29 @@ def choice(options):
     store(options, "choice.json", header(options, "choice", options.threads), rows=rows)
 
 
+# --------------------------------------------------------------------------------------------------------------- treecode
+
+def treecode(options):
+    """Curves of error over time by theta, degrees as in Fig. 4 of Vaughn, Wilson & Krasny 2020, and what is chosen for an
+    accuracy; the FMM beside them. Leaves are smaller than on a GPU: cores have no threads to fill."""
+    rows = []
+    chosen = [f"treecode,{accuracy:g}" for accuracy in (1e-2, 1e-3, 1e-4, 1e-6, 1e-8)]
+    for kernel in ([], ["--kappa", "0.5"]):
+        common = ["--points", options.points, "--threads", options.threads, *kernel]
+        for theta in (0.5, 0.7, 0.9):
+            settings = [f"{theta},{degree},500" for degree in range(1, 14, 2)]
+            rows += run(options.build, "treecode", *common, *settings)
+            print(f"theta {theta} {' '.join(kernel)}: {rows[-1]['seconds']} s, error {rows[-1]['potential_error']}", flush=True)
+        rows += run(options.build, "treecode", *common, *chosen)
+        rows += run(options.build, "treecode", *common, "--single", *chosen[:3])
+    rows += run(options.build, "treecode", "--points", options.points, "--threads", options.threads,
+                *(f"fmm,{accuracy:g}" for accuracy in (1e-2, 1e-3, 1e-4, 1e-6, 1e-8)))
+    store(options, "treecode.json", header(options, "treecode", options.threads), rows=rows)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="*", choices=[[], "operators", "points", "accuracy", "choice"])
+    parser.add_argument("what", nargs="*", choices=[[], "operators", "points", "accuracy", "choice", "treecode"])
     parser.add_argument("--build", default=os.path.join(os.environ.get("GMXFMM_BUILD_DIR") or os.path.join(ROOT, "build"), "library"))
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--points", type=int, default=1000000)
@@ -198,7 +219,7 @@ def main():
     options = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = str(options.threads)
     for name in options.what or ("operators", "points", "accuracy", "choice"):
-        {"operators": operators, "points": points, "accuracy": accuracy, "choice": choice}[name](options)
+        {"operators": operators, "points": points, "accuracy": accuracy, "choice": choice, "treecode": treecode}[name](options)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ m2l.json              time of M2L on a GPU over the order, by method, d = 5, sin
 far.json              time of the far field on a GPU over the order, fft and rotation
 mdrun.json            ns/day of mdrun on a GPU over the number of atoms of water: PME, FMM, reaction field; the other systems as points
 asked.json            force errors reached over those asked for, by choices that are measured and that are not
+treecode.json         time over error of the treecode by theta and degree, and of the FMM
 accuracy.txt          force error in water over the order, by method and ws
 """
 import glob
@@ -150,8 +151,25 @@ def asked(result, output):
            'set logscale xy\nset format "10^{%T}"\nset xrange [3e-9:3e-2]\nset yrange [1e-11:1]', ["points", "points", "lines"])
 
 
-PLOTS = {"mdrun-water-cpu": mdrun, "operators": operators, "points": points, "asked": asked}
-LISTS = {"m2l.json": m2l, "far.json": far, "mdrun.json": speeds}  # lists of records
+def treecode(result, output):
+    """As Fig. 4 of Vaughn, Wilson & Krasny 2020: a million charges in a cube, Coulomb; a curve a theta, degrees along it."""
+    records, lines = result["rows"] if isinstance(result, dict) else result, {}
+    shown = [r for r in records if r["distribution"] == "cube" and r["kernel"] == "coulomb" and r["precision"] == "double"
+             and r["particles"] == 1000000]
+    for r in shown:
+        asked = r["setting"].split(",")[0]
+        name = {"fmm": "FMM", "treecode": "treecode, chosen"}.get(asked, f"theta {asked}")
+        lines.setdefault(name, []).append((r["potential_error"], r["seconds"]))
+    if not lines:
+        return
+    name = machine(result) if isinstance(result, dict) else records[0]["device"]
+    curves(output, f"Potentials of a million charges, {name}", "relative error", "seconds",
+           {name: sorted(points) for name, points in lines.items()},
+           'set logscale xy\nset format x "10^{%L}"\nset xrange [*:*] reverse')
+
+
+PLOTS = {"treecode": treecode, "mdrun-water-cpu": mdrun, "operators": operators, "points": points, "asked": asked}
+LISTS = {"treecode.json": treecode, "m2l.json": m2l, "far.json": far, "mdrun.json": speeds}  # lists of records
 
 
 def main():

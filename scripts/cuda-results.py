@@ -107,6 +107,14 @@ def points(logs, out, common):
             print(f"{precision} {n} points, p = {order:2}: {ms:.4f} {other:.4f} {other / ms:.2f}")
 
 
+def treecode(logs, out, common):
+    records = lines(logs, "treecode")
+    write_list(os.path.join(out, "treecode.json"), records, common)
+    for r in records:
+        print("{particles} {distribution} {method} {kernel} {precision} {setting}: {seconds:.4g} s (assign {assign_s:.4g}, charges "
+              "{charges_s:.4g}, sums {sums_s:.4g}), error {potential_error:.2e}".format(**r))
+
+
 def kernel_records(path, system):
     found = {}
     with open(path) as f:
@@ -135,7 +143,7 @@ def main():
     logs, out, commit, command, part = sys.argv[1:6]
     if sys.argv[6:] == ["quiet"]:
         sys.stdout = open(os.devnull, "w")
-    {"tests": tests, "water": water, "m2l": m2l, "points": points, "kernels": kernels}[part](
+    {"tests": tests, "water": water, "m2l": m2l, "points": points, "treecode": treecode, "kernels": kernels}[part](
         logs, out, environment(commit, command))
 
 

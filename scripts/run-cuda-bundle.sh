@@ -6,17 +6,18 @@
 #   water     a step in water                                                   water.json
 #   m2l       M2L of the octree alone, and its bounds                           m2l.json
 #   points    charges and receivers in a cube, to 64 million of each; far field by both ways   points.json, far.json
+#   treecode  whole calls: 1 to 64 million charges, both kernels, both precisions   treecode.json
 #   kernels   what each kernel uses of the device (Nsight Compute)              kernels.json
 # and OUT/logs.tar.gz. The status is 0 only if everything that was asked for ran and passed; 3 if there is no GPU.
 set -uo pipefail
 bundle=$(cd "$(dirname "$0")" && pwd)
-out=$(realpath -m "${1:?usage: run.sh OUT [tests|water|m2l|points|kernels]...}")
+out=$(realpath -m "${1:?usage: run.sh OUT [tests|water|m2l|points|treecode|kernels]...}")
 command="$(basename "$bundle")/run.sh OUT ${*:2}"
 shift
 parts=("$@")
-((${#parts[@]})) || parts=(tests water m2l points kernels)
+((${#parts[@]})) || parts=(tests water m2l points treecode kernels)
 for part in "${parts[@]}"; do
-    case $part in tests | water | m2l | points | kernels) ;; *) echo "run.sh: unknown part '$part'" >&2 && exit 2 ;; esac
+    case $part in tests | water | m2l | points | treecode | kernels) ;; *) echo "run.sh: unknown part '$part'" >&2 && exit 2 ;; esac
 done
 cuda=${CUDA_HOME:-/usr/local/cuda}
 export LD_LIBRARY_PATH=$bundle/lib:$cuda/lib64:${LD_LIBRARY_PATH:-} PATH=$PATH:$cuda/bin
@@ -115,6 +116,27 @@ run_points() {
     measure points far "$points" 3276800 --far --periodic --no-receivers --signed "${far[@]}"
 }
 
+# Vaughn, Wilson & Krasny 2020: Fig. 4 (a million charges) and the cases of the strong scaling
+run_treecode() {
+    local kernel precision theta n table=()
+    for theta in 0.5 0.7 0.9; do for n in 1 3 5 7 9 11 13; do table+=("$theta,$n,2000"); done; done
+    for kernel in "" "--kappa 0.5"; do
+        # shellcheck disable=SC2086 # words of an option
+        {
+            measure treecode treecode "$bin/benchmark-treecode" --device cuda $kernel "${table[@]}"
+            for precision in "" --single; do
+                measure treecode treecode "$bin/benchmark-treecode" --device cuda $kernel $precision 0.8,8,4000 0.8,8,2000 0.7,7,2000 0.7,6,1000
+                for kind in plummer sphere; do
+                    measure treecode treecode "$bin/benchmark-treecode" --device cuda $kernel $precision --distribution $kind 0.8,8,2000
+                done
+                measure treecode treecode "$bin/benchmark-treecode" --device cuda $kernel $precision --points 64e6 --samples 200 0.8,8,4000 0.7,7,4000
+            done
+        }
+    done
+    measure treecode treecode "$bin/benchmark-treecode" --device cuda --points 16e6 --samples 400 0.8,8,4000
+    measure treecode treecode "$bin/benchmark-treecode" --device cuda fmm,1e-2 fmm,1e-3 fmm,1e-4 fmm,1e-5 fmm,1e-6 fmm,1e-8
+}
+
 run_kernels() {
     local metrics=gpu__time_duration.sum,smsp__issue_active.avg.pct_of_peak_sustained_active
     metrics+=,dram__throughput.avg.pct_of_peak_sustained_elapsed,sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active
@@ -137,6 +159,7 @@ for part in "${parts[@]}"; do
         water) run_water ;;
         m2l) measure m2l m2l "$bin/benchmark-m2l-gpu" ;;
         points) run_points ;;
+        treecode) run_treecode ;;
         kernels) run_kernels ;;
     esac
     store "$part"

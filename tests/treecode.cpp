@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <random>
 #include <string>
@@ -45,6 +46,13 @@ struct Result
     treecode_info info   = {};
 };
 
+/* GMXFMM_TESTS_DEVICE */
+gmxfmm_device device()
+{
+    const char* name = std::getenv("GMXFMM_TESTS_DEVICE");
+    return name != nullptr && std::string(name) == "cuda" ? GMXFMM_CUDA : GMXFMM_CPU;
+}
+
 treecode_options settings(treecode_kernel kernel, double theta, int degree, std::int64_t leaf)
 {
     treecode_options o = {};
@@ -54,6 +62,7 @@ treecode_options settings(treecode_kernel kernel, double theta, int degree, std:
     o.leaf             = leaf;
     o.precision        = GMXFMM_DOUBLE;
     o.num_threads      = 1;
+    o.device           = device();
     o.parameter[0]     = kernel == treecode_yukawa ? 0.5 : 0;
     return o;
 }
@@ -342,6 +351,10 @@ Numbers positionsOverExtents(const treecode_clusters& c)
 
 TEST_P(InDistribution, ChargesOfParentsAreThoseOfTheirParticles)
 {
+    if (device() == GMXFMM_CUDA)
+    {
+        GTEST_SKIP() << "modified charges stay on the device; cuda_treecode compares the sums";
+    }
     const Charges c = charges(2000, GetParam().place);
     for (int degree : {1, 4, 9})
     {
@@ -520,7 +533,7 @@ TEST(TreecodeErrors, AreThoseOfThePaper)
             state->options.degree = 1 + 2 * k;
             ASSERT_EQ(treecode_reserve(state), GMXFMM_OK);
             ASSERT_EQ(treecode_gather(state, c.x.data()), GMXFMM_OK);
-            treecode_charges(&state->sources, state->sorted_q, state->options.degree, state->charge, 1);
+            ASSERT_EQ(treecode_make_charges(state), GMXFMM_OK);
             for (const Row& row : rows) /* modified charges are those of any theta */
             {
                 treecode_lists sample = {};
@@ -528,7 +541,7 @@ TEST(TreecodeErrors, AreThoseOfThePaper)
                 state->options.theta               = row.theta;
                 const treecode_criterion criterion = treecode_criterion_of(state);
                 ASSERT_EQ(treecode_lists_sample(&sample, &criterion, 128, 4), 0);
-                treecode_sums(state, &sample, GMXFMM_DOUBLE, 0);
+                ASSERT_EQ(treecode_sums(state, &sample, GMXFMM_DOUBLE, 0), GMXFMM_OK);
                 const bool first = exact.empty();
                 for (int b = 0; b < sample.num; b++)
                 {
@@ -811,6 +824,7 @@ gmxfmm_options planOptions()
     o.degree      = 4;
     o.leaf        = 130;
     o.num_threads = 1;
+    o.device      = device();
     return o;
 }
 

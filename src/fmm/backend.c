@@ -5,15 +5,14 @@
 extern const fmm_backend fmm_backend_cpu_f, fmm_backend_cpu_d; /* cpu/backend.c, compiled once per precision */
 extern const fmm_backend fmm_backend_treecode;                 /* treecode/backend.c */
 #ifdef FMM_WITH_CUDA
-extern const fmm_backend fmm_backend_cuda; /* src/cuda/backend.c */
+extern const fmm_backend fmm_backend_cuda;          /* src/cuda/backend.c */
+extern const fmm_backend fmm_backend_treecode_cuda; /* src/cuda/treecode/backend.c */
 #endif
 
 static const fmm_backend* const c_backends[] = {
-    &fmm_backend_cpu_f,
-    &fmm_backend_cpu_d,
-    &fmm_backend_treecode,
+    &fmm_backend_cpu_f, &fmm_backend_cpu_d,         &fmm_backend_treecode,
 #ifdef FMM_WITH_CUDA
-    &fmm_backend_cuda,
+    &fmm_backend_cuda,  &fmm_backend_treecode_cuda,
 #endif
 };
 

@@ -161,10 +161,9 @@ static int uses_accuracy(const gmxfmm_options* o)
                                         : o->order < 0 || (o->grid[0] == 0 && o->depth < 0);
 }
 
-static gmxfmm_status no_backend(gmxfmm_method method, char* message, size_t size)
+static gmxfmm_status no_backend(char* message, size_t size)
 {
-    snprintf(message, size, "this build has no device support%s: use the CPU",
-             method == GMXFMM_TREECODE ? " for the treecode" : "");
+    snprintf(message, size, "this build has no device support: use the CPU");
     return GMXFMM_ERROR_UNSUPPORTED;
 }
 
@@ -247,7 +246,7 @@ gmxfmm_status fmm_check_options(const gmxfmm_options* o, char* message, size_t s
         return GMXFMM_ERROR_OPTION;
     }
     const fmm_backend* backend = fmm_find_backend(o->method, o->device, o->precision, o->m2l);
-    return backend == NULL ? no_backend(o->method, message, size) : check_backend(backend, o, message, size);
+    return backend == NULL ? no_backend(message, size) : check_backend(backend, o, message, size);
 }
 
 gmxfmm_status gmxfmm_check_device(gmxfmm_device device, int device_id, char* message, size_t message_size)
@@ -257,5 +256,5 @@ gmxfmm_status gmxfmm_check_device(gmxfmm_device device, int device_id, char* mes
     text[0]                    = '\0';
     const size_t       room    = text == none ? 1 : message_size;
     const fmm_backend* backend = fmm_find_backend(GMXFMM_FMM, device, GMXFMM_SINGLE, GMXFMM_M2L_AUTO);
-    return backend == NULL ? no_backend(GMXFMM_FMM, text, room) : backend->check(device_id, text, room);
+    return backend == NULL ? no_backend(text, room) : backend->check(device_id, text, room);
 }

@@ -356,6 +356,14 @@ gmxfmm_status gmxfmm_enqueue_box(gmxfmm_plan* plan, const double* box, void* str
                : status;
 }
 
+static gmxfmm_status not_enqueued(gmxfmm_plan* plan, const char* instead)
+{
+    return plan->options.method == GMXFMM_TREECODE
+               ? fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "the treecode has no steps on a stream: call gmxfmm_%s",
+                          instead)
+               : fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "steps on a stream need a plan with device = cuda");
+}
+
 gmxfmm_status gmxfmm_enqueue_assign(gmxfmm_plan* plan, const void* x, void* stream)
 {
     if (plan == NULL || (x == NULL && plan->p.n > 0))
@@ -364,7 +372,7 @@ gmxfmm_status gmxfmm_enqueue_assign(gmxfmm_plan* plan, const void* x, void* stre
     }
     if (plan->backend->enqueue_assign == NULL)
     {
-        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "enqueue_assign needs a plan with device = cuda");
+        return not_enqueued(plan, "assign");
     }
     if (!fmm_enqueues_assign(plan))
     {
@@ -431,7 +439,7 @@ gmxfmm_status gmxfmm_enqueue(gmxfmm_plan* plan, const void* x, const gmxfmm_devi
     }
     if (plan->backend->enqueue == NULL)
     {
-        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "enqueue needs a plan with device = cuda");
+        return not_enqueued(plan, "execute");
     }
     if (!plan->assigned)
     {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The treecode's row of the table of backends: arrays of the caller's type and in the caller's units. */
-#include "fmm/backend.h"
+#include "fmm/treecode/backend.h"
 
 #include <stdlib.h>
 
@@ -24,7 +24,7 @@ static gmxfmm_status check(int id, char* message, size_t size)
     return GMXFMM_OK;
 }
 
-static gmxfmm_status create(gmxfmm_plan* plan)
+gmxfmm_status fmm_treecode_create(gmxfmm_plan* plan)
 {
     const gmxfmm_options*  o       = &plan->options;
     const treecode_options options = {
@@ -36,6 +36,8 @@ static gmxfmm_status create(gmxfmm_plan* plan)
         .leaf        = o->leaf,
         .precision   = o->precision,
         .num_threads = plan->num_threads,
+        .device      = o->device,
+        .device_id   = o->device_id,
     };
     plan->treecode = calloc(1, sizeof(*plan->treecode));
     if (plan->treecode == NULL)
@@ -56,7 +58,7 @@ static void free_arrays(gmxfmm_plan* plan)
     t->bytes = 0;
 }
 
-static void destroy(gmxfmm_plan* plan)
+void fmm_treecode_destroy(gmxfmm_plan* plan)
 {
     if (plan->treecode != NULL)
     {
@@ -72,13 +74,13 @@ static gmxfmm_status failed(gmxfmm_plan* plan, gmxfmm_status status)
     return fmm_fail(plan, status, "%s", treecode_message(plan->treecode->sums));
 }
 
-static gmxfmm_status set_charges(gmxfmm_plan* plan)
+gmxfmm_status fmm_treecode_set_charges(gmxfmm_plan* plan)
 {
     const gmxfmm_status status = treecode_set_charges(plan->treecode->sums, plan->p.n, plan->charge);
     return status == GMXFMM_OK ? GMXFMM_OK : failed(plan, status);
 }
 
-static gmxfmm_status on_host(gmxfmm_plan* plan, const void** x, size_t num)
+gmxfmm_status fmm_treecode_on_host(gmxfmm_plan* plan, const void** x, size_t num)
 {
     (void)plan; /* it is there */
     (void)x;
@@ -96,7 +98,7 @@ static void positions(const gmxfmm_plan* plan, const void* x)
     }
 }
 
-static gmxfmm_status assign(gmxfmm_plan* plan, const void* x)
+gmxfmm_status fmm_treecode_assign(gmxfmm_plan* plan, const void* x)
 {
     struct fmm_treecode* t       = plan->treecode;
     const int64_t        targets = plan->receivers.n > 0 ? plan->receivers.n : plan->p.n;
@@ -140,7 +142,7 @@ static void write(const gmxfmm_plan* plan, int64_t num, const double* value, con
     }
 }
 
-static gmxfmm_status execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
+gmxfmm_status fmm_treecode_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
 {
     struct fmm_treecode* t       = plan->treecode;
     const int64_t        targets = plan->receivers.n > 0 ? plan->receivers.n : plan->p.n;
@@ -171,7 +173,7 @@ static gmxfmm_status execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* ou
     return GMXFMM_OK;
 }
 
-static void get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
+void fmm_treecode_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
 {
     treecode_info own;
     treecode_get_info(plan->treecode->sums, &own);
@@ -191,12 +193,12 @@ const fmm_backend        fmm_backend_treecode = {
            .precisions = 1U << GMXFMM_SINGLE | 1U << GMXFMM_DOUBLE,
 
            .check         = check,
-           .create        = create,
-           .destroy       = destroy,
-           .set_charges   = set_charges,
+           .create        = fmm_treecode_create,
+           .destroy       = fmm_treecode_destroy,
+           .set_charges   = fmm_treecode_set_charges,
            .set_receivers = fmm_keep_receivers,
-           .on_host       = on_host,
-           .assign        = assign,
-           .execute       = execute,
-           .get_info      = get_info,
+           .on_host       = fmm_treecode_on_host,
+           .assign        = fmm_treecode_assign,
+           .execute       = fmm_treecode_execute,
+           .get_info      = fmm_treecode_get_info,
 };

@@ -10,6 +10,13 @@
 
 #include "fmm/gmxfmm.h"
 
+/* For the CPU and for kernels of a GPU. */
+#ifdef __CUDACC__
+#    define TREECODE_BOTH static inline __host__ __device__
+#else
+#    define TREECODE_BOTH static inline
+#endif
+
 enum
 {
     TREECODE_MAX_DEGREE = GMXFMM_MAX_DEGREE,
@@ -26,7 +33,7 @@ static inline void chebyshev_points(int n, double* s)
 }
 
 /* L_k(t), k = 0 .. n (4), by the weights (7); at a point s_k it is the unit vector (5). */
-static inline void chebyshev_lagrange(int n, const double* s, double t, double* l)
+TREECODE_BOTH void chebyshev_lagrange(int n, const double* s, double t, double* l)
 {
     double sum = 0;
     for (int k = 0; k <= n; k++)
@@ -50,7 +57,7 @@ static inline void chebyshev_lagrange(int n, const double* s, double t, double* 
 }
 
 /* Place x in the box of that centre and half edge. */
-static inline double chebyshev_place(double x, double centre, double half)
+TREECODE_BOTH double chebyshev_place(double x, double centre, double half)
 {
     return half > 0 ? (x - centre) / half : 0;
 }

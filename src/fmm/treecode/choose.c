@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fmm/treecode/charges.h"
 #include "fmm/treecode/chebyshev.h"
 #include "fmm/plan.h"
 #include "fmm/treecode/state.h"
@@ -157,21 +156,21 @@ static double relative_error(int64_t num, const double* values, const double* ex
     return potential > field ? potential : field;
 }
 
-/* Sums of a sample into values, in that precision; theta 0: direct sums. 0 or -1. */
-static int sums_of_sample(treecode* t, double theta, gmxfmm_precision precision, double* values, int64_t* num)
+/* Sums of a sample into values, in that precision; theta 0: direct sums. */
+static gmxfmm_status sums_of_sample(treecode* t, double theta, gmxfmm_precision precision, double* values, int64_t* num)
 {
     treecode_lists     sample = {0};
     treecode_criterion c      = treecode_criterion_of(t);
     c.theta                   = theta;
     if (treecode_lists_sample(&sample, &c, num_groups(t), c_groupSize))
     {
-        return -1;
+        return treecode_no_memory(t);
     }
-    treecode_sums(t, &sample, precision, 1);
+    const gmxfmm_status status = treecode_sums(t, &sample, precision, 1);
     take(t, &sample, values);
     *num = sample.targets;
     treecode_lists_free(&sample);
-    return 0;
+    return status;
 }
 
 static gmxfmm_status measure(treecode* t, const double* x, const double* exact, double* values, double* error)
@@ -179,14 +178,11 @@ static gmxfmm_status measure(treecode* t, const double* x, const double* exact, 
     int64_t       num;
     gmxfmm_status status = treecode_reserve(t);
     status               = status == GMXFMM_OK ? treecode_gather(t, x) : status;
+    status               = status == GMXFMM_OK ? treecode_make_charges(t) : status;
+    status = status == GMXFMM_OK ? sums_of_sample(t, t->options.theta, t->options.precision, values, &num) : status;
     if (status != GMXFMM_OK)
     {
         return status;
-    }
-    treecode_charges(&t->sources, t->sorted_q, t->options.degree, t->charge, t->options.num_threads);
-    if (sums_of_sample(t, t->options.theta, t->options.precision, values, &num))
-    {
-        return treecode_no_memory(t);
     }
     *error = relative_error(num, values, exact);
     if (!isfinite(*error))
@@ -256,11 +252,9 @@ gmxfmm_status treecode_choose(treecode* t, const double* x, const double* y)
     t->options.degree = 1;
     status            = status == GMXFMM_OK ? treecode_reserve(t) : status;
     status            = status == GMXFMM_OK ? treecode_gather(t, x) : status;
-    if (status == GMXFMM_OK && sums_of_sample(t, 0, GMXFMM_DOUBLE, exact, &num))
-    {
-        status = treecode_no_memory(t);
-    }
-    status = status == GMXFMM_OK ? search(t, &asked, x, exact, values) : status;
+    status            = status == GMXFMM_OK ? treecode_make_charges(t) : status; /* the device gets the sources by it */
+    status            = status == GMXFMM_OK ? sums_of_sample(t, 0, GMXFMM_DOUBLE, exact, &num) : status;
+    status            = status == GMXFMM_OK ? search(t, &asked, x, exact, values) : status;
     free(exact);
     free(values);
     if (status != GMXFMM_OK)

@@ -7,6 +7,8 @@
 #include "fmm/treecode/lists.h"
 #include "fmm/treecode/treecode.h"
 
+struct treecode_device;
+
 struct treecode
 {
     treecode_options options; /* as chosen, once they were */
@@ -14,19 +16,20 @@ struct treecode
     int64_t          n; /* sources */
     double*          q; /* n, caller's order */
 
-    int               assigned, separate;             /* separate: targets are not the sources */
-    double            unit;                           /* length, a power of two: positions below are in it */
-    double            parameter[TREECODE_PARAMETERS]; /* in that unit */
-    treecode_clusters sources, own_targets;
-    treecode_lists    lists;
-    double*           sorted_q; /* n, order of the sources */
-    double*           charge;   /* modified charges */
-    int64_t           num_targets;
-    double*           phi;      /* num_targets, order of the targets */
-    double*           slope[3]; /* the field, likewise */
-    void*             scratch;  /* of all threads */
-    size_t            scratch_bytes, charge_bytes;
-    treecode_info     info;
+    int                     assigned, separate;             /* separate: targets are not the sources */
+    double                  unit;                           /* length, a power of two: positions below are in it */
+    double                  parameter[TREECODE_PARAMETERS]; /* in that unit */
+    treecode_clusters       sources, own_targets;
+    treecode_lists          lists;
+    double*                 sorted_q; /* n, order of the sources */
+    double*                 charge;   /* modified charges */
+    int64_t                 num_targets;
+    double*                 phi;      /* num_targets, order of the targets */
+    double*                 slope[3]; /* the field, likewise */
+    void*                   scratch;  /* of all threads */
+    size_t                  scratch_bytes, charge_bytes;
+    treecode_info           info;
+    struct treecode_device* device; /* NULL on the CPU */
 };
 
 static inline const treecode_clusters* treecode_targets(const treecode* t)
@@ -41,8 +44,18 @@ gmxfmm_status      treecode_no_memory(treecode* t);
 gmxfmm_status      treecode_trees(treecode* t, const double* x, const double* y); /* for options.leaf */
 gmxfmm_status      treecode_reserve(treecode* t);                                 /* for options.degree and the trees */
 gmxfmm_status      treecode_gather(treecode* t, const double* x);                 /* sources and their boxes */
-void               treecode_sums(treecode* t, const treecode_lists* lists, gmxfmm_precision precision, int with_field);
+gmxfmm_status      treecode_make_charges(treecode* t);
+gmxfmm_status      treecode_sums(treecode* t, const treecode_lists* lists, gmxfmm_precision precision, int with_field);
 treecode_criterion treecode_criterion_of(const treecode* t);
+
+/* src/cuda/treecode, or no_device.c: its memory for options, trees and lists as they are; modified charges of the
+ * gathered sources; sums, into phi and slope. Errors: MEMORY, DEVICE; UNSUPPORTED (a build without CUDA). */
+gmxfmm_status treecode_device_create(treecode* t);
+void          treecode_device_destroy(treecode* t);
+gmxfmm_status treecode_device_reserve(treecode* t);
+gmxfmm_status treecode_device_charges(treecode* t);
+gmxfmm_status
+treecode_device_sums(treecode* t, const treecode_lists* lists, gmxfmm_precision precision, int with_field);
 
 /* choose.c: the error of a model for random charges in a cube; sets what options leave automatic. */
 double        treecode_predicted_error(double theta, int degree);

@@ -74,8 +74,8 @@ static gmxfmm_status check_options(const treecode_options* o, char* message, siz
 
 gmxfmm_status treecode_create(treecode** t, const treecode_options* options, char* message, size_t size)
 {
-    *t                         = NULL;
-    const gmxfmm_status status = check_options(options, message, size);
+    *t                   = NULL;
+    gmxfmm_status status = check_options(options, message, size);
     if (status != GMXFMM_OK)
     {
         return status;
@@ -88,7 +88,14 @@ gmxfmm_status treecode_create(treecode** t, const treecode_options* options, cha
     }
     made->options             = *options;
     made->info.measured_error = NAN;
-    *t                        = made;
+    status                    = options->device == GMXFMM_CUDA ? treecode_device_create(made) : GMXFMM_OK;
+    if (status != GMXFMM_OK)
+    {
+        snprintf(message, size, "%s", made->message);
+        treecode_destroy(made);
+        return status;
+    }
+    *t = made;
     return GMXFMM_OK;
 }
 
@@ -117,6 +124,7 @@ void treecode_destroy(treecode* t)
     if (t != NULL)
     {
         free_assigned(t);
+        treecode_device_destroy(t);
         free(t->q);
         free(t);
     }
@@ -283,7 +291,7 @@ gmxfmm_status treecode_reserve(treecode* t)
     {
         return treecode_no_memory(t);
     }
-    return GMXFMM_OK;
+    return t->device != NULL ? treecode_device_reserve(t) : GMXFMM_OK;
 }
 
 static gmxfmm_status make_lists(treecode* t)
@@ -351,9 +359,24 @@ static int64_t write_output(treecode* t, treecode_output* output)
     return bad;
 }
 
-void treecode_sums(treecode* t, const treecode_lists* lists, gmxfmm_precision precision, int with_field)
+gmxfmm_status treecode_make_charges(treecode* t)
 {
+    if (t->device != NULL)
+    {
+        return treecode_device_charges(t);
+    }
+    treecode_charges(&t->sources, t->sorted_q, t->options.degree, t->charge, t->options.num_threads);
+    return GMXFMM_OK;
+}
+
+gmxfmm_status treecode_sums(treecode* t, const treecode_lists* lists, gmxfmm_precision precision, int with_field)
+{
+    if (t->device != NULL)
+    {
+        return treecode_device_sums(t, lists, precision, with_field);
+    }
     precision == GMXFMM_DOUBLE ? treecode_sums_d(t, lists, with_field) : treecode_sums_f(t, lists, with_field);
+    return GMXFMM_OK;
 }
 
 gmxfmm_status treecode_execute(treecode* t, const double* x, treecode_output* output)
@@ -363,17 +386,21 @@ gmxfmm_status treecode_execute(treecode* t, const double* x, treecode_output* ou
         return treecode_fail(t, GMXFMM_ERROR_ORDER,
                              "assign must come before execute, and after another number of particles");
     }
-    double              begin  = fmm_time();
-    const gmxfmm_status status = treecode_gather(t, x);
+    double        begin  = fmm_time();
+    gmxfmm_status status = treecode_gather(t, x);
+    status               = status == GMXFMM_OK ? treecode_make_charges(t) : status;
     if (status != GMXFMM_OK)
     {
         return status;
     }
-    treecode_charges(&t->sources, t->sorted_q, t->options.degree, t->charge, t->options.num_threads);
     double end           = fmm_time();
     t->info.time_charges = end - begin;
     begin                = end;
-    treecode_sums(t, &t->lists, t->options.precision, output->field != NULL);
+    status               = treecode_sums(t, &t->lists, t->options.precision, output->field != NULL);
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
     end                 = fmm_time();
     t->info.time_sums   = end - begin;
     const int64_t bad   = write_output(t, output);

@@ -28,6 +28,8 @@ typedef struct
     int64_t          leaf;        /* most particles in a leaf and most targets in a batch, >= 1; 0: automatic */
     gmxfmm_precision precision;   /* of the sums; modified charges are double always */
     int              num_threads; /* >= 1 */
+    gmxfmm_device    device;      /* of modified charges and sums */
+    int              device_id;
 } treecode_options;
 
 /* What execute fills; NULL leaves a thing out. Arrays of the targets, in the caller's order. */
@@ -55,7 +57,8 @@ typedef struct
 
 typedef struct treecode treecode;
 
-/* On failure *t is NULL and message[size] has the cause. Errors: OPTION, MEMORY. */
+/* On failure *t is NULL and message[size] has the cause. Errors: OPTION, MEMORY, UNSUPPORTED,
+ * DEVICE. */
 gmxfmm_status treecode_create(treecode** t, const treecode_options* options, char* message, size_t size);
 
 void treecode_destroy(treecode* t);

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Whole calls of the treecode, and of the FMM, on random charges in [-1, 1]:
+ *   treecode [--points N] [--distribution cube|plummer|sphere] [--kappa K] [--single] [--device cuda] [--field]
+ *            [--threads N] [--samples N] SETTING...
+ * SETTING: THETA,DEGREE,LEAF or treecode,ACCURACY or fmm,ACCURACY. --kappa: Yukawa. A call is one assignment and one
+ * execute with arrays of the host; the second of two is timed. Errors: relative 2-norm (Vaughn, Wilson & Krasny 2020,
+ * eq. 16) against direct sums in double precision at some of the points. One line of JSON a setting.
+ */
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+
+typedef struct
+{
+    size_t           n, samples;
+    const char*      distribution;
+    double           kappa; /* negative: Coulomb */
+    gmxfmm_precision precision;
+    gmxfmm_device    device;
+    int              field, threads;
+    double *         x, *q, *exact; /* exact: 4 a sample */
+} problem;
+
+static void fail(const char* text)
+{
+    fprintf(stderr, "treecode: %s\n", text);
+    exit(2);
+}
+
+/* The cube is [-1, 1]^3 as in the paper; Plummer's model has the scale 1 and is cut at 99.9 % of its mass. */
+static void place(const char* distribution, unsigned long long* state, double* x)
+{
+    if (strcmp(distribution, "cube") == 0)
+    {
+        for (int d = 0; d < 3; d++)
+        {
+            x[d] = 2 * bench_random(state) - 1;
+        }
+        return;
+    }
+    const double r =
+        strcmp(distribution, "plummer") == 0 ? 1 / sqrt(pow(0.999 * bench_random(state), -2.0 / 3) - 1) : 1;
+    const double z = 2 * bench_random(state) - 1, phi = 6.283185307179586 * bench_random(state), s = sqrt(1 - z * z);
+    x[0] = r * s * cos(phi);
+    x[1] = r * s * sin(phi);
+    x[2] = r * z;
+}
+
+static size_t sample(const problem* p, size_t s)
+{
+    return s * (p->n / p->samples);
+}
+
+static void direct(problem* p)
+{
+    const double kappa = p->kappa > 0 ? p->kappa : 0;
+#pragma omp parallel for schedule(dynamic)
+    for (int64_t s = 0; s < (int64_t)p->samples; s++)
+    {
+        const double* x   = p->x + 3 * sample(p, (size_t)s);
+        double        phi = 0, field[3] = {0};
+        for (size_t j = 0; j < p->n; j++)
+        {
+            const double dx = x[0] - p->x[3 * j], dy = x[1] - p->x[3 * j + 1], dz = x[2] - p->x[3 * j + 2];
+            const double r2 = dx * dx + dy * dy + dz * dz;
+            if (r2 > 0)
+            {
+                const double r = sqrt(r2), g = p->q[j] * exp(-kappa * r) / r, f = g * (1 + kappa * r) / r2;
+                phi += g;
+                field[0] += f * dx;
+                field[1] += f * dy;
+                field[2] += f * dz;
+            }
+        }
+        p->exact[4 * s] = phi;
+        memcpy(p->exact + 4 * s + 1, field, sizeof(field));
+    }
+}
+
+static double error(const problem* p, const double* value, size_t components, size_t first)
+{
+    double difference = 0, norm = 0;
+    for (size_t s = 0; s < p->samples; s++)
+    {
+        for (size_t d = 0; d < components; d++)
+        {
+            const double exact = p->exact[4 * s + first + d];
+            difference += pow(value[components * sample(p, s) + d] - exact, 2);
+            norm += exact * exact;
+        }
+    }
+    return sqrt(difference / norm);
+}
+
+static gmxfmm_options read_setting(const problem* p, const char* setting)
+{
+    gmxfmm_options o;
+    double         accuracy;
+    gmxfmm_default_options(&o);
+    o.boundary     = GMXFMM_OPEN;
+    o.precision    = p->precision;
+    o.device       = p->device;
+    o.num_threads  = p->threads;
+    o.reproducible = 1;
+    o.method       = GMXFMM_TREECODE;
+    if (sscanf(setting, "fmm,%lf", &accuracy) == 1)
+    {
+        o.method   = GMXFMM_FMM;
+        o.accuracy = accuracy;
+    }
+    else if (sscanf(setting, "treecode,%lf", &accuracy) == 1)
+    {
+        o.accuracy = accuracy;
+    }
+    else if (sscanf(setting, "%lf,%d,%d", &o.theta, &o.degree, &o.leaf) != 3)
+    {
+        fail("a setting is THETA,DEGREE,LEAF or treecode,ACCURACY or fmm,ACCURACY");
+    }
+    if (p->kappa >= 0)
+    {
+        o.kernel = GMXFMM_YUKAWA;
+        o.kappa  = p->kappa;
+    }
+    return o;
+}
+
+static void measure(const problem* p, const char* setting)
+{
+    const gmxfmm_options options   = read_setting(p, setting);
+    double *             potential = bench_numbers(p->n), *field = bench_numbers(3 * p->n), seconds[3];
+    gmxfmm_output        out = {.potential = potential, .field = p->field ? field : NULL};
+    gmxfmm_plan*         plan;
+    gmxfmm_info          info;
+    char                 message[512], field_error[32] = "null";
+    bench_check(gmxfmm_create(&plan, &options, (int64_t)p->n, NULL, message, sizeof(message)), message);
+    for (int i = 0; i < 2; i++)
+    {
+        gmxfmm_reset_times(plan);
+        seconds[0] = bench_seconds();
+        bench_check(gmxfmm_set_charges(plan, (int64_t)p->n, p->q), gmxfmm_message(plan));
+        bench_check(gmxfmm_assign(plan, p->x), gmxfmm_message(plan));
+        seconds[1] = bench_seconds();
+        bench_check(gmxfmm_execute(plan, p->x, &out), gmxfmm_message(plan));
+        seconds[2] = bench_seconds();
+    }
+    gmxfmm_get_info(plan, &info);
+    if (p->field)
+    {
+        snprintf(field_error, sizeof(field_error), "%.3g", error(p, field, 3, 1));
+    }
+    const int fmm = info.method == GMXFMM_FMM;
+    printf("{\"particles\": %zu, \"distribution\": \"%s\", \"method\": \"%s\", \"kernel\": \"%s\", \"kappa\": %g, "
+           "\"theta\": %g, \"degree\": %d, \"leaf\": %d, \"traversal\": \"particle\", \"precision\": \"%s\", "
+           "\"device\": \"%s\", \"threads\": %d, \"setting\": \"%s\", \"seconds\": %.4g, \"assign_s\": %.4g, "
+           "\"charges_s\": %.4g, \"sums_s\": %.4g, \"output_s\": %.4g, \"pairs_per_target\": %.6g, "
+           "\"potential_error\": %.3g, \"field_error\": %s, \"bytes_per_particle\": %.0f}\n",
+           p->n, p->distribution, fmm ? gmxfmm_m2l_name(info.m2l) : "treecode", p->kappa >= 0 ? "yukawa" : "coulomb",
+           p->kappa >= 0 ? p->kappa : 0, info.theta, fmm ? info.order : info.degree, info.leaf,
+           p->precision == GMXFMM_DOUBLE ? "double" : "single", p->device == GMXFMM_CUDA ? "cuda" : "cpu",
+           info.num_threads, setting, seconds[2] - seconds[0], seconds[1] - seconds[0], info.time_charges,
+           info.time_sums, info.time_output, info.pairs_per_target, error(p, potential, 1, 0), field_error,
+           (double)info.bytes / (double)p->n);
+    fflush(stdout);
+    gmxfmm_destroy(plan);
+    free(potential);
+    free(field);
+}
+
+int main(int argc, char** argv)
+{
+    problem p = {.n = 1000000, .samples = 1000, .distribution = "cube", .kappa = -1, .precision = GMXFMM_DOUBLE};
+    unsigned long long state = 1;
+    int                i     = 1;
+    for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++)
+    {
+        const char* value = i + 1 < argc ? argv[i + 1] : "";
+        if (strcmp(argv[i], "--single") == 0)
+        {
+            p.precision = GMXFMM_SINGLE;
+            continue;
+        }
+        if (strcmp(argv[i], "--field") == 0)
+        {
+            p.field = 1;
+            continue;
+        }
+        if (strcmp(argv[i], "--points") == 0)
+        {
+            p.n = (size_t)atof(value);
+        }
+        else if (strcmp(argv[i], "--samples") == 0)
+        {
+            p.samples = (size_t)atof(value);
+        }
+        else if (strcmp(argv[i], "--distribution") == 0)
+        {
+            p.distribution = value;
+        }
+        else if (strcmp(argv[i], "--kappa") == 0)
+        {
+            p.kappa = atof(value);
+        }
+        else if (strcmp(argv[i], "--threads") == 0)
+        {
+            p.threads = atoi(value);
+        }
+        else if (strcmp(argv[i], "--device") == 0)
+        {
+            p.device = strcmp(value, "cuda") == 0 ? GMXFMM_CUDA : GMXFMM_CPU;
+        }
+        else
+        {
+            fail("usage: treecode [--points N] [--distribution cube|plummer|sphere] [--kappa K] [--single] "
+                 "[--device cuda] [--field] [--threads N] [--samples N] SETTING...");
+        }
+        i++;
+    }
+    if (i >= argc || p.n == 0)
+    {
+        fail("no points or no settings");
+    }
+    p.samples = p.samples < p.n ? p.samples : p.n;
+    p.x       = bench_numbers(3 * p.n);
+    p.q       = bench_numbers(p.n);
+    p.exact   = bench_numbers(4 * p.samples);
+    for (size_t k = 0; k < p.n; k++)
+    {
+        place(p.distribution, &state, p.x + 3 * k);
+        p.q[k] = 2 * bench_random(&state) - 1;
+    }
+    direct(&p);
+    for (; i < argc; i++)
+    {
+        measure(&p, argv[i]);
+    }
+    free(p.x);
+    free(p.q);
+    free(p.exact);
+    return 0;
+}
