@@ -200,6 +200,7 @@ def treecode(options):
             rows += run(options.build, "treecode", *common, *settings)
             print(f"theta {theta} {' '.join(kernel)}: {rows[-1]['seconds']} s, error {rows[-1]['potential_error']}", flush=True)
         rows += run(options.build, "treecode", *common, *chosen)
+        rows += run(options.build, "treecode", *common, "--dual", *chosen)
         rows += run(options.build, "treecode", *common, "--single", *chosen[:3])
     rows += run(options.build, "treecode", "--points", options.points, "--threads", options.threads,
                 *(f"fmm,{accuracy:g}" for accuracy in (1e-2, 1e-3, 1e-4, 1e-6, 1e-8)))

@@ -158,7 +158,7 @@ def treecode(result, output):
              and r["particles"] == 1000000]
     for r in shown:
         asked = r["setting"].split(",")[0]
-        name = {"fmm": "FMM", "treecode": "treecode, chosen"}.get(asked, f"theta {asked}")
+        name = {"fmm": "FMM", "treecode": "chosen"}.get(asked, f"theta {asked}") + (", dual" if r["traversal"] == "dual" else "")
         lines.setdefault(name, []).append((r["potential_error"], r["seconds"]))
     if not lines:
         return

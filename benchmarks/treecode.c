@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Whole calls of the treecode, and of the FMM, on random charges in [-1, 1]:
- *   treecode [--points N] [--distribution cube|plummer|sphere] [--kappa K] [--single] [--device cuda] [--field]
+ *   treecode [--points N] [--distribution cube|plummer|sphere] [--kappa K] [--single] [--dual] [--device cuda]
+ * [--field]
  *            [--threads N] [--samples N] SETTING...
  * SETTING: THETA,DEGREE,LEAF or treecode,ACCURACY or fmm,ACCURACY. --kappa: Yukawa. A call is one assignment and one
  * execute with arrays of the host; the second of two is timed. Errors: relative 2-norm (Vaughn, Wilson & Krasny 2020,
@@ -22,7 +23,7 @@ typedef struct
     double           kappa; /* negative: Coulomb */
     gmxfmm_precision precision;
     gmxfmm_device    device;
-    int              field, threads;
+    int              field, threads, dual;
     double *         x, *q, *exact; /* exact: 4 a sample */
 } problem;
 
@@ -121,6 +122,7 @@ static gmxfmm_options read_setting(const problem* p, const char* setting)
     {
         fail("a setting is THETA,DEGREE,LEAF or treecode,ACCURACY or fmm,ACCURACY");
     }
+    o.traversal = p->dual && o.method == GMXFMM_TREECODE ? GMXFMM_DUAL : GMXFMM_PARTICLE;
     if (p->kappa >= 0)
     {
         o.kernel = GMXFMM_YUKAWA;
@@ -155,16 +157,16 @@ static void measure(const problem* p, const char* setting)
     }
     const int fmm = info.method == GMXFMM_FMM;
     printf("{\"particles\": %zu, \"distribution\": \"%s\", \"method\": \"%s\", \"kernel\": \"%s\", \"kappa\": %g, "
-           "\"theta\": %g, \"degree\": %d, \"leaf\": %d, \"traversal\": \"particle\", \"precision\": \"%s\", "
+           "\"theta\": %g, \"degree\": %d, \"leaf\": %d, \"traversal\": \"%s\", \"precision\": \"%s\", "
            "\"device\": \"%s\", \"threads\": %d, \"setting\": \"%s\", \"seconds\": %.4g, \"assign_s\": %.4g, "
            "\"charges_s\": %.4g, \"sums_s\": %.4g, \"output_s\": %.4g, \"pairs_per_target\": %.6g, "
            "\"potential_error\": %.3g, \"field_error\": %s, \"bytes_per_particle\": %.0f}\n",
            p->n, p->distribution, fmm ? gmxfmm_m2l_name(info.m2l) : "treecode", p->kappa >= 0 ? "yukawa" : "coulomb",
            p->kappa >= 0 ? p->kappa : 0, info.theta, fmm ? info.order : info.degree, info.leaf,
-           p->precision == GMXFMM_DOUBLE ? "double" : "single", p->device == GMXFMM_CUDA ? "cuda" : "cpu",
-           info.num_threads, setting, seconds[2] - seconds[0], seconds[1] - seconds[0], info.time_charges,
-           info.time_sums, info.time_output, info.pairs_per_target, error(p, potential, 1, 0), field_error,
-           (double)info.bytes / (double)p->n);
+           p->dual ? "dual" : "particle", p->precision == GMXFMM_DOUBLE ? "double" : "single",
+           p->device == GMXFMM_CUDA ? "cuda" : "cpu", info.num_threads, setting, seconds[2] - seconds[0],
+           seconds[1] - seconds[0], info.time_charges, info.time_sums, info.time_output, info.pairs_per_target,
+           error(p, potential, 1, 0), field_error, (double)info.bytes / (double)p->n);
     fflush(stdout);
     gmxfmm_destroy(plan);
     free(potential);
@@ -187,6 +189,11 @@ int main(int argc, char** argv)
         if (strcmp(argv[i], "--field") == 0)
         {
             p.field = 1;
+            continue;
+        }
+        if (strcmp(argv[i], "--dual") == 0)
+        {
+            p.dual = 1;
             continue;
         }
         if (strcmp(argv[i], "--points") == 0)
@@ -215,7 +222,7 @@ int main(int argc, char** argv)
         }
         else
         {
-            fail("usage: treecode [--points N] [--distribution cube|plummer|sphere] [--kappa K] [--single] "
+            fail("usage: treecode [--points N] [--distribution cube|plummer|sphere] [--kappa K] [--single] [--dual] "
                  "[--device cuda] [--field] [--threads N] [--samples N] SETTING...");
         }
         i++;

@@ -286,8 +286,11 @@ run solve cloud.txt --method treecode --kernel yukawa --kappa 0.5 --theta 0.8 --
 check "settings given are used" test "$(value kernel) $(value kappa) $(value theta) $(value degree) $(value leaf)" = "yukawa 0.5 0.8 3 100"
 check "the kernel is written" grep -q '^# kernel: yukawa 0.5$' yukawa.txt
 run solve yukawa.txt --method treecode --theta 0.8 --degree 3 --leaf 100
-check "... and read" test "$(value kernel) $(value kappa)" = "yukawa 0.5"
+check "... and read" test "$(value kernel) $(value kappa) $(value traversal)" = "yukawa 0.5 particle"
 check "... so that outputs are inputs" below "$(value potential_error)" 1e-13
+run solve cloud_fmm.txt --method treecode --traversal dual --accuracy 1e-5
+check "dual traversal is as exact as asked" below "$(value potential_error)" 1e-5
+check "... and named" test "$(value traversal)" = dual
 run solve yukawa.txt --method treecode --kernel yukawa --kappa 0 --theta 0.5 --degree 6 --output coulomb.txt
 check "without screening it is 1/r" below "$(awk -v a="$cloud_energy" -v e="$(value energy)" 'BEGIN { d = (e - a) / a; print d < 0 ? -d : d }')" 1e-4
 refused() { # refused NAME TEXT ARGUMENTS...: one line on stderr, exit status 2, no file

@@ -8,6 +8,7 @@
 #include <limits>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -265,9 +266,9 @@ const Distribution c_distributions[] = {
 };
 
 /* What a test is called after. */
-std::string nameOf(const testing::TestParamInfo<Distribution>& info)
+std::string nameOf(const testing::TestParamInfo<std::tuple<Distribution, bool>>& info)
 {
-    return info.param.name;
+    return std::get<0>(info.param).name + std::string(std::get<1>(info.param) ? "Dual" : "");
 }
 
 void PrintTo(const Distribution& d, std::ostream* out)
@@ -278,14 +279,39 @@ void PrintTo(const Distribution& d, std::ostream* out)
 /* ---------------------------------------------------------------------------------------------------------------- tree
  */
 
-class InDistribution : public testing::TestWithParam<Distribution>
+class InDistribution : public testing::TestWithParam<std::tuple<Distribution, bool>>
 {
+  protected:
+    void SetUp() override
+    {
+        if (dual() && device() == GMXFMM_CUDA)
+        {
+            GTEST_SKIP() << "dual traversal is not offered on a GPU";
+        }
+    }
+
+    static Distribution distribution()
+    {
+        return std::get<0>(GetParam());
+    }
+    static bool dual()
+    {
+        return std::get<1>(GetParam());
+    }
+
+    /* By the traversal of the test. */
+    static treecode_options chosen(treecode_kernel kernel, double theta, int degree, std::int64_t leaf)
+    {
+        treecode_options o = settings(kernel, theta, degree, leaf);
+        o.dual             = dual();
+        return o;
+    }
 };
 
 TEST_P(InDistribution, ClustersAreMinimalAndHoldEveryParticleOnce)
 {
-    const Charges c = charges(3000, GetParam().place);
-    Treecode      t(settings(treecode_coulomb, 0.5, 2, 40));
+    const Charges c = charges(3000, distribution().place);
+    Treecode      t(chosen(treecode_coulomb, 0.5, 2, 40));
     t.assign(c);
     const treecode_clusters& s = t.get()->sources;
     std::vector<int>         met(c.size());
@@ -355,10 +381,10 @@ TEST_P(InDistribution, ChargesOfParentsAreThoseOfTheirParticles)
     {
         GTEST_SKIP() << "modified charges stay on the device; cuda_treecode compares the sums";
     }
-    const Charges c = charges(2000, GetParam().place);
+    const Charges c = charges(2000, distribution().place);
     for (int degree : {1, 4, 9})
     {
-        Treecode t(settings(treecode_coulomb, 0.5, degree, 30));
+        Treecode t(chosen(treecode_coulomb, 0.5, degree, 30));
         t.assign(c);
         t.execute(c);
         const treecode* state = t.get();
@@ -384,61 +410,93 @@ TEST_P(InDistribution, ChargesOfParentsAreThoseOfTheirParticles)
     }
 }
 
+/* Dual traversal: a field is the derivative of a polynomial in a box, of values with rounding: by how much that grows,
+ * at most, for values of 1 and the smallest box of a tree. */
+double derivativeOfRounding(const Charges& c, const treecode_options& o)
+{
+    Treecode t(o);
+    t.assign(c);
+    double smallest = std::numeric_limits<double>::infinity();
+    for (int k = 0; k < t.get()->sources.num; k++)
+    {
+        double centre[3], half[3];
+        treecode_box(&t.get()->sources, k, centre, half);
+        for (double h : half)
+        {
+            smallest = h > 0 ? std::min(smallest, h * t.get()->unit) : smallest;
+        }
+    }
+    return o.dual ? 1e-16 * o.degree * o.degree / smallest : 0;
+}
+
 TEST_P(InDistribution, AConstantKernelCountsTheOthers)
 {
-    Charges c = charges(3000, GetParam().place);
+    Charges c = charges(3000, distribution().place);
     std::fill(c.q.begin(), c.q.end(), 1);
     for (int degree : {1, 3, 6})
     {
-        treecode_options o = settings(treecode_polynomial, 0.7, degree, 30);
-        o.parameter[0]     = 1;
-        const Result r     = solve(o, c);
+        treecode_options o     = chosen(treecode_polynomial, 0.7, degree, 30);
+        o.parameter[0]         = 1;
+        const Result r         = solve(o, c);
+        const double tolerance = 1e-12 + 10 * 2999 * derivativeOfRounding(c, o); /* some sums and levels */
         for (std::size_t i = 0; i < c.size(); i++)
         {
             ASSERT_NEAR(r.potential[i], 2999, 3000 * 1e-13);
-            ASSERT_NEAR(r.field[3 * i], 0, 1e-12);
+            ASSERT_NEAR(r.field[3 * i], 0, tolerance);
         }
     }
 }
 
 TEST_P(InDistribution, PolynomialsAreExact)
 {
-    const Charges    c = charges(2500, GetParam().place);
-    treecode_options o = settings(treecode_polynomial, 0.8, 4, 30);
+    const Charges    c = charges(2500, distribution().place);
+    treecode_options o = chosen(treecode_polynomial, 0.8, 4, 30);
     o.parameter[0]     = 0.25;
     o.parameter[1]     = -1;
     o.parameter[2]     = 3;
     const Result r = solve(o, c), exact = direct(o, c, nullptr, 7);
+    double       largest = 0, field = 0;
+    for (std::size_t i = 0; i < c.size(); i += 7)
+    {
+        largest = std::max(largest, std::abs(exact.potential[i]));
+        for (std::size_t d = 0; d < 3; d++)
+        {
+            field = std::max(field, std::abs(exact.field[3 * i + d]));
+        }
+    }
     /* of 2500 terms, which cancel */
     EXPECT_LT(error(r.potential, exact.potential, 1, 7), 1e-12);
-    EXPECT_LT(error(r.field, exact.field, 3, 7), 1e-12);
+    EXPECT_LT(error(r.field, exact.field, 3, 7), 1e-12 + 10 * derivativeOfRounding(c, o) * largest / field);
     EXPECT_LT(r.info.pairs_per_target, 2500) << "nothing was approximated";
 }
 
-/* Errors of the uniform table at theta 0.5, n = 1, 3 and 5, doubled; the field's n is one less, so to say: three times.
- */
+/* Errors of the table for a cube at theta 0.5, n = 1, 3 and 5, three times; and again three times more for the field,
+ * whose approximation has a degree less. */
 TEST_P(InDistribution, PotentialAndFieldConverge)
 {
-    const Charges c         = charges(6000, GetParam().place);
+    const Charges c         = charges(6000, distribution().place);
     const double  allowed[] = {1.2e-2, 2.3e-4, 2.1e-6};
     for (treecode_kernel which : {treecode_coulomb, treecode_yukawa})
     {
-        const Result exact = direct(settings(which, 0.5, 1, 1), c, nullptr, 5);
+        const Result exact = direct(chosen(which, 0.5, 1, 1), c, nullptr, 5);
         for (int k = 0; k < 3; k++)
         {
             const int    degree = 1 + 2 * k;
-            const Result r      = solve(settings(which, 0.5, degree, 50), c);
+            const Result r      = solve(chosen(which, 0.5, degree, 50), c);
             EXPECT_LT(error(r.potential, exact.potential, 1, 5), allowed[k]) << which << " " << degree;
             EXPECT_LT(error(r.field, exact.field, 3, 5), 3 * allowed[k]) << which << " " << degree;
-            EXPECT_LT(r.info.pairs_per_target, 6000) << "nothing was approximated";
+            if (degree < 5) /* both clusters have to have more than 216 particles in dual traversal */
+            {
+                EXPECT_LT(r.info.pairs_per_target, 6000) << "nothing was approximated";
+            }
         }
     }
 }
 
 TEST_P(InDistribution, SinglePrecisionKeepsItsDigits)
 {
-    const Charges    c = charges(3000, GetParam().place);
-    treecode_options o = settings(treecode_yukawa, 0.6, 3, 70);
+    const Charges    c = charges(3000, distribution().place);
+    treecode_options o = chosen(treecode_yukawa, 0.6, 3, 70);
     Treecode         t(o);
     t.assign(c);
     const Result d       = t.execute(c);
@@ -469,7 +527,7 @@ TEST_P(InDistribution, SinglePrecisionKeepsItsDigits)
 
 TEST_P(InDistribution, TheFieldIsMinusTheGradientOfThePotential)
 {
-    const Charges c = charges(2000, GetParam().place);
+    const Charges c = charges(2000, distribution().place);
     Numbers       targets;
     const double  h    = 1e-4;
     const double  at[] = {0.3, -0.4, 0.7};
@@ -486,7 +544,7 @@ TEST_P(InDistribution, TheFieldIsMinusTheGradientOfThePotential)
     for (treecode_kernel which : {treecode_coulomb, treecode_yukawa})
     {
         /* in one batch, so that they all see the same approximations */
-        const Result r    = solve(settings(which, 0.9, 2, 20), c, &targets);
+        const Result r    = solve(chosen(which, 0.9, 2, 20), c, &targets);
         double       size = 0;
         for (std::size_t d = 0; d < 3; d++)
         {
@@ -502,10 +560,19 @@ TEST_P(InDistribution, TheFieldIsMinusTheGradientOfThePotential)
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Treecode, InDistribution, testing::ValuesIn(c_distributions), nameOf);
+INSTANTIATE_TEST_SUITE_P(Treecode,
+                         InDistribution,
+                         testing::Combine(testing::ValuesIn(c_distributions), testing::Bool()),
+                         nameOf);
 
 /* ------------------------------------------------------------------------------------------------------- errors (16)
  */
+
+/* The traversals of the device. */
+std::vector<int> traversals()
+{
+    return device() == GMXFMM_CUDA ? std::vector<int>{0} : std::vector<int>{0, 1};
+}
 
 /* A million charges in a cube, leaves of 2000: errors as an independent prototype had them, doubled; here at a sample
  * of the targets, each in the batch that it is in among all. */
@@ -571,7 +638,7 @@ TEST(TreecodeErrors, AskedForAreReached)
 {
     for (const Distribution& d : c_distributions)
     {
-        const Charges c = charges(d.place == inCube ? 20000 : 5000, d.place);
+        const Charges c = charges(d.place == inCube ? 12000 : 5000, d.place);
         for (treecode_kernel which : {treecode_coulomb, treecode_yukawa})
         {
             if (which == treecode_yukawa && d.place != inCube)
@@ -582,18 +649,28 @@ TEST(TreecodeErrors, AskedForAreReached)
             const Result      exact = direct(settings(which, 0.5, 1, 1), c, nullptr, step);
             for (double asked : {1e-2, 1e-4, 1e-6, 1e-9})
             {
-                treecode_options o = settings(which, 0, 0, 0);
-                o.accuracy         = asked;
-                const Result r     = solve(o, c);
-                const double worse =
-                    std::max(error(r.potential, exact.potential, 1, step), error(r.field, exact.field, 3, step));
-                EXPECT_LE(worse, asked) << d.name << " " << which << ": theta " << r.info.theta << " degree "
-                                        << r.info.degree << " leaf " << r.info.leaf;
-                EXPECT_LE(r.info.measured_error, asked);
-                if (d.place == inCube)
+                for (int dual : traversals())
                 {
-                    EXPECT_GE(worse, asked / 100)
-                        << r.info.theta << " degree " << r.info.degree << " leaf " << r.info.leaf;
+                    const bool few = d.place == inCube || d.name == std::string("Plummer");
+                    if (dual && (which == treecode_yukawa || !few))
+                    {
+                        continue; /* it measures by whole solves */
+                    }
+                    treecode_options o = settings(which, 0, 0, 0);
+                    o.accuracy         = asked;
+                    o.dual             = dual;
+                    const Result r     = solve(o, c);
+                    const double worse =
+                        std::max(error(r.potential, exact.potential, 1, step), error(r.field, exact.field, 3, step));
+                    EXPECT_LE(worse, asked) << d.name << " " << which << " " << dual << ": theta " << r.info.theta
+                                            << " degree " << r.info.degree << " leaf " << r.info.leaf;
+                    EXPECT_LE(r.info.measured_error, asked);
+                    if (d.place == inCube &&
+                        r.info.pairs_per_target < static_cast<double>(c.size())) /* not all direct */
+                    {
+                        EXPECT_GE(worse, asked / 100)
+                            << dual << " " << r.info.theta << " degree " << r.info.degree << " leaf " << r.info.leaf;
+                    }
                 }
             }
         }
@@ -668,14 +745,18 @@ TEST(TreecodeUse, UnitsOfLengthChangeNothing)
 
 TEST(TreecodeUse, ThreadsAndRunsGiveTheSameBits)
 {
-    const Charges    c   = charges(8000, inCube);
-    treecode_options o   = settings(treecode_coulomb, 0.7, 4, 150);
-    const Result     one = solve(o, c), again = solve(o, c);
-    o.num_threads      = 3;
-    const Result three = solve(o, c);
-    EXPECT_EQ(one.potential, again.potential);
-    EXPECT_EQ(one.potential, three.potential);
-    EXPECT_EQ(one.field, three.field);
+    const Charges c = charges(8000, inCube);
+    for (int dual : traversals())
+    {
+        treecode_options o = settings(treecode_coulomb, 0.7, 4, 150);
+        o.dual             = dual;
+        const Result one = solve(o, c), again = solve(o, c);
+        o.num_threads      = 3;
+        const Result three = solve(o, c);
+        EXPECT_EQ(one.potential, again.potential);
+        EXPECT_EQ(one.potential, three.potential);
+        EXPECT_EQ(one.field, three.field);
+    }
 }
 
 TEST(TreecodeUse, ParticlesMayMoveBetweenExecutes)
@@ -705,10 +786,14 @@ TEST(TreecodeUse, TargetsApartFromTheSources)
     }
     for (treecode_kernel which : {treecode_coulomb, treecode_yukawa})
     {
-        const treecode_options o = settings(which, 0.5, 3, 70);
-        const Result           r = solve(o, c, &targets), exact = direct(o, c, &targets, 3);
-        EXPECT_LT(error(r.potential, exact.potential, 1, 3), 1.6e-4);
-        EXPECT_LT(error(r.field, exact.field, 3, 3), 4.8e-4);
+        for (int dual : traversals())
+        {
+            treecode_options o = settings(which, 0.5, 3, 70);
+            o.dual             = dual;
+            const Result r = solve(o, c, &targets), exact = direct(o, c, &targets, 3);
+            EXPECT_LT(error(r.potential, exact.potential, 1, 3), 1.6e-4);
+            EXPECT_LT(error(r.field, exact.field, 3, 3), 4.8e-4);
+        }
     }
 }
 

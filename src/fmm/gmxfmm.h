@@ -105,6 +105,12 @@ extern "C"
         GMXFMM_YUKAWA       /* exp(-kappa r)/r (treecode) */
     } gmxfmm_kernel;
 
+    typedef enum
+    {
+        GMXFMM_PARTICLE = 0, /* batches of targets meet clusters of sources, O(N log N) */
+        GMXFMM_DUAL          /* clusters meet clusters: faster at moderate accuracies, O(N) (CPU) */
+    } gmxfmm_traversal;
+
     /* All options; gmxfmm_default_options() fills in the defaults given in brackets. Where 0 stands for automatic,
      * GMXFMM_AUTO does, too. */
     typedef struct
@@ -134,12 +140,13 @@ extern "C"
         double        kappa;           /* [0] inverse length of the Yukawa kernel, 0..1e100 */
         double        theta; /* [0] a batch of targets and a cluster are far if their radii add up to less than theta
                               * times the distance of their centres, 1e-6..0.999999; 0: automatic */
-        int         degree;  /* [0] of interpolation, 1..20; 0: automatic */
-        int         leaf;    /* [0] most particles in a leaf and targets in a batch, >= 1; 0: automatic */
-        double      measured_error; /* [NAN] by gmxfmm_choose, for gmxfmm_info; NAN: nothing was measured */
-        double      measured_time;  /* [NAN] likewise, s, of a step */
-        double      prefactor;      /* [1] f, e.g. 138.935458 / epsilon_r in GROMACS units; not 0 */
-        const char* cache_dir;      /* [NULL] folder, made if need be, for kernels that a plan for a GPU has to compile
+        int              degree;         /* [0] of interpolation, 1..20; 0: automatic */
+        int              leaf;           /* [0] most particles in a leaf and targets in a batch, >= 1; 0: automatic */
+        gmxfmm_traversal traversal;      /* [PARTICLE] */
+        double           measured_error; /* [NAN] by gmxfmm_choose, for gmxfmm_info; NAN: nothing was measured */
+        double           measured_time;  /* [NAN] likewise, s, of a step */
+        double           prefactor;      /* [1] f, e.g. 138.935458 / epsilon_r in GROMACS units; not 0 */
+        const char*      cache_dir; /* [NULL] folder, made if need be, for kernels that a plan for a GPU has to compile
                                      * (m2l = rotation at high orders), so that the next one finds them; NULL: none */
     } gmxfmm_options;
 

@@ -127,6 +127,7 @@ static const char* treecode_option(const gmxfmm_options* o)
            : o->theta != 0             ? "theta"
            : o->degree != 0            ? "degree"
            : o->leaf != 0              ? "leaf"
+           : o->traversal != 0         ? "traversal"
                                        : NULL;
 }
 

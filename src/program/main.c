@@ -276,6 +276,7 @@ static void print_treecode(const gmxfmm_options* solve, const gmxfmm_info* info)
     printf("theta: %g\n", info->theta);
     printf("degree: %d\n", info->degree);
     printf("leaf: %d\n", info->leaf);
+    printf("traversal: %s\n", solve->traversal == GMXFMM_DUAL ? "dual" : "particle");
     printf("clusters: %d\n", info->num_clusters);
     printf("pairs_per_target: %.6g\n", info->pairs_per_target);
 }

@@ -34,6 +34,7 @@ gmxfmm_status fmm_treecode_create(gmxfmm_plan* plan)
         .theta       = o->theta,
         .degree      = o->degree,
         .leaf        = o->leaf,
+        .dual        = o->traversal == GMXFMM_DUAL,
         .precision   = o->precision,
         .num_threads = plan->num_threads,
         .device      = o->device,

@@ -61,20 +61,28 @@ static int degree_for(double theta, double error)
     return degree;
 }
 
+/* Evaluations of the kernel for all targets; negative: no memory. */
+static double count_pairs(const treecode* t)
+{
+    treecode_lists           lists = {0}, points = {0};
+    const treecode_criterion c = treecode_criterion_of(t);
+    const int                failed =
+        t->options.dual ? treecode_dual_build(&lists, &points, &c) : treecode_lists_sample(&lists, &c, c_groups, 1);
+    const double targets = t->options.dual ? 1 : (double)t->num_targets / fmax(1, (double)lists.targets);
+    const double pairs   = failed ? -1 : (lists.pairs + points.pairs) * targets;
+    treecode_lists_free(&lists);
+    treecode_lists_free(&points);
+    return pairs;
+}
+
 /* Cost of options as they are, on the trees as they are; negative: no memory. */
 static double cost(const treecode* t)
 {
-    treecode_lists           sample = {0};
-    const treecode_criterion c      = treecode_criterion_of(t);
-    if (treecode_lists_sample(&sample, &c, c_groups, 1))
-    {
-        return -1;
-    }
-    const double edge  = t->options.degree + 1;
-    const double pairs = sample.targets > 0 ? sample.pairs / (double)sample.targets * (double)t->num_targets : 0;
-    treecode_lists_free(&sample);
-    /* a product for a modified charge costs about as much as a quarter of an evaluation */
-    return pairs + 0.25 * edge * edge * edge * (double)t->n;
+    const double pairs = count_pairs(t), edge = t->options.degree + 1;
+    /* a product for a modified charge costs about as much as a quarter of an evaluation, those of a downward pass as
+     * well */
+    const double ways = t->options.dual ? 2 : 1;
+    return pairs < 0 ? -1 : pairs + 0.25 * ways * edge * edge * edge * (double)t->n;
 }
 
 /* The cheapest theta and degree whose error should be at most that; cost < 0: no memory. */
@@ -156,18 +164,24 @@ static double relative_error(int64_t num, const double* values, const double* ex
     return potential > field ? potential : field;
 }
 
-/* Sums of a sample into values, in that precision; theta 0: direct sums. */
-static gmxfmm_status sums_of_sample(treecode* t, double theta, gmxfmm_precision precision, double* values, int64_t* num)
+/* Sums of a sample into values: direct sums in double precision, or as options are. */
+static gmxfmm_status sums_of_sample(treecode* t, int direct, double* values, int64_t* num)
 {
     treecode_lists     sample = {0};
     treecode_criterion c      = treecode_criterion_of(t);
-    c.theta                   = theta;
+    const int          all    = t->options.dual && !direct; /* its lists are of the whole */
+    c.theta                   = direct ? 0 : c.theta;
     if (treecode_lists_sample(&sample, &c, num_groups(t), c_groupSize))
     {
         return treecode_no_memory(t);
     }
-    const gmxfmm_status status = treecode_sums(t, &sample, precision, 1);
-    take(t, &sample, values);
+    gmxfmm_status status = all ? treecode_make_lists(t) : GMXFMM_OK;
+    if (status == GMXFMM_OK)
+    {
+        status =
+            all ? treecode_all_sums(t, 1) : treecode_sums(t, &sample, direct ? GMXFMM_DOUBLE : t->options.precision, 1);
+        take(t, &sample, values);
+    }
     *num = sample.targets;
     treecode_lists_free(&sample);
     return status;
@@ -179,7 +193,7 @@ static gmxfmm_status measure(treecode* t, const double* x, const double* exact, 
     gmxfmm_status status = treecode_reserve(t);
     status               = status == GMXFMM_OK ? treecode_gather(t, x) : status;
     status               = status == GMXFMM_OK ? treecode_make_charges(t) : status;
-    status = status == GMXFMM_OK ? sums_of_sample(t, t->options.theta, t->options.precision, values, &num) : status;
+    status               = status == GMXFMM_OK ? sums_of_sample(t, 0, values, &num) : status;
     if (status != GMXFMM_OK)
     {
         return status;
@@ -253,7 +267,7 @@ gmxfmm_status treecode_choose(treecode* t, const double* x, const double* y)
     status            = status == GMXFMM_OK ? treecode_reserve(t) : status;
     status            = status == GMXFMM_OK ? treecode_gather(t, x) : status;
     status            = status == GMXFMM_OK ? treecode_make_charges(t) : status; /* the device gets the sources by it */
-    status            = status == GMXFMM_OK ? sums_of_sample(t, 0, GMXFMM_DOUBLE, exact, &num) : status;
+    status            = status == GMXFMM_OK ? sums_of_sample(t, 1, exact, &num) : status;
     status            = status == GMXFMM_OK ? search(t, &asked, x, exact, values) : status;
     free(exact);
     free(values);

@@ -145,8 +145,7 @@ static int build(treecode_lists* lists, const treecode_criterion* c)
     return made ? 0 : -1;
 }
 
-/* Room for so many batches; 0 or -1. */
-static int begin(treecode_lists* lists, int num)
+int treecode_lists_begin(treecode_lists* lists, int num)
 {
     const size_t room = (size_t)num + 1;
     treecode_lists_free(lists);
@@ -167,7 +166,7 @@ static int begin(treecode_lists* lists, int num)
 int treecode_lists_build(treecode_lists* lists, const treecode_criterion* c)
 {
     const treecode_clusters* targets = c->targets;
-    if (begin(lists, targets->num_leaves))
+    if (treecode_lists_begin(lists, targets->num_leaves))
     {
         return -1;
     }
@@ -184,7 +183,7 @@ int treecode_lists_sample(treecode_lists* lists, const treecode_criterion* c, in
 {
     const treecode_clusters* targets = c->targets;
     int64_t                  taken   = 0; /* no target twice */
-    if (begin(lists, targets->n == 0 ? 0 : num))
+    if (treecode_lists_begin(lists, targets->n == 0 ? 0 : num))
     {
         return -1;
     }

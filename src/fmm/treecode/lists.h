@@ -11,10 +11,11 @@
 
 typedef struct
 {
-    int      num;                /* batches */
-    int*     cluster;            /* num: the leaf of the targets' tree that a batch is in */
-    int64_t* begin;              /* num: its targets, in sorted order: all of the leaf's, or a sample */
-    int64_t* end;                /* num */
+    int      num;     /* batches */
+    int      points;  /* 1: targets are Chebyshev points, begin and end count those of all clusters (dual.h) */
+    int*     cluster; /* num: the leaf of the targets' tree that a batch is in */
+    int64_t* begin;   /* num: its targets, in sorted order: all of the leaf's, or a sample */
+    int64_t* end;     /* num */
     int64_t* approximated_start; /* num + 1 */
     int64_t* direct_start;       /* num + 1 */
     int*     approximated;       /* approximated_start[num]: clusters of batch b from approximated_start[b] */
@@ -38,6 +39,9 @@ int treecode_lists_build(treecode_lists* lists, const treecode_criterion* c);
 
 /* The same of a sample: num groups of at most `size` targets that stand together, evenly among all. */
 int treecode_lists_sample(treecode_lists* lists, const treecode_criterion* c, int num, int64_t size);
+
+/* Room for so many batches, all empty. 0, or -1 if there is no memory. */
+int treecode_lists_begin(treecode_lists* lists, int num);
 
 size_t treecode_lists_bytes(const treecode_lists* lists);
 

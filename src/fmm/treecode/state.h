@@ -4,6 +4,7 @@
 #define TREECODE_STATE_H
 
 #include "fmm/treecode/clusters.h"
+#include "fmm/treecode/dual.h"
 #include "fmm/treecode/lists.h"
 #include "fmm/treecode/treecode.h"
 
@@ -21,8 +22,10 @@ struct treecode
     double                  parameter[TREECODE_PARAMETERS]; /* in that unit */
     treecode_clusters       sources, own_targets;
     treecode_lists          lists;
-    double*                 sorted_q; /* n, order of the sources */
-    double*                 charge;   /* modified charges */
+    treecode_lists          point_lists; /* dual traversal */
+    double*                 sorted_q;    /* n, order of the sources */
+    double*                 charge;      /* modified charges */
+    double*                 point;       /* dual traversal: potentials at Chebyshev points of target clusters */
     int64_t                 num_targets;
     double*                 phi;      /* num_targets, order of the targets */
     double*                 slope[3]; /* the field, likewise */
@@ -45,6 +48,8 @@ gmxfmm_status      treecode_trees(treecode* t, const double* x, const double* y)
 gmxfmm_status      treecode_reserve(treecode* t);                                 /* for options.degree and the trees */
 gmxfmm_status      treecode_gather(treecode* t, const double* x);                 /* sources and their boxes */
 gmxfmm_status      treecode_make_charges(treecode* t);
+gmxfmm_status      treecode_make_lists(treecode* t);               /* for options and trees as they are */
+gmxfmm_status      treecode_all_sums(treecode* t, int with_field); /* of all lists */
 gmxfmm_status      treecode_sums(treecode* t, const treecode_lists* lists, gmxfmm_precision precision, int with_field);
 treecode_criterion treecode_criterion_of(const treecode* t);
 

@@ -43,10 +43,17 @@ typedef struct
     vreal phi[c_vectors], field[3][c_vectors];
 } block_sums;
 
+static size_t num_points(const treecode* t)
+{
+    const size_t edge = (size_t)t->options.degree + 1;
+    return edge * edge * edge;
+}
+
+/* Room for the targets of any batch. */
 static size_t padded_targets(const treecode* t)
 {
     const treecode_clusters* targets = treecode_targets(t);
-    int64_t                  most    = 0;
+    int64_t                  most    = t->options.dual ? (int64_t)num_points(t) : 0;
     for (int i = 0; i < targets->num_leaves; i++)
     {
         const int64_t num = targets->end[targets->leaf[i]] - targets->begin[targets->leaf[i]];
@@ -57,7 +64,7 @@ static size_t padded_targets(const treecode* t)
 
 static size_t source_room(const treecode* t)
 {
-    const size_t edge = (size_t)t->options.degree + 1, points = edge * edge * edge;
+    const size_t points = num_points(t);
     return ((points > c_chunk ? points : c_chunk) + FMM_ALIGN - 1) / FMM_ALIGN * FMM_ALIGN;
 }
 
@@ -252,7 +259,7 @@ INLINE void direct_particles(treecode_kernel     kernel,
         const int64_t first = first_target + target, own = first < begin ? begin : first > end ? end : first;
         const int64_t last =
             first + c_block < first_target + num_targets ? first + c_block : first_target + num_targets;
-        const int64_t own_end = t->separate ? own : last > end ? end : last < own ? own : last;
+        const int64_t own_end = first_target < 0 ? own : last > end ? end : last < own ? own : last;
         direct(kernel, k, with_field, m, (size_t)target, 0, own - begin, 0, 0, &sums);
         direct(kernel, k, with_field, m, (size_t)target, own - begin, own_end - begin, 1, first - begin, &sums);
         direct(kernel, k, with_field, m, (size_t)target, own_end - begin, end - begin, 0, 0, &sums);
@@ -291,6 +298,17 @@ INLINE void approximated_cluster(treecode_kernel     kernel,
     }
 }
 
+/* Chebyshev points relative to the centre, as targets. */
+static void point_targets(int edge, const double* s, const double* half, const batch_memory* m)
+{
+    for (int k = 0; k < edge * edge * edge; k++)
+    {
+        m->x[0][k] = (real)(half[0] * s[k / (edge * edge)]);
+        m->x[1][k] = (real)(half[1] * s[k / edge % edge]);
+        m->x[2][k] = (real)(half[2] * s[k % edge]);
+    }
+}
+
 INLINE void batch(treecode_kernel       kernel,
                   int                   with_field,
                   treecode*             t,
@@ -305,9 +323,16 @@ INLINE void batch(treecode_kernel       kernel,
     const size_t             padded = ((size_t)num + c_block - 1) / c_block * c_block;
     double                   centre[3], half[3];
     treecode_box(targets, lists->cluster[b], centre, half);
+    if (lists->points)
+    {
+        point_targets(t->options.degree + 1, s, half, m);
+    }
     for (int d = 0; d < 3; d++)
     {
-        to_centre(targets->x[d], begin, begin + num, centre[d], m->x[d]);
+        if (!lists->points)
+        {
+            to_centre(targets->x[d], begin, begin + num, centre[d], m->x[d]);
+        }
         for (size_t i = (size_t)num; i < padded; i++)
         {
             m->x[d][i] = m->x[d][0];
@@ -323,14 +348,15 @@ INLINE void batch(treecode_kernel       kernel,
         for (int64_t from = t->sources.begin[lists->direct[i]]; from < last; from += c_chunk)
         {
             const int64_t to = from + c_chunk < last ? from + c_chunk : last;
-            direct_particles(kernel, with_field, t, k, m, centre, begin, num, from, to);
+            direct_particles(kernel, with_field, t, k, m, centre, t->separate || lists->points ? -num : begin, num,
+                             from, to);
         }
     }
     for (int64_t i = lists->approximated_start[b]; i < lists->approximated_start[b + 1]; i++)
     {
         approximated_cluster(kernel, with_field, t, k, m, centre, num, s, lists->approximated[i]);
     }
-    memcpy(t->phi + begin, m->sum[0], (size_t)num * sizeof(double));
+    memcpy((lists->points ? t->point : t->phi) + begin, m->sum[0], (size_t)num * sizeof(double));
     for (int d = 0; d < 3 && with_field; d++)
     {
         memcpy(t->slope[d] + begin, m->sum[1 + d], (size_t)num * sizeof(double));

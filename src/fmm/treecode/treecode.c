@@ -64,6 +64,11 @@ static gmxfmm_status check_options(const treecode_options* o, char* message, siz
         snprintf(message, size, "degree is %d, allowed is 1 to %d, or 0 for automatic", o->degree, TREECODE_MAX_DEGREE);
         return GMXFMM_ERROR_OPTION;
     }
+    if (o->dual && o->device == GMXFMM_CUDA)
+    {
+        snprintf(message, size, "dual traversal is not offered on a GPU: use traversal = particle, or the CPU");
+        return GMXFMM_ERROR_UNSUPPORTED;
+    }
     if (o->leaf < 0)
     {
         snprintf(message, size, "leaf is %lld, it must be 1 or more, or 0 for automatic", (long long)o->leaf);
@@ -105,8 +110,10 @@ static void free_assigned(treecode* t)
     treecode_clusters_free(&t->sources);
     treecode_clusters_free(&t->own_targets);
     treecode_lists_free(&t->lists);
+    treecode_lists_free(&t->point_lists);
     free(t->sorted_q);
     free(t->charge);
+    free(t->point);
     free(t->phi);
     free(t->scratch);
     for (int d = 0; d < 3; d++)
@@ -114,9 +121,9 @@ static void free_assigned(treecode* t)
         free(t->slope[d]);
         t->slope[d] = NULL;
     }
-    t->sorted_q = t->charge = t->phi = NULL;
-    t->scratch                       = NULL;
-    t->assigned                      = 0;
+    t->sorted_q = t->charge = t->point = t->phi = NULL;
+    t->scratch                                  = NULL;
+    t->assigned                                 = 0;
 }
 
 void treecode_destroy(treecode* t)
@@ -287,6 +294,7 @@ gmxfmm_status treecode_reserve(treecode* t)
     free(t->scratch);
     t->scratch = aligned_alloc(FMM_ALIGN, (t->scratch_bytes + FMM_ALIGN) * (size_t)t->options.num_threads);
     if (t->scratch == NULL || !renew(&t->sorted_q, (size_t)t->n) || !renew(&t->charge, points) ||
+        (t->options.dual && !renew(&t->point, (size_t)treecode_targets(t)->num * edge * edge * edge)) ||
         !renew(&t->phi, num) || !renew(&t->slope[0], num) || !renew(&t->slope[1], num) || !renew(&t->slope[2], num))
     {
         return treecode_no_memory(t);
@@ -294,10 +302,12 @@ gmxfmm_status treecode_reserve(treecode* t)
     return t->device != NULL ? treecode_device_reserve(t) : GMXFMM_OK;
 }
 
-static gmxfmm_status make_lists(treecode* t)
+gmxfmm_status treecode_make_lists(treecode* t)
 {
     const treecode_criterion c = treecode_criterion_of(t);
-    return treecode_lists_build(&t->lists, &c) ? treecode_no_memory(t) : treecode_reserve(t);
+    const int                failed =
+        t->options.dual ? treecode_dual_build(&t->lists, &t->point_lists, &c) : treecode_lists_build(&t->lists, &c);
+    return failed ? treecode_no_memory(t) : GMXFMM_OK;
 }
 
 static gmxfmm_status choose_if_automatic(treecode* t, const double* x, const double* y)
@@ -323,7 +333,8 @@ gmxfmm_status treecode_assign(treecode* t, const double* x, int64_t m, const dou
     status               = status == GMXFMM_OK ? treecode_trees(t, x, y) : status;
     t->info.time_tree    = fmm_time() - begin;
     begin                = fmm_time();
-    status               = status == GMXFMM_OK ? make_lists(t) : status;
+    status               = status == GMXFMM_OK ? treecode_make_lists(t) : status;
+    status               = status == GMXFMM_OK ? treecode_reserve(t) : status;
     t->info.time_lists   = fmm_time() - begin;
     t->assigned          = status == GMXFMM_OK;
     return status;
@@ -379,6 +390,21 @@ gmxfmm_status treecode_sums(treecode* t, const treecode_lists* lists, gmxfmm_pre
     return GMXFMM_OK;
 }
 
+gmxfmm_status treecode_all_sums(treecode* t, int with_field)
+{
+    const treecode_clusters* targets = treecode_targets(t);
+    const size_t             edge    = (size_t)t->options.degree + 1;
+    gmxfmm_status            status  = treecode_sums(t, &t->lists, t->options.precision, with_field);
+    if (status == GMXFMM_OK && t->options.dual)
+    {
+        memset(t->point, 0, (size_t)targets->num * edge * edge * edge * sizeof(double));
+        status = treecode_sums(t, &t->point_lists, t->options.precision, 0);
+        treecode_downward(targets, t->options.degree, t->point, t->phi, with_field ? t->slope : NULL,
+                          t->options.num_threads);
+    }
+    return status;
+}
+
 gmxfmm_status treecode_execute(treecode* t, const double* x, treecode_output* output)
 {
     if (!t->assigned)
@@ -396,7 +422,7 @@ gmxfmm_status treecode_execute(treecode* t, const double* x, treecode_output* ou
     double end           = fmm_time();
     t->info.time_charges = end - begin;
     begin                = end;
-    status               = treecode_sums(t, &t->lists, t->options.precision, output->field != NULL);
+    status               = treecode_all_sums(t, output->field != NULL);
     if (status != GMXFMM_OK)
     {
         return status;
@@ -426,7 +452,7 @@ void treecode_get_info(const treecode* t, treecode_info* info)
     info->num_clusters     = t->sources.num;
     info->num_levels       = t->sources.num_levels;
     info->num_batches      = t->lists.num;
-    info->pairs_per_target = t->num_targets > 0 ? t->lists.pairs / (double)t->num_targets : 0;
+    info->pairs_per_target = t->num_targets > 0 ? (t->lists.pairs + t->point_lists.pairs) / (double)t->num_targets : 0;
     info->bytes            = treecode_clusters_bytes(&t->sources) + treecode_clusters_bytes(&t->own_targets) +
                   treecode_lists_bytes(&t->lists) + t->charge_bytes +
                   t->scratch_bytes * (size_t)t->options.num_threads +

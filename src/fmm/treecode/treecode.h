@@ -26,6 +26,7 @@ typedef struct
     double           theta;       /* of (13), above 0 and below 1; 0: automatic */
     int              degree;      /* n, 1..20; 0: automatic */
     int64_t          leaf;        /* most particles in a leaf and most targets in a batch, >= 1; 0: automatic */
+    int              dual;        /* 1: dual traversal (dual.h), on the CPU */
     gmxfmm_precision precision;   /* of the sums; modified charges are double always */
     int              num_threads; /* >= 1 */
     gmxfmm_device    device;      /* of modified charges and sums */

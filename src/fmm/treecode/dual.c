@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fmm/treecode/dual.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Who meets whom, in the order in which pairs are found. */
+typedef struct
+{
+    int target, source;
+} pair;
+
+typedef struct
+{
+    pair*   pairs;
+    int64_t num, room;
+} pair_list;
+
+typedef enum
+{
+    DIRECT,           /* particles of both */
+    PARTICLE_CLUSTER, /* particles of the targets, points of the sources */
+    CLUSTER_PARTICLE, /* and the other way round */
+    CLUSTER_CLUSTER,
+    NUM_KINDS
+} kind;
+
+static int push(pair_list* list, int target, int source)
+{
+    if (list->num == list->room)
+    {
+        const int64_t room   = 2 * list->room + 1024;
+        pair*         memory = realloc(list->pairs, (size_t)room * sizeof(*memory));
+        if (memory == NULL)
+        {
+            return 0;
+        }
+        list->pairs = memory;
+        list->room  = room;
+    }
+    const pair p             = {target, source};
+    list->pairs[list->num++] = p;
+    return 1;
+}
+
+/* Whether the boxes are far from each other; *larger: the targets' is the larger one. */
+static int is_far(const treecode_criterion* c, pair p, int* larger)
+{
+    double       x[3], y[3], half[3];
+    const double rx = treecode_box(c->targets, p.target, x, half), ry = treecode_box(c->sources, p.source, y, half);
+    const double dx = x[0] - y[0], dy = x[1] - y[1], dz = x[2] - y[2];
+    *larger = rx >= ry;
+    return rx + ry < c->theta * sqrt(dx * dx + dy * dy + dz * dz);
+}
+
+/* All pairs of clusters by kind. A cluster of no more particles than points is met by its particles. 0 or -1. */
+static int traverse(const treecode_criterion* c, pair_list found[NUM_KINDS])
+{
+    const treecode_clusters *t = c->targets, *s = c->sources;
+    const int64_t            edge = c->degree + 1, points = edge * edge * edge;
+    pair_list                stack = {0};
+    int                      made  = t->num == 0 || s->num == 0 || push(&stack, 0, 0);
+    while (stack.num > 0 && made)
+    {
+        const pair p           = stack.pairs[--stack.num];
+        const int  few_targets = t->end[p.target] - t->begin[p.target] <= points;
+        const int  few_sources = s->end[p.source] - s->begin[p.source] <= points;
+        const int  split_t = t->num_children[p.target] > 0, split_s = s->num_children[p.source] > 0;
+        int        larger;
+        if (is_far(c, p, &larger))
+        {
+            const kind k = few_targets ? (few_sources ? DIRECT : PARTICLE_CLUSTER)
+                                       : (few_sources ? CLUSTER_PARTICLE : CLUSTER_CLUSTER);
+            made         = push(&found[k], p.target, p.source);
+        }
+        else if ((few_targets && few_sources) || (!split_t && !split_s))
+        {
+            made = push(&found[DIRECT], p.target, p.source);
+        }
+        else if (split_t && (!split_s || few_sources || (!few_targets && larger)))
+        {
+            for (int k = t->num_children[p.target] - 1; k >= 0 && made; k--)
+            {
+                made = push(&stack, t->child[p.target] + k, p.source);
+            }
+        }
+        else
+        {
+            for (int k = s->num_children[p.source] - 1; k >= 0 && made; k--)
+            {
+                made = push(&stack, p.target, s->child[p.source] + k);
+            }
+        }
+    }
+    free(stack.pairs);
+    return made ? 0 : -1;
+}
+
+/* Pairs as rows of sources, one for each target cluster: start[num + 1], *list; 0 or -1. */
+static int to_rows(const pair_list* found, int num, int64_t* start, int** list)
+{
+    *list = malloc(((size_t)found->num + 1) * sizeof(int));
+    memset(start, 0, ((size_t)num + 1) * sizeof(int64_t));
+    if (*list == NULL)
+    {
+        return -1;
+    }
+    for (int64_t i = 0; i < found->num; i++)
+    {
+        start[found->pairs[i].target + 1]++;
+    }
+    for (int t = 0; t < num; t++)
+    {
+        start[t + 1] += start[t];
+    }
+    /* from the end, so that starts come out right and rows in order */
+    for (int64_t i = found->num - 1; i >= 0; i--)
+    {
+        (*list)[--start[found->pairs[i].target + 1]] = found->pairs[i].source;
+    }
+    memmove(start, start + 1, (size_t)num * sizeof(int64_t));
+    start[num] = found->num;
+    return 0;
+}
+
+/* The lists of batches: rows of the batch's own cluster and, with `up`, of those above it. 0 or -1. */
+static int collect(
+    const treecode_lists* lists, const int* up, const int64_t* row_start, const int* row, int64_t* start, int** list)
+{
+    start[0] = 0;
+    for (int b = 0; b < lists->num; b++)
+    {
+        start[b + 1] = start[b];
+        for (int t = lists->cluster[b]; t >= 0; t = up != NULL ? up[t] : -1)
+        {
+            start[b + 1] += row_start[t + 1] - row_start[t];
+        }
+    }
+    *list = malloc(((size_t)start[lists->num] + 1) * sizeof(int));
+    for (int b = 0; b < lists->num && *list != NULL; b++)
+    {
+        int64_t to = start[b];
+        for (int t = lists->cluster[b]; t >= 0; t = up != NULL ? up[t] : -1)
+        {
+            const int64_t num = row_start[t + 1] - row_start[t];
+            memcpy(*list + to, row + row_start[t], (size_t)num * sizeof(int));
+            to += num;
+        }
+    }
+    return *list != NULL ? 0 : -1;
+}
+
+/* Evaluations of the kernel: points a source where approximated. */
+static double count_pairs(const treecode_lists* lists, const treecode_clusters* sources, int64_t points)
+{
+    double pairs = 0;
+    for (int b = 0; b < lists->num; b++)
+    {
+        double met = (double)(lists->approximated_start[b + 1] - lists->approximated_start[b]) * (double)points;
+        for (int64_t i = lists->direct_start[b]; i < lists->direct_start[b + 1]; i++)
+        {
+            met += (double)(sources->end[lists->direct[i]] - sources->begin[lists->direct[i]]);
+        }
+        pairs += met * (double)(lists->end[b] - lists->begin[b]);
+    }
+    return pairs;
+}
+
+/* Lists of the clusters in batches->cluster from the rows of two kinds. */
+static int fill(treecode_lists*           lists,
+                const treecode_criterion* c,
+                const pair_list*          direct,
+                const pair_list*          approximated,
+                const int*                up)
+{
+    const size_t  num    = (size_t)c->targets->num;
+    int64_t*      start  = malloc((num + 1) * sizeof(int64_t));
+    int*          row    = NULL;
+    const int64_t edge   = c->degree + 1;
+    int           failed = start == NULL || to_rows(direct, c->targets->num, start, &row) ||
+                 collect(lists, up, start, row, lists->direct_start, &lists->direct);
+    free(row);
+    row    = NULL;
+    failed = failed || to_rows(approximated, c->targets->num, start, &row) ||
+             collect(lists, up, start, row, lists->approximated_start, &lists->approximated);
+    free(row);
+    free(start);
+    for (int b = 0; b < lists->num && !failed; b++)
+    {
+        lists->targets += lists->end[b] - lists->begin[b];
+    }
+    lists->pairs = failed ? 0 : count_pairs(lists, c->sources, edge * edge * edge);
+    return failed ? -1 : 0;
+}
+
+static int build(
+    treecode_lists* particles, treecode_lists* points, const treecode_criterion* c, pair_list found[NUM_KINDS], int* up)
+{
+    const treecode_clusters* t    = c->targets;
+    const int64_t            edge = c->degree + 1, size = edge * edge * edge;
+    int                      num = 0;
+    for (int k = 0; k < t->num; k++)
+    {
+        num += t->end[k] - t->begin[k] > size;
+        for (int j = 0; j < t->num_children[k]; j++)
+        {
+            up[t->child[k] + j] = k;
+        }
+    }
+    if (traverse(c, found) || treecode_lists_begin(particles, t->num_leaves) || treecode_lists_begin(points, num))
+    {
+        return -1;
+    }
+    for (int b = 0; b < t->num_leaves; b++)
+    {
+        particles->cluster[b] = t->leaf[b];
+        particles->begin[b]   = t->begin[t->leaf[b]];
+        particles->end[b]     = t->end[t->leaf[b]];
+    }
+    points->points = 1;
+    for (int k = 0, b = 0; k < t->num; k++)
+    {
+        if (t->end[k] - t->begin[k] > size)
+        {
+            points->cluster[b] = k;
+            points->begin[b]   = (int64_t)k * size;
+            points->end[b++]   = (int64_t)(k + 1) * size;
+        }
+    }
+    return fill(particles, c, &found[DIRECT], &found[PARTICLE_CLUSTER], up) ||
+           fill(points, c, &found[CLUSTER_PARTICLE], &found[CLUSTER_CLUSTER], NULL);
+}
+
+int treecode_dual_build(treecode_lists* particles, treecode_lists* points, const treecode_criterion* c)
+{
+    pair_list found[NUM_KINDS] = {{0}};
+    int*      up               = malloc(((size_t)c->targets->num + 1) * sizeof(int));
+    if (up != NULL)
+    {
+        up[0] = -1;
+    }
+    const int failed = up == NULL || build(particles, points, c, found, up);
+    free(up);
+    for (int k = 0; k < NUM_KINDS; k++)
+    {
+        free(found[k].pairs);
+    }
+    if (failed)
+    {
+        treecode_lists_free(particles);
+        treecode_lists_free(points);
+    }
+    return failed ? -1 : 0;
+}
