@@ -14,6 +14,7 @@
 #define TREECODE_KERNELS(row)                                                                                          \
     row(coulomb,    -1, 0, 0, 0) /* 1 / r */                                                                           \
     row(yukawa,     -1, 1, 0, 0) /* exp(-kappa r) / r; kappa */                                                        \
+    row(regularised, -1, -2, 0, 0) /* 1 / sqrt(r^2 + epsilon^2); epsilon^2 */                                          \
     row(polynomial,  0, 0, 2, 4) /* a + b r^2 + c r^4; a, b, c: for tests, exact at degrees of 4 and more */
 /* clang-format on */
 
@@ -56,6 +57,13 @@ TREECODE_FUNCTION void kernel_yukawa(number r2, kernel_parameters k, number* g, 
     const number y = kernel_rsqrt(r2), kr = k.p[0] * (r2 * y);
     *g     = kernel_exp(-kr) * y;
     *slope = -(*g * (kr + (real)1) * (y * y));
+}
+
+TREECODE_FUNCTION void kernel_regularised(number r2, kernel_parameters k, number* g, number* slope)
+{
+    const number y = kernel_rsqrt(r2 + k.p[0]);
+    *g             = y;
+    *slope         = -(y * y * y);
 }
 
 TREECODE_FUNCTION void kernel_polynomial(number r2, kernel_parameters k, number* g, number* slope)
