@@ -428,7 +428,8 @@ def main():
     sys.exit(0 if all(good) else 1)
 
 
-try:
-    main()
-except Failure as failure:
-    sys.exit(f"error: {failure}")
+if __name__ == "__main__":
+    try:
+        main()
+    except Failure as failure:
+        sys.exit(f"error: {failure}")
