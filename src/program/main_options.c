@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <limits.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -21,188 +20,54 @@ enum kind
     TEXT
 };
 
-#define MAX_CHOICES 7
-
+/* What is NULL is as the library has it for that member of gmxfmm_options, as the range of numbers always is. */
 typedef struct
 {
     const char* name;
     const char* argument;
-    const char* meaning;
-    const char* standard; /* default, as help shows it */
     enum kind   kind;
     size_t      offset; /* in main_options */
-    double      minimum;
-    double      maximum;
-    const char* choice[MAX_CHOICES];
+    const char* member; /* of gmxfmm_options; NULL: the program's own */
+    const char* meaning;
+    const char* standard; /* default, as help shows it */
+    const char* choices;  /* words, | between them */
 } option;
 
-#define AT(member) offsetof(main_options, member)
-#define IN_SOLVE(member) (offsetof(main_options, solve) + offsetof(gmxfmm_options, member))
+#define OWN(member) offsetof(main_options, member), NULL
+#define SOLVE_OFFSET(member) (offsetof(main_options, solve) + offsetof(gmxfmm_options, member))
+#define SOLVE(member) SOLVE_OFFSET(member), #member
 
 static const option table[] = {
-    {"--accuracy",
-     "E",
-     "relative RMS force error asked for; chooses what is left automatic",
-     "4e-4",
-     REAL,
-     IN_SOLVE(accuracy),
-     1e-12,
-     0.1,
-     {NULL}},
-    {"--order", "P", "expansion order", "automatic", INTEGER, IN_SOLVE(order), 0, GMXFMM_MAX_ORDER, {NULL}},
-    {"--grid",
-     "NX,NY,NZ",
-     "cells, or leaves, along each box vector",
-     "automatic",
-     GRID,
-     IN_SOLVE(grid),
-     1,
-     4096,
-     {NULL}},
-    {"--depth", "D", "octree depth (octree methods)", "automatic", INTEGER, IN_SOLVE(depth), 1, 9, {NULL}},
-    {"--separation", "WS", "layers of near cells", "automatic", INTEGER, IN_SOLVE(separation), 1, 2, {NULL}},
-    {"--m2l",
-     "METHOD",
-     "way through the far field",
-     "auto",
-     CHOICE,
-     IN_SOLVE(m2l),
-     0,
-     0,
-     {"auto", "fft", "rotation", "symmetric", "dynamic", "naive", NULL}},
-    {"--m2l-to-parent",
-     "0|1",
-     "far source cells of a stencil straight to the target's parent (octree methods)",
-     "0",
-     INTEGER,
-     IN_SOLVE(m2l_to_parent),
-     0,
-     1,
-     {NULL}},
-    {"--m2l-truncate",
-     "0|1|2",
-     "translations only to the order that their distance needs, by its mean error or bound (octree methods)",
-     "0",
-     INTEGER,
-     IN_SOLVE(m2l_truncate),
-     0,
-     2,
-     {NULL}},
-    {"--vertical-rotation",
-     "0|1",
-     "M2M and L2L by rotation, too (octree methods)",
-     "0",
-     INTEGER,
-     IN_SOLVE(vertical_rotation),
-     0,
-     1,
-     {NULL}},
-    {"--method",
-     "METHOD",
-     "fast multipole method, or barycentric Lagrange treecode (open systems)",
-     "fmm",
-     CHOICE,
-     IN_SOLVE(method),
-     0,
-     0,
-     {"fmm", "treecode", NULL}},
-    {"--kernel",
-     "KERNEL",
-     "1/r, or exp(-kappa r)/r (treecode)",
-     "the file's, else coulomb",
-     CHOICE,
-     IN_SOLVE(kernel),
-     0,
-     0,
-     {"coulomb", "yukawa", NULL}},
-    {"--kappa", "K", "inverse length of yukawa (treecode)", "the file's", REAL, IN_SOLVE(kappa), 0, 1e100, {NULL}},
-    {"--theta",
-     "T",
-     "clusters are far if radii add up to less than T times the distance (treecode)",
-     "automatic",
-     REAL,
-     IN_SOLVE(theta),
-     1e-6,
-     0.999999,
-     {NULL}},
-    {"--degree", "N", "degree of interpolation (treecode)", "automatic", INTEGER, IN_SOLVE(degree), 1, 20, {NULL}},
-    {"--leaf",
-     "M",
-     "most particles in a leaf, and targets in a batch (treecode)",
-     "automatic",
-     INTEGER,
-     IN_SOLVE(leaf),
-     1,
-     INT_MAX,
-     {NULL}},
-    {"--traversal",
-     "WAY",
-     "targets meet clusters by batches, or clusters meet clusters (treecode, on the CPU)",
-     "particle",
-     CHOICE,
-     IN_SOLVE(traversal),
-     0,
-     0,
-     {"particle", "dual", NULL}},
-    {"--precision", "TYPE", "arithmetic", "double", CHOICE, IN_SOLVE(precision), 0, 0, {"single", "double", NULL}},
-    {"--device", "DEVICE", "where to compute", "cpu", CHOICE, IN_SOLVE(device), 0, 0, {"cpu", "cuda", NULL}},
-    {"--boundary",
-     "TYPE",
-     "surroundings of a periodic system",
-     "the file's, else tinfoil",
-     CHOICE,
-     IN_SOLVE(boundary),
-     0,
-     0,
-     {"tinfoil", "vacuum", NULL}},
-    {"--threads", "N", "threads", "as OpenMP decides", INTEGER, IN_SOLVE(num_threads), 1, 4096, {NULL}},
-    {"--measure",
-     "WHEN",
+    {"--accuracy", "E", REAL, SOLVE(accuracy), NULL, NULL, NULL},
+    {"--order", "P", INTEGER, SOLVE(order), NULL, NULL, NULL},
+    {"--grid", "NX,NY,NZ", GRID, SOLVE(grid), NULL, NULL, NULL},
+    {"--depth", "D", INTEGER, SOLVE(depth), NULL, NULL, NULL},
+    {"--separation", "WS", INTEGER, SOLVE(separation), NULL, NULL, NULL},
+    {"--m2l", "METHOD", CHOICE, SOLVE(m2l), NULL, NULL, NULL},
+    {"--m2l-to-parent", "0|1", INTEGER, SOLVE(m2l_to_parent), NULL, NULL, NULL},
+    {"--m2l-truncate", "0|1|2", INTEGER, SOLVE(m2l_truncate), NULL, NULL, NULL},
+    {"--vertical-rotation", "0|1", INTEGER, SOLVE(vertical_rotation), NULL, NULL, NULL},
+    {"--method", "METHOD", CHOICE, SOLVE(method), NULL, NULL, NULL},
+    {"--kernel", "KERNEL", CHOICE, SOLVE(kernel), NULL, "the file's, else coulomb", NULL},
+    {"--kappa", "K", REAL, SOLVE(kappa), NULL, "the file's", NULL},
+    {"--theta", "T", REAL, SOLVE(theta), NULL, NULL, NULL},
+    {"--degree", "N", INTEGER, SOLVE(degree), NULL, NULL, NULL},
+    {"--leaf", "M", INTEGER, SOLVE(leaf), NULL, NULL, NULL},
+    {"--traversal", "WAY", CHOICE, SOLVE(traversal), NULL, NULL, NULL},
+    {"--precision", "TYPE", CHOICE, SOLVE(precision), NULL, "double", NULL},
+    {"--device", "DEVICE", CHOICE, SOLVE(device), NULL, NULL, NULL},
+    {"--boundary", "TYPE", CHOICE, SOLVE(boundary), "surroundings of a periodic system", "the file's, else tinfoil",
+     "tinfoil|vacuum"},
+    {"--threads", "N", INTEGER, SOLVE(num_threads), NULL, NULL, NULL},
+    {"--measure", "WHEN", CHOICE, OWN(measure),
      "measure errors where order and cells are automatic, and choose by them (solve); auto: not on a GPU with an "
      "octree "
      "method given",
-     "auto",
-     CHOICE,
-     AT(measure),
-     0,
-     0,
-     {"auto", "yes", "no", NULL}},
-    {"--verbose",
-     "",
-     "what was measured and seconds by stage, on stderr (solve)",
-     "no",
-     FLAG,
-     AT(verbose),
-     0,
-     0,
-     {NULL}},
-    {"--quiet",
-     "",
-     "on stderr no notes, progress or seconds, only errors (solve)",
-     "no",
-     FLAG,
-     AT(quiet),
-     0,
-     0,
-     {NULL}},
-    {"--output",
-     "OUT",
-     "write the charges with potential and field to OUT",
-     "not written",
-     TEXT,
-     AT(output),
-     0,
-     0,
-     {NULL}},
-    {"--plot",
-     "OUT.svg",
-     "draw errors and times over order and cells (error)",
-     "not drawn",
-     TEXT,
-     AT(plot),
-     0,
-     0,
-     {NULL}},
+     "auto", "auto|yes|no"},
+    {"--verbose", "", FLAG, OWN(verbose), "what was measured and seconds by stage, on stderr (solve)", "no", NULL},
+    {"--quiet", "", FLAG, OWN(quiet), "on stderr no notes, progress or seconds, only errors (solve)", "no", NULL},
+    {"--output", "OUT", TEXT, OWN(output), "write the charges with potential and field to OUT", "not written", NULL},
+    {"--plot", "OUT.svg", TEXT, OWN(plot), "draw errors and times over order and cells (error)", "not drawn", NULL},
 };
 
 enum
@@ -210,22 +75,31 @@ enum
     NUM_OPTIONS = sizeof(table) / sizeof(table[0])
 };
 
+/* An option with what the library knows of it. */
+static gmxfmm_option described(const option* o)
+{
+    const gmxfmm_option* found = o->member ? gmxfmm_find_option(o->member) : NULL;
+    gmxfmm_option        known = found ? *found : (gmxfmm_option){.name = o->name};
+
+    known.help     = o->meaning ? o->meaning : known.help;
+    known.standard = o->standard ? o->standard : known.standard;
+    known.choices  = o->choices ? o->choices : known.choices;
+    return known;
+}
+
 /* "0..20", "1e-12..0.1" or "tinfoil|vacuum" */
 static void range_text(const option* o, char* text, size_t size)
 {
-    size_t used = 0;
+    const gmxfmm_option known = described(o);
 
     text[0] = '\0';
     if (o->kind == CHOICE)
     {
-        for (int i = 0; o->choice[i] && used < size; i++)
-        {
-            used += (size_t)snprintf(text + used, size - used, "%s%s", i > 0 ? "|" : "", o->choice[i]);
-        }
+        snprintf(text, size, "%s", known.choices);
     }
     else if (o->kind != TEXT && o->kind != FLAG)
     {
-        snprintf(text, size, "%g..%g", o->minimum, o->maximum);
+        snprintf(text, size, "%g..%g", known.lowest, known.highest);
     }
 }
 
@@ -251,11 +125,12 @@ static int refuse(const option* o, const char* value)
 /* Reads one integer in range up to the character end: what follows it, or NULL. */
 static const char* parse_integer(const option* o, const char* text, char end, int* value)
 {
-    char* rest;
+    const gmxfmm_option known = described(o);
+    char*               rest;
 
     errno             = 0;
     const long number = strtol(text, &rest, 10);
-    if (rest == text || *rest != end || errno || (double)number < o->minimum || (double)number > o->maximum)
+    if (rest == text || *rest != end || errno || (double)number < known.lowest || (double)number > known.highest)
     {
         return NULL;
     }
@@ -265,23 +140,30 @@ static const char* parse_integer(const option* o, const char* text, char end, in
 
 static int parse_real(const option* o, const char* text, double* value)
 {
-    char* rest;
+    const gmxfmm_option known = described(o);
+    char*               rest;
 
     *value = strtod(text, &rest);
     /* written so that NaN is out of range */
-    return rest != text && !*rest && *value >= o->minimum && *value <= o->maximum;
+    return rest != text && !*rest && *value >= known.lowest && *value <= known.highest;
 }
 
 static int parse_choice(const option* o, const char* text, void* value)
 {
     static_assert(sizeof(gmxfmm_m2l) == sizeof(int), "enums are stored through int");
-    for (int i = 0; o->choice[i]; i++)
+    const gmxfmm_option known  = described(o);
+    const size_t        length = strlen(text);
+    const char*         word   = known.choices;
+
+    for (int i = 0; *word; i++)
     {
-        if (strcmp(text, o->choice[i]) == 0)
+        const size_t next = strcspn(word, "|");
+        if (next == length && strncmp(text, word, length) == 0)
         {
             memcpy(value, &i, sizeof(i));
             return 1;
         }
+        word += next + (word[next] == '|');
     }
     return 0;
 }
@@ -367,10 +249,10 @@ static int take_option(main_options* options, int seen[NUM_OPTIONS], int count, 
         return -1;
     }
     value = value ? value : arguments[++*i];
-    options->boundary_given |= table[k].offset == IN_SOLVE(boundary);
-    options->kernel_given |= table[k].offset == IN_SOLVE(kernel);
-    options->kappa_given |= table[k].offset == IN_SOLVE(kappa);
-    options->accuracy_given |= table[k].offset == IN_SOLVE(accuracy);
+    options->boundary_given |= table[k].offset == SOLVE_OFFSET(boundary);
+    options->kernel_given |= table[k].offset == SOLVE_OFFSET(kernel);
+    options->kappa_given |= table[k].offset == SOLVE_OFFSET(kappa);
+    options->accuracy_given |= table[k].offset == SOLVE_OFFSET(accuracy);
     return parse_value(&table[k], value, (char*)options + table[k].offset);
 }
 
@@ -458,10 +340,11 @@ void main_options_help(FILE* out)
 {
     for (int k = 0; k < NUM_OPTIONS; k++)
     {
-        char head[64];
-        char range[128];
+        const gmxfmm_option known = described(&table[k]);
+        char                head[64];
+        char                range[128];
         snprintf(head, sizeof(head), "%s %s", table[k].name, table[k].argument);
         range_text(&table[k], range, sizeof(range));
-        fprintf(out, "  %-23s  %s%s%s (%s)\n", head, table[k].meaning, range[0] ? ": " : "", range, table[k].standard);
+        fprintf(out, "  %-23s  %s%s%s (%s)\n", head, known.help, range[0] ? ": " : "", range, known.standard);
     }
 }
