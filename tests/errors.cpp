@@ -292,7 +292,26 @@ TEST_P(RefusedBox, IsNamedBySetBoxAndThePlanKeepsTheOldOne)
     EXPECT_EQ(gmxfmm_set_box(plan.get(), GetParam().box.data()), GMXFMM_ERROR_BOX);
     EXPECT_NE(std::string(gmxfmm_message(plan.get())).find(GetParam().named), std::string::npos)
         << gmxfmm_message(plan.get());
+    EXPECT_EQ(gmxfmm_enqueue_box(plan.get(), GetParam().box.data(), nullptr), GMXFMM_ERROR_BOX);
     EXPECT_LT(relativeRms(plan.execute(s.x).force, before.force), 1e-13);
+}
+
+/* Without streams of its own a plan takes the box as it always does. */
+TEST(EnqueuedBox, IsThatOfSetBoxOnTheCpu)
+{
+    const System   s = small();
+    gmxfmm_options o = explicitOptions(4, 3, 3, 3, 1);
+    o.device         = GMXFMM_CPU;
+    Plan set(s, o), enqueued(s, o);
+    Mat3 box = s.box;
+    box[0] *= 1.01;
+    const Result before = set.execute(s.x);
+    enqueued.execute(s.x);
+    set.setBox(box);
+    ASSERT_EQ(gmxfmm_enqueue_box(enqueued.get(), box.data(), nullptr), GMXFMM_OK);
+    const Result after = set.execute(s.x);
+    EXPECT_GT(relativeRms(after.force, before.force), 1e-4);
+    EXPECT_LT(relativeRms(enqueued.execute(s.x).force, after.force), 1e-13);
 }
 
 INSTANTIATE_TEST_SUITE_P(Boxes, RefusedBox, testing::ValuesIn(badBoxes()), parameterName<BadBox>);
@@ -488,6 +507,7 @@ TEST_P(Errors, NullPointers)
     gmxfmm_info            info;
     gmxfmm_plan*           p = plan_.get();
     EXPECT_EQ(gmxfmm_set_box(p, nullptr), GMXFMM_ERROR_NULL);
+    EXPECT_EQ(gmxfmm_enqueue_box(p, nullptr, nullptr), GMXFMM_ERROR_NULL);
     EXPECT_EQ(gmxfmm_set_charges(p, 20, nullptr), GMXFMM_ERROR_NULL);
     EXPECT_EQ(gmxfmm_set_exclusions(p, twoRows(7, 3).first.data(), nullptr), GMXFMM_ERROR_NULL);
     EXPECT_EQ(gmxfmm_assign(p, nullptr), GMXFMM_ERROR_NULL);
@@ -495,6 +515,7 @@ TEST_P(Errors, NullPointers)
     EXPECT_EQ(gmxfmm_execute(p, system_.x.data(), nullptr), GMXFMM_ERROR_NULL);
     EXPECT_EQ(gmxfmm_get_info(p, nullptr), GMXFMM_ERROR_NULL);
     EXPECT_EQ(gmxfmm_set_box(nullptr, system_.box.data()), GMXFMM_ERROR_NULL);
+    EXPECT_EQ(gmxfmm_enqueue_box(nullptr, system_.box.data(), nullptr), GMXFMM_ERROR_NULL);
     EXPECT_EQ(gmxfmm_set_charges(nullptr, 20, system_.q.data()), GMXFMM_ERROR_NULL);
     EXPECT_EQ(gmxfmm_set_exclusions(nullptr, start.data(), start.data()), GMXFMM_ERROR_NULL);
     EXPECT_EQ(gmxfmm_assign(nullptr, system_.x.data()), GMXFMM_ERROR_NULL);

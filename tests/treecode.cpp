@@ -970,7 +970,7 @@ TEST(TreecodePlan, GivesWhatTheTreecodeGives)
         const Numbers targets = {0.1, 0.2, 0.3, 5, 5, 5};
         out                   = {};
         out.potential         = potential.data();
-        ASSERT_EQ(gmxfmm_set_receivers(plan, 2, targets.data()), GMXFMM_OK);
+        ASSERT_EQ(gmxfmm_set_targets(plan, 2, targets.data()), GMXFMM_OK);
         ASSERT_EQ(gmxfmm_assign(plan, c.x.data()), GMXFMM_OK) << gmxfmm_message(plan);
         ASSERT_EQ(gmxfmm_execute(plan, c.x.data(), &out), GMXFMM_OK) << gmxfmm_message(plan);
         const treecode_options all = settings(which == GMXFMM_YUKAWA ? treecode_yukawa : treecode_coulomb, 0.5, 4, 130);

@@ -9,13 +9,7 @@
 #include <math.h>
 
 #include "fmm/gmxfmm.h"
-
-/* For the CPU and for kernels of a GPU. */
-#ifdef __CUDACC__
-#    define TREECODE_BOTH static inline __host__ __device__
-#else
-#    define TREECODE_BOTH static inline
-#endif
+#include "fmm/math/host_device.h"
 
 enum
 {
@@ -28,12 +22,12 @@ static inline void chebyshev_points(int n, double* s)
 {
     for (int k = 0; k <= n; k++)
     {
-        s[k] = sin(3.14159265358979323846 * (n - 2 * k) / (2.0 * n));
+        s[k] = sin(FMM_PI * (n - 2 * k) / (2.0 * n));
     }
 }
 
 /* L_k(t), k = 0 .. n (4), by the weights (7); at a point s_k it is the unit vector (5). */
-TREECODE_BOTH void chebyshev_lagrange(int n, const double* s, double t, double* l)
+static inline FMM_HD void chebyshev_lagrange(int n, const double* s, double t, double* l)
 {
     double sum = 0;
     for (int k = 0; k <= n; k++)
@@ -57,7 +51,7 @@ TREECODE_BOTH void chebyshev_lagrange(int n, const double* s, double t, double* 
 }
 
 /* Place x in the box of that centre and half edge. */
-TREECODE_BOTH double chebyshev_place(double x, double centre, double half)
+static inline FMM_HD double chebyshev_place(double x, double centre, double half)
 {
     return half > 0 ? (x - centre) / half : 0;
 }

@@ -118,7 +118,7 @@ public:
                    ForceWithVirial*     forceWithVirial,
                    gmx_enerdata_t*      enerd);
 
-    //! Passes on the box of the next step once it is known, so that work that depends on nothing else can begin on the GPU
+    //! Passes on the box of the next step, so that a GPU begins with what depends on that alone
     void setBox(const matrix box);
 
     /*! \brief Enqueues the computation of forces on the GPU, and of energies and virial when the step needs them
