@@ -3,9 +3,10 @@
  * What the choice by measurement gains over that of the model alone, and what it costs, in SPC water:
  *   choice SPC216.GRO COPIES [ACCURACY [PAIRS]] [double] [cuda] [costs]
  * costs: cells are compared by their costs in the model, as in mdrun, not by times.
- * Steps of both are timed in turns, PAIRS rounds of some steps each. One line of JSON on stdout: settings, errors
- * against a reference that is a hundred times as exact as those that the choice measures with, ms a step, the median
- * over rounds of the ratio of times, the seconds that the choice took, and all that it tried.
+ * Steps of both are timed in turns, PAIRS rounds of some steps each, on a GPU 100 in flight with all arrays there. One
+ * line of JSON on stdout: settings, errors against a reference that is a hundred times as exact as those that the
+ * choice measures with, ms a step, the median over rounds of the ratio of times, the seconds that the choice took, and
+ * all that it tried.
  */
 #include <math.h>
 #include <stdio.h>
@@ -14,6 +15,9 @@
 
 #include "bench.h"
 #include "water.h"
+#ifdef BENCH_ON_DEVICE
+#    include "device_step.h"
+#endif
 
 enum
 {
@@ -28,6 +32,7 @@ typedef struct
 {
     gmxfmm_measurement m; /* against the exact reference */
     gmxfmm_plan*       plan;
+    gmxfmm_device      device;
     double             seconds[c_most]; /* a step, by round */
 } setting;
 
@@ -48,6 +53,7 @@ static double median(const double* values, int num)
 static void prepare(setting* s, const water* w, const gmxfmm_reference* exact, const gmxfmm_options* options)
 {
     char message[512];
+    s->device = options->device;
     bench_check(gmxfmm_measure(exact, options, 0, &s->m, message, sizeof(message)), message);
     bench_check(gmxfmm_create(&s->plan, options, w->n, w->box, message, sizeof(message)), message);
     bench_check(gmxfmm_set_charges(s->plan, w->n, w->q), gmxfmm_message(s->plan));
@@ -55,8 +61,33 @@ static void prepare(setting* s, const water* w, const gmxfmm_reference* exact, c
     bench_check(gmxfmm_assign(s->plan, w->x), gmxfmm_message(s->plan));
 }
 
+#ifdef BENCH_ON_DEVICE
+/* Seconds a step with positions and forces in the device's memory, as a host program like mdrun has them. */
+static double time_steps_there(const setting* s, const water* w)
+{
+    const size_t bytes = 3 * (size_t)w->n * sizeof(double);
+    device_step  step  = {.plan = s->plan};
+    CUDA(cudaMalloc((void**)&step.x, bytes));
+    CUDA(cudaMalloc((void**)&step.force, bytes));
+    CUDA(cudaStreamCreateWithFlags(&step.stream, cudaStreamNonBlocking));
+    CUDA(cudaMemcpy(step.x, w->x, bytes, cudaMemcpyHostToDevice));
+    CUDA(cudaDeviceSynchronize()); /* the step's stream does not wait for the default one */
+    const double ms = device_step_ms_in_flight(&step);
+    CUDA(cudaStreamDestroy(step.stream));
+    CUDA(cudaFree(step.x));
+    CUDA(cudaFree(step.force));
+    return 1e-3 * ms;
+}
+#endif
+
 static double time_steps(const setting* s, const water* w, double* force, int num)
 {
+#ifdef BENCH_ON_DEVICE
+    if (s->device == GMXFMM_CUDA)
+    {
+        return time_steps_there(s, w);
+    }
+#endif
     gmxfmm_output output = {.force = force};
     const double  begin  = bench_seconds();
     for (int i = 0; i < num; i++)

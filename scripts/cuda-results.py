@@ -107,6 +107,14 @@ def points(logs, out, common):
             print(f"{precision} {n} points, p = {order:2}: {ms:.4f} {other:.4f} {other / ms:.2f}")
 
 
+def choice(logs, out, common):
+    records = lines(logs, "choice")
+    write_list(os.path.join(out, "choice.json"), records, common)
+    for r in records:
+        print("{atoms} atoms, by {compared_by}: {model[measured]:.2g} to {chosen[measured]:.2g}, time of a step times {time_chosen_over_model:.2f} "
+              "({chosen[ms]:.3f} ms); reference {reference_s:.2f} s, choice {choice_s:.2f} s".format(**r))
+
+
 def treecode(logs, out, common):
     records = lines(logs, "treecode")
     write_list(os.path.join(out, "treecode.json"), records, common)
@@ -143,7 +151,7 @@ def main():
     logs, out, commit, command, part = sys.argv[1:6]
     if sys.argv[6:] == ["quiet"]:
         sys.stdout = open(os.devnull, "w")
-    {"tests": tests, "water": water, "m2l": m2l, "points": points, "treecode": treecode, "kernels": kernels}[part](
+    {"tests": tests, "water": water, "m2l": m2l, "points": points, "choice": choice, "treecode": treecode, "kernels": kernels}[part](
         logs, out, environment(commit, command))
 
 

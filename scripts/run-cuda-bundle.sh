@@ -6,18 +6,19 @@
 #   water     a step in water                                                   water.json
 #   m2l       M2L of the octree alone, and its bounds                           m2l.json
 #   points    charges and receivers in a cube, to 64 million of each; far field by both ways   points.json, far.json
+#   choice    settings chosen by measurement in water, against those of the model     choice.json
 #   treecode  whole calls: 1 to 64 million charges, both kernels, both precisions   treecode.json
 #   kernels   what each kernel uses of the device (Nsight Compute)              kernels.json
 # and OUT/logs.tar.gz. The status is 0 only if everything that was asked for ran and passed; 3 if there is no GPU.
 set -uo pipefail
 bundle=$(cd "$(dirname "$0")" && pwd)
-out=$(realpath -m "${1:?usage: run.sh OUT [tests|water|m2l|points|treecode|kernels]...}")
+out=$(realpath -m "${1:?usage: run.sh OUT [tests|water|m2l|points|choice|treecode|kernels]...}")
 command="$(basename "$bundle")/run.sh OUT ${*:2}"
 shift
 parts=("$@")
-((${#parts[@]})) || parts=(tests water m2l points treecode kernels)
+((${#parts[@]})) || parts=(tests water m2l points choice treecode kernels)
 for part in "${parts[@]}"; do
-    case $part in tests | water | m2l | points | treecode | kernels) ;; *) echo "run.sh: unknown part '$part'" >&2 && exit 2 ;; esac
+    case $part in tests | water | m2l | points | choice | treecode | kernels) ;; *) echo "run.sh: unknown part '$part'" >&2 && exit 2 ;; esac
 done
 cuda=${CUDA_HOME:-/usr/local/cuda}
 export LD_LIBRARY_PATH=$bundle/lib:$cuda/lib64:${LD_LIBRARY_PATH:-} PATH=$PATH:$cuda/bin
@@ -116,6 +117,16 @@ run_points() {
     measure points far "$points" 3276800 --far --periodic --no-receivers --signed "${far[@]}"
 }
 
+run_choice() {
+    local copies how
+    # shellcheck disable=SC2086 # words of an option
+    for copies in 3 5 12; do
+        for how in "" costs; do
+            measure choice choice "$bin/benchmark-choice" "$GMXFMM_SPC216" $copies 4e-4 11 cuda $how
+        done
+    done
+}
+
 # Vaughn, Wilson & Krasny 2020: Fig. 4 (a million charges) and the cases of the strong scaling
 run_treecode() {
     local kernel precision theta n table=()
@@ -159,6 +170,7 @@ for part in "${parts[@]}"; do
         water) run_water ;;
         m2l) measure m2l m2l "$bin/benchmark-m2l-gpu" ;;
         points) run_points ;;
+        choice) run_choice ;;
         treecode) run_treecode ;;
         kernels) run_kernels ;;
     esac
