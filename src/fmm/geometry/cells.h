@@ -15,7 +15,7 @@
 
 enum
 {
-    FMM_NEAR_REACH = 24  /* near vectors have components in -24..24; more is a box beyond reason */
+    FMM_NEAR_REACH = 24 /* near vectors have components in -24..24; more is a box beyond reason */
 };
 
 typedef struct
