@@ -63,11 +63,7 @@ bool hasBoxDeformation(const t_inputrec& inputrec);
  * Without periodicity there may be no box: then it is that of the molecules,
  * see openSystemVolume().
  */
-real effectiveAtomDensity(PbcType              pbcType,
-                          ArrayRef<const RVec> x,
-                          const matrix         box,
-                          real                 cutoff,
-                          MPI_Comm             communicator);
+real effectiveAtomDensity(PbcType pbcType, ArrayRef<const RVec> x, const matrix box, real cutoff, MPI_Comm communicator);
 
 //! The energy term of the far field
 real& coulombReciprocalTerm(gmx_enerdata_t* enerd);

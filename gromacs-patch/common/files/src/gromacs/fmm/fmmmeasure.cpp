@@ -209,7 +209,8 @@ FmmMeasuredError measureFmmError(const gmx_mtop_t&    mtop,
             "FMM: force errors measured, to %.0e, when atoms are assigned to cells and when they "
                  "have\n"
                  "     moved since%s\n\n"
-                 "    method  order            cells  separation   expected   measured      moved%s ms a step\n",
+                 "    method  order            cells  separation   expected   measured      moved%s ms "
+                 "a step\n",
             gmxfmm_reference_uncertainty(reference.get()),
             box != nullptr ? ", and the worst of an element of the pressure" : "",
             box != nullptr ? "       bar" : "");

@@ -143,16 +143,15 @@ void checkFmmSystem(const gmx_mtop_t&    mtop,
     }
     if (ir.efep != FreeEnergyPerturbationType::No && haveFepPerturbedNBInteractions(mtop))
     {
-        addFmmError(
-                wi,
-                "coulombtype = FMM does not support perturbed atoms yet; use coulombtype = PME "
-                "for this free-energy calculation");
+        addFmmError(wi,
+                    "coulombtype = FMM does not support perturbed atoms yet; use coulombtype = PME "
+                    "for this free-energy calculation");
     }
     if (ir.opts.ngener > 1)
     {
         addFmmError(wi,
-                      "coulombtype = FMM does not split the Coulomb energy over groups; remove "
-                      "energygrps");
+                    "coulombtype = FMM does not split the Coulomb energy over groups; remove "
+                    "energygrps");
     }
 
     double netCharge = 0;
@@ -166,7 +165,8 @@ void checkFmmSystem(const gmx_mtop_t&    mtop,
     }
     if (std::fabs(netCharge) > 1e-4 && ir.pbcType != PbcType::No)
     {
-        addFmmWarning(wi,
+        addFmmWarning(
+                wi,
                 formatString(
                         "The system has a net charge of %g e. coulombtype = FMM neutralizes it "
                         "with "
@@ -192,14 +192,13 @@ void checkFmmSystem(const gmx_mtop_t&    mtop,
                             + "\n     on a CPU; on a GPU mdrun may choose others");
         if (solver.expectedError() > 1.1 * parameters.accuracy)
         {
-            addFmmNote(
-                    wi,
-                    formatString(
-                            "With these parameters the expected relative RMS error of the FMM "
-                            "forces is %.1e, while fmm-accuracy = %.1e. Use a larger fmm-order "
-                            "or fmm-separation, or leave them automatic.",
-                            solver.expectedError(),
-                            parameters.accuracy));
+            addFmmNote(wi,
+                       formatString(
+                               "With these parameters the expected relative RMS error of the FMM "
+                               "forces is %.1e, while fmm-accuracy = %.1e. Use a larger fmm-order "
+                               "or fmm-separation, or leave them automatic.",
+                               solver.expectedError(),
+                               parameters.accuracy));
         }
     }
     catch (const GromacsException& ex)

@@ -114,7 +114,9 @@ void FmmSolver::waitAndReduceGpu(const StepWorkload& /*stepWork*/,
 {
 }
 
-void FmmSolver::launchShortRangeVirial(const void* /*xq*/, DeviceBuffer<RVec> /*f*/, int /*numAtoms*/) {}
+void FmmSolver::launchShortRangeVirial(const void* /*xq*/, DeviceBuffer<RVec> /*f*/, int /*numAtoms*/)
+{
+}
 
 void FmmSolver::addShortRangeVirial(tensor /*virial*/) const {}
 

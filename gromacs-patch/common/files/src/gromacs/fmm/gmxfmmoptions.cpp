@@ -179,16 +179,16 @@ void FmmOptions::buildMdpOutput(KeyValueTreeObjectBuilder* builder) const
 void FmmOptions::addOutput(KeyValueTreeObjectBuilder* builder) const
 {
     writeOption(builder,
-              c_accuracyTag,
-              "Relative RMS force error to reach; chooses what is left automatic below",
-              values_.accuracy);
+                c_accuracyTag,
+                "Relative RMS force error to reach; chooses what is left automatic below",
+                values_.accuracy);
     writeOption(builder, c_orderTag, "Order of the expansions; 0: automatic", values_.order);
     writeOption(builder, c_gridTag, "Cells, or leaves, along each box vector; 0 0 0: automatic", grid_);
     writeOption(builder, c_treeDepthTag, "Depth of the octree (octree methods); -1: automatic", values_.treeDepth);
     writeOption(builder,
-              c_separationTag,
-              "Layers of neighboring cells in the near field; 0: automatic",
-              values_.separation);
+                c_separationTag,
+                "Layers of neighboring cells in the near field; 0: automatic",
+                values_.separation);
     writeOption(builder, c_m2lTag, "Method for the far field: " + allNames(c_m2lNames), m2l_);
     writeOption(
             builder,
@@ -196,9 +196,9 @@ void FmmOptions::addOutput(KeyValueTreeObjectBuilder* builder) const
             "Surroundings of the periodic system: " + allNames(c_boundaryNames) + " (with pbc = no)",
             boundary_);
     writeOption(builder,
-              c_measureTag,
-              "Measure errors at the start of mdrun, and choose by them what is automatic",
-              std::string(values_.measure ? "yes" : "no"));
+                c_measureTag,
+                "Measure errors at the start of mdrun, and choose by them what is automatic",
+                std::string(values_.measure ? "yes" : "no"));
 }
 
 std::vector<std::string> FmmOptions::errors() const

@@ -32,7 +32,10 @@ std::unique_ptr<t_inputrec> inputrec(CoulombInteractionType coulombtype, const s
     KeyValueTreeBuilder builder;
     if (!backend.empty())
     {
-        builder.rootObject().addObject("fast-multipole-method").addObject("fmm").addValue<std::string>("backend", backend);
+        builder.rootObject()
+                .addObject("fast-multipole-method")
+                .addObject("fmm")
+                .addValue<std::string>("backend", backend);
     }
     ir->coulombtype = coulombtype;
     ir->params      = new KeyValueTreeObject(builder.build());
@@ -74,7 +77,10 @@ TEST(GmxfmmBackendTest, IsNotInRecordsOfOtherGromacs)
 {
     t_inputrec          ir;
     KeyValueTreeBuilder builder;
-    builder.rootObject().addObject("fast-multipole-method").addObject("fmm").addValue<std::string>("backend", "inactive");
+    builder.rootObject()
+            .addObject("fast-multipole-method")
+            .addObject("fmm")
+            .addValue<std::string>("backend", "inactive");
     ir.coulombtype = CoulombInteractionType::Fmm;
     ir.params      = new KeyValueTreeObject(builder.build());
     EXPECT_FALSE(usesGmxfmm(ir));
