@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The octree's operators, one by one, against the formulas as they stand in THEORY.md, in double precision. */
+/* The octree's operators, one by one, against the formulas as they stand in docs/theory.md, in double precision. */
 #include <algorithm>
 #include <cmath>
 #include <complex>

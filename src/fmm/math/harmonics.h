@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Solid harmonics of Dehnen 2014 (arXiv:1405.2255, section 3.2), Upsilon_n^m and Theta_n^m; THEORY.md (1)-(3).
+ * Solid harmonics of Dehnen 2014 (arXiv:1405.2255, section 3.2), Upsilon_n^m and Theta_n^m; docs/theory.md (1)-(3).
  *
  * Coefficients of degree n <= p are stored by columns of constant m >= 0, real parts before imaginary parts:
  *   Re(n, m) at harm_re(p, n, m),  Im(n, m) at harm_im(p, n, m) (m > 0),  (p+1)^2 reals in all.
