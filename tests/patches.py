@@ -16,6 +16,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
+FORMAT_PATCH = ("format-patch", "-k", "-U1", "--zero-commit", "--no-stat", "--no-signature", "--abbrev=10", "-o")
 MOST_SUBJECT = 72  # git log shows it in one line of a terminal
 
 
@@ -108,6 +109,10 @@ def check_am(patches, version, places, scratch):
     found = git(tree, "am", "-3", *(str((folder / name).resolve()) for name in series(folder)))
     if found.returncode:
         problems.append(f"git am -3: {found.stdout}{found.stderr}")
+    written = sorted(Path(line) for line in git(tree, *FORMAT_PATCH, str(scratch / "out"), "--root").stdout.split())[1:]
+    for name, path in zip(series(folder), written):
+        if not problems and path.read_text() != (folder / name).read_text():
+            problems.append(f"{folder / name} is not what git format-patch writes (gromacs-patch/README.md)")
     for file, blob in left.items():
         now = git(tree, "hash-object", "--no-filters", file).stdout.strip()
         if not problems and not now.startswith(blob):

@@ -1,0 +1,301 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Holds every Markdown file to the sources: links and anchors, names of files, messages, commands.
+
+Usage: documents.py ROOT [PROGRAM]      PROGRAM: a built gmxfmm, without which commands are only looked up
+
+- Links lead to files that are there, and to headings of theirs.
+- What stands in backquotes and looks like a file of this repository is one; in gromacs-patch it may be one that is patched.
+- Messages in the tables of docs/refused.md are in the sources.
+- Figures in the table of README.md are those of benchmarks/results/nvidia-h200/mdrun.json.
+- Blocks of code say what they are (sh, c, cmake, text, ...). Each command in a block `sh`, and each that stands in backquotes,
+  is one of COMMANDS. gmxfmm is run, in a scratch folder with the files that the documents speak of; what needs root, a build of
+  GROMACS or a GPU is not, for the reason given there: then the script has to be there and to know the options.
+"""
+import json
+import os
+import random
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import unicodedata
+from pathlib import Path
+
+ROOT = Path(sys.argv[1]).resolve()
+PROGRAM = Path(sys.argv[2]).resolve() if len(sys.argv) > 2 else None
+
+# What a command begins with: why it is not run here. None: it is run.
+COMMANDS = {
+    "gmxfmm": None,
+    "./quickstart.sh": "builds GROMACS",
+    "./run-tests.sh": "runs this test",
+    "scripts/": "installs packages, or builds, or needs a GPU",
+    "gromacs-patch/apply.sh": "needs a source of GROMACS: the tests patches_2022.5 and patches_2026.3",
+    "benchmarks/": "takes minutes, and figures of a busy machine are worth nothing",
+    "tests/": "a test of its own, or needs a patched gmx",
+    "docs/mdp-options.py": "writes into the sources: the test mdp_options",
+    "build-own/own": "tests/strangers_hour.sh",
+    "apt-get": "needs root",
+    "cmake": "tests/strangers_hour.sh",
+    "ctest": "runs this test",
+    "clang-format": "the test format",
+    "git": "changes the repository, or the test patches",
+    "gmx": "needs a patched GROMACS: tests/mdrun",
+    "python3": "a script of its own",
+    "source": "needs an installed GROMACS",
+}
+# Names that are no files of this repository, and those of files that are made.
+NOT_HERE = {"CMakeLists.txt", "gmxtest.pl", "conf.gro", "topol.top", "salt.txt", "result.txt", "cloud.txt", "own.c", "errors.svg", "OUT.svg",
+            "spc216.gro", "run.sh", "OUT/mdrun.json", "build/quickstart/results.json", "results.json", "results.svg",
+            "cuda-bundle/run.sh", "GMXRC", "libnvrtc.so.13", "out/mdrun.json",
+            "coupling.json",  # of the next run on a GPU: benchmarks/coupling_gpu.py writes it
+            "mdp-options.rst"}
+SUFFIXES = "md|c|h|cpp|cu|cuh|py|sh|mdp|json|svg|txt|def|cmake|patch|rst|gro"
+
+problems = []
+
+
+def complain(path, text, offset, message):
+    line = text.count("\n", 0, offset) + 1
+    problems.append(f"{path.relative_to(ROOT)}:{line}: {message}")
+
+
+def tracked():
+    """All files but what git ignores."""
+    listed = subprocess.run(("git", "-C", str(ROOT), "ls-files", "-co", "--exclude-standard"), capture_output=True, text=True)
+    if listed.returncode == 0:
+        return [name for name in listed.stdout.splitlines() if (ROOT / name).exists()]
+    return [str(path.relative_to(ROOT)) for path in ROOT.rglob("*")
+            if path.is_file() and not re.match(r"(build|\.git|out)\b", str(path.relative_to(ROOT)))]
+
+
+def without_code(text):
+    """The same length, with blocks of code, spans and comments blank."""
+    def blank(match):
+        return re.sub(r"[^\n]", " ", match[0])
+    for pattern in (r"^```.*?^```$", r"<!--.*?-->", r"`[^`\n]+`"):
+        text = re.sub(pattern, blank, text, flags=re.M | re.S)
+    return text
+
+
+def anchors(path):
+    """Anchors of headings, as GitHub makes them."""
+    found = []
+    text = re.sub(r"^```.*?^```$", "", path.read_text(), flags=re.M | re.S)
+    for heading in re.findall(r"^#+ +(.+?)\s*$", text, re.M):
+        heading = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").lower()
+        kept = "".join(c for c in heading if c in "-_ " or unicodedata.category(c)[0] in "LN")
+        anchor = kept.replace(" ", "-")
+        number = found.count(anchor)
+        found.append(anchor if number == 0 else f"{anchor}-{number}")
+    return found
+
+
+def check_links(path, text):
+    for match in re.finditer(r"\[[^\]]*\]\(([^)\s]+)\)", without_code(text)):
+        target = match[1]
+        if re.match(r"https?://|mailto:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        file = (path.parent / name).resolve() if name else path
+        if not file.exists():
+            complain(path, text, match.start(), f"a link to {target}, which is not there")
+        elif anchor and anchor not in anchors(file):
+            complain(path, text, match.start(), f"a link to {target}, but there is no such heading")
+
+
+def patched():
+    """Files of GROMACS that the patches change."""
+    return sorted({name for patch in (ROOT / "gromacs-patch").glob("*/*.patch")
+                   for name in re.findall(r"^\+\+\+ b/(\S+)$", patch.read_text(), re.M)})
+
+
+def check_names(path, text, files):
+    files = files + patched() if path.parent.name == "gromacs-patch" else files
+    prose = re.sub(r"^```.*?^```$", lambda match: re.sub(r"[^\n]", " ", match[0]), text, flags=re.M | re.S)
+    for match in re.finditer(rf"`([\w.][\w./*-]*\.(?:{SUFFIXES}))`", prose):
+        name = match[1]
+        pattern = re.compile("(.*/)?" + re.escape(re.sub(r"^(\.\.?/)+|^VERSION/", "", name)).replace(r"\*", "[^/]*") + "$")
+        if name not in NOT_HERE and not any(pattern.match(file) for file in files):
+            complain(path, text, match.start(), f"`{name}` is no file of this repository")
+
+
+def literals():
+    """All string literals of the sources, adjacent ones joined."""
+    text = []
+    for folder in ("src", "gromacs-patch"):
+        for path in (ROOT / folder).rglob("*"):
+            if path.suffix in (".c", ".h", ".cpp", ".cu", ".patch"):
+                text.append(re.sub(r'"\s*\n[+ ]?\s*"', "", path.read_text()))
+    return "\n".join(text)
+
+
+def check_messages():
+    path = ROOT / "docs" / "refused.md"
+    text, sources = path.read_text(), literals()
+    found = list(re.finditer(r"^\| `([^`]+)` \|", text, re.M))
+    if len(found) < 20:
+        problems.append("docs/refused.md: hardly any messages")
+    for match in found:
+        if match[1] not in sources:
+            complain(path, text, match.start(), f"no source has the message '{match[1]}'")
+
+
+# The systems of the table in README.md, as mdrun.json calls them.
+SYSTEMS = [("SPC/E water", 81000, "water5"), ("SPC/E water", 1119744, "water12"), ("SPC/E water", 2187000, "water15"),
+           ("membrane", 110568, "membrane"), ("eight droplets", 1000008, "droplets"), ("CHARMM", 81000, "tip3p")]
+
+
+def check_figures():
+    path = ROOT / "README.md"
+    text = path.read_text()
+    records = {record["name"]: record for record in json.loads((ROOT / "benchmarks/results/nvidia-h200/mdrun.json").read_text())}
+    for words, atoms, name in SYSTEMS:
+        row = re.search(rf"^\| {re.escape(words)}[^|]*\| {atoms:,} \|(.*)\|$", text, re.M)
+        if not row:
+            problems.append(f"README.md: no row for {words}, {atoms:,} atoms")
+            continue
+        record = records[name]
+        wanted = [record[key] for key in ("pme_ns_per_day", "pme_force_error", "fmm_ns_per_day", "fmm_force_error")]
+        wanted.append(record["fmm_ns_per_day"] / record["pme_ns_per_day"])
+        given = [cell.strip() for cell in row[1].split("|")]
+        for cell, value in zip(given, wanted):
+            digits = len(cell.partition(".")[2].partition("e")[0])
+            exponent = float(cell.partition("e")[2]) if "e" in cell else 0
+            if abs(float(cell) - value) > 0.5001 * 10 ** (exponent - digits):
+                complain(path, text, row.start(), f"{cell} for {words}, but mdrun.json has {value:.4g}")
+
+
+# ------------------------------------------------------------------------------------------------------------ commands
+
+def make_inputs(folder):
+    """The files that the documents speak of."""
+    page = (ROOT / "docs" / "library.md").read_text()
+    (folder / "salt.txt").write_text(re.search(r"^```text\n(# box:.*?)^```$", page, re.M | re.S)[1])
+    numbers = random.Random(1)
+    rows = [[numbers.random() for _ in range(3)] + [numbers.choice((-1, 1))] for _ in range(1000)]
+    (folder / "cloud.txt").write_text("".join(" ".join(map(str, row)) + "\n" for row in rows))
+
+
+def entry(words):
+    for begin in COMMANDS:
+        if words[0] == begin or (begin.endswith("/") and words[0].startswith(begin)):
+            return begin
+    return None
+
+
+def known_options(words, files):
+    """Why a command that is not run cannot be right, or None."""
+    script = words[1] if words[0] == "python3" and len(words) > 1 else words[0]
+    script = script[2:] if script.startswith("./") else script
+    if "/" not in script and not script.endswith((".sh", ".py")):
+        return None  # a program of the system's
+    if script == "build-own/own":
+        return None
+    if script not in files:
+        return f"there is no {script}"
+    text = (ROOT / script).read_text()
+    for word in words[1:]:
+        option = re.match(r"--?[a-zA-Z][\w-]*", word)
+        if option and option[0] not in text:
+            return f"{script} knows no {option[0]}"
+    return None
+
+
+def program_options():
+    text = subprocess.run((str(PROGRAM), "--help"), capture_output=True, text=True, check=True).stdout
+    return set(re.findall(r"--[a-z][\w-]*", text))
+
+
+def check_command(path, text, offset, line, files, folder, options):
+    line = re.split(r" {2,}(?=# |here|on a )| +# ", line)[0].strip()
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        complain(path, text, offset, f"'{line}': {error}")
+        return None
+    while words and re.fullmatch(r"[A-Z_0-9]+=.*", words[0]):
+        words.pop(0)
+    if not words:
+        return None
+    begin = entry(words)
+    if begin is None:
+        complain(path, text, offset, f"'{line}' is neither run nor listed (COMMANDS in tests/documents.py)")
+    elif COMMANDS[begin] is not None:
+        wrong = known_options(words, files)
+        if wrong:
+            complain(path, text, offset, f"'{line}': {wrong}")
+    elif folder is not None and PROGRAM:
+        done = subprocess.run([str(PROGRAM), *words[1:]], cwd=folder, capture_output=True, text=True, timeout=120,
+                              env={**os.environ, "OMP_NUM_THREADS": "2"})
+        if done.returncode:
+            complain(path, text, offset, f"'{line}' ended with {done.returncode}: {done.stderr.strip()}")
+        return "run"
+    elif PROGRAM:
+        for word in words[1:]:
+            option = re.match(r"--[a-z][\w-]*", word)
+            if option and option[0] not in options:
+                complain(path, text, offset, f"'{line}': gmxfmm knows no {option[0]}")
+    return begin
+
+
+def check_commands(path, text, files, folder, options):
+    """The commands of one document, in its order; how many were run and looked up."""
+    counts = {"run": 0, "listed": 0}
+    for match in re.finditer(r"^```(.*?)\n(.*?)^```$", text, re.M | re.S):
+        if not match[1]:
+            complain(path, text, match.start(), "a block that does not say what it is (sh, text, c, ...)")
+        if match[1] == "sh":
+            offset = match.start(2)
+            for line in re.sub(r"\\\n", "  ", match[2]).split("\n"):
+                if line.strip() and not line.lstrip().startswith("#"):
+                    done = check_command(path, text, offset, line, files, folder, options)
+                    counts["run" if done == "run" else "listed"] += 1
+                offset += len(line) + 1
+    prose = re.sub(r"^```.*?^```$", lambda match: re.sub(r"[^\n]", " ", match[0]), text, flags=re.M | re.S)
+    for match in re.finditer(r"`([^`\n]+ [^`\n]+)`", prose):
+        words = match[1].split()
+        if words[0] in ("gmxfmm", "./quickstart.sh", "./run-tests.sh") or re.match(r"(scripts|benchmarks|tests)/\S+\.(sh|py)$", words[0]):
+            check_command(path, text, match.start(), match[1], files, None, options)
+            counts["listed"] += 1
+    return counts
+
+
+def check_result():
+    """What docs/library.md says of its crystal: Madelung's constant, to the accuracy asked for."""
+    with tempfile.TemporaryDirectory() as name:
+        make_inputs(Path(name))
+        text = subprocess.run((str(PROGRAM), "solve", "salt.txt", "--accuracy", "1e-8"), cwd=name, capture_output=True, text=True).stdout
+        energy = float(re.search(r"^energy: (\S+)$", text, re.M)[1])
+        if abs(energy + 4 * 1.747564594633182) > 1e-6:  # 8 ions; accuracy 1e-8 of forces, far better than this
+            problems.append(f"docs/library.md: the energy of salt.txt is {energy}, not four Madelung constants")
+
+
+def main():
+    files = tracked()
+    documents = sorted(ROOT / name for name in files if name.endswith(".md"))
+    assert len(documents) > 10, "hardly any documents: is this the root of the repository?"
+    options = program_options() if PROGRAM else set()
+    total = {"run": 0, "listed": 0}
+    for path in documents:
+        text = path.read_text()
+        check_links(path, text)
+        check_names(path, text, files)
+        with tempfile.TemporaryDirectory() as folder:
+            make_inputs(Path(folder))
+            for key, count in check_commands(path, text, files, Path(folder), options).items():
+                total[key] += count
+    check_messages()
+    check_figures()
+    if PROGRAM:
+        check_result()
+    for problem in problems:
+        print(problem)
+    print(f"{len(documents)} documents, {total['run']} commands run, {total['listed']} looked up, {len(problems)} problems")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
