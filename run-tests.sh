@@ -113,6 +113,14 @@ fi
 if wants gromacs || wants mdrun; then
     step "GROMACS $GROMACS_VERSION: source, checksum, patches"
     scripts/fetch-gromacs.sh
+    status=0
+    python3 tests/patches.py gromacs-patch "$GROMACS_VERSION" ${GROMACS_SOURCE:+"$GROMACS_SOURCE"} "$SOURCE_DIR" \
+        >"$LOG_DIR/patches$suffix.log" 2>&1 || status=$?
+    case $status in
+        0) count "patches by git am -3" 1 0 0 ;;
+        77) count "patches by git am -3" 0 0 1 ;;
+        *) tail -n 20 "$LOG_DIR/patches$suffix.log" && count "patches by git am -3" 0 1 0 ;;
+    esac
     if ! wants library; then scripts/build-library.sh; fi
     step "GROMACS: build, mixed precision ($(find_nvcc >/dev/null && echo "with CUDA" || echo "CPU only, no nvcc found"))"
     scripts/build-gromacs.sh mixed

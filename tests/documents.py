@@ -229,7 +229,7 @@ def check_command(path, text, offset, line, files, folder, options):
             complain(path, text, offset, f"'{line}': {wrong}")
     elif folder is not None and PROGRAM:
         done = subprocess.run([str(PROGRAM), *words[1:]], cwd=folder, capture_output=True, text=True, timeout=120,
-                              env={**os.environ, "OMP_NUM_THREADS": "2"})
+                              env={**os.environ, "OMP_NUM_THREADS": "1"})
         if done.returncode:
             complain(path, text, offset, f"'{line}' ended with {done.returncode}: {done.stderr.strip()}")
         return "run"
