@@ -6,7 +6,7 @@
 Usage: mdp-options.py            writes the page
        mdp-options.py --check    status 1 if the committed page is another, or if share/mdp/fmm.mdp has other defaults
 
-It stops where the two sides contradict each other: a range or a name that grompp knows in another way than the library.
+It stops where the two sides contradict each other: where grompp has ranges and names of its own, not those of the table.
 """
 import re
 import sys
@@ -69,22 +69,26 @@ def library_options():
     for kind, inside in re.findall(r"^([A-Z_0-9]+)\((.*?)\)$", text, re.M | re.S):
         fields = [field.strip() for field in re.findall(r'(?:"[^"]*"|[^,"])+', inside)]
         fields = [field[1:-1] if field.startswith('"') else field for field in fields]
-        if kind == "CHOICE":
+        if kind == "IN_SINGLE":
+            macros["GMXFMM_MAX_" + fields[0].upper() + "_SINGLE"] = fields[1]
+        elif kind == "CHOICE":
             name, _, _, _, names, words = fields
             options[name] = (kind, None, None, names.split("|"), words)
         else:
-            name, _, lowest, highest, words = fields
+            name, standard, lowest, highest, words = fields
+            macros[name + "_default"] = standard
             if highest != "INT32_MAX":
                 options[name] = (kind, number(lowest, macros), number(highest, macros), None, words)
     return options, macros
 
 
-def adapter():
+def adapter(macros):
     """Tags, defaults by tag, and the source of the checks of grompp."""
     header, source = ((ADAPTER / f"gmxfmmoptions.{suffix}").read_text() for suffix in ("h", "cpp"))
     tags = re.findall(r'^constexpr char c_\w+Tag\[\] += "([\w-]+)";', source, re.M)
     members = dict(re.findall(r"^    [\w:<>, ]+? (\w+) += (.+?);", header, re.M))
     defaults = {tag: members[member] for tag, (_, member, _, _) in OPTIONS.items() if member}
+    defaults = {tag: macros.get(text.replace("fmmlibrary::", ""), text) for tag, text in defaults.items()}
     defaults["measure"] = {"true": "yes", "false": "no"}[members["measure"]]
     defaults.update((tag, members[tag + "_"].strip('"')) for tag in ("grid", "m2l", "boundary", "backend"))
     if sorted(tags) != sorted([*OPTIONS, *OWN]):
@@ -93,7 +97,10 @@ def adapter():
 
 
 def compare(options, macros, source):
-    """What grompp checks by itself has to be what the library checks."""
+    """What grompp checks by itself has to be what the library checks, unless it has the table itself."""
+    if "fmmlibrary::" in source:
+        return
+
     def has(pattern, what):
         if not re.search(pattern, source):
             fail(f"grompp's check of {what} differs from the library's table: no /{pattern}/ in gmxfmmoptions.cpp")
@@ -118,7 +125,7 @@ def range_of(option, automatic, macros, tag):
 
 def page():
     options, macros = library_options()
-    defaults, source = adapter()
+    defaults, source = adapter(macros)
     compare(options, macros, source)
     lines = [
         "# The .mdp options of the FMM",

@@ -35,7 +35,7 @@ COMMANDS = {
     "gromacs-patch/apply.sh": "needs a source of GROMACS: the tests patches_2022.5 and patches_2026.3",
     "benchmarks/": "takes minutes, and figures of a busy machine are worth nothing",
     "tests/": "a test of its own, or needs a patched gmx",
-    "docs/mdp-options.py": "writes into the sources: the test mdp_options",
+    "docs/mdp-options.py": "writes into the sources: the test mdp_options_page",
     "build-own/own": "tests/strangers_hour.sh",
     "apt-get": "needs root",
     "cmake": "tests/strangers_hour.sh",
