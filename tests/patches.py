@@ -4,6 +4,7 @@
 
 Usage: patches.py PATCHES                       headers, and that each patch begins with the files that those before it leave
        patches.py PATCHES VERSION PLACE...      git am -3 on the source of that version, and apply.sh gives the same
+       patches.py --write PATCHES VERSION PLACE...   after an edit by hand: writes the series anew, as git format-patch does
 
 PLACE: an unpatched tree, a tarball, or a folder with one of these; the first in which there is a source counts. Exit status
 77 if there is none.
@@ -95,7 +96,7 @@ def files_of(place, version, names, tree):
     return True
 
 
-def check_am(patches, version, places, scratch):
+def check_am(patches, version, places, scratch, write):
     folder, problems = patches / version, []
     _, left = check_series(folder)
     tree, other = scratch / "am", scratch / "apply"
@@ -111,8 +112,12 @@ def check_am(patches, version, places, scratch):
         problems.append(f"git am -3: {found.stdout}{found.stderr}")
     written = sorted(Path(line) for line in git(tree, *FORMAT_PATCH, str(scratch / "out"), "--root").stdout.split())[1:]
     for name, path in zip(series(folder), written):
+        if write and not problems:
+            (folder / name).write_text(path.read_text())
         if not problems and path.read_text() != (folder / name).read_text():
             problems.append(f"{folder / name} is not what git format-patch writes (gromacs-patch/README.md)")
+    if write and not problems:
+        return []
     for file, blob in left.items():
         now = git(tree, "hash-object", "--no-filters", file).stdout.strip()
         if not problems and not now.startswith(blob):
@@ -127,6 +132,9 @@ def check_am(patches, version, places, scratch):
 
 
 def main():
+    write = sys.argv[1] == "--write"
+    if write:
+        sys.argv.pop(1)
     patches = Path(sys.argv[1])
     if len(sys.argv) == 2:
         versions = sorted(path.parent for path in patches.glob("*/series"))
@@ -134,7 +142,7 @@ def main():
     else:
         with tempfile.TemporaryDirectory() as scratch:
             os.environ["GIT_CEILING_DIRECTORIES"] = scratch
-            problems = check_am(patches, sys.argv[2], sys.argv[3:], Path(scratch))
+            problems = check_am(patches, sys.argv[2], sys.argv[3:], Path(scratch), write)
     for problem in problems:
         print(problem)
     print(f"{len(problems)} problems")
