@@ -7,7 +7,7 @@ Usage: documents.py ROOT [PROGRAM]      PROGRAM: a built gmxfmm, without which c
 - Links lead to files that are there, and to headings of theirs.
 - What stands in backquotes and looks like a file of this repository is one; in gromacs-patch it may be one that is patched.
 - Messages in the tables of docs/refused.md are in the sources.
-- Figures in the table of README.md are those of benchmarks/results/nvidia-h200/mdrun.json.
+- Figures in the table of README.md are those of benchmarks/results/nvidia-h200/mdrun.json, those beside FMM3D of fmm3d.json.
 - Blocks of code say what they are (sh, c, cmake, text, ...). Each command in a block `sh`, and each that stands in backquotes,
   is one of COMMANDS. gmxfmm is run, in a scratch folder with the files that the documents speak of; what needs root, a build of
   GROMACS or a GPU is not, for the reason given there: then the script has to be there and to know the options.
@@ -168,6 +168,19 @@ def check_figures():
                 complain(path, text, row.start(), f"{cell} for {words}, but mdrun.json has {value:.4g}")
 
 
+def check_fmm3d():
+    """The rows of the comparison with FMM3D: errors reached and seconds, all of them, and none else."""
+    path = ROOT / "docs" / "cpu-and-gpu.md"
+    text = path.read_text()
+    name = re.search(r"`(benchmarks/results/\S+/fmm3d\.json)`", text)[1]
+    wanted = {(f"{row['potential_error']:.1e}", f"{row['gradient_error']:.1e}", f"{row['seconds']:.2f}")
+              for row in json.loads((ROOT / name).read_text())["table"]}
+    found = re.findall(r"^\| (?:FMM3D|gmx-fmm), [^|]* \| (\S+) \| (\S+) \| (\S+) \|$", text, re.M)
+    given = {(f"{float(row[0]):.1e}", f"{float(row[1]):.1e}", row[2]) for row in found}
+    for row in wanted ^ given:
+        problems.append(f"docs/cpu-and-gpu.md: {', '.join(row)} in {'the page' if row in given else name} alone")
+
+
 # ------------------------------------------------------------------------------------------------------------ commands
 
 def make_inputs(folder):
@@ -289,6 +302,7 @@ def main():
                 total[key] += count
     check_messages()
     check_figures()
+    check_fmm3d()
     if PROGRAM:
         check_result()
     for problem in problems:
