@@ -10,7 +10,7 @@ if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND CMAKE_CUDA_COMPILER)
         endif()
     endforeach()
     list(APPEND architectures ${newest}-virtual)
-    set(CMAKE_CUDA_ARCHITECTURES "${architectures}" CACHE STRING "GPU architectures to compile for")
+    set(CMAKE_CUDA_ARCHITECTURES "${architectures}")
 endif()
 
 # gmxfmm_gencode(OUT): the same as options of nvcc, for what CMake does not compile

@@ -23,7 +23,8 @@ done
 
 folder=$BUILD_DIR/library-$kind
 options=(-S "$ROOT" -B "$folder" -G Ninja)
-if [ "$tests" = ON ]; then options+=(-DGMXFMM_TESTS=ON); elif [ ! -f "$folder/build.ninja" ]; then options+=(-DGMXFMM_TESTS=OFF); fi
+# who builds the tests works on the library: warnings are errors
+if [ "$tests" = ON ]; then options+=(-DGMXFMM_TESTS=ON -DGMXFMM_WERROR=ON); elif [ ! -f "$folder/build.ninja" ]; then options+=(-DGMXFMM_TESTS=OFF); fi
 if [ "$kind" = sanitize ]; then
     options+=(-DCMAKE_BUILD_TYPE=Debug -DGMXFMM_SANITIZE=ON -DGMXFMM_CUDA=OFF)
 elif [ "$kind" = cuda ]; then

@@ -434,6 +434,42 @@ TEST(Options, AutomaticIsOneValue)
     }
 }
 
+/* Programs compiled with a later version, whose options are longer. */
+TEST(Options, OfAnotherSize)
+{
+    const System                          s    = small();
+    const size_t                          more = 16;
+    alignas(gmxfmm_options) unsigned char memory[sizeof(gmxfmm_options) + more + 1];
+    memory[sizeof(memory) - 1]      = 77;
+    gmxfmm_options* const options   = reinterpret_cast<gmxfmm_options*>(memory);
+    gmxfmm_plan*          plan      = nullptr;
+    char                  text[256] = "";
+    gmxfmm_default_options_of_size(options, sizeof(gmxfmm_options) + more);
+    EXPECT_EQ(options->size, sizeof(gmxfmm_options) + more);
+    EXPECT_EQ(memory[sizeof(memory) - 1], 77); /* nothing is written behind them */
+    EXPECT_EQ(gmxfmm_create(&plan, options, 20, s.box.data(), text, sizeof(text)), GMXFMM_OK) << text;
+    gmxfmm_destroy(plan);
+    memory[sizeof(gmxfmm_options) + more - 1] = 1;
+    EXPECT_EQ(gmxfmm_create(&plan, options, 20, s.box.data(), text, sizeof(text)), GMXFMM_ERROR_OPTION);
+    EXPECT_NE(std::string(text).find(GMXFMM_VERSION), std::string::npos) << text;
+    /* of a structure that nobody filled */
+    memset(memory, 0, sizeof(memory));
+    EXPECT_EQ(gmxfmm_create(&plan, options, 20, s.box.data(), text, sizeof(text)), GMXFMM_ERROR_OPTION);
+    EXPECT_NE(std::string(text).find("gmxfmm_default_options"), std::string::npos) << text;
+}
+
+/* What there is room for in the options of a program that was compiled with an earlier version. */
+TEST(Options, AreNotWrittenBehindTheirEnd)
+{
+    gmxfmm_options options;
+    memset(&options, 0x55, sizeof(options));
+    const gmxfmm_options before = options;
+    const size_t         size   = offsetof(gmxfmm_options, prefactor);
+    gmxfmm_default_options_of_size(&options, size);
+    EXPECT_EQ(options.size, size);
+    EXPECT_EQ(memcmp(&options.prefactor, &before.prefactor, sizeof(options) - size), 0);
+}
+
 /* The ends of a range are in it, the next numbers are not. */
 TEST(Options, HaveTheRangesThatAreTold)
 {

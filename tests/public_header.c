@@ -24,6 +24,13 @@ int main(void)
         printf("a call failed: %s\n", plan ? gmxfmm_message(plan) : "create");
         return 1;
     }
+    char version[32];
+    snprintf(version, sizeof(version), "%d.%d.%d", GMXFMM_VERSION_MAJOR, GMXFMM_VERSION_MINOR, GMXFMM_VERSION_PATCH);
+    if (strcmp(version, GMXFMM_VERSION) != 0 || strcmp(version, gmxfmm_version()) != 0)
+    {
+        printf("the header is of version %s or %s, the library of %s\n", version, GMXFMM_VERSION, gmxfmm_version());
+        return 1;
+    }
     gmxfmm_reset_times(plan);
     gmxfmm_destroy(plan);
     /* opposite charges attract: the force on the first points to the second or its image */

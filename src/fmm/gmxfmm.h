@@ -19,6 +19,9 @@
  * allocated in create, set_*, enqueue_box and assign, never in execute, enqueue and enqueue_assign. Every call returns
  * a status; the text that names the cause is kept in the plan (gmxfmm_message). There is no global state: several plans
  * may be used at once from several threads, one thread a plan at a time.
+ *
+ * Structures can grow without a change of the binary interface: that of options knows its size, the others have room at
+ * their end, `reserved`, which a program sets to zero with all that it does not use.
  */
 #ifndef GMXFMM_H
 #define GMXFMM_H
@@ -36,6 +39,12 @@ extern "C"
 #else
 #    define GMXFMM_API
 #endif
+
+/* Of this header; gmxfmm_version() is the library's. */
+#define GMXFMM_VERSION "0.1.0"
+#define GMXFMM_VERSION_MAJOR 0
+#define GMXFMM_VERSION_MINOR 1
+#define GMXFMM_VERSION_PATCH 0
 
 #define GMXFMM_MAX_ORDER 40        /* largest expansion order in double precision */
 #define GMXFMM_MAX_ORDER_SINGLE 20 /* and in single precision */
@@ -112,9 +121,10 @@ extern "C"
     } gmxfmm_traversal;
 
     /* All options; gmxfmm_default_options() fills in the defaults given in brackets. Where 0 stands for automatic,
-     * GMXFMM_AUTO does, too. */
+     * GMXFMM_AUTO does, too. New options come at the end. */
     typedef struct
     {
+        size_t size;           /* of this structure where the program was compiled; gmxfmm_default_options() sets it */
         double accuracy;       /* [4e-4] asked relative RMS force error, 1e-12..0.1; chooses what is left automatic */
         int    order;          /* [-1] expansion order p, 0..20 (double precision: 40); -1: automatic */
         int    grid[3];        /* [0 0 0] cells along each box vector, >= 1; of a periodic octree its leaves, multiples
@@ -163,6 +173,7 @@ extern "C"
         double energy_near;
         double energy_far;
         double virial[9];
+        double reserved[8];
     } gmxfmm_output;
 
     /* Stages of a step on a device, for measurements. */
@@ -184,6 +195,7 @@ extern "C"
         double*  virial;    /* 9 */
         int*     status;    /* a gmxfmm_status: OK, POSITION or COINCIDENT, as execute would return */
         unsigned stages;    /* 0: all; otherwise those whose bits are set, with what earlier calls left of the others */
+        void*    reserved[8];
     } gmxfmm_device_output;
 
     /* What a plan does, after options and automatic choices; times are sums over all executes since the last reset. */
@@ -226,10 +238,19 @@ extern "C"
         double  time_charges; /* treecode: modified charges of clusters */
         double  time_sums;    /* treecode */
         double  time_output;
+        double  reserved[16];
     } gmxfmm_info;
 
-    /* Fills *options with the defaults. */
-    GMXFMM_API void gmxfmm_default_options(gmxfmm_options* options);
+    /* Version of the library, "major.minor.patch". */
+    GMXFMM_API const char* gmxfmm_version(void);
+
+    /* Fills *options with the defaults: the first `size` bytes of it, which is what the program has room for. */
+    GMXFMM_API void gmxfmm_default_options_of_size(gmxfmm_options* options, size_t size);
+
+    static inline void gmxfmm_default_options(gmxfmm_options* options)
+    {
+        gmxfmm_default_options_of_size(options, sizeof(*options));
+    }
 
     /* What a program that reads options has to know of one. */
     typedef struct
@@ -346,6 +367,7 @@ extern "C"
         const int*    excl_start;
         const int*    excl_list; /* both NULL: none */
         const void*   x_before;  /* 3 n: where particles might have been at the last assign; NULL: at x */
+        const void*   reserved[4];
     } gmxfmm_system;
 
     /* Forces on a system that errors of settings are measured against. */
@@ -360,6 +382,7 @@ extern "C"
         double error_moved; /* the same where cells were assigned at x_before */
         double virial_error; /* largest error of an element of the virial, unit of energy */
         double time;         /* s, of a step that gives forces: the fastest; 0: none was timed */
+        double reserved[8];
     } gmxfmm_measurement;
 
     /* Evaluates the forces of a system twice, in double precision, with other cells or another order each time,

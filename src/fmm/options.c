@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +10,11 @@
 /* Rounding of single precision, measured on water (benchmarks/accuracy): asking for less would ask for noise. */
 static const double c_bestSingle = 1e-6;
 
-void gmxfmm_default_options(gmxfmm_options* options)
+/* Sizes of gmxfmm_options that a program may have: that of the first version which told it, up to what no later one
+ * will need. */
+static const size_t c_firstSize = offsetof(gmxfmm_options, cache_dir) + sizeof(char*), c_largestSize = 4096;
+
+static void set_defaults(gmxfmm_options* options)
 {
     memset(options, 0, sizeof(*options));
 #define REAL(name, standard, lowest, highest, help) options->name = standard;
@@ -19,12 +24,23 @@ void gmxfmm_default_options(gmxfmm_options* options)
 #define GRID_0(name, text, lowest, highest, help) options->name[0] = options->name[1] = options->name[2] = 0;
 #define CHOICE(name, standard, text, last, names, help) options->name = standard;
 #include "fmm/options.def"
+    options->size           = sizeof(*options);
     options->prefactor      = 1.0;
     options->measured_error = NAN;
     options->measured_time  = NAN;
 }
 
-void fmm_normalise_options(gmxfmm_options* options)
+void gmxfmm_default_options_of_size(gmxfmm_options* options, size_t size)
+{
+    gmxfmm_options own;
+    set_defaults(&own);
+    own.size = size;
+    memset(options, 0, size);
+    memcpy(options, &own, size < sizeof(own) ? size : sizeof(own));
+}
+
+/* 0 for GMXFMM_AUTO where 0 is no number: grid, separation, num_threads, ... */
+static void normalise(gmxfmm_options* options)
 {
 #define REAL(name, standard, lowest, highest, help)
 #define INTEGER(name, standard, lowest, highest, help)
@@ -37,6 +53,39 @@ void fmm_normalise_options(gmxfmm_options* options)
     }
 #define CHOICE(name, standard, text, last, names, help)
 #include "fmm/options.def"
+}
+
+gmxfmm_status fmm_take_options(gmxfmm_options* own, const gmxfmm_options* given, char* message, size_t size)
+{
+    set_defaults(own);
+    if (given->size < c_firstSize || given->size > c_largestSize)
+    {
+        snprintf(message, size, "the options have no valid size: fill them by gmxfmm_default_options first");
+        return GMXFMM_ERROR_OPTION;
+    }
+    /* of a program compiled with a later version: its new options are zero where this library filled them */
+    for (size_t i = sizeof(*own); i < given->size; i++)
+    {
+        if (((const char*)given)[i] != 0)
+        {
+            snprintf(message, size,
+                     "an option is set that version %s of the library does not know: leave it out, or "
+                     "install the version that the program was compiled with",
+                     GMXFMM_VERSION);
+            return GMXFMM_ERROR_OPTION;
+        }
+    }
+    memcpy(own, given, given->size < sizeof(*own) ? given->size : sizeof(*own));
+    own->size = sizeof(*own);
+    normalise(own);
+    return GMXFMM_OK;
+}
+
+void fmm_give_options(gmxfmm_options* given, const gmxfmm_options* own)
+{
+    const size_t size = given->size;
+    memcpy(given, own, size < sizeof(*own) ? size : sizeof(*own));
+    given->size = size;
 }
 
 const gmxfmm_option* gmxfmm_find_option(const char* name)

@@ -112,11 +112,11 @@ gmxfmm_status gmxfmm_create(gmxfmm_plan**         plan,
                             char*                 message,
                             size_t                message_size)
 {
-    char  own[256];
-    char* text = message != NULL && message_size > 0 ? message : own;
-    if (text == own)
+    char  unread[256];
+    char* text = message != NULL && message_size > 0 ? message : unread;
+    if (text == unread)
     {
-        message_size = sizeof(own);
+        message_size = sizeof(unread);
     }
     text[0] = '\0';
     if (plan == NULL || asked == NULL)
@@ -124,11 +124,11 @@ gmxfmm_status gmxfmm_create(gmxfmm_plan**         plan,
         snprintf(text, message_size, "plan and options must not be NULL");
         return GMXFMM_ERROR_NULL;
     }
-    *plan                         = NULL;
-    gmxfmm_options        normal  = *asked;
-    const gmxfmm_options* options = &normal;
-    fmm_normalise_options(&normal);
-    gmxfmm_status status = fmm_check_options(options, text, message_size);
+    *plan = NULL;
+    gmxfmm_options        own;
+    const gmxfmm_options* options = &own;
+    gmxfmm_status         status  = fmm_take_options(&own, asked, text, message_size);
+    status                        = status == GMXFMM_OK ? fmm_check_options(options, text, message_size) : status;
     if (status == GMXFMM_OK && num_particles < 0)
     {
         snprintf(text, message_size, "number of particles is %lld, it must not be negative", (long long)num_particles);

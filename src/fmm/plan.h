@@ -177,9 +177,11 @@ gmxfmm_status fmm_keep_receivers(gmxfmm_plan* plan, const void* x);
 /* exclusions.c: the lists and what was made of them. */
 void fmm_free_exclusions(gmxfmm_plan* plan);
 
-/* options.c: 0 for GMXFMM_AUTO where 0 is no number (grid, separation, num_threads), which is how the library has it;
- * ranges and contradictions of options that are so, the message goes to message[size]. */
-void          fmm_normalise_options(gmxfmm_options* options);
+/* options.c: a program's options as the library has them, whatever size they have there, with 0 for GMXFMM_AUTO where 0
+ * is no number (grid, separation, num_threads), and the way back; ranges and contradictions of options that are so. The
+ * message goes to message[size]. Errors: OPTION, UNSUPPORTED, DEVICE. */
+gmxfmm_status fmm_take_options(gmxfmm_options* own, const gmxfmm_options* given, char* message, size_t size);
+void          fmm_give_options(gmxfmm_options* given, const gmxfmm_options* own);
 gmxfmm_status fmm_check_options(const gmxfmm_options* options, char* message, size_t size);
 
 /* plan_tree.c: an octree without levels, for a plan that has none; whether an octree can take the box. Errors: MEMORY,

@@ -23,6 +23,11 @@ static const char* const c_text[GMXFMM_NUM_STATUS] = {
 
 static const char* const c_m2l[] = {"auto", "fft", "rotation", "symmetric", "dynamic", "naive"};
 
+const char* gmxfmm_version(void)
+{
+    return GMXFMM_VERSION;
+}
+
 const char* gmxfmm_status_text(gmxfmm_status status)
 {
     return (int)status >= 0 && status < GMXFMM_NUM_STATUS ? c_text[status] : "unknown status";

@@ -16,10 +16,6 @@
 #include "main_progress.h"
 #include "text_lines.h"
 
-#ifndef GMXFMM_VERSION
-#    define GMXFMM_VERSION "(version unknown)"
-#endif
-
 /* Exit status of every failure. */
 #define FAILURE 2
 
@@ -510,7 +506,7 @@ static int run(int count, char* const* arguments)
     }
     if (strcmp(command, "--version") == 0)
     {
-        puts("gmxfmm " GMXFMM_VERSION);
+        printf("gmxfmm %s\n", gmxfmm_version());
         return 0;
     }
     if (command[0])

@@ -553,9 +553,9 @@ static gmxfmm_status choose(search* s, gmxfmm_options* options)
     if (s->any)
     {
         compare_all(s);
-        *options                = s->best_options;
-        options->measured_error = s->best.error;
-        options->measured_time  = s->best.time;
+        s->best_options.measured_error = s->best.error;
+        s->best_options.measured_time  = s->best.time;
+        fmm_give_options(options, &s->best_options);
         return fmm_say(s->message, s->size, GMXFMM_OK, "");
     }
     return isfinite(s->best.error) && (status == GMXFMM_OK || status == GMXFMM_ERROR_OPTION) ? out_of_reach(s) : status;
@@ -579,21 +579,21 @@ gmxfmm_status gmxfmm_choose(const gmxfmm_reference* reference,
     {
         return fmm_say(message, message_size, GMXFMM_ERROR_OPTION, "array_type is not that of the reference");
     }
+    char    text[256];
     search* s = calloc(1, sizeof(*s));
     if (s == NULL || (s->force = fmm_measure_room(&reference->system)) == NULL)
     {
         free(s);
         return fmm_say(message, message_size, GMXFMM_ERROR_MEMORY, "out of memory for forces");
     }
-    s->reference = reference;
-    s->asked     = *options;
-    fmm_normalise_options(&s->asked);
-    s->error_moved             = error_moved;
-    s->virial_error            = virial_error;
-    s->message                 = message;
-    s->size                    = message_size;
-    const gmxfmm_status status = choose(s, options);
-    *chosen                    = s->best;
+    s->reference         = reference;
+    s->error_moved       = error_moved;
+    s->virial_error      = virial_error;
+    s->message           = message;
+    s->size              = message_size;
+    gmxfmm_status status = fmm_take_options(&s->asked, options, text, sizeof(text));
+    status               = status == GMXFMM_OK ? choose(s, options) : fmm_say(message, message_size, status, text);
+    *chosen              = s->best;
     if (num_tried != NULL)
     {
         *num_tried = tried == NULL ? 0 : s->num < *num_tried ? s->num : *num_tried;

@@ -258,28 +258,35 @@ static gmxfmm_status evaluate_twice(
 }
 
 gmxfmm_status gmxfmm_reference_create(gmxfmm_reference**    reference,
-                                      const gmxfmm_options* options,
+                                      const gmxfmm_options* given,
                                       const gmxfmm_system*  system,
                                       char*                 message,
                                       size_t                message_size)
 {
-    if (reference == NULL || options == NULL || system == NULL)
+    if (reference == NULL || given == NULL || system == NULL)
     {
         return fmm_say(message, message_size, GMXFMM_ERROR_NULL, "reference, options or system is NULL");
     }
-    *reference          = NULL;
+    *reference = NULL;
+    char                  text[256];
+    gmxfmm_options        own;
+    const gmxfmm_options* options = &own;
+    gmxfmm_status         status  = fmm_take_options(&own, given, text, sizeof(text));
+    if (status != GMXFMM_OK)
+    {
+        return fmm_say(message, message_size, status, text);
+    }
     gmxfmm_reference* r = calloc(1, sizeof(*r));
     if (r == NULL)
     {
         return fmm_say(message, message_size, GMXFMM_ERROR_MEMORY, "out of memory");
     }
-    r->system            = *system;
-    r->array_type        = options->array_type;
-    r->uncertainty       = INFINITY;
-    r->force             = fmm_measure_room(system);
-    double*       force  = fmm_measure_room(system);
-    double        asked  = options->accuracy;
-    gmxfmm_status status = GMXFMM_OK;
+    r->system      = *system;
+    r->array_type  = options->array_type;
+    r->uncertainty = INFINITY;
+    r->force       = fmm_measure_room(system);
+    double* force  = fmm_measure_room(system);
+    double  asked  = options->accuracy;
     if (r->force == NULL || force == NULL)
     {
         status = fmm_say(message, message_size, GMXFMM_ERROR_MEMORY, "out of memory for forces");
@@ -292,7 +299,6 @@ gmxfmm_status gmxfmm_reference_create(gmxfmm_reference**    reference,
     free(force);
     if (status == GMXFMM_OK && !(r->uncertainty <= c_agreement * options->accuracy))
     {
-        char text[256];
         snprintf(text, sizeof(text),
                  "errors of %.2g cannot be measured: two evaluations in double precision, asked for %.0e, differ by "
                  "%.2g",

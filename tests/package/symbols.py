@@ -1,0 +1,25 @@
+#!/usr/bin/env python3
+"""Checks that the shared library exports what the public header declares, and nothing else.
+
+Usage: symbols.py NM LIBRARY HEADER
+"""
+import re
+import subprocess
+import sys
+
+
+def main():
+    nm, library, header = sys.argv[1:]
+    text = re.sub(r"/\*.*?\*/", "", open(header).read(), flags=re.S)
+    declared = set(re.findall(r"GMXFMM_API[^;(]*?\b(gmxfmm_\w+)\(", text))
+    lines = subprocess.run([nm, "-D", "--defined-only", library], check=True, capture_output=True, text=True).stdout
+    exported = {line.split()[-1].split("@")[0] for line in lines.splitlines()}
+    assert len(declared) > 20, "the header has lost its declarations"
+    missing, more = sorted(declared - exported), sorted(exported - declared)
+    if missing or more:
+        sys.exit(f"not exported: {missing}; exported, but not in the header: {more}")
+    print(f"{len(exported)} symbols")
+
+
+if __name__ == "__main__":
+    main()
