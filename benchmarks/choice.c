@@ -139,9 +139,10 @@ int main(int argc, char** argv)
     water w                    = water_read(argv[1], atoi(argv[2]));
     options.accuracy           = argc > 3 ? atof(argv[3]) : options.accuracy;
     const int           pairs  = argc > 4 && atoi(argv[4]) < c_most ? atoi(argv[4]) : 11;
-    const gmxfmm_system system = {w.n, w.box, w.x, w.q, w.excl_start, w.excl_list, NULL};
-    double*             force  = bench_numbers(3 * (size_t)w.n);
-    gmxfmm_reference*   exact  = make_reference(&options, 0.01 * options.accuracy, &system);
+    const gmxfmm_system system = {
+        .n = w.n, .box = w.box, .x = w.x, .q = w.q, .excl_start = w.excl_start, .excl_list = w.excl_list};
+    double*           force = bench_numbers(3 * (size_t)w.n);
+    gmxfmm_reference* exact = make_reference(&options, 0.01 * options.accuracy, &system);
 
     /* as a host program has it: reference and choice */
     gmxfmm_measurement chosen, tried[c_tried];

@@ -361,13 +361,12 @@ const std::vector<Case>& cases()
 
 gmxfmm_system viewOf(const System& s, Boundary boundary)
 {
-    return {static_cast<std::int64_t>(s.size()),
-            boundary == Boundary::Open ? nullptr : s.box.data(),
-            s.x.data(),
-            s.q.data(),
-            nullptr,
-            nullptr,
-            nullptr};
+    gmxfmm_system view = {};
+    view.n             = static_cast<std::int64_t>(s.size());
+    view.box           = boundary == Boundary::Open ? nullptr : s.box.data();
+    view.x             = s.x.data();
+    view.q             = s.q.data();
+    return view;
 }
 
 /* On the CPU wherever other suites run: double precision beyond order 20 is offered there alone. */

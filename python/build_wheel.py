@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Makes the wheel (PEP 517): the Python files, the shared library built by CMake from the checkout around them, and its
+header, of which the structures are read.
+
+GMXFMM_CMAKE_ARGS in the environment has further arguments of cmake, such as -DGMXFMM_CUDA=ON.
+"""
+import base64
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sysconfig
+import tempfile
+import zipfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+CHECKOUT = HERE.parent
+HEADER = CHECKOUT / "src" / "fmm" / "gmxfmm.h"
+
+
+def _build_library(folder):
+    """Path of the shared library, built in folder."""
+    if shutil.which("cmake") is None:
+        raise SystemExit("gmxfmm: there is no cmake: install it, a C compiler and FFTW (Debian: libfftw3-dev)")
+    arguments = ["-DCMAKE_BUILD_TYPE=Release", "-DGMXFMM_SHARED=ON", "-DGMXFMM_TESTS=OFF", "-DGMXFMM_PROGRAM=OFF",
+                 "-DGMXFMM_CUDA=OFF", *shlex.split(os.environ.get("GMXFMM_CMAKE_ARGS", ""))]
+    subprocess.run(["cmake", "-S", CHECKOUT, "-B", folder, *arguments], check=True)
+    subprocess.run(["cmake", "--build", folder, "--target", "gmxfmm_shared", "--parallel"], check=True)
+    return Path(folder) / "src" / "fmm" / "libgmxfmm.so"
+
+
+def _version():
+    return re.search(r'#define GMXFMM_VERSION "([^"]+)"', HEADER.read_text()).group(1)
+
+
+def _metadata():
+    project = (HERE / "pyproject.toml").read_text()
+    summary = re.search(r'^description = "([^"]+)"', project, re.M).group(1)
+    return ("Metadata-Version: 2.1\nName: gmxfmm\n" f"Version: {_version()}\nSummary: {summary}\n"
+            "License: LGPL-2.1-or-later\nRequires-Python: >=3.8\nRequires-Dist: numpy\n")
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    platform = re.sub(r"[-.]", "_", sysconfig.get_platform())
+    tag = f"py3-none-{platform}"
+    info = f"gmxfmm-{_version()}.dist-info"
+    with tempfile.TemporaryDirectory() as folder:
+        contents = {f"gmxfmm/{path.name}": path.read_bytes() for path in sorted((HERE / "gmxfmm").glob("*.py"))}
+        contents["gmxfmm/gmxfmm.h"] = HEADER.read_bytes()
+        contents["gmxfmm/libgmxfmm.so"] = _build_library(folder).read_bytes()
+    contents[f"{info}/METADATA"] = _metadata().encode()
+    contents[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nGenerator: gmxfmm\nRoot-Is-Purelib: false\nTag: {tag}\n".encode()
+    record = f"{info}/RECORD"
+    lines = []
+    for name, content in contents.items():
+        digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+        lines.append(f"{name},sha256={digest},{len(content)}\n")
+    contents[record] = ("".join(lines) + f"{record},,\n").encode()
+    name = f"gmxfmm-{_version()}-{tag}.whl"
+    with zipfile.ZipFile(Path(wheel_directory) / name, "w", zipfile.ZIP_DEFLATED) as wheel:
+        for path, content in contents.items():
+            wheel.writestr(path, content)
+    return name
+
+
+def build_sdist(sdist_directory, config_settings=None):
+    raise SystemExit("gmxfmm: the library is built from the whole checkout: give pip its folder python/")

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The shared library: the one in this package, or what GMXFMM_LIBRARY names, or the system's."""
+import ctypes
+import ctypes.util
+import os
+from pathlib import Path
+
+from ._header import Header
+
+_HERE = Path(__file__).resolve().parent
+
+
+class Error(Exception):
+    """What the library refuses, with the cause; status: the name of its gmxfmm_status."""
+
+    def __init__(self, status, message):
+        super().__init__(message)
+        self.status = status
+
+
+def _find_header():
+    for path in (_HERE / "gmxfmm.h", _HERE.parent.parent / "src" / "fmm" / "gmxfmm.h"):
+        if path.exists():
+            return Header(path)
+    raise ImportError("gmxfmm.h is neither in the package gmxfmm nor in a checkout around it: install the package by pip")
+
+
+def _find_library():
+    own = _HERE / "libgmxfmm.so"
+    path = os.environ.get("GMXFMM_LIBRARY") or (str(own) if own.exists() else ctypes.util.find_library("gmxfmm"))
+    if path is None:
+        raise ImportError("there is no libgmxfmm.so: install the package by pip, or name the library in GMXFMM_LIBRARY")
+    return ctypes.CDLL(path)
+
+
+header = _find_header()
+library = _find_library()
+Options = header.structure("gmxfmm_options")
+Output = header.structure("gmxfmm_output")
+Info = header.structure("gmxfmm_info")
+Option = header.structure("gmxfmm_option")
+
+_POINTER, _SIZE, _TEXT = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p
+for _name, _result, _arguments in (
+    ("version", _TEXT, []),
+    ("default_options_of_size", None, [ctypes.POINTER(Options), _SIZE]),
+    ("find_option", ctypes.POINTER(Option), [_TEXT]),
+    ("create", ctypes.c_int, [ctypes.POINTER(_POINTER), ctypes.POINTER(Options), ctypes.c_int64, _POINTER, _TEXT, _SIZE]),
+    ("set_charges", ctypes.c_int, [_POINTER, ctypes.c_int64, _POINTER]),
+    ("set_exclusions", ctypes.c_int, [_POINTER, _POINTER, _POINTER]),
+    ("assign", ctypes.c_int, [_POINTER, _POINTER]),
+    ("execute", ctypes.c_int, [_POINTER, _POINTER, ctypes.POINTER(Output)]),
+    ("get_info", ctypes.c_int, [_POINTER, ctypes.POINTER(Info)]),
+    ("message", _TEXT, [_POINTER]),
+    ("destroy", None, [_POINTER]),
+):
+    _function = getattr(library, "gmxfmm_" + _name)
+    _function.restype, _function.argtypes = _result, _arguments
+
+
+def version():
+    """Version of the library."""
+    return library.gmxfmm_version().decode()
+
+
+if version().split(".")[:2] != header.version.split(".")[:2]:
+    raise ImportError(f"libgmxfmm is of version {version()}, the package of {header.version}: install one version of both")

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+import ctypes
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._library import Error, Info, Options, Output, header, library
+
+_STATUS = {value: name for name, value in header.enums["gmxfmm_status"].items()}
+_FIELDS = dict(Options._fields_)
+_FIXED = {"size", "array_type", "measured_error", "measured_time"}  # not a caller's
+
+
+@dataclass
+class Result:
+    """energy: 1/2 sum q phi; forces (n, 3), potential (n) and field (n, 3) at the charges; virial (3, 3) or None; info:
+    what the plan did, by the names of gmxfmm_info."""
+
+    energy: float
+    forces: np.ndarray
+    potential: np.ndarray
+    field: np.ndarray
+    virial: np.ndarray
+    info: dict
+
+
+def _choices(name):
+    found = library.gmxfmm_find_option(name.encode())
+    return found.contents.choices.decode().split("|") if found and found.contents.choices else None
+
+
+def _set(options, name, value):
+    if name not in _FIELDS or name in _FIXED:
+        raise TypeError(f"solve() has no option {name!r}; there are {', '.join(sorted(set(_FIELDS) - _FIXED))}")
+    if isinstance(value, str) and name != "cache_dir":
+        words = _choices(name)
+        if words is None or value not in words:
+            allowed = f"one of {', '.join(words)}" if words else "a number"
+            raise ValueError(f"option {name} is {value!r}, it must be {allowed}")
+        value = words.index(value)
+    kind = _FIELDS[name]
+    if name == "cache_dir":
+        value = None if value is None else str(value).encode()
+    elif issubclass(kind, ctypes.Array):
+        value = kind(*np.broadcast_to(value, kind._length_).tolist())
+    setattr(options, name, value)
+
+
+def _numbers(name, value, shape):
+    array = np.ascontiguousarray(value, dtype=np.float64)
+    if array.ndim != len(shape) or any(want not in (None, have) for want, have in zip(shape, array.shape)):
+        wanted = " x ".join("n" if want is None else str(want) for want in shape)
+        raise ValueError(f"{name} has the shape {array.shape}, it must be {wanted}")
+    return array
+
+
+def _box_vectors(box):
+    box = np.asarray(box, dtype=np.float64)
+    if box.ndim < 2:
+        box = np.diag(np.broadcast_to(box, 3))
+    return _numbers("box", box, (3, 3))
+
+
+def _exclusion_lists(exclusions, n):
+    """start and list of gmxfmm_set_exclusions from pairs (m, 2), each of them once or twice."""
+    pairs = np.asarray(exclusions, dtype=np.int64).reshape(-1, 2)
+    if pairs.size and (pairs.min() < 0 or pairs.max() >= n):
+        raise ValueError(f"exclusions name particles from {pairs.min()} to {pairs.max()}, there are 0 to {n - 1}")
+    both = np.unique(np.concatenate([pairs, pairs[:, ::-1]]), axis=0)
+    start = np.searchsorted(both[:, 0], np.arange(n + 1)).astype(np.intc)
+    return start, np.ascontiguousarray(both[:, 1], dtype=np.intc)
+
+
+def _as_dict(info):
+    result = {}
+    for name, kind in Info._fields_:
+        value = getattr(info, name)
+        words = _choices(name) if name in ("m2l", "method", "precision") else None
+        if name != "reserved":
+            result[name] = words[value] if words else list(value) if issubclass(kind, ctypes.Array) else value
+            if isinstance(value, bytes):
+                result[name] = value.decode()
+    return result
+
+
+class _Plan:
+    """A gmxfmm_plan that is destroyed at the end of a with."""
+
+    def __init__(self, options, n, box):
+        self._plan, message = ctypes.c_void_p(), ctypes.create_string_buffer(512)
+        status = library.gmxfmm_create(self._plan, options, n, None if box is None else box.ctypes.data, message, 512)
+        if status:
+            raise Error(_STATUS[status], message.value.decode())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        library.gmxfmm_destroy(self._plan)
+
+    def call(self, name, *arguments):
+        status = getattr(library, "gmxfmm_" + name)(self._plan, *arguments)
+        if status:
+            raise Error(_STATUS[status], library.gmxfmm_message(self._plan).decode())
+
+
+def solve(positions, charges, box=None, *, exclusions=None, virial=False, precision="double", **options):
+    """Energy, forces, potential and field of point charges.
+
+    positions   (n, 3), any length unit
+    charges     (n)
+    box         None: an open system; a length: a cube; three: a brick; (3, 3): its vectors in rows, right-handed
+    exclusions  pairs of particles that do not interact, (m, 2)
+    virial      also the virial (FMM)
+    options     members of gmxfmm_options (gmxfmm.h, gmxfmm help), choices by their names: accuracy, m2l, boundary, device,
+                prefactor, ...; of the treecode method="treecode", kernel="yukawa", kappa, theta, degree, ...
+
+    Potentials are prefactor * sum q / r. Raises Error with the library's message where it refuses something.
+    """
+    x = _numbers("positions", positions, (None, 3))
+    q = _numbers("charges", charges, (len(x),))
+    asked = Options()
+    library.gmxfmm_default_options_of_size(asked, ctypes.sizeof(Options))
+    if box is None:
+        options.setdefault("boundary", "open")
+    elif options.get("boundary") == "open":
+        raise ValueError("an open system has no box: leave out box, or boundary")
+    for name, value in dict(options, precision=precision).items():
+        _set(asked, name, value)
+    asked.array_type = header.enums["gmxfmm_precision"]["GMXFMM_DOUBLE"]
+    vectors = None if box is None else _box_vectors(box)
+    potential, field = np.empty(len(x)), np.empty((len(x), 3))
+    forces = np.empty((len(x), 3))
+    output = Output(force=forces.ctypes.data, field=field.ctypes.data, potential=potential.ctypes.data, want_energy=1,
+                    want_virial=bool(virial))
+    info = Info()
+    with _Plan(asked, len(x), vectors) as plan:
+        plan.call("set_charges", len(x), q.ctypes.data)
+        if exclusions is not None:
+            start, others = _exclusion_lists(exclusions, len(x))
+            plan.call("set_exclusions", start.ctypes.data, others.ctypes.data)
+        plan.call("assign", x.ctypes.data)
+        plan.call("execute", x.ctypes.data, output)
+        plan.call("get_info", info)
+    return Result(output.energy_near + output.energy_far, forces, potential, field,
+                  np.array(output.virial).reshape(3, 3) if virial else None, _as_dict(info))
