@@ -15,6 +15,7 @@ typedef struct fmm_backend
 {
     gmxfmm_method method;
     gmxfmm_device device;
+    int           level;                         /* of x86-64 that it is compiled for; 0: any (simd_level.h) */
     unsigned      precisions;                    /* bit 1 << gmxfmm_precision */
     unsigned      m2l;                           /* bit 1 << gmxfmm_m2l; of the FMM, and so are the next lines */
     int           max_order, max_rotation_order; /* of all methods but rotation, and of that */

@@ -238,7 +238,9 @@ extern "C"
         double  time_charges; /* treecode: modified charges of clusters */
         double  time_sums;    /* treecode */
         double  time_output;
-        double  reserved[16];
+        const char*
+               simd; /* level of x86-64 whose instructions compute: v2, v3, v4; "": a GPU, or one processor's build */
+        double reserved[16];
     } gmxfmm_info;
 
     /* Version of the library, "major.minor.patch". */

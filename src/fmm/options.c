@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fmm/backend.h"
+#include "fmm/simd_level.h"
 #include "fmm/plan.h"
 
 /* Rounding of single precision, measured on water (benchmarks/accuracy): asking for less would ask for noise. */
@@ -294,6 +295,11 @@ gmxfmm_status fmm_check_options(const gmxfmm_options* o, char* message, size_t s
                  : o->m2l_truncate  ? "m2l_truncate"
                                     : "vertical_rotation");
         return GMXFMM_ERROR_OPTION;
+    }
+    status = o->device == GMXFMM_CPU ? fmm_check_simd_level(message, size) : GMXFMM_OK;
+    if (status != GMXFMM_OK)
+    {
+        return status;
     }
     const fmm_backend* backend = fmm_find_backend(o->method, o->device, o->precision, o->m2l);
     return backend == NULL ? no_backend(message, size) : check_backend(backend, o, message, size);

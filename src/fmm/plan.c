@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "fmm/backend.h"
+#include "fmm/simd_level.h"
 #include "fmm/fit.h"
 #include "fmm/tuning/tune.h"
 
@@ -155,6 +156,7 @@ gmxfmm_status gmxfmm_create(gmxfmm_plan**         plan,
     }
     p->options  = *options;
     p->backend  = fmm_find_backend(options->method, options->device, options->precision, options->m2l);
+    p->level    = fmm_simd_level();
     p->bytes    = sizeof(*p);
     p->periodic = options->boundary != GMXFMM_OPEN;
     p->expected = num_particles;
@@ -464,6 +466,7 @@ gmxfmm_status gmxfmm_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
     info->num_particles  = plan->p.n;
     info->m2l            = plan->m2l;
     info->precision      = plan->options.precision;
+    info->simd           = plan->options.device == GMXFMM_CPU ? fmm_simd_level_name(plan->level) : "";
     info->order          = plan->order;
     info->depth          = plan->tree != NULL ? plan->tree->depth : -1;
     info->num_cells      = plan->num_cells;

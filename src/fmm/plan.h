@@ -42,6 +42,7 @@ struct gmxfmm_plan
 {
     gmxfmm_options            options;   /* as asked */
     const struct fmm_backend* backend;   /* what computes: a row of backend.c */
+    int                       level;     /* of x86-64 (simd_level.h) */
     char*                     cache_dir; /* what options.cache_dir points to */
     char                      message[512];
     gmxfmm_m2l                m2l; /* this and the next line: as asked, or chosen where options leave them open */

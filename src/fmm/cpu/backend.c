@@ -55,10 +55,10 @@ static gmxfmm_status set_grid(gmxfmm_plan* plan)
 
 static void free_grid(gmxfmm_plan* plan)
 {
-    FN(fmm_conv_destroy)(plan->FN(conv));
-    FN(fmm_operators_destroy)(plan->FN(ops));
-    plan->FN(conv) = NULL;
-    plan->FN(ops)  = NULL;
+    FN(fmm_conv_destroy)(plan->TN(conv));
+    FN(fmm_operators_destroy)(plan->TN(ops));
+    plan->TN(conv) = NULL;
+    plan->TN(ops)  = NULL;
 }
 
 static gmxfmm_status set_shape(gmxfmm_plan* plan)
@@ -111,6 +111,7 @@ extern const fmm_backend FN(fmm_backend_cpu);
 const fmm_backend        FN(fmm_backend_cpu) = {
            .method     = GMXFMM_FMM,
            .device     = GMXFMM_CPU,
+           .level      = FMM_LEVEL,
            .precisions = 1U << (sizeof(real) == sizeof(double) ? GMXFMM_DOUBLE : GMXFMM_SINGLE),
            .m2l = 1U << GMXFMM_M2L_FFT | 1U << GMXFMM_M2L_ROTATION | 1U << GMXFMM_M2L_SYMMETRIC | 1U << GMXFMM_M2L_NAIVE,
            .max_order          = GMXFMM_MAX_ORDER,

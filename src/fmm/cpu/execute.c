@@ -463,7 +463,7 @@ static void lap(double* from, double* sum)
 /* Multipoles of the cells to locals, by one convolution over the grid. Adds to strain, for a virial. */
 static void far_by_fft(gmxfmm_plan* plan, double* strain)
 {
-    struct FN(fmm_convolution)* conv = plan->FN(conv);
+    struct TN(fmm_convolution)* conv = plan->TN(conv);
     gmxfmm_info* info                = &plan->info;
     double       clock = fmm_time(), w[5] = {0};
     FN(fmm_p2m)(plan, conv->field, conv->cell_stride);
@@ -483,7 +483,7 @@ static void far_by_fft(gmxfmm_plan* plan, double* strain)
 /* M2L between roots and all their images: the convolution over the grid of roots. */
 static void root_m2l(gmxfmm_plan* plan, double* strain)
 {
-    struct FN(fmm_convolution)* conv = plan->FN(conv);
+    struct TN(fmm_convolution)* conv = plan->TN(conv);
     const fmm_level* roots           = &plan->tree->level[0];
     const int*       n               = plan->tree->roots;
     double           w[5]            = {0};
@@ -576,7 +576,7 @@ static void local_expansions(const gmxfmm_plan* plan, const fmm_background* back
     }
     else
     {
-        FN(fmm_l2p)(plan, plan->FN(conv)->field, plan->FN(conv)->cell_stride, background, wanted);
+        FN(fmm_l2p)(plan, plan->TN(conv)->field, plan->TN(conv)->cell_stride, background, wanted);
     }
 }
 

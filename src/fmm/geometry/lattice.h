@@ -11,6 +11,7 @@
 #define FMM_LATTICE_H
 
 #include "fmm/geometry/cells.h"
+#include "fmm/math/level.h"
 
 enum
 {
@@ -42,20 +43,20 @@ void fmm_real_weights(
     const fmm_cells* cells, const fmm_ewald* ewald, fmm_sum sum, int degree, const int* k, double* weight);
 
 /* Lattice vectors that fmm_real_block, and frequencies that fmm_reciprocal_block do at once. */
-int fmm_lattice_lanes(void);
+int LEVEL(fmm_lattice_lanes)(void);
 
 /* Real-space part of columns m = columns[0] .. columns[1] - 1 at lattice vectors k[count], at most lanes:
  * out[coefficients of these columns][lanes], aligned to FMM_ALIGN; lanes from count on are zero. inverse: as for
  * fmm_reciprocal_block. */
-void fmm_real_block(const fmm_cells* cells,
-                    const fmm_ewald* ewald,
-                    fmm_sum          sum,
-                    int              degree,
-                    const int*       columns,
-                    const double*    inverse,
-                    const int (*k)[3],
-                    int     count,
-                    double* out);
+void LEVEL(fmm_real_block)(const fmm_cells* cells,
+                           const fmm_ewald* ewald,
+                           fmm_sum          sum,
+                           int              degree,
+                           const int*       columns,
+                           const double*    inverse,
+                           const int (*k)[3],
+                           int     count,
+                           double* out);
 
 /* Bounds of the components of the real-space part's lattice vectors: those within r_max and the near ones are in
  * -range[d] .. range[d]. */
@@ -66,17 +67,17 @@ void fmm_real_range(const fmm_cells* cells, const fmm_ewald* ewald, int* range);
 void fmm_reciprocal_range(const fmm_cells* cells, const fmm_ewald* ewald, int* range);
 
 /* Tables for fmm_reciprocal_block, (degree+1)^2 each. */
-void fmm_reciprocal_tables(fmm_sum sum, int degree, double* inverse, double* factor);
+void LEVEL(fmm_reciprocal_tables)(fmm_sum sum, int degree, double* inverse, double* factor);
 
 /* Reciprocal part of all coefficients at frequencies first, first+1, ... (row-major over n0, n1, n2/2+1), the phase
  * (-i)^n taken off: out[(degree+1)^2][lanes], aligned to FMM_ALIGN. */
-void fmm_reciprocal_block(const fmm_cells* cells,
-                          const fmm_ewald* ewald,
-                          fmm_sum          sum,
-                          int              degree,
-                          const double*    inverse,
-                          const double*    factor,
-                          int              first,
-                          double*          out);
+void LEVEL(fmm_reciprocal_block)(const fmm_cells* cells,
+                                 const fmm_ewald* ewald,
+                                 fmm_sum          sum,
+                                 int              degree,
+                                 const double*    inverse,
+                                 const double*    factor,
+                                 int              first,
+                                 double*          out);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Real-space part of the lattice sums: one lane is one lattice vector. */
-#define FMM_DOUBLE
+#ifndef FMM_DOUBLE
+#    define FMM_DOUBLE
+#endif
 #include "fmm/math/portable.h"
 
 #define HARM_T vreal
@@ -11,20 +13,20 @@
 
 #include "fmm/geometry/lattice.h"
 
-int fmm_lattice_lanes(void)
+int LEVEL(fmm_lattice_lanes)(void)
 {
     return VLEN;
 }
 
-void fmm_real_block(const fmm_cells* cells,
-                    const fmm_ewald* ewald,
-                    fmm_sum          sum,
-                    int              degree,
-                    const int*       columns,
-                    const double*    inverse,
-                    const int (*k)[3],
-                    int     count,
-                    double* out)
+void LEVEL(fmm_real_block)(const fmm_cells* cells,
+                           const fmm_ewald* ewald,
+                           fmm_sum          sum,
+                           int              degree,
+                           const int*       columns,
+                           const double*    inverse,
+                           const int (*k)[3],
+                           int     count,
+                           double* out)
 {
     const vreal zero = {0};
     vreal       r[3] = {zero, zero, zero}, weight[FMM_MAX_SUM_DEGREE + 1], re = zero, im = zero;

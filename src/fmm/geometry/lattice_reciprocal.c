@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Reciprocal part of the lattice sums: one lane is one frequency of the grid. */
-#define FMM_DOUBLE
+#ifndef FMM_DOUBLE
+#    define FMM_DOUBLE
+#endif
 #include "fmm/math/portable.h"
 
 #define HARM_T vreal
@@ -18,14 +20,14 @@ static int centred(int f, int n)
     return 2 * f <= n ? f : f - n;
 }
 
-void fmm_reciprocal_block(const fmm_cells* cells,
-                          const fmm_ewald* ewald,
-                          fmm_sum          sum,
-                          int              degree,
-                          const double*    inverse,
-                          const double*    factor,
-                          int              first,
-                          double*          out)
+void LEVEL(fmm_reciprocal_block)(const fmm_cells* cells,
+                                 const fmm_ewald* ewald,
+                                 fmm_sum          sum,
+                                 int              degree,
+                                 const double*    inverse,
+                                 const double*    factor,
+                                 int              first,
+                                 double*          out)
 {
     const double two_pi = 2 * FMM_PI;
     const int    nz     = cells->n[2] / 2 + 1;
@@ -77,7 +79,7 @@ void fmm_reciprocal_block(const fmm_cells* cells,
 }
 
 /* THEORY (14): (n-m)!(n+m)!/(2n-1)!! for S, .../(2n-3)!! for Z. */
-void fmm_reciprocal_tables(fmm_sum sum, int degree, double* inverse, double* factor)
+void LEVEL(fmm_reciprocal_tables)(fmm_sum sum, int degree, double* inverse, double* factor)
 {
     harm_fill_inverse(degree, inverse);
     double column = 1; /* (2m)! / (2m-1)!! */

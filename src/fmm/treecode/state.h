@@ -17,6 +17,7 @@ struct treecode
     int64_t          n; /* sources */
     double*          q; /* n, caller's order */
 
+    int                     level;                          /* of x86-64, whose sums are called (fmm/simd_level.h) */
     int                     assigned, separate;             /* separate: targets are not the sources */
     double                  unit;                           /* length, a power of two: positions below are in it */
     double                  parameter[TREECODE_PARAMETERS]; /* in that unit */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fmm/simd_level.h"
 #include "fmm/treecode/charges.h"
 #include "fmm/treecode/chebyshev.h"
 #include "fmm/plan.h"
@@ -92,6 +93,7 @@ gmxfmm_status treecode_create(treecode** t, const treecode_options* options, cha
         return GMXFMM_ERROR_MEMORY;
     }
     made->options             = *options;
+    made->level               = fmm_simd_level();
     made->info.measured_error = NAN;
     status                    = options->device == GMXFMM_CUDA ? treecode_device_create(made) : GMXFMM_OK;
     if (status != GMXFMM_OK)

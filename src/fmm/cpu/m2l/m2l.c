@@ -35,7 +35,7 @@ static FN(fmm_m2l_block) * variant(gmxfmm_m2l m2l)
 /* Copies multipoles to rows, a row a cell, the empty cell's last. */
 static void make_rows(const gmxfmm_plan* plan, const fmm_level* level, const fmm_row_layout* layout)
 {
-    real* rows = plan->FN(ops)->rows;
+    real* rows = plan->TN(ops)->rows;
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads)
     for (int first = 0; first <= level->num; first += VLEN)
     {
@@ -157,7 +157,7 @@ static void do_jobs(gmxfmm_plan* plan,
                     const int*       slab,
                     double*          strain)
 {
-    struct FN(fmm_operators)* ops     = plan->FN(ops);
+    struct TN(fmm_operators)* ops     = plan->TN(ops);
     FN(fmm_m2l_block)* const block    = variant(plan->m2l);
     int                      start[9] = {0};
     for (int c = 0; c < num_jobs; c++)
@@ -194,7 +194,7 @@ static void do_jobs(gmxfmm_plan* plan,
 
 void FN(fmm_m2l)(gmxfmm_plan* plan, int level, double* strain)
 {
-    struct FN(fmm_operators)* ops = plan->FN(ops);
+    struct TN(fmm_operators)* ops = plan->TN(ops);
     fmm_tree*        tree         = plan->tree;
     const fmm_level *upper = &tree->level[level - 1], *lower = &tree->level[level];
     FN(fmm_m2l_job) jobs[8];

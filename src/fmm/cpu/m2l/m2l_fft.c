@@ -8,7 +8,7 @@
 #include "fmm/math/fold.h"
 #include "fmm/math/harmonics.h"
 
-typedef struct FN(fmm_convolution) convolution;
+typedef struct TN(fmm_convolution) convolution;
 
 enum
 {
@@ -43,7 +43,7 @@ gmxfmm_status FN(fmm_conv_create)(gmxfmm_plan* plan)
     {
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
     }
-    plan->FN(conv)       = conv;
+    plan->TN(conv)       = conv;
     conv->cells          = c;
     conv->order          = plan->order;
     conv->num_coef       = harm_size(plan->order);

@@ -21,8 +21,8 @@
 #    include <omp.h>
 #endif
 
-typedef struct FN(fmm_convolution) convolution;
-typedef struct FN(fmm_lattice) lattice_sums;
+typedef struct TN(fmm_convolution) convolution;
+typedef struct TN(fmm_lattice) lattice_sums;
 
 /* Truncation of the lattice sums, relative to their largest terms: below the rounding of the step. */
 #ifdef FMM_DOUBLE
@@ -52,7 +52,7 @@ typedef struct
 } complex_lanes;
 
 /* What the sums of the present shape are made with. */
-struct FN(fmm_lattice)
+struct TN(fmm_lattice)
 {
     fmm_ewald ewald;
     int (*vectors)[3]; /* of the real-space part */
@@ -176,7 +176,7 @@ static void drop_lattice(gmxfmm_plan* plan, convolution* conv)
 
 gmxfmm_status FN(fmm_conv_set_shape)(gmxfmm_plan* plan)
 {
-    convolution*    conv  = plan->FN(conv);
+    convolution*    conv  = plan->TN(conv);
     lattice_sums*   s     = conv->lattice;
     const fmm_ewald ewald = fmm_ewald_choose(conv->cells, 2 * conv->order + 2, c_latticeTolerance);
     int             range[3];
@@ -229,8 +229,9 @@ static void make_terms(const convolution*  conv,
     const int here = s->num_vectors - first < VLEN ? s->num_vectors - first : VLEN;
     for (int at = 0; at < here; at += c_doubleLanes)
     {
-        fmm_real_block(conv->cells, &s->ewald, sum, degree, columns, inverse, s->vectors + first + at,
-                       here - at < c_doubleLanes ? here - at : c_doubleLanes, part + at * stride);
+        LEVEL(fmm_real_block)
+        (conv->cells, &s->ewald, sum, degree, columns, inverse, s->vectors + first + at,
+         here - at < c_doubleLanes ? here - at : c_doubleLanes, part + at * stride);
     }
     for (int i = 0; i < coefs; i += VLEN)
     {
@@ -534,7 +535,7 @@ static void reciprocal_part(const gmxfmm_plan* plan,
                             real*              out)
 {
     const fmm_ewald* ewald = &conv->lattice->ewald;
-    const int        lanes = fmm_lattice_lanes(), size = harm_size(degree);
+    const int        lanes = LEVEL(fmm_lattice_lanes)(), size = harm_size(degree);
 #pragma omp parallel for schedule(dynamic) num_threads(plan->num_threads)
     for (int chunk = 0; chunk < conv->num_chunks; chunk++)
     {
@@ -542,7 +543,7 @@ static void reciprocal_part(const gmxfmm_plan* plan,
         real*                      to = out + (size_t)chunk * (size_t)size * VLEN;
         for (int first = 0; first < VLEN; first += lanes)
         {
-            fmm_reciprocal_block(conv->cells, ewald, sum, degree, inverse, factor, chunk * VLEN + first, part);
+            LEVEL(fmm_reciprocal_block)(conv->cells, ewald, sum, degree, inverse, factor, chunk * VLEN + first, part);
             for (int i = 0; i < size; i++)
             {
                 for (int l = 0; l < lanes; l++)
@@ -564,7 +565,7 @@ static void make_spectrum(const gmxfmm_plan* plan, const convolution* conv, fmm_
     const size_t size  = (size_t)conv->num_chunks * (size_t)harm_size(degree) * VLEN;
     const double scale = 1.0 / conv->cells->num_cells; /* of the unnormalised transforms */
     double       inverse[c_maxSumCoef], factor[c_maxSumCoef];
-    fmm_reciprocal_tables(sum, degree, inverse, factor);
+    LEVEL(fmm_reciprocal_tables)(sum, degree, inverse, factor);
     if (plan->periodic)
     {
         reciprocal_part(plan, conv, sum, degree, inverse, factor, scale, out);
@@ -584,7 +585,7 @@ static void make_spectrum(const gmxfmm_plan* plan, const convolution* conv, fmm_
 
 void FN(fmm_conv_spectra)(gmxfmm_plan* plan, int with_virial)
 {
-    const convolution* conv = plan->FN(conv);
+    const convolution* conv = plan->TN(conv);
     if (!plan->spectra_valid)
     {
         make_spectrum(plan, conv, FMM_SUM_S, 2 * conv->order, conv->s);

@@ -6,7 +6,7 @@
 
 #include "fmm/math/harmonics.h"
 
-typedef struct FN(fmm_convolution) convolution;
+typedef struct TN(fmm_convolution) convolution;
 
 enum
 {

@@ -9,7 +9,7 @@
 
 static void translate(const FN(fmm_m2l_job) * job, const FN(fmm_scratch) * s, const int* vector, int order, vreal* out)
 {
-    const struct FN(fmm_operators)* ops = job->ops;
+    const struct TN(fmm_operators)* ops = job->ops;
     const int   p = job->layout->order, top = 2 * ops->order + 1;
     const int   last   = order + job->strain; /* degree of out */
     vreal*      theta  = s->work;

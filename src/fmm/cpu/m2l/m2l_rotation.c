@@ -116,7 +116,7 @@ static void translate_columns(int order, const real* binomial, int stride, const
 }
 
 /* e^{ia} = e^{i phi}/i, e^{i theta} and n!/r^n, lane by lane; returns 1/r. */
-static vreal fill_frame(const struct FN(fmm_operators) * ops, const int* vector, int order, frame* f)
+static vreal fill_frame(const struct TN(fmm_operators) * ops, const int* vector, int order, frame* f)
 {
     _Alignas(FMM_ALIGN) real d[5][VLEN];
     for (int i = 0; i < VLEN; i++)
@@ -150,7 +150,7 @@ static vreal fill_frame(const struct FN(fmm_operators) * ops, const int* vector,
 static void
 translate(const FN(fmm_m2l_job) * job, const FN(fmm_scratch) * scratch, const int* vector, int order, vreal* out)
 {
-    const struct FN(fmm_operators)* ops = job->ops;
+    const struct TN(fmm_operators)* ops = job->ops;
     const int   last                    = order + job->strain; /* degree of out */
     frame       f;
     const vreal inverse = fill_frame(ops, vector, last, &f);
@@ -181,7 +181,7 @@ void FN(fmm_m2l_rotation)(const FN(fmm_m2l_job) * job, int first, int lanes, con
     FN(fmm_m2l_by_target)(job, first, lanes, scratch, translate);
 }
 
-void FN(fmm_rotation_tables)(struct FN(fmm_operators) * ops)
+void FN(fmm_rotation_tables)(struct TN(fmm_operators) * ops)
 {
     double below[(GMXFMM_MAX_ORDER + 2) * (GMXFMM_MAX_ORDER + 2)] = {1};
     double b[(GMXFMM_MAX_ORDER + 2) * (GMXFMM_MAX_ORDER + 2)]     = {1};

@@ -67,7 +67,7 @@ static operator_group describe(const FN(fmm_m2l_job) * job, const fmm_operator_g
 /* Multipoles of one image's sources, lane by lane, to w; returns 0 if there is none. */
 static int load_image(const FN(fmm_m2l_job) * job, const fmm_translation* t, int first, int lanes, vreal* w)
 {
-    const struct FN(fmm_operators)* ops = job->ops;
+    const struct TN(fmm_operators)* ops = job->ops;
     const real* row[VLEN];
     int         any = 0;
     for (int lane = 0; lane < VLEN; lane++)

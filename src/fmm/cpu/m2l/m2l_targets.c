@@ -74,7 +74,7 @@ static void add_strained(const FN(fmm_m2l_job) * job, const FN(fmm_scratch) * s,
 static void
 add_translations(const FN(fmm_m2l_job) * job, const FN(fmm_scratch) * s, int from, FN(fmm_m2l_kernel) * kernel)
 {
-    const struct FN(fmm_operators)* ops = job->ops;
+    const struct TN(fmm_operators)* ops = job->ops;
     const fmm_row_layout* layout        = job->layout;
     const int *           source = s->source + from, *vector = s->vector + from;
     const real*           row[VLEN];

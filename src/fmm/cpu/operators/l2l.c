@@ -104,7 +104,7 @@ add_to_children(const fmm_level* lower, int num_coef, int lanes, const int* inde
 /* Parents' locals in to their children's v, mirror image i of child 7 at v[i * num_coef + coefficient]. */
 static void shift_to_children(const gmxfmm_plan* plan, const vreal* in, vreal* v)
 {
-    const struct FN(fmm_operators)* ops = plan->FN(ops);
+    const struct TN(fmm_operators)* ops = plan->TN(ops);
     const size_t num_coef               = (size_t)ops->num_coef;
     if (plan->options.vertical_rotation)
     {
@@ -141,7 +141,7 @@ static void add_strain(const gmxfmm_plan* plan,
     const double* cell = plan->cells.cell;
     double        s[3], f[3] = {0, 0, 0};
     vreal         force[3];
-    for (int i = 0; i < plan->FN(ops)->num_coef; i++)
+    for (int i = 0; i < plan->TN(ops)->num_coef; i++)
     {
         m[i] = shift_gather((const real*)lower->multipole + (size_t)i * lower->stride, index, contiguous);
     }
@@ -171,7 +171,7 @@ void FN(fmm_l2l_strain)(const gmxfmm_plan* plan,
                         const FN(fmm_scratch) * s,
                         double* strain)
 {
-    const struct FN(fmm_operators)* ops = plan->FN(ops);
+    const struct TN(fmm_operators)* ops = plan->TN(ops);
     const fmm_level *upper = &plan->tree->level[level], *lower = &plan->tree->level[level + 1];
     const int        p = ops->order;
     for (int l = 0; l <= p; l++)
@@ -198,7 +198,7 @@ void FN(fmm_l2l_strain)(const gmxfmm_plan* plan,
 
 static void block_children(const gmxfmm_plan* plan, int level, int first, const FN(fmm_scratch) * s, double* strain)
 {
-    const struct FN(fmm_operators)* ops = plan->FN(ops);
+    const struct TN(fmm_operators)* ops = plan->TN(ops);
     const fmm_level *upper = &plan->tree->level[level], *lower = &plan->tree->level[level + 1];
     const int        lanes = upper->num - first < VLEN ? upper->num - first : VLEN;
     load_parents(ops->order, upper, first, lanes, s->in);
@@ -218,7 +218,7 @@ static void block_children(const gmxfmm_plan* plan, int level, int first, const 
 
 void FN(fmm_l2l)(gmxfmm_plan* plan, int level, double* strain)
 {
-    struct FN(fmm_operators)* ops = plan->FN(ops);
+    struct TN(fmm_operators)* ops = plan->TN(ops);
     const size_t blocks           = ((size_t)plan->tree->level[level].num + VLEN - 1) / VLEN;
     memset(ops->partial, 0, FMM_SHARES * sizeof(*ops->partial));
 #pragma omp parallel num_threads(plan->num_threads)

@@ -129,7 +129,7 @@ static void block_parents(int p, const real* table, const vreal* w, vreal* out)
 
 void FN(fmm_m2m)(const gmxfmm_plan* plan, int level)
 {
-    const struct FN(fmm_operators)* ops = plan->FN(ops);
+    const struct TN(fmm_operators)* ops = plan->TN(ops);
     const fmm_level *upper = &plan->tree->level[level], *lower = &plan->tree->level[level + 1];
     const int        p = ops->order;
 #pragma omp parallel num_threads(plan->num_threads)

@@ -12,7 +12,7 @@
 #include "fmm/math/rotation.h"
 #include "fmm/cpu/operators/shift.h"
 
-typedef struct FN(fmm_operators) operators;
+typedef struct TN(fmm_operators) operators;
 
 static size_t whole_vectors(size_t count)
 {
@@ -155,7 +155,7 @@ gmxfmm_status FN(fmm_operators_create)(gmxfmm_plan* plan)
     const fmm_tree* tree   = plan->tree;
     operators*      ops    = fmm_alloc(plan, sizeof(*ops));
     gmxfmm_status   status = ops == NULL ? GMXFMM_ERROR_MEMORY : GMXFMM_OK;
-    plan->FN(ops)          = ops;
+    plan->TN(ops)          = ops;
     if (status == GMXFMM_OK)
     {
         memset(ops, 0, sizeof(*ops));
@@ -176,7 +176,7 @@ gmxfmm_status FN(fmm_operators_create)(gmxfmm_plan* plan)
     if (status != GMXFMM_OK)
     {
         FN(fmm_operators_destroy)(ops);
-        plan->FN(ops) = NULL;
+        plan->TN(ops) = NULL;
         return fmm_fail(plan, status, "out of memory for the operators of an octree of order %d", plan->order);
     }
     if (ops->flips != NULL)
@@ -215,7 +215,7 @@ void FN(fmm_operators_destroy)(operators* ops)
 
 gmxfmm_status FN(fmm_operators_reserve)(gmxfmm_plan* plan)
 {
-    operators* ops  = plan->FN(ops);
+    operators* ops  = plan->TN(ops);
     size_t     most = 0;
     for (int l = 1; l <= plan->tree->depth; l++)
     {

@@ -17,13 +17,13 @@
  * displacements of these translations is added, unit 1/u of the leaves.
  */
 #define FMM_DECLARE_OPERATORS(suffix)                                                                                  \
-    gmxfmm_status fmm_operators_create_##suffix(gmxfmm_plan* plan);                                                    \
-    void          fmm_operators_destroy_##suffix(struct fmm_operators_##suffix* ops);                                  \
-    void          fmm_operators_set_shape_##suffix(gmxfmm_plan* plan);                                                 \
-    gmxfmm_status fmm_operators_reserve_##suffix(gmxfmm_plan* plan);                                                   \
-    void          fmm_m2m_##suffix(const gmxfmm_plan* plan, int level);                                                \
-    void          fmm_m2l_##suffix(gmxfmm_plan* plan, int level, double* strain);                                      \
-    void          fmm_l2l_##suffix(gmxfmm_plan* plan, int level, double* strain);
+    gmxfmm_status LEVEL(fmm_operators_create_##suffix)(gmxfmm_plan * plan);                                            \
+    void          LEVEL(fmm_operators_destroy_##suffix)(struct fmm_operators_##suffix * ops);                          \
+    void          LEVEL(fmm_operators_set_shape_##suffix)(gmxfmm_plan * plan);                                         \
+    gmxfmm_status LEVEL(fmm_operators_reserve_##suffix)(gmxfmm_plan * plan);                                           \
+    void          LEVEL(fmm_m2m_##suffix)(const gmxfmm_plan* plan, int level);                                         \
+    void          LEVEL(fmm_m2l_##suffix)(gmxfmm_plan * plan, int level, double* strain);                              \
+    void          LEVEL(fmm_l2l_##suffix)(gmxfmm_plan * plan, int level, double* strain);
 
 FMM_DECLARE_OPERATORS(f)
 FMM_DECLARE_OPERATORS(d)
@@ -66,7 +66,7 @@ typedef struct
     int*   vector;   /* and displacements */
 } FN(fmm_scratch);
 
-struct FN(fmm_operators)
+struct TN(fmm_operators)
 {
     int            order, num_coef;
     fmm_row_layout layout[2];      /* without and with strain */
@@ -93,7 +93,7 @@ struct FN(fmm_operators)
 typedef struct
 {
     const gmxfmm_plan* plan;
-    const struct FN(fmm_operators) * ops;
+    const struct TN(fmm_operators) * ops;
     int                       level;     /* of the sources */
     const fmm_level*          upper;     /* whose near cells' children are the sources */
     int                       empty;     /* the sources' level's empty cell */
@@ -132,10 +132,10 @@ static inline int FN(fmm_truncation)(const FN(fmm_m2l_job) * job, int v)
 }
 
 /* Tables that depend on the order alone. */
-void FN(fmm_rotation_tables)(struct FN(fmm_operators) * ops);
+void FN(fmm_rotation_tables)(struct TN(fmm_operators) * ops);
 
 /* Scratch of a thread. */
-FN(fmm_scratch) FN(fmm_scratch_of)(const struct FN(fmm_operators) * ops, int thread);
+FN(fmm_scratch) FN(fmm_scratch_of)(const struct TN(fmm_operators) * ops, int thread);
 
 /* Force on multipoles m of order p in local expansions l of order q, lane by lane, in the order of harmonics.h. */
 void FN(fmm_expansion_force)(int p, const vreal* m, int q, const vreal* l, vreal force[3]);
@@ -154,6 +154,6 @@ void FN(fmm_l2l_strain)(const gmxfmm_plan* plan,
                         double* strain);
 
 /* Adds scale times the sum of ops->partial to strain[6]. */
-void FN(fmm_sum_strain)(const struct FN(fmm_operators) * ops, double scale, double* strain);
+void FN(fmm_sum_strain)(const struct TN(fmm_operators) * ops, double scale, double* strain);
 
 #endif

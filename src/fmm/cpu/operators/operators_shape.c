@@ -35,7 +35,7 @@ static FN(fmm_direction) direction_of(const double* r)
 
 void FN(fmm_operators_set_shape)(gmxfmm_plan* plan)
 {
-    struct FN(fmm_operators)* ops = plan->FN(ops);
+    struct TN(fmm_operators)* ops = plan->TN(ops);
     const fmm_tree* tree          = plan->tree;
     const double*   cell          = plan->cells.cell;
     double          s[3];

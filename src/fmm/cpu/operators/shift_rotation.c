@@ -131,7 +131,7 @@ void FN(fmm_m2m_rotation)(const gmxfmm_plan* plan,
                           vreal*             work,
                           vreal*             out)
 {
-    const struct FN(fmm_operators)* ops = plan->FN(ops);
+    const struct TN(fmm_operators)* ops = plan->TN(ops);
     const int p                         = ops->order;
     for (int i = 0; i < ops->num_coef; i++)
     {
@@ -166,7 +166,7 @@ void FN(fmm_m2m_rotation)(const gmxfmm_plan* plan,
 
 void FN(fmm_l2l_rotation)(const gmxfmm_plan* plan, const vreal* in, vreal* out)
 {
-    const struct FN(fmm_operators)* ops = plan->FN(ops);
+    const struct TN(fmm_operators)* ops = plan->TN(ops);
     const real* local                   = ops->flips + ROT_FLIP_LOCAL * ops->flip_size;
     const int   p                       = ops->order;
     for (int i = 0; i < 8; i++)

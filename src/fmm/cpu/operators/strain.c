@@ -49,7 +49,7 @@ void FN(fmm_expansion_force)(int p, const vreal* m, int q, const vreal* l, vreal
     }
 }
 
-void FN(fmm_sum_strain)(const struct FN(fmm_operators) * ops, double scale, double* strain)
+void FN(fmm_sum_strain)(const struct TN(fmm_operators) * ops, double scale, double* strain)
 {
     for (int share = 0; share < FMM_SHARES; share++)
     {
