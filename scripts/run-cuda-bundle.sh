@@ -23,6 +23,7 @@ done
 cuda=${CUDA_HOME:-/usr/local/cuda}
 export LD_LIBRARY_PATH=$bundle/lib:$cuda/lib64:${LD_LIBRARY_PATH:-} PATH=$PATH:$cuda/bin
 export GMXFMM_SPC216=$bundle/spc216.gro GMXFMM_REFERENCE_DATA=$bundle/data
+export GMXFMM_TESTS_OWN_DATA=$bundle/own GMXFMM_TESTS_WATER=$bundle/own/water216.gro
 if ! nvidia-smi -L 2>/dev/null | grep -q GPU; then
     echo "run.sh: there is no NVIDIA GPU here (nvidia-smi lists none): nothing was run" >&2
     exit 3
@@ -84,7 +85,7 @@ run_tests() {
             [[ ${jobs[*]} == *"one_test $(basename "$test") "* ]] || jobs+=("one_test $(basename "$test") $test")
         done
     done
-    jobs+=("one_test gmxfmm_cli bash $bundle/cli.sh $bin/gmxfmm")
+    jobs+=("one_test gmxfmm_cli bash $bundle/cli.sh $bin/gmxfmm $bundle/own")
     printf '%s\n' "${jobs[@]}" | xargs -P 12 -I{} bash -c '{}' | tee "$work/logs/tests.txt"
     if grep -q -v -E '^[^ ]+ 0 ' "$work/logs/tests.txt" ||
         (($(wc -l <"$work/logs/tests.txt") != ${#jobs[@]})); then

@@ -149,6 +149,19 @@ struct ReferenceFile
     double      field; /* relative RMS to which the file is good */
 };
 
+std::vector<ReferenceFile> present(const std::vector<ReferenceFile>& all)
+{
+    std::vector<ReferenceFile> found;
+    for (const ReferenceFile& file : all)
+    {
+        if (!presentOf({file.name}).empty())
+        {
+            found.push_back(file);
+        }
+    }
+    return found;
+}
+
 std::string fileName(const testing::TestParamInfo<ReferenceFile>& info)
 {
     std::string name = info.param.name;
@@ -162,26 +175,31 @@ class ReferenceFiles : public testing::TestWithParam<ReferenceFile>
 
 TEST_P(ReferenceFiles, AgreeWithTheSums)
 {
-    const std::optional<ReferenceSystem> file = referenceSystem(GetParam().name);
-    if (!file)
-    {
-        GTEST_SKIP() << "no reference data";
-    }
-    const Solution s =
-        GetParam().boundary == Boundary::Open ? directSum(file->system) : ewald(file->system, GetParam().boundary);
-    const double unit = rms(file->reference.field) > 0 ? rms(file->reference.field) : 1;
-    EXPECT_LT(rmsDifference(s.field, file->reference.field) / unit, GetParam().field);
-    EXPECT_LT(relativeRms(s.potential, file->reference.potential), GetParam().field);
+    const ReferenceSystem file = referenceSystem(GetParam().name);
+    const Solution        s =
+        GetParam().boundary == Boundary::Open ? directSum(file.system) : ewald(file.system, GetParam().boundary);
+    const double unit = rms(file.reference.field) > 1e-10 ? rms(file.reference.field) : 1; /* zero in a crystal */
+    EXPECT_LT(rmsDifference(s.field, file.reference.field) / unit, GetParam().field);
+    EXPECT_LT(relativeRms(s.potential, file.reference.potential), GetParam().field);
 }
 
-/* as stated with the data, times three, and not below the rounding of either sum */
+/* Those that are there: the project's own always. As stated with the data, times three, and not below the rounding of
+ * either sum. */
 INSTANTIATE_TEST_SUITE_P(
     Systems,
     ReferenceFiles,
-    testing::Values(ReferenceFile{"3d-triclinic-neutral_tricl_228-own", Boundary::Tinfoil, 1e-12},
-                    ReferenceFile{"3d-triclinic-neutral_228-oblique-own", Boundary::Tinfoil, 1e-12},
-                    ReferenceFile{"3d-generic-generate_grid_posneq_10x10x10total", Boundary::Tinfoil, 1e-12},
-                    ReferenceFile{"3d-silica_melt_12960-vacuum", Boundary::Vacuum, 6e-9},
-                    ReferenceFile{"open-noncubic-cloud_wall_3600", Boundary::Open, 1e-12},
-                    ReferenceFile{"open-hammersley_ball_pos", Boundary::Open, 1e-12}),
+    testing::ValuesIn(present({ReferenceFile{"3d-triclinic-neutral_tricl_228-own", Boundary::Tinfoil, 1e-12},
+                               ReferenceFile{"3d-triclinic-neutral_228-oblique-own", Boundary::Tinfoil, 1e-12},
+                               ReferenceFile{"3d-generic-generate_grid_posneq_10x10x10total", Boundary::Tinfoil, 1e-12},
+                               ReferenceFile{"3d-silica_melt_12960-vacuum", Boundary::Vacuum, 6e-9},
+                               ReferenceFile{"open-noncubic-cloud_wall_3600", Boundary::Open, 1e-12},
+                               ReferenceFile{"open-hammersley_ball_pos", Boundary::Open, 1e-12},
+                               ReferenceFile{"own-melt_1331", Boundary::Tinfoil, 1e-12},
+                               ReferenceFile{"own-melt_1331-vacuum", Boundary::Vacuum, 1e-12},
+                               ReferenceFile{"own-skewed_228", Boundary::Tinfoil, 1e-12},
+                               ReferenceFile{"own-turned_228", Boundary::Tinfoil, 1e-12},
+                               ReferenceFile{"own-crystal_1000", Boundary::Tinfoil, 1e-12},
+                               ReferenceFile{"own-crystal_displaced_1000", Boundary::Tinfoil, 1e-12},
+                               ReferenceFile{"own-walls_800", Boundary::Open, 1e-12},
+                               ReferenceFile{"own-ball_500", Boundary::Open, 1e-12}})),
     fileName);

@@ -301,6 +301,10 @@ static void print_solution(const charge_file* file, const gmxfmm_options* solve,
     printf("method: %s\n", info->method == GMXFMM_FMM ? gmxfmm_m2l_name(info->m2l) : "treecode");
     printf("precision: %s\n", info->precision == GMXFMM_DOUBLE ? "double" : "single");
     printf("threads: %d\n", info->num_threads);
+    if (info->simd[0])
+    {
+        printf("simd: %s\n", info->simd);
+    }
     info->method == GMXFMM_FMM ? print_fmm(info) : print_treecode(solve, info);
     printf("predicted_error: %.3g\n", info->predicted_error);
     if (isfinite(info->measured_error))

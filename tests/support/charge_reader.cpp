@@ -2,6 +2,7 @@
 #include "support/charge_reader.h"
 
 #include <cstdlib>
+#include <fstream>
 #include <sstream>
 #include <stdexcept>
 
@@ -10,10 +11,16 @@
 namespace fmmtest
 {
 
-static std::string referenceFolder()
+static bool isOwn(const std::string& name)
 {
-    const char* given = std::getenv("GMXFMM_REFERENCE_DATA");
-    return given && *given ? given : GMXFMM_TESTS_REFERENCE_DATA;
+    return name.compare(0, 4, "own-") == 0;
+}
+
+static std::string pathOf(const std::string& name)
+{
+    const char*       given  = std::getenv(isOwn(name) ? "GMXFMM_TESTS_OWN_DATA" : "GMXFMM_REFERENCE_DATA");
+    const std::string folder = given && *given ? given : isOwn(name) ? GMXFMM_TESTS_MADE : GMXFMM_TESTS_REFERENCE_DATA;
+    return folder + "/" + name + ".txt.gz";
 }
 
 static void addRow(const std::string& line, ReferenceSystem* out)
@@ -34,13 +41,26 @@ static void addRow(const std::string& line, ReferenceSystem* out)
     out->reference.energy += 0.5 * v[3] * v[4];
 }
 
-std::optional<ReferenceSystem> referenceSystem(const std::string& name)
+std::vector<std::string> presentOf(const std::vector<std::string>& names)
 {
-    const std::string path = referenceFolder() + "/" + name + ".txt.gz";
+    std::vector<std::string> found;
+    for (const std::string& name : names)
+    {
+        if (isOwn(name) || std::ifstream(pathOf(name)))
+        {
+            found.push_back(name);
+        }
+    }
+    return found;
+}
+
+ReferenceSystem referenceSystem(const std::string& name)
+{
+    const std::string path = pathOf(name);
     gzFile            file = gzopen(path.c_str(), "rb");
     if (!file)
     {
-        return std::nullopt;
+        throw std::runtime_error(path + " cannot be read");
     }
     ReferenceSystem out;
     char            buffer[4096];

@@ -3,8 +3,8 @@
 #ifndef GMXFMM_TESTS_CHARGE_READER_H
 #define GMXFMM_TESTS_CHARGE_READER_H
 
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "support/system.h"
 
@@ -17,8 +17,12 @@ struct ReferenceSystem
     Solution reference;
 };
 
-/* NAME.txt.gz from GMXFMM_REFERENCE_DATA or the folder that the build knows; nothing when it is not there. */
-std::optional<ReferenceSystem> referenceSystem(const std::string& name);
+/* NAME.txt.gz: the project's own, whose names begin with own-, made by tests/data/make_reference.cpp, others from
+ * GMXFMM_REFERENCE_DATA or the folder that the build knows. Throws when it is not there. */
+ReferenceSystem referenceSystem(const std::string& name);
+
+/* Those of names whose files are there, and all of the project's own. */
+std::vector<std::string> presentOf(const std::vector<std::string>& names);
 
 } // namespace fmmtest
 

@@ -269,27 +269,28 @@ System water(const Mat3& box, std::uint64_t seed)
     return s;
 }
 
-std::optional<System> spc216(int copies)
+System liquidCube(int copies, const std::string& file)
 {
-    const char*   given = std::getenv("GMXFMM_SPC216");
-    std::ifstream file(given ? given : "/usr/share/gromacs/top/spc216.gro");
-    std::string   line;
-    if (!file || !std::getline(file, line) || !std::getline(file, line))
+    const char*       given = std::getenv("GMXFMM_TESTS_WATER");
+    const std::string path  = !file.empty() ? file : given && *given ? given : GMXFMM_TESTS_DATA "/water216.gro";
+    std::ifstream     lines(path);
+    std::string       line;
+    if (!lines || !std::getline(lines, line) || !std::getline(lines, line))
     {
-        return std::nullopt;
+        throw std::runtime_error(path + " cannot be read");
     }
     const std::size_t n = static_cast<std::size_t>(std::stoi(line));
     std::vector<Vec3> atoms;
-    for (std::size_t i = 0; i < n && std::getline(file, line); i++)
+    for (std::size_t i = 0; i < n && std::getline(lines, line); i++)
     {
         /* fixed columns: residue, atom, number in 20 characters, then three of 8 */
         atoms.push_back({std::stod(line.substr(20, 8)), std::stod(line.substr(28, 8)), std::stod(line.substr(36, 8))});
     }
     double edge = 0;
-    file >> edge;
+    lines >> edge;
     if (atoms.size() != 648 || !(edge > 1.8 && edge < 1.9))
     {
-        throw std::runtime_error("spc216.gro is not the file of 216 SPC molecules in a 1.86206 nm cube");
+        throw std::runtime_error(path + " is not a file of 216 molecules of water in their cube");
     }
     System s;
     s.box = {copies * edge, 0, 0, 0, copies * edge, 0, 0, 0, copies * edge};
@@ -352,16 +353,12 @@ static void addIfItFits(System* s, const Lattice& lattice, const System& from, s
     }
 }
 
-std::optional<System> liquidWater(const Mat3& box)
+System liquidWater(const Mat3& box)
 {
-    const std::optional<System> liquid = spc216(1);
-    if (!liquid)
-    {
-        return std::nullopt;
-    }
+    const System  liquid = liquidCube(1);
     System        s;
     const Lattice lattice(box);
-    const double  edge = liquid->box[0];
+    const double  edge = liquid.box[0];
     int           low[3], high[3]; /* copies of the cube that the corners of the box span */
     for (std::size_t d = 0; d < 3; d++)
     {
@@ -376,9 +373,9 @@ std::optional<System> liquidWater(const Mat3& box)
         {
             for (int l = low[2]; l < high[2]; l++)
             {
-                for (std::size_t i = 0; i < liquid->size(); i += 3)
+                for (std::size_t i = 0; i < liquid.size(); i += 3)
                 {
-                    addIfItFits(&s, lattice, *liquid, i, {h * edge, k * edge, l * edge});
+                    addIfItFits(&s, lattice, liquid, i, {h * edge, k * edge, l * edge});
                 }
             }
         }

@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -67,13 +66,13 @@ System ions(const Mat3& box, int n, std::uint64_t seed);
  * water, 33.4 per nm^3; the three pairs of a molecule are excluded. Whole molecules, first atoms in the box. */
 System water(const Mat3& box, std::uint64_t seed);
 
-/* GROMACS's spc216.gro, copied copies times along each edge, molecules as in water(). Empty without that file, which is
- * looked for at GMXFMM_SPC216 and where Debian's gromacs-data has it. */
-std::optional<System> spc216(int copies);
+/* 216 molecules of liquid water (tests/data/water216.gro, or the file that GMXFMM_TESTS_WATER names), copied copies
+ * times along each edge, molecules as in water(). file: another one, as GROMACS's spc216.gro. */
+System liquidCube(int copies, const std::string& file = "");
 
-/* Liquid water in a box of any shape: cut out of repeated spc216.gro, without the molecules that overlap with images of
- * others at the cut. Empty without that file. */
-std::optional<System> liquidWater(const Mat3& box);
+/* Liquid water in a box of any shape: cut out of that cube repeated, without the molecules that overlap with images of
+ * others at the cut. */
+System liquidWater(const Mat3& box);
 
 /* The ions of ions() within a ball, without box. */
 System droplet(int n, double radius, std::uint64_t seed);
