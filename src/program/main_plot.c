@@ -114,10 +114,12 @@ static void set_limits(panel* p, const plot_point* points, int num, int time, do
     p->first = p->last = points[0].order;
     for (int i = 0; i < num; i++)
     {
-        low      = fmin(low, value_of(&points[i], time));
-        high     = fmax(high, value_of(&points[i], time));
-        p->first = points[i].order < p->first ? points[i].order : p->first;
-        p->last  = points[i].order > p->last ? points[i].order : p->last;
+        /* not fmin and fmax, of which gcc 12 for aarch64 fails to make vectors here (internal error) */
+        const double value = value_of(&points[i], time);
+        low                = value < low ? value : low;
+        high               = value > high ? value : high;
+        p->first           = points[i].order < p->first ? points[i].order : p->first;
+        p->last            = points[i].order > p->last ? points[i].order : p->last;
     }
     const double room = fmax(0.05 * log10(high / low), 0.1);
     p->low            = log10(low) - room;

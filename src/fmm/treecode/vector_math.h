@@ -11,6 +11,15 @@
 #    include <immintrin.h>
 #endif
 
+/* an operand of asm that is read and written, in a vector register where the compiler has a letter for them */
+#if defined(__x86_64__) || defined(__i386__)
+#    define VECTOR_REGISTER "+v"
+#elif defined(__aarch64__)
+#    define VECTOR_REGISTER "+w"
+#else
+#    define VECTOR_REGISTER "+m"
+#endif
+
 #ifdef FMM_DOUBLE
 typedef long long lane_integer;
 #else
@@ -75,7 +84,7 @@ static inline vreal kernel_exp(vreal x)
     const vreal    limited = (vreal)(((vinteger)x & above) | ((vinteger)((vreal){0} + lowest) & ~above));
     /* adding `round` leaves the integer in the lowest bits; the compiler may not take it away again */
     vreal shifted = limited * (real)1.4426950408889634 + round;
-    __asm__("" : "+v"(shifted));
+    __asm__("" : VECTOR_REGISTER(shifted));
     const vreal k = shifted - round, r = (limited - k * log2_high) - k * log2_low;
     vreal       sum = (vreal){0} + inverse_factorial[c_terms - 1];
     for (int i = c_terms - 2; i >= 0; i--)

@@ -51,8 +51,10 @@ static double spacing(const gmxfmm_system* s, gmxfmm_precision type)
         double low = INFINITY, high = -INFINITY;
         for (int64_t i = 0; i < s->n; i++)
         {
-            low  = fmin(low, number_of(s->x, type, 3 * i + d));
-            high = fmax(high, number_of(s->x, type, 3 * i + d));
+            /* not fmin and fmax, of which gcc 12 for aarch64 fails to make vectors here (internal error) */
+            const double at = number_of(s->x, type, 3 * i + d);
+            low             = at < low ? at : low;
+            high            = at > high ? at : high;
         }
         volume *= high - low;
         longest = fmax(longest, high - low);
