@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # All tests. Usage: ./run-tests.sh [--gromacs VERSION] [--short] [--only PART]...
-#   --only library   the library's own tests, also with sanitizers
+#   --only library   the library's own tests, also with sanitizers, with x86-64-v2 alone, and its package
 #   --only gromacs   GROMACS's own tests on the patched build: some of its unit tests, the regression tests `complex`
 #   --only mdrun     end-to-end tests with the patched gmx (tests/mdrun)
 #   --gromacs VERSION  2022.5 (default) or 2026.3
@@ -63,8 +63,8 @@ run_ctest() {
     local name=$1 folder=$2 counts status=0
     shift 2
     rm -f "$LOG_DIR/$name.xml"
-    ctest --test-dir "$folder" --output-on-failure --output-junit "$LOG_DIR/$name.xml" --timeout 900 -j "$JOBS" "$@" \
-        >"$LOG_DIR/$name.log" 2>&1 || status=$?
+    run_followed "$LOG_DIR/$name.log" ctest --test-dir "$folder" --output-on-failure --output-junit "$LOG_DIR/$name.xml" \
+        --timeout 900 -j "$JOBS" "$@" || status=$?
     counts=$(python3 - "$LOG_DIR/$name.xml" <<'PY' || echo "0 1 0"
 import sys
 import xml.etree.ElementTree as tree
@@ -86,7 +86,8 @@ PY
 }
 
 STEPS=1
-if wants library; then STEPS=$((STEPS + 2)); fi
+if wants library; then STEPS=$((STEPS + 4)); fi
+if wants library && [ "$(uname -m)" = x86_64 ]; then STEPS=$((STEPS + 1)); fi
 if wants library && find_nvcc >/dev/null; then STEPS=$((STEPS + 1)); fi
 if wants gromacs || wants mdrun; then STEPS=$((STEPS + 2)); fi
 if wants gromacs; then STEPS=$((STEPS + 2)); fi
@@ -99,10 +100,19 @@ if wants library; then
     step "library: build and tests"
     scripts/build-library.sh release --tests
     run_ctest library "$BUILD_DIR/library-release"
+    if [ "$(uname -m)" = x86_64 ]; then
+        step "library: unit tests with the instructions of x86-64-v2 only"
+        GMXFMM_SIMD=v2 run_ctest library-v2 "$BUILD_DIR/library-release" -L unit -E AtHighOrder
+    fi
     step "library: build and unit tests with address and undefined-behaviour sanitizers"
     scripts/build-library.sh sanitize --tests
     # high orders take minutes with sanitizers, through the same code
     run_ctest library-sanitized "$BUILD_DIR/library-sanitize" -L unit -E AtHighOrder
+    step "library: plans in several threads with the thread sanitizer"
+    scripts/build-library.sh thread --tests
+    run_ctest library-thread "$BUILD_DIR/library-thread" -R '^plans_in_threads'
+    step "program: a minute of made-up files for the reader, with sanitizers"
+    if scripts/fuzz-reader.sh 60; then count fuzz-reader 1 0 0; else count fuzz-reader 0 1 0; fi
     if find_nvcc >/dev/null; then
         step "library: build with the device part; its tests are skipped where there is no GPU"
         scripts/build-library.sh cuda --tests

@@ -70,12 +70,11 @@ export CCACHE_BASEDIR=$BUILD_DIR CCACHE_NOHASHDIR=1
 
 JOBS=${GMXFMM_JOBS:-$(jobs_default)}
 
-# run_logged NAME COMMAND...: output goes to build/logs/NAME.log; ninja's counter is shown meanwhile; upon failure the end of
-# the log is shown and the script stops with one error.
-run_logged() {
-    local name=$1 log pid status=0 shown='' line ticks=0
+# run_followed LOG COMMAND...: output goes to LOG; meanwhile the counter of ninja, [3/40], or of ctest, 3/40 Test, is shown,
+# on a terminal as it goes, otherwise once a minute. Returns the command's status.
+run_followed() {
+    local log=$1 pid status=0 shown='' line ticks=0
     shift
-    log=$LOG_DIR/$name.log
     # A process group of its own, so that Ctrl-C ends the whole job and not only this shell.
     set -m
     "$@" >"$log" 2>&1 </dev/null &
@@ -86,7 +85,8 @@ run_logged() {
         sleep 1
         ticks=$((ticks + 1))
         if [ -t 1 ] || ((ticks % 60 == 0)); then
-            line=$(tail -c 2000 "$log" 2>/dev/null | tr '\r' '\n' | grep -aoE '^\[[0-9]+/[0-9]+\]' | tail -n 1) || true
+            line=$(tail -c 4000 "$log" 2>/dev/null | tr '\r' '\n' | grep -aoE '^(\[[0-9]+/[0-9]+\]| *[0-9]+/[0-9]+ Test)' | tail -n 1 |
+                tr -d ' ' | sed 's/Test$/ tests/') || true
             if [ -n "$line" ] && [ "$line" != "$shown" ]; then
                 if [ -t 1 ]; then printf '\r    %s %s ' "$line" "$(elapsed)"; else printf '    %s %s\n' "$line" "$(elapsed)"; fi
                 shown=$line
@@ -96,6 +96,15 @@ run_logged() {
     wait "$pid" || status=$?
     trap - INT TERM
     if [ -t 1 ] && [ -n "$shown" ]; then printf '\r%*s\r' 40 ''; fi
+    return "$status"
+}
+
+# run_logged NAME COMMAND...: run_followed with build/logs/NAME.log; upon failure the end of the log is shown and the script
+# stops with one error.
+run_logged() {
+    local name=$1 log=$LOG_DIR/$1.log status=0
+    shift
+    run_followed "$log" "$@" || status=$?
     if ((status != 0)); then
         printf '\n--- last lines of %s\n' "$log" >&2
         tail -n 30 "$log" >&2
