@@ -38,6 +38,9 @@ COMMANDS = {
     "docs/mdp-options.py": "writes into the sources: the test mdp_options_page",
     "build-own/own": "tests/strangers_hour.sh",
     "apt-get": "needs root",
+    "./own-shared": "tests/strangers_hour.sh",
+    "cc": "tests/strangers_hour.sh",
+    "export": "tests/strangers_hour.sh",
     "cmake": "tests/strangers_hour.sh",
     "ctest": "runs this test",
     "clang-format": "the test format",
@@ -205,7 +208,7 @@ def known_options(words, files):
     script = script[2:] if script.startswith("./") else script
     if "/" not in script and not script.endswith((".sh", ".py")):
         return None  # a program of the system's
-    if script == "build-own/own":
+    if script in ("build-own/own", "own-shared"):
         return None
     if script not in files:
         return f"there is no {script}"

@@ -84,6 +84,8 @@ block docs/library.md cmake "## The library in a program" >CMakeLists.txt
 follow docs/library.md "## The library in a program"
 grep -q '^energy of an ion: -0.87378' "$scratch/log" || die "the program of docs/library.md printed: $(tail -n 1 "$scratch/log")"
 say "    $(tail -n 1 "$scratch/log")"
+follow docs/library.md "## The library in a program" 2
+grep -q '^energy of an ion: -0.87378' "$scratch/log" || die "with the shared library it printed: $(tail -n 1 "$scratch/log")"
 
 if ((gromacs)); then
     say "GROMACS"
