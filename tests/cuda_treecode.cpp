@@ -10,6 +10,7 @@
 
 extern "C"
 {
+#include "fmm/backend.h"
 #include "fmm/treecode/treecode.h"
 }
 
@@ -78,17 +79,18 @@ class CudaTreecode : public testing::TestWithParam<Case>
 
     treecode_options options(gmxfmm_device device) const
     {
-        treecode_options o = {};
-        o.kernel           = GetParam().kernel;
-        o.parameter[0]     = 0.5;
-        o.parameter[1]     = -1;
-        o.parameter[2]     = 3;
-        o.theta            = 0.8;
-        o.degree           = GetParam().degree;
-        o.leaf             = GetParam().leaf;
-        o.precision        = GetParam().precision;
-        o.num_threads      = 1;
-        o.device           = device;
+        const fmm_backend* row = fmm_find_backend(GMXFMM_TREECODE, device, GetParam().precision, GMXFMM_M2L_AUTO);
+        treecode_options   o   = {};
+        o.kernel               = GetParam().kernel;
+        o.parameter[0]         = 0.5;
+        o.parameter[1]         = -1;
+        o.parameter[2]         = 3;
+        o.theta                = 0.8;
+        o.degree               = GetParam().degree;
+        o.leaf                 = GetParam().leaf;
+        o.precision            = GetParam().precision;
+        o.num_threads          = 1;
+        o.stages               = row != nullptr ? row->treecode : nullptr; /* a build without CUDA */
         return o;
     }
 

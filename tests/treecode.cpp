@@ -15,6 +15,7 @@
 
 extern "C"
 {
+#include "fmm/backend.h"
 #include "fmm/treecode/charges.h"
 #include "fmm/treecode/state.h"
 #include "fmm/treecode/treecode.h"
@@ -54,6 +55,12 @@ gmxfmm_device device()
     return name != nullptr && std::string(name) == "cuda" ? GMXFMM_CUDA : GMXFMM_CPU;
 }
 
+const treecode_stages* stages()
+{
+    const fmm_backend* row = fmm_find_backend(GMXFMM_TREECODE, device(), GMXFMM_DOUBLE, GMXFMM_M2L_AUTO);
+    return row != nullptr ? row->treecode : nullptr;
+}
+
 treecode_options settings(treecode_kernel kernel, double theta, int degree, std::int64_t leaf)
 {
     treecode_options o = {};
@@ -63,7 +70,7 @@ treecode_options settings(treecode_kernel kernel, double theta, int degree, std:
     o.leaf             = leaf;
     o.precision        = GMXFMM_DOUBLE;
     o.num_threads      = 1;
-    o.device           = device();
+    o.stages           = stages();
     o.parameter[0]     = kernel == treecode_yukawa ? 0.5 : 0;
     return o;
 }
@@ -617,7 +624,7 @@ TEST(TreecodeErrors, AreThoseOfThePaper)
             state->options.degree = 1 + 2 * k;
             ASSERT_EQ(treecode_reserve(state), GMXFMM_OK);
             ASSERT_EQ(treecode_gather(state, c.x.data()), GMXFMM_OK);
-            ASSERT_EQ(treecode_make_charges(state), GMXFMM_OK);
+            ASSERT_EQ(state->options.stages->charges(state), GMXFMM_OK);
             for (const Row& row : rows) /* modified charges are those of any theta */
             {
                 treecode_lists sample = {};
@@ -625,7 +632,7 @@ TEST(TreecodeErrors, AreThoseOfThePaper)
                 state->options.theta               = row.theta;
                 const treecode_criterion criterion = treecode_criterion_of(state);
                 ASSERT_EQ(treecode_lists_sample(&sample, &criterion, 128, 4), 0);
-                ASSERT_EQ(treecode_sums(state, &sample, GMXFMM_DOUBLE, 0), GMXFMM_OK);
+                ASSERT_EQ(state->options.stages->sums(state, &sample, GMXFMM_DOUBLE, 0), GMXFMM_OK);
                 const bool first = exact.empty();
                 for (int b = 0; b < sample.num; b++)
                 {

@@ -13,8 +13,7 @@ extern "C"
 {
 #endif
 
-    /* Whether device number id can be used, otherwise the cause in message. Errors: UNSUPPORTED (a build without device
-     * support), DEVICE (none there, too old). */
+    /* Whether device number id can be used, otherwise the cause in message. Errors: DEVICE (none there, too old). */
     gmxfmm_status fmm_device_check(int id, char* message, size_t size);
 
     /* Streams, events and the memory that depends on options alone, on a device that was checked. Errors: DEVICE,

@@ -17,6 +17,7 @@ extern "C"
 #include "cuda/runtime/buffer.h"
 #include "cuda/runtime/call.h"
 #include "cuda/runtime/device_limits.h"
+#include "cuda/runtime/device_scope.h"
 #include "cuda/runtime/shared_memory.h"
 
 /* Four numbers loaded at once: position and charge, field and potential. */
@@ -203,37 +204,6 @@ struct fmm_device
 
 /* Of call.h. */
 gmxfmm_status fmm_cuda_failed(gmxfmm_plan* plan, cudaError_t error, const char* call, const char* file, int line);
-
-/* Makes the plan's device the current one for a scope. */
-class DeviceScope
-{
-  public:
-    explicit DeviceScope(int id)
-    {
-        if (cudaGetDevice(&before_) != cudaSuccess)
-        {
-            before_ = -1;
-        }
-        if (before_ != id)
-        {
-            cudaSetDevice(id);
-        }
-        changed_ = before_ != id && before_ >= 0;
-    }
-    ~DeviceScope()
-    {
-        if (changed_)
-        {
-            cudaSetDevice(before_);
-        }
-    }
-    DeviceScope(const DeviceScope&)            = delete;
-    DeviceScope& operator=(const DeviceScope&) = delete;
-
-  private:
-    int  before_  = -1;
-    bool changed_ = false;
-};
 
 /* Copies from the host, and waits: cudaMemcpy may return before the last of pageable memory has arrived, and streams of
  * the library do not wait for the default one. Not for steps. */

@@ -22,6 +22,8 @@ typedef struct fmm_backend
     int           has_octree_options;            /* m2l_to_parent, m2l_truncate, vertical_rotation */
     int           sorts_on_host;                 /* particles in sorted order are kept in fmm_particles */
 
+    const struct treecode_stages* treecode; /* of the treecode: what makes modified charges and sums (its state.h) */
+
     /* Whether device number id can be used, otherwise the cause in message[size]. Errors: DEVICE (none, too old). */
     gmxfmm_status (*check)(int id, char* message, size_t size);
 

@@ -6,11 +6,14 @@
 #include "cuda/device.h"
 #include "fmm/plan.h"
 
+extern const struct treecode_stages treecode_on_cuda; /* device.cu */
+
 extern const fmm_backend fmm_backend_treecode_cuda;
 const fmm_backend        fmm_backend_treecode_cuda = {
            .method     = GMXFMM_TREECODE,
            .device     = GMXFMM_CUDA,
            .precisions = 1U << GMXFMM_SINGLE | 1U << GMXFMM_DOUBLE,
+           .treecode   = &treecode_on_cuda,
 
            .check         = fmm_device_check,
            .create        = fmm_treecode_create,

@@ -125,9 +125,9 @@ gmxfmm_status uploadSources(treecode* t)
     const size_t             n = (size_t)t->n, num = (size_t)s->num;
     const struct
     {
-        TreecodeBuffer* buffer;
-        const void*     from;
-        size_t          bytes;
+        DeviceBuffer* buffer;
+        const void*   from;
+        size_t        bytes;
     } arrays[] = {
         {&d->x[0], s->x[0], n * sizeof(double)},
         {&d->x[1], s->x[1], n * sizeof(double)},
@@ -143,27 +143,39 @@ gmxfmm_status uploadSources(treecode* t)
     };
     for (const auto& one : arrays)
     {
-        const gmxfmm_status status = treecode_upload(t, one.buffer, one.from, one.bytes);
-        if (status != GMXFMM_OK)
-        {
-            return status;
-        }
+        FMM_TRY(treecode_upload(t, one.buffer, one.from, one.bytes));
     }
     return GMXFMM_OK;
 }
 
+size_t leafShared(int edge)
+{
+    return (size_t)(3 * c_particles * edge + edge * edge * edge) * sizeof(double);
+}
+
+size_t parentShared(int edge)
+{
+    return (size_t)(3 * edge * edge + 2 * edge * edge * edge) * sizeof(double);
+}
+
 } // namespace
+
+size_t treecode_device_charges_shared(int degree)
+{
+    const size_t leaf = leafShared(degree + 1), parent = parentShared(degree + 1);
+    return leaf > parent ? leaf : parent;
+}
 
 gmxfmm_status treecode_device_charges(treecode* t)
 {
     treecode_device*         d      = t->device;
     const treecode_clusters* s      = &t->sources;
-    const int                degree = t->options.degree, edge = degree + 1, size = edge * edge * edge;
-    TREECODE_CUDA(t, cudaSetDevice(t->options.device_id));
-    const gmxfmm_status status = uploadSources(t);
-    if (status != GMXFMM_OK || s->num == 0)
+    const int                degree = t->options.degree, edge = degree + 1;
+    DeviceScope              scope(t->options.device_id);
+    FMM_TRY(uploadSources(t));
+    if (s->num == 0)
     {
-        return status;
+        return GMXFMM_OK;
     }
     const TreecodeTree   tree   = {{d->x[0].as<double>(), d->x[1].as<double>(), d->x[2].as<double>()},
                                    d->low.as<double>(),
@@ -171,20 +183,19 @@ gmxfmm_status treecode_device_charges(treecode* t)
                                    d->begin.as<int64_t>(),
                                    d->end.as<int64_t>()};
     const TreecodePoints points = treecode_points(degree);
-    const size_t         leaf   = (size_t)(3 * c_particles * edge + size) * sizeof(double);
-    const size_t         parent = (size_t)(3 * edge * edge + 2 * size) * sizeof(double);
-    TREECODE_CUDA(t, cudaFuncSetAttribute(leafCharges, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)leaf));
-    TREECODE_CUDA(t, cudaFuncSetAttribute(parentCharges, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)parent));
+    const size_t         leaf = leafShared(edge), parent = parentShared(edge);
+    FMM_CUDA(t, allow_shared(&d->allowed, leafCharges));
+    FMM_CUDA(t, allow_shared(&d->allowed, parentCharges));
     leafCharges<<<(unsigned)s->num_leaves, c_threads, leaf, d->stream>>>(tree, d->q.as<double>(), d->leaf.as<int>(),
                                                                          degree, points, d->charge.as<double>());
-    TREECODE_CUDA(t, cudaGetLastError());
+    FMM_CUDA(t, cudaGetLastError());
     for (int l = s->num_levels - 2; l >= 0; l--)
     {
         /* leaves of the level have no children, and keep what they have */
         parentCharges<<<(unsigned)(s->level[l + 1] - s->level[l]), c_threads, parent, d->stream>>>(
             tree, d->child.as<int>(), d->num_children.as<int>(), s->level[l], degree, points, d->charge.as<double>());
-        TREECODE_CUDA(t, cudaGetLastError());
+        FMM_CUDA(t, cudaGetLastError());
     }
-    TREECODE_CUDA(t, cudaStreamSynchronize(d->stream));
+    FMM_CUDA(t, cudaStreamSynchronize(d->stream));
     return GMXFMM_OK;
 }

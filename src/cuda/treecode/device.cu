@@ -3,91 +3,65 @@
 #include "cuda/treecode/device.h"
 
 #include <cstdlib>
+#include <new>
 
 #include "cuda/device.h"
 
-gmxfmm_status treecode_cuda_failed(treecode* t, cudaError_t error, const char* call, const char* file, int line)
+gmxfmm_status fmm_cuda_failed(treecode* t, cudaError_t error, const char* call, const char* file, int line)
 {
-    return treecode_fail(t, GMXFMM_ERROR_DEVICE, "%s: %s (%s:%d)", cudaGetErrorString(error), call, file, line);
+    return fmm_describe_failure(error, call, file, line, t->message, sizeof(t->message));
 }
 
-gmxfmm_status treecode_grow(treecode* t, TreecodeBuffer* buffer, size_t bytes)
+gmxfmm_status treecode_grow(treecode* t, DeviceBuffer* buffer, size_t bytes)
 {
-    if (bytes <= buffer->capacity && buffer->memory != nullptr)
-    {
-        return GMXFMM_OK;
-    }
-    TREECODE_CUDA(t, cudaFree(buffer->memory));
-    buffer->memory   = nullptr;
-    buffer->capacity = 0;
-    if (cudaMalloc(&buffer->memory, bytes + 16) != cudaSuccess)
-    {
-        (void)cudaGetLastError();
-        buffer->memory = nullptr;
-        return treecode_fail(t, GMXFMM_ERROR_MEMORY, "out of memory on the device: %zu bytes", bytes);
-    }
-    buffer->capacity = bytes;
+    FMM_CUDA(t, buffer->reserve(bytes > 0 ? bytes : 1)); /* an address even for nothing */
     return GMXFMM_OK;
 }
 
-gmxfmm_status treecode_upload(treecode* t, TreecodeBuffer* buffer, const void* from, size_t bytes)
+gmxfmm_status treecode_upload(treecode* t, DeviceBuffer* buffer, const void* from, size_t bytes)
 {
-    const gmxfmm_status status = treecode_grow(t, buffer, bytes);
-    if (status != GMXFMM_OK || bytes == 0)
+    FMM_TRY(treecode_grow(t, buffer, bytes));
+    if (bytes > 0)
     {
-        return status;
+        FMM_CUDA(t, cudaMemcpyAsync(buffer->memory, from, bytes, cudaMemcpyHostToDevice, t->device->stream));
     }
-    TREECODE_CUDA(t, cudaMemcpyAsync(buffer->memory, from, bytes, cudaMemcpyHostToDevice, t->device->stream));
     return GMXFMM_OK;
 }
 
-gmxfmm_status treecode_device_create(treecode* t)
+static gmxfmm_status create(treecode* t)
 {
-    gmxfmm_status status = fmm_device_check(t->options.device_id, t->message, sizeof(t->message));
-    if (status != GMXFMM_OK)
-    {
-        return status;
-    }
-    t->device = static_cast<treecode_device*>(calloc(1, sizeof(treecode_device)));
+    const int id = t->options.device_id;
+    FMM_TRY(fmm_device_check(id, t->message, sizeof(t->message)));
+    t->device = new (std::nothrow) treecode_device();
     if (t->device == nullptr)
     {
         return treecode_fail(t, GMXFMM_ERROR_MEMORY, "out of memory");
     }
-    TREECODE_CUDA(t, cudaSetDevice(t->options.device_id));
-    TREECODE_CUDA(t, cudaStreamCreateWithFlags(&t->device->stream, cudaStreamNonBlocking));
+    DeviceScope scope(id);
+    FMM_CUDA(t, device_limits(id, &t->device->limits));
+    FMM_CUDA(t, cudaStreamCreateWithFlags(&t->device->stream, cudaStreamNonBlocking));
     return GMXFMM_OK;
 }
 
-void treecode_device_destroy(treecode* t)
+static void destroy(treecode* t)
 {
     treecode_device* d = t->device;
     if (d == nullptr)
     {
         return;
     }
-    (void)cudaSetDevice(t->options.device_id);
+    DeviceScope scope(t->options.device_id);
     if (d->stream != nullptr)
     {
         (void)cudaStreamSynchronize(d->stream);
         (void)cudaStreamDestroy(d->stream);
     }
-    TreecodeBuffer* const buffers[] = {&d->x[0],         &d->x[1],         &d->x[2],        &d->q,
-                                       &d->low,          &d->high,         &d->begin,       &d->end,
-                                       &d->child,        &d->num_children, &d->leaf,        &d->charge,
-                                       &d->target_x[0],  &d->target_x[1],  &d->target_x[2], &d->target_low,
-                                       &d->target_high,  &d->cluster,      &d->direct,      &d->approximated_start,
-                                       &d->direct_start, &d->approximated, &d->tile,        &d->phi,
-                                       &d->slope[0],     &d->slope[1],     &d->slope[2]};
-    for (TreecodeBuffer* buffer : buffers)
-    {
-        (void)cudaFree(buffer->memory);
-    }
     free(d->tiles);
-    free(d);
+    delete d;
     t->device = nullptr;
 }
 
-gmxfmm_status treecode_device_reserve(treecode* t)
+static gmxfmm_status reserve(treecode* t)
 {
     treecode_device*         d = t->device;
     const treecode_clusters* s = &t->sources;
@@ -98,8 +72,8 @@ gmxfmm_status treecode_device_reserve(treecode* t)
                              l->num > 0 ? (size_t)l->direct_start[l->num] : 0};
     const struct
     {
-        TreecodeBuffer* buffer;
-        size_t          bytes;
+        DeviceBuffer* buffer;
+        size_t        bytes;
     } wanted[] = {
         {&d->x[0], n * sizeof(double)},
         {&d->x[1], n * sizeof(double)},
@@ -128,14 +102,21 @@ gmxfmm_status treecode_device_reserve(treecode* t)
         {&d->slope[1], m * sizeof(double)},
         {&d->slope[2], m * sizeof(double)},
     };
-    TREECODE_CUDA(t, cudaSetDevice(t->options.device_id));
+    const size_t shared = treecode_device_charges_shared(t->options.degree);
+    if (shared > (size_t)d->limits.max_shared)
+    {
+        return treecode_fail(t, GMXFMM_ERROR_UNSUPPORTED,
+                             "degree %d needs %zu bytes of shared memory, the device has %d: choose a smaller degree",
+                             t->options.degree, shared, d->limits.max_shared);
+    }
+    DeviceScope scope(t->options.device_id);
     for (const auto& one : wanted)
     {
-        const gmxfmm_status status = treecode_grow(t, one.buffer, one.bytes);
-        if (status != GMXFMM_OK)
-        {
-            return status;
-        }
+        FMM_TRY(treecode_grow(t, one.buffer, one.bytes));
     }
     return GMXFMM_OK;
 }
+
+extern "C" const treecode_stages treecode_on_cuda;
+const treecode_stages treecode_on_cuda = {0 /* no dual traversal */, create, destroy, reserve, treecode_device_charges,
+                                          treecode_device_sums};

@@ -10,19 +10,10 @@ extern "C"
 #include "fmm/treecode/chebyshev.h"
 #include "fmm/treecode/state.h"
 }
-
-/* Device memory that only grows. */
-struct TreecodeBuffer
-{
-    void*  memory;
-    size_t capacity;
-
-    template <class T>
-    T* as() const
-    {
-        return static_cast<T*>(memory);
-    }
-};
+#include "cuda/runtime/buffer.h"
+#include "cuda/runtime/call.h"
+#include "cuda/runtime/device_scope.h"
+#include "cuda/runtime/shared_memory.h"
 
 /* A part of a batch: the targets of one block. */
 struct TreecodeTile
@@ -33,12 +24,14 @@ struct TreecodeTile
 
 struct treecode_device
 {
+    DeviceLimits   limits;
+    AllowedKernels allowed; /* shared memory */
     cudaStream_t   stream;
-    TreecodeBuffer x[3], q, low, high, begin, end, child, num_children, leaf;             /* sources */
-    TreecodeBuffer charge;                                                                /* modified charges */
-    TreecodeBuffer target_x[3], target_low, target_high;                                  /* of separate targets */
-    TreecodeBuffer cluster, approximated_start, direct_start, approximated, direct, tile; /* lists */
-    TreecodeBuffer phi, slope[3];
+    DeviceBuffer   x[3], q, low, high, begin, end, child, num_children, leaf;             /* sources */
+    DeviceBuffer   charge;                                                                /* modified charges */
+    DeviceBuffer   target_x[3], target_low, target_high;                                  /* of separate targets */
+    DeviceBuffer   cluster, approximated_start, direct_start, approximated, direct, tile; /* lists */
+    DeviceBuffer   phi, slope[3];
     TreecodeTile*  tiles; /* on the host */
     size_t         tile_capacity;
 };
@@ -70,22 +63,21 @@ struct TreecodeTree
     }
 };
 
-gmxfmm_status treecode_cuda_failed(treecode* t, cudaError_t error, const char* call, const char* file, int line);
+/* Of call.h. */
+gmxfmm_status fmm_cuda_failed(treecode* t, cudaError_t error, const char* call, const char* file, int line);
 
-#define TREECODE_CUDA(t, call)                                                                                         \
-    do                                                                                                                 \
-    {                                                                                                                  \
-        const cudaError_t error_ = (call);                                                                             \
-        if (error_ != cudaSuccess)                                                                                     \
-        {                                                                                                              \
-            return treecode_cuda_failed(t, error_, #call, __FILE__, __LINE__);                                         \
-        }                                                                                                              \
-    } while (0)
+/* The stages: see fmm/treecode/state.h. */
+gmxfmm_status treecode_device_charges(treecode* t);
+gmxfmm_status
+treecode_device_sums(treecode* t, const treecode_lists* lists, gmxfmm_precision precision, int with_field);
 
-/* Room for that many bytes, contents lost. Errors: MEMORY. */
-gmxfmm_status treecode_grow(treecode* t, TreecodeBuffer* buffer, size_t bytes);
+/* Bytes of shared memory that kernels of modified charges need at this degree, at most. */
+size_t treecode_device_charges_shared(int degree);
+
+/* Room for that many bytes, contents lost if it grows. Errors: MEMORY. */
+gmxfmm_status treecode_grow(treecode* t, DeviceBuffer* buffer, size_t bytes);
 
 /* Room, and a copy of the host's, on the stream. Errors: MEMORY, DEVICE. */
-gmxfmm_status treecode_upload(treecode* t, TreecodeBuffer* buffer, const void* from, size_t bytes);
+gmxfmm_status treecode_upload(treecode* t, DeviceBuffer* buffer, const void* from, size_t bytes);
 
 #endif

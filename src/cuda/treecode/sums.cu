@@ -324,9 +324,9 @@ gmxfmm_status uploadLists(treecode* t, const treecode_lists* lists, int* num_til
     const size_t num = (size_t)lists->num;
     const struct
     {
-        TreecodeBuffer* buffer;
-        const void*     from;
-        size_t          bytes;
+        DeviceBuffer* buffer;
+        const void*   from;
+        size_t        bytes;
     } arrays[] = {
         {&d->tile, d->tiles, tiles * sizeof(TreecodeTile)},
         {&d->cluster, lists->cluster, num * sizeof(int)},
@@ -342,11 +342,7 @@ gmxfmm_status uploadLists(treecode* t, const treecode_lists* lists, int* num_til
     };
     for (const auto& one : arrays)
     {
-        const gmxfmm_status status = treecode_upload(t, one.buffer, one.from, one.bytes);
-        if (status != GMXFMM_OK)
-        {
-            return status;
-        }
+        FMM_TRY(treecode_upload(t, one.buffer, one.from, one.bytes));
     }
     return GMXFMM_OK;
 }
@@ -363,9 +359,9 @@ gmxfmm_status launch(treecode* t, const Arguments& a, int num_tiles, bool withFi
     {
         k.p[i] = R(t->parameter[i]);
     }
-    TREECODE_CUDA(t, cudaFuncSetAttribute(run, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
+    FMM_CUDA(t, allow_shared(&t->device->allowed, run));
     run<<<(unsigned)num_tiles, c_threads, bytes, t->device->stream>>>(a, k);
-    TREECODE_CUDA(t, cudaGetLastError());
+    FMM_CUDA(t, cudaGetLastError());
     return GMXFMM_OK;
 }
 
@@ -394,11 +390,11 @@ gmxfmm_status treecode_device_sums(treecode* t, const treecode_lists* lists, gmx
     {
         return GMXFMM_OK;
     }
-    TREECODE_CUDA(t, cudaSetDevice(t->options.device_id));
-    gmxfmm_status status = uploadLists(t, lists, &num_tiles);
-    if (status != GMXFMM_OK || num_tiles == 0)
+    DeviceScope scope(t->options.device_id);
+    FMM_TRY(uploadLists(t, lists, &num_tiles));
+    if (num_tiles == 0)
     {
-        return status;
+        return GMXFMM_OK;
     }
     const TreecodeTree sources = {{d->x[0].as<double>(), d->x[1].as<double>(), d->x[2].as<double>()},
                                   d->low.as<double>(),
@@ -426,18 +422,14 @@ gmxfmm_status treecode_device_sums(treecode* t, const treecode_lists* lists, gmx
                          treecode_points(t->options.degree),
                          d->phi.as<double>(),
                          {d->slope[0].as<double>(), d->slope[1].as<double>(), d->slope[2].as<double>()}};
-    status            = precision == GMXFMM_DOUBLE ? launchKernel<double>(t, a, num_tiles, with_field != 0)
-                                                   : launchKernel<float>(t, a, num_tiles, with_field != 0);
-    if (status != GMXFMM_OK)
-    {
-        return status;
-    }
+    FMM_TRY(precision == GMXFMM_DOUBLE ? launchKernel<double>(t, a, num_tiles, with_field != 0)
+                                       : launchKernel<float>(t, a, num_tiles, with_field != 0));
     const size_t bytes = (size_t)t->num_targets * sizeof(double);
-    TREECODE_CUDA(t, cudaMemcpyAsync(t->phi, d->phi.memory, bytes, cudaMemcpyDeviceToHost, d->stream));
+    FMM_CUDA(t, cudaMemcpyAsync(t->phi, d->phi.memory, bytes, cudaMemcpyDeviceToHost, d->stream));
     for (int i = 0; i < 3 && with_field; i++)
     {
-        TREECODE_CUDA(t, cudaMemcpyAsync(t->slope[i], d->slope[i].memory, bytes, cudaMemcpyDeviceToHost, d->stream));
+        FMM_CUDA(t, cudaMemcpyAsync(t->slope[i], d->slope[i].memory, bytes, cudaMemcpyDeviceToHost, d->stream));
     }
-    TREECODE_CUDA(t, cudaStreamSynchronize(d->stream));
+    FMM_CUDA(t, cudaStreamSynchronize(d->stream));
     return GMXFMM_OK;
 }

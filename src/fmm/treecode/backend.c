@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "fmm/plan.h"
-#include "fmm/treecode/treecode.h"
+#include "fmm/treecode/state.h"
 
 struct fmm_treecode
 {
@@ -37,8 +37,8 @@ gmxfmm_status fmm_treecode_create(gmxfmm_plan* plan)
         .dual        = o->traversal == GMXFMM_DUAL,
         .precision   = o->precision,
         .num_threads = plan->num_threads,
-        .device      = o->device,
         .device_id   = o->device_id,
+        .stages      = plan->backend->treecode,
     };
     plan->treecode = calloc(1, sizeof(*plan->treecode));
     if (plan->treecode == NULL)
@@ -192,6 +192,7 @@ const fmm_backend        fmm_backend_treecode = {
            .method     = GMXFMM_TREECODE,
            .device     = GMXFMM_CPU,
            .precisions = 1U << GMXFMM_SINGLE | 1U << GMXFMM_DOUBLE,
+           .treecode   = &treecode_on_cpu,
 
            .check         = check,
            .create        = fmm_treecode_create,

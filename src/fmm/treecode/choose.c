@@ -178,8 +178,8 @@ static gmxfmm_status sums_of_sample(treecode* t, int direct, double* values, int
     gmxfmm_status status = all ? treecode_make_lists(t) : GMXFMM_OK;
     if (status == GMXFMM_OK)
     {
-        status =
-            all ? treecode_all_sums(t, 1) : treecode_sums(t, &sample, direct ? GMXFMM_DOUBLE : t->options.precision, 1);
+        status = all ? treecode_all_sums(t, 1)
+                     : t->options.stages->sums(t, &sample, direct ? GMXFMM_DOUBLE : t->options.precision, 1);
         take(t, &sample, values);
     }
     *num = sample.targets;
@@ -192,7 +192,7 @@ static gmxfmm_status measure(treecode* t, const double* x, const double* exact, 
     int64_t       num;
     gmxfmm_status status = treecode_reserve(t);
     status               = status == GMXFMM_OK ? treecode_gather(t, x) : status;
-    status               = status == GMXFMM_OK ? treecode_make_charges(t) : status;
+    status               = status == GMXFMM_OK ? t->options.stages->charges(t) : status;
     status               = status == GMXFMM_OK ? sums_of_sample(t, 0, values, &num) : status;
     if (status != GMXFMM_OK)
     {
@@ -266,9 +266,9 @@ gmxfmm_status treecode_choose(treecode* t, const double* x, const double* y)
     t->options.degree = 1;
     status            = status == GMXFMM_OK ? treecode_reserve(t) : status;
     status            = status == GMXFMM_OK ? treecode_gather(t, x) : status;
-    status            = status == GMXFMM_OK ? treecode_make_charges(t) : status; /* the device gets the sources by it */
-    status            = status == GMXFMM_OK ? sums_of_sample(t, 1, exact, &num) : status;
-    status            = status == GMXFMM_OK ? search(t, &asked, x, exact, values) : status;
+    status = status == GMXFMM_OK ? t->options.stages->charges(t) : status; /* the device gets the sources by it */
+    status = status == GMXFMM_OK ? sums_of_sample(t, 1, exact, &num) : status;
+    status = status == GMXFMM_OK ? search(t, &asked, x, exact, values) : status;
     free(exact);
     free(values);
     if (status != GMXFMM_OK)

@@ -8,8 +8,6 @@
 #include "fmm/treecode/lists.h"
 #include "fmm/treecode/treecode.h"
 
-struct treecode_device;
-
 struct treecode
 {
     treecode_options options; /* as chosen, once they were */
@@ -33,7 +31,7 @@ struct treecode
     void*                   scratch;  /* of all threads */
     size_t                  scratch_bytes, charge_bytes;
     treecode_info           info;
-    struct treecode_device* device; /* NULL on the CPU */
+    struct treecode_device* device; /* what the stages keep, if anything */
 };
 
 static inline const treecode_clusters* treecode_targets(const treecode* t)
@@ -48,20 +46,28 @@ gmxfmm_status      treecode_no_memory(treecode* t);
 gmxfmm_status      treecode_trees(treecode* t, const double* x, const double* y); /* for options.leaf */
 gmxfmm_status      treecode_reserve(treecode* t);                                 /* for options.degree and the trees */
 gmxfmm_status      treecode_gather(treecode* t, const double* x);                 /* sources and their boxes */
-gmxfmm_status      treecode_make_charges(treecode* t);
 gmxfmm_status      treecode_make_lists(treecode* t);               /* for options and trees as they are */
 gmxfmm_status      treecode_all_sums(treecode* t, int with_field); /* of all lists */
-gmxfmm_status      treecode_sums(treecode* t, const treecode_lists* lists, gmxfmm_precision precision, int with_field);
 treecode_criterion treecode_criterion_of(const treecode* t);
 
-/* src/cuda/treecode, or no_device.c: its memory for options, trees and lists as they are; modified charges of the
- * gathered sources; sums, into phi and slope. Errors: MEMORY, DEVICE; UNSUPPORTED (a build without CUDA). */
-gmxfmm_status treecode_device_create(treecode* t);
-void          treecode_device_destroy(treecode* t);
-gmxfmm_status treecode_device_reserve(treecode* t);
-gmxfmm_status treecode_device_charges(treecode* t);
-gmxfmm_status
-treecode_device_sums(treecode* t, const treecode_lists* lists, gmxfmm_precision precision, int with_field);
+/* What a device does in its own way; trees and lists are made on the host. Status as a call's; the message is in t. */
+typedef struct treecode_stages
+{
+    int has_dual; /* dual traversal */
+
+    /* What lasts as long as t, at t->device; destroy is called at any stage. Both NULL: nothing. Errors: MEMORY,
+     * DEVICE. */
+    gmxfmm_status (*create)(treecode* t);
+    void (*destroy)(treecode* t);
+    /* Memory for options, trees and lists as they are; NULL: none. Errors: MEMORY, DEVICE, UNSUPPORTED. */
+    gmxfmm_status (*reserve)(treecode* t);
+    /* Modified charges of the gathered sources, which are taken over, too. Errors: DEVICE. */
+    gmxfmm_status (*charges)(treecode* t);
+    /* Sums of these lists, into phi and slope. Errors: DEVICE. */
+    gmxfmm_status (*sums)(treecode* t, const treecode_lists* lists, gmxfmm_precision precision, int with_field);
+} treecode_stages;
+
+extern const treecode_stages treecode_on_cpu; /* treecode.c */
 
 /* choose.c: the error of a model for random charges in a cube; sets what options leave automatic. */
 double        treecode_predicted_error(double theta, int degree);

@@ -37,6 +37,11 @@ const char* treecode_message(const treecode* t)
 
 static gmxfmm_status check_options(const treecode_options* o, char* message, size_t size)
 {
+    if (o->stages == NULL)
+    {
+        snprintf(message, size, "stages is NULL: this build computes no treecode on that device");
+        return GMXFMM_ERROR_UNSUPPORTED;
+    }
     if ((unsigned)o->kernel >= TREECODE_NUM_KERNELS)
     {
         snprintf(message, size, "kernel %d is not known", (int)o->kernel);
@@ -65,7 +70,7 @@ static gmxfmm_status check_options(const treecode_options* o, char* message, siz
         snprintf(message, size, "degree is %d, allowed is 1 to %d, or 0 for automatic", o->degree, TREECODE_MAX_DEGREE);
         return GMXFMM_ERROR_OPTION;
     }
-    if (o->dual && o->device == GMXFMM_CUDA)
+    if (o->dual && !o->stages->has_dual)
     {
         snprintf(message, size, "dual traversal is not offered on a GPU: use traversal = particle, or the CPU");
         return GMXFMM_ERROR_UNSUPPORTED;
@@ -95,7 +100,7 @@ gmxfmm_status treecode_create(treecode** t, const treecode_options* options, cha
     made->options             = *options;
     made->level               = fmm_simd_level();
     made->info.measured_error = NAN;
-    status                    = options->device == GMXFMM_CUDA ? treecode_device_create(made) : GMXFMM_OK;
+    status                    = options->stages->create != NULL ? options->stages->create(made) : GMXFMM_OK;
     if (status != GMXFMM_OK)
     {
         snprintf(message, size, "%s", made->message);
@@ -133,7 +138,10 @@ void treecode_destroy(treecode* t)
     if (t != NULL)
     {
         free_assigned(t);
-        treecode_device_destroy(t);
+        if (t->options.stages->destroy != NULL)
+        {
+            t->options.stages->destroy(t);
+        }
         free(t->q);
         free(t);
     }
@@ -301,7 +309,7 @@ gmxfmm_status treecode_reserve(treecode* t)
     {
         return treecode_no_memory(t);
     }
-    return t->device != NULL ? treecode_device_reserve(t) : GMXFMM_OK;
+    return t->options.stages->reserve != NULL ? t->options.stages->reserve(t) : GMXFMM_OK;
 }
 
 gmxfmm_status treecode_make_lists(treecode* t)
@@ -372,35 +380,33 @@ static int64_t write_output(treecode* t, treecode_output* output)
     return bad;
 }
 
-gmxfmm_status treecode_make_charges(treecode* t)
+static gmxfmm_status cpu_charges(treecode* t)
 {
-    if (t->device != NULL)
-    {
-        return treecode_device_charges(t);
-    }
     treecode_charges(&t->sources, t->sorted_q, t->options.degree, t->charge, t->options.num_threads);
     return GMXFMM_OK;
 }
 
-gmxfmm_status treecode_sums(treecode* t, const treecode_lists* lists, gmxfmm_precision precision, int with_field)
+static gmxfmm_status cpu_sums(treecode* t, const treecode_lists* lists, gmxfmm_precision precision, int with_field)
 {
-    if (t->device != NULL)
-    {
-        return treecode_device_sums(t, lists, precision, with_field);
-    }
     precision == GMXFMM_DOUBLE ? treecode_sums_d(t, lists, with_field) : treecode_sums_f(t, lists, with_field);
     return GMXFMM_OK;
 }
+
+const treecode_stages treecode_on_cpu = {
+    .has_dual = 1,
+    .charges  = cpu_charges,
+    .sums     = cpu_sums,
+};
 
 gmxfmm_status treecode_all_sums(treecode* t, int with_field)
 {
     const treecode_clusters* targets = treecode_targets(t);
     const size_t             edge    = (size_t)t->options.degree + 1;
-    gmxfmm_status            status  = treecode_sums(t, &t->lists, t->options.precision, with_field);
+    gmxfmm_status            status  = t->options.stages->sums(t, &t->lists, t->options.precision, with_field);
     if (status == GMXFMM_OK && t->options.dual)
     {
         memset(t->point, 0, (size_t)targets->num * edge * edge * edge * sizeof(double));
-        status = treecode_sums(t, &t->point_lists, t->options.precision, 0);
+        status = t->options.stages->sums(t, &t->point_lists, t->options.precision, 0);
         treecode_downward(targets, t->options.degree, t->point, t->phi, with_field ? t->slope : NULL,
                           t->options.num_threads);
     }
@@ -416,7 +422,7 @@ gmxfmm_status treecode_execute(treecode* t, const double* x, treecode_output* ou
     }
     double        begin  = fmm_time();
     gmxfmm_status status = treecode_gather(t, x);
-    status               = status == GMXFMM_OK ? treecode_make_charges(t) : status;
+    status               = status == GMXFMM_OK ? t->options.stages->charges(t) : status;
     if (status != GMXFMM_OK)
     {
         return status;

@@ -29,8 +29,9 @@ typedef struct
     int              dual;        /* 1: dual traversal (dual.h), on the CPU */
     gmxfmm_precision precision;   /* of the sums; modified charges are double always */
     int              num_threads; /* >= 1 */
-    gmxfmm_device    device;      /* of modified charges and sums */
-    int              device_id;
+    int              device_id;   /* of several GPUs */
+
+    const struct treecode_stages* stages; /* what makes modified charges and sums: that of a row of fmm/backend.h */
 } treecode_options;
 
 /* What execute fills; NULL leaves a thing out. Arrays of the targets, in the caller's order. */
