@@ -17,8 +17,13 @@ series=$here/$version
 [ -f "$series/series" ] || fail "$src is GROMACS $version, for which there are no patches (there are for:$(
     for f in "$here"/*/series; do printf ' %s' "$(basename "$(dirname "$f")")"; done))"
 
+# Ranges and comments of the mdp options are those of the library's
+options=$here/../src/fmm/options.def
+[ -f "$options" ] || fail "$options is missing: use this script in a complete checkout of gmxfmm"
+
 # What the patched tree is made of
-checksum=$(cd "$here" && find common "$version" -type f | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -d ' ' -f 1)
+checksum=$(cd "$here" && { find common "$version" -type f; echo "../src/fmm/options.def"; } | LC_ALL=C sort | xargs sha256sum | sha256sum |
+    cut -d ' ' -f 1)
 stamp=$src/.gmxfmm-patched
 if [ -f "$stamp" ]; then
     [ "$(cat "$stamp")" = "$checksum" ] || fail "$src has other patches than those in $series; start from a freshly unpacked tree"
@@ -43,6 +48,7 @@ while read -r patch; do
     fi || fail "$patch does not apply to $src; start from a freshly unpacked GROMACS $version"
 done < "$series/series"
 cp -R "$here/common/files/." "$series/files/." .
+cp "$options" src/gromacs/fmm/gmxfmmoptions.def
 cp -R . "$src/"
 echo "$checksum" > "$stamp"
 echo "$src: GROMACS $version patched with $(wc -l < "$series/series") patches"

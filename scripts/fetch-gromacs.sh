@@ -195,7 +195,7 @@ make_patched_tree() {
 }
 
 origin=${GROMACS_SOURCE:-public}
-hash=$(content_hash "$PATCH_DIR" "$ROOT/gromacs-patch/common" "$ROOT/gromacs-patch/apply.sh")-$origin
+hash=$(content_hash "$PATCH_DIR" "$ROOT/gromacs-patch/common" "$ROOT/gromacs-patch/apply.sh" "$ROOT/src/fmm/options.def")-$origin
 if ! stamp_matches "patched$suffix" "$hash" || [ ! -d "$GROMACS_TREE" ]; then
     stamp_remove "patched$suffix"
     run_logged gromacs-patch make_patched_tree

@@ -11,6 +11,18 @@
 /* Rounding of single precision, measured on water (benchmarks/accuracy): asking for less would ask for noise. */
 static const double c_bestSingle = 1e-6;
 
+/* The numbers of options.def, which includes nothing, are those that arrays are made for. */
+#define AUTOMATIC(name, text, lowest, highest, help) c_##name##_highest = (int)highest,
+#define AUTOMATIC_0(name, text, lowest, highest, help) c_##name##_highest = (int)highest,
+#define IN_SINGLE(name, highest) c_##name##_single = highest,
+enum
+{
+#include "fmm/options.def"
+};
+_Static_assert(c_order_highest == GMXFMM_MAX_ORDER && c_order_single == GMXFMM_MAX_ORDER_SINGLE &&
+                   (int)c_depth_highest == FMM_MAX_DEPTH && c_degree_highest == GMXFMM_MAX_DEGREE,
+               "options.def has other limits than gmxfmm.h and geometry/tree.h");
+
 /* Sizes of gmxfmm_options that a program may have: that of the first version which told it, up to what no later one
  * will need. */
 static const size_t c_firstSize = offsetof(gmxfmm_options, cache_dir) + sizeof(char*), c_largestSize = 4096;
@@ -43,16 +55,12 @@ void gmxfmm_default_options_of_size(gmxfmm_options* options, size_t size)
 /* 0 for GMXFMM_AUTO where 0 is no number: grid, separation, num_threads, ... */
 static void normalise(gmxfmm_options* options)
 {
-#define REAL(name, standard, lowest, highest, help)
-#define INTEGER(name, standard, lowest, highest, help)
-#define AUTOMATIC(name, text, lowest, highest, help)
 #define AUTOMATIC_0(name, text, lowest, highest, help) options->name = options->name == GMXFMM_AUTO ? 0 : options->name;
 #define GRID_0(name, text, lowest, highest, help)                                                                      \
     for (int d = 0; d < 3; d++)                                                                                        \
     {                                                                                                                  \
         options->name[d] = options->name[d] == GMXFMM_AUTO ? 0 : options->name[d];                                     \
     }
-#define CHOICE(name, standard, text, last, names, help)
 #include "fmm/options.def"
 }
 

@@ -16,7 +16,7 @@
 #include "gromacs/options/basicoptions.h"
 #include "gromacs/options/optionsection.h"
 #include "gromacs/pbcutil/pbc.h"
-#include "gromacs/utility/enumerationhelpers.h"
+#include "gromacs/utility/gmxassert.h"
 #include "gromacs/utility/keyvaluetree.h"
 #include "gromacs/utility/keyvaluetreebuilder.h"
 #include "gromacs/utility/keyvaluetreetransform.h"
@@ -43,14 +43,8 @@ constexpr char c_measureTag[]    = "measure";
 constexpr char c_backendTag[]    = "backend";
 
 //! Beyond this, powers in the expansions leave the range of the floating-point type
-constexpr int c_maxOrder = GMX_DOUBLE ? 40 : 20;
-
-const EnumerationArray<FmmM2L, const char*> c_m2lNames = {
-    { "auto", "fft", "rotation", "symmetric", "dynamic", "naive" }
-};
-const EnumerationArray<FmmBoundary, const char*> c_boundaryNames = {
-    { "tinfoil", "vacuum", "open" }
-};
+constexpr int c_maxOrder =
+        GMX_DOUBLE ? static_cast<int>(fmmlibrary::order.highest) : fmmlibrary::order_single;
 
 //! Returns the mdp key of an option
 std::string mdpKey(const char* tag)
@@ -78,13 +72,16 @@ void writeOption(KeyValueTreeObjectBuilder* builder, const char* tag, const std:
 
 //! Returns the enumerator called \p name
 template<typename Enum>
-std::optional<Enum> findName(const EnumerationArray<Enum, const char*>& names, const std::string& name)
+std::optional<Enum> findName(const fmmlibrary::Choice& choice, const std::string& name)
 {
-    for (const Enum value : keysOf(names))
+    const std::vector<std::string> names = splitDelimitedString(choice.names, '|');
+    GMX_RELEASE_ASSERT(names.size() == static_cast<size_t>(Enum::Count),
+                       "The library has the same choices");
+    for (size_t i = 0; i < names.size(); i++)
     {
-        if (equalCaseInsensitive(name, names[value]))
+        if (equalCaseInsensitive(name, names[i]))
         {
-            return value;
+            return static_cast<Enum>(i);
         }
     }
     return std::nullopt;
@@ -104,10 +101,30 @@ std::optional<std::array<int, 3>> parseGrid(const std::string& grid)
 }
 
 //! Returns all names, separated by commas
-template<typename Enum>
-std::string allNames(const EnumerationArray<Enum, const char*>& names)
+std::string allNames(const fmmlibrary::Choice& choice)
 {
-    return formatAndJoin(names, ", ", [](const char* name) { return std::string(name); });
+    return replaceAll(choice.names, "|", ", ");
+}
+
+//! Returns the range of an option in words, and what else is allowed
+std::string inRange(const fmmlibrary::Range& range, const std::string& orElse)
+{
+    return formatString("between %g and %g", range.lowest, range.highest) + orElse;
+}
+
+/*! \brief Returns whether a number leaves the choice to the library
+ *
+ * -1 does so in each option, 0 in those where it is no choice of the user's.
+ */
+bool isAutomatic(const int n)
+{
+    return n == 0 || n == -1;
+}
+
+//! Returns whether a number is in the range, which NaN is not
+bool isIn(const double value, const fmmlibrary::Range& range)
+{
+    return value >= range.lowest && value <= range.highest;
 }
 
 //! Returns the message for a value that is not allowed
@@ -178,27 +195,20 @@ void FmmOptions::buildMdpOutput(KeyValueTreeObjectBuilder* builder) const
 
 void FmmOptions::addOutput(KeyValueTreeObjectBuilder* builder) const
 {
-    writeOption(builder,
-                c_accuracyTag,
-                "Relative RMS force error to reach; chooses what is left automatic below",
-                values_.accuracy);
-    writeOption(builder, c_orderTag, "Order of the expansions; 0: automatic", values_.order);
-    writeOption(builder, c_gridTag, "Cells, or leaves, along each box vector; 0 0 0: automatic", grid_);
-    writeOption(builder, c_treeDepthTag, "Depth of the octree (octree methods); -1: automatic", values_.treeDepth);
-    writeOption(builder,
-                c_separationTag,
-                "Layers of neighboring cells in the near field; 0: automatic",
-                values_.separation);
-    writeOption(builder, c_m2lTag, "Method for the far field: " + allNames(c_m2lNames), m2l_);
-    writeOption(
-            builder,
-            c_boundaryTag,
-            "Surroundings of the periodic system: " + allNames(c_boundaryNames) + " (with pbc = no)",
-            boundary_);
-    writeOption(builder,
-                c_measureTag,
-                "Measure errors at the start of mdrun, and choose by them what is automatic",
-                std::string(values_.measure ? "yes" : "no"));
+    const auto write = [builder](const char* tag, const std::string& help, const auto& value)
+    { writeOption(builder, tag, help, value); };
+    write(c_accuracyTag, fmmlibrary::accuracy.help, values_.accuracy);
+    write(c_orderTag, fmmlibrary::order.help + std::string("; 0: automatic"), values_.order);
+    write(c_gridTag, fmmlibrary::grid.help + std::string("; 0 0 0: automatic"), grid_);
+    write(c_treeDepthTag, fmmlibrary::depth.help + std::string("; -1: automatic"), values_.treeDepth);
+    write(c_separationTag, fmmlibrary::separation.help + std::string("; 0: automatic"), values_.separation);
+    write(c_m2lTag, fmmlibrary::m2l.help + (": " + allNames(fmmlibrary::m2l)), m2l_);
+    write(c_boundaryTag,
+          fmmlibrary::boundary.help + (": " + allNames(fmmlibrary::boundary)) + " (with pbc = no)",
+          boundary_);
+    write(c_measureTag,
+          "measure errors at the start of mdrun, and choose by them what is automatic",
+          std::string(values_.measure ? "yes" : "no"));
 }
 
 std::vector<std::string> FmmOptions::errors() const
@@ -212,31 +222,36 @@ std::vector<std::string> FmmOptions::errors() const
         }
     };
 
-    // Written such that NaN is refused
-    require(values_.accuracy >= 1e-12 && values_.accuracy <= 0.1,
-            notAllowed(
-                    c_accuracyTag, formatString("%g", values_.accuracy), "between 1e-12 and 0.1"));
-    require(values_.order >= 0 && values_.order <= c_maxOrder,
+    require(isIn(values_.accuracy, fmmlibrary::accuracy),
+            notAllowed(c_accuracyTag,
+                       formatString("%g", values_.accuracy),
+                       inRange(fmmlibrary::accuracy, "")));
+    require(isAutomatic(values_.order) || (values_.order >= 1 && values_.order <= c_maxOrder),
             notAllowed(c_orderTag,
                        toString(values_.order),
                        formatString("between 1 and %d, or 0 for automatic", c_maxOrder)));
     const auto grid = parseGrid(grid_);
     require(grid.has_value()
-                    && (std::all_of(grid->begin(), grid->end(), [](int n) { return n > 0; })
-                        || std::all_of(grid->begin(), grid->end(), [](int n) { return n == 0; })),
+                    && (std::all_of(grid->begin(),
+                                    grid->end(),
+                                    [](int n) { return isIn(n, fmmlibrary::grid); })
+                        || std::all_of(grid->begin(), grid->end(), &isAutomatic)),
             notAllowed(c_gridTag,
                        grid_,
-                       "three numbers of cells, each at least 1, or 0 0 0 for automatic"));
-    require(values_.treeDepth == -1 || (values_.treeDepth >= 1 && values_.treeDepth <= 9),
+                       "three numbers of cells, each "
+                               + inRange(fmmlibrary::grid, ", or 0 0 0 for automatic")));
+    require(values_.treeDepth == -1 || isIn(values_.treeDepth, fmmlibrary::depth),
             notAllowed(c_treeDepthTag,
                        toString(values_.treeDepth),
-                       "between 1 and 9, or -1 for automatic"));
-    require(values_.separation >= 0 && values_.separation <= 2,
-            notAllowed(c_separationTag, toString(values_.separation), "1 or 2, or 0 for automatic"));
-    const auto m2l = findName(c_m2lNames, m2l_);
-    require(m2l.has_value(), notAllowed(c_m2lTag, m2l_, "one of " + allNames(c_m2lNames)));
-    require(findName(c_boundaryNames, boundary_).has_value(),
-            notAllowed(c_boundaryTag, boundary_, "one of " + allNames(c_boundaryNames)));
+                       inRange(fmmlibrary::depth, ", or -1 for automatic")));
+    require(isAutomatic(values_.separation) || isIn(values_.separation, fmmlibrary::separation),
+            notAllowed(c_separationTag,
+                       toString(values_.separation),
+                       inRange(fmmlibrary::separation, ", or 0 for automatic")));
+    const auto m2l = findName<FmmM2L>(fmmlibrary::m2l, m2l_);
+    require(m2l.has_value(), notAllowed(c_m2lTag, m2l_, "one of " + allNames(fmmlibrary::m2l)));
+    require(findName<FmmBoundary>(fmmlibrary::boundary, boundary_).has_value(),
+            notAllowed(c_boundaryTag, boundary_, "one of " + allNames(fmmlibrary::boundary)));
     require(equalCaseInsensitive(backend_, "gmxfmm"), notAllowed(c_backendTag, backend_, "gmxfmm"));
 
     const FmmM2L method = m2l.value_or(FmmM2L::Auto);
@@ -244,7 +259,7 @@ std::vector<std::string> FmmOptions::errors() const
             formatString("fmm-tree-depth = %d belongs to the methods with an octree; use fmm-m2l = "
                          "rotation, symmetric or naive, or leave it at -1",
                          values_.treeDepth));
-    const int parts = 1 << std::clamp(values_.treeDepth, 1, 9);
+    const int parts = 1 << std::clamp(values_.treeDepth, 1, static_cast<int>(fmmlibrary::depth.highest));
     require(!grid.has_value() || !usesOctree(method)
                     || std::all_of(
                             grid->begin(), grid->end(), [parts](int n) { return n % parts == 0; }),
@@ -261,8 +276,16 @@ FmmParameters FmmOptions::parameters() const
 {
     FmmParameters parameters = values_;
     parameters.grid          = parseGrid(grid_).value();
-    parameters.m2l           = findName(c_m2lNames, m2l_).value();
-    parameters.boundary      = findName(c_boundaryNames, boundary_).value();
+    for (int* n : { &parameters.order,
+                    &parameters.separation,
+                    &parameters.grid[0],
+                    &parameters.grid[1],
+                    &parameters.grid[2] })
+    {
+        *n = isAutomatic(*n) ? 0 : *n;
+    }
+    parameters.m2l      = findName<FmmM2L>(fmmlibrary::m2l, m2l_).value();
+    parameters.boundary = findName<FmmBoundary>(fmmlibrary::boundary, boundary_).value();
     return parameters;
 }
 

@@ -52,11 +52,43 @@ enum class FmmBoundary : int
     Count
 };
 
+/*! \brief Ranges, names and comments of the library's options, by their names there
+ *
+ * From the library's source, so that they are known in builds without it, too.
+ */
+namespace fmmlibrary
+{
+//! An option with a number, or three
+struct Range
+{
+    double      lowest;
+    double      highest;
+    const char* help;
+};
+//! An option with a word: all of them in the order of the enumeration, | in between
+struct Choice
+{
+    const char* names;
+    const char* help;
+};
+#define REAL(name, standard, lowest, highest, help)              \
+    constexpr Range  name           = { lowest, highest, help }; \
+    constexpr double name##_default = standard;
+#define AUTOMATIC(name, text, lowest, highest, help) \
+    constexpr Range name = { lowest, highest, help };
+#define AUTOMATIC_0(name, text, lowest, highest, help) \
+    constexpr Range name = { lowest, highest, help };
+#define GRID_0(name, text, lowest, highest, help) constexpr Range name = { lowest, highest, help };
+#define CHOICE(name, standard, text, last, names, help) constexpr Choice name = { names, help };
+#define IN_SINGLE(name, highest) constexpr int name##_single = highest;
+#include "gmxfmmoptions.def"
+} // namespace fmmlibrary
+
 //! Parameters as the user asks for them
 struct FmmParameters
 {
     //! Relative RMS force error that chooses what is left automatic
-    double accuracy = 4e-4;
+    double accuracy = fmmlibrary::accuracy_default;
     //! Expansion order, 0: automatic
     int order = 0;
     //! Cells along each box vector, all 0: automatic

@@ -88,21 +88,21 @@ TEST(FmmOptionsTest, WritesDefaultsToMdp)
     EXPECT_EQ(
             "\n"
             "; Fast multipole method (coulombtype = FMM)\n"
-            "; Relative RMS force error to reach; chooses what is left automatic below\n"
+            "; relative RMS force error asked for; chooses what is left automatic\n"
             "fmm-accuracy             = 0.0004\n"
-            "; Order of the expansions; 0: automatic\n"
+            "; expansion order; 0: automatic\n"
             "fmm-order                = 0\n"
-            "; Cells, or leaves, along each box vector; 0 0 0: automatic\n"
+            "; cells, or leaves, along each box vector; 0 0 0: automatic\n"
             "fmm-grid                 = 0 0 0\n"
-            "; Depth of the octree (octree methods); -1: automatic\n"
+            "; octree depth (octree methods); -1: automatic\n"
             "fmm-tree-depth           = -1\n"
-            "; Layers of neighboring cells in the near field; 0: automatic\n"
+            "; layers of near cells; 0: automatic\n"
             "fmm-separation           = 1\n"
-            "; Method for the far field: auto, fft, rotation, symmetric, dynamic, naive\n"
+            "; way through the far field: auto, fft, rotation, symmetric, dynamic, naive\n"
             "fmm-m2l                  = auto\n"
-            "; Surroundings of the periodic system: tinfoil, vacuum, open (with pbc = no)\n"
+            "; surroundings of the system: tinfoil, vacuum, open (with pbc = no)\n"
             "fmm-boundary             = tinfoil\n"
-            "; Measure errors at the start of mdrun, and choose by them what is automatic\n"
+            "; measure errors at the start of mdrun, and choose by them what is automatic\n"
             "fmm-measure              = yes\n"
             "; Library that computes it: gmxfmm\n"
             "fmm-backend              = gmxfmm\n",
@@ -128,6 +128,20 @@ TEST(FmmOptionsTest, ReadsAllValuesInAnySpelling)
     EXPECT_EQ(FmmM2L::Fft, parameters.m2l);
     EXPECT_EQ(FmmBoundary::Vacuum, parameters.boundary);
     EXPECT_FALSE(parameters.measure);
+}
+
+TEST(FmmOptionsTest, MinusOneIsAutomaticEverywhere)
+{
+    const FmmOptions options = optionsFromMdp({ { "fmm-order", "-1" },
+                                                { "fmm-grid", "-1 -1 -1" },
+                                                { "fmm-tree-depth", "-1" },
+                                                { "fmm-separation", "-1" } });
+    EXPECT_THAT(options.errors(), ::testing::IsEmpty());
+    const FmmParameters parameters = options.parameters();
+    EXPECT_EQ(0, parameters.order);
+    EXPECT_THAT(parameters.grid, ::testing::Each(0));
+    EXPECT_EQ(-1, parameters.treeDepth);
+    EXPECT_EQ(0, parameters.separation);
 }
 
 //! An mdp option, a value that it does not allow and a word of the message
@@ -158,14 +172,15 @@ INSTANTIATE_TEST_SUITE_P(
         ::testing::Values(RefusedValue{ "fmm-accuracy", "0", "between 1e-12 and 0.1" },
                           RefusedValue{ "fmm-accuracy", "0.5", "between 1e-12 and 0.1" },
                           RefusedValue{ "fmm-accuracy", "nan", "between 1e-12 and 0.1" },
-                          RefusedValue{ "fmm-order", "-1", "between 1 and " },
+                          RefusedValue{ "fmm-order", "-2", "between 1 and " },
                           RefusedValue{ "fmm-order", "41", "between 1 and " },
-                          RefusedValue{ "fmm-grid", "0 4 4", "each at least 1" },
+                          RefusedValue{ "fmm-grid", "0 4 4", "each between 1 and 1024" },
+                          RefusedValue{ "fmm-grid", "4 4 1025", "each between 1 and 1024" },
                           RefusedValue{ "fmm-grid", "4 4", "three numbers" },
                           RefusedValue{ "fmm-grid", "4 4 x", "three numbers" },
                           RefusedValue{ "fmm-tree-depth", "0", "between 1 and 9" },
                           RefusedValue{ "fmm-tree-depth", "-2", "between 1 and 9" },
-                          RefusedValue{ "fmm-separation", "3", "1 or 2" },
+                          RefusedValue{ "fmm-separation", "3", "between 1 and 2" },
                           RefusedValue{ "fmm-m2l", "fast", "one of auto, fft" },
                           RefusedValue{ "fmm-boundary", "air", "one of tinfoil, vacuum" },
                           RefusedValue{ "fmm-backend", "exafmm", "gmxfmm" }));
