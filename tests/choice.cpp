@@ -10,7 +10,7 @@
 
 extern "C"
 {
-#include "fmm/tuning/tune.h"
+#include "fmm/fit.h"
 }
 
 using namespace fmmtest;

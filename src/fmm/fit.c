@@ -10,6 +10,160 @@
 #include "fmm/math/harmonics.h"
 #include "fmm/tuning/tune.h"
 
+static fmm_problem problem_of(gmxfmm_plan* plan, int64_t n)
+{
+    const fmm_problem problem = {&plan->options, plan->periodic, plan->num_threads,    n,
+                                 plan->box,      plan->message,  sizeof(plan->message)};
+    return problem;
+}
+
+/* Takes a choice for cells of one level, or if there is one for the octree. Errors: OPTION (not exact enough). */
+static gmxfmm_status adopt(gmxfmm_plan* plan, const fmm_problem* problem, const fmm_choice* chosen)
+{
+    plan->m2l             = chosen->m2l;
+    plan->order           = chosen->order;
+    plan->separation      = chosen->separation;
+    plan->predicted_error = chosen->error;
+    memcpy(plan->inner, chosen->grid, sizeof(plan->inner));
+    if (plan->tree != NULL)
+    {
+        plan->tree->depth = chosen->depth;
+        memcpy(plan->tree->roots, chosen->roots, sizeof(plan->tree->roots));
+    }
+    return fmm_check_reach(problem, chosen);
+}
+
+static gmxfmm_status choose_tree(gmxfmm_plan* plan, const fmm_problem* problem)
+{
+    fmm_choice    chosen;
+    gmxfmm_status status = fmm_tree_check_box(plan, plan->box);
+    status               = status == GMXFMM_OK ? fmm_tune_tree(problem, &chosen) : status;
+    return status == GMXFMM_OK ? adopt(plan, problem, &chosen) : status;
+}
+
+/* Where a convolution over all of a long or flat box cannot be had, or not as exact, an octree can: its cells are
+ * cubes, or nearly. */
+gmxfmm_status fmm_choose_periodic(gmxfmm_plan* plan)
+{
+    const gmxfmm_options* o       = &plan->options;
+    const fmm_problem     problem = problem_of(plan, plan->expected);
+    fmm_choice            chosen;
+    if (plan->tree != NULL)
+    {
+        return choose_tree(plan, &problem);
+    }
+    gmxfmm_status status = fmm_tune(&problem, &chosen);
+    status               = status == GMXFMM_OK ? adopt(plan, &problem, &chosen) : status;
+    const int failed     = status == GMXFMM_ERROR_UNSUPPORTED || status == GMXFMM_ERROR_OPTION;
+    if (failed && o->m2l == GMXFMM_M2L_AUTO && o->grid[0] == 0 && fmm_is_aligned(plan->box))
+    {
+        status = fmm_add_tree(plan);
+        status = status == GMXFMM_OK ? choose_tree(plan, &problem) : status;
+        if (status == GMXFMM_OK)
+        {
+            plan->message[0] = '\0'; /* of the convolution, which is not taken */
+        }
+    }
+    return status;
+}
+
+/* Whether fmm_consider_tree has something to choose. */
+static int considers_tree(const gmxfmm_plan* plan)
+{
+    const int open = plan->tree == NULL && plan->options.m2l == GMXFMM_M2L_AUTO && plan->options.grid[0] == 0;
+    return open && !plan->tuned && plan->p.n > 0 && (!plan->periodic || fmm_is_aligned(plan->box));
+}
+
+gmxfmm_status fmm_consider_tree(gmxfmm_plan* plan, const void* x, const double* low, const double* high)
+{
+    const fmm_problem problem = problem_of(plan, plan->p.n);
+    fmm_choice        tree, cells = {.order = plan->order, .separation = plan->separation};
+    int               better;
+    if (!considers_tree(plan))
+    {
+        return GMXFMM_OK;
+    }
+    plan->tuned = 1;
+    memcpy(cells.grid, plan->inner, sizeof(cells.grid));
+    gmxfmm_status status = fmm_compare_tree(&problem, x, low, high, &cells, &plan->tree_gain, &better, &tree);
+    if (status != GMXFMM_OK || !better)
+    {
+        return status;
+    }
+    status = fmm_add_tree(plan);
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    plan->geometry_valid = 0;
+    plan->grid_order     = -1; /* the convolution is now one of roots */
+    plan->target_edge    = tree.edge;
+    return adopt(plan, &problem, &tree);
+}
+
+double fmm_tree_gain(const gmxfmm_plan* plan)
+{
+    return plan->tree_gain;
+}
+
+/* The octree of a periodic system anew, for the particles at x on the host; once a plan. */
+static gmxfmm_status fit_tree(gmxfmm_plan* plan, const void* x)
+{
+    const fmm_problem problem = problem_of(plan, plan->p.n);
+    fmm_choice        chosen;
+    if (plan->tuned || fmm_given_depth(&plan->options) > 0 || plan->p.n == 0)
+    {
+        return GMXFMM_OK;
+    }
+    memcpy(chosen.roots, plan->tree->roots, sizeof(chosen.roots));
+    gmxfmm_status status = fmm_tune_tree_particles(&problem, x, &chosen);
+    status               = status == GMXFMM_OK ? adopt(plan, &problem, &chosen) : status;
+    plan->tuned          = status == GMXFMM_OK;
+    plan->geometry_valid = 0;
+    return status;
+}
+
+/* The octree of an open system: chosen once a plan, and then as large as the particles want it. */
+static gmxfmm_status fit_tree_open(gmxfmm_plan* plan, const void* x, const double* low, const double* high)
+{
+    const fmm_problem problem = problem_of(plan, plan->p.n);
+    fmm_choice        chosen;
+    if (plan->tuned)
+    {
+        plan->tree->depth = fmm_cover_by_tree(low, high, plan->options.depth, &plan->target_edge);
+        plan->inner[0] = plan->inner[1] = plan->inner[2] = 1 << plan->tree->depth;
+        return GMXFMM_OK;
+    }
+    gmxfmm_status status = fmm_tune_tree_open(&problem, x, low, high, &chosen);
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    status            = adopt(plan, &problem, &chosen);
+    plan->target_edge = chosen.edge;
+    plan->tuned       = status == GMXFMM_OK;
+    return status;
+}
+
+/* The same of cells of one level. */
+static gmxfmm_status fit_cells_open(gmxfmm_plan* plan, const double* low, const double* high)
+{
+    const fmm_problem problem = problem_of(plan, plan->p.n);
+    fmm_choice        chosen;
+    if (plan->target_edge == 0)
+    {
+        gmxfmm_status status = fmm_tune_open(&problem, low, high, &chosen);
+        status               = status == GMXFMM_OK ? adopt(plan, &problem, &chosen) : status;
+        if (status != GMXFMM_OK)
+        {
+            return status;
+        }
+        plan->target_edge = chosen.edge;
+    }
+    fmm_cover(plan->p.n, low, high, &plan->target_edge, plan->inner);
+    return GMXFMM_OK;
+}
+
 void fmm_free_grid(gmxfmm_plan* plan)
 {
     if (plan->backend->set_grid != NULL)
@@ -178,7 +332,7 @@ static gmxfmm_status fit_open(gmxfmm_plan* plan, const void** x, const void* hos
     {
         return status;
     }
-    status = plan->tree != NULL ? fmm_tune_tree_open(plan, host, low, high) : fmm_tune_open(plan, low, high);
+    status = plan->tree != NULL ? fit_tree_open(plan, host, low, high) : fit_cells_open(plan, low, high);
     if (status != GMXFMM_OK)
     {
         return status;
@@ -198,7 +352,7 @@ static gmxfmm_status fit_open(gmxfmm_plan* plan, const void** x, const void* hos
 /* Whether method or depth are yet to be chosen by counts of particles in the cells of every depth, once a plan. */
 static int counts_particles(const gmxfmm_plan* plan)
 {
-    return fmm_considers_tree(plan) ||
+    return considers_tree(plan) ||
            (plan->tree != NULL && !plan->tuned && !(plan->periodic && fmm_given_depth(&plan->options) > 0));
 }
 
@@ -223,7 +377,7 @@ gmxfmm_status fmm_fit_particles(gmxfmm_plan* plan, const void** x)
     {
         const double low[3] = {0, 0, 0};
         status              = fmm_consider_tree(plan, host, low, low);
-        status              = status == GMXFMM_OK && plan->tree != NULL ? fmm_tune_tree_particles(plan, host) : status;
+        status              = status == GMXFMM_OK && plan->tree != NULL ? fit_tree(plan, host) : status;
     }
     status          = status == GMXFMM_OK ? fmm_update_geometry(plan) : status;
     plan->num_cells = plan->cells.num_cells;

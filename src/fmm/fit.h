@@ -5,6 +5,14 @@
 
 #include "fmm/plan.h"
 
+/* Method, order, cells and ws of a periodic system, for the expected number of particles, spread evenly. Errors:
+ * OPTION, UNSUPPORTED, MEMORY. */
+gmxfmm_status fmm_choose_periodic(gmxfmm_plan* plan);
+
+/* Where the method is automatic: an octree in place of the fft path if particles at x, on the host, leave much of their
+ * box (open: of low..high) empty. Once a plan. Errors: OPTION, MEMORY. */
+gmxfmm_status fmm_consider_tree(gmxfmm_plan* plan, const void* x, const double* low, const double* high);
+
 /* Makes cells, their arrays and the convolution fit plan->box and plan->inner, if they do not already: cells from
  * scratch, at create and assign. Errors: MEMORY, OPTION. */
 gmxfmm_status fmm_update_geometry(gmxfmm_plan* plan);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fmm/options.h"
+
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "fmm/backend.h"
+#include "fmm/geometry/tree.h"
 #include "fmm/simd_level.h"
-#include "fmm/plan.h"
 
 /* Rounding of single precision, measured on water (benchmarks/accuracy): asking for less would ask for noise. */
 static const double c_bestSingle = 1e-6;

@@ -9,7 +9,7 @@
 #include "fmm/backend.h"
 #include "fmm/simd_level.h"
 #include "fmm/fit.h"
-#include "fmm/tuning/tune.h"
+#include "fmm/options.h"
 
 #ifdef _OPENMP
 #    include <omp.h>
@@ -81,29 +81,6 @@ static gmxfmm_status check_box(const double* box, char* message, size_t size)
         return GMXFMM_ERROR_BOX;
     }
     return GMXFMM_OK;
-}
-
-/* Order, cells and ws for the box. Where a convolution over all of a long or flat box cannot be had, or not as exact,
- * an octree can: its cells are cubes, or nearly. */
-static gmxfmm_status choose_periodic(gmxfmm_plan* plan)
-{
-    const gmxfmm_options* o = &plan->options;
-    if (plan->tree != NULL)
-    {
-        return fmm_tune_tree(plan, plan->expected, plan->box);
-    }
-    gmxfmm_status status = fmm_tune(plan, plan->expected, plan->box);
-    const int     failed = status == GMXFMM_ERROR_UNSUPPORTED || status == GMXFMM_ERROR_OPTION;
-    if (failed && o->m2l == GMXFMM_M2L_AUTO && o->grid[0] == 0 && fmm_is_aligned(plan->box))
-    {
-        status = fmm_add_tree(plan);
-        status = status == GMXFMM_OK ? fmm_tune_tree(plan, plan->expected, plan->box) : status;
-        if (status == GMXFMM_OK)
-        {
-            plan->message[0] = '\0'; /* of the convolution, which is not taken */
-        }
-    }
-    return status;
 }
 
 gmxfmm_status gmxfmm_create(gmxfmm_plan**         plan,
@@ -180,7 +157,7 @@ gmxfmm_status gmxfmm_create(gmxfmm_plan**         plan,
     if (p->periodic && status == GMXFMM_OK)
     {
         memcpy(p->box, box, sizeof(p->box));
-        status = choose_periodic(p);
+        status = fmm_choose_periodic(p);
         status = status == GMXFMM_OK ? fmm_update_geometry(p) : status;
     }
     if (status != GMXFMM_OK)

@@ -4,6 +4,7 @@
 #ifndef FMM_PLAN_H
 #define FMM_PLAN_H
 
+#include "fmm/clock.h"
 #include "fmm/geometry/cells.h"
 #include "fmm/gmxfmm.h"
 #include "fmm/geometry/tree.h"
@@ -110,9 +111,6 @@ gmxfmm_status fmm_fail(gmxfmm_plan* plan, gmxfmm_status status, const char* form
 #endif
     ;
 
-/* Seconds of a steady clock. */
-double fmm_time(void);
-
 /* Aligned memory, a multiple of FMM_ALIGN; counted in plan->bytes. NULL when there is none. */
 void* fmm_alloc(gmxfmm_plan* plan, size_t bytes);
 
@@ -177,13 +175,6 @@ gmxfmm_status fmm_keep_receivers(gmxfmm_plan* plan, const void* x);
 
 /* exclusions.c: the lists and what was made of them. */
 void fmm_free_exclusions(gmxfmm_plan* plan);
-
-/* options.c: a program's options as the library has them, whatever size they have there, with 0 for GMXFMM_AUTO where 0
- * is no number (grid, separation, num_threads), and the way back; ranges and contradictions of options that are so. The
- * message goes to message[size]. Errors: OPTION, UNSUPPORTED, DEVICE. */
-gmxfmm_status fmm_take_options(gmxfmm_options* own, const gmxfmm_options* given, char* message, size_t size);
-void          fmm_give_options(gmxfmm_options* given, const gmxfmm_options* own);
-gmxfmm_status fmm_check_options(const gmxfmm_options* options, char* message, size_t size);
 
 /* plan_tree.c: an octree without levels, for a plan that has none; whether an octree can take the box. Errors: MEMORY,
  * UNSUPPORTED. */

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fmm/plan.h"
+#include "fmm/clock.h"
+#include "fmm/options.h"
 #include "fmm/tuning/measure.h"
 #include "fmm/tuning/tune.h"
 
@@ -122,8 +123,9 @@ try_plan(search* s, const gmxfmm_options* options, gmxfmm_measurement* m, gmxfmm
     *status = fmm_measure_plan(&s->reference->system, options, plan, s->message, s->size);
     if (*status == GMXFMM_OK)
     {
-        s->tree_gain = (*plan)->tree_gain > 0 ? (*plan)->tree_gain : s->tree_gain;
-        *status      = measure_plan(s, *plan, m);
+        const double gain = fmm_tree_gain(*plan);
+        s->tree_gain      = gain > 0 ? gain : s->tree_gain;
+        *status           = measure_plan(s, *plan, m);
         if (*status != GMXFMM_OK)
         {
             fmm_say(s->message, s->size, *status, gmxfmm_message(*plan));

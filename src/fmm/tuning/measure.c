@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fmm/plan.h"
+#include "fmm/clock.h"
 #include "fmm/tuning/measure.h"
 
 /* Forces whose RMS is below this share of their natural unit are zero but for rounding. */

@@ -9,6 +9,7 @@
  * RMS force of a liquid, c q^2 rho^(2/3). The one constant is fitted to water (benchmarks/accuracy).
  */
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -175,10 +176,10 @@ static double device_cost(const fmm_cells* cells, double n, int used_cells, int 
     return (near + far) * (is_double ? 2 : 1);
 }
 
-static double cost(const gmxfmm_plan* plan, const fmm_cells* cells, double n, int used_cells, int order)
+static double cost(const fmm_problem* problem, const fmm_cells* cells, double n, int used_cells, int order)
 {
-    const int is_double = plan->options.precision == GMXFMM_DOUBLE;
-    if (plan->options.device != GMXFMM_CPU)
+    const int is_double = problem->options->precision == GMXFMM_DOUBLE;
+    if (problem->options->device != GMXFMM_CPU)
     {
         return device_cost(cells, n, used_cells, order, is_double);
     }
@@ -251,26 +252,27 @@ static void list_choice(choices* found, const choice* c)
     }
 }
 
-double fmm_fft_cost(const gmxfmm_plan* plan, double cells, int order)
+double fmm_fft_cost(const fmm_problem* problem, double cells, int order)
 {
     const double coef = (order + 1.0) * (order + 1.0);
-    if (plan->options.device != GMXFMM_CPU)
+    if (problem->options->device != GMXFMM_CPU)
     {
         return device_fft_cost(cells, coef, 1);
     }
     return cells * coef * (c_costFft * log2(cells + 1) + coef * c_costPoint);
 }
 
-int fmm_last_order(const gmxfmm_plan* plan, int ws)
+int fmm_last_order(const fmm_problem* problem, int ws)
 {
-    return plan->options.separation == 0 && ws == 1                                         ? c_lastOrderWs1
-           : plan->options.precision == GMXFMM_SINGLE || plan->options.device != GMXFMM_CPU ? GMXFMM_MAX_ORDER_SINGLE
-                                                                                            : GMXFMM_MAX_ORDER;
+    return problem->options->separation == 0 && ws == 1 ? c_lastOrderWs1
+           : problem->options->precision == GMXFMM_SINGLE || problem->options->device != GMXFMM_CPU
+               ? GMXFMM_MAX_ORDER_SINGLE
+               : GMXFMM_MAX_ORDER;
 }
 
-double fmm_target_error(const gmxfmm_plan* plan)
+double fmm_target_error(const fmm_problem* problem)
 {
-    return c_margin * plan->options.accuracy;
+    return c_margin * problem->options->accuracy;
 }
 
 /* Whether an order in these cells makes them the best, or one of those listed, given what they cost at the least. */
@@ -281,13 +283,13 @@ static int may_be_found(const choices* found, double least_cost)
 
 /* Looks at one grid: updates *found if an order within range reaches the target more cheaply (or closer to it). */
 static gmxfmm_status consider(
-    const gmxfmm_plan* plan, fmm_cells* cells, const double* box, const int* grid, int ws, double n, choices* found)
+    const fmm_problem* problem, fmm_cells* cells, const double* box, const int* grid, int ws, double n, choices* found)
 {
     choice*             best = &found->best;
     double              error[c_maxOrder + 1];
-    const int           fixed  = plan->options.order;
-    const double        target = plan->options.accuracy * c_margin;
-    const gmxfmm_status status = fmm_cells_set(cells, box, grid, plan->periodic, ws, 0);
+    const int           fixed  = problem->options->order;
+    const double        target = problem->options->accuracy * c_margin;
+    const gmxfmm_status status = fmm_cells_set(cells, box, grid, problem->periodic, ws, 0);
     if (status != GMXFMM_OK)
     {
         return status == GMXFMM_ERROR_UNSUPPORTED ? GMXFMM_OK : status;
@@ -297,17 +299,17 @@ static gmxfmm_status consider(
     {
         return GMXFMM_OK; /* seen */
     }
-    if (!may_be_found(found, cost(plan, cells, n, used, fixed >= 0 ? fixed : 1)))
+    if (!may_be_found(found, cost(problem, cells, n, used, fixed >= 0 ? fixed : 1)))
     {
         return GMXFMM_OK;
     }
     fmm_predict_error(cells, n / used, error);
-    const int last = fixed >= 0 ? fixed : fmm_last_order(plan, ws);
+    const int last = fixed >= 0 ? fixed : fmm_last_order(problem, ws);
     for (int p = fixed >= 0 ? fixed : 1; p <= last; p++)
     {
-        const double c    = cost(plan, cells, n, used, p);
-        const int    even = plan->options.grid[0] > 0 || cells->covering_radius <= c_evenCells * cells->far_distance;
-        const int    good = even && error[p] <= target, best_good = best->good;
+        const double c = cost(problem, cells, n, used, p);
+        const int even = problem->options->grid[0] > 0 || cells->covering_radius <= c_evenCells * cells->far_distance;
+        const int good = even && error[p] <= target, best_good = best->good;
         const choice this = {c, error[p], cells->edge, good, p, ws, {grid[0], grid[1], grid[2]}};
         if (good ? (!best_good || c < best->cost) : (!best_good && error[p] < best->error))
         {
@@ -336,7 +338,7 @@ static int size_below(int n)
 
 /* All grids with edges near those asked: along each vector the FFT sizes just below and above. */
 static gmxfmm_status consider_edge(
-    const gmxfmm_plan* plan, fmm_cells* cells, const double* box, double edge, int ws, double n, choices* found)
+    const fmm_problem* problem, fmm_cells* cells, const double* box, double edge, int ws, double n, choices* found)
 {
     int option[3][2];
     for (int d = 0; d < 3; d++)
@@ -350,7 +352,7 @@ static gmxfmm_status consider_edge(
     for (int i = 0; i < 8; i++)
     {
         const int           grid[3] = {option[0][i & 1], option[1][i >> 1 & 1], option[2][i >> 2 & 1]};
-        const gmxfmm_status status  = consider(plan, cells, box, grid, ws, n, found);
+        const gmxfmm_status status  = consider(problem, cells, box, grid, ws, n, found);
         if (status != GMXFMM_OK)
         {
             return status;
@@ -361,37 +363,37 @@ static gmxfmm_status consider_edge(
 
 /* Open systems: cubes of one edge, as many as the grid given has or as cover the box. */
 static gmxfmm_status consider_cubes(
-    const gmxfmm_plan* plan, fmm_cells* cells, const double* box, double edge, int ws, double n, choices* found)
+    const fmm_problem* problem, fmm_cells* cells, const double* box, double edge, int ws, double n, choices* found)
 {
     double cubes[9] = {0};
     int    grid[3];
     for (int d = 0; d < 3; d++)
     {
         const double k = ceil(box[4 * d] / edge - 1e-6);
-        grid[d]        = plan->options.grid[d] > 0 ? plan->options.grid[d] : k < 1 ? 1 : (int)k;
+        grid[d]        = problem->options->grid[d] > 0 ? problem->options->grid[d] : k < 1 ? 1 : (int)k;
         cubes[4 * d]   = grid[d] * edge;
     }
-    return consider(plan, cells, cubes, grid, ws, n, found);
+    return consider(problem, cells, cubes, grid, ws, n, found);
 }
 
 static gmxfmm_status
-choose_grid(const gmxfmm_plan* plan, fmm_cells* cells, const double* box, int ws, double n, choices* found)
+choose_grid(const fmm_problem* problem, fmm_cells* cells, const double* box, int ws, double n, choices* found)
 {
-    const int*    given  = plan->options.grid;
+    const int*    given  = problem->options->grid;
     gmxfmm_status status = GMXFMM_OK;
     if (given[0] > 0)
     {
         const double edge = fmax(box[0] / given[0], fmax(box[4] / given[1], box[8] / given[2]));
-        return plan->periodic ? consider(plan, cells, box, given, ws, n, found)
-                              : consider_cubes(plan, cells, box, edge, ws, n, found);
+        return problem->periodic ? consider(problem, cells, box, given, ws, n, found)
+                                 : consider_cubes(problem, cells, box, edge, ws, n, found);
     }
-    if (plan->periodic)
+    if (problem->periodic)
     {
         /* from about 2 to about 400 particles a cell, by steps of a tenth of the edge */
         const double volume = fmm_determinant(box);
         for (double per_cell = 2; per_cell < 600 && status == GMXFMM_OK; per_cell *= 1.3)
         {
-            status = consider_edge(plan, cells, box, cbrt(volume * per_cell / n), ws, n, found);
+            status = consider_edge(problem, cells, box, cbrt(volume * per_cell / n), ws, n, found);
             if (per_cell > n)
             {
                 break; /* one cell */
@@ -402,16 +404,16 @@ choose_grid(const gmxfmm_plan* plan, fmm_cells* cells, const double* box, int ws
     double longest = fmax(box[0], fmax(box[4], box[8])), edge = longest;
     for (double num = 1; num < 2 * n + 2 && status == GMXFMM_OK; edge /= 1.1)
     {
-        status = consider_cubes(plan, cells, box, edge, ws, n, found);
+        status = consider_cubes(problem, cells, box, edge, ws, n, found);
         num    = ceil(box[0] / edge) * ceil(box[4] / edge) * ceil(box[8] / edge);
     }
     return status;
 }
 
 /* Looks at all cells that the options leave open. */
-static gmxfmm_status consider_all(const gmxfmm_plan* plan, int64_t num, const double* box, choices* found)
+static gmxfmm_status consider_all(const fmm_problem* problem, const double* box, choices* found)
 {
-    const gmxfmm_options* o      = &plan->options;
+    const gmxfmm_options* o      = problem->options;
     fmm_cells             cells  = {0};
     gmxfmm_status         status = GMXFMM_OK;
     const int    first_ws = o->separation > 0 ? o->separation : 1, last_ws = o->separation > 0 ? o->separation : 2;
@@ -419,25 +421,44 @@ static gmxfmm_status consider_all(const gmxfmm_plan* plan, int64_t num, const do
     found->best       = none;
     for (int ws = first_ws; ws <= last_ws && status == GMXFMM_OK; ws++)
     {
-        status = choose_grid(plan, &cells, box, ws, num > 0 ? (double)num : 1.0, found);
+        status = choose_grid(problem, &cells, box, ws, problem->n > 0 ? (double)problem->n : 1.0, found);
     }
     fmm_cells_free(&cells);
     return status;
 }
 
-static gmxfmm_status choose(gmxfmm_plan* plan, int64_t num, const double* box, choice* best)
+gmxfmm_status fmm_not_chosen(const fmm_problem* problem, gmxfmm_status status, const char* format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(problem->message, problem->message_size, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+static gmxfmm_status choose(const fmm_problem* problem, const double* box, fmm_choice* chosen)
 {
     choices             found  = {.list = NULL};
-    const gmxfmm_status status = consider_all(plan, num, box, &found);
-    *best                      = found.best;
+    const gmxfmm_status status = consider_all(problem, box, &found);
+    const choice*       best   = &found.best;
     if (status == GMXFMM_OK && best->ws == 0)
     {
-        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED,
-                        "the cells would be too long or too skewed in this box with m2l = fft: choose %s",
-                        plan->periodic && fmm_is_aligned(box) ? "m2l = rotation, or a more even grid"
-                                                              : "a more even grid, or reduce the box vectors");
+        return fmm_not_chosen(problem, GMXFMM_ERROR_UNSUPPORTED,
+                              "the cells would be too long or too skewed in this box with m2l = fft: choose %s",
+                              problem->periodic && fmm_is_aligned(box) ? "m2l = rotation, or a more even grid"
+                                                                       : "a more even grid, or reduce the box vectors");
     }
-    return status == GMXFMM_OK ? status : fmm_fail(plan, status, "out of memory");
+    if (status != GMXFMM_OK)
+    {
+        return fmm_not_chosen(problem, status, "out of memory");
+    }
+    chosen->m2l        = GMXFMM_M2L_FFT;
+    chosen->order      = best->order;
+    chosen->separation = best->ws;
+    chosen->error      = best->error;
+    chosen->edge       = best->edge;
+    memcpy(chosen->grid, best->grid, sizeof(chosen->grid));
+    return GMXFMM_OK;
 }
 
 static int is_dearer(const void* a, const void* b)
@@ -448,9 +469,9 @@ static int is_dearer(const void* a, const void* b)
 
 int fmm_tune_candidates(const gmxfmm_options* options, int64_t n, const double* box, fmm_candidate* list, int room)
 {
-    const gmxfmm_plan plan  = {.options = *options, .periodic = 1};
-    choices           found = {.list = list, .room = room};
-    if (consider_all(&plan, n, box, &found) != GMXFMM_OK)
+    const fmm_problem problem = {.options = options, .periodic = 1, .n = n};
+    choices           found   = {.list = list, .room = room};
+    if (consider_all(&problem, box, &found) != GMXFMM_OK)
     {
         return 0;
     }
@@ -461,58 +482,46 @@ int fmm_tune_candidates(const gmxfmm_options* options, int64_t n, const double* 
 int fmm_tune_cells(
     const gmxfmm_options* options, int64_t n, const double* box, const int* grid, int ws, double* error, double* costs)
 {
-    const gmxfmm_plan   plan   = {.options = *options, .periodic = 1};
-    const double        num    = n > 0 ? (double)n : 1.0;
-    const int           used   = grid[0] * grid[1] * grid[2];
-    fmm_cells           cells  = {0};
-    const gmxfmm_status status = fmm_cells_set(&cells, box, grid, 1, ws, 0);
+    const fmm_problem   problem = {.options = options, .periodic = 1, .n = n};
+    const double        num     = n > 0 ? (double)n : 1.0;
+    const int           used    = grid[0] * grid[1] * grid[2];
+    fmm_cells           cells   = {0};
+    const gmxfmm_status status  = fmm_cells_set(&cells, box, grid, 1, ws, 0);
     if (status == GMXFMM_OK)
     {
         fmm_predict_error(&cells, num / used, error);
         for (int p = 0; p <= c_maxOrder; p++)
         {
-            costs[p] = cost(&plan, &cells, num, used, p);
+            costs[p] = cost(&problem, &cells, num, used, p);
         }
     }
     fmm_cells_free(&cells);
     return status == GMXFMM_OK;
 }
 
-gmxfmm_status fmm_out_of_reach(gmxfmm_plan* plan, double error, int order)
+gmxfmm_status fmm_check_reach(const fmm_problem* problem, const fmm_choice* chosen)
 {
-    const gmxfmm_options* o     = &plan->options;
+    const gmxfmm_options* o     = problem->options;
     const int             given = o->grid[0] > 0 || o->depth >= 0 || o->separation > 0;
-    return fmm_fail(plan, GMXFMM_ERROR_OPTION,
-                    "accuracy %g is out of reach %s: predicted is %.2g at order %d; %s, or ask for less", o->accuracy,
-                    given ? "with the grid, depth or separation given" : "for this system", error, order,
-                    given ? "leave them automatic" : "choose another m2l");
-}
-
-static gmxfmm_status adopt(gmxfmm_plan* plan, const choice* best)
-{
-    const gmxfmm_options* o         = &plan->options;
-    const int             automatic = o->order < 0 || o->grid[0] == 0;
-    plan->order                     = best->order;
-    plan->separation                = best->ws;
-    plan->predicted_error           = best->error;
-    memcpy(plan->inner, best->grid, sizeof(plan->inner));
-    if (automatic && best->error > o->accuracy && o->order < 0)
+    if (o->order >= 0 || !(chosen->error > o->accuracy))
     {
-        return fmm_out_of_reach(plan, best->error, best->order);
+        return GMXFMM_OK;
     }
-    return GMXFMM_OK;
+    return fmm_not_chosen(problem, GMXFMM_ERROR_OPTION,
+                          "accuracy %g is out of reach %s: predicted is %.2g at order %d; %s, or ask for less",
+                          o->accuracy, given ? "with the grid, depth or separation given" : "for this system",
+                          chosen->error, chosen->order, given ? "leave them automatic" : "choose another m2l");
 }
 
-gmxfmm_status fmm_tune(gmxfmm_plan* plan, int64_t n, const double* box)
+gmxfmm_status fmm_tune(const fmm_problem* problem, fmm_choice* chosen)
 {
-    choice              best;
-    const gmxfmm_status status = choose(plan, n, box, &best);
-    return status == GMXFMM_OK ? adopt(plan, &best) : status;
+    return choose(problem, problem->box, chosen);
 }
 
-gmxfmm_status fmm_tune_open(gmxfmm_plan* plan, const double* low, const double* high)
+/* What particles between low and high fill, widened: a line or a plane of them still needs a box; one particle any. */
+static void fill(const double* low, const double* high, double* width)
 {
-    double width[3], longest = 0;
+    double longest = 0;
     for (int d = 0; d < 3; d++)
     {
         width[d] = high[d] - low[d];
@@ -520,36 +529,36 @@ gmxfmm_status fmm_tune_open(gmxfmm_plan* plan, const double* low, const double* 
     }
     for (int d = 0; d < 3; d++)
     {
-        /* a line or a plane of particles still needs a box; one particle any */
         width[d] = longest > 0 ? fmax(width[d], 0.01 * longest) : 1.0;
     }
-    if (plan->target_edge == 0)
-    {
-        choice              best;
-        const double        box[9] = {width[0], 0, 0, 0, width[1], 0, 0, 0, width[2]};
-        const gmxfmm_status status = choose(plan, plan->p.n, box, &best);
-        const gmxfmm_status taken  = status == GMXFMM_OK ? adopt(plan, &best) : status;
-        if (taken != GMXFMM_OK)
-        {
-            return taken;
-        }
-        plan->target_edge = best.edge;
-    }
-    const double most = 8.0 * (double)plan->p.n + 64;
-    for (;; plan->target_edge *= 1.25)
+}
+
+gmxfmm_status fmm_tune_open(const fmm_problem* problem, const double* low, const double* high, fmm_choice* chosen)
+{
+    double width[3];
+    fill(low, high, width);
+    const double box[9] = {width[0], 0, 0, 0, width[1], 0, 0, 0, width[2]};
+    return choose(problem, box, chosen);
+}
+
+void fmm_cover(int64_t n, const double* low, const double* high, double* edge, int* grid)
+{
+    const double most = 8.0 * (double)n + 64;
+    double       width[3];
+    fill(low, high, width);
+    for (;; *edge *= 1.25)
     {
         double cells = 1;
         for (int d = 0; d < 3; d++)
         {
             /* a hair of slack, so that the outermost particles do not open another layer by rounding */
-            const double k = ceil(width[d] / plan->target_edge - 1e-6);
+            const double k = ceil(width[d] / *edge - 1e-6);
             cells *= fmax(k, 1);
-            plan->inner[d] = k < 1 ? 1 : k > 1e6 ? 1000000 : (int)k;
+            grid[d] = k < 1 ? 1 : k > 1e6 ? 1000000 : (int)k;
         }
         if (cells <= most)
         {
             break;
         }
     }
-    return GMXFMM_OK;
 }

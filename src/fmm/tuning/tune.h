@@ -1,25 +1,69 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the choices for both far-field paths share. */
+/* Choice of method, order and cells: a description of the problem in, a choice out. */
 #ifndef FMM_TUNE_H
 #define FMM_TUNE_H
 
-#include "fmm/plan.h"
+#include "fmm/geometry/cells.h"
+#include "fmm/gmxfmm.h"
 
-/* error[0..GMXFMM_MAX_ORDER]: predicted relative RMS force error of cells with per_cell particles each. */
-void fmm_predict_error(const fmm_cells* cells, double per_cell, double* error);
+/* What is to be computed. */
+typedef struct
+{
+    const gmxfmm_options* options;     /* 0, where 0 is no number, for automatic: options.h */
+    int                   periodic;    /* else open */
+    int                   num_threads; /* that the choice itself may have */
+    int64_t               n;           /* particles */
+    const double*         box;         /* 9; periodic */
+    char*                 message;     /* message[message_size]: why there is no choice */
+    size_t                message_size;
+} fmm_problem;
 
-/* Largest order that is chosen automatically with ws near layers. */
-int fmm_last_order(const gmxfmm_plan* plan, int ws);
+typedef struct
+{
+    gmxfmm_m2l m2l;
+    int        order, separation;
+    int        grid[3];         /* cells, or leaves, along each box vector */
+    int        depth, roots[3]; /* of an octree; its grid is roots 2^depth */
+    double     error;           /* predicted */
+    double     edge;            /* open: of a cell, or leaf */
+} fmm_choice;
 
-/* Predicted error that a choice must keep. */
-double fmm_target_error(const gmxfmm_plan* plan);
+/* All that choose return OK, or MEMORY, UNSUPPORTED (there cannot be such cells) with the message of the problem. */
 
-/* Message and status when the best choice misses the asked accuracy. */
-gmxfmm_status fmm_out_of_reach(gmxfmm_plan* plan, double error, int order);
+/* Cells of one level, for a convolution: evenly filled by n particles; open, where these are between low and high. */
+gmxfmm_status fmm_tune(const fmm_problem* problem, fmm_choice* chosen);
+gmxfmm_status fmm_tune_open(const fmm_problem* problem, const double* low, const double* high, fmm_choice* chosen);
 
-/* Time of transforms and product for a grid of cells on the fft path, single precision, tune.c's unit; on a device, in
- * pairs of its near field. */
-double fmm_fft_cost(const gmxfmm_plan* plan, double cells, int order);
+/* Cubes of that edge, or a larger one where these would be too many, that n particles between low and high fill. */
+void fmm_cover(int64_t n, const double* low, const double* high, double* edge, int* grid);
+
+/* An octree for particles evenly spread over the box; for those at x (on the host, of the options' type), with
+ * chosen->roots or more of them; open, where they are between low and high. */
+gmxfmm_status fmm_tune_tree(const fmm_problem* problem, fmm_choice* chosen);
+gmxfmm_status fmm_tune_tree_particles(const fmm_problem* problem, const void* x, fmm_choice* chosen);
+gmxfmm_status fmm_tune_tree_open(
+    const fmm_problem* problem, const void* x, const double* low, const double* high, fmm_choice* chosen);
+
+/* The depth of an octree over what is between low and high, whose leaves have that edge or, if a depth is given,
+ * another one. */
+int fmm_cover_by_tree(const double* low, const double* high, int given_depth, double* edge);
+
+/* An octree compared with cells of one level, which (periodic) were chosen as if particles were everywhere: *gain is
+ * the time of these over that of the octree, by the models; 0: no octree is possible. *better: it is taken, *tree. */
+gmxfmm_status fmm_compare_tree(const fmm_problem* problem,
+                               const void*        x,
+                               const double*      low,
+                               const double*      high,
+                               const fmm_choice*  cells,
+                               double*            gain,
+                               int*               better,
+                               fmm_choice*        tree);
+
+/* Whether a choice of order keeps the asked accuracy. Errors: OPTION, with the message of the problem. */
+gmxfmm_status fmm_check_reach(const fmm_problem* problem, const fmm_choice* chosen);
+
+/* Depth of an octree by options depth and grid, 0 if they leave it open. */
+int fmm_given_depth(const gmxfmm_options* options);
 
 /* Cells of a periodic system on the fft path, and the least order that is predicted to be good enough there. */
 typedef struct
@@ -37,26 +81,30 @@ int fmm_tune_candidates(const gmxfmm_options* options, int64_t n, const double* 
 int fmm_tune_cells(
     const gmxfmm_options* options, int64_t n, const double* box, const int* grid, int ws, double* error, double* costs);
 
-/* Order, separation and grid for about n particles in box where options leave them open. */
-gmxfmm_status fmm_tune(gmxfmm_plan* plan, int64_t n, const double* box);
+/* fit.c: what fmm_compare_tree gained when it chose for this plan; 0: it was not asked. */
+double fmm_tree_gain(const gmxfmm_plan* plan);
 
-/* Open systems, for particles between low and high: grid, at the first call also edge, order and ws. */
-gmxfmm_status fmm_tune_open(gmxfmm_plan* plan, const double* low, const double* high);
+/* What the files of this folder share. */
 
-/* tune_tree.c: order, ws, depth and roots for about n particles spread evenly over box. */
-gmxfmm_status fmm_tune_tree(gmxfmm_plan* plan, int64_t n, const double* box);
+/* error[0..GMXFMM_MAX_ORDER]: predicted relative RMS force error of cells with per_cell particles each. */
+void fmm_predict_error(const fmm_cells* cells, double per_cell, double* error);
 
-/* tune_tree.c: the same for particles at x, with the occupancy of cells at the first assign: open, and periodic. */
-gmxfmm_status fmm_tune_tree_open(gmxfmm_plan* plan, const void* x, const double* low, const double* high);
-gmxfmm_status fmm_tune_tree_particles(gmxfmm_plan* plan, const void* x);
+/* Largest order that is chosen automatically with ws near layers. */
+int fmm_last_order(const fmm_problem* problem, int ws);
 
-/* Depth of an octree by options depth and grid, 0 if they leave it open. */
-int fmm_given_depth(const gmxfmm_options* options);
+/* Predicted error that a choice must keep. */
+double fmm_target_error(const fmm_problem* problem);
 
-/* Where the method is automatic: an octree in place of the fft path if the particles leave much of their box (open:
- * of low..high) empty. Once a plan, which fmm_considers_tree asks for; x is on the host. */
-int           fmm_considers_tree(const gmxfmm_plan* plan);
-gmxfmm_status fmm_consider_tree(gmxfmm_plan* plan, const void* x, const double* low, const double* high);
+/* Time of transforms and product for a grid of cells on the fft path, single precision, tune.c's unit; on a device, in
+ * pairs of its near field. */
+double fmm_fft_cost(const fmm_problem* problem, double cells, int order);
+
+/* Writes the message, and returns status. */
+gmxfmm_status fmm_not_chosen(const fmm_problem* problem, gmxfmm_status status, const char* format, ...)
+#if defined(__GNUC__)
+    __attribute__((format(printf, 3, 4)))
+#endif
+    ;
 
 /* Time of pairs, of gathering a pair of near cells, of a particle's coefficient: tune.c's unit. */
 #define FMM_COST_PAIR 0.8

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fmm/math/harmonics.h"
+#include "fmm/geometry/tree.h"
 #include "fmm/geometry/tree_sort.h"
 #include "fmm/tuning/tune.h"
 
@@ -101,23 +102,23 @@ static double translation_cost(gmxfmm_m2l m2l, int p)
 
 /* An octree that nobody asked for is one of a sparse system: rotation translates what is there, one target at a time,
  * where the lanes of symmetric stand for empty cells too. */
-static gmxfmm_m2l method(const gmxfmm_plan* plan)
+static gmxfmm_m2l method(const fmm_problem* problem)
 {
-    return plan->options.m2l != GMXFMM_M2L_AUTO ? plan->options.m2l : GMXFMM_M2L_ROTATION;
+    return problem->options->m2l != GMXFMM_M2L_AUTO ? problem->options->m2l : GMXFMM_M2L_ROTATION;
 }
 
 /* Costs are then in pairs of its near field, tune.c's unit there. */
-static int on_device(const gmxfmm_plan* plan)
+static int on_device(const fmm_problem* problem)
 {
-    return plan->options.device != GMXFMM_CPU;
+    return problem->options->device != GMXFMM_CPU;
 }
 
 /* Pairs, gathering, P2M and L2P, as in tune.c but with the occupancy of the cells. */
-static double cost_of_leaves(const gmxfmm_plan* plan, const occupancy* o, double n, int depth, int ws, int p)
+static double cost_of_leaves(const fmm_problem* problem, const occupancy* o, double n, int depth, int ws, int p)
 {
     const double near = (2 * ws + 1) * (2 * ws + 1) * (2 * ws + 1), coef = (p + 1) * (p + 1);
-    const int    dbl = plan->options.precision == GMXFMM_DOUBLE;
-    if (on_device(plan))
+    const int    dbl = problem->options->precision == GMXFMM_DOUBLE;
+    if (on_device(problem))
     {
         return (near * (o->squares[depth] + n) + o->leaves[depth] * FMM_DEVICE_TILE + n * coef * FMM_DEVICE_COEF) *
                (dbl ? 2 : 1);
@@ -147,20 +148,20 @@ static double device_translation(gmxfmm_m2l m2l)
 /* The 0.06 ms that a level takes there however few its cells, in pairs. */
 static const double c_deviceLevel = 7.2e7;
 
-static double cost(const gmxfmm_plan* plan, const occupancy* o, const int* roots, double n, int depth, int ws, int p)
+static double cost(const fmm_problem* problem, const occupancy* o, const int* roots, double n, int depth, int ws, int p)
 {
     const double near = (2 * ws + 1) * (2 * ws + 1) * (2 * ws + 1), list = 7 * near;
-    const int    dbl = plan->options.precision == GMXFMM_DOUBLE;
-    double       far = o->leaves[depth] * 8 / 7 * list * translation_cost(method(plan), p);
-    if (on_device(plan))
+    const int    dbl = problem->options->precision == GMXFMM_DOUBLE;
+    double       far = o->leaves[depth] * 8 / 7 * list * translation_cost(method(problem), p);
+    if (on_device(problem))
     {
-        far = far * device_translation(method(plan)) / FMM_COST_PAIR + depth * c_deviceLevel;
+        far = far * device_translation(method(problem)) / FMM_COST_PAIR + depth * c_deviceLevel;
     }
-    if (plan->periodic)
+    if (problem->periodic)
     {
-        far += fmm_fft_cost(plan, (double)roots[0] * roots[1] * roots[2], p);
+        far += fmm_fft_cost(problem, (double)roots[0] * roots[1] * roots[2], p);
     }
-    return cost_of_leaves(plan, o, n, depth, ws, p) + far * (dbl ? 2 : 1);
+    return cost_of_leaves(problem, o, n, depth, ws, p) + far * (dbl ? 2 : 1);
 }
 
 /* Deepest tree whose grid of leaves has room on a device, where every place of it takes memory, occupied or not. */
@@ -177,30 +178,30 @@ static int last_depth_on_device(const int* roots)
 
 /* Updates *best by the depths and orders that the options leave open. */
 static gmxfmm_status consider(
-    const gmxfmm_plan* plan, const double* box, const int* roots, int ws, double n, const occupancy* o, choice* best)
+    const fmm_problem* problem, const double* box, const int* roots, int ws, double n, const occupancy* o, choice* best)
 {
-    const gmxfmm_options* options = &plan->options;
+    const gmxfmm_options* options = problem->options;
     double                error[GMXFMM_MAX_ORDER + 1];
     fmm_cells             cells  = {0};
-    const gmxfmm_status   status = fmm_cells_set_octree(&cells, box, roots, plan->periodic, ws, 0);
+    const gmxfmm_status   status = fmm_cells_set_octree(&cells, box, roots, problem->periodic, ws, 0);
     if (status != GMXFMM_OK)
     {
         return status;
     }
     fmm_predict_error(&cells, 1, error);
     fmm_cells_free(&cells);
-    const int fixed = options->order, last = fixed >= 0 ? fixed : fmm_last_order(plan, ws);
+    const int fixed = options->order, last = fixed >= 0 ? fixed : fmm_last_order(problem, ws);
     const int given       = fmm_given_depth(options);
     const int first_depth = given > 0 ? given : 1;
-    const int last_depth  = given > 0 ? given : on_device(plan) ? last_depth_on_device(roots) : deepest(roots);
+    const int last_depth  = given > 0 ? given : on_device(problem) ? last_depth_on_device(roots) : deepest(roots);
     for (int depth = first_depth; depth <= last_depth; depth++)
     {
         const double crowd = fmax(1, o->squares[depth] / fmax(n, 1));
         for (int p = fixed >= 0 ? fixed : 1; p <= last; p++)
         {
             const double predicted = c_levels * error[p] * pow(crowd, 0.5 - 2.0 / 3.0);
-            const double c         = cost(plan, o, roots, n, depth, ws, p);
-            const int    good      = predicted <= fmm_target_error(plan);
+            const double c         = cost(problem, o, roots, n, depth, ws, p);
+            const int    good      = predicted <= fmm_target_error(problem);
             if (good ? (!best->good || c < best->cost) : (!best->good && predicted < best->error))
             {
                 const choice found = {c, predicted, good, p, ws, depth};
@@ -220,79 +221,76 @@ static gmxfmm_status consider(
 }
 
 static gmxfmm_status
-find(gmxfmm_plan* plan, const double* box, const int* roots, double n, const occupancy* o, choice* best)
+find(const fmm_problem* problem, const double* box, const int* roots, double n, const occupancy* o, choice* best)
 {
-    const gmxfmm_options* options = &plan->options;
+    const gmxfmm_options* options = problem->options;
     const choice          none    = {INFINITY, INFINITY, 0, 0, 0, 0};
     const int             first   = options->separation > 0 ? options->separation : 1;
     const int             last    = options->separation > 0 ? options->separation : 2;
     *best                         = none;
     for (int ws = first; ws <= last; ws++)
     {
-        const gmxfmm_status status = consider(plan, box, roots, ws, n, o, best);
+        const gmxfmm_status status = consider(problem, box, roots, ws, n, o, best);
         if (status != GMXFMM_OK)
         {
-            return fmm_fail(plan, status, "out of memory");
+            return fmm_not_chosen(problem, status, "out of memory");
         }
     }
     return GMXFMM_OK;
 }
 
-static gmxfmm_status adopt(gmxfmm_plan* plan, const int* roots, const choice* best)
+static void take(const fmm_problem* problem, const int* roots, const choice* best, fmm_choice* chosen)
 {
-    plan->m2l             = method(plan);
-    plan->order           = best->order;
-    plan->separation      = best->ws;
-    plan->predicted_error = best->error;
-    plan->tree->depth     = best->depth;
+    chosen->m2l        = method(problem);
+    chosen->order      = best->order;
+    chosen->separation = best->ws;
+    chosen->error      = best->error;
+    chosen->depth      = best->depth;
     for (int d = 0; d < 3; d++)
     {
-        plan->tree->roots[d] = roots[d];
-        plan->inner[d]       = roots[d] << best->depth;
+        chosen->roots[d] = roots[d];
+        chosen->grid[d]  = roots[d] << best->depth;
     }
-    return plan->options.order < 0 && best->error > plan->options.accuracy
-               ? fmm_out_of_reach(plan, best->error, best->order)
-               : GMXFMM_OK;
 }
 
-gmxfmm_status fmm_tune_tree(gmxfmm_plan* plan, int64_t n, const double* box)
+gmxfmm_status fmm_tune_tree(const fmm_problem* problem, fmm_choice* chosen)
 {
-    int           roots[3];
-    occupancy     o;
-    choice        best;
-    gmxfmm_status status = fmm_tree_check_box(plan, box);
-    if (status != GMXFMM_OK)
-    {
-        return status;
-    }
-    if (plan->options.grid[0] > 0)
+    const double n = (double)problem->n, *box = problem->box;
+    int          roots[3];
+    occupancy    o;
+    choice       best;
+    if (problem->options->grid[0] > 0)
     {
         for (int d = 0; d < 3; d++)
         {
-            roots[d] = plan->options.grid[d] >> fmm_given_depth(&plan->options);
+            roots[d] = problem->options->grid[d] >> fmm_given_depth(problem->options);
         }
     }
     else
     {
         choose_roots(box, roots);
     }
-    const int depth = fmm_given_depth(&plan->options);
+    const int depth = fmm_given_depth(problem->options);
     if ((double)roots[0] * roots[1] * roots[2] > c_manyRoots || deepest(roots) < (depth > 0 ? depth : 1))
     {
-        return fmm_fail(
-            plan, GMXFMM_ERROR_UNSUPPORTED,
+        return fmm_not_chosen(
+            problem, GMXFMM_ERROR_UNSUPPORTED,
             "a box of %g x %g x %g is too uneven for an octree of depth %d: a level may have %d cells along "
             "an edge, and there may be %g roots",
             box[0], box[4], box[8], depth > 0 ? depth : 1, 1 << FMM_KEY_BITS, c_manyRoots);
     }
     for (int d = 0; d <= FMM_MAX_DEPTH; d++)
     {
-        const double cells = (double)roots[0] * roots[1] * roots[2] * pow(8, d), per_cell = (double)n / cells;
+        const double cells = (double)roots[0] * roots[1] * roots[2] * pow(8, d), per_cell = n / cells;
         o.leaves[d]  = fmax(1, cells * (1 - exp(-per_cell)));
-        o.squares[d] = (double)n * per_cell;
+        o.squares[d] = n * per_cell;
     }
-    status = find(plan, box, roots, (double)n, &o, &best);
-    return status == GMXFMM_OK ? adopt(plan, roots, &best) : status;
+    const gmxfmm_status status = find(problem, box, roots, n, &o, &best);
+    if (status == GMXFMM_OK)
+    {
+        take(problem, roots, &best, chosen);
+    }
+    return status;
 }
 
 /* Bits of k spread out to every third place. */
@@ -307,15 +305,15 @@ static uint64_t spread(uint64_t k)
 }
 
 /* Counts particles in the cells of all depths: a cell is a run of Morton keys. */
-static gmxfmm_status
-count_cells(gmxfmm_plan* plan, const void* x, const double* origin, const double* box, const int* roots, occupancy* o)
+static gmxfmm_status count_cells(
+    const fmm_problem* problem, const void* x, const double* origin, const double* box, const int* roots, occupancy* o)
 {
-    const size_t n      = (size_t)plan->p.n;
+    const size_t n      = (size_t)problem->n;
     const int    bottom = deepest(roots);
     fmm_keyed *  memory = malloc((2 * n + 1) * sizeof(*memory)), *buffer = memory + n;
     if (memory == NULL)
     {
-        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory to sort particles");
+        return fmm_not_chosen(problem, GMXFMM_ERROR_MEMORY, "out of memory to sort particles");
     }
     for (size_t i = 0; i < n; i++)
     {
@@ -323,15 +321,15 @@ count_cells(gmxfmm_plan* plan, const void* x, const double* origin, const double
         memory[i].index = 0;
         for (size_t d = 0; d < 3; d++)
         {
-            const double xi   = plan->options.array_type == GMXFMM_DOUBLE ? ((const double*)x)[3 * i + d]
-                                                                          : (double)((const float*)x)[3 * i + d];
+            const double xi   = problem->options->array_type == GMXFMM_DOUBLE ? ((const double*)x)[3 * i + d]
+                                                                              : (double)((const float*)x)[3 * i + d];
             const double f    = (xi - origin[d]) / box[4 * d]; /* not finite: tree_assign will say so */
-            const double part = plan->periodic ? f - floor(f) : fmin(fmax(f, 0), 1);
+            const double part = problem->periodic ? f - floor(f) : fmin(fmax(f, 0), 1);
             const int    last = roots[d] << bottom, k = part >= 0 ? (int)(part * last) : 0;
             memory[i].key |= spread((uint64_t)(k < last ? k : last - 1)) << (2 - d);
         }
     }
-    fmm_sort_keys(memory, buffer, n, plan->num_threads);
+    fmm_sort_keys(memory, buffer, n, problem->num_threads);
     for (int depth = 0; depth <= FMM_MAX_DEPTH; depth++)
     {
         const int shift  = depth < bottom ? 3 * (bottom - depth) : 0;
@@ -349,16 +347,16 @@ count_cells(gmxfmm_plan* plan, const void* x, const double* origin, const double
     return GMXFMM_OK;
 }
 
-static gmxfmm_status choose_for_particles(gmxfmm_plan*  plan,
-                                          const void*   x,
-                                          const double* origin,
-                                          const double* box,
-                                          const int*    roots,
-                                          occupancy*    o,
-                                          choice*       best)
+static gmxfmm_status choose_for_particles(const fmm_problem* problem,
+                                          const void*        x,
+                                          const double*      origin,
+                                          const double*      box,
+                                          const int*         roots,
+                                          occupancy*         o,
+                                          choice*            best)
 {
-    const gmxfmm_status status = count_cells(plan, x, origin, box, roots, o);
-    return status == GMXFMM_OK ? find(plan, box, roots, (double)plan->p.n, o, best) : status;
+    const gmxfmm_status status = count_cells(problem, x, origin, box, roots, o);
+    return status == GMXFMM_OK ? find(problem, box, roots, (double)problem->n, o, best) : status;
 }
 
 /* Most roots along the shortest edge of a periodic box that are tried. */
@@ -366,7 +364,7 @@ static const int c_mostRoots = 7;
 
 /* More roots than the fewest, which *best has: with 3, 5 or 7 in place of 1, 2 or 4 leaves can be of nearly any size,
  * and depth alone changes their occupancy by 8. Updates both. */
-static gmxfmm_status try_more_roots(gmxfmm_plan* plan, const void* x, int* roots, choice* best)
+static gmxfmm_status try_more_roots(const fmm_problem* problem, const void* x, int* roots, choice* best)
 {
     const double origin[3] = {0, 0, 0};
     for (int k = 2; k <= c_mostRoots; k++)
@@ -374,13 +372,13 @@ static gmxfmm_status try_more_roots(gmxfmm_plan* plan, const void* x, int* roots
         int       more[3];
         occupancy o;
         choice    found;
-        if (!divide_into_roots(plan->box, k, more) || memcmp(more, roots, sizeof(more)) == 0 ||
+        if (!divide_into_roots(problem->box, k, more) || memcmp(more, roots, sizeof(more)) == 0 ||
             (double)more[0] * more[1] * more[2] > c_manyRoots || deepest(more) < 1 ||
             ((more[0] | more[1] | more[2]) & 1) == 0) /* these leaves are those of half as many roots, too */
         {
             continue;
         }
-        const gmxfmm_status status = choose_for_particles(plan, x, origin, plan->box, more, &o, &found);
+        const gmxfmm_status status = choose_for_particles(problem, x, origin, problem->box, more, &o, &found);
         if (status != GMXFMM_OK)
         {
             return status;
@@ -394,34 +392,43 @@ static gmxfmm_status try_more_roots(gmxfmm_plan* plan, const void* x, int* roots
     return GMXFMM_OK;
 }
 
-gmxfmm_status fmm_tune_tree_particles(gmxfmm_plan* plan, const void* x)
+gmxfmm_status fmm_tune_tree_particles(const fmm_problem* problem, const void* x, fmm_choice* chosen)
 {
     const double origin[3] = {0, 0, 0};
     int          roots[3];
     occupancy    o;
     choice       best;
-    if (plan->tuned || fmm_given_depth(&plan->options) > 0 || plan->p.n == 0)
+    memcpy(roots, chosen->roots, sizeof(roots));
+    gmxfmm_status status = choose_for_particles(problem, x, origin, problem->box, roots, &o, &best);
+    status               = status == GMXFMM_OK ? try_more_roots(problem, x, roots, &best) : status;
+    if (status == GMXFMM_OK)
     {
-        return GMXFMM_OK;
+        take(problem, roots, &best, chosen);
     }
-    memcpy(roots, plan->tree->roots, sizeof(roots));
-    gmxfmm_status status = choose_for_particles(plan, x, origin, plan->box, roots, &o, &best);
-    status               = status == GMXFMM_OK ? try_more_roots(plan, x, roots, &best) : status;
-    status               = status == GMXFMM_OK ? adopt(plan, roots, &best) : status;
-    plan->tuned          = status == GMXFMM_OK;
-    plan->geometry_valid = 0;
     return status;
 }
 
+/* The longest edge of what is between low and high. */
+static double longest_edge(const double* low, const double* high)
+{
+    double longest = 0;
+    for (int d = 0; d < 3; d++)
+    {
+        longest = fmax(longest, high[d] - low[d]);
+    }
+    return longest > 0 ? longest * (1 + 1e-9) : 1;
+}
+
 /* Roots larger than the system, too, since leaves that hold nothing cost nothing: an edge of 8 leaves about 8, 7, 6 or
- * 5 that are filled, and the same of 16, ..., so that leaves can be of nearly any size. Sets plan->target_edge. */
-static gmxfmm_status
-choose_open(gmxfmm_plan* plan, const void* x, const double* low, const double* high, double longest)
+ * 5 that are filled, and the same of 16, ..., so that leaves can be of nearly any size. */
+gmxfmm_status
+fmm_tune_tree_open(const fmm_problem* problem, const void* x, const double* low, const double* high, fmm_choice* chosen)
 {
     static const int roots[3] = {1, 1, 1};
+    const double     longest  = longest_edge(low, high);
     choice           best     = {INFINITY, INFINITY, 0, 0, 0, 0};
     double           edge     = longest;
-    for (int filled = 8; filled >= (plan->options.depth > 0 ? 8 : 5); filled--)
+    for (int filled = 8; filled >= (problem->options->depth > 0 ? 8 : 5); filled--)
     {
         const double width = longest * 8 / filled, box[9] = {width, 0, 0, 0, width, 0, 0, 0, width};
         double       origin[3];
@@ -431,7 +438,7 @@ choose_open(gmxfmm_plan* plan, const void* x, const double* low, const double* h
         {
             origin[d] = 0.5 * (low[d] + high[d] - width);
         }
-        const gmxfmm_status status = choose_for_particles(plan, x, origin, box, roots, &o, &found);
+        const gmxfmm_status status = choose_for_particles(problem, x, origin, box, roots, &o, &found);
         if (status != GMXFMM_OK)
         {
             return status;
@@ -442,54 +449,34 @@ choose_open(gmxfmm_plan* plan, const void* x, const double* low, const double* h
             edge = width;
         }
     }
-    const gmxfmm_status status = adopt(plan, roots, &best);
-    plan->target_edge          = edge / (1 << plan->tree->depth);
-    return status;
+    take(problem, roots, &best, chosen);
+    chosen->edge = edge / (1 << best.depth);
+    return GMXFMM_OK;
 }
 
-gmxfmm_status fmm_tune_tree_open(gmxfmm_plan* plan, const void* x, const double* low, const double* high)
+int fmm_cover_by_tree(const double* low, const double* high, int given_depth, double* edge)
 {
-    double longest = 0;
-    for (int d = 0; d < 3; d++)
+    const double longest = longest_edge(low, high);
+    int          depth   = 1;
+    if (given_depth > 0)
     {
-        longest = fmax(longest, high[d] - low[d]);
+        *edge = longest / (1 << given_depth);
+        return given_depth;
     }
-    longest = longest > 0 ? longest * (1 + 1e-9) : 1;
-    if (!plan->tuned)
+    /* leaves stay as large as they were chosen, the tree grows or shrinks around them */
+    for (; depth < FMM_MAX_DEPTH && *edge * (1 << depth) < longest; depth++)
     {
-        const gmxfmm_status status = choose_open(plan, x, low, high, longest);
-        if (status != GMXFMM_OK)
-        {
-            return status;
-        }
-        plan->tuned = 1;
     }
-    else if (plan->options.depth > 0)
-    {
-        plan->target_edge = longest / (1 << plan->tree->depth);
-    }
-    else
-    {
-        /* leaves stay as large as they were chosen, the tree grows or shrinks around them */
-        int depth = 1;
-        for (; depth < FMM_MAX_DEPTH && plan->target_edge * (1 << depth) < longest; depth++)
-        {
-        }
-        plan->target_edge = fmax(plan->target_edge, longest / (1 << depth));
-        plan->tree->depth = depth;
-    }
-    for (int d = 0; d < 3; d++)
-    {
-        plan->inner[d] = 1 << plan->tree->depth;
-    }
-    return GMXFMM_OK;
+    *edge = fmax(*edge, longest / (1 << depth));
+    return depth;
 }
 
 /* The fft path of a periodic system, whose grid was chosen at create as if particles were everywhere: what they cost in
  * cells of that size. Occupancies are known at whole depths; between, their logarithm is all but linear. */
-static double fft_cost_periodic(const gmxfmm_plan* plan, const int* roots, double n, const occupancy* o)
+static double
+fft_cost_periodic(const fmm_problem* problem, const fmm_choice* fft, const int* roots, double n, const occupancy* o)
 {
-    const double cells = (double)plan->inner[0] * plan->inner[1] * plan->inner[2];
+    const double cells = (double)fft->grid[0] * fft->grid[1] * fft->grid[2];
     const double exact = log2(cells / ((double)roots[0] * roots[1] * roots[2])) / 3;
     const double depth = fmin(fmax(exact, 0), FMM_MAX_DEPTH - 1e-9);
     const int    above = (int)depth;
@@ -497,21 +484,23 @@ static double fft_cost_periodic(const gmxfmm_plan* plan, const int* roots, doubl
     occupancy    here  = {{0}, {0}};
     here.leaves[0]     = pow(o->leaves[above], 1 - t) * pow(o->leaves[above + 1], t);
     here.squares[0]    = pow(o->squares[above] + 1, 1 - t) * pow(o->squares[above + 1] + 1, t);
-    return cost_of_leaves(plan, &here, n, 0, plan->separation, plan->order) +
-           fmm_fft_cost(plan, cells, plan->order) * (plan->options.precision == GMXFMM_DOUBLE ? 2 : 1);
+    return cost_of_leaves(problem, &here, n, 0, fft->separation, fft->order) +
+           fmm_fft_cost(problem, cells, fft->order) * (problem->options->precision == GMXFMM_DOUBLE ? 2 : 1);
 }
 
 /* Cheapest on the fft path with cells as a tree of some depth has them, which is close enough to what is fitted to an
  * open system. */
-static double fft_cost_open(const gmxfmm_plan* plan, const choice* tree, const int* roots, double n, const occupancy* o)
+static double
+fft_cost_open(const fmm_problem* problem, const choice* tree, const int* roots, double n, const occupancy* o)
 {
     double best = INFINITY;
     for (int depth = 0; depth <= FMM_MAX_DEPTH; depth++)
     {
         /* open: padded to twice the cells along each edge */
         const double cells = (double)roots[0] * roots[1] * roots[2] * pow(8, depth) * 8;
-        const double far = fmm_fft_cost(plan, cells, tree->order) * (plan->options.precision == GMXFMM_DOUBLE ? 2 : 1);
-        best             = fmin(best, cost_of_leaves(plan, o, n, depth, tree->ws, tree->order) + far);
+        const double far =
+            fmm_fft_cost(problem, cells, tree->order) * (problem->options->precision == GMXFMM_DOUBLE ? 2 : 1);
+        best = fmin(best, cost_of_leaves(problem, o, n, depth, tree->ws, tree->order) + far);
     }
     return best;
 }
@@ -519,61 +508,50 @@ static double fft_cost_open(const gmxfmm_plan* plan, const choice* tree, const i
 /* Empty cells cost a convolution as much as others: what the octree must gain before it is taken. */
 static const double c_gain = 1.3;
 
-int fmm_considers_tree(const gmxfmm_plan* plan)
+gmxfmm_status fmm_compare_tree(const fmm_problem* problem,
+                               const void*        x,
+                               const double*      low,
+                               const double*      high,
+                               const fmm_choice*  cells,
+                               double*            gain,
+                               int*               better,
+                               fmm_choice*        tree)
 {
-    const int open = plan->tree == NULL && plan->options.m2l == GMXFMM_M2L_AUTO && plan->options.grid[0] == 0;
-    return open && !plan->tuned && plan->p.n > 0 && (!plan->periodic || fmm_is_aligned(plan->box));
-}
-
-gmxfmm_status fmm_consider_tree(gmxfmm_plan* plan, const void* x, const double* low, const double* high)
-{
-    int       roots[3]  = {1, 1, 1};
-    double    origin[3] = {0, 0, 0}, box[9] = {0}, longest = 0;
-    choice    tree;
-    occupancy o;
-    if (!fmm_considers_tree(plan))
-    {
-        return GMXFMM_OK;
-    }
-    plan->tuned = 1; /* once a plan */
+    const double longest = longest_edge(low, high), n = (double)problem->n;
+    double       origin[3] = {0, 0, 0}, box[9] = {0};
+    int          roots[3] = {1, 1, 1};
+    choice       best;
+    occupancy    o;
+    *gain   = 0;
+    *better = 0;
     for (int d = 0; d < 3; d++)
     {
-        longest = fmax(longest, high[d] - low[d]);
-    }
-    for (int d = 0; d < 3; d++)
-    {
-        box[4 * d] = plan->periodic ? plan->box[4 * d] : longest > 0 ? longest * (1 + 1e-9) : 1;
-        origin[d]  = plan->periodic ? 0 : 0.5 * (low[d] + high[d] - box[4 * d]);
+        box[4 * d] = problem->periodic ? problem->box[4 * d] : longest;
+        origin[d]  = problem->periodic ? 0 : 0.5 * (low[d] + high[d] - box[4 * d]);
     }
     choose_roots(box, roots);
     if (deepest(roots) < 1)
     {
         return GMXFMM_OK;
     }
-    gmxfmm_status status = choose_for_particles(plan, x, origin, box, roots, &o, &tree);
+    gmxfmm_status status = choose_for_particles(problem, x, origin, box, roots, &o, &best);
     if (status != GMXFMM_OK)
     {
         return status;
     }
-    const double fft = plan->periodic ? fft_cost_periodic(plan, roots, (double)plan->p.n, &o)
-                                      : fft_cost_open(plan, &tree, roots, (double)plan->p.n, &o);
-    plan->tree_gain  = fft / tree.cost;
-    if (c_gain * tree.cost > fft)
+    const double fft = problem->periodic ? fft_cost_periodic(problem, cells, roots, n, &o)
+                                         : fft_cost_open(problem, &best, roots, n, &o);
+    *gain            = fft / best.cost;
+    if (c_gain * best.cost > fft)
     {
         return GMXFMM_OK;
     }
-    status = plan->periodic ? try_more_roots(plan, x, roots, &tree) : GMXFMM_OK;
-    if (status != GMXFMM_OK)
+    status = problem->periodic ? try_more_roots(problem, x, roots, &best) : GMXFMM_OK;
+    if (status == GMXFMM_OK)
     {
-        return status;
+        *better = 1;
+        take(problem, roots, &best, tree);
+        tree->edge = longest / (1 << best.depth);
     }
-    status = fmm_add_tree(plan);
-    if (status != GMXFMM_OK)
-    {
-        return status;
-    }
-    plan->geometry_valid = 0;
-    plan->grid_order     = -1; /* the convolution is now one of roots */
-    plan->target_edge    = longest * (1 + 1e-9) / (1 << tree.depth);
-    return adopt(plan, roots, &tree);
+    return status;
 }

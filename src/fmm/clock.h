@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef FMM_CLOCK_H
+#define FMM_CLOCK_H
+
+/* Seconds of a steady clock. */
+double fmm_time(void);
+
+#endif

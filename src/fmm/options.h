@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Options as the library has them. */
+#ifndef FMM_OPTIONS_H
+#define FMM_OPTIONS_H
+
+#include "fmm/gmxfmm.h"
+
+/* A program's options as the library has them, whatever size they have there, with 0 for GMXFMM_AUTO where 0 is no number
+ * (grid, separation, num_threads), and the way back. The message goes to message[size]. Errors: OPTION. */
+gmxfmm_status fmm_take_options(gmxfmm_options* own, const gmxfmm_options* given, char* message, size_t size);
+void          fmm_give_options(gmxfmm_options* given, const gmxfmm_options* own);
+
+/* Ranges and contradictions of options that are so; the message goes to message[size]. Errors: OPTION, UNSUPPORTED,
+ * DEVICE. */
+gmxfmm_status fmm_check_options(const gmxfmm_options* options, char* message, size_t size);
+
+#endif
