@@ -19,11 +19,15 @@
 
 extern "C"
 {
-#include "fmm/cpu/operators/operators.h"
 #include "fmm/plan.h"
+
+    /* fmm/cpu/operators/operators.h, as the linker has it (fmm/math/names.h) */
+    void fmm_m2l_d(gmxfmm_plan* plan, int level, double* strain);
+    void fmm_l2l_d(gmxfmm_plan* plan, int level, double* strain);
 }
 #include "cuda/octree/octree.h"
 #include "cuda/octree/octree_strain.h"
+#include "fmm/math/strain.h"
 #include "fmm/math/theta.h"
 
 using namespace fmmtest;
@@ -118,7 +122,9 @@ Strain m2lOnHost(const gmxfmm_plan& plan, int l)
                 strain_add_m2l_force(plan.order, &tables.theta[v * tables.row], &m[static_cast<std::size_t>(source)],
                                      &m[static_cast<std::size_t>(target)], lower.stride, share, 3, force);
             }
-            strain_add_symmetric(-0.5 * r[3], r, force, strain.data());
+            const double pulled[3] = {static_cast<double>(force[0]), static_cast<double>(force[1]),
+                                      static_cast<double>(force[2])};
+            fmm_add_symmetric(-0.5 * r[3], r, pulled, strain.data());
         }
     }
     return strain;
@@ -147,7 +153,7 @@ Strain l2lOnHost(const gmxfmm_plan& plan, int l)
                 strain_add_l2l_force(plan.order, upsilon + octant * n, &local[static_cast<std::size_t>(parent)],
                                      upper.stride, &m[static_cast<std::size_t>(child)], lower.stride, share, 2, force);
             }
-            strain_add_symmetric(-1, s + octant * c_strainVector, force, strain.data());
+            fmm_add_symmetric(-1, s + octant * c_strainVector, force, strain.data());
         }
     }
     return strain;

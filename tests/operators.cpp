@@ -19,8 +19,17 @@ extern "C"
 #define HARM_T double
 #define HARM_R double
 #include "fmm/math/harmonics.h"
-#include "fmm/cpu/operators/operators.h"
 #include "fmm/math/rotation.h"
+#include "fmm/plan.h"
+
+/* fmm/cpu/operators/operators.h, as the linker has it (fmm/math/names.h) */
+#define DECLARE_OPERATORS(suffix)                                                                                      \
+    void fmm_operators_set_shape_##suffix(gmxfmm_plan* plan);                                                          \
+    void fmm_m2m_##suffix(const gmxfmm_plan* plan, int level);                                                         \
+    void fmm_m2l_##suffix(gmxfmm_plan* plan, int level, double* strain);                                               \
+    void fmm_l2l_##suffix(gmxfmm_plan* plan, int level, double* strain);
+    DECLARE_OPERATORS(f)
+    DECLARE_OPERATORS(d)
 }
 
 using namespace fmmtest;

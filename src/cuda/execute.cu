@@ -26,11 +26,6 @@ struct Beside
     bool moments; /* that P2M does not make */
 };
 
-static bool has_lattice_sums(const gmxfmm_plan* plan)
-{
-    return plan->tree == NULL || plan->periodic;
-}
-
 static gmxfmm_status is_capturing(gmxfmm_plan* plan, cudaStream_t stream, bool* capturing)
 {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
@@ -82,7 +77,7 @@ gmxfmm_status fmm_device_enqueue_spectra(gmxfmm_plan* plan, void* stream)
     bool        capturing = false;
     DeviceScope scope(d->id);
     FMM_TRY(is_capturing(plan, static_cast<cudaStream_t>(stream), &capturing));
-    if (capturing || d->s_valid || !has_lattice_sums(plan))
+    if (capturing || d->s_valid || !fmm_has_lattice_sums(plan))
     {
         return GMXFMM_OK;
     }
@@ -100,7 +95,7 @@ static gmxfmm_status make_ahead(gmxfmm_plan* plan)
 {
     fmm_device* d         = plan->device;
     bool        capturing = false;
-    if (!d->z_expected || d->z_valid || !has_lattice_sums(plan))
+    if (!d->z_expected || d->z_valid || !fmm_has_lattice_sums(plan))
     {
         return GMXFMM_OK;
     }
@@ -143,7 +138,7 @@ static gmxfmm_status near_and_far(gmxfmm_plan* plan, const void* x, unsigned sta
 {
     fmm_device*  d    = plan->device;
     const bool   near = (stages & GMXFMM_STAGE_NEAR) != 0, far = (stages & GMXFMM_STAGE_FAR) != 0;
-    const Beside beside = {has_lattice_sums(plan) && (!d->s_valid || d->s_ahead || (virial && !d->z_valid)),
+    const Beside beside = {fmm_has_lattice_sums(plan) && (!d->s_valid || d->s_ahead || (virial && !d->z_valid)),
                            virial || plan->options.boundary == GMXFMM_VACUUM};
     FMM_CUDA(plan, cudaEventRecord(d->fork, stream));
     if (far)

@@ -115,7 +115,7 @@ static __device__ double far_virial(const OutputArgs& a, int i, const double* y_
     }
     if (a.periodic)
     {
-        strain -= 0.6 * a.background * (a.total_charge * m[3 + i] - m[row] * m[column]);
+        strain += fmm_missing_strain(0.6 * a.background, a.total_charge, m[row], m[column], m[3 + i]);
     }
     return 0.5 * (strain - y_force[i]);
 }
@@ -309,7 +309,7 @@ gmxfmm_status fmm_cuda_output(
     a.n            = targets->n;
     a.periodic     = plan->periodic;
     a.vacuum       = plan->options.boundary == GMXFMM_VACUUM;
-    a.num_far_rows = plan->tree == NULL || plan->periodic ? fmm_cuda_virial_blocks(plan) : 0;
+    a.num_far_rows = fmm_has_lattice_sums(plan) ? fmm_cuda_virial_blocks(plan) : 0;
     a.edge         = fmm_cuda_leaves(plan).edge;
     a.position     = targets->position.as<int>();
     a.cell_of      = targets->cell_of.as<int>();

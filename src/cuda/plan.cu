@@ -236,7 +236,7 @@ gmxfmm_status fmm_device_set_exclusions(gmxfmm_plan* plan, const int* start, con
 static gmxfmm_status make_transforms(gmxfmm_plan* plan)
 {
     fmm_device*       d    = plan->device;
-    const int*        c    = transform_cells(plan)->n;
+    const int*        c    = plan->convolved->n;
     int               n[3] = {c[0], c[1], c[2]}; /* cuFFT asks for one it may write to */
     const bool        dp   = is_double(plan);
     const cufftResult first =
@@ -268,7 +268,7 @@ static size_t pairs(int top)
 static gmxfmm_status set_transforms(gmxfmm_plan* plan)
 {
     fmm_device*      d = plan->device;
-    const fmm_cells* c = transform_cells(plan);
+    const fmm_cells* c = plan->convolved;
     d->num_freq        = c->n[0] * c->n[1] * (c->n[2] / 2 + 1);
     const size_t coef = static_cast<size_t>(d->num_coef), real = real_size(plan);
     const size_t cells = static_cast<size_t>(c->num_cells), freq = static_cast<size_t>(d->num_freq);

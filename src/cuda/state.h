@@ -233,12 +233,6 @@ static inline const ParticleSet* targets_of(const fmm_device* d)
     return d->receivers.n > 0 ? &d->receivers : &d->charges;
 }
 
-/* The grid that the transforms work on: of all cells, or of the roots. */
-static inline const fmm_cells* transform_cells(const gmxfmm_plan* plan)
-{
-    return plan->tree != NULL ? &plan->root_cells : &plan->cells;
-}
-
 /* What a step is to do; the public structure with its defaults filled in. */
 struct StepWanted
 {

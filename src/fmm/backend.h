@@ -37,6 +37,8 @@ typedef struct fmm_backend
     gmxfmm_status (*set_receivers)(gmxfmm_plan* plan, const void* x);
     /* Pairs left out, checked; both NULL if there are none. start has n + 1 elements. NULL: not offered. */
     gmxfmm_status (*set_exclusions)(gmxfmm_plan* plan, const int* start, const int* list, int64_t n);
+    /* What it made of them on the host, counted in plan->exclusion_bytes. NULL: nothing. */
+    void (*free_exclusions)(gmxfmm_plan* plan);
 
     /* Arrays, transforms and tables for the grid plan->cells.n, or for the octree's roots and lists. NULL: the plan has
      * no cells, and the row neither of the next two, nor extent. */

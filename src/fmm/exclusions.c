@@ -8,15 +8,16 @@
 
 void fmm_free_exclusions(gmxfmm_plan* plan)
 {
-    void** pointers[] = {(void**)&plan->excl_start, (void**)&plan->excl_list, (void**)&plan->mask_start,
-                         (void**)&plan->mask, (void**)&plan->far_pairs};
-    for (size_t i = 0; i < sizeof(pointers) / sizeof(pointers[0]); i++)
+    if (plan->backend->free_exclusions != NULL)
     {
-        free(*pointers[i]);
-        *pointers[i] = NULL;
+        plan->backend->free_exclusions(plan);
     }
+    free(plan->excl_start);
+    free(plan->excl_list);
+    plan->excl_start = plan->excl_list = NULL;
     plan->bytes -= plan->exclusion_bytes;
     plan->exclusion_bytes = 0;
+    plan->exclusions_set  = 0;
     plan->assigned        = 0;
 }
 
@@ -101,25 +102,24 @@ gmxfmm_status gmxfmm_set_exclusions(gmxfmm_plan* plan, const int* start, const i
     }
     fmm_free_exclusions(plan);
     const size_t before = plan->bytes;
-    plan->mask_start    = fmm_alloc(plan, (n + 1) * sizeof(int));
-    plan->mask          = fmm_alloc(plan, (n + (size_t)num) * sizeof(int));
-    plan->far_pairs     = fmm_alloc(plan, ((size_t)num / 2 + 1) * sizeof(fmm_far_pair));
     if (start != NULL)
     {
-        plan->excl_start = fmm_alloc(plan, (n + 1) * sizeof(int));
-        plan->excl_list  = fmm_alloc(plan, (size_t)num * sizeof(int));
-    }
-    plan->exclusion_bytes = plan->bytes - before;
-    if (!plan->mask_start || !plan->mask || !plan->far_pairs ||
-        (start != NULL && (!plan->excl_start || !plan->excl_list)))
-    {
-        fmm_free_exclusions(plan);
-        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %d exclusions", num);
-    }
-    if (start != NULL)
-    {
+        plan->excl_start      = fmm_alloc(plan, (n + 1) * sizeof(int));
+        plan->excl_list       = fmm_alloc(plan, (size_t)num * sizeof(int));
+        plan->exclusion_bytes = plan->bytes - before;
+        if (!plan->excl_start || !plan->excl_list)
+        {
+            fmm_free_exclusions(plan);
+            return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %d exclusions", num);
+        }
         memcpy(plan->excl_start, start, (n + 1) * sizeof(int));
         memcpy(plan->excl_list, list, (size_t)num * sizeof(int));
     }
-    return plan->backend->set_exclusions(plan, start, list, plan->p.n);
+    const gmxfmm_status status = plan->backend->set_exclusions(plan, start, list, plan->p.n);
+    plan->exclusions_set       = status == GMXFMM_OK;
+    if (status != GMXFMM_OK)
+    {
+        fmm_free_exclusions(plan);
+    }
+    return status;
 }

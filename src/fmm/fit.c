@@ -41,30 +41,11 @@ static gmxfmm_status choose_tree(gmxfmm_plan* plan, const fmm_problem* problem)
     return status == GMXFMM_OK ? adopt(plan, problem, &chosen) : status;
 }
 
-/* Where a convolution over all of a long or flat box cannot be had, or not as exact, an octree can: its cells are
- * cubes, or nearly. */
-gmxfmm_status fmm_choose_periodic(gmxfmm_plan* plan)
+static gmxfmm_status choose_cells(gmxfmm_plan* plan, const fmm_problem* problem)
 {
-    const gmxfmm_options* o       = &plan->options;
-    const fmm_problem     problem = problem_of(plan, plan->expected);
-    fmm_choice            chosen;
-    if (plan->tree != NULL)
-    {
-        return choose_tree(plan, &problem);
-    }
-    gmxfmm_status status = fmm_tune(&problem, &chosen);
-    status               = status == GMXFMM_OK ? adopt(plan, &problem, &chosen) : status;
-    const int failed     = status == GMXFMM_ERROR_UNSUPPORTED || status == GMXFMM_ERROR_OPTION;
-    if (failed && o->m2l == GMXFMM_M2L_AUTO && o->grid[0] == 0 && fmm_is_aligned(plan->box))
-    {
-        status = fmm_add_tree(plan);
-        status = status == GMXFMM_OK ? choose_tree(plan, &problem) : status;
-        if (status == GMXFMM_OK)
-        {
-            plan->message[0] = '\0'; /* of the convolution, which is not taken */
-        }
-    }
-    return status;
+    fmm_choice          chosen;
+    const gmxfmm_status status = fmm_tune(problem, &chosen);
+    return status == GMXFMM_OK ? adopt(plan, problem, &chosen) : status;
 }
 
 /* Whether fmm_consider_tree has something to choose. */
@@ -146,8 +127,9 @@ static gmxfmm_status fit_tree_open(gmxfmm_plan* plan, const void* x, const doubl
 }
 
 /* The same of cells of one level. */
-static gmxfmm_status fit_cells_open(gmxfmm_plan* plan, const double* low, const double* high)
+static gmxfmm_status fit_cells_open(gmxfmm_plan* plan, const void* x, const double* low, const double* high)
 {
+    (void)x;
     const fmm_problem problem = problem_of(plan, plan->p.n);
     fmm_choice        chosen;
     if (plan->target_edge == 0)
@@ -170,8 +152,7 @@ void fmm_free_grid(gmxfmm_plan* plan)
     {
         plan->backend->free_grid(plan);
     }
-    free(plan->partial);
-    plan->partial = NULL;
+    plan->has_grid = 0;
     plan->bytes -= plan->grid_bytes;
     plan->grid_bytes     = 0;
     plan->spectra_valid  = 0;
@@ -179,7 +160,7 @@ void fmm_free_grid(gmxfmm_plan* plan)
 }
 
 /* What an octree needs beside its levels, which follow the particles. */
-static gmxfmm_status make_tree(gmxfmm_plan* plan)
+static gmxfmm_status make_lists(gmxfmm_plan* plan)
 {
     fmm_tree* tree = plan->tree;
     tree->num_coef = harm_size(plan->order);
@@ -190,24 +171,67 @@ static gmxfmm_status make_tree(gmxfmm_plan* plan)
     return status == GMXFMM_OK ? status : fmm_fail(plan, status, "out of memory for interaction lists");
 }
 
+/* What cells of one level and an octree do in different ways. */
+typedef struct
+{
+    gmxfmm_status (*choose)(gmxfmm_plan* plan, const fmm_problem* problem); /* periodic, at create */
+    gmxfmm_status (*fit_open)(gmxfmm_plan* plan, const void* x, const double* low, const double* high);
+    gmxfmm_status (*fit)(gmxfmm_plan* plan, const void* x); /* periodic, at assign; NULL: nothing */
+    gmxfmm_status (*set_cells)(gmxfmm_plan* plan);
+    gmxfmm_status (*make_lists)(gmxfmm_plan* plan); /* NULL: none */
+} layout;
+
+static gmxfmm_status set_cells(gmxfmm_plan* plan)
+{
+    return fmm_cells_set(&plan->cells, plan->box, plan->inner, plan->periodic, plan->separation, plan->order);
+}
+
+static gmxfmm_status set_leaves(gmxfmm_plan* plan)
+{
+    const gmxfmm_status status = fmm_cells_set_octree(&plan->root_cells, plan->box, plan->tree->roots, plan->periodic,
+                                                      plan->separation, plan->order);
+    return status != GMXFMM_OK ? status
+                               : fmm_cells_set_octree(&plan->cells, plan->box, plan->inner, plan->periodic,
+                                                      plan->separation, plan->order);
+}
+
+static const layout c_cells  = {choose_cells, fit_cells_open, NULL, set_cells, NULL};
+static const layout c_octree = {choose_tree, fit_tree_open, fit_tree, set_leaves, make_lists};
+
+static const layout* layout_of(const gmxfmm_plan* plan)
+{
+    return plan->tree != NULL ? &c_octree : &c_cells;
+}
+
+/* Where a convolution over all of a long or flat box cannot be had, or not as exact, an octree can: its cells are
+ * cubes, or nearly. */
+gmxfmm_status fmm_choose_periodic(gmxfmm_plan* plan)
+{
+    const gmxfmm_options* o       = &plan->options;
+    const fmm_problem     problem = problem_of(plan, plan->expected);
+    const layout* const   first   = layout_of(plan);
+    gmxfmm_status         status  = first->choose(plan, &problem);
+    const int             failed  = status == GMXFMM_ERROR_UNSUPPORTED || status == GMXFMM_ERROR_OPTION;
+    if (failed && first == &c_cells && o->m2l == GMXFMM_M2L_AUTO && o->grid[0] == 0 && fmm_is_aligned(plan->box))
+    {
+        status = fmm_add_tree(plan);
+        status = status == GMXFMM_OK ? choose_tree(plan, &problem) : status;
+        if (status == GMXFMM_OK)
+        {
+            plan->message[0] = '\0'; /* of the convolution, which is not taken */
+        }
+    }
+    return status;
+}
+
 static gmxfmm_status make_grid(gmxfmm_plan* plan)
 {
-    const size_t before = plan->bytes;
-    const int    cells  = plan->tree != NULL ? 256 : plan->cells.num_cells;
-    /* enough slabs to share out, few enough to add up */
-    plan->partial_rows   = cells < 256 ? cells : 256;
-    plan->partial        = fmm_alloc(plan, (size_t)plan->partial_rows * FMM_PARTIAL * sizeof(double));
-    gmxfmm_status status = GMXFMM_OK;
-    if (plan->partial == NULL)
-    {
-        status = fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %d cells", cells);
-    }
-    if (status == GMXFMM_OK && plan->tree != NULL)
-    {
-        status = make_tree(plan);
-    }
-    status           = status == GMXFMM_OK ? plan->backend->set_grid(plan) : status;
-    plan->grid_bytes = plan->bytes - before;
+    const size_t        before = plan->bytes;
+    const layout* const l      = layout_of(plan);
+    gmxfmm_status       status = l->make_lists != NULL ? l->make_lists(plan) : GMXFMM_OK;
+    status                     = status == GMXFMM_OK ? plan->backend->set_grid(plan) : status;
+    plan->has_grid             = 1;
+    plan->grid_bytes           = plan->bytes - before;
     return status;
 }
 
@@ -220,7 +244,7 @@ static double shape_tolerance(const gmxfmm_plan* plan)
 
 gmxfmm_status fmm_shape_changed(gmxfmm_plan* plan)
 {
-    const fmm_cells* c      = plan->tree != NULL ? &plan->root_cells : &plan->cells;
+    const fmm_cells* c      = plan->convolved;
     double           change = 0;
     uint64_t         near   = 0; /* a checksum of the near set */
     for (int i = 0; i < 9; i++)
@@ -244,22 +268,8 @@ gmxfmm_status fmm_shape_changed(gmxfmm_plan* plan)
 /* What the arrays of the grid, or the operators of the octree, were made for. */
 static int grid_fits(const gmxfmm_plan* plan)
 {
-    const int* n = plan->tree != NULL ? plan->root_cells.n : plan->cells.n;
-    return plan->partial != NULL && plan->grid_order == plan->order && plan->grid_separation == plan->separation &&
-           memcmp(plan->grid_n, n, sizeof(plan->grid_n)) == 0;
-}
-
-static gmxfmm_status set_cells(gmxfmm_plan* plan)
-{
-    if (plan->tree == NULL)
-    {
-        return fmm_cells_set(&plan->cells, plan->box, plan->inner, plan->periodic, plan->separation, plan->order);
-    }
-    const gmxfmm_status status = fmm_cells_set_octree(&plan->root_cells, plan->box, plan->tree->roots, plan->periodic,
-                                                      plan->separation, plan->order);
-    return status != GMXFMM_OK ? status
-                               : fmm_cells_set_octree(&plan->cells, plan->box, plan->inner, plan->periodic,
-                                                      plan->separation, plan->order);
+    return plan->has_grid && plan->grid_order == plan->order && plan->grid_separation == plan->separation &&
+           memcmp(plan->grid_n, plan->convolved->n, sizeof(plan->grid_n)) == 0;
 }
 
 gmxfmm_status fmm_update_geometry(gmxfmm_plan* plan)
@@ -269,7 +279,7 @@ gmxfmm_status fmm_update_geometry(gmxfmm_plan* plan)
         return GMXFMM_OK;
     }
     plan->assigned       = 0;
-    gmxfmm_status status = set_cells(plan);
+    gmxfmm_status status = layout_of(plan)->set_cells(plan);
     if (status != GMXFMM_OK)
     {
         return status == GMXFMM_ERROR_MEMORY ? fmm_fail(plan, status, "out of memory")
@@ -284,7 +294,7 @@ gmxfmm_status fmm_update_geometry(gmxfmm_plan* plan)
         status                = make_grid(plan);
         plan->grid_order      = plan->order;
         plan->grid_separation = plan->separation;
-        memcpy(plan->grid_n, plan->tree != NULL ? plan->root_cells.n : plan->cells.n, sizeof(plan->grid_n));
+        memcpy(plan->grid_n, plan->convolved->n, sizeof(plan->grid_n));
         if (status != GMXFMM_OK)
         {
             fmm_free_grid(plan);
@@ -332,7 +342,7 @@ static gmxfmm_status fit_open(gmxfmm_plan* plan, const void** x, const void* hos
     {
         return status;
     }
-    status = plan->tree != NULL ? fit_tree_open(plan, host, low, high) : fit_cells_open(plan, low, high);
+    status = layout_of(plan)->fit_open(plan, host, low, high);
     if (status != GMXFMM_OK)
     {
         return status;
@@ -377,7 +387,7 @@ gmxfmm_status fmm_fit_particles(gmxfmm_plan* plan, const void** x)
     {
         const double low[3] = {0, 0, 0};
         status              = fmm_consider_tree(plan, host, low, low);
-        status              = status == GMXFMM_OK && plan->tree != NULL ? fit_tree(plan, host) : status;
+        status = status == GMXFMM_OK && layout_of(plan)->fit != NULL ? layout_of(plan)->fit(plan, host) : status;
     }
     status          = status == GMXFMM_OK ? fmm_update_geometry(plan) : status;
     plan->num_cells = plan->cells.num_cells;

@@ -131,13 +131,14 @@ gmxfmm_status gmxfmm_create(gmxfmm_plan**         plan,
         snprintf(text, message_size, "out of memory");
         return GMXFMM_ERROR_MEMORY;
     }
-    p->options  = *options;
-    p->backend  = fmm_find_backend(options->method, options->device, options->precision, options->m2l);
-    p->level    = fmm_simd_level();
-    p->bytes    = sizeof(*p);
-    p->periodic = options->boundary != GMXFMM_OPEN;
-    p->expected = num_particles;
-    p->m2l      = options->m2l == GMXFMM_M2L_AUTO ? GMXFMM_M2L_FFT : options->m2l;
+    p->options   = *options;
+    p->backend   = fmm_find_backend(options->method, options->device, options->precision, options->m2l);
+    p->level     = fmm_simd_level();
+    p->bytes     = sizeof(*p);
+    p->convolved = &p->cells;
+    p->periodic  = options->boundary != GMXFMM_OPEN;
+    p->expected  = num_particles;
+    p->m2l       = options->m2l == GMXFMM_M2L_AUTO ? GMXFMM_M2L_FFT : options->m2l;
 #ifdef _OPENMP
     p->num_threads = options->num_threads > 0 ? options->num_threads : omp_get_max_threads();
 #else
@@ -191,7 +192,7 @@ gmxfmm_status gmxfmm_set_box(gmxfmm_plan* plan, const double* box)
             double before[9], change = 0;
             memcpy(before, plan->cells.cell, sizeof(before));
             fmm_cells_deform(&plan->cells, box);
-            if (plan->tree != NULL)
+            if (plan->convolved != &plan->cells)
             {
                 fmm_cells_deform(&plan->root_cells, box);
             }
@@ -259,7 +260,7 @@ gmxfmm_status gmxfmm_set_charges(gmxfmm_plan* plan, int64_t n, const void* q)
         plan->total_charge += plan->charge[i];
     }
     status         = plan->backend->set_charges(plan);
-    const int none = plan->mask_start == NULL && plan->backend->set_exclusions != NULL;
+    const int none = !plan->exclusions_set && plan->backend->set_exclusions != NULL;
     return status == GMXFMM_OK && none ? gmxfmm_set_exclusions(plan, NULL, NULL) : status;
 }
 

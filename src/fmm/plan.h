@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The plan, and what the stages see of each other. `_f` and `_d` functions are the two precisions of one source file.
- */
+/* The plan, and what the stages see of each other. */
 #ifndef FMM_PLAN_H
 #define FMM_PLAN_H
 
@@ -25,17 +24,7 @@ typedef struct
     size_t bytes;               /* of all these */
 } fmm_particles;
 
-/* A pair left out whose cells are far from each other. */
-typedef struct
-{
-    int i, j;      /* sorted indices */
-    int offset[3]; /* cell of i minus cell of j's image, in cells */
-} fmm_far_pair;
-
-struct fmm_convolution_f;
-struct fmm_convolution_d;
-struct fmm_operators_f;
-struct fmm_operators_d;
+struct fmm_cpu;
 struct fmm_device;
 struct fmm_treecode;
 
@@ -50,58 +39,42 @@ struct gmxfmm_plan
     int                       order, separation, inner[3], periodic, num_threads;
     double                    target_edge; /* open: of a cell, since the first assign; the grid follows the particles */
     int                       tuned; /* octree: depth was chosen by counting particles, which is done once a plan */
-    double    tree_gain;             /* cost of the fft path over that of an octree, by the model; 0: not considered */
-    double    predicted_error;
-    double    box[9];
-    fmm_cells cells;          /* octree: the leaves' grid */
-    fmm_cells root_cells;     /* octree: the roots' */
-    fmm_tree* tree;           /* NULL on the fft path */
-    int       num_cells;      /* fft path: cells.num_cells, octree: occupied leaves */
-    int       geometry_valid; /* cells belongs to box */
-    int       near_valid;     /* cells were deformed to those of box, and have the near set of a new assign */
-    int       spectra_valid;  /* spectra belong to the shape of box */
-    int       virial_spectra_valid;
-    double    spectra_cell[9];                        /* shape the spectra were made for */
-    uint64_t  spectra_near;                           /* and near set */
-    int       grid_n[3], grid_order, grid_separation; /* what the grid's arrays were made for */
+    double           tree_gain;      /* cost of the fft path over that of an octree, by the model; 0: not considered */
+    double           predicted_error;
+    double           box[9];
+    fmm_cells        cells;          /* octree: the leaves' grid */
+    fmm_cells        root_cells;     /* octree: the roots' */
+    const fmm_cells* convolved;      /* the grid that the convolution works on: one of these two */
+    fmm_tree*        tree;           /* NULL on the fft path */
+    int              num_cells;      /* fft path: cells.num_cells, octree: occupied leaves */
+    int              geometry_valid; /* cells belongs to box */
+    int              near_valid;     /* cells were deformed to those of box, and have the near set of a new assign */
+    int              spectra_valid;  /* spectra belong to the shape of box */
+    int              virial_spectra_valid;
+    double           spectra_cell[9];                     /* shape the spectra were made for */
+    uint64_t         spectra_near;                        /* and near set */
+    int has_grid, grid_n[3], grid_order, grid_separation; /* whether arrays of a grid were made, and for what */
 
     int64_t expected;     /* particles, as said at create */
     double* charge;       /* p.n, caller's order */
     double  total_charge; /* sum q */
     int*    excl_start;   /* n + 1, or NULL */
     int*    excl_list;
+    int     exclusions_set; /* that there are none is said to the backend, too */
     int     assigned;
 
     fmm_particles p;          /* the charges */
     fmm_particles receivers;  /* n = 0: the charges receive */
     double*       receiver_x; /* 3 receivers.n */
     double near_particles;    /* mean number in the near set of a target; 0: not counted (before assign, on a device) */
-    int*   mask_start;        /* n + 1: pairs left out of the near field of s, as places in the gathered near particles,
-                               * any number of times */
-    int*          mask;
-    fmm_far_pair* far_pairs;
-    int           num_far_pairs;
-    int           near_capacity; /* largest number of particles in a near set, padded */
 
-    void*   scratch;       /* per thread: gathered near particles, expansions of a block of cells */
-    size_t  scratch_bytes; /* per thread */
-    double* partial;       /* per thread or per slab sums */
-    int     partial_rows;
-
-    struct fmm_convolution_f* conv_f;
-    struct fmm_convolution_d* conv_d;
-    struct fmm_operators_f*   ops_f; /* octree */
-    struct fmm_operators_d*   ops_d;
-    struct fmm_device*        device;   /* of the CUDA backend; NULL on the CPU */
-    struct fmm_treecode*      treecode; /* of the treecode's, which uses nothing of cells, octree and far field */
+    /* of the backend, which alone knows what is in it */
+    struct fmm_cpu*      cpu;
+    struct fmm_device*   device;
+    struct fmm_treecode* treecode; /* which uses nothing of cells, octree and far field */
 
     gmxfmm_info info; /* times and counts */
     size_t      bytes, exclusion_bytes, grid_bytes, charge_bytes, receiver_bytes;
-};
-
-enum
-{
-    FMM_PARTIAL = 32 /* reals a row of plan->partial: sums of one thread, or of one slab of cells */
 };
 
 /* Writes the message of status into the plan and returns status. */
@@ -144,9 +117,22 @@ static inline void fmm_cell_place(const gmxfmm_plan* plan, int cell, int* c)
     c[2] = cell % n[2];
 }
 
-/* Centre of a leaf minus that of its root, unit u (octree, in a rectangular box). */
-static inline void fmm_leaf_offset(const gmxfmm_plan* plan, int cell, double* offset)
+/* Whether lattice sums, and so a convolution, are part of the far field: of an open octree no root is far from another.
+ */
+static inline int fmm_has_lattice_sums(const gmxfmm_plan* plan)
 {
+    return plan->tree == NULL || plan->periodic;
+}
+
+/* Centre of a cell minus the place that moments are taken about, unit u: itself, or the centre of a leaf's root (in a
+ * rectangular box). */
+static inline void fmm_moments_offset(const gmxfmm_plan* plan, int cell, double* offset)
+{
+    offset[0] = offset[1] = offset[2] = 0;
+    if (plan->tree == NULL)
+    {
+        return;
+    }
     const int* at = plan->tree->level[plan->tree->depth].at[cell];
     for (int d = 0; d < 3; d++)
     {

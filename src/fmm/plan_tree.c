@@ -21,6 +21,7 @@ gmxfmm_status fmm_add_tree(gmxfmm_plan* plan)
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
     }
     plan->bytes += sizeof(*plan->tree);
+    plan->convolved = &plan->root_cells;
     return GMXFMM_OK;
 }
 

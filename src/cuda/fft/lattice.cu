@@ -99,7 +99,7 @@ __global__ void real_table(RealArgs a, R* table)
     for (int i = 1; i <= m; i++)
     {
         harm_next_diagonal(i, r[0], r[1], &re, &im);
-        factor *= 2.0 * i * (2 * i - 1);
+        factor *= harm_next_diagonal_factor(i);
     }
     table += static_cast<size_t>(harm_column(a.degree, m) - harm_column(a.degree, a.first_m)) * stride + v;
     for (int n = m; n <= a.degree; n++, table += stride)
@@ -114,7 +114,7 @@ __global__ void real_table(RealArgs a, R* table)
         {
             table[static_cast<size_t>(length) * stride] = static_cast<R>(im * scale);
         }
-        factor *= static_cast<double>(n + 1 - m) * (n + 1 + m);
+        factor *= harm_next_degree_factor(n, m);
     }
 }
 
@@ -488,7 +488,7 @@ __global__ void __launch_bounds__(c_lanes* c_mostWarps) reciprocal_part(Reciproc
 static RealArgs real_args(const gmxfmm_plan* plan, fmm_sum sum, int degree, int first_m)
 {
     const fmm_device* d = plan->device;
-    const fmm_cells*  c = transform_cells(plan);
+    const fmm_cells*  c = plan->convolved;
     RealArgs          a;
     a.block       = {{d->real_range[0], d->real_range[1], d->real_range[2]}};
     a.alpha       = d->ewald.alpha;
@@ -504,7 +504,7 @@ static RealArgs real_args(const gmxfmm_plan* plan, fmm_sum sum, int degree, int 
 static ReciprocalArgs reciprocal_args(const gmxfmm_plan* plan, fmm_sum sum, int degree)
 {
     const fmm_device* d = plan->device;
-    const fmm_cells*  c = transform_cells(plan);
+    const fmm_cells*  c = plan->convolved;
     ReciprocalArgs    a;
     a.sum         = sum;
     a.degree      = degree;
@@ -575,7 +575,7 @@ template <class R>
 static gmxfmm_status make_spectrum(gmxfmm_plan* plan, fmm_sum sum, int degree, Vec2<R>* out, cudaStream_t stream)
 {
     fmm_device*      d     = plan->device;
-    const fmm_cells* c     = transform_cells(plan);
+    const fmm_cells* c     = plan->convolved;
     R*               table = d->lattice_table.as<R>();
     SpectrumArgs<R>  a;
     a.block    = {{d->real_range[0], d->real_range[1], d->real_range[2]}};
@@ -644,7 +644,7 @@ gmxfmm_status fmm_cuda_spectra(gmxfmm_plan* plan, bool with_virial, cudaStream_t
 static void choose_ranges(gmxfmm_plan* plan)
 {
     fmm_device*      d = plan->device;
-    const fmm_cells* c = transform_cells(plan);
+    const fmm_cells* c = plan->convolved;
     if (d->ewald_distance != c->far_distance)
     {
         d->ewald = fmm_ewald_choose(c, 2 * plan->order + 2, is_double(plan) ? c_toleranceDouble : c_toleranceSingle);
@@ -657,7 +657,7 @@ static void choose_ranges(gmxfmm_plan* plan)
 static gmxfmm_status prepare_tables(gmxfmm_plan* plan, size_t column, size_t all)
 {
     fmm_device*      d     = plan->device;
-    const fmm_cells* c     = transform_cells(plan);
+    const fmm_cells* c     = plan->convolved;
     const size_t     width = 2 * static_cast<size_t>(c->near_reach) + 1, near = width * width * width * sizeof(short);
     const size_t     step = static_cast<size_t>(d->num_coef) * real_size(plan) *
                         (static_cast<size_t>(c->num_cells) + 2 * static_cast<size_t>(d->num_freq));
@@ -690,7 +690,7 @@ gmxfmm_status fmm_device_set_shape(gmxfmm_plan* plan)
         }
     }
     choose_ranges(plan);
-    const fmm_cells*   c      = transform_cells(plan);
+    const fmm_cells*   c      = plan->convolved;
     const LatticeBlock block  = {{d->real_range[0], d->real_range[1], d->real_range[2]}};
     const size_t       shared = is_double(plan) ? real_shared<double>(c->n, block, choose_tile<double>(d, c, block))
                                                 : real_shared<float>(c->n, block, choose_tile<float>(d, c, block));

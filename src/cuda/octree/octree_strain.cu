@@ -13,6 +13,7 @@
 
 #include "cuda/octree/m2l_element.h"
 #include "cuda/runtime/sums.h"
+#include "fmm/math/strain.h"
 
 enum
 {
@@ -111,7 +112,11 @@ __global__ void __launch_bounds__(c_strainThreads)
                     strain_add_m2l_force(a.p, a.theta + static_cast<size_t>(x.vector) * a.theta_size,
                                          a.multipole + source, a.multipole + target, a.lists.stride, warp,
                                          static_cast<int>(c_strainWarps), force);
-                    strain_add_symmetric(-0.5 * r[3], r, force, w);
+                    const double factor    = -0.5 * r[3];
+                    const double pulled[3] = {factor * static_cast<double>(force[0]),
+                                              factor * static_cast<double>(force[1]),
+                                              factor * static_cast<double>(force[2])};
+                    fmm_add_symmetric(1, r, pulled, w);
                 }
             }
         }
@@ -141,7 +146,7 @@ __global__ void __launch_bounds__(c_strainThreads) l2l_strain(L2lStrainArguments
         strain_add_l2l_force(a.p, a.upsilons + octant * harm_size(a.p), a.local + parent, a.upper_stride,
                              a.multipole + child, a.lower_stride, static_cast<int>(blockIdx.y),
                              static_cast<int>(gridDim.y), force);
-        strain_add_symmetric(-1, a.children + octant * c_strainVector, force, w);
+        fmm_add_symmetric(-1, a.children + octant * c_strainVector, force, w);
     }
     write_row(w, rows);
 }

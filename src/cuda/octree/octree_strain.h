@@ -209,20 +209,6 @@ static FMM_HD inline void strain_add_l2l_force(int           p,
     }
 }
 
-/* Adds scale times the symmetric part of a (x) b to t (xx, yy, zz, xy, xz, yz). */
-template <class A>
-static FMM_HD inline void strain_add_symmetric(double scale, const double* a, const A* b, double* t)
-{
-    const double x = scale * static_cast<double>(b[0]), y = scale * static_cast<double>(b[1]),
-                 z = scale * static_cast<double>(b[2]);
-    t[0] += a[0] * x;
-    t[1] += a[1] * y;
-    t[2] += a[2] * z;
-    t[3] += 0.5 * (a[0] * y + a[1] * x);
-    t[4] += 0.5 * (a[0] * z + a[2] * x);
-    t[5] += 0.5 * (a[1] * z + a[2] * y);
-}
-
 /* Places in the table of lengths and shifts, all double, that strain_fill_table makes. */
 enum
 {

@@ -45,26 +45,25 @@ template <class R, int P, int First, int Num>
 constexpr Tables<R, P, First, Num> make_tables()
 {
     Tables<R, P, First, Num> t{};
-    double                   below[(P + 1) * (P + 1)] = {1};
-    double                   b[(P + 1) * (P + 1)]     = {1};
+    double                   below[(P + 1) * (P + 1)]  = {1};
+    double                   b[(P + 1) * (P + 1)]      = {1};
+    double                   element[rot_flip_size(P)] = {};
+    double                   binomial[P + 1]           = {};
     for (int n = 0, at = 0; n <= P; n++)
     {
         if (n > 0)
         {
             rot_next_flip(n, below, b);
         }
-        for (int block = 0; block < 4; block++)
+        for (int kind = 0; kind < Num; kind++)
         {
-            const int size = rot_block_size(n, block);
-            for (int i = 0; i < size * size; i++, at++)
+            rot_flip_elements(n, b, static_cast<rot_flip_kind>(First + kind), element);
+            for (int i = 0; i < rot_flip_size(n); i++)
             {
-                for (int kind = 0; kind < Num; kind++)
-                {
-                    t.flip[kind][at] = static_cast<R>(
-                        rot_flip_element(n, b, static_cast<rot_flip_kind>(First + kind), block, i / size, i % size));
-                }
+                t.flip[kind][at + i] = static_cast<R>(element[i]);
             }
         }
+        at += rot_flip_size(n);
         for (int i = 0; i < (n + 1) * (n + 1); i++)
         {
             below[i] = b[i];
@@ -72,11 +71,10 @@ constexpr Tables<R, P, First, Num> make_tables()
     }
     for (int k = 0; k <= P; k++)
     {
-        double binomial = 1;
+        rot_binomials(k, P, binomial);
         for (int n = 0; n <= P; n++)
         {
-            t.binomial[k][n] = static_cast<R>(binomial);
-            binomial         = binomial * (n + 1 + k) / (n + 1);
+            t.binomial[k][n] = static_cast<R>(binomial[n]);
         }
     }
     return t;

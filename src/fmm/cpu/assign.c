@@ -110,27 +110,22 @@ gmxfmm_status fmm_cpu_extent(gmxfmm_plan* plan, const void** x, double* low, dou
                                : status;
 }
 
+gmxfmm_status fmm_bin(gmxfmm_plan* plan, const void* x)
+{
+    const gmxfmm_status status = bin(plan, x, plan->options.array_type, &plan->p, "particle");
+    return status == GMXFMM_OK && plan->receivers.n > 0
+               ? bin(plan, plan->receiver_x, GMXFMM_DOUBLE, &plan->receivers, "receiver")
+               : status;
+}
+
 gmxfmm_status fmm_cpu_assign(gmxfmm_plan* plan, const void* x)
 {
-    const gmxfmm_precision type = plan->options.array_type;
-    gmxfmm_status          status;
-    if (plan->tree != NULL)
-    {
-        status = fmm_tree_assign(plan, x);
-    }
-    else
-    {
-        status = bin(plan, x, type, &plan->p, "particle");
-        if (status == GMXFMM_OK && plan->receivers.n > 0)
-        {
-            status = bin(plan, plan->receiver_x, GMXFMM_DOUBLE, &plan->receivers, "receiver");
-        }
-    }
+    const gmxfmm_status status = plan->cpu->path->assign(plan, x);
     if (status != GMXFMM_OK)
     {
         return status;
     }
-    set_reference(plan, x, type, &plan->p);
+    set_reference(plan, x, plan->options.array_type, &plan->p);
     set_reference(plan, plan->receiver_x, GMXFMM_DOUBLE, &plan->receivers);
     return fmm_left_out(plan);
 }

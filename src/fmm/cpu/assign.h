@@ -3,10 +3,13 @@
 #ifndef FMM_ASSIGN_H
 #define FMM_ASSIGN_H
 
-#include "fmm/plan.h"
+#include "fmm/cpu/state.h"
 
 /* locate.c: lattice point nearest to x, and what is left, as fmm_nearest_point. */
 int fmm_locate(const fmm_cells* cells, const double* x, int* at, double* rest);
+
+/* Particles at x and the receivers into cells of one level. Errors: POSITION, MEMORY. */
+gmxfmm_status fmm_bin(gmxfmm_plan* plan, const void* x);
 
 /* tree.c: levels, lists and leaves for the particles at x and the receivers. Errors: POSITION, MEMORY. */
 gmxfmm_status fmm_tree_assign(gmxfmm_plan* plan, const void* x);

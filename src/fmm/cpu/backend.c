@@ -19,16 +19,10 @@ static gmxfmm_status check(int id, char* message, size_t size)
 
 static gmxfmm_status create(gmxfmm_plan* plan)
 {
-    (void)plan;
     /* The planner is the one part of FFTW that several threads may not enter at once by itself. */
     FFTW(make_planner_thread_safe)();
-    return GMXFMM_OK;
-}
-
-static void destroy(gmxfmm_plan* plan)
-{
-    free(plan->scratch);
-    plan->scratch = NULL;
+    plan->cpu = calloc(1, sizeof(*plan->cpu));
+    return plan->cpu != NULL ? GMXFMM_OK : fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
 }
 
 static gmxfmm_status set_charges(gmxfmm_plan* plan)
@@ -37,42 +31,116 @@ static gmxfmm_status set_charges(gmxfmm_plan* plan)
     return GMXFMM_OK;
 }
 
+static void free_exclusions(gmxfmm_plan* plan)
+{
+    fmm_cpu* cpu = plan->cpu;
+    if (cpu != NULL)
+    {
+        free(cpu->mask_start);
+        free(cpu->mask);
+        free(cpu->far_pairs);
+        cpu->mask_start = cpu->mask = NULL;
+        cpu->far_pairs              = NULL;
+    }
+}
+
+/* Room for what assign makes of them. */
 static gmxfmm_status set_exclusions(gmxfmm_plan* plan, const int* start, const int* list, int64_t n)
 {
-    (void)plan; /* read at assign */
-    (void)start;
+    fmm_cpu*     cpu    = plan->cpu;
+    const size_t num    = start != NULL ? (size_t)start[n] : 0;
+    const size_t before = plan->bytes;
     (void)list;
-    (void)n;
-    return GMXFMM_OK;
+    cpu->mask_start = fmm_alloc(plan, ((size_t)n + 1) * sizeof(int));
+    cpu->mask       = fmm_alloc(plan, ((size_t)n + num) * sizeof(int));
+    cpu->far_pairs  = fmm_alloc(plan, (num / 2 + 1) * sizeof(fmm_far_pair));
+    plan->exclusion_bytes += plan->bytes - before;
+    return cpu->mask_start && cpu->mask && cpu->far_pairs
+               ? GMXFMM_OK
+               : fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %zu exclusions", num);
+}
+
+static gmxfmm_status create_octree(gmxfmm_plan* plan)
+{
+    const gmxfmm_status status = fmm_operators_create(plan);
+    return status == GMXFMM_OK && fmm_has_lattice_sums(plan) ? fmm_conv_create(plan) : status;
+}
+
+static gmxfmm_status set_shape_of_octree(gmxfmm_plan* plan)
+{
+    fmm_operators_set_shape(plan);
+    if (!fmm_has_lattice_sums(plan))
+    {
+        plan->spectra_valid = plan->virial_spectra_valid = 1;
+        return GMXFMM_OK;
+    }
+    return fmm_conv_set_shape(plan);
+}
+
+static gmxfmm_status reserve_octree(gmxfmm_plan* plan)
+{
+    const size_t        before = plan->bytes;
+    const gmxfmm_status status = fmm_operators_reserve(plan);
+    plan->grid_bytes += plan->bytes - before;
+    return status;
+}
+
+static const fmm_cpu_path c_cells = {
+    .create    = fmm_conv_create,
+    .set_shape = fmm_conv_set_shape,
+    .assign    = fmm_bin,
+    .far       = fmm_far_by_cells,
+    .locals    = fmm_locals_of_cells,
+};
+
+static const fmm_cpu_path c_octree = {
+    .create    = create_octree,
+    .set_shape = set_shape_of_octree,
+    .assign    = fmm_tree_assign,
+    .reserve   = reserve_octree,
+    .far       = fmm_far_by_octree,
+    .locals    = fmm_locals_of_leaves,
+};
+
+static void free_grid(gmxfmm_plan* plan)
+{
+    fmm_cpu* cpu = plan->cpu;
+    if (cpu != NULL)
+    {
+        fmm_conv_destroy(cpu->conv);
+        fmm_operators_destroy(cpu->ops);
+        free(cpu->partial);
+        cpu->conv    = NULL;
+        cpu->ops     = NULL;
+        cpu->partial = NULL;
+    }
 }
 
 static gmxfmm_status set_grid(gmxfmm_plan* plan)
 {
-    const gmxfmm_status status = plan->tree != NULL ? FN(fmm_operators_create)(plan) : GMXFMM_OK;
-    const int           sums = plan->tree == NULL || plan->periodic; /* no root of an open octree is far from another */
-    return status == GMXFMM_OK && sums ? FN(fmm_conv_create)(plan) : status;
-}
-
-static void free_grid(gmxfmm_plan* plan)
-{
-    FN(fmm_conv_destroy)(plan->TN(conv));
-    FN(fmm_operators_destroy)(plan->TN(ops));
-    plan->TN(conv) = NULL;
-    plan->TN(ops)  = NULL;
+    fmm_cpu*  cpu   = plan->cpu;
+    const int cells = plan->tree != NULL ? 256 : plan->cells.num_cells;
+    /* enough slabs to share out, few enough to add up */
+    cpu->partial_rows = cells < 256 ? cells : 256;
+    cpu->partial      = fmm_alloc(plan, (size_t)cpu->partial_rows * FMM_PARTIAL * sizeof(double));
+    cpu->path         = plan->tree != NULL ? &c_octree : &c_cells;
+    return cpu->partial != NULL ? cpu->path->create(plan)
+                                : fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %d cells", cells);
 }
 
 static gmxfmm_status set_shape(gmxfmm_plan* plan)
 {
-    if (plan->tree != NULL)
+    return plan->cpu->path->set_shape(plan);
+}
+
+static void destroy(gmxfmm_plan* plan)
+{
+    if (plan->cpu != NULL)
     {
-        FN(fmm_operators_set_shape)(plan);
+        free(plan->cpu->scratch);
+        free(plan->cpu);
+        plan->cpu = NULL;
     }
-    if (plan->tree != NULL && !plan->periodic)
-    {
-        plan->spectra_valid = plan->virial_spectra_valid = 1; /* there are no sums */
-        return GMXFMM_OK;
-    }
-    return FN(fmm_conv_set_shape)(plan);
 }
 
 static gmxfmm_status on_host(gmxfmm_plan* plan, const void** x, size_t num)
@@ -86,14 +154,8 @@ static gmxfmm_status on_host(gmxfmm_plan* plan, const void** x, size_t num)
 static gmxfmm_status assign(gmxfmm_plan* plan, const void* x)
 {
     gmxfmm_status status = fmm_cpu_assign(plan, x);
-    status               = status == GMXFMM_OK ? FN(fmm_step_reserve)(plan) : status;
-    if (status == GMXFMM_OK && plan->tree != NULL)
-    {
-        const size_t before = plan->bytes;
-        status              = FN(fmm_operators_reserve)(plan);
-        plan->grid_bytes += plan->bytes - before;
-    }
-    return status;
+    status               = status == GMXFMM_OK ? fmm_step_reserve(plan) : status;
+    return status == GMXFMM_OK && plan->cpu->path->reserve != NULL ? plan->cpu->path->reserve(plan) : status;
 }
 
 static gmxfmm_status execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
@@ -101,14 +163,14 @@ static gmxfmm_status execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* ou
     if (!plan->spectra_valid || (output->want_virial && !plan->virial_spectra_valid))
     {
         const double begin = fmm_time();
-        FN(fmm_conv_spectra)(plan, output->want_virial);
+        fmm_conv_spectra(plan, output->want_virial);
         plan->info.time_spectra += fmm_time() - begin;
     }
-    return FN(fmm_step)(plan, x, output);
+    return fmm_step(plan, x, output);
 }
 
-extern const fmm_backend FN(fmm_backend_cpu);
-const fmm_backend        FN(fmm_backend_cpu) = {
+extern const fmm_backend fmm_backend_cpu;
+const fmm_backend        fmm_backend_cpu = {
            .method     = GMXFMM_FMM,
            .device     = GMXFMM_CPU,
            .level      = FMM_LEVEL,
@@ -119,17 +181,18 @@ const fmm_backend        FN(fmm_backend_cpu) = {
            .has_octree_options = 1,
            .sorts_on_host      = 1,
 
-           .check          = check,
-           .create         = create,
-           .destroy        = destroy,
-           .set_charges    = set_charges,
-           .set_receivers  = fmm_keep_receivers,
-           .set_exclusions = set_exclusions,
-           .set_grid       = set_grid,
-           .free_grid      = free_grid,
-           .set_shape      = set_shape,
-           .on_host        = on_host,
-           .extent         = fmm_cpu_extent,
-           .assign         = assign,
-           .execute        = execute,
+           .check           = check,
+           .create          = create,
+           .destroy         = destroy,
+           .set_charges     = set_charges,
+           .set_receivers   = fmm_keep_receivers,
+           .set_exclusions  = set_exclusions,
+           .free_exclusions = free_exclusions,
+           .set_grid        = set_grid,
+           .free_grid       = free_grid,
+           .set_shape       = set_shape,
+           .on_host         = on_host,
+           .extent          = fmm_cpu_extent,
+           .assign          = assign,
+           .execute         = execute,
 };

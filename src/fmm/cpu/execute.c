@@ -25,20 +25,20 @@ typedef struct
 
 static const int c_row[6] = {0, 1, 2, 0, 0, 1}, c_column[6] = {0, 1, 2, 1, 2, 2};
 
-gmxfmm_status FN(fmm_step_reserve)(gmxfmm_plan* plan)
+gmxfmm_status fmm_step_reserve(gmxfmm_plan* plan)
 {
-    const size_t bytes = (FN(fmm_p2p_scratch)(plan) + 2 * FMM_ALIGN - 1) / FMM_ALIGN * FMM_ALIGN;
-    if (bytes > plan->scratch_bytes)
+    const size_t bytes = (fmm_p2p_scratch(plan) + 2 * FMM_ALIGN - 1) / FMM_ALIGN * FMM_ALIGN;
+    if (bytes > plan->cpu->scratch_bytes)
     {
-        free(plan->scratch);
-        plan->bytes -= plan->scratch_bytes * (size_t)plan->num_threads;
+        free(plan->cpu->scratch);
+        plan->bytes -= plan->cpu->scratch_bytes * (size_t)plan->num_threads;
         const size_t before = plan->bytes, wanted = bytes + bytes / 8; /* density fluctuates from search to search */
-        plan->scratch_bytes = wanted / FMM_ALIGN * FMM_ALIGN;
-        plan->scratch       = fmm_alloc(plan, plan->scratch_bytes * (size_t)plan->num_threads);
-        plan->bytes         = before + plan->scratch_bytes * (size_t)plan->num_threads;
-        if (plan->scratch == NULL)
+        plan->cpu->scratch_bytes = wanted / FMM_ALIGN * FMM_ALIGN;
+        plan->cpu->scratch       = fmm_alloc(plan, plan->cpu->scratch_bytes * (size_t)plan->num_threads);
+        plan->bytes              = before + plan->cpu->scratch_bytes * (size_t)plan->num_threads;
+        if (plan->cpu->scratch == NULL)
         {
-            plan->scratch_bytes = 0;
+            plan->cpu->scratch_bytes = 0;
             return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for near lists");
         }
     }
@@ -50,10 +50,10 @@ static double value_at(const void* x, gmxfmm_precision type, size_t i)
     return type == GMXFMM_DOUBLE ? ((const double*)x)[i] : (double)((const float*)x)[i];
 }
 
-/* First item of a slab when num items are shared out to the rows of plan->partial. */
+/* First item of a slab when num items are shared out to the rows of plan->cpu->partial. */
 static size_t slab(const gmxfmm_plan* plan, size_t num, int row)
 {
-    return num * (size_t)row / (size_t)plan->partial_rows;
+    return num * (size_t)row / (size_t)plan->cpu->partial_rows;
 }
 
 /* Moments about the root from the charge, dipole and quadrupole of a leaf about its own centre, s away. */
@@ -118,14 +118,14 @@ static void permute_cell(const gmxfmm_plan*   plan,
                          int                  cell,
                          moments*             m)
 {
-    const fmm_cells* c     = &plan->cells;
-    const FN(fmm_arrays) a = FN(fmm_arrays_of)(p);
-    const double* to       = c->to_cells;
-    const double* v        = c->cell;
-    moments       leaf     = {{0}, {0}, {0}, {0}, {0}, 0};
-    int           place[3], bad = 0;
-    double        charge_sum = 0, offset[3] = {0, 0, 0}, centre[3], n[3], inverse[3];
-    double        dx = 0, dy = 0, dz = 0, xx = 0, yy = 0, zz = 0, xy = 0, xz = 0, yz = 0, sx = 0, sy = 0, sz = 0;
+    const fmm_cells* c    = &plan->cells;
+    const fmm_arrays a    = fmm_arrays_of(p);
+    const double*    to   = c->to_cells;
+    const double*    v    = c->cell;
+    moments          leaf = {{0}, {0}, {0}, {0}, {0}, 0};
+    int              place[3], bad = 0;
+    double           charge_sum = 0, offset[3], centre[3], n[3], inverse[3];
+    double           dx = 0, dy = 0, dz = 0, xx = 0, yy = 0, zz = 0, xy = 0, xz = 0, yz = 0, sx = 0, sy = 0, sz = 0;
     /* a particle 100 cells from its own has no expansion; NaN fails the comparison too */
     const double limit = 100 * c->lambda;
     fmm_cell_place(plan, cell, place);
@@ -187,10 +187,7 @@ static void permute_cell(const gmxfmm_plan*   plan,
     }
     memcpy(leaf.quadrupole, quadrupole, sizeof(quadrupole));
     leaf.bad = bad;
-    if (plan->tree != NULL)
-    {
-        fmm_leaf_offset(plan, cell, offset);
-    }
+    fmm_moments_offset(plan, cell, offset);
     shift_moments(charge_sum, offset, &leaf, m);
 }
 
@@ -206,7 +203,7 @@ permute(gmxfmm_plan* plan, const fmm_particles* p, const void* x, gmxfmm_precisi
     double       sum[c_num] = {0};
     const size_t cells      = (size_t)plan->num_cells;
 #pragma omp parallel for schedule(dynamic, 4) num_threads(plan->num_threads)
-    for (int row = 0; row < plan->partial_rows; row++)
+    for (int row = 0; row < plan->cpu->partial_rows; row++)
     {
         moments mine;
         memset(&mine, 0, sizeof(mine));
@@ -214,13 +211,13 @@ permute(gmxfmm_plan* plan, const fmm_particles* p, const void* x, gmxfmm_precisi
         {
             permute_cell(plan, p, x, type, charge, (int)cell, &mine);
         }
-        memcpy(plan->partial + (size_t)row * FMM_PARTIAL, &mine, sizeof(mine));
+        memcpy(plan->cpu->partial + (size_t)row * FMM_PARTIAL, &mine, sizeof(mine));
     }
-    for (int row = 0; row < plan->partial_rows; row++)
+    for (int row = 0; row < plan->cpu->partial_rows; row++)
     {
         for (int i = 0; i < c_num; i++)
         {
-            sum[i] += plan->partial[row * FMM_PARTIAL + i];
+            sum[i] += plan->cpu->partial[row * FMM_PARTIAL + i];
         }
     }
     moments m;
@@ -231,10 +228,10 @@ permute(gmxfmm_plan* plan, const fmm_particles* p, const void* x, gmxfmm_precisi
 /* Sums over sorted particles into sum[FMM_PARTIAL]: 0..5 sym y (x) q E, 6 q phi near, 7 q phi far, 8 not finite. */
 static void particle_sums(gmxfmm_plan* plan, double* sum)
 {
-    const FN(fmm_arrays) a = FN(fmm_arrays_of)(&plan->p);
-    memset(plan->partial, 0, (size_t)plan->partial_rows * FMM_PARTIAL * sizeof(double));
+    const fmm_arrays a = fmm_arrays_of(&plan->p);
+    memset(plan->cpu->partial, 0, (size_t)plan->cpu->partial_rows * FMM_PARTIAL * sizeof(double));
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads)
-    for (int row = 0; row < plan->partial_rows; row++)
+    for (int row = 0; row < plan->cpu->partial_rows; row++)
     {
         double t[FMM_PARTIAL] = {0};
         for (size_t s = slab(plan, (size_t)plan->p.n, row); s < slab(plan, (size_t)plan->p.n, row + 1); s++)
@@ -251,14 +248,14 @@ static void particle_sums(gmxfmm_plan* plan, double* sum)
             t[6] += q * (double)a.near_phi[s];
             t[7] += q * (double)a.far_phi[s];
         }
-        memcpy(plan->partial + (size_t)row * FMM_PARTIAL, t, sizeof(t));
+        memcpy(plan->cpu->partial + (size_t)row * FMM_PARTIAL, t, sizeof(t));
     }
     memset(sum, 0, FMM_PARTIAL * sizeof(double));
-    for (int row = 0; row < plan->partial_rows; row++)
+    for (int row = 0; row < plan->cpu->partial_rows; row++)
     {
         for (int i = 0; i < FMM_PARTIAL; i++)
         {
-            sum[i] += plan->partial[row * FMM_PARTIAL + i];
+            sum[i] += plan->cpu->partial[row * FMM_PARTIAL + i];
         }
     }
 }
@@ -288,10 +285,10 @@ static void far_virial(const gmxfmm_plan*    plan,
     for (int i = 0; i < 6; i++)
     {
         const int    a = c_row[i], b = c_column[i];
-        const double k0_missing = plan->periodic
-                                      ? -4 * FMM_PI / (5 * plan->cells.box_volume) *
-                                            (plan->total_charge * m->quadrupole[i] - m->dipole[a] * m->dipole[b])
-                                      : 0;
+        const double k0_missing =
+            plan->periodic ? fmm_missing_strain(4 * FMM_PI / (5 * plan->cells.box_volume), plan->total_charge,
+                                                m->dipole[a], m->dipole[b], m->quadrupole[i])
+                           : 0;
         /* the background's forces act on positions from the root: - sum s (x) F beside - sum y (x) F from the leaf */
         const double lever =
             -2 * bg->c * (0.5 * (m->offset[a] * bg->d[b] + m->offset[b] * bg->d[a]) - bg->q * m->offset2[i]);
@@ -307,11 +304,11 @@ static void far_virial(const gmxfmm_plan*    plan,
 /* Takes pairs left out whose cells are far off potentials, fields, energy and virial (xx, yy, zz, xy, xz, yz). */
 static void take_far_pairs(gmxfmm_plan* plan, double* energy, double* virial)
 {
-    const FN(fmm_arrays) a = FN(fmm_arrays_of)(&plan->p);
-    const double* b        = plan->cells.cell;
-    for (int e = 0; e < plan->num_far_pairs; e++)
+    const fmm_arrays a = fmm_arrays_of(&plan->p);
+    const double*    b = plan->cells.cell;
+    for (int e = 0; e < plan->cpu->num_far_pairs; e++)
     {
-        const fmm_far_pair* pair = plan->far_pairs + e;
+        const fmm_far_pair* pair = plan->cpu->far_pairs + e;
         const int           i = pair->i, j = pair->j;
         double              r[3] = {(double)a.x[i] - (double)a.x[j], (double)a.y[i] - (double)a.y[j],
                                     (double)a.z[i] - (double)a.z[j]};
@@ -356,8 +353,8 @@ static void store(const gmxfmm_plan* plan, void* array, size_t i, double value)
 static int write_output(
     const gmxfmm_plan* plan, fmm_wanted wanted, const void* x, const double* surface_field, gmxfmm_output* output)
 {
-    const fmm_particles* targets = fmm_targets(plan);
-    const FN(fmm_arrays) a       = FN(fmm_arrays_of)(targets);
+    const fmm_particles*   targets = fmm_targets(plan);
+    const fmm_arrays       a       = fmm_arrays_of(targets);
     const int              field = wanted != FMM_POTENTIAL, potential = wanted != FMM_FIELD;
     const void*            place = targets == &plan->p ? x : plan->receiver_x;
     const gmxfmm_precision type  = targets == &plan->p ? plan->options.array_type : GMXFMM_DOUBLE;
@@ -407,7 +404,7 @@ static gmxfmm_status not_finite(gmxfmm_plan* plan, fmm_wanted wanted)
         }
     }
     const fmm_particles* targets = fmm_targets(plan);
-    const FN(fmm_arrays) a       = FN(fmm_arrays_of)(targets);
+    const fmm_arrays     a       = fmm_arrays_of(targets);
     for (int64_t s = 0; s < targets->n; s++)
     {
         if ((wanted != FMM_POTENTIAL && !isfinite(a.ex[s])) || (wanted != FMM_FIELD && !isfinite(a.near_phi[s])))
@@ -461,21 +458,21 @@ static void lap(double* from, double* sum)
 }
 
 /* Multipoles of the cells to locals, by one convolution over the grid. Adds to strain, for a virial. */
-static void far_by_fft(gmxfmm_plan* plan, double* strain)
+void fmm_far_by_cells(gmxfmm_plan* plan, double* strain)
 {
-    struct TN(fmm_convolution)* conv = plan->TN(conv);
-    gmxfmm_info* info                = &plan->info;
-    double       clock = fmm_time(), w[5] = {0};
-    FN(fmm_p2m)(plan, conv->field, conv->cell_stride);
+    struct fmm_convolution* conv  = plan->cpu->conv;
+    gmxfmm_info*            info  = &plan->info;
+    double                  clock = fmm_time(), w[5] = {0};
+    fmm_p2m(plan, conv->field, conv->cell_stride);
     lap(&clock, &info->time_p2m);
     if (strain != NULL)
     {
-        FN(fmm_m2l_fft_virial)(plan, conv, w);
+        fmm_m2l_fft_virial(plan, conv, w);
         unpack_strain(w, 1, strain);
     }
     else
     {
-        FN(fmm_m2l_fft)(plan, conv);
+        fmm_m2l_fft(plan, conv);
     }
     lap(&clock, &info->time_m2l);
 }
@@ -483,10 +480,10 @@ static void far_by_fft(gmxfmm_plan* plan, double* strain)
 /* M2L between roots and all their images: the convolution over the grid of roots. */
 static void root_m2l(gmxfmm_plan* plan, double* strain)
 {
-    struct TN(fmm_convolution)* conv = plan->TN(conv);
-    const fmm_level* roots           = &plan->tree->level[0];
-    const int*       n               = plan->tree->roots;
-    double           w[5]            = {0};
+    struct fmm_convolution* conv  = plan->cpu->conv;
+    const fmm_level*        roots = &plan->tree->level[0];
+    const int*              n     = plan->tree->roots;
+    double                  w[5]  = {0};
     for (int dir = 0; dir < 2; dir++)
     {
         if (dir == 0)
@@ -512,12 +509,12 @@ static void root_m2l(gmxfmm_plan* plan, double* strain)
         }
         if (dir == 0 && strain != NULL)
         {
-            FN(fmm_m2l_fft_virial)(plan, conv, w);
+            fmm_m2l_fft_virial(plan, conv, w);
             unpack_strain(w, 1.0 / (1 << plan->tree->depth), strain);
         }
         else if (dir == 0)
         {
-            FN(fmm_m2l_fft)(plan, conv);
+            fmm_m2l_fft(plan, conv);
         }
     }
 }
@@ -536,17 +533,17 @@ static void zero_locals(const gmxfmm_plan* plan)
 }
 
 /* The same by an octree: up, across, down. */
-static void far_by_tree(gmxfmm_plan* plan, double* strain)
+void fmm_far_by_octree(gmxfmm_plan* plan, double* strain)
 {
     const fmm_tree*  tree   = plan->tree;
     const fmm_level* leaves = &tree->level[tree->depth];
     gmxfmm_info*     info   = &plan->info;
     double           clock  = fmm_time();
-    FN(fmm_p2m)(plan, leaves->multipole, leaves->stride);
+    fmm_p2m(plan, leaves->multipole, leaves->stride);
     lap(&clock, &info->time_p2m);
     for (int l = tree->depth - 1; l >= 0; l--)
     {
-        FN(fmm_m2m)(plan, l);
+        fmm_m2m(plan, l);
     }
     lap(&clock, &info->time_m2m);
     zero_locals(plan);
@@ -556,31 +553,38 @@ static void far_by_tree(gmxfmm_plan* plan, double* strain)
     }
     for (int l = 1; l <= tree->depth; l++)
     {
-        FN(fmm_m2l)(plan, l, strain);
+        fmm_m2l(plan, l, strain);
     }
     lap(&clock, &info->time_m2l);
     for (int l = 0; l < tree->depth; l++)
     {
-        FN(fmm_l2l)(plan, l, strain);
+        fmm_l2l(plan, l, strain);
     }
     lap(&clock, &info->time_l2l);
+}
+
+const void* fmm_locals_of_cells(const gmxfmm_plan* plan, size_t* stride)
+{
+    *stride = plan->cpu->conv->cell_stride;
+    return plan->cpu->conv->field;
+}
+
+const void* fmm_locals_of_leaves(const gmxfmm_plan* plan, size_t* stride)
+{
+    const fmm_level* leaves = &plan->tree->level[plan->tree->depth];
+    *stride                 = leaves->stride;
+    return leaves->local;
 }
 
 /* Locals to potentials and fields of the targets. */
 static void local_expansions(const gmxfmm_plan* plan, const fmm_background* background, fmm_wanted wanted)
 {
-    if (plan->tree != NULL)
-    {
-        const fmm_level* leaves = &plan->tree->level[plan->tree->depth];
-        FN(fmm_l2p)(plan, leaves->local, leaves->stride, background, wanted);
-    }
-    else
-    {
-        FN(fmm_l2p)(plan, plan->TN(conv)->field, plan->TN(conv)->cell_stride, background, wanted);
-    }
+    size_t            stride;
+    const void* const locals = plan->cpu->path->locals(plan, &stride);
+    fmm_l2p(plan, locals, stride, background, wanted);
 }
 
-gmxfmm_status FN(fmm_step)(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
+gmxfmm_status fmm_step(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
 {
     gmxfmm_info*     info   = &plan->info;
     const int        field  = output->force != NULL || output->field != NULL;
@@ -603,21 +607,14 @@ gmxfmm_status FN(fmm_step)(gmxfmm_plan* plan, const void* x, gmxfmm_output* outp
     }
     lap(&clock, &info->time_permute);
 
-    FN(fmm_p2p)(plan, wanted, near_virial);
+    fmm_p2p(plan, wanted, near_virial);
     if (output->want_virial)
     {
         particle_sums(plan, before);
     }
     lap(&clock, &info->time_near);
 
-    if (plan->tree != NULL)
-    {
-        far_by_tree(plan, output->want_virial ? strain : NULL);
-    }
-    else
-    {
-        far_by_fft(plan, output->want_virial ? strain : NULL);
-    }
+    plan->cpu->path->far(plan, output->want_virial ? strain : NULL);
     clock = fmm_time();
 
     const fmm_background background = {plan->periodic ? 2 * FMM_PI / (3 * plan->cells.box_volume) : 0,

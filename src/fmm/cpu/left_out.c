@@ -58,7 +58,7 @@ static int own_place(const gmxfmm_plan* plan, int s)
 static void mask_near(const gmxfmm_plan* plan, int s, const int* prefix)
 {
     const int i    = plan->p.sorted[s];
-    int *     mask = plan->mask + plan->mask_start[s], *end = plan->mask + plan->mask_start[s + 1];
+    int *     mask = plan->cpu->mask + plan->cpu->mask_start[s], *end = plan->cpu->mask + plan->cpu->mask_start[s + 1];
     *mask++ = own_place(plan, s);
     for (int e = 0; e < num_excluded(plan, i); e++)
     {
@@ -99,7 +99,7 @@ static void list_far(gmxfmm_plan* plan, int s)
         const int source[3] = {-pair.offset[0], -pair.offset[1], -pair.offset[2]};
         if (fmm_near_index(&plan->cells, source) < 0)
         {
-            plan->far_pairs[plan->num_far_pairs++] = pair;
+            plan->cpu->far_pairs[plan->cpu->num_far_pairs++] = pair;
         }
     }
 }
@@ -116,10 +116,10 @@ gmxfmm_status fmm_left_out(gmxfmm_plan* plan)
     {
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
     }
-    plan->mask_start[0] = 0;
+    plan->cpu->mask_start[0] = 0;
     for (int64_t s = 0; s < plan->p.n; s++)
     {
-        plan->mask_start[s + 1] = plan->mask_start[s] + 1 + num_excluded(plan, plan->p.sorted[s]);
+        plan->cpu->mask_start[s + 1] = plan->cpu->mask_start[s] + 1 + num_excluded(plan, plan->p.sorted[s]);
     }
 #pragma omp parallel for schedule(dynamic, 64) num_threads(plan->num_threads) reduction(max : capacity)            \
     reduction(+ : sum)
@@ -143,14 +143,14 @@ gmxfmm_status fmm_left_out(gmxfmm_plan* plan)
         }
     }
     free(prefixes);
-    plan->near_capacity  = capacity;
-    plan->near_particles = targets->n > 0 ? sum / (double)targets->n : 0;
-    plan->num_far_pairs  = 0;
+    plan->cpu->near_capacity = capacity;
+    plan->near_particles     = targets->n > 0 ? sum / (double)targets->n : 0;
+    plan->cpu->num_far_pairs = 0;
     for (int s = 0; s < plan->p.n && plan->excl_start != NULL && targets == &plan->p; s++)
     {
         /* a mask that ends with the particle itself is not full: some pairs are far, or it is on its own list */
-        const int end = plan->mask_start[s + 1];
-        if (end - plan->mask_start[s] > 1 && plan->mask[end - 1] == own_place(plan, s))
+        const int end = plan->cpu->mask_start[s + 1];
+        if (end - plan->cpu->mask_start[s] > 1 && plan->cpu->mask[end - 1] == own_place(plan, s))
         {
             list_far(plan, s);
         }

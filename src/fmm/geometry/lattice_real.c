@@ -53,7 +53,7 @@ void LEVEL(fmm_real_block)(const fmm_cells* cells,
         if (m > 0)
         {
             harm_next_diagonal(m, r[0], r[1], &re, &im);
-            column *= 2.0 * m * (2 * m - 1);
+            column *= harm_next_diagonal_factor(m);
         }
         if (m < columns[0])
         {
@@ -71,7 +71,7 @@ void LEVEL(fmm_real_block)(const fmm_cells* cells,
             {
                 to[length + i] *= w;
             }
-            factor *= (double)(i + 1) * (2 * m + i + 1);
+            factor *= harm_next_degree_factor(m + i, m);
         }
         to += parts * length;
     }

@@ -143,4 +143,15 @@ static inline void harm_fill_inverse(int p, HARM_R* inverse)
 
 #endif /* HARM_T */
 
+/* (n-m)!(n+m)! along the diagonal, (2m)!, and down a column: from m - 1 to m, and from n to n + 1. */
+static inline FMM_HD double harm_next_diagonal_factor(int m)
+{
+    return 2.0 * m * (2 * m - 1);
+}
+
+static inline FMM_HD double harm_next_degree_factor(int n, int m)
+{
+    return (double)(n + 1 - m) * (n + 1 + m);
+}
+
 #endif

@@ -114,4 +114,27 @@ static inline FMM_HD double rot_flip_element(int n, const double* b, rot_flip_ki
     return sign * (in > 0 ? 2 : 1) * e;
 }
 
+/* All elements of the flip of degree n, block by block and row by row: element[rot_flip_size(n)]. */
+static inline FMM_HD void rot_flip_elements(int n, const double* b, rot_flip_kind kind, double* element)
+{
+    for (int block = 0, at = 0; block < 4; block++)
+    {
+        const int size = rot_block_size(n, block);
+        for (int i = 0; i < size * size; i++, at++)
+        {
+            element[at] = rot_flip_element(n, b, kind, block, i / size, i % size);
+        }
+    }
+}
+
+/* (n+k)!/(n! k!) for n <= top: of the translation along z. */
+static inline FMM_HD void rot_binomials(int k, int top, double* binomial)
+{
+    binomial[0] = 1;
+    for (int n = 0; n < top; n++)
+    {
+        binomial[n + 1] = binomial[n] * (n + 1 + k) / (n + 1);
+    }
+}
+
 #endif

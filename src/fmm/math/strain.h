@@ -23,6 +23,14 @@ static inline FMM_HD double fmm_twice_traceless(const double* w, int i)
     return i == 2 ? 2 * w[4] : i > 2 ? w[i - 2] : (i == 0 ? w[0] : -w[0]) - w[4];
 }
 
+/* What lattice sums without k = 0 leave out of the derivative of the far energy by strain, THEORY (22): sums q, q y_a,
+ * q y_b and q y_a y_b over all particles; factor: 4 pi / (5 V). */
+static inline FMM_HD double
+fmm_missing_strain(double factor, double charge, double dipole_a, double dipole_b, double quadrupole_ab)
+{
+    return -factor * (charge * quadrupole_ab - dipole_a * dipole_b);
+}
+
 /* What is added to each element of the trace of t to make it `trace`: lattice sums and their strain derivative give
  * traceless parts alone. */
 static inline FMM_HD double fmm_trace_shift(const double* t, double trace)

@@ -9,7 +9,8 @@
 #include "fmm/geometry/tree_sort.h"
 #include "fmm/tuning/tune.h"
 
-/* Longest over shortest edge of a cell. */
+/* Longest over shortest edge of a leaf, at most: expansions converge fastest in cubes, and most boxes cannot be divided
+ * into cubes. */
 static const double c_longestCell = 1.3;
 
 /* A level adds the error of its own translations, half as much in the mean square as the level below; the sum over
@@ -49,8 +50,8 @@ int fmm_given_depth(const gmxfmm_options* options)
     return depth;
 }
 
-/* Roots, k of them along the shortest edge and alike along equal edges. Returns whether they are no longer than
- * c_longestCell times their width. */
+/* Divides the box into roots, k of them along its shortest edge and along the others as many as make them cubes, or
+ * nearly. Returns whether their edges differ by no more than c_longestCell. */
 static int divide_into_roots(const double* box, int k, int* roots)
 {
     const double shortest = fmin(box[0], fmin(box[4], box[8]));
@@ -65,7 +66,9 @@ static int divide_into_roots(const double* box, int k, int* roots)
     return high <= c_longestCell * low;
 }
 
-/* Deepest tree whose levels have keys (tree_sort.h); -1: not even the roots have. */
+/* The depth of the deepest octree over these roots; -1: there is none, not even one of roots alone. Particles are
+ * sorted by Morton keys, which interleave the bits of a cell's place along the three axes and have FMM_KEY_BITS of them
+ * for each (tree_sort.h): more cells than that along an edge have no key. */
 static int deepest(const int* roots)
 {
     const int longest = roots[0] > roots[1] ? roots[0] : roots[1], most = longest > roots[2] ? longest : roots[2];
@@ -77,7 +80,7 @@ static int deepest(const int* roots)
     return depth;
 }
 
-/* Fewest of them. */
+/* As few roots as make leaves that are cubes, or nearly: one along the shortest edge if that does, else two, ... */
 static void choose_roots(const double* box, int* roots)
 {
     for (int k = 1; k < 64 && !divide_into_roots(box, k, roots); k++)
@@ -100,8 +103,9 @@ static double translation_cost(gmxfmm_m2l m2l, int p)
     }
 }
 
-/* An octree that nobody asked for is one of a sparse system: rotation translates what is there, one target at a time,
- * where the lanes of symmetric stand for empty cells too. */
+/* The method of M2L. Where the library itself prefers an octree to a convolution, most of the box is empty: then
+ * rotation, which translates to one occupied cell at a time; symmetric translates to a vector of neighbouring cells at
+ * once, and pays for the empty ones among them. */
 static gmxfmm_m2l method(const fmm_problem* problem)
 {
     return problem->options->m2l != GMXFMM_M2L_AUTO ? problem->options->m2l : GMXFMM_M2L_ROTATION;
@@ -293,7 +297,7 @@ gmxfmm_status fmm_tune_tree(const fmm_problem* problem, fmm_choice* chosen)
     return status;
 }
 
-/* Bits of k spread out to every third place. */
+/* The bits of k at every third place: a third of a Morton key. */
 static uint64_t spread(uint64_t k)
 {
     uint64_t s = 0;
@@ -304,7 +308,8 @@ static uint64_t spread(uint64_t k)
     return s;
 }
 
-/* Counts particles in the cells of all depths: a cell is a run of Morton keys. */
+/* Counts particles in the cells of all depths. In the order of Morton keys of the deepest level, particles of a cell of
+ * any level stand one after another: their keys begin with the same bits. */
 static gmxfmm_status count_cells(
     const fmm_problem* problem, const void* x, const double* origin, const double* box, const int* roots, occupancy* o)
 {

@@ -14,13 +14,13 @@
 
 static const struct
 {
-    gmxfmm_m2l m2l;
-    FN(fmm_m2l_block) * block;
-} c_variants[] = {{GMXFMM_M2L_ROTATION, FN(fmm_m2l_rotation)},
-                  {GMXFMM_M2L_SYMMETRIC, FN(fmm_m2l_symmetric)},
-                  {GMXFMM_M2L_NAIVE, FN(fmm_m2l_naive)}};
+    gmxfmm_m2l     m2l;
+    fmm_m2l_block* block;
+} c_variants[] = {{GMXFMM_M2L_ROTATION, fmm_m2l_rotation},
+                  {GMXFMM_M2L_SYMMETRIC, fmm_m2l_symmetric},
+                  {GMXFMM_M2L_NAIVE, fmm_m2l_naive}};
 
-static FN(fmm_m2l_block) * variant(gmxfmm_m2l m2l)
+static fmm_m2l_block* variant(gmxfmm_m2l m2l)
 {
     for (size_t i = 0; i < sizeof(c_variants) / sizeof(c_variants[0]); i++)
     {
@@ -29,13 +29,13 @@ static FN(fmm_m2l_block) * variant(gmxfmm_m2l m2l)
             return c_variants[i].block;
         }
     }
-    return FN(fmm_m2l_naive);
+    return fmm_m2l_naive;
 }
 
 /* Copies multipoles to rows, a row a cell, the empty cell's last. */
 static void make_rows(const gmxfmm_plan* plan, const fmm_level* level, const fmm_row_layout* layout)
 {
-    real* rows = plan->TN(ops)->rows;
+    real* rows = plan->cpu->ops->rows;
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads)
     for (int first = 0; first <= level->num; first += VLEN)
     {
@@ -81,12 +81,8 @@ static void load_targets(const fmm_level* level, int num_coef, int first, int la
  * one on the other side, for the pair with target and source exchanged. If translations go to parents, that other pair
  * has a parent in place of the other cell, not in place of this one: half of it is taken back.
  */
-static void add_strain(const FN(fmm_m2l_job) * job,
-                       const fmm_level* target,
-                       int              first,
-                       int              lanes,
-                       const FN(fmm_scratch) * s,
-                       double* strain)
+static void
+add_strain(const fmm_m2l_job* job, const fmm_level* target, int first, int lanes, const fmm_scratch* s, double* strain)
 {
     const double scale = job->to_parent ? 0.5 : 1; /* displacements are in the sources' unit */
     load_targets(target, job->ops->num_coef, first, lanes, s->in);
@@ -94,7 +90,7 @@ static void add_strain(const FN(fmm_m2l_job) * job,
     {
         vreal  force[3];
         double r[3] = {0, 0, 0}, f[3] = {0, 0, 0};
-        FN(fmm_expansion_force)(job->ops->order, s->in, job->layout->order, s->sum[1 + d], force);
+        fmm_expansion_force(job->ops->order, s->in, job->layout->order, s->sum[1 + d], force);
         for (int lane = 0; lane < lanes; lane++)
         {
             for (int e = 0; e < 3; e++)
@@ -108,19 +104,18 @@ static void add_strain(const FN(fmm_m2l_job) * job,
     if (job->to_parent)
     {
         /* 2: from the children's unit of energy to the targets' */
-        FN(fmm_l2l_strain)
-        (job->plan, job->level - 1, first, lanes, job->layout->order, s->sum[0], 0.5 * 2, s, strain);
+        fmm_l2l_strain(job->plan, job->level - 1, first, lanes, job->layout->order, s->sum[0], 0.5 * 2, s, strain);
     }
 }
 
 /* One block of targets: their sums to their locals. */
-static void do_block(const FN(fmm_m2l_job) * job,
-                     const fmm_level* target,
-                     int              first,
-                     int              lanes,
-                     FN(fmm_m2l_block) * block,
-                     const FN(fmm_scratch) * s,
-                     double* strain)
+static void do_block(const fmm_m2l_job* job,
+                     const fmm_level*   target,
+                     int                first,
+                     int                lanes,
+                     fmm_m2l_block*     block,
+                     const fmm_scratch* s,
+                     double*            strain)
 {
     const fmm_row_layout* layout = job->layout;
     block(job, first, lanes, s);
@@ -150,16 +145,12 @@ static void do_block(const FN(fmm_m2l_job) * job,
 }
 
 /* All blocks of up to eight slabs of targets with a job each. */
-static void do_jobs(gmxfmm_plan* plan,
-                    const FN(fmm_m2l_job) * jobs,
-                    int              num_jobs,
-                    const fmm_level* target,
-                    const int*       slab,
-                    double*          strain)
+static void do_jobs(
+    gmxfmm_plan* plan, const fmm_m2l_job* jobs, int num_jobs, const fmm_level* target, const int* slab, double* strain)
 {
-    struct TN(fmm_operators)* ops     = plan->TN(ops);
-    FN(fmm_m2l_block)* const block    = variant(plan->m2l);
-    int                      start[9] = {0};
+    struct fmm_operators* ops      = plan->cpu->ops;
+    fmm_m2l_block* const  block    = variant(plan->m2l);
+    int                   start[9] = {0};
     for (int c = 0; c < num_jobs; c++)
     {
         start[c + 1] = start[c] + (jobs[c].num_list > 0 ? (slab[c + 1] - slab[c] + VLEN - 1) / VLEN : 0);
@@ -173,7 +164,7 @@ static void do_jobs(gmxfmm_plan* plan,
 #else
         const int thread = 0;
 #endif
-        const FN(fmm_scratch) s = FN(fmm_scratch_of)(ops, thread);
+        const fmm_scratch s = fmm_scratch_of(ops, thread);
 #pragma omp for schedule(dynamic, 1)
         for (size_t share = 0; share < FMM_SHARES; share++)
         {
@@ -192,34 +183,34 @@ static void do_jobs(gmxfmm_plan* plan,
     }
 }
 
-void FN(fmm_m2l)(gmxfmm_plan* plan, int level, double* strain)
+void fmm_m2l(gmxfmm_plan* plan, int level, double* strain)
 {
-    struct TN(fmm_operators)* ops = plan->TN(ops);
-    fmm_tree*        tree         = plan->tree;
-    const fmm_level *upper = &tree->level[level - 1], *lower = &tree->level[level];
-    FN(fmm_m2l_job) jobs[8];
+    struct fmm_operators* ops   = plan->cpu->ops;
+    fmm_tree*             tree  = plan->tree;
+    const fmm_level *     upper = &tree->level[level - 1], *lower = &tree->level[level];
+    fmm_m2l_job           jobs[8];
     make_rows(plan, lower, &ops->layout[strain != NULL]);
     memset(jobs, 0, sizeof(jobs));
     for (int c = 0; c < 8; c++)
     {
-        FN(fmm_m2l_job)* job = &jobs[c];
-        job->plan            = plan;
-        job->level           = level;
-        job->ops             = ops;
-        job->upper           = upper;
-        job->empty           = lower->num;
-        job->parent          = lower->parent;
-        job->list            = tree->list[c];
-        job->num_list        = tree->num_list[c];
-        job->group           = tree->group[c];
-        job->num_groups      = tree->num_groups[c];
-        job->strain          = strain != NULL;
-        job->layout          = &ops->layout[strain != NULL];
+        fmm_m2l_job* job = &jobs[c];
+        job->plan        = plan;
+        job->level       = level;
+        job->ops         = ops;
+        job->upper       = upper;
+        job->empty       = lower->num;
+        job->parent      = lower->parent;
+        job->list        = tree->list[c];
+        job->num_list    = tree->num_list[c];
+        job->group       = tree->group[c];
+        job->num_groups  = tree->num_groups[c];
+        job->strain      = strain != NULL;
+        job->layout      = &ops->layout[strain != NULL];
     }
     do_jobs(plan, jobs, 8, lower, lower->slab, strain);
     if (strain != NULL)
     {
-        FN(fmm_sum_strain)(ops, ldexp(1.0, level - tree->depth), strain);
+        fmm_sum_strain(ops, ldexp(1.0, level - tree->depth), strain);
     }
     if (tree->num_to_parent > 0)
     {
@@ -234,7 +225,7 @@ void FN(fmm_m2l)(gmxfmm_plan* plan, int level, double* strain)
         do_jobs(plan, jobs, 1, upper, slab, strain);
         if (strain != NULL)
         {
-            FN(fmm_sum_strain)(ops, ldexp(1.0, level - 1 - tree->depth), strain);
+            fmm_sum_strain(ops, ldexp(1.0, level - 1 - tree->depth), strain);
         }
     }
 }

@@ -8,7 +8,7 @@
 #include "fmm/math/fold.h"
 #include "fmm/math/harmonics.h"
 
-typedef struct TN(fmm_convolution) convolution;
+typedef struct fmm_convolution convolution;
 
 enum
 {
@@ -35,15 +35,15 @@ static gmxfmm_status make_plans(gmxfmm_plan* plan, convolution* conv)
     return GMXFMM_OK;
 }
 
-gmxfmm_status FN(fmm_conv_create)(gmxfmm_plan* plan)
+gmxfmm_status fmm_conv_create(gmxfmm_plan* plan)
 {
-    const fmm_cells* c    = plan->tree == NULL ? &plan->cells : &plan->root_cells;
+    const fmm_cells* c    = plan->convolved;
     convolution*     conv = calloc(1, sizeof(*conv));
     if (conv == NULL)
     {
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
     }
-    plan->TN(conv)       = conv;
+    plan->cpu->conv  = conv;
     conv->cells          = c;
     conv->order          = plan->order;
     conv->num_coef       = harm_size(plan->order);
@@ -67,7 +67,7 @@ gmxfmm_status FN(fmm_conv_create)(gmxfmm_plan* plan)
     return status;
 }
 
-void FN(fmm_conv_destroy)(convolution* conv)
+void fmm_conv_destroy(convolution* conv)
 {
     if (conv == NULL)
     {
@@ -79,7 +79,7 @@ void FN(fmm_conv_destroy)(convolution* conv)
     free(conv->spectrum);
     free(conv->s);
     free(conv->z);
-    FN(fmm_lattice_free)(conv->lattice);
+    fmm_lattice_free(conv->lattice);
     free(conv);
 }
 
@@ -107,7 +107,7 @@ static inline void phase(int n, vreal* re, vreal* im)
 }
 
 /* Coefficients of one chunk of frequencies with the phases of their degrees taken off, or put on and stored. */
-void FN(fmm_conv_load)(const convolution* conv, int chunk, vreal* re, vreal* im)
+void fmm_conv_load(const convolution* conv, int chunk, vreal* re, vreal* im)
 {
     const int p = conv->order;
     for (int m = 0; m <= p; m++)
@@ -309,7 +309,7 @@ static void product(int p, const vreal* x, const vreal* in_re, const vreal* in_i
     }
 }
 
-void FN(fmm_conv_transform)(const gmxfmm_plan* plan, const convolution* conv, int forward)
+void fmm_conv_transform(const gmxfmm_plan* plan, const convolution* conv, int forward)
 {
 #pragma omp parallel for schedule(dynamic) num_threads(plan->num_threads)
     for (int i = 0; i < conv->num_coef; i++)
@@ -327,22 +327,22 @@ void FN(fmm_conv_transform)(const gmxfmm_plan* plan, const convolution* conv, in
     }
 }
 
-void FN(fmm_conv_product)(const gmxfmm_plan* plan, const convolution* conv)
+void fmm_conv_product(const gmxfmm_plan* plan, const convolution* conv)
 {
     const size_t size = (size_t)harm_size(2 * conv->order);
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads)
     for (int chunk = 0; chunk < conv->num_chunks; chunk++)
     {
         vreal in_re[c_maxCoef], in_im[c_maxCoef], out_re[c_maxCoef], out_im[c_maxCoef];
-        FN(fmm_conv_load)(conv, chunk, in_re, in_im);
+        fmm_conv_load(conv, chunk, in_re, in_im);
         product(conv->order, (const vreal*)(conv->s + (size_t)chunk * size * VLEN), in_re, in_im, out_re, out_im);
         store_chunk(conv, chunk, out_re, out_im);
     }
 }
 
-void FN(fmm_m2l_fft)(const gmxfmm_plan* plan, convolution* conv)
+void fmm_m2l_fft(const gmxfmm_plan* plan, convolution* conv)
 {
-    FN(fmm_conv_transform)(plan, conv, 1);
-    FN(fmm_conv_product)(plan, conv);
-    FN(fmm_conv_transform)(plan, conv, 0);
+    fmm_conv_transform(plan, conv, 1);
+    fmm_conv_product(plan, conv);
+    fmm_conv_transform(plan, conv, 0);
 }

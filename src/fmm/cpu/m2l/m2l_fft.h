@@ -6,47 +6,47 @@
 #include <fftw3.h>
 
 #include "fmm/geometry/lattice.h"
-#include "fmm/plan.h"
+#include "fmm/cpu/state.h"
 #include "fmm/math/portable.h"
 
-struct TN(fmm_lattice);
+struct fmm_lattice;
 
-struct TN(fmm_convolution)
+struct fmm_convolution
 {
-    const fmm_cells* cells;           /* grid it works on: plan->cells, or an octree's roots */
-    int              order, num_coef; /* p, (p+1)^2 */
-    int              num_freq;        /* n0 n1 (n2/2+1) */
-    int              num_chunks;      /* of VLEN frequencies */
-    size_t           cell_stride;     /* reals from one coefficient's field to the next: cells, padded to vectors */
-    size_t           freq_stride;     /* the same in complex numbers, frequencies */
-    real*            field;           /* num_coef x cell_stride: multipoles, after the convolution locals */
-    real*            spectrum;        /* num_coef x freq_stride complex numbers: their transforms */
-    real*            s;               /* num_chunks x (2p+1)^2 x VLEN: spectrum of S / num_cells */
-    real*            z; /* num_chunks x (2p+3)^2 x VLEN: of Z / num_cells, filled once a virial was asked for */
-    struct TN(fmm_lattice) * lattice; /* m2l_fft_spectra.c */
+    const fmm_cells*    cells;           /* grid it works on: plan->cells, or an octree's roots */
+    int                 order, num_coef; /* p, (p+1)^2 */
+    int                 num_freq;        /* n0 n1 (n2/2+1) */
+    int                 num_chunks;      /* of VLEN frequencies */
+    size_t              cell_stride;     /* reals from one coefficient's field to the next: cells, padded to vectors */
+    size_t              freq_stride;     /* the same in complex numbers, frequencies */
+    real*               field;           /* num_coef x cell_stride: multipoles, after the convolution locals */
+    real*               spectrum;        /* num_coef x freq_stride complex numbers: their transforms */
+    real*               s;               /* num_chunks x (2p+1)^2 x VLEN: spectrum of S / num_cells */
+    real*               z; /* num_chunks x (2p+3)^2 x VLEN: of Z / num_cells, filled once a virial was asked for */
+    struct fmm_lattice* lattice; /* m2l_fft_spectra.c */
     FFTW(plan) forward, backward;
 };
 
 /* Arrays and transforms for the plan's grid of cells, or of roots; what lattice sums of a new shape need; the spectra
  * where they are not valid, those of Z with_virial. Errors: MEMORY. */
-gmxfmm_status FN(fmm_conv_create)(gmxfmm_plan* plan);
-void          FN(fmm_conv_destroy)(struct TN(fmm_convolution) * conv);
-gmxfmm_status FN(fmm_conv_set_shape)(gmxfmm_plan* plan);
-void          FN(fmm_conv_spectra)(gmxfmm_plan* plan, int with_virial);
+gmxfmm_status fmm_conv_create(gmxfmm_plan* plan);
+void          fmm_conv_destroy(struct fmm_convolution* conv);
+gmxfmm_status fmm_conv_set_shape(gmxfmm_plan* plan);
+void          fmm_conv_spectra(gmxfmm_plan* plan, int with_virial);
 
 /* The parts of the convolution: all transforms, forward or backward; one chunk of frequencies, its phases taken off;
  * the product with S at all frequencies, in place. */
-void FN(fmm_conv_transform)(const gmxfmm_plan* plan, const struct TN(fmm_convolution) * conv, int forward);
-void FN(fmm_conv_load)(const struct TN(fmm_convolution) * conv, int chunk, vreal* re, vreal* im);
-void FN(fmm_conv_product)(const gmxfmm_plan* plan, const struct TN(fmm_convolution) * conv);
+void fmm_conv_transform(const gmxfmm_plan* plan, const struct fmm_convolution* conv, int forward);
+void fmm_conv_load(const struct fmm_convolution* conv, int chunk, vreal* re, vreal* im);
+void fmm_conv_product(const gmxfmm_plan* plan, const struct fmm_convolution* conv);
 
-void FN(fmm_lattice_free)(struct TN(fmm_lattice) * lattice);
+void fmm_lattice_free(struct fmm_lattice* lattice);
 
 /* Multipoles in conv->field to locals, in place. */
-void FN(fmm_m2l_fft)(const gmxfmm_plan* plan, struct TN(fmm_convolution) * conv);
+void fmm_m2l_fft(const gmxfmm_plan* plan, struct fmm_convolution* conv);
 
 /* The same; adds the strain derivative of the far energy less that of positions within cells, THEORY (22):
  * w[5] = dE/d(xx-yy), dE/d(2xy), dE/d(2xz), dE/d(2yz), dE/d(zz) (traceless parts), unit 1/u. */
-void FN(fmm_m2l_fft_virial)(gmxfmm_plan* plan, struct TN(fmm_convolution) * conv, double* w);
+void fmm_m2l_fft_virial(gmxfmm_plan* plan, struct fmm_convolution* conv, double* w);
 
 #endif

@@ -21,8 +21,8 @@
 #    include <omp.h>
 #endif
 
-typedef struct TN(fmm_convolution) convolution;
-typedef struct TN(fmm_lattice) lattice_sums;
+typedef struct fmm_convolution convolution;
+typedef struct fmm_lattice     lattice_sums;
 
 /* Truncation of the lattice sums, relative to their largest terms: below the rounding of the step. */
 #ifdef FMM_DOUBLE
@@ -52,7 +52,7 @@ typedef struct
 } complex_lanes;
 
 /* What the sums of the present shape are made with. */
-struct TN(fmm_lattice)
+struct fmm_lattice
 {
     fmm_ewald ewald;
     int (*vectors)[3]; /* of the real-space part */
@@ -102,7 +102,7 @@ static int num_columns_coef(int degree, int first, int end)
     return harm_column(degree, end) - harm_column(degree, first);
 }
 
-void FN(fmm_lattice_free)(lattice_sums* s)
+void fmm_lattice_free(lattice_sums* s)
 {
     if (s == NULL)
     {
@@ -169,14 +169,14 @@ static void drop_lattice(gmxfmm_plan* plan, convolution* conv)
     {
         plan->bytes -= conv->lattice->bytes;
         plan->grid_bytes -= conv->lattice->bytes;
-        FN(fmm_lattice_free)(conv->lattice);
+        fmm_lattice_free(conv->lattice);
         conv->lattice = NULL;
     }
 }
 
-gmxfmm_status FN(fmm_conv_set_shape)(gmxfmm_plan* plan)
+gmxfmm_status fmm_conv_set_shape(gmxfmm_plan* plan)
 {
-    convolution*    conv  = plan->TN(conv);
+    convolution*    conv  = plan->cpu->conv;
     lattice_sums*   s     = conv->lattice;
     const fmm_ewald ewald = fmm_ewald_choose(conv->cells, 2 * conv->order + 2, c_latticeTolerance);
     int             range[3];
@@ -583,9 +583,9 @@ static void make_spectrum(const gmxfmm_plan* plan, const convolution* conv, fmm_
     }
 }
 
-void FN(fmm_conv_spectra)(gmxfmm_plan* plan, int with_virial)
+void fmm_conv_spectra(gmxfmm_plan* plan, int with_virial)
 {
-    const convolution* conv = plan->TN(conv);
+    const convolution* conv = plan->cpu->conv;
     if (!plan->spectra_valid)
     {
         make_spectrum(plan, conv, FMM_SUM_S, 2 * conv->order, conv->s);

@@ -6,7 +6,7 @@
 
 #include "fmm/math/harmonics.h"
 
-typedef struct TN(fmm_convolution) convolution;
+typedef struct fmm_convolution convolution;
 
 enum
 {
@@ -155,7 +155,7 @@ static void virial_chunk(const convolution* conv, int chunk, double* row)
     const vreal* s = (const vreal*)conv->s + (size_t)chunk * (size_t)harm_size(top);
     const vreal* z = (const vreal*)conv->z + (size_t)chunk * (size_t)harm_size(top + 2);
     memset(w, 0, sizeof(w));
-    FN(fmm_conv_load)(conv, chunk, re, im);
+    fmm_conv_load(conv, chunk, re, im);
     moment_products(p, re, im, mirror_weight(conv->cells, conv, chunk), g);
     contract(p, g, s, z, w);
     row[0] += 0.5 * lane_sum(w[2].re);
@@ -165,27 +165,27 @@ static void virial_chunk(const convolution* conv, int chunk, double* row)
     row[4] += 0.5 * lane_sum(w[0].re);
 }
 
-void FN(fmm_m2l_fft_virial)(gmxfmm_plan* plan, convolution* conv, double* w)
+void fmm_m2l_fft_virial(gmxfmm_plan* plan, convolution* conv, double* w)
 {
-    FN(fmm_conv_transform)(plan, conv, 1);
-    memset(plan->partial, 0, (size_t)plan->partial_rows * FMM_PARTIAL * sizeof(double));
+    fmm_conv_transform(plan, conv, 1);
+    memset(plan->cpu->partial, 0, (size_t)plan->cpu->partial_rows * FMM_PARTIAL * sizeof(double));
     /* rows, not threads, own the partial sums: the result does not depend on scheduling */
-    const int rows = plan->partial_rows;
+    const int rows = plan->cpu->partial_rows;
 #pragma omp parallel for schedule(dynamic) num_threads(plan->num_threads)
     for (int row = 0; row < rows; row++)
     {
         for (int chunk = row; chunk < conv->num_chunks; chunk += rows)
         {
-            virial_chunk(conv, chunk, plan->partial + (size_t)row * FMM_PARTIAL);
+            virial_chunk(conv, chunk, plan->cpu->partial + (size_t)row * FMM_PARTIAL);
         }
     }
     for (int row = 0; row < rows; row++)
     {
         for (int i = 0; i < 5; i++)
         {
-            w[i] += plan->partial[row * FMM_PARTIAL + i];
+            w[i] += plan->cpu->partial[row * FMM_PARTIAL + i];
         }
     }
-    FN(fmm_conv_product)(plan, conv);
-    FN(fmm_conv_transform)(plan, conv, 0);
+    fmm_conv_product(plan, conv);
+    fmm_conv_transform(plan, conv, 0);
 }

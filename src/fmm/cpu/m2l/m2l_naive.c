@@ -7,15 +7,15 @@
 #include "fmm/math/fold.h"
 #include "fmm/cpu/simd/lanes.h"
 
-static void translate(const FN(fmm_m2l_job) * job, const FN(fmm_scratch) * s, const int* vector, int order, vreal* out)
+static void translate(const fmm_m2l_job* job, const fmm_scratch* s, const int* vector, int order, vreal* out)
 {
-    const struct TN(fmm_operators)* ops = job->ops;
-    const int   p = job->layout->order, top = 2 * ops->order + 1;
-    const int   last   = order + job->strain; /* degree of out */
-    vreal*      theta  = s->work;
-    vreal*      memory = theta + ops->theta_row;
-    vreal*      block[4];
-    const real* row[VLEN];
+    const struct fmm_operators* ops = job->ops;
+    const int                   p = job->layout->order, top = 2 * ops->order + 1;
+    const int                   last   = order + job->strain; /* degree of out */
+    vreal*                      theta  = s->work;
+    vreal*                      memory = theta + ops->theta_row;
+    vreal*                      block[4];
+    const real*                 row[VLEN];
     for (int i = 0; i < VLEN; i++)
     {
         row[i] = ops->theta + (size_t)vector[i] * ops->theta_row;
@@ -61,7 +61,7 @@ static void translate(const FN(fmm_m2l_job) * job, const FN(fmm_scratch) * s, co
     }
 }
 
-void FN(fmm_m2l_naive)(const FN(fmm_m2l_job) * job, int first, int lanes, const FN(fmm_scratch) * scratch)
+void fmm_m2l_naive(const fmm_m2l_job* job, int first, int lanes, const fmm_scratch* scratch)
 {
-    FN(fmm_m2l_by_target)(job, first, lanes, scratch, translate);
+    fmm_m2l_by_target(job, first, lanes, scratch, translate);
 }

@@ -116,17 +116,17 @@ static void translate_columns(int order, const real* binomial, int stride, const
 }
 
 /* e^{ia} = e^{i phi}/i, e^{i theta} and n!/r^n, lane by lane; returns 1/r. */
-static vreal fill_frame(const struct TN(fmm_operators) * ops, const int* vector, int order, frame* f)
+static vreal fill_frame(const struct fmm_operators* ops, const int* vector, int order, frame* f)
 {
     _Alignas(FMM_ALIGN) real d[5][VLEN];
     for (int i = 0; i < VLEN; i++)
     {
-        const FN(fmm_direction)* direction = &ops->direction[vector[i]];
-        d[0][i]                            = direction->sin_phi;
-        d[1][i]                            = -direction->cos_phi;
-        d[2][i]                            = direction->cos_theta;
-        d[3][i]                            = direction->sin_theta;
-        d[4][i]                            = direction->inverse;
+        const fmm_direction* direction = &ops->direction[vector[i]];
+        d[0][i]                        = direction->sin_phi;
+        d[1][i]                        = -direction->cos_phi;
+        d[2][i]                        = direction->cos_theta;
+        d[3][i]                        = direction->sin_theta;
+        d[4][i]                        = direction->inverse;
     }
     const vreal inverse = *(const vreal*)d[4];
     fill_angle(order, *(const vreal*)d[0], *(const vreal*)d[1], &f->a);
@@ -147,15 +147,14 @@ static vreal fill_frame(const struct TN(fmm_operators) * ops, const int* vector,
     return inverse;
 }
 
-static void
-translate(const FN(fmm_m2l_job) * job, const FN(fmm_scratch) * scratch, const int* vector, int order, vreal* out)
+static void translate(const fmm_m2l_job* job, const fmm_scratch* scratch, const int* vector, int order, vreal* out)
 {
-    const struct TN(fmm_operators)* ops = job->ops;
-    const int   last                    = order + job->strain; /* degree of out */
-    frame       f;
-    const vreal inverse = fill_frame(ops, vector, last, &f);
-    f.before            = scratch->work;
-    f.after             = f.before + ops->layout[1].row;
+    const struct fmm_operators* ops  = job->ops;
+    const int                   last = order + job->strain; /* degree of out */
+    frame                       f;
+    const vreal                 inverse = fill_frame(ops, vector, last, &f);
+    f.before                            = scratch->work;
+    f.after                             = f.before + ops->layout[1].row;
     for (int n = 0, at = 0; n <= order; at += rot_flip_size(n), n++)
     {
         n <= c_unrolled ? c_forward[n](&f, at, scratch->in + n * n) : forward(n, 0, &f, at, scratch->in + n * n);
@@ -176,43 +175,41 @@ translate(const FN(fmm_m2l_job) * job, const FN(fmm_scratch) * scratch, const in
     }
 }
 
-void FN(fmm_m2l_rotation)(const FN(fmm_m2l_job) * job, int first, int lanes, const FN(fmm_scratch) * scratch)
+void fmm_m2l_rotation(const fmm_m2l_job* job, int first, int lanes, const fmm_scratch* scratch)
 {
-    FN(fmm_m2l_by_target)(job, first, lanes, scratch, translate);
+    fmm_m2l_by_target(job, first, lanes, scratch, translate);
 }
 
-void FN(fmm_rotation_tables)(struct TN(fmm_operators) * ops)
+void fmm_rotation_tables(struct fmm_operators* ops)
 {
     double below[(GMXFMM_MAX_ORDER + 2) * (GMXFMM_MAX_ORDER + 2)] = {1};
     double b[(GMXFMM_MAX_ORDER + 2) * (GMXFMM_MAX_ORDER + 2)]     = {1};
-    real*  out                                                    = ops->flips;
+    double element[(GMXFMM_MAX_ORDER + 2) * (GMXFMM_MAX_ORDER + 3)], binomial[GMXFMM_MAX_ORDER + 2];
+    real*  out = ops->flips;
     for (int n = 0; n <= ops->order + 1; n++)
     {
+        const int size = rot_flip_size(n);
         if (n > 0)
         {
             rot_next_flip(n, below, b);
         }
-        for (int block = 0; block < 4; block++)
+        for (int kind = 0; kind < 3; kind++)
         {
-            const int size = rot_block_size(n, block);
-            for (int i = 0; i < size * size; i++, out++)
+            rot_flip_elements(n, b, (rot_flip_kind)kind, element);
+            for (int i = 0; i < size; i++)
             {
-                for (int kind = 0; kind < 3; kind++)
-                {
-                    out[kind * ops->flip_size] =
-                        (real)rot_flip_element(n, b, (rot_flip_kind)kind, block, i / size, i % size);
-                }
+                out[kind * ops->flip_size + i] = (real)element[i];
             }
         }
+        out += size;
         __builtin_memcpy(below, b, (size_t)((n + 1) * (n + 1)) * sizeof(double));
     }
     for (int k = 0; k <= ops->order + 1; k++)
     {
-        double binomial = 1;
+        rot_binomials(k, ops->order + 1, binomial);
         for (int n = 0; n <= ops->order + 1; n++)
         {
-            ops->binomial[k * (ops->order + 2) + n] = (real)binomial;
-            binomial                                = binomial * (n + 1 + k) / (n + 1);
+            ops->binomial[k * (ops->order + 2) + n] = (real)binomial[n];
         }
     }
 }

@@ -35,7 +35,7 @@ typedef struct
     int vector, mirrored, zero, order;
 } operator_group;
 
-static operator_group describe(const FN(fmm_m2l_job) * job, const fmm_operator_group* group, int images[8])
+static operator_group describe(const fmm_m2l_job* job, const fmm_operator_group* group, int images[8])
 {
     const fmm_tree* tree     = job->plan->tree;
     const int(*table)[3]     = (const int(*)[3])(job->to_parent ? tree->parent_vector : tree->vector);
@@ -56,7 +56,7 @@ static operator_group describe(const FN(fmm_m2l_job) * job, const fmm_operator_g
     }
     const int v = job->first_vector + group->reference;
     g.vector    = job->ops->mirror[8 * v + (negative & ~positive)];
-    g.order     = FN(fmm_truncation)(job, v);
+    g.order     = fmm_job_order(job, v);
     for (int i = 0; i < group->count; i++)
     {
         images[i] &= g.mirrored;
@@ -65,14 +65,14 @@ static operator_group describe(const FN(fmm_m2l_job) * job, const fmm_operator_g
 }
 
 /* Multipoles of one image's sources, lane by lane, to w; returns 0 if there is none. */
-static int load_image(const FN(fmm_m2l_job) * job, const fmm_translation* t, int first, int lanes, vreal* w)
+static int load_image(const fmm_m2l_job* job, const fmm_translation* t, int first, int lanes, vreal* w)
 {
-    const struct TN(fmm_operators)* ops = job->ops;
-    const real* row[VLEN];
-    int         any = 0;
+    const struct fmm_operators* ops = job->ops;
+    const real*                 row[VLEN];
+    int                         any = 0;
     for (int lane = 0; lane < VLEN; lane++)
     {
-        const int source = lane < lanes ? FN(fmm_m2l_source)(job, first + lane, t) : job->empty;
+        const int source = lane < lanes ? fmm_m2l_source(job, first + lane, t) : job->empty;
         row[lane]        = ops->rows + (size_t)source * (size_t)job->layout->row;
         any |= source != job->empty;
     }
@@ -84,7 +84,7 @@ static int load_image(const FN(fmm_m2l_job) * job, const fmm_translation* t, int
 }
 
 /* W_c for all characters of the mirrored axes, w[c * row + coefficient]. Returns 0 if all sources are empty. */
-static int signed_sums(const FN(fmm_m2l_job) * job,
+static int signed_sums(const fmm_m2l_job*        job,
                        const fmm_operator_group* group,
                        const operator_group*     g,
                        const int*                images,
@@ -134,7 +134,7 @@ static int signed_sums(const FN(fmm_m2l_job) * job,
 
 /* Segments of the columns of the output with the parity of l, real or imaginary parts; blocks are those of any l.
  * `axis`: character of the axis of R_a, or 0. Returns their number. */
-static int make_segments(const FN(fmm_m2l_job) * job,
+static int make_segments(const fmm_m2l_job*    job,
                          const operator_group* g,
                          int                   l,
                          int                   im,
@@ -170,13 +170,8 @@ static int make_segments(const FN(fmm_m2l_job) * job,
 }
 
 /* The products of a group, scale times added to sum; `axis` as above. */
-static void add_products(const FN(fmm_m2l_job) * job,
-                         const operator_group* g,
-                         int                   axis,
-                         real                  scale,
-                         const vreal*          w,
-                         real*                 blocks,
-                         vreal*                sum)
+static void add_products(
+    const fmm_m2l_job* job, const operator_group* g, int axis, real scale, const vreal* w, real* blocks, vreal* sum)
 {
     /* forces take one degree more; locals, which may have it, are to be without */
     const int   more = job->strain && (axis != 0 || g->order == job->ops->order);
@@ -212,7 +207,7 @@ static void add_products(const FN(fmm_m2l_job) * job,
     }
 }
 
-void FN(fmm_m2l_symmetric)(const FN(fmm_m2l_job) * job, int first, int lanes, const FN(fmm_scratch) * scratch)
+void fmm_m2l_symmetric(const fmm_m2l_job* job, int first, int lanes, const fmm_scratch* scratch)
 {
     vreal* w      = scratch->work;
     real*  blocks = (real*)(w + 8 * (size_t)job->layout->row);

@@ -5,7 +5,7 @@
 #include "fmm/cpu/operators/operators.h"
 #include "fmm/cpu/simd/lanes.h"
 
-int FN(fmm_m2l_source)(const FN(fmm_m2l_job) * job, int target, const fmm_translation* t)
+int fmm_m2l_source(const fmm_m2l_job* job, int target, const fmm_translation* t)
 {
     const fmm_tree* tree = job->plan->tree;
     const int       cell = job->parent != NULL ? job->parent[target] : target;
@@ -14,12 +14,12 @@ int FN(fmm_m2l_source)(const FN(fmm_m2l_job) * job, int target, const fmm_transl
 }
 
 /* Occupied sources of a target and their displacements, in the order of the list; padded with the empty cell. */
-static int find_sources(const FN(fmm_m2l_job) * job, int target, const FN(fmm_scratch) * s)
+static int find_sources(const fmm_m2l_job* job, int target, const fmm_scratch* s)
 {
     int count = 0;
     for (int i = 0; i < job->num_list; i++)
     {
-        const int source = FN(fmm_m2l_source)(job, target, &job->list[i]);
+        const int source = fmm_m2l_source(job, target, &job->list[i]);
         s->source[count] = source;
         s->vector[count] = job->first_vector + job->list[i].vector;
         count += source != job->empty;
@@ -50,7 +50,7 @@ static void cut_to(const fmm_row_layout* layout, const int* order, int more, vre
 }
 
 /* Adds R x to the totals of the strain. */
-static void add_strained(const FN(fmm_m2l_job) * job, const FN(fmm_scratch) * s, const int* vector, const vreal* x)
+static void add_strained(const fmm_m2l_job* job, const fmm_scratch* s, const int* vector, const vreal* x)
 {
     _Alignas(FMM_ALIGN) real r[3][VLEN];
     for (int i = 0; i < VLEN; i++)
@@ -71,17 +71,16 @@ static void add_strained(const FN(fmm_m2l_job) * job, const FN(fmm_scratch) * s,
 
 /* Adds VLEN translations from source[] along vector[] to the totals. Each has its own order, as its mirror image from
  * target to source has, so that forces stay the gradient of the energy. */
-static void
-add_translations(const FN(fmm_m2l_job) * job, const FN(fmm_scratch) * s, int from, FN(fmm_m2l_kernel) * kernel)
+static void add_translations(const fmm_m2l_job* job, const fmm_scratch* s, int from, fmm_m2l_kernel* kernel)
 {
-    const struct TN(fmm_operators)* ops = job->ops;
-    const fmm_row_layout* layout        = job->layout;
-    const int *           source = s->source + from, *vector = s->vector + from;
-    const real*           row[VLEN];
-    int                   order[VLEN], highest = 0, lowest = ops->order;
+    const struct fmm_operators* ops    = job->ops;
+    const fmm_row_layout*       layout = job->layout;
+    const int *                 source = s->source + from, *vector = s->vector + from;
+    const real*                 row[VLEN];
+    int                         order[VLEN], highest = 0, lowest = ops->order;
     for (int i = 0; i < VLEN; i++)
     {
-        order[i] = FN(fmm_truncation)(job, vector[i]);
+        order[i] = fmm_job_order(job, vector[i]);
         row[i]   = ops->rows + (size_t)source[i] * (size_t)layout->row;
         highest  = order[i] > highest ? order[i] : highest;
         lowest   = order[i] < lowest ? order[i] : lowest;
@@ -119,8 +118,7 @@ add_translations(const FN(fmm_m2l_job) * job, const FN(fmm_scratch) * s, int fro
     }
 }
 
-void FN(fmm_m2l_by_target)(
-    const FN(fmm_m2l_job) * job, int first, int lanes, const FN(fmm_scratch) * s, FN(fmm_m2l_kernel) * kernel)
+void fmm_m2l_by_target(const fmm_m2l_job* job, int first, int lanes, const fmm_scratch* s, fmm_m2l_kernel* kernel)
 {
     const fmm_row_layout* layout = job->layout;
     const int             num    = job->strain ? 4 : 1;

@@ -104,11 +104,11 @@ add_to_children(const fmm_level* lower, int num_coef, int lanes, const int* inde
 /* Parents' locals in to their children's v, mirror image i of child 7 at v[i * num_coef + coefficient]. */
 static void shift_to_children(const gmxfmm_plan* plan, const vreal* in, vreal* v)
 {
-    const struct TN(fmm_operators)* ops = plan->TN(ops);
-    const size_t num_coef               = (size_t)ops->num_coef;
+    const struct fmm_operators* ops      = plan->cpu->ops;
+    const size_t                num_coef = (size_t)ops->num_coef;
     if (plan->options.vertical_rotation)
     {
-        FN(fmm_l2l_rotation)(plan, in, v);
+        fmm_l2l_rotation(plan, in, v);
         return;
     }
     block_sums(ops->order, ops->down, in, v);
@@ -141,11 +141,11 @@ static void add_strain(const gmxfmm_plan* plan,
     const double* cell = plan->cells.cell;
     double        s[3], f[3] = {0, 0, 0};
     vreal         force[3];
-    for (int i = 0; i < plan->TN(ops)->num_coef; i++)
+    for (int i = 0; i < plan->cpu->ops->num_coef; i++)
     {
         m[i] = shift_gather((const real*)lower->multipole + (size_t)i * lower->stride, index, contiguous);
     }
-    FN(fmm_expansion_force)(plan->order, m, plan->order, v, force);
+    fmm_expansion_force(plan->order, m, plan->order, v, force);
     for (int d = 0; d < 3; d++)
     {
         s[d] = 0;
@@ -161,19 +161,19 @@ static void add_strain(const gmxfmm_plan* plan,
     fmm_add_symmetric(factor, s, f, strain);
 }
 
-void FN(fmm_l2l_strain)(const gmxfmm_plan* plan,
-                        int                level,
-                        int                first,
-                        int                lanes,
-                        int                q,
-                        const vreal*       local,
-                        double             factor,
-                        const FN(fmm_scratch) * s,
-                        double* strain)
+void fmm_l2l_strain(const gmxfmm_plan* plan,
+                    int                level,
+                    int                first,
+                    int                lanes,
+                    int                q,
+                    const vreal*       local,
+                    double             factor,
+                    const fmm_scratch* s,
+                    double*            strain)
 {
-    const struct TN(fmm_operators)* ops = plan->TN(ops);
-    const fmm_level *upper = &plan->tree->level[level], *lower = &plan->tree->level[level + 1];
-    const int        p = ops->order;
+    const struct fmm_operators* ops   = plan->cpu->ops;
+    const fmm_level *           upper = &plan->tree->level[level], *lower = &plan->tree->level[level + 1];
+    const int                   p = ops->order;
     for (int l = 0; l <= p; l++)
     {
         for (int k = l; k <= p; k++)
@@ -196,11 +196,11 @@ void FN(fmm_l2l_strain)(const gmxfmm_plan* plan,
     }
 }
 
-static void block_children(const gmxfmm_plan* plan, int level, int first, const FN(fmm_scratch) * s, double* strain)
+static void block_children(const gmxfmm_plan* plan, int level, int first, const fmm_scratch* s, double* strain)
 {
-    const struct TN(fmm_operators)* ops = plan->TN(ops);
-    const fmm_level *upper = &plan->tree->level[level], *lower = &plan->tree->level[level + 1];
-    const int        lanes = upper->num - first < VLEN ? upper->num - first : VLEN;
+    const struct fmm_operators* ops   = plan->cpu->ops;
+    const fmm_level *           upper = &plan->tree->level[level], *lower = &plan->tree->level[level + 1];
+    const int                   lanes = upper->num - first < VLEN ? upper->num - first : VLEN;
     load_parents(ops->order, upper, first, lanes, s->in);
     shift_to_children(plan, s->in, s->work);
     for (int i = 0; i < 8; i++) /* mirror image i of child 7 */
@@ -216,10 +216,10 @@ static void block_children(const gmxfmm_plan* plan, int level, int first, const 
     }
 }
 
-void FN(fmm_l2l)(gmxfmm_plan* plan, int level, double* strain)
+void fmm_l2l(gmxfmm_plan* plan, int level, double* strain)
 {
-    struct TN(fmm_operators)* ops = plan->TN(ops);
-    const size_t blocks           = ((size_t)plan->tree->level[level].num + VLEN - 1) / VLEN;
+    struct fmm_operators* ops    = plan->cpu->ops;
+    const size_t          blocks = ((size_t)plan->tree->level[level].num + VLEN - 1) / VLEN;
     memset(ops->partial, 0, FMM_SHARES * sizeof(*ops->partial));
 #pragma omp parallel num_threads(plan->num_threads)
     {
@@ -228,7 +228,7 @@ void FN(fmm_l2l)(gmxfmm_plan* plan, int level, double* strain)
 #else
         const int thread = 0;
 #endif
-        const FN(fmm_scratch) s = FN(fmm_scratch_of)(ops, thread);
+        const fmm_scratch s = fmm_scratch_of(ops, thread);
 #pragma omp for schedule(dynamic, 1)
         for (size_t share = 0; share < FMM_SHARES; share++)
         {
@@ -241,6 +241,6 @@ void FN(fmm_l2l)(gmxfmm_plan* plan, int level, double* strain)
     if (strain != NULL)
     {
         /* child's unit of energy to the leaves' */
-        FN(fmm_sum_strain)(ops, ldexp(1.0, level + 1 - plan->tree->depth), strain);
+        fmm_sum_strain(ops, ldexp(1.0, level + 1 - plan->tree->depth), strain);
     }
 }

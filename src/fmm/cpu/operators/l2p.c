@@ -152,11 +152,8 @@ shift_background(const gmxfmm_plan* plan, int first, int lanes, const fmm_backgr
     d[0] = d[1] = d[2] = *t;
     for (int l = 0; l < lanes; l++)
     {
-        double s[3] = {0, 0, 0}, sum = bg->t;
-        if (plan->tree != NULL)
-        {
-            fmm_leaf_offset(plan, first + l, s);
-        }
+        double s[3], sum = bg->t;
+        fmm_moments_offset(plan, first + l, s);
         for (int e = 0; e < 3; e++)
         {
             sum += s[e] * (bg->q * s[e] - 2 * bg->d[e]);
@@ -175,9 +172,9 @@ static inline void block_targets(const gmxfmm_plan*    plan,
                                  fmm_wanted            wanted)
 {
     const fmm_particles* targets = fmm_targets(plan);
-    const FN(fmm_arrays) a       = FN(fmm_arrays_of)(targets);
-    const int* start             = targets->cell_start;
-    int        begin[VLEN], count[VLEN], most = 0;
+    const fmm_arrays     a       = fmm_arrays_of(targets);
+    const int*           start   = targets->cell_start;
+    int                  begin[VLEN], count[VLEN], most = 0;
     for (int l = 0; l < VLEN; l++)
     {
         begin[l] = l < lanes ? start[first + l] : 0;
@@ -224,7 +221,7 @@ static inline void block_targets(const gmxfmm_plan*    plan,
     }
 }
 
-void FN(fmm_l2p)(
+void fmm_l2p(
     const gmxfmm_plan* plan, const real* field, size_t stride, const fmm_background* background, fmm_wanted wanted)
 {
     real       inverse[c_maxCoef];

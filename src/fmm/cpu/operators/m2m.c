@@ -38,7 +38,7 @@ static void fill_blocks(int p, const double* upsilon, int out, int in, int up, r
     }
 }
 
-void FN(fmm_shift_tables)(int p, const double* s, real* up, real* down)
+void fmm_shift_tables(int p, const double* s, real* up, real* down)
 {
     enum
     {
@@ -127,11 +127,11 @@ static void block_parents(int p, const real* table, const vreal* w, vreal* out)
     }
 }
 
-void FN(fmm_m2m)(const gmxfmm_plan* plan, int level)
+void fmm_m2m(const gmxfmm_plan* plan, int level)
 {
-    const struct TN(fmm_operators)* ops = plan->TN(ops);
-    const fmm_level *upper = &plan->tree->level[level], *lower = &plan->tree->level[level + 1];
-    const int        p = ops->order;
+    const struct fmm_operators* ops   = plan->cpu->ops;
+    const fmm_level *           upper = &plan->tree->level[level], *lower = &plan->tree->level[level + 1];
+    const int                   p = ops->order;
 #pragma omp parallel num_threads(plan->num_threads)
     {
 #ifdef _OPENMP
@@ -139,14 +139,14 @@ void FN(fmm_m2m)(const gmxfmm_plan* plan, int level)
 #else
         const int thread = 0;
 #endif
-        const FN(fmm_scratch) s = FN(fmm_scratch_of)(ops, thread);
+        const fmm_scratch s = fmm_scratch_of(ops, thread);
 #pragma omp for schedule(dynamic, 1)
         for (int first = 0; first < upper->num; first += VLEN)
         {
             const int lanes = upper->num - first < VLEN ? upper->num - first : VLEN;
             if (plan->options.vertical_rotation)
             {
-                FN(fmm_m2m_rotation)(plan, upper, lower, first, lanes, s.work, s.in);
+                fmm_m2m_rotation(plan, upper, lower, first, lanes, s.work, s.in);
             }
             else
             {

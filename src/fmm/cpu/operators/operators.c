@@ -12,7 +12,7 @@
 #include "fmm/math/rotation.h"
 #include "fmm/cpu/operators/shift.h"
 
-typedef struct TN(fmm_operators) operators;
+typedef struct fmm_operators operators;
 
 static size_t whole_vectors(size_t count)
 {
@@ -44,9 +44,9 @@ static size_t scratch_size(const gmxfmm_plan* plan, operators* ops)
     return (bytes / FMM_ALIGN + 2) * FMM_ALIGN;
 }
 
-FN(fmm_scratch) FN(fmm_scratch_of)(const operators* ops, int thread)
+fmm_scratch fmm_scratch_of(const operators* ops, int thread)
 {
-    FN(fmm_scratch) s;
+    fmm_scratch  s;
     const size_t row = (size_t)ops->layout[1].row;
     vreal*       at  = (vreal*)(void*)(ops->scratch + (size_t)thread * ops->scratch_bytes);
     for (size_t i = 0; i < 4; i++)
@@ -150,12 +150,12 @@ static gmxfmm_status allocate_tables(gmxfmm_plan* plan, operators* ops)
     return ok ? GMXFMM_OK : GMXFMM_ERROR_MEMORY;
 }
 
-gmxfmm_status FN(fmm_operators_create)(gmxfmm_plan* plan)
+gmxfmm_status fmm_operators_create(gmxfmm_plan* plan)
 {
     const fmm_tree* tree   = plan->tree;
     operators*      ops    = fmm_alloc(plan, sizeof(*ops));
     gmxfmm_status   status = ops == NULL ? GMXFMM_ERROR_MEMORY : GMXFMM_OK;
-    plan->TN(ops)          = ops;
+    plan->cpu->ops     = ops;
     if (status == GMXFMM_OK)
     {
         memset(ops, 0, sizeof(*ops));
@@ -175,13 +175,13 @@ gmxfmm_status FN(fmm_operators_create)(gmxfmm_plan* plan)
     }
     if (status != GMXFMM_OK)
     {
-        FN(fmm_operators_destroy)(ops);
-        plan->TN(ops) = NULL;
+        fmm_operators_destroy(ops);
+        plan->cpu->ops = NULL;
         return fmm_fail(plan, status, "out of memory for the operators of an octree of order %d", plan->order);
     }
     if (ops->flips != NULL)
     {
-        FN(fmm_rotation_tables)(ops);
+        fmm_rotation_tables(ops);
     }
     ops->rows_by_degree = plan->m2l == GMXFMM_M2L_ROTATION;
     if (!ops->rows_by_degree)
@@ -192,7 +192,7 @@ gmxfmm_status FN(fmm_operators_create)(gmxfmm_plan* plan)
     return GMXFMM_OK;
 }
 
-void FN(fmm_operators_destroy)(operators* ops)
+void fmm_operators_destroy(operators* ops)
 {
     if (ops != NULL)
     {
@@ -213,9 +213,9 @@ void FN(fmm_operators_destroy)(operators* ops)
     }
 }
 
-gmxfmm_status FN(fmm_operators_reserve)(gmxfmm_plan* plan)
+gmxfmm_status fmm_operators_reserve(gmxfmm_plan* plan)
 {
-    operators* ops  = plan->TN(ops);
+    operators* ops  = plan->cpu->ops;
     size_t     most = 0;
     for (int l = 1; l <= plan->tree->depth; l++)
     {

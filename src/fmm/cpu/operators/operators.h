@@ -3,7 +3,7 @@
 #ifndef FMM_OPERATORS_H
 #define FMM_OPERATORS_H
 
-#include "fmm/plan.h"
+#include "fmm/cpu/state.h"
 #include "fmm/math/portable.h"
 #include "fmm/math/strain.h"
 #include "fmm/geometry/tree.h"
@@ -16,17 +16,13 @@
  * (xx, yy, zz, xy, xz, yz; NULL: not wanted): the derivative of the far energy with respect to a strain of the
  * displacements of these translations is added, unit 1/u of the leaves.
  */
-#define FMM_DECLARE_OPERATORS(suffix)                                                                                  \
-    gmxfmm_status LEVEL(fmm_operators_create_##suffix)(gmxfmm_plan * plan);                                            \
-    void          LEVEL(fmm_operators_destroy_##suffix)(struct fmm_operators_##suffix * ops);                          \
-    void          LEVEL(fmm_operators_set_shape_##suffix)(gmxfmm_plan * plan);                                         \
-    gmxfmm_status LEVEL(fmm_operators_reserve_##suffix)(gmxfmm_plan * plan);                                           \
-    void          LEVEL(fmm_m2m_##suffix)(const gmxfmm_plan* plan, int level);                                         \
-    void          LEVEL(fmm_m2l_##suffix)(gmxfmm_plan * plan, int level, double* strain);                              \
-    void          LEVEL(fmm_l2l_##suffix)(gmxfmm_plan * plan, int level, double* strain);
-
-FMM_DECLARE_OPERATORS(f)
-FMM_DECLARE_OPERATORS(d)
+gmxfmm_status fmm_operators_create(gmxfmm_plan* plan);
+void          fmm_operators_destroy(struct fmm_operators* ops);
+void          fmm_operators_set_shape(gmxfmm_plan* plan);
+gmxfmm_status fmm_operators_reserve(gmxfmm_plan* plan);
+void          fmm_m2m(const gmxfmm_plan* plan, int level);
+void          fmm_m2l(gmxfmm_plan* plan, int level, double* strain);
+void          fmm_l2l(gmxfmm_plan* plan, int level, double* strain);
 
 enum
 {
@@ -38,7 +34,7 @@ typedef struct
 {
     real cos_phi, sin_phi, cos_theta, sin_theta, inverse; /* 1 / |R| */
     real padding[3];
-} FN(fmm_direction);
+} fmm_direction;
 
 /* How multipoles and locals stand in M2L, row by row or lane by lane. With strain, locals have one degree more than the
  * plan's order p: (d/dR) Theta_{n+k} = Theta_{n+k+1} makes the derivative of the energy of a translation M_k L_{k+1}.
@@ -64,9 +60,9 @@ typedef struct
     vreal* work;     /* what the variant asks for */
     int*   source;   /* longest list: cells */
     int*   vector;   /* and displacements */
-} FN(fmm_scratch);
+} fmm_scratch;
 
-struct TN(fmm_operators)
+struct fmm_operators
 {
     int            order, num_coef;
     fmm_row_layout layout[2];      /* without and with strain */
@@ -74,12 +70,12 @@ struct TN(fmm_operators)
     int            num_vectors;    /* displacements of lists, then those to parents */
     int            longest;        /* list */
     size_t         theta_row;      /* (2p+2)^2, rounded up to vectors */
-    int*           mirror; /* 8 x num_vectors, of references: their mirror images (signs: bits 4, 2, 1); symmetric */
-    real*          theta;  /* num_vectors x theta_row: Theta(R), degrees <= 2p+1; naive and symmetric */
-    FN(fmm_direction) * direction; /* num_vectors; rotation */
-    real (*displacement)[4];       /* num_vectors: R, unit u */
-    real * up, *down;              /* shift.h: M2M and L2L of child 7 */
-    int    flip_size;              /* reals of one of the three tables of flips (rotation.h) */
+    int*           mirror;    /* 8 x num_vectors, of references: their mirror images (signs: bits 4, 2, 1); symmetric */
+    real*          theta;     /* num_vectors x theta_row: Theta(R), degrees <= 2p+1; naive and symmetric */
+    fmm_direction* direction; /* num_vectors; rotation */
+    real (*displacement)[4];  /* num_vectors: R, unit u */
+    real * up, *down;         /* shift.h: M2M and L2L of child 7 */
+    int    flip_size;         /* reals of one of the three tables of flips (rotation.h) */
     real*  flips;
     real*  binomial; /* (p+2) x (p+2): (n+k)! / (n! k!) */
     real*  rows;     /* (cells + 1) x row: multipoles of the sources' level */
@@ -92,68 +88,68 @@ struct TN(fmm_operators)
 /* The translations to some of the cells of a level, as a variant of M2L sees them. */
 typedef struct
 {
-    const gmxfmm_plan* plan;
-    const struct TN(fmm_operators) * ops;
-    int                       level;     /* of the sources */
-    const fmm_level*          upper;     /* whose near cells' children are the sources */
-    int                       empty;     /* the sources' level's empty cell */
-    int                       to_parent; /* targets are cells of `upper`, else of the level below */
-    const int*                parent;    /* of a target; NULL: itself */
-    const fmm_translation*    list;
-    int                       num_list;
-    const fmm_operator_group* group;
-    int                       num_groups;
-    int                       first_vector; /* of the tables in ops, which list->vector = 0 stands for */
-    int                       strain;       /* locals of one degree more */
-    const fmm_row_layout*     layout;
-} FN(fmm_m2l_job);
+    const gmxfmm_plan*          plan;
+    const struct fmm_operators* ops;
+    int                         level;     /* of the sources */
+    const fmm_level*            upper;     /* whose near cells' children are the sources */
+    int                         empty;     /* the sources' level's empty cell */
+    int                         to_parent; /* targets are cells of `upper`, else of the level below */
+    const int*                  parent;    /* of a target; NULL: itself */
+    const fmm_translation*      list;
+    int                         num_list;
+    const fmm_operator_group*   group;
+    int                         num_groups;
+    int                         first_vector; /* of the tables in ops, which list->vector = 0 stands for */
+    int                         strain;       /* locals of one degree more */
+    const fmm_row_layout*       layout;
+} fmm_m2l_job;
 
 /* A variant of M2L: sums of the translations to targets first .. first+lanes-1 <= VLEN to scratch->sum. */
-typedef void FN(fmm_m2l_block)(const FN(fmm_m2l_job) * job, int first, int lanes, const FN(fmm_scratch) * scratch);
+typedef void fmm_m2l_block(const fmm_m2l_job* job, int first, int lanes, const fmm_scratch* scratch);
 
-FN(fmm_m2l_block) FN(fmm_m2l_naive), FN(fmm_m2l_symmetric), FN(fmm_m2l_rotation);
+fmm_m2l_block fmm_m2l_naive, fmm_m2l_symmetric, fmm_m2l_rotation;
 
 /* Adds the translations of the multipoles scratch->in along vector[VLEN], degrees <= order, to degrees <= order +
  * job->strain of out; one lane is one translation. */
-typedef void FN(fmm_m2l_kernel)(
-    const FN(fmm_m2l_job) * job, const FN(fmm_scratch) * scratch, const int* vector, int order, vreal* out);
+typedef void
+fmm_m2l_kernel(const fmm_m2l_job* job, const fmm_scratch* scratch, const int* vector, int order, vreal* out);
 
 /* A variant made of a kernel: target by target, over the occupied cells of its list. */
-void FN(fmm_m2l_by_target)(
-    const FN(fmm_m2l_job) * job, int first, int lanes, const FN(fmm_scratch) * scratch, FN(fmm_m2l_kernel) * kernel);
+void fmm_m2l_by_target(
+    const fmm_m2l_job* job, int first, int lanes, const fmm_scratch* scratch, fmm_m2l_kernel* kernel);
 
 /* Source of a target in one translation, job->empty if there is none. */
-int FN(fmm_m2l_source)(const FN(fmm_m2l_job) * job, int target, const fmm_translation* t);
+int fmm_m2l_source(const fmm_m2l_job* job, int target, const fmm_translation* t);
 
 /* Order of translations along displacement v of the tables. */
-static inline int FN(fmm_truncation)(const FN(fmm_m2l_job) * job, int v)
+static inline int fmm_job_order(const fmm_m2l_job* job, int v)
 {
     return job->plan->tree->truncation != NULL ? job->plan->tree->truncation[v] : job->ops->order;
 }
 
 /* Tables that depend on the order alone. */
-void FN(fmm_rotation_tables)(struct TN(fmm_operators) * ops);
+void fmm_rotation_tables(struct fmm_operators* ops);
 
 /* Scratch of a thread. */
-FN(fmm_scratch) FN(fmm_scratch_of)(const struct TN(fmm_operators) * ops, int thread);
+fmm_scratch fmm_scratch_of(const struct fmm_operators* ops, int thread);
 
 /* Force on multipoles m of order p in local expansions l of order q, lane by lane, in the order of harmonics.h. */
-void FN(fmm_expansion_force)(int p, const vreal* m, int q, const vreal* l, vreal force[3]);
+void fmm_expansion_force(int p, const vreal* m, int q, const vreal* l, vreal force[3]);
 
 /* Adds factor * sum s (x) F over the children at s of cells first .. first+lanes-1 of `level`, F being the force on
  * their multipoles in what comes from their parents' locals `local`, unit 1/u of the children; uses scratch->in and
  * ->work. */
-void FN(fmm_l2l_strain)(const gmxfmm_plan* plan,
-                        int                level,
-                        int                first,
-                        int                lanes,
-                        int                q,
-                        const vreal*       local,
-                        double             factor,
-                        const FN(fmm_scratch) * scratch,
-                        double* strain);
+void fmm_l2l_strain(const gmxfmm_plan* plan,
+                    int                level,
+                    int                first,
+                    int                lanes,
+                    int                q,
+                    const vreal*       local,
+                    double             factor,
+                    const fmm_scratch* scratch,
+                    double*            strain);
 
 /* Adds scale times the sum of ops->partial to strain[6]. */
-void FN(fmm_sum_strain)(const struct TN(fmm_operators) * ops, double scale, double* strain);
+void fmm_sum_strain(const struct fmm_operators* ops, double scale, double* strain);
 
 #endif

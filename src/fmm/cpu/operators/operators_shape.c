@@ -20,10 +20,10 @@ static void fill_theta(int top, const double* r, real* theta)
     }
 }
 
-static FN(fmm_direction) direction_of(const double* r)
+static fmm_direction direction_of(const double* r)
 {
-    FN(fmm_direction) d;
-    const double rho = hypot(r[0], r[1]), length = hypot(rho, r[2]);
+    fmm_direction d;
+    const double  rho = hypot(r[0], r[1]), length = hypot(rho, r[2]);
     memset(&d, 0, sizeof(d));
     d.cos_phi   = (real)(rho > 0 ? r[0] / rho : 1);
     d.sin_phi   = (real)(rho > 0 ? r[1] / rho : 0);
@@ -33,12 +33,12 @@ static FN(fmm_direction) direction_of(const double* r)
     return d;
 }
 
-void FN(fmm_operators_set_shape)(gmxfmm_plan* plan)
+void fmm_operators_set_shape(gmxfmm_plan* plan)
 {
-    struct TN(fmm_operators)* ops = plan->TN(ops);
-    const fmm_tree* tree          = plan->tree;
-    const double*   cell          = plan->cells.cell;
-    double          s[3];
+    struct fmm_operators* ops  = plan->cpu->ops;
+    const fmm_tree*       tree = plan->tree;
+    const double*         cell = plan->cells.cell;
+    double                s[3];
     for (int v = 0; v < ops->num_vectors; v++)
     {
         const int    parent = v >= tree->num_vectors;
@@ -63,5 +63,5 @@ void FN(fmm_operators_set_shape)(gmxfmm_plan* plan)
     {
         s[d] = 0.5 * (cell[d] + cell[3 + d] + cell[6 + d]);
     }
-    FN(fmm_shift_tables)(ops->order, s, ops->up, ops->down);
+    fmm_shift_tables(ops->order, s, ops->up, ops->down);
 }

@@ -16,9 +16,9 @@ enum
 /* conj Upsilon(x, y, z) = Upsilon(x, -y, z) */
 static void block_multipoles(const gmxfmm_plan* plan, int first, int lanes, const real* inverse, vreal* m)
 {
-    const FN(fmm_arrays) a = FN(fmm_arrays_of)(&plan->p);
-    const int* start       = plan->p.cell_start;
-    int        begin[VLEN], count[VLEN], most = 0;
+    const fmm_arrays a     = fmm_arrays_of(&plan->p);
+    const int*       start = plan->p.cell_start;
+    int              begin[VLEN], count[VLEN], most = 0;
     for (int i = 0; i < harm_size(plan->order); i++)
     {
         m[i] = (vreal){0};
@@ -44,7 +44,7 @@ static void block_multipoles(const gmxfmm_plan* plan, int first, int lanes, cons
     }
 }
 
-void FN(fmm_p2m)(const gmxfmm_plan* plan, real* field, size_t stride)
+void fmm_p2m(const gmxfmm_plan* plan, real* field, size_t stride)
 {
     real      inverse[c_maxCoef];
     const int num = plan->num_cells;

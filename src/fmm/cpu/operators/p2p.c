@@ -28,10 +28,10 @@ static const real c_away = (real)1e4;
 static size_t capacity(const gmxfmm_plan* plan)
 {
     /* every cell is copied in whole vectors: the last one may spill */
-    return ((size_t)plan->near_capacity + 2 * VLEN + FMM_ALIGN - 1) / FMM_ALIGN * FMM_ALIGN;
+    return ((size_t)plan->cpu->near_capacity + 2 * VLEN + FMM_ALIGN - 1) / FMM_ALIGN * FMM_ALIGN;
 }
 
-size_t FN(fmm_p2p_scratch)(const gmxfmm_plan* plan)
+size_t fmm_p2p_scratch(const gmxfmm_plan* plan)
 {
     return 4 * capacity(plan) * sizeof(real) + capacity(plan) / VLEN * sizeof(fmm_lanes);
 }
@@ -56,7 +56,7 @@ static inline void copy_scaled(real* to, const real* from, int count)
 }
 
 /* Gathers the near particles of cell c[3]; returns their number, the list padded to whole vectors. */
-static int gather(const gmxfmm_plan* plan, const FN(fmm_arrays) * a, int target, const int* c, const near_list* list)
+static int gather(const gmxfmm_plan* plan, const fmm_arrays* a, int target, const int* c, const near_list* list)
 {
     const fmm_cells* cells = &plan->cells;
     int              num   = 0;
@@ -165,15 +165,15 @@ static inline void
 target_cell(const gmxfmm_plan* plan, int cell, const near_list* list, fmm_wanted wanted, double* virial)
 {
     const fmm_particles* targets = fmm_targets(plan);
-    const FN(fmm_arrays) sources = FN(fmm_arrays_of)(&plan->p), a = FN(fmm_arrays_of)(targets);
-    const int with_masks = targets == &plan->p;
-    int       c[3];
+    const fmm_arrays     sources = fmm_arrays_of(&plan->p), a = fmm_arrays_of(targets);
+    const int            with_masks = targets == &plan->p;
+    int                  c[3];
     fmm_cell_place(plan, cell, c);
     const int num = gather(plan, &sources, cell, c, list);
     for (int s = targets->cell_start[cell]; s < targets->cell_start[cell + 1]; s++)
     {
-        const int* mask  = plan->mask + (with_masks ? plan->mask_start[s] : 0);
-        const int  masks = with_masks ? plan->mask_start[s + 1] - plan->mask_start[s] : 0;
+        const int* mask  = plan->cpu->mask + (with_masks ? plan->cpu->mask_start[s] : 0);
+        const int  masks = with_masks ? plan->cpu->mask_start[s + 1] - plan->cpu->mask_start[s] : 0;
         real       out[c_mostSums];
         for (int i = 0; i < masks; i++)
         {
@@ -202,11 +202,11 @@ target_cell(const gmxfmm_plan* plan, int cell, const near_list* list, fmm_wanted
     }
 }
 
-void FN(fmm_p2p)(gmxfmm_plan* plan, fmm_wanted wanted, double* virial)
+void fmm_p2p(gmxfmm_plan* plan, fmm_wanted wanted, double* virial)
 {
-    const int  rows = plan->partial_rows, num = plan->num_cells;
+    const int  rows = plan->cpu->partial_rows, num = plan->num_cells;
     const int* start = fmm_targets(plan)->cell_start;
-    memset(plan->partial, 0, (size_t)rows * FMM_PARTIAL * sizeof(double));
+    memset(plan->cpu->partial, 0, (size_t)rows * FMM_PARTIAL * sizeof(double));
 #pragma omp parallel for schedule(dynamic) num_threads(plan->num_threads)
     for (int row = 0; row < rows; row++)
     {
@@ -215,11 +215,11 @@ void FN(fmm_p2p)(gmxfmm_plan* plan, fmm_wanted wanted, double* virial)
 #else
         const size_t thread = 0;
 #endif
-        real*           memory = (real*)((char*)plan->scratch + thread * plan->scratch_bytes);
+        real*           memory = (real*)((char*)plan->cpu->scratch + thread * plan->cpu->scratch_bytes);
         const size_t    stride = capacity(plan);
         const near_list list   = {memory, memory + stride, memory + 2 * stride, memory + 3 * stride,
                                   (fmm_lanes*)(memory + 4 * stride)};
-        double*         sum    = plan->partial + (size_t)row * FMM_PARTIAL;
+        double*         sum    = plan->cpu->partial + (size_t)row * FMM_PARTIAL;
         const int       begin = (int)((int64_t)num * row / rows), end = (int)((int64_t)num * (row + 1) / rows);
         for (int cell = begin; cell < end; cell++)
         {
@@ -247,7 +247,7 @@ void FN(fmm_p2p)(gmxfmm_plan* plan, fmm_wanted wanted, double* virial)
     {
         for (int i = 0; i < 6; i++)
         {
-            virial[i] += plan->partial[row * FMM_PARTIAL + i];
+            virial[i] += plan->cpu->partial[row * FMM_PARTIAL + i];
         }
     }
 }

@@ -11,7 +11,7 @@
 #ifndef FMM_SHIFT_H
 #define FMM_SHIFT_H
 
-#include "fmm/plan.h"
+#include "fmm/cpu/state.h"
 #include "fmm/math/portable.h"
 
 /* Reals of a table: blocks rr, ri, ir, ii (fold.h) for each column of the output and of the input, j = 0..p. */
@@ -27,18 +27,18 @@ static inline const real* shift_block(int p, const real* table, int out, int in,
 }
 
 /* Tables of M2M and L2L for the child at s from its parent's centre. */
-void FN(fmm_shift_tables)(int p, const double* s, real* up, real* down);
+void fmm_shift_tables(int p, const double* s, real* up, real* down);
 
 /* M2M of parents first .. first+lanes-1 by rotations: out[num_coef], a lane a parent, in units of the children;
  * work[num_coef]. L2L of parents' locals in units of the children: out[8 x num_coef], mirror image i of child 7. */
-void FN(fmm_m2m_rotation)(const gmxfmm_plan* plan,
-                          const fmm_level*   upper,
-                          const fmm_level*   lower,
-                          int                first,
-                          int                lanes,
-                          vreal*             work,
-                          vreal*             out);
-void FN(fmm_l2l_rotation)(const gmxfmm_plan* plan, const vreal* in, vreal* out);
+void fmm_m2m_rotation(const gmxfmm_plan* plan,
+                      const fmm_level*   upper,
+                      const fmm_level*   lower,
+                      int                first,
+                      int                lanes,
+                      vreal*             work,
+                      vreal*             out);
+void fmm_l2l_rotation(const gmxfmm_plan* plan, const vreal* in, vreal* out);
 
 /* Walsh-Hadamard transform of v[8]. */
 static inline void shift_hadamard(vreal v[8])

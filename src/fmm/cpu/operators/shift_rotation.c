@@ -123,16 +123,16 @@ static void shift_columns(int p, const real* power, int up, vreal* columns)
     }
 }
 
-void FN(fmm_m2m_rotation)(const gmxfmm_plan* plan,
-                          const fmm_level*   upper,
-                          const fmm_level*   lower,
-                          int                first,
-                          int                lanes,
-                          vreal*             work,
-                          vreal*             out)
+void fmm_m2m_rotation(const gmxfmm_plan* plan,
+                      const fmm_level*   upper,
+                      const fmm_level*   lower,
+                      int                first,
+                      int                lanes,
+                      vreal*             work,
+                      vreal*             out)
 {
-    const struct TN(fmm_operators)* ops = plan->TN(ops);
-    const int p                         = ops->order;
+    const struct fmm_operators* ops = plan->cpu->ops;
+    const int                   p   = ops->order;
     for (int i = 0; i < ops->num_coef; i++)
     {
         out[i] = (vreal){0};
@@ -164,11 +164,11 @@ void FN(fmm_m2m_rotation)(const gmxfmm_plan* plan,
     }
 }
 
-void FN(fmm_l2l_rotation)(const gmxfmm_plan* plan, const vreal* in, vreal* out)
+void fmm_l2l_rotation(const gmxfmm_plan* plan, const vreal* in, vreal* out)
 {
-    const struct TN(fmm_operators)* ops = plan->TN(ops);
-    const real* local                   = ops->flips + ROT_FLIP_LOCAL * ops->flip_size;
-    const int   p                       = ops->order;
+    const struct fmm_operators* ops   = plan->cpu->ops;
+    const real*                 local = ops->flips + ROT_FLIP_LOCAL * ops->flip_size;
+    const int                   p     = ops->order;
     for (int i = 0; i < 8; i++)
     {
         path   w;

@@ -3,7 +3,7 @@
 #ifndef FMM_STEP_H
 #define FMM_STEP_H
 
-#include "fmm/plan.h"
+#include "fmm/cpu/state.h"
 #include "fmm/math/portable.h"
 
 /* Sorted arrays in their type. */
@@ -12,11 +12,11 @@ typedef struct
     real *x, *y, *z, *q;
     real *near_phi, *far_phi;
     real *ex, *ey, *ez;
-} FN(fmm_arrays);
+} fmm_arrays;
 
-static inline FN(fmm_arrays) FN(fmm_arrays_of)(const fmm_particles* p)
+static inline fmm_arrays fmm_arrays_of(const fmm_particles* p)
 {
-    FN(fmm_arrays) a = {p->x, p->y, p->z, p->q, p->near_phi, p->far_phi, p->ex, p->ey, p->ez};
+    fmm_arrays a = {p->x, p->y, p->z, p->q, p->near_phi, p->far_phi, p->ex, p->ey, p->ez};
     return a;
 }
 
@@ -37,18 +37,18 @@ typedef enum
 } fmm_wanted;
 
 /* Multipoles of all cells, field[coef][cell] = sum q conj Upsilon (THEORY (4)). */
-void FN(fmm_p2m)(const gmxfmm_plan* plan, real* field, size_t stride);
+void fmm_p2m(const gmxfmm_plan* plan, real* field, size_t stride);
 
 /* Potential and field, what is wanted of them, of the local expansions at the targets: sets far_phi, adds to ex, ey, ez
  * (THEORY (6)). */
-void FN(fmm_l2p)(
+void fmm_l2p(
     const gmxfmm_plan* plan, const real* field, size_t stride, const fmm_background* background, fmm_wanted wanted);
 
 /* Pairs in near cells, less those left out: sets what is wanted of near_phi, ex, ey, ez of the targets. FMM_VIRIAL adds
  * -1/2 sum r (x) F of the near pairs to virial[6] (xx, yy, zz, xy, xz, yz), unit 1/u. */
-void FN(fmm_p2p)(gmxfmm_plan* plan, fmm_wanted wanted, double* virial);
+void fmm_p2p(gmxfmm_plan* plan, fmm_wanted wanted, double* virial);
 
 /* Bytes of scratch that p2p needs for each thread. */
-size_t FN(fmm_p2p_scratch)(const gmxfmm_plan* plan);
+size_t fmm_p2p_scratch(const gmxfmm_plan* plan);
 
 #endif

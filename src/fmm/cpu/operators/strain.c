@@ -31,7 +31,7 @@ static complex_lanes element(int p, const vreal* x, int n, int m)
  * The energy sum (-1)^k M_k^l L_k^l changes as the multipoles are displaced, by (3) and (4):
  *   d_z M_k^l = M_{k-1}^l,  (d_x - i d_y) M_k^l = -M_{k-1}^{l+1},  (d_x + i d_y) M_k^l = M_{k-1}^{l-1}.
  */
-void FN(fmm_expansion_force)(int p, const vreal* m, int q, const vreal* l, vreal force[3])
+void fmm_expansion_force(int p, const vreal* m, int q, const vreal* l, vreal force[3])
 {
     force[0] = force[1] = force[2] = (vreal){0};
     for (int k = 1; k <= q && k <= p + 1; k++)
@@ -49,7 +49,7 @@ void FN(fmm_expansion_force)(int p, const vreal* m, int q, const vreal* l, vreal
     }
 }
 
-void FN(fmm_sum_strain)(const struct TN(fmm_operators) * ops, double scale, double* strain)
+void fmm_sum_strain(const struct fmm_operators* ops, double scale, double* strain)
 {
     for (int share = 0; share < FMM_SHARES; share++)
     {

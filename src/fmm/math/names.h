@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Functions that exist in both precisions, and once for each level of x86-64 where there are several (level.h). Their
+ * files say fmm_p2m, as any other file would, and are compiled as often; the linker, and fmm/backend.c, which knows
+ * all, have fmm_p2m_f and fmm_p2m_d, or fmm_p2m_f_v2 and so on. Types need no second name. One that is missing here is
+ * defined twice, which the linker refuses.
+ */
+#ifndef FMM_NAMES_H
+#define FMM_NAMES_H
+
+#include "fmm/math/level.h"
+
+#ifdef FMM_DOUBLE
+#    define FMM_NAME(name) LEVEL(name##_d)
+#else
+#    define FMM_NAME(name) LEVEL(name##_f)
+#endif
+
+#define fmm_backend_cpu FMM_NAME(fmm_backend_cpu)
+#define fmm_conv_create FMM_NAME(fmm_conv_create)
+#define fmm_conv_destroy FMM_NAME(fmm_conv_destroy)
+#define fmm_conv_load FMM_NAME(fmm_conv_load)
+#define fmm_conv_product FMM_NAME(fmm_conv_product)
+#define fmm_conv_set_shape FMM_NAME(fmm_conv_set_shape)
+#define fmm_conv_spectra FMM_NAME(fmm_conv_spectra)
+#define fmm_conv_transform FMM_NAME(fmm_conv_transform)
+#define fmm_expansion_force FMM_NAME(fmm_expansion_force)
+#define fmm_far_by_cells FMM_NAME(fmm_far_by_cells)
+#define fmm_far_by_octree FMM_NAME(fmm_far_by_octree)
+#define fmm_l2l FMM_NAME(fmm_l2l)
+#define fmm_l2l_rotation FMM_NAME(fmm_l2l_rotation)
+#define fmm_l2l_strain FMM_NAME(fmm_l2l_strain)
+#define fmm_l2p FMM_NAME(fmm_l2p)
+#define fmm_lattice_free FMM_NAME(fmm_lattice_free)
+#define fmm_locals_of_cells FMM_NAME(fmm_locals_of_cells)
+#define fmm_locals_of_leaves FMM_NAME(fmm_locals_of_leaves)
+#define fmm_m2l FMM_NAME(fmm_m2l)
+#define fmm_m2l_by_target FMM_NAME(fmm_m2l_by_target)
+#define fmm_m2l_fft FMM_NAME(fmm_m2l_fft)
+#define fmm_m2l_fft_virial FMM_NAME(fmm_m2l_fft_virial)
+#define fmm_m2l_kernel FMM_NAME(fmm_m2l_kernel)
+#define fmm_m2l_naive FMM_NAME(fmm_m2l_naive)
+#define fmm_m2l_rotation FMM_NAME(fmm_m2l_rotation)
+#define fmm_m2l_source FMM_NAME(fmm_m2l_source)
+#define fmm_m2l_symmetric FMM_NAME(fmm_m2l_symmetric)
+#define fmm_m2m FMM_NAME(fmm_m2m)
+#define fmm_m2m_rotation FMM_NAME(fmm_m2m_rotation)
+#define fmm_operators_create FMM_NAME(fmm_operators_create)
+#define fmm_operators_destroy FMM_NAME(fmm_operators_destroy)
+#define fmm_operators_reserve FMM_NAME(fmm_operators_reserve)
+#define fmm_operators_set_shape FMM_NAME(fmm_operators_set_shape)
+#define fmm_p2m FMM_NAME(fmm_p2m)
+#define fmm_p2p FMM_NAME(fmm_p2p)
+#define fmm_p2p_scratch FMM_NAME(fmm_p2p_scratch)
+#define fmm_rotation_tables FMM_NAME(fmm_rotation_tables)
+#define fmm_scratch_of FMM_NAME(fmm_scratch_of)
+#define fmm_shift_tables FMM_NAME(fmm_shift_tables)
+#define fmm_step FMM_NAME(fmm_step)
+#define fmm_step_reserve FMM_NAME(fmm_step_reserve)
+#define fmm_sum_strain FMM_NAME(fmm_sum_strain)
+
+#endif
