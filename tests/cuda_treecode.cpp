@@ -2,6 +2,7 @@
 /* The treecode on a GPU against the CPU. (The suite treecode runs there, too, with GMXFMM_TESTS_DEVICE=cuda.) */
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -11,8 +12,9 @@
 extern "C"
 {
 #include "fmm/backend.h"
-#include "fmm/treecode/treecode.h"
+#include "fmm/treecode/state.h"
 }
+#include "support/device_arrays.h"
 
 namespace
 {
@@ -22,7 +24,7 @@ using Numbers = std::vector<double>;
 struct Sums
 {
     Numbers potential, field;
-    double  energy = 0;
+    double  energy = 0, pairsPerTarget = 0;
 };
 
 struct Case
@@ -32,6 +34,7 @@ struct Case
     gmxfmm_precision precision;
     int              degree;
     std::int64_t     leaf;
+    int              dual;
 };
 
 void PrintTo(const Case& c, std::ostream* out)
@@ -89,7 +92,9 @@ class CudaTreecode : public testing::TestWithParam<Case>
         o.degree               = GetParam().degree;
         o.leaf                 = GetParam().leaf;
         o.precision            = GetParam().precision;
+        o.dual                 = GetParam().dual;
         o.num_threads          = 1;
+        o.prefactor            = 1;
         o.stages               = row != nullptr ? row->treecode : nullptr; /* a build without CUDA */
         return o;
     }
@@ -105,7 +110,7 @@ class CudaTreecode : public testing::TestWithParam<Case>
         EXPECT_EQ(treecode_create(&t, &o, message, sizeof(message)), GMXFMM_OK) << message;
         s.potential.resize((separate ? y_ : x_).size() / 3);
         s.field.resize(3 * s.potential.size());
-        treecode_output out = {s.potential.data(), withField ? s.field.data() : nullptr, 1, 0};
+        treecode_output out = {s.potential.data(), withField ? s.field.data() : nullptr, 1, 0, nullptr};
         EXPECT_EQ(treecode_set_charges(t, static_cast<std::int64_t>(q_.size()), q_.data()), GMXFMM_OK);
         EXPECT_EQ(
             treecode_assign(t, x_.data(), static_cast<std::int64_t>(y_.size() / 3), separate ? y_.data() : nullptr),
@@ -115,7 +120,10 @@ class CudaTreecode : public testing::TestWithParam<Case>
         {
             EXPECT_EQ(treecode_execute(t, x_.data(), &out), GMXFMM_OK) << treecode_message(t);
         }
-        s.energy = out.energy;
+        treecode_info info;
+        treecode_get_info(t, &info);
+        s.energy         = out.energy;
+        s.pairsPerTarget = info.pairs_per_target;
         treecode_destroy(t);
         return s;
     }
@@ -136,7 +144,8 @@ double difference(const Numbers& a, const Numbers& b)
 
 TEST_P(CudaTreecode, AgreesWithTheCpu)
 {
-    /* rounding of sums in another order; in single precision that of positions in batches, too, for near pairs */
+    /* rounding of sums in another order; in single precision that of positions in batches, too, for near pairs on the
+     * CPU */
     const bool   isDouble  = GetParam().precision == GMXFMM_DOUBLE;
     const double potential = isDouble ? 1e-13 : 2e-6, field = isDouble ? 1e-12 : 3e-5;
     for (bool separate : {false, true})
@@ -147,6 +156,7 @@ TEST_P(CudaTreecode, AgreesWithTheCpu)
             EXPECT_LT(difference(gpu.potential, cpu.potential), potential);
             EXPECT_LT(difference(gpu.field, cpu.field), field);
             EXPECT_NEAR(gpu.energy, cpu.energy, 10 * potential * std::abs(cpu.energy));
+            EXPECT_DOUBLE_EQ(gpu.pairsPerTarget, cpu.pairsPerTarget);
         }
     }
 }
@@ -160,13 +170,250 @@ TEST_P(CudaTreecode, GivesTheSameBitsInEveryRun)
 
 INSTANTIATE_TEST_SUITE_P(,
                          CudaTreecode,
-                         testing::Values(Case{"Coulomb", treecode_coulomb, GMXFMM_DOUBLE, 5, 300},
-                                         Case{"CoulombHigh", treecode_coulomb, GMXFMM_DOUBLE, 20, 2000},
-                                         Case{"CoulombSingle", treecode_coulomb, GMXFMM_SINGLE, 4, 200},
-                                         Case{"CoulombSingleLow", treecode_coulomb, GMXFMM_SINGLE, 1, 20},
-                                         Case{"Yukawa", treecode_yukawa, GMXFMM_DOUBLE, 8, 800},
-                                         Case{"YukawaSingle", treecode_yukawa, GMXFMM_SINGLE, 6, 500},
-                                         Case{"Polynomial", treecode_polynomial, GMXFMM_DOUBLE, 4, 100}),
+                         testing::Values(Case{"Coulomb", treecode_coulomb, GMXFMM_DOUBLE, 5, 300, 0},
+                                         Case{"CoulombHigh", treecode_coulomb, GMXFMM_DOUBLE, 20, 2000, 0},
+                                         Case{"CoulombSingle", treecode_coulomb, GMXFMM_SINGLE, 4, 200, 0},
+                                         Case{"CoulombSingleLow", treecode_coulomb, GMXFMM_SINGLE, 1, 20, 0},
+                                         Case{"Yukawa", treecode_yukawa, GMXFMM_DOUBLE, 8, 800, 0},
+                                         Case{"YukawaSingle", treecode_yukawa, GMXFMM_SINGLE, 6, 500, 0},
+                                         Case{"Polynomial", treecode_polynomial, GMXFMM_DOUBLE, 4, 100, 0},
+                                         Case{"CoulombDual", treecode_coulomb, GMXFMM_DOUBLE, 3, 100, 1},
+                                         Case{"CoulombDualSingle", treecode_coulomb, GMXFMM_SINGLE, 4, 200, 1},
+                                         Case{"YukawaDual", treecode_yukawa, GMXFMM_DOUBLE, 5, 30, 1},
+                                         Case{"PolynomialDual", treecode_polynomial, GMXFMM_DOUBLE, 2, 20, 1}),
                          nameOf);
+
+/* ------------------------------------------------------------------------------------------------------ one treecode
+ */
+
+treecode* make(gmxfmm_device device, gmxfmm_precision precision, std::int64_t leaf)
+{
+    const fmm_backend* row = fmm_find_backend(GMXFMM_TREECODE, device, precision, GMXFMM_M2L_AUTO);
+    treecode_options   o   = {};
+    treecode*          t   = nullptr;
+    char               message[256];
+    o.kernel      = treecode_coulomb;
+    o.theta       = 0.7;
+    o.degree      = 6;
+    o.leaf        = leaf;
+    o.precision   = precision;
+    o.num_threads = 1;
+    o.prefactor   = 1;
+    o.stages      = row != nullptr ? row->treecode : nullptr;
+    treecode_create(&t, &o, message, sizeof(message));
+    return t;
+}
+
+Numbers placed(int n, int dimensions, double power)
+{
+    std::mt19937_64                        random(17);
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    Numbers                                x;
+    for (int i = 0; i < n; i++)
+    {
+        for (int d = 0; d < 3; d++)
+        {
+            const double u = uniform(random);
+            x.push_back(d < dimensions ? std::copysign(std::pow(std::abs(u), power), u) : 0.375);
+        }
+    }
+    return x;
+}
+
+/* In a cube, crowded in its middle, in a plane, on a line, at places that many share, at one place, and two. */
+TEST(CudaTreecodeTree, IsThatOfTheCpu)
+{
+    std::vector<Numbers> systems = {placed(30000, 3, 1), placed(30000, 3, 12), placed(10000, 2, 1), placed(10000, 1, 3),
+                                    placed(5000, 3, 1),  placed(500, 0, 1),    placed(2, 3, 1)};
+    for (double& x : systems[4])
+    {
+        x = std::floor(3 * x);
+    }
+    for (const Numbers& x : systems)
+    {
+        for (std::int64_t leaf : {1, 50, 2000})
+        {
+            const auto    n = static_cast<std::int64_t>(x.size() / 3);
+            const Numbers q(x.size() / 3, 1);
+            treecode *    gpu = make(GMXFMM_CUDA, GMXFMM_DOUBLE, leaf), *cpu = make(GMXFMM_CPU, GMXFMM_DOUBLE, leaf);
+            if (gpu == nullptr)
+            {
+                treecode_destroy(cpu);
+                GTEST_SKIP() << "no GPU";
+            }
+            for (treecode* t : {gpu, cpu})
+            {
+                ASSERT_EQ(treecode_set_charges(t, n, q.data()), GMXFMM_OK) << treecode_message(t);
+                ASSERT_EQ(treecode_assign(t, x.data(), 0, nullptr), GMXFMM_OK) << treecode_message(t);
+            }
+            ASSERT_EQ(gpu->options.stages->mirror(gpu, 1), GMXFMM_OK) << treecode_message(gpu);
+            const treecode_clusters &a = gpu->sources, &b = cpu->sources;
+            ASSERT_EQ(a.num, b.num) << leaf;
+            ASSERT_EQ(a.num_levels, b.num_levels);
+            ASSERT_EQ(a.num_leaves, b.num_leaves);
+            EXPECT_EQ(std::vector<int>(a.level, a.level + a.num_levels + 1),
+                      std::vector<int>(b.level, b.level + b.num_levels + 1));
+            EXPECT_EQ(std::vector<int>(a.leaf, a.leaf + a.num_leaves), std::vector<int>(b.leaf, b.leaf + b.num_leaves));
+            EXPECT_EQ(Numbers(a.low, a.low + 3 * a.num), Numbers(b.low, b.low + 3 * b.num));
+            EXPECT_EQ(Numbers(a.high, a.high + 3 * a.num), Numbers(b.high, b.high + 3 * b.num));
+            for (int k = 0; k < a.num; k++)
+            {
+                ASSERT_EQ(a.begin[k], b.begin[k]) << k;
+                ASSERT_EQ(a.end[k], b.end[k]) << k;
+                ASSERT_EQ(a.num_children[k], b.num_children[k]) << k;
+                ASSERT_TRUE(a.num_children[k] == 0 || a.child[k] == b.child[k]) << k;
+            }
+            for (std::int64_t s = 0; s < n; s++)
+            {
+                ASSERT_EQ(a.order[s], b.order[s]) << s;
+                ASSERT_EQ(a.x[0][s], b.x[0][s]) << s;
+            }
+            EXPECT_DOUBLE_EQ(gpu->info.pairs_per_target, cpu->info.pairs_per_target);
+            treecode_destroy(gpu);
+            treecode_destroy(cpu);
+        }
+    }
+}
+
+/* Particles on a line, of which some are very near each other, in batches that are wide: rounding of positions to the
+ * batch would cost them 3e-3. */
+TEST(CudaTreecodeSingle, KeepsDigitsOfClosePairs)
+{
+    const Numbers x = placed(3000, 1, 1);
+    Numbers       q, exact(3000), single(3000), exactField(9000), singleField(9000);
+    for (int i = 0; i < 3000; i++)
+    {
+        q.push_back(i % 2 == 0 ? 1 : -0.5);
+    }
+    treecode *gpu = make(GMXFMM_CUDA, GMXFMM_SINGLE, 500), *cpu = make(GMXFMM_CPU, GMXFMM_DOUBLE, 500);
+    if (gpu == nullptr)
+    {
+        treecode_destroy(cpu);
+        GTEST_SKIP() << "no GPU";
+    }
+    treecode_output in = {exact.data(), exactField.data(), 0, 0, nullptr};
+    treecode_output of = {single.data(), singleField.data(), 0, 0, nullptr};
+    for (treecode* t : {gpu, cpu})
+    {
+        ASSERT_EQ(treecode_set_charges(t, 3000, q.data()), GMXFMM_OK);
+        ASSERT_EQ(treecode_assign(t, x.data(), 0, nullptr), GMXFMM_OK) << treecode_message(t);
+        ASSERT_EQ(treecode_execute(t, x.data(), t == gpu ? &of : &in), GMXFMM_OK) << treecode_message(t);
+    }
+    treecode_destroy(gpu);
+    treecode_destroy(cpu);
+    /* pairs at 1/64 of the radius lose 64 times the rounding of a position, 6e-8, fields twice of it; few are so near
+     */
+    EXPECT_LT(difference(single, exact), 1e-6);
+    EXPECT_LT(difference(singleField, exactField), 2e-6);
+}
+
+/* ----------------------------------------------------------------------------------------------------- on a stream */
+
+template <class X>
+void enqueueAsExecute(gmxfmm_traversal traversal)
+{
+    const int      n      = 20000;
+    const Numbers  places = placed(n, 3, 2);
+    std::vector<X> x(places.begin(), places.end()), q;
+    gmxfmm_options o;
+    gmxfmm_plan*   plan = nullptr;
+    for (int i = 0; i < n; i++)
+    {
+        q.push_back(static_cast<X>(std::sin(i)));
+    }
+    gmxfmm_default_options(&o);
+    o.boundary   = GMXFMM_OPEN;
+    o.method     = GMXFMM_TREECODE;
+    o.device     = GMXFMM_CUDA;
+    o.precision  = GMXFMM_SINGLE;
+    o.array_type = sizeof(X) == sizeof(double) ? GMXFMM_DOUBLE : GMXFMM_SINGLE;
+    o.traversal  = traversal;
+    o.theta      = 0.7;
+    o.degree     = 4;
+    o.leaf       = 150;
+    o.prefactor  = 3;
+    if (gmxfmm_create(&plan, &o, n, nullptr, nullptr, 0) != GMXFMM_OK)
+    {
+        GTEST_SKIP() << "no GPU";
+    }
+    std::vector<X> potential(n), field(3 * n), force(3 * n);
+    gmxfmm_output  out = {};
+    out.potential      = potential.data();
+    out.field          = field.data();
+    out.force          = force.data();
+    out.want_energy    = 1;
+    ASSERT_EQ(gmxfmm_set_charges(plan, n, q.data()), GMXFMM_OK) << gmxfmm_message(plan);
+    ASSERT_EQ(gmxfmm_assign(plan, x.data()), GMXFMM_OK) << gmxfmm_message(plan);
+    for (X& coordinate : x) /* they may move */
+    {
+        coordinate *= X(1.001);
+    }
+    ASSERT_EQ(gmxfmm_execute(plan, x.data(), &out), GMXFMM_OK) << gmxfmm_message(plan);
+    fmmtest::DeviceArray<X> there(x);
+    fmmtest::OutputsOf<X>   outputs(n);
+    gmxfmm_device_output    all = outputs.all();
+    cudaStream_t            stream;
+    cudaGraph_t             graph;
+    cudaGraphExec_t         exec;
+    ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    EXPECT_EQ(gmxfmm_enqueue(plan, there.data(), &all, stream), GMXFMM_ERROR_UNSUPPORTED) << "a virial";
+    all.virial = nullptr;
+    all.stages = GMXFMM_STAGE_NEAR;
+    EXPECT_EQ(gmxfmm_enqueue(plan, there.data(), &all, stream), GMXFMM_ERROR_UNSUPPORTED) << "a stage";
+    all.stages = 0;
+    /* nothing may wait or be allocated in a capture */
+    ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+    ASSERT_EQ(gmxfmm_enqueue(plan, there.data(), &all, stream), GMXFMM_OK) << gmxfmm_message(plan);
+    ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+    ASSERT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
+    for (int i = 0; i < 2; i++)
+    {
+        ASSERT_EQ(cudaGraphLaunch(exec, stream), cudaSuccess);
+    }
+    ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    EXPECT_EQ(outputs.potential.get(), potential);
+    EXPECT_EQ(outputs.field.get(), field);
+    EXPECT_EQ(outputs.force.get(), force);
+    EXPECT_EQ(outputs.energy.get(), (Numbers{0, out.energy_far}));
+    EXPECT_EQ(outputs.status.get(), std::vector<int>{GMXFMM_OK});
+    /* what cannot be is in the status */
+    x[7] = std::numeric_limits<X>::quiet_NaN();
+    there.put(x);
+    ASSERT_EQ(cudaGraphLaunch(exec, stream), cudaSuccess);
+    ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    EXPECT_EQ(outputs.status.get(), std::vector<int>{GMXFMM_ERROR_POSITION});
+    ASSERT_EQ(cudaGraphExecDestroy(exec), cudaSuccess);
+    ASSERT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+    ASSERT_EQ(gmxfmm_enqueue(plan, there.data(), &all, stream), GMXFMM_OK);
+    ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    /* arrays of the device in the calls that wait */
+    x[7] = 0.5;
+    there.put(x);
+    const fmmtest::DeviceArray<X> charges(q);
+    ASSERT_EQ(gmxfmm_set_charges(plan, n, charges.data()), GMXFMM_OK) << gmxfmm_message(plan);
+    ASSERT_EQ(gmxfmm_assign(plan, there.data()), GMXFMM_OK) << gmxfmm_message(plan);
+    ASSERT_EQ(gmxfmm_execute(plan, there.data(), &out), GMXFMM_OK) << gmxfmm_message(plan);
+    const std::vector<X> fromDevice = potential;
+    ASSERT_EQ(gmxfmm_assign(plan, x.data()), GMXFMM_OK) << gmxfmm_message(plan);
+    ASSERT_EQ(gmxfmm_execute(plan, x.data(), &out), GMXFMM_OK) << gmxfmm_message(plan);
+    EXPECT_EQ(fromDevice, potential);
+    ASSERT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+    gmxfmm_destroy(plan);
+}
+
+TEST(CudaTreecodeStream, GivesWhatExecuteGives)
+{
+    enqueueAsExecute<double>(GMXFMM_PARTICLE);
+}
+
+TEST(CudaTreecodeStream, GivesWhatExecuteGivesInFloats)
+{
+    enqueueAsExecute<float>(GMXFMM_PARTICLE);
+}
+
+TEST(CudaTreecodeStream, GivesWhatExecuteGivesDual)
+{
+    enqueueAsExecute<double>(GMXFMM_DUAL);
+}
 
 } // namespace

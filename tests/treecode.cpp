@@ -71,6 +71,7 @@ treecode_options settings(treecode_kernel kernel, double theta, int degree, std:
     o.precision        = GMXFMM_DOUBLE;
     o.num_threads      = 1;
     o.stages           = stages();
+    o.prefactor        = 1;
     o.parameter[0]     = kernel == treecode_yukawa ? 0.5 : 0;
     return o;
 }
@@ -103,7 +104,7 @@ class Treecode
         Result r;
         r.potential.resize(num_);
         r.field.resize(3 * num_);
-        treecode_output out = {r.potential.data(), r.field.data(), 1, 0};
+        treecode_output out = {r.potential.data(), r.field.data(), 1, 0, nullptr};
         check(treecode_execute(t_, c.x.data(), &out));
         r.energy = out.energy;
         treecode_get_info(t_, &r.info);
@@ -112,6 +113,12 @@ class Treecode
     treecode* get()
     {
         return t_;
+    }
+    /* Makes the host have trees of a device. */
+    void mirror()
+    {
+        const treecode_stages* stages = t_->options.stages;
+        check(stages->mirror != nullptr ? stages->mirror(t_, 1) : GMXFMM_OK);
     }
 
   private:
@@ -291,14 +298,6 @@ void PrintTo(const Distribution& d, std::ostream* out)
 class InDistribution : public testing::TestWithParam<std::tuple<Distribution, bool>>
 {
   protected:
-    void SetUp() override
-    {
-        if (dual() && device() == GMXFMM_CUDA)
-        {
-            GTEST_SKIP() << "dual traversal is not offered on a GPU";
-        }
-    }
-
     static Distribution distribution()
     {
         return std::get<0>(GetParam());
@@ -322,6 +321,7 @@ TEST_P(InDistribution, ClustersAreMinimalAndHoldEveryParticleOnce)
     const Charges c = charges(3000, distribution().place);
     Treecode      t(chosen(treecode_coulomb, 0.5, 2, 40));
     t.assign(c);
+    t.mirror();
     const treecode_clusters& s = t.get()->sources;
     std::vector<int>         met(c.size());
     double                   balance = 0;
@@ -425,6 +425,7 @@ double derivativeOfRounding(const Charges& c, const treecode_options& o)
 {
     Treecode t(o);
     t.assign(c);
+    t.mirror();
     double smallest = std::numeric_limits<double>::infinity();
     for (int k = 0; k < t.get()->sources.num; k++)
     {
@@ -508,6 +509,7 @@ TEST_P(InDistribution, SinglePrecisionKeepsItsDigits)
     treecode_options o = chosen(treecode_yukawa, 0.6, 3, 70);
     Treecode         t(o);
     t.assign(c);
+    t.mirror();
     const Result d       = t.execute(c);
     double       nearest = std::numeric_limits<double>::infinity(), largestBatch = 0;
     for (std::size_t i = 0; i < c.size(); i++)
@@ -592,12 +594,6 @@ TEST(TreecodeErrors, RegularisedCoulomb)
     EXPECT_LT(error(r.field, exact.field, 3, 3), 4.8e-4);
 }
 
-/* The traversals of the device. */
-std::vector<int> traversals()
-{
-    return device() == GMXFMM_CUDA ? std::vector<int>{0} : std::vector<int>{0, 1};
-}
-
 /* A million charges in a cube, leaves of 2000: errors as an independent prototype had them, doubled; here at a sample
  * of the targets, each in the batch that it is in among all. */
 TEST(TreecodeErrors, AreThoseOfThePaper)
@@ -616,15 +612,16 @@ TEST(TreecodeErrors, AreThoseOfThePaper)
         const treecode_options o = settings(which, 0.9, 1, 2000);
         Treecode               t(o);
         t.assign(c);
+        t.mirror();
         treecode* state = t.get();
         Numbers   exact;
         /* Yukawa: the ends of the table */
         for (int k = 0; k < 7; k += which == treecode_yukawa ? 3 : 1)
         {
             state->options.degree = 1 + 2 * k;
-            ASSERT_EQ(treecode_reserve(state), GMXFMM_OK);
-            ASSERT_EQ(treecode_gather(state, c.x.data()), GMXFMM_OK);
-            ASSERT_EQ(state->options.stages->charges(state), GMXFMM_OK);
+            ASSERT_EQ(stages()->reserve(state), GMXFMM_OK);
+            ASSERT_EQ(stages()->gather(state, c.x.data()), GMXFMM_OK);
+            ASSERT_EQ(stages()->charges(state), GMXFMM_OK);
             for (const Row& row : rows) /* modified charges are those of any theta */
             {
                 treecode_lists sample = {};
@@ -632,7 +629,8 @@ TEST(TreecodeErrors, AreThoseOfThePaper)
                 state->options.theta               = row.theta;
                 const treecode_criterion criterion = treecode_criterion_of(state);
                 ASSERT_EQ(treecode_lists_sample(&sample, &criterion, 128, 4), 0);
-                ASSERT_EQ(state->options.stages->sums(state, &sample, GMXFMM_DOUBLE, 0), GMXFMM_OK);
+                ASSERT_EQ(stages()->sums(state, &sample, GMXFMM_DOUBLE, 0), GMXFMM_OK);
+                ASSERT_EQ(stages()->fetch != nullptr ? stages()->fetch(state, &sample) : GMXFMM_OK, GMXFMM_OK);
                 const bool first = exact.empty();
                 for (int b = 0; b < sample.num; b++)
                 {
@@ -673,7 +671,7 @@ TEST(TreecodeErrors, AskedForAreReached)
             const Result      exact = direct(settings(which, 0.5, 1, 1), c, nullptr, step);
             for (double asked : {1e-2, 1e-4, 1e-6, 1e-9})
             {
-                for (int dual : traversals())
+                for (int dual : {0, 1})
                 {
                     const bool few = d.place == inCube || d.name == std::string("Plummer");
                     if (dual && (which == treecode_yukawa || !few))
@@ -770,7 +768,7 @@ TEST(TreecodeUse, UnitsOfLengthChangeNothing)
 TEST(TreecodeUse, ThreadsAndRunsGiveTheSameBits)
 {
     const Charges c = charges(8000, inCube);
-    for (int dual : traversals())
+    for (int dual : {0, 1})
     {
         treecode_options o = settings(treecode_coulomb, 0.7, 4, 150);
         o.dual             = dual;
@@ -810,7 +808,7 @@ TEST(TreecodeUse, TargetsApartFromTheSources)
     }
     for (treecode_kernel which : {treecode_coulomb, treecode_yukawa})
     {
-        for (int dual : traversals())
+        for (int dual : {0, 1})
         {
             treecode_options o = settings(which, 0.5, 3, 70);
             o.dual             = dual;

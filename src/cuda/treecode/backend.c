@@ -1,12 +1,42 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The treecode's row of the table of backends for CUDA: arrays of the host, trees and lists made there; modified
- * charges and sums on the device. */
+/* The treecode's row of the table of backends for CUDA: trees, lists and sums are made on the device; arrays are of
+ * either side. */
 #include "fmm/treecode/backend.h"
 
 #include "cuda/device.h"
+#include "cuda/treecode/step.h"
 #include "fmm/plan.h"
 
 extern const struct treecode_stages treecode_on_cuda; /* device.cu */
+
+/* A copy, if need be, that is the plan's until the next one. */
+static gmxfmm_status on_host(gmxfmm_plan* plan, const void** x, size_t num)
+{
+    const size_t  word   = plan->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
+    treecode*     sums   = fmm_treecode_sums(plan);
+    gmxfmm_status status = treecode_device_on_host(sums, x, num * word);
+    return status == GMXFMM_OK ? status : fmm_fail(plan, status, "%s", treecode_message(sums));
+}
+
+static gmxfmm_status set_receivers(gmxfmm_plan* plan, const void* x)
+{
+    const gmxfmm_status status = on_host(plan, &x, 3 * (size_t)plan->receivers.n);
+    return status == GMXFMM_OK ? fmm_keep_receivers(plan, x) : status;
+}
+
+static gmxfmm_status enqueue(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, void* stream)
+{
+    const TreecodeStep step = {output->potential, output->field, output->force, output->energy, output->status, stream};
+    treecode*          sums = fmm_treecode_sums(plan);
+    if (output->virial != NULL || output->stages != 0)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "the treecode has no %s: leave %s, or use method = fmm",
+                        output->virial != NULL ? "virial" : "stages that could be left out",
+                        output->virial != NULL ? "it out" : "stages at 0");
+    }
+    const gmxfmm_status status = treecode_device_enqueue(sums, x, &step);
+    return status == GMXFMM_OK ? status : fmm_fail(plan, status, "%s", treecode_message(sums));
+}
 
 extern const fmm_backend fmm_backend_treecode_cuda;
 const fmm_backend        fmm_backend_treecode_cuda = {
@@ -19,9 +49,10 @@ const fmm_backend        fmm_backend_treecode_cuda = {
            .create        = fmm_treecode_create,
            .destroy       = fmm_treecode_destroy,
            .set_charges   = fmm_treecode_set_charges,
-           .set_receivers = fmm_keep_receivers,
-           .on_host       = fmm_treecode_on_host,
+           .set_receivers = set_receivers,
+           .on_host       = on_host,
            .assign        = fmm_treecode_assign,
            .execute       = fmm_treecode_execute,
            .get_info      = fmm_treecode_get_info,
+           .enqueue       = enqueue,
 };

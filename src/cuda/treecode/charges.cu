@@ -5,6 +5,8 @@
  */
 #include "cuda/treecode/device.h"
 
+#include "cuda/treecode/contract.h"
+
 namespace
 {
 
@@ -15,19 +17,19 @@ enum
 };
 
 __global__ void __launch_bounds__(c_threads)
-    leafCharges(TreecodeTree tree, const double* q, const int* leaf, int degree, TreecodePoints points, double* charge)
+    leafCharges(TreecodeTree tree, const double* q, int degree, TreecodePoints points, double* charge)
 {
     extern __shared__ double sm_lagrange[]; /* [3][c_particles][edge], the last times the charge; then the sums */
-    const int                edge = degree + 1, size = edge * edge * edge, cluster = leaf[blockIdx.x];
+    const int                edge = degree + 1, size = edge * edge * edge, cluster = tree.leaf[blockIdx.x];
     double*                  sm_sum = sm_lagrange + 3 * c_particles * edge;
-    const int64_t            begin = tree.begin[cluster], end = tree.end[cluster];
+    const int                begin = tree.begin[cluster], end = tree.end[cluster];
     for (int k = threadIdx.x; k < size; k += c_threads)
     {
         sm_sum[k] = 0;
     }
-    for (int64_t first = begin; first < end; first += c_particles)
+    for (int first = begin; first < end; first += c_particles)
     {
-        const int count = end - first < c_particles ? (int)(end - first) : c_particles;
+        const int count = end - first < c_particles ? end - first : c_particles;
         __syncthreads();
         for (int task = threadIdx.x; task < 3 * count; task += c_threads)
         {
@@ -60,92 +62,47 @@ __global__ void __launch_bounds__(c_threads)
     }
 }
 
-/* out[k, ab] = sum_j l[k][j] in[ab, j] */
-__device__ void contract(int edge, const double* sm_l, const double* in, double* out)
-{
-    const int plane = edge * edge;
-    for (int o = threadIdx.x; o < plane * edge; o += c_threads)
-    {
-        const int k = o / plane, ab = o % plane;
-        double    sum = 0;
-        for (int j = 0; j < edge; j++)
-        {
-            sum += sm_l[k * edge + j] * in[ab * edge + j];
-        }
-        out[o] = sum;
-    }
-}
-
-__global__ void __launch_bounds__(c_threads) parentCharges(TreecodeTree   tree,
-                                                           const int*     child,
-                                                           const int*     num_children,
-                                                           int            first,
-                                                           int            degree,
-                                                           TreecodePoints points,
-                                                           double*        charge)
+/* Also the box of the parent, around those of its children. */
+__global__ void __launch_bounds__(c_threads)
+    parentCharges(TreecodeTree tree, int first, int degree, TreecodePoints points, double* charge)
 {
     extern __shared__ double sm_memory[];
-    const int                edge = degree + 1, plane = edge * edge, size = plane * edge, parent = first + blockIdx.x;
-    double *                 sm_l = sm_memory, *sm_one = sm_l + 3 * plane, *sm_other = sm_one + size;
-    double*                  sum = charge + (size_t)parent * size;
-    for (int c = 0; c < num_children[parent]; c++)
+    const int edge = degree + 1, plane = edge * edge, size = plane * edge, parent = first + (int)blockIdx.x;
+    const int child = tree.child[parent], num_children = tree.num_children[parent];
+    double *  sm_l = sm_memory, *sm_one = sm_l + 3 * plane, *sm_other = sm_one + size;
+    double*   sum = charge + (size_t)parent * size;
+    if (num_children == 0)
     {
-        const int part = child[parent] + c;
-        __syncthreads();
-        for (int task = threadIdx.x; task < 3 * edge; task += c_threads)
+        return; /* a leaf has its own */
+    }
+    if (threadIdx.x < 3)
+    {
+        const size_t d   = threadIdx.x;
+        double       low = tree.low[3 * (size_t)child + d], high = tree.high[3 * (size_t)child + d];
+        for (int c = child + 1; c < child + num_children; c++)
         {
-            const int d = task / edge, j = task % edge;
-            double    centre, half, part_centre, part_half, l[TREECODE_MAX_EDGE];
-            tree.box(parent, d, &centre, &half);
-            tree.box(part, d, &part_centre, &part_half);
-            chebyshev_lagrange(degree, points.s, chebyshev_place(part_centre + part_half * points.s[j], centre, half),
-                               l);
-            for (int k = 0; k < edge; k++)
-            {
-                sm_l[d * plane + k * edge + j] = l[k];
-            }
+            low  = fmin(low, tree.low[3 * (size_t)c + d]);
+            high = fmax(high, tree.high[3 * (size_t)c + d]);
         }
+        tree.low[3 * (size_t)parent + d]  = low;
+        tree.high[3 * (size_t)parent + d] = high;
+    }
+    for (int c = 0; c < num_children; c++)
+    {
+        const int part = child + c;
         __syncthreads();
-        contract(edge, sm_l + 2 * plane, charge + (size_t)part * size, sm_one);
+        lagrangeAtChild<c_threads>(tree, parent, part, degree, points, false, sm_l);
         __syncthreads();
-        contract(edge, sm_l + plane, sm_one, sm_other);
+        contract<c_threads>(edge, sm_l + 2 * plane, charge + (size_t)part * size, sm_one);
         __syncthreads();
-        contract(edge, sm_l, sm_other, sm_one);
-        for (int o = threadIdx.x; o < size; o += c_threads) /* those that this thread has made */
+        contract<c_threads>(edge, sm_l + plane, sm_one, sm_other);
+        __syncthreads();
+        contract<c_threads>(edge, sm_l, sm_other, sm_one);
+        for (int o = (int)threadIdx.x; o < size; o += c_threads) /* those that this thread has made */
         {
             sum[o] = (c > 0 ? sum[o] : 0) + sm_one[o];
         }
     }
-}
-
-gmxfmm_status uploadSources(treecode* t)
-{
-    treecode_device*         d = t->device;
-    const treecode_clusters* s = &t->sources;
-    const size_t             n = (size_t)t->n, num = (size_t)s->num;
-    const struct
-    {
-        DeviceBuffer* buffer;
-        const void*   from;
-        size_t        bytes;
-    } arrays[] = {
-        {&d->x[0], s->x[0], n * sizeof(double)},
-        {&d->x[1], s->x[1], n * sizeof(double)},
-        {&d->x[2], s->x[2], n * sizeof(double)},
-        {&d->q, t->sorted_q, n * sizeof(double)},
-        {&d->low, s->low, 3 * num * sizeof(double)},
-        {&d->high, s->high, 3 * num * sizeof(double)},
-        {&d->begin, s->begin, num * sizeof(int64_t)},
-        {&d->end, s->end, num * sizeof(int64_t)},
-        {&d->child, s->child, num * sizeof(int)},
-        {&d->num_children, s->num_children, num * sizeof(int)},
-        {&d->leaf, s->leaf, (size_t)s->num_leaves * sizeof(int)},
-    };
-    for (const auto& one : arrays)
-    {
-        FMM_TRY(treecode_upload(t, one.buffer, one.from, one.bytes));
-    }
-    return GMXFMM_OK;
 }
 
 size_t leafShared(int edge)
@@ -166,36 +123,26 @@ size_t treecode_device_charges_shared(int degree)
     return leaf > parent ? leaf : parent;
 }
 
-gmxfmm_status treecode_device_charges(treecode* t)
+gmxfmm_status treecode_device_charges(treecode* t, cudaStream_t stream)
 {
-    treecode_device*         d      = t->device;
-    const treecode_clusters* s      = &t->sources;
-    const int                degree = t->options.degree, edge = degree + 1;
-    DeviceScope              scope(t->options.device_id);
-    FMM_TRY(uploadSources(t));
-    if (s->num == 0)
+    treecode_device*     d      = t->device;
+    const DeviceTree*    tree   = &d->sources;
+    const int            degree = t->options.degree, edge = degree + 1;
+    const TreecodePoints points = treecode_points(degree);
+    if (tree->num == 0)
     {
         return GMXFMM_OK;
     }
-    const TreecodeTree   tree   = {{d->x[0].as<double>(), d->x[1].as<double>(), d->x[2].as<double>()},
-                                   d->low.as<double>(),
-                                   d->high.as<double>(),
-                                   d->begin.as<int64_t>(),
-                                   d->end.as<int64_t>()};
-    const TreecodePoints points = treecode_points(degree);
-    const size_t         leaf = leafShared(edge), parent = parentShared(edge);
     FMM_CUDA(t, allow_shared(&d->allowed, leafCharges));
     FMM_CUDA(t, allow_shared(&d->allowed, parentCharges));
-    leafCharges<<<(unsigned)s->num_leaves, c_threads, leaf, d->stream>>>(tree, d->q.as<double>(), d->leaf.as<int>(),
-                                                                         degree, points, d->charge.as<double>());
+    leafCharges<<<(unsigned)tree->num_leaves, c_threads, leafShared(edge), stream>>>(
+        tree->view(), d->sorted_q.as<double>(), degree, points, d->charge.as<double>());
     FMM_CUDA(t, cudaGetLastError());
-    for (int l = s->num_levels - 2; l >= 0; l--)
+    for (size_t l = tree->level.size() - 2; l-- > 0;)
     {
-        /* leaves of the level have no children, and keep what they have */
-        parentCharges<<<(unsigned)(s->level[l + 1] - s->level[l]), c_threads, parent, d->stream>>>(
-            tree, d->child.as<int>(), d->num_children.as<int>(), s->level[l], degree, points, d->charge.as<double>());
+        parentCharges<<<(unsigned)(tree->level[l + 1] - tree->level[l]), c_threads, parentShared(edge), stream>>>(
+            tree->view(), tree->level[l], degree, points, d->charge.as<double>());
         FMM_CUDA(t, cudaGetLastError());
     }
-    FMM_CUDA(t, cudaStreamSynchronize(d->stream));
     return GMXFMM_OK;
 }

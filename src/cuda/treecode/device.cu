@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Life cycle and memory of the device part of a treecode. */
+/* Life cycle and memory of the device part of a treecode, and its stages in a row. */
 #include "cuda/treecode/device.h"
 
+#include <climits>
 #include <cstdlib>
 #include <new>
 
 #include "cuda/device.h"
+#include "cuda/treecode/step.h"
 
 gmxfmm_status fmm_cuda_failed(treecode* t, cudaError_t error, const char* call, const char* file, int line)
 {
@@ -18,13 +20,86 @@ gmxfmm_status treecode_grow(treecode* t, DeviceBuffer* buffer, size_t bytes)
     return GMXFMM_OK;
 }
 
+gmxfmm_status treecode_grow_keep(treecode* t, DeviceBuffer* buffer, size_t bytes)
+{
+    if (bytes <= buffer->capacity)
+    {
+        return GMXFMM_OK;
+    }
+    void* memory = nullptr;
+    FMM_CUDA(t, cudaMalloc(&memory, bytes));
+    const cudaError_t copied =
+        cudaMemcpyAsync(memory, buffer->memory, buffer->capacity, cudaMemcpyDeviceToDevice, t->device->stream);
+    FMM_CUDA(t, cudaFree(buffer->memory)); /* waits */
+    buffer->memory   = memory;
+    buffer->capacity = bytes;
+    FMM_CUDA(t, copied);
+    return GMXFMM_OK;
+}
+
 gmxfmm_status treecode_upload(treecode* t, DeviceBuffer* buffer, const void* from, size_t bytes)
 {
     FMM_TRY(treecode_grow(t, buffer, bytes));
     if (bytes > 0)
     {
-        FMM_CUDA(t, cudaMemcpyAsync(buffer->memory, from, bytes, cudaMemcpyHostToDevice, t->device->stream));
+        FMM_CUDA(t, cudaMemcpyAsync(buffer->memory, from, bytes, cudaMemcpyDefault, t->device->stream));
     }
+    return GMXFMM_OK;
+}
+
+gmxfmm_status treecode_download(treecode* t, void* to, const void* from, size_t bytes)
+{
+    if (bytes > 0)
+    {
+        FMM_CUDA(t, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, t->device->stream));
+    }
+    FMM_CUDA(t, cudaStreamSynchronize(t->device->stream));
+    return GMXFMM_OK;
+}
+
+/* Whether that is memory of this plan's device, or of no device in particular. */
+static bool is_there(const treecode* t, const void* x)
+{
+    cudaPointerAttributes attributes;
+    if (cudaPointerGetAttributes(&attributes, x) != cudaSuccess)
+    {
+        (void)cudaGetLastError();
+        return false;
+    }
+    return attributes.type == cudaMemoryTypeManaged ||
+           (attributes.type == cudaMemoryTypeDevice && attributes.device == t->options.device_id);
+}
+
+gmxfmm_status treecode_on_device(treecode* t, const void** x, DeviceBuffer* copy, size_t bytes)
+{
+    if (bytes > 0 && !is_there(t, *x))
+    {
+        FMM_TRY(treecode_upload(t, copy, *x, bytes));
+        *x = copy->memory;
+    }
+    return GMXFMM_OK;
+}
+
+gmxfmm_status treecode_device_on_host(treecode* t, const void** x, size_t bytes)
+{
+    DeviceScope           scope(t->options.device_id);
+    cudaPointerAttributes attributes;
+    if (cudaPointerGetAttributes(&attributes, *x) != cudaSuccess || attributes.type != cudaMemoryTypeDevice)
+    {
+        (void)cudaGetLastError();
+        return GMXFMM_OK;
+    }
+    try
+    {
+        t->device->host_copy.resize(bytes);
+    }
+    catch (const std::bad_alloc&)
+    {
+        return treecode_fail(t, GMXFMM_ERROR_MEMORY, "out of memory");
+    }
+    FMM_CUDA(t, cudaDeviceSynchronize()); /* whatever makes the array is done */
+    FMM_TRY(treecode_download(t, t->device->host_copy.data(), *x, bytes));
+    *x = t->device->host_copy.data();
     return GMXFMM_OK;
 }
 
@@ -39,8 +114,9 @@ static gmxfmm_status create(treecode* t)
     }
     DeviceScope scope(id);
     FMM_CUDA(t, device_limits(id, &t->device->limits));
+    FMM_CUDA(t, cudaDeviceGetAttribute(&t->device->multiprocessors, cudaDevAttrMultiProcessorCount, id));
     FMM_CUDA(t, cudaStreamCreateWithFlags(&t->device->stream, cudaStreamNonBlocking));
-    return GMXFMM_OK;
+    return treecode_grow(t, &t->device->results, sizeof(TreecodeResults));
 }
 
 static void destroy(treecode* t)
@@ -56,67 +132,252 @@ static void destroy(treecode* t)
         (void)cudaStreamSynchronize(d->stream);
         (void)cudaStreamDestroy(d->stream);
     }
-    free(d->tiles);
     delete d;
     t->device = nullptr;
 }
 
-static gmxfmm_status reserve(treecode* t)
+static gmxfmm_status take_charges(treecode* t, const double* q)
 {
-    treecode_device*         d = t->device;
-    const treecode_clusters* s = &t->sources;
-    const treecode_lists*    l = &t->lists;
-    const size_t             n = (size_t)t->n, m = (size_t)t->num_targets, num = (size_t)s->num;
-    const size_t             batches  = (size_t)l->num + 1;
-    const size_t             listed[] = {l->num > 0 ? (size_t)l->approximated_start[l->num] : 0,
-                             l->num > 0 ? (size_t)l->direct_start[l->num] : 0};
-    const struct
+    DeviceScope scope(t->options.device_id);
+    if (t->n > INT_MAX / 4)
     {
-        DeviceBuffer* buffer;
-        size_t        bytes;
-    } wanted[] = {
-        {&d->x[0], n * sizeof(double)},
-        {&d->x[1], n * sizeof(double)},
-        {&d->x[2], n * sizeof(double)},
-        {&d->q, n * sizeof(double)},
-        {&d->low, 3 * num * sizeof(double)},
-        {&d->high, 3 * num * sizeof(double)},
-        {&d->begin, num * sizeof(int64_t)},
-        {&d->end, num * sizeof(int64_t)},
-        {&d->child, num * sizeof(int)},
-        {&d->num_children, num * sizeof(int)},
-        {&d->leaf, (size_t)s->num_leaves * sizeof(int)},
-        {&d->charge, t->charge_bytes},
-        {&d->target_x[0], t->separate ? m * sizeof(double) : 0},
-        {&d->target_x[1], t->separate ? m * sizeof(double) : 0},
-        {&d->target_x[2], t->separate ? m * sizeof(double) : 0},
-        {&d->target_low, t->separate ? 3 * (size_t)t->own_targets.num * sizeof(double) : 0},
-        {&d->target_high, t->separate ? 3 * (size_t)t->own_targets.num * sizeof(double) : 0},
-        {&d->cluster, batches * sizeof(int)},
-        {&d->approximated_start, batches * sizeof(int64_t)},
-        {&d->direct_start, batches * sizeof(int64_t)},
-        {&d->approximated, listed[0] * sizeof(int)},
-        {&d->direct, listed[1] * sizeof(int)},
-        {&d->phi, m * sizeof(double)},
-        {&d->slope[0], m * sizeof(double)},
-        {&d->slope[1], m * sizeof(double)},
-        {&d->slope[2], m * sizeof(double)},
-    };
-    const size_t shared = treecode_device_charges_shared(t->options.degree);
-    if (shared > (size_t)d->limits.max_shared)
+        return treecode_fail(t, GMXFMM_ERROR_OPTION, "number of particles is %lld, allowed on a device is %d",
+                             (long long)t->n, INT_MAX / 4);
+    }
+    FMM_TRY(treecode_upload(t, &t->device->q, q, (size_t)t->n * sizeof(double)));
+    FMM_CUDA(t, cudaStreamSynchronize(t->device->stream));
+    return GMXFMM_OK;
+}
+
+static gmxfmm_status lists(treecode* t)
+{
+    DeviceScope      scope(t->options.device_id);
+    treecode_device* d = t->device;
+    FMM_TRY(t->options.dual ? treecode_device_dual_lists(t) : treecode_device_lists(t));
+    t->info.num_batches      = d->lists.num;
+    const double pairs       = d->lists.pairs + (t->options.dual ? d->point_lists.pairs : 0);
+    t->info.pairs_per_target = t->num_targets > 0 ? pairs / (double)t->num_targets : 0;
+    return GMXFMM_OK;
+}
+
+static gmxfmm_status check_shared(treecode* t)
+{
+    const size_t charges = treecode_device_charges_shared(t->options.degree);
+    const size_t down    = t->options.dual ? treecode_device_downward_shared(t->options.degree) : 0;
+    const size_t shared  = charges > down ? charges : down;
+    if (shared > (size_t)t->device->limits.max_shared)
     {
         return treecode_fail(t, GMXFMM_ERROR_UNSUPPORTED,
-                             "degree %d needs %zu bytes of shared memory, the device has %d: choose a smaller degree",
-                             t->options.degree, shared, d->limits.max_shared);
-    }
-    DeviceScope scope(t->options.device_id);
-    for (const auto& one : wanted)
-    {
-        FMM_TRY(treecode_grow(t, one.buffer, one.bytes));
+                             "degree %d needs %zu bytes of shared memory, a block of this device has %d: use a lower "
+                             "degree, or the CPU",
+                             t->options.degree, shared, t->device->limits.max_shared);
     }
     return GMXFMM_OK;
 }
 
+static size_t bytes_of(const treecode_device* d)
+{
+    size_t sum = 0;
+    for (const DeviceTree* tree : {&d->sources, &d->targets})
+    {
+        for (const DeviceBuffer* b :
+             {&tree->x[0], &tree->x[1], &tree->x[2], &tree->low, &tree->high, &tree->order, &tree->begin, &tree->end,
+              &tree->child, &tree->num_children, &tree->parent, &tree->leaf})
+        {
+            sum += b->capacity;
+        }
+    }
+    for (const DeviceLists* l : {&d->lists, &d->point_lists, &d->sample})
+    {
+        for (const DeviceBuffer* b : {&l->cluster, &l->begin, &l->end, &l->approximated_start, &l->direct_start,
+                                      &l->approximated, &l->direct, &l->tile})
+        {
+            sum += b->capacity;
+        }
+    }
+    for (const DeviceBuffer* b : {&d->x_copy, &d->y_copy, &d->copy, &d->q, &d->sorted_q, &d->charge, &d->point, &d->phi,
+                                  &d->slope[0], &d->slope[1], &d->slope[2], &d->partial, &d->scratch})
+    {
+        sum += b->capacity;
+    }
+    for (const DeviceBuffer& b : d->work)
+    {
+        sum += b.capacity;
+    }
+    return sum;
+}
+
+static gmxfmm_status reserve(treecode* t)
+{
+    DeviceScope      scope(t->options.device_id);
+    treecode_device* d = t->device;
+    FMM_TRY(check_shared(t));
+    const size_t edge = (size_t)t->options.degree + 1, size = edge * edge * edge * sizeof(double);
+    const size_t n = (size_t)t->n * sizeof(double), m = (size_t)t->num_targets * sizeof(double);
+    const size_t word = t->options.floats ? sizeof(float) : sizeof(double);
+    struct
+    {
+        DeviceBuffer* buffer;
+        size_t        bytes;
+    } const wanted[] = {
+        {&d->sorted_q, n},
+        {&d->charge, (size_t)d->sources.num * size},
+        {&d->point, t->options.dual ? (size_t)treecode_device_targets(t)->num * size : 0},
+        {&d->phi, m},
+        {&d->slope[0], m},
+        {&d->slope[1], m},
+        {&d->slope[2], m},
+        {&d->x_copy, 3 * (size_t)t->n * word},
+        {&d->copy, 7 * (size_t)t->num_targets * word}, /* potential, field and force */
+        {&d->energies, c_energyBlocks * sizeof(double)},
+    };
+    for (const auto& one : wanted)
+    {
+        FMM_TRY(treecode_grow(t, one.buffer, one.bytes));
+    }
+    t->info.bytes = bytes_of(d);
+    return GMXFMM_OK;
+}
+
+static gmxfmm_status gather(treecode* t, const void* x)
+{
+    DeviceScope      scope(t->options.device_id);
+    treecode_device* d    = t->device;
+    const size_t     word = t->options.floats ? sizeof(float) : sizeof(double);
+    FMM_TRY(treecode_on_device(t, &x, &d->x_copy, 3 * (size_t)t->n * word));
+    return treecode_device_gather(t, x, d->stream);
+}
+
+static gmxfmm_status charges(treecode* t)
+{
+    DeviceScope scope(t->options.device_id);
+    return treecode_device_charges(t, t->device->stream);
+}
+
+gmxfmm_status treecode_device_all_sums(treecode* t, int with_field, cudaStream_t stream)
+{
+    treecode_device* d = t->device;
+    FMM_TRY(treecode_device_sums(t, &d->lists, t->options.precision, with_field, stream));
+    if (t->options.dual)
+    {
+        const size_t edge = (size_t)t->options.degree + 1;
+        FMM_CUDA(t, cudaMemsetAsync(d->point.memory, 0,
+                                    (size_t)treecode_device_targets(t)->num * edge * edge * edge * sizeof(double),
+                                    stream));
+        FMM_TRY(treecode_device_sums(t, &d->point_lists, t->options.precision, 0, stream));
+        FMM_TRY(treecode_device_downward(t, with_field, stream));
+    }
+    return GMXFMM_OK;
+}
+
+static gmxfmm_status all_sums(treecode* t, int with_field)
+{
+    DeviceScope scope(t->options.device_id);
+    return treecode_device_all_sums(t, with_field, t->device->stream);
+}
+
+static gmxfmm_status output(treecode* t, treecode_output* o)
+{
+    DeviceScope      scope(t->options.device_id);
+    treecode_device* d = t->device;
+    const size_t     m = (size_t)t->num_targets, word = t->options.floats ? sizeof(float) : sizeof(double);
+    char*            copy = d->copy.as<char>();
+    TreecodeResults  results;
+    struct
+    {
+        void * there, *here;
+        size_t bytes;
+    } const arrays[]           = {{o->potential != nullptr ? copy : nullptr, o->potential, m * word},
+                                  {o->field != nullptr ? copy + m * word : nullptr, o->field, 3 * m * word},
+                                  {o->force != nullptr ? copy + 4 * m * word : nullptr, o->force, 3 * m * word}};
+    const TreecodeOutput there = {arrays[0].there, arrays[1].there, arrays[2].there, nullptr, nullptr};
+    FMM_TRY(treecode_device_output(t, there, d->stream));
+    for (const auto& one : arrays)
+    {
+        if (one.here != nullptr && one.bytes > 0)
+        {
+            FMM_CUDA(t, cudaMemcpyAsync(one.here, one.there, one.bytes, cudaMemcpyDefault, d->stream));
+        }
+    }
+    FMM_TRY(treecode_download(t, &results, d->results.memory, sizeof(results)));
+    o->energy = results.energy;
+    return results.bad_positions > 0 ? treecode_fail(t, GMXFMM_ERROR_POSITION, "a position is not finite")
+           : results.bad_results > 0 ? treecode_coincident(t)
+                                     : GMXFMM_OK;
+}
+
+static gmxfmm_status wait(treecode* t)
+{
+    DeviceScope scope(t->options.device_id);
+    FMM_CUDA(t, cudaStreamSynchronize(t->device->stream));
+    return GMXFMM_OK;
+}
+
+static gmxfmm_status sums(treecode* t, const treecode_lists* some, gmxfmm_precision precision, int with_field)
+{
+    DeviceScope scope(t->options.device_id);
+    FMM_TRY(treecode_device_upload_lists(t, &t->device->sample, some));
+    return treecode_device_sums(t, &t->device->sample, precision, with_field, t->device->stream);
+}
+
+/* Arrays of the host for all targets, of which only the sample's are touched. */
+static gmxfmm_status fetch(treecode* t, const treecode_lists* some)
+{
+    DeviceScope         scope(t->options.device_id);
+    treecode_device*    d       = t->device;
+    const DeviceBuffer* from[4] = {&d->phi, &d->slope[0], &d->slope[1], &d->slope[2]};
+    double**            to[4]   = {&t->phi, &t->slope[0], &t->slope[1], &t->slope[2]};
+    for (int i = 0; i < 4; i++)
+    {
+        if (*to[i] == nullptr)
+        {
+            *to[i] = static_cast<double*>(malloc(((size_t)t->num_targets + 1) * sizeof(double)));
+        }
+        if (*to[i] == nullptr)
+        {
+            return treecode_no_memory(t);
+        }
+        for (int b = 0; b < some->num; b++)
+        {
+            const int64_t first = some->begin[b];
+            if (some->end[b] > first)
+            {
+                FMM_CUDA(t, cudaMemcpyAsync(*to[i] + first, from[i]->as<double>() + first,
+                                            (size_t)(some->end[b] - first) * sizeof(double), cudaMemcpyDeviceToHost,
+                                            d->stream));
+            }
+        }
+    }
+    FMM_CUDA(t, cudaStreamSynchronize(d->stream));
+    return GMXFMM_OK;
+}
+
+gmxfmm_status treecode_device_enqueue(treecode* t, const void* x, const TreecodeStep* step)
+{
+    const cudaStream_t stream = static_cast<cudaStream_t>(step->stream);
+    DeviceScope        scope(t->options.device_id);
+    FMM_TRY(treecode_device_gather(t, x, stream));
+    FMM_TRY(treecode_device_charges(t, stream));
+    FMM_TRY(treecode_device_all_sums(t, step->field != nullptr || step->force != nullptr, stream));
+    return treecode_device_output(t, {step->potential, step->field, step->force, step->energy, step->status}, stream);
+}
+
 extern "C" const treecode_stages treecode_on_cuda;
-const treecode_stages treecode_on_cuda = {0 /* no dual traversal */, create, destroy, reserve, treecode_device_charges,
-                                          treecode_device_sums};
+const treecode_stages            treecode_on_cuda = {
+               1,
+               create,
+               destroy,
+               take_charges,
+               treecode_device_extent,
+               treecode_device_trees,
+               treecode_device_mirror,
+               lists,
+               reserve,
+               gather,
+               charges,
+               all_sums,
+               output,
+               wait,
+               sums,
+               fetch,
+};

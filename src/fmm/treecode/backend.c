@@ -10,10 +10,9 @@
 struct fmm_treecode
 {
     treecode* sums;
-    double*   x;         /* 3 n, positions of the caller's */
-    double*   potential; /* of the targets */
-    double*   field;     /* 3 targets, likewise */
-    size_t    bytes;     /* of these, and of the sums' */
+    double*   x;      /* 3 n, positions of the caller's, where the sums want doubles */
+    double*   result; /* 7 targets: potential, field and force, likewise */
+    size_t    bytes;  /* of these, and of the sums' */
 };
 
 static gmxfmm_status check(int id, char* message, size_t size)
@@ -38,6 +37,8 @@ gmxfmm_status fmm_treecode_create(gmxfmm_plan* plan)
         .precision   = o->precision,
         .num_threads = plan->num_threads,
         .device_id   = o->device_id,
+        .floats      = plan->backend->treecode->takes_any && o->array_type == GMXFMM_SINGLE,
+        .prefactor   = o->prefactor,
         .stages      = plan->backend->treecode,
     };
     plan->treecode = calloc(1, sizeof(*plan->treecode));
@@ -52,9 +53,8 @@ static void free_arrays(gmxfmm_plan* plan)
 {
     struct fmm_treecode* t = plan->treecode;
     free(t->x);
-    free(t->potential);
-    free(t->field);
-    t->x = t->potential = t->field = NULL;
+    free(t->result);
+    t->x = t->result = NULL;
     plan->bytes -= t->bytes;
     t->bytes = 0;
 }
@@ -68,6 +68,11 @@ void fmm_treecode_destroy(gmxfmm_plan* plan)
         free(plan->treecode);
         plan->treecode = NULL;
     }
+}
+
+treecode* fmm_treecode_sums(const gmxfmm_plan* plan)
+{
+    return plan->treecode->sums;
 }
 
 static gmxfmm_status failed(gmxfmm_plan* plan, gmxfmm_status status)
@@ -89,57 +94,53 @@ gmxfmm_status fmm_treecode_on_host(gmxfmm_plan* plan, const void** x, size_t num
     return GMXFMM_OK;
 }
 
-static void positions(const gmxfmm_plan* plan, const void* x)
+/* Whether arrays have to be converted for the sums. */
+static int converts(const gmxfmm_plan* plan)
+{
+    return !plan->backend->treecode->takes_any && plan->options.array_type == GMXFMM_SINGLE;
+}
+
+static const void* positions(const gmxfmm_plan* plan, const void* x)
 {
     const int64_t num = 3 * plan->p.n;
     double*       to  = plan->treecode->x;
-    for (int64_t i = 0; i < num; i++)
+    for (int64_t i = 0; converts(plan) && i < num; i++)
     {
-        to[i] = plan->options.array_type == GMXFMM_DOUBLE ? ((const double*)x)[i] : (double)((const float*)x)[i];
+        to[i] = (double)((const float*)x)[i];
     }
+    return converts(plan) ? to : x;
 }
 
 gmxfmm_status fmm_treecode_assign(gmxfmm_plan* plan, const void* x)
 {
     struct fmm_treecode* t       = plan->treecode;
     const int64_t        targets = plan->receivers.n > 0 ? plan->receivers.n : plan->p.n;
-    const size_t         num     = (size_t)targets;
+    const size_t xs = converts(plan) ? 3 * (size_t)plan->p.n : 0, results = converts(plan) ? 7 * (size_t)targets : 0;
     free_arrays(plan);
-    t->x         = malloc((3 * (size_t)plan->p.n + 1) * sizeof(double));
-    t->potential = malloc((num + 1) * sizeof(double));
-    t->field     = malloc((3 * num + 1) * sizeof(double));
-    if (t->x == NULL || t->potential == NULL || t->field == NULL)
+    t->x      = malloc((xs + 1) * sizeof(double));
+    t->result = malloc((results + 1) * sizeof(double));
+    if (t->x == NULL || t->result == NULL)
     {
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %lld particles", (long long)plan->p.n);
     }
-    positions(plan, x);
-    const gmxfmm_status status =
-        treecode_assign(t->sums, t->x, plan->receivers.n, plan->receivers.n > 0 ? plan->receiver_x : NULL);
+    const gmxfmm_status status = treecode_assign(t->sums, positions(plan, x), plan->receivers.n,
+                                                 plan->receivers.n > 0 ? plan->receiver_x : NULL);
     if (status != GMXFMM_OK)
     {
         return failed(plan, status);
     }
     treecode_info info;
     treecode_get_info(t->sums, &info);
-    t->bytes = info.bytes + (4 * num + 3 * (size_t)plan->p.n) * sizeof(double);
+    t->bytes = info.bytes + (xs + results) * sizeof(double);
     plan->bytes += t->bytes;
     return GMXFMM_OK;
 }
 
-/* value[i] times the prefactor, and, unless it is NULL, charge[i / components], into an array of the caller's. */
-static void write(const gmxfmm_plan* plan, int64_t num, const double* value, const double* charge, void* out)
+static void to_floats(int64_t num, const double* from, float* to)
 {
-    for (int64_t i = 0; i < num && out != NULL; i++)
+    for (int64_t i = 0; i < num && to != NULL; i++)
     {
-        const double one = plan->options.prefactor * value[i] * (charge != NULL ? charge[i / 3] : 1);
-        if (plan->options.array_type == GMXFMM_DOUBLE)
-        {
-            ((double*)out)[i] = one;
-        }
-        else
-        {
-            ((float*)out)[i] = (float)one;
-        }
+        to[i] = (float)from[i];
     }
 }
 
@@ -147,25 +148,32 @@ gmxfmm_status fmm_treecode_execute(gmxfmm_plan* plan, const void* x, gmxfmm_outp
 {
     struct fmm_treecode* t       = plan->treecode;
     const int64_t        targets = plan->receivers.n > 0 ? plan->receivers.n : plan->p.n;
-    const int            field   = output->force != NULL || output->field != NULL;
-    treecode_output      out     = {t->potential, field ? t->field : NULL, output->want_energy, 0};
+    treecode_output      out     = {output->potential, output->field, output->want_energy, 0, output->force};
     if (output->want_virial)
     {
         return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED,
                         "the treecode has no virial: leave it out, or use method = fmm");
     }
-    positions(plan, x);
-    const gmxfmm_status status = treecode_execute(t->sums, t->x, &out);
+    if (converts(plan))
+    {
+        out.potential = out.potential != NULL ? t->result : NULL;
+        out.field     = out.field != NULL ? t->result + targets : NULL;
+        out.force     = out.force != NULL ? t->result + 4 * targets : NULL;
+    }
+    const gmxfmm_status status = treecode_execute(t->sums, positions(plan, x), &out);
     if (status != GMXFMM_OK)
     {
         return failed(plan, status);
     }
     const double begin = fmm_time();
-    write(plan, targets, t->potential, NULL, output->potential);
-    write(plan, 3 * targets, t->field, NULL, output->field);
-    write(plan, 3 * targets, t->field, plan->charge, output->force);
+    if (converts(plan))
+    {
+        to_floats(targets, out.potential, output->potential);
+        to_floats(3 * targets, out.field, output->field);
+        to_floats(3 * targets, out.force, output->force);
+    }
     output->energy_near = 0;
-    output->energy_far  = plan->options.prefactor * out.energy;
+    output->energy_far  = out.energy;
     treecode_info info;
     treecode_get_info(t->sums, &info);
     plan->info.time_charges += info.time_charges;

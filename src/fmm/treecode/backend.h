@@ -12,6 +12,8 @@ gmxfmm_status fmm_treecode_set_charges(gmxfmm_plan* plan);
 gmxfmm_status fmm_treecode_on_host(gmxfmm_plan* plan, const void** x, size_t num);
 gmxfmm_status fmm_treecode_assign(gmxfmm_plan* plan, const void* x);
 gmxfmm_status fmm_treecode_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* output);
-void          fmm_treecode_get_info(const gmxfmm_plan* plan, gmxfmm_info* info);
+struct treecode;
+struct treecode* fmm_treecode_sums(const gmxfmm_plan* plan);
+void             fmm_treecode_get_info(const gmxfmm_plan* plan, gmxfmm_info* info);
 
 #endif

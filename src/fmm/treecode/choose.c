@@ -104,15 +104,22 @@ static proposal propose(treecode* t, const treecode_options* asked, double error
     return best;
 }
 
+static gmxfmm_status make_trees(treecode* t)
+{
+    const treecode_stages* stages = t->options.stages;
+    const gmxfmm_status    status = stages->trees(t);
+    return status == GMXFMM_OK && stages->mirror != NULL ? stages->mirror(t, 0) : status;
+}
+
 /* Trees of the leaf size that is cheapest by the model. */
-static gmxfmm_status choose_leaf(treecode* t, const treecode_options* asked, const double* x, const double* y)
+static gmxfmm_status choose_leaf(treecode* t, const treecode_options* asked)
 {
     double  least     = INFINITY;
     int64_t best_leaf = asked->leaf;
     for (int i = 0; i < c_numLeaves && asked->leaf == 0; i++)
     {
         t->options.leaf            = c_leaf[i];
-        const gmxfmm_status status = treecode_trees(t, x, y);
+        const gmxfmm_status status = make_trees(t);
         if (status != GMXFMM_OK)
         {
             return status;
@@ -133,7 +140,7 @@ static gmxfmm_status choose_leaf(treecode* t, const treecode_options* asked, con
         }
     }
     t->options.leaf = best_leaf;
-    return treecode_trees(t, x, y);
+    return make_trees(t);
 }
 
 /* Potential and field, 4 a target, of the sample's targets. */
@@ -175,11 +182,12 @@ static gmxfmm_status sums_of_sample(treecode* t, int direct, double* values, int
     {
         return treecode_no_memory(t);
     }
-    gmxfmm_status status = all ? treecode_make_lists(t) : GMXFMM_OK;
+    const treecode_stages* stages = t->options.stages;
+    gmxfmm_status          status =
+        all ? stages->all_sums(t, 1) : stages->sums(t, &sample, direct ? GMXFMM_DOUBLE : t->options.precision, 1);
+    status = status == GMXFMM_OK && stages->fetch != NULL ? stages->fetch(t, &sample) : status;
     if (status == GMXFMM_OK)
     {
-        status = all ? treecode_all_sums(t, 1)
-                     : t->options.stages->sums(t, &sample, direct ? GMXFMM_DOUBLE : t->options.precision, 1);
         take(t, &sample, values);
     }
     *num = sample.targets;
@@ -187,12 +195,20 @@ static gmxfmm_status sums_of_sample(treecode* t, int direct, double* values, int
     return status;
 }
 
-static gmxfmm_status measure(treecode* t, const double* x, const double* exact, double* values, double* error)
+/* Modified charges for options as they are, of all sources. */
+static gmxfmm_status make_charges(treecode* t)
+{
+    const treecode_stages* stages = t->options.stages;
+    gmxfmm_status          status = stages->reserve(t);
+    status                        = status == GMXFMM_OK ? stages->gather(t, t->x) : status;
+    return status == GMXFMM_OK ? stages->charges(t) : status;
+}
+
+static gmxfmm_status measure(treecode* t, const double* exact, double* values, double* error)
 {
     int64_t       num;
-    gmxfmm_status status = treecode_reserve(t);
-    status               = status == GMXFMM_OK ? treecode_gather(t, x) : status;
-    status               = status == GMXFMM_OK ? t->options.stages->charges(t) : status;
+    gmxfmm_status status = t->options.dual ? t->options.stages->lists(t) : GMXFMM_OK;
+    status               = status == GMXFMM_OK ? make_charges(t) : status;
     status               = status == GMXFMM_OK ? sums_of_sample(t, 0, values, &num) : status;
     if (status != GMXFMM_OK)
     {
@@ -201,15 +217,13 @@ static gmxfmm_status measure(treecode* t, const double* x, const double* exact, 
     *error = relative_error(num, values, exact);
     if (!isfinite(*error))
     {
-        return treecode_fail(t, GMXFMM_ERROR_COINCIDENT,
-                             "two particles are at one place, or so near that 1/r is not finite");
+        return treecode_coincident(t);
     }
     return GMXFMM_OK;
 }
 
 /* Proposals until one comes back; values and exact: what is measured. */
-static gmxfmm_status
-search(treecode* t, const treecode_options* asked, const double* x, const double* exact, double* values)
+static gmxfmm_status search(treecode* t, const treecode_options* asked, const double* exact, double* values)
 {
     proposal tried[c_mostTrials];
     double   error[c_mostTrials], scale = 1;
@@ -231,7 +245,7 @@ search(treecode* t, const treecode_options* asked, const double* x, const double
         }
         t->options.theta           = p.theta;
         t->options.degree          = p.degree;
-        const gmxfmm_status status = measure(t, x, exact, values, &error[num]);
+        const gmxfmm_status status = measure(t, exact, values, &error[num]);
         if (status != GMXFMM_OK)
         {
             return status;
@@ -252,10 +266,10 @@ search(treecode* t, const treecode_options* asked, const double* x, const double
     return GMXFMM_OK;
 }
 
-gmxfmm_status treecode_choose(treecode* t, const double* x, const double* y)
+gmxfmm_status treecode_choose(treecode* t)
 {
     const treecode_options asked  = t->options;
-    gmxfmm_status          status = choose_leaf(t, &asked, x, y);
+    gmxfmm_status          status = choose_leaf(t, &asked);
     const size_t           room   = 4 * c_manyGroups * c_groupSize * sizeof(double);
     double *               exact = malloc(room), *values = malloc(room);
     int64_t                num;
@@ -264,11 +278,9 @@ gmxfmm_status treecode_choose(treecode* t, const double* x, const double* y)
         status = treecode_no_memory(t);
     }
     t->options.degree = 1;
-    status            = status == GMXFMM_OK ? treecode_reserve(t) : status;
-    status            = status == GMXFMM_OK ? treecode_gather(t, x) : status;
-    status = status == GMXFMM_OK ? t->options.stages->charges(t) : status; /* the device gets the sources by it */
-    status = status == GMXFMM_OK ? sums_of_sample(t, 1, exact, &num) : status;
-    status = status == GMXFMM_OK ? search(t, &asked, x, exact, values) : status;
+    status            = status == GMXFMM_OK ? make_charges(t) : status; /* gathers the sources, too */
+    status            = status == GMXFMM_OK ? sums_of_sample(t, 1, exact, &num) : status;
+    status            = status == GMXFMM_OK ? search(t, &asked, exact, values) : status;
     free(exact);
     free(values);
     if (status != GMXFMM_OK)

@@ -289,6 +289,23 @@ int treecode_clusters_build(treecode_clusters* c, int64_t n, const double* x, in
     return made ? 0 : -1;
 }
 
+int treecode_clusters_reserve(treecode_clusters* c, int64_t n, int num, int num_levels, int num_leaves)
+{
+    const size_t particles = (size_t)n;
+    int          made      = reserve(c, num) && resize((void**)&c->level, (size_t)num_levels + 1, sizeof(int)) &&
+               resize((void**)&c->leaf, (size_t)num_leaves, sizeof(int)) &&
+               resize((void**)&c->order, particles, sizeof(int64_t));
+    for (int d = 0; d < 3; d++)
+    {
+        made = made && resize((void**)&c->x[d], particles, sizeof(double));
+    }
+    if (!made)
+    {
+        treecode_clusters_free(c);
+    }
+    return made ? 0 : -1;
+}
+
 static void children_box(const treecode_clusters* c, int cluster)
 {
     const size_t first = 3 * (size_t)c->child[cluster], num = 3 * (size_t)c->num_children[cluster];

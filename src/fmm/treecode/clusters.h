@@ -36,6 +36,9 @@ double treecode_box(const treecode_clusters* c, int cluster, double centre[3], d
  * from an earlier call. 0, or -1 if there is no memory: then *c is empty. */
 int treecode_clusters_build(treecode_clusters* c, int64_t n, const double* x, int64_t leaf, int num_threads);
 
+/* Room for a tree that is made elsewhere. 0, or -1 if there is no memory: then *c is empty. */
+int treecode_clusters_reserve(treecode_clusters* c, int64_t n, int num, int num_levels, int num_leaves);
+
 /* The boxes around particles that have moved, at c->x, in the same clusters. No allocation. */
 void treecode_clusters_update(treecode_clusters* c, int num_threads);
 

@@ -13,18 +13,20 @@ struct treecode
     treecode_options options; /* as chosen, once they were */
     char             message[256];
     int64_t          n; /* sources */
-    double*          q; /* n, caller's order */
+    int              has_charges;
+    double*          q; /* n, caller's order, where the stages keep it there */
 
     int                     level;                          /* of x86-64, whose sums are called (fmm/simd_level.h) */
     int                     assigned, separate;             /* separate: targets are not the sources */
+    const void *            x, *y;                          /* the caller's places, while an assign lasts */
     double                  unit;                           /* length, a power of two: positions below are in it */
     double                  parameter[TREECODE_PARAMETERS]; /* in that unit */
-    treecode_clusters       sources, own_targets;
-    treecode_lists          lists;
-    treecode_lists          point_lists; /* dual traversal */
-    double*                 sorted_q;    /* n, order of the sources */
-    double*                 charge;      /* modified charges */
-    double*                 point;       /* dual traversal: potentials at Chebyshev points of target clusters */
+    treecode_clusters       sources, own_targets; /* of a device: their numbers, and what stages.mirror has copied */
+    treecode_lists          lists;                /* this and what follows: on the CPU */
+    treecode_lists          point_lists;          /* dual traversal */
+    double*                 sorted_q;             /* n, order of the sources */
+    double*                 charge;               /* modified charges */
+    double*                 point; /* dual traversal: potentials at Chebyshev points of target clusters */
     int64_t                 num_targets;
     double*                 phi;      /* num_targets, order of the targets */
     double*                 slope[3]; /* the field, likewise */
@@ -39,39 +41,61 @@ static inline const treecode_clusters* treecode_targets(const treecode* t)
     return t->separate ? &t->own_targets : &t->sources;
 }
 
-/* treecode.c: the stages, for choose.c too. Status as a call's; the message is in t. */
+/* treecode.c: for the stages and choose.c. */
 gmxfmm_status treecode_fail(treecode* t, gmxfmm_status status, const char* format, ...)
     __attribute__((format(printf, 3, 4)));
 gmxfmm_status      treecode_no_memory(treecode* t);
-gmxfmm_status      treecode_trees(treecode* t, const double* x, const double* y); /* for options.leaf */
-gmxfmm_status      treecode_reserve(treecode* t);                                 /* for options.degree and the trees */
-gmxfmm_status      treecode_gather(treecode* t, const double* x);                 /* sources and their boxes */
-gmxfmm_status      treecode_make_lists(treecode* t);               /* for options and trees as they are */
-gmxfmm_status      treecode_all_sums(treecode* t, int with_field); /* of all lists */
+gmxfmm_status      treecode_not_finite(treecode* t, const char* what, int64_t which);
+gmxfmm_status      treecode_coincident(treecode* t);
 treecode_criterion treecode_criterion_of(const treecode* t);
+/* What values (field: their gradients) in the unit are multiplied by for the caller. */
+double treecode_value_factor(const treecode* t, int field);
 
-/* What a device does in its own way; trees and lists are made on the host. Status as a call's; the message is in t. */
+/* What a device does in its own way. Status as a call's; the message is in t. */
 typedef struct treecode_stages
 {
-    int has_dual; /* dual traversal */
+    int takes_any; /* places and results may be floats (options.floats), and on the device */
 
     /* What lasts as long as t, at t->device; destroy is called at any stage. Both NULL: nothing. Errors: MEMORY,
      * DEVICE. */
     gmxfmm_status (*create)(treecode* t);
     void (*destroy)(treecode* t);
-    /* Memory for options, trees and lists as they are; NULL: none. Errors: MEMORY, DEVICE, UNSUPPORTED. */
+
+    /* The finite charges q[t->n] of the host. Errors: MEMORY, DEVICE. */
+    gmxfmm_status (*take_charges)(treecode* t, const double* q);
+    /* The range of t->x and t->y. Errors: POSITION, naming the first that is not finite; MEMORY, DEVICE. */
+    gmxfmm_status (*extent)(treecode* t, double low[3], double high[3]);
+    /* Trees of t->x and t->y for options.leaf, in the unit. Errors: MEMORY, DEVICE. */
+    gmxfmm_status (*trees)(treecode* t);
+    /* Copies of the device's trees at t->sources and t->own_targets, the particles only if wanted; NULL: they are
+     * there. Errors: MEMORY, DEVICE. */
+    gmxfmm_status (*mirror)(treecode* t, int with_particles);
+    /* Lists for options and trees as they are; sets info.num_batches and info.pairs_per_target. Errors: MEMORY, DEVICE.
+     */
+    gmxfmm_status (*lists)(treecode* t);
+    /* Memory for options, trees and lists as they are. Errors: MEMORY, DEVICE, UNSUPPORTED. */
     gmxfmm_status (*reserve)(treecode* t);
-    /* Modified charges of the gathered sources, which are taken over, too. Errors: DEVICE. */
+
+    /* A step: sources from x and their boxes; modified charges; sums of all lists; results. Nothing is allocated.
+     * Errors: DEVICE; gather and output: POSITION and COINCIDENT. */
+    gmxfmm_status (*gather)(treecode* t, const void* x);
     gmxfmm_status (*charges)(treecode* t);
-    /* Sums of these lists, into phi and slope. Errors: DEVICE. */
+    gmxfmm_status (*all_sums)(treecode* t, int with_field);
+    gmxfmm_status (*output)(treecode* t, treecode_output* output);
+    /* Waits for the stages that were called; NULL: they wait themselves. Errors: DEVICE. */
+    gmxfmm_status (*wait)(treecode* t);
+
+    /* For choose.c and tests: sums of some lists of the host; and what these or all_sums gave at the targets of such
+     * lists, copied to phi and slope, NULL: it is there. Errors: MEMORY, DEVICE. */
     gmxfmm_status (*sums)(treecode* t, const treecode_lists* lists, gmxfmm_precision precision, int with_field);
+    gmxfmm_status (*fetch)(treecode* t, const treecode_lists* lists);
 } treecode_stages;
 
 extern const treecode_stages treecode_on_cpu; /* treecode.c */
 
 /* choose.c: the error of a model for random charges in a cube; sets what options leave automatic. */
 double        treecode_predicted_error(double theta, int degree);
-gmxfmm_status treecode_choose(treecode* t, const double* x, const double* y);
+gmxfmm_status treecode_choose(treecode* t);
 
 /* sums.c, both precisions: bytes of scratch a thread; potentials, and fields if wanted, of all targets into phi and
  * slope, in the unit. No allocation. */

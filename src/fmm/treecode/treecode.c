@@ -70,11 +70,6 @@ static gmxfmm_status check_options(const treecode_options* o, char* message, siz
         snprintf(message, size, "degree is %d, allowed is 1 to %d, or 0 for automatic", o->degree, TREECODE_MAX_DEGREE);
         return GMXFMM_ERROR_OPTION;
     }
-    if (o->dual && !o->stages->has_dual)
-    {
-        snprintf(message, size, "dual traversal is not offered on a GPU: use traversal = particle, or the CPU");
-        return GMXFMM_ERROR_UNSUPPORTED;
-    }
     if (o->leaf < 0)
     {
         snprintf(message, size, "leaf is %lld, it must be 1 or more, or 0 for automatic", (long long)o->leaf);
@@ -162,55 +157,54 @@ gmxfmm_status treecode_set_charges(treecode* t, int64_t n, const double* q)
                                  q[i]);
         }
     }
-    if (n != t->n || t->q == NULL)
-    {
-        double* memory = malloc(((size_t)n + 1) * sizeof(double));
-        if (memory == NULL)
-        {
-            return treecode_fail(t, GMXFMM_ERROR_MEMORY, "out of memory for %lld particles", (long long)n);
-        }
-        free(t->q);
-        t->q        = memory;
-        t->n        = n;
-        t->assigned = 0;
-    }
-    memcpy(t->q, q, (size_t)n * sizeof(double));
-    return GMXFMM_OK;
+    t->assigned                = t->assigned && t->has_charges && n == t->n;
+    t->n                       = n;
+    const gmxfmm_status status = t->options.stages->take_charges(t, q);
+    t->has_charges             = status == GMXFMM_OK;
+    return status;
 }
 
-/* Widens low..high by places; the first that is not finite, or -1. */
-static int64_t extent(int64_t n, const double* x, double low[3], double high[3])
+gmxfmm_status treecode_not_finite(treecode* t, const char* what, int64_t which)
 {
-    for (int64_t i = 0; i < n; i++)
-    {
-        for (int d = 0; d < 3; d++)
-        {
-            if (!isfinite(x[3 * i + d]))
-            {
-                return i;
-            }
-            low[d]  = fmin(low[d], x[3 * i + d]);
-            high[d] = fmax(high[d], x[3 * i + d]);
-        }
-    }
-    return -1;
+    return treecode_fail(t, GMXFMM_ERROR_POSITION, "the position of %s %lld is not finite", what, (long long)which);
+}
+
+gmxfmm_status treecode_coincident(treecode* t)
+{
+    return treecode_fail(t, GMXFMM_ERROR_COINCIDENT,
+                         "two particles are at one place, or so near that 1/r is not finite%s",
+                         t->options.precision == GMXFMM_SINGLE ? " in single precision" : "");
+}
+
+gmxfmm_status treecode_no_memory(treecode* t)
+{
+    free_assigned(t);
+    return treecode_fail(t, GMXFMM_ERROR_MEMORY, "out of memory for %lld particles", (long long)t->n);
+}
+
+treecode_criterion treecode_criterion_of(const treecode* t)
+{
+    const treecode_criterion c = {treecode_targets(t), &t->sources, t->options.theta, t->options.degree,
+                                  t->options.num_threads};
+    return c;
+}
+
+double treecode_value_factor(const treecode* t, int field)
+{
+    const double unit = pow(t->unit, c_powers[t->options.kernel].value);
+    return t->options.prefactor * (field ? unit / t->unit : unit);
 }
 
 /* The unit of length: with it no square over- or underflows, and as a power of two it rounds nothing. */
-static gmxfmm_status choose_unit(treecode* t, const double* x, int64_t m, const double* y)
+static gmxfmm_status choose_unit(treecode* t)
 {
-    double  low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY}, longest = 0;
-    int64_t bad = extent(t->n, x, low, high);
-    if (bad >= 0)
+    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY}, longest = 0;
+    const gmxfmm_status status = t->options.stages->extent(t, low, high);
+    if (status != GMXFMM_OK)
     {
-        return treecode_fail(t, GMXFMM_ERROR_POSITION, "the position of particle %lld is not finite", (long long)bad);
+        return status;
     }
-    bad = extent(m, y, low, high);
-    if (bad >= 0)
-    {
-        return treecode_fail(t, GMXFMM_ERROR_POSITION, "the position of receiver %lld is not finite", (long long)bad);
-    }
-    for (int d = 0; d < 3 && t->n + m > 0; d++)
+    for (int d = 0; d < 3 && t->n + t->num_targets > 0; d++)
     {
         longest = fmax(longest, high[d] - low[d]);
     }
@@ -228,23 +222,195 @@ static gmxfmm_status choose_unit(treecode* t, const double* x, int64_t m, const 
     return GMXFMM_OK;
 }
 
-gmxfmm_status treecode_no_memory(treecode* t)
+static gmxfmm_status choose_if_automatic(treecode* t)
 {
+    const treecode_options* o = &t->options;
+    return o->theta > 0 && o->degree > 0 && o->leaf > 0 ? GMXFMM_OK : treecode_choose(t);
+}
+
+/* Seconds since *begin, which becomes now. */
+static double lap(double* begin)
+{
+    const double now = fmm_time(), seconds = now - *begin;
+    *begin = now;
+    return seconds;
+}
+
+static gmxfmm_status assign_in_stages(treecode* t)
+{
+    const treecode_stages* stages = t->options.stages;
+    double                 begin  = fmm_time();
+    gmxfmm_status          status = choose_unit(t);
+    status                        = status == GMXFMM_OK ? choose_if_automatic(t) : status;
+    t->info.time_choose           = lap(&begin);
+    status                        = status == GMXFMM_OK ? stages->trees(t) : status;
+    t->info.time_tree             = lap(&begin);
+    status                        = status == GMXFMM_OK ? stages->lists(t) : status;
+    status                        = status == GMXFMM_OK ? stages->reserve(t) : status;
+    t->info.time_lists            = lap(&begin);
+    return status;
+}
+
+gmxfmm_status treecode_assign(treecode* t, const void* x, int64_t m, const double* y)
+{
+    if (!t->has_charges)
+    {
+        return treecode_fail(t, GMXFMM_ERROR_ORDER, "set_charges must come before assign");
+    }
     free_assigned(t);
-    return treecode_fail(t, GMXFMM_ERROR_MEMORY, "out of memory for %lld particles", (long long)t->n);
+    t->separate                = y != NULL;
+    t->num_targets             = y != NULL ? m : t->n;
+    t->x                       = x;
+    t->y                       = y;
+    const gmxfmm_status status = assign_in_stages(t);
+    t->x = t->y = NULL;
+    t->assigned = status == GMXFMM_OK;
+    return status;
 }
 
-treecode_criterion treecode_criterion_of(const treecode* t)
+gmxfmm_status treecode_execute(treecode* t, const void* x, treecode_output* output)
 {
-    const treecode_criterion c = {treecode_targets(t), &t->sources, t->options.theta, t->options.degree,
-                                  t->options.num_threads};
-    return c;
+    if (!t->assigned)
+    {
+        return treecode_fail(t, GMXFMM_ERROR_ORDER,
+                             "assign must come before execute, and after another number of particles");
+    }
+    const treecode_stages* stages = t->options.stages;
+    double                 begin  = fmm_time();
+    gmxfmm_status          status = stages->gather(t, x);
+    status                        = status == GMXFMM_OK ? stages->charges(t) : status;
+    status                        = status == GMXFMM_OK && stages->wait != NULL ? stages->wait(t) : status;
+    t->info.time_charges          = lap(&begin);
+    status = status == GMXFMM_OK ? stages->all_sums(t, output->field != NULL || output->force != NULL) : status;
+    status = status == GMXFMM_OK && stages->wait != NULL ? stages->wait(t) : status;
+    t->info.time_sums   = lap(&begin);
+    status              = status == GMXFMM_OK ? stages->output(t, output) : status;
+    t->info.time_output = lap(&begin);
+    return status;
 }
 
-gmxfmm_status treecode_gather(treecode* t, const double* x)
+void treecode_get_info(const treecode* t, treecode_info* info)
 {
-    const double one_over = 1 / t->unit;
-    int          bad      = 0;
+    *info                 = t->info;
+    info->theta           = t->options.theta;
+    info->degree          = t->options.degree;
+    info->leaf            = t->options.leaf;
+    info->predicted_error = t->options.theta > 0 && t->options.degree > 0
+                                ? treecode_predicted_error(t->options.theta, t->options.degree)
+                                : NAN;
+    info->num_clusters    = t->sources.num;
+    info->num_levels      = t->sources.num_levels;
+}
+
+/* ----------------------------------------------------------------------------------------------- stages on the CPU */
+
+static gmxfmm_status cpu_take_charges(treecode* t, const double* q)
+{
+    double* memory = malloc(((size_t)t->n + 1) * sizeof(double));
+    if (memory == NULL)
+    {
+        return treecode_fail(t, GMXFMM_ERROR_MEMORY, "out of memory for %lld particles", (long long)t->n);
+    }
+    free(t->q);
+    t->q = memory;
+    memcpy(t->q, q, (size_t)t->n * sizeof(double));
+    return GMXFMM_OK;
+}
+
+/* Widens low..high by places; the first that is not finite, or -1. */
+static int64_t widen(int64_t n, const double* x, double low[3], double high[3])
+{
+    for (int64_t i = 0; i < n; i++)
+    {
+        for (int d = 0; d < 3; d++)
+        {
+            if (!isfinite(x[3 * i + d]))
+            {
+                return i;
+            }
+            low[d]  = fmin(low[d], x[3 * i + d]);
+            high[d] = fmax(high[d], x[3 * i + d]);
+        }
+    }
+    return -1;
+}
+
+static gmxfmm_status cpu_extent(treecode* t, double low[3], double high[3])
+{
+    int64_t bad = widen(t->n, t->x, low, high);
+    if (bad >= 0)
+    {
+        return treecode_not_finite(t, "particle", bad);
+    }
+    bad = t->separate ? widen(t->num_targets, t->y, low, high) : -1;
+    return bad >= 0 ? treecode_not_finite(t, "receiver", bad) : GMXFMM_OK;
+}
+
+/* The tree over places in the caller's unit. 0 or -1. */
+static int build_tree(const treecode* t, treecode_clusters* clusters, int64_t n, const double* x)
+{
+    double* scaled = malloc((3 * (size_t)n + 1) * sizeof(double));
+    for (int64_t i = 0; scaled != NULL && i < 3 * n; i++)
+    {
+        scaled[i] = x[i] / t->unit;
+    }
+    const int made =
+        scaled != NULL && treecode_clusters_build(clusters, n, scaled, t->options.leaf, t->options.num_threads) == 0;
+    free(scaled);
+    return made ? 0 : -1;
+}
+
+static gmxfmm_status cpu_trees(treecode* t)
+{
+    const int failed =
+        build_tree(t, &t->sources, t->n, t->x) || (t->separate && build_tree(t, &t->own_targets, t->num_targets, t->y));
+    return failed ? treecode_no_memory(t) : GMXFMM_OK;
+}
+
+static gmxfmm_status cpu_lists(treecode* t)
+{
+    const treecode_criterion c = treecode_criterion_of(t);
+    const int                failed =
+        t->options.dual ? treecode_dual_build(&t->lists, &t->point_lists, &c) : treecode_lists_build(&t->lists, &c);
+    t->info.num_batches = t->lists.num;
+    t->info.pairs_per_target =
+        t->num_targets > 0 ? (t->lists.pairs + t->point_lists.pairs) / (double)t->num_targets : 0;
+    return failed ? treecode_no_memory(t) : GMXFMM_OK;
+}
+
+/* *array gets room for num numbers, contents lost; 0 if there is none. */
+static int renew(double** array, size_t num)
+{
+    free(*array);
+    *array = malloc((num + 1) * sizeof(double));
+    return *array != NULL;
+}
+
+static gmxfmm_status cpu_reserve(treecode* t)
+{
+    const size_t edge = (size_t)t->options.degree + 1, points = (size_t)t->sources.num * edge * edge * edge;
+    const size_t num = (size_t)t->num_targets, single = treecode_sums_scratch_f(t), twice = treecode_sums_scratch_d(t);
+    t->charge_bytes  = points * sizeof(double);
+    t->scratch_bytes = single > twice ? single : twice; /* choose.c needs both */
+    free(t->scratch);
+    t->scratch = aligned_alloc(FMM_ALIGN, (t->scratch_bytes + FMM_ALIGN) * (size_t)t->options.num_threads);
+    if (t->scratch == NULL || !renew(&t->sorted_q, (size_t)t->n) || !renew(&t->charge, points) ||
+        (t->options.dual && !renew(&t->point, (size_t)treecode_targets(t)->num * edge * edge * edge)) ||
+        !renew(&t->phi, num) || !renew(&t->slope[0], num) || !renew(&t->slope[1], num) || !renew(&t->slope[2], num))
+    {
+        return treecode_no_memory(t);
+    }
+    t->info.bytes = treecode_clusters_bytes(&t->sources) + treecode_clusters_bytes(&t->own_targets) +
+                    treecode_lists_bytes(&t->lists) + treecode_lists_bytes(&t->point_lists) + t->charge_bytes +
+                    t->scratch_bytes * (size_t)t->options.num_threads + ((size_t)t->n * 2 + 4 * num) * sizeof(double);
+    return GMXFMM_OK;
+}
+
+static gmxfmm_status cpu_gather(treecode* t, const void* from)
+{
+    const double* x        = from;
+    const double  one_over = 1 / t->unit;
+    int           bad      = 0;
 #pragma omp parallel for num_threads(t->options.num_threads) reduction(+ : bad)
     for (int64_t s = 0; s < t->n; s++)
     {
@@ -264,122 +430,6 @@ gmxfmm_status treecode_gather(treecode* t, const double* x)
     return GMXFMM_OK;
 }
 
-/* The tree over places in the caller's unit. 0 or -1. */
-static int build_tree(const treecode* t, treecode_clusters* clusters, int64_t n, const double* x)
-{
-    double* scaled = malloc((3 * (size_t)n + 1) * sizeof(double));
-    for (int64_t i = 0; scaled != NULL && i < 3 * n; i++)
-    {
-        scaled[i] = x[i] / t->unit;
-    }
-    const int made =
-        scaled != NULL && treecode_clusters_build(clusters, n, scaled, t->options.leaf, t->options.num_threads) == 0;
-    free(scaled);
-    return made ? 0 : -1;
-}
-
-gmxfmm_status treecode_trees(treecode* t, const double* x, const double* y)
-{
-    if (build_tree(t, &t->sources, t->n, x) || (t->separate && build_tree(t, &t->own_targets, t->num_targets, y)))
-    {
-        return treecode_no_memory(t);
-    }
-    return GMXFMM_OK;
-}
-
-/* *array gets room for num numbers, contents lost; 0 if there is none. */
-static int renew(double** array, size_t num)
-{
-    free(*array);
-    *array = malloc((num + 1) * sizeof(double));
-    return *array != NULL;
-}
-
-gmxfmm_status treecode_reserve(treecode* t)
-{
-    const size_t edge = (size_t)t->options.degree + 1, points = (size_t)t->sources.num * edge * edge * edge;
-    const size_t num = (size_t)t->num_targets, single = treecode_sums_scratch_f(t), twice = treecode_sums_scratch_d(t);
-    t->charge_bytes  = points * sizeof(double);
-    t->scratch_bytes = single > twice ? single : twice; /* choose.c needs both */
-    free(t->scratch);
-    t->scratch = aligned_alloc(FMM_ALIGN, (t->scratch_bytes + FMM_ALIGN) * (size_t)t->options.num_threads);
-    if (t->scratch == NULL || !renew(&t->sorted_q, (size_t)t->n) || !renew(&t->charge, points) ||
-        (t->options.dual && !renew(&t->point, (size_t)treecode_targets(t)->num * edge * edge * edge)) ||
-        !renew(&t->phi, num) || !renew(&t->slope[0], num) || !renew(&t->slope[1], num) || !renew(&t->slope[2], num))
-    {
-        return treecode_no_memory(t);
-    }
-    return t->options.stages->reserve != NULL ? t->options.stages->reserve(t) : GMXFMM_OK;
-}
-
-gmxfmm_status treecode_make_lists(treecode* t)
-{
-    const treecode_criterion c = treecode_criterion_of(t);
-    const int                failed =
-        t->options.dual ? treecode_dual_build(&t->lists, &t->point_lists, &c) : treecode_lists_build(&t->lists, &c);
-    return failed ? treecode_no_memory(t) : GMXFMM_OK;
-}
-
-static gmxfmm_status choose_if_automatic(treecode* t, const double* x, const double* y)
-{
-    const treecode_options* o = &t->options;
-    return o->theta > 0 && o->degree > 0 && o->leaf > 0 ? GMXFMM_OK : treecode_choose(t, x, y);
-}
-
-gmxfmm_status treecode_assign(treecode* t, const double* x, int64_t m, const double* y)
-{
-    if (t->q == NULL)
-    {
-        return treecode_fail(t, GMXFMM_ERROR_ORDER, "set_charges must come before assign");
-    }
-    free_assigned(t);
-    t->separate          = y != NULL;
-    t->num_targets       = y != NULL ? m : t->n;
-    gmxfmm_status status = choose_unit(t, x, y != NULL ? m : 0, y);
-    double        begin  = fmm_time();
-    status               = status == GMXFMM_OK ? choose_if_automatic(t, x, y) : status;
-    t->info.time_choose  = fmm_time() - begin;
-    begin                = fmm_time();
-    status               = status == GMXFMM_OK ? treecode_trees(t, x, y) : status;
-    t->info.time_tree    = fmm_time() - begin;
-    begin                = fmm_time();
-    status               = status == GMXFMM_OK ? treecode_make_lists(t) : status;
-    status               = status == GMXFMM_OK ? treecode_reserve(t) : status;
-    t->info.time_lists   = fmm_time() - begin;
-    t->assigned          = status == GMXFMM_OK;
-    return status;
-}
-
-/* Results in the caller's order and units; how many are not finite. */
-static int64_t write_output(treecode* t, treecode_output* output)
-{
-    const treecode_clusters* targets = treecode_targets(t);
-    const double             unit    = pow(t->unit, c_powers[t->options.kernel].value);
-    int64_t                  bad     = 0;
-    double                   energy  = 0;
-#pragma omp parallel for num_threads(t->options.num_threads) reduction(+ : bad)
-    for (int64_t s = 0; s < targets->n; s++)
-    {
-        const int64_t i = targets->order[s];
-        if (output->potential != NULL)
-        {
-            output->potential[i] = t->phi[s] * unit;
-        }
-        bad += !isfinite(t->phi[s]);
-        for (int d = 0; d < 3 && output->field != NULL; d++)
-        {
-            output->field[3 * i + d] = t->slope[d][s] * unit / t->unit;
-            bad += !isfinite(t->slope[d][s]);
-        }
-    }
-    for (int64_t s = 0; s < targets->n && output->want_energy && !t->separate; s++)
-    {
-        energy += t->sorted_q[s] * t->phi[s];
-    }
-    output->energy = 0.5 * energy * unit;
-    return bad;
-}
-
 static gmxfmm_status cpu_charges(treecode* t)
 {
     treecode_charges(&t->sources, t->sorted_q, t->options.degree, t->charge, t->options.num_threads);
@@ -392,77 +442,67 @@ static gmxfmm_status cpu_sums(treecode* t, const treecode_lists* lists, gmxfmm_p
     return GMXFMM_OK;
 }
 
-const treecode_stages treecode_on_cpu = {
-    .has_dual = 1,
-    .charges  = cpu_charges,
-    .sums     = cpu_sums,
-};
-
-gmxfmm_status treecode_all_sums(treecode* t, int with_field)
+static gmxfmm_status cpu_all_sums(treecode* t, int with_field)
 {
     const treecode_clusters* targets = treecode_targets(t);
     const size_t             edge    = (size_t)t->options.degree + 1;
-    gmxfmm_status            status  = t->options.stages->sums(t, &t->lists, t->options.precision, with_field);
-    if (status == GMXFMM_OK && t->options.dual)
+    cpu_sums(t, &t->lists, t->options.precision, with_field);
+    if (t->options.dual)
     {
         memset(t->point, 0, (size_t)targets->num * edge * edge * edge * sizeof(double));
-        status = t->options.stages->sums(t, &t->point_lists, t->options.precision, 0);
+        cpu_sums(t, &t->point_lists, t->options.precision, 0);
         treecode_downward(targets, t->options.degree, t->point, t->phi, with_field ? t->slope : NULL,
                           t->options.num_threads);
-    }
-    return status;
-}
-
-gmxfmm_status treecode_execute(treecode* t, const double* x, treecode_output* output)
-{
-    if (!t->assigned)
-    {
-        return treecode_fail(t, GMXFMM_ERROR_ORDER,
-                             "assign must come before execute, and after another number of particles");
-    }
-    double        begin  = fmm_time();
-    gmxfmm_status status = treecode_gather(t, x);
-    status               = status == GMXFMM_OK ? t->options.stages->charges(t) : status;
-    if (status != GMXFMM_OK)
-    {
-        return status;
-    }
-    double end           = fmm_time();
-    t->info.time_charges = end - begin;
-    begin                = end;
-    status               = treecode_all_sums(t, output->field != NULL);
-    if (status != GMXFMM_OK)
-    {
-        return status;
-    }
-    end                 = fmm_time();
-    t->info.time_sums   = end - begin;
-    const int64_t bad   = write_output(t, output);
-    t->info.time_output = fmm_time() - end;
-    if (bad > 0)
-    {
-        return treecode_fail(t, GMXFMM_ERROR_COINCIDENT,
-                             "two particles are at one place, or so near that 1/r is not finite%s",
-                             t->options.precision == GMXFMM_SINGLE ? " in single precision" : "");
     }
     return GMXFMM_OK;
 }
 
-void treecode_get_info(const treecode* t, treecode_info* info)
+static gmxfmm_status cpu_output(treecode* t, treecode_output* output)
 {
-    *info                  = t->info;
-    info->theta            = t->options.theta;
-    info->degree           = t->options.degree;
-    info->leaf             = t->options.leaf;
-    info->predicted_error  = t->options.theta > 0 && t->options.degree > 0
-                                 ? treecode_predicted_error(t->options.theta, t->options.degree)
-                                 : NAN;
-    info->num_clusters     = t->sources.num;
-    info->num_levels       = t->sources.num_levels;
-    info->num_batches      = t->lists.num;
-    info->pairs_per_target = t->num_targets > 0 ? (t->lists.pairs + t->point_lists.pairs) / (double)t->num_targets : 0;
-    info->bytes            = treecode_clusters_bytes(&t->sources) + treecode_clusters_bytes(&t->own_targets) +
-                  treecode_lists_bytes(&t->lists) + t->charge_bytes +
-                  t->scratch_bytes * (size_t)t->options.num_threads +
-                  ((size_t)t->n * 2 + 4 * (size_t)t->num_targets) * sizeof(double);
+    const treecode_clusters* targets = treecode_targets(t);
+    const double             value = treecode_value_factor(t, 0), gradient = treecode_value_factor(t, 1);
+    double *                 potential = output->potential, *field = output->field, *force = output->force, energy = 0;
+    int64_t                  bad = 0;
+#pragma omp parallel for num_threads(t->options.num_threads) reduction(+ : bad)
+    for (int64_t s = 0; s < targets->n; s++)
+    {
+        const int64_t i = targets->order[s];
+        bad += !isfinite(t->phi[s]);
+        if (potential != NULL)
+        {
+            potential[i] = t->phi[s] * value;
+        }
+        for (int d = 0; d < 3 && (field != NULL || force != NULL); d++)
+        {
+            const double one = t->slope[d][s] * gradient;
+            bad += !isfinite(one);
+            if (field != NULL)
+            {
+                field[3 * i + d] = one;
+            }
+            if (force != NULL)
+            {
+                force[3 * i + d] = one * t->q[i];
+            }
+        }
+    }
+    for (int64_t s = 0; s < targets->n && output->want_energy && !t->separate; s++)
+    {
+        energy += t->sorted_q[s] * t->phi[s];
+    }
+    output->energy = 0.5 * energy * value;
+    return bad > 0 ? treecode_coincident(t) : GMXFMM_OK;
 }
+
+const treecode_stages treecode_on_cpu = {
+    .take_charges = cpu_take_charges,
+    .extent       = cpu_extent,
+    .trees        = cpu_trees,
+    .lists        = cpu_lists,
+    .reserve      = cpu_reserve,
+    .gather       = cpu_gather,
+    .charges      = cpu_charges,
+    .all_sums     = cpu_all_sums,
+    .output       = cpu_output,
+    .sums         = cpu_sums,
+};

@@ -26,10 +26,12 @@ typedef struct
     double           theta;       /* of (13), above 0 and below 1; 0: automatic */
     int              degree;      /* n, 1..20; 0: automatic */
     int64_t          leaf;        /* most particles in a leaf and most targets in a batch, >= 1; 0: automatic */
-    int              dual;        /* 1: dual traversal (dual.h), on the CPU */
+    int              dual;        /* 1: dual traversal (dual.h) */
     gmxfmm_precision precision;   /* of the sums; modified charges are double always */
     int              num_threads; /* >= 1 */
     int              device_id;   /* of several GPUs */
+    int              floats;      /* 1: positions of sources and results are floats, which only a device takes */
+    double           prefactor;   /* of all results */
 
     const struct treecode_stages* stages; /* what makes modified charges and sums: that of a row of fmm/backend.h */
 } treecode_options;
@@ -37,10 +39,11 @@ typedef struct
 /* What execute fills; NULL leaves a thing out. Arrays of the targets, in the caller's order. */
 typedef struct
 {
-    double* potential; /* n */
-    double* field;     /* 3 n, -grad phi */
-    int     want_energy;
-    double  energy; /* 1/2 sum q phi; where the sources are the targets */
+    void*  potential; /* n */
+    void*  field;     /* 3 n, -grad phi */
+    int    want_energy;
+    double energy; /* 1/2 sum q phi; where the sources are the targets, and so the next line */
+    void*  force;  /* 3 n, q times the field */
 } treecode_output;
 
 typedef struct
@@ -69,11 +72,11 @@ void treecode_destroy(treecode* t);
 gmxfmm_status treecode_set_charges(treecode* t, int64_t n, const double* q);
 
 /* Clusters and lists for sources at x[3n] and targets at y[3m]; y NULL: the targets are the sources, without
- * themselves. Errors: ORDER, POSITION, MEMORY. */
-gmxfmm_status treecode_assign(treecode* t, const double* x, int64_t m, const double* y);
+ * themselves. Errors: ORDER, POSITION, MEMORY, DEVICE. */
+gmxfmm_status treecode_assign(treecode* t, const void* x, int64_t m, const double* y);
 
 /* The sums for sources at x[3n], which should not have moved far since assign. Errors: ORDER, POSITION, COINCIDENT. */
-gmxfmm_status treecode_execute(treecode* t, const double* x, treecode_output* output);
+gmxfmm_status treecode_execute(treecode* t, const void* x, treecode_output* output);
 
 void treecode_get_info(const treecode* t, treecode_info* info);
 
