@@ -133,11 +133,13 @@ struct treecode_device
     cudaStream_t      stream          = nullptr;
     DeviceTree        sources, targets; /* targets: separate ones */
     DeviceLists       lists, point_lists, sample;
-    const void *      x = nullptr, *y = nullptr; /* the caller's positions on the device, in an assign */
-    DeviceBuffer      x_copy, y_copy;            /* those of the host */
-    DeviceBuffer      copy;                      /* results on their way to the host */
-    std::vector<char> host_copy;                 /* arrays of the device on the host */
-    DeviceBuffer      q, sorted_q;               /* charges in the caller's order and in that of the tree */
+    const void *      x = nullptr, *y = nullptr;       /* the caller's positions on the device, in an assign */
+    DeviceBuffer      x_copy, y_copy;                  /* those of the host */
+    DeviceBuffer      copy;                            /* results on their way to the host */
+    std::vector<char> host_copy;                       /* arrays of the device on the host */
+    void*             staging[2] = {nullptr, nullptr}; /* of the host, pinned: on its way from or to the caller */
+    cudaEvent_t       staged[2]  = {nullptr, nullptr}; /* the device has taken or filled it */
+    DeviceBuffer      q, sorted_q;                     /* charges in the caller's order and in that of the tree */
     DeviceBuffer      charge, point;    /* modified charges; potentials at the points of target clusters (dual) */
     DeviceBuffer      phi, slope[3];    /* results in the order of the targets' tree */
     DeviceBuffer      partial;          /* sums of the parts of lists */
@@ -161,7 +163,8 @@ static inline TreecodePoints treecode_points(int degree)
 
 enum
 {
-    c_energyBlocks = 256 /* whose sums of the energy are added up at the end */
+    c_staging      = 8 << 20, /* bytes that are staged at a time */
+    c_energyBlocks = 256      /* whose sums of the energy are added up at the end */
 };
 
 /* Blocks of that many threads for so many tasks; one at the least, since a grid must not be empty. */
@@ -185,7 +188,7 @@ gmxfmm_status treecode_grow_keep(treecode* t, DeviceBuffer* buffer, size_t bytes
 /* Room, and a copy of the host's, on the stream. Errors: MEMORY, DEVICE. */
 gmxfmm_status treecode_upload(treecode* t, DeviceBuffer* buffer, const void* from, size_t bytes);
 
-/* Copies from the device, and waits. Errors: DEVICE. */
+/* Copies from the device, and waits; large ones of arrays of the caller's by way of pinned memory. Errors: DEVICE. */
 gmxfmm_status treecode_download(treecode* t, void* to, const void* from, size_t bytes);
 
 /* *x, an array of either side, becomes its address on the device: its own, or that of a copy in the buffer. Errors:

@@ -259,7 +259,7 @@ meetPoints(Targets<R>* a, const R* sm_point, const R* sm_charge, const KernelPar
                 for (int i = 0; i < c_targets; i++)
                 {
                     R g, slope;
-                    evaluate<kernel>(plane[i] + dz[k3][i] * dz[k3][i], k, &g, &slope);
+                    evaluateInTurn<kernel>(k3 * c_targets + i, plane[i] + dz[k3][i] * dz[k3][i], k, &g, &slope);
                     a->phi[i] += g * q[k3];
                     if (withField)
                     {
@@ -346,11 +346,11 @@ loadSources(const SumsArguments& a, int source, int count, const double* centre,
 }
 
 /* The points of a cluster relative to the centre, along each dimension, and its charges in rows. */
-template <class R>
+template <class R, int EDGE>
 __device__ __forceinline__ void
-loadPoints(const SumsArguments& a, int cluster, int edge, const double* centre, R* sm_point, R* sm_charge)
+loadPoints(const SumsArguments& a, int cluster, const double* centre, R* sm_point, R* sm_charge)
 {
-    const int     size = edge * edge * edge, row = rowOf<R>(edge);
+    const int     edge = EDGE > 0 ? EDGE : a.degree + 1, size = edge * edge * edge, row = rowOf<R>(edge);
     const double* charge = a.charge + (size_t)cluster * size;
     for (int task = (int)threadIdx.x; task < 3 * edge; task += (int)blockDim.x)
     {
@@ -359,6 +359,7 @@ loadPoints(const SumsArguments& a, int cluster, int edge, const double* centre, 
         a.sources.box(cluster, d, &other, &half);
         sm_point[d * TREECODE_MAX_EDGE + j] = R(other - centre[d] + half * a.points.s[j]);
     }
+#pragma unroll 4
     for (int j = (int)threadIdx.x; j < size; j += (int)blockDim.x)
     {
         const int above                           = j / edge;
@@ -402,6 +403,7 @@ __global__ void __launch_bounds__(c_mostThreads) tileSums(SumsArguments a, Kerne
         a.targets.box(a.lists.cluster[tile.batch], d, &centre[d], &half[d]);
         square += half[d] * half[d];
     }
+    twice::fillPowers();
     Targets<R>    mine  = loadTargets<R>(a, tile, first, centre, half);
     const R       limit = a.lists.points ? R(0) : R(fmax(square / 4096, 1e-37));
     Sums          sums  = {};
@@ -434,7 +436,7 @@ __global__ void __launch_bounds__(c_mostThreads) tileSums(SumsArguments a, Kerne
     for (int64_t l = a0 + num_points * part / parts; l < a0 + num_points * (part + 1) / parts; l++)
     {
         __syncthreads();
-        loadPoints(a, a.lists.approximated[l], edge, centre, sm_point, sm_source);
+        loadPoints<R, EDGE>(a, a.lists.approximated[l], centre, sm_point, sm_source);
         __syncthreads();
         if (active)
         {

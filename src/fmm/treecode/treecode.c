@@ -149,13 +149,16 @@ gmxfmm_status treecode_set_charges(treecode* t, int64_t n, const double* q)
         return treecode_fail(t, GMXFMM_ERROR_OPTION, "number of particles is %lld, it must not be negative",
                              (long long)n);
     }
+    int64_t bad = n;
+#pragma omp parallel for num_threads(t->options.num_threads) reduction(min : bad)
     for (int64_t i = 0; i < n; i++)
     {
-        if (!isfinite(q[i]))
-        {
-            return treecode_fail(t, GMXFMM_ERROR_CHARGE, "charge of particle %lld is %g: not finite", (long long)i,
-                                 q[i]);
-        }
+        bad = !isfinite(q[i]) && i < bad ? i : bad;
+    }
+    if (bad < n)
+    {
+        return treecode_fail(t, GMXFMM_ERROR_CHARGE, "charge of particle %lld is %g: not finite", (long long)bad,
+                             q[bad]);
     }
     t->assigned                = t->assigned && t->has_charges && n == t->n;
     t->n                       = n;
