@@ -13,6 +13,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cuda/treecode/tiles.h"
 extern "C"
 {
 #include "fmm/backend.h"
@@ -916,6 +917,39 @@ TEST(TreecodeUse, AnInputThatCannotBeIsRefused)
     EXPECT_EQ(treecode_execute(t.get(), coincident.x.data(), &out), GMXFMM_ERROR_COINCIDENT);
     t.assign(c);
     EXPECT_EQ(treecode_execute(t.get(), c.x.data(), &out), GMXFMM_OK);
+}
+
+/* ------------------------------------------------------------------------------------------------ division on a GPU */
+
+TEST(TreecodeTiles, HaveEveryTargetOnceInWholeWarps)
+{
+    for (int threads : {32, 64, 128})
+    {
+        for (int count = 1; count < 3000; count += count < 600 ? 1 : 37)
+        {
+            const int tiles = treecode_num_tiles(count, threads);
+            EXPECT_EQ(treecode_tile_begin(count, tiles, 0), 0);
+            EXPECT_EQ(treecode_tile_begin(count, tiles, tiles), count);
+            for (int k = 0; k < tiles; k++)
+            {
+                const int begin = treecode_tile_begin(count, tiles, k), end = treecode_tile_begin(count, tiles, k + 1);
+                EXPECT_LT(begin, end);
+                EXPECT_LE(end - begin, c_tileTargets * threads);
+                EXPECT_EQ(begin % c_warpTargets, 0);
+            }
+        }
+    }
+}
+
+TEST(TreecodeTiles, OfSmallSystemsHaveTheirListsDivided)
+{
+    for (int tiles : {0, 1, 10, 1000, 100000})
+    {
+        const int parts = treecode_num_parts(tiles, 128, 132);
+        EXPECT_GE(parts, 1);
+        EXPECT_LE(parts, c_mostParts);
+        EXPECT_EQ(parts > 1, tiles > 0 && tiles < 132 * c_tilesInTurns);
+    }
 }
 
 /* --------------------------------------------------------------------------------------------------------- the plan */

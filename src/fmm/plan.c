@@ -338,9 +338,9 @@ gmxfmm_status gmxfmm_enqueue_box(gmxfmm_plan* plan, const double* box, void* str
 
 static gmxfmm_status not_enqueued(gmxfmm_plan* plan, const char* instead)
 {
-    return plan->options.method == GMXFMM_TREECODE
-               ? fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "the treecode has no steps on a stream: call gmxfmm_%s",
-                          instead)
+    return plan->options.device == GMXFMM_CUDA
+               ? fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED,
+                          "the treecode takes no new positions for its clusters on a stream: call gmxfmm_%s", instead)
                : fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "steps on a stream need a plan with device = cuda");
 }
 

@@ -41,9 +41,13 @@ gmxfmm_status treecode_grow_keep(treecode* t, DeviceBuffer* buffer, size_t bytes
 static bool is_staged(const void* host, size_t bytes)
 {
     cudaPointerAttributes attributes;
-    const cudaError_t     error = cudaPointerGetAttributes(&attributes, host);
+    if (bytes <= c_staging / 8)
+    {
+        return false;
+    }
+    const cudaError_t error = cudaPointerGetAttributes(&attributes, host);
     (void)cudaGetLastError();
-    return bytes > c_staging / 8 && (error != cudaSuccess || attributes.type == cudaMemoryTypeUnregistered);
+    return error != cudaSuccess || attributes.type == cudaMemoryTypeUnregistered;
 }
 
 static size_t piece_of(size_t bytes, size_t begin)

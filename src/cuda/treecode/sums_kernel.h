@@ -4,7 +4,7 @@
  * sources, or the Chebyshev points along each dimension and the modified charges, in shared memory; no atomics, the
  * same bits in every run. What a pair costs is 1/r: in double precision that is 5 operations of the FP64 pipe behind an
  * estimate, beside one each for the distance and the sum; in single precision one of the special function units, which
- * do 16 a cycle. So coordinates of points are differences once a row, of all points along the last dimension once a
+ * do 16 a cycle. So the squares of differences are made once a row, and of all points along the last dimension once a
  * cluster, kept in registers, for which the number of points along an edge is a constant of the usual kernels.
  *
  * In single precision pairs are relative to the batch's centre and each cluster's sum is added in double. Particles
@@ -208,36 +208,50 @@ __device__ __forceinline__ int rowOf(int edge)
     return (edge + lanes - 1) / lanes * lanes;
 }
 
-/* EDGE points along an edge. */
-template <class R, treecode_kernel kernel, bool withField, int EDGE>
+/* Keeps a value in its register: a compiler that computes it again where it is used spends an operation a pair. */
+__device__ __forceinline__ void keep(float* x)
+{
+    asm("" : "+f"(*x));
+}
+
+__device__ __forceinline__ void keep(double* x)
+{
+    asm("" : "+d"(*x));
+}
+
+/* Potentials, of EDGE points along an edge. */
+template <class R, treecode_kernel kernel, int EDGE>
 __device__ __forceinline__ void
 meetPoints(Targets<R>* a, const R* sm_point, const R* sm_charge, const KernelParameters<R>& k)
 {
     typedef typename Load<R>::type Vector;
     constexpr int                  lanes = sizeof(Vector) / sizeof(R), vectors = (EDGE + lanes - 1) / lanes;
-    R                              dz[EDGE][c_targets];
+    R                              z2[EDGE][c_targets];
 #pragma unroll
     for (int k3 = 0; k3 < EDGE; k3++)
     {
 #pragma unroll
         for (int i = 0; i < c_targets; i++)
         {
-            dz[k3][i] = a->x[2][i] - sm_point[2 * TREECODE_MAX_EDGE + k3];
+            const R dz = a->x[2][i] - sm_point[2 * TREECODE_MAX_EDGE + k3];
+            z2[k3][i]  = dz * dz;
+            keep(&z2[k3][i]);
         }
     }
 #pragma unroll 1
     for (int k1 = 0; k1 < EDGE; k1++)
     {
-        R dx[c_targets];
+        R x2[c_targets];
 #pragma unroll
         for (int i = 0; i < c_targets; i++)
         {
-            dx[i] = a->x[0][i] - sm_point[k1];
+            const R dx = a->x[0][i] - sm_point[k1];
+            x2[i]      = dx * dx;
         }
 #pragma unroll 1
         for (int k2 = 0; k2 < EDGE; k2++, sm_charge += vectors * lanes)
         {
-            R      dy[c_targets], plane[c_targets], slopes[c_targets];
+            R      plane[c_targets];
             Vector charges[vectors];
 #pragma unroll
             for (int v = 0; v < vectors; v++)
@@ -248,9 +262,8 @@ meetPoints(Targets<R>* a, const R* sm_point, const R* sm_charge, const KernelPar
 #pragma unroll
             for (int i = 0; i < c_targets; i++)
             {
-                dy[i]     = a->x[1][i] - sm_point[TREECODE_MAX_EDGE + k2];
-                plane[i]  = dx[i] * dx[i] + dy[i] * dy[i];
-                slopes[i] = 0;
+                const R dy = a->x[1][i] - sm_point[TREECODE_MAX_EDGE + k2];
+                plane[i]   = x2[i] + dy * dy;
             }
 #pragma unroll
             for (int k3 = 0; k3 < EDGE; k3++)
@@ -259,21 +272,9 @@ meetPoints(Targets<R>* a, const R* sm_point, const R* sm_charge, const KernelPar
                 for (int i = 0; i < c_targets; i++)
                 {
                     R g, slope;
-                    evaluateInTurn<kernel>(k3 * c_targets + i, plane[i] + dz[k3][i] * dz[k3][i], k, &g, &slope);
+                    evaluateInTurn<kernel>(k3 * c_targets + i, plane[i] + z2[k3][i], k, &g, &slope);
                     a->phi[i] += g * q[k3];
-                    if (withField)
-                    {
-                        const R f = slope * q[k3];
-                        slopes[i] += f;
-                        a->field[2][i] -= f * dz[k3][i];
-                    }
                 }
-            }
-#pragma unroll
-            for (int i = 0; i < c_targets && withField; i++)
-            {
-                a->field[0][i] -= slopes[i] * dx[i];
-                a->field[1][i] -= slopes[i] * dy[i];
             }
         }
     }
@@ -442,7 +443,7 @@ __global__ void __launch_bounds__(c_mostThreads) tileSums(SumsArguments a, Kerne
         {
             if constexpr (EDGE > 0)
             {
-                meetPoints<R, kernel, withField, EDGE>(&mine, sm_point, sm_source, k);
+                meetPoints<R, kernel, EDGE>(&mine, sm_point, sm_source, k);
             }
             else
             {

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "fmm/math/host_device.h"
+
 enum
 {
     c_tileTargets = 2,                  /* of a thread */
@@ -32,24 +34,14 @@ static inline int treecode_tile_threads(int64_t num_targets, int num_batches)
     return mean > 2 * c_warpTargets ? c_mostThreads : mean > c_warpTargets / 2 ? 64 : 32;
 }
 
-static inline
-#ifdef __CUDACC__
-    __host__ __device__
-#endif
-    int
-    treecode_num_tiles(int count, int threads)
+static inline FMM_HD int treecode_num_tiles(int count, int threads)
 {
     const int most = threads * c_tileTargets;
     return (count + most - 1) / most;
 }
 
 /* Where tile k of a batch begins: warps are divided evenly. */
-static inline
-#ifdef __CUDACC__
-    __host__ __device__
-#endif
-    int
-    treecode_tile_begin(int count, int tiles, int k)
+static inline FMM_HD int treecode_tile_begin(int count, int tiles, int k)
 {
     const int warps = (count + c_warpTargets - 1) / c_warpTargets, begin = (int)((int64_t)warps * k / tiles);
     return begin * c_warpTargets < count ? begin * c_warpTargets : count;

@@ -24,7 +24,7 @@ namespace
 enum
 {
     c_threads = 256,
-    c_slots   = 1024 /* particles of a warp that looks for boxes */
+    c_slots   = 256 /* particles of a warp that looks for boxes */
 };
 
 typedef unsigned long long Bits;

@@ -62,21 +62,22 @@ static int degree_for(double theta, double error)
 }
 
 /* Evaluations of the kernel for all targets; negative: no memory. */
-static double count_pairs(const treecode* t)
+static double count_pairs(treecode* t)
 {
-    treecode_lists           lists = {0}, points = {0};
-    const treecode_criterion c = treecode_criterion_of(t);
-    const int                failed =
-        t->options.dual ? treecode_dual_build(&lists, &points, &c) : treecode_lists_sample(&lists, &c, c_groups, 1);
-    const double targets = t->options.dual ? 1 : (double)t->num_targets / fmax(1, (double)lists.targets);
-    const double pairs   = failed ? -1 : (lists.pairs + points.pairs) * targets;
+    treecode_lists           lists = {0};
+    const treecode_criterion c     = treecode_criterion_of(t);
+    if (t->options.dual) /* its lists are of the whole */
+    {
+        return t->options.stages->lists(t) == GMXFMM_OK ? t->info.pairs_per_target * (double)t->num_targets : -1;
+    }
+    const int    failed = treecode_lists_sample(&lists, &c, c_groups, 1);
+    const double pairs  = failed ? -1 : lists.pairs * (double)t->num_targets / fmax(1, (double)lists.targets);
     treecode_lists_free(&lists);
-    treecode_lists_free(&points);
     return pairs;
 }
 
 /* Cost of options as they are, on the trees as they are; negative: no memory. */
-static double cost(const treecode* t)
+static double cost(treecode* t)
 {
     const double pairs = count_pairs(t), edge = t->options.degree + 1;
     /* a product for a modified charge costs about as much as a quarter of an evaluation, those of a downward pass as
