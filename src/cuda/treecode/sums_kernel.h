@@ -139,9 +139,9 @@ __device__ __forceinline__ void meetClosely(const SumsArguments&           a,
 }
 
 /* Sources in shared memory, those from number `source` of the tree on, padded to groups with some that are far and have
- * no charge. target: number of the thread's first target, which meets all but itself where hasOwn or in single
- * precision; limit: the square of the distance below which single precision loses digits. */
-template <class R, treecode_kernel kernel, bool withField, bool hasOwn>
+ * no charge. near: some may be targets, which do not meet themselves, or nearer than single precision needs; target:
+ * number of the thread's first target; limit: the square of the distance below which single precision loses digits. */
+template <class R, treecode_kernel kernel, bool withField, bool near>
 __device__ __forceinline__ void meetSources(const SumsArguments&       a,
                                             Targets<R>*                mine,
                                             const R*                   sm_source,
@@ -176,10 +176,10 @@ __device__ __forceinline__ void meetSources(const SumsArguments&       a,
                 dy[l][i] = mine->x[1][i] - place[1];
                 dz[l][i] = mine->x[2][i] - place[2];
                 r2[l][i] = dx[l][i] * dx[l][i] + dy[l][i] * dy[l][i] + dz[l][i] * dz[l][i];
-                least    = r2[l][i] < least ? r2[l][i] : least;
+                least    = near ? min(least, r2[l][i]) : least;
             }
         }
-        if constexpr (sizeof(R) == sizeof(float))
+        if constexpr (near && sizeof(R) == sizeof(float))
         {
             if (least < limit)
             {
@@ -194,7 +194,7 @@ __device__ __forceinline__ void meetSources(const SumsArguments&       a,
             for (int i = 0; i < c_targets; i++)
             {
                 meet<R, kernel, withField>(mine, i, dx[l][i], dy[l][i], dz[l][i], r2[l][i], q[l],
-                                           !hasOwn || source + j + l != target + i, k);
+                                           !near || sizeof(R) == sizeof(float) || source + j + l != target + i, k);
             }
         }
     }
@@ -328,22 +328,30 @@ meetAnyPoints(Targets<R>* a, const R* sm_point, const R* sm_charge, int edge, co
     }
 }
 
-/* Particles source .. source + count - 1 relative to the centre: x, y, z, q; and some that are far up to a group. */
+/* Particles source .. source + count - 1 relative to the centre: x, y, z, q; and some that are far up to a group.
+ * Whether one of this thread's is as near to the batch's box as limit, the square of a distance, says. */
 template <class R>
-__device__ __forceinline__ void
-loadSources(const SumsArguments& a, int source, int count, const double* centre, R* sm_source)
+__device__ __forceinline__ bool loadSources(
+    const SumsArguments& a, int source, int count, const double* centre, const double* half, R limit, R* sm_source)
 {
     const int padded = (count + c_group - 1) / c_group * c_group;
+    bool      near   = false;
     for (int j = (int)threadIdx.x; j < padded; j += (int)blockDim.x)
     {
-        const int  s     = source + j;
-        const bool there = j < count;
+        const int  s        = source + j;
+        const bool there    = j < count;
+        R          distance = 0;
         for (int d = 0; d < 3; d++)
         {
-            sm_source[4 * j + d] = there ? R(a.sources.x[d][s] - centre[d]) : R(8); /* the system is no longer than 1 */
+            const R y   = there ? R(a.sources.x[d][s] - centre[d]) : R(8); /* the system is no longer than 1 */
+            const R out = (y < 0 ? -y : y) - R(half[d]);
+            distance += out > 0 ? out * out : R(0);
+            sm_source[4 * j + d] = y;
         }
         sm_source[4 * j + 3] = there ? R(a.q[s]) : R(0);
+        near                 = near || distance <= limit;
     }
+    return near;
 }
 
 /* The points of a cluster relative to the centre, along each dimension, and its charges in rows. */
@@ -418,9 +426,9 @@ __global__ void __launch_bounds__(c_mostThreads) tileSums(SumsArguments a, Kerne
             const bool own =
                 !a.separate && !a.lists.points && from < tile.first + tile.count && tile.first < from + count;
             __syncthreads();
-            loadSources(a, from, count, centre, sm_source);
-            __syncthreads();
-            if (active && own && sizeof(R) == sizeof(double))
+            const bool close = loadSources(a, from, count, centre, half, R(2) * limit, sm_source); /* not to miss one */
+            const bool near  = __syncthreads_or(close && !a.lists.points && sizeof(R) == sizeof(float)) != 0 || own;
+            if (active && near)
             {
                 meetSources<R, kernel, withField, true>(a, &mine, sm_source, count, from, tile.first + first, limit, k);
             }
