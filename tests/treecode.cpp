@@ -923,7 +923,7 @@ TEST(TreecodeUse, AnInputThatCannotBeIsRefused)
 
 TEST(TreecodeTiles, HaveEveryTargetOnceInWholeWarps)
 {
-    for (int threads : {32, 64, 128})
+    for (int threads : {32, 64, 96, 128})
     {
         for (int count = 1; count < 3000; count += count < 600 ? 1 : 37)
         {
@@ -939,6 +939,16 @@ TEST(TreecodeTiles, HaveEveryTargetOnceInWholeWarps)
             }
         }
     }
+}
+
+TEST(TreecodeTiles, LeaveFewWarpsIdle)
+{
+    EXPECT_EQ(treecode_tile_threads(30, 1), 32);
+    EXPECT_EQ(treecode_tile_threads(100, 1), 64);
+    EXPECT_EQ(treecode_tile_threads(244, 1), 128);
+    EXPECT_EQ(treecode_tile_threads(343, 1), 96);
+    EXPECT_EQ(treecode_tile_threads(1953, 1), 128);
+    EXPECT_EQ(treecode_tile_threads(0, 1), 128);
 }
 
 TEST(TreecodeTiles, OfSmallSystemsHaveTheirListsDivided)

@@ -220,6 +220,7 @@ static gmxfmm_status take_charges(treecode* t, const double* q)
         return treecode_fail(t, GMXFMM_ERROR_OPTION, "number of particles is %lld, allowed on a device is %d",
                              (long long)t->n, INT_MAX / 4);
     }
+    FMM_CUDA(t, cudaDeviceSynchronize()); /* steps in flight keep their charges */
     FMM_TRY(treecode_upload(t, &t->device->q, q, (size_t)t->n * sizeof(double)));
     FMM_CUDA(t, cudaStreamSynchronize(t->device->stream));
     return GMXFMM_OK;

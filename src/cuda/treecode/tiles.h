@@ -27,11 +27,22 @@ static inline size_t treecode_cube(int degree)
     return edge * edge * edge;
 }
 
-/* Threads of a block for batches of so many targets in all: most batches should fill their warps. */
+/* Threads of a block for batches of so many targets in all: of the larger ones, those that leave fewest warps of a
+ * batch of mean size without targets. */
 static inline int treecode_tile_threads(int64_t num_targets, int num_batches)
 {
-    const int64_t mean = num_targets / num_batches;
-    return mean > 2 * c_warpTargets ? c_mostThreads : mean > c_warpTargets / 2 ? 64 : 32;
+    const int64_t mean = num_targets / num_batches, warps = (mean + c_warpTargets - 1) / c_warpTargets;
+    int64_t       best = c_mostThreads / 32, idle = (warps + best - 1) / best * best - warps;
+    for (int64_t of = best - 1; of > 0; of--)
+    {
+        const int64_t now = (warps + of - 1) / of * of - warps;
+        if (now + warps / 16 < idle && (of > 2 || warps <= 2)) /* blocks of few warps load the same more often */
+        {
+            best = of;
+            idle = now;
+        }
+    }
+    return (int)(32 * best);
 }
 
 static inline FMM_HD int treecode_num_tiles(int count, int threads)
