@@ -137,7 +137,7 @@ run_treecode() {
         measure treecode treecode "${tree[@]}" $kernel "${table[@]}"
         for traversal in "" --dual; do
             for precision in "" --single; do
-                measure treecode treecode "${tree[@]}" $kernel $traversal $precision 0.8,8,2000 0.8,7,400 0.8,6,400 0.7,6,400
+                measure treecode treecode "${tree[@]}" $kernel $traversal $precision 0.8,8,2000 0.8,7,400 0.8,6,400 0.9,8,400
                 measure treecode treecode "${tree[@]}" $kernel $traversal $precision --field 0.8,8,2000
                 for kind in plummer sphere; do
                     measure treecode treecode "${tree[@]}" $kernel $traversal $precision --distribution $kind 0.8,8,2000 0.8,7,400
@@ -145,8 +145,8 @@ run_treecode() {
             done
         done
         measure treecode treecode "${tree[@]}" $kernel --points 64e6 --samples 100 0.8,8,4000
-        measure treecode treecode "${tree[@]}" $kernel --points 64e6 --samples 100 --dual 0.8,8,4000 0.8,7,2000
-        measure treecode treecode "${tree[@]}" $kernel --points 64e6 --samples 100 --single 0.8,7,2000
+        measure treecode treecode "${tree[@]}" $kernel --points 64e6 --samples 100 --dual 0.8,8,4000
+        measure treecode treecode "${tree[@]}" $kernel --points 64e6 --samples 100 --single 0.8,8,2000
         measure treecode treecode "${tree[@]}" $kernel --points 64e6 --samples 100 --single --dual 0.8,7,2000 0.8,6,2000
     done
     measure treecode treecode "${tree[@]}" --points 16e6 --samples 400 0.8,8,4000
