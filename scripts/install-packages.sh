@@ -16,7 +16,7 @@ if [ "$GROMACS_VERSION" != "$DEFAULT_VERSION" ]; then
     packages+=(git python3-venv) # its source, and a newer cmake from PyPI where Debian's is too old
 fi
 if [ "${1:-}" = --tests ]; then
-    packages+=(libgtest-dev valgrind git clang-format)
+    packages+=(libgtest-dev valgrind git clang-format pkg-config python3-venv python3-numpy)
 fi
 
 if [ "${GMXFMM_SKIP_PACKAGES:-0}" = 1 ]; then exit 0; fi
