@@ -11,7 +11,9 @@ import sys
 
 SYSTEMS = {"water": "1119744 atoms of water, order 8, 45 x 45 x 45 cells",
            "rotation": "2^20 charges, 2^20 receivers, open, m2l = rotation, order 9, depth 5",
-           "symmetric": "2^20 charges, 2^20 receivers, open, m2l = symmetric, order 9, depth 5"}
+           "symmetric": "2^20 charges, 2^20 receivers, open, m2l = symmetric, order 9, depth 5",
+           "treecode-single": "10^6 charges in a cube, treecode, theta 0.8, degree 8, leaf 2000, single precision",
+           "treecode-double": "10^6 charges in a cube, treecode, theta 0.8, degree 8, leaf 2000, double precision"}
 
 
 def environment(commit, command):
@@ -134,6 +136,8 @@ def kernel_records(path, system):
                **{name: round(k[metric] / 100, 4) for name, metric in (
                    ("issue_fraction", "smsp__issue_active.avg.pct_of_peak_sustained_active"),
                    ("fma_pipe_fraction", "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active"),
+                   ("fp64_pipe_fraction", "sm__inst_executed_pipe_fp64.avg.pct_of_peak_sustained_active"),
+                   ("special_function_fraction", "sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active"),
                    ("dram_fraction", "dram__throughput.avg.pct_of_peak_sustained_elapsed"),
                    ("shared_fraction", "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed"))}}
 
@@ -143,6 +147,7 @@ def kernels(logs, out, common):
                for record in kernel_records(os.path.join(logs, f"kernels-{name}.csv"), system)]
     for record in records:
         print("{system:.24} {kernel:36.36} {us:8.1f} us  issue {issue_fraction:.2f}  fma {fma_pipe_fraction:.2f}  "
+              "fp64 {fp64_pipe_fraction:.2f}  special {special_function_fraction:.2f}  "
               "dram {dram_fraction:.2f}  shared {shared_fraction:.2f}".format(**record))
     write_list(os.path.join(out, "kernels.json"), records, common)
 

@@ -158,6 +158,7 @@ run_kernels() {
     local metrics=gpu__time_duration.sum,smsp__issue_active.avg.pct_of_peak_sustained_active
     metrics+=,dram__throughput.avg.pct_of_peak_sustained_elapsed,sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active
     metrics+=,l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed
+    metrics+=,sm__inst_executed_pipe_fp64.avg.pct_of_peak_sustained_active,sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active
     if ! command -v ncu >/dev/null; then
         echo "FAILED: ncu (Nsight Compute) is not there"
         failed=1
@@ -167,6 +168,11 @@ run_kernels() {
     "${profile[@]}" "$water" "$GMXFMM_SPC216" 12 --once 8 45 1 >"$work/logs/kernels-water.csv" 2>&1 || failed=1
     "${profile[@]}" "$points" 1048576 --once rotation 9 5 1 >"$work/logs/kernels-rotation.csv" 2>&1 || failed=1
     "${profile[@]}" "$points" 1048576 --once symmetric 9 5 1 >"$work/logs/kernels-symmetric.csv" 2>&1 || failed=1
+    # sums alone: the benchmark is the library's user, and marks no step
+    profile=(ncu --clock-control none --csv --metrics "$metrics" --kernel-name regex:tileSums --launch-count 1)
+    profile+=("$bin/benchmark-treecode" --device cuda --samples 8)
+    "${profile[@]}" --single 0.8,8,2000 >"$work/logs/kernels-treecode-single.csv" 2>&1 || failed=1
+    "${profile[@]}" 0.8,8,2000 >"$work/logs/kernels-treecode-double.csv" 2>&1 || failed=1
 }
 
 for part in "${parts[@]}"; do
