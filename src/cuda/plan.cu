@@ -86,6 +86,8 @@ static gmxfmm_status make_streams(gmxfmm_plan* plan)
     FMM_CUDA(plan, cudaEventCreateWithFlags(&device->far_done, cudaEventDisableTiming));
     FMM_CUDA(plan, cudaEventCreateWithFlags(&device->beside_done, cudaEventDisableTiming));
     FMM_CUDA(plan, cudaEventCreateWithFlags(&device->ahead_done, cudaEventDisableTiming));
+    FMM_CUDA(plan, cudaEventCreate(&device->begin));
+    FMM_CUDA(plan, cudaEventCreate(&device->end));
     FMM_CUDA(plan, cudaMallocHost(&device->host_results, sizeof(StepResults) + sizeof(AssignResults)));
     FMM_CUDA(plan, device_limits(device->id, &device->limits));
     FMM_TRY(fmm_cuda_find_chains(plan));
@@ -145,6 +147,8 @@ void fmm_device_destroy(gmxfmm_plan* plan)
     cudaEventDestroy(d->far_done);
     cudaEventDestroy(d->beside_done);
     cudaEventDestroy(d->ahead_done);
+    cudaEventDestroy(d->begin);
+    cudaEventDestroy(d->end);
     cudaFreeHost(d->host_results);
     std::free(d->host_copy);
     std::free(d->near_on_device);

@@ -152,6 +152,7 @@ struct fmm_device
     cudaStream_t   near, far, beside /* the far field */, ahead; /* ahead: for later steps */
     cudaStream_t   own;                                          /* the caller's part of a synchronous execute */
     cudaEvent_t    fork, near_done, far_done, beside_done, ahead_done;
+    cudaEvent_t    begin, end; /* of the step of a synchronous execute, with times */
     DeviceLimits   limits;
     AllowedKernels allowed;
     bool           has_chains; /* chain.h */

@@ -238,6 +238,7 @@ extern "C"
         double  time_charges; /* treecode: modified charges of clusters */
         double  time_sums;    /* treecode */
         double  time_output;
+        double  time_device; /* of execute on a GPU, what is between arrays of the device */
         const char*
                simd; /* level of x86-64 whose instructions compute: v2, v3, v4; "": a GPU, or one processor's build */
         double reserved[16];
