@@ -167,13 +167,14 @@ target_cell(const gmxfmm_plan* plan, int cell, const near_list* list, fmm_wanted
     const fmm_particles* targets = fmm_targets(plan);
     const fmm_arrays     sources = fmm_arrays_of(&plan->p), a = fmm_arrays_of(targets);
     const int            with_masks = targets == &plan->p;
+    const int *          all_masks = plan->cpu->mask, *mask_start = plan->cpu->mask_start;
     int                  c[3];
     fmm_cell_place(plan, cell, c);
     const int num = gather(plan, &sources, cell, c, list);
     for (int s = targets->cell_start[cell]; s < targets->cell_start[cell + 1]; s++)
     {
-        const int* mask  = plan->cpu->mask + (with_masks ? plan->cpu->mask_start[s] : 0);
-        const int  masks = with_masks ? plan->cpu->mask_start[s + 1] - plan->cpu->mask_start[s] : 0;
+        const int* mask  = all_masks + (with_masks ? mask_start[s] : 0);
+        const int  masks = with_masks ? mask_start[s + 1] - mask_start[s] : 0;
         real       out[c_mostSums];
         for (int i = 0; i < masks; i++)
         {
