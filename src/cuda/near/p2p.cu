@@ -22,6 +22,16 @@ enum
     c_blocksVirial = 20  /* and, with sums for a virial, registers */
 };
 
+/* A multiprocessor of 8.6 or 8.7 has no more than 16 blocks at a time. */
+static constexpr int at_most_blocks(int wanted)
+{
+#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 870)
+    return wanted < 16 ? wanted : 16;
+#else
+    return wanted;
+#endif
+}
+
 /* Sources in a warp's list: all that are near at some 300 neighbours, in as much memory as leaves 6 warps a scheduler
  * room; more come in several lists. */
 template <class R>
@@ -504,8 +514,8 @@ static __device__ void meet_tile(const P2pArgs<R>& a, WarpMemory<R>* memory, int
 template <class R, bool VIRIAL>
 __global__ void __launch_bounds__(32 * c_warps,
                                   sizeof(R) == 8 ? 1
-                                  : VIRIAL       ? c_blocksVirial
-                                                 : c_blocks) p2p(const __grid_constant__ P2pArgs<R> a)
+                                  : VIRIAL       ? at_most_blocks(c_blocksVirial)
+                                                 : at_most_blocks(c_blocks)) p2p(const __grid_constant__ P2pArgs<R> a)
 {
     extern __shared__ char shared[];
     const int              warp   = static_cast<int>(threadIdx.x / 32);
