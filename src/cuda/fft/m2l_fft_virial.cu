@@ -199,7 +199,7 @@ static gmxfmm_status launch(gmxfmm_plan* plan, cudaStream_t stream)
     const int     width  = width_of(plan);
     const size_t  shared = shared_memory(plan, width);
     VirialArgs<R> a      = {
-             plan->order,        d->num_freq,        plan->convolved->n[2], width, d->spectrum.as<Vec2<R>>(),
+             plan->order,        d->num_freq,        plan->convolved->n[2],     width, d->spectrum.as<Vec2<R>>(),
              d->s.as<Vec2<R>>(), d->z.as<Vec2<R>>(), d->far_virial.as<double>()};
     FMM_CUDA(plan, (allow_shared(&plan->device->allowed, m2l_virial<R>)));
     const dim3 blocks(static_cast<unsigned>(blocks_of(plan)), static_cast<unsigned>(shares_of(plan)));

@@ -43,7 +43,7 @@ gmxfmm_status fmm_conv_create(gmxfmm_plan* plan)
     {
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
     }
-    plan->cpu->conv  = conv;
+    plan->cpu->conv      = conv;
     conv->cells          = c;
     conv->order          = plan->order;
     conv->num_coef       = harm_size(plan->order);

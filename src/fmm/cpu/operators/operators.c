@@ -155,7 +155,7 @@ gmxfmm_status fmm_operators_create(gmxfmm_plan* plan)
     const fmm_tree* tree   = plan->tree;
     operators*      ops    = fmm_alloc(plan, sizeof(*ops));
     gmxfmm_status   status = ops == NULL ? GMXFMM_ERROR_MEMORY : GMXFMM_OK;
-    plan->cpu->ops     = ops;
+    plan->cpu->ops         = ops;
     if (status == GMXFMM_OK)
     {
         memset(ops, 0, sizeof(*ops));
