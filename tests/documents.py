@@ -53,7 +53,6 @@ COMMANDS = {
 NOT_HERE = {"CMakeLists.txt", "gmxtest.pl", "conf.gro", "topol.top", "salt.txt", "result.txt", "cloud.txt", "own.c", "errors.svg", "OUT.svg",
             "spc216.gro", "run.sh", "OUT/mdrun.json", "build/quickstart/results.json", "results.json", "results.svg",
             "cuda-bundle/run.sh", "GMXRC", "libnvrtc.so.13", "out/mdrun.json",
-            "coupling.json",  # of the next run on a GPU: benchmarks/coupling_gpu.py writes it
             "mdp-options.rst", "gmxfmmoptions.def"}
 SUFFIXES = "md|c|h|cpp|cu|cuh|py|sh|mdp|json|svg|txt|def|cmake|patch|rst|gro"
 
