@@ -20,7 +20,7 @@ static const double c_levels = 1.41421356;
 /* Most roots: a box more uneven than that has an octree of roots alone. */
 static const double c_manyRoots = 1e7;
 
-/* Most places in the grid of leaves that is chosen for a device: 20 bytes each (src/cuda/README.md). */
+/* Most places in the grid of leaves that is chosen for a device: 20 bytes each (docs/gpu.md). */
 static const double c_mostPlaces = 1 << 27;
 
 /* Occupancy of the leaves of a tree, by its depth. */
