@@ -112,13 +112,10 @@ std::string inRange(const fmmlibrary::Range& range, const std::string& orElse)
     return formatString("between %g and %g", range.lowest, range.highest) + orElse;
 }
 
-/*! \brief Returns whether a number leaves the choice to the library
- *
- * -1 does so in each option, 0 in those where it is no choice of the user's.
- */
+//! Returns whether a number leaves the choice to the library
 bool isAutomatic(const int n)
 {
-    return n == 0 || n == -1;
+    return n == 0;
 }
 
 //! Returns whether a number is in the range, which NaN is not
@@ -276,16 +273,8 @@ FmmParameters FmmOptions::parameters() const
 {
     FmmParameters parameters = values_;
     parameters.grid          = parseGrid(grid_).value();
-    for (int* n : { &parameters.order,
-                    &parameters.separation,
-                    &parameters.grid[0],
-                    &parameters.grid[1],
-                    &parameters.grid[2] })
-    {
-        *n = isAutomatic(*n) ? 0 : *n;
-    }
-    parameters.m2l      = findName<FmmM2L>(fmmlibrary::m2l, m2l_).value();
-    parameters.boundary = findName<FmmBoundary>(fmmlibrary::boundary, boundary_).value();
+    parameters.m2l           = findName<FmmM2L>(fmmlibrary::m2l, m2l_).value();
+    parameters.boundary      = findName<FmmBoundary>(fmmlibrary::boundary, boundary_).value();
     return parameters;
 }
 

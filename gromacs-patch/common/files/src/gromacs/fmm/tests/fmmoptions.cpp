@@ -130,20 +130,6 @@ TEST(FmmOptionsTest, ReadsAllValuesInAnySpelling)
     EXPECT_FALSE(parameters.measure);
 }
 
-TEST(FmmOptionsTest, MinusOneIsAutomaticEverywhere)
-{
-    const FmmOptions options = optionsFromMdp({ { "fmm-order", "-1" },
-                                                { "fmm-grid", "-1 -1 -1" },
-                                                { "fmm-tree-depth", "-1" },
-                                                { "fmm-separation", "-1" } });
-    EXPECT_THAT(options.errors(), ::testing::IsEmpty());
-    const FmmParameters parameters = options.parameters();
-    EXPECT_EQ(0, parameters.order);
-    EXPECT_THAT(parameters.grid, ::testing::Each(0));
-    EXPECT_EQ(-1, parameters.treeDepth);
-    EXPECT_EQ(0, parameters.separation);
-}
-
 //! An mdp option, a value that it does not allow and a word of the message
 struct RefusedValue
 {
@@ -172,7 +158,7 @@ INSTANTIATE_TEST_SUITE_P(
         ::testing::Values(RefusedValue{ "fmm-accuracy", "0", "between 1e-12 and 0.1" },
                           RefusedValue{ "fmm-accuracy", "0.5", "between 1e-12 and 0.1" },
                           RefusedValue{ "fmm-accuracy", "nan", "between 1e-12 and 0.1" },
-                          RefusedValue{ "fmm-order", "-2", "between 1 and " },
+                          RefusedValue{ "fmm-order", "-1", "between 1 and " },
                           RefusedValue{ "fmm-order", "41", "between 1 and " },
                           RefusedValue{ "fmm-grid", "0 4 4", "each between 1 and 1024" },
                           RefusedValue{ "fmm-grid", "4 4 1025", "each between 1 and 1024" },
