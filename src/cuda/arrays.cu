@@ -66,39 +66,6 @@ gmxfmm_status fmm_cuda_on_device(gmxfmm_plan* plan, const void** x)
 }
 
 template <class X>
-struct PointExtent
-{
-    const X*          x;
-    __device__ Extent operator()(int i) const
-    {
-        Extent e;
-        e.bad = INT_MAX;
-        for (int d = 0; d < 3; d++)
-        {
-            const double xi = static_cast<double>(x[3 * static_cast<size_t>(i) + d]);
-            e.low[d] = e.high[d] = xi;
-            e.bad                = isfinite(xi) ? e.bad : i;
-        }
-        return e;
-    }
-};
-
-struct BothExtents
-{
-    __device__ Extent operator()(const Extent& a, const Extent& b) const
-    {
-        Extent e;
-        for (int d = 0; d < 3; d++)
-        {
-            e.low[d]  = fmin(a.low[d], b.low[d]);
-            e.high[d] = fmax(a.high[d], b.high[d]);
-        }
-        e.bad = min(a.bad, b.bad);
-        return e;
-    }
-};
-
-template <class X>
 static gmxfmm_status widen(gmxfmm_plan* plan, const X* x, int n, const char* what, double* low, double* high)
 {
     fmm_device*                          d   = plan->device;

@@ -18,6 +18,7 @@ extern "C"
 #include "cuda/runtime/call.h"
 #include "cuda/runtime/device_limits.h"
 #include "cuda/runtime/device_scope.h"
+#include "cuda/runtime/extent.h"
 #include "cuda/runtime/shared_memory.h"
 
 /* Four numbers loaded at once: position and charge, field and potential. */
@@ -98,12 +99,6 @@ struct StepResults
     int unplaced;      /* AssignResults.bad: permute brings it here in every step */
     /* counters of finished blocks, zero between kernels */
     unsigned moments_done, p2m_done, output_done;
-};
-
-struct Extent
-{
-    double low[3], high[3];
-    int    bad; /* lowest particle that is nowhere, or INT_MAX */
 };
 
 /* What an assignment finds and counts, for steps and for a host that waits. */

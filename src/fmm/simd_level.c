@@ -86,8 +86,14 @@ int fmm_simd_level(void)
 
 gmxfmm_status fmm_check_simd_level(char* message, size_t size)
 {
-    (void)message;
-    (void)size;
+    const char* name = getenv("GMXFMM_SIMD");
+    if (name != NULL && name[0] != '\0')
+    {
+        snprintf(message, size,
+                 "GMXFMM_SIMD in the environment is '%.40s', but this library is compiled for one processor: unset it",
+                 name);
+        return GMXFMM_ERROR_OPTION;
+    }
     return GMXFMM_OK;
 }
 

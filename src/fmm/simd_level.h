@@ -13,7 +13,8 @@
  * library reads the environment: a plan keeps the level that it was made with. */
 int fmm_simd_level(void);
 
-/* Whether there is such a level. Errors: OPTION (GMXFMM_SIMD is none), UNSUPPORTED (the processor does not have it). */
+/* Whether there is such a level. Errors: OPTION (GMXFMM_SIMD is none, or there are none in this build), UNSUPPORTED
+ * (the processor does not have it). */
 gmxfmm_status fmm_check_simd_level(char* message, size_t size);
 
 /* "v2", "v3", "v4"; "" for 0. */

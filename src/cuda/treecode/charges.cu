@@ -93,11 +93,7 @@ __global__ void __launch_bounds__(c_threads)
         __syncthreads();
         lagrangeAtChild<c_threads>(tree, parent, part, degree, points, false, sm_l);
         __syncthreads();
-        contract<c_threads>(edge, sm_l + 2 * plane, charge + (size_t)part * size, sm_one);
-        __syncthreads();
-        contract<c_threads>(edge, sm_l + plane, sm_one, sm_other);
-        __syncthreads();
-        contract<c_threads>(edge, sm_l, sm_other, sm_one);
+        contractAll<c_threads>(edge, sm_l, charge + (size_t)part * size, sm_one, sm_other);
         for (int o = (int)threadIdx.x; o < size; o += c_threads) /* those that this thread has made */
         {
             sum[o] = (c > 0 ? sum[o] : 0) + sm_one[o];

@@ -23,6 +23,20 @@ __device__ void contract(int edge, const double* sm_l, const double* in, double*
     }
 }
 
+/* All three with the matrices sm_l[3][edge][edge]: from `in` to sm_one, each thread the elements threadIdx.x + i
+ * THREADS.
+ */
+template <int THREADS>
+__device__ void contractAll(int edge, const double* sm_l, const double* in, double* sm_one, double* sm_other)
+{
+    const int plane = edge * edge;
+    contract<THREADS>(edge, sm_l + 2 * plane, in, sm_one);
+    __syncthreads();
+    contract<THREADS>(edge, sm_l + plane, sm_one, sm_other);
+    __syncthreads();
+    contract<THREADS>(edge, sm_l, sm_other, sm_one);
+}
+
 /* sm_l[d][k][j] = L_k of the parent at point j of the child, or, transposed, L_j at point k. */
 template <int THREADS>
 __device__ void lagrangeAtChild(const TreecodeTree&   tree,

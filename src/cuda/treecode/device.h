@@ -13,6 +13,7 @@
 
 extern "C"
 {
+#include "fmm/treecode/boxes.h"
 #include "fmm/treecode/chebyshev.h"
 #include "fmm/treecode/state.h"
 }

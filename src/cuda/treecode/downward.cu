@@ -33,32 +33,10 @@ __global__ void __launch_bounds__(c_threads)
     }
     lagrangeAtChild<c_threads>(tree, parent, child, degree, points, true, sm_l);
     __syncthreads();
-    contract<c_threads>(edge, sm_l + 2 * plane, point + (size_t)parent * size, sm_one);
-    __syncthreads();
-    contract<c_threads>(edge, sm_l + plane, sm_one, sm_other);
-    __syncthreads();
-    contract<c_threads>(edge, sm_l, sm_other, sm_one);
+    contractAll<c_threads>(edge, sm_l, point + (size_t)parent * size, sm_one, sm_other);
     for (int o = (int)threadIdx.x; o < size; o += c_threads) /* those that this thread has made */
     {
         point[(size_t)child * size + o] += sm_one[o];
-    }
-}
-
-/* L_k'(s_j) as in downward.c, row j, of the weights (7). */
-__device__ void differentiation(int degree, const double* s, double* sm_d)
-{
-    for (int j = (int)threadIdx.x; j <= degree; j += c_particles)
-    {
-        const double wj  = (j % 2 == 0 ? 1.0 : -1.0) * (j == 0 || j == degree ? 0.5 : 1.0);
-        double       sum = 0;
-        for (int k = 0; k <= degree; k++)
-        {
-            const double wk            = (k % 2 == 0 ? 1.0 : -1.0) * (k == 0 || k == degree ? 0.5 : 1.0);
-            const double l             = j == k ? 0 : wk / wj / (s[j] - s[k]);
-            sm_d[j * (degree + 1) + k] = l;
-            sum += l;
-        }
-        sm_d[j * (degree + 1) + j] = -sum;
     }
 }
 
@@ -132,7 +110,10 @@ __global__ void __launch_bounds__(c_particles) toParticles(TreecodeTree   tree,
     }
     if (withField)
     {
-        differentiation(degree, points.s, sm_d);
+        for (int j = (int)threadIdx.x; j < edge; j += c_particles)
+        {
+            chebyshev_differentiate(degree, points.s, j, sm_d + j * edge);
+        }
     }
     __syncthreads();
     for (int i = tree.begin[leaf] + (int)threadIdx.x; i < tree.end[leaf]; i += c_particles)

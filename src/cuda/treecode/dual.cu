@@ -22,15 +22,7 @@ namespace
 
 enum
 {
-    c_threads = 128,
-
-    /* lists of found pairs */
-    c_direct = 0,      /* particles of both */
-    c_particleCluster, /* particles of the targets, points of the sources */
-    c_clusterParticle, /* and the other way round */
-    c_clusterCluster,
-    c_openTargets,
-    c_openSources
+    c_threads = 128
 };
 
 typedef unsigned long long Numbers; /* pairs found, times 2^32, and pairs of the next round */
@@ -42,24 +34,13 @@ struct Criterion
     int          points;
 };
 
-__device__ int decide(const Criterion& c, int2 p)
+__device__ treecode_meeting decide(const Criterion& c, int2 p)
 {
     const TreecodeTree &t = c.targets, &s = c.sources;
     double              x[3], y[3];
     const double        rx = t.ball(p.x, x), ry = s.ball(p.y, y);
-    const double        dx = x[0] - y[0], dy = x[1] - y[1], dz = x[2] - y[2];
-    const bool          few_targets = t.count(p.x) <= c.points, few_sources = s.count(p.y) <= c.points;
-    const bool          split_t = t.num_children[p.x] > 0, split_s = s.num_children[p.y] > 0;
-    if (rx + ry < c.theta * sqrt(dx * dx + dy * dy + dz * dz))
-    {
-        return few_targets ? (few_sources ? c_direct : c_particleCluster)
-                           : (few_sources ? c_clusterParticle : c_clusterCluster);
-    }
-    if ((few_targets && few_sources) || (!split_t && !split_s))
-    {
-        return c_direct;
-    }
-    return split_t && (!split_s || few_sources || (!few_targets && rx >= ry)) ? c_openTargets : c_openSources;
+    return treecode_meet(treecode_is_far(c.theta, x, rx, y, ry), rx >= ry, t.count(p.x) <= c.points,
+                         s.count(p.y) <= c.points, t.num_children[p.x] > 0, s.num_children[p.y] > 0);
 }
 
 __global__ void __launch_bounds__(c_threads)
@@ -70,9 +51,9 @@ __global__ void __launch_bounds__(c_threads)
     {
         const int kind = decide(c, pair[i]);
         decision[i]    = (unsigned char)kind;
-        numbers[i]     = kind == c_openTargets   ? (Numbers)c.targets.num_children[pair[i].x]
-                         : kind == c_openSources ? (Numbers)c.sources.num_children[pair[i].y]
-                                                 : 1ULL << 32;
+        numbers[i]     = kind == TREECODE_OPEN_TARGETS   ? (Numbers)c.targets.num_children[pair[i].x]
+                         : kind == TREECODE_OPEN_SOURCES ? (Numbers)c.sources.num_children[pair[i].y]
+                                                         : 1ULL << 32;
     }
 }
 
@@ -95,20 +76,20 @@ __global__ void __launch_bounds__(c_threads) sortOut(Criterion            c,
     const Numbers before = i > 0 ? sums[i - 1] : 0;
     const int     kind   = decision[i];
     const int2    p      = pair[i];
-    if (kind < c_openTargets)
+    if (kind < TREECODE_OPEN_TARGETS)
     {
         const int64_t to = found + (int64_t)(before >> 32);
         key[to]          = (unsigned)(kind * c.targets.num + p.x);
         source[to]       = p.y;
         return;
     }
-    const TreecodeTree& opened = kind == c_openTargets ? c.targets : c.sources;
-    const int           which  = kind == c_openTargets ? p.x : p.y;
+    const TreecodeTree& opened = kind == TREECODE_OPEN_TARGETS ? c.targets : c.sources;
+    const int           which  = kind == TREECODE_OPEN_TARGETS ? p.x : p.y;
     next += before & 0xffffffffULL;
     for (int k = 0; k < opened.num_children[which]; k++)
     {
         const int child = opened.child[which] + k;
-        next[k]         = kind == c_openTargets ? make_int2(child, p.y) : make_int2(p.x, child);
+        next[k]         = kind == TREECODE_OPEN_TARGETS ? make_int2(child, p.y) : make_int2(p.x, child);
     }
 }
 
@@ -166,7 +147,7 @@ __global__ void __launch_bounds__(c_threads) collect(Rows       rows,
     {
         return;
     }
-    const int     kinds = above ? c_direct : c_clusterParticle;
+    const int     kinds = above ? TREECODE_DIRECT : TREECODE_CLUSTER_PARTICLE;
     const int64_t d     = collectRows(rows, parent, kinds, cluster[b], above, fill ? direct + directStart[b] : nullptr);
     const int64_t a =
         collectRows(rows, parent, kinds + 1, cluster[b], above, fill ? approximated + approximatedStart[b] : nullptr);

@@ -85,10 +85,9 @@ __global__ void __launch_bounds__(c_threads) traverse(Criterion       c,
     int          cluster = c.num > 0 ? 0 : -1;
     while (cluster >= 0)
     {
-        const Node   node = c.node[cluster];
-        const double dx = centre[0] - node.centre[0], dy = centre[1] - node.centre[1], dz = centre[2] - node.centre[2];
-        const bool   large = node.count > c.points;
-        if (large && radius + node.radius < c.theta * sqrt(dx * dx + dy * dy + dz * dz))
+        const Node node  = c.node[cluster];
+        const bool large = node.count > c.points;
+        if (large && treecode_is_far(c.theta, centre, radius, node.centre, node.radius))
         {
             if (fill)
             {

@@ -18,6 +18,8 @@
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
+#include "cuda/runtime/extent.h"
+
 namespace
 {
 
@@ -40,45 +42,6 @@ __device__ __forceinline__ double number(Bits bits)
 {
     return __longlong_as_double((long long)(bits >> 63 ? bits & ~(1ULL << 63) : ~bits));
 }
-
-/* What an extent is reduced to. */
-struct Extent
-{
-    double low[3], high[3];
-    int    bad; /* the first that is not finite, or INT_MAX */
-};
-
-template <class X>
-struct PointExtent
-{
-    const X*          x;
-    __device__ Extent operator()(int i) const
-    {
-        Extent e;
-        e.bad = INT_MAX;
-        for (int d = 0; d < 3; d++)
-        {
-            e.low[d] = e.high[d] = (double)x[3 * (size_t)i + d];
-            e.bad                = isfinite(e.low[d]) ? e.bad : i;
-        }
-        return e;
-    }
-};
-
-struct BothExtents
-{
-    __device__ Extent operator()(const Extent& a, const Extent& b) const
-    {
-        Extent e;
-        for (int d = 0; d < 3; d++)
-        {
-            e.low[d]  = fmin(a.low[d], b.low[d]);
-            e.high[d] = fmax(a.high[d], b.high[d]);
-        }
-        e.bad = min(a.bad, b.bad);
-        return e;
-    }
-};
 
 /* Widens low..high. */
 template <class X>
@@ -222,10 +185,7 @@ __global__ void __launch_bounds__(c_threads) middles(Growing g, int leaf, int* s
     const bool split = g.tree.count(cluster) > leaf && longest > 0;
     for (int d = 0; d < 3; d++)
     {
-        /* as in clusters.c: dimensions shorter than the longest one over sqrt(2) stay whole */
-        const double half = low[d] + 0.5 * (high[d] - low[d]), edge = high[d] - low[d];
-        const bool   whole                = !split || (edge < longest && edge <= 0.70710678118654752 * longest);
-        g.middle[3 * (size_t)cluster + d] = whole ? high[d] : half < high[d] ? half : low[d];
+        g.middle[3 * (size_t)cluster + d] = split ? treecode_split_at(low[d], high[d], longest) : high[d];
     }
     g.tree.child[cluster]        = -1;
     g.tree.num_children[cluster] = split; /* for now: whether it is */

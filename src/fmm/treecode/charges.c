@@ -64,24 +64,6 @@ static void between(int           degree,
     }
 }
 
-/* out[k, a, b] = sum_j l[k][j] in[a, b, j]: after three times, all dimensions are done and in their places again. */
-static void contract(int edge, double l[c_edge][c_edge], const double* in, double* out)
-{
-    const int plane = edge * edge;
-    for (int k = 0; k < edge; k++)
-    {
-        for (int ab = 0; ab < plane; ab++)
-        {
-            double sum = 0;
-            for (int j = 0; j < edge; j++)
-            {
-                sum += l[k][j] * in[ab * edge + j];
-            }
-            out[k * plane + ab] = sum;
-        }
-    }
-}
-
 static void add_child(const treecode_clusters* c, int parent, int child, int degree, const double* s, double* charge)
 {
     const int    edge = degree + 1;
@@ -94,7 +76,7 @@ static void add_child(const treecode_clusters* c, int parent, int child, int deg
     {
         double* out = d == 1 ? other : one;
         between(degree, s, centre[d], half[d], child_centre[d], child_half[d], l);
-        contract(edge, l, in, out);
+        chebyshev_contract(edge, l, in, out);
         in = out;
     }
     double* sum = charge + (size_t)parent * size;

@@ -50,6 +50,39 @@ static inline FMM_HD void chebyshev_lagrange(int n, const double* s, double t, d
     }
 }
 
+/* l[k] = L_k'(s_j), k = 0 .. n, by the weights (7): rows add up to zero (Berrut & Trefethen 2004, section 9.3). */
+static inline FMM_HD void chebyshev_differentiate(int n, const double* s, int j, double* l)
+{
+    const double wj  = (j % 2 == 0 ? 1.0 : -1.0) * (j == 0 || j == n ? 0.5 : 1.0);
+    double       sum = 0;
+    for (int k = 0; k <= n; k++)
+    {
+        const double wk = (k % 2 == 0 ? 1.0 : -1.0) * (k == 0 || k == n ? 0.5 : 1.0);
+        l[k]            = j == k ? 0 : wk / wj / (s[j] - s[k]);
+        sum += l[k];
+    }
+    l[j] = -sum;
+}
+
+/* out[j, a, b] = sum_k l[j][k] in[a, b, k]: after three times, all dimensions are done and in their places again. */
+static inline void
+chebyshev_contract(int edge, double l[TREECODE_MAX_EDGE][TREECODE_MAX_EDGE], const double* in, double* out)
+{
+    const int plane = edge * edge;
+    for (int j = 0; j < edge; j++)
+    {
+        for (int ab = 0; ab < plane; ab++)
+        {
+            double sum = 0;
+            for (int k = 0; k < edge; k++)
+            {
+                sum += l[j][k] * in[ab * edge + k];
+            }
+            out[j * plane + ab] = sum;
+        }
+    }
+}
+
 /* Place x in the box of that centre and half edge. */
 static inline FMM_HD double chebyshev_place(double x, double centre, double half)
 {

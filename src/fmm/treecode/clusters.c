@@ -5,9 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A cluster is split along the dimensions that are longer than its longest one over sqrt(2): parts are then no longer
- * than that times their width. */
-static const double c_long = 0.70710678118654752;
+#include "fmm/treecode/boxes.h"
 
 /* Particles on their way to another order. */
 typedef struct
@@ -126,10 +124,7 @@ static void split(treecode_clusters* c, int cluster, const buffer* b, int64_t co
     }
     for (int d = 0; d < 3; d++)
     {
-        /* between two neighbouring numbers there is none: the lower one will do */
-        const double half = low[d] + 0.5 * (high[d] - low[d]);
-        const double edge = high[d] - low[d];
-        middle[d]         = edge < longest && edge <= c_long * longest ? high[d] : half < high[d] ? half : low[d];
+        middle[d] = treecode_split_at(low[d], high[d], longest);
     }
     for (int64_t s = begin; s < end; s++)
     {

@@ -16,24 +16,6 @@ enum
     c_cube = c_edge * c_edge * c_edge
 };
 
-/* out[j, a, b] = sum_k l[j][k] in[a, b, k]: after three times, all dimensions are done and in their places again. */
-static void contract(int edge, double l[c_edge][c_edge], const double* in, double* out)
-{
-    const int plane = edge * edge;
-    for (int j = 0; j < edge; j++)
-    {
-        for (int ab = 0; ab < plane; ab++)
-        {
-            double sum = 0;
-            for (int k = 0; k < edge; k++)
-            {
-                sum += l[j][k] * in[ab * edge + k];
-            }
-            out[j * plane + ab] = sum;
-        }
-    }
-}
-
 static void
 to_child(const treecode_clusters* c, int parent, int child, int degree, const double* s, const double* from, double* to)
 {
@@ -49,29 +31,12 @@ to_child(const treecode_clusters* c, int parent, int child, int degree, const do
             chebyshev_lagrange(degree, s, chebyshev_place(child_centre[d] + child_half[d] * s[j], centre[d], half[d]),
                                l[j]);
         }
-        contract(edge, l, from, out);
+        chebyshev_contract(edge, l, from, out);
         from = out;
     }
     for (int k = 0; k < size; k++)
     {
         to[k] += from[k];
-    }
-}
-
-/* l[j][k] = L_k'(s_j), by the weights (7); rows add up to zero (Berrut & Trefethen 2004, section 9.3). */
-static void differentiation(int degree, const double* s, double l[c_edge][c_edge])
-{
-    for (int j = 0; j <= degree; j++)
-    {
-        double       sum = 0;
-        const double wj  = (j % 2 == 0 ? 1.0 : -1.0) * (j == 0 || j == degree ? 0.5 : 1.0);
-        for (int k = 0; k <= degree; k++)
-        {
-            const double wk = (k % 2 == 0 ? 1.0 : -1.0) * (k == 0 || k == degree ? 0.5 : 1.0);
-            l[j][k]         = j == k ? 0 : wk / wj / (s[j] - s[k]);
-            sum += l[j][k];
-        }
-        l[j][j] = -sum;
     }
 }
 
@@ -128,7 +93,10 @@ static void to_particles(const treecode_clusters* c,
     if (slope != NULL)
     {
         double l[c_edge][c_edge];
-        differentiation(degree, s, l);
+        for (int j = 0; j < edge; j++)
+        {
+            chebyshev_differentiate(degree, s, j, l[j]);
+        }
         for (int d = 0; d < 3; d++)
         {
             derivative(edge, d, half[d] > 0 ? 1 / half[d] : 0, l, from, gradient[d]);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fmm/treecode/dual.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "fmm/treecode/boxes.h"
 
 /* Who meets whom, in the order in which pairs are found. */
 typedef struct
@@ -16,15 +17,6 @@ typedef struct
     pair*   pairs;
     int64_t num, room;
 } pair_list;
-
-typedef enum
-{
-    DIRECT,           /* particles of both */
-    PARTICLE_CLUSTER, /* particles of the targets, points of the sources */
-    CLUSTER_PARTICLE, /* and the other way round */
-    CLUSTER_CLUSTER,
-    NUM_KINDS
-} kind;
 
 static int push(pair_list* list, int target, int source)
 {
@@ -44,18 +36,19 @@ static int push(pair_list* list, int target, int source)
     return 1;
 }
 
-/* Whether the boxes are far from each other; *larger: the targets' is the larger one. */
-static int is_far(const treecode_criterion* c, pair p, int* larger)
+/* What becomes of a pair. A cluster of no more particles than points is met by its particles. */
+static treecode_meeting meet(const treecode_criterion* c, pair p, int64_t points)
 {
-    double       x[3], y[3], half[3];
-    const double rx = treecode_box(c->targets, p.target, x, half), ry = treecode_box(c->sources, p.source, y, half);
-    const double dx = x[0] - y[0], dy = x[1] - y[1], dz = x[2] - y[2];
-    *larger = rx >= ry;
-    return rx + ry < c->theta * sqrt(dx * dx + dy * dy + dz * dz);
+    const treecode_clusters *t = c->targets, *s = c->sources;
+    double                   x[3], y[3], half[3];
+    const double             rx = treecode_box(t, p.target, x, half), ry = treecode_box(s, p.source, y, half);
+    return treecode_meet(
+        treecode_is_far(c->theta, x, rx, y, ry), rx >= ry, t->end[p.target] - t->begin[p.target] <= points,
+        s->end[p.source] - s->begin[p.source] <= points, t->num_children[p.target] > 0, s->num_children[p.source] > 0);
 }
 
-/* All pairs of clusters by kind. A cluster of no more particles than points is met by its particles. 0 or -1. */
-static int traverse(const treecode_criterion* c, pair_list found[NUM_KINDS])
+/* All pairs of clusters by what becomes of them. 0 or -1. */
+static int traverse(const treecode_criterion* c, pair_list found[TREECODE_NUM_LISTS])
 {
     const treecode_clusters *t = c->targets, *s = c->sources;
     const int64_t            edge = c->degree + 1, points = edge * edge * edge;
@@ -63,22 +56,13 @@ static int traverse(const treecode_criterion* c, pair_list found[NUM_KINDS])
     int                      made  = t->num == 0 || s->num == 0 || push(&stack, 0, 0);
     while (stack.num > 0 && made)
     {
-        const pair p           = stack.pairs[--stack.num];
-        const int  few_targets = t->end[p.target] - t->begin[p.target] <= points;
-        const int  few_sources = s->end[p.source] - s->begin[p.source] <= points;
-        const int  split_t = t->num_children[p.target] > 0, split_s = s->num_children[p.source] > 0;
-        int        larger;
-        if (is_far(c, p, &larger))
+        const pair             p    = stack.pairs[--stack.num];
+        const treecode_meeting kind = meet(c, p, points);
+        if (kind < TREECODE_NUM_LISTS)
         {
-            const kind k = few_targets ? (few_sources ? DIRECT : PARTICLE_CLUSTER)
-                                       : (few_sources ? CLUSTER_PARTICLE : CLUSTER_CLUSTER);
-            made         = push(&found[k], p.target, p.source);
+            made = push(&found[kind], p.target, p.source);
         }
-        else if ((few_targets && few_sources) || (!split_t && !split_s))
-        {
-            made = push(&found[DIRECT], p.target, p.source);
-        }
-        else if (split_t && (!split_s || few_sources || (!few_targets && larger)))
+        else if (kind == TREECODE_OPEN_TARGETS)
         {
             for (int k = t->num_children[p.target] - 1; k >= 0 && made; k--)
             {
@@ -194,8 +178,11 @@ static int fill(treecode_lists*           lists,
     return failed ? -1 : 0;
 }
 
-static int build(
-    treecode_lists* particles, treecode_lists* points, const treecode_criterion* c, pair_list found[NUM_KINDS], int* up)
+static int build(treecode_lists*           particles,
+                 treecode_lists*           points,
+                 const treecode_criterion* c,
+                 pair_list                 found[TREECODE_NUM_LISTS],
+                 int*                      up)
 {
     const treecode_clusters* t    = c->targets;
     const int64_t            edge = c->degree + 1, size = edge * edge * edge;
@@ -228,21 +215,21 @@ static int build(
             points->end[b++]   = (int64_t)(k + 1) * size;
         }
     }
-    return fill(particles, c, &found[DIRECT], &found[PARTICLE_CLUSTER], up) ||
-           fill(points, c, &found[CLUSTER_PARTICLE], &found[CLUSTER_CLUSTER], NULL);
+    return fill(particles, c, &found[TREECODE_DIRECT], &found[TREECODE_PARTICLE_CLUSTER], up) ||
+           fill(points, c, &found[TREECODE_CLUSTER_PARTICLE], &found[TREECODE_CLUSTER_CLUSTER], NULL);
 }
 
 int treecode_dual_build(treecode_lists* particles, treecode_lists* points, const treecode_criterion* c)
 {
-    pair_list found[NUM_KINDS] = {{0}};
-    int*      up               = malloc(((size_t)c->targets->num + 1) * sizeof(int));
+    pair_list found[TREECODE_NUM_LISTS] = {{0}};
+    int*      up                        = malloc(((size_t)c->targets->num + 1) * sizeof(int));
     if (up != NULL)
     {
         up[0] = -1;
     }
     const int failed = up == NULL || build(particles, points, c, found, up);
     free(up);
-    for (int k = 0; k < NUM_KINDS; k++)
+    for (int k = 0; k < TREECODE_NUM_LISTS; k++)
     {
         free(found[k].pairs);
     }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fmm/treecode/lists.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "fmm/treecode/boxes.h"
 
 /* Numbers of list entries of a batch, and particles and points that they stand for. */
 typedef struct
@@ -37,9 +38,8 @@ static tally traverse(const traversal* c, const double* ball, int* stack, int* a
         const int     cluster = stack[--top];
         const int64_t num     = s->end[cluster] - s->begin[cluster];
         const double* other   = c->ball + 4 * (size_t)cluster;
-        const double  dx = ball[0] - other[0], dy = ball[1] - other[1], dz = ball[2] - other[2];
-        const int     large = num > c->points;
-        if (large && ball[3] + other[3] < c->theta * sqrt(dx * dx + dy * dy + dz * dz))
+        const int     large   = num > c->points;
+        if (large && treecode_is_far(c->theta, ball, ball[3], other, other[3]))
         {
             if (approximated != NULL)
             {

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The extent of particles by a reduction (cub::DeviceReduce::TransformReduce over their numbers). */
+#ifndef FMM_CUDA_EXTENT_H
+#define FMM_CUDA_EXTENT_H
+
+#include <climits>
+#include <cstddef>
+
+#include <cuda_runtime.h>
+
+struct Extent
+{
+    double low[3], high[3];
+    int    bad; /* lowest particle that is nowhere, or INT_MAX */
+};
+
+/* Of particle i. */
+template <class X>
+struct PointExtent
+{
+    const X*          x;
+    __device__ Extent operator()(int i) const
+    {
+        Extent e;
+        e.bad = INT_MAX;
+        for (int d = 0; d < 3; d++)
+        {
+            const double xi = static_cast<double>(x[3 * static_cast<size_t>(i) + d]);
+            e.low[d] = e.high[d] = xi;
+            e.bad                = isfinite(xi) ? e.bad : i;
+        }
+        return e;
+    }
+};
+
+struct BothExtents
+{
+    __device__ Extent operator()(const Extent& a, const Extent& b) const
+    {
+        Extent e;
+        for (int d = 0; d < 3; d++)
+        {
+            e.low[d]  = fmin(a.low[d], b.low[d]);
+            e.high[d] = fmax(a.high[d], b.high[d]);
+        }
+        e.bad = min(a.bad, b.bad);
+        return e;
+    }
+};
+
+#endif
