@@ -568,6 +568,31 @@ TEST_P(Errors, ChargesThatAreNotFinite)
     expectWorksAsBefore();
 }
 
+/* Many are read by several threads: the first bad one is named whatever their number. */
+TEST(RefusedCharges, AreTheFirstWithAnyNumberOfThreads)
+{
+    const int           n = 30000;
+    std::vector<double> q(n, 1);
+    std::vector<float>  floats(n, 1);
+    q[17003] = q[29000] = floats[17003] = floats[29000] = std::numeric_limits<float>::infinity();
+    for (gmxfmm_precision type : {GMXFMM_DOUBLE, GMXFMM_SINGLE})
+    {
+        for (int threads : {1, 2, 5})
+        {
+            const void*    given   = type == GMXFMM_DOUBLE ? static_cast<void*>(q.data()) : floats.data();
+            gmxfmm_options options = defaultOptions();
+            options.boundary       = GMXFMM_OPEN;
+            options.order          = 4;
+            options.num_threads    = threads;
+            options.array_type     = type;
+            gmxfmm_plan* plan      = createOrSkip(options, n, nullptr);
+            EXPECT_EQ(gmxfmm_set_charges(plan, n, given), GMXFMM_ERROR_CHARGE);
+            EXPECT_NE(std::string(gmxfmm_message(plan)).find(" 17003 "), std::string::npos) << gmxfmm_message(plan);
+            gmxfmm_destroy(plan);
+        }
+    }
+}
+
 TEST_P(Errors, NegativeNumberOfCharges)
 {
     expect(gmxfmm_set_charges(plan_.get(), -3, system_.q.data()), GMXFMM_ERROR_OPTION, "-3");

@@ -20,7 +20,7 @@ extern "C"
 #define HARM_R double
 #include "fmm/math/harmonics.h"
 #include "fmm/math/rotation.h"
-#include "fmm/plan.h"
+#include "fmm/cpu/state.h"
 
 /* fmm/cpu/operators/operators.h, as the linker has it (fmm/math/names.h) */
 #define DECLARE_OPERATORS(suffix)                                                                                      \
@@ -405,7 +405,7 @@ TEST_P(Operators, M2mIsTheMultipoleAboutTheOtherCentre)
     const auto  plan = makePlan();
     const Tree  t(*plan);
     const int   p         = c().order;
-    const auto& particles = t.plan->p;
+    const auto& particles = t.plan->cpu->charges;
     for (int l = t.depth() - 1; l >= 0; l--)
     {
         const int           cell = t.level(l).num / 2;

@@ -12,7 +12,7 @@
 extern "C"
 {
 #define restrict __restrict
-#include "fmm/plan.h"
+#include "fmm/cpu/state.h"
 }
 
 using namespace fmmtest;
@@ -94,16 +94,17 @@ TEST_P(Tree, ParticlesAreInTheirLeavesAndLeavesInSlabs)
     const System    s = particles(GetParam(), 500);
     Plan            plan(s, treeOptions(GetParam()));
     const auto&     p      = *plan.get();
+    const auto&     placed = p.cpu->charges;
     const fmm_tree& tree   = *p.tree;
     const auto&     leaves = tree.level[tree.depth];
     ASSERT_EQ(tree.depth, GetParam().depth);
     std::vector<int> seen(s.size(), 0);
     for (int c = 0; c < leaves.num; c++)
     {
-        EXPECT_LT(p.p.cell_start[c], p.p.cell_start[c + 1]) << "a leaf without particles";
-        for (int k = p.p.cell_start[c]; k < p.p.cell_start[c + 1]; k++)
+        EXPECT_LT(placed.cell_start[c], placed.cell_start[c + 1]) << "a leaf without particles";
+        for (int k = placed.cell_start[c]; k < placed.cell_start[c + 1]; k++)
         {
-            const int i = p.p.sorted[k];
+            const int i = placed.sorted[k];
             seen[static_cast<std::size_t>(i)]++;
             for (std::size_t d = 0; d < 3; d++)
             {

@@ -323,7 +323,7 @@ bin(gmxfmm_plan* plan, const ParticleSet* set, const X* x, const double* charge,
 gmxfmm_status fmm_cuda_sort_charges(gmxfmm_plan* plan)
 {
     fmm_device* d = plan->device;
-    const int   n = static_cast<int>(plan->p.n);
+    const int   n = static_cast<int>(plan->num_charges);
     if (n > 0)
     {
         set_charges<<<blocks_for(n, c_threads), c_threads, 0, d->own>>>(
@@ -375,7 +375,7 @@ gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x)
     fmm_device* d = plan->device;
     DeviceScope scope(d->id);
     plan->assigned = 0;
-    if (make_geometry(plan).num_cells <= 0 || (plan->tree != NULL && plan->cells.num_cells == 0))
+    if (make_geometry(plan).num_cells <= 0)
     {
         return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "%d x %d x %d cells are too many for a GPU: use less depth",
                         plan->inner[0], plan->inner[1], plan->inner[2]);
@@ -390,9 +390,9 @@ gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x)
         FMM_TRY(assign_set(plan, &d->receivers, d->receiver_x.memory, NULL));
     }
     FMM_TRY(fmm_cuda_left_out(plan, d->own));
-    if (plan->tree != NULL)
+    if (d->path->assign != NULL)
     {
-        FMM_TRY(fmm_cuda_tree_assign(plan, d->own));
+        FMM_TRY(d->path->assign(plan, d->own));
     }
     FMM_TRY(reserve_near_virial(plan));
     FMM_CUDA(plan, cudaStreamSynchronize(d->own));

@@ -39,6 +39,7 @@ const fmm_backend fmm_backend_cuda = {
     .extent          = fmm_device_extent,
     .assign          = fmm_device_assign,
     .execute         = fmm_device_execute,
+    .time_steps      = fmm_device_time_steps,
     .enqueue_assign  = fmm_device_enqueue_assign,
     .enqueue_spectra = fmm_device_enqueue_spectra,
     .enqueue         = fmm_device_enqueue,

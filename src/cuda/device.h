@@ -57,6 +57,7 @@ extern "C"
 
     /* One step with arrays of the host, synchronous. */
     gmxfmm_status fmm_device_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* output);
+    gmxfmm_status fmm_device_time_steps(gmxfmm_plan* plan, const void* x, int num, double* seconds);
 
     /* One step with arrays of the device, on the caller's stream. */
     gmxfmm_status

@@ -124,8 +124,7 @@ static gmxfmm_status end_far_field(gmxfmm_plan* plan, const void* x, bool virial
         FMM_CUDA(plan, cudaEventRecord(d->beside_done, d->beside));
         ready = d->beside_done;
     }
-    FMM_TRY(plan->tree != NULL ? fmm_cuda_far_tree(plan, virial, ready, d->far)
-                               : fmm_cuda_convolve(plan, virial, ready, d->far));
+    FMM_TRY(d->path->far(plan, virial, ready, d->far));
     FMM_TRY(fmm_cuda_l2p(plan, d->far));
     FMM_CUDA(plan, cudaEventRecord(d->far_done, d->far));
     d->z_used = d->z_used || virial;
@@ -224,7 +223,7 @@ static gmxfmm_status check_results(gmxfmm_plan* plan, const StepResults* results
     }
     if (results->not_finite != c_none)
     {
-        return plan->receivers.n == 0
+        return plan->num_receivers == 0
                    ? fmm_fail(plan, GMXFMM_ERROR_COINCIDENT,
                               "particle %d stands where another one does, and they do not exclude each other",
                               results->not_finite)
@@ -240,14 +239,12 @@ gmxfmm_status fmm_device_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output
     StepResults* results = d->results.as<StepResults>();
     StepResults* host    = static_cast<StepResults*>(d->host_results);
     const size_t n = static_cast<size_t>(targets_of(d)->n), word = plan->options.array_type == GMXFMM_DOUBLE ? 8 : 4;
-    const size_t charges = static_cast<size_t>(plan->p.n);
+    const size_t charges = static_cast<size_t>(plan->num_charges);
     DeviceScope  scope(d->id);
     const double begin = fmm_time();
     FMM_CUDA(plan, cudaMemcpyAsync(d->x_copy.memory, x, 3 * charges * word, cudaMemcpyHostToDevice, d->own));
     const gmxfmm_device_output out = device_arrays(plan, output, results->energy);
-    FMM_CUDA(plan, cudaEventRecord(d->begin, d->own));
     FMM_TRY(enqueue(plan, d->x_copy.memory, &out, d->own));
-    FMM_CUDA(plan, cudaEventRecord(d->end, d->own));
     FMM_CUDA(plan, cudaMemcpyAsync(host, results, sizeof(*results), cudaMemcpyDeviceToHost, d->own));
     FMM_TRY(fetch(plan, output->force, out.force, 3 * n, d->own));
     FMM_TRY(fetch(plan, output->field, out.field, 3 * n, d->own));
@@ -262,9 +259,31 @@ gmxfmm_status fmm_device_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output
     {
         std::memcpy(output->virial, host->virial, sizeof(host->virial));
     }
-    float ms = 0;
-    FMM_CUDA(plan, cudaEventElapsedTime(&ms, d->begin, d->end));
-    plan->info.time_device += 1e-3 * static_cast<double>(ms);
     plan->info.time_output += fmm_time() - begin; /* stages overlap: one time for all */
+    return check_results(plan, host);
+}
+
+gmxfmm_status fmm_device_time_steps(gmxfmm_plan* plan, const void* x, int num, double* seconds)
+{
+    fmm_device*   d      = plan->device;
+    StepResults*  host   = static_cast<StepResults*>(d->host_results);
+    const size_t  words  = 3 * static_cast<size_t>(plan->num_charges);
+    gmxfmm_output output = {};
+    float         ms     = 0;
+    DeviceScope   scope(d->id);
+    output.force                    = d->out_copy.memory;
+    const gmxfmm_device_output out  = device_arrays(plan, &output, NULL);
+    const size_t               word = plan->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
+    FMM_CUDA(plan, cudaMemcpyAsync(d->x_copy.memory, x, words * word, cudaMemcpyHostToDevice, d->own));
+    FMM_CUDA(plan, cudaEventRecord(d->begin, d->own));
+    for (int i = 0; i < num; i++)
+    {
+        FMM_TRY(enqueue(plan, d->x_copy.memory, &out, d->own));
+    }
+    FMM_CUDA(plan, cudaEventRecord(d->end, d->own));
+    FMM_CUDA(plan, cudaMemcpyAsync(host, d->results.memory, sizeof(*host), cudaMemcpyDeviceToHost, d->own));
+    FMM_CUDA(plan, cudaStreamSynchronize(d->own));
+    FMM_CUDA(plan, cudaEventElapsedTime(&ms, d->begin, d->end));
+    *seconds = 1e-3 * static_cast<double>(ms) / num;
     return check_results(plan, host);
 }

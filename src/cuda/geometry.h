@@ -19,12 +19,12 @@ static inline Geometry make_geometry(const gmxfmm_plan* plan)
     for (int d = 0; d < 3; d++)
     {
         g.origin[d] = c->origin[d];
-        g.n[d]      = plan->tree != NULL && !c->periodic ? c->n[d] + c->near_reach : c->n[d];
+        g.n[d]      = c->octree && !c->periodic ? c->n[d] + c->near_reach : c->n[d];
         g.inner[d]  = c->inner[d];
     }
     g.periodic    = c->periodic;
     g.rectangular = c->rectangular;
-    g.num_cells   = plan->tree != NULL ? g.n[0] * g.n[1] * g.n[2] : c->num_cells;
+    g.num_cells   = c->num_cells > 0 ? g.n[0] * g.n[1] * g.n[2] : 0; /* 0: too many */
     g.num_near    = c->num_near;
     g.far_away    = 100 * c->lambda;
     return g;
@@ -82,16 +82,13 @@ static __device__ inline void root_offset(const Geometry& g, int edge, int cell,
     }
 }
 
-/* Coordinates in cells, 0 at the centre of the first. */
+/* Coordinates of particle i in cells, 0 at the centre of the first. */
 template <class X>
 static __device__ inline void in_cells(const Geometry& g, const X* x, int64_t i, double* t)
 {
-    const double r[3] = {static_cast<double>(x[3 * i]) - g.origin[0], static_cast<double>(x[3 * i + 1]) - g.origin[1],
-                         static_cast<double>(x[3 * i + 2]) - g.origin[2]};
-    for (int d = 0; d < 3; d++)
-    {
-        t[d] = r[0] * g.to_cells[d] + r[1] * g.to_cells[3 + d] + r[2] * g.to_cells[6 + d] - 0.5;
-    }
+    const double xi[3] = {static_cast<double>(x[3 * i]), static_cast<double>(x[3 * i + 1]),
+                          static_cast<double>(x[3 * i + 2])};
+    fmm_in_cells(g.origin, g.to_cells, xi, t);
 }
 
 #endif

@@ -300,6 +300,7 @@ gmxfmm_status fmm_cuda_output(
 {
     fmm_device*        d       = plan->device;
     const ParticleSet* targets = targets_of(d);
+    const Expansions   far     = d->path->expansions(plan);
     OutputArgs         a;
     if (targets != &d->charges)
     {
@@ -310,7 +311,7 @@ gmxfmm_status fmm_cuda_output(
     a.periodic     = plan->periodic;
     a.vacuum       = plan->options.boundary == GMXFMM_VACUUM;
     a.num_far_rows = fmm_has_lattice_sums(plan) ? fmm_cuda_virial_blocks(plan) : 0;
-    a.edge         = fmm_cuda_leaves(plan).edge;
+    a.edge         = far.leaves.edge;
     a.position     = targets->position.as<int>();
     a.cell_of      = targets->cell_of.as<int>();
     a.charge       = d->charge.as<double>();
@@ -318,7 +319,7 @@ gmxfmm_status fmm_cuda_output(
     a.far_pairs    = d->has_exclusions ? d->far_pairs.as<FarPair>() : NULL;
     a.partial      = d->partial.as<double>() + c_numSums * c_sumBlocks;
     a.far_virial   = d->far_virial.as<double>();
-    a.tree_strain  = plan->tree != NULL ? d->tree.strain.as<double>() : NULL;
+    a.tree_strain  = far.strain;
     a.results      = d->results.as<StepResults>();
     a.assigned     = d->assign_results.as<AssignResults>();
     a.f            = plan->options.prefactor;

@@ -156,7 +156,7 @@ static void launch_moments(const gmxfmm_plan* plan, const void* x, cudaStream_t 
     MomentsArgs        a;
     a.g              = make_geometry(plan);
     a.n              = set.n;
-    a.edge           = fmm_cuda_leaves(plan).edge;
+    a.edge           = d->path->expansions(plan).leaves.edge;
     a.sorted         = set.sorted.as<int>();
     a.cell_of        = set.cell_of.as<int>();
     a.partial        = d->partial.as<double>();

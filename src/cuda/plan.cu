@@ -194,12 +194,12 @@ static gmxfmm_status reserve_particles(gmxfmm_plan* plan)
 gmxfmm_status fmm_device_set_charges(gmxfmm_plan* plan)
 {
     fmm_device*  d = plan->device;
-    const size_t n = static_cast<size_t>(plan->p.n);
+    const size_t n = static_cast<size_t>(plan->num_charges);
     DeviceScope  scope(d->id);
     FMM_CUDA(plan, cudaDeviceSynchronize()); /* an enqueued step may be reading the old ones */
-    if (d->charges.n != plan->p.n || d->keys.memory == NULL)
+    if (d->charges.n != plan->num_charges || d->keys.memory == NULL)
     {
-        FMM_TRY(reserve_set(plan, &d->charges, plan->p.n));
+        FMM_TRY(reserve_set(plan, &d->charges, plan->num_charges));
         FMM_TRY(reserve_particles(plan));
     }
     FMM_TRY(fmm_device_reserve(plan, &d->charge, n * sizeof(double)));
@@ -211,10 +211,10 @@ gmxfmm_status fmm_device_set_receivers(gmxfmm_plan* plan, const void* x)
 {
     fmm_device*  d    = plan->device;
     const size_t word = plan->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
-    const size_t size = 3 * static_cast<size_t>(plan->receivers.n) * word;
+    const size_t size = 3 * static_cast<size_t>(plan->num_receivers) * word;
     DeviceScope  scope(d->id);
     FMM_CUDA(plan, cudaDeviceSynchronize());
-    FMM_TRY(reserve_set(plan, &d->receivers, plan->receivers.n));
+    FMM_TRY(reserve_set(plan, &d->receivers, plan->num_receivers));
     FMM_TRY(reserve_particles(plan));
     FMM_TRY(fmm_device_reserve(plan, &d->receiver_x, size));
     return fmm_cuda_upload(plan, d->receiver_x.memory, x, size);
@@ -268,8 +268,7 @@ static size_t pairs(int top)
     return static_cast<size_t>(top + 1) * static_cast<size_t>(top + 2) / 2;
 }
 
-/* Arrays and transforms of a grid of cells, or of roots. */
-static gmxfmm_status set_transforms(gmxfmm_plan* plan)
+gmxfmm_status fmm_cuda_set_transforms(gmxfmm_plan* plan)
 {
     fmm_device*      d = plan->device;
     const fmm_cells* c = plan->convolved;
@@ -296,11 +295,16 @@ gmxfmm_status fmm_device_set_grid(gmxfmm_plan* plan)
     d->num_coef = harm_size(plan->order);
     d->s_valid = d->z_valid = d->lattice_ready = 0;
     d->ewald_distance                          = 0;
-    if (plan->tree != NULL)
-    {
-        FMM_TRY(fmm_cuda_tree_create(plan));
-        return plan->periodic ? set_transforms(plan) : GMXFMM_OK;
-    }
-    FMM_TRY(fmm_cuda_p2m_reserve(plan));
-    return set_transforms(plan);
+    d->path                                    = fmm_cuda_path(plan);
+    return d->path->create(plan);
+}
+
+gmxfmm_status fmm_device_set_shape(gmxfmm_plan* plan)
+{
+    fmm_device* d = plan->device;
+    DeviceScope scope(d->id);
+    d->s_valid = d->z_valid = 0;
+    d->z_expected           = d->z_used;
+    d->z_used               = 0;
+    return d->path->set_shape(plan);
 }

@@ -141,16 +141,38 @@ struct Leaves
     const int* cell;  /* of the grid of near cells; NULL: the same */
 };
 
+/* Their expansions, of the plan's precision, and what a virial needs of the octree. */
+struct Expansions
+{
+    Leaves        leaves;
+    void *        multipole, *local;
+    const double* strain; /* DeviceTree.strain, or NULL */
+};
+
+/* What the two paths through the far field do in different ways: rows of paths.cu. */
+struct DevicePath
+{
+    gmxfmm_status (*create)(gmxfmm_plan* plan);    /* arrays and transforms of the grid, or the roots; operators */
+    gmxfmm_status (*set_shape)(gmxfmm_plan* plan); /* of new cells */
+    gmxfmm_status (*assign)(gmxfmm_plan* plan, cudaStream_t stream); /* after particles were sorted; NULL: nothing */
+    /* From multipoles to locals; ready: of spectra and moments, or NULL. */
+    gmxfmm_status (*far)(gmxfmm_plan* plan, bool virial, cudaEvent_t ready, cudaStream_t stream);
+    Expansions (*expansions)(const gmxfmm_plan* plan);
+    size_t lattice_bytes; /* lattice sums take at most this much memory, or a quarter of a step's arrays */
+};
+
 struct fmm_device
 {
     int            id;
     cudaStream_t   near, far, beside /* the far field */, ahead; /* ahead: for later steps */
     cudaStream_t   own;                                          /* the caller's part of a synchronous execute */
     cudaEvent_t    fork, near_done, far_done, beside_done, ahead_done;
-    cudaEvent_t    begin, end; /* of the step of a synchronous execute, with times */
+    cudaEvent_t    begin, end; /* of steps that are timed */
     DeviceLimits   limits;
     AllowedKernels allowed;
     bool           has_chains; /* chain.h */
+
+    const DevicePath* path; /* by cells of one level, or by an octree: chosen with the grid */
 
     /* per set of charges */
     int          has_exclusions;
@@ -245,21 +267,32 @@ gmxfmm_status fmm_cuda_transform(gmxfmm_plan* plan, bool forward, cudaStream_t s
 gmxfmm_status fmm_cuda_product(gmxfmm_plan* plan, cudaStream_t stream);
 gmxfmm_status fmm_cuda_m2l_virial(gmxfmm_plan* plan, cudaStream_t stream);
 gmxfmm_status fmm_cuda_l2p(gmxfmm_plan* plan, cudaStream_t stream);
-/* execute.cu: from multipoles to locals, by transforms and product; ready: of the spectra, or NULL. */
+/* execute.cu: the far field by cells, by transforms and product. */
 gmxfmm_status fmm_cuda_convolve(gmxfmm_plan* plan, bool virial, cudaEvent_t ready, cudaStream_t stream);
 gmxfmm_status fmm_cuda_output(
     gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, StepWanted wanted, cudaStream_t stream);
 
+/* paths.cu: the row for the plan's cells, or for its octree. */
+const DevicePath* fmm_cuda_path(const gmxfmm_plan* plan);
+
+/* plan.cu: arrays and transforms of the grid of plan->convolved. */
+gmxfmm_status fmm_cuda_set_transforms(gmxfmm_plan* plan);
+
+/* lattice.cu: what lattice sums need for the present shape. */
+gmxfmm_status fmm_cuda_set_lattice(gmxfmm_plan* plan);
+
 /* octree_far.cu: the far field by an octree, between P2M and L2P. */
 gmxfmm_status fmm_cuda_far_tree(gmxfmm_plan* plan, bool virial, cudaEvent_t ready, cudaStream_t stream);
 
-/* octree_levels.cu: operators for the present order and lists; the levels of what was assigned; the leaves. */
+/* octree_levels.cu: operators for the present order and lists, and for the present shape; the levels of what was
+ * assigned; the leaves. */
 gmxfmm_status fmm_cuda_tree_create(gmxfmm_plan* plan);
+gmxfmm_status fmm_cuda_tree_set_shape(gmxfmm_plan* plan);
 /* Kernels of m2l = rotation, unless they are there for this order. */
 gmxfmm_status fmm_cuda_rotation_create(gmxfmm_plan* plan, int order);
 gmxfmm_status fmm_cuda_tree_assign(gmxfmm_plan* plan, cudaStream_t stream);
 void          fmm_cuda_tree_destroy(gmxfmm_plan* plan);
-Leaves        fmm_cuda_leaves(const gmxfmm_plan* plan);
+Expansions    fmm_cuda_tree_expansions(const gmxfmm_plan* plan);
 /* The plan's status and message from what a call of octree.h returned. */
 gmxfmm_status fmm_cuda_octree_status(gmxfmm_plan* plan, gmxfmm_status status);
 

@@ -20,7 +20,6 @@ typedef struct fmm_backend
     unsigned      m2l;                           /* bit 1 << gmxfmm_m2l; of the FMM, and so are the next lines */
     int           max_order, max_rotation_order; /* of all methods but rotation, and of that */
     int           has_octree_options;            /* m2l_to_parent, m2l_truncate, vertical_rotation */
-    int           sorts_on_host;                 /* particles in sorted order are kept in fmm_particles */
 
     const struct treecode_stages* treecode; /* of the treecode: what makes modified charges and sums (its state.h) */
 
@@ -31,9 +30,9 @@ typedef struct fmm_backend
     gmxfmm_status (*create)(gmxfmm_plan* plan);
     void (*destroy)(gmxfmm_plan* plan);
 
-    /* plan->charge, plan->p.n of them, are new. */
+    /* plan->charge, plan->num_charges of them, are new; where it fails, the plan has none. */
     gmxfmm_status (*set_charges)(gmxfmm_plan* plan);
-    /* x: 3 plan->receivers.n numbers of the array type, where the caller has them. */
+    /* x: 3 plan->num_receivers numbers of the array type, where the caller has them. */
     gmxfmm_status (*set_receivers)(gmxfmm_plan* plan, const void* x);
     /* Pairs left out, checked; both NULL if there are none. start has n + 1 elements. NULL: not offered. */
     gmxfmm_status (*set_exclusions)(gmxfmm_plan* plan, const int* start, const int* list, int64_t n);
@@ -58,6 +57,10 @@ typedef struct fmm_backend
     gmxfmm_status (*assign)(gmxfmm_plan* plan, const void* x);
     /* One step with arrays of the host, synchronous. */
     gmxfmm_status (*execute)(gmxfmm_plan* plan, const void* x, gmxfmm_output* output);
+
+    /* Seconds of one of num steps for forces one behind the other, without the copies of x and forces that execute
+     * makes; x, on the host, is where the particles are. NULL: execute is what can be timed. */
+    gmxfmm_status (*time_steps)(gmxfmm_plan* plan, const void* x, int num, double* seconds);
 
     /* Adds what plan.c does not know of; NULL: nothing. */
     void (*get_info)(const gmxfmm_plan* plan, gmxfmm_info* info);

@@ -35,7 +35,7 @@ static int has_partner(const int* start, const int* list, int i, int j)
 
 static gmxfmm_status check_exclusions(gmxfmm_plan* plan, const int* start, const int* list)
 {
-    const int n = (int)plan->p.n;
+    const int n = (int)plan->num_charges;
     if (start[0] != 0)
     {
         return fmm_fail(plan, GMXFMM_ERROR_EXCLUSION, "exclusions of particle 0 start at %d, not at 0", start[0]);
@@ -86,7 +86,7 @@ gmxfmm_status gmxfmm_set_exclusions(gmxfmm_plan* plan, const int* start, const i
                    ? GMXFMM_OK
                    : fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "the treecode leaves out no pairs: use method = fmm");
     }
-    const size_t n   = (size_t)plan->p.n;
+    const size_t n   = (size_t)plan->num_charges;
     const int    num = start != NULL ? start[n] : 0;
     if (start != NULL && list == NULL && num > 0)
     {
@@ -115,7 +115,7 @@ gmxfmm_status gmxfmm_set_exclusions(gmxfmm_plan* plan, const int* start, const i
         memcpy(plan->excl_start, start, (n + 1) * sizeof(int));
         memcpy(plan->excl_list, list, (size_t)num * sizeof(int));
     }
-    const gmxfmm_status status = plan->backend->set_exclusions(plan, start, list, plan->p.n);
+    const gmxfmm_status status = plan->backend->set_exclusions(plan, start, list, plan->num_charges);
     plan->exclusions_set       = status == GMXFMM_OK;
     if (status != GMXFMM_OK)
     {

@@ -52,12 +52,12 @@ static gmxfmm_status choose_cells(gmxfmm_plan* plan, const fmm_problem* problem)
 static int considers_tree(const gmxfmm_plan* plan)
 {
     const int open = plan->tree == NULL && plan->options.m2l == GMXFMM_M2L_AUTO && plan->options.grid[0] == 0;
-    return open && !plan->tuned && plan->p.n > 0 && (!plan->periodic || fmm_is_aligned(plan->box));
+    return open && !plan->tuned && plan->num_charges > 0 && (!plan->periodic || fmm_is_aligned(plan->box));
 }
 
 gmxfmm_status fmm_consider_tree(gmxfmm_plan* plan, const void* x, const double* low, const double* high)
 {
-    const fmm_problem problem = problem_of(plan, plan->p.n);
+    const fmm_problem problem = problem_of(plan, plan->num_charges);
     fmm_choice        tree, cells = {.order = plan->order, .separation = plan->separation};
     int               better;
     if (!considers_tree(plan))
@@ -90,9 +90,9 @@ double fmm_tree_gain(const gmxfmm_plan* plan)
 /* The octree of a periodic system anew, for the particles at x on the host; once a plan. */
 static gmxfmm_status fit_tree(gmxfmm_plan* plan, const void* x)
 {
-    const fmm_problem problem = problem_of(plan, plan->p.n);
+    const fmm_problem problem = problem_of(plan, plan->num_charges);
     fmm_choice        chosen;
-    if (plan->tuned || fmm_given_depth(&plan->options) > 0 || plan->p.n == 0)
+    if (plan->tuned || fmm_given_depth(&plan->options) > 0 || plan->num_charges == 0)
     {
         return GMXFMM_OK;
     }
@@ -107,7 +107,7 @@ static gmxfmm_status fit_tree(gmxfmm_plan* plan, const void* x)
 /* The octree of an open system: chosen once a plan, and then as large as the particles want it. */
 static gmxfmm_status fit_tree_open(gmxfmm_plan* plan, const void* x, const double* low, const double* high)
 {
-    const fmm_problem problem = problem_of(plan, plan->p.n);
+    const fmm_problem problem = problem_of(plan, plan->num_charges);
     fmm_choice        chosen;
     if (plan->tuned)
     {
@@ -130,7 +130,7 @@ static gmxfmm_status fit_tree_open(gmxfmm_plan* plan, const void* x, const doubl
 static gmxfmm_status fit_cells_open(gmxfmm_plan* plan, const void* x, const double* low, const double* high)
 {
     (void)x;
-    const fmm_problem problem = problem_of(plan, plan->p.n);
+    const fmm_problem problem = problem_of(plan, plan->num_charges);
     fmm_choice        chosen;
     if (plan->target_edge == 0)
     {
@@ -142,7 +142,7 @@ static gmxfmm_status fit_cells_open(gmxfmm_plan* plan, const void* x, const doub
         }
         plan->target_edge = chosen.edge;
     }
-    fmm_cover(plan->p.n, low, high, &plan->target_edge, plan->inner);
+    fmm_cover(plan->num_charges, low, high, &plan->target_edge, plan->inner);
     return GMXFMM_OK;
 }
 
@@ -236,9 +236,14 @@ static gmxfmm_status make_grid(gmxfmm_plan* plan)
 }
 
 /* How far the shape of the box may be from the one the spectra belong to. Boxes in single precision are scaled
- * isotropically only to rounding; the error made is of the same relative size, far below the asked accuracy. */
+ * isotropically only to rounding; the error made is of the same relative size, far below the asked accuracy. But the
+ * forces in a box then depend on the boxes that came before it, by some roundings. */
 static double shape_tolerance(const gmxfmm_plan* plan)
 {
+    if (plan->options.reproducible)
+    {
+        return 0;
+    }
     return plan->options.precision == GMXFMM_DOUBLE ? 1e-13 : fmin(1e-6, 0.01 * plan->options.accuracy);
 }
 
@@ -255,12 +260,15 @@ gmxfmm_status fmm_shape_changed(gmxfmm_plan* plan)
     {
         near = near * 6364136223846793005U + (uint64_t)((c->near[i][0] * 64 + c->near[i][1]) * 64 + c->near[i][2]);
     }
-    if (plan->spectra_valid && change <= shape_tolerance(plan) && near == plan->spectra_near)
+    /* The ranges of Ewald's sums follow the shortest far vector, which is that in the box of the last assign. */
+    const int same_sums = !plan->options.reproducible || c->far_distance == plan->spectra_distance;
+    if (plan->spectra_valid && change <= shape_tolerance(plan) && near == plan->spectra_near && same_sums)
     {
         return GMXFMM_OK;
     }
-    plan->spectra_valid = 0;
-    plan->spectra_near  = near;
+    plan->spectra_valid    = 0;
+    plan->spectra_near     = near;
+    plan->spectra_distance = c->far_distance;
     memcpy(plan->spectra_cell, c->cell, sizeof(plan->spectra_cell));
     return plan->backend->set_shape(plan);
 }
@@ -377,7 +385,7 @@ gmxfmm_status fmm_fit_particles(gmxfmm_plan* plan, const void** x)
     }
     if (counts_particles(plan))
     {
-        status = plan->backend->on_host(plan, &host, 3 * (size_t)plan->p.n);
+        status = plan->backend->on_host(plan, &host, 3 * (size_t)plan->num_charges);
     }
     if (status == GMXFMM_OK && !plan->periodic)
     {

@@ -143,8 +143,9 @@ extern "C"
         gmxfmm_device    device;            /* [CPU] */
         int              num_threads;       /* [0] OpenMP threads; 0: omp_get_max_threads() */
         int              device_id;         /* [0] which of several GPUs, as the CUDA runtime counts them */
-        int              reproducible; /* [0] 1: the same input gives the same bits in every run (no timed FFT plans) */
-        gmxfmm_method    method;       /* [FMM] the next options are the treecode's, the ones from order to
+        int              reproducible; /* [0] 1: the same input gives the same bits in every run (no timed FFT plans),
+                                        * whatever boxes came before */
+        gmxfmm_method method;          /* [FMM] the next options are the treecode's, the ones from order to
                                         * vertical_rotation the FMM's; accuracy is of both */
         gmxfmm_kernel kernel;          /* [COULOMB] */
         double        kappa;           /* [0] inverse length of the Yukawa kernel, 0..1e100 */
@@ -238,10 +239,9 @@ extern "C"
         double  time_charges; /* treecode: modified charges of clusters */
         double  time_sums;    /* treecode */
         double  time_output;
-        double  time_device; /* of execute on a GPU, what is between arrays of the device */
         const char*
                simd; /* level of x86-64 whose instructions compute: v2, v3, v4; "": a GPU, or one processor's build */
-        double reserved[16];
+        double reserved[17];
     } gmxfmm_info;
 
     /* Version of the library, "major.minor.patch". */

@@ -10,6 +10,7 @@
 #include "fmm/simd_level.h"
 #include "fmm/fit.h"
 #include "fmm/options.h"
+#include "fmm/tuning/measure.h"
 
 #ifdef _OPENMP
 #    include <omp.h>
@@ -18,20 +19,22 @@
 /* Everything that belongs to the charges. */
 static void free_charges(gmxfmm_plan* plan)
 {
-    fmm_particles_free(plan, &plan->p);
     free(plan->charge);
     plan->bytes -= plan->charge_bytes;
     plan->charge       = NULL;
     plan->charge_bytes = 0;
+    plan->num_charges  = 0;
+    plan->assigned     = 0;
 }
 
 static void free_receivers(gmxfmm_plan* plan)
 {
-    fmm_particles_free(plan, &plan->receivers);
     free(plan->receiver_x);
     plan->bytes -= plan->receiver_bytes;
     plan->receiver_x     = NULL;
     plan->receiver_bytes = 0;
+    plan->num_receivers  = 0;
+    plan->assigned       = 0;
 }
 
 void gmxfmm_destroy(gmxfmm_plan* plan)
@@ -208,6 +211,38 @@ gmxfmm_status gmxfmm_set_box(gmxfmm_plan* plan, const double* box)
     return status;
 }
 
+enum
+{
+    c_fewCharges  = 10000, /* which one thread is done with before others have begun */
+    c_chargeParts = 256
+};
+
+static double get_charge(const void* q, gmxfmm_precision type, int64_t i)
+{
+    return type == GMXFMM_DOUBLE ? ((const double*)q)[i] : (double)((const float*)q)[i];
+}
+
+/* The sum is that of parts which do not depend on the number of threads, so that it has the same bits with any. */
+static void take_charges(gmxfmm_plan* plan, int64_t n, const void* q)
+{
+    double sum[c_chargeParts];
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads) if (n > c_fewCharges)
+    for (int part = 0; part < c_chargeParts; part++)
+    {
+        sum[part] = 0;
+        for (int64_t i = n * part / c_chargeParts; i < n * (part + 1) / c_chargeParts; i++)
+        {
+            plan->charge[i] = get_charge(q, plan->options.array_type, i);
+            sum[part] += plan->charge[i];
+        }
+    }
+    plan->total_charge = 0;
+    for (int part = 0; part < c_chargeParts; part++)
+    {
+        plan->total_charge += sum[part];
+    }
+}
+
 gmxfmm_status gmxfmm_set_charges(gmxfmm_plan* plan, int64_t n, const void* q)
 {
     if (plan == NULL || (q == NULL && n > 0))
@@ -224,44 +259,42 @@ gmxfmm_status gmxfmm_set_charges(gmxfmm_plan* plan, int64_t n, const void* q)
     {
         return status;
     }
+    const gmxfmm_precision type = plan->options.array_type;
+    int64_t                bad  = n; /* first charge that is not finite */
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads) reduction(min : bad) if (n > c_fewCharges)
     for (int64_t i = 0; i < n; i++)
     {
-        const double qi =
-            plan->options.array_type == GMXFMM_DOUBLE ? ((const double*)q)[i] : (double)((const float*)q)[i];
-        if (!isfinite(qi))
-        {
-            return fmm_fail(plan, GMXFMM_ERROR_CHARGE, "charge of particle %lld is %g: not finite", (long long)i, qi);
-        }
+        bad = !isfinite(get_charge(q, type, i)) && i < bad ? i : bad;
     }
-    if (n != plan->p.n || plan->charge == NULL)
+    if (bad < n)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_CHARGE, "charge of particle %lld is %g: not finite", (long long)bad,
+                        get_charge(q, type, bad));
+    }
+    if (n != plan->num_charges || plan->charge == NULL)
     {
         free_charges(plan);
         fmm_free_exclusions(plan);
         plan->near_particles = 0;
-        status               = fmm_particles_alloc(plan, &plan->p, n, plan->backend->sorts_on_host);
-        if (status != GMXFMM_OK)
-        {
-            return status;
-        }
-        const size_t before = plan->bytes;
-        plan->charge        = fmm_alloc(plan, (size_t)n * sizeof(double));
-        plan->charge_bytes  = plan->bytes - before;
+        const size_t before  = plan->bytes;
+        plan->charge         = fmm_alloc(plan, (size_t)n * sizeof(double));
+        plan->charge_bytes   = plan->bytes - before;
         if (plan->charge == NULL)
         {
             free_charges(plan);
             return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %lld particles", (long long)n);
         }
+        plan->num_charges = n;
     }
-    plan->total_charge = 0;
-    for (int64_t i = 0; i < n; i++)
-    {
-        plan->charge[i] =
-            plan->options.array_type == GMXFMM_DOUBLE ? ((const double*)q)[i] : (double)((const float*)q)[i];
-        plan->total_charge += plan->charge[i];
-    }
+    take_charges(plan, n, q);
     status         = plan->backend->set_charges(plan);
     const int none = !plan->exclusions_set && plan->backend->set_exclusions != NULL;
-    return status == GMXFMM_OK && none ? gmxfmm_set_exclusions(plan, NULL, NULL) : status;
+    if (status != GMXFMM_OK)
+    {
+        free_charges(plan);
+        return status;
+    }
+    return none ? gmxfmm_set_exclusions(plan, NULL, NULL) : GMXFMM_OK;
 }
 
 gmxfmm_status gmxfmm_set_targets(gmxfmm_plan* plan, int64_t n, const void* x)
@@ -276,15 +309,10 @@ gmxfmm_status gmxfmm_set_targets(gmxfmm_plan* plan, int64_t n, const void* x)
                         INT32_MAX / 4);
     }
     plan->assigned = 0;
-    if (n != plan->receivers.n)
+    if (n != plan->num_receivers)
     {
         free_receivers(plan);
-        const gmxfmm_status status =
-            n > 0 ? fmm_particles_alloc(plan, &plan->receivers, n, plan->backend->sorts_on_host) : GMXFMM_OK;
-        if (status != GMXFMM_OK)
-        {
-            return status;
-        }
+        plan->num_receivers = n;
     }
     const gmxfmm_status status = plan->backend->set_receivers(plan, x);
     if (status != GMXFMM_OK)
@@ -302,7 +330,7 @@ gmxfmm_status gmxfmm_set_receivers(gmxfmm_plan* plan, int64_t n, const void* x)
 gmxfmm_status gmxfmm_assign(gmxfmm_plan* plan, const void* x)
 {
     const double begin = fmm_time();
-    if (plan == NULL || (x == NULL && plan->p.n > 0))
+    if (plan == NULL || (x == NULL && plan->num_charges > 0))
     {
         return plan == NULL ? GMXFMM_ERROR_NULL : fmm_fail(plan, GMXFMM_ERROR_NULL, "positions are NULL");
     }
@@ -310,7 +338,7 @@ gmxfmm_status gmxfmm_assign(gmxfmm_plan* plan, const void* x)
     {
         return fmm_fail(plan, GMXFMM_ERROR_ORDER, "set_charges must come before assign");
     }
-    if (plan->receivers.n > 0 && plan->excl_start != NULL)
+    if (plan->num_receivers > 0 && plan->excl_start != NULL)
     {
         return fmm_fail(plan, GMXFMM_ERROR_OPTION, "exclusions are of no use with receivers: set one or the other");
     }
@@ -346,7 +374,7 @@ static gmxfmm_status not_enqueued(gmxfmm_plan* plan, const char* instead)
 
 gmxfmm_status gmxfmm_enqueue_assign(gmxfmm_plan* plan, const void* x, void* stream)
 {
-    if (plan == NULL || (x == NULL && plan->p.n > 0))
+    if (plan == NULL || (x == NULL && plan->num_charges > 0))
     {
         return plan == NULL ? GMXFMM_ERROR_NULL : fmm_fail(plan, GMXFMM_ERROR_NULL, "positions are NULL");
     }
@@ -357,9 +385,9 @@ gmxfmm_status gmxfmm_enqueue_assign(gmxfmm_plan* plan, const void* x, void* stre
     if (!fmm_enqueues_assign(plan))
     {
         return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "enqueue_assign does not take %s: call gmxfmm_assign",
-                        plan->receivers.n > 0 ? "receivers"
-                        : plan->periodic      ? "the cells of an octree"
-                                              : "an open system");
+                        plan->num_receivers > 0 ? "receivers"
+                        : plan->periodic        ? "the cells of an octree"
+                                                : "an open system");
     }
     if (!plan->assigned)
     {
@@ -381,7 +409,7 @@ gmxfmm_status gmxfmm_enqueue_assign(gmxfmm_plan* plan, const void* x, void* stre
 
 static gmxfmm_status check_wanted(gmxfmm_plan* plan, const void* force, int energy, int virial)
 {
-    if (plan->receivers.n > 0 && (force != NULL || energy || virial))
+    if (plan->num_receivers > 0 && (force != NULL || energy || virial))
     {
         return fmm_fail(
             plan, GMXFMM_ERROR_OPTION,
@@ -392,7 +420,7 @@ static gmxfmm_status check_wanted(gmxfmm_plan* plan, const void* force, int ener
 
 gmxfmm_status gmxfmm_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
 {
-    if (plan == NULL || output == NULL || (x == NULL && plan->p.n > 0))
+    if (plan == NULL || output == NULL || (x == NULL && plan->num_charges > 0))
     {
         return plan == NULL ? GMXFMM_ERROR_NULL
                             : fmm_fail(plan, GMXFMM_ERROR_NULL, "%s is NULL", output == NULL ? "output" : "x");
@@ -410,9 +438,19 @@ gmxfmm_status gmxfmm_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* ou
     return plan->backend->execute(plan, x, output);
 }
 
+int fmm_can_time_steps(const gmxfmm_plan* plan)
+{
+    return plan->backend->time_steps != NULL;
+}
+
+gmxfmm_status fmm_time_steps(gmxfmm_plan* plan, const void* x, int num, double* seconds)
+{
+    return plan->backend->time_steps(plan, x, num, seconds);
+}
+
 gmxfmm_status gmxfmm_enqueue(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, void* stream)
 {
-    if (plan == NULL || output == NULL || (x == NULL && plan->p.n > 0))
+    if (plan == NULL || output == NULL || (x == NULL && plan->num_charges > 0))
     {
         return plan == NULL ? GMXFMM_ERROR_NULL
                             : fmm_fail(plan, GMXFMM_ERROR_NULL, "%s is NULL", output == NULL ? "output" : "x");
@@ -441,7 +479,7 @@ gmxfmm_status gmxfmm_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
         return GMXFMM_ERROR_NULL;
     }
     *info                = plan->info;
-    info->num_particles  = plan->p.n;
+    info->num_particles  = plan->num_charges;
     info->m2l            = plan->m2l;
     info->precision      = plan->options.precision;
     info->simd           = plan->options.device == GMXFMM_CPU ? fmm_simd_level_name(plan->level) : "";
@@ -458,7 +496,7 @@ gmxfmm_status gmxfmm_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
         info->grid[d] = plan->inner[d];
         used *= plan->tree != NULL && plan->assigned ? 1 : plan->inner[d];
     }
-    const int64_t n       = plan->charge != NULL ? plan->p.n : plan->expected;
+    const int64_t n       = plan->charge != NULL ? plan->num_charges : plan->expected;
     const double  near    = used > 0 ? (double)n / used * plan->cells.num_near : 0;
     info->near_particles  = plan->near_particles > 0 ? plan->near_particles
                             : plan->periodic         ? near

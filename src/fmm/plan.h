@@ -8,22 +8,6 @@
 #include "fmm/gmxfmm.h"
 #include "fmm/geometry/tree.h"
 
-/* Particles in sorted order (those of a cell stand together), arrays padded by one vector. */
-typedef struct
-{
-    int64_t n;
-    int*    sorted;             /* sorted[s] = i, i in the caller's order */
-    int*    position;           /* position[i] = s */
-    int*    cell_of;            /* n: cell of particle i */
-    int*    cell_start;         /* plan->num_cells + 2: the last is the octree's empty cell */
-    size_t  start_capacity;     /* bytes that cell_start has room for */
-    void *  x, *y, *z, *q;      /* position relative to the cell's centre, unit u; charge (not of receivers) */
-    void *  near_phi, *far_phi; /* potentials, unit 1/u */
-    void *  ex, *ey, *ez;       /* field, near and far, unit 1/u^2 */
-    float (*reference)[3];      /* position in the cell at assign, in cells: tells which image of a particle is meant */
-    size_t bytes;               /* of all these */
-} fmm_particles;
-
 struct fmm_cpu;
 struct fmm_device;
 struct fmm_treecode;
@@ -53,20 +37,21 @@ struct gmxfmm_plan
     int              virial_spectra_valid;
     double           spectra_cell[9];                     /* shape the spectra were made for */
     uint64_t         spectra_near;                        /* and near set */
+    double           spectra_distance;                    /* and shortest far vector */
     int has_grid, grid_n[3], grid_order, grid_separation; /* whether arrays of a grid were made, and for what */
 
     int64_t expected;     /* particles, as said at create */
-    double* charge;       /* p.n, caller's order */
+    double* charge;       /* num_charges, caller's order */
     double  total_charge; /* sum q */
     int*    excl_start;   /* n + 1, or NULL */
     int*    excl_list;
     int     exclusions_set; /* that there are none is said to the backend, too */
     int     assigned;
 
-    fmm_particles p;          /* the charges */
-    fmm_particles receivers;  /* n = 0: the charges receive */
-    double*       receiver_x; /* 3 receivers.n */
-    double near_particles;    /* mean number in the near set of a target; 0: not counted (before assign, on a device) */
+    int64_t num_charges;
+    int64_t num_receivers;  /* 0: the charges receive */
+    double* receiver_x;     /* 3 num_receivers, of a backend that computes on the host */
+    double  near_particles; /* mean number in the near set of a target; 0: not counted (before assign, on a device) */
 
     /* of the backend, which alone knows what is in it */
     struct fmm_cpu*      cpu;
@@ -87,34 +72,11 @@ gmxfmm_status fmm_fail(gmxfmm_plan* plan, gmxfmm_status status, const char* form
 /* Aligned memory, a multiple of FMM_ALIGN; counted in plan->bytes. NULL when there is none. */
 void* fmm_alloc(gmxfmm_plan* plan, size_t bytes);
 
-/* What receives potentials and fields. */
-static inline const fmm_particles* fmm_targets(const gmxfmm_plan* plan)
-{
-    return plan->receivers.n > 0 ? &plan->receivers : &plan->p;
-}
-
 /* Whether a plan with device = CUDA may assign on a stream: on the fft path of a periodic system, whose cells do not
  * follow the particles, with the charges alone. */
 static inline int fmm_enqueues_assign(const gmxfmm_plan* plan)
 {
-    return plan->tree == NULL && plan->periodic && plan->receivers.n == 0;
-}
-
-/* Place of a cell in the grid of cells, or of leaves. */
-static inline void fmm_cell_place(const gmxfmm_plan* plan, int cell, int* c)
-{
-    const int* n = plan->cells.n;
-    if (plan->tree != NULL)
-    {
-        const int* at = plan->tree->level[plan->tree->depth].at[cell];
-        c[0]          = at[0];
-        c[1]          = at[1];
-        c[2]          = at[2];
-        return;
-    }
-    c[0] = cell / (n[1] * n[2]);
-    c[1] = cell / n[2] % n[1];
-    c[2] = cell % n[2];
+    return plan->tree == NULL && plan->periodic && plan->num_receivers == 0;
 }
 
 /* Whether lattice sums, and so a convolution, are part of the far field: of an open octree no root is far from another.
@@ -124,37 +86,8 @@ static inline int fmm_has_lattice_sums(const gmxfmm_plan* plan)
     return plan->tree == NULL || plan->periodic;
 }
 
-/* Centre of a cell minus the place that moments are taken about, unit u: itself, or the centre of a leaf's root (in a
- * rectangular box). */
-static inline void fmm_moments_offset(const gmxfmm_plan* plan, int cell, double* offset)
-{
-    offset[0] = offset[1] = offset[2] = 0;
-    if (plan->tree == NULL)
-    {
-        return;
-    }
-    const int* at = plan->tree->level[plan->tree->depth].at[cell];
-    for (int d = 0; d < 3; d++)
-    {
-        offset[d] = fmm_root_offset(at[d], 1 << plan->tree->depth, plan->cells.cell[4 * d]);
-    }
-}
-
-/* Cell at near vector o from the cell at place c. */
-static inline int fmm_near_of(const gmxfmm_plan* plan, int cell, const int* c, int o)
-{
-    return plan->tree != NULL
-               ? plan->tree->level[plan->tree->depth].near[(size_t)cell * (size_t)plan->tree->num_near + (size_t)o]
-               : fmm_near_cell(&plan->cells, c, o);
-}
-
 /* Makes *memory hold at least `bytes`, contents lost; *capacity is what it holds. Returns 0 if there is none. */
 int fmm_grow(gmxfmm_plan* plan, void** memory, size_t* capacity, size_t bytes);
-
-/* memory.c: arrays for n particles, replacing those that *p has; sorted: with those in sorted order. Errors: MEMORY. */
-gmxfmm_status fmm_particles_alloc(gmxfmm_plan* plan, fmm_particles* p, int64_t n, int sorted);
-gmxfmm_status fmm_particles_reserve_cells(gmxfmm_plan* plan, fmm_particles* p, int num_cells);
-void          fmm_particles_free(gmxfmm_plan* plan, fmm_particles* p);
 
 /* memory.c: receivers copied as double precision, for a backend of the host. Errors: MEMORY. */
 gmxfmm_status fmm_keep_receivers(gmxfmm_plan* plan, const void* x);

@@ -476,16 +476,17 @@ static gmxfmm_status dispatch(gmxfmm_plan* plan, cudaStream_t stream)
 {
     fmm_device*        d       = plan->device;
     const ParticleSet* targets = targets_of(d);
+    const Expansions   far     = d->path->expansions(plan);
     L2pArgs<R>         a;
-    a.p          = plan->order;
-    a.g          = make_geometry(plan);
-    a.leaves     = fmm_cuda_leaves(plan);
-    a.cell_start = targets->cell_start.as<int>();
-    a.xq         = targets->xq.as<Vec4<R>>();
-    a.field      = static_cast<const R*>(plan->tree != NULL ? d->tree.level[plan->tree->depth].local : d->field.memory);
-    a.out        = d->far_out.as<Vec4<R>>();
-    a.results    = d->results.as<StepResults>();
-    a.background = plan->periodic ? 2 * FMM_PI / (3 * plan->cells.box_volume) : 0;
+    a.p            = plan->order;
+    a.g            = make_geometry(plan);
+    a.leaves       = far.leaves;
+    a.cell_start   = targets->cell_start.as<int>();
+    a.xq           = targets->xq.as<Vec4<R>>();
+    a.field        = static_cast<const R*>(far.local);
+    a.out          = d->far_out.as<Vec4<R>>();
+    a.results      = d->results.as<StepResults>();
+    a.background   = plan->periodic ? 2 * FMM_PI / (3 * plan->cells.box_volume) : 0;
     a.total_charge = plan->total_charge;
     switch (plan->order)
     {

@@ -314,15 +314,16 @@ static size_t partial_bytes(int num_leaves)
 template <class R>
 static gmxfmm_status dispatch(gmxfmm_plan* plan, bool sums, cudaStream_t stream)
 {
-    fmm_device* d = plan->device;
-    P2mArgs<R>  a;
+    fmm_device*      d   = plan->device;
+    const Expansions far = d->path->expansions(plan);
+    P2mArgs<R>       a;
     a.g          = make_geometry(plan);
-    a.leaves     = fmm_cuda_leaves(plan);
+    a.leaves     = far.leaves;
     a.p          = plan->order;
     a.sums       = sums ? 1 : 0;
     a.cell_start = d->charges.cell_start.as<int>();
     a.xq         = d->charges.xq.as<Vec4<R>>();
-    a.field      = static_cast<R*>(plan->tree != NULL ? d->tree.level[plan->tree->depth].multipole : d->field.memory);
+    a.field      = static_cast<R*>(far.multipole);
     a.partial    = d->p2m_partial.as<double>();
     a.results    = d->results.as<StepResults>();
     if (partial_bytes(a.leaves.num) > d->p2m_partial.capacity)
@@ -354,5 +355,6 @@ gmxfmm_status fmm_cuda_p2m(gmxfmm_plan* plan, bool sums, cudaStream_t stream)
 
 gmxfmm_status fmm_cuda_p2m_reserve(gmxfmm_plan* plan)
 {
-    return fmm_device_reserve(plan, &plan->device->p2m_partial, partial_bytes(fmm_cuda_leaves(plan).num));
+    fmm_device* d = plan->device;
+    return fmm_device_reserve(plan, &d->p2m_partial, partial_bytes(d->path->expansions(plan).leaves.num));
 }

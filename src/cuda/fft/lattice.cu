@@ -662,7 +662,7 @@ static gmxfmm_status prepare_tables(gmxfmm_plan* plan, size_t column, size_t all
     const size_t     step = static_cast<size_t>(d->num_coef) * real_size(plan) *
                         (static_cast<size_t>(c->num_cells) + 2 * static_cast<size_t>(d->num_freq));
     /* all at once, if that is not much, or little beside the arrays of a step; 3/2: a range may grow with the box */
-    const size_t enough = std::max(plan->tree != NULL ? size_t(1) << 20 : size_t(4) << 20, step / 4);
+    const size_t enough = std::max(d->path->lattice_bytes, step / 4);
     FMM_CUDA(plan, cudaDeviceSynchronize());
     FMM_TRY(fmm_device_reserve(plan, &d->lattice_table, std::max(2 * column, std::min(all + all / 2, enough))));
     FMM_TRY(fmm_device_reserve(plan, &d->lattice_near, near));
@@ -672,23 +672,9 @@ static gmxfmm_status prepare_tables(gmxfmm_plan* plan, size_t column, size_t all
     return GMXFMM_OK;
 }
 
-gmxfmm_status fmm_device_set_shape(gmxfmm_plan* plan)
+gmxfmm_status fmm_cuda_set_lattice(gmxfmm_plan* plan)
 {
     fmm_device* d = plan->device;
-    DeviceScope scope(d->id);
-    d->s_valid = d->z_valid = 0;
-    d->z_expected           = d->z_used;
-    d->z_used               = 0;
-    if (plan->tree != NULL)
-    {
-        FMM_CUDA(plan, cudaDeviceSynchronize()); /* a step may be using what is replaced */
-        FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_set_shape(d->tree.operators, &plan->cells, d->own)));
-        FMM_CUDA(plan, cudaStreamSynchronize(d->own));
-        if (!plan->periodic)
-        {
-            return GMXFMM_OK; /* no root is far from another: there are no sums */
-        }
-    }
     choose_ranges(plan);
     const fmm_cells*   c      = plan->convolved;
     const LatticeBlock block  = {{d->real_range[0], d->real_range[1], d->real_range[2]}};

@@ -252,23 +252,29 @@ void fmm_cuda_tree_destroy(gmxfmm_plan* plan)
     fmm_rotation_destroy(tree->rotation);
 }
 
-Leaves fmm_cuda_leaves(const gmxfmm_plan* plan)
+gmxfmm_status fmm_cuda_tree_set_shape(gmxfmm_plan* plan)
 {
-    const DeviceTree* tree = &plan->device->tree;
-    Leaves            leaves;
-    if (plan->tree == NULL)
-    {
-        leaves.num    = plan->cells.num_cells;
-        leaves.edge   = 1;
-        leaves.stride = static_cast<size_t>(leaves.num);
-        leaves.cell   = NULL;
-        return leaves;
-    }
-    leaves.num    = tree->level[plan->tree->depth].num;
-    leaves.edge   = 1 << plan->tree->depth;
-    leaves.stride = tree->level[plan->tree->depth].stride;
-    leaves.cell   = tree->leaf_cell.as<int>();
-    return leaves;
+    fmm_device* d = plan->device;
+    FMM_CUDA(plan, cudaDeviceSynchronize()); /* a step may be using what is replaced */
+    FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_set_shape(d->tree.operators, &plan->cells, d->own)));
+    FMM_CUDA(plan, cudaStreamSynchronize(d->own));
+    return GMXFMM_OK;
+}
+
+Expansions fmm_cuda_tree_expansions(const gmxfmm_plan* plan)
+{
+    const int               depth = plan->tree->depth;
+    const DeviceTree*       tree  = &plan->device->tree;
+    const fmm_octree_level* level = &tree->level[depth];
+    Expansions              far;
+    far.leaves.num    = level->num;
+    far.leaves.edge   = 1 << depth;
+    far.leaves.stride = level->stride;
+    far.leaves.cell   = tree->leaf_cell.as<int>();
+    far.multipole     = level->multipole;
+    far.local         = level->local;
+    far.strain        = tree->strain.as<double>();
+    return far;
 }
 
 /* Indices of all levels, leaves first; then their slabs are on the host. */

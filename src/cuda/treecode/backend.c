@@ -32,7 +32,7 @@ static gmxfmm_status on_host(gmxfmm_plan* plan, const void** x, size_t num)
 
 static gmxfmm_status set_receivers(gmxfmm_plan* plan, const void* x)
 {
-    const gmxfmm_status status = on_host(plan, &x, 3 * (size_t)plan->receivers.n);
+    const gmxfmm_status status = on_host(plan, &x, 3 * (size_t)plan->num_receivers);
     return status == GMXFMM_OK ? fmm_keep_receivers(plan, x) : status;
 }
 

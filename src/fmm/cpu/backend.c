@@ -25,10 +25,27 @@ static gmxfmm_status create(gmxfmm_plan* plan)
     return plan->cpu != NULL ? GMXFMM_OK : fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
 }
 
+/* Room for them; they are read at each step. */
 static gmxfmm_status set_charges(gmxfmm_plan* plan)
 {
-    (void)plan; /* read at each step */
-    return GMXFMM_OK;
+    fmm_particles* p = &plan->cpu->charges;
+    return p->sorted != NULL && p->n == plan->num_charges ? GMXFMM_OK : fmm_particles_alloc(plan, p, plan->num_charges);
+}
+
+static gmxfmm_status set_receivers(gmxfmm_plan* plan, const void* x)
+{
+    fmm_particles* p      = &plan->cpu->receivers;
+    gmxfmm_status  status = GMXFMM_OK;
+    if (p->n != plan->num_receivers)
+    {
+        status = fmm_particles_alloc(plan, p, plan->num_receivers);
+    }
+    status = status == GMXFMM_OK ? fmm_keep_receivers(plan, x) : status;
+    if (status != GMXFMM_OK || plan->num_receivers == 0)
+    {
+        fmm_particles_free(plan, p);
+    }
+    return status;
 }
 
 static void free_exclusions(gmxfmm_plan* plan)
@@ -137,6 +154,8 @@ static void destroy(gmxfmm_plan* plan)
 {
     if (plan->cpu != NULL)
     {
+        fmm_particles_free(plan, &plan->cpu->charges);
+        fmm_particles_free(plan, &plan->cpu->receivers);
         free(plan->cpu->scratch);
         free(plan->cpu);
         plan->cpu = NULL;
@@ -179,13 +198,12 @@ const fmm_backend        fmm_backend_cpu = {
            .max_order          = GMXFMM_MAX_ORDER,
            .max_rotation_order = GMXFMM_MAX_ORDER,
            .has_octree_options = 1,
-           .sorts_on_host      = 1,
 
            .check           = check,
            .create          = create,
            .destroy         = destroy,
            .set_charges     = set_charges,
-           .set_receivers   = fmm_keep_receivers,
+           .set_receivers   = set_receivers,
            .set_exclusions  = set_exclusions,
            .free_exclusions = free_exclusions,
            .set_grid        = set_grid,

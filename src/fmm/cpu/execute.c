@@ -228,13 +228,14 @@ permute(gmxfmm_plan* plan, const fmm_particles* p, const void* x, gmxfmm_precisi
 /* Sums over sorted particles into sum[FMM_PARTIAL]: 0..5 sym y (x) q E, 6 q phi near, 7 q phi far, 8 not finite. */
 static void particle_sums(gmxfmm_plan* plan, double* sum)
 {
-    const fmm_arrays a = fmm_arrays_of(&plan->p);
+    const fmm_arrays a = fmm_arrays_of(&plan->cpu->charges);
     memset(plan->cpu->partial, 0, (size_t)plan->cpu->partial_rows * FMM_PARTIAL * sizeof(double));
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads)
     for (int row = 0; row < plan->cpu->partial_rows; row++)
     {
         double t[FMM_PARTIAL] = {0};
-        for (size_t s = slab(plan, (size_t)plan->p.n, row); s < slab(plan, (size_t)plan->p.n, row + 1); s++)
+        for (size_t s = slab(plan, (size_t)plan->num_charges, row); s < slab(plan, (size_t)plan->num_charges, row + 1);
+             s++)
         {
             const double q  = (double)a.q[s];
             const double fx = q * (double)a.ex[s], fy = q * (double)a.ey[s], fz = q * (double)a.ez[s];
@@ -304,7 +305,7 @@ static void far_virial(const gmxfmm_plan*    plan,
 /* Takes pairs left out whose cells are far off potentials, fields, energy and virial (xx, yy, zz, xy, xz, yz). */
 static void take_far_pairs(gmxfmm_plan* plan, double* energy, double* virial)
 {
-    const fmm_arrays a = fmm_arrays_of(&plan->p);
+    const fmm_arrays a = fmm_arrays_of(&plan->cpu->charges);
     const double*    b = plan->cells.cell;
     for (int e = 0; e < plan->cpu->num_far_pairs; e++)
     {
@@ -356,8 +357,8 @@ static int write_output(
     const fmm_particles*   targets = fmm_targets(plan);
     const fmm_arrays       a       = fmm_arrays_of(targets);
     const int              field = wanted != FMM_POTENTIAL, potential = wanted != FMM_FIELD;
-    const void*            place = targets == &plan->p ? x : plan->receiver_x;
-    const gmxfmm_precision type  = targets == &plan->p ? plan->options.array_type : GMXFMM_DOUBLE;
+    const void*            place = plan->num_receivers == 0 ? x : plan->receiver_x;
+    const gmxfmm_precision type  = plan->num_receivers == 0 ? plan->options.array_type : GMXFMM_DOUBLE;
     const double           f = plan->options.prefactor, f1 = 1 / plan->cells.u, f2 = f1 * f1;
     int                    bad = 0;
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads) reduction(+ : bad)
@@ -395,7 +396,7 @@ static const double c_hugeCharge = sizeof(real) == sizeof(double) ? 1e150 : 1e30
 /* Why a result is not finite: a charge that is too large, or two particles at one place. */
 static gmxfmm_status not_finite(gmxfmm_plan* plan, fmm_wanted wanted)
 {
-    for (int64_t i = 0; i < plan->p.n; i++)
+    for (int64_t i = 0; i < plan->num_charges; i++)
     {
         if (fabs(plan->charge[i]) > c_hugeCharge)
         {
@@ -409,7 +410,7 @@ static gmxfmm_status not_finite(gmxfmm_plan* plan, fmm_wanted wanted)
     {
         if ((wanted != FMM_POTENTIAL && !isfinite(a.ex[s])) || (wanted != FMM_FIELD && !isfinite(a.near_phi[s])))
         {
-            return targets == &plan->p
+            return plan->num_receivers == 0
                        ? fmm_fail(plan, GMXFMM_ERROR_COINCIDENT,
                                   "particle %d stands where another one does, and they do not exclude each other",
                                   targets->sorted[s])
@@ -596,10 +597,10 @@ gmxfmm_status fmm_step(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
     double near_virial[6] = {0}, virial[6] = {0}, strain[6] = {0}, before[FMM_PARTIAL] = {0}, after[FMM_PARTIAL] = {0};
     double clock = fmm_time();
 
-    moments m = permute(plan, &plan->p, x, plan->options.array_type, plan->charge);
-    if (plan->receivers.n > 0)
+    moments m = permute(plan, &plan->cpu->charges, x, plan->options.array_type, plan->charge);
+    if (plan->num_receivers > 0)
     {
-        m.bad += permute(plan, &plan->receivers, plan->receiver_x, GMXFMM_DOUBLE, NULL).bad;
+        m.bad += permute(plan, &plan->cpu->receivers, plan->receiver_x, GMXFMM_DOUBLE, NULL).bad;
     }
     if (m.bad > 0)
     {

@@ -9,17 +9,28 @@
 
 #include "fmm/cpu/assign.h"
 
+static const fmm_particles* charges_of(const gmxfmm_plan* plan)
+{
+    return &plan->cpu->charges;
+}
+
+static int cell_of(const gmxfmm_plan* plan, int s)
+{
+    return charges_of(plan)->cell_of[charges_of(plan)->sorted[s]];
+}
+
 /* Cell of particle si minus cell of the nearest image of particle sj, in cells. */
 static void nearest_offset(const gmxfmm_plan* plan, int si, int sj, int* offset)
 {
     const fmm_cells* c = &plan->cells;
     int              ci[3], cj[3];
     double           t[3];
-    fmm_cell_place(plan, plan->p.cell_of[plan->p.sorted[si]], ci);
-    fmm_cell_place(plan, plan->p.cell_of[plan->p.sorted[sj]], cj);
+    fmm_cell_place(plan, cell_of(plan, si), ci);
+    fmm_cell_place(plan, cell_of(plan, sj), cj);
     for (int d = 0; d < 3; d++)
     {
-        t[d]      = (ci[d] - cj[d]) + (double)plan->p.reference[si][d] - (double)plan->p.reference[sj][d];
+        t[d] =
+            (ci[d] - cj[d]) + (double)charges_of(plan)->reference[si][d] - (double)charges_of(plan)->reference[sj][d];
         offset[d] = ci[d] - cj[d];
     }
     if (c->periodic)
@@ -37,7 +48,7 @@ static int near_prefix(const gmxfmm_plan* plan, int cell, int* prefix)
     {
         const int at = fmm_near_of(plan, cell, c, o);
         prefix[o]    = num;
-        num += plan->p.cell_start[at + 1] - plan->p.cell_start[at];
+        num += charges_of(plan)->cell_start[at + 1] - charges_of(plan)->cell_start[at];
     }
     return num;
 }
@@ -50,14 +61,14 @@ static int num_excluded(const gmxfmm_plan* plan, int i)
 /* Place of particle s among those of its cell, which p2p gathers first. */
 static int own_place(const gmxfmm_plan* plan, int s)
 {
-    return s - plan->p.cell_start[plan->p.cell_of[plan->p.sorted[s]]];
+    return s - charges_of(plan)->cell_start[cell_of(plan, s)];
 }
 
 /* Pairs left out of the near field of particle s, into its part of the mask; that has room for all exclusions: the rest
  * is the particle itself once more. */
 static void mask_near(const gmxfmm_plan* plan, int s, const int* prefix)
 {
-    const int i    = plan->p.sorted[s];
+    const int i    = charges_of(plan)->sorted[s];
     int *     mask = plan->cpu->mask + plan->cpu->mask_start[s], *end = plan->cpu->mask + plan->cpu->mask_start[s + 1];
     *mask++ = own_place(plan, s);
     for (int e = 0; e < num_excluded(plan, i); e++)
@@ -67,7 +78,7 @@ static void mask_near(const gmxfmm_plan* plan, int s, const int* prefix)
         {
             continue;
         }
-        const int sj = plan->p.position[j];
+        const int sj = charges_of(plan)->position[j];
         int       offset[3];
         nearest_offset(plan, s, sj, offset);
         const int source[3] = {-offset[0], -offset[1], -offset[2]};
@@ -86,10 +97,10 @@ static void mask_near(const gmxfmm_plan* plan, int s, const int* prefix)
 /* Those of its far field, each pair once, to far_pairs. */
 static void list_far(gmxfmm_plan* plan, int s)
 {
-    const int i = plan->p.sorted[s];
+    const int i = charges_of(plan)->sorted[s];
     for (int e = 0; e < num_excluded(plan, i); e++)
     {
-        const int j = plan->excl_list[plan->excl_start[i] + e], sj = plan->p.position[j];
+        const int j = plan->excl_list[plan->excl_start[i] + e], sj = charges_of(plan)->position[j];
         if (i >= j)
         {
             continue;
@@ -117,9 +128,9 @@ gmxfmm_status fmm_left_out(gmxfmm_plan* plan)
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
     }
     plan->cpu->mask_start[0] = 0;
-    for (int64_t s = 0; s < plan->p.n; s++)
+    for (int64_t s = 0; s < plan->num_charges; s++)
     {
-        plan->cpu->mask_start[s + 1] = plan->cpu->mask_start[s] + 1 + num_excluded(plan, plan->p.sorted[s]);
+        plan->cpu->mask_start[s + 1] = plan->cpu->mask_start[s] + 1 + num_excluded(plan, charges_of(plan)->sorted[s]);
     }
 #pragma omp parallel for schedule(dynamic, 64) num_threads(plan->num_threads) reduction(max : capacity)            \
     reduction(+ : sum)
@@ -137,7 +148,7 @@ gmxfmm_status fmm_left_out(gmxfmm_plan* plan)
         const int num = near_prefix(plan, cell, prefix);
         capacity      = num > capacity ? num : capacity;
         sum += (double)num * (targets->cell_start[cell + 1] - targets->cell_start[cell]);
-        for (int s = plan->p.cell_start[cell]; s < plan->p.cell_start[cell + 1]; s++)
+        for (int s = charges_of(plan)->cell_start[cell]; s < charges_of(plan)->cell_start[cell + 1]; s++)
         {
             mask_near(plan, s, prefix);
         }
@@ -146,7 +157,7 @@ gmxfmm_status fmm_left_out(gmxfmm_plan* plan)
     plan->cpu->near_capacity = capacity;
     plan->near_particles     = targets->n > 0 ? sum / (double)targets->n : 0;
     plan->cpu->num_far_pairs = 0;
-    for (int s = 0; s < plan->p.n && plan->excl_start != NULL && targets == &plan->p; s++)
+    for (int s = 0; s < plan->num_charges && plan->excl_start != NULL && plan->num_receivers == 0; s++)
     {
         /* a mask that ends with the particle itself is not full: some pairs are far, or it is on its own list */
         const int end = plan->cpu->mask_start[s + 1];

@@ -5,6 +5,22 @@
 
 #include "fmm/plan.h"
 
+/* Particles in sorted order (those of a cell stand together), arrays padded by one vector. */
+typedef struct
+{
+    int64_t n;
+    int*    sorted;             /* sorted[s] = i, i in the caller's order */
+    int*    position;           /* position[i] = s */
+    int*    cell_of;            /* n: cell of particle i */
+    int*    cell_start;         /* plan->num_cells + 2: the last is the octree's empty cell */
+    size_t  start_capacity;     /* bytes that cell_start has room for */
+    void *  x, *y, *z, *q;      /* position relative to the cell's centre, unit u; charge (not of receivers) */
+    void *  near_phi, *far_phi; /* potentials, unit 1/u */
+    void *  ex, *ey, *ez;       /* field, near and far, unit 1/u^2 */
+    float (*reference)[3];      /* position in the cell at assign, in cells: tells which image of a particle is meant */
+    size_t bytes;               /* of all these */
+} fmm_particles;
+
 /* A pair left out whose cells are far from each other. */
 typedef struct
 {
@@ -35,6 +51,8 @@ typedef struct fmm_cpu
 {
     const struct fmm_cpu_path* path; /* by cells of one level, or by an octree: chosen with the grid */
 
+    fmm_particles charges, receivers;
+
     /* Pairs left out that are near. P2P gathers the particles of all cells near a cell into one array; particle s (in
      * sorted order) leaves out those at places mask[mask_start[s]] .. mask[mask_start[s + 1] - 1] of it, itself among
      * them. A place may stand there more than once. */
@@ -55,5 +73,52 @@ typedef struct fmm_cpu
     struct fmm_convolution* conv;
     struct fmm_operators*   ops; /* octree */
 } fmm_cpu;
+
+/* What receives potentials and fields. */
+static inline const fmm_particles* fmm_targets(const gmxfmm_plan* plan)
+{
+    return plan->num_receivers > 0 ? &plan->cpu->receivers : &plan->cpu->charges;
+}
+
+/* Place of a cell in the grid of cells, or of leaves. */
+static inline void fmm_cell_place(const gmxfmm_plan* plan, int cell, int* c)
+{
+    const int* n = plan->cells.n;
+    if (plan->tree != NULL)
+    {
+        const int* at = plan->tree->level[plan->tree->depth].at[cell];
+        c[0]          = at[0];
+        c[1]          = at[1];
+        c[2]          = at[2];
+        return;
+    }
+    c[0] = cell / (n[1] * n[2]);
+    c[1] = cell / n[2] % n[1];
+    c[2] = cell % n[2];
+}
+
+/* Centre of a cell minus the place that moments are taken about, unit u: itself, or the centre of a leaf's root (in a
+ * rectangular box). */
+static inline void fmm_moments_offset(const gmxfmm_plan* plan, int cell, double* offset)
+{
+    offset[0] = offset[1] = offset[2] = 0;
+    if (plan->tree == NULL)
+    {
+        return;
+    }
+    const int* at = plan->tree->level[plan->tree->depth].at[cell];
+    for (int d = 0; d < 3; d++)
+    {
+        offset[d] = fmm_root_offset(at[d], 1 << plan->tree->depth, plan->cells.cell[4 * d]);
+    }
+}
+
+/* Cell at near vector o from the cell at place c. */
+static inline int fmm_near_of(const gmxfmm_plan* plan, int cell, const int* c, int o)
+{
+    return plan->tree != NULL
+               ? plan->tree->level[plan->tree->depth].near[(size_t)cell * (size_t)plan->tree->num_near + (size_t)o]
+               : fmm_near_cell(&plan->cells, c, o);
+}
 
 #endif

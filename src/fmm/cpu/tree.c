@@ -299,7 +299,7 @@ static gmxfmm_status make_levels(gmxfmm_plan* plan, fmm_keyed* items, fmm_keyed*
 
 gmxfmm_status fmm_tree_assign(gmxfmm_plan* plan, const void* x)
 {
-    const size_t  na = (size_t)plan->p.n, nb = (size_t)plan->receivers.n;
+    const size_t  na = (size_t)plan->num_charges, nb = (size_t)plan->num_receivers;
     fmm_keyed*    memory = malloc((2 * (na + nb) + 1) * sizeof(*memory));
     fmm_keyed *   a = memory, *b = memory + na, *buffer = memory + na + nb;
     gmxfmm_status status = GMXFMM_OK;
@@ -307,11 +307,11 @@ gmxfmm_status fmm_tree_assign(gmxfmm_plan* plan, const void* x)
     {
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory to sort particles");
     }
-    int64_t     bad  = particle_keys(plan, x, plan->options.array_type, plan->p.n, a);
+    int64_t     bad  = particle_keys(plan, x, plan->options.array_type, plan->num_charges, a);
     const char* what = "particle";
     if (bad < 0)
     {
-        bad  = particle_keys(plan, plan->receiver_x, GMXFMM_DOUBLE, plan->receivers.n, b);
+        bad  = particle_keys(plan, plan->receiver_x, GMXFMM_DOUBLE, plan->num_receivers, b);
         what = "receiver";
     }
     if (bad >= 0)
@@ -325,8 +325,8 @@ gmxfmm_status fmm_tree_assign(gmxfmm_plan* plan, const void* x)
         fmm_sort_keys(b, buffer, nb, plan->num_threads);
         status = make_leaves(plan, a, na, b, nb);
     }
-    status = status == GMXFMM_OK ? fill_leaves(plan, &plan->p, a) : status;
-    status = status == GMXFMM_OK && nb > 0 ? fill_leaves(plan, &plan->receivers, b) : status;
+    status = status == GMXFMM_OK ? fill_leaves(plan, &plan->cpu->charges, a) : status;
+    status = status == GMXFMM_OK && nb > 0 ? fill_leaves(plan, &plan->cpu->receivers, b) : status;
     /* a and b have served: there are no more cells than particles */
     status = status == GMXFMM_OK ? make_levels(plan, memory, buffer) : status;
     free(memory);

@@ -16,6 +16,19 @@ enum
     FMM_VORONOI = 14 /* Voronoi-relevant vectors of a 3D lattice are among these (Conway & Sloane 1992) */
 };
 
+/* Coordinates t of a position; to_cells[9]: rows are what t gains along x, y and z. */
+static inline FMM_HD void fmm_in_cells(const double* origin, const double* to_cells, const double* x, double* t)
+{
+    for (int d = 0; d < 3; d++)
+    {
+        t[d] = -0.5;
+        for (int e = 0; e < 3; e++)
+        {
+            t[d] += (x[e] - origin[e]) * to_cells[3 * e + d];
+        }
+    }
+}
+
 /* Cartesian vector of t. */
 static inline FMM_HD void fmm_cartesian(const double* cell, const double* t, double* y)
 {

@@ -58,5 +58,7 @@
 #define fmm_step FMM_NAME(fmm_step)
 #define fmm_step_reserve FMM_NAME(fmm_step_reserve)
 #define fmm_sum_strain FMM_NAME(fmm_sum_strain)
+#define treecode_sums FMM_NAME(treecode_sums)
+#define treecode_sums_scratch FMM_NAME(treecode_sums_scratch)
 
 #endif

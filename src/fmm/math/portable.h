@@ -34,7 +34,6 @@ typedef double real;
 typedef float real;
 #        define FFTW(name) fftwf_##name
 #    endif
-#    define FN(name) FMM_NAME(name) /* of the treecode */
 
 typedef real vreal __attribute__((vector_size(FMM_VBYTES), may_alias));
 enum

@@ -82,7 +82,7 @@ static gmxfmm_status failed(gmxfmm_plan* plan, gmxfmm_status status)
 
 gmxfmm_status fmm_treecode_set_charges(gmxfmm_plan* plan)
 {
-    const gmxfmm_status status = treecode_set_charges(plan->treecode->sums, plan->p.n, plan->charge);
+    const gmxfmm_status status = treecode_set_charges(plan->treecode->sums, plan->num_charges, plan->charge);
     return status == GMXFMM_OK ? GMXFMM_OK : failed(plan, status);
 }
 
@@ -102,29 +102,35 @@ static int converts(const gmxfmm_plan* plan)
 
 static const void* positions(const gmxfmm_plan* plan, const void* x)
 {
-    const int64_t num = 3 * plan->p.n;
+    const int64_t num = 3 * plan->num_charges;
     double*       to  = plan->treecode->x;
-    for (int64_t i = 0; converts(plan) && i < num; i++)
+    if (!converts(plan))
+    {
+        return x;
+    }
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads)
+    for (int64_t i = 0; i < num; i++)
     {
         to[i] = (double)((const float*)x)[i];
     }
-    return converts(plan) ? to : x;
+    return to;
 }
 
 gmxfmm_status fmm_treecode_assign(gmxfmm_plan* plan, const void* x)
 {
     struct fmm_treecode* t       = plan->treecode;
-    const int64_t        targets = plan->receivers.n > 0 ? plan->receivers.n : plan->p.n;
-    const size_t xs = converts(plan) ? 3 * (size_t)plan->p.n : 0, results = converts(plan) ? 7 * (size_t)targets : 0;
+    const int64_t        targets = plan->num_receivers > 0 ? plan->num_receivers : plan->num_charges;
+    const size_t         xs      = converts(plan) ? 3 * (size_t)plan->num_charges : 0,
+                 results         = converts(plan) ? 7 * (size_t)targets : 0;
     free_arrays(plan);
     t->x      = malloc((xs + 1) * sizeof(double));
     t->result = malloc((results + 1) * sizeof(double));
     if (t->x == NULL || t->result == NULL)
     {
-        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %lld particles", (long long)plan->p.n);
+        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %lld particles", (long long)plan->num_charges);
     }
-    const gmxfmm_status status = treecode_assign(t->sums, positions(plan, x), plan->receivers.n,
-                                                 plan->receivers.n > 0 ? plan->receiver_x : NULL);
+    const gmxfmm_status status = treecode_assign(t->sums, positions(plan, x), plan->num_receivers,
+                                                 plan->num_receivers > 0 ? plan->receiver_x : NULL);
     if (status != GMXFMM_OK)
     {
         return failed(plan, status);
@@ -136,9 +142,14 @@ gmxfmm_status fmm_treecode_assign(gmxfmm_plan* plan, const void* x)
     return GMXFMM_OK;
 }
 
-static void to_floats(int64_t num, const double* from, float* to)
+static void to_floats(int64_t num, const double* from, float* to, int num_threads)
 {
-    for (int64_t i = 0; i < num && to != NULL; i++)
+    if (to == NULL)
+    {
+        return;
+    }
+#pragma omp parallel for schedule(static) num_threads(num_threads)
+    for (int64_t i = 0; i < num; i++)
     {
         to[i] = (float)from[i];
     }
@@ -147,7 +158,7 @@ static void to_floats(int64_t num, const double* from, float* to)
 gmxfmm_status fmm_treecode_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
 {
     struct fmm_treecode* t       = plan->treecode;
-    const int64_t        targets = plan->receivers.n > 0 ? plan->receivers.n : plan->p.n;
+    const int64_t        targets = plan->num_receivers > 0 ? plan->num_receivers : plan->num_charges;
     treecode_output      out     = {output->potential, output->field, output->want_energy, 0, output->force};
     if (output->want_virial)
     {
@@ -168,9 +179,9 @@ gmxfmm_status fmm_treecode_execute(gmxfmm_plan* plan, const void* x, gmxfmm_outp
     const double begin = fmm_time();
     if (converts(plan))
     {
-        to_floats(targets, out.potential, output->potential);
-        to_floats(3 * targets, out.field, output->field);
-        to_floats(3 * targets, out.force, output->force);
+        to_floats(targets, out.potential, output->potential, plan->num_threads);
+        to_floats(3 * targets, out.field, output->field, plan->num_threads);
+        to_floats(3 * targets, out.force, output->force, plan->num_threads);
     }
     output->energy_near = 0;
     output->energy_far  = out.energy;

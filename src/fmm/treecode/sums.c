@@ -2,13 +2,15 @@
 /*
  * The sums of a batch of targets over its lists: vectors of targets meet one source after the other, a particle of a
  * direct cluster or a Chebyshev point of an approximated one (Vaughn, Wilson & Krasny 2020, eqs. 9 and 11). Positions
- * are relative to the batch's centre; in single precision each cluster's sum is added in double.
+ * are relative to the batch's centre; in single precision each cluster's sum is added in double. Particles nearer than
+ * 1/64 of the batch's radius would lose digits by that: they are met one by one, in double precision.
  */
 #include "fmm/treecode/state.h"
 
 #include <string.h>
 
 #include "fmm/treecode/chebyshev.h"
+#include "fmm/treecode/pair.h"
 #include "fmm/treecode/vector_math.h"
 
 typedef vreal number;
@@ -23,9 +25,11 @@ typedef vreal number;
 
 enum
 {
-    c_vectors = 2,                /* of targets that go through a cluster together */
-    c_block   = c_vectors * VLEN, /* targets */
-    c_chunk   = 1024              /* sources of a direct cluster that are gathered at a time */
+    c_vectors = 2,                            /* of targets that go through a cluster together */
+    c_block   = c_vectors * VLEN,             /* targets */
+    c_chunk   = 1024,                         /* sources of a direct cluster that are gathered at a time */
+    c_group   = 8,                            /* sources after which it is asked whether one was too close */
+    c_rounds  = sizeof(real) < sizeof(double) /* places, so that close pairs need care */
 };
 
 /* Scratch of a thread. */
@@ -68,7 +72,7 @@ static size_t source_room(const treecode* t)
     return ((points > c_chunk ? points : c_chunk) + FMM_ALIGN - 1) / FMM_ALIGN * FMM_ALIGN;
 }
 
-size_t FN(treecode_sums_scratch)(const treecode* t)
+size_t treecode_sums_scratch(const treecode* t)
 {
     const size_t bytes =
         padded_targets(t) * (3 * sizeof(real) + 4 * sizeof(double)) + 4 * source_room(t) * sizeof(real);
@@ -121,7 +125,17 @@ INLINE void meet(treecode_kernel   kernel,
     }
 }
 
+/* What is done about pairs whose distance has a square below limit. */
+typedef struct
+{
+    const treecode* t;
+    real            limit;
+    int64_t         first_target, num_targets, first_source; /* of the batch and of the gathered ones, in their trees */
+    int             same;                                    /* both trees are one */
+} close_pairs;
+
 /* Sources begin .. end - 1 of the gathered ones; own >= 0: source j is target j - own of the block, and left out there.
+ * close: lanes get a sign where a square is below limit; NULL: nobody asks.
  */
 INLINE void direct(treecode_kernel     kernel,
                    kernel_parameters   k,
@@ -132,6 +146,8 @@ INLINE void direct(treecode_kernel     kernel,
                    int64_t             end,
                    int                 has_own,
                    int64_t             own,
+                   real                limit,
+                   vinteger*           close,
                    block_sums*         sums)
 {
     vreal    x[3][c_vectors];
@@ -152,15 +168,101 @@ INLINE void direct(treecode_kernel     kernel,
         for (int v = 0; v < c_vectors; v++)
         {
             const vreal    dx = x[0][v] - m->y[0][j], dy = x[1][v] - m->y[1][j], dz = x[2][v] - m->y[2][j];
+            const vreal    r2     = dx * dx + dy * dy + dz * dz;
             const vinteger others = lane[v] != (lane_integer)(j - own);
             vreal          f;
-            meet(kernel, k, with_field, dx * dx + dy * dy + dz * dz, m->q[j], has_own ? &others : NULL, &sums->phi[v],
-                 &f);
+            if (close != NULL)
+            {
+                *close |= (vinteger)(r2 - limit);
+            }
+            meet(kernel, k, with_field, r2, m->q[j], has_own ? &others : NULL, &sums->phi[v], &f);
             if (with_field)
             {
                 sums->field[0][v] -= f * dx;
                 sums->field[1][v] -= f * dy;
                 sums->field[2][v] -= f * dz;
+            }
+        }
+    }
+}
+
+/* Source j, whose close targets of the block get its share in double precision, at once. */
+INLINE void meet_closely(treecode_kernel     kernel,
+                         kernel_parameters   k,
+                         int                 with_field,
+                         const batch_memory* m,
+                         size_t              target,
+                         int64_t             j,
+                         const close_pairs*  c,
+                         block_sums*         sums)
+{
+    const treecode_clusters *targets = treecode_targets(c->t), *sources = &c->t->sources;
+    const int64_t            s = c->first_source + j;
+    for (int v = 0; v < c_vectors; v++)
+    {
+        const size_t   first  = target + (size_t)v * VLEN;
+        const vreal    dx     = *(const vreal*)(m->x[0] + first) - m->y[0][j];
+        const vreal    dy     = *(const vreal*)(m->x[1] + first) - m->y[1][j];
+        const vreal    dz     = *(const vreal*)(m->x[2] + first) - m->y[2][j];
+        const vreal    r2     = dx * dx + dy * dy + dz * dz;
+        const vinteger others = r2 >= c->limit;
+        vreal          f;
+        meet(kernel, k, with_field, r2, m->q[j], &others, &sums->phi[v], &f);
+        if (with_field)
+        {
+            sums->field[0][v] -= f * dx;
+            sums->field[1][v] -= f * dy;
+            sums->field[2][v] -= f * dz;
+        }
+        for (size_t l = 0; l < VLEN; l++)
+        {
+            const int64_t i = c->first_target + (int64_t)(first + l);
+            if (!others[l] && (int64_t)(first + l) < c->num_targets && !(c->same && i == s))
+            {
+                double d[3], square = 0, g, slope;
+                for (int a = 0; a < 3; a++)
+                {
+                    d[a] = targets->x[a][i] - sources->x[a][s];
+                    square += d[a] * d[a];
+                }
+                treecode_pair(c->t, square, &g, &slope);
+                m->sum[0][first + l] += g * c->t->sorted_q[s];
+                for (int a = 0; a < 3 && with_field; a++)
+                {
+                    m->sum[1 + a][first + l] -= slope * c->t->sorted_q[s] * d[a];
+                }
+            }
+        }
+    }
+}
+
+/* As direct; a group with pairs that are too close is gone through again. */
+INLINE void direct_closely(treecode_kernel     kernel,
+                           kernel_parameters   k,
+                           int                 with_field,
+                           const batch_memory* m,
+                           size_t              target,
+                           int64_t             num,
+                           const close_pairs*  c,
+                           block_sums*         sums)
+{
+    for (int64_t begin = 0; begin < num; begin += c_group)
+    {
+        const int64_t    end    = begin + c_group < num ? begin + c_group : num;
+        const block_sums before = *sums;
+        vinteger         close  = {0};
+        lane_integer     any    = 0;
+        direct(kernel, k, with_field, m, target, begin, end, 0, 0, c->limit, &close, sums);
+        for (int l = 0; l < VLEN; l++)
+        {
+            any |= close[l];
+        }
+        if (any < 0)
+        {
+            *sums = before;
+            for (int64_t j = begin; j < end; j++)
+            {
+                meet_closely(kernel, k, with_field, m, target, j, c, sums);
             }
         }
     }
@@ -235,7 +337,28 @@ static void to_centre(const double* x, int64_t begin, int64_t end, double centre
     }
 }
 
-/* The batch's targets meet the particles begin .. end - 1. */
+/* The square of the distance below which pairs of a batch are too close for single precision; not so small that it
+ * would be lost there. */
+static double close_limit(const double half[3])
+{
+    const double limit = (half[0] * half[0] + half[1] * half[1] + half[2] * half[2]) / 4096;
+    return limit > 1e-37 ? limit : 1e-37;
+}
+
+/* Whether a particle of the cluster may be as close as that to one of the batch with that box. */
+static int has_close_pairs(const treecode* t, int cluster, const double centre[3], const double half[3], double limit)
+{
+    double other[3], other_half[3], square = 0;
+    treecode_box(&t->sources, cluster, other, other_half);
+    for (int d = 0; d < 3; d++)
+    {
+        const double gap = fabs(other[d] - centre[d]) - half[d] - other_half[d];
+        square += gap > 0 ? gap * gap : 0;
+    }
+    return square <= 2 * limit; /* rounding must not lose one */
+}
+
+/* The batch's targets meet the particles begin .. end - 1. c: NULL: none are too close, or they are told apart. */
 INLINE void direct_particles(treecode_kernel     kernel,
                              int                 with_field,
                              const treecode*     t,
@@ -245,7 +368,8 @@ INLINE void direct_particles(treecode_kernel     kernel,
                              int64_t             first_target,
                              int64_t             num_targets,
                              int64_t             begin,
-                             int64_t             end)
+                             int64_t             end,
+                             const close_pairs*  c)
 {
     for (int d = 0; d < 3; d++)
     {
@@ -255,14 +379,21 @@ INLINE void direct_particles(treecode_kernel     kernel,
     for (int64_t target = 0; target < num_targets; target += c_block)
     {
         block_sums sums = {0};
+        if (c != NULL)
+        {
+            direct_closely(kernel, k, with_field, m, (size_t)target, end - begin, c, &sums);
+            add(m, (size_t)target, with_field, &sums);
+            continue;
+        }
         /* sources own .. own_end - 1 are among these targets */
         const int64_t first = first_target + target, own = first < begin ? begin : first > end ? end : first;
         const int64_t last =
             first + c_block < first_target + num_targets ? first + c_block : first_target + num_targets;
         const int64_t own_end = first_target < 0 ? own : last > end ? end : last < own ? own : last;
-        direct(kernel, k, with_field, m, (size_t)target, 0, own - begin, 0, 0, &sums);
-        direct(kernel, k, with_field, m, (size_t)target, own - begin, own_end - begin, 1, first - begin, &sums);
-        direct(kernel, k, with_field, m, (size_t)target, own_end - begin, end - begin, 0, 0, &sums);
+        direct(kernel, k, with_field, m, (size_t)target, 0, own - begin, 0, 0, 0, NULL, &sums);
+        direct(kernel, k, with_field, m, (size_t)target, own - begin, own_end - begin, 1, first - begin, 0, NULL,
+               &sums);
+        direct(kernel, k, with_field, m, (size_t)target, own_end - begin, end - begin, 0, 0, 0, NULL, &sums);
         add(m, (size_t)target, with_field, &sums);
     }
 }
@@ -342,14 +473,18 @@ INLINE void batch(treecode_kernel       kernel,
     {
         memset(m->sum[i], 0, padded * sizeof(double));
     }
+    const int    same  = !t->separate && !lists->points;
+    const double limit = close_limit(half);
     for (int64_t i = lists->direct_start[b]; i < lists->direct_start[b + 1]; i++)
     {
-        const int64_t last = t->sources.end[lists->direct[i]];
+        const int64_t last  = t->sources.end[lists->direct[i]];
+        const int has_close = c_rounds && !lists->points && has_close_pairs(t, lists->direct[i], centre, half, limit);
         for (int64_t from = t->sources.begin[lists->direct[i]]; from < last; from += c_chunk)
         {
-            const int64_t to = from + c_chunk < last ? from + c_chunk : last;
-            direct_particles(kernel, with_field, t, k, m, centre, t->separate || lists->points ? -num : begin, num,
-                             from, to);
+            const int64_t     to    = from + c_chunk < last ? from + c_chunk : last;
+            const close_pairs close = {t, (real)limit, begin, num, from, same};
+            direct_particles(kernel, with_field, t, k, m, centre, same ? begin : -num, num, from, to,
+                             has_close ? &close : NULL);
         }
     }
     for (int64_t i = lists->approximated_start[b]; i < lists->approximated_start[b + 1]; i++)
@@ -383,7 +518,7 @@ TREECODE_KERNELS(BATCH_FUNCTION)
 #define BATCH_ROW(name, value, first, second, third) {potential_##name, field_##name},
 static const batch_function c_batch[TREECODE_NUM_KERNELS][2] = {TREECODE_KERNELS(BATCH_ROW)};
 
-void FN(treecode_sums)(treecode* t, const treecode_lists* lists, int with_field)
+void treecode_sums(treecode* t, const treecode_lists* lists, int with_field)
 {
     const batch_function sums = c_batch[t->options.kernel][with_field];
     kernel_parameters    k;

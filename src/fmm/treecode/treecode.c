@@ -321,31 +321,33 @@ static gmxfmm_status cpu_take_charges(treecode* t, const double* q)
 }
 
 /* Widens low..high by places; the first that is not finite, or -1. */
-static int64_t widen(int64_t n, const double* x, double low[3], double high[3])
+static int64_t widen(const treecode* t, int64_t n, const double* x, double low[3], double high[3])
 {
+    double  least[3] = {low[0], low[1], low[2]}, most[3] = {high[0], high[1], high[2]};
+    int64_t bad = n;
+#pragma omp parallel for num_threads(t->options.num_threads) reduction(min : bad, least) reduction(max : most)
     for (int64_t i = 0; i < n; i++)
     {
         for (int d = 0; d < 3; d++)
         {
-            if (!isfinite(x[3 * i + d]))
-            {
-                return i;
-            }
-            low[d]  = fmin(low[d], x[3 * i + d]);
-            high[d] = fmax(high[d], x[3 * i + d]);
+            bad      = !isfinite(x[3 * i + d]) && i < bad ? i : bad;
+            least[d] = fmin(least[d], x[3 * i + d]);
+            most[d]  = fmax(most[d], x[3 * i + d]);
         }
     }
-    return -1;
+    memcpy(low, least, sizeof(least));
+    memcpy(high, most, sizeof(most));
+    return bad < n ? bad : -1;
 }
 
 static gmxfmm_status cpu_extent(treecode* t, double low[3], double high[3])
 {
-    int64_t bad = widen(t->n, t->x, low, high);
+    int64_t bad = widen(t, t->n, t->x, low, high);
     if (bad >= 0)
     {
         return treecode_not_finite(t, "particle", bad);
     }
-    bad = t->separate ? widen(t->num_targets, t->y, low, high) : -1;
+    bad = t->separate ? widen(t, t->num_targets, t->y, low, high) : -1;
     return bad >= 0 ? treecode_not_finite(t, "receiver", bad) : GMXFMM_OK;
 }
 
@@ -353,12 +355,16 @@ static gmxfmm_status cpu_extent(treecode* t, double low[3], double high[3])
 static int build_tree(const treecode* t, treecode_clusters* clusters, int64_t n, const double* x)
 {
     double* scaled = malloc((3 * (size_t)n + 1) * sizeof(double));
-    for (int64_t i = 0; scaled != NULL && i < 3 * n; i++)
+    if (scaled == NULL)
+    {
+        return -1;
+    }
+#pragma omp parallel for num_threads(t->options.num_threads)
+    for (int64_t i = 0; i < 3 * n; i++)
     {
         scaled[i] = x[i] / t->unit;
     }
-    const int made =
-        scaled != NULL && treecode_clusters_build(clusters, n, scaled, t->options.leaf, t->options.num_threads) == 0;
+    const int made = treecode_clusters_build(clusters, n, scaled, t->options.leaf, t->options.num_threads) == 0;
     free(scaled);
     return made ? 0 : -1;
 }

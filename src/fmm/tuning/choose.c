@@ -26,7 +26,7 @@ static const double c_coarsest = 0.1;
 static const double c_doubtful = 1.4;
 
 /* What is expected to be dearer than the best so far by this is not looked at further, a single step being a rough
- * measure; what is not cheaper by this is not taken. */
+ * measure; what is not timed to be cheaper by this is not taken. */
 static const double c_worth = 1.15;
 static const double c_gain  = 0.98;
 
@@ -36,10 +36,10 @@ static const double c_near = 2;
 /* Most roots of an octree that is only compared. */
 static const double c_mostRoots = 4096;
 
-/* Comparisons of costs end after so many steps of the best so far, or after seconds that nobody minds: the whole choice
- * is to cost less than 100 steps, or on a GPU, where steps are of a millisecond, less than 2 s for a million particles.
- */
-static const double c_steps              = 25;
+/* Comparisons of costs end after so many steps of the best so far, or on a GPU after so many seconds: the whole choice
+ * is to cost less than 100 steps, and there, where making a plan takes longer than that, less than 2 s for a million
+ * particles. */
+static const double c_steps              = 15;
 static const double c_seconds            = 0.2;
 static const double c_secondsPerParticle = 3e-7;
 
@@ -233,8 +233,10 @@ static int is_timed(const search* s)
 /* Whether there is time, and room, to compare with more settings. */
 static int may_compare(const search* s)
 {
-    const double seconds = c_seconds + c_secondsPerParticle * (double)s->reference->system.n;
-    return s->num < c_mostCompared && (!is_timed(s) || fmm_time() - s->begin < fmax(c_steps * s->best.time, seconds));
+    const double allowed = s->asked.device == GMXFMM_CPU
+                               ? c_steps * s->best.time
+                               : c_seconds + c_secondsPerParticle * (double)s->reference->system.n;
+    return s->num < c_mostCompared && (!is_timed(s) || fmm_time() - s->begin < allowed);
 }
 
 /* Keeps the time of settings with what was measured of them. */
@@ -265,7 +267,7 @@ compare_cost(search* s, gmxfmm_plan* plan, const gmxfmm_options* options, double
         cost = m->time;
     }
     gmxfmm_destroy(own);
-    if (status == GMXFMM_OK && cost < (isfinite(s->best_cost) ? c_gain * s->best_cost : INFINITY))
+    if (status == GMXFMM_OK && cost < (is_timed(s) ? c_gain : 1) * s->best_cost)
     {
         s->best         = *m;
         s->best_options = *options;
@@ -379,15 +381,16 @@ static void compare_grids(search* s)
     options.m2l                  = GMXFMM_M2L_FFT;
     list[0]                      = (fmm_candidate){0, info->order, info->separation, {0, 0, 0}};
     memcpy(list[0].grid, info->grid, sizeof(list[0].grid));
-    const int num   = fmm_tune_candidates(&options, system->n, system->box, list + 1, c_candidates);
+    const fmm_problem problem = {
+        .options = &options, .periodic = 1, .num_threads = info->num_threads, .n = system->n, .box = system->box};
+    const int num   = fmm_tune_candidates(&problem, list + 1, c_candidates);
     double    scale = 0; /* excess over predicted error, in the cells of the choice */
     for (int i = 0; i <= num && (i == 0 || may_compare(s)); i++)
     {
         cells_choice c       = {.options = options, .order = list[i].order};
         c.options.separation = list[i].ws;
         memcpy(c.options.grid, list[i].grid, sizeof(c.options.grid));
-        const int known = fmm_tune_cells(&options, system->n, system->box, list[i].grid, list[i].ws, c.error, c.cost);
-        if (!known)
+        if (!fmm_tune_cells(&problem, list[i].grid, list[i].ws, c.error, c.cost))
         {
             continue;
         }

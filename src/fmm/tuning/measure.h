@@ -28,10 +28,16 @@ gmxfmm_status fmm_measure_plan(
 gmxfmm_status fmm_measure_errors(
     gmxfmm_plan* plan, const gmxfmm_reference* reference, int repeats, double* force, gmxfmm_measurement* measurement);
 
-/* Time of a step of that plan, s: the fastest of some evaluations of forces, no more than two if these take longer than
- * `most`. A plan that has evaluated nothing so far has its first one slowed by lattice sums. */
+/* Time of a step of that plan, s: of many together, lattice sums made before, where they can be timed so; else the
+ * fastest of some evaluations of forces, no more than two if these take longer than `most`, of which the first is
+ * slowed by lattice sums if the plan has evaluated nothing so far. */
 gmxfmm_status fmm_measure_time(
     gmxfmm_plan* plan, const gmxfmm_reference* reference, int repeats, double most, double* force, double* time);
+
+/* plan.c: whether steps without the copies of execute can be timed (on a GPU), and the time of one of num, s.
+ * Errors: as execute. */
+int           fmm_can_time_steps(const gmxfmm_plan* plan);
+gmxfmm_status fmm_time_steps(gmxfmm_plan* plan, const void* x, int num, double* seconds);
 
 /* Room for such forces; NULL if there is none. */
 double* fmm_measure_room(const gmxfmm_system* system);

@@ -20,6 +20,7 @@
 enum
 {
     c_samples  = 256, /* the corners of the cells make the error, and must be hit: with 24 it decays too fast in p */
+    c_parts    = 16,  /* of the far cells, for threads */
     c_maxOrder = GMXFMM_MAX_ORDER
 };
 
@@ -65,7 +66,14 @@ static double radical_inverse(int i, int base)
     return r;
 }
 
-static void sample_cell(const fmm_cells* cells, double y[c_samples][3])
+/* Points of a cell, as targets and, in another order, as sources. */
+typedef struct
+{
+    double target[3][c_samples], source[3][c_samples];
+    double target2[c_samples], source2[c_samples]; /* their squares */
+} cell_samples;
+
+static void sample_cell(const fmm_cells* cells, cell_samples* samples)
 {
     double voronoi[FMM_VORONOI][3];
     for (int v = 0; v < FMM_VORONOI; v++)
@@ -80,34 +88,52 @@ static void sample_cell(const fmm_cells* cells, double y[c_samples][3])
         const double f[3]     = {radical_inverse(i + 1, 2) - 0.5, radical_inverse(i + 1, 3) - 0.5,
                                  radical_inverse(i + 1, 5) - 0.5};
         int          shift[3] = {0, 0, 0};
+        double       y[3];
         for (int d = 0; d < 3; d++)
         {
-            y[i][d] = (f[0] * cells->cell[d] + f[1] * cells->cell[3 + d] + f[2] * cells->cell[6 + d]) / cells->lambda;
+            y[d] = (f[0] * cells->cell[d] + f[1] * cells->cell[3 + d] + f[2] * cells->cell[6 + d]) / cells->lambda;
         }
-        fmm_reduce(voronoi, cells->voronoi_int, y[i], shift);
+        fmm_reduce(voronoi, cells->voronoi_int, y, shift);
+        for (int d = 0; d < 3; d++)
+        {
+            samples->target[d][i] = y[d];
+        }
+        samples->target2[i] = y[0] * y[0] + y[1] * y[1] + y[2] * y[2];
+    }
+    for (int i = 0; i < c_samples; i++)
+    {
+        const int other = (37 * i + 11) % c_samples;
+        for (int d = 0; d < 3; d++)
+        {
+            samples->source[d][i] = samples->target[d][other];
+        }
+        samples->source2[i] = samples->target2[other];
     }
 }
 
-/* Adds the mean square field errors of one pair of cells for all orders to tail[p]. */
-static void add_tails(const double* r, double y[c_samples][3], double* tail)
+static double square(double x)
+{
+    return x * x;
+}
+
+/* Adds the mean square field errors of one pair of cells to tail[0..last], by order. */
+static void add_tails(const double* r, const cell_samples* samples, int last, double* tail)
 {
     double rm[c_samples], rl[c_samples], pm[c_samples], pl[c_samples];
+    /* (no fmin: compilers make no vectors of it) */
+#pragma omp simd
     for (int i = 0; i < c_samples; i++)
     {
-        const double* a  = y[i];
-        const double* b  = y[(37 * i + 11) % c_samples];
-        double        d2 = 0, e2 = 0;
-        for (int k = 0; k < 3; k++)
-        {
-            d2 += (r[k] + a[k]) * (r[k] + a[k]);
-            e2 += (r[k] - b[k]) * (r[k] - b[k]);
-        }
-        rm[i] = fmin((b[0] * b[0] + b[1] * b[1] + b[2] * b[2]) / d2, 0.9);
-        rl[i] = fmin((a[0] * a[0] + a[1] * a[1] + a[2] * a[2]) / e2, 0.9);
-        pm[i] = rm[i] / (d2 * d2 * (1 - rm[i]) * (1 - rm[i]));
-        pl[i] = 1 / (e2 * e2 * (1 - rl[i]) * (1 - rl[i]));
+        const double(*a)[c_samples] = samples->target, (*b)[c_samples] = samples->source;
+        const double d2 = square(r[0] + a[0][i]) + square(r[1] + a[1][i]) + square(r[2] + a[2][i]);
+        const double e2 = square(r[0] - b[0][i]) + square(r[1] - b[1][i]) + square(r[2] - b[2][i]);
+        const double m = samples->source2[i] / d2, l = samples->target2[i] / e2;
+        rm[i] = m < 0.9 ? m : 0.9;
+        rl[i] = l < 0.9 ? l : 0.9;
+        pm[i] = rm[i] / square(d2 * (1 - rm[i]));
+        pl[i] = 1 / square(e2 * (1 - rl[i]));
     }
-    for (int p = 0; p <= c_maxOrder; p++)
+    for (int p = 0; p <= last; p++)
     {
         /* sum_{n>p} (n+1) r^n = r^(p+1) [p+2 - (p+1) r]/(1-r)^2, sum_{n>p} n r^(n-1) = r^p [p+1 - p r]/(1-r)^2 */
         double sum = 0;
@@ -122,40 +148,47 @@ static void add_tails(const double* r, double y[c_samples][3], double* tail)
     }
 }
 
-void fmm_predict_error(const fmm_cells* cells, double per_cell, double* error)
+void fmm_predict_error(const fmm_cells* cells, int last, int num_threads, double* error)
 {
-    double    y[c_samples][3], tail[c_maxOrder + 1] = {0};
-    const int reach = cells->near_reach + 2;
-    sample_cell(cells, y);
-    for (int a = -reach; a <= reach; a++)
+    cell_samples samples;
+    double       tail[c_parts][c_maxOrder + 1] = {{0}};
+    const int    reach = cells->near_reach + 2, width = 2 * reach + 1, num = width * width * (reach + 1);
+    sample_cell(cells, &samples);
+#pragma omp parallel for schedule(dynamic, 1) num_threads(num_threads)
+    for (int part = 0; part < c_parts; part++)
     {
-        for (int b = -reach; b <= reach; b++)
+        for (int i = part; i < num; i += c_parts)
         {
-            for (int c = 0; c <= reach; c++)
+            const int k[3] = {i % width - reach, i / width % width - reach, i / width / width};
+            double    r[3], r2 = 0;
+            for (int d = 0; d < 3; d++)
             {
-                const int k[3] = {a, b, c};
-                double    r[3], r2 = 0;
-                for (int d = 0; d < 3; d++)
-                {
-                    r[d] = (a * cells->cell[d] + b * cells->cell[3 + d] + c * cells->cell[6 + d]) / cells->lambda;
-                    r2 += r[d] * r[d];
-                }
-                /* inversion symmetry: half of the vectors; beyond the nearest shells nothing is left of the tails */
-                const int half = c > 0 || b > 0 || (b == 0 && a > 0);
-                if (half && fmm_near_index(cells, k) < 0 &&
-                    r2 < (cells->far_distance + 1.2) * (cells->far_distance + 1.2))
-                {
-                    add_tails(r, y, tail);
-                }
+                r[d] = (k[0] * cells->cell[d] + k[1] * cells->cell[3 + d] + k[2] * cells->cell[6 + d]) / cells->lambda;
+                r2 += r[d] * r[d];
+            }
+            /* inversion symmetry: half of the vectors; beyond the nearest shells nothing is left of the tails */
+            const int half = k[2] > 0 || k[1] > 0 || (k[1] == 0 && k[0] > 0);
+            if (half && fmm_near_index(cells, k) < 0 && r2 < square(cells->far_distance + 1.2))
+            {
+                add_tails(r, &samples, last, tail[part]);
             }
         }
     }
-    const double crowd = per_cell > 1 ? per_cell : 1;
-    for (int p = 0; p <= c_maxOrder; p++)
+    for (int p = 0; p <= last; p++)
     {
-        error[p] =
-            c_errorScale * (cells->rectangular ? 1 : c_skewedScale) * sqrt(2 * tail[p] * crowd) / pow(crowd, 2.0 / 3.0);
+        double sum = 0; /* in this order with any number of threads */
+        for (int part = 0; part < c_parts; part++)
+        {
+            sum += tail[part][p];
+        }
+        error[p] = c_errorScale * (cells->rectangular ? 1 : c_skewedScale) * sqrt(2 * sum);
     }
+}
+
+double fmm_crowding(double per_cell)
+{
+    /* sources add up as the root of their number, forces of a liquid grow with their density to the power of 2/3 */
+    return per_cell > 1 ? pow(per_cell, 0.5 - 2.0 / 3.0) : 1;
 }
 
 /* Transforms and product on a device, in pairs of its near field; quick: lengths that fft.cu has, not cuFFT. */
@@ -202,16 +235,56 @@ typedef struct
     int    order, ws, grid[3];
 } choice;
 
+enum
+{
+    c_edges      = 22, /* edges of cells that are tried in a periodic box */
+    c_likelyEdge = 7,  /* and which of them first: 13 particles a cell */
+    c_mostSeen   = 256,
+    c_mostShapes = 64
+};
+
+/* Predicted errors of cells of one shape, with one particle each, by order. */
+typedef struct
+{
+    int    ws, last;
+    double shape[9], error[c_maxOrder + 1];
+} shape_errors;
+
 /* The best so far; if list is not NULL, also the cheapest ones of those that are good, in any order. */
 typedef struct
 {
     choice         best;
     fmm_candidate* list;
     int            num, room;
+    int            seen[c_mostSeen][4]; /* grids that were looked at, and ws; to make cells again costs a third more */
+    int            num_seen;
+    shape_errors   shapes[c_mostShapes];
+    int            num_shapes;
 } choices;
+
+/* Whether these cells were looked at; from now on they were. */
+static int was_seen(choices* found, const int* grid, int ws)
+{
+    const int these[4] = {grid[0], grid[1], grid[2], ws};
+    for (int i = 0; i < found->num_seen; i++)
+    {
+        if (memcmp(found->seen[i], these, sizeof(these)) == 0)
+        {
+            return 1;
+        }
+    }
+    if (found->num_seen < c_mostSeen)
+    {
+        memcpy(found->seen[found->num_seen++], these, sizeof(these));
+    }
+    return 0;
+}
 
 /* Numbers of cells that differ by less are not listed both: 15 x 15 x 16 and 15 x 16 x 15, say. */
 static const double c_alike = 1.1;
+
+/* Shapes of cells that differ by less, in the cells' unit, have the same predicted errors. */
+static const double c_sameShape = 1e-6;
 
 /* What costs more than the best by this factor is not listed. */
 static const double c_listed = 2;
@@ -275,6 +348,64 @@ double fmm_target_error(const fmm_problem* problem)
     return c_margin * problem->options->accuracy;
 }
 
+/* The cell in its own unit; a rectangular one with its edges by length, since their order makes no difference. */
+static void shape_of(const fmm_cells* cells, double* shape)
+{
+    for (int i = 0; i < 9; i++)
+    {
+        shape[i] = cells->cell[i] / cells->lambda;
+    }
+    for (int i = 0; i < 3 && cells->rectangular; i++)
+    {
+        static const int pairs[3][2] = {{0, 4}, {4, 8}, {0, 4}};
+        const int        a = pairs[i][0], b = pairs[i][1];
+        const double     low = fmin(shape[a], shape[b]), high = fmax(shape[a], shape[b]);
+        shape[a] = low;
+        shape[b] = high;
+    }
+}
+
+static int is_shape(const shape_errors* known, const double* shape, int ws, int last)
+{
+    double difference = 0;
+    for (int i = 0; i < 9; i++)
+    {
+        difference = fmax(difference, fabs(known->shape[i] - shape[i]));
+    }
+    return known->ws == ws && known->last >= last && difference < c_sameShape;
+}
+
+/* error[0..last], predicted, of cells with per_cell particles each: by the model once for each shape. */
+static void predict(const fmm_problem* problem,
+                    const fmm_cells*   cells,
+                    int                ws,
+                    double             per_cell,
+                    int                last,
+                    choices*           found,
+                    double*            error)
+{
+    double        shape[9];
+    shape_errors* known = found->shapes;
+    shape_of(cells, shape);
+    while (known < found->shapes + found->num_shapes && !is_shape(known, shape, ws, last))
+    {
+        known++;
+    }
+    if (known == found->shapes + found->num_shapes)
+    {
+        found->num_shapes += found->num_shapes < c_mostShapes;
+        known       = found->shapes + found->num_shapes - 1;
+        known->ws   = ws;
+        known->last = last;
+        memcpy(known->shape, shape, sizeof(shape));
+        fmm_predict_error(cells, last, problem->num_threads, known->error);
+    }
+    for (int p = 0; p <= last; p++)
+    {
+        error[p] = known->error[p] * fmm_crowding(per_cell);
+    }
+}
+
 /* Whether an order in these cells makes them the best, or one of those listed, given what they cost at the least. */
 static int may_be_found(const choices* found, double least_cost)
 {
@@ -285,27 +416,32 @@ static int may_be_found(const choices* found, double least_cost)
 static gmxfmm_status consider(
     const fmm_problem* problem, fmm_cells* cells, const double* box, const int* grid, int ws, double n, choices* found)
 {
-    choice*             best = &found->best;
-    double              error[c_maxOrder + 1];
-    const int           fixed  = problem->options->order;
-    const double        target = problem->options->accuracy * c_margin;
+    choice*      best = &found->best;
+    double       error[c_maxOrder + 1];
+    const int    fixed  = problem->options->order;
+    const double target = problem->options->accuracy * c_margin;
+    if (was_seen(found, grid, ws))
+    {
+        return GMXFMM_OK;
+    }
     const gmxfmm_status status = fmm_cells_set(cells, box, grid, problem->periodic, ws, 0);
     if (status != GMXFMM_OK)
     {
         return status == GMXFMM_ERROR_UNSUPPORTED ? GMXFMM_OK : status;
     }
-    const int used = grid[0] * grid[1] * grid[2];
-    if (best->ws == ws && memcmp(best->grid, grid, sizeof(best->grid)) == 0)
+    const int used  = grid[0] * grid[1] * grid[2];
+    const int first = fixed >= 0 ? fixed : 1;
+    int       last  = fixed >= 0 ? fixed : fmm_last_order(problem, ws);
+    while (last >= first && !may_be_found(found, cost(problem, cells, n, used, last)))
     {
-        return GMXFMM_OK; /* seen */
+        last--; /* too dear, whatever its error is */
     }
-    if (!may_be_found(found, cost(problem, cells, n, used, fixed >= 0 ? fixed : 1)))
+    if (last < first)
     {
         return GMXFMM_OK;
     }
-    fmm_predict_error(cells, n / used, error);
-    const int last = fixed >= 0 ? fixed : fmm_last_order(problem, ws);
-    for (int p = fixed >= 0 ? fixed : 1; p <= last; p++)
+    predict(problem, cells, ws, n / used, last, found, error);
+    for (int p = first; p <= last; p++)
     {
         const double c = cost(problem, cells, n, used, p);
         const int even = problem->options->grid[0] > 0 || cells->covering_radius <= c_evenCells * cells->far_distance;
@@ -389,14 +525,16 @@ choose_grid(const fmm_problem* problem, fmm_cells* cells, const double* box, int
     }
     if (problem->periodic)
     {
-        /* from about 2 to about 400 particles a cell, by steps of a tenth of the edge */
+        /* from about 2 to about 400 particles a cell, by steps of a tenth of the edge; first those that are often
+         * taken, so that most of the others are seen to be too dear by their cost alone */
         const double volume = fmm_determinant(box);
-        for (double per_cell = 2; per_cell < 600 && status == GMXFMM_OK; per_cell *= 1.3)
+        for (int i = 0; i < 2 * c_edges && status == GMXFMM_OK; i++)
         {
-            status = consider_edge(problem, cells, box, cbrt(volume * per_cell / n), ws, n, found);
-            if (per_cell > n)
+            const int    step     = c_likelyEdge + (i % 2 ? -(i + 1) / 2 : i / 2);
+            const double per_cell = 2 * pow(1.3, step);
+            if (step >= 0 && step < c_edges && !(step > 0 && per_cell > 1.3 * n)) /* one cell: once */
             {
-                break; /* one cell */
+                status = consider_edge(problem, cells, box, cbrt(volume * per_cell / n), ws, n, found);
             }
         }
         return status;
@@ -467,11 +605,10 @@ static int is_dearer(const void* a, const void* b)
     return difference > 0 ? 1 : difference < 0 ? -1 : 0;
 }
 
-int fmm_tune_candidates(const gmxfmm_options* options, int64_t n, const double* box, fmm_candidate* list, int room)
+int fmm_tune_candidates(const fmm_problem* problem, fmm_candidate* list, int room)
 {
-    const fmm_problem problem = {.options = options, .periodic = 1, .n = n};
-    choices           found   = {.list = list, .room = room};
-    if (consider_all(&problem, box, &found) != GMXFMM_OK)
+    choices found = {.list = list, .room = room};
+    if (consider_all(problem, problem->box, &found) != GMXFMM_OK)
     {
         return 0;
     }
@@ -479,20 +616,19 @@ int fmm_tune_candidates(const gmxfmm_options* options, int64_t n, const double* 
     return found.num;
 }
 
-int fmm_tune_cells(
-    const gmxfmm_options* options, int64_t n, const double* box, const int* grid, int ws, double* error, double* costs)
+int fmm_tune_cells(const fmm_problem* problem, const int* grid, int ws, double* error, double* costs)
 {
-    const fmm_problem   problem = {.options = options, .periodic = 1, .n = n};
-    const double        num     = n > 0 ? (double)n : 1.0;
-    const int           used    = grid[0] * grid[1] * grid[2];
-    fmm_cells           cells   = {0};
-    const gmxfmm_status status  = fmm_cells_set(&cells, box, grid, 1, ws, 0);
+    const double        num    = problem->n > 0 ? (double)problem->n : 1.0;
+    const int           used   = grid[0] * grid[1] * grid[2];
+    fmm_cells           cells  = {0};
+    const gmxfmm_status status = fmm_cells_set(&cells, problem->box, grid, problem->periodic, ws, 0);
     if (status == GMXFMM_OK)
     {
-        fmm_predict_error(&cells, num / used, error);
+        fmm_predict_error(&cells, c_maxOrder, problem->num_threads, error);
         for (int p = 0; p <= c_maxOrder; p++)
         {
-            costs[p] = cost(&problem, &cells, num, used, p);
+            error[p] *= fmm_crowding(num / used);
+            costs[p] = cost(problem, &cells, num, used, p);
         }
     }
     fmm_cells_free(&cells);

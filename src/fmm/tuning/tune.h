@@ -72,22 +72,24 @@ typedef struct
     int    order, ws, grid[3];
 } fmm_candidate;
 
-/* The cheapest cells for n particles in box (9) that are predicted to reach the accuracy of the options, one of those
- * that are much alike, cheapest first, to list[room]. Returns how many. */
-int fmm_tune_candidates(const gmxfmm_options* options, int64_t n, const double* box, fmm_candidate* list, int room);
+/* The cheapest cells of a periodic problem that are predicted to reach the accuracy of its options, one of those that
+ * are much alike, cheapest first, to list[room]. Returns how many. */
+int fmm_tune_candidates(const fmm_problem* problem, fmm_candidate* list, int room);
 
 /* Predicted errors and costs of all orders, error[0..GMXFMM_MAX_ORDER] and costs alike, in these cells. Returns 0 if
  * there cannot be such cells. */
-int fmm_tune_cells(
-    const gmxfmm_options* options, int64_t n, const double* box, const int* grid, int ws, double* error, double* costs);
+int fmm_tune_cells(const fmm_problem* problem, const int* grid, int ws, double* error, double* costs);
 
 /* fit.c: what fmm_compare_tree gained when it chose for this plan; 0: it was not asked. */
 double fmm_tree_gain(const gmxfmm_plan* plan);
 
 /* What the files of this folder share. */
 
-/* error[0..GMXFMM_MAX_ORDER]: predicted relative RMS force error of cells with per_cell particles each. */
-void fmm_predict_error(const fmm_cells* cells, double per_cell, double* error);
+/* error[0..last], by order: predicted relative RMS force error of cells with one particle each. */
+void fmm_predict_error(const fmm_cells* cells, int last, int num_threads, double* error);
+
+/* Factor of that error with so many particles in each. */
+double fmm_crowding(double per_cell);
 
 /* Largest order that is chosen automatically with ws near layers. */
 int fmm_last_order(const fmm_problem* problem, int ws);

@@ -192,18 +192,18 @@ static gmxfmm_status consider(
     {
         return status;
     }
-    fmm_predict_error(&cells, 1, error);
-    fmm_cells_free(&cells);
     const int fixed = options->order, last = fixed >= 0 ? fixed : fmm_last_order(problem, ws);
+    fmm_predict_error(&cells, last, problem->num_threads, error);
+    fmm_cells_free(&cells);
     const int given       = fmm_given_depth(options);
     const int first_depth = given > 0 ? given : 1;
     const int last_depth  = given > 0 ? given : on_device(problem) ? last_depth_on_device(roots) : deepest(roots);
     for (int depth = first_depth; depth <= last_depth; depth++)
     {
-        const double crowd = fmax(1, o->squares[depth] / fmax(n, 1));
+        const double crowding = fmm_crowding(o->squares[depth] / fmax(n, 1));
         for (int p = fixed >= 0 ? fixed : 1; p <= last; p++)
         {
-            const double predicted = c_levels * error[p] * pow(crowd, 0.5 - 2.0 / 3.0);
+            const double predicted = c_levels * error[p] * crowding;
             const double c         = cost(problem, o, roots, n, depth, ws, p);
             const int    good      = predicted <= fmm_target_error(problem);
             if (good ? (!best->good || c < best->cost) : (!best->good && predicted < best->error))

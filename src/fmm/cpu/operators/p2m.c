@@ -16,8 +16,8 @@ enum
 /* conj Upsilon(x, y, z) = Upsilon(x, -y, z) */
 static void block_multipoles(const gmxfmm_plan* plan, int first, int lanes, const real* inverse, vreal* m)
 {
-    const fmm_arrays a     = fmm_arrays_of(&plan->p);
-    const int*       start = plan->p.cell_start;
+    const fmm_arrays a     = fmm_arrays_of(&plan->cpu->charges);
+    const int*       start = plan->cpu->charges.cell_start;
     int              begin[VLEN], count[VLEN], most = 0;
     for (int i = 0; i < harm_size(plan->order); i++)
     {

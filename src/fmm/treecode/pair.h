@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Pairs one by one, in double precision. */
+#ifndef TREECODE_PAIR_H
+#define TREECODE_PAIR_H
+
+#include "fmm/treecode/state.h"
+
+/* G and G'/r at the square of a distance, in the unit. */
+void treecode_pair(const treecode* t, double r2, double* g, double* slope);
+
+#endif
