@@ -3,12 +3,14 @@
 #   --only library   the library's own tests, also with sanitizers, with x86-64-v2 alone, and its package
 #   --only gromacs   GROMACS's own tests on the patched build: some of its unit tests, the regression tests `complex`
 #   --only mdrun     end-to-end tests with the patched gmx (tests/mdrun)
+#   --only newer     those with GROMACS 2026.3, built quickly, without CUDA and double precision; skipped without its source:
+#                    GMXFMM_NEWER_SOURCE, a tree, a tarball, or the tarball's folder (default ../shared/sources)
 #   --gromacs VERSION  2022.5 (default) or 2026.3
 #   --short          without the build in double precision and the end-to-end tests that need it
 # What these need is installed and built first, as in quickstart.sh. The last line has the counts; the status is 1 if any failed.
 set -euo pipefail
 # Paths that the user gave count from where the user is.
-for name in GROMACS_SOURCE REGRESSIONTESTS GMXFMM_BUILD_DIR; do
+for name in GROMACS_SOURCE GMXFMM_NEWER_SOURCE REGRESSIONTESTS GMXFMM_BUILD_DIR; do
     if [ -n "${!name:-}" ]; then export "$name=$(realpath -m "${!name}")"; fi
 done
 parts=() short=0
@@ -16,8 +18,8 @@ while (($#)); do
     case $1 in
         --only)
             case ${2:-} in
-                library | gromacs | mdrun) parts+=("$2") ;;
-                *) echo "run-tests.sh: --only library, gromacs or mdrun" >&2 && exit 2 ;;
+                library | gromacs | mdrun | newer) parts+=("$2") ;;
+                *) echo "run-tests.sh: --only library, gromacs, mdrun or newer" >&2 && exit 2 ;;
             esac
             shift
             ;;
@@ -27,15 +29,19 @@ while (($#)); do
             shift
             ;;
         --short) short=1 ;;
-        -h | --help) sed -n '2,8s/^# \{0,1\}//p' "$0" && exit 0 ;;
+        -h | --help) sed -n '2,10s/^# \{0,1\}//p' "$0" && exit 0 ;;
         *) echo "run-tests.sh: unknown option $1 (see --help)" >&2 && exit 2 ;;
     esac
     shift
 done
-((${#parts[@]})) || parts=(library gromacs mdrun)
 cd "$(dirname "$0")"
 # shellcheck source-path=SCRIPTDIR source=scripts/common.sh
 source scripts/common.sh
+newer=2026.3
+if ((${#parts[@]} == 0)); then
+    parts=(library gromacs mdrun)
+    if [ "$GROMACS_VERSION" = "$DEFAULT_VERSION" ]; then parts+=(newer); fi
+fi
 
 wants() { [[ " ${parts[*]} " == *" $1 "* ]]; }
 
@@ -88,21 +94,23 @@ PY
 STEPS=1
 if wants library; then STEPS=$((STEPS + 4)); fi
 if wants library && [ "$(uname -m)" = x86_64 ]; then STEPS=$((STEPS + 1)); fi
-if wants library && find_nvcc >/dev/null; then STEPS=$((STEPS + 1)); fi
 if wants gromacs || wants mdrun; then STEPS=$((STEPS + 2)); fi
 if wants gromacs; then STEPS=$((STEPS + 2)); fi
 if wants mdrun; then STEPS=$((STEPS + 3 - short)); fi
+if wants newer; then STEPS=$((STEPS + 1)); fi
 
 step "packages"
 scripts/install-packages.sh --tests
 
 if wants library; then
-    step "library: build and tests"
-    scripts/build-library.sh release --tests
-    run_ctest library "$BUILD_DIR/library-release"
+    # without the CUDA part: the build with sanitizers, and what strangers_hour and the package's subproject build
+    if find_nvcc >/dev/null; then kind=cuda with="with CUDA; its tests are skipped where there is no GPU"; else kind=release with="CPU only, no nvcc found"; fi
+    step "library: build and tests ($with)"
+    scripts/build-library.sh $kind --tests
+    run_ctest library "$BUILD_DIR/library-$kind"
     if [ "$(uname -m)" = x86_64 ]; then
         step "library: unit tests with the instructions of x86-64-v2 only"
-        GMXFMM_SIMD=v2 run_ctest library-v2 "$BUILD_DIR/library-release" -L unit -E AtHighOrder
+        GMXFMM_SIMD=v2 GMXFMM_SLOW=1 run_ctest library-v2 "$BUILD_DIR/library-$kind" -L unit -E AtHighOrder
     fi
     step "library: build and unit tests with address and undefined-behaviour sanitizers"
     scripts/build-library.sh sanitize --tests
@@ -113,11 +121,6 @@ if wants library; then
     run_ctest library-thread "$BUILD_DIR/library-thread" -R '^plans_in_threads'
     step "program: a minute of made-up files for the reader, with sanitizers"
     if scripts/fuzz-reader.sh 60; then count fuzz-reader 1 0 0; else count fuzz-reader 0 1 0; fi
-    if find_nvcc >/dev/null; then
-        step "library: build with the device part; its tests are skipped where there is no GPU"
-        scripts/build-library.sh cuda --tests
-        run_ctest library-cuda "$BUILD_DIR/library-cuda" -L cuda
-    fi
 fi
 
 if wants gromacs || wants mdrun; then
@@ -132,7 +135,8 @@ if wants gromacs || wants mdrun; then
         *) tail -n 20 "$LOG_DIR/patches$suffix.log" && count "patches by git am -3" 0 1 0 ;;
     esac
     if ! wants library; then scripts/build-library.sh; fi
-    step "GROMACS: build, mixed precision ($(find_nvcc >/dev/null && echo "with CUDA" || echo "CPU only, no nvcc found"))"
+    if [ "${GMXFMM_GPU:-}" = off ]; then with="without CUDA"; elif find_nvcc >/dev/null; then with="with CUDA"; else with="CPU only, no nvcc found"; fi
+    step "GROMACS: build, mixed precision ($with)"
     scripts/build-gromacs.sh mixed
 fi
 
@@ -149,19 +153,38 @@ if wants gromacs; then
     run_ctest "gromacs$suffix-unit" "$GROMACS_BUILD-mixed" -R "^($names)\$"
 
     step "GROMACS's regression tests complex"
-    mkdir -p "$BUILD_DIR/complex"
-    cp -r "$REGRESSION_TREE/." "$BUILD_DIR/complex" # the tests write where they are
-    (cd "$BUILD_DIR/complex" && PATH=$INSTALL_PREFIX/bin:$PATH perl gmxtest.pl complex -noverbose -nosuffix -ntomp 2) \
-        >"$LOG_DIR/gromacs-complex.log" 2>&1 || true
-    if line=$(grep -oE 'All [0-9]+ complex tests PASSED' "$LOG_DIR/gromacs-complex.log"); then
-        count gromacs-complex "$(grep -oE '[0-9]+' <<<"$line")" 0 0
-    elif line=$(grep -oE '[0-9]+ out of [0-9]+ complex tests FAILED' "$LOG_DIR/gromacs-complex.log"); then
-        read -r bad all <<<"$(grep -oE '[0-9]+' <<<"$line" | tr '\n' ' ')"
-        count gromacs-complex $((all - bad)) "$bad" 0
-        grep -a FAILED "$LOG_DIR/gromacs-complex.log" || true
+    # run_complex BIN: by the gmx of that folder
+    run_complex() {
+        (cd "$BUILD_DIR/complex$suffix" && PATH=$1:$PATH perl gmxtest.pl complex -noverbose -nosuffix -ntomp 2) \
+            >"$LOG_DIR/gromacs$suffix-complex.log" 2>&1 || true
+    }
+    log=$LOG_DIR/gromacs$suffix-complex.log stock=${GMXFMM_STOCK_GMX:-/usr/bin/gmx} references=yes
+    rm -rf "$BUILD_DIR/complex$suffix"
+    cp -r "$REGRESSION_TREE/." "$BUILD_DIR/complex$suffix" # the tests write where they are
+    if [ "$GROMACS_VERSION" != 2022.5 ]; then
+        # the references are of 2022.5, other versions have other defaults: an unpatched gmx of this one makes them where none are
+        if "$stock" --version 2>/dev/null | grep "GROMACS version: *$GROMACS_VERSION" >/dev/null; then
+            find "$BUILD_DIR/complex$suffix" -name 'reference_*' -delete
+            run_complex "$(dirname "$stock")"
+        else
+            references=no
+        fi
+    fi
+    if [ $references = no ]; then
+        say "    skipped: references are made by an unpatched gmx $GROMACS_VERSION, which GMXFMM_STOCK_GMX can name"
+        count gromacs-complex 0 0 1
     else
-        count gromacs-complex 0 1 0
-        tail -n 20 "$LOG_DIR/gromacs-complex.log"
+        run_complex "$INSTALL_PREFIX/bin"
+        if line=$(grep -oE 'All [0-9]+ complex tests PASSED' "$log"); then
+            count gromacs-complex "$(grep -oE '[0-9]+' <<<"$line")" 0 0
+        elif line=$(grep -oE '[0-9]+ out of [0-9]+ complex tests FAILED' "$log"); then
+            read -r bad all <<<"$(grep -oE '[0-9]+' <<<"$line" | tr '\n' ' ')"
+            count gromacs-complex $((all - bad)) "$bad" 0
+            grep -a FAILED "$log" || true
+        else
+            count gromacs-complex 0 1 0
+            tail -n 20 "$log"
+        fi
     fi
 fi
 
@@ -201,6 +224,23 @@ PY
         count "mdrun/$name" "$good" "$bad" "$not"
         grep -E '^(FAIL|SKIP) ' "$log" | sed 's/^/      /' || true
     done
+fi
+
+if wants newer; then
+    step "GROMACS $newer without CUDA: end-to-end tests"
+    source=${GMXFMM_NEWER_SOURCE:-$ROOT/../shared/sources} log=$LOG_DIR/run-tests-$newer.log
+    if [ -e "$source" ]; then
+        env -u GMXFMM_GMX_D -u GMXFMM_PREFIX GROMACS_SOURCE="$source" GMXFMM_GPU=off GMXFMM_OPTIMIZE=off \
+            ./run-tests.sh --gromacs "$newer" --short --only mdrun 2>&1 | tee "$log" | sed -u '$d; s/^/    /' || true
+        counts=$(tail -n 1 "$log" | tr -dc '0-9 ')
+        # shellcheck disable=SC2086
+        set -- $counts
+        # a run that ends without its line has failed
+        count "all with GROMACS $newer" "${1:-0}" "${2:-1}" "${3:-0}"
+    else
+        say "    skipped: no source of GROMACS $newer, which GMXFMM_NEWER_SOURCE can name"
+        count "GROMACS $newer" 0 0 1
+    fi
 fi
 
 finished=1

@@ -3,6 +3,7 @@
 # With targets (test programs) these are built and nothing is installed. Mixed precision is built with CUDA when nvcc is found.
 #   GMXFMM_PREFIX   where to install (default build/install, for another version than 2022.5 build/install-VERSION)
 #   GMXFMM_GPU=off  mixed precision without CUDA, too
+#   GMXFMM_OPTIMIZE=off  mixed precision with -O1, as double precision always is: for tests, which compile longer than they run
 #   GMXFMM_GROMACS_OPTIONS  more options for cmake, separated by spaces
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=common.sh
@@ -38,6 +39,9 @@ case $precision in
     double) options+=(-DGMX_DOUBLE=ON -DGMX_GPU=OFF) ;;
     *) die "build-gromacs.sh: mixed or double, not $precision" ;;
 esac
+if [ "$precision" = double ] || [ "${GMXFMM_OPTIMIZE:-}" = off ]; then
+    options+=("-DCMAKE_C_FLAGS_RELEASE=-O1 -DNDEBUG" "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG")
+fi
 # shellcheck disable=SC2206
 options+=(${GMXFMM_GROMACS_OPTIONS:-})
 

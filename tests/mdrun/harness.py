@@ -384,6 +384,9 @@ def single_points(gmx, folder, system, settings, trajectory, times, name, nb="cp
     mdp = changed(without_swaps(system.mdp), nsteps=0, nstxout=0, nstvout=0, nstfout=1, nstxout_compressed=0, nstenergy=1, nstcalcenergy=1, nstlog=1,
                   gen_vel="no", continuation="yes", pcoupl="no", tcoupl="no", integrator="md")
     mdp.update(settings)
+    if settings.get("epsilon-r") == "0":
+        # No step is made, so that no buffer is needed; that of these settings is not finite to 2026.3
+        mdp.update({"verlet-buffer-tolerance": "-1", "rlist": str(max(float(mdp["rcoulomb"]), float(mdp["rvdw"])))})
     points = []
     for number, time in enumerate(times):
         this = f"{name}-{number}"
@@ -520,14 +523,18 @@ def fmm_on(log, where):
     return re.search(rf"near and far field in \w+ precision on the {where}", log) is not None
 
 
-def drift(rows, atoms):
-    """Slope of the total energy per atom (kJ/mol/ps) and its error, from the slopes of five pieces."""
+def drift(rows, atoms, lag=2.0):
+    """Least-squares slope of the total energy per atom (kJ/mol/ps), and its standard error.
+
+    Where cells are assigned anew the energy does a random walk; the variance of its slope is 6/5 of that of the change from
+    begin to end, the sum of the changes over each lag (ps) squared. These are of means over a quarter of a lag, which leaves
+    out how the energy oscillates.
+    """
     t, e = [r["Time"] for r in rows], [r["Total Energy"] / atoms for r in rows]
-    size = len(t) // 5
-    pieces = [(mean(t[i * size:(i + 1) * size]), mean(e[i * size:(i + 1) * size])) for i in range(5)]
-    steps = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in zip(pieces, pieces[1:])]
-    centre = mean(steps)
-    return slope(t, e), math.sqrt(sum((s - centre) ** 2 for s in steps) / (len(steps) * (len(steps) - 1)))
+    each, window = round(lag / (t[1] - t[0])), max(1, round(lag / 4 / (t[1] - t[0])))
+    means = [mean(e[i:i + window]) for i in range(0, len(e) - window + 1, each)]
+    changes = [b - a for a, b in zip(means, means[1:])]
+    return slope(t, e), math.sqrt(1.2 * sum(c * c for c in changes)) / (lag * len(changes))
 
 
 def read_log(folder, name="topol"):
