@@ -6,16 +6,18 @@
 operators  time of each operator of the octree over orders and depths, one thread     -> operators.json, operators.txt
 points     points per second, uniform in a cube, open, at 1e-3, 1e-6 and 1e-9 by the fastest setting that reaches them;
            time against the number of points at 1e-3, cells as the library chooses    -> points.json
-treecode   whole calls of the treecode and of the FMM on a million charges, both kernels -> treecode.json
+treecode   whole calls of the treecode and of the FMM, both kernels                    -> treecode.json, or, of half a million
+           points and more, a few settings                                            -> treecode-million.json
 accuracy   error in water over method, order, cells and ws                             -> accuracy.txt
 choice     settings chosen by measurement in water against those of the model alone: errors, times in one run, in turns,
-           what the choice costs                                                      -> choice.json
+           what the choice costs; on one thread and on all                            -> choice.json
 levels     the step for x86-64-v2, v3 and v4 in the portable build FOLDER against the build of --native, with
            -DGMXFMM_ARCH=native, in one run                                           -> levels.json
 FOLDER: a build with -DGMXFMM_BENCHMARKS=ON (default: build/library).
 """
 import argparse
 import datetime
+import itertools
 import json
 import math
 import os
@@ -179,12 +181,15 @@ def accuracy(options):
 # ----------------------------------------------------------------------------------------------------------------- choice
 
 def choice(options):
+    cases = [(1, 4e-4, "costs"), (2, 4e-4, "costs"), (3, 4e-4), (3, 4e-4, "costs"), (5, 4e-4), (5, 4e-4, "costs"), (5, 1e-6, "double")]
     rows = []
-    for copies, accuracy, *words in ((3, 4e-4), (5, 4e-4), (5, 4e-4, "costs"), (5, 1e-6, "double")):
+    for threads, (copies, accuracy, *words) in itertools.product(sorted({1, options.threads}), cases):
+        os.environ["OMP_NUM_THREADS"] = str(threads)
         row, = run(options.build, "choice", SPC216, copies, accuracy, options.pairs, *words)
         rows.append(row)
-        print(f"{row['atoms']} atoms, {accuracy:g}, by {row['compared_by']}: {row['model']['measured']:.2g} to {row['chosen']['measured']:.2g}, "
-              f"time of a step times {row['time_chosen_over_model']:.2f}; choice: {row['cost_in_steps']} steps", flush=True)
+        print(f"{row['atoms']} atoms, {threads} threads, {accuracy:g}, by {row['compared_by']}: {row['model']['measured']:.2g} to "
+              f"{row['chosen']['measured']:.2g}, time of a step times {row['time_chosen_over_model']:.2f}; choice: {row['cost_in_steps']} steps",
+              flush=True)
     store(options, "choice.json", header(options, "choice", options.threads), rows=rows)
 
 
@@ -192,8 +197,18 @@ def choice(options):
 
 def treecode(options):
     """Curves of error over time by theta, degrees as in Fig. 4 of Vaughn, Wilson & Krasny 2020, and what is chosen for an
-    accuracy; the FMM beside them. Leaves are smaller than on a GPU: cores have no threads to fill."""
+    accuracy; the FMM beside them. Leaves are smaller than on a GPU: cores have no threads to fill. Half a million points and more:
+    one call of a few settings, which takes some eight minutes of two cores with a million -> treecode-million.json"""
     rows = []
+    if options.points >= 500000:
+        common = ["--points", options.points, "--threads", options.threads, "--calls", 1]
+        for theta, degrees in ((0.5, (3, 5)), (0.7, (1, 3, 5, 7, 9)), (0.9, (1, 3, 5, 7, 9, 11))):
+            rows += run(options.build, "treecode", *common, *(f"{theta},{degree},500" for degree in degrees))
+            print(f"theta {theta}: {rows[-1]['seconds']} s, error {rows[-1]['potential_error']}", flush=True)
+        rows += run(options.build, "treecode", *common, "--dual", *(f"0.9,{degree},200" for degree in (3, 5, 7, 9)))
+        rows += run(options.build, "treecode", *common, *(f"fmm,{accuracy:g}" for accuracy in (1e-2, 1e-3, 1e-4, 1e-6, 1e-8)))
+        store(options, "treecode-million.json", header(options, "treecode", options.threads), rows=rows)
+        return
     chosen = [f"treecode,{accuracy:g}" for accuracy in (1e-2, 1e-3, 1e-4, 1e-6, 1e-8)]
     for kernel in ([], ["--kappa", "0.5"]):
         common = ["--points", options.points, "--threads", options.threads, *kernel]

@@ -26,7 +26,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import mdrun_systems  # noqa: E402
 from harness import (FMM, NO_COULOMB, TIGHT_MIXED, Failure, Gmx, changed, chosen_settings, commit, device, fmm_on, fmm_parameters,  # noqa: E402
-                     force_error, read_log, run_info, single_points)
+                     force_error, read_log, run_info, single_points, version)
 
 # Factors on rcoulomb and fourierspacing: what mdrun's own tuning of PME tries.
 LADDER = (1.0, 1.1, 1.2, 1.35)
@@ -125,7 +125,7 @@ class Bench:
         os.makedirs(os.path.dirname(self.output), exist_ok=True)
         self.end = time.monotonic() + options.limit
         machine = gpu() if not options.cpu else {"device": device()["cpu"], "driver": "none"}
-        self.common = {**machine, "cpu": device()["cpu"], "cores": os.cpu_count(), "date": datetime.date.today().isoformat(),
+        self.common = {**machine, "gromacs": version(self.gmx), "cpu": device()["cpu"], "cores": os.cpu_count(), "date": datetime.date.today().isoformat(),
                        "commit": os.environ.get("GMXFMM_BENCHMARK_COMMIT") or commit(),
                        "command": os.environ.get("GMXFMM_BENCHMARK_COMMAND", " ".join(sys.argv))}
         self.records = []
@@ -133,6 +133,10 @@ class Bench:
             if path and os.path.exists(path):
                 with open(path) as file:
                     self.records = merged(self.records, json.load(file))
+        self.known_best = {}  # system -> settings of FMM
+        if options.fmm_settings_of:
+            with open(options.fmm_settings_of) as file:
+                self.known_best = {r["name"]: r["settings"]["fmm"]["settings"] for r in json.load(file)}
         self.threads = [int(t) for t in options.threads.split(",")]
         self.lists = [int(n) for n in options.nstlist.split(",")]
 
@@ -209,7 +213,9 @@ class Run:
         limit = self.error(pme["settings"])
         self.record.update(pme_force_error=limit)
         self.bench.store()
-        choices = self.with_automatic([fmm_settings(c, self.system.box) for c in self.case.settings], limit, first, most)
+        known = self.bench.known_best.get(self.name)
+        settings = [known] if known else [fmm_settings(c, self.system.box) for c in self.case.settings]
+        choices = self.with_automatic(settings, limit, first, most)
         exact = [s for s in choices if (self.error(s) or 1) <= limit]
         if not exact:
             raise Failure(f"no setting of FMM has a force error of {limit:.2e} or less")
@@ -418,6 +424,7 @@ def main():
     parser.add_argument("--work", default="/tmp/gmxfmm-mdrun", help="folder for the runs")
     parser.add_argument("--threads", default="8,16", help="numbers of OpenMP threads to try")
     parser.add_argument("--nstlist", default="100,200", help="list update intervals to try")
+    parser.add_argument("--fmm-settings-of", metavar="RESULTS", help="of FMM try only what is best in these results, and what it chooses by itself")
     parser.add_argument("--steps", type=int, default=0, help="steps of a timing (default: some seconds)")
     parser.add_argument("--equilibration", type=int, default=1000, help="steps of 2 fs before the measurements")
     parser.add_argument("--cpu", action="store_true", help="all on the CPU: to try this program where there is no GPU")

@@ -152,21 +152,28 @@ def asked(result, output):
 
 
 def treecode(result, output):
-    """As Fig. 4 of Vaughn, Wilson & Krasny 2020: charges in a cube, a million if there are, Coulomb; a curve a theta, degrees along it."""
+    """As Fig. 4 of Vaughn, Wilson & Krasny 2020: charges in a cube, a million if there are, Coulomb, potentials; a curve a theta,
+    degrees along it; what single precision and dual traversal are worth; and the FMM."""
     records, lines = result["rows"] if isinstance(result, dict) else result, {}
-    shown = [r for r in records if r["distribution"] == "cube" and r["kernel"] == "coulomb" and r["precision"] == "double"]
+    shown = [r for r in records if r["distribution"] == "cube" and r["kernel"] == "coulomb" and r["field_error"] is None]
     most = max((r["particles"] for r in shown if r["particles"] <= 1000000), default=0)
     shown = [r for r in shown if r["particles"] == most]
+    leaves = [r["leaf"] for r in shown if r["traversal"] == "particle" and r["precision"] == "double" and r["method"] == "treecode"]
+    usual = max(leaves, key=leaves.count, default=0)  # of the curves
     for r in shown:
         asked = r["setting"].split(",")[0]
-        name = {"fmm": "FMM", "treecode": "chosen"}.get(asked, f"theta {asked}") + (", dual" if r["traversal"] == "dual" else "")
+        name = {"fmm": "FMM", "treecode": "chosen"}.get(asked, f"theta {asked}")
+        if asked not in ("fmm", "treecode") and (r["traversal"] == "dual" or r["precision"] == "single" or r["leaf"] != usual):
+            name = "treecode"  # of several theta
+        name += (", dual" if r["traversal"] == "dual" and asked != "fmm" else "") + (", single" if r["precision"] == "single" else "")
         lines.setdefault(name, []).append((r["potential_error"], r["seconds"]))
     if not lines:
         return
     name = machine(result) if isinstance(result, dict) else records[0]["device"]
     curves(output, f"Potentials of {most:,} charges, {name}", "relative error", "seconds",
            {name: sorted(points) for name, points in lines.items()},
-           'set logscale xy\nset format x "10^{%L}"\nset xrange [*:*] reverse')
+           'set logscale xy\nset format x "10^{%L}"\nset xrange [*:*] reverse',
+           ["points" if name.startswith("treecode") else "linespoints" for name in lines])
 
 
 PLOTS = {"treecode": treecode, "mdrun-water-cpu": mdrun, "operators": operators, "points": points, "asked": asked}

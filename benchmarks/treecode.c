@@ -3,10 +3,10 @@
  * Whole calls of the treecode, and of the FMM, on random charges in [-1, 1]:
  *   treecode [--points N] [--distribution cube|plummer|sphere] [--kappa K] [--single] [--dual] [--device cuda]
  * [--field]
- *            [--threads N] [--samples N] SETTING...
+ *            [--threads N] [--samples N] [--calls N] SETTING...
  * SETTING: THETA,DEGREE,LEAF or treecode,ACCURACY or fmm,ACCURACY. --kappa: Yukawa. A call is one assignment and one
- * execute with arrays of the host; the second of two is timed. Errors: relative 2-norm (Vaughn, Wilson & Krasny 2020,
- * eq. 16) against direct sums in double precision at some of the points. One line of JSON a setting.
+ * execute with arrays of the host; the last of two, or of --calls, is timed. Errors: relative 2-norm (Vaughn, Wilson &
+ * Krasny 2020, eq. 16) against direct sums in double precision at some of the points. One line of JSON a setting.
  */
 #include <math.h>
 #include <stdint.h>
@@ -23,7 +23,7 @@ typedef struct
     double           kappa; /* negative: Coulomb */
     gmxfmm_precision precision;
     gmxfmm_device    device;
-    int              field, threads, dual;
+    int              field, threads, dual, calls;
     double *         x, *q, *exact; /* exact: 4 a sample */
 } problem;
 
@@ -134,13 +134,13 @@ static gmxfmm_options read_setting(const problem* p, const char* setting)
 static void measure(const problem* p, const char* setting)
 {
     const gmxfmm_options options   = read_setting(p, setting);
-    double *             potential = bench_numbers(p->n), *field = bench_numbers(3 * p->n), seconds[3];
+    double *             potential = bench_numbers(p->n), *field = bench_numbers(3 * p->n), seconds[3] = {0};
     gmxfmm_output        out = {.potential = potential, .field = p->field ? field : NULL};
     gmxfmm_plan*         plan;
     gmxfmm_info          info;
     char                 message[512], field_error[32] = "null";
     bench_check(gmxfmm_create(&plan, &options, (int64_t)p->n, NULL, message, sizeof(message)), message);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < p->calls; i++)
     {
         gmxfmm_reset_times(plan);
         seconds[0] = bench_seconds();
@@ -175,7 +175,8 @@ static void measure(const problem* p, const char* setting)
 
 int main(int argc, char** argv)
 {
-    problem p = {.n = 1000000, .samples = 1000, .distribution = "cube", .kappa = -1, .precision = GMXFMM_DOUBLE};
+    problem p = {
+        .n = 1000000, .samples = 1000, .distribution = "cube", .kappa = -1, .precision = GMXFMM_DOUBLE, .calls = 2};
     unsigned long long state = 1;
     int                i     = 1;
     for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++)
@@ -216,6 +217,10 @@ int main(int argc, char** argv)
         {
             p.threads = atoi(value);
         }
+        else if (strcmp(argv[i], "--calls") == 0)
+        {
+            p.calls = atoi(value);
+        }
         else if (strcmp(argv[i], "--device") == 0)
         {
             p.device = strcmp(value, "cuda") == 0 ? GMXFMM_CUDA : GMXFMM_CPU;
@@ -223,11 +228,11 @@ int main(int argc, char** argv)
         else
         {
             fail("usage: treecode [--points N] [--distribution cube|plummer|sphere] [--kappa K] [--single] [--dual] "
-                 "[--device cuda] [--field] [--threads N] [--samples N] SETTING...");
+                 "[--device cuda] [--field] [--threads N] [--samples N] [--calls N] SETTING...");
         }
         i++;
     }
-    if (i >= argc || p.n == 0)
+    if (i >= argc || p.n == 0 || p.calls < 1)
     {
         fail("no points or no settings");
     }
