@@ -1,6 +1,6 @@
-"""The part of run-gpu-bundle.sh that stores what a test script printed: mdrun-test-results.py LOG OUT RESULTS NAME STATUS SECONDS
+"""The part of run-gpu-bundle.sh that stores what a test script printed: mdrun-test-results.py LOG OUT RESULTS NAME STATUS SECONDS SUFFIX
 
-The checks in the output LOG become the entry NAME of OUT/mdrun-tests.json, beside what is there, or in the
+The checks in the output LOG become the entry NAME of OUT/mdrun-testsSUFFIX.json, beside what is there, or in the
 stored result of the same device under the folder RESULTS. Each entry has the commit that it is of.
 """
 import datetime
@@ -10,11 +10,12 @@ import re
 import subprocess
 import sys
 
-log_file, out, results, name, status, seconds = sys.argv[1:]
+log_file, out, results, name, status, seconds, suffix = sys.argv[1:]
 device, driver = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"], capture_output=True, text=True,
                                 check=True).stdout.splitlines()[0].split(", ")
-path = os.path.join(out, "mdrun-tests.json")
-stored = os.path.join(results, re.sub(r"[^a-z0-9]+", "-", device.lower()), "mdrun-tests.json")
+file_name = f"mdrun-tests{suffix}.json"
+path = os.path.join(out, file_name)
+stored = os.path.join(results, re.sub(r"[^a-z0-9]+", "-", device.lower()), file_name)
 entries = []
 for place in (path, stored):
     if os.path.exists(place):

@@ -132,6 +132,7 @@ run_choice() {
 run_treecode() {
     local kernel precision traversal theta n kind table=() tree=("$bin/benchmark-treecode" --device cuda)
     for theta in 0.5 0.7 0.9; do for n in 1 3 5 7 9 11 13; do table+=("$theta,$n,2000"); done; done
+    measure treecode treecode "${tree[@]}" fmm,1e-2 fmm,1e-3 fmm,1e-4 fmm,1e-5 fmm,1e-6 fmm,1e-8
     # shellcheck disable=SC2086 # words of an option
     for kernel in "" "--kappa 0.5"; do
         measure treecode treecode "${tree[@]}" $kernel "${table[@]}"
@@ -140,18 +141,20 @@ run_treecode() {
                 measure treecode treecode "${tree[@]}" $kernel $traversal $precision 0.8,8,2000 0.8,7,400 0.8,6,400 0.9,8,400
                 measure treecode treecode "${tree[@]}" $kernel $traversal $precision --field 0.8,8,2000
                 for kind in plummer sphere; do
-                    measure treecode treecode "${tree[@]}" $kernel $traversal $precision --distribution $kind 0.8,8,2000 0.8,7,400
+                    measure treecode treecode "${tree[@]}" $kernel $traversal $precision --distribution $kind 0.8,8,2000 0.8,7,400 0.9,8,400
                 done
             done
         done
-        measure treecode treecode "${tree[@]}" $kernel --points 64e6 --samples 100 0.8,8,4000
-        measure treecode treecode "${tree[@]}" $kernel --points 64e6 --samples 100 --dual 0.8,8,4000
-        measure treecode treecode "${tree[@]}" $kernel --points 64e6 --samples 100 --single 0.8,8,2000
-        measure treecode treecode "${tree[@]}" $kernel --points 64e6 --samples 100 --single --dual 0.8,7,2000 0.8,6,2000
     done
+    measure treecode treecode "${tree[@]}" --dual 0.9,3,2000 0.9,5,2000 0.9,7,2000 0.9,9,2000 0.8,6,2000 0.8,10,4000 0.7,10,4000
     measure treecode treecode "${tree[@]}" --points 16e6 --samples 400 0.8,8,4000
-    measure treecode treecode "${tree[@]}" --dual 0.9,3,2000 0.9,5,2000 0.8,6,2000 0.8,10,4000 0.7,10,4000
-    measure treecode treecode "${tree[@]}" fmm,1e-2 fmm,1e-3 fmm,1e-4 fmm,1e-5 fmm,1e-6 fmm,1e-8
+    # shellcheck disable=SC2086
+    for kernel in "" "--kappa 0.5"; do
+        measure treecode treecode "${tree[@]}" $kernel --points 64e6 --samples 100 --single --dual 0.8,7,2000 0.8,6,2000
+        measure treecode treecode "${tree[@]}" $kernel --points 64e6 --samples 100 --single 0.8,8,2000
+        measure treecode treecode "${tree[@]}" $kernel --points 64e6 --samples 100 --dual 0.8,8,4000
+        measure treecode treecode "${tree[@]}" $kernel --points 64e6 --samples 100 0.8,8,4000
+    done
 }
 
 run_kernels() {

@@ -11,6 +11,8 @@
 #   large      water15                         2,187,000 atoms
 # Into OUT/coupling.json:
 #   coupling   what pressure coupling costs in the membrane
+# With another version of GROMACS than 2022.5 the names have it in them: mdrun-2026.3.json, mdrun-tests-2026.3.json.
+# GMXFMM_BENCHMARK_OPTIONS: more options for benchmarks/mdrun_gpu.py, separated by spaces.
 # Without a PART all of them. What has been found is stored after each step; nothing goes on after GMXFMM_SECONDS (default 540), so
 # that a command which may run for ten minutes ends by itself: called again, with its results in benchmarks/results, it goes on.
 # The status is 0 only if everything asked for ran to its end and passed; 3 if there is no GPU.
@@ -41,6 +43,8 @@ if [ -z "$name" ]; then
     exit 3
 fi
 "$GMXFMM_GMX" --version | grep -E 'GROMACS version|GPU support|SIMD|CUDA' || true
+version=$("$GMXFMM_GMX" --version | sed -n 's/^GROMACS version: *\([0-9]*[.][0-9]*\).*/\1/p')
+suffix=$([ "$version" = 2022.5 ] || echo "-$version")
 status=0
 
 # What is left of the time, in seconds, at least one.
@@ -57,17 +61,19 @@ tests() {
     timeout "$(left)" python3 "tests/mdrun/$1" "${@:2}" 2>&1 | tee "$work/test-$name.log" | tee -a "$out/mdrun-tests.log"
     code=${PIPESTATUS[0]}
     ((code == 0)) || status=1
-    python3 scripts/mdrun-test-results.py "$work/test-$name.log" "$out" "$root/benchmarks/results" "$name" "$code" $((SECONDS - begin)) || status=1
+    python3 scripts/mdrun-test-results.py "$work/test-$name.log" "$out" "$root/benchmarks/results" "$name" "$code" $((SECONDS - begin)) \
+        "$suffix" || status=1
 }
 
 benchmarks() {
     local slug earlier
     slug=$(tr '[:upper:]' '[:lower:]' <<<"$name" | sed 's/[^a-z0-9]\+/-/g')
-    earlier=$root/benchmarks/results/$slug/mdrun.json
-    [ -f "$out/mdrun.json" ] && earlier=$out/mdrun.json
+    earlier=$root/benchmarks/results/$slug/mdrun$suffix.json
+    [ -f "$out/mdrun$suffix.json" ] && earlier=$out/mdrun$suffix.json
     echo "== $*"
-    GMXFMM_NTOMP=$(nproc) python3 benchmarks/mdrun_gpu.py "$GMXFMM_GMX" "$out/mdrun.json" "$@" --earlier "$earlier" --work "$work/mdrun" \
-        --limit "$(left)" 2>&1 | tee -a "$out/mdrun.log"
+    # shellcheck disable=SC2086
+    GMXFMM_NTOMP=$(nproc) python3 benchmarks/mdrun_gpu.py "$GMXFMM_GMX" "$out/mdrun$suffix.json" "$@" --earlier "$earlier" \
+        --work "$work/mdrun" --limit "$(left)" ${GMXFMM_BENCHMARK_OPTIONS:-} 2>&1 | tee -a "$out/mdrun.log"
     ((PIPESTATUS[0] == 0)) || status=1
 }
 
@@ -77,14 +83,14 @@ for part in "${parts[@]}"; do
             tests lj-on-gpu nb_gpu.py
             tests forces fmm_gpu.py forces methods measured
             ;;
-        runs) tests runs fmm_gpu.py runs virial coupling modes choice ;;
+        runs) tests runs fmm_gpu.py runs virial modes choice coupling ;;
         drift) tests drift fmm_gpu.py drift long ;;
         small) benchmarks water2 water3 water4 ;;
         medium) benchmarks water6 water8 water10 ;;
         large) benchmarks water15 ;;
         coupling)
             echo "== coupling"
-            timeout "$(left)" python3 benchmarks/coupling_gpu.py "$GMXFMM_GMX" "$out/coupling.json" --work "$work/coupling" || status=1
+            timeout "$(left)" python3 benchmarks/coupling_gpu.py "$GMXFMM_GMX" "$out/coupling$suffix.json" --work "$work/coupling" || status=1
             ;;
         water[0-9]* | membrane | tip3p | droplets) benchmarks "$part" ;;
         *) echo "run-gpu-bundle.sh: unknown part '$part'" >&2 && exit 2 ;;
