@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All tests. Usage: ./run-tests.sh [--gromacs VERSION] [--short] [--only PART]...
+# All tests. Usage: ./run-tests.sh [--gromacs VERSION] [--all | --short] [--only PART]...
 #   --only library   the library's own tests, also with sanitizers, with x86-64-v2 alone, and its package
 #   --only gromacs   GROMACS's own tests on the patched build: some of its unit tests, the regression tests `complex`
 #   --only mdrun     end-to-end tests with the patched gmx (tests/mdrun)
@@ -7,13 +7,15 @@
 #                    GMXFMM_NEWER_SOURCE, a tree, a tarball, or the tarball's folder (default ../shared/sources)
 #   --gromacs VERSION  2022.5 (default) or 2026.3
 #   --short          without the build in double precision and the end-to-end tests that need it
+#   --all            also what takes hours: high orders with x86-64-v2 alone and with sanitizers, the library for 64-bit Arm under
+#                    qemu-user (NEON, SVE), GROMACS 2026.3 with double precision
 # What these need is installed and built first, as in quickstart.sh. The last line has the counts; the status is 1 if any failed.
 set -euo pipefail
 # Paths that the user gave count from where the user is.
 for name in GROMACS_SOURCE GMXFMM_NEWER_SOURCE REGRESSIONTESTS GMXFMM_BUILD_DIR; do
     if [ -n "${!name:-}" ]; then export "$name=$(realpath -m "${!name}")"; fi
 done
-parts=() short=0
+parts=() short=0 all=0
 while (($#)); do
     case $1 in
         --only)
@@ -29,11 +31,13 @@ while (($#)); do
             shift
             ;;
         --short) short=1 ;;
-        -h | --help) sed -n '2,10s/^# \{0,1\}//p' "$0" && exit 0 ;;
+        --all) all=1 ;;
+        -h | --help) sed -n '2,12s/^# \{0,1\}//p' "$0" && exit 0 ;;
         *) echo "run-tests.sh: unknown option $1 (see --help)" >&2 && exit 2 ;;
     esac
     shift
 done
+if ((short && all)); then echo "run-tests.sh: --short or --all" >&2 && exit 2; fi
 cd "$(dirname "$0")"
 # shellcheck source-path=SCRIPTDIR source=scripts/common.sh
 source scripts/common.sh
@@ -92,7 +96,7 @@ PY
 }
 
 STEPS=1
-if wants library; then STEPS=$((STEPS + 4)); fi
+if wants library; then STEPS=$((STEPS + 4 + all)); fi
 if wants library && [ "$(uname -m)" = x86_64 ]; then STEPS=$((STEPS + 1)); fi
 if wants gromacs || wants mdrun; then STEPS=$((STEPS + 2)); fi
 if wants gromacs; then STEPS=$((STEPS + 2)); fi
@@ -100,7 +104,11 @@ if wants mdrun; then STEPS=$((STEPS + 3 - short)); fi
 if wants newer; then STEPS=$((STEPS + 1)); fi
 
 step "packages"
-scripts/install-packages.sh --tests
+scripts/install-packages.sh "$(if ((all)); then echo --all; else echo --tests; fi)"
+
+# High orders take minutes with sanitizers or vectors of two doubles, through the same code
+quick=(-E AtHighOrder)
+if ((all)); then quick=(--timeout 5400); fi
 
 if wants library; then
     # without the CUDA part: the build with sanitizers, and what strangers_hour and the package's subproject build
@@ -110,17 +118,28 @@ if wants library; then
     run_ctest library "$BUILD_DIR/library-$kind"
     if [ "$(uname -m)" = x86_64 ]; then
         step "library: unit tests with the instructions of x86-64-v2 only"
-        GMXFMM_SIMD=v2 GMXFMM_SLOW=1 run_ctest library-v2 "$BUILD_DIR/library-$kind" -L unit -E AtHighOrder
+        GMXFMM_SIMD=v2 GMXFMM_SLOW=1 run_ctest library-v2 "$BUILD_DIR/library-$kind" -L unit "${quick[@]}"
     fi
     step "library: build and unit tests with address and undefined-behaviour sanitizers"
     scripts/build-library.sh sanitize --tests
-    # high orders take minutes with sanitizers, through the same code
-    run_ctest library-sanitized "$BUILD_DIR/library-sanitize" -L unit -E AtHighOrder
+    run_ctest library-sanitized "$BUILD_DIR/library-sanitize" -L unit "${quick[@]}"
     step "library: plans in several threads with the thread sanitizer"
     scripts/build-library.sh thread --tests
     run_ctest library-thread "$BUILD_DIR/library-thread" -R '^plans_in_threads'
     step "program: a minute of made-up files for the reader, with sanitizers"
     if scripts/fuzz-reader.sh 60; then count fuzz-reader 1 0 0; else count fuzz-reader 0 1 0; fi
+    if ((all)); then
+        step "library: 64-bit Arm under qemu-user"
+        for march in "" -march=armv8-a+sve; do
+            status=0
+            scripts/test-aarch64.sh ${march:+"$march"} || status=$?
+            case $status in
+                0) count "aarch64 ${march:-NEON}" 1 0 0 ;;
+                77) count "aarch64 ${march:-NEON}" 0 0 1 ;;
+                *) count "aarch64 ${march:-NEON}" 0 1 0 ;;
+            esac
+        done
+    fi
 fi
 
 if wants gromacs || wants mdrun; then
@@ -228,10 +247,11 @@ fi
 
 if wants newer; then
     step "GROMACS $newer without CUDA: end-to-end tests"
-    source=${GMXFMM_NEWER_SOURCE:-$ROOT/../shared/sources} log=$LOG_DIR/run-tests-$newer.log
+    source=${GMXFMM_NEWER_SOURCE:-$ROOT/../shared/sources} log=$LOG_DIR/run-tests-$newer.log shortly=--short
+    if ((all)); then shortly=; fi
     if [ -e "$source" ]; then
         env -u GMXFMM_GMX_D -u GMXFMM_PREFIX GROMACS_SOURCE="$source" GMXFMM_GPU=off GMXFMM_OPTIMIZE=off \
-            ./run-tests.sh --gromacs "$newer" --short --only mdrun 2>&1 | tee "$log" | sed -u '$d; s/^/    /' || true
+            ./run-tests.sh --gromacs "$newer" $shortly --only mdrun 2>&1 | tee "$log" | sed -u '$d; s/^/    /' || true
         counts=$(tail -n 1 "$log" | tr -dc '0-9 ')
         # shellcheck disable=SC2086
         set -- $counts

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that are missing. Usage: install-packages.sh [--tests]
+# Installs the Debian packages that are missing. Usage: install-packages.sh [--tests | --all]
 #   --tests   also what only ./run-tests.sh needs
+#   --all     and what it needs with --all
 # With GMXFMM_SKIP_PACKAGES=1 nothing is checked or installed (for other distributions: bring the same tools yourself).
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=common.sh
@@ -15,9 +16,8 @@ packages=(
 if [ "$GROMACS_VERSION" != "$DEFAULT_VERSION" ]; then
     packages+=(git python3-venv) # its source, and a newer cmake from PyPI where Debian's is too old
 fi
-if [ "${1:-}" = --tests ]; then
-    packages+=(libgtest-dev valgrind git clang-format pkg-config python3-venv python3-numpy)
-fi
+case ${1:-} in --tests | --all) packages+=(libgtest-dev valgrind git clang-format pkg-config python3-venv python3-numpy) ;; esac
+if [ "${1:-}" = --all ]; then packages+=(gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user); fi
 
 if [ "${GMXFMM_SKIP_PACKAGES:-0}" = 1 ]; then exit 0; fi
 command -v dpkg-query >/dev/null ||
