@@ -586,6 +586,25 @@ TEST(TrustInWater, TheChoiceIsNotOverpaid)
     EXPECT_LT(chosen.info.order, model.info.order);
 }
 
+/* A small open system may have no far field to measure at the start; the order is then not the least that is enough,
+ * but one for when the system has spread. */
+TEST(TrustInAnOpenSystem, OrdersAreKeptForWhenItSpreads)
+{
+    const Case         c       = {"", nullptr, Boundary::Open};
+    const System       s       = droplet(60, 2, 4);
+    gmxfmm_options     options = optionsFor(c, 4e-4);
+    const Reference    reference(s, c, options);
+    gmxfmm_measurement chosen;
+    char               message[512] = "";
+    ASSERT_EQ(gmxfmm_choose(reference.get(), &options, any, any, &chosen, nullptr, nullptr, message, sizeof(message)),
+              GMXFMM_OK)
+        << message;
+    ASSERT_LT(chosen.error, 1e-10); /* no far field */
+    /* four times what was asked is where the search begins */
+    EXPECT_LE(chosen.info.predicted_error, 4 * 4e-4);
+    EXPECT_EQ(solve(s, options).info.order, chosen.info.order);
+}
+
 /* Other cells and another ws are measured beside those of the model, and compared: by times, unless the same input has
  * to give the same choice, which is then made by the costs of the model. */
 TEST(TrustInWater, CellsAreCompared)

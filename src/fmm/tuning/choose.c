@@ -22,6 +22,10 @@ static const double c_last     = 1e-6;
 static const double c_finest   = 1e-12; /* of all that may be asked for */
 static const double c_coarsest = 0.1;
 
+/* An open system that is measured to err less, of what is allowed, at the start has next to no far field as yet; which
+ * order that wants is seen when it has spread, so that the model's is kept. */
+static const double c_noFarField = 0.01;
+
 /* By how much an order that is expected to fall short is tried nevertheless: expectations are wrong by so much. */
 static const double c_doubtful = 1.4;
 
@@ -60,6 +64,7 @@ typedef struct
     gmxfmm_measurement      best; /* cheapest that reaches what was asked, or what comes nearest to that */
     gmxfmm_options          best_options;
     double                  best_accuracy; /* largest for which what the model chooses reaches it */
+    double                  coarsest;      /* above which none is tried */
     double                  best_cost;     /* s, or of the model */
     int                     any;           /* something reaches it */
     gmxfmm_measurement      tried[c_mostTried];
@@ -172,10 +177,10 @@ static double within(double x, double low, double high)
  * c_step larger, does not; but not below what precision, or memory, lets the model choose for. */
 static gmxfmm_status find_accuracy(search* s)
 {
-    double        accuracy = fmin(c_start * s->asked.accuracy, c_coarsest), reached = 0, missed = INFINITY;
+    double        accuracy = fmin(c_start * s->asked.accuracy, s->coarsest), reached = 0, missed = INFINITY;
     double        last   = fmax(c_finest, c_last * s->asked.accuracy);
     gmxfmm_status status = GMXFMM_OK;
-    while (accuracy >= last && !(reached >= c_coarsest || missed < 1.01 * c_step * reached))
+    while (accuracy >= last && !(reached >= s->coarsest || missed < 1.01 * c_step * reached))
     {
         const double measured = excess_at(s, accuracy, &status);
         if (status == GMXFMM_ERROR_OPTION && isfinite(missed) && reached <= 0)
@@ -188,9 +193,13 @@ static gmxfmm_status find_accuracy(search* s)
         {
             break;
         }
-        reached  = measured <= 1 ? accuracy : reached;
-        missed   = measured <= 1 ? missed : accuracy;
-        accuracy = isinf(missed)  ? fmin(reached * within(0.5 / measured, c_step, c_leap), c_coarsest)
+        reached = measured <= 1 ? accuracy : reached;
+        missed  = measured <= 1 ? missed : accuracy;
+        if (s->asked.boundary == GMXFMM_OPEN && measured < c_noFarField)
+        {
+            s->coarsest = reached;
+        }
+        accuracy = isinf(missed)  ? fmin(reached * within(0.5 / measured, c_step, c_leap), s->coarsest)
                    : reached <= 0 ? missed / within(measured, c_step, c_leap)
                                   : sqrt(reached * missed);
     }
@@ -484,9 +493,9 @@ static void compare_method(search* s)
 static void compare_open(search* s)
 {
     gmxfmm_status status;
-    if (s->best_accuracy < c_coarsest)
+    if (s->best_accuracy < s->coarsest)
     {
-        excess_at(s, fmin(sqrt(c_step) * s->best_accuracy, c_coarsest), &status);
+        excess_at(s, fmin(sqrt(c_step) * s->best_accuracy, s->coarsest), &status);
     }
     if (!is_timed(s))
     {
@@ -546,6 +555,7 @@ static gmxfmm_status out_of_reach(const search* s)
 static gmxfmm_status choose(search* s, gmxfmm_options* options)
 {
     s->best.error        = INFINITY;
+    s->coarsest          = c_coarsest;
     gmxfmm_status status = find_accuracy(s);
     if (status == GMXFMM_ERROR_OPTION && !isfinite(s->best.error))
     {
