@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "support/cuda.h"
+#include "support/direct.h"
 #include "support/norms.h"
 #include "support/suites.h"
 #include "support/systems.h"
@@ -133,6 +134,28 @@ TEST_P(Choice, OctreesOfADeviceHaveRoom)
         ASSERT_EQ(fmm_consider_tree(p, s.x.data(), low, low), GMXFMM_OK) << gmxfmm_message(p);
         EXPECT_LE(static_cast<double>(p->inner[0]) * p->inner[1] * p->inner[2], 1.4e8);
         gmxfmm_destroy(p);
+    }
+}
+
+/* Ions that fly off leave cells empty, until an octree is cheaper; charges that only move do not change the choice. */
+TEST_P(Choice, OctreeForAnOpenSystemThatSpreads)
+{
+    auto options     = automaticOptions(GMXFMM_CPU, GetParam());
+    options.boundary = GMXFMM_OPEN;
+    System s         = droplet(1000, 1, 4);
+    Plan   plan(s, options);
+    EXPECT_EQ(plan.execute(s.x).info.m2l, GMXFMM_M2L_FFT);
+    gmxfmm_info info = plan.info();
+    for (double way : {1.1, 30.0, 31.0, 60.0})
+    {
+        SCOPED_TRACE(way);
+        s.x[0] = way;
+        s.x[4] = -way;
+        plan.assign(s.x);
+        const Result r = plan.execute(s.x);
+        EXPECT_EQ(r.info.m2l, way < 2 ? GMXFMM_M2L_FFT : GMXFMM_M2L_ROTATION);
+        EXPECT_LE(relativeRms(r.force, directSum(s).force), options.accuracy);
+        EXPECT_LT(r.info.bytes, way < 2 ? INFINITY : 4.0 * static_cast<double>(info.bytes));
     }
 }
 

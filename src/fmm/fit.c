@@ -10,6 +10,9 @@
 #include "fmm/math/harmonics.h"
 #include "fmm/tuning/tune.h"
 
+/* By how much the number of cells may grow before the octree is considered again. */
+static const double c_spread = 4;
+
 static fmm_problem problem_of(gmxfmm_plan* plan, int64_t n)
 {
     const fmm_problem problem = {&plan->options, plan->periodic, plan->num_threads,    n,
@@ -46,6 +49,28 @@ static gmxfmm_status choose_cells(gmxfmm_plan* plan, const fmm_problem* problem)
     fmm_choice          chosen;
     const gmxfmm_status status = fmm_tune(problem, &chosen);
     return status == GMXFMM_OK ? adopt(plan, problem, &chosen) : status;
+}
+
+static double num_cells(const gmxfmm_plan* plan)
+{
+    return (double)plan->inner[0] * plan->inner[1] * plan->inner[2];
+}
+
+/* In an open system some particles may leave the others until most cells are empty, which cost a convolution as much as
+ * others: then the octree, which has none, is considered again. */
+static void consider_again_if_spread(gmxfmm_plan* plan, const double* low, const double* high)
+{
+    if (plan->tree != NULL || !plan->tuned || plan->target_edge == 0)
+    {
+        return;
+    }
+    double edge = plan->target_edge;
+    fmm_cover(plan->num_charges, low, high, &edge, plan->inner);
+    if (num_cells(plan) > fmax((double)plan->num_charges, c_spread * plan->considered_cells))
+    {
+        plan->considered_cells = num_cells(plan);
+        plan->tuned            = 0;
+    }
 }
 
 /* Whether fmm_consider_tree has something to choose. */
@@ -143,6 +168,7 @@ static gmxfmm_status fit_cells_open(gmxfmm_plan* plan, const void* x, const doub
         plan->target_edge = chosen.edge;
     }
     fmm_cover(plan->num_charges, low, high, &plan->target_edge, plan->inner);
+    plan->considered_cells = plan->considered_cells > 0 ? plan->considered_cells : num_cells(plan);
     return GMXFMM_OK;
 }
 
@@ -325,10 +351,23 @@ static gmxfmm_status extent(gmxfmm_plan* plan, const void** x, double* low, doub
     return plan->backend->extent(plan, x, low, high);
 }
 
-/* Fits the grid of an open system to its particles: cubes of one edge from the lowest corner. host: x on the host, for
- * what counts there. */
-static gmxfmm_status fit_open(gmxfmm_plan* plan, const void** x, const void* host)
+/* Whether method or depth are yet to be chosen by counts of particles in the cells of every depth, once a plan. */
+static int counts_particles(const gmxfmm_plan* plan)
 {
+    return considers_tree(plan) ||
+           (plan->tree != NULL && !plan->tuned && !(plan->periodic && fmm_given_depth(&plan->options) > 0));
+}
+
+/* x on the host, where particles are counted; elsewhere nobody looks at it. */
+static gmxfmm_status bring_to_host(gmxfmm_plan* plan, const void** x)
+{
+    return counts_particles(plan) ? plan->backend->on_host(plan, x, 3 * (size_t)plan->num_charges) : GMXFMM_OK;
+}
+
+/* Fits the grid of an open system to its particles: cubes of one edge from the lowest corner. */
+static gmxfmm_status fit_open(gmxfmm_plan* plan, const void** x)
+{
+    const void*   host = *x;
     double        low[3], high[3], box[9] = {0};
     gmxfmm_status status = extent(plan, x, low, high);
     if (status != GMXFMM_OK)
@@ -345,12 +384,10 @@ static gmxfmm_status fit_open(gmxfmm_plan* plan, const void** x, const void* hos
         return fmm_fail(plan, GMXFMM_ERROR_POSITION, "the particles are up to %g apart: choose another unit of length",
                         longest);
     }
-    status = fmm_consider_tree(plan, host, low, high);
-    if (status != GMXFMM_OK)
-    {
-        return status;
-    }
-    status = layout_of(plan)->fit_open(plan, host, low, high);
+    consider_again_if_spread(plan, low, high);
+    status = bring_to_host(plan, &host);
+    status = status == GMXFMM_OK ? fmm_consider_tree(plan, host, low, high) : status;
+    status = status == GMXFMM_OK ? layout_of(plan)->fit_open(plan, host, low, high) : status;
     if (status != GMXFMM_OK)
     {
         return status;
@@ -367,13 +404,6 @@ static gmxfmm_status fit_open(gmxfmm_plan* plan, const void** x, const void* hos
     return GMXFMM_OK;
 }
 
-/* Whether method or depth are yet to be chosen by counts of particles in the cells of every depth, once a plan. */
-static int counts_particles(const gmxfmm_plan* plan)
-{
-    return considers_tree(plan) ||
-           (plan->tree != NULL && !plan->tuned && !(plan->periodic && fmm_given_depth(&plan->options) > 0));
-}
-
 gmxfmm_status fmm_fit_particles(gmxfmm_plan* plan, const void** x)
 {
     const void*   host   = *x;
@@ -383,18 +413,15 @@ gmxfmm_status fmm_fit_particles(gmxfmm_plan* plan, const void** x)
     {
         return GMXFMM_OK;
     }
-    if (counts_particles(plan))
+    if (!plan->periodic)
     {
-        status = plan->backend->on_host(plan, &host, 3 * (size_t)plan->num_charges);
+        status = fit_open(plan, x);
     }
-    if (status == GMXFMM_OK && !plan->periodic)
-    {
-        status = fit_open(plan, x, host);
-    }
-    else if (status == GMXFMM_OK)
+    else
     {
         const double low[3] = {0, 0, 0};
-        status              = fmm_consider_tree(plan, host, low, low);
+        status              = bring_to_host(plan, &host);
+        status              = status == GMXFMM_OK ? fmm_consider_tree(plan, host, low, low) : status;
         status = status == GMXFMM_OK && layout_of(plan)->fit != NULL ? layout_of(plan)->fit(plan, host) : status;
     }
     status          = status == GMXFMM_OK ? fmm_update_geometry(plan) : status;

@@ -22,8 +22,9 @@ struct gmxfmm_plan
     gmxfmm_m2l                m2l; /* this and the next line: as asked, or chosen where options leave them open */
     int                       order, separation, inner[3], periodic, num_threads;
     double                    target_edge; /* open: of a cell, since the first assign; the grid follows the particles */
-    int                       tuned; /* octree: depth was chosen by counting particles, which is done once a plan */
-    double           tree_gain;      /* cost of the fft path over that of an octree, by the model; 0: not considered */
+    int                       tuned; /* depth, or cells and no octree, were chosen by counting particles: once a plan */
+    double           considered_cells; /* open: of one level, when that was done; with many more it is done again */
+    double           tree_gain; /* cost of the fft path over that of an octree, by the model; 0: not considered */
     double           predicted_error;
     double           box[9];
     fmm_cells        cells;          /* octree: the leaves' grid */

@@ -49,7 +49,8 @@ gmxfmm_status fmm_tune_tree_open(
 int fmm_cover_by_tree(const double* low, const double* high, int given_depth, double* edge);
 
 /* An octree compared with cells of one level, which (periodic) were chosen as if particles were everywhere: *gain is
- * the time of these over that of the octree, by the models; 0: no octree is possible. *better: it is taken, *tree. */
+ * the time of these over that of the octree, by the models; 0: no octree is possible. *better: it is taken, *tree. In
+ * an open system cells->grid is 0, or the cells that it has by now, whose convolution alone is compared. */
 gmxfmm_status fmm_compare_tree(const fmm_problem* problem,
                                const void*        x,
                                const double*      low,

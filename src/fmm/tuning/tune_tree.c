@@ -493,6 +493,17 @@ fft_cost_periodic(const fmm_problem* problem, const fmm_choice* fft, const int* 
            fmm_fft_cost(problem, cells, fft->order) * (problem->options->precision == GMXFMM_DOUBLE ? 2 : 1);
 }
 
+static double num_cells(const fmm_choice* cells)
+{
+    return (double)cells->grid[0] * cells->grid[1] * cells->grid[2];
+}
+
+/* Padded to twice the cells along each edge. */
+static double convolution_cost_open(const fmm_problem* problem, double cells, int order)
+{
+    return fmm_fft_cost(problem, 8 * cells, order) * (problem->options->precision == GMXFMM_DOUBLE ? 2 : 1);
+}
+
 /* Cheapest on the fft path with cells as a tree of some depth has them, which is close enough to what is fitted to an
  * open system. */
 static double
@@ -501,11 +512,9 @@ fft_cost_open(const fmm_problem* problem, const choice* tree, const int* roots, 
     double best = INFINITY;
     for (int depth = 0; depth <= FMM_MAX_DEPTH; depth++)
     {
-        /* open: padded to twice the cells along each edge */
-        const double cells = (double)roots[0] * roots[1] * roots[2] * pow(8, depth) * 8;
-        const double far =
-            fmm_fft_cost(problem, cells, tree->order) * (problem->options->precision == GMXFMM_DOUBLE ? 2 : 1);
-        best = fmin(best, cost_of_leaves(problem, o, n, depth, tree->ws, tree->order) + far);
+        const double cells = (double)roots[0] * roots[1] * roots[2] * pow(8, depth);
+        best               = fmin(best, cost_of_leaves(problem, o, n, depth, tree->ws, tree->order) +
+                                            convolution_cost_open(problem, cells, tree->order));
     }
     return best;
 }
@@ -544,8 +553,9 @@ gmxfmm_status fmm_compare_tree(const fmm_problem* problem,
     {
         return status;
     }
-    const double fft = problem->periodic ? fft_cost_periodic(problem, cells, roots, n, &o)
-                                         : fft_cost_open(problem, &best, roots, n, &o);
+    const double fft = problem->periodic    ? fft_cost_periodic(problem, cells, roots, n, &o)
+                       : cells->grid[0] > 0 ? convolution_cost_open(problem, num_cells(cells), cells->order)
+                                            : fft_cost_open(problem, &best, roots, n, &o);
     *gain            = fft / best.cost;
     if (c_gain * best.cost > fft)
     {
