@@ -7,8 +7,8 @@
 #                    GMXFMM_NEWER_SOURCE, a tree, a tarball, or the tarball's folder (default ../shared/sources)
 #   --gromacs VERSION  2022.5 (default) or 2026.3
 #   --short          without the build in double precision and the end-to-end tests that need it
-#   --all            also what takes hours: high orders with x86-64-v2 alone and with sanitizers, the library for 64-bit Arm under
-#                    qemu-user (NEON, SVE), GROMACS 2026.3 with double precision
+#   --all            also what takes long: the library for 64-bit Arm under qemu-user (NEON, SVE), GROMACS 2026.3 with double
+#                    precision
 # What these need is installed and built first, as in quickstart.sh. The last line has the counts; the status is 1 if any failed.
 set -euo pipefail
 # Paths that the user gave count from where the user is.
@@ -106,10 +106,6 @@ if wants newer; then STEPS=$((STEPS + 1)); fi
 step "packages"
 scripts/install-packages.sh "$(if ((all)); then echo --all; else echo --tests; fi)"
 
-# High orders take minutes with sanitizers or vectors of two doubles, through the same code
-quick=(-E AtHighOrder)
-if ((all)); then quick=(--timeout 5400); fi
-
 if wants library; then
     # without the CUDA part: the build with sanitizers, and what strangers_hour and the package's subproject build
     if find_nvcc >/dev/null; then kind=cuda with="with CUDA; its tests are skipped where there is no GPU"; else kind=release with="CPU only, no nvcc found"; fi
@@ -118,11 +114,11 @@ if wants library; then
     run_ctest library "$BUILD_DIR/library-$kind"
     if [ "$(uname -m)" = x86_64 ]; then
         step "library: unit tests with the instructions of x86-64-v2 only"
-        GMXFMM_SIMD=v2 GMXFMM_SLOW=1 run_ctest library-v2 "$BUILD_DIR/library-$kind" -L unit "${quick[@]}"
+        GMXFMM_SIMD=v2 GMXFMM_SLOW=1 run_ctest library-v2 "$BUILD_DIR/library-$kind" -L unit
     fi
     step "library: build and unit tests with address and undefined-behaviour sanitizers"
     scripts/build-library.sh sanitize --tests
-    run_ctest library-sanitized "$BUILD_DIR/library-sanitize" -L unit "${quick[@]}"
+    run_ctest library-sanitized "$BUILD_DIR/library-sanitize" -L unit
     step "library: plans in several threads with the thread sanitizer"
     scripts/build-library.sh thread --tests
     run_ctest library-thread "$BUILD_DIR/library-thread" -R '^plans_in_threads'
