@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What m2l = auto takes at the first assign: the octree where particles leave much of their box empty, by the costs of
- * a CPU or of a GPU; the fft path elsewhere. */
+/* What m2l = auto takes at the first assign, and when an open system spreads: the octree where particles leave much of
+ * their box empty, by the costs of a CPU or of a GPU; the fft path elsewhere. */
 #include <gtest/gtest.h>
 
 #include "support/cuda.h"

@@ -351,7 +351,7 @@ static gmxfmm_status extent(gmxfmm_plan* plan, const void** x, double* low, doub
     return plan->backend->extent(plan, x, low, high);
 }
 
-/* Whether method or depth are yet to be chosen by counts of particles in the cells of every depth, once a plan. */
+/* Whether method or depth are yet to be chosen by counts of particles in the cells of every depth. */
 static int counts_particles(const gmxfmm_plan* plan)
 {
     return considers_tree(plan) ||

@@ -4,7 +4,7 @@
 Rigid water in double precision, and with a pair-list buffer that costs nothing, so that what drifts is the Coulomb method:
 FMM's cells are kept for 0.05 ps, and each new assignment shifts the energy a little. That is a random walk, and it leads up: one
 of variance D t heats by D/(2 kT). With the default accuracy the mean of ten runs of 40 and 120 ps with other velocities was 4.2e-5
-+- 1.4e-5 kJ/mol/ps an atom, 1.9e-5 by that formula; 2.4e-5 +- 0.8e-5 with cells kept for 0.01 ps, nothing (0.2e-5 +- 0.7e-5) with
++- 1.2e-5 kJ/mol/ps an atom, 1.9e-5 by that formula; 2.4e-5 +- 1.0e-5 with cells kept for 0.01 ps, nothing (0.2e-5 +- 0.7e-5) with
 atoms assigned at each step.
 """
 import math
@@ -15,7 +15,7 @@ gmx_d = need("GMXFMM_GMX_D")
 
 STEPS = {"fmm": 60000, "fmm, 1e-5": 40000, "pme": 40000}
 FINE = {**FMM, "fmm-accuracy": "1e-5"}
-CHANCE = {"fmm, 1e-5": 6e-6, "pme": 3e-6}  # kJ/mol/ps: standard deviation of the drift of six and of four such runs
+CHANCE = {"fmm, 1e-5": 6e-6, "pme": 3e-6}  # kJ/mol/ps: standard deviation of six and of four such runs, lists of 10 steps
 ATOMS = 648
 KT = 2.494  # kJ/mol at 300 K
 KINETIC = ATOMS / 3 * 6 / 2 * KT  # rigid molecules
