@@ -193,8 +193,8 @@ if wants gromacs; then
         if line=$(grep -oE 'All [0-9]+ complex tests PASSED' "$log"); then
             count gromacs-complex "$(grep -oE '[0-9]+' <<<"$line")" 0 0
         elif line=$(grep -oE '[0-9]+ out of [0-9]+ complex tests FAILED' "$log"); then
-            read -r bad all <<<"$(grep -oE '[0-9]+' <<<"$line" | tr '\n' ' ')"
-            count gromacs-complex $((all - bad)) "$bad" 0
+            read -r bad total <<<"$(grep -oE '[0-9]+' <<<"$line" | tr '\n' ' ')"
+            count gromacs-complex $((total - bad)) "$bad" 0
             grep -a FAILED "$log" || true
         else
             count gromacs-complex 0 1 0
