@@ -2,6 +2,7 @@
 #include "fmm/plan.h"
 
 #include <math.h>
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +12,6 @@
 #include "fmm/fit.h"
 #include "fmm/options.h"
 #include "fmm/tuning/measure.h"
-
-#ifdef _OPENMP
-#    include <omp.h>
-#endif
 
 /* Everything that belongs to the charges. */
 static void free_charges(gmxfmm_plan* plan)
@@ -134,19 +131,15 @@ gmxfmm_status gmxfmm_create(gmxfmm_plan**         plan,
         snprintf(text, message_size, "out of memory");
         return GMXFMM_ERROR_MEMORY;
     }
-    p->options   = *options;
-    p->backend   = fmm_find_backend(options->method, options->device, options->precision, options->m2l);
-    p->level     = fmm_simd_level();
-    p->bytes     = sizeof(*p);
-    p->convolved = &p->cells;
-    p->periodic  = options->boundary != GMXFMM_OPEN;
-    p->expected  = num_particles;
-    p->m2l       = options->m2l == GMXFMM_M2L_AUTO ? GMXFMM_M2L_FFT : options->m2l;
-#ifdef _OPENMP
-    p->num_threads = options->num_threads > 0 ? options->num_threads : omp_get_max_threads();
-#else
-    p->num_threads = 1;
-#endif
+    p->options           = *options;
+    p->backend           = fmm_find_backend(options->method, options->device, options->precision, options->m2l);
+    p->level             = fmm_simd_level();
+    p->bytes             = sizeof(*p);
+    p->convolved         = &p->cells;
+    p->periodic          = options->boundary != GMXFMM_OPEN;
+    p->expected          = num_particles;
+    p->m2l               = options->m2l == GMXFMM_M2L_AUTO ? GMXFMM_M2L_FFT : options->m2l;
+    p->num_threads       = options->num_threads > 0 ? options->num_threads : omp_get_max_threads();
     p->options.cache_dir = NULL;
     if (options->cache_dir != NULL)
     {

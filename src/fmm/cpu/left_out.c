@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Pairs left out (search steps): masked when near, listed when far. */
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
-
-#ifdef _OPENMP
-#    include <omp.h>
-#endif
 
 #include "fmm/cpu/assign.h"
 
@@ -140,13 +137,9 @@ gmxfmm_status fmm_left_out(gmxfmm_plan* plan)
         {
             continue;
         }
-#ifdef _OPENMP
-        int* prefix = prefixes + (size_t)omp_get_thread_num() * num_near;
-#else
-        int* prefix = prefixes;
-#endif
-        const int num = near_prefix(plan, cell, prefix);
-        capacity      = num > capacity ? num : capacity;
+        int*      prefix = prefixes + (size_t)omp_get_thread_num() * num_near;
+        const int num    = near_prefix(plan, cell, prefix);
+        capacity         = num > capacity ? num : capacity;
         sum += (double)num * (targets->cell_start[cell + 1] - targets->cell_start[cell]);
         for (int s = charges_of(plan)->cell_start[cell]; s < charges_of(plan)->cell_start[cell + 1]; s++)
         {

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fmm/geometry/tree_sort.h"
 
+#include <omp.h>
 #include <string.h>
-
-#ifdef _OPENMP
-#    include <omp.h>
-#endif
 
 enum
 {
@@ -21,11 +18,7 @@ static void sort_pass(const fmm_keyed* from, fmm_keyed* to, size_t n, int shift,
     const uint64_t mask = c_values - 1;
 #pragma omp parallel num_threads(threads)
     {
-#ifdef _OPENMP
-        const int t = omp_get_thread_num(), num = omp_get_num_threads();
-#else
-        const int t = 0, num = 1;
-#endif
+        const int    t = omp_get_thread_num(), num = omp_get_num_threads();
         const size_t begin = n * (size_t)t / (size_t)num, end = n * (size_t)(t + 1) / (size_t)num;
         size_t*      mine = count[t];
         memset(mine, 0, sizeof(count[t]));
@@ -34,22 +27,22 @@ static void sort_pass(const fmm_keyed* from, fmm_keyed* to, size_t n, int shift,
             mine[from[i].key >> shift & mask]++;
         }
 #pragma omp barrier
-#pragma omp single
+#pragma omp          single
         {
             size_t sum = 0;
             for (int v = 0; v < c_values; v++)
             {
-                for (int u = 0; u < num; u++)
-                {
-                    const size_t c = count[u][v];
-                    count[u][v]    = sum;
-                    sum += c;
+                         for (int u = 0; u < num; u++)
+                         {
+                             const size_t c = count[u][v];
+                             count[u][v]    = sum;
+                             sum += c;
                 }
             }
         }
         for (size_t i = begin; i < end; i++)
         {
-            to[mine[from[i].key >> shift & mask]++] = from[i];
+                     to[mine[from[i].key >> shift & mask]++] = from[i];
         }
     }
 }

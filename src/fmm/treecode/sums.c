@@ -7,6 +7,7 @@
  */
 #include "fmm/treecode/state.h"
 
+#include <omp.h>
 #include <string.h>
 
 #include "fmm/treecode/chebyshev.h"
@@ -16,10 +17,6 @@
 typedef vreal number;
 #define TREECODE_FUNCTION static inline
 #include "fmm/treecode/kernels.h"
-
-#ifdef _OPENMP
-#    include <omp.h>
-#endif
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -531,12 +528,8 @@ void treecode_sums(treecode* t, const treecode_lists* lists, int with_field)
 #pragma omp parallel for schedule(dynamic) num_threads(t->options.num_threads)
     for (int b = 0; b < lists->num; b++)
     {
-#ifdef _OPENMP
-        const size_t thread = (size_t)omp_get_thread_num();
-#else
-        const size_t thread = 0;
-#endif
-        const batch_memory m = divide(t, (char*)t->scratch + thread * t->scratch_bytes);
+        const size_t       thread = (size_t)omp_get_thread_num();
+        const batch_memory m      = divide(t, (char*)t->scratch + thread * t->scratch_bytes);
         sums(t, lists, k, &m, s, b);
     }
 }

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* M2L of the octree: the interaction lists of a level, by one of the variants in the table below. */
 #include <math.h>
+#include <omp.h>
 #include <string.h>
-
-#ifdef _OPENMP
-#    include <omp.h>
-#endif
 
 #include "fmm/cpu/operators/operators.h"
 #include "fmm/math/fold.h"
@@ -159,12 +156,8 @@ static void do_jobs(
     memset(ops->partial, 0, FMM_SHARES * sizeof(*ops->partial));
 #pragma omp parallel num_threads(plan->num_threads)
     {
-#ifdef _OPENMP
-        const int thread = omp_get_thread_num();
-#else
-        const int thread = 0;
-#endif
-        const fmm_scratch s = fmm_scratch_of(ops, thread);
+        const int         thread = omp_get_thread_num();
+        const fmm_scratch s      = fmm_scratch_of(ops, thread);
 #pragma omp for schedule(dynamic, 1)
         for (size_t share = 0; share < FMM_SHARES; share++)
         {

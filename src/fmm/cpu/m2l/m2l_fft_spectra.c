@@ -8,6 +8,7 @@
 #include "fmm/cpu/m2l/m2l_fft.h"
 
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,10 +17,6 @@
 #define HARM_T double
 #define HARM_R double
 #include "fmm/math/harmonics.h"
-
-#ifdef _OPENMP
-#    include <omp.h>
-#endif
 
 typedef struct fmm_convolution convolution;
 typedef struct fmm_lattice     lattice_sums;
@@ -511,11 +508,7 @@ static void real_part(const gmxfmm_plan* plan,
 #pragma omp for schedule(dynamic)
             for (int block = 0; block < blocks; block++)
             {
-#ifdef _OPENMP
-                const size_t thread = (size_t)omp_get_thread_num();
-#else
-                const size_t thread = 0;
-#endif
+                const size_t   thread  = (size_t)omp_get_thread_num();
                 complex_lanes* scratch = s->scratch + thread * s->thread_size;
                 const int      here    = coefs - block * VLEN < VLEN ? coefs - block * VLEN : VLEN;
                 add_real(conv, s, block, here, *(const vreal*)(even + block * VLEN),

@@ -3,11 +3,8 @@
 #include "fmm/cpu/operators/operators.h"
 
 #include <math.h>
+#include <omp.h>
 #include <string.h>
-
-#ifdef _OPENMP
-#    include <omp.h>
-#endif
 
 #include "fmm/math/fold.h"
 #include "fmm/cpu/operators/shift.h"
@@ -223,12 +220,8 @@ void fmm_l2l(gmxfmm_plan* plan, int level, double* strain)
     memset(ops->partial, 0, FMM_SHARES * sizeof(*ops->partial));
 #pragma omp parallel num_threads(plan->num_threads)
     {
-#ifdef _OPENMP
-        const int thread = omp_get_thread_num();
-#else
-        const int thread = 0;
-#endif
-        const fmm_scratch s = fmm_scratch_of(ops, thread);
+        const int         thread = omp_get_thread_num();
+        const fmm_scratch s      = fmm_scratch_of(ops, thread);
 #pragma omp for schedule(dynamic, 1)
         for (size_t share = 0; share < FMM_SHARES; share++)
         {

@@ -3,10 +3,7 @@
 #include "fmm/cpu/operators/operators.h"
 
 #include <math.h>
-
-#ifdef _OPENMP
-#    include <omp.h>
-#endif
+#include <omp.h>
 
 #define HARM_T double
 #define HARM_R double
@@ -134,12 +131,8 @@ void fmm_m2m(const gmxfmm_plan* plan, int level)
     const int                   p = ops->order;
 #pragma omp parallel num_threads(plan->num_threads)
     {
-#ifdef _OPENMP
-        const int thread = omp_get_thread_num();
-#else
-        const int thread = 0;
-#endif
-        const fmm_scratch s = fmm_scratch_of(ops, thread);
+        const int         thread = omp_get_thread_num();
+        const fmm_scratch s      = fmm_scratch_of(ops, thread);
 #pragma omp for schedule(dynamic, 1)
         for (int first = 0; first < upper->num; first += VLEN)
         {

@@ -8,13 +8,10 @@
  */
 #include "fmm/cpu/operators/step.h"
 
+#include <omp.h>
 #include <string.h>
 
 #include "fmm/cpu/simd/rsqrt.h"
-
-#ifdef _OPENMP
-#    include <omp.h>
-#endif
 
 typedef struct
 {
@@ -211,11 +208,7 @@ void fmm_p2p(gmxfmm_plan* plan, fmm_wanted wanted, double* virial)
 #pragma omp parallel for schedule(dynamic) num_threads(plan->num_threads)
     for (int row = 0; row < rows; row++)
     {
-#ifdef _OPENMP
-        const size_t thread = (size_t)omp_get_thread_num();
-#else
-        const size_t thread = 0;
-#endif
+        const size_t    thread = (size_t)omp_get_thread_num();
         real*           memory = (real*)((char*)plan->cpu->scratch + thread * plan->cpu->scratch_bytes);
         const size_t    stride = capacity(plan);
         const near_list list   = {memory, memory + stride, memory + 2 * stride, memory + 3 * stride,
