@@ -2,9 +2,10 @@
 /* Particles into cells (search steps). */
 #include "fmm/cpu/assign.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "fmm/geometry/extent.h"
 
 static void get_position(const void* x, gmxfmm_precision type, int64_t i, double* xi)
 {
@@ -18,22 +19,15 @@ static void get_position(const void* x, gmxfmm_precision type, int64_t i, double
 static gmxfmm_status
 widen(gmxfmm_plan* plan, const void* x, gmxfmm_precision type, int64_t n, const char* what, double* low, double* high)
 {
-    for (int64_t i = 0; i < n; i++)
+    const int64_t bad = fmm_widen_extent(x, type, n, plan->num_threads, low, high);
+    if (bad < 0)
     {
-        double xi[3];
-        get_position(x, type, i, xi);
-        for (int d = 0; d < 3; d++)
-        {
-            if (!isfinite(xi[d]))
-            {
-                return fmm_fail(plan, GMXFMM_ERROR_POSITION, "position of %s %lld is %g: not finite", what,
-                                (long long)i, xi[d]);
-            }
-            low[d]  = fmin(low[d], xi[d]);
-            high[d] = fmax(high[d], xi[d]);
-        }
+        return GMXFMM_OK;
     }
-    return GMXFMM_OK;
+    double at[3];
+    get_position(x, type, bad, at);
+    return fmm_fail(plan, GMXFMM_ERROR_POSITION, "position of %s %lld is (%g, %g, %g): not finite", what,
+                    (long long)bad, at[0], at[1], at[2]);
 }
 
 /* Counting sort of a set of particles by cells (fft path). */

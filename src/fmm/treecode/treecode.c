@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fmm/geometry/extent.h"
 #include "fmm/simd_level.h"
 #include "fmm/treecode/charges.h"
 #include "fmm/treecode/chebyshev.h"
@@ -320,34 +321,15 @@ static gmxfmm_status cpu_take_charges(treecode* t, const double* q)
     return GMXFMM_OK;
 }
 
-/* Widens low..high by places; the first that is not finite, or -1. */
-static int64_t widen(const treecode* t, int64_t n, const double* x, double low[3], double high[3])
-{
-    double  least[3] = {low[0], low[1], low[2]}, most[3] = {high[0], high[1], high[2]};
-    int64_t bad = n;
-#pragma omp parallel for num_threads(t->options.num_threads) reduction(min : bad, least) reduction(max : most)
-    for (int64_t i = 0; i < n; i++)
-    {
-        for (int d = 0; d < 3; d++)
-        {
-            bad      = !isfinite(x[3 * i + d]) && i < bad ? i : bad;
-            least[d] = fmin(least[d], x[3 * i + d]);
-            most[d]  = fmax(most[d], x[3 * i + d]);
-        }
-    }
-    memcpy(low, least, sizeof(least));
-    memcpy(high, most, sizeof(most));
-    return bad < n ? bad : -1;
-}
-
 static gmxfmm_status cpu_extent(treecode* t, double low[3], double high[3])
 {
-    int64_t bad = widen(t, t->n, t->x, low, high);
+    const int threads = t->options.num_threads;
+    int64_t   bad     = fmm_widen_extent(t->x, GMXFMM_DOUBLE, t->n, threads, low, high);
     if (bad >= 0)
     {
         return treecode_not_finite(t, "particle", bad);
     }
-    bad = t->separate ? widen(t, t->num_targets, t->y, low, high) : -1;
+    bad = t->separate ? fmm_widen_extent(t->y, GMXFMM_DOUBLE, t->num_targets, threads, low, high) : -1;
     return bad >= 0 ? treecode_not_finite(t, "receiver", bad) : GMXFMM_OK;
 }
 
