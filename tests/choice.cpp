@@ -159,6 +159,35 @@ TEST_P(Choice, OctreeForAnOpenSystemThatSpreads)
     }
 }
 
+/* As a continued run needs it, which does not know where the particles have been. */
+TEST_P(Choice, ReproducibleForgetsWhereAnOpenSystemWas)
+{
+    auto options         = automaticOptions(GMXFMM_CPU, GetParam());
+    options.boundary     = GMXFMM_OPEN;
+    options.reproducible = 1;
+    const System start   = droplet(300, 1, 4);
+    /* as far as each no longer has cells of the size that it began with */
+    for (const auto& [m2l, way] :
+         {std::pair{GMXFMM_M2L_AUTO, 100.0}, std::pair{GMXFMM_M2L_FFT, 100.0}, std::pair{GMXFMM_M2L_ROTATION, 2000.0}})
+    {
+        SCOPED_TRACE(gmxfmm_m2l_name(m2l));
+        options.m2l = m2l;
+        System end  = start;
+        end.x[0]    = 1.2;
+        Plan   first(start, options), continued(start, options);
+        System far = start;
+        far.x[0]   = way;
+        far.x[4]   = -way;
+        first.assign(far.x);
+        first.execute(far.x);
+        first.assign(end.x);
+        continued.assign(end.x);
+        const Result one = first.execute(end.x), other = continued.execute(end.x);
+        EXPECT_EQ(one.energy, other.energy);
+        EXPECT_EQ(one.force, other.force);
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Precisions, Choice, testing::Values(GMXFMM_SINGLE, GMXFMM_DOUBLE), precisionName);
 
 /* And on a device itself: chosen once a plan. */

@@ -57,10 +57,11 @@ static double num_cells(const gmxfmm_plan* plan)
 }
 
 /* In an open system some particles may leave the others until most cells are empty, which cost a convolution as much as
- * others: then the octree, which has none, is considered again. */
+ * others: then the octree, which has none, is considered again. Not where results must not depend on earlier positions,
+ * which a continued run does not have. */
 static void consider_again_if_spread(gmxfmm_plan* plan, const double* low, const double* high)
 {
-    if (plan->tree != NULL || !plan->tuned || plan->target_edge == 0)
+    if (plan->tree != NULL || !plan->tuned || plan->target_edge == 0 || plan->options.reproducible)
     {
         return;
     }
@@ -136,7 +137,8 @@ static gmxfmm_status fit_tree_open(gmxfmm_plan* plan, const void* x, const doubl
     fmm_choice        chosen;
     if (plan->tuned)
     {
-        plan->tree->depth = fmm_cover_by_tree(low, high, plan->options.depth, &plan->target_edge);
+        plan->edge        = plan->target_edge;
+        plan->tree->depth = fmm_cover_by_tree(low, high, plan->options.depth, &plan->edge);
         plan->inner[0] = plan->inner[1] = plan->inner[2] = 1 << plan->tree->depth;
         return GMXFMM_OK;
     }
@@ -146,8 +148,8 @@ static gmxfmm_status fit_tree_open(gmxfmm_plan* plan, const void* x, const doubl
         return status;
     }
     status            = adopt(plan, &problem, &chosen);
-    plan->target_edge = chosen.edge;
-    plan->tuned       = status == GMXFMM_OK;
+    plan->target_edge = plan->edge = chosen.edge;
+    plan->tuned                    = status == GMXFMM_OK;
     return status;
 }
 
@@ -167,7 +169,8 @@ static gmxfmm_status fit_cells_open(gmxfmm_plan* plan, const void* x, const doub
         }
         plan->target_edge = chosen.edge;
     }
-    fmm_cover(plan->num_charges, low, high, &plan->target_edge, plan->inner);
+    plan->edge = plan->target_edge;
+    fmm_cover(plan->num_charges, low, high, &plan->edge, plan->inner);
     plan->considered_cells = plan->considered_cells > 0 ? plan->considered_cells : num_cells(plan);
     return GMXFMM_OK;
 }
@@ -394,7 +397,7 @@ static gmxfmm_status fit_open(gmxfmm_plan* plan, const void** x)
     }
     for (int d = 0; d < 3; d++)
     {
-        const double width    = plan->inner[d] * plan->target_edge;
+        const double width    = plan->inner[d] * plan->edge;
         box[4 * d]            = width;
         plan->cells.origin[d] = 0.5 * (low[d] + high[d] - width);
     }

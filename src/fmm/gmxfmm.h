@@ -144,7 +144,8 @@ extern "C"
         int              num_threads;       /* [0] OpenMP threads; 0: omp_get_max_threads() */
         int              device_id;         /* [0] which of several GPUs, as the CUDA runtime counts them */
         int              reproducible; /* [0] 1: the same input gives the same bits in every run (no timed FFT plans),
-                                        * whatever boxes came before */
+                                        * whatever boxes came before, and in an open system positions since the first
+                                        * assign */
         gmxfmm_method method;          /* [FMM] the next options are the treecode's, the ones from order to
                                         * vertical_rotation the FMM's; accuracy is of both */
         gmxfmm_kernel kernel;          /* [COULOMB] */

@@ -21,7 +21,8 @@ struct gmxfmm_plan
     char                      message[512];
     gmxfmm_m2l                m2l; /* this and the next line: as asked, or chosen where options leave them open */
     int                       order, separation, inner[3], periodic, num_threads;
-    double                    target_edge; /* open: of a cell, since the first assign; the grid follows the particles */
+    double                    target_edge; /* open: of a cell, as chosen; the grid follows the particles */
+    double                    edge;        /* that of the last assign: longer where such cells would be too many */
     int                       tuned; /* depth, or cells and no octree, were chosen by counting particles: once a plan */
     double           considered_cells; /* open: of one level, when that was done; with many more it is done again */
     double           tree_gain; /* cost of the fft path over that of an octree, by the model; 0: not considered */
