@@ -80,6 +80,22 @@ enum
     c_block = 64 /* particles that permute does at once, in whole vectors */
 };
 
+/* Asks for what load_block reads of particle s, which may stand anywhere in the caller's arrays. */
+static inline void
+prefetch(const fmm_particles* p, const void* x, gmxfmm_precision type, const double* charge, int64_t s)
+{
+    if (s < p->n)
+    {
+        const size_t i    = (size_t)p->sorted[s];
+        const size_t size = type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
+        __builtin_prefetch((const char*)x + 3 * i * size);
+        if (charge != NULL)
+        {
+            __builtin_prefetch(charge + i);
+        }
+    }
+}
+
 /* Particles s .. s + count - 1: position less the origin, charge, and position in the cell at assign; up to the next
  * whole vector the last one once more, without charge. Returns their number with these. */
 static int load_block(const gmxfmm_plan*   plan,
@@ -98,7 +114,8 @@ static int load_block(const gmxfmm_plan*   plan,
     {
         const int    from = s + (l < count ? l : count - 1);
         const size_t i    = (size_t)p->sorted[from];
-        q[l]              = charge != NULL && l < count ? charge[i] : 0;
+        prefetch(p, x, type, charge, (int64_t)from + c_block);
+        q[l] = charge != NULL && l < count ? charge[i] : 0;
         for (int d = 0; d < 3; d++)
         {
             xi[d][l]        = value_at(x, type, 3 * i + (size_t)d) - plan->cells.origin[d];
