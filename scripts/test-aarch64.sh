@@ -42,6 +42,6 @@ suites=(cells edges errors operators plans_in_threads public_header tree)
 run_logged "library-$name-build" ninja -C "$folder" -j "$JOBS" gmxfmm_shared gmxfmm-program "${suites[@]/#/gmxfmm_test_}"
 # not what takes minutes of high orders, or runs programs of its own
 say "    unit tests under $(basename "$emulator")"
-ctest --test-dir "$folder" -L unit -E 'AtHighOrder|leaks|cli|NOT_BUILT' --timeout 1800 -j "$JOBS" --output-on-failure >"$LOG_DIR/$name.log" 2>&1 ||
+ctest --test-dir "$folder" -L unit -E 'AtHighOrder|leaks|cli|NOT_BUILT' -j "$JOBS" --output-on-failure >"$LOG_DIR/$name.log" 2>&1 ||
     { tail -n 40 "$LOG_DIR/$name.log" && die "see $LOG_DIR/$name.log"; }
 tail -n 5 "$LOG_DIR/$name.log"
