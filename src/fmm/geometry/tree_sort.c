@@ -11,6 +11,21 @@ enum
     c_maxThreads = 64
 };
 
+/* Counts of each value by each thread become the places where each puts its first one. */
+static void counts_to_places(size_t count[][c_values], int threads)
+{
+    size_t sum = 0;
+    for (int v = 0; v < c_values; v++)
+    {
+        for (int t = 0; t < threads; t++)
+        {
+            const size_t c = count[t][v];
+            count[t][v]    = sum;
+            sum += c;
+        }
+    }
+}
+
 /* One pass: each thread counts its part, then moves it to where the counts of all say. */
 static void sort_pass(const fmm_keyed* from, fmm_keyed* to, size_t n, int shift, int threads)
 {
@@ -18,31 +33,25 @@ static void sort_pass(const fmm_keyed* from, fmm_keyed* to, size_t n, int shift,
     const uint64_t mask = c_values - 1;
 #pragma omp parallel num_threads(threads)
     {
-        const int    t = omp_get_thread_num(), num = omp_get_num_threads();
-        const size_t begin = n * (size_t)t / (size_t)num, end = n * (size_t)(t + 1) / (size_t)num;
-        size_t*      mine = count[t];
+        const int     t     = omp_get_thread_num();
+        const int     num   = omp_get_num_threads();
+        const size_t  begin = n * (size_t)t / (size_t)num;
+        const size_t  end   = n * (size_t)(t + 1) / (size_t)num;
+        size_t* const mine  = count[t];
         memset(mine, 0, sizeof(count[t]));
         for (size_t i = begin; i < end; i++)
         {
             mine[from[i].key >> shift & mask]++;
         }
 #pragma omp barrier
-#pragma omp          single
+        if (t == 0)
         {
-            size_t sum = 0;
-            for (int v = 0; v < c_values; v++)
-            {
-                         for (int u = 0; u < num; u++)
-                         {
-                             const size_t c = count[u][v];
-                             count[u][v]    = sum;
-                             sum += c;
-                }
-            }
+            counts_to_places(count, num);
         }
+#pragma omp barrier
         for (size_t i = begin; i < end; i++)
         {
-                     to[mine[from[i].key >> shift & mask]++] = from[i];
+            to[mine[from[i].key >> shift & mask]++] = from[i];
         }
     }
 }
