@@ -15,10 +15,10 @@ configure_package_config_file(cmake/gmxfmm-config.cmake.in ${PROJECT_BINARY_DIR}
     INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/gmxfmm-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/gmxfmm-config.cmake ${PROJECT_BINARY_DIR}/gmxfmm-config-version.cmake
-    cmake/FindgmxfmmFFTW.cmake cmake/FindgmxfmmDeviceRuntime.cmake DESTINATION ${package_dir})
+    cmake/FindgmxfmmDeviceRuntime.cmake DESTINATION ${package_dir})
 
 # pkg-config: Libs.private is what the static library is linked with (pkg-config --static)
-set(static_libs -lfftw3f_threads -lfftw3_threads -lfftw3f -lfftw3 -lm -pthread)
+set(static_libs -lm)
 list(TRANSFORM OpenMP_C_FLAGS STRIP OUTPUT_VARIABLE openmp)
 list(APPEND static_libs ${openmp})
 if(GMXFMM_CUDA)

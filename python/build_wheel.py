@@ -24,7 +24,7 @@ HEADER = CHECKOUT / "src" / "fmm" / "gmxfmm.h"
 def _build_library(folder):
     """Path of the shared library, built in folder."""
     if shutil.which("cmake") is None:
-        raise SystemExit("gmxfmm: there is no cmake: install it, a C compiler and FFTW (Debian: libfftw3-dev)")
+        raise SystemExit("gmxfmm: there is no cmake: install it and a C compiler")
     arguments = ["-DCMAKE_BUILD_TYPE=Release", "-DGMXFMM_SHARED=ON", "-DGMXFMM_TESTS=OFF", "-DGMXFMM_PROGRAM=OFF",
                  "-DGMXFMM_CUDA=OFF", *shlex.split(os.environ.get("GMXFMM_CMAKE_ARGS", ""))]
     subprocess.run(["cmake", "-S", CHECKOUT, "-B", folder, *arguments], check=True)

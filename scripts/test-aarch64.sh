@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The library for 64-bit Arm by a cross compiler, and its unit tests under qemu-user. Usage: test-aarch64.sh [-march=...]
 # Without an argument for Armv8 (NEON); with -march=armv8-a+sve, say, the compiler uses SVE where it can.
-# Needs Debian's gcc-aarch64-linux-gnu, g++-aarch64-linux-gnu and qemu-user; Arm's FFTW, zlib and GoogleTest are fetched
+# Needs Debian's gcc-aarch64-linux-gnu, g++-aarch64-linux-gnu and qemu-user; Arm's zlib and GoogleTest are fetched
 # from Debian into the build folder. 77: one of these cannot be had, and which.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=common.sh
@@ -19,7 +19,7 @@ if [ ! -f "$root/complete" ]; then
     : >"$state/status"
     apt=(apt-get -q -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o "Dir::State=$state" -o "Dir::State::status=$state/status"
         -o "Dir::Cache=$state/cache" -o APT::Sandbox::User=root)
-    packages=(libfftw3-dev libfftw3-single3 libfftw3-double3 zlib1g zlib1g-dev libgtest-dev)
+    packages=(zlib1g zlib1g-dev libgtest-dev)
     { "${apt[@]}" update && (cd "$state" && "${apt[@]}" download "${packages[@]}"); } >"$LOG_DIR/aarch64-packages.log" 2>&1 ||
         skip "Debian's packages for arm64 cannot be fetched; see $LOG_DIR/aarch64-packages.log"
     for package in "$state"/*.deb; do dpkg -x "$package" "$root"; done

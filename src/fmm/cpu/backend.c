@@ -19,8 +19,6 @@ static gmxfmm_status check(int id, char* message, size_t size)
 
 static gmxfmm_status create(gmxfmm_plan* plan)
 {
-    /* The planner is the one part of FFTW that several threads may not enter at once by itself. */
-    FFTW(make_planner_thread_safe)();
     plan->cpu = calloc(1, sizeof(*plan->cpu));
     return plan->cpu != NULL ? GMXFMM_OK : fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
 }

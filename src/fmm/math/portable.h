@@ -18,6 +18,9 @@
 #    define FMM_VBYTES 16
 #endif
 
+/* For functions whose arguments are constants that the code is made for. */
+#define INLINE static inline __attribute__((always_inline))
+
 /* Bytes that every array of the step path is aligned to, and a multiple of every vector. */
 enum
 {
@@ -29,17 +32,24 @@ enum
 
 #    ifdef FMM_DOUBLE
 typedef double real;
-#        define FFTW(name) fftw_##name
 #    else
 typedef float real;
-#        define FFTW(name) fftwf_##name
 #    endif
 
-typedef real vreal __attribute__((vector_size(FMM_VBYTES), may_alias));
+typedef real  vreal __attribute__((vector_size(FMM_VBYTES), may_alias));
+typedef vreal vreal_unaligned __attribute__((aligned(sizeof(real)))); /* at any address */
 enum
 {
     VLEN = (int)(FMM_VBYTES / sizeof(real))
 };
+
+/* As many integers of the same size, which comparisons of vreal give: all bits set or none. */
+#    ifdef FMM_DOUBLE
+typedef long long lane_integer;
+#    else
+typedef int   lane_integer;
+#    endif
+typedef lane_integer vinteger __attribute__((vector_size(FMM_VBYTES), may_alias));
 #endif
 
 #endif

@@ -18,8 +18,6 @@ typedef vreal number;
 #define TREECODE_FUNCTION static inline
 #include "fmm/treecode/kernels.h"
 
-#define INLINE static inline __attribute__((always_inline))
-
 enum
 {
     c_vectors = 2,                            /* of targets that go through a cluster together */

@@ -20,13 +20,6 @@
 #    define VECTOR_REGISTER "+m"
 #endif
 
-#ifdef FMM_DOUBLE
-typedef long long lane_integer;
-#else
-typedef int lane_integer;
-#endif
-typedef lane_integer vinteger __attribute__((vector_size(FMM_VBYTES), may_alias));
-
 /* 1/sqrt(x) from an estimate y with e = 1 - x y^2: y (1 + e/2 + 3/8 e^2 + 5/16 e^3 + ...). Of an estimate to 2^-14, e^4
  * is 2^-52 and has the factor 35/128. x = 0 gives something that is not finite. */
 static inline vreal kernel_rsqrt(vreal x)

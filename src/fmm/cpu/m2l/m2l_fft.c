@@ -1,39 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fmm/cpu/m2l/m2l_fft.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "fmm/cpu/simd/lanes.h"
 #include "fmm/math/fold.h"
 #include "fmm/math/harmonics.h"
 
 typedef struct fmm_convolution convolution;
-
-enum
-{
-    c_maxCoef = (GMXFMM_MAX_ORDER + 1) * (GMXFMM_MAX_ORDER + 1)
-};
-
-static size_t padded(size_t count)
-{
-    /* An odd number of vectors: columns of a power-of-two stride would share a few cache sets. */
-    return ((count + VLEN - 1) / VLEN | 1) * VLEN;
-}
-
-static gmxfmm_status make_plans(gmxfmm_plan* plan, convolution* conv)
-{
-    const int*     n        = conv->cells->n;
-    const unsigned flags    = plan->options.reproducible ? FFTW_ESTIMATE : FFTW_MEASURE;
-    FFTW(complex)* spectrum = (FFTW(complex)*)conv->spectrum;
-    conv->forward           = FFTW(plan_dft_r2c_3d)(n[0], n[1], n[2], conv->field, spectrum, flags);
-    conv->backward          = FFTW(plan_dft_c2r_3d)(n[0], n[1], n[2], spectrum, conv->field, flags);
-    if (conv->forward == NULL || conv->backward == NULL)
-    {
-        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "no FFT plan for a grid of %d x %d x %d cells", n[0], n[1], n[2]);
-    }
-    return GMXFMM_OK;
-}
 
 gmxfmm_status fmm_conv_create(gmxfmm_plan* plan)
 {
@@ -43,16 +18,20 @@ gmxfmm_status fmm_conv_create(gmxfmm_plan* plan)
     {
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
     }
-    plan->cpu->conv      = conv;
-    conv->cells          = c;
-    conv->order          = plan->order;
-    conv->num_coef       = harm_size(plan->order);
-    conv->num_freq       = c->n[0] * c->n[1] * (c->n[2] / 2 + 1);
+    plan->cpu->conv            = conv;
+    conv->cells                = c;
+    conv->order                = plan->order;
+    conv->num_coef             = harm_size(plan->order);
+    const gmxfmm_status status = fmm_fft_create(plan, c->n, conv->num_coef, &conv->fft);
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    conv->num_freq       = conv->fft.num_freq;
     conv->num_chunks     = (conv->num_freq + VLEN - 1) / VLEN;
-    conv->cell_stride    = padded((size_t)c->num_cells);
-    conv->freq_stride    = padded((size_t)conv->num_freq);
-    const size_t fields  = (size_t)conv->num_coef * conv->cell_stride * sizeof(real);
-    const size_t spectra = (size_t)conv->num_coef * conv->freq_stride * 2 * sizeof(real);
+    conv->cell_stride    = conv->fft.field_stride;
+    const size_t fields  = ((size_t)conv->num_coef * conv->cell_stride + VLEN) * sizeof(real);
+    const size_t spectra = (size_t)conv->fft.num_groups * conv->fft.spectrum_stride * sizeof(fmm_complex);
     conv->field          = fmm_alloc(plan, fields);
     conv->spectrum       = fmm_alloc(plan, spectra);
     conv->s = fmm_alloc(plan, (size_t)conv->num_chunks * (size_t)harm_size(2 * plan->order) * sizeof(vreal));
@@ -61,10 +40,9 @@ gmxfmm_status fmm_conv_create(gmxfmm_plan* plan)
     {
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %d cells of order %d", c->num_cells, plan->order);
     }
-    const gmxfmm_status status = make_plans(plan, conv);
-    memset(conv->field, 0, fields); /* planning may have written there, and padding must stay finite */
+    memset(conv->field, 0, fields); /* padding must stay finite */
     memset(conv->spectrum, 0, spectra);
-    return status;
+    return GMXFMM_OK;
 }
 
 void fmm_conv_destroy(convolution* conv)
@@ -73,8 +51,7 @@ void fmm_conv_destroy(convolution* conv)
     {
         return;
     }
-    FFTW(destroy_plan)(conv->forward);
-    FFTW(destroy_plan)(conv->backward);
+    fmm_fft_destroy(&conv->fft);
     free(conv->field);
     free(conv->spectrum);
     free(conv->s);
@@ -106,49 +83,49 @@ static inline void phase(int n, vreal* re, vreal* im)
     }
 }
 
-/* Coefficients of one chunk of frequencies with the phases of their degrees taken off, or put on and stored. */
-void fmm_conv_load(const convolution* conv, int chunk, vreal* re, vreal* im)
+/* Multiplies each coefficient by (-i)^n, n its degree: with that before and after the product, S has real spectra. */
+static void turn_phases(int p, vreal* re, vreal* im)
 {
-    const int p = conv->order;
     for (int m = 0; m <= p; m++)
     {
         for (int n = m; n <= p; n++)
         {
-            for (int i = harm_re(p, n, m); i <= (m > 0 ? harm_im(p, n, m) : harm_re(p, n, m)); i += p + 1 - m)
+            phase(n, &re[harm_re(p, n, m)], &im[harm_re(p, n, m)]);
+            if (m > 0)
             {
-                const real* from = conv->spectrum + 2 * ((size_t)i * conv->freq_stride + (size_t)chunk * VLEN);
-                _Alignas(FMM_ALIGN) real r[VLEN], c[VLEN];
-                for (int l = 0; l < VLEN; l++)
-                {
-                    r[l] = from[2 * l];
-                    c[l] = from[2 * l + 1];
-                }
-                re[i] = *(vreal*)r;
-                im[i] = *(vreal*)c;
-                phase(n, &re[i], &im[i]);
+                phase(n, &re[harm_im(p, n, m)], &im[harm_im(p, n, m)]);
             }
         }
     }
 }
 
+void fmm_conv_load(const convolution* conv, int chunk, vreal* re, vreal* im)
+{
+    for (int group = 0; group < conv->fft.num_groups; group++)
+    {
+        const fmm_complex* from = conv->spectrum + (size_t)group * conv->fft.spectrum_stride + (size_t)chunk * VLEN;
+        for (int l = 0; l < VLEN; l++)
+        {
+            re[group * VLEN + l] = from[l].re;
+            im[group * VLEN + l] = from[l].im;
+        }
+        lanes_transpose(re + group * VLEN);
+        lanes_transpose(im + group * VLEN);
+    }
+    turn_phases(conv->order, re, im);
+}
+
 static void store_chunk(const convolution* conv, int chunk, vreal* re, vreal* im)
 {
-    const int p = conv->order;
-    for (int m = 0; m <= p; m++)
+    turn_phases(conv->order, re, im);
+    for (int group = 0; group < conv->fft.num_groups; group++)
     {
-        for (int n = m; n <= p; n++)
+        fmm_complex* to = conv->spectrum + (size_t)group * conv->fft.spectrum_stride + (size_t)chunk * VLEN;
+        lanes_transpose(re + group * VLEN);
+        lanes_transpose(im + group * VLEN);
+        for (int l = 0; l < VLEN; l++)
         {
-            for (int i = harm_re(p, n, m); i <= (m > 0 ? harm_im(p, n, m) : harm_re(p, n, m)); i += p + 1 - m)
-            {
-                real*       to = conv->spectrum + 2 * ((size_t)i * conv->freq_stride + (size_t)chunk * VLEN);
-                const real *r = (const real*)&re[i], *c = (const real*)&im[i];
-                phase(n, &re[i], &im[i]);
-                for (int l = 0; l < VLEN; l++)
-                {
-                    to[2 * l]     = r[l];
-                    to[2 * l + 1] = c[l];
-                }
-            }
+            to[l] = (fmm_complex){re[group * VLEN + l], im[group * VLEN + l]};
         }
     }
 }
@@ -159,38 +136,33 @@ typedef struct
     vreal rr, ri, ir, ii; /* out re <- in re, out re <- in im, out im <- in re, out im <- in im */
 } folded;
 
-/* Factors of columns m and l by degree (fold_spectrum_signs). */
+/* Factors of columns m of the input and l >= m of the output by degree (fold_spectrum_signs). Those of columns l of the
+ * input and m of the output are the same with -ir for ri and -ri for ir, all doubled for m = 0. */
 static void fold(int top, int m, int l, const vreal* x, folded* c)
 {
-    const int   mu   = l > m ? l - m : m - l;
-    const vreal zero = x[0] - x[0];
-    int         p_sign, q_sign;
-    fold_spectrum_signs(m, l, &p_sign, &q_sign);
-    const real sp = (real)p_sign, sq = (real)q_sign;
+    const real   s = m & 1 ? -1 : 1;
+    const vreal *p = x + harm_re(top, l + m, l + m) - (l + m), *q = x + harm_im(top, l + m, l + m) - (l + m);
+    const vreal *u = x + harm_re(top, l - m, l - m) - (l - m), *v = x + harm_im(top, l - m, l - m) - (l - m);
+    if (m == 0)
+    {
+        for (int j = l; j <= top; j++)
+        {
+            c[j].rr = p[j];
+            c[j].ir = l > 0 ? q[j] : (vreal){0};
+        }
+        return;
+    }
+    if (m == l)
+    {
+        for (int j = 2 * m; j <= top; j++)
+        {
+            c[j] = (folded){p[j] + s * u[j], -q[j], q[j], p[j] - s * u[j]};
+        }
+        return;
+    }
     for (int j = l + m; j <= top; j++)
     {
-        const vreal pp = x[harm_re(top, j, l + m)];
-        vreal       qp = zero;
-        if (l + m > 0)
-        {
-            qp = x[harm_im(top, j, l + m)];
-        }
-        if (m == 0)
-        {
-            c[j].rr = pp;
-            c[j].ir = qp;
-            continue;
-        }
-        const vreal pm = x[harm_re(top, j, mu)] * sp;
-        vreal       qm = zero;
-        if (mu > 0)
-        {
-            qm = x[harm_im(top, j, mu)] * sq;
-        }
-        c[j].rr = pp + pm;
-        c[j].ri = qm - qp;
-        c[j].ir = qp + qm;
-        c[j].ii = pp - pm;
+        c[j] = (folded){p[j] + s * u[j], s * v[j] - q[j], s * v[j] + q[j], p[j] - s * u[j]};
     }
 }
 
@@ -200,130 +172,134 @@ typedef struct
     const vreal *a_re, *a_im, *b_re, *b_im;
 } column;
 
-/*
- * out_k += sum_{n=m..p} c_(n+k) in_n for k = l..p. Two k at a time: c_(n+k+1) serves k+1 now and k at the next n, so
- * that there are two multiplications for each load. has_b: m > 0; has_i: l > 0 (compile-time constants).
- */
-static inline void hankel(int           p,
-                          int           m,
-                          int           l,
-                          const folded* c,
-                          column        in,
-                          int           has_b,
-                          int           has_i,
-                          vreal*        r_re,
-                          vreal*        r_im,
-                          vreal*        i_re,
-                          vreal*        i_im)
+typedef struct
 {
-    for (int k = l; k <= p; k += 2)
+    vreal *a_re, *a_im, *b_re, *b_im;
+} out_column;
+
+/* What is known of a pair of columns when the code for it is compiled. */
+typedef struct
+{
+    int in_b, out_b; /* whether they have imaginary parts: orders above 0 */
+    int swapped;     /* factors are of columns l and m (fold) */
+} pair_kind;
+
+/*
+ * out_k += sum_{n=m..p} c_(n+k) in_n for `rows` k, one or two. With two, c_(n+k+1) serves k+1 now and k at the next n,
+ * so that there are two multiplications for each load.
+ */
+INLINE void hankel_rows(int p, int m, int k, int rows, pair_kind kind, const folded* c, column in, out_column out)
+{
+    vreal s[2][4];
+#pragma GCC unroll 2
+    for (int i = 0; i < rows; i++)
     {
-        const vreal zero = {0};
-        vreal       s[2][4], t[2][4]; /* from a, from b: two chains of additions each */
-        for (int i = 0; i < 4; i++)
+        s[i][0] = out.a_re[k + i];
+        s[i][1] = out.a_im[k + i];
+        if (kind.out_b)
         {
-            s[0][i] = s[1][i] = t[0][i] = t[1][i] = zero;
+            s[i][2] = out.b_re[k + i];
+            s[i][3] = out.b_im[k + i];
         }
-        folded c0 = c[k + m];
-        for (int n = m; n <= p; n++)
+    }
+    folded c0 = c[k + m];
+    for (int n = m; n <= p; n++)
+    {
+        const folded c1 = c[n + k + 1];
+        const vreal  ar = in.a_re[n], ai = in.a_im[n];
+#pragma GCC unroll 2
+        for (int i = 0; i < rows; i++)
         {
-            const folded c1 = c[n + k + 1];
-            const vreal  ar = in.a_re[n], ai = in.a_im[n];
-            s[0][0] += c0.rr * ar;
-            s[0][1] += c0.rr * ai;
-            s[1][0] += c1.rr * ar;
-            s[1][1] += c1.rr * ai;
-            if (has_i)
+            const folded f = i == 0 ? c0 : c1;
+            s[i][0] += f.rr * ar;
+            s[i][1] += f.rr * ai;
+            if (kind.out_b)
             {
-                s[0][2] += c0.ir * ar;
-                s[0][3] += c0.ir * ai;
-                s[1][2] += c1.ir * ar;
-                s[1][3] += c1.ir * ai;
+                s[i][2] += (kind.swapped ? -f.ri : f.ir) * ar;
+                s[i][3] += (kind.swapped ? -f.ri : f.ir) * ai;
             }
-            if (has_b)
+            if (kind.in_b)
             {
                 const vreal br = in.b_re[n], bi = in.b_im[n];
-                t[0][0] += c0.ri * br;
-                t[0][1] += c0.ri * bi;
-                t[1][0] += c1.ri * br;
-                t[1][1] += c1.ri * bi;
-                if (has_i)
+                s[i][0] += (kind.swapped ? -f.ir : f.ri) * br;
+                s[i][1] += (kind.swapped ? -f.ir : f.ri) * bi;
+                if (kind.out_b)
                 {
-                    t[0][2] += c0.ii * br;
-                    t[0][3] += c0.ii * bi;
-                    t[1][2] += c1.ii * br;
-                    t[1][3] += c1.ii * bi;
+                    s[i][2] += f.ii * br;
+                    s[i][3] += f.ii * bi;
                 }
             }
-            c0 = c1;
         }
-        for (int i = 0; i < 2 && k + i <= p; i++)
+        c0 = c1;
+    }
+#pragma GCC unroll 2
+    for (int i = 0; i < rows; i++)
+    {
+        out.a_re[k + i] = s[i][0];
+        out.a_im[k + i] = s[i][1];
+        if (kind.out_b)
         {
-            r_re[k + i] += s[i][0] + t[i][0];
-            r_im[k + i] += s[i][1] + t[i][1];
-            if (has_i)
-            {
-                i_re[k + i] += s[i][2] + t[i][2];
-                i_im[k + i] += s[i][3] + t[i][3];
-            }
+            out.b_re[k + i] = s[i][2];
+            out.b_im[k + i] = s[i][3];
         }
+    }
+}
+
+INLINE void hankel(int p, int m, int l, pair_kind kind, const folded* c, column in, out_column out)
+{
+    int k = l;
+    for (; k < p; k += 2)
+    {
+        hankel_rows(p, m, k, 2, kind, c, in, out);
+    }
+    if (k == p)
+    {
+        hankel_rows(p, m, k, 1, kind, c, in, out);
     }
 }
 
 /* out_k^l = sum_{n,m} in_n^m X_(n+k)^(m+l) for VLEN frequencies: real operators on complex coefficients. */
 static void product(int p, const vreal* x, const vreal* in_re, const vreal* in_im, vreal* out_re, vreal* out_im)
 {
-    const int top = 2 * p;
-    folded    c[2 * GMXFMM_MAX_ORDER + 2];
-    memset(c, 0, sizeof(c)); /* hankel reads one past 2p */
-    for (int i = 0; i < harm_size(p); i++)
+    const int  top = 2 * p;
+    folded     c[2 * GMXFMM_MAX_ORDER + 2];
+    column     in[GMXFMM_MAX_ORDER + 1];
+    out_column out[GMXFMM_MAX_ORDER + 1];
+    memset(c, 0, (size_t)(top + 2) * sizeof(*c)); /* hankel_rows reads one past 2p */
+    for (int i = 0; i < harm_size(p) + VLEN; i++)
     {
         out_re[i] = (vreal){0};
         out_im[i] = (vreal){0};
     }
+    for (int m = 0; m <= p; m++)
+    {
+        const int a = harm_re(p, m, m) - m, b = harm_im(p, m, m) - m;
+        in[m]  = (column){in_re + a, in_im + a, in_re + b, in_im + b};
+        out[m] = (out_column){out_re + a, out_im + a, out_re + b, out_im + b};
+    }
     for (int l = 0; l <= p; l++)
     {
-        const int re = harm_re(p, l, l) - l, im = harm_im(p, l, l) - l;
-        for (int m = 0; m <= p; m++)
+        fold(top, 0, l, x, c);
+        if (l == 0)
         {
-            const int    a = harm_re(p, m, m) - m, b = harm_im(p, m, m) - m;
-            const column in = {in_re + a, in_im + a, in_re + b, in_im + b};
+            hankel(p, 0, 0, (pair_kind){0, 0, 0}, c, in[0], out[0]);
+            continue;
+        }
+        hankel(p, 0, l, (pair_kind){0, 1, 0}, c, in[0], out[l]);
+        for (int j = l; j <= top; j++)
+        {
+            c[j].rr *= 2;
+            c[j].ir *= 2;
+        }
+        hankel(p, l, 0, (pair_kind){1, 0, 1}, c, in[l], out[0]);
+        for (int m = 1; m < l; m++)
+        {
             fold(top, m, l, x, c);
-            if (m == 0 && l == 0)
-            {
-                hankel(p, m, l, c, in, 0, 0, out_re + re, out_im + re, NULL, NULL);
-            }
-            else if (m == 0)
-            {
-                hankel(p, m, l, c, in, 0, 1, out_re + re, out_im + re, out_re + im, out_im + im);
-            }
-            else if (l == 0)
-            {
-                hankel(p, m, l, c, in, 1, 0, out_re + re, out_im + re, NULL, NULL);
-            }
-            else
-            {
-                hankel(p, m, l, c, in, 1, 1, out_re + re, out_im + re, out_re + im, out_im + im);
-            }
+            hankel(p, m, l, (pair_kind){1, 1, 0}, c, in[m], out[l]);
+            hankel(p, l, m, (pair_kind){1, 1, 1}, c, in[l], out[m]);
         }
-    }
-}
-
-void fmm_conv_transform(const gmxfmm_plan* plan, const convolution* conv, int forward)
-{
-#pragma omp parallel for schedule(dynamic) num_threads(plan->num_threads)
-    for (int i = 0; i < conv->num_coef; i++)
-    {
-        real* field             = conv->field + (size_t)i * conv->cell_stride;
-        FFTW(complex)* spectrum = (FFTW(complex)*)(conv->spectrum + 2 * (size_t)i * conv->freq_stride);
-        if (forward)
-        {
-            FFTW(execute_dft_r2c)(conv->forward, field, spectrum);
-        }
-        else
-        {
-            FFTW(execute_dft_c2r)(conv->backward, spectrum, field);
-        }
+        fold(top, l, l, x, c);
+        hankel(p, l, l, (pair_kind){1, 1, 0}, c, in[l], out[l]);
     }
 }
 
@@ -333,7 +309,7 @@ void fmm_conv_product(const gmxfmm_plan* plan, const convolution* conv)
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads)
     for (int chunk = 0; chunk < conv->num_chunks; chunk++)
     {
-        vreal in_re[c_maxCoef], in_im[c_maxCoef], out_re[c_maxCoef], out_im[c_maxCoef];
+        vreal in_re[FMM_CONV_COEF], in_im[FMM_CONV_COEF], out_re[FMM_CONV_COEF], out_im[FMM_CONV_COEF];
         fmm_conv_load(conv, chunk, in_re, in_im);
         product(conv->order, (const vreal*)(conv->s + (size_t)chunk * size * VLEN), in_re, in_im, out_re, out_im);
         store_chunk(conv, chunk, out_re, out_im);
@@ -342,7 +318,7 @@ void fmm_conv_product(const gmxfmm_plan* plan, const convolution* conv)
 
 void fmm_m2l_fft(const gmxfmm_plan* plan, convolution* conv)
 {
-    fmm_conv_transform(plan, conv, 1);
+    fmm_fft_forward(&conv->fft, plan->num_threads, conv->cells->inner, conv->field, conv->spectrum);
     fmm_conv_product(plan, conv);
-    fmm_conv_transform(plan, conv, 0);
+    fmm_fft_backward(&conv->fft, plan->num_threads, conv->cells->inner, conv->spectrum, conv->field);
 }

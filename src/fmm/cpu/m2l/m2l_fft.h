@@ -3,10 +3,9 @@
 #ifndef FMM_M2L_FFT_H
 #define FMM_M2L_FFT_H
 
-#include <fftw3.h>
-
-#include "fmm/geometry/lattice.h"
+#include "fmm/cpu/m2l/fft.h"
 #include "fmm/cpu/state.h"
+#include "fmm/geometry/lattice.h"
 #include "fmm/math/portable.h"
 
 struct fmm_lattice;
@@ -18,13 +17,17 @@ struct fmm_convolution
     int                 num_freq;        /* n0 n1 (n2/2+1) */
     int                 num_chunks;      /* of VLEN frequencies */
     size_t              cell_stride;     /* reals from one coefficient's field to the next: cells, padded to vectors */
-    size_t              freq_stride;     /* the same in complex numbers, frequencies */
     real*               field;           /* num_coef x cell_stride: multipoles, after the convolution locals */
-    real*               spectrum;        /* num_coef x freq_stride complex numbers: their transforms */
-    real*               s;               /* num_chunks x (2p+1)^2 x VLEN: spectrum of S / num_cells */
+    fmm_fft             fft;
+    fmm_complex*        spectrum; /* their transforms, fft.num_groups x fft.spectrum_stride */
+    real*               s;        /* num_chunks x (2p+1)^2 x VLEN: spectrum of S / num_cells */
     real*               z; /* num_chunks x (2p+3)^2 x VLEN: of Z / num_cells, filled once a virial was asked for */
     struct fmm_lattice* lattice; /* m2l_fft_spectra.c */
-    FFTW(plan) forward, backward;
+};
+
+enum
+{
+    FMM_CONV_COEF = (GMXFMM_MAX_ORDER + 1) * (GMXFMM_MAX_ORDER + 1) + VLEN /* room for the last group's lanes */
 };
 
 /* Arrays and transforms for the plan's grid of cells, or of roots; what lattice sums of a new shape need; the spectra
@@ -34,9 +37,8 @@ void          fmm_conv_destroy(struct fmm_convolution* conv);
 gmxfmm_status fmm_conv_set_shape(gmxfmm_plan* plan);
 void          fmm_conv_spectra(gmxfmm_plan* plan, int with_virial);
 
-/* The parts of the convolution: all transforms, forward or backward; one chunk of frequencies, its phases taken off;
- * the product with S at all frequencies, in place. */
-void fmm_conv_transform(const gmxfmm_plan* plan, const struct fmm_convolution* conv, int forward);
+/* The parts of the convolution: one chunk of frequencies, phases taken off, to re and im [FMM_CONV_COEF]; the product
+ * with S at all frequencies, in place. */
 void fmm_conv_load(const struct fmm_convolution* conv, int chunk, vreal* re, vreal* im);
 void fmm_conv_product(const gmxfmm_plan* plan, const struct fmm_convolution* conv);
 

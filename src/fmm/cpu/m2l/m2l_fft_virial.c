@@ -8,11 +8,6 @@
 
 typedef struct fmm_convolution convolution;
 
-enum
-{
-    c_maxCoef = (GMXFMM_MAX_ORDER + 1) * (GMXFMM_MAX_ORDER + 1)
-};
-
 /*
  * Moment products of one chunk, THEORY (20): G_j^mu = sum over n + k = j, m + l = mu of conj_f(M_k^l) M_n^m, mu >= 0,
  * real part over frequencies, times weight; complex in the sense of harmonics, g[harm(2p)].
@@ -149,7 +144,7 @@ static double lane_sum(vreal v)
 static void virial_chunk(const convolution* conv, int chunk, double* row)
 {
     const int    p = conv->order, top = 2 * p;
-    vreal        re[c_maxCoef], im[c_maxCoef];
+    vreal        re[FMM_CONV_COEF], im[FMM_CONV_COEF];
     vreal        g[(2 * GMXFMM_MAX_ORDER + 1) * (2 * GMXFMM_MAX_ORDER + 1)];
     cplx         w[3];
     const vreal* s = (const vreal*)conv->s + (size_t)chunk * (size_t)harm_size(top);
@@ -167,7 +162,7 @@ static void virial_chunk(const convolution* conv, int chunk, double* row)
 
 void fmm_m2l_fft_virial(gmxfmm_plan* plan, convolution* conv, double* w)
 {
-    fmm_conv_transform(plan, conv, 1);
+    fmm_fft_forward(&conv->fft, plan->num_threads, conv->cells->inner, conv->field, conv->spectrum);
     memset(plan->cpu->partial, 0, (size_t)plan->cpu->partial_rows * FMM_PARTIAL * sizeof(double));
     /* rows, not threads, own the partial sums: the result does not depend on scheduling */
     const int rows = plan->cpu->partial_rows;
@@ -187,5 +182,5 @@ void fmm_m2l_fft_virial(gmxfmm_plan* plan, convolution* conv, double* w)
         }
     }
     fmm_conv_product(plan, conv);
-    fmm_conv_transform(plan, conv, 0);
+    fmm_fft_backward(&conv->fft, plan->num_threads, conv->cells->inner, conv->spectrum, conv->field);
 }

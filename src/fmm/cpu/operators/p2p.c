@@ -33,14 +33,12 @@ size_t fmm_p2p_scratch(const gmxfmm_plan* plan)
     return 4 * capacity(plan) * sizeof(real) + capacity(plan) / VLEN * sizeof(fmm_lanes);
 }
 
-typedef vreal unaligned __attribute__((aligned(sizeof(real))));
-
 /* Copies count reals plus shift, in whole vectors. */
 static inline void copy_shifted(real* to, const real* from, int count, real shift)
 {
     for (int i = 0; i < count; i += VLEN)
     {
-        *(unaligned*)(to + i) = *(const unaligned*)(from + i) + shift;
+        *(vreal_unaligned*)(to + i) = *(const vreal_unaligned*)(from + i) + shift;
     }
 }
 
@@ -48,7 +46,7 @@ static inline void copy_scaled(real* to, const real* from, int count)
 {
     for (int i = 0; i < count; i += VLEN)
     {
-        *(unaligned*)(to + i) = *(const unaligned*)(from + i) * (real)-0.5;
+        *(vreal_unaligned*)(to + i) = *(const vreal_unaligned*)(from + i) * (real)-0.5;
     }
 }
 

@@ -5,12 +5,6 @@
 
 #include "fmm/math/portable.h"
 
-#if defined(__GNUC__)
-#    define INLINE static inline __attribute__((always_inline))
-#else
-#    define INLINE static inline
-#endif
-
 /* out[i] = sum_j g[i * stride + j] in[j]; in and out apart. */
 INLINE void product(int rows, int columns, const real* g, int stride, const vreal* in, vreal* out)
 {

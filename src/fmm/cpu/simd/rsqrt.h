@@ -24,19 +24,13 @@ typedef unsigned short fmm_lanes;
 /* x in the lanes that are kept, 0 in the others, whatever x is there. */
 static inline vreal fmm_keep_lanes(vreal x, fmm_lanes kept)
 {
-#    ifdef FMM_DOUBLE
-    typedef long long integer;
-#    else
-    typedef int integer;
-#    endif
-    typedef integer vinteger __attribute__((vector_size(FMM_VBYTES), may_alias));
-    const vinteger  zero = {0};
-    vinteger        bit;
+    const vinteger zero = {0};
+    vinteger       bit;
     for (int l = 0; l < VLEN; l++)
     {
-        bit[l] = (integer)1 << l;
+        bit[l] = (lane_integer)1 << l;
     }
-    return (vreal)((vinteger)x & (((zero + (integer)kept) & bit) != 0));
+    return (vreal)((vinteger)x & (((zero + (lane_integer)kept) & bit) != 0));
 }
 #endif
 

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Discrete Fourier transforms of many real fields on one periodic grid, side by side: one lane is one field. Each
+ * direction is transformed in stages of short transforms that leave their results in order (Stockham's; Van Loan 1992,
+ * section 1.7). Transforms of one field after the other, as libraries have them, use lanes badly on grids of some ten
+ * points a side.
+ */
+#ifndef FMM_FFT_H
+#define FMM_FFT_H
+
+#include "fmm/cpu/state.h"
+#include "fmm/math/portable.h"
+
+/* VLEN complex numbers. */
+typedef struct
+{
+    vreal re, im;
+} fmm_complex;
+
+enum
+{
+    FMM_MAX_STAGES = 16
+};
+
+typedef struct
+{
+    int   n, num_stages;
+    int   radix[FMM_MAX_STAGES]; /* their product is n */
+    real* roots[2];              /* n pairs: cos(2 pi k / n) and -sin of it, forward, or sin, backward */
+} fmm_fft_line;
+
+typedef struct
+{
+    fmm_fft_line direction[3];
+    int          used[2];              /* planes, and rows of a plane, beyond which fields are zero */
+    int          num_points, num_freq; /* n0 n1 n2 and n0 n1 (n2/2+1): of mirror images one frequency is kept */
+    int          num_fields, num_groups;
+    size_t       field_stride;    /* reals from a field to the next, at least num_points */
+    size_t       spectrum_stride; /* complex vectors from a group's spectra to the next's, at least num_freq */
+    fmm_complex* scratch;
+    size_t       thread_size; /* of scratch for each thread */
+} fmm_fft;
+
+/* For num_fields fields on a grid of n[3] points, stored one behind the other. Arrays of fields must have room for VLEN
+ * reals more. Errors: MEMORY; free with fmm_fft_destroy in any case. */
+gmxfmm_status fmm_fft_create(gmxfmm_plan* plan, const int* n, int num_fields, fmm_fft* fft);
+void          fmm_fft_destroy(fmm_fft* fft);
+
+/* spectrum[group][frequency], lane l of a group for field VLEN group + l: sum over points x of field(x)
+ * e^(-2 pi i sum_d f_d x_d / n_d). Lanes without a field are finite. Fields are not read, but taken as zero, where x_0
+ * >= used[0] or x_1 >= used[1], as in the padding of an open system. */
+void fmm_fft_forward(const fmm_fft* fft, int num_threads, const int* used, const real* field, fmm_complex* spectrum);
+
+/* The unnormalised inverse, num_points times the field, written where it is used. Overwrites spectrum. */
+void fmm_fft_backward(const fmm_fft* fft, int num_threads, const int* used, fmm_complex* spectrum, real* field);
+
+#endif
