@@ -25,6 +25,22 @@ static inline int fmm_fft_size(int n)
     return n;
 }
 
+/* Time of a transform of length n on the CPU over that of a length without large prime factors: those above 10 are
+ * transformed by definition, 17 in 1.5 times the time, 37 in 2.3. */
+static inline double fmm_fft_slowness(int n)
+{
+    int prime = 1;
+    for (int f = 2; n > 1; f++)
+    {
+        while (n % f == 0)
+        {
+            n /= f;
+            prime = f;
+        }
+    }
+    return prime > 10 ? 0.6 + prime / 20.0 : 1;
+}
+
 /* n = n1 n2 with both at most 10 and as even as can be, as the device's transforms take them: returns n1, 0 if there is
  * none. */
 static inline int fmm_two_step_radix(int n)

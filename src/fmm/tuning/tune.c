@@ -33,12 +33,15 @@ static const double c_errorScale = 0.47;
  * cent of an MD step, pay for it. */
 static const double c_margin = 0.25;
 
+/* Error of two charges in facing corners over the mean of the model, on occasion (swap_z at 1e-6). */
+static const double c_worstPair = 15;
+
 /* Covering radius over shortest far vector: 0.433 for cubes, 0.41 for the face-centred lattice. Where it is larger,
  * corners converge slowly: such cells are a last resort. */
 static const double c_evenCells = 0.5;
 
-/* With ws = 1 and higher orders than this, what is left of the error is that of single pairs in facing corners, 15
- * times the mean of the model on occasion (swap_z at 1e-6): ws = 2 then, unless ws is given. */
+/* With ws = 1 and higher orders than this, what is left of the error is that of single pairs in facing corners: ws = 2
+ * then, unless ws is given. */
 enum
 {
     c_lastOrderWs1 = 14
@@ -51,9 +54,8 @@ static const double c_skewedScale = 1.6;
 static const double c_costPair   = FMM_COST_PAIR;
 static const double c_costGather = FMM_COST_GATHER; /* per pair of near cells */
 static const double c_costCoef   = FMM_COST_COEF;   /* P2M and L2P, per particle and coefficient */
-static const double c_costFft    = 0.8;             /* both ways, per cell, coefficient and log2(cells) */
-static const double c_costPoint  = 0.25;            /* product, per cell and pair of coefficients */
-static const double c_slowFft    = 1.8;             /* more for sizes that FFTW has no single codelet for */
+static const double c_costFft    = 0.5;             /* both ways, per cell, coefficient and log2(cells) */
+static const double c_costPoint  = 0.1;             /* product, per cell and pair of coefficients */
 
 static double radical_inverse(int i, int base)
 {
@@ -220,8 +222,7 @@ static double cost(const fmm_problem* problem, const fmm_cells* cells, double n,
     double       fft = c_costFft * log2(all + 1);
     for (int d = 0; d < 3; d++)
     {
-        const int k = cells->n[d];
-        fft *= (k > 16 && k != 20 && k != 32) || k == 9 ? cbrt(c_slowFft) : 1;
+        fft *= cbrt(fmm_fft_slowness(cells->n[d]));
     }
     const double near = n * n / used_cells * cells->num_near * c_costPair * (is_double ? 4 : 1);
     const double far  = n * coef * c_costCoef + all * coef * (fft + coef * c_costPoint);
@@ -345,7 +346,9 @@ int fmm_last_order(const fmm_problem* problem, int ws)
 
 double fmm_target_error(const fmm_problem* problem)
 {
-    return c_margin * problem->options->accuracy;
+    /* the mean of few pairs may be that of bad ones alone; n = 0: of any number */
+    const double n = (double)problem->n, pairs = n > 2 ? n * (n - 1) / 2 : 1;
+    return c_margin * problem->options->accuracy / (n > 0 ? 1 + c_worstPair / sqrt(pairs) : 1);
 }
 
 /* The cell in its own unit; a rectangular one with its edges by length, since their order makes no difference. */
@@ -419,7 +422,7 @@ static gmxfmm_status consider(
     choice*      best = &found->best;
     double       error[c_maxOrder + 1];
     const int    fixed  = problem->options->order;
-    const double target = problem->options->accuracy * c_margin;
+    const double target = fmm_target_error(problem);
     if (was_seen(found, grid, ws))
     {
         return GMXFMM_OK;
