@@ -7,6 +7,7 @@
 #include "fmm/math/harmonics.h"
 
 #include "fmm/cpu/operators/step.h"
+#include "fmm/cpu/simd/walk.h"
 
 enum
 {
@@ -91,10 +92,11 @@ static inline void
 evaluate(int p, vreal x, vreal y, vreal z, const real* inverse, const weights* w, fmm_wanted wanted, vreal out[4])
 {
     const int   with_phi = wanted != FMM_FIELD, with_field = wanted != FMM_POTENTIAL;
+    const int   top = with_phi ? p : p - 1; /* degree p has no gradient of its own */
     const vreal r2  = x * x + y * y + z * z;
     vreal       re0 = {0}, im0 = {0}, phi = {0}, gx = {0}, gy = {0}, gz = {0};
     re0 += 1;
-    for (int m = 0; m <= p; m++)
+    for (int m = 0; m <= top; m++)
     {
         if (m > 0)
         {
@@ -103,7 +105,7 @@ evaluate(int p, vreal x, vreal y, vreal z, const real* inverse, const weights* w
         const int   column = harm_column(p, m), half = p + 1 - m;
         const real* inv = inverse + column;
         vreal       re = re0, im = im0, re_below = {0}, im_below = {0};
-        for (int i = 0; i <= p - m; i++)
+        for (int i = 0; i <= top - m; i++)
         {
             if (i > 0)
             {
@@ -173,50 +175,36 @@ static inline void block_targets(const gmxfmm_plan*    plan,
 {
     const fmm_particles* targets = fmm_targets(plan);
     const fmm_arrays     a       = fmm_arrays_of(targets);
-    const int*           start   = targets->cell_start;
-    int                  begin[VLEN], count[VLEN], most = 0;
-    for (int l = 0; l < VLEN; l++)
-    {
-        begin[l] = l < lanes ? start[first + l] : 0;
-        count[l] = l < lanes ? start[first + l + 1] - begin[l] : 0;
-        most     = count[l] > most ? count[l] : most;
-    }
-    const real cq = (real)(bg->c * bg->q), c2 = (real)(2 * bg->c);
-    vreal      t, d[3];
+    const walk           cells   = walk_of(targets->cell_start, first, lanes);
+    const real           cq = (real)(bg->c * bg->q), c2 = (real)(2 * bg->c);
+    vreal                t, d[3];
     shift_background(plan, first, lanes, bg, &t, d);
-    for (int k = 0; k < most; k++)
+    for (int k = 0; k < cells.most; k += VLEN)
     {
-        _Alignas(FMM_ALIGN) real lx[VLEN], ly[VLEN], lz[VLEN];
-        vreal                    out[4];
-        for (int l = 0; l < VLEN; l++)
+        /* positions, and then the field there */
+        vreal lx[VLEN], ly[VLEN], lz[VLEN], phi[VLEN];
+        walk_load(&cells, a.x, k, lx);
+        walk_load(&cells, a.y, k, ly);
+        walk_load(&cells, a.z, k, lz);
+        for (int i = 0; i < VLEN && k + i < cells.most; i++)
         {
-            const int i = k < count[l] ? begin[l] + k : begin[l];
-            lx[l]       = a.x[i];
-            ly[l]       = a.y[i];
-            lz[l]       = a.z[i];
+            const vreal x = lx[i], y = ly[i], z = lz[i];
+            vreal       out[4];
+            evaluate(plan->order, x, y, z, inverse, w, wanted, out);
+            phi[i] = out[0] + t + cq * (x * x + y * y + z * z) - c2 * (d[0] * x + d[1] * y + d[2] * z);
+            lx[i]  = c2 * d[0] - 2 * cq * x - out[1];
+            ly[i]  = c2 * d[1] - 2 * cq * y - out[2];
+            lz[i]  = c2 * d[2] - 2 * cq * z - out[3];
         }
-        const vreal x = *(vreal*)lx, y = *(vreal*)ly, z = *(vreal*)lz;
-        evaluate(plan->order, x, y, z, inverse, w, wanted, out);
-        const vreal phi = out[0] + t + cq * (x * x + y * y + z * z) - c2 * (d[0] * x + d[1] * y + d[2] * z);
-        const vreal ex  = c2 * d[0] - 2 * cq * x - out[1];
-        const vreal ey  = c2 * d[1] - 2 * cq * y - out[2];
-        const vreal ez  = c2 * d[2] - 2 * cq * z - out[3];
-        for (int l = 0; l < lanes; l++)
+        if (wanted != FMM_FIELD)
         {
-            if (k < count[l])
-            {
-                const int i = begin[l] + k;
-                if (wanted != FMM_FIELD)
-                {
-                    a.far_phi[i] = phi[l];
-                }
-                if (wanted != FMM_POTENTIAL)
-                {
-                    a.ex[i] += ex[l];
-                    a.ey[i] += ey[l];
-                    a.ez[i] += ez[l];
-                }
-            }
+            walk_store(&cells, phi, k, 0, a.far_phi);
+        }
+        if (wanted != FMM_POTENTIAL)
+        {
+            walk_store(&cells, lx, k, 1, a.ex);
+            walk_store(&cells, ly, k, 1, a.ey);
+            walk_store(&cells, lz, k, 1, a.ez);
         }
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* P2M: one lane is one cell; the lanes walk through their cells' particles side by side. */
+/* P2M: one lane is one cell. */
 #include "fmm/math/portable.h"
 
 #define HARM_T vreal
@@ -7,6 +7,7 @@
 #include "fmm/math/harmonics.h"
 
 #include "fmm/cpu/operators/step.h"
+#include "fmm/cpu/simd/walk.h"
 
 enum
 {
@@ -16,31 +17,23 @@ enum
 /* conj Upsilon(x, y, z) = Upsilon(x, -y, z) */
 static void block_multipoles(const gmxfmm_plan* plan, int first, int lanes, const real* inverse, vreal* m)
 {
-    const fmm_arrays a     = fmm_arrays_of(&plan->cpu->charges);
-    const int*       start = plan->cpu->charges.cell_start;
-    int              begin[VLEN], count[VLEN], most = 0;
+    const fmm_arrays a = fmm_arrays_of(&plan->cpu->charges);
+    const walk       w = walk_of(plan->cpu->charges.cell_start, first, lanes);
     for (int i = 0; i < harm_size(plan->order); i++)
     {
         m[i] = (vreal){0};
     }
-    for (int l = 0; l < VLEN; l++)
+    for (int k = 0; k < w.most; k += VLEN)
     {
-        begin[l] = l < lanes ? start[first + l] : 0;
-        count[l] = l < lanes ? start[first + l + 1] - begin[l] : 0;
-        most     = count[l] > most ? count[l] : most;
-    }
-    for (int k = 0; k < most; k++)
-    {
-        _Alignas(FMM_ALIGN) real x[VLEN], y[VLEN], z[VLEN], q[VLEN];
-        for (int l = 0; l < VLEN; l++)
+        vreal x[VLEN], y[VLEN], z[VLEN], q[VLEN];
+        walk_load(&w, a.x, k, x);
+        walk_load(&w, a.y, k, y);
+        walk_load(&w, a.z, k, z);
+        walk_load(&w, a.q, k, q);
+        for (int i = 0; i < VLEN && k + i < w.most; i++)
         {
-            const int s = k < count[l] ? begin[l] + k : begin[l]; /* padded arrays: always a valid place */
-            x[l]        = a.x[s];
-            y[l]        = -a.y[s];
-            z[l]        = a.z[s];
-            q[l]        = k < count[l] ? a.q[s] : 0;
+            harm_add_upsilon(plan->order, x[i], -y[i], z[i], walk_keep(&w, k + i, q[i]), inverse, m);
         }
-        harm_add_upsilon(plan->order, *(vreal*)x, *(vreal*)y, *(vreal*)z, *(vreal*)q, inverse, m);
     }
 }
 
