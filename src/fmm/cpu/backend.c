@@ -23,11 +23,27 @@ static gmxfmm_status create(gmxfmm_plan* plan)
     return plan->cpu != NULL ? GMXFMM_OK : fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
 }
 
-/* Room for them; they are read at each step. */
+/* Those of particles that are assigned go to their places, others at the next assign. */
 static gmxfmm_status set_charges(gmxfmm_plan* plan)
 {
     fmm_particles* p = &plan->cpu->charges;
-    return p->sorted != NULL && p->n == plan->num_charges ? GMXFMM_OK : fmm_particles_alloc(plan, p, plan->num_charges);
+    if (p->sorted != NULL && p->n == plan->num_charges)
+    {
+        if (plan->assigned)
+        {
+            fmm_sort_charges(plan);
+        }
+        return GMXFMM_OK;
+    }
+    const size_t  before = plan->bytes;
+    gmxfmm_status status = fmm_particles_alloc(plan, p, plan->num_charges);
+    if (status == GMXFMM_OK)
+    {
+        p->charge = fmm_alloc(plan, (size_t)p->n * sizeof(double));
+        p->bytes  = plan->bytes - before;
+        status    = p->charge != NULL ? GMXFMM_OK : fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for charges");
+    }
+    return status;
 }
 
 static gmxfmm_status set_receivers(gmxfmm_plan* plan, const void* x)
@@ -172,6 +188,10 @@ static gmxfmm_status assign(gmxfmm_plan* plan, const void* x)
 {
     gmxfmm_status status = fmm_cpu_assign(plan, x);
     status               = status == GMXFMM_OK ? fmm_step_reserve(plan) : status;
+    if (status == GMXFMM_OK)
+    {
+        fmm_sort_charges(plan);
+    }
     return status == GMXFMM_OK && plan->cpu->path->reserve != NULL ? plan->cpu->path->reserve(plan) : status;
 }
 

@@ -45,6 +45,18 @@ gmxfmm_status fmm_step_reserve(gmxfmm_plan* plan)
     return GMXFMM_OK;
 }
 
+void fmm_sort_charges(gmxfmm_plan* plan)
+{
+    const fmm_particles* p = &plan->cpu->charges;
+    real*                q = p->q;
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads)
+    for (int64_t s = 0; s < p->n; s++)
+    {
+        p->charge[s] = plan->charge[p->sorted[s]];
+        q[s]         = (real)p->charge[s];
+    }
+}
+
 static double value_at(const void* x, gmxfmm_precision type, size_t i)
 {
     return type == GMXFMM_DOUBLE ? ((const double*)x)[i] : (double)((const float*)x)[i];
@@ -80,29 +92,22 @@ enum
     c_block = 64 /* particles that permute does at once, in whole vectors */
 };
 
-/* Asks for what load_block reads of particle s, which may stand anywhere in the caller's arrays. */
-static inline void
-prefetch(const fmm_particles* p, const void* x, gmxfmm_precision type, const double* charge, int64_t s)
+/* Asks for the position of particle s, which may stand anywhere in the caller's array. */
+static inline void prefetch(const fmm_particles* p, const void* x, gmxfmm_precision type, int64_t s)
 {
     if (s < p->n)
     {
-        const size_t i    = (size_t)p->sorted[s];
         const size_t size = type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
-        __builtin_prefetch((const char*)x + 3 * i * size);
-        if (charge != NULL)
-        {
-            __builtin_prefetch(charge + i);
-        }
+        __builtin_prefetch((const char*)x + 3 * (size_t)p->sorted[s] * size);
     }
 }
 
 /* Particles s .. s + count - 1: position less the origin, charge, and position in the cell at assign; up to the next
  * whole vector the last one once more, without charge. Returns their number with these. */
-static int load_block(const gmxfmm_plan*   plan,
+INLINE int load_block(const gmxfmm_plan*   plan,
                       const fmm_particles* p,
                       const void*          x,
                       gmxfmm_precision     type,
-                      const double*        charge,
                       int                  s,
                       int                  count,
                       double               xi[3][c_block],
@@ -114,8 +119,8 @@ static int load_block(const gmxfmm_plan*   plan,
     {
         const int    from = s + (l < count ? l : count - 1);
         const size_t i    = (size_t)p->sorted[from];
-        prefetch(p, x, type, charge, (int64_t)from + c_block);
-        q[l] = charge != NULL && l < count ? charge[i] : 0;
+        prefetch(p, x, type, (int64_t)from + c_block);
+        q[l] = p->charge != NULL && l < count ? p->charge[from] : 0;
         for (int d = 0; d < 3; d++)
         {
             xi[d][l]        = value_at(x, type, 3 * i + (size_t)d) - plan->cells.origin[d];
@@ -126,13 +131,13 @@ static int load_block(const gmxfmm_plan*   plan,
 }
 
 /* Positions of the particles of one cell relative to its centre, the image being the one nearest to where it stood at
- * assign. charge: NULL for receivers. */
+ * assign. Cells of a row of partial sums come in their order, up to particle end_of_row. */
 static void permute_cell(const gmxfmm_plan*   plan,
                          const fmm_particles* p,
                          const void*          x,
                          gmxfmm_precision     type,
-                         const double*        charge,
                          int                  cell,
+                         int                  end_of_row,
                          moments*             m)
 {
     const fmm_cells* c    = &plan->cells;
@@ -155,9 +160,14 @@ static void permute_cell(const gmxfmm_plan*   plan,
     for (int s = p->cell_start[cell], end = p->cell_start[cell + 1]; s < end; s += c_block)
     {
         double    xi[3][c_block], reference[3][c_block], q[c_block];
-        real      y[3][c_block];
+        real      beyond[3][c_block];
         const int count = end - s < c_block ? end - s : c_block;
-        const int num   = load_block(plan, p, x, type, charge, s, count, xi, q, reference);
+        const int num   = type == GMXFMM_DOUBLE ? load_block(plan, p, x, GMXFMM_DOUBLE, s, count, xi, q, reference)
+                                                : load_block(plan, p, x, GMXFMM_SINGLE, s, count, xi, q, reference);
+        /* whole vectors: what is written beyond this cell is the next one's, and written again */
+        const int direct = s + num <= end_of_row;
+        real *    x_to = direct ? a.x + s : beyond[0], *y_to = direct ? a.y + s : beyond[1],
+             *z_to = direct ? a.z + s : beyond[2];
 #pragma omp simd reduction(+ : charge_sum, dx, dy, dz, xx, yy, zz, xy, xz, yz, sx, sy, sz, bad)
         for (int l = 0; l < num; l++)
         {
@@ -184,16 +194,15 @@ static void permute_cell(const gmxfmm_plan*   plan,
             sx += q[l] * xi[0][l];
             sy += q[l] * xi[1][l];
             sz += q[l] * xi[2][l];
-            y[0][l] = (real)y0;
-            y[1][l] = (real)y1;
-            y[2][l] = (real)y2;
+            x_to[l] = (real)y0;
+            y_to[l] = (real)y1;
+            z_to[l] = (real)y2;
         }
-        for (int l = 0; l < count; l++)
+        for (int l = 0; l < count && !direct; l++)
         {
-            a.x[s + l] = y[0][l];
-            a.y[s + l] = y[1][l];
-            a.z[s + l] = y[2][l];
-            a.q[s + l] = (real)q[l];
+            a.x[s + l] = x_to[l];
+            a.y[s + l] = y_to[l];
+            a.z[s + l] = z_to[l];
         }
     }
     const double dipole[3] = {dx, dy, dz}, quadrupole[6] = {xx, yy, zz, xy, xz, yz}, surface[3] = {sx, sy, sz};
@@ -209,8 +218,7 @@ static void permute_cell(const gmxfmm_plan*   plan,
 }
 
 /* Positions of a set of particles, and their moments. */
-static moments
-permute(gmxfmm_plan* plan, const fmm_particles* p, const void* x, gmxfmm_precision type, const double* charge)
+static moments permute(gmxfmm_plan* plan, const fmm_particles* p, const void* x, gmxfmm_precision type)
 {
     enum
     {
@@ -224,9 +232,10 @@ permute(gmxfmm_plan* plan, const fmm_particles* p, const void* x, gmxfmm_precisi
     {
         moments mine;
         memset(&mine, 0, sizeof(mine));
-        for (size_t cell = slab(plan, cells, row); cell < slab(plan, cells, row + 1); cell++)
+        const size_t end = slab(plan, cells, row + 1);
+        for (size_t cell = slab(plan, cells, row); cell < end; cell++)
         {
-            permute_cell(plan, p, x, type, charge, (int)cell, &mine);
+            permute_cell(plan, p, x, type, (int)cell, p->cell_start[end], &mine);
         }
         memcpy(plan->cpu->partial + (size_t)row * FMM_PARTIAL, &mine, sizeof(mine));
     }
@@ -614,10 +623,10 @@ gmxfmm_status fmm_step(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
     double near_virial[6] = {0}, virial[6] = {0}, strain[6] = {0}, before[FMM_PARTIAL] = {0}, after[FMM_PARTIAL] = {0};
     double clock = fmm_time();
 
-    moments m = permute(plan, &plan->cpu->charges, x, plan->options.array_type, plan->charge);
+    moments m = permute(plan, &plan->cpu->charges, x, plan->options.array_type);
     if (plan->num_receivers > 0)
     {
-        m.bad += permute(plan, &plan->cpu->receivers, plan->receiver_x, GMXFMM_DOUBLE, NULL).bad;
+        m.bad += permute(plan, &plan->cpu->receivers, plan->receiver_x, GMXFMM_DOUBLE).bad;
     }
     if (m.bad > 0)
     {

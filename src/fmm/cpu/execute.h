@@ -8,6 +8,8 @@
 /* A step, and the scratch that it needs for the present particles. Errors of reserve: MEMORY; of the step:
  * POSITION, CHARGE, COINCIDENT. */
 gmxfmm_status fmm_step_reserve(gmxfmm_plan* plan);
+/* Charges into sorted order, after an assign and when they are new. */
+void fmm_sort_charges(gmxfmm_plan* plan);
 /* The far field by cells of one level, and by an octree; see fmm_cpu_path. */
 void        fmm_far_by_cells(gmxfmm_plan* plan, double* strain);
 void        fmm_far_by_octree(gmxfmm_plan* plan, double* strain);

@@ -11,24 +11,19 @@ static const fmm_particles* charges_of(const gmxfmm_plan* plan)
     return &plan->cpu->charges;
 }
 
-static int cell_of(const gmxfmm_plan* plan, int s)
+/* Cell at place[3], in which sorted particle s is, minus cell of the nearest image of particle j, in cells. */
+static void nearest_offset(const gmxfmm_plan* plan, int s, const int* place, int j, int* offset)
 {
-    return charges_of(plan)->cell_of[charges_of(plan)->sorted[s]];
-}
-
-/* Cell of particle si minus cell of the nearest image of particle sj, in cells. */
-static void nearest_offset(const gmxfmm_plan* plan, int si, int sj, int* offset)
-{
-    const fmm_cells* c = &plan->cells;
-    int              ci[3], cj[3];
-    double           t[3];
-    fmm_cell_place(plan, cell_of(plan, si), ci);
-    fmm_cell_place(plan, cell_of(plan, sj), cj);
+    const fmm_cells*     c  = &plan->cells;
+    const fmm_particles* p  = charges_of(plan);
+    const float *        ri = p->reference[s], *rj = p->reference[p->position[j]];
+    int                  other[3];
+    double               t[3];
+    fmm_cell_place(plan, p->cell_of[j], other);
     for (int d = 0; d < 3; d++)
     {
-        t[d] =
-            (ci[d] - cj[d]) + (double)charges_of(plan)->reference[si][d] - (double)charges_of(plan)->reference[sj][d];
-        offset[d] = ci[d] - cj[d];
+        offset[d] = place[d] - other[d];
+        t[d]      = offset[d] + (double)ri[d] - (double)rj[d];
     }
     if (c->periodic)
     {
@@ -37,13 +32,12 @@ static void nearest_offset(const gmxfmm_plan* plan, int si, int sj, int* offset)
 }
 
 /* prefix[o]: place of the first particle of near cell o in the list that p2p gathers. Returns the list's length. */
-static int near_prefix(const gmxfmm_plan* plan, int cell, int* prefix)
+static int near_prefix(const gmxfmm_plan* plan, int cell, const int* place, int* prefix)
 {
-    int c[3], num = 0;
-    fmm_cell_place(plan, cell, c);
+    int num = 0;
     for (int o = 0; o < plan->cells.num_near; o++)
     {
-        const int at = fmm_near_of(plan, cell, c, o);
+        const int at = fmm_near_of(plan, cell, place, o);
         prefix[o]    = num;
         num += charges_of(plan)->cell_start[at + 1] - charges_of(plan)->cell_start[at];
     }
@@ -55,19 +49,28 @@ static int num_excluded(const gmxfmm_plan* plan, int i)
     return plan->excl_start != NULL ? plan->excl_start[i + 1] - plan->excl_start[i] : 0;
 }
 
-/* Place of particle s among those of its cell, which p2p gathers first. */
-static int own_place(const gmxfmm_plan* plan, int s)
+/* Place of particle i among those of its cell, which p2p gathers first. */
+static int own_place(const gmxfmm_plan* plan, int i)
 {
-    return s - charges_of(plan)->cell_start[cell_of(plan, s)];
+    const fmm_particles* p = charges_of(plan);
+    return p->position[i] - p->cell_start[p->cell_of[i]];
 }
 
-/* Pairs left out of the near field of particle s, into its part of the mask; that has room for all exclusions: the rest
- * is the particle itself once more. */
-static void mask_near(const gmxfmm_plan* plan, int s, const int* prefix)
+/* Whether of two particles of a cell these images are the nearest ones. */
+static int near_in_cell(const fmm_cells* c)
 {
-    const int i    = charges_of(plan)->sorted[s];
+    return !c->periodic || (c->rectangular && c->n[0] > 2 && c->n[1] > 2 && c->n[2] > 2);
+}
+
+/* Pairs left out of the near field of particle s, in the cell at place[3], into its part of the mask; that has room for
+ * all exclusions: the rest is the particle itself once more. */
+static void mask_near(const gmxfmm_plan* plan, int s, const int* place, const int* prefix)
+{
+    const fmm_particles* p = charges_of(plan);
+    const int            i = p->sorted[s];
     int *     mask = plan->cpu->mask + plan->cpu->mask_start[s], *end = plan->cpu->mask + plan->cpu->mask_start[s + 1];
-    *mask++ = own_place(plan, s);
+    const int in_cell = near_in_cell(&plan->cells);
+    *mask++           = own_place(plan, i);
     for (int e = 0; e < num_excluded(plan, i); e++)
     {
         const int j = plan->excl_list[plan->excl_start[i] + e];
@@ -75,19 +78,23 @@ static void mask_near(const gmxfmm_plan* plan, int s, const int* prefix)
         {
             continue;
         }
-        const int sj = charges_of(plan)->position[j];
-        int       offset[3];
-        nearest_offset(plan, s, sj, offset);
+        if (in_cell && p->cell_of[j] == p->cell_of[i])
+        {
+            *mask++ = own_place(plan, j);
+            continue;
+        }
+        int offset[3];
+        nearest_offset(plan, s, place, j, offset);
         const int source[3] = {-offset[0], -offset[1], -offset[2]};
         const int o         = fmm_near_index(&plan->cells, source);
         if (o >= 0)
         {
-            *mask++ = prefix[o] + own_place(plan, sj);
+            *mask++ = prefix[o] + own_place(plan, j);
         }
     }
     while (mask < end)
     {
-        *mask++ = own_place(plan, s);
+        *mask++ = own_place(plan, i);
     }
 }
 
@@ -95,15 +102,17 @@ static void mask_near(const gmxfmm_plan* plan, int s, const int* prefix)
 static void list_far(gmxfmm_plan* plan, int s)
 {
     const int i = charges_of(plan)->sorted[s];
+    int       place[3];
+    fmm_cell_place(plan, charges_of(plan)->cell_of[i], place);
     for (int e = 0; e < num_excluded(plan, i); e++)
     {
-        const int j = plan->excl_list[plan->excl_start[i] + e], sj = charges_of(plan)->position[j];
+        const int j = plan->excl_list[plan->excl_start[i] + e];
         if (i >= j)
         {
             continue;
         }
-        fmm_far_pair pair = {s, sj, {0, 0, 0}};
-        nearest_offset(plan, s, sj, pair.offset);
+        fmm_far_pair pair = {s, charges_of(plan)->position[j], {0, 0, 0}};
+        nearest_offset(plan, s, place, j, pair.offset);
         const int source[3] = {-pair.offset[0], -pair.offset[1], -pair.offset[2]};
         if (fmm_near_index(&plan->cells, source) < 0)
         {
@@ -137,13 +146,14 @@ gmxfmm_status fmm_left_out(gmxfmm_plan* plan)
         {
             continue;
         }
-        int*      prefix = prefixes + (size_t)omp_get_thread_num() * num_near;
-        const int num    = near_prefix(plan, cell, prefix);
-        capacity         = num > capacity ? num : capacity;
+        int place[3], *prefix = prefixes + (size_t)omp_get_thread_num() * num_near;
+        fmm_cell_place(plan, cell, place);
+        const int num = near_prefix(plan, cell, place, prefix);
+        capacity      = num > capacity ? num : capacity;
         sum += (double)num * (targets->cell_start[cell + 1] - targets->cell_start[cell]);
         for (int s = charges_of(plan)->cell_start[cell]; s < charges_of(plan)->cell_start[cell + 1]; s++)
         {
-            mask_near(plan, s, prefix);
+            mask_near(plan, s, place, prefix);
         }
     }
     free(prefixes);
@@ -154,7 +164,8 @@ gmxfmm_status fmm_left_out(gmxfmm_plan* plan)
     {
         /* a mask that ends with the particle itself is not full: some pairs are far, or it is on its own list */
         const int end = plan->cpu->mask_start[s + 1];
-        if (end - plan->cpu->mask_start[s] > 1 && plan->cpu->mask[end - 1] == own_place(plan, s))
+        if (end - plan->cpu->mask_start[s] > 1 &&
+            plan->cpu->mask[end - 1] == own_place(plan, charges_of(plan)->sorted[s]))
         {
             list_far(plan, s);
         }

@@ -8,8 +8,8 @@
 
 void fmm_particles_free(gmxfmm_plan* plan, fmm_particles* p)
 {
-    void* pointers[] = {p->sorted, p->position, p->cell_of, p->cell_start, p->x,  p->y,  p->z,
-                        p->q,      p->near_phi, p->far_phi, p->ex,         p->ey, p->ez, p->reference};
+    void* pointers[] = {p->sorted,   p->position, p->cell_of, p->cell_start, p->x,  p->y,         p->z,     p->q,
+                        p->near_phi, p->far_phi,  p->ex,      p->ey,         p->ez, p->reference, p->charge};
     for (size_t i = 0; i < sizeof(pointers) / sizeof(pointers[0]); i++)
     {
         free(pointers[i]);

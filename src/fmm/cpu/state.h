@@ -15,6 +15,7 @@ typedef struct
     int*    cell_start;         /* plan->num_cells + 2: the last is the octree's empty cell */
     size_t  start_capacity;     /* bytes that cell_start has room for */
     void *  x, *y, *z, *q;      /* position relative to the cell's centre, unit u; charge (not of receivers) */
+    double* charge;             /* of charges, NULL for receivers */
     void *  near_phi, *far_phi; /* potentials, unit 1/u */
     void *  ex, *ey, *ez;       /* field, near and far, unit 1/u^2 */
     float (*reference)[3];      /* position in the cell at assign, in cells: tells which image of a particle is meant */
