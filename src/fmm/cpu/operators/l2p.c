@@ -182,7 +182,7 @@ static inline void block_targets(const gmxfmm_plan*    plan,
     for (int k = 0; k < cells.most; k += VLEN)
     {
         /* positions, and then the field there */
-        vreal lx[VLEN], ly[VLEN], lz[VLEN], phi[VLEN];
+        vreal lx[VLEN], ly[VLEN], lz[VLEN], phi[VLEN] = {{0}};
         walk_load(&cells, a.x, k, lx);
         walk_load(&cells, a.y, k, ly);
         walk_load(&cells, a.z, k, lz);
