@@ -247,7 +247,7 @@ static void transform_line(
     }
 }
 
-/* Few stages, and even ones: the last one is the largest. */
+/* Few stages, large radices first. */
 static void choose_radices(fmm_fft_line* line)
 {
     int rest         = line->n;
@@ -320,18 +320,31 @@ void fmm_fft_destroy(fmm_fft* fft)
     free(fft->scratch);
 }
 
-/* Place of point i of a plane among rows in pairs, of which one is the real part and the other the imaginary one. */
-static inline vreal* in_pairs(cvec* pairs, int n2, int i)
+/* Where a point of a plane is among rows in pairs, of which one is the real part and the other the imaginary one. */
+typedef struct
 {
-    const int row = i / n2;
-    cvec*     at  = pairs + row / 2 * n2 + i % n2;
-    return row & 1 ? &at->im : &at->re;
+    cvec* pair; /* of rows */
+    int   n, odd, x;
+} point_place;
+
+/* That of the present point; goes on to the next. */
+static inline vreal* next_point(point_place* at)
+{
+    vreal* point = at->odd ? &at->pair[at->x].im : &at->pair[at->x].re;
+    if (++at->x == at->n)
+    {
+        at->pair += at->odd ? at->n : 0;
+        at->odd = !at->odd;
+        at->x   = 0;
+    }
+    return point;
 }
 
 /* Rows of the plane at x of a group's fields that are used, in pairs. */
 static void load_plane(const fmm_fft* fft, int group, int rows, const real* field, cvec* pairs)
 {
     const int   n2 = fft->direction[2].n, size = rows * n2;
+    point_place at = {pairs, n2, 0, 0};
     const real* row[VLEN];
     for (int l = 0; l < VLEN; l++)
     {
@@ -348,25 +361,27 @@ static void load_plane(const fmm_fft* fft, int group, int rows, const real* fiel
         lanes_transpose(v);
         for (int i = 0; i < VLEN && first + i < size; i++)
         {
-            *in_pairs(pairs, n2, first + i) = v[i];
+            *next_point(&at) = v[i];
         }
     }
-    for (int i = size; i < (rows + 1) / 2 * 2 * n2; i++)
+    while (at.odd)
     {
-        *in_pairs(pairs, n2, i) = (vreal){0};
+        *next_point(&at) = (vreal){0};
     }
 }
 
 static void store_plane(const fmm_fft* fft, int group, int rows, cvec* pairs, real* field)
 {
-    const int n2 = fft->direction[2].n, size = rows * n2, left = fft->num_fields - group * VLEN;
+    const int   n2 = fft->direction[2].n, size = rows * n2, left = fft->num_fields - group * VLEN;
+    point_place at = {pairs, n2, 0, 0};
     field += (size_t)(group * VLEN) * fft->field_stride;
     for (int first = 0; first < size; first += VLEN)
     {
-        vreal v[VLEN];
+        const vreal zero = {0};
+        vreal       v[VLEN];
         for (int i = 0; i < VLEN; i++)
         {
-            v[i] = *in_pairs(pairs, n2, first + i < size ? first + i : size - 1);
+            v[i] = first + i < size ? *next_point(&at) : zero;
         }
         lanes_transpose(v);
         for (int l = 0; l < VLEN && l < left; l++)
