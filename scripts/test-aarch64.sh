@@ -38,7 +38,7 @@ run_logged "library-$name-configure" cmake -S "$ROOT" -B "$folder" -G Ninja -DCM
     -DCMAKE_FIND_ROOT_PATH_MODE_INCLUDE=ONLY -DCMAKE_FIND_ROOT_PATH_MODE_PACKAGE=ONLY \
     "-DCMAKE_CROSSCOMPILING_EMULATOR=$emulator;-L;/usr/aarch64-linux-gnu;-E;LD_LIBRARY_PATH=$root/usr/lib/aarch64-linux-gnu" \
     "${launcher[@]}"
-suites=(cells edges errors operators plans_in_threads public_header tree)
+suites=(cells edges errors fft operators plans_in_threads public_header tree)
 run_logged "library-$name-build" ninja -C "$folder" -j "$JOBS" gmxfmm_shared gmxfmm-program "${suites[@]/#/gmxfmm_test_}"
 # not what takes minutes of high orders, or runs programs of its own
 say "    unit tests under $(basename "$emulator")"
