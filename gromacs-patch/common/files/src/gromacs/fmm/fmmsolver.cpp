@@ -189,7 +189,8 @@ public:
          const DeviceStreamManager* gpuStreams) :
         wcycle_(wcycle),
         isOpen_(parameters.boundary == FmmBoundary::Open),
-        maxStepsInCells_(parameters.maxStepsInCells),
+        maxStepsInCells_(gpuStreams != nullptr ? parameters.maxStepsInCellsOnGpu
+                                               : parameters.maxStepsInCellsOnCpu),
         gpu_(gpuStreams != nullptr ? std::make_unique<FmmGpu>(*gpuStreams) : nullptr),
         box_(flatten(box)),
         accuracy_(parameters.accuracy),

@@ -106,7 +106,7 @@ public:
     /*! \brief Adds forces, energies and virial of the atoms passed to setAtoms(), computed on the CPU
      *
      * Atoms are assigned to cells at pair-search steps, and in between after
-     * FmmParameters::maxStepsInCells steps; they stay in their cells until the
+     * FmmParameters::maxStepsInCellsOnCpu steps; they stay in their cells until the
      * next time, so that energy is conserved meanwhile. No pair is lost, as
      * the near field is all pairs in neighboring cells, but expansions
      * converge more slowly for atoms that left their cell.

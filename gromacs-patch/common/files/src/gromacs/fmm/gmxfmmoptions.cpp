@@ -278,15 +278,15 @@ FmmParameters FmmOptions::parameters() const
     return parameters;
 }
 
-//! Returns FmmParameters::maxStepsInCells: equal parts of nstlist
-static int maxStepsInCells(const t_inputrec& inputrec)
+//! Returns steps in which atoms stay in their cells for that time at most: equal parts of nstlist
+static int maxStepsInCells(const t_inputrec& inputrec, double maxTime)
 {
     if (!EI_DYNAMICS(inputrec.eI) || inputrec.delta_t <= 0)
     {
         return 0;
     }
     // At most a million, so that any time step leaves it in the range of int
-    const int most = static_cast<int>(std::clamp(c_fmmMaxTimeInCells / inputrec.delta_t, 1.0, 1e6));
+    const int most = static_cast<int>(std::clamp(maxTime / inputrec.delta_t, 1.0, 1e6));
     if (inputrec.nstlist <= 0)
     {
         return most; // No other pair search than the first
@@ -297,8 +297,9 @@ static int maxStepsInCells(const t_inputrec& inputrec)
 
 FmmParameters fmmParameters(const t_inputrec& inputrec)
 {
-    FmmParameters parameters   = fmmOptions(inputrec).parameters();
-    parameters.maxStepsInCells = maxStepsInCells(inputrec);
+    FmmParameters parameters        = fmmOptions(inputrec).parameters();
+    parameters.maxStepsInCellsOnCpu = maxStepsInCells(inputrec, c_fmmMaxTimeInCellsOnCpu);
+    parameters.maxStepsInCellsOnGpu = maxStepsInCells(inputrec, c_fmmMaxTimeInCellsOnGpu);
     if (inputrec.pbcType == PbcType::No)
     {
         parameters.boundary = FmmBoundary::Open;

@@ -27,9 +27,11 @@ class KeyValueTreeObject;
 /*! \brief Time in ps for which atoms may stay in their cells without much loss of accuracy
  *
  * In water at 300 K the RMS force error grows by half in 0.04 ps and doubles
- * in 0.08 ps.
+ * in 0.08 ps. At constant energy each assignment heats a little, and the more
+ * the longer atoms have been in their cells. On a CPU an assignment takes less
+ * than half the time of a step.
  */
-constexpr double c_fmmMaxTimeInCells = 0.0501;
+constexpr double c_fmmMaxTimeInCellsOnCpu = 0.0201, c_fmmMaxTimeInCellsOnGpu = 0.0501;
 
 //! Ways through the far field
 enum class FmmM2L : int
@@ -105,9 +107,9 @@ struct FmmParameters
     bool measure = true;
     /*! \brief Steps between pair searches after which atoms are assigned to cells again, 0: never
      *
-     * Not an option, but what c_fmmMaxTimeInCells means for nstlist and the time step.
+     * Not options, but what c_fmmMaxTimeInCellsOnCpu and OnGpu mean for nstlist and the time step.
      */
-    int maxStepsInCells = 0;
+    int maxStepsInCellsOnCpu = 0, maxStepsInCellsOnGpu = 0;
 };
 
 //! Returns whether a method has cells on several levels

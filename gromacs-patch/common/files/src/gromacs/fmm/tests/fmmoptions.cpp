@@ -232,8 +232,8 @@ TEST(FmmOptionsTest, AreFoundInInputRecord)
     EXPECT_FALSE(fmmNeedsWholeMolecules(ir));
 }
 
-//! Returns FmmParameters::maxStepsInCells for a run
-int maxStepsInCells(IntegrationAlgorithm integrator, double timeStep, int nstlist)
+//! Returns the parameters of a run
+FmmParameters parametersOf(IntegrationAlgorithm integrator, double timeStep, int nstlist)
 {
     t_inputrec ir;
     ir.params      = new KeyValueTreeObject(KeyValueTreeBuilder().build());
@@ -241,20 +241,33 @@ int maxStepsInCells(IntegrationAlgorithm integrator, double timeStep, int nstlis
     ir.eI          = integrator;
     ir.delta_t     = timeStep;
     ir.nstlist     = nstlist;
-    return fmmParameters(ir).maxStepsInCells;
+    return fmmParameters(ir);
 }
 
 TEST(FmmOptionsTest, CellsAreRenewedInEqualPartsOfNstlist)
 {
-    EXPECT_EQ(0, maxStepsInCells(IntegrationAlgorithm::MD, 0.002, 10));
-    EXPECT_EQ(0, maxStepsInCells(IntegrationAlgorithm::MD, 0.002, 25));
-    EXPECT_EQ(13, maxStepsInCells(IntegrationAlgorithm::MD, 0.002, 26));
-    EXPECT_EQ(20, maxStepsInCells(IntegrationAlgorithm::MD, 0.002, 80));
-    EXPECT_EQ(25, maxStepsInCells(IntegrationAlgorithm::MD, 0.002, 100));
-    EXPECT_EQ(25, maxStepsInCells(IntegrationAlgorithm::VV, 0.002, 0));
-    EXPECT_EQ(1, maxStepsInCells(IntegrationAlgorithm::MD, 0.1, 10));
-    EXPECT_EQ(1000000, maxStepsInCells(IntegrationAlgorithm::MD, 1e-12, 0));
-    EXPECT_EQ(0, maxStepsInCells(IntegrationAlgorithm::Steep, 0.002, 100));
+    const auto onGpu = [](IntegrationAlgorithm integrator, double timeStep, int nstlist)
+    { return parametersOf(integrator, timeStep, nstlist).maxStepsInCellsOnGpu; };
+    EXPECT_EQ(0, onGpu(IntegrationAlgorithm::MD, 0.002, 10));
+    EXPECT_EQ(0, onGpu(IntegrationAlgorithm::MD, 0.002, 25));
+    EXPECT_EQ(13, onGpu(IntegrationAlgorithm::MD, 0.002, 26));
+    EXPECT_EQ(20, onGpu(IntegrationAlgorithm::MD, 0.002, 80));
+    EXPECT_EQ(25, onGpu(IntegrationAlgorithm::MD, 0.002, 100));
+    EXPECT_EQ(25, onGpu(IntegrationAlgorithm::VV, 0.002, 0));
+    EXPECT_EQ(1, onGpu(IntegrationAlgorithm::MD, 0.1, 10));
+    EXPECT_EQ(1000000, onGpu(IntegrationAlgorithm::MD, 1e-12, 0));
+    EXPECT_EQ(0, onGpu(IntegrationAlgorithm::Steep, 0.002, 100));
+}
+
+TEST(FmmOptionsTest, CellsAreRenewedMoreOftenOnACpu)
+{
+    const auto onCpu = [](IntegrationAlgorithm integrator, double timeStep, int nstlist)
+    { return parametersOf(integrator, timeStep, nstlist).maxStepsInCellsOnCpu; };
+    EXPECT_EQ(0, onCpu(IntegrationAlgorithm::MD, 0.002, 10));
+    EXPECT_EQ(9, onCpu(IntegrationAlgorithm::MD, 0.002, 25));
+    EXPECT_EQ(10, onCpu(IntegrationAlgorithm::MD, 0.002, 100));
+    EXPECT_EQ(10, onCpu(IntegrationAlgorithm::VV, 0.002, 0));
+    EXPECT_EQ(0, onCpu(IntegrationAlgorithm::Steep, 0.002, 100));
 }
 
 } // namespace
