@@ -2,8 +2,8 @@
 """Energy drift of rigid water at constant energy, run by run -> drift.json. Usage: drift.py OUT NAME SEED NSTLIST STEPS [KEY=VALUE]...
 
 One run of tests/mdrun/nve_drift.py with other velocities, on one thread: SEED for gen_seed; NSTLIST, steps of 1 fs between
-assignments of atoms to cells (50: as mdrun has it); options of the .mdp, such as fmm-accuracy=1e-5 or coulombtype=PME. The
-record is added to OUT. Needs GMXFMM_GMX_D, a patched gmx_d.
+pair searches, at which atoms are assigned to cells (on a CPU mdrun does so every 20 steps at most, also in between); options
+of the .mdp, such as fmm-accuracy=1e-5 or coulombtype=PME. The record is added to OUT. Needs GMXFMM_GMX_D, a patched gmx_d.
 """
 import datetime
 import json
