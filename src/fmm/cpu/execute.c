@@ -524,7 +524,7 @@ void fmm_far_by_cells(gmxfmm_plan* plan, double* strain)
     struct fmm_convolution* conv  = plan->cpu->conv;
     gmxfmm_info*            info  = &plan->info;
     double                  clock = fmm_time(), w[5] = {0};
-    fmm_p2m(plan, conv->field, conv->cell_stride);
+    fmm_p2m(plan, conv->field, conv->fft.field_stride);
     lap(&clock, &info->time_p2m);
     if (strain != NULL)
     {
@@ -549,15 +549,15 @@ static void root_m2l(gmxfmm_plan* plan, double* strain)
     {
         if (dir == 0)
         {
-            memset(conv->field, 0, (size_t)conv->num_coef * conv->cell_stride * sizeof(real));
+            memset(conv->field, 0, (size_t)conv->fft.num_fields * conv->fft.field_stride * sizeof(real));
         }
-        for (int i = 0; i < conv->num_coef; i++)
+        for (int i = 0; i < conv->fft.num_fields; i++)
         {
             for (int c = 0; c < roots->num; c++)
             {
-                const int*   at   = roots->at[c];
-                real*        grid = conv->field + (size_t)i * conv->cell_stride + (at[0] * n[1] + at[1]) * n[2] + at[2];
-                const size_t k    = (size_t)i * roots->stride + (size_t)c;
+                const int* at = roots->at[c];
+                real* grid = conv->field + (size_t)i * conv->fft.field_stride + (at[0] * n[1] + at[1]) * n[2] + at[2];
+                const size_t k = (size_t)i * roots->stride + (size_t)c;
                 if (dir == 0)
                 {
                     *grid = ((const real*)roots->multipole)[k];
@@ -626,7 +626,7 @@ void fmm_far_by_octree(gmxfmm_plan* plan, double* strain)
 
 const void* fmm_locals_of_cells(const gmxfmm_plan* plan, size_t* stride)
 {
-    *stride = plan->cpu->conv->cell_stride;
+    *stride = plan->cpu->conv->fft.field_stride;
     return plan->cpu->conv->field;
 }
 

@@ -21,16 +21,13 @@ gmxfmm_status fmm_conv_create(gmxfmm_plan* plan)
     plan->cpu->conv            = conv;
     conv->cells                = c;
     conv->order                = plan->order;
-    conv->num_coef             = harm_size(plan->order);
-    const gmxfmm_status status = fmm_fft_create(plan, c->n, conv->num_coef, &conv->fft);
+    const gmxfmm_status status = fmm_fft_create(plan, c->n, harm_size(plan->order), &conv->fft);
     if (status != GMXFMM_OK)
     {
         return status;
     }
-    conv->num_freq       = conv->fft.num_freq;
-    conv->num_chunks     = (conv->num_freq + VLEN - 1) / VLEN;
-    conv->cell_stride    = conv->fft.field_stride;
-    const size_t fields  = ((size_t)conv->num_coef * conv->cell_stride + VLEN) * sizeof(real);
+    conv->num_chunks     = (conv->fft.num_freq + VLEN - 1) / VLEN;
+    const size_t fields  = ((size_t)conv->fft.num_fields * conv->fft.field_stride + VLEN) * sizeof(real);
     const size_t spectra = (size_t)conv->fft.num_groups * conv->fft.spectrum_stride * sizeof(fmm_complex);
     conv->field          = fmm_alloc(plan, fields);
     conv->spectrum       = fmm_alloc(plan, spectra);
@@ -140,7 +137,9 @@ typedef struct
  * input and m of the output are the same with -ir for ri and -ri for ir, all doubled for m = 0. */
 static void fold(int top, int m, int l, const vreal* x, folded* c)
 {
-    const real   s = m & 1 ? -1 : 1;
+    int re_sign, im_sign;
+    fold_spectrum_signs(m, l, &re_sign, &im_sign);
+    const real   s = (real)re_sign, t = (real)im_sign;
     const vreal *p = x + harm_re(top, l + m, l + m) - (l + m), *q = x + harm_im(top, l + m, l + m) - (l + m);
     const vreal *u = x + harm_re(top, l - m, l - m) - (l - m), *v = x + harm_im(top, l - m, l - m) - (l - m);
     if (m == 0)
@@ -162,7 +161,7 @@ static void fold(int top, int m, int l, const vreal* x, folded* c)
     }
     for (int j = l + m; j <= top; j++)
     {
-        c[j] = (folded){p[j] + s * u[j], s * v[j] - q[j], s * v[j] + q[j], p[j] - s * u[j]};
+        c[j] = (folded){p[j] + s * u[j], t * v[j] - q[j], t * v[j] + q[j], p[j] - s * u[j]};
     }
 }
 

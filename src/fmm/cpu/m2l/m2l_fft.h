@@ -12,12 +12,10 @@ struct fmm_lattice;
 
 struct fmm_convolution
 {
-    const fmm_cells*    cells;           /* grid it works on: plan->cells, or an octree's roots */
-    int                 order, num_coef; /* p, (p+1)^2 */
-    int                 num_freq;        /* n0 n1 (n2/2+1) */
-    int                 num_chunks;      /* of VLEN frequencies */
-    size_t              cell_stride;     /* reals from one coefficient's field to the next: cells, padded to vectors */
-    real*               field;           /* num_coef x cell_stride: multipoles, after the convolution locals */
+    const fmm_cells*    cells; /* grid it works on: plan->cells, or an octree's roots */
+    int                 order;
+    int                 num_chunks; /* of VLEN frequencies */
+    real*               field; /* (p+1)^2 x fft.field_stride: multipoles of the cells, after the convolution locals */
     fmm_fft             fft;
     fmm_complex*        spectrum; /* their transforms, fft.num_groups x fft.spectrum_stride */
     real*               s;        /* num_chunks x (2p+1)^2 x VLEN: spectrum of S / num_cells */

@@ -126,7 +126,7 @@ static vreal mirror_weight(const fmm_cells* c, const convolution* conv, int chun
     {
         const int f  = chunk * VLEN + l;
         const int fz = f % nz;
-        w[l]         = f >= conv->num_freq ? 0 : fz == 0 || 2 * fz == c->n[2] ? 1 : 2;
+        w[l]         = f >= conv->fft.num_freq ? 0 : fz == 0 || 2 * fz == c->n[2] ? 1 : 2;
     }
     return w;
 }
