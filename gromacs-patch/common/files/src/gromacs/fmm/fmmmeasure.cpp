@@ -66,8 +66,8 @@ struct Charges
 /*! \brief Returns coordinates that atoms may have had when they were assigned to cells
  *
  * Expansions converge more slowly for atoms that have left their cell. In
- * 0.05 ps, after which they are assigned again, atoms of liquids move by some
- * 0.02 nm in each direction.
+ * 0.05 ps, after which they are assigned again at the latest, atoms of liquids
+ * move by some 0.02 nm in each direction.
  */
 std::vector<real> coordinatesBefore(ArrayRef<const RVec> x)
 {
