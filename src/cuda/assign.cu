@@ -22,14 +22,21 @@ static __device__ bool locate(const Geometry& g, const VoronoiVectors& v, const 
 }
 
 template <class X>
-__global__ void find_cells(Geometry g, VoronoiVectors v, const X* x, int n, int* keys, int* values, AssignResults* r)
+__global__ void find_cells(const __grid_constant__ Geometry       g,
+                           const __grid_constant__ VoronoiVectors v,
+                           const X*                               x,
+                           int                                    n,
+                           int*                                   keys,
+                           int*                                   values,
+                           float*                                 reference,
+                           AssignResults*                         r)
 {
     const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
     if (i >= n)
     {
         return;
     }
-    double t[3], rest[3];
+    double t[3], rest[3] = {0, 0, 0};
     int    at[3] = {0, 0, 0};
     in_cells(g, x, i, t);
     if (!locate(g, v, t, at, rest))
@@ -40,6 +47,10 @@ __global__ void find_cells(Geometry g, VoronoiVectors v, const X* x, int n, int*
     fmm_into_grid(g.periodic, g.inner, at);
     keys[i]   = cell_at(g, at[0], at[1], at[2]);
     values[i] = i;
+    for (int d = 0; d < 3; d++)
+    {
+        reference[3 * static_cast<size_t>(i) + d] = static_cast<float>(rest[d]);
+    }
 }
 
 /* Counts and findings of an assignment, before it begins. */
@@ -49,16 +60,15 @@ __global__ void begin_assign(AssignResults* r)
     r->num_tiles = r->num_far = 0;
 }
 
-/* Where each particle stands in its cell: permute recognises the image of a particle by it. */
-template <class X>
-__global__ void set_anchors(Geometry       g,
-                            VoronoiVectors v,
-                            const X*       x,
-                            int            n,
-                            const int*     sorted,
-                            const int*     cell_of,
-                            int*           position,
-                            Anchor*        anchor)
+/* Where each particle stands in its cell, by which permute recognises its image; and its charge, if it has one. */
+__global__ void set_anchors(Geometry      g,
+                            int           n,
+                            const float*  reference,
+                            const double* charge,
+                            const int*    sorted,
+                            const int*    cell_of,
+                            int*          position,
+                            Anchor*       anchor)
 {
     const int s = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
     if (s >= n)
@@ -66,17 +76,17 @@ __global__ void set_anchors(Geometry       g,
         return;
     }
     const int i = sorted[s];
-    double    t[3], rest[3] = {0, 0, 0};
-    int       at[3], c[3];
-    in_cells(g, x, i, t);
-    locate(g, v, t, at, rest);
-    position[i] = s;
+    int       c[3];
+    Anchor    a;
     cell_place(g, cell_of[s], c);
     for (int d = 0; d < 3; d++)
     {
-        anchor[s].reference[d] = static_cast<float>(rest[d]);
-        anchor[s].place[d]     = static_cast<short>(c[d]);
+        a.reference[d] = reference[3 * static_cast<size_t>(i) + d];
+        a.place[d]     = static_cast<short>(c[d]);
     }
+    a.charge    = charge != NULL ? charge[i] : 0;
+    anchor[s]   = a;
+    position[i] = s;
 }
 
 __global__ void set_charges(const double* charge, const int* sorted, int n, Anchor* anchor)
@@ -84,7 +94,7 @@ __global__ void set_charges(const double* charge, const int* sorted, int n, Anch
     const int s = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
     if (s < n)
     {
-        anchor[s].charge = charge != NULL ? charge[sorted[s]] : 0;
+        anchor[s].charge = charge[sorted[s]];
     }
 }
 
@@ -145,12 +155,23 @@ __global__ void make_tiles(Geometry g, const int* cell_start, const int* tile_st
     }
 }
 
-gmxfmm_status fmm_cuda_scan(gmxfmm_plan* plan, const int* in, int* out, int num, cudaStream_t stream)
+template <class T>
+static gmxfmm_status scan(gmxfmm_plan* plan, const T* in, T* out, int num, cudaStream_t stream)
 {
     fmm_device* d     = plan->device;
     size_t      bytes = d->sort_scratch.capacity;
     FMM_CUDA(plan, cub::DeviceScan::ExclusiveSum(d->sort_scratch.memory, bytes, in, out, num, stream));
     return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_cuda_scan(gmxfmm_plan* plan, const int* in, int* out, int num, cudaStream_t stream)
+{
+    return scan(plan, in, out, num, stream);
+}
+
+gmxfmm_status fmm_cuda_scan(gmxfmm_plan* plan, const uint64_t* in, uint64_t* out, int num, cudaStream_t stream)
+{
+    return scan(plan, in, out, num, stream);
 }
 
 /* scratch NULL: *bytes becomes what it must hold. */
@@ -189,7 +210,10 @@ static gmxfmm_status reserve_scratch(gmxfmm_plan* plan, int num_cells)
     size_t       bytes = 0, sum = 0;
     const size_t words = static_cast<size_t>(num_cells) + 1, counts = 2 * (static_cast<size_t>(n) + 1);
     FMM_TRY(fmm_device_reserve(plan, &d->counts, (words > counts ? words : counts) * sizeof(int)));
-    FMM_CUDA(plan, cub::DeviceScan::ExclusiveSum(NULL, sum, d->counts.as<int>(), d->counts.as<int>(), most, d->own));
+    FMM_CUDA(plan, cub::DeviceScan::ExclusiveSum(NULL, bytes, d->counts.as<int>(), d->counts.as<int>(), most, d->own));
+    FMM_CUDA(plan, cub::DeviceScan::ExclusiveSum(NULL, sum, d->counts.as<uint64_t>(), d->counts.as<uint64_t>(), n + 1,
+                                                 d->own));
+    sum = bytes > sum ? bytes : sum;
     for (const ParticleSet* set : {&d->charges, &d->receivers})
     {
         if (set->n > 0)
@@ -215,6 +239,8 @@ static gmxfmm_status reserve(gmxfmm_plan* plan)
     {
         const size_t n       = static_cast<size_t>(d->charges.n);
         const size_t entries = plan->excl_start != NULL ? static_cast<size_t>(plan->excl_start[n]) : 0;
+        FMM_TRY(fmm_device_reserve(plan, &d->excl_place, (entries + 1) * sizeof(int)));
+        FMM_TRY(fmm_device_reserve(plan, &d->excl_mask, (n + entries + 1) * sizeof(unsigned)));
         FMM_TRY(fmm_device_reserve(plan, &d->specials, (n + entries + 1) * sizeof(Special)));
         FMM_TRY(fmm_device_reserve(plan, &d->far_pairs, (entries + 1) * sizeof(FarPair)));
     }
@@ -309,12 +335,14 @@ bin(gmxfmm_plan* plan, const ParticleSet* set, const X* x, const double* charge,
     begin_assign<<<1, 1, 0, stream>>>(found);
     if (set->n > 0)
     {
-        find_cells<<<blocks, c_threads, 0, stream>>>(g, cell, x, set->n, d->keys.as<int>(), d->values.as<int>(), found);
+        float* reference = d->references.as<float>();
+        find_cells<<<blocks, c_threads, 0, stream>>>(g, cell, x, set->n, d->keys.as<int>(), d->values.as<int>(),
+                                                     reference, found);
         FMM_CUDA(plan, cudaGetLastError());
         FMM_CUDA(plan, sort_by_cell(d, set, g.num_cells, d->sort_scratch.memory, &bytes, stream));
-        set_anchors<<<blocks, c_threads, 0, stream>>>(g, cell, x, set->n, set->sorted.as<int>(), set->cell_of.as<int>(),
-                                                      set->position.as<int>(), set->anchor.as<Anchor>());
-        set_charges<<<blocks, c_threads, 0, stream>>>(charge, set->sorted.as<int>(), set->n, set->anchor.as<Anchor>());
+        set_anchors<<<blocks, c_threads, 0, stream>>>(g, set->n, reference, charge, set->sorted.as<int>(),
+                                                      set->cell_of.as<int>(), set->position.as<int>(),
+                                                      set->anchor.as<Anchor>());
         FMM_CUDA(plan, cudaGetLastError());
     }
     return set_tiles(plan, g, set, stream);

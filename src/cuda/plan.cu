@@ -178,6 +178,7 @@ static gmxfmm_status reserve_particles(gmxfmm_plan* plan)
     const size_t word = plan->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
     FMM_TRY(fmm_device_reserve(plan, &d->keys, n * sizeof(int)));
     FMM_TRY(fmm_device_reserve(plan, &d->values, n * sizeof(int)));
+    FMM_TRY(fmm_device_reserve(plan, &d->references, 3 * n * sizeof(float)));
     FMM_TRY(fmm_device_reserve(plan, &d->special_start, n * sizeof(int)));
     FMM_TRY(fmm_device_reserve(plan, &d->far_start, n * sizeof(int)));
     FMM_TRY(fmm_device_reserve(plan, &d->near_out, targets * vec));

@@ -182,7 +182,8 @@ struct fmm_device
     /* per assignment */
     ParticleSet  charges, receivers;
     DeviceTree   tree;
-    DeviceBuffer keys, values, sort_scratch, counts, special_start, specials, far_start, far_pairs;
+    DeviceBuffer keys, values, references, sort_scratch, counts; /* references: in their cells, caller's order */
+    DeviceBuffer excl_place, excl_mask, special_start, specials, far_start, far_pairs;
     DeviceBuffer assign_results;
 
     /* per box */
@@ -301,6 +302,7 @@ gmxfmm_status fmm_cuda_on_device(gmxfmm_plan* plan, const void** x);
 
 /* assign.cu: exclusive sums of `num` numbers, at most as many as there are cells or particles, and one. */
 gmxfmm_status fmm_cuda_scan(gmxfmm_plan* plan, const int* in, int* out, int num, cudaStream_t stream);
+gmxfmm_status fmm_cuda_scan(gmxfmm_plan* plan, const uint64_t* in, uint64_t* out, int num, cudaStream_t stream);
 
 /* assign.cu: what the device counted in this assign, waited for. */
 gmxfmm_status fmm_cuda_assign_results(gmxfmm_plan* plan, AssignResults* results, cudaStream_t stream);

@@ -5,33 +5,44 @@
 enum
 {
     c_threads = 128,
-    c_lanes   = 4 /* of a warp, for the pairs left out of a particle */
+    c_lanes   = 4, /* of a warp, for the pairs left out of a particle */
+    /* in place of a place in near_lookup */
+    c_far    = -1,
+    c_itself = -2
 };
 
-/* What left_out needs of the assignment. */
+static const unsigned c_warp   = 0xffffffff;
+static const uint64_t c_oneFar = uint64_t(1) << 32; /* counts of both kinds are added up at once */
+
+/* What these kernels need of the assignment. Too large an argument for a copy in each thread, which an address taken of
+ * it, as box has, would need without __grid_constant__. */
 struct Exclusions
 {
     const int*     start; /* NULL: none */
     const int*     list;
     const int *    sorted, *position, *cell_of, *cell_start, *tile_start;
     const Tile*    tiles;
-    const Anchor*  anchor;
+    const int*     cell; /* caller's order, as reference: where in it */
+    const float*   reference;
     const int4*    near_vectors;
     const short*   near_lookup;
-    int            near_reach, n;
+    const int*     place; /* of find_places, by the entries of list */
+    int            near_reach, num_places, n;
     VoronoiVectors box;
 };
 
-/* Cell of particle si minus cell of the nearest image of particle sj, in cells. */
-static __device__ void nearest_offset(const Geometry& g, const Exclusions& e, int si, int sj, int* offset)
+/* Cell of particle i minus cell of the nearest image of particle j, in cells. */
+static __device__ void nearest_offset(const Geometry& g, const Exclusions& e, int i, int j, int* offset)
 {
-    const short *ci = e.anchor[si].place, *cj = e.anchor[sj].place;
+    const float *ri = e.reference + 3 * static_cast<size_t>(i), *rj = e.reference + 3 * static_cast<size_t>(j);
+    int          ci[3], cj[3];
     double       t[3];
+    cell_place(g, e.cell[i], ci);
+    cell_place(g, e.cell[j], cj);
     for (int d = 0; d < 3; d++)
     {
         offset[d] = ci[d] - cj[d];
-        t[d] =
-            offset[d] + static_cast<double>(e.anchor[si].reference[d]) - static_cast<double>(e.anchor[sj].reference[d]);
+        t[d]      = offset[d] + static_cast<double>(ri[d]) - static_cast<double>(rj[d]);
     }
     if (g.periodic)
     {
@@ -39,38 +50,47 @@ static __device__ void nearest_offset(const Geometry& g, const Exclusions& e, in
     }
 }
 
-/* Index of the near vector from a target's cell to its source's, or -1. */
-static __device__ int near_index(const Exclusions& e, const int* offset)
+/* The same, found for the particle of lower number and turned round for the other, so that both agree where two images
+ * are equally near. */
+static __device__ void pair_offset(const Geometry& g, const Exclusions& e, int i, int j, int* offset)
+{
+    const bool lower = i < j;
+    nearest_offset(g, e, lower ? i : j, lower ? j : i, offset);
+    for (int d = 0; d < 3 && !lower; d++)
+    {
+        offset[d] = -offset[d];
+    }
+}
+
+/* Place in near_lookup of the vector from a target's cell to its source's, or c_far. */
+static __device__ int near_place(const Exclusions& e, const int* offset)
 {
     const int r = e.near_reach, w = 2 * r + 1;
     for (int d = 0; d < 3; d++)
     {
         if (abs(offset[d]) > r)
         {
-            return -1;
+            return c_far;
         }
     }
-    return e.near_lookup[((r - offset[0]) * w + r - offset[1]) * w + r - offset[2]];
+    const int place = ((r - offset[0]) * w + r - offset[1]) * w + r - offset[2];
+    return e.near_lookup[place] >= 0 ? place : c_far;
 }
 
-/* Number of particles in near cells before near vector o: the place of its first in the list of P2P. The lanes of a
- * group add up some of them each. */
-static __device__ int near_prefix(const Geometry& g, const Exclusions& e, int cell, int o, int lane, unsigned group)
+/* Number of particles in near cells before near vector o: the place of its first in the list of P2P. All lanes of a
+ * warp add up some of them each. */
+static __device__ int near_prefix(const Geometry& g, const Exclusions& e, int cell, int o)
 {
     int c[3], num = 0;
     cell_place(g, cell, c);
-    for (int i = lane; i < o; i += c_lanes)
+    for (int i = static_cast<int>(threadIdx.x % 32); i < o; i += 32)
     {
         const int4 k = e.near_vectors[i];
         const int  at =
             cell_at(g, wrapped(c[0] + k.x, g.n[0]), wrapped(c[1] + k.y, g.n[1]), wrapped(c[2] + k.z, g.n[2]));
         num += e.cell_start[at + 1] - e.cell_start[at];
     }
-    for (int step = c_lanes / 2; step > 0; step /= 2)
-    {
-        num += __shfl_xor_sync(group, num, step);
-    }
-    return num;
+    return __reduce_add_sync(c_warp, num);
 }
 
 static __device__ Tile tile_of(const Exclusions& e, int s)
@@ -84,120 +104,149 @@ static __device__ Tile tile_of(const Exclusions& e, int s)
     return e.tiles[tile];
 }
 
-/* Targets of a tile that leave out source sj at near vector o, by the list of sj, which is symmetric. */
-static __device__ unsigned tile_mask(const Geometry& g, const Exclusions& e, const Tile& tile, int sj, int o)
+/* Where the source of each entry of the lists lies: the place in near_lookup of the vector from the target's cell to
+ * the source's image, or c_far. c_lanes lanes to a particle: lists of molecules are long. */
+__global__ void __launch_bounds__(c_threads)
+    find_places(const __grid_constant__ Geometry g, const __grid_constant__ Exclusions e, int* place)
 {
-    unsigned  mask = 0;
-    const int j    = e.sorted[sj];
-    for (int f = e.start[j]; f < e.start[j + 1]; f++)
+    const int i    = static_cast<int>((blockIdx.x * c_threads + threadIdx.x) / c_lanes);
+    const int lane = static_cast<int>(threadIdx.x % c_lanes);
+    if (i >= e.n)
     {
-        const int s = e.position[e.list[f]];
-        if (s != sj && s >= tile.x && s < tile.x + tile.y)
+        return;
+    }
+    for (int f = e.start[i] + lane; f < e.start[i + 1]; f += c_lanes)
+    {
+        const int j         = e.list[f];
+        int       offset[3] = {0, 0, 0};
+        if (j != i)
         {
-            int offset[3];
-            nearest_offset(g, e, s, sj, offset);
-            if (near_index(e, offset) == o)
-            {
-                mask |= 1u << (s - tile.x);
-            }
+            pair_offset(g, e, i, j, offset);
+        }
+        place[f] = j == i ? c_itself : near_place(e, offset);
+    }
+}
+
+/* Targets of a tile that leave out particle j, sorted sj, at this place, by the list of j, which is symmetric. */
+static __device__ unsigned tile_mask(const Exclusions& e, const Tile& tile, int j, int sj, int place)
+{
+    unsigned  mask     = 0;
+    const int opposite = e.num_places - 1 - place, end = e.start != NULL ? e.start[j + 1] : 0;
+    for (int f = e.start != NULL ? e.start[j] : 0; f < end; f++)
+    {
+        if (e.place[f] == opposite)
+        {
+            const int s = e.position[e.list[f]] - tile.x;
+            mask |= s >= 0 && s < tile.y ? 1u << s : 0;
         }
     }
-    if (o == 0 && sj >= tile.x && sj < tile.x + tile.y)
+    if (place == opposite && sj >= tile.x && sj < tile.x + tile.y)
     {
         mask |= 1u << (sj - tile.x); /* itself */
     }
     return mask;
 }
 
-/* One pair left out, as particle s has it: what it is, and where. */
-struct LeftOut
-{
-    bool     special, far;
-    int      source, offset[3], near; /* near: index of the near vector, or -1 */
-    unsigned mask;
-};
-
-/* Entry f of the list of particle s; begin - 1: the particle itself, listed or not. A source that several targets of a
- * tile leave out is one special, made for the first of them. */
-static __device__ LeftOut left_out(const Geometry& g, const Exclusions& e, const Tile& tile, int s, int f, int begin)
-{
-    const int bit = s - tile.x;
-    LeftOut   out = {false, false, f < begin ? s : e.position[e.list[f]], {0, 0, 0}, -1, 0};
-    if (f >= begin && out.source == s)
-    {
-        return out;
-    }
-    if (f >= begin)
-    {
-        nearest_offset(g, e, s, out.source, out.offset);
-    }
-    out.near = near_index(e, out.offset);
-    out.far  = out.near < 0;
-    if (!out.far)
-    {
-        out.mask    = e.start != NULL ? tile_mask(g, e, tile, out.source, out.near) : 1u << bit;
-        out.special = __ffs(static_cast<int>(out.mask)) - 1 == bit;
-    }
-    return out;
-}
-
 /*
- * Pairs left out of all particles, c_lanes lanes to a particle: lists of molecules are long, and each entry leads to a
- * list of its own. Without FILL they are counted, special_at and far_at being what is written; with it these say where
- * those of a particle begin.
+ * Number of pairs left out of each sorted particle, specials in the lower half of a count and far ones in the upper
+ * half; and the specials' masks. c_lanes lanes to a particle, since each entry leads to a list of its own. A particle
+ * leaves itself out, listed or not. A source that several targets of a tile leave out is one special, made for the
+ * first of them.
  */
-template <bool FILL>
-__global__ void __launch_bounds__(c_threads) left_out_pairs(
-    Geometry g, Exclusions e, int* special_at, int* far_at, Special* specials, FarPair* far, AssignResults* r)
+__global__ void __launch_bounds__(c_threads)
+    count_left_out(const __grid_constant__ Exclusions e, unsigned* mask, uint64_t* count)
 {
     const int      s    = static_cast<int>((blockIdx.x * c_threads + threadIdx.x) / c_lanes);
     const int      lane = static_cast<int>(threadIdx.x % c_lanes), first = static_cast<int>(threadIdx.x % 32) - lane;
-    const unsigned group = ((1u << c_lanes) - 1) << first, before = (1u << (first + lane)) - (1u << first);
+    const unsigned group = ((1u << c_lanes) - 1) << first;
     if (s >= e.n)
     {
         if (s == e.n && lane == 0)
         {
-            FILL ? r->num_far = far_at[s] : special_at[s] = far_at[s] = 0;
+            count[s] = 0;
         }
         return;
     }
     const Tile tile  = tile_of(e, s);
     const int  i     = e.sorted[s];
     const int  begin = e.start != NULL ? e.start[i] : 0, end = e.start != NULL ? e.start[i + 1] : 0;
-    int        num_special = FILL ? special_at[s] : 0, num_far = FILL ? far_at[s] : 0;
-    for (int f = begin - 1 + lane; f - lane < end; f += c_lanes)
+    uint64_t   num = 0;
+    for (int f = begin - 1 + lane; f < end; f += c_lanes)
     {
-        LeftOut pair = {false, false, 0, {0, 0, 0}, -1, 0};
-        if (f < end)
+        const bool itself = f < begin;
+        const int  place = itself ? e.num_places / 2 : e.place[f], j = itself ? i : e.list[f];
+        unsigned   found           = place >= 0 ? tile_mask(e, tile, j, e.position[j], place) : 0;
+        found                      = __ffs(static_cast<int>(found)) - 1 == s - tile.x ? found : 0;
+        mask[itself ? s : e.n + f] = found;
+        num += place == c_far ? c_oneFar : found != 0;
+    }
+    for (int step = c_lanes / 2; step > 0; step /= 2)
+    {
+        num += __shfl_xor_sync(group, num, step);
+    }
+    if (lane == 0)
+    {
+        count[s] = num;
+    }
+}
+
+/* Writes them, before: the sums of the counts before each particle. The lanes of a warp stay together, to help those
+ * that need to know how many particles there are in other cells. */
+__global__ void __launch_bounds__(c_threads) list_left_out(const __grid_constant__ Geometry   g,
+                                                           const __grid_constant__ Exclusions e,
+                                                           const unsigned*                    mask,
+                                                           const uint64_t*                    before,
+                                                           int*                               special_start,
+                                                           int*                               far_start,
+                                                           Special*                           specials,
+                                                           FarPair*                           far,
+                                                           AssignResults*                     r)
+{
+    const int      s  = static_cast<int>((blockIdx.x * c_threads + threadIdx.x) / c_lanes);
+    const int      me = static_cast<int>(threadIdx.x % 32), lane = me % c_lanes;
+    const unsigned group = ((1u << c_lanes) - 1) << (me - lane), lower = ((1u << me) - 1) & group;
+    const int      i = s < e.n ? e.sorted[s] : 0, cell = s < e.n ? e.cell_of[s] : 0, center = e.num_places / 2;
+    const int      begin       = e.start != NULL ? e.start[i] : 0;
+    const int      end         = s >= e.n ? begin - 1 : e.start != NULL ? e.start[i + 1] : 0;
+    const uint64_t at          = s <= e.n ? before[s] : 0;
+    int            num_special = static_cast<int>(at % c_oneFar), num_far = static_cast<int>(at / c_oneFar);
+    if (s <= e.n && lane == 0)
+    {
+        special_start[s] = num_special;
+        far_start[s]     = num_far;
+        if (s == e.n)
         {
-            pair = left_out(g, e, tile, s, f, begin);
+            r->num_far = num_far;
         }
-        const unsigned are_special = __ballot_sync(group, pair.special), are_far = __ballot_sync(group, pair.far);
-        int            prefix = 0;
-        for (unsigned todo = FILL ? __ballot_sync(group, pair.special && pair.near > 0) : 0; todo != 0;
-             todo &= todo - 1)
+    }
+    for (int f = begin - 1 + lane; __any_sync(c_warp, f - lane < end); f += c_lanes)
+    {
+        const bool     itself = f < begin, is = f < end;
+        const int      place = itself || !is ? center : e.place[f], j = itself || !is ? i : e.list[f];
+        const unsigned found       = is ? mask[itself ? s : e.n + f] : 0;
+        const unsigned are_special = __ballot_sync(c_warp, found != 0) & group;
+        const unsigned are_far     = __ballot_sync(c_warp, place == c_far) & group;
+        const int      source      = e.position[j];
+        int            prefix      = 0;
+        for (unsigned todo = __ballot_sync(c_warp, found != 0 && place != center); todo != 0; todo &= todo - 1)
         {
-            const int of = __ffs(static_cast<int>(todo)) - 1, o = __shfl_sync(group, pair.near, of);
-            const int sum = near_prefix(g, e, e.cell_of[s], o, lane, group);
-            prefix        = of == first + lane ? sum : prefix;
+            const int of = __ffs(static_cast<int>(todo)) - 1, o = e.near_lookup[__shfl_sync(c_warp, place, of)];
+            const int sum = near_prefix(g, e, __shfl_sync(c_warp, cell, of), o);
+            prefix        = of == me ? sum : prefix;
         }
-        if (FILL && pair.special)
+        if (found != 0)
         {
-            Special* to = specials + num_special + __popc(are_special & before);
-            to->place   = prefix + pair.source - e.cell_start[e.cell_of[pair.source]];
-            to->mask    = pair.mask;
+            specials[num_special + __popc(are_special & lower)] = {prefix + source - e.cell_start[e.cell_of[source]],
+                                                                   found};
         }
-        if (FILL && pair.far)
+        if (place == c_far)
         {
-            far[num_far + __popc(are_far & before)] = {pair.source, {pair.offset[0], pair.offset[1], pair.offset[2]}};
+            int offset[3];
+            pair_offset(g, e, i, j, offset);
+            far[num_far + __popc(are_far & lower)] = {source, {offset[0], offset[1], offset[2]}};
         }
         num_special += __popc(are_special);
         num_far += __popc(are_far);
-    }
-    if (!FILL && lane == 0)
-    {
-        special_at[s] = num_special;
-        far_at[s]     = num_far;
     }
 }
 
@@ -213,10 +262,13 @@ static Exclusions make_exclusions(const gmxfmm_plan* plan, int n)
     e.cell_start   = d->charges.cell_start.as<int>();
     e.tile_start   = d->charges.tile_start.as<int>();
     e.tiles        = d->charges.tiles.as<Tile>();
-    e.anchor       = d->charges.anchor.as<Anchor>();
+    e.cell         = d->keys.as<int>();
+    e.reference    = d->references.as<float>();
     e.near_vectors = d->near_vectors.as<int4>();
     e.near_lookup  = d->near_lookup.as<short>();
+    e.place        = d->excl_place.as<int>();
     e.near_reach   = d->near_reach;
+    e.num_places   = (2 * d->near_reach + 1) * (2 * d->near_reach + 1) * (2 * d->near_reach + 1);
     e.n            = n;
     e.box          = make_voronoi(plan->cells.box_voronoi, plan->cells.box_voronoi_int);
     return e;
@@ -224,26 +276,29 @@ static Exclusions make_exclusions(const gmxfmm_plan* plan, int n)
 
 gmxfmm_status fmm_cuda_left_out(gmxfmm_plan* plan, cudaStream_t stream)
 {
-    fmm_device*  d     = plan->device;
-    const int    n     = d->charges.n;
-    const size_t words = static_cast<size_t>(n) + 1;
+    fmm_device* d = plan->device;
+    const int   n = d->charges.n;
     if (d->receivers.n > 0)
     {
         const size_t bytes = (static_cast<size_t>(d->receivers.n) + 1) * sizeof(int);
         FMM_CUDA(plan, cudaMemsetAsync(d->special_start.memory, 0, bytes, stream));
         return GMXFMM_OK;
     }
-    const Geometry   g      = make_geometry(plan);
-    const int        blocks = blocks_for(static_cast<int64_t>(n) + 1, c_threads / c_lanes);
-    const Exclusions e      = make_exclusions(plan, n);
-    int *            near = d->counts.as<int>(), *far = near + words;
-    left_out_pairs<false><<<blocks, c_threads, 0, stream>>>(g, e, near, far, NULL, NULL, NULL);
+    const Geometry   g       = make_geometry(plan);
+    const int        blocks  = blocks_for(static_cast<int64_t>(n) + 1, c_threads / c_lanes);
+    const Exclusions e       = make_exclusions(plan, n);
+    uint64_t*        count   = d->counts.as<uint64_t>();
+    unsigned*        mask    = d->excl_mask.as<unsigned>();
+    int *            special = d->special_start.as<int>(), *far = d->far_start.as<int>();
+    if (e.start != NULL)
+    {
+        find_places<<<blocks, c_threads, 0, stream>>>(g, e, d->excl_place.as<int>());
+    }
+    count_left_out<<<blocks, c_threads, 0, stream>>>(e, mask, count);
     FMM_CUDA(plan, cudaGetLastError());
-    FMM_TRY(fmm_cuda_scan(plan, near, d->special_start.as<int>(), n + 1, stream));
-    FMM_TRY(fmm_cuda_scan(plan, far, d->far_start.as<int>(), n + 1, stream));
-    left_out_pairs<true><<<blocks, c_threads, 0, stream>>>(g, e, d->special_start.as<int>(), d->far_start.as<int>(),
-                                                           d->specials.as<Special>(), d->far_pairs.as<FarPair>(),
-                                                           d->assign_results.as<AssignResults>());
+    FMM_TRY(fmm_cuda_scan(plan, count, count, n + 1, stream));
+    list_left_out<<<blocks, c_threads, 0, stream>>>(g, e, mask, count, special, far, d->specials.as<Special>(),
+                                                    d->far_pairs.as<FarPair>(), d->assign_results.as<AssignResults>());
     FMM_CUDA(plan, cudaGetLastError());
     return GMXFMM_OK;
 }

@@ -105,7 +105,8 @@ static inline FMM_HD void fmm_nearest_image(
     int k[3];
     for (int d = 0; d < 3; d++)
     {
-        k[d] = (int)floor(t[d] / n[d] + 0.5);
+        /* most are this near; a division takes long */
+        k[d] = fabs(t[d]) < 0.499 * n[d] ? 0 : (int)floor(t[d] / n[d] + 0.5);
         t[d] -= k[d] * n[d];
     }
     if (vectors != 0)
