@@ -195,8 +195,9 @@ public:
     HostVector<double>          h_virial_;
     //! Without and with energy, without and with virial
     std::array<std::array<RepeatedWork, 2>, 2> repeated_;
-    //! Calls of enqueueRepeated() since the work changed
-    int numRepeated_ = 0;
+    RepeatedWork                               repeatedAssignment_;
+    //! Calls of enqueueRepeated() and enqueueRepeatedAssignment() since the work changed
+    int numRepeated_ = 0, numRepeatedAssignments_ = 0;
 };
 
 FmmGpu::FmmGpu(const DeviceStreamManager& streams) : impl_(std::make_unique<Impl>(streams)) {}
@@ -334,9 +335,16 @@ void FmmGpu::enqueueRepeated(bool withEnergy, bool withVirial, const std::functi
     }
 }
 
+void FmmGpu::enqueueRepeatedAssignment(const std::function<void()>& enqueue)
+{
+    impl_->repeatedAssignment_.enqueue(enqueue, ++impl_->numRepeatedAssignments_, impl_->stream_);
+}
+
 void FmmGpu::forgetRepeated()
 {
-    impl_->numRepeated_ = 0;
+    impl_->numRepeated_            = 0;
+    impl_->numRepeatedAssignments_ = 0;
+    impl_->repeatedAssignment_.outdate();
     for (auto& works : impl_->repeated_)
     {
         for (RepeatedWork& work : works)

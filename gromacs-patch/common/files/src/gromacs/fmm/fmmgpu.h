@@ -112,6 +112,8 @@ public:
      *                        allocating memory; its arguments are whether with energy and virial
      */
     void enqueueRepeated(bool withEnergy, bool withVirial, const std::function<void(bool, bool)>& enqueue);
+    //! As enqueueRepeated(), for the assignment of atoms to cells
+    void enqueueRepeatedAssignment(const std::function<void()>& enqueue);
     //! Ends the repetition of the same work
     void forgetRepeated();
 

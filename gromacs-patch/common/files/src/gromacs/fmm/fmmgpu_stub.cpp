@@ -102,6 +102,8 @@ void FmmGpu::enqueueRepeated(bool /*withEnergy*/,
 {
 }
 
+void FmmGpu::enqueueRepeatedAssignment(const std::function<void()>& /*enqueue*/) {}
+
 void FmmGpu::forgetRepeated() {}
 
 double FmmGpu::timeOf(const std::function<void()>& /*enqueue*/) const

@@ -291,14 +291,20 @@ public:
         }
     }
 
-    //! Puts an evaluation into the stream: forces, and energy or virial or both if they are wanted
-    void enqueueEvaluation(const void* x, bool wantEnergy, bool wantVirial)
+    //! A graph has the address of the coordinates in it, too
+    void setAddress(const void* x)
     {
         if (x != repeatedX_)
         {
             forgetRepeated();
             repeatedX_ = x;
         }
+    }
+
+    //! Puts an evaluation into the stream: forces, and energy or virial or both if they are wanted
+    void enqueueEvaluation(const void* x, bool wantEnergy, bool wantVirial)
+    {
+        setAddress(x);
         gpu_->enqueueRepeated(wantEnergy,
                               wantVirial,
                               [&](bool withEnergy, bool withVirial)
@@ -354,10 +360,14 @@ public:
         gmxfmm_status status = GMXFMM_ERROR_ORDER;
         if (!needToAssign_)
         {
-            status = gmxfmm_enqueue_assign(plan_.get(), x, gpu_->stream());
+            setAddress(x);
+            status = GMXFMM_OK;
+            gpu_->enqueueRepeatedAssignment(
+                    [&] { status = gmxfmm_enqueue_assign(plan_.get(), x, gpu_->stream()); });
         }
         if (status == GMXFMM_ERROR_ORDER || status == GMXFMM_ERROR_UNSUPPORTED)
         {
+            // The first of repeated calls, which never are a graph
             status = gmxfmm_assign(plan_.get(), x);
             forgetRepeated();
         }
@@ -448,7 +458,7 @@ public:
     int64_t numEvaluations_ = 0;
     //! Volume that the atoms fill at the coordinates of the .tpr
     real occupiedVolume_;
-    //! Address of the coordinates that enqueueEvaluation() was called with last
+    //! Address of the coordinates that was last given to setAddress()
     const void* repeatedX_ = nullptr;
     //! Time of each stage on a GPU in ms, as text
     std::string gpuTimes_;
