@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Two versions of the library and of gmx in turns on one GPU, to see what a change costs or gains.
+
+pairs_gpu.py BEFORE AFTER OUTPUT [--rounds N]
+
+BEFORE and AFTER: folders with benchmark-water_cuda, benchmark-points_cuda and gmx of each. OUTPUT, .json, gets a record for
+each problem, with the times of all rounds: a step in water and of random points by the library alone, near and far field
+together, the assignment to cells; a step of mdrun, all on the GPU, settings fixed. Needs GMXFMM_SPC216, GROMACS's box of water.
+"""
+import argparse
+import datetime
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import mdrun_systems  # noqa: E402
+from harness import FMM, Gmx, changed, commit, need, run_info  # noqa: E402
+from mdrun_gpu import gpu  # noqa: E402
+
+GPU = ["-ntmpi", "1", "-pin", "on", "-nb", "gpu"]
+# Copies of the box of water, cells at order 8; steps of mdrun that take some two seconds, 0: by the library alone
+WATER = ((5, 18, 12000), (12, 45, 0))
+
+
+def library(folder, program, *arguments):
+    """The records that a benchmark of the library prints, one a line."""
+    done = subprocess.run([os.path.join(folder, program), *map(str, arguments)], capture_output=True, text=True, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
+def steps(folder, work, copies, cells, num):
+    """ms a step of mdrun. The system is made and equilibrated once, by whoever comes first."""
+    gmx, here = Gmx(os.path.join(folder, "gmx")), os.path.join(work, f"water{copies}")
+    threads = ["-ntomp", str(min(16, os.cpu_count()))]
+    if not os.path.exists(here):
+        os.makedirs(here)
+        system = mdrun_systems.water(gmx, here, copies)
+        mdrun_systems.equilibrated(gmx, here, system, 1000, [*GPU[2:], *threads, "-pme", "gpu"])
+        frames, at = system.frame
+        settings = {"fmm-order": 8, "fmm-grid": f"{cells} {cells} {cells}", "fmm-m2l": "fft"}
+        gmx.grompp(here, changed(system.mdp, **FMM, **settings), system, "-t", frames, "-time", f"{at:g}", name="fmm")
+    gmx("mdrun", "-s", "fmm.tpr", "-deffnm", "fmm", *GPU, *threads, "-fmm", "gpu", "-update", "gpu", "-nstlist", "200", "-nsteps", str(num),
+        "-resethway", "-noconfout", folder=here)
+    return run_info(here, "fmm", 0.002)["ms_per_step"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("before")
+    parser.add_argument("after")
+    parser.add_argument("output")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--work", default="/tmp/gmxfmm-pairs", help="folder for files (default %(default)s)")
+    options = parser.parse_args()
+    box, found = need("GMXFMM_SPC216"), {}
+    for _ in range(options.rounds):
+        for which in ("before", "after"):
+            folder = os.path.abspath(getattr(options, which))
+            for copies, cells, num in WATER:
+                for r in library(folder, "benchmark-water_cuda", box, copies, 8, cells, 1):
+                    for time in ("total_ms", "total_in_flight_ms", "assign_enqueued_ms"):
+                        found.setdefault((f"water, {r['atoms']} atoms, order 8, {cells}^3 cells: {time}", which), []).append(r[time])
+                if num:
+                    found.setdefault((f"mdrun, the same {648 * copies ** 3} atoms: ms a step", which), []).append(
+                        steps(folder, options.work, copies, cells, num))
+            for r in library(folder, "benchmark-points_cuda", 1048576, "rotation", 8, 5, 1, "fft", 8, 32, 1):
+                found.setdefault((f"{r['points']} points and receivers, {r['method']}, order 8: total_ms", which), []).append(r["total_ms"])
+    records = []
+    for what in dict.fromkeys(what for what, _ in found):
+        before, after = found[what, "before"], found[what, "after"]
+        ratio = statistics.median(after) / statistics.median(before)
+        records.append({"what": what, "before": before, "after": after, "after_over_before": round(ratio, 4)})
+        print(f"{what}: {statistics.median(before):.4g} before, {statistics.median(after):.4g} after, {ratio:.3f}")
+    head = {"benchmark": "pairs", **gpu(), "cores": os.cpu_count(), "date": datetime.date.today().isoformat(),
+            "before": os.environ.get("GMXFMM_COMMIT_BEFORE", "unknown"), "after": os.environ.get("GMXFMM_BENCHMARK_COMMIT") or commit(),
+            "command": os.environ.get("GMXFMM_BENCHMARK_COMMAND", "benchmarks/pairs_gpu.py BEFORE AFTER OUTPUT"), "records": records}
+    with open(options.output, "w") as out:
+        json.dump(head, out, indent=1)
+        out.write("\n")
+
+
+if __name__ == "__main__":
+    main()
