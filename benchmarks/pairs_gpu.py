@@ -17,7 +17,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import mdrun_systems  # noqa: E402
-from harness import FMM, Gmx, changed, commit, need, run_info  # noqa: E402
+from harness import FMM, Gmx, changed, commit, run_info  # noqa: E402
 from mdrun_gpu import gpu  # noqa: E402
 
 GPU = ["-ntmpi", "1", "-pin", "on", "-nb", "gpu"]
@@ -55,7 +55,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--work", default="/tmp/gmxfmm-pairs", help="folder for files (default %(default)s)")
     options = parser.parse_args()
-    box, found = need("GMXFMM_SPC216"), {}
+    box, found = os.environ["GMXFMM_SPC216"], {}
     for _ in range(options.rounds):
         for which in ("before", "after"):
             folder = os.path.abspath(getattr(options, which))
