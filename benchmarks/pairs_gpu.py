@@ -35,8 +35,8 @@ def steps(folder, work, copies, cells, num):
     """ms a step of mdrun. The system is made and equilibrated once, by whoever comes first."""
     gmx, here = Gmx(os.path.join(folder, "gmx")), os.path.join(work, f"water{copies}")
     threads = ["-ntomp", str(min(16, os.cpu_count()))]
-    if not os.path.exists(here):
-        os.makedirs(here)
+    if not os.path.exists(os.path.join(here, "fmm.tpr")):
+        os.makedirs(here, exist_ok=True)
         system = mdrun_systems.water(gmx, here, copies)
         mdrun_systems.equilibrated(gmx, here, system, 1000, [*GPU[2:], *threads, "-pme", "gpu"])
         frames, at = system.frame
@@ -55,6 +55,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--work", default="/tmp/gmxfmm-pairs", help="folder for files (default %(default)s)")
     options = parser.parse_args()
+    if "GMXFMM_SPC216" not in os.environ:
+        parser.error("GMXFMM_SPC216 must name GROMACS's box of water, spc216.gro")
     box, found = os.environ["GMXFMM_SPC216"], {}
     for _ in range(options.rounds):
         for which in ("before", "after"):
