@@ -36,9 +36,9 @@ static const double c_toleranceSingle = 1e-8, c_toleranceDouble = 1e-16;
 
 /* What vanishes by symmetry is left as powers of rounding errors: 0. */
 template <class R>
-static __device__ inline R flushed(double x)
+static __device__ inline R flushed(R x)
 {
-    return fabs(x) < 1e-30 ? R(0) : static_cast<R>(x);
+    return fabs(x) < R(1e-30) ? R(0) : x;
 }
 
 /* Lattice vectors k with k[0] = 0 .. range[0], k[d] = -range[d] .. range[d]: those with k[0] < 0 are mirror images. */
@@ -142,19 +142,19 @@ template <class R>
 static size_t real_shared(const int* n, const LatticeBlock& b, const RealTile& t)
 {
     const size_t wide = static_cast<size_t>(t.wide);
-    return sizeof(Vec2<double>) * (static_cast<size_t>(n[0]) + n[1] + n[2]) +
-           sizeof(Vec2<double>) * t.planes * 2 * b.width(1) * wide +
+    return sizeof(Vec2<R>) * (static_cast<size_t>(n[0]) + n[1] + n[2]) +
+           sizeof(Vec2<R>) * t.planes * 2 * b.width(1) * wide +
            sizeof(Vec2<R>) * (static_cast<size_t>(b.range[0]) + 1) * 4 * t.rows * wide;
 }
 
 /* sum_c v_c e^(-i c phi), c = -range .. range; root: of unity, n of them, phi that of number f < n. */
 template <class R>
-static __device__ inline Vec2<double> transform_row(int n, int f, int range, const R* v, const Vec2<double>* root)
+static __device__ inline Vec2<R> transform_row(int n, int f, int range, const R* v, const Vec2<R>* root)
 {
-    Vec2<double> sum = {static_cast<double>(v[0]), 0};
+    Vec2<R> sum = {v[0], 0};
     for (int c = 1, at = f; c <= range; c++)
     {
-        const double up = static_cast<double>(v[c]), down = static_cast<double>(v[-c]);
+        const R up = v[c], down = v[-c];
         sum.x += root[at].x * (up + down);
         sum.y -= root[at].y * (up - down);
         at += f;
@@ -164,20 +164,15 @@ static __device__ inline Vec2<double> transform_row(int n, int f, int range, con
 }
 
 /* The same of complex numbers: even is what phi and -phi have in common, odd what changes sign. */
-static __device__ inline void transform_column(int                 n,
-                                               int                 f,
-                                               int                 range,
-                                               const Vec2<double>* v,
-                                               int                 stride,
-                                               const Vec2<double>* root,
-                                               Vec2<double>*       even,
-                                               Vec2<double>*       odd)
+template <class R>
+static __device__ inline void transform_column(
+    int n, int f, int range, const Vec2<R>* v, int stride, const Vec2<R>* root, Vec2<R>* even, Vec2<R>* odd)
 {
     *even = v[0];
     *odd  = {0, 0};
     for (int b = 1, at = f; b <= range; b++)
     {
-        const Vec2<double> up = v[b * stride], down = v[-b * stride], w = root[at];
+        const Vec2<R> up = v[b * stride], down = v[-b * stride], w = root[at];
         even->x += w.x * (up.x + down.x);
         even->y += w.x * (up.y + down.y);
         odd->x += w.y * (up.y - down.y);
@@ -196,13 +191,13 @@ __global__ void __launch_bounds__(c_realThreads) add_real(SpectrumArgs<R> a)
 {
     extern __shared__ char shared[];
     const int              thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
-    const int     width = a.block.width(1), num_z = a.n[2] / 2 + 1, num_y = a.n[1] / 2 + 1, num_x = a.n[0] / 2 + 1;
-    Vec2<double>* root0 = reinterpret_cast<Vec2<double>*>(shared);
-    Vec2<double>* root1 = root0 + a.n[0];
-    Vec2<double>* root2 = root1 + a.n[1];
-    Vec2<double>* h     = root2 + a.n[2]; /* [plane][part][k[1]][frequency z] */
-    Vec2<R>*      g     = reinterpret_cast<Vec2<R>*>(h + a.tile.planes * 2 * width * a.tile.wide); /* [a][part][y][z] */
-    const int     tiles = (num_z + a.tile.wide - 1) / a.tile.wide;
+    const int width = a.block.width(1), num_z = a.n[2] / 2 + 1, num_y = a.n[1] / 2 + 1, num_x = a.n[0] / 2 + 1;
+    Vec2<R>*  root0   = reinterpret_cast<Vec2<R>*>(shared);
+    Vec2<R>*  root1   = root0 + a.n[0];
+    Vec2<R>*  root2   = root1 + a.n[1];
+    Vec2<R>*  h       = root2 + a.n[2]; /* [plane][part][k[1]][frequency z] */
+    Vec2<R>*  g       = reinterpret_cast<Vec2<R>*>(h + a.tile.planes * 2 * width * a.tile.wide); /* [a][part][y][z] */
+    const int tiles   = (num_z + a.tile.wide - 1) / a.tile.wide;
     const int first_z = static_cast<int>(blockIdx.x) % tiles * a.tile.wide, z_here = min(a.tile.wide, num_z - first_z);
     const int first_y = static_cast<int>(blockIdx.x) / tiles * a.tile.rows, y_here = min(a.tile.rows, num_y - first_y);
     int       m = a.first_m, n = static_cast<int>(blockIdx.y) + m;
@@ -217,7 +212,9 @@ __global__ void __launch_bounds__(c_realThreads) add_real(SpectrumArgs<R> a)
     {
         for (int i = thread; i < a.n[d]; i += threads)
         {
-            sincospi(2.0 * i / a.n[d], &root0[first + i].y, &root0[first + i].x);
+            double re, im;
+            sincospi(2.0 * i / a.n[d], &im, &re);
+            root0[first + i] = {static_cast<R>(re), static_cast<R>(im)};
         }
     }
     wait_for_previous();
@@ -239,16 +236,15 @@ __global__ void __launch_bounds__(c_realThreads) add_real(SpectrumArgs<R> a)
         {
             const int z = item % z_here, y = item / z_here % y_here, part = item / (z_here * y_here) % parts,
                       plane = item / (z_here * y_here * parts);
-            Vec2<double> even, odd;
+            Vec2<R> even, odd;
             transform_column(a.n[1], first_y + y, a.block.range[1],
                              h + ((plane * 2 + part) * width + a.block.range[1]) * a.tile.wide + z, a.tile.wide, root1,
                              &even, &odd);
-            const double       w  = (first + plane > 0 ? 2 : 1) * (n & 2 ? -a.scale : a.scale);
-            const Vec2<double> up = {even.x + odd.x, even.y + odd.y}, down = {even.x - odd.x, even.y - odd.y};
-            Vec2<R>*           to = g + (((first + plane) * 2 + part) * 2 * a.tile.rows + y) * a.tile.wide + z;
-            *to = {static_cast<R>(w * (n & 1 ? -up.y : up.x)), static_cast<R>(w * (n & 1 ? up.x : up.y))};
-            to[a.tile.rows * a.tile.wide] = {static_cast<R>(w * (n & 1 ? -down.y : down.x)),
-                                             static_cast<R>(w * (n & 1 ? down.x : down.y))};
+            const R       w  = (first + plane > 0 ? 2 : 1) * static_cast<R>(n & 2 ? -a.scale : a.scale);
+            const Vec2<R> up = {even.x + odd.x, even.y + odd.y}, down = {even.x - odd.x, even.y - odd.y};
+            Vec2<R>*      to              = g + (((first + plane) * 2 + part) * 2 * a.tile.rows + y) * a.tile.wide + z;
+            *to                           = {w * (n & 1 ? -up.y : up.x), w * (n & 1 ? up.x : up.y)};
+            to[a.tile.rows * a.tile.wide] = {w * (n & 1 ? -down.y : down.x), w * (n & 1 ? down.x : down.y)};
         }
         __syncthreads();
     }
@@ -264,7 +260,7 @@ __global__ void __launch_bounds__(c_realThreads) add_real(SpectrumArgs<R> a)
         }
         const Vec2<R>* from = g + ((mirrored ? a.tile.rows : 0) + y) * a.tile.wide + z;
         const int      part = 2 * a.tile.rows * a.tile.wide;
-        double         even[2][c_columns], odd[2][c_columns];
+        R              even[2][c_columns], odd[2][c_columns];
         int            at[c_columns];
 #pragma unroll
         for (int j = 0; j < c_columns; j++)
@@ -275,12 +271,11 @@ __global__ void __launch_bounds__(c_realThreads) add_real(SpectrumArgs<R> a)
         for (int plane = 0; plane <= a.block.range[0]; plane++, from += 2 * part)
         {
             const Vec2<R> re = from[0], im = m > 0 ? from[part] : Vec2<R>{0, 0};
-            const double  u[2] = {static_cast<double>(re.x), static_cast<double>(im.x)},
-                         v[2]  = {static_cast<double>(re.y), static_cast<double>(im.y)};
+            const R       u[2] = {re.x, im.x}, v[2] = {re.y, im.y};
 #pragma unroll
             for (int j = 0; j < c_columns; j++)
             {
-                const Vec2<double> w = root0[at[j]];
+                const Vec2<R> w = root0[at[j]];
 #pragma unroll
                 for (int i = 0; i < 2; i++)
                 {
@@ -291,11 +286,10 @@ __global__ void __launch_bounds__(c_realThreads) add_real(SpectrumArgs<R> a)
                 at[j] -= at[j] >= a.n[0] ? a.n[0] : 0;
             }
         }
-        const auto store = [&](int fx, double x, double y_part)
+        const auto store = [&](int fx, R x, R y_part)
         {
             Vec2<R>* to = out + (static_cast<size_t>(fx) * a.n[1] + (mirrored ? a.n[1] - fy : fy)) * num_z + fz;
-            *to         = {flushed<R>(a.add ? x + static_cast<double>(to->x) : x),
-                           flushed<R>(a.add ? y_part + static_cast<double>(to->y) : y_part)};
+            *to         = {flushed(a.add ? x + to->x : x), flushed(a.add ? y_part + to->y : y_part)};
         };
 #pragma unroll
         for (int j = 0; j < c_columns; j++)
@@ -559,7 +553,7 @@ static gmxfmm_status launch_reciprocal(gmxfmm_plan* plan, fmm_sum sum, int degre
     const fmm_device* d      = plan->device;
     const int         blocks = blocks_for(d->num_freq, c_lanes), columns = degree + 1;
     /* few frequencies: more of their columns at once */
-    const int    warps  = std::min(static_cast<int>(c_mostWarps), blocks_for(columns, blocks < c_sumBlocks ? 2 : 4));
+    const int    warps = std::min(static_cast<int>(c_mostWarps), blocks_for(columns, blocks < 2 * c_sumBlocks ? 2 : 4));
     const size_t shared = sizeof(double) * (c_waves * c_lanes + 3 * static_cast<size_t>(num_pairs(degree)));
     const auto   kernel = columns <= 20   ? reciprocal_part<R, 20>
                           : columns <= 28 ? reciprocal_part<R, 28>

@@ -6,9 +6,12 @@
 #include "cuda/fft/spectrum.h"
 #include "cuda/runtime/sums.h"
 
+#include <algorithm>
+
 enum
 {
-    c_warps = 8
+    c_warps      = 8,
+    c_fillBlocks = 1056 /* eight for each multiprocessor of an H200 */
 };
 
 template <class R>
@@ -184,7 +187,8 @@ static int blocks_of(const gmxfmm_plan* plan)
 /* Blocks that share the products of the same frequencies, where those alone are too few blocks to fill a device. */
 static int shares_of(const gmxfmm_plan* plan)
 {
-    return blocks_of(plan) < c_sumBlocks ? (2 * plan->order + c_warps) / c_warps : 1;
+    const int blocks = blocks_of(plan), items = (plan->order + 1) * (plan->order + 2);
+    return std::max(1, std::min(blocks_for(items, c_warps), c_fillBlocks / blocks));
 }
 
 int fmm_cuda_virial_blocks(const gmxfmm_plan* plan)
