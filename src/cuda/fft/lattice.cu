@@ -335,44 +335,55 @@ static __device__ double wave_vector(const ReciprocalArgs& a, const double* kapp
 }
 
 /* Factors of the recurrence (1), and from n - 1 to n of THEORY (14): at pair_index. */
+template <class T>
 struct ReciprocalTables
 {
-    double *z, *r2, *ratio;
+    double* ratio;
+    T *     z, *r2;
 };
 
-static __device__ void fill_tables(int degree, const ReciprocalTables& t)
+template <class T>
+static __device__ void fill_tables(int degree, const ReciprocalTables<T>& t)
 {
     const int lane = static_cast<int>(threadIdx.x % c_lanes), warps = static_cast<int>(blockDim.x / c_lanes);
     for (int m = static_cast<int>(threadIdx.x / c_lanes); m <= degree; m += warps)
     {
         for (int n = m + lane; n <= degree; n += c_lanes)
         {
-            const int i = pair_index(degree, n, m);
-            t.r2[i]     = n > m ? harm_inverse(n, m) : 0;
-            t.z[i]      = (2 * n - 1) * t.r2[i];
-            t.ratio[i]  = n > m ? static_cast<double>((n - m) * (n + m)) / (2 * n - 1) : 1;
+            const int    i       = pair_index(degree, n, m);
+            const double inverse = n > m ? harm_inverse(n, m) : 0;
+            t.r2[i]              = static_cast<T>(inverse);
+            t.z[i]               = static_cast<T>((2 * n - 1) * inverse);
+            t.ratio[i]           = n > m ? static_cast<double>((n - m) * (n + m)) / (2 * n - 1) : 1;
         }
     }
 }
 
-/* Adds column m, of `length` degrees, of a wave vector; without 1/(2^m m!), which (2m)!/(2m-1)!! of (14) takes off. */
-template <int MOST>
-static __device__ inline void add_wave(int           m,
-                                       int           length,
-                                       const double* k,
-                                       double        k2,
-                                       double        weight,
-                                       const double* z,
-                                       const double* r2,
-                                       double*       re,
-                                       double*       im)
+/* Arithmetic of wave vectors: that of the plan, but for powers that single precision has no room for. */
+template <class R, int MOST>
+struct WaveType
 {
-    double u = weight, v = 0, u_below = 0, v_below = 0;
+    typedef R type;
+};
+
+template <>
+struct WaveType<float, c_maxDegree + 1>
+{
+    typedef double type;
+};
+
+/* Adds column m, of `length` degrees, of a wave vector (x, y, z) with a weight; without 1/(2^m m!), which
+ * (2m)!/(2m-1)!! of (14) takes off. */
+template <int MOST, class T>
+static __device__ inline void add_wave(int m, int length, const Vec4<T>& k, const T* z, const T* r2, T* re, T* im)
+{
+    const T k2 = k.x * k.x + k.y * k.y + k.z * k.z;
+    T       u = k.w, v = 0, u_below = 0, v_below = 0;
     for (int i = 0; i < m; i++)
     {
-        const double t = u * k[0] - v * k[1];
-        v              = u * k[1] + v * k[0];
-        u              = t;
+        const T t = u * k.x - v * k.y;
+        v         = u * k.y + v * k.x;
+        u         = t;
     }
     re[0] += u;
     im[0] += v;
@@ -383,8 +394,8 @@ static __device__ inline void add_wave(int           m,
         {
             break;
         }
-        const double a = k[2] * z[i], b = k2 * r2[i];
-        const double u_next = a * u - b * u_below, v_next = a * v - b * v_below;
+        const T a = k.z * z[i], b = k2 * r2[i];
+        const T u_next = a * u - b * u_below, v_next = a * v - b * v_below;
         u_below = u;
         v_below = v;
         u       = u_next;
@@ -394,17 +405,27 @@ static __device__ inline void add_wave(int           m,
     }
 }
 
-/* The reciprocal part, THEORY (14): a lane is a frequency, warps share the columns m, at most MOST degrees in each; the
- * weights of wave vectors are computed once for all of them. */
+/* Wave vectors, `waves` at once, with their weights and whether any lane has use for one; then the tables. */
+template <class T>
+static size_t reciprocal_shared(int degree)
+{
+    const size_t num = static_cast<size_t>(num_pairs(degree));
+    return sizeof(double) * num + sizeof(Vec4<T>) * c_waves * c_lanes + sizeof(T) * 2 * num;
+}
+
+/* The reciprocal part, THEORY (14): a lane is a frequency, warps share the columns m, at most MOST degrees in each;
+ * wave vectors and their weights are computed once for all of them. */
 template <class R, int MOST>
 __global__ void __launch_bounds__(c_lanes* c_mostWarps) reciprocal_part(ReciprocalArgs a, Vec2<R>* out)
 {
-    extern __shared__ char shared[];
-    __shared__ int         inside[c_waves]; /* whether any lane has use for it */
-    double*                weight = reinterpret_cast<double*>(shared);
-    const int              num    = num_pairs(a.degree);
-    const ReciprocalTables tables = {weight + c_waves * c_lanes, weight + c_waves * c_lanes + num,
-                                     weight + c_waves * c_lanes + 2 * num};
+    typedef typename WaveType<R, MOST>::type T;
+    extern __shared__ char                   shared[];
+    __shared__ int                           inside[c_waves]; /* whether any lane has use for it */
+    const int                                num    = num_pairs(a.degree);
+    Vec4<T>*                                 wave   = reinterpret_cast<Vec4<T>*>(shared);
+    double*                                  ratio  = reinterpret_cast<double*>(wave + c_waves * c_lanes);
+    T*                                       z      = reinterpret_cast<T*>(ratio + num);
+    const ReciprocalTables<T>                tables = {ratio, z, z + num};
     const int    lane = static_cast<int>(threadIdx.x % c_lanes), warp = static_cast<int>(threadIdx.x / c_lanes);
     const int    warps = static_cast<int>(blockDim.x / c_lanes), f = static_cast<int>(blockIdx.x) * c_lanes + lane;
     const int    nz = a.n[2] / 2 + 1, held = min(f, a.num_freq - 1);
@@ -417,7 +438,7 @@ __global__ void __launch_bounds__(c_lanes* c_mostWarps) reciprocal_part(Reciproc
     {
         /* long columns and short ones in turn */
         const int m = round * warps + (round % 2 != 0 ? warps - 1 - warp : warp), length = a.degree + 1 - m;
-        double    re[MOST], im[MOST], k[3];
+        T         re[MOST], im[MOST];
 #pragma unroll
         for (int i = 0; i < MOST; i++)
         {
@@ -431,12 +452,15 @@ __global__ void __launch_bounds__(c_lanes* c_mostWarps) reciprocal_part(Reciproc
                 __syncthreads(); /* those before have been read */
                 for (int t = warp; t < here; t += warps)
                 {
-                    const double k2            = wave_vector(a, kappa, first + t, k);
-                    const bool   use           = k2 > 0 && k2 <= a.k_max * a.k_max;
-                    weight[t * c_lanes + lane] = use ? fmm_reciprocal_weight(a.sum, k2, a.alpha, a.cell_volume,
-                                                                             exp(-k2 / (4 * a.alpha * a.alpha)))
-                                                     : 0;
-                    const int any              = __any_sync(0xffffffffu, use);
+                    double       k[3];
+                    const double k2          = wave_vector(a, kappa, first + t, k);
+                    const bool   use         = k2 > 0 && k2 <= a.k_max * a.k_max;
+                    const double weight      = use ? fmm_reciprocal_weight(a.sum, k2, a.alpha, a.cell_volume,
+                                                                           exp(-k2 / (4 * a.alpha * a.alpha)))
+                                                   : 0;
+                    wave[t * c_lanes + lane] = {static_cast<T>(k[0]), static_cast<T>(k[1]), static_cast<T>(k[2]),
+                                                static_cast<T>(weight)};
+                    const int any            = __any_sync(0xffffffffu, use);
                     if (lane == 0)
                     {
                         inside[t] = any;
@@ -448,9 +472,8 @@ __global__ void __launch_bounds__(c_lanes* c_mostWarps) reciprocal_part(Reciproc
             {
                 if (inside[t] != 0)
                 {
-                    const double k2 = wave_vector(a, kappa, first + t, k);
-                    const int    at = pair_index(a.degree, m, m);
-                    add_wave<MOST>(m, length, k, k2, weight[t * c_lanes + lane], tables.z + at, tables.r2 + at, re, im);
+                    const int at = pair_index(a.degree, m, m);
+                    add_wave<MOST>(m, length, wave[t * c_lanes + lane], tables.z + at, tables.r2 + at, re, im);
                 }
             }
         }
@@ -473,7 +496,8 @@ __global__ void __launch_bounds__(c_lanes* c_mostWarps) reciprocal_part(Reciproc
             if (f < a.num_freq)
             {
                 out[static_cast<size_t>(pair) * static_cast<size_t>(a.num_freq) + f] = {
-                    static_cast<R>(re[i] * scale - background), static_cast<R>(m > 0 ? im[i] * scale : 0)};
+                    static_cast<R>(static_cast<double>(re[i]) * scale - background),
+                    static_cast<R>(m > 0 ? static_cast<double>(im[i]) * scale : 0)};
             }
         }
     }
@@ -547,21 +571,28 @@ static RealTile choose_tile(const fmm_device* d, const fmm_cells* c, const Latti
     return t;
 }
 
-template <class R>
+template <class R, int MOST>
 static gmxfmm_status launch_reciprocal(gmxfmm_plan* plan, fmm_sum sum, int degree, Vec2<R>* out, cudaStream_t stream)
 {
     const fmm_device* d      = plan->device;
     const int         blocks = blocks_for(d->num_freq, c_lanes), columns = degree + 1;
     /* few frequencies: more of their columns at once */
-    const int    warps = std::min(static_cast<int>(c_mostWarps), blocks_for(columns, blocks < 2 * c_sumBlocks ? 2 : 4));
-    const size_t shared = sizeof(double) * (c_waves * c_lanes + 3 * static_cast<size_t>(num_pairs(degree)));
-    const auto   kernel = columns <= 20   ? reciprocal_part<R, 20>
-                          : columns <= 28 ? reciprocal_part<R, 28>
-                                          : reciprocal_part<R, c_maxDegree + 1>;
+    const int    warps  = std::min(static_cast<int>(c_mostWarps), blocks_for(columns, blocks < c_sumBlocks ? 2 : 4));
+    const size_t shared = reciprocal_shared<typename WaveType<R, MOST>::type>(degree);
+    const auto   kernel = reciprocal_part<R, MOST>;
+    FMM_CUDA(plan, allow_shared(&plan->device->allowed, kernel));
     FMM_CUDA(plan, launch_next(d->has_chains, kernel, dim3(static_cast<unsigned>(blocks)),
                                static_cast<unsigned>(c_lanes * warps), shared, stream,
                                reciprocal_args(plan, sum, degree), out));
     return GMXFMM_OK;
+}
+
+template <class R>
+static gmxfmm_status add_reciprocal(gmxfmm_plan* plan, fmm_sum sum, int degree, Vec2<R>* out, cudaStream_t stream)
+{
+    return degree < 20   ? launch_reciprocal<R, 20>(plan, sum, degree, out, stream)
+           : degree < 28 ? launch_reciprocal<R, 28>(plan, sum, degree, out, stream)
+                         : launch_reciprocal<R, c_maxDegree + 1>(plan, sum, degree, out, stream);
 }
 
 /* As many columns at once as there is memory for. */
@@ -598,7 +629,7 @@ static gmxfmm_status make_spectrum(gmxfmm_plan* plan, fmm_sum sum, int degree, V
         FMM_CUDA(plan, cudaGetLastError());
         if (first == 0 && plan->periodic)
         {
-            FMM_TRY(launch_reciprocal<R>(plan, sum, degree, out, stream));
+            FMM_TRY(add_reciprocal<R>(plan, sum, degree, out, stream));
         }
         a.first_m       = first;
         const int pairs = pair_column(degree, end) + end - pair_column(degree, first) - first;
