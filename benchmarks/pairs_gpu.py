@@ -32,8 +32,8 @@ def library(folder, program, *arguments):
 
 
 def steps(folder, work, copies, cells, num):
-    """ms a step of mdrun. The system is made and equilibrated once, by whoever comes first."""
-    gmx, here = Gmx(os.path.join(folder, "gmx")), os.path.join(work, f"water{copies}")
+    """ms a step of mdrun. Each version makes and equilibrates a system of its own, in its first round."""
+    gmx, here = Gmx(os.path.join(folder, "gmx")), os.path.join(work, os.path.basename(folder), f"water{copies}")
     threads = ["-ntomp", str(min(16, os.cpu_count()))]
     if not os.path.exists(os.path.join(here, "fmm.tpr")):
         os.makedirs(here, exist_ok=True)
