@@ -4,7 +4,8 @@
 mdrun_gpu.py GMX OUTPUT [SYSTEM]...   (as scripts/run-gpu-bundle.sh calls it; --help lists the systems)
 
 For each system, made and equilibrated here:
-1. PME: pairs of rcoulomb and fourierspacing that have one ratio and so one accuracy; then nstlist and threads.
+1. PME: pairs of rcoulomb and fourierspacing that have one ratio and so one accuracy, until one is a tenth slower than the best; then
+   nstlist and threads.
 2. Force errors on one frame against tight PME: of the fastest PME, and of FMM at several orders and cells.
 3. FMM: every setting that is no less exact than that PME; then nstlist and threads. Reaction field, for the record.
 4. The best of PME and of FMM in turns: these are the figures; the others only choose.
@@ -243,8 +244,13 @@ class Run:
         self.bench.store()
 
     def search(self, method, candidates, nstlist, threads):
-        """The fastest of these settings, and then of the lists and threads."""
-        tried = [self.time(method, settings, nstlist, threads) for settings in candidates]
+        """The fastest of these settings, and then of the lists and threads. The ladder of PME is left where it only leads down."""
+        tried = []
+        for settings in candidates:
+            tried.append(self.time(method, settings, nstlist, threads))
+            fastest = min((t["ms_per_step"] for t in tried if "ms_per_step" in t), default=math.inf)
+            if method == "pme" and tried[-1].get("ms_per_step", 0) > 1.1 * fastest:
+                break
         best = self.best(method, tried)
         for other_list in self.bench.lists[1:]:
             tried.append(self.time(method, best["settings"], other_list, threads))
