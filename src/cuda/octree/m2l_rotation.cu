@@ -63,16 +63,19 @@ static gmxfmm_status
 launch(fmm_octree_operators* ops, const fmm_octree_level* upper, const fmm_octree_level* lower, cudaStream_t stream)
 {
     rotation::Arguments<R> a;
-    a.lists            = octree_lists(ops, upper, lower);
-    a.turned           = ops->turned.as<R>();
-    a.plane_size       = (static_cast<size_t>(lower->num) + 32) / 32 * 32 * static_cast<size_t>(ops->num_coef);
-    a.multipole        = static_cast<const R*>(lower->multipole);
-    a.local_size       = static_cast<size_t>(ops->num_coef) * lower->stride;
-    const int    tiles = rotation_tiles(a.lists);
-    const size_t plane = a.plane_size * sizeof(R), bytes = c_rotationSplits * a.local_size * sizeof(R);
+    a.lists             = octree_lists(ops, upper, lower);
+    a.turned            = ops->turned.as<R>();
+    a.plane_size        = (static_cast<size_t>(lower->num) + 32) / 32 * 32 * static_cast<size_t>(ops->num_coef);
+    a.multipole         = static_cast<const R*>(lower->multipole);
+    a.local_size        = static_cast<size_t>(ops->num_coef) * lower->stride;
+    const int    tiles  = rotation_tiles(a.lists);
+    const size_t plane  = a.plane_size * sizeof(R);
     const bool   whole  = static_cast<size_t>(ops->num_planes) * plane <= ops->turned.capacity;
-    const bool   split  = whole && tiles <= c_rotationFewTiles && bytes <= ops->partial.capacity;
-    const int    first  = split ? c_rotationSplit : whole ? c_rotationWhole : c_rotationPart;
+    const int    shared = tiles <= c_rotationFewTiles ? c_rotationSplit : c_rotationSome;
+    const int    splits = whole && tiles <= c_rotationSomeTiles ? ops->schedule[shared].splits : 1;
+    const size_t bytes  = static_cast<size_t>(splits) * a.local_size * sizeof(R);
+    const bool   split  = splits > 1 && bytes <= ops->partial.capacity;
+    const int    first  = split ? shared : whole ? c_rotationWhole : c_rotationPart;
     const int    number = whole ? 1 : c_rotationParts;
     a.local             = static_cast<R*>(split ? ops->partial.memory : lower->local);
     if (split)
@@ -92,7 +95,7 @@ launch(fmm_octree_operators* ops, const fmm_octree_level* upper, const fmm_octre
     if (split)
     {
         add_partial<<<static_cast<unsigned>((a.local_size + 255) / 256), 256, 0, stream>>>(
-            static_cast<R*>(lower->local), a.local, a.local_size, c_rotationSplits);
+            static_cast<R*>(lower->local), a.local, a.local_size, splits);
         FMM_CUDA(ops, cudaGetLastError());
     }
     return GMXFMM_OK;

@@ -248,13 +248,14 @@ void make_schedule(const fmm_octree_operators*           ops,
 void set_out_schedules(fmm_octree_operators* ops)
 {
     const bool is_double = ops->is_double != 0;
+    const int  blocks    = fmm_rotation_blocks(ops->order, is_double);
     for (int s = 0; s < c_rotationSchedules; s++)
     {
         RotationSchedule& schedule = ops->schedule[s];
         const int         part = s - c_rotationPart, planes = ops->num_planes;
         schedule.groups      = fmm_rotation_warps(ops->order, is_double) / fmm_rotation_roles(ops->order, is_double);
         schedule.teams       = fmm_rotation_teams(ops->order, is_double);
-        schedule.splits      = s == c_rotationSplit ? c_rotationSplits : 1;
+        schedule.splits      = s == c_rotationSplit ? blocks * c_rotationSplits : s == c_rotationSome ? blocks : 1;
         schedule.first_plane = part < 0 ? 0 : planes * part / c_rotationParts;
         schedule.num_planes  = part < 0 ? planes : planes * (part + 1) / c_rotationParts - schedule.first_plane;
     }

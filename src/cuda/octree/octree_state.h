@@ -17,16 +17,20 @@ extern "C"
 
 enum
 {
-    c_rotationSplits    = 8,  /* blocks of m2l_rotation.cu that share a list, on levels of few cells */
-    c_rotationFewTiles  = 16, /* where tiles of targets are that few: then there is a block a multiprocessor */
-    c_rotationFewStride = 32 * (c_rotationFewTiles + 2), /* of such a level */
+    /* blocks of m2l_rotation.cu that share a list on levels of few cells, for each that a multiprocessor has room for,
+     * where tiles of targets are that few: then no multiprocessor is without. On levels of some more cells as many
+     * share one as a multiprocessor has room for */
+    c_rotationSplits    = 8,
+    c_rotationFewTiles  = 16,
+    c_rotationSomeTiles = 128,
     c_rotationParts     = 4 /* of the planes, one after the other where there is no memory for all */
 };
 
-/* Schedules of m2l_rotation.cu: for levels of many cells, of few, and parts of the planes. */
+/* Schedules of m2l_rotation.cu: for levels of many cells, of some, of few, and parts of the planes. */
 enum
 {
     c_rotationWhole,
+    c_rotationSome,
     c_rotationSplit,
     c_rotationPart,
     c_rotationSchedules = c_rotationPart + c_rotationParts

@@ -255,6 +255,15 @@ void fmm_octree_set_rotation(fmm_octree_operators* ops, const fmm_rotation_kerne
     ops->rotation = kernels;
 }
 
+/* Cells with locals of their own for each block that shares a list, on the levels where blocks do. */
+static size_t partial_cells(const fmm_octree_operators* ops)
+{
+    const int few = ops->schedule[c_rotationSplit].splits * (c_rotationFewTiles + 2);
+    const int some =
+        ops->schedule[c_rotationSome].splits > 1 ? ops->schedule[c_rotationSome].splits * (c_rotationSomeTiles + 2) : 0;
+    return 32 * static_cast<size_t>(std::max(few, some));
+}
+
 gmxfmm_status fmm_octree_reserve(fmm_octree_operators* ops, gmxfmm_m2l m2l, int num)
 {
     if (m2l == GMXFMM_M2L_ROTATION && !fmm_rotation_is_for(ops->rotation, ops->order, ops->is_double))
@@ -270,7 +279,7 @@ gmxfmm_status fmm_octree_reserve(fmm_octree_operators* ops, gmxfmm_m2l m2l, int 
         const size_t plane   = (static_cast<size_t>(num) + 32) / 32 * 32 * coef;
         const size_t planes  = static_cast<size_t>(ops->num_planes);
         const size_t in_part = (planes + c_rotationParts - 1) / c_rotationParts;
-        FMM_CUDA(ops, ops->partial.reserve(c_rotationSplits * c_rotationFewStride * coef));
+        FMM_CUDA(ops, ops->partial.reserve(partial_cells(ops) * coef));
         cudaError_t error = ops->turned.reserve(planes * plane);
         if (error == cudaErrorMemoryAllocation)
         {

@@ -294,7 +294,8 @@ FMM_HD int num_groups(int p)
 /* A block has 32 targets; blocks 8 i + c go through slab c, those along y share a list. Shared memory: near cells of
  * the targets' parents, tiles. */
 template <class R, int P>
-__global__ void __launch_bounds__(32 * num_warps<R>(P)) translate(Arguments<R> a)
+__global__ void __launch_bounds__(32 * num_warps<R>(P), fmm_rotation_blocks(P, sizeof(R) == sizeof(double)))
+    translate(Arguments<R> a)
 {
     constexpr int            roles = num_roles<R>(P);
     extern __shared__ double memory[];
