@@ -76,7 +76,7 @@ static double graph_ms(const device_step* s, int assign, unsigned stages)
     CUDA(cudaStreamBeginCapture(s->stream, cudaStreamCaptureModeThreadLocal));
     assign ? enqueue_assign(s) : device_step_enqueue(s, stages);
     CUDA(cudaStreamEndCapture(s->stream, &graph));
-    CUDA(cudaGraphInstantiate(&exec, graph, 0));
+    CUDA(cudaGraphInstantiate(&exec, graph, cudaGraphInstantiateFlagUseNodePriority));
     for (int i = 0; i < c_least; i++)
     {
         ms[0] = launch_ms(exec, s->stream, begin, end);

@@ -130,12 +130,19 @@ private:
         if (graph_ == nullptr)
         {
             // With a name of its own since CUDA 11.4, where the other one takes more arguments
-            const cudaError_t status = cudaGraphInstantiateWithFlags(&graph_, recorded, 0);
+            const cudaError_t status = cudaGraphInstantiateWithFlags(&graph_, recorded, c_graphFlags);
             checkDeviceError(status, "The graph of the FMM step could not be made.");
         }
         cudaGraphDestroy(recorded);
         isOutdated_ = false;
     }
+
+    //! The streams of near and far field differ in priority, which without this would be lost
+#if CUDART_VERSION >= 11070
+    static constexpr unsigned long long c_graphFlags = cudaGraphInstantiateFlagUseNodePriority;
+#else
+    static constexpr unsigned long long c_graphFlags = 0;
+#endif
 
     //! The first step after a change has work that the others do not have
     static constexpr int c_numBeforeUpdate = 1;
