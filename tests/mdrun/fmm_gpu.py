@@ -320,18 +320,17 @@ def minimisation(checks):
     system = water(gmx, folder, (2, 2, 2))
     mdp = changed(without_output(system.mdp), nsteps=100, emstep=0.01, emtol=10, define="-DFLEXIBLE", constraints="none", nstenergy=1,
                   nstcalcenergy=1, gen_vel="no", **FMM)
-    for integrator, limit in (("steep", 1e-4), ("cg", 5e-3)):
+    # Line searches part: settings of like error differ by 1e-4 at most in the first 25 steps of cg, by 1e-2 after 60
+    for integrator, row, when, limit in (("steep", -1, "at the end", 1e-4), ("cg", 25, "after 25 steps", 3e-4)):
         gmx.grompp(folder, changed(mdp, integrator=integrator), system, name=integrator)
         energy = {}
         for where, nb in (("cpu", "cpu"), ("gpu", "gpu")):
             gmx.mdrun(folder, "-fmm", where, nb=nb, name=integrator)
             checks.that(fmm_on(read_log(folder, integrator), where.upper()), f"{integrator}: FMM on the {where.upper()}")
-            rows = gmx.energies(folder, ["Potential"], name=integrator)
-            energy[where] = rows[0]["Potential"], rows[-1]["Potential"]
-        (start, cpu), (_, gpu) = energy["cpu"], energy["gpu"]
-        checks.that(cpu < start and gpu < start, f"{integrator}: the energy went down, from {start:.0f} to {gpu:.0f} kJ/mol")
-        checks.below(f"{integrator}: energy at the end, relative difference of GPU and CPU", abs(gpu / cpu - 1), limit, "",
-                     "the same way down" if integrator == "steep" else "line searches part; water has many minima close by")
+            energy[where] = [r["Potential"] for r in gmx.energies(folder, ["Potential"], name=integrator)]
+        cpu, gpu = energy["cpu"], energy["gpu"]
+        checks.that(cpu[-1] < cpu[0] and gpu[-1] < gpu[0], f"{integrator}: the energy went down, from {gpu[0]:.0f} to {gpu[-1]:.0f} kJ/mol")
+        checks.below(f"{integrator}: energy {when}, relative difference of GPU and CPU", abs(gpu[row] / cpu[row] - 1), limit, "", "the same way down")
 
 
 def rerun(checks):
