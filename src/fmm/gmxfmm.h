@@ -326,9 +326,9 @@ extern "C"
      * stream): x[3n] and what output points to are memory of the device, of the array type. The host does not wait,
      * nothing is allocated, and the stream may be capturing a graph (after one call outside a capture, since a new box
      * or another gmxfmm_assign is not in a graph captured before). Near and far field run on streams of the plan,
-     * forked from the caller's and joined to it; their priorities are in a graph that is instantiated with
-     * cudaGraphInstantiateFlagUseNodePriority. One step of a plan at a time: put the next one on the same stream, or
-     * behind an event. Errors: NULL, ORDER, UNSUPPORTED (device = CPU; the treecode: a virial, or stages), DEVICE;
+     * forked from the caller's and joined to it, of other priorities, which a graph keeps only if it is instantiated
+     * with cudaGraphInstantiateFlagUseNodePriority. One step of a plan at a time: put the next one on the same stream,
+     * or behind an event. Errors: NULL, ORDER, UNSUPPORTED (device = CPU; the treecode: a virial, or stages), DEVICE;
      * those of positions come in output->status. The arrays of set_charges, set_targets and assign may be of the host
      * or a device, too, in a plan with device = CUDA; these calls wait for all that the device has in hand. */
     GMXFMM_API gmxfmm_status gmxfmm_enqueue(gmxfmm_plan*                plan,

@@ -405,7 +405,7 @@ static __device__ inline void add_wave(int m, int length, const Vec4<T>& k, cons
     }
 }
 
-/* Wave vectors, `waves` at once, with their weights and whether any lane has use for one; then the tables. */
+/* Bytes for c_waves wave vectors of each lane, with their weights, and the tables. */
 template <class T>
 static size_t reciprocal_shared(int degree)
 {

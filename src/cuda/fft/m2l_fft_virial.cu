@@ -11,7 +11,7 @@
 enum
 {
     c_warps      = 8,
-    c_fillBlocks = 1056 /* eight for each multiprocessor of an H200 */
+    c_fillBlocks = 2 * c_sumBlocks /* eight for each multiprocessor of an H200 */
 };
 
 template <class R>
