@@ -23,6 +23,7 @@ struct Kind
     int         depth, separation;
     bool        periodic;
     double      fill, stretch; /* part of the cells that are occupied; edges 1, stretch, 1 / stretch */
+    int         truncate = 0;  /* m2l_truncate */
 };
 
 /* Dense levels meet all displacements in full warps; sparse ones have lists with holes, slabs of unequal length and
@@ -32,6 +33,12 @@ const Kind c_kinds[] = {{"Dense", 3, 1, true, 1, 1},
                         {"DenseBricksTwoLayers", 3, 2, true, 1, 1.1},
                         {"SparseTwoLayers", 3, 2, false, 0.5, 1},
                         {"FewCells", 3, 1, false, 0.02, 1}};
+
+/* With translations of the reduced order: many tiles of targets, and few that share lists. */
+const Kind c_truncated[] = {{"TruncatedDense", 4, 1, true, 1, 1, 1},
+                            {"TruncatedSparseBricks", 4, 1, false, 0.3, 1.2, 1},
+                            {"TruncatedSparseTwoLayers", 3, 2, false, 0.5, 1, 1},
+                            {"TruncatedFewCells", 3, 1, false, 0.02, 1, 1}};
 
 /* A coefficient is a sum over 8 to 875 cells, whose terms are the results of some hundred additions and products each;
  * if those were rounded all in one direction, by 6e-8 at the most, ... */
@@ -65,8 +72,8 @@ class CudaOctree : public testing::TestWithParam<Case>
             GTEST_SKIP() << "no CUDA device";
         }
         const Kind& k = std::get<0>(GetParam());
-        level_        = std::make_unique<Level>(k.depth, order(), k.separation, k.periodic, k.fill, k.stretch);
-        formulas_     = std::make_unique<Formulas>(*level_);
+        level_    = std::make_unique<Level>(k.depth, order(), k.separation, k.periodic, k.fill, k.stretch, k.truncate);
+        formulas_ = std::make_unique<Formulas>(*level_);
     }
     static int order()
     {
@@ -129,8 +136,8 @@ class CudaOctree : public testing::TestWithParam<Case>
     std::unique_ptr<Formulas> formulas_;
 };
 
-/* Orders that rotation alone has. */
-class CudaOctreeHighOrder : public CudaOctree
+/* Orders, and translations of two of them, that rotation alone has. */
+class CudaOctreeRotation : public CudaOctree
 {
 };
 
@@ -177,7 +184,7 @@ INSTANTIATE_TEST_SUITE_P(Levels,
                          testing::Combine(testing::ValuesIn(c_kinds), testing::Range(0, FMM_OCTREE_MAX_ORDER + 1)),
                          caseName);
 
-TEST_P(CudaOctreeHighOrder, M2lByRotation)
+TEST_P(CudaOctreeRotation, M2l)
 {
     expectM2lOf(GMXFMM_M2L_ROTATION, num_cells());
 }
@@ -189,14 +196,21 @@ TEST_P(CudaOctreeParts, M2lByRotation)
     expectM2lOf(GMXFMM_M2L_ROTATION, num_cells() / 3);
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels,
-                         CudaOctreeParts,
-                         testing::Combine(testing::Values(c_kinds[0], c_kinds[1], c_kinds[2], c_kinds[3]),
-                                          testing::Values(0, 3, 8, 13, 20)),
+INSTANTIATE_TEST_SUITE_P(
+    Levels,
+    CudaOctreeParts,
+    testing::Combine(testing::Values(c_kinds[0], c_kinds[1], c_kinds[2], c_kinds[3], c_truncated[1]),
+                     testing::Values(0, 3, 8, 13, 20)),
+    caseName);
+
+INSTANTIATE_TEST_SUITE_P(Truncated,
+                         CudaOctreeRotation,
+                         testing::Combine(testing::ValuesIn(c_truncated),
+                                          testing::Range(0, FMM_OCTREE_MAX_ROTATION_ORDER + 1)),
                          caseName);
 
-INSTANTIATE_TEST_SUITE_P(Levels,
-                         CudaOctreeHighOrder,
+INSTANTIATE_TEST_SUITE_P(HighOrder,
+                         CudaOctreeRotation,
                          testing::Combine(testing::Values(c_kinds[0], c_kinds[3]),
                                           testing::Range(FMM_OCTREE_MAX_ORDER + 1, FMM_OCTREE_MAX_ROTATION_ORDER + 1)),
                          caseName);

@@ -42,6 +42,7 @@ struct Case
     const char* name;
     Mat3        box; /* zeros: open */
     int         order, depth, separation, particles;
+    int         truncate = 0; /* m2l_truncate */
 };
 
 std::string caseName(const testing::TestParamInfo<Case>& info)
@@ -55,6 +56,7 @@ std::unique_ptr<Plan> makePlan(const Case& c)
     const bool   open    = c.box[0] == 0;
     const System s       = open ? droplet(c.particles, 2, 5) : ions(c.box, c.particles, 5);
     auto         options = depthOptions(GMXFMM_M2L_NAIVE, c.order, c.depth, c.separation);
+    options.m2l_truncate = c.truncate;
     options.device       = GMXFMM_CPU; /* whatever GMXFMM_TESTS_DEVICE says */
     auto plan            = std::make_unique<Plan>(s, open ? withBoundary(options, Boundary::Open) : options);
     plan->execute(s.x);
@@ -82,8 +84,13 @@ struct HostTables
         : strain(strain_table_size(plan.order, plan.tree->num_vectors)),
           row(static_cast<std::size_t>(harm_size(2 * plan.order + 1)))
     {
-        fmm_octree_strain_table(plan.order, plan.tree->num_vectors, plan.tree->vector[0], plan.cells.cell,
-                                strain.data());
+        std::vector<int> orders(static_cast<std::size_t>(plan.tree->num_vectors), plan.order);
+        if (plan.tree->truncation != nullptr)
+        {
+            orders.assign(plan.tree->truncation, plan.tree->truncation + plan.tree->num_vectors);
+        }
+        fmm_octree_strain_table(plan.order, plan.tree->num_vectors, plan.tree->vector[0], orders.data(),
+                                plan.cells.cell, strain.data());
         std::vector<double> one(row);
         for (int v = 0; v < plan.tree->num_vectors; v++)
         {
@@ -119,8 +126,9 @@ Strain m2lOnHost(const gmxfmm_plan& plan, int l)
             R             force[3] = {0, 0, 0};
             for (int share = 0; share < 3 && source < lower.num && r[3] != 0; share++)
             {
-                strain_add_m2l_force(plan.order, &tables.theta[v * tables.row], &m[static_cast<std::size_t>(source)],
-                                     &m[static_cast<std::size_t>(target)], lower.stride, share, 3, force);
+                strain_add_m2l_force(plan.order, static_cast<int>(r[4]), &tables.theta[v * tables.row],
+                                     &m[static_cast<std::size_t>(source)], &m[static_cast<std::size_t>(target)],
+                                     lower.stride, share, 3, force);
             }
             const double pulled[3] = {static_cast<double>(force[0]), static_cast<double>(force[1]),
                                       static_cast<double>(force[2])};
@@ -357,6 +365,8 @@ INSTANTIATE_TEST_SUITE_P(Cells,
                                          Case{"Order3Brick", {3, 0, 0, 0, 3.6, 0, 0, 0, 5.5}, 3, 2, 1, 300},
                                          Case{"Order6Sparse", {0, 0, 0, 0, 0, 0, 0, 0, 0}, 6, 4, 1, 150},
                                          Case{"Order8", {3, 0, 0, 0, 3.6, 0, 0, 0, 2.5}, 8, 2, 1, 200},
+                                         Case{"Order8Truncated", {3, 0, 0, 0, 3.6, 0, 0, 0, 2.5}, 8, 2, 1, 200, 1},
+                                         Case{"Order7TruncatedSparse", {0, 0, 0, 0, 0, 0, 0, 0, 0}, 7, 4, 1, 150, 1},
                                          Case{"Order8TwoLayers", {0, 0, 0, 0, 0, 0, 0, 0, 0}, 8, 3, 2, 60},
                                          Case{"Order13TwoLayers", {3, 0, 0, 0, 3, 0, 0, 0, 3}, 13, 1, 2, 20},
                                          Case{"Order20", {3, 0, 0, 0, 3.3, 0, 0, 0, 2.8}, 20, 1, 1, 30},

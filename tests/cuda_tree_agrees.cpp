@@ -33,9 +33,13 @@ const Mat3 brick = {1.2, 0, 0, 0, 1.6, 0, 0, 0, 3.6};
 class CudaTree : public WithCuda, public testing::WithParamInterface<MethodAndPrecision>
 {
   protected:
+    /* Rotation with translations of two orders, as it is by default; all of one order: ToOneOrder, cuda_octree.cpp. */
     gmxfmm_options options(int order, int depth, int separation) const
     {
-        return depthOptions(std::get<0>(GetParam()), order, depth, separation, std::get<1>(GetParam()));
+        gmxfmm_options options =
+            depthOptions(std::get<0>(GetParam()), order, depth, separation, std::get<1>(GetParam()));
+        options.m2l_truncate = GMXFMM_AUTO;
+        return options;
     }
 };
 
@@ -60,6 +64,13 @@ TEST_P(CudaTree, InWater)
     expectAgreement(s, options(6, 2, 1));
     expectAgreement(s, options(3, 3, 2));
     expectAgreement(s, withBoundary(options(5, 2, 1), Boundary::Vacuum));
+}
+
+TEST_P(CudaTree, ToOneOrder)
+{
+    gmxfmm_options options = this->options(6, 2, 1);
+    options.m2l_truncate   = 0;
+    expectAgreement(water(cube, 7), options);
 }
 
 TEST_P(CudaTree, OfSeveralRoots)

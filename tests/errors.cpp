@@ -92,7 +92,7 @@ const std::vector<BadOption>& badOptions()
         integer("DepthMinusTwo", &gmxfmm_options::depth, -2),
         integer("DepthZero", &gmxfmm_options::depth, 0),
         integer("ToParentTwo", &gmxfmm_options::m2l_to_parent, 2),
-        integer("TruncateNegative", &gmxfmm_options::m2l_truncate, -1),
+        integer("TruncateMinusTwo", &gmxfmm_options::m2l_truncate, -2),
         integer("TruncateThree", &gmxfmm_options::m2l_truncate, 3),
         integer("VerticalRotationTwo", &gmxfmm_options::vertical_rotation, 2),
         mixed(
@@ -515,6 +515,7 @@ TEST(RefusedCreate, WhatIsNotOfferedOnAGpu)
         const char*          named;
     } refused[]    = {{GMXFMM_M2L_ROTATION, &gmxfmm_options::m2l_to_parent, 1, "m2l_to_parent"},
                       {GMXFMM_M2L_ROTATION, &gmxfmm_options::m2l_truncate, 2, "m2l_truncate"},
+                      {GMXFMM_M2L_SYMMETRIC, &gmxfmm_options::m2l_truncate, 1, "m2l_truncate"},
                       {GMXFMM_M2L_ROTATION, &gmxfmm_options::vertical_rotation, 1, "vertical_rotation"},
                       {GMXFMM_M2L_ROTATION, &gmxfmm_options::order, 25, "order 25"},
                       {GMXFMM_M2L_SYMMETRIC, &gmxfmm_options::order, 21, "order 21"}};

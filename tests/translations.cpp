@@ -137,6 +137,21 @@ TEST_P(Translations, ToParentsGiveForceAndVirial)
     EXPECT_NEAR(trace(r.virial), -0.5 * r.energy, 1e-12 * std::fabs(r.energy));
 }
 
+/* By default rotation truncates, and no other method does. */
+TEST(TranslationsByDefault, AreTruncatedWithRotation)
+{
+    const System s = ions(boxOfVolume(boxTypes()[0], 64), 64, 9);
+    for (const gmxfmm_m2l m2l : octreeMethods())
+    {
+        gmxfmm_options options = shortened(m2l, 6, 2, 1, false, GMXFMM_AUTO);
+        const Result   found   = solve(s, options);
+        options.m2l_truncate   = m2l == GMXFMM_M2L_ROTATION;
+        EXPECT_EQ(found.force, solve(s, options).force) << gmxfmm_m2l_name(m2l);
+        options.m2l_truncate = m2l != GMXFMM_M2L_ROTATION;
+        EXPECT_NE(found.force, solve(s, options).force) << gmxfmm_m2l_name(m2l);
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Methods,
                          Translations,
                          testing::Combine(testing::ValuesIn(octreeMethods()), testing::Values(1, 2)),

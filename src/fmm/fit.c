@@ -191,12 +191,14 @@ void fmm_free_grid(gmxfmm_plan* plan)
 /* What an octree needs beside its levels, which follow the particles. */
 static gmxfmm_status make_lists(gmxfmm_plan* plan)
 {
-    fmm_tree* tree = plan->tree;
-    tree->num_coef = harm_size(plan->order);
-    tree->num_near = plan->cells.num_near;
+    fmm_tree* tree     = plan->tree;
+    tree->num_coef     = harm_size(plan->order);
+    tree->num_near     = plan->cells.num_near;
+    const int given    = plan->options.m2l_truncate;
+    const int truncate = given != GMXFMM_AUTO ? given : plan->m2l == GMXFMM_M2L_ROTATION;
     fmm_tree_lists_free(tree);
-    const gmxfmm_status status = fmm_tree_lists(tree, &plan->cells, plan->separation, plan->options.m2l_to_parent,
-                                                plan->options.m2l_truncate, plan->order);
+    const gmxfmm_status status =
+        fmm_tree_lists(tree, &plan->cells, plan->separation, plan->options.m2l_to_parent, truncate, plan->order);
     return status == GMXFMM_OK ? status : fmm_fail(plan, status, "out of memory for interaction lists");
 }
 

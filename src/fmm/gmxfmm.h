@@ -134,8 +134,9 @@ extern "C"
         gmxfmm_m2l m2l;        /* [AUTO] way through the far field */
         int        m2l_to_parent; /* [0] 1: far source cells of a stencil straight to the target's parent (octree); for
                                    * single evaluations: forces are the gradient of the energy to truncation only */
-        int m2l_truncate; /* [0] each translation only to the order that its distance needs, by the mean square of its
-                           * error (1), or by its bound as Gumerov & Duraiswami 2008, eq. 24 (2; octree) */
+        int m2l_truncate; /* [-1] each translation only to the order that its distance needs (octree): by the mean
+                           * square of its error, that order or 3/4 of it (1), or by its bound as Gumerov & Duraiswami
+                           * 2008, eq. 24 (2); 0: all to the same; -1: 1 with rotation, else 0 */
         int              vertical_rotation; /* [0] 1: M2M and L2L by rotation, too; slower, for comparison (octree) */
         gmxfmm_boundary  boundary;          /* [TINFOIL] */
         gmxfmm_precision precision;         /* [SINGLE] arithmetic of the step (lattice sums are double always) */

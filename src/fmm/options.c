@@ -174,7 +174,7 @@ static const char* fmm_option(const gmxfmm_options* o)
            : o->separation > 0         ? "separation"
            : o->m2l != GMXFMM_M2L_AUTO ? "m2l"
            : o->m2l_to_parent != 0     ? "m2l_to_parent"
-           : o->m2l_truncate != 0      ? "m2l_truncate"
+           : o->m2l_truncate > 0       ? "m2l_truncate"
            : o->vertical_rotation != 0 ? "vertical_rotation"
                                        : NULL;
 }
@@ -237,12 +237,13 @@ static gmxfmm_status check_backend(const fmm_backend* backend, const gmxfmm_opti
                  gmxfmm_m2l_name(o->m2l));
         return GMXFMM_ERROR_UNSUPPORTED;
     }
-    if (!backend->has_octree_options && (o->m2l_to_parent || o->m2l_truncate || o->vertical_rotation))
+    const int truncates = o->m2l_truncate > (o->m2l == GMXFMM_M2L_ROTATION ? 1 : 0);
+    if (!backend->has_octree_options && (o->m2l_to_parent || truncates || o->vertical_rotation))
     {
         snprintf(message, size, "%s is not offered on a GPU: leave it out, or use the CPU",
-                 o->m2l_to_parent  ? "m2l_to_parent"
-                 : o->m2l_truncate ? "m2l_truncate"
-                                   : "vertical_rotation");
+                 o->m2l_to_parent ? "m2l_to_parent"
+                 : truncates      ? "m2l_truncate but for 1 with m2l = rotation"
+                                  : "vertical_rotation");
         return GMXFMM_ERROR_UNSUPPORTED;
     }
     if (o->order > (o->m2l == GMXFMM_M2L_ROTATION ? backend->max_rotation_order : backend->max_order))
@@ -297,13 +298,13 @@ gmxfmm_status fmm_check_options(const gmxfmm_options* o, char* message, size_t s
                  o->grid[0], o->grid[1], o->grid[2], gmxfmm_m2l_name(o->m2l), part);
         return GMXFMM_ERROR_OPTION;
     }
-    if (!octree && (o->depth > 0 || o->m2l_to_parent || o->m2l_truncate || o->vertical_rotation))
+    if (!octree && (o->depth > 0 || o->m2l_to_parent || o->m2l_truncate > 0 || o->vertical_rotation))
     {
         snprintf(message, size, "%s belongs to the octree methods: choose m2l = rotation, or use grid with m2l = fft",
-                 o->depth > 0       ? "depth"
-                 : o->m2l_to_parent ? "m2l_to_parent"
-                 : o->m2l_truncate  ? "m2l_truncate"
-                                    : "vertical_rotation");
+                 o->depth > 0          ? "depth"
+                 : o->m2l_to_parent    ? "m2l_to_parent"
+                 : o->m2l_truncate > 0 ? "m2l_truncate"
+                                       : "vertical_rotation");
         return GMXFMM_ERROR_OPTION;
     }
     status = o->device == GMXFMM_CPU ? fmm_check_simd_level(message, size) : GMXFMM_OK;

@@ -157,10 +157,9 @@ class Formulas
         return &expansions[static_cast<std::size_t>(cell) * static_cast<std::size_t>(level_.num_coef())];
     }
 
-    /* One term of (5). */
-    void translate(const Expansion& m, const Expansion& theta, std::vector<double>* out) const
+    /* One term of (5), to order p. */
+    void translate(int p, const Expansion& m, const Expansion& theta, std::vector<double>* out) const
     {
-        const int p = level_.order;
         for (int k = 0; k <= p; k++)
         {
             for (int l = 0; l <= k; l++)
@@ -208,7 +207,8 @@ class Formulas
                 r[d] = level_.tree.vector[t.vector][d] * level_.cells.cell[4 * d];
             }
             theta_fill(2 * p, r, theta.data());
-            translate(Expansion(p, of(level_.multipole, source)), Expansion(2 * p, theta.data()), &out);
+            translate(level_.order_of(t.vector), Expansion(p, of(level_.multipole, source)),
+                      Expansion(2 * p, theta.data()), &out);
         }
         return out;
     }

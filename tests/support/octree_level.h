@@ -44,7 +44,8 @@ class Level
     HostLevel           upper, lower;
     std::vector<double> multipole, upper_local; /* [cell][coefficient] */
 
-    Level(int depth_, int order_, int ws_, bool periodic_, double fill_, double stretch)
+    /* truncate: as the option m2l_truncate */
+    Level(int depth_, int order_, int ws_, bool periodic_, double fill_, double stretch, int truncate = 0)
         : depth(depth_), order(order_), ws(ws_), periodic(periodic_), fill(fill_)
     {
         const int    n = 1 << depth, inner[3] = {n, n, n};
@@ -54,7 +55,7 @@ class Level
             throw std::runtime_error("no memory for cells");
         }
         tree.num_near = cells.num_near;
-        if (fmm_tree_lists(&tree, &cells, ws, 0, 0, order) != GMXFMM_OK)
+        if (fmm_tree_lists(&tree, &cells, ws, 0, truncate, order) != GMXFMM_OK)
         {
             throw std::runtime_error("no memory for lists");
         }
@@ -73,6 +74,12 @@ class Level
     int num_coef() const
     {
         return harm_size(order);
+    }
+
+    /* Of translations along this displacement. */
+    int order_of(int vector) const
+    {
+        return tree.truncation != nullptr ? tree.truncation[vector] : order;
     }
 
     /* Degree of coefficient f. */

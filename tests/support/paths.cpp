@@ -75,6 +75,7 @@ gmxfmm_options depthOptions(gmxfmm_m2l m2l, int order, int depth, int separation
     options.m2l            = m2l;
     options.order          = order;
     options.depth          = depth;
+    options.m2l_truncate   = 0; /* as methods agree; what rotation does by itself is in translations.cpp */
     options.separation     = separation;
     options.precision      = precision;
     return options;

@@ -21,12 +21,12 @@ enum
 struct Shares /* of a RotationSchedule */
 {
     std::vector<RotationRun> run[8];
-    std::vector<int>         start[8], steps[8];
+    std::vector<int>         start[2][8], steps[2][8]; /* full order, reduced */
 };
 
 struct Lists
 {
-    std::vector<OctreeTranslation> list[8], sorted[8]; /* by operator, by plane */
+    std::vector<OctreeTranslation> list[8], sorted[8]; /* by operator; by order, and of one order by plane */
     std::vector<SymmetricGroup>    group[8];
     Shares                         shares[c_rotationSchedules];
     std::vector<SymmetricRun>      symmetric;
@@ -117,7 +117,12 @@ void find_planes(fmm_octree_operators* ops)
     }
 }
 
-/* The translations of child index c by planes. */
+bool is_reduced(const fmm_octree_operators* ops, const OctreeTranslation& t)
+{
+    return ops->order_of[t.vector] < ops->order;
+}
+
+/* The translations of child index c by orders and planes. */
 void sort_by_plane(const fmm_octree_operators* ops, Lists* lists, int c)
 {
     std::vector<OctreeTranslation>& sorted = lists->sorted[c];
@@ -127,6 +132,10 @@ void sort_by_plane(const fmm_octree_operators* ops, Lists* lists, int c)
                      [&](const OctreeTranslation& a, const OctreeTranslation& b)
                      {
                          const int pa = ops->plane_of[a.vector], pb = ops->plane_of[b.vector];
+                         if (is_reduced(ops, a) != is_reduced(ops, b))
+                         {
+                             return is_reduced(ops, b);
+                         }
                          if (pa != pb)
                          {
                              return pa < pb;
@@ -140,13 +149,17 @@ void sort_by_plane(const fmm_octree_operators* ops, Lists* lists, int c)
                      });
 }
 
-/* The schedule's planes in pieces of nearly the same size that groups can share evenly. */
+/* The schedule's planes, for translations of one order, in pieces of nearly the same size that groups can share evenly.
+ */
 std::vector<RotationRun> make_pieces(const fmm_octree_operators*           ops,
                                      const RotationSchedule&               schedule,
-                                     const std::vector<OctreeTranslation>& sorted)
+                                     const std::vector<OctreeTranslation>& sorted,
+                                     bool                                  reduced)
 {
     const auto plane_at = [&](int i) { return ops->plane_of[sorted[static_cast<size_t>(i)].vector]; };
-    int        begin = 0, end = static_cast<int>(sorted.size());
+    const int  full     = static_cast<int>(
+        std::count_if(sorted.begin(), sorted.end(), [&](const auto& t) { return !is_reduced(ops, t); }));
+    int begin = reduced ? full : 0, end = reduced ? static_cast<int>(sorted.size()) : full;
     while (begin < end && plane_at(begin) < schedule.first_plane)
     {
         begin++;
@@ -193,9 +206,9 @@ void share_pieces(std::vector<RotationRun>               pieces,
     }
 }
 
-/* Turns of the groups of one block by when they are done with a piece: a group waits while others go on, and groups are
- * in step. */
-void take_turns(std::vector<RotationRun>* of_group, int groups)
+/* Turns of the groups of one block, from `first` on, by when they are done with a piece: a group waits while others go
+ * on, and groups are in step. Returns the turn that comes next. */
+int take_turns(std::vector<RotationRun>* of_group, int groups, int first)
 {
     std::vector<std::pair<int, RotationRun*>> done;
     for (int g = 0; g < groups; g++)
@@ -210,8 +223,9 @@ void take_turns(std::vector<RotationRun>* of_group, int groups)
     std::stable_sort(done.begin(), done.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     for (size_t i = 0; i < done.size(); i++)
     {
-        done[i].second->turn = static_cast<int>(i);
+        done[i].second->turn = first + static_cast<int>(i);
     }
+    return first + static_cast<int>(done.size());
 }
 
 /* The list of child index c for the groups of all blocks that share it. */
@@ -221,27 +235,33 @@ void make_schedule(const fmm_octree_operators*           ops,
                    Shares*                               shares,
                    int                                   c)
 {
-    const int                             groups = schedule.groups * schedule.splits;
-    std::vector<std::vector<RotationRun>> of_group(static_cast<size_t>(groups));
-    std::vector<int>                      steps(static_cast<size_t>(groups), 0);
-    std::vector<int>&                     start = shares->start[c];
-    share_pieces(make_pieces(ops, schedule, sorted), &of_group, &steps);
-    shares->steps[c].assign(static_cast<size_t>(schedule.teams * schedule.splits), 0);
-    for (int split = 0; split < schedule.splits; split++)
+    const int        groups = schedule.groups * schedule.splits;
+    std::vector<int> turn(static_cast<size_t>(schedule.splits), 0);
+    for (int pass = 0; pass < 2; pass++)
     {
-        take_turns(&of_group[static_cast<size_t>(split * schedule.groups)], schedule.groups);
-        for (int g = 0; g < schedule.groups; g++)
+        std::vector<std::vector<RotationRun>> of_group(static_cast<size_t>(groups));
+        std::vector<int>                      counts(static_cast<size_t>(groups), 0);
+        std::vector<int>&                     start = shares->start[pass][c];
+        std::vector<int>&                     steps = shares->steps[pass][c];
+        share_pieces(make_pieces(ops, schedule, sorted, pass == 1), &of_group, &counts);
+        steps.assign(static_cast<size_t>(schedule.teams * schedule.splits), 0);
+        for (int split = 0; split < schedule.splits; split++)
         {
-            int& most = shares->steps[c][static_cast<size_t>(split * schedule.teams + g % schedule.teams)];
-            most      = std::max(most, steps[static_cast<size_t>(split * schedule.groups + g)]);
+            int& next = turn[static_cast<size_t>(split)];
+            next      = take_turns(&of_group[static_cast<size_t>(split * schedule.groups)], schedule.groups, next);
+            for (int g = 0; g < schedule.groups; g++)
+            {
+                int& most = steps[static_cast<size_t>(split * schedule.teams + g % schedule.teams)];
+                most      = std::max(most, counts[static_cast<size_t>(split * schedule.groups + g)]);
+            }
         }
-    }
-    for (const std::vector<RotationRun>& runs : of_group)
-    {
+        for (const std::vector<RotationRun>& runs : of_group)
+        {
+            start.push_back(static_cast<int>(shares->run[c].size()));
+            shares->run[c].insert(shares->run[c].end(), runs.begin(), runs.end());
+        }
         start.push_back(static_cast<int>(shares->run[c].size()));
-        shares->run[c].insert(shares->run[c].end(), runs.begin(), runs.end());
     }
-    start.push_back(static_cast<int>(shares->run[c].size()));
 }
 
 /* Who shares what in each schedule. */
@@ -347,8 +367,11 @@ void place_list(const std::vector<T>& list, const T** address, std::vector<char>
 void place_shares(const Shares& shares, int c, RotationSchedule* schedule, std::vector<char>* bytes, const char* device)
 {
     place_list(shares.run[c], &schedule->run[c], bytes, device);
-    place_list(shares.start[c], &schedule->start[c], bytes, device);
-    place_list(shares.steps[c], &schedule->steps[c], bytes, device);
+    for (int pass = 0; pass < 2; pass++)
+    {
+        place_list(shares.start[pass][c], &schedule->start[pass][c], bytes, device);
+        place_list(shares.steps[pass][c], &schedule->steps[pass][c], bytes, device);
+    }
 }
 
 std::vector<char> place_lists(fmm_octree_operators* ops, const Lists& lists, const char* device)

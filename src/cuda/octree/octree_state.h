@@ -87,6 +87,7 @@ struct fmm_octree_operators
     int                         order, is_double, num_coef, num_near, num_vectors, num_references, num_planes;
     int                         num_list[8], num_groups[8];
     int*                        vector;       /* host: num_vectors x 3 */
+    int*                        order_of;     /* host: of translations, by vector; `order`, or rot_reduced_order */
     int*                        plane_of;     /* host: by vector */
     int*                        plane_vector; /* host: by plane, a vector in it */
     int*                        reference;    /* host: vector of each reference operator */

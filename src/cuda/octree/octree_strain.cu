@@ -40,7 +40,8 @@ size_t fmm_octree_strain_rows(int num)
     return static_cast<size_t>(tiles > c_strainRows ? tiles : c_strainRows);
 }
 
-void fmm_octree_strain_table(int p, int num_vectors, const int* vector, const double* cell, double* table)
+void fmm_octree_strain_table(
+    int p, int num_vectors, const int* vector, const int* order_of, const double* cell, double* table)
 {
     double* child   = table + strain_child_at(num_vectors);
     double* upsilon = table + strain_upsilon_at(num_vectors);
@@ -56,6 +57,7 @@ void fmm_octree_strain_table(int p, int num_vectors, const int* vector, const do
         /* lists have the translation the other way, too, with the opposite force: one of the two stands for both */
         const bool is_first = k[0] > 0 || (k[0] == 0 && (k[1] > 0 || (k[1] == 0 && k[2] > 0)));
         table[3]            = is_first ? 2 : 0;
+        table[4]            = order_of[v];
     }
     for (int octant = 0; octant < 8; octant++, child += c_strainVector, upsilon += harm_size(p))
     {
@@ -109,9 +111,10 @@ __global__ void __launch_bounds__(c_strainThreads)
                 if (source < a.lists.num)
                 {
                     R force[3] = {0, 0, 0};
-                    strain_add_m2l_force(a.p, a.theta + static_cast<size_t>(x.vector) * a.theta_size,
-                                         a.multipole + source, a.multipole + target, a.lists.stride, warp,
-                                         static_cast<int>(c_strainWarps), force);
+                    strain_add_m2l_force(a.p, static_cast<int>(r[4]),
+                                         a.theta + static_cast<size_t>(x.vector) * a.theta_size, a.multipole + source,
+                                         a.multipole + target, a.lists.stride, warp, static_cast<int>(c_strainWarps),
+                                         force);
                     const double factor    = -0.5 * r[3];
                     const double pulled[3] = {factor * static_cast<double>(force[0]),
                                               factor * static_cast<double>(force[1]),

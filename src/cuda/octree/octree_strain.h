@@ -86,12 +86,12 @@ struct StrainColumns
 };
 
 /*
- * L_k^l, THEORY (5), k = first .. first + c_strainDegrees - 1, of a source with multipoles m of order p; theta has
- * degrees to 2p + 1. For one m the blocks are Hankel in n and k: a new degree n takes one new block.
+ * L_k^l, THEORY (5), k = first .. first + c_strainDegrees - 1, of a source with multipoles m of order p, to degree q of
+ * them; theta has degrees to 2p + 1. For one m the blocks are Hankel in n and k: a new degree n takes one new block.
  */
 template <class R>
 static FMM_HD inline void
-strain_locals(int p, const R* theta, const R* source, size_t stride, int l, int first, R* re, R* im)
+strain_locals(int p, int q, const R* theta, const R* source, size_t stride, int l, int first, R* re, R* im)
 {
     enum
     {
@@ -101,7 +101,7 @@ strain_locals(int p, const R* theta, const R* source, size_t stride, int l, int 
     {
         re[i] = im[i] = 0;
     }
-    for (int m = 0; m <= p; m++)
+    for (int m = 0; m <= q; m++)
     {
         const StrainColumns<R> columns(2 * p + 1, theta, m, l);
         const R*               x = source + static_cast<size_t>(harm_re(p, m, m)) * stride;
@@ -111,7 +111,7 @@ strain_locals(int p, const R* theta, const R* source, size_t stride, int l, int 
         {
             columns.get(m + first + i, block[i]);
         }
-        for (int n = m; n <= p; n++, x += stride, y += stride)
+        for (int n = m; n <= q; n++, x += stride, y += stride)
         {
             const R m_re = *x, m_im = m > 0 ? *y : R(0);
             columns.get(n + first + K - 1, block[K - 1]);
@@ -131,23 +131,24 @@ strain_locals(int p, const R* theta, const R* source, size_t stride, int l, int 
     }
 }
 
-/* Adds share `share` of `shares` of the force on the multipoles `target` in what comes from `source`. */
+/* Adds share `share` of `shares` of the force on the multipoles `target` in what comes from `source`, both of order p,
+ * by a translation of order q. */
 template <class R>
 static FMM_HD inline void strain_add_m2l_force(
-    int p, const R* theta, const R* source, const R* target, size_t stride, int share, int shares, R* force)
+    int p, int q, const R* theta, const R* source, const R* target, size_t stride, int share, int shares, R* force)
 {
     int item = 0;
-    for (int l = 0; l <= p + 1; l++)
+    for (int l = 0; l <= q + 1; l++)
     {
-        for (int first = l > 0 ? l : 1; first <= p + 1; first += c_strainDegrees, item++)
+        for (int first = l > 0 ? l : 1; first <= q + 1; first += c_strainDegrees, item++)
         {
             if (item % shares == share)
             {
                 R re[c_strainDegrees], im[c_strainDegrees];
-                strain_locals(p, theta, source, stride, l, first, re, im);
+                strain_locals(p, q, theta, source, stride, l, first, re, im);
                 for (int i = 0; i < c_strainDegrees; i++)
                 {
-                    if (first + i <= p + 1)
+                    if (first + i <= q + 1)
                     {
                         strain_add_force(p, target, stride, first + i, l, re[i], im[i], force);
                     }
@@ -212,7 +213,7 @@ static FMM_HD inline void strain_add_l2l_force(int           p,
 /* Places in the table of lengths and shifts, all double, that strain_fill_table makes. */
 enum
 {
-    c_strainVector = 4 /* doubles of a displacement: x, y, z; factor */
+    c_strainVector = 5 /* doubles of a displacement: x, y, z; factor; order of translations */
 };
 
 static inline size_t strain_child_at(int num_vectors)
@@ -230,7 +231,9 @@ static inline size_t strain_table_size(int p, int num_vectors)
     return strain_upsilon_at(num_vectors) + 8 * static_cast<size_t>(harm_size(p));
 }
 
-/* octree_strain.cu: fills the table for displacements vector[num_vectors][3], in cells. */
-void fmm_octree_strain_table(int p, int num_vectors, const int* vector, const double* cell, double* table);
+/* octree_strain.cu: fills the table for displacements vector[num_vectors][3], in cells, and the orders of translations
+ * along them. */
+void fmm_octree_strain_table(
+    int p, int num_vectors, const int* vector, const int* order_of, const double* cell, double* table);
 
 #endif

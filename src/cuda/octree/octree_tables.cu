@@ -14,6 +14,7 @@
 #define FOLD_T double
 #define FOLD_R double
 #include "fmm/math/fold.h"
+#include "fmm/math/rotation.h"
 #include "fmm/math/theta.h"
 
 extern "C" void fmm_shift_tables_d(int p, const double* s, double* up, double* down);
@@ -136,7 +137,8 @@ void fill_shape(fmm_octree_operators* ops, const double* cell)
     fmm_shift_tables_d(p, s, up.data(), down.data());
     store(up.data(), shift, reinterpret_cast<R*>(h + ops->up_at));
     store(down.data(), shift, reinterpret_cast<R*>(h + ops->down_at));
-    fmm_octree_strain_table(p, ops->num_vectors, ops->vector, cell, reinterpret_cast<double*>(h + ops->strain_at));
+    fmm_octree_strain_table(p, ops->num_vectors, ops->vector, ops->order_of, cell,
+                            reinterpret_cast<double*>(h + ops->strain_at));
 }
 
 /* Places and sizes of the tables in ops->shape. */
@@ -216,7 +218,7 @@ fmm_octree_create(fmm_octree_operators** made, const fmm_tree* tree, const fmm_c
     ops->num_coef    = harm_size(order);
     ops->num_near    = tree->num_near;
     ops->num_vectors = tree->num_vectors;
-    ops->vector      = static_cast<int*>(std::malloc(6 * static_cast<size_t>(tree->num_vectors) * sizeof(int)));
+    ops->vector      = static_cast<int*>(std::malloc(7 * static_cast<size_t>(tree->num_vectors) * sizeof(int)));
     if (ops->vector == nullptr)
     {
         return GMXFMM_ERROR_MEMORY;
@@ -224,6 +226,12 @@ fmm_octree_create(fmm_octree_operators** made, const fmm_tree* tree, const fmm_c
     ops->plane_of     = ops->vector + 3 * tree->num_vectors;
     ops->plane_vector = ops->plane_of + tree->num_vectors;
     ops->reference    = ops->plane_vector + tree->num_vectors;
+    ops->order_of     = ops->reference + tree->num_vectors;
+    for (int v = 0; v < tree->num_vectors; v++)
+    {
+        const bool reduced = tree->truncation != nullptr && tree->truncation[v] <= rot_reduced_order(order);
+        ops->order_of[v]   = reduced ? rot_reduced_order(order) : order;
+    }
     std::memcpy(ops->vector, tree->vector, 3 * static_cast<size_t>(tree->num_vectors) * sizeof(int));
     try
     {

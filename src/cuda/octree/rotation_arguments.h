@@ -37,8 +37,8 @@ struct RotationSchedule
 {
     const OctreeTranslation* translation[8];
     const RotationRun*       run[8];
-    const int*               start[8];                /* runs of each group of each block */
-    const int*               steps[8];                /* most translations of a group, for each team of each block */
+    const int*               start[2][8];             /* by order, full and reduced: runs of each group of each block */
+    const int*               steps[2][8];             /* most translations of a group, for each team of each block */
     int                      groups, teams;           /* of a block; group g is in team g % teams */
     int                      splits;                  /* blocks */
     int                      first_plane, num_planes; /* runs, and the angles below, count from the first */

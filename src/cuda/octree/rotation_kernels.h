@@ -17,6 +17,9 @@
  * are known to the compiler; matrix elements are immediate operands or come from constant memory. Groups of roles share
  * the targets of a block and divide its list by planes (target-centric); they add to locals one after the other, in an
  * order that is fixed. Groups form teams that go through the stages together.
+ *
+ * Translations that need no more than the reduced order (tree_truncation.c) follow those of the full one in a pass of
+ * their own: a lower order is the beginning of a higher one in rows, and what it adds to locals is, too.
  */
 #ifndef FMM_CUDA_ROTATION_KERNELS_H
 #define FMM_CUDA_ROTATION_KERNELS_H
@@ -73,19 +76,20 @@ __device__ __forceinline__ void meet(int team, int threads)
     asm volatile("bar.sync %0, %1;" ::"r"(team), "r"(threads) : "memory");
 }
 
-template <class R, int P, int Roles, int Role>
+/* Translations of order Q between expansions of order P. */
+template <class R, int P, int Q, int Roles, int Role>
 struct Translator
 {
     /* D(theta) and the flip that conjugates, times n!/r^n: rows of the source to the tile. */
     static __device__ __forceinline__ void turn_rows(const R* source, const R* direction, R* tile)
     {
-        static_for<0, P + 1>(
+        static_for<0, Q + 1>(
             [&](auto degree)
             {
                 constexpr int n = decltype(degree)::value;
-                if constexpr (divide_labour<P, Roles>().degree_role[n] == Role)
+                if constexpr (divide_labour<Q, Roles>().degree_role[n] == Role)
                 {
-                    constexpr Places<P, n> places = make_places<P, n>();
+                    constexpr Places<Q, n> places = make_places<Q, n>();
                     R                      row[2 * n + 1], flipped[2 * n + 1];
 #pragma unroll
                     for (int i = 0; i <= 2 * n; i++)
@@ -106,13 +110,13 @@ struct Translator
 
     static __device__ __forceinline__ void translate_columns(R* tile)
     {
-        static_for<0, P + 1>(
+        static_for<0, Q + 1>(
             [&](auto column)
             {
-                constexpr int m = decltype(column)::value, size = P + 1 - m;
-                if constexpr (divide_labour<P, Roles>().column_role[m] == Role)
+                constexpr int m = decltype(column)::value, size = Q + 1 - m;
+                if constexpr (divide_labour<Q, Roles>().column_role[m] == Role)
                 {
-                    R* at = tile + 32 * harm_re(P, m, m);
+                    R* at = tile + 32 * harm_re(Q, m, m);
 #pragma unroll 1 /* the same instructions for real and imaginary parts */
                     for (int im = 0; im <= (m > 0); im++, at += 32 * size)
                     {
@@ -142,14 +146,14 @@ struct Translator
     template <int Size>
     static __device__ __forceinline__ void add_rows(const R* tile, const R* direction, R (&sums)[Size])
     {
-        static_for<0, P + 1>(
+        static_for<0, Q + 1>(
             [&](auto degree)
             {
                 constexpr int n = decltype(degree)::value;
-                if constexpr (divide_labour<P, Roles>().degree_role[n] == Role)
+                if constexpr (divide_labour<Q, Roles>().degree_role[n] == Role)
                 {
-                    constexpr Places<P, n> places = make_places<P, n>();
-                    constexpr int          at     = divide_labour<P, Roles>().degree_at[n];
+                    constexpr Places<Q, n> places = make_places<Q, n>();
+                    constexpr int          at     = divide_labour<Q, Roles>().degree_at[n];
                     R                      row[2 * n + 1], flipped[2 * n + 1];
                     const R                w = direction[3 * P + 1 + n];
 #pragma unroll
@@ -176,14 +180,14 @@ struct Translator
     static __device__ __forceinline__ void
     add_to_local(const R* angle, R (&sums)[Size], bool is_target, R* local, size_t stride)
     {
-        static_for<0, P + 1>(
+        static_for<0, Q + 1>(
             [&](auto degree)
             {
                 constexpr int n = decltype(degree)::value;
-                if constexpr (divide_labour<P, Roles>().degree_role[n] == Role)
+                if constexpr (divide_labour<Q, Roles>().degree_role[n] == Role)
                 {
                     constexpr Places<P, n> places = make_places<P, n>();
-                    constexpr int          at     = divide_labour<P, Roles>().degree_at[n];
+                    constexpr int          at     = divide_labour<Q, Roles>().degree_at[n];
                     R                      row[2 * n + 1], flipped[2 * n + 1];
 #pragma unroll
                     for (int i = 0; i <= 2 * n; i++)
@@ -204,12 +208,28 @@ struct Translator
             });
     }
 
-    /* Adds the sums of a run to the locals when it is its turn. Atomics, since others write while this one waits. */
-    template <int Size>
-    static __device__ __forceinline__ void
-    finish(const Arguments<R>& a, const RotationRun& run, R (&sums)[Size], bool is_target, R* local, int* turn)
+    /* Whether the locals have all before this run. The first run of the reduced order waits for the full order's of all
+     * roles, since degrees are with other roles then. Atomics, since others write while this one waits. */
+    static __device__ __forceinline__ bool is_turn(const RotationRun& run, int first, int* turn)
     {
-        while (threadIdx.x % 32 == 0 && atomicAdd(turn + Role, 0) != run.turn)
+        bool is_mine = atomicAdd(turn + Role, 0) == run.turn;
+        if (Q < P && run.turn == first)
+        {
+#pragma unroll
+            for (int role = 0; role < Roles; role++)
+            {
+                is_mine = is_mine && atomicAdd(turn + role, 0) >= first;
+            }
+        }
+        return is_mine;
+    }
+
+    /* Adds the sums of a run to the locals when it is its turn; `first`: the first run of this order's. */
+    template <int Size>
+    static __device__ __forceinline__ void finish(
+        const Arguments<R>& a, const RotationRun& run, int first, R (&sums)[Size], bool is_target, R* local, int* turn)
+    {
+        while (threadIdx.x % 32 == 0 && !is_turn(run, first, turn))
         {
         }
         __syncwarp();
@@ -228,17 +248,20 @@ struct Translator
     static __device__ __forceinline__ void
     run(const Arguments<R>& a, int slab, int group, const int* near, bool is_target, R* local, R* tile, int* turn)
     {
-        constexpr int            num_coef = (P + 1) * (P + 1), row_size = (4 * P + 5) / 4 * 4;
+        constexpr int            num_coef = (P + 1) * (P + 1), row_size = (4 * P + 5) / 4 * 4, pass = Q < P;
         const OctreeTranslation* list       = a.schedule.translation[slab];
         const R*                 directions = static_cast<const R*>(a.schedule.direction);
-        const int*               start      = a.schedule.start[slab] + blockIdx.y * a.schedule.groups + group;
-        const RotationRun*       run        = a.schedule.run[slab] + start[0];
-        const RotationRun*       end        = a.schedule.run[slab] + start[1];
+        const int                block      = blockIdx.y * a.schedule.groups;
+        const int*               start      = a.schedule.start[pass][slab] + block;
+        const int*               full       = a.schedule.start[0][slab] + block;
+        const int                first      = Q < P ? full[a.schedule.groups] - full[0] : 0;
+        const RotationRun*       run        = a.schedule.run[slab] + start[group];
+        const RotationRun*       end        = a.schedule.run[slab] + start[group + 1];
         const int                team       = group % a.schedule.teams;
-        const int                steps      = a.schedule.steps[slab][blockIdx.y * a.schedule.teams + team];
+        const int                steps      = a.schedule.steps[pass][slab][blockIdx.y * a.schedule.teams + team];
         const int threads = 32 * Roles * ((a.schedule.groups - team + a.schedule.teams - 1) / a.schedule.teams);
         int       t       = 0;
-        R         sums[divide_labour<P, Roles>().sums[Role]];
+        R         sums[divide_labour<Q, Roles>().sums[Role]];
         clear(sums);
         for (int step = 0; step < steps; step++)
         {
@@ -270,7 +293,7 @@ struct Translator
             meet(team, threads);
             if (is_active && ++t == run->count)
             {
-                finish(a, *run, sums, is_target, local, turn);
+                finish(a, *run, first, sums, is_target, local, turn);
                 t = 0;
                 run++;
                 clear(sums);
@@ -328,7 +351,14 @@ __global__ void __launch_bounds__(32 * num_warps<R>(P), fmm_rotation_blocks(P, s
             constexpr int mine = decltype(which)::value;
             if (role == mine)
             {
-                Translator<R, P, roles, mine>::run(a, slab, group, near + lane, is_target, local + target, tile, turn);
+                constexpr int reduced = rot_reduced_order(P);
+                Translator<R, P, P, roles, mine>::run(a, slab, group, near + lane, is_target, local + target, tile,
+                                                      turn);
+                if constexpr (reduced < P)
+                {
+                    Translator<R, P, reduced, roles, mine>::run(a, slab, group, near + lane, is_target, local + target,
+                                                                tile, turn);
+                }
             }
         });
 }

@@ -73,6 +73,14 @@ static inline FMM_HD int rot_flip_offset(int n)
     return sum;
 }
 
+/* The order of translations that are truncated to their mean error, where it is enough (tree_truncation.c). Of 189
+ * displacements 135 need no more at p = 8, which is 6 then, and the others more than that: one more order would do less
+ * work and be one more kernel. */
+static inline FMM_HD int rot_reduced_order(int p)
+{
+    return 3 * p / 4;
+}
+
 /* B_n^{ml} of degree n >= 1, 0 <= m, l <= n, row by row, from that of degree n - 1 (degree 0: 1). By the derivatives of
  * both sides of the definition, THEORY (3), and B^{m,-l} = (-1)^{n+m} B^{ml}, B^{-m,l} = (-1)^{n+l} B^{ml}:
  *   B_n^{ml} = (B_{n-1}^{m-1,l} - B_{n-1}^{m+1,l})/2, l < n,
