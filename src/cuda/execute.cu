@@ -133,9 +133,11 @@ static gmxfmm_status end_far_field(gmxfmm_plan* plan, const void* x, bool virial
 
 /* Near and far field between the positions and the output; each on its stream, if it is wanted. What takes longest is
  * launched early: where a device has nothing left of the step before, it waits for the host at each launch. */
-static gmxfmm_status near_and_far(gmxfmm_plan* plan, const void* x, unsigned stages, bool virial, cudaStream_t stream)
+static gmxfmm_status
+near_and_far(gmxfmm_plan* plan, const void* x, unsigned stages, const StepWanted& wanted, cudaStream_t stream)
 {
-    fmm_device*  d    = plan->device;
+    const bool   virial = wanted.virial != 0;
+    fmm_device*  d      = plan->device;
     const bool   near = (stages & GMXFMM_STAGE_NEAR) != 0, far = (stages & GMXFMM_STAGE_FAR) != 0;
     const Beside beside = {fmm_has_lattice_sums(plan) && (!d->s_valid || d->s_ahead || (virial && !d->z_valid)),
                            virial || plan->options.boundary == GMXFMM_VACUUM};
@@ -147,7 +149,7 @@ static gmxfmm_status near_and_far(gmxfmm_plan* plan, const void* x, unsigned sta
     if (near)
     {
         FMM_CUDA(plan, cudaStreamWaitEvent(d->near, d->fork, 0));
-        FMM_TRY(fmm_cuda_p2p(plan, virial, d->near));
+        FMM_TRY(fmm_cuda_p2p(plan, wanted, d->near));
         FMM_CUDA(plan, cudaEventRecord(d->near_done, d->near));
         FMM_CUDA(plan, cudaStreamWaitEvent(stream, d->near_done, 0));
     }
@@ -162,12 +164,13 @@ static gmxfmm_status near_and_far(gmxfmm_plan* plan, const void* x, unsigned sta
 static gmxfmm_status enqueue(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, cudaStream_t stream)
 {
     const unsigned   stages = output->stages != 0 ? output->stages : ~0u;
-    const StepWanted wanted = {output->energy != NULL, output->virial != NULL};
+    const StepWanted wanted = {output->energy != NULL, output->virial != NULL,
+                               output->energy != NULL || output->virial != NULL || output->potential != NULL};
     if (stages & GMXFMM_STAGE_PERMUTE)
     {
         FMM_TRY(fmm_cuda_permute(plan, x, stream));
     }
-    FMM_TRY(near_and_far(plan, x, stages, wanted.virial != 0, stream));
+    FMM_TRY(near_and_far(plan, x, stages, wanted, stream));
     if (stages & GMXFMM_STAGE_OUTPUT)
     {
         FMM_TRY(fmm_cuda_output(plan, x, output, wanted, stream));

@@ -256,13 +256,14 @@ static inline const ParticleSet* targets_of(const fmm_device* d)
 struct StepWanted
 {
     int energy, virial;
+    int potential; /* of particles, for any of these or by itself */
 };
 
 /* The stages, one file each; they enqueue on `stream`. */
 gmxfmm_status fmm_cuda_spectra(gmxfmm_plan* plan, bool with_virial, cudaStream_t stream);
 gmxfmm_status fmm_cuda_permute(gmxfmm_plan* plan, const void* x, cudaStream_t stream);
 gmxfmm_status fmm_cuda_moments(gmxfmm_plan* plan, const void* x, cudaStream_t stream);
-gmxfmm_status fmm_cuda_p2p(gmxfmm_plan* plan, bool virial, cudaStream_t stream);
+gmxfmm_status fmm_cuda_p2p(gmxfmm_plan* plan, const StepWanted& wanted, cudaStream_t stream);
 gmxfmm_status fmm_cuda_p2m(gmxfmm_plan* plan, bool sums, cudaStream_t stream);
 gmxfmm_status fmm_cuda_transform(gmxfmm_plan* plan, bool forward, cudaStream_t stream);
 gmxfmm_status fmm_cuda_product(gmxfmm_plan* plan, cudaStream_t stream);

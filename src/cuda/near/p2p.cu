@@ -22,6 +22,14 @@ enum
     c_blocksVirial = 20  /* and, with sums for a virial, registers */
 };
 
+/* What pairs are asked for: most steps of a simulation want forces alone. */
+enum P2pWanted
+{
+    c_fieldOnly,
+    c_potentialToo,
+    c_virialToo /* and the potential */
+};
+
 /* A multiprocessor of 8.6 or 8.7 has no more than 16 blocks at a time. */
 static constexpr int at_most_blocks(int wanted)
 {
@@ -121,15 +129,18 @@ static __device__ inline double inverse_root(double x)
     return rsqrt(x);
 }
 
-/* One pair: adds the source's potential and field at the target; the sixth of w is what the potential leaves. */
-template <bool VIRIAL, class R>
+/* One pair: adds the source's field, and potential, at the target; the sixth of w is what the potential leaves. */
+template <P2pWanted WANTED, class R>
 static __device__ inline void meet(R dx, R dy, R dz, R r2, R q, Vec4<R>* sum, R* w)
 {
     const R inv = inverse_root(r2);
     const R p   = q * inv;
     const R f   = p * (inv * inv);
-    sum->w += p;
-    if (VIRIAL)
+    if (WANTED != c_fieldOnly)
+    {
+        sum->w += p;
+    }
+    if (WANTED == c_virialToo)
     {
         const R fx = f * dx, fy = f * dy;
         sum->x += fx;
@@ -148,7 +159,7 @@ static __device__ inline void meet(R dx, R dy, R dz, R r2, R q, Vec4<R>* sum, R*
     sum->z += f * dz;
 }
 
-template <bool VIRIAL, class R, int T>
+template <P2pWanted WANTED, class R, int T>
 static __device__ inline void meet_source(const Vec4<R>& source, Lane<R, T>& lane)
 {
 #pragma unroll
@@ -156,12 +167,12 @@ static __device__ inline void meet_source(const Vec4<R>& source, Lane<R, T>& lan
     {
         const Vec4<R>& a  = lane.target[t];
         const R        dx = a.x - source.x, dy = a.y - source.y, dz = a.z - source.z;
-        meet<VIRIAL>(dx, dy, dz, dx * dx + dy * dy + dz * dz, source.w, &lane.sum[t], lane.w[t]);
+        meet<WANTED>(dx, dy, dz, dx * dx + dy * dy + dz * dz, source.w, &lane.sum[t], lane.w[t]);
     }
 }
 
 /* The same for a source that targets with a bit in mask leave out. */
-template <bool VIRIAL, class R, int T>
+template <P2pWanted WANTED, class R, int T>
 static __device__ inline void meet_special(const Vec4<R>& source, unsigned mask, Lane<R, T>& lane)
 {
 #pragma unroll
@@ -171,12 +182,12 @@ static __device__ inline void meet_special(const Vec4<R>& source, unsigned mask,
         const bool     skip = mask >> lane.index[t] & 1u;
         const R        dx = a.x - source.x, dy = a.y - source.y, dz = a.z - source.z;
         const R        r2 = skip ? R(1) : dx * dx + dy * dy + dz * dz;
-        meet<VIRIAL>(dx, dy, dz, r2, skip ? R(0) : source.w, &lane.sum[t], lane.w[t]);
+        meet<WANTED>(dx, dy, dz, r2, skip ? R(0) : source.w, &lane.sum[t], lane.w[t]);
     }
 }
 
 /* Meets the specials with places in first .. first + num - 1, and takes them off the list. */
-template <bool VIRIAL, class R, int T>
+template <P2pWanted WANTED, class R, int T>
 static __device__ void specials(const P2pArgs<R>& a, WarpMemory<R>* memory, int first, int num, Lane<R, T>& lane)
 {
     const int me      = static_cast<int>(threadIdx.x % 32);
@@ -204,14 +215,14 @@ static __device__ void specials(const P2pArgs<R>& a, WarpMemory<R>* memory, int 
         __syncwarp();
         for (int k = lane.group; k < batch; k += lane.groups)
         {
-            meet_special<VIRIAL>(memory->special[k], memory->mask[k], lane);
+            meet_special<WANTED>(memory->special[k], memory->mask[k], lane);
         }
         __syncwarp();
     }
 }
 
 /* Meets the num sources in the list, which begins at place `first`; the first `skip` of them are all specials. */
-template <bool VIRIAL, class R, int T>
+template <P2pWanted WANTED, class R, int T>
 static __device__ void
 meet_list(const P2pArgs<R>& a, WarpMemory<R>* memory, int first, int num, int skip, Lane<R, T>& lane)
 {
@@ -219,7 +230,7 @@ meet_list(const P2pArgs<R>& a, WarpMemory<R>* memory, int first, int num, int sk
     const Vec4<R> away     = {static_cast<R>(c_away), 0, 0, 0};
     memory->list[num + me] = away;
     __syncwarp();
-    specials<VIRIAL>(a, memory, first, num, lane);
+    specials<WANTED>(a, memory, first, num, lane);
     __syncwarp();
     const int      step  = lane.groups;
     const Vec4<R>* list  = memory->list + lane.group + skip;
@@ -235,13 +246,13 @@ meet_list(const P2pArgs<R>& a, WarpMemory<R>* memory, int first, int num, int sk
 #pragma unroll
         for (int i = 0; i < c_ahead; i++)
         {
-            meet_source<VIRIAL>(source[i], lane);
+            meet_source<WANTED>(source[i], lane);
         }
         list += c_ahead * step;
     }
     for (; steps > 0; steps--)
     {
-        meet_source<VIRIAL>(*list, lane);
+        meet_source<WANTED>(*list, lane);
         list += step;
     }
     __syncwarp();
@@ -474,7 +485,7 @@ static constexpr unsigned sizes_for_three()
 static constexpr unsigned c_sizesForThree = sizes_for_three();
 
 /* All of one tile, with T targets in a lane. */
-template <class R, bool VIRIAL, int T>
+template <class R, P2pWanted WANTED, int T>
 static __device__ void meet_tile(const P2pArgs<R>& a, WarpMemory<R>* memory, int number, const Tile& tile)
 {
     const int  place[3] = {tile.z & 0xffff, tile.z >> 16, tile.w};
@@ -500,8 +511,8 @@ static __device__ void meet_tile(const P2pArgs<R>& a, WarpMemory<R>* memory, int
             k += 32 * c_rounds;
             __syncwarp();
         }
-        meet_list<VIRIAL>(a, memory, first, fill, skip, lane);
-        if (VIRIAL)
+        meet_list<WANTED>(a, memory, first, fill, skip, lane);
+        if (WANTED == c_virialToo)
         {
             write_virial(a, first > 0, lane);
         }
@@ -511,11 +522,12 @@ static __device__ void meet_tile(const P2pArgs<R>& a, WarpMemory<R>* memory, int
     }
 }
 
-template <class R, bool VIRIAL>
+template <class R, P2pWanted WANTED>
 __global__ void __launch_bounds__(32 * c_warps,
-                                  sizeof(R) == 8 ? 1
-                                  : VIRIAL       ? at_most_blocks(c_blocksVirial)
-                                                 : at_most_blocks(c_blocks)) p2p(const __grid_constant__ P2pArgs<R> a)
+                                  sizeof(R) == 8          ? 1
+                                  : WANTED == c_virialToo ? at_most_blocks(c_blocksVirial)
+                                                          : at_most_blocks(c_blocks))
+    p2p(const __grid_constant__ P2pArgs<R> a)
 {
     extern __shared__ char shared[];
     const int              warp   = static_cast<int>(threadIdx.x / 32);
@@ -529,11 +541,11 @@ __global__ void __launch_bounds__(32 * c_warps,
         /* in double precision a third target takes registers from other warps */
         if (sizeof(R) == 4 && (c_sizesForThree >> (tile.y - 1) & 1u))
         {
-            meet_tile<R, VIRIAL, 3>(a, memory, number, tile);
+            meet_tile<R, WANTED, 3>(a, memory, number, tile);
         }
         else
         {
-            meet_tile<R, VIRIAL, 2>(a, memory, number, tile);
+            meet_tile<R, WANTED, 2>(a, memory, number, tile);
         }
         number += static_cast<int>(gridDim.x) * c_warps;
         if (number < num_tiles)
@@ -543,7 +555,7 @@ __global__ void __launch_bounds__(32 * c_warps,
     }
 }
 
-template <class R, bool VIRIAL>
+template <class R, P2pWanted WANTED>
 static gmxfmm_status launch(gmxfmm_plan* plan, cudaStream_t stream)
 {
     fmm_device*        d       = plan->device;
@@ -573,18 +585,22 @@ static gmxfmm_status launch(gmxfmm_plan* plan, cudaStream_t stream)
     if (targets->launched_tiles > 0)
     {
         const size_t shared = c_warps * sizeof(WarpMemory<R>);
-        FMM_CUDA(plan, (allow_shared(&plan->device->allowed, p2p<R, VIRIAL>)));
-        p2p<R, VIRIAL><<<blocks_for(targets->launched_tiles, c_warps), 32 * c_warps, shared, stream>>>(a);
+        FMM_CUDA(plan, (allow_shared(&plan->device->allowed, p2p<R, WANTED>)));
+        p2p<R, WANTED><<<blocks_for(targets->launched_tiles, c_warps), 32 * c_warps, shared, stream>>>(a);
         FMM_CUDA(plan, cudaGetLastError());
     }
     return GMXFMM_OK;
 }
 
-gmxfmm_status fmm_cuda_p2p(gmxfmm_plan* plan, bool virial, cudaStream_t stream)
+template <class R>
+static gmxfmm_status launch(gmxfmm_plan* plan, const StepWanted& wanted, cudaStream_t stream)
 {
-    if (is_double(plan))
-    {
-        return virial ? launch<double, true>(plan, stream) : launch<double, false>(plan, stream);
-    }
-    return virial ? launch<float, true>(plan, stream) : launch<float, false>(plan, stream);
+    return wanted.virial      ? launch<R, c_virialToo>(plan, stream)
+           : wanted.potential ? launch<R, c_potentialToo>(plan, stream)
+                              : launch<R, c_fieldOnly>(plan, stream);
+}
+
+gmxfmm_status fmm_cuda_p2p(gmxfmm_plan* plan, const StepWanted& wanted, cudaStream_t stream)
+{
+    return is_double(plan) ? launch<double>(plan, wanted, stream) : launch<float>(plan, wanted, stream);
 }

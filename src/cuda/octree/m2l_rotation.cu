@@ -47,7 +47,8 @@ static cudaError_t launch_translate(fmm_octree_operators* ops, rotation::Argumen
     const bool        is_double    = sizeof(R) == sizeof(double);
     const int         warps        = fmm_rotation_warps(ops->order, is_double);
     const size_t      groups       = static_cast<size_t>(warps / fmm_rotation_roles(ops->order, is_double));
-    const size_t      tiles        = groups * 32 * static_cast<size_t>(ops->num_coef) * sizeof(R);
+    const size_t      tile         = 32 * static_cast<size_t>(ops->num_coef) * sizeof(R);
+    const size_t      tiles        = groups * tile * (fmm_rotation_has_sums(ops->order, is_double) ? 2 : 1);
     const size_t      near         = 32 * sizeof(int) * static_cast<size_t>(a.lists.num_near);
     void*             parameters[] = {&a};
     const dim3        grid(static_cast<unsigned>(rotation_tiles(a.lists)), static_cast<unsigned>(a.schedule.splits));

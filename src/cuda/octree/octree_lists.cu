@@ -17,11 +17,18 @@ enum
     c_sharedBytes = 226 * 1024 /* shared memory a block may have (compute capability 9.0; shared_memory.h) */
 };
 
+/* Translations of one plane, for one group of warps. */
+struct RotationRun
+{
+    int first, count; /* of the child index's translations, sorted */
+    int plane, turn;
+};
+
 /* Host copies of what is the same for all shapes; by child index. */
 struct Shares /* of a RotationSchedule */
 {
-    std::vector<RotationRun> run[8];
-    std::vector<int>         start[2][8], steps[2][8]; /* full order, reduced */
+    std::vector<RotationStep> step[8];
+    std::vector<int>          start[2][8], most[2][8], full_runs[8];
 };
 
 struct Lists
@@ -228,6 +235,17 @@ int take_turns(std::vector<RotationRun>* of_group, int groups, int first)
     return first + static_cast<int>(done.size());
 }
 
+/* A run as steps. */
+void add_steps(const RotationRun& run, const std::vector<OctreeTranslation>& sorted, std::vector<RotationStep>* steps)
+{
+    for (int i = 0; i < run.count; i++)
+    {
+        const OctreeTranslation& t    = sorted[static_cast<size_t>(run.first + i)];
+        const int                turn = i + 1 == run.count ? run.turn : -1;
+        steps->push_back({t.near, t.octant, t.vector, run.plane, turn});
+    }
+}
+
 /* The list of child index c for the groups of all blocks that share it. */
 void make_schedule(const fmm_octree_operators*           ops,
                    const RotationSchedule&               schedule,
@@ -242,25 +260,32 @@ void make_schedule(const fmm_octree_operators*           ops,
         std::vector<std::vector<RotationRun>> of_group(static_cast<size_t>(groups));
         std::vector<int>                      counts(static_cast<size_t>(groups), 0);
         std::vector<int>&                     start = shares->start[pass][c];
-        std::vector<int>&                     steps = shares->steps[pass][c];
+        std::vector<int>&                     most  = shares->most[pass][c];
         share_pieces(make_pieces(ops, schedule, sorted, pass == 1), &of_group, &counts);
-        steps.assign(static_cast<size_t>(schedule.teams * schedule.splits), 0);
+        most.assign(static_cast<size_t>(schedule.teams * schedule.splits), 0);
         for (int split = 0; split < schedule.splits; split++)
         {
             int& next = turn[static_cast<size_t>(split)];
             next      = take_turns(&of_group[static_cast<size_t>(split * schedule.groups)], schedule.groups, next);
             for (int g = 0; g < schedule.groups; g++)
             {
-                int& most = steps[static_cast<size_t>(split * schedule.teams + g % schedule.teams)];
-                most      = std::max(most, counts[static_cast<size_t>(split * schedule.groups + g)]);
+                int& of_team = most[static_cast<size_t>(split * schedule.teams + g % schedule.teams)];
+                of_team      = std::max(of_team, counts[static_cast<size_t>(split * schedule.groups + g)]);
             }
         }
         for (const std::vector<RotationRun>& runs : of_group)
         {
-            start.push_back(static_cast<int>(shares->run[c].size()));
-            shares->run[c].insert(shares->run[c].end(), runs.begin(), runs.end());
+            start.push_back(static_cast<int>(shares->step[c].size()));
+            for (const RotationRun& run : runs)
+            {
+                add_steps(run, sorted, &shares->step[c]);
+            }
         }
-        start.push_back(static_cast<int>(shares->run[c].size()));
+        start.push_back(static_cast<int>(shares->step[c].size()));
+        if (pass == 0)
+        {
+            shares->full_runs[c] = turn;
+        }
     }
 }
 
@@ -366,11 +391,12 @@ void place_list(const std::vector<T>& list, const T** address, std::vector<char>
 
 void place_shares(const Shares& shares, int c, RotationSchedule* schedule, std::vector<char>* bytes, const char* device)
 {
-    place_list(shares.run[c], &schedule->run[c], bytes, device);
+    place_list(shares.step[c], &schedule->step[c], bytes, device);
+    place_list(shares.full_runs[c], &schedule->full_runs[c], bytes, device);
     for (int pass = 0; pass < 2; pass++)
     {
         place_list(shares.start[pass][c], &schedule->start[pass][c], bytes, device);
-        place_list(shares.steps[pass][c], &schedule->steps[pass][c], bytes, device);
+        place_list(shares.most[pass][c], &schedule->most[pass][c], bytes, device);
     }
 }
 
@@ -380,11 +406,9 @@ std::vector<char> place_lists(fmm_octree_operators* ops, const Lists& lists, con
     for (int c = 0; c < 8; c++)
     {
         place_list(lists.list[c], &ops->list[c], &bytes, device);
-        place_list(lists.sorted[c], &ops->schedule[0].translation[c], &bytes, device);
         place_list(lists.group[c], &ops->group[c], &bytes, device);
         for (int s = 0; s < c_rotationSchedules; s++)
         {
-            ops->schedule[s].translation[c] = ops->schedule[0].translation[c];
             place_shares(lists.shares[s], c, &ops->schedule[s], &bytes, device);
         }
     }

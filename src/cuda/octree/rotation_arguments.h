@@ -24,26 +24,28 @@ struct OctreeTranslation
     int   vector;
 };
 
-/* Translations whose displacements have one angle phi modulo pi, for one group of warps (m2l_rotation.cu). */
-struct RotationRun
+/* A translation of m2l_rotation.cu. Those of one group of warps whose displacements have one angle phi modulo pi stand
+ * in a row and are a run, whose sum is added to the locals at once. */
+struct alignas(16) RotationStep
 {
-    int first, count; /* of the child index's translations, in the order of runs */
-    int plane;        /* which angle */
-    int turn;         /* place in the order in which runs are added to the locals of a block's targets */
+    short near, octant; /* as in OctreeTranslation */
+    int   vector;
+    int   plane; /* which angle */
+    int   turn;  /* of the last of a run: its place in the order in which a block adds runs to locals; others: -1 */
 };
 
 /* The translations of m2l_rotation.cu, all on the device; by child index. */
 struct RotationSchedule
 {
-    const OctreeTranslation* translation[8];
-    const RotationRun*       run[8];
-    const int*               start[2][8];             /* by order, full and reduced: runs of each group of each block */
-    const int*               steps[2][8];             /* most translations of a group, for each team of each block */
-    int                      groups, teams;           /* of a block; group g is in team g % teams */
-    int                      splits;                  /* blocks */
-    int                      first_plane, num_planes; /* runs, and the angles below, count from the first */
-    const void*              direction;               /* by vector: rotation_direction_size reals */
-    const void*              angle;                   /* by plane: cos and sin of m (phi - pi/2), m = 1..order */
+    const RotationStep* step[8];
+    const int*          start[2][8];             /* by order, full and reduced: steps of each group of each block */
+    const int*          most[2][8];              /* steps of the group that has most, for each team of each block */
+    const int*          full_runs[8];            /* of the full order, by block */
+    int                 groups, teams;           /* of a block; group g is in team g % teams */
+    int                 splits;                  /* blocks */
+    int                 first_plane, num_planes; /* steps, and the angles below, count from the first */
+    const void*         direction;               /* by vector: rotation_direction_size reals */
+    const void*         angle;                   /* by plane: cos and sin of m (phi - pi/2), m = 1..order */
 };
 
 namespace rotation

@@ -15,8 +15,9 @@
  * degree are turned in registers and go to shared memory, [coefficient][lane]; columns of one m are translated along z
  * in place; rows are turned back and added to the role's sums, which stay in registers for all of a plane. All sizes
  * are known to the compiler; matrix elements are immediate operands or come from constant memory. Groups of roles share
- * the targets of a block and divide its list by planes (target-centric); they add to locals one after the other, in an
- * order that is fixed. Groups form teams that go through the stages together.
+ * the targets of a block and divide its list by planes (target-centric). Each has locals in shared memory, which are
+ * added up at the end; where there is no room for them, groups add to the locals one after the other, in an order that
+ * is fixed. Groups form teams that go through the stages together.
  *
  * Translations that need no more than the reduced order (tree_truncation.c) follow those of the full one in a pass of
  * their own: a lower order is the beginning of a higher one in rows, and what it adds to locals is, too.
@@ -69,17 +70,26 @@ __device__ __forceinline__ void clear(R (&sums)[Size])
     static_for<0, Size>([&](auto i) { sums[decltype(i)::value] = 0; });
 }
 
+/* What a group has in hand: a translation and, in each lane, its source. */
+struct InHand
+{
+    int  vector, plane, turn, source;
+    bool any; /* lane with a source */
+};
+
 /* Waits for all warps of a team, each of which may be at a place of its own in the code: also where the roles of one
  * group would be enough, since warps that run the same instructions at the same time fetch them once. */
-__device__ __forceinline__ void meet(int team, int threads)
+__device__ __forceinline__ void meet(int barrier, int threads)
 {
-    asm volatile("bar.sync %0, %1;" ::"r"(team), "r"(threads) : "memory");
+    asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
 
 /* Translations of order Q between expansions of order P. */
 template <class R, int P, int Q, int Roles, int Role>
 struct Translator
 {
+    static constexpr bool c_hasSums = fmm_rotation_has_sums(P, sizeof(R) == sizeof(double));
+
     /* D(theta) and the flip that conjugates, times n!/r^n: rows of the source to the tile. */
     static __device__ __forceinline__ void turn_rows(const R* source, const R* direction, R* tile)
     {
@@ -210,10 +220,10 @@ struct Translator
 
     /* Whether the locals have all before this run. The first run of the reduced order waits for the full order's of all
      * roles, since degrees are with other roles then. Atomics, since others write while this one waits. */
-    static __device__ __forceinline__ bool is_turn(const RotationRun& run, int first, int* turn)
+    static __device__ __forceinline__ bool is_turn(int mine, int first, int* turn)
     {
-        bool is_mine = atomicAdd(turn + Role, 0) == run.turn;
-        if (Q < P && run.turn == first)
+        bool is_mine = atomicAdd(turn + Role, 0) == mine;
+        if (Q < P && mine == first)
         {
 #pragma unroll
             for (int role = 0; role < Roles; role++)
@@ -224,78 +234,113 @@ struct Translator
         return is_mine;
     }
 
-    /* Adds the sums of a run to the locals when it is its turn; `first`: the first run of this order's. */
+    /* Adds the sums of a run to the group's locals in shared memory, or, where there is no room for them, to those of
+     * all groups when it is its turn; `first`: the first run of this order's. */
     template <int Size>
-    static __device__ __forceinline__ void finish(
-        const Arguments<R>& a, const RotationRun& run, int first, R (&sums)[Size], bool is_target, R* local, int* turn)
+    static __device__ __forceinline__ void finish(const Arguments<R>& a,
+                                                  const InHand&       last,
+                                                  int                 first,
+                                                  R (&sums)[Size],
+                                                  bool is_target,
+                                                  R*   local,
+                                                  R*   group_local,
+                                                  int* turn)
     {
-        while (threadIdx.x % 32 == 0 && !is_turn(run, first, turn))
+        const R* angle = static_cast<const R*>(a.schedule.angle) + last.plane * (2 * P);
+        if constexpr (c_hasSums)
         {
+            add_to_local(angle, sums, true, group_local, 32);
         }
-        __syncwarp();
-        size_t stride = a.lists.stride;
-        asm volatile("" : "+l"(stride)); /* or addresses would be computed ahead, and spilled */
-        add_to_local(static_cast<const R*>(a.schedule.angle) + run.plane * (2 * P), sums, is_target, local, stride);
-        __threadfence_block();
-        __syncwarp();
-        if (threadIdx.x % 32 == 0)
+        else
         {
-            atomicExch(turn + Role, run.turn + 1);
+            while (threadIdx.x % 32 == 0 && !is_turn(last.turn, first, turn))
+            {
+            }
+            __syncwarp();
+            size_t stride = a.lists.stride;
+            asm volatile("" : "+l"(stride)); /* or addresses would be computed ahead, and spilled */
+            add_to_local(angle, sums, is_target, local, stride);
+            __threadfence_block();
+            __syncwarp();
+            if (threadIdx.x % 32 == 0)
+            {
+                atomicExch(turn + Role, last.turn + 1);
+            }
         }
     }
 
-    /* All translations of a group, in step with the other groups of its team. */
-    static __device__ __forceinline__ void
-    run(const Arguments<R>& a, int slab, int group, const int* near, bool is_target, R* local, R* tile, int* turn)
+    /* The translation at *step if it is before `end`. */
+    static __device__ __forceinline__ InHand take(const Arguments<R>& a,
+                                                  const RotationStep* step,
+                                                  const RotationStep* end,
+                                                  const int*          near)
     {
-        constexpr int            num_coef = (P + 1) * (P + 1), row_size = (4 * P + 5) / 4 * 4, pass = Q < P;
-        const OctreeTranslation* list       = a.schedule.translation[slab];
-        const R*                 directions = static_cast<const R*>(a.schedule.direction);
-        const int                block      = blockIdx.y * a.schedule.groups;
-        const int*               start      = a.schedule.start[pass][slab] + block;
-        const int*               full       = a.schedule.start[0][slab] + block;
-        const int                first      = Q < P ? full[a.schedule.groups] - full[0] : 0;
-        const RotationRun*       run        = a.schedule.run[slab] + start[group];
-        const RotationRun*       end        = a.schedule.run[slab] + start[group + 1];
-        const int                team       = group % a.schedule.teams;
-        const int                steps      = a.schedule.steps[pass][slab][blockIdx.y * a.schedule.teams + team];
+        InHand x = {0, 0, -1, a.lists.num, false};
+        if (step < end)
+        {
+            const RotationStep s = *step;
+            x.vector             = s.vector;
+            x.plane              = s.plane;
+            x.turn               = s.turn;
+            x.source             = a.lists.child[8 * near[32 * s.near] + s.octant];
+        }
+        x.any = __any_sync(0xffffffffu, x.source != a.lists.num); /* in all roles alike */
+        return x;
+    }
+
+    static __device__ __forceinline__ const R* rows_of(const Arguments<R>& a, const InHand& x)
+    {
+        return a.turned + x.plane * a.plane_size + static_cast<size_t>(x.source / 32) * (32 * (P + 1) * (P + 1)) +
+               x.source % 32;
+    }
+
+    /* All translations of a group, in step with the other groups of its team. */
+    static __device__ __forceinline__ void run(const Arguments<R>& a,
+                                               int                 slab,
+                                               int                 group,
+                                               const int*          near,
+                                               bool                is_target,
+                                               R*                  local,
+                                               R*                  tile,
+                                               R*                  group_local,
+                                               int*                turn)
+    {
+        constexpr int       row_size = (4 * P + 5) / 4 * 4, pass = Q < P;
+        const R*            directions = static_cast<const R*>(a.schedule.direction);
+        const int*          start      = a.schedule.start[pass][slab] + blockIdx.y * a.schedule.groups + group;
+        const RotationStep* step       = a.schedule.step[slab] + start[0];
+        const RotationStep* end        = a.schedule.step[slab] + start[1];
+        const int           first      = Q < P ? a.schedule.full_runs[slab][blockIdx.y] : 0;
+        const int           team       = group % a.schedule.teams;
+        const int           most       = a.schedule.most[pass][slab][blockIdx.y * a.schedule.teams + team];
+        const int barrier = c_hasSums ? team + 1 : team; /* 0: of the whole block, which waits for its groups' locals */
         const int threads = 32 * Roles * ((a.schedule.groups - team + a.schedule.teams - 1) / a.schedule.teams);
-        int       t       = 0;
         R         sums[divide_labour<Q, Roles>().sums[Role]];
         clear(sums);
-        for (int step = 0; step < steps; step++)
+        InHand next = take(a, step, end, near);
+        for (int i = 0; i < most; i++)
         {
-            const bool        is_active = run < end;
-            OctreeTranslation x         = {0, 0, 0};
-            int               source    = a.lists.num;
-            if (is_active)
+            const InHand x         = next;
+            const R*     direction = directions + x.vector * row_size;
+            next                   = take(a, ++step, end, near);
+            if (x.any)
             {
-                x      = list[run->first + t];
-                source = a.lists.child[8 * near[32 * x.near] + x.octant];
+                turn_rows(rows_of(a, x), direction, tile);
             }
-            const bool any       = __any_sync(0xffffffffu, source != a.lists.num); /* in all roles alike */
-            const R*   direction = directions + x.vector * row_size;
-            if (any)
-            {
-                const R* from = a.turned + run->plane * a.plane_size;
-                turn_rows(from + static_cast<size_t>(source / 32) * (32 * num_coef) + source % 32, direction, tile);
-            }
-            meet(team, threads);
-            if (any)
+            meet(barrier, threads);
+            if (x.any)
             {
                 translate_columns(tile);
             }
-            meet(team, threads);
-            if (any)
+            meet(barrier, threads);
+            if (x.any)
             {
                 add_rows(tile, direction, sums);
             }
-            meet(team, threads);
-            if (is_active && ++t == run->count)
+            meet(barrier, threads);
+            if (x.turn >= 0)
             {
-                finish(a, *run, first, sums, is_target, local, turn);
-                t = 0;
-                run++;
+                finish(a, x, first, sums, is_target, local, group_local, turn);
                 clear(sums);
             }
         }
@@ -314,8 +359,8 @@ FMM_HD int num_groups(int p)
     return num_warps<R>(p) / num_roles<R>(p);
 }
 
-/* A block has 32 targets; blocks 8 i + c go through slab c, those along y share a list. Shared memory: near cells of
- * the targets' parents, tiles. */
+/* A block has 32 targets; blocks 8 i + c go through slab c, those along y share a list. Shared memory: tiles, locals of
+ * groups, near cells of the targets' parents. */
 template <class R, int P>
 __global__ void __launch_bounds__(32 * num_warps<R>(P), fmm_rotation_blocks(P, sizeof(R) == sizeof(double)))
     translate(Arguments<R> a)
@@ -328,22 +373,29 @@ __global__ void __launch_bounds__(32 * num_warps<R>(P), fmm_rotation_blocks(P, s
     {
         return;
     }
-    const int  lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = warp / roles, role = warp % roles;
-    const bool is_target = first + lane < a.lists.slab[slab + 1];
-    const int  target    = is_target ? first + lane : a.lists.slab[slab + 1] - 1;
-    R*         tiles     = reinterpret_cast<R*>(memory);
-    int*       near      = reinterpret_cast<int*>(tiles + num_groups<R>(P) * 32 * (P + 1) * (P + 1));
-    const int  parent    = a.lists.parent[target];
+    const int      lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = warp / roles, role = warp % roles;
+    const bool     is_target = first + lane < a.lists.slab[slab + 1];
+    const int      target    = is_target ? first + lane : a.lists.slab[slab + 1] - 1;
+    constexpr int  groups = num_groups<R>(P), tile_size = 32 * (P + 1) * (P + 1);
+    constexpr bool has_sums = fmm_rotation_has_sums(P, sizeof(R) == sizeof(double));
+    R*             tiles    = reinterpret_cast<R*>(memory);
+    R*             sums     = tiles + groups * tile_size;
+    int*           near     = reinterpret_cast<int*>(has_sums ? sums + groups * tile_size : sums);
+    const int      parent   = a.lists.parent[target];
     for (int o = warp; o < a.lists.num_near; o += num_warps<R>(P))
     {
         near[32 * o + lane] = a.lists.near[static_cast<size_t>(parent) * a.lists.num_near + o];
+    }
+    for (int i = threadIdx.x; has_sums && i < groups * tile_size; i += blockDim.x)
+    {
+        sums[i] = 0;
     }
     if (threadIdx.x < roles)
     {
         turn[threadIdx.x] = 0;
     }
     __syncthreads();
-    R* tile  = tiles + group * (32 * (P + 1) * (P + 1)) + lane;
+    R* tile  = tiles + group * tile_size + lane;
     R* local = a.local + blockIdx.y * a.local_size;
     static_for<0, roles>(
         [&](auto which)
@@ -353,14 +405,27 @@ __global__ void __launch_bounds__(32 * num_warps<R>(P), fmm_rotation_blocks(P, s
             {
                 constexpr int reduced = rot_reduced_order(P);
                 Translator<R, P, P, roles, mine>::run(a, slab, group, near + lane, is_target, local + target, tile,
-                                                      turn);
+                                                      sums + group * tile_size + lane, turn);
                 if constexpr (reduced < P)
                 {
                     Translator<R, P, reduced, roles, mine>::run(a, slab, group, near + lane, is_target, local + target,
-                                                                tile, turn);
+                                                                tile, sums + group * tile_size + lane, turn);
                 }
             }
         });
+    if constexpr (has_sums)
+    {
+        __syncthreads();
+        for (int i = warp; is_target && i < (P + 1) * (P + 1); i += num_warps<R>(P))
+        {
+            R sum = local[i * a.lists.stride + target];
+            for (int g = 0; g < groups; g++)
+            {
+                sum += sums[g * tile_size + 32 * i + lane];
+            }
+            local[i * a.lists.stride + target] = sum;
+        }
+    }
 }
 
 } // namespace rotation
