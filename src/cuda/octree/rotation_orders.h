@@ -51,7 +51,8 @@ constexpr __host__ __device__ int fmm_rotation_warps(int p, bool is_double)
 }
 
 /* Whether each group has locals of its own in shared memory, so that none waits for another until the end: a level
- * takes 0.65 to 0.85 of the time. Where there is room for two blocks, and for one on devices with 99 KiB. */
+ * takes 0.65 to 0.85 of the time at orders 4 to 8 (benchmarks/results/nvidia-h200/pairs-rotation.json). Where there is
+ * room for two blocks, and for one on devices with 99 KiB. */
 constexpr __host__ __device__ bool fmm_rotation_has_sums(int p, bool is_double)
 {
     const int groups = fmm_rotation_warps(p, is_double) / fmm_rotation_roles(p, is_double);
