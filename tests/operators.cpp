@@ -657,8 +657,8 @@ TEST(Flip, ChangesXAndZ)
     }
 }
 
-/* Orders of truncated translations: all of it for the nearest displacements, three quarters for the farthest, the same
- * for mirror images, and worth the while. What it does to forces is in translations.cpp. */
+/* Orders of truncated translations: all of it for the nearest displacements, three quarters from some distance on,
+ * the same for mirror images, and worth the while. What it does to forces is in translations.cpp. */
 TEST(Truncation, FollowsTheDistance)
 {
     for (const int ws : {1, 2})
@@ -678,12 +678,32 @@ TEST(Truncation, FollowsTheDistance)
         }
         EXPECT_EQ(orders.begin()->second, (std::map<int, int>{{12, 6}}));
         EXPECT_EQ(orders.rbegin()->second, (std::map<int, int>{{9, 8}}));
+        int previous = 12;
         for (const auto& [length2, found] : orders)
         {
-            /* shells of one length, 221 and 300 say, may differ by their direction */
-            EXPECT_TRUE(found.begin()->first == 9 || found.begin()->first == 12) << "length^2 " << length2;
-            EXPECT_TRUE(found.rbegin()->first == 9 || found.rbegin()->first == 12) << "length^2 " << length2;
+            const int order = found.begin()->first;
+            EXPECT_EQ(found.size(), 1u) << "displacements of length^2 " << length2;
+            EXPECT_TRUE(order == 9 || order == previous) << order << ", displacements of length^2 " << length2;
+            previous = order;
         }
         EXPECT_LT(sum / tree.num_vectors, 10);
+    }
+}
+
+/* Of a list most translations are of the reduced order. */
+TEST(Truncation, IsOfMostTranslations)
+{
+    gmxfmm_options o = options(GMXFMM_M2L_ROTATION, 8, 2, 1, GMXFMM_DOUBLE, c_cube);
+    o.m2l_truncate   = 1;
+    Plan            plan(charges(c_cube, 50, 1), o);
+    const fmm_tree& tree = *plan.get()->tree;
+    for (int c = 0; c < 8; c++)
+    {
+        std::map<int, int> count;
+        for (int i = 0; i < tree.num_list[c]; i++)
+        {
+            count[tree.truncation[tree.list[c][i].vector]]++;
+        }
+        EXPECT_EQ(count, (std::map<int, int>{{6, 135}, {8, 54}}));
     }
 }

@@ -74,8 +74,8 @@ static inline FMM_HD int rot_flip_offset(int n)
 }
 
 /* The order of translations that are truncated to their mean error, where it is enough (tree_truncation.c). Of 189
- * displacements 135 need no more at p = 8, which is 6 then, and the others more than that: one more order would do less
- * work and be one more kernel. */
+ * translations of a cell 135 need no more at p = 8, where it is 6; a third order would do less work and take a third
+ * pass of the kernel. */
 static inline FMM_HD int rot_reduced_order(int p)
 {
     return 3 * p / 4;
