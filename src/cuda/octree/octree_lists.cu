@@ -260,18 +260,13 @@ void make_schedule(const fmm_octree_operators*           ops,
         std::vector<std::vector<RotationRun>> of_group(static_cast<size_t>(groups));
         std::vector<int>                      counts(static_cast<size_t>(groups), 0);
         std::vector<int>&                     start = shares->start[pass][c];
-        std::vector<int>&                     most  = shares->most[pass][c];
         share_pieces(make_pieces(ops, schedule, sorted, pass == 1), &of_group, &counts);
-        most.assign(static_cast<size_t>(schedule.teams * schedule.splits), 0);
         for (int split = 0; split < schedule.splits; split++)
         {
             int& next = turn[static_cast<size_t>(split)];
             next      = take_turns(&of_group[static_cast<size_t>(split * schedule.groups)], schedule.groups, next);
-            for (int g = 0; g < schedule.groups; g++)
-            {
-                int& of_team = most[static_cast<size_t>(split * schedule.teams + g % schedule.teams)];
-                of_team      = std::max(of_team, counts[static_cast<size_t>(split * schedule.groups + g)]);
-            }
+            const auto first = counts.begin() + split * schedule.groups;
+            shares->most[pass][c].push_back(*std::max_element(first, first + schedule.groups));
         }
         for (const std::vector<RotationRun>& runs : of_group)
         {

@@ -39,7 +39,7 @@ struct RotationSchedule
 {
     const RotationStep* step[8];
     const int*          start[2][8];             /* by order, full and reduced: steps of each group of each block */
-    const int*          most[2][8];              /* steps of the group that has most, for each team of each block */
+    const int*          most[2][8];              /* steps of the group that has most, for each block */
     const int*          full_runs[8];            /* of the full order, by block */
     int                 groups, teams;           /* of a block; group g is in team g % teams */
     int                 splits;                  /* blocks */

@@ -294,7 +294,8 @@ struct Translator
                x.source % 32;
     }
 
-    /* All translations of a group, in step with the other groups of its team. */
+    /* All translations of a group, in step with the other groups of its team; as many steps as the group of the block
+     * that has most, so that all warps meet equally often (racecheck of compute-sanitizer assumes that). */
     static __device__ __forceinline__ void run(const Arguments<R>& a,
                                                int                 slab,
                                                int                 group,
@@ -312,7 +313,7 @@ struct Translator
         const RotationStep* end        = a.schedule.step[slab] + start[1];
         const int           first      = Q < P ? a.schedule.full_runs[slab][blockIdx.y] : 0;
         const int           team       = group % a.schedule.teams;
-        const int           most       = a.schedule.most[pass][slab][blockIdx.y * a.schedule.teams + team];
+        const int           most       = a.schedule.most[pass][slab][blockIdx.y];
         const int barrier = c_hasSums ? team + 1 : team; /* 0: of the whole block, which waits for its groups' locals */
         const int threads = 32 * Roles * ((a.schedule.groups - team + a.schedule.teams - 1) / a.schedule.teams);
         R         sums[divide_labour<Q, Roles>().sums[Role]];
