@@ -78,10 +78,16 @@ struct InHand
 };
 
 /* Waits for all warps of a team, each of which may be at a place of its own in the code: also where the roles of one
- * group would be enough, since warps that run the same instructions at the same time fetch them once. */
+ * group would be enough, since warps that run the same instructions at the same time fetch them once. A warp by itself
+ * need not: each of its lanes has a column of the tile of its own (a level takes 0.93 to 0.97 of the time:
+ * benchmarks/results/nvidia-h200/pairs-rotation.json). */
+template <bool ALONE>
 __device__ __forceinline__ void meet(int barrier, int threads)
 {
-    asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+    if constexpr (!ALONE)
+    {
+        asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+    }
 }
 
 /* Translations of order Q between expansions of order P. */
@@ -89,6 +95,7 @@ template <class R, int P, int Q, int Roles, int Role>
 struct Translator
 {
     static constexpr bool c_hasSums = fmm_rotation_has_sums(P, sizeof(R) == sizeof(double));
+    static constexpr bool c_isAlone = c_hasSums && Roles == 1; /* each group is a team then */
 
     /* D(theta) and the flip that conjugates, times n!/r^n: rows of the source to the tile. */
     static __device__ __forceinline__ void turn_rows(const R* source, const R* direction, R* tile)
@@ -328,17 +335,17 @@ struct Translator
             {
                 turn_rows(rows_of(a, x), direction, tile);
             }
-            meet(barrier, threads);
+            meet<c_isAlone>(barrier, threads);
             if (x.any)
             {
                 translate_columns(tile);
             }
-            meet(barrier, threads);
+            meet<c_isAlone>(barrier, threads);
             if (x.any)
             {
                 add_rows(tile, direction, sums);
             }
-            meet(barrier, threads);
+            meet<c_isAlone>(barrier, threads);
             if (x.turn >= 0)
             {
                 finish(a, x, first, sums, is_target, local, group_local, turn);
