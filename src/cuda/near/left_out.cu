@@ -77,20 +77,24 @@ static __device__ int near_place(const Exclusions& e, const int* offset)
     return e.near_lookup[place] >= 0 ? place : c_far;
 }
 
-/* Number of particles in near cells before near vector o: the place of its first in the list of P2P. All lanes of a
- * warp add up some of them each. */
+/* Number of particles in near cells before near vector o: the place of its first in the list of P2P. The c_lanes lanes
+ * of a particle add up some of them each; all lanes of the warp must come here. */
 static __device__ int near_prefix(const Geometry& g, const Exclusions& e, int cell, int o)
 {
     int c[3], num = 0;
     cell_place(g, cell, c);
-    for (int i = static_cast<int>(threadIdx.x % 32); i < o; i += 32)
+    for (int i = static_cast<int>(threadIdx.x % c_lanes); i < o; i += c_lanes)
     {
         const int4 k = e.near_vectors[i];
         const int  at =
             cell_at(g, wrapped(c[0] + k.x, g.n[0]), wrapped(c[1] + k.y, g.n[1]), wrapped(c[2] + k.z, g.n[2]));
         num += e.cell_start[at + 1] - e.cell_start[at];
     }
-    return __reduce_add_sync(c_warp, num);
+    for (int step = c_lanes / 2; step > 0; step /= 2)
+    {
+        num += __shfl_xor_sync(c_warp, num, step);
+    }
+    return num;
 }
 
 static __device__ Tile tile_of(const Exclusions& e, int s)
@@ -190,8 +194,8 @@ __global__ void __launch_bounds__(c_threads)
     }
 }
 
-/* Writes them, before: the sums of the counts before each particle. The lanes of a warp stay together, to help those
- * that need to know how many particles there are in other cells. */
+/* Writes them, before: the sums of the counts before each particle. The lanes of a particle stay together, to help
+ * those that need to know how many particles there are in other cells. */
 __global__ void __launch_bounds__(c_threads) list_left_out(const __grid_constant__ Geometry   g,
                                                            const __grid_constant__ Exclusions e,
                                                            const unsigned*                    mask,
@@ -228,11 +232,13 @@ __global__ void __launch_bounds__(c_threads) list_left_out(const __grid_constant
         const unsigned are_far     = __ballot_sync(c_warp, place == c_far) & group;
         const int      source      = e.position[j];
         int            prefix      = 0;
-        for (unsigned todo = __ballot_sync(c_warp, found != 0 && place != center); todo != 0; todo &= todo - 1)
+        const int      own         = found != 0 && place != center ? e.near_lookup[place] : 0;
+        unsigned       todo        = __ballot_sync(c_warp, own > 0) & group;
+        for (; __any_sync(c_warp, todo != 0); todo &= todo - 1)
         {
-            const int of = __ffs(static_cast<int>(todo)) - 1, o = e.near_lookup[__shfl_sync(c_warp, place, of)];
-            const int sum = near_prefix(g, e, __shfl_sync(c_warp, cell, of), o);
-            prefix        = of == me ? sum : prefix;
+            const int of = todo != 0 ? __ffs(static_cast<int>(todo)) - 1 : me, o = __shfl_sync(c_warp, own, of);
+            const int sum = near_prefix(g, e, cell, todo != 0 ? o : 0);
+            prefix        = todo != 0 && of == me ? sum : prefix;
         }
         if (found != 0)
         {
