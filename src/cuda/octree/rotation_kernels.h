@@ -79,8 +79,8 @@ struct InHand
 
 /* Waits for all warps of a team, each of which may be at a place of its own in the code: also where the roles of one
  * group would be enough, since warps that run the same instructions at the same time fetch them once. A warp by itself
- * need not: each of its lanes has a column of the tile of its own (a level takes 0.93 to 0.97 of the time:
- * benchmarks/results/nvidia-h200/pairs-rotation.json). */
+ * need not: each of its lanes has a column of the tile of its own (a level takes 0.91 to 0.98 of the time at orders 3
+ * to 5: benchmarks/results/nvidia-h200/pairs-rotation.json). */
 template <bool ALONE>
 __device__ __forceinline__ void meet(int barrier, int threads)
 {
