@@ -46,8 +46,10 @@ bool canBeStrained(const gmxfmm_options& options, std::size_t component)
     return options.m2l == GMXFMM_M2L_FFT || component % 4 == 0;
 }
 
-void expectStrainDerivative(const System& s, const gmxfmm_options& options)
+/* Of boxes with their own lattice sums: energies with interpolated ones are as exact as was asked for, not to 1e-8. */
+void expectStrainDerivative(const System& s, gmxfmm_options options)
 {
+    options.reproducible = 1;
     Plan         plan(s, options);
     const Result r = plan.execute(s.x);
     for (std::size_t k = 0; k < 9; k++)

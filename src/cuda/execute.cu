@@ -26,7 +26,7 @@ struct Beside
     bool moments; /* that P2M does not make */
 };
 
-static gmxfmm_status is_capturing(gmxfmm_plan* plan, cudaStream_t stream, bool* capturing)
+gmxfmm_status fmm_cuda_is_capturing(gmxfmm_plan* plan, cudaStream_t stream, bool* capturing)
 {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     FMM_CUDA(plan, cudaStreamIsCapturing(stream, &status));
@@ -41,7 +41,7 @@ static gmxfmm_status make_spectra(gmxfmm_plan* plan, bool virial, const Beside& 
     fmm_device* d       = plan->device;
     const int   s_valid = d->s_valid, z_valid = d->z_valid;
     bool        capturing = false;
-    FMM_TRY(is_capturing(plan, d->beside, &capturing));
+    FMM_TRY(fmm_cuda_is_capturing(plan, d->beside, &capturing));
     if (d->s_ahead || d->z_ahead)
     {
         FMM_CUDA(plan, cudaStreamWaitEvent(d->beside, d->ahead_done, capturing ? cudaEventWaitExternal : 0));
@@ -76,7 +76,7 @@ gmxfmm_status fmm_device_enqueue_spectra(gmxfmm_plan* plan, void* stream)
     fmm_device* d         = plan->device;
     bool        capturing = false;
     DeviceScope scope(d->id);
-    FMM_TRY(is_capturing(plan, static_cast<cudaStream_t>(stream), &capturing));
+    FMM_TRY(fmm_cuda_is_capturing(plan, static_cast<cudaStream_t>(stream), &capturing));
     if (capturing || d->s_valid || !fmm_has_lattice_sums(plan))
     {
         return GMXFMM_OK;
@@ -99,7 +99,7 @@ static gmxfmm_status make_ahead(gmxfmm_plan* plan)
     {
         return GMXFMM_OK;
     }
-    FMM_TRY(is_capturing(plan, d->far, &capturing));
+    FMM_TRY(fmm_cuda_is_capturing(plan, d->far, &capturing));
     if (!capturing)
     {
         FMM_CUDA(plan, cudaStreamWaitEvent(d->ahead, d->far_done, 0));

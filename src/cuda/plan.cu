@@ -307,5 +307,11 @@ gmxfmm_status fmm_device_set_shape(gmxfmm_plan* plan)
     d->s_valid = d->z_valid = 0;
     d->z_expected           = d->z_used;
     d->z_used               = 0;
-    return d->path->set_shape(plan);
+    FMM_TRY(d->path->set_shape(plan));
+    for (int i = 0; i < FMM_LINE_NODES && plan->line.active; i++)
+    {
+        FMM_TRY(fmm_device_reserve(plan, &d->node_s[i], d->s.capacity));
+        FMM_TRY(fmm_device_reserve(plan, &d->node_z[i], d->z.capacity));
+    }
+    return GMXFMM_OK;
 }

@@ -203,16 +203,17 @@ struct fmm_device
     DeviceBuffer twiddles;
 
     /* lattice sums of the present shape */
-    fmm_ewald    ewald;
-    double       ewald_distance; /* fmm_cells.far_distance that it was chosen for; 0: none */
-    int          real_range[3];
-    DeviceBuffer lattice_near;  /* near_lookup of the grid's cells, */
-    uint64_t     lattice_set;   /* which is that of this plan->spectra_near, */
-    int          lattice_ready; /* and of this grid */
-    DeviceBuffer lattice_table;
-    int          s_valid, z_valid;
-    int          z_used, z_expected; /* by a step in this box; in this box since in the last */
-    int          s_ahead, z_ahead;   /* made before the step, on another stream, which nothing has waited for */
+    fmm_ewald     ewald;
+    double        ewald_distance; /* fmm_cells.far_distance that it was chosen for; 0: none */
+    DeviceBuffer  lattice_near;   /* near_lookup of the grid's cells, */
+    uint64_t      lattice_set;    /* which is that of this plan->spectra_near, */
+    int           lattice_ready;  /* and of this grid */
+    DeviceBuffer  lattice_table;
+    fmm_line_node held_s[FMM_LINE_NODES], held_z[FMM_LINE_NODES]; /* nodes of plan->line whose spectra are in these: */
+    DeviceBuffer  node_s[FMM_LINE_NODES], node_z[FMM_LINE_NODES];
+    int           s_valid, z_valid;
+    int           z_used, z_expected; /* by a step in this box; in this box since in the last */
+    int           s_ahead, z_ahead;   /* made before the step, on another stream, which nothing has waited for */
 
     /* per step */
     DeviceBuffer near_out, far_out, partial, p2m_partial, near_virial, far_virial, results, x_copy, out_copy;
@@ -258,6 +259,9 @@ struct StepWanted
     int energy, virial;
     int potential; /* of particles, for any of these or by itself */
 };
+
+/* execute.cu: whether what is enqueued on the stream becomes part of a graph. */
+gmxfmm_status fmm_cuda_is_capturing(gmxfmm_plan* plan, cudaStream_t stream, bool* capturing);
 
 /* The stages, one file each; they enqueue on `stream`. */
 gmxfmm_status fmm_cuda_spectra(gmxfmm_plan* plan, bool with_virial, cudaStream_t stream);

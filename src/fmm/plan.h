@@ -5,6 +5,7 @@
 
 #include "fmm/clock.h"
 #include "fmm/geometry/cells.h"
+#include "fmm/geometry/shape_line.h"
 #include "fmm/gmxfmm.h"
 #include "fmm/geometry/tree.h"
 
@@ -39,6 +40,7 @@ struct gmxfmm_plan
     int              virial_spectra_valid;
     double           spectra_cell[9];                     /* shape the spectra were made for */
     uint64_t         spectra_near;                        /* and near set */
+    fmm_shape_line   line;                                /* of shapes whose spectra are interpolated */
     double           spectra_distance;                    /* and shortest far vector */
     int has_grid, grid_n[3], grid_order, grid_separation; /* whether arrays of a grid were made, and for what */
 

@@ -503,15 +503,31 @@ __global__ void __launch_bounds__(c_lanes* c_mostWarps) reciprocal_part(Reciproc
     }
 }
 
-static RealArgs real_args(const gmxfmm_plan* plan, fmm_sum sum, int degree, int first_m)
+/* A sum that is wanted: of which shape, and the block of its lattice vectors. */
+struct WantedSum
+{
+    fmm_sum          sum;
+    int              degree;
+    const fmm_cells* cells;
+    LatticeBlock     block;
+};
+
+static WantedSum wanted_sum(const gmxfmm_plan* plan, fmm_sum sum, const fmm_cells* cells)
+{
+    WantedSum w = {sum, 2 * plan->order + (sum == FMM_SUM_Z ? 2 : 0), cells, {}};
+    fmm_real_range(cells, &plan->device->ewald, w.block.range);
+    return w;
+}
+
+static RealArgs real_args(const gmxfmm_plan* plan, const WantedSum& wanted, int first_m)
 {
     const fmm_device* d = plan->device;
-    const fmm_cells*  c = plan->convolved;
+    const fmm_cells*  c = wanted.cells;
     RealArgs          a;
-    a.block       = {{d->real_range[0], d->real_range[1], d->real_range[2]}};
+    a.block       = wanted.block;
     a.alpha       = d->ewald.alpha;
-    a.sum         = sum;
-    a.degree      = degree;
+    a.sum         = wanted.sum;
+    a.degree      = wanted.degree;
     a.first_m     = first_m;
     a.near_reach  = c->near_reach;
     a.near_lookup = d->lattice_near.as<short>();
@@ -519,19 +535,19 @@ static RealArgs real_args(const gmxfmm_plan* plan, fmm_sum sum, int degree, int 
     return a;
 }
 
-static ReciprocalArgs reciprocal_args(const gmxfmm_plan* plan, fmm_sum sum, int degree)
+static ReciprocalArgs reciprocal_args(const gmxfmm_plan* plan, const WantedSum& wanted)
 {
     const fmm_device* d = plan->device;
-    const fmm_cells*  c = plan->convolved;
+    const fmm_cells*  c = wanted.cells;
     ReciprocalArgs    a;
-    a.sum         = sum;
-    a.degree      = degree;
+    a.sum         = wanted.sum;
+    a.degree      = wanted.degree;
     a.num_freq    = d->num_freq;
     a.alpha       = d->ewald.alpha;
     a.k_max       = d->ewald.k_max;
     a.cell_volume = c->cell_volume;
     a.scale       = 1.0 / c->num_cells; /* of the unnormalised transforms */
-    a.background  = sum == FMM_SUM_S ? FMM_PI / (a.alpha * a.alpha * a.cell_volume) * a.scale : 0;
+    a.background  = a.sum == FMM_SUM_S ? FMM_PI / (a.alpha * a.alpha * a.cell_volume) * a.scale : 0;
     std::copy(c->n, c->n + 3, a.n);
     fmm_inverse(c->cell, fmm_determinant(c->cell), a.dual);
     for (double& dual : a.dual)
@@ -572,38 +588,39 @@ static RealTile choose_tile(const fmm_device* d, const fmm_cells* c, const Latti
 }
 
 template <class R, int MOST>
-static gmxfmm_status launch_reciprocal(gmxfmm_plan* plan, fmm_sum sum, int degree, Vec2<R>* out, cudaStream_t stream)
+static gmxfmm_status launch_reciprocal(gmxfmm_plan* plan, const WantedSum& wanted, Vec2<R>* out, cudaStream_t stream)
 {
     const fmm_device* d      = plan->device;
-    const int         blocks = blocks_for(d->num_freq, c_lanes), columns = degree + 1;
+    const int         blocks = blocks_for(d->num_freq, c_lanes), columns = wanted.degree + 1;
     /* few frequencies: more of their columns at once */
     const int    warps  = std::min(static_cast<int>(c_mostWarps), blocks_for(columns, blocks < c_sumBlocks ? 2 : 4));
-    const size_t shared = reciprocal_shared<typename WaveType<R, MOST>::type>(degree);
+    const size_t shared = reciprocal_shared<typename WaveType<R, MOST>::type>(wanted.degree);
     const auto   kernel = reciprocal_part<R, MOST>;
     FMM_CUDA(plan, allow_shared(&plan->device->allowed, kernel));
-    FMM_CUDA(plan, launch_next(d->has_chains, kernel, dim3(static_cast<unsigned>(blocks)),
-                               static_cast<unsigned>(c_lanes * warps), shared, stream,
-                               reciprocal_args(plan, sum, degree), out));
+    FMM_CUDA(plan,
+             launch_next(d->has_chains, kernel, dim3(static_cast<unsigned>(blocks)),
+                         static_cast<unsigned>(c_lanes * warps), shared, stream, reciprocal_args(plan, wanted), out));
     return GMXFMM_OK;
 }
 
 template <class R>
-static gmxfmm_status add_reciprocal(gmxfmm_plan* plan, fmm_sum sum, int degree, Vec2<R>* out, cudaStream_t stream)
+static gmxfmm_status add_reciprocal(gmxfmm_plan* plan, const WantedSum& wanted, Vec2<R>* out, cudaStream_t stream)
 {
-    return degree < 20   ? launch_reciprocal<R, 20>(plan, sum, degree, out, stream)
-           : degree < 28 ? launch_reciprocal<R, 28>(plan, sum, degree, out, stream)
-                         : launch_reciprocal<R, c_maxDegree + 1>(plan, sum, degree, out, stream);
+    return wanted.degree < 20   ? launch_reciprocal<R, 20>(plan, wanted, out, stream)
+           : wanted.degree < 28 ? launch_reciprocal<R, 28>(plan, wanted, out, stream)
+                                : launch_reciprocal<R, c_maxDegree + 1>(plan, wanted, out, stream);
 }
 
 /* As many columns at once as there is memory for. */
 template <class R>
-static gmxfmm_status make_spectrum(gmxfmm_plan* plan, fmm_sum sum, int degree, Vec2<R>* out, cudaStream_t stream)
+static gmxfmm_status make_spectrum(gmxfmm_plan* plan, const WantedSum& wanted, Vec2<R>* out, cudaStream_t stream)
 {
-    fmm_device*      d     = plan->device;
-    const fmm_cells* c     = plan->convolved;
-    R*               table = d->lattice_table.as<R>();
+    fmm_device*      d      = plan->device;
+    const fmm_cells* c      = wanted.cells;
+    const int        degree = wanted.degree;
+    R*               table  = d->lattice_table.as<R>();
     SpectrumArgs<R>  a;
-    a.block    = {{d->real_range[0], d->real_range[1], d->real_range[2]}};
+    a.block    = wanted.block;
     a.tile     = choose_tile<R>(d, c, a.block);
     a.degree   = degree;
     a.num_freq = d->num_freq;
@@ -625,11 +642,11 @@ static gmxfmm_status make_spectrum(gmxfmm_plan* plan, fmm_sum sum, int degree, V
         }
         const dim3 vectors(static_cast<unsigned>(blocks_for(static_cast<int64_t>(num), c_threads)),
                            static_cast<unsigned>(end - first));
-        real_table<R><<<vectors, c_threads, 0, stream>>>(real_args(plan, sum, degree, first), table);
+        real_table<R><<<vectors, c_threads, 0, stream>>>(real_args(plan, wanted, first), table);
         FMM_CUDA(plan, cudaGetLastError());
         if (first == 0 && plan->periodic)
         {
-            FMM_TRY(add_reciprocal<R>(plan, sum, degree, out, stream));
+            FMM_TRY(add_reciprocal<R>(plan, wanted, out, stream));
         }
         a.first_m       = first;
         const int pairs = pair_column(degree, end) + end - pair_column(degree, first) - first;
@@ -641,19 +658,82 @@ static gmxfmm_status make_spectrum(gmxfmm_plan* plan, fmm_sum sum, int degree, V
 }
 
 template <class R>
+struct Nodes
+{
+    const R* spectrum[FMM_LINE_NODES];
+    R        weight[FMM_LINE_NODES];
+};
+
+template <class R>
+__global__ void interpolate(size_t num, Nodes<R> nodes, R* out)
+{
+    const size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i < num)
+    {
+        R sum = 0;
+        for (int node = 0; node < FMM_LINE_NODES; node++)
+        {
+            sum += nodes.weight[node] * nodes.spectrum[node][i];
+        }
+        out[i] = sum;
+    }
+}
+
+/* The spectrum of the present shape from those of three nodes, which are made where they are not there. */
+template <class R>
+static gmxfmm_status from_nodes(
+    gmxfmm_plan* plan, fmm_sum sum, DeviceBuffer* buffers, fmm_line_node* held, Vec2<R>* out, cudaStream_t stream)
+{
+    const fmm_shape_line* line = &plan->line;
+    Nodes<R>              nodes;
+    size_t                num = 0;
+    for (int i = 0; i < FMM_LINE_NODES; i++)
+    {
+        const int       node = line->first + i, place = fmm_line_place(node);
+        const fmm_cells cells  = fmm_line_cells(line, plan->convolved, node);
+        const WantedSum wanted = wanted_sum(plan, sum, &cells);
+        if (!fmm_line_holds(&held[place], line, node))
+        {
+            FMM_TRY(make_spectrum(plan, wanted, buffers[place].as<Vec2<R>>(), stream));
+            plan->info.num_spectra += sum == FMM_SUM_S;
+        }
+        nodes.spectrum[i] = buffers[place].as<R>();
+        nodes.weight[i]   = static_cast<R>(line->weight[i]);
+        num = 2 * static_cast<size_t>(num_pairs(wanted.degree)) * static_cast<size_t>(plan->device->num_freq);
+    }
+    interpolate<R><<<static_cast<unsigned>(blocks_for(static_cast<int64_t>(num), c_threads)), c_threads, 0, stream>>>(
+        num, nodes, reinterpret_cast<R*>(out));
+    FMM_CUDA(plan, cudaGetLastError());
+    return GMXFMM_OK;
+}
+
+/* A graph has the present shape's own sums: it may be launched when nodes have become others'. */
+template <class R>
+static gmxfmm_status
+spectrum(gmxfmm_plan* plan, fmm_sum sum, DeviceBuffer* buffers, fmm_line_node* held, Vec2<R>* out, cudaStream_t stream)
+{
+    bool capturing = false;
+    FMM_TRY(fmm_cuda_is_capturing(plan, stream, &capturing));
+    if (plan->line.active && !capturing)
+    {
+        return from_nodes(plan, sum, buffers, held, out, stream);
+    }
+    plan->info.num_spectra += sum == FMM_SUM_S;
+    return make_spectrum(plan, wanted_sum(plan, sum, plan->convolved), out, stream);
+}
+
+template <class R>
 static gmxfmm_status spectra(gmxfmm_plan* plan, bool with_virial, cudaStream_t stream)
 {
     fmm_device* d = plan->device;
-    const int   p = plan->order;
     if (!d->s_valid)
     {
-        FMM_TRY(make_spectrum(plan, FMM_SUM_S, 2 * p, d->s.as<Vec2<R>>(), stream));
+        FMM_TRY(spectrum(plan, FMM_SUM_S, d->node_s, d->held_s, d->s.as<Vec2<R>>(), stream));
         d->s_valid = 1;
-        plan->info.num_spectra++;
     }
     if (with_virial && !d->z_valid)
     {
-        FMM_TRY(make_spectrum(plan, FMM_SUM_Z, 2 * p + 2, d->z.as<Vec2<R>>(), stream));
+        FMM_TRY(spectrum(plan, FMM_SUM_Z, d->node_z, d->held_z, d->z.as<Vec2<R>>(), stream));
         d->z_valid = 1;
     }
     return GMXFMM_OK;
@@ -664,9 +744,9 @@ gmxfmm_status fmm_cuda_spectra(gmxfmm_plan* plan, bool with_virial, cudaStream_t
     return is_double(plan) ? spectra<double>(plan, with_virial, stream) : spectra<float>(plan, with_virial, stream);
 }
 
-/* Ewald parameters and ranges for the present shape. Parameters depend on the shortest far vector alone, which changes
- * with the near set's choice at assign; ranges hold all vectors within r_max in the present metric. */
-static void choose_ranges(gmxfmm_plan* plan)
+/* Ewald parameters, which depend on the shortest far vector alone; that changes with the near set's choice at assign.
+ */
+static void choose_ewald(gmxfmm_plan* plan)
 {
     fmm_device*      d = plan->device;
     const fmm_cells* c = plan->convolved;
@@ -675,7 +755,6 @@ static void choose_ranges(gmxfmm_plan* plan)
         d->ewald = fmm_ewald_choose(c, 2 * plan->order + 2, is_double(plan) ? c_toleranceDouble : c_toleranceSingle);
         d->ewald_distance = c->far_distance;
     }
-    fmm_real_range(c, &d->ewald, d->real_range);
 }
 
 /* What does depend on memory: the near set, and room for the largest column of coefficients. Waits for what uses it. */
@@ -700,9 +779,9 @@ static gmxfmm_status prepare_tables(gmxfmm_plan* plan, size_t column, size_t all
 gmxfmm_status fmm_cuda_set_lattice(gmxfmm_plan* plan)
 {
     fmm_device* d = plan->device;
-    choose_ranges(plan);
+    choose_ewald(plan);
     const fmm_cells*   c      = plan->convolved;
-    const LatticeBlock block  = {{d->real_range[0], d->real_range[1], d->real_range[2]}};
+    const LatticeBlock block  = wanted_sum(plan, FMM_SUM_Z, c).block;
     const size_t       shared = is_double(plan) ? real_shared<double>(c->n, block, choose_tile<double>(d, c, block))
                                                 : real_shared<float>(c->n, block, choose_tile<float>(d, c, block));
     if (shared > static_cast<size_t>(d->limits.max_shared))

@@ -31,8 +31,8 @@ gmxfmm_status fmm_conv_create(gmxfmm_plan* plan)
     const size_t spectra = (size_t)conv->fft.num_groups * conv->fft.spectrum_stride * sizeof(fmm_complex);
     conv->field          = fmm_alloc(plan, fields);
     conv->spectrum       = fmm_alloc(plan, spectra);
-    conv->s = fmm_alloc(plan, (size_t)conv->num_chunks * (size_t)harm_size(2 * plan->order) * sizeof(vreal));
-    conv->z = fmm_alloc(plan, (size_t)conv->num_chunks * (size_t)harm_size(2 * plan->order + 2) * sizeof(vreal));
+    conv->s              = fmm_alloc(plan, fmm_conv_spectrum_size(conv, FMM_SUM_S) * sizeof(real));
+    conv->z              = fmm_alloc(plan, fmm_conv_spectrum_size(conv, FMM_SUM_Z) * sizeof(real));
     if (!conv->field || !conv->spectrum || !conv->s || !conv->z)
     {
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %d cells of order %d", c->num_cells, plan->order);
@@ -53,6 +53,11 @@ void fmm_conv_destroy(convolution* conv)
     free(conv->spectrum);
     free(conv->s);
     free(conv->z);
+    for (int i = 0; i < FMM_LINE_NODES; i++)
+    {
+        free(conv->node_s[i]);
+        free(conv->node_z[i]);
+    }
     fmm_lattice_free(conv->lattice);
     free(conv);
 }

@@ -20,8 +20,22 @@ struct fmm_convolution
     fmm_complex*        spectrum; /* their transforms, fft.num_groups x fft.spectrum_stride */
     real*               s;        /* num_chunks x (2p+1)^2 x VLEN: spectrum of S / num_cells */
     real*               z; /* num_chunks x (2p+3)^2 x VLEN: of Z / num_cells, filled once a virial was asked for */
-    struct fmm_lattice* lattice; /* m2l_fft_spectra.c */
+    struct fmm_lattice* lattice;              /* m2l_fft_spectra.c */
+    fmm_line_node       held[FMM_LINE_NODES]; /* nodes of plan->line whose spectra are in node_s and node_z, */
+    real *              node_s[FMM_LINE_NODES], *node_z[FMM_LINE_NODES]; /* which are NULL until the first are wanted */
 };
+
+/* Degree of a spectrum, and its numbers. */
+static inline int fmm_conv_degree(const struct fmm_convolution* conv, fmm_sum sum)
+{
+    return 2 * conv->order + (sum == FMM_SUM_Z ? 2 : 0);
+}
+
+static inline size_t fmm_conv_spectrum_size(const struct fmm_convolution* conv, fmm_sum sum)
+{
+    const size_t degrees = (size_t)fmm_conv_degree(conv, sum) + 1;
+    return (size_t)conv->num_chunks * degrees * degrees * VLEN;
+}
 
 enum
 {

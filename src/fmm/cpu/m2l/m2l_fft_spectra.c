@@ -173,13 +173,13 @@ static void drop_lattice(gmxfmm_plan* plan, convolution* conv)
     }
 }
 
-gmxfmm_status fmm_conv_set_shape(gmxfmm_plan* plan)
+/* What sums of the shape of *cells need. */
+static gmxfmm_status set_lattice(gmxfmm_plan* plan, convolution* conv, const fmm_cells* cells)
 {
-    convolution*    conv  = plan->cpu->conv;
     lattice_sums*   s     = conv->lattice;
-    const fmm_ewald ewald = fmm_ewald_choose(conv->cells, 2 * conv->order + 2, c_latticeTolerance);
+    const fmm_ewald ewald = fmm_ewald_choose(cells, 2 * conv->order + 2, c_latticeTolerance);
     int             range[3];
-    fmm_real_range(conv->cells, &ewald, range);
+    fmm_real_range(cells, &ewald, range);
     if (s == NULL || memcmp(range, s->range, sizeof(range)) != 0)
     {
         drop_lattice(plan, conv);
@@ -197,7 +197,7 @@ gmxfmm_status fmm_conv_set_shape(gmxfmm_plan* plan)
         }
     }
     int(*vectors)[3] = NULL, num = 0;
-    if (fmm_real_vectors(conv->cells, &ewald, &vectors, &num) != GMXFMM_OK)
+    if (fmm_real_vectors(cells, &ewald, &vectors, &num) != GMXFMM_OK)
     {
         return out_of_memory(plan);
     }
@@ -215,7 +215,7 @@ gmxfmm_status fmm_conv_set_shape(gmxfmm_plan* plan)
 }
 
 /* Terms of columns columns[0] .. columns[1] - 1 at the lattice vectors from first on, VLEN at most. */
-static void make_terms(const convolution*  conv,
+static void make_terms(const fmm_cells*    cells,
                        const lattice_sums* s,
                        fmm_sum             sum,
                        int                 degree,
@@ -229,7 +229,7 @@ static void make_terms(const convolution*  conv,
     for (int at = 0; at < here; at += c_doubleLanes)
     {
         LEVEL(fmm_real_block)
-        (conv->cells, &s->ewald, sum, degree, columns, inverse, s->vectors + first + at,
+        (cells, &s->ewald, sum, degree, columns, inverse, s->vectors + first + at,
          here - at < c_doubleLanes ? here - at : c_doubleLanes, part + at * stride);
     }
     for (int i = 0; i < coefs; i += VLEN)
@@ -476,6 +476,7 @@ static void parity_factors(int degree, const int* columns, double scale, real* e
 /* As many columns of coefficients at a time as there is room for. */
 static void real_part(const gmxfmm_plan* plan,
                       const convolution* conv,
+                      const fmm_cells*   cells,
                       fmm_sum            sum,
                       int                degree,
                       const double*      inverse,
@@ -503,7 +504,7 @@ static void real_part(const gmxfmm_plan* plan,
 #pragma omp for schedule(dynamic)
             for (int first = 0; first < s->num_vectors; first += VLEN)
             {
-                make_terms(conv, s, sum, degree, columns, inverse, first, part);
+                make_terms(cells, s, sum, degree, columns, inverse, first, part);
             }
 #pragma omp for schedule(dynamic)
             for (int block = 0; block < blocks; block++)
@@ -522,6 +523,7 @@ static void real_part(const gmxfmm_plan* plan,
 /* Sets all frequencies of out. */
 static void reciprocal_part(const gmxfmm_plan* plan,
                             const convolution* conv,
+                            const fmm_cells*   cells,
                             fmm_sum            sum,
                             int                degree,
                             const double*      inverse,
@@ -538,7 +540,7 @@ static void reciprocal_part(const gmxfmm_plan* plan,
         real*                      to = out + (size_t)chunk * (size_t)size * VLEN;
         for (int first = 0; first < VLEN; first += lanes)
         {
-            LEVEL(fmm_reciprocal_block)(conv->cells, ewald, sum, degree, inverse, factor, chunk * VLEN + first, part);
+            LEVEL(fmm_reciprocal_block)(cells, ewald, sum, degree, inverse, factor, chunk * VLEN + first, part);
             for (int i = 0; i < size; i++)
             {
                 for (int l = 0; l < lanes; l++)
@@ -551,25 +553,28 @@ static void reciprocal_part(const gmxfmm_plan* plan,
     if (sum == FMM_SUM_S)
     {
         /* neutralising background: -pi / (alpha^2 V) for every pair, all of it at frequency 0 */
-        out[0] -= (real)(scale * FMM_PI / (ewald->alpha * ewald->alpha * conv->cells->cell_volume));
+        out[0] -= (real)(scale * FMM_PI / (ewald->alpha * ewald->alpha * cells->cell_volume));
     }
 }
 
-static void make_spectrum(const gmxfmm_plan* plan, const convolution* conv, fmm_sum sum, int degree, real* out)
+/* The spectrum for the shape of *cells, which set_lattice was called with. */
+static void
+make_spectrum(const gmxfmm_plan* plan, const convolution* conv, const fmm_cells* cells, fmm_sum sum, real* out)
 {
-    const size_t size  = (size_t)conv->num_chunks * (size_t)harm_size(degree) * VLEN;
-    const double scale = 1.0 / conv->cells->num_cells; /* of the unnormalised transforms */
+    const int    degree = fmm_conv_degree(conv, sum);
+    const size_t size   = fmm_conv_spectrum_size(conv, sum);
+    const double scale  = 1.0 / cells->num_cells; /* of the unnormalised transforms */
     double       inverse[c_maxSumCoef], factor[c_maxSumCoef];
     LEVEL(fmm_reciprocal_tables)(sum, degree, inverse, factor);
     if (plan->periodic)
     {
-        reciprocal_part(plan, conv, sum, degree, inverse, factor, scale, out);
+        reciprocal_part(plan, conv, cells, sum, degree, inverse, factor, scale, out);
     }
     else
     {
         memset(out, 0, size * sizeof(real));
     }
-    real_part(plan, conv, sum, degree, inverse, scale, out);
+    real_part(plan, conv, cells, sum, degree, inverse, scale, out);
     for (size_t i = 0; i < size; i++)
     {
         /* What vanishes by symmetry is left as powers of rounding errors; subnormal numbers among them would make the
@@ -578,19 +583,93 @@ static void make_spectrum(const gmxfmm_plan* plan, const convolution* conv, fmm_
     }
 }
 
+static gmxfmm_status reserve_nodes(gmxfmm_plan* plan, convolution* conv)
+{
+    const size_t before = plan->bytes;
+    int          there  = 1;
+    for (int i = 0; i < 2 * FMM_LINE_NODES; i++)
+    {
+        const fmm_sum sum   = i < FMM_LINE_NODES ? FMM_SUM_S : FMM_SUM_Z;
+        real**        nodes = (sum == FMM_SUM_S ? conv->node_s : conv->node_z) + i % FMM_LINE_NODES;
+        *nodes = *nodes != NULL ? *nodes : fmm_alloc(plan, fmm_conv_spectrum_size(conv, sum) * sizeof(real));
+        there  = there && *nodes != NULL;
+    }
+    plan->grid_bytes += plan->bytes - before;
+    return there ? GMXFMM_OK : out_of_memory(plan);
+}
+
+/* Spectra of the nodes between which the present shape lies. */
+static gmxfmm_status make_nodes(gmxfmm_plan* plan, convolution* conv)
+{
+    const fmm_shape_line* line   = &plan->line;
+    gmxfmm_status         status = reserve_nodes(plan, conv);
+    for (int node = line->first; node < line->first + FMM_LINE_NODES && status == GMXFMM_OK; node++)
+    {
+        const int place = fmm_line_place(node);
+        if (fmm_line_holds(&conv->held[place], line, node))
+        {
+            continue;
+        }
+        const fmm_cells cells = fmm_line_cells(line, conv->cells, node);
+        const double    begin = fmm_time();
+        status                = set_lattice(plan, conv, &cells);
+        if (status != GMXFMM_OK)
+        {
+            conv->held[place].line = 0;
+            break;
+        }
+        make_spectrum(plan, conv, &cells, FMM_SUM_S, conv->node_s[place]);
+        make_spectrum(plan, conv, &cells, FMM_SUM_Z, conv->node_z[place]);
+        plan->info.num_spectra++;
+        plan->info.time_spectra += fmm_time() - begin;
+    }
+    return status;
+}
+
+gmxfmm_status fmm_conv_set_shape(gmxfmm_plan* plan)
+{
+    convolution* conv = plan->cpu->conv;
+    return plan->line.active ? make_nodes(plan, conv) : set_lattice(plan, conv, conv->cells);
+}
+
+static void interpolate(const gmxfmm_plan* plan, real* const* nodes, size_t size, real* out)
+{
+    const fmm_shape_line* line = &plan->line;
+    const real *          a = nodes[fmm_line_place(line->first)], *b = nodes[fmm_line_place(line->first + 1)],
+               *c = nodes[fmm_line_place(line->first + 2)];
+    const real wa = (real)line->weight[0], wb = (real)line->weight[1], wc = (real)line->weight[2];
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads)
+    for (size_t i = 0; i < size; i++)
+    {
+        out[i] = wa * a[i] + wb * b[i] + wc * c[i];
+    }
+}
+
+static void spectrum(const gmxfmm_plan* plan, const convolution* conv, fmm_sum sum, real* const* nodes, real* out)
+{
+    if (plan->line.active)
+    {
+        interpolate(plan, nodes, fmm_conv_spectrum_size(conv, sum), out);
+    }
+    else
+    {
+        make_spectrum(plan, conv, conv->cells, sum, out);
+    }
+}
+
 void fmm_conv_spectra(gmxfmm_plan* plan, int with_virial)
 {
     const convolution* conv = plan->cpu->conv;
     if (!plan->spectra_valid)
     {
-        make_spectrum(plan, conv, FMM_SUM_S, 2 * conv->order, conv->s);
+        spectrum(plan, conv, FMM_SUM_S, conv->node_s, conv->s);
         plan->spectra_valid        = 1;
         plan->virial_spectra_valid = 0;
-        plan->info.num_spectra++;
+        plan->info.num_spectra += !plan->line.active;
     }
     if (with_virial && !plan->virial_spectra_valid)
     {
-        make_spectrum(plan, conv, FMM_SUM_Z, 2 * conv->order + 2, conv->z);
+        spectrum(plan, conv, FMM_SUM_Z, conv->node_z, conv->z);
         plan->virial_spectra_valid = 1;
     }
 }
