@@ -327,6 +327,82 @@ TEST_P(CudaBox, AGraphOfAStepHasItsSpectra)
     cudaStreamDestroy(stream);
 }
 
+/* One graph of a step for forces and one for all, captured once, serve all boxes of a line and what is scaled
+ * isotropically, and the steps that are no graphs between them; the number that says so changes where they do not. */
+TEST_P(CudaBox, GraphsFollowTheBoxWhereTheVersionDoes)
+{
+    const System         s = water(boxOfVolume(box(), 5), 7);
+    Plan                 plan(s, options()), cpu(s, reference());
+    const double         error  = std::min(options().accuracy, plan.info().predicted_error);
+    cudaStream_t         stream = nullptr;
+    Outputs              out(s.size());
+    cudaGraphExec_t      graphs[2] = {nullptr, nullptr};
+    DeviceArray<double>  x(s.x);
+    gmxfmm_device_output wanted[2] = {{}, out.all()};
+    wanted[0].force                = wanted[1].force;
+    ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    const auto setBox = [&](const System& system)
+    {
+        ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+        x.put(system.x);
+        ASSERT_EQ(gmxfmm_enqueue_box(plan.get(), system.box.data(), stream), GMXFMM_OK) << gmxfmm_message(plan.get());
+        cpu.setBox(system.box);
+    };
+    const auto inLine = [&](double t, double scale)
+    {
+        const double across = scale * std::exp(-t / 2) - 1;
+        return strained(s, {across, 0, 0, 0, across, 0, 0, 0, scale * std::exp(t) - 1});
+    };
+    const auto expectStep = [&](const System& system, int all, bool asGraph)
+    {
+        ASSERT_EQ(asGraph ? static_cast<int>(cudaGraphLaunch(graphs[all], stream))
+                          : static_cast<int>(gmxfmm_enqueue(plan.get(), x.data(), &wanted[all], stream)),
+                  0);
+        ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+        const Result expected = cpu.execute(system.x), r = resultOf(out, all == 1);
+        EXPECT_LE(relativeRms(r.force, expected.force), rounding(precision()) + 5e-3 * error);
+        if (all == 1)
+        {
+            expectSame(r, expected, rounding(precision()) + 6 * 2.5e-3 * error);
+        }
+    };
+    for (const double t : {0.001, 0.002})
+    {
+        setBox(inLine(t, 1));
+        expectStep(inLine(t, 1), 1, false);
+    }
+    for (int all = 0; all < 2; all++)
+    {
+        cudaGraph_t graph = nullptr;
+        ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+        ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &wanted[all], stream), GMXFMM_OK);
+        ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+        ASSERT_EQ(cudaGraphInstantiate(&graphs[all], graph, 0), cudaSuccess);
+        cudaGraphDestroy(graph);
+    }
+    const std::int64_t version = plan.info().graph_version;
+    for (const double t : {0.003, 0.001, -0.02, 0.002, 0.002, 0.05, 0.001})
+    {
+        const System deformed = inLine(t, 1 + 0.2 * t);
+        setBox(deformed);
+        expectStep(deformed, 0, true);
+        expectStep(deformed, 1, true);
+        expectStep(deformed, 0, t > 0.01);
+        const System larger = inLine(t, 1 + 0.3 * t);
+        setBox(larger);
+        EXPECT_EQ(plan.info().graph_version, version);
+        expectStep(larger, t > 0 ? 1 : 0, true);
+        expectStep(larger, 1, false);
+    }
+    setBox(strained(s, smallStrains()[1]));
+    EXPECT_NE(plan.info().graph_version, version);
+    for (cudaGraphExec_t graph : graphs)
+    {
+        cudaGraphExecDestroy(graph);
+    }
+    cudaStreamDestroy(stream);
+}
+
 INSTANTIATE_TEST_SUITE_P(Boxes,
                          CudaBox,
                          testing::Combine(testing::ValuesIn(boxTypes()), testing::Values(GMXFMM_DOUBLE, GMXFMM_SINGLE)),

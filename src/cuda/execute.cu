@@ -2,7 +2,7 @@
 /* The stages of a step in order, on streams: the only file that forks and joins. */
 #include <cstring>
 
-#include "cuda/state.h"
+#include "cuda/geometry.h"
 
 gmxfmm_status fmm_cuda_convolve(gmxfmm_plan* plan, bool virial, cudaEvent_t ready, cudaStream_t stream)
 {
@@ -34,15 +34,39 @@ gmxfmm_status fmm_cuda_is_capturing(gmxfmm_plan* plan, cudaStream_t stream, bool
     return GMXFMM_OK;
 }
 
+__global__ void write_box(BoxValues from, BoxValues* to)
+{
+    *to = from;
+}
+
+/* The box that steps have from here on. */
+static gmxfmm_status store_box(gmxfmm_plan* plan, cudaStream_t stream)
+{
+    fmm_device*     d   = plan->device;
+    const BoxValues now = make_box(plan);
+    if (!d->box_in_graph && std::memcmp(&now, &d->stored, sizeof(now)) == 0)
+    {
+        return GMXFMM_OK;
+    }
+    bool capturing = false;
+    FMM_TRY(fmm_cuda_is_capturing(plan, stream, &capturing));
+    write_box<<<1, 1, 0, stream>>>(now, d->box.as<BoxValues>());
+    FMM_CUDA(plan, cudaGetLastError());
+    d->box_in_graph = d->box_in_graph || capturing;
+    d->stored       = capturing ? d->stored : now;
+    return GMXFMM_OK;
+}
+
 /* Spectra, behind those that were made ahead. A graph waits and makes them at each launch, and until one is launched
- * there are none. */
+ * there are none. One with a virial waits always: it may be launched in another box, whose sums are made ahead. */
 static gmxfmm_status make_spectra(gmxfmm_plan* plan, bool virial, const Beside& wanted)
 {
     fmm_device* d       = plan->device;
     const int   s_valid = d->s_valid, z_valid = d->z_valid;
     bool        capturing = false;
     FMM_TRY(fmm_cuda_is_capturing(plan, d->beside, &capturing));
-    if (d->s_ahead || d->z_ahead)
+    d->z_ever = d->z_ever || virial;
+    if (d->s_ahead || d->z_ahead || (capturing && virial && fmm_has_lattice_sums(plan)))
     {
         FMM_CUDA(plan, cudaStreamWaitEvent(d->beside, d->ahead_done, capturing ? cudaEventWaitExternal : 0));
         d->s_ahead = d->s_ahead && capturing;
@@ -51,8 +75,9 @@ static gmxfmm_status make_spectra(gmxfmm_plan* plan, bool virial, const Beside& 
     if (wanted.spectra)
     {
         FMM_TRY(fmm_cuda_spectra(plan, virial, d->beside));
-        d->s_valid = capturing ? s_valid : d->s_valid;
-        d->z_valid = capturing ? z_valid : d->z_valid;
+        d->sums_in_graph = d->sums_in_graph || (capturing && (d->s_valid != s_valid || d->z_valid != z_valid));
+        d->s_valid       = capturing ? s_valid : d->s_valid;
+        d->z_valid       = capturing ? z_valid : d->z_valid;
     }
     return GMXFMM_OK;
 }
@@ -71,22 +96,62 @@ static gmxfmm_status begin_far_field(gmxfmm_plan* plan, bool virial, const Besid
     return make_spectra(plan, virial, wanted);
 }
 
-gmxfmm_status fmm_device_enqueue_spectra(gmxfmm_plan* plan, void* stream)
+/* Interpolated spectra, at once: S in the caller's stream, which is over before a graph of a step could wait for it,
+ * and Z beside the steps, if any may want it. */
+static gmxfmm_status interpolate_spectra(gmxfmm_plan* plan, cudaStream_t stream)
 {
-    fmm_device* d         = plan->device;
-    bool        capturing = false;
-    DeviceScope scope(d->id);
-    FMM_TRY(fmm_cuda_is_capturing(plan, static_cast<cudaStream_t>(stream), &capturing));
-    if (capturing || d->s_valid || !fmm_has_lattice_sums(plan))
+    fmm_device* d = plan->device;
+    if (d->s_ahead || d->z_ahead)
     {
-        return GMXFMM_OK;
+        FMM_CUDA(plan, cudaStreamWaitEvent(stream, d->ahead_done, 0));
+        d->s_ahead = d->z_ahead = 0;
     }
-    FMM_CUDA(plan, cudaEventRecord(d->fork, static_cast<cudaStream_t>(stream)));
+    FMM_TRY(fmm_cuda_spectra(plan, false, stream));
+    if (d->z_ever)
+    {
+        FMM_CUDA(plan, cudaEventRecord(d->fork, stream));
+        FMM_CUDA(plan, cudaStreamWaitEvent(d->ahead, d->fork, 0));
+        FMM_TRY(fmm_cuda_spectra(plan, true, d->ahead));
+        FMM_CUDA(plan, cudaEventRecord(d->ahead_done, d->ahead));
+        d->z_ahead = 1;
+    }
+    return GMXFMM_OK;
+}
+
+/* Spectra that take as long as a step, beside what comes before they are wanted. */
+static gmxfmm_status begin_spectra(gmxfmm_plan* plan, cudaStream_t stream)
+{
+    fmm_device* d = plan->device;
+    FMM_CUDA(plan, cudaEventRecord(d->fork, stream));
     FMM_CUDA(plan, cudaStreamWaitEvent(d->beside, d->fork, 0));
     FMM_TRY(make_spectra(plan, false, {true, false}));
     FMM_CUDA(plan, cudaEventRecord(d->ahead_done, d->beside));
     d->s_ahead = 1;
     return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_device_enqueue_box(gmxfmm_plan* plan, void* caller_stream, int* graphs_follow)
+{
+    fmm_device*  d         = plan->device;
+    cudaStream_t stream    = static_cast<cudaStream_t>(caller_stream);
+    bool         capturing = false;
+    DeviceScope  scope(d->id);
+    FMM_TRY(fmm_cuda_is_capturing(plan, stream, &capturing));
+    if (capturing)
+    {
+        return GMXFMM_OK;
+    }
+    FMM_TRY(store_box(plan, stream));
+    *graphs_follow = plan->tree == NULL && (d->s_valid || plan->line.active) && !d->box_in_graph && !d->sums_in_graph;
+    if (!*graphs_follow)
+    {
+        d->box_in_graph = d->sums_in_graph = 0; /* they are of no use any more */
+    }
+    if (d->s_valid || !fmm_has_lattice_sums(plan))
+    {
+        return GMXFMM_OK;
+    }
+    return plan->line.active ? interpolate_spectra(plan, stream) : begin_spectra(plan, stream);
 }
 
 /* Spectra for the virial of a new box, if the last box had use for them: made behind its first step, on a stream of the
@@ -166,6 +231,7 @@ static gmxfmm_status enqueue(gmxfmm_plan* plan, const void* x, const gmxfmm_devi
     const unsigned   stages = output->stages != 0 ? output->stages : ~0u;
     const StepWanted wanted = {output->energy != NULL, output->virial != NULL,
                                output->energy != NULL || output->virial != NULL || output->potential != NULL};
+    FMM_TRY(store_box(plan, stream));
     if (stages & GMXFMM_STAGE_PERMUTE)
     {
         FMM_TRY(fmm_cuda_permute(plan, x, stream));

@@ -30,6 +30,21 @@ static inline Geometry make_geometry(const gmxfmm_plan* plan)
     return g;
 }
 
+static inline BoxValues make_box(const gmxfmm_plan* plan)
+{
+    const Geometry g = make_geometry(plan);
+    BoxValues      b;
+    for (int i = 0; i < 9; i++)
+    {
+        b.to_cells[i]   = g.to_cells[i];
+        b.cell[i]       = g.cell[i];
+        b.origin[i % 3] = g.origin[i % 3];
+    }
+    b.inverse_u = 1 / plan->cells.u;
+    b.surface   = 4 * FMM_PI / 3 / (plan->periodic ? fmm_determinant(plan->box) : 1);
+    return b;
+}
+
 static inline VoronoiVectors make_voronoi(const double (*vectors)[3], const int (*coordinates)[3])
 {
     VoronoiVectors v;
@@ -82,9 +97,9 @@ static __device__ inline void root_offset(const Geometry& g, int edge, int cell,
     }
 }
 
-/* Coordinates of particle i in cells, 0 at the centre of the first. */
-template <class X>
-static __device__ inline void in_cells(const Geometry& g, const X* x, int64_t i, double* t)
+/* Coordinates of particle i in cells, 0 at the centre of the first. Box: Geometry or BoxValues. */
+template <class Box, class X>
+static __device__ inline void in_cells(const Box& g, const X* x, int64_t i, double* t)
 {
     const double xi[3] = {static_cast<double>(x[3 * i]), static_cast<double>(x[3 * i + 1]),
                           static_cast<double>(x[3 * i + 2])};

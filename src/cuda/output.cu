@@ -16,6 +16,7 @@ enum
 struct OutputArgs
 {
     Geometry             g;
+    const BoxValues*     box;
     int                  n, periodic, vacuum, num_far_rows;
     int                  edge; /* of Leaves */
     const int *          position, *cell_of, *far_start;
@@ -25,10 +26,10 @@ struct OutputArgs
     const double*        far_virial;  /* num_far_rows x 5 */
     const double*        tree_strain; /* 6, of the octree's translations; or NULL */
     StepResults*         results;
-    const AssignResults* assigned;  /* num_tiles: rows of the near virial */
-    double               f, f1, f2; /* prefactor, 1/u, 1/u^2 */
+    const AssignResults* assigned; /* num_tiles: rows of the near virial */
+    double               f;        /* prefactor */
     double               total_charge;
-    double               surface, background; /* 4 pi / 3 over the volume of the box in the caller's unit, in u^3 */
+    double               background; /* 4 pi / 3 over the volume of the box in u^3 */
     gmxfmm_device_output out;
     StepWanted           wanted;
 };
@@ -47,7 +48,7 @@ take_far_pairs(const OutputArgs& a, const Vec4<R>* xq, int s, double* phi, doubl
         const double  t[3]   = {static_cast<double>(pair.offset[0]), static_cast<double>(pair.offset[1]),
                                 static_cast<double>(pair.offset[2])};
         double        r[3];
-        fmm_cartesian(a.g.cell, t, r);
+        fmm_cartesian(a.box->cell, t, r);
         r[0] += static_cast<double>(target.x) - static_cast<double>(source.x);
         r[1] += static_cast<double>(target.y) - static_cast<double>(source.y);
         r[2] += static_cast<double>(target.z) - static_cast<double>(source.z);
@@ -129,11 +130,12 @@ write_sums(const OutputArgs& a, const double* sum, const double* near_virial, co
     const int     me        = static_cast<int>(threadIdx.x);
     const double* surface   = a.results->moments + 9;
     const double  d2        = surface[0] * surface[0] + surface[1] * surface[1] + surface[2] * surface[2];
-    const double  e_surface = a.vacuum ? 0.5 * a.surface * d2 : 0;
+    const double  e_surface = a.vacuum ? 0.5 * a.box->surface * d2 : 0;
     const double  far       = 0.5 * sum[7];
     if (a.wanted.energy && me < 2)
     {
-        a.out.energy[me] = a.f * (me == 0 ? 0.5 * sum[6] * a.f1 : (far + sum[8]) * a.f1 + e_surface);
+        a.out.energy[me] =
+            a.f * (me == 0 ? 0.5 * sum[6] * a.box->inverse_u : (far + sum[8]) * a.box->inverse_u + e_surface);
     }
     if (!a.wanted.virial)
     {
@@ -149,10 +151,10 @@ write_sums(const OutputArgs& a, const double* sum, const double* near_virial, co
         const int    row = me / 3, column = me % 3;
         const int    k     = row == column ? row : row + column + 2;
         const double shift = row == column ? fmm_trace_shift(virial, -0.5 * far) : 0;
-        double       v     = (virial[k] + shift + near_virial[k] + sum[9 + k]) * a.f1;
+        double       v     = (virial[k] + shift + near_virial[k] + sum[9 + k]) * a.box->inverse_u;
         if (a.vacuum)
         {
-            v += 0.5 * (a.surface * surface[row] * surface[column] - (row == column ? e_surface : 0));
+            v += 0.5 * (a.box->surface * surface[row] * surface[column] - (row == column ? e_surface : 0));
         }
         a.out.virial[me] = a.f * v;
     }
@@ -175,7 +177,7 @@ static __device__ void write_particle(
     }
     if (a.out.potential != NULL)
     {
-        phi *= a.f1;
+        phi *= a.box->inverse_u;
         for (int d = 0; d < 3; d++)
         {
             phi -= surface_field[d] != 0 ? surface_field[d] * static_cast<double>(x[3 * i + d]) : 0;
@@ -214,11 +216,12 @@ template <class R, class X, bool SUMS>
 __global__ void __launch_bounds__(c_threads) write_output(
     OutputArgs a, const X* x, const Vec4<R>* xq, const Vec4<R>* near, const Vec4<R>* far, const R* near_virial)
 {
-    double     sum[c_numRows] = {0}, surface_field[3] = {0, 0, 0};
-    const bool far_pairs = a.far_pairs != NULL && a.assigned->num_far > 0;
+    double       sum[c_numRows] = {0}, surface_field[3] = {0, 0, 0};
+    const double inverse_u = a.box->inverse_u;
+    const bool   far_pairs = a.far_pairs != NULL && a.assigned->num_far > 0;
     for (int d = 0; d < 3 && a.vacuum; d++)
     {
-        surface_field[d] = -a.surface * a.results->moments[9 + d];
+        surface_field[d] = -a.box->surface * a.results->moments[9 + d];
     }
     /* in the caller's order: near and far are in the second level cache still, scattered writes would wait for it */
 #pragma unroll 1
@@ -241,7 +244,7 @@ __global__ void __launch_bounds__(c_threads) write_output(
         }
         for (int d = 0; d < 3; d++)
         {
-            e[d] = e[d] * a.f2 + surface_field[d];
+            e[d] = e[d] * (inverse_u * inverse_u) + surface_field[d];
         }
         if (!(fabs(e[0]) + fabs(e[1]) + fabs(e[2]) + fabs(phi) < INFINITY))
         {
@@ -307,6 +310,7 @@ gmxfmm_status fmm_cuda_output(
         x = d->receiver_x.memory;
     }
     a.g            = make_geometry(plan);
+    a.box          = d->box.as<BoxValues>();
     a.n            = targets->n;
     a.periodic     = plan->periodic;
     a.vacuum       = plan->options.boundary == GMXFMM_VACUUM;
@@ -323,10 +327,7 @@ gmxfmm_status fmm_cuda_output(
     a.results      = d->results.as<StepResults>();
     a.assigned     = d->assign_results.as<AssignResults>();
     a.f            = plan->options.prefactor;
-    a.f1           = 1 / plan->cells.u;
-    a.f2           = a.f1 * a.f1;
     a.total_charge = plan->total_charge;
-    a.surface      = 4 * FMM_PI / 3 / (plan->periodic ? fmm_determinant(plan->box) : 1);
     a.background   = 4 * FMM_PI / 3 / plan->cells.box_volume;
     a.out          = *output;
     a.wanted       = wanted;

@@ -12,6 +12,7 @@ enum
 struct PermuteArgs
 {
     Geometry             g;
+    const BoxValues*     box;
     double               inverse_n[3];
     int                  n;
     const int*           sorted;
@@ -31,7 +32,7 @@ __global__ void __launch_bounds__(c_threads) permute(PermuteArgs a, const X* x, 
     }
     const Anchor anchor = a.anchor[s];
     double       t[3], y[3];
-    in_cells(a.g, x, a.sorted[s], t);
+    in_cells(*a.box, x, a.sorted[s], t);
     for (int d = 0; d < 3; d++)
     {
         t[d] -= anchor.place[d];
@@ -40,7 +41,7 @@ __global__ void __launch_bounds__(c_threads) permute(PermuteArgs a, const X* x, 
             t[d] -= a.g.n[d] * rint((t[d] - static_cast<double>(anchor.reference[d])) * a.inverse_n[d]);
         }
     }
-    fmm_cartesian(a.g.cell, t, y);
+    fmm_cartesian(a.box->cell, t, y);
     /* what is no position in this cell makes no force either: write_output tells one from the other */
     if (!(fabs(y[0]) < a.g.far_away && fabs(y[1]) < a.g.far_away && fabs(y[2]) < a.g.far_away))
     {
@@ -112,6 +113,7 @@ static gmxfmm_status launch(gmxfmm_plan* plan, const ParticleSet* set, const voi
     fmm_device* d = plan->device;
     PermuteArgs a;
     a.g        = make_geometry(plan);
+    a.box      = d->box.as<BoxValues>();
     a.n        = set->n;
     a.sorted   = set->sorted.as<int>();
     a.anchor   = set->anchor.as<Anchor>();

@@ -91,6 +91,7 @@ static gmxfmm_status make_streams(gmxfmm_plan* plan)
     FMM_CUDA(plan, cudaMallocHost(&device->host_results, sizeof(StepResults) + sizeof(AssignResults)));
     FMM_CUDA(plan, device_limits(device->id, &device->limits));
     FMM_TRY(fmm_cuda_find_chains(plan));
+    FMM_TRY(fmm_device_reserve(plan, &device->box, sizeof(BoxValues)));
     FMM_TRY(fmm_device_reserve(plan, &device->results, sizeof(StepResults)));
     FMM_TRY(fmm_device_reserve(plan, &device->assign_results, sizeof(AssignResults)));
     FMM_TRY(fmm_device_reserve(plan, &device->partial, sizeof(double) * c_numSums * 2 * c_sumBlocks));

@@ -44,6 +44,15 @@ struct Geometry
     double far_away; /* a particle this far from its cell's centre has no expansion, unit u */
 };
 
+/* What a step on the fft path needs of the box, in memory of the device: written behind the steps before, which keep
+ * theirs. A graph of a step so has the box of when it is launched. */
+struct BoxValues
+{
+    double origin[3], to_cells[9], cell[9]; /* as Geometry */
+    double inverse_u;                       /* in the caller's unit */
+    double surface;                         /* 4 pi / 3 over the volume of the box, caller's unit */
+};
+
 /* Voronoi vectors of cells or of the box (fmm_reduce). */
 struct VoronoiVectors
 {
@@ -187,7 +196,10 @@ struct fmm_device
     DeviceBuffer assign_results;
 
     /* per box */
-    Geometry       geometry;
+    DeviceBuffer   box;           /* BoxValues, */
+    BoxValues      stored;        /* which are these, unless a graph is launched that stores others: */
+    int            box_in_graph;  /* one that was captured with a box that was not stored */
+    int            sums_in_graph; /* one that makes lattice sums, of the shape that it was captured with */
     DeviceBuffer   near_vectors, near_lookup;
     int            near_reach;
     int4*          near_on_device; /* the host's copy of near_vectors; NULL: nothing there yet */
@@ -213,6 +225,7 @@ struct fmm_device
     DeviceBuffer  node_s[FMM_LINE_NODES], node_z[FMM_LINE_NODES];
     int           s_valid, z_valid;
     int           z_used, z_expected; /* by a step in this box; in this box since in the last */
+    int           z_ever;             /* by any step, be it in a graph */
     int           s_ahead, z_ahead;   /* made before the step, on another stream, which nothing has waited for */
 
     /* per step */

@@ -65,10 +65,10 @@ typedef struct fmm_backend
     /* Adds what plan.c does not know of; NULL: nothing. */
     void (*get_info)(const gmxfmm_plan* plan, gmxfmm_info* info);
 
-    /* The two on the caller's stream with arrays of the device, without waiting, and the lattice sums of a new shape
-     * ahead of a step; NULL: not offered. */
+    /* The two on the caller's stream with arrays of the device, without waiting; what a step in a new box needs, ahead
+     * of it. *graphs_follow: set to 1 if graphs of steps have that box, too. NULL: not offered. */
     gmxfmm_status (*enqueue_assign)(gmxfmm_plan* plan, const void* x, void* stream);
-    gmxfmm_status (*enqueue_spectra)(gmxfmm_plan* plan, void* stream);
+    gmxfmm_status (*enqueue_box)(gmxfmm_plan* plan, void* stream, int* graphs_follow);
     gmxfmm_status (*enqueue)(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, void* stream);
 } fmm_backend;
 

@@ -86,6 +86,7 @@ gmxfmm_status gmxfmm_set_exclusions(gmxfmm_plan* plan, const int* start, const i
                    ? GMXFMM_OK
                    : fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "the treecode leaves out no pairs: use method = fmm");
     }
+    plan->graph_version++;
     const size_t n   = (size_t)plan->num_charges;
     const int    num = start != NULL ? start[n] : 0;
     if (start != NULL && list == NULL && num > 0)

@@ -242,8 +242,11 @@ extern "C"
         double  time_sums;    /* treecode */
         double  time_output;
         const char*
-               simd; /* level of x86-64 whose instructions compute: v2, v3, v4; "": a GPU, or one processor's build */
-        double reserved[17];
+                simd; /* level of x86-64 whose instructions compute: v2, v3, v4; "": a GPU, or one processor's build */
+        int64_t graph_version; /* as long as this is the same, a graph of gmxfmm_enqueue that a stream captured does
+                                * what the call would do; calls other than enqueue_box, enqueue_assign, enqueue and
+                                * those that only ask may change it */
+        double reserved[16];
     } gmxfmm_info;
 
     /* Version of the library, "major.minor.patch". */
@@ -292,7 +295,9 @@ extern "C"
 
     /* Replaces the box. Cells move with it and particles stay in theirs, so this may be called between assigns, unless
      * the box takes quite another shape (other vectors of the same lattice, say): then execute asks for an assign
-     * first. Isotropic scaling costs nothing; another shape renews the lattice spectra at the next execute. With
+     * first. Isotropic scaling costs nothing; another shape renews the lattice spectra at the next execute. Where a
+     * box is scaled again and again by one factor along z and another across, these are interpolated between a few
+     * shapes, with an error of the forces of 5e-3 of theirs at most, unless options.reproducible is set. With
      * device = CUDA and m2l = fft it does not wait for the device: enqueued steps keep the box they were enqueued with,
      * the next has the new one. (It may wait where the box changed by much.) Errors: NULL, BOX, UNSUPPORTED, MEMORY,
      * DEVICE. */
@@ -325,8 +330,8 @@ extern "C"
 
     /* A step of a plan with device = CUDA, put on the caller's stream (a cudaStream_t; NULL: the legacy default
      * stream): x[3n] and what output points to are memory of the device, of the array type. The host does not wait,
-     * nothing is allocated, and the stream may be capturing a graph (after one call outside a capture, since a new box
-     * or another gmxfmm_assign is not in a graph captured before). Near and far field run on streams of the plan,
+     * nothing is allocated, and the stream may be capturing a graph (after one call outside a capture; a graph is
+     * of use as long as gmxfmm_info.graph_version is what it was then). Near and far field run on streams of the plan,
      * forked from the caller's and joined to it, of other priorities, which a graph keeps only if it is instantiated
      * with cudaGraphInstantiateFlagUseNodePriority. One step of a plan at a time: put the next one on the same stream,
      * or behind an event. Errors: NULL, ORDER, UNSUPPORTED (device = CPU; the treecode: a virial, or stages), DEVICE;
@@ -351,8 +356,10 @@ extern "C"
 
     /* As gmxfmm_set_box, and on a plan with device = CUDA the lattice sums of the new box are begun at once, behind
      * what is in the caller's stream (a cudaStream_t): who knows the box before the positions has less to wait for in
-     * the next gmxfmm_enqueue on that stream. While the stream captures a graph, as gmxfmm_set_box. Errors: as
-     * gmxfmm_set_box.
+     * the next gmxfmm_enqueue on that stream. While the stream captures a graph, as gmxfmm_set_box. Graphs of steps
+     * that were captured before have the new box, too, if gmxfmm_info.graph_version has not changed: with m2l = fft
+     * where the box was scaled isotropically, or again along z and across as in semi-isotropic pressure coupling.
+     * Errors: as gmxfmm_set_box.
      */
     GMXFMM_API gmxfmm_status gmxfmm_enqueue_box(gmxfmm_plan* plan, const double* box, void* stream);
 

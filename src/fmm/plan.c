@@ -181,6 +181,7 @@ gmxfmm_status gmxfmm_set_box(gmxfmm_plan* plan, const double* box)
     if (status == GMXFMM_OK && plan->periodic && memcmp(plan->box, box, sizeof(plan->box)) != 0)
     {
         memcpy(plan->box, box, sizeof(plan->box));
+        plan->graph_version++;
         plan->geometry_valid = 0; /* for the next assign, which may choose another near set */
         plan->near_valid     = 0;
         if (plan->assigned)
@@ -247,6 +248,7 @@ gmxfmm_status gmxfmm_set_charges(gmxfmm_plan* plan, int64_t n, const void* q)
         return fmm_fail(plan, GMXFMM_ERROR_OPTION, "number of particles is %lld, allowed is 0 to %d", (long long)n,
                         INT32_MAX / 4);
     }
+    plan->graph_version++;
     gmxfmm_status status = plan->backend->on_host(plan, &q, (size_t)n);
     if (status != GMXFMM_OK)
     {
@@ -302,6 +304,7 @@ gmxfmm_status gmxfmm_set_targets(gmxfmm_plan* plan, int64_t n, const void* x)
                         INT32_MAX / 4);
     }
     plan->assigned = 0;
+    plan->graph_version++;
     if (n != plan->num_receivers)
     {
         free_receivers(plan);
@@ -335,6 +338,7 @@ gmxfmm_status gmxfmm_assign(gmxfmm_plan* plan, const void* x)
     {
         return fmm_fail(plan, GMXFMM_ERROR_OPTION, "exclusions are of no use with receivers: set one or the other");
     }
+    plan->graph_version++;
     gmxfmm_status status = fmm_fit_particles(plan, &x);
     status               = status == GMXFMM_OK ? plan->backend->assign(plan, x) : status;
     plan->assigned       = status == GMXFMM_OK;
@@ -351,10 +355,15 @@ static gmxfmm_status not_assigned(gmxfmm_plan* plan)
 
 gmxfmm_status gmxfmm_enqueue_box(gmxfmm_plan* plan, const double* box, void* stream)
 {
-    const gmxfmm_status status = gmxfmm_set_box(plan, box);
-    return status == GMXFMM_OK && plan->assigned && plan->backend->enqueue_spectra != NULL
-               ? plan->backend->enqueue_spectra(plan, stream)
-               : status;
+    const int64_t version       = plan != NULL ? plan->graph_version : 0;
+    int           graphs_follow = 0;
+    gmxfmm_status status        = gmxfmm_set_box(plan, box);
+    if (status == GMXFMM_OK && plan->assigned && plan->backend->enqueue_box != NULL)
+    {
+        status              = plan->backend->enqueue_box(plan, stream, &graphs_follow);
+        plan->graph_version = graphs_follow ? version : plan->graph_version;
+    }
+    return status;
 }
 
 static gmxfmm_status not_enqueued(gmxfmm_plan* plan, const char* instead)
@@ -495,6 +504,7 @@ gmxfmm_status gmxfmm_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
                             : plan->periodic         ? near
                                              : fmin(near, (double)n); /* near sets reach beyond an open system */
     info->predicted_error = plan->predicted_error;
+    info->graph_version   = plan->graph_version;
     info->measured_error  = plan->options.measured_error;
     info->measured_time   = plan->options.measured_time;
     info->near_range      = plan->cells.near_range * plan->cells.edge;

@@ -49,6 +49,7 @@ struct gmxfmm_plan
     double  total_charge; /* sum q */
     int*    excl_start;   /* n + 1, or NULL */
     int*    excl_list;
+    int64_t graph_version;  /* gmxfmm_info */
     int     exclusions_set; /* that there are none is said to the backend, too */
     int     assigned;
 

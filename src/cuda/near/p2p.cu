@@ -57,20 +57,20 @@ static __device__ const float c_away = 1e4f;
 template <class R>
 struct P2pArgs
 {
-    Geometry       g;
-    int            self; /* the targets are the sources */
-    const int*     num_tiles;
-    const Tile*    tiles;      /* room for one of every warp */
-    const int*     cell_start; /* of sources */
-    const int*     special_start;
-    const Special* specials;
-    const int4*    near_vectors;
-    const Vec4<R>* xq;     /* sources */
-    const Vec4<R>* target; /* targets */
-    Vec4<R>*       out;
-    R*             virial; /* 6 for each tile */
-    R              cell[9];
-    int            small; /* near vectors are longer than the grid in some direction */
+    Geometry         g;
+    int              self; /* the targets are the sources */
+    const int*       num_tiles;
+    const Tile*      tiles;      /* room for one of every warp */
+    const int*       cell_start; /* of sources */
+    const int*       special_start;
+    const Special*   specials;
+    const int4*      near_vectors;
+    const Vec4<R>*   xq;     /* sources */
+    const Vec4<R>*   target; /* targets */
+    Vec4<R>*         out;
+    R*               virial; /* 6 for each tile */
+    const BoxValues* box;
+    int              small; /* near vectors are longer than the grid in some direction */
 };
 
 /* A near cell's part of the list: source k of the list is particle base + k. */
@@ -279,6 +279,12 @@ make_segments(const P2pArgs<R>& a, WarpMemory<R>* memory, const int* place, int 
     const int me    = static_cast<int>(threadIdx.x % 32);
     int       begin = 0, count = 0;
     int4      k = make_int4(0, 0, 0, 0);
+    R         cell[9];
+#pragma unroll
+    for (int i = 0; i < 9; i++)
+    {
+        cell[i] = static_cast<R>(a.box->cell[i]);
+    }
     if (o + me < a.g.num_near)
     {
         k            = a.near_vectors[o + me];
@@ -302,9 +308,9 @@ make_segments(const P2pArgs<R>& a, WarpMemory<R>* memory, const int* place, int 
         Segment<R> s;
         const R    kx = static_cast<R>(k.x), ky = static_cast<R>(k.y), kz = static_cast<R>(k.z);
         s.base                                             = begin - (sum - count);
-        s.x                                                = kx * a.cell[0] + ky * a.cell[3] + kz * a.cell[6];
-        s.y                                                = kx * a.cell[1] + ky * a.cell[4] + kz * a.cell[7];
-        s.z                                                = kx * a.cell[2] + ky * a.cell[5] + kz * a.cell[8];
+        s.x                                                = kx * cell[0] + ky * cell[3] + kz * cell[6];
+        s.y                                                = kx * cell[1] + ky * cell[4] + kz * cell[7];
+        s.z                                                = kx * cell[2] + ky * cell[5] + kz * cell[8];
         memory->segment[__popc(filled & ((1u << me) - 1))] = s;
     }
     __syncwarp();
@@ -573,11 +579,8 @@ static gmxfmm_status launch(gmxfmm_plan* plan, cudaStream_t stream)
     a.target        = targets->xq.as<Vec4<R>>();
     a.out           = d->near_out.as<Vec4<R>>();
     a.virial        = d->near_virial.as<R>();
-    for (int i = 0; i < 9; i++)
-    {
-        a.cell[i] = static_cast<R>(plan->cells.cell[i]);
-    }
-    a.small = 0;
+    a.box           = d->box.as<BoxValues>();
+    a.small         = 0;
     for (int i = 0; i < 3; i++)
     {
         a.small |= a.g.n[i] < d->near_reach;

@@ -277,16 +277,25 @@ public:
             check(gpu_ ? gmxfmm_enqueue_box(plan_.get(), newBox.data(), gpu_->stream())
                        : gmxfmm_set_box(plan_.get(), newBox.data()));
             box_ = newBox;
-            forgetRepeated();
+            if (gpu_ && info().graph_version == graphVersion_)
+            {
+                // Steps follow the box, what assigns atoms to cells has it in it
+                gpu_->forgetRepeatedAssignment();
+            }
+            else
+            {
+                forgetRepeated();
+            }
         }
     }
 
-    //! A graph of the step has the box and the buffers in it that it was recorded with
+    //! A graph of the step has the buffers in it that it was recorded with, and often the box
     void forgetRepeated()
     {
         repeatedX_ = nullptr;
         if (gpu_)
         {
+            graphVersion_ = info().graph_version;
             gpu_->forgetRepeated();
         }
     }
@@ -460,6 +469,8 @@ public:
     real occupiedVolume_;
     //! Address of the coordinates that was last given to setAddress()
     const void* repeatedX_ = nullptr;
+    //! gmxfmm_info.graph_version of the graphs of steps
+    int64_t graphVersion_ = 0;
     //! Time of each stage on a GPU in ms, as text
     std::string gpuTimes_;
     //! Output of the library, which overwrites
