@@ -58,7 +58,7 @@ static gmxfmm_status store_box(gmxfmm_plan* plan, cudaStream_t stream)
 }
 
 /* Spectra, behind those that were made ahead. A graph waits and makes them at each launch, and until one is launched
- * there are none. One with a virial waits always: it may be launched in another box, whose sums are made ahead. */
+ * there are none. */
 static gmxfmm_status make_spectra(gmxfmm_plan* plan, bool virial, const Beside& wanted)
 {
     fmm_device* d       = plan->device;
@@ -66,7 +66,7 @@ static gmxfmm_status make_spectra(gmxfmm_plan* plan, bool virial, const Beside& 
     bool        capturing = false;
     FMM_TRY(fmm_cuda_is_capturing(plan, d->beside, &capturing));
     d->z_ever = d->z_ever || virial;
-    if (d->s_ahead || d->z_ahead || (capturing && virial && fmm_has_lattice_sums(plan)))
+    if (d->s_ahead || d->z_ahead)
     {
         FMM_CUDA(plan, cudaStreamWaitEvent(d->beside, d->ahead_done, capturing ? cudaEventWaitExternal : 0));
         d->s_ahead = d->s_ahead && capturing;
@@ -96,9 +96,8 @@ static gmxfmm_status begin_far_field(gmxfmm_plan* plan, bool virial, const Besid
     return make_spectra(plan, virial, wanted);
 }
 
-/* Interpolated spectra, at once: S in the caller's stream, which is over before a graph of a step could wait for it,
- * and Z beside the steps, if any may want it. */
-static gmxfmm_status interpolate_spectra(gmxfmm_plan* plan, cudaStream_t stream)
+/* The box and its spectra, interpolated; Z, too, if any step may want it: a graph does not ask. */
+static gmxfmm_status follow_line(gmxfmm_plan* plan, cudaStream_t stream)
 {
     fmm_device* d = plan->device;
     if (d->s_ahead || d->z_ahead)
@@ -106,16 +105,8 @@ static gmxfmm_status interpolate_spectra(gmxfmm_plan* plan, cudaStream_t stream)
         FMM_CUDA(plan, cudaStreamWaitEvent(stream, d->ahead_done, 0));
         d->s_ahead = d->z_ahead = 0;
     }
-    FMM_TRY(fmm_cuda_spectra(plan, false, stream));
-    if (d->z_ever)
-    {
-        FMM_CUDA(plan, cudaEventRecord(d->fork, stream));
-        FMM_CUDA(plan, cudaStreamWaitEvent(d->ahead, d->fork, 0));
-        FMM_TRY(fmm_cuda_spectra(plan, true, d->ahead));
-        FMM_CUDA(plan, cudaEventRecord(d->ahead_done, d->ahead));
-        d->z_ahead = 1;
-    }
-    return GMXFMM_OK;
+    d->stored = make_box(plan);
+    return fmm_cuda_interpolate(plan, d->z_ever != 0, &d->stored, d->box.as<BoxValues>(), stream);
 }
 
 /* Spectra that take as long as a step, beside what comes before they are wanted. */
@@ -141,17 +132,17 @@ gmxfmm_status fmm_device_enqueue_box(gmxfmm_plan* plan, void* caller_stream, int
     {
         return GMXFMM_OK;
     }
-    FMM_TRY(store_box(plan, stream));
     *graphs_follow = plan->tree == NULL && (d->s_valid || plan->line.active) && !d->box_in_graph && !d->sums_in_graph;
     if (!*graphs_follow)
     {
         d->box_in_graph = d->sums_in_graph = 0; /* they are of no use any more */
     }
-    if (d->s_valid || !fmm_has_lattice_sums(plan))
+    if (plan->line.active && !d->s_valid)
     {
-        return GMXFMM_OK;
+        return follow_line(plan, stream);
     }
-    return plan->line.active ? interpolate_spectra(plan, stream) : begin_spectra(plan, stream);
+    FMM_TRY(store_box(plan, stream));
+    return d->s_valid || !fmm_has_lattice_sums(plan) ? GMXFMM_OK : begin_spectra(plan, stream);
 }
 
 /* Spectra for the virial of a new box, if the last box had use for them: made behind its first step, on a stream of the

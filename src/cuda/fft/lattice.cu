@@ -657,36 +657,52 @@ static gmxfmm_status make_spectrum(gmxfmm_plan* plan, const WantedSum& wanted, V
     return GMXFMM_OK;
 }
 
+/* A spectrum that is interpolated; num: of its numbers, 0 for none. */
 template <class R>
-struct Nodes
+struct Interpolated
 {
-    const R* spectrum[FMM_LINE_NODES];
+    size_t   num;
+    const R* node[FMM_LINE_NODES];
     R        weight[FMM_LINE_NODES];
+    R*       out;
 };
 
 template <class R>
-__global__ void interpolate(size_t num, Nodes<R> nodes, R* out)
+static __device__ inline void interpolate_at(const Interpolated<R>& a, size_t i)
 {
-    const size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (i < num)
+    if (i < a.num)
     {
         R sum = 0;
+#pragma unroll
         for (int node = 0; node < FMM_LINE_NODES; node++)
         {
-            sum += nodes.weight[node] * nodes.spectrum[node][i];
+            sum += a.weight[node] * a.node[node][i];
         }
-        out[i] = sum;
+        a.out[i] = sum;
     }
 }
 
-/* The spectrum of the present shape from those of three nodes, which are made where they are not there. */
+/* Both, and the box, in one launch: at a change of box the device waits for the host. */
 template <class R>
-static gmxfmm_status from_nodes(
-    gmxfmm_plan* plan, fmm_sum sum, DeviceBuffer* buffers, fmm_line_node* held, Vec2<R>* out, cudaStream_t stream)
+__global__ void interpolate(Interpolated<R> s, Interpolated<R> z, BoxValues box, BoxValues* to)
 {
-    const fmm_shape_line* line = &plan->line;
-    Nodes<R>              nodes;
-    size_t                num = 0;
+    const size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    interpolate_at(s, i);
+    interpolate_at(z, i);
+    if (i == 0 && to != NULL)
+    {
+        *to = box;
+    }
+}
+
+/* What the present shape's spectrum is interpolated from: three nodes, which are made where they are not there. */
+template <class R>
+static gmxfmm_status make_nodes(gmxfmm_plan* plan, fmm_sum sum, cudaStream_t stream, Interpolated<R>* a)
+{
+    fmm_device*           d       = plan->device;
+    const fmm_shape_line* line    = &plan->line;
+    DeviceBuffer*         buffers = sum == FMM_SUM_S ? d->node_s : d->node_z;
+    fmm_line_node*        held    = sum == FMM_SUM_S ? d->held_s : d->held_z;
     for (int i = 0; i < FMM_LINE_NODES; i++)
     {
         const int       node = line->first + i, place = fmm_line_place(node);
@@ -697,43 +713,65 @@ static gmxfmm_status from_nodes(
             FMM_TRY(make_spectrum(plan, wanted, buffers[place].as<Vec2<R>>(), stream));
             plan->info.num_spectra += sum == FMM_SUM_S;
         }
-        nodes.spectrum[i] = buffers[place].as<R>();
-        nodes.weight[i]   = static_cast<R>(line->weight[i]);
-        num = 2 * static_cast<size_t>(num_pairs(wanted.degree)) * static_cast<size_t>(plan->device->num_freq);
+        a->node[i]   = buffers[place].as<R>();
+        a->weight[i] = static_cast<R>(line->weight[i]);
+        a->num       = 2 * static_cast<size_t>(num_pairs(wanted.degree)) * static_cast<size_t>(d->num_freq);
     }
-    interpolate<R><<<static_cast<unsigned>(blocks_for(static_cast<int64_t>(num), c_threads)), c_threads, 0, stream>>>(
-        num, nodes, reinterpret_cast<R*>(out));
-    FMM_CUDA(plan, cudaGetLastError());
+    a->out = sum == FMM_SUM_S ? d->s.as<R>() : d->z.as<R>();
     return GMXFMM_OK;
 }
 
-/* A graph has the present shape's own sums: it may be launched when nodes have become others'. */
 template <class R>
 static gmxfmm_status
-spectrum(gmxfmm_plan* plan, fmm_sum sum, DeviceBuffer* buffers, fmm_line_node* held, Vec2<R>* out, cudaStream_t stream)
+interpolate_spectra(gmxfmm_plan* plan, bool s, bool z, const BoxValues* box, BoxValues* to, cudaStream_t stream)
 {
-    bool capturing = false;
-    FMM_TRY(fmm_cuda_is_capturing(plan, stream, &capturing));
-    if (plan->line.active && !capturing)
+    const BoxValues none = {};
+    Interpolated<R> of_s = {}, of_z = {};
+    if (s)
     {
-        return from_nodes(plan, sum, buffers, held, out, stream);
+        FMM_TRY(make_nodes(plan, FMM_SUM_S, stream, &of_s));
     }
-    plan->info.num_spectra += sum == FMM_SUM_S;
-    return make_spectrum(plan, wanted_sum(plan, sum, plan->convolved), out, stream);
+    if (z)
+    {
+        FMM_TRY(make_nodes(plan, FMM_SUM_Z, stream, &of_z));
+    }
+    const size_t num = std::max(of_s.num, of_z.num);
+    interpolate<R><<<static_cast<unsigned>(blocks_for(static_cast<int64_t>(num), c_threads)), c_threads, 0, stream>>>(
+        of_s, of_z, box != NULL ? *box : none, to);
+    FMM_CUDA(plan, cudaGetLastError());
+    plan->device->s_valid = s ? 1 : plan->device->s_valid;
+    plan->device->z_valid = z ? 1 : plan->device->z_valid;
+    return GMXFMM_OK;
+}
+
+gmxfmm_status
+fmm_cuda_interpolate(gmxfmm_plan* plan, bool with_virial, const BoxValues* box, BoxValues* to, cudaStream_t stream)
+{
+    return is_double(plan) ? interpolate_spectra<double>(plan, true, with_virial, box, to, stream)
+                           : interpolate_spectra<float>(plan, true, with_virial, box, to, stream);
 }
 
 template <class R>
 static gmxfmm_status spectra(gmxfmm_plan* plan, bool with_virial, cudaStream_t stream)
 {
     fmm_device* d = plan->device;
-    if (!d->s_valid)
+    const bool  s = !d->s_valid, z = with_virial && !d->z_valid;
+    bool        capturing = false;
+    FMM_TRY(fmm_cuda_is_capturing(plan, stream, &capturing));
+    /* a graph has the present shape's own sums: it may be launched when nodes have become others' */
+    if (plan->line.active && !capturing)
     {
-        FMM_TRY(spectrum(plan, FMM_SUM_S, d->node_s, d->held_s, d->s.as<Vec2<R>>(), stream));
-        d->s_valid = 1;
+        return s || z ? interpolate_spectra<R>(plan, s, z, NULL, NULL, stream) : GMXFMM_OK;
     }
-    if (with_virial && !d->z_valid)
+    if (s)
     {
-        FMM_TRY(spectrum(plan, FMM_SUM_Z, d->node_z, d->held_z, d->z.as<Vec2<R>>(), stream));
+        FMM_TRY(make_spectrum(plan, wanted_sum(plan, FMM_SUM_S, plan->convolved), d->s.as<Vec2<R>>(), stream));
+        d->s_valid = 1;
+        plan->info.num_spectra++;
+    }
+    if (z)
+    {
+        FMM_TRY(make_spectrum(plan, wanted_sum(plan, FMM_SUM_Z, plan->convolved), d->z.as<Vec2<R>>(), stream));
         d->z_valid = 1;
     }
     return GMXFMM_OK;
