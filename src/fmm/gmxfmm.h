@@ -297,10 +297,10 @@ extern "C"
      * the box takes quite another shape (other vectors of the same lattice, say): then execute asks for an assign
      * first. Isotropic scaling costs nothing; another shape renews the lattice spectra at the next execute. Where a
      * box is scaled again and again by one factor along z and another across, these are interpolated between a few
-     * shapes, with an error of the forces of 5e-3 of theirs at most, unless options.reproducible is set. With
-     * device = CUDA and m2l = fft it does not wait for the device: enqueued steps keep the box they were enqueued with,
-     * the next has the new one. (It may wait where the box changed by much.) Errors: NULL, BOX, UNSUPPORTED, MEMORY,
-     * DEVICE. */
+     * shapes, with an error of the forces of 5e-3 of theirs at most, unless options.reproducible is set; that
+     * takes three times the memory of one shape's spectra more. With device = CUDA and m2l = fft it does not wait for
+     * the device: enqueued steps keep the box they were enqueued with, the next has the new one. (It may wait where the
+     * box changed by much.) Errors: NULL, BOX, UNSUPPORTED, MEMORY, DEVICE. */
     GMXFMM_API gmxfmm_status gmxfmm_set_box(gmxfmm_plan* plan, const double* box);
 
     /* Sets the number of particles and their charges, q[n] (copied). Clears exclusions and assignment when n changes.
