@@ -38,7 +38,7 @@ extern "C"
     /* What lattice sums need for the present shape; spectra are computed by the next step. */
     gmxfmm_status fmm_device_set_shape(gmxfmm_plan* plan);
 
-    /* Begins spectra for the present shape, behind what is in the caller's stream. Errors: DEVICE. */
+    /* Writes the box, and its spectra or begins them, behind what is in the caller's stream. Errors: DEVICE. */
     gmxfmm_status fmm_device_enqueue_box(gmxfmm_plan* plan, void* stream, int* graphs_follow);
 
     /* Makes *x, num numbers of the array type, an address of the host, if it is not: memory of the plan, valid until

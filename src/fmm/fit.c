@@ -280,9 +280,8 @@ static double shape_tolerance(const gmxfmm_plan* plan)
 }
 
 /* Distance h of the nodes between which spectra are interpolated; 0 where results may depend on the present box alone.
- * Forces differ from those with the shape's own sums by 0.3 to 1.6 h^3, the most where a box has a dipole moment
- * (water, random molecules, salts with net charge; orders 6 to 16, boxes of all shapes, h from 1e-4 to 0.05): that is
- * to be 5e-3 of their error at most. */
+ * Forces differ from those with the shape's own sums by 2 h^3 at most (tests/shape_line.cpp): that is to be 5e-3 of
+ * their error. */
 static double node_spacing(const gmxfmm_plan* plan)
 {
     const double error = fmin(plan->options.accuracy, plan->predicted_error);

@@ -244,8 +244,8 @@ extern "C"
         const char*
                 simd; /* level of x86-64 whose instructions compute: v2, v3, v4; "": a GPU, or one processor's build */
         int64_t graph_version; /* as long as this is the same, a graph of gmxfmm_enqueue that a stream captured does
-                                * what the call would do; calls other than enqueue_box, enqueue_assign, enqueue and
-                                * those that only ask may change it */
+                                * what the call would do; all calls but enqueue_assign, enqueue and those that only
+                                * ask may change it */
         double reserved[16];
     } gmxfmm_info;
 

@@ -17,8 +17,8 @@ void fmm_line_begin(fmm_shape_line* line, const fmm_cells* cells, double spacing
     memcpy(line->reference, cells->cell, sizeof(line->reference));
     line->spacing = spacing;
     line->number++;
-    line->changes = 0;
-    line->active  = 0;
+    line->followed = 0;
+    line->active   = 0;
 }
 
 int fmm_line_follow(fmm_shape_line* line, const fmm_cells* cells, double tolerance)
@@ -57,7 +57,8 @@ int fmm_line_follow(fmm_shape_line* line, const fmm_cells* cells, double toleran
     line->weight[0] = 0.5 * s * (s - 1);
     line->weight[1] = (1 - s) * (1 + s);
     line->weight[2] = 0.5 * s * (s + 1);
-    line->active    = line->changes++ > 0;
+    line->active    = line->followed;
+    line->followed  = 1;
     return 1;
 }
 

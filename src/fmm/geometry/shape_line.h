@@ -20,7 +20,7 @@ typedef struct
     double reference[9];           /* fmm_cells.cell at t = 0 */
     double spacing;                /* h; 0: there is no line */
     int    number;                 /* of the line, that nodes of an earlier one may be known */
-    int    changes;                /* of shape along it */
+    int    followed;               /* whether a shape was on it, but for the reference */
     int    active;                 /* whether the present shape is interpolated: */
     int    first;                  /* from nodes first, first + 1, first + 2, */
     double weight[FMM_LINE_NODES]; /* with these weights */
