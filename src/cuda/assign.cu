@@ -297,11 +297,9 @@ static gmxfmm_status upload_near_set(gmxfmm_plan* plan)
 
 gmxfmm_status fmm_cuda_assign_results(gmxfmm_plan* plan, AssignResults* results, cudaStream_t stream)
 {
-    fmm_device* d = plan->device;
-    void*       h = static_cast<StepResults*>(d->host_results) + 1;
-    FMM_CUDA(plan, cudaMemcpyAsync(h, d->assign_results.memory, sizeof(AssignResults), cudaMemcpyDeviceToHost, stream));
+    const void* found = plan->device->assign_results.memory;
+    FMM_CUDA(plan, cudaMemcpyAsync(results, found, sizeof(*results), cudaMemcpyDeviceToHost, stream));
     FMM_CUDA(plan, cudaStreamSynchronize(stream));
-    std::memcpy(results, h, sizeof(AssignResults));
     return GMXFMM_OK;
 }
 

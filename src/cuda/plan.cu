@@ -88,7 +88,6 @@ static gmxfmm_status make_streams(gmxfmm_plan* plan)
     FMM_CUDA(plan, cudaEventCreateWithFlags(&device->ahead_done, cudaEventDisableTiming));
     FMM_CUDA(plan, cudaEventCreate(&device->begin));
     FMM_CUDA(plan, cudaEventCreate(&device->end));
-    FMM_CUDA(plan, cudaMallocHost(&device->host_results, sizeof(StepResults) + sizeof(AssignResults)));
     FMM_CUDA(plan, device_limits(device->id, &device->limits));
     FMM_TRY(fmm_cuda_find_chains(plan));
     FMM_TRY(fmm_device_reserve(plan, &device->box, sizeof(BoxValues)));
@@ -150,7 +149,6 @@ void fmm_device_destroy(gmxfmm_plan* plan)
     cudaEventDestroy(d->ahead_done);
     cudaEventDestroy(d->begin);
     cudaEventDestroy(d->end);
-    cudaFreeHost(d->host_results);
     std::free(d->host_copy);
     std::free(d->near_on_device);
     delete d; /* and all buffers */

@@ -230,8 +230,7 @@ struct fmm_device
 
     /* per step */
     DeviceBuffer near_out, far_out, partial, p2m_partial, near_virial, far_virial, results, x_copy, out_copy;
-    void*        host_results; /* pinned: StepResults, AssignResults */
-    void*        host_copy;    /* of an array of the device */
+    void*        host_copy; /* of an array of the device */
     size_t       host_copy_bytes;
 };
 
