@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What m2l = auto takes at the first assign, and when an open system spreads: the octree where particles leave much of
  * their box empty, by the costs of a CPU or of a GPU; the fft path elsewhere. */
+#include <algorithm>
+#include <memory>
+#include <tuple>
+
 #include <gtest/gtest.h>
 
 #include "support/cuda.h"
@@ -12,6 +16,7 @@
 extern "C"
 {
 #include "fmm/fit.h"
+#include "fmm/tuning/measure.h"
 }
 
 using namespace fmmtest;
@@ -110,6 +115,65 @@ TEST_P(Choice, FftForFullBoxes)
         EXPECT_EQ(chosen(full(20000, {5, 0, 0, 0, 7, 0, 0, 0, 17}), device, GetParam()), GMXFMM_M2L_FFT);
         EXPECT_EQ(chosen(liquid, device, GetParam()), GMXFMM_M2L_FFT);
     }
+}
+
+/* Particles are counted, and charges and pairs left out looked at, by all threads. */
+TEST_P(Choice, IsTheSameWithAnyNumberOfThreads)
+{
+    auto         options = automaticOptions(GMXFMM_CPU, GetParam());
+    const System s       = balls(2, 2000, 2, 10);
+    double       gain[2];
+    for (int i = 0; i < 2; i++)
+    {
+        options.num_threads = i == 0 ? 1 : 3;
+        Plan plan(s, options);
+        plan.assign(s.x);
+        gain[i] = fmm_tree_gain(plan.get());
+    }
+    EXPECT_GT(gain[0], 0);
+    EXPECT_EQ(gain[0], gain[1]);
+}
+
+/* Errors that the model has predicted for cells of the same shape are not asked for again: by an octree as by cells of
+ * one level, which have other near sets in long bricks. */
+TEST_P(Choice, IsTheSameWithErrorsThatAreKnown)
+{
+    const auto known   = std::make_unique<fmm_known_errors>();
+    const Mat3 boxes[] = {{5, 0, 0, 0, 5, 0, 0, 0, 5}, {3, 0, 0, 0, 4, 0, 0, 0, 9}, {5, 0, 0, 1, 5, 0, 1, 2, 5}};
+    int        made    = 0;
+    auto       options = automaticOptions(GMXFMM_CPU, GetParam());
+    for (const Mat3& box : boxes)
+    {
+        for (const auto& [accuracy, ws, grid, m2l] :
+             {std::tuple{4e-4, 1, 0, GMXFMM_M2L_FFT}, std::tuple{4e-4, 1, 0, GMXFMM_M2L_ROTATION},
+              std::tuple{1e-2, 1, 4, GMXFMM_M2L_FFT}, std::tuple{1e-2, 1, 4, GMXFMM_M2L_ROTATION},
+              std::tuple{1e-2, 2, 0, GMXFMM_M2L_FFT}, std::tuple{1e-5, 2, 0, GMXFMM_M2L_FFT}})
+        {
+            gmxfmm_plan *alone = nullptr, *knowing = nullptr;
+            options.accuracy   = accuracy;
+            options.separation = ws;
+            options.m2l        = m2l;
+            options.grid[0] = options.grid[1] = grid;
+            options.grid[2]                   = grid / 2; /* in a cube bricks of 1 : 1 : 2 */
+            const auto status                 = gmxfmm_create(&alone, &options, 3000, box.data(), nullptr, 0);
+            ASSERT_EQ(fmm_create_knowing(&knowing, &options, 3000, box.data(), known.get(), nullptr, 0), status);
+            if (status == GMXFMM_OK)
+            {
+                gmxfmm_info a, b;
+                gmxfmm_get_info(alone, &a);
+                gmxfmm_get_info(knowing, &b);
+                EXPECT_EQ(a.order, b.order);
+                EXPECT_TRUE(std::equal(a.grid, a.grid + 3, b.grid));
+                /* points that the model samples bricks with: 3 % between those whose edges are interchanged */
+                EXPECT_NEAR(a.predicted_error, b.predicted_error, 0.05 * a.predicted_error);
+                made++;
+            }
+            gmxfmm_destroy(alone);
+            gmxfmm_destroy(knowing);
+        }
+    }
+    EXPECT_GT(known->num, 3);
+    EXPECT_GE(made, 12);
 }
 
 /* A few hundred charges have all pairs met in less time than an octree's levels take. */

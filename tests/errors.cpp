@@ -668,6 +668,9 @@ TEST_P(Errors, ExclusionRowsThatRunBackwards)
     rows.first[5] = 0;
     expect(gmxfmm_set_exclusions(plan_.get(), rows.first.data(), rows.second.data()), GMXFMM_ERROR_EXCLUSION, "");
     rows          = twoRows(7, 3);
+    rows.first[5] = 1000000; /* the list has two elements: none beyond is looked at */
+    expect(gmxfmm_set_exclusions(plan_.get(), rows.first.data(), rows.second.data()), GMXFMM_ERROR_EXCLUSION, "5");
+    rows          = twoRows(7, 3);
     rows.first[0] = -1;
     expect(gmxfmm_set_exclusions(plan_.get(), rows.first.data(), rows.second.data()), GMXFMM_ERROR_EXCLUSION, "");
     expectWorksAsBefore();

@@ -21,6 +21,11 @@ void fmm_free_exclusions(gmxfmm_plan* plan)
     plan->assigned        = 0;
 }
 
+enum
+{
+    c_fewParticles = 10000 /* which one thread is done with before others have begun */
+};
+
 static int has_partner(const int* start, const int* list, int i, int j)
 {
     for (int e = start[i]; e < start[i + 1]; e++)
@@ -33,41 +38,66 @@ static int has_partner(const int* start, const int* list, int i, int j)
     return 0;
 }
 
+/* The first element in the list of particle i that is no particle, or start[i + 1]. */
+static int find_stranger(const int* start, const int* list, int n, int i)
+{
+    int e = start[i];
+    while (e < start[i + 1] && list[e] >= 0 && list[e] < n)
+    {
+        e++;
+    }
+    return e;
+}
+
+/* The first that does not have particle i in its own list, or start[i + 1]. */
+static int find_one_sided(const int* start, const int* list, int i)
+{
+    int e = start[i];
+    while (e < start[i + 1] && has_partner(start, list, list[e], i))
+    {
+        e++;
+    }
+    return e;
+}
+
+/* Each loop relies on what those before it have seen, and finds the first particle whose list is wrong. */
 static gmxfmm_status check_exclusions(gmxfmm_plan* plan, const int* start, const int* list)
 {
-    const int n = (int)plan->num_charges;
+    const int n = (int)plan->num_charges, threads = n > c_fewParticles ? plan->num_threads : 1;
+    int       bad = n;
     if (start[0] != 0)
     {
         return fmm_fail(plan, GMXFMM_ERROR_EXCLUSION, "exclusions of particle 0 start at %d, not at 0", start[0]);
     }
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(min : bad)
     for (int i = 0; i < n; i++)
     {
-        if (start[i + 1] < start[i])
-        {
-            return fmm_fail(plan, GMXFMM_ERROR_EXCLUSION,
-                            "exclusions of particle %d end at %d, before they start at %d", i, start[i + 1], start[i]);
-        }
-        for (int e = start[i]; e < start[i + 1]; e++)
-        {
-            if (list[e] < 0 || list[e] >= n)
-            {
-                return fmm_fail(plan, GMXFMM_ERROR_EXCLUSION,
-                                "particle %d excludes particle %d, which is not among 0 to %d", i, list[e], n - 1);
-            }
-        }
+        bad = start[i + 1] < start[i] && i < bad ? i : bad;
     }
+    if (bad < n)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_EXCLUSION, "exclusions of particle %d end at %d, before they start at %d",
+                        bad, start[bad + 1], start[bad]);
+    }
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(min : bad)
     for (int i = 0; i < n; i++)
     {
-        for (int e = start[i]; e < start[i + 1]; e++)
-        {
-            if (!has_partner(start, list, list[e], i))
-            {
-                return fmm_fail(plan, GMXFMM_ERROR_EXCLUSION,
-                                "particle %d excludes particle %d, but not the other way round", i, list[e]);
-            }
-        }
+        bad = find_stranger(start, list, n, i) < start[i + 1] && i < bad ? i : bad;
     }
-    return GMXFMM_OK;
+    if (bad < n)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_EXCLUSION, "particle %d excludes particle %d, which is not among 0 to %d",
+                        bad, list[find_stranger(start, list, n, bad)], n - 1);
+    }
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(min : bad)
+    for (int i = 0; i < n; i++)
+    {
+        bad = find_one_sided(start, list, i) < start[i + 1] && i < bad ? i : bad;
+    }
+    return bad == n
+               ? GMXFMM_OK
+               : fmm_fail(plan, GMXFMM_ERROR_EXCLUSION, "particle %d excludes particle %d, but not the other way round",
+                          bad, list[find_one_sided(start, list, bad)]);
 }
 
 gmxfmm_status gmxfmm_set_exclusions(gmxfmm_plan* plan, const int* start, const int* list)

@@ -399,9 +399,10 @@ extern "C"
     } gmxfmm_measurement;
 
     /* Evaluates the forces of a system twice, in double precision, with other cells or another order each time,
-     * both for a hundredth of options->accuracy or less, until the two differ by no more than a tenth of it. Of the
-     * options device, boundary, m2l, prefactor, threads and array type matter. Its memory: 24 bytes a particle, and two
-     * plans while it is made. Errors: as create, set_charges and assign; OPTION: double precision is not enough. */
+     * both for 3 % of options->accuracy or less, until the two differ by no more than a tenth of it. Of the options
+     * device, boundary, m2l, prefactor, threads and array type matter. Its memory: three numbers of that type a
+     * particle, and two plans while it is made. Errors: as create, set_charges and assign; OPTION: double precision is
+     * not enough. */
     GMXFMM_API gmxfmm_status gmxfmm_reference_create(gmxfmm_reference**    reference,
                                                      const gmxfmm_options* options,
                                                      const gmxfmm_system*  system,
@@ -423,7 +424,7 @@ extern "C"
     /* Chooses the cheapest settings that are measured to reach what was asked, less a tenth for other configurations of
      * the same system. At first options->accuracy is replaced by the largest, to a factor of 2, for which what the
      * model chooses reaches it. Then the cheapest cells of a periodic system for that, other ws included, are
-     * compared, each with the least order that is enough there: by the times of some ten steps, until 25 steps or
+     * compared, each with the least order that is enough there: by the times of some ten steps, until 15 steps or
      * 0.2 s + 0.3 us a particle have gone by; with options->reproducible by their costs in the model. Order, cells, ws
      * and method are set; of an open system, whose cells follow the particles, only the last two at most. Where
      * particles have moved, the error may be error_moved, and no element of the virial be wrong by more than

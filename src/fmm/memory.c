@@ -3,20 +3,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fmm/plan.h"
 #include "fmm/math/portable.h"
+#include "fmm/plan.h"
+#include "fmm/tuning/measure.h"
 
-/* Sets memory to zero by all threads: where there are gigabytes of it, for a box with a million roots, say, most of the
- * time that a plan takes goes into this first touch. */
-static void clear(char* memory, size_t bytes, int num_threads)
+/* First touch is a good part of the time that a plan of a million particles takes, and most of it where there are
+ * gigabytes, for a box with a million roots, say. */
+void fmm_clear(void* memory, size_t bytes, int num_threads)
 {
-    const size_t part = (size_t)1 << 24;
+    const size_t part = (size_t)1 << 20;
     const int    num  = (int)((bytes + part - 1) / part);
 #pragma omp parallel for num_threads(num_threads) schedule(static) if (num > 1)
     for (int i = 0; i < num; i++)
     {
         const size_t begin = (size_t)i * part;
-        memset(memory + begin, 0, bytes - begin < part ? bytes - begin : part);
+        memset((char*)memory + begin, 0, bytes - begin < part ? bytes - begin : part);
     }
     (void)num_threads; /* without OpenMP */
 }
@@ -27,7 +28,7 @@ void* fmm_alloc(gmxfmm_plan* plan, size_t bytes)
     void*        memory  = aligned_alloc(FMM_ALIGN, rounded);
     if (memory != NULL)
     {
-        clear(memory, rounded, plan->num_threads); /* padding must hold finite numbers */
+        fmm_clear(memory, rounded, plan->num_threads); /* padding must hold finite numbers */
         plan->bytes += rounded;
     }
     return memory;

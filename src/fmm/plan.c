@@ -90,6 +90,17 @@ gmxfmm_status gmxfmm_create(gmxfmm_plan**         plan,
                             char*                 message,
                             size_t                message_size)
 {
+    return fmm_create_knowing(plan, asked, num_particles, box, NULL, message, message_size);
+}
+
+gmxfmm_status fmm_create_knowing(gmxfmm_plan**            plan,
+                                 const gmxfmm_options*    asked,
+                                 int64_t                  num_particles,
+                                 const double*            box,
+                                 struct fmm_known_errors* known,
+                                 char*                    message,
+                                 size_t                   message_size)
+{
     char  unread[256];
     char* text = message != NULL && message_size > 0 ? message : unread;
     if (text == unread)
@@ -138,6 +149,7 @@ gmxfmm_status gmxfmm_create(gmxfmm_plan**         plan,
     p->convolved         = &p->cells;
     p->periodic          = options->boundary != GMXFMM_OPEN;
     p->expected          = num_particles;
+    p->known_errors      = known;
     p->m2l               = options->m2l == GMXFMM_M2L_AUTO ? GMXFMM_M2L_FFT : options->m2l;
     p->num_threads       = options->num_threads > 0 ? options->num_threads : omp_get_max_threads();
     p->options.cache_dir = NULL;

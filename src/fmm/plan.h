@@ -12,6 +12,7 @@
 struct fmm_cpu;
 struct fmm_device;
 struct fmm_treecode;
+struct fmm_known_errors;
 
 struct gmxfmm_plan
 {
@@ -25,23 +26,24 @@ struct gmxfmm_plan
     double                    target_edge; /* open: of a cell, as chosen; the grid follows the particles */
     double                    edge;        /* that of the last assign: longer where such cells would be too many */
     int                       tuned; /* depth, or cells and no octree, were chosen by counting particles: once a plan */
-    double           considered_cells; /* open: of one level, when that was done; with many more it is done again */
-    double           tree_gain; /* cost of the fft path over that of an octree, by the model; 0: not considered */
-    double           predicted_error;
-    double           box[9];
-    fmm_cells        cells;          /* octree: the leaves' grid */
-    fmm_cells        root_cells;     /* octree: the roots' */
-    const fmm_cells* convolved;      /* the grid that the convolution works on: one of these two */
-    fmm_tree*        tree;           /* NULL on the fft path */
-    int              num_cells;      /* fft path: cells.num_cells, octree: occupied leaves */
-    int              geometry_valid; /* cells belongs to box */
-    int              near_valid;     /* cells were deformed to those of box, and have the near set of a new assign */
-    int              spectra_valid;  /* spectra belong to the shape of box */
-    int              virial_spectra_valid;
-    double           spectra_cell[9];                     /* shape the spectra were made for */
-    uint64_t         spectra_near;                        /* and near set */
-    fmm_shape_line   line;                                /* of shapes whose spectra are interpolated */
-    double           spectra_distance;                    /* and shortest far vector */
+    double considered_cells;         /* open: of one level, when that was done; with many more it is done again */
+    double tree_gain;                /* cost of the fft path over that of an octree, by the model; 0: not considered */
+    double predicted_error;
+    struct fmm_known_errors* known_errors; /* tune.h; NULL: none, else to outlive the plan */
+    double                   box[9];
+    fmm_cells                cells;          /* octree: the leaves' grid */
+    fmm_cells                root_cells;     /* octree: the roots' */
+    const fmm_cells*         convolved;      /* the grid that the convolution works on: one of these two */
+    fmm_tree*                tree;           /* NULL on the fft path */
+    int                      num_cells;      /* fft path: cells.num_cells, octree: occupied leaves */
+    int                      geometry_valid; /* cells belongs to box */
+    int            near_valid;    /* cells were deformed to those of box, and have the near set of a new assign */
+    int            spectra_valid; /* spectra belong to the shape of box */
+    int            virial_spectra_valid;
+    double         spectra_cell[9];                       /* shape the spectra were made for */
+    uint64_t       spectra_near;                          /* and near set */
+    fmm_shape_line line;                                  /* of shapes whose spectra are interpolated */
+    double         spectra_distance;                      /* and shortest far vector */
     int has_grid, grid_n[3], grid_order, grid_separation; /* whether arrays of a grid were made, and for what */
 
     int64_t expected;     /* particles, as said at create */

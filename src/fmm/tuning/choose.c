@@ -69,7 +69,8 @@ typedef struct
     int                     any;           /* something reaches it */
     gmxfmm_measurement      tried[c_mostTried];
     int                     num;
-    double*                 force;     /* room for 3 n + 1 */
+    void*                   force; /* room by fmm_measure_room */
+    fmm_known_errors        known;
     double                  begin;     /* of comparisons */
     double                  tree_gain; /* of the last plan that considered both ways through the far field */
     char*                   message;
@@ -125,7 +126,7 @@ static int
 try_plan(search* s, const gmxfmm_options* options, gmxfmm_measurement* m, gmxfmm_status* status, gmxfmm_plan** plan)
 {
     *plan   = NULL;
-    *status = fmm_measure_plan(&s->reference->system, options, plan, s->message, s->size);
+    *status = fmm_measure_plan(&s->reference->system, options, &s->known, plan, s->message, s->size);
     if (*status == GMXFMM_OK)
     {
         const double gain = fmm_tree_gain(*plan);
@@ -153,7 +154,11 @@ static double excess_at(search* s, double accuracy, gmxfmm_status* status)
     gmxfmm_measurement m;
     gmxfmm_options     options = s->asked;
     options.accuracy           = accuracy;
-    const int reached          = try_options(s, &options, &m, status);
+    if (options.boundary != GMXFMM_OPEN && s->tree_gain > 0 && s->tree_gain < 1 / c_near)
+    {
+        options.m2l = GMXFMM_M2L_FFT; /* an octree was considered before: no need to count particles again */
+    }
+    const int reached = try_options(s, &options, &m, status);
     if (*status != GMXFMM_OK)
     {
         return INFINITY;
@@ -265,10 +270,11 @@ static void note_time(search* s, const gmxfmm_measurement* m)
 static void
 compare_cost(search* s, gmxfmm_plan* plan, const gmxfmm_options* options, double model_cost, gmxfmm_measurement* m)
 {
-    double        cost = model_cost;
-    gmxfmm_plan*  own  = NULL;
-    gmxfmm_status status =
-        is_timed(s) && plan == NULL ? fmm_measure_plan(&s->reference->system, options, &own, NULL, 0) : GMXFMM_OK;
+    double        cost   = model_cost;
+    gmxfmm_plan*  own    = NULL;
+    gmxfmm_status status = is_timed(s) && plan == NULL
+                               ? fmm_measure_plan(&s->reference->system, options, &s->known, &own, NULL, 0)
+                               : GMXFMM_OK;
     if (status == GMXFMM_OK && is_timed(s))
     {
         status = fmm_measure_time(plan != NULL ? plan : own, s->reference, c_repeats, s->best_cost, s->force, &m->time);
@@ -301,7 +307,7 @@ static int is_worth(const search* s, const cells_choice* c, int order, const gmx
 /* Least order with at most that error, in the unit of c->error. */
 static int least_order(const cells_choice* c, double error)
 {
-    const int most = c->options.precision == GMXFMM_SINGLE ? GMXFMM_MAX_ORDER_SINGLE : GMXFMM_MAX_ORDER;
+    const int most = fmm_most_order(c->options.precision);
     int       p    = 1;
     while (p < most && c->error[p] > error)
     {
@@ -314,7 +320,7 @@ static int least_order(const cells_choice* c, double error)
  * ones, at least the next. */
 static int expected_order(const cells_choice* c, int order, double measured, double allowed)
 {
-    const int most = c->options.precision == GMXFMM_SINGLE ? GMXFMM_MAX_ORDER_SINGLE : GMXFMM_MAX_ORDER;
+    const int most = fmm_most_order(c->options.precision);
     int       p    = order;
     if (measured <= 1)
     {
@@ -390,10 +396,14 @@ static void compare_grids(search* s)
     options.m2l                  = GMXFMM_M2L_FFT;
     list[0]                      = (fmm_candidate){0, info->order, info->separation, {0, 0, 0}};
     memcpy(list[0].grid, info->grid, sizeof(list[0].grid));
-    const fmm_problem problem = {
-        .options = &options, .periodic = 1, .num_threads = info->num_threads, .n = system->n, .box = system->box};
-    const int num   = fmm_tune_candidates(&problem, list + 1, c_candidates);
-    double    scale = 0; /* excess over predicted error, in the cells of the choice */
+    const fmm_problem problem = {.options     = &options,
+                                 .periodic    = 1,
+                                 .num_threads = info->num_threads,
+                                 .n           = system->n,
+                                 .box         = system->box,
+                                 .known       = &s->known};
+    const int         num     = fmm_tune_candidates(&problem, list + 1, c_candidates);
+    double            scale   = 0; /* excess over predicted error, in the cells of the choice */
     for (int i = 0; i <= num && (i == 0 || may_compare(s)); i++)
     {
         cells_choice c       = {.options = options, .order = list[i].order};
@@ -596,7 +606,7 @@ gmxfmm_status gmxfmm_choose(const gmxfmm_reference* reference,
     }
     char    text[256];
     search* s = calloc(1, sizeof(*s));
-    if (s == NULL || (s->force = fmm_measure_room(&reference->system)) == NULL)
+    if (s == NULL || (s->force = fmm_measure_room(reference)) == NULL)
     {
         free(s);
         return fmm_say(message, message_size, GMXFMM_ERROR_MEMORY, "out of memory for forces");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What settings reach on a system itself: its forces against those of two far more exact evaluations. */
 #include <math.h>
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +14,19 @@
 static const double c_zeroForce = 1e-10;
 
 /* What the evaluations of a reference are asked for over what errors are measured at, at first and then each time that
- * they differ by too much: crystals have been seen where settings reach 1/60 of what is predicted. */
-static const double c_finer  = 0.01;
+ * they differ by too much. The model's settings reach four times as much in liquids; crystals have been seen where they
+ * reach 1/60 of it. */
+static const double c_finer  = 0.03;
 static const double c_finest = 1e-12;
 
-/* Steps that are timed together where they can be, as on a GPU: one alone waits for its launches. */
-static const int c_inFlight = 20;
+/* Least steps that are timed together where they can be, as on a GPU: one alone waits for its launches. */
+static const int c_inFlight = 5;
+
+enum
+{
+    c_fewNumbers = 30000, /* which one thread has added up before others have begun */
+    c_parts      = 64     /* of a sum, whose bits are the same with any number of threads */
+};
 
 /* Orders by which the second is higher on an octree. */
 static const int c_higher = 4;
@@ -67,24 +75,34 @@ static double spacing(const gmxfmm_system* s, gmxfmm_precision type)
     return volume > 0 ? cbrt(volume / (double)s->n) : 1;
 }
 
-static double rms_force(const double* force, int64_t n)
+/* RMS of forces, force[3 n] in the reference's type, less those of the reference or less nothing. */
+static double rms(const gmxfmm_reference* r, const void* force, int less_reference)
 {
-    double sum = 0;
-    for (int64_t i = 0; i < 3 * n; i++)
+    const int64_t num = 3 * r->system.n;
+    double        part[c_parts];
+#pragma omp parallel for schedule(static) num_threads(r->num_threads) if (num > c_fewNumbers)
+    for (int p = 0; p < c_parts; p++)
     {
-        sum += force[i] * force[i];
+        part[p] = 0;
+        for (int64_t i = num * p / c_parts; i < num * (p + 1) / c_parts; i++)
+        {
+            const double f = number_of(force, r->array_type, i);
+            const double d = less_reference ? f - number_of(r->force, r->array_type, i) : f;
+            part[p] += d * d;
+        }
     }
-    return sqrt(sum / (double)(n > 0 ? n : 1));
+    double sum = 0;
+    for (int p = 0; p < c_parts; p++)
+    {
+        sum += part[p];
+    }
+    return sqrt(sum / (double)(num > 0 ? r->system.n : 1));
 }
 
-static double rms_difference(const double* force, const double* reference, int64_t n)
+/* RMS difference of forces from those of the reference, over the RMS of these. */
+static double error_of(const gmxfmm_reference* r, const void* force)
 {
-    double sum = 0;
-    for (int64_t i = 0; i < 3 * n; i++)
-    {
-        sum += (force[i] - reference[i]) * (force[i] - reference[i]);
-    }
-    return sqrt(sum / (double)(n > 0 ? n : 1));
+    return rms(r, force, 1) / r->scale;
 }
 
 static double largest_difference(const double* virial, const double* reference)
@@ -97,17 +115,18 @@ static double largest_difference(const double* virial, const double* reference)
     return largest;
 }
 
-static double scale_of(const gmxfmm_system* s, const gmxfmm_options* options, const double* force)
+static double scale_of(const gmxfmm_reference* r, const gmxfmm_options* options)
 {
-    double charge = 0;
+    const gmxfmm_system* s      = &r->system;
+    double               charge = 0;
     for (int64_t i = 0; i < s->n; i++)
     {
         charge += fabs(number_of(s->q, options->array_type, i));
     }
     charge /= (double)(s->n > 0 ? s->n : 1);
     const double d    = spacing(s, options->array_type);
-    const double unit = fabs(options->prefactor) * (charge / d) * (charge / d), rms = rms_force(force, s->n);
-    return rms > c_zeroForce * unit ? rms : unit > 0 ? unit : 1;
+    const double unit = fabs(options->prefactor) * (charge / d) * (charge / d), force = rms(r, r->force, 0);
+    return force > c_zeroForce * unit ? force : unit > 0 ? unit : 1;
 }
 
 /* What a plan says of its error. */
@@ -120,10 +139,14 @@ static void text_of(gmxfmm_plan* plan, gmxfmm_status status, char* message, size
     }
 }
 
-gmxfmm_status
-fmm_measure_plan(const gmxfmm_system* s, const gmxfmm_options* options, gmxfmm_plan** plan, char* message, size_t size)
+gmxfmm_status fmm_measure_plan(const gmxfmm_system*  s,
+                               const gmxfmm_options* options,
+                               fmm_known_errors*     known,
+                               gmxfmm_plan**         plan,
+                               char*                 message,
+                               size_t                size)
 {
-    gmxfmm_status status = gmxfmm_create(plan, options, s->n, s->box, message, size);
+    gmxfmm_status status = fmm_create_knowing(plan, options, s->n, s->box, known, message, size);
     if (status == GMXFMM_OK)
     {
         status = gmxfmm_set_charges(*plan, s->n, s->q);
@@ -134,10 +157,8 @@ fmm_measure_plan(const gmxfmm_system* s, const gmxfmm_options* options, gmxfmm_p
     return status;
 }
 
-/* Forces, force[3 n] with room for one more, and virial[9] (NULL: none) of the system, by the cells that its particles
- * are in. */
-static gmxfmm_status
-evaluate(gmxfmm_plan* plan, const gmxfmm_system* s, gmxfmm_precision array_type, double* force, double* virial)
+/* Forces, force[3 n], and virial[9] (NULL: none) of the system, by the cells that its particles are in. */
+static gmxfmm_status evaluate(gmxfmm_plan* plan, const gmxfmm_system* s, void* force, double* virial)
 {
     gmxfmm_output       output = {.force = force, .want_virial = virial != NULL};
     const gmxfmm_status status = gmxfmm_execute(plan, s->x, &output);
@@ -149,15 +170,11 @@ evaluate(gmxfmm_plan* plan, const gmxfmm_system* s, gmxfmm_precision array_type,
     {
         memcpy(virial, output.virial, sizeof(output.virial));
     }
-    for (size_t i = 3 * (size_t)s->n; i-- > 0 && array_type == GMXFMM_SINGLE;)
-    {
-        force[i] = (double)((const float*)(const void*)force)[i]; /* from the end: these lie in front */
-    }
     return GMXFMM_OK;
 }
 
 /* One evaluation that gives forces; what it gives is thrown away. */
-static gmxfmm_status time_once(gmxfmm_plan* plan, const gmxfmm_reference* reference, double* force, double* time)
+static gmxfmm_status time_once(gmxfmm_plan* plan, const gmxfmm_reference* reference, void* force, double* time)
 {
     gmxfmm_output       output = {.force = force};
     const double        begin  = fmm_time();
@@ -167,7 +184,7 @@ static gmxfmm_status time_once(gmxfmm_plan* plan, const gmxfmm_reference* refere
 }
 
 gmxfmm_status fmm_measure_time(
-    gmxfmm_plan* plan, const gmxfmm_reference* reference, int repeats, double most, double* force, double* time)
+    gmxfmm_plan* plan, const gmxfmm_reference* reference, int repeats, double most, void* force, double* time)
 {
     double this = 0;
     gmxfmm_info   info;
@@ -176,8 +193,9 @@ gmxfmm_status fmm_measure_time(
     if (repeats > 0 && fmm_can_time_steps(plan))
     {
         /* the lattice sums of a new plan are no part of a step */
-        status = info.num_executes == 0 ? time_once(plan, reference, force, &this) : status;
-        return status == GMXFMM_OK ? fmm_time_steps(plan, reference->system.x, c_inFlight, time) : status;
+        status        = info.num_executes == 0 ? time_once(plan, reference, force, &this) : status;
+        const int num = repeats > c_inFlight ? repeats : c_inFlight;
+        return status == GMXFMM_OK ? fmm_time_steps(plan, reference->system.x, num, time) : status;
     }
     for (int i = 0; i < repeats && status == GMXFMM_OK && !(i >= 2 && *time > most); i++)
     {
@@ -187,9 +205,16 @@ gmxfmm_status fmm_measure_time(
     return status;
 }
 
-double* fmm_measure_room(const gmxfmm_system* s)
+void* fmm_measure_room(const gmxfmm_reference* r)
 {
-    return malloc((3 * (size_t)s->n + 1) * sizeof(double));
+    const size_t word  = r->array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
+    const size_t bytes = (3 * (size_t)r->system.n + 1) * word;
+    void*        room  = malloc(bytes);
+    if (room != NULL)
+    {
+        fmm_clear(room, bytes, r->num_threads); /* a device would have it touched by one thread */
+    }
+    return room;
 }
 
 /* Options of an evaluation to this accuracy. Two layers of near cells: with one, pairs in corners of cells converge too
@@ -235,17 +260,18 @@ static gmxfmm_options otherwise(const gmxfmm_options* first, const gmxfmm_info* 
 /* Forces and virial (NULL: none) by options of an exact evaluation. *info: what these were. */
 static gmxfmm_status evaluate_exactly(const gmxfmm_system*  s,
                                       const gmxfmm_options* options,
-                                      double*               force,
+                                      fmm_known_errors*     known,
+                                      void*                 force,
                                       double*               virial,
                                       gmxfmm_info*          info,
                                       char*                 message,
                                       size_t                size)
 {
     gmxfmm_plan*  plan   = NULL;
-    gmxfmm_status status = fmm_measure_plan(s, options, &plan, message, size);
+    gmxfmm_status status = fmm_measure_plan(s, options, known, &plan, message, size);
     if (status == GMXFMM_OK)
     {
-        status = evaluate(plan, s, options->array_type, force, virial);
+        status = evaluate(plan, s, force, virial);
         status = status == GMXFMM_OK ? gmxfmm_get_info(plan, info) : status;
         text_of(plan, status, message, size);
     }
@@ -256,20 +282,23 @@ static gmxfmm_status evaluate_exactly(const gmxfmm_system*  s,
 /* Two evaluations at this accuracy: forces and virial of the second, and how far the forces differ; force: room for
  * those of one. */
 static gmxfmm_status evaluate_twice(
-    gmxfmm_reference* r, const gmxfmm_options* options, double accuracy, double* force, char* message, size_t size)
+    gmxfmm_reference* r, const gmxfmm_options* options, double accuracy, void* force, char* message, size_t size)
 {
+    const gmxfmm_system* s     = &r->system;
     const gmxfmm_options first = exact(options, accuracy);
+    fmm_known_errors*    known = calloc(1, sizeof(*known)); /* can do without */
     gmxfmm_info          info;
-    gmxfmm_status        status = evaluate_exactly(&r->system, &first, force, NULL, &info, message, size);
+    gmxfmm_status        status = evaluate_exactly(s, &first, known, force, NULL, &info, message, size);
     if (status == GMXFMM_OK)
     {
         const gmxfmm_options second = otherwise(&first, &info);
-        status                      = evaluate_exactly(&r->system, &second, r->force, r->virial, &info, message, size);
+        status                      = evaluate_exactly(s, &second, known, r->force, r->virial, &info, message, size);
     }
+    free(known);
     if (status == GMXFMM_OK)
     {
-        r->scale       = scale_of(&r->system, options, r->force);
-        r->uncertainty = rms_difference(force, r->force, r->system.n) / r->scale;
+        r->scale       = scale_of(r, options);
+        r->uncertainty = error_of(r, force);
     }
     return status;
 }
@@ -300,10 +329,11 @@ gmxfmm_status gmxfmm_reference_create(gmxfmm_reference**    reference,
     }
     r->system      = *system;
     r->array_type  = options->array_type;
+    r->num_threads = options->num_threads > 0 ? options->num_threads : omp_get_max_threads();
     r->uncertainty = INFINITY;
-    r->force       = fmm_measure_room(system);
-    double* force  = fmm_measure_room(system);
-    double  asked  = options->accuracy;
+    r->force       = fmm_measure_room(r);
+    void*  force   = fmm_measure_room(r);
+    double asked   = options->accuracy;
     if (r->force == NULL || force == NULL)
     {
         status = fmm_say(message, message_size, GMXFMM_ERROR_MEMORY, "out of memory for forces");
@@ -337,31 +367,31 @@ double gmxfmm_reference_uncertainty(const gmxfmm_reference* reference)
 }
 
 /* The same after an assignment of late. */
-static gmxfmm_status measure_moved(gmxfmm_plan* plan, const gmxfmm_reference* r, double* force, gmxfmm_measurement* m)
+static gmxfmm_status measure_moved(gmxfmm_plan* plan, const gmxfmm_reference* r, void* force, gmxfmm_measurement* m)
 {
     const gmxfmm_system* s = &r->system;
     double               virial[9];
     gmxfmm_status        status = gmxfmm_assign(plan, s->x_before);
-    status                      = status == GMXFMM_OK ? evaluate(plan, s, r->array_type, force, virial) : status;
+    status                      = status == GMXFMM_OK ? evaluate(plan, s, force, virial) : status;
     if (status == GMXFMM_OK)
     {
-        m->error_moved  = rms_difference(force, r->force, s->n) / r->scale;
+        m->error_moved  = error_of(r, force);
         m->virial_error = fmax(m->virial_error, largest_difference(virial, r->virial));
     }
     return status;
 }
 
 gmxfmm_status fmm_measure_errors(
-    gmxfmm_plan* plan, const gmxfmm_reference* reference, int repeats, double* force, gmxfmm_measurement* m)
+    gmxfmm_plan* plan, const gmxfmm_reference* reference, int repeats, void* force, gmxfmm_measurement* m)
 {
     const gmxfmm_system* s = &reference->system;
     double               virial[9];
-    gmxfmm_status        status = evaluate(plan, s, reference->array_type, force, virial);
+    gmxfmm_status        status = evaluate(plan, s, force, virial);
     if (status != GMXFMM_OK)
     {
         return status;
     }
-    m->error        = rms_difference(force, reference->force, s->n) / reference->scale;
+    m->error        = error_of(reference, force);
     m->virial_error = largest_difference(virial, reference->virial);
     m->error_moved  = m->error;
     status          = s->x_before != NULL ? measure_moved(plan, reference, force, m) : status;
@@ -388,13 +418,13 @@ gmxfmm_status gmxfmm_measure(const gmxfmm_reference* reference,
         return fmm_say(message, message_size, GMXFMM_ERROR_OPTION, "array_type is not that of the reference");
     }
     const gmxfmm_system* s     = &reference->system;
-    double*              force = fmm_measure_room(s);
+    void*                force = fmm_measure_room(reference);
     gmxfmm_plan*         plan  = NULL;
     if (force == NULL)
     {
         return fmm_say(message, message_size, GMXFMM_ERROR_MEMORY, "out of memory for forces");
     }
-    gmxfmm_status status = fmm_measure_plan(s, options, &plan, message, message_size);
+    gmxfmm_status status = fmm_measure_plan(s, options, NULL, &plan, message, message_size);
     if (status == GMXFMM_OK)
     {
         status = fmm_measure_errors(plan, reference, repeats, force, measurement);

@@ -150,7 +150,8 @@ static void add_tails(const double* r, const cell_samples* samples, int last, do
     }
 }
 
-void fmm_predict_error(const fmm_cells* cells, int last, int num_threads, double* error)
+/* error[0..last] by the model. */
+static void ask_model(const fmm_cells* cells, int last, int num_threads, double* error)
 {
     cell_samples samples;
     double       tail[c_parts][c_maxOrder + 1] = {{0}};
@@ -185,6 +186,65 @@ void fmm_predict_error(const fmm_cells* cells, int last, int num_threads, double
         }
         error[p] = c_errorScale * (cells->rectangular ? 1 : c_skewedScale) * sqrt(2 * sum);
     }
+}
+
+/* Shapes of cells that differ by less, in the cells' unit, have the same predicted errors. */
+static const double c_sameShape = 1e-6;
+
+/* The cell in its own unit; a rectangular one with its edges by length, since their order makes no difference. */
+static void shape_of(const fmm_cells* cells, double* shape)
+{
+    for (int i = 0; i < 9; i++)
+    {
+        shape[i] = cells->cell[i] / cells->lambda;
+    }
+    for (int i = 0; i < 3 && cells->rectangular; i++)
+    {
+        static const int pairs[3][2] = {{0, 4}, {4, 8}, {0, 4}};
+        const int        a = pairs[i][0], b = pairs[i][1];
+        const double     low = fmin(shape[a], shape[b]), high = fmax(shape[a], shape[b]);
+        shape[a] = low;
+        shape[b] = high;
+    }
+}
+
+static int is_alike(const double* a, const double* b)
+{
+    double difference = 0;
+    for (int i = 0; i < 9; i++)
+    {
+        difference = fmax(difference, fabs(a[i] - b[i]));
+    }
+    return difference < c_sameShape;
+}
+
+void fmm_predict_error(const fmm_problem* problem, const fmm_cells* cells, int ws, int last, double* error)
+{
+    fmm_known_errors* known = problem->known;
+    double            shape[9];
+    int               i = 0;
+    if (known == NULL)
+    {
+        ask_model(cells, last, problem->num_threads, error);
+        return;
+    }
+    shape_of(cells, shape);
+    while (i < known->num && !(known->shapes[i].ws == ws && known->shapes[i].num_near == cells->num_near &&
+                               known->shapes[i].last >= last && is_alike(known->shapes[i].shape, shape)))
+    {
+        i++;
+    }
+    if (i == known->num)
+    {
+        known->num += known->num < FMM_KNOWN_SHAPES;
+        i                         = known->num - 1;
+        known->shapes[i].ws       = ws;
+        known->shapes[i].num_near = cells->num_near;
+        known->shapes[i].last     = last;
+        memcpy(known->shapes[i].shape, shape, sizeof(shape));
+        ask_model(cells, last, problem->num_threads, known->shapes[i].error);
+    }
+    memcpy(error, known->shapes[i].error, ((size_t)last + 1) * sizeof(double));
 }
 
 double fmm_crowding(double per_cell)
@@ -241,15 +301,8 @@ enum
     c_edges      = 22, /* edges of cells that are tried in a periodic box */
     c_likelyEdge = 7,  /* and which of them first: 13 particles a cell */
     c_mostSeen   = 256,
-    c_mostShapes = 64
+    c_usualOrder = 20 /* which most accuracies are reached with */
 };
-
-/* Predicted errors of cells of one shape, with one particle each, by order. */
-typedef struct
-{
-    int    ws, last;
-    double shape[9], error[c_maxOrder + 1];
-} shape_errors;
 
 /* The best so far; if list is not NULL, also the cheapest ones of those that are good, in any order. */
 typedef struct
@@ -259,8 +312,6 @@ typedef struct
     int            num, room;
     int            seen[c_mostSeen][4]; /* grids that were looked at, and ws; to make cells again costs a third more */
     int            num_seen;
-    shape_errors   shapes[c_mostShapes];
-    int            num_shapes;
 } choices;
 
 /* Whether these cells were looked at; from now on they were. */
@@ -283,9 +334,6 @@ static int was_seen(choices* found, const int* grid, int ws)
 
 /* Numbers of cells that differ by less are not listed both: 15 x 15 x 16 and 15 x 16 x 15, say. */
 static const double c_alike = 1.1;
-
-/* Shapes of cells that differ by less, in the cells' unit, have the same predicted errors. */
-static const double c_sameShape = 1e-6;
 
 /* What costs more than the best by this factor is not listed. */
 static const double c_listed = 2;
@@ -351,64 +399,6 @@ double fmm_target_error(const fmm_problem* problem)
     return c_margin * problem->options->accuracy / (n > 0 ? 1 + c_worstPair / sqrt(pairs) : 1);
 }
 
-/* The cell in its own unit; a rectangular one with its edges by length, since their order makes no difference. */
-static void shape_of(const fmm_cells* cells, double* shape)
-{
-    for (int i = 0; i < 9; i++)
-    {
-        shape[i] = cells->cell[i] / cells->lambda;
-    }
-    for (int i = 0; i < 3 && cells->rectangular; i++)
-    {
-        static const int pairs[3][2] = {{0, 4}, {4, 8}, {0, 4}};
-        const int        a = pairs[i][0], b = pairs[i][1];
-        const double     low = fmin(shape[a], shape[b]), high = fmax(shape[a], shape[b]);
-        shape[a] = low;
-        shape[b] = high;
-    }
-}
-
-static int is_shape(const shape_errors* known, const double* shape, int ws, int last)
-{
-    double difference = 0;
-    for (int i = 0; i < 9; i++)
-    {
-        difference = fmax(difference, fabs(known->shape[i] - shape[i]));
-    }
-    return known->ws == ws && known->last >= last && difference < c_sameShape;
-}
-
-/* error[0..last], predicted, of cells with per_cell particles each: by the model once for each shape. */
-static void predict(const fmm_problem* problem,
-                    const fmm_cells*   cells,
-                    int                ws,
-                    double             per_cell,
-                    int                last,
-                    choices*           found,
-                    double*            error)
-{
-    double        shape[9];
-    shape_errors* known = found->shapes;
-    shape_of(cells, shape);
-    while (known < found->shapes + found->num_shapes && !is_shape(known, shape, ws, last))
-    {
-        known++;
-    }
-    if (known == found->shapes + found->num_shapes)
-    {
-        found->num_shapes += found->num_shapes < c_mostShapes;
-        known       = found->shapes + found->num_shapes - 1;
-        known->ws   = ws;
-        known->last = last;
-        memcpy(known->shape, shape, sizeof(shape));
-        fmm_predict_error(cells, last, problem->num_threads, known->error);
-    }
-    for (int p = 0; p <= last; p++)
-    {
-        error[p] = known->error[p] * fmm_crowding(per_cell);
-    }
-}
-
 /* Whether an order in these cells makes them the best, or one of those listed, given what they cost at the least. */
 static int may_be_found(const choices* found, double least_cost)
 {
@@ -443,12 +433,22 @@ static gmxfmm_status consider(
     {
         return GMXFMM_OK;
     }
-    predict(problem, cells, ws, n / used, last, found, error);
+    const int even   = problem->options->grid[0] > 0 || cells->covering_radius <= c_evenCells * cells->far_distance;
+    const int enough = fixed < 0 && even && last > c_usualOrder ? c_usualOrder : last;
+    fmm_predict_error(problem, cells, ws, enough, error);
+    if (error[enough] * fmm_crowding(n / used) <= target)
+    {
+        last = enough; /* the model takes longer the more orders it is asked for */
+    }
+    else if (enough < last)
+    {
+        fmm_predict_error(problem, cells, ws, last, error);
+    }
     for (int p = first; p <= last; p++)
     {
-        const double c = cost(problem, cells, n, used, p);
-        const int even = problem->options->grid[0] > 0 || cells->covering_radius <= c_evenCells * cells->far_distance;
-        const int good = even && error[p] <= target, best_good = best->good;
+        error[p] *= fmm_crowding(n / used);
+        const double c    = cost(problem, cells, n, used, p);
+        const int    good = even && error[p] <= target, best_good = best->good;
         const choice this = {c, error[p], cells->edge, good, p, ws, {grid[0], grid[1], grid[2]}};
         if (good ? (!best_good || c < best->cost) : (!best_good && error[p] < best->error))
         {
@@ -552,11 +552,15 @@ choose_grid(const fmm_problem* problem, fmm_cells* cells, const double* box, int
 }
 
 /* Looks at all cells that the options leave open. */
-static gmxfmm_status consider_all(const fmm_problem* problem, const double* box, choices* found)
+static gmxfmm_status consider_all(const fmm_problem* given, const double* box, choices* found)
 {
-    const gmxfmm_options* o      = problem->options;
-    fmm_cells             cells  = {0};
-    gmxfmm_status         status = GMXFMM_OK;
+    const gmxfmm_options* o       = given->options;
+    fmm_cells             cells   = {0};
+    gmxfmm_status         status  = GMXFMM_OK;
+    fmm_known_errors      here    = {0};
+    fmm_problem           knowing = *given;
+    const fmm_problem*    problem = &knowing;
+    knowing.known                 = given->known != NULL ? given->known : &here;
     const int    first_ws = o->separation > 0 ? o->separation : 1, last_ws = o->separation > 0 ? o->separation : 2;
     const choice none = {INFINITY, INFINITY, 0, 0, 0, 0, {1, 1, 1}};
     found->best       = none;
@@ -621,14 +625,15 @@ int fmm_tune_candidates(const fmm_problem* problem, fmm_candidate* list, int roo
 
 int fmm_tune_cells(const fmm_problem* problem, const int* grid, int ws, double* error, double* costs)
 {
+    const int           last   = fmm_most_order(problem->options->precision);
     const double        num    = problem->n > 0 ? (double)problem->n : 1.0;
     const int           used   = grid[0] * grid[1] * grid[2];
     fmm_cells           cells  = {0};
     const gmxfmm_status status = fmm_cells_set(&cells, problem->box, grid, problem->periodic, ws, 0);
     if (status == GMXFMM_OK)
     {
-        fmm_predict_error(&cells, c_maxOrder, problem->num_threads, error);
-        for (int p = 0; p <= c_maxOrder; p++)
+        fmm_predict_error(problem, &cells, ws, last, error);
+        for (int p = 0; p <= last; p++)
         {
             error[p] *= fmm_crowding(num / used);
             costs[p] = cost(problem, &cells, num, used, p);

@@ -6,6 +6,23 @@
 #include "fmm/geometry/cells.h"
 #include "fmm/gmxfmm.h"
 
+enum
+{
+    FMM_KNOWN_SHAPES = 128
+};
+
+/* Predicted errors, by order, of cells with one particle each: they depend on the shape of a cell, on ws and on the
+ * near set, which an octree has without some vectors in long bricks. All zero: none so far. */
+typedef struct fmm_known_errors
+{
+    int num;
+    struct
+    {
+        int    ws, num_near, last; /* order */
+        double shape[9], error[GMXFMM_MAX_ORDER + 1];
+    } shapes[FMM_KNOWN_SHAPES];
+} fmm_known_errors;
+
 /* What is to be computed. */
 typedef struct
 {
@@ -16,6 +33,7 @@ typedef struct
     const double*         box;         /* 9; periodic */
     char*                 message;     /* message[message_size]: why there is no choice */
     size_t                message_size;
+    fmm_known_errors*     known; /* of other choices, to be used and added to; NULL: none */
 } fmm_problem;
 
 typedef struct
@@ -77,8 +95,8 @@ typedef struct
  * are much alike, cheapest first, to list[room]. Returns how many. */
 int fmm_tune_candidates(const fmm_problem* problem, fmm_candidate* list, int room);
 
-/* Predicted errors and costs of all orders, error[0..GMXFMM_MAX_ORDER] and costs alike, in these cells. Returns 0 if
- * there cannot be such cells. */
+/* Predicted errors and costs of all orders that the precision allows, error[0..GMXFMM_MAX_ORDER] and costs alike, in
+ * these cells. Returns 0 if there cannot be such cells. */
 int fmm_tune_cells(const fmm_problem* problem, const int* grid, int ws, double* error, double* costs);
 
 /* fit.c: what fmm_compare_tree gained when it chose for this plan; 0: it was not asked. */
@@ -86,11 +104,17 @@ double fmm_tree_gain(const gmxfmm_plan* plan);
 
 /* What the files of this folder share. */
 
-/* error[0..last], by order: predicted relative RMS force error of cells with one particle each. */
-void fmm_predict_error(const fmm_cells* cells, int last, int num_threads, double* error);
+/* error[0..last], by order: predicted relative RMS force error of cells with one particle each and ws near layers. */
+void fmm_predict_error(const fmm_problem* problem, const fmm_cells* cells, int ws, int last, double* error);
 
 /* Factor of that error with so many particles in each. */
 double fmm_crowding(double per_cell);
+
+/* Largest order of a precision. */
+static inline int fmm_most_order(gmxfmm_precision precision)
+{
+    return precision == GMXFMM_SINGLE ? GMXFMM_MAX_ORDER_SINGLE : GMXFMM_MAX_ORDER;
+}
 
 /* Largest order that is chosen automatically with ws near layers. */
 int fmm_last_order(const fmm_problem* problem, int ws);

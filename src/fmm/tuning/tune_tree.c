@@ -20,6 +20,11 @@ static const double c_levels = 1.41421356;
 /* Most roots: a box more uneven than that has an octree of roots alone. */
 static const double c_manyRoots = 1e7;
 
+enum
+{
+    c_fewParticles = 10000 /* which one thread has counted before others have begun */
+};
+
 /* Most places in the grid of leaves that is chosen for a device: 20 bytes each (docs/gpu.md). */
 static const double c_mostPlaces = 1 << 27;
 
@@ -193,7 +198,7 @@ static gmxfmm_status consider(
         return status;
     }
     const int fixed = options->order, last = fixed >= 0 ? fixed : fmm_last_order(problem, ws);
-    fmm_predict_error(&cells, last, problem->num_threads, error);
+    fmm_predict_error(problem, &cells, ws, last, error);
     fmm_cells_free(&cells);
     const int given       = fmm_given_depth(options);
     const int first_depth = given > 0 ? given : 1;
@@ -297,15 +302,45 @@ gmxfmm_status fmm_tune_tree(const fmm_problem* problem, fmm_choice* chosen)
     return status;
 }
 
-/* The bits of k at every third place: a third of a Morton key. */
+/* The bits of k, FMM_KEY_BITS of them, at every third place: a third of a Morton key. Each line moves the upper half of
+ * each group of bits away from the lower one. */
 static uint64_t spread(uint64_t k)
 {
-    uint64_t s = 0;
-    for (int b = 0; b < FMM_KEY_BITS; b++)
+    k = (k | k << 32) & 0x001f00000000ffff;
+    k = (k | k << 16) & 0x001f0000ff0000ff;
+    k = (k | k << 8) & 0x100f00f00f00f00f;
+    k = (k | k << 4) & 0x10c30c30c30c30c3;
+    return (k | k << 2) & 0x1249249249249249;
+}
+
+/* Morton key of a particle at x among cells of the deepest level. */
+static uint64_t
+morton_key(const fmm_problem* problem, const double* x, const double* origin, const double* box, const int* cells)
+{
+    uint64_t key = 0;
+    for (int d = 0; d < 3; d++)
     {
-        s |= (k >> b & 1) << (3 * b);
+        const double f    = (x[d] - origin[d]) / box[4 * d]; /* not finite: tree_assign will say so */
+        const double part = problem->periodic ? f - floor(f) : fmin(fmax(f, 0), 1);
+        const int    k    = part >= 0 ? (int)(part * cells[d]) : 0;
+        key |= spread((uint64_t)(k < cells[d] ? k : cells[d] - 1)) << (2 - d);
     }
-    return s;
+    return key;
+}
+
+/* Counts runs of keys that differ in their last `shift` bits alone. */
+static void count_runs(const fmm_keyed* sorted, size_t n, int shift, double* leaves, double* squares)
+{
+    size_t num = 0, pairs = 0, in_run = 0;
+    for (size_t i = 0; i < n; i++)
+    {
+        const int starts = i == 0 || sorted[i].key >> shift != sorted[i - 1].key >> shift;
+        in_run           = starts ? 0 : in_run + 1;
+        num += (size_t)starts;
+        pairs += in_run;
+    }
+    *leaves  = (double)num;
+    *squares = 2 * (double)pairs;
 }
 
 /* Counts particles in the cells of all depths. In the order of Morton keys of the deepest level, particles of a cell of
@@ -313,40 +348,31 @@ static uint64_t spread(uint64_t k)
 static gmxfmm_status count_cells(
     const fmm_problem* problem, const void* x, const double* origin, const double* box, const int* roots, occupancy* o)
 {
-    const size_t n      = (size_t)problem->n;
-    const int    bottom = deepest(roots);
-    fmm_keyed *  memory = malloc((2 * n + 1) * sizeof(*memory)), *buffer = memory + n;
+    const int64_t n        = problem->n;
+    const int     bottom   = deepest(roots);
+    const int     cells[3] = {roots[0] << bottom, roots[1] << bottom, roots[2] << bottom};
+    const int     dbl      = problem->options->array_type == GMXFMM_DOUBLE;
+    fmm_keyed*    memory   = malloc((2 * (size_t)n + 1) * sizeof(*memory));
     if (memory == NULL)
     {
         return fmm_not_chosen(problem, GMXFMM_ERROR_MEMORY, "out of memory to sort particles");
     }
-    for (size_t i = 0; i < n; i++)
+#pragma omp parallel for schedule(static) num_threads(problem->num_threads) if (n > c_fewParticles)
+    for (int64_t i = 0; i < n; i++)
     {
-        memory[i].key   = 0;
-        memory[i].index = 0;
-        for (size_t d = 0; d < 3; d++)
+        double at[3];
+        for (int64_t d = 0; d < 3; d++)
         {
-            const double xi   = problem->options->array_type == GMXFMM_DOUBLE ? ((const double*)x)[3 * i + d]
-                                                                              : (double)((const float*)x)[3 * i + d];
-            const double f    = (xi - origin[d]) / box[4 * d]; /* not finite: tree_assign will say so */
-            const double part = problem->periodic ? f - floor(f) : fmin(fmax(f, 0), 1);
-            const int    last = roots[d] << bottom, k = part >= 0 ? (int)(part * last) : 0;
-            memory[i].key |= spread((uint64_t)(k < last ? k : last - 1)) << (2 - d);
+            at[d] = dbl ? ((const double*)x)[3 * i + d] : (double)((const float*)x)[3 * i + d];
         }
+        memory[i] = (fmm_keyed){morton_key(problem, at, origin, box, cells), 0};
     }
-    fmm_sort_keys(memory, buffer, n, problem->num_threads);
+    fmm_sort_keys(memory, memory + n, (size_t)n, problem->num_threads);
+#pragma omp parallel for schedule(dynamic, 1) num_threads(problem->num_threads) if (n > c_fewParticles)
     for (int depth = 0; depth <= FMM_MAX_DEPTH; depth++)
     {
-        const int shift  = depth < bottom ? 3 * (bottom - depth) : 0;
-        double    in_run = 0;
-        o->leaves[depth] = o->squares[depth] = 0;
-        for (size_t i = 0; i < n; i++)
-        {
-            const int starts = i == 0 || memory[i].key >> shift != memory[i - 1].key >> shift;
-            o->leaves[depth] += starts;
-            o->squares[depth] += starts ? 0 : 2 * in_run; /* n (n - 1) grows by 2 (n - 1) */
-            in_run = starts ? 1 : in_run + 1;
-        }
+        const int shift = depth < bottom ? 3 * (bottom - depth) : 0;
+        count_runs(memory, (size_t)n, shift, &o->leaves[depth], &o->squares[depth]);
     }
     free(memory);
     return GMXFMM_OK;
