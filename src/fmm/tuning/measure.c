@@ -19,11 +19,10 @@ static const double c_zeroForce = 1e-10;
 static const double c_finer  = 0.03;
 static const double c_finest = 1e-12;
 
-/* Least steps that are timed together where they can be, as on a GPU: one alone waits for its launches. */
-static const int c_inFlight = 5;
-
 enum
 {
+    c_inFlight   = 5,     /* steps timed together where they can be, as on a GPU: one alone waits for its launches; */
+    c_compared   = 20,    /* and of settings that are compared by it */
     c_fewNumbers = 30000, /* which one thread has added up before others have begun */
     c_parts      = 64     /* of a sum, whose bits are the same with any number of threads */
 };
@@ -194,7 +193,7 @@ gmxfmm_status fmm_measure_time(
     {
         /* the lattice sums of a new plan are no part of a step */
         status        = info.num_executes == 0 ? time_once(plan, reference, force, &this) : status;
-        const int num = repeats > c_inFlight ? repeats : c_inFlight;
+        const int num = repeats > 1 ? c_compared : c_inFlight;
         return status == GMXFMM_OK ? fmm_time_steps(plan, reference->system.x, num, time) : status;
     }
     for (int i = 0; i < repeats && status == GMXFMM_OK && !(i >= 2 && *time > most); i++)
