@@ -65,8 +65,9 @@ typedef struct
     gmxfmm_options          best_options;
     double                  best_accuracy; /* largest for which what the model chooses reaches it */
     double                  coarsest;      /* above which none is tried */
-    double                  best_cost;     /* s, or of the model */
-    int                     any;           /* something reaches it */
+    double                  best_cost;     /* s, or of the model: */
+    double                  best_model_cost;
+    int                     any; /* something reaches it */
     gmxfmm_measurement      tried[c_mostTried];
     int                     num;
     void*                   force; /* room by fmm_measure_room */
@@ -265,6 +266,16 @@ static void note_time(search* s, const gmxfmm_measurement* m)
     }
 }
 
+/* Whether that is cheaper than the best so far: of times that are alike the model decides. */
+static int is_cheaper(const search* s, double cost, double model_cost)
+{
+    if (!is_timed(s))
+    {
+        return cost < s->best_cost;
+    }
+    return cost < c_gain * s->best_cost || (c_gain * cost < s->best_cost && model_cost < s->best_model_cost);
+}
+
 /* Takes settings that reach what was asked if they are the cheapest so far: by the time of a step of their plan (NULL:
  * by a new one), or by their cost in the model. */
 static void
@@ -282,11 +293,12 @@ compare_cost(search* s, gmxfmm_plan* plan, const gmxfmm_options* options, double
         cost = m->time;
     }
     gmxfmm_destroy(own);
-    if (status == GMXFMM_OK && cost < (is_timed(s) ? c_gain : 1) * s->best_cost)
+    if (status == GMXFMM_OK && is_cheaper(s, cost, model_cost))
     {
-        s->best         = *m;
-        s->best_options = *options;
-        s->best_cost    = cost;
+        s->best            = *m;
+        s->best_options    = *options;
+        s->best_cost       = cost;
+        s->best_model_cost = model_cost;
     }
 }
 
