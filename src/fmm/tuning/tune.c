@@ -19,9 +19,10 @@
 
 enum
 {
-    c_samples  = 256, /* the corners of the cells make the error, and must be hit: with 24 it decays too fast in p */
-    c_parts    = 16,  /* of the far cells, for threads */
-    c_maxOrder = GMXFMM_MAX_ORDER
+    c_samples    = 256, /* the corners of the cells make the error, and must be hit: with 24 it decays too fast in p */
+    c_parts      = 16,  /* of the far cells, for threads */
+    c_usualOrder = 20,  /* which most accuracies are reached with */
+    c_maxOrder   = GMXFMM_MAX_ORDER
 };
 
 /* Fitted: predicted / measured error in SPC water lies within 0.9 and 2.1 for ws = 1, 2, p = 4..12, 4 to 40 atoms a
@@ -247,6 +248,22 @@ void fmm_predict_error(const fmm_problem* problem, const fmm_cells* cells, int w
     memcpy(error, known->shapes[i].error, ((size_t)last + 1) * sizeof(double));
 }
 
+int fmm_predict_enough(
+    const fmm_problem* problem, const fmm_cells* cells, int ws, int last, double enough, double* error)
+{
+    const int usual = last < c_usualOrder ? last : c_usualOrder;
+    fmm_predict_error(problem, cells, ws, enough > 0 ? usual : last, error);
+    if (enough > 0 && error[usual] <= enough)
+    {
+        return usual;
+    }
+    if (enough > 0 && usual < last)
+    {
+        fmm_predict_error(problem, cells, ws, last, error);
+    }
+    return last;
+}
+
 double fmm_crowding(double per_cell)
 {
     /* sources add up as the root of their number, forces of a liquid grow with their density to the power of 2/3 */
@@ -300,8 +317,7 @@ enum
 {
     c_edges      = 22, /* edges of cells that are tried in a periodic box */
     c_likelyEdge = 7,  /* and which of them first: 13 particles a cell */
-    c_mostSeen   = 256,
-    c_usualOrder = 20 /* which most accuracies are reached with */
+    c_mostSeen   = 256
 };
 
 /* The best so far; if list is not NULL, also the cheapest ones of those that are good, in any order. */
@@ -433,17 +449,8 @@ static gmxfmm_status consider(
     {
         return GMXFMM_OK;
     }
-    const int even   = problem->options->grid[0] > 0 || cells->covering_radius <= c_evenCells * cells->far_distance;
-    const int enough = fixed < 0 && even && last > c_usualOrder ? c_usualOrder : last;
-    fmm_predict_error(problem, cells, ws, enough, error);
-    if (error[enough] * fmm_crowding(n / used) <= target)
-    {
-        last = enough; /* the model takes longer the more orders it is asked for */
-    }
-    else if (enough < last)
-    {
-        fmm_predict_error(problem, cells, ws, last, error);
-    }
+    const int even = problem->options->grid[0] > 0 || cells->covering_radius <= c_evenCells * cells->far_distance;
+    last = fmm_predict_enough(problem, cells, ws, last, fixed < 0 && even ? target / fmm_crowding(n / used) : 0, error);
     for (int p = first; p <= last; p++)
     {
         error[p] *= fmm_crowding(n / used);

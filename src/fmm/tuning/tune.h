@@ -107,6 +107,11 @@ double fmm_tree_gain(const gmxfmm_plan* plan);
 /* error[0..last], by order: predicted relative RMS force error of cells with one particle each and ws near layers. */
 void fmm_predict_error(const fmm_problem* problem, const fmm_cells* cells, int ws, int last, double* error);
 
+/* The same, but if an order of `last` or 20 has `enough` or less, no further than to that; 0: as above. Returns the
+ * last order. The model takes the longer the more orders it is asked for. */
+int fmm_predict_enough(
+    const fmm_problem* problem, const fmm_cells* cells, int ws, int last, double enough, double* error);
+
 /* Factor of that error with so many particles in each. */
 double fmm_crowding(double per_cell);
 

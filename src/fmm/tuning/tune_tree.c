@@ -197,8 +197,10 @@ static gmxfmm_status consider(
     {
         return status;
     }
-    const int fixed = options->order, last = fixed >= 0 ? fixed : fmm_last_order(problem, ws);
-    fmm_predict_error(problem, &cells, ws, last, error);
+    const int    fixed  = options->order;
+    const double enough = fixed < 0 ? fmm_target_error(problem) / c_levels : 0; /* crowding makes errors less */
+    const int    last =
+        fmm_predict_enough(problem, &cells, ws, fixed >= 0 ? fixed : fmm_last_order(problem, ws), enough, error);
     fmm_cells_free(&cells);
     const int given       = fmm_given_depth(options);
     const int first_depth = given > 0 ? given : 1;

@@ -34,7 +34,7 @@ enum
     c_longest     = (2 * FMM_MAX_SUM_DEGREE + VLEN - 1) / VLEN, /* column of coefficients, in vectors */
     /* of coefficients that have their terms computed at once: those of Z at order 14, single, or one column */
     c_mostVectors = c_longest > 64 ? c_longest : 64,
-    c_tableBytes  = 1 << 23,
+    c_tableBytes  = 1 << 22,
     c_planesBytes = 1 << 22,
     c_maxSumCoef  = (FMM_MAX_SUM_DEGREE + 1) * (FMM_MAX_SUM_DEGREE + 1),
     c_doubleLanes = FMM_VBYTES / 8
