@@ -14,8 +14,8 @@
 static const double c_zeroForce = 1e-10;
 
 /* What the evaluations of a reference are asked for over what errors are measured at, at first and then each time that
- * they differ by too much. The model's settings reach four times as much in liquids; crystals have been seen where they
- * reach 1/60 of it. */
+ * they differ by too much. In liquids the model's settings err by a quarter of what they are asked for; crystals have
+ * been seen where they err by 60 times as much as is predicted. */
 static const double c_finer  = 0.03;
 static const double c_finest = 1e-12;
 
