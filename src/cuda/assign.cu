@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Particles into cells, and targets into tiles (search steps). */
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -275,9 +276,17 @@ static gmxfmm_status upload_near_set(gmxfmm_plan* plan)
     {
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
     }
+    for (int i = 0; i < 3; i++)
+    {
+        d->near_extent[i] = 0;
+    }
     for (int o = 0; o < c->num_near; o++)
     {
         vectors[o] = make_int4(c->near[o][0], c->near[o][1], c->near[o][2], 0);
+        for (int i = 0; i < 3; i++)
+        {
+            d->near_extent[i] = std::max(d->near_extent[i], c->near[o][i]);
+        }
     }
     gmxfmm_status status = fmm_cuda_upload(plan, d->near_vectors.memory, vectors, bytes);
     if (status == GMXFMM_OK)
@@ -386,14 +395,16 @@ static gmxfmm_status assign_set(gmxfmm_plan* plan, ParticleSet* set, const void*
     return GMXFMM_OK;
 }
 
-/* Rows of the near virial: as many as there are tiles, or may be after an assignment on a stream. */
+/* Rows of the near virial: if it has those of tiles, as many as there are, or may be after an assignment on a stream.
+ */
 static gmxfmm_status reserve_near_virial(gmxfmm_plan* plan)
 {
     fmm_device*        d       = plan->device;
     const ParticleSet* targets = targets_of(d);
     const int          tiles =
         fmm_enqueues_assign(plan) ? most_tiles(targets, make_geometry(plan).num_cells) : targets->launched_tiles;
-    return fmm_device_reserve(plan, &d->near_virial, (static_cast<size_t>(tiles) + 1) * 6 * real_size(plan));
+    const size_t rows = static_cast<size_t>(fmm_cuda_near_virial_rows(plan, tiles));
+    return fmm_device_reserve(plan, &d->near_virial, (rows + 1) * 6 * real_size(plan));
 }
 
 gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x)

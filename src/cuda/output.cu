@@ -18,7 +18,8 @@ struct OutputArgs
     Geometry             g;
     const BoxValues*     box;
     int                  n, periodic, vacuum, num_far_rows;
-    int                  edge; /* of Leaves */
+    int                  num_near_rows; /* of the near virial, positions times near forces apart; -1: of tiles, all */
+    int                  edge;          /* of Leaves */
     const int *          position, *cell_of, *far_start;
     const FarPair*       far_pairs; /* NULL: none */
     const double*        charge;    /* caller's order */
@@ -26,7 +27,7 @@ struct OutputArgs
     const double*        far_virial;  /* num_far_rows x 5 */
     const double*        tree_strain; /* 6, of the octree's translations; or NULL */
     StepResults*         results;
-    const AssignResults* assigned; /* num_tiles: rows of the near virial */
+    const AssignResults* assigned; /* num_tiles */
     double               f;        /* prefactor */
     double               total_charge;
     double               background; /* 4 pi / 3 over the volume of the box in u^3 */
@@ -83,6 +84,28 @@ static __device__ void add_background(const OutputArgs& a, int s, double q, cons
     fmm_add_symmetric(1, offset, f, sum);
 }
 
+/* Position times near force: of the virial -1/2 the sum over pairs of (x_i - x_j - s) (x) f_ij what P2P does not have.
+ * From the middle of the grid, for the least rounding. */
+template <class R>
+static __device__ void add_near_virial(const OutputArgs& a, int s, const Vec4<R>& y, const Vec4<R>& near, double* sum)
+{
+    const double q    = static_cast<double>(y.w);
+    const double f[3] = {q * static_cast<double>(near.x), q * static_cast<double>(near.y),
+                         q * static_cast<double>(near.z)};
+    int          c[3];
+    double       t[3], x[3];
+    cell_place(a.g, a.cell_of[s], c);
+    for (int d = 0; d < 3; d++)
+    {
+        t[d] = c[d] - 0.5 * a.g.inner[d];
+    }
+    fmm_cartesian(a.box->cell, t, x);
+    x[0] += static_cast<double>(y.x);
+    x[1] += static_cast<double>(y.y);
+    x[2] += static_cast<double>(y.z);
+    fmm_add_symmetric(-0.5, x, f, sum + 15);
+}
+
 template <class R>
 static __device__ void
 add_sums(const OutputArgs& a, int s, const Vec4<R>& y, const Vec4<R>& near, const Vec4<R>& far, double* sum)
@@ -96,6 +119,10 @@ add_sums(const OutputArgs& a, int s, const Vec4<R>& y, const Vec4<R>& near, cons
         const double f[3] = {q * static_cast<double>(far.x), q * static_cast<double>(far.y),
                              q * static_cast<double>(far.z)};
         fmm_add_symmetric(1, r, f, sum);
+        if (a.num_near_rows >= 0)
+        {
+            add_near_virial(a, s, y, near, sum);
+        }
         if (a.edge > 1 && a.periodic)
         {
             add_background(a, s, q, r, sum);
@@ -131,11 +158,10 @@ write_sums(const OutputArgs& a, const double* sum, const double* near_virial, co
     const double* surface   = a.results->moments + 9;
     const double  d2        = surface[0] * surface[0] + surface[1] * surface[1] + surface[2] * surface[2];
     const double  e_surface = a.vacuum ? 0.5 * a.box->surface * d2 : 0;
-    const double  far       = 0.5 * sum[7];
+    const double  near = 0.5 * sum[6], far = 0.5 * sum[7];
     if (a.wanted.energy && me < 2)
     {
-        a.out.energy[me] =
-            a.f * (me == 0 ? 0.5 * sum[6] * a.box->inverse_u : (far + sum[8]) * a.box->inverse_u + e_surface);
+        a.out.energy[me] = a.f * (me == 0 ? near * a.box->inverse_u : (far + sum[8]) * a.box->inverse_u + e_surface);
     }
     if (!a.wanted.virial)
     {
@@ -143,15 +169,15 @@ write_sums(const OutputArgs& a, const double* sum, const double* near_virial, co
     }
     if (me < 6)
     {
-        virial[me] = far_virial(a, me, sum, w);
+        virial[me] = far_virial(a, me, sum, w) + near_virial[me];
     }
     __syncthreads();
     if (me < 9)
     {
         const int    row = me / 3, column = me % 3;
         const int    k     = row == column ? row : row + column + 2;
-        const double shift = row == column ? fmm_trace_shift(virial, -0.5 * far) : 0;
-        double       v     = (virial[k] + shift + near_virial[k] + sum[9 + k]) * a.box->inverse_u;
+        const double shift = row == column ? fmm_trace_shift(virial, -0.5 * (near + far)) : 0;
+        double       v     = (virial[k] + shift + sum[9 + k]) * a.box->inverse_u;
         if (a.vacuum)
         {
             v += 0.5 * (a.box->surface * surface[row] * surface[column] - (row == column ? e_surface : 0));
@@ -257,7 +283,7 @@ __global__ void __launch_bounds__(c_threads) write_output(
         const double q = a.out.force != NULL ? static_cast<double>(static_cast<R>(a.charge[i])) : 0;
         write_particle<R>(a, x, i, q, e, phi, surface_field);
     }
-    const int rows = SUMS && a.wanted.virial ? a.assigned->num_tiles : 0;
+    const int rows = !SUMS || !a.wanted.virial ? 0 : a.num_near_rows >= 0 ? a.num_near_rows : a.assigned->num_tiles;
 #pragma unroll 1
     for (int row = static_cast<int>(blockIdx.x * c_threads + threadIdx.x); row < rows;
          row += static_cast<int>(gridDim.x) * c_threads)
@@ -309,28 +335,29 @@ gmxfmm_status fmm_cuda_output(
     {
         x = d->receiver_x.memory;
     }
-    a.g            = make_geometry(plan);
-    a.box          = d->box.as<BoxValues>();
-    a.n            = targets->n;
-    a.periodic     = plan->periodic;
-    a.vacuum       = plan->options.boundary == GMXFMM_VACUUM;
-    a.num_far_rows = fmm_has_lattice_sums(plan) ? fmm_cuda_virial_blocks(plan) : 0;
-    a.edge         = far.leaves.edge;
-    a.position     = targets->position.as<int>();
-    a.cell_of      = targets->cell_of.as<int>();
-    a.charge       = d->charge.as<double>();
-    a.far_start    = d->far_start.as<int>();
-    a.far_pairs    = d->has_exclusions ? d->far_pairs.as<FarPair>() : NULL;
-    a.partial      = d->partial.as<double>() + c_numSums * c_sumBlocks;
-    a.far_virial   = d->far_virial.as<double>();
-    a.tree_strain  = far.strain;
-    a.results      = d->results.as<StepResults>();
-    a.assigned     = d->assign_results.as<AssignResults>();
-    a.f            = plan->options.prefactor;
-    a.total_charge = plan->total_charge;
-    a.background   = 4 * FMM_PI / 3 / plan->cells.box_volume;
-    a.out          = *output;
-    a.wanted       = wanted;
+    a.g             = make_geometry(plan);
+    a.box           = d->box.as<BoxValues>();
+    a.n             = targets->n;
+    a.periodic      = plan->periodic;
+    a.vacuum        = plan->options.boundary == GMXFMM_VACUUM;
+    a.num_far_rows  = fmm_has_lattice_sums(plan) ? fmm_cuda_virial_blocks(plan) : 0;
+    a.num_near_rows = plan->tree != NULL ? -1 : fmm_cuda_near_virial_rows(plan, 0);
+    a.edge          = far.leaves.edge;
+    a.position      = targets->position.as<int>();
+    a.cell_of       = targets->cell_of.as<int>();
+    a.charge        = d->charge.as<double>();
+    a.far_start     = d->far_start.as<int>();
+    a.far_pairs     = d->has_exclusions ? d->far_pairs.as<FarPair>() : NULL;
+    a.partial       = d->partial.as<double>() + c_numSums * c_sumBlocks;
+    a.far_virial    = d->far_virial.as<double>();
+    a.tree_strain   = far.strain;
+    a.results       = d->results.as<StepResults>();
+    a.assigned      = d->assign_results.as<AssignResults>();
+    a.f             = plan->options.prefactor;
+    a.total_charge  = plan->total_charge;
+    a.background    = 4 * FMM_PI / 3 / plan->cells.box_volume;
+    a.out           = *output;
+    a.wanted        = wanted;
     if (plan->options.array_type == GMXFMM_DOUBLE)
     {
         is_double(plan) ? launch<double, double>(a, x, d, stream) : launch<float, double>(a, x, d, stream);

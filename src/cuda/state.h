@@ -201,8 +201,8 @@ struct fmm_device
     int            box_in_graph;  /* one that was captured with a box that was not stored */
     int            sums_in_graph; /* one that makes lattice sums, of the shape that it was captured with */
     DeviceBuffer   near_vectors, near_lookup;
-    int            near_reach;
-    int4*          near_on_device; /* the host's copy of near_vectors; NULL: nothing there yet */
+    int            near_reach, near_extent[3]; /* largest component of a near vector; in each direction */
+    int4*          near_on_device;             /* the host's copy of near_vectors; NULL: nothing there yet */
     int            num_near_on_device;
     VoronoiVectors voronoi, box_voronoi;
 
@@ -283,6 +283,9 @@ fmm_cuda_interpolate(gmxfmm_plan* plan, bool with_virial, const BoxValues* box, 
 gmxfmm_status fmm_cuda_permute(gmxfmm_plan* plan, const void* x, cudaStream_t stream);
 gmxfmm_status fmm_cuda_moments(gmxfmm_plan* plan, const void* x, cudaStream_t stream);
 gmxfmm_status fmm_cuda_p2p(gmxfmm_plan* plan, const StepWanted& wanted, cudaStream_t stream);
+/* Rows of device->near_virial that it writes: one for each tile on an octree. On other grids the sum over particles of
+ * position times near force belongs to the virial, too. */
+int           fmm_cuda_near_virial_rows(const gmxfmm_plan* plan, int tiles);
 gmxfmm_status fmm_cuda_p2m(gmxfmm_plan* plan, bool sums, cudaStream_t stream);
 gmxfmm_status fmm_cuda_transform(gmxfmm_plan* plan, bool forward, cudaStream_t stream);
 gmxfmm_status fmm_cuda_product(gmxfmm_plan* plan, cudaStream_t stream);

@@ -9,8 +9,16 @@
  *
  * Sources that some target leaves out (itself, bonded neighbours: known at assign as places in the list) are taken off
  * the list and met apart, with a bit for each target, so that the inner loop has no masks.
+ *
+ * In a periodic grid of one level the virial costs next to nothing: with all positions x in one frame, the sum over
+ * pairs of (x_i - x_j - s) (x) f_ij, s the vector of the lattice to the image of j, is that of x_i (x) F_i over
+ * particles, which the output has, less s (x) f_ij (Bekker et al. 1995, as in GROMACS). The latter differs
+ * from zero only for sources beyond a face of the box, and is wanted once of each pair: more warps meet them again, for
+ * targets at three faces. On an octree, whose clusters may be far apart, x_i (x) F_i would lose digits: there each pair
+ * is asked.
  */
 #include "cuda/geometry.h"
+#include "fmm/math/strain.h"
 
 enum
 {
@@ -27,7 +35,8 @@ enum P2pWanted
 {
     c_fieldOnly,
     c_potentialToo,
-    c_virialToo /* and the potential */
+    c_facesToo, /* forces through faces, for a virial, and the potential */
+    c_virialToo /* of each pair, and the potential */
 };
 
 /* A multiprocessor of 8.6 or 8.7 has no more than 16 blocks at a time. */
@@ -54,6 +63,17 @@ struct ListSize
 /* A particle this far away has a finite 1/r, and no charge. */
 static __device__ const float c_away = 1e4f;
 
+/* At this distance 1/r is zero, its square being infinite, and so is the force of any charge. */
+static __device__ inline float out_of_reach(float)
+{
+    return 1e30f;
+}
+
+static __device__ inline double out_of_reach(double)
+{
+    return 1e200;
+}
+
 template <class R>
 struct P2pArgs
 {
@@ -68,9 +88,18 @@ struct P2pArgs
     const Vec4<R>*   xq;     /* sources */
     const Vec4<R>*   target; /* targets */
     Vec4<R>*         out;
-    R*               virial; /* 6 for each tile */
+    R*               virial; /* 6 for each tile, or each cell of meet_face */
     const BoxValues* box;
-    int              small; /* near vectors are longer than the grid in some direction */
+    int              small;     /* near vectors are longer than the grid in some direction */
+    int              extent[3]; /* of the near vectors */
+    int              num_faces; /* cells of meet_face */
+    const int*       tile_start;
+};
+
+/* Near sources `layer` or more cells up in a direction. */
+struct Beyond
+{
+    int direction, layer;
 };
 
 /* A near cell's part of the list: source k of the list is particle base + k. */
@@ -271,10 +300,11 @@ static __device__ inline int neighbour(const P2pArgs<R>& a, int k, int n)
 }
 
 /* The near cells o .. o + 31 as segments, those without particles left out: *start is the place of a lane's own cell in
- * the part of the list that these cells make, *total its length. A lane without particles has start -1. */
+ * the part of the list that these cells make, *total its length. A lane without particles has start -1. beyond (NULL:
+ * all): sources that are not there are moved out of reach, as places in the list are to be those of all. */
 template <class R>
-static __device__ void
-make_segments(const P2pArgs<R>& a, WarpMemory<R>* memory, const int* place, int o, int* start, int* total)
+static __device__ inline void make_segments(
+    const P2pArgs<R>& a, WarpMemory<R>* memory, const int* place, const Beyond* beyond, int o, int* start, int* total)
 {
     const int me    = static_cast<int>(threadIdx.x % 32);
     int       begin = 0, count = 0;
@@ -307,10 +337,14 @@ make_segments(const P2pArgs<R>& a, WarpMemory<R>* memory, const int* place, int 
     {
         Segment<R> s;
         const R    kx = static_cast<R>(k.x), ky = static_cast<R>(k.y), kz = static_cast<R>(k.z);
-        s.base                                             = begin - (sum - count);
-        s.x                                                = kx * cell[0] + ky * cell[3] + kz * cell[6];
-        s.y                                                = kx * cell[1] + ky * cell[4] + kz * cell[7];
-        s.z                                                = kx * cell[2] + ky * cell[5] + kz * cell[8];
+        s.base = begin - (sum - count);
+        s.x    = kx * cell[0] + ky * cell[3] + kz * cell[6];
+        s.y    = kx * cell[1] + ky * cell[4] + kz * cell[7];
+        s.z    = kx * cell[2] + ky * cell[5] + kz * cell[8];
+        if (beyond != NULL && (beyond->direction == 0 ? k.x : beyond->direction == 1 ? k.y : k.z) < beyond->layer)
+        {
+            s.x = out_of_reach(R(0));
+        }
         memory->segment[__popc(filled & ((1u << me) - 1))] = s;
     }
     __syncwarp();
@@ -490,9 +524,24 @@ static constexpr unsigned sizes_for_three()
 
 static constexpr unsigned c_sizesForThree = sizes_for_three();
 
-/* All of one tile, with T targets in a lane. */
+/* Adds the forces on the targets of a lane. */
+template <class R, int T>
+static __device__ void add_force(const Lane<R, T>& lane, R* force)
+{
+#pragma unroll
+    for (int t = 0; t < T; t++)
+    {
+        force[0] += lane.target[t].w * lane.sum[t].x;
+        force[1] += lane.target[t].w * lane.sum[t].y;
+        force[2] += lane.target[t].w * lane.sum[t].z;
+    }
+}
+
+/* All of one tile, with T targets in a lane. beyond (NULL: all sources): only the force on each lane's targets is
+ * wanted, which is added to force[3]. */
 template <class R, P2pWanted WANTED, int T>
-static __device__ void meet_tile(const P2pArgs<R>& a, WarpMemory<R>* memory, int number, const Tile& tile)
+static __device__ inline void
+meet_tile(const P2pArgs<R>& a, WarpMemory<R>* memory, int number, const Tile& tile, const Beyond* beyond, R* force)
 {
     const int  place[3] = {tile.z & 0xffff, tile.z >> 16, tile.w};
     const int  cell     = cell_at(a.g, place[0], place[1], place[2]);
@@ -507,7 +556,7 @@ static __device__ void meet_tile(const P2pArgs<R>& a, WarpMemory<R>* memory, int
         {
             if (k >= total)
             {
-                make_segments(a, memory, place, next, &start, &total);
+                make_segments(a, memory, place, beyond, next, &start, &total);
                 next += 32;
                 k = before = 0;
                 continue;
@@ -522,9 +571,70 @@ static __device__ void meet_tile(const P2pArgs<R>& a, WarpMemory<R>* memory, int
         {
             write_virial(a, first > 0, lane);
         }
-        write_sums(a, memory, first > 0, lane);
+        if (beyond == NULL)
+        {
+            write_sums(a, memory, first > 0, lane);
+        }
         first += fill;
         skip = 0;
+    }
+    if (beyond != NULL)
+    {
+        add_force(lane, force);
+    }
+}
+
+/* Cell `number` at a face: sources `layer` cells up in the direction, and more, are beyond a face. Near vectors
+ * longer than the box lead through several, and its cells come up as often. */
+static __device__ inline Beyond find_face(const int* n, const int* extent, int number, int* place)
+{
+    Beyond beyond = {0, 0};
+    int    area   = n[1] * n[2];
+    while (number >= extent[beyond.direction] * area)
+    {
+        number -= extent[beyond.direction] * area;
+        beyond.direction++;
+        area = n[0] * n[3 - beyond.direction];
+    }
+    const int d = beyond.direction, u = d == 0 ? 1 : 0, v = 3 - d - u;
+    beyond.layer = number / area + 1;
+    number %= area;
+    place[d] = wrapped(-beyond.layer, n[d]);
+    place[u] = number / n[v];
+    place[v] = number % n[v];
+    return beyond;
+}
+
+/* Of the virial -1/2 the sum of (x_i - x_j - s) (x) f_ij over pairs, what is not in the positions: 1/2 the vector of
+ * the box in a direction (x) the force through its face. For the targets of one cell; rows as of write_virial. */
+template <class R>
+static __device__ void meet_face(const P2pArgs<R>& a, WarpMemory<R>* memory, int number)
+{
+    int          place[3] = {0, 0, 0};
+    const Beyond beyond   = find_face(a.g.n, a.extent, number, place);
+    const int    cell     = cell_at(a.g, place[0], place[1], place[2]);
+    R            force[3] = {0, 0, 0};
+    for (int tile = a.tile_start[cell]; tile < a.tile_start[cell + 1]; tile++)
+    {
+        meet_tile<R, c_fieldOnly, 2>(a, memory, tile, a.tiles[tile], &beyond, force);
+    }
+    for (R& part : force)
+    {
+        for (int step = 16; step > 0; step /= 2)
+        {
+            part += __shfl_down_sync(0xffffffffu, part, step);
+        }
+    }
+    if (threadIdx.x % 32 == 0)
+    {
+        const double f[3]    = {static_cast<double>(force[0]), static_cast<double>(force[1]),
+                                static_cast<double>(force[2])};
+        double       part[6] = {0};
+        fmm_add_symmetric(0.5 * a.g.n[beyond.direction], a.box->cell + 3 * beyond.direction, f, part);
+        for (int i = 0; i < 6; i++)
+        {
+            a.virial[6 * static_cast<size_t>(number) + i] = static_cast<R>(part[i]);
+        }
     }
 }
 
@@ -539,6 +649,17 @@ __global__ void __launch_bounds__(32 * c_warps,
     const int              warp   = static_cast<int>(threadIdx.x / 32);
     WarpMemory<R>*         memory = reinterpret_cast<WarpMemory<R>*>(shared) + warp;
     int                    number = static_cast<int>(blockIdx.x) * c_warps + warp;
+    int                    others = static_cast<int>(gridDim.x) * c_warps;
+    if (WANTED == c_facesToo)
+    {
+        if (number < a.num_faces)
+        {
+            meet_face(a, memory, number);
+            return;
+        }
+        number -= a.num_faces;
+        others -= a.num_faces;
+    }
     /* more than one only where there are more tiles than the host knew of; the first is loaded beside their number */
     const int num_tiles = *a.num_tiles;
     Tile      tile      = a.tiles[number];
@@ -547,18 +668,29 @@ __global__ void __launch_bounds__(32 * c_warps,
         /* in double precision a third target takes registers from other warps */
         if (sizeof(R) == 4 && (c_sizesForThree >> (tile.y - 1) & 1u))
         {
-            meet_tile<R, WANTED, 3>(a, memory, number, tile);
+            meet_tile<R, WANTED, 3>(a, memory, number, tile, NULL, NULL);
         }
         else
         {
-            meet_tile<R, WANTED, 2>(a, memory, number, tile);
+            meet_tile<R, WANTED, 2>(a, memory, number, tile, NULL, NULL);
         }
-        number += static_cast<int>(gridDim.x) * c_warps;
+        number += others;
         if (number < num_tiles)
         {
             tile = a.tiles[number];
         }
     }
+}
+
+/* Cells of the layers of targets along each direction from which near vectors lead out of the box at its upper end. */
+static int num_faces(const int* extent, const Geometry& g)
+{
+    return extent[0] * g.n[1] * g.n[2] + extent[1] * g.n[0] * g.n[2] + extent[2] * g.n[0] * g.n[1];
+}
+
+int fmm_cuda_near_virial_rows(const gmxfmm_plan* plan, int tiles)
+{
+    return plan->tree != NULL ? tiles : plan->periodic ? num_faces(plan->device->near_extent, make_geometry(plan)) : 0;
 }
 
 template <class R, P2pWanted WANTED>
@@ -580,16 +712,20 @@ static gmxfmm_status launch(gmxfmm_plan* plan, cudaStream_t stream)
     a.out           = d->near_out.as<Vec4<R>>();
     a.virial        = d->near_virial.as<R>();
     a.box           = d->box.as<BoxValues>();
+    a.tile_start    = targets->tile_start.as<int>();
+    a.num_faces     = WANTED == c_facesToo ? fmm_cuda_near_virial_rows(plan, 0) : 0;
     a.small         = 0;
     for (int i = 0; i < 3; i++)
     {
         a.small |= a.g.n[i] < d->near_reach;
+        a.extent[i] = d->near_extent[i];
     }
-    if (targets->launched_tiles > 0)
+    const int warps = targets->launched_tiles + a.num_faces;
+    if (warps > 0)
     {
         const size_t shared = c_warps * sizeof(WarpMemory<R>);
         FMM_CUDA(plan, (allow_shared(&plan->device->allowed, p2p<R, WANTED>)));
-        p2p<R, WANTED><<<blocks_for(targets->launched_tiles, c_warps), 32 * c_warps, shared, stream>>>(a);
+        p2p<R, WANTED><<<blocks_for(warps, c_warps), 32 * c_warps, shared, stream>>>(a);
         FMM_CUDA(plan, cudaGetLastError());
     }
     return GMXFMM_OK;
@@ -598,9 +734,11 @@ static gmxfmm_status launch(gmxfmm_plan* plan, cudaStream_t stream)
 template <class R>
 static gmxfmm_status launch(gmxfmm_plan* plan, const StepWanted& wanted, cudaStream_t stream)
 {
-    return wanted.virial      ? launch<R, c_virialToo>(plan, stream)
-           : wanted.potential ? launch<R, c_potentialToo>(plan, stream)
-                              : launch<R, c_fieldOnly>(plan, stream);
+    if (wanted.virial)
+    {
+        return plan->tree != NULL ? launch<R, c_virialToo>(plan, stream) : launch<R, c_facesToo>(plan, stream);
+    }
+    return wanted.potential ? launch<R, c_potentialToo>(plan, stream) : launch<R, c_fieldOnly>(plan, stream);
 }
 
 gmxfmm_status fmm_cuda_p2p(gmxfmm_plan* plan, const StepWanted& wanted, cudaStream_t stream)

@@ -5,6 +5,11 @@
 
 #include <cuda_runtime.h>
 
+enum
+{
+    c_rowsAtOnce = 12 /* that a thread has on their way from memory in column_sum */
+};
+
 /* Sum over the threads of a block, valid in thread 0; all threads must come here. */
 template <int THREADS>
 static __device__ double block_sum(double value)
@@ -99,22 +104,21 @@ static __device__ double column_sum(const T* rows, int num_rows, int width)
     const int         me = static_cast<int>(threadIdx.x), groups = THREADS / width, group = me / width;
     double            sum = 0, total = 0;
     const T*          from = rows + me % width;
-    int               row  = group < groups ? group : num_rows;
 #pragma unroll 1
-    for (; row + 3 * groups < num_rows; row += 4 * groups) /* loads that do not wait for each other */
+    for (int row = group < groups ? group : num_rows; row < num_rows; row += c_rowsAtOnce * groups)
     {
-        double part_of[4];
+        double part_of[c_rowsAtOnce]; /* loads that do not wait for each other, those of the last rows neither */
 #pragma unroll
-        for (int k = 0; k < 4; k++)
+        for (int k = 0; k < c_rowsAtOnce; k++)
         {
-            part_of[k] = static_cast<double>(__ldcg(from + static_cast<size_t>(row + k * groups) * width));
+            const int at = row + k * groups;
+            part_of[k]   = at < num_rows ? static_cast<double>(__ldcg(from + static_cast<size_t>(at) * width)) : 0;
         }
-        sum += (part_of[0] + part_of[1]) + (part_of[2] + part_of[3]);
-    }
-#pragma unroll 1
-    for (; row < num_rows; row += groups)
-    {
-        sum += static_cast<double>(__ldcg(from + static_cast<size_t>(row) * width));
+#pragma unroll
+        for (int k = 0; k < c_rowsAtOnce; k++)
+        {
+            sum += part_of[k];
+        }
     }
     __syncthreads(); /* part of an earlier call has been read */
     part[me] = sum;
