@@ -19,6 +19,10 @@ static const double c_zeroForce = 1e-10;
 static const double c_finer  = 0.03;
 static const double c_finest = 1e-12;
 
+/* From this accuracy on the first evaluation is in single precision, whose rounding, a few 1e-6, is then small against
+ * the difference that is allowed; if it is not, it is made again in double precision. */
+static const double c_roundedFirst = 1e-4;
+
 enum
 {
     c_inFlight   = 5,     /* steps timed together where they can be, as on a GPU: one alone waits for its launches; */
@@ -218,7 +222,7 @@ void* fmm_measure_room(const gmxfmm_reference* r)
 
 /* Options of an evaluation to this accuracy. Two layers of near cells: with one, pairs in corners of cells converge too
  * slowly for that. */
-static gmxfmm_options exact(const gmxfmm_options* o, double accuracy)
+static gmxfmm_options exact(const gmxfmm_options* o, double accuracy, gmxfmm_precision precision)
 {
     gmxfmm_options e;
     gmxfmm_default_options(&e);
@@ -226,7 +230,7 @@ static gmxfmm_options exact(const gmxfmm_options* o, double accuracy)
     e.separation   = 2;
     e.m2l          = o->m2l == GMXFMM_M2L_AUTO || o->m2l == GMXFMM_M2L_FFT ? o->m2l : GMXFMM_M2L_ROTATION;
     e.boundary     = o->boundary;
-    e.precision    = GMXFMM_DOUBLE;
+    e.precision    = precision;
     e.array_type   = o->array_type;
     e.device       = o->device;
     e.device_id    = o->device_id;
@@ -237,11 +241,12 @@ static gmxfmm_options exact(const gmxfmm_options* o, double accuracy)
     return e;
 }
 
-/* The same with other cells than those of a first evaluation; on an octree, whose leaves are the costlier the less they
- * suit the particles, with a higher order. */
+/* The same in double precision, with other cells than those of a first evaluation; on an octree, whose leaves are the
+ * costlier the less they suit the particles, with a higher order. */
 static gmxfmm_options otherwise(const gmxfmm_options* first, const gmxfmm_info* info)
 {
     gmxfmm_options e = *first;
+    e.precision      = GMXFMM_DOUBLE;
     e.m2l            = info->m2l;
     if (info->depth >= 0)
     {
@@ -278,13 +283,18 @@ static gmxfmm_status evaluate_exactly(const gmxfmm_system*  s,
     return status;
 }
 
-/* Two evaluations at this accuracy: forces and virial of the second, and how far the forces differ; force: room for
- * those of one. */
-static gmxfmm_status evaluate_twice(
-    gmxfmm_reference* r, const gmxfmm_options* options, double accuracy, void* force, char* message, size_t size)
+/* Two evaluations at this accuracy, the first in the given precision: forces and virial of the second, and how far the
+ * forces differ; force: room for those of one. */
+static gmxfmm_status evaluate_twice(gmxfmm_reference*     r,
+                                    const gmxfmm_options* options,
+                                    double                accuracy,
+                                    gmxfmm_precision      precision,
+                                    void*                 force,
+                                    char*                 message,
+                                    size_t                size)
 {
     const gmxfmm_system* s     = &r->system;
-    const gmxfmm_options first = exact(options, accuracy);
+    const gmxfmm_options first = exact(options, accuracy, precision);
     fmm_known_errors*    known = calloc(1, sizeof(*known)); /* can do without */
     gmxfmm_info          info;
     gmxfmm_status        status = evaluate_exactly(s, &first, known, force, NULL, &info, message, size);
@@ -339,8 +349,14 @@ gmxfmm_status gmxfmm_reference_create(gmxfmm_reference**    reference,
     }
     while (status == GMXFMM_OK && !(r->uncertainty <= c_agreement * options->accuracy) && asked > c_finest)
     {
-        asked  = fmax(asked * c_finer, c_finest);
-        status = evaluate_twice(r, options, asked, force, message, message_size);
+        asked = fmax(asked * c_finer, c_finest);
+        if (asked >= c_finer * c_roundedFirst &&
+            evaluate_twice(r, options, asked, GMXFMM_SINGLE, force, NULL, 0) == GMXFMM_OK &&
+            r->uncertainty <= c_agreement * options->accuracy)
+        {
+            break;
+        }
+        status = evaluate_twice(r, options, asked, GMXFMM_DOUBLE, force, message, message_size);
     }
     free(force);
     if (status == GMXFMM_OK && !(r->uncertainty <= c_agreement * options->accuracy))
