@@ -90,7 +90,8 @@ for part in "${parts[@]}"; do
         large) benchmarks water15 ;;
         coupling)
             echo "== coupling"
-            timeout "$(left)" python3 benchmarks/coupling_gpu.py "$GMXFMM_GMX" "$out/coupling$suffix.json" --work "$work/coupling" || status=1
+            timeout "$(left)" python3 benchmarks/coupling_gpu.py "$GMXFMM_GMX" "$out/coupling$suffix.json" --work "$work/coupling" \
+                --limit "$(left)" || status=1
             ;;
         water[0-9]* | membrane | tip3p | droplets) benchmarks "$part" ;;
         *) echo "run-gpu-bundle.sh: unknown part '$part'" >&2 && exit 2 ;;
