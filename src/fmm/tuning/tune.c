@@ -15,13 +15,14 @@
 #include <string.h>
 
 #include "fmm/geometry/fftsize.h"
+#include "fmm/simd_level.h"
+#include "fmm/tuning/tails.h"
 #include "fmm/tuning/tune.h"
 
 enum
 {
-    c_samples    = 256, /* the corners of the cells make the error, and must be hit: with 24 it decays too fast in p */
-    c_parts      = 16,  /* of the far cells, for threads */
-    c_usualOrder = 20,  /* which most accuracies are reached with */
+    c_parts      = 16, /* of the far cells, for threads */
+    c_usualOrder = 20, /* which most accuracies are reached with */
     c_maxOrder   = GMXFMM_MAX_ORDER
 };
 
@@ -69,14 +70,7 @@ static double radical_inverse(int i, int base)
     return r;
 }
 
-/* Points of a cell, as targets and, in another order, as sources. */
-typedef struct
-{
-    double target[3][c_samples], source[3][c_samples];
-    double target2[c_samples], source2[c_samples]; /* their squares */
-} cell_samples;
-
-static void sample_cell(const fmm_cells* cells, cell_samples* samples)
+static void sample_cell(const fmm_cells* cells, fmm_cell_samples* samples)
 {
     double voronoi[FMM_VORONOI][3];
     for (int v = 0; v < FMM_VORONOI; v++)
@@ -86,7 +80,7 @@ static void sample_cell(const fmm_cells* cells, cell_samples* samples)
             voronoi[v][d] = cells->voronoi[v][d] / cells->lambda;
         }
     }
-    for (int i = 0; i < c_samples; i++)
+    for (int i = 0; i < FMM_SAMPLES; i++)
     {
         const double f[3]     = {radical_inverse(i + 1, 2) - 0.5, radical_inverse(i + 1, 3) - 0.5,
                                  radical_inverse(i + 1, 5) - 0.5};
@@ -103,9 +97,9 @@ static void sample_cell(const fmm_cells* cells, cell_samples* samples)
         }
         samples->target2[i] = y[0] * y[0] + y[1] * y[1] + y[2] * y[2];
     }
-    for (int i = 0; i < c_samples; i++)
+    for (int i = 0; i < FMM_SAMPLES; i++)
     {
-        const int other = (37 * i + 11) % c_samples;
+        const int other = (37 * i + 11) % FMM_SAMPLES;
         for (int d = 0; d < 3; d++)
         {
             samples->source[d][i] = samples->target[d][other];
@@ -119,44 +113,23 @@ static double square(double x)
     return x * x;
 }
 
-/* Adds the mean square field errors of one pair of cells to tail[0..last], by order. */
-static void add_tails(const double* r, const cell_samples* samples, int last, double* tail)
+static fmm_tails* tails_of_processor(void)
 {
-    double rm[c_samples], rl[c_samples], pm[c_samples], pl[c_samples];
-    /* (no fmin: compilers make no vectors of it) */
-#pragma omp simd
-    for (int i = 0; i < c_samples; i++)
-    {
-        const double(*a)[c_samples] = samples->target, (*b)[c_samples] = samples->source;
-        const double d2 = square(r[0] + a[0][i]) + square(r[1] + a[1][i]) + square(r[2] + a[2][i]);
-        const double e2 = square(r[0] - b[0][i]) + square(r[1] - b[1][i]) + square(r[2] - b[2][i]);
-        const double m = samples->source2[i] / d2, l = samples->target2[i] / e2;
-        rm[i] = m < 0.9 ? m : 0.9;
-        rl[i] = l < 0.9 ? l : 0.9;
-        pm[i] = rm[i] / square(d2 * (1 - rm[i]));
-        pl[i] = 1 / square(e2 * (1 - rl[i]));
-    }
-    for (int p = 0; p <= last; p++)
-    {
-        /* sum_{n>p} (n+1) r^n = r^(p+1) [p+2 - (p+1) r]/(1-r)^2, sum_{n>p} n r^(n-1) = r^p [p+1 - p r]/(1-r)^2 */
-        double sum = 0;
-#pragma omp simd reduction(+ : sum)
-        for (int i = 0; i < c_samples; i++)
-        {
-            sum += pm[i] * (p + 2 - (p + 1) * rm[i]) + pl[i] * (p + 1 - p * rl[i]);
-            pm[i] *= rm[i];
-            pl[i] *= rl[i];
-        }
-        tail[p] += sum / c_samples;
-    }
+#ifdef FMM_LEVELS
+    const int level = fmm_simd_level();
+    return level == 4 ? fmm_add_tails_v4 : level == 3 ? fmm_add_tails_v3 : fmm_add_tails_v2;
+#else
+    return fmm_add_tails;
+#endif
 }
 
 /* error[0..last] by the model. */
 static void ask_model(const fmm_cells* cells, int last, int num_threads, double* error)
 {
-    cell_samples samples;
-    double       tail[c_parts][c_maxOrder + 1] = {{0}};
-    const int    reach = cells->near_reach + 2, width = 2 * reach + 1, num = width * width * (reach + 1);
+    fmm_cell_samples samples;
+    double           tail[c_parts][c_maxOrder + 1] = {{0}};
+    const int        reach = cells->near_reach + 2, width = 2 * reach + 1, num = width * width * (reach + 1);
+    fmm_tails* const add_tails = tails_of_processor();
     sample_cell(cells, &samples);
 #pragma omp parallel for schedule(dynamic, 1) num_threads(num_threads)
     for (int part = 0; part < c_parts; part++)
