@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "fmm/backend.h"
+#include "fmm/math/threads.h"
 #include "fmm/plan.h"
 
 void fmm_free_exclusions(gmxfmm_plan* plan)
@@ -20,11 +21,6 @@ void fmm_free_exclusions(gmxfmm_plan* plan)
     plan->exclusions_set  = 0;
     plan->assigned        = 0;
 }
-
-enum
-{
-    c_fewParticles = 10000 /* which one thread is done with before others have begun */
-};
 
 static int has_partner(const int* start, const int* list, int i, int j)
 {
@@ -63,7 +59,7 @@ static int find_one_sided(const int* start, const int* list, int i)
 /* Each loop relies on what those before it have seen, and finds the first particle whose list is wrong. */
 static gmxfmm_status check_exclusions(gmxfmm_plan* plan, const int* start, const int* list)
 {
-    const int n = (int)plan->num_charges, threads = n > c_fewParticles ? plan->num_threads : 1;
+    const int n = (int)plan->num_charges, threads = n > FMM_FEW_PARTICLES ? plan->num_threads : 1;
     int       bad = n;
     if (start[0] != 0)
     {

@@ -10,6 +10,7 @@
 #include "fmm/backend.h"
 #include "fmm/simd_level.h"
 #include "fmm/fit.h"
+#include "fmm/math/threads.h"
 #include "fmm/options.h"
 #include "fmm/tuning/measure.h"
 
@@ -219,7 +220,6 @@ gmxfmm_status gmxfmm_set_box(gmxfmm_plan* plan, const double* box)
 
 enum
 {
-    c_fewCharges  = 10000, /* which one thread is done with before others have begun */
     c_chargeParts = 256
 };
 
@@ -232,7 +232,7 @@ static double get_charge(const void* q, gmxfmm_precision type, int64_t i)
 static void take_charges(gmxfmm_plan* plan, int64_t n, const void* q)
 {
     double sum[c_chargeParts];
-#pragma omp parallel for schedule(static) num_threads(plan->num_threads) if (n > c_fewCharges)
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads) if (n > FMM_FEW_PARTICLES)
     for (int part = 0; part < c_chargeParts; part++)
     {
         sum[part] = 0;
@@ -268,7 +268,7 @@ gmxfmm_status gmxfmm_set_charges(gmxfmm_plan* plan, int64_t n, const void* q)
     }
     const gmxfmm_precision type = plan->options.array_type;
     int64_t                bad  = n; /* first charge that is not finite */
-#pragma omp parallel for schedule(static) num_threads(plan->num_threads) reduction(min : bad) if (n > c_fewCharges)
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads) reduction(min : bad) if (n > FMM_FEW_PARTICLES)
     for (int64_t i = 0; i < n; i++)
     {
         bad = !isfinite(get_charge(q, type, i)) && i < bad ? i : bad;

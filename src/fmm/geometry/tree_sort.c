@@ -4,6 +4,8 @@
 #include <omp.h>
 #include <string.h>
 
+#include "fmm/math/threads.h"
+
 enum
 {
     c_digit      = 8, /* bits of a pass */
@@ -65,7 +67,7 @@ void fmm_sort_keys(fmm_keyed* items, fmm_keyed* buffer, size_t n, int num_thread
         any |= items[i].key;
         all &= items[i].key;
     }
-    const int  threads = n < 10000 ? 1 : num_threads < c_maxThreads ? num_threads : c_maxThreads;
+    const int  threads = n < FMM_FEW_PARTICLES ? 1 : num_threads < c_maxThreads ? num_threads : c_maxThreads;
     fmm_keyed *from = items, *to = buffer;
     for (int shift = 0; shift < 64; shift += c_digit)
     {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "fmm/clock.h"
+#include "fmm/math/threads.h"
 #include "fmm/options.h"
 #include "fmm/tuning/measure.h"
 
@@ -25,10 +26,9 @@ static const double c_roundedFirst = 1e-4;
 
 enum
 {
-    c_inFlight   = 5,     /* steps timed together where they can be, as on a GPU: one alone waits for its launches; */
-    c_compared   = 20,    /* and of settings that are compared by it */
-    c_fewNumbers = 30000, /* which one thread has added up before others have begun */
-    c_parts      = 64     /* of a sum, whose bits are the same with any number of threads */
+    c_inFlight = 5,  /* steps timed together where they can be, as on a GPU: one alone waits for its launches; */
+    c_compared = 20, /* and of settings that are compared by it */
+    c_parts    = 64  /* of a sum, whose bits are the same with any number of threads */
 };
 
 /* Orders by which the second is higher on an octree. */
@@ -83,7 +83,7 @@ static double rms(const gmxfmm_reference* r, const void* force, int less_referen
 {
     const int64_t num = 3 * r->system.n;
     double        part[c_parts];
-#pragma omp parallel for schedule(static) num_threads(r->num_threads) if (num > c_fewNumbers)
+#pragma omp parallel for schedule(static) num_threads(r->num_threads) if (num > 3 * FMM_FEW_PARTICLES)
     for (int p = 0; p < c_parts; p++)
     {
         part[p] = 0;

@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fmm/math/harmonics.h"
 #include "fmm/geometry/tree.h"
 #include "fmm/geometry/tree_sort.h"
+#include "fmm/math/harmonics.h"
+#include "fmm/math/threads.h"
 #include "fmm/tuning/tune.h"
 
 /* Longest over shortest edge of a leaf, at most: expansions converge fastest in cubes, and most boxes cannot be divided
@@ -19,11 +20,6 @@ static const double c_levels = 1.41421356;
 
 /* Most roots: a box more uneven than that has an octree of roots alone. */
 static const double c_manyRoots = 1e7;
-
-enum
-{
-    c_fewParticles = 10000 /* which one thread has counted before others have begun */
-};
 
 /* Most places in the grid of leaves that is chosen for a device: 20 bytes each (docs/gpu.md). */
 static const double c_mostPlaces = 1 << 27;
@@ -359,7 +355,7 @@ static gmxfmm_status count_cells(
     {
         return fmm_not_chosen(problem, GMXFMM_ERROR_MEMORY, "out of memory to sort particles");
     }
-#pragma omp parallel for schedule(static) num_threads(problem->num_threads) if (n > c_fewParticles)
+#pragma omp parallel for schedule(static) num_threads(problem->num_threads) if (n > FMM_FEW_PARTICLES)
     for (int64_t i = 0; i < n; i++)
     {
         double at[3];
@@ -370,7 +366,7 @@ static gmxfmm_status count_cells(
         memory[i] = (fmm_keyed){morton_key(problem, at, origin, box, cells), 0};
     }
     fmm_sort_keys(memory, memory + n, (size_t)n, problem->num_threads);
-#pragma omp parallel for schedule(dynamic, 1) num_threads(problem->num_threads) if (n > c_fewParticles)
+#pragma omp parallel for schedule(dynamic, 1) num_threads(problem->num_threads) if (n > FMM_FEW_PARTICLES)
     for (int depth = 0; depth <= FMM_MAX_DEPTH; depth++)
     {
         const int shift = depth < bottom ? 3 * (bottom - depth) : 0;
