@@ -24,8 +24,9 @@ static vreal at(const double* x, int i)
     return *(const vreal*)(x + i);
 }
 
-/* Factors of the two sums for a vector of points: power (next + n step) is the rest of one from order n on,
- * sum_{n>p} (n+1) x^n = x^(p+1) (p+2 - (p+1) x)/(1-x)^2, sum_{n>p} n x^(n-1) = x^p (p+1 - p x)/(1-x)^2. */
+/* Of a vector of points, what is left of a sum beyond order p: power times next,
+ * sum_{n>p} (n+1) x^n = x^(p+1) (p+2 - (p+1) x)/(1-x)^2, sum_{n>p} n x^(n-1) = x^p (p+1 - p x)/(1-x)^2.
+ * From one order to the following, power takes the factor x, the ratio, and next grows by 1 - x. */
 typedef struct
 {
     vreal ratio, power, next;
