@@ -15,7 +15,7 @@ static const double c_spread = 4;
 
 static fmm_problem problem_of(gmxfmm_plan* plan, int64_t n)
 {
-    const fmm_problem problem = {&plan->options, plan->periodic, plan->num_threads,     n,
+    const fmm_problem problem = {&plan->options, plan->periodic, plan->num_threads,     plan->level,       n,
                                  plan->box,      plan->message,  sizeof(plan->message), plan->known_errors};
     return problem;
 }

@@ -398,8 +398,9 @@ extern "C"
         double reserved[8];
     } gmxfmm_measurement;
 
-    /* Evaluates the forces of a system twice, in double precision, with other cells or another order each time,
-     * both for 3 % of options->accuracy or less, until the two differ by no more than a tenth of it. Of the options
+    /* Evaluates the forces of a system twice, with other cells or another order each time, both for 3 % of
+     * options->accuracy or less, until the two differ by no more than a tenth of it; in double precision, but the first
+     * in single where 1e-4 or more is asked and that does to compare with. Of the options
      * device, boundary, m2l, prefactor, threads and array type matter. Its memory: three numbers of that type a
      * particle, and two plans while it is made. Errors: as create, set_charges and assign; OPTION: double precision is
      * not enough. */

@@ -10,12 +10,11 @@
  * Sources that some target leaves out (itself, bonded neighbours: known at assign as places in the list) are taken off
  * the list and met apart, with a bit for each target, so that the inner loop has no masks.
  *
- * In a periodic grid of one level the virial costs next to nothing: with all positions x in one frame, the sum over
- * pairs of (x_i - x_j - s) (x) f_ij, s the vector of the lattice to the image of j, is that of x_i (x) F_i over
- * particles, which the output has, less s (x) f_ij (Bekker et al. 1995, as in GROMACS). The latter differs
- * from zero only for sources beyond a face of the box, and is wanted once of each pair: more warps meet them again, for
- * targets at three faces. On an octree, whose clusters may be far apart, x_i (x) F_i would lose digits: there each pair
- * is asked.
+ * In a grid of one level no pair is asked for its virial: with all positions x in one frame, the sum over pairs of (x_i
+ * - x_j - s) (x) f_ij, s the vector of the lattice to the image of j, is that of x_i (x) F_i over particles, which the
+ * output has, less s (x) f_ij (Bekker et al. 1995, as in GROMACS). The latter differs from zero only for sources beyond
+ * a face of the box, and is wanted once of each pair: more warps meet them again, for targets at three faces. On an
+ * octree, whose clusters may be far apart, x_i (x) F_i would lose digits: there each pair is asked.
  */
 #include "cuda/geometry.h"
 #include "fmm/math/strain.h"
@@ -88,7 +87,7 @@ struct P2pArgs
     const Vec4<R>*   xq;     /* sources */
     const Vec4<R>*   target; /* targets */
     Vec4<R>*         out;
-    R*               virial; /* 6 for each tile, or each cell of meet_face */
+    R*               virial; /* 6 for each tile, or for each call of meet_face */
     const BoxValues* box;
     int              small;     /* near vectors are longer than the grid in some direction */
     int              extent[3]; /* of the near vectors */

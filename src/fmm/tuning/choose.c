@@ -7,6 +7,7 @@
 
 #include "fmm/clock.h"
 #include "fmm/options.h"
+#include "fmm/simd_level.h"
 #include "fmm/tuning/measure.h"
 #include "fmm/tuning/tune.h"
 
@@ -411,6 +412,7 @@ static void compare_grids(search* s)
     const fmm_problem problem = {.options     = &options,
                                  .periodic    = 1,
                                  .num_threads = info->num_threads,
+                                 .level       = fmm_simd_level(),
                                  .n           = system->n,
                                  .box         = system->box,
                                  .known       = &s->known};

@@ -21,7 +21,7 @@ static const double c_finer  = 0.03;
 static const double c_finest = 1e-12;
 
 /* From this accuracy on the first evaluation is in single precision, whose rounding, a few 1e-6, is then small against
- * the difference that is allowed; if it is not, it is made again in double precision. */
+ * the difference that is allowed; if they differ by more, both are made in double precision. */
 static const double c_roundedFirst = 1e-4;
 
 enum

@@ -24,7 +24,7 @@ typedef struct
 /* Adds the mean square field errors of cells r[3] apart to tail[0..last], by order. */
 typedef void fmm_tails(const double* r, const fmm_cell_samples* samples, int last, double* tail);
 
-/* That for the processor, by fmm_simd_level. */
+/* That for a level of x86-64 (simd_level.h), or for the processor that is compiled for. */
 #ifdef FMM_LEVELS
 fmm_tails fmm_add_tails_v2, fmm_add_tails_v3, fmm_add_tails_v4;
 #else

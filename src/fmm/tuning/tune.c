@@ -15,7 +15,6 @@
 #include <string.h>
 
 #include "fmm/geometry/fftsize.h"
-#include "fmm/simd_level.h"
 #include "fmm/tuning/tails.h"
 #include "fmm/tuning/tune.h"
 
@@ -113,25 +112,25 @@ static double square(double x)
     return x * x;
 }
 
-static fmm_tails* tails_of_processor(void)
+static fmm_tails* tails_of(int level)
 {
 #ifdef FMM_LEVELS
-    const int level = fmm_simd_level();
     return level == 4 ? fmm_add_tails_v4 : level == 3 ? fmm_add_tails_v3 : fmm_add_tails_v2;
 #else
+    (void)level;
     return fmm_add_tails;
 #endif
 }
 
 /* error[0..last] by the model. */
-static void ask_model(const fmm_cells* cells, int last, int num_threads, double* error)
+static void ask_model(const fmm_problem* problem, const fmm_cells* cells, int last, double* error)
 {
     fmm_cell_samples samples;
     double           tail[c_parts][c_maxOrder + 1] = {{0}};
     const int        reach = cells->near_reach + 2, width = 2 * reach + 1, num = width * width * (reach + 1);
-    fmm_tails* const add_tails = tails_of_processor();
+    fmm_tails* const add_tails = tails_of(problem->level);
     sample_cell(cells, &samples);
-#pragma omp parallel for schedule(dynamic, 1) num_threads(num_threads)
+#pragma omp parallel for schedule(dynamic, 1) num_threads(problem->num_threads)
     for (int part = 0; part < c_parts; part++)
     {
         for (int i = part; i < num; i += c_parts)
@@ -199,7 +198,7 @@ void fmm_predict_error(const fmm_problem* problem, const fmm_cells* cells, int w
     int               i = 0;
     if (known == NULL)
     {
-        ask_model(cells, last, problem->num_threads, error);
+        ask_model(problem, cells, last, error);
         return;
     }
     shape_of(cells, shape);
@@ -216,7 +215,7 @@ void fmm_predict_error(const fmm_problem* problem, const fmm_cells* cells, int w
         known->shapes[i].num_near = cells->num_near;
         known->shapes[i].last     = last;
         memcpy(known->shapes[i].shape, shape, sizeof(shape));
-        ask_model(cells, last, problem->num_threads, known->shapes[i].error);
+        ask_model(problem, cells, last, known->shapes[i].error);
     }
     memcpy(error, known->shapes[i].error, ((size_t)last + 1) * sizeof(double));
 }

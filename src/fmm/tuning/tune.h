@@ -29,6 +29,7 @@ typedef struct
     const gmxfmm_options* options;     /* 0, where 0 is no number, for automatic: options.h */
     int                   periodic;    /* else open */
     int                   num_threads; /* that the choice itself may have */
+    int                   level;       /* of the processor, as in simd_level.h */
     int64_t               n;           /* particles */
     const double*         box;         /* 9; periodic */
     char*                 message;     /* message[message_size]: why there is no choice */
