@@ -217,6 +217,76 @@ TEST_F(CudaStreams, AStepCanBeCapturedInAGraph)
     cudaGraphDestroy(graph);
 }
 
+/* Who waits for the event has the arrays, and energy and virial come with the stream; of each launch of a graph, too.
+ */
+TEST_F(CudaStreams, AnEventTellsThatTheArraysAreThere)
+{
+    const System cubic = water({2, 0, 0, 0, 2, 0, 0, 0, 2}, 5);
+    const struct
+    {
+        const System&  system;
+        gmxfmm_options options;
+    } cases[]           = {{system_, options_},
+                           {system_, withBoundary(options_, Boundary::Vacuum)},
+                           {system_, withBoundary(options_, Boundary::Open)},
+                           {cubic, onDevice(depthOptions(GMXFMM_M2L_ROTATION, 6, 2, 1))},
+                           {cubic, withBoundary(onDevice(depthOptions(GMXFMM_M2L_ROTATION, 6, 2, 1)), Boundary::Open)}};
+    cudaStream_t second = nullptr;
+    cudaEvent_t  event  = nullptr;
+    ASSERT_EQ(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking), cudaSuccess);
+    ASSERT_EQ(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), cudaSuccess);
+    for (const auto& [system, options] : cases)
+    {
+        Plan                 plan(system, options);
+        DeviceArray<double>  x(system.x), early(3 * system.size());
+        Outputs              out(system.size());
+        gmxfmm_device_output wanted = out.all();
+        wanted.arrays_done          = event;
+        ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &wanted, stream_), GMXFMM_OK) << gmxfmm_message(plan.get());
+        cudaGraph_t     graph = nullptr;
+        cudaGraphExec_t exec  = nullptr;
+        ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+        ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &wanted, stream_), GMXFMM_OK) << gmxfmm_message(plan.get());
+        ASSERT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
+        ASSERT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
+        for (int i = 0; i < 6; i++)
+        {
+            std::vector<double> moved = system.x;
+            for (std::size_t k = 0; k < moved.size(); k++)
+            {
+                moved[k] += 1e-3 * std::sin(static_cast<double>(k + 7 * static_cast<std::size_t>(i)));
+            }
+            const Result expected = plan.execute(moved);
+            x.put(moved);
+            ASSERT_EQ(cudaMemsetAsync(out.force.data(), 0xff, 24 * system.size(), stream_), cudaSuccess);
+            if (i % 2 == 0)
+            {
+                ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &wanted, stream_), GMXFMM_OK);
+            }
+            else
+            {
+                ASSERT_EQ(cudaGraphLaunch(exec, stream_), cudaSuccess);
+            }
+            ASSERT_EQ(cudaStreamWaitEvent(second, event, 0), cudaSuccess);
+            ASSERT_EQ(
+                cudaMemcpyAsync(early.data(), out.force.data(), 24 * system.size(), cudaMemcpyDeviceToDevice, second),
+                cudaSuccess);
+            ASSERT_EQ(cudaStreamSynchronize(second), cudaSuccess);
+            EXPECT_EQ(early.get(), expected.force);
+            ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
+            EXPECT_EQ(out.potential.get(), expected.potential);
+            EXPECT_EQ(out.energy.get(), (std::vector<double>{expected.energyNear, expected.energyFar}));
+            const std::vector<double> virial = out.virial.get();
+            EXPECT_TRUE(std::equal(virial.begin(), virial.end(), expected.virial.begin()));
+            EXPECT_EQ(out.status.get()[0], GMXFMM_OK);
+        }
+        cudaGraphExecDestroy(exec);
+        cudaGraphDestroy(graph);
+    }
+    cudaEventDestroy(event);
+    cudaStreamDestroy(second);
+}
+
 TEST_F(CudaStreams, PlansRunSideBySide)
 {
     const System other = ions({5, 0, 0, 1, 4, 0, 0, 1, 6}, 500, 9);

@@ -355,12 +355,15 @@ void enqueueAsExecute(gmxfmm_traversal traversal)
     cudaStream_t            stream;
     cudaGraph_t             graph;
     cudaGraphExec_t         exec;
+    cudaEvent_t             event;
     ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    ASSERT_EQ(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), cudaSuccess);
     EXPECT_EQ(gmxfmm_enqueue(plan, there.data(), &all, stream), GMXFMM_ERROR_UNSUPPORTED) << "a virial";
     all.virial = nullptr;
     all.stages = GMXFMM_STAGE_NEAR;
     EXPECT_EQ(gmxfmm_enqueue(plan, there.data(), &all, stream), GMXFMM_ERROR_UNSUPPORTED) << "a stage";
-    all.stages = 0;
+    all.stages      = 0;
+    all.arrays_done = event;
     /* nothing may wait or be allocated in a capture */
     ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
     ASSERT_EQ(gmxfmm_enqueue(plan, there.data(), &all, stream), GMXFMM_OK) << gmxfmm_message(plan);
@@ -370,6 +373,8 @@ void enqueueAsExecute(gmxfmm_traversal traversal)
     {
         ASSERT_EQ(cudaGraphLaunch(exec, stream), cudaSuccess);
     }
+    ASSERT_EQ(cudaEventSynchronize(event), cudaSuccess);
+    EXPECT_EQ(outputs.force.get(), force);
     ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
     EXPECT_EQ(outputs.potential.get(), potential);
     EXPECT_EQ(outputs.field.get(), field);
@@ -397,6 +402,7 @@ void enqueueAsExecute(gmxfmm_traversal traversal)
     ASSERT_EQ(gmxfmm_assign(plan, x.data()), GMXFMM_OK) << gmxfmm_message(plan);
     ASSERT_EQ(gmxfmm_execute(plan, x.data(), &out), GMXFMM_OK) << gmxfmm_message(plan);
     EXPECT_EQ(fromDevice, potential);
+    ASSERT_EQ(cudaEventDestroy(event), cudaSuccess);
     ASSERT_EQ(cudaStreamDestroy(stream), cudaSuccess);
     gmxfmm_destroy(plan);
 }

@@ -3,20 +3,23 @@
 #include <cstring>
 
 #include "cuda/geometry.h"
+#include "cuda/runtime/event.h"
 
 gmxfmm_status fmm_cuda_convolve(gmxfmm_plan* plan, bool virial, cudaEvent_t ready, cudaStream_t stream)
 {
-    FMM_TRY(fmm_cuda_transform(plan, true, stream));
+    fmm_device*         d  = plan->device;
+    const DeviceBuffer& to = virial ? d->local_spectrum : d->spectrum;
+    FMM_TRY(fmm_cuda_transform(plan, true, d->spectrum, stream));
     if (ready != NULL)
     {
         FMM_CUDA(plan, cudaStreamWaitEvent(stream, ready, 0));
     }
     if (virial)
     {
-        FMM_TRY(fmm_cuda_m2l_virial(plan, stream));
+        FMM_CUDA(plan, cudaEventRecord(d->spectrum_done, stream));
     }
-    FMM_TRY(fmm_cuda_product(plan, stream));
-    return fmm_cuda_transform(plan, false, stream);
+    FMM_TRY(fmm_cuda_product(plan, to, stream));
+    return fmm_cuda_transform(plan, false, to, stream);
 }
 
 /* What a step has on the stream `beside`, beside P2M and the transforms. */
@@ -217,6 +220,44 @@ near_and_far(gmxfmm_plan* plan, const void* x, unsigned stages, const StepWanted
     return GMXFMM_OK;
 }
 
+/* What a virial takes beside forces, of the fields that were computed. Multipoles' spectrum and positions stay as they
+ * are until the next step. */
+static gmxfmm_status virial_parts(gmxfmm_plan* plan, unsigned stages, cudaStream_t stream)
+{
+    if ((stages & GMXFMM_STAGE_NEAR) && plan->tree == NULL)
+    {
+        FMM_TRY(fmm_cuda_near_faces(plan, stream));
+    }
+    if ((stages & GMXFMM_STAGE_FAR) && fmm_has_lattice_sums(plan))
+    {
+        FMM_CUDA(plan, cudaStreamWaitEvent(stream, plan->device->spectrum_done, 0));
+        FMM_TRY(fmm_cuda_m2l_virial(plan, stream));
+    }
+    return GMXFMM_OK;
+}
+
+/* Energy and virial, behind the arrays. What the virial takes runs beside near and far field, unless somebody waits for
+ * the arrays. */
+static gmxfmm_status
+end_sums(gmxfmm_plan* plan, unsigned stages, const gmxfmm_device_output* output, cudaStream_t stream)
+{
+    fmm_device* d = plan->device;
+    FMM_CUDA(plan, cudaEventRecord(d->output_done, stream));
+    if (output->virial != NULL)
+    {
+        FMM_CUDA(plan, cudaStreamWaitEvent(d->sums, output->arrays_done != NULL ? d->output_done : d->fork, 0));
+        FMM_TRY(virial_parts(plan, stages, d->sums));
+    }
+    if (stages & GMXFMM_STAGE_OUTPUT)
+    {
+        FMM_CUDA(plan, cudaStreamWaitEvent(d->sums, d->output_done, 0));
+        FMM_TRY(fmm_cuda_sums(plan, output, d->sums));
+    }
+    FMM_CUDA(plan, cudaEventRecord(d->sums_done, d->sums));
+    FMM_CUDA(plan, cudaStreamWaitEvent(stream, d->sums_done, 0));
+    return GMXFMM_OK;
+}
+
 static gmxfmm_status enqueue(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, cudaStream_t stream)
 {
     const unsigned   stages = output->stages != 0 ? output->stages : ~0u;
@@ -230,9 +271,15 @@ static gmxfmm_status enqueue(gmxfmm_plan* plan, const void* x, const gmxfmm_devi
     FMM_TRY(near_and_far(plan, x, stages, wanted, stream));
     if (stages & GMXFMM_STAGE_OUTPUT)
     {
-        FMM_TRY(fmm_cuda_output(plan, x, output, wanted, stream));
+        FMM_TRY(fmm_cuda_output(plan, x, output, stream));
     }
-    return GMXFMM_OK;
+    FMM_CUDA(plan, record_for_caller(output->arrays_done, stream));
+    if (wanted.energy || wanted.virial)
+    {
+        FMM_TRY(end_sums(plan, stages, output, stream));
+    }
+    return output->status != NULL && (stages & GMXFMM_STAGE_OUTPUT) ? fmm_cuda_status(plan, output->status, stream)
+                                                                    : GMXFMM_OK;
 }
 
 gmxfmm_status fmm_device_enqueue(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, void* stream)

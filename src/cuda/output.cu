@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Results in the caller's order and units, less the far pairs left out; energies and virial. */
+#include <algorithm>
+
 #include "cuda/geometry.h"
 #include "cuda/runtime/sums.h"
 #include "fmm/math/strain.h"
@@ -32,11 +34,11 @@ struct OutputArgs
     double               total_charge;
     double               background; /* 4 pi / 3 over the volume of the box in u^3 */
     gmxfmm_device_output out;
-    StepWanted           wanted;
 };
 
-/* Takes the far pairs left out of target s off its potential and field; half of each pair's energy and virial. */
-template <class R>
+/* The far pairs left out of target s: taken off its potential and field, or half of each pair's energy and virial off
+ * the sums. */
+template <bool SUMS, class R>
 static __device__ void
 take_far_pairs(const OutputArgs& a, const Vec4<R>* xq, int s, double* phi, double* e, double* sum)
 {
@@ -55,10 +57,14 @@ take_far_pairs(const OutputArgs& a, const Vec4<R>* xq, int s, double* phi, doubl
         r[2] += static_cast<double>(target.z) - static_cast<double>(source.z);
         const double q   = static_cast<double>(source.w);
         const double inv = 1 / sqrt(r[0] * r[0] + r[1] * r[1] + r[2] * r[2]), inv3 = inv * inv * inv;
-        *phi -= q * inv;
-        for (int d = 0; d < 3; d++)
+        if (!SUMS)
         {
-            e[d] -= q * inv3 * r[d];
+            *phi -= q * inv;
+            for (int d = 0; d < 3; d++)
+            {
+                e[d] -= q * inv3 * r[d];
+            }
+            continue;
         }
         const double qq = 0.5 * static_cast<double>(target.w) * q, f = 0.5 * qq * inv3;
         sum[8] -= qq * inv;
@@ -113,7 +119,7 @@ add_sums(const OutputArgs& a, int s, const Vec4<R>& y, const Vec4<R>& near, cons
     const double q = static_cast<double>(y.w);
     sum[6] += q * static_cast<double>(near.w);
     sum[7] += q * static_cast<double>(far.w);
-    if (a.wanted.virial)
+    if (a.out.virial != NULL)
     {
         const double r[3] = {static_cast<double>(y.x), static_cast<double>(y.y), static_cast<double>(y.z)};
         const double f[3] = {q * static_cast<double>(far.x), q * static_cast<double>(far.y),
@@ -159,11 +165,11 @@ write_sums(const OutputArgs& a, const double* sum, const double* near_virial, co
     const double  d2        = surface[0] * surface[0] + surface[1] * surface[1] + surface[2] * surface[2];
     const double  e_surface = a.vacuum ? 0.5 * a.box->surface * d2 : 0;
     const double  near = 0.5 * sum[6], far = 0.5 * sum[7];
-    if (a.wanted.energy && me < 2)
+    if (a.out.energy != NULL && me < 2)
     {
         a.out.energy[me] = a.f * (me == 0 ? near * a.box->inverse_u : (far + sum[8]) * a.box->inverse_u + e_surface);
     }
-    if (!a.wanted.virial)
+    if (a.out.virial == NULL)
     {
         return;
     }
@@ -217,7 +223,7 @@ static __device__ void finish(const OutputArgs& a)
 {
     __shared__ double total[2][c_numRows], virial[6];
     const double      sum = column_sum<c_threads>(a.partial, static_cast<int>(gridDim.x), c_numRows);
-    const double      w   = a.wanted.virial ? column_sum<c_threads>(a.far_virial, a.num_far_rows, 5) : 0;
+    const double      w   = a.out.virial != NULL ? column_sum<c_threads>(a.far_virial, a.num_far_rows, 5) : 0;
     if (threadIdx.x < c_numRows)
     {
         total[0][threadIdx.x] = sum;
@@ -238,13 +244,13 @@ __global__ void write_status(const StepResults* r, int* status)
                                                                   : GMXFMM_OK;
 }
 
-template <class R, class X, bool SUMS>
-__global__ void __launch_bounds__(c_threads) write_output(
-    OutputArgs a, const X* x, const Vec4<R>* xq, const Vec4<R>* near, const Vec4<R>* far, const R* near_virial)
+template <class R, class X>
+__global__ void __launch_bounds__(c_threads)
+    write_output(OutputArgs a, const X* x, const Vec4<R>* xq, const Vec4<R>* near, const Vec4<R>* far)
 {
-    double       sum[c_numRows] = {0}, surface_field[3] = {0, 0, 0};
-    const double inverse_u = a.box->inverse_u;
-    const bool   far_pairs = a.far_pairs != NULL && a.assigned->num_far > 0;
+    double       surface_field[3] = {0, 0, 0};
+    const double inverse_u        = a.box->inverse_u;
+    const bool   far_pairs        = a.far_pairs != NULL && a.assigned->num_far > 0;
     for (int d = 0; d < 3 && a.vacuum; d++)
     {
         surface_field[d] = -a.box->surface * a.results->moments[9 + d];
@@ -260,13 +266,9 @@ __global__ void __launch_bounds__(c_threads) write_output(
                               static_cast<double>(en.y) + static_cast<double>(ef.y),
                               static_cast<double>(en.z) + static_cast<double>(ef.z)};
         double        phi  = static_cast<double>(en.w) + static_cast<double>(ef.w);
-        if (SUMS)
-        {
-            add_sums(a, s, xq[s], en, ef, sum);
-        }
         if (far_pairs)
         {
-            take_far_pairs(a, xq, s, &phi, e, sum);
+            take_far_pairs<false>(a, xq, s, &phi, e, NULL);
         }
         for (int d = 0; d < 3; d++)
         {
@@ -283,58 +285,47 @@ __global__ void __launch_bounds__(c_threads) write_output(
         const double q = a.out.force != NULL ? static_cast<double>(static_cast<R>(a.charge[i])) : 0;
         write_particle<R>(a, x, i, q, e, phi, surface_field);
     }
-    const int rows = !SUMS || !a.wanted.virial ? 0 : a.num_near_rows >= 0 ? a.num_near_rows : a.assigned->num_tiles;
+}
+
+/* In sorted order, as all that it reads. */
+template <class R>
+__global__ void __launch_bounds__(c_threads)
+    sum_output(OutputArgs a, const Vec4<R>* xq, const Vec4<R>* near, const Vec4<R>* far, const R* near_virial)
+{
+    double     sum[c_numRows] = {0};
+    const bool far_pairs      = a.far_pairs != NULL && a.assigned->num_far > 0;
+    const int  first = static_cast<int>(blockIdx.x * c_threads + threadIdx.x), step = gridDim.x * c_threads;
 #pragma unroll 1
-    for (int row = static_cast<int>(blockIdx.x * c_threads + threadIdx.x); row < rows;
-         row += static_cast<int>(gridDim.x) * c_threads)
+    for (int s = first; s < a.n; s += step)
+    {
+        add_sums(a, s, xq[s], near[s], far[s], sum);
+        if (far_pairs)
+        {
+            take_far_pairs<true>(a, xq, s, NULL, NULL, sum);
+        }
+    }
+    const int rows = a.out.virial == NULL ? 0 : a.num_near_rows >= 0 ? a.num_near_rows : a.assigned->num_tiles;
+#pragma unroll 1
+    for (int row = first; row < rows; row += step)
     {
         for (int k = 0; k < 6; k++)
         {
             sum[15 + k] += static_cast<double>(near_virial[6 * static_cast<size_t>(row) + k]);
         }
     }
-    if (SUMS)
-    {
-        block_sums<c_threads, 8>(sum, a.partial + static_cast<size_t>(blockIdx.x) * c_numRows);
-    }
-    if (SUMS && is_last_block(&a.results->output_done))
+    block_sums<c_threads, 8>(sum, a.partial + static_cast<size_t>(blockIdx.x) * c_numRows);
+    if (is_last_block(&a.results->output_done))
     {
         finish(a);
     }
 }
 
-template <class R, class X>
-static void launch(const OutputArgs& a, const void* x, const fmm_device* d, cudaStream_t stream)
+static OutputArgs make_args(const gmxfmm_plan* plan, const gmxfmm_device_output* output)
 {
-    const Vec4<R>* xq     = targets_of(d)->xq.as<Vec4<R>>();
-    const bool     sums   = a.wanted.energy || a.wanted.virial;
-    const int      needed = blocks_for(a.n, c_threads), few = sums && needed > c_sumBlocks ? c_sumBlocks : needed;
-    const int      blocks = few > 0 ? few : 1;
-    if (sums)
-    {
-        write_output<R, X, true><<<blocks, c_threads, 0, stream>>>(a, static_cast<const X*>(x), xq,
-                                                                   d->near_out.as<Vec4<R>>(), d->far_out.as<Vec4<R>>(),
-                                                                   d->near_virial.as<R>());
-    }
-    else
-    {
-        write_output<R, X, false><<<blocks, c_threads, 0, stream>>>(a, static_cast<const X*>(x), xq,
-                                                                    d->near_out.as<Vec4<R>>(), d->far_out.as<Vec4<R>>(),
-                                                                    d->near_virial.as<R>());
-    }
-}
-
-gmxfmm_status fmm_cuda_output(
-    gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, StepWanted wanted, cudaStream_t stream)
-{
-    fmm_device*        d       = plan->device;
+    const fmm_device*  d       = plan->device;
     const ParticleSet* targets = targets_of(d);
     const Expansions   far     = d->path->expansions(plan);
     OutputArgs         a;
-    if (targets != &d->charges)
-    {
-        x = d->receiver_x.memory;
-    }
     a.g             = make_geometry(plan);
     a.box           = d->box.as<BoxValues>();
     a.n             = targets->n;
@@ -357,7 +348,25 @@ gmxfmm_status fmm_cuda_output(
     a.total_charge  = plan->total_charge;
     a.background    = 4 * FMM_PI / 3 / plan->cells.box_volume;
     a.out           = *output;
-    a.wanted        = wanted;
+    return a;
+}
+
+template <class R, class X>
+static void launch(const OutputArgs& a, const void* x, const fmm_device* d, cudaStream_t stream)
+{
+    write_output<R, X><<<std::max(1, blocks_for(a.n, c_threads)), c_threads, 0, stream>>>(
+        a, static_cast<const X*>(x), targets_of(d)->xq.as<Vec4<R>>(), d->near_out.as<Vec4<R>>(),
+        d->far_out.as<Vec4<R>>());
+}
+
+gmxfmm_status fmm_cuda_output(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, cudaStream_t stream)
+{
+    const fmm_device* d = plan->device;
+    const OutputArgs  a = make_args(plan, output);
+    if (targets_of(d) != &d->charges)
+    {
+        x = d->receiver_x.memory;
+    }
     if (plan->options.array_type == GMXFMM_DOUBLE)
     {
         is_double(plan) ? launch<double, double>(a, x, d, stream) : launch<float, double>(a, x, d, stream);
@@ -366,10 +375,29 @@ gmxfmm_status fmm_cuda_output(
     {
         is_double(plan) ? launch<double, float>(a, x, d, stream) : launch<float, float>(a, x, d, stream);
     }
-    if (output->status != NULL)
-    {
-        write_status<<<1, 1, 0, stream>>>(a.results, output->status);
-    }
+    FMM_CUDA(plan, cudaGetLastError());
+    return GMXFMM_OK;
+}
+
+template <class R>
+static void launch_sums(const OutputArgs& a, const fmm_device* d, cudaStream_t stream)
+{
+    const int blocks = std::max(1, std::min<int>(blocks_for(a.n, c_threads), c_sumBlocks));
+    sum_output<R><<<blocks, c_threads, 0, stream>>>(a, targets_of(d)->xq.as<Vec4<R>>(), d->near_out.as<Vec4<R>>(),
+                                                    d->far_out.as<Vec4<R>>(), d->near_virial.as<R>());
+}
+
+gmxfmm_status fmm_cuda_sums(gmxfmm_plan* plan, const gmxfmm_device_output* output, cudaStream_t stream)
+{
+    const OutputArgs a = make_args(plan, output);
+    is_double(plan) ? launch_sums<double>(a, plan->device, stream) : launch_sums<float>(a, plan->device, stream);
+    FMM_CUDA(plan, cudaGetLastError());
+    return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_cuda_status(gmxfmm_plan* plan, int* status, cudaStream_t stream)
+{
+    write_status<<<1, 1, 0, stream>>>(plan->device->results.as<StepResults>(), status);
     FMM_CUDA(plan, cudaGetLastError());
     return GMXFMM_OK;
 }

@@ -80,12 +80,16 @@ static gmxfmm_status make_streams(gmxfmm_plan* plan)
     FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->beside, cudaStreamNonBlocking, high));
     FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->near, cudaStreamNonBlocking, near));
     FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->ahead, cudaStreamNonBlocking, low));
+    FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->sums, cudaStreamNonBlocking, low));
     FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->own, cudaStreamNonBlocking, high));
     FMM_CUDA(plan, cudaEventCreateWithFlags(&device->fork, cudaEventDisableTiming));
     FMM_CUDA(plan, cudaEventCreateWithFlags(&device->near_done, cudaEventDisableTiming));
     FMM_CUDA(plan, cudaEventCreateWithFlags(&device->far_done, cudaEventDisableTiming));
     FMM_CUDA(plan, cudaEventCreateWithFlags(&device->beside_done, cudaEventDisableTiming));
     FMM_CUDA(plan, cudaEventCreateWithFlags(&device->ahead_done, cudaEventDisableTiming));
+    FMM_CUDA(plan, cudaEventCreateWithFlags(&device->spectrum_done, cudaEventDisableTiming));
+    FMM_CUDA(plan, cudaEventCreateWithFlags(&device->output_done, cudaEventDisableTiming));
+    FMM_CUDA(plan, cudaEventCreateWithFlags(&device->sums_done, cudaEventDisableTiming));
     FMM_CUDA(plan, cudaEventCreate(&device->begin));
     FMM_CUDA(plan, cudaEventCreate(&device->end));
     FMM_CUDA(plan, device_limits(device->id, &device->limits));
@@ -141,12 +145,16 @@ void fmm_device_destroy(gmxfmm_plan* plan)
     cudaStreamDestroy(d->far);
     cudaStreamDestroy(d->beside);
     cudaStreamDestroy(d->ahead);
+    cudaStreamDestroy(d->sums);
     cudaStreamDestroy(d->own);
     cudaEventDestroy(d->fork);
     cudaEventDestroy(d->near_done);
     cudaEventDestroy(d->far_done);
     cudaEventDestroy(d->beside_done);
     cudaEventDestroy(d->ahead_done);
+    cudaEventDestroy(d->spectrum_done);
+    cudaEventDestroy(d->output_done);
+    cudaEventDestroy(d->sums_done);
     cudaEventDestroy(d->begin);
     cudaEventDestroy(d->end);
     std::free(d->host_copy);
@@ -277,6 +285,7 @@ gmxfmm_status fmm_cuda_set_transforms(gmxfmm_plan* plan)
     const size_t cells = static_cast<size_t>(c->num_cells), freq = static_cast<size_t>(d->num_freq);
     FMM_TRY(fmm_device_reserve(plan, &d->field, coef * cells * real));
     FMM_TRY(fmm_device_reserve(plan, &d->spectrum, coef * freq * 2 * real));
+    FMM_TRY(fmm_device_reserve(plan, &d->local_spectrum, coef * freq * 2 * real));
     FMM_TRY(fmm_device_reserve(plan, &d->s, pairs(2 * plan->order) * freq * 2 * real));
     FMM_TRY(fmm_device_reserve(plan, &d->z, pairs(2 * plan->order + 2) * freq * 2 * real));
     FMM_TRY(fmm_device_reserve(plan, &d->far_virial,

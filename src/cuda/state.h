@@ -174,8 +174,9 @@ struct fmm_device
 {
     int            id;
     cudaStream_t   near, far, beside /* the far field */, ahead; /* ahead: for later steps */
+    cudaStream_t   sums;                                         /* energy, virial, and what they take */
     cudaStream_t   own;                                          /* the caller's part of a synchronous execute */
-    cudaEvent_t    fork, near_done, far_done, beside_done, ahead_done;
+    cudaEvent_t    fork, near_done, far_done, beside_done, ahead_done, spectrum_done, output_done, sums_done;
     cudaEvent_t    begin, end; /* of steps that are timed */
     DeviceLimits   limits;
     AllowedKernels allowed;
@@ -209,6 +210,7 @@ struct fmm_device
     /* per grid */
     int          num_coef, num_freq;
     DeviceBuffer field, spectrum, s, z, work_items;
+    DeviceBuffer local_spectrum; /* of local expansions, where a virial needs that of multipoles longer */
     int          num_items, num_warps;
     cufftHandle  forward, backward;
     int          has_transforms, own_transforms; /* of cuFFT; of fft.cu */
@@ -283,18 +285,25 @@ fmm_cuda_interpolate(gmxfmm_plan* plan, bool with_virial, const BoxValues* box, 
 gmxfmm_status fmm_cuda_permute(gmxfmm_plan* plan, const void* x, cudaStream_t stream);
 gmxfmm_status fmm_cuda_moments(gmxfmm_plan* plan, const void* x, cudaStream_t stream);
 gmxfmm_status fmm_cuda_p2p(gmxfmm_plan* plan, const StepWanted& wanted, cudaStream_t stream);
-/* Rows of device->near_virial that it writes: one for each tile on an octree. On other grids the sum over particles of
- * position times near force belongs to the virial, too. */
+/* The near virial's part of forces through faces of a grid of one level, from the positions alone. */
+gmxfmm_status fmm_cuda_near_faces(gmxfmm_plan* plan, cudaStream_t stream);
+/* Rows of device->near_virial: of P2P, one for each tile, on an octree; on other grids of the faces, and the sum over
+ * particles of position times near force belongs to the virial, too. */
 int           fmm_cuda_near_virial_rows(const gmxfmm_plan* plan, int tiles);
 gmxfmm_status fmm_cuda_p2m(gmxfmm_plan* plan, bool sums, cudaStream_t stream);
-gmxfmm_status fmm_cuda_transform(gmxfmm_plan* plan, bool forward, cudaStream_t stream);
-gmxfmm_status fmm_cuda_product(gmxfmm_plan* plan, cudaStream_t stream);
+/* Of device->field to or from a spectrum. */
+gmxfmm_status fmm_cuda_transform(gmxfmm_plan* plan, bool forward, const DeviceBuffer& spectrum, cudaStream_t stream);
+/* From device->spectrum to `to`, which may be the same. */
+gmxfmm_status fmm_cuda_product(gmxfmm_plan* plan, const DeviceBuffer& to, cudaStream_t stream);
 gmxfmm_status fmm_cuda_m2l_virial(gmxfmm_plan* plan, cudaStream_t stream);
 gmxfmm_status fmm_cuda_l2p(gmxfmm_plan* plan, cudaStream_t stream);
 /* execute.cu: the far field by cells, by transforms and product. */
 gmxfmm_status fmm_cuda_convolve(gmxfmm_plan* plan, bool virial, cudaEvent_t ready, cudaStream_t stream);
-gmxfmm_status fmm_cuda_output(
-    gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, StepWanted wanted, cudaStream_t stream);
+/* output.cu: the arrays; energy and virial; the status, of what the arrays have found. */
+gmxfmm_status
+fmm_cuda_output(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, cudaStream_t stream);
+gmxfmm_status fmm_cuda_sums(gmxfmm_plan* plan, const gmxfmm_device_output* output, cudaStream_t stream);
+gmxfmm_status fmm_cuda_status(gmxfmm_plan* plan, int* status, cudaStream_t stream);
 
 /* paths.cu: the row for the plan's cells, or for its octree. */
 const DevicePath* fmm_cuda_path(const gmxfmm_plan* plan);
@@ -338,7 +347,8 @@ gmxfmm_status fmm_cuda_sort_charges(gmxfmm_plan* plan);
 
 /* fft.cu: whether the grid has transforms there (own_transforms), and its tables; the transforms. */
 gmxfmm_status fmm_cuda_fft_prepare(gmxfmm_plan* plan);
-gmxfmm_status fmm_cuda_own_transform(gmxfmm_plan* plan, bool forward, cudaStream_t stream);
+gmxfmm_status
+fmm_cuda_own_transform(gmxfmm_plan* plan, bool forward, const DeviceBuffer& spectrum, cudaStream_t stream);
 
 /* fft.cu: sets device->has_chains. */
 gmxfmm_status fmm_cuda_find_chains(gmxfmm_plan* plan);

@@ -198,7 +198,11 @@ extern "C"
         double*  virial;    /* 9 */
         int*     status;    /* a gmxfmm_status: OK, POSITION or COINCIDENT, as execute would return */
         unsigned stages;    /* 0: all; otherwise those whose bits are set, with what earlier calls left of the others */
-        void*    reserved[8];
+        /* A cudaEvent_t that is recorded when the arrays are written, for who needs them sooner than the rest: what
+         * energy and virial take beside them is computed after it, at the lowest priority. In a graph it is an external
+         * node. */
+        void* arrays_done;
+        void* reserved[7];
     } gmxfmm_device_output;
 
     /* What a plan does, after options and automatic choices; times are sums over all executes since the last reset. */

@@ -280,7 +280,7 @@ static Length make_length(int n)
 }
 
 template <class R>
-static FftArgs<R> make_args(const gmxfmm_plan* plan)
+static FftArgs<R> make_args(const gmxfmm_plan* plan, const DeviceBuffer& spectrum)
 {
     const fmm_device* d = plan->device;
     FftArgs<R>        a;
@@ -294,7 +294,7 @@ static FftArgs<R> make_args(const gmxfmm_plan* plan)
     a.nz       = a.d[2].n / 2 + 1;
     a.num_coef = d->num_coef;
     a.field    = d->field.as<R>();
-    a.spectrum = d->spectrum.as<Vec2<R>>();
+    a.spectrum = spectrum.as<Vec2<R>>();
     return a;
 }
 
@@ -308,7 +308,7 @@ template <class R>
 static gmxfmm_status prepare(gmxfmm_plan* plan)
 {
     fmm_device*      d = plan->device;
-    const FftArgs<R> a = make_args<R>(plan);
+    const FftArgs<R> a = make_args<R>(plan, d->spectrum);
     d->own_transforms =
         a.d[0].n1 > 0 && a.d[1].n1 > 0 && a.d[2].n1 > 0 && plane_bytes(a) <= static_cast<size_t>(d->limits.max_shared);
     if (!d->own_transforms)
@@ -334,9 +334,9 @@ gmxfmm_status fmm_cuda_fft_prepare(gmxfmm_plan* plan)
 }
 
 template <class R>
-static gmxfmm_status transform(gmxfmm_plan* plan, bool forward, cudaStream_t stream)
+static gmxfmm_status transform(gmxfmm_plan* plan, bool forward, const DeviceBuffer& spectrum, cudaStream_t stream)
 {
-    const FftArgs<R> a             = make_args<R>(plan);
+    const FftArgs<R> a             = make_args<R>(plan, spectrum);
     const size_t     bytes         = plane_bytes(a);
     const unsigned   plane_threads = a.d[1].n * a.d[2].n < c_smallPlane ? 64 : 128;
     const unsigned   planes        = static_cast<unsigned>(a.num_coef * a.d[0].n);
@@ -360,9 +360,10 @@ static gmxfmm_status transform(gmxfmm_plan* plan, bool forward, cudaStream_t str
     return GMXFMM_OK;
 }
 
-gmxfmm_status fmm_cuda_own_transform(gmxfmm_plan* plan, bool forward, cudaStream_t stream)
+gmxfmm_status fmm_cuda_own_transform(gmxfmm_plan* plan, bool forward, const DeviceBuffer& spectrum, cudaStream_t stream)
 {
-    return is_double(plan) ? transform<double>(plan, forward, stream) : transform<float>(plan, forward, stream);
+    return is_double(plan) ? transform<double>(plan, forward, spectrum, stream)
+                           : transform<float>(plan, forward, spectrum, stream);
 }
 
 gmxfmm_status fmm_cuda_find_chains(gmxfmm_plan* plan)

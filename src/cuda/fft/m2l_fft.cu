@@ -37,7 +37,8 @@ template <class R>
 struct ProductArgs
 {
     int              p, num_freq;
-    Vec2<R>*         spectrum;
+    const Vec2<R>*   from;
+    Vec2<R>*         to;
     const Vec2<R>*   s;
     const WorkTable* table;
 };
@@ -172,11 +173,11 @@ store_sums(const ProductArgs<R>& a, const WorkItem& item, const Sums<R, K>& sums
     {
         const int     k = item.k + t;
         const Vec4<R> v = sums.v[t];
-        a.spectrum[static_cast<size_t>(harm_re(p, k, l)) * static_cast<size_t>(a.num_freq) + f] =
+        a.to[static_cast<size_t>(harm_re(p, k, l)) * static_cast<size_t>(a.num_freq) + f] =
             with_phase(k, Vec2<R>{v.x, v.y});
         if (HAS_I)
         {
-            a.spectrum[static_cast<size_t>(harm_im(p, k, l)) * static_cast<size_t>(a.num_freq) + f] =
+            a.to[static_cast<size_t>(harm_im(p, k, l)) * static_cast<size_t>(a.num_freq) + f] =
                 with_phase(k, Vec2<R>{v.z, v.w});
         }
     }
@@ -257,7 +258,7 @@ __global__ void __launch_bounds__(32 * c_maxWarps, sizeof(R) == 4 ? 2 : 1) produ
         stride = 32;
     }
     wait_for_previous(); /* spectra are older */
-    stage_coefficients(a.p, a.num_freq, WIDTH, a.spectrum, first, input);
+    stage_coefficients(a.p, a.num_freq, WIDTH, a.from, first, input);
     asm volatile("cp.async.wait_all;" ::);
     __syncthreads();
     for (int i = a.table->start[warp]; i < a.table->start[warp + 1]; i++)
@@ -371,7 +372,7 @@ __global__ void __launch_bounds__(32 * c_maxWarps, sizeof(R) == 4 ? 3 : 1) produ
     const int              first = static_cast<int>(blockIdx.x) * 32;
     stage_spectra(a, first, s);
     wait_for_previous(); /* spectra are older */
-    stage_coefficients(P, a.num_freq, 32, a.spectrum, first, input);
+    stage_coefficients(P, a.num_freq, 32, a.from, first, input);
     asm volatile("cp.async.wait_all;" ::);
     __syncthreads();
     for (int i = a.table->start[warp]; i < a.table->start[warp + 1]; i++)
@@ -468,12 +469,19 @@ gmxfmm_status fmm_cuda_product_items(gmxfmm_plan* plan)
     return GMXFMM_OK;
 }
 
-template <class R, bool S_SHARED, int WIDTH>
-static gmxfmm_status launch(gmxfmm_plan* plan, size_t shared, cudaStream_t stream)
+template <class R>
+static ProductArgs<R> make_args(gmxfmm_plan* plan, const DeviceBuffer& to)
 {
-    fmm_device*    d = plan->device;
-    ProductArgs<R> a = {plan->order, d->num_freq, d->spectrum.as<Vec2<R>>(), d->s.as<Vec2<R>>(),
-                        d->work_items.as<WorkTable>()};
+    fmm_device* d = plan->device;
+    return {plan->order,      d->num_freq,        d->spectrum.as<Vec2<R>>(),
+            to.as<Vec2<R>>(), d->s.as<Vec2<R>>(), d->work_items.as<WorkTable>()};
+}
+
+template <class R, bool S_SHARED, int WIDTH>
+static gmxfmm_status launch(gmxfmm_plan* plan, size_t shared, const DeviceBuffer& to, cudaStream_t stream)
+{
+    fmm_device*          d = plan->device;
+    const ProductArgs<R> a = make_args<R>(plan, to);
     FMM_CUDA(plan, (allow_shared(&plan->device->allowed, product<R, S_SHARED, WIDTH>)));
     FMM_CUDA(plan, launch_next(d->has_chains, product<R, S_SHARED, WIDTH>, blocks_for(d->num_freq, WIDTH),
                                32 * static_cast<unsigned>(d->num_warps), shared, stream, a));
@@ -481,10 +489,10 @@ static gmxfmm_status launch(gmxfmm_plan* plan, size_t shared, cudaStream_t strea
 }
 
 template <class R, int P>
-static gmxfmm_status launch_special(gmxfmm_plan* plan, size_t shared, cudaStream_t stream)
+static gmxfmm_status launch_special(gmxfmm_plan* plan, size_t shared, const DeviceBuffer& to, cudaStream_t stream)
 {
-    fmm_device*    d = plan->device;
-    ProductArgs<R> a = {P, d->num_freq, d->spectrum.as<Vec2<R>>(), d->s.as<Vec2<R>>(), d->work_items.as<WorkTable>()};
+    fmm_device*          d = plan->device;
+    const ProductArgs<R> a = make_args<R>(plan, to);
     FMM_CUDA(plan, (allow_shared(&plan->device->allowed, product_special<R, P>)));
     FMM_CUDA(plan, launch_next(d->has_chains, product_special<R, P>, blocks_for(d->num_freq, 32),
                                32 * static_cast<unsigned>(d->num_warps), shared, stream, a));
@@ -492,7 +500,7 @@ static gmxfmm_status launch_special(gmxfmm_plan* plan, size_t shared, cudaStream
 }
 
 template <class R>
-static gmxfmm_status dispatch(gmxfmm_plan* plan, cudaStream_t stream)
+static gmxfmm_status dispatch(gmxfmm_plan* plan, const DeviceBuffer& to, cudaStream_t stream)
 {
     const size_t input   = static_cast<size_t>(num_pairs(plan->order)) * 32 * sizeof(Vec4<R>);
     const size_t spectra = static_cast<size_t>(num_pairs(2 * plan->order)) * 32 * sizeof(Vec2<R>);
@@ -503,7 +511,7 @@ static gmxfmm_status dispatch(gmxfmm_plan* plan, cudaStream_t stream)
     case P:                                                                                                            \
         if (input + spectra <= room)                                                                                   \
         {                                                                                                              \
-            return launch_special<R, P>(plan, input + spectra, stream);                                                \
+            return launch_special<R, P>(plan, input + spectra, to, stream);                                            \
         }                                                                                                              \
         break;
         FMM_SPECIAL_ORDERS(FMM_LAUNCH)
@@ -514,38 +522,41 @@ static gmxfmm_status dispatch(gmxfmm_plan* plan, cudaStream_t stream)
     /* two blocks a multiprocessor, or the spectra are better read through the caches */
     if (input + spectra <= room / 2)
     {
-        return launch<R, true, 32>(plan, input + spectra, stream);
+        return launch<R, true, 32>(plan, input + spectra, to, stream);
     }
-    return input <= room ? launch<R, false, 32>(plan, input, stream) : launch<R, false, 16>(plan, input / 2, stream);
+    return input <= room ? launch<R, false, 32>(plan, input, to, stream)
+                         : launch<R, false, 16>(plan, input / 2, to, stream);
 }
 
-gmxfmm_status fmm_cuda_product(gmxfmm_plan* plan, cudaStream_t stream)
+gmxfmm_status fmm_cuda_product(gmxfmm_plan* plan, const DeviceBuffer& to, cudaStream_t stream)
 {
-    return is_double(plan) ? dispatch<double>(plan, stream) : dispatch<float>(plan, stream);
+    return is_double(plan) ? dispatch<double>(plan, to, stream) : dispatch<float>(plan, to, stream);
 }
 
 template <class R, class C>
-static cufftResult execute(const fmm_device* d,
-                           bool              forward,
+static cufftResult execute(const fmm_device*   d,
+                           bool                forward,
+                           const DeviceBuffer& spectrum,
                            cufftResult (*r2c)(cufftHandle, R*, C*),
                            cufftResult (*c2r)(cufftHandle, C*, R*))
 {
-    return forward ? r2c(d->forward, d->field.as<R>(), d->spectrum.as<C>())
-                   : c2r(d->backward, d->spectrum.as<C>(), d->field.as<R>());
+    return forward ? r2c(d->forward, d->field.as<R>(), spectrum.as<C>())
+                   : c2r(d->backward, spectrum.as<C>(), d->field.as<R>());
 }
 
-gmxfmm_status fmm_cuda_transform(gmxfmm_plan* plan, bool forward, cudaStream_t stream)
+gmxfmm_status fmm_cuda_transform(gmxfmm_plan* plan, bool forward, const DeviceBuffer& spectrum, cudaStream_t stream)
 {
     fmm_device* d = plan->device;
     if (d->own_transforms)
     {
-        return fmm_cuda_own_transform(plan, forward, stream);
+        return fmm_cuda_own_transform(plan, forward, spectrum, stream);
     }
     cufftResult result = cufftSetStream(forward ? d->forward : d->backward, stream);
     if (result == CUFFT_SUCCESS)
     {
-        result = is_double(plan) ? execute<cufftDoubleReal, cufftDoubleComplex>(d, forward, cufftExecD2Z, cufftExecZ2D)
-                                 : execute<cufftReal, cufftComplex>(d, forward, cufftExecR2C, cufftExecC2R);
+        result = is_double(plan)
+                     ? execute<cufftDoubleReal, cufftDoubleComplex>(d, forward, spectrum, cufftExecD2Z, cufftExecZ2D)
+                     : execute<cufftReal, cufftComplex>(d, forward, spectrum, cufftExecR2C, cufftExecC2R);
     }
     return result == CUFFT_SUCCESS
                ? GMXFMM_OK

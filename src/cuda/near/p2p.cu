@@ -13,8 +13,9 @@
  * In a grid of one level no pair is asked for its virial: with all positions x in one frame, the sum over pairs of (x_i
  * - x_j - s) (x) f_ij, s the vector of the lattice to the image of j, is that of x_i (x) F_i over particles, which the
  * output has, less s (x) f_ij (Bekker et al. 1995, as in GROMACS). The latter differs from zero only for sources beyond
- * a face of the box, and is wanted once of each pair: more warps meet them again, for targets at three faces. On an
- * octree, whose clusters may be far apart, x_i (x) F_i would lose digits: there each pair is asked.
+ * a face of the box, and is wanted once of each pair: a kernel of its own meets them again, for targets at three faces,
+ * as nothing but the virial waits for it. On an octree, whose clusters may be far apart, x_i (x) F_i would lose digits:
+ * there each pair is asked.
  */
 #include "cuda/geometry.h"
 #include "fmm/math/strain.h"
@@ -34,7 +35,6 @@ enum P2pWanted
 {
     c_fieldOnly,
     c_potentialToo,
-    c_facesToo, /* forces through faces, for a virial, and the potential */
     c_virialToo /* of each pair, and the potential */
 };
 
@@ -87,11 +87,10 @@ struct P2pArgs
     const Vec4<R>*   xq;     /* sources */
     const Vec4<R>*   target; /* targets */
     Vec4<R>*         out;
-    R*               virial; /* 6 for each tile, or for each call of meet_face */
+    R*               virial; /* 6 for each tile, or for each block of near_faces */
     const BoxValues* box;
     int              small;     /* near vectors are longer than the grid in some direction */
     int              extent[3]; /* of the near vectors */
-    int              num_faces; /* cells of meet_face */
     const int*       tile_start;
 };
 
@@ -605,10 +604,16 @@ static __device__ inline Beyond find_face(const int* n, const int* extent, int n
 }
 
 /* Of the virial -1/2 the sum of (x_i - x_j - s) (x) f_ij over pairs, what is not in the positions: 1/2 the vector of
- * the box in a direction (x) the force through its face. For the targets of one cell; rows as of write_virial. */
+ * the box in a direction (x) the force through its face. A warp has the targets of one cell; rows as of write_virial.
+ */
 template <class R>
-static __device__ void meet_face(const P2pArgs<R>& a, WarpMemory<R>* memory, int number)
+__global__ void __launch_bounds__(32, sizeof(R) == 8 ? 1 : at_most_blocks(c_blocks))
+    near_faces(const __grid_constant__ P2pArgs<R> a)
 {
+    extern __shared__ char shared[];
+    WarpMemory<R>*         memory = reinterpret_cast<WarpMemory<R>*>(shared);
+    const int              number = static_cast<int>(blockIdx.x);
+
     int          place[3] = {0, 0, 0};
     const Beyond beyond   = find_face(a.g.n, a.extent, number, place);
     const int    cell     = cell_at(a.g, place[0], place[1], place[2]);
@@ -648,17 +653,7 @@ __global__ void __launch_bounds__(32 * c_warps,
     const int              warp   = static_cast<int>(threadIdx.x / 32);
     WarpMemory<R>*         memory = reinterpret_cast<WarpMemory<R>*>(shared) + warp;
     int                    number = static_cast<int>(blockIdx.x) * c_warps + warp;
-    int                    others = static_cast<int>(gridDim.x) * c_warps;
-    if (WANTED == c_facesToo)
-    {
-        if (number < a.num_faces)
-        {
-            meet_face(a, memory, number);
-            return;
-        }
-        number -= a.num_faces;
-        others -= a.num_faces;
-    }
+    const int              others = static_cast<int>(gridDim.x) * c_warps;
     /* more than one only where there are more tiles than the host knew of; the first is loaded beside their number */
     const int num_tiles = *a.num_tiles;
     Tile      tile      = a.tiles[number];
@@ -692,10 +687,10 @@ int fmm_cuda_near_virial_rows(const gmxfmm_plan* plan, int tiles)
     return plan->tree != NULL ? tiles : plan->periodic ? num_faces(plan->device->near_extent, make_geometry(plan)) : 0;
 }
 
-template <class R, P2pWanted WANTED>
-static gmxfmm_status launch(gmxfmm_plan* plan, cudaStream_t stream)
+template <class R>
+static P2pArgs<R> make_args(const gmxfmm_plan* plan)
 {
-    fmm_device*        d       = plan->device;
+    const fmm_device*  d       = plan->device;
     const ParticleSet* targets = targets_of(d);
     P2pArgs<R>         a;
     a.g             = make_geometry(plan);
@@ -712,19 +707,24 @@ static gmxfmm_status launch(gmxfmm_plan* plan, cudaStream_t stream)
     a.virial        = d->near_virial.as<R>();
     a.box           = d->box.as<BoxValues>();
     a.tile_start    = targets->tile_start.as<int>();
-    a.num_faces     = WANTED == c_facesToo ? fmm_cuda_near_virial_rows(plan, 0) : 0;
     a.small         = 0;
     for (int i = 0; i < 3; i++)
     {
         a.small |= a.g.n[i] < d->near_reach;
         a.extent[i] = d->near_extent[i];
     }
-    const int warps = targets->launched_tiles + a.num_faces;
+    return a;
+}
+
+template <class R, P2pWanted WANTED>
+static gmxfmm_status launch(gmxfmm_plan* plan, cudaStream_t stream)
+{
+    const int warps = targets_of(plan->device)->launched_tiles;
     if (warps > 0)
     {
         const size_t shared = c_warps * sizeof(WarpMemory<R>);
         FMM_CUDA(plan, (allow_shared(&plan->device->allowed, p2p<R, WANTED>)));
-        p2p<R, WANTED><<<blocks_for(warps, c_warps), 32 * c_warps, shared, stream>>>(a);
+        p2p<R, WANTED><<<blocks_for(warps, c_warps), 32 * c_warps, shared, stream>>>(make_args<R>(plan));
         FMM_CUDA(plan, cudaGetLastError());
     }
     return GMXFMM_OK;
@@ -733,9 +733,9 @@ static gmxfmm_status launch(gmxfmm_plan* plan, cudaStream_t stream)
 template <class R>
 static gmxfmm_status launch(gmxfmm_plan* plan, const StepWanted& wanted, cudaStream_t stream)
 {
-    if (wanted.virial)
+    if (wanted.virial && plan->tree != NULL)
     {
-        return plan->tree != NULL ? launch<R, c_virialToo>(plan, stream) : launch<R, c_facesToo>(plan, stream);
+        return launch<R, c_virialToo>(plan, stream);
     }
     return wanted.potential ? launch<R, c_potentialToo>(plan, stream) : launch<R, c_fieldOnly>(plan, stream);
 }
@@ -743,4 +743,22 @@ static gmxfmm_status launch(gmxfmm_plan* plan, const StepWanted& wanted, cudaStr
 gmxfmm_status fmm_cuda_p2p(gmxfmm_plan* plan, const StepWanted& wanted, cudaStream_t stream)
 {
     return is_double(plan) ? launch<double>(plan, wanted, stream) : launch<float>(plan, wanted, stream);
+}
+
+template <class R>
+static gmxfmm_status launch_faces(gmxfmm_plan* plan, cudaStream_t stream)
+{
+    const int faces = fmm_cuda_near_virial_rows(plan, 0);
+    if (faces > 0)
+    {
+        FMM_CUDA(plan, (allow_shared(&plan->device->allowed, near_faces<R>)));
+        near_faces<R><<<faces, 32, sizeof(WarpMemory<R>), stream>>>(make_args<R>(plan));
+        FMM_CUDA(plan, cudaGetLastError());
+    }
+    return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_cuda_near_faces(gmxfmm_plan* plan, cudaStream_t stream)
+{
+    return is_double(plan) ? launch_faces<double>(plan, stream) : launch_faces<float>(plan, stream);
 }

@@ -38,7 +38,8 @@ static gmxfmm_status set_receivers(gmxfmm_plan* plan, const void* x)
 
 static gmxfmm_status enqueue(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, void* stream)
 {
-    const TreecodeStep step = {output->potential, output->field, output->force, output->energy, output->status, stream};
+    const TreecodeStep step = {output->potential, output->field, output->force,      output->energy,
+                               output->status,    stream,        output->arrays_done};
     treecode*          sums = fmm_treecode_sums(plan);
     if (output->virial != NULL || output->stages != 0)
     {

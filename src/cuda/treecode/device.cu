@@ -7,6 +7,7 @@
 #include <new>
 
 #include "cuda/device.h"
+#include "cuda/runtime/event.h"
 #include "cuda/treecode/step.h"
 
 gmxfmm_status fmm_cuda_failed(treecode* t, cudaError_t error, const char* call, const char* file, int line)
@@ -436,7 +437,9 @@ gmxfmm_status treecode_device_enqueue(treecode* t, const void* x, const Treecode
     FMM_TRY(treecode_device_gather(t, x, stream));
     FMM_TRY(treecode_device_charges(t, stream));
     FMM_TRY(treecode_device_all_sums(t, step->field != nullptr || step->force != nullptr, stream));
-    return treecode_device_output(t, {step->potential, step->field, step->force, step->energy, step->status}, stream);
+    FMM_TRY(treecode_device_output(t, {step->potential, step->field, step->force, step->energy, step->status}, stream));
+    FMM_CUDA(t, record_for_caller(step->arrays_done, stream));
+    return GMXFMM_OK;
 }
 
 extern "C" const treecode_stages treecode_on_cuda;

@@ -17,6 +17,7 @@ extern "C"
         double* energy; /* 2: zero, since near and far are not told apart, and all of it */
         int*    status; /* a gmxfmm_status: OK, POSITION or COINCIDENT */
         void*   stream;
+        void*   arrays_done; /* a cudaEvent_t, or NULL */
     } TreecodeStep;
 
     /* memcpy by some threads: one alone has a sixth of the bandwidth of the bus. */
