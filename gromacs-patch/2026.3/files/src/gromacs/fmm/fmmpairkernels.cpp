@@ -28,4 +28,14 @@ const void* pairKernelCoordinates(const NBAtomDataGpu* atomData)
 #endif
 }
 
+DeviceBuffer<RVec> pairKernelShiftForces(const NBAtomDataGpu* atomData)
+{
+#if GMX_GPU_CUDA
+    return atomData->fShift;
+#else
+    static_cast<void>(atomData);
+    return {};
+#endif
+}
+
 } // namespace gmx

@@ -9,6 +9,10 @@
 #ifndef GMX_FMM_FMMPAIRKERNELS_H
 #define GMX_FMM_FMMPAIRKERNELS_H
 
+#include "gromacs/gpu_utils/devicebuffer_datatype.h"
+
+#include "fmmversion.h"
+
 namespace gmx
 {
 
@@ -16,6 +20,8 @@ struct NBAtomDataGpu;
 
 //! Returns the address on the device of coordinates and charges in the order of the pair kernels
 const void* pairKernelCoordinates(const NBAtomDataGpu* atomData);
+//! Returns the shift forces of pair kernels and bonded interactions on the device
+DeviceBuffer<RVec> pairKernelShiftForces(const NBAtomDataGpu* atomData);
 
 } // namespace gmx
 

@@ -162,9 +162,12 @@ public:
     explicit Impl(const DeviceStreamManager& streams) :
         context_(streams.context()),
         stream_(streams.stream(DeviceStreamType::Fmm)),
+        forcesStream_(context_, DeviceStreamPriority::High, false),
         nonbondedStream_(streams.stream(DeviceStreamType::NonBondedLocal)),
         deviceId_(streams.deviceInfo().id)
     {
+        checkDeviceError(cudaEventCreateWithFlags(&forcesWritten_, cudaEventDisableTiming),
+                         "An event of the FMM could not be made.");
         allocateDeviceBuffer(&d_sums_, 1, context_);
         changePinningPolicy(&h_force_, PinningPolicy::PinnedIfSupported);
         changePinningPolicy(&h_sums_, PinningPolicy::PinnedIfSupported);
@@ -181,12 +184,15 @@ public:
         freeDeviceBuffer(&d_x_);
         freeDeviceBuffer(&d_sums_);
         freeDeviceBuffer(&d_virial_);
+        cudaEventDestroy(forcesWritten_);
     }
 
     const DeviceContext& context_;
     const DeviceStream&  stream_;
-    const DeviceStream&  nonbondedStream_;
-    const int            deviceId_;
+    //! Has nothing but a wait for forces where the stream of the FMM goes on with sums
+    const DeviceStream  forcesStream_;
+    const DeviceStream& nonbondedStream_;
+    const int           deviceId_;
     //! Forces in the order of atoms
     DeviceBuffer<RVec> d_force_  = nullptr;
     int                numAtoms_ = 0, capacity_ = -1;
@@ -197,6 +203,8 @@ public:
     HostVector<RVec>          h_force_;
     HostVector<FmmStepSums>   h_sums_;
     GpuEventSynchronizer      forcesReady_;
+    //! Recorded by the library, see forcesWritten()
+    cudaEvent_t forcesWritten_ = nullptr;
     //! Of the short-range forces
     DeviceBuffer<FmmVirialSums> d_virial_ = nullptr;
     HostVector<double>          h_virial_;
@@ -260,9 +268,19 @@ FmmStepSums* FmmGpu::sumsAddress() const
     return impl_->d_sums_;
 }
 
-void FmmGpu::markForcesReady()
+void* FmmGpu::forcesWritten() const
 {
-    impl_->forcesReady_.markEvent(impl_->stream_);
+    return impl_->forcesWritten_;
+}
+
+void FmmGpu::markForcesReady(bool byEvent)
+{
+    if (byEvent)
+    {
+        checkDeviceError(cudaStreamWaitEvent(impl_->forcesStream_.stream(), impl_->forcesWritten_, 0),
+                         "The forces of the FMM could not be waited for.");
+    }
+    impl_->forcesReady_.markEvent(byEvent ? impl_->forcesStream_ : impl_->stream_);
 }
 
 GpuEventSynchronizer* FmmGpu::forcesReady()
@@ -304,10 +322,14 @@ const FmmStepSums& FmmGpu::hostSums() const
     return impl_->h_sums_[0];
 }
 
-void FmmGpu::launchShortRangeVirial(const void* xq, DeviceBuffer<RVec> f, int numAtoms)
+void FmmGpu::launchShortRangeVirial(const void*          xq,
+                                    DeviceBuffer<RVec>   f,
+                                    int                  numAtoms,
+                                    DeviceBuffer<RVec>   shiftForces,
+                                    ArrayRef<const RVec> shiftVectors)
 {
     const DeviceStream& stream = impl_->nonbondedStream_;
-    launchShortRangeVirialKernel(xq, f, numAtoms, impl_->d_virial_, stream);
+    launchShortRangeVirialKernel(xq, f, numAtoms, shiftForces, shiftVectors, impl_->d_virial_, stream);
     checkDeviceError(cudaMemcpyAsync(impl_->h_virial_.data(),
                                      impl_->d_virial_->total,
                                      sizeof(impl_->d_virial_->total),
@@ -316,8 +338,9 @@ void FmmGpu::launchShortRangeVirial(const void* xq, DeviceBuffer<RVec> f, int nu
                      "The sums for the virial could not be copied from the GPU.");
 }
 
-ArrayRef<const double> FmmGpu::shortRangeVirial() const
+ArrayRef<const double> FmmGpu::waitForShortRangeVirial() const
 {
+    impl_->nonbondedStream_.synchronize();
     return impl_->h_virial_;
 }
 

@@ -75,8 +75,10 @@ public:
     //! Address of the sums
     FmmStepSums* sumsAddress() const;
 
-    //! Marks that the stream has computed forces
-    void markForcesReady();
+    //! An event, a cudaEvent_t, for the library to record when forces are complete and sums are not
+    void* forcesWritten() const;
+    //! Marks that the stream has computed forces, or that this event says so
+    void markForcesReady(bool byEvent);
     //! The event that marks this
     GpuEventSynchronizer* forcesReady();
     //! Enqueues the transfer of forces, if \p withForces, and sums, if \p withSums, to the host
@@ -88,17 +90,23 @@ public:
     //! Sums transferred last
     const FmmStepSums& hostSums() const;
 
-    /*! \brief Enqueues the virial of the pair kernels' and bonded forces, without its part from periodic images
+    /*! \brief Enqueues what the virial of the pair kernels' and bonded forces is made of, and its transfer to the host
      *
-     * The stream is that of the local pair kernels: who waits for that has it.
+     * The stream is that of the local pair kernels.
      *
-     * \param[in] xq        Coordinates and charges in the order of the pair kernels
-     * \param[in] f         Forces in the same order
-     * \param[in] numAtoms  Number of atoms in this order
+     * \param[in] xq            Coordinates and charges in the order of the pair kernels
+     * \param[in] f             Forces in the same order
+     * \param[in] numAtoms      Number of atoms in this order
+     * \param[in] shiftForces   Shift forces
+     * \param[in] shiftVectors  Shift vectors
      */
-    void launchShortRangeVirial(const void* xq, DeviceBuffer<RVec> f, int numAtoms);
-    //! Sum over atoms of coordinates times these forces, row-major
-    ArrayRef<const double> shortRangeVirial() const;
+    void launchShortRangeVirial(const void*          xq,
+                                DeviceBuffer<RVec>   f,
+                                int                  numAtoms,
+                                DeviceBuffer<RVec>   shiftForces,
+                                ArrayRef<const RVec> shiftVectors);
+    //! Waits for that, and returns the sum of coordinates, or shift vectors, times these forces, row-major
+    ArrayRef<const double> waitForShortRangeVirial() const;
 
     /*! \brief Puts the same work into the stream as in the last steps of its kind
      *

@@ -66,7 +66,12 @@ FmmStepSums* FmmGpu::sumsAddress() const
     return nullptr;
 }
 
-void FmmGpu::markForcesReady() {}
+void* FmmGpu::forcesWritten() const
+{
+    return nullptr;
+}
+
+void FmmGpu::markForcesReady(bool /*byEvent*/) {}
 
 GpuEventSynchronizer* FmmGpu::forcesReady()
 {
@@ -87,11 +92,15 @@ const FmmStepSums& FmmGpu::hostSums() const
     return c_noSums;
 }
 
-void FmmGpu::launchShortRangeVirial(const void* /*xq*/, DeviceBuffer<RVec> /*f*/, int /*numAtoms*/)
+void FmmGpu::launchShortRangeVirial(const void* /*xq*/,
+                                    DeviceBuffer<RVec> /*f*/,
+                                    int /*numAtoms*/,
+                                    DeviceBuffer<RVec> /*shiftForces*/,
+                                    ArrayRef<const RVec> /*shiftVectors*/)
 {
 }
 
-ArrayRef<const double> FmmGpu::shortRangeVirial() const
+ArrayRef<const double> FmmGpu::waitForShortRangeVirial() const
 {
     return {};
 }

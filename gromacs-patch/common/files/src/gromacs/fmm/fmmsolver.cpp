@@ -158,6 +158,12 @@ void addSums(double              energyNear,
     }
 }
 
+//! Returns whether nothing of the step is wanted on the host before the update, and the virial after it
+bool virialComesLater(const StepWorkload& stepWork)
+{
+    return stepWork.computeVirialOnGpu && !stepWork.computeEnergy;
+}
+
 //! Frees a plan
 struct PlanDeleter
 {
@@ -323,9 +329,33 @@ public:
                                   output.force                = gpu_->forceAddress();
                                   output.energy               = withEnergy ? sums->energy : nullptr;
                                   output.virial               = withVirial ? sums->virial : nullptr;
-                                  output.status = withEnergy || withVirial ? &sums->status : nullptr;
+                                  const bool withSums         = withEnergy || withVirial;
+                                  output.status               = withSums ? &sums->status : nullptr;
+                                  output.arrays_done = withSums ? gpu_->forcesWritten() : nullptr;
                                   check(gmxfmm_enqueue(plan_.get(), x, &output, gpu_->stream()));
                               });
+    }
+
+    //! Waits for what was sent to the host at this step, and returns the sums in it; throws when the step has failed
+    FmmStepSums waitForSums(const StepWorkload& stepWork) const
+    {
+        wallcycle_start(wcycle_, WallCycleCounter::WaitGpuFmm);
+        gpu_->waitForTransfer();
+        FmmStepSums sums = gpu_->hostSums();
+        if (stepWork.computeVirialOnGpu)
+        {
+            const ArrayRef<const double> shortRange = gpu_->waitForShortRangeVirial();
+            for (int i = 0; i < DIM * DIM; i++)
+            {
+                sums.virial[i] -= 0.5 * shortRange[i];
+            }
+        }
+        wallcycle_stop(wcycle_, WallCycleCounter::WaitGpuFmm);
+        if (stepWork.computeEnergy || stepWork.computeVirial)
+        {
+            throwOnError(static_cast<gmxfmm_status>(sums.status), "", true);
+        }
+        return sums;
     }
 
     //! Adds the forces of a step
@@ -431,7 +461,7 @@ public:
         }
         const bool needSums = stepWork.computeEnergy || stepWork.computeVirial;
         enqueueEvaluation(x, stepWork.computeEnergy, stepWork.computeVirial);
-        gpu_->markForcesReady();
+        gpu_->markForcesReady(needSums);
         gpu_->launchTransfer(!stepWork.useGpuFBufferOps, needSums);
         if (isFirst && gpuTimes_.empty())
         {
@@ -791,18 +821,13 @@ void FmmSolver::waitAndReduceGpu(const StepWorkload& stepWork,
 {
     const bool needForces = !stepWork.useGpuFBufferOps;
     const bool needSums   = stepWork.computeEnergy || stepWork.computeVirial;
-    if (!needForces && !needSums)
+    if (virialComesLater(stepWork) || (!needForces && !needSums))
     {
         return;
     }
-    wallcycle_start(impl_->wcycle_, WallCycleCounter::WaitGpuFmm);
-    impl_->gpu_->waitForTransfer();
-    wallcycle_stop(impl_->wcycle_, WallCycleCounter::WaitGpuFmm);
+    const FmmStepSums sums = impl_->waitForSums(stepWork);
     if (needSums)
     {
-        const FmmStepSums& sums   = impl_->gpu_->hostSums();
-        const auto         status = static_cast<gmxfmm_status>(sums.status);
-        throwOnError(status, "", true);
         addSums(sums.energy[0], sums.energy[1], sums.virial, stepWork, forceWithVirial, enerd);
     }
     if (needForces)
@@ -811,21 +836,29 @@ void FmmSolver::waitAndReduceGpu(const StepWorkload& stepWork,
     }
 }
 
-void FmmSolver::launchShortRangeVirial(const void* xq, DeviceBuffer<RVec> f, int numAtoms)
+void FmmSolver::waitAndAddVirial(const StepWorkload& stepWork, tensor virial)
 {
-    impl_->gpu_->launchShortRangeVirial(xq, f, numAtoms);
-}
-
-void FmmSolver::addShortRangeVirial(tensor virial) const
-{
-    const ArrayRef<const double> sum = impl_->gpu_->shortRangeVirial();
+    if (!virialComesLater(stepWork))
+    {
+        return;
+    }
+    const FmmStepSums sums = impl_->waitForSums(stepWork);
     for (int i = 0; i < DIM; i++)
     {
         for (int j = 0; j < DIM; j++)
         {
-            virial[i][j] -= 0.5 * sum[DIM * i + j];
+            virial[i][j] += sums.virial[DIM * i + j];
         }
     }
+}
+
+void FmmSolver::launchShortRangeVirial(const void*          xq,
+                                       DeviceBuffer<RVec>   f,
+                                       int                  numAtoms,
+                                       DeviceBuffer<RVec>   shiftForces,
+                                       ArrayRef<const RVec> shiftVectors)
+{
+    impl_->gpu_->launchShortRangeVirial(xq, f, numAtoms, shiftForces, shiftVectors);
 }
 
 } // namespace gmx

@@ -152,19 +152,28 @@ public:
 
     /*! \brief Waits for what launchGpu() sent to the host at this step, if anything, and adds it
      *
-     * These are energies and virial, and forces unless they are reduced on the device.
+     * These are energies and virial, and forces unless they are reduced on the device. A virial
+     * without energies, with the update on the GPU, is left to waitAndAddVirial().
      */
     void waitAndReduceGpu(const StepWorkload& stepWork, ForceWithVirial* forceWithVirial, gmx_enerdata_t* enerd);
+    //! Waits for the virial that waitAndReduceGpu() left, if it did, and adds it: after the update was launched
+    void waitAndAddVirial(const StepWorkload& stepWork, tensor virial);
 
-    /*! \brief Enqueues the virial of all forces on the GPU but those of the FMM, without its part from periodic images
+    /*! \brief Enqueues the virial of all forces on the GPU but those of the FMM, which comes with that of the FMM
      *
-     * \param[in] xq        Coordinates and charges on the device in the order of the pair kernels
-     * \param[in] f         Forces on the device in the same order, complete in the stream of the local pair kernels
-     * \param[in] numAtoms  Number of atoms in this order
+     * In a step with StepWorkload::computeVirialOnGpu. Forces are complete in the stream of the local pair kernels.
+     *
+     * \param[in] xq            Coordinates and charges on the device in the order of the pair kernels
+     * \param[in] f             Forces on the device in the same order
+     * \param[in] numAtoms      Number of atoms in this order
+     * \param[in] shiftForces   Shift forces on the device
+     * \param[in] shiftVectors  Shift vectors
      */
-    void launchShortRangeVirial(const void* xq, DeviceBuffer<RVec> f, int numAtoms);
-    //! Adds it to \p virial, after the host has waited for the stream of the local pair kernels
-    void addShortRangeVirial(tensor virial) const;
+    void launchShortRangeVirial(const void*          xq,
+                                DeviceBuffer<RVec>   f,
+                                int                  numAtoms,
+                                DeviceBuffer<RVec>   shiftForces,
+                                ArrayRef<const RVec> shiftVectors);
 
 private:
     class Impl;

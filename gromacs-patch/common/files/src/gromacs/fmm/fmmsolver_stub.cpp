@@ -114,10 +114,14 @@ void FmmSolver::waitAndReduceGpu(const StepWorkload& /*stepWork*/,
 {
 }
 
-void FmmSolver::launchShortRangeVirial(const void* /*xq*/, DeviceBuffer<RVec> /*f*/, int /*numAtoms*/)
+void FmmSolver::waitAndAddVirial(const StepWorkload& /*stepWork*/, tensor /*virial*/) {}
+
+void FmmSolver::launchShortRangeVirial(const void* /*xq*/,
+                                       DeviceBuffer<RVec> /*f*/,
+                                       int /*numAtoms*/,
+                                       DeviceBuffer<RVec> /*shiftForces*/,
+                                       ArrayRef<const RVec> /*shiftVectors*/)
 {
 }
-
-void FmmSolver::addShortRangeVirial(tensor /*virial*/) const {}
 
 } // namespace gmx

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*! \internal \file
  * \brief
- * Implements the sum over atoms of coordinates times short-range forces
+ * Implements the sum for the virial of short-range forces
  *
  * \ingroup module_fmm
  */
@@ -42,18 +42,40 @@ static __device__ double blockSum(double value)
     return value;
 }
 
+//! Argument of a kernel
+struct ShiftVectors
+{
+    float3 vector[c_numShiftVectors];
+};
+
+//! Adds coordinates times force, row-major
+static __device__ void addProduct(const double x, const double y, const double z, const float3& f, double* sum)
+{
+    const double position[DIM] = { x, y, z };
+    const double force[DIM]    = { f.x, f.y, f.z };
+    for (int d = 0; d < DIM * DIM; d++)
+    {
+        sum[d] += position[d / DIM] * force[d % DIM];
+    }
+}
+
 //! The last block to end adds the sums of all blocks, in their order: the same input gives the same bits
-static __global__ void sumShortRangeVirial(const float4* xq, const float3* f, int numAtoms, FmmVirialSums* sums)
+static __global__ void sumShortRangeVirial(const float4*      xq,
+                                           const float3*      f,
+                                           int                numAtoms,
+                                           const float3*      shiftForces,
+                                           const ShiftVectors shift,
+                                           FmmVirialSums*     sums)
 {
     double sum[DIM * DIM] = { 0 };
     for (int i = blockIdx.x * c_numThreads + threadIdx.x; i < numAtoms; i += gridDim.x * c_numThreads)
     {
-        const double x[DIM]     = { xq[i].x, xq[i].y, xq[i].z };
-        const double force[DIM] = { f[i].x, f[i].y, f[i].z };
-        for (int d = 0; d < DIM * DIM; d++)
-        {
-            sum[d] += x[d / DIM] * force[d % DIM];
-        }
+        addProduct(xq[i].x, xq[i].y, xq[i].z, f[i], sum);
+    }
+    if (blockIdx.x == 0 && threadIdx.x < c_numShiftVectors)
+    {
+        const float3& vector = shift.vector[threadIdx.x];
+        addProduct(vector.x, vector.y, vector.z, shiftForces[threadIdx.x], sum);
     }
     for (int d = 0; d < DIM * DIM; d++)
     {
@@ -89,21 +111,31 @@ static __global__ void sumShortRangeVirial(const float4* xq, const float3* f, in
     }
 }
 
-void launchShortRangeVirialKernel(const void*         xq,
-                                  DeviceBuffer<RVec>  f,
-                                  int                 numAtoms,
-                                  FmmVirialSums*      sums,
-                                  const DeviceStream& stream)
+void launchShortRangeVirialKernel(const void*          xq,
+                                  DeviceBuffer<RVec>   f,
+                                  int                  numAtoms,
+                                  DeviceBuffer<RVec>   shiftForces,
+                                  ArrayRef<const RVec> shiftVectors,
+                                  FmmVirialSums*       sums,
+                                  const DeviceStream&  stream)
 {
+    static_assert(c_numShiftVectors <= c_numThreads, "One thread has a shift vector");
     static_assert(FmmVirialSums::c_maxNumBlocks <= c_numThreads,
                   "One thread reads the sum of a block");
     const int numBlocks =
             std::min(FmmVirialSums::c_maxNumBlocks, (numAtoms + c_numThreads - 1) / c_numThreads);
-    if (numBlocks > 0)
+    ShiftVectors shift;
+    for (int i = 0; i < c_numShiftVectors; i++)
     {
-        sumShortRangeVirial<<<numBlocks, c_numThreads, 0, stream.stream()>>>(
-                static_cast<const float4*>(xq), reinterpret_cast<const float3*>(f), numAtoms, sums);
+        shift.vector[i] = make_float3(shiftVectors[i][XX], shiftVectors[i][YY], shiftVectors[i][ZZ]);
     }
+    sumShortRangeVirial<<<std::max(1, numBlocks), c_numThreads, 0, stream.stream()>>>(
+            static_cast<const float4*>(xq),
+            reinterpret_cast<const float3*>(f),
+            numAtoms,
+            reinterpret_cast<const float3*>(shiftForces),
+            shift,
+            sums);
 }
 
 } // namespace gmx
