@@ -78,7 +78,9 @@ run_tests() {
             "one_test $tool-octree-periodic $check $points 3000 --once --signed --periodic --no-receivers rotation 7 2 1 symmetric 6 3 1 rotation 4 2 2"
             "one_test $tool-octree-double $check $points 2000 --once --double rotation 5 2 1 symmetric 7 2 1 naive 2 1 2"
             "one_test $tool-assign $check $bin/gmxfmm_test_cuda_assign --gtest_filter=*CudaAssignIn.CrowdsMayComeAndGo/RectangularSingleOfFloats:*CudaAssignIn.CrowdsMayComeAndGo/TriclinicDoubleOfDoubles"
-            "one_test $tool-box $check $bin/gmxfmm_test_cuda_box --gtest_filter=*CudaBox.GraphsFollow*/RectangularSingle:*CudaBox.*BetweenNodes/TriclinicDouble"
+            "one_test $tool-box $check $bin/gmxfmm_test_cuda_box --gtest_filter=*CudaBox.GraphsFollow*/RectangularSingle"
+            "one_test $tool-box-line $check $bin/gmxfmm_test_cuda_box --gtest_filter=*CudaBox.*BetweenNodes/TriclinicDouble"
+            "one_test $tool-streams $check $bin/gmxfmm_test_cuda_streams --gtest_filter=*AnEventTells*"
             "one_test $tool-octree-virial $check $bin/gmxfmm_test_cuda_tree_agrees --gtest_filter=*CudaTree.OfSeveralRoots/RotationSingle:*CudaTree.OfADroplet/SymmetricDouble")
     done
     for kind in cuda_ ""; do

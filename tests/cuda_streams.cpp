@@ -224,18 +224,20 @@ TEST_F(CudaStreams, AnEventTellsThatTheArraysAreThere)
     const System cubic = water({2, 0, 0, 0, 2, 0, 0, 0, 2}, 5);
     const struct
     {
+        const char*    name;
         const System&  system;
         gmxfmm_options options;
-    } cases[]           = {{system_, options_},
-                           {system_, withBoundary(options_, Boundary::Vacuum)},
-                           {system_, withBoundary(options_, Boundary::Open)},
-                           {cubic, onDevice(depthOptions(GMXFMM_M2L_ROTATION, 6, 2, 1))},
-                           {cubic, withBoundary(onDevice(depthOptions(GMXFMM_M2L_ROTATION, 6, 2, 1)), Boundary::Open)}};
+    } cases[] = {
+        {"cells", system_, options_},
+        {"cells, vacuum", system_, withBoundary(options_, Boundary::Vacuum)},
+        {"cells, open", system_, withBoundary(options_, Boundary::Open)},
+        {"octree", cubic, onDevice(depthOptions(GMXFMM_M2L_ROTATION, 6, 2, 1))},
+        {"octree, open", cubic, withBoundary(onDevice(depthOptions(GMXFMM_M2L_ROTATION, 6, 2, 1)), Boundary::Open)}};
     cudaStream_t second = nullptr;
     cudaEvent_t  event  = nullptr;
     ASSERT_EQ(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking), cudaSuccess);
     ASSERT_EQ(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), cudaSuccess);
-    for (const auto& [system, options] : cases)
+    for (const auto& [name, system, options] : cases)
     {
         Plan                 plan(system, options);
         DeviceArray<double>  x(system.x), early(3 * system.size());
@@ -243,6 +245,7 @@ TEST_F(CudaStreams, AnEventTellsThatTheArraysAreThere)
         gmxfmm_device_output wanted = out.all();
         wanted.arrays_done          = event;
         ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &wanted, stream_), GMXFMM_OK) << gmxfmm_message(plan.get());
+        ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess); /* one step of a plan at a time */
         cudaGraph_t     graph = nullptr;
         cudaGraphExec_t exec  = nullptr;
         ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), cudaSuccess);
@@ -251,6 +254,7 @@ TEST_F(CudaStreams, AnEventTellsThatTheArraysAreThere)
         ASSERT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
         for (int i = 0; i < 6; i++)
         {
+            SCOPED_TRACE(std::string(name) + ", " + std::to_string(i));
             std::vector<double> moved = system.x;
             for (std::size_t k = 0; k < moved.size(); k++)
             {
