@@ -13,6 +13,7 @@
 
 #include "gromacs/gpu_utils/cuda_arch_utils.cuh"
 #include "gromacs/gpu_utils/device_stream.h"
+#include "gromacs/pbcutil/ishift.h"
 
 namespace gmx
 {

@@ -9,7 +9,6 @@
 #define GMX_FMM_FMMVIRIAL_CUH
 
 #include "gromacs/gpu_utils/devicebuffer_datatype.h"
-#include "gromacs/pbcutil/ishift.h"
 #include "gromacs/utility/arrayref.h"
 
 #include "fmmversion.h"
