@@ -16,7 +16,7 @@
 extern "C"
 {
 #include "fmm/fit.h"
-#include "fmm/tuning/measure.h"
+#include "fmm/measure/measure.h"
 }
 
 using namespace fmmtest;

@@ -21,12 +21,12 @@ extern "C"
 {
 #include "fmm/plan.h"
 
-    /* fmm/cpu/operators/operators.h, as the linker has it (fmm/math/names.h) */
+    /* fmm/cpu/octree/operators.h, as the linker has it (fmm/math/names.h) */
     void fmm_m2l_d(gmxfmm_plan* plan, int level, double* strain);
     void fmm_l2l_d(gmxfmm_plan* plan, int level, double* strain);
 }
-#include "cuda/octree/octree.h"
-#include "cuda/octree/octree_strain.h"
+#include "cuda/octree/operators.h"
+#include "cuda/octree/strain.h"
 #include "fmm/math/strain.h"
 #include "fmm/math/theta.h"
 

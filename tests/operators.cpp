@@ -22,7 +22,7 @@ extern "C"
 #include "fmm/math/rotation.h"
 #include "fmm/cpu/state.h"
 
-/* fmm/cpu/operators/operators.h, as the linker has it (fmm/math/names.h) */
+/* fmm/cpu/octree/operators.h, as the linker has it (fmm/math/names.h) */
 #define DECLARE_OPERATORS(suffix)                                                                                      \
     void fmm_operators_set_shape_##suffix(gmxfmm_plan* plan);                                                          \
     void fmm_m2m_##suffix(const gmxfmm_plan* plan, int level);                                                         \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* CUDA's row of the table of backends. */
 #include "cuda/device.h"
-#include "cuda/octree/octree.h"
+#include "cuda/octree/operators.h"
 #include "fmm/backend.h"
 #include "fmm/plan.h"
 

@@ -13,7 +13,7 @@ extern "C"
 #include "fmm/plan.h"
 }
 #include "cuda/device.h"
-#include "cuda/octree/octree.h"
+#include "cuda/octree/operators.h"
 #include "cuda/runtime/buffer.h"
 #include "cuda/runtime/call.h"
 #include "cuda/runtime/device_limits.h"
@@ -314,10 +314,10 @@ gmxfmm_status fmm_cuda_set_transforms(gmxfmm_plan* plan);
 /* lattice.cu: what lattice sums need for the present shape. */
 gmxfmm_status fmm_cuda_set_lattice(gmxfmm_plan* plan);
 
-/* octree_far.cu: the far field by an octree, between P2M and L2P. */
+/* octree/far.cu: the far field by an octree, between P2M and L2P. */
 gmxfmm_status fmm_cuda_far_tree(gmxfmm_plan* plan, bool virial, cudaEvent_t ready, cudaStream_t stream);
 
-/* octree_levels.cu: operators for the present order and lists, and for the present shape; the levels of what was
+/* octree/levels.cu: operators for the present order and lists, and for the present shape; the levels of what was
  * assigned; the leaves. */
 gmxfmm_status fmm_cuda_tree_create(gmxfmm_plan* plan);
 gmxfmm_status fmm_cuda_tree_set_shape(gmxfmm_plan* plan);

@@ -8,7 +8,7 @@
 
 #include "fmm/backend.h"
 #include "fmm/math/harmonics.h"
-#include "fmm/tuning/tune.h"
+#include "fmm/model/tune.h"
 
 /* By how much the number of cells may grow before the octree is considered again. */
 static const double c_spread = 4;

@@ -5,7 +5,7 @@
 
 #include "fmm/math/portable.h"
 #include "fmm/plan.h"
-#include "fmm/tuning/measure.h"
+#include "fmm/measure/measure.h"
 
 /* First touch is a good part of the time that a plan of a million particles takes, and most of it where there are
  * gigabytes, for a box with a million roots, say. */

@@ -12,7 +12,7 @@
 #include "fmm/fit.h"
 #include "fmm/math/threads.h"
 #include "fmm/options.h"
-#include "fmm/tuning/measure.h"
+#include "fmm/measure/measure.h"
 
 /* Everything that belongs to the charges. */
 static void free_charges(gmxfmm_plan* plan)

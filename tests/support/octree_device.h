@@ -11,7 +11,7 @@
 
 extern "C"
 {
-#include "cuda/octree/octree.h"
+#include "cuda/octree/operators.h"
 }
 #include "cache_folder.h"
 #include "octree_level.h"

@@ -2,7 +2,7 @@
 /* Compiled for each precision, with a copy of the transforms under names of its own. */
 #include "support/transforms.h"
 
-#include "fmm/cpu/m2l/fft.c"
+#include "fmm/cpu/convolution/fft.c"
 
 #ifdef FMM_DOUBLE
 #    define TRANSFORMS transforms_double

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The library's transforms of many fields (fmm/cpu/m2l/fft.h) with ordinary arrays, in each precision. */
+/* The library's transforms of many fields (fmm/cpu/convolution/fft.h) with ordinary arrays, in each precision. */
 #ifndef FMMTEST_TRANSFORMS_H
 #define FMMTEST_TRANSFORMS_H
 

@@ -4,7 +4,7 @@
 #define FMM_CUDA_M2L_ELEMENT_H
 
 #include "fmm/math/harmonics.h"
-#include "cuda/octree/octree_state.h"
+#include "cuda/octree/state.h"
 
 template <class R>
 struct M2lElement

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* M2L by rotations: launches of the kernels for an order and precision (rotation_kernels.h). */
-#include "cuda/octree/octree_state.h"
+#include "cuda/octree/state.h"
 #include "cuda/octree/rotation_orders.h"
 
 /* Adds the locals by blocks that shared a list, in their order. */

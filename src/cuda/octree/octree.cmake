@@ -31,8 +31,8 @@ foreach(order RANGE ${last_order}) # FMM_ROTATION_ORDERS of rotation_orders.h
     endforeach()
 endforeach()
 add_library(gmxfmm_octree OBJECT
-    octree/octree_lists.cu octree/octree_tables.cu octree/m2m.cu octree/l2l.cu octree/m2l_naive.cu octree/m2l_symmetric.cu
-    octree/m2l_rotation.cu octree/octree_strain.cu ${instances})
+    octree/lists.cu octree/tables.cu octree/m2m.cu octree/l2l.cu octree/m2l_naive.cu octree/m2l_symmetric.cu
+    octree/m2l_rotation.cu octree/strain.cu ${instances})
 # Launches from the device need device code that is linked: here, so that nobody else has to.
 add_library(gmxfmm_octree_dynamic OBJECT octree/m2l_dynamic.cu)
 set_target_properties(gmxfmm_octree_dynamic PROPERTIES CUDA_SEPARABLE_COMPILATION ON)

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "cuda/octree/octree_state.h"
+#include "cuda/octree/state.h"
 #include "cuda/octree/rotation_compile.h"
 #include "cuda/octree/rotation_orders.h"
 

@@ -8,7 +8,7 @@
 
 #include "fmm/math/fold.h"
 #include "cuda/octree/hadamard.h"
-#include "cuda/octree/octree_state.h"
+#include "cuda/octree/state.h"
 #include "cuda/runtime/shared_memory.h"
 
 template <class R>

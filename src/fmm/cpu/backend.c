@@ -4,10 +4,10 @@
 
 #include <stdlib.h>
 
-#include "fmm/cpu/assign.h"
+#include "fmm/cpu/particles/assign.h"
 #include "fmm/cpu/execute.h"
-#include "fmm/cpu/m2l/m2l_fft.h"
-#include "fmm/cpu/operators/operators.h"
+#include "fmm/cpu/convolution/m2l_fft.h"
+#include "fmm/cpu/octree/operators.h"
 
 static gmxfmm_status check(int id, char* message, size_t size)
 {

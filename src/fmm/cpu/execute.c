@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "fmm/math/harmonics.h"
-#include "fmm/cpu/m2l/m2l_fft.h"
-#include "fmm/cpu/operators/operators.h"
-#include "fmm/cpu/operators/step.h"
+#include "fmm/cpu/convolution/m2l_fft.h"
+#include "fmm/cpu/octree/operators.h"
+#include "fmm/cpu/step.h"
 
 /* Sums over charges that the stages need. y is the position from the centre of the cell, or on an octree of its root, s
  * the way there from the centre of the leaf; unit u. */

@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * M2L over all cells and images by one FFT (THEORY section 5): batched transforms by cuFFT, and the product with the
+ * spectra of S. A lane of the product is a frequency. A warp has work items: up to c_most degrees k of one order l of
+ * the result, kept in registers while it walks through all M_n^m; for fixed (m, l) the factors are a Hankel matrix in
+ * n + k, a window of which moves along.
+ */
+#include <cstring>
+
+#include "cuda/runtime/chain.h"
+#include "cuda/expansions/orders.h"
+#include "cuda/convolution/spectrum.h"
+#include "fmm/math/fold.h"
+
+enum
+{
+    c_most           = 3, /* degrees of an item */
+    c_mostWide       = 3, /* in double precision */
+    c_step           = 2, /* degrees n at once */
+    c_maxWarps       = 12,
+    c_maxItems       = 256,
+    c_fewFrequencies = 12000
+};
+
+struct WorkItem
+{
+    int l, k, num; /* degrees k .. k + num - 1 of order l */
+};
+
+struct WorkTable
+{
+    int      start[c_maxWarps + 1]; /* of each warp's items */
+    WorkItem item[c_maxItems];
+};
+
+template <class R>
+struct ProductArgs
+{
+    int              p, num_freq;
+    const Vec2<R>*   from;
+    Vec2<R>*         to;
+    const Vec2<R>*   s;
+    const WorkTable* table;
+};
+
+/* Factors of one pair of columns: out re <- in re, out re <- in im, out im <- in re, out im <- in im. */
+template <class R>
+struct Folded
+{
+    R rr, ri, ir, ii;
+};
+
+/* Where the factors of (m, l) come from, and the signs of X^-mu = (-1)^mu conj X^mu. */
+template <class R>
+struct Columns
+{
+    const Vec2<R>*plus, *minus; /* at degree 0 */
+    size_t        stride;
+    R             p_sign, q_sign;
+};
+
+template <class R>
+static __device__ inline Columns<R> columns_of(int top, int m, int l, const Vec2<R>* s, size_t stride)
+{
+    const int  mu = l > m ? l - m : m - l;
+    int        p_sign, q_sign;
+    Columns<R> c;
+    fold_spectrum_signs(m, l, &p_sign, &q_sign);
+    c.plus   = s + static_cast<ptrdiff_t>(pair_column(top, l + m)) * static_cast<ptrdiff_t>(stride);
+    c.minus  = s + static_cast<ptrdiff_t>(pair_column(top, mu)) * static_cast<ptrdiff_t>(stride);
+    c.stride = stride;
+    c.p_sign = R(p_sign);
+    c.q_sign = R(q_sign);
+    return c;
+}
+
+/* Factors of columns m and l at degree j (fold_spectrum_signs). */
+template <bool HAS_B, class R>
+static __device__ inline Folded<R> fold(const Columns<R>& c, int j)
+{
+    const Vec2<R> plus = c.plus[static_cast<size_t>(j) * c.stride];
+    Folded<R>     f    = {plus.x, 0, plus.y, 0};
+    if (HAS_B)
+    {
+        const Vec2<R> minus = c.minus[static_cast<size_t>(j) * c.stride];
+        f.rr                = plus.x + c.p_sign * minus.x;
+        f.ri                = c.q_sign * minus.y - plus.y;
+        f.ir                = c.q_sign * minus.y + plus.y;
+        f.ii                = plus.x - c.p_sign * minus.x;
+    }
+    return f;
+}
+
+/* Sums of one item: result k is A + iB, both complex. */
+template <class R, int K>
+struct Sums
+{
+    Vec4<R> v[K];
+};
+
+/* Adds column m of the multipoles to the K degrees from k on. HAS_B: m > 0, HAS_I: l > 0. */
+template <bool HAS_B, bool HAS_I, int WIDTH, class R, int K>
+static __device__ inline void
+add_column(int p, int m, int k, const Columns<R>& c, const Vec4<R>* input, Sums<R, K>& sums)
+{
+    Folded<R> window[K + c_step - 1];
+#pragma unroll
+    for (int i = 0; i < K - 1; i++)
+    {
+        window[i] = fold<HAS_B>(c, k + m + i);
+    }
+    for (int n = m; n <= p; n += c_step)
+    {
+        Vec4<R> in[c_step];
+#pragma unroll
+        for (int i = 0; i < c_step; i++)
+        {
+            in[i] = {0, 0, 0, 0};
+            if (n + i <= p)
+            {
+                in[i] = input[(n + i) * WIDTH];
+            }
+            /* beyond p the factor meets zeros, but must be a number */
+            window[K - 1 + i] = fold<HAS_B>(c, min(n + k + K - 1 + i, 2 * p));
+        }
+#pragma unroll
+        for (int i = 0; i < c_step; i++)
+        {
+#pragma unroll
+            for (int t = 0; t < K; t++)
+            {
+                const Folded<R>& f = window[i + t];
+                Vec4<R>&         v = sums.v[t];
+                v.x += f.rr * in[i].x;
+                v.y += f.rr * in[i].y;
+                if (HAS_B)
+                {
+                    v.x += f.ri * in[i].z;
+                    v.y += f.ri * in[i].w;
+                }
+                if (HAS_I)
+                {
+                    v.z += f.ir * in[i].x;
+                    v.w += f.ir * in[i].y;
+                    if (HAS_B)
+                    {
+                        v.z += f.ii * in[i].z;
+                        v.w += f.ii * in[i].w;
+                    }
+                }
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < K - 1; i++)
+        {
+            window[i] = window[i + c_step];
+        }
+    }
+}
+
+/* The degrees of an item to their places in the spectrum, with their phases. */
+template <bool HAS_I, class R, int K>
+static __device__ inline void
+store_sums(const ProductArgs<R>& a, const WorkItem& item, const Sums<R, K>& sums, size_t f)
+{
+    const int p = a.p, l = item.l;
+    if (f >= static_cast<size_t>(a.num_freq))
+    {
+        return;
+    }
+#pragma unroll
+    for (int t = 0; t < K; t++)
+    {
+        const int     k = item.k + t;
+        const Vec4<R> v = sums.v[t];
+        a.to[static_cast<size_t>(harm_re(p, k, l)) * static_cast<size_t>(a.num_freq) + f] =
+            with_phase(k, Vec2<R>{v.x, v.y});
+        if (HAS_I)
+        {
+            a.to[static_cast<size_t>(harm_im(p, k, l)) * static_cast<size_t>(a.num_freq) + f] =
+                with_phase(k, Vec2<R>{v.z, v.w});
+        }
+    }
+}
+
+/* One item for one frequency; s and input point at the lane's numbers. */
+template <bool HAS_I, int WIDTH, class R, int K>
+static __device__ inline void
+do_item(const ProductArgs<R>& a, const WorkItem& item, const Vec2<R>* s, size_t stride, const Vec4<R>* input, size_t f)
+{
+    const int  p = a.p, l = item.l, top = 2 * p;
+    Sums<R, K> sums;
+#pragma unroll
+    for (int t = 0; t < K; t++)
+    {
+        sums.v[t] = {0, 0, 0, 0};
+    }
+    add_column<false, HAS_I, WIDTH>(p, 0, item.k, columns_of(top, 0, l, s, stride), input, sums);
+    for (int m = 1; m <= p; m++)
+    {
+        add_column<true, HAS_I, WIDTH>(p, m, item.k, columns_of(top, m, l, s, stride),
+                                       input + pair_column(p, m) * WIDTH, sums);
+    }
+    store_sums<HAS_I>(a, item, sums, f);
+}
+
+template <int WIDTH, class R, int K>
+static __device__ inline void do_degrees(
+    const ProductArgs<R>& a, const WorkItem& item, const Vec2<R>* s, size_t stride, const Vec4<R>* input, size_t f)
+{
+    if (item.num == K)
+    {
+        item.l > 0 ? do_item<true, WIDTH, R, K>(a, item, s, stride, input, f)
+                   : do_item<false, WIDTH, R, K>(a, item, s, stride, input, f);
+    }
+    else if constexpr (K > 1)
+    {
+        do_degrees<WIDTH, R, K - 1>(a, item, s, stride, input, f);
+    }
+}
+
+/* Copies the block's part of the lattice spectra to shared memory. */
+template <class R>
+static __device__ void stage_spectra(const ProductArgs<R>& a, int first, Vec2<R>* s)
+{
+    const int      lane = static_cast<int>(threadIdx.x % 32), warps = static_cast<int>(blockDim.x / 32);
+    const size_t   step = static_cast<size_t>(warps) * static_cast<size_t>(a.num_freq);
+    int            pair = static_cast<int>(threadIdx.x / 32);
+    const Vec2<R>* from =
+        a.s + static_cast<size_t>(pair) * static_cast<size_t>(a.num_freq) + min(first + lane, a.num_freq - 1);
+    unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(s + pair * 32 + lane));
+#pragma unroll 4
+    for (; pair < num_pairs(2 * a.p); pair += warps)
+    {
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(from),
+                     "n"(static_cast<int>(sizeof(Vec2<R>))));
+        from += step;
+        to += static_cast<unsigned>(warps * 32) * static_cast<unsigned>(sizeof(Vec2<R>));
+    }
+}
+
+/* WIDTH: frequencies of a block. S_SHARED: their spectra fit in shared memory beside the coefficients. */
+template <class R, bool S_SHARED, int WIDTH>
+__global__ void __launch_bounds__(32 * c_maxWarps, sizeof(R) == 4 ? 2 : 1) product(ProductArgs<R> a)
+{
+    extern __shared__ char shared[];
+    Vec4<R>*               input = reinterpret_cast<Vec4<R>*>(shared);
+    const int              lane = static_cast<int>(threadIdx.x % WIDTH), warp = static_cast<int>(threadIdx.x / 32);
+    const int              first  = static_cast<int>(blockIdx.x) * WIDTH;
+    const size_t           f      = static_cast<size_t>(first + lane);
+    const Vec2<R>*         s      = a.s + min(first + lane, a.num_freq - 1);
+    size_t                 stride = static_cast<size_t>(a.num_freq);
+    if (S_SHARED)
+    {
+        Vec2<R>* copy = reinterpret_cast<Vec2<R>*>(input + num_pairs(a.p) * WIDTH);
+        stage_spectra(a, first, copy);
+        s      = copy + lane;
+        stride = 32;
+    }
+    wait_for_previous(); /* spectra are older */
+    stage_coefficients(a.p, a.num_freq, WIDTH, a.from, first, input);
+    asm volatile("cp.async.wait_all;" ::);
+    __syncthreads();
+    for (int i = a.table->start[warp]; i < a.table->start[warp + 1]; i++)
+    {
+        do_degrees<WIDTH, R, sizeof(R) == 4 ? c_most : c_mostWide>(a, a.table->item[i], s, stride, input + lane, f);
+    }
+}
+
+/*
+ * Orders with kernels of their own: degrees n go down from P, so that the loop over them is unrolled from its fixed end
+ * and left at m, and the window of factors moves through registers by their names alone.
+ */
+template <int P, bool HAS_B, bool HAS_I, class R, int K>
+static __device__ inline void add_column_down(int m, const Columns<R>& c, int k, const Vec4<R>* input, Sums<R, K>& sums)
+{
+    Folded<R> window[P + K];
+#pragma unroll
+    for (int i = 0; i < K - 1; i++)
+    {
+        window[i] = fold<HAS_B>(c, P + k + K - 1 - i);
+    }
+#pragma unroll
+    for (int s = 0; s <= P; s++)
+    {
+        if (P - s < m)
+        {
+            break;
+        }
+        const Vec4<R> in  = input[(P - s) * 32];
+        window[s + K - 1] = fold<HAS_B>(c, P + k - s);
+#pragma unroll
+        for (int t = 0; t < K; t++)
+        {
+            const Folded<R>& f = window[s + K - 1 - t];
+            Vec4<R>&         v = sums.v[t];
+            v.x += f.rr * in.x;
+            v.y += f.rr * in.y;
+            if (HAS_I)
+            {
+                v.z += f.ir * in.x;
+                v.w += f.ir * in.y;
+            }
+            if (HAS_B)
+            {
+                v.x += f.ri * in.z;
+                v.y += f.ri * in.w;
+                if (HAS_I)
+                {
+                    v.z += f.ii * in.z;
+                    v.w += f.ii * in.w;
+                }
+            }
+        }
+    }
+}
+
+template <int P, bool HAS_I, class R, int K>
+static __device__ inline void
+do_item_down(const ProductArgs<R>& a, const WorkItem& item, const Vec2<R>* s, const Vec4<R>* input, size_t f)
+{
+    constexpr int top = 2 * P;
+    const int     l   = item.l;
+    const R       odd = l & 1 ? R(-1) : R(1);
+    Sums<R, K>    sums;
+    Columns<R>    c = {s + pair_column(top, l) * 32, s + pair_column(top, l) * 32, 32, 0, 0};
+#pragma unroll
+    for (int t = 0; t < K; t++)
+    {
+        sums.v[t] = {0, 0, 0, 0};
+    }
+    add_column_down<P, false, HAS_I>(0, c, item.k, input, sums);
+#pragma unroll 1
+    for (int m = 0; m <= P; m++)
+    {
+        if (m > 0)
+        {
+            add_column_down<P, true, HAS_I>(m, c, item.k, input, sums);
+        }
+        /* the columns of m + 1: l + m + 1 and |l - m - 1|; the signs of columns_of */
+        input += (P - m) * 32;
+        c.plus += (top - l - m) * 32;
+        c.minus += (m < l ? l - m - 1 - top : top - m + l) * 32;
+        c.p_sign = m < l ? (m & 1 ? R(1) : R(-1)) : odd;
+        c.q_sign = m < l ? c.p_sign : -odd;
+    }
+    store_sums<HAS_I>(a, item, sums, f);
+}
+
+template <int P, class R, int K>
+static __device__ inline void
+do_degrees_down(const ProductArgs<R>& a, const WorkItem& item, const Vec2<R>* s, const Vec4<R>* input, size_t f)
+{
+    if (item.num == K)
+    {
+        item.l > 0 ? do_item_down<P, true, R, K>(a, item, s, input, f)
+                   : do_item_down<P, false, R, K>(a, item, s, input, f);
+    }
+    else if constexpr (K > 1)
+    {
+        do_degrees_down<P, R, K - 1>(a, item, s, input, f);
+    }
+}
+
+template <class R, int P>
+__global__ void __launch_bounds__(32 * c_maxWarps, sizeof(R) == 4 ? 3 : 1) product_special(ProductArgs<R> a)
+{
+    extern __shared__ char shared[];
+    Vec4<R>*               input = reinterpret_cast<Vec4<R>*>(shared);
+    Vec2<R>*               s     = reinterpret_cast<Vec2<R>*>(input + num_pairs(P) * 32);
+    const int              lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
+    const int              first = static_cast<int>(blockIdx.x) * 32;
+    stage_spectra(a, first, s);
+    wait_for_previous(); /* spectra are older */
+    stage_coefficients(P, a.num_freq, 32, a.from, first, input);
+    asm volatile("cp.async.wait_all;" ::);
+    __syncthreads();
+    for (int i = a.table->start[warp]; i < a.table->start[warp + 1]; i++)
+    {
+        do_degrees_down<P, R, sizeof(R) == 4 ? c_most : c_mostWide>(a, a.table->item[i], s + lane, input + lane,
+                                                                    static_cast<size_t>(first + lane));
+    }
+}
+
+/* Multiplications of an item, roughly, and what goes with them. */
+static int item_cost(const WorkItem& item)
+{
+    return item.l > 0 ? 8 * item.num + 12 : 4 * item.num + 8;
+}
+
+/* Longest first, each to the warp that has least; returns the most that a warp has. */
+static int share_out(const WorkItem* item, int num, int warps, int* owner)
+{
+    int load[c_maxWarps] = {0}, most = 0;
+    for (int i = 0; i < num; i++)
+    {
+        int least = 0;
+        for (int w = 1; w < warps; w++)
+        {
+            least = load[w] < load[least] ? w : least;
+        }
+        owner[i] = least;
+        load[least] += item_cost(item[i]);
+        most = load[least] > most ? load[least] : most;
+    }
+    return most;
+}
+
+static int make_items(int p, int most, WorkItem* item)
+{
+    int num = 0;
+    for (int l = 0; l <= p; l++)
+    {
+        const int degrees = p + 1 - l, parts = (degrees + most - 1) / most;
+        for (int i = 0; i < parts; i++)
+        {
+            const int begin = degrees * i / parts, end = degrees * (i + 1) / parts;
+            item[num++] = {l, l + begin, end - begin};
+        }
+    }
+    for (int i = 1; i < num; i++) /* by cost, descending */
+    {
+        for (int j = i; j > 0 && item_cost(item[j]) > item_cost(item[j - 1]); j--)
+        {
+            const WorkItem t = item[j];
+            item[j]          = item[j - 1];
+            item[j - 1]      = t;
+        }
+    }
+    return num;
+}
+
+gmxfmm_status fmm_cuda_product_items(gmxfmm_plan* plan)
+{
+    fmm_device* d = plan->device;
+    WorkItem    item[c_maxItems];
+    WorkTable   table;
+    int         owner[c_maxItems], best = 1, best_cost = 0, total = 0;
+    /* few frequencies: smaller items, that more warps may share them */
+    const int most = is_double(plan) ? c_mostWide : c_most;
+    const int num  = make_items(plan->order, d->num_freq < c_fewFrequencies && most > 2 ? 2 : most, item);
+    for (int warps = 1; warps <= c_maxWarps && warps <= num; warps++)
+    {
+        /* as many warps as are all busy: 6 % of idling for one warp more */
+        const int cost = share_out(item, num, warps, owner) * warps * 100 / (100 + 6 * warps);
+        if (warps == 1 || cost <= best_cost)
+        {
+            best      = warps;
+            best_cost = cost;
+        }
+    }
+    share_out(item, num, best, owner);
+    std::memset(&table, 0, sizeof(table));
+    for (int w = 0; w < best; w++)
+    {
+        table.start[w] = total;
+        for (int i = 0; i < num; i++)
+        {
+            if (owner[i] == w)
+            {
+                table.item[total++] = item[i];
+            }
+        }
+    }
+    table.start[best] = total;
+    d->num_warps      = best;
+    FMM_TRY(fmm_device_reserve(plan, &d->work_items, sizeof(table)));
+    FMM_TRY(fmm_cuda_upload(plan, d->work_items.memory, &table, sizeof(table)));
+    return GMXFMM_OK;
+}
+
+template <class R>
+static ProductArgs<R> make_args(gmxfmm_plan* plan, const DeviceBuffer& to)
+{
+    fmm_device* d = plan->device;
+    return {plan->order,      d->num_freq,        d->spectrum.as<Vec2<R>>(),
+            to.as<Vec2<R>>(), d->s.as<Vec2<R>>(), d->work_items.as<WorkTable>()};
+}
+
+template <class R, bool S_SHARED, int WIDTH>
+static gmxfmm_status launch(gmxfmm_plan* plan, size_t shared, const DeviceBuffer& to, cudaStream_t stream)
+{
+    fmm_device*          d = plan->device;
+    const ProductArgs<R> a = make_args<R>(plan, to);
+    FMM_CUDA(plan, (allow_shared(&plan->device->allowed, product<R, S_SHARED, WIDTH>)));
+    FMM_CUDA(plan, launch_next(d->has_chains, product<R, S_SHARED, WIDTH>, blocks_for(d->num_freq, WIDTH),
+                               32 * static_cast<unsigned>(d->num_warps), shared, stream, a));
+    return GMXFMM_OK;
+}
+
+template <class R, int P>
+static gmxfmm_status launch_special(gmxfmm_plan* plan, size_t shared, const DeviceBuffer& to, cudaStream_t stream)
+{
+    fmm_device*          d = plan->device;
+    const ProductArgs<R> a = make_args<R>(plan, to);
+    FMM_CUDA(plan, (allow_shared(&plan->device->allowed, product_special<R, P>)));
+    FMM_CUDA(plan, launch_next(d->has_chains, product_special<R, P>, blocks_for(d->num_freq, 32),
+                               32 * static_cast<unsigned>(d->num_warps), shared, stream, a));
+    return GMXFMM_OK;
+}
+
+template <class R>
+static gmxfmm_status dispatch(gmxfmm_plan* plan, const DeviceBuffer& to, cudaStream_t stream)
+{
+    const size_t input   = static_cast<size_t>(num_pairs(plan->order)) * 32 * sizeof(Vec4<R>);
+    const size_t spectra = static_cast<size_t>(num_pairs(2 * plan->order)) * 32 * sizeof(Vec2<R>);
+    const size_t room    = static_cast<size_t>(plan->device->limits.max_shared);
+    switch (plan->order)
+    {
+#define FMM_LAUNCH(P)                                                                                                  \
+    case P:                                                                                                            \
+        if (input + spectra <= room)                                                                                   \
+        {                                                                                                              \
+            return launch_special<R, P>(plan, input + spectra, to, stream);                                            \
+        }                                                                                                              \
+        break;
+        FMM_SPECIAL_ORDERS(FMM_LAUNCH)
+#undef FMM_LAUNCH
+    default:
+        break;
+    }
+    /* two blocks a multiprocessor, or the spectra are better read through the caches */
+    if (input + spectra <= room / 2)
+    {
+        return launch<R, true, 32>(plan, input + spectra, to, stream);
+    }
+    return input <= room ? launch<R, false, 32>(plan, input, to, stream)
+                         : launch<R, false, 16>(plan, input / 2, to, stream);
+}
+
+gmxfmm_status fmm_cuda_product(gmxfmm_plan* plan, const DeviceBuffer& to, cudaStream_t stream)
+{
+    return is_double(plan) ? dispatch<double>(plan, to, stream) : dispatch<float>(plan, to, stream);
+}
+
+template <class R, class C>
+static cufftResult execute(const fmm_device*   d,
+                           bool                forward,
+                           const DeviceBuffer& spectrum,
+                           cufftResult (*r2c)(cufftHandle, R*, C*),
+                           cufftResult (*c2r)(cufftHandle, C*, R*))
+{
+    return forward ? r2c(d->forward, d->field.as<R>(), spectrum.as<C>())
+                   : c2r(d->backward, spectrum.as<C>(), d->field.as<R>());
+}
+
+gmxfmm_status fmm_cuda_transform(gmxfmm_plan* plan, bool forward, const DeviceBuffer& spectrum, cudaStream_t stream)
+{
+    fmm_device* d = plan->device;
+    if (d->own_transforms)
+    {
+        return fmm_cuda_own_transform(plan, forward, spectrum, stream);
+    }
+    cufftResult result = cufftSetStream(forward ? d->forward : d->backward, stream);
+    if (result == CUFFT_SUCCESS)
+    {
+        result = is_double(plan)
+                     ? execute<cufftDoubleReal, cufftDoubleComplex>(d, forward, spectrum, cufftExecD2Z, cufftExecZ2D)
+                     : execute<cufftReal, cufftComplex>(d, forward, spectrum, cufftExecR2C, cufftExecC2R);
+    }
+    return result == CUFFT_SUCCESS
+               ? GMXFMM_OK
+               : fmm_fail(plan, GMXFMM_ERROR_DEVICE, "a transform failed (cuFFT error %d)", static_cast<int>(result));
+}

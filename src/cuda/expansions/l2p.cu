@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * L2P, THEORY (6): a block has a few cells. It turns their local expansions into weights, one for phi and one for each
+ * derivative, by which Re and Im of each harmonic are multiplied; then a thread has one particle.
+ */
+#include "cuda/geometry.h"
+#include "cuda/runtime/chain.h"
+#include "cuda/expansions/orders.h"
+
+#include "fmm/math/harmonics.h"
+
+enum
+{
+    c_threads  = 64,   /* any order */
+    c_warps    = 4,    /* orders with kernels of their own */
+    c_cells    = 32,   /* of a block then */
+    c_fewCells = 20000 /* below this a block has half of them: there would not be blocks enough */
+};
+
+template <class R>
+struct L2pArgs
+{
+    Geometry           g;
+    Leaves             leaves;
+    int                p, cells_per_block;
+    const int*         cell_start;
+    const Vec4<R>*     xq;
+    const R*           field;
+    Vec4<R>*           out;
+    const StepResults* results;
+    double             background, total_charge; /* 2 pi / (3 V), or 0; sum q */
+};
+
+/* s_n^m L_n^m, with s = (-1)^n (2 - delta_m0), 0 outside of 0 <= m <= n <= p; twice: m = 0 counted like the others. */
+template <class R>
+static __device__ inline Vec2<R> signed_local(int p, const R* local, int stride, int n, int m, bool twice)
+{
+    Vec2<R> v = {0, 0};
+    if (m >= 0 && m <= n && n <= p)
+    {
+        const R s = static_cast<R>((n & 1 ? -1 : 1) * (m > 0 || twice ? 2 : 1));
+        v.x       = s * local[harm_re(p, n, m) * stride];
+        v.y       = m > 0 ? s * local[harm_im(p, n, m) * stride] : R(0);
+    }
+    return v;
+}
+
+/*
+ * Weights of Re and Im Upsilon_n^m in phi and its derivatives, from d_z U_n^m = U_(n-1)^m,
+ * d_x U_n^m = (U_(n-1)^(m-1) - U_(n-1)^(m+1))/2, d_y U_n^m = i (U_(n-1)^(m-1) + U_(n-1)^(m+1))/2: what multiplies
+ * U_n^m comes from L_(n+1)^(m+1), L_(n+1)^(m-1) and L_(n+1)^m. x, y, z, w: d_x, d_y, d_z, phi. scale: of V to U.
+ */
+template <class R>
+static __device__ inline void
+weights_of(int p, const R* local, int stride, int n, int m, R scale, Vec4<R>* re, Vec4<R>* im)
+{
+    const R       h     = R(0.5) * scale;
+    const Vec2<R> here  = signed_local(p, local, stride, n, m, false);
+    const Vec2<R> up    = signed_local(p, local, stride, n + 1, m, false);
+    const Vec2<R> right = signed_local(p, local, stride, n + 1, m + 1, false);
+    const Vec2<R> left  = signed_local(p, local, stride, n + 1, m - 1, true);
+    *re                 = {h * (right.x - left.x), h * (right.y + left.y), scale * up.x, scale * here.x};
+    *im                 = {h * (right.y - left.y), -h * (right.x + left.x), scale * up.y, scale * here.y};
+}
+
+/* Vectors from one cell's weights to the next: an odd number of vectors, so that cells are in different banks. */
+static __host__ __device__ inline int weight_stride(int p)
+{
+    return harm_size(p) | 1;
+}
+
+/* weights[cell][coef] of the block's cells, from local[coef][cell]; a thread has one column of one cell at a time. */
+template <class R>
+static __device__ void make_weights(int p, int per, const R* local, Vec4<R>* weights)
+{
+    for (int item = static_cast<int>(threadIdx.x); item < (p + 1) * per; item += c_threads)
+    {
+        const int m = item / per, cell = item % per;
+        Vec4<R>*  out   = weights + cell * weight_stride(p) + harm_re(p, m, m);
+        R         scale = 1;
+        for (int k = 1; k <= m; k++)
+        {
+            scale *= R(0.5) / static_cast<R>(k);
+        }
+        for (int n = m; n <= p; n++, out++)
+        {
+            Vec4<R> re, im;
+            if (n > m)
+            {
+                scale *= static_cast<R>(2 * n - 1) / static_cast<R>((n - m) * (n + m));
+            }
+            weights_of(p, local + cell, per, n, m, scale, &re, &im);
+            out[0] = re;
+            if (m > 0)
+            {
+                out[p + 1 - m] = im;
+            }
+        }
+    }
+}
+
+template <class R>
+static __device__ inline void add_weighted(const Vec4<R>& w, R u, Vec4<R>* sum)
+{
+    sum->x += w.x * u;
+    sum->y += w.y * u;
+    sum->z += w.z * u;
+    sum->w += w.w * u;
+}
+
+/* Derivatives and potential of one particle, by the recurrence of orders.h; any order. factor: column after column of
+ * monic_factor. */
+template <class R>
+static __device__ Vec4<R> evaluate(int p, const Vec4<R>& v, const Vec4<R>* weights, const R* factor)
+{
+    const R r2  = v.x * v.x + v.y * v.y + v.z * v.z;
+    Vec4<R> sum = {0, 0, 0, 0};
+    R       u0 = 1, w0 = 0;
+    for (int m = 0; m <= p; m++)
+    {
+        const int length = p + 1 - m;
+        R         u = u0, w = w0, u_below = 0, w_below = 0;
+        for (int i = 0; i < length; i++)
+        {
+            if (i > 0)
+            {
+                const R f = factor[i] * r2, u_next = v.z * u - f * u_below, w_next = v.z * w - f * w_below;
+                u_below = u;
+                w_below = w;
+                u       = u_next;
+                w       = w_next;
+            }
+            add_weighted(weights[i], u, &sum);
+            if (m > 0)
+            {
+                add_weighted(weights[length + i], w, &sum);
+            }
+        }
+        weights += m > 0 ? 2 * length : length;
+        factor += length;
+        const R next = u0 * v.x - w0 * v.y;
+        w0           = u0 * v.y + w0 * v.x;
+        u0           = next;
+    }
+    return sum;
+}
+
+/* T particles of one cell that are evaluated together, and (x + iy)^m of each. */
+template <class R, int T>
+struct Batch
+{
+    Vec4<R> v[T], sum[T];
+    R       r2[T], u[T], w[T];
+};
+
+/* What harmonics of one degree and order add; those of degree P have no part in the derivatives. */
+template <bool LAST, class R>
+static __device__ inline void add_degree(const Vec4<R>& w, R u, Vec4<R>* sum)
+{
+    if (LAST)
+    {
+        sum->w += w.w * u;
+    }
+    else
+    {
+        add_weighted(w, u, sum);
+    }
+}
+
+/* Columns M .. P of derivatives and potentials. */
+template <class R, int P, int M, int T>
+static __device__ inline void evaluate_columns(const Vec4<R>* weights, Batch<R, T>& b)
+{
+    constexpr Monic<P> monic;
+    R                  u[T], w[T], u_below[T], w_below[T];
+#pragma unroll
+    for (int n = M; n <= P; n++)
+    {
+        const Vec4<R> re = weights[harm_re(P, n, M)], im = weights[M > 0 ? harm_im(P, n, M) : harm_re(P, n, M)];
+#pragma unroll
+        for (int t = 0; t < T; t++)
+        {
+            if (n == M)
+            {
+                u[t]       = b.u[t];
+                w[t]       = b.w[t];
+                u_below[t] = w_below[t] = 0;
+            }
+            else if (n == M + 1) /* the factor is zero */
+            {
+                u_below[t] = u[t];
+                w_below[t] = w[t];
+                u[t] *= b.v[t].z;
+                w[t] *= b.v[t].z;
+            }
+            else
+            {
+                const R f      = static_cast<R>(monic.factor[n][M]) * b.r2[t];
+                const R u_next = b.v[t].z * u[t] - f * u_below[t], w_next = b.v[t].z * w[t] - f * w_below[t];
+                u_below[t] = u[t];
+                w_below[t] = w[t];
+                u[t]       = u_next;
+                w[t]       = w_next;
+            }
+            n < P ? add_degree<false>(re, u[t], &b.sum[t]) : add_degree<true>(re, u[t], &b.sum[t]);
+            if (M > 0)
+            {
+                n < P ? add_degree<false>(im, w[t], &b.sum[t]) : add_degree<true>(im, w[t], &b.sum[t]);
+            }
+        }
+    }
+    if constexpr (M < P)
+    {
+#pragma unroll
+        for (int t = 0; t < T; t++)
+        {
+            const R next = b.u[t] * b.v[t].x - b.w[t] * b.v[t].y;
+            b.w[t]       = b.u[t] * b.v[t].y + b.w[t] * b.v[t].x;
+            b.u[t]       = next;
+        }
+        evaluate_columns<R, P, M + 1, T>(weights, b);
+    }
+}
+
+/* Field and potential with the background of a periodic system, THEORY (16), which is about the centre of the
+ * transforms' cell. */
+template <class R>
+static __device__ inline Vec4<R> finish(const L2pArgs<R>& a, int leaf, const Vec4<R>& u, const Vec4<R>& sum)
+{
+    const double* m = a.results->moments;
+    Vec4<R>       v = u;
+    if (a.leaves.edge > 1)
+    {
+        R s[3];
+        root_offset(a.g, a.leaves.edge, a.leaves.cell[leaf], s);
+        v.x += s[0];
+        v.y += s[1];
+        v.z += s[2];
+    }
+    const R cq = static_cast<R>(a.background * a.total_charge), c2 = static_cast<R>(2 * a.background);
+    const R d[3] = {static_cast<R>(m[0]), static_cast<R>(m[1]), static_cast<R>(m[2])};
+    const R t    = static_cast<R>(a.background * (m[3] + m[4] + m[5]));
+    return {c2 * d[0] - 2 * cq * v.x - sum.x, c2 * d[1] - 2 * cq * v.y - sum.y, c2 * d[2] - 2 * cq * v.z - sum.z,
+            sum.w + t + cq * (v.x * v.x + v.y * v.y + v.z * v.z) - c2 * (d[0] * v.x + d[1] * v.y + d[2] * v.z)};
+}
+
+/* Columns of monic_factor(n, m), n = m..p, one after the other. */
+template <class R>
+static __device__ void make_factors(int p, R* factor)
+{
+    for (int m = 0; m <= p; m++)
+    {
+        for (int i = static_cast<int>(threadIdx.x); i <= p - m; i += c_threads)
+        {
+            factor[i] = static_cast<R>(monic_factor(m + i, m));
+        }
+        factor += p + 1 - m;
+    }
+}
+
+/*
+ * Items of the block's at most 32 cells, each `size` particles or what is left of a cell: item[c] of them come before
+ * those of cell c, whose particles are begin[c] .. end[c] - 1. By one warp.
+ */
+struct BlockItems
+{
+    int begin[32], end[32], item[33];
+};
+
+static __device__ inline void
+count_items(const Leaves& leaves, const int* cell_start, int first, int cells, int size, BlockItems* items)
+{
+    const int lane  = static_cast<int>(threadIdx.x % 32);
+    int       begin = 0, end = 0;
+    if (lane < cells)
+    {
+        const int cell = leaves.cell != NULL ? leaves.cell[first + lane] : first + lane;
+        begin          = cell_start[cell];
+        end            = cell_start[cell + 1];
+    }
+    int sum = (end - begin + size - 1) / size;
+    for (int step = 1; step < 32; step *= 2)
+    {
+        const int below = __shfl_up_sync(0xffffffffu, sum, step);
+        sum += lane >= step ? below : 0;
+    }
+    items->begin[lane]    = begin;
+    items->end[lane]      = end;
+    items->item[lane + 1] = sum;
+    if (lane == 0)
+    {
+        items->item[0] = 0;
+    }
+}
+
+/* The block's cell that an item belongs to. */
+static __device__ inline int cell_of_item(const BlockItems& items, int item)
+{
+    int cell = 0;
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2)
+    {
+        cell += items.item[cell + step] <= item ? step : 0;
+    }
+    return cell;
+}
+
+/* The block's particles, one a thread: any order. */
+template <class R>
+static __device__ inline void
+meet_particles(const L2pArgs<R>& a, int first, const BlockItems& items, const Vec4<R>* weights, const R* factor)
+{
+    for (int item = static_cast<int>(threadIdx.x); item < items.item[32]; item += c_threads)
+    {
+        const int     cell = cell_of_item(items, item), s = items.begin[cell] + item - items.item[cell];
+        const Vec4<R> v = a.xq[s];
+        a.out[s]        = finish(a, first + cell, v, evaluate(a.p, v, weights + cell * weight_stride(a.p), factor));
+    }
+}
+
+/* The block's particles, two of one cell in a thread: what is read of the weights serves both. */
+template <class R, int P>
+static __device__ inline void
+meet_pairs(const L2pArgs<R>& a, int first, const BlockItems& items, const Vec4<R>* weights)
+{
+    for (int item = static_cast<int>(threadIdx.x); item < items.item[32]; item += 32 * c_warps)
+    {
+        const int   cell = cell_of_item(items, item), s = items.begin[cell] + 2 * (item - items.item[cell]);
+        const int   other = min(s + 1, items.end[cell] - 1);
+        Batch<R, 2> b;
+        b.v[0] = a.xq[s];
+        b.v[1] = a.xq[other];
+#pragma unroll
+        for (int t = 0; t < 2; t++)
+        {
+            b.sum[t] = {0, 0, 0, 0};
+            b.r2[t]  = b.v[t].x * b.v[t].x + b.v[t].y * b.v[t].y + b.v[t].z * b.v[t].z;
+            b.u[t]   = 1;
+            b.w[t]   = 0;
+        }
+        evaluate_columns<R, P, 0>(weights + cell * weight_stride(P), b);
+        a.out[s]     = finish(a, first + cell, b.v[0], b.sum[0]);
+        a.out[other] = finish(a, first + cell, b.v[1], b.sum[1]);
+    }
+}
+
+template <class R>
+__global__ void __launch_bounds__(c_threads) l2p_general(L2pArgs<R> a)
+{
+    extern __shared__ char shared[];
+    __shared__ BlockItems  items;
+    const int              p = a.p, size = harm_size(p), per = a.cells_per_block;
+    const int              first = static_cast<int>(blockIdx.x) * per, cells = min(per, a.leaves.num - first);
+    Vec4<R>*               weights = reinterpret_cast<Vec4<R>*>(shared);
+    R*                     local   = reinterpret_cast<R*>(weights + weight_stride(p) * per);
+    R*                     factor  = local + size * per;
+    if (threadIdx.x < 32)
+    {
+        count_items(a.leaves, a.cell_start, first, cells, 1, &items);
+    }
+    make_factors(p, factor);
+    wait_for_previous(); /* places of particles are older */
+    for (int i = static_cast<int>(threadIdx.x); i < size * per; i += c_threads)
+    {
+        const int coef = i / per, cell = i % per;
+        local[i] = cell < cells ? a.field[static_cast<size_t>(coef) * a.leaves.stride + first + cell] : R(0);
+    }
+    __syncthreads();
+    make_weights(p, per, local, weights);
+    __syncthreads();
+    meet_particles(a, first, items, weights, factor);
+}
+
+/* Column M of the weights of one cell, a lane's, from its local expansion local[coef * stride]; those of degree P have
+ * a part in the potential only. */
+template <class R, int P, int M>
+static __device__ inline void weight_column(const R* local, unsigned stride, Vec4<R>* weights)
+{
+    constexpr Monic<P> monic;
+    const auto         at = [=](int coef) { return local[static_cast<size_t>(static_cast<unsigned>(coef)) * stride]; };
+#pragma unroll
+    for (int n = M; n < P; n++)
+    {
+        const R sign = static_cast<R>(n & 1 ? -1 : 1), side = -sign * static_cast<R>(monic.scale[n][M]);
+        const R s    = sign * static_cast<R>((M > 0 ? 2 : 1) * monic.scale[n][M]);
+        const R up_x = at(harm_re(P, n + 1, M)), up_y = M > 0 ? at(harm_im(P, n + 1, M)) : R(0);
+        const R right_x = at(harm_re(P, n + 1, M + 1)), right_y = at(harm_im(P, n + 1, M + 1)); /* of orders M +- 1 */
+        const R left_x            = M > 0 ? at(harm_re(P, n + 1, M > 0 ? M - 1 : 0)) : R(0);
+        const R left_y            = M > 1 ? at(harm_im(P, n + 1, M > 1 ? M - 1 : 1)) : R(0);
+        weights[harm_re(P, n, M)] = {side * (right_x - left_x), side * (right_y + left_y), -s * up_x,
+                                     s * at(harm_re(P, n, M))};
+        if (M > 0)
+        {
+            weights[harm_im(P, n, M)] = {side * (right_y - left_y), -side * (right_x + left_x), -s * up_y,
+                                         s * at(harm_im(P, n, M))};
+        }
+    }
+    const R s                   = static_cast<R>((P & 1 ? -1 : 1) * (M > 0 ? 2 : 1) * monic.scale[P][M]);
+    weights[harm_re(P, P, M)].w = s * at(harm_re(P, P, M));
+    if (M > 0)
+    {
+        weights[harm_im(P, P, M)].w = s * at(harm_im(P, P, M));
+    }
+}
+
+/* The columns of the calling warp; long and short ones go together. */
+template <class R, int P, int M>
+static __device__ inline void weight_columns(int warp, const R* local, unsigned stride, Vec4<R>* weights)
+{
+    constexpr int round = M % (2 * c_warps), owner = round < c_warps ? round : 2 * c_warps - 1 - round;
+    if (warp == owner)
+    {
+        weight_column<R, P, M>(local, stride, weights);
+    }
+    if constexpr (M < P)
+    {
+        weight_columns<R, P, M + 1>(warp, local, stride, weights);
+    }
+}
+
+/* Orders with kernels of their own: a lane has one of at most 32 cells while weights are made. */
+template <class R, int P>
+__global__ void __launch_bounds__(32 * c_warps) l2p(L2pArgs<R> a)
+{
+    extern __shared__ char shared[];
+    __shared__ BlockItems  items;
+    const int              lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
+    const int              first   = static_cast<int>(blockIdx.x) * a.cells_per_block;
+    const int              cells   = min(a.cells_per_block, a.leaves.num - first);
+    Vec4<R>*               weights = reinterpret_cast<Vec4<R>*>(shared);
+    if (warp == 0)
+    {
+        count_items(a.leaves, a.cell_start, first, cells, 2, &items);
+    }
+    wait_for_previous(); /* places of particles are older */
+    if (lane < cells)
+    {
+        weight_columns<R, P, 0>(warp, a.field + first + lane, static_cast<unsigned>(a.leaves.stride),
+                                weights + lane * weight_stride(P));
+    }
+    __syncthreads();
+    meet_pairs<R, P>(a, first, items, weights);
+}
+
+template <class R>
+static gmxfmm_status launch_general(gmxfmm_plan* plan, L2pArgs<R> a, cudaStream_t stream)
+{
+    const size_t size = static_cast<size_t>(harm_size(a.p)), wide = static_cast<size_t>(weight_stride(a.p));
+    int          per = 16;
+    while (per > 1 && static_cast<size_t>(per) * size * 5 * sizeof(R) > 40 * 1024)
+    {
+        per /= 2;
+    }
+    a.cells_per_block   = per;
+    const size_t shared = static_cast<size_t>(per) * (4 * wide + size) * sizeof(R) + size * sizeof(R);
+    FMM_CUDA(plan, (allow_shared(&plan->device->allowed, l2p_general<R>)));
+    FMM_CUDA(plan, launch_next(plan->device->has_chains, l2p_general<R>, blocks_for(a.leaves.num, per), c_threads,
+                               shared, stream, a));
+    return GMXFMM_OK;
+}
+
+template <class R, int P>
+static gmxfmm_status launch(gmxfmm_plan* plan, L2pArgs<R> a, cudaStream_t stream)
+{
+    a.cells_per_block = a.leaves.num < c_fewCells ? c_cells / 2 : c_cells;
+    const size_t shared =
+        static_cast<size_t>(a.cells_per_block) * static_cast<size_t>(weight_stride(P)) * sizeof(Vec4<R>);
+    FMM_CUDA(plan, (allow_shared(&plan->device->allowed, l2p<R, P>)));
+    FMM_CUDA(plan, launch_next(plan->device->has_chains, l2p<R, P>, blocks_for(a.leaves.num, a.cells_per_block),
+                               32 * c_warps, shared, stream, a));
+    return GMXFMM_OK;
+}
+
+template <class R>
+static gmxfmm_status dispatch(gmxfmm_plan* plan, cudaStream_t stream)
+{
+    fmm_device*        d       = plan->device;
+    const ParticleSet* targets = targets_of(d);
+    const Expansions   far     = d->path->expansions(plan);
+    L2pArgs<R>         a;
+    a.p            = plan->order;
+    a.g            = make_geometry(plan);
+    a.leaves       = far.leaves;
+    a.cell_start   = targets->cell_start.as<int>();
+    a.xq           = targets->xq.as<Vec4<R>>();
+    a.field        = static_cast<const R*>(far.local);
+    a.out          = d->far_out.as<Vec4<R>>();
+    a.results      = d->results.as<StepResults>();
+    a.background   = plan->periodic ? 2 * FMM_PI / (3 * plan->cells.box_volume) : 0;
+    a.total_charge = plan->total_charge;
+    switch (plan->order)
+    {
+#define FMM_LAUNCH(P)                                                                                                  \
+    case P:                                                                                                            \
+        return launch<R, P>(plan, a, stream);
+        FMM_SPECIAL_ORDERS(FMM_LAUNCH)
+#undef FMM_LAUNCH
+    default:
+        return launch_general<R>(plan, a, stream);
+    }
+}
+
+gmxfmm_status fmm_cuda_l2p(gmxfmm_plan* plan, cudaStream_t stream)
+{
+    return is_double(plan) ? dispatch<double>(plan, stream) : dispatch<float>(plan, stream);
+}

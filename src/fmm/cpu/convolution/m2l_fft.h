@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* M2L over all cells and images as a convolution over the grid of cells (Ong et al. 2003; THEORY section 5). */
+#ifndef FMM_M2L_FFT_H
+#define FMM_M2L_FFT_H
+
+#include "fmm/cpu/convolution/fft.h"
+#include "fmm/cpu/state.h"
+#include "fmm/geometry/lattice.h"
+#include "fmm/math/portable.h"
+
+struct fmm_lattice;
+
+struct fmm_convolution
+{
+    const fmm_cells*    cells; /* grid it works on: plan->cells, or an octree's roots */
+    int                 order;
+    int                 num_chunks; /* of VLEN frequencies */
+    real*               field; /* (p+1)^2 x fft.field_stride: multipoles of the cells, after the convolution locals */
+    fmm_fft             fft;
+    fmm_complex*        spectrum; /* their transforms, fft.num_groups x fft.spectrum_stride */
+    real*               s;        /* num_chunks x (2p+1)^2 x VLEN: spectrum of S / num_cells */
+    real*               z; /* num_chunks x (2p+3)^2 x VLEN: of Z / num_cells, filled once a virial was asked for */
+    struct fmm_lattice* lattice;              /* m2l_fft_spectra.c */
+    fmm_line_node       held[FMM_LINE_NODES]; /* nodes of plan->line whose spectra are in node_s and node_z, */
+    real *              node_s[FMM_LINE_NODES], *node_z[FMM_LINE_NODES]; /* which are NULL until the first are wanted */
+};
+
+/* Degree of a spectrum, and its numbers. */
+static inline int fmm_conv_degree(const struct fmm_convolution* conv, fmm_sum sum)
+{
+    return 2 * conv->order + (sum == FMM_SUM_Z ? 2 : 0);
+}
+
+static inline size_t fmm_conv_spectrum_size(const struct fmm_convolution* conv, fmm_sum sum)
+{
+    const size_t degrees = (size_t)fmm_conv_degree(conv, sum) + 1;
+    return (size_t)conv->num_chunks * degrees * degrees * VLEN;
+}
+
+enum
+{
+    FMM_CONV_COEF = (GMXFMM_MAX_ORDER + 1) * (GMXFMM_MAX_ORDER + 1) + VLEN /* room for the last group's lanes */
+};
+
+/* Arrays and transforms for the plan's grid of cells, or of roots; what lattice sums of a new shape need; the spectra
+ * where they are not valid, those of Z with_virial. Errors: MEMORY. */
+gmxfmm_status fmm_conv_create(gmxfmm_plan* plan);
+void          fmm_conv_destroy(struct fmm_convolution* conv);
+gmxfmm_status fmm_conv_set_shape(gmxfmm_plan* plan);
+void          fmm_conv_spectra(gmxfmm_plan* plan, int with_virial);
+
+/* The parts of the convolution: one chunk of frequencies, phases taken off, to re and im [FMM_CONV_COEF]; the product
+ * with S at all frequencies, in place. */
+void fmm_conv_load(const struct fmm_convolution* conv, int chunk, vreal* re, vreal* im);
+void fmm_conv_product(const gmxfmm_plan* plan, const struct fmm_convolution* conv);
+
+void fmm_lattice_free(struct fmm_lattice* lattice);
+
+/* Multipoles in conv->field to locals, in place. */
+void fmm_m2l_fft(const gmxfmm_plan* plan, struct fmm_convolution* conv);
+
+/* The same; adds the strain derivative of the far energy less that of positions within cells, THEORY (22):
+ * w[5] = dE/d(xx-yy), dE/d(2xy), dE/d(2xz), dE/d(2yz), dE/d(zz) (traceless parts), unit 1/u. */
+void fmm_m2l_fft_virial(gmxfmm_plan* plan, struct fmm_convolution* conv, double* w);
+
+#endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Strain derivative of the lattice part of the far energy (THEORY section 6). */
+#include "fmm/cpu/convolution/m2l_fft.h"
+
+#include <string.h>
+
+#include "fmm/math/harmonics.h"
+
+typedef struct fmm_convolution convolution;
+
+/*
+ * Moment products of one chunk, THEORY (20): G_j^mu = sum over n + k = j, m + l = mu of conj_f(M_k^l) M_n^m, mu >= 0,
+ * real part over frequencies, times weight; complex in the sense of harmonics, g[harm(2p)].
+ */
+static void moment_products(int p, const vreal* re, const vreal* im, vreal weight, vreal* g)
+{
+    const int   top  = 2 * p;
+    const vreal zero = {0};
+    for (int i = 0; i < harm_size(top); i++)
+    {
+        g[i] = zero;
+    }
+    for (int m = 0; m <= p; m++)
+    {
+        for (int n = m; n <= p; n++)
+        {
+            const int a = harm_re(p, n, m), b = harm_im(p, n, m);
+            vreal     bre = zero, bim = zero;
+            if (m > 0)
+            {
+                bre = re[b] * weight;
+                bim = im[b] * weight;
+            }
+            const vreal are = re[a] * weight, aim = im[a] * weight;
+            for (int l = m; l <= p; l++) /* l < m: by symmetry */
+            {
+                const real twice = l > m ? 2 : 1;
+                const real s     = (m & 1 ? -1 : 1) * twice;
+                for (int k = l; k <= p; k++)
+                {
+                    const int   c = harm_re(p, k, l), d = harm_im(p, k, l), j = n + k;
+                    const vreal ac = are * re[c] + aim * im[c];
+                    g[harm_re(top, j, m + l)] += ac * twice;
+                    if (l == 0)
+                    {
+                        continue;
+                    }
+                    const vreal ad = are * re[d] + aim * im[d];
+                    const vreal bc = bre * re[c] + bim * im[c];
+                    const vreal bd = bre * re[d] + bim * im[d];
+                    /* M^m M^l at mu = m + l; M^-m M^l at l - m, for l = m together with M^m M^-l */
+                    g[harm_re(top, j, m + l)] -= bd * twice;
+                    g[harm_im(top, j, m + l)] += (ad + bc) * twice;
+                    if (m > 0)
+                    {
+                        g[harm_re(top, j, l - m)] += (ac + bd) * (l > m ? s : 2 * s);
+                        if (l > m)
+                        {
+                            g[harm_im(top, j, l - m)] += (ad - bc) * s;
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+typedef struct
+{
+    vreal re, im;
+} cplx;
+
+/* X_n^m for any |m| <= n <= top from stored columns, 0 elsewhere. */
+static inline cplx element(int top, const vreal* x, int n, int m)
+{
+    const int a = m < 0 ? -m : m;
+    cplx      c = {{0}, {0}};
+    if (a <= n && n <= top)
+    {
+        const real s = m < 0 && (a & 1) ? -1 : 1;
+        c.re         = x[harm_re(top, n, a)] * s;
+        if (a > 0)
+        {
+            c.im = x[harm_im(top, n, a)] * (m < 0 ? -s : s);
+        }
+    }
+    return c;
+}
+
+static inline void add_product(cplx* w, cplx g, real fx, cplx x, real fy, cplx y)
+{
+    const vreal re = fx * x.re + fy * y.re, im = fx * x.im + fy * y.im;
+    w->re += g.re * re - g.im * im;
+    w->im += g.re * im + g.im * re;
+}
+
+/*
+ * Contracts moment products with the strain derivative of S, THEORY (21), its traceless part; spectra here have the
+ * phase (-i)^n taken off, which turns Z_(j+2) into -Z_(j+2).
+ */
+static void contract(int p, const vreal* g, const vreal* s, const vreal* z, cplx w[3])
+{
+    const int top = 2 * p;
+    for (int j = 0; j <= top; j++)
+    {
+        const real inv = (real)1 / (real)(2 * j + 3);
+        for (int mu = -j; mu <= j; mu++)
+        {
+            const cplx gj = element(top, g, j, mu);
+            const real c0 = (real)(j + 1) / 3 - inv * (real)((j + 1) * (j + 1) - mu * mu);
+            add_product(&w[0], gj, inv, element(top + 2, z, j + 2, mu), c0, element(top, s, j, mu));
+            const real c1 = -inv * (real)((j - mu) * (2 * mu + 1));
+            add_product(&w[1], gj, 2 * inv, element(top + 2, z, j + 2, mu + 1), c1, element(top, s, j, mu + 1));
+            const real c2 = inv * (real)((j - mu) * (j - mu - 1));
+            add_product(&w[2], gj, inv, element(top + 2, z, j + 2, mu + 2), c2, element(top, s, j, mu + 2));
+        }
+    }
+}
+
+/* Weight of a half-spectrum frequency: 2 where its mirror image is not stored. */
+static vreal mirror_weight(const fmm_cells* c, const convolution* conv, int chunk)
+{
+    const int nz = c->n[2] / 2 + 1;
+    vreal     w;
+    for (int l = 0; l < VLEN; l++)
+    {
+        const int f  = chunk * VLEN + l;
+        const int fz = f % nz;
+        w[l]         = f >= conv->fft.num_freq ? 0 : fz == 0 || 2 * fz == c->n[2] ? 1 : 2;
+    }
+    return w;
+}
+
+static double lane_sum(vreal v)
+{
+    double sum = 0;
+    for (int l = 0; l < VLEN; l++)
+    {
+        sum += (double)v[l];
+    }
+    return sum;
+}
+
+static void virial_chunk(const convolution* conv, int chunk, double* row)
+{
+    const int    p = conv->order, top = 2 * p;
+    vreal        re[FMM_CONV_COEF], im[FMM_CONV_COEF];
+    vreal        g[(2 * GMXFMM_MAX_ORDER + 1) * (2 * GMXFMM_MAX_ORDER + 1)];
+    cplx         w[3];
+    const vreal* s = (const vreal*)conv->s + (size_t)chunk * (size_t)harm_size(top);
+    const vreal* z = (const vreal*)conv->z + (size_t)chunk * (size_t)harm_size(top + 2);
+    memset(w, 0, sizeof(w));
+    fmm_conv_load(conv, chunk, re, im);
+    moment_products(p, re, im, mirror_weight(conv->cells, conv, chunk), g);
+    contract(p, g, s, z, w);
+    row[0] += 0.5 * lane_sum(w[2].re);
+    row[1] += 0.5 * lane_sum(w[2].im);
+    row[2] += 0.5 * lane_sum(w[1].re);
+    row[3] += 0.5 * lane_sum(w[1].im);
+    row[4] += 0.5 * lane_sum(w[0].re);
+}
+
+void fmm_m2l_fft_virial(gmxfmm_plan* plan, convolution* conv, double* w)
+{
+    fmm_fft_forward(&conv->fft, plan->num_threads, conv->cells->inner, conv->field, conv->spectrum);
+    memset(plan->cpu->partial, 0, (size_t)plan->cpu->partial_rows * FMM_PARTIAL * sizeof(double));
+    /* rows, not threads, own the partial sums: the result does not depend on scheduling */
+    const int rows = plan->cpu->partial_rows;
+#pragma omp parallel for schedule(dynamic) num_threads(plan->num_threads)
+    for (int row = 0; row < rows; row++)
+    {
+        for (int chunk = row; chunk < conv->num_chunks; chunk += rows)
+        {
+            virial_chunk(conv, chunk, plan->cpu->partial + (size_t)row * FMM_PARTIAL);
+        }
+    }
+    for (int row = 0; row < rows; row++)
+    {
+        for (int i = 0; i < 5; i++)
+        {
+            w[i] += plan->cpu->partial[row * FMM_PARTIAL + i];
+        }
+    }
+    fmm_conv_product(plan, conv);
+    fmm_fft_backward(&conv->fft, plan->num_threads, conv->cells->inner, conv->spectrum, conv->field);
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* L2P: one lane is one cell, as in P2M. */
+#include "fmm/math/portable.h"
+
+#define HARM_T vreal
+#define HARM_R real
+#include "fmm/math/harmonics.h"
+
+#include "fmm/cpu/step.h"
+#include "fmm/cpu/simd/walk.h"
+
+enum
+{
+    c_maxCoef = (GMXFMM_MAX_ORDER + 1) * (GMXFMM_MAX_ORDER + 1)
+};
+
+/* Coefficients that multiply Re and Im Upsilon_n^m in phi and its gradient. */
+typedef struct
+{
+    vreal phi[c_maxCoef], x[c_maxCoef], y[c_maxCoef], z[c_maxCoef];
+} weights;
+
+/*
+ * phi = sum_n (-1)^n [L_n^0 U_n^0 + 2 sum_{m>0} (Re L Re U + Im L Im U)], and its derivatives by
+ * d_z U_n^m = U_(n-1)^m, d_x U_n^m = (U_(n-1)^(m-1) - U_(n-1)^(m+1))/2, d_y U_n^m = i (U_(n-1)^(m-1) +
+ * U_(n-1)^(m+1))/2.
+ */
+static void make_weights(int p, const real* field, size_t stride, int first, weights* w)
+{
+    for (int m = 0; m <= p; m++)
+    {
+        for (int n = m; n <= p; n++)
+        {
+            const real s = (real)((n & 1 ? -1 : 1) * (m > 0 ? 2 : 1));
+            const int  a = harm_re(p, n, m), b = harm_im(p, n, m);
+            w->phi[a] = *(const vreal*)(field + (size_t)a * stride + first) * s;
+            w->x[a] = w->y[a] = w->z[a] = (vreal){0};
+            if (m > 0)
+            {
+                w->phi[b] = *(const vreal*)(field + (size_t)b * stride + first) * s;
+                w->x[b] = w->y[b] = w->z[b] = (vreal){0};
+            }
+        }
+    }
+    for (int m = 0; m <= p; m++)
+    {
+        for (int n = m > 1 ? m : 1; n <= p; n++)
+        {
+            const vreal re = w->phi[harm_re(p, n, m)];
+            if (n > m)
+            {
+                w->z[harm_re(p, n - 1, m)] += re;
+            }
+            if (m == 0)
+            {
+                /* U^-1 = -conj U^1: d_x U_n^0 = -Re U_(n-1)^1, d_y U_n^0 = -Im U_(n-1)^1 */
+                if (n >= 2)
+                {
+                    w->x[harm_re(p, n - 1, 1)] -= re;
+                    w->y[harm_im(p, n - 1, 1)] -= re;
+                }
+                continue;
+            }
+            const vreal im = w->phi[harm_im(p, n, m)];
+            const real  h  = (real)0.5;
+            if (n > m)
+            {
+                w->z[harm_im(p, n - 1, m)] += im;
+            }
+            /* from U^(m-1) */
+            w->x[harm_re(p, n - 1, m - 1)] += h * re;
+            w->y[harm_re(p, n - 1, m - 1)] += h * im; /* Im(i U) = Re U */
+            if (m > 1)
+            {
+                w->x[harm_im(p, n - 1, m - 1)] += h * im;
+                w->y[harm_im(p, n - 1, m - 1)] -= h * re; /* Re(i U) = -Im U */
+            }
+            /* from U^(m+1) */
+            if (n - 1 >= m + 1)
+            {
+                w->x[harm_re(p, n - 1, m + 1)] -= h * re;
+                w->x[harm_im(p, n - 1, m + 1)] -= h * im;
+                w->y[harm_re(p, n - 1, m + 1)] += h * im;
+                w->y[harm_im(p, n - 1, m + 1)] -= h * re;
+            }
+        }
+    }
+}
+
+/* Sums of weights times Upsilon at one position a lane: out = phi, d_x phi, d_y phi, d_z phi, as far as wanted. */
+static inline void
+evaluate(int p, vreal x, vreal y, vreal z, const real* inverse, const weights* w, fmm_wanted wanted, vreal out[4])
+{
+    const int   with_phi = wanted != FMM_FIELD, with_field = wanted != FMM_POTENTIAL;
+    const int   top = with_phi ? p : p - 1; /* degree p has no gradient of its own */
+    const vreal r2  = x * x + y * y + z * z;
+    vreal       re0 = {0}, im0 = {0}, phi = {0}, gx = {0}, gy = {0}, gz = {0};
+    re0 += 1;
+    for (int m = 0; m <= top; m++)
+    {
+        if (m > 0)
+        {
+            harm_next_diagonal(m, x, y, &re0, &im0);
+        }
+        const int   column = harm_column(p, m), half = p + 1 - m;
+        const real* inv = inverse + column;
+        vreal       re = re0, im = im0, re_below = {0}, im_below = {0};
+        for (int i = 0; i <= top - m; i++)
+        {
+            if (i > 0)
+            {
+                const vreal a = z * ((real)(2 * (m + i) - 1) * inv[i]), b = r2 * inv[i];
+                const vreal t = a * re - b * re_below, u = a * im - b * im_below;
+                re_below = re;
+                im_below = im;
+                re       = t;
+                im       = u;
+            }
+            const int at = column + i;
+            if (with_phi)
+            {
+                phi += w->phi[at] * re;
+            }
+            if (with_field)
+            {
+                gx += w->x[at] * re;
+                gy += w->y[at] * re;
+                gz += w->z[at] * re;
+            }
+            if (m > 0 && with_phi)
+            {
+                phi += w->phi[at + half] * im;
+            }
+            if (m > 0 && with_field)
+            {
+                gx += w->x[at + half] * im;
+                gy += w->y[at + half] * im;
+                gz += w->z[at + half] * im;
+            }
+        }
+    }
+    out[0] = phi;
+    out[1] = gx;
+    out[2] = gy;
+    out[3] = gz;
+}
+
+/* The background from the lanes' centres, which on an octree are at s from those of their roots:
+ * c (q |s + y|^2 - 2 d.(s + y) + t) = t' + c q |y|^2 - 2 c d'.y. */
+static void
+shift_background(const gmxfmm_plan* plan, int first, int lanes, const fmm_background* bg, vreal* t, vreal d[3])
+{
+    *t   = (vreal){0};
+    d[0] = d[1] = d[2] = *t;
+    for (int l = 0; l < lanes; l++)
+    {
+        double s[3], sum = bg->t;
+        fmm_moments_offset(plan, first + l, s);
+        for (int e = 0; e < 3; e++)
+        {
+            sum += s[e] * (bg->q * s[e] - 2 * bg->d[e]);
+            d[e][l] = (real)(bg->d[e] - bg->q * s[e]);
+        }
+        (*t)[l] = (real)(bg->c * sum);
+    }
+}
+
+static inline void block_targets(const gmxfmm_plan*    plan,
+                                 int                   first,
+                                 int                   lanes,
+                                 const real*           inverse,
+                                 const weights*        w,
+                                 const fmm_background* bg,
+                                 fmm_wanted            wanted)
+{
+    const fmm_particles* targets = fmm_targets(plan);
+    const fmm_arrays     a       = fmm_arrays_of(targets);
+    const walk           cells   = walk_of(targets->cell_start, first, lanes);
+    const real           cq = (real)(bg->c * bg->q), c2 = (real)(2 * bg->c);
+    vreal                t, d[3];
+    shift_background(plan, first, lanes, bg, &t, d);
+    for (int k = 0; k < cells.most; k += VLEN)
+    {
+        /* positions, and then the field there */
+        vreal lx[VLEN], ly[VLEN], lz[VLEN], phi[VLEN] = {{0}};
+        walk_load(&cells, a.x, k, lx);
+        walk_load(&cells, a.y, k, ly);
+        walk_load(&cells, a.z, k, lz);
+        for (int i = 0; i < VLEN && k + i < cells.most; i++)
+        {
+            const vreal x = lx[i], y = ly[i], z = lz[i];
+            vreal       out[4];
+            evaluate(plan->order, x, y, z, inverse, w, wanted, out);
+            phi[i] = out[0] + t + cq * (x * x + y * y + z * z) - c2 * (d[0] * x + d[1] * y + d[2] * z);
+            lx[i]  = c2 * d[0] - 2 * cq * x - out[1];
+            ly[i]  = c2 * d[1] - 2 * cq * y - out[2];
+            lz[i]  = c2 * d[2] - 2 * cq * z - out[3];
+        }
+        if (wanted != FMM_FIELD)
+        {
+            walk_store(&cells, phi, k, 0, a.far_phi);
+        }
+        if (wanted != FMM_POTENTIAL)
+        {
+            walk_store(&cells, lx, k, 1, a.ex);
+            walk_store(&cells, ly, k, 1, a.ey);
+            walk_store(&cells, lz, k, 1, a.ez);
+        }
+    }
+}
+
+void fmm_l2p(
+    const gmxfmm_plan* plan, const real* field, size_t stride, const fmm_background* background, fmm_wanted wanted)
+{
+    real       inverse[c_maxCoef];
+    const int  num   = plan->num_cells;
+    const int* start = fmm_targets(plan)->cell_start;
+    harm_fill_inverse(plan->order, inverse);
+#pragma omp parallel for schedule(dynamic, 4) num_threads(plan->num_threads)
+    for (int first = 0; first < num; first += VLEN)
+    {
+        weights   w;
+        const int lanes = num - first < VLEN ? num - first : VLEN;
+        if (start[first + lanes] == start[first])
+        {
+            continue;
+        }
+        make_weights(plan->order, field, stride, first, &w);
+        switch (wanted)
+        {
+        case FMM_POTENTIAL:
+            block_targets(plan, first, lanes, inverse, &w, background, FMM_POTENTIAL);
+            break;
+        case FMM_FIELD:
+            block_targets(plan, first, lanes, inverse, &w, background, FMM_FIELD);
+            break;
+        default:
+            block_targets(plan, first, lanes, inverse, &w, background, FMM_BOTH);
+        }
+    }
+}

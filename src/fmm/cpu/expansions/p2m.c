@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* P2M: one lane is one cell. */
+#include "fmm/math/portable.h"
+
+#define HARM_T vreal
+#define HARM_R real
+#include "fmm/math/harmonics.h"
+
+#include "fmm/cpu/step.h"
+#include "fmm/cpu/simd/walk.h"
+
+enum
+{
+    c_maxCoef = (GMXFMM_MAX_ORDER + 1) * (GMXFMM_MAX_ORDER + 1)
+};
+
+/* conj Upsilon(x, y, z) = Upsilon(x, -y, z) */
+static void block_multipoles(const gmxfmm_plan* plan, int first, int lanes, const real* inverse, vreal* m)
+{
+    const fmm_arrays a = fmm_arrays_of(&plan->cpu->charges);
+    const walk       w = walk_of(plan->cpu->charges.cell_start, first, lanes);
+    for (int i = 0; i < harm_size(plan->order); i++)
+    {
+        m[i] = (vreal){0};
+    }
+    for (int k = 0; k < w.most; k += VLEN)
+    {
+        vreal x[VLEN], y[VLEN], z[VLEN], q[VLEN];
+        walk_load(&w, a.x, k, x);
+        walk_load(&w, a.y, k, y);
+        walk_load(&w, a.z, k, z);
+        walk_load(&w, a.q, k, q);
+        for (int i = 0; i < VLEN && k + i < w.most; i++)
+        {
+            harm_add_upsilon(plan->order, x[i], -y[i], z[i], walk_keep(&w, k + i, q[i]), inverse, m);
+        }
+    }
+}
+
+void fmm_p2m(const gmxfmm_plan* plan, real* field, size_t stride)
+{
+    real      inverse[c_maxCoef];
+    const int num = plan->num_cells;
+    harm_fill_inverse(plan->order, inverse);
+#pragma omp parallel for schedule(dynamic, 4) num_threads(plan->num_threads)
+    for (int first = 0; first < num; first += VLEN)
+    {
+        vreal m[c_maxCoef];
+        block_multipoles(plan, first, num - first < VLEN ? num - first : VLEN, inverse, m);
+        for (int i = 0; i < harm_size(plan->order); i++)
+        {
+            *(vreal*)(field + (size_t)i * stride + first) = m[i];
+        }
+    }
+}

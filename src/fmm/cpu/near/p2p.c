@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * P2P: for each cell, the particles of its near cells are gathered into one contiguous list, relative to the cell's
+ * centre; then each particle of the cell meets the whole list. Pairs left out, the particle itself among them, have
+ * their 1/r set to zero by a mask of bits, one for each place in the list. (To write zeros to the list for that
+ * particle would make it wait: vectors cannot be loaded before all of the one before is done and the zeros are in the
+ * cache.)
+ */
+#include "fmm/cpu/step.h"
+
+#include <omp.h>
+#include <string.h>
+
+#include "fmm/cpu/simd/rsqrt.h"
+
+typedef struct
+{
+    real *     x, *y, *z, *q;
+    fmm_lanes* kept; /* a mask for each vector */
+} near_list;
+
+/* Where the list's padding stands: its 1/r is finite and its charge zero. */
+static const real c_away = (real)1e4;
+
+static size_t capacity(const gmxfmm_plan* plan)
+{
+    /* every cell is copied in whole vectors: the last one may spill */
+    return ((size_t)plan->cpu->near_capacity + 2 * VLEN + FMM_ALIGN - 1) / FMM_ALIGN * FMM_ALIGN;
+}
+
+size_t fmm_p2p_scratch(const gmxfmm_plan* plan)
+{
+    return 4 * capacity(plan) * sizeof(real) + capacity(plan) / VLEN * sizeof(fmm_lanes);
+}
+
+/* Copies count reals plus shift, in whole vectors. */
+static inline void copy_shifted(real* to, const real* from, int count, real shift)
+{
+    for (int i = 0; i < count; i += VLEN)
+    {
+        *(vreal_unaligned*)(to + i) = *(const vreal_unaligned*)(from + i) + shift;
+    }
+}
+
+static inline void copy_scaled(real* to, const real* from, int count)
+{
+    for (int i = 0; i < count; i += VLEN)
+    {
+        *(vreal_unaligned*)(to + i) = *(const vreal_unaligned*)(from + i) * (real)-0.5;
+    }
+}
+
+/* Gathers the near particles of cell c[3]; returns their number, the list padded to whole vectors. */
+static int gather(const gmxfmm_plan* plan, const fmm_arrays* a, int target, const int* c, const near_list* list)
+{
+    const fmm_cells* cells = &plan->cells;
+    int              num   = 0;
+    for (int o = 0; o < cells->num_near; o++)
+    {
+        const int cell  = fmm_near_of(plan, target, c, o);
+        const int begin = plan->cpu->charges.cell_start[cell], count = plan->cpu->charges.cell_start[cell + 1] - begin;
+        const double* r = cells->near_shift[o];
+        copy_shifted(list->x + num, a->x + begin, count, (real)r[0]);
+        copy_shifted(list->y + num, a->y + begin, count, (real)r[1]);
+        copy_shifted(list->z + num, a->z + begin, count, (real)r[2]);
+        copy_scaled(list->q + num, a->q + begin, count);
+        num += count;
+    }
+    for (int i = 0; i < VLEN; i++)
+    {
+        list->x[num + i] = c_away;
+        list->y[num + i] = 0;
+        list->z[num + i] = 0;
+        list->q[num + i] = 0;
+    }
+    memset(list->kept, 0xff, (size_t)((num + VLEN - 1) / VLEN) * sizeof(fmm_lanes));
+    return (num + VLEN - 1) / VLEN * VLEN;
+}
+
+static inline real lane_sum(vreal v)
+{
+    real sum = 0;
+    for (int l = 0; l < VLEN; l++)
+    {
+        sum += v[l];
+    }
+    return sum;
+}
+
+/* Sums of one target over the list: phi, field, and for a virial q r r^T / r^3 (xx, yy, zz, xy, xz, yz). */
+enum
+{
+    c_phi,
+    c_field,
+    c_square   = 4,
+    c_mostSums = 10
+};
+
+/* 1/r and 1/r^3 by the steps of rsqrt.h, with common factors taken out: (e - 3) and (e - 5/3). */
+static const real c_fiveThirds = (real)(5.0 / 3.0);
+
+static inline void
+meet_vector(const near_list* list, int j, vreal x, vreal y, vreal z, fmm_wanted wanted, vreal sum[c_mostSums])
+{
+    const vreal dx = x - *(const vreal*)(list->x + j);
+    const vreal dy = y - *(const vreal*)(list->y + j);
+    const vreal dz = z - *(const vreal*)(list->z + j);
+    const vreal r2 = dx * dx + dy * dy + dz * dz;
+    const vreal t = fmm_rsqrt_estimate(r2, list->kept[j / VLEN]), t2 = t * t, qt = *(const vreal*)(list->q + j) * t;
+    if (wanted != FMM_FIELD)
+    {
+        sum[c_phi] += qt * (r2 * t2 - 3);
+    }
+    if (wanted == FMM_POTENTIAL)
+    {
+        return;
+    }
+    const vreal f = (qt * t2) * (r2 * t2 - c_fiveThirds);
+    sum[c_field] += f * dx;
+    sum[c_field + 1] += f * dy;
+    sum[c_field + 2] += f * dz;
+    if (wanted == FMM_VIRIAL)
+    {
+        const vreal fx = f * dx, fy = f * dy;
+        sum[c_square] += fx * dx;
+        sum[c_square + 1] += fy * dy;
+        sum[c_square + 2] += f * dz * dz;
+        sum[c_square + 3] += fx * dy;
+        sum[c_square + 4] += fx * dz;
+        sum[c_square + 5] += fy * dz;
+    }
+}
+
+static inline void meet(const near_list* list, int num, real x, real y, real z, fmm_wanted wanted, real* out)
+{
+    const int   first = wanted == FMM_FIELD ? c_field : c_phi;
+    const int   sums  = wanted == FMM_POTENTIAL ? c_field : wanted == FMM_VIRIAL ? c_mostSums : c_square;
+    const vreal zero  = {0};
+    const vreal vx = zero + x, vy = zero + y, vz = zero + z;
+    vreal       sum[c_mostSums];
+    for (int i = first; i < sums; i++)
+    {
+        sum[i] = zero;
+    }
+    for (int j = 0; j < num; j += VLEN)
+    {
+        meet_vector(list, j, vx, vy, vz, wanted, sum);
+    }
+    /* phi: the list's charges have the factor -1/2; f: -3/2 in place of that, but so that what is exact at e = 1 stays
+     * exact though 5/3 is rounded */
+    const real scale = 2 / (c_fiveThirds - 1);
+    for (int i = first; i < sums; i++)
+    {
+        out[i] = lane_sum(sum[i]) * (i == c_phi ? 1 : scale);
+    }
+}
+
+/* Targets of one cell meet its near particles; no pairs are left out of a receiver's. */
+static inline void
+target_cell(const gmxfmm_plan* plan, int cell, const near_list* list, fmm_wanted wanted, double* virial)
+{
+    const fmm_particles* targets = fmm_targets(plan);
+    const fmm_arrays     sources = fmm_arrays_of(&plan->cpu->charges), a = fmm_arrays_of(targets);
+    const int            with_masks = plan->num_receivers == 0;
+    const int *          all_masks = plan->cpu->mask, *mask_start = plan->cpu->mask_start;
+    int                  c[3];
+    fmm_cell_place(plan, cell, c);
+    const int num = gather(plan, &sources, cell, c, list);
+    for (int s = targets->cell_start[cell]; s < targets->cell_start[cell + 1]; s++)
+    {
+        const int* mask  = all_masks + (with_masks ? mask_start[s] : 0);
+        const int  masks = with_masks ? mask_start[s + 1] - mask_start[s] : 0;
+        real       out[c_mostSums];
+        for (int i = 0; i < masks; i++)
+        {
+            list->kept[mask[i] / VLEN] &= (fmm_lanes) ~(1U << (mask[i] % VLEN));
+        }
+        meet(list, num, a.x[s], a.y[s], a.z[s], wanted, out);
+        for (int i = 0; i < masks; i++)
+        {
+            list->kept[mask[i] / VLEN] = (fmm_lanes)~0U;
+        }
+        if (wanted != FMM_FIELD)
+        {
+            a.near_phi[s] = out[c_phi];
+        }
+        if (wanted != FMM_POTENTIAL)
+        {
+            a.ex[s] = out[c_field];
+            a.ey[s] = out[c_field + 1];
+            a.ez[s] = out[c_field + 2];
+        }
+        for (int i = 0; i < 6 && wanted == FMM_VIRIAL; i++)
+        {
+            /* every pair is met twice */
+            virial[i] -= 0.25 * (double)a.q[s] * (double)out[c_square + i];
+        }
+    }
+}
+
+void fmm_p2p(gmxfmm_plan* plan, fmm_wanted wanted, double* virial)
+{
+    const int  rows = plan->cpu->partial_rows, num = plan->num_cells;
+    const int* start = fmm_targets(plan)->cell_start;
+    memset(plan->cpu->partial, 0, (size_t)rows * FMM_PARTIAL * sizeof(double));
+#pragma omp parallel for schedule(dynamic) num_threads(plan->num_threads)
+    for (int row = 0; row < rows; row++)
+    {
+        const size_t    thread = (size_t)omp_get_thread_num();
+        real*           memory = (real*)((char*)plan->cpu->scratch + thread * plan->cpu->scratch_bytes);
+        const size_t    stride = capacity(plan);
+        const near_list list   = {memory, memory + stride, memory + 2 * stride, memory + 3 * stride,
+                                  (fmm_lanes*)(memory + 4 * stride)};
+        double*         sum    = plan->cpu->partial + (size_t)row * FMM_PARTIAL;
+        const int       begin = (int)((int64_t)num * row / rows), end = (int)((int64_t)num * (row + 1) / rows);
+        for (int cell = begin; cell < end; cell++)
+        {
+            if (start[cell] == start[cell + 1])
+            {
+                continue;
+            }
+            switch (wanted)
+            {
+            case FMM_POTENTIAL:
+                target_cell(plan, cell, &list, FMM_POTENTIAL, sum);
+                break;
+            case FMM_FIELD:
+                target_cell(plan, cell, &list, FMM_FIELD, sum);
+                break;
+            case FMM_BOTH:
+                target_cell(plan, cell, &list, FMM_BOTH, sum);
+                break;
+            default:
+                target_cell(plan, cell, &list, FMM_VIRIAL, sum);
+            }
+        }
+    }
+    for (int row = 0; row < rows && wanted == FMM_VIRIAL; row++)
+    {
+        for (int i = 0; i < 6; i++)
+        {
+            virial[i] += plan->cpu->partial[row * FMM_PARTIAL + i];
+        }
+    }
+}

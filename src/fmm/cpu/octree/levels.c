@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The octree of a set of particles: leaves from sorted keys, levels above from those below, neighbours from above. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fmm/cpu/particles/assign.h"
+#include "fmm/math/harmonics.h"
+#include "fmm/math/portable.h"
+#include "fmm/geometry/tree_sort.h"
+
+static gmxfmm_status out_of_memory(gmxfmm_plan* plan, int num)
+{
+    return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %d cells of an octree", num);
+}
+
+/* Room for the lists of `num` cells. */
+static gmxfmm_status reserve_level(gmxfmm_plan* plan, int l, int num)
+{
+    fmm_tree*    tree  = plan->tree;
+    fmm_level*   level = &tree->level[l];
+    const size_t cells = (size_t)num + 1, near = (size_t)tree->num_near;
+    const size_t real_size = plan->options.precision == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
+    const size_t vector    = FMM_ALIGN / real_size;
+    /* an odd number of vectors: columns of a power-of-two stride would share a few cache sets */
+    level->num              = num;
+    level->stride           = ((cells + vector - 1) / vector | 1) * vector;
+    const size_t expansions = (size_t)tree->num_coef * level->stride * real_size;
+    const int    ok =
+        fmm_grow(plan, (void**)&level->at, &level->capacity[0], cells * sizeof(*level->at)) &&
+        fmm_grow(plan, (void**)&level->parent, &level->capacity[1], cells * sizeof(int)) &&
+        fmm_grow(plan, (void**)&level->child, &level->capacity[2], l < tree->depth ? cells * 8 * sizeof(int) : 0) &&
+        fmm_grow(plan, (void**)&level->near, &level->capacity[3], cells * near * sizeof(int)) &&
+        fmm_grow(plan, &level->multipole, &level->capacity[4], expansions) &&
+        fmm_grow(plan, &level->local, &level->capacity[5], expansions);
+    if (!ok)
+    {
+        return out_of_memory(plan, num);
+    }
+    /* what stands beyond the last cell is read as the empty cell */
+    memset(level->multipole, 0, expansions);
+    memset(level->local, 0, expansions);
+    memset(level->at[num], 0, sizeof(*level->at));
+    return GMXFMM_OK;
+}
+
+/* Number of different keys among items[n], sorted; first[k]: where the k-th begins (first may be NULL). */
+static int count_runs(const fmm_keyed* items, size_t n)
+{
+    int runs = 0;
+    for (size_t i = 0; i < n; i++)
+    {
+        runs += i == 0 || items[i].key != items[i - 1].key;
+    }
+    return runs;
+}
+
+/* Level l - 1 from the places of the cells of level l. items and buffer have room for its cells. */
+static gmxfmm_status make_parents(gmxfmm_plan* plan, int l, fmm_keyed* items, fmm_keyed* buffer)
+{
+    fmm_tree*  tree  = plan->tree;
+    fmm_level *lower = &tree->level[l], *upper = &tree->level[l - 1];
+    for (int c = 0; c < lower->num; c++)
+    {
+        const int at[3] = {lower->at[c][0] >> 1, lower->at[c][1] >> 1, lower->at[c][2] >> 1};
+        items[c].key    = l == 1 ? fmm_row_key(at) : fmm_cell_key(at);
+        items[c].index  = c;
+    }
+    fmm_sort_keys(items, buffer, (size_t)lower->num, plan->num_threads);
+    const gmxfmm_status status = reserve_level(plan, l - 1, count_runs(items, (size_t)lower->num));
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    for (int i = 0; i < 8 * (upper->num + 1); i++)
+    {
+        upper->child[i] = lower->num;
+    }
+    int parent = -1;
+    memset(upper->slab, 0, sizeof(upper->slab));
+    for (int i = 0; i < lower->num; i++)
+    {
+        const int c = items[i].index;
+        if (i == 0 || items[i].key != items[i - 1].key)
+        {
+            parent++;
+            int octant = 0;
+            if (l == 1)
+            {
+                fmm_row_place(items[i].key, upper->at[parent]);
+            }
+            else
+            {
+                octant = fmm_cell_place_of(items[i].key, upper->at[parent]);
+            }
+            upper->slab[octant + 1]++;
+        }
+        const int* at                                    = lower->at[c];
+        const int  child                                 = (at[0] & 1) * 4 + (at[1] & 1) * 2 + (at[2] & 1);
+        lower->parent[c]                                 = parent;
+        upper->child[8 * (size_t)parent + (size_t)child] = c;
+    }
+    for (int o = 0; o < 8; o++)
+    {
+        upper->slab[o + 1] += upper->slab[o];
+    }
+    return GMXFMM_OK;
+}
+
+/* Near cells of the roots, by their places. */
+static gmxfmm_status root_neighbours(gmxfmm_plan* plan)
+{
+    fmm_tree*        tree  = plan->tree;
+    fmm_level*       level = &tree->level[0];
+    const int*       n     = tree->roots;
+    const fmm_cells* cells = &plan->cells;
+    int*             grid  = malloc((size_t)n[0] * (size_t)n[1] * (size_t)n[2] * sizeof(int));
+    if (grid == NULL)
+    {
+        return out_of_memory(plan, n[0] * n[1] * n[2]);
+    }
+    for (int i = 0; i < n[0] * n[1] * n[2]; i++)
+    {
+        grid[i] = level->num;
+    }
+    for (int c = 0; c < level->num; c++)
+    {
+        grid[(level->at[c][0] * n[1] + level->at[c][1]) * n[2] + level->at[c][2]] = c;
+    }
+    for (int c = 0; c <= level->num; c++)
+    {
+        for (int o = 0; o < tree->num_near; o++)
+        {
+            int k[3], inside = c < level->num;
+            for (int d = 0; d < 3; d++)
+            {
+                k[d] = level->at[c][d] + cells->near[o][d];
+                if (plan->periodic)
+                {
+                    k[d] = (k[d] % n[d] + n[d]) % n[d];
+                }
+                inside = inside && k[d] >= 0 && k[d] < n[d];
+            }
+            level->near[(size_t)c * (size_t)tree->num_near + (size_t)o] =
+                inside ? grid[(k[0] * n[1] + k[1]) * n[2] + k[2]] : level->num;
+        }
+    }
+    free(grid);
+    return GMXFMM_OK;
+}
+
+/* Near cells of level l >= 1: children of the parent's near cells. */
+static void neighbours(gmxfmm_plan* plan, int l)
+{
+    fmm_tree*        tree  = plan->tree;
+    fmm_level *      level = &tree->level[l], *upper = &tree->level[l - 1];
+    const fmm_cells* cells = &plan->cells;
+    const int        num   = tree->num_near;
+    short            from[8][FMM_MAX_NEAR], child[8][FMM_MAX_NEAR];
+    for (int octant = 0; octant < 8; octant++)
+    {
+        for (int o = 0; o < num; o++)
+        {
+            int up[3], index = 0;
+            for (int d = 0; d < 3; d++)
+            {
+                const int k = (octant >> (2 - d) & 1) + cells->near[o][d] + 8; /* 8: shift of a positive number */
+                up[d]       = (k >> 1) - 4;
+                index       = 2 * index + (k & 1);
+            }
+            from[octant][o]  = (short)fmm_near_index(cells, up);
+            child[octant][o] = (short)index;
+        }
+    }
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads)
+    for (int c = 0; c <= level->num; c++)
+    {
+        const int* at     = level->at[c];
+        const int  octant = (at[0] & 1) * 4 + (at[1] & 1) * 2 + (at[2] & 1);
+        int*       near   = level->near + (size_t)c * (size_t)num;
+        for (int o = 0; o < num; o++)
+        {
+            near[o] = level->num;
+            if (c < level->num)
+            {
+                const int q = upper->near[(size_t)level->parent[c] * (size_t)num + (size_t)from[octant][o]];
+                near[o]     = upper->child[8 * (size_t)q + (size_t)child[octant][o]];
+            }
+        }
+    }
+}
+
+/* Leaf of each of the particles, as keys in items. Returns the first without one (not finite), or -1. */
+static int64_t particle_keys(const gmxfmm_plan* plan, const void* x, gmxfmm_precision type, int64_t n, fmm_keyed* items)
+{
+    int64_t bad = INT64_MAX;
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads) reduction(min : bad)
+    for (int64_t i = 0; i < n; i++)
+    {
+        double rest[3];
+        int    at[3] = {0, 0, 0};
+        double xi[3];
+        for (int d = 0; d < 3; d++)
+        {
+            xi[d] = type == GMXFMM_DOUBLE ? ((const double*)x)[3 * i + d] : (double)((const float*)x)[3 * i + d];
+        }
+        if (fmm_locate(&plan->cells, xi, at, rest))
+        {
+            fmm_into_grid(plan->cells.periodic, plan->cells.inner, at);
+        }
+        else
+        {
+            bad = i < bad ? i : bad;
+        }
+        items[i].key   = fmm_cell_key(at);
+        items[i].index = (int)i;
+    }
+    return bad == INT64_MAX ? -1 : bad;
+}
+
+/* Merges the keys of two sorted sets into the leaves of the tree. */
+static gmxfmm_status make_leaves(gmxfmm_plan* plan, const fmm_keyed* a, size_t na, const fmm_keyed* b, size_t nb)
+{
+    fmm_tree*  tree   = plan->tree;
+    fmm_level* leaves = &tree->level[tree->depth];
+    for (int pass = 0; pass < 2; pass++)
+    {
+        int      num = 0;
+        size_t   i = 0, j = 0;
+        uint64_t last = ~(uint64_t)0;
+        while (i < na || j < nb)
+        {
+            const uint64_t key = j >= nb || (i < na && a[i].key <= b[j].key) ? a[i++].key : b[j++].key;
+            if (key != last && pass == 1)
+            {
+                leaves->slab[fmm_cell_place_of(key, leaves->at[num]) + 1]++;
+            }
+            num += key != last;
+            last = key;
+        }
+        if (pass == 0)
+        {
+            const gmxfmm_status status = reserve_level(plan, tree->depth, num);
+            if (status != GMXFMM_OK)
+            {
+                return status;
+            }
+            memset(leaves->slab, 0, sizeof(leaves->slab));
+        }
+    }
+    for (int o = 0; o < 8; o++)
+    {
+        leaves->slab[o + 1] += leaves->slab[o];
+    }
+    plan->num_cells = leaves->num;
+    return GMXFMM_OK;
+}
+
+/* Puts sorted particles into the leaves. */
+static gmxfmm_status fill_leaves(gmxfmm_plan* plan, fmm_particles* p, const fmm_keyed* items)
+{
+    const fmm_level*    leaves = &plan->tree->level[plan->tree->depth];
+    const gmxfmm_status status = fmm_particles_reserve_cells(plan, p, leaves->num);
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    int64_t s = 0;
+    for (int c = 0; c < leaves->num; c++)
+    {
+        p->cell_start[c]   = (int)s;
+        const uint64_t key = fmm_cell_key(leaves->at[c]);
+        for (; s < p->n && items[s].key == key; s++)
+        {
+            const int i    = items[s].index;
+            p->sorted[s]   = i;
+            p->position[i] = (int)s;
+            p->cell_of[i]  = c;
+        }
+    }
+    p->cell_start[leaves->num]     = (int)p->n;
+    p->cell_start[leaves->num + 1] = (int)p->n;
+    return GMXFMM_OK;
+}
+
+static gmxfmm_status make_levels(gmxfmm_plan* plan, fmm_keyed* items, fmm_keyed* buffer)
+{
+    gmxfmm_status status = GMXFMM_OK;
+    for (int l = plan->tree->depth; l > 0 && status == GMXFMM_OK; l--)
+    {
+        status = make_parents(plan, l, items, buffer);
+    }
+    status = status == GMXFMM_OK ? root_neighbours(plan) : status;
+    for (int l = 1; l <= plan->tree->depth && status == GMXFMM_OK; l++)
+    {
+        neighbours(plan, l);
+    }
+    return status;
+}
+
+gmxfmm_status fmm_tree_assign(gmxfmm_plan* plan, const void* x)
+{
+    const size_t  na = (size_t)plan->num_charges, nb = (size_t)plan->num_receivers;
+    fmm_keyed*    memory = malloc((2 * (na + nb) + 1) * sizeof(*memory));
+    fmm_keyed *   a = memory, *b = memory + na, *buffer = memory + na + nb;
+    gmxfmm_status status = GMXFMM_OK;
+    if (memory == NULL)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory to sort particles");
+    }
+    int64_t     bad  = particle_keys(plan, x, plan->options.array_type, plan->num_charges, a);
+    const char* what = "particle";
+    if (bad < 0)
+    {
+        bad  = particle_keys(plan, plan->receiver_x, GMXFMM_DOUBLE, plan->num_receivers, b);
+        what = "receiver";
+    }
+    if (bad >= 0)
+    {
+        status = fmm_fail(plan, GMXFMM_ERROR_POSITION, "position of %s %lld is not finite, or too far away", what,
+                          (long long)bad);
+    }
+    else
+    {
+        fmm_sort_keys(a, buffer, na, plan->num_threads);
+        fmm_sort_keys(b, buffer, nb, plan->num_threads);
+        status = make_leaves(plan, a, na, b, nb);
+    }
+    status = status == GMXFMM_OK ? fill_leaves(plan, &plan->cpu->charges, a) : status;
+    status = status == GMXFMM_OK && nb > 0 ? fill_leaves(plan, &plan->cpu->receivers, b) : status;
+    /* a and b have served: there are no more cells than particles */
+    status = status == GMXFMM_OK ? make_levels(plan, memory, buffer) : status;
+    free(memory);
+    return status;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Arrays of the particles in sorted order, of the charges or the receivers. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fmm/cpu/particles/assign.h"
+#include "fmm/math/portable.h"
+
+void fmm_particles_free(gmxfmm_plan* plan, fmm_particles* p)
+{
+    void* pointers[] = {p->sorted,   p->position, p->cell_of, p->cell_start, p->x,  p->y,         p->z,     p->q,
+                        p->near_phi, p->far_phi,  p->ex,      p->ey,         p->ez, p->reference, p->charge};
+    for (size_t i = 0; i < sizeof(pointers) / sizeof(pointers[0]); i++)
+    {
+        free(pointers[i]);
+    }
+    plan->bytes -= p->bytes;
+    memset(p, 0, sizeof(*p));
+}
+
+gmxfmm_status fmm_particles_alloc(gmxfmm_plan* plan, fmm_particles* p, int64_t n)
+{
+    fmm_particles_free(plan, p);
+    const size_t before = plan->bytes, count = (size_t)n;
+    const size_t size       = plan->options.precision == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
+    const size_t real_bytes = size * (count + FMM_ALIGN); /* padded by a vector */
+    void**       arrays[]   = {&p->x, &p->y, &p->z, &p->q, &p->near_phi, &p->far_phi, &p->ex, &p->ey, &p->ez};
+    int          ok         = 1;
+    for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++)
+    {
+        *arrays[i] = fmm_alloc(plan, real_bytes);
+        ok         = ok && *arrays[i] != NULL;
+    }
+    p->sorted    = fmm_alloc(plan, count * sizeof(int));
+    p->position  = fmm_alloc(plan, count * sizeof(int));
+    p->cell_of   = fmm_alloc(plan, count * sizeof(int));
+    p->reference = fmm_alloc(plan, count * sizeof(*p->reference));
+    p->bytes     = plan->bytes - before;
+    if (!ok || !p->sorted || !p->position || !p->cell_of || !p->reference)
+    {
+        fmm_particles_free(plan, p);
+        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %lld particles", (long long)n);
+    }
+    p->n = n;
+    return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_particles_reserve_cells(gmxfmm_plan* plan, fmm_particles* p, int num_cells)
+{
+    const size_t before = plan->bytes;
+    const int    ok =
+        fmm_grow(plan, (void**)&p->cell_start, &p->start_capacity, ((size_t)num_cells + 2) * sizeof(*p->cell_start));
+    p->bytes += plan->bytes - before;
+    return ok ? GMXFMM_OK : fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %d cells", num_cells);
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Particles into cells (search steps). */
+#include "fmm/cpu/particles/assign.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "fmm/geometry/extent.h"
+
+static void get_position(const void* x, gmxfmm_precision type, int64_t i, double* xi)
+{
+    for (int d = 0; d < 3; d++)
+    {
+        xi[d] = type == GMXFMM_DOUBLE ? ((const double*)x)[3 * i + d] : (double)((const float*)x)[3 * i + d];
+    }
+}
+
+/* Widens low..high by the particles at x. Errors: POSITION. */
+static gmxfmm_status
+widen(gmxfmm_plan* plan, const void* x, gmxfmm_precision type, int64_t n, const char* what, double* low, double* high)
+{
+    const int64_t bad = fmm_widen_extent(x, type, n, plan->num_threads, low, high);
+    if (bad < 0)
+    {
+        return GMXFMM_OK;
+    }
+    double at[3];
+    get_position(x, type, bad, at);
+    return fmm_fail(plan, GMXFMM_ERROR_POSITION, "position of %s %lld is (%g, %g, %g): not finite", what,
+                    (long long)bad, at[0], at[1], at[2]);
+}
+
+/* Counting sort of a set of particles by cells (fft path). */
+static gmxfmm_status bin(gmxfmm_plan* plan, const void* x, gmxfmm_precision type, fmm_particles* p, const char* what)
+{
+    const fmm_cells*    cells  = &plan->cells;
+    const gmxfmm_status status = fmm_particles_reserve_cells(plan, p, cells->num_cells);
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    int64_t bad = p->n; /* first particle that has no cell */
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads) reduction(min : bad)
+    for (int64_t i = 0; i < p->n; i++)
+    {
+        double xi[3], rest[3];
+        int    at[3];
+        get_position(x, type, i, xi);
+        if (!fmm_locate(cells, xi, at, rest))
+        {
+            bad = i < bad ? i : bad;
+            continue;
+        }
+        fmm_into_grid(cells->periodic, cells->inner, at);
+        p->cell_of[i] = (at[0] * cells->n[1] + at[1]) * cells->n[2] + at[2];
+    }
+    if (bad < p->n)
+    {
+        double xi[3];
+        get_position(x, type, bad, xi);
+        return fmm_fail(plan, GMXFMM_ERROR_POSITION, "position of %s %lld is (%g, %g, %g): not finite, or too far away",
+                        what, (long long)bad, xi[0], xi[1], xi[2]);
+    }
+    memset(p->cell_start, 0, (size_t)(cells->num_cells + 2) * sizeof(int));
+    for (int64_t i = 0; i < p->n; i++)
+    {
+        p->cell_start[p->cell_of[i] + 2]++;
+    }
+    /* one place ahead: cell_start[c + 1] is where cell c goes on, and ends up as its end */
+    for (int c = 0; c < cells->num_cells; c++)
+    {
+        p->cell_start[c + 2] += p->cell_start[c + 1];
+    }
+    for (int64_t i = 0; i < p->n; i++)
+    {
+        const int s    = p->cell_start[p->cell_of[i] + 1]++;
+        p->sorted[s]   = (int)i;
+        p->position[i] = s;
+    }
+    return GMXFMM_OK;
+}
+
+/* Where each particle stands in its cell: execute recognises the image of a particle by it. */
+static void set_reference(gmxfmm_plan* plan, const void* x, gmxfmm_precision type, fmm_particles* p)
+{
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads)
+    for (int64_t s = 0; s < p->n; s++)
+    {
+        int    at[3];
+        double xi[3], rest[3];
+        get_position(x, type, p->sorted[s], xi);
+        fmm_locate(&plan->cells, xi, at, rest);
+        for (int d = 0; d < 3; d++)
+        {
+            p->reference[s][d] = (float)rest[d];
+        }
+    }
+}
+
+gmxfmm_status fmm_cpu_extent(gmxfmm_plan* plan, const void** x, double* low, double* high)
+{
+    const gmxfmm_status status = widen(plan, *x, plan->options.array_type, plan->num_charges, "particle", low, high);
+    return status == GMXFMM_OK
+               ? widen(plan, plan->receiver_x, GMXFMM_DOUBLE, plan->num_receivers, "receiver", low, high)
+               : status;
+}
+
+gmxfmm_status fmm_bin(gmxfmm_plan* plan, const void* x)
+{
+    const gmxfmm_status status = bin(plan, x, plan->options.array_type, &plan->cpu->charges, "particle");
+    return status == GMXFMM_OK && plan->num_receivers > 0
+               ? bin(plan, plan->receiver_x, GMXFMM_DOUBLE, &plan->cpu->receivers, "receiver")
+               : status;
+}
+
+gmxfmm_status fmm_cpu_assign(gmxfmm_plan* plan, const void* x)
+{
+    const gmxfmm_status status = plan->cpu->path->assign(plan, x);
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    set_reference(plan, x, plan->options.array_type, &plan->cpu->charges);
+    set_reference(plan, plan->receiver_x, GMXFMM_DOUBLE, &plan->cpu->receivers);
+    return fmm_left_out(plan);
+}

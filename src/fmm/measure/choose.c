@@ -1,0 +1,647 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The choice of settings by measurement: what reaches the accuracy asked for, and of that the cheapest. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fmm/clock.h"
+#include "fmm/options.h"
+#include "fmm/simd_level.h"
+#include "fmm/measure/measure.h"
+#include "fmm/model/tune.h"
+
+/* Share of what is allowed that a setting must be measured to reach. */
+static const double c_margin = 0.9;
+
+/* Where the search begins, over what was asked (in liquids the model is four to ten times too careful), by how much it
+ * goes on at the least (an order is worth a factor of 2 to 4) and at the most, and where it ends. */
+static const double c_start    = 4;
+static const double c_step     = 2;
+static const double c_leap     = 16;
+static const double c_last     = 1e-6;
+static const double c_finest   = 1e-12; /* of all that may be asked for */
+static const double c_coarsest = 0.1;
+
+/* An open system that is measured to err less, of what is allowed, at the start has next to no far field as yet; which
+ * order that wants is seen when it has spread, so that the model's is kept. */
+static const double c_noFarField = 0.01;
+
+/* By how much an order that is expected to fall short is tried nevertheless: expectations are wrong by so much. */
+static const double c_doubtful = 1.4;
+
+/* What is expected to be dearer than the best so far by this is not looked at further, a single step being a rough
+ * measure; what is not timed to be cheaper by this is not taken. */
+static const double c_worth = 1.15;
+static const double c_gain  = 0.98;
+
+/* Ways through the far field whose costs in the model differ by less are both timed. */
+static const double c_near = 2;
+
+/* Most roots of an octree that is only compared. */
+static const double c_mostRoots = 4096;
+
+/* Comparisons of costs end after so many steps of the best so far, or on a GPU after so many seconds: the whole choice
+ * is to cost less than 100 steps, and there, where making a plan takes longer than that, less than 2 s for a million
+ * particles. */
+static const double c_steps              = 15;
+static const double c_seconds            = 0.2;
+static const double c_secondsPerParticle = 3e-7;
+
+enum
+{
+    c_mostTried     = 32,
+    c_mostCompared  = 17, /* and after so many settings */
+    c_candidates    = 10,
+    c_ordersOfCells = 4, /* that are tried in each */
+    c_repeats       = 10 /* evaluations by which a time is measured */
+};
+
+typedef struct
+{
+    const gmxfmm_reference* reference;
+    gmxfmm_options          asked;
+    double                  error_moved, virial_error;
+    gmxfmm_measurement      best; /* cheapest that reaches what was asked, or what comes nearest to that */
+    gmxfmm_options          best_options;
+    double                  best_accuracy; /* largest for which what the model chooses reaches it */
+    double                  coarsest;      /* above which none is tried */
+    double                  best_cost;     /* s, or of the model: */
+    double                  best_model_cost;
+    int                     any; /* something reaches it */
+    gmxfmm_measurement      tried[c_mostTried];
+    int                     num;
+    void*                   force; /* room by fmm_measure_room */
+    fmm_known_errors        known;
+    double                  begin;     /* of comparisons */
+    double                  tree_gain; /* of the last plan that considered both ways through the far field */
+    char*                   message;
+    size_t                  size;
+} search;
+
+/* Cells, whose order is open, or settings as the model has them for an accuracy. */
+typedef struct
+{
+    gmxfmm_options options;
+    int            order;                       /* to begin with; -1: that of the model */
+    double         error[GMXFMM_MAX_ORDER + 1]; /* predicted, in some unit */
+    double         cost[GMXFMM_MAX_ORDER + 1];  /* by the model; 0: not known */
+} cells_choice;
+
+/* What is measured over what is allowed; at most 1 if it is reached. */
+static double excess(const search* s, const gmxfmm_measurement* m)
+{
+    const double force = fmax(m->error / s->asked.accuracy, m->error_moved / s->error_moved);
+    return fmax(force, m->virial_error / s->virial_error) / c_margin;
+}
+
+static int same_settings(const gmxfmm_info* a, const gmxfmm_info* b)
+{
+    return a->m2l == b->m2l && a->order == b->order && a->depth == b->depth && a->separation == b->separation &&
+           memcmp(a->grid, b->grid, sizeof(a->grid)) == 0;
+}
+
+/* Measures the settings of a plan, or finds them among those that were. */
+static gmxfmm_status measure_plan(search* s, gmxfmm_plan* plan, gmxfmm_measurement* m)
+{
+    gmxfmm_info info;
+    gmxfmm_get_info(plan, &info);
+    for (int i = 0; i < s->num; i++)
+    {
+        if (same_settings(&info, &s->tried[i].info))
+        {
+            *m = s->tried[i];
+            return GMXFMM_OK;
+        }
+    }
+    const gmxfmm_status status = fmm_measure_errors(plan, s->reference, 1, s->force, m);
+    if (status == GMXFMM_OK && s->num < c_mostTried)
+    {
+        s->tried[s->num++] = *m;
+    }
+    return status;
+}
+
+/* Measures what these options make. Returns whether it reaches what was asked. *plan: NULL, or what was made, to be
+ * destroyed. */
+static int
+try_plan(search* s, const gmxfmm_options* options, gmxfmm_measurement* m, gmxfmm_status* status, gmxfmm_plan** plan)
+{
+    *plan   = NULL;
+    *status = fmm_measure_plan(&s->reference->system, options, &s->known, plan, s->message, s->size);
+    if (*status == GMXFMM_OK)
+    {
+        const double gain = fmm_tree_gain(*plan);
+        s->tree_gain      = gain > 0 ? gain : s->tree_gain;
+        *status           = measure_plan(s, *plan, m);
+        if (*status != GMXFMM_OK)
+        {
+            fmm_say(s->message, s->size, *status, gmxfmm_message(*plan));
+        }
+    }
+    return *status == GMXFMM_OK && excess(s, m) <= 1;
+}
+
+static int try_options(search* s, const gmxfmm_options* options, gmxfmm_measurement* m, gmxfmm_status* status)
+{
+    gmxfmm_plan* plan;
+    const int    reached = try_plan(s, options, m, status, &plan);
+    gmxfmm_destroy(plan);
+    return reached;
+}
+
+/* Measures what the model chooses for an accuracy. Returns its excess. */
+static double excess_at(search* s, double accuracy, gmxfmm_status* status)
+{
+    gmxfmm_measurement m;
+    gmxfmm_options     options = s->asked;
+    options.accuracy           = accuracy;
+    if (options.boundary != GMXFMM_OPEN && s->tree_gain > 0 && s->tree_gain < 1 / c_near)
+    {
+        options.m2l = GMXFMM_M2L_FFT; /* an octree was considered before: no need to count particles again */
+    }
+    const int reached = try_options(s, &options, &m, status);
+    if (*status != GMXFMM_OK)
+    {
+        return INFINITY;
+    }
+    if (reached ? (!s->any || accuracy > s->best_accuracy) : (!s->any && !(m.error >= s->best.error)))
+    {
+        s->best          = m;
+        s->best_accuracy = accuracy;
+        s->best_options  = options;
+    }
+    s->any = s->any || reached;
+    return excess(s, &m);
+}
+
+static double within(double x, double low, double high)
+{
+    return fmin(fmax(x, low), high);
+}
+
+/* Goes up or down as far as what is measured suggests, until one accuracy reaches what was asked and one, no more than
+ * c_step larger, does not; but not below what precision, or memory, lets the model choose for. */
+static gmxfmm_status find_accuracy(search* s)
+{
+    double        accuracy = fmin(c_start * s->asked.accuracy, s->coarsest), reached = 0, missed = INFINITY;
+    double        last   = fmax(c_finest, c_last * s->asked.accuracy);
+    gmxfmm_status status = GMXFMM_OK;
+    while (accuracy >= last && !(reached >= s->coarsest || missed < 1.01 * c_step * reached))
+    {
+        const double measured = excess_at(s, accuracy, &status);
+        if (status == GMXFMM_ERROR_OPTION && isfinite(missed) && reached <= 0)
+        {
+            last     = c_step * accuracy;
+            accuracy = sqrt(missed * accuracy);
+            continue;
+        }
+        if (status != GMXFMM_OK)
+        {
+            break;
+        }
+        reached = measured <= 1 ? accuracy : reached;
+        missed  = measured <= 1 ? missed : accuracy;
+        if (s->asked.boundary == GMXFMM_OPEN && measured < c_noFarField)
+        {
+            s->coarsest = reached;
+        }
+        accuracy = isinf(missed)  ? fmin(reached * within(0.5 / measured, c_step, c_leap), s->coarsest)
+                   : reached <= 0 ? missed / within(measured, c_step, c_leap)
+                                  : sqrt(reached * missed);
+    }
+    return status;
+}
+
+/* Where even the finest that the model chooses misses it: higher orders in its cells. */
+static void raise_order(search* s)
+{
+    const gmxfmm_info* info    = &s->best.info;
+    gmxfmm_options     options = s->best_options;
+    gmxfmm_measurement m;
+    gmxfmm_status      status;
+    options.m2l        = info->m2l;
+    options.separation = info->separation;
+    options.depth      = info->depth;
+    options.order      = info->order;
+    memcpy(options.grid, info->grid, sizeof(options.grid));
+    for (int i = 0; i < c_ordersOfCells && !s->any; i++)
+    {
+        options.order++;
+        s->any = try_options(s, &options, &m, &status);
+        if (status != GMXFMM_OK)
+        {
+            break;
+        }
+        if (s->any || m.error < s->best.error)
+        {
+            s->best         = m;
+            s->best_options = options;
+        }
+    }
+}
+
+static int is_timed(const search* s)
+{
+    return !s->asked.reproducible;
+}
+
+/* Whether there is time, and room, to compare with more settings. */
+static int may_compare(const search* s)
+{
+    const double allowed = s->asked.device == GMXFMM_CPU
+                               ? c_steps * s->best.time
+                               : c_seconds + c_secondsPerParticle * (double)s->reference->system.n;
+    return s->num < c_mostCompared && (!is_timed(s) || fmm_time() - s->begin < allowed);
+}
+
+/* Keeps the time of settings with what was measured of them. */
+static void note_time(search* s, const gmxfmm_measurement* m)
+{
+    for (int i = 0; i < s->num; i++)
+    {
+        if (same_settings(&m->info, &s->tried[i].info))
+        {
+            s->tried[i].time = m->time;
+        }
+    }
+}
+
+/* Whether that is cheaper than the best so far: of times that are alike the model decides. */
+static int is_cheaper(const search* s, double cost, double model_cost)
+{
+    if (!is_timed(s))
+    {
+        return cost < s->best_cost;
+    }
+    return cost < c_gain * s->best_cost || (c_gain * cost < s->best_cost && model_cost < s->best_model_cost);
+}
+
+/* Takes settings that reach what was asked if they are the cheapest so far: by the time of a step of their plan (NULL:
+ * by a new one), or by their cost in the model. */
+static void
+compare_cost(search* s, gmxfmm_plan* plan, const gmxfmm_options* options, double model_cost, gmxfmm_measurement* m)
+{
+    double        cost   = model_cost;
+    gmxfmm_plan*  own    = NULL;
+    gmxfmm_status status = is_timed(s) && plan == NULL
+                               ? fmm_measure_plan(&s->reference->system, options, &s->known, &own, NULL, 0)
+                               : GMXFMM_OK;
+    if (status == GMXFMM_OK && is_timed(s))
+    {
+        status = fmm_measure_time(plan != NULL ? plan : own, s->reference, c_repeats, s->best_cost, s->force, &m->time);
+        note_time(s, m);
+        cost = m->time;
+    }
+    gmxfmm_destroy(own);
+    if (status == GMXFMM_OK && is_cheaper(s, cost, model_cost))
+    {
+        s->best            = *m;
+        s->best_options    = *options;
+        s->best_cost       = cost;
+        s->best_model_cost = model_cost;
+    }
+}
+
+/* Whether an order in these cells might be cheaper than the best so far; m: of the same cells, or NULL. */
+static int is_worth(const search* s, const cells_choice* c, int order, const gmxfmm_measurement* m)
+{
+    if (!isfinite(s->best_cost))
+    {
+        return 1;
+    }
+    if (is_timed(s))
+    {
+        return m == NULL || m->time * c->cost[order] <= c_worth * s->best_cost * c->cost[m->info.order];
+    }
+    return c->cost[order] <= s->best_cost;
+}
+
+/* Least order with at most that error, in the unit of c->error. */
+static int least_order(const cells_choice* c, double error)
+{
+    const int most = fmm_most_order(c->options.precision);
+    int       p    = 1;
+    while (p < most && c->error[p] > error)
+    {
+        p++;
+    }
+    return p;
+}
+
+/* The least order that is expected to have at most this excess, given that of one; at most that one, or, from higher
+ * ones, at least the next. */
+static int expected_order(const cells_choice* c, int order, double measured, double allowed)
+{
+    const int most = fmm_most_order(c->options.precision);
+    int       p    = order;
+    if (measured <= 1)
+    {
+        while (p > 1 && measured * c->error[p - 1] <= allowed * c->error[order])
+        {
+            p--;
+        }
+        return p;
+    }
+    do
+    {
+        p++;
+    } while (p < most && measured * c->error[p] > allowed * c->error[order]);
+    return p <= most ? p : -1;
+}
+
+/* The order to go on with after one in these cells, of those between one that misses and one that reaches what was
+ * asked; that last one if the others are not worth it. */
+static int next_order(const cells_choice* c, int order, double measured, int missed, int reached)
+{
+    int p = expected_order(c, order, measured, 1);
+    if (measured <= 1 && p == order && expected_order(c, order, measured, c_doubtful) < order)
+    {
+        p--;
+    }
+    p = p > missed ? p : missed + 1;
+    return p < reached || measured <= 1 ? p : reached - 1;
+}
+
+/* Finds the least order that reaches what was asked in these cells, and takes them if they are the cheapest. */
+static void compare_cells(search* s, cells_choice* c)
+{
+    gmxfmm_measurement m;
+    gmxfmm_status      status;
+    gmxfmm_plan*       plan;
+    int                missed = 0, reached = GMXFMM_MAX_ORDER + 1, timed = 0;
+    for (int i = 0, p = c->order; i < c_ordersOfCells && p > missed && p < reached && !timed; i++)
+    {
+        c->options.order    = p;
+        const int is_enough = try_plan(s, &c->options, &m, &status, &plan);
+        reached             = is_enough ? p : reached;
+        missed              = is_enough ? missed : p;
+        p                   = status == GMXFMM_OK ? next_order(c, p, excess(s, &m), missed, reached) : 0;
+        const int is_last   = s->asked.order >= 0 || p <= missed || p >= reached || !is_worth(s, c, p, &m);
+        if (is_enough && is_last && is_worth(s, c, reached, &m))
+        {
+            compare_cost(s, plan, &c->options, c->cost[reached], &m);
+            timed = 1;
+        }
+        gmxfmm_destroy(plan);
+        if (is_last)
+        {
+            break;
+        }
+    }
+    c->options.order = reached;
+    if (!timed && reached <= GMXFMM_MAX_ORDER && try_options(s, &c->options, &m, &status) &&
+        is_worth(s, c, reached, &m))
+    {
+        compare_cost(s, NULL, &c->options, c->cost[reached], &m);
+    }
+}
+
+/* Cells of one level of a periodic box: those of the choice, then those that the model finds cheapest for the same
+ * accuracy, with other numbers along an edge, or another ws. */
+static void compare_grids(search* s)
+{
+    const gmxfmm_system* system = &s->reference->system;
+    const gmxfmm_info*   info   = &s->best.info;
+    fmm_candidate        list[c_candidates + 1];
+    gmxfmm_options       options = s->asked;
+    options.accuracy             = s->best_accuracy;
+    options.m2l                  = GMXFMM_M2L_FFT;
+    list[0]                      = (fmm_candidate){0, info->order, info->separation, {0, 0, 0}};
+    memcpy(list[0].grid, info->grid, sizeof(list[0].grid));
+    const fmm_problem problem = {.options     = &options,
+                                 .periodic    = 1,
+                                 .num_threads = info->num_threads,
+                                 .level       = fmm_simd_level(),
+                                 .n           = system->n,
+                                 .box         = system->box,
+                                 .known       = &s->known};
+    const int         num     = fmm_tune_candidates(&problem, list + 1, c_candidates);
+    double            scale   = 0; /* excess over predicted error, in the cells of the choice */
+    for (int i = 0; i <= num && (i == 0 || may_compare(s)); i++)
+    {
+        cells_choice c       = {.options = options, .order = list[i].order};
+        c.options.separation = list[i].ws;
+        memcpy(c.options.grid, list[i].grid, sizeof(c.options.grid));
+        if (!fmm_tune_cells(&problem, list[i].grid, list[i].ws, c.error, c.cost))
+        {
+            continue;
+        }
+        if (i == 0)
+        {
+            scale = excess(s, &s->best) / c.error[c.order];
+        }
+        else if (s->asked.order < 0)
+        {
+            c.order = least_order(&c, 1 / scale);
+        }
+        if (is_worth(s, &c, c.order, NULL))
+        {
+            compare_cells(s, &c);
+        }
+    }
+}
+
+/* Falls with the order as errors do on an octree; costs are not known. */
+static void set_tree_errors(cells_choice* c)
+{
+    const double an_order = c->options.separation == 2 ? 0.25 : 0.45;
+    for (int p = 0; p <= GMXFMM_MAX_ORDER; p++)
+    {
+        c->error[p] = pow(an_order, p);
+        c->cost[p]  = 1;
+    }
+}
+
+/* Leaves of a periodic octree: those of the choice, then, where they can be timed, those of 3 or 5 roots in place of 4,
+ * or of 3 in place of 2. */
+static void compare_leaves(search* s)
+{
+    static const struct
+    {
+        int times, levels; /* roots times, levels fewer */
+    } sizes[]               = {{1, 0}, {3, 2}, {5, 2}, {3, 1}};
+    const gmxfmm_info info  = s->best.info;
+    const int         num   = is_timed(s) && s->asked.grid[0] == 0 && s->asked.depth < 0 ? 4 : 1;
+    const double      roots = (double)info.grid[0] * info.grid[1] * info.grid[2] / pow(8, info.depth);
+    for (int i = 0; i < num && (i == 0 || may_compare(s)); i++)
+    {
+        cells_choice c       = {.options = s->asked, .order = info.order};
+        c.options.accuracy   = s->best_accuracy;
+        c.options.m2l        = info.m2l;
+        c.options.separation = info.separation;
+        c.options.depth      = info.depth - sizes[i].levels;
+        for (int d = 0; d < 3; d++)
+        {
+            c.options.grid[d] = (info.grid[d] >> sizes[i].levels) * sizes[i].times;
+        }
+        if (i == 0 || (c.options.depth > 0 && roots * pow(sizes[i].times, 3) <= c_mostRoots))
+        {
+            set_tree_errors(&c);
+            compare_cells(s, &c);
+        }
+    }
+}
+
+/* What the model chooses for that accuracy with other options: taken if it is timed to be cheaper. */
+static void compare_options(search* s, const gmxfmm_options* options)
+{
+    gmxfmm_measurement m;
+    gmxfmm_status      status;
+    if (may_compare(s) && try_options(s, options, &m, &status) && m.time <= c_worth * s->best_cost)
+    {
+        compare_cost(s, NULL, options, 0, &m);
+    }
+}
+
+/* The other way through the far field, where it is not dearer by much. */
+static void compare_method(search* s)
+{
+    const int      is_tree = s->best.info.depth >= 0;
+    gmxfmm_options other   = s->best_options;
+    other.m2l              = is_tree ? GMXFMM_M2L_FFT : GMXFMM_M2L_ROTATION;
+    /* on a device kernels of an octree would be compiled for each order */
+    if (is_timed(s) && s->asked.m2l == GMXFMM_M2L_AUTO && s->asked.depth < 0 && s->asked.grid[0] == 0 &&
+        (is_tree || s->asked.device == GMXFMM_CPU) && s->tree_gain > 1 / c_near && s->tree_gain < c_near)
+    {
+        if (!isfinite(s->best_cost))
+        {
+            compare_cost(s, NULL, &s->best_options, 0, &s->best);
+        }
+        compare_options(s, &other);
+    }
+}
+
+/* An open system, whose cells follow its extent and are left to the model: accuracies between, then, where they can be
+ * timed, another ws and the other way through the far field. */
+static void compare_open(search* s)
+{
+    gmxfmm_status status;
+    if (s->best_accuracy < s->coarsest)
+    {
+        excess_at(s, fmin(sqrt(c_step) * s->best_accuracy, s->coarsest), &status);
+    }
+    if (!is_timed(s))
+    {
+        return;
+    }
+    compare_cost(s, NULL, &s->best_options, 0, &s->best);
+    if (s->asked.separation == 0)
+    {
+        gmxfmm_options other = s->best_options;
+        other.separation     = 3 - s->best.info.separation;
+        compare_options(s, &other);
+    }
+    compare_method(s);
+}
+
+/* Takes lower orders in the same cells as long as they reach what was asked, which may be where none is expected to. */
+static void lower_order(search* s)
+{
+    gmxfmm_options     options = s->best_options;
+    gmxfmm_measurement m;
+    gmxfmm_status      status;
+    while (s->asked.order < 0 && --options.order > 0 && try_options(s, &options, &m, &status))
+    {
+        s->best         = m;
+        s->best_options = options;
+    }
+}
+
+/* Compares what reaches it with what might be cheaper. */
+static void compare_all(search* s)
+{
+    s->begin     = fmm_time();
+    s->best_cost = INFINITY;
+    if (s->asked.boundary == GMXFMM_OPEN)
+    {
+        compare_open(s);
+    }
+    else
+    {
+        compare_method(s);
+        s->best_cost = INFINITY; /* of cells as the model has them */
+        s->best.info.depth < 0 ? compare_grids(s) : compare_leaves(s);
+        lower_order(s);
+    }
+}
+
+static gmxfmm_status out_of_reach(const search* s)
+{
+    char text[256];
+    snprintf(text, sizeof(text),
+             "accuracy %g is out of reach: the best that was measured is %.2g, at order %d; use double precision, "
+             "leave more options automatic, or ask for less",
+             s->asked.accuracy, s->best.error, s->best.info.order);
+    return fmm_say(s->message, s->size, GMXFMM_ERROR_OPTION, text);
+}
+
+static gmxfmm_status choose(search* s, gmxfmm_options* options)
+{
+    s->best.error        = INFINITY;
+    s->coarsest          = c_coarsest;
+    gmxfmm_status status = find_accuracy(s);
+    if (status == GMXFMM_ERROR_OPTION && !isfinite(s->best.error))
+    {
+        excess_at(s, s->asked.accuracy, &status); /* for a message about what was asked, not about what was tried */
+    }
+    if (!s->any && isfinite(s->best.error) && s->asked.order < 0 && s->asked.boundary != GMXFMM_OPEN)
+    {
+        raise_order(s);
+    }
+    if (s->any)
+    {
+        compare_all(s);
+        s->best_options.measured_error = s->best.error;
+        s->best_options.measured_time  = s->best.time;
+        fmm_give_options(options, &s->best_options);
+        return fmm_say(s->message, s->size, GMXFMM_OK, "");
+    }
+    return isfinite(s->best.error) && (status == GMXFMM_OK || status == GMXFMM_ERROR_OPTION) ? out_of_reach(s) : status;
+}
+
+gmxfmm_status gmxfmm_choose(const gmxfmm_reference* reference,
+                            gmxfmm_options*         options,
+                            double                  error_moved,
+                            double                  virial_error,
+                            gmxfmm_measurement*     chosen,
+                            gmxfmm_measurement*     tried,
+                            int*                    num_tried,
+                            char*                   message,
+                            size_t                  message_size)
+{
+    if (reference == NULL || options == NULL || chosen == NULL)
+    {
+        return fmm_say(message, message_size, GMXFMM_ERROR_NULL, "reference, options or chosen is NULL");
+    }
+    if (options->array_type != reference->array_type)
+    {
+        return fmm_say(message, message_size, GMXFMM_ERROR_OPTION, "array_type is not that of the reference");
+    }
+    char    text[256];
+    search* s = calloc(1, sizeof(*s));
+    if (s == NULL || (s->force = fmm_measure_room(reference)) == NULL)
+    {
+        free(s);
+        return fmm_say(message, message_size, GMXFMM_ERROR_MEMORY, "out of memory for forces");
+    }
+    s->reference         = reference;
+    s->error_moved       = error_moved;
+    s->virial_error      = virial_error;
+    s->message           = message;
+    s->size              = message_size;
+    gmxfmm_status status = fmm_take_options(&s->asked, options, text, sizeof(text));
+    status               = status == GMXFMM_OK ? choose(s, options) : fmm_say(message, message_size, status, text);
+    *chosen              = s->best;
+    if (num_tried != NULL)
+    {
+        *num_tried = tried == NULL ? 0 : s->num < *num_tried ? s->num : *num_tried;
+        for (int i = 0; i < *num_tried; i++)
+        {
+            tried[i] = s->tried[i];
+        }
+    }
+    free(s->force);
+    free(s);
+    return status;
+}

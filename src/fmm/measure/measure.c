@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What settings reach on a system itself: its forces against those of two far more exact evaluations. */
+#include <math.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fmm/clock.h"
+#include "fmm/math/threads.h"
+#include "fmm/options.h"
+#include "fmm/measure/measure.h"
+
+/* Forces whose RMS is below this share of their natural unit are zero but for rounding. */
+static const double c_zeroForce = 1e-10;
+
+/* What the evaluations of a reference are asked for over what errors are measured at, at first and then each time that
+ * they differ by too much. In liquids the model's settings err by a quarter of what they are asked for; crystals have
+ * been seen where they err by 60 times as much as is predicted. */
+static const double c_finer  = 0.03;
+static const double c_finest = 1e-12;
+
+/* From this accuracy on the first evaluation is in single precision, whose rounding, a few 1e-6, is then small against
+ * the difference that is allowed; if they differ by more, both are made in double precision. */
+static const double c_roundedFirst = 1e-4;
+
+enum
+{
+    c_inFlight = 5,  /* steps timed together where they can be, as on a GPU: one alone waits for its launches; */
+    c_compared = 20, /* and of settings that are compared by it */
+    c_parts    = 64  /* of a sum, whose bits are the same with any number of threads */
+};
+
+/* Orders by which the second is higher on an octree. */
+static const int c_higher = 4;
+
+/* How far they may differ, over the same. */
+static const double c_agreement = 0.1;
+
+gmxfmm_status fmm_say(char* message, size_t size, gmxfmm_status status, const char* text)
+{
+    if (message != NULL && size > 0)
+    {
+        snprintf(message, size, "%s", text);
+    }
+    return status;
+}
+
+static double number_of(const void* array, gmxfmm_precision type, int64_t i)
+{
+    return type == GMXFMM_DOUBLE ? ((const double*)array)[i] : (double)((const float*)array)[i];
+}
+
+/* Mean distance of particles: from the volume of the box, or of the brick around an open system. */
+static double spacing(const gmxfmm_system* s, gmxfmm_precision type)
+{
+    double volume = 1, longest = 0;
+    if (s->box != NULL)
+    {
+        const double* b = s->box;
+        volume          = fabs(b[0] * (b[4] * b[8] - b[5] * b[7]) - b[1] * (b[3] * b[8] - b[5] * b[6]) +
+                               b[2] * (b[3] * b[7] - b[4] * b[6]));
+    }
+    for (int d = 0; d < 3 && s->box == NULL; d++)
+    {
+        double low = INFINITY, high = -INFINITY;
+        for (int64_t i = 0; i < s->n; i++)
+        {
+            /* not fmin and fmax, of which gcc 12 for aarch64 fails to make vectors here (internal error) */
+            const double at = number_of(s->x, type, 3 * i + d);
+            low             = at < low ? at : low;
+            high            = at > high ? at : high;
+        }
+        volume *= high - low;
+        longest = fmax(longest, high - low);
+    }
+    volume = volume > 0 ? volume : longest * longest * longest; /* particles in a plane or on a line */
+    return volume > 0 ? cbrt(volume / (double)s->n) : 1;
+}
+
+/* RMS of forces, force[3 n] in the reference's type, less those of the reference or less nothing. */
+static double rms(const gmxfmm_reference* r, const void* force, int less_reference)
+{
+    const int64_t num = 3 * r->system.n;
+    double        part[c_parts];
+#pragma omp parallel for schedule(static) num_threads(r->num_threads) if (num > 3 * FMM_FEW_PARTICLES)
+    for (int p = 0; p < c_parts; p++)
+    {
+        part[p] = 0;
+        for (int64_t i = num * p / c_parts; i < num * (p + 1) / c_parts; i++)
+        {
+            const double f = number_of(force, r->array_type, i);
+            const double d = less_reference ? f - number_of(r->force, r->array_type, i) : f;
+            part[p] += d * d;
+        }
+    }
+    double sum = 0;
+    for (int p = 0; p < c_parts; p++)
+    {
+        sum += part[p];
+    }
+    return sqrt(sum / (double)(num > 0 ? r->system.n : 1));
+}
+
+/* RMS difference of forces from those of the reference, over the RMS of these. */
+static double error_of(const gmxfmm_reference* r, const void* force)
+{
+    return rms(r, force, 1) / r->scale;
+}
+
+static double largest_difference(const double* virial, const double* reference)
+{
+    double largest = 0;
+    for (int i = 0; i < 9; i++)
+    {
+        largest = fmax(largest, fabs(virial[i] - reference[i]));
+    }
+    return largest;
+}
+
+static double scale_of(const gmxfmm_reference* r, const gmxfmm_options* options)
+{
+    const gmxfmm_system* s      = &r->system;
+    double               charge = 0;
+    for (int64_t i = 0; i < s->n; i++)
+    {
+        charge += fabs(number_of(s->q, options->array_type, i));
+    }
+    charge /= (double)(s->n > 0 ? s->n : 1);
+    const double d    = spacing(s, options->array_type);
+    const double unit = fabs(options->prefactor) * (charge / d) * (charge / d), force = rms(r, r->force, 0);
+    return force > c_zeroForce * unit ? force : unit > 0 ? unit : 1;
+}
+
+/* What a plan says of its error. */
+static void text_of(gmxfmm_plan* plan, gmxfmm_status status, char* message, size_t size)
+{
+    if (status != GMXFMM_OK)
+    {
+        const char* text = gmxfmm_message(plan);
+        fmm_say(message, size, status, text[0] != '\0' ? text : gmxfmm_status_text(status));
+    }
+}
+
+gmxfmm_status fmm_measure_plan(const gmxfmm_system*  s,
+                               const gmxfmm_options* options,
+                               fmm_known_errors*     known,
+                               gmxfmm_plan**         plan,
+                               char*                 message,
+                               size_t                size)
+{
+    gmxfmm_status status = fmm_create_knowing(plan, options, s->n, s->box, known, message, size);
+    if (status == GMXFMM_OK)
+    {
+        status = gmxfmm_set_charges(*plan, s->n, s->q);
+        status = status == GMXFMM_OK ? gmxfmm_set_exclusions(*plan, s->excl_start, s->excl_list) : status;
+        status = status == GMXFMM_OK ? gmxfmm_assign(*plan, s->x) : status;
+        text_of(*plan, status, message, size);
+    }
+    return status;
+}
+
+/* Forces, force[3 n], and virial[9] (NULL: none) of the system, by the cells that its particles are in. */
+static gmxfmm_status evaluate(gmxfmm_plan* plan, const gmxfmm_system* s, void* force, double* virial)
+{
+    gmxfmm_output       output = {.force = force, .want_virial = virial != NULL};
+    const gmxfmm_status status = gmxfmm_execute(plan, s->x, &output);
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    if (virial != NULL)
+    {
+        memcpy(virial, output.virial, sizeof(output.virial));
+    }
+    return GMXFMM_OK;
+}
+
+/* One evaluation that gives forces; what it gives is thrown away. */
+static gmxfmm_status time_once(gmxfmm_plan* plan, const gmxfmm_reference* reference, void* force, double* time)
+{
+    gmxfmm_output       output = {.force = force};
+    const double        begin  = fmm_time();
+    const gmxfmm_status status = gmxfmm_execute(plan, reference->system.x, &output);
+    *time                      = fmm_time() - begin;
+    return status;
+}
+
+gmxfmm_status fmm_measure_time(
+    gmxfmm_plan* plan, const gmxfmm_reference* reference, int repeats, double most, void* force, double* time)
+{
+    double this = 0;
+    gmxfmm_info   info;
+    gmxfmm_status status = gmxfmm_get_info(plan, &info);
+    *time                = repeats > 0 ? INFINITY : 0;
+    if (repeats > 0 && fmm_can_time_steps(plan))
+    {
+        /* the lattice sums of a new plan are no part of a step */
+        status        = info.num_executes == 0 ? time_once(plan, reference, force, &this) : status;
+        const int num = repeats > 1 ? c_compared : c_inFlight;
+        return status == GMXFMM_OK ? fmm_time_steps(plan, reference->system.x, num, time) : status;
+    }
+    for (int i = 0; i < repeats && status == GMXFMM_OK && !(i >= 2 && *time > most); i++)
+    {
+        status = time_once(plan, reference, force, &this);
+        *time  = fmin(*time, this);
+    }
+    return status;
+}
+
+void* fmm_measure_room(const gmxfmm_reference* r)
+{
+    const size_t word  = r->array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
+    const size_t bytes = (3 * (size_t)r->system.n + 1) * word;
+    void*        room  = malloc(bytes);
+    if (room != NULL)
+    {
+        fmm_clear(room, bytes, r->num_threads); /* a device would have it touched by one thread */
+    }
+    return room;
+}
+
+/* Options of an evaluation to this accuracy. Two layers of near cells: with one, pairs in corners of cells converge too
+ * slowly for that. */
+static gmxfmm_options exact(const gmxfmm_options* o, double accuracy, gmxfmm_precision precision)
+{
+    gmxfmm_options e;
+    gmxfmm_default_options(&e);
+    e.accuracy     = accuracy;
+    e.separation   = 2;
+    e.m2l          = o->m2l == GMXFMM_M2L_AUTO || o->m2l == GMXFMM_M2L_FFT ? o->m2l : GMXFMM_M2L_ROTATION;
+    e.boundary     = o->boundary;
+    e.precision    = precision;
+    e.array_type   = o->array_type;
+    e.device       = o->device;
+    e.device_id    = o->device_id;
+    e.num_threads  = o->num_threads;
+    e.reproducible = 1; /* timing FFT plans would cost more than it gains */
+    e.prefactor    = o->prefactor;
+    e.cache_dir    = o->cache_dir;
+    return e;
+}
+
+/* The same in double precision, with other cells than those of a first evaluation; on an octree, whose leaves are the
+ * costlier the less they suit the particles, with a higher order. */
+static gmxfmm_options otherwise(const gmxfmm_options* first, const gmxfmm_info* info)
+{
+    gmxfmm_options e = *first;
+    e.precision      = GMXFMM_DOUBLE;
+    e.m2l            = info->m2l;
+    if (info->depth >= 0)
+    {
+        const int order = info->order + c_higher;
+        e.order         = order < GMXFMM_MAX_ORDER ? order : GMXFMM_MAX_ORDER;
+        e.depth         = info->depth;
+    }
+    for (int d = 0; d < 3 && (info->depth < 0 || e.boundary != GMXFMM_OPEN); d++)
+    {
+        e.grid[d] = info->grid[d] + (info->depth < 0);
+    }
+    return e;
+}
+
+/* Forces and virial (NULL: none) by options of an exact evaluation. *info: what these were. */
+static gmxfmm_status evaluate_exactly(const gmxfmm_system*  s,
+                                      const gmxfmm_options* options,
+                                      fmm_known_errors*     known,
+                                      void*                 force,
+                                      double*               virial,
+                                      gmxfmm_info*          info,
+                                      char*                 message,
+                                      size_t                size)
+{
+    gmxfmm_plan*  plan   = NULL;
+    gmxfmm_status status = fmm_measure_plan(s, options, known, &plan, message, size);
+    if (status == GMXFMM_OK)
+    {
+        status = evaluate(plan, s, force, virial);
+        status = status == GMXFMM_OK ? gmxfmm_get_info(plan, info) : status;
+        text_of(plan, status, message, size);
+    }
+    gmxfmm_destroy(plan);
+    return status;
+}
+
+/* Two evaluations at this accuracy, the first in the given precision: forces and virial of the second, and how far the
+ * forces differ; force: room for those of one. */
+static gmxfmm_status evaluate_twice(gmxfmm_reference*     r,
+                                    const gmxfmm_options* options,
+                                    double                accuracy,
+                                    gmxfmm_precision      precision,
+                                    void*                 force,
+                                    char*                 message,
+                                    size_t                size)
+{
+    const gmxfmm_system* s     = &r->system;
+    const gmxfmm_options first = exact(options, accuracy, precision);
+    fmm_known_errors*    known = calloc(1, sizeof(*known)); /* can do without */
+    gmxfmm_info          info;
+    gmxfmm_status        status = evaluate_exactly(s, &first, known, force, NULL, &info, message, size);
+    if (status == GMXFMM_OK)
+    {
+        const gmxfmm_options second = otherwise(&first, &info);
+        status                      = evaluate_exactly(s, &second, known, r->force, r->virial, &info, message, size);
+    }
+    free(known);
+    if (status == GMXFMM_OK)
+    {
+        r->scale       = scale_of(r, options);
+        r->uncertainty = error_of(r, force);
+    }
+    return status;
+}
+
+gmxfmm_status gmxfmm_reference_create(gmxfmm_reference**    reference,
+                                      const gmxfmm_options* given,
+                                      const gmxfmm_system*  system,
+                                      char*                 message,
+                                      size_t                message_size)
+{
+    if (reference == NULL || given == NULL || system == NULL)
+    {
+        return fmm_say(message, message_size, GMXFMM_ERROR_NULL, "reference, options or system is NULL");
+    }
+    *reference = NULL;
+    char                  text[256];
+    gmxfmm_options        own;
+    const gmxfmm_options* options = &own;
+    gmxfmm_status         status  = fmm_take_options(&own, given, text, sizeof(text));
+    if (status != GMXFMM_OK)
+    {
+        return fmm_say(message, message_size, status, text);
+    }
+    gmxfmm_reference* r = calloc(1, sizeof(*r));
+    if (r == NULL)
+    {
+        return fmm_say(message, message_size, GMXFMM_ERROR_MEMORY, "out of memory");
+    }
+    r->system      = *system;
+    r->array_type  = options->array_type;
+    r->num_threads = options->num_threads > 0 ? options->num_threads : omp_get_max_threads();
+    r->uncertainty = INFINITY;
+    r->force       = fmm_measure_room(r);
+    void*  force   = fmm_measure_room(r);
+    double asked   = options->accuracy;
+    if (r->force == NULL || force == NULL)
+    {
+        status = fmm_say(message, message_size, GMXFMM_ERROR_MEMORY, "out of memory for forces");
+    }
+    while (status == GMXFMM_OK && !(r->uncertainty <= c_agreement * options->accuracy) && asked > c_finest)
+    {
+        asked = fmax(asked * c_finer, c_finest);
+        if (asked >= c_finer * c_roundedFirst &&
+            evaluate_twice(r, options, asked, GMXFMM_SINGLE, force, NULL, 0) == GMXFMM_OK &&
+            r->uncertainty <= c_agreement * options->accuracy)
+        {
+            break;
+        }
+        status = evaluate_twice(r, options, asked, GMXFMM_DOUBLE, force, message, message_size);
+    }
+    free(force);
+    if (status == GMXFMM_OK && !(r->uncertainty <= c_agreement * options->accuracy))
+    {
+        snprintf(text, sizeof(text),
+                 "errors of %.2g cannot be measured: two evaluations in double precision, asked for %.0e, differ by "
+                 "%.2g",
+                 options->accuracy, asked, r->uncertainty);
+        status = fmm_say(message, message_size, GMXFMM_ERROR_OPTION, text);
+    }
+    if (status != GMXFMM_OK)
+    {
+        gmxfmm_reference_destroy(r);
+        return status;
+    }
+    *reference = r;
+    return GMXFMM_OK;
+}
+
+double gmxfmm_reference_uncertainty(const gmxfmm_reference* reference)
+{
+    return reference->uncertainty;
+}
+
+/* The same after an assignment of late. */
+static gmxfmm_status measure_moved(gmxfmm_plan* plan, const gmxfmm_reference* r, void* force, gmxfmm_measurement* m)
+{
+    const gmxfmm_system* s = &r->system;
+    double               virial[9];
+    gmxfmm_status        status = gmxfmm_assign(plan, s->x_before);
+    status                      = status == GMXFMM_OK ? evaluate(plan, s, force, virial) : status;
+    if (status == GMXFMM_OK)
+    {
+        m->error_moved  = error_of(r, force);
+        m->virial_error = fmax(m->virial_error, largest_difference(virial, r->virial));
+    }
+    return status;
+}
+
+gmxfmm_status fmm_measure_errors(
+    gmxfmm_plan* plan, const gmxfmm_reference* reference, int repeats, void* force, gmxfmm_measurement* m)
+{
+    const gmxfmm_system* s = &reference->system;
+    double               virial[9];
+    gmxfmm_status        status = evaluate(plan, s, force, virial);
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    m->error        = error_of(reference, force);
+    m->virial_error = largest_difference(virial, reference->virial);
+    m->error_moved  = m->error;
+    status          = s->x_before != NULL ? measure_moved(plan, reference, force, m) : status;
+    status = status == GMXFMM_OK ? fmm_measure_time(plan, reference, repeats, INFINITY, force, &m->time) : status;
+    status = status == GMXFMM_OK ? gmxfmm_get_info(plan, &m->info) : status;
+    m->info.measured_error = m->error;
+    m->info.measured_time  = m->time;
+    return status;
+}
+
+gmxfmm_status gmxfmm_measure(const gmxfmm_reference* reference,
+                             const gmxfmm_options*   options,
+                             int                     repeats,
+                             gmxfmm_measurement*     measurement,
+                             char*                   message,
+                             size_t                  message_size)
+{
+    if (reference == NULL || options == NULL || measurement == NULL)
+    {
+        return fmm_say(message, message_size, GMXFMM_ERROR_NULL, "reference, options or measurement is NULL");
+    }
+    if (options->array_type != reference->array_type)
+    {
+        return fmm_say(message, message_size, GMXFMM_ERROR_OPTION, "array_type is not that of the reference");
+    }
+    const gmxfmm_system* s     = &reference->system;
+    void*                force = fmm_measure_room(reference);
+    gmxfmm_plan*         plan  = NULL;
+    if (force == NULL)
+    {
+        return fmm_say(message, message_size, GMXFMM_ERROR_MEMORY, "out of memory for forces");
+    }
+    gmxfmm_status status = fmm_measure_plan(s, options, NULL, &plan, message, message_size);
+    if (status == GMXFMM_OK)
+    {
+        status = fmm_measure_errors(plan, reference, repeats, force, measurement);
+        text_of(plan, status, message, message_size);
+    }
+    gmxfmm_destroy(plan);
+    free(force);
+    return status;
+}
+
+void gmxfmm_reference_destroy(gmxfmm_reference* reference)
+{
+    if (reference != NULL)
+    {
+        free(reference->force);
+        free(reference);
+    }
+}

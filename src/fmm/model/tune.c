@@ -1,0 +1,687 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Choice of order, cells and ws: the cheapest whose predicted error is below the asked one.
+ *
+ * Error model (THEORY section 7): charges are taken as uncorrelated, uniform in their cells. A source at y' in a cell
+ * at distance vector R then gives a target at y a field error whose mean square, over orientations, is multipole cut at
+ * p:  sum_{n>p} (n+1) |y'|^2n / d^(2n+4),  d = |R + y| local cut at p:      sum_{n>p} n |y|^(2n-2) / D^(2n+2),   D = |R
+ * - y'| and the relative RMS force error is the root of the sum over far cells times the particles in each, over the
+ * RMS force of a liquid, c q^2 rho^(2/3). The one constant is fitted to water (benchmarks/accuracy).
+ */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fmm/geometry/fftsize.h"
+#include "fmm/model/tails.h"
+#include "fmm/model/tune.h"
+
+enum
+{
+    c_parts      = 16, /* of the far cells, for threads */
+    c_usualOrder = 20, /* which most accuracies are reached with */
+    c_maxOrder   = GMXFMM_MAX_ORDER
+};
+
+/* Fitted: predicted / measured error in SPC water lies within 0.9 and 2.1 for ws = 1, 2, p = 4..12, 4 to 40 atoms a
+ * cell. */
+static const double c_errorScale = 0.47;
+
+/* Room left below the asked error. Relative errors are up to four times as large where charges are ordered less than in
+ * a liquid and forces therefore weaker (molecules turned at random, tests/accuracy.cpp); two more orders, a few per
+ * cent of an MD step, pay for it. */
+static const double c_margin = 0.25;
+
+/* Error of two charges in facing corners over the mean of the model, on occasion (swap_z at 1e-6). */
+static const double c_worstPair = 15;
+
+/* Covering radius over shortest far vector: 0.433 for cubes, 0.41 for the face-centred lattice. Where it is larger,
+ * corners converge slowly: such cells are a last resort. */
+static const double c_evenCells = 0.5;
+
+/* With ws = 1 and higher orders than this, what is left of the error is that of single pairs in facing corners: ws = 2
+ * then, unless ws is given. */
+enum
+{
+    c_lastOrderWs1 = 14
+};
+
+/* Corners of skewed cells are sharper, and the samples see too few of them: 8192 of them give up to this much more. */
+static const double c_skewedScale = 1.6;
+
+/* Time per unit of work in units of 0.31 ns, single precision, AVX-512 (benchmarks/solve); only ratios matter. */
+static const double c_costPair   = FMM_COST_PAIR;
+static const double c_costGather = FMM_COST_GATHER; /* per pair of near cells */
+static const double c_costCoef   = FMM_COST_COEF;   /* P2M and L2P, per particle and coefficient */
+static const double c_costFft    = 0.5;             /* both ways, per cell, coefficient and log2(cells) */
+static const double c_costPoint  = 0.1;             /* product, per cell and pair of coefficients */
+
+static double radical_inverse(int i, int base)
+{
+    double f = 1, r = 0;
+    for (; i > 0; i /= base)
+    {
+        f /= base;
+        r += f * (i % base);
+    }
+    return r;
+}
+
+static void sample_cell(const fmm_cells* cells, fmm_cell_samples* samples)
+{
+    double voronoi[FMM_VORONOI][3];
+    for (int v = 0; v < FMM_VORONOI; v++)
+    {
+        for (int d = 0; d < 3; d++)
+        {
+            voronoi[v][d] = cells->voronoi[v][d] / cells->lambda;
+        }
+    }
+    for (int i = 0; i < FMM_SAMPLES; i++)
+    {
+        const double f[3]     = {radical_inverse(i + 1, 2) - 0.5, radical_inverse(i + 1, 3) - 0.5,
+                                 radical_inverse(i + 1, 5) - 0.5};
+        int          shift[3] = {0, 0, 0};
+        double       y[3];
+        for (int d = 0; d < 3; d++)
+        {
+            y[d] = (f[0] * cells->cell[d] + f[1] * cells->cell[3 + d] + f[2] * cells->cell[6 + d]) / cells->lambda;
+        }
+        fmm_reduce(voronoi, cells->voronoi_int, y, shift);
+        for (int d = 0; d < 3; d++)
+        {
+            samples->target[d][i] = y[d];
+        }
+        samples->target2[i] = y[0] * y[0] + y[1] * y[1] + y[2] * y[2];
+    }
+    for (int i = 0; i < FMM_SAMPLES; i++)
+    {
+        const int other = (37 * i + 11) % FMM_SAMPLES;
+        for (int d = 0; d < 3; d++)
+        {
+            samples->source[d][i] = samples->target[d][other];
+        }
+        samples->source2[i] = samples->target2[other];
+    }
+}
+
+static double square(double x)
+{
+    return x * x;
+}
+
+static fmm_tails* tails_of(int level)
+{
+#ifdef FMM_LEVELS
+    return level == 4 ? fmm_add_tails_v4 : level == 3 ? fmm_add_tails_v3 : fmm_add_tails_v2;
+#else
+    (void)level;
+    return fmm_add_tails;
+#endif
+}
+
+/* error[0..last] by the model. */
+static void ask_model(const fmm_problem* problem, const fmm_cells* cells, int last, double* error)
+{
+    fmm_cell_samples samples;
+    double           tail[c_parts][c_maxOrder + 1] = {{0}};
+    const int        reach = cells->near_reach + 2, width = 2 * reach + 1, num = width * width * (reach + 1);
+    fmm_tails* const add_tails = tails_of(problem->level);
+    sample_cell(cells, &samples);
+#pragma omp parallel for schedule(dynamic, 1) num_threads(problem->num_threads)
+    for (int part = 0; part < c_parts; part++)
+    {
+        for (int i = part; i < num; i += c_parts)
+        {
+            const int k[3] = {i % width - reach, i / width % width - reach, i / width / width};
+            double    r[3], r2 = 0;
+            for (int d = 0; d < 3; d++)
+            {
+                r[d] = (k[0] * cells->cell[d] + k[1] * cells->cell[3 + d] + k[2] * cells->cell[6 + d]) / cells->lambda;
+                r2 += r[d] * r[d];
+            }
+            /* inversion symmetry: half of the vectors; beyond the nearest shells nothing is left of the tails */
+            const int half = k[2] > 0 || k[1] > 0 || (k[1] == 0 && k[0] > 0);
+            if (half && fmm_near_index(cells, k) < 0 && r2 < square(cells->far_distance + 1.2))
+            {
+                add_tails(r, &samples, last, tail[part]);
+            }
+        }
+    }
+    for (int p = 0; p <= last; p++)
+    {
+        double sum = 0; /* in this order with any number of threads */
+        for (int part = 0; part < c_parts; part++)
+        {
+            sum += tail[part][p];
+        }
+        error[p] = c_errorScale * (cells->rectangular ? 1 : c_skewedScale) * sqrt(2 * sum);
+    }
+}
+
+/* Shapes of cells that differ by less, in the cells' unit, have the same predicted errors. */
+static const double c_sameShape = 1e-6;
+
+/* The cell in its own unit; a rectangular one with its edges by length, since their order makes no difference. */
+static void shape_of(const fmm_cells* cells, double* shape)
+{
+    for (int i = 0; i < 9; i++)
+    {
+        shape[i] = cells->cell[i] / cells->lambda;
+    }
+    for (int i = 0; i < 3 && cells->rectangular; i++)
+    {
+        static const int pairs[3][2] = {{0, 4}, {4, 8}, {0, 4}};
+        const int        a = pairs[i][0], b = pairs[i][1];
+        const double     low = fmin(shape[a], shape[b]), high = fmax(shape[a], shape[b]);
+        shape[a] = low;
+        shape[b] = high;
+    }
+}
+
+static int is_alike(const double* a, const double* b)
+{
+    double difference = 0;
+    for (int i = 0; i < 9; i++)
+    {
+        difference = fmax(difference, fabs(a[i] - b[i]));
+    }
+    return difference < c_sameShape;
+}
+
+void fmm_predict_error(const fmm_problem* problem, const fmm_cells* cells, int ws, int last, double* error)
+{
+    fmm_known_errors* known = problem->known;
+    double            shape[9];
+    int               i = 0;
+    if (known == NULL)
+    {
+        ask_model(problem, cells, last, error);
+        return;
+    }
+    shape_of(cells, shape);
+    while (i < known->num && !(known->shapes[i].ws == ws && known->shapes[i].num_near == cells->num_near &&
+                               known->shapes[i].last >= last && is_alike(known->shapes[i].shape, shape)))
+    {
+        i++;
+    }
+    if (i == known->num)
+    {
+        known->num += known->num < FMM_KNOWN_SHAPES;
+        i                         = known->num - 1;
+        known->shapes[i].ws       = ws;
+        known->shapes[i].num_near = cells->num_near;
+        known->shapes[i].last     = last;
+        memcpy(known->shapes[i].shape, shape, sizeof(shape));
+        ask_model(problem, cells, last, known->shapes[i].error);
+    }
+    memcpy(error, known->shapes[i].error, ((size_t)last + 1) * sizeof(double));
+}
+
+int fmm_predict_enough(
+    const fmm_problem* problem, const fmm_cells* cells, int ws, int last, double enough, double* error)
+{
+    const int usual = last < c_usualOrder ? last : c_usualOrder;
+    fmm_predict_error(problem, cells, ws, enough > 0 ? usual : last, error);
+    if (enough > 0 && error[usual] <= enough)
+    {
+        return usual;
+    }
+    if (enough > 0 && usual < last)
+    {
+        fmm_predict_error(problem, cells, ws, last, error);
+    }
+    return last;
+}
+
+double fmm_crowding(double per_cell)
+{
+    /* sources add up as the root of their number, forces of a liquid grow with their density to the power of 2/3 */
+    return per_cell > 1 ? pow(per_cell, 0.5 - 2.0 / 3.0) : 1;
+}
+
+/* Transforms and product on a device, in pairs of its near field; quick: lengths that fft.cu has, not cuFFT. */
+static double device_fft_cost(double cells, double coefs, int quick)
+{
+    const double fft = 14, slow_fft = 24, point = 0.14;
+    return cells * coefs * ((quick ? fft : slow_fft) + coefs * point);
+}
+
+/* The same on a device, in pairs of its near field (1.2e12 a second, H200, benchmarks/water_cuda). */
+static double device_cost(const fmm_cells* cells, double n, int used_cells, int order, int is_double)
+{
+    const double coefs = (order + 1.0) * (order + 1.0);
+    const int    quick =
+        fmm_two_step_radix(cells->n[0]) && fmm_two_step_radix(cells->n[1]) && fmm_two_step_radix(cells->n[2]);
+    const double near = n * n / used_cells * cells->num_near + used_cells * FMM_DEVICE_TILE;
+    const double far  = n * coefs * FMM_DEVICE_COEF + device_fft_cost(cells->num_cells, coefs, quick);
+    return (near + far) * (is_double ? 2 : 1);
+}
+
+static double cost(const fmm_problem* problem, const fmm_cells* cells, double n, int used_cells, int order)
+{
+    const int is_double = problem->options->precision == GMXFMM_DOUBLE;
+    if (problem->options->device != GMXFMM_CPU)
+    {
+        return device_cost(cells, n, used_cells, order, is_double);
+    }
+    const double coef = (order + 1.0) * (order + 1.0), all = cells->num_cells;
+    double       fft = c_costFft * log2(all + 1);
+    for (int d = 0; d < 3; d++)
+    {
+        fft *= cbrt(fmm_fft_slowness(cells->n[d]));
+    }
+    const double near = n * n / used_cells * cells->num_near * c_costPair * (is_double ? 4 : 1);
+    const double far  = n * coef * c_costCoef + all * coef * (fft + coef * c_costPoint);
+    return near + (double)used_cells * cells->num_near * c_costGather + far * (is_double ? 2 : 1);
+}
+
+typedef struct
+{
+    double cost, error, edge;
+    int    good; /* reaches the target, with even cells */
+    int    order, ws, grid[3];
+} choice;
+
+enum
+{
+    c_edges      = 22, /* edges of cells that are tried in a periodic box */
+    c_likelyEdge = 7,  /* and which of them first: 13 particles a cell */
+    c_mostSeen   = 256
+};
+
+/* The best so far; if list is not NULL, also the cheapest ones of those that are good, in any order. */
+typedef struct
+{
+    choice         best;
+    fmm_candidate* list;
+    int            num, room;
+    int            seen[c_mostSeen][4]; /* grids that were looked at, and ws; to make cells again costs a third more */
+    int            num_seen;
+} choices;
+
+/* Whether these cells were looked at; from now on they were. */
+static int was_seen(choices* found, const int* grid, int ws)
+{
+    const int these[4] = {grid[0], grid[1], grid[2], ws};
+    for (int i = 0; i < found->num_seen; i++)
+    {
+        if (memcmp(found->seen[i], these, sizeof(these)) == 0)
+        {
+            return 1;
+        }
+    }
+    if (found->num_seen < c_mostSeen)
+    {
+        memcpy(found->seen[found->num_seen++], these, sizeof(these));
+    }
+    return 0;
+}
+
+/* Numbers of cells that differ by less are not listed both: 15 x 15 x 16 and 15 x 16 x 15, say. */
+static const double c_alike = 1.1;
+
+/* What costs more than the best by this factor is not listed. */
+static const double c_listed = 2;
+
+static double num_cells_of(const int* grid)
+{
+    return (double)grid[0] * grid[1] * grid[2];
+}
+
+/* The listed one that a choice takes the place of, if it is cheaper: one much like it, or the most expensive of a full
+ * list; -1: there is room for it. */
+static int place_in_list(const choices* found, const choice* c)
+{
+    int worst = 0;
+    for (int i = 0; i < found->num; i++)
+    {
+        const double ratio = num_cells_of(found->list[i].grid) / num_cells_of(c->grid);
+        if (found->list[i].ws == c->ws && ratio < c_alike && ratio * c_alike > 1)
+        {
+            return i;
+        }
+        worst = found->list[i].cost > found->list[worst].cost ? i : worst;
+    }
+    return found->num < found->room ? -1 : worst;
+}
+
+static void list_choice(choices* found, const choice* c)
+{
+    const fmm_candidate candidate = {c->cost, c->order, c->ws, {c->grid[0], c->grid[1], c->grid[2]}};
+    const int           at        = place_in_list(found, c);
+    if (at < 0)
+    {
+        found->list[found->num++] = candidate;
+    }
+    else if (c->cost < found->list[at].cost)
+    {
+        found->list[at] = candidate;
+    }
+}
+
+double fmm_fft_cost(const fmm_problem* problem, double cells, int order)
+{
+    const double coef = (order + 1.0) * (order + 1.0);
+    if (problem->options->device != GMXFMM_CPU)
+    {
+        return device_fft_cost(cells, coef, 1);
+    }
+    return cells * coef * (c_costFft * log2(cells + 1) + coef * c_costPoint);
+}
+
+int fmm_last_order(const fmm_problem* problem, int ws)
+{
+    return problem->options->separation == 0 && ws == 1 ? c_lastOrderWs1
+           : problem->options->precision == GMXFMM_SINGLE || problem->options->device != GMXFMM_CPU
+               ? GMXFMM_MAX_ORDER_SINGLE
+               : GMXFMM_MAX_ORDER;
+}
+
+double fmm_target_error(const fmm_problem* problem)
+{
+    /* the mean of few pairs may be that of bad ones alone; n = 0: of any number */
+    const double n = (double)problem->n, pairs = n > 2 ? n * (n - 1) / 2 : 1;
+    return c_margin * problem->options->accuracy / (n > 0 ? 1 + c_worstPair / sqrt(pairs) : 1);
+}
+
+/* Whether an order in these cells makes them the best, or one of those listed, given what they cost at the least. */
+static int may_be_found(const choices* found, double least_cost)
+{
+    return !found->best.good || least_cost <= (found->list != NULL ? c_listed : 1) * found->best.cost;
+}
+
+/* Looks at one grid: updates *found if an order within range reaches the target more cheaply (or closer to it). */
+static gmxfmm_status consider(
+    const fmm_problem* problem, fmm_cells* cells, const double* box, const int* grid, int ws, double n, choices* found)
+{
+    choice*      best = &found->best;
+    double       error[c_maxOrder + 1];
+    const int    fixed  = problem->options->order;
+    const double target = fmm_target_error(problem);
+    if (was_seen(found, grid, ws))
+    {
+        return GMXFMM_OK;
+    }
+    const gmxfmm_status status = fmm_cells_set(cells, box, grid, problem->periodic, ws, 0);
+    if (status != GMXFMM_OK)
+    {
+        return status == GMXFMM_ERROR_UNSUPPORTED ? GMXFMM_OK : status;
+    }
+    const int used  = grid[0] * grid[1] * grid[2];
+    const int first = fixed >= 0 ? fixed : 1;
+    int       last  = fixed >= 0 ? fixed : fmm_last_order(problem, ws);
+    while (last >= first && !may_be_found(found, cost(problem, cells, n, used, last)))
+    {
+        last--; /* too dear, whatever its error is */
+    }
+    if (last < first)
+    {
+        return GMXFMM_OK;
+    }
+    const int even = problem->options->grid[0] > 0 || cells->covering_radius <= c_evenCells * cells->far_distance;
+    last = fmm_predict_enough(problem, cells, ws, last, fixed < 0 && even ? target / fmm_crowding(n / used) : 0, error);
+    for (int p = first; p <= last; p++)
+    {
+        error[p] *= fmm_crowding(n / used);
+        const double c    = cost(problem, cells, n, used, p);
+        const int    good = even && error[p] <= target, best_good = best->good;
+        const choice this = {c, error[p], cells->edge, good, p, ws, {grid[0], grid[1], grid[2]}};
+        if (good ? (!best_good || c < best->cost) : (!best_good && error[p] < best->error))
+        {
+            *best = this;
+        }
+        if (good && found->list != NULL)
+        {
+            list_choice(found, &this);
+        }
+        if (good && fixed < 0)
+        {
+            break; /* a higher order costs more */
+        }
+    }
+    return GMXFMM_OK;
+}
+
+static int size_below(int n)
+{
+    while (n > 1 && !fmm_is_fft_size(n))
+    {
+        n--;
+    }
+    return n;
+}
+
+/* All grids with edges near those asked: along each vector the FFT sizes just below and above. */
+static gmxfmm_status consider_edge(
+    const fmm_problem* problem, fmm_cells* cells, const double* box, double edge, int ws, double n, choices* found)
+{
+    int option[3][2];
+    for (int d = 0; d < 3; d++)
+    {
+        const double* a       = box + 3 * d;
+        const double  wanted  = sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2]) / edge;
+        const int     floored = wanted < 1 ? 1 : wanted > 1000 ? 1000 : (int)wanted;
+        option[d][0]          = size_below(floored);
+        option[d][1]          = fmm_fft_size(floored + 1);
+    }
+    for (int i = 0; i < 8; i++)
+    {
+        const int           grid[3] = {option[0][i & 1], option[1][i >> 1 & 1], option[2][i >> 2 & 1]};
+        const gmxfmm_status status  = consider(problem, cells, box, grid, ws, n, found);
+        if (status != GMXFMM_OK)
+        {
+            return status;
+        }
+    }
+    return GMXFMM_OK;
+}
+
+/* Open systems: cubes of one edge, as many as the grid given has or as cover the box. */
+static gmxfmm_status consider_cubes(
+    const fmm_problem* problem, fmm_cells* cells, const double* box, double edge, int ws, double n, choices* found)
+{
+    double cubes[9] = {0};
+    int    grid[3];
+    for (int d = 0; d < 3; d++)
+    {
+        const double k = ceil(box[4 * d] / edge - 1e-6);
+        grid[d]        = problem->options->grid[d] > 0 ? problem->options->grid[d] : k < 1 ? 1 : (int)k;
+        cubes[4 * d]   = grid[d] * edge;
+    }
+    return consider(problem, cells, cubes, grid, ws, n, found);
+}
+
+static gmxfmm_status
+choose_grid(const fmm_problem* problem, fmm_cells* cells, const double* box, int ws, double n, choices* found)
+{
+    const int*    given  = problem->options->grid;
+    gmxfmm_status status = GMXFMM_OK;
+    if (given[0] > 0)
+    {
+        const double edge = fmax(box[0] / given[0], fmax(box[4] / given[1], box[8] / given[2]));
+        return problem->periodic ? consider(problem, cells, box, given, ws, n, found)
+                                 : consider_cubes(problem, cells, box, edge, ws, n, found);
+    }
+    if (problem->periodic)
+    {
+        /* from about 2 to about 400 particles a cell, by steps of a tenth of the edge; first those that are often
+         * taken, so that most of the others are seen to be too dear by their cost alone */
+        const double volume = fmm_determinant(box);
+        for (int i = 0; i < 2 * c_edges && status == GMXFMM_OK; i++)
+        {
+            const int    step     = c_likelyEdge + (i % 2 ? -(i + 1) / 2 : i / 2);
+            const double per_cell = 2 * pow(1.3, step);
+            if (step >= 0 && step < c_edges && !(step > 0 && per_cell > 1.3 * n)) /* one cell: once */
+            {
+                status = consider_edge(problem, cells, box, cbrt(volume * per_cell / n), ws, n, found);
+            }
+        }
+        return status;
+    }
+    double longest = fmax(box[0], fmax(box[4], box[8])), edge = longest;
+    for (double num = 1; num < 2 * n + 2 && status == GMXFMM_OK; edge /= 1.1)
+    {
+        status = consider_cubes(problem, cells, box, edge, ws, n, found);
+        num    = ceil(box[0] / edge) * ceil(box[4] / edge) * ceil(box[8] / edge);
+    }
+    return status;
+}
+
+/* Looks at all cells that the options leave open. */
+static gmxfmm_status consider_all(const fmm_problem* given, const double* box, choices* found)
+{
+    const gmxfmm_options* o       = given->options;
+    fmm_cells             cells   = {0};
+    gmxfmm_status         status  = GMXFMM_OK;
+    fmm_known_errors      here    = {0};
+    fmm_problem           knowing = *given;
+    const fmm_problem*    problem = &knowing;
+    knowing.known                 = given->known != NULL ? given->known : &here;
+    const int    first_ws = o->separation > 0 ? o->separation : 1, last_ws = o->separation > 0 ? o->separation : 2;
+    const choice none = {INFINITY, INFINITY, 0, 0, 0, 0, {1, 1, 1}};
+    found->best       = none;
+    for (int ws = first_ws; ws <= last_ws && status == GMXFMM_OK; ws++)
+    {
+        status = choose_grid(problem, &cells, box, ws, problem->n > 0 ? (double)problem->n : 1.0, found);
+    }
+    fmm_cells_free(&cells);
+    return status;
+}
+
+gmxfmm_status fmm_not_chosen(const fmm_problem* problem, gmxfmm_status status, const char* format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(problem->message, problem->message_size, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+static gmxfmm_status choose(const fmm_problem* problem, const double* box, fmm_choice* chosen)
+{
+    choices             found  = {.list = NULL};
+    const gmxfmm_status status = consider_all(problem, box, &found);
+    const choice*       best   = &found.best;
+    if (status == GMXFMM_OK && best->ws == 0)
+    {
+        return fmm_not_chosen(problem, GMXFMM_ERROR_UNSUPPORTED,
+                              "the cells would be too long or too skewed in this box with m2l = fft: choose %s",
+                              problem->periodic && fmm_is_aligned(box) ? "m2l = rotation, or a more even grid"
+                                                                       : "a more even grid, or reduce the box vectors");
+    }
+    if (status != GMXFMM_OK)
+    {
+        return fmm_not_chosen(problem, status, "out of memory");
+    }
+    chosen->m2l        = GMXFMM_M2L_FFT;
+    chosen->order      = best->order;
+    chosen->separation = best->ws;
+    chosen->error      = best->error;
+    chosen->edge       = best->edge;
+    memcpy(chosen->grid, best->grid, sizeof(chosen->grid));
+    return GMXFMM_OK;
+}
+
+static int is_dearer(const void* a, const void* b)
+{
+    const double difference = ((const fmm_candidate*)a)->cost - ((const fmm_candidate*)b)->cost;
+    return difference > 0 ? 1 : difference < 0 ? -1 : 0;
+}
+
+int fmm_tune_candidates(const fmm_problem* problem, fmm_candidate* list, int room)
+{
+    choices found = {.list = list, .room = room};
+    if (consider_all(problem, problem->box, &found) != GMXFMM_OK)
+    {
+        return 0;
+    }
+    qsort(list, (size_t)found.num, sizeof(*list), is_dearer);
+    return found.num;
+}
+
+int fmm_tune_cells(const fmm_problem* problem, const int* grid, int ws, double* error, double* costs)
+{
+    const int           last   = fmm_most_order(problem->options->precision);
+    const double        num    = problem->n > 0 ? (double)problem->n : 1.0;
+    const int           used   = grid[0] * grid[1] * grid[2];
+    fmm_cells           cells  = {0};
+    const gmxfmm_status status = fmm_cells_set(&cells, problem->box, grid, problem->periodic, ws, 0);
+    if (status == GMXFMM_OK)
+    {
+        fmm_predict_error(problem, &cells, ws, last, error);
+        for (int p = 0; p <= last; p++)
+        {
+            error[p] *= fmm_crowding(num / used);
+            costs[p] = cost(problem, &cells, num, used, p);
+        }
+    }
+    fmm_cells_free(&cells);
+    return status == GMXFMM_OK;
+}
+
+gmxfmm_status fmm_check_reach(const fmm_problem* problem, const fmm_choice* chosen)
+{
+    const gmxfmm_options* o     = problem->options;
+    const int             given = o->grid[0] > 0 || o->depth >= 0 || o->separation > 0;
+    if (o->order >= 0 || !(chosen->error > o->accuracy))
+    {
+        return GMXFMM_OK;
+    }
+    return fmm_not_chosen(problem, GMXFMM_ERROR_OPTION,
+                          "accuracy %g is out of reach %s: predicted is %.2g at order %d; %s, or ask for less",
+                          o->accuracy, given ? "with the grid, depth or separation given" : "for this system",
+                          chosen->error, chosen->order, given ? "leave them automatic" : "choose another m2l");
+}
+
+gmxfmm_status fmm_tune(const fmm_problem* problem, fmm_choice* chosen)
+{
+    return choose(problem, problem->box, chosen);
+}
+
+/* What particles between low and high fill, widened: a line or a plane of them still needs a box; one particle any. */
+static void fill(const double* low, const double* high, double* width)
+{
+    double longest = 0;
+    for (int d = 0; d < 3; d++)
+    {
+        width[d] = high[d] - low[d];
+        longest  = fmax(longest, width[d]);
+    }
+    for (int d = 0; d < 3; d++)
+    {
+        width[d] = longest > 0 ? fmax(width[d], 0.01 * longest) : 1.0;
+    }
+}
+
+gmxfmm_status fmm_tune_open(const fmm_problem* problem, const double* low, const double* high, fmm_choice* chosen)
+{
+    double width[3];
+    fill(low, high, width);
+    const double box[9] = {width[0], 0, 0, 0, width[1], 0, 0, 0, width[2]};
+    return choose(problem, box, chosen);
+}
+
+void fmm_cover(int64_t n, const double* low, const double* high, double* edge, int* grid)
+{
+    const double most = 8.0 * (double)n + 64;
+    double       width[3];
+    fill(low, high, width);
+    for (;; *edge *= 1.25)
+    {
+        double cells = 1;
+        for (int d = 0; d < 3; d++)
+        {
+            /* a hair of slack, so that the outermost particles do not open another layer by rounding */
+            const double k = ceil(width[d] / *edge - 1e-6);
+            cells *= fmax(k, 1);
+            grid[d] = k < 1 ? 1 : k > 1e6 ? 1000000 : (int)k;
+        }
+        if (cells <= most)
+        {
+            break;
+        }
+    }
+}

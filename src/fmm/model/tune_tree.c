@@ -1,0 +1,596 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Choice of depth, order and ws of the octree: the cheapest whose predicted error is below the asked one. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fmm/geometry/tree.h"
+#include "fmm/geometry/tree_sort.h"
+#include "fmm/math/harmonics.h"
+#include "fmm/math/threads.h"
+#include "fmm/model/tune.h"
+
+/* Longest over shortest edge of a leaf, at most: expansions converge fastest in cubes, and most boxes cannot be divided
+ * into cubes. */
+static const double c_longestCell = 1.3;
+
+/* A level adds the error of its own translations, half as much in the mean square as the level below; the sum over
+ * levels is at most this much more than that of the leaves. */
+static const double c_levels = 1.41421356;
+
+/* Most roots: a box more uneven than that has an octree of roots alone. */
+static const double c_manyRoots = 1e7;
+
+/* Most places in the grid of leaves that is chosen for a device: 20 bytes each (docs/gpu.md). */
+static const double c_mostPlaces = 1 << 27;
+
+/* Occupancy of the leaves of a tree, by its depth. */
+typedef struct
+{
+    double leaves[FMM_MAX_DEPTH + 1];  /* that hold particles */
+    double squares[FMM_MAX_DEPTH + 1]; /* sum over leaves of n (n - 1) */
+} occupancy;
+
+typedef struct
+{
+    double cost, error;
+    int    good, order, ws, depth;
+} choice;
+
+int fmm_given_depth(const gmxfmm_options* options)
+{
+    if (options->depth > 0 || options->grid[0] == 0)
+    {
+        return options->depth > 0 ? options->depth : 0;
+    }
+    const int bits  = options->grid[0] | options->grid[1] | options->grid[2];
+    int       depth = 0;
+    for (; depth < FMM_MAX_DEPTH && (bits & ((2 << depth) - 1)) == 0; depth++)
+    {
+    }
+    return depth;
+}
+
+/* Divides the box into roots, k of them along its shortest edge and along the others as many as make them cubes, or
+ * nearly. Returns whether their edges differ by no more than c_longestCell. */
+static int divide_into_roots(const double* box, int k, int* roots)
+{
+    const double shortest = fmin(box[0], fmin(box[4], box[8]));
+    double       low = INFINITY, high = 0;
+    for (int d = 0; d < 3; d++)
+    {
+        roots[d]          = (int)fmin(floor(box[4 * d] / shortest * k + 0.5), 1 << FMM_KEY_BITS);
+        const double edge = box[4 * d] / roots[d];
+        low               = fmin(low, edge);
+        high              = fmax(high, edge);
+    }
+    return high <= c_longestCell * low;
+}
+
+/* The depth of the deepest octree over these roots; -1: there is none, not even one of roots alone. Particles are
+ * sorted by Morton keys, which interleave the bits of a cell's place along the three axes and have FMM_KEY_BITS of them
+ * for each (tree_sort.h): more cells than that along an edge have no key. */
+static int deepest(const int* roots)
+{
+    const int longest = roots[0] > roots[1] ? roots[0] : roots[1], most = longest > roots[2] ? longest : roots[2];
+    int       depth = -1;
+    while (depth < FMM_MAX_DEPTH && (int64_t)most << (depth + 1) <= 1 << FMM_KEY_BITS)
+    {
+        depth++;
+    }
+    return depth;
+}
+
+/* As few roots as make leaves that are cubes, or nearly: one along the shortest edge if that does, else two, ... */
+static void choose_roots(const double* box, int* roots)
+{
+    for (int k = 1; k < 64 && !divide_into_roots(box, k, roots); k++)
+    {
+    }
+}
+
+/* Time of one translation in tune.c's unit, by method (benchmarks/operators, one thread, AVX-512, single precision). */
+static double translation_cost(gmxfmm_m2l m2l, int p)
+{
+    const double q = p + 1.0;
+    switch (m2l)
+    {
+    case GMXFMM_M2L_NAIVE:
+        return 35 + 1.6 * q * q + 0.13 * q * q * q * q;
+    case GMXFMM_M2L_SYMMETRIC:
+        return 15 + 1.65 * q * q + 0.023 * q * q * q * q;
+    default:
+        return 25 + 0.55 * q * q + 0.21 * q * q * q;
+    }
+}
+
+/* The method of M2L. Where the library itself prefers an octree to a convolution, most of the box is empty: then
+ * rotation, which translates to one occupied cell at a time; symmetric translates to a vector of neighbouring cells at
+ * once, and pays for the empty ones among them. */
+static gmxfmm_m2l method(const fmm_problem* problem)
+{
+    return problem->options->m2l != GMXFMM_M2L_AUTO ? problem->options->m2l : GMXFMM_M2L_ROTATION;
+}
+
+/* Costs are then in pairs of its near field, tune.c's unit there. */
+static int on_device(const fmm_problem* problem)
+{
+    return problem->options->device != GMXFMM_CPU;
+}
+
+/* Pairs, gathering, P2M and L2P, as in tune.c but with the occupancy of the cells. */
+static double cost_of_leaves(const fmm_problem* problem, const occupancy* o, double n, int depth, int ws, int p)
+{
+    const double near = (2 * ws + 1) * (2 * ws + 1) * (2 * ws + 1), coef = (p + 1) * (p + 1);
+    const int    dbl = problem->options->precision == GMXFMM_DOUBLE;
+    if (on_device(problem))
+    {
+        return (near * (o->squares[depth] + n) + o->leaves[depth] * FMM_DEVICE_TILE + n * coef * FMM_DEVICE_COEF) *
+               (dbl ? 2 : 1);
+    }
+    const double pairs = near * (o->squares[depth] + n) * FMM_COST_PAIR * (dbl ? 2 : 1);
+    return pairs + o->leaves[depth] * near * FMM_COST_GATHER + n * coef * FMM_COST_COEF * (dbl ? 2 : 1);
+}
+
+/* What a translation costs on a device in pairs over what it costs so on a CPU, fitted to an H200 at orders 4 to 12:
+ * rotation to the whole far field (benchmarks/results/nvidia-h200/far.json, to a third at worst), the others in
+ * proportion to M2L alone at depths 5 and 6 (m2l.json). */
+static double device_translation(gmxfmm_m2l m2l)
+{
+    switch (m2l)
+    {
+    case GMXFMM_M2L_SYMMETRIC:
+        return 2.9;
+    case GMXFMM_M2L_NAIVE:
+        return 13;
+    case GMXFMM_M2L_DYNAMIC:
+        return 68;
+    default:
+        return 0.94;
+    }
+}
+
+/* The 0.06 ms that a level takes there however few its cells, in pairs. */
+static const double c_deviceLevel = 7.2e7;
+
+static double cost(const fmm_problem* problem, const occupancy* o, const int* roots, double n, int depth, int ws, int p)
+{
+    const double near = (2 * ws + 1) * (2 * ws + 1) * (2 * ws + 1), list = 7 * near;
+    const int    dbl = problem->options->precision == GMXFMM_DOUBLE;
+    double       far = o->leaves[depth] * 8 / 7 * list * translation_cost(method(problem), p);
+    if (on_device(problem))
+    {
+        far = far * device_translation(method(problem)) / FMM_COST_PAIR + depth * c_deviceLevel;
+    }
+    if (problem->periodic)
+    {
+        far += fmm_fft_cost(problem, (double)roots[0] * roots[1] * roots[2], p);
+    }
+    return cost_of_leaves(problem, o, n, depth, ws, p) + far * (dbl ? 2 : 1);
+}
+
+/* Deepest tree whose grid of leaves has room on a device, where every place of it takes memory, occupied or not. */
+static int last_depth_on_device(const int* roots)
+{
+    int    depth  = deepest(roots);
+    double places = (double)roots[0] * roots[1] * roots[2] * pow(8, depth);
+    for (; depth > 1 && places > c_mostPlaces; depth--)
+    {
+        places /= 8;
+    }
+    return depth;
+}
+
+/* Updates *best by the depths and orders that the options leave open. */
+static gmxfmm_status consider(
+    const fmm_problem* problem, const double* box, const int* roots, int ws, double n, const occupancy* o, choice* best)
+{
+    const gmxfmm_options* options = problem->options;
+    double                error[GMXFMM_MAX_ORDER + 1];
+    fmm_cells             cells  = {0};
+    const gmxfmm_status   status = fmm_cells_set_octree(&cells, box, roots, problem->periodic, ws, 0);
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    const int    fixed  = options->order;
+    const double enough = fixed < 0 ? fmm_target_error(problem) / c_levels : 0; /* crowding makes errors less */
+    const int    last =
+        fmm_predict_enough(problem, &cells, ws, fixed >= 0 ? fixed : fmm_last_order(problem, ws), enough, error);
+    fmm_cells_free(&cells);
+    const int given       = fmm_given_depth(options);
+    const int first_depth = given > 0 ? given : 1;
+    const int last_depth  = given > 0 ? given : on_device(problem) ? last_depth_on_device(roots) : deepest(roots);
+    for (int depth = first_depth; depth <= last_depth; depth++)
+    {
+        const double crowding = fmm_crowding(o->squares[depth] / fmax(n, 1));
+        for (int p = fixed >= 0 ? fixed : 1; p <= last; p++)
+        {
+            const double predicted = c_levels * error[p] * crowding;
+            const double c         = cost(problem, o, roots, n, depth, ws, p);
+            const int    good      = predicted <= fmm_target_error(problem);
+            if (good ? (!best->good || c < best->cost) : (!best->good && predicted < best->error))
+            {
+                const choice found = {c, predicted, good, p, ws, depth};
+                *best              = found;
+            }
+            if (good)
+            {
+                break; /* a higher order costs more */
+            }
+        }
+        if (o->leaves[depth] > n)
+        {
+            break; /* emptier cells only cost more */
+        }
+    }
+    return GMXFMM_OK;
+}
+
+static gmxfmm_status
+find(const fmm_problem* problem, const double* box, const int* roots, double n, const occupancy* o, choice* best)
+{
+    const gmxfmm_options* options = problem->options;
+    const choice          none    = {INFINITY, INFINITY, 0, 0, 0, 0};
+    const int             first   = options->separation > 0 ? options->separation : 1;
+    const int             last    = options->separation > 0 ? options->separation : 2;
+    *best                         = none;
+    for (int ws = first; ws <= last; ws++)
+    {
+        const gmxfmm_status status = consider(problem, box, roots, ws, n, o, best);
+        if (status != GMXFMM_OK)
+        {
+            return fmm_not_chosen(problem, status, "out of memory");
+        }
+    }
+    return GMXFMM_OK;
+}
+
+static void take(const fmm_problem* problem, const int* roots, const choice* best, fmm_choice* chosen)
+{
+    chosen->m2l        = method(problem);
+    chosen->order      = best->order;
+    chosen->separation = best->ws;
+    chosen->error      = best->error;
+    chosen->depth      = best->depth;
+    for (int d = 0; d < 3; d++)
+    {
+        chosen->roots[d] = roots[d];
+        chosen->grid[d]  = roots[d] << best->depth;
+    }
+}
+
+gmxfmm_status fmm_tune_tree(const fmm_problem* problem, fmm_choice* chosen)
+{
+    const double n = (double)problem->n, *box = problem->box;
+    int          roots[3];
+    occupancy    o;
+    choice       best;
+    if (problem->options->grid[0] > 0)
+    {
+        for (int d = 0; d < 3; d++)
+        {
+            roots[d] = problem->options->grid[d] >> fmm_given_depth(problem->options);
+        }
+    }
+    else
+    {
+        choose_roots(box, roots);
+    }
+    const int depth = fmm_given_depth(problem->options);
+    if ((double)roots[0] * roots[1] * roots[2] > c_manyRoots || deepest(roots) < (depth > 0 ? depth : 1))
+    {
+        return fmm_not_chosen(
+            problem, GMXFMM_ERROR_UNSUPPORTED,
+            "a box of %g x %g x %g is too uneven for an octree of depth %d: a level may have %d cells along "
+            "an edge, and there may be %g roots",
+            box[0], box[4], box[8], depth > 0 ? depth : 1, 1 << FMM_KEY_BITS, c_manyRoots);
+    }
+    for (int d = 0; d <= FMM_MAX_DEPTH; d++)
+    {
+        const double cells = (double)roots[0] * roots[1] * roots[2] * pow(8, d), per_cell = n / cells;
+        o.leaves[d]  = fmax(1, cells * (1 - exp(-per_cell)));
+        o.squares[d] = n * per_cell;
+    }
+    const gmxfmm_status status = find(problem, box, roots, n, &o, &best);
+    if (status == GMXFMM_OK)
+    {
+        take(problem, roots, &best, chosen);
+    }
+    return status;
+}
+
+/* The bits of k, FMM_KEY_BITS of them, at every third place: a third of a Morton key. Each line moves the upper half of
+ * each group of bits away from the lower one. */
+static uint64_t spread(uint64_t k)
+{
+    k = (k | k << 32) & 0x001f00000000ffff;
+    k = (k | k << 16) & 0x001f0000ff0000ff;
+    k = (k | k << 8) & 0x100f00f00f00f00f;
+    k = (k | k << 4) & 0x10c30c30c30c30c3;
+    return (k | k << 2) & 0x1249249249249249;
+}
+
+/* Morton key of a particle at x among cells of the deepest level. */
+static uint64_t
+morton_key(const fmm_problem* problem, const double* x, const double* origin, const double* box, const int* cells)
+{
+    uint64_t key = 0;
+    for (int d = 0; d < 3; d++)
+    {
+        const double f    = (x[d] - origin[d]) / box[4 * d]; /* not finite: tree_assign will say so */
+        const double part = problem->periodic ? f - floor(f) : fmin(fmax(f, 0), 1);
+        const int    k    = part >= 0 ? (int)(part * cells[d]) : 0;
+        key |= spread((uint64_t)(k < cells[d] ? k : cells[d] - 1)) << (2 - d);
+    }
+    return key;
+}
+
+/* Counts runs of keys that differ in their last `shift` bits alone. */
+static void count_runs(const fmm_keyed* sorted, size_t n, int shift, double* leaves, double* squares)
+{
+    size_t num = 0, pairs = 0, in_run = 0;
+    for (size_t i = 0; i < n; i++)
+    {
+        const int starts = i == 0 || sorted[i].key >> shift != sorted[i - 1].key >> shift;
+        in_run           = starts ? 0 : in_run + 1;
+        num += (size_t)starts;
+        pairs += in_run;
+    }
+    *leaves  = (double)num;
+    *squares = 2 * (double)pairs;
+}
+
+/* Counts particles in the cells of all depths. In the order of Morton keys of the deepest level, particles of a cell of
+ * any level stand one after another: their keys begin with the same bits. */
+static gmxfmm_status count_cells(
+    const fmm_problem* problem, const void* x, const double* origin, const double* box, const int* roots, occupancy* o)
+{
+    const int64_t n        = problem->n;
+    const int     bottom   = deepest(roots);
+    const int     cells[3] = {roots[0] << bottom, roots[1] << bottom, roots[2] << bottom};
+    const int     dbl      = problem->options->array_type == GMXFMM_DOUBLE;
+    fmm_keyed*    memory   = malloc((2 * (size_t)n + 1) * sizeof(*memory));
+    if (memory == NULL)
+    {
+        return fmm_not_chosen(problem, GMXFMM_ERROR_MEMORY, "out of memory to sort particles");
+    }
+#pragma omp parallel for schedule(static) num_threads(problem->num_threads) if (n > FMM_FEW_PARTICLES)
+    for (int64_t i = 0; i < n; i++)
+    {
+        double at[3];
+        for (int64_t d = 0; d < 3; d++)
+        {
+            at[d] = dbl ? ((const double*)x)[3 * i + d] : (double)((const float*)x)[3 * i + d];
+        }
+        memory[i] = (fmm_keyed){morton_key(problem, at, origin, box, cells), 0};
+    }
+    fmm_sort_keys(memory, memory + n, (size_t)n, problem->num_threads);
+#pragma omp parallel for schedule(dynamic, 1) num_threads(problem->num_threads) if (n > FMM_FEW_PARTICLES)
+    for (int depth = 0; depth <= FMM_MAX_DEPTH; depth++)
+    {
+        const int shift = depth < bottom ? 3 * (bottom - depth) : 0;
+        count_runs(memory, (size_t)n, shift, &o->leaves[depth], &o->squares[depth]);
+    }
+    free(memory);
+    return GMXFMM_OK;
+}
+
+static gmxfmm_status choose_for_particles(const fmm_problem* problem,
+                                          const void*        x,
+                                          const double*      origin,
+                                          const double*      box,
+                                          const int*         roots,
+                                          occupancy*         o,
+                                          choice*            best)
+{
+    const gmxfmm_status status = count_cells(problem, x, origin, box, roots, o);
+    return status == GMXFMM_OK ? find(problem, box, roots, (double)problem->n, o, best) : status;
+}
+
+/* Most roots along the shortest edge of a periodic box that are tried. */
+static const int c_mostRoots = 7;
+
+/* More roots than the fewest, which *best has: with 3, 5 or 7 in place of 1, 2 or 4 leaves can be of nearly any size,
+ * and depth alone changes their occupancy by 8. Updates both. */
+static gmxfmm_status try_more_roots(const fmm_problem* problem, const void* x, int* roots, choice* best)
+{
+    const double origin[3] = {0, 0, 0};
+    for (int k = 2; k <= c_mostRoots; k++)
+    {
+        int       more[3];
+        occupancy o;
+        choice    found;
+        if (!divide_into_roots(problem->box, k, more) || memcmp(more, roots, sizeof(more)) == 0 ||
+            (double)more[0] * more[1] * more[2] > c_manyRoots || deepest(more) < 1 ||
+            ((more[0] | more[1] | more[2]) & 1) == 0) /* these leaves are those of half as many roots, too */
+        {
+            continue;
+        }
+        const gmxfmm_status status = choose_for_particles(problem, x, origin, problem->box, more, &o, &found);
+        if (status != GMXFMM_OK)
+        {
+            return status;
+        }
+        if (found.good ? (!best->good || found.cost < best->cost) : (!best->good && found.error < best->error))
+        {
+            *best = found;
+            memcpy(roots, more, sizeof(more));
+        }
+    }
+    return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_tune_tree_particles(const fmm_problem* problem, const void* x, fmm_choice* chosen)
+{
+    const double origin[3] = {0, 0, 0};
+    int          roots[3];
+    occupancy    o;
+    choice       best;
+    memcpy(roots, chosen->roots, sizeof(roots));
+    gmxfmm_status status = choose_for_particles(problem, x, origin, problem->box, roots, &o, &best);
+    status               = status == GMXFMM_OK ? try_more_roots(problem, x, roots, &best) : status;
+    if (status == GMXFMM_OK)
+    {
+        take(problem, roots, &best, chosen);
+    }
+    return status;
+}
+
+/* The longest edge of what is between low and high. */
+static double longest_edge(const double* low, const double* high)
+{
+    double longest = 0;
+    for (int d = 0; d < 3; d++)
+    {
+        longest = fmax(longest, high[d] - low[d]);
+    }
+    return longest > 0 ? longest * (1 + 1e-9) : 1;
+}
+
+/* Roots larger than the system, too, since leaves that hold nothing cost nothing: an edge of 8 leaves about 8, 7, 6 or
+ * 5 that are filled, and the same of 16, ..., so that leaves can be of nearly any size. */
+gmxfmm_status
+fmm_tune_tree_open(const fmm_problem* problem, const void* x, const double* low, const double* high, fmm_choice* chosen)
+{
+    static const int roots[3] = {1, 1, 1};
+    const double     longest  = longest_edge(low, high);
+    choice           best     = {INFINITY, INFINITY, 0, 0, 0, 0};
+    double           edge     = longest;
+    for (int filled = 8; filled >= (problem->options->depth > 0 ? 8 : 5); filled--)
+    {
+        const double width = longest * 8 / filled, box[9] = {width, 0, 0, 0, width, 0, 0, 0, width};
+        double       origin[3];
+        occupancy    o;
+        choice       found;
+        for (int d = 0; d < 3; d++)
+        {
+            origin[d] = 0.5 * (low[d] + high[d] - width);
+        }
+        const gmxfmm_status status = choose_for_particles(problem, x, origin, box, roots, &o, &found);
+        if (status != GMXFMM_OK)
+        {
+            return status;
+        }
+        if (filled == 8 || (found.good && (!best.good || found.cost < best.cost)))
+        {
+            best = found;
+            edge = width;
+        }
+    }
+    take(problem, roots, &best, chosen);
+    chosen->edge = edge / (1 << best.depth);
+    return GMXFMM_OK;
+}
+
+int fmm_cover_by_tree(const double* low, const double* high, int given_depth, double* edge)
+{
+    const double longest = longest_edge(low, high);
+    int          depth   = 1;
+    if (given_depth > 0)
+    {
+        *edge = longest / (1 << given_depth);
+        return given_depth;
+    }
+    /* leaves stay as large as they were chosen, the tree grows or shrinks around them */
+    for (; depth < FMM_MAX_DEPTH && *edge * (1 << depth) < longest; depth++)
+    {
+    }
+    *edge = fmax(*edge, longest / (1 << depth));
+    return depth;
+}
+
+/* The fft path of a periodic system, whose grid was chosen at create as if particles were everywhere: what they cost in
+ * cells of that size. Occupancies are known at whole depths; between, their logarithm is all but linear. */
+static double
+fft_cost_periodic(const fmm_problem* problem, const fmm_choice* fft, const int* roots, double n, const occupancy* o)
+{
+    const double cells = (double)fft->grid[0] * fft->grid[1] * fft->grid[2];
+    const double exact = log2(cells / ((double)roots[0] * roots[1] * roots[2])) / 3;
+    const double depth = fmin(fmax(exact, 0), FMM_MAX_DEPTH - 1e-9);
+    const int    above = (int)depth;
+    const double t     = depth - above;
+    occupancy    here  = {{0}, {0}};
+    here.leaves[0]     = pow(o->leaves[above], 1 - t) * pow(o->leaves[above + 1], t);
+    here.squares[0]    = pow(o->squares[above] + 1, 1 - t) * pow(o->squares[above + 1] + 1, t);
+    return cost_of_leaves(problem, &here, n, 0, fft->separation, fft->order) +
+           fmm_fft_cost(problem, cells, fft->order) * (problem->options->precision == GMXFMM_DOUBLE ? 2 : 1);
+}
+
+static double num_cells(const fmm_choice* cells)
+{
+    return (double)cells->grid[0] * cells->grid[1] * cells->grid[2];
+}
+
+/* Padded to twice the cells along each edge. */
+static double convolution_cost_open(const fmm_problem* problem, double cells, int order)
+{
+    return fmm_fft_cost(problem, 8 * cells, order) * (problem->options->precision == GMXFMM_DOUBLE ? 2 : 1);
+}
+
+/* Cheapest on the fft path with cells as a tree of some depth has them, which is close enough to what is fitted to an
+ * open system. */
+static double
+fft_cost_open(const fmm_problem* problem, const choice* tree, const int* roots, double n, const occupancy* o)
+{
+    double best = INFINITY;
+    for (int depth = 0; depth <= FMM_MAX_DEPTH; depth++)
+    {
+        const double cells = (double)roots[0] * roots[1] * roots[2] * pow(8, depth);
+        best               = fmin(best, cost_of_leaves(problem, o, n, depth, tree->ws, tree->order) +
+                                            convolution_cost_open(problem, cells, tree->order));
+    }
+    return best;
+}
+
+/* Empty cells cost a convolution as much as others: what the octree must gain before it is taken. */
+static const double c_gain = 1.3;
+
+gmxfmm_status fmm_compare_tree(const fmm_problem* problem,
+                               const void*        x,
+                               const double*      low,
+                               const double*      high,
+                               const fmm_choice*  cells,
+                               double*            gain,
+                               int*               better,
+                               fmm_choice*        tree)
+{
+    const double longest = longest_edge(low, high), n = (double)problem->n;
+    double       origin[3] = {0, 0, 0}, box[9] = {0};
+    int          roots[3] = {1, 1, 1};
+    choice       best;
+    occupancy    o;
+    *gain   = 0;
+    *better = 0;
+    for (int d = 0; d < 3; d++)
+    {
+        box[4 * d] = problem->periodic ? problem->box[4 * d] : longest;
+        origin[d]  = problem->periodic ? 0 : 0.5 * (low[d] + high[d] - box[4 * d]);
+    }
+    choose_roots(box, roots);
+    if (deepest(roots) < 1)
+    {
+        return GMXFMM_OK;
+    }
+    gmxfmm_status status = choose_for_particles(problem, x, origin, box, roots, &o, &best);
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    const double fft = problem->periodic    ? fft_cost_periodic(problem, cells, roots, n, &o)
+                       : cells->grid[0] > 0 ? convolution_cost_open(problem, num_cells(cells), cells->order)
+                                            : fft_cost_open(problem, &best, roots, n, &o);
+    *gain            = fft / best.cost;
+    if (c_gain * best.cost > fft)
+    {
+        return GMXFMM_OK;
+    }
+    status = problem->periodic ? try_more_roots(problem, x, roots, &best) : GMXFMM_OK;
+    if (status == GMXFMM_OK)
+    {
+        *better = 1;
+        take(problem, roots, &best, tree);
+        tree->edge = longest / (1 << best.depth);
+    }
+    return status;
+}
