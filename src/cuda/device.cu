@@ -179,7 +179,7 @@ static gmxfmm_status reserve_set(gmxfmm_plan* plan, ParticleSet* set, int64_t nu
 static gmxfmm_status reserve_particles(gmxfmm_plan* plan)
 {
     fmm_device*  d    = plan->device;
-    const int    most = d->charges.n > d->receivers.n ? d->charges.n : d->receivers.n;
+    const int    most = d->sources.n > d->targets.n ? d->sources.n : d->targets.n;
     const size_t n = static_cast<size_t>(most) + 1, targets = static_cast<size_t>(targets_of(d)->n) + 1;
     const size_t vec  = 4 * real_size(plan);
     const size_t word = plan->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
@@ -205,9 +205,9 @@ gmxfmm_status fmm_device_set_charges(gmxfmm_plan* plan)
     const size_t n = static_cast<size_t>(plan->num_charges);
     DeviceScope  scope(d->id);
     FMM_CUDA(plan, cudaDeviceSynchronize()); /* an enqueued step may be reading the old ones */
-    if (d->charges.n != plan->num_charges || d->keys.memory == NULL)
+    if (d->sources.n != plan->num_charges || d->keys.memory == NULL)
     {
-        FMM_TRY(reserve_set(plan, &d->charges, plan->num_charges));
+        FMM_TRY(reserve_set(plan, &d->sources, plan->num_charges));
         FMM_TRY(reserve_particles(plan));
     }
     FMM_TRY(fmm_device_reserve(plan, &d->charge, n * sizeof(double)));
@@ -215,17 +215,17 @@ gmxfmm_status fmm_device_set_charges(gmxfmm_plan* plan)
     return plan->assigned ? fmm_cuda_sort_charges(plan) : GMXFMM_OK;
 }
 
-gmxfmm_status fmm_device_set_receivers(gmxfmm_plan* plan, const void* x)
+gmxfmm_status fmm_device_set_targets(gmxfmm_plan* plan, const void* x)
 {
     fmm_device*  d    = plan->device;
     const size_t word = plan->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
-    const size_t size = 3 * static_cast<size_t>(plan->num_receivers) * word;
+    const size_t size = 3 * static_cast<size_t>(plan->num_targets) * word;
     DeviceScope  scope(d->id);
     FMM_CUDA(plan, cudaDeviceSynchronize());
-    FMM_TRY(reserve_set(plan, &d->receivers, plan->num_receivers));
+    FMM_TRY(reserve_set(plan, &d->targets, plan->num_targets));
     FMM_TRY(reserve_particles(plan));
-    FMM_TRY(fmm_device_reserve(plan, &d->receiver_x, size));
-    return fmm_cuda_upload(plan, d->receiver_x.memory, x, size);
+    FMM_TRY(fmm_device_reserve(plan, &d->target_x, size));
+    return fmm_cuda_upload(plan, d->target_x.memory, x, size);
 }
 
 gmxfmm_status fmm_device_set_exclusions(gmxfmm_plan* plan, const int* start, const int* list, int64_t n)

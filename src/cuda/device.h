@@ -24,8 +24,8 @@ extern "C"
     /* The charges of the plan, and room for its particles. */
     gmxfmm_status fmm_device_set_charges(gmxfmm_plan* plan);
 
-    /* Places of the plan's receivers, x on the host or the device, and room for them. */
-    gmxfmm_status fmm_device_set_receivers(gmxfmm_plan* plan, const void* x);
+    /* Places of the plan's targets, x on the host or the device, and room for them. */
+    gmxfmm_status fmm_device_set_targets(gmxfmm_plan* plan, const void* x);
 
     /* The list of pairs left out; n and num are the lengths of start (less one) and list, both NULL if there are none.
      */
@@ -45,7 +45,7 @@ extern "C"
      * the next call. */
     gmxfmm_status fmm_device_on_host(gmxfmm_plan* plan, const void** x, size_t num);
 
-    /* Widens low..high by particles, at *x, and receivers. *x, on the host or a device, becomes an address that
+    /* Widens low..high by particles, at *x, and targets. *x, on the host or a device, becomes an address that
      * assign need not copy. Errors: POSITION, MEMORY, DEVICE. */
     gmxfmm_status fmm_device_extent(gmxfmm_plan* plan, const void** x, double* low, double* high);
 

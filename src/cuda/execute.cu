@@ -330,11 +330,11 @@ static gmxfmm_status check_results(gmxfmm_plan* plan, const StepResults* results
     }
     if (results->not_finite != c_none)
     {
-        return plan->num_receivers == 0
+        return plan->num_targets == 0
                    ? fmm_fail(plan, GMXFMM_ERROR_COINCIDENT,
                               "particle %d stands where another one does, and they do not exclude each other",
                               results->not_finite)
-                   : fmm_fail(plan, GMXFMM_ERROR_COINCIDENT, "receiver %d stands where a particle does",
+                   : fmm_fail(plan, GMXFMM_ERROR_COINCIDENT, "target %d stands where a particle does",
                               results->not_finite);
     }
     return GMXFMM_OK;

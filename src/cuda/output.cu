@@ -363,9 +363,9 @@ gmxfmm_status fmm_cuda_output(gmxfmm_plan* plan, const void* x, const gmxfmm_dev
 {
     const fmm_device* d = plan->device;
     const OutputArgs  a = make_args(plan, output);
-    if (targets_of(d) != &d->charges)
+    if (targets_of(d) != &d->sources)
     {
-        x = d->receiver_x.memory;
+        x = d->target_x.memory;
     }
     if (plan->options.array_type == GMXFMM_DOUBLE)
     {

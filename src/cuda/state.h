@@ -118,7 +118,7 @@ struct AssignResults
     Extent extent;             /* of an open system */
 };
 
-/* Particles in cells: the charges, or the receivers. Sorted order unless said otherwise; cells are those of the grid of
+/* Particles in cells: the charges, or the targets. Sorted order unless said otherwise; cells are those of the grid of
  * near cells, on an octree of all leaves there might be. */
 struct ParticleSet
 {
@@ -187,10 +187,10 @@ struct fmm_device
     /* per set of charges */
     int          has_exclusions;
     DeviceBuffer charge, excl_start, excl_list;
-    DeviceBuffer receiver_x; /* caller's order and type */
+    DeviceBuffer target_x; /* caller's order and type */
 
     /* per assignment */
-    ParticleSet  charges, receivers;
+    ParticleSet  sources, targets;
     DeviceTree   tree;
     DeviceBuffer keys, values, references, sort_scratch, counts; /* references: in their cells, caller's order */
     DeviceBuffer excl_place, excl_mask, special_start, specials, far_start, far_pairs;
@@ -264,7 +264,7 @@ static inline int blocks_for(int64_t items, int threads)
 /* What receives potentials and fields. */
 static inline const ParticleSet* targets_of(const fmm_device* d)
 {
-    return d->receivers.n > 0 ? &d->receivers : &d->charges;
+    return d->targets.n > 0 ? &d->targets : &d->sources;
 }
 
 /* What a step is to do; the public structure with its defaults filled in. */
@@ -339,8 +339,8 @@ gmxfmm_status fmm_cuda_scan(gmxfmm_plan* plan, const uint64_t* in, uint64_t* out
 /* assign.cu: what the device counted in this assign, waited for. */
 gmxfmm_status fmm_cuda_assign_results(gmxfmm_plan* plan, AssignResults* results, cudaStream_t stream);
 
-/* left_out.cu: pairs left out, a particle and itself among them; receivers leave nothing out. */
-gmxfmm_status fmm_cuda_left_out(gmxfmm_plan* plan, cudaStream_t stream);
+/* excluded_pairs.cu: pairs left out, a particle and itself among them; targets leave nothing out. */
+gmxfmm_status fmm_cuda_excluded_pairs(gmxfmm_plan* plan, cudaStream_t stream);
 
 /* assign.cu: charges of sorted particles anew. */
 gmxfmm_status fmm_cuda_sort_charges(gmxfmm_plan* plan);

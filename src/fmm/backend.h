@@ -32,8 +32,8 @@ typedef struct fmm_backend
 
     /* plan->charge, plan->num_charges of them, are new; where it fails, the plan has none. */
     gmxfmm_status (*set_charges)(gmxfmm_plan* plan);
-    /* x: 3 plan->num_receivers numbers of the array type, where the caller has them. */
-    gmxfmm_status (*set_receivers)(gmxfmm_plan* plan, const void* x);
+    /* x: 3 plan->num_targets numbers of the array type, where the caller has them. */
+    gmxfmm_status (*set_targets)(gmxfmm_plan* plan, const void* x);
     /* Pairs left out, checked; both NULL if there are none. start has n + 1 elements. NULL: not offered. */
     gmxfmm_status (*set_exclusions)(gmxfmm_plan* plan, const int* start, const int* list, int64_t n);
     /* What it made of them on the host, counted in plan->exclusion_bytes. NULL: nothing. */
@@ -48,7 +48,7 @@ typedef struct fmm_backend
 
     /* Makes *x, num numbers of the array type, an address of the host, valid until the next call. */
     gmxfmm_status (*on_host)(gmxfmm_plan* plan, const void** x, size_t num);
-    /* Widens low..high by particles, at *x, and receivers; *x becomes an address that assign need not copy.
+    /* Widens low..high by particles, at *x, and targets; *x becomes an address that assign need not copy.
      * Errors: POSITION, MEMORY, DEVICE. */
     gmxfmm_status (*extent)(gmxfmm_plan* plan, const void** x, double* low, double* high);
 

@@ -359,7 +359,7 @@ gmxfmm_status fmm_update_geometry(gmxfmm_plan* plan)
     return status;
 }
 
-/* The corners of what particles, at *x, and receivers fill; infinities without any. *x: see backend.h. */
+/* The corners of what particles, at *x, and targets fill; infinities without any. *x: see backend.h. */
 static gmxfmm_status extent(gmxfmm_plan* plan, const void** x, double* low, double* high)
 {
     for (int d = 0; d < 3; d++)

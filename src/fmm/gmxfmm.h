@@ -322,7 +322,7 @@ extern "C"
     GMXFMM_API gmxfmm_status gmxfmm_set_targets(gmxfmm_plan* plan, int64_t n, const void* x);
 
     /* The former name of gmxfmm_set_targets, for one release. */
-    GMXFMM_API gmxfmm_status gmxfmm_set_receivers(gmxfmm_plan* plan, int64_t n, const void* x);
+    GMXFMM_API gmxfmm_status gmxfmm_set_targets(gmxfmm_plan* plan, int64_t n, const void* x);
 
     /* Puts the particles at x[3n] into cells, until the next assign. Any periodic image of a particle will do.
      * Errors: NULL, ORDER, POSITION, UNSUPPORTED, MEMORY. */

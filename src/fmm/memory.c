@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Memory that a plan counts: in general, and the receivers' places. */
+/* Memory that a plan counts: in general, and the targets' places. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,22 +48,22 @@ int fmm_grow(gmxfmm_plan* plan, void** memory, size_t* capacity, size_t bytes)
     return *memory != NULL;
 }
 
-gmxfmm_status fmm_keep_receivers(gmxfmm_plan* plan, const void* x)
+gmxfmm_status fmm_keep_targets(gmxfmm_plan* plan, const void* x)
 {
-    const size_t num = 3 * (size_t)plan->num_receivers;
-    if (plan->receiver_x == NULL)
+    const size_t num = 3 * (size_t)plan->num_targets;
+    if (plan->target_x == NULL)
     {
-        const size_t before  = plan->bytes;
-        plan->receiver_x     = fmm_alloc(plan, num * sizeof(double));
-        plan->receiver_bytes = plan->bytes - before;
+        const size_t before = plan->bytes;
+        plan->target_x      = fmm_alloc(plan, num * sizeof(double));
+        plan->target_bytes  = plan->bytes - before;
     }
-    if (plan->receiver_x == NULL)
+    if (plan->target_x == NULL)
     {
-        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %lld receivers", (long long)plan->num_receivers);
+        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %lld targets", (long long)plan->num_targets);
     }
     for (size_t i = 0; i < num; i++)
     {
-        plan->receiver_x[i] =
+        plan->target_x[i] =
             plan->options.array_type == GMXFMM_DOUBLE ? ((const double*)x)[i] : (double)((const float*)x)[i];
     }
     return GMXFMM_OK;

@@ -25,14 +25,14 @@ static void free_charges(gmxfmm_plan* plan)
     plan->assigned     = 0;
 }
 
-static void free_receivers(gmxfmm_plan* plan)
+static void free_targets(gmxfmm_plan* plan)
 {
-    free(plan->receiver_x);
-    plan->bytes -= plan->receiver_bytes;
-    plan->receiver_x     = NULL;
-    plan->receiver_bytes = 0;
-    plan->num_receivers  = 0;
-    plan->assigned       = 0;
+    free(plan->target_x);
+    plan->bytes -= plan->target_bytes;
+    plan->target_x     = NULL;
+    plan->target_bytes = 0;
+    plan->num_targets  = 0;
+    plan->assigned     = 0;
 }
 
 void gmxfmm_destroy(gmxfmm_plan* plan)
@@ -40,7 +40,7 @@ void gmxfmm_destroy(gmxfmm_plan* plan)
     if (plan != NULL)
     {
         free_charges(plan);
-        free_receivers(plan);
+        free_targets(plan);
         fmm_free_exclusions(plan);
         fmm_free_grid(plan);
         fmm_tree_free(plan);
@@ -312,25 +312,25 @@ gmxfmm_status gmxfmm_set_targets(gmxfmm_plan* plan, int64_t n, const void* x)
     }
     if (n < 0 || n > INT32_MAX / 4)
     {
-        return fmm_fail(plan, GMXFMM_ERROR_OPTION, "number of receivers is %lld, allowed is 0 to %d", (long long)n,
+        return fmm_fail(plan, GMXFMM_ERROR_OPTION, "number of targets is %lld, allowed is 0 to %d", (long long)n,
                         INT32_MAX / 4);
     }
     plan->assigned = 0;
     plan->graph_version++;
-    if (n != plan->num_receivers)
+    if (n != plan->num_targets)
     {
-        free_receivers(plan);
-        plan->num_receivers = n;
+        free_targets(plan);
+        plan->num_targets = n;
     }
-    const gmxfmm_status status = plan->backend->set_receivers(plan, x);
+    const gmxfmm_status status = plan->backend->set_targets(plan, x);
     if (status != GMXFMM_OK)
     {
-        free_receivers(plan);
+        free_targets(plan);
     }
     return status;
 }
 
-gmxfmm_status gmxfmm_set_receivers(gmxfmm_plan* plan, int64_t n, const void* x)
+gmxfmm_status gmxfmm_set_targets(gmxfmm_plan* plan, int64_t n, const void* x)
 {
     return gmxfmm_set_targets(plan, n, x);
 }
@@ -346,9 +346,9 @@ gmxfmm_status gmxfmm_assign(gmxfmm_plan* plan, const void* x)
     {
         return fmm_fail(plan, GMXFMM_ERROR_ORDER, "set_charges must come before assign");
     }
-    if (plan->num_receivers > 0 && plan->excl_start != NULL)
+    if (plan->num_targets > 0 && plan->excl_start != NULL)
     {
-        return fmm_fail(plan, GMXFMM_ERROR_OPTION, "exclusions are of no use with receivers: set one or the other");
+        return fmm_fail(plan, GMXFMM_ERROR_OPTION, "exclusions are of no use with targets: set one or the other");
     }
     plan->graph_version++;
     gmxfmm_status status = fmm_fit_particles(plan, &x);
@@ -399,9 +399,9 @@ gmxfmm_status gmxfmm_enqueue_assign(gmxfmm_plan* plan, const void* x, void* stre
     if (!fmm_enqueues_assign(plan))
     {
         return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "enqueue_assign does not take %s: call gmxfmm_assign",
-                        plan->num_receivers > 0 ? "receivers"
-                        : plan->periodic        ? "the cells of an octree"
-                                                : "an open system");
+                        plan->num_targets > 0 ? "targets"
+                        : plan->periodic      ? "the cells of an octree"
+                                              : "an open system");
     }
     if (!plan->assigned)
     {
@@ -423,11 +423,10 @@ gmxfmm_status gmxfmm_enqueue_assign(gmxfmm_plan* plan, const void* x, void* stre
 
 static gmxfmm_status check_wanted(gmxfmm_plan* plan, const void* force, int energy, int virial)
 {
-    if (plan->num_receivers > 0 && (force != NULL || energy || virial))
+    if (plan->num_targets > 0 && (force != NULL || energy || virial))
     {
-        return fmm_fail(
-            plan, GMXFMM_ERROR_OPTION,
-            "with receivers there are a potential and a field, no forces, energies or virial of the charges");
+        return fmm_fail(plan, GMXFMM_ERROR_OPTION,
+                        "with targets there are a potential and a field, no forces, energies or virial of the charges");
     }
     return GMXFMM_OK;
 }

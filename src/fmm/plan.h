@@ -56,8 +56,8 @@ struct gmxfmm_plan
     int     assigned;
 
     int64_t num_charges;
-    int64_t num_receivers;  /* 0: the charges receive */
-    double* receiver_x;     /* 3 num_receivers, of a backend that computes on the host */
+    int64_t num_targets;    /* 0: the charges receive */
+    double* target_x;       /* 3 num_targets, of a backend that computes on the host */
     double  near_particles; /* mean number in the near set of a target; 0: not counted (before assign, on a device) */
 
     /* of the backend, which alone knows what is in it */
@@ -66,7 +66,7 @@ struct gmxfmm_plan
     struct fmm_treecode* treecode; /* which uses nothing of cells, octree and far field */
 
     gmxfmm_info info; /* times and counts */
-    size_t      bytes, exclusion_bytes, grid_bytes, charge_bytes, receiver_bytes;
+    size_t      bytes, exclusion_bytes, grid_bytes, charge_bytes, target_bytes;
 };
 
 /* Writes the message of status into the plan and returns status. */
@@ -83,7 +83,7 @@ void* fmm_alloc(gmxfmm_plan* plan, size_t bytes);
  * follow the particles, with the charges alone. */
 static inline int fmm_enqueues_assign(const gmxfmm_plan* plan)
 {
-    return plan->tree == NULL && plan->periodic && plan->num_receivers == 0;
+    return plan->tree == NULL && plan->periodic && plan->num_targets == 0;
 }
 
 /* Whether lattice sums, and so a convolution, are part of the far field: of an open octree no root is far from another.
@@ -96,8 +96,8 @@ static inline int fmm_has_lattice_sums(const gmxfmm_plan* plan)
 /* Makes *memory hold at least `bytes`, contents lost; *capacity is what it holds. Returns 0 if there is none. */
 int fmm_grow(gmxfmm_plan* plan, void** memory, size_t* capacity, size_t bytes);
 
-/* memory.c: receivers copied as double precision, for a backend of the host. Errors: MEMORY. */
-gmxfmm_status fmm_keep_receivers(gmxfmm_plan* plan, const void* x);
+/* memory.c: targets copied as double precision, for a backend of the host. Errors: MEMORY. */
+gmxfmm_status fmm_keep_targets(gmxfmm_plan* plan, const void* x);
 
 /* exclusions.c: the lists and what was made of them. */
 void fmm_free_exclusions(gmxfmm_plan* plan);

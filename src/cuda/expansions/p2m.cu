@@ -321,8 +321,8 @@ static gmxfmm_status dispatch(gmxfmm_plan* plan, bool sums, cudaStream_t stream)
     a.leaves     = far.leaves;
     a.p          = plan->order;
     a.sums       = sums ? 1 : 0;
-    a.cell_start = d->charges.cell_start.as<int>();
-    a.xq         = d->charges.xq.as<Vec4<R>>();
+    a.cell_start = d->sources.cell_start.as<int>();
+    a.xq         = d->sources.xq.as<Vec4<R>>();
     a.field      = static_cast<R*>(far.multipole);
     a.partial    = d->p2m_partial.as<double>();
     a.results    = d->results.as<StepResults>();

@@ -158,7 +158,7 @@ static __device__ unsigned tile_mask(const Exclusions& e, const Tile& tile, int 
  * first of them.
  */
 __global__ void __launch_bounds__(c_threads)
-    count_left_out(const __grid_constant__ Exclusions e, unsigned* mask, uint64_t* count)
+    count_excluded(const __grid_constant__ Exclusions e, unsigned* mask, uint64_t* count)
 {
     const int      s    = static_cast<int>((blockIdx.x * c_threads + threadIdx.x) / c_lanes);
     const int      lane = static_cast<int>(threadIdx.x % c_lanes), first = static_cast<int>(threadIdx.x % 32) - lane;
@@ -196,7 +196,7 @@ __global__ void __launch_bounds__(c_threads)
 
 /* Writes them, before: the sums of the counts before each particle. The lanes of a particle stay together, to help
  * those that need to know how many particles there are in other cells. */
-__global__ void __launch_bounds__(c_threads) list_left_out(const __grid_constant__ Geometry   g,
+__global__ void __launch_bounds__(c_threads) list_excluded(const __grid_constant__ Geometry   g,
                                                            const __grid_constant__ Exclusions e,
                                                            const unsigned*                    mask,
                                                            const uint64_t*                    before,
@@ -262,12 +262,12 @@ static Exclusions make_exclusions(const gmxfmm_plan* plan, int n)
     Exclusions        e;
     e.start        = d->has_exclusions ? d->excl_start.as<int>() : NULL;
     e.list         = d->excl_list.as<int>();
-    e.sorted       = d->charges.sorted.as<int>();
-    e.position     = d->charges.position.as<int>();
-    e.cell_of      = d->charges.cell_of.as<int>();
-    e.cell_start   = d->charges.cell_start.as<int>();
-    e.tile_start   = d->charges.tile_start.as<int>();
-    e.tiles        = d->charges.tiles.as<Tile>();
+    e.sorted       = d->sources.sorted.as<int>();
+    e.position     = d->sources.position.as<int>();
+    e.cell_of      = d->sources.cell_of.as<int>();
+    e.cell_start   = d->sources.cell_start.as<int>();
+    e.tile_start   = d->sources.tile_start.as<int>();
+    e.tiles        = d->sources.tiles.as<Tile>();
     e.cell         = d->keys.as<int>();
     e.reference    = d->references.as<float>();
     e.near_vectors = d->near_vectors.as<int4>();
@@ -280,13 +280,13 @@ static Exclusions make_exclusions(const gmxfmm_plan* plan, int n)
     return e;
 }
 
-gmxfmm_status fmm_cuda_left_out(gmxfmm_plan* plan, cudaStream_t stream)
+gmxfmm_status fmm_cuda_excluded_pairs(gmxfmm_plan* plan, cudaStream_t stream)
 {
     fmm_device* d = plan->device;
-    const int   n = d->charges.n;
-    if (d->receivers.n > 0)
+    const int   n = d->sources.n;
+    if (d->targets.n > 0)
     {
-        const size_t bytes = (static_cast<size_t>(d->receivers.n) + 1) * sizeof(int);
+        const size_t bytes = (static_cast<size_t>(d->targets.n) + 1) * sizeof(int);
         FMM_CUDA(plan, cudaMemsetAsync(d->special_start.memory, 0, bytes, stream));
         return GMXFMM_OK;
     }
@@ -300,10 +300,10 @@ gmxfmm_status fmm_cuda_left_out(gmxfmm_plan* plan, cudaStream_t stream)
     {
         find_places<<<blocks, c_threads, 0, stream>>>(g, e, d->excl_place.as<int>());
     }
-    count_left_out<<<blocks, c_threads, 0, stream>>>(e, mask, count);
+    count_excluded<<<blocks, c_threads, 0, stream>>>(e, mask, count);
     FMM_CUDA(plan, cudaGetLastError());
     FMM_TRY(fmm_cuda_scan(plan, count, count, n + 1, stream));
-    list_left_out<<<blocks, c_threads, 0, stream>>>(g, e, mask, count, special, far, d->specials.as<Special>(),
+    list_excluded<<<blocks, c_threads, 0, stream>>>(g, e, mask, count, special, far, d->specials.as<Special>(),
                                                     d->far_pairs.as<FarPair>(), d->assign_results.as<AssignResults>());
     FMM_CUDA(plan, cudaGetLastError());
     return GMXFMM_OK;

@@ -695,13 +695,13 @@ static P2pArgs<R> make_args(const gmxfmm_plan* plan)
     P2pArgs<R>         a;
     a.g             = make_geometry(plan);
     a.num_tiles     = &d->assign_results.as<AssignResults>()->num_tiles;
-    a.self          = targets == &d->charges;
+    a.self          = targets == &d->sources;
     a.tiles         = targets->tiles.as<Tile>();
-    a.cell_start    = d->charges.cell_start.as<int>();
+    a.cell_start    = d->sources.cell_start.as<int>();
     a.special_start = d->special_start.as<int>();
     a.specials      = d->specials.as<Special>();
     a.near_vectors  = d->near_vectors.as<int4>();
-    a.xq            = d->charges.xq.as<Vec4<R>>();
+    a.xq            = d->sources.xq.as<Vec4<R>>();
     a.target        = targets->xq.as<Vec4<R>>();
     a.out           = d->near_out.as<Vec4<R>>();
     a.virial        = d->near_virial.as<R>();

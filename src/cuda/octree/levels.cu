@@ -61,7 +61,7 @@ static __device__ inline int cell_with(const int* index, int number, int num)
 /* Leaves that hold particles of either set, or the first if there are none, so that launches need no exception; one
  * more, for the scan. */
 __global__ void
-mark_leaves(LevelGrid g, Geometry near, const int* charges, const int* receivers, bool no_particles, int* mark)
+mark_leaves(LevelGrid g, Geometry near, const int* sources, const int* targets, bool no_particles, int* mark)
 {
     const int number = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
     if (number > g.num)
@@ -73,7 +73,7 @@ mark_leaves(LevelGrid g, Geometry near, const int* charges, const int* receivers
     {
         place_of(g, number, at);
         const int cell = cell_at(near, at[0], at[1], at[2]);
-        occupied = charges[cell + 1] > charges[cell] || (receivers != NULL && receivers[cell + 1] > receivers[cell]);
+        occupied       = sources[cell + 1] > sources[cell] || (targets != NULL && targets[cell + 1] > targets[cell]);
     }
     mark[number] = occupied;
 }
@@ -293,10 +293,10 @@ static gmxfmm_status number_cells(gmxfmm_plan* plan, cudaStream_t stream)
         FMM_TRY(fmm_device_reserve(plan, &d->counts, bytes));
         if (l == plan->tree->depth)
         {
-            const bool no_particles = d->charges.n + d->receivers.n == 0;
-            const int* receivers    = d->receivers.n > 0 ? d->receivers.cell_start.as<int>() : NULL;
-            mark_leaves<<<blocks, c_threads, 0, stream>>>(g, make_geometry(plan), d->charges.cell_start.as<int>(),
-                                                          receivers, no_particles, d->counts.as<int>());
+            const bool no_particles = d->sources.n + d->targets.n == 0;
+            const int* targets      = d->targets.n > 0 ? d->targets.cell_start.as<int>() : NULL;
+            mark_leaves<<<blocks, c_threads, 0, stream>>>(g, make_geometry(plan), d->sources.cell_start.as<int>(),
+                                                          targets, no_particles, d->counts.as<int>());
         }
         else
         {
@@ -387,6 +387,6 @@ gmxfmm_status fmm_cuda_tree_assign(gmxfmm_plan* plan, cudaStream_t stream)
     FMM_CUDA(plan, cudaGetLastError());
     FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_reserve(tree->operators, plan->m2l, most)));
     count_bytes(plan);
-    plan->num_cells = plan->device->charges.n + plan->device->receivers.n > 0 ? tree->level[depth].num : 0;
+    plan->num_cells = plan->device->sources.n + plan->device->targets.n > 0 ? tree->level[depth].num : 0;
     return fmm_cuda_p2m_reserve(plan);
 }

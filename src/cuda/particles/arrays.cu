@@ -101,13 +101,12 @@ static gmxfmm_status widen(gmxfmm_plan* plan, const X* x, int n, const char* wha
 template <class X>
 static gmxfmm_status extent(gmxfmm_plan* plan, const void* x, double* low, double* high)
 {
-    const ParticleSet *charges = &plan->device->charges, *receivers = &plan->device->receivers;
-    if (charges->n > 0)
+    const ParticleSet *sources = &plan->device->sources, *targets = &plan->device->targets;
+    if (sources->n > 0)
     {
-        FMM_TRY(widen(plan, static_cast<const X*>(x), charges->n, "particle", low, high));
+        FMM_TRY(widen(plan, static_cast<const X*>(x), sources->n, "particle", low, high));
     }
-    return receivers->n > 0 ? widen(plan, plan->device->receiver_x.as<X>(), receivers->n, "receiver", low, high)
-                            : GMXFMM_OK;
+    return targets->n > 0 ? widen(plan, plan->device->target_x.as<X>(), targets->n, "target", low, high) : GMXFMM_OK;
 }
 
 gmxfmm_status fmm_device_extent(gmxfmm_plan* plan, const void** x, double* low, double* high)

@@ -206,7 +206,7 @@ static gmxfmm_status reserve_tiles(gmxfmm_plan* plan, ParticleSet* set, int num_
 static gmxfmm_status reserve_scratch(gmxfmm_plan* plan, int num_cells)
 {
     fmm_device*  d     = plan->device;
-    const int    n     = d->charges.n > d->receivers.n ? d->charges.n : d->receivers.n;
+    const int    n     = d->sources.n > d->targets.n ? d->sources.n : d->targets.n;
     const int    most  = (num_cells > n ? num_cells : n) + 1;
     size_t       bytes = 0, sum = 0;
     const size_t words = static_cast<size_t>(num_cells) + 1, counts = 2 * (static_cast<size_t>(n) + 1);
@@ -215,7 +215,7 @@ static gmxfmm_status reserve_scratch(gmxfmm_plan* plan, int num_cells)
     FMM_CUDA(plan, cub::DeviceScan::ExclusiveSum(NULL, sum, d->counts.as<uint64_t>(), d->counts.as<uint64_t>(), n + 1,
                                                  d->own));
     sum = bytes > sum ? bytes : sum;
-    for (const ParticleSet* set : {&d->charges, &d->receivers})
+    for (const ParticleSet* set : {&d->sources, &d->targets})
     {
         if (set->n > 0)
         {
@@ -231,14 +231,14 @@ static gmxfmm_status reserve(gmxfmm_plan* plan)
 {
     fmm_device* d         = plan->device;
     const int   num_cells = make_geometry(plan).num_cells;
-    FMM_TRY(reserve_tiles(plan, &d->charges, num_cells));
-    if (d->receivers.n > 0)
+    FMM_TRY(reserve_tiles(plan, &d->sources, num_cells));
+    if (d->targets.n > 0)
     {
-        FMM_TRY(reserve_tiles(plan, &d->receivers, num_cells));
+        FMM_TRY(reserve_tiles(plan, &d->targets, num_cells));
     }
     else
     {
-        const size_t n       = static_cast<size_t>(d->charges.n);
+        const size_t n       = static_cast<size_t>(d->sources.n);
         const size_t entries = plan->excl_start != NULL ? static_cast<size_t>(plan->excl_start[n]) : 0;
         FMM_TRY(fmm_device_reserve(plan, &d->excl_place, (entries + 1) * sizeof(int)));
         FMM_TRY(fmm_device_reserve(plan, &d->excl_mask, (n + entries + 1) * sizeof(unsigned)));
@@ -328,7 +328,7 @@ static gmxfmm_status set_tiles(gmxfmm_plan* plan, const Geometry& g, const Parti
     return GMXFMM_OK;
 }
 
-/* charge: caller's order, or NULL for receivers, which have none. */
+/* charge: caller's order, or NULL for targets, which have none. */
 template <class X>
 static gmxfmm_status
 bin(gmxfmm_plan* plan, const ParticleSet* set, const X* x, const double* charge, cudaStream_t stream)
@@ -362,7 +362,7 @@ gmxfmm_status fmm_cuda_sort_charges(gmxfmm_plan* plan)
     if (n > 0)
     {
         set_charges<<<blocks_for(n, c_threads), c_threads, 0, d->own>>>(
-            d->charge.as<double>(), d->charges.sorted.as<int>(), n, d->charges.anchor.as<Anchor>());
+            d->charge.as<double>(), d->sources.sorted.as<int>(), n, d->sources.anchor.as<Anchor>());
         FMM_CUDA(plan, cudaGetLastError());
         FMM_CUDA(plan, cudaStreamSynchronize(d->own));
     }
@@ -387,7 +387,7 @@ static gmxfmm_status assign_set(gmxfmm_plan* plan, ParticleSet* set, const void*
     if (results.bad != c_none)
     {
         return fmm_fail(plan, GMXFMM_ERROR_POSITION, "position of %s %d: not finite, or too far away",
-                        charge != NULL ? "particle" : "receiver", results.bad);
+                        charge != NULL ? "particle" : "target", results.bad);
     }
     const int more      = fmm_enqueues_assign(plan) ? results.num_tiles / c_moreTiles + 1 : 0;
     const int most      = most_tiles(set, make_geometry(plan).num_cells);
@@ -421,12 +421,12 @@ gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x)
     FMM_TRY(upload_near_set(plan));
     FMM_TRY(reserve(plan));
     FMM_TRY(fmm_cuda_on_device(plan, &x));
-    FMM_TRY(assign_set(plan, &d->charges, x, d->charge.as<double>()));
-    if (d->receivers.n > 0)
+    FMM_TRY(assign_set(plan, &d->sources, x, d->charge.as<double>()));
+    if (d->targets.n > 0)
     {
-        FMM_TRY(assign_set(plan, &d->receivers, d->receiver_x.memory, NULL));
+        FMM_TRY(assign_set(plan, &d->targets, d->target_x.memory, NULL));
     }
-    FMM_TRY(fmm_cuda_left_out(plan, d->own));
+    FMM_TRY(fmm_cuda_excluded_pairs(plan, d->own));
     if (d->path->assign != NULL)
     {
         FMM_TRY(d->path->assign(plan, d->own));
@@ -442,6 +442,6 @@ gmxfmm_status fmm_device_enqueue_assign(gmxfmm_plan* plan, const void* x, void* 
     fmm_device*        d  = plan->device;
     const cudaStream_t on = static_cast<cudaStream_t>(stream);
     DeviceScope        scope(d->id);
-    FMM_TRY(enqueue_set(plan, &d->charges, x, d->charge.as<double>(), on));
-    return fmm_cuda_left_out(plan, on);
+    FMM_TRY(enqueue_set(plan, &d->sources, x, d->charge.as<double>(), on));
+    return fmm_cuda_excluded_pairs(plan, on);
 }

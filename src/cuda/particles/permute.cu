@@ -145,15 +145,15 @@ static gmxfmm_status permute_set(gmxfmm_plan* plan, const ParticleSet* set, cons
 gmxfmm_status fmm_cuda_permute(gmxfmm_plan* plan, const void* x, cudaStream_t stream)
 {
     fmm_device* d = plan->device;
-    FMM_TRY(permute_set(plan, &d->charges, x, stream));
-    return permute_set(plan, &d->receivers, d->receiver_x.memory, stream);
+    FMM_TRY(permute_set(plan, &d->sources, x, stream));
+    return permute_set(plan, &d->targets, d->target_x.memory, stream);
 }
 
 template <class R, class X>
 static void launch_moments(const gmxfmm_plan* plan, const void* x, cudaStream_t stream)
 {
     const fmm_device*  d      = plan->device;
-    const ParticleSet& set    = d->charges;
+    const ParticleSet& set    = d->sources;
     const int          needed = blocks_for(set.n, c_threads), few = needed < c_sumBlocks ? needed : c_sumBlocks;
     MomentsArgs        a;
     a.g              = make_geometry(plan);

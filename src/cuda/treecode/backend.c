@@ -30,10 +30,10 @@ static gmxfmm_status on_host(gmxfmm_plan* plan, const void** x, size_t num)
     return status == GMXFMM_OK ? status : fmm_fail(plan, status, "%s", treecode_message(sums));
 }
 
-static gmxfmm_status set_receivers(gmxfmm_plan* plan, const void* x)
+static gmxfmm_status set_targets(gmxfmm_plan* plan, const void* x)
 {
-    const gmxfmm_status status = on_host(plan, &x, 3 * (size_t)plan->num_receivers);
-    return status == GMXFMM_OK ? fmm_keep_receivers(plan, x) : status;
+    const gmxfmm_status status = on_host(plan, &x, 3 * (size_t)plan->num_targets);
+    return status == GMXFMM_OK ? fmm_keep_targets(plan, x) : status;
 }
 
 static gmxfmm_status enqueue(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, void* stream)
@@ -58,14 +58,14 @@ const fmm_backend        fmm_backend_treecode_cuda = {
            .precisions = 1U << GMXFMM_SINGLE | 1U << GMXFMM_DOUBLE,
            .treecode   = &treecode_on_cuda,
 
-           .check         = fmm_device_check,
-           .create        = fmm_treecode_create,
-           .destroy       = fmm_treecode_destroy,
-           .set_charges   = fmm_treecode_set_charges,
-           .set_receivers = set_receivers,
-           .on_host       = on_host,
-           .assign        = fmm_treecode_assign,
-           .execute       = fmm_treecode_execute,
-           .get_info      = fmm_treecode_get_info,
-           .enqueue       = enqueue,
+           .check       = fmm_device_check,
+           .create      = fmm_treecode_create,
+           .destroy     = fmm_treecode_destroy,
+           .set_charges = fmm_treecode_set_charges,
+           .set_targets = set_targets,
+           .on_host     = on_host,
+           .assign      = fmm_treecode_assign,
+           .execute     = fmm_treecode_execute,
+           .get_info    = fmm_treecode_get_info,
+           .enqueue     = enqueue,
 };

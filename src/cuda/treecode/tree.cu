@@ -585,7 +585,7 @@ gmxfmm_status treecode_device_extent(treecode* t, double low[3], double high[3])
         return GMXFMM_OK;
     }
     FMM_TRY(treecode_on_device(t, &d->y, &d->y_copy, 3 * (size_t)t->num_targets * sizeof(double)));
-    return widen<double>(t, d->y, t->num_targets, "receiver", low, high);
+    return widen<double>(t, d->y, t->num_targets, "target", low, high);
 }
 
 gmxfmm_status treecode_device_trees(treecode* t)

@@ -26,7 +26,7 @@ static gmxfmm_status create(gmxfmm_plan* plan)
 /* Those of particles that are assigned go to their places, others at the next assign. */
 static gmxfmm_status set_charges(gmxfmm_plan* plan)
 {
-    fmm_particles* p = &plan->cpu->charges;
+    fmm_particles* p = &plan->cpu->sources;
     if (p->sorted != NULL && p->n == plan->num_charges)
     {
         if (plan->assigned)
@@ -46,16 +46,16 @@ static gmxfmm_status set_charges(gmxfmm_plan* plan)
     return status;
 }
 
-static gmxfmm_status set_receivers(gmxfmm_plan* plan, const void* x)
+static gmxfmm_status set_targets(gmxfmm_plan* plan, const void* x)
 {
-    fmm_particles* p      = &plan->cpu->receivers;
+    fmm_particles* p      = &plan->cpu->targets;
     gmxfmm_status  status = GMXFMM_OK;
-    if (p->n != plan->num_receivers)
+    if (p->n != plan->num_targets)
     {
-        status = fmm_particles_alloc(plan, p, plan->num_receivers);
+        status = fmm_particles_alloc(plan, p, plan->num_targets);
     }
-    status = status == GMXFMM_OK ? fmm_keep_receivers(plan, x) : status;
-    if (status != GMXFMM_OK || plan->num_receivers == 0)
+    status = status == GMXFMM_OK ? fmm_keep_targets(plan, x) : status;
+    if (status != GMXFMM_OK || plan->num_targets == 0)
     {
         fmm_particles_free(plan, p);
     }
@@ -168,8 +168,8 @@ static void destroy(gmxfmm_plan* plan)
 {
     if (plan->cpu != NULL)
     {
-        fmm_particles_free(plan, &plan->cpu->charges);
-        fmm_particles_free(plan, &plan->cpu->receivers);
+        fmm_particles_free(plan, &plan->cpu->sources);
+        fmm_particles_free(plan, &plan->cpu->targets);
         free(plan->cpu->scratch);
         free(plan->cpu);
         plan->cpu = NULL;
@@ -221,7 +221,7 @@ const fmm_backend        fmm_backend_cpu = {
            .create          = create,
            .destroy         = destroy,
            .set_charges     = set_charges,
-           .set_receivers   = set_receivers,
+           .set_targets     = set_targets,
            .set_exclusions  = set_exclusions,
            .free_exclusions = free_exclusions,
            .set_grid        = set_grid,

@@ -47,7 +47,7 @@ gmxfmm_status fmm_step_reserve(gmxfmm_plan* plan)
 
 void fmm_sort_charges(gmxfmm_plan* plan)
 {
-    const fmm_particles* p = &plan->cpu->charges;
+    const fmm_particles* p = &plan->cpu->sources;
     real*                q = p->q;
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads)
     for (int64_t s = 0; s < p->n; s++)
@@ -288,7 +288,7 @@ static moments permute(gmxfmm_plan* plan, const fmm_particles* p, const void* x,
 /* Sums over sorted particles into sum[FMM_PARTIAL]: 0..5 sym y (x) q E, 6 q phi near, 7 q phi far, 8 not finite. */
 static void particle_sums(gmxfmm_plan* plan, double* sum)
 {
-    const fmm_arrays a = fmm_arrays_of(&plan->cpu->charges);
+    const fmm_arrays a = fmm_arrays_of(&plan->cpu->sources);
     memset(plan->cpu->partial, 0, (size_t)plan->cpu->partial_rows * FMM_PARTIAL * sizeof(double));
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads)
     for (int row = 0; row < plan->cpu->partial_rows; row++)
@@ -365,7 +365,7 @@ static void far_virial(const gmxfmm_plan*    plan,
 /* Takes pairs left out whose cells are far off potentials, fields, energy and virial (xx, yy, zz, xy, xz, yz). */
 static void take_far_pairs(gmxfmm_plan* plan, double* energy, double* virial)
 {
-    const fmm_arrays a = fmm_arrays_of(&plan->cpu->charges);
+    const fmm_arrays a = fmm_arrays_of(&plan->cpu->sources);
     const double*    b = plan->cells.cell;
     for (int e = 0; e < plan->cpu->num_far_pairs; e++)
     {
@@ -417,8 +417,8 @@ static int write_output(
     const fmm_particles*   targets = fmm_targets(plan);
     const fmm_arrays       a       = fmm_arrays_of(targets);
     const int              field = wanted != FMM_POTENTIAL, potential = wanted != FMM_FIELD;
-    const void*            place = plan->num_receivers == 0 ? x : plan->receiver_x;
-    const gmxfmm_precision type  = plan->num_receivers == 0 ? plan->options.array_type : GMXFMM_DOUBLE;
+    const void*            place = plan->num_targets == 0 ? x : plan->target_x;
+    const gmxfmm_precision type  = plan->num_targets == 0 ? plan->options.array_type : GMXFMM_DOUBLE;
     const double           f = plan->options.prefactor, f1 = 1 / plan->cells.u, f2 = f1 * f1;
     int                    bad = 0;
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads) reduction(+ : bad)
@@ -470,11 +470,11 @@ static gmxfmm_status not_finite(gmxfmm_plan* plan, fmm_wanted wanted)
     {
         if ((wanted != FMM_POTENTIAL && !isfinite(a.ex[s])) || (wanted != FMM_FIELD && !isfinite(a.near_phi[s])))
         {
-            return plan->num_receivers == 0
+            return plan->num_targets == 0
                        ? fmm_fail(plan, GMXFMM_ERROR_COINCIDENT,
                                   "particle %d stands where another one does, and they do not exclude each other",
                                   targets->sorted[s])
-                       : fmm_fail(plan, GMXFMM_ERROR_COINCIDENT, "receiver %d stands where a particle does",
+                       : fmm_fail(plan, GMXFMM_ERROR_COINCIDENT, "target %d stands where a particle does",
                                   targets->sorted[s]);
         }
     }
@@ -657,10 +657,10 @@ gmxfmm_status fmm_step(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
     double near_virial[6] = {0}, virial[6] = {0}, strain[6] = {0}, before[FMM_PARTIAL] = {0}, after[FMM_PARTIAL] = {0};
     double clock = fmm_time();
 
-    moments m = permute(plan, &plan->cpu->charges, x, plan->options.array_type);
-    if (plan->num_receivers > 0)
+    moments m = permute(plan, &plan->cpu->sources, x, plan->options.array_type);
+    if (plan->num_targets > 0)
     {
-        m.bad += permute(plan, &plan->cpu->receivers, plan->receiver_x, GMXFMM_DOUBLE).bad;
+        m.bad += permute(plan, &plan->cpu->targets, plan->target_x, GMXFMM_DOUBLE).bad;
     }
     if (m.bad > 0)
     {

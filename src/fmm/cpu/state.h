@@ -14,8 +14,8 @@ typedef struct
     int*    cell_of;            /* n: cell of particle i */
     int*    cell_start;         /* plan->num_cells + 2: the last is the octree's empty cell */
     size_t  start_capacity;     /* bytes that cell_start has room for */
-    void *  x, *y, *z, *q;      /* position relative to the cell's centre, unit u; charge (not of receivers) */
-    double* charge;             /* of charges, NULL for receivers */
+    void *  x, *y, *z, *q;      /* position relative to the cell's centre, unit u; charge (not of targets) */
+    double* charge;             /* of charges, NULL for targets */
     void *  near_phi, *far_phi; /* potentials, unit 1/u */
     void *  ex, *ey, *ez;       /* field, near and far, unit 1/u^2 */
     float (*reference)[3];      /* position in the cell at assign, in cells: tells which image of a particle is meant */
@@ -52,7 +52,7 @@ typedef struct fmm_cpu
 {
     const struct fmm_cpu_path* path; /* by cells of one level, or by an octree: chosen with the grid */
 
-    fmm_particles charges, receivers;
+    fmm_particles sources, targets;
 
     /* Pairs left out that are near. P2P gathers the particles of all cells near a cell into one array; particle s (in
      * sorted order) leaves out those at places mask[mask_start[s]] .. mask[mask_start[s + 1] - 1] of it, itself among
@@ -78,7 +78,7 @@ typedef struct fmm_cpu
 /* What receives potentials and fields. */
 static inline const fmm_particles* fmm_targets(const gmxfmm_plan* plan)
 {
-    return plan->num_receivers > 0 ? &plan->cpu->receivers : &plan->cpu->charges;
+    return plan->num_targets > 0 ? &plan->cpu->targets : &plan->cpu->sources;
 }
 
 /* Place of a cell in the grid of cells, or of leaves. */

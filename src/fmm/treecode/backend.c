@@ -119,7 +119,7 @@ static const void* positions(const gmxfmm_plan* plan, const void* x)
 gmxfmm_status fmm_treecode_assign(gmxfmm_plan* plan, const void* x)
 {
     struct fmm_treecode* t       = plan->treecode;
-    const int64_t        targets = plan->num_receivers > 0 ? plan->num_receivers : plan->num_charges;
+    const int64_t        targets = plan->num_targets > 0 ? plan->num_targets : plan->num_charges;
     const size_t         xs      = converts(plan) ? 3 * (size_t)plan->num_charges : 0,
                  results         = converts(plan) ? 7 * (size_t)targets : 0;
     free_arrays(plan);
@@ -129,8 +129,8 @@ gmxfmm_status fmm_treecode_assign(gmxfmm_plan* plan, const void* x)
     {
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %lld particles", (long long)plan->num_charges);
     }
-    const gmxfmm_status status = treecode_assign(t->sums, positions(plan, x), plan->num_receivers,
-                                                 plan->num_receivers > 0 ? plan->receiver_x : NULL);
+    const gmxfmm_status status =
+        treecode_assign(t->sums, positions(plan, x), plan->num_targets, plan->num_targets > 0 ? plan->target_x : NULL);
     if (status != GMXFMM_OK)
     {
         return failed(plan, status);
@@ -158,7 +158,7 @@ static void to_floats(int64_t num, const double* from, float* to, int num_thread
 gmxfmm_status fmm_treecode_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
 {
     struct fmm_treecode* t       = plan->treecode;
-    const int64_t        targets = plan->num_receivers > 0 ? plan->num_receivers : plan->num_charges;
+    const int64_t        targets = plan->num_targets > 0 ? plan->num_targets : plan->num_charges;
     treecode_output      out     = {output->potential, output->field, output->want_energy, 0, output->force};
     if (output->want_virial)
     {
@@ -213,13 +213,13 @@ const fmm_backend        fmm_backend_treecode = {
            .precisions = 1U << GMXFMM_SINGLE | 1U << GMXFMM_DOUBLE,
            .treecode   = &treecode_on_cpu,
 
-           .check         = check,
-           .create        = fmm_treecode_create,
-           .destroy       = fmm_treecode_destroy,
-           .set_charges   = fmm_treecode_set_charges,
-           .set_receivers = fmm_keep_receivers,
-           .on_host       = fmm_treecode_on_host,
-           .assign        = fmm_treecode_assign,
-           .execute       = fmm_treecode_execute,
-           .get_info      = fmm_treecode_get_info,
+           .check       = check,
+           .create      = fmm_treecode_create,
+           .destroy     = fmm_treecode_destroy,
+           .set_charges = fmm_treecode_set_charges,
+           .set_targets = fmm_keep_targets,
+           .on_host     = fmm_treecode_on_host,
+           .assign      = fmm_treecode_assign,
+           .execute     = fmm_treecode_execute,
+           .get_info    = fmm_treecode_get_info,
 };

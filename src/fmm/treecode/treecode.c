@@ -330,7 +330,7 @@ static gmxfmm_status cpu_extent(treecode* t, double low[3], double high[3])
         return treecode_not_finite(t, "particle", bad);
     }
     bad = t->separate ? fmm_widen_extent(t->y, GMXFMM_DOUBLE, t->num_targets, threads, low, high) : -1;
-    return bad >= 0 ? treecode_not_finite(t, "receiver", bad) : GMXFMM_OK;
+    return bad >= 0 ? treecode_not_finite(t, "target", bad) : GMXFMM_OK;
 }
 
 /* The tree over places in the caller's unit. 0 or -1. */

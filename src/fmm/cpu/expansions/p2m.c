@@ -17,8 +17,8 @@ enum
 /* conj Upsilon(x, y, z) = Upsilon(x, -y, z) */
 static void block_multipoles(const gmxfmm_plan* plan, int first, int lanes, const real* inverse, vreal* m)
 {
-    const fmm_arrays a = fmm_arrays_of(&plan->cpu->charges);
-    const walk       w = walk_of(plan->cpu->charges.cell_start, first, lanes);
+    const fmm_arrays a = fmm_arrays_of(&plan->cpu->sources);
+    const walk       w = walk_of(plan->cpu->sources.cell_start, first, lanes);
     for (int i = 0; i < harm_size(plan->order); i++)
     {
         m[i] = (vreal){0};

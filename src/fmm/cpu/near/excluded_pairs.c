@@ -8,7 +8,7 @@
 
 static const fmm_particles* charges_of(const gmxfmm_plan* plan)
 {
-    return &plan->cpu->charges;
+    return &plan->cpu->sources;
 }
 
 /* Cell at place[3], in which sorted particle s is, minus cell of the nearest image of particle j, in cells. */
@@ -121,7 +121,7 @@ static void list_far(gmxfmm_plan* plan, int s)
     }
 }
 
-gmxfmm_status fmm_left_out(gmxfmm_plan* plan)
+gmxfmm_status fmm_excluded_pairs(gmxfmm_plan* plan)
 {
     const fmm_cells*     cells    = &plan->cells;
     const fmm_particles* targets  = fmm_targets(plan);
@@ -160,7 +160,7 @@ gmxfmm_status fmm_left_out(gmxfmm_plan* plan)
     plan->cpu->near_capacity = capacity;
     plan->near_particles     = targets->n > 0 ? sum / (double)targets->n : 0;
     plan->cpu->num_far_pairs = 0;
-    for (int s = 0; s < plan->num_charges && plan->excl_start != NULL && plan->num_receivers == 0; s++)
+    for (int s = 0; s < plan->num_charges && plan->excl_start != NULL && plan->num_targets == 0; s++)
     {
         /* a mask that ends with the particle itself is not full: some pairs are far, or it is on its own list */
         const int end = plan->cpu->mask_start[s + 1];

@@ -58,7 +58,7 @@ static int gather(const gmxfmm_plan* plan, const fmm_arrays* a, int target, cons
     for (int o = 0; o < cells->num_near; o++)
     {
         const int cell  = fmm_near_of(plan, target, c, o);
-        const int begin = plan->cpu->charges.cell_start[cell], count = plan->cpu->charges.cell_start[cell + 1] - begin;
+        const int begin = plan->cpu->sources.cell_start[cell], count = plan->cpu->sources.cell_start[cell + 1] - begin;
         const double* r = cells->near_shift[o];
         copy_shifted(list->x + num, a->x + begin, count, (real)r[0]);
         copy_shifted(list->y + num, a->y + begin, count, (real)r[1]);
@@ -155,13 +155,13 @@ static inline void meet(const near_list* list, int num, real x, real y, real z, 
     }
 }
 
-/* Targets of one cell meet its near particles; no pairs are left out of a receiver's. */
+/* Targets of one cell meet its near particles; no pairs are left out of a target's. */
 static inline void
 target_cell(const gmxfmm_plan* plan, int cell, const near_list* list, fmm_wanted wanted, double* virial)
 {
     const fmm_particles* targets = fmm_targets(plan);
-    const fmm_arrays     sources = fmm_arrays_of(&plan->cpu->charges), a = fmm_arrays_of(targets);
-    const int            with_masks = plan->num_receivers == 0;
+    const fmm_arrays     sources = fmm_arrays_of(&plan->cpu->sources), a = fmm_arrays_of(targets);
+    const int            with_masks = plan->num_targets == 0;
     const int *          all_masks = plan->cpu->mask, *mask_start = plan->cpu->mask_start;
     int                  c[3];
     fmm_cell_place(plan, cell, c);

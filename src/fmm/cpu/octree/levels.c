@@ -299,7 +299,7 @@ static gmxfmm_status make_levels(gmxfmm_plan* plan, fmm_keyed* items, fmm_keyed*
 
 gmxfmm_status fmm_tree_assign(gmxfmm_plan* plan, const void* x)
 {
-    const size_t  na = (size_t)plan->num_charges, nb = (size_t)plan->num_receivers;
+    const size_t  na = (size_t)plan->num_charges, nb = (size_t)plan->num_targets;
     fmm_keyed*    memory = malloc((2 * (na + nb) + 1) * sizeof(*memory));
     fmm_keyed *   a = memory, *b = memory + na, *buffer = memory + na + nb;
     gmxfmm_status status = GMXFMM_OK;
@@ -311,8 +311,8 @@ gmxfmm_status fmm_tree_assign(gmxfmm_plan* plan, const void* x)
     const char* what = "particle";
     if (bad < 0)
     {
-        bad  = particle_keys(plan, plan->receiver_x, GMXFMM_DOUBLE, plan->num_receivers, b);
-        what = "receiver";
+        bad  = particle_keys(plan, plan->target_x, GMXFMM_DOUBLE, plan->num_targets, b);
+        what = "target";
     }
     if (bad >= 0)
     {
@@ -325,8 +325,8 @@ gmxfmm_status fmm_tree_assign(gmxfmm_plan* plan, const void* x)
         fmm_sort_keys(b, buffer, nb, plan->num_threads);
         status = make_leaves(plan, a, na, b, nb);
     }
-    status = status == GMXFMM_OK ? fill_leaves(plan, &plan->cpu->charges, a) : status;
-    status = status == GMXFMM_OK && nb > 0 ? fill_leaves(plan, &plan->cpu->receivers, b) : status;
+    status = status == GMXFMM_OK ? fill_leaves(plan, &plan->cpu->sources, a) : status;
+    status = status == GMXFMM_OK && nb > 0 ? fill_leaves(plan, &plan->cpu->targets, b) : status;
     /* a and b have served: there are no more cells than particles */
     status = status == GMXFMM_OK ? make_levels(plan, memory, buffer) : status;
     free(memory);

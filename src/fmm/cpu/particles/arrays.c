@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Arrays of the particles in sorted order, of the charges or the receivers. */
+/* Arrays of the particles in sorted order, of the charges or the targets. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -100,16 +100,15 @@ static void set_reference(gmxfmm_plan* plan, const void* x, gmxfmm_precision typ
 gmxfmm_status fmm_cpu_extent(gmxfmm_plan* plan, const void** x, double* low, double* high)
 {
     const gmxfmm_status status = widen(plan, *x, plan->options.array_type, plan->num_charges, "particle", low, high);
-    return status == GMXFMM_OK
-               ? widen(plan, plan->receiver_x, GMXFMM_DOUBLE, plan->num_receivers, "receiver", low, high)
-               : status;
+    return status == GMXFMM_OK ? widen(plan, plan->target_x, GMXFMM_DOUBLE, plan->num_targets, "target", low, high)
+                               : status;
 }
 
 gmxfmm_status fmm_bin(gmxfmm_plan* plan, const void* x)
 {
-    const gmxfmm_status status = bin(plan, x, plan->options.array_type, &plan->cpu->charges, "particle");
-    return status == GMXFMM_OK && plan->num_receivers > 0
-               ? bin(plan, plan->receiver_x, GMXFMM_DOUBLE, &plan->cpu->receivers, "receiver")
+    const gmxfmm_status status = bin(plan, x, plan->options.array_type, &plan->cpu->sources, "particle");
+    return status == GMXFMM_OK && plan->num_targets > 0
+               ? bin(plan, plan->target_x, GMXFMM_DOUBLE, &plan->cpu->targets, "target")
                : status;
 }
 
@@ -120,7 +119,7 @@ gmxfmm_status fmm_cpu_assign(gmxfmm_plan* plan, const void* x)
     {
         return status;
     }
-    set_reference(plan, x, plan->options.array_type, &plan->cpu->charges);
-    set_reference(plan, plan->receiver_x, GMXFMM_DOUBLE, &plan->cpu->receivers);
-    return fmm_left_out(plan);
+    set_reference(plan, x, plan->options.array_type, &plan->cpu->sources);
+    set_reference(plan, plan->target_x, GMXFMM_DOUBLE, &plan->cpu->targets);
+    return fmm_excluded_pairs(plan);
 }

@@ -13,14 +13,14 @@ gmxfmm_status fmm_particles_alloc(gmxfmm_plan* plan, fmm_particles* p, int64_t n
 gmxfmm_status fmm_particles_reserve_cells(gmxfmm_plan* plan, fmm_particles* p, int num_cells);
 void          fmm_particles_free(gmxfmm_plan* plan, fmm_particles* p);
 
-/* Particles at x and the receivers into cells of one level. Errors: POSITION, MEMORY. */
+/* Particles at x and the targets into cells of one level. Errors: POSITION, MEMORY. */
 gmxfmm_status fmm_bin(gmxfmm_plan* plan, const void* x);
 
-/* tree.c: levels, lists and leaves for the particles at x and the receivers. Errors: POSITION, MEMORY. */
+/* tree.c: levels, lists and leaves for the particles at x and the targets. Errors: POSITION, MEMORY. */
 gmxfmm_status fmm_tree_assign(gmxfmm_plan* plan, const void* x);
 
-/* left_out.c: of the particles that were sorted, mask, far_pairs and the largest near set. Errors: MEMORY. */
-gmxfmm_status fmm_left_out(gmxfmm_plan* plan);
+/* excluded_pairs.c: of the particles that were sorted, mask, far_pairs and the largest near set. Errors: MEMORY. */
+gmxfmm_status fmm_excluded_pairs(gmxfmm_plan* plan);
 
 /* Of backend.h, the same in both precisions. */
 gmxfmm_status fmm_cpu_extent(gmxfmm_plan* plan, const void** x, double* low, double* high);
