@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The octree on the GPU computes what that of the CPU does in double precision (receivers: targets.cpp). */
+/* The octree on the GPU computes what that of the CPU does in double precision (targets that are no charges:
+ * targets.cpp). */
 #include <tuple>
 
 #include <gtest/gtest.h>
