@@ -280,8 +280,8 @@ static double shape_tolerance(const gmxfmm_plan* plan)
 }
 
 /* Distance h of the nodes between which spectra are interpolated; 0 where results may depend on the present box alone.
- * Forces differ from those with the shape's own sums by 2 h^3 at most (tests/shape_line.cpp): that is to be 5e-3 of
- * their error. */
+ * Forces differ from those with the shape's own sums by 2 h^3 at most (tests/library/shape_line.cpp): that is to be
+ * 5e-3 of their error. */
 static double node_spacing(const gmxfmm_plan* plan)
 {
     const double error = fmin(plan->options.accuracy, plan->predicted_error);
