@@ -74,7 +74,7 @@ def library_options():
         elif kind == "CHOICE":
             name, _, _, _, names, words = fields
             options[name] = (kind, None, None, names.split("|"), words)
-        else:
+        elif kind in ("REAL", "INTEGER", "AUTOMATIC", "GRID"):
             name, standard, lowest, highest, words = fields
             macros[name + "_default"] = standard
             if highest != "INT32_MAX":
