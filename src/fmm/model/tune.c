@@ -31,8 +31,8 @@ enum
 static const double c_errorScale = 0.47;
 
 /* Room left below the asked error. Relative errors are up to four times as large where charges are ordered less than in
- * a liquid and forces therefore weaker (molecules turned at random, tests/accuracy.cpp); two more orders, a few per
- * cent of an MD step, pay for it. */
+ * a liquid and forces therefore weaker (molecules turned at random, tests/library/model_accuracy.cpp); two more orders,
+ * a few per cent of an MD step, pay for it. */
 static const double c_margin = 0.25;
 
 /* Error of two charges in facing corners over the mean of the model, on occasion (swap_z at 1e-6). */
