@@ -26,12 +26,12 @@ static gmxfmm_info forces(const water* w, const gmxfmm_options* options, double*
 {
     char         message[256];
     gmxfmm_plan* plan;
-    gmxfmm_info  info;
+    gmxfmm_info  info = {.size = sizeof(info)};
     check(gmxfmm_create(&plan, options, w->n, w->box, message, sizeof(message)), message);
     check(gmxfmm_set_charges(plan, w->n, w->q), gmxfmm_message(plan));
     check(gmxfmm_set_exclusions(plan, w->excl_start, w->excl_list), gmxfmm_message(plan));
     check(gmxfmm_assign(plan, w->x), gmxfmm_message(plan));
-    gmxfmm_output out = {.force = force};
+    gmxfmm_output out = {.size = sizeof(out), .force = force};
     check(gmxfmm_execute(plan, w->x, &out), gmxfmm_message(plan));
     gmxfmm_get_info(plan, &info);
     gmxfmm_destroy(plan);
@@ -83,7 +83,7 @@ static void run_fft(bench* b, int ws)
             run_order(b, cells, order);
         }
     }
-    b->options.grid[0] = b->options.grid[1] = b->options.grid[2] = 0;
+    b->options.grid[0] = b->options.grid[1] = b->options.grid[2] = GMXFMM_AUTO;
 }
 
 static void run_octree(bench* b, gmxfmm_m2l m2l, int ws)
@@ -98,7 +98,7 @@ static void run_octree(bench* b, gmxfmm_m2l m2l, int ws)
             run_order(b, 1 << depth, order);
         }
     }
-    b->options.depth = -1;
+    b->options.depth = GMXFMM_AUTO;
 }
 
 int main(int argc, char** argv)
@@ -119,7 +119,7 @@ int main(int argc, char** argv)
     b.options.separation = 2;
     b.options.grid[0] = b.options.grid[1] = b.options.grid[2] = 5;
     forces(&b.w, &b.options, b.reference);
-    b.options.grid[0] = b.options.grid[1] = b.options.grid[2] = 0;
+    b.options.grid[0] = b.options.grid[1] = b.options.grid[2] = GMXFMM_AUTO;
     printf("# method ws cells order precision error predicted near_particles\n");
     for (int ws = 1; ws <= 2; ws++)
     {

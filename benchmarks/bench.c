@@ -63,6 +63,12 @@ int bench_list(const char* text, int* values, int max)
     return num;
 }
 
+int bench_or_auto(const char* text)
+{
+    const int number = atoi(text);
+    return number == 0 ? GMXFMM_AUTO : number;
+}
+
 gmxfmm_m2l bench_method(const char* name)
 {
     for (int m2l = GMXFMM_M2L_AUTO; m2l <= GMXFMM_M2L_NAIVE; m2l++)

@@ -17,6 +17,9 @@ double* bench_numbers(size_t n);
 /* A list like "0,2,4", or a range like "0..20", into values[max]; returns how many, exits if it is neither. */
 int bench_list(const char* text, int* values, int max);
 
+/* A number from a word of the command line, where 0 leaves it to the library: GMXFMM_AUTO. */
+int bench_or_auto(const char* text);
+
 /* The method of that name, or exit. */
 gmxfmm_m2l bench_method(const char* name);
 

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "bench.h"
+#include "gmxfmm_measure.h"
 #include "water.h"
 #ifdef BENCH_ON_DEVICE
 #    include "device_step.h"
@@ -54,6 +55,7 @@ static void prepare(setting* s, const water* w, const gmxfmm_reference* exact, c
 {
     char message[512];
     s->device = options->device;
+    s->m.size = sizeof(s->m);
     bench_check(gmxfmm_measure(exact, options, 0, &s->m, message, sizeof(message)), message);
     bench_check(gmxfmm_create(&s->plan, options, w->n, w->box, message, sizeof(message)), message);
     bench_check(gmxfmm_set_charges(s->plan, w->n, w->q), gmxfmm_message(s->plan));
@@ -88,7 +90,7 @@ static double time_steps(const setting* s, const water* w, double* force, int nu
         return time_steps_there(s, w);
     }
 #endif
-    gmxfmm_output output = {.force = force};
+    gmxfmm_output output = {.size = sizeof(output), .force = force};
     const double  begin  = bench_seconds();
     for (int i = 0; i < num; i++)
     {
@@ -99,11 +101,10 @@ static double time_steps(const setting* s, const water* w, double* force, int nu
 
 static void print_measurement(const char* name, const gmxfmm_measurement* m, double seconds)
 {
-    const gmxfmm_info* i = &m->info;
     printf("%s{\"method\": \"%s\", \"order\": %d, \"cells\": [%d, %d, %d], \"separation\": %d, \"predicted\": %.3g, "
            "\"measured\": %.3g, \"ms\": %.4g}",
-           name, gmxfmm_m2l_name(i->m2l), i->order, i->grid[0], i->grid[1], i->grid[2], i->separation,
-           i->predicted_error, m->error, 1e3 * seconds);
+           name, gmxfmm_m2l_name(m->m2l), m->order, m->grid[0], m->grid[1], m->grid[2], m->separation,
+           m->predicted_error, m->error, 1e3 * seconds);
 }
 
 static gmxfmm_reference* make_reference(const gmxfmm_options* options, double accuracy, const gmxfmm_system* system)
@@ -139,19 +140,28 @@ int main(int argc, char** argv)
     water w                    = water_read(argv[1], atoi(argv[2]));
     options.accuracy           = argc > 3 ? atof(argv[3]) : options.accuracy;
     const int           pairs  = argc > 4 && atoi(argv[4]) < c_most ? atoi(argv[4]) : 11;
-    const gmxfmm_system system = {
-        .n = w.n, .box = w.box, .x = w.x, .q = w.q, .excl_start = w.excl_start, .excl_list = w.excl_list};
-    double*           force = bench_numbers(3 * (size_t)w.n);
-    gmxfmm_reference* exact = make_reference(&options, 0.01 * options.accuracy, &system);
+    const gmxfmm_system system = {.size       = sizeof(system),
+                                  .n          = w.n,
+                                  .box        = w.box,
+                                  .x          = w.x,
+                                  .q          = w.q,
+                                  .excl_start = w.excl_start,
+                                  .excl_list  = w.excl_list};
+    double*             force  = bench_numbers(3 * (size_t)w.n);
+    gmxfmm_reference*   exact  = make_reference(&options, 0.01 * options.accuracy, &system);
 
     /* as a host program has it: reference and choice */
-    gmxfmm_measurement chosen, tried[c_tried];
+    gmxfmm_measurement chosen   = {.size = sizeof(chosen)}, tried[c_tried];
     gmxfmm_options     measured = options;
     int                num      = c_tried;
     char               message[512];
-    const double       begin     = bench_seconds();
-    gmxfmm_reference*  reference = make_reference(&options, options.accuracy, &system);
-    const double       made      = bench_seconds();
+    for (int i = 0; i < c_tried; i++)
+    {
+        tried[i].size = sizeof(tried[i]);
+    }
+    const double      begin     = bench_seconds();
+    gmxfmm_reference* reference = make_reference(&options, options.accuracy, &system);
+    const double      made      = bench_seconds();
     bench_check(gmxfmm_choose(reference, &measured, INFINITY, INFINITY, &chosen, tried, &num, message, sizeof(message)),
                 message);
     const double end = bench_seconds();
@@ -172,11 +182,13 @@ int main(int argc, char** argv)
         ratio[i] = both[1].seconds[i] / both[0].seconds[i];
     }
     const double step = median(both[1].seconds, pairs);
+    gmxfmm_info  info = {.size = sizeof(info)};
+    bench_check(gmxfmm_get_info(both[1].plan, &info), gmxfmm_message(both[1].plan));
     printf("{\"atoms\": %d, \"precision\": \"%s\", \"device\": \"%s\", \"compared_by\": \"%s\", \"threads\": %d, "
            "\"asked\": %g, ",
            w.n, options.precision == GMXFMM_DOUBLE ? "double" : "single",
-           options.device == GMXFMM_CUDA ? "cuda" : "cpu", options.reproducible ? "costs" : "times",
-           chosen.info.num_threads, options.accuracy);
+           options.device == GMXFMM_CUDA ? "cuda" : "cpu", options.reproducible ? "costs" : "times", info.num_threads,
+           options.accuracy);
     print_measurement("\"model\": ", &both[0].m, median(both[0].seconds, pairs));
     print_measurement(", \"chosen\": ", &both[1].m, step);
     printf(", \"time_chosen_over_model\": %.3f, \"pairs\": %d, \"reference_s\": %.3f, \"choice_s\": %.3f, "

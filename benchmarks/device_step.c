@@ -36,8 +36,12 @@ float* bench_device_floats(size_t n, const float* host)
 
 void device_step_enqueue(const device_step* s, unsigned stages)
 {
-    gmxfmm_device_output out = {
-        .force = s->force, .field = s->field, .potential = s->potential, .virial = s->virial, .stages = stages};
+    gmxfmm_device_output out = {.size      = sizeof(out),
+                                .force     = s->force,
+                                .field     = s->field,
+                                .potential = s->potential,
+                                .virial    = s->virial,
+                                .stages    = stages};
     bench_check(gmxfmm_enqueue(s->plan, s->x, &out, s->stream), gmxfmm_message(s->plan));
 }
 
@@ -172,7 +176,7 @@ void device_step_profile(const device_step* s, const double* box)
 
 double device_assign_ms(const device_step* s)
 {
-    gmxfmm_info info;
+    gmxfmm_info info = {.size = sizeof(info)};
     bench_check(gmxfmm_assign(s->plan, s->x), gmxfmm_message(s->plan));
     gmxfmm_reset_times(s->plan);
     for (int i = 0; i < c_assigns; i++)

@@ -103,7 +103,7 @@ static double step(const library* l, gmxfmm_plan* plan, const test_case* c, int 
 {
     const double  edge   = round % 2 == 0 ? 1 : 1.001;
     const double  box[9] = {1, 0, 0, 0, 1, 0, 0, 0, edge};
-    gmxfmm_output output = {.field = out};
+    gmxfmm_output output = {.size = sizeof(output), .field = out};
     const double  begin  = processor_seconds();
     bench_check(c->new_box ? l->set_box(plan, box) : GMXFMM_OK, l->name);
     bench_check(l->execute(plan, x, &output), l->name);
@@ -199,7 +199,7 @@ int main(int argc, char** argv)
     for (size_t k = 0; k < sizeof(c_levels) / sizeof(c_levels[0]); k++)
     {
         gmxfmm_plan* plan = NULL;
-        gmxfmm_info  info;
+        gmxfmm_info  info = {.size = sizeof(info)};
         set_level(c_levels[k]);
         standard.boundary = GMXFMM_OPEN;
         if (gmxfmm_create(&plan, &standard, 1, NULL, NULL, 0) == GMXFMM_OK &&

@@ -108,8 +108,8 @@ static gmxfmm_info time_stages(const cloud* c, const gmxfmm_options* options, do
 {
     char          message[256];
     gmxfmm_plan*  plan;
-    gmxfmm_info   least, info;
-    gmxfmm_output out   = {.field = c->field, .potential = c->potential};
+    gmxfmm_info   least = {.size = sizeof(least)}, info = least;
+    gmxfmm_output out   = {.size = sizeof(out), .field = c->field, .potential = c->potential};
     const double  begin = bench_seconds();
     bench_check(gmxfmm_create(&plan, options, (int64_t)c->n, NULL, message, sizeof(message)), message);
     bench_check(gmxfmm_set_charges(plan, (int64_t)c->n, c->q), gmxfmm_message(plan));
@@ -263,7 +263,7 @@ int main(int argc, char** argv)
             {
                 usage(option);
             }
-            *number = atoi(value);
+            *number = bench_or_auto(value);
         }
     }
     run(&s);

@@ -69,7 +69,7 @@ def main():
                     found.setdefault((f"mdrun, the same {648 * copies ** 3} atoms: ms a step", which), []).append(
                         steps(folder, options.work, copies, cells, num))
             for r in library(folder, "benchmark-points_cuda", 1048576, "rotation", 8, 5, 1, "fft", 8, 32, 1):
-                found.setdefault((f"{r['points']} points and receivers, {r['method']}, order 8: total_ms", which), []).append(r["total_ms"])
+                found.setdefault((f"{r['points']} points and targets, {r['method']}, order 8: total_ms", which), []).append(r["total_ms"])
     records = []
     for what in dict.fromkeys(what for what, _ in found):
         before, after = found[what, "before"], found[what, "after"]

@@ -55,7 +55,7 @@ static gmxfmm_options read_options(int argc, char** argv)
     else
     {
         o.order      = atoi(argv[3]);
-        o.separation = atoi(argv[5]);
+        o.separation = bench_or_auto(argv[5]);
         if (atoi(argv[4]) == 0)
         {
             o.accuracy = 0.1; /* any order will do: size is chosen by time alone */
@@ -69,7 +69,7 @@ static gmxfmm_options read_options(int argc, char** argv)
             o.depth = atoi(argv[4]);
         }
     }
-    o.num_threads = argc > 7 ? atoi(argv[7]) : 0;
+    o.num_threads = argc > 7 ? bench_or_auto(argv[7]) : GMXFMM_AUTO;
     return o;
 }
 
@@ -84,10 +84,10 @@ int main(int argc, char** argv)
     cloud                c       = cloud_make((size_t)atof(argv[1]), GMXFMM_DOUBLE, -1, 1);
     const int            repeats = argc > 8 ? atoi(argv[8]) : 3;
     gmxfmm_plan*         plan;
-    gmxfmm_info          info, total = {0};
+    gmxfmm_info          info = {.size = sizeof(info)}, total = info;
     char                 message[256];
     double *             potential = bench_numbers(c.n), *field = bench_numbers(3 * c.n);
-    gmxfmm_output        out    = {.potential = potential, .field = field};
+    gmxfmm_output        out    = {.size = sizeof(out), .potential = potential, .field = field};
     double               assign = INFINITY, least = INFINITY, error[2];
     bench_check(gmxfmm_create(&plan, &options, (int64_t)c.n, NULL, message, sizeof(message)), message);
     bench_check(gmxfmm_set_charges(plan, (int64_t)c.n, c.q), gmxfmm_message(plan));

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Potential and gradient at random receivers of as many random charges, uniform in the unit cube, open boundary, on a
+ * Potential and gradient at random targets of as many random charges, uniform in the unit cube, open boundary, on a
  * GPU: the problem of Gumerov & Duraiswami 2008, section 4.4.
  *   points_cuda N [OPTION]... [METHOD ORDER SIZE WS]...
  * SIZE is the depth of an octree, or the cells along an edge with fft; ORDER 0: the library's choice for the accuracy
  * SIZE. One line of JSON for each setting on stdout, then their table beside ours on stderr. Times are by events around
  * graph launches (device_step.h); far is P2M to L2P, near P2P, each alone; both, overlapped; total a whole step.
- * Errors are relative L2 errors at 1000 receivers against direct sums in double precision.
+ * Errors are relative L2 errors at 1000 targets against direct sums in double precision.
  *   --signed         charges in [-1, 1), not [0, 1)
- *   --no-receivers   potential and gradient at the charges themselves
+ *   --no-targets     potential and gradient at the charges themselves
  *   --periodic       periodic box; no errors are computed
  *   --double         arithmetic in double precision (arrays are single)
  *   --far            time the far field only
@@ -31,10 +31,10 @@ enum
 typedef struct
 {
     size_t  n;
-    int     is_signed, no_receivers, is_periodic, is_double, far_only, once;
-    cloud   charges, receivers; /* receivers.n = 0: at the charges */
-    size_t  samples, stride;    /* every stride-th receiver is a sample */
-    double* exact;              /* potential and field there */
+    int     is_signed, no_targets, is_periodic, is_double, far_only, once;
+    cloud   charges, targets; /* targets.n = 0: at the charges */
+    size_t  samples, stride;  /* every stride-th target is a sample */
+    double* exact;            /* potential and field there */
     int     num_rows;
     char    row[c_rows][160]; /* of the table */
 } problem;
@@ -46,9 +46,8 @@ static int read_problem(int argc, char** argv, problem* p)
     {
         const char* name;
         int*        flag;
-    } option[]    = {{"--signed", &p->is_signed},     {"--no-receivers", &p->no_receivers},
-                     {"--periodic", &p->is_periodic}, {"--double", &p->is_double},
-                     {"--far", &p->far_only},         {"--once", &p->once}};
+    } option[]    = {{"--signed", &p->is_signed}, {"--no-targets", &p->no_targets}, {"--periodic", &p->is_periodic},
+                     {"--double", &p->is_double}, {"--far", &p->far_only},          {"--once", &p->once}};
     const int num = (int)(sizeof(option) / sizeof(option[0]));
     int       i   = 2;
     p->n          = argc > 1 ? (size_t)atof(argv[1]) : 0;
@@ -77,13 +76,13 @@ static int read_problem(int argc, char** argv, problem* p)
 /* Points, and what is exact at the samples. */
 static void make_problem(problem* p)
 {
-    p->charges   = cloud_make(p->n, GMXFMM_SINGLE, p->is_signed ? -1 : 0, 1);
-    p->receivers = cloud_make(p->no_receivers ? 0 : p->n, GMXFMM_SINGLE, 0, 2);
+    p->charges = cloud_make(p->n, GMXFMM_SINGLE, p->is_signed ? -1 : 0, 1);
+    p->targets = cloud_make(p->no_targets ? 0 : p->n, GMXFMM_SINGLE, 0, 2);
     if (p->is_periodic || p->far_only || p->once)
     {
         return;
     }
-    const cloud* at     = p->no_receivers ? &p->charges : &p->receivers;
+    const cloud* at     = p->no_targets ? &p->charges : &p->targets;
     p->samples          = p->n < c_samples ? p->n : c_samples;
     p->stride           = p->n / p->samples;
     p->exact            = bench_numbers(4 * p->samples);
@@ -107,7 +106,7 @@ static gmxfmm_options read_setting(const problem* p, char** argv)
     o.precision  = p->is_double ? GMXFMM_DOUBLE : GMXFMM_SINGLE;
     o.boundary   = p->is_periodic ? GMXFMM_TINFOIL : GMXFMM_OPEN;
     o.m2l        = bench_method(argv[0]);
-    o.separation = atoi(argv[3]);
+    o.separation = bench_or_auto(argv[3]);
     if (order == 0)
     {
         o.accuracy = atof(argv[2]);
@@ -133,9 +132,9 @@ static gmxfmm_plan* make_plan(const problem* p, const gmxfmm_options* options)
     bench_check(gmxfmm_create(&plan, options, (int64_t)p->n, p->is_periodic ? box : NULL, message, sizeof(message)),
                 message);
     bench_check(gmxfmm_set_charges(plan, (int64_t)p->n, p->charges.q), gmxfmm_message(plan));
-    if (p->receivers.n > 0)
+    if (p->targets.n > 0)
     {
-        bench_check(gmxfmm_set_receivers(plan, (int64_t)p->n, p->receivers.x), gmxfmm_message(plan));
+        bench_check(gmxfmm_set_targets(plan, (int64_t)p->n, p->targets.x), gmxfmm_message(plan));
     }
     return plan;
 }
@@ -181,10 +180,10 @@ static const char* number(char* text, size_t size, const char* format, double va
 
 static void report(problem* p, device_step* s, int is_automatic, double assign, size_t held)
 {
-    gmxfmm_info  info;
+    gmxfmm_info  info = {.size = sizeof(info)};
     char         text[8][32];
     double       potential, gradient;
-    const double all = (double)(p->n + p->receivers.n);
+    const double all = (double)(p->n + p->targets.n);
     errors(p, s, &potential, &gradient);
     const double far     = device_step_ms(s, GMXFMM_STAGE_FAR);
     const double near    = p->far_only ? NAN : device_step_ms(s, GMXFMM_STAGE_NEAR);
@@ -192,12 +191,12 @@ static void report(problem* p, device_step* s, int is_automatic, double assign, 
     const double both    = p->far_only ? NAN : device_step_ms(s, GMXFMM_STAGE_NEAR | GMXFMM_STAGE_FAR);
     const double total   = p->far_only ? NAN : device_step_ms(s, 0);
     bench_check(gmxfmm_get_info(s->plan, &info), gmxfmm_message(s->plan));
-    printf("{\"points\": %zu, \"receivers\": %zu, \"charges\": \"%s\", \"boundary\": \"%s\", \"method\": \"%s\", "
+    printf("{\"points\": %zu, \"targets\": %zu, \"charges\": \"%s\", \"boundary\": \"%s\", \"method\": \"%s\", "
            "\"precision\": \"%s\", \"order\": %d, \"depth\": %d, \"grid\": %d, \"cells\": %d, \"separation\": %d, "
            "\"automatic\": %s, \"near_neighbours\": %.1f, \"permute_ms\": %s, \"far_ms\": %.4f, \"near_ms\": %s, "
            "\"both_ms\": %s, \"total_ms\": %s, \"assign_ms\": %.3f, \"bytes_per_particle\": %.0f, "
            "\"device_bytes_per_particle\": %.0f, \"potential_error\": %s, \"gradient_error\": %s}\n",
-           p->n, p->receivers.n, p->is_signed ? "-1 to 1" : "0 to 1", p->is_periodic ? "tinfoil" : "open",
+           p->n, p->targets.n, p->is_signed ? "-1 to 1" : "0 to 1", p->is_periodic ? "tinfoil" : "open",
            gmxfmm_m2l_name(info.m2l), info.precision == GMXFMM_DOUBLE ? "double" : "single", info.order, info.depth,
            info.grid[0], info.num_cells, info.separation, is_automatic ? "true" : "false", info.near_particles,
            number(text[0], sizeof(text[0]), "%.4f", permute), far, number(text[1], sizeof(text[1]), "%.4f", near),
@@ -272,7 +271,7 @@ int main(int argc, char** argv)
     CUDA(cudaFree(s.potential));
     CUDA(cudaStreamDestroy(s.stream));
     cloud_free(&p.charges);
-    cloud_free(&p.receivers);
+    cloud_free(&p.targets);
     free(p.exact);
     return 0;
 }

@@ -42,10 +42,10 @@ int main(int argc, char** argv)
         options.separation                                  = atoi(argv[6]);
     }
     gmxfmm_plan*  plan;
-    gmxfmm_info   info;
+    gmxfmm_info   info = {.size = sizeof(info)};
     char          message[256];
     double*       force = malloc((size_t)w.n * 3 * sizeof(double));
-    gmxfmm_output out   = {.force = force};
+    gmxfmm_output out   = {.size = sizeof(out), .force = force};
     check(gmxfmm_create(&plan, &options, w.n, w.box, message, sizeof(message)), message);
     check(gmxfmm_set_charges(plan, w.n, w.q), gmxfmm_message(plan));
     check(gmxfmm_set_exclusions(plan, w.excl_start, w.excl_list), gmxfmm_message(plan));

@@ -135,9 +135,9 @@ static void measure(const problem* p, const char* setting)
 {
     const gmxfmm_options options   = read_setting(p, setting);
     double *             potential = bench_numbers(p->n), *field = bench_numbers(3 * p->n), seconds[3] = {0};
-    gmxfmm_output        out = {.potential = potential, .field = p->field ? field : NULL};
+    gmxfmm_output        out = {.size = sizeof(out), .potential = potential, .field = p->field ? field : NULL};
     gmxfmm_plan*         plan;
-    gmxfmm_info          info;
+    gmxfmm_info          info = {.size = sizeof(info)};
     char                 message[512], field_error[32] = "null";
     bench_check(gmxfmm_create(&plan, &options, (int64_t)p->n, NULL, message, sizeof(message)), message);
     for (int i = 0; i < p->calls; i++)
@@ -175,8 +175,13 @@ static void measure(const problem* p, const char* setting)
 
 int main(int argc, char** argv)
 {
-    problem p = {
-        .n = 1000000, .samples = 1000, .distribution = "cube", .kappa = -1, .precision = GMXFMM_DOUBLE, .calls = 2};
+    problem            p     = {.n            = 1000000,
+                                .samples      = 1000,
+                                .distribution = "cube",
+                                .kappa        = -1,
+                                .precision    = GMXFMM_DOUBLE,
+                                .threads      = GMXFMM_AUTO,
+                                .calls        = 2};
     unsigned long long state = 1;
     int                i     = 1;
     for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++)
@@ -215,7 +220,7 @@ int main(int argc, char** argv)
         }
         else if (strcmp(argv[i], "--threads") == 0)
         {
-            p.threads = atoi(value);
+            p.threads = bench_or_auto(value);
         }
         else if (strcmp(argv[i], "--calls") == 0)
         {

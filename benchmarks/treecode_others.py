@@ -66,7 +66,7 @@ class Ours:
             s._set(asked, name, value)
         asked.array_type = s.header.enums["gmxfmm_precision"]["GMXFMM_DOUBLE"]
         potential = numpy.empty(len(q))
-        output, info = s.Output(potential=potential.ctypes.data), s.Info()
+        output, info = s.Output(size=ctypes.sizeof(s.Output), potential=potential.ctypes.data), s.Info(size=ctypes.sizeof(s.Info))
         with s._Plan(asked, len(q), None) as plan:
             for _ in range(2):
                 begin = time.process_time()

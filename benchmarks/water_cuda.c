@@ -53,7 +53,7 @@ static void fetch_forces(const device_step* s, int n, float* force)
     CUDA(cudaMemcpy(force, s->force, 3 * (size_t)n * sizeof(float), cudaMemcpyDeviceToHost));
 }
 
-/* Useful pairs: ordered pairs of atoms in near cells, those left out included. */
+/* Useful pairs: ordered pairs of atoms in near cells, excluded ones included. */
 static void report(device_step* s, const water* w, const float* reference, float* force, double* virial)
 {
     const double assign = device_assign_ms(s);
@@ -70,7 +70,7 @@ static void report(device_step* s, const water* w, const float* reference, float
     /* the first makes what only steps with virial need */
     device_step_enqueue(&t, 0);
     const double with_virial = device_step_ms_in_flight(&t), virial_boxes = device_step_ms_with_boxes(&t, w->box);
-    gmxfmm_info  info;
+    gmxfmm_info  info = {.size = sizeof(info)};
     bench_check(gmxfmm_get_info(s->plan, &info), gmxfmm_message(s->plan));
     printf("{\"atoms\": %d, \"order\": %d, \"cells\": [%d, %d, %d], \"separation\": %d, \"near_neighbours\": %.1f, "
            "\"far_ms\": %.4f, \"near_ms\": %.4f, \"both_ms\": %.4f, \"total_ms\": %.4f, \"total_in_flight_ms\": %.4f, "
@@ -82,6 +82,15 @@ static void report(device_step* s, const water* w, const float* reference, float
            both, total, many, boxes, with_virial, virial_boxes, permute, output, assign, assign_enqueued,
            w->n * info.near_particles / (near * 1e-3), (double)info.bytes / w->n, error);
     fflush(stdout);
+}
+
+/* Order, cells along an edge and ws from three words; 0 cells: all three as the library chooses. */
+static void set_cells(gmxfmm_options* options, char** words)
+{
+    const int cells  = bench_or_auto(words[1]);
+    options->order   = cells > 0 ? atoi(words[0]) : GMXFMM_AUTO;
+    options->grid[0] = options->grid[1] = options->grid[2] = cells;
+    options->separation                                    = cells > 0 ? bench_or_auto(words[2]) : GMXFMM_AUTO;
 }
 
 int main(int argc, char** argv)
@@ -115,10 +124,8 @@ int main(int argc, char** argv)
     const int once        = once_virial || (argc > 3 && strcmp(argv[3], "--once") == 0);
     for (int i = 4; once && i + 2 < argc; i += 3)
     {
-        options.order   = atoi(argv[i]);
-        options.grid[0] = options.grid[1] = options.grid[2] = atoi(argv[i + 1]);
-        options.separation                                  = atoi(argv[i + 2]);
-        s.plan                                              = make_plan(&w, &options);
+        set_cells(&options, argv + i);
+        s.plan = make_plan(&w, &options);
         bench_check(gmxfmm_assign(s.plan, s.x), gmxfmm_message(s.plan));
         s.virial = once_virial ? virial : NULL;
         device_step_profile(&s, once_virial ? w.box : NULL);
@@ -139,11 +146,9 @@ int main(int argc, char** argv)
     gmxfmm_destroy(s.plan);
     for (int i = 3; i == 3 || i + 2 < argc; i += 3)
     {
-        if (i + 2 < argc && atoi(argv[i + 1]) > 0)
+        if (i + 2 < argc)
         {
-            options.order   = atoi(argv[i]);
-            options.grid[0] = options.grid[1] = options.grid[2] = atoi(argv[i + 1]);
-            options.separation                                  = atoi(argv[i + 2]);
+            set_cells(&options, argv + i);
         }
         s.plan = make_plan(&w, &options);
         report(&s, &w, reference, force, virial);

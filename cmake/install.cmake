@@ -1,4 +1,4 @@
-# What is installed: libraries, header, program with its manual page, and what CMake and pkg-config find them by.
+# What is installed: libraries, headers, program with its manual page, and what CMake and pkg-config find them by.
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/gmxfmm)
 
@@ -9,7 +9,7 @@ if(TARGET gmxfmm_shared)
     install(TARGETS gmxfmm_shared EXPORT gmxfmm-shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
     install(EXPORT gmxfmm-shared NAMESPACE gmxfmm:: DESTINATION ${package_dir})
 endif()
-install(FILES src/fmm/gmxfmm.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES src/fmm/gmxfmm.h src/fmm/gmxfmm_measure.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 configure_package_config_file(cmake/gmxfmm-config.cmake.in ${PROJECT_BINARY_DIR}/gmxfmm-config.cmake
     INSTALL_DESTINATION ${package_dir})

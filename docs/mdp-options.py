@@ -19,7 +19,7 @@ ADAPTER = ROOT / "gromacs-patch" / "common" / "files" / "src" / "gromacs" / "fmm
 # tag of the .mdp option: member of gmxfmm_options, member of FmmParameters, what stands for automatic, what is to be added
 OPTIONS = {
     "accuracy": ("accuracy", "accuracy", None,
-                 "The RMS error of the Coulomb forces over their RMS, pairs within molecules left out. The default is what PME has "
+                 "The RMS error of the Coulomb forces over their RMS, without excluded pairs. The default is what PME has "
                  "at GROMACS's default settings in water. Below 1e-6 GROMACS in double precision is needed. See "
                  "[Choosing the accuracy](accuracy.md)."),
     "order": ("order", "order", "0",
@@ -74,7 +74,7 @@ def library_options():
         elif kind == "CHOICE":
             name, _, _, _, names, words = fields
             options[name] = (kind, None, None, names.split("|"), words)
-        else:
+        elif kind in ("REAL", "INTEGER", "AUTOMATIC", "GRID"):
             name, standard, lowest, highest, words = fields
             macros[name + "_default"] = standard
             if highest != "INT32_MAX":

@@ -10,8 +10,8 @@ import subprocess
 import sys
 
 SYSTEMS = {"water": "1119744 atoms of water, order 8, 45 x 45 x 45 cells",
-           "rotation": "2^20 charges, 2^20 receivers, open, m2l = rotation, order 9, depth 5",
-           "symmetric": "2^20 charges, 2^20 receivers, open, m2l = symmetric, order 9, depth 5",
+           "rotation": "2^20 charges, 2^20 targets, open, m2l = rotation, order 9, depth 5",
+           "symmetric": "2^20 charges, 2^20 targets, open, m2l = symmetric, order 9, depth 5",
            "treecode-single": "10^6 charges in a cube, treecode, theta 0.8, degree 8, leaf 2000, single precision",
            "treecode-double": "10^6 charges in a cube, treecode, theta 0.8, degree 8, leaf 2000, double precision"}
 

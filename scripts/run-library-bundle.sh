@@ -5,7 +5,7 @@
 #   tests     all suites on the GPU; memcheck and racecheck on small cases      cuda-tests.json
 #   water     a step in water                                                   water.json
 #   m2l       M2L of the octree alone, and its bounds                           m2l.json
-#   points    charges and receivers in a cube, to 64 million of each; far field by both ways   points.json, far.json
+#   points    charges and targets in a cube, to 64 million of each; far field by both ways   points.json, far.json
 #   choice    settings chosen by measurement in water, against those of the model     choice.json
 #   treecode  whole calls: 1 to 64 million charges, both kernels, both precisions   treecode.json
 #   kernels   what each kernel uses of the device (Nsight Compute)              kernels.json
@@ -75,7 +75,7 @@ run_tests() {
         local check="compute-sanitizer --tool $tool --error-exitcode 9"
         jobs+=("one_test $tool-water $check $water $GMXFMM_SPC216 1 --once 6 4 1 8 5 1 3 7 2 12 3 1"
             "one_test $tool-octree $check $points 3000 --once rotation 6 2 1 symmetric 5 2 1 naive 3 2 1 rotation 8 3 2 symmetric 3 2 2 fft 5 4 1"
-            "one_test $tool-octree-periodic $check $points 3000 --once --signed --periodic --no-receivers rotation 7 2 1 symmetric 6 3 1 rotation 4 2 2"
+            "one_test $tool-octree-periodic $check $points 3000 --once --signed --periodic --no-targets rotation 7 2 1 symmetric 6 3 1 rotation 4 2 2"
             "one_test $tool-octree-double $check $points 2000 --once --double rotation 5 2 1 symmetric 7 2 1 naive 2 1 2"
             "one_test $tool-assign $check $bin/gmxfmm_test_cuda_assign --gtest_filter=*CudaAssignIn.CrowdsMayComeAndGo/RectangularSingleOfFloats:*CudaAssignIn.CrowdsMayComeAndGo/TriclinicDoubleOfDoubles"
             "one_test $tool-box $check $bin/gmxfmm_test_cuda_box --gtest_filter=*CudaBox.GraphsFollow*/RectangularSingle"
@@ -115,10 +115,10 @@ run_points() {
     measure points points "$points" 64000000 rotation 6 8 1 rotation 10 8 1
     # the far field by both ways, 100 charges a leaf
     for p in 4 5 6 7 8 9 10 11 12; do far+=(fft "$p" 16 1 rotation "$p" 4 1); done
-    measure points far "$points" 409600 --far --periodic --no-receivers --signed "${far[@]}"
+    measure points far "$points" 409600 --far --periodic --no-targets --signed "${far[@]}"
     far=()
     for p in 4 5 6 7 8 9 10 11 12; do far+=(fft "$p" 32 1 rotation "$p" 5 1); done
-    measure points far "$points" 3276800 --far --periodic --no-receivers --signed "${far[@]}"
+    measure points far "$points" 3276800 --far --periodic --no-targets --signed "${far[@]}"
 }
 
 run_choice() {

@@ -51,6 +51,7 @@ for _name, _result, _arguments in (
     ("assign", ctypes.c_int, [_POINTER, _POINTER]),
     ("execute", ctypes.c_int, [_POINTER, _POINTER, ctypes.POINTER(Output)]),
     ("get_info", ctypes.c_int, [_POINTER, ctypes.POINTER(Info)]),
+    ("graph_version", ctypes.c_int64, [_POINTER]),
     ("message", _TEXT, [_POINTER]),
     ("destroy", None, [_POINTER]),
 ):

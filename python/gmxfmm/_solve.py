@@ -8,7 +8,7 @@ from ._library import Error, Info, Options, Output, header, library
 
 _STATUS = {value: name for name, value in header.enums["gmxfmm_status"].items()}
 _FIELDS = dict(Options._fields_)
-_FIXED = {"size", "array_type", "measured_error", "measured_time"}  # not a caller's
+_FIXED = {"size", "array_type"}  # not a caller's
 
 
 @dataclass
@@ -76,7 +76,7 @@ def _as_dict(info):
     for name, kind in Info._fields_:
         value = getattr(info, name)
         words = _choices(name) if name in ("m2l", "method", "precision") else None
-        if name != "reserved":
+        if name != "size":
             result[name] = words[value] if words else list(value) if issubclass(kind, ctypes.Array) else value
             if isinstance(value, bytes):
                 result[name] = value.decode()
@@ -98,6 +98,9 @@ class _Plan:
     def __exit__(self, *_):
         library.gmxfmm_destroy(self._plan)
 
+    def graph_version(self):
+        return library.gmxfmm_graph_version(self._plan)
+
     def call(self, name, *arguments):
         status = getattr(library, "gmxfmm_" + name)(self._plan, *arguments)
         if status:
@@ -114,6 +117,7 @@ def solve(positions, charges, box=None, *, exclusions=None, virial=False, precis
     virial      also the virial (FMM)
     options     members of gmxfmm_options (gmxfmm.h, gmxfmm help), choices by their names: accuracy, m2l, boundary, device,
                 prefactor, ...; of the treecode method="treecode", kernel="yukawa", kappa, theta, degree, ...
+                Numbers that the library is to choose are left out, or -1.
 
     Potentials are prefactor * sum q / r. Raises Error with the library's message where it refuses something.
     """
@@ -131,9 +135,9 @@ def solve(positions, charges, box=None, *, exclusions=None, virial=False, precis
     vectors = None if box is None else _box_vectors(box)
     potential, field = np.empty(len(x)), np.empty((len(x), 3))
     forces = np.empty((len(x), 3))
-    output = Output(force=forces.ctypes.data, field=field.ctypes.data, potential=potential.ctypes.data, want_energy=1,
+    output = Output(size=ctypes.sizeof(Output), force=forces.ctypes.data, field=field.ctypes.data, potential=potential.ctypes.data, want_energy=1,
                     want_virial=bool(virial))
-    info = Info()
+    info = Info(size=ctypes.sizeof(Info))
     with _Plan(asked, len(x), vectors) as plan:
         plan.call("set_charges", len(x), q.ctypes.data)
         if exclusions is not None:
@@ -142,5 +146,6 @@ def solve(positions, charges, box=None, *, exclusions=None, virial=False, precis
         plan.call("assign", x.ctypes.data)
         plan.call("execute", x.ctypes.data, output)
         plan.call("get_info", info)
+        what = dict(_as_dict(info), graph_version=plan.graph_version())
     return Result(output.energy_near + output.energy_far, forces, potential, field,
-                  np.array(output.virial).reshape(3, 3) if virial else None, _as_dict(info))
+                  np.array(output.virial).reshape(3, 3) if virial else None, what)

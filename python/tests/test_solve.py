@@ -26,12 +26,12 @@ def cloud(n):
     return random.uniform(0, 1, (n, 3)), random.choice([-1.0, 1.0], n)
 
 
-def direct(x, q, kappa=0.0, left_out=()):
+def direct(x, q, kappa=0.0, excluded=()):
     """Potential and field by the sum over pairs."""
     d = x[:, None, :] - x[None, :, :]
     r = np.sqrt((d**2).sum(axis=2)) + np.diag(np.full(len(x), np.inf))
     term = np.exp(-kappa * np.where(np.isinf(r), 0, r)) / r
-    for i, j in left_out:
+    for i, j in excluded:
         term[i, j] = term[j, i] = 0
     slope = np.where(np.isinf(r), 0, term * (kappa + 1 / r) / r)
     return term @ q, np.einsum("ij,ijd,j->id", slope, d, q)
@@ -67,7 +67,7 @@ class Solve(unittest.TestCase):
     def test_exclusions(self):
         x, q = cloud(60)
         pairs = [(0, 1), (1, 0), (5, 9)]
-        phi, _ = direct(x, q, left_out=pairs)
+        phi, _ = direct(x, q, excluded=pairs)
         self.assertLess(rms_error(gmxfmm.solve(x, q, exclusions=pairs, accuracy=1e-8).potential, phi), 1e-7)
         with self.assertRaisesRegex(ValueError, "60"):
             gmxfmm.solve(x, q, exclusions=[(0, 60)])
@@ -88,6 +88,9 @@ class Solve(unittest.TestCase):
         self.assertEqual((info["m2l"], info["order"], info["precision"], info["num_threads"]), ("rotation", 6, "single", 1))
         grid = gmxfmm.solve(x, q, 4, m2l="fft", grid=(4, 4, 4), order=6).info["grid"]
         self.assertEqual(grid, [4, 4, 4])
+        automatic = gmxfmm.solve(x, q, 4, order=-1, grid=-1, separation=-1).info
+        self.assertEqual(automatic["grid"], gmxfmm.solve(x, q, 4).info["grid"])
+        self.assertNotIn("size", automatic)
 
     def test_what_is_refused(self):
         x, q = rock_salt(4)
@@ -100,6 +103,7 @@ class Solve(unittest.TestCase):
             (ValueError, "shape", lambda: gmxfmm.solve(x, q[1:], 4)),
             (ValueError, "no box", lambda: gmxfmm.solve(x, q, 4, boundary="open")),
             (gmxfmm.Error, "order", lambda: gmxfmm.solve(x, q, 4, order=99)),
+            (gmxfmm.Error, "separation", lambda: gmxfmm.solve(x, q, 4, separation=0)),
             (gmxfmm.Error, "treecode", lambda: gmxfmm.solve(x, q, 4, method="treecode")),
             (gmxfmm.Error, "", lambda: gmxfmm.solve(np.full_like(x, np.nan), q, 4)),
         ):

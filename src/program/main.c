@@ -31,6 +31,8 @@ typedef struct
     double*       field;
     gmxfmm_output output;
     gmxfmm_info   info;
+
+    gmxfmm_measurement measured; /* of the settings that were chosen by it; error NaN: none */
 } solution;
 
 static void print_help(void)
@@ -57,7 +59,7 @@ static void print_help(void)
           "  0 0 0  1\n"
           "  1 1 1 -1\n"
           "\n"
-          "options: range (default)\n",
+          "options: range (default); where that is automatic, -1 says the same\n",
           stdout);
     main_options_help(stdout);
     fputs("\n"
@@ -127,9 +129,10 @@ static int settle_kernel(const charge_file* file, main_options* options)
 }
 
 /* What a user should know beside the results; only after success, for a failure has one line on stderr. */
-static void print_notes(const charge_file* file, const main_options* options, const gmxfmm_info* info)
+static void print_notes(const charge_file* file, const main_options* options, const solution* s)
 {
-    const double net = net_charge(file);
+    const gmxfmm_info* info = &s->info;
+    const double       net  = net_charge(file);
 
     if (file->periodic && fabs(net) > NEUTRAL * mean_charge(file) * (double)file->n)
     {
@@ -147,7 +150,7 @@ static void print_notes(const charge_file* file, const main_options* options, co
     {
         complain(file->name, file->kernel_line, "note: the reference values belong to another kernel");
     }
-    if (info->method == GMXFMM_FMM && options->accuracy_given && !isfinite(info->measured_error) &&
+    if (info->method == GMXFMM_FMM && options->accuracy_given && !isfinite(s->measured.error) &&
         info->predicted_error > options->solve.accuracy)
     {
         complain(
@@ -188,10 +191,12 @@ static int compute(gmxfmm_plan* plan, const charge_file* file, gmxfmm_method met
 {
     s->potential          = (double*)malloc((size_t)file->n * sizeof(double));
     s->field              = (double*)malloc((size_t)file->n * 3 * sizeof(double));
+    s->output.size        = sizeof(s->output);
     s->output.potential   = s->potential;
     s->output.field       = s->field;
     s->output.want_energy = 1;
     s->output.want_virial = method == GMXFMM_FMM;
+    s->info.size          = sizeof(s->info);
     if (!s->potential || !s->field)
     {
         return GMXFMM_ERROR_MEMORY;
@@ -307,10 +312,10 @@ static void print_solution(const charge_file* file, const gmxfmm_options* solve,
     }
     info->method == GMXFMM_FMM ? print_fmm(info) : print_treecode(solve, info);
     printf("predicted_error: %.3g\n", info->predicted_error);
-    if (isfinite(info->measured_error))
+    if (isfinite(s->measured.error))
     {
-        printf("measured_error: %.3g\n", info->measured_error);
-        printf("measured_ms: %.4g\n", 1e3 * info->measured_time);
+        printf("measured_error: %.3g\n", s->measured.error);
+        printf("measured_ms: %.4g\n", 1e3 * s->measured.time);
     }
 }
 
@@ -419,7 +424,7 @@ static int solve_stages(charge_file* file, main_options* options, solution* s, p
         return -1;
     }
     right_handed(file->box, box);
-    if (main_measure(file, box, options, p))
+    if (main_measure(file, box, options, p, &s->measured))
     {
         return -1;
     }
@@ -454,7 +459,7 @@ static int run_solve(charge_file* file, main_options* options, solution* s)
     }
     if (!options->quiet)
     {
-        print_notes(file, options, &s->info);
+        print_notes(file, options, s);
     }
     print_solution(file, &options->solve, s);
     if (file->field)

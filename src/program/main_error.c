@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gmxfmm_measure.h"
 #include "main_plot.h"
 #include "text_lines.h"
 
@@ -32,24 +33,24 @@ typedef struct
 } table;
 
 /* Cells as the options take them: "fft, 6 x 6 x 7 cells", or leaves, or depth. */
-static void describe_cells(const gmxfmm_info* info, char* text, size_t size)
+static void describe_cells(const gmxfmm_measurement* m, char* text, size_t size)
 {
-    snprintf(text, size, "%dx%dx%d", info->grid[0], info->grid[1], info->grid[2]);
+    snprintf(text, size, "%dx%dx%d", m->grid[0], m->grid[1], m->grid[2]);
 }
 
 static void print_row(const gmxfmm_measurement* m)
 {
     char cells[64];
-    describe_cells(&m->info, cells, sizeof(cells));
-    printf("%-10s %5d %13s %10d %12.2e %12.2e %12.4g\n", gmxfmm_m2l_name(m->info.m2l), m->info.order, cells,
-           m->info.separation, m->info.predicted_error, m->error, 1e3 * m->time);
+    describe_cells(m, cells, sizeof(cells));
+    printf("%-10s %5d %13s %10d %12.2e %12.2e %12.4g\n", gmxfmm_m2l_name(m->m2l), m->order, cells, m->separation,
+           m->predicted_error, m->error, 1e3 * m->time);
     fflush(stdout);
 }
 
 /* Measures one setting and prints it. Returns 1 if it reaches what was asked, 0 if not, -1 after a complaint. */
 static int measure_row(table* t, const gmxfmm_options* options)
 {
-    gmxfmm_measurement  m;
+    gmxfmm_measurement  m = {.size = sizeof(m)};
     char                message[512];
     const gmxfmm_status status = gmxfmm_measure(t->reference, options, c_repeats, &m, message, sizeof(message));
     if (status != GMXFMM_OK)
@@ -70,12 +71,12 @@ static int measure_row(table* t, const gmxfmm_options* options)
 /* Cells of the base scaled: whether they are others than those of the size before, previous[3]. */
 static int scaled_cells(const table* t, double scale, gmxfmm_options* options, int previous[3])
 {
-    const gmxfmm_info* info    = &t->base.info;
-    int                differs = 0;
+    const gmxfmm_measurement* base    = &t->base;
+    int                       differs = 0;
     for (int d = 0; d < 3; d++)
     {
-        const int part   = info->depth >= 0 ? 2 : 1; /* leaves come in pairs */
-        const int count  = (int)floor(info->grid[d] * scale / part + 0.5);
+        const int part   = base->depth >= 0 ? 2 : 1; /* leaves come in pairs */
+        const int count  = (int)floor(base->grid[d] * scale / part + 0.5);
         options->grid[d] = part * (count > 0 ? count : 1);
         differs          = differs || options->grid[d] != previous[d];
     }
@@ -86,7 +87,7 @@ static int scaled_cells(const table* t, double scale, gmxfmm_options* options, i
 /* Orders for one choice of cells: up to the first that reaches what was asked, which a higher one does at more cost. */
 static int measure_orders(table* t, gmxfmm_options* options)
 {
-    const int first = t->base.info.order - c_ordersAbout, last = t->base.info.order + c_ordersAbout;
+    const int first = t->base.order - c_ordersAbout, last = t->base.order + c_ordersAbout;
     int       reached = 0;
     for (int p = first > 1 ? first : 1; p <= last && p <= GMXFMM_MAX_ORDER && reached == 0; p++)
     {
@@ -100,12 +101,12 @@ static int measure_all(table* t)
 {
     gmxfmm_options options     = t->options->solve;
     int            previous[3] = {0, 0, 0}, status = 0;
-    options.m2l          = t->base.info.m2l;
-    options.separation   = t->base.info.separation;
+    options.m2l          = t->base.m2l;
+    options.separation   = t->base.separation;
     options.reproducible = 0; /* as a simulation would: FFT plans are timed */
-    if (options.boundary == GMXFMM_OPEN && t->base.info.depth >= 0)
+    if (options.boundary == GMXFMM_OPEN && t->base.depth >= 0)
     {
-        options.depth = t->base.info.depth; /* leaves of an open octree follow the particles */
+        options.depth = t->base.depth; /* leaves of an open octree follow the particles */
         return measure_orders(t, &options) < 0 ? -1 : 0;
     }
     for (int i = 0; i < c_numSizes && status >= 0; i++)
@@ -120,21 +121,38 @@ static int measure_all(table* t)
 
 static void print_best(const table* t)
 {
-    const gmxfmm_info* info = &t->best.info;
+    const gmxfmm_measurement* best = &t->best;
     if (t->best.time <= 0)
     {
         printf("best: none reaches %g\n", t->options->solve.accuracy);
         return;
     }
-    printf("best: --m2l %s --order %d --separation %d", gmxfmm_m2l_name(info->m2l), info->order, info->separation);
-    if (info->depth >= 0 && t->options->solve.boundary == GMXFMM_OPEN)
+    printf("best: --m2l %s --order %d --separation %d", gmxfmm_m2l_name(best->m2l), best->order, best->separation);
+    if (best->depth >= 0 && t->options->solve.boundary == GMXFMM_OPEN)
     {
-        printf(" --depth %d\n", info->depth);
+        printf(" --depth %d\n", best->depth);
     }
     else
     {
-        printf(" --grid %d,%d,%d\n", info->grid[0], info->grid[1], info->grid[2]);
+        printf(" --grid %d,%d,%d\n", best->grid[0], best->grid[1], best->grid[2]);
     }
+}
+
+/* Threads that a plan with these options has, or 0. */
+static int num_threads(const gmxfmm_options* options)
+{
+    gmxfmm_options any;
+    gmxfmm_plan*   plan = NULL;
+    gmxfmm_info    info = {.size = sizeof(info)};
+    gmxfmm_default_options(&any);
+    any.boundary    = GMXFMM_OPEN;
+    any.num_threads = options->num_threads;
+    if (gmxfmm_create(&plan, &any, 1, NULL, NULL, 0) == GMXFMM_OK)
+    {
+        gmxfmm_get_info(plan, &info);
+    }
+    gmxfmm_destroy(plan);
+    return info.num_threads;
 }
 
 static int plot(const table* t)
@@ -146,17 +164,17 @@ static int plot(const table* t)
     {
         const gmxfmm_measurement* m = &t->rows[i];
         char                      cells[32];
-        describe_cells(&m->info, cells, sizeof(cells));
-        points[i] = (plot_point){.order   = m->info.order,
+        describe_cells(m, cells, sizeof(cells));
+        points[i] = (plot_point){.order   = m->order,
                                  .error   = fmax(m->error, 1e-17), /* exact: two charges, say */
                                  .ms      = 1e3 * m->time,
                                  .is_best = t->best.time > 0 && m->time == t->best.time && m->error == t->best.error};
-        snprintf(points[i].name, sizeof(points[i].name), "%s %s%s", gmxfmm_m2l_name(m->info.m2l), cells,
-                 m->info.separation == 2 ? ", ws 2" : "");
+        snprintf(points[i].name, sizeof(points[i].name), "%s %s%s", gmxfmm_m2l_name(m->m2l), cells,
+                 m->separation == 2 ? ", ws 2" : "");
     }
     snprintf(title, sizeof(title), "%.60s: %lld particles, %s precision, threads: %d",
              slash ? slash + 1 : t->file->name, (long long)t->file->n,
-             t->options->solve.precision == GMXFMM_DOUBLE ? "double" : "single", t->base.info.num_threads);
+             t->options->solve.precision == GMXFMM_DOUBLE ? "double" : "single", num_threads(&t->options->solve));
     return plot_write(t->options->plot, title, points, t->num_rows, t->options->solve.accuracy);
 }
 
@@ -186,15 +204,20 @@ static int with_reference(table* t)
 
 int main_error(const charge_file* file, const double* box, const main_options* options)
 {
-    const gmxfmm_system system    = {.n = file->n, .box = file->periodic ? box : NULL, .x = file->x, .q = file->q};
-    gmxfmm_reference*   reference = NULL;
-    char                message[512];
+    const gmxfmm_system system = {
+        .size = sizeof(system), .n = file->n, .box = file->periodic ? box : NULL, .x = file->x, .q = file->q};
+    gmxfmm_reference* reference = NULL;
+    char              message[512];
     if (gmxfmm_reference_create(&reference, &options->solve, &system, message, sizeof(message)) != GMXFMM_OK)
     {
         complain(file->name, 0, "%s", message);
         return -1;
     }
-    table     t      = {.file = file, .options = options, .reference = reference};
+    table     t      = {.file      = file,
+                        .options   = options,
+                        .reference = reference,
+                        .base      = {.size = sizeof(t.base)},
+                        .best      = {.size = sizeof(t.best)}};
     const int status = with_reference(&t);
     gmxfmm_reference_destroy(reference);
     return status;

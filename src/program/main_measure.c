@@ -14,8 +14,9 @@ enum
 
 static int is_wanted(const main_options* options)
 {
-    const gmxfmm_options* o         = &options->solve;
-    const int             automatic = o->method == GMXFMM_FMM && o->order < 0 && o->grid[0] == 0 && o->depth <= 0;
+    const gmxfmm_options* o = &options->solve;
+    const int             automatic =
+        o->method == GMXFMM_FMM && o->order == GMXFMM_AUTO && o->grid[0] == GMXFMM_AUTO && o->depth == GMXFMM_AUTO;
     /* on a GPU kernels of an octree are compiled, for seconds, for each of the orders that are tried */
     const int is_cheap = o->device == GMXFMM_CPU || o->m2l == GMXFMM_M2L_AUTO || o->m2l == GMXFMM_M2L_FFT;
     return automatic && (options->measure == MEASURE_YES || (options->measure == MEASURE_AUTO && is_cheap));
@@ -28,21 +29,29 @@ static void print_tried(const gmxfmm_measurement* tried, int num, double uncerta
             "separation", "predicted", "measured", "ms per step");
     for (int i = 0; i < num; i++)
     {
-        const gmxfmm_info* info = &tried[i].info;
-        char               cells[64];
-        snprintf(cells, sizeof(cells), "%dx%dx%d", info->grid[0], info->grid[1], info->grid[2]);
-        fprintf(stderr, "%-10s %5d %15s %10d %12.2e %12.2e %12.4g\n", gmxfmm_m2l_name(info->m2l), info->order, cells,
-                info->separation, info->predicted_error, tried[i].error, 1e3 * tried[i].time);
+        const gmxfmm_measurement* m = &tried[i];
+        char                      cells[64];
+        snprintf(cells, sizeof(cells), "%dx%dx%d", m->grid[0], m->grid[1], m->grid[2]);
+        fprintf(stderr, "%-10s %5d %15s %10d %12.2e %12.2e %12.4g\n", gmxfmm_m2l_name(m->m2l), m->order, cells,
+                m->separation, m->predicted_error, m->error, 1e3 * m->time);
     }
 }
 
-static int choose(const gmxfmm_reference* reference, const charge_file* file, main_options* options, progress* p)
+static int choose(const gmxfmm_reference* reference,
+                  const charge_file*      file,
+                  main_options*           options,
+                  progress*               p,
+                  gmxfmm_measurement*     chosen)
 {
-    gmxfmm_measurement  chosen, tried[c_mostTried];
-    int                 num = c_mostTried;
-    char                message[512];
+    gmxfmm_measurement tried[c_mostTried];
+    int                num = c_mostTried;
+    char               message[512];
+    for (int i = 0; i < c_mostTried; i++)
+    {
+        tried[i].size = sizeof(tried[i]);
+    }
     const gmxfmm_status status =
-        gmxfmm_choose(reference, &options->solve, INFINITY, INFINITY, &chosen, tried, &num, message, sizeof(message));
+        gmxfmm_choose(reference, &options->solve, INFINITY, INFINITY, chosen, tried, &num, message, sizeof(message));
     progress_enter(p, STAGE_NONE, 0);
     if (options->verbose)
     {
@@ -56,11 +65,14 @@ static int choose(const gmxfmm_reference* reference, const charge_file* file, ma
     return 0;
 }
 
-int main_measure(const charge_file* file, const double* box, main_options* options, progress* p)
+int main_measure(
+    const charge_file* file, const double* box, main_options* options, progress* p, gmxfmm_measurement* chosen)
 {
-    const gmxfmm_system system    = {.n = file->n, .box = file->periodic ? box : NULL, .x = file->x, .q = file->q};
-    gmxfmm_reference*   reference = NULL;
-    char                message[512];
+    const gmxfmm_system system = {
+        .size = sizeof(system), .n = file->n, .box = file->periodic ? box : NULL, .x = file->x, .q = file->q};
+    gmxfmm_reference* reference = NULL;
+    char              message[512];
+    *chosen = (gmxfmm_measurement){.size = sizeof(*chosen), .error = NAN};
     if (!is_wanted(options))
     {
         return 0;
@@ -77,7 +89,7 @@ int main_measure(const charge_file* file, const double* box, main_options* optio
         }
         return 0;
     }
-    const int failed = choose(reference, file, options, p);
+    const int failed = choose(reference, file, options, p, chosen);
     gmxfmm_reference_destroy(reference);
     return failed;
 }

@@ -3,12 +3,14 @@
 #define GMXFMM_MAIN_MEASURE_H
 
 #include "charge_file.h"
+#include "gmxfmm_measure.h"
 #include "main_options.h"
 #include "main_progress.h"
 
 /* Where order and cells are left automatic, chooses them, or the accuracy to ask of the library's model, so that what
- * was asked is just reached on the system of a file, box right-handed; with the measured error in options->solve, if it
+ * was asked is just reached on the system of a file, box right-handed. *chosen: what they reach; error NaN: nothing was
  * measured. 0, or -1 after one line on stderr: nothing reaches it. */
-int main_measure(const charge_file* file, const double* box, main_options* options, progress* p);
+int main_measure(
+    const charge_file* file, const double* box, main_options* options, progress* p, gmxfmm_measurement* chosen);
 
 #endif

@@ -122,15 +122,18 @@ static int refuse(const option* o, const char* value)
     return -1;
 }
 
-/* Reads one integer in range up to the character end: what follows it, or NULL. */
+/* Reads one integer in range up to the character end: what follows it, or NULL. *value is the default, and may stay it
+ * if that is automatic. */
 static const char* parse_integer(const option* o, const char* text, char end, int* value)
 {
     const gmxfmm_option known = described(o);
     char*               rest;
 
-    errno             = 0;
-    const long number = strtol(text, &rest, 10);
-    if (rest == text || *rest != end || errno || (double)number < known.lowest || (double)number > known.highest)
+    errno                  = 0;
+    const long number      = strtol(text, &rest, 10);
+    const int  is_default  = *value == GMXFMM_AUTO && number == GMXFMM_AUTO;
+    const int  is_in_range = (double)number >= known.lowest && (double)number <= known.highest;
+    if (rest == text || *rest != end || errno || !(is_in_range || is_default))
     {
         return NULL;
     }
@@ -142,10 +145,12 @@ static int parse_real(const option* o, const char* text, double* value)
 {
     const gmxfmm_option known = described(o);
     char*               rest;
+    const double        number     = strtod(text, &rest);
+    const int           is_default = *value == GMXFMM_AUTO && number == GMXFMM_AUTO;
 
-    *value = strtod(text, &rest);
+    *value = number;
     /* written so that NaN is out of range */
-    return rest != text && !*rest && *value >= known.lowest && *value <= known.highest;
+    return rest != text && !*rest && ((number >= known.lowest && number <= known.highest) || is_default);
 }
 
 static int parse_choice(const option* o, const char* text, void* value)
@@ -170,7 +175,7 @@ static int parse_choice(const option* o, const char* text, void* value)
 
 static int parse_value(const option* o, const char* text, void* value)
 {
-    int cells[3];
+    int cells[3] = {GMXFMM_AUTO, GMXFMM_AUTO, GMXFMM_AUTO};
 
     switch (o->kind)
     {

@@ -136,6 +136,9 @@ check "all options are taken" test "$(value order) $(value grid) $(value separat
 run solve --order=6 --grid=3,4,5 -- crystal.txt
 check "options with = and before the file" test "$(value order) $(value grid)" = "6 3 4 5"
 
+run solve crystal.txt --accuracy 1e-6 --order -1 --grid=-1,-1,-1 --depth -1 --separation -1 --threads -1
+check "-1 says automatic where that is the default" test "$(value energy)" = "$energy"
+
 run solve crystal.txt --order 4 --accuracy 1e-6
 check "an accuracy that the order given cannot reach: exits with 0" test $? -eq 0
 check "... one line of note" test "$(grep -c '^gmxfmm: crystal.txt: note: with the order' stderr) $(wc -l <stderr)" = "1 1"
@@ -543,6 +546,10 @@ bad "an accuracy beyond single precision" "accuracy 1e-08 is out of reach" solve
     --measure yes
 bad "grid of two" "'4,4'" solve crystal.txt --grid 4,4
 bad "grid with zero" "'4,0,4'" solve crystal.txt --grid 4,0,4
+bad "grid of zeros" "three integers in 1..1024" solve crystal.txt --grid 0,0,0
+bad "no threads" "1..4096" solve crystal.txt --threads 0
+bad "a degree of 0" "1..20" solve open.txt --method treecode --degree 0
+bad "an automatic choice that there is not" "0..1e+100" solve open.txt --method treecode --kernel yukawa --kappa -1
 bad "grid of four" "'4,4,4,4'" solve crystal.txt --grid 4,4,4,4
 bad "depth 0" "1..9" solve crystal.txt --m2l rotation --depth 0
 bad "depth 10" "1..9" solve crystal.txt --m2l rotation --depth 10
@@ -557,6 +564,7 @@ bad "dynamic without a GPU" "GPU" solve crystal.txt --m2l dynamic
 bad "order 21 in single precision" "double precision" solve crystal.txt --order 21 --precision single
 sed 's/^# box.*/# box: 4 0 0 1 4 0 0 0 4/' crystal.txt >skewed.txt
 bad "an octree in a skewed box" "m2l = fft" solve skewed.txt --m2l rotation
+bad "separation 0" "1..2" solve crystal.txt --separation 0
 bad "separation 3" "1..2" solve crystal.txt --separation 3
 bad "unknown method" "rotation" solve crystal.txt --m2l fast
 bad "unknown precision" "single|double" solve crystal.txt --precision half

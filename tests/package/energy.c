@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A program of somebody else's: Madelung's constant of rock salt, and that header and library are of one version. */
+/* A program of somebody else's: Madelung's constant of rock salt, the error of its forces, and that headers and library
+ * are of one version. */
 #include <gmxfmm.h>
+#include <gmxfmm_measure.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +32,7 @@ int main(void)
     options.accuracy  = 1e-8;
     char          message[256];
     gmxfmm_plan*  plan   = NULL;
-    gmxfmm_output output = {.want_energy = 1};
+    gmxfmm_output output = {.size = sizeof(output), .want_energy = 1};
     gmxfmm_status status = gmxfmm_create(&plan, &options, c_num, box, message, sizeof(message));
     status               = status == GMXFMM_OK ? gmxfmm_set_charges(plan, c_num, q) : status;
     status               = status == GMXFMM_OK ? gmxfmm_assign(plan, x) : status;
@@ -42,6 +44,20 @@ int main(void)
     }
     const double madelung = -2 * (output.energy_near + output.energy_far) / c_num;
     gmxfmm_destroy(plan);
-    printf("gmxfmm %s: Madelung's constant of NaCl is %.7f\n", gmxfmm_version(), madelung);
-    return !(fabs(madelung - 1.7475646) < 1e-6 && strcmp(gmxfmm_version(), GMXFMM_VERSION) == 0);
+
+    const gmxfmm_system system    = {.size = sizeof(system), .n = c_num, .box = box, .x = x, .q = q};
+    gmxfmm_reference*   reference = NULL;
+    gmxfmm_measurement  measured  = {.size = sizeof(measured)};
+    status                        = gmxfmm_reference_create(&reference, &options, &system, message, sizeof(message));
+    status = status == GMXFMM_OK ? gmxfmm_measure(reference, &options, 0, &measured, message, sizeof(message)) : status;
+    gmxfmm_reference_destroy(reference);
+    if (status != GMXFMM_OK)
+    {
+        fprintf(stderr, "%s\n", message);
+        return 1;
+    }
+    printf("gmxfmm %s: Madelung's constant of NaCl is %.7f; error of forces %.1e at order %d\n", gmxfmm_version(),
+           madelung, measured.error, measured.order);
+    return !(fabs(madelung - 1.7475646) < 1e-6 && measured.error < 1e-6 && measured.order > 0 &&
+             strcmp(gmxfmm_version(), GMXFMM_VERSION) == 0);
 }

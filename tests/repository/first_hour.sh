@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The first hour of a user: what docs/library.md and docs/first-run.md say, done in a scratch folder on a copy of the sources. Builds and
+# The first hour of a user: what README.md, docs/library.md and docs/first-run.md say, done in a scratch folder on a copy of the sources. Builds and
 # installs the library, compiles the program of that page against the installed copy, solves its file and reads the output.
 #   first_hour.sh [--gromacs]
 #   --gromacs   also GROMACS: a box of water with an .mdp of one's own, and md.log read. With GMXFMM_GMX=.../gmx by that program,
@@ -86,6 +86,19 @@ grep -q '^energy of an ion: -0.87378' "$scratch/log" || die "the program of docs
 say "    $(tail -n 1 "$scratch/log")"
 follow docs/library.md "## The library in a program" 2
 grep -q '^energy of an ion: -0.87378' "$scratch/log" || die "with the shared library it printed: $(tail -n 1 "$scratch/log")"
+
+say "the ten lines of README.md"
+block README.md c "# gmx-fmm: the fast multipole method in GROMACS" >ten.c
+[ -s ten.c ] || die "README.md has no program in C under its title"
+# shellcheck disable=SC2046 # words of an option
+cc -Wall -Wextra -Werror -o ten ten.c $(PKG_CONFIG_PATH=$HOME/gmxfmm/lib/pkgconfig pkg-config --cflags --libs gmxfmm)
+LD_LIBRARY_PATH=$HOME/gmxfmm/lib ./ten >ten.out || die "the program of README.md failed"
+printf '# box: 4 0 0  0 4 0  0 0 4\n# periodic: 1 1 1\n0 0 0 1\n1 0 0 -1\n' >ten.txt
+gmxfmm solve ten.txt --accuracy 1e-6 --output ten.solved >ten.energy
+awk 'FILENAME == "ten.energy" { if ($1 == "energy:") energy = $2; next } FILENAME == "ten.solved" { if ($1 !~ /^#/ && !force) force = $6; next }
+    { sub(/,/, "", $2); a = $2 - energy; b = $4 - force; good = energy && force && a * a < 1e-4 && b * b < 1e-4 } END { exit !good }' \
+    ten.energy ten.solved ten.out || die "the program of README.md printed: $(cat ten.out)"
+say "    $(cat ten.out)"
 
 if ((gromacs)); then
     say "GROMACS"

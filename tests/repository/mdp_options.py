@@ -20,7 +20,7 @@ def read_options(path):
     number = r"([-+.\de]+)"
     ranges, standards, choices = {}, {}, {}
     for kind, name, standard, low, high in re.findall(
-        r'^(REAL|AUTOMATIC|AUTOMATIC_0|GRID_0)\((\w+), ([^,]+), ' + number + ", " + number + ",", text, re.M
+        r'^(REAL|AUTOMATIC|GRID)\((\w+), ([^,]+), ' + number + ", " + number + ",", text, re.M
     ):
         ranges[name] = [high] if float(low) == 0 else [low, high]
         if kind == "REAL":
