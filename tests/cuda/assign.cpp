@@ -429,7 +429,7 @@ TEST_F(CudaAssign, ReportsPositionsThatNoCellCanHold)
             wait();
             EXPECT_EQ(out.status.get()[0], GMXFMM_ERROR_POSITION);
         }
-        gmxfmm_output output = {};
+        gmxfmm_output output = sized<gmxfmm_output>();
         output.want_energy   = 1;
         EXPECT_EQ(gmxfmm_execute(plan.get(), system_.x.data(), &output), GMXFMM_ERROR_POSITION);
         EXPECT_NE(std::string(gmxfmm_message(plan.get())).find("particle 33"), std::string::npos)
@@ -531,7 +531,7 @@ TEST_F(CudaAssign, RefusesWhatOnlyTheCallThatWaitsCanDo)
     Plan         plan(withoutExclusions(system_), options_);
     const double probe[3] = {1, 1, 1};
     ASSERT_EQ(gmxfmm_set_targets(plan.get(), 1, probe), GMXFMM_OK);
-    expectRefused(plan.get(), GMXFMM_ERROR_UNSUPPORTED, "receivers");
+    expectRefused(plan.get(), GMXFMM_ERROR_UNSUPPORTED, "targets");
     ASSERT_EQ(gmxfmm_set_targets(plan.get(), 0, nullptr), GMXFMM_OK);
     expectRefused(plan.get(), GMXFMM_ERROR_ORDER, "before enqueue_assign");
     gmxfmm_options cpu = options_;

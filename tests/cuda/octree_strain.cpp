@@ -19,7 +19,7 @@
 
 extern "C"
 {
-#include "fmm/plan.h"
+#include "fmm/state.h"
 
     /* fmm/cpu/octree/operators.h, as the linker has it (fmm/math/names.h) */
     void fmm_m2l_d(gmxfmm_plan* plan, int level, double* strain);
@@ -81,20 +81,20 @@ struct HostTables
     std::size_t         row;
 
     explicit HostTables(const gmxfmm_plan& plan)
-        : strain(strain_table_size(plan.order, plan.tree->num_vectors)),
-          row(static_cast<std::size_t>(harm_size(2 * plan.order + 1)))
+        : strain(strain_table_size(plan.far.order, plan.domain.tree->num_vectors)),
+          row(static_cast<std::size_t>(harm_size(2 * plan.far.order + 1)))
     {
-        std::vector<int> orders(static_cast<std::size_t>(plan.tree->num_vectors), plan.order);
-        if (plan.tree->truncation != nullptr)
+        std::vector<int> orders(static_cast<std::size_t>(plan.domain.tree->num_vectors), plan.far.order);
+        if (plan.domain.tree->truncation != nullptr)
         {
-            orders.assign(plan.tree->truncation, plan.tree->truncation + plan.tree->num_vectors);
+            orders.assign(plan.domain.tree->truncation, plan.domain.tree->truncation + plan.domain.tree->num_vectors);
         }
-        fmm_octree_strain_table(plan.order, plan.tree->num_vectors, plan.tree->vector[0], orders.data(),
-                                plan.cells.cell, strain.data());
+        fmm_octree_strain_table(plan.far.order, plan.domain.tree->num_vectors, plan.domain.tree->vector[0],
+                                orders.data(), plan.domain.cells.cell, strain.data());
         std::vector<double> one(row);
-        for (int v = 0; v < plan.tree->num_vectors; v++)
+        for (int v = 0; v < plan.domain.tree->num_vectors; v++)
         {
-            theta_fill(2 * plan.order + 1, &strain[c_strainVector * static_cast<std::size_t>(v)], one.data());
+            theta_fill(2 * plan.far.order + 1, &strain[c_strainVector * static_cast<std::size_t>(v)], one.data());
             theta.insert(theta.end(), one.begin(), one.end());
         }
     }
@@ -103,7 +103,7 @@ struct HostTables
 template <class R>
 Strain m2lOnHost(const gmxfmm_plan& plan, int l)
 {
-    const fmm_tree&     tree  = *plan.tree;
+    const fmm_tree&     tree  = *plan.domain.tree;
     const fmm_level &   upper = tree.level[l - 1], &lower = tree.level[l];
     const HostTables<R> tables(plan);
     const auto          m = converted<R>(lower.multipole, static_cast<std::size_t>(tree.num_coef) * lower.stride);
@@ -126,7 +126,7 @@ Strain m2lOnHost(const gmxfmm_plan& plan, int l)
             R             force[3] = {0, 0, 0};
             for (int share = 0; share < 3 && source < lower.num && r[3] != 0; share++)
             {
-                strain_add_m2l_force(plan.order, static_cast<int>(r[4]), &tables.theta[v * tables.row],
+                strain_add_m2l_force(plan.far.order, static_cast<int>(r[4]), &tables.theta[v * tables.row],
                                      &m[static_cast<std::size_t>(source)], &m[static_cast<std::size_t>(target)],
                                      lower.stride, share, 3, force);
             }
@@ -141,7 +141,7 @@ Strain m2lOnHost(const gmxfmm_plan& plan, int l)
 template <class R>
 Strain l2lOnHost(const gmxfmm_plan& plan, int l)
 {
-    const fmm_tree&     tree  = *plan.tree;
+    const fmm_tree&     tree  = *plan.domain.tree;
     const fmm_level &   upper = tree.level[l], &lower = tree.level[l + 1];
     const HostTables<R> tables(plan);
     const auto          n     = static_cast<std::size_t>(tree.num_coef);
@@ -158,7 +158,7 @@ Strain l2lOnHost(const gmxfmm_plan& plan, int l)
             double    force[3] = {0, 0, 0};
             for (int share = 0; share < 2 && child < lower.num; share++)
             {
-                strain_add_l2l_force(plan.order, upsilon + octant * n, &local[static_cast<std::size_t>(parent)],
+                strain_add_l2l_force(plan.far.order, upsilon + octant * n, &local[static_cast<std::size_t>(parent)],
                                      upper.stride, &m[static_cast<std::size_t>(child)], lower.stride, share, 2, force);
             }
             fmm_add_symmetric(-1, s + octant * c_strainVector, force, strain.data());
@@ -202,9 +202,12 @@ class Device
   public:
     explicit Device(const gmxfmm_plan& plan) : plan_(plan)
     {
-        EXPECT_EQ(fmm_octree_create(&operators_, plan.tree, &plan.cells, plan.order, sizeof(R) == sizeof(double)),
+        EXPECT_EQ(fmm_octree_create(&operators_, plan.domain.tree, &plan.domain.cells, plan.far.order,
+                                    sizeof(R) == sizeof(double)),
                   GMXFMM_OK);
-        EXPECT_EQ(fmm_octree_reserve(operators_, GMXFMM_M2L_NAIVE, plan.tree->level[plan.tree->depth].num), GMXFMM_OK);
+        EXPECT_EQ(
+            fmm_octree_reserve(operators_, GMXFMM_M2L_NAIVE, plan.domain.tree->level[plan.domain.tree->depth].num),
+            GMXFMM_OK);
         strain_ = memory_.put(Strain{}.data(), 6);
     }
     ~Device()
@@ -239,17 +242,18 @@ class Device
     /* A level as the host has it now. */
     fmm_octree_level level(int l)
     {
-        const fmm_level& h = plan_.tree->level[l];
-        const auto cells = static_cast<std::size_t>(h.num) + 1, near = static_cast<std::size_t>(plan_.tree->num_near),
-                   size    = static_cast<std::size_t>(plan_.tree->num_coef) * h.stride;
-        fmm_octree_level d = {};
-        d.num              = h.num;
-        d.stride           = h.stride;
-        d.parent           = l > 0 ? memory_.put(h.parent, cells - 1) : nullptr;
-        d.child            = l < plan_.tree->depth ? memory_.put(h.child, 8 * cells) : nullptr;
-        d.near             = memory_.put(h.near, near * cells);
-        d.multipole        = memory_.put(converted<R>(h.multipole, size).data(), size);
-        d.local            = memory_.put(converted<R>(h.local, size).data(), size);
+        const fmm_level& h     = plan_.domain.tree->level[l];
+        const auto       cells = static_cast<std::size_t>(h.num) + 1,
+                   near        = static_cast<std::size_t>(plan_.domain.tree->num_near),
+                   size        = static_cast<std::size_t>(plan_.domain.tree->num_coef) * h.stride;
+        fmm_octree_level d     = {};
+        d.num                  = h.num;
+        d.stride               = h.stride;
+        d.parent               = l > 0 ? memory_.put(h.parent, cells - 1) : nullptr;
+        d.child                = l < plan_.domain.tree->depth ? memory_.put(h.child, 8 * cells) : nullptr;
+        d.near                 = memory_.put(h.near, near * cells);
+        d.multipole            = memory_.put(converted<R>(h.multipole, size).data(), size);
+        d.local                = memory_.put(converted<R>(h.local, size).data(), size);
         std::copy(h.slab, h.slab + 9, d.slab);
         return d;
     }
@@ -280,14 +284,14 @@ class CudaOctreeStrain : public testing::TestWithParam<Case>
     template <class R, class M2l, class L2l>
     void compare(gmxfmm_plan* plan, M2l m2l, L2l l2l)
     {
-        const int depth = plan->tree->depth;
+        const int depth = plan->domain.tree->depth;
         for (int l = 0; l < depth; l++)
         {
             const double scale = std::ldexp(1.0, l + 1 - depth);
             Strain       expected{};
             fmm_m2l_d(plan, l + 1, expected.data());
             const Strain found = m2l(l, scale);
-            EXPECT_LE(maxDifference(found, expected), tolerance<R>(plan->order) * largest(expected))
+            EXPECT_LE(maxDifference(found, expected), tolerance<R>(plan->far.order) * largest(expected))
                 << "M2L to level " << l + 1;
             EXPECT_TRUE(largest(expected) > 0 || l + 1 < depth);
         }
@@ -297,9 +301,9 @@ class CudaOctreeStrain : public testing::TestWithParam<Case>
             const Strain found = l2l(l, scale); /* first: the CPU's adds to the next level's locals */
             Strain       expected{};
             fmm_l2l_d(plan, l, expected.data());
-            EXPECT_LE(maxDifference(found, expected), tolerance<R>(plan->order) * largest(expected))
+            EXPECT_LE(maxDifference(found, expected), tolerance<R>(plan->far.order) * largest(expected))
                 << "L2L from level " << l;
-            EXPECT_TRUE(largest(expected) > 0 || l + 1 < depth || plan->order == 0);
+            EXPECT_TRUE(largest(expected) > 0 || l + 1 < depth || plan->far.order == 0);
         }
     }
 

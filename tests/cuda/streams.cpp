@@ -93,7 +93,7 @@ TEST_F(CudaStreams, ChargesAndTargetsMayBeOfTheDevice)
         std::vector<double> host(probes.size()), device(probes.size());
         for (const bool there : {false, true})
         {
-            gmxfmm_output out   = {};
+            gmxfmm_output out   = sized<gmxfmm_output>();
             out.potential       = (there ? device : host).data();
             const void* targets = there ? static_cast<const void*>(at.data()) : probes.x.data();
             ASSERT_EQ(gmxfmm_set_targets(plan.get(), m, targets), GMXFMM_OK) << gmxfmm_message(plan.get());
@@ -380,7 +380,7 @@ TEST_F(CudaStreams, BadPositionsAreReported)
 TEST_F(CudaStreams, MisuseIsRefused)
 {
     Plan                 plan(system_, options_);
-    gmxfmm_device_output out = {};
+    gmxfmm_device_output out = sized<gmxfmm_device_output>();
     DeviceArray<double>  x(system_.x);
     EXPECT_EQ(gmxfmm_enqueue(nullptr, x.data(), &out, stream_), GMXFMM_ERROR_NULL);
     EXPECT_EQ(gmxfmm_enqueue(plan.get(), nullptr, &out, stream_), GMXFMM_ERROR_NULL);

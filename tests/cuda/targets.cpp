@@ -50,7 +50,7 @@ Values valuesAt(const System& s, const std::vector<double>& places, const gmxfmm
 {
     Plan          plan(s, options);
     Values        v      = {std::vector<double>(places.size() / 3), std::vector<double>(places.size())};
-    gmxfmm_output output = {};
+    gmxfmm_output output = sized<gmxfmm_output>();
     output.potential     = v.potential.data();
     output.field         = v.field.data();
     EXPECT_EQ(gmxfmm_set_targets(plan.get(), static_cast<std::int64_t>(places.size() / 3), places.data()), GMXFMM_OK);
@@ -149,7 +149,7 @@ TEST_P(CudaTargetsOnAStream, InAGraph)
     Plan                 plan(system_, options_);
     double*              x   = deviceDoubles(system_.x.size(), system_.x.data());
     double *             phi = deviceDoubles(n, nullptr), *field = deviceDoubles(3 * n, nullptr);
-    gmxfmm_device_output out = {};
+    gmxfmm_device_output out = sized<gmxfmm_device_output>();
     out.potential            = phi;
     out.field                = field;
     cudaStream_t    stream;

@@ -338,7 +338,7 @@ TEST_P(EdgesOfMethod, PlanTakesAnotherNumberOfParticles)
     {
         const System        s = ions(first.box, n, 1);
         std::vector<double> force(3 * s.size() + 3);
-        gmxfmm_output       output = {};
+        gmxfmm_output       output = sized<gmxfmm_output>();
         output.force               = force.data();
         ASSERT_EQ(gmxfmm_set_charges(plan.get(), n, s.q.data()), GMXFMM_OK);
         ASSERT_EQ(gmxfmm_assign(plan.get(), s.x.data()), GMXFMM_OK);
@@ -367,7 +367,7 @@ TEST_P(EdgesOfMethod, FloatArraysHoldTheSame)
         options.array_type      = GMXFMM_SINGLE;
         gmxfmm_plan*       plan = nullptr;
         std::vector<float> potential(s.size()), field(3 * s.size()), force(3 * s.size());
-        gmxfmm_output      output = {};
+        gmxfmm_output      output = sized<gmxfmm_output>();
         output.potential          = potential.data();
         output.field              = field.data();
         output.force              = force.data();

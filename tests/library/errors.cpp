@@ -147,7 +147,7 @@ const std::vector<BadOption>& badOptions()
         grid("GridWithZero", 4, 0, 4, "0"),
         grid("GridWithZeroLast", 4, 4, 0, "0"),
         grid("GridNegative", 4, -5, 4, "-5"),
-        grid("GridPartlyAutomatic", 4, GMXFMM_AUTO, 4, "4 0 4"),
+        grid("GridPartlyAutomatic", 4, GMXFMM_AUTO, 4, "4 -1 4"),
         {"PrefactorZero", [](gmxfmm_options* o) { o->prefactor = 0; }, GMXFMM_ERROR_OPTION, "prefactor"},
         {"PrefactorNan", [](gmxfmm_options* o) { o->prefactor = notANumber; }, GMXFMM_ERROR_OPTION, "prefactor"},
         enumerator("MethodUnknown", &gmxfmm_options::m2l, 7),
@@ -415,8 +415,8 @@ TEST(Options, AutomaticIsOneValue)
     automatic       = standard;
     automatic.order = automatic.depth = automatic.separation = automatic.num_threads = GMXFMM_AUTO;
     automatic.grid[0] = automatic.grid[1] = automatic.grid[2] = GMXFMM_AUTO;
-    gmxfmm_info info[2];
-    int         k = 0;
+    gmxfmm_info info[2]                                       = {sized<gmxfmm_info>(), sized<gmxfmm_info>()};
+    int         k                                             = 0;
     for (const gmxfmm_options* options : {&standard, &automatic})
     {
         gmxfmm_plan* plan      = nullptr;
@@ -540,9 +540,9 @@ TEST(RefusedCreate, WhatIsNotOfferedOnAGpu)
 TEST_P(Errors, NullPointers)
 {
     const std::vector<int> start(21, 0);
-    gmxfmm_output          output = {};
-    gmxfmm_info            info;
-    gmxfmm_plan*           p = plan_.get();
+    gmxfmm_output          output = sized<gmxfmm_output>();
+    gmxfmm_info            info   = sized<gmxfmm_info>();
+    gmxfmm_plan*           p      = plan_.get();
     EXPECT_EQ(gmxfmm_set_box(p, nullptr), GMXFMM_ERROR_NULL);
     EXPECT_EQ(gmxfmm_enqueue_box(p, nullptr, nullptr), GMXFMM_ERROR_NULL);
     EXPECT_EQ(gmxfmm_set_charges(p, 20, nullptr), GMXFMM_ERROR_NULL);
@@ -610,12 +610,12 @@ TEST_P(Errors, PositionsThatAreNotFiniteInAssign)
 TEST_P(Errors, PositionsThatAreNotFiniteInExecute)
 {
     std::vector<double> force(60);
-    gmxfmm_output       output = {};
+    gmxfmm_output       output = sized<gmxfmm_output>();
     output.force               = force.data();
     expect(gmxfmm_execute(plan_.get(), spoilt(system_.x, 3 * 11 + 1, notANumber).data(), &output),
            GMXFMM_ERROR_POSITION, "");
     expect(gmxfmm_execute(plan_.get(), spoilt(system_.x, 3 * 19, infinite).data(), &output), GMXFMM_ERROR_POSITION, "");
-    output             = {};
+    output             = sized<gmxfmm_output>();
     output.want_energy = 1;
     expect(gmxfmm_execute(plan_.get(), spoilt(system_.x, 3 * 4, notANumber).data(), &output), GMXFMM_ERROR_POSITION,
            "");
@@ -626,7 +626,7 @@ TEST_P(Errors, ChargesAtOnePlace)
 {
     std::vector<double> x = system_.x, force(60);
     std::copy(&x[3 * 6], &x[3 * 6] + 3, &x[3 * 12]);
-    gmxfmm_output output = {};
+    gmxfmm_output output = sized<gmxfmm_output>();
     output.force         = force.data();
     output.want_energy   = 1;
     plan_.assign(x);
@@ -657,7 +657,7 @@ TEST_P(Errors, ExclusionOutOfRange)
 
 TEST_P(Errors, ExclusionOfOneDirection)
 {
-    const auto rows = twoRows(7, 4); /* 3 leaves out 7, but 7 leaves out 4 */
+    const auto rows = twoRows(7, 4); /* 3 excludes 7, but 7 excludes 4 */
     expect(gmxfmm_set_exclusions(plan_.get(), rows.first.data(), rows.second.data()), GMXFMM_ERROR_EXCLUSION, "7");
     expectWorksAsBefore();
 }
@@ -683,7 +683,7 @@ TEST_P(Errors, ExclusionOfBothDirectionsIsAccepted)
     EXPECT_EQ(gmxfmm_set_exclusions(plan_.get(), rows.first.data(), rows.second.data()), GMXFMM_OK);
 }
 
-/* Targets that are set are not charges: nothing is left out for them, and no force acts on them. */
+/* Targets that are set are not charges: no pairs are excluded for them, and no force acts on them. */
 TEST_P(Errors, ExclusionsWithTargets)
 {
     const auto rows = twoRows(7, 3);
@@ -701,19 +701,19 @@ TEST_P(Errors, ForcesEnergiesAndVirialWithTargets)
     const std::vector<double> places = {0.1, 0.2, 0.3, 1.1, 0.2, 0.7};
     std::vector<double>       force(60), potential(2);
     ASSERT_EQ(gmxfmm_set_targets(plan_.get(), 2, places.data()), GMXFMM_OK);
-    gmxfmm_output output = {};
+    gmxfmm_output output = sized<gmxfmm_output>();
     output.potential     = potential.data();
     EXPECT_EQ(gmxfmm_execute(plan_.get(), system_.x.data(), &output), GMXFMM_ERROR_ORDER); /* they need an assign */
     plan_.assign(system_.x);
     EXPECT_EQ(gmxfmm_execute(plan_.get(), system_.x.data(), &output), GMXFMM_OK);
     output.force = force.data();
-    expect(gmxfmm_execute(plan_.get(), system_.x.data(), &output), GMXFMM_ERROR_OPTION, "receivers");
+    expect(gmxfmm_execute(plan_.get(), system_.x.data(), &output), GMXFMM_ERROR_OPTION, "targets");
     output.force       = nullptr;
     output.want_energy = 1;
-    expect(gmxfmm_execute(plan_.get(), system_.x.data(), &output), GMXFMM_ERROR_OPTION, "receivers");
+    expect(gmxfmm_execute(plan_.get(), system_.x.data(), &output), GMXFMM_ERROR_OPTION, "targets");
     output.want_energy = 0;
     output.want_virial = 1;
-    expect(gmxfmm_execute(plan_.get(), system_.x.data(), &output), GMXFMM_ERROR_OPTION, "receivers");
+    expect(gmxfmm_execute(plan_.get(), system_.x.data(), &output), GMXFMM_ERROR_OPTION, "targets");
     ASSERT_EQ(gmxfmm_set_targets(plan_.get(), 0, nullptr), GMXFMM_OK);
     expectWorksAsBefore();
 }
@@ -721,19 +721,19 @@ TEST_P(Errors, ForcesEnergiesAndVirialWithTargets)
 TEST_P(Errors, Targets)
 {
     std::vector<double> places = {0.1, 0.2, 0.3, 1.1, 0.2, 0.7}, potential(2);
-    gmxfmm_output       output = {};
+    gmxfmm_output       output = sized<gmxfmm_output>();
     output.potential           = potential.data();
     EXPECT_EQ(gmxfmm_set_targets(nullptr, 2, places.data()), GMXFMM_ERROR_NULL);
     expect(gmxfmm_set_targets(plan_.get(), 2, nullptr), GMXFMM_ERROR_NULL, "");
     expect(gmxfmm_set_targets(plan_.get(), -2, places.data()), GMXFMM_ERROR_OPTION, "-2");
     places[4] = notANumber;
     ASSERT_EQ(gmxfmm_set_targets(plan_.get(), 2, places.data()), GMXFMM_OK);
-    expect(gmxfmm_assign(plan_.get(), system_.x.data()), GMXFMM_ERROR_POSITION, "receiver 1");
+    expect(gmxfmm_assign(plan_.get(), system_.x.data()), GMXFMM_ERROR_POSITION, "target 1");
     /* on top of a charge */
     std::copy(&system_.x[3 * 6], &system_.x[3 * 6] + 3, &places[3]);
     ASSERT_EQ(gmxfmm_set_targets(plan_.get(), 2, places.data()), GMXFMM_OK);
     plan_.assign(system_.x);
-    expect(gmxfmm_execute(plan_.get(), system_.x.data(), &output), GMXFMM_ERROR_COINCIDENT, "receiver 1");
+    expect(gmxfmm_execute(plan_.get(), system_.x.data(), &output), GMXFMM_ERROR_COINCIDENT, "target 1");
     ASSERT_EQ(gmxfmm_set_targets(plan_.get(), 0, nullptr), GMXFMM_OK);
     expectWorksAsBefore();
 }
@@ -745,7 +745,7 @@ TEST(RefusedOrder, OfCalls)
     const System         s       = small();
     const gmxfmm_options options = defaultOptions();
     gmxfmm_plan*         plan    = nullptr;
-    gmxfmm_output        output  = {};
+    gmxfmm_output        output  = sized<gmxfmm_output>();
     output.want_energy           = 1;
     const std::vector<int> start(21, 0), list(1, 0);
     ASSERT_EQ(gmxfmm_create(&plan, &options, 20, s.box.data(), nullptr, 0), GMXFMM_OK);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Pairs left out: skipped when near, subtracted when far, always at their nearest image. */
+/* Excluded pairs: skipped when near, subtracted when far, always at their nearest image. */
 #include <algorithm>
 #include <tuple>
 
@@ -226,7 +226,7 @@ TEST_P(ExclusionList, IsReplacedByTheNextOne)
     EXPECT_LT(relativeRms(plan.execute(second.x).force, solve(second, options).force), 1e-13);
 }
 
-/* A pair that is near when assigned and moves afterwards stays left out, with its image. */
+/* A pair that is near when assigned and moves afterwards stays excluded, with its image. */
 TEST_P(ExclusionList, HoldsBetweenAssigns)
 {
     System s = ionsIn(boxTypes()[0]);

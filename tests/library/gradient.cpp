@@ -113,32 +113,32 @@ TEST_P(OfMethod, OutputsCanBeAskedForOneByOne)
     Plan                plan(s, methodOptions(GetParam(), 5, 4, 1));
     const Result        r = plan.execute(s.x);
     std::vector<double> potential(s.size()), field(3 * s.size()), force(3 * s.size());
-    gmxfmm_output       output;
-    const auto          run = [&](gmxfmm_output wanted)
+    gmxfmm_output       output = sized<gmxfmm_output>();
+    const auto          run    = [&](gmxfmm_output wanted)
     {
         output = wanted;
         ASSERT_EQ(gmxfmm_execute(plan.get(), s.x.data(), &output), GMXFMM_OK) << gmxfmm_message(plan.get());
     };
-    gmxfmm_output wanted = {};
+    gmxfmm_output wanted = sized<gmxfmm_output>();
     wanted.potential     = potential.data();
     run(wanted);
-    wanted       = {};
+    wanted       = sized<gmxfmm_output>();
     wanted.field = field.data();
     run(wanted);
-    wanted       = {};
+    wanted       = sized<gmxfmm_output>();
     wanted.force = force.data();
     run(wanted);
     const double rounding = 1e-12; /* sums may be taken in another order */
     EXPECT_LT(relativeRms(potential, r.potential), rounding);
     EXPECT_LT(relativeRms(field, r.field), rounding);
     EXPECT_LT(relativeRms(force, r.force), rounding);
-    wanted             = {};
+    wanted             = sized<gmxfmm_output>();
     wanted.want_virial = 1;
     run(wanted);
     EXPECT_LT(maxDifference(std::vector<double>(output.virial, output.virial + 9),
                             std::vector<double>(r.virial.begin(), r.virial.end())),
               rounding * std::fabs(r.energy));
-    wanted             = {};
+    wanted             = sized<gmxfmm_output>();
     wanted.want_energy = 1;
     run(wanted);
     EXPECT_NEAR(output.energy_near, r.energyNear, rounding * std::fabs(r.energy));

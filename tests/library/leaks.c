@@ -29,7 +29,12 @@ static double fraction(int i, int d)
 static void run(gmxfmm_plan* plan, const double* x, const double* q, const int* start, const int* list)
 {
     double        force[3 * N], field[3 * N], potential[N];
-    gmxfmm_output output = {.force = force, .field = field, .potential = potential, .want_energy = 1, .want_virial = 1};
+    gmxfmm_output output = {.size        = sizeof(output),
+                            .force       = force,
+                            .field       = field,
+                            .potential   = potential,
+                            .want_energy = 1,
+                            .want_virial = 1};
 
     expect("set_charges", gmxfmm_set_charges(plan, N, q), GMXFMM_OK);
     expect("set_exclusions", gmxfmm_set_exclusions(plan, start, list), GMXFMM_OK);
@@ -45,7 +50,7 @@ static void run_octree(gmxfmm_options options, const double* x, const double* q,
 {
     const double  box[9] = {3, 0, 0, 0, 3.1, 0, 0, 0, 5};
     double        potential[N], field[3 * N];
-    gmxfmm_output output = {.field = field, .potential = potential};
+    gmxfmm_output output = {.size = sizeof(output), .field = field, .potential = potential};
     gmxfmm_plan*  plan   = NULL;
     char          message[64];
 
@@ -117,7 +122,7 @@ int main(void)
     run_octree(options, x, q, start, list);
     options.order = 41;
     expect("order 41", gmxfmm_create(&plan, &options, N, box, message, sizeof(message)), GMXFMM_ERROR_OPTION);
-    options.order    = -1;
+    options.order    = GMXFMM_AUTO;
     options.boundary = GMXFMM_TINFOIL;
     box[8]           = 0;
     expect("singular box", gmxfmm_create(&plan, &options, N, box, message, sizeof(message)), GMXFMM_ERROR_BOX);

@@ -92,7 +92,7 @@ TEST_P(Memory, IsBelowOneKilobyteAnAtom)
     const System        s     = manyAtoms(GetParam().edge);
     const double        atoms = static_cast<double>(s.size());
     std::vector<double> force(s.x.size());
-    gmxfmm_output       output = {};
+    gmxfmm_output       output = sized<gmxfmm_output>();
     output.force               = force.data();
     output.want_energy         = 1;
     output.want_virial         = 1;
@@ -115,7 +115,7 @@ TEST_P(Memory, IsNotAllocatedInExecute)
     o.num_threads    = 2; /* for a team of one the OpenMP runtime allocates every time */
     Plan                plan(s, o);
     std::vector<double> force(s.x.size()), field(s.x.size()), potential(s.size());
-    gmxfmm_output       output = {};
+    gmxfmm_output       output = sized<gmxfmm_output>();
     output.force               = force.data();
     output.field               = field.data();
     output.potential           = potential.data();
@@ -210,7 +210,7 @@ TEST(MemoryOfDrops, GoesWithTheirAtoms)
         const std::size_t before = heapBytes();
         heapResetPeak();
         Plan          plan(s, o);
-        gmxfmm_output output = {};
+        gmxfmm_output output = sized<gmxfmm_output>();
         output.want_energy   = 1;
         output.want_virial   = 1;
         ASSERT_EQ(gmxfmm_execute(plan.get(), s.x.data(), &output), GMXFMM_OK) << gmxfmm_message(plan.get());

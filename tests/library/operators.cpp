@@ -162,11 +162,11 @@ struct Tree
 
     const fmm_level& level(int l) const
     {
-        return plan->tree->level[l];
+        return plan->domain.tree->level[l];
     }
     int depth() const
     {
-        return plan->tree->depth;
+        return plan->domain.tree->depth;
     }
     double epsilon() const
     {
@@ -174,7 +174,7 @@ struct Tree
     }
     std::vector<double> get(const void* field, int l, int cell) const
     {
-        std::vector<double> x(static_cast<std::size_t>(harm_size(plan->order)));
+        std::vector<double> x(static_cast<std::size_t>(harm_size(plan->far.order)));
         for (std::size_t i = 0; i < x.size(); i++)
         {
             const std::size_t at = i * level(l).stride + static_cast<std::size_t>(cell);
@@ -208,7 +208,7 @@ struct Tree
     }
     void clearLocals() const
     {
-        const std::vector<double> zero(static_cast<std::size_t>(harm_size(plan->order)), 0);
+        const std::vector<double> zero(static_cast<std::size_t>(harm_size(plan->far.order)), 0);
         for (int l = 0; l <= depth(); l++)
         {
             for (int c = 0; c <= level(l).num; c++)
@@ -241,7 +241,7 @@ struct Tree
         {
             for (std::size_t e = 0; e < 3; e++)
             {
-                r[d] += k[e] * plan->cells.cell[3 * e + d];
+                r[d] += k[e] * plan->domain.cells.cell[3 * e + d];
             }
         }
         return r;
@@ -249,7 +249,7 @@ struct Tree
     /* sum M L of all cells of a level: twice the energy */
     double product(int l) const
     {
-        const int p   = plan->order;
+        const int p   = plan->far.order;
         double    sum = 0;
         for (int c = 0; c < level(l).num; c++)
         {
@@ -369,10 +369,10 @@ TEST_P(Operators, M2lIsTheSumOverTheInteractionList)
             int                      near = 1, far = 0;
             for (std::size_t d = 0; d < 3; d++)
             {
-                const int n = t.plan->tree->roots[d] << l, from = at[d] - k[d];
+                const int n = t.plan->domain.tree->roots[d] << l, from = at[d] - k[d];
                 near &= std::abs(k[d]) <= ws;
                 far |= std::abs(floorHalf(at[d]) - floorHalf(from)) > ws;
-                place[d] = t.plan->periodic ? (from % n + n) % n : from;
+                place[d] = fmm_is_periodic(t.plan) ? (from % n + n) % n : from;
             }
             const auto found = cells.find(place);
             if (near || far || found == cells.end())
@@ -405,7 +405,7 @@ TEST_P(Operators, M2mIsTheMultipoleAboutTheOtherCentre)
     const auto  plan = makePlan();
     const Tree  t(*plan);
     const int   p         = c().order;
-    const auto& particles = t.plan->cpu->charges;
+    const auto& particles = t.plan->cpu->sources;
     for (int l = t.depth() - 1; l >= 0; l--)
     {
         const int           cell = t.level(l).num / 2;
@@ -475,7 +475,7 @@ TEST_P(Operators, L2lLeavesThePotentialAsItIs)
     {
         /* of a charge two cells away */
         const Vec3   r        = random.direction();
-        const double distance = 2 * t.plan->cells.lambda;
+        const double distance = 2 * t.plan->domain.cells.lambda;
         t.put(t.level(l).local, l, cell, theta(p, {distance * r[0], distance * r[1], distance * r[2]}));
     }
     t.l2l(l);
@@ -489,11 +489,12 @@ TEST_P(Operators, L2lLeavesThePotentialAsItIs)
         Vec3       s     = t.vector({(at[0] & 1) - 0.5, (at[1] & 1) - 0.5, (at[2] & 1) - 0.5});
         for (std::size_t d = 0; d < 3; d++)
         {
-            y[d] *= 0.5 * t.plan->cells.lambda;
+            y[d] *= 0.5 * t.plan->domain.cells.lambda;
             s[d] = 0.5 * (s[d] + y[d]); /* in the parent's unit */
         }
         const double expected = 0.5 * potential(p, t.local(l, cell), s);
-        EXPECT_NEAR(potential(p, t.local(l + 1, child), y), expected, (10 + p) * t.epsilon() / t.plan->cells.lambda);
+        EXPECT_NEAR(potential(p, t.local(l + 1, child), y), expected,
+                    (10 + p) * t.epsilon() / t.plan->domain.cells.lambda);
     }
 }
 
@@ -521,9 +522,9 @@ TEST_P(Operators, StrainOfM2lIsTheDerivativeOfItsEnergy)
     t.m2l(l, strain);
     scale = std::fabs(strain[0]) + std::fabs(strain[1]) + std::fabs(strain[2]);
     std::array<double, 9> cell{};
-    std::copy_n(t.plan->cells.cell, 9, cell.begin());
+    std::copy_n(t.plan->domain.cells.cell, 9, cell.begin());
     const int  axis[6][2] = {{0, 0}, {1, 1}, {2, 2}, {0, 1}, {0, 2}, {1, 2}};
-    const bool mirrored   = t.plan->m2l == GMXFMM_M2L_SYMMETRIC; /* needs right angles */
+    const bool mirrored   = t.plan->far.m2l == GMXFMM_M2L_SYMMETRIC; /* needs right angles */
     for (int e = 0; e < (mirrored ? 3 : 6); e++)
     {
         const double step = 1e-5;
@@ -534,9 +535,9 @@ TEST_P(Operators, StrainOfM2lIsTheDerivativeOfItsEnergy)
             {
                 const double d = side ? step : -step, a = cell[static_cast<std::size_t>(3 * row + axis[e][0])],
                              b = cell[static_cast<std::size_t>(3 * row + axis[e][1])];
-                std::copy_n(&cell[static_cast<std::size_t>(3 * row)], 3, t.plan->cells.cell + 3 * row);
-                t.plan->cells.cell[3 * row + axis[e][0]] += 0.5 * d * b;
-                t.plan->cells.cell[3 * row + axis[e][1]] += 0.5 * d * a;
+                std::copy_n(&cell[static_cast<std::size_t>(3 * row)], 3, t.plan->domain.cells.cell + 3 * row);
+                t.plan->domain.cells.cell[3 * row + axis[e][0]] += 0.5 * d * b;
+                t.plan->domain.cells.cell[3 * row + axis[e][1]] += 0.5 * d * a;
             }
             t.setShape();
             t.clearLocals();
@@ -569,17 +570,17 @@ TEST_P(Operators, StrainOfL2lIsTheDerivativeOfItsEnergy)
     t.l2l(l, strain);
     const double          scale = std::fabs(strain[0]) + std::fabs(strain[1]) + std::fabs(strain[2]);
     std::array<double, 9> cell{};
-    std::copy_n(t.plan->cells.cell, 9, cell.begin());
+    std::copy_n(t.plan->domain.cells.cell, 9, cell.begin());
     for (int e = 0; e < 3; e++) /* shifts are for right angles */
     {
         const double step = 1e-5;
         double       energy[2];
         for (int side = 0; side < 2; side++)
         {
-            std::copy_n(cell.begin(), 9, t.plan->cells.cell);
+            std::copy_n(cell.begin(), 9, t.plan->domain.cells.cell);
             for (int row = 0; row < 3; row++)
             {
-                t.plan->cells.cell[3 * row + e] *= 1 + (side ? step : -step);
+                t.plan->domain.cells.cell[3 * row + e] *= 1 + (side ? step : -step);
             }
             t.setShape();
             clearChildren();
@@ -667,7 +668,7 @@ TEST(Truncation, FollowsTheDistance)
         gmxfmm_options o = options(GMXFMM_M2L_ROTATION, 12, 2, ws, GMXFMM_DOUBLE, c_cube);
         o.m2l_truncate   = 1;
         Plan                              plan(s, o);
-        const fmm_tree&                   tree = *plan.get()->tree;
+        const fmm_tree&                   tree = *plan.get()->domain.tree;
         std::map<int, std::map<int, int>> orders; /* by length squared */
         double                            sum = 0;
         for (int v = 0; v < tree.num_vectors; v++)
@@ -696,7 +697,7 @@ TEST(Truncation, IsOfMostTranslations)
     gmxfmm_options o = options(GMXFMM_M2L_ROTATION, 8, 2, 1, GMXFMM_DOUBLE, c_cube);
     o.m2l_truncate   = 1;
     Plan            plan(charges(c_cube, 50, 1), o);
-    const fmm_tree& tree = *plan.get()->tree;
+    const fmm_tree& tree = *plan.get()->domain.tree;
     for (int c = 0; c < 8; c++)
     {
         std::map<int, int> count;

@@ -10,9 +10,9 @@ int main(void)
     const double   box[9] = {2, 0, 0, 0, 2, 0, 0, 0, 2}, x[6] = {0, 0, 0, 1, 0.5, 0.25}, q[2] = {1, -1};
     const int      start[3] = {0, 0, 0}, list[1] = {0};
     double         force[6];
-    gmxfmm_output  output = {.force = force, .want_energy = 1};
+    gmxfmm_output  output = {.size = sizeof(output), .force = force, .want_energy = 1};
     gmxfmm_options options;
-    gmxfmm_info    info;
+    gmxfmm_info    info = {.size = sizeof(info)};
     gmxfmm_plan*   plan = NULL;
 
     gmxfmm_default_options(&options);

@@ -40,7 +40,7 @@ Values valuesAt(gmxfmm_plan* plan, const System& s, const std::vector<double>& p
 {
     const std::int64_t n      = static_cast<std::int64_t>(places.size() / 3);
     Values             v      = {std::vector<double>(places.size() / 3), std::vector<double>(places.size())};
-    gmxfmm_output      output = {};
+    gmxfmm_output      output = sized<gmxfmm_output>();
     output.potential          = v.potential.data();
     output.field              = v.field.data();
     EXPECT_EQ(gmxfmm_set_targets(plan, n, places.data()), GMXFMM_OK) << gmxfmm_message(plan);
@@ -151,10 +151,10 @@ TEST_P(Targets, MayAskForThePotentialAlone)
     Plan                      plan(s, options(Boundary::Tinfoil));
     const Values              both = valuesAt(plan.get(), s, places);
     std::vector<double>       potential(40), field(120);
-    gmxfmm_output             output = {};
+    gmxfmm_output             output = sized<gmxfmm_output>();
     output.potential                 = potential.data();
     ASSERT_EQ(gmxfmm_execute(plan.get(), s.x.data(), &output), GMXFMM_OK);
-    output       = {};
+    output       = sized<gmxfmm_output>();
     output.field = field.data();
     ASSERT_EQ(gmxfmm_execute(plan.get(), s.x.data(), &output), GMXFMM_OK);
     const double rounding = precision() == GMXFMM_DOUBLE ? 1e-13 : 1e-6;
@@ -175,7 +175,7 @@ TEST_P(Targets, StayWhileChargesMove)
         x += 0.02 * random.centred();
     }
     Values        v      = {std::vector<double>(40), std::vector<double>(120)};
-    gmxfmm_output output = {};
+    gmxfmm_output output = sized<gmxfmm_output>();
     output.potential     = v.potential.data();
     output.field         = v.field.data();
     ASSERT_EQ(gmxfmm_execute(plan.get(), s.x.data(), &output), GMXFMM_OK);

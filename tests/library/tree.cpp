@@ -94,8 +94,8 @@ TEST_P(Tree, ParticlesAreInTheirLeavesAndLeavesInSlabs)
     const System    s = particles(GetParam(), 500);
     Plan            plan(s, treeOptions(GetParam()));
     const auto&     p      = *plan.get();
-    const auto&     placed = p.cpu->charges;
-    const fmm_tree& tree   = *p.tree;
+    const auto&     placed = p.cpu->sources;
+    const fmm_tree& tree   = *p.domain.tree;
     const auto&     leaves = tree.level[tree.depth];
     ASSERT_EQ(tree.depth, GetParam().depth);
     std::vector<int> seen(s.size(), 0);
@@ -108,8 +108,8 @@ TEST_P(Tree, ParticlesAreInTheirLeavesAndLeavesInSlabs)
             seen[static_cast<std::size_t>(i)]++;
             for (std::size_t d = 0; d < 3; d++)
             {
-                const double at =
-                    (s.x[3 * static_cast<std::size_t>(i) + d] - p.cells.origin[d]) / p.box[4 * d] * p.cells.n[d];
+                const double at = (s.x[3 * static_cast<std::size_t>(i) + d] - p.domain.cells.origin[d]) /
+                                  p.domain.box[4 * d] * p.domain.cells.n[d];
                 EXPECT_NEAR(at, placeOf(leaves, c)[d] + 0.5, 0.5 + 1e-9);
             }
         }
@@ -139,7 +139,7 @@ TEST_P(Tree, RelationsAreThoseOfPlaces)
 {
     Plan            plan(particles(GetParam(), 300), treeOptions(GetParam()));
     const auto&     p    = *plan.get();
-    const fmm_tree& tree = *p.tree;
+    const fmm_tree& tree = *p.domain.tree;
     for (int l = 0; l <= tree.depth; l++)
     {
         const fmm_level& level = tree.level[l];
@@ -154,8 +154,8 @@ TEST_P(Tree, RelationsAreThoseOfPlaces)
                 for (std::size_t d = 0; d < 3; d++)
                 {
                     const int n = tree.roots[d] << l;
-                    k[d]        = at[d] + p.cells.near[o][d];
-                    k[d]        = p.periodic ? (k[d] % n + n) % n : k[d];
+                    k[d]        = at[d] + p.domain.cells.near[o][d];
+                    k[d]        = fmm_is_periodic(&p) ? (k[d] % n + n) % n : k[d];
                 }
                 const auto found = cells.find(k);
                 ASSERT_EQ(level.near[c * tree.num_near + o], found == cells.end() ? level.num : found->second);
@@ -182,7 +182,7 @@ TEST_P(Tree, EveryPairIsMetOnce)
     const System                            s = particles(GetParam(), 400);
     Plan                                    plan(s, treeOptions(GetParam()));
     const auto&                             p    = *plan.get();
-    const fmm_tree&                         tree = *p.tree;
+    const fmm_tree&                         tree = *p.domain.tree;
     std::mt19937_64                         random(11);
     std::vector<std::vector<std::uint64_t>> weight, received;
     for (int l = 0; l <= tree.depth; l++)
@@ -254,7 +254,7 @@ TEST_P(Tree, EveryPairIsMetOnce)
 TEST_P(Tree, ListsAreAsLongAsInTheLiterature)
 {
     Plan            plan(particles(GetParam(), 50), treeOptions(GetParam()));
-    const fmm_tree& tree = *plan.get()->tree;
+    const fmm_tree& tree = *plan.get()->domain.tree;
     const bool      one  = GetParam().separation == 1;
     EXPECT_EQ(tree.num_vectors, one ? 316 : 1206);
     for (int octant = 0; octant < 8; octant++)

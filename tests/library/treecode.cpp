@@ -14,11 +14,12 @@
 #include <gtest/gtest.h>
 
 #include "cuda/treecode/tiles.h"
+#include "support/sized.h"
 extern "C"
 {
 #define restrict __restrict
 #include "fmm/backend.h"
-#include "fmm/plan.h"
+#include "fmm/state.h"
 #include "fmm/treecode/charges.h"
 #include "fmm/treecode/state.h"
 #include "fmm/treecode/treecode.h"
@@ -979,12 +980,12 @@ TEST(TreecodePlan, GivesWhatTheTreecodeGives)
         char         message[256];
         ASSERT_EQ(gmxfmm_create(&plan, &o, 2000, nullptr, message, sizeof(message)), GMXFMM_OK) << message;
         Numbers       potential(2000), field(6000), force(6000);
-        gmxfmm_output out = {};
-        gmxfmm_info   info;
-        out.potential   = potential.data();
-        out.field       = field.data();
-        out.force       = force.data();
-        out.want_energy = 1;
+        gmxfmm_output out  = fmmtest::sized<gmxfmm_output>();
+        gmxfmm_info   info = fmmtest::sized<gmxfmm_info>();
+        out.potential      = potential.data();
+        out.field          = field.data();
+        out.force          = force.data();
+        out.want_energy    = 1;
         ASSERT_EQ(gmxfmm_set_charges(plan, 2000, c.q.data()), GMXFMM_OK) << gmxfmm_message(plan);
         ASSERT_EQ(gmxfmm_assign(plan, c.x.data()), GMXFMM_OK) << gmxfmm_message(plan);
         ASSERT_EQ(gmxfmm_execute(plan, c.x.data(), &out), GMXFMM_OK) << gmxfmm_message(plan);
@@ -1004,7 +1005,7 @@ TEST(TreecodePlan, GivesWhatTheTreecodeGives)
         out.want_virial = 1;
         EXPECT_EQ(gmxfmm_execute(plan, c.x.data(), &out), GMXFMM_ERROR_UNSUPPORTED);
         const Numbers targets = {0.1, 0.2, 0.3, 5, 5, 5};
-        out                   = {};
+        out                   = fmmtest::sized<gmxfmm_output>();
         out.potential         = potential.data();
         ASSERT_EQ(gmxfmm_set_targets(plan, 2, targets.data()), GMXFMM_OK);
         ASSERT_EQ(gmxfmm_assign(plan, c.x.data()), GMXFMM_OK) << gmxfmm_message(plan);
@@ -1034,9 +1035,9 @@ TEST(TreecodePlan, ChargesAddUpToTheSameBitsWithAnyNumberOfThreads)
         char         message[256];
         ASSERT_EQ(gmxfmm_create(&plan, &o, 30000, nullptr, message, sizeof(message)), GMXFMM_OK) << message;
         ASSERT_EQ(gmxfmm_set_charges(plan, 30000, c.q.data()), GMXFMM_OK);
-        total = threads == 1 ? plan->total_charge : total;
-        EXPECT_EQ(plan->total_charge, total);
-        EXPECT_TRUE(std::equal(c.q.begin(), c.q.end(), plan->charge));
+        total = threads == 1 ? plan->charges.total[0] : total;
+        EXPECT_EQ(plan->charges.total[0], total);
+        EXPECT_TRUE(std::equal(c.q.begin(), c.q.end(), plan->charges.q));
         gmxfmm_destroy(plan);
     }
     EXPECT_NEAR(total, sum, 1e-9);
@@ -1052,7 +1053,7 @@ TEST(TreecodePlan, TakesAndGivesFloats)
     gmxfmm_plan* plan;
     ASSERT_EQ(gmxfmm_create(&plan, &o, 1000, nullptr, nullptr, 0), GMXFMM_OK);
     std::vector<float> potential(1000);
-    gmxfmm_output      out = {};
+    gmxfmm_output      out = fmmtest::sized<gmxfmm_output>();
     out.potential          = potential.data();
     ASSERT_EQ(gmxfmm_set_charges(plan, 1000, q.data()), GMXFMM_OK);
     ASSERT_EQ(gmxfmm_assign(plan, x.data()), GMXFMM_OK);

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "gmxfmm.h"
+#include "support/sized.h"
 
 namespace fmmtest
 {
@@ -64,7 +65,7 @@ struct OutputsOf
     }
     gmxfmm_device_output all() const
     {
-        gmxfmm_device_output out = {};
+        gmxfmm_device_output out = sized<gmxfmm_device_output>();
         out.force                = force.data();
         out.field                = field.data();
         out.potential            = potential.data();

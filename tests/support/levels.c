@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Operators that tests call by themselves, where the library has a copy of them for each level of x86-64: the plan's.
  */
-#include "fmm/plan.h"
+#include "fmm/state.h"
 
 #define DEFINE(name, real, parameters, arguments)                                                                      \
     void name##_##real##_v2 parameters;                                                                                \

@@ -164,7 +164,7 @@ void Plan::setExclusions(const System& system)
 Result Plan::execute(const std::vector<double>& x)
 {
     Result        result;
-    gmxfmm_output output           = {};
+    gmxfmm_output output           = sized<gmxfmm_output>();
     static_cast<Solution&>(result) = emptySolution(n_);
     output.potential               = result.potential.data();
     output.field                   = result.field.data();
@@ -182,7 +182,7 @@ Result Plan::execute(const std::vector<double>& x)
 
 double Plan::energy(const std::vector<double>& x)
 {
-    gmxfmm_output output = {};
+    gmxfmm_output output = sized<gmxfmm_output>();
     output.want_energy   = 1;
     check(gmxfmm_execute(plan_, x.data(), &output));
     return output.energy_near + output.energy_far;
@@ -190,7 +190,7 @@ double Plan::energy(const std::vector<double>& x)
 
 gmxfmm_info Plan::info() const
 {
-    gmxfmm_info info;
+    gmxfmm_info info = sized<gmxfmm_info>();
     check(gmxfmm_get_info(plan_, &info));
     return info;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gmxfmm.h"
+#include "support/sized.h"
 #include "support/system.h"
 
 namespace fmmtest
@@ -30,7 +31,7 @@ struct Result : Solution
 {
     double      energyNear = 0;
     double      energyFar  = 0;
-    gmxfmm_info info       = {};
+    gmxfmm_info info       = sized<gmxfmm_info>();
 };
 
 /* A plan; std::runtime_error with the library's message if there is none. What the library does not offer on a GPU

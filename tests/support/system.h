@@ -36,7 +36,7 @@ struct System
         return {x[3 * i], x[3 * i + 1], x[3 * i + 2]};
     }
     void add(const Vec3& r, double charge);
-    /* Leaves out the pair i, j. */
+    /* Excludes the pair i, j. */
     void exclude(std::size_t i, std::size_t j);
 };
 
