@@ -41,7 +41,7 @@ void FmmGpuSteps::setNumAtoms(int numAtoms)
 void FmmGpuSteps::setBox(const FmmBox& box)
 {
     plan_.check(gmxfmm_enqueue_box(plan_.get(), box.data(), gpu_->stream()));
-    if (plan_.info().graph_version == graphVersion_)
+    if (gmxfmm_graph_version(plan_.get()) == graphVersion_)
     {
         // Steps follow the box, what assigns atoms to cells has it in it
         gpu_->forgetRepeatedAssignment();
@@ -55,7 +55,7 @@ void FmmGpuSteps::setBox(const FmmBox& box)
 void FmmGpuSteps::forgetRepeated()
 {
     repeatedX_    = nullptr;
-    graphVersion_ = plan_.info().graph_version;
+    graphVersion_ = gmxfmm_graph_version(plan_.get());
     gpu_->forgetRepeated();
 }
 
@@ -97,6 +97,7 @@ void FmmGpuSteps::enqueueEvaluation(const void* x, bool wantEnergy, bool wantVir
                           {
                               FmmStepSums*         sums   = gpu_->sumsAddress();
                               gmxfmm_device_output output = {};
+                              output.size                 = sizeof(output);
                               output.force                = gpu_->forceAddress();
                               output.energy               = withEnergy ? sums->energy : nullptr;
                               output.virial               = withVirial ? sums->virial : nullptr;
@@ -111,6 +112,7 @@ void FmmGpuSteps::measureTimes(const void* x)
 {
     constexpr int        c_numRepeats = 5;
     gmxfmm_device_output output       = {};
+    output.size                       = sizeof(output);
     output.force                      = gpu_->forceAddress();
     // The kernels of this kind of step are loaded by their first launch, which is not to be timed
     plan_.check(gmxfmm_enqueue(plan_.get(), x, &output, gpu_->stream()));

@@ -98,7 +98,7 @@ private:
     bool haveAtomsChanged_ = true;
     //! Address of the coordinates that was last given to setAddress()
     const void* repeatedX_ = nullptr;
-    //! gmxfmm_info.graph_version of the graphs of steps
+    //! gmxfmm_graph_version() of the graphs of steps
     int64_t                    graphVersion_ = 0;
     std::optional<FmmGpuTimes> times_;
 };

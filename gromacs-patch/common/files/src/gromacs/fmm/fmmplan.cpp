@@ -88,6 +88,12 @@ std::string kernelCacheFolder()
     return home != nullptr && home[0] == '/' ? std::string(home) + "/.cache/gmxfmm" : std::string();
 }
 
+//! Returns a number in terms of the library; where the parameters have 0 or less, it chooses
+int orAutomatic(int n)
+{
+    return n > 0 ? n : GMXFMM_AUTO;
+}
+
 /*! \brief Returns the layers of near cells to ask the library for
  *
  * One layer is the default, but not what an accuracy far beyond the default one should be reached
@@ -98,7 +104,7 @@ int librarySeparation(const FmmParameters& parameters)
     const bool chooseSeparation = parameters.separation == 1 && parameters.accuracy < 1e-5
                                   && parameters.order == 0 && parameters.grid[XX] == 0
                                   && parameters.treeDepth < 1;
-    return chooseSeparation ? 0 : parameters.separation;
+    return chooseSeparation ? GMXFMM_AUTO : orAutomatic(parameters.separation);
 }
 
 //! Returns the options of the library but for those that say where and with what it computes
@@ -107,12 +113,12 @@ gmxfmm_options libraryOptions(const FmmParameters& parameters)
     gmxfmm_options options;
     gmxfmm_default_options(&options);
     options.accuracy = parameters.accuracy;
-    options.order    = parameters.order == 0 ? -1 : parameters.order;
+    options.order    = orAutomatic(parameters.order);
     for (int d = 0; d < DIM; d++)
     {
-        options.grid[d] = parameters.grid[d];
+        options.grid[d] = orAutomatic(parameters.grid[d]);
     }
-    options.depth      = parameters.treeDepth;
+    options.depth      = orAutomatic(parameters.treeDepth);
     options.separation = librarySeparation(parameters);
     options.m2l        = libraryM2L(parameters.m2l);
     options.boundary   = libraryBoundary(parameters.boundary);
@@ -172,8 +178,9 @@ FmmPlan::FmmPlan(const FmmParameters& parameters,
     if (parameters.measure)
     {
         // With order and cells given there is nothing to choose
-        const bool isFixed = options_.order >= 0 && (options_.grid[0] > 0 || options_.depth > 0);
-        measured_          = measureFmmError(mtop, x, libraryBox, !isFixed, &options_);
+        const bool isFixed = options_.order != GMXFMM_AUTO
+                             && (options_.grid[0] != GMXFMM_AUTO || options_.depth != GMXFMM_AUTO);
+        measured_ = measureFmmError(mtop, x, libraryBox, !isFixed, &options_);
         if (measured_.status == FmmMeasurementStatus::OutOfReach)
         {
             throwOnError(GMXFMM_ERROR_OPTION,
@@ -208,7 +215,8 @@ void FmmPlan::checkStep(int status) const
 
 gmxfmm_info FmmPlan::info() const
 {
-    gmxfmm_info info;
+    gmxfmm_info info = {};
+    info.size        = sizeof(info);
     check(gmxfmm_get_info(plan_.get(), &info));
     return info;
 }
@@ -221,7 +229,7 @@ FmmMeasuredError FmmPlan::measureAt(const gmx_mtop_t& mtop, ArrayRef<const RVec>
     options.m2l               = inUse.m2l;
     options.order             = inUse.order;
     options.separation        = inUse.separation;
-    options.depth             = inUse.depth > 0 ? inUse.depth : -1;
+    options.depth             = orAutomatic(inUse.depth);
     for (int d = 0; d < DIM && !isOpen(); d++)
     {
         options.grid[d] = inUse.grid[d];

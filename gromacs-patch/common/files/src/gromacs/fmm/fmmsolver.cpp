@@ -105,6 +105,7 @@ public:
         }
 
         gmxfmm_output output = {};
+        output.size          = sizeof(output);
         output.force         = stepWork.computeForces ? force_.data() : nullptr;
         output.want_energy   = stepWork.computeEnergy ? 1 : 0;
         output.want_virial   = stepWork.computeVirial ? 1 : 0;
