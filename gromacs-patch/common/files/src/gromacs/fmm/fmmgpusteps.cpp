@@ -110,31 +110,20 @@ void FmmGpuSteps::enqueueEvaluation(const void* x, bool wantEnergy, bool wantVir
 
 void FmmGpuSteps::measureTimes(const void* x)
 {
-    constexpr int        c_numRepeats = 5;
-    gmxfmm_device_output output       = {};
-    output.size                       = sizeof(output);
-    output.force                      = gpu_->forceAddress();
-    // The kernels of this kind of step are loaded by their first launch, which is not to be timed
-    plan_.check(gmxfmm_enqueue(plan_.get(), x, &output, gpu_->stream()));
-    gpu_->waitForTransfer();
-    const auto timeOf = [&](unsigned stages)
+    const auto timeOf = [&](unsigned stages, int numRepeats)
     {
-        output.stages = stages;
-        return gpu_->timeOf(
-                       [&]
-                       {
-                           for (int i = 0; i < c_numRepeats; i++)
-                           {
-                               plan_.check(gmxfmm_enqueue(plan_.get(), x, &output, gpu_->stream()));
-                           }
-                       })
-               / c_numRepeats;
+        double seconds = 0;
+        plan_.check(gmxfmm_time_stages(plan_.get(), x, stages, numRepeats, gpu_->stream(), &seconds));
+        return 1e3 * seconds;
     };
+    constexpr int c_numRepeats = 5;
+    // The kernels of this kind of step are loaded by their first launch, which is not to be timed
+    timeOf(0, 1);
     FmmGpuTimes times;
-    times.near          = timeOf(GMXFMM_STAGE_NEAR);
-    times.far           = timeOf(GMXFMM_STAGE_FAR);
-    times.sortAndOutput = timeOf(GMXFMM_STAGE_PERMUTE | GMXFMM_STAGE_OUTPUT);
-    times.all           = timeOf(0);
+    times.near          = timeOf(GMXFMM_STAGE_NEAR, c_numRepeats);
+    times.far           = timeOf(GMXFMM_STAGE_FAR, c_numRepeats);
+    times.sortAndOutput = timeOf(GMXFMM_STAGE_PERMUTE | GMXFMM_STAGE_OUTPUT, c_numRepeats);
+    times.all           = timeOf(0, c_numRepeats);
     times.assign        = gpu_->timeOf([&] { assign(x); });
     times_              = times;
 }
