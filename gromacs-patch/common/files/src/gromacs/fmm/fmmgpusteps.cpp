@@ -70,17 +70,18 @@ void FmmGpuSteps::setAddress(const void* x)
 
 void FmmGpuSteps::assign(const void* x)
 {
-    gmxfmm_status status = GMXFMM_ERROR_ORDER;
-    if (!haveAtomsChanged_)
+    const bool    canEnqueue = (gmxfmm_capabilities(plan_.get()) & GMXFMM_CAN_ENQUEUE_ASSIGN) != 0;
+    gmxfmm_status status     = GMXFMM_ERROR_ORDER;
+    if (canEnqueue && !haveAtomsChanged_)
     {
         setAddress(x);
         status = GMXFMM_OK;
         gpu_->enqueueRepeatedAssignment(
                 [&] { status = gmxfmm_enqueue_assign(plan_.get(), x, gpu_->stream()); });
     }
-    if (status == GMXFMM_ERROR_ORDER || status == GMXFMM_ERROR_UNSUPPORTED)
+    if (status == GMXFMM_ERROR_ORDER)
     {
-        // The first of repeated calls, which never are a graph
+        // The first of repeated calls, which never are a graph; or the box has other near cells
         status = gmxfmm_assign(plan_.get(), x);
         forgetRepeated();
     }
