@@ -107,7 +107,7 @@ step "packages"
 scripts/install-packages.sh "$(if ((all)); then echo --all; else echo --tests; fi)"
 
 if wants library; then
-    # without the CUDA part: the build with sanitizers, and what strangers_hour and the package's subproject build
+    # without the CUDA part: the build with sanitizers, and what first_hour and the package's subproject build
     if find_nvcc >/dev/null; then kind=cuda with="with CUDA; its tests are skipped where there is no GPU"; else kind=release with="CPU only, no nvcc found"; fi
     step "library: build and tests ($with)"
     scripts/build-library.sh $kind --tests
@@ -142,7 +142,7 @@ if wants gromacs || wants mdrun; then
     step "GROMACS $GROMACS_VERSION: source, checksum, patches"
     scripts/fetch-gromacs.sh
     status=0
-    python3 tests/patches.py gromacs-patch "$GROMACS_VERSION" ${GROMACS_SOURCE:+"$GROMACS_SOURCE"} "$SOURCE_DIR" \
+    python3 tests/repository/patches.py gromacs-patch "$GROMACS_VERSION" ${GROMACS_SOURCE:+"$GROMACS_SOURCE"} "$SOURCE_DIR" \
         >"$LOG_DIR/patches$suffix.log" 2>&1 || status=$?
     case $status in
         0) count "patches by git am -3" 1 0 0 ;;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What pressure coupling every 10 steps costs on a GPU, with FMM and with PME: the membrane of mdrun_gpu.py.
 
-coupling_gpu.py GMX OUTPUT [--repeats N] [--limit SECONDS]   (as scripts/run-gpu-bundle.sh calls it)
+coupling_gpu.py GMX OUTPUT [--repeats N] [--limit SECONDS]   (as scripts/run-mdrun-bundle.sh calls it)
 
 Semi-isotropic NPT is compared with constant volume twice: with energies as often as the coupling needs them, which leaves the
 changes of the box, and with energies every 100 steps. Runs are made in turns, OUTPUT has the medians; it is written after each

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * M2L of one level of the octree on a GPU, every variant, on a dense periodic level, and the two bounding microkernels
- * of Kohnke et al. 2020: m2l_gpu [quick]. A line of JSON for each on stdout. tests/cuda_octree.cpp has checks.
+ * of Kohnke et al. 2020: m2l_gpu [quick]. A line of JSON for each on stdout. tests/cuda/octree.cpp has checks.
  */
 #include <algorithm>
 #include <cmath>

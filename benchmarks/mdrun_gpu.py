@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Speed of mdrun with PME, FMM and reaction field on a GPU, each at its best settings, with the force errors of both.
 
-mdrun_gpu.py GMX OUTPUT [SYSTEM]...   (as scripts/run-gpu-bundle.sh calls it; --help lists the systems)
+mdrun_gpu.py GMX OUTPUT [SYSTEM]...   (as scripts/run-mdrun-bundle.sh calls it; --help lists the systems)
 
 For each system, made and equilibrated here:
 1. PME: pairs of rcoulomb and fourierspacing that have one ratio and so one accuracy, until one is a tenth slower than the best; then

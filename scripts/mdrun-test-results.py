@@ -1,4 +1,4 @@
-"""The part of run-gpu-bundle.sh that stores what a test script printed: mdrun-test-results.py LOG OUT RESULTS NAME STATUS SECONDS SUFFIX
+"""The part of run-mdrun-bundle.sh that stores what a test script printed: mdrun-test-results.py LOG OUT RESULTS NAME STATUS SECONDS SUFFIX
 
 The checks in the output LOG become the entry NAME of OUT/mdrun-testsSUFFIX.json, beside what is there, or in the
 stored result of the same device under the folder RESULTS. Each entry has the commit that it is of.

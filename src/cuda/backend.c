@@ -3,7 +3,7 @@
 #include "cuda/device.h"
 #include "cuda/octree/operators.h"
 #include "fmm/backend.h"
-#include "fmm/plan.h"
+#include "fmm/state.h"
 
 static void free_grid(gmxfmm_plan* plan)
 {
@@ -13,7 +13,7 @@ static void free_grid(gmxfmm_plan* plan)
 static gmxfmm_status set_shape(gmxfmm_plan* plan)
 {
     const gmxfmm_status status = fmm_device_set_shape(plan);
-    plan->spectra_valid        = status == GMXFMM_OK; /* as far as the host is concerned */
+    plan->far.spectra_valid        = status == GMXFMM_OK; /* as far as the host is concerned */
     return status;
 }
 

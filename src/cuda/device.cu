@@ -115,7 +115,7 @@ gmxfmm_status fmm_device_create(gmxfmm_plan* plan)
     DeviceScope scope(id);
     FMM_TRY(make_streams(plan));
     /* now, since an open system has its octree only when it is assigned */
-    const bool known = plan->m2l == GMXFMM_M2L_ROTATION && plan->options.order >= 0;
+    const bool known = plan->far.m2l == GMXFMM_M2L_ROTATION && plan->options.order >= 0;
     return known ? fmm_cuda_rotation_create(plan, plan->options.order) : GMXFMM_OK;
 }
 
@@ -202,27 +202,27 @@ static gmxfmm_status reserve_particles(gmxfmm_plan* plan)
 gmxfmm_status fmm_device_set_charges(gmxfmm_plan* plan)
 {
     fmm_device*  d = plan->device;
-    const size_t n = static_cast<size_t>(plan->num_charges);
+    const size_t n = static_cast<size_t>(plan->particles.n);
     DeviceScope  scope(d->id);
     FMM_CUDA(plan, cudaDeviceSynchronize()); /* an enqueued step may be reading the old ones */
-    if (d->sources.n != plan->num_charges || d->keys.memory == NULL)
+    if (d->sources.n != plan->particles.n || d->keys.memory == NULL)
     {
-        FMM_TRY(reserve_set(plan, &d->sources, plan->num_charges));
+        FMM_TRY(reserve_set(plan, &d->sources, plan->particles.n));
         FMM_TRY(reserve_particles(plan));
     }
     FMM_TRY(fmm_device_reserve(plan, &d->charge, n * sizeof(double)));
-    FMM_TRY(fmm_cuda_upload(plan, d->charge.memory, plan->charge, n * sizeof(double)));
-    return plan->assigned ? fmm_cuda_sort_charges(plan) : GMXFMM_OK;
+    FMM_TRY(fmm_cuda_upload(plan, d->charge.memory, plan->charges.q, n * sizeof(double)));
+    return fmm_is_assigned(plan) ? fmm_cuda_sort_charges(plan) : GMXFMM_OK;
 }
 
 gmxfmm_status fmm_device_set_targets(gmxfmm_plan* plan, const void* x)
 {
     fmm_device*  d    = plan->device;
     const size_t word = plan->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
-    const size_t size = 3 * static_cast<size_t>(plan->num_targets) * word;
+    const size_t size = 3 * static_cast<size_t>(plan->particles.num_targets) * word;
     DeviceScope  scope(d->id);
     FMM_CUDA(plan, cudaDeviceSynchronize());
-    FMM_TRY(reserve_set(plan, &d->targets, plan->num_targets));
+    FMM_TRY(reserve_set(plan, &d->targets, plan->particles.num_targets));
     FMM_TRY(reserve_particles(plan));
     FMM_TRY(fmm_device_reserve(plan, &d->target_x, size));
     return fmm_cuda_upload(plan, d->target_x.memory, x, size);
@@ -248,7 +248,7 @@ gmxfmm_status fmm_device_set_exclusions(gmxfmm_plan* plan, const int* start, con
 static gmxfmm_status make_transforms(gmxfmm_plan* plan)
 {
     fmm_device*       d    = plan->device;
-    const int*        c    = plan->convolved->n;
+    const int*        c    = fmm_convolved(plan)->n;
     int               n[3] = {c[0], c[1], c[2]}; /* cuFFT asks for one it may write to */
     const bool        dp   = is_double(plan);
     const cufftResult first =
@@ -279,15 +279,15 @@ static size_t pairs(int top)
 gmxfmm_status fmm_cuda_set_transforms(gmxfmm_plan* plan)
 {
     fmm_device*      d = plan->device;
-    const fmm_cells* c = plan->convolved;
+    const fmm_cells* c = fmm_convolved(plan);
     d->num_freq        = c->n[0] * c->n[1] * (c->n[2] / 2 + 1);
     const size_t coef = static_cast<size_t>(d->num_coef), real = real_size(plan);
     const size_t cells = static_cast<size_t>(c->num_cells), freq = static_cast<size_t>(d->num_freq);
     FMM_TRY(fmm_device_reserve(plan, &d->field, coef * cells * real));
     FMM_TRY(fmm_device_reserve(plan, &d->spectrum, coef * freq * 2 * real));
     FMM_TRY(fmm_device_reserve(plan, &d->local_spectrum, coef * freq * 2 * real));
-    FMM_TRY(fmm_device_reserve(plan, &d->s, pairs(2 * plan->order) * freq * 2 * real));
-    FMM_TRY(fmm_device_reserve(plan, &d->z, pairs(2 * plan->order + 2) * freq * 2 * real));
+    FMM_TRY(fmm_device_reserve(plan, &d->s, pairs(2 * plan->far.order) * freq * 2 * real));
+    FMM_TRY(fmm_device_reserve(plan, &d->z, pairs(2 * plan->far.order + 2) * freq * 2 * real));
     FMM_TRY(fmm_device_reserve(plan, &d->far_virial,
                                static_cast<size_t>(fmm_cuda_virial_blocks(plan)) * 5 * sizeof(double)));
     FMM_TRY(fmm_cuda_product_items(plan));
@@ -301,7 +301,7 @@ gmxfmm_status fmm_device_set_grid(gmxfmm_plan* plan)
     DeviceScope scope(d->id);
     FMM_CUDA(plan, cudaDeviceSynchronize());
     free_transforms(d);
-    d->num_coef = harm_size(plan->order);
+    d->num_coef = harm_size(plan->far.order);
     d->s_valid = d->z_valid = d->lattice_ready = 0;
     d->ewald_distance                          = 0;
     d->path                                    = fmm_cuda_path(plan);
@@ -316,7 +316,7 @@ gmxfmm_status fmm_device_set_shape(gmxfmm_plan* plan)
     d->z_expected           = d->z_used;
     d->z_used               = 0;
     FMM_TRY(d->path->set_shape(plan));
-    for (int i = 0; i < FMM_LINE_NODES && plan->line.active; i++)
+    for (int i = 0; i < FMM_LINE_NODES && plan->far.line.active; i++)
     {
         FMM_TRY(fmm_device_reserve(plan, &d->node_s[i], d->s.capacity));
         FMM_TRY(fmm_device_reserve(plan, &d->node_z[i], d->z.capacity));

@@ -31,7 +31,7 @@ extern "C"
      */
     gmxfmm_status fmm_device_set_exclusions(gmxfmm_plan* plan, const int* start, const int* list, int64_t n);
 
-    /* Arrays of cells and frequencies, and transforms, for plan->cells.n; or operators of the octree, and those for the
+    /* Arrays of cells and frequencies, and transforms, for plan->domain.cells.n; or operators of the octree, and those for the
      * grid of roots. */
     gmxfmm_status fmm_device_set_grid(gmxfmm_plan* plan);
 

@@ -90,7 +90,7 @@ static gmxfmm_status begin_far_field(gmxfmm_plan* plan, bool virial, const Besid
 {
     fmm_device* d = plan->device;
     FMM_CUDA(plan, cudaStreamWaitEvent(d->far, d->fork, 0));
-    FMM_TRY(fmm_cuda_p2m(plan, plan->periodic && !wanted.moments, d->far));
+    FMM_TRY(fmm_cuda_p2m(plan, fmm_is_periodic(plan) && !wanted.moments, d->far));
     if (!wanted.spectra && !wanted.moments)
     {
         return GMXFMM_OK;
@@ -135,12 +135,12 @@ gmxfmm_status fmm_device_enqueue_box(gmxfmm_plan* plan, void* caller_stream, int
     {
         return GMXFMM_OK;
     }
-    *graphs_follow = plan->tree == NULL && (d->s_valid || plan->line.active) && !d->box_in_graph && !d->sums_in_graph;
+    *graphs_follow = plan->domain.tree == NULL && (d->s_valid || plan->far.line.active) && !d->box_in_graph && !d->sums_in_graph;
     if (!*graphs_follow)
     {
         d->box_in_graph = d->sums_in_graph = 0; /* they are of no use any more */
     }
-    if (plan->line.active && !d->s_valid)
+    if (plan->far.line.active && !d->s_valid)
     {
         return follow_line(plan, stream);
     }
@@ -224,7 +224,7 @@ near_and_far(gmxfmm_plan* plan, const void* x, unsigned stages, const StepWanted
  * are until the next step. */
 static gmxfmm_status virial_parts(gmxfmm_plan* plan, unsigned stages, cudaStream_t stream)
 {
-    if ((stages & GMXFMM_STAGE_NEAR) && plan->tree == NULL)
+    if ((stages & GMXFMM_STAGE_NEAR) && plan->domain.tree == NULL)
     {
         FMM_TRY(fmm_cuda_near_faces(plan, stream));
     }
@@ -330,7 +330,7 @@ static gmxfmm_status check_results(gmxfmm_plan* plan, const StepResults* results
     }
     if (results->not_finite != c_none)
     {
-        return plan->num_targets == 0
+        return plan->particles.num_targets == 0
                    ? fmm_fail(plan, GMXFMM_ERROR_COINCIDENT,
                               "particle %d stands where another one does, and they do not exclude each other",
                               results->not_finite)
@@ -346,7 +346,7 @@ gmxfmm_status fmm_device_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output
     StepResults* results = d->results.as<StepResults>();
     StepResults  host; /* not pinned, which would take each plan a millisecond */
     const size_t n = static_cast<size_t>(targets_of(d)->n), word = plan->options.array_type == GMXFMM_DOUBLE ? 8 : 4;
-    const size_t charges = static_cast<size_t>(plan->num_charges);
+    const size_t charges = static_cast<size_t>(plan->particles.n);
     DeviceScope  scope(d->id);
     const double begin = fmm_time();
     FMM_CUDA(plan, cudaMemcpyAsync(d->x_copy.memory, x, 3 * charges * word, cudaMemcpyHostToDevice, d->own));
@@ -374,7 +374,7 @@ gmxfmm_status fmm_device_time_steps(gmxfmm_plan* plan, const void* x, int num, d
 {
     fmm_device*   d = plan->device;
     StepResults   host;
-    const size_t  words  = 3 * static_cast<size_t>(plan->num_charges);
+    const size_t  words  = 3 * static_cast<size_t>(plan->particles.n);
     gmxfmm_output output = {};
     float         ms     = 0;
     DeviceScope   scope(d->id);

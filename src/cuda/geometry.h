@@ -9,7 +9,7 @@
  * are looked for at the other one, are empty; the padding for transforms is enough of one elsewhere. */
 static inline Geometry make_geometry(const gmxfmm_plan* plan)
 {
-    const fmm_cells* c = &plan->cells;
+    const fmm_cells* c = &plan->domain.cells;
     Geometry         g;
     for (int i = 0; i < 9; i++)
     {
@@ -40,8 +40,8 @@ static inline BoxValues make_box(const gmxfmm_plan* plan)
         b.cell[i]       = g.cell[i];
         b.origin[i % 3] = g.origin[i % 3];
     }
-    b.inverse_u = 1 / plan->cells.u;
-    b.surface   = 4 * FMM_PI / 3 / (plan->periodic ? fmm_determinant(plan->box) : 1);
+    b.inverse_u = 1 / plan->domain.cells.u;
+    b.surface   = 4 * FMM_PI / 3 / (fmm_is_periodic(plan) ? fmm_determinant(plan->domain.box) : 1);
     return b;
 }
 

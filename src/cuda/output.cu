@@ -329,10 +329,10 @@ static OutputArgs make_args(const gmxfmm_plan* plan, const gmxfmm_device_output*
     a.g             = make_geometry(plan);
     a.box           = d->box.as<BoxValues>();
     a.n             = targets->n;
-    a.periodic      = plan->periodic;
+    a.periodic      = fmm_is_periodic(plan);
     a.vacuum        = plan->options.boundary == GMXFMM_VACUUM;
     a.num_far_rows  = fmm_has_lattice_sums(plan) ? fmm_cuda_virial_blocks(plan) : 0;
-    a.num_near_rows = plan->tree != NULL ? -1 : fmm_cuda_near_virial_rows(plan, 0);
+    a.num_near_rows = plan->domain.tree != NULL ? -1 : fmm_cuda_near_virial_rows(plan, 0);
     a.edge          = far.leaves.edge;
     a.position      = targets->position.as<int>();
     a.cell_of       = targets->cell_of.as<int>();
@@ -345,8 +345,8 @@ static OutputArgs make_args(const gmxfmm_plan* plan, const gmxfmm_device_output*
     a.results       = d->results.as<StepResults>();
     a.assigned      = d->assign_results.as<AssignResults>();
     a.f             = plan->options.prefactor;
-    a.total_charge  = plan->total_charge;
-    a.background    = 4 * FMM_PI / 3 / plan->cells.box_volume;
+    a.total_charge  = plan->charges.total[0];
+    a.background    = 4 * FMM_PI / 3 / plan->domain.cells.box_volume;
     a.out           = *output;
     return a;
 }

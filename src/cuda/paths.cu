@@ -12,7 +12,7 @@ static Expansions expansions_of_cells(const gmxfmm_plan* plan)
 {
     const fmm_device* d = plan->device;
     Expansions        far;
-    far.leaves.num    = plan->cells.num_cells;
+    far.leaves.num    = plan->domain.cells.num_cells;
     far.leaves.edge   = 1;
     far.leaves.stride = static_cast<size_t>(far.leaves.num);
     far.leaves.cell   = NULL;
@@ -26,13 +26,13 @@ static Expansions expansions_of_cells(const gmxfmm_plan* plan)
 static gmxfmm_status create_octree(gmxfmm_plan* plan)
 {
     FMM_TRY(fmm_cuda_tree_create(plan));
-    return plan->periodic ? fmm_cuda_set_transforms(plan) : GMXFMM_OK;
+    return fmm_is_periodic(plan) ? fmm_cuda_set_transforms(plan) : GMXFMM_OK;
 }
 
 static gmxfmm_status set_shape_of_octree(gmxfmm_plan* plan)
 {
     FMM_TRY(fmm_cuda_tree_set_shape(plan));
-    return plan->periodic ? fmm_cuda_set_lattice(plan) : GMXFMM_OK;
+    return fmm_is_periodic(plan) ? fmm_cuda_set_lattice(plan) : GMXFMM_OK;
 }
 
 static const DevicePath c_cells = {create_cells,      fmm_cuda_set_lattice, NULL,
@@ -43,5 +43,5 @@ static const DevicePath c_octree = {create_octree,     set_shape_of_octree,     
 
 const DevicePath* fmm_cuda_path(const gmxfmm_plan* plan)
 {
-    return plan->tree != NULL ? &c_octree : &c_cells;
+    return plan->domain.tree != NULL ? &c_octree : &c_cells;
 }

@@ -10,7 +10,7 @@ extern "C"
 {
 #include "fmm/geometry/cells.h"
 #include "fmm/geometry/lattice.h"
-#include "fmm/plan.h"
+#include "fmm/state.h"
 }
 #include "cuda/device.h"
 #include "cuda/octree/operators.h"
@@ -127,7 +127,7 @@ struct ParticleSet
     int          launched_tiles; /* warps that P2P gets for the tiles */
 };
 
-/* The octree of plan->tree on the device. */
+/* The octree of plan->domain.tree on the device. */
 struct DeviceTree
 {
     fmm_octree_operators* operators; /* NULL: not an octree */
@@ -220,10 +220,10 @@ struct fmm_device
     fmm_ewald     ewald;
     double        ewald_distance; /* fmm_cells.far_distance that it was chosen for; 0: none */
     DeviceBuffer  lattice_near;   /* near_lookup of the grid's cells, */
-    uint64_t      lattice_set;    /* which is that of this plan->spectra_near, */
+    uint64_t      lattice_set;    /* which is that of this plan->far.spectra_near, */
     int           lattice_ready;  /* and of this grid */
     DeviceBuffer  lattice_table;
-    fmm_line_node held_s[FMM_LINE_NODES], held_z[FMM_LINE_NODES]; /* nodes of plan->line whose spectra are in these: */
+    fmm_line_node held_s[FMM_LINE_NODES], held_z[FMM_LINE_NODES]; /* nodes of plan->far.line whose spectra are in these: */
     DeviceBuffer  node_s[FMM_LINE_NODES], node_z[FMM_LINE_NODES];
     int           s_valid, z_valid;
     int           z_used, z_expected; /* by a step in this box; in this box since in the last */
@@ -279,7 +279,7 @@ gmxfmm_status fmm_cuda_is_capturing(gmxfmm_plan* plan, cudaStream_t stream, bool
 
 /* The stages, one file each; they enqueue on `stream`. */
 gmxfmm_status fmm_cuda_spectra(gmxfmm_plan* plan, bool with_virial, cudaStream_t stream);
-/* lattice.cu: spectra by interpolation (plan->line.active), S and with_virial Z; *box to *to. */
+/* lattice.cu: spectra by interpolation (plan->far.line.active), S and with_virial Z; *box to *to. */
 gmxfmm_status
 fmm_cuda_interpolate(gmxfmm_plan* plan, bool with_virial, const BoxValues* box, BoxValues* to, cudaStream_t stream);
 gmxfmm_status fmm_cuda_permute(gmxfmm_plan* plan, const void* x, cudaStream_t stream);
@@ -308,7 +308,7 @@ gmxfmm_status fmm_cuda_status(gmxfmm_plan* plan, int* status, cudaStream_t strea
 /* paths.cu: the row for the plan's cells, or for its octree. */
 const DevicePath* fmm_cuda_path(const gmxfmm_plan* plan);
 
-/* plan.cu: arrays and transforms of the grid of plan->convolved. */
+/* plan.cu: arrays and transforms of the grid of fmm_convolved(plan). */
 gmxfmm_status fmm_cuda_set_transforms(gmxfmm_plan* plan);
 
 /* lattice.cu: what lattice sums need for the present shape. */

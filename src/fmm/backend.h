@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * What computes a plan: one row of limits and functions for a method and device, on the CPU the FMM has one in each
- * precision; backend.c lists them. plan.c and fit.c keep what all have in common (options, box, cells, charges), and
- * call the row of the plan for the rest. Another way to compute is one more row: its files, and a line in backend.c.
+ * precision; backend.c lists them. The core keeps what all have in common (domain, particles, charges, shape of the far
+ * field), and calls the row of the plan for the rest; what a row can do, and what it costs, is data in it. Another way
+ * to compute is one more row: its files, and a line in backend.c.
  *
  * Functions return a status and leave the cause in the plan's message.
  */
@@ -11,17 +12,27 @@
 
 #include "fmm/gmxfmm.h"
 
+struct fmm_costs;
+
 typedef struct fmm_backend
 {
-    gmxfmm_method method;
-    gmxfmm_device device;
-    int           level;                         /* of x86-64 that it is compiled for; 0: any (simd_level.h) */
-    unsigned      precisions;                    /* bit 1 << gmxfmm_precision */
-    unsigned      m2l;                           /* bit 1 << gmxfmm_m2l; of the FMM, and so are the next lines */
-    int           max_order, max_rotation_order; /* of all methods but rotation, and of that */
-    int           has_octree_options;            /* m2l_to_parent, vertical_rotation, all of m2l_truncate */
+    gmxfmm_method           method;
+    gmxfmm_device           device;
+    int                     level;      /* of x86-64 that it is compiled for; 0: any (simd_level.h) */
+    unsigned                precisions; /* bit 1 << gmxfmm_precision */
+    unsigned                m2l;        /* bit 1 << gmxfmm_m2l; of the FMM, and so are the next lines */
+    int                     max_order, max_rotation_order; /* of all methods but rotation, and of that */
+    int                     has_octree_options;            /* m2l_to_parent, vertical_rotation, all of m2l_truncate */
+    const struct fmm_costs* costs;                         /* of its stages (model/costs.h) */
 
     const struct treecode_stages* treecode; /* of the treecode: what makes modified charges and sums (its state.h) */
+
+    /* Why it does not offer the functions below that are NULL, and what to do: set_exclusions; enqueue; enqueue_assign;
+     * enqueue_charges. */
+    const char *no_exclusions, *no_enqueue, *no_enqueue_assign, *no_enqueue_charges;
+
+    /* Bits of gmxfmm_capability of a plan as it is. */
+    unsigned (*capabilities)(const gmxfmm_plan* plan);
 
     /* Whether device number id can be used, otherwise the cause in message[size]. Errors: DEVICE (none, too old). */
     gmxfmm_status (*check)(int id, char* message, size_t size);
@@ -30,20 +41,20 @@ typedef struct fmm_backend
     gmxfmm_status (*create)(gmxfmm_plan* plan);
     void (*destroy)(gmxfmm_plan* plan);
 
-    /* plan->charge, plan->num_charges of them, are new; where it fails, the plan has none. */
+    /* The charges of the plan are new; where it fails, the plan has none. */
     gmxfmm_status (*set_charges)(gmxfmm_plan* plan);
-    /* x: 3 plan->num_targets numbers of the array type, where the caller has them. */
+    /* x: places of the plan's targets in the array type, where the caller has them. */
     gmxfmm_status (*set_targets)(gmxfmm_plan* plan, const void* x);
-    /* Pairs left out, checked; both NULL if there are none. start has n + 1 elements. NULL: not offered. */
+    /* Excluded pairs, checked; both NULL if there are none. start has n + 1 elements. NULL: not offered. */
     gmxfmm_status (*set_exclusions)(gmxfmm_plan* plan, const int* start, const int* list, int64_t n);
-    /* What it made of them on the host, counted in plan->exclusion_bytes. NULL: nothing. */
+    /* What it made of them on the host. NULL: nothing. */
     void (*free_exclusions)(gmxfmm_plan* plan);
 
-    /* Arrays, transforms and tables for the grid plan->cells.n, or for the octree's roots and lists. NULL: the plan has
-     * no cells, and the row neither of the next two, nor extent. */
+    /* Arrays, transforms and tables for the grid of fmm_convolved, or for the octree's roots and lists. NULL: the plan
+     * has no cells, and the row neither of the next two, nor extent. */
     gmxfmm_status (*set_grid)(gmxfmm_plan* plan);
     void (*free_grid)(gmxfmm_plan* plan);
-    /* The cells have another shape, so that lattice sums are needed anew; sets plan->spectra_valid. */
+    /* The far field has another version, that of another shape: its lattice sums are needed anew, by the next step. */
     gmxfmm_status (*set_shape)(gmxfmm_plan* plan);
 
     /* Makes *x, num numbers of the array type, an address of the host, valid until the next call. */
@@ -52,7 +63,7 @@ typedef struct fmm_backend
      * Errors: POSITION, MEMORY, DEVICE. */
     gmxfmm_status (*extent)(gmxfmm_plan* plan, const void** x, double* low, double* high);
 
-    /* Sorts particles at x into cells, finds the pairs left out, reserves what a step needs.
+    /* Sorts particles at x into cells, finds the excluded pairs among near ones, reserves what a step needs.
      * Errors: POSITION, MEMORY, DEVICE. */
     gmxfmm_status (*assign)(gmxfmm_plan* plan, const void* x);
     /* One step with arrays of the host, synchronous. */
@@ -61,13 +72,17 @@ typedef struct fmm_backend
     /* Seconds of one of num steps for forces one behind the other, without the copies of x and forces that execute
      * makes; x, on the host, is where the particles are. NULL: execute is what can be timed. */
     gmxfmm_status (*time_steps)(gmxfmm_plan* plan, const void* x, int num, double* seconds);
+    /* As gmxfmm_time_stages. NULL: not offered, as enqueue. */
+    gmxfmm_status (*time_stages)(
+        gmxfmm_plan* plan, const void* x, unsigned stages, int repeats, void* stream, double* seconds);
 
     /* Adds what plan.c does not know of; NULL: nothing. */
     void (*get_info)(const gmxfmm_plan* plan, gmxfmm_info* info);
 
-    /* The two on the caller's stream with arrays of the device, without waiting; what a step in a new box needs, ahead
+    /* These on the caller's stream with arrays of the device, without waiting; what a step in a new box needs, ahead
      * of it. *graphs_follow: set to 1 if graphs of steps have that box, too. NULL: not offered. */
     gmxfmm_status (*enqueue_assign)(gmxfmm_plan* plan, const void* x, void* stream);
+    gmxfmm_status (*enqueue_charges)(gmxfmm_plan* plan, int64_t count, const int* index, const void* q, void* stream);
     gmxfmm_status (*enqueue_box)(gmxfmm_plan* plan, void* stream, int* graphs_follow);
     gmxfmm_status (*enqueue)(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, void* stream);
 } fmm_backend;

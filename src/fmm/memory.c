@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Memory that a plan counts: in general, and the targets' places. */
+/* Memory of the host that a plan counts. */
+#include "fmm/memory.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "fmm/math/portable.h"
-#include "fmm/plan.h"
-#include "fmm/measure/measure.h"
+#include "fmm/state.h"
 
 /* First touch is a good part of the time that a plan of a million particles takes, and most of it where there are
  * gigabytes, for a box with a million roots, say. */
@@ -46,25 +47,4 @@ int fmm_grow(gmxfmm_plan* plan, void** memory, size_t* capacity, size_t bytes)
     *memory             = fmm_alloc(plan, bytes + bytes / 8); /* numbers fluctuate from search to search */
     *capacity           = plan->bytes - before;
     return *memory != NULL;
-}
-
-gmxfmm_status fmm_keep_targets(gmxfmm_plan* plan, const void* x)
-{
-    const size_t num = 3 * (size_t)plan->num_targets;
-    if (plan->target_x == NULL)
-    {
-        const size_t before = plan->bytes;
-        plan->target_x      = fmm_alloc(plan, num * sizeof(double));
-        plan->target_bytes  = plan->bytes - before;
-    }
-    if (plan->target_x == NULL)
-    {
-        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %lld targets", (long long)plan->num_targets);
-    }
-    for (size_t i = 0; i < num; i++)
-    {
-        plan->target_x[i] =
-            plan->options.array_type == GMXFMM_DOUBLE ? ((const double*)x)[i] : (double)((const float*)x)[i];
-    }
-    return GMXFMM_OK;
 }

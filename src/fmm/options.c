@@ -15,7 +15,6 @@ static const double c_bestSingle = 1e-6;
 
 /* The numbers of options.def, which includes nothing, are those that arrays are made for. */
 #define AUTOMATIC(name, text, lowest, highest, help) c_##name##_highest = (int)highest,
-#define AUTOMATIC_0(name, text, lowest, highest, help) c_##name##_highest = (int)highest,
 #define IN_SINGLE(name, highest) c_##name##_single = highest,
 enum
 {
@@ -25,9 +24,9 @@ _Static_assert(c_order_highest == GMXFMM_MAX_ORDER && c_order_single == GMXFMM_M
                    (int)c_depth_highest == FMM_MAX_DEPTH && c_degree_highest == GMXFMM_MAX_DEGREE,
                "options.def has other limits than gmxfmm.h and geometry/tree.h");
 
-/* Sizes of gmxfmm_options that a program may have: that of the first version which told it, up to what no later one
- * will need. */
-static const size_t c_firstSize = offsetof(gmxfmm_options, cache_dir) + sizeof(char*), c_largestSize = 4096;
+/* Sizes of gmxfmm_options that a program may have: that of the first version, up to what no later one will need. */
+static const size_t c_firstSize   = offsetof(gmxfmm_options, traversal) + sizeof(gmxfmm_traversal);
+static const size_t c_largestSize = 4096;
 
 static void set_defaults(gmxfmm_options* options)
 {
@@ -35,14 +34,11 @@ static void set_defaults(gmxfmm_options* options)
 #define REAL(name, standard, lowest, highest, help) options->name = standard;
 #define INTEGER(name, standard, lowest, highest, help) options->name = standard;
 #define AUTOMATIC(name, text, lowest, highest, help) options->name = GMXFMM_AUTO;
-#define AUTOMATIC_0(name, text, lowest, highest, help) options->name = 0;
-#define GRID_0(name, text, lowest, highest, help) options->name[0] = options->name[1] = options->name[2] = 0;
+#define GRID(name, text, lowest, highest, help) options->name[0] = options->name[1] = options->name[2] = GMXFMM_AUTO;
 #define CHOICE(name, standard, text, last, names, help) options->name = standard;
 #include "fmm/options.def"
-    options->size           = sizeof(*options);
-    options->prefactor      = 1.0;
-    options->measured_error = NAN;
-    options->measured_time  = NAN;
+    options->size      = sizeof(*options);
+    options->prefactor = 1.0;
 }
 
 void gmxfmm_default_options_of_size(gmxfmm_options* options, size_t size)
@@ -52,18 +48,6 @@ void gmxfmm_default_options_of_size(gmxfmm_options* options, size_t size)
     own.size = size;
     memset(options, 0, size);
     memcpy(options, &own, size < sizeof(own) ? size : sizeof(own));
-}
-
-/* 0 for GMXFMM_AUTO where 0 is no number: grid, separation, num_threads, ... */
-static void normalise(gmxfmm_options* options)
-{
-#define AUTOMATIC_0(name, text, lowest, highest, help) options->name = options->name == GMXFMM_AUTO ? 0 : options->name;
-#define GRID_0(name, text, lowest, highest, help)                                                                      \
-    for (int d = 0; d < 3; d++)                                                                                        \
-    {                                                                                                                  \
-        options->name[d] = options->name[d] == GMXFMM_AUTO ? 0 : options->name[d];                                     \
-    }
-#include "fmm/options.def"
 }
 
 gmxfmm_status fmm_take_options(gmxfmm_options* own, const gmxfmm_options* given, char* message, size_t size)
@@ -88,7 +72,6 @@ gmxfmm_status fmm_take_options(gmxfmm_options* own, const gmxfmm_options* given,
     }
     memcpy(own, given, given->size < sizeof(*own) ? given->size : sizeof(*own));
     own->size = sizeof(*own);
-    normalise(own);
     return GMXFMM_OK;
 }
 
@@ -105,8 +88,7 @@ const gmxfmm_option* gmxfmm_find_option(const char* name)
 #define REAL(name, standard, lowest, highest, help) {#name, help, #standard, NULL, lowest, highest},
 #define INTEGER(name, standard, lowest, highest, help) {#name, help, #standard, NULL, lowest, highest},
 #define AUTOMATIC(name, text, lowest, highest, help) {#name, help, text, NULL, lowest, highest},
-#define AUTOMATIC_0(name, text, lowest, highest, help) {#name, help, text, NULL, lowest, highest},
-#define GRID_0(name, text, lowest, highest, help) {#name, help, text, NULL, lowest, highest},
+#define GRID(name, text, lowest, highest, help) {#name, help, text, NULL, lowest, highest},
 #define CHOICE(name, standard, text, last, names, help) {#name, help, text, names, 0, last},
 #include "fmm/options.def"
     };
@@ -141,14 +123,13 @@ static gmxfmm_status check_ranges(const gmxfmm_options* o, char* message, size_t
 #define INTEGER(name, standard, lowest, highest, help)                                                                 \
     good = good && in_range(#name, o->name, lowest, highest, 0, message, size);
 #define AUTOMATIC(name, text, lowest, highest, help)                                                                   \
-    good = good && (o->name == GMXFMM_AUTO || in_range(#name, o->name, lowest, highest, 1, message, size));
-#define AUTOMATIC_0(name, text, lowest, highest, help)                                                                 \
-    good = good && (o->name == 0 || in_range(#name, o->name, lowest, highest, 1, message, size));
-#define GRID_0(name, text, lowest, highest, help)                                                                      \
+    good = good && (fmm_is_auto(o->name) || in_range(#name, o->name, lowest, highest, 1, message, size));
+#define GRID(name, text, lowest, highest, help)                                                                        \
     for (int d = 0; d < 3; d++)                                                                                        \
     {                                                                                                                  \
         static const char* const c_element[3] = {#name "[0]", #name "[1]", #name "[2]"};                               \
-        good = good && (o->name[d] == 0 || in_range(c_element[d], o->name[d], lowest, highest, 1, message, size));     \
+        good                                  = good &&                                                                \
+               (fmm_is_auto(o->name[d]) || in_range(c_element[d], o->name[d], lowest, highest, 1, message, size));     \
     }
 #define CHOICE(name, standard, text, last, names, help)                                                                \
     good = good && in_range(#name, (double)o->name, 0, (double)(last), 0, message, size);
@@ -165,44 +146,37 @@ static gmxfmm_status check_ranges(const gmxfmm_options* o, char* message, size_t
     return GMXFMM_OK;
 }
 
-/* The first option that is set though it belongs to the FMM, or NULL. */
-static const char* fmm_option(const gmxfmm_options* o)
+/* The first option that is set though it belongs to this method alone, or NULL. */
+static const char* first_of(gmxfmm_method method, const gmxfmm_options* o)
 {
-    return o->order >= 0               ? "order"
-           : o->grid[0] > 0            ? "grid"
-           : o->depth >= 0             ? "depth"
-           : o->separation > 0         ? "separation"
-           : o->m2l != GMXFMM_M2L_AUTO ? "m2l"
-           : o->m2l_to_parent != 0     ? "m2l_to_parent"
-           : o->m2l_truncate > 0       ? "m2l_truncate"
-           : o->vertical_rotation != 0 ? "vertical_rotation"
-                                       : NULL;
-}
-
-/* The first one that belongs to the treecode. */
-static const char* treecode_option(const gmxfmm_options* o)
-{
-    return o->kernel != GMXFMM_COULOMB ? "kernel"
-           : o->kappa != 0             ? "kappa"
-           : o->theta != 0             ? "theta"
-           : o->degree != 0            ? "degree"
-           : o->leaf != 0              ? "leaf"
-           : o->traversal != 0         ? "traversal"
-                                       : NULL;
+    gmxfmm_options standard;
+    set_defaults(&standard);
+#define OF_FMM(name)                                                                                                   \
+    if (method == GMXFMM_FMM && o->name != standard.name)                                                              \
+    {                                                                                                                  \
+        return #name;                                                                                                  \
+    }
+#define OF_TREECODE(name)                                                                                              \
+    if (method == GMXFMM_TREECODE && o->name != standard.name)                                                         \
+    {                                                                                                                  \
+        return #name;                                                                                                  \
+    }
+#include "fmm/options.def"
+    return NULL;
 }
 
 /* Options of one method with the other, and what the treecode does not have. */
 static gmxfmm_status check_method(const gmxfmm_options* o, char* message, size_t size)
 {
     const int   treecode = o->method == GMXFMM_TREECODE;
-    const char* other    = treecode ? fmm_option(o) : treecode_option(o);
+    const char* other    = first_of(treecode ? GMXFMM_FMM : GMXFMM_TREECODE, o);
     message[0]           = '\0';
     if (other != NULL)
     {
         snprintf(message, size,
-                 treecode ? "%s belongs to the FMM: leave it out with method = treecode"
-                          : "%s belongs to the treecode: choose method = treecode, or leave it out",
-                 other);
+                 treecode ? "%.*s belongs to the FMM: leave it out with method = treecode"
+                          : "%.*s belongs to the treecode: choose method = treecode, or leave it out",
+                 (int)strcspn(other, "["), other);
     }
     else if (treecode && o->boundary != GMXFMM_OPEN)
     {
@@ -218,8 +192,8 @@ static gmxfmm_status check_method(const gmxfmm_options* o, char* message, size_t
 /* Whether the accuracy has something to choose. */
 static int uses_accuracy(const gmxfmm_options* o)
 {
-    return o->method == GMXFMM_TREECODE ? o->theta == 0 || o->degree == 0
-                                        : o->order < 0 || (o->grid[0] == 0 && o->depth < 0);
+    return o->method == GMXFMM_TREECODE ? fmm_is_auto(o->theta) || fmm_is_auto(o->degree)
+                                        : fmm_is_auto(o->order) || (fmm_is_auto(o->grid[0]) && fmm_is_auto(o->depth));
 }
 
 static gmxfmm_status no_backend(char* message, size_t size)
@@ -266,7 +240,7 @@ gmxfmm_status fmm_check_options(const gmxfmm_options* o, char* message, size_t s
     const int set = (o->grid[0] > 0) + (o->grid[1] > 0) + (o->grid[2] > 0);
     if (set != 0 && set != 3)
     {
-        snprintf(message, size, "option grid is %d %d %d: give three numbers of cells, or 0 0 0 for automatic",
+        snprintf(message, size, "option grid is %d %d %d: give three numbers of cells, or -1 -1 -1 for automatic",
                  o->grid[0], o->grid[1], o->grid[2]);
         return GMXFMM_ERROR_OPTION;
     }
@@ -291,7 +265,7 @@ gmxfmm_status fmm_check_options(const gmxfmm_options* o, char* message, size_t s
         return GMXFMM_ERROR_OPTION;
     }
     const int part = 1 << (o->depth > 0 ? o->depth : 1);
-    if (octree && (o->grid[0] % part != 0 || o->grid[1] % part != 0 || o->grid[2] % part != 0))
+    if (octree && set != 0 && (o->grid[0] % part != 0 || o->grid[1] % part != 0 || o->grid[2] % part != 0))
     {
         snprintf(message, size,
                  "grid is %d %d %d: with m2l = %s it counts leaves, so give three multiples of %d (of 2^depth)",

@@ -5,8 +5,14 @@
 
 #include "fmm/gmxfmm.h"
 
-/* A program's options as the library has them, whatever size they have there, with 0 for GMXFMM_AUTO where 0 is no
- * number (grid, separation, num_threads), and the way back. The message goes to message[size]. Errors: OPTION. */
+/* Whether an option is left to the library. */
+static inline int fmm_is_auto(double value)
+{
+    return value == GMXFMM_AUTO;
+}
+
+/* A program's options as the library has them, whatever size they have there, and the way back. The message goes to
+ * message[size]. Errors: OPTION. */
 gmxfmm_status fmm_take_options(gmxfmm_options* own, const gmxfmm_options* given, char* message, size_t size);
 void          fmm_give_options(gmxfmm_options* given, const gmxfmm_options* own);
 

@@ -287,7 +287,7 @@ static FftArgs<R> make_args(const gmxfmm_plan* plan, const DeviceBuffer& spectru
     const Vec2<R>*    twiddle = d->twiddles.as<Vec2<R>>();
     for (int i = 0; i < 3; i++)
     {
-        a.d[i]       = make_length(plan->convolved->n[i]);
+        a.d[i]       = make_length(fmm_convolved(plan)->n[i]);
         a.twiddle[i] = twiddle;
         twiddle += a.d[i].n;
     }

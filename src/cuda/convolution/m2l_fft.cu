@@ -438,7 +438,7 @@ gmxfmm_status fmm_cuda_product_items(gmxfmm_plan* plan)
     int         owner[c_maxItems], best = 1, best_cost = 0, total = 0;
     /* few frequencies: smaller items, that more warps may share them */
     const int most = is_double(plan) ? c_mostWide : c_most;
-    const int num  = make_items(plan->order, d->num_freq < c_fewFrequencies && most > 2 ? 2 : most, item);
+    const int num  = make_items(plan->far.order, d->num_freq < c_fewFrequencies && most > 2 ? 2 : most, item);
     for (int warps = 1; warps <= c_maxWarps && warps <= num; warps++)
     {
         /* as many warps as are all busy: 6 % of idling for one warp more */
@@ -473,7 +473,7 @@ template <class R>
 static ProductArgs<R> make_args(gmxfmm_plan* plan, const DeviceBuffer& to)
 {
     fmm_device* d = plan->device;
-    return {plan->order,      d->num_freq,        d->spectrum.as<Vec2<R>>(),
+    return {plan->far.order,      d->num_freq,        d->spectrum.as<Vec2<R>>(),
             to.as<Vec2<R>>(), d->s.as<Vec2<R>>(), d->work_items.as<WorkTable>()};
 }
 
@@ -502,10 +502,10 @@ static gmxfmm_status launch_special(gmxfmm_plan* plan, size_t shared, const Devi
 template <class R>
 static gmxfmm_status dispatch(gmxfmm_plan* plan, const DeviceBuffer& to, cudaStream_t stream)
 {
-    const size_t input   = static_cast<size_t>(num_pairs(plan->order)) * 32 * sizeof(Vec4<R>);
-    const size_t spectra = static_cast<size_t>(num_pairs(2 * plan->order)) * 32 * sizeof(Vec2<R>);
+    const size_t input   = static_cast<size_t>(num_pairs(plan->far.order)) * 32 * sizeof(Vec4<R>);
+    const size_t spectra = static_cast<size_t>(num_pairs(2 * plan->far.order)) * 32 * sizeof(Vec2<R>);
     const size_t room    = static_cast<size_t>(plan->device->limits.max_shared);
-    switch (plan->order)
+    switch (plan->far.order)
     {
 #define FMM_LAUNCH(P)                                                                                                  \
     case P:                                                                                                            \

@@ -165,7 +165,7 @@ __global__ void __launch_bounds__(32 * c_warps) m2l_virial(VirialArgs<R> a)
 
 static size_t shared_memory(const gmxfmm_plan* plan, int width)
 {
-    return 4 * static_cast<size_t>(num_pairs(plan->order)) * static_cast<size_t>(width) * real_size(plan);
+    return 4 * static_cast<size_t>(num_pairs(plan->far.order)) * static_cast<size_t>(width) * real_size(plan);
 }
 
 /* Frequencies of a block: as many as fit, 8 at order 24 in double precision. */
@@ -187,7 +187,7 @@ static int blocks_of(const gmxfmm_plan* plan)
 /* Blocks that share the products of the same frequencies, where those alone are too few blocks to fill a device. */
 static int shares_of(const gmxfmm_plan* plan)
 {
-    const int blocks = blocks_of(plan), items = (plan->order + 1) * (plan->order + 2);
+    const int blocks = blocks_of(plan), items = (plan->far.order + 1) * (plan->far.order + 2);
     return std::max(1, std::min(blocks_for(items, c_warps), c_fillBlocks / blocks));
 }
 
@@ -203,7 +203,7 @@ static gmxfmm_status launch(gmxfmm_plan* plan, cudaStream_t stream)
     const int     width  = width_of(plan);
     const size_t  shared = shared_memory(plan, width);
     VirialArgs<R> a      = {
-             plan->order,        d->num_freq,        plan->convolved->n[2],     width, d->spectrum.as<Vec2<R>>(),
+             plan->far.order,        d->num_freq,        fmm_convolved(plan)->n[2],     width, d->spectrum.as<Vec2<R>>(),
              d->s.as<Vec2<R>>(), d->z.as<Vec2<R>>(), d->far_virial.as<double>()};
     FMM_CUDA(plan, (allow_shared(&plan->device->allowed, m2l_virial<R>)));
     const dim3 blocks(static_cast<unsigned>(blocks_of(plan)), static_cast<unsigned>(shares_of(plan)));

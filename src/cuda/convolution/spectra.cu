@@ -514,7 +514,7 @@ struct WantedSum
 
 static WantedSum wanted_sum(const gmxfmm_plan* plan, fmm_sum sum, const fmm_cells* cells)
 {
-    WantedSum w = {sum, 2 * plan->order + (sum == FMM_SUM_Z ? 2 : 0), cells, {}};
+    WantedSum w = {sum, 2 * plan->far.order + (sum == FMM_SUM_Z ? 2 : 0), cells, {}};
     fmm_real_range(cells, &plan->device->ewald, w.block.range);
     return w;
 }
@@ -624,7 +624,7 @@ static gmxfmm_status make_spectrum(gmxfmm_plan* plan, const WantedSum& wanted, V
     a.tile     = choose_tile<R>(d, c, a.block);
     a.degree   = degree;
     a.num_freq = d->num_freq;
-    a.add      = plan->periodic;
+    a.add      = fmm_is_periodic(plan);
     a.scale    = 1.0 / c->num_cells;
     a.table    = table;
     a.out      = out;
@@ -644,7 +644,7 @@ static gmxfmm_status make_spectrum(gmxfmm_plan* plan, const WantedSum& wanted, V
                            static_cast<unsigned>(end - first));
         real_table<R><<<vectors, c_threads, 0, stream>>>(real_args(plan, wanted, first), table);
         FMM_CUDA(plan, cudaGetLastError());
-        if (first == 0 && plan->periodic)
+        if (first == 0 && fmm_is_periodic(plan))
         {
             FMM_TRY(add_reciprocal<R>(plan, wanted, out, stream));
         }
@@ -700,13 +700,13 @@ template <class R>
 static gmxfmm_status make_nodes(gmxfmm_plan* plan, fmm_sum sum, cudaStream_t stream, Interpolated<R>* a)
 {
     fmm_device*           d       = plan->device;
-    const fmm_shape_line* line    = &plan->line;
+    const fmm_shape_line* line    = &plan->far.line;
     DeviceBuffer*         buffers = sum == FMM_SUM_S ? d->node_s : d->node_z;
     fmm_line_node*        held    = sum == FMM_SUM_S ? d->held_s : d->held_z;
     for (int i = 0; i < FMM_LINE_NODES; i++)
     {
         const int       node = line->first + i, place = fmm_line_place(node);
-        const fmm_cells cells  = fmm_line_cells(line, plan->convolved, node);
+        const fmm_cells cells  = fmm_line_cells(line, fmm_convolved(plan), node);
         const WantedSum wanted = wanted_sum(plan, sum, &cells);
         if (!fmm_line_holds(&held[place], line, node))
         {
@@ -759,19 +759,19 @@ static gmxfmm_status spectra(gmxfmm_plan* plan, bool with_virial, cudaStream_t s
     bool        capturing = false;
     FMM_TRY(fmm_cuda_is_capturing(plan, stream, &capturing));
     /* a graph has the present shape's own sums: it may be launched when nodes have become others' */
-    if (plan->line.active && !capturing)
+    if (plan->far.line.active && !capturing)
     {
         return s || z ? interpolate_spectra<R>(plan, s, z, NULL, NULL, stream) : GMXFMM_OK;
     }
     if (s)
     {
-        FMM_TRY(make_spectrum(plan, wanted_sum(plan, FMM_SUM_S, plan->convolved), d->s.as<Vec2<R>>(), stream));
+        FMM_TRY(make_spectrum(plan, wanted_sum(plan, FMM_SUM_S, fmm_convolved(plan)), d->s.as<Vec2<R>>(), stream));
         d->s_valid = 1;
         plan->info.num_spectra++;
     }
     if (z)
     {
-        FMM_TRY(make_spectrum(plan, wanted_sum(plan, FMM_SUM_Z, plan->convolved), d->z.as<Vec2<R>>(), stream));
+        FMM_TRY(make_spectrum(plan, wanted_sum(plan, FMM_SUM_Z, fmm_convolved(plan)), d->z.as<Vec2<R>>(), stream));
         d->z_valid = 1;
     }
     return GMXFMM_OK;
@@ -787,10 +787,10 @@ gmxfmm_status fmm_cuda_spectra(gmxfmm_plan* plan, bool with_virial, cudaStream_t
 static void choose_ewald(gmxfmm_plan* plan)
 {
     fmm_device*      d = plan->device;
-    const fmm_cells* c = plan->convolved;
+    const fmm_cells* c = fmm_convolved(plan);
     if (d->ewald_distance != c->far_distance)
     {
-        d->ewald = fmm_ewald_choose(c, 2 * plan->order + 2, is_double(plan) ? c_toleranceDouble : c_toleranceSingle);
+        d->ewald = fmm_ewald_choose(c, 2 * plan->far.order + 2, is_double(plan) ? c_toleranceDouble : c_toleranceSingle);
         d->ewald_distance = c->far_distance;
     }
 }
@@ -799,7 +799,7 @@ static void choose_ewald(gmxfmm_plan* plan)
 static gmxfmm_status prepare_tables(gmxfmm_plan* plan, size_t column, size_t all)
 {
     fmm_device*      d     = plan->device;
-    const fmm_cells* c     = plan->convolved;
+    const fmm_cells* c     = fmm_convolved(plan);
     const size_t     width = 2 * static_cast<size_t>(c->near_reach) + 1, near = width * width * width * sizeof(short);
     const size_t     step = static_cast<size_t>(d->num_coef) * real_size(plan) *
                         (static_cast<size_t>(c->num_cells) + 2 * static_cast<size_t>(d->num_freq));
@@ -809,7 +809,7 @@ static gmxfmm_status prepare_tables(gmxfmm_plan* plan, size_t column, size_t all
     FMM_TRY(fmm_device_reserve(plan, &d->lattice_table, std::max(2 * column, std::min(all + all / 2, enough))));
     FMM_TRY(fmm_device_reserve(plan, &d->lattice_near, near));
     FMM_TRY(fmm_cuda_upload(plan, d->lattice_near.memory, c->near_lookup, near));
-    d->lattice_set   = plan->spectra_near;
+    d->lattice_set   = plan->far.spectra_near;
     d->lattice_ready = 1;
     return GMXFMM_OK;
 }
@@ -818,7 +818,7 @@ gmxfmm_status fmm_cuda_set_lattice(gmxfmm_plan* plan)
 {
     fmm_device* d = plan->device;
     choose_ewald(plan);
-    const fmm_cells*   c      = plan->convolved;
+    const fmm_cells*   c      = fmm_convolved(plan);
     const LatticeBlock block  = wanted_sum(plan, FMM_SUM_Z, c).block;
     const size_t       shared = is_double(plan) ? real_shared<double>(c->n, block, choose_tile<double>(d, c, block))
                                                 : real_shared<float>(c->n, block, choose_tile<float>(d, c, block));
@@ -828,10 +828,10 @@ gmxfmm_status fmm_cuda_set_lattice(gmxfmm_plan* plan)
                         "a grid of %d x %d x %d cells is too long for lattice sums on the device", c->n[0], c->n[1],
                         c->n[2]);
     }
-    const int    degree  = 2 * plan->order + 2; /* of Z, which has most; its longest column is that of m = 1 */
+    const int    degree  = 2 * plan->far.order + 2; /* of Z, which has most; its longest column is that of m = 1 */
     const size_t vectors = static_cast<size_t>(block.num()) * real_size(plan);
     const size_t column  = 2 * static_cast<size_t>(degree) * vectors;
-    if (d->lattice_ready && d->lattice_set == plan->spectra_near && column <= d->lattice_table.capacity)
+    if (d->lattice_ready && d->lattice_set == plan->far.spectra_near && column <= d->lattice_table.capacity)
     {
         return GMXFMM_OK;
     }

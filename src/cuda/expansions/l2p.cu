@@ -478,7 +478,7 @@ static gmxfmm_status dispatch(gmxfmm_plan* plan, cudaStream_t stream)
     const ParticleSet* targets = targets_of(d);
     const Expansions   far     = d->path->expansions(plan);
     L2pArgs<R>         a;
-    a.p            = plan->order;
+    a.p            = plan->far.order;
     a.g            = make_geometry(plan);
     a.leaves       = far.leaves;
     a.cell_start   = targets->cell_start.as<int>();
@@ -486,9 +486,9 @@ static gmxfmm_status dispatch(gmxfmm_plan* plan, cudaStream_t stream)
     a.field        = static_cast<const R*>(far.local);
     a.out          = d->far_out.as<Vec4<R>>();
     a.results      = d->results.as<StepResults>();
-    a.background   = plan->periodic ? 2 * FMM_PI / (3 * plan->cells.box_volume) : 0;
-    a.total_charge = plan->total_charge;
-    switch (plan->order)
+    a.background   = fmm_is_periodic(plan) ? 2 * FMM_PI / (3 * plan->domain.cells.box_volume) : 0;
+    a.total_charge = plan->charges.total[0];
+    switch (plan->far.order)
     {
 #define FMM_LAUNCH(P)                                                                                                  \
     case P:                                                                                                            \

@@ -319,7 +319,7 @@ static gmxfmm_status dispatch(gmxfmm_plan* plan, bool sums, cudaStream_t stream)
     P2mArgs<R>       a;
     a.g          = make_geometry(plan);
     a.leaves     = far.leaves;
-    a.p          = plan->order;
+    a.p          = plan->far.order;
     a.sums       = sums ? 1 : 0;
     a.cell_start = d->sources.cell_start.as<int>();
     a.xq         = d->sources.xq.as<Vec4<R>>();
@@ -330,7 +330,7 @@ static gmxfmm_status dispatch(gmxfmm_plan* plan, bool sums, cudaStream_t stream)
     {
         return fmm_fail(plan, GMXFMM_ERROR_ORDER, "no memory reserved for %d cells", a.leaves.num);
     }
-    switch (plan->order)
+    switch (plan->far.order)
     {
 #define FMM_LAUNCH(P)                                                                                                  \
     case P:                                                                                                            \

@@ -276,7 +276,7 @@ static Exclusions make_exclusions(const gmxfmm_plan* plan, int n)
     e.near_reach   = d->near_reach;
     e.num_places   = (2 * d->near_reach + 1) * (2 * d->near_reach + 1) * (2 * d->near_reach + 1);
     e.n            = n;
-    e.box          = make_voronoi(plan->cells.box_voronoi, plan->cells.box_voronoi_int);
+    e.box          = make_voronoi(plan->domain.cells.box_voronoi, plan->domain.cells.box_voronoi_int);
     return e;
 }
 

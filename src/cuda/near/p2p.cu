@@ -684,7 +684,7 @@ static int num_faces(const int* extent, const Geometry& g)
 
 int fmm_cuda_near_virial_rows(const gmxfmm_plan* plan, int tiles)
 {
-    return plan->tree != NULL ? tiles : plan->periodic ? num_faces(plan->device->near_extent, make_geometry(plan)) : 0;
+    return plan->domain.tree != NULL ? tiles : fmm_is_periodic(plan) ? num_faces(plan->device->near_extent, make_geometry(plan)) : 0;
 }
 
 template <class R>
@@ -733,7 +733,7 @@ static gmxfmm_status launch(gmxfmm_plan* plan, cudaStream_t stream)
 template <class R>
 static gmxfmm_status launch(gmxfmm_plan* plan, const StepWanted& wanted, cudaStream_t stream)
 {
-    if (wanted.virial && plan->tree != NULL)
+    if (wanted.virial && plan->domain.tree != NULL)
     {
         return launch<R, c_virialToo>(plan, stream);
     }

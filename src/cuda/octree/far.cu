@@ -20,12 +20,12 @@ static fmm_octree_m2l* variant(gmxfmm_m2l m2l)
 /* The first level whose cells meet others than by the convolution of the roots. */
 static int first_level(const gmxfmm_plan* plan)
 {
-    const int* roots = plan->tree->roots;
+    const int* roots = plan->domain.tree->roots;
     int        l     = 1;
-    if (!plan->periodic)
+    if (!fmm_is_periodic(plan))
     {
-        while (l < plan->tree->depth && roots[0] << l <= plan->separation + 1 &&
-               roots[1] << l <= plan->separation + 1 && roots[2] << l <= plan->separation + 1)
+        while (l < plan->domain.tree->depth && roots[0] << l <= plan->domain.separation + 1 &&
+               roots[1] << l <= plan->domain.separation + 1 && roots[2] << l <= plan->domain.separation + 1)
         {
             l++; /* all cells are near each other */
         }
@@ -39,7 +39,7 @@ gmxfmm_status fmm_cuda_far_tree(gmxfmm_plan* plan, bool virial, cudaEvent_t read
 {
     DeviceTree*             tree  = &plan->device->tree;
     const fmm_octree_level* level = tree->level;
-    const int               depth = plan->tree->depth, first = first_level(plan), top = plan->periodic ? 0 : first;
+    const int               depth = plan->domain.tree->depth, first = first_level(plan), top = fmm_is_periodic(plan) ? 0 : first;
     for (int l = depth - 1; l >= top; l--)
     {
         FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_m2m(tree->operators, &level[l], &level[l + 1], stream)));
@@ -48,7 +48,7 @@ gmxfmm_status fmm_cuda_far_tree(gmxfmm_plan* plan, bool virial, cudaEvent_t read
     {
         FMM_CUDA(plan, cudaMemsetAsync(tree->strain.memory, 0, 6 * sizeof(double), stream));
     }
-    if (plan->periodic)
+    if (fmm_is_periodic(plan))
     {
         FMM_TRY(fmm_cuda_convolve(plan, virial, ready, stream));
     }
@@ -61,7 +61,7 @@ gmxfmm_status fmm_cuda_far_tree(gmxfmm_plan* plan, bool virial, cudaEvent_t read
         const size_t bytes = static_cast<size_t>(plan->device->num_coef) * level[l].stride * real_size(plan);
         const double scale = ldexp(1.0, l - depth); /* to the unit of the leaves */
         FMM_CUDA(plan, cudaMemsetAsync(level[l].local, 0, bytes, stream));
-        FMM_TRY(fmm_cuda_octree_status(plan, variant(plan->m2l)(tree->operators, &level[l - 1], &level[l], stream)));
+        FMM_TRY(fmm_cuda_octree_status(plan, variant(plan->far.m2l)(tree->operators, &level[l - 1], &level[l], stream)));
         if (l > top)
         {
             FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_l2l(tree->operators, &level[l - 1], &level[l], stream)));

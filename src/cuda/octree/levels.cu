@@ -23,10 +23,10 @@ struct LevelGrid
 
 static LevelGrid level_grid(const gmxfmm_plan* plan, int l)
 {
-    LevelGrid g = {l, {0, 0, 0}, 1, plan->periodic};
+    LevelGrid g = {l, {0, 0, 0}, 1, fmm_is_periodic(plan)};
     for (int d = 0; d < 3; d++)
     {
-        g.n[d] = plan->tree->roots[d] << l;
+        g.n[d] = plan->domain.tree->roots[d] << l;
         g.num *= g.n[d];
     }
     return g;
@@ -233,15 +233,15 @@ gmxfmm_status fmm_cuda_tree_create(gmxfmm_plan* plan)
     fmm_octree_destroy(tree->operators);
     tree->operators = NULL;
     const gmxfmm_status status =
-        fmm_octree_create(&tree->operators, plan->tree, &plan->cells, plan->order, is_double(plan));
+        fmm_octree_create(&tree->operators, plan->domain.tree, &plan->domain.cells, plan->far.order, is_double(plan));
     count_bytes(plan);
     FMM_TRY(fmm_cuda_octree_status(plan, status));
-    if (plan->m2l == GMXFMM_M2L_ROTATION)
+    if (plan->far.m2l == GMXFMM_M2L_ROTATION)
     {
-        FMM_TRY(fmm_cuda_rotation_create(plan, plan->order));
+        FMM_TRY(fmm_cuda_rotation_create(plan, plan->far.order));
         fmm_octree_set_rotation(tree->operators, tree->rotation);
     }
-    FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_reserve(tree->operators, plan->m2l, 0)));
+    FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_reserve(tree->operators, plan->far.m2l, 0)));
     return fmm_device_reserve(plan, &tree->strain, 6 * sizeof(double));
 }
 
@@ -256,14 +256,14 @@ gmxfmm_status fmm_cuda_tree_set_shape(gmxfmm_plan* plan)
 {
     fmm_device* d = plan->device;
     FMM_CUDA(plan, cudaDeviceSynchronize()); /* a step may be using what is replaced */
-    FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_set_shape(d->tree.operators, &plan->cells, d->own)));
+    FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_set_shape(d->tree.operators, &plan->domain.cells, d->own)));
     FMM_CUDA(plan, cudaStreamSynchronize(d->own));
     return GMXFMM_OK;
 }
 
 Expansions fmm_cuda_tree_expansions(const gmxfmm_plan* plan)
 {
-    const int               depth = plan->tree->depth;
+    const int               depth = plan->domain.tree->depth;
     const DeviceTree*       tree  = &plan->device->tree;
     const fmm_octree_level* level = &tree->level[depth];
     Expansions              far;
@@ -284,14 +284,14 @@ static gmxfmm_status number_cells(gmxfmm_plan* plan, cudaStream_t stream)
     DeviceTree* tree = &d->tree;
     int         slab[FMM_MAX_DEPTH + 1][9];
     FMM_TRY(fmm_device_reserve(plan, &tree->slabs, sizeof(slab)));
-    for (int l = plan->tree->depth; l >= 0; l--)
+    for (int l = plan->domain.tree->depth; l >= 0; l--)
     {
         const LevelGrid g      = level_grid(plan, l);
         const size_t    bytes  = (static_cast<size_t>(g.num) + 1) * sizeof(int);
         const int       blocks = blocks_for(static_cast<int64_t>(g.num) + 1, c_threads);
         FMM_TRY(fmm_device_reserve(plan, &tree->index[l], bytes));
         FMM_TRY(fmm_device_reserve(plan, &d->counts, bytes));
-        if (l == plan->tree->depth)
+        if (l == plan->domain.tree->depth)
         {
             const bool no_particles = d->sources.n + d->targets.n == 0;
             const int* targets      = d->targets.n > 0 ? d->targets.cell_start.as<int>() : NULL;
@@ -309,7 +309,7 @@ static gmxfmm_status number_cells(gmxfmm_plan* plan, cudaStream_t stream)
     }
     FMM_CUDA(plan, cudaMemcpyAsync(slab, tree->slabs.memory, sizeof(slab), cudaMemcpyDeviceToHost, stream));
     FMM_CUDA(plan, cudaStreamSynchronize(stream));
-    for (int l = 0; l <= plan->tree->depth; l++)
+    for (int l = 0; l <= plan->domain.tree->depth; l++)
     {
         std::memcpy(tree->level[l].slab, slab[l], sizeof(slab[l]));
         tree->level[l].num = slab[l][8];
@@ -322,8 +322,8 @@ static gmxfmm_status reserve_level(gmxfmm_plan* plan, int l, cudaStream_t stream
 {
     DeviceTree*       tree   = &plan->device->tree;
     fmm_octree_level* level  = &tree->level[l];
-    const bool        leaves = l == plan->tree->depth, roots = l == 0;
-    const size_t      cells = static_cast<size_t>(level->num) + 1, near = static_cast<size_t>(plan->cells.num_near);
+    const bool        leaves = l == plan->domain.tree->depth, roots = l == 0;
+    const size_t      cells = static_cast<size_t>(level->num) + 1, near = static_cast<size_t>(plan->domain.cells.num_near);
     FMM_TRY(fmm_device_reserve(plan, &tree->parent[l], roots ? 0 : cells * sizeof(int)));
     FMM_TRY(fmm_device_reserve(plan, &tree->child[l], leaves ? 0 : 8 * cells * sizeof(int)));
     FMM_TRY(fmm_device_reserve(plan, &tree->near[l], leaves ? 0 : near * cells * sizeof(int)));
@@ -353,12 +353,12 @@ static gmxfmm_status link_level(gmxfmm_plan* plan, int l, cudaStream_t stream)
     LevelArrays             a;
     a.here      = level_grid(plan, l);
     a.num       = level->num;
-    a.num_near  = plan->cells.num_near;
+    a.num_near  = plan->domain.cells.num_near;
     a.index     = tree->index[l].as<int>();
     a.upper     = l > 0 ? tree->index[l - 1].as<int>() : NULL;
-    a.lower     = l < plan->tree->depth ? tree->index[l + 1].as<int>() : NULL;
+    a.lower     = l < plan->domain.tree->depth ? tree->index[l + 1].as<int>() : NULL;
     a.upper_num = l > 0 ? level[-1].num : 0;
-    a.lower_num = l < plan->tree->depth ? level[1].num : 0;
+    a.lower_num = l < plan->domain.tree->depth ? level[1].num : 0;
     a.vectors   = plan->device->near_vectors.as<int4>();
     a.parent    = tree->parent[l].as<int>();
     a.child     = tree->child[l].as<int>();
@@ -371,7 +371,7 @@ static gmxfmm_status link_level(gmxfmm_plan* plan, int l, cudaStream_t stream)
 gmxfmm_status fmm_cuda_tree_assign(gmxfmm_plan* plan, cudaStream_t stream)
 {
     DeviceTree* tree  = &plan->device->tree;
-    const int   depth = plan->tree->depth;
+    const int   depth = plan->domain.tree->depth;
     int         most  = 0;
     FMM_TRY(number_cells(plan, stream));
     for (int l = 0; l <= depth; l++)
@@ -385,8 +385,8 @@ gmxfmm_status fmm_cuda_tree_assign(gmxfmm_plan* plan, cudaStream_t stream)
     find_leaf_cells<<<blocks_for(g.num, c_threads), c_threads, 0, stream>>>(
         g, make_geometry(plan), tree->index[depth].as<int>(), tree->leaf_cell.as<int>());
     FMM_CUDA(plan, cudaGetLastError());
-    FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_reserve(tree->operators, plan->m2l, most)));
+    FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_reserve(tree->operators, plan->far.m2l, most)));
     count_bytes(plan);
-    plan->num_cells = plan->device->sources.n + plan->device->targets.n > 0 ? tree->level[depth].num : 0;
+    plan->domain.num_cells = plan->device->sources.n + plan->device->targets.n > 0 ? tree->level[depth].num : 0;
     return fmm_cuda_p2m_reserve(plan);
 }

@@ -56,11 +56,11 @@ gmxfmm_status fmm_device_on_host(gmxfmm_plan* plan, const void** x, size_t num)
 gmxfmm_status fmm_cuda_on_device(gmxfmm_plan* plan, const void** x)
 {
     fmm_device* d = plan->device;
-    if (plan->num_charges == 0 || device_of(plan, *x, false) == d->id)
+    if (plan->particles.n == 0 || device_of(plan, *x, false) == d->id)
     {
         return GMXFMM_OK;
     }
-    FMM_TRY(fmm_cuda_upload(plan, d->x_copy.memory, *x, 3 * static_cast<size_t>(plan->num_charges) * array_word(plan)));
+    FMM_TRY(fmm_cuda_upload(plan, d->x_copy.memory, *x, 3 * static_cast<size_t>(plan->particles.n) * array_word(plan)));
     *x = d->x_copy.memory;
     return GMXFMM_OK;
 }

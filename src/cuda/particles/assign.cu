@@ -239,7 +239,7 @@ static gmxfmm_status reserve(gmxfmm_plan* plan)
     else
     {
         const size_t n       = static_cast<size_t>(d->sources.n);
-        const size_t entries = plan->excl_start != NULL ? static_cast<size_t>(plan->excl_start[n]) : 0;
+        const size_t entries = plan->particles.excl_start != NULL ? static_cast<size_t>(plan->particles.excl_start[n]) : 0;
         FMM_TRY(fmm_device_reserve(plan, &d->excl_place, (entries + 1) * sizeof(int)));
         FMM_TRY(fmm_device_reserve(plan, &d->excl_mask, (n + entries + 1) * sizeof(unsigned)));
         FMM_TRY(fmm_device_reserve(plan, &d->specials, (n + entries + 1) * sizeof(Special)));
@@ -251,7 +251,7 @@ static gmxfmm_status reserve(gmxfmm_plan* plan)
 static gmxfmm_status upload_near_set(gmxfmm_plan* plan)
 {
     fmm_device*      d = plan->device;
-    const fmm_cells* c = &plan->cells;
+    const fmm_cells* c = &plan->domain.cells;
     const size_t     w = static_cast<size_t>(2 * c->near_reach + 1),
                  bytes = static_cast<size_t>(c->num_near) * sizeof(int4);
     if (d->near_on_device != NULL && d->num_near_on_device == c->num_near)
@@ -337,7 +337,7 @@ bin(gmxfmm_plan* plan, const ParticleSet* set, const X* x, const double* charge,
     AssignResults*       found  = d->assign_results.as<AssignResults>();
     size_t               bytes  = d->sort_scratch.capacity;
     const Geometry       g      = make_geometry(plan);
-    const VoronoiVectors cell   = make_voronoi(plan->cells.voronoi, plan->cells.voronoi_int);
+    const VoronoiVectors cell   = make_voronoi(plan->domain.cells.voronoi, plan->domain.cells.voronoi_int);
     const int            blocks = blocks_for(set->n, c_threads);
     begin_assign<<<1, 1, 0, stream>>>(found);
     if (set->n > 0)
@@ -358,7 +358,7 @@ bin(gmxfmm_plan* plan, const ParticleSet* set, const X* x, const double* charge,
 gmxfmm_status fmm_cuda_sort_charges(gmxfmm_plan* plan)
 {
     fmm_device* d = plan->device;
-    const int   n = static_cast<int>(plan->num_charges);
+    const int   n = static_cast<int>(plan->particles.n);
     if (n > 0)
     {
         set_charges<<<blocks_for(n, c_threads), c_threads, 0, d->own>>>(
@@ -411,11 +411,11 @@ gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x)
 {
     fmm_device* d = plan->device;
     DeviceScope scope(d->id);
-    plan->assigned = 0;
+    fmm_is_assigned(plan) = 0;
     if (make_geometry(plan).num_cells <= 0)
     {
         return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "%d x %d x %d cells are too many for a GPU: use less depth",
-                        plan->inner[0], plan->inner[1], plan->inner[2]);
+                        plan->domain.grid[0], plan->domain.grid[1], plan->domain.grid[2]);
     }
     FMM_CUDA(plan, cudaDeviceSynchronize()); /* steps that are under way use what is replaced here */
     FMM_TRY(upload_near_set(plan));
@@ -433,7 +433,7 @@ gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x)
     }
     FMM_TRY(reserve_near_virial(plan));
     FMM_CUDA(plan, cudaStreamSynchronize(d->own));
-    plan->assigned = 1;
+    fmm_is_assigned(plan) = 1;
     return GMXFMM_OK;
 }
 

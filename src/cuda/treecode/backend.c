@@ -7,7 +7,7 @@
 
 #include "cuda/device.h"
 #include "cuda/treecode/step.h"
-#include "fmm/plan.h"
+#include "fmm/state.h"
 
 extern const struct treecode_stages treecode_on_cuda; /* device.cu */
 
@@ -32,8 +32,8 @@ static gmxfmm_status on_host(gmxfmm_plan* plan, const void** x, size_t num)
 
 static gmxfmm_status set_targets(gmxfmm_plan* plan, const void* x)
 {
-    const gmxfmm_status status = on_host(plan, &x, 3 * (size_t)plan->num_targets);
-    return status == GMXFMM_OK ? fmm_keep_targets(plan, x) : status;
+    const gmxfmm_status status = on_host(plan, &x, 3 * (size_t)plan->particles.num_targets);
+    return status == GMXFMM_OK ? fmm_particles_keep_targets(plan, x) : status;
 }
 
 static gmxfmm_status enqueue(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, void* stream)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The CPU's row of the table of backends, in each precision. */
-#include "fmm/backend.h"
-
 #include <stdlib.h>
 
+#include "fmm/backend.h"
+#include "fmm/cpu/costs.h"
+#include "fmm/particles.h"
 #include "fmm/cpu/particles/assign.h"
 #include "fmm/cpu/execute.h"
 #include "fmm/cpu/convolution/m2l_fft.h"
@@ -23,20 +24,17 @@ static gmxfmm_status create(gmxfmm_plan* plan)
     return plan->cpu != NULL ? GMXFMM_OK : fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
 }
 
-/* Those of particles that are assigned go to their places, others at the next assign. */
+/* They go to their places with the next step. */
 static gmxfmm_status set_charges(gmxfmm_plan* plan)
 {
-    fmm_particles* p = &plan->cpu->sources;
-    if (p->sorted != NULL && p->n == plan->num_charges)
+    fmm_particle_set* p = &plan->cpu->sources;
+    if (p->sorted != NULL && p->n == plan->particles.n)
     {
-        if (plan->assigned)
-        {
-            fmm_sort_charges(plan);
-        }
         return GMXFMM_OK;
     }
-    const size_t  before = plan->bytes;
-    gmxfmm_status status = fmm_particles_alloc(plan, p, plan->num_charges);
+    const size_t  before      = plan->bytes;
+    gmxfmm_status status      = fmm_particle_set_alloc(plan, p, plan->particles.n);
+    plan->cpu->near_particles = 0;
     if (status == GMXFMM_OK)
     {
         p->charge = fmm_alloc(plan, (size_t)p->n * sizeof(double));
@@ -48,16 +46,16 @@ static gmxfmm_status set_charges(gmxfmm_plan* plan)
 
 static gmxfmm_status set_targets(gmxfmm_plan* plan, const void* x)
 {
-    fmm_particles* p      = &plan->cpu->targets;
-    gmxfmm_status  status = GMXFMM_OK;
-    if (p->n != plan->num_targets)
+    fmm_particle_set* p      = &plan->cpu->targets;
+    gmxfmm_status     status = GMXFMM_OK;
+    if (p->n != plan->particles.num_targets)
     {
-        status = fmm_particles_alloc(plan, p, plan->num_targets);
+        status = fmm_particle_set_alloc(plan, p, plan->particles.num_targets);
     }
-    status = status == GMXFMM_OK ? fmm_keep_targets(plan, x) : status;
-    if (status != GMXFMM_OK || plan->num_targets == 0)
+    status = status == GMXFMM_OK ? fmm_particles_keep_targets(plan, x) : status;
+    if (status != GMXFMM_OK || plan->particles.num_targets == 0)
     {
-        fmm_particles_free(plan, p);
+        fmm_particle_set_free(plan, p);
     }
     return status;
 }
@@ -72,20 +70,23 @@ static void free_exclusions(gmxfmm_plan* plan)
         free(cpu->far_pairs);
         cpu->mask_start = cpu->mask = NULL;
         cpu->far_pairs              = NULL;
+        plan->bytes -= cpu->exclusion_bytes;
+        cpu->exclusion_bytes = 0;
     }
 }
 
 /* Room for what assign makes of them. */
 static gmxfmm_status set_exclusions(gmxfmm_plan* plan, const int* start, const int* list, int64_t n)
 {
-    fmm_cpu*     cpu    = plan->cpu;
-    const size_t num    = start != NULL ? (size_t)start[n] : 0;
-    const size_t before = plan->bytes;
+    fmm_cpu*     cpu = plan->cpu;
+    const size_t num = start != NULL ? (size_t)start[n] : 0;
     (void)list;
-    cpu->mask_start = fmm_alloc(plan, ((size_t)n + 1) * sizeof(int));
-    cpu->mask       = fmm_alloc(plan, ((size_t)n + num) * sizeof(int));
-    cpu->far_pairs  = fmm_alloc(plan, (num / 2 + 1) * sizeof(fmm_far_pair));
-    plan->exclusion_bytes += plan->bytes - before;
+    free_exclusions(plan);
+    const size_t before  = plan->bytes;
+    cpu->mask_start      = fmm_alloc(plan, ((size_t)n + 1) * sizeof(int));
+    cpu->mask            = fmm_alloc(plan, ((size_t)n + num) * sizeof(int));
+    cpu->far_pairs       = fmm_alloc(plan, (num / 2 + 1) * sizeof(fmm_far_pair));
+    cpu->exclusion_bytes = plan->bytes - before;
     return cpu->mask_start && cpu->mask && cpu->far_pairs
                ? GMXFMM_OK
                : fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %zu exclusions", num);
@@ -100,19 +101,14 @@ static gmxfmm_status create_octree(gmxfmm_plan* plan)
 static gmxfmm_status set_shape_of_octree(gmxfmm_plan* plan)
 {
     fmm_operators_set_shape(plan);
-    if (!fmm_has_lattice_sums(plan))
-    {
-        plan->spectra_valid = plan->virial_spectra_valid = 1;
-        return GMXFMM_OK;
-    }
-    return fmm_conv_set_shape(plan);
+    return fmm_has_lattice_sums(plan) ? fmm_conv_set_shape(plan) : GMXFMM_OK;
 }
 
 static gmxfmm_status reserve_octree(gmxfmm_plan* plan)
 {
     const size_t        before = plan->bytes;
     const gmxfmm_status status = fmm_operators_reserve(plan);
-    plan->grid_bytes += plan->bytes - before;
+    plan->cpu->grid_bytes += plan->bytes - before;
     return status;
 }
 
@@ -144,19 +140,25 @@ static void free_grid(gmxfmm_plan* plan)
         cpu->conv    = NULL;
         cpu->ops     = NULL;
         cpu->partial = NULL;
+        plan->bytes -= cpu->grid_bytes;
+        cpu->grid_bytes = 0;
     }
 }
 
 static gmxfmm_status set_grid(gmxfmm_plan* plan)
 {
-    fmm_cpu*  cpu   = plan->cpu;
-    const int cells = plan->tree != NULL ? 256 : plan->cells.num_cells;
+    fmm_cpu*     cpu    = plan->cpu;
+    const int    cells  = plan->domain.tree != NULL ? 256 : plan->domain.cells.num_cells;
+    const size_t before = plan->bytes;
     /* enough slabs to share out, few enough to add up */
-    cpu->partial_rows = cells < 256 ? cells : 256;
-    cpu->partial      = fmm_alloc(plan, (size_t)cpu->partial_rows * FMM_PARTIAL * sizeof(double));
-    cpu->path         = plan->tree != NULL ? &c_octree : &c_cells;
-    return cpu->partial != NULL ? cpu->path->create(plan)
-                                : fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %d cells", cells);
+    cpu->partial_rows          = cells < 256 ? cells : 256;
+    cpu->partial               = fmm_alloc(plan, (size_t)cpu->partial_rows * FMM_PARTIAL * sizeof(double));
+    cpu->path                  = plan->domain.tree != NULL ? &c_octree : &c_cells;
+    const gmxfmm_status status = cpu->partial != NULL
+                                     ? cpu->path->create(plan)
+                                     : fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %d cells", cells);
+    cpu->grid_bytes            = plan->bytes - before;
+    return status;
 }
 
 static gmxfmm_status set_shape(gmxfmm_plan* plan)
@@ -168,8 +170,8 @@ static void destroy(gmxfmm_plan* plan)
 {
     if (plan->cpu != NULL)
     {
-        fmm_particles_free(plan, &plan->cpu->sources);
-        fmm_particles_free(plan, &plan->cpu->targets);
+        fmm_particle_set_free(plan, &plan->cpu->sources);
+        fmm_particle_set_free(plan, &plan->cpu->targets);
         free(plan->cpu->scratch);
         free(plan->cpu);
         plan->cpu = NULL;
@@ -186,18 +188,25 @@ static gmxfmm_status on_host(gmxfmm_plan* plan, const void** x, size_t num)
 
 static gmxfmm_status assign(gmxfmm_plan* plan, const void* x)
 {
+    if (plan->cpu->mask_start == NULL)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "there was no memory for exclusions: set them again");
+    }
     gmxfmm_status status = fmm_cpu_assign(plan, x);
     status               = status == GMXFMM_OK ? fmm_step_reserve(plan) : status;
-    if (status == GMXFMM_OK)
-    {
-        fmm_sort_charges(plan);
-    }
     return status == GMXFMM_OK && plan->cpu->path->reserve != NULL ? plan->cpu->path->reserve(plan) : status;
 }
 
 static gmxfmm_status execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
 {
-    if (!plan->spectra_valid || (output->want_virial && !plan->virial_spectra_valid))
+    fmm_cpu* cpu = plan->cpu;
+    if (cpu->charges_version != plan->charges.version || cpu->order_version != plan->particles.version)
+    {
+        fmm_sort_charges(plan);
+        cpu->charges_version = plan->charges.version;
+        cpu->order_version   = plan->particles.version;
+    }
+    if (cpu->conv != NULL)
     {
         const double begin = fmm_time();
         fmm_conv_spectra(plan, output->want_virial);
@@ -205,6 +214,22 @@ static gmxfmm_status execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* ou
     }
     return fmm_step(plan, x, output);
 }
+
+static unsigned capabilities(const gmxfmm_plan* plan)
+{
+    (void)plan;
+    return GMXFMM_CAN_VIRIAL | GMXFMM_CAN_EXCLUDE | GMXFMM_CAN_TARGETS;
+}
+
+static void get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
+{
+    if (plan->cpu->near_particles > 0)
+    {
+        info->near_particles = plan->cpu->near_particles;
+    }
+}
+
+#define NEEDS_CUDA "steps on a stream need a plan with device = cuda"
 
 extern const fmm_backend fmm_backend_cpu;
 const fmm_backend        fmm_backend_cpu = {
@@ -216,7 +241,12 @@ const fmm_backend        fmm_backend_cpu = {
            .max_order          = GMXFMM_MAX_ORDER,
            .max_rotation_order = GMXFMM_MAX_ORDER,
            .has_octree_options = 1,
+           .costs              = &fmm_costs_cpu,
+           .no_enqueue         = NEEDS_CUDA,
+           .no_enqueue_assign  = NEEDS_CUDA,
+           .no_enqueue_charges = NEEDS_CUDA,
 
+           .capabilities    = capabilities,
            .check           = check,
            .create          = create,
            .destroy         = destroy,
@@ -231,4 +261,5 @@ const fmm_backend        fmm_backend_cpu = {
            .extent          = fmm_cpu_extent,
            .assign          = assign,
            .execute         = execute,
+           .get_info        = get_info,
 };

@@ -47,12 +47,12 @@ gmxfmm_status fmm_step_reserve(gmxfmm_plan* plan)
 
 void fmm_sort_charges(gmxfmm_plan* plan)
 {
-    const fmm_particles* p = &plan->cpu->sources;
-    real*                q = p->q;
+    const fmm_particle_set* p = &plan->cpu->sources;
+    real*                   q = p->q;
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads)
     for (int64_t s = 0; s < p->n; s++)
     {
-        p->charge[s] = plan->charge[p->sorted[s]];
+        p->charge[s] = plan->charges.q[p->sorted[s]];
         q[s]         = (real)p->charge[s];
     }
 }
@@ -93,7 +93,7 @@ enum
 };
 
 /* Asks for the position of particle s, which may stand anywhere in the caller's array. */
-static inline void prefetch(const fmm_particles* p, const void* x, gmxfmm_precision type, int64_t s)
+static inline void prefetch(const fmm_particle_set* p, const void* x, gmxfmm_precision type, int64_t s)
 {
     if (s < p->n)
     {
@@ -104,15 +104,15 @@ static inline void prefetch(const fmm_particles* p, const void* x, gmxfmm_precis
 
 /* Particles s .. s + count - 1: position less the origin, charge, and position in the cell at assign; up to the next
  * whole vector the last one once more, without charge. Returns their number with these. */
-INLINE int load_block(const gmxfmm_plan*   plan,
-                      const fmm_particles* p,
-                      const void*          x,
-                      gmxfmm_precision     type,
-                      int                  s,
-                      int                  count,
-                      double               xi[3][c_block],
-                      double*              q,
-                      double               reference[3][c_block])
+INLINE int load_block(const gmxfmm_plan*      plan,
+                      const fmm_particle_set* p,
+                      const void*             x,
+                      gmxfmm_precision        type,
+                      int                     s,
+                      int                     count,
+                      double                  xi[3][c_block],
+                      double*                 q,
+                      double                  reference[3][c_block])
 {
     const int whole = FMM_VBYTES / (int)sizeof(double), num = (count + whole - 1) / whole * whole;
     for (int l = 0; l < num; l++)
@@ -123,7 +123,7 @@ INLINE int load_block(const gmxfmm_plan*   plan,
         q[l] = p->charge != NULL && l < count ? p->charge[from] : 0;
         for (int d = 0; d < 3; d++)
         {
-            xi[d][l]        = value_at(x, type, 3 * i + (size_t)d) - plan->cells.origin[d];
+            xi[d][l]        = value_at(x, type, 3 * i + (size_t)d) - plan->domain.cells.origin[d];
             reference[d][l] = (double)p->reference[from][d];
         }
     }
@@ -133,18 +133,18 @@ INLINE int load_block(const gmxfmm_plan*   plan,
 /* Positions of particles s .. s + count - 1 relative to the centres of their cells, the image being the one nearest to
  * where it stood at assign; adds their moments. On an octree they are of one leaf, `leaf`. Blocks come in their order,
  * up to particle end. */
-static void permute_block(const gmxfmm_plan*   plan,
-                          const fmm_particles* p,
-                          const void*          x,
-                          gmxfmm_precision     type,
-                          int                  s,
-                          int                  count,
-                          int                  end,
-                          int                  leaf,
-                          double               centre[3][c_block],
-                          moments*             m)
+static void permute_block(const gmxfmm_plan*      plan,
+                          const fmm_particle_set* p,
+                          const void*             x,
+                          gmxfmm_precision        type,
+                          int                     s,
+                          int                     count,
+                          int                     end,
+                          int                     leaf,
+                          double                  centre[3][c_block],
+                          moments*                m)
 {
-    const fmm_cells* c          = &plan->cells;
+    const fmm_cells* c          = &plan->domain.cells;
     const fmm_arrays a          = fmm_arrays_of(p);
     const double*    to         = c->to_cells;
     const double*    v          = c->cell;
@@ -220,13 +220,13 @@ static void permute_block(const gmxfmm_plan*   plan,
 }
 
 /* The particles of cells first .. last - 1, in blocks; on an octree leaf by leaf. */
-static void permute_row(const gmxfmm_plan*   plan,
-                        const fmm_particles* p,
-                        const void*          x,
-                        gmxfmm_precision     type,
-                        int                  first,
-                        int                  last,
-                        moments*             m)
+static void permute_row(const gmxfmm_plan*      plan,
+                        const fmm_particle_set* p,
+                        const void*             x,
+                        gmxfmm_precision        type,
+                        int                     first,
+                        int                     last,
+                        moments*                m)
 {
     double    centre[3][c_block];
     const int end = p->cell_start[last];
@@ -245,7 +245,7 @@ static void permute_row(const gmxfmm_plan*   plan,
                     centre[d][count] = place[d] + 0.5;
                 }
             }
-            if (count == c_block || s + count == end || plan->tree != NULL)
+            if (count == c_block || s + count == end || plan->domain.tree != NULL)
             {
                 permute_block(plan, p, x, type, s, count, end, cell, centre, m);
                 s += count;
@@ -256,7 +256,7 @@ static void permute_row(const gmxfmm_plan*   plan,
 }
 
 /* Positions of a set of particles, and their moments. */
-static moments permute(gmxfmm_plan* plan, const fmm_particles* p, const void* x, gmxfmm_precision type)
+static moments permute(gmxfmm_plan* plan, const fmm_particle_set* p, const void* x, gmxfmm_precision type)
 {
     enum
     {
@@ -264,7 +264,7 @@ static moments permute(gmxfmm_plan* plan, const fmm_particles* p, const void* x,
     };
     _Static_assert(c_num <= (int)FMM_PARTIAL, "a row of partial sums holds the moments");
     double       sum[c_num] = {0};
-    const size_t cells      = (size_t)plan->num_cells;
+    const size_t cells      = (size_t)fmm_num_cells(plan);
 #pragma omp parallel for schedule(dynamic, 4) num_threads(plan->num_threads)
     for (int row = 0; row < plan->cpu->partial_rows; row++)
     {
@@ -294,7 +294,7 @@ static void particle_sums(gmxfmm_plan* plan, double* sum)
     for (int row = 0; row < plan->cpu->partial_rows; row++)
     {
         double t[FMM_PARTIAL] = {0};
-        for (size_t s = slab(plan, (size_t)plan->num_charges, row); s < slab(plan, (size_t)plan->num_charges, row + 1);
+        for (size_t s = slab(plan, (size_t)plan->particles.n, row); s < slab(plan, (size_t)plan->particles.n, row + 1);
              s++)
         {
             const double q  = (double)a.q[s];
@@ -347,9 +347,10 @@ static void far_virial(const gmxfmm_plan*    plan,
     {
         const int    a = c_row[i], b = c_column[i];
         const double k0_missing =
-            plan->periodic ? fmm_missing_strain(4 * FMM_PI / (5 * plan->cells.box_volume), plan->total_charge,
-                                                m->dipole[a], m->dipole[b], m->quadrupole[i])
-                           : 0;
+            fmm_is_periodic(plan)
+                ? fmm_missing_strain(4 * FMM_PI / (5 * plan->domain.cells.box_volume), plan->charges.total[0],
+                                     m->dipole[a], m->dipole[b], m->quadrupole[i])
+                : 0;
         /* the background's forces act on positions from the root: - sum s (x) F beside - sum y (x) F from the leaf */
         const double lever =
             -2 * bg->c * (0.5 * (m->offset[a] * bg->d[b] + m->offset[b] * bg->d[a]) - bg->q * m->offset2[i]);
@@ -366,7 +367,7 @@ static void far_virial(const gmxfmm_plan*    plan,
 static void take_far_pairs(gmxfmm_plan* plan, double* energy, double* virial)
 {
     const fmm_arrays a = fmm_arrays_of(&plan->cpu->sources);
-    const double*    b = plan->cells.cell;
+    const double*    b = plan->domain.cells.cell;
     for (int e = 0; e < plan->cpu->num_far_pairs; e++)
     {
         const fmm_far_pair* pair = plan->cpu->far_pairs + e;
@@ -414,13 +415,13 @@ static void store(const gmxfmm_plan* plan, void* array, size_t i, double value)
 static int write_output(
     const gmxfmm_plan* plan, fmm_wanted wanted, const void* x, const double* surface_field, gmxfmm_output* output)
 {
-    const fmm_particles*   targets = fmm_targets(plan);
-    const fmm_arrays       a       = fmm_arrays_of(targets);
-    const int              field = wanted != FMM_POTENTIAL, potential = wanted != FMM_FIELD;
-    const void*            place = plan->num_targets == 0 ? x : plan->target_x;
-    const gmxfmm_precision type  = plan->num_targets == 0 ? plan->options.array_type : GMXFMM_DOUBLE;
-    const double           f = plan->options.prefactor, f1 = 1 / plan->cells.u, f2 = f1 * f1;
-    int                    bad = 0;
+    const fmm_particle_set* targets = fmm_targets(plan);
+    const fmm_arrays        a       = fmm_arrays_of(targets);
+    const int               field = wanted != FMM_POTENTIAL, potential = wanted != FMM_FIELD;
+    const void*             place = plan->particles.num_targets == 0 ? x : plan->particles.target_x;
+    const gmxfmm_precision  type  = plan->particles.num_targets == 0 ? plan->options.array_type : GMXFMM_DOUBLE;
+    const double            f = plan->options.prefactor, f1 = 1 / plan->domain.cells.u, f2 = f1 * f1;
+    int                     bad = 0;
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads) reduction(+ : bad)
     for (int64_t s = 0; s < targets->n; s++)
     {
@@ -456,21 +457,21 @@ static const double c_hugeCharge = sizeof(real) == sizeof(double) ? 1e150 : 1e30
 /* Why a result is not finite: a charge that is too large, or two particles at one place. */
 static gmxfmm_status not_finite(gmxfmm_plan* plan, fmm_wanted wanted)
 {
-    for (int64_t i = 0; i < plan->num_charges; i++)
+    for (int64_t i = 0; i < plan->particles.n; i++)
     {
-        if (fabs(plan->charge[i]) > c_hugeCharge)
+        if (fabs(plan->charges.q[i]) > c_hugeCharge)
         {
             return fmm_fail(plan, GMXFMM_ERROR_CHARGE, "charge of particle %lld is %g: choose another unit of charge",
-                            (long long)i, plan->charge[i]);
+                            (long long)i, plan->charges.q[i]);
         }
     }
-    const fmm_particles* targets = fmm_targets(plan);
-    const fmm_arrays     a       = fmm_arrays_of(targets);
+    const fmm_particle_set* targets = fmm_targets(plan);
+    const fmm_arrays        a       = fmm_arrays_of(targets);
     for (int64_t s = 0; s < targets->n; s++)
     {
         if ((wanted != FMM_POTENTIAL && !isfinite(a.ex[s])) || (wanted != FMM_FIELD && !isfinite(a.near_phi[s])))
         {
-            return plan->num_targets == 0
+            return plan->particles.num_targets == 0
                        ? fmm_fail(plan, GMXFMM_ERROR_COINCIDENT,
                                   "particle %d stands where another one does, and they do not exclude each other",
                                   targets->sorted[s])
@@ -489,8 +490,8 @@ static void write_sums(const gmxfmm_plan* plan,
                        const double*      surface,
                        gmxfmm_output*     output)
 {
-    const double     f = plan->options.prefactor, f1 = 1 / plan->cells.u;
-    const double     volume     = fmm_determinant(plan->box);
+    const double     f = plan->options.prefactor, f1 = 1 / plan->domain.cells.u;
+    const double     volume     = fmm_determinant(plan->domain.box);
     const double     d2         = surface[0] * surface[0] + surface[1] * surface[1] + surface[2] * surface[2];
     const double     e_surface  = plan->options.boundary == GMXFMM_VACUUM ? 2 * FMM_PI / (3 * volume) * d2 : 0;
     static const int c_place[9] = {0, 3, 4, 3, 1, 5, 4, 5, 2};
@@ -542,8 +543,8 @@ void fmm_far_by_cells(gmxfmm_plan* plan, double* strain)
 static void root_m2l(gmxfmm_plan* plan, double* strain)
 {
     struct fmm_convolution* conv  = plan->cpu->conv;
-    const fmm_level*        roots = &plan->tree->level[0];
-    const int*              n     = plan->tree->roots;
+    const fmm_level*        roots = &plan->domain.tree->level[0];
+    const int*              n     = plan->domain.tree->roots;
     double                  w[5]  = {0};
     for (int dir = 0; dir < 2; dir++)
     {
@@ -571,7 +572,7 @@ static void root_m2l(gmxfmm_plan* plan, double* strain)
         if (dir == 0 && strain != NULL)
         {
             fmm_m2l_fft_virial(plan, conv, w);
-            unpack_strain(w, 1.0 / (1 << plan->tree->depth), strain);
+            unpack_strain(w, 1.0 / (1 << plan->domain.tree->depth), strain);
         }
         else if (dir == 0)
         {
@@ -582,11 +583,11 @@ static void root_m2l(gmxfmm_plan* plan, double* strain)
 
 static void zero_locals(const gmxfmm_plan* plan)
 {
-    for (int l = 0; l <= plan->tree->depth; l++)
+    for (int l = 0; l <= plan->domain.tree->depth; l++)
     {
-        const fmm_level* level = &plan->tree->level[l];
+        const fmm_level* level = &plan->domain.tree->level[l];
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads)
-        for (int i = 0; i < plan->tree->num_coef; i++)
+        for (int i = 0; i < plan->domain.tree->num_coef; i++)
         {
             memset((real*)level->local + (size_t)i * level->stride, 0, level->stride * sizeof(real));
         }
@@ -596,7 +597,7 @@ static void zero_locals(const gmxfmm_plan* plan)
 /* The same by an octree: up, across, down. */
 void fmm_far_by_octree(gmxfmm_plan* plan, double* strain)
 {
-    const fmm_tree*  tree   = plan->tree;
+    const fmm_tree*  tree   = plan->domain.tree;
     const fmm_level* leaves = &tree->level[tree->depth];
     gmxfmm_info*     info   = &plan->info;
     double           clock  = fmm_time();
@@ -608,7 +609,7 @@ void fmm_far_by_octree(gmxfmm_plan* plan, double* strain)
     }
     lap(&clock, &info->time_m2m);
     zero_locals(plan);
-    if (plan->periodic)
+    if (fmm_is_periodic(plan))
     {
         root_m2l(plan, strain);
     }
@@ -632,7 +633,7 @@ const void* fmm_locals_of_cells(const gmxfmm_plan* plan, size_t* stride)
 
 const void* fmm_locals_of_leaves(const gmxfmm_plan* plan, size_t* stride)
 {
-    const fmm_level* leaves = &plan->tree->level[plan->tree->depth];
+    const fmm_level* leaves = &plan->domain.tree->level[plan->domain.tree->depth];
     *stride                 = leaves->stride;
     return leaves->local;
 }
@@ -658,9 +659,9 @@ gmxfmm_status fmm_step(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
     double clock = fmm_time();
 
     moments m = permute(plan, &plan->cpu->sources, x, plan->options.array_type);
-    if (plan->num_targets > 0)
+    if (plan->particles.num_targets > 0)
     {
-        m.bad += permute(plan, &plan->cpu->targets, plan->target_x, GMXFMM_DOUBLE).bad;
+        m.bad += permute(plan, &plan->cpu->targets, plan->particles.target_x, GMXFMM_DOUBLE).bad;
     }
     if (m.bad > 0)
     {
@@ -678,8 +679,8 @@ gmxfmm_status fmm_step(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
     plan->cpu->path->far(plan, output->want_virial ? strain : NULL);
     clock = fmm_time();
 
-    const fmm_background background = {plan->periodic ? 2 * FMM_PI / (3 * plan->cells.box_volume) : 0,
-                                       plan->total_charge,
+    const fmm_background background = {fmm_is_periodic(plan) ? 2 * FMM_PI / (3 * plan->domain.cells.box_volume) : 0,
+                                       plan->charges.total[0],
                                        {m.dipole[0], m.dipole[1], m.dipole[2]},
                                        m.quadrupole[0] + m.quadrupole[1] + m.quadrupole[2]};
     local_expansions(plan, &background, wanted);
@@ -705,8 +706,9 @@ gmxfmm_status fmm_step(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
     {
         virial[d] += near_virial[d];
         virial[3 + d] += near_virial[3 + d];
-        surface_field[d] =
-            plan->options.boundary == GMXFMM_VACUUM ? -4 * FMM_PI / (3 * fmm_determinant(plan->box)) * m.surface[d] : 0;
+        surface_field[d] = plan->options.boundary == GMXFMM_VACUUM
+                               ? -4 * FMM_PI / (3 * fmm_determinant(plan->domain.box)) * m.surface[d]
+                               : 0;
     }
     write_sums(plan, 0.5 * after[6], far, virial, m.surface, output);
     const int bad = write_output(plan, wanted, x, surface_field, output);

@@ -3,7 +3,10 @@
 #ifndef FMM_CPU_STATE_H
 #define FMM_CPU_STATE_H
 
-#include "fmm/plan.h"
+#include "fmm/clock.h"
+#include "fmm/memory.h"
+#include "fmm/state.h"
+#include "fmm/status.h"
 
 /* Particles in sorted order (those of a cell stand together), arrays padded by one vector. */
 typedef struct
@@ -12,7 +15,7 @@ typedef struct
     int*    sorted;             /* sorted[s] = i, i in the caller's order */
     int*    position;           /* position[i] = s */
     int*    cell_of;            /* n: cell of particle i */
-    int*    cell_start;         /* plan->num_cells + 2: the last is the octree's empty cell */
+    int*    cell_start;         /* fmm_num_cells(plan) + 2: the last is the octree's empty cell */
     size_t  start_capacity;     /* bytes that cell_start has room for */
     void *  x, *y, *z, *q;      /* position relative to the cell's centre, unit u; charge (not of targets) */
     double* charge;             /* of charges, NULL for targets */
@@ -20,7 +23,7 @@ typedef struct
     void *  ex, *ey, *ez;       /* field, near and far, unit 1/u^2 */
     float (*reference)[3];      /* position in the cell at assign, in cells: tells which image of a particle is meant */
     size_t bytes;               /* of all these */
-} fmm_particles;
+} fmm_particle_set;
 
 /* A pair left out whose cells are far from each other. */
 typedef struct
@@ -52,7 +55,7 @@ typedef struct fmm_cpu
 {
     const struct fmm_cpu_path* path; /* by cells of one level, or by an octree: chosen with the grid */
 
-    fmm_particles sources, targets;
+    fmm_particle_set sources, targets;
 
     /* Pairs left out that are near. P2P gathers the particles of all cells near a cell into one array; particle s (in
      * sorted order) leaves out those at places mask[mask_start[s]] .. mask[mask_start[s + 1] - 1] of it, itself among
@@ -69,6 +72,10 @@ typedef struct fmm_cpu
      * their order: the same bits whatever the number of threads. */
     double* partial;
     int     partial_rows;
+    double  near_particles; /* mean number in the near set of a target */
+
+    int64_t charges_version, order_version; /* of charges and particles, that sources.charge are of */
+    size_t  exclusion_bytes, grid_bytes;    /* of what belongs to the list of excluded pairs; to the grid */
 
     /* of the plan's precision, whose files alone know what is in them */
     struct fmm_convolution* conv;
@@ -76,18 +83,18 @@ typedef struct fmm_cpu
 } fmm_cpu;
 
 /* What receives potentials and fields. */
-static inline const fmm_particles* fmm_targets(const gmxfmm_plan* plan)
+static inline const fmm_particle_set* fmm_targets(const gmxfmm_plan* plan)
 {
-    return plan->num_targets > 0 ? &plan->cpu->targets : &plan->cpu->sources;
+    return plan->particles.num_targets > 0 ? &plan->cpu->targets : &plan->cpu->sources;
 }
 
 /* Place of a cell in the grid of cells, or of leaves. */
 static inline void fmm_cell_place(const gmxfmm_plan* plan, int cell, int* c)
 {
-    const int* n = plan->cells.n;
-    if (plan->tree != NULL)
+    const int* n = plan->domain.cells.n;
+    if (plan->domain.tree != NULL)
     {
-        const int* at = plan->tree->level[plan->tree->depth].at[cell];
+        const int* at = plan->domain.tree->level[plan->domain.tree->depth].at[cell];
         c[0]          = at[0];
         c[1]          = at[1];
         c[2]          = at[2];
@@ -103,23 +110,23 @@ static inline void fmm_cell_place(const gmxfmm_plan* plan, int cell, int* c)
 static inline void fmm_moments_offset(const gmxfmm_plan* plan, int cell, double* offset)
 {
     offset[0] = offset[1] = offset[2] = 0;
-    if (plan->tree == NULL)
+    if (plan->domain.tree == NULL)
     {
         return;
     }
-    const int* at = plan->tree->level[plan->tree->depth].at[cell];
+    const int* at = plan->domain.tree->level[plan->domain.tree->depth].at[cell];
     for (int d = 0; d < 3; d++)
     {
-        offset[d] = fmm_root_offset(at[d], 1 << plan->tree->depth, plan->cells.cell[4 * d]);
+        offset[d] = fmm_root_offset(at[d], 1 << plan->domain.tree->depth, plan->domain.cells.cell[4 * d]);
     }
 }
 
 /* Cell at near vector o from the cell at place c. */
 static inline int fmm_near_of(const gmxfmm_plan* plan, int cell, const int* c, int o)
 {
-    return plan->tree != NULL
-               ? plan->tree->level[plan->tree->depth].near[(size_t)cell * (size_t)plan->tree->num_near + (size_t)o]
-               : fmm_near_cell(&plan->cells, c, o);
+    return plan->domain.tree != NULL ? plan->domain.tree->level[plan->domain.tree->depth]
+                                           .near[(size_t)cell * (size_t)plan->domain.tree->num_near + (size_t)o]
+                                     : fmm_near_cell(&plan->domain.cells, c, o);
 }
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The operators with particles, as execute.c calls them; one file each. Arrays are in sorted order (fmm_particles). */
+/* The operators with particles, as execute.c calls them; one file each. Arrays are in sorted order (fmm_particle_set).
+ */
 #ifndef FMM_STEP_H
 #define FMM_STEP_H
 
@@ -14,7 +15,7 @@ typedef struct
     real *ex, *ey, *ez;
 } fmm_arrays;
 
-static inline fmm_arrays fmm_arrays_of(const fmm_particles* p)
+static inline fmm_arrays fmm_arrays_of(const fmm_particle_set* p)
 {
     fmm_arrays a = {p->x, p->y, p->z, p->q, p->near_phi, p->far_phi, p->ex, p->ey, p->ez};
     return a;

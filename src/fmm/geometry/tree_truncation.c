@@ -2,8 +2,8 @@
 /*
  * Orders of single translations (after Gumerov & Duraiswami 2008, section 3.4): a translation over a larger distance
  * needs a lower order for the same error. Their eq. 24 compares bounds, for charges in the corners of cells, and lets
- * the error of charges throughout the cells grow by 5 at p = 4 and 100 at p = 12 (tests/translations.cpp); the mean
- * square error of THEORY section 7 for one displacement keeps it within 1.5.
+ * the error of charges throughout the cells grow by 5 at p = 4 and 100 at p = 12 (tests/library/translations.cpp); the
+ * mean square error of THEORY section 7 for one displacement keeps it within 1.5.
  */
 #include <math.h>
 

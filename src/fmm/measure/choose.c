@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fmm/backend.h"
 #include "fmm/clock.h"
-#include "fmm/options.h"
-#include "fmm/simd_level.h"
 #include "fmm/measure/measure.h"
 #include "fmm/model/tune.h"
+#include "fmm/options.h"
+#include "fmm/plan.h"
+#include "fmm/simd_level.h"
 
 /* Share of what is allowed that a setting must be measured to reach. */
 static const double c_margin = 0.9;
@@ -41,13 +43,6 @@ static const double c_near = 2;
 /* Most roots of an octree that is only compared. */
 static const double c_mostRoots = 4096;
 
-/* Comparisons of costs end after so many steps of the best so far, or on a GPU after so many seconds: the whole choice
- * is to cost less than 100 steps, and there, where making a plan takes longer than that, less than 2 s for a million
- * particles. */
-static const double c_steps              = 15;
-static const double c_seconds            = 0.2;
-static const double c_secondsPerParticle = 3e-7;
-
 enum
 {
     c_mostTried     = 32,
@@ -61,6 +56,7 @@ typedef struct
 {
     const gmxfmm_reference* reference;
     gmxfmm_options          asked;
+    const fmm_costs*        costs; /* of what computes it */
     double                  error_moved, virial_error;
     gmxfmm_measurement      best; /* cheapest that reaches what was asked, or what comes nearest to that */
     gmxfmm_options          best_options;
@@ -95,7 +91,7 @@ static double excess(const search* s, const gmxfmm_measurement* m)
     return fmax(force, m->virial_error / s->virial_error) / c_margin;
 }
 
-static int same_settings(const gmxfmm_info* a, const gmxfmm_info* b)
+static int same_settings(const gmxfmm_measurement* a, const gmxfmm_measurement* b)
 {
     return a->m2l == b->m2l && a->order == b->order && a->depth == b->depth && a->separation == b->separation &&
            memcmp(a->grid, b->grid, sizeof(a->grid)) == 0;
@@ -104,11 +100,11 @@ static int same_settings(const gmxfmm_info* a, const gmxfmm_info* b)
 /* Measures the settings of a plan, or finds them among those that were. */
 static gmxfmm_status measure_plan(search* s, gmxfmm_plan* plan, gmxfmm_measurement* m)
 {
-    gmxfmm_info info;
-    gmxfmm_get_info(plan, &info);
+    gmxfmm_measurement settings;
+    fmm_measure_settings(plan, &settings);
     for (int i = 0; i < s->num; i++)
     {
-        if (same_settings(&info, &s->tried[i].info))
+        if (same_settings(&settings, &s->tried[i]))
         {
             *m = s->tried[i];
             return GMXFMM_OK;
@@ -216,10 +212,10 @@ static gmxfmm_status find_accuracy(search* s)
 /* Where even the finest that the model chooses misses it: higher orders in its cells. */
 static void raise_order(search* s)
 {
-    const gmxfmm_info* info    = &s->best.info;
-    gmxfmm_options     options = s->best_options;
-    gmxfmm_measurement m;
-    gmxfmm_status      status;
+    const gmxfmm_measurement* info    = &s->best;
+    gmxfmm_options            options = s->best_options;
+    gmxfmm_measurement        m;
+    gmxfmm_status             status;
     options.m2l        = info->m2l;
     options.separation = info->separation;
     options.depth      = info->depth;
@@ -249,9 +245,8 @@ static int is_timed(const search* s)
 /* Whether there is time, and room, to compare with more settings. */
 static int may_compare(const search* s)
 {
-    const double allowed = s->asked.device == GMXFMM_CPU
-                               ? c_steps * s->best.time
-                               : c_seconds + c_secondsPerParticle * (double)s->reference->system.n;
+    const double allowed = s->costs->choice_steps * s->best.time + s->costs->choice_seconds +
+                           s->costs->choice_particle * (double)s->reference->system.n;
     return s->num < c_mostCompared && (!is_timed(s) || fmm_time() - s->begin < allowed);
 }
 
@@ -260,7 +255,7 @@ static void note_time(search* s, const gmxfmm_measurement* m)
 {
     for (int i = 0; i < s->num; i++)
     {
-        if (same_settings(&m->info, &s->tried[i].info))
+        if (same_settings(m, &s->tried[i]))
         {
             s->tried[i].time = m->time;
         }
@@ -312,7 +307,7 @@ static int is_worth(const search* s, const cells_choice* c, int order, const gmx
     }
     if (is_timed(s))
     {
-        return m == NULL || m->time * c->cost[order] <= c_worth * s->best_cost * c->cost[m->info.order];
+        return m == NULL || m->time * c->cost[order] <= c_worth * s->best_cost * c->cost[m->order];
     }
     return c->cost[order] <= s->best_cost;
 }
@@ -401,17 +396,18 @@ static void compare_cells(search* s, cells_choice* c)
  * accuracy, with other numbers along an edge, or another ws. */
 static void compare_grids(search* s)
 {
-    const gmxfmm_system* system = &s->reference->system;
-    const gmxfmm_info*   info   = &s->best.info;
-    fmm_candidate        list[c_candidates + 1];
-    gmxfmm_options       options = s->asked;
-    options.accuracy             = s->best_accuracy;
-    options.m2l                  = GMXFMM_M2L_FFT;
-    list[0]                      = (fmm_candidate){0, info->order, info->separation, {0, 0, 0}};
+    const gmxfmm_system*      system = &s->reference->system;
+    const gmxfmm_measurement* info   = &s->best;
+    fmm_candidate             list[c_candidates + 1];
+    gmxfmm_options            options = s->asked;
+    options.accuracy                  = s->best_accuracy;
+    options.m2l                       = GMXFMM_M2L_FFT;
+    list[0]                           = (fmm_candidate){0, info->order, info->separation, {0, 0, 0}};
     memcpy(list[0].grid, info->grid, sizeof(list[0].grid));
     const fmm_problem problem = {.options     = &options,
+                                 .costs       = s->costs,
                                  .periodic    = 1,
-                                 .num_threads = info->num_threads,
+                                 .num_threads = s->reference->num_threads,
                                  .level       = fmm_simd_level(),
                                  .n           = system->n,
                                  .box         = system->box,
@@ -431,7 +427,7 @@ static void compare_grids(search* s)
         {
             scale = excess(s, &s->best) / c.error[c.order];
         }
-        else if (s->asked.order < 0)
+        else if (fmm_is_auto(s->asked.order))
         {
             c.order = least_order(&c, 1 / scale);
         }
@@ -460,10 +456,10 @@ static void compare_leaves(search* s)
     static const struct
     {
         int times, levels; /* roots times, levels fewer */
-    } sizes[]               = {{1, 0}, {3, 2}, {5, 2}, {3, 1}};
-    const gmxfmm_info info  = s->best.info;
-    const int         num   = is_timed(s) && s->asked.grid[0] == 0 && s->asked.depth < 0 ? 4 : 1;
-    const double      roots = (double)info.grid[0] * info.grid[1] * info.grid[2] / pow(8, info.depth);
+    } sizes[]                     = {{1, 0}, {3, 2}, {5, 2}, {3, 1}};
+    const gmxfmm_measurement info = s->best;
+    const int                num  = is_timed(s) && fmm_is_auto(s->asked.grid[0]) && fmm_is_auto(s->asked.depth) ? 4 : 1;
+    const double             roots = (double)info.grid[0] * info.grid[1] * info.grid[2] / pow(8, info.depth);
     for (int i = 0; i < num && (i == 0 || may_compare(s)); i++)
     {
         cells_choice c       = {.options = s->asked, .order = info.order};
@@ -497,12 +493,12 @@ static void compare_options(search* s, const gmxfmm_options* options)
 /* The other way through the far field, where it is not dearer by much. */
 static void compare_method(search* s)
 {
-    const int      is_tree = s->best.info.depth >= 0;
+    const int      is_tree = s->best.depth >= 0;
     gmxfmm_options other   = s->best_options;
     other.m2l              = is_tree ? GMXFMM_M2L_FFT : GMXFMM_M2L_ROTATION;
-    /* on a device kernels of an octree would be compiled for each order */
-    if (is_timed(s) && s->asked.m2l == GMXFMM_M2L_AUTO && s->asked.depth < 0 && s->asked.grid[0] == 0 &&
-        (is_tree || s->asked.device == GMXFMM_CPU) && s->tree_gain > 1 / c_near && s->tree_gain < c_near)
+    if (is_timed(s) && s->asked.m2l == GMXFMM_M2L_AUTO && fmm_is_auto(s->asked.depth) &&
+        fmm_is_auto(s->asked.grid[0]) && (is_tree || !s->costs->compiles_orders) && s->tree_gain > 1 / c_near &&
+        s->tree_gain < c_near)
     {
         if (!isfinite(s->best_cost))
         {
@@ -526,10 +522,10 @@ static void compare_open(search* s)
         return;
     }
     compare_cost(s, NULL, &s->best_options, 0, &s->best);
-    if (s->asked.separation == 0)
+    if (fmm_is_auto(s->asked.separation))
     {
         gmxfmm_options other = s->best_options;
-        other.separation     = 3 - s->best.info.separation;
+        other.separation     = 3 - s->best.separation;
         compare_options(s, &other);
     }
     compare_method(s);
@@ -541,7 +537,7 @@ static void lower_order(search* s)
     gmxfmm_options     options = s->best_options;
     gmxfmm_measurement m;
     gmxfmm_status      status;
-    while (s->asked.order < 0 && --options.order > 0 && try_options(s, &options, &m, &status))
+    while (fmm_is_auto(s->asked.order) && --options.order > 0 && try_options(s, &options, &m, &status))
     {
         s->best         = m;
         s->best_options = options;
@@ -561,7 +557,7 @@ static void compare_all(search* s)
     {
         compare_method(s);
         s->best_cost = INFINITY; /* of cells as the model has them */
-        s->best.info.depth < 0 ? compare_grids(s) : compare_leaves(s);
+        s->best.depth < 0 ? compare_grids(s) : compare_leaves(s);
         lower_order(s);
     }
 }
@@ -572,7 +568,7 @@ static gmxfmm_status out_of_reach(const search* s)
     snprintf(text, sizeof(text),
              "accuracy %g is out of reach: the best that was measured is %.2g, at order %d; use double precision, "
              "leave more options automatic, or ask for less",
-             s->asked.accuracy, s->best.error, s->best.info.order);
+             s->asked.accuracy, s->best.error, s->best.order);
     return fmm_say(s->message, s->size, GMXFMM_ERROR_OPTION, text);
 }
 
@@ -585,19 +581,25 @@ static gmxfmm_status choose(search* s, gmxfmm_options* options)
     {
         excess_at(s, s->asked.accuracy, &status); /* for a message about what was asked, not about what was tried */
     }
-    if (!s->any && isfinite(s->best.error) && s->asked.order < 0 && s->asked.boundary != GMXFMM_OPEN)
+    if (!s->any && isfinite(s->best.error) && fmm_is_auto(s->asked.order) && s->asked.boundary != GMXFMM_OPEN)
     {
         raise_order(s);
     }
     if (s->any)
     {
         compare_all(s);
-        s->best_options.measured_error = s->best.error;
-        s->best_options.measured_time  = s->best.time;
         fmm_give_options(options, &s->best_options);
         return fmm_say(s->message, s->size, GMXFMM_OK, "");
     }
     return isfinite(s->best.error) && (status == GMXFMM_OK || status == GMXFMM_ERROR_OPTION) ? out_of_reach(s) : status;
+}
+
+/* A measurement to a caller, whose structure has that size. */
+static void give(void* to, const gmxfmm_measurement* from, size_t size)
+{
+    gmxfmm_measurement own = *from;
+    own.size               = size;
+    memcpy(to, &own, sizeof(own));
 }
 
 gmxfmm_status gmxfmm_choose(const gmxfmm_reference* reference,
@@ -618,27 +620,43 @@ gmxfmm_status gmxfmm_choose(const gmxfmm_reference* reference,
     {
         return fmm_say(message, message_size, GMXFMM_ERROR_OPTION, "array_type is not that of the reference");
     }
-    char    text[256];
+    char          text[256];
+    gmxfmm_status status = fmm_measure_size(chosen, sizeof(*chosen), "gmxfmm_measurement", message, message_size);
+    if (status == GMXFMM_OK && tried != NULL && num_tried != NULL && *num_tried > 0)
+    {
+        status = fmm_measure_size(tried, sizeof(*tried), "gmxfmm_measurement", message, message_size);
+    }
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
     search* s = calloc(1, sizeof(*s));
     if (s == NULL || (s->force = fmm_measure_room(reference)) == NULL)
     {
         free(s);
         return fmm_say(message, message_size, GMXFMM_ERROR_MEMORY, "out of memory for forces");
     }
-    s->reference         = reference;
-    s->error_moved       = error_moved;
-    s->virial_error      = virial_error;
-    s->message           = message;
-    s->size              = message_size;
-    gmxfmm_status status = fmm_take_options(&s->asked, options, text, sizeof(text));
-    status               = status == GMXFMM_OK ? choose(s, options) : fmm_say(message, message_size, status, text);
-    *chosen              = s->best;
+    s->reference    = reference;
+    s->error_moved  = error_moved;
+    s->virial_error = virial_error;
+    s->message      = message;
+    s->size         = message_size;
+    status          = fmm_take_options(&s->asked, options, text, sizeof(text));
+    status          = status == GMXFMM_OK ? fmm_check_options(&s->asked, text, sizeof(text)) : status;
+    if (status == GMXFMM_OK)
+    {
+        const gmxfmm_options* o = &s->asked;
+        s->costs                = fmm_find_backend(o->method, o->device, o->precision, o->m2l)->costs;
+    }
+    status = status == GMXFMM_OK ? choose(s, options) : fmm_say(message, message_size, status, text);
+    give(chosen, &s->best, chosen->size);
     if (num_tried != NULL)
     {
-        *num_tried = tried == NULL ? 0 : s->num < *num_tried ? s->num : *num_tried;
+        const size_t size_of_tried = tried != NULL && *num_tried > 0 ? tried->size : 0;
+        *num_tried                 = tried == NULL ? 0 : s->num < *num_tried ? s->num : *num_tried;
         for (int i = 0; i < *num_tried; i++)
         {
-            tried[i] = s->tried[i];
+            give((char*)tried + (size_t)i * size_of_tried, &s->tried[i], size_of_tried);
         }
     }
     free(s->force);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What settings reach on a system itself: its forces against those of two far more exact evaluations. */
+#include "fmm/measure/measure.h"
+
 #include <math.h>
 #include <omp.h>
 #include <stdio.h>
@@ -8,8 +10,9 @@
 
 #include "fmm/clock.h"
 #include "fmm/math/threads.h"
+#include "fmm/memory.h"
 #include "fmm/options.h"
-#include "fmm/measure/measure.h"
+#include "fmm/plan.h"
 
 /* Forces whose RMS is below this share of their natural unit are zero but for rounding. */
 static const double c_zeroForce = 1e-10;
@@ -36,6 +39,17 @@ static const int c_higher = 4;
 
 /* How far they may differ, over the same. */
 static const double c_agreement = 0.1;
+
+gmxfmm_status fmm_measure_size(const void* given, size_t least, const char* type, char* message, size_t size)
+{
+    size_t has;
+    memcpy(&has, given, sizeof(has));
+    if (has < least && message != NULL && size > 0)
+    {
+        snprintf(message, size, "size is %zu: set it to sizeof(%s)", has, type);
+    }
+    return has < least ? GMXFMM_ERROR_OPTION : GMXFMM_OK;
+}
 
 gmxfmm_status fmm_say(char* message, size_t size, gmxfmm_status status, const char* text)
 {
@@ -149,7 +163,7 @@ gmxfmm_status fmm_measure_plan(const gmxfmm_system*  s,
                                char*                 message,
                                size_t                size)
 {
-    gmxfmm_status status = fmm_create_knowing(plan, options, s->n, s->box, known, message, size);
+    gmxfmm_status status = fmm_create_with_errors(plan, options, s->n, s->box, known, message, size);
     if (status == GMXFMM_OK)
     {
         status = gmxfmm_set_charges(*plan, s->n, s->q);
@@ -163,7 +177,7 @@ gmxfmm_status fmm_measure_plan(const gmxfmm_system*  s,
 /* Forces, force[3 n], and virial[9] (NULL: none) of the system, by the cells that its particles are in. */
 static gmxfmm_status evaluate(gmxfmm_plan* plan, const gmxfmm_system* s, void* force, double* virial)
 {
-    gmxfmm_output       output = {.force = force, .want_virial = virial != NULL};
+    gmxfmm_output       output = {.size = sizeof(output), .force = force, .want_virial = virial != NULL};
     const gmxfmm_status status = gmxfmm_execute(plan, s->x, &output);
     if (status != GMXFMM_OK)
     {
@@ -179,7 +193,7 @@ static gmxfmm_status evaluate(gmxfmm_plan* plan, const gmxfmm_system* s, void* f
 /* One evaluation that gives forces; what it gives is thrown away. */
 static gmxfmm_status time_once(gmxfmm_plan* plan, const gmxfmm_reference* reference, void* force, double* time)
 {
-    gmxfmm_output       output = {.force = force};
+    gmxfmm_output       output = {.size = sizeof(output), .force = force};
     const double        begin  = fmm_time();
     const gmxfmm_status status = gmxfmm_execute(plan, reference->system.x, &output);
     *time                      = fmm_time() - begin;
@@ -189,8 +203,8 @@ static gmxfmm_status time_once(gmxfmm_plan* plan, const gmxfmm_reference* refere
 gmxfmm_status fmm_measure_time(
     gmxfmm_plan* plan, const gmxfmm_reference* reference, int repeats, double most, void* force, double* time)
 {
-    double this = 0;
-    gmxfmm_info   info;
+    double this          = 0;
+    gmxfmm_info   info   = {.size = sizeof(info)};
     gmxfmm_status status = gmxfmm_get_info(plan, &info);
     *time                = repeats > 0 ? INFINITY : 0;
     if (repeats > 0 && fmm_can_time_steps(plan))
@@ -293,10 +307,10 @@ static gmxfmm_status evaluate_twice(gmxfmm_reference*     r,
                                     char*                 message,
                                     size_t                size)
 {
-    const gmxfmm_system* s     = &r->system;
-    const gmxfmm_options first = exact(options, accuracy, precision);
-    fmm_known_errors*    known = calloc(1, sizeof(*known)); /* can do without */
-    gmxfmm_info          info;
+    const gmxfmm_system* s      = &r->system;
+    const gmxfmm_options first  = exact(options, accuracy, precision);
+    fmm_known_errors*    known  = calloc(1, sizeof(*known)); /* can do without */
+    gmxfmm_info          info   = {.size = sizeof(info)};
     gmxfmm_status        status = evaluate_exactly(s, &first, known, force, NULL, &info, message, size);
     if (status == GMXFMM_OK)
     {
@@ -326,7 +340,8 @@ gmxfmm_status gmxfmm_reference_create(gmxfmm_reference**    reference,
     char                  text[256];
     gmxfmm_options        own;
     const gmxfmm_options* options = &own;
-    gmxfmm_status         status  = fmm_take_options(&own, given, text, sizeof(text));
+    gmxfmm_status         status  = fmm_measure_size(system, sizeof(*system), "gmxfmm_system", text, sizeof(text));
+    status                        = status == GMXFMM_OK ? fmm_take_options(&own, given, text, sizeof(text)) : status;
     if (status != GMXFMM_OK)
     {
         return fmm_say(message, message_size, status, text);
@@ -396,6 +411,18 @@ static gmxfmm_status measure_moved(gmxfmm_plan* plan, const gmxfmm_reference* r,
     return status;
 }
 
+void fmm_measure_settings(const gmxfmm_plan* plan, gmxfmm_measurement* m)
+{
+    gmxfmm_info info = {.size = sizeof(info)};
+    gmxfmm_get_info(plan, &info);
+    m->m2l             = info.m2l;
+    m->order           = info.order;
+    m->depth           = info.depth;
+    m->separation      = info.separation;
+    m->predicted_error = info.predicted_error;
+    memcpy(m->grid, info.grid, sizeof(m->grid));
+}
+
 gmxfmm_status fmm_measure_errors(
     gmxfmm_plan* plan, const gmxfmm_reference* reference, int repeats, void* force, gmxfmm_measurement* m)
 {
@@ -406,14 +433,12 @@ gmxfmm_status fmm_measure_errors(
     {
         return status;
     }
+    fmm_measure_settings(plan, m);
     m->error        = error_of(reference, force);
     m->virial_error = largest_difference(virial, reference->virial);
     m->error_moved  = m->error;
     status          = s->x_before != NULL ? measure_moved(plan, reference, force, m) : status;
     status = status == GMXFMM_OK ? fmm_measure_time(plan, reference, repeats, INFINITY, force, &m->time) : status;
-    status = status == GMXFMM_OK ? gmxfmm_get_info(plan, &m->info) : status;
-    m->info.measured_error = m->error;
-    m->info.measured_time  = m->time;
     return status;
 }
 
@@ -432,6 +457,12 @@ gmxfmm_status gmxfmm_measure(const gmxfmm_reference* reference,
     {
         return fmm_say(message, message_size, GMXFMM_ERROR_OPTION, "array_type is not that of the reference");
     }
+    gmxfmm_status status =
+        fmm_measure_size(measurement, sizeof(*measurement), "gmxfmm_measurement", message, message_size);
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
     const gmxfmm_system* s     = &reference->system;
     void*                force = fmm_measure_room(reference);
     gmxfmm_plan*         plan  = NULL;
@@ -439,7 +470,7 @@ gmxfmm_status gmxfmm_measure(const gmxfmm_reference* reference,
     {
         return fmm_say(message, message_size, GMXFMM_ERROR_MEMORY, "out of memory for forces");
     }
-    gmxfmm_status status = fmm_measure_plan(s, options, NULL, &plan, message, message_size);
+    status = fmm_measure_plan(s, options, NULL, &plan, message, message_size);
     if (status == GMXFMM_OK)
     {
         status = fmm_measure_errors(plan, reference, repeats, force, measurement);

@@ -3,6 +3,7 @@
 #ifndef FMM_MEASURE_H
 #define FMM_MEASURE_H
 
+#include "fmm/gmxfmm_measure.h"
 #include "fmm/model/tune.h"
 
 struct gmxfmm_reference
@@ -29,14 +30,8 @@ gmxfmm_status fmm_measure_plan(const gmxfmm_system*  system,
                                char*                 message,
                                size_t                message_size);
 
-/* plan.c: as gmxfmm_create, of a plan whose choices use and add to what is known. */
-gmxfmm_status fmm_create_knowing(gmxfmm_plan**            plan,
-                                 const gmxfmm_options*    options,
-                                 int64_t                  num_particles,
-                                 const double*            box,
-                                 struct fmm_known_errors* known,
-                                 char*                    message,
-                                 size_t                   message_size);
+/* What a plan's settings are. */
+void fmm_measure_settings(const gmxfmm_plan* plan, gmxfmm_measurement* m);
 
 /* Compares what that plan computes with the reference; the time is that of the fastest of some more evaluations of
  * forces. force: room as by fmm_measure_room. Errors: as assign and execute, said by the plan. */
@@ -49,13 +44,9 @@ gmxfmm_status fmm_measure_errors(
 gmxfmm_status fmm_measure_time(
     gmxfmm_plan* plan, const gmxfmm_reference* reference, int repeats, double most, void* force, double* time);
 
-/* plan.c: whether steps without the copies of execute can be timed (on a GPU), and the time of one of num, s.
- * Errors: as execute. */
-int           fmm_can_time_steps(const gmxfmm_plan* plan);
-gmxfmm_status fmm_time_steps(gmxfmm_plan* plan, const void* x, int num, double* seconds);
-
-/* memory.c: sets memory to zero by all threads. */
-void fmm_clear(void* memory, size_t bytes, int num_threads);
+/* Whether a structure of a caller that begins with its size has room for what this version fills in. Errors: OPTION,
+ * with the message. */
+gmxfmm_status fmm_measure_size(const void* given, size_t least, const char* type, char* message, size_t size);
 
 /* Room for forces in the type of the reference; NULL if there is none. */
 void* fmm_measure_room(const gmxfmm_reference* reference);

@@ -17,6 +17,7 @@
 #include "fmm/geometry/fftsize.h"
 #include "fmm/model/tails.h"
 #include "fmm/model/tune.h"
+#include "fmm/options.h"
 
 enum
 {
@@ -30,8 +31,8 @@ enum
 static const double c_errorScale = 0.47;
 
 /* Room left below the asked error. Relative errors are up to four times as large where charges are ordered less than in
- * a liquid and forces therefore weaker (molecules turned at random, tests/accuracy.cpp); two more orders, a few per
- * cent of an MD step, pay for it. */
+ * a liquid and forces therefore weaker (molecules turned at random, tests/library/model_accuracy.cpp); two more orders,
+ * a few per cent of an MD step, pay for it. */
 static const double c_margin = 0.25;
 
 /* Error of two charges in facing corners over the mean of the model, on occasion (swap_z at 1e-6). */
@@ -50,13 +51,6 @@ enum
 
 /* Corners of skewed cells are sharper, and the samples see too few of them: 8192 of them give up to this much more. */
 static const double c_skewedScale = 1.6;
-
-/* Time per unit of work in units of 0.31 ns, single precision, AVX-512 (benchmarks/solve); only ratios matter. */
-static const double c_costPair   = FMM_COST_PAIR;
-static const double c_costGather = FMM_COST_GATHER; /* per pair of near cells */
-static const double c_costCoef   = FMM_COST_COEF;   /* P2M and L2P, per particle and coefficient */
-static const double c_costFft    = 0.5;             /* both ways, per cell, coefficient and log2(cells) */
-static const double c_costPoint  = 0.1;             /* product, per cell and pair of coefficients */
 
 static double radical_inverse(int i, int base)
 {
@@ -236,46 +230,37 @@ int fmm_predict_enough(
     return last;
 }
 
-double fmm_crowding(double per_cell)
+double fmm_density_factor(double per_cell)
 {
     /* sources add up as the root of their number, forces of a liquid grow with their density to the power of 2/3 */
     return per_cell > 1 ? pow(per_cell, 0.5 - 2.0 / 3.0) : 1;
 }
 
-/* Transforms and product on a device, in pairs of its near field; quick: lengths that fft.cu has, not cuFFT. */
-static double device_fft_cost(double cells, double coefs, int quick)
+/* Transforms of a cell's coefficient; slowness: of the lengths, over that of powers of 2. */
+static double transforms(const fmm_costs* c, double cells, double slowness, int two_steps)
 {
-    const double fft = 14, slow_fft = 24, point = 0.14;
-    return cells * coefs * ((quick ? fft : slow_fft) + coefs * point);
+    return c->fft_log2 * log2(cells + 1) * slowness + (two_steps ? c->fft_two_steps : c->fft_other);
 }
 
-/* The same on a device, in pairs of its near field (1.2e12 a second, H200, benchmarks/water_cuda). */
-static double device_cost(const fmm_cells* cells, double n, int used_cells, int order, int is_double)
-{
-    const double coefs = (order + 1.0) * (order + 1.0);
-    const int    quick =
-        fmm_two_step_radix(cells->n[0]) && fmm_two_step_radix(cells->n[1]) && fmm_two_step_radix(cells->n[2]);
-    const double near = n * n / used_cells * cells->num_near + used_cells * FMM_DEVICE_TILE;
-    const double far  = n * coefs * FMM_DEVICE_COEF + device_fft_cost(cells->num_cells, coefs, quick);
-    return (near + far) * (is_double ? 2 : 1);
-}
-
+/* Of a step of n particles in used_cells of these cells. */
 static double cost(const fmm_problem* problem, const fmm_cells* cells, double n, int used_cells, int order)
 {
-    const int is_double = problem->options->precision == GMXFMM_DOUBLE;
-    if (problem->options->device != GMXFMM_CPU)
-    {
-        return device_cost(cells, n, used_cells, order, is_double);
-    }
-    const double coef = (order + 1.0) * (order + 1.0), all = cells->num_cells;
-    double       fft = c_costFft * log2(all + 1);
+    const fmm_costs* c         = problem->costs;
+    const int        is_double = problem->options->precision == GMXFMM_DOUBLE;
+    const double     coef = (order + 1.0) * (order + 1.0), all = cells->num_cells;
+    double           slowness  = 1;
+    int              two_steps = 1;
     for (int d = 0; d < 3; d++)
     {
-        fft *= cbrt(fmm_fft_slowness(cells->n[d]));
+        slowness *= cbrt(fmm_fft_slowness(cells->n[d]));
+        two_steps = two_steps && fmm_two_step_radix(cells->n[d]);
     }
-    const double near = n * n / used_cells * cells->num_near * c_costPair * (is_double ? 4 : 1);
-    const double far  = n * coef * c_costCoef + all * coef * (fft + coef * c_costPoint);
-    return near + (double)used_cells * cells->num_near * c_costGather + far * (is_double ? 2 : 1);
+    const double pairs = n * n / used_cells * cells->num_near * c->pair * (is_double ? c->pair_double : 1);
+    const double near =
+        pairs + (double)used_cells * cells->num_near * c->gather + used_cells * c->cell * (is_double ? 2 : 1);
+    const double far =
+        n * coef * c->coefficient + all * coef * (transforms(c, all, slowness, two_steps) + coef * c->point);
+    return near + far * (is_double ? 2 : 1);
 }
 
 typedef struct
@@ -365,19 +350,14 @@ static void list_choice(choices* found, const choice* c)
 double fmm_fft_cost(const fmm_problem* problem, double cells, int order)
 {
     const double coef = (order + 1.0) * (order + 1.0);
-    if (problem->options->device != GMXFMM_CPU)
-    {
-        return device_fft_cost(cells, coef, 1);
-    }
-    return cells * coef * (c_costFft * log2(cells + 1) + coef * c_costPoint);
+    return cells * coef * (transforms(problem->costs, cells, 1, 1) + coef * problem->costs->point);
 }
 
 int fmm_last_order(const fmm_problem* problem, int ws)
 {
-    return problem->options->separation == 0 && ws == 1 ? c_lastOrderWs1
-           : problem->options->precision == GMXFMM_SINGLE || problem->options->device != GMXFMM_CPU
-               ? GMXFMM_MAX_ORDER_SINGLE
-               : GMXFMM_MAX_ORDER;
+    return fmm_is_auto(problem->options->separation) && ws == 1
+               ? c_lastOrderWs1
+               : problem->costs->last_order[problem->options->precision];
 }
 
 double fmm_target_error(const fmm_problem* problem)
@@ -422,10 +402,11 @@ static gmxfmm_status consider(
         return GMXFMM_OK;
     }
     const int even = problem->options->grid[0] > 0 || cells->covering_radius <= c_evenCells * cells->far_distance;
-    last = fmm_predict_enough(problem, cells, ws, last, fixed < 0 && even ? target / fmm_crowding(n / used) : 0, error);
+    last = fmm_predict_enough(problem, cells, ws, last, fixed < 0 && even ? target / fmm_density_factor(n / used) : 0,
+                              error);
     for (int p = first; p <= last; p++)
     {
-        error[p] *= fmm_crowding(n / used);
+        error[p] *= fmm_density_factor(n / used);
         const double c    = cost(problem, cells, n, used, p);
         const int    good = even && error[p] <= target, best_good = best->good;
         const choice this = {c, error[p], cells->edge, good, p, ws, {grid[0], grid[1], grid[2]}};
@@ -614,7 +595,7 @@ int fmm_tune_cells(const fmm_problem* problem, const int* grid, int ws, double* 
         fmm_predict_error(problem, &cells, ws, last, error);
         for (int p = 0; p <= last; p++)
         {
-            error[p] *= fmm_crowding(num / used);
+            error[p] *= fmm_density_factor(num / used);
             costs[p] = cost(problem, &cells, num, used, p);
         }
     }
@@ -664,7 +645,7 @@ gmxfmm_status fmm_tune_open(const fmm_problem* problem, const double* low, const
     return choose(problem, box, chosen);
 }
 
-void fmm_cover(int64_t n, const double* low, const double* high, double* edge, int* grid)
+void fmm_open_grid(int64_t n, const double* low, const double* high, double* edge, int* grid)
 {
     const double most = 8.0 * (double)n + 64;
     double       width[3];

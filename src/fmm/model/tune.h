@@ -5,6 +5,7 @@
 
 #include "fmm/geometry/cells.h"
 #include "fmm/gmxfmm.h"
+#include "fmm/model/costs.h"
 
 enum
 {
@@ -26,7 +27,8 @@ typedef struct fmm_known_errors
 /* What is to be computed. */
 typedef struct
 {
-    const gmxfmm_options* options;     /* 0, where 0 is no number, for automatic: options.h */
+    const gmxfmm_options* options;
+    const fmm_costs*      costs;       /* of the backend */
     int                   periodic;    /* else open */
     int                   num_threads; /* that the choice itself may have */
     int                   level;       /* of the processor, as in simd_level.h */
@@ -54,7 +56,7 @@ gmxfmm_status fmm_tune(const fmm_problem* problem, fmm_choice* chosen);
 gmxfmm_status fmm_tune_open(const fmm_problem* problem, const double* low, const double* high, fmm_choice* chosen);
 
 /* Cubes of that edge, or a larger one where these would be too many, that n particles between low and high fill. */
-void fmm_cover(int64_t n, const double* low, const double* high, double* edge, int* grid);
+void fmm_open_grid(int64_t n, const double* low, const double* high, double* edge, int* grid);
 
 /* An octree for particles evenly spread over the box; for those at x (on the host, of the options' type), with
  * chosen->roots or more of them; open, where they are between low and high. */
@@ -65,7 +67,7 @@ gmxfmm_status fmm_tune_tree_open(
 
 /* The depth of an octree over what is between low and high, whose leaves have that edge or, if a depth is given,
  * another one. */
-int fmm_cover_by_tree(const double* low, const double* high, int given_depth, double* edge);
+int fmm_open_depth(const double* low, const double* high, int given_depth, double* edge);
 
 /* An octree compared with cells of one level, which (periodic) were chosen as if particles were everywhere: *gain is
  * the time of these over that of the octree, by the models; 0: no octree is possible. *better: it is taken, *tree. In
@@ -100,9 +102,6 @@ int fmm_tune_candidates(const fmm_problem* problem, fmm_candidate* list, int roo
  * these cells. Returns 0 if there cannot be such cells. */
 int fmm_tune_cells(const fmm_problem* problem, const int* grid, int ws, double* error, double* costs);
 
-/* fit.c: what fmm_compare_tree gained when it chose for this plan; 0: it was not asked. */
-double fmm_tree_gain(const gmxfmm_plan* plan);
-
 /* What the files of this folder share. */
 
 /* error[0..last], by order: predicted relative RMS force error of cells with one particle each and ws near layers. */
@@ -114,7 +113,7 @@ int fmm_predict_enough(
     const fmm_problem* problem, const fmm_cells* cells, int ws, int last, double enough, double* error);
 
 /* Factor of that error with so many particles in each. */
-double fmm_crowding(double per_cell);
+double fmm_density_factor(double per_cell);
 
 /* Largest order of a precision. */
 static inline int fmm_most_order(gmxfmm_precision precision)
@@ -128,8 +127,7 @@ int fmm_last_order(const fmm_problem* problem, int ws);
 /* Predicted error that a choice must keep. */
 double fmm_target_error(const fmm_problem* problem);
 
-/* Time of transforms and product for a grid of cells on the fft path, single precision, tune.c's unit; on a device, in
- * pairs of its near field. */
+/* Cost of transforms and product for a grid of cells of one level, single precision. */
 double fmm_fft_cost(const fmm_problem* problem, double cells, int order);
 
 /* Writes the message, and returns status. */
@@ -138,14 +136,5 @@ gmxfmm_status fmm_not_chosen(const fmm_problem* problem, gmxfmm_status status, c
     __attribute__((format(printf, 3, 4)))
 #endif
     ;
-
-/* Time of pairs, of gathering a pair of near cells, of a particle's coefficient: tune.c's unit. */
-#define FMM_COST_PAIR 0.8
-#define FMM_COST_GATHER 30.0
-#define FMM_COST_COEF 1.5
-
-/* On a device, in pairs: of the targets of a cell, of a particle's coefficient. */
-#define FMM_DEVICE_TILE 2500.0
-#define FMM_DEVICE_COEF 1.0
 
 #endif

@@ -9,6 +9,7 @@
 #include "fmm/math/harmonics.h"
 #include "fmm/math/threads.h"
 #include "fmm/model/tune.h"
+#include "fmm/options.h"
 
 /* Longest over shortest edge of a leaf, at most: expansions converge fastest in cubes, and most boxes cannot be divided
  * into cubes. */
@@ -20,9 +21,6 @@ static const double c_levels = 1.41421356;
 
 /* Most roots: a box more uneven than that has an octree of roots alone. */
 static const double c_manyRoots = 1e7;
-
-/* Most places in the grid of leaves that is chosen for a device: 20 bytes each (docs/gpu.md). */
-static const double c_mostPlaces = 1 << 27;
 
 /* Occupancy of the leaves of a tree, by its depth. */
 typedef struct
@@ -39,7 +37,7 @@ typedef struct
 
 int fmm_given_depth(const gmxfmm_options* options)
 {
-    if (options->depth > 0 || options->grid[0] == 0)
+    if (options->depth > 0 || fmm_is_auto(options->grid[0]))
     {
         return options->depth > 0 ? options->depth : 0;
     }
@@ -112,69 +110,36 @@ static gmxfmm_m2l method(const fmm_problem* problem)
     return problem->options->m2l != GMXFMM_M2L_AUTO ? problem->options->m2l : GMXFMM_M2L_ROTATION;
 }
 
-/* Costs are then in pairs of its near field, tune.c's unit there. */
-static int on_device(const fmm_problem* problem)
-{
-    return problem->options->device != GMXFMM_CPU;
-}
-
 /* Pairs, gathering, P2M and L2P, as in tune.c but with the occupancy of the cells. */
 static double cost_of_leaves(const fmm_problem* problem, const occupancy* o, double n, int depth, int ws, int p)
 {
-    const double near = (2 * ws + 1) * (2 * ws + 1) * (2 * ws + 1), coef = (p + 1) * (p + 1);
-    const int    dbl = problem->options->precision == GMXFMM_DOUBLE;
-    if (on_device(problem))
-    {
-        return (near * (o->squares[depth] + n) + o->leaves[depth] * FMM_DEVICE_TILE + n * coef * FMM_DEVICE_COEF) *
-               (dbl ? 2 : 1);
-    }
-    const double pairs = near * (o->squares[depth] + n) * FMM_COST_PAIR * (dbl ? 2 : 1);
-    return pairs + o->leaves[depth] * near * FMM_COST_GATHER + n * coef * FMM_COST_COEF * (dbl ? 2 : 1);
+    const fmm_costs* c    = problem->costs;
+    const double     near = (2 * ws + 1) * (2 * ws + 1) * (2 * ws + 1), coef = (p + 1) * (p + 1);
+    const int        more = problem->options->precision == GMXFMM_DOUBLE ? 2 : 1;
+    return (near * (o->squares[depth] + n) * c->pair + o->leaves[depth] * c->cell + n * coef * c->coefficient) * more +
+           o->leaves[depth] * near * c->gather;
 }
-
-/* What a translation costs on a device in pairs over what it costs so on a CPU, fitted to an H200 at orders 4 to 12:
- * rotation to the whole far field (benchmarks/results/nvidia-h200/far.json, to a third at worst), the others in
- * proportion to M2L alone at depths 5 and 6 (m2l.json). */
-static double device_translation(gmxfmm_m2l m2l)
-{
-    switch (m2l)
-    {
-    case GMXFMM_M2L_SYMMETRIC:
-        return 2.9;
-    case GMXFMM_M2L_NAIVE:
-        return 13;
-    case GMXFMM_M2L_DYNAMIC:
-        return 68;
-    default:
-        return 0.94;
-    }
-}
-
-/* The 0.06 ms that a level takes there however few its cells, in pairs. */
-static const double c_deviceLevel = 7.2e7;
 
 static double cost(const fmm_problem* problem, const occupancy* o, const int* roots, double n, int depth, int ws, int p)
 {
-    const double near = (2 * ws + 1) * (2 * ws + 1) * (2 * ws + 1), list = 7 * near;
-    const int    dbl = problem->options->precision == GMXFMM_DOUBLE;
-    double       far = o->leaves[depth] * 8 / 7 * list * translation_cost(method(problem), p);
-    if (on_device(problem))
-    {
-        far = far * device_translation(method(problem)) / FMM_COST_PAIR + depth * c_deviceLevel;
-    }
+    const fmm_costs* c    = problem->costs;
+    const double     near = (2 * ws + 1) * (2 * ws + 1) * (2 * ws + 1), list = 7 * near;
+    const int        more = problem->options->precision == GMXFMM_DOUBLE ? 2 : 1;
+    double           far  = o->leaves[depth] * 8 / 7 * list * translation_cost(method(problem), p);
+    far                   = far * c->translation[method(problem)] + depth * c->level;
     if (problem->periodic)
     {
         far += fmm_fft_cost(problem, (double)roots[0] * roots[1] * roots[2], p);
     }
-    return cost_of_leaves(problem, o, n, depth, ws, p) + far * (dbl ? 2 : 1);
+    return cost_of_leaves(problem, o, n, depth, ws, p) + far * more;
 }
 
-/* Deepest tree whose grid of leaves has room on a device, where every place of it takes memory, occupied or not. */
-static int last_depth_on_device(const int* roots)
+/* Deepest tree that there can be over these roots, and whose grid of leaves has room. */
+static int last_depth_of(const fmm_problem* problem, const int* roots)
 {
     int    depth  = deepest(roots);
     double places = (double)roots[0] * roots[1] * roots[2] * pow(8, depth);
-    for (; depth > 1 && places > c_mostPlaces; depth--)
+    for (; depth > 1 && places > problem->costs->most_places; depth--)
     {
         places /= 8;
     }
@@ -200,10 +165,10 @@ static gmxfmm_status consider(
     fmm_cells_free(&cells);
     const int given       = fmm_given_depth(options);
     const int first_depth = given > 0 ? given : 1;
-    const int last_depth  = given > 0 ? given : on_device(problem) ? last_depth_on_device(roots) : deepest(roots);
+    const int last_depth  = given > 0 ? given : last_depth_of(problem, roots);
     for (int depth = first_depth; depth <= last_depth; depth++)
     {
-        const double crowding = fmm_crowding(o->squares[depth] / fmax(n, 1));
+        const double crowding = fmm_density_factor(o->squares[depth] / fmax(n, 1));
         for (int p = fixed >= 0 ? fixed : 1; p <= last; p++)
         {
             const double predicted = c_levels * error[p] * crowding;
@@ -483,7 +448,7 @@ fmm_tune_tree_open(const fmm_problem* problem, const void* x, const double* low,
     return GMXFMM_OK;
 }
 
-int fmm_cover_by_tree(const double* low, const double* high, int given_depth, double* edge)
+int fmm_open_depth(const double* low, const double* high, int given_depth, double* edge)
 {
     const double longest = longest_edge(low, high);
     int          depth   = 1;

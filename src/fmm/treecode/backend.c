@@ -4,7 +4,10 @@
 
 #include <stdlib.h>
 
-#include "fmm/plan.h"
+#include "fmm/clock.h"
+#include "fmm/particles.h"
+#include "fmm/state.h"
+#include "fmm/status.h"
 #include "fmm/treecode/state.h"
 
 struct fmm_treecode
@@ -30,9 +33,9 @@ gmxfmm_status fmm_treecode_create(gmxfmm_plan* plan)
         .kernel      = o->kernel == GMXFMM_YUKAWA ? treecode_yukawa : treecode_coulomb,
         .parameter   = {o->kappa},
         .accuracy    = o->accuracy,
-        .theta       = o->theta,
-        .degree      = o->degree,
-        .leaf        = o->leaf,
+        .theta       = o->theta > 0 ? o->theta : 0,
+        .degree      = o->degree > 0 ? o->degree : 0,
+        .leaf        = o->leaf > 0 ? o->leaf : 0,
         .dual        = o->traversal == GMXFMM_DUAL,
         .precision   = o->precision,
         .num_threads = plan->num_threads,
@@ -82,7 +85,7 @@ static gmxfmm_status failed(gmxfmm_plan* plan, gmxfmm_status status)
 
 gmxfmm_status fmm_treecode_set_charges(gmxfmm_plan* plan)
 {
-    const gmxfmm_status status = treecode_set_charges(plan->treecode->sums, plan->num_charges, plan->charge);
+    const gmxfmm_status status = treecode_set_charges(plan->treecode->sums, plan->particles.n, plan->charges.q);
     return status == GMXFMM_OK ? GMXFMM_OK : failed(plan, status);
 }
 
@@ -102,7 +105,7 @@ static int converts(const gmxfmm_plan* plan)
 
 static const void* positions(const gmxfmm_plan* plan, const void* x)
 {
-    const int64_t num = 3 * plan->num_charges;
+    const int64_t num = 3 * plan->particles.n;
     double*       to  = plan->treecode->x;
     if (!converts(plan))
     {
@@ -119,18 +122,18 @@ static const void* positions(const gmxfmm_plan* plan, const void* x)
 gmxfmm_status fmm_treecode_assign(gmxfmm_plan* plan, const void* x)
 {
     struct fmm_treecode* t       = plan->treecode;
-    const int64_t        targets = plan->num_targets > 0 ? plan->num_targets : plan->num_charges;
-    const size_t         xs      = converts(plan) ? 3 * (size_t)plan->num_charges : 0,
+    const int64_t        targets = plan->particles.num_targets > 0 ? plan->particles.num_targets : plan->particles.n;
+    const size_t         xs      = converts(plan) ? 3 * (size_t)plan->particles.n : 0,
                  results         = converts(plan) ? 7 * (size_t)targets : 0;
     free_arrays(plan);
     t->x      = malloc((xs + 1) * sizeof(double));
     t->result = malloc((results + 1) * sizeof(double));
     if (t->x == NULL || t->result == NULL)
     {
-        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %lld particles", (long long)plan->num_charges);
+        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %lld particles", (long long)plan->particles.n);
     }
-    const gmxfmm_status status =
-        treecode_assign(t->sums, positions(plan, x), plan->num_targets, plan->num_targets > 0 ? plan->target_x : NULL);
+    const gmxfmm_status status = treecode_assign(t->sums, positions(plan, x), plan->particles.num_targets,
+                                                 plan->particles.num_targets > 0 ? plan->particles.target_x : NULL);
     if (status != GMXFMM_OK)
     {
         return failed(plan, status);
@@ -158,7 +161,7 @@ static void to_floats(int64_t num, const double* from, float* to, int num_thread
 gmxfmm_status fmm_treecode_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
 {
     struct fmm_treecode* t       = plan->treecode;
-    const int64_t        targets = plan->num_targets > 0 ? plan->num_targets : plan->num_charges;
+    const int64_t        targets = plan->particles.num_targets > 0 ? plan->particles.num_targets : plan->particles.n;
     treecode_output      out     = {output->potential, output->field, output->want_energy, 0, output->force};
     if (output->want_virial)
     {
@@ -206,6 +209,14 @@ void fmm_treecode_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
     info->measured_error   = own.measured_error;
 }
 
+static unsigned capabilities(const gmxfmm_plan* plan)
+{
+    (void)plan;
+    return GMXFMM_CAN_TARGETS;
+}
+
+#define NEEDS_CUDA "steps on a stream need a plan with device = cuda"
+
 extern const fmm_backend fmm_backend_treecode;
 const fmm_backend        fmm_backend_treecode = {
            .method     = GMXFMM_TREECODE,
@@ -213,13 +224,19 @@ const fmm_backend        fmm_backend_treecode = {
            .precisions = 1U << GMXFMM_SINGLE | 1U << GMXFMM_DOUBLE,
            .treecode   = &treecode_on_cpu,
 
-           .check       = check,
-           .create      = fmm_treecode_create,
-           .destroy     = fmm_treecode_destroy,
-           .set_charges = fmm_treecode_set_charges,
-           .set_targets = fmm_keep_targets,
-           .on_host     = fmm_treecode_on_host,
-           .assign      = fmm_treecode_assign,
-           .execute     = fmm_treecode_execute,
-           .get_info    = fmm_treecode_get_info,
+           .no_exclusions      = "the treecode excludes no pairs: use method = fmm",
+           .no_enqueue         = NEEDS_CUDA,
+           .no_enqueue_assign  = NEEDS_CUDA,
+           .no_enqueue_charges = NEEDS_CUDA,
+
+           .capabilities = capabilities,
+           .check        = check,
+           .create       = fmm_treecode_create,
+           .destroy      = fmm_treecode_destroy,
+           .set_charges  = fmm_treecode_set_charges,
+           .set_targets  = fmm_particles_keep_targets,
+           .on_host      = fmm_treecode_on_host,
+           .assign       = fmm_treecode_assign,
+           .execute      = fmm_treecode_execute,
+           .get_info     = fmm_treecode_get_info,
 };

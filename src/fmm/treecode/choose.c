@@ -10,13 +10,13 @@
 #include <string.h>
 
 #include "fmm/treecode/chebyshev.h"
-#include "fmm/plan.h"
+#include "fmm/state.h"
 #include "fmm/treecode/state.h"
 
 static const double  c_theta[] = {0.5, 0.6, 0.7, 0.8, 0.9};
 static const int64_t c_leaf[]  = {125, 250, 500, 1000, 2000, 4000};
 
-/* A sample misses the error of all targets by as much, now and then (tests/treecode.cpp). */
+/* A sample misses the error of all targets by as much, now and then (tests/library/treecode.cpp). */
 static const double c_safety = 0.5;
 
 enum

@@ -11,8 +11,9 @@
 #include "fmm/simd_level.h"
 #include "fmm/treecode/charges.h"
 #include "fmm/treecode/chebyshev.h"
-#include "fmm/plan.h"
+#include "fmm/state.h"
 #include "fmm/math/portable.h"
+#include "fmm/clock.h"
 #include "fmm/treecode/state.h"
 
 /* Powers of a length in the kernels' table. */

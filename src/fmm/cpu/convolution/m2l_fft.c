@@ -12,7 +12,7 @@ typedef struct fmm_convolution convolution;
 
 gmxfmm_status fmm_conv_create(gmxfmm_plan* plan)
 {
-    const fmm_cells* c    = plan->convolved;
+    const fmm_cells* c    = fmm_convolved(plan);
     convolution*     conv = calloc(1, sizeof(*conv));
     if (conv == NULL)
     {
@@ -20,8 +20,8 @@ gmxfmm_status fmm_conv_create(gmxfmm_plan* plan)
     }
     plan->cpu->conv            = conv;
     conv->cells                = c;
-    conv->order                = plan->order;
-    const gmxfmm_status status = fmm_fft_create(plan, c->n, harm_size(plan->order), &conv->fft);
+    conv->order                = plan->far.order;
+    const gmxfmm_status status = fmm_fft_create(plan, c->n, harm_size(plan->far.order), &conv->fft);
     if (status != GMXFMM_OK)
     {
         return status;
@@ -35,7 +35,8 @@ gmxfmm_status fmm_conv_create(gmxfmm_plan* plan)
     conv->z              = fmm_alloc(plan, fmm_conv_spectrum_size(conv, FMM_SUM_Z) * sizeof(real));
     if (!conv->field || !conv->spectrum || !conv->s || !conv->z)
     {
-        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %d cells of order %d", c->num_cells, plan->order);
+        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %d cells of order %d", c->num_cells,
+                        plan->far.order);
     }
     memset(conv->field, 0, fields); /* padding must stay finite */
     memset(conv->spectrum, 0, spectra);

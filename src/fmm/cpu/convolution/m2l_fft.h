@@ -12,7 +12,7 @@ struct fmm_lattice;
 
 struct fmm_convolution
 {
-    const fmm_cells*    cells; /* grid it works on: plan->cells, or an octree's roots */
+    const fmm_cells*    cells; /* grid it works on: plan->domain.cells, or an octree's roots */
     int                 order;
     int                 num_chunks; /* of VLEN frequencies */
     real*               field; /* (p+1)^2 x fft.field_stride: multipoles of the cells, after the convolution locals */
@@ -20,8 +20,9 @@ struct fmm_convolution
     fmm_complex*        spectrum; /* their transforms, fft.num_groups x fft.spectrum_stride */
     real*               s;        /* num_chunks x (2p+1)^2 x VLEN: spectrum of S / num_cells */
     real*               z; /* num_chunks x (2p+3)^2 x VLEN: of Z / num_cells, filled once a virial was asked for */
-    struct fmm_lattice* lattice;              /* m2l_fft_spectra.c */
-    fmm_line_node       held[FMM_LINE_NODES]; /* nodes of plan->line whose spectra are in node_s and node_z, */
+    int64_t             s_version, z_version; /* of the far field that s and z are of */
+    struct fmm_lattice* lattice;              /* spectra.c */
+    fmm_line_node       held[FMM_LINE_NODES]; /* nodes of plan->far.line whose spectra are in node_s and node_z, */
     real *              node_s[FMM_LINE_NODES], *node_z[FMM_LINE_NODES]; /* which are NULL until the first are wanted */
 };
 

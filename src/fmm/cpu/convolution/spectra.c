@@ -158,7 +158,7 @@ static gmxfmm_status set_block(gmxfmm_plan* plan, const convolution* conv, latti
     s->thread_size = rows_size(s) + planes_size(s, n) + line_size(s, n);
     s->scratch     = fmm_alloc(plan, (size_t)plan->num_threads * s->thread_size * sizeof(complex_lanes));
     s->bytes       = plan->bytes - before;
-    plan->grid_bytes += s->bytes;
+    plan->cpu->grid_bytes += s->bytes;
     return s->phases[0] && s->phases[1] && s->phases[2] && s->table && s->scratch ? GMXFMM_OK : out_of_memory(plan);
 }
 
@@ -167,7 +167,7 @@ static void drop_lattice(gmxfmm_plan* plan, convolution* conv)
     if (conv->lattice != NULL)
     {
         plan->bytes -= conv->lattice->bytes;
-        plan->grid_bytes -= conv->lattice->bytes;
+        plan->cpu->grid_bytes -= conv->lattice->bytes;
         fmm_lattice_free(conv->lattice);
         conv->lattice = NULL;
     }
@@ -566,7 +566,7 @@ make_spectrum(const gmxfmm_plan* plan, const convolution* conv, const fmm_cells*
     const double scale  = 1.0 / cells->num_cells; /* of the unnormalised transforms */
     double       inverse[c_maxSumCoef], factor[c_maxSumCoef];
     LEVEL(fmm_reciprocal_tables)(sum, degree, inverse, factor);
-    if (plan->periodic)
+    if (fmm_is_periodic(plan))
     {
         reciprocal_part(plan, conv, cells, sum, degree, inverse, factor, scale, out);
     }
@@ -594,14 +594,14 @@ static gmxfmm_status reserve_nodes(gmxfmm_plan* plan, convolution* conv)
         *nodes = *nodes != NULL ? *nodes : fmm_alloc(plan, fmm_conv_spectrum_size(conv, sum) * sizeof(real));
         there  = there && *nodes != NULL;
     }
-    plan->grid_bytes += plan->bytes - before;
+    plan->cpu->grid_bytes += plan->bytes - before;
     return there ? GMXFMM_OK : out_of_memory(plan);
 }
 
 /* Spectra of the nodes between which the present shape lies. */
 static gmxfmm_status make_nodes(gmxfmm_plan* plan, convolution* conv)
 {
-    const fmm_shape_line* line   = &plan->line;
+    const fmm_shape_line* line   = &plan->far.line;
     gmxfmm_status         status = reserve_nodes(plan, conv);
     for (int node = line->first; node < line->first + FMM_LINE_NODES && status == GMXFMM_OK; node++)
     {
@@ -629,12 +629,12 @@ static gmxfmm_status make_nodes(gmxfmm_plan* plan, convolution* conv)
 gmxfmm_status fmm_conv_set_shape(gmxfmm_plan* plan)
 {
     convolution* conv = plan->cpu->conv;
-    return plan->line.active ? make_nodes(plan, conv) : set_lattice(plan, conv, conv->cells);
+    return plan->far.line.active ? make_nodes(plan, conv) : set_lattice(plan, conv, conv->cells);
 }
 
 static void interpolate(const gmxfmm_plan* plan, real* const* nodes, size_t size, real* out)
 {
-    const fmm_shape_line* line = &plan->line;
+    const fmm_shape_line* line = &plan->far.line;
     const real *          a = nodes[fmm_line_place(line->first)], *b = nodes[fmm_line_place(line->first + 1)],
                *c = nodes[fmm_line_place(line->first + 2)];
     const real wa = (real)line->weight[0], wb = (real)line->weight[1], wc = (real)line->weight[2];
@@ -647,7 +647,7 @@ static void interpolate(const gmxfmm_plan* plan, real* const* nodes, size_t size
 
 static void spectrum(const gmxfmm_plan* plan, const convolution* conv, fmm_sum sum, real* const* nodes, real* out)
 {
-    if (plan->line.active)
+    if (plan->far.line.active)
     {
         interpolate(plan, nodes, fmm_conv_spectrum_size(conv, sum), out);
     }
@@ -659,17 +659,16 @@ static void spectrum(const gmxfmm_plan* plan, const convolution* conv, fmm_sum s
 
 void fmm_conv_spectra(gmxfmm_plan* plan, int with_virial)
 {
-    const convolution* conv = plan->cpu->conv;
-    if (!plan->spectra_valid)
+    convolution* conv = plan->cpu->conv;
+    if (conv->s_version != plan->far.version)
     {
         spectrum(plan, conv, FMM_SUM_S, conv->node_s, conv->s);
-        plan->spectra_valid        = 1;
-        plan->virial_spectra_valid = 0;
-        plan->info.num_spectra += !plan->line.active;
+        conv->s_version = plan->far.version;
+        plan->info.num_spectra += !plan->far.line.active;
     }
-    if (with_virial && !plan->virial_spectra_valid)
+    if (with_virial && conv->z_version != plan->far.version)
     {
         spectrum(plan, conv, FMM_SUM_Z, conv->node_z, conv->z);
-        plan->virial_spectra_valid = 1;
+        conv->z_version = plan->far.version;
     }
 }

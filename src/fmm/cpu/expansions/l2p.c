@@ -173,11 +173,11 @@ static inline void block_targets(const gmxfmm_plan*    plan,
                                  const fmm_background* bg,
                                  fmm_wanted            wanted)
 {
-    const fmm_particles* targets = fmm_targets(plan);
-    const fmm_arrays     a       = fmm_arrays_of(targets);
-    const walk           cells   = walk_of(targets->cell_start, first, lanes);
-    const real           cq = (real)(bg->c * bg->q), c2 = (real)(2 * bg->c);
-    vreal                t, d[3];
+    const fmm_particle_set* targets = fmm_targets(plan);
+    const fmm_arrays        a       = fmm_arrays_of(targets);
+    const walk              cells   = walk_of(targets->cell_start, first, lanes);
+    const real              cq = (real)(bg->c * bg->q), c2 = (real)(2 * bg->c);
+    vreal                   t, d[3];
     shift_background(plan, first, lanes, bg, &t, d);
     for (int k = 0; k < cells.most; k += VLEN)
     {
@@ -190,7 +190,7 @@ static inline void block_targets(const gmxfmm_plan*    plan,
         {
             const vreal x = lx[i], y = ly[i], z = lz[i];
             vreal       out[4];
-            evaluate(plan->order, x, y, z, inverse, w, wanted, out);
+            evaluate(plan->far.order, x, y, z, inverse, w, wanted, out);
             phi[i] = out[0] + t + cq * (x * x + y * y + z * z) - c2 * (d[0] * x + d[1] * y + d[2] * z);
             lx[i]  = c2 * d[0] - 2 * cq * x - out[1];
             ly[i]  = c2 * d[1] - 2 * cq * y - out[2];
@@ -213,9 +213,9 @@ void fmm_l2p(
     const gmxfmm_plan* plan, const real* field, size_t stride, const fmm_background* background, fmm_wanted wanted)
 {
     real       inverse[c_maxCoef];
-    const int  num   = plan->num_cells;
+    const int  num   = fmm_num_cells(plan);
     const int* start = fmm_targets(plan)->cell_start;
-    harm_fill_inverse(plan->order, inverse);
+    harm_fill_inverse(plan->far.order, inverse);
 #pragma omp parallel for schedule(dynamic, 4) num_threads(plan->num_threads)
     for (int first = 0; first < num; first += VLEN)
     {
@@ -225,7 +225,7 @@ void fmm_l2p(
         {
             continue;
         }
-        make_weights(plan->order, field, stride, first, &w);
+        make_weights(plan->far.order, field, stride, first, &w);
         switch (wanted)
         {
         case FMM_POTENTIAL:

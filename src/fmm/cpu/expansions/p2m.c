@@ -19,7 +19,7 @@ static void block_multipoles(const gmxfmm_plan* plan, int first, int lanes, cons
 {
     const fmm_arrays a = fmm_arrays_of(&plan->cpu->sources);
     const walk       w = walk_of(plan->cpu->sources.cell_start, first, lanes);
-    for (int i = 0; i < harm_size(plan->order); i++)
+    for (int i = 0; i < harm_size(plan->far.order); i++)
     {
         m[i] = (vreal){0};
     }
@@ -32,7 +32,7 @@ static void block_multipoles(const gmxfmm_plan* plan, int first, int lanes, cons
         walk_load(&w, a.q, k, q);
         for (int i = 0; i < VLEN && k + i < w.most; i++)
         {
-            harm_add_upsilon(plan->order, x[i], -y[i], z[i], walk_keep(&w, k + i, q[i]), inverse, m);
+            harm_add_upsilon(plan->far.order, x[i], -y[i], z[i], walk_keep(&w, k + i, q[i]), inverse, m);
         }
     }
 }
@@ -40,14 +40,14 @@ static void block_multipoles(const gmxfmm_plan* plan, int first, int lanes, cons
 void fmm_p2m(const gmxfmm_plan* plan, real* field, size_t stride)
 {
     real      inverse[c_maxCoef];
-    const int num = plan->num_cells;
-    harm_fill_inverse(plan->order, inverse);
+    const int num = fmm_num_cells(plan);
+    harm_fill_inverse(plan->far.order, inverse);
 #pragma omp parallel for schedule(dynamic, 4) num_threads(plan->num_threads)
     for (int first = 0; first < num; first += VLEN)
     {
         vreal m[c_maxCoef];
         block_multipoles(plan, first, num - first < VLEN ? num - first : VLEN, inverse, m);
-        for (int i = 0; i < harm_size(plan->order); i++)
+        for (int i = 0; i < harm_size(plan->far.order); i++)
         {
             *(vreal*)(field + (size_t)i * stride + first) = m[i];
         }

@@ -6,7 +6,7 @@
 
 #include "fmm/cpu/particles/assign.h"
 
-static const fmm_particles* charges_of(const gmxfmm_plan* plan)
+static const fmm_particle_set* charges_of(const gmxfmm_plan* plan)
 {
     return &plan->cpu->sources;
 }
@@ -14,11 +14,11 @@ static const fmm_particles* charges_of(const gmxfmm_plan* plan)
 /* Cell at place[3], in which sorted particle s is, minus cell of the nearest image of particle j, in cells. */
 static void nearest_offset(const gmxfmm_plan* plan, int s, const int* place, int j, int* offset)
 {
-    const fmm_cells*     c  = &plan->cells;
-    const fmm_particles* p  = charges_of(plan);
-    const float *        ri = p->reference[s], *rj = p->reference[p->position[j]];
-    int                  other[3];
-    double               t[3];
+    const fmm_cells*        c  = &plan->domain.cells;
+    const fmm_particle_set* p  = charges_of(plan);
+    const float *           ri = p->reference[s], *rj = p->reference[p->position[j]];
+    int                     other[3];
+    double                  t[3];
     fmm_cell_place(plan, p->cell_of[j], other);
     for (int d = 0; d < 3; d++)
     {
@@ -35,7 +35,7 @@ static void nearest_offset(const gmxfmm_plan* plan, int s, const int* place, int
 static int near_prefix(const gmxfmm_plan* plan, int cell, const int* place, int* prefix)
 {
     int num = 0;
-    for (int o = 0; o < plan->cells.num_near; o++)
+    for (int o = 0; o < plan->domain.cells.num_near; o++)
     {
         const int at = fmm_near_of(plan, cell, place, o);
         prefix[o]    = num;
@@ -46,13 +46,13 @@ static int near_prefix(const gmxfmm_plan* plan, int cell, const int* place, int*
 
 static int num_excluded(const gmxfmm_plan* plan, int i)
 {
-    return plan->excl_start != NULL ? plan->excl_start[i + 1] - plan->excl_start[i] : 0;
+    return plan->particles.excl_start != NULL ? plan->particles.excl_start[i + 1] - plan->particles.excl_start[i] : 0;
 }
 
 /* Place of particle i among those of its cell, which p2p gathers first. */
 static int own_place(const gmxfmm_plan* plan, int i)
 {
-    const fmm_particles* p = charges_of(plan);
+    const fmm_particle_set* p = charges_of(plan);
     return p->position[i] - p->cell_start[p->cell_of[i]];
 }
 
@@ -66,14 +66,14 @@ static int near_in_cell(const fmm_cells* c)
  * all exclusions: the rest is the particle itself once more. */
 static void mask_near(const gmxfmm_plan* plan, int s, const int* place, const int* prefix)
 {
-    const fmm_particles* p = charges_of(plan);
-    const int            i = p->sorted[s];
+    const fmm_particle_set* p = charges_of(plan);
+    const int               i = p->sorted[s];
     int *     mask = plan->cpu->mask + plan->cpu->mask_start[s], *end = plan->cpu->mask + plan->cpu->mask_start[s + 1];
-    const int in_cell = near_in_cell(&plan->cells);
+    const int in_cell = near_in_cell(&plan->domain.cells);
     *mask++           = own_place(plan, i);
     for (int e = 0; e < num_excluded(plan, i); e++)
     {
-        const int j = plan->excl_list[plan->excl_start[i] + e];
+        const int j = plan->particles.excl_list[plan->particles.excl_start[i] + e];
         if (j == i)
         {
             continue;
@@ -86,7 +86,7 @@ static void mask_near(const gmxfmm_plan* plan, int s, const int* place, const in
         int offset[3];
         nearest_offset(plan, s, place, j, offset);
         const int source[3] = {-offset[0], -offset[1], -offset[2]};
-        const int o         = fmm_near_index(&plan->cells, source);
+        const int o         = fmm_near_index(&plan->domain.cells, source);
         if (o >= 0)
         {
             *mask++ = prefix[o] + own_place(plan, j);
@@ -106,7 +106,7 @@ static void list_far(gmxfmm_plan* plan, int s)
     fmm_cell_place(plan, charges_of(plan)->cell_of[i], place);
     for (int e = 0; e < num_excluded(plan, i); e++)
     {
-        const int j = plan->excl_list[plan->excl_start[i] + e];
+        const int j = plan->particles.excl_list[plan->particles.excl_start[i] + e];
         if (i >= j)
         {
             continue;
@@ -114,7 +114,7 @@ static void list_far(gmxfmm_plan* plan, int s)
         fmm_far_pair pair = {s, charges_of(plan)->position[j], {0, 0, 0}};
         nearest_offset(plan, s, place, j, pair.offset);
         const int source[3] = {-pair.offset[0], -pair.offset[1], -pair.offset[2]};
-        if (fmm_near_index(&plan->cells, source) < 0)
+        if (fmm_near_index(&plan->domain.cells, source) < 0)
         {
             plan->cpu->far_pairs[plan->cpu->num_far_pairs++] = pair;
         }
@@ -123,24 +123,24 @@ static void list_far(gmxfmm_plan* plan, int s)
 
 gmxfmm_status fmm_excluded_pairs(gmxfmm_plan* plan)
 {
-    const fmm_cells*     cells    = &plan->cells;
-    const fmm_particles* targets  = fmm_targets(plan);
-    const size_t         num_near = (size_t)cells->num_near;
-    int*                 prefixes = malloc((size_t)plan->num_threads * num_near * sizeof(int));
-    int                  capacity = 0;
-    double               sum      = 0; /* over targets, of the particles near them */
+    const fmm_cells*        cells    = &plan->domain.cells;
+    const fmm_particle_set* targets  = fmm_targets(plan);
+    const size_t            num_near = (size_t)cells->num_near;
+    int*                    prefixes = malloc((size_t)plan->num_threads * num_near * sizeof(int));
+    int                     capacity = 0;
+    double                  sum      = 0; /* over targets, of the particles near them */
     if (prefixes == NULL)
     {
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
     }
     plan->cpu->mask_start[0] = 0;
-    for (int64_t s = 0; s < plan->num_charges; s++)
+    for (int64_t s = 0; s < plan->particles.n; s++)
     {
         plan->cpu->mask_start[s + 1] = plan->cpu->mask_start[s] + 1 + num_excluded(plan, charges_of(plan)->sorted[s]);
     }
 #pragma omp parallel for schedule(dynamic, 64) num_threads(plan->num_threads) reduction(max : capacity)            \
     reduction(+ : sum)
-    for (int cell = 0; cell < plan->num_cells; cell++)
+    for (int cell = 0; cell < fmm_num_cells(plan); cell++)
     {
         if (targets->cell_start[cell] == targets->cell_start[cell + 1])
         {
@@ -157,10 +157,11 @@ gmxfmm_status fmm_excluded_pairs(gmxfmm_plan* plan)
         }
     }
     free(prefixes);
-    plan->cpu->near_capacity = capacity;
-    plan->near_particles     = targets->n > 0 ? sum / (double)targets->n : 0;
-    plan->cpu->num_far_pairs = 0;
-    for (int s = 0; s < plan->num_charges && plan->excl_start != NULL && plan->num_targets == 0; s++)
+    plan->cpu->near_capacity  = capacity;
+    plan->cpu->near_particles = targets->n > 0 ? sum / (double)targets->n : 0;
+    plan->cpu->num_far_pairs  = 0;
+    for (int s = 0; s < plan->particles.n && plan->particles.excl_start != NULL && plan->particles.num_targets == 0;
+         s++)
     {
         /* a mask that ends with the particle itself is not full: some pairs are far, or it is on its own list */
         const int end = plan->cpu->mask_start[s + 1];

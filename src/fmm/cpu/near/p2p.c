@@ -53,7 +53,7 @@ static inline void copy_scaled(real* to, const real* from, int count)
 /* Gathers the near particles of cell c[3]; returns their number, the list padded to whole vectors. */
 static int gather(const gmxfmm_plan* plan, const fmm_arrays* a, int target, const int* c, const near_list* list)
 {
-    const fmm_cells* cells = &plan->cells;
+    const fmm_cells* cells = &plan->domain.cells;
     int              num   = 0;
     for (int o = 0; o < cells->num_near; o++)
     {
@@ -159,11 +159,11 @@ static inline void meet(const near_list* list, int num, real x, real y, real z, 
 static inline void
 target_cell(const gmxfmm_plan* plan, int cell, const near_list* list, fmm_wanted wanted, double* virial)
 {
-    const fmm_particles* targets = fmm_targets(plan);
-    const fmm_arrays     sources = fmm_arrays_of(&plan->cpu->sources), a = fmm_arrays_of(targets);
-    const int            with_masks = plan->num_targets == 0;
-    const int *          all_masks = plan->cpu->mask, *mask_start = plan->cpu->mask_start;
-    int                  c[3];
+    const fmm_particle_set* targets = fmm_targets(plan);
+    const fmm_arrays        sources = fmm_arrays_of(&plan->cpu->sources), a = fmm_arrays_of(targets);
+    const int               with_masks = plan->particles.num_targets == 0;
+    const int *             all_masks = plan->cpu->mask, *mask_start = plan->cpu->mask_start;
+    int                     c[3];
     fmm_cell_place(plan, cell, c);
     const int num = gather(plan, &sources, cell, c, list);
     for (int s = targets->cell_start[cell]; s < targets->cell_start[cell + 1]; s++)
@@ -200,7 +200,7 @@ target_cell(const gmxfmm_plan* plan, int cell, const near_list* list, fmm_wanted
 
 void fmm_p2p(gmxfmm_plan* plan, fmm_wanted wanted, double* virial)
 {
-    const int  rows = plan->cpu->partial_rows, num = plan->num_cells;
+    const int  rows = plan->cpu->partial_rows, num = fmm_num_cells(plan);
     const int* start = fmm_targets(plan)->cell_start;
     memset(plan->cpu->partial, 0, (size_t)rows * FMM_PARTIAL * sizeof(double));
 #pragma omp parallel for schedule(dynamic) num_threads(plan->num_threads)

@@ -135,14 +135,14 @@ static void add_strain(const gmxfmm_plan* plan,
                        vreal*             m,
                        double*            strain)
 {
-    const double* cell = plan->cells.cell;
+    const double* cell = plan->domain.cells.cell;
     double        s[3], f[3] = {0, 0, 0};
     vreal         force[3];
     for (int i = 0; i < plan->cpu->ops->num_coef; i++)
     {
         m[i] = shift_gather((const real*)lower->multipole + (size_t)i * lower->stride, index, contiguous);
     }
-    fmm_expansion_force(plan->order, m, plan->order, v, force);
+    fmm_expansion_force(plan->far.order, m, plan->far.order, v, force);
     for (int d = 0; d < 3; d++)
     {
         s[d] = 0;
@@ -169,7 +169,7 @@ void fmm_l2l_strain(const gmxfmm_plan* plan,
                     double*            strain)
 {
     const struct fmm_operators* ops   = plan->cpu->ops;
-    const fmm_level *           upper = &plan->tree->level[level], *lower = &plan->tree->level[level + 1];
+    const fmm_level *           upper = &plan->domain.tree->level[level], *lower = &plan->domain.tree->level[level + 1];
     const int                   p = ops->order;
     for (int l = 0; l <= p; l++)
     {
@@ -196,7 +196,7 @@ void fmm_l2l_strain(const gmxfmm_plan* plan,
 static void block_children(const gmxfmm_plan* plan, int level, int first, const fmm_scratch* s, double* strain)
 {
     const struct fmm_operators* ops   = plan->cpu->ops;
-    const fmm_level *           upper = &plan->tree->level[level], *lower = &plan->tree->level[level + 1];
+    const fmm_level *           upper = &plan->domain.tree->level[level], *lower = &plan->domain.tree->level[level + 1];
     const int                   lanes = upper->num - first < VLEN ? upper->num - first : VLEN;
     load_parents(ops->order, upper, first, lanes, s->in);
     shift_to_children(plan, s->in, s->work);
@@ -216,7 +216,7 @@ static void block_children(const gmxfmm_plan* plan, int level, int first, const 
 void fmm_l2l(gmxfmm_plan* plan, int level, double* strain)
 {
     struct fmm_operators* ops    = plan->cpu->ops;
-    const size_t          blocks = ((size_t)plan->tree->level[level].num + VLEN - 1) / VLEN;
+    const size_t          blocks = ((size_t)plan->domain.tree->level[level].num + VLEN - 1) / VLEN;
     memset(ops->partial, 0, FMM_SHARES * sizeof(*ops->partial));
 #pragma omp parallel num_threads(plan->num_threads)
     {
@@ -234,6 +234,6 @@ void fmm_l2l(gmxfmm_plan* plan, int level, double* strain)
     if (strain != NULL)
     {
         /* child's unit of energy to the leaves' */
-        fmm_sum_strain(ops, ldexp(1.0, level + 1 - plan->tree->depth), strain);
+        fmm_sum_strain(ops, ldexp(1.0, level + 1 - plan->domain.tree->depth), strain);
     }
 }

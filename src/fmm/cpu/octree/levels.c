@@ -16,7 +16,7 @@ static gmxfmm_status out_of_memory(gmxfmm_plan* plan, int num)
 /* Room for the lists of `num` cells. */
 static gmxfmm_status reserve_level(gmxfmm_plan* plan, int l, int num)
 {
-    fmm_tree*    tree  = plan->tree;
+    fmm_tree*    tree  = plan->domain.tree;
     fmm_level*   level = &tree->level[l];
     const size_t cells = (size_t)num + 1, near = (size_t)tree->num_near;
     const size_t real_size = plan->options.precision == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
@@ -57,7 +57,7 @@ static int count_runs(const fmm_keyed* items, size_t n)
 /* Level l - 1 from the places of the cells of level l. items and buffer have room for its cells. */
 static gmxfmm_status make_parents(gmxfmm_plan* plan, int l, fmm_keyed* items, fmm_keyed* buffer)
 {
-    fmm_tree*  tree  = plan->tree;
+    fmm_tree*  tree  = plan->domain.tree;
     fmm_level *lower = &tree->level[l], *upper = &tree->level[l - 1];
     for (int c = 0; c < lower->num; c++)
     {
@@ -109,10 +109,10 @@ static gmxfmm_status make_parents(gmxfmm_plan* plan, int l, fmm_keyed* items, fm
 /* Near cells of the roots, by their places. */
 static gmxfmm_status root_neighbours(gmxfmm_plan* plan)
 {
-    fmm_tree*        tree  = plan->tree;
+    fmm_tree*        tree  = plan->domain.tree;
     fmm_level*       level = &tree->level[0];
     const int*       n     = tree->roots;
-    const fmm_cells* cells = &plan->cells;
+    const fmm_cells* cells = &plan->domain.cells;
     int*             grid  = malloc((size_t)n[0] * (size_t)n[1] * (size_t)n[2] * sizeof(int));
     if (grid == NULL)
     {
@@ -134,7 +134,7 @@ static gmxfmm_status root_neighbours(gmxfmm_plan* plan)
             for (int d = 0; d < 3; d++)
             {
                 k[d] = level->at[c][d] + cells->near[o][d];
-                if (plan->periodic)
+                if (fmm_is_periodic(plan))
                 {
                     k[d] = (k[d] % n[d] + n[d]) % n[d];
                 }
@@ -151,9 +151,9 @@ static gmxfmm_status root_neighbours(gmxfmm_plan* plan)
 /* Near cells of level l >= 1: children of the parent's near cells. */
 static void neighbours(gmxfmm_plan* plan, int l)
 {
-    fmm_tree*        tree  = plan->tree;
+    fmm_tree*        tree  = plan->domain.tree;
     fmm_level *      level = &tree->level[l], *upper = &tree->level[l - 1];
-    const fmm_cells* cells = &plan->cells;
+    const fmm_cells* cells = &plan->domain.cells;
     const int        num   = tree->num_near;
     short            from[8][FMM_MAX_NEAR], child[8][FMM_MAX_NEAR];
     for (int octant = 0; octant < 8; octant++)
@@ -203,9 +203,9 @@ static int64_t particle_keys(const gmxfmm_plan* plan, const void* x, gmxfmm_prec
         {
             xi[d] = type == GMXFMM_DOUBLE ? ((const double*)x)[3 * i + d] : (double)((const float*)x)[3 * i + d];
         }
-        if (fmm_locate(&plan->cells, xi, at, rest))
+        if (fmm_locate(&plan->domain.cells, xi, at, rest))
         {
-            fmm_into_grid(plan->cells.periodic, plan->cells.inner, at);
+            fmm_into_grid(plan->domain.cells.periodic, plan->domain.cells.inner, at);
         }
         else
         {
@@ -220,7 +220,7 @@ static int64_t particle_keys(const gmxfmm_plan* plan, const void* x, gmxfmm_prec
 /* Merges the keys of two sorted sets into the leaves of the tree. */
 static gmxfmm_status make_leaves(gmxfmm_plan* plan, const fmm_keyed* a, size_t na, const fmm_keyed* b, size_t nb)
 {
-    fmm_tree*  tree   = plan->tree;
+    fmm_tree*  tree   = plan->domain.tree;
     fmm_level* leaves = &tree->level[tree->depth];
     for (int pass = 0; pass < 2; pass++)
     {
@@ -251,15 +251,14 @@ static gmxfmm_status make_leaves(gmxfmm_plan* plan, const fmm_keyed* a, size_t n
     {
         leaves->slab[o + 1] += leaves->slab[o];
     }
-    plan->num_cells = leaves->num;
     return GMXFMM_OK;
 }
 
 /* Puts sorted particles into the leaves. */
-static gmxfmm_status fill_leaves(gmxfmm_plan* plan, fmm_particles* p, const fmm_keyed* items)
+static gmxfmm_status fill_leaves(gmxfmm_plan* plan, fmm_particle_set* p, const fmm_keyed* items)
 {
-    const fmm_level*    leaves = &plan->tree->level[plan->tree->depth];
-    const gmxfmm_status status = fmm_particles_reserve_cells(plan, p, leaves->num);
+    const fmm_level*    leaves = &plan->domain.tree->level[plan->domain.tree->depth];
+    const gmxfmm_status status = fmm_particle_set_reserve_cells(plan, p, leaves->num);
     if (status != GMXFMM_OK)
     {
         return status;
@@ -285,12 +284,12 @@ static gmxfmm_status fill_leaves(gmxfmm_plan* plan, fmm_particles* p, const fmm_
 static gmxfmm_status make_levels(gmxfmm_plan* plan, fmm_keyed* items, fmm_keyed* buffer)
 {
     gmxfmm_status status = GMXFMM_OK;
-    for (int l = plan->tree->depth; l > 0 && status == GMXFMM_OK; l--)
+    for (int l = plan->domain.tree->depth; l > 0 && status == GMXFMM_OK; l--)
     {
         status = make_parents(plan, l, items, buffer);
     }
     status = status == GMXFMM_OK ? root_neighbours(plan) : status;
-    for (int l = 1; l <= plan->tree->depth && status == GMXFMM_OK; l++)
+    for (int l = 1; l <= plan->domain.tree->depth && status == GMXFMM_OK; l++)
     {
         neighbours(plan, l);
     }
@@ -299,7 +298,7 @@ static gmxfmm_status make_levels(gmxfmm_plan* plan, fmm_keyed* items, fmm_keyed*
 
 gmxfmm_status fmm_tree_assign(gmxfmm_plan* plan, const void* x)
 {
-    const size_t  na = (size_t)plan->num_charges, nb = (size_t)plan->num_targets;
+    const size_t  na = (size_t)plan->particles.n, nb = (size_t)plan->particles.num_targets;
     fmm_keyed*    memory = malloc((2 * (na + nb) + 1) * sizeof(*memory));
     fmm_keyed *   a = memory, *b = memory + na, *buffer = memory + na + nb;
     gmxfmm_status status = GMXFMM_OK;
@@ -307,11 +306,11 @@ gmxfmm_status fmm_tree_assign(gmxfmm_plan* plan, const void* x)
     {
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory to sort particles");
     }
-    int64_t     bad  = particle_keys(plan, x, plan->options.array_type, plan->num_charges, a);
+    int64_t     bad  = particle_keys(plan, x, plan->options.array_type, plan->particles.n, a);
     const char* what = "particle";
     if (bad < 0)
     {
-        bad  = particle_keys(plan, plan->target_x, GMXFMM_DOUBLE, plan->num_targets, b);
+        bad  = particle_keys(plan, plan->particles.target_x, GMXFMM_DOUBLE, plan->particles.num_targets, b);
         what = "target";
     }
     if (bad >= 0)

@@ -146,7 +146,7 @@ static void do_jobs(
     gmxfmm_plan* plan, const fmm_m2l_job* jobs, int num_jobs, const fmm_level* target, const int* slab, double* strain)
 {
     struct fmm_operators* ops      = plan->cpu->ops;
-    fmm_m2l_block* const  block    = variant(plan->m2l);
+    fmm_m2l_block* const  block    = variant(plan->far.m2l);
     int                   start[9] = {0};
     for (int c = 0; c < num_jobs; c++)
     {
@@ -179,7 +179,7 @@ static void do_jobs(
 void fmm_m2l(gmxfmm_plan* plan, int level, double* strain)
 {
     struct fmm_operators* ops   = plan->cpu->ops;
-    fmm_tree*             tree  = plan->tree;
+    fmm_tree*             tree  = plan->domain.tree;
     const fmm_level *     upper = &tree->level[level - 1], *lower = &tree->level[level];
     fmm_m2l_job           jobs[8];
     make_rows(plan, lower, &ops->layout[strain != NULL]);

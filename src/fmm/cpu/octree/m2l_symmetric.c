@@ -37,7 +37,7 @@ typedef struct
 
 static operator_group describe(const fmm_m2l_job* job, const fmm_operator_group* group, int images[8])
 {
-    const fmm_tree* tree     = job->plan->tree;
+    const fmm_tree* tree     = job->plan->domain.tree;
     const int(*table)[3]     = (const int(*)[3])(job->to_parent ? tree->parent_vector : tree->vector);
     const int*     reference = table[group->reference];
     operator_group g         = {0, 0, 0, 0};

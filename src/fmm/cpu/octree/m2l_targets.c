@@ -7,7 +7,7 @@
 
 int fmm_m2l_source(const fmm_m2l_job* job, int target, const fmm_translation* t)
 {
-    const fmm_tree* tree = job->plan->tree;
+    const fmm_tree* tree = job->plan->domain.tree;
     const int       cell = job->parent != NULL ? job->parent[target] : target;
     const int       near = job->upper->near[(size_t)cell * (size_t)tree->num_near + (size_t)t->near];
     return job->upper->child[8 * (size_t)near + (size_t)t->octant];

@@ -24,7 +24,7 @@ static size_t work_size(const gmxfmm_plan* plan, const operators* ops)
 {
     const size_t coef = (size_t)ops->layout[1].row, column = 2 * (size_t)ops->order + 4;
     size_t       work = 14 * coef; /* m2m, l2l, symmetric: eight expansions, and blocks of fold.h */
-    if (plan->m2l == GMXFMM_M2L_ROTATION)
+    if (plan->far.m2l == GMXFMM_M2L_ROTATION)
     {
         work = work > 5 * coef ? work : 5 * coef;
     }
@@ -109,7 +109,7 @@ static void fill_mirror(const int (*table)[3], int num, int first, int* mirror)
 static gmxfmm_status allocate_tables(gmxfmm_plan* plan, operators* ops)
 {
     const size_t vectors = (size_t)ops->num_vectors, p2 = (size_t)ops->order + 2;
-    const int    rotation = plan->m2l == GMXFMM_M2L_ROTATION;
+    const int    rotation = plan->far.m2l == GMXFMM_M2L_ROTATION;
     int          ok       = 1;
     ops->displacement     = fmm_alloc(plan, vectors * sizeof(*ops->displacement));
     ops->up               = fmm_alloc(plan, shift_size(ops->order) * sizeof(real));
@@ -152,19 +152,19 @@ static gmxfmm_status allocate_tables(gmxfmm_plan* plan, operators* ops)
 
 gmxfmm_status fmm_operators_create(gmxfmm_plan* plan)
 {
-    const fmm_tree* tree   = plan->tree;
+    const fmm_tree* tree   = plan->domain.tree;
     operators*      ops    = fmm_alloc(plan, sizeof(*ops));
     gmxfmm_status   status = ops == NULL ? GMXFMM_ERROR_MEMORY : GMXFMM_OK;
     plan->cpu->ops         = ops;
     if (status == GMXFMM_OK)
     {
         memset(ops, 0, sizeof(*ops));
-        ops->order    = plan->order;
-        ops->num_coef = harm_size(plan->order);
-        size_layout(&ops->layout[0], plan->order);
-        size_layout(&ops->layout[1], plan->order + 1);
+        ops->order    = plan->far.order;
+        ops->num_coef = harm_size(plan->far.order);
+        size_layout(&ops->layout[0], plan->far.order);
+        size_layout(&ops->layout[1], plan->far.order + 1);
         ops->num_vectors = tree->num_vectors + tree->num_parent_vectors;
-        ops->theta_row   = whole_vectors((size_t)harm_size(2 * plan->order + 1));
+        ops->theta_row   = whole_vectors((size_t)harm_size(2 * plan->far.order + 1));
         ops->longest     = tree->num_to_parent;
         for (int c = 0; c < 8; c++)
         {
@@ -177,13 +177,13 @@ gmxfmm_status fmm_operators_create(gmxfmm_plan* plan)
     {
         fmm_operators_destroy(ops);
         plan->cpu->ops = NULL;
-        return fmm_fail(plan, status, "out of memory for the operators of an octree of order %d", plan->order);
+        return fmm_fail(plan, status, "out of memory for the operators of an octree of order %d", plan->far.order);
     }
     if (ops->flips != NULL)
     {
         fmm_rotation_tables(ops);
     }
-    ops->rows_by_degree = plan->m2l == GMXFMM_M2L_ROTATION;
+    ops->rows_by_degree = plan->far.m2l == GMXFMM_M2L_ROTATION;
     if (!ops->rows_by_degree)
     {
         fill_mirror((const int(*)[3])tree->vector, tree->num_vectors, 0, ops->mirror);
@@ -217,9 +217,9 @@ gmxfmm_status fmm_operators_reserve(gmxfmm_plan* plan)
 {
     operators* ops  = plan->cpu->ops;
     size_t     most = 0;
-    for (int l = 1; l <= plan->tree->depth; l++)
+    for (int l = 1; l <= plan->domain.tree->depth; l++)
     {
-        const size_t cells = (size_t)plan->tree->level[l].num + 1;
+        const size_t cells = (size_t)plan->domain.tree->level[l].num + 1;
         most               = cells > most ? cells : most;
     }
     if (!fmm_grow(plan, (void**)&ops->rows, &ops->rows_capacity, most * (size_t)ops->layout[1].row * sizeof(real)))

@@ -124,7 +124,7 @@ int fmm_m2l_source(const fmm_m2l_job* job, int target, const fmm_translation* t)
 /* Order of translations along displacement v of the tables. */
 static inline int fmm_job_order(const fmm_m2l_job* job, int v)
 {
-    return job->plan->tree->truncation != NULL ? job->plan->tree->truncation[v] : job->ops->order;
+    return job->plan->domain.tree->truncation != NULL ? job->plan->domain.tree->truncation[v] : job->ops->order;
 }
 
 /* Tables that depend on the order alone. */

@@ -36,8 +36,8 @@ static fmm_direction direction_of(const double* r)
 void fmm_operators_set_shape(gmxfmm_plan* plan)
 {
     struct fmm_operators* ops  = plan->cpu->ops;
-    const fmm_tree*       tree = plan->tree;
-    const double*         cell = plan->cells.cell;
+    const fmm_tree*       tree = plan->domain.tree;
+    const double*         cell = plan->domain.cells.cell;
     double                s[3];
     for (int v = 0; v < ops->num_vectors; v++)
     {

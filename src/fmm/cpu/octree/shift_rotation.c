@@ -22,7 +22,7 @@ typedef struct
 
 static void fill_path(const gmxfmm_plan* plan, int octant, int p, path* w)
 {
-    const double* cell = plan->cells.cell;
+    const double* cell = plan->domain.cells.cell;
     const vreal   zero = {0};
     double        s[3];
     for (int d = 0; d < 3; d++)

@@ -6,7 +6,7 @@
 #include "fmm/cpu/particles/assign.h"
 #include "fmm/math/portable.h"
 
-void fmm_particles_free(gmxfmm_plan* plan, fmm_particles* p)
+void fmm_particle_set_free(gmxfmm_plan* plan, fmm_particle_set* p)
 {
     void* pointers[] = {p->sorted,   p->position, p->cell_of, p->cell_start, p->x,  p->y,         p->z,     p->q,
                         p->near_phi, p->far_phi,  p->ex,      p->ey,         p->ez, p->reference, p->charge};
@@ -18,9 +18,9 @@ void fmm_particles_free(gmxfmm_plan* plan, fmm_particles* p)
     memset(p, 0, sizeof(*p));
 }
 
-gmxfmm_status fmm_particles_alloc(gmxfmm_plan* plan, fmm_particles* p, int64_t n)
+gmxfmm_status fmm_particle_set_alloc(gmxfmm_plan* plan, fmm_particle_set* p, int64_t n)
 {
-    fmm_particles_free(plan, p);
+    fmm_particle_set_free(plan, p);
     const size_t before = plan->bytes, count = (size_t)n;
     const size_t size       = plan->options.precision == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
     const size_t real_bytes = size * (count + FMM_ALIGN); /* padded by a vector */
@@ -38,14 +38,14 @@ gmxfmm_status fmm_particles_alloc(gmxfmm_plan* plan, fmm_particles* p, int64_t n
     p->bytes     = plan->bytes - before;
     if (!ok || !p->sorted || !p->position || !p->cell_of || !p->reference)
     {
-        fmm_particles_free(plan, p);
+        fmm_particle_set_free(plan, p);
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %lld particles", (long long)n);
     }
     p->n = n;
     return GMXFMM_OK;
 }
 
-gmxfmm_status fmm_particles_reserve_cells(gmxfmm_plan* plan, fmm_particles* p, int num_cells)
+gmxfmm_status fmm_particle_set_reserve_cells(gmxfmm_plan* plan, fmm_particle_set* p, int num_cells)
 {
     const size_t before = plan->bytes;
     const int    ok =

@@ -31,10 +31,10 @@ widen(gmxfmm_plan* plan, const void* x, gmxfmm_precision type, int64_t n, const 
 }
 
 /* Counting sort of a set of particles by cells (fft path). */
-static gmxfmm_status bin(gmxfmm_plan* plan, const void* x, gmxfmm_precision type, fmm_particles* p, const char* what)
+static gmxfmm_status bin(gmxfmm_plan* plan, const void* x, gmxfmm_precision type, fmm_particle_set* p, const char* what)
 {
-    const fmm_cells*    cells  = &plan->cells;
-    const gmxfmm_status status = fmm_particles_reserve_cells(plan, p, cells->num_cells);
+    const fmm_cells*    cells  = &plan->domain.cells;
+    const gmxfmm_status status = fmm_particle_set_reserve_cells(plan, p, cells->num_cells);
     if (status != GMXFMM_OK)
     {
         return status;
@@ -81,7 +81,7 @@ static gmxfmm_status bin(gmxfmm_plan* plan, const void* x, gmxfmm_precision type
 }
 
 /* Where each particle stands in its cell: execute recognises the image of a particle by it. */
-static void set_reference(gmxfmm_plan* plan, const void* x, gmxfmm_precision type, fmm_particles* p)
+static void set_reference(gmxfmm_plan* plan, const void* x, gmxfmm_precision type, fmm_particle_set* p)
 {
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads)
     for (int64_t s = 0; s < p->n; s++)
@@ -89,7 +89,7 @@ static void set_reference(gmxfmm_plan* plan, const void* x, gmxfmm_precision typ
         int    at[3];
         double xi[3], rest[3];
         get_position(x, type, p->sorted[s], xi);
-        fmm_locate(&plan->cells, xi, at, rest);
+        fmm_locate(&plan->domain.cells, xi, at, rest);
         for (int d = 0; d < 3; d++)
         {
             p->reference[s][d] = (float)rest[d];
@@ -99,16 +99,17 @@ static void set_reference(gmxfmm_plan* plan, const void* x, gmxfmm_precision typ
 
 gmxfmm_status fmm_cpu_extent(gmxfmm_plan* plan, const void** x, double* low, double* high)
 {
-    const gmxfmm_status status = widen(plan, *x, plan->options.array_type, plan->num_charges, "particle", low, high);
-    return status == GMXFMM_OK ? widen(plan, plan->target_x, GMXFMM_DOUBLE, plan->num_targets, "target", low, high)
-                               : status;
+    const gmxfmm_status status = widen(plan, *x, plan->options.array_type, plan->particles.n, "particle", low, high);
+    return status == GMXFMM_OK
+               ? widen(plan, plan->particles.target_x, GMXFMM_DOUBLE, plan->particles.num_targets, "target", low, high)
+               : status;
 }
 
 gmxfmm_status fmm_bin(gmxfmm_plan* plan, const void* x)
 {
     const gmxfmm_status status = bin(plan, x, plan->options.array_type, &plan->cpu->sources, "particle");
-    return status == GMXFMM_OK && plan->num_targets > 0
-               ? bin(plan, plan->target_x, GMXFMM_DOUBLE, &plan->cpu->targets, "target")
+    return status == GMXFMM_OK && plan->particles.num_targets > 0
+               ? bin(plan, plan->particles.target_x, GMXFMM_DOUBLE, &plan->cpu->targets, "target")
                : status;
 }
 
@@ -120,6 +121,6 @@ gmxfmm_status fmm_cpu_assign(gmxfmm_plan* plan, const void* x)
         return status;
     }
     set_reference(plan, x, plan->options.array_type, &plan->cpu->sources);
-    set_reference(plan, plan->target_x, GMXFMM_DOUBLE, &plan->cpu->targets);
+    set_reference(plan, plan->particles.target_x, GMXFMM_DOUBLE, &plan->cpu->targets);
     return fmm_excluded_pairs(plan);
 }

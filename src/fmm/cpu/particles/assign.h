@@ -9,9 +9,9 @@
 int fmm_locate(const fmm_cells* cells, const double* x, int* at, double* rest);
 
 /* particles.c: arrays for n particles, replacing those that *p has, and for their cells. Errors: MEMORY. */
-gmxfmm_status fmm_particles_alloc(gmxfmm_plan* plan, fmm_particles* p, int64_t n);
-gmxfmm_status fmm_particles_reserve_cells(gmxfmm_plan* plan, fmm_particles* p, int num_cells);
-void          fmm_particles_free(gmxfmm_plan* plan, fmm_particles* p);
+gmxfmm_status fmm_particle_set_alloc(gmxfmm_plan* plan, fmm_particle_set* p, int64_t n);
+gmxfmm_status fmm_particle_set_reserve_cells(gmxfmm_plan* plan, fmm_particle_set* p, int num_cells);
+void          fmm_particle_set_free(gmxfmm_plan* plan, fmm_particle_set* p);
 
 /* Particles at x and the targets into cells of one level. Errors: POSITION, MEMORY. */
 gmxfmm_status fmm_bin(gmxfmm_plan* plan, const void* x);

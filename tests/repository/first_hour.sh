@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# A stranger's hour: what docs/library.md and docs/first-run.md say, done in a scratch folder on a copy of the sources. Builds and
+# The first hour of a user: what docs/library.md and docs/first-run.md say, done in a scratch folder on a copy of the sources. Builds and
 # installs the library, compiles the program of that page against the installed copy, solves its file and reads the output.
-#   strangers_hour.sh [--gromacs]
+#   first_hour.sh [--gromacs]
 #   --gromacs   also GROMACS: a box of water with an .mdp of one's own, and md.log read. With GMXFMM_GMX=.../gmx by that program,
 #               otherwise ./quickstart.sh builds one first, which takes some 20 minutes.
-# The commands are taken from the pages themselves, so they are what a stranger would type.
+# The commands are taken from the pages themselves, so they are what a user would type.
 set -euo pipefail
-root=$(cd "$(dirname "$0")/.." && pwd)
+root=$(cd "$(dirname "$0")/../.." && pwd)
 gromacs=0
 case ${1:-} in
     --gromacs) gromacs=1 ;;
     "") ;;
-    *) echo "usage: strangers_hour.sh [--gromacs]" >&2 && exit 2 ;;
+    *) echo "usage: first_hour.sh [--gromacs]" >&2 && exit 2 ;;
 esac
 
 scratch=$(mktemp -d)

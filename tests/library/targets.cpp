@@ -19,7 +19,7 @@ struct Values
     std::vector<double> potential, field;
 };
 
-/* The charges with receivers as charges of zero, for references that know no receivers. */
+/* The charges with targets as charges of zero, for references that know no targets. */
 Values lastOf(const Solution& all, std::size_t first)
 {
     const std::ptrdiff_t n = static_cast<std::ptrdiff_t>(first);
@@ -36,7 +36,7 @@ Values reference(const System& s, const std::vector<double>& places, Boundary bo
     return lastOf(boundary == Boundary::Open ? directSum(all) : ewald(all, boundary), s.size());
 }
 
-Values receive(gmxfmm_plan* plan, const System& s, const std::vector<double>& places)
+Values valuesAt(gmxfmm_plan* plan, const System& s, const std::vector<double>& places)
 {
     const std::int64_t n      = static_cast<std::int64_t>(places.size() / 3);
     Values             v      = {std::vector<double>(places.size() / 3), std::vector<double>(places.size())};
@@ -69,7 +69,7 @@ double tolerance(gmxfmm_precision precision)
     return precision == GMXFMM_DOUBLE ? truncation : 1e-5;
 }
 
-class Receivers : public testing::TestWithParam<MethodAndPrecision>
+class Targets : public testing::TestWithParam<MethodAndPrecision>
 {
   protected:
     static gmxfmm_options options(Boundary boundary)
@@ -88,24 +88,24 @@ const Mat3 cube = {4, 0, 0, 0, 4, 0, 0, 0, 4};
 
 } // namespace
 
-TEST_P(Receivers, InAPeriodicBox)
+TEST_P(Targets, InAPeriodicBox)
 {
     for (Boundary boundary : {Boundary::Tinfoil, Boundary::Vacuum})
     {
         const System              s      = ions(cube, 64, 3);
         const std::vector<double> places = placesIn(cube, 40, 9);
         Plan                      plan(s, options(boundary));
-        expectClose(receive(plan.get(), s, places), reference(s, places, boundary), tolerance(precision()));
+        expectClose(valuesAt(plan.get(), s, places), reference(s, places, boundary), tolerance(precision()));
     }
 }
 
-TEST_P(Receivers, InABoxWithANetCharge)
+TEST_P(Targets, InABoxWithANetCharge)
 {
     System s = ions(cube, 64, 3);
     s.q[7]   = 9;
     Plan                      plan(s, options(Boundary::Tinfoil));
     const std::vector<double> places = placesIn(cube, 40, 9);
-    const Values              v = receive(plan.get(), s, places), expected = reference(s, places, Boundary::Tinfoil);
+    const Values              v = valuesAt(plan.get(), s, places), expected = reference(s, places, Boundary::Tinfoil);
     EXPECT_LT(relativeRms(v.field, expected.field), tolerance(precision()));
     /* on an octree images of the charge within two roots are taken off the lattice sum and added by the levels: sums of
      * 124 / 1.8 edges, hundred times what is left, so that hundred times as much rounding is seen */
@@ -114,7 +114,7 @@ TEST_P(Receivers, InABoxWithANetCharge)
 }
 
 /* Inside and far outside of what the charges fill, and where no charge is near. */
-TEST_P(Receivers, InAnOpenSystem)
+TEST_P(Targets, InAnOpenSystem)
 {
     const System        s      = droplet(200, 3, 4);
     std::vector<double> places = placesIn({16, 0, 0, 0, 16, 0, 0, 0, 16}, 60, 9);
@@ -123,11 +123,11 @@ TEST_P(Receivers, InAnOpenSystem)
         x -= 8;
     }
     Plan plan(s, options(Boundary::Open));
-    expectClose(receive(plan.get(), s, places), reference(s, places, Boundary::Open), 10 * tolerance(precision()));
+    expectClose(valuesAt(plan.get(), s, places), reference(s, places, Boundary::Open), 10 * tolerance(precision()));
 }
 
 /* More of them than charges, fewer, none, and the plan computes what it did without them. */
-TEST_P(Receivers, ComeAndGo)
+TEST_P(Targets, ComeAndGo)
 {
     const System s = ions(cube, 64, 3);
     Plan         plan(s, options(Boundary::Tinfoil));
@@ -135,7 +135,7 @@ TEST_P(Receivers, ComeAndGo)
     for (int n : {1, 300, 5, 64})
     {
         const std::vector<double> places = placesIn(cube, n, 9);
-        expectClose(receive(plan.get(), s, places), reference(s, places, Boundary::Tinfoil), tolerance(precision()));
+        expectClose(valuesAt(plan.get(), s, places), reference(s, places, Boundary::Tinfoil), tolerance(precision()));
     }
     ASSERT_EQ(gmxfmm_set_targets(plan.get(), 0, nullptr), GMXFMM_OK);
     plan.assign(s.x);
@@ -144,12 +144,12 @@ TEST_P(Receivers, ComeAndGo)
     EXPECT_NEAR(after.energy, before.energy, 1e-12 * std::fabs(before.energy));
 }
 
-TEST_P(Receivers, MayAskForThePotentialAlone)
+TEST_P(Targets, MayAskForThePotentialAlone)
 {
     const System              s      = ions(cube, 64, 3);
     const std::vector<double> places = placesIn(cube, 40, 9);
     Plan                      plan(s, options(Boundary::Tinfoil));
-    const Values              both = receive(plan.get(), s, places);
+    const Values              both = valuesAt(plan.get(), s, places);
     std::vector<double>       potential(40), field(120);
     gmxfmm_output             output = {};
     output.potential                 = potential.data();
@@ -162,13 +162,13 @@ TEST_P(Receivers, MayAskForThePotentialAlone)
     EXPECT_LT(relativeRms(field, both.field), rounding);
 }
 
-/* Charges that have moved since assign, receivers that have not. */
-TEST_P(Receivers, StayWhileChargesMove)
+/* Charges that have moved since assign, targets that have not. */
+TEST_P(Targets, StayWhileChargesMove)
 {
     System                    s      = ions(cube, 64, 3);
     const std::vector<double> places = placesIn(cube, 40, 9);
     Plan                      plan(s, options(Boundary::Tinfoil));
-    receive(plan.get(), s, places);
+    valuesAt(plan.get(), s, places);
     Random random(3);
     for (double& x : s.x)
     {
@@ -183,20 +183,20 @@ TEST_P(Receivers, StayWhileChargesMove)
 }
 
 /* There may be no charges at all. */
-TEST_P(Receivers, OfNothing)
+TEST_P(Targets, OfNothing)
 {
     System s;
     s.box = cube;
     for (Boundary boundary : {Boundary::Tinfoil, Boundary::Open})
     {
         Plan         plan(s, options(boundary));
-        const Values v = receive(plan.get(), s, placesIn(cube, 10, 9));
+        const Values v = valuesAt(plan.get(), s, placesIn(cube, 10, 9));
         EXPECT_EQ(maxDifference(v.potential, std::vector<double>(10, 0.0)), 0);
         EXPECT_EQ(maxDifference(v.field, std::vector<double>(30, 0.0)), 0);
     }
 }
 
 INSTANTIATE_TEST_SUITE_P(Paths,
-                         Receivers,
+                         Targets,
                          testing::Combine(testing::ValuesIn(methods()), testing::Values(GMXFMM_DOUBLE, GMXFMM_SINGLE)),
                          methodAndPrecisionName);

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Puts what tests and benchmarks of gmx mdrun on a GPU need into one folder, for a machine that has a GPU but nothing of GROMACS:
-#   scripts/make-gpu-bundle.sh FOLDER                 here, after ./quickstart.sh or ./run-tests.sh
-#   scripts/run-gpu-bundle.sh FOLDER OUT [PART]...    there, in a checkout of this project
+#   scripts/make-mdrun-bundle.sh FOLDER                 here, after ./quickstart.sh or ./run-tests.sh
+#   scripts/run-mdrun-bundle.sh FOLDER OUT [PART]...    there, in a checkout of this project
 # GMXFMM_GMX, GMXFMM_TOP and GMXFMM_REGRESSION name another gmx, its share/top and the regression tests.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=common.sh
 source "$(dirname "$0")/common.sh"
 
-bundle=${1:?usage: make-gpu-bundle.sh FOLDER}
+bundle=${1:?usage: make-mdrun-bundle.sh FOLDER}
 gmx=${GMXFMM_GMX:-$INSTALL_PREFIX/bin/gmx}
 top=${GMXFMM_TOP:-$INSTALL_PREFIX/share/gromacs/top}
 regression=${GMXFMM_REGRESSION:-$REGRESSION_TREE}

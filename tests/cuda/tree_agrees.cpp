@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The octree on the GPU computes what that of the CPU does in double precision (receivers: cuda_receivers.cpp). */
+/* The octree on the GPU computes what that of the CPU does in double precision (targets that are no charges:
+ * targets.cpp). */
 #include <tuple>
 
 #include <gtest/gtest.h>
@@ -33,7 +34,7 @@ const Mat3 brick = {1.2, 0, 0, 0, 1.6, 0, 0, 0, 3.6};
 class CudaTree : public WithCuda, public testing::WithParamInterface<MethodAndPrecision>
 {
   protected:
-    /* Rotation with translations of two orders, as it is by default; all of one order: ToOneOrder, cuda_octree.cpp. */
+    /* Rotation with translations of two orders, as it is by default; all of one order: ToOneOrder, octree.cpp. */
     gmxfmm_options options(int order, int depth, int separation) const
     {
         gmxfmm_options options =

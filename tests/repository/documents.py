@@ -36,12 +36,12 @@ COMMANDS = {
     "benchmarks/": "takes minutes, and figures of a busy machine are worth nothing",
     "tests/": "a test of its own, or needs a patched gmx",
     "docs/mdp-options.py": "writes into the sources: the test mdp_options_page",
-    "build-own/own": "tests/strangers_hour.sh",
+    "build-own/own": "tests/repository/first_hour.sh",
     "apt-get": "needs root",
-    "./own-shared": "tests/strangers_hour.sh",
-    "cc": "tests/strangers_hour.sh",
-    "export": "tests/strangers_hour.sh",
-    "cmake": "tests/strangers_hour.sh",
+    "./own-shared": "tests/repository/first_hour.sh",
+    "cc": "tests/repository/first_hour.sh",
+    "export": "tests/repository/first_hour.sh",
+    "cmake": "tests/repository/first_hour.sh",
     "ctest": "runs this test",
     "clang-format": "the test format",
     "git": "changes the repository, or the test patches",
@@ -52,7 +52,7 @@ COMMANDS = {
 # Names that are no files of this repository, and those of files that are made.
 NOT_HERE = {"CMakeLists.txt", "gmxtest.pl", "conf.gro", "topol.top", "salt.txt", "result.txt", "cloud.txt", "own.c", "errors.svg", "OUT.svg",
             "spc216.gro", "run.sh", "OUT/mdrun.json", "build/quickstart/results.json", "results.json", "results.svg",
-            "cuda-bundle/run.sh", "GMXRC", "libnvrtc.so.13", "out/mdrun.json",
+            "GMXRC", "libnvrtc.so.13", "out/mdrun.json",
             "mdp-options.rst", "gmxfmmoptions.def"}
 SUFFIXES = "md|c|h|cpp|cu|cuh|py|sh|mdp|json|svg|txt|def|cmake|patch|rst|gro"
 
@@ -237,7 +237,7 @@ def check_command(path, text, offset, line, files, folder, options):
         return None
     begin = entry(words)
     if begin is None:
-        complain(path, text, offset, f"'{line}' is neither run nor listed (COMMANDS in tests/documents.py)")
+        complain(path, text, offset, f"'{line}' is neither run nor listed (COMMANDS in tests/repository/documents.py)")
     elif COMMANDS[begin] is not None:
         wrong = known_options(words, files)
         if wrong:

@@ -683,24 +683,24 @@ TEST_P(Errors, ExclusionOfBothDirectionsIsAccepted)
     EXPECT_EQ(gmxfmm_set_exclusions(plan_.get(), rows.first.data(), rows.second.data()), GMXFMM_OK);
 }
 
-/* Receivers are not charges: nothing is left out for them, and no force acts on them. */
-TEST_P(Errors, ExclusionsWithReceivers)
+/* Targets that are set are not charges: nothing is left out for them, and no force acts on them. */
+TEST_P(Errors, ExclusionsWithTargets)
 {
     const auto rows = twoRows(7, 3);
     ASSERT_EQ(gmxfmm_set_exclusions(plan_.get(), rows.first.data(), rows.second.data()), GMXFMM_OK);
-    ASSERT_EQ(gmxfmm_set_receivers(plan_.get(), 5, system_.x.data()), GMXFMM_OK);
+    ASSERT_EQ(gmxfmm_set_targets(plan_.get(), 5, system_.x.data()), GMXFMM_OK);
     expect(gmxfmm_assign(plan_.get(), system_.x.data()), GMXFMM_ERROR_OPTION, "exclusions");
     ASSERT_EQ(gmxfmm_set_exclusions(plan_.get(), nullptr, nullptr), GMXFMM_OK);
     EXPECT_EQ(gmxfmm_assign(plan_.get(), system_.x.data()), GMXFMM_OK) << gmxfmm_message(plan_.get());
-    ASSERT_EQ(gmxfmm_set_receivers(plan_.get(), 0, nullptr), GMXFMM_OK);
+    ASSERT_EQ(gmxfmm_set_targets(plan_.get(), 0, nullptr), GMXFMM_OK);
     expectWorksAsBefore();
 }
 
-TEST_P(Errors, ForcesEnergiesAndVirialWithReceivers)
+TEST_P(Errors, ForcesEnergiesAndVirialWithTargets)
 {
     const std::vector<double> places = {0.1, 0.2, 0.3, 1.1, 0.2, 0.7};
     std::vector<double>       force(60), potential(2);
-    ASSERT_EQ(gmxfmm_set_receivers(plan_.get(), 2, places.data()), GMXFMM_OK);
+    ASSERT_EQ(gmxfmm_set_targets(plan_.get(), 2, places.data()), GMXFMM_OK);
     gmxfmm_output output = {};
     output.potential     = potential.data();
     EXPECT_EQ(gmxfmm_execute(plan_.get(), system_.x.data(), &output), GMXFMM_ERROR_ORDER); /* they need an assign */
@@ -714,27 +714,27 @@ TEST_P(Errors, ForcesEnergiesAndVirialWithReceivers)
     output.want_energy = 0;
     output.want_virial = 1;
     expect(gmxfmm_execute(plan_.get(), system_.x.data(), &output), GMXFMM_ERROR_OPTION, "receivers");
-    ASSERT_EQ(gmxfmm_set_receivers(plan_.get(), 0, nullptr), GMXFMM_OK);
+    ASSERT_EQ(gmxfmm_set_targets(plan_.get(), 0, nullptr), GMXFMM_OK);
     expectWorksAsBefore();
 }
 
-TEST_P(Errors, Receivers)
+TEST_P(Errors, Targets)
 {
     std::vector<double> places = {0.1, 0.2, 0.3, 1.1, 0.2, 0.7}, potential(2);
     gmxfmm_output       output = {};
     output.potential           = potential.data();
-    EXPECT_EQ(gmxfmm_set_receivers(nullptr, 2, places.data()), GMXFMM_ERROR_NULL);
-    expect(gmxfmm_set_receivers(plan_.get(), 2, nullptr), GMXFMM_ERROR_NULL, "");
-    expect(gmxfmm_set_receivers(plan_.get(), -2, places.data()), GMXFMM_ERROR_OPTION, "-2");
+    EXPECT_EQ(gmxfmm_set_targets(nullptr, 2, places.data()), GMXFMM_ERROR_NULL);
+    expect(gmxfmm_set_targets(plan_.get(), 2, nullptr), GMXFMM_ERROR_NULL, "");
+    expect(gmxfmm_set_targets(plan_.get(), -2, places.data()), GMXFMM_ERROR_OPTION, "-2");
     places[4] = notANumber;
-    ASSERT_EQ(gmxfmm_set_receivers(plan_.get(), 2, places.data()), GMXFMM_OK);
+    ASSERT_EQ(gmxfmm_set_targets(plan_.get(), 2, places.data()), GMXFMM_OK);
     expect(gmxfmm_assign(plan_.get(), system_.x.data()), GMXFMM_ERROR_POSITION, "receiver 1");
     /* on top of a charge */
     std::copy(&system_.x[3 * 6], &system_.x[3 * 6] + 3, &places[3]);
-    ASSERT_EQ(gmxfmm_set_receivers(plan_.get(), 2, places.data()), GMXFMM_OK);
+    ASSERT_EQ(gmxfmm_set_targets(plan_.get(), 2, places.data()), GMXFMM_OK);
     plan_.assign(system_.x);
     expect(gmxfmm_execute(plan_.get(), system_.x.data(), &output), GMXFMM_ERROR_COINCIDENT, "receiver 1");
-    ASSERT_EQ(gmxfmm_set_receivers(plan_.get(), 0, nullptr), GMXFMM_OK);
+    ASSERT_EQ(gmxfmm_set_targets(plan_.get(), 0, nullptr), GMXFMM_OK);
     expectWorksAsBefore();
 }
 

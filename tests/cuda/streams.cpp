@@ -75,7 +75,7 @@ TEST_F(CudaStreams, AssignTakesPositionsOfTheDevice)
     }
 }
 
-TEST_F(CudaStreams, ChargesAndReceiversMayBeOfTheDevice)
+TEST_F(CudaStreams, ChargesAndTargetsMayBeOfTheDevice)
 {
     const System          probes  = ions(system_.box, 200, 4);
     gmxfmm_options        single  = explicitOptions(8, 5, 5, 4, 1, GMXFMM_SINGLE);
@@ -93,10 +93,10 @@ TEST_F(CudaStreams, ChargesAndReceiversMayBeOfTheDevice)
         std::vector<double> host(probes.size()), device(probes.size());
         for (const bool there : {false, true})
         {
-            gmxfmm_output out     = {};
-            out.potential         = (there ? device : host).data();
-            const void* receivers = there ? static_cast<const void*>(at.data()) : probes.x.data();
-            ASSERT_EQ(gmxfmm_set_receivers(plan.get(), m, receivers), GMXFMM_OK) << gmxfmm_message(plan.get());
+            gmxfmm_output out   = {};
+            out.potential       = (there ? device : host).data();
+            const void* targets = there ? static_cast<const void*>(at.data()) : probes.x.data();
+            ASSERT_EQ(gmxfmm_set_targets(plan.get(), m, targets), GMXFMM_OK) << gmxfmm_message(plan.get());
             ASSERT_EQ(gmxfmm_assign(plan.get(), x.data()), GMXFMM_OK) << gmxfmm_message(plan.get());
             ASSERT_EQ(gmxfmm_execute(plan.get(), system_.x.data(), &out), GMXFMM_OK) << gmxfmm_message(plan.get());
         }

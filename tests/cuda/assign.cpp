@@ -530,9 +530,9 @@ TEST_F(CudaAssign, RefusesWhatOnlyTheCallThatWaitsCanDo)
     expectRefused(open.get(), GMXFMM_ERROR_UNSUPPORTED, "open");
     Plan         plan(withoutExclusions(system_), options_);
     const double probe[3] = {1, 1, 1};
-    ASSERT_EQ(gmxfmm_set_receivers(plan.get(), 1, probe), GMXFMM_OK);
+    ASSERT_EQ(gmxfmm_set_targets(plan.get(), 1, probe), GMXFMM_OK);
     expectRefused(plan.get(), GMXFMM_ERROR_UNSUPPORTED, "receivers");
-    ASSERT_EQ(gmxfmm_set_receivers(plan.get(), 0, nullptr), GMXFMM_OK);
+    ASSERT_EQ(gmxfmm_set_targets(plan.get(), 0, nullptr), GMXFMM_OK);
     expectRefused(plan.get(), GMXFMM_ERROR_ORDER, "before enqueue_assign");
     gmxfmm_options cpu = options_;
     cpu.device         = GMXFMM_CPU;

@@ -41,7 +41,7 @@ def main():
     if "--write" in sys.argv:
         open(path, "w").write(new_head + BEGIN + expected + END + tail)
     elif (head, written) != (new_head, expected):
-        sys.exit(f"{path} is not what the program says: tests/manual.py PROGRAM PAGE --write renews it")
+        sys.exit(f"{path} is not what the program says: tests/repository/manual.py PROGRAM PAGE --write renews it")
 
 
 if __name__ == "__main__":

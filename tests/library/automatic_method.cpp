@@ -88,13 +88,13 @@ gmxfmm_m2l chosen(const System& s, gmxfmm_device device, gmxfmm_precision precis
     return m2l;
 }
 
-class Choice : public testing::TestWithParam<gmxfmm_precision>
+class AutomaticMethod : public testing::TestWithParam<gmxfmm_precision>
 {
 };
 
 } // namespace
 
-TEST_P(Choice, OctreeForDropsInALargeBox)
+TEST_P(AutomaticMethod, OctreeForDropsInALargeBox)
 {
     EXPECT_EQ(chosen(sparse(), GMXFMM_CUDA, GetParam()), GMXFMM_M2L_ROTATION);
     EXPECT_EQ(chosen(sparse(), GMXFMM_CPU, GetParam()), GMXFMM_M2L_ROTATION);
@@ -103,7 +103,7 @@ TEST_P(Choice, OctreeForDropsInALargeBox)
     EXPECT_EQ(chosen(balls(2, 125001, 6.7, 80), GMXFMM_CUDA, GetParam()), GMXFMM_M2L_ROTATION);
 }
 
-TEST_P(Choice, FftForFullBoxes)
+TEST_P(AutomaticMethod, FftForFullBoxes)
 {
     const System liquid = water({3, 0, 0, 0, 3, 0, 0, 0, 2.5}, 5);
     for (gmxfmm_device device : {GMXFMM_CUDA, GMXFMM_CPU})
@@ -118,7 +118,7 @@ TEST_P(Choice, FftForFullBoxes)
 }
 
 /* Particles are counted, and charges and pairs left out looked at, by all threads. */
-TEST_P(Choice, IsTheSameWithAnyNumberOfThreads)
+TEST_P(AutomaticMethod, IsTheSameWithAnyNumberOfThreads)
 {
     auto         options = automaticOptions(GMXFMM_CPU, GetParam());
     const System s       = balls(2, 2000, 2, 10);
@@ -136,7 +136,7 @@ TEST_P(Choice, IsTheSameWithAnyNumberOfThreads)
 
 /* Errors that the model has predicted for cells of the same shape are not asked for again: by an octree as by cells of
  * one level, which have other near sets in long bricks. */
-TEST_P(Choice, IsTheSameWithErrorsThatAreKnown)
+TEST_P(AutomaticMethod, IsTheSameWithErrorsThatAreKnown)
 {
     const auto known   = std::make_unique<fmm_known_errors>();
     const Mat3 boxes[] = {{5, 0, 0, 0, 5, 0, 0, 0, 5}, {3, 0, 0, 0, 4, 0, 0, 0, 9}, {5, 0, 0, 1, 5, 0, 1, 2, 5}};
@@ -177,13 +177,13 @@ TEST_P(Choice, IsTheSameWithErrorsThatAreKnown)
 }
 
 /* A few hundred charges have all pairs met in less time than an octree's levels take. */
-TEST_P(Choice, FftForFewChargesOnADevice)
+TEST_P(AutomaticMethod, FftForFewChargesOnADevice)
 {
     EXPECT_EQ(chosen(balls(2, 100, 1, 15), GMXFMM_CUDA, GetParam()), GMXFMM_M2L_FFT);
 }
 
 /* The grid of leaves has a place for every leaf there might be: beyond some 1e8 there is no room for it. */
-TEST_P(Choice, OctreesOfADeviceHaveRoom)
+TEST_P(AutomaticMethod, OctreesOfADeviceHaveRoom)
 {
     const System s = balls(3, 3704, 0.01, 100);
     gmxfmm_plan* p = nullptr;
@@ -202,7 +202,7 @@ TEST_P(Choice, OctreesOfADeviceHaveRoom)
 }
 
 /* Ions that fly off leave cells empty, until an octree is cheaper; charges that only move do not change the choice. */
-TEST_P(Choice, OctreeForAnOpenSystemThatSpreads)
+TEST_P(AutomaticMethod, OctreeForAnOpenSystemThatSpreads)
 {
     auto options     = automaticOptions(GMXFMM_CPU, GetParam());
     options.boundary = GMXFMM_OPEN;
@@ -224,7 +224,7 @@ TEST_P(Choice, OctreeForAnOpenSystemThatSpreads)
 }
 
 /* As a continued run needs it, which does not know where the particles have been. */
-TEST_P(Choice, ReproducibleForgetsWhereAnOpenSystemWas)
+TEST_P(AutomaticMethod, ReproducibleForgetsWhereAnOpenSystemWas)
 {
     auto options         = automaticOptions(GMXFMM_CPU, GetParam());
     options.boundary     = GMXFMM_OPEN;
@@ -252,10 +252,10 @@ TEST_P(Choice, ReproducibleForgetsWhereAnOpenSystemWas)
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Precisions, Choice, testing::Values(GMXFMM_SINGLE, GMXFMM_DOUBLE), precisionName);
+INSTANTIATE_TEST_SUITE_P(Precisions, AutomaticMethod, testing::Values(GMXFMM_SINGLE, GMXFMM_DOUBLE), precisionName);
 
 /* And on a device itself: chosen once a plan. */
-TEST(ChoiceOnADevice, IsMadeAtTheFirstAssign)
+TEST(AutomaticMethodOnADevice, IsMadeAtTheFirstAssign)
 {
     if (!haveCuda())
     {

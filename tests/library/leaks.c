@@ -40,7 +40,7 @@ static void run(gmxfmm_plan* plan, const double* x, const double* q, const int* 
     expect("execute again", gmxfmm_execute(plan, x, &output), GMXFMM_OK);
 }
 
-/* The octree: its levels come and go with the particles, receivers too. */
+/* The octree: its levels come and go with the particles, targets that are no charges too. */
 static void run_octree(gmxfmm_options options, const double* x, const double* q, const int* start, const int* list)
 {
     const double  box[9] = {3, 0, 0, 0, 3.1, 0, 0, 0, 5};
@@ -64,11 +64,11 @@ static void run_octree(gmxfmm_options options, const double* x, const double* q,
         expect("create octree", gmxfmm_create(&plan, &options, N, box, message, sizeof(message)), GMXFMM_OK);
         run(plan, x, q, start, list);
         expect("no exclusions", gmxfmm_set_exclusions(plan, NULL, NULL), GMXFMM_OK);
-        for (int receivers = 0; receivers <= N / 2; receivers += N / 4) /* run leaves half the charges */
+        for (int targets = 0; targets <= N / 2; targets += N / 4) /* run leaves half the charges */
         {
-            expect("set_receivers", gmxfmm_set_receivers(plan, receivers, x + 3 * (N / 2)), GMXFMM_OK);
-            expect("assign with receivers", gmxfmm_assign(plan, x), GMXFMM_OK);
-            expect("execute with receivers", gmxfmm_execute(plan, x, &output), GMXFMM_OK);
+            expect("set_targets", gmxfmm_set_targets(plan, targets, x + 3 * (N / 2)), GMXFMM_OK);
+            expect("assign with targets", gmxfmm_assign(plan, x), GMXFMM_OK);
+            expect("execute with targets", gmxfmm_execute(plan, x, &output), GMXFMM_OK);
         }
         gmxfmm_destroy(plan);
     }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs tests and benchmarks of the library on a GPU, from a folder made by make-cuda-bundle.sh:
+# Runs tests and benchmarks of the library on a GPU, from a folder made by make-library-bundle.sh:
 #   FOLDER/run.sh OUT [PART]...
 # Parts (all without an argument), and what they write into OUT:
 #   tests     all suites on the GPU; memcheck and racecheck on small cases      cuda-tests.json
@@ -40,7 +40,7 @@ failed=0
 
 # store PART [quiet]: results of what is there, and all logs so far: a command that is stopped loses nothing
 store() {
-    python3 "$bundle/cuda-results.py" "$work/logs" "$out" "$(cat "$bundle/commit")" "$command" "$@" || failed=1
+    python3 "$bundle/library-results.py" "$work/logs" "$out" "$(cat "$bundle/commit")" "$command" "$@" || failed=1
     tar -C "$work" -czf "$out/logs.tar.gz" logs
 }
 

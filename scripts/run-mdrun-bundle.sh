@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs tests and benchmarks of gmx mdrun on a GPU, from a folder made by make-gpu-bundle.sh. Usage: run-gpu-bundle.sh FOLDER OUT [PART]...
+# Runs tests and benchmarks of gmx mdrun on a GPU, from a folder made by make-mdrun-bundle.sh. Usage: run-mdrun-bundle.sh FOLDER OUT [PART]...
 # Tests, into OUT/mdrun-tests.json and .log:
 #   forces     FMM on the GPU against CPU and tight PME, every method, measured errors; Lennard-Jones on the GPU and FMM on the CPU
 #   runs       motion: update and bondeds on either, virtual sites, md-vv, MTS, virial, pressure coupling, minimisation, rerun, -cpi, refusals
@@ -17,9 +17,9 @@
 # that a command which may run for ten minutes ends by itself: called again, with its results in benchmarks/results, it goes on.
 # The status is 0 only if everything asked for ran to its end and passed; 3 if there is no GPU.
 set -uo pipefail
-bundle=$(realpath "${1:?usage: run-gpu-bundle.sh FOLDER OUT [PART]...}")
-out=$(realpath -m "${2:?usage: run-gpu-bundle.sh FOLDER OUT [PART]...}")
-command_line="scripts/run-gpu-bundle.sh FOLDER OUT ${*:3}"
+bundle=$(realpath "${1:?usage: run-mdrun-bundle.sh FOLDER OUT [PART]...}")
+out=$(realpath -m "${2:?usage: run-mdrun-bundle.sh FOLDER OUT [PART]...}")
+command_line="scripts/run-mdrun-bundle.sh FOLDER OUT ${*:3}"
 shift 2
 parts=("$@")
 ((${#parts[@]})) || parts=(forces runs drift water5 water12 membrane tip3p droplets small medium large coupling)
@@ -39,7 +39,7 @@ export GMXFMM_BENCHMARK_COMMAND=$command_line GMXFMM_BENCHMARK_COMMIT
 GMXFMM_BENCHMARK_COMMIT=$(cat "$bundle/commit")
 name=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1)
 if [ -z "$name" ]; then
-    echo "run-gpu-bundle.sh: there is no NVIDIA GPU here (nvidia-smi lists none): nothing was run" >&2
+    echo "run-mdrun-bundle.sh: there is no NVIDIA GPU here (nvidia-smi lists none): nothing was run" >&2
     exit 3
 fi
 "$GMXFMM_GMX" --version | grep -E 'GROMACS version|GPU support|SIMD|CUDA' || true
@@ -94,7 +94,7 @@ for part in "${parts[@]}"; do
                 --limit "$(left)" || status=1
             ;;
         water[0-9]* | membrane | tip3p | droplets) benchmarks "$part" ;;
-        *) echo "run-gpu-bundle.sh: unknown part '$part'" >&2 && exit 2 ;;
+        *) echo "run-mdrun-bundle.sh: unknown part '$part'" >&2 && exit 2 ;;
     esac
 done
 exit "$status"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Receivers on the GPU get what they do on the CPU in double precision, by every method; on a stream as a graph, too.
+/* Targets on the GPU get what they do on the CPU in double precision, by every method; on a stream as a graph, too.
  */
 #include <tuple>
 
@@ -22,7 +22,7 @@ double rounding(gmxfmm_precision precision)
     return precision == GMXFMM_DOUBLE ? 1e-11 : 2e-5;
 }
 
-class CudaReceivers : public testing::TestWithParam<MethodAndPrecision>
+class CudaTargets : public testing::TestWithParam<MethodAndPrecision>
 {
   protected:
     void SetUp() override
@@ -46,27 +46,27 @@ struct Values
     std::vector<double> potential, field;
 };
 
-Values receive(const System& s, const std::vector<double>& places, const gmxfmm_options& options)
+Values valuesAt(const System& s, const std::vector<double>& places, const gmxfmm_options& options)
 {
     Plan          plan(s, options);
     Values        v      = {std::vector<double>(places.size() / 3), std::vector<double>(places.size())};
     gmxfmm_output output = {};
     output.potential     = v.potential.data();
     output.field         = v.field.data();
-    EXPECT_EQ(gmxfmm_set_receivers(plan.get(), static_cast<std::int64_t>(places.size() / 3), places.data()), GMXFMM_OK);
+    EXPECT_EQ(gmxfmm_set_targets(plan.get(), static_cast<std::int64_t>(places.size() / 3), places.data()), GMXFMM_OK);
     EXPECT_EQ(gmxfmm_assign(plan.get(), s.x.data()), GMXFMM_OK) << gmxfmm_message(plan.get());
     EXPECT_EQ(gmxfmm_execute(plan.get(), s.x.data(), &output), GMXFMM_OK) << gmxfmm_message(plan.get());
     return v;
 }
 
 /* Values at a few places may cancel, and what cancels there is of the size of 1: charges of 1 at distances of 1. */
-void expectReceiversAgree(const System& s, const std::vector<double>& places, const gmxfmm_options& options)
+void expectTargetsAgree(const System& s, const std::vector<double>& places, const gmxfmm_options& options)
 {
     gmxfmm_options reference = options;
     reference.device         = GMXFMM_CPU;
     reference.precision      = GMXFMM_DOUBLE;
     reference.m2l            = options.m2l == GMXFMM_M2L_DYNAMIC ? GMXFMM_M2L_NAIVE : options.m2l;
-    const Values gpu = receive(s, places, options), cpu = receive(s, places, reference);
+    const Values gpu = valuesAt(s, places, options), cpu = valuesAt(s, places, reference);
     EXPECT_LT(rmsDifference(gpu.potential, cpu.potential),
               rounding(options.precision) * std::max(rms(cpu.potential), 1.0));
     EXPECT_LT(rmsDifference(gpu.field, cpu.field), rounding(options.precision) * std::max(rms(cpu.field), 1.0));
@@ -76,29 +76,29 @@ const Mat3 c_cube = {4, 0, 0, 0, 4, 0, 0, 0, 4};
 
 } // namespace
 
-TEST_P(CudaReceivers, InABox)
+TEST_P(CudaTargets, InABox)
 {
     const System s = ions(c_cube, 200, 3);
     for (int n : {1, 70, 900})
     {
-        expectReceiversAgree(s, ions(c_cube, n, 9).x, options(8, 2, 1));
-        expectReceiversAgree(s, ions(c_cube, n, 9).x, options(5, 3, 2));
+        expectTargetsAgree(s, ions(c_cube, n, 9).x, options(8, 2, 1));
+        expectTargetsAgree(s, ions(c_cube, n, 9).x, options(5, 3, 2));
     }
 }
 
 /* In an open system they may be anywhere. */
-TEST_P(CudaReceivers, OutsideOfOpenSystems)
+TEST_P(CudaTargets, OutsideOfOpenSystems)
 {
     std::vector<double> places = ions({16, 0, 0, 0, 16, 0, 0, 0, 16}, 100, 9).x;
     for (double& x : places)
     {
         x -= 8;
     }
-    expectReceiversAgree(droplet(300, 3, 4), places, withBoundary(options(8, 3, 1), Boundary::Open));
+    expectTargetsAgree(droplet(300, 3, 4), places, withBoundary(options(8, 3, 1), Boundary::Open));
 }
 
 INSTANTIATE_TEST_SUITE_P(Methods,
-                         CudaReceivers,
+                         CudaTargets,
                          testing::Combine(testing::Values(GMXFMM_M2L_FFT,
                                                           GMXFMM_M2L_ROTATION,
                                                           GMXFMM_M2L_SYMMETRIC,
@@ -110,7 +110,7 @@ INSTANTIATE_TEST_SUITE_P(Methods,
 namespace
 {
 
-class CudaReceiversOnAStream : public testing::TestWithParam<gmxfmm_m2l>
+class CudaTargetsOnAStream : public testing::TestWithParam<gmxfmm_m2l>
 {
   protected:
     void SetUp() override
@@ -142,9 +142,9 @@ double* deviceDoubles(std::size_t n, const double* from)
 } // namespace
 
 /* On the caller's stream, as a graph. */
-TEST_P(CudaReceiversOnAStream, InAGraph)
+TEST_P(CudaTargetsOnAStream, InAGraph)
 {
-    const Values         expected = receive(system_, places_, options_);
+    const Values         expected = valuesAt(system_, places_, options_);
     const std::size_t    n        = places_.size() / 3;
     Plan                 plan(system_, options_);
     double*              x   = deviceDoubles(system_.x.size(), system_.x.data());
@@ -156,7 +156,7 @@ TEST_P(CudaReceiversOnAStream, InAGraph)
     cudaGraph_t     graph;
     cudaGraphExec_t exec;
     ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-    ASSERT_EQ(gmxfmm_set_receivers(plan.get(), static_cast<std::int64_t>(n), places_.data()), GMXFMM_OK);
+    ASSERT_EQ(gmxfmm_set_targets(plan.get(), static_cast<std::int64_t>(n), places_.data()), GMXFMM_OK);
     ASSERT_EQ(gmxfmm_assign(plan.get(), x), GMXFMM_OK) << gmxfmm_message(plan.get());
     ASSERT_EQ(gmxfmm_enqueue(plan.get(), x, &out, stream), GMXFMM_OK) << gmxfmm_message(plan.get());
     ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
@@ -183,4 +183,4 @@ TEST_P(CudaReceiversOnAStream, InAGraph)
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Methods, CudaReceiversOnAStream, testing::ValuesIn(methods()), methodName);
+INSTANTIATE_TEST_SUITE_P(Methods, CudaTargetsOnAStream, testing::ValuesIn(methods()), methodName);

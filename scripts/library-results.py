@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Turns the logs of a part of run-cuda-bundle.sh into JSON with device, driver, CUDA version, date, commit and command:
-cuda-results.py LOGS OUT COMMIT COMMAND PART [quiet]"""
+"""Turns the logs of a part of run-library-bundle.sh into JSON with device, driver, CUDA version, date, commit and command:
+library-results.py LOGS OUT COMMIT COMMAND PART [quiet]"""
 import csv
 import datetime
 import json

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Puts the library's tests and benchmarks for a GPU into one folder, to be run on a machine that has one:
-#   scripts/make-cuda-bundle.sh BUILD FOLDER     here; BUILD: a build folder configured with -DGMXFMM_BENCHMARKS=ON
-#   FOLDER/run.sh OUT [PART]...                  there; or unpack FOLDER.tar.xz, which is the same
+#   scripts/make-library-bundle.sh BUILD FOLDER     here; BUILD: a build folder configured with -DGMXFMM_BENCHMARKS=ON
+#   FOLDER/run.sh OUT [PART]...                     there; or unpack FOLDER.tar.xz, which is the same
 # GMXFMM_REFERENCE_DATA as for the tests; GMXFMM_SPC216: GROMACS's box of water, for benchmarks.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
-build=$(realpath "${1:?usage: make-cuda-bundle.sh BUILD FOLDER}")
-bundle=$(realpath -m "${2:?usage: make-cuda-bundle.sh BUILD FOLDER}")
+build=$(realpath "${1:?usage: make-library-bundle.sh BUILD FOLDER}")
+bundle=$(realpath -m "${2:?usage: make-library-bundle.sh BUILD FOLDER}")
 data=${GMXFMM_REFERENCE_DATA:-$root/../shared/data}
 
 rm -rf "$bundle" "$bundle.tar.xz"
@@ -39,8 +39,8 @@ fi
 cp "${GMXFMM_SPC216:-/usr/share/gromacs/top/spc216.gro}" "$bundle/spc216.gro"
 cp "$data"/*.gz "$bundle/data/" 2>/dev/null || true
 cp -r "$build/tests/data" "$bundle/own" && cp "$root/tests/data/water216.gro" "$bundle/own/"
-cp "$root/scripts/run-cuda-bundle.sh" "$bundle/run.sh"
-cp "$root/scripts/cuda-results.py" "$root/tests/cli.sh" "$bundle/"
+cp "$root/scripts/run-library-bundle.sh" "$bundle/run.sh"
+cp "$root/scripts/library-results.py" "$root/tests/library/cli.sh" "$bundle/"
 git -C "$root" describe --always --dirty --abbrev=10 >"$bundle/commit"
 # every program has the library's kernels in it: with a dictionary longer than a program they are stored once
 tar -C "$(dirname "$bundle")" -cf - "$(basename "$bundle")" | xz --lzma2=preset=1,dict=128MiB >"$bundle.tar.xz"

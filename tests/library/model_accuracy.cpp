@@ -149,7 +149,7 @@ INSTANTIATE_TEST_SUITE_P(Boxes,
                          testing::ValuesIn(waters()),
                          [](const testing::TestParamInfo<Water>& water) { return water.param.name; });
 
-class Accuracy : public testing::TestWithParam<Path>
+class ModelAccuracy : public testing::TestWithParam<Path>
 {
   protected:
     void SetUp() override
@@ -159,7 +159,7 @@ class Accuracy : public testing::TestWithParam<Path>
     System system_;
 };
 
-TEST_P(Accuracy, DefaultsAreAsAccurateAsDefaultPme)
+TEST_P(ModelAccuracy, DefaultsAreAsAccurateAsDefaultPme)
 {
     expectDefaultIsReached(system_, GetParam().m2l);
 }
@@ -170,7 +170,7 @@ TEST_P(Accuracy, DefaultsAreAsAccurateAsDefaultPme)
  * levels above the leaves is provided for, which so small a box does not have: a factor of 2 more. On a device a level
  * takes its time however few its cells: there such a box is divided once, and all that is left is ws and the order, so
  * that some steps are ten times the error; a factor of 3. */
-TEST_P(Accuracy, ReachedIsAsked)
+TEST_P(ModelAccuracy, ReachedIsAsked)
 {
     const Solution reference = ewald(system_);
     const double   onOctree  = automatic(GetParam().m2l, 1e-2).device == GMXFMM_CPU ? 2 : 3;
@@ -189,7 +189,7 @@ TEST_P(Accuracy, ReachedIsAsked)
 }
 
 /* Down to where rounding in single precision (some 1e-6) is not yet seen. */
-TEST_P(Accuracy, ReachedIsAskedInSinglePrecision)
+TEST_P(ModelAccuracy, ReachedIsAskedInSinglePrecision)
 {
     const Solution reference = ewald(system_);
     for (double asked : {1e-2, 1e-3, 1e-4, 1e-5})
@@ -198,14 +198,14 @@ TEST_P(Accuracy, ReachedIsAskedInSinglePrecision)
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Paths, Accuracy, testing::ValuesIn(paths()), pathName);
+INSTANTIATE_TEST_SUITE_P(Paths, ModelAccuracy, testing::ValuesIn(paths()), pathName);
 
 /* Molecules at random, as in a melt far from equilibrium: nothing screens their dipoles, and forces are weaker. */
-class AccuracyOfRandomMolecules : public testing::TestWithParam<Path>
+class ModelAccuracyOfRandomMolecules : public testing::TestWithParam<Path>
 {
 };
 
-TEST_P(AccuracyOfRandomMolecules, ReachedIsAsked)
+TEST_P(ModelAccuracyOfRandomMolecules, ReachedIsAsked)
 {
     const System   s         = water(boxOfVolume(GetParam().box, volumeOfWater), 5);
     const Solution reference = ewald(s);
@@ -217,14 +217,14 @@ TEST_P(AccuracyOfRandomMolecules, ReachedIsAsked)
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Paths, AccuracyOfRandomMolecules, testing::ValuesIn(fastPaths()), pathName);
+INSTANTIATE_TEST_SUITE_P(Paths, ModelAccuracyOfRandomMolecules, testing::ValuesIn(fastPaths()), pathName);
 
-class AccuracyOf : public testing::TestWithParam<gmxfmm_m2l>
+class ModelAccuracyOf : public testing::TestWithParam<gmxfmm_m2l>
 {
 };
 
 /* Ions are not molecules: no exclusions, and charges that do not cancel within a cell. */
-TEST_P(AccuracyOf, Ions)
+TEST_P(ModelAccuracyOf, Ions)
 {
     const System   s         = ions(boxOfVolume(boxTypes()[0], 1000), 1000, 3);
     const Solution reference = ewald(s);
@@ -234,7 +234,7 @@ TEST_P(AccuracyOf, Ions)
     }
 }
 
-TEST_P(AccuracyOf, Melts)
+TEST_P(ModelAccuracyOf, Melts)
 {
     for (const std::string& name : presentOf({"own-melt_1331", "3d-silica_melt_12960"}))
     {
@@ -247,4 +247,4 @@ TEST_P(AccuracyOf, Melts)
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Methods, AccuracyOf, testing::ValuesIn(methods()), methodName);
+INSTANTIATE_TEST_SUITE_P(Methods, ModelAccuracyOf, testing::ValuesIn(methods()), methodName);

@@ -425,12 +425,12 @@ class Reference
     gmxfmm_reference* reference_ = nullptr;
 };
 
-std::string trustName(const testing::TestParamInfo<Case>& info)
+std::string caseName(const testing::TestParamInfo<Case>& info)
 {
     return info.param.name;
 }
 
-class Trust : public testing::TestWithParam<Case>
+class MeasuredChoice : public testing::TestWithParam<Case>
 {
   protected:
     void SetUp() override
@@ -490,7 +490,7 @@ const double any          = std::numeric_limits<double>::infinity();
 } // namespace
 
 /* Whatever is asked for and whether it is reached or not. */
-TEST_P(Trust, MeasuredErrorsAreTrue)
+TEST_P(MeasuredChoice, MeasuredErrorsAreTrue)
 {
     for (double asked : accuracies)
     {
@@ -507,7 +507,7 @@ TEST_P(Trust, MeasuredErrorsAreTrue)
     }
 }
 
-TEST_P(Trust, ChosenSettingsReachWhatIsAsked)
+TEST_P(MeasuredChoice, ChosenSettingsReachWhatIsAsked)
 {
     for (double asked : accuracies)
     {
@@ -537,7 +537,7 @@ TEST_P(Trust, ChosenSettingsReachWhatIsAsked)
     }
 }
 
-TEST_P(Trust, ChosenSettingsReachWhatIsAskedInSinglePrecision)
+TEST_P(MeasuredChoice, ChosenSettingsReachWhatIsAskedInSinglePrecision)
 {
     for (double asked : {1e-2, 4e-4, 1e-5, 2e-6})
     {
@@ -567,10 +567,10 @@ TEST_P(Trust, ChosenSettingsReachWhatIsAskedInSinglePrecision)
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Systems, Trust, testing::ValuesIn(cases()), trustName);
+INSTANTIATE_TEST_SUITE_P(Systems, MeasuredChoice, testing::ValuesIn(cases()), caseName);
 
 /* In water the choice is not much better than what was asked, as the model's is. */
-TEST(TrustInWater, TheChoiceIsNotOverpaid)
+TEST(MeasuredChoiceInWater, TheChoiceIsNotOverpaid)
 {
     const Case         c       = {"", nullptr, Boundary::Tinfoil};
     const System       s       = water({3, 0, 0, 0, 3.1, 0, 0, 0, 3.2}, 5);
@@ -588,7 +588,7 @@ TEST(TrustInWater, TheChoiceIsNotOverpaid)
 
 /* A small open system may have no far field to measure at the start; the order is then not the least that is enough,
  * but one for when the system has spread. */
-TEST(TrustInAnOpenSystem, OrdersAreKeptForWhenItSpreads)
+TEST(MeasuredChoiceInAnOpenSystem, OrdersAreKeptForWhenItSpreads)
 {
     const Case         c       = {"", nullptr, Boundary::Open};
     const System       s       = droplet(60, 2, 4);
@@ -607,7 +607,7 @@ TEST(TrustInAnOpenSystem, OrdersAreKeptForWhenItSpreads)
 
 /* Other cells and another ws are measured beside those of the model, and compared: by times, unless the same input has
  * to give the same choice, which is then made by the costs of the model. */
-TEST(TrustInWater, CellsAreCompared)
+TEST(MeasuredChoiceInWater, CellsAreCompared)
 {
     const Case   c          = {"", nullptr, Boundary::Tinfoil};
     const System s          = water({3, 0, 0, 0, 3.1, 0, 0, 0, 3.2}, 5);
@@ -661,7 +661,7 @@ double largestDifference(const double* a, const Mat3& b)
 }
 
 /* Particles that have left their cells, by up to 0.05 of an edge of 0.6 or so. */
-TEST(TrustInWater, AssignmentsOfLateAreMeasuredToo)
+TEST(MeasuredChoiceInWater, AssignmentsOfLateAreMeasuredToo)
 {
     const Case         c       = {"", nullptr, Boundary::Tinfoil};
     const System       s       = water({3, 0, 0, 0, 3.1, 0, 0, 0, 3.2}, 5);
@@ -685,7 +685,7 @@ TEST(TrustInWater, AssignmentsOfLateAreMeasuredToo)
 }
 
 /* In few cells forces are good enough before pressures are. */
-TEST(TrustInWater, TheVirialIsLimitedToo)
+TEST(MeasuredChoiceInWater, TheVirialIsLimitedToo)
 {
     const Case         c       = {"", nullptr, Boundary::Tinfoil};
     const System       s       = water({3, 0, 0, 0, 3.1, 0, 0, 0, 3.2}, 5);

@@ -36,7 +36,7 @@ std::string layersName(const testing::TestParamInfo<MethodAndLayers>& info)
     return methodWord(std::get<0>(info.param)) + "Separation" + std::to_string(std::get<1>(info.param).separation);
 }
 
-class Convergence : public testing::TestWithParam<MethodAndLayers>
+class ErrorOverOrder : public testing::TestWithParam<MethodAndLayers>
 {
   protected:
     static const Layers& layers()
@@ -62,7 +62,7 @@ class Convergence : public testing::TestWithParam<MethodAndLayers>
 /* The worst pair of cells has expansion radii a = sqrt(3)/2 of the edge and is 2 or 3 edges away, so that an order is
  * worth a / (2 - a) = 0.76 or a / (3 - a) = 0.41 at the worst: 0.58 and 0.17 for two orders. Most pairs converge
  * faster. */
-TEST_P(Convergence, ErrorFallsWithOrder)
+TEST_P(ErrorOverOrder, ErrorFallsWithOrder)
 {
     const System        s         = cubeOfWater();
     const Solution      reference = ewald(s);
@@ -82,7 +82,7 @@ TEST_P(Convergence, ErrorFallsWithOrder)
 
 /* On to the highest order at the same rate, until rounding is met: of FMM and reference, some 1e-14 each of potentials
  * that are 10 times larger than what is left of them. */
-TEST_P(Convergence, GoesOnToOrder40)
+TEST_P(ErrorOverOrder, GoesOnToOrder40)
 {
     const System   s         = cubeOfWater();
     const Solution reference = ewald(s);
@@ -98,7 +98,7 @@ TEST_P(Convergence, GoesOnToOrder40)
 
 /* No overflow, underflow or amplified rounding at high orders: the error in single precision is that in double until
  * rounding, some 1e-6, is reached, and stays there. */
-TEST_P(Convergence, SinglePrecisionHoldsToOrder20)
+TEST_P(ErrorOverOrder, SinglePrecisionHoldsToOrder20)
 {
     const System   s         = cubeOfWater();
     const Solution reference = ewald(s);
@@ -111,7 +111,7 @@ TEST_P(Convergence, SinglePrecisionHoldsToOrder20)
 }
 
 INSTANTIATE_TEST_SUITE_P(Layers,
-                         Convergence,
+                         ErrorOverOrder,
                          testing::Combine(testing::ValuesIn(methods()),
                                           testing::Values(Layers{1, 5, 0.6, 1e-6}, Layers{2, 8, 0.2, 1e-11})),
                          layersName);

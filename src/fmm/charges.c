@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Charges: checked, copied, added up, and told to the backend. */
+#include "fmm/charges.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "fmm/backend.h"
+#include "fmm/math/threads.h"
+#include "fmm/memory.h"
+#include "fmm/particles.h"
+#include "fmm/state.h"
+#include "fmm/status.h"
+
+enum
+{
+    c_parts = 256 /* of a sum, so that it has the same bits with any number of threads */
+};
+
+void fmm_charges_free(gmxfmm_plan* plan)
+{
+    free(plan->charges.q);
+    plan->bytes -= plan->charges.bytes;
+    plan->charges.q     = NULL;
+    plan->charges.bytes = 0;
+    fmm_particles_set_number(plan, 0);
+}
+
+static double get_charge(const void* q, gmxfmm_precision type, int64_t i)
+{
+    return type == GMXFMM_DOUBLE ? ((const double*)q)[i] : (double)((const float*)q)[i];
+}
+
+/* The first charge that is not finite, or n. */
+static int64_t find_bad(const gmxfmm_plan* plan, int64_t n, const void* q)
+{
+    const gmxfmm_precision type = plan->options.array_type;
+    int64_t                bad  = n;
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads) reduction(min : bad) if (n > FMM_FEW_PARTICLES)
+    for (int64_t i = 0; i < n; i++)
+    {
+        bad = !isfinite(get_charge(q, type, i)) && i < bad ? i : bad;
+    }
+    return bad;
+}
+
+static void copy_charges(gmxfmm_plan* plan, int64_t n, const void* q)
+{
+    double sum[c_parts];
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads) if (n > FMM_FEW_PARTICLES)
+    for (int part = 0; part < c_parts; part++)
+    {
+        sum[part] = 0;
+        for (int64_t i = n * part / c_parts; i < n * (part + 1) / c_parts; i++)
+        {
+            plan->charges.q[i] = get_charge(q, plan->options.array_type, i);
+            sum[part] += plan->charges.q[i];
+        }
+    }
+    plan->charges.total[0] = 0;
+    for (int part = 0; part < c_parts; part++)
+    {
+        plan->charges.total[0] += sum[part];
+    }
+    plan->charges.version++;
+}
+
+/* Room for charges of n particles, which are new ones if there were others, or none. */
+static gmxfmm_status reserve(gmxfmm_plan* plan, int64_t n)
+{
+    fmm_charges_free(plan);
+    const size_t before = plan->bytes;
+    plan->charges.q     = fmm_alloc(plan, FMM_CHARGE_SETS * (size_t)n * sizeof(double));
+    plan->charges.bytes = plan->bytes - before;
+    if (plan->charges.q == NULL)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %lld particles", (long long)n);
+    }
+    fmm_particles_set_number(plan, n);
+    return GMXFMM_OK;
+}
+
+gmxfmm_status gmxfmm_set_charges(gmxfmm_plan* plan, int64_t n, const void* q)
+{
+    if (plan == NULL || (q == NULL && n > 0))
+    {
+        return plan == NULL ? GMXFMM_ERROR_NULL : fmm_fail(plan, GMXFMM_ERROR_NULL, "charges are NULL");
+    }
+    if (n < 0 || n > INT32_MAX / 4)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_OPTION, "number of particles is %lld, allowed is 0 to %d", (long long)n,
+                        INT32_MAX / 4);
+    }
+    gmxfmm_status status = plan->backend->on_host(plan, &q, (size_t)n);
+    const int64_t bad    = status == GMXFMM_OK ? find_bad(plan, n, q) : n;
+    if (bad < n)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_CHARGE, "charge of particle %lld is %g: not finite", (long long)bad,
+                        get_charge(q, plan->options.array_type, bad));
+    }
+    const int others = n != plan->particles.n || plan->charges.q == NULL;
+    plan->graph_version++;
+    status = status == GMXFMM_OK && others ? reserve(plan, n) : status;
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    copy_charges(plan, n, q);
+    status = plan->backend->set_charges(plan);
+    status = status == GMXFMM_OK && others ? fmm_particles_exclude_none(plan) : status;
+    if (status != GMXFMM_OK)
+    {
+        fmm_charges_free(plan);
+    }
+    return status;
+}
+
+gmxfmm_status gmxfmm_enqueue_charges(gmxfmm_plan* plan, int64_t count, const int* index, const void* q, void* stream)
+{
+    if (plan == NULL || (q == NULL && count > 0))
+    {
+        return plan == NULL ? GMXFMM_ERROR_NULL : fmm_fail(plan, GMXFMM_ERROR_NULL, "charges are NULL");
+    }
+    if (plan->backend->enqueue_charges == NULL)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "%s", plan->backend->no_enqueue_charges);
+    }
+    if (plan->charges.q == NULL)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_ORDER, "set_charges must come before enqueue_charges");
+    }
+    if (count < 0 || count > plan->particles.n || (index == NULL && count != plan->particles.n))
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_OPTION, "number of charges is %lld, allowed is %s%lld", (long long)count,
+                        index != NULL ? "0 to " : "", (long long)plan->particles.n);
+    }
+    plan->charges.version++;
+    return plan->backend->enqueue_charges(plan, count, index, q, stream);
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Box, cells and near cells of a plan, and the octree that it may have. */
+#include "fmm/domain.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fmm/state.h"
+#include "fmm/status.h"
+
+/* A cell's vector that has moved by this share of an edge belongs to another choice of lattice vectors: those of
+ * pressure coupling move by 1e-5 of it, other vectors of the same lattice by a whole one. Particles and near vectors no
+ * longer belong to such cells. */
+static const double c_otherShape = 0.2;
+
+/* Volume over the product of edges below which a box is flat. */
+static const double c_flat = 1e-9;
+
+static double row_length(const double* row)
+{
+    return sqrt(row[0] * row[0] + row[1] * row[1] + row[2] * row[2]);
+}
+
+gmxfmm_status fmm_check_box(const double* box, char* message, size_t size)
+{
+    double longest = 0;
+    for (int i = 0; i < 9; i++)
+    {
+        if (!isfinite(box[i]))
+        {
+            snprintf(message, size, "box element %d is %g: not finite", i, box[i]);
+            return GMXFMM_ERROR_BOX;
+        }
+        longest = fmax(longest, fabs(box[i]));
+    }
+    if (longest > 0 && !fmm_in_range(longest))
+    {
+        snprintf(message, size, "the box is %g long: choose another unit of length", longest);
+        return GMXFMM_ERROR_BOX;
+    }
+    const double det = fmm_determinant(box);
+    if (!(det > c_flat * row_length(box) * row_length(box + 3) * row_length(box + 6)))
+    {
+        snprintf(message, size, "box (%g %g %g) (%g %g %g) (%g %g %g) has volume %g: it must be positive", box[0],
+                 box[1], box[2], box[3], box[4], box[5], box[6], box[7], box[8], det);
+        return GMXFMM_ERROR_BOX;
+    }
+    return GMXFMM_OK;
+}
+
+static void set_box(fmm_domain* domain, const double* box)
+{
+    memcpy(domain->box, box, sizeof(domain->box));
+    domain->version++;
+}
+
+void fmm_domain_create(gmxfmm_plan* plan, const int* periodic, const double* box)
+{
+    static const double c_none[9] = {0};
+    memcpy(plan->domain.periodic, periodic, sizeof(plan->domain.periodic));
+    set_box(&plan->domain, box != NULL ? box : c_none);
+}
+
+void fmm_domain_set_box(gmxfmm_plan* plan, const double* box)
+{
+    fmm_domain* domain = &plan->domain;
+    double      before[9], change = 0;
+    set_box(domain, box);
+    if (domain->cells_version == 0)
+    {
+        return;
+    }
+    memcpy(before, domain->cells.cell, sizeof(before));
+    fmm_cells_deform(&domain->cells, box);
+    if (domain->tree != NULL)
+    {
+        fmm_cells_deform(&domain->root_cells, box);
+    }
+    for (int i = 0; i < 9; i++)
+    {
+        change = fmax(change, fabs(domain->cells.cell[i] - before[i]) / domain->cells.lambda);
+    }
+    domain->cells_version = change < c_otherShape ? domain->cells_version : 0;
+}
+
+void fmm_domain_set_grid(gmxfmm_plan* plan, const int* grid, int separation)
+{
+    memcpy(plan->domain.grid, grid, sizeof(plan->domain.grid));
+    plan->domain.separation = separation;
+    plan->domain.version++;
+}
+
+void fmm_domain_set_depth(gmxfmm_plan* plan, int depth, const int* roots)
+{
+    plan->domain.tree->depth = depth;
+    memcpy(plan->domain.tree->roots, roots, sizeof(plan->domain.tree->roots));
+    plan->domain.version++;
+}
+
+void fmm_domain_set_extent(gmxfmm_plan* plan, const double* low, const double* high, double edge)
+{
+    fmm_domain* domain = &plan->domain;
+    double      box[9] = {0};
+    for (int d = 0; d < 3; d++)
+    {
+        box[4 * d]              = domain->grid[d] * edge;
+        domain->cells.origin[d] = 0.5 * (low[d] + high[d] - box[4 * d]);
+    }
+    domain->edge = edge;
+    set_box(domain, box);
+}
+
+gmxfmm_status fmm_domain_add_tree(gmxfmm_plan* plan)
+{
+    plan->domain.tree = calloc(1, sizeof(*plan->domain.tree));
+    if (plan->domain.tree == NULL)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
+    }
+    plan->bytes += sizeof(*plan->domain.tree);
+    plan->domain.version++;
+    return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_domain_check_tree(gmxfmm_plan* plan, const double* box)
+{
+    return fmm_is_aligned(box) ? GMXFMM_OK
+                               : fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED,
+                                          "m2l = %s needs a rectangular box with its vectors along x, y and z: for "
+                                          "this box use m2l = fft",
+                                          gmxfmm_m2l_name(plan->far.m2l));
+}
+
+static gmxfmm_status set_cells(fmm_domain* d, int order)
+{
+    const int periodic = d->periodic[0];
+    if (d->tree == NULL)
+    {
+        return fmm_cells_set(&d->cells, d->box, d->grid, periodic, d->separation, order);
+    }
+    const gmxfmm_status status =
+        fmm_cells_set_octree(&d->root_cells, d->box, d->tree->roots, periodic, d->separation, order);
+    return status != GMXFMM_OK ? status
+                               : fmm_cells_set_octree(&d->cells, d->box, d->grid, periodic, d->separation, order);
+}
+
+gmxfmm_status fmm_domain_make_cells(gmxfmm_plan* plan, int order)
+{
+    fmm_domain* d = &plan->domain;
+    if (d->cells_version == d->version)
+    {
+        return GMXFMM_OK;
+    }
+    const gmxfmm_status status = set_cells(d, order);
+    d->cells_version = d->near_version = status == GMXFMM_OK ? d->version : 0;
+    return status == GMXFMM_OK             ? GMXFMM_OK
+           : status == GMXFMM_ERROR_MEMORY ? fmm_fail(plan, status, "out of memory")
+                                           : fmm_fail(plan, status,
+                                                      "the cells of a grid of %d x %d x %d would be too long or too "
+                                                      "skewed in this box: choose a more even grid",
+                                                      d->grid[0], d->grid[1], d->grid[2]);
+}
+
+int fmm_domain_keep_near(gmxfmm_plan* plan)
+{
+    fmm_domain* d = &plan->domain;
+    if (d->near_version != d->version && fmm_cells_keep_near(&d->cells, d->separation))
+    {
+        d->near_version = d->version;
+    }
+    return d->near_version == d->version;
+}
+
+static void free_tree(gmxfmm_plan* plan)
+{
+    fmm_tree* tree = plan->domain.tree;
+    if (tree == NULL)
+    {
+        return;
+    }
+    for (int l = 0; l <= FMM_MAX_DEPTH; l++)
+    {
+        fmm_level* level     = &tree->level[l];
+        void*      pointer[] = {level->at, level->parent, level->child, level->near, level->multipole, level->local};
+        for (size_t i = 0; i < sizeof(pointer) / sizeof(pointer[0]); i++)
+        {
+            free(pointer[i]);
+            plan->bytes -= level->capacity[i];
+        }
+    }
+    fmm_tree_lists_free(tree);
+    free(tree);
+    plan->domain.tree = NULL;
+}
+
+void fmm_domain_free(gmxfmm_plan* plan)
+{
+    free_tree(plan);
+    fmm_cells_free(&plan->domain.cells);
+    fmm_cells_free(&plan->domain.root_cells);
+}

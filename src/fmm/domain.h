@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The domain of a plan: its box, cells and near cells. Nothing else writes it; fmm_domain says what it is. */
+#ifndef FMM_DOMAIN_H
+#define FMM_DOMAIN_H
+
+#include "fmm/gmxfmm.h"
+
+/* Whether a box[9] is one: finite, of positive volume, its vectors right-handed. Errors: BOX, with the message. */
+gmxfmm_status fmm_check_box(const double* box, char* message, size_t size);
+
+/* At create: along which box vectors it is periodic, and the box, NULL if along none. */
+void fmm_domain_create(gmxfmm_plan* plan, const int* periodic, const double* box);
+void fmm_domain_free(gmxfmm_plan* plan);
+
+/* Another box of a periodic domain: cells move with it, and hold the particles that they have unless their shape is
+ * quite another one. */
+void fmm_domain_set_box(gmxfmm_plan* plan, const double* box);
+
+/* Cells along each box vector, and ws; of an octree also depth and roots[3]. They exist after fmm_domain_make_cells. */
+void fmm_domain_set_grid(gmxfmm_plan* plan, const int* grid, int separation);
+void fmm_domain_set_depth(gmxfmm_plan* plan, int depth, const int* roots);
+
+/* An open domain over what is between low and high: cubes of that edge, as many as the grid has. */
+void fmm_domain_set_extent(gmxfmm_plan* plan, const double* low, const double* high, double edge);
+
+/* An octree without levels, for a domain that has none. Errors: MEMORY. */
+gmxfmm_status fmm_domain_add_tree(gmxfmm_plan* plan);
+
+/* Whether an octree can take the box. Errors: UNSUPPORTED. */
+gmxfmm_status fmm_domain_check_tree(gmxfmm_plan* plan, const double* box);
+
+/* Makes cells and near set from scratch, if they were made for another box or grid; lengths are in the unit of that
+ * order. Errors: MEMORY, UNSUPPORTED. */
+gmxfmm_status fmm_domain_make_cells(gmxfmm_plan* plan, int order);
+
+/* Whether cells that were moved with the box have the near set that would be chosen for it. */
+int fmm_domain_keep_near(gmxfmm_plan* plan);
+
+#endif

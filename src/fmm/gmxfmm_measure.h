@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Errors of gmxfmm's settings, measured on a system itself, and settings chosen by them; made with gmxfmm.h alone. */
+#ifndef GMXFMM_MEASURE_H
+#define GMXFMM_MEASURE_H
+
+#include "gmxfmm.h"
+
+/* A system to measure errors on: as for create, set_charges, set_exclusions and assign, in the array type of the
+ * options that come with it. Its arrays must outlive what is made from them. */
+typedef struct
+{
+    size_t        size;
+    int64_t       n;
+    const double* box;                    /* 9; NULL with boundary OPEN */
+    const void*   x;                      /* 3 n */
+    const void*   q;                      /* n */
+    const int *   excl_start, *excl_list; /* NULL: none */
+    const void*   x_before;               /* 3 n: where particles might have been at the last assign; NULL: at x */
+} gmxfmm_system;
+
+/* Forces on a system that errors of settings are measured against. */
+typedef struct gmxfmm_reference gmxfmm_reference;
+
+/* Settings, and what they reach on a system. */
+typedef struct
+{
+    size_t     size;
+    gmxfmm_m2l m2l; /* this to predicted_error as in gmxfmm_info */
+    int        order, grid[3], depth, separation;
+    double     predicted_error;
+    double     error; /* relative RMS error of forces; if these are zero by symmetry, over f (mean |q| / spacing)^2 */
+    double     error_moved;  /* the same where cells were assigned at x_before */
+    double     virial_error; /* largest error of an element of the virial, unit of energy */
+    double     time;         /* s, of a step that gives forces: the fastest; 0: none was timed */
+} gmxfmm_measurement;
+
+/* Evaluates the forces of a system twice, with other cells or another order each time, until the two differ by less
+ * than a tenth of 3 % of options->accuracy (docs/accuracy.md). Of the options device, boundary, m2l, prefactor, threads
+ * and array type matter. Errors: as create, set_charges and assign; OPTION: double precision is not enough. */
+GMXFMM_API gmxfmm_status gmxfmm_reference_create(gmxfmm_reference**    reference,
+                                                 const gmxfmm_options* options,
+                                                 const gmxfmm_system*  system,
+                                                 char*                 message,
+                                                 size_t                message_size);
+
+/* How far the two evaluations differ, as a relative RMS error of forces: what a measured error is uncertain by. */
+GMXFMM_API double gmxfmm_reference_uncertainty(const gmxfmm_reference* reference);
+
+/* Frees it; NULL is allowed. */
+GMXFMM_API void gmxfmm_reference_destroy(gmxfmm_reference* reference);
+
+/* Makes a plan with these options for the system of the reference, evaluates 1 + repeats times, and compares. Errors:
+ * as create, set_charges, assign and execute. */
+GMXFMM_API gmxfmm_status gmxfmm_measure(const gmxfmm_reference* reference,
+                                        const gmxfmm_options*   options,
+                                        int                     repeats,
+                                        gmxfmm_measurement*     measurement,
+                                        char*                   message,
+                                        size_t                  message_size);
+
+/* Chooses the cheapest settings that are measured to reach what was asked, less a tenth for other configurations of the
+ * same system (docs/accuracy.md): order, cells, ws and m2l are set, and accuracy to what they were chosen with; of an
+ * open system only m2l and ws at most. Costs are times of steps, with options->reproducible those of a model. Where
+ * particles have moved, the error may be error_moved, and an element of the virial be wrong by virial_error (INFINITY:
+ * any). All measurements go to tried[0..*num_tried-1], whose room *num_tried is at first (32 is enough; both may be
+ * NULL). Errors: as measure; OPTION: nothing reaches it, and *chosen is what came nearest. */
+GMXFMM_API gmxfmm_status gmxfmm_choose(const gmxfmm_reference* reference,
+                                       gmxfmm_options*         options,
+                                       double                  error_moved,
+                                       double                  virial_error,
+                                       gmxfmm_measurement*     chosen,
+                                       gmxfmm_measurement*     tried,
+                                       int*                    num_tried,
+                                       char*                   message,
+                                       size_t                  message_size);
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Particles: how many, which pairs are excluded, where targets are, and which cells hold them. */
+#include "fmm/particles.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "fmm/backend.h"
+#include "fmm/exclusions.h"
+#include "fmm/memory.h"
+#include "fmm/state.h"
+#include "fmm/status.h"
+
+/* They are to be assigned anew. */
+static void forget_cells(gmxfmm_plan* plan)
+{
+    plan->particles.cells_version = 0;
+    plan->particles.version++;
+    plan->graph_version++;
+}
+
+static void free_exclusions(gmxfmm_plan* plan)
+{
+    fmm_particles* p = &plan->particles;
+    if (plan->backend->free_exclusions != NULL)
+    {
+        plan->backend->free_exclusions(plan);
+    }
+    free(p->excl_start);
+    free(p->excl_list);
+    p->excl_start = p->excl_list = NULL;
+    plan->bytes -= p->exclusion_bytes;
+    p->exclusion_bytes = 0;
+    forget_cells(plan);
+}
+
+static void free_targets(gmxfmm_plan* plan)
+{
+    fmm_particles* p = &plan->particles;
+    free(p->target_x);
+    plan->bytes -= p->target_bytes;
+    p->target_x     = NULL;
+    p->target_bytes = 0;
+    p->num_targets  = 0;
+    forget_cells(plan);
+}
+
+void fmm_particles_free(gmxfmm_plan* plan)
+{
+    free_exclusions(plan);
+    free_targets(plan);
+}
+
+void fmm_particles_set_number(gmxfmm_plan* plan, int64_t n)
+{
+    free_exclusions(plan);
+    plan->particles.n = n;
+}
+
+gmxfmm_status fmm_particles_exclude_none(gmxfmm_plan* plan)
+{
+    return plan->backend->set_exclusions == NULL ? GMXFMM_OK
+                                                 : plan->backend->set_exclusions(plan, NULL, NULL, plan->particles.n);
+}
+
+/* Copies the list. */
+static gmxfmm_status keep_exclusions(gmxfmm_plan* plan, const int* start, const int* list)
+{
+    fmm_particles* p      = &plan->particles;
+    const size_t   before = plan->bytes, starts = (size_t)p->n + 1, num = (size_t)start[p->n];
+    p->excl_start      = fmm_alloc(plan, starts * sizeof(int));
+    p->excl_list       = fmm_alloc(plan, num * sizeof(int));
+    p->exclusion_bytes = plan->bytes - before;
+    if (p->excl_start == NULL || p->excl_list == NULL)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %zu exclusions", num);
+    }
+    memcpy(p->excl_start, start, starts * sizeof(int));
+    if (num > 0)
+    {
+        memcpy(p->excl_list, list, num * sizeof(int));
+    }
+    return GMXFMM_OK;
+}
+
+gmxfmm_status gmxfmm_set_exclusions(gmxfmm_plan* plan, const int* start, const int* list)
+{
+    if (plan == NULL)
+    {
+        return GMXFMM_ERROR_NULL;
+    }
+    if (plan->charges.q == NULL)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_ORDER, "set_charges must come before set_exclusions");
+    }
+    if (plan->backend->set_exclusions == NULL)
+    {
+        return start == NULL ? GMXFMM_OK : fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "%s", plan->backend->no_exclusions);
+    }
+    if (start != NULL && list == NULL && start[plan->particles.n] > 0)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_NULL, "list of exclusions is NULL");
+    }
+    gmxfmm_status status = start != NULL ? fmm_check_exclusions(plan, start, list) : GMXFMM_OK;
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    free_exclusions(plan);
+    status = start != NULL ? keep_exclusions(plan, start, list) : GMXFMM_OK;
+    status = status == GMXFMM_OK ? plan->backend->set_exclusions(plan, start, list, plan->particles.n) : status;
+    if (status != GMXFMM_OK)
+    {
+        free_exclusions(plan);
+    }
+    return status;
+}
+
+gmxfmm_status gmxfmm_set_targets(gmxfmm_plan* plan, int64_t n, const void* x)
+{
+    if (plan == NULL || (x == NULL && n > 0))
+    {
+        return plan == NULL ? GMXFMM_ERROR_NULL : fmm_fail(plan, GMXFMM_ERROR_NULL, "positions are NULL");
+    }
+    if (n < 0 || n > INT32_MAX / 4)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_OPTION, "number of targets is %lld, allowed is 0 to %d", (long long)n,
+                        INT32_MAX / 4);
+    }
+    forget_cells(plan);
+    if (n != plan->particles.num_targets)
+    {
+        free_targets(plan);
+        plan->particles.num_targets = n;
+    }
+    const gmxfmm_status status = plan->backend->set_targets(plan, x);
+    if (status != GMXFMM_OK)
+    {
+        free_targets(plan);
+    }
+    return status;
+}
+
+gmxfmm_status fmm_particles_keep_targets(gmxfmm_plan* plan, const void* x)
+{
+    fmm_particles* p   = &plan->particles;
+    const size_t   num = 3 * (size_t)p->num_targets;
+    if (p->target_x == NULL)
+    {
+        const size_t before = plan->bytes;
+        p->target_x         = fmm_alloc(plan, num * sizeof(double));
+        p->target_bytes     = plan->bytes - before;
+    }
+    if (p->target_x == NULL)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %lld targets", (long long)p->num_targets);
+    }
+    for (size_t i = 0; i < num; i++)
+    {
+        p->target_x[i] =
+            plan->options.array_type == GMXFMM_DOUBLE ? ((const double*)x)[i] : (double)((const float*)x)[i];
+    }
+    return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_particles_assign(gmxfmm_plan* plan, const void* x)
+{
+    forget_cells(plan);
+    const gmxfmm_status status    = plan->backend->assign(plan, x);
+    plan->particles.cells_version = status == GMXFMM_OK ? plan->domain.cells_version : 0;
+    return status;
+}
+
+gmxfmm_status fmm_particles_enqueue_assign(gmxfmm_plan* plan, const void* x, void* stream)
+{
+    plan->particles.version++;
+    return plan->backend->enqueue_assign(plan, x, stream);
+}

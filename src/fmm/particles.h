@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The particles of a plan, without their charges: number, excluded pairs, targets, assignment to cells. Nothing else
+ * writes them. */
+#ifndef FMM_PARTICLES_H
+#define FMM_PARTICLES_H
+
+#include "fmm/gmxfmm.h"
+
+/* Another number of particles, in no cells and without excluded pairs. */
+void fmm_particles_set_number(gmxfmm_plan* plan, int64_t n);
+
+/* Tells the backend that none of them are excluded from each other. Errors: MEMORY. */
+gmxfmm_status fmm_particles_exclude_none(gmxfmm_plan* plan);
+
+/* Assigns the particles at x to the cells of the domain. Errors: POSITION, MEMORY, DEVICE. */
+gmxfmm_status fmm_particles_assign(gmxfmm_plan* plan, const void* x);
+
+/* The same on a stream, to the cells that there are. Errors: DEVICE, UNSUPPORTED. */
+gmxfmm_status fmm_particles_enqueue_assign(gmxfmm_plan* plan, const void* x, void* stream);
+
+/* Targets at x copied as double precision, for a backend of the host. Errors: MEMORY. */
+gmxfmm_status fmm_particles_keep_targets(gmxfmm_plan* plan, const void* x);
+
+void fmm_particles_free(gmxfmm_plan* plan);
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The plan: four objects, each of which one file writes, the options, the message and the counts.
+ *
+ * An object has a version, which its file raises when it changes. Who keeps something that depends on an object keeps
+ * the version that it was made for, too, and compares: there are no flags to be reset. A version is above 0.
+ */
+#ifndef FMM_STATE_H
+#define FMM_STATE_H
+
+#include "fmm/geometry/cells.h"
+#include "fmm/geometry/shape_line.h"
+#include "fmm/geometry/tree.h"
+#include "fmm/gmxfmm.h"
+
+struct fmm_cpu;
+struct fmm_device;
+struct fmm_treecode;
+struct fmm_known_errors;
+
+/* Space: the box, the cells that it is divided into, and which of them are near (domain.c). */
+typedef struct
+{
+    int64_t   version; /* of box and grid, as they were set */
+    double    box[9];
+    int       periodic[3]; /* along each box vector: for now all or none */
+    int       separation;
+    int       grid[3];    /* cells that particles may be in, along each box vector; of an octree its leaves */
+    double    edge;       /* open: of a cell */
+    fmm_cells cells;      /* near cells; of an octree its leaves' */
+    fmm_cells root_cells; /* octree: the roots' */
+    fmm_tree* tree;       /* NULL: cells of one level */
+    /* Versions that the cells were made for, 0 for none, and that their near set is known to be right for. A box that
+     * changes takes cells with it: those made for an older version still hold the particles assigned to them. */
+    int64_t cells_version, near_version;
+} fmm_domain;
+
+/* Particles without their charges: how many, which pairs are excluded, in which cells they are (particles.c). */
+typedef struct
+{
+    int64_t version; /* of number, targets, exclusions and order: assignments on a stream raise it, too */
+    int64_t n;
+    int64_t cells_version; /* of the cells that they were assigned to (fmm_domain.cells_version); 0: none */
+    int*    excl_start;    /* n + 1, or NULL */
+    int*    excl_list;
+    int64_t num_targets; /* 0: the particles are the targets */
+    double* target_x;    /* 3 num_targets, of a backend that computes on the host */
+    size_t  exclusion_bytes, target_bytes;
+} fmm_particles;
+
+enum
+{
+    FMM_CHARGE_SETS = 1 /* that a plan has */
+};
+
+/* Charges of the particles (charges.c). Those set on a stream are in memory of the device alone. */
+typedef struct
+{
+    int64_t version;
+    double* q;                      /* FMM_CHARGE_SETS x n, caller's order; NULL: none were set */
+    double  total[FMM_CHARGE_SETS]; /* sum of q */
+    size_t  bytes;
+} fmm_charges;
+
+/* What the arrays of a far field were made for. */
+typedef struct
+{
+    int n[3], order, separation, octree;
+} fmm_far_key;
+
+/* The shape of a grid of cells, and its near set, that lattice sums are of. */
+typedef struct
+{
+    double   cell[9];
+    uint64_t near_set;     /* a checksum */
+    double   far_distance; /* shortest far vector, which the ranges of Ewald's sums follow */
+} fmm_far_shape;
+
+/* The far field: its order, and the shape whose lattice sums it takes (far_field.c); the sums are a backend's. */
+typedef struct
+{
+    int64_t        version; /* of arrays and shape: spectra belong to one */
+    gmxfmm_m2l     m2l;     /* this and the next line: as asked, or chosen where options leave them open */
+    int            order;
+    double         predicted_error;
+    int64_t        arrays; /* version that arrays were made as; 0: there are none */
+    fmm_far_key    key;    /* of these arrays */
+    fmm_far_shape  shape;
+    fmm_shape_line line; /* of shapes whose spectra are interpolated */
+} fmm_far_field;
+
+/* Automatic settings that wait for particles, or follow them (tune_plan.c). */
+typedef struct
+{
+    int    done;           /* depth, or cells and no octree, were chosen by counting particles: once a plan */
+    double target_edge;    /* open: of a cell, as chosen; the grid follows the particles */
+    double compared_cells; /* open: of one level, when that was done: with many more it is done again */
+    double tree_gain;      /* cost of cells of one level over that of an octree, by the model; 0: not compared */
+} fmm_tuning;
+
+struct gmxfmm_plan
+{
+    gmxfmm_options            options;   /* as asked */
+    char*                     cache_dir; /* what options.cache_dir points to */
+    const struct fmm_backend* backend;   /* what computes: a row of backend.c */
+    int                       level;     /* of x86-64 (simd_level.h) */
+    int                       num_threads;
+    int64_t                   expected;     /* particles, as said at create */
+    struct fmm_known_errors*  known_errors; /* model/tune.h; NULL: none, else to outlive the plan */
+
+    fmm_domain    domain;
+    fmm_particles particles;
+    fmm_charges   charges;
+    fmm_far_field far;
+    fmm_tuning    tuning;
+
+    /* of the backend, which alone knows what is in it */
+    struct fmm_cpu*      cpu;
+    struct fmm_device*   device;
+    struct fmm_treecode* treecode; /* which uses nothing of domain and far field */
+
+    int64_t     graph_version; /* of all that a captured graph has in it */
+    size_t      bytes;
+    gmxfmm_info info; /* times and counts */
+    char        message[512];
+};
+
+/* Whether the particles are in the cells as they are now. */
+static inline int fmm_is_assigned(const gmxfmm_plan* plan)
+{
+    return plan->particles.cells_version != 0 && plan->particles.cells_version == plan->domain.cells_version;
+}
+
+static inline int fmm_is_periodic(const gmxfmm_plan* plan)
+{
+    return plan->domain.periodic[0] || plan->domain.periodic[1] || plan->domain.periodic[2];
+}
+
+/* Whether lattice sums, and so a convolution, are part of the far field: of an open octree no root is far from another.
+ */
+static inline int fmm_has_lattice_sums(const gmxfmm_plan* plan)
+{
+    return plan->domain.tree == NULL || fmm_is_periodic(plan);
+}
+
+/* The grid that a convolution is over: the cells, or an octree's roots. */
+static inline const fmm_cells* fmm_convolved(const gmxfmm_plan* plan)
+{
+    return plan->domain.tree == NULL ? &plan->domain.cells : &plan->domain.root_cells;
+}
+
+/* Cells that there are, or occupied leaves of an octree. */
+static inline int fmm_num_cells(const gmxfmm_plan* plan)
+{
+    const fmm_tree* tree = plan->domain.tree;
+    return tree == NULL ? plan->domain.cells.num_cells : tree->level[tree->depth].num;
+}
+
+#endif

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Automatic settings of a plan, by the model: at create for a box, at an assignment for the particles. */
+#include "fmm/tune_plan.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "fmm/backend.h"
+#include "fmm/domain.h"
+#include "fmm/far_field.h"
+#include "fmm/model/tune.h"
+#include "fmm/options.h"
+#include "fmm/state.h"
+#include "fmm/status.h"
+
+/* By how much the number of cells may grow before the octree is compared again. */
+static const double c_spread = 4;
+
+static fmm_problem problem_of(gmxfmm_plan* plan, int64_t n)
+{
+    const fmm_problem problem = {.options      = &plan->options,
+                                 .costs        = plan->backend->costs,
+                                 .periodic     = fmm_is_periodic(plan),
+                                 .num_threads  = plan->num_threads,
+                                 .level        = plan->level,
+                                 .n            = n,
+                                 .box          = plan->domain.box,
+                                 .message      = plan->message,
+                                 .message_size = sizeof(plan->message),
+                                 .known        = plan->known_errors};
+    return problem;
+}
+
+/* Takes a choice for cells of one level, or if there is one for the octree. Errors: OPTION (not exact enough). */
+static gmxfmm_status take(gmxfmm_plan* plan, const fmm_problem* problem, const fmm_choice* chosen)
+{
+    fmm_far_set(plan, chosen->m2l, chosen->order, chosen->error);
+    fmm_domain_set_grid(plan, chosen->grid, chosen->separation);
+    if (plan->domain.tree != NULL)
+    {
+        fmm_domain_set_depth(plan, chosen->depth, chosen->roots);
+    }
+    return fmm_check_reach(problem, chosen);
+}
+
+static gmxfmm_status tune_tree(gmxfmm_plan* plan, const fmm_problem* problem)
+{
+    fmm_choice    chosen;
+    gmxfmm_status status = fmm_domain_check_tree(plan, plan->domain.box);
+    status               = status == GMXFMM_OK ? fmm_tune_tree(problem, &chosen) : status;
+    return status == GMXFMM_OK ? take(plan, problem, &chosen) : status;
+}
+
+static gmxfmm_status tune_cells(gmxfmm_plan* plan, const fmm_problem* problem)
+{
+    fmm_choice          chosen;
+    const gmxfmm_status status = fmm_tune(problem, &chosen);
+    return status == GMXFMM_OK ? take(plan, problem, &chosen) : status;
+}
+
+/* Where a convolution over all of a long or flat box cannot be had, or not as exact, an octree can: its cells are
+ * cubes, or nearly. */
+gmxfmm_status fmm_tune_periodic(gmxfmm_plan* plan)
+{
+    const gmxfmm_options* o       = &plan->options;
+    const fmm_problem     problem = problem_of(plan, plan->expected);
+    if (plan->domain.tree != NULL)
+    {
+        return tune_tree(plan, &problem);
+    }
+    gmxfmm_status status = tune_cells(plan, &problem);
+    const int     failed = status == GMXFMM_ERROR_UNSUPPORTED || status == GMXFMM_ERROR_OPTION;
+    if (failed && o->m2l == GMXFMM_M2L_AUTO && fmm_is_auto(o->grid[0]) && fmm_is_aligned(plan->domain.box))
+    {
+        status = fmm_domain_add_tree(plan);
+        status = status == GMXFMM_OK ? tune_tree(plan, &problem) : status;
+        if (status == GMXFMM_OK)
+        {
+            plan->message[0] = '\0'; /* of the convolution, which is not taken */
+        }
+    }
+    return status;
+}
+
+static double num_cells(const int* grid)
+{
+    return (double)grid[0] * grid[1] * grid[2];
+}
+
+/* Whether an octree is to be compared with cells of one level. */
+static int compares_tree(const gmxfmm_plan* plan)
+{
+    const int open =
+        plan->domain.tree == NULL && plan->options.m2l == GMXFMM_M2L_AUTO && fmm_is_auto(plan->options.grid[0]);
+    return open && !plan->tuning.done && plan->particles.n > 0 &&
+           (!fmm_is_periodic(plan) || fmm_is_aligned(plan->domain.box));
+}
+
+/* In an open system some particles may leave the others until most cells are empty, which cost a convolution as much as
+ * others: then the octree, which has none, is compared again. Not where results must not depend on earlier positions,
+ * which a continued run does not have. */
+static void compare_again_if_spread(gmxfmm_plan* plan, const double* low, const double* high)
+{
+    double edge = plan->tuning.target_edge;
+    int    grid[3];
+    if (plan->domain.tree != NULL || !plan->tuning.done || edge == 0 || plan->options.reproducible)
+    {
+        return;
+    }
+    fmm_open_grid(plan->particles.n, low, high, &edge, grid);
+    fmm_domain_set_grid(plan, grid, plan->domain.separation); /* which the octree is compared with */
+    if (num_cells(grid) > fmax((double)plan->particles.n, c_spread * plan->tuning.compared_cells))
+    {
+        plan->tuning.compared_cells = num_cells(grid);
+        plan->tuning.done           = 0;
+    }
+}
+
+/* An octree in place of cells of one level if particles at x, on the host, leave much of their box (open: of low..high)
+ * empty. Errors: OPTION, MEMORY. */
+static gmxfmm_status compare_tree(gmxfmm_plan* plan, const void* x, const double* low, const double* high)
+{
+    const fmm_problem problem = problem_of(plan, plan->particles.n);
+    fmm_choice        tree, cells = {.order = plan->far.order, .separation = plan->domain.separation};
+    int               better;
+    if (!compares_tree(plan))
+    {
+        return GMXFMM_OK;
+    }
+    plan->tuning.done = 1;
+    memcpy(cells.grid, plan->domain.grid, sizeof(cells.grid));
+    gmxfmm_status status = fmm_compare_tree(&problem, x, low, high, &cells, &plan->tuning.tree_gain, &better, &tree);
+    if (status != GMXFMM_OK || !better)
+    {
+        return status;
+    }
+    status                   = fmm_domain_add_tree(plan);
+    plan->tuning.target_edge = tree.edge;
+    return status == GMXFMM_OK ? take(plan, &problem, &tree) : status;
+}
+
+/* The octree of a periodic system anew, for the particles at x on the host; once a plan. */
+static gmxfmm_status tune_tree_particles(gmxfmm_plan* plan, const void* x)
+{
+    const fmm_problem problem = problem_of(plan, plan->particles.n);
+    fmm_choice        chosen;
+    if (plan->tuning.done || fmm_given_depth(&plan->options) > 0 || plan->particles.n == 0)
+    {
+        return GMXFMM_OK;
+    }
+    memcpy(chosen.roots, plan->domain.tree->roots, sizeof(chosen.roots));
+    gmxfmm_status status = fmm_tune_tree_particles(&problem, x, &chosen);
+    status               = status == GMXFMM_OK ? take(plan, &problem, &chosen) : status;
+    plan->tuning.done    = status == GMXFMM_OK;
+    return status;
+}
+
+/* The octree of an open system: chosen once a plan, and then as large as the particles want it. */
+static gmxfmm_status
+tune_tree_open(gmxfmm_plan* plan, const void* x, const double* low, const double* high, double* edge)
+{
+    const fmm_problem problem = problem_of(plan, plan->particles.n);
+    fmm_choice        chosen;
+    if (plan->tuning.done)
+    {
+        static const int c_root[3] = {1, 1, 1};
+        *edge                      = plan->tuning.target_edge;
+        const int depth            = fmm_open_depth(low, high, plan->options.depth, edge);
+        const int leaves[3]        = {1 << depth, 1 << depth, 1 << depth};
+        fmm_domain_set_grid(plan, leaves, plan->domain.separation);
+        fmm_domain_set_depth(plan, depth, c_root);
+        return GMXFMM_OK;
+    }
+    gmxfmm_status status = fmm_tune_tree_open(&problem, x, low, high, &chosen);
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    status                   = take(plan, &problem, &chosen);
+    plan->tuning.target_edge = *edge = chosen.edge;
+    plan->tuning.done                = status == GMXFMM_OK;
+    return status;
+}
+
+/* The same of cells of one level. */
+static gmxfmm_status tune_cells_open(gmxfmm_plan* plan, const double* low, const double* high, double* edge)
+{
+    const fmm_problem problem = problem_of(plan, plan->particles.n);
+    fmm_choice        chosen;
+    int               grid[3];
+    if (plan->tuning.target_edge == 0)
+    {
+        gmxfmm_status status = fmm_tune_open(&problem, low, high, &chosen);
+        status               = status == GMXFMM_OK ? take(plan, &problem, &chosen) : status;
+        if (status != GMXFMM_OK)
+        {
+            return status;
+        }
+        plan->tuning.target_edge = chosen.edge;
+    }
+    *edge = plan->tuning.target_edge;
+    fmm_open_grid(plan->particles.n, low, high, edge, grid);
+    fmm_domain_set_grid(plan, grid, plan->domain.separation);
+    plan->tuning.compared_cells = plan->tuning.compared_cells > 0 ? plan->tuning.compared_cells : num_cells(grid);
+    return GMXFMM_OK;
+}
+
+/* x on the host, if particles are to be counted in the cells of every depth; elsewhere nobody looks at it. */
+static gmxfmm_status bring_to_host(gmxfmm_plan* plan, const void** x)
+{
+    const int counts = compares_tree(plan) || (plan->domain.tree != NULL && !plan->tuning.done &&
+                                               !(fmm_is_periodic(plan) && fmm_given_depth(&plan->options) > 0));
+    return counts ? plan->backend->on_host(plan, x, 3 * (size_t)plan->particles.n) : GMXFMM_OK;
+}
+
+/* The corners of what particles, at *x, and targets fill; zeros without any. *x: see backend.h. */
+static gmxfmm_status find_extent(gmxfmm_plan* plan, const void** x, double* low, double* high)
+{
+    for (int d = 0; d < 3; d++)
+    {
+        low[d]  = INFINITY;
+        high[d] = -INFINITY;
+    }
+    const gmxfmm_status status = plan->backend->extent(plan, x, low, high);
+    for (int d = 0; d < 3 && !(low[d] <= high[d]); d++)
+    {
+        low[d] = high[d] = 0;
+    }
+    return status;
+}
+
+/* The domain of an open system: cubes of one edge around its particles. */
+static gmxfmm_status tune_open(gmxfmm_plan* plan, const void** x)
+{
+    const void*   host = *x;
+    double        low[3], high[3], edge = 0;
+    gmxfmm_status status = find_extent(plan, x, low, high);
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    const double longest = fmax(high[0] - low[0], fmax(high[1] - low[1], high[2] - low[2]));
+    if (longest > 0 && !fmm_in_range(longest))
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_POSITION, "the particles are up to %g apart: choose another unit of length",
+                        longest);
+    }
+    compare_again_if_spread(plan, low, high);
+    status = bring_to_host(plan, &host);
+    status = status == GMXFMM_OK ? compare_tree(plan, host, low, high) : status;
+    if (status == GMXFMM_OK)
+    {
+        status = plan->domain.tree != NULL ? tune_tree_open(plan, host, low, high, &edge)
+                                           : tune_cells_open(plan, low, high, &edge);
+    }
+    if (status == GMXFMM_OK)
+    {
+        fmm_domain_set_extent(plan, low, high, edge);
+    }
+    return status;
+}
+
+gmxfmm_status fmm_tune_particles(gmxfmm_plan* plan, const void** x)
+{
+    static const double c_corner[3] = {0, 0, 0};
+    const void*         host        = *x;
+    if (plan->backend->set_grid == NULL)
+    {
+        return GMXFMM_OK;
+    }
+    if (!fmm_is_periodic(plan))
+    {
+        return tune_open(plan, x);
+    }
+    gmxfmm_status status = bring_to_host(plan, &host);
+    status               = status == GMXFMM_OK ? compare_tree(plan, host, c_corner, c_corner) : status;
+    return status == GMXFMM_OK && plan->domain.tree != NULL ? tune_tree_particles(plan, host) : status;
+}
