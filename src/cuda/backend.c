@@ -3,6 +3,7 @@
 #include "cuda/device.h"
 #include "cuda/octree/operators.h"
 #include "fmm/backend.h"
+#include "cuda/costs.h"
 #include "fmm/state.h"
 
 static void free_grid(gmxfmm_plan* plan)
@@ -10,11 +11,11 @@ static void free_grid(gmxfmm_plan* plan)
     (void)plan; /* buffers stay, to be used again */
 }
 
-static gmxfmm_status set_shape(gmxfmm_plan* plan)
+static unsigned capabilities(const gmxfmm_plan* plan)
 {
-    const gmxfmm_status status = fmm_device_set_shape(plan);
-    plan->far.spectra_valid        = status == GMXFMM_OK; /* as far as the host is concerned */
-    return status;
+    const int one_level = plan->domain.tree == NULL && fmm_is_periodic(plan) && plan->particles.num_targets == 0;
+    return GMXFMM_CAN_VIRIAL | GMXFMM_CAN_EXCLUDE | GMXFMM_CAN_TARGETS | GMXFMM_CAN_ENQUEUE |
+           GMXFMM_CAN_ENQUEUE_CHARGES | (one_level ? (unsigned)GMXFMM_CAN_ENQUEUE_ASSIGN : 0U);
 }
 
 const fmm_backend fmm_backend_cuda = {
@@ -25,22 +26,27 @@ const fmm_backend fmm_backend_cuda = {
            1U << GMXFMM_M2L_NAIVE,
     .max_order          = FMM_OCTREE_MAX_ORDER,
     .max_rotation_order = FMM_OCTREE_MAX_ROTATION_ORDER,
+    .costs              = &fmm_costs_cuda,
 
-    .check          = fmm_device_check,
-    .create         = fmm_device_create,
-    .destroy        = fmm_device_destroy,
-    .set_charges    = fmm_device_set_charges,
-    .set_targets    = fmm_device_set_targets,
-    .set_exclusions = fmm_device_set_exclusions,
-    .set_grid       = fmm_device_set_grid,
-    .free_grid      = free_grid,
-    .set_shape      = set_shape,
-    .on_host        = fmm_device_on_host,
-    .extent         = fmm_device_extent,
-    .assign         = fmm_device_assign,
-    .execute        = fmm_device_execute,
-    .time_steps     = fmm_device_time_steps,
-    .enqueue_assign = fmm_device_enqueue_assign,
-    .enqueue_box    = fmm_device_enqueue_box,
-    .enqueue        = fmm_device_enqueue,
+    .capabilities = capabilities,
+
+    .check           = fmm_device_check,
+    .create          = fmm_device_create,
+    .destroy         = fmm_device_destroy,
+    .set_charges     = fmm_device_set_charges,
+    .set_targets     = fmm_device_set_targets,
+    .set_exclusions  = fmm_device_set_exclusions,
+    .set_grid        = fmm_device_set_grid,
+    .free_grid       = free_grid,
+    .set_shape       = fmm_device_set_shape,
+    .on_host         = fmm_device_on_host,
+    .extent          = fmm_device_extent,
+    .assign          = fmm_device_assign,
+    .execute         = fmm_device_execute,
+    .time_steps      = fmm_device_time_steps,
+    .time_stages     = fmm_device_time_stages,
+    .enqueue_assign  = fmm_device_enqueue_assign,
+    .enqueue_charges = fmm_device_enqueue_charges,
+    .enqueue_box     = fmm_device_enqueue_box,
+    .enqueue         = fmm_device_enqueue,
 };

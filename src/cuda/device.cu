@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Life cycle of a plan's device part: streams, memory, charges, exclusions, transforms. */
-#include "cuda/state.h"
+/* Life cycle of a plan's device part: streams, events, the memory that depends on options alone, grid and shape. */
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <new>
 
+#include "cuda/convolution/convolution.h"
+#include "cuda/device.h"
+#include "cuda/octree/far.h"
+#include "cuda/octree/levels.h"
+#include "cuda/resources.h"
 #include "fmm/math/harmonics.h"
 
 gmxfmm_status fmm_device_check(int id, char* message, size_t size)
@@ -39,34 +43,6 @@ gmxfmm_status fmm_device_check(int id, char* message, size_t size)
     return GMXFMM_OK;
 }
 
-gmxfmm_status fmm_cuda_failed(gmxfmm_plan* plan, cudaError_t error, const char* call, const char* file, int line)
-{
-    return fmm_describe_failure(error, call, file, line, plan->message, sizeof(plan->message));
-}
-
-gmxfmm_status fmm_device_reserve(gmxfmm_plan* plan, DeviceBuffer* buffer, size_t bytes)
-{
-    if (bytes <= buffer->capacity && buffer->memory != NULL)
-    {
-        return GMXFMM_OK;
-    }
-    plan->bytes -= buffer->capacity;
-    const cudaError_t error = buffer->reserve((bytes + 511) / 256 * 256);
-    plan->bytes += buffer->capacity;
-    FMM_CUDA(plan, error);
-    return GMXFMM_OK;
-}
-
-gmxfmm_status fmm_cuda_upload(gmxfmm_plan* plan, void* to, const void* from, size_t bytes)
-{
-    if (bytes > 0)
-    {
-        FMM_CUDA(plan, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, plan->device->own));
-        FMM_CUDA(plan, cudaStreamSynchronize(plan->device->own));
-    }
-    return GMXFMM_OK;
-}
-
 static gmxfmm_status make_streams(gmxfmm_plan* plan)
 {
     fmm_device* device = plan->device;
@@ -77,16 +53,16 @@ static gmxfmm_status make_streams(gmxfmm_plan* plan)
      * then. Smaller numbers are higher priorities. */
     const int near = low - high > 1 ? low - 1 : low;
     FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->far, cudaStreamNonBlocking, high));
-    FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->beside, cudaStreamNonBlocking, high));
+    FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->side, cudaStreamNonBlocking, high));
     FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->near, cudaStreamNonBlocking, near));
-    FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->ahead, cudaStreamNonBlocking, low));
+    FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->prefetch, cudaStreamNonBlocking, low));
     FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->sums, cudaStreamNonBlocking, low));
     FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->own, cudaStreamNonBlocking, high));
     FMM_CUDA(plan, cudaEventCreateWithFlags(&device->fork, cudaEventDisableTiming));
     FMM_CUDA(plan, cudaEventCreateWithFlags(&device->near_done, cudaEventDisableTiming));
     FMM_CUDA(plan, cudaEventCreateWithFlags(&device->far_done, cudaEventDisableTiming));
-    FMM_CUDA(plan, cudaEventCreateWithFlags(&device->beside_done, cudaEventDisableTiming));
-    FMM_CUDA(plan, cudaEventCreateWithFlags(&device->ahead_done, cudaEventDisableTiming));
+    FMM_CUDA(plan, cudaEventCreateWithFlags(&device->side_done, cudaEventDisableTiming));
+    FMM_CUDA(plan, cudaEventCreateWithFlags(&device->prefetch_done, cudaEventDisableTiming));
     FMM_CUDA(plan, cudaEventCreateWithFlags(&device->spectrum_done, cudaEventDisableTiming));
     FMM_CUDA(plan, cudaEventCreateWithFlags(&device->output_done, cudaEventDisableTiming));
     FMM_CUDA(plan, cudaEventCreateWithFlags(&device->sums_done, cudaEventDisableTiming));
@@ -97,9 +73,11 @@ static gmxfmm_status make_streams(gmxfmm_plan* plan)
     FMM_TRY(fmm_device_reserve(plan, &device->box, sizeof(BoxValues)));
     FMM_TRY(fmm_device_reserve(plan, &device->results, sizeof(StepResults)));
     FMM_TRY(fmm_device_reserve(plan, &device->assign_results, sizeof(AssignResults)));
+    FMM_TRY(fmm_device_reserve(plan, &device->charge_results, sizeof(ChargeResults)));
     FMM_TRY(fmm_device_reserve(plan, &device->partial, sizeof(double) * c_numSums * 2 * c_sumBlocks));
     FMM_CUDA(plan, cudaMemset(device->results.memory, 0, sizeof(StepResults)));
-    FMM_CUDA(plan, cudaMemset(&device->results.as<StepResults>()->bad_positions, c_none & 0xff, 3 * sizeof(int)));
+    FMM_CUDA(plan, cudaMemset(&device->results.as<StepResults>()->bad_positions, c_none & 0xff, 4 * sizeof(int)));
+    FMM_CUDA(plan, cudaMemset(device->charge_results.memory, 0, sizeof(ChargeResults)));
     return GMXFMM_OK;
 }
 
@@ -119,16 +97,6 @@ gmxfmm_status fmm_device_create(gmxfmm_plan* plan)
     return known ? fmm_cuda_rotation_create(plan, plan->options.order) : GMXFMM_OK;
 }
 
-static void free_transforms(fmm_device* device)
-{
-    if (device->has_transforms)
-    {
-        cufftDestroy(device->forward);
-        cufftDestroy(device->backward);
-        device->has_transforms = 0;
-    }
-}
-
 void fmm_device_destroy(gmxfmm_plan* plan)
 {
     fmm_device* d = plan->device;
@@ -139,19 +107,19 @@ void fmm_device_destroy(gmxfmm_plan* plan)
     DeviceScope scope(d->id);
     /* what a host program has enqueued may still be running */
     cudaDeviceSynchronize();
-    free_transforms(d);
+    fmm_cuda_free_transforms(d);
     fmm_cuda_tree_destroy(plan);
     cudaStreamDestroy(d->near);
     cudaStreamDestroy(d->far);
-    cudaStreamDestroy(d->beside);
-    cudaStreamDestroy(d->ahead);
+    cudaStreamDestroy(d->side);
+    cudaStreamDestroy(d->prefetch);
     cudaStreamDestroy(d->sums);
     cudaStreamDestroy(d->own);
     cudaEventDestroy(d->fork);
     cudaEventDestroy(d->near_done);
     cudaEventDestroy(d->far_done);
-    cudaEventDestroy(d->beside_done);
-    cudaEventDestroy(d->ahead_done);
+    cudaEventDestroy(d->side_done);
+    cudaEventDestroy(d->prefetch_done);
     cudaEventDestroy(d->spectrum_done);
     cudaEventDestroy(d->output_done);
     cudaEventDestroy(d->sums_done);
@@ -163,148 +131,14 @@ void fmm_device_destroy(gmxfmm_plan* plan)
     plan->device = NULL;
 }
 
-static gmxfmm_status reserve_set(gmxfmm_plan* plan, ParticleSet* set, int64_t num)
-{
-    const size_t n = static_cast<size_t>(num) + 1;
-    FMM_TRY(fmm_device_reserve(plan, &set->sorted, n * sizeof(int)));
-    FMM_TRY(fmm_device_reserve(plan, &set->position, n * sizeof(int)));
-    FMM_TRY(fmm_device_reserve(plan, &set->cell_of, n * sizeof(int)));
-    FMM_TRY(fmm_device_reserve(plan, &set->anchor, n * sizeof(Anchor)));
-    FMM_TRY(fmm_device_reserve(plan, &set->xq, n * 4 * real_size(plan)));
-    set->n = static_cast<int>(num);
-    return GMXFMM_OK;
-}
-
-/* What serves both sets, or the one that receives. */
-static gmxfmm_status reserve_particles(gmxfmm_plan* plan)
-{
-    fmm_device*  d    = plan->device;
-    const int    most = d->sources.n > d->targets.n ? d->sources.n : d->targets.n;
-    const size_t n = static_cast<size_t>(most) + 1, targets = static_cast<size_t>(targets_of(d)->n) + 1;
-    const size_t vec  = 4 * real_size(plan);
-    const size_t word = plan->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
-    FMM_TRY(fmm_device_reserve(plan, &d->keys, n * sizeof(int)));
-    FMM_TRY(fmm_device_reserve(plan, &d->values, n * sizeof(int)));
-    FMM_TRY(fmm_device_reserve(plan, &d->references, 3 * n * sizeof(float)));
-    FMM_TRY(fmm_device_reserve(plan, &d->special_start, n * sizeof(int)));
-    FMM_TRY(fmm_device_reserve(plan, &d->far_start, n * sizeof(int)));
-    FMM_TRY(fmm_device_reserve(plan, &d->near_out, targets * vec));
-    FMM_TRY(fmm_device_reserve(plan, &d->far_out, targets * vec));
-    /* positions, forces, fields, potentials of a synchronous execute */
-    FMM_TRY(fmm_device_reserve(plan, &d->x_copy, 3 * n * word));
-    FMM_TRY(fmm_device_reserve(plan, &d->out_copy, 7 * targets * word));
-    /* what a step leaves out (stages) must be finite all the same */
-    FMM_CUDA(plan, cudaMemset(d->near_out.memory, 0, targets * vec));
-    FMM_CUDA(plan, cudaMemset(d->far_out.memory, 0, targets * vec));
-    return GMXFMM_OK;
-}
-
-gmxfmm_status fmm_device_set_charges(gmxfmm_plan* plan)
-{
-    fmm_device*  d = plan->device;
-    const size_t n = static_cast<size_t>(plan->particles.n);
-    DeviceScope  scope(d->id);
-    FMM_CUDA(plan, cudaDeviceSynchronize()); /* an enqueued step may be reading the old ones */
-    if (d->sources.n != plan->particles.n || d->keys.memory == NULL)
-    {
-        FMM_TRY(reserve_set(plan, &d->sources, plan->particles.n));
-        FMM_TRY(reserve_particles(plan));
-    }
-    FMM_TRY(fmm_device_reserve(plan, &d->charge, n * sizeof(double)));
-    FMM_TRY(fmm_cuda_upload(plan, d->charge.memory, plan->charges.q, n * sizeof(double)));
-    return fmm_is_assigned(plan) ? fmm_cuda_sort_charges(plan) : GMXFMM_OK;
-}
-
-gmxfmm_status fmm_device_set_targets(gmxfmm_plan* plan, const void* x)
-{
-    fmm_device*  d    = plan->device;
-    const size_t word = plan->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
-    const size_t size = 3 * static_cast<size_t>(plan->particles.num_targets) * word;
-    DeviceScope  scope(d->id);
-    FMM_CUDA(plan, cudaDeviceSynchronize());
-    FMM_TRY(reserve_set(plan, &d->targets, plan->particles.num_targets));
-    FMM_TRY(reserve_particles(plan));
-    FMM_TRY(fmm_device_reserve(plan, &d->target_x, size));
-    return fmm_cuda_upload(plan, d->target_x.memory, x, size);
-}
-
-gmxfmm_status fmm_device_set_exclusions(gmxfmm_plan* plan, const int* start, const int* list, int64_t n)
-{
-    fmm_device* d = plan->device;
-    DeviceScope scope(d->id);
-    d->has_exclusions = start != NULL;
-    if (start != NULL)
-    {
-        const size_t starts = (static_cast<size_t>(n) + 1) * sizeof(int);
-        const size_t words  = static_cast<size_t>(start[n]) * sizeof(int);
-        FMM_TRY(fmm_device_reserve(plan, &d->excl_start, starts));
-        FMM_TRY(fmm_device_reserve(plan, &d->excl_list, words));
-        FMM_TRY(fmm_cuda_upload(plan, d->excl_start.memory, start, starts));
-        FMM_TRY(fmm_cuda_upload(plan, d->excl_list.memory, list, words));
-    }
-    return GMXFMM_OK;
-}
-
-static gmxfmm_status make_transforms(gmxfmm_plan* plan)
-{
-    fmm_device*       d    = plan->device;
-    const int*        c    = fmm_convolved(plan)->n;
-    int               n[3] = {c[0], c[1], c[2]}; /* cuFFT asks for one it may write to */
-    const bool        dp   = is_double(plan);
-    const cufftResult first =
-        cufftPlanMany(&d->forward, 3, n, NULL, 1, 0, NULL, 1, 0, dp ? CUFFT_D2Z : CUFFT_R2C, d->num_coef);
-    const cufftResult second = first == CUFFT_SUCCESS ? cufftPlanMany(&d->backward, 3, n, NULL, 1, 0, NULL, 1, 0,
-                                                                      dp ? CUFFT_Z2D : CUFFT_C2R, d->num_coef)
-                                                      : first;
-    if (first == CUFFT_SUCCESS && second != CUFFT_SUCCESS)
-    {
-        cufftDestroy(d->forward);
-    }
-    if (second != CUFFT_SUCCESS)
-    {
-        return fmm_fail(plan, second == CUFFT_ALLOC_FAILED ? GMXFMM_ERROR_MEMORY : GMXFMM_ERROR_DEVICE,
-                        "cuFFT makes no plan for %d transforms of %d x %d x %d cells (error %d)", d->num_coef, n[0],
-                        n[1], n[2], static_cast<int>(second));
-    }
-    d->has_transforms = 1;
-    return GMXFMM_OK;
-}
-
-/* Pairs (P, Q) of a spectrum of degree `top`, one for each degree and 0 <= m <= degree. */
-static size_t pairs(int top)
-{
-    return static_cast<size_t>(top + 1) * static_cast<size_t>(top + 2) / 2;
-}
-
-gmxfmm_status fmm_cuda_set_transforms(gmxfmm_plan* plan)
-{
-    fmm_device*      d = plan->device;
-    const fmm_cells* c = fmm_convolved(plan);
-    d->num_freq        = c->n[0] * c->n[1] * (c->n[2] / 2 + 1);
-    const size_t coef = static_cast<size_t>(d->num_coef), real = real_size(plan);
-    const size_t cells = static_cast<size_t>(c->num_cells), freq = static_cast<size_t>(d->num_freq);
-    FMM_TRY(fmm_device_reserve(plan, &d->field, coef * cells * real));
-    FMM_TRY(fmm_device_reserve(plan, &d->spectrum, coef * freq * 2 * real));
-    FMM_TRY(fmm_device_reserve(plan, &d->local_spectrum, coef * freq * 2 * real));
-    FMM_TRY(fmm_device_reserve(plan, &d->s, pairs(2 * plan->far.order) * freq * 2 * real));
-    FMM_TRY(fmm_device_reserve(plan, &d->z, pairs(2 * plan->far.order + 2) * freq * 2 * real));
-    FMM_TRY(fmm_device_reserve(plan, &d->far_virial,
-                               static_cast<size_t>(fmm_cuda_virial_blocks(plan)) * 5 * sizeof(double)));
-    FMM_TRY(fmm_cuda_product_items(plan));
-    FMM_TRY(fmm_cuda_fft_prepare(plan));
-    return d->own_transforms ? GMXFMM_OK : make_transforms(plan);
-}
-
 gmxfmm_status fmm_device_set_grid(gmxfmm_plan* plan)
 {
     fmm_device* d = plan->device;
     DeviceScope scope(d->id);
     FMM_CUDA(plan, cudaDeviceSynchronize());
-    free_transforms(d);
+    fmm_cuda_free_transforms(d);
     d->num_coef = harm_size(plan->far.order);
-    d->s_valid = d->z_valid = d->lattice_ready = 0;
-    d->ewald_distance                          = 0;
-    d->path                                    = fmm_cuda_path(plan);
+    d->path     = plan->domain.tree != NULL ? &fmm_cuda_by_octree : &fmm_cuda_by_cells;
     return d->path->create(plan);
 }
 
@@ -312,9 +146,6 @@ gmxfmm_status fmm_device_set_shape(gmxfmm_plan* plan)
 {
     fmm_device* d = plan->device;
     DeviceScope scope(d->id);
-    d->s_valid = d->z_valid = 0;
-    d->z_expected           = d->z_used;
-    d->z_used               = 0;
     FMM_TRY(d->path->set_shape(plan));
     for (int i = 0; i < FMM_LINE_NODES && plan->far.line.active; i++)
     {

@@ -27,12 +27,11 @@ extern "C"
     /* Places of the plan's targets, x on the host or the device, and room for them. */
     gmxfmm_status fmm_device_set_targets(gmxfmm_plan* plan, const void* x);
 
-    /* The list of pairs left out; n and num are the lengths of start (less one) and list, both NULL if there are none.
-     */
+    /* The list of excluded pairs, start[n + 1] and list, checked; both NULL if there are none. */
     gmxfmm_status fmm_device_set_exclusions(gmxfmm_plan* plan, const int* start, const int* list, int64_t n);
 
-    /* Arrays of cells and frequencies, and transforms, for plan->domain.cells.n; or operators of the octree, and those for the
-     * grid of roots. */
+    /* Arrays of cells and frequencies, and transforms, for the plan's grid; or operators of the octree, and those for
+     * the grid of roots. */
     gmxfmm_status fmm_device_set_grid(gmxfmm_plan* plan);
 
     /* What lattice sums need for the present shape; spectra are computed by the next step. */
@@ -58,6 +57,12 @@ extern "C"
     /* One step with arrays of the host, synchronous. */
     gmxfmm_status fmm_device_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* output);
     gmxfmm_status fmm_device_time_steps(gmxfmm_plan* plan, const void* x, int num, double* seconds);
+
+    /* As gmxfmm_time_stages, and gmxfmm_enqueue_charges, checked. */
+    gmxfmm_status fmm_device_time_stages(
+        gmxfmm_plan* plan, const void* x, unsigned stages, int repeats, void* stream, double* seconds);
+    gmxfmm_status
+    fmm_device_enqueue_charges(gmxfmm_plan* plan, int64_t count, const int* index, const void* q, void* stream);
 
     /* One step with arrays of the device, on the caller's stream. */
     gmxfmm_status

@@ -2,7 +2,9 @@
 /* Results in the caller's order and units, less the far pairs left out; energies and virial. */
 #include <algorithm>
 
-#include "cuda/geometry.h"
+#include "cuda/output.h"
+#include "cuda/convolution/convolution.h"
+#include "cuda/near/near.h"
 #include "cuda/runtime/sums.h"
 #include "fmm/math/strain.h"
 
@@ -30,8 +32,8 @@ struct OutputArgs
     const double*        tree_strain; /* 6, of the octree's translations; or NULL */
     StepResults*         results;
     const AssignResults* assigned; /* num_tiles */
-    double               f;        /* prefactor */
-    double               total_charge;
+    const double*        total_charge;
+    double               f;          /* prefactor */
     double               background; /* 4 pi / 3 over the volume of the box in u^3 */
     gmxfmm_device_output out;
 };
@@ -85,7 +87,7 @@ static __device__ void add_background(const OutputArgs& a, int s, double q, cons
     root_offset(a.g, a.edge, a.cell_of[s], offset);
     for (int d = 0; d < 3; d++)
     {
-        f[d] = q * a.background * (m[d] - a.total_charge * (y[d] + offset[d]));
+        f[d] = q * a.background * (m[d] - *a.total_charge * (y[d] + offset[d]));
     }
     fmm_add_symmetric(1, offset, f, sum);
 }
@@ -149,7 +151,7 @@ static __device__ double far_virial(const OutputArgs& a, int i, const double* y_
     }
     if (a.periodic)
     {
-        strain += fmm_missing_strain(0.6 * a.background, a.total_charge, m[row], m[column], m[3 + i]);
+        strain += fmm_missing_strain(0.6 * a.background, *a.total_charge, m[row], m[column], m[3 + i]);
     }
     return 0.5 * (strain - y_force[i]);
 }
@@ -239,9 +241,10 @@ static __device__ void finish(const OutputArgs& a)
 
 __global__ void write_status(const StepResults* r, int* status)
 {
-    *status = r->bad_positions != c_none || r->unplaced != c_none ? GMXFMM_ERROR_POSITION
-              : r->not_finite != c_none                           ? GMXFMM_ERROR_COINCIDENT
-                                                                  : GMXFMM_OK;
+    *status = r->bad_charge != c_none                               ? GMXFMM_ERROR_CHARGE
+              : r->bad_positions != c_none || r->unplaced != c_none ? GMXFMM_ERROR_POSITION
+              : r->not_finite != c_none                             ? GMXFMM_ERROR_COINCIDENT
+                                                                    : GMXFMM_OK;
 }
 
 template <class R, class X>
@@ -345,7 +348,7 @@ static OutputArgs make_args(const gmxfmm_plan* plan, const gmxfmm_device_output*
     a.results       = d->results.as<StepResults>();
     a.assigned      = d->assign_results.as<AssignResults>();
     a.f             = plan->options.prefactor;
-    a.total_charge  = plan->charges.total[0];
+    a.total_charge  = d->charge_results.as<ChargeResults>()->total;
     a.background    = 4 * FMM_PI / 3 / plan->domain.cells.box_volume;
     a.out           = *output;
     return a;

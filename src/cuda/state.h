@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The device part of a plan, the arguments of its kernels by how often they change, and the error macro. */
+/* The device part of a plan, and what its kernels share. */
 #ifndef FMM_CUDA_STATE_H
 #define FMM_CUDA_STATE_H
 
@@ -10,9 +10,10 @@ extern "C"
 {
 #include "fmm/geometry/cells.h"
 #include "fmm/geometry/lattice.h"
+#include "fmm/clock.h"
 #include "fmm/state.h"
+#include "fmm/status.h"
 }
-#include "cuda/device.h"
 #include "cuda/octree/operators.h"
 #include "cuda/runtime/buffer.h"
 #include "cuda/runtime/call.h"
@@ -105,9 +106,20 @@ struct StepResults
     /* set by what is found wrong, otherwise c_none, as permute leaves them */
     int bad_positions; /* 1 */
     int not_finite;    /* lowest particle without a finite field */
-    int unplaced;      /* AssignResults.bad: permute brings it here in every step */
+    int unplaced;      /* AssignResults.bad and ChargeResults.bad: permute brings them here in every step */
+    int bad_charge;
     /* counters of finished blocks, zero between kernels */
     unsigned moments_done, p2m_done, output_done;
+};
+
+/* What is known of the charges, where kernels of captured graphs read it. */
+struct ChargeResults
+{
+    double   total[FMM_CHARGE_SETS]; /* sum q */
+    int      bad;                    /* lowest particle whose charge is not finite, or c_none */
+    unsigned done;                   /* a counter of finished blocks, zero between kernels */
+    double   partial[c_sumBlocks];
+    int      partial_bad[c_sumBlocks];
 };
 
 /* What an assignment finds and counts, for steps and for a host that waits. */
@@ -158,7 +170,8 @@ struct Expansions
     const double* strain; /* DeviceTree.strain, or NULL */
 };
 
-/* What the two paths through the far field do in different ways: rows of paths.cu. */
+/* What far fields by a convolution over cells and by an octree do in different ways: rows in convolution/far.cu and
+ * octree/far.cu. */
 struct DevicePath
 {
     gmxfmm_status (*create)(gmxfmm_plan* plan);    /* arrays and transforms of the grid, or the roots; operators */
@@ -173,10 +186,12 @@ struct DevicePath
 struct fmm_device
 {
     int            id;
-    cudaStream_t   near, far, beside /* the far field */, ahead; /* ahead: for later steps */
-    cudaStream_t   sums;                                         /* energy, virial, and what they take */
-    cudaStream_t   own;                                          /* the caller's part of a synchronous execute */
-    cudaEvent_t    fork, near_done, far_done, beside_done, ahead_done, spectrum_done, output_done, sums_done;
+    cudaStream_t   near, far;
+    cudaStream_t   side;     /* lattice sums and moments, while P2M and transforms are on `far` */
+    cudaStream_t   prefetch; /* lattice sums for later steps */
+    cudaStream_t   sums;     /* energy, virial, and what they take */
+    cudaStream_t   own;      /* the caller's part of a synchronous execute */
+    cudaEvent_t    fork, near_done, far_done, side_done, prefetch_done, spectrum_done, output_done, sums_done;
     cudaEvent_t    begin, end; /* of steps that are timed */
     DeviceLimits   limits;
     AllowedKernels allowed;
@@ -184,9 +199,11 @@ struct fmm_device
 
     const DevicePath* path; /* by cells of one level, or by an octree: chosen with the grid */
 
-    /* per set of charges */
+    DeviceBuffer charge, charge_results; /* charge: caller's order; ChargeResults */
+
+    /* per set of particles */
     int          has_exclusions;
-    DeviceBuffer charge, excl_start, excl_list;
+    DeviceBuffer excl_start, excl_list;
     DeviceBuffer target_x; /* caller's order and type */
 
     /* per assignment */
@@ -216,35 +233,25 @@ struct fmm_device
     int          has_transforms, own_transforms; /* of cuFFT; of fft.cu */
     DeviceBuffer twiddles;
 
-    /* lattice sums of the present shape */
+    /* lattice sums; versions are those of the plan's far field */
     fmm_ewald     ewald;
-    double        ewald_distance; /* fmm_cells.far_distance that it was chosen for; 0: none */
-    DeviceBuffer  lattice_near;   /* near_lookup of the grid's cells, */
-    uint64_t      lattice_set;    /* which is that of this plan->far.spectra_near, */
-    int           lattice_ready;  /* and of this grid */
+    double        ewald_distance;  /* fmm_cells.far_distance that it was chosen for; 0: none */
+    DeviceBuffer  lattice_near;    /* near_lookup of the grid's cells, */
+    uint64_t      lattice_set;     /* which is that of this near set (fmm_far_shape), */
+    int64_t       lattice_version; /* and of arrays of this version (fmm_far_field.arrays) */
     DeviceBuffer  lattice_table;
-    fmm_line_node held_s[FMM_LINE_NODES], held_z[FMM_LINE_NODES]; /* nodes of plan->far.line whose spectra are in these: */
-    DeviceBuffer  node_s[FMM_LINE_NODES], node_z[FMM_LINE_NODES];
-    int           s_valid, z_valid;
-    int           z_used, z_expected; /* by a step in this box; in this box since in the last */
-    int           z_ever;             /* by any step, be it in a graph */
-    int           s_ahead, z_ahead;   /* made before the step, on another stream, which nothing has waited for */
+    fmm_line_node held_s[FMM_LINE_NODES],
+        held_z[FMM_LINE_NODES]; /* nodes of plan->far.line whose spectra are in these: */
+    DeviceBuffer node_s[FMM_LINE_NODES], node_z[FMM_LINE_NODES];
+    int64_t      s_version, z_version; /* that s and z are of */
+    int64_t      virial_version;       /* of the last step that wanted a virial, be it in a graph; 0: none did */
+    int          s_pending, z_pending; /* made on another stream, which no step has waited for */
 
     /* per step */
     DeviceBuffer near_out, far_out, partial, p2m_partial, near_virial, far_virial, results, x_copy, out_copy;
     void*        host_copy; /* of an array of the device */
     size_t       host_copy_bytes;
 };
-
-/* Of call.h. */
-gmxfmm_status fmm_cuda_failed(gmxfmm_plan* plan, cudaError_t error, const char* call, const char* file, int line);
-
-/* Copies from the host, and waits: cudaMemcpy may return before the last of pageable memory has arrived, and streams of
- * the library do not wait for the default one. Not for steps. */
-gmxfmm_status fmm_cuda_upload(gmxfmm_plan* plan, void* to, const void* from, size_t bytes);
-
-/* Makes *buffer hold at least `bytes`; what it held is lost if it grows. Errors: MEMORY. */
-gmxfmm_status fmm_device_reserve(gmxfmm_plan* plan, DeviceBuffer* buffer, size_t bytes);
 
 static inline bool is_double(const gmxfmm_plan* plan)
 {
@@ -274,92 +281,27 @@ struct StepWanted
     int potential; /* of particles, for any of these or by itself */
 };
 
-/* execute.cu: whether what is enqueued on the stream becomes part of a graph. */
-gmxfmm_status fmm_cuda_is_capturing(gmxfmm_plan* plan, cudaStream_t stream, bool* capturing);
+/* Whether spectra are those of the far field as it is. */
+static inline bool has_s(const gmxfmm_plan* plan)
+{
+    return plan->device->s_version == plan->far.version;
+}
 
-/* The stages, one file each; they enqueue on `stream`. */
-gmxfmm_status fmm_cuda_spectra(gmxfmm_plan* plan, bool with_virial, cudaStream_t stream);
-/* lattice.cu: spectra by interpolation (plan->far.line.active), S and with_virial Z; *box to *to. */
-gmxfmm_status
-fmm_cuda_interpolate(gmxfmm_plan* plan, bool with_virial, const BoxValues* box, BoxValues* to, cudaStream_t stream);
-gmxfmm_status fmm_cuda_permute(gmxfmm_plan* plan, const void* x, cudaStream_t stream);
-gmxfmm_status fmm_cuda_moments(gmxfmm_plan* plan, const void* x, cudaStream_t stream);
-gmxfmm_status fmm_cuda_p2p(gmxfmm_plan* plan, const StepWanted& wanted, cudaStream_t stream);
-/* The near virial's part of forces through faces of a grid of one level, from the positions alone. */
-gmxfmm_status fmm_cuda_near_faces(gmxfmm_plan* plan, cudaStream_t stream);
-/* Rows of device->near_virial: of P2P, one for each tile, on an octree; on other grids of the faces, and the sum over
- * particles of position times near force belongs to the virial, too. */
-int           fmm_cuda_near_virial_rows(const gmxfmm_plan* plan, int tiles);
-gmxfmm_status fmm_cuda_p2m(gmxfmm_plan* plan, bool sums, cudaStream_t stream);
-/* Of device->field to or from a spectrum. */
-gmxfmm_status fmm_cuda_transform(gmxfmm_plan* plan, bool forward, const DeviceBuffer& spectrum, cudaStream_t stream);
-/* From device->spectrum to `to`, which may be the same. */
-gmxfmm_status fmm_cuda_product(gmxfmm_plan* plan, const DeviceBuffer& to, cudaStream_t stream);
-gmxfmm_status fmm_cuda_m2l_virial(gmxfmm_plan* plan, cudaStream_t stream);
-gmxfmm_status fmm_cuda_l2p(gmxfmm_plan* plan, cudaStream_t stream);
-/* execute.cu: the far field by cells, by transforms and product. */
-gmxfmm_status fmm_cuda_convolve(gmxfmm_plan* plan, bool virial, cudaEvent_t ready, cudaStream_t stream);
-/* output.cu: the arrays; energy and virial; the status, of what the arrays have found. */
-gmxfmm_status
-fmm_cuda_output(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, cudaStream_t stream);
-gmxfmm_status fmm_cuda_sums(gmxfmm_plan* plan, const gmxfmm_device_output* output, cudaStream_t stream);
-gmxfmm_status fmm_cuda_status(gmxfmm_plan* plan, int* status, cudaStream_t stream);
+static inline bool has_z(const gmxfmm_plan* plan)
+{
+    return plan->device->z_version == plan->far.version;
+}
 
-/* paths.cu: the row for the plan's cells, or for its octree. */
-const DevicePath* fmm_cuda_path(const gmxfmm_plan* plan);
+/* Whether particles may be assigned on a stream: to cells of one level of a periodic system, which do not follow the
+ * particles, without targets of their own. */
+static inline bool enqueues_assign(const gmxfmm_plan* plan)
+{
+    return plan->domain.tree == NULL && fmm_is_periodic(plan) && plan->particles.num_targets == 0;
+}
 
-/* plan.cu: arrays and transforms of the grid of fmm_convolved(plan). */
-gmxfmm_status fmm_cuda_set_transforms(gmxfmm_plan* plan);
-
-/* lattice.cu: what lattice sums need for the present shape. */
-gmxfmm_status fmm_cuda_set_lattice(gmxfmm_plan* plan);
-
-/* octree/far.cu: the far field by an octree, between P2M and L2P. */
-gmxfmm_status fmm_cuda_far_tree(gmxfmm_plan* plan, bool virial, cudaEvent_t ready, cudaStream_t stream);
-
-/* octree/levels.cu: operators for the present order and lists, and for the present shape; the levels of what was
- * assigned; the leaves. */
-gmxfmm_status fmm_cuda_tree_create(gmxfmm_plan* plan);
-gmxfmm_status fmm_cuda_tree_set_shape(gmxfmm_plan* plan);
-/* Kernels of m2l = rotation, unless they are there for this order. */
-gmxfmm_status fmm_cuda_rotation_create(gmxfmm_plan* plan, int order);
-gmxfmm_status fmm_cuda_tree_assign(gmxfmm_plan* plan, cudaStream_t stream);
-void          fmm_cuda_tree_destroy(gmxfmm_plan* plan);
-Expansions    fmm_cuda_tree_expansions(const gmxfmm_plan* plan);
-/* The plan's status and message from what a call of octree.h returned. */
-gmxfmm_status fmm_cuda_octree_status(gmxfmm_plan* plan, gmxfmm_status status);
-
-/* arrays.cu: makes *x, positions of all particles on the host or a device, an address of the plan's device. */
-gmxfmm_status fmm_cuda_on_device(gmxfmm_plan* plan, const void** x);
-
-/* assign.cu: exclusive sums of `num` numbers, at most as many as there are cells or particles, and one. */
-gmxfmm_status fmm_cuda_scan(gmxfmm_plan* plan, const int* in, int* out, int num, cudaStream_t stream);
-gmxfmm_status fmm_cuda_scan(gmxfmm_plan* plan, const uint64_t* in, uint64_t* out, int num, cudaStream_t stream);
-
-/* assign.cu: what the device counted in this assign, waited for. */
-gmxfmm_status fmm_cuda_assign_results(gmxfmm_plan* plan, AssignResults* results, cudaStream_t stream);
-
-/* excluded_pairs.cu: pairs left out, a particle and itself among them; targets leave nothing out. */
-gmxfmm_status fmm_cuda_excluded_pairs(gmxfmm_plan* plan, cudaStream_t stream);
-
-/* assign.cu: charges of sorted particles anew. */
-gmxfmm_status fmm_cuda_sort_charges(gmxfmm_plan* plan);
-
-/* fft.cu: whether the grid has transforms there (own_transforms), and its tables; the transforms. */
-gmxfmm_status fmm_cuda_fft_prepare(gmxfmm_plan* plan);
-gmxfmm_status
-fmm_cuda_own_transform(gmxfmm_plan* plan, bool forward, const DeviceBuffer& spectrum, cudaStream_t stream);
-
-/* fft.cu: sets device->has_chains. */
-gmxfmm_status fmm_cuda_find_chains(gmxfmm_plan* plan);
-
-/* p2m.cu: memory that it needs for the present cells. */
-gmxfmm_status fmm_cuda_p2m_reserve(gmxfmm_plan* plan);
-
-/* m2l_fft.cu: the table of work items of the product. */
-gmxfmm_status fmm_cuda_product_items(gmxfmm_plan* plan);
-
-/* Blocks of fmm_cuda_m2l_virial: rows of device->far_virial. */
-int fmm_cuda_virial_blocks(const gmxfmm_plan* plan);
+static inline size_t array_word(const gmxfmm_plan* plan)
+{
+    return plan->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
+}
 
 #endif

@@ -9,6 +9,7 @@
  */
 #include <vector>
 
+#include "cuda/convolution/convolution.h"
 #include "cuda/runtime/chain.h"
 #include "cuda/convolution/dft.h"
 

@@ -7,6 +7,7 @@
  */
 #include <cstring>
 
+#include "cuda/convolution/convolution.h"
 #include "cuda/runtime/chain.h"
 #include "cuda/expansions/orders.h"
 #include "cuda/convolution/spectrum.h"
@@ -473,7 +474,7 @@ template <class R>
 static ProductArgs<R> make_args(gmxfmm_plan* plan, const DeviceBuffer& to)
 {
     fmm_device* d = plan->device;
-    return {plan->far.order,      d->num_freq,        d->spectrum.as<Vec2<R>>(),
+    return {plan->far.order,  d->num_freq,        d->spectrum.as<Vec2<R>>(),
             to.as<Vec2<R>>(), d->s.as<Vec2<R>>(), d->work_items.as<WorkTable>()};
 }
 

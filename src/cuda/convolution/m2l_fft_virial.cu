@@ -3,6 +3,7 @@
  * Strain derivative of the lattice part of the far energy (THEORY section 6). A lane is a frequency; a warp has some of
  * the moment products G_j^mu, which it contracts with the derivative of S at once.
  */
+#include "cuda/convolution/convolution.h"
 #include "cuda/convolution/spectrum.h"
 #include "cuda/runtime/sums.h"
 
@@ -33,8 +34,8 @@ struct Columns
 };
 
 /* Adds these columns to the moment products G_j^mu and G_(j+1)^mu, THEORY (20), the sums over n + k = j and j + 1 of
- * M_n^m M_k^l; see moment_products of src/fmm/cpu/convolution/m2l_fft_virial.c. Two rows at once load little more than one: at
- * the next n, row j + 1 has the M_k^l that row j has now. */
+ * M_n^m M_k^l; see moment_products of src/fmm/cpu/convolution/m2l_fft_virial.c. Two rows at once load little more than
+ * one: at the next n, row j + 1 has the M_k^l that row j has now. */
 template <class R>
 static __device__ inline void
 add_columns(int p, int j, int width, const Vec4<R>* input, const Columns<R>& of, Vec2<R>* row)
@@ -103,7 +104,8 @@ static __device__ inline void add_product(double* w, const Vec2<R>& g, R fx, con
     w[1] += static_cast<double>(g.x * im + g.y * re);
 }
 
-/* Contracts G_j^mu with the strain derivative of S, THEORY (21); see contract of src/fmm/cpu/convolution/m2l_fft_virial.c. */
+/* Contracts G_j^mu with the strain derivative of S, THEORY (21); see contract of
+ * src/fmm/cpu/convolution/m2l_fft_virial.c. */
 template <class R>
 static __device__ inline void
 contract(int p, int j, int mu, const Vec2<R>& g, const Vec2<R>* s, const Vec2<R>* z, size_t stride, double* w)
@@ -203,8 +205,8 @@ static gmxfmm_status launch(gmxfmm_plan* plan, cudaStream_t stream)
     const int     width  = width_of(plan);
     const size_t  shared = shared_memory(plan, width);
     VirialArgs<R> a      = {
-             plan->far.order,        d->num_freq,        fmm_convolved(plan)->n[2],     width, d->spectrum.as<Vec2<R>>(),
-             d->s.as<Vec2<R>>(), d->z.as<Vec2<R>>(), d->far_virial.as<double>()};
+             plan->far.order,           d->num_freq,        fmm_convolved(plan)->n[2], width,
+             d->spectrum.as<Vec2<R>>(), d->s.as<Vec2<R>>(), d->z.as<Vec2<R>>(),        d->far_virial.as<double>()};
     FMM_CUDA(plan, (allow_shared(&plan->device->allowed, m2l_virial<R>)));
     const dim3 blocks(static_cast<unsigned>(blocks_of(plan)), static_cast<unsigned>(shares_of(plan)));
     m2l_virial<R><<<blocks, 32 * c_warps, shared, stream>>>(a);

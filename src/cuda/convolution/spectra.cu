@@ -8,6 +8,7 @@
  */
 #define HARM_T double
 #define HARM_R double
+#include "cuda/convolution/convolution.h"
 #include "cuda/runtime/chain.h"
 #include "cuda/convolution/spectrum.h"
 
@@ -739,8 +740,8 @@ interpolate_spectra(gmxfmm_plan* plan, bool s, bool z, const BoxValues* box, Box
     interpolate<R><<<static_cast<unsigned>(blocks_for(static_cast<int64_t>(num), c_threads)), c_threads, 0, stream>>>(
         of_s, of_z, box != NULL ? *box : none, to);
     FMM_CUDA(plan, cudaGetLastError());
-    plan->device->s_valid = s ? 1 : plan->device->s_valid;
-    plan->device->z_valid = z ? 1 : plan->device->z_valid;
+    plan->device->s_version = s ? plan->far.version : plan->device->s_version;
+    plan->device->z_version = z ? plan->far.version : plan->device->z_version;
     return GMXFMM_OK;
 }
 
@@ -755,7 +756,7 @@ template <class R>
 static gmxfmm_status spectra(gmxfmm_plan* plan, bool with_virial, cudaStream_t stream)
 {
     fmm_device* d = plan->device;
-    const bool  s = !d->s_valid, z = with_virial && !d->z_valid;
+    const bool  s = !has_s(plan), z = with_virial && !has_z(plan);
     bool        capturing = false;
     FMM_TRY(fmm_cuda_is_capturing(plan, stream, &capturing));
     /* a graph has the present shape's own sums: it may be launched when nodes have become others' */
@@ -766,13 +767,13 @@ static gmxfmm_status spectra(gmxfmm_plan* plan, bool with_virial, cudaStream_t s
     if (s)
     {
         FMM_TRY(make_spectrum(plan, wanted_sum(plan, FMM_SUM_S, fmm_convolved(plan)), d->s.as<Vec2<R>>(), stream));
-        d->s_valid = 1;
+        d->s_version = plan->far.version;
         plan->info.num_spectra++;
     }
     if (z)
     {
         FMM_TRY(make_spectrum(plan, wanted_sum(plan, FMM_SUM_Z, fmm_convolved(plan)), d->z.as<Vec2<R>>(), stream));
-        d->z_valid = 1;
+        d->z_version = plan->far.version;
     }
     return GMXFMM_OK;
 }
@@ -782,15 +783,16 @@ gmxfmm_status fmm_cuda_spectra(gmxfmm_plan* plan, bool with_virial, cudaStream_t
     return is_double(plan) ? spectra<double>(plan, with_virial, stream) : spectra<float>(plan, with_virial, stream);
 }
 
-/* Ewald parameters, which depend on the shortest far vector alone; that changes with the near set's choice at assign.
- */
+/* Ewald parameters, which depend on arrays and the shortest far vector; that changes with the near set's choice at
+ * assign. */
 static void choose_ewald(gmxfmm_plan* plan)
 {
     fmm_device*      d = plan->device;
     const fmm_cells* c = fmm_convolved(plan);
-    if (d->ewald_distance != c->far_distance)
+    if (d->ewald_distance != c->far_distance || d->lattice_version != plan->far.arrays)
     {
-        d->ewald = fmm_ewald_choose(c, 2 * plan->far.order + 2, is_double(plan) ? c_toleranceDouble : c_toleranceSingle);
+        d->ewald =
+            fmm_ewald_choose(c, 2 * plan->far.order + 2, is_double(plan) ? c_toleranceDouble : c_toleranceSingle);
         d->ewald_distance = c->far_distance;
     }
 }
@@ -809,8 +811,8 @@ static gmxfmm_status prepare_tables(gmxfmm_plan* plan, size_t column, size_t all
     FMM_TRY(fmm_device_reserve(plan, &d->lattice_table, std::max(2 * column, std::min(all + all / 2, enough))));
     FMM_TRY(fmm_device_reserve(plan, &d->lattice_near, near));
     FMM_TRY(fmm_cuda_upload(plan, d->lattice_near.memory, c->near_lookup, near));
-    d->lattice_set   = plan->far.spectra_near;
-    d->lattice_ready = 1;
+    d->lattice_set     = plan->far.shape.near_set;
+    d->lattice_version = plan->far.arrays;
     return GMXFMM_OK;
 }
 
@@ -831,7 +833,8 @@ gmxfmm_status fmm_cuda_set_lattice(gmxfmm_plan* plan)
     const int    degree  = 2 * plan->far.order + 2; /* of Z, which has most; its longest column is that of m = 1 */
     const size_t vectors = static_cast<size_t>(block.num()) * real_size(plan);
     const size_t column  = 2 * static_cast<size_t>(degree) * vectors;
-    if (d->lattice_ready && d->lattice_set == plan->far.spectra_near && column <= d->lattice_table.capacity)
+    if (d->lattice_version == plan->far.arrays && d->lattice_set == plan->far.shape.near_set &&
+        column <= d->lattice_table.capacity)
     {
         return GMXFMM_OK;
     }

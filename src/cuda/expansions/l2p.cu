@@ -3,7 +3,7 @@
  * L2P, THEORY (6): a block has a few cells. It turns their local expansions into weights, one for phi and one for each
  * derivative, by which Re and Im of each harmonic are multiplied; then a thread has one particle.
  */
-#include "cuda/geometry.h"
+#include "cuda/expansions/expansions.h"
 #include "cuda/runtime/chain.h"
 #include "cuda/expansions/orders.h"
 
@@ -28,7 +28,8 @@ struct L2pArgs
     const R*           field;
     Vec4<R>*           out;
     const StepResults* results;
-    double             background, total_charge; /* 2 pi / (3 V), or 0; sum q */
+    const double*      total_charge; /* sum q */
+    double             background;   /* 2 pi / (3 V), or 0 */
 };
 
 /* s_n^m L_n^m, with s = (-1)^n (2 - delta_m0), 0 outside of 0 <= m <= n <= p; twice: m = 0 counted like the others. */
@@ -237,7 +238,7 @@ static __device__ inline Vec4<R> finish(const L2pArgs<R>& a, int leaf, const Vec
         v.y += s[1];
         v.z += s[2];
     }
-    const R cq = static_cast<R>(a.background * a.total_charge), c2 = static_cast<R>(2 * a.background);
+    const R cq = static_cast<R>(a.background * *a.total_charge), c2 = static_cast<R>(2 * a.background);
     const R d[3] = {static_cast<R>(m[0]), static_cast<R>(m[1]), static_cast<R>(m[2])};
     const R t    = static_cast<R>(a.background * (m[3] + m[4] + m[5]));
     return {c2 * d[0] - 2 * cq * v.x - sum.x, c2 * d[1] - 2 * cq * v.y - sum.y, c2 * d[2] - 2 * cq * v.z - sum.z,
@@ -487,7 +488,7 @@ static gmxfmm_status dispatch(gmxfmm_plan* plan, cudaStream_t stream)
     a.out          = d->far_out.as<Vec4<R>>();
     a.results      = d->results.as<StepResults>();
     a.background   = fmm_is_periodic(plan) ? 2 * FMM_PI / (3 * plan->domain.cells.box_volume) : 0;
-    a.total_charge = plan->charges.total[0];
+    a.total_charge = d->charge_results.as<ChargeResults>()->total;
     switch (plan->far.order)
     {
 #define FMM_LAUNCH(P)                                                                                                  \

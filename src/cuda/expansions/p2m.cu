@@ -4,7 +4,7 @@
  * coefficients stay in registers and are written side by side. The sums that the background needs come with the first
  * columns.
  */
-#include "cuda/geometry.h"
+#include "cuda/expansions/expansions.h"
 #include "cuda/runtime/chain.h"
 #include "cuda/expansions/orders.h"
 #include "cuda/runtime/sums.h"

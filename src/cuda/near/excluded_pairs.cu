@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Pairs left out (search steps): specials of P2P when near, listed when far. */
-#include "cuda/geometry.h"
+#include "cuda/device.h"
+#include "cuda/near/near.h"
+#include "cuda/particles/particles.h"
 
 enum
 {
@@ -306,5 +308,22 @@ gmxfmm_status fmm_cuda_excluded_pairs(gmxfmm_plan* plan, cudaStream_t stream)
     list_excluded<<<blocks, c_threads, 0, stream>>>(g, e, mask, count, special, far, d->specials.as<Special>(),
                                                     d->far_pairs.as<FarPair>(), d->assign_results.as<AssignResults>());
     FMM_CUDA(plan, cudaGetLastError());
+    return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_device_set_exclusions(gmxfmm_plan* plan, const int* start, const int* list, int64_t n)
+{
+    fmm_device* d = plan->device;
+    DeviceScope scope(d->id);
+    d->has_exclusions = start != NULL;
+    if (start != NULL)
+    {
+        const size_t starts = (static_cast<size_t>(n) + 1) * sizeof(int);
+        const size_t words  = static_cast<size_t>(start[n]) * sizeof(int);
+        FMM_TRY(fmm_device_reserve(plan, &d->excl_start, starts));
+        FMM_TRY(fmm_device_reserve(plan, &d->excl_list, words));
+        FMM_TRY(fmm_cuda_upload(plan, d->excl_start.memory, start, starts));
+        FMM_TRY(fmm_cuda_upload(plan, d->excl_list.memory, list, words));
+    }
     return GMXFMM_OK;
 }

@@ -17,7 +17,7 @@
  * as nothing but the virial waits for it. On an octree, whose clusters may be far apart, x_i (x) F_i would lose digits:
  * there each pair is asked.
  */
-#include "cuda/geometry.h"
+#include "cuda/near/near.h"
 #include "fmm/math/strain.h"
 
 enum
@@ -684,7 +684,9 @@ static int num_faces(const int* extent, const Geometry& g)
 
 int fmm_cuda_near_virial_rows(const gmxfmm_plan* plan, int tiles)
 {
-    return plan->domain.tree != NULL ? tiles : fmm_is_periodic(plan) ? num_faces(plan->device->near_extent, make_geometry(plan)) : 0;
+    return plan->domain.tree != NULL ? tiles
+           : fmm_is_periodic(plan)   ? num_faces(plan->device->near_extent, make_geometry(plan))
+                                     : 0;
 }
 
 template <class R>

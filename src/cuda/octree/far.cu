@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The far field by an octree: up, across, down. */
-#include "cuda/state.h"
+#include "cuda/octree/far.h"
+
+#include "cuda/convolution/convolution.h"
+#include "cuda/octree/levels.h"
 
 static fmm_octree_m2l* variant(gmxfmm_m2l m2l)
 {
@@ -17,7 +20,7 @@ static fmm_octree_m2l* variant(gmxfmm_m2l m2l)
     }
 }
 
-/* The first level whose cells meet others than by the convolution of the roots. */
+/* The first level whose cells have an interaction list, beside the convolution of the roots. */
 static int first_level(const gmxfmm_plan* plan)
 {
     const int* roots = plan->domain.tree->roots;
@@ -33,13 +36,13 @@ static int first_level(const gmxfmm_plan* plan)
     return l;
 }
 
-/* Roots meet each other and all images by the convolution over their grid, whose arrays are theirs. In an open system
- * no root is far from another. */
-gmxfmm_status fmm_cuda_far_tree(gmxfmm_plan* plan, bool virial, cudaEvent_t ready, cudaStream_t stream)
+/* Roots interact with each other and all images by the convolution over their grid, whose arrays are theirs. In an open
+ * system no root is far from another. */
+static gmxfmm_status far_field(gmxfmm_plan* plan, bool virial, cudaEvent_t ready, cudaStream_t stream)
 {
     DeviceTree*             tree  = &plan->device->tree;
     const fmm_octree_level* level = tree->level;
-    const int               depth = plan->domain.tree->depth, first = first_level(plan), top = fmm_is_periodic(plan) ? 0 : first;
+    const int depth = plan->domain.tree->depth, first = first_level(plan), top = fmm_is_periodic(plan) ? 0 : first;
     for (int l = depth - 1; l >= top; l--)
     {
         FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_m2m(tree->operators, &level[l], &level[l + 1], stream)));
@@ -61,7 +64,8 @@ gmxfmm_status fmm_cuda_far_tree(gmxfmm_plan* plan, bool virial, cudaEvent_t read
         const size_t bytes = static_cast<size_t>(plan->device->num_coef) * level[l].stride * real_size(plan);
         const double scale = ldexp(1.0, l - depth); /* to the unit of the leaves */
         FMM_CUDA(plan, cudaMemsetAsync(level[l].local, 0, bytes, stream));
-        FMM_TRY(fmm_cuda_octree_status(plan, variant(plan->far.m2l)(tree->operators, &level[l - 1], &level[l], stream)));
+        FMM_TRY(
+            fmm_cuda_octree_status(plan, variant(plan->far.m2l)(tree->operators, &level[l - 1], &level[l], stream)));
         if (l > top)
         {
             FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_l2l(tree->operators, &level[l - 1], &level[l], stream)));
@@ -81,3 +85,19 @@ gmxfmm_status fmm_cuda_far_tree(gmxfmm_plan* plan, bool virial, cudaEvent_t read
     }
     return GMXFMM_OK;
 }
+
+/* Roots have transforms and sums where they have images; in an open system no root is far from another. */
+static gmxfmm_status create(gmxfmm_plan* plan)
+{
+    FMM_TRY(fmm_cuda_tree_create(plan));
+    return fmm_is_periodic(plan) ? fmm_cuda_set_transforms(plan) : GMXFMM_OK;
+}
+
+static gmxfmm_status set_shape(gmxfmm_plan* plan)
+{
+    FMM_TRY(fmm_cuda_tree_set_shape(plan));
+    return fmm_is_periodic(plan) ? fmm_cuda_set_lattice(plan) : GMXFMM_OK;
+}
+
+const DevicePath fmm_cuda_by_octree = {
+    create, set_shape, fmm_cuda_tree_assign, far_field, fmm_cuda_tree_expansions, size_t(1) << 20};

@@ -7,7 +7,10 @@
  */
 #include <cstring>
 
-#include "cuda/geometry.h"
+#include "cuda/octree/levels.h"
+
+#include "cuda/expansions/expansions.h"
+#include "cuda/particles/particles.h"
 
 enum
 {
@@ -323,7 +326,7 @@ static gmxfmm_status reserve_level(gmxfmm_plan* plan, int l, cudaStream_t stream
     DeviceTree*       tree   = &plan->device->tree;
     fmm_octree_level* level  = &tree->level[l];
     const bool        leaves = l == plan->domain.tree->depth, roots = l == 0;
-    const size_t      cells = static_cast<size_t>(level->num) + 1, near = static_cast<size_t>(plan->domain.cells.num_near);
+    const size_t cells = static_cast<size_t>(level->num) + 1, near = static_cast<size_t>(plan->domain.cells.num_near);
     FMM_TRY(fmm_device_reserve(plan, &tree->parent[l], roots ? 0 : cells * sizeof(int)));
     FMM_TRY(fmm_device_reserve(plan, &tree->child[l], leaves ? 0 : 8 * cells * sizeof(int)));
     FMM_TRY(fmm_device_reserve(plan, &tree->near[l], leaves ? 0 : near * cells * sizeof(int)));
@@ -387,6 +390,6 @@ gmxfmm_status fmm_cuda_tree_assign(gmxfmm_plan* plan, cudaStream_t stream)
     FMM_CUDA(plan, cudaGetLastError());
     FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_reserve(tree->operators, plan->far.m2l, most)));
     count_bytes(plan);
-    plan->domain.num_cells = plan->device->sources.n + plan->device->targets.n > 0 ? tree->level[depth].num : 0;
+    plan->domain.tree->level[depth].num = tree->level[depth].num;
     return fmm_cuda_p2m_reserve(plan);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Arrays of a host program, on the host or a device: brought to where they are needed, and measured. */
+/* Arrays of a host program, on the host or a device: brought to where they are needed, and measured; and room for what
+ * is made of them. */
 #include <climits>
 #include <cmath>
 #include <cstdlib>
@@ -7,12 +8,8 @@
 #include <cub/device/device_reduce.cuh>
 #include <thrust/iterator/counting_iterator.h>
 
-#include "cuda/state.h"
-
-static size_t array_word(const gmxfmm_plan* plan)
-{
-    return plan->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
-}
+#include "cuda/device.h"
+#include "cuda/particles/particles.h"
 
 /* Which device has x, -1 for the host; memory that both see is the host's here, and the plan's device's there. */
 static int device_of(const gmxfmm_plan* plan, const void* x, bool for_host)
@@ -116,4 +113,58 @@ gmxfmm_status fmm_device_extent(gmxfmm_plan* plan, const void** x, double* low, 
     FMM_TRY(fmm_cuda_on_device(plan, x));
     return plan->options.array_type == GMXFMM_DOUBLE ? extent<double>(plan, *x, low, high)
                                                      : extent<float>(plan, *x, low, high);
+}
+
+static gmxfmm_status reserve_set(gmxfmm_plan* plan, ParticleSet* set, int64_t num)
+{
+    const size_t n = static_cast<size_t>(num) + 1;
+    FMM_TRY(fmm_device_reserve(plan, &set->sorted, n * sizeof(int)));
+    FMM_TRY(fmm_device_reserve(plan, &set->position, n * sizeof(int)));
+    FMM_TRY(fmm_device_reserve(plan, &set->cell_of, n * sizeof(int)));
+    FMM_TRY(fmm_device_reserve(plan, &set->anchor, n * sizeof(Anchor)));
+    FMM_TRY(fmm_device_reserve(plan, &set->xq, n * 4 * real_size(plan)));
+    set->n = static_cast<int>(num);
+    return GMXFMM_OK;
+}
+
+/* What serves both sets, or the one that receives. */
+static gmxfmm_status reserve_particles(gmxfmm_plan* plan)
+{
+    fmm_device*  d    = plan->device;
+    const int    most = d->sources.n > d->targets.n ? d->sources.n : d->targets.n;
+    const size_t n = static_cast<size_t>(most) + 1, targets = static_cast<size_t>(targets_of(d)->n) + 1;
+    const size_t vec  = 4 * real_size(plan);
+    const size_t word = array_word(plan);
+    FMM_TRY(fmm_device_reserve(plan, &d->keys, n * sizeof(int)));
+    FMM_TRY(fmm_device_reserve(plan, &d->values, n * sizeof(int)));
+    FMM_TRY(fmm_device_reserve(plan, &d->references, 3 * n * sizeof(float)));
+    FMM_TRY(fmm_device_reserve(plan, &d->special_start, n * sizeof(int)));
+    FMM_TRY(fmm_device_reserve(plan, &d->far_start, n * sizeof(int)));
+    FMM_TRY(fmm_device_reserve(plan, &d->near_out, targets * vec));
+    FMM_TRY(fmm_device_reserve(plan, &d->far_out, targets * vec));
+    /* positions, forces, fields, potentials of a synchronous execute */
+    FMM_TRY(fmm_device_reserve(plan, &d->x_copy, 3 * n * word));
+    FMM_TRY(fmm_device_reserve(plan, &d->out_copy, 7 * targets * word));
+    /* what a step leaves out (stages) must be finite all the same */
+    FMM_CUDA(plan, cudaMemset(d->near_out.memory, 0, targets * vec));
+    FMM_CUDA(plan, cudaMemset(d->far_out.memory, 0, targets * vec));
+    return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_cuda_reserve_sources(gmxfmm_plan* plan)
+{
+    FMM_TRY(reserve_set(plan, &plan->device->sources, plan->particles.n));
+    return reserve_particles(plan);
+}
+
+gmxfmm_status fmm_device_set_targets(gmxfmm_plan* plan, const void* x)
+{
+    fmm_device*  d    = plan->device;
+    const size_t size = 3 * static_cast<size_t>(plan->particles.num_targets) * array_word(plan);
+    DeviceScope  scope(d->id);
+    FMM_CUDA(plan, cudaDeviceSynchronize());
+    FMM_TRY(reserve_set(plan, &d->targets, plan->particles.num_targets));
+    FMM_TRY(reserve_particles(plan));
+    FMM_TRY(fmm_device_reserve(plan, &d->target_x, size));
+    return fmm_cuda_upload(plan, d->target_x.memory, x, size);
 }

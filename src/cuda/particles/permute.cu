@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Positions into the order and the frames of cells; and the moments that a virial or vacuum around the box needs. */
-#include "cuda/geometry.h"
+#include "cuda/particles/particles.h"
 #include "cuda/runtime/sums.h"
 
 enum
@@ -19,6 +19,7 @@ struct PermuteArgs
     const Anchor*        anchor;
     StepResults*         results;
     const AssignResults* assigned;
+    const ChargeResults* charges;
 };
 
 /* Position of a particle in its cell, the image being the one nearest to where it stood at assign. */
@@ -51,6 +52,7 @@ __global__ void __launch_bounds__(c_threads) permute(PermuteArgs a, const X* x, 
     {
         a.results->bad_positions = a.results->not_finite = c_none;
         a.results->unplaced                              = a.assigned->bad;
+        a.results->bad_charge                            = a.charges->bad;
     }
     xq[s] = {static_cast<R>(y[0]), static_cast<R>(y[1]), static_cast<R>(y[2]), static_cast<R>(anchor.charge)};
 }
@@ -119,6 +121,7 @@ static gmxfmm_status launch(gmxfmm_plan* plan, const ParticleSet* set, const voi
     a.anchor   = set->anchor.as<Anchor>();
     a.results  = d->results.as<StepResults>();
     a.assigned = d->assign_results.as<AssignResults>();
+    a.charges  = d->charge_results.as<ChargeResults>();
     for (int i = 0; i < 3; i++)
     {
         a.inverse_n[i] = 1.0 / a.g.n[i];

@@ -7,7 +7,9 @@
 
 #include "cuda/device.h"
 #include "cuda/treecode/step.h"
+#include "fmm/particles.h"
 #include "fmm/state.h"
+#include "fmm/status.h"
 
 extern const struct treecode_stages treecode_on_cuda; /* device.cu */
 
@@ -51,6 +53,12 @@ static gmxfmm_status enqueue(gmxfmm_plan* plan, const void* x, const gmxfmm_devi
     return status == GMXFMM_OK ? status : fmm_fail(plan, status, "%s", treecode_message(sums));
 }
 
+static unsigned capabilities(const gmxfmm_plan* plan)
+{
+    (void)plan;
+    return GMXFMM_CAN_TARGETS | GMXFMM_CAN_ENQUEUE;
+}
+
 extern const fmm_backend fmm_backend_treecode_cuda;
 const fmm_backend        fmm_backend_treecode_cuda = {
            .method     = GMXFMM_TREECODE,
@@ -58,6 +66,11 @@ const fmm_backend        fmm_backend_treecode_cuda = {
            .precisions = 1U << GMXFMM_SINGLE | 1U << GMXFMM_DOUBLE,
            .treecode   = &treecode_on_cuda,
 
+           .no_exclusions      = "the treecode excludes no pairs: use method = fmm",
+           .no_enqueue_assign  = "the treecode takes no new positions for its clusters on a stream: call gmxfmm_assign",
+           .no_enqueue_charges = "the treecode takes no charges on a stream: call gmxfmm_set_charges",
+
+           .capabilities = capabilities,
            .check       = fmm_device_check,
            .create      = fmm_treecode_create,
            .destroy     = fmm_treecode_destroy,

@@ -7,7 +7,7 @@
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 
-#include "cuda/geometry.h"
+#include "cuda/particles/particles.h"
 
 enum
 {
@@ -88,15 +88,6 @@ __global__ void set_anchors(Geometry      g,
     a.charge    = charge != NULL ? charge[i] : 0;
     anchor[s]   = a;
     position[i] = s;
-}
-
-__global__ void set_charges(const double* charge, const int* sorted, int n, Anchor* anchor)
-{
-    const int s = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-    if (s < n)
-    {
-        anchor[s].charge = charge[sorted[s]];
-    }
 }
 
 /* First particle of each cell, by bisection in the sorted cells. */
@@ -189,14 +180,19 @@ static cudaError_t sort_by_cell(
 }
 
 /* Tiles that a set can have at most: one that is not full in each cell with particles. */
-static int most_tiles(const ParticleSet* set, int num_cells)
+static int most_tiles_in(const ParticleSet* set, int num_cells)
 {
     return (set->n < num_cells ? set->n : num_cells) + set->n / c_tileSize + 1;
 }
 
+int fmm_cuda_most_tiles(const gmxfmm_plan* plan, const ParticleSet* set)
+{
+    return most_tiles_in(set, make_geometry(plan).num_cells);
+}
+
 static gmxfmm_status reserve_tiles(gmxfmm_plan* plan, ParticleSet* set, int num_cells)
 {
-    const size_t words = static_cast<size_t>(num_cells) + 1, most = static_cast<size_t>(most_tiles(set, num_cells));
+    const size_t words = static_cast<size_t>(num_cells) + 1, most = static_cast<size_t>(most_tiles_in(set, num_cells));
     FMM_TRY(fmm_device_reserve(plan, &set->cell_start, words * sizeof(int)));
     FMM_TRY(fmm_device_reserve(plan, &set->tile_start, words * sizeof(int)));
     return fmm_device_reserve(plan, &set->tiles, most * sizeof(Tile));
@@ -226,8 +222,7 @@ static gmxfmm_status reserve_scratch(gmxfmm_plan* plan, int num_cells)
     return fmm_device_reserve(plan, &d->sort_scratch, sum);
 }
 
-/* Memory for any assignment to the present cells, so that those that follow on a stream find all they can need. */
-static gmxfmm_status reserve(gmxfmm_plan* plan)
+gmxfmm_status fmm_cuda_reserve_sort(gmxfmm_plan* plan)
 {
     fmm_device* d         = plan->device;
     const int   num_cells = make_geometry(plan).num_cells;
@@ -238,78 +233,15 @@ static gmxfmm_status reserve(gmxfmm_plan* plan)
     }
     else
     {
-        const size_t n       = static_cast<size_t>(d->sources.n);
-        const size_t entries = plan->particles.excl_start != NULL ? static_cast<size_t>(plan->particles.excl_start[n]) : 0;
+        const size_t n = static_cast<size_t>(d->sources.n);
+        const size_t entries =
+            plan->particles.excl_start != NULL ? static_cast<size_t>(plan->particles.excl_start[n]) : 0;
         FMM_TRY(fmm_device_reserve(plan, &d->excl_place, (entries + 1) * sizeof(int)));
         FMM_TRY(fmm_device_reserve(plan, &d->excl_mask, (n + entries + 1) * sizeof(unsigned)));
         FMM_TRY(fmm_device_reserve(plan, &d->specials, (n + entries + 1) * sizeof(Special)));
         FMM_TRY(fmm_device_reserve(plan, &d->far_pairs, (entries + 1) * sizeof(FarPair)));
     }
     return reserve_scratch(plan, num_cells);
-}
-
-static gmxfmm_status upload_near_set(gmxfmm_plan* plan)
-{
-    fmm_device*      d = plan->device;
-    const fmm_cells* c = &plan->domain.cells;
-    const size_t     w = static_cast<size_t>(2 * c->near_reach + 1),
-                 bytes = static_cast<size_t>(c->num_near) * sizeof(int4);
-    if (d->near_on_device != NULL && d->num_near_on_device == c->num_near)
-    {
-        bool same = true;
-        for (int o = 0; o < c->num_near; o++)
-        {
-            const int4 k = d->near_on_device[o];
-            same         = same && k.x == c->near[o][0] && k.y == c->near[o][1] && k.z == c->near[o][2];
-        }
-        if (same)
-        {
-            return GMXFMM_OK;
-        }
-    }
-    std::free(d->near_on_device);
-    d->near_on_device = NULL;
-    FMM_TRY(fmm_device_reserve(plan, &d->near_vectors, bytes));
-    FMM_TRY(fmm_device_reserve(plan, &d->near_lookup, w * w * w * sizeof(short)));
-    int4* vectors = static_cast<int4*>(std::malloc(bytes));
-    if (vectors == NULL)
-    {
-        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
-    }
-    for (int i = 0; i < 3; i++)
-    {
-        d->near_extent[i] = 0;
-    }
-    for (int o = 0; o < c->num_near; o++)
-    {
-        vectors[o] = make_int4(c->near[o][0], c->near[o][1], c->near[o][2], 0);
-        for (int i = 0; i < 3; i++)
-        {
-            d->near_extent[i] = std::max(d->near_extent[i], c->near[o][i]);
-        }
-    }
-    gmxfmm_status status = fmm_cuda_upload(plan, d->near_vectors.memory, vectors, bytes);
-    if (status == GMXFMM_OK)
-    {
-        status = fmm_cuda_upload(plan, d->near_lookup.memory, c->near_lookup, w * w * w * sizeof(short));
-    }
-    if (status != GMXFMM_OK)
-    {
-        std::free(vectors);
-        return status;
-    }
-    d->near_reach         = c->near_reach;
-    d->near_on_device     = vectors;
-    d->num_near_on_device = c->num_near;
-    return GMXFMM_OK;
-}
-
-gmxfmm_status fmm_cuda_assign_results(gmxfmm_plan* plan, AssignResults* results, cudaStream_t stream)
-{
-    const void* found = plan->device->assign_results.memory;
-    FMM_CUDA(plan, cudaMemcpyAsync(results, found, sizeof(*results), cudaMemcpyDeviceToHost, stream));
-    FMM_CUDA(plan, cudaStreamSynchronize(stream));
-    return GMXFMM_OK;
 }
 
 /* Particles of a set into tiles. */
@@ -355,20 +287,6 @@ bin(gmxfmm_plan* plan, const ParticleSet* set, const X* x, const double* charge,
     return set_tiles(plan, g, set, stream);
 }
 
-gmxfmm_status fmm_cuda_sort_charges(gmxfmm_plan* plan)
-{
-    fmm_device* d = plan->device;
-    const int   n = static_cast<int>(plan->particles.n);
-    if (n > 0)
-    {
-        set_charges<<<blocks_for(n, c_threads), c_threads, 0, d->own>>>(
-            d->charge.as<double>(), d->sources.sorted.as<int>(), n, d->sources.anchor.as<Anchor>());
-        FMM_CUDA(plan, cudaGetLastError());
-        FMM_CUDA(plan, cudaStreamSynchronize(d->own));
-    }
-    return GMXFMM_OK;
-}
-
 /* Sorts a set, whose positions are on the device. */
 static gmxfmm_status
 enqueue_set(gmxfmm_plan* plan, const ParticleSet* set, const void* x, const double* charge, cudaStream_t stream)
@@ -389,59 +307,21 @@ static gmxfmm_status assign_set(gmxfmm_plan* plan, ParticleSet* set, const void*
         return fmm_fail(plan, GMXFMM_ERROR_POSITION, "position of %s %d: not finite, or too far away",
                         charge != NULL ? "particle" : "target", results.bad);
     }
-    const int more      = fmm_enqueues_assign(plan) ? results.num_tiles / c_moreTiles + 1 : 0;
-    const int most      = most_tiles(set, make_geometry(plan).num_cells);
+    const int more      = enqueues_assign(plan) ? results.num_tiles / c_moreTiles + 1 : 0;
+    const int most      = fmm_cuda_most_tiles(plan, set);
     set->launched_tiles = most - results.num_tiles < more ? most : results.num_tiles + more;
     return GMXFMM_OK;
 }
 
-/* Rows of the near virial: if it has those of tiles, as many as there are, or may be after an assignment on a stream.
- */
-static gmxfmm_status reserve_near_virial(gmxfmm_plan* plan)
+gmxfmm_status fmm_cuda_sort_sources(gmxfmm_plan* plan, const void* x, cudaStream_t stream)
 {
-    fmm_device*        d       = plan->device;
-    const ParticleSet* targets = targets_of(d);
-    const int          tiles =
-        fmm_enqueues_assign(plan) ? most_tiles(targets, make_geometry(plan).num_cells) : targets->launched_tiles;
-    const size_t rows = static_cast<size_t>(fmm_cuda_near_virial_rows(plan, tiles));
-    return fmm_device_reserve(plan, &d->near_virial, (rows + 1) * 6 * real_size(plan));
+    const fmm_device* d = plan->device;
+    return enqueue_set(plan, &d->sources, x, d->charge.as<double>(), stream);
 }
 
-gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x)
+gmxfmm_status fmm_cuda_sort_and_wait(gmxfmm_plan* plan, const void* x)
 {
     fmm_device* d = plan->device;
-    DeviceScope scope(d->id);
-    fmm_is_assigned(plan) = 0;
-    if (make_geometry(plan).num_cells <= 0)
-    {
-        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "%d x %d x %d cells are too many for a GPU: use less depth",
-                        plan->domain.grid[0], plan->domain.grid[1], plan->domain.grid[2]);
-    }
-    FMM_CUDA(plan, cudaDeviceSynchronize()); /* steps that are under way use what is replaced here */
-    FMM_TRY(upload_near_set(plan));
-    FMM_TRY(reserve(plan));
-    FMM_TRY(fmm_cuda_on_device(plan, &x));
     FMM_TRY(assign_set(plan, &d->sources, x, d->charge.as<double>()));
-    if (d->targets.n > 0)
-    {
-        FMM_TRY(assign_set(plan, &d->targets, d->target_x.memory, NULL));
-    }
-    FMM_TRY(fmm_cuda_excluded_pairs(plan, d->own));
-    if (d->path->assign != NULL)
-    {
-        FMM_TRY(d->path->assign(plan, d->own));
-    }
-    FMM_TRY(reserve_near_virial(plan));
-    FMM_CUDA(plan, cudaStreamSynchronize(d->own));
-    fmm_is_assigned(plan) = 1;
-    return GMXFMM_OK;
-}
-
-gmxfmm_status fmm_device_enqueue_assign(gmxfmm_plan* plan, const void* x, void* stream)
-{
-    fmm_device*        d  = plan->device;
-    const cudaStream_t on = static_cast<cudaStream_t>(stream);
-    DeviceScope        scope(d->id);
-    FMM_TRY(enqueue_set(plan, &d->sources, x, d->charge.as<double>(), on));
-    return fmm_cuda_excluded_pairs(plan, on);
+    return d->targets.n > 0 ? assign_set(plan, &d->targets, d->target_x.memory, NULL) : GMXFMM_OK;
 }

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* M2L over a periodic grid of cells by transforms and a product with spectra of lattice sums (THEORY section 5). */
+#ifndef FMM_CUDA_CONVOLUTION_H
+#define FMM_CUDA_CONVOLUTION_H
+
+#include "cuda/geometry.h"
+#include "cuda/resources.h"
+
+/* fft.cu: whether the grid has transforms there (own_transforms), and its tables; the transforms; device->has_chains.
+ */
+gmxfmm_status fmm_cuda_fft_prepare(gmxfmm_plan* plan);
+gmxfmm_status
+fmm_cuda_own_transform(gmxfmm_plan* plan, bool forward, const DeviceBuffer& spectrum, cudaStream_t stream);
+gmxfmm_status fmm_cuda_find_chains(gmxfmm_plan* plan);
+
+/* m2l_fft.cu: device->field to or from a spectrum; the table of work items of the product; the product, from
+ * device->spectrum to `to`, which may be the same. */
+gmxfmm_status fmm_cuda_transform(gmxfmm_plan* plan, bool forward, const DeviceBuffer& spectrum, cudaStream_t stream);
+gmxfmm_status fmm_cuda_product_items(gmxfmm_plan* plan);
+gmxfmm_status fmm_cuda_product(gmxfmm_plan* plan, const DeviceBuffer& to, cudaStream_t stream);
+
+/* m2l_fft_virial.cu: the strain derivative; its blocks are rows of device->far_virial. */
+int           fmm_cuda_virial_blocks(const gmxfmm_plan* plan);
+gmxfmm_status fmm_cuda_m2l_virial(gmxfmm_plan* plan, cudaStream_t stream);
+
+/* spectra.cu: what lattice sums need for the present shape; spectra of it, those of Z with_virial; the same by
+ * interpolation (plan->far.line.active), and *box to *to. */
+gmxfmm_status fmm_cuda_set_lattice(gmxfmm_plan* plan);
+gmxfmm_status fmm_cuda_spectra(gmxfmm_plan* plan, bool with_virial, cudaStream_t stream);
+gmxfmm_status
+fmm_cuda_interpolate(gmxfmm_plan* plan, bool with_virial, const BoxValues* box, BoxValues* to, cudaStream_t stream);
+
+/* far.cu: arrays and transforms of the grid of fmm_convolved; multipoles to locals, `ready`: of spectra and moments, or
+ * NULL; the far field by cells of one level. */
+gmxfmm_status           fmm_cuda_set_transforms(gmxfmm_plan* plan);
+void                    fmm_cuda_free_transforms(fmm_device* device);
+gmxfmm_status           fmm_cuda_convolve(gmxfmm_plan* plan, bool virial, cudaEvent_t ready, cudaStream_t stream);
+extern const DevicePath fmm_cuda_by_cells;
+
+#endif

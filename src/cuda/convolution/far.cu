@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The far field by cells of one level: a convolution over their grid, which an octree's roots have, too. */
+#include "cuda/convolution/convolution.h"
+#include "cuda/expansions/expansions.h"
+
+void fmm_cuda_free_transforms(fmm_device* device)
+{
+    if (device->has_transforms)
+    {
+        cufftDestroy(device->forward);
+        cufftDestroy(device->backward);
+        device->has_transforms = 0;
+    }
+}
+
+static gmxfmm_status make_transforms(gmxfmm_plan* plan)
+{
+    fmm_device*       d    = plan->device;
+    const int*        c    = fmm_convolved(plan)->n;
+    int               n[3] = {c[0], c[1], c[2]}; /* cuFFT asks for one it may write to */
+    const bool        dp   = is_double(plan);
+    const cufftResult first =
+        cufftPlanMany(&d->forward, 3, n, NULL, 1, 0, NULL, 1, 0, dp ? CUFFT_D2Z : CUFFT_R2C, d->num_coef);
+    const cufftResult second = first == CUFFT_SUCCESS ? cufftPlanMany(&d->backward, 3, n, NULL, 1, 0, NULL, 1, 0,
+                                                                      dp ? CUFFT_Z2D : CUFFT_C2R, d->num_coef)
+                                                      : first;
+    if (first == CUFFT_SUCCESS && second != CUFFT_SUCCESS)
+    {
+        cufftDestroy(d->forward);
+    }
+    if (second != CUFFT_SUCCESS)
+    {
+        return fmm_fail(plan, second == CUFFT_ALLOC_FAILED ? GMXFMM_ERROR_MEMORY : GMXFMM_ERROR_DEVICE,
+                        "cuFFT makes no plan for %d transforms of %d x %d x %d cells (error %d)", d->num_coef, n[0],
+                        n[1], n[2], static_cast<int>(second));
+    }
+    d->has_transforms = 1;
+    return GMXFMM_OK;
+}
+
+/* Pairs (P, Q) of a spectrum of degree `top`, one for each degree and 0 <= m <= degree. */
+static size_t pairs(int top)
+{
+    return static_cast<size_t>(top + 1) * static_cast<size_t>(top + 2) / 2;
+}
+
+gmxfmm_status fmm_cuda_set_transforms(gmxfmm_plan* plan)
+{
+    fmm_device*      d = plan->device;
+    const fmm_cells* c = fmm_convolved(plan);
+    d->num_freq        = c->n[0] * c->n[1] * (c->n[2] / 2 + 1);
+    const size_t coef = static_cast<size_t>(d->num_coef), real = real_size(plan);
+    const size_t cells = static_cast<size_t>(c->num_cells), freq = static_cast<size_t>(d->num_freq);
+    FMM_TRY(fmm_device_reserve(plan, &d->field, coef * cells * real));
+    FMM_TRY(fmm_device_reserve(plan, &d->spectrum, coef * freq * 2 * real));
+    FMM_TRY(fmm_device_reserve(plan, &d->local_spectrum, coef * freq * 2 * real));
+    FMM_TRY(fmm_device_reserve(plan, &d->s, pairs(2 * plan->far.order) * freq * 2 * real));
+    FMM_TRY(fmm_device_reserve(plan, &d->z, pairs(2 * plan->far.order + 2) * freq * 2 * real));
+    FMM_TRY(fmm_device_reserve(plan, &d->far_virial,
+                               static_cast<size_t>(fmm_cuda_virial_blocks(plan)) * 5 * sizeof(double)));
+    FMM_TRY(fmm_cuda_product_items(plan));
+    FMM_TRY(fmm_cuda_fft_prepare(plan));
+    return d->own_transforms ? GMXFMM_OK : make_transforms(plan);
+}
+
+gmxfmm_status fmm_cuda_convolve(gmxfmm_plan* plan, bool virial, cudaEvent_t ready, cudaStream_t stream)
+{
+    fmm_device*         d  = plan->device;
+    const DeviceBuffer& to = virial ? d->local_spectrum : d->spectrum;
+    FMM_TRY(fmm_cuda_transform(plan, true, d->spectrum, stream));
+    if (ready != NULL)
+    {
+        FMM_CUDA(plan, cudaStreamWaitEvent(stream, ready, 0));
+    }
+    if (virial)
+    {
+        FMM_CUDA(plan, cudaEventRecord(d->spectrum_done, stream));
+    }
+    FMM_TRY(fmm_cuda_product(plan, to, stream));
+    return fmm_cuda_transform(plan, false, to, stream);
+}
+
+static gmxfmm_status create_cells(gmxfmm_plan* plan)
+{
+    FMM_TRY(fmm_cuda_p2m_reserve(plan));
+    return fmm_cuda_set_transforms(plan);
+}
+
+static Expansions expansions_of_cells(const gmxfmm_plan* plan)
+{
+    const fmm_device* d = plan->device;
+    Expansions        far;
+    far.leaves.num    = plan->domain.cells.num_cells;
+    far.leaves.edge   = 1;
+    far.leaves.stride = static_cast<size_t>(far.leaves.num);
+    far.leaves.cell   = NULL;
+    far.multipole     = d->field.memory;
+    far.local         = d->field.memory;
+    far.strain        = NULL;
+    return far;
+}
+
+const DevicePath fmm_cuda_by_cells = {create_cells,      fmm_cuda_set_lattice, NULL,
+                                      fmm_cuda_convolve, expansions_of_cells,  size_t(4) << 20};

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The octree of a plan on the device: operators, and the levels of what was assigned. */
+#ifndef FMM_CUDA_OCTREE_LEVELS_H
+#define FMM_CUDA_OCTREE_LEVELS_H
+
+#include "cuda/geometry.h"
+#include "cuda/resources.h"
+
+/* Operators for the present order and lists, and for the present shape. */
+gmxfmm_status fmm_cuda_tree_create(gmxfmm_plan* plan);
+gmxfmm_status fmm_cuda_tree_set_shape(gmxfmm_plan* plan);
+void          fmm_cuda_tree_destroy(gmxfmm_plan* plan);
+
+/* Kernels of m2l = rotation, unless they are there for this order. */
+gmxfmm_status fmm_cuda_rotation_create(gmxfmm_plan* plan, int order);
+
+/* Levels and leaves of the sorted particles. */
+gmxfmm_status fmm_cuda_tree_assign(gmxfmm_plan* plan, cudaStream_t stream);
+Expansions    fmm_cuda_tree_expansions(const gmxfmm_plan* plan);
+
+/* The plan's status and message from what a call of octree/operators.h returned. */
+gmxfmm_status fmm_cuda_octree_status(gmxfmm_plan* plan, gmxfmm_status status);
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Results of a step on the device. */
+#ifndef FMM_CUDA_OUTPUT_H
+#define FMM_CUDA_OUTPUT_H
+
+#include "cuda/geometry.h"
+#include "cuda/resources.h"
+
+/* The arrays; energy and virial; the status, of what the arrays have found. */
+gmxfmm_status
+fmm_cuda_output(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, cudaStream_t stream);
+gmxfmm_status fmm_cuda_sums(gmxfmm_plan* plan, const gmxfmm_device_output* output, cudaStream_t stream);
+gmxfmm_status fmm_cuda_status(gmxfmm_plan* plan, int* status, cudaStream_t stream);
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Charges on the device: set with the host's or on a stream, in the order of the sources, and their sum. */
+#include <algorithm>
+
+#include "cuda/device.h"
+#include "cuda/particles/particles.h"
+#include "cuda/runtime/sums.h"
+
+enum
+{
+    c_threads = 256
+};
+
+/* q[count], on the device, of particles index[count] or, without it, of all n; to the caller's order and, where sources
+ * are sorted, to their anchors. An index that no particle has is left out. */
+template <class X>
+__global__ void __launch_bounds__(c_threads)
+    set_charges(int count, const int* index, const X* q, int n, const int* position, double* charge, Anchor* anchor)
+{
+    const int k = static_cast<int>(blockIdx.x * c_threads + threadIdx.x);
+    const int i = k < count && index != NULL ? index[k] : k;
+    if (k < count && i >= 0 && i < n)
+    {
+        const double value = static_cast<double>(q[k]);
+        charge[i]          = value;
+        if (position != NULL)
+        {
+            anchor[position[i]].charge = value;
+        }
+    }
+}
+
+/* The total charge, with the same bits whatever set the charges, and the first that is not finite. */
+__global__ void __launch_bounds__(c_threads) sum_charges(int n, const double* charge, ChargeResults* r)
+{
+    __shared__ int bad;
+    double         sum   = 0;
+    int            first = c_none;
+    if (threadIdx.x == 0)
+    {
+        bad = c_none;
+    }
+    for (int i = static_cast<int>(blockIdx.x * c_threads + threadIdx.x); i < n;
+         i += static_cast<int>(gridDim.x) * c_threads)
+    {
+        const double q = charge[i];
+        sum += q;
+        first = isfinite(q) ? first : min(first, i);
+    }
+    const double total = block_sum<c_threads>(sum);
+    atomicMin(&bad, first);
+    __syncthreads();
+    if (threadIdx.x == 0)
+    {
+        r->partial[blockIdx.x]     = total;
+        r->partial_bad[blockIdx.x] = bad;
+    }
+    if (is_last_block(&r->done))
+    {
+        const double all = column_sum<c_threads>(r->partial, static_cast<int>(gridDim.x), 1);
+        for (int block = static_cast<int>(threadIdx.x); block < static_cast<int>(gridDim.x); block += c_threads)
+        {
+            atomicMin(&bad, __ldcg(&r->partial_bad[block]));
+        }
+        __syncthreads();
+        if (threadIdx.x == 0)
+        {
+            r->total[0] = all;
+            r->bad      = bad;
+            r->done     = 0;
+        }
+    }
+}
+
+template <class X>
+static gmxfmm_status
+launch(gmxfmm_plan* plan, int count, const int* index, const X* q, bool sorted, cudaStream_t stream)
+{
+    fmm_device* d = plan->device;
+    const int   n = d->sources.n, blocks = std::max(1, std::min<int>(blocks_for(n, c_threads), c_sumBlocks));
+    if (count > 0)
+    {
+        set_charges<X><<<blocks_for(count, c_threads), c_threads, 0, stream>>>(
+            count, index, q, n, sorted ? d->sources.position.as<int>() : NULL, d->charge.as<double>(),
+            d->sources.anchor.as<Anchor>());
+        FMM_CUDA(plan, cudaGetLastError());
+    }
+    sum_charges<<<blocks, c_threads, 0, stream>>>(n, d->charge.as<double>(), d->charge_results.as<ChargeResults>());
+    FMM_CUDA(plan, cudaGetLastError());
+    return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_device_set_charges(gmxfmm_plan* plan)
+{
+    fmm_device*  d = plan->device;
+    const size_t n = static_cast<size_t>(plan->particles.n);
+    DeviceScope  scope(d->id);
+    FMM_CUDA(plan, cudaDeviceSynchronize()); /* an enqueued step may be reading the old ones */
+    if (d->sources.n != plan->particles.n || d->keys.memory == NULL)
+    {
+        FMM_TRY(fmm_cuda_reserve_sources(plan));
+    }
+    FMM_TRY(fmm_device_reserve(plan, &d->charge, n * sizeof(double)));
+    FMM_TRY(fmm_cuda_upload(plan, d->charge.memory, plan->charges.q, n * sizeof(double)));
+    /* in place: from the caller's order to the sources' */
+    FMM_TRY(launch(plan, fmm_is_assigned(plan) ? d->sources.n : 0, NULL, d->charge.as<double>(), true, d->own));
+    FMM_CUDA(plan, cudaStreamSynchronize(d->own));
+    return GMXFMM_OK;
+}
+
+gmxfmm_status
+fmm_device_enqueue_charges(gmxfmm_plan* plan, int64_t count, const int* index, const void* q, void* stream)
+{
+    const int          num    = static_cast<int>(count);
+    const bool         sorted = fmm_is_assigned(plan);
+    const cudaStream_t on     = static_cast<cudaStream_t>(stream);
+    DeviceScope        scope(plan->device->id);
+    return plan->options.array_type == GMXFMM_DOUBLE
+               ? launch(plan, num, index, static_cast<const double*>(q), sorted, on)
+               : launch(plan, num, index, static_cast<const float*>(q), sorted, on);
+}
