@@ -111,20 +111,18 @@ void FmmGpuSteps::enqueueEvaluation(const void* x, bool wantEnergy, bool wantVir
 
 void FmmGpuSteps::measureTimes(const void* x)
 {
-    const auto timeOf = [&](unsigned stages, int numRepeats)
+    const auto timeOf = [&](unsigned stages)
     {
-        double seconds = 0;
-        plan_.check(gmxfmm_time_stages(plan_.get(), x, stages, numRepeats, gpu_->stream(), &seconds));
+        constexpr int c_numRepeats = 5;
+        double        seconds      = 0;
+        plan_.check(gmxfmm_time_stages(plan_.get(), x, stages, c_numRepeats, gpu_->stream(), &seconds));
         return 1e3 * seconds;
     };
-    constexpr int c_numRepeats = 5;
-    // The kernels of this kind of step are loaded by their first launch, which is not to be timed
-    timeOf(0, 1);
     FmmGpuTimes times;
-    times.near          = timeOf(GMXFMM_STAGE_NEAR, c_numRepeats);
-    times.far           = timeOf(GMXFMM_STAGE_FAR, c_numRepeats);
-    times.sortAndOutput = timeOf(GMXFMM_STAGE_PERMUTE | GMXFMM_STAGE_OUTPUT, c_numRepeats);
-    times.all           = timeOf(0, c_numRepeats);
+    times.near          = timeOf(GMXFMM_STAGE_NEAR);
+    times.far           = timeOf(GMXFMM_STAGE_FAR);
+    times.sortAndOutput = timeOf(GMXFMM_STAGE_PERMUTE | GMXFMM_STAGE_OUTPUT);
+    times.all           = timeOf(0);
     times.assign        = gpu_->timeOf([&] { assign(x); });
     times_              = times;
 }
