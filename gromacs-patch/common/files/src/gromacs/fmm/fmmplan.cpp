@@ -94,17 +94,15 @@ int orAutomatic(int n)
     return n > 0 ? n : GMXFMM_AUTO;
 }
 
-/*! \brief Returns the layers of near cells to ask the library for
+/*! \brief Returns the number of layers of near cells in terms of the library
  *
- * One layer is the default, but not what an accuracy far beyond the default one should be reached
- * with: at the orders that this takes, single pairs in corners of cells spoil it.
+ * One layer is the default, which leaves the number to the library where it chooses order and cells.
  */
 int librarySeparation(const FmmParameters& parameters)
 {
-    const bool chooseSeparation = parameters.separation == 1 && parameters.accuracy < 1e-5
-                                  && parameters.order == 0 && parameters.grid[XX] == 0
-                                  && parameters.treeDepth < 1;
-    return chooseSeparation ? GMXFMM_AUTO : orAutomatic(parameters.separation);
+    const bool isLeft = parameters.separation == 1 && parameters.order == 0
+                        && parameters.grid[XX] == 0 && parameters.treeDepth < 1;
+    return isLeft ? GMXFMM_AUTO : orAutomatic(parameters.separation);
 }
 
 //! Returns the options of the library but for those that say where and with what it computes
