@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The current CUDA device of a thread, for a scope. */
 #ifndef FMM_CUDA_DEVICE_SCOPE_H
 #define FMM_CUDA_DEVICE_SCOPE_H
 
