@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The current CUDA device of a thread, for a scope. */
+/* The device that is current while a function of the library runs. */
 #ifndef FMM_CUDA_DEVICE_SCOPE_H
 #define FMM_CUDA_DEVICE_SCOPE_H
 
