@@ -78,7 +78,8 @@ take_far_pairs(const OutputArgs& a, const Vec4<R>* xq, int s, double* phi, doubl
     }
 }
 
-/* On an octree the background's force acts on the position from the root, s beyond that from the leaf (THEORY (35)). */
+/* On an octree the background's force multiplies the position relative to the root (THEORY (35)). The part relative to
+ * the leaf is in the sums already; this adds that of the leaf's offset from the root. */
 static __device__ void add_background(const OutputArgs& a, int s, double q, const double* y, double* sum)
 {
     const double* m = a.results->moments;
