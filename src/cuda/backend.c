@@ -8,7 +8,7 @@
 
 static void free_grid(gmxfmm_plan* plan)
 {
-    (void)plan; /* buffers stay, to be used again */
+    (void)plan; /* the buffers are kept for later use */
 }
 
 static unsigned capabilities(const gmxfmm_plan* plan)

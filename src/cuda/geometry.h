@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Positions, cells and images on the device; the counterparts of assign.c's and execute.c's. */
+/* Positions, cells and images on the device; the counterparts of those in assign.c and execute.c. */
 #ifndef FMM_CUDA_GEOMETRY_H
 #define FMM_CUDA_GEOMETRY_H
 
 #include "cuda/state.h"
 
-/* The grid of near cells. That of an open octree gets a margin of empty cells, so that neighbours beyond an edge, which
- * are looked for at the other one, are empty; the padding for transforms is enough of one elsewhere. */
+/* The grid of near cells. Neighbours outside the grid are looked up at its opposite edge. In an open octree the grid
+ * therefore gets a margin of empty cells; elsewhere the padding for transforms is enough of a margin. */
 static inline Geometry make_geometry(const gmxfmm_plan* plan)
 {
     const fmm_cells* c = &plan->domain.cells;

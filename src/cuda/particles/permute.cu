@@ -22,7 +22,7 @@ struct PermuteArgs
     const ChargeResults* charges;
 };
 
-/* Position of a particle in its cell, the image being the one nearest to where it stood at assign. */
+/* Position of a particle relative to its cell's centre, of the image nearest to its position at assign. */
 template <class R, class X>
 __global__ void __launch_bounds__(c_threads) permute(PermuteArgs a, const X* x, Vec4<R>* xq)
 {
@@ -43,7 +43,8 @@ __global__ void __launch_bounds__(c_threads) permute(PermuteArgs a, const X* x, 
         }
     }
     fmm_cartesian(a.box->cell, t, y);
-    /* what is no position in this cell makes no force either: write_output tells one from the other */
+    /* A position too far from the cell becomes NaN, and so do the forces; by this NaN write_output tells the error from
+     * coincident particles. */
     if (!(fabs(y[0]) < a.g.far_away && fabs(y[1]) < a.g.far_away && fabs(y[2]) < a.g.far_away))
     {
         y[0] = y[1] = y[2] = nan("");
