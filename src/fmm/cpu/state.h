@@ -37,7 +37,7 @@ enum
     FMM_PARTIAL = 32 /* reals a row of fmm_cpu.partial: sums of one thread, or of one slab of cells */
 };
 
-/* What the two paths through the far field do in different ways: rows of cpu/backend.c. */
+/* What the two paths through the far field do in different ways: convolution/far.c and octree/far.c. */
 typedef struct fmm_cpu_path
 {
     gmxfmm_status (*create)(gmxfmm_plan* plan);    /* arrays for the grid, or the roots, and operators */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Pairs left out (search steps): masked when near, listed when far. */
+#include "fmm/cpu/near/excluded_pairs.h"
+
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
-
-#include "fmm/cpu/particles/assign.h"
 
 static const fmm_particle_set* charges_of(const gmxfmm_plan* plan)
 {

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fmm/cpu/particles/assign.h"
+#include "fmm/cpu/octree/octree.h"
+#include "fmm/cpu/particles/particles.h"
 #include "fmm/math/harmonics.h"
 #include "fmm/math/portable.h"
 #include "fmm/geometry/tree_sort.h"

@@ -4,6 +4,7 @@
 #include <omp.h>
 #include <string.h>
 
+#include "fmm/cpu/octree/octree.h"
 #include "fmm/cpu/octree/operators.h"
 #include "fmm/math/fold.h"
 #include "fmm/cpu/simd/lanes.h"

@@ -8,22 +8,6 @@
 #include "fmm/math/strain.h"
 #include "fmm/geometry/tree.h"
 
-/*
- * create: memory for the order and the lists of the plan's tree; set_shape: tables that depend on the shape of a cell;
- * reserve: room for the present numbers of cells. Errors: MEMORY.
- * m2m: multipoles of `level` from those of level + 1; m2l: adds the interaction lists to the locals of `level` >= 1
- * and, if some translations go to parents, of level - 1; l2l: adds locals of `level` to those of level + 1. strain[6]
- * (xx, yy, zz, xy, xz, yz; NULL: not wanted): the derivative of the far energy with respect to a strain of the
- * displacements of these translations is added, unit 1/u of the leaves.
- */
-gmxfmm_status fmm_operators_create(gmxfmm_plan* plan);
-void          fmm_operators_destroy(struct fmm_operators* ops);
-void          fmm_operators_set_shape(gmxfmm_plan* plan);
-gmxfmm_status fmm_operators_reserve(gmxfmm_plan* plan);
-void          fmm_m2m(const gmxfmm_plan* plan, int level);
-void          fmm_m2l(gmxfmm_plan* plan, int level, double* strain);
-void          fmm_l2l(gmxfmm_plan* plan, int level, double* strain);
-
 enum
 {
     FMM_SHARES = 1024 /* into which the targets of a level are divided; sums over them do not depend on threads */

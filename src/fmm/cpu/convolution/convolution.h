@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* M2L over all cells and images as a convolution over the grid of cells (Ong et al. 2003; THEORY section 5). */
-#ifndef FMM_M2L_FFT_H
-#define FMM_M2L_FFT_H
+#ifndef FMM_CONVOLUTION_H
+#define FMM_CONVOLUTION_H
 
 #include "fmm/cpu/convolution/fft.h"
 #include "fmm/cpu/state.h"
 #include "fmm/geometry/lattice.h"
 #include "fmm/math/portable.h"
+
+/* The way through the far field by cells of one level. */
+extern const fmm_cpu_path fmm_cells_path;
 
 struct fmm_lattice;
 
