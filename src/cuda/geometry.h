@@ -18,11 +18,11 @@ static inline Geometry make_geometry(const gmxfmm_plan* plan)
     }
     for (int d = 0; d < 3; d++)
     {
-        g.origin[d] = c->origin[d];
-        g.n[d]      = c->octree && !c->periodic ? c->n[d] + c->near_reach : c->n[d];
-        g.inner[d]  = c->inner[d];
+        g.origin[d]   = c->origin[d];
+        g.n[d]        = c->octree && !c->periodic[d] ? c->n[d] + c->near_reach : c->n[d];
+        g.inner[d]    = c->inner[d];
+        g.periodic[d] = c->periodic[d];
     }
-    g.periodic    = c->periodic;
     g.rectangular = c->rectangular;
     g.num_cells   = c->num_cells > 0 ? g.n[0] * g.n[1] * g.n[2] : 0; /* 0: too many */
     g.num_near    = c->num_near;
@@ -57,6 +57,11 @@ static inline VoronoiVectors make_voronoi(const double (*vectors)[3], const int 
         }
     }
     return v;
+}
+
+static __device__ inline bool has_images(const Geometry& g)
+{
+    return g.periodic[0] || g.periodic[1] || g.periodic[2];
 }
 
 static __device__ inline int wrapped(int k, int n)

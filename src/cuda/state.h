@@ -40,7 +40,7 @@ struct Geometry
 {
     double origin[3], to_cells[9], cell[9];
     int    n[3], inner[3];
-    int    periodic, rectangular;
+    int    periodic[3], rectangular;
     int    num_cells, num_near;
     double far_away; /* a particle this far from its cell's centre has no expansion, unit u */
 };

@@ -46,7 +46,7 @@ static __device__ void nearest_offset(const Geometry& g, const Exclusions& e, in
         offset[d] = ci[d] - cj[d];
         t[d]      = offset[d] + static_cast<double>(ri[d]) - static_cast<double>(rj[d]);
     }
-    if (g.periodic)
+    if (has_images(g))
     {
         fmm_nearest_image(g.n, g.cell, g.rectangular ? NULL : e.box.vectors, e.box.coordinates, t, offset);
     }

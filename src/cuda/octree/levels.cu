@@ -21,15 +21,16 @@ enum
 struct LevelGrid
 {
     int l, n[3], num; /* level, places along each axis and in all */
-    int periodic;
+    int periodic[3];
 };
 
 static LevelGrid level_grid(const gmxfmm_plan* plan, int l)
 {
-    LevelGrid g = {l, {0, 0, 0}, 1, fmm_is_periodic(plan)};
+    LevelGrid g = {l, {0, 0, 0}, 1, {0, 0, 0}};
     for (int d = 0; d < 3; d++)
     {
-        g.n[d] = plan->domain.tree->roots[d] << l;
+        g.n[d]        = plan->domain.tree->roots[d] << l;
+        g.periodic[d] = plan->domain.periodic[d];
         g.num *= g.n[d];
     }
     return g;
@@ -130,7 +131,7 @@ static __device__ inline int near_cell_of(const LevelArrays& a, const int* at, i
     for (int d = 0; d < 3; d++)
     {
         to[d] = at[d] + v[d];
-        if (a.here.periodic)
+        if (a.here.periodic[d])
         {
             to[d] = wrapped(to[d], a.here.n[d]);
         }

@@ -20,7 +20,7 @@ enum
  * finite or too far away. */
 static __device__ bool locate(const Geometry& g, const VoronoiVectors& v, const double* t, int* at, double* rest)
 {
-    const bool skewed = g.periodic && !g.rectangular;
+    const bool skewed = has_images(g) && !g.rectangular;
     return fmm_nearest_point(g.cell, skewed ? v.vectors : NULL, v.coordinates, t, at, rest);
 }
 

@@ -411,7 +411,7 @@ static void compare_grids(search* s)
     memcpy(list[0].grid, info->grid, sizeof(list[0].grid));
     const fmm_problem problem = {.options     = &options,
                                  .costs       = s->costs,
-                                 .periodic    = 1,
+                                 .periodic    = {1, 1, 1},
                                  .num_threads = s->reference->num_threads,
                                  .level       = fmm_simd_level(),
                                  .n           = system->n,

@@ -493,10 +493,10 @@ tune_grids(const fmm_problem* problem, fmm_cells* cells, const double* box, int 
     if (given[0] > 0)
     {
         const double edge = fmax(box[0] / given[0], fmax(box[4] / given[1], box[8] / given[2]));
-        return problem->periodic ? tune_grid(problem, cells, box, given, ws, n, found)
-                                 : tune_cubes(problem, cells, box, edge, ws, n, found);
+        return fmm_has_images(problem->periodic) ? tune_grid(problem, cells, box, given, ws, n, found)
+                                                 : tune_cubes(problem, cells, box, edge, ws, n, found);
     }
-    if (problem->periodic)
+    if (fmm_has_images(problem->periodic))
     {
         /* From about 2 to about 400 particles a cell, in steps of a tenth of the edge. Those that are often chosen come
          * first, so that most of the others are found too expensive before their errors are predicted. */
@@ -560,8 +560,9 @@ static gmxfmm_status tune(const fmm_problem* problem, const double* box, fmm_cho
     {
         return fmm_not_chosen(problem, GMXFMM_ERROR_UNSUPPORTED,
                               "the cells would be too long or too skewed in this box with m2l = fft: choose %s",
-                              problem->periodic && fmm_is_aligned(box) ? "m2l = rotation, or a more even grid"
-                                                                       : "a more even grid, or reduce the box vectors");
+                              fmm_has_images(problem->periodic) && fmm_is_aligned(box)
+                                  ? "m2l = rotation, or a more even grid"
+                                  : "a more even grid, or reduce the box vectors");
     }
     if (status != GMXFMM_OK)
     {

@@ -29,7 +29,7 @@ typedef struct
 {
     const gmxfmm_options* options;
     const fmm_costs*      costs;       /* of the backend */
-    int                   periodic;    /* else open */
+    int                   periodic[3]; /* along each box vector: all, or none of an open system */
     int                   num_threads; /* that the choice itself may use */
     int                   level;       /* of the processor, as in simd_level.h */
     int64_t               n;           /* particles */

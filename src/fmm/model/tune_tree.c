@@ -127,7 +127,7 @@ static double cost(const fmm_problem* problem, const occupancy* o, const int* ro
     const int        more = problem->options->precision == GMXFMM_DOUBLE ? 2 : 1;
     double           far  = o->leaves[depth] * 8 / 7 * list * translation_cost(method(problem), p);
     far                   = far * c->translation[method(problem)] + depth * c->level;
-    if (problem->periodic)
+    if (fmm_has_images(problem->periodic))
     {
         far += fmm_fft_cost(problem, (double)roots[0] * roots[1] * roots[2], p);
     }
@@ -284,7 +284,7 @@ morton_key(const fmm_problem* problem, const double* x, const double* origin, co
     for (int d = 0; d < 3; d++)
     {
         const double f    = (x[d] - origin[d]) / box[4 * d]; /* if this is not finite, assign reports it */
-        const double part = problem->periodic ? f - floor(f) : fmin(fmax(f, 0), 1);
+        const double part = fmm_has_images(problem->periodic) ? f - floor(f) : fmin(fmax(f, 0), 1);
         const int    k    = part >= 0 ? (int)(part * cells[d]) : 0;
         key |= spread((uint64_t)(k < cells[d] ? k : cells[d] - 1)) << (2 - d);
     }
@@ -531,8 +531,8 @@ gmxfmm_status fmm_compare_tree(const fmm_problem* problem,
     *better = 0;
     for (int d = 0; d < 3; d++)
     {
-        box[4 * d] = problem->periodic ? problem->box[4 * d] : longest;
-        origin[d]  = problem->periodic ? 0 : 0.5 * (low[d] + high[d] - box[4 * d]);
+        box[4 * d] = fmm_has_images(problem->periodic) ? problem->box[4 * d] : longest;
+        origin[d]  = fmm_has_images(problem->periodic) ? 0 : 0.5 * (low[d] + high[d] - box[4 * d]);
     }
     find_roots(box, roots);
     if (deepest(roots) < 1)
@@ -544,7 +544,7 @@ gmxfmm_status fmm_compare_tree(const fmm_problem* problem,
     {
         return status;
     }
-    const double fft = problem->periodic    ? fft_cost_periodic(problem, cells, roots, n, &o)
+    const double fft = fmm_has_images(problem->periodic) ? fft_cost_periodic(problem, cells, roots, n, &o)
                        : cells->grid[0] > 0 ? convolution_cost_open(problem, num_cells(cells), cells->order)
                                             : fft_cost_open(problem, &best, roots, n, &o);
     *gain            = fft / best.cost;
@@ -552,7 +552,7 @@ gmxfmm_status fmm_compare_tree(const fmm_problem* problem,
     {
         return GMXFMM_OK;
     }
-    status = problem->periodic ? try_more_roots(problem, x, roots, &best) : GMXFMM_OK;
+    status = fmm_has_images(problem->periodic) ? try_more_roots(problem, x, roots, &best) : GMXFMM_OK;
     if (status == GMXFMM_OK)
     {
         *better = 1;

@@ -135,7 +135,7 @@ static gmxfmm_status root_neighbours(gmxfmm_plan* plan)
             for (int d = 0; d < 3; d++)
             {
                 k[d] = level->at[c][d] + cells->near[o][d];
-                if (fmm_is_periodic(plan))
+                if (plan->domain.periodic[d])
                 {
                     k[d] = (k[d] % n[d] + n[d]) % n[d];
                 }

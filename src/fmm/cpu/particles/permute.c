@@ -114,7 +114,7 @@ static void permute_block(const gmxfmm_plan*      plan,
     for (int d = 0; d < 3; d++)
     {
         n[d]       = c->n[d];
-        inverse[d] = c->periodic ? 1.0 / c->n[d] : 0;
+        inverse[d] = c->periodic[d] ? 1.0 / c->n[d] : 0;
         for (int l = count; l < num; l++)
         {
             centre[d][l] = centre[d][count - 1];
