@@ -287,9 +287,10 @@ TEST_F(RotationCache, NeedNotBeThere)
 TEST_F(RotationCache, HasAFileForEachKernel)
 {
     std::vector<std::string> names;
-    for (const RotationProgram& p : {RotationProgram{9, false, "rotate_sources", 90}, RotationProgram{9, false, "translate", 90},
-                                     RotationProgram{9, true, "rotate_sources", 90}, RotationProgram{10, false, "rotate_sources", 90},
-                                     RotationProgram{9, false, "rotate_sources", 100}})
+    for (const RotationProgram& p :
+         {RotationProgram{9, false, "rotate_sources", 90}, RotationProgram{9, false, "translate", 90},
+          RotationProgram{9, true, "rotate_sources", 90}, RotationProgram{10, false, "rotate_sources", 90},
+          RotationProgram{9, false, "rotate_sources", 100}})
     {
         const std::string name = fmm_rotation_cache_file(compiler, p, "folder");
         EXPECT_EQ(std::count(names.begin(), names.end(), name), 0) << name;
