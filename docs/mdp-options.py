@@ -30,8 +30,8 @@ OPTIONS = {
              "leaves follow the atoms, so use `fmm-tree-depth` there."),
     "tree-depth": ("depth", "treeDepth", "-1", "Only with `fmm-m2l` = `rotation`, `symmetric`, `dynamic` or `naive`."),
     "separation": ("separation", "separation", "0",
-                   "Near cells interact atom by atom. The default, 1, also means automatic where an accuracy below 1e-5 is asked for "
-                   "and order and cells are automatic."),
+                   "Near cells interact atom by atom. The default, 1, also means automatic where order and cells are automatic: 2 is then "
+                   "used where it is better."),
     "m2l": ("m2l", None, None,
             "`fft`: cells on one level, any box. On an octree, in rectangular boxes and with `pbc = no`: `rotation`, `symmetric`, "
             "and for comparison `naive` and, on a GPU, `dynamic`. `auto`: `fft`, or `rotation` where most of the box is empty."),

@@ -163,6 +163,11 @@ gmxfmm_status fmm_domain_make_cells(gmxfmm_plan* plan, int order)
                                                       d->grid[0], d->grid[1], d->grid[2]);
 }
 
+void fmm_domain_without_cells(gmxfmm_plan* plan)
+{
+    plan->domain.cells_version = plan->domain.near_version = plan->domain.version;
+}
+
 int fmm_domain_keep_near(gmxfmm_plan* plan)
 {
     fmm_domain* d = &plan->domain;

@@ -33,6 +33,9 @@ gmxfmm_status fmm_domain_check_tree(gmxfmm_plan* plan, const double* box);
  * order. Errors: MEMORY, UNSUPPORTED. */
 gmxfmm_status fmm_domain_make_cells(gmxfmm_plan* plan, int order);
 
+/* For a method that has none: particles are assigned to the domain as it is. */
+void fmm_domain_without_cells(gmxfmm_plan* plan);
+
 /* Whether cells that were moved with the box have the near set that would be chosen for it. */
 int fmm_domain_keep_near(gmxfmm_plan* plan);
 

@@ -34,8 +34,8 @@ typedef struct
     double     time;         /* s, of a step that gives forces: the fastest; 0: none was timed */
 } gmxfmm_measurement;
 
-/* Evaluates the forces of a system twice, with other cells or another order each time, until the two differ by less
- * than a tenth of 3 % of options->accuracy (docs/accuracy.md). Of the options device, boundary, m2l, prefactor, threads
+/* Evaluates the forces of a system twice, with other cells or another order each time, until the two differ by no
+ * more than a tenth of options->accuracy (docs/accuracy.md). Of the options device, boundary, m2l, prefactor, threads
  * and array type matter. Errors: as create, set_charges and assign; OPTION: double precision is not enough. */
 GMXFMM_API gmxfmm_status gmxfmm_reference_create(gmxfmm_reference**    reference,
                                                  const gmxfmm_options* options,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Options: defaults, ranges and contradictions, from the rows of options.def. */
 #include "fmm/options.h"
 
 #include <math.h>

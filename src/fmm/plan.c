@@ -38,6 +38,11 @@ void gmxfmm_destroy(gmxfmm_plan* plan)
  * MEMORY, OPTION, UNSUPPORTED, DEVICE. */
 static gmxfmm_status follow_domain(gmxfmm_plan* plan)
 {
+    if (plan->backend->set_grid == NULL)
+    {
+        fmm_domain_without_cells(plan);
+        return GMXFMM_OK;
+    }
     const gmxfmm_status status = fmm_domain_make_cells(plan, plan->far.order);
     return status == GMXFMM_OK ? fmm_far_follow(plan) : status;
 }
@@ -190,11 +195,8 @@ gmxfmm_status gmxfmm_assign(gmxfmm_plan* plan, const void* x)
         return fmm_fail(plan, GMXFMM_ERROR_OPTION, "exclusions are of no use with targets: set one or the other");
     }
     gmxfmm_status status = fmm_tune_particles(plan, &x);
-    if (status == GMXFMM_OK && plan->backend->set_grid != NULL)
-    {
-        status = follow_domain(plan);
-    }
-    status = status == GMXFMM_OK ? fmm_particles_assign(plan, x) : status;
+    status               = status == GMXFMM_OK ? follow_domain(plan) : status;
+    status               = status == GMXFMM_OK ? fmm_particles_assign(plan, x) : status;
     plan->info.time_assign += fmm_time() - begin;
     return status;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Which level of x86-64 computes: the highest of the processor, or what GMXFMM_SIMD says. */
 #include "fmm/simd_level.h"
 
 #include <stdio.h>

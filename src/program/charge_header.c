@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Header lines of a file of charges. */
 #include "charge_header.h"
 
 #include <ctype.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A table of errors and times over orders and cells (gmxfmm error). */
 #ifndef GMXFMM_MAIN_ERROR_H
 #define GMXFMM_MAIN_ERROR_H
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Errors measured on the system itself, and settings chosen by them. */
 #ifndef GMXFMM_MAIN_MEASURE_H
 #define GMXFMM_MAIN_MEASURE_H
 

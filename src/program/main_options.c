@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The command line, from the library's own table of options. */
 #include "main_options.h"
 
 #include <assert.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A plot of a table of results, drawn by gnuplot. */
 #include "main_plot.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Progress of long computations, on a terminal. */
 #include "main_progress.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Lines of a text file, plain or gzipped. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "text_lines.h"

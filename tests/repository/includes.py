@@ -13,6 +13,10 @@ them alone. So
   unless the header's row is marked !interface, or the file is of its module;
 - modules do not include each other in a circle, and those of one row do not call each other in one.
 
+- a line "@ EXPRESSION TYPE: FILE" of the table names an object that one file alone writes: others do not assign to its members,
+  and have no pointer to it that is not const;
+- a file says in its second line what it is.
+
 Functions are found in the text, without comments, strings and lines of the preprocessor. What is not understood is left out;
 variables and types are not looked at.
 """
@@ -28,7 +32,7 @@ def read_table(path):
     table, marks = {}, {}
     for line in path.read_text().splitlines():
         line = line.split("#")[0].strip()
-        if line:
+        if line and not line.startswith("@"):
             unit, _, allowed = line.partition(":")
             name, *marked = unit.split()
             table[name], marks[name] = allowed.split(), marked
@@ -55,9 +59,13 @@ CLOSING = {"(": ")", "<": ">", "[": "]"}
 NO_TYPES = {"return", "else", "do", "case", "throw", "new", "delete", "goto", "sizeof"}
 
 
+def without_comments(text):
+    return SKIPPED.sub(lambda match: " " if match[0][0] == "/" else '""', text)
+
+
 def tokens_of(text):
     """Words and signs, without comments and lines of the preprocessor; strings and characters are empty strings."""
-    text = SKIPPED.sub(lambda match: " " if match[0][0] == "/" else '""', text.replace("\\\n", " "))
+    text = without_comments(text.replace("\\\n", " "))
     text = re.sub(r"^[ \t]*#.*$", "", text, flags=re.M)
     return re.findall(r'""|[A-Za-z_]\w*|\d[\w.]*|::|->|<<|[=!]=|\S', text)
 
@@ -311,6 +319,26 @@ def find_circles(files, table, reached):
     return errors
 
 
+# ---- objects and their owners
+
+def read_owners(path):
+    """[(expression, type, file)]"""
+    return re.findall(r"^@\s*(\S+)\s+(\S+):\s*(\S+)", path.read_text(), re.M)
+
+
+def find_foreign_writes(name, text, owners):
+    """Assignments to members of an object that another file owns, and pointers by which there could be some."""
+    for expression, type_, owner in owners:
+        if name == owner:
+            continue
+        place = rf"{re.escape(expression)}(?:\.\w+(?:\[[^\]]*\])*)+"
+        for match in re.finditer(rf"(?:\+\+|--){place}|{place}\s*(?:=(?!=)|[-+*/|&^]=|\+\+|--)|memcpy\(&?{place},", text):
+            yield f"{name}: {owner} alone writes {expression} ({' '.join(match[0].split())})"
+        for match in re.finditer(rf"(\bconst\s+)?\b{type_}\s*\*", text):
+            if not match[1]:
+                yield f"{name}: a pointer to {type_} that is not const, which {owner} alone writes"
+
+
 def main():
     src = Path(sys.argv[1])
     table, marks = read_table(Path(sys.argv[2]))
@@ -350,6 +378,12 @@ def main():
                 errors.append(f'{name}: {row} must not include {other} ("{include}")')
     for file in files.values():  # less what has no row, or is no source
         file.included = [include for include in file.included if include in files]
+    owners = read_owners(Path(sys.argv[2]))
+    for name in files:
+        text = (src / name).read_text()
+        errors += find_foreign_writes(name, without_comments(text), owners)
+        if not text.split("\n")[1].startswith("/*"):
+            errors.append(f"{name}: its second line does not say what it is")
     read_functions(files.values())
     reached = {name: reach(name, files) for name in files}
     errors += find_declared_above(files, table, interfaces, reached)

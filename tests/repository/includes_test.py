@@ -95,6 +95,21 @@ CASES = {
                 "high/b.h": "int fmm_g(void);\n", "high/b.c": '#include "high/b.h"\n#include "low/a.h"\nint fmm_g(void) { return fmm_f(); }\n'}, []),
 }
 
+CASES |= {
+    "an object that one file writes": (
+        TABLE + "@ plan->domain fmm_domain: low/a.c\n",
+        {"low/a.c": "void f(void) { fmm_domain* d = &plan->domain; plan->domain.n = 1; }\n",
+         "low/b.c": "int f(void) { const fmm_domain* d = &plan->domain; return plan->domain.n == 1 && d->n <= plan->domain.n; }\n",
+         "low/c.c": "void f(void) { plan->domain.box[3] = 1; }\nvoid g(void) { ++plan->domain.n; }\n",
+         "low/d.c": "void f(void) { memcpy(plan->domain.box, box, 9); }\nvoid g(fmm_domain* d) { /* plan->domain.n = 1 */ }\n"},
+        ["low/c.c: low/a.c alone writes plan->domain (plan->domain.box[3] =)",
+         "low/c.c: low/a.c alone writes plan->domain (++plan->domain.n)",
+         "low/d.c: low/a.c alone writes plan->domain (memcpy(plan->domain.box,)",
+         "low/d.c: a pointer to fmm_domain that is not const, which low/a.c alone writes"]),
+    "a file without a word on what it is": (
+        TABLE, {"low/a.c": "\nint fmm_f(void) { return 0; }\n"}, ["low/a.c: its second line does not say what it is"]),
+}
+
 
 def main():
     failed = 0
@@ -105,7 +120,7 @@ def main():
             (root / "src").mkdir()
             for file, text in files.items():
                 (root / "src" / file).parent.mkdir(exist_ok=True)
-                (root / "src" / file).write_text(text)
+                (root / "src" / file).write_text(text if text.startswith("\n") else "// licence\n/* What it is. */\n" + text)
             done = subprocess.run([sys.executable, sys.argv[1], root / "src", root / "table"], capture_output=True, text=True)
         *told, summary = (done.stdout or done.stderr or "nothing").splitlines()
         good = sorted(told) == sorted(expected) and done.returncode == bool(expected) and summary.endswith(f", {len(expected)} errors")

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The device that is current while a function of the library runs. */
 #ifndef FMM_CUDA_DEVICE_SCOPE_H
 #define FMM_CUDA_DEVICE_SCOPE_H
 

@@ -25,7 +25,14 @@ else()
 endif()
 
 if (GMX_GMXFMM)
-    gmx_add_libgromacs_sources(fmmmeasure.cpp fmmsolver.cpp)
+    gmx_add_libgromacs_sources(
+        fmmgpusteps.cpp
+        fmmmeasure.cpp
+        fmmplan.cpp
+        fmmreport.cpp
+        fmmsolver.cpp
+        fmmstep.cpp
+        )
 else()
     gmx_add_libgromacs_sources(fmmsolver_stub.cpp)
 endif()

@@ -113,18 +113,17 @@ double allowedVirialError(const double* box, double accuracy)
 //! Returns the parameters of a measurement, and what came of them, as a line
 std::string tableLine(const gmxfmm_measurement& m, const double* box)
 {
-    const std::string cells =
-            formatString("%d x %d x %d", m.info.grid[0], m.info.grid[1], m.info.grid[2]);
+    const std::string cells = formatString("%d x %d x %d", m.grid[0], m.grid[1], m.grid[2]);
     const std::string pressure =
             box != nullptr
                     ? formatString("%10.2f", 2 * c_presfac * m.virial_error / (box[0] * box[4] * box[8]))
                     : "";
     return formatString("%10s %6d %16s %11d %10.1e %10.1e %10.1e%s %9.2f\n",
-                        gmxfmm_m2l_name(m.info.m2l),
-                        m.info.order,
+                        gmxfmm_m2l_name(m.m2l),
+                        m.order,
                         cells.c_str(),
-                        m.info.separation,
-                        m.info.predicted_error,
+                        m.separation,
+                        m.predicted_error,
                         m.error,
                         m.error_moved,
                         pressure.c_str(),
@@ -142,6 +141,7 @@ FmmMeasuredError measureFmmError(const gmx_mtop_t&    mtop,
     const Charges           charges(mtop);
     const std::vector<real> before = coordinatesBefore(x);
     gmxfmm_system           system = {};
+    system.size                    = sizeof(system);
     system.n                       = mtop.natoms;
     system.box                     = box;
     system.x                       = x.data();
@@ -163,9 +163,11 @@ FmmMeasuredError measureFmmError(const gmx_mtop_t&    mtop,
         return result;
     }
 
-    std::array<gmxfmm_measurement, 32> tried    = {};
-    gmxfmm_measurement                 chosen   = {};
+    gmxfmm_measurement chosen = {};
+    chosen.size               = sizeof(chosen);
+    std::array<gmxfmm_measurement, 32> tried;
     int                                numTried = 0;
+    tried.fill(chosen);
     if (choose)
     {
         // Where the pressure that goes with the accuracy cannot be had, forces count alone; and

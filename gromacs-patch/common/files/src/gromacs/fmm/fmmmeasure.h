@@ -8,7 +8,7 @@
 #ifndef GMX_FMM_FMMMEASURE_H
 #define GMX_FMM_FMMMEASURE_H
 
-#include <gmxfmm.h>
+#include <gmxfmm_measure.h>
 
 #include <string>
 
@@ -57,8 +57,8 @@ struct FmmMeasuredError
  * \param[in]     mtop     Charges and exclusions
  * \param[in]     x        Coordinates of all atoms
  * \param[in]     box      9 numbers, nullptr with open boundary
- * \param[in]     choose   Whether to choose what \p options leave automatic, or to measure what
- * they say \param[in,out] options  What was asked for
+ * \param[in]     choose   Whether to choose what is left automatic, or to measure what is given
+ * \param[in,out] options  What was asked for
  */
 FmmMeasuredError measureFmmError(const gmx_mtop_t&    mtop,
                                  ArrayRef<const RVec> x,

@@ -78,9 +78,7 @@ struct Choice
     constexpr double name##_default = standard;
 #define AUTOMATIC(name, text, lowest, highest, help) \
     constexpr Range name = { lowest, highest, help };
-#define AUTOMATIC_0(name, text, lowest, highest, help) \
-    constexpr Range name = { lowest, highest, help };
-#define GRID_0(name, text, lowest, highest, help) constexpr Range name = { lowest, highest, help };
+#define GRID(name, text, lowest, highest, help) constexpr Range name = { lowest, highest, help };
 #define CHOICE(name, standard, text, last, names, help) constexpr Choice name = { names, help };
 #define IN_SINGLE(name, highest) constexpr int name##_single = highest;
 #include "gmxfmmoptions.def"

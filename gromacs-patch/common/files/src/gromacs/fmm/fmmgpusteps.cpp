@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*! \internal \file
+ * \brief
+ * Implements the steps of the FMM on a GPU
+ *
+ * \ingroup module_fmm
+ */
+#include "gmxpre.h"
+
+#include "fmmgpusteps.h"
+
+#include <gmxfmm.h>
+
+#include "gromacs/mdtypes/simulation_workload.h"
+#include "gromacs/timing/wallcycle.h"
+
+#include "fmmgpu.h"
+#include "fmmstep.h"
+
+namespace gmx
+{
+
+namespace
+{
+
+//! Returns whether nothing of the step is wanted on the host before the update, and the virial after it
+bool virialComesLater(const StepWorkload& stepWork)
+{
+    return stepWork.computeVirialOnGpu && !stepWork.computeEnergy;
+}
+
+} // namespace
+
+void FmmGpuSteps::setNumAtoms(int numAtoms)
+{
+    gpu_->setNumAtoms(numAtoms);
+    forgetRepeated();
+    haveAtomsChanged_ = true;
+}
+
+void FmmGpuSteps::setBox(const FmmBox& box)
+{
+    plan_.check(gmxfmm_enqueue_box(plan_.get(), box.data(), gpu_->stream()));
+    if (gmxfmm_graph_version(plan_.get()) == graphVersion_)
+    {
+        // Steps follow the box, what assigns atoms to cells has it in it
+        gpu_->forgetRepeatedAssignment();
+    }
+    else
+    {
+        forgetRepeated();
+    }
+}
+
+void FmmGpuSteps::forgetRepeated()
+{
+    repeatedX_    = nullptr;
+    graphVersion_ = gmxfmm_graph_version(plan_.get());
+    gpu_->forgetRepeated();
+}
+
+void FmmGpuSteps::setAddress(const void* x)
+{
+    if (x != repeatedX_)
+    {
+        forgetRepeated();
+        repeatedX_ = x;
+    }
+}
+
+void FmmGpuSteps::assign(const void* x)
+{
+    const bool    canEnqueue = (gmxfmm_capabilities(plan_.get()) & GMXFMM_CAN_ENQUEUE_ASSIGN) != 0;
+    gmxfmm_status status     = GMXFMM_ERROR_ORDER;
+    if (canEnqueue && !haveAtomsChanged_)
+    {
+        setAddress(x);
+        status = GMXFMM_OK;
+        gpu_->enqueueRepeatedAssignment(
+                [&] { status = gmxfmm_enqueue_assign(plan_.get(), x, gpu_->stream()); });
+    }
+    if (status == GMXFMM_ERROR_ORDER)
+    {
+        // The first of repeated calls, which never are a graph; or the box has other near cells
+        status = gmxfmm_assign(plan_.get(), x);
+        forgetRepeated();
+    }
+    plan_.check(status);
+    haveAtomsChanged_ = false;
+}
+
+void FmmGpuSteps::enqueueEvaluation(const void* x, bool wantEnergy, bool wantVirial)
+{
+    setAddress(x);
+    gpu_->enqueueRepeated(wantEnergy,
+                          wantVirial,
+                          [&](bool withEnergy, bool withVirial)
+                          {
+                              FmmStepSums*         sums   = gpu_->sumsAddress();
+                              gmxfmm_device_output output = {};
+                              output.size                 = sizeof(output);
+                              output.force                = gpu_->forceAddress();
+                              output.energy               = withEnergy ? sums->energy : nullptr;
+                              output.virial               = withVirial ? sums->virial : nullptr;
+                              const bool withSums         = withEnergy || withVirial;
+                              output.status               = withSums ? &sums->status : nullptr;
+                              output.arrays_done = withSums ? gpu_->forcesWritten() : nullptr;
+                              plan_.check(gmxfmm_enqueue(plan_.get(), x, &output, gpu_->stream()));
+                          });
+}
+
+void FmmGpuSteps::measureTimes(const void* x)
+{
+    const auto timeOf = [&](unsigned stages)
+    {
+        constexpr int c_numRepeats = 5;
+        double        seconds      = 0;
+        plan_.check(gmxfmm_time_stages(plan_.get(), x, stages, c_numRepeats, gpu_->stream(), &seconds));
+        return 1e3 * seconds;
+    };
+    FmmGpuTimes times;
+    times.near          = timeOf(GMXFMM_STAGE_NEAR);
+    times.far           = timeOf(GMXFMM_STAGE_FAR);
+    times.sortAndOutput = timeOf(GMXFMM_STAGE_PERMUTE | GMXFMM_STAGE_OUTPUT);
+    times.all           = timeOf(0);
+    times.assign        = gpu_->timeOf([&] { assign(x); });
+    times_              = times;
+}
+
+void FmmGpuSteps::enqueue(const void* x, bool isToAssign, const StepWorkload& stepWork)
+{
+    const bool isFirst = haveAtomsChanged_;
+    if (isToAssign)
+    {
+        assign(x);
+    }
+    const bool needSums = stepWork.computeEnergy || stepWork.computeVirial;
+    enqueueEvaluation(x, stepWork.computeEnergy, stepWork.computeVirial);
+    gpu_->markForcesReady(needSums);
+    gpu_->launchTransfer(!stepWork.useGpuFBufferOps, needSums);
+    if (isFirst && !times_.has_value())
+    {
+        measureTimes(x);
+    }
+}
+
+FmmStepSums FmmGpuSteps::waitForSums(const StepWorkload& stepWork) const
+{
+    wallcycle_start(wcycle_, WallCycleCounter::WaitGpuFmm);
+    gpu_->waitForTransfer();
+    FmmStepSums sums = gpu_->hostSums();
+    if (stepWork.computeVirialOnGpu)
+    {
+        const ArrayRef<const double> shortRange = gpu_->waitForShortRangeVirial();
+        for (int i = 0; i < DIM * DIM; i++)
+        {
+            sums.virial[i] -= 0.5 * shortRange[i];
+        }
+    }
+    wallcycle_stop(wcycle_, WallCycleCounter::WaitGpuFmm);
+    if (stepWork.computeEnergy || stepWork.computeVirial)
+    {
+        plan_.checkStep(sums.status);
+    }
+    return sums;
+}
+
+void FmmGpuSteps::waitAndReduce(const StepWorkload& stepWork,
+                                ForceWithVirial*    forceWithVirial,
+                                gmx_enerdata_t*     enerd)
+{
+    const bool needForces = !stepWork.useGpuFBufferOps;
+    const bool needSums   = stepWork.computeEnergy || stepWork.computeVirial;
+    if (virialComesLater(stepWork) || (!needForces && !needSums))
+    {
+        return;
+    }
+    const FmmStepSums sums = waitForSums(stepWork);
+    if (needSums)
+    {
+        addFmmSums(sums.energy[0], sums.energy[1], sums.virial, stepWork, forceWithVirial, enerd);
+    }
+    if (needForces)
+    {
+        addFmmForces(gpu_->hostForces(), stepWork, forceWithVirial);
+    }
+}
+
+void FmmGpuSteps::waitAndAddVirial(const StepWorkload& stepWork, tensor virial)
+{
+    if (!virialComesLater(stepWork))
+    {
+        return;
+    }
+    const FmmStepSums sums = waitForSums(stepWork);
+    for (int i = 0; i < DIM; i++)
+    {
+        for (int j = 0; j < DIM; j++)
+        {
+            virial[i][j] += sums.virial[DIM * i + j];
+        }
+    }
+}
+
+} // namespace gmx

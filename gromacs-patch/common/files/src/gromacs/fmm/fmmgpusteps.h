@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*! \internal \file
+ * \brief
+ * Declares the steps of the FMM on a GPU
+ *
+ * \ingroup module_fmm
+ */
+#ifndef GMX_FMM_FMMGPUSTEPS_H
+#define GMX_FMM_FMMGPUSTEPS_H
+
+#include <cstdint>
+
+#include <optional>
+
+#include "gromacs/utility/arrayref.h"
+
+#include "fmmplan.h"
+#include "fmmversion.h"
+
+struct gmx_enerdata_t;
+struct gmx_wallcycle;
+
+namespace gmx
+{
+
+class FmmGpu;
+class ForceWithVirial;
+class StepWorkload;
+struct FmmStepSums;
+
+//! Time of each stage of a step on a GPU, in ms
+struct FmmGpuTimes
+{
+    double near, far, sortAndOutput;
+    //! Of these together, which overlap
+    double all;
+    //! Of an assignment of atoms to cells
+    double assign;
+};
+
+/*! \internal \brief
+ * Steps that a plan computes on a GPU, and what they give
+ *
+ * Steps are repeated as graphs as long as nothing but numbers in memory changes.
+ *
+ * \ingroup module_fmm
+ */
+class FmmGpuSteps
+{
+public:
+    //! \p plan and \p gpu have to exist as long as this does; \p wcycle can be nullptr
+    FmmGpuSteps(const FmmPlan& plan, FmmGpu* gpu, gmx_wallcycle* wcycle) :
+        plan_(plan), gpu_(gpu), wcycle_(wcycle)
+    {
+    }
+
+    //! Makes room for forces after the plan was given other atoms
+    void setNumAtoms(int numAtoms);
+    //! Passes on a box that is not the one the plan has
+    void setBox(const FmmBox& box);
+
+    /*! \brief Puts all of a step into the stream
+     *
+     * \param[in] x           Address of the coordinates on the device
+     * \param[in] isToAssign  Whether atoms are to be assigned to cells
+     * \param[in] stepWork    What is wanted
+     */
+    void enqueue(const void* x, bool isToAssign, const StepWorkload& stepWork);
+    //! See FmmSolver::waitAndReduceGpu()
+    void waitAndReduce(const StepWorkload& stepWork, ForceWithVirial* forceWithVirial, gmx_enerdata_t* enerd);
+    //! See FmmSolver::waitAndAddVirial()
+    void waitAndAddVirial(const StepWorkload& stepWork, tensor virial);
+
+    //! Returns the times of stages, measured at the first step, without a value before
+    const std::optional<FmmGpuTimes>& times() const { return times_; }
+
+private:
+    //! A graph of the step has the buffers in it that it was recorded with, and often the box
+    void forgetRepeated();
+    //! A graph has the address of the coordinates in it, too
+    void setAddress(const void* x);
+    //! Assigns atoms with these coordinates to cells, without the host's waiting where that is possible
+    void assign(const void* x);
+    //! Puts an evaluation into the stream: forces, and energy or virial or both if they are wanted
+    void enqueueEvaluation(const void* x, bool wantEnergy, bool wantVirial);
+    /*! \brief Measures the stages of a step one after the other, which in a step overlap
+     *
+     * Once, after the first evaluation: events in each step would cost more than they tell.
+     */
+    void measureTimes(const void* x);
+    //! Waits for what was sent to the host at this step, and returns the sums in it; throws when the step has failed
+    FmmStepSums waitForSums(const StepWorkload& stepWork) const;
+
+    const FmmPlan& plan_;
+    FmmGpu*        gpu_;
+    gmx_wallcycle* wcycle_;
+    //! Whether atoms have been changed since they were assigned to cells
+    bool haveAtomsChanged_ = true;
+    //! Address of the coordinates that was last given to setAddress()
+    const void* repeatedX_ = nullptr;
+    //! gmxfmm_graph_version() of the graphs of steps
+    int64_t                    graphVersion_ = 0;
+    std::optional<FmmGpuTimes> times_;
+};
+
+} // namespace gmx
+
+#endif

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*! \internal \file
+ * \brief
+ * Implements the plan by which the gmxfmm library computes
+ *
+ * \ingroup module_fmm
+ */
+#include "gmxpre.h"
+
+#include "fmmplan.h"
+
+#include <cstdlib>
+
+#include <vector>
+
+#include "gromacs/topology/topology.h"
+#include "gromacs/utility/exceptions.h"
+#include "gromacs/utility/stringutil.h"
+
+#include "gmxfmmoptions.h"
+
+namespace gmx
+{
+
+namespace
+{
+
+//! Throws the exception that fits \p status, unless that is success
+void throwOnError(gmxfmm_status status, const char* message, bool isOnGpu)
+{
+    if (status == GMXFMM_OK)
+    {
+        return;
+    }
+    std::string text = std::string("FMM: ") + (message[0] != '\0' ? message : gmxfmm_status_text(status));
+    if (isOnGpu && (status == GMXFMM_ERROR_UNSUPPORTED || status == GMXFMM_ERROR_MEMORY || status == GMXFMM_ERROR_DEVICE))
+    {
+        text += " (on the GPU; with mdrun -fmm cpu the CPU does it)";
+    }
+    switch (status)
+    {
+        case GMXFMM_ERROR_POSITION:
+        case GMXFMM_ERROR_COINCIDENT:
+            GMX_THROW(SimulationInstabilityError(text + " (particle 0 is the first atom)"));
+        case GMXFMM_ERROR_OPTION:
+        case GMXFMM_ERROR_BOX:
+        case GMXFMM_ERROR_CHARGE:
+        case GMXFMM_ERROR_EXCLUSION:
+        case GMXFMM_ERROR_UNSUPPORTED: GMX_THROW(InconsistentInputError(text));
+        default: GMX_THROW(InternalError(text));
+    }
+}
+
+//! Returns the far-field method in terms of the library
+gmxfmm_m2l libraryM2L(FmmM2L m2l)
+{
+    switch (m2l)
+    {
+        case FmmM2L::Fft: return GMXFMM_M2L_FFT;
+        case FmmM2L::Rotation: return GMXFMM_M2L_ROTATION;
+        case FmmM2L::Symmetric: return GMXFMM_M2L_SYMMETRIC;
+        case FmmM2L::Dynamic: return GMXFMM_M2L_DYNAMIC;
+        case FmmM2L::Naive: return GMXFMM_M2L_NAIVE;
+        default: return GMXFMM_M2L_AUTO;
+    }
+}
+
+//! Returns the boundary in terms of the library
+gmxfmm_boundary libraryBoundary(FmmBoundary boundary)
+{
+    switch (boundary)
+    {
+        case FmmBoundary::Vacuum: return GMXFMM_VACUUM;
+        case FmmBoundary::Open: return GMXFMM_OPEN;
+        default: return GMXFMM_TINFOIL;
+    }
+}
+
+//! Folder for kernels that the library has to compile for a GPU, as XDG Base Directory says; empty if there is none
+std::string kernelCacheFolder()
+{
+    const char* cache = std::getenv("XDG_CACHE_HOME");
+    const char* home  = std::getenv("HOME");
+    if (cache != nullptr && cache[0] == '/')
+    {
+        return std::string(cache) + "/gmxfmm";
+    }
+    return home != nullptr && home[0] == '/' ? std::string(home) + "/.cache/gmxfmm" : std::string();
+}
+
+//! Returns a number in terms of the library; where the parameters have 0 or less, it chooses
+int orAutomatic(int n)
+{
+    return n > 0 ? n : GMXFMM_AUTO;
+}
+
+/*! \brief Returns the number of layers of near cells in terms of the library
+ *
+ * One layer is the default, which leaves the number to the library where it chooses order and cells.
+ */
+int librarySeparation(const FmmParameters& parameters)
+{
+    const bool isLeft = parameters.separation == 1 && parameters.order == 0
+                        && parameters.grid[XX] == 0 && parameters.treeDepth < 1;
+    return isLeft ? GMXFMM_AUTO : orAutomatic(parameters.separation);
+}
+
+//! Returns the options of the library but for those that say where and with what it computes
+gmxfmm_options libraryOptions(const FmmParameters& parameters)
+{
+    gmxfmm_options options;
+    gmxfmm_default_options(&options);
+    options.accuracy = parameters.accuracy;
+    options.order    = orAutomatic(parameters.order);
+    for (int d = 0; d < DIM; d++)
+    {
+        options.grid[d] = orAutomatic(parameters.grid[d]);
+    }
+    options.depth      = orAutomatic(parameters.treeDepth);
+    options.separation = librarySeparation(parameters);
+    options.m2l        = libraryM2L(parameters.m2l);
+    options.boundary   = libraryBoundary(parameters.boundary);
+    options.precision  = GMX_DOUBLE ? GMXFMM_DOUBLE : GMXFMM_SINGLE;
+    options.array_type = options.precision;
+    return options;
+}
+
+} // namespace
+
+FmmBox fmmBox(const matrix box)
+{
+    return { { box[XX][XX],
+               box[XX][YY],
+               box[XX][ZZ],
+               box[YY][XX],
+               box[YY][YY],
+               box[YY][ZZ],
+               box[ZZ][XX],
+               box[ZZ][YY],
+               box[ZZ][ZZ] } };
+}
+
+double fmmNearTime(const gmxfmm_info& info)
+{
+    return info.time_assign + info.time_near;
+}
+
+double fmmFarTime(const gmxfmm_info& info)
+{
+    return info.time_spectra + info.time_permute + info.time_p2m + info.time_m2m + info.time_m2l
+           + info.time_l2l + info.time_l2p + info.time_output;
+}
+
+FmmPlan::FmmPlan(const FmmParameters& parameters,
+                 const gmx_mtop_t&    mtop,
+                 const matrix         box,
+                 ArrayRef<const RVec> x,
+                 real                 epsfac,
+                 bool                 reproducible,
+                 int                  numThreads,
+                 std::optional<int>   deviceId) :
+    accuracy_(parameters.accuracy), cacheFolder_(kernelCacheFolder()), options_(libraryOptions(parameters))
+{
+    options_.num_threads  = numThreads;
+    options_.reproducible = reproducible ? 1 : 0;
+    options_.prefactor    = epsfac;
+    if (deviceId.has_value())
+    {
+        options_.device    = GMXFMM_CUDA;
+        options_.device_id = deviceId.value();
+    }
+    options_.cache_dir = cacheFolder_.empty() ? nullptr : cacheFolder_.c_str();
+
+    const FmmBox  givenBox   = fmmBox(box);
+    const double* libraryBox = isOpen() ? nullptr : givenBox.data();
+    if (parameters.measure)
+    {
+        // With order and cells given there is nothing to choose
+        const bool isFixed = options_.order != GMXFMM_AUTO
+                             && (options_.grid[0] != GMXFMM_AUTO || options_.depth != GMXFMM_AUTO);
+        measured_ = measureFmmError(mtop, x, libraryBox, !isFixed, &options_);
+        if (measured_.status == FmmMeasurementStatus::OutOfReach)
+        {
+            throwOnError(GMXFMM_ERROR_OPTION,
+                         formatString("fmm-accuracy = %g: %s", accuracy_, measured_.message.c_str()).c_str(),
+                         isOnGpu());
+        }
+    }
+    const int              numAtoms = mtop.natoms;
+    std::array<char, 1024> message  = { { '\0' } };
+    gmxfmm_plan*           plan     = nullptr;
+    const gmxfmm_status    status =
+            gmxfmm_create(&plan, &options_, numAtoms, libraryBox, message.data(), message.size());
+    plan_.reset(plan);
+    throwOnError(status, message.data(), isOnGpu());
+
+    // With an octree or an open boundary, order and size of cells are chosen at the first
+    // assignment and kept; the charges do not matter for that.
+    const std::vector<real> noCharges(numAtoms, 0);
+    check(gmxfmm_set_charges(plan_.get(), numAtoms, noCharges.data()));
+    check(gmxfmm_assign(plan_.get(), x.data()));
+}
+
+void FmmPlan::check(gmxfmm_status status) const
+{
+    throwOnError(status, gmxfmm_message(plan_.get()), isOnGpu());
+}
+
+void FmmPlan::checkStep(int status) const
+{
+    throwOnError(static_cast<gmxfmm_status>(status), "", true);
+}
+
+gmxfmm_info FmmPlan::info() const
+{
+    gmxfmm_info info = {};
+    info.size        = sizeof(info);
+    check(gmxfmm_get_info(plan_.get(), &info));
+    return info;
+}
+
+FmmMeasuredError FmmPlan::measureAt(const gmx_mtop_t& mtop, ArrayRef<const RVec> x, const matrix box) const
+{
+    const gmxfmm_info inUse   = info();
+    gmxfmm_options    options = options_;
+    options.accuracy          = accuracy_;
+    options.m2l               = inUse.m2l;
+    options.order             = inUse.order;
+    options.separation        = inUse.separation;
+    options.depth             = orAutomatic(inUse.depth);
+    for (int d = 0; d < DIM && !isOpen(); d++)
+    {
+        options.grid[d] = inUse.grid[d];
+    }
+    const FmmBox givenBox = fmmBox(box);
+    return measureFmmError(mtop, x, isOpen() ? nullptr : givenBox.data(), false, &options);
+}
+
+void FmmPlan::setAtoms(ArrayRef<const real> charges, const ListOfLists<int>& exclusions)
+{
+    const int        numAtoms = charges.ssize();
+    std::vector<int> start    = { 0 };
+    std::vector<int> list;
+    start.reserve(numAtoms + 1);
+    list.reserve(exclusions.numElements());
+    for (int i = 0; i < numAtoms; i++)
+    {
+        if (i < exclusions.ssize())
+        {
+            const auto excluded = exclusions[i];
+            list.insert(list.end(), excluded.begin(), excluded.end());
+        }
+        start.push_back(list.size());
+    }
+    check(gmxfmm_set_charges(plan_.get(), numAtoms, charges.data()));
+    check(gmxfmm_set_exclusions(plan_.get(), start.data(), list.data()));
+}
+
+} // namespace gmx

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*! \internal \file
+ * \brief
+ * Declares the plan by which the gmxfmm library computes
+ *
+ * \ingroup module_fmm
+ */
+#ifndef GMX_FMM_FMMPLAN_H
+#define GMX_FMM_FMMPLAN_H
+
+#include <gmxfmm.h>
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "gromacs/utility/arrayref.h"
+#include "gromacs/utility/listoflists.h"
+#include "gromacs/utility/real.h"
+
+#include "fmmmeasure.h"
+#include "fmmversion.h"
+
+struct gmx_mtop_t;
+
+namespace gmx
+{
+
+struct FmmParameters;
+
+//! A box in the form the library wants: row vectors
+using FmmBox = std::array<double, 9>;
+
+//! Returns the box in that form
+FmmBox fmmBox(const matrix box);
+
+//! Time spent on the near field and its lists, in seconds
+double fmmNearTime(const gmxfmm_info& info);
+//! Time spent on all the rest, in seconds
+double fmmFarTime(const gmxfmm_info& info);
+
+/*! \internal \brief
+ * A plan of the library for all atoms of a system
+ *
+ * Errors of the library become exceptions with its message.
+ *
+ * \ingroup module_fmm
+ */
+class FmmPlan
+{
+public:
+    /*! \brief Chooses the parameters that were left automatic and makes the plan
+     *
+     * \param[in] parameters    What the user asked for
+     * \param[in] mtop          The system
+     * \param[in] box           Box for which parameters are chosen; not used with open boundary
+     * \param[in] x             Coordinates for which parameters are chosen
+     * \param[in] epsfac        Coulomb constant over the relative permittivity
+     * \param[in] reproducible  Whether the same input has to give the same bits in each run
+     * \param[in] numThreads    Number of OpenMP threads
+     * \param[in] deviceId      Number of the GPU to compute on, without a value on the CPU
+     */
+    FmmPlan(const FmmParameters& parameters,
+            const gmx_mtop_t&    mtop,
+            const matrix         box,
+            ArrayRef<const RVec> x,
+            real                 epsfac,
+            bool                 reproducible,
+            int                  numThreads,
+            std::optional<int>   deviceId);
+    // The library's options have the address of a string of this object
+    FmmPlan(const FmmPlan&)            = delete;
+    FmmPlan& operator=(const FmmPlan&) = delete;
+
+    //! The plan, for calls of the library
+    gmxfmm_plan* get() const { return plan_.get(); }
+    //! Throws with the message of the plan when a call of the library has failed
+    void check(gmxfmm_status status) const;
+    //! Throws when a step on the GPU has failed, as \p status in its results says
+    void checkStep(int status) const;
+
+    //! Whether it computes on a GPU
+    bool isOnGpu() const { return options_.device != GMXFMM_CPU; }
+    //! Whether there is no periodicity and so no box
+    bool isOpen() const { return options_.boundary == GMXFMM_OPEN; }
+    //! The force error that was asked for
+    double accuracy() const { return accuracy_; }
+    //! Returns parameters in use and times
+    gmxfmm_info info() const;
+    //! What the parameters were measured to reach, empty if they were not
+    const FmmMeasuredError& measured() const { return measured_; }
+    //! Measures what the parameters in use reach at these coordinates
+    FmmMeasuredError measureAt(const gmx_mtop_t& mtop, ArrayRef<const RVec> x, const matrix box) const;
+
+    //! Sets charges and exclusions
+    void setAtoms(ArrayRef<const real> charges, const ListOfLists<int>& exclusions);
+
+private:
+    //! Frees a plan
+    struct Deleter
+    {
+        void operator()(gmxfmm_plan* plan) const { gmxfmm_destroy(plan); }
+    };
+
+    double accuracy_;
+    //! Where the library keeps compiled kernels
+    std::string cacheFolder_;
+    //! What the plan was made with; its accuracy is what the library was asked for
+    gmxfmm_options                        options_;
+    FmmMeasuredError                      measured_;
+    std::unique_ptr<gmxfmm_plan, Deleter> plan_;
+};
+
+} // namespace gmx
+
+#endif

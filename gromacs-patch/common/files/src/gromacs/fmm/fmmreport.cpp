@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*! \internal \file
+ * \brief
+ * Implements what the FMM writes to md.log
+ *
+ * \ingroup module_fmm
+ */
+#include "gmxpre.h"
+
+#include "fmmreport.h"
+
+#include "gromacs/utility/logger.h"
+#include "gromacs/utility/pleasecite.h"
+#include "gromacs/utility/stringutil.h"
+
+#include "fmmgpusteps.h"
+#include "fmmplan.h"
+
+namespace gmx
+{
+
+std::string describeFmm(const FmmPlan& plan)
+{
+    const gmxfmm_info info = plan.info();
+    std::string cells = formatString("%d x %d x %d cells", info.grid[XX], info.grid[YY], info.grid[ZZ]);
+    if (info.depth >= 0)
+    {
+        cells = formatString(
+                "octree of depth %d, %s, %d of them occupied", info.depth, cells.c_str(), info.num_cells);
+    }
+    const FmmMeasuredError& measured = plan.measured();
+    return formatString(
+            "FMM: far field by %s, expansion order %d, %s, separation %d (%d near cells, %.0f "
+            "atoms)%s\n"
+            "     expected relative RMS force error %.1e%s",
+            gmxfmm_m2l_name(info.m2l),
+            info.order,
+            cells.c_str(),
+            info.separation,
+            info.num_near_cells,
+            info.near_particles,
+            plan.isOpen() ? "\n     open boundary; the number of cells follows the extent of the "
+                            "system, at each pair search"
+                          : "",
+            info.predicted_error,
+            measured.status == FmmMeasurementStatus::Measured
+                    ? formatString(", measured %.1e to %.1e", measured.error, measured.errorMoved).c_str()
+                    : "");
+}
+
+void logFmmSetup(const FmmPlan& plan, int maxStepsInCells, const MDLogger& mdlog, FILE* fplog)
+{
+    const gmxfmm_info info  = plan.info();
+    const std::string where = plan.isOnGpu() ? std::string("GPU")
+                                             : formatString("CPU, %d OpenMP thread%s",
+                                                            info.num_threads,
+                                                            info.num_threads == 1 ? "" : "s");
+    std::string       renewal;
+    if (maxStepsInCells > 0)
+    {
+        renewal = formatString(
+                "\n     atoms are assigned to cells at pair searches and every %d steps", maxStepsInCells);
+    }
+    GMX_LOG(mdlog.info)
+            .asParagraph()
+            .appendText(describeFmm(plan) + "\n")
+            .appendTextFormatted("     near and far field in %s precision on the %s, %.1f MB%s",
+                                 info.precision == GMXFMM_DOUBLE ? "double" : "single",
+                                 where.c_str(),
+                                 info.bytes * 1e-6,
+                                 renewal.c_str());
+    const FmmMeasuredError& measured = plan.measured();
+    if (!measured.table.empty())
+    {
+        GMX_LOG(mdlog.info).asParagraph().appendText(measured.table);
+    }
+    if (measured.status == FmmMeasurementStatus::NotMeasured)
+    {
+        GMX_LOG(mdlog.warning)
+                .asParagraph()
+                .appendTextFormatted(
+                        "NOTE: The error of the FMM forces could not be measured at the start "
+                        "(%s), so that parameters are those that are expected to be as accurate in "
+                        "a liquid.",
+                        measured.message.c_str());
+    }
+    else if (measured.error > plan.accuracy())
+    {
+        GMX_LOG(mdlog.warning)
+                .asParagraph()
+                .appendTextFormatted(
+                        "NOTE: With the FMM parameters given, the relative RMS error of the forces "
+                        "is %.1e, while fmm-accuracy = %g.",
+                        measured.error,
+                        plan.accuracy());
+    }
+    please_cite(fplog, "Dehnen2014");
+    if (info.m2l == GMXFMM_M2L_FFT)
+    {
+        please_cite(fplog, "Ong2003");
+    }
+    please_cite(fplog, "Kohnke2021");
+}
+
+void logFmmTimesOnGpu(const FmmGpuTimes& times, const MDLogger& mdlog)
+{
+    std::string table =
+            "FMM: time of its stages on the GPU, measured at the first step one by one\n\n";
+    const auto addLine = [&table](const char* name, double time)
+    { table += formatString(" %-34s %12.4f ms\n", name, time); };
+    addLine("Near field", times.near);
+    addLine("Far field", times.far);
+    addLine("Sort coordinates, output", times.sortAndOutput);
+    addLine("All, near and far field overlapped", times.all);
+    addLine("Assign atoms to cells", times.assign);
+    GMX_LOG(mdlog.info).asParagraph().appendText(table);
+}
+
+void logFmmTimesOnCpu(const gmxfmm_info& info, const MDLogger& mdlog)
+{
+    const double total = fmmNearTime(info) + fmmFarTime(info);
+    if (info.num_executes == 0 || total <= 0)
+    {
+        return;
+    }
+    std::string table   = formatString("FMM: time in its stages, %d evaluations\n\n",
+                                     static_cast<int>(info.num_executes));
+    const auto  addLine = [&table, total](const char* name, double time)
+    { table += formatString(" %-34s %12.3f s %7.1f %%\n", name, time, 100 * time / total); };
+    addLine("Near: assign atoms to cells", info.time_assign);
+    addLine("Near: pairs", info.time_near);
+    addLine("Far:  lattice sums", info.time_spectra);
+    addLine("Far:  sort coordinates", info.time_permute);
+    addLine("Far:  charges to multipoles", info.time_p2m);
+    if (info.depth >= 0)
+    {
+        addLine("Far:  multipoles up the tree", info.time_m2m);
+    }
+    addLine("Far:  multipoles to local", info.time_m2l);
+    if (info.depth >= 0)
+    {
+        addLine("Far:  local down the tree", info.time_l2l);
+    }
+    addLine("Far:  local to forces", info.time_l2p);
+    addLine("Far:  output", info.time_output);
+    addLine("Total", total);
+    GMX_LOG(mdlog.info).asParagraph().appendText(table);
+}
+
+void logFmmErrorAtEnd(const FmmMeasuredError& error, double accuracy, const MDLogger& mdlog)
+{
+    constexpr double c_worthAWarning = 1.5;
+    if (error.status != FmmMeasurementStatus::Measured)
+    {
+        GMX_LOG(mdlog.warning)
+                .asParagraph()
+                .appendTextFormatted(
+                        "NOTE: The error of the FMM forces could not be measured at the end (%s).",
+                        error.message.c_str());
+        return;
+    }
+    GMX_LOG(mdlog.info).asParagraph().appendText("At the end of the run\n" + error.table);
+    if (error.error > c_worthAWarning * accuracy)
+    {
+        GMX_LOG(mdlog.warning)
+                .asParagraph()
+                .appendTextFormatted(
+                        "WARNING: At the end of the run the relative RMS error of the FMM forces "
+                        "is %.1e, while fmm-accuracy = %g. The system is another than the one of "
+                        "the .tpr file, by which parameters were chosen: make a new one from these "
+                        "coordinates to go on.",
+                        error.error,
+                        accuracy);
+    }
+}
+
+} // namespace gmx

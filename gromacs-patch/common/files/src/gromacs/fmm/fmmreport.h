@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*! \internal \file
+ * \brief
+ * Declares what the FMM writes to md.log
+ *
+ * \ingroup module_fmm
+ */
+#ifndef GMX_FMM_FMMREPORT_H
+#define GMX_FMM_FMMREPORT_H
+
+#include <gmxfmm.h>
+
+#include <cstdio>
+
+#include <string>
+
+namespace gmx
+{
+
+class FmmPlan;
+class MDLogger;
+struct FmmGpuTimes;
+struct FmmMeasuredError;
+
+//! Returns the parameters in use, as text
+std::string describeFmm(const FmmPlan& plan);
+
+/*! \brief Writes the parameters in use and what was measured of them, with requests to cite
+ *
+ * \param[in] plan             What computes
+ * \param[in] maxStepsInCells  Steps between pair searches after which atoms are assigned to cells, 0: never
+ * \param[in] mdlog            Logger for the parameters
+ * \param[in] fplog            Log file for papers to cite
+ */
+void logFmmSetup(const FmmPlan& plan, int maxStepsInCells, const MDLogger& mdlog, FILE* fplog);
+
+//! Writes the time that the CPU spent in each stage
+void logFmmTimesOnCpu(const gmxfmm_info& info, const MDLogger& mdlog);
+//! Writes the time of each stage of a step on the GPU
+void logFmmTimesOnGpu(const FmmGpuTimes& times, const MDLogger& mdlog);
+
+//! Writes the force error at the last coordinates of a run, with a warning when it is far above what was asked for
+void logFmmErrorAtEnd(const FmmMeasuredError& error, double accuracy, const MDLogger& mdlog);
+
+} // namespace gmx
+
+#endif
