@@ -341,6 +341,57 @@ TEST_F(CudaStreams, NewChargesAndBoxesCount)
     EXPECT_LT(maxDifference(r.virial, expected.virial), 1e-10 * std::fabs(expected.energyNear));
 }
 
+/* Each stage, several together and all; what they leave is as it was. */
+TEST_F(CudaStreams, StagesAreTimed)
+{
+    const System cubic = water({2, 0, 0, 0, 2, 0, 0, 0, 2}, 5);
+    for (const gmxfmm_options& options : {onDevice(explicitOptions(8, 5, 5, 5, 1)),
+                                          withBoundary(onDevice(explicitOptions(8, 5, 5, 5, 1)), Boundary::Open),
+                                          onDevice(depthOptions(GMXFMM_M2L_ROTATION, 6, 2, 1))})
+    {
+        Plan                plan(cubic, options);
+        DeviceArray<double> x(cubic.x);
+        const Result        expected = plan.execute(cubic.x);
+        const std::int64_t  version  = gmxfmm_graph_version(plan.get());
+        for (const unsigned stages : {0U, 1U * GMXFMM_STAGE_PERMUTE, 1U * GMXFMM_STAGE_NEAR, 1U * GMXFMM_STAGE_FAR,
+                                      1U * GMXFMM_STAGE_OUTPUT, 1U * GMXFMM_STAGE_NEAR | GMXFMM_STAGE_FAR})
+        {
+            for (const int repeats : {1, 20})
+            {
+                double seconds = std::numeric_limits<double>::quiet_NaN();
+                ASSERT_EQ(gmxfmm_time_stages(plan.get(), x.data(), stages, repeats, stream_, &seconds), GMXFMM_OK)
+                    << gmxfmm_message(plan.get());
+                EXPECT_GT(seconds, 0) << stages;
+                EXPECT_LT(seconds, 1) << stages; /* a mean, of a step of 1 ms at most */
+            }
+        }
+        EXPECT_EQ(plan.execute(cubic.x).force, expected.force);
+        EXPECT_EQ(gmxfmm_graph_version(plan.get()), version);
+    }
+}
+
+TEST_F(CudaStreams, StagesThatCannotBeTimed)
+{
+    Plan                plan(system_, options_);
+    DeviceArray<double> x(system_.x);
+    double              seconds = 5;
+    gmxfmm_plan*        p       = plan.get();
+    EXPECT_EQ(gmxfmm_time_stages(nullptr, x.data(), 0, 1, stream_, &seconds), GMXFMM_ERROR_NULL);
+    EXPECT_EQ(gmxfmm_time_stages(p, nullptr, 0, 1, stream_, &seconds), GMXFMM_ERROR_NULL);
+    EXPECT_EQ(gmxfmm_time_stages(p, x.data(), 0, 1, stream_, nullptr), GMXFMM_ERROR_NULL);
+    EXPECT_EQ(gmxfmm_time_stages(p, x.data(), 0, 0, stream_, &seconds), GMXFMM_ERROR_OPTION);
+    EXPECT_EQ(gmxfmm_time_stages(p, x.data(), 0, -3, stream_, &seconds), GMXFMM_ERROR_OPTION);
+    EXPECT_NE(std::string(gmxfmm_message(p)).find("-3"), std::string::npos) << gmxfmm_message(p);
+    ASSERT_EQ(gmxfmm_create(&p, &options_, 8, system_.box.data(), nullptr, 0), GMXFMM_OK);
+    EXPECT_EQ(gmxfmm_time_stages(p, x.data(), 0, 1, stream_, &seconds), GMXFMM_ERROR_ORDER);
+    gmxfmm_destroy(p);
+    gmxfmm_options cpu = options_;
+    cpu.device         = GMXFMM_CPU;
+    Plan host(system_, cpu);
+    EXPECT_EQ(gmxfmm_time_stages(host.get(), x.data(), 0, 1, stream_, &seconds), GMXFMM_ERROR_UNSUPPORTED);
+    EXPECT_EQ(seconds, 5);
+}
+
 TEST_F(CudaStreams, BadPositionsAreReported)
 {
     Plan                plan(system_, options_);
@@ -385,6 +436,14 @@ TEST_F(CudaStreams, MisuseIsRefused)
     EXPECT_EQ(gmxfmm_enqueue(nullptr, x.data(), &out, stream_), GMXFMM_ERROR_NULL);
     EXPECT_EQ(gmxfmm_enqueue(plan.get(), nullptr, &out, stream_), GMXFMM_ERROR_NULL);
     EXPECT_EQ(gmxfmm_enqueue(plan.get(), x.data(), nullptr, stream_), GMXFMM_ERROR_NULL);
+    for (const std::size_t size : {std::size_t(0), sizeof(out) - 1, static_cast<std::size_t>(-1)})
+    {
+        out.size = size;
+        EXPECT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &out, stream_), GMXFMM_ERROR_OPTION);
+        EXPECT_NE(std::string(gmxfmm_message(plan.get())).find("sizeof(gmxfmm_device_output)"), std::string::npos)
+            << gmxfmm_message(plan.get());
+    }
+    out                 = sized<gmxfmm_device_output>();
     gmxfmm_options none = options_;
     none.device_id      = 200;
     gmxfmm_plan* p      = nullptr;

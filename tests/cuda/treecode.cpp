@@ -337,7 +337,7 @@ void enqueueAsExecute(gmxfmm_traversal traversal)
         GTEST_SKIP() << "no GPU";
     }
     std::vector<X> potential(n), field(3 * n), force(3 * n);
-    gmxfmm_output  out = sized<gmxfmm_output>();
+    gmxfmm_output  out = fmmtest::sized<gmxfmm_output>();
     out.potential      = potential.data();
     out.field          = field.data();
     out.force          = force.data();

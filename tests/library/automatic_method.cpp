@@ -19,6 +19,9 @@ extern "C"
 #include "fmm/model/tune.h"
 #include "fmm/plan.h"
 #include "fmm/simd_level.h"
+#ifdef GMXFMM_TESTS_CUDA
+#    include "cuda/costs.h"
+#endif
 }
 
 using namespace fmmtest;
@@ -99,35 +102,63 @@ fmm_costs costsOfGpu()
     return c;
 }
 
-/* The choice itself, which needs no device: cells as for a box that is full, then the octree compared with them. */
-fmm_choice choiceFor(const System& s, const Mat3& box, gmxfmm_device device, gmxfmm_precision precision)
+/* The choice itself, which needs no device. */
+class Choice
 {
-    const gmxfmm_options options      = automaticOptions(device, precision);
-    const fmm_costs      costs        = device == GMXFMM_CPU ? fmm_costs_cpu : costsOfGpu();
-    const double         low[3]       = {0, 0, 0};
-    char                 message[256] = "";
-    fmm_problem          problem      = {};
-    fmm_choice           cells = {}, tree = {};
-    double               gain   = 0;
-    int                  better = 0;
-    problem.options             = &options;
-    problem.costs               = &costs;
-    problem.periodic[0] = problem.periodic[1] = problem.periodic[2] = 1;
-    problem.num_threads                                             = 1;
-    problem.level                                                   = fmm_simd_level();
-    problem.n                                                       = static_cast<std::int64_t>(s.size());
-    problem.box                                                     = box.data();
-    problem.message                                                 = message;
-    problem.message_size                                            = sizeof(message);
-    EXPECT_EQ(fmm_tune(&problem, &cells), GMXFMM_OK) << message;
-    EXPECT_EQ(fmm_compare_tree(&problem, s.x.data(), low, low, &cells, &gain, &better, &tree), GMXFMM_OK) << message;
-    return better ? tree : cells;
-}
+  public:
+    Choice(const System& s, const Mat3& box, gmxfmm_device device, gmxfmm_precision precision)
+        : options_(automaticOptions(device, precision)), costs_(device == GMXFMM_CPU ? fmm_costs_cpu : costsOfGpu()),
+          x_(s.x), box_(box)
+    {
+        problem_.options = &options_;
+        problem_.costs   = &costs_;
+        std::fill(problem_.periodic, problem_.periodic + 3, 1);
+        problem_.num_threads  = 1;
+        problem_.level        = fmm_simd_level();
+        problem_.n            = static_cast<std::int64_t>(s.size());
+        problem_.box          = box_.data();
+        problem_.message      = message_;
+        problem_.message_size = sizeof(message_);
+    }
+    Choice(const Choice&)            = delete;
+    Choice& operator=(const Choice&) = delete;
+
+    /* Cells as for a box that is full, or the octree compared with them. */
+    fmm_choice made() const
+    {
+        const double low[3] = {0, 0, 0};
+        fmm_choice   cells = {}, tree = {};
+        double       gain   = 0;
+        int          better = 0;
+        EXPECT_EQ(fmm_tune(&problem_, &cells), GMXFMM_OK) << message_;
+        EXPECT_EQ(fmm_compare_tree(&problem_, x_.data(), low, low, &cells, &gain, &better, &tree), GMXFMM_OK)
+            << message_;
+        return better ? tree : cells;
+    }
+    /* Cells or leaves of it. */
+    double places() const
+    {
+        const fmm_choice choice = made();
+        return static_cast<double>(choice.grid[0]) * choice.grid[1] * choice.grid[2];
+    }
+    void withoutLimit()
+    {
+        costs_.most_places = INFINITY;
+    }
+
+  private:
+    gmxfmm_options      options_;
+    fmm_costs           costs_;
+    std::vector<double> x_;
+    Mat3                box_;
+    char                message_[256] = "";
+    fmm_problem         problem_      = {};
+};
 
 /* What a plan on the CPU takes is that choice. */
 gmxfmm_m2l chosen(const System& s, gmxfmm_device device, gmxfmm_precision precision)
 {
-    const fmm_choice choice = choiceFor(s, s.box, device, precision);
+    const fmm_choice choice = Choice(s, s.box, device, precision).made();
     if (device == GMXFMM_CPU)
     {
         Plan              plan(withoutExclusions(s), automaticOptions(device, precision));
@@ -236,13 +267,13 @@ TEST_P(AutomaticMethod, FftForFewChargesOnADevice)
 /* The grid of leaves has a place for every leaf there might be: beyond some 1e8 there is no room for it. */
 TEST_P(AutomaticMethod, OctreesOfADeviceHaveRoom)
 {
-    const System s = balls(3, 3704, 0.01, 100);
-    for (double height : {100.0, 700.0})
+    for (const auto& [radius, height] : {std::pair{0.3, 100.0}, std::pair{0.5, 700.0}})
     {
-        const Mat3       box    = {100, 0, 0, 0, 100, 0, 0, 0, height};
-        const fmm_choice choice = choiceFor(s, box, GMXFMM_CUDA, GetParam());
-        EXPECT_EQ(choice.m2l, GMXFMM_M2L_ROTATION);
-        EXPECT_LE(static_cast<double>(choice.grid[0]) * choice.grid[1] * choice.grid[2], 1.4e8);
+        Choice choice(balls(3, 3704, radius, 100), {100, 0, 0, 0, 100, 0, 0, 0, height}, GMXFMM_CUDA, GetParam());
+        EXPECT_EQ(choice.made().m2l, GMXFMM_M2L_ROTATION);
+        EXPECT_LE(choice.places(), 1.4e8);
+        choice.withoutLimit();
+        EXPECT_GT(choice.places(), 1.4e8) << "there would be room for all of them";
     }
 }
 
@@ -298,6 +329,26 @@ TEST_P(AutomaticMethod, ReproducibleForgetsWhereAnOpenSystemWas)
 }
 
 INSTANTIATE_TEST_SUITE_P(Precisions, AutomaticMethod, testing::Values(GMXFMM_SINGLE, GMXFMM_DOUBLE), precisionName);
+
+#ifdef GMXFMM_TESTS_CUDA
+TEST(CostsOfAGpu, AreThoseOfTheTest)
+{
+    const fmm_costs &test = costsOfGpu(), &library = fmm_costs_cuda;
+    EXPECT_EQ(test.pair, library.pair);
+    EXPECT_EQ(test.pair_double, library.pair_double);
+    EXPECT_EQ(test.gather, library.gather);
+    EXPECT_EQ(test.cell, library.cell);
+    EXPECT_EQ(test.coefficient, library.coefficient);
+    EXPECT_EQ(test.fft_log2, library.fft_log2);
+    EXPECT_EQ(test.fft_two_steps, library.fft_two_steps);
+    EXPECT_EQ(test.fft_other, library.fft_other);
+    EXPECT_EQ(test.point, library.point);
+    EXPECT_TRUE(std::equal(test.translation, test.translation + 6, library.translation));
+    EXPECT_EQ(test.level, library.level);
+    EXPECT_EQ(test.most_places, library.most_places);
+    EXPECT_TRUE(std::equal(test.last_order, test.last_order + 2, library.last_order));
+}
+#endif
 
 /* And on a device itself: chosen once a plan. */
 TEST(AutomaticMethodOnADevice, IsMadeAtTheFirstAssign)

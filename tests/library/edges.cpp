@@ -354,6 +354,26 @@ TEST_P(EdgesOfMethod, PlanTakesAnotherNumberOfParticles)
     }
 }
 
+/* Charges of the same number come to particles where they are, and pairs stay excluded; a net charge may come, too. */
+TEST_P(EdgesOfMethod, OtherChargesNeedNoAssign)
+{
+    System       s    = ions(boxOfVolume(path().box, 64), 60, 1);
+    const auto   some = pathOptions(path(), 5, 4, 1);
+    const System was  = (s.exclude(3, 7), s.exclude(11, farthestFrom(s, 11)), s);
+    Plan         plan(was, some);
+    const Result before = plan.execute(s.x);
+    for (std::size_t i = 0; i < s.size(); i++)
+    {
+        s.q[i] = 0.5 + std::sin(static_cast<double>(i));
+    }
+    ASSERT_EQ(gmxfmm_set_charges(plan.get(), static_cast<std::int64_t>(s.size()), s.q.data()), GMXFMM_OK);
+    const Result r = plan.execute(s.x), expected = solve(s, some);
+    EXPECT_LT(relativeRms(r.potential, expected.potential), 1e-13);
+    EXPECT_LT(relativeRms(r.force, expected.force), 1e-13);
+    EXPECT_NEAR(r.energy, expected.energy, 1e-13 * std::fabs(expected.energyNear));
+    EXPECT_GT(relativeRms(r.force, before.force), 0.1);
+}
+
 /* Single-precision arrays hold what double arrays hold, rounded: with an arithmetic that is exact at this scale. */
 TEST_P(EdgesOfMethod, FloatArraysHoldTheSame)
 {

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Malformed input gives the right status and a message that names the value; a plan that has refused something works.
  */
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
 #include <cstring>
 #include <functional>
 #include <limits>
 
 #include <gtest/gtest.h>
 
+#include "gmxfmm_measure.h"
 #include "support/norms.h"
 #include "support/paths.h"
 #include "support/plan.h"
@@ -80,9 +84,37 @@ BadOption grid(const std::string& name, int nx, int ny, int nz, const std::strin
             GMXFMM_ERROR_OPTION, named};
 }
 
+/* 0 is no number of these, and not automatic either: the message has the range. */
+template <typename Number>
+BadOption zero(const std::string& name, Number gmxfmm_options::*member, gmxfmm_method method)
+{
+    const gmxfmm_option* option = gmxfmm_find_option(name.c_str());
+    char                 text[128];
+    snprintf(text, sizeof(text), "option %s is 0, allowed is %g to %g, or -1 for automatic", name.c_str(),
+             option->lowest, option->highest);
+    std::string word = name;
+    word[0]          = static_cast<char>(std::toupper(word[0]));
+    word.erase(std::remove(word.begin(), word.end(), '_'), word.end());
+    return {word + "Zero",
+            [=](gmxfmm_options* o)
+            {
+                o->method   = method;
+                o->boundary = method == GMXFMM_TREECODE ? GMXFMM_OPEN : o->boundary;
+                o->*member  = 0;
+            },
+            GMXFMM_ERROR_OPTION, text};
+}
+
 const std::vector<BadOption>& badOptions()
 {
     static const std::vector<BadOption> all = {
+        zero("separation", &gmxfmm_options::separation, GMXFMM_FMM),
+        zero("depth", &gmxfmm_options::depth, GMXFMM_FMM),
+        zero("num_threads", &gmxfmm_options::num_threads, GMXFMM_FMM),
+        zero("theta", &gmxfmm_options::theta, GMXFMM_TREECODE),
+        zero("degree", &gmxfmm_options::degree, GMXFMM_TREECODE),
+        zero("leaf", &gmxfmm_options::leaf, GMXFMM_TREECODE),
+        grid("GridZero", 0, 0, 0, "option grid[0] is 0, allowed is 1 to 1024, or -1 for automatic"),
         integer("OrderMinusTwo", &gmxfmm_options::order, -2),
         integer("Order41", &gmxfmm_options::order, 41),
         integer("Order21InSinglePrecision", &gmxfmm_options::order, 21),
@@ -90,7 +122,6 @@ const std::vector<BadOption>& badOptions()
         integer("SeparationMinusTwo", &gmxfmm_options::separation, -2),
         integer("Depth10", &gmxfmm_options::depth, 10),
         integer("DepthMinusTwo", &gmxfmm_options::depth, -2),
-        integer("DepthZero", &gmxfmm_options::depth, 0),
         integer("ToParentTwo", &gmxfmm_options::m2l_to_parent, 2),
         integer("TruncateMinusTwo", &gmxfmm_options::m2l_truncate, -2),
         integer("TruncateThree", &gmxfmm_options::m2l_truncate, 3),
@@ -144,8 +175,8 @@ const std::vector<BadOption>& badOptions()
         accuracy("AccuracyTooFine", 1e-13, "1e-13"),
         accuracy("AccuracyNan", notANumber, "nan"),
         accuracy("AccuracyInf", infinite, "inf"),
-        grid("GridWithZero", 4, 0, 4, "0"),
-        grid("GridWithZeroLast", 4, 4, 0, "0"),
+        grid("GridWithZero", 4, 0, 4, "option grid[1] is 0, allowed is 1 to 1024, or -1 for automatic"),
+        grid("GridWithZeroLast", 4, 4, 0, "option grid[2] is 0, allowed is 1 to 1024, or -1 for automatic"),
         grid("GridNegative", 4, -5, 4, "-5"),
         grid("GridPartlyAutomatic", 4, GMXFMM_AUTO, 4, "4 -1 4"),
         {"PrefactorZero", [](gmxfmm_options* o) { o->prefactor = 0; }, GMXFMM_ERROR_OPTION, "prefactor"},
@@ -415,8 +446,11 @@ TEST(Options, AutomaticIsOneValue)
     automatic       = standard;
     automatic.order = automatic.depth = automatic.separation = automatic.num_threads = GMXFMM_AUTO;
     automatic.grid[0] = automatic.grid[1] = automatic.grid[2] = GMXFMM_AUTO;
-    gmxfmm_info info[2]                                       = {sized<gmxfmm_info>(), sized<gmxfmm_info>()};
-    int         k                                             = 0;
+    automatic.m2l_truncate = automatic.degree = automatic.leaf = GMXFMM_AUTO;
+    automatic.theta                                            = GMXFMM_AUTO;
+    EXPECT_EQ(memcmp(&standard, &automatic, sizeof(standard)), 0) << "some default is not automatic";
+    gmxfmm_info info[2] = {sized<gmxfmm_info>(), sized<gmxfmm_info>()};
+    int         k       = 0;
     for (const gmxfmm_options* options : {&standard, &automatic})
     {
         gmxfmm_plan* plan      = nullptr;
@@ -456,6 +490,171 @@ TEST(Options, OfAnotherSize)
     memset(memory, 0, sizeof(memory));
     EXPECT_EQ(gmxfmm_create(&plan, options, 20, s.box.data(), text, sizeof(text)), GMXFMM_ERROR_OPTION);
     EXPECT_NE(std::string(text).find("gmxfmm_default_options"), std::string::npos) << text;
+}
+
+/* A structure of a program that was compiled with a later version: what is behind this version's members. */
+template <class Structure>
+struct Later
+{
+    Structure    known;
+    std::int64_t more[2];
+};
+
+template <class Structure>
+Later<Structure> later()
+{
+    Later<Structure> s = {sized<Structure>(), {0, 0}};
+    s.known.size       = sizeof(s);
+    return s;
+}
+
+/* Sizes that none has: that of a structure that nobody filled, one that is cut off, and what happened to stand there.
+ */
+template <class Structure>
+std::vector<size_t> wrongSizes()
+{
+    return {0, sizeof(size_t), sizeof(Structure) - 1, static_cast<size_t>(-1)};
+}
+
+class Sizes : public testing::Test
+{
+  protected:
+    void expectSize(gmxfmm_status status, const std::string& type, const char* message)
+    {
+        EXPECT_EQ(status, GMXFMM_ERROR_OPTION) << type;
+        EXPECT_NE(std::string(message).find("sizeof(" + type + ")"), std::string::npos) << message;
+    }
+    void expectUnknown(gmxfmm_status status, const std::string& type, const char* message)
+    {
+        EXPECT_EQ(status, GMXFMM_ERROR_OPTION) << type;
+        EXPECT_NE(std::string(message).find(type), std::string::npos) << message;
+        EXPECT_NE(std::string(message).find(GMXFMM_VERSION), std::string::npos) << message;
+    }
+    gmxfmm_system view() const
+    {
+        gmxfmm_system view = sized<gmxfmm_system>();
+        view.n             = static_cast<std::int64_t>(system_.size());
+        view.box           = system_.box.data();
+        view.x             = system_.x.data();
+        view.q             = system_.q.data();
+        return view;
+    }
+
+    const System         system_    = small();
+    const gmxfmm_options options_   = explicitOptions(4, 3, 3, 3, 1);
+    char                 text_[256] = "";
+};
+
+TEST_F(Sizes, OfAnOutput)
+{
+    Plan                plan(system_, options_);
+    std::vector<double> force(60);
+    gmxfmm_output       output = sized<gmxfmm_output>();
+    output.force               = force.data();
+    for (const size_t size : wrongSizes<gmxfmm_output>())
+    {
+        output.size = size;
+        expectSize(gmxfmm_execute(plan.get(), system_.x.data(), &output), "gmxfmm_output", gmxfmm_message(plan.get()));
+    }
+    EXPECT_EQ(force, std::vector<double>(60)) << "something was computed";
+    auto another        = later<gmxfmm_output>();
+    another.known.force = force.data();
+    EXPECT_EQ(gmxfmm_execute(plan.get(), system_.x.data(), &another.known), GMXFMM_OK) << gmxfmm_message(plan.get());
+    EXPECT_LT(relativeRms(force, plan.execute(system_.x).force), 1e-13);
+    EXPECT_EQ(another.known.size, sizeof(another));
+    another.more[1] = 1;
+    expectUnknown(gmxfmm_execute(plan.get(), system_.x.data(), &another.known), "gmxfmm_output",
+                  gmxfmm_message(plan.get()));
+}
+
+/* Nothing is asked of an info, and only what fits is written. */
+TEST_F(Sizes, OfAnInfo)
+{
+    const Plan  plan(system_, options_);
+    gmxfmm_info info = sized<gmxfmm_info>();
+    for (const size_t size : wrongSizes<gmxfmm_info>())
+    {
+        info.size  = size;
+        info.order = 77;
+        EXPECT_EQ(gmxfmm_get_info(const_cast<Plan&>(plan).get(), &info), GMXFMM_ERROR_OPTION) << size;
+        EXPECT_EQ(info.order, 77);
+    }
+    auto another    = later<gmxfmm_info>();
+    another.more[0] = 5;
+    EXPECT_EQ(gmxfmm_get_info(const_cast<Plan&>(plan).get(), &another.known), GMXFMM_OK);
+    EXPECT_EQ(another.known.order, 4);
+    EXPECT_EQ(another.known.size, sizeof(another));
+    EXPECT_EQ(another.more[0], 5);
+}
+
+TEST_F(Sizes, OfASystem)
+{
+    gmxfmm_reference* reference = nullptr;
+    gmxfmm_options    options   = defaultOptions();
+    gmxfmm_system     s         = view();
+    options.accuracy            = 1e-2;
+    for (const size_t size : wrongSizes<gmxfmm_system>())
+    {
+        s.size = size;
+        expectSize(gmxfmm_reference_create(&reference, &options, &s, text_, sizeof(text_)), "gmxfmm_system", text_);
+        EXPECT_EQ(reference, nullptr);
+        gmxfmm_reference_destroy(reference);
+    }
+    auto another       = later<gmxfmm_system>();
+    another.known      = view();
+    another.known.size = sizeof(another);
+    EXPECT_EQ(gmxfmm_reference_create(&reference, &options, &another.known, text_, sizeof(text_)), GMXFMM_OK) << text_;
+    gmxfmm_reference_destroy(reference);
+    another.more[0] = 1;
+    expectUnknown(gmxfmm_reference_create(&reference, &options, &another.known, text_, sizeof(text_)), "gmxfmm_system",
+                  text_);
+    gmxfmm_reference_destroy(reference);
+}
+
+TEST_F(Sizes, OfAMeasurement)
+{
+    gmxfmm_reference*   reference = nullptr;
+    gmxfmm_options      options   = defaultOptions();
+    const gmxfmm_system s         = view();
+    gmxfmm_measurement  m         = sized<gmxfmm_measurement>(), tried[32];
+    int                 num;
+    options.accuracy = 1e-2;
+    ASSERT_EQ(gmxfmm_reference_create(&reference, &options, &s, text_, sizeof(text_)), GMXFMM_OK) << text_;
+    for (const size_t size : wrongSizes<gmxfmm_measurement>())
+    {
+        m.size = size;
+        ASSERT_EQ(gmxfmm_measure(reference, &options, 0, &m, text_, sizeof(text_)), GMXFMM_ERROR_OPTION) << size;
+        EXPECT_NE(std::string(text_).find("sizeof(gmxfmm_measurement)"), std::string::npos) << text_;
+        expectSize(gmxfmm_choose(reference, &options, infinite, infinite, &m, nullptr, nullptr, text_, sizeof(text_)),
+                   "gmxfmm_measurement", text_);
+        /* the first of an array has the size of all */
+        m             = sized<gmxfmm_measurement>();
+        num           = 32;
+        tried[0].size = size;
+        expectSize(gmxfmm_choose(reference, &options, infinite, infinite, &m, tried, &num, text_, sizeof(text_)),
+                   "gmxfmm_measurement", text_);
+    }
+    auto another    = later<gmxfmm_measurement>();
+    another.more[0] = 5;
+    EXPECT_EQ(gmxfmm_measure(reference, &options, 0, &another.known, text_, sizeof(text_)), GMXFMM_OK) << text_;
+    EXPECT_GT(another.known.error, 0);
+    EXPECT_EQ(another.known.size, sizeof(another));
+    EXPECT_EQ(another.more[0], 5);
+    /* those of a program with longer ones are as far apart as it has them */
+    std::vector<Later<gmxfmm_measurement>> all(32, later<gmxfmm_measurement>());
+    num = 32;
+    ASSERT_EQ(gmxfmm_choose(reference, &options, infinite, infinite, &another.known, &all[0].known, &num, text_,
+                            sizeof(text_)),
+              GMXFMM_OK)
+        << text_;
+    ASSERT_GT(num, 1);
+    for (int i = 0; i < num; i++)
+    {
+        EXPECT_GT(all[static_cast<size_t>(i)].known.error, 0);
+        EXPECT_EQ(all[static_cast<size_t>(i)].known.size, sizeof(all[0]));
+        EXPECT_EQ(all[static_cast<size_t>(i)].more[0], 0);
+    }
+    gmxfmm_reference_destroy(reference);
 }
 
 /* What there is room for in the options of a program that was compiled with an earlier version. */

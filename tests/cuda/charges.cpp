@@ -1,0 +1,563 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Charges put on a stream: what follows is what a plan computes whose charges were set by the call that waits, to the
+ * bits; of all particles and of some, with assignments after them, in graphs, and with charges that are none. */
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <type_traits>
+
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include "support/cuda.h"
+#include "support/device_arrays.h"
+#include "support/norms.h"
+#include "support/paths.h"
+#include "support/systems.h"
+
+using namespace fmmtest;
+
+namespace
+{
+
+using Numbers = std::vector<double>;
+
+template <class X>
+std::vector<X> asArray(const Numbers& x)
+{
+    return std::vector<X>(x.begin(), x.end());
+}
+
+struct Case
+{
+    std::string      name;
+    gmxfmm_options   options;
+    gmxfmm_precision arrays;
+};
+
+void PrintTo(const Case& c, std::ostream* out)
+{
+    *out << c.name;
+}
+
+std::string caseName(const testing::TestParamInfo<Case>& info)
+{
+    return info.param.name;
+}
+
+/* Cells and octree in each precision and boundary, with arrays of both types. */
+std::vector<Case> cases()
+{
+    std::vector<Case> all;
+    for (gmxfmm_precision precision : {GMXFMM_DOUBLE, GMXFMM_SINGLE})
+    {
+        const struct
+        {
+            const char*    name;
+            gmxfmm_options options;
+        } paths[] = {{"Cells", explicitOptions(8, 5, 5, 5, 1, precision)},
+                     {"Octree", depthOptions(GMXFMM_M2L_ROTATION, 6, 2, 1, precision)}};
+        for (const auto& [path, options] : paths)
+        {
+            for (Boundary boundary : {Boundary::Tinfoil, Boundary::Vacuum, Boundary::Open})
+            {
+                for (gmxfmm_precision arrays : {GMXFMM_DOUBLE, GMXFMM_SINGLE})
+                {
+                    const std::string words = std::string(precision == GMXFMM_DOUBLE ? "Double" : "Single") +
+                                              (boundary == Boundary::Open     ? "Open"
+                                               : boundary == Boundary::Vacuum ? "Vacuum"
+                                                                              : "Tinfoil") +
+                                              (arrays == GMXFMM_DOUBLE ? "OfDoubles" : "OfFloats");
+                    all.push_back({path + words, withBoundary(options, boundary), arrays});
+                    all.back().options.array_type = arrays;
+                    all.back().options.device     = GMXFMM_CUDA;
+                }
+            }
+        }
+    }
+    return all;
+}
+
+/* Numbers that floats hold, so that both array types have the same; their sum is that net charge, nearly. */
+Numbers otherCharges(std::size_t n, double net)
+{
+    Random  random(11);
+    Numbers q(n);
+    for (double& qi : q)
+    {
+        qi = static_cast<double>(static_cast<float>(random.centred() + net / static_cast<double>(n)));
+    }
+    return q;
+}
+
+Numbers moved(Numbers x, double by)
+{
+    Random random(3);
+    for (double& xi : x)
+    {
+        xi += by * random.centred();
+    }
+    return x;
+}
+
+template <class Base>
+class OnStream : public Base
+{
+  protected:
+    void SetUp() override
+    {
+        if (!haveCuda())
+        {
+            GTEST_SKIP() << "no CUDA device";
+        }
+        ASSERT_EQ(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), cudaSuccess);
+    }
+    void TearDown() override
+    {
+        if (stream_ != nullptr)
+        {
+            cudaStreamDestroy(stream_);
+        }
+    }
+    void wait() const
+    {
+        ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
+    }
+    template <class X>
+    void step(gmxfmm_plan* plan, const DeviceArray<X>& x, const OutputsOf<X>& out)
+    {
+        const gmxfmm_device_output all = out.all();
+        ASSERT_EQ(gmxfmm_enqueue(plan, x.data(), &all, stream_), GMXFMM_OK) << gmxfmm_message(plan);
+    }
+    template <class X>
+    void charge(gmxfmm_plan* plan, const DeviceArray<X>& q, std::size_t n, const int* index = nullptr)
+    {
+        ASSERT_EQ(gmxfmm_enqueue_charges(plan, static_cast<std::int64_t>(n), index, q.data(), stream_), GMXFMM_OK)
+            << gmxfmm_message(plan);
+    }
+    /* What is enqueued from here on, as a graph. */
+    template <class Enqueue>
+    cudaGraphExec_t captured(Enqueue enqueue)
+    {
+        cudaGraph_t     graph = nullptr;
+        cudaGraphExec_t exec  = nullptr;
+        EXPECT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+        enqueue();
+        EXPECT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
+        EXPECT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
+        cudaGraphDestroy(graph);
+        return exec;
+    }
+
+    cudaStream_t stream_ = nullptr;
+};
+
+template <class X>
+void expectSameBits(const OutputsOf<X>& out, const OutputsOf<X>& expected)
+{
+    EXPECT_EQ(out.status.get()[0], GMXFMM_OK);
+    EXPECT_EQ(expected.status.get()[0], GMXFMM_OK);
+    EXPECT_EQ(out.force.get(), expected.force.get());
+    EXPECT_EQ(out.field.get(), expected.field.get());
+    EXPECT_EQ(out.potential.get(), expected.potential.get());
+    EXPECT_EQ(out.energy.get(), expected.energy.get());
+    EXPECT_EQ(out.virial.get(), expected.virial.get());
+}
+
+class CudaChargesOf : public OnStream<testing::TestWithParam<Case>>
+{
+  protected:
+    const gmxfmm_options& options() const
+    {
+        return GetParam().options;
+    }
+    /* test(X()) for the array type of the case */
+    template <class Test>
+    void forArrays(Test test)
+    {
+        GetParam().arrays == GMXFMM_DOUBLE ? test(double()) : test(float());
+    }
+    /* The step at x of a plan that was made with these charges, or whose charges were set by the call that waits, and
+     * whose particles were assigned at `cells`. */
+    template <class X>
+    std::unique_ptr<OutputsOf<X>> expected(const Numbers& q, const Numbers& cells, const Numbers& x, bool made)
+    {
+        System s = system_;
+        s.x      = cells;
+        s.q      = made ? q : s.q;
+        Plan                 plan(s, options());
+        const std::vector<X> charges = asArray<X>(q);
+        const DeviceArray<X> there(asArray<X>(x));
+        auto                 out = std::make_unique<OutputsOf<X>>(s.size());
+        if (!made)
+        {
+            EXPECT_EQ(gmxfmm_set_charges(plan.get(), static_cast<std::int64_t>(s.size()), charges.data()), GMXFMM_OK);
+        }
+        step(plan.get(), there, *out);
+        wait();
+        return out;
+    }
+    template <class X>
+    void expectThoseOf(const OutputsOf<X>& out, const Numbers& q, const Numbers& cells, const Numbers& x)
+    {
+        for (const bool made : {false, true})
+        {
+            SCOPED_TRACE(made);
+            expectSameBits(out, *expected<X>(q, cells, x, made));
+        }
+    }
+
+    const System system_ = water({2, 0, 0, 0, 2, 0, 0, 0, 2}, 5);
+};
+
+class CudaCharges : public OnStream<testing::Test>
+{
+  protected:
+    void expectRefused(
+        gmxfmm_plan* plan, std::int64_t count, const int* index, gmxfmm_status status, const std::string& word)
+    {
+        EXPECT_EQ(gmxfmm_enqueue_charges(plan, count, index, q_, stream_), status);
+        EXPECT_NE(std::string(gmxfmm_message(plan)).find(word), std::string::npos) << gmxfmm_message(plan);
+    }
+    const System         system_  = water({2, 0, 0, 0, 2, 0, 0, 0, 2}, 5);
+    const gmxfmm_options options_ = onDevice(explicitOptions(8, 5, 5, 5, 1));
+    const void*          q_       = nullptr;
+};
+
+} // namespace
+
+/* Neutral charges, and such with a net charge, whose background is that of the sum on the device. */
+TEST_P(CudaChargesOf, AllAreThoseOfSetCharges)
+{
+    forArrays(
+        [&](auto number)
+        {
+            using X = decltype(number);
+            Plan                 plan(system_, options());
+            const std::size_t    n = system_.size();
+            const DeviceArray<X> x(asArray<X>(system_.x));
+            const OutputsOf<X>   before(n), out(n);
+            step(plan.get(), x, before);
+            wait();
+            for (const double net : {0.0, 25.0})
+            {
+                SCOPED_TRACE(net);
+                const Numbers        q = otherCharges(n, net);
+                const DeviceArray<X> charges(asArray<X>(q));
+                charge(plan.get(), charges, n);
+                step(plan.get(), x, out);
+                wait();
+                expectThoseOf(out, q, system_.x, system_.x);
+                EXPECT_NE(out.force.get(), before.force.get());
+            }
+        });
+}
+
+/* One step behind the other with nothing awaited: each has the charges that were put before it. */
+TEST_P(CudaChargesOf, SomeAreThoseOfSetCharges)
+{
+    forArrays(
+        [&](auto number)
+        {
+            using X = decltype(number);
+            enum
+            {
+                c_steps = 4
+            };
+            Plan                                           plan(system_, options());
+            const std::size_t                              n = system_.size();
+            const DeviceArray<X>                           x(asArray<X>(system_.x));
+            const Numbers                                  other = otherCharges(n, 40);
+            std::vector<Numbers>                           now(c_steps, system_.q);
+            std::vector<std::unique_ptr<DeviceArray<X>>>   q;
+            std::vector<std::unique_ptr<DeviceArray<int>>> index;
+            std::vector<std::unique_ptr<OutputsOf<X>>>     out;
+            std::vector<std::size_t>                       num;
+            for (std::size_t k = 0; k < c_steps; k++)
+            {
+                std::vector<int> which;
+                Numbers          some;
+                now[k] = k > 0 ? now[k - 1] : now[k];
+                for (std::size_t i = n; i-- > 0;)
+                {
+                    if (k < 3 && (i + k) % (3 + 10 * k) == 0) /* none in the last step */
+                    {
+                        which.push_back(static_cast<int>(i));
+                        some.push_back(other[i] + static_cast<double>(k));
+                        now[k][i] = other[i] + static_cast<double>(k);
+                    }
+                }
+                now[k] = [&]
+                {
+                    const std::vector<X> rounded = asArray<X>(now[k]);
+                    return Numbers(rounded.begin(), rounded.end());
+                }();
+                num.push_back(which.size());
+                q.push_back(std::make_unique<DeviceArray<X>>(asArray<X>(some)));
+                index.push_back(std::make_unique<DeviceArray<int>>(which));
+                out.push_back(std::make_unique<OutputsOf<X>>(n));
+            }
+            for (std::size_t k = 0; k < c_steps; k++)
+            {
+                charge(plan.get(), *q[k], num[k], index[k]->data());
+                step(plan.get(), x, *out[k]);
+            }
+            wait();
+            for (std::size_t k = 0; k < c_steps; k++)
+            {
+                SCOPED_TRACE(k);
+                expectThoseOf(*out[k], now[k], system_.x, system_.x);
+            }
+            EXPECT_EQ(out[3]->force.get(), out[2]->force.get()) << "no charges were changed";
+        });
+}
+
+/* A graph of steps that was captured before follows them, and its version says so. */
+TEST_P(CudaChargesOf, CountInGraphsCapturedBefore)
+{
+    forArrays(
+        [&](auto number)
+        {
+            using X = decltype(number);
+            Plan                 plan(system_, options());
+            const std::size_t    n = system_.size();
+            const Numbers        q = otherCharges(n, 25);
+            const DeviceArray<X> x(asArray<X>(system_.x)), charges(asArray<X>(q)), old(asArray<X>(system_.q));
+            const OutputsOf<X>   out(n);
+            step(plan.get(), x, out);
+            wait();
+            const auto            force   = out.force.get();
+            const std::int64_t    version = gmxfmm_graph_version(plan.get());
+            const cudaGraphExec_t graph   = captured([&] { step(plan.get(), x, out); });
+            charge(plan.get(), charges, n);
+            ASSERT_EQ(cudaGraphLaunch(graph, stream_), cudaSuccess);
+            wait();
+            expectThoseOf(out, q, system_.x, system_.x);
+            charge(plan.get(), old, n);
+            ASSERT_EQ(cudaGraphLaunch(graph, stream_), cudaSuccess);
+            wait();
+            EXPECT_EQ(out.force.get(), force);
+            EXPECT_EQ(gmxfmm_graph_version(plan.get()), version);
+            cudaGraphExecDestroy(graph);
+        });
+}
+
+/* What is enqueued does not wait, so that it may be captured itself. */
+TEST_P(CudaChargesOf, CanBeCapturedWithAStep)
+{
+    forArrays(
+        [&](auto number)
+        {
+            using X = decltype(number);
+            Plan                 plan(system_, options());
+            const std::size_t    n = system_.size();
+            const DeviceArray<X> x(asArray<X>(system_.x));
+            DeviceArray<X>       q(asArray<X>(system_.q));
+            const OutputsOf<X>   out(n);
+            charge(plan.get(), q, n);
+            step(plan.get(), x, out);
+            wait();
+            const cudaGraphExec_t graph = captured(
+                [&]
+                {
+                    charge(plan.get(), q, n);
+                    step(plan.get(), x, out);
+                });
+            for (const double net : {-30.0, 0.0})
+            {
+                const Numbers other = otherCharges(n, net);
+                q.put(asArray<X>(other));
+                ASSERT_EQ(cudaGraphLaunch(graph, stream_), cudaSuccess);
+                wait();
+                expectThoseOf(out, other, system_.x, system_.x);
+            }
+            cudaGraphExecDestroy(graph);
+        });
+}
+
+/* Assignments by both calls leave the charges as they are, also those that came before the first one. */
+TEST_P(CudaChargesOf, StayWithAssignments)
+{
+    forArrays(
+        [&](auto number)
+        {
+            using X                    = decltype(number);
+            const std::size_t    n     = system_.size();
+            const Numbers        there = moved(system_.x, 0.7), q = otherCharges(n, 25);
+            Plan                 plan(system_, options());
+            const DeviceArray<X> x(asArray<X>(there)), charges(asArray<X>(q));
+            const OutputsOf<X>   out(n);
+            charge(plan.get(), charges, n);
+            if (gmxfmm_capabilities(plan.get()) & GMXFMM_CAN_ENQUEUE_ASSIGN)
+            {
+                ASSERT_EQ(gmxfmm_enqueue_assign(plan.get(), x.data(), stream_), GMXFMM_OK)
+                    << gmxfmm_message(plan.get());
+                step(plan.get(), x, out);
+                wait();
+                expectThoseOf(out, q, there, there);
+            }
+            wait();
+            plan.assign(there);
+            step(plan.get(), x, out);
+            wait();
+            expectThoseOf(out, q, there, there);
+
+            /* another number of particles, which are in no cells yet */
+            System fewer = withoutExclusions(system_);
+            fewer.x.resize(3 * (n - 30));
+            fewer.q.resize(n - 30);
+            const std::vector<X> first = asArray<X>(fewer.q);
+            fewer.q                    = Numbers(q.begin(), q.end() - 30);
+            const DeviceArray<X> at(asArray<X>(fewer.x)), all(asArray<X>(fewer.q));
+            const OutputsOf<X>   few(n - 30), expected(n - 30);
+            ASSERT_EQ(gmxfmm_set_charges(plan.get(), static_cast<std::int64_t>(n - 30), first.data()), GMXFMM_OK);
+            charge(plan.get(), all, n - 30);
+            wait();
+            plan.assign(fewer.x);
+            step(plan.get(), at, few);
+            Plan fresh(fewer, options());
+            step(fresh.get(), at, expected);
+            wait();
+            expectSameBits(few, expected);
+        });
+}
+
+/* A charge that is not finite is found by the steps that follow it, until it has been replaced. */
+TEST_P(CudaChargesOf, BadOnesAreReportedAndHealed)
+{
+    forArrays(
+        [&](auto number)
+        {
+            using X = decltype(number);
+            Plan                   plan(system_, options());
+            const std::size_t      n = system_.size();
+            const DeviceArray<X>   x(asArray<X>(system_.x));
+            const OutputsOf<X>     out(n), before(n);
+            const DeviceArray<int> which(std::vector<int>{17});
+            DeviceArray<X>         one(asArray<X>({0.0}));
+            step(plan.get(), x, before);
+            wait();
+            for (const X bad : {std::numeric_limits<X>::quiet_NaN(), std::numeric_limits<X>::infinity()})
+            {
+                one.put({bad});
+                charge(plan.get(), one, 1, which.data());
+                for (int i = 0; i < 2; i++)
+                {
+                    step(plan.get(), x, out);
+                    wait();
+                    EXPECT_EQ(out.status.get()[0], GMXFMM_ERROR_CHARGE);
+                }
+                one.put(asArray<X>({system_.q[17]}));
+                charge(plan.get(), one, 1, which.data());
+                step(plan.get(), x, out);
+                wait();
+                expectSameBits(out, before);
+            }
+            /* and by set_charges */
+            one.put({std::numeric_limits<X>::quiet_NaN()});
+            charge(plan.get(), one, 1, which.data());
+            wait();
+            const std::vector<X> good = asArray<X>(system_.q);
+            ASSERT_EQ(gmxfmm_set_charges(plan.get(), static_cast<std::int64_t>(n), good.data()), GMXFMM_OK);
+            step(plan.get(), x, out);
+            wait();
+            expectSameBits(out, before);
+        });
+}
+
+INSTANTIATE_TEST_SUITE_P(Plans, CudaChargesOf, testing::ValuesIn(cases()), caseName);
+
+/* The call that waits has them, too, and their error. */
+TEST_F(CudaCharges, CountInExecute)
+{
+    const Numbers             q       = otherCharges(system_.size(), 25);
+    System                    changed = system_;
+    Plan                      plan(system_, options_);
+    const DeviceArray<double> charges(q);
+    changed.q = q;
+    charge(plan.get(), charges, q.size());
+    wait();
+    const Result r = plan.execute(system_.x), expected = solve(changed, options_);
+    EXPECT_EQ(r.force, expected.force);
+    EXPECT_EQ(r.energy, expected.energy);
+    EXPECT_EQ(r.virial, expected.virial);
+    const DeviceArray<int>    which(std::vector<int>{3});
+    const DeviceArray<double> bad(Numbers{std::numeric_limits<double>::quiet_NaN()});
+    gmxfmm_output             output = sized<gmxfmm_output>();
+    Numbers                   force(3 * q.size());
+    output.force = force.data();
+    charge(plan.get(), bad, 1, which.data());
+    wait();
+    EXPECT_EQ(gmxfmm_execute(plan.get(), system_.x.data(), &output), GMXFMM_ERROR_CHARGE);
+    EXPECT_NE(std::string(gmxfmm_message(plan.get())), "");
+}
+
+/* At targets, whose potential is that of the new charges. */
+TEST_F(CudaCharges, CountAtTargets)
+{
+    const System              probes = ions(system_.box, 50, 4);
+    const Numbers             q      = otherCharges(system_.size(), 25);
+    const DeviceArray<double> charges(q);
+    std::vector<Numbers>      potential;
+    for (const bool onStream : {false, true})
+    {
+        Plan          plan(withoutExclusions(system_), options_);
+        Numbers       here(probes.size());
+        gmxfmm_output output = sized<gmxfmm_output>();
+        output.potential     = here.data();
+        ASSERT_EQ(gmxfmm_set_targets(plan.get(), static_cast<std::int64_t>(probes.size()), probes.x.data()), GMXFMM_OK);
+        plan.assign(system_.x);
+        if (onStream)
+        {
+            charge(plan.get(), charges, q.size());
+            wait();
+        }
+        else
+        {
+            ASSERT_EQ(gmxfmm_set_charges(plan.get(), static_cast<std::int64_t>(q.size()), q.data()), GMXFMM_OK);
+        }
+        ASSERT_EQ(gmxfmm_execute(plan.get(), system_.x.data(), &output), GMXFMM_OK) << gmxfmm_message(plan.get());
+        potential.push_back(here);
+    }
+    EXPECT_EQ(potential[1], potential[0]);
+}
+
+TEST_F(CudaCharges, MisuseIsRefused)
+{
+    const std::int64_t        n = static_cast<std::int64_t>(system_.size());
+    Plan                      plan(system_, options_);
+    const DeviceArray<double> q(system_.q), x(system_.x);
+    const DeviceArray<int>    index(std::vector<int>(system_.size() + 1, 0));
+    const Outputs             before(system_.size()), out(system_.size());
+    step(plan.get(), x, before);
+    wait();
+    q_ = q.data();
+    expectRefused(plan.get(), -1, nullptr, GMXFMM_ERROR_OPTION, "-1");
+    expectRefused(plan.get(), -1, index.data(), GMXFMM_ERROR_OPTION, "-1");
+    expectRefused(plan.get(), n + 1, index.data(), GMXFMM_ERROR_OPTION, std::to_string(n + 1));
+    expectRefused(plan.get(), n + 1, nullptr, GMXFMM_ERROR_OPTION, std::to_string(n + 1));
+    expectRefused(plan.get(), n - 1, nullptr, GMXFMM_ERROR_OPTION, std::to_string(n - 1)); /* all, without an index */
+    EXPECT_EQ(gmxfmm_enqueue_charges(nullptr, n, nullptr, q_, stream_), GMXFMM_ERROR_NULL);
+    EXPECT_EQ(gmxfmm_enqueue_charges(plan.get(), n, nullptr, nullptr, stream_), GMXFMM_ERROR_NULL);
+    EXPECT_EQ(gmxfmm_enqueue_charges(plan.get(), 0, index.data(), nullptr, stream_), GMXFMM_OK);
+
+    gmxfmm_plan* empty = nullptr;
+    ASSERT_EQ(gmxfmm_create(&empty, &options_, n, system_.box.data(), nullptr, 0), GMXFMM_OK);
+    expectRefused(empty, n, nullptr, GMXFMM_ERROR_ORDER, "set_charges");
+    gmxfmm_destroy(empty);
+
+    gmxfmm_options cpu = options_, tree = options_;
+    cpu.device = GMXFMM_CPU;
+    Plan host(system_, cpu);
+    expectRefused(host.get(), n, nullptr, GMXFMM_ERROR_UNSUPPORTED, "device = cuda");
+    gmxfmm_default_options(&tree);
+    tree.device   = GMXFMM_CUDA;
+    tree.method   = GMXFMM_TREECODE;
+    tree.boundary = GMXFMM_OPEN;
+    Plan treecode(withoutExclusions(system_), tree);
+    expectRefused(treecode.get(), n, nullptr, GMXFMM_ERROR_UNSUPPORTED, "gmxfmm_set_charges");
+
+    step(plan.get(), x, out);
+    wait();
+    expectSameBits(out, before);
+}
