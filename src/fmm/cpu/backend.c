@@ -150,24 +150,6 @@ static gmxfmm_status on_host(gmxfmm_plan* plan, const void** x, size_t num)
     return GMXFMM_OK;
 }
 
-static gmxfmm_status execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
-{
-    fmm_cpu* cpu = plan->cpu;
-    if (cpu->charges_version != plan->charges.version || cpu->order_version != plan->particles.version)
-    {
-        fmm_sort_charges(plan);
-        cpu->charges_version = plan->charges.version;
-        cpu->order_version   = plan->particles.version;
-    }
-    if (cpu->conv != NULL)
-    {
-        const double begin = fmm_time();
-        fmm_conv_spectra(plan, output->want_virial);
-        plan->info.time_spectra += fmm_time() - begin;
-    }
-    return fmm_step(plan, x, output);
-}
-
 static unsigned capabilities(const gmxfmm_plan* plan)
 {
     (void)plan;
@@ -213,6 +195,6 @@ const fmm_backend        fmm_backend_cpu = {
            .on_host         = on_host,
            .extent          = fmm_cpu_extent,
            .assign          = fmm_cpu_assign,
-           .execute         = execute,
+           .execute         = fmm_step,
            .get_info        = get_info,
 };

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The stages of a step in order, and what goes in and comes out. */
+/* A step on the CPU: its stages in order. */
 #include "fmm/cpu/execute.h"
+
+#include <string.h>
 
 #include "fmm/cpu/convolution/convolution.h"
 #include "fmm/cpu/expansions/expansions.h"
@@ -9,12 +11,50 @@
 #include "fmm/cpu/particles/particles.h"
 #include "fmm/cpu/step.h"
 
-/* Adds the time since *from to *sum and starts anew. */
-static void lap(double* from, double* sum)
+/* Charges in the order of the particles, where these or those are new. */
+static void follow_charges(gmxfmm_plan* plan)
 {
-    const double now = fmm_time();
-    *sum += now - *from;
-    *from = now;
+    fmm_cpu* cpu = plan->cpu;
+    if (cpu->charges_version != plan->charges.version || cpu->order_version != plan->particles.version)
+    {
+        fmm_sort_charges(plan);
+        cpu->charges_version = plan->charges.version;
+        cpu->order_version   = plan->particles.version;
+    }
+}
+
+/* Spectra of the lattice sums, where the shape of the cells is new. */
+static void follow_shape(gmxfmm_plan* plan, int with_virial)
+{
+    double clock = fmm_time();
+    if (plan->cpu->conv != NULL)
+    {
+        fmm_conv_spectra(plan, with_virial);
+        fmm_lap(&clock, &plan->info.time_spectra);
+    }
+}
+
+/* Positions and moments of charges and targets. Errors: POSITION. */
+static gmxfmm_status permute(gmxfmm_plan* plan, const void* x, fmm_moments* m)
+{
+    *m = fmm_permute(plan, &plan->cpu->sources, x, plan->options.array_type);
+    if (plan->particles.num_targets > 0)
+    {
+        m->bad += fmm_permute(plan, &plan->cpu->targets, plan->particles.target_x, GMXFMM_DOUBLE).bad;
+    }
+    return m->bad > 0
+               ? fmm_fail(plan, GMXFMM_ERROR_POSITION, "a position is not finite, or has moved 100 cells since assign")
+               : GMXFMM_OK;
+}
+
+/* Tin-foil: what all potentials have added (THEORY (16)); nothing in open space. */
+static fmm_background background_of(const gmxfmm_plan* plan, const fmm_moments* m)
+{
+    const fmm_background b = {fmm_is_periodic(plan) ? 2 * FMM_PI / (3 * plan->domain.cells.box_volume) : 0,
+                              plan->charges.total[0],
+                              {m->dipole[0], m->dipole[1], m->dipole[2]},
+                              m->quadrupole[0] + m->quadrupole[1] + m->quadrupole[2]};
+    return b;
 }
 
 /* Locals to potentials and fields of the targets. */
@@ -25,72 +65,45 @@ static void local_expansions(const gmxfmm_plan* plan, const fmm_background* back
     fmm_l2p(plan, locals, stride, background, wanted);
 }
 
+static fmm_wanted wanted_of(const gmxfmm_output* output)
+{
+    const int field = output->force != NULL || output->field != NULL;
+    const int phi   = output->potential != NULL || output->want_energy || !field;
+    return output->want_virial ? FMM_VIRIAL : field && phi ? FMM_BOTH : field ? FMM_FIELD : FMM_POTENTIAL;
+}
+
 gmxfmm_status fmm_step(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
 {
     gmxfmm_info*     info   = &plan->info;
-    const int        field  = output->force != NULL || output->field != NULL;
-    const int        phi    = output->potential != NULL || output->want_energy || !field;
-    const fmm_wanted wanted = output->want_virial ? FMM_VIRIAL
-                              : field && phi      ? FMM_BOTH
-                              : field             ? FMM_FIELD
-                                                  : FMM_POTENTIAL;
-    double near_virial[6] = {0}, virial[6] = {0}, strain[6] = {0}, before[FMM_PARTIAL] = {0}, after[FMM_PARTIAL] = {0};
-    double clock = fmm_time();
+    const fmm_wanted wanted = wanted_of(output);
+    fmm_step_sums    sums;
+    memset(&sums, 0, sizeof(sums));
+    follow_charges(plan);
+    follow_shape(plan, output->want_virial);
 
-    fmm_moments m = fmm_permute(plan, &plan->cpu->sources, x, plan->options.array_type);
-    if (plan->particles.num_targets > 0)
+    double              clock  = fmm_time();
+    const gmxfmm_status status = permute(plan, x, &sums.moments);
+    if (status != GMXFMM_OK)
     {
-        m.bad += fmm_permute(plan, &plan->cpu->targets, plan->particles.target_x, GMXFMM_DOUBLE).bad;
+        return status;
     }
-    if (m.bad > 0)
-    {
-        return fmm_fail(plan, GMXFMM_ERROR_POSITION, "a position is not finite, or has moved 100 cells since assign");
-    }
-    lap(&clock, &info->time_permute);
+    sums.background = background_of(plan, &sums.moments);
+    fmm_lap(&clock, &info->time_permute);
 
-    fmm_p2p(plan, wanted, near_virial);
+    fmm_p2p(plan, wanted, sums.near_virial);
     if (output->want_virial)
     {
-        fmm_particle_sums(plan, before);
+        fmm_particle_sums(plan, sums.near);
     }
-    lap(&clock, &info->time_near);
+    fmm_lap(&clock, &info->time_near);
 
-    plan->cpu->path->far(plan, output->want_virial ? strain : NULL);
+    plan->cpu->path->far(plan, output->want_virial ? sums.strain : NULL); /* adds up times of its own */
+
     clock = fmm_time();
+    local_expansions(plan, &sums.background, wanted);
+    fmm_lap(&clock, &info->time_l2p);
 
-    const fmm_background background = {fmm_is_periodic(plan) ? 2 * FMM_PI / (3 * plan->domain.cells.box_volume) : 0,
-                                       plan->charges.total[0],
-                                       {m.dipole[0], m.dipole[1], m.dipole[2]},
-                                       m.quadrupole[0] + m.quadrupole[1] + m.quadrupole[2]};
-    local_expansions(plan, &background, wanted);
-    lap(&clock, &info->time_l2p);
-
-    double far = 0;
-    if (output->want_energy || output->want_virial)
-    {
-        fmm_particle_sums(plan, after);
-        far = 0.5 * after[7];
-    }
-    if (output->want_virial)
-    {
-        for (int i = 0; i < 6; i++)
-        {
-            after[i] -= before[i];
-        }
-        fmm_far_virial(plan, after, strain, &m, &background, far, virial);
-    }
-    fmm_take_far_pairs(plan, &far, virial);
-    double surface_field[3] = {0};
-    for (int d = 0; d < 3; d++)
-    {
-        virial[d] += near_virial[d];
-        virial[3 + d] += near_virial[3 + d];
-        surface_field[d] = plan->options.boundary == GMXFMM_VACUUM
-                               ? -4 * FMM_PI / (3 * fmm_determinant(plan->domain.box)) * m.surface[d]
-                               : 0;
-    }
-    fmm_write_sums(plan, 0.5 * after[6], far, virial, m.surface, output);
-    const int bad = fmm_write_output(plan, wanted, x, surface_field, output);
-    lap(&clock, &info->time_output);
-    return bad ? fmm_not_finite(plan, wanted) : GMXFMM_OK;
+    const gmxfmm_status written = fmm_output(plan, wanted, x, &sums, output);
+    fmm_lap(&clock, &info->time_output);
+    return written;
 }

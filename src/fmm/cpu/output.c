@@ -8,19 +8,6 @@
 #include "fmm/cpu/particles/particles.h"
 #include "fmm/math/strain.h"
 
-static const int c_row[6] = {0, 1, 2, 0, 0, 1}, c_column[6] = {0, 1, 2, 1, 2, 2};
-
-static double value_at(const void* x, gmxfmm_precision type, size_t i)
-{
-    return type == GMXFMM_DOUBLE ? ((const double*)x)[i] : (double)((const float*)x)[i];
-}
-
-/* First item of a slab when num items are shared out to the rows of plan->cpu->partial. */
-static size_t slab(const gmxfmm_plan* plan, size_t num, int row)
-{
-    return num * (size_t)row / (size_t)plan->cpu->partial_rows;
-}
-
 void fmm_particle_sums(gmxfmm_plan* plan, double* sum)
 {
     const fmm_arrays a = fmm_arrays_of(&plan->cpu->sources);
@@ -29,8 +16,8 @@ void fmm_particle_sums(gmxfmm_plan* plan, double* sum)
     for (int row = 0; row < plan->cpu->partial_rows; row++)
     {
         double t[FMM_PARTIAL] = {0};
-        for (size_t s = slab(plan, (size_t)plan->particles.n, row); s < slab(plan, (size_t)plan->particles.n, row + 1);
-             s++)
+        for (size_t s = fmm_slab(plan, (size_t)plan->particles.n, row);
+             s < fmm_slab(plan, (size_t)plan->particles.n, row + 1); s++)
         {
             const double q  = (double)a.q[s];
             const double fx = q * (double)a.ex[s], fy = q * (double)a.ey[s], fz = q * (double)a.ez[s];
@@ -57,20 +44,21 @@ void fmm_particle_sums(gmxfmm_plan* plan, double* sum)
 }
 
 /*
- * Far virial without pairs left out, unit 1/u (THEORY (23)): half of dE/dstrain, which is minus sum y (x) F for the
- * strain of positions within cells plus `strain` for that of displacements between cells; the trace is -E/2.
+ * The virial of the far field, excluded pairs still in it, unit 1/u (THEORY (23)): half of dE/dstrain, which is minus
+ * sum y (x) F for the strain of positions within cells plus `strain` for that of displacements between cells; the trace
+ * is -E/2.
  */
-void fmm_far_virial(const gmxfmm_plan*    plan,
-                    const double*         y_force,
-                    const double*         strain,
-                    const fmm_moments*    m,
-                    const fmm_background* bg,
-                    double                energy,
-                    double*               virial)
+static void far_virial(const gmxfmm_plan*    plan,
+                       const double*         y_force,
+                       const double*         strain,
+                       const fmm_moments*    m,
+                       const fmm_background* bg,
+                       double                energy,
+                       double*               virial)
 {
     for (int i = 0; i < 6; i++)
     {
-        const int    a = c_row[i], b = c_column[i];
+        const int    a = fmm_tensor_row(i), b = fmm_tensor_column(i);
         const double k0_missing =
             fmm_is_periodic(plan)
                 ? fmm_missing_strain(4 * FMM_PI / (5 * plan->domain.cells.box_volume), plan->charges.total[0],
@@ -88,7 +76,8 @@ void fmm_far_virial(const gmxfmm_plan*    plan,
     }
 }
 
-void fmm_take_far_pairs(gmxfmm_plan* plan, double* energy, double* virial)
+/* Takes excluded pairs whose cells are far from each other off potentials, fields, energy and virial[6]. */
+static void take_far_pairs(gmxfmm_plan* plan, double* energy, double* virial)
 {
     const fmm_arrays a = fmm_arrays_of(&plan->cpu->sources);
     const double*    b = plan->domain.cells.cell;
@@ -135,7 +124,9 @@ static void store(const gmxfmm_plan* plan, void* array, size_t i, double value)
     }
 }
 
-int fmm_write_output(
+/* Arrays in the caller's order and units; surface_field (caller's unit, without f) is added to all fields. Returns the
+ * number of results that are not finite. */
+static int write_arrays(
     const gmxfmm_plan* plan, fmm_wanted wanted, const void* x, const double* surface_field, gmxfmm_output* output)
 {
     const fmm_particle_set* targets = fmm_targets(plan);
@@ -166,7 +157,7 @@ int fmm_write_output(
         {
             for (int d = 0; d < 3; d++)
             {
-                phi -= surface_field[d] != 0 ? surface_field[d] * value_at(place, type, 3 * i + (size_t)d) : 0;
+                phi -= surface_field[d] != 0 ? surface_field[d] * fmm_number_of(place, type, 3 * i + (size_t)d) : 0;
             }
             store(plan, output->potential, i, f * phi);
         }
@@ -177,7 +168,8 @@ int fmm_write_output(
 /* Charges beyond which fields at ordinary distances leave the range of the step's precision. */
 static const double c_hugeCharge = sizeof(real) == sizeof(double) ? 1e150 : 1e30;
 
-gmxfmm_status fmm_not_finite(gmxfmm_plan* plan, fmm_wanted wanted)
+/* Why a result is not finite: a charge that is too large, or two particles at one place. */
+static gmxfmm_status not_finite(gmxfmm_plan* plan, fmm_wanted wanted)
 {
     for (int64_t i = 0; i < plan->particles.n; i++)
     {
@@ -204,12 +196,13 @@ gmxfmm_status fmm_not_finite(gmxfmm_plan* plan, fmm_wanted wanted)
     return fmm_fail(plan, GMXFMM_ERROR_POSITION, "forces are not finite");
 }
 
-void fmm_write_sums(const gmxfmm_plan* plan,
-                    double             near,
-                    double             far,
-                    const double*      virial,
-                    const double*      surface,
-                    gmxfmm_output*     output)
+/* Energies and virial in the caller's units. */
+static void write_sums(const gmxfmm_plan* plan,
+                       double             near,
+                       double             far,
+                       const double*      virial,
+                       const double*      surface,
+                       gmxfmm_output*     output)
 {
     const double     f = plan->options.prefactor, f1 = 1 / plan->domain.cells.u;
     const double     volume     = fmm_determinant(plan->domain.box);
@@ -230,4 +223,34 @@ void fmm_write_sums(const gmxfmm_plan* plan,
                 f * 0.5 * (4 * FMM_PI / (3 * volume) * surface[i / 3] * surface[i % 3] - (i % 4 == 0 ? e_surface : 0));
         }
     }
+}
+
+gmxfmm_status
+fmm_output(gmxfmm_plan* plan, fmm_wanted wanted, const void* x, const fmm_step_sums* sums, gmxfmm_output* output)
+{
+    double after[FMM_PARTIAL] = {0}, virial[6] = {0}, far = 0, surface_field[3] = {0};
+    if (output->want_energy || output->want_virial)
+    {
+        fmm_particle_sums(plan, after);
+        far = 0.5 * after[7];
+    }
+    if (output->want_virial)
+    {
+        for (int i = 0; i < 6; i++)
+        {
+            after[i] -= sums->near[i];
+        }
+        far_virial(plan, after, sums->strain, &sums->moments, &sums->background, far, virial);
+    }
+    take_far_pairs(plan, &far, virial);
+    for (int d = 0; d < 3; d++)
+    {
+        virial[d] += sums->near_virial[d];
+        virial[3 + d] += sums->near_virial[3 + d];
+        surface_field[d] = plan->options.boundary == GMXFMM_VACUUM
+                               ? -4 * FMM_PI / (3 * fmm_determinant(plan->domain.box)) * sums->moments.surface[d]
+                               : 0;
+    }
+    write_sums(plan, 0.5 * after[6], far, virial, sums->moments.surface, output);
+    return write_arrays(plan, wanted, x, surface_field, output) ? not_finite(plan, wanted) : GMXFMM_OK;
 }

@@ -82,7 +82,13 @@ typedef struct fmm_cpu
     struct fmm_operators*   ops; /* octree */
 } fmm_cpu;
 
-/* What receives potentials and fields. */
+/* First item of a slab when num items are divided among the rows of plan->cpu->partial. */
+static inline size_t fmm_slab(const gmxfmm_plan* plan, size_t num, int row)
+{
+    return num * (size_t)row / (size_t)plan->cpu->partial_rows;
+}
+
+/* The particles that potentials and fields are computed at. */
 static inline const fmm_particle_set* fmm_targets(const gmxfmm_plan* plan)
 {
     return plan->particles.num_targets > 0 ? &plan->cpu->targets : &plan->cpu->sources;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the stages of a step with particles share: arrays in their type, and what is wanted. */
+/* What the stages of a step share: particles' arrays in their type, what is wanted, and times. */
 #ifndef FMM_STEP_H
 #define FMM_STEP_H
 
@@ -35,5 +35,13 @@ typedef enum
     FMM_BOTH,
     FMM_VIRIAL /* and both */
 } fmm_wanted;
+
+/* Adds the time since *from to *sum and starts anew. */
+static inline void fmm_lap(double* from, double* sum)
+{
+    const double now = fmm_time();
+    *sum += now - *from;
+    *from = now;
+}
 
 #endif

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fmm/geometry/lattice_weights.h"
-
 /* Splitting alpha in units of 1/edge. The work of the real-space sum goes with alpha^-3 and does not grow with the
  * number of cells N, that of the reciprocal one goes with N alpha^3: both are alike at an alpha that goes with
  * N^(-1/6). The factor is fitted to times of cubes of 1 to 16^3 cells, orders 8 to 20, in both precisions. Smaller

@@ -67,4 +67,8 @@ void fmm_m2l_fft(const gmxfmm_plan* plan, struct fmm_convolution* conv);
  * w[5] = dE/d(xx-yy), dE/d(2xy), dE/d(2xz), dE/d(2yz), dE/d(zz) (traceless parts), unit 1/u. */
 void fmm_m2l_fft_virial(gmxfmm_plan* plan, struct fmm_convolution* conv, double* w);
 
+/* The one of the two that is wanted, on conv->field; strain: NULL, or six sums (xx, yy, zz, xy, xz, yz) to which that
+ * derivative is added, times scale. */
+void fmm_convolve(gmxfmm_plan* plan, double scale, double* strain);
+
 #endif

@@ -6,42 +6,29 @@
 #include "fmm/cpu/particles/particles.h"
 #include "fmm/math/strain.h"
 
-/* Adds the time since *from to *sum and starts anew. */
-static void lap(double* from, double* sum)
+void fmm_convolve(gmxfmm_plan* plan, double scale, double* strain)
 {
-    const double now = fmm_time();
-    *sum += now - *from;
-    *from = now;
-}
-
-/* Adds the strain derivative of the lattice part to strain (xx, yy, zz, xy, xz, yz; traceless) from w of the
- * convolution, times scale. */
-static void unpack_strain(const double* w, double scale, double* strain)
-{
+    double w[5] = {0};
+    if (strain == NULL)
+    {
+        fmm_m2l_fft(plan, plan->cpu->conv);
+        return;
+    }
+    fmm_m2l_fft_virial(plan, plan->cpu->conv, w);
     for (int i = 0; i < 6; i++)
     {
         strain[i] += scale * 0.5 * fmm_twice_traceless(w, i);
     }
 }
 
-/* Multipoles of the cells to locals, by one convolution over the grid. Adds to strain, for a virial. */
 static void far_by_cells(gmxfmm_plan* plan, double* strain)
 {
-    struct fmm_convolution* conv  = plan->cpu->conv;
-    gmxfmm_info*            info  = &plan->info;
-    double                  clock = fmm_time(), w[5] = {0};
+    const struct fmm_convolution* conv  = plan->cpu->conv;
+    double                        clock = fmm_time();
     fmm_p2m(plan, conv->field, conv->fft.field_stride);
-    lap(&clock, &info->time_p2m);
-    if (strain != NULL)
-    {
-        fmm_m2l_fft_virial(plan, conv, w);
-        unpack_strain(w, 1, strain);
-    }
-    else
-    {
-        fmm_m2l_fft(plan, conv);
-    }
-    lap(&clock, &info->time_m2l);
+    fmm_lap(&clock, &plan->info.time_p2m);
+    fmm_convolve(plan, 1, strain);
+    fmm_lap(&clock, &plan->info.time_m2l);
 }
 
 static const void* locals_of_cells(const gmxfmm_plan* plan, size_t* stride)

@@ -1,69 +1,41 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The far field by an octree: up (P2M, M2M), across (M2L), down (L2L). */
-#include <string.h>
-
 #include "fmm/cpu/octree/octree.h"
+
+#include <string.h>
 
 #include "fmm/cpu/convolution/convolution.h"
 #include "fmm/cpu/expansions/expansions.h"
-#include "fmm/math/strain.h"
 
-/* Adds the time since *from to *sum and starts anew. */
-static void lap(double* from, double* sum)
+/* Place of root c in the grid of roots. */
+static size_t place_of(const fmm_tree* tree, int c)
 {
-    const double now = fmm_time();
-    *sum += now - *from;
-    *from = now;
-}
-
-/* Adds the strain derivative of the lattice part to strain (xx, yy, zz, xy, xz, yz; traceless) from w of the
- * convolution, times scale. */
-static void unpack_strain(const double* w, double scale, double* strain)
-{
-    for (int i = 0; i < 6; i++)
-    {
-        strain[i] += scale * 0.5 * fmm_twice_traceless(w, i);
-    }
+    const int *n = tree->roots, *at = tree->level[0].at[c];
+    return (size_t)((at[0] * n[1] + at[1]) * n[2] + at[2]);
 }
 
 /* M2L between roots and all their images: the convolution over the grid of roots. */
 static void root_m2l(gmxfmm_plan* plan, double* strain)
 {
-    struct fmm_convolution* conv  = plan->cpu->conv;
-    const fmm_level*        roots = &plan->domain.tree->level[0];
-    const int*              n     = plan->domain.tree->roots;
-    double                  w[5]  = {0};
-    for (int dir = 0; dir < 2; dir++)
+    const struct fmm_convolution* conv   = plan->cpu->conv;
+    const fmm_tree*               tree   = plan->domain.tree;
+    const fmm_level*              roots  = &tree->level[0];
+    const size_t                  fields = (size_t)conv->fft.num_fields, stride = conv->fft.field_stride;
+    memset(conv->field, 0, fields * stride * sizeof(real));
+    for (size_t i = 0; i < fields; i++)
     {
-        if (dir == 0)
+        for (int c = 0; c < roots->num; c++)
         {
-            memset(conv->field, 0, (size_t)conv->fft.num_fields * conv->fft.field_stride * sizeof(real));
+            conv->field[i * stride + place_of(tree, c)] =
+                ((const real*)roots->multipole)[i * roots->stride + (size_t)c];
         }
-        for (int i = 0; i < conv->fft.num_fields; i++)
+    }
+    fmm_convolve(plan, 1.0 / (1 << tree->depth), strain);
+    for (size_t i = 0; i < fields; i++)
+    {
+        for (int c = 0; c < roots->num; c++)
         {
-            for (int c = 0; c < roots->num; c++)
-            {
-                const int* at = roots->at[c];
-                real* grid = conv->field + (size_t)i * conv->fft.field_stride + (at[0] * n[1] + at[1]) * n[2] + at[2];
-                const size_t k = (size_t)i * roots->stride + (size_t)c;
-                if (dir == 0)
-                {
-                    *grid = ((const real*)roots->multipole)[k];
-                }
-                else
-                {
-                    ((real*)roots->local)[k] += *grid;
-                }
-            }
-        }
-        if (dir == 0 && strain != NULL)
-        {
-            fmm_m2l_fft_virial(plan, conv, w);
-            unpack_strain(w, 1.0 / (1 << plan->domain.tree->depth), strain);
-        }
-        else if (dir == 0)
-        {
-            fmm_m2l_fft(plan, conv);
+            ((real*)roots->local)[i * roots->stride + (size_t)c] += conv->field[i * stride + place_of(tree, c)];
         }
     }
 }
@@ -81,7 +53,6 @@ static void zero_locals(const gmxfmm_plan* plan)
     }
 }
 
-/* The same by an octree: up, across, down. */
 static void far_by_octree(gmxfmm_plan* plan, double* strain)
 {
     const fmm_tree*  tree   = plan->domain.tree;
@@ -89,12 +60,12 @@ static void far_by_octree(gmxfmm_plan* plan, double* strain)
     gmxfmm_info*     info   = &plan->info;
     double           clock  = fmm_time();
     fmm_p2m(plan, leaves->multipole, leaves->stride);
-    lap(&clock, &info->time_p2m);
+    fmm_lap(&clock, &info->time_p2m);
     for (int l = tree->depth - 1; l >= 0; l--)
     {
         fmm_m2m(plan, l);
     }
-    lap(&clock, &info->time_m2m);
+    fmm_lap(&clock, &info->time_m2m);
     zero_locals(plan);
     if (fmm_is_periodic(plan))
     {
@@ -104,12 +75,12 @@ static void far_by_octree(gmxfmm_plan* plan, double* strain)
     {
         fmm_m2l(plan, l, strain);
     }
-    lap(&clock, &info->time_m2l);
+    fmm_lap(&clock, &info->time_m2l);
     for (int l = 0; l < tree->depth; l++)
     {
         fmm_l2l(plan, l, strain);
     }
-    lap(&clock, &info->time_l2l);
+    fmm_lap(&clock, &info->time_l2l);
 }
 
 static const void* locals_of_leaves(const gmxfmm_plan* plan, size_t* stride)

@@ -15,6 +15,12 @@ void          fmm_particle_set_free(gmxfmm_plan* plan, fmm_particle_set* p);
 /* Lattice point nearest to x, and what is left, as fmm_nearest_point. */
 int fmm_locate(const fmm_cells* cells, const double* x, int* at, double* rest);
 
+/* Number i of a caller's array. */
+static inline double fmm_number_of(const void* x, gmxfmm_precision type, size_t i)
+{
+    return type == GMXFMM_DOUBLE ? ((const double*)x)[i] : (double)((const float*)x)[i];
+}
+
 /* Of backend.h. */
 gmxfmm_status fmm_cpu_extent(gmxfmm_plan* plan, const void** x, double* low, double* high);
 

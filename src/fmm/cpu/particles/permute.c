@@ -5,24 +5,10 @@
 
 #include "fmm/cpu/particles/particles.h"
 #include "fmm/cpu/step.h"
-
-typedef fmm_moments moments;
-
-static const int c_row[6] = {0, 1, 2, 0, 0, 1}, c_column[6] = {0, 1, 2, 1, 2, 2};
-
-static double value_at(const void* x, gmxfmm_precision type, size_t i)
-{
-    return type == GMXFMM_DOUBLE ? ((const double*)x)[i] : (double)((const float*)x)[i];
-}
-
-/* First item of a slab when num items are shared out to the rows of plan->cpu->partial. */
-static size_t slab(const gmxfmm_plan* plan, size_t num, int row)
-{
-    return num * (size_t)row / (size_t)plan->cpu->partial_rows;
-}
+#include "fmm/math/strain.h"
 
 /* Moments about the root from the charge, dipole and quadrupole of a leaf about its own centre, s away. */
-static void shift_moments(double q, const double* s, const moments* leaf, moments* m)
+static void shift_moments(double q, const double* s, const fmm_moments* leaf, fmm_moments* m)
 {
     for (int d = 0; d < 3; d++)
     {
@@ -32,7 +18,7 @@ static void shift_moments(double q, const double* s, const moments* leaf, moment
     }
     for (int i = 0; i < 6; i++)
     {
-        const int    a = c_row[i], b = c_column[i];
+        const int    a = fmm_tensor_row(i), b = fmm_tensor_column(i);
         const double cross = 0.5 * (s[a] * leaf->dipole[b] + s[b] * leaf->dipole[a]), square = q * s[a] * s[b];
         m->quadrupole[i] += leaf->quadrupole[i] + 2 * cross + square;
         m->offset2[i] += cross + square;
@@ -76,7 +62,7 @@ INLINE int load_block(const gmxfmm_plan*      plan,
         q[l] = p->charge != NULL && l < count ? p->charge[from] : 0;
         for (int d = 0; d < 3; d++)
         {
-            xi[d][l]        = value_at(x, type, 3 * i + (size_t)d) - plan->domain.cells.origin[d];
+            xi[d][l]        = fmm_number_of(x, type, 3 * i + (size_t)d) - plan->domain.cells.origin[d];
             reference[d][l] = (double)p->reference[from][d];
         }
     }
@@ -95,13 +81,13 @@ static void permute_block(const gmxfmm_plan*      plan,
                           int                     end,
                           int                     leaf,
                           double                  centre[3][c_block],
-                          moments*                m)
+                          fmm_moments*            m)
 {
     const fmm_cells* c          = &plan->domain.cells;
     const fmm_arrays a          = fmm_arrays_of(p);
     const double*    to         = c->to_cells;
     const double*    v          = c->cell;
-    moments          sum        = {{0}, {0}, {0}, {0}, {0}, 0};
+    fmm_moments      sum        = {{0}, {0}, {0}, {0}, {0}, 0};
     int              bad        = 0;
     double           charge_sum = 0, offset[3], n[3], inverse[3];
     double           dx = 0, dy = 0, dz = 0, xx = 0, yy = 0, zz = 0, xy = 0, xz = 0, yz = 0, sx = 0, sy = 0, sz = 0;
@@ -179,7 +165,7 @@ static void permute_row(const gmxfmm_plan*      plan,
                         gmxfmm_precision        type,
                         int                     first,
                         int                     last,
-                        moments*                m)
+                        fmm_moments*            m)
 {
     double    centre[3][c_block];
     const int end = p->cell_start[last];
@@ -212,7 +198,7 @@ fmm_moments fmm_permute(gmxfmm_plan* plan, const fmm_particle_set* p, const void
 {
     enum
     {
-        c_num = sizeof(moments) / sizeof(double)
+        c_num = sizeof(fmm_moments) / sizeof(double)
     };
     _Static_assert(c_num <= (int)FMM_PARTIAL, "a row of partial sums holds the moments");
     double       sum[c_num] = {0};
@@ -220,9 +206,9 @@ fmm_moments fmm_permute(gmxfmm_plan* plan, const fmm_particle_set* p, const void
 #pragma omp parallel for schedule(dynamic, 4) num_threads(plan->num_threads)
     for (int row = 0; row < plan->cpu->partial_rows; row++)
     {
-        moments mine;
+        fmm_moments mine;
         memset(&mine, 0, sizeof(mine));
-        permute_row(plan, p, x, type, (int)slab(plan, cells, row), (int)slab(plan, cells, row + 1), &mine);
+        permute_row(plan, p, x, type, (int)fmm_slab(plan, cells, row), (int)fmm_slab(plan, cells, row + 1), &mine);
         memcpy(plan->cpu->partial + (size_t)row * FMM_PARTIAL, &mine, sizeof(mine));
     }
     for (int row = 0; row < plan->cpu->partial_rows; row++)
@@ -232,7 +218,7 @@ fmm_moments fmm_permute(gmxfmm_plan* plan, const fmm_particle_set* p, const void
             sum[i] += plan->cpu->partial[row * FMM_PARTIAL + i];
         }
     }
-    moments m;
+    fmm_moments m;
     memcpy(&m, sum, sizeof(m));
     return m;
 }
