@@ -302,7 +302,7 @@ static inline bool has_z(const gmxfmm_plan* plan)
  * on the particles, and without targets of their own. */
 static inline bool enqueues_assign(const gmxfmm_plan* plan)
 {
-    return plan->domain.tree == NULL && fmm_is_periodic(plan) && plan->particles.num_targets == 0;
+    return fmm_has_fixed_cells(plan) && plan->particles.num_targets == 0;
 }
 
 static inline size_t array_word(const gmxfmm_plan* plan)
