@@ -3,7 +3,7 @@
  * Modified charges, as in src/fmm/treecode/charges.c: a block a leaf, whose threads have the Chebyshev points among
  * them and meet its particles in their order; then a block a parent, level by level. The same bits in every run.
  */
-#include "cuda/treecode/device.h"
+#include "cuda/treecode/stages.h"
 
 #include "cuda/treecode/contract.h"
 

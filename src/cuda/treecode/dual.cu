@@ -5,7 +5,8 @@
  * is written, so that pairs stand in the same order in every run. What was found is sorted by list and target, and
  * collected for each batch.
  */
-#include "cuda/treecode/device.h"
+#include "cuda/treecode/memory.h"
+#include "cuda/treecode/stages.h"
 
 #include <utility>
 

@@ -4,7 +4,8 @@
  * stack: behind a cluster that is not opened, a traversal goes on with the next one that is not below it, which is
  * known beforehand. And tiles: how the targets of a batch are divided among blocks.
  */
-#include "cuda/treecode/device.h"
+#include "cuda/treecode/memory.h"
+#include "cuda/treecode/stages.h"
 
 #include <algorithm>
 

@@ -6,7 +6,8 @@
  * part, as on the CPU. Least and largest coordinates are the same in whatever order they are met, so that atomics on
  * them change nothing from run to run.
  */
-#include "cuda/treecode/device.h"
+#include "cuda/treecode/memory.h"
+#include "cuda/treecode/stages.h"
 
 #include <climits>
 #include <cmath>
