@@ -125,12 +125,12 @@ struct BatchPairs
     int64_t            points;
     __device__ int64_t operator()(int b) const
     {
-        int64_t met = (lists.approximated_start[b + 1] - lists.approximated_start[b]) * points;
+        int64_t num_sources = (lists.approximated_start[b + 1] - lists.approximated_start[b]) * points;
         for (int64_t i = lists.direct_start[b]; i < lists.direct_start[b + 1]; i++)
         {
-            met += sources.count(lists.direct[i]);
+            num_sources += sources.count(lists.direct[i]);
         }
-        return met * (lists.end[b] - lists.begin[b]);
+        return num_sources * (lists.end[b] - lists.begin[b]);
     }
 };
 

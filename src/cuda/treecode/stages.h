@@ -25,7 +25,7 @@ gmxfmm_status treecode_device_begin_lists(treecode* t, DeviceLists* lists, int n
 gmxfmm_status treecode_device_add_starts(treecode* t, DeviceLists* lists, int64_t totals[2]);
 /* Leaves of a tree as batches. */
 gmxfmm_status treecode_device_leaf_batches(treecode* t, DeviceLists* lists, const DeviceTree* tree);
-/* Pairs that lists stand for, and tiles of batches that are there, of so many targets in all. */
+/* The pairs of lists, and tiles of their batches, which have num_targets targets in all. */
 gmxfmm_status treecode_device_finish_lists(treecode* t, DeviceLists* lists, int64_t num_targets);
 
 /* charges.cu: of the gathered sources, boxes of parents included. Bytes of shared memory that its kernels need at this

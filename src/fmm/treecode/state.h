@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The treecode's parts, and what its stages see of each other. */
+/* What a treecode keeps, what its stages share, and the table of stages that a device fills. */
 #ifndef TREECODE_STATE_H
 #define TREECODE_STATE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a treecode is asked for, and what it tells. */
+/* Options, results and information of a treecode. */
 #ifndef TREECODE_TYPES_H
 #define TREECODE_TYPES_H
 
