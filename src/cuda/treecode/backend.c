@@ -3,25 +3,14 @@
  * either side. */
 #include "fmm/treecode/backend.h"
 
-#include <string.h>
-
 #include "cuda/device.h"
 #include "cuda/treecode/step.h"
 #include "fmm/particles.h"
 #include "fmm/state.h"
 #include "fmm/status.h"
+#include "fmm/treecode/treecode.h"
 
 extern const struct treecode_stages treecode_on_cuda; /* device.cu */
-
-void treecode_copy(void* to, const void* from, size_t bytes, int num_threads)
-{
-    const size_t piece = 1 << 18;
-#pragma omp parallel for num_threads(num_threads) schedule(static)
-    for (size_t begin = 0; begin < bytes; begin += piece)
-    {
-        memcpy((char*)to + begin, (const char*)from + begin, bytes - begin < piece ? bytes - begin : piece);
-    }
-}
 
 /* A copy, if need be, that is the plan's until the next one. */
 static gmxfmm_status on_host(gmxfmm_plan* plan, const void** x, size_t num)

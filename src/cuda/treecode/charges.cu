@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Modified charges, as in src/fmm/treecode/charges.c: a block a leaf, whose threads have the Chebyshev points among
- * them and meet its particles in their order; then a block a parent, level by level. The same bits in every run.
+ * them and take its particles in their order; then a block a parent, level by level. The same bits in every run.
  */
-#include "cuda/treecode/device.h"
+#include "cuda/treecode/stages.h"
 
 #include "cuda/treecode/contract.h"
 

@@ -4,7 +4,7 @@
 #ifndef CUDA_TREECODE_CONTRACT_H
 #define CUDA_TREECODE_CONTRACT_H
 
-#include "cuda/treecode/device.h"
+#include "cuda/treecode/state.h"
 
 /* out[k, ab] = sum_j l[k][j] in[ab, j]: after three times, all dimensions are done and in their places again. */
 template <int THREADS>

@@ -4,7 +4,7 @@
  * level, a block a child; then from points to particles, a block a leaf, whose polynomial is that of the nearest
  * cluster, itself or above, that has points. Fields are the polynomial's derivative.
  */
-#include "cuda/treecode/device.h"
+#include "cuda/treecode/stages.h"
 
 #include <algorithm>
 

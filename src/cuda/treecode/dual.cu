@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Dual traversal as in src/fmm/treecode/dual.c, in rounds: all pairs of clusters that a round has met are far, and go
- * into one of four lists, or are opened, and their parts meet in the next round. Numbers are added up before anything
- * is written, so that pairs stand in the same order in every run. What was found is sorted by list and target, and
+ * Dual traversal as in src/fmm/treecode/dual.c, in rounds: each pair of clusters of a round is far, and goes
+ * into one of four lists, or is opened, and its parts are pairs of the next round. Numbers are added up before anything
+ * is written, so that pairs have the same order in every run. What was found is sorted by list and target, and
  * collected for each batch.
  */
-#include "cuda/treecode/device.h"
+#include "cuda/treecode/memory.h"
+#include "cuda/treecode/stages.h"
 
 #include <utility>
 
@@ -34,17 +35,17 @@ struct Criterion
     int          points;
 };
 
-__device__ treecode_meeting decide(const Criterion& c, int2 p)
+__device__ treecode_decision decide(const Criterion& c, int2 p)
 {
     const TreecodeTree &t = c.targets, &s = c.sources;
     double              x[3], y[3];
     const double        rx = t.ball(p.x, x), ry = s.ball(p.y, y);
-    return treecode_meet(treecode_is_far(c.theta, x, rx, y, ry), rx >= ry, t.count(p.x) <= c.points,
-                         s.count(p.y) <= c.points, t.num_children[p.x] > 0, s.num_children[p.y] > 0);
+    return treecode_decide(treecode_is_far(c.theta, x, rx, y, ry), rx >= ry, t.count(p.x) <= c.points,
+                           s.count(p.y) <= c.points, t.num_children[p.x] > 0, s.num_children[p.y] > 0);
 }
 
 __global__ void __launch_bounds__(c_threads)
-    meet(Criterion c, const int2* pair, int num, unsigned char* decision, Numbers* numbers)
+    decide_all(Criterion c, const int2* pair, int num, unsigned char* decision, Numbers* numbers)
 {
     const int i = (int)(blockIdx.x * c_threads + threadIdx.x);
     if (i < num)
@@ -228,17 +229,18 @@ gmxfmm_status findPairs(treecode* t, const Criterion& c, int64_t* found)
         Numbers total = 0;
         FMM_TRY(treecode_grow(t, &d->work[c_decision], (size_t)num));
         FMM_TRY(treecode_grow(t, &d->work[c_numbers], (size_t)num * sizeof(Numbers)));
-        meet<<<treecode_blocks(num, c_threads), c_threads, 0, d->stream>>>(c, d->work[c_pair].as<int2>(), num,
-                                                                           d->work[c_decision].as<unsigned char>(),
-                                                                           d->work[c_numbers].as<Numbers>());
+        decide_all<<<treecode_blocks(num, c_threads), c_threads, 0, d->stream>>>(
+            c, d->work[c_pair].as<int2>(), num, d->work[c_decision].as<unsigned char>(),
+            d->work[c_numbers].as<Numbers>());
         FMM_CUDA(t, cudaGetLastError());
         FMM_TRY(addUp(t, d->work[c_numbers].as<Numbers>(), num, &total));
         const int64_t more = (int64_t)(total >> 32), next = (int64_t)(total & 0xffffffffULL);
         if (next > INT32_MAX || *found + more > INT32_MAX)
         {
-            return treecode_fail(t, GMXFMM_ERROR_MEMORY,
-                                 "more than 2^31 pairs of clusters meet: use a larger leaf or theta, or traversal = "
-                                 "particle");
+            return treecode_fail(
+                t, GMXFMM_ERROR_MEMORY,
+                "more than 2^31 pairs of clusters interact: use a larger leaf or theta, or traversal = "
+                "particle");
         }
         FMM_TRY(reserveFound(t, *found + more));
         FMM_TRY(treecode_grow(t, &d->work[c_nextPair], (size_t)next * sizeof(int2)));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Sources into the tree's order, and the boxes of leaves around them: a warp a leaf. Boxes of parents: charges.cu. */
-#include "cuda/treecode/device.h"
+#include "cuda/treecode/stages.h"
 
 namespace
 {

@@ -4,7 +4,8 @@
  * stack: behind a cluster that is not opened, a traversal goes on with the next one that is not below it, which is
  * known beforehand. And tiles: how the targets of a batch are divided among blocks.
  */
-#include "cuda/treecode/device.h"
+#include "cuda/treecode/memory.h"
+#include "cuda/treecode/stages.h"
 
 #include <algorithm>
 
@@ -124,12 +125,12 @@ struct BatchPairs
     int64_t            points;
     __device__ int64_t operator()(int b) const
     {
-        int64_t met = (lists.approximated_start[b + 1] - lists.approximated_start[b]) * points;
+        int64_t num_sources = (lists.approximated_start[b + 1] - lists.approximated_start[b]) * points;
         for (int64_t i = lists.direct_start[b]; i < lists.direct_start[b + 1]; i++)
         {
-            met += sources.count(lists.direct[i]);
+            num_sources += sources.count(lists.direct[i]);
         }
-        return met * (lists.end[b] - lists.begin[b]);
+        return num_sources * (lists.end[b] - lists.begin[b]);
     }
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Results in the caller's order, units and type; the energy, added up in a fixed order. */
-#include "cuda/treecode/device.h"
+#include "cuda/treecode/stages.h"
 
 #include "cuda/runtime/sums.h"
 

@@ -20,9 +20,6 @@ extern "C"
         void*   arrays_done; /* a cudaEvent_t, or NULL */
     } TreecodeStep;
 
-    /* memcpy by some threads: one alone has a sixth of the bandwidth of the bus. */
-    void treecode_copy(void* to, const void* from, size_t bytes, int num_threads);
-
     /* Makes *x, that many bytes, an address of the host, if it is not: memory of t, until the next call. Errors:
      * MEMORY, DEVICE. */
     gmxfmm_status treecode_device_on_host(treecode* t, const void** x, size_t bytes);

@@ -2,6 +2,7 @@
 /* The sums of lists, by the kernels of sums_kernel.h, and of their parts, added up in their order. */
 #include "cuda/treecode/sums.h"
 
+#include "cuda/treecode/stages.h"
 #include "cuda/treecode/tiles.h"
 
 namespace

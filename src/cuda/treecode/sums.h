@@ -3,7 +3,7 @@
 #ifndef CUDA_TREECODE_SUMS_H
 #define CUDA_TREECODE_SUMS_H
 
-#include "cuda/treecode/device.h"
+#include "cuda/treecode/state.h"
 
 struct SumsArguments
 {

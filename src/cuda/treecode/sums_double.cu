@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The kernels of sums in double precision. */
 #include "cuda/treecode/sums_kernel.h"
 
 gmxfmm_status

@@ -24,7 +24,7 @@ namespace
 enum
 {
     c_targets = c_tileTargets,
-    c_group   = 4,  /* sources that are met together */
+    c_group   = 4,  /* sources that are taken together */
     c_chunk   = 256 /* sources in shared memory at a time, in groups */
 };
 
@@ -75,7 +75,7 @@ struct Sums
 /* A pair at (dx, dy, dz) with the square r2. */
 template <class R, treecode_kernel kernel, bool withField>
 __device__ __forceinline__ void
-meet(Targets<R>* a, int i, R dx, R dy, R dz, R r2, R q, bool other, const KernelParameters<R>& k)
+interact(Targets<R>* a, int i, R dx, R dy, R dz, R r2, R q, bool other, const KernelParameters<R>& k)
 {
     R g, slope;
     evaluate<kernel>(r2, k, &g, &slope);
@@ -111,7 +111,7 @@ __device__ __forceinline__ void meetClosely(const SumsArguments&           a,
             const float r2 = dx * dx + dy * dy + dz * dz;
             if (r2 >= limit)
             {
-                meet<float, kernel, withField>(mine, i, dx, dy, dz, r2, q, true, k);
+                interact<float, kernel, withField>(mine, i, dx, dy, dz, r2, q, true, k);
             }
             else if (source + l != target + i || a.separate)
             {
@@ -139,8 +139,9 @@ __device__ __forceinline__ void meetClosely(const SumsArguments&           a,
 }
 
 /* Sources in shared memory, those from number `source` of the tree on, padded to groups with some that are far and have
- * no charge. near: some may be targets, which do not meet themselves, or nearer than single precision needs; target:
- * number of the thread's first target; limit: the square of the distance below which single precision loses digits. */
+ * no charge. near: some may be targets, which do not interact with themselves, or nearer than single precision needs;
+ * target: number of the thread's first target; limit: the square of the distance below which single precision loses
+ * digits. */
 template <class R, treecode_kernel kernel, bool withField, bool near>
 __device__ __forceinline__ void meetSources(const SumsArguments&       a,
                                             Targets<R>*                mine,
@@ -193,8 +194,8 @@ __device__ __forceinline__ void meetSources(const SumsArguments&       a,
 #pragma unroll
             for (int i = 0; i < c_targets; i++)
             {
-                meet<R, kernel, withField>(mine, i, dx[l][i], dy[l][i], dz[l][i], r2[l][i], q[l],
-                                           !near || sizeof(R) == sizeof(float) || source + j + l != target + i, k);
+                interact<R, kernel, withField>(mine, i, dx[l][i], dy[l][i], dz[l][i], r2[l][i], q[l],
+                                               !near || sizeof(R) == sizeof(float) || source + j + l != target + i, k);
             }
         }
     }

@@ -3,10 +3,11 @@
  * The tree on the device, cluster by cluster that of src/fmm/treecode/clusters.c: minimal boxes, split at midpoints
  * into 8, 4 or 2. Level by level all particles are sorted by a key, which is the place of their cluster among those
  * there are so far, and the part of it that they are in; a stable sort, so that particles keep their order within a
- * part, as on the CPU. Least and largest coordinates are the same in whatever order they are met, so that atomics on
- * them change nothing from run to run.
+ * part, as on the CPU. Least and largest coordinates are the same in whatever order they are compared, so that atomics
+ * on them change nothing from run to run.
  */
-#include "cuda/treecode/device.h"
+#include "cuda/treecode/memory.h"
+#include "cuda/treecode/stages.h"
 
 #include <climits>
 #include <cmath>

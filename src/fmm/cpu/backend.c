@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The CPU's row of the table of backends, in each precision. */
+/* The FMM's row for the CPU in the table of backends, in each precision. */
 #include <stdlib.h>
 
 #include "fmm/backend.h"
@@ -25,7 +25,7 @@ static gmxfmm_status create(gmxfmm_plan* plan)
     return plan->cpu != NULL ? GMXFMM_OK : fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
 }
 
-/* They go to their places with the next step. */
+/* Room for them: the next step sorts them. */
 static gmxfmm_status set_charges(gmxfmm_plan* plan)
 {
     fmm_particle_set* p = &plan->cpu->sources;
@@ -114,7 +114,7 @@ static gmxfmm_status set_grid(gmxfmm_plan* plan)
     fmm_cpu*     cpu    = plan->cpu;
     const int    cells  = plan->domain.tree != NULL ? 256 : plan->domain.cells.num_cells;
     const size_t before = plan->bytes;
-    /* enough slabs to share out, few enough to add up */
+    /* slabs enough for all threads, and few enough to add up */
     cpu->partial_rows          = cells < 256 ? cells : 256;
     cpu->partial               = fmm_alloc(plan, (size_t)cpu->partial_rows * FMM_PARTIAL * sizeof(double));
     cpu->path                  = plan->domain.tree != NULL ? &fmm_octree_path : &fmm_cells_path;

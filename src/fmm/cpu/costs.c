@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Costs on the CPU, in 0.31 ns: one thread, single precision, AVX-512 (benchmarks/solve, benchmarks/operators). */
+/* What stages cost on the CPU, in 0.31 ns: one thread, single precision, AVX-512 (benchmarks/solve,
+ * benchmarks/operators). */
 #include "fmm/cpu/costs.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Costs on the CPU. */
+/* What the stages of a step cost on the CPU, for the choice of order and cells. */
 #ifndef FMM_CPU_COSTS_H
 #define FMM_CPU_COSTS_H
 

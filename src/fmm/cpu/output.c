@@ -165,7 +165,7 @@ static int write_arrays(
     return bad;
 }
 
-/* Charges beyond which fields at ordinary distances leave the range of the step's precision. */
+/* Larger charges have fields that overflow in the step's precision at ordinary distances. */
 static const double c_hugeCharge = sizeof(real) == sizeof(double) ? 1e150 : 1e30;
 
 /* Why a result is not finite: a charge that is too large, or two particles at one place. */

@@ -8,7 +8,7 @@
 #include "fmm/state.h"
 #include "fmm/status.h"
 
-/* Particles in sorted order (those of a cell stand together), arrays padded by one vector. */
+/* Particles in sorted order, cell by cell; arrays are padded by one vector. */
 typedef struct
 {
     int64_t n;
@@ -25,7 +25,7 @@ typedef struct
     size_t bytes;               /* of all these */
 } fmm_particle_set;
 
-/* A pair left out whose cells are far from each other. */
+/* An excluded pair whose cells are far from each other. */
 typedef struct
 {
     int i, j;      /* sorted indices */
@@ -57,9 +57,9 @@ typedef struct fmm_cpu
 
     fmm_particle_set sources, targets;
 
-    /* Pairs left out that are near. P2P gathers the particles of all cells near a cell into one array; particle s (in
-     * sorted order) leaves out those at places mask[mask_start[s]] .. mask[mask_start[s + 1] - 1] of it, itself among
-     * them. A place may stand there more than once. */
+    /* Excluded pairs that are near. P2P gathers the particles of all cells near a cell into one list; particle s (in
+     * sorted order) excludes those at places mask[mask_start[s]] .. mask[mask_start[s + 1] - 1] of it, itself among
+     * them. A place may be there more than once. */
     int*          mask_start; /* n + 1 */
     int*          mask;
     fmm_far_pair* far_pairs;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The lattice of cells for a box, and the near set of a cell. */
 #include "fmm/geometry/cells.h"
 
 #include <math.h>
@@ -137,7 +138,7 @@ typedef struct
 } lattice_vector;
 
 /* Zero first. Not by length, which changes with the box: what refers to near vectors by their place (the octree's
- * lists, pairs left out) and the order of sums outlive such a change. */
+ * lists, excluded pairs) and the order of sums outlive such a change. */
 static int earlier(const void* a, const void* b)
 {
     const int *ka = ((const lattice_vector*)a)->k, *kb = ((const lattice_vector*)b)->k;
@@ -269,7 +270,7 @@ static double row_length(const double* m, int row)
     return sqrt(dot(m + 3 * row, m + 3 * row));
 }
 
-/* Longest vectors in edges that are near: those of the block apart, expansions converge beyond this. */
+/* Longest vectors in edges that are near: those of the block apart; expansions of cells farther apart converge. */
 static double near_radius(const fmm_cells* cells, int ws)
 {
     if (!cells->rectangular)
@@ -286,7 +287,7 @@ static double near_radius(const fmm_cells* cells, int ws)
     return 0.5 * (ws + 1) * sqrt(diagonal2) / cells->lambda;
 }
 
-/* Components of lattice vectors up to `longest` edges, and of the first layer beyond the block. Errors: UNSUPPORTED
+/* Components of lattice vectors up to `longest` edges, and of the first layer outside the block. Errors: UNSUPPORTED
  * (some are out of reach). */
 static gmxfmm_status find_range(const fmm_cells* cells, int ws, double longest, int* range)
 {
@@ -456,7 +457,7 @@ fmm_cells_set(fmm_cells* cells, const double* box, const int* inner, const int* 
     for (int d = 0; d < 3; d++)
     {
         cells->inner[d] = inner[d];
-        /* Open: displacements of -(n-1) .. n-1 cells and a margin of ws empty ones must not meet across the edge. */
+        /* Open: displacements of -(n-1) .. n-1 cells and a margin of ws empty ones must not overlap across the edge. */
         cells->n[d] = periodic[d] ? inner[d] : fmm_fft_size(inner[d] + (inner[d] - 1 > ws ? inner[d] - 1 : ws));
         cells->num_cells *= cells->n[d];
     }

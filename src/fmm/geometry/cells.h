@@ -15,7 +15,7 @@
 
 enum
 {
-    FMM_NEAR_REACH = 24 /* near vectors have components in -24..24; more is a box beyond reason */
+    FMM_NEAR_REACH = 24 /* near vectors have components in -24..24; more is a box of no use */
 };
 
 typedef struct
@@ -23,7 +23,7 @@ typedef struct
     int    periodic[3]; /* along each box vector: for now all or none */
     int    n[3];        /* grid of the convolution; where it is not periodic: padded with empty cells */
     int    inner[3];    /* cells that hold particles; periodic: n */
-    int    num_cells;   /* n[0] n[1] n[2]; octree: 0 if that is beyond an int */
+    int    num_cells;   /* n[0] n[1] n[2]; octree: 0 if that is no int */
     int    octree;      /* grid of an octree's level: no padding, near set the block of (2 ws + 1)^3 */
     int    rectangular; /* right angles: bricks and blocks */
     double edge;        /* cube root of the cell volume, caller's unit */
@@ -83,7 +83,8 @@ void fmm_voronoi(const double* basis, double vectors[FMM_VORONOI][3], int coordi
 gmxfmm_status
 fmm_cells_set(fmm_cells* cells, const double* box, const int* inner, const int* periodic, int ws, int order);
 
-/* The same for a level of an octree in a rectangular box: cells stand as they are, the near set is the block. */
+/* The same for a level of an octree in a rectangular box: cells are the boxes of the grid, the near set is the block.
+ */
 gmxfmm_status
 fmm_cells_set_octree(fmm_cells* cells, const double* box, const int* inner, const int* periodic, int ws, int order);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The range of positions along each axis, by several threads. */
 #include "fmm/geometry/extent.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The range of positions along each axis. */
 #ifndef FMM_EXTENT_H
 #define FMM_EXTENT_H
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Lengths of Fourier transforms: which are fast, and how slow others are. */
 #ifndef FMM_FFTSIZE_H
 #define FMM_FFTSIZE_H
 

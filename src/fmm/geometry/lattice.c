@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What Ewald sums are made of: the splitting, the cut-offs, and the lattice vectors of the real-space part. */
 #include "fmm/geometry/lattice.h"
 
 #include <math.h>

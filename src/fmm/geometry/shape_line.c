@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The nodes between which lattice sums are interpolated, as the box changes its shape along a line. */
 #include "fmm/geometry/shape_line.h"
 
 #include <math.h>

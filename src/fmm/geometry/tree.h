@@ -3,10 +3,10 @@
  * The octree: levels of occupied cells over a forest of roots (THEORY section 8).
  *
  * Level 0 has the roots, level `depth` the leaves; level l is a grid of roots[d] << l cells along axis d, of which
- * those that hold particles exist. The cells of a level stand in slabs of equal child index, 0..7 = 4 x + 2 y + z, each
- * row by row (z fastest) by the place of their parents (child-centric slabs, Lengvenis et al.): where cells are dense,
- * targets in a run have their sources at any displacement in a run, too. The index `num` of a level, one past its last
- * cell, is the empty cell: lists use it where a cell has no particles, and its expansions are zero.
+ * those that hold particles exist. The cells of a level are sorted into slabs of equal child index, 0..7 = 4 x + 2 y +
+ * z, each row by row (z fastest) by the place of their parents (child-centric slabs, Lengvenis et al.): where cells are
+ * dense, targets in a run have their sources at any displacement in a run, too. The index `num` of a level, one past
+ * its last cell, is the empty cell: lists use it where a cell has no particles, and its expansions are zero.
  *
  * Expansions of a level are in units of that level: lengths in edge_l / lambda, so that operators are the same for all
  * levels; going up or down one changes units by 2 (m2m.c, l2l.c).

@@ -58,7 +58,7 @@ static void parent_displacement(const int* near, int source, int* k)
     }
 }
 
-/* All displacements, in the order in which targets 0..7 meet them. */
+/* All displacements, in the order in which targets 0..7 have them. */
 static void make_vectors(fmm_tree* tree, const fmm_cells* cells)
 {
     tree->num_vectors = 0;
@@ -215,7 +215,7 @@ static gmxfmm_status make_truncation(fmm_tree* tree, const fmm_cells* cells, int
 
 gmxfmm_status fmm_tree_lists(fmm_tree* tree, const fmm_cells* cells, int ws, int to_parent, int truncate, int order)
 {
-    (void)ws; /* the near set says it all */
+    (void)ws; /* it is in the near set */
     fmm_tree_lists_free(tree);
     const size_t most = 8 * (size_t)tree->num_near; /* sources in a parent's neighbourhood */
     make_vectors(tree, cells);

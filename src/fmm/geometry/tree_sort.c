@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A radix sort of the keys of cells, by several threads. */
 #include "fmm/geometry/tree_sort.h"
 
 #include <omp.h>
@@ -28,7 +29,7 @@ static void counts_to_places(size_t count[][c_values], int threads)
     }
 }
 
-/* One pass: each thread counts its part, then moves it to where the counts of all say. */
+/* One pass: each thread counts its part, then moves it to the places that follow from the counts of all. */
 static void sort_pass(const fmm_keyed* from, fmm_keyed* to, size_t n, int shift, int threads)
 {
     size_t         count[c_maxThreads][c_values];

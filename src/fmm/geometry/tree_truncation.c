@@ -14,7 +14,7 @@
 enum
 {
     c_points = 8, /* a side of the cell, midpoint rule */
-    c_terms  = 8, /* of the sum over the degrees left out; each is less than 0.6 of the one before */
+    c_terms  = 8, /* of the sum over the degrees above the order; each is less than 0.6 of the one before */
     c_top    = GMXFMM_MAX_ORDER + c_terms + 3
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Translations between columns of real coefficients. Column m of the input and column l of the output, both >= 0, meet
- * in the 2 x 2 block
+ * Translations between columns of real coefficients. Column m of the input and column l of the output, both >= 0, are
+ * related by the 2 x 2 block
  *   X_k^l += a_j Y_n^m + (-1)^m b_j conj Y_n^m   (the second term, that of -m, for m > 0),
  * where a, b are columns of an operator and j = n + k (M2L), n - k or k - n (shifts): as real numbers
  *   Re X += rr Re Y + ri Im Y,   Im X += ir Re Y + ii Im Y.

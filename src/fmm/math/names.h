@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Functions that exist in both precisions, and once for each level of x86-64 where there are several (level.h). Their
- * files say fmm_p2m, as any other file would, and are compiled as often; the linker, and fmm/backend.c, which knows
- * all, have fmm_p2m_f and fmm_p2m_d, or fmm_p2m_f_v2 and so on. Types need no second name. One that is missing here is
+ * files write fmm_p2m and are compiled several times; for the linker, and in fmm/backend.c, which lists all copies, it
+ * is fmm_p2m_f and fmm_p2m_d, or fmm_p2m_f_v2 and so on. Types need no second name. A function that is missing here is
  * defined twice, which the linker refuses.
  */
 #ifndef FMM_NAMES_H

@@ -7,7 +7,7 @@
  * theta) and a = phi - pi/2:
  *   M' = B D(theta) B D(a) M,   L = D(a) B^T D(theta) B^T L'.
  *
- * The coefficients of degree n stand in a row of 2n + 1 from n^2 on, so that a lower order is the beginning of a higher
+ * The coefficients of degree n are in a row of 2n + 1 from n^2 on, so that a lower order is the beginning of a higher
  * one, and in it by parity of m: real parts of even m, of odd m, imaginary parts of odd m, of even m >= 2. The flip
  * takes each of these four blocks to one of them, with a square matrix: half the elements of B, the other half being
  * zero or the same.

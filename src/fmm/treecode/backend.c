@@ -9,6 +9,7 @@
 #include "fmm/state.h"
 #include "fmm/status.h"
 #include "fmm/treecode/state.h"
+#include "fmm/treecode/treecode.h"
 
 struct fmm_treecode
 {

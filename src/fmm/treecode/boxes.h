@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What clusters and pairs of them are judged by, on the CPU and on a GPU alike (Vaughn, Wilson & Krasny 2020). */
+/* Decisions about clusters and pairs of them, the same on the CPU and on a GPU (Vaughn, Wilson & Krasny 2020). */
 #ifndef TREECODE_BOXES_H
 #define TREECODE_BOXES_H
 
@@ -20,17 +20,17 @@ typedef enum
 {
     TREECODE_DIRECT,           /* particles of both */
     TREECODE_PARTICLE_CLUSTER, /* particles of the targets, points of the sources */
-    TREECODE_CLUSTER_PARTICLE, /* and the other way round */
+    TREECODE_CLUSTER_PARTICLE, /* points of the targets, particles of the sources */
     TREECODE_CLUSTER_CLUSTER,
     TREECODE_NUM_LISTS,
     TREECODE_OPEN_TARGETS = TREECODE_NUM_LISTS,
     TREECODE_OPEN_SOURCES
-} treecode_meeting;
+} treecode_decision;
 
-/* few: no more particles than points, so that they are met one by one; can_open: has children; larger: the targets' box
- * is not the smaller one. */
-static inline FMM_HD treecode_meeting
-treecode_meet(int is_far, int larger, int few_targets, int few_sources, int can_open_targets, int can_open_sources)
+/* few: no more particles than points, so that the particles themselves interact; can_open: has children; larger: the
+ * targets' box is not the smaller one. */
+static inline FMM_HD treecode_decision
+treecode_decide(int is_far, int larger, int few_targets, int few_sources, int can_open_targets, int can_open_sources)
 {
     if (is_far)
     {

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "fmm/treecode/chebyshev.h"
-#include "fmm/state.h"
 #include "fmm/treecode/state.h"
 
 static const double  c_theta[] = {0.5, 0.6, 0.7, 0.8, 0.9};

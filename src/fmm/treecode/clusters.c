@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The tree of clusters, made level by level: the particles of each cluster are sorted into its parts. */
 #include "fmm/treecode/clusters.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Interaction lists by dual traversal: pairs of a target cluster and a source cluster, opened until they are far. */
 #include "fmm/treecode/dual.h"
 
 #include <stdlib.h>
@@ -6,7 +7,7 @@
 
 #include "fmm/treecode/boxes.h"
 
-/* Who meets whom, in the order in which pairs are found. */
+/* Clusters that interact, in the order in which pairs are found. */
 typedef struct
 {
     int target, source;
@@ -36,13 +37,13 @@ static int push(pair_list* list, int target, int source)
     return 1;
 }
 
-/* What becomes of a pair. A cluster of no more particles than points is met by its particles. */
-static treecode_meeting meet(const treecode_criterion* c, pair p, int64_t points)
+/* What becomes of a pair. A cluster of no more particles than points takes part with its particles. */
+static treecode_decision decide(const treecode_criterion* c, pair p, int64_t points)
 {
     const treecode_clusters *t = c->targets, *s = c->sources;
     double                   x[3], y[3], half[3];
     const double             rx = treecode_box(t, p.target, x, half), ry = treecode_box(s, p.source, y, half);
-    return treecode_meet(
+    return treecode_decide(
         treecode_is_far(c->theta, x, rx, y, ry), rx >= ry, t->end[p.target] - t->begin[p.target] <= points,
         s->end[p.source] - s->begin[p.source] <= points, t->num_children[p.target] > 0, s->num_children[p.source] > 0);
 }
@@ -56,8 +57,8 @@ static int traverse(const treecode_criterion* c, pair_list found[TREECODE_NUM_LI
     int                      made  = t->num == 0 || s->num == 0 || push(&stack, 0, 0);
     while (stack.num > 0 && made)
     {
-        const pair             p    = stack.pairs[--stack.num];
-        const treecode_meeting kind = meet(c, p, points);
+        const pair              p    = stack.pairs[--stack.num];
+        const treecode_decision kind = decide(c, p, points);
         if (kind < TREECODE_NUM_LISTS)
         {
             made = push(&found[kind], p.target, p.source);
@@ -141,12 +142,12 @@ static double count_pairs(const treecode_lists* lists, const treecode_clusters* 
     double pairs = 0;
     for (int b = 0; b < lists->num; b++)
     {
-        double met = (double)(lists->approximated_start[b + 1] - lists->approximated_start[b]) * (double)points;
+        double num_sources = (double)(lists->approximated_start[b + 1] - lists->approximated_start[b]) * (double)points;
         for (int64_t i = lists->direct_start[b]; i < lists->direct_start[b + 1]; i++)
         {
-            met += (double)(sources->end[lists->direct[i]] - sources->begin[lists->direct[i]]);
+            num_sources += (double)(sources->end[lists->direct[i]] - sources->begin[lists->direct[i]]);
         }
-        pairs += met * (double)(lists->end[b] - lists->begin[b]);
+        pairs += num_sources * (double)(lists->end[b] - lists->begin[b]);
     }
     return pairs;
 }

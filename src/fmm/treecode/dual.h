@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Dual traversal (Wilson, Vaughn & Krasny 2021): clusters of targets meet clusters of sources. Where both are large,
- * the Chebyshev points of one meet those of the other; where only the targets are, their points meet the particles; a
- * downward pass interpolates from points to those of children and to particles. O(N).
+ * Dual traversal (Wilson, Vaughn & Krasny 2021): clusters of targets interact with clusters of sources. Where both
+ * are large, by the Chebyshev points of both; where only the targets are, by their points and the particles of the
+ * sources. A downward pass interpolates from points to those of children and to particles. O(N).
  */
 #ifndef TREECODE_DUAL_H
 #define TREECODE_DUAL_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The copy of sums.c for the level of x86-64 that the treecode was made with. */
+/* Calls of sums.c, compiled for each level of x86-64: those of the level that the treecode was made with. */
 #include "fmm/treecode/state.h"
 
 #define DEFINE(real)                                                                                                   \

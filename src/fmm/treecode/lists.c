@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Interaction lists of batches: one traversal of the tree of sources for each. */
 #include "fmm/treecode/lists.h"
 
 #include <stdlib.h>
@@ -6,10 +7,10 @@
 
 #include "fmm/treecode/boxes.h"
 
-/* Numbers of list entries of a batch, and particles and points that they stand for. */
+/* Numbers of list entries of a batch, and of the particles and points in them. */
 typedef struct
 {
-    int64_t approximated, direct, met;
+    int64_t approximated, direct, num_sources;
 } tally;
 
 /* What a traversal needs to know of the sources. */
@@ -22,7 +23,7 @@ typedef struct
 } traversal;
 
 /* Lists of the batch at ball, which go where the pointers say unless they are NULL; stack has room for all that can
- * wait. A cluster of fewer particles than points is met particle by particle wherever it is, and so are all its parts.
+ * wait. A cluster of no more particles than points interacts through its particles wherever it is.
  */
 static tally traverse(const traversal* c, const double* ball, int* stack, int* approximated, int* direct)
 {
@@ -46,7 +47,7 @@ static tally traverse(const traversal* c, const double* ball, int* stack, int* a
                 approximated[sum.approximated] = cluster;
             }
             sum.approximated++;
-            sum.met += c->points;
+            sum.num_sources += c->points;
         }
         else if (!large || s->num_children[cluster] == 0)
         {
@@ -55,7 +56,7 @@ static tally traverse(const traversal* c, const double* ball, int* stack, int* a
                 direct[sum.direct] = cluster;
             }
             sum.direct++;
-            sum.met += num;
+            sum.num_sources += num;
         }
         else
         {
@@ -109,7 +110,7 @@ static int all_batches(treecode_lists* lists, const treecode_criterion* c, const
                 const tally sum                  = traverse(t, ball, stack, NULL, NULL);
                 lists->approximated_start[b + 1] = sum.approximated;
                 lists->direct_start[b + 1]       = sum.direct;
-                pairs += (double)sum.met * (double)(lists->end[b] - lists->begin[b]);
+                pairs += (double)sum.num_sources * (double)(lists->end[b] - lists->begin[b]);
             }
         }
         free(stack);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Interaction lists: the source clusters that a target batch meets through their Chebyshev points, and those that it
- * meets particle by particle, by the multipole acceptance criterion with its size check (Vaughn, Wilson & Krasny 2020,
- * eq. 13).
+ * Interaction lists: the source clusters that a target batch interacts with through their Chebyshev points, and those
+ * whose particles it interacts with, by the multipole acceptance criterion with its size check (Vaughn, Wilson & Krasny
+ * 2020, eq. 13).
  */
 #ifndef TREECODE_LISTS_H
 #define TREECODE_LISTS_H
@@ -20,7 +20,7 @@ typedef struct
     int64_t* direct_start;       /* num + 1 */
     int*     approximated;       /* approximated_start[num]: clusters of batch b from approximated_start[b] */
     int*     direct;             /* direct_start[num] */
-    double   pairs;              /* evaluations of the kernel that they stand for */
+    double   pairs;              /* evaluations of the kernel that they ask for */
     int64_t  targets;            /* in all batches */
 } treecode_lists;
 
@@ -37,7 +37,7 @@ typedef struct
 /* Lists of all batches. *lists is zeros or from an earlier call. 0, or -1 if there is no memory: then it is empty. */
 int treecode_lists_build(treecode_lists* lists, const treecode_criterion* c);
 
-/* The same of a sample: num groups of at most `size` targets that stand together, evenly among all. */
+/* The same of a sample: num groups of at most `size` neighbouring targets, evenly among all. */
 int treecode_lists_sample(treecode_lists* lists, const treecode_criterion* c, int num, int64_t size);
 
 /* Room for so many batches, all empty. 0, or -1 if there is no memory. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The kernel for one pair of particles, in double precision. */
 #include "fmm/treecode/pair.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Pairs one by one, in double precision. */
+/* The kernel for one pair of particles, in double precision. */
 #ifndef TREECODE_PAIR_H
 #define TREECODE_PAIR_H
 

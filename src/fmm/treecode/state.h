@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The treecode's parts, and what its stages see of each other. */
+/* What a treecode keeps, what its stages share, and the table of stages that a device fills. */
 #ifndef TREECODE_STATE_H
 #define TREECODE_STATE_H
 
 #include "fmm/treecode/clusters.h"
 #include "fmm/treecode/dual.h"
 #include "fmm/treecode/lists.h"
-#include "fmm/treecode/treecode.h"
+#include "fmm/treecode/types.h"
 
 struct treecode
 {
@@ -41,13 +41,21 @@ static inline const treecode_clusters* treecode_targets(const treecode* t)
     return t->separate ? &t->own_targets : &t->sources;
 }
 
-/* treecode.c: for the stages and choose.c. */
+/* Errors; those of memory free what an assign has made. */
 gmxfmm_status treecode_fail(treecode* t, gmxfmm_status status, const char* format, ...)
     __attribute__((format(printf, 3, 4)));
-gmxfmm_status      treecode_no_memory(treecode* t);
-gmxfmm_status      treecode_not_finite(treecode* t, const char* what, int64_t which);
-gmxfmm_status      treecode_coincident(treecode* t);
+gmxfmm_status treecode_no_memory(treecode* t);
+gmxfmm_status treecode_not_finite(treecode* t, const char* what, int64_t which);
+gmxfmm_status treecode_coincident(treecode* t);
+
+/* Frees what depends on where particles are. */
+void treecode_free_assigned(treecode* t);
+
 treecode_criterion treecode_criterion_of(const treecode* t);
+
+/* The unit of length, and the kernel's parameters in it. */
+void treecode_set_unit(treecode* t, double unit);
+
 /* What values (field: their gradients) in the unit are multiplied by for the caller. */
 double treecode_value_factor(const treecode* t, int field);
 
@@ -91,7 +99,7 @@ typedef struct treecode_stages
     gmxfmm_status (*fetch)(treecode* t, const treecode_lists* lists);
 } treecode_stages;
 
-extern const treecode_stages treecode_on_cpu; /* treecode.c */
+extern const treecode_stages treecode_on_cpu; /* cpu.c */
 
 /* choose.c: the error of a model for random charges in a cube; sets what options leave automatic. */
 double        treecode_predicted_error(double theta, int degree);

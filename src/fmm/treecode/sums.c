@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The sums of a batch of targets over its lists: vectors of targets meet one source after the other, a particle of a
- * direct cluster or a Chebyshev point of an approximated one (Vaughn, Wilson & Krasny 2020, eqs. 9 and 11). Positions
- * are relative to the batch's centre; in single precision each cluster's sum is added in double. Particles nearer than
- * 1/64 of the batch's radius would lose digits by that: they are met one by one, in double precision.
+ * The sums of a batch of targets over its lists: vectors of targets interact with one source after the other, a
+ * particle of a direct cluster or a Chebyshev point of an approximated one (Vaughn, Wilson & Krasny 2020, eqs. 9 and
+ * 11). Positions are relative to the batch's centre; in single precision each cluster's sum is added in double.
+ * Particles nearer than 1/64 of the batch's radius would lose digits by that: they are taken one by one, in double
+ * precision.
  */
 #include "fmm/treecode/state.h"
 
@@ -97,14 +98,14 @@ static batch_memory divide(const treecode* t, void* memory)
 }
 
 /* One source, at d from the targets of vector v; `own` has zeros in lanes of targets that it is itself. */
-INLINE void meet(treecode_kernel   kernel,
-                 kernel_parameters k,
-                 int               with_field,
-                 vreal             r2,
-                 real              q,
-                 const vinteger*   others,
-                 vreal*            phi,
-                 vreal*            slope)
+INLINE void interact(treecode_kernel   kernel,
+                     kernel_parameters k,
+                     int               with_field,
+                     vreal             r2,
+                     real              q,
+                     const vinteger*   others,
+                     vreal*            phi,
+                     vreal*            slope)
 {
     vreal g, s;
     kernel_evaluate(kernel, r2, k, &g, &s);
@@ -129,7 +130,7 @@ typedef struct
     int             same;                                    /* both trees are one */
 } close_pairs;
 
-/* Sources begin .. end - 1 of the gathered ones; own >= 0: source j is target j - own of the block, and left out there.
+/* Sources begin .. end - 1 of the gathered ones; own >= 0: source j is target j - own of the block, and excluded there.
  * close: lanes get a sign where a square is below limit; NULL: nobody asks.
  */
 INLINE void direct(treecode_kernel     kernel,
@@ -170,7 +171,7 @@ INLINE void direct(treecode_kernel     kernel,
             {
                 *close |= (vinteger)(r2 - limit);
             }
-            meet(kernel, k, with_field, r2, m->q[j], has_own ? &others : NULL, &sums->phi[v], &f);
+            interact(kernel, k, with_field, r2, m->q[j], has_own ? &others : NULL, &sums->phi[v], &f);
             if (with_field)
             {
                 sums->field[0][v] -= f * dx;
@@ -202,7 +203,7 @@ INLINE void meet_closely(treecode_kernel     kernel,
         const vreal    r2     = dx * dx + dy * dy + dz * dz;
         const vinteger others = r2 >= c->limit;
         vreal          f;
-        meet(kernel, k, with_field, r2, m->q[j], &others, &sums->phi[v], &f);
+        interact(kernel, k, with_field, r2, m->q[j], &others, &sums->phi[v], &f);
         if (with_field)
         {
             sums->field[0][v] -= f * dx;
@@ -292,7 +293,7 @@ INLINE void points(treecode_kernel     kernel,
                 {
                     const vreal dz = z[v] - m->y[2][k3];
                     vreal       f;
-                    meet(kernel, k, with_field, plane[v] + dz * dz, q[k3], NULL, &sums->phi[v], &f);
+                    interact(kernel, k, with_field, plane[v] + dz * dz, q[k3], NULL, &sums->phi[v], &f);
                     if (with_field)
                     {
                         slopes[v] += f;
@@ -353,7 +354,7 @@ static int has_close_pairs(const treecode* t, int cluster, const double centre[3
     return square <= 2 * limit; /* rounding must not lose one */
 }
 
-/* The batch's targets meet the particles begin .. end - 1. c: NULL: none are too close, or they are told apart. */
+/* The batch's targets with the particles begin .. end - 1. c: NULL: none are too close, or they are told apart. */
 INLINE void direct_particles(treecode_kernel     kernel,
                              int                 with_field,
                              const treecode*     t,

@@ -1,36 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The life cycle of a treecode: options and charges, an assign and a step as stages in their order. */
 #include "fmm/treecode/treecode.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "fmm/geometry/extent.h"
-#include "fmm/simd_level.h"
-#include "fmm/treecode/charges.h"
-#include "fmm/treecode/chebyshev.h"
-#include "fmm/state.h"
-#include "fmm/math/portable.h"
 #include "fmm/clock.h"
+#include "fmm/geometry/cells.h"
+#include "fmm/simd_level.h"
+#include "fmm/treecode/chebyshev.h"
 #include "fmm/treecode/state.h"
-
-/* Powers of a length in the kernels' table. */
-#define POWERS_ROW(name, value, first, second, third) {value, {first, second, third}},
-static const struct
-{
-    int value, parameter[TREECODE_PARAMETERS];
-} c_powers[TREECODE_NUM_KERNELS] = {TREECODE_KERNELS(POWERS_ROW)};
-
-gmxfmm_status treecode_fail(treecode* t, gmxfmm_status status, const char* format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(t->message, sizeof(t->message), format, arguments);
-    va_end(arguments);
-    return status;
-}
 
 const char* treecode_message(const treecode* t)
 {
@@ -108,33 +88,11 @@ gmxfmm_status treecode_create(treecode** t, const treecode_options* options, cha
     return GMXFMM_OK;
 }
 
-/* What depends on where particles are. */
-static void free_assigned(treecode* t)
-{
-    treecode_clusters_free(&t->sources);
-    treecode_clusters_free(&t->own_targets);
-    treecode_lists_free(&t->lists);
-    treecode_lists_free(&t->point_lists);
-    free(t->sorted_q);
-    free(t->charge);
-    free(t->point);
-    free(t->phi);
-    free(t->scratch);
-    for (int d = 0; d < 3; d++)
-    {
-        free(t->slope[d]);
-        t->slope[d] = NULL;
-    }
-    t->sorted_q = t->charge = t->point = t->phi = NULL;
-    t->scratch                                  = NULL;
-    t->assigned                                 = 0;
-}
-
 void treecode_destroy(treecode* t)
 {
     if (t != NULL)
     {
-        free_assigned(t);
+        treecode_free_assigned(t);
         if (t->options.stages->destroy != NULL)
         {
             t->options.stages->destroy(t);
@@ -169,37 +127,6 @@ gmxfmm_status treecode_set_charges(treecode* t, int64_t n, const double* q)
     return status;
 }
 
-gmxfmm_status treecode_not_finite(treecode* t, const char* what, int64_t which)
-{
-    return treecode_fail(t, GMXFMM_ERROR_POSITION, "the position of %s %lld is not finite", what, (long long)which);
-}
-
-gmxfmm_status treecode_coincident(treecode* t)
-{
-    return treecode_fail(t, GMXFMM_ERROR_COINCIDENT,
-                         "two particles are at one place, or so near that 1/r is not finite%s",
-                         t->options.precision == GMXFMM_SINGLE ? " in single precision" : "");
-}
-
-gmxfmm_status treecode_no_memory(treecode* t)
-{
-    free_assigned(t);
-    return treecode_fail(t, GMXFMM_ERROR_MEMORY, "out of memory for %lld particles", (long long)t->n);
-}
-
-treecode_criterion treecode_criterion_of(const treecode* t)
-{
-    const treecode_criterion c = {treecode_targets(t), &t->sources, t->options.theta, t->options.degree,
-                                  t->options.num_threads};
-    return c;
-}
-
-double treecode_value_factor(const treecode* t, int field)
-{
-    const double unit = pow(t->unit, c_powers[t->options.kernel].value);
-    return t->options.prefactor * (field ? unit / t->unit : unit);
-}
-
 /* The unit of length: with it no square over- or underflows, and as a power of two it rounds nothing. */
 static gmxfmm_status choose_unit(treecode* t)
 {
@@ -219,11 +146,7 @@ static gmxfmm_status choose_unit(treecode* t)
     }
     int exponent = 0;
     frexp(longest, &exponent);
-    t->unit = ldexp(1, longest > 0 ? exponent : 0);
-    for (int i = 0; i < TREECODE_PARAMETERS; i++)
-    {
-        t->parameter[i] = t->options.parameter[i] * pow(t->unit, c_powers[t->options.kernel].parameter[i]);
-    }
+    treecode_set_unit(t, ldexp(1, longest > 0 ? exponent : 0));
     return GMXFMM_OK;
 }
 
@@ -262,7 +185,7 @@ gmxfmm_status treecode_assign(treecode* t, const void* x, int64_t m, const doubl
     {
         return treecode_fail(t, GMXFMM_ERROR_ORDER, "set_charges must come before assign");
     }
-    free_assigned(t);
+    treecode_free_assigned(t);
     t->separate                = y != NULL;
     t->num_targets             = y != NULL ? m : t->n;
     t->x                       = x;
@@ -306,195 +229,3 @@ void treecode_get_info(const treecode* t, treecode_info* info)
     info->num_clusters    = t->sources.num;
     info->num_levels      = t->sources.num_levels;
 }
-
-/* ----------------------------------------------------------------------------------------------- stages on the CPU */
-
-static gmxfmm_status cpu_take_charges(treecode* t, const double* q)
-{
-    double* memory = malloc(((size_t)t->n + 1) * sizeof(double));
-    if (memory == NULL)
-    {
-        return treecode_fail(t, GMXFMM_ERROR_MEMORY, "out of memory for %lld particles", (long long)t->n);
-    }
-    free(t->q);
-    t->q = memory;
-    memcpy(t->q, q, (size_t)t->n * sizeof(double));
-    return GMXFMM_OK;
-}
-
-static gmxfmm_status cpu_extent(treecode* t, double low[3], double high[3])
-{
-    const int threads = t->options.num_threads;
-    int64_t   bad     = fmm_widen_extent(t->x, GMXFMM_DOUBLE, t->n, threads, low, high);
-    if (bad >= 0)
-    {
-        return treecode_not_finite(t, "particle", bad);
-    }
-    bad = t->separate ? fmm_widen_extent(t->y, GMXFMM_DOUBLE, t->num_targets, threads, low, high) : -1;
-    return bad >= 0 ? treecode_not_finite(t, "target", bad) : GMXFMM_OK;
-}
-
-/* The tree over places in the caller's unit. 0 or -1. */
-static int build_tree(const treecode* t, treecode_clusters* clusters, int64_t n, const double* x)
-{
-    double* scaled = malloc((3 * (size_t)n + 1) * sizeof(double));
-    if (scaled == NULL)
-    {
-        return -1;
-    }
-#pragma omp parallel for num_threads(t->options.num_threads)
-    for (int64_t i = 0; i < 3 * n; i++)
-    {
-        scaled[i] = x[i] / t->unit;
-    }
-    const int made = treecode_clusters_build(clusters, n, scaled, t->options.leaf, t->options.num_threads) == 0;
-    free(scaled);
-    return made ? 0 : -1;
-}
-
-static gmxfmm_status cpu_trees(treecode* t)
-{
-    const int failed =
-        build_tree(t, &t->sources, t->n, t->x) || (t->separate && build_tree(t, &t->own_targets, t->num_targets, t->y));
-    return failed ? treecode_no_memory(t) : GMXFMM_OK;
-}
-
-static gmxfmm_status cpu_lists(treecode* t)
-{
-    const treecode_criterion c = treecode_criterion_of(t);
-    const int                failed =
-        t->options.dual ? treecode_dual_build(&t->lists, &t->point_lists, &c) : treecode_lists_build(&t->lists, &c);
-    t->info.num_batches = t->lists.num;
-    t->info.pairs_per_target =
-        t->num_targets > 0 ? (t->lists.pairs + t->point_lists.pairs) / (double)t->num_targets : 0;
-    return failed ? treecode_no_memory(t) : GMXFMM_OK;
-}
-
-/* *array gets room for num numbers, contents lost; 0 if there is none. */
-static int renew(double** array, size_t num)
-{
-    free(*array);
-    *array = malloc((num + 1) * sizeof(double));
-    return *array != NULL;
-}
-
-static gmxfmm_status cpu_reserve(treecode* t)
-{
-    const size_t edge = (size_t)t->options.degree + 1, points = (size_t)t->sources.num * edge * edge * edge;
-    const size_t num = (size_t)t->num_targets, single = treecode_sums_scratch_f(t), twice = treecode_sums_scratch_d(t);
-    t->charge_bytes  = points * sizeof(double);
-    t->scratch_bytes = single > twice ? single : twice; /* choose.c needs both */
-    free(t->scratch);
-    t->scratch = aligned_alloc(FMM_ALIGN, (t->scratch_bytes + FMM_ALIGN) * (size_t)t->options.num_threads);
-    if (t->scratch == NULL || !renew(&t->sorted_q, (size_t)t->n) || !renew(&t->charge, points) ||
-        (t->options.dual && !renew(&t->point, (size_t)treecode_targets(t)->num * edge * edge * edge)) ||
-        !renew(&t->phi, num) || !renew(&t->slope[0], num) || !renew(&t->slope[1], num) || !renew(&t->slope[2], num))
-    {
-        return treecode_no_memory(t);
-    }
-    t->info.bytes = treecode_clusters_bytes(&t->sources) + treecode_clusters_bytes(&t->own_targets) +
-                    treecode_lists_bytes(&t->lists) + treecode_lists_bytes(&t->point_lists) + t->charge_bytes +
-                    t->scratch_bytes * (size_t)t->options.num_threads + ((size_t)t->n * 2 + 4 * num) * sizeof(double);
-    return GMXFMM_OK;
-}
-
-static gmxfmm_status cpu_gather(treecode* t, const void* from)
-{
-    const double* x        = from;
-    const double  one_over = 1 / t->unit;
-    int           bad      = 0;
-#pragma omp parallel for num_threads(t->options.num_threads) reduction(+ : bad)
-    for (int64_t s = 0; s < t->n; s++)
-    {
-        const int64_t i = t->sources.order[s];
-        for (int d = 0; d < 3; d++)
-        {
-            bad += !isfinite(x[3 * i + d]);
-            t->sources.x[d][s] = x[3 * i + d] * one_over;
-        }
-        t->sorted_q[s] = t->q[i];
-    }
-    if (bad > 0)
-    {
-        return treecode_fail(t, GMXFMM_ERROR_POSITION, "a position is not finite");
-    }
-    treecode_clusters_update(&t->sources, t->options.num_threads);
-    return GMXFMM_OK;
-}
-
-static gmxfmm_status cpu_charges(treecode* t)
-{
-    treecode_charges(&t->sources, t->sorted_q, t->options.degree, t->charge, t->options.num_threads);
-    return GMXFMM_OK;
-}
-
-static gmxfmm_status cpu_sums(treecode* t, const treecode_lists* lists, gmxfmm_precision precision, int with_field)
-{
-    precision == GMXFMM_DOUBLE ? treecode_sums_d(t, lists, with_field) : treecode_sums_f(t, lists, with_field);
-    return GMXFMM_OK;
-}
-
-static gmxfmm_status cpu_all_sums(treecode* t, int with_field)
-{
-    const treecode_clusters* targets = treecode_targets(t);
-    const size_t             edge    = (size_t)t->options.degree + 1;
-    cpu_sums(t, &t->lists, t->options.precision, with_field);
-    if (t->options.dual)
-    {
-        memset(t->point, 0, (size_t)targets->num * edge * edge * edge * sizeof(double));
-        cpu_sums(t, &t->point_lists, t->options.precision, 0);
-        treecode_downward(targets, t->options.degree, t->point, t->phi, with_field ? t->slope : NULL,
-                          t->options.num_threads);
-    }
-    return GMXFMM_OK;
-}
-
-static gmxfmm_status cpu_output(treecode* t, treecode_output* output)
-{
-    const treecode_clusters* targets = treecode_targets(t);
-    const double             value = treecode_value_factor(t, 0), gradient = treecode_value_factor(t, 1);
-    double *                 potential = output->potential, *field = output->field, *force = output->force, energy = 0;
-    int64_t                  bad = 0;
-#pragma omp parallel for num_threads(t->options.num_threads) reduction(+ : bad)
-    for (int64_t s = 0; s < targets->n; s++)
-    {
-        const int64_t i = targets->order[s];
-        bad += !isfinite(t->phi[s]);
-        if (potential != NULL)
-        {
-            potential[i] = t->phi[s] * value;
-        }
-        for (int d = 0; d < 3 && (field != NULL || force != NULL); d++)
-        {
-            const double one = t->slope[d][s] * gradient;
-            bad += !isfinite(one);
-            if (field != NULL)
-            {
-                field[3 * i + d] = one;
-            }
-            if (force != NULL)
-            {
-                force[3 * i + d] = one * t->q[i];
-            }
-        }
-    }
-    for (int64_t s = 0; s < targets->n && output->want_energy && !t->separate; s++)
-    {
-        energy += t->sorted_q[s] * t->phi[s];
-    }
-    output->energy = 0.5 * energy * value;
-    return bad > 0 ? treecode_coincident(t) : GMXFMM_OK;
-}
-
-const treecode_stages treecode_on_cpu = {
-    .take_charges = cpu_take_charges,
-    .extent       = cpu_extent,
-    .trees        = cpu_trees,
-    .lists        = cpu_lists,
-    .reserve      = cpu_reserve,
-    .gather       = cpu_gather,
-    .charges      = cpu_charges,
-    .all_sums     = cpu_all_sums,
-    .output       = cpu_output,
-    .sums         = cpu_sums,
-};

@@ -8,7 +8,7 @@
 #include "fmm/geometry/lattice.h"
 #include "fmm/math/portable.h"
 
-/* The way through the far field by cells of one level. */
+/* The far field by cells of one level. */
 extern const fmm_cpu_path fmm_cells_path;
 
 struct fmm_lattice;

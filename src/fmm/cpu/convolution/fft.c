@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The transforms of fft.h: stages of short transforms along one direction, and the order of the three directions. */
 #include "fmm/cpu/convolution/fft.h"
 
 #include <math.h>

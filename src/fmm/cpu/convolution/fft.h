@@ -32,7 +32,7 @@ typedef struct
 typedef struct
 {
     fmm_fft_line direction[3];
-    int          used[2];              /* planes, and rows of a plane, beyond which fields are zero */
+    int          used[2];              /* planes, and rows of a plane, from which on fields are zero */
     int          num_points, num_freq; /* n0 n1 n2 and n0 n1 (n2/2+1): of mirror images one frequency is kept */
     int          num_fields, num_groups;
     size_t       field_stride;    /* reals from a field to the next, at least num_points */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* M2L by FFT: the arrays of the convolution, and the product of the spectra of multipoles and lattice sums. */
 #include "fmm/cpu/convolution/convolution.h"
 
 #include <stdlib.h>

@@ -96,7 +96,7 @@ static inline void add_product(cplx* w, cplx g, real fx, cplx x, real fy, cplx y
 
 /*
  * Contracts moment products with the strain derivative of S, THEORY (21), its traceless part; spectra here have the
- * phase (-i)^n taken off, which turns Z_(j+2) into -Z_(j+2).
+ * phase (-i)^n taken off, which changes the sign of Z_(j+2).
  */
 static void contract(int p, const vreal* g, const vreal* s, const vreal* z, cplx w[3])
 {

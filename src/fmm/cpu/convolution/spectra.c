@@ -59,7 +59,7 @@ struct fmm_lattice
     int            range[3]; /* of their components: the block has k[0] = 0 .. range[0], k[d] = -range[d] .. range[d] */
     int            num_places; /* in the block */
     int            wide;       /* frequencies of the last direction that a thread does at once, padded */
-    int            num_z;      /* all of them, padded to whole turns of that */
+    int            num_z;      /* all of them, padded to a multiple of `wide` */
     phase*         phases[3];  /* [f][k]: cos and sin of 2 pi f k / n, f = 0 .. n/2, k = 0 .. range */
     real*          table;      /* [coefficients / VLEN][place][VLEN]; 0 at places that are not among the vectors */
     int            room;       /* vectors of coefficients that the table is for */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* P2M and L2P. */
+/* P2M and L2P, between particles and the expansions of their cells. */
 #ifndef FMM_EXPANSIONS_H
 #define FMM_EXPANSIONS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* L2P: one lane is one cell, as in P2M. */
+/* L2P, the local expansions at the targets: one lane is one cell, as in P2M. */
 #include "fmm/math/portable.h"
 
 #define HARM_T vreal
@@ -145,7 +145,7 @@ evaluate(int p, vreal x, vreal y, vreal z, const real* inverse, const weights* w
     out[3] = gz;
 }
 
-/* The background from the lanes' centres, which on an octree are at s from those of their roots:
+/* The background from the lanes' centres, which in an octree are at s from those of their roots:
  * c (q |s + y|^2 - 2 d.(s + y) + t) = t' + c q |y|^2 - 2 c d'.y. */
 static void
 shift_background(const gmxfmm_plan* plan, int first, int lanes, const fmm_background* bg, vreal* t, vreal d[3])

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* P2M: one lane is one cell. */
+/* P2M, the multipoles of cells from their charges: one lane is one cell. */
 #include "fmm/math/portable.h"
 
 #define HARM_T vreal

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Pairs left out (search steps): masked when near, listed when far. */
+/* Excluded pairs, at search steps: those of near cells are masked in P2P, others are listed. */
 #include "fmm/cpu/near/excluded_pairs.h"
 
 #include <math.h>
@@ -62,8 +62,8 @@ static int near_in_cell(const fmm_cells* c)
     return !fmm_has_images(c->periodic) || (c->rectangular && c->n[0] > 2 && c->n[1] > 2 && c->n[2] > 2);
 }
 
-/* Pairs left out of the near field of particle s, in the cell at place[3], into its part of the mask; that has room for
- * all exclusions: the rest is the particle itself once more. */
+/* The near excluded pairs of particle s, in the cell at place[3], to its part of the mask. That has room for all its
+ * excluded pairs: the rest is filled with the particle itself. */
 static void mask_near(const gmxfmm_plan* plan, int s, const int* place, const int* prefix)
 {
     const fmm_particle_set* p = charges_of(plan);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The excluded pairs of the particles that were assigned. */
+/* The excluded pairs of particles, found after their assignment to cells. */
 #ifndef FMM_EXCLUDED_PAIRS_H
 #define FMM_EXCLUDED_PAIRS_H
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * P2P: for each cell, the particles of its near cells are gathered into one contiguous list, relative to the cell's
- * centre; then each particle of the cell meets the whole list. Pairs left out, the particle itself among them, have
- * their 1/r set to zero by a mask of bits, one for each place in the list. (To write zeros to the list for that
- * particle would make it wait: vectors cannot be loaded before all of the one before is done and the zeros are in the
- * cache.)
+ * P2P: the particles of all near cells of a cell are gathered into one list, relative to the cell's centre; then each
+ * target of the cell interacts with the whole list. Excluded pairs, among them the target with itself, have their 1/r
+ * set to zero by a mask of bits, one for each place in the list. (Zero charges in the list would be slower: a vector
+ * could not be loaded before these zeros are in the cache.)
  */
 #include "fmm/cpu/near/p2p.h"
 
@@ -19,7 +18,7 @@ typedef struct
     fmm_lanes* kept; /* a mask for each vector */
 } near_list;
 
-/* Where the list's padding stands: its 1/r is finite and its charge zero. */
+/* Coordinate of the list's padding, whose charge is zero: 1/r is finite there. */
 static const real c_away = (real)1e4;
 
 static size_t capacity(const gmxfmm_plan* plan)
@@ -100,7 +99,7 @@ enum
 static const real c_fiveThirds = (real)(5.0 / 3.0);
 
 static inline void
-meet_vector(const near_list* list, int j, vreal x, vreal y, vreal z, fmm_wanted wanted, vreal sum[c_mostSums])
+interact_vector(const near_list* list, int j, vreal x, vreal y, vreal z, fmm_wanted wanted, vreal sum[c_mostSums])
 {
     const vreal dx = x - *(const vreal*)(list->x + j);
     const vreal dy = y - *(const vreal*)(list->y + j);
@@ -131,7 +130,7 @@ meet_vector(const near_list* list, int j, vreal x, vreal y, vreal z, fmm_wanted 
     }
 }
 
-static inline void meet(const near_list* list, int num, real x, real y, real z, fmm_wanted wanted, real* out)
+static inline void interact(const near_list* list, int num, real x, real y, real z, fmm_wanted wanted, real* out)
 {
     const int   first = wanted == FMM_FIELD ? c_field : c_phi;
     const int   sums  = wanted == FMM_POTENTIAL ? c_field : wanted == FMM_VIRIAL ? c_mostSums : c_square;
@@ -144,7 +143,7 @@ static inline void meet(const near_list* list, int num, real x, real y, real z, 
     }
     for (int j = 0; j < num; j += VLEN)
     {
-        meet_vector(list, j, vx, vy, vz, wanted, sum);
+        interact_vector(list, j, vx, vy, vz, wanted, sum);
     }
     /* phi: the list's charges have the factor -1/2; f: -3/2 in place of that, but so that what is exact at e = 1 stays
      * exact though 5/3 is rounded */
@@ -155,7 +154,7 @@ static inline void meet(const near_list* list, int num, real x, real y, real z, 
     }
 }
 
-/* Targets of one cell meet its near particles; no pairs are left out of a target's. */
+/* Targets of one cell with its near particles. Targets that are not the charges exclude no pairs. */
 static inline void
 target_cell(const gmxfmm_plan* plan, int cell, const near_list* list, fmm_wanted wanted, double* virial)
 {
@@ -175,7 +174,7 @@ target_cell(const gmxfmm_plan* plan, int cell, const near_list* list, fmm_wanted
         {
             list->kept[mask[i] / VLEN] &= (fmm_lanes) ~(1U << (mask[i] % VLEN));
         }
-        meet(list, num, a.x[s], a.y[s], a.z[s], wanted, out);
+        interact(list, num, a.x[s], a.y[s], a.z[s], wanted, out);
         for (int i = 0; i < masks; i++)
         {
             list->kept[mask[i] / VLEN] = (fmm_lanes)~0U;
@@ -192,7 +191,7 @@ target_cell(const gmxfmm_plan* plan, int cell, const near_list* list, fmm_wanted
         }
         for (int i = 0; i < 6 && wanted == FMM_VIRIAL; i++)
         {
-            /* every pair is met twice */
+            /* every pair is counted twice */
             virial[i] -= 0.25 * (double)a.q[s] * (double)out[c_square + i];
         }
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* P2P, the near field. */
+/* P2P, the near field: direct sums over the particles of near cells. */
 #ifndef FMM_P2P_H
 #define FMM_P2P_H
 

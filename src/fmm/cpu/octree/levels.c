@@ -37,7 +37,7 @@ static gmxfmm_status reserve_level(gmxfmm_plan* plan, int l, int num)
     {
         return out_of_memory(plan, num);
     }
-    /* what stands beyond the last cell is read as the empty cell */
+    /* reads past the last cell give the empty cell */
     memset(level->multipole, 0, expansions);
     memset(level->local, 0, expansions);
     memset(level->at[num], 0, sizeof(*level->at));

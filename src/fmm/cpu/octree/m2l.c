@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* M2L of the octree: the interaction lists of a level, by one of the variants in the table below. */
+/* M2L of the octree: the interaction lists of a level, translated by one of the variants in the table below. */
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -61,7 +61,7 @@ static void make_rows(const gmxfmm_plan* plan, const fmm_level* level, const fmm
     }
 }
 
-/* Multipoles of targets first .. first+lanes-1, zero in lanes beyond. */
+/* Multipoles of targets first .. first+lanes-1, zero in other lanes. */
 static void load_targets(const fmm_level* level, int num_coef, int first, int lanes, vreal* m)
 {
     for (int f = 0; f < num_coef; f++)

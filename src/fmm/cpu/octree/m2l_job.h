@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The interface between M2L of a level (m2l.c) and its variants (m2l_*.c): a job of translations, and what does it. */
+/* The interface between M2L of a level (m2l.c) and its variants (m2l_*.c): the translations to some cells. */
 #ifndef FMM_M2L_JOB_H
 #define FMM_M2L_JOB_H
 
@@ -19,7 +19,7 @@ typedef struct
     int                         num_list;
     const fmm_operator_group*   group;
     int                         num_groups;
-    int                         first_vector; /* of the tables in ops, which list->vector = 0 stands for */
+    int                         first_vector; /* of the tables in ops, which list->vector = 0 means */
     int                         strain;       /* locals of one degree more */
     const fmm_row_layout*       layout;
 } fmm_m2l_job;

@@ -3,10 +3,10 @@
 #include "fmm/cpu/octree/m2l_job.h"
 
 #include "fmm/math/harmonics.h"
-#include "fmm/cpu/simd/turns.h"
+#include "fmm/cpu/simd/rotations.h"
 
 /* VLEN translations on their way: angles, factors n!/r^n, columns of the expansions with R along z, and where column m
- * of a degree n stands there, less n (harmonics.h, of the order of the translation). */
+ * of a degree n begins there, less n (harmonics.h, of the order of the translation). */
 typedef struct
 {
     angle       a, theta;
@@ -16,7 +16,7 @@ typedef struct
     vreal *     before, *after;         /* columns */
 } frame;
 
-/* Degree n of the multipoles: turned, and times n!/r^n to its columns. `at`: offset of its flips. */
+/* Degree n of the multipoles: rotated, and times n!/r^n to its columns. `at`: offset of its flips. */
 INLINE void forward(int n, int unrolled, const frame* f, int at, const vreal* in)
 {
     vreal t[c_maxDegree], u[c_maxDegree];
@@ -35,7 +35,7 @@ INLINE void forward(int n, int unrolled, const frame* f, int at, const vreal* in
     }
 }
 
-/* Degree n of the locals: from its columns, turned back, and times n!/r^{n+1} to out. */
+/* Degree n of the locals: from its columns, rotated back, and times n!/r^{n+1} to out. */
 INLINE void backward(int n, int unrolled, const frame* f, int at, vreal scale, vreal* out)
 {
     vreal t[c_maxDegree], u[c_maxDegree];

@@ -6,7 +6,7 @@
  *   sum_i S_i A S_i M_i = sum_f A_ef W_{c(e) c(f)}[f],   W_c = sum_i c(i) M_i,
  * c(e) being the character of coefficient e in the mirror group (fold.h): up to eight translations are one product.
  * R_a L_i, for strain, has the character of the axis a beside that. Elements of A that have the wrong character for a
- * component 0 of R are zero and left out.
+ * component 0 of R are zero and skipped.
  */
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* M2L target by target, a lane a source: what all variants that are made of a kernel have in common. */
+/* M2L target by target, a lane a source: what the variants rotation and naive share. */
 #include <string.h>
 
 #include "fmm/cpu/octree/m2l_job.h"

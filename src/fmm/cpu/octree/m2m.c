@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* M2M: one lane is one parent, all eight children at once (shift.h). */
+/* M2M, multipoles of children to those of parents: one lane is one parent, all eight children at once (shift.h). */
 #include "fmm/cpu/octree/octree.h"
 #include "fmm/cpu/octree/operators.h"
 

@@ -6,7 +6,7 @@
 #include "fmm/cpu/state.h"
 #include "fmm/math/portable.h"
 
-/* The way through the far field by an octree. */
+/* The far field by an octree. */
 extern const fmm_cpu_path fmm_octree_path;
 
 /* Levels, lists and leaves for the particles at x and the targets. Errors: POSITION, MEMORY. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Tables and scratch of the octree's operators. */
+/* Tables and scratch of the octree's operators: their memory, and what depends on the order alone. */
 #include "fmm/cpu/octree/octree.h"
 #include "fmm/cpu/octree/operators.h"
 
@@ -20,7 +20,7 @@ static size_t whole_vectors(size_t count)
     return (count + VLEN - 1) / VLEN * VLEN;
 }
 
-/* Vectors of lanes that a variant works with beyond the rest of fmm_scratch. */
+/* Vectors of lanes that a variant of M2L works with, besides the rest of fmm_scratch. */
 static size_t work_size(const gmxfmm_plan* plan, const operators* ops)
 {
     const size_t coef = (size_t)ops->layout[1].row, column = 2 * (size_t)ops->order + 4;

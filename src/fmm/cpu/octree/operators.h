@@ -20,8 +20,9 @@ typedef struct
     real padding[3];
 } fmm_direction;
 
-/* How multipoles and locals stand in M2L, row by row or lane by lane. With strain, locals have one degree more than the
- * plan's order p: (d/dR) Theta_{n+k} = Theta_{n+k+1} makes the derivative of the energy of a translation M_k L_{k+1}.
+/* The order of coefficients of multipoles and locals in M2L, row by row or lane by lane. With strain, locals have one
+ * degree more than the plan's order p: (d/dR) Theta_{n+k} = Theta_{n+k+1} makes the derivative of the energy of a
+ * translation M_k L_{k+1}.
  */
 typedef struct
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Tables of the octree's operators that follow the shape of a cell. */
+/* Tables of the octree's operators that depend on the shape of a cell. */
 #include "fmm/cpu/octree/octree.h"
 #include "fmm/cpu/octree/operators.h"
 

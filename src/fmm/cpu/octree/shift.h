@@ -73,7 +73,7 @@ static inline vreal shift_gather(const real* coefficient, const int* index, int 
     return v;
 }
 
-/* Children `octant` of parents first .. first+lanes-1, the empty cell `empty` in lanes beyond; returns whether they are
+/* Children `octant` of parents first .. first+lanes-1, the empty cell `empty` in other lanes; returns whether they are
  * VLEN cells in a row. */
 static inline int shift_children(const int* child, int first, int lanes, int octant, int empty, int index[VLEN])
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * M2M and L2L by rotations, O(p^3) (rotation.h): a child's expansion is turned until its shift s is along z, where
+ * M2M and L2L by rotations, O(p^3) (rotation.h): a child's expansion is rotated until its shift s is along z, where
  *   M_n^m(y + s) = sum_{k<=n} |s|^{n-k}/(n-k)! M_k^m,  L_k^l about s = sum_{n>=k} (-|s|)^{n-k}/(n-k)! L_n^l,
- * and turned back. With B the flip of rotation.h, multipoles go by B D(theta) B D(a), locals by its transposed inverse.
- * Eight shifts a parent; shift.h does all eight at the cost of one, O(p^4) though it is.
+ * and rotated back. With B the flip of rotation.h, multipoles go by B D(theta) B D(a), locals by its transposed
+ * inverse. Eight shifts a parent; shift.h does all eight at the cost of one, O(p^4) though it is.
  */
 #include "fmm/cpu/octree/operators.h"
 
@@ -11,16 +11,16 @@
 
 #include "fmm/math/harmonics.h"
 #include "fmm/cpu/octree/shift.h"
-#include "fmm/cpu/simd/turns.h"
+#include "fmm/cpu/simd/rotations.h"
 
-/* The way of one child: angles there and back, and |s|^j/j!. */
+/* The shift of one child: angles of its rotation and of the inverse, and |s|^j/j!. */
 typedef struct
 {
     angle a, theta, a_back, theta_back;
     real  power[c_maxOrder + 1];
-} path;
+} shift;
 
-static void fill_path(const gmxfmm_plan* plan, int octant, int p, path* w)
+static void fill_shift(const gmxfmm_plan* plan, int octant, int p, shift* w)
 {
     const double* cell = plan->domain.cells.cell;
     const vreal   zero = {0};
@@ -49,7 +49,7 @@ static void fill_path(const gmxfmm_plan* plan, int octant, int p, path* w)
 }
 
 /* Degree n: multiplied by e^{im first}, flipped, by e^{im second}, flipped. */
-static void turn(int n, const angle* first, const angle* second, const real* g, vreal* t)
+static void rotate_to_z(int n, const angle* first, const angle* second, const real* g, vreal* t)
 {
     vreal u[c_maxDegree];
     rotate(n, first, t, t);
@@ -58,8 +58,8 @@ static void turn(int n, const angle* first, const angle* second, const real* g, 
     flip(n, 0, g, u, t);
 }
 
-/* The inverse of turn. */
-static void turn_back(int n, const angle* first, const angle* second, const real* g, vreal* t)
+/* The inverse of rotate_to_z. */
+static void rotate_back(int n, const angle* first, const angle* second, const real* g, vreal* t)
 {
     vreal u[c_maxDegree];
     flip(n, 0, g, t, u);
@@ -101,7 +101,7 @@ static void store_degree(int p, int n, int add, const vreal* t, vreal* columns)
     }
 }
 
-/* Shift along z, column by column in place: degrees above from those below (up), or the other way round. */
+/* Shift along z, column by column in place: higher degrees from lower ones (up), or lower from higher. */
 static void shift_columns(int p, const real* power, int up, vreal* columns)
 {
     for (int m = 0; m <= p; m++)
@@ -139,11 +139,11 @@ void fmm_m2m_rotation(const gmxfmm_plan* plan,
     }
     for (int octant = 0; octant < 8; octant++)
     {
-        path      w;
+        shift     w;
         int       index[VLEN];
         vreal     t[c_maxDegree];
         const int contiguous = shift_children(upper->child, first, lanes, octant, lower->num, index);
-        fill_path(plan, octant, p, &w);
+        fill_shift(plan, octant, p, &w);
         for (int i = 0; i < ops->num_coef; i++)
         {
             work[i] = shift_gather((const real*)lower->multipole + (size_t)i * lower->stride, index, contiguous);
@@ -151,14 +151,14 @@ void fmm_m2m_rotation(const gmxfmm_plan* plan,
         for (int n = 0, at = 0; n <= p; at += rot_flip_size(n), n++)
         {
             load_degree(p, n, work, t);
-            turn(n, &w.a, &w.theta, ops->flips + at, t);
+            rotate_to_z(n, &w.a, &w.theta, ops->flips + at, t);
             store_degree(p, n, 0, t, work);
         }
         shift_columns(p, w.power, 1, work);
         for (int n = 0, at = 0; n <= p; at += rot_flip_size(n), n++)
         {
             load_degree(p, n, work, t);
-            turn_back(n, &w.a_back, &w.theta_back, ops->flips + at, t);
+            rotate_back(n, &w.a_back, &w.theta_back, ops->flips + at, t);
             store_degree(p, n, 1, t, out);
         }
     }
@@ -171,21 +171,21 @@ void fmm_l2l_rotation(const gmxfmm_plan* plan, const vreal* in, vreal* out)
     const int                   p     = ops->order;
     for (int i = 0; i < 8; i++)
     {
-        path   w;
+        shift  w;
         vreal  t[c_maxDegree];
         vreal* columns = out + (size_t)i * (size_t)ops->num_coef;
-        fill_path(plan, 7 ^ i, p, &w);
+        fill_shift(plan, 7 ^ i, p, &w);
         for (int n = 0, at = 0; n <= p; at += rot_flip_size(n), n++)
         {
             load_degree(p, n, in, t);
-            turn(n, &w.a_back, &w.theta_back, local + at, t);
+            rotate_to_z(n, &w.a_back, &w.theta_back, local + at, t);
             store_degree(p, n, 0, t, columns);
         }
         shift_columns(p, w.power, 0, columns);
         for (int n = 0, at = 0; n <= p; at += rot_flip_size(n), n++)
         {
             load_degree(p, n, columns, t);
-            turn_back(n, &w.a, &w.theta, local + at, t);
+            rotate_back(n, &w.a, &w.theta, local + at, t);
             store_degree(p, n, 0, t, columns);
         }
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Particles into cells (search steps). */
+/* The assignment of particles to cells of one level, at search steps. */
 #include "fmm/cpu/particles/particles.h"
 
 #include <stdlib.h>
@@ -80,7 +80,7 @@ static gmxfmm_status bin(gmxfmm_plan* plan, const void* x, gmxfmm_precision type
     return GMXFMM_OK;
 }
 
-/* Where each particle stands in its cell: execute recognises the image of a particle by it. */
+/* The position of each particle in its cell: a step takes the image of a particle that is nearest to it. */
 static void set_reference(gmxfmm_plan* plan, const void* x, gmxfmm_precision type, fmm_particle_set* p)
 {
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads)

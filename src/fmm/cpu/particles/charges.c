@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Charges into the sorted order of the particles. */
+/* The charges in the sorted order of the particles. */
 #include "fmm/cpu/particles/particles.h"
 #include "fmm/math/portable.h"
 

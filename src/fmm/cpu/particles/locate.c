@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The cell that a position is in. */
 #include "fmm/cpu/particles/particles.h"
 
 int fmm_locate(const fmm_cells* cells, const double* x, int* at, double* rest)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Positions of a step into the frames of their cells, and the moments of the charges. */
+/* The positions of a step: sorted, relative to the centres of their cells; and the moments of the charges. */
 #include <math.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ enum
     c_block = 64 /* particles that permute does at once, in whole vectors */
 };
 
-/* Asks for the position of particle s, which may stand anywhere in the caller's array. */
+/* Prefetches the position of particle s, which may be anywhere in the caller's array. */
 static inline void prefetch(const fmm_particle_set* p, const void* x, gmxfmm_precision type, int64_t s)
 {
     if (s < p->n)
@@ -70,7 +70,7 @@ INLINE int load_block(const gmxfmm_plan*      plan,
 }
 
 /* Positions of particles s .. s + count - 1 relative to the centres of their cells, the image being the one nearest to
- * where it stood at assign; adds their moments. On an octree they are of one leaf, `leaf`. Blocks come in their order,
+ * where it was at assign; adds their moments. In an octree they are of one leaf, `leaf`. Blocks come in their order,
  * up to particle end. */
 static void permute_block(const gmxfmm_plan*      plan,
                           const fmm_particle_set* p,
@@ -92,7 +92,7 @@ static void permute_block(const gmxfmm_plan*      plan,
     double           charge_sum = 0, offset[3], n[3], inverse[3];
     double           dx = 0, dy = 0, dz = 0, xx = 0, yy = 0, zz = 0, xy = 0, xz = 0, yz = 0, sx = 0, sy = 0, sz = 0;
     double           xi[3][c_block], reference[3][c_block], q[c_block];
-    real             beyond[3][c_block];
+    real             spill[3][c_block];
     /* a particle 100 cells from its own has no expansion; NaN fails the comparison too */
     const double limit = 100 * c->lambda;
     const int    num   = type == GMXFMM_DOUBLE ? load_block(plan, p, x, GMXFMM_DOUBLE, s, count, xi, q, reference)
@@ -106,10 +106,10 @@ static void permute_block(const gmxfmm_plan*      plan,
             centre[d][l] = centre[d][count - 1];
         }
     }
-    /* whole vectors: what is written beyond the block is the next one's, and written again */
+    /* whole vectors are written: the next block overwrites what is past the end of this one; the last block is copied
+     */
     const int direct = s + num <= end;
-    real *    x_to = direct ? a.x + s : beyond[0], *y_to = direct ? a.y + s : beyond[1],
-         *z_to = direct ? a.z + s : beyond[2];
+    real *x_to = direct ? a.x + s : spill[0], *y_to = direct ? a.y + s : spill[1], *z_to = direct ? a.z + s : spill[2];
 #pragma omp simd reduction(+ : charge_sum, dx, dy, dz, xx, yy, zz, xy, xz, yz, sx, sy, sz, bad)
     for (int l = 0; l < num; l++)
     {
@@ -158,7 +158,7 @@ static void permute_block(const gmxfmm_plan*      plan,
     shift_moments(charge_sum, offset, &sum, m);
 }
 
-/* The particles of cells first .. last - 1, in blocks; on an octree leaf by leaf. */
+/* The particles of cells first .. last - 1, in blocks; in an octree leaf by leaf. */
 static void permute_row(const gmxfmm_plan*      plan,
                         const fmm_particle_set* p,
                         const void*             x,

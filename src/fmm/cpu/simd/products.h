@@ -5,7 +5,7 @@
 
 #include "fmm/math/portable.h"
 
-/* out[i] = sum_j g[i * stride + j] in[j]; in and out apart. */
+/* out[i] = sum_j g[i * stride + j] in[j]; in and out do not overlap. */
 INLINE void product(int rows, int columns, const real* g, int stride, const vreal* in, vreal* out)
 {
 #pragma GCC unroll 16

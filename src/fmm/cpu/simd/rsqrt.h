@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Reciprocal square roots of a vector: the processor's estimate where there is one, for compilers do not make 1/sqrt of
- * vectors into it. Lanes to be left out are zero: what came of a distance of zero, too.
+ * vectors into it. Excluded lanes are zero, also where the distance is zero.
  *
  * With the estimate y and e = x y^2, which is near 1, Newton's step for 1/sqrt(x) is y (3 - e) / 2, and that for
  * x^(-3/2) is y^3 (5 - 3 e) / 2; with an error of d in y, they leave 3/2 d^2 and 15/2 d^2.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Particles of VLEN cells side by side: one lane is one cell, and the lanes walk through their cells' particles, VLEN
- * of each at a time, which are turned from rows to lanes and back.
+ * of each at a time, which are transposed from rows to lanes and back.
  */
 #ifndef FMM_WALK_H
 #define FMM_WALK_H
@@ -65,7 +65,7 @@ static inline void walk_store(const walk* w, vreal in[VLEN], int k, int add, rea
         }
         if (to + VLEN <= end)
         {
-            /* what is beyond this cell stays as it is: it is the next lane's */
+            /* what follows this cell is the next lane's, and left as it is */
             const vreal    zero = {0}, before = *(vreal_unaligned*)to;
             const vinteger own    = place < zero + w->counts[l];
             const vreal    after  = add ? before + in[l] : in[l] + zero;

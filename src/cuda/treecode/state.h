@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The device part of a treecode: trees, lists, modified charges and sums are all made there, by stages that put kernels
- * on d->stream. Those of an assign (extent, trees, lists, reserve) get memory and wait; those of a step do neither.
- * Particles, clusters and batches have 32-bit numbers, entries of lists 64-bit ones.
+ * What a treecode keeps on a device, and what its stages share: trees, lists, charges and results, all in memory of the
+ * device. Particles, clusters and batches have 32-bit numbers, entries of lists 64-bit ones.
  */
-#ifndef CUDA_TREECODE_DEVICE_H
-#define CUDA_TREECODE_DEVICE_H
+#ifndef CUDA_TREECODE_STATE_H
+#define CUDA_TREECODE_STATE_H
 
 #include <vector>
 
@@ -181,61 +180,5 @@ static inline const DeviceTree* treecode_device_targets(const treecode* t)
 {
     return t->separate ? &t->device->targets : &t->device->sources;
 }
-
-/* device.cu: room for that many bytes, contents lost if it grows, or kept. Errors: MEMORY. */
-gmxfmm_status treecode_grow(treecode* t, DeviceBuffer* buffer, size_t bytes);
-gmxfmm_status treecode_grow_keep(treecode* t, DeviceBuffer* buffer, size_t bytes);
-
-/* Room, and a copy of the host's, on the stream. Errors: MEMORY, DEVICE. */
-gmxfmm_status treecode_upload(treecode* t, DeviceBuffer* buffer, const void* from, size_t bytes);
-
-/* Copies from the device, and waits; large ones of arrays of the caller's by way of pinned memory. Errors: DEVICE. */
-gmxfmm_status treecode_download(treecode* t, void* to, const void* from, size_t bytes);
-
-/* *x, an array of either side, becomes its address on the device: its own, or that of a copy in the buffer. Errors:
- * MEMORY, DEVICE. */
-gmxfmm_status treecode_on_device(treecode* t, const void** x, DeviceBuffer* copy, size_t bytes);
-
-/* The stages: see fmm/treecode/state.h. tree.cu */
-gmxfmm_status treecode_device_extent(treecode* t, double low[3], double high[3]);
-gmxfmm_status treecode_device_trees(treecode* t);
-gmxfmm_status treecode_device_mirror(treecode* t, int with_particles);
-
-/* gather.cu: x on the device. */
-gmxfmm_status treecode_device_gather(treecode* t, const void* x, cudaStream_t stream);
-
-/* lists.cu and dual.cu */
-gmxfmm_status treecode_device_lists(treecode* t);
-gmxfmm_status treecode_device_dual_lists(treecode* t);
-gmxfmm_status treecode_device_upload_lists(treecode* t, DeviceLists* to, const treecode_lists* lists);
-/* Room for so many batches; starts that have numbers of entries at [b + 1] become starts, and their totals are read. */
-gmxfmm_status treecode_device_begin_lists(treecode* t, DeviceLists* lists, int num);
-gmxfmm_status treecode_device_add_starts(treecode* t, DeviceLists* lists, int64_t totals[2]);
-/* Leaves of a tree as batches. */
-gmxfmm_status treecode_device_leaf_batches(treecode* t, DeviceLists* lists, const DeviceTree* tree);
-/* Pairs that lists stand for, and tiles of batches that are there, of so many targets in all. */
-gmxfmm_status treecode_device_finish_lists(treecode* t, DeviceLists* lists, int64_t num_targets);
-
-/* charges.cu: of the gathered sources, boxes of parents included. Bytes of shared memory that its kernels need at this
- * degree, at most. */
-gmxfmm_status treecode_device_charges(treecode* t, cudaStream_t stream);
-size_t        treecode_device_charges_shared(int degree);
-
-/* sums.cu: sums of lists into phi and slope, or those of points into point. */
-gmxfmm_status treecode_device_sums(
-    treecode* t, const DeviceLists* lists, gmxfmm_precision precision, int with_field, cudaStream_t stream);
-
-/* downward.cu: from point to phi and slope. */
-gmxfmm_status treecode_device_downward(treecode* t, int with_field, cudaStream_t stream);
-size_t        treecode_device_downward_shared(int degree);
-
-/* output.cu: results in the caller's order and units, at addresses of the device. NULL leaves a thing out. */
-struct TreecodeOutput
-{
-    void *  potential, *field, *force;
-    double* energy; /* 2: zero, and all of it */
-    int*    status;
-};
-gmxfmm_status treecode_device_output(treecode* t, const TreecodeOutput& output, cudaStream_t stream);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Turns of expansions, degree by degree in the order of rotation.h; one lane is one expansion. */
-#ifndef FMM_TURNS_H
-#define FMM_TURNS_H
+/* Rotations about z and flips x <-> z of expansions, degree by degree as in math/rotation.h; one lane is one expansion.
+ */
+#ifndef FMM_ROTATIONS_H
+#define FMM_ROTATIONS_H
 
 #include "fmm/gmxfmm.h"
 #include "fmm/cpu/simd/products.h"
@@ -34,7 +35,7 @@ static void fill_angle(int p, vreal c, vreal s, angle* a)
     }
 }
 
-/* The four blocks; `unrolled`: n is a constant. */
+/* The flip of degree n, four blocks; `unrolled`: n is a constant. */
 INLINE void flip(int n, int unrolled, const real* g, const vreal* in, vreal* out)
 {
 #pragma GCC unroll 4
