@@ -4,8 +4,8 @@
 #include "cuda/near/near.h"
 #include "cuda/particles/particles.h"
 
-/* Rows of the near virial: if it has those of tiles, as many as there are, or may be after an assignment on a stream.
- */
+/* Room for the rows of the near virial. Where P2P writes one for each tile, as many as there are tiles now or can be
+ * after an assignment enqueued on a stream. */
 static gmxfmm_status reserve_near_virial(gmxfmm_plan* plan)
 {
     fmm_device*        d       = plan->device;
@@ -24,7 +24,7 @@ gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x)
         return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "%d x %d x %d cells are too many for a GPU: use less depth",
                         plan->domain.grid[0], plan->domain.grid[1], plan->domain.grid[2]);
     }
-    FMM_CUDA(plan, cudaDeviceSynchronize()); /* steps that are under way use what is replaced here */
+    FMM_CUDA(plan, cudaDeviceSynchronize()); /* steps still running use what is replaced here */
     FMM_TRY(fmm_cuda_upload_near_set(plan));
     FMM_TRY(fmm_cuda_reserve_sort(plan));
     FMM_TRY(fmm_cuda_on_device(plan, &x));

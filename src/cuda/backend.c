@@ -8,14 +8,14 @@
 
 static void free_grid(gmxfmm_plan* plan)
 {
-    (void)plan; /* buffers stay, to be used again */
+    (void)plan; /* the buffers are kept for later use */
 }
 
 static unsigned capabilities(const gmxfmm_plan* plan)
 {
-    const int one_level = plan->domain.tree == NULL && fmm_is_periodic(plan) && plan->particles.num_targets == 0;
+    const int assigns = fmm_has_fixed_cells(plan) && plan->particles.num_targets == 0;
     return GMXFMM_CAN_VIRIAL | GMXFMM_CAN_EXCLUDE | GMXFMM_CAN_TARGETS | GMXFMM_CAN_ENQUEUE |
-           GMXFMM_CAN_ENQUEUE_CHARGES | (one_level ? (unsigned)GMXFMM_CAN_ENQUEUE_ASSIGN : 0U);
+           GMXFMM_CAN_ENQUEUE_CHARGES | (assigns ? (unsigned)GMXFMM_CAN_ENQUEUE_ASSIGN : 0U);
 }
 
 const fmm_backend fmm_backend_cuda = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Costs on a GPU. */
+/* Costs of the method's parts on a GPU, for the choice of settings. */
 #ifndef FMM_CUDA_COSTS_H
 #define FMM_CUDA_COSTS_H
 

@@ -48,9 +48,10 @@ static gmxfmm_status make_streams(gmxfmm_plan* plan)
     fmm_device* device = plan->device;
     int         low = 0, high = 0;
     FMM_CUDA(plan, cudaDeviceGetStreamPriorityRange(&low, &high));
-    /* The far field is a chain of short kernels, which must not queue behind the blocks of the near field; and the near
-     * field not behind what a host program runs beside it at the lowest priority, which fills the near field's tail
-     * then. Smaller numbers are higher priorities. */
+    /* The far field is a chain of short kernels, which must not queue behind the blocks of the near field. The near
+     * field in turn must not queue behind kernels that a host program runs at the lowest priority at the same time;
+     * these then fill the multiprocessors that the last blocks of the near field leave idle. Smaller numbers are higher
+     * priorities. */
     const int near = low - high > 1 ? low - 1 : low;
     FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->far, cudaStreamNonBlocking, high));
     FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->side, cudaStreamNonBlocking, high));
@@ -92,9 +93,10 @@ gmxfmm_status fmm_device_create(gmxfmm_plan* plan)
     plan->device->id = id;
     DeviceScope scope(id);
     FMM_TRY(make_streams(plan));
-    /* now, since an open system has its octree only when it is assigned */
-    const bool known = plan->far.m2l == GMXFMM_M2L_ROTATION && plan->options.order >= 0;
-    return known ? fmm_cuda_rotation_create(plan, plan->options.order) : GMXFMM_OK;
+    /* Loaded or compiled now if the method and the order are given already: an open system gets its octree only at
+     * assign. */
+    const bool is_given = plan->far.m2l == GMXFMM_M2L_ROTATION && plan->options.order >= 0;
+    return is_given ? fmm_cuda_rotation_create(plan, plan->options.order) : GMXFMM_OK;
 }
 
 void fmm_device_destroy(gmxfmm_plan* plan)

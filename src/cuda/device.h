@@ -37,15 +37,16 @@ extern "C"
     /* What lattice sums need for the present shape; spectra are computed by the next step. */
     gmxfmm_status fmm_device_set_shape(gmxfmm_plan* plan);
 
-    /* Writes the box, and its spectra or begins them, behind what is in the caller's stream. Errors: DEVICE. */
+    /* Enqueues the new box on the caller's stream, with its interpolated spectra, or begins to compute spectra. Errors:
+     * DEVICE. */
     gmxfmm_status fmm_device_enqueue_box(gmxfmm_plan* plan, void* stream, int* graphs_follow);
 
-    /* Makes *x, num numbers of the array type, an address of the host, if it is not: memory of the plan, valid until
-     * the next call. */
+    /* If *x, num numbers of the array type, is on a device, copies it to memory of the plan on the host, valid until
+     * the next call, and makes *x its address. */
     gmxfmm_status fmm_device_on_host(gmxfmm_plan* plan, const void** x, size_t num);
 
-    /* Widens low..high by particles, at *x, and targets. *x, on the host or a device, becomes an address that
-     * assign need not copy. Errors: POSITION, MEMORY, DEVICE. */
+    /* Widens low..high by particles, at *x, and targets. *x, on the host or a device, becomes an address on the plan's
+     * device, which assign need not copy. Errors: POSITION, MEMORY, DEVICE. */
     gmxfmm_status fmm_device_extent(gmxfmm_plan* plan, const void** x, double* low, double* high);
 
     /* Sorts particles into cells; x on the host or a device. Errors: POSITION, MEMORY, DEVICE. */

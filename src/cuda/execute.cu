@@ -10,11 +10,11 @@
 #include "cuda/particles/particles.h"
 #include "cuda/runtime/event.h"
 
-/* What a step has on the stream `side`, while P2M and transforms are on `far`. */
+/* What a step computes on the stream `side` while P2M and transforms run on `far`. */
 struct SideWork
 {
-    bool spectra; /* of a new box */
-    bool moments; /* that P2M does not make */
+    bool spectra; /* lattice sums of a new box */
+    bool moments; /* dipole and quadrupole, where P2M does not compute them */
 };
 
 __global__ void write_box(BoxValues from, BoxValues* to)
@@ -22,7 +22,7 @@ __global__ void write_box(BoxValues from, BoxValues* to)
     *to = from;
 }
 
-/* The box that steps have from here on. */
+/* Writes the box to the device for this step and later ones, unless it is there already. */
 static gmxfmm_status store_box(gmxfmm_plan* plan, cudaStream_t stream)
 {
     fmm_device*     d   = plan->device;
@@ -40,8 +40,9 @@ static gmxfmm_status store_box(gmxfmm_plan* plan, cudaStream_t stream)
     return GMXFMM_OK;
 }
 
-/* Spectra, behind those that were prefetched. A graph waits and makes them at each launch, and until one is launched
- * there are none. */
+/* Enqueues the lattice sums on `side`, after those still being computed on the stream `prefetch`. In a captured graph
+ * both the wait and the kernels run at each launch. Until the graph is launched there are no spectra, so the plan's
+ * versions stay as they were. */
 static gmxfmm_status make_spectra(gmxfmm_plan* plan, bool virial, const SideWork& wanted)
 {
     fmm_device*   d         = plan->device;
@@ -79,7 +80,8 @@ static gmxfmm_status begin_far_field(gmxfmm_plan* plan, bool virial, const SideW
     return make_spectra(plan, virial, wanted);
 }
 
-/* The box and its spectra, interpolated; Z, too, if any step may want it: a graph does not ask. */
+/* A new box whose spectra are interpolated between those of the line's nodes. Z is interpolated, too, if any step so
+ * far wanted a virial: a graph of such a step reads Z at each launch without asking for it. */
 static gmxfmm_status follow_line(gmxfmm_plan* plan, cudaStream_t stream)
 {
     fmm_device* d = plan->device;
@@ -92,7 +94,8 @@ static gmxfmm_status follow_line(gmxfmm_plan* plan, cudaStream_t stream)
     return fmm_cuda_interpolate(plan, d->virial_version != 0, &d->stored, d->box.as<BoxValues>(), stream);
 }
 
-/* Spectra that take as long as a step, begun at once: what comes before they are wanted runs at the same time. */
+/* Begins the spectra of a new box at once: they take as long as a step, and what is enqueued before they are needed
+ * runs at the same time. */
 static gmxfmm_status begin_spectra(gmxfmm_plan* plan, cudaStream_t stream)
 {
     fmm_device* d = plan->device;
@@ -119,7 +122,7 @@ gmxfmm_status fmm_device_enqueue_box(gmxfmm_plan* plan, void* caller_stream, int
         plan->domain.tree == NULL && (has_s(plan) || plan->far.line.active) && !d->box_in_graph && !d->sums_in_graph;
     if (!*graphs_follow)
     {
-        d->box_in_graph = d->sums_in_graph = 0; /* they are of no use any more */
+        d->box_in_graph = d->sums_in_graph = 0; /* such graphs cannot be launched any more */
     }
     if (plan->far.line.active && !has_s(plan))
     {
@@ -129,8 +132,9 @@ gmxfmm_status fmm_device_enqueue_box(gmxfmm_plan* plan, void* caller_stream, int
     return has_s(plan) || !fmm_has_lattice_sums(plan) ? GMXFMM_OK : begin_spectra(plan, stream);
 }
 
-/* Spectra for the virial of a new box, if the last box had use for them: made behind its first step, on a stream of the
- * lowest priority, so that a later step need not wait for them. Not in a graph, where all work must be joined. */
+/* Computes the spectra for the virial of a new box in advance, if a step with the last box wanted a virial: after the
+ * new box's first step, on a stream of the lowest priority, so that a later step need not wait for them. Not in a
+ * graph, where every stream must be joined. */
 static gmxfmm_status prefetch_z(gmxfmm_plan* plan)
 {
     fmm_device* d         = plan->device;
@@ -151,7 +155,7 @@ static gmxfmm_status prefetch_z(gmxfmm_plan* plan)
     return GMXFMM_OK;
 }
 
-/* The far field behind that. */
+/* The rest of the far field: from the multipoles to the targets. */
 static gmxfmm_status end_far_field(gmxfmm_plan* plan, const void* x, bool virial, const SideWork& wanted)
 {
     fmm_device* d     = plan->device;
@@ -172,8 +176,8 @@ static gmxfmm_status end_far_field(gmxfmm_plan* plan, const void* x, bool virial
     return prefetch_z(plan);
 }
 
-/* Near and far field between the positions and the output; each on its stream, if it is wanted. What takes longest is
- * launched early: where a device has nothing left of the step before, it waits for the host at each launch. */
+/* Near and far field, each on its stream if it is wanted, after the positions and before the output. What takes longest
+ * is launched early: a device that has finished the step before waits for the host at each launch. */
 static gmxfmm_status
 near_and_far(gmxfmm_plan* plan, const void* x, unsigned stages, const StepWanted& wanted, cudaStream_t stream)
 {
@@ -202,8 +206,8 @@ near_and_far(gmxfmm_plan* plan, const void* x, unsigned stages, const StepWanted
     return GMXFMM_OK;
 }
 
-/* What a virial takes beside forces, of the fields that were computed. Multipoles' spectrum and positions stay as they
- * are until the next step. */
+/* What a virial needs in addition to forces, for the fields that were computed. It reads the spectrum of the multipoles
+ * and the positions, which stay as they are until the next step. */
 static gmxfmm_status virial_parts(gmxfmm_plan* plan, unsigned stages, cudaStream_t stream)
 {
     if ((stages & GMXFMM_STAGE_NEAR) && plan->domain.tree == NULL)
@@ -218,8 +222,8 @@ static gmxfmm_status virial_parts(gmxfmm_plan* plan, unsigned stages, cudaStream
     return GMXFMM_OK;
 }
 
-/* Energy and virial, behind the arrays. What the virial takes runs beside near and far field, unless somebody waits for
- * the arrays. */
+/* Energy and virial, after the arrays. The kernels that only the virial needs run at the same time as near and far
+ * field or, if the caller waits for the arrays, after them. */
 static gmxfmm_status
 end_sums(gmxfmm_plan* plan, unsigned stages, const gmxfmm_device_output* output, cudaStream_t stream)
 {
@@ -356,7 +360,7 @@ gmxfmm_status fmm_device_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output
     return check_results(plan, &host);
 }
 
-/* Time of num steps that nothing but themselves keeps waiting, s each. */
+/* Time of one of num steps, in s, enqueued one after the other without any wait for the host. */
 static gmxfmm_status time_enqueued(
     gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, int num, cudaStream_t stream, double* seconds)
 {
@@ -374,7 +378,7 @@ static gmxfmm_status time_enqueued(
     return GMXFMM_OK;
 }
 
-/* Forces to the plan's own memory, of a step that is timed. */
+/* The output of a step that is timed: forces, to the plan's own memory. */
 static gmxfmm_device_output timed_output(const gmxfmm_plan* plan)
 {
     gmxfmm_output forces;

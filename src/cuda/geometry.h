@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Positions, cells and images on the device; the counterparts of assign.c's and execute.c's. */
+/* Positions, cells and images on the device; the counterparts of those in assign.c and execute.c. */
 #ifndef FMM_CUDA_GEOMETRY_H
 #define FMM_CUDA_GEOMETRY_H
 
 #include "cuda/state.h"
 
-/* The grid of near cells. That of an open octree gets a margin of empty cells, so that neighbours beyond an edge, which
- * are looked for at the other one, are empty; the padding for transforms is enough of one elsewhere. */
+/* The grid of near cells. Neighbours outside the grid are looked up at its opposite edge. In an open octree the grid
+ * therefore gets a margin of empty cells; elsewhere the padding for transforms is enough of a margin. */
 static inline Geometry make_geometry(const gmxfmm_plan* plan)
 {
     const fmm_cells* c = &plan->domain.cells;
@@ -18,11 +18,11 @@ static inline Geometry make_geometry(const gmxfmm_plan* plan)
     }
     for (int d = 0; d < 3; d++)
     {
-        g.origin[d] = c->origin[d];
-        g.n[d]      = c->octree && !c->periodic ? c->n[d] + c->near_reach : c->n[d];
-        g.inner[d]  = c->inner[d];
+        g.origin[d]   = c->origin[d];
+        g.n[d]        = c->octree && !c->periodic[d] ? c->n[d] + c->near_reach : c->n[d];
+        g.inner[d]    = c->inner[d];
+        g.periodic[d] = c->periodic[d];
     }
-    g.periodic    = c->periodic;
     g.rectangular = c->rectangular;
     g.num_cells   = c->num_cells > 0 ? g.n[0] * g.n[1] * g.n[2] : 0; /* 0: too many */
     g.num_near    = c->num_near;
@@ -57,6 +57,11 @@ static inline VoronoiVectors make_voronoi(const double (*vectors)[3], const int 
         }
     }
     return v;
+}
+
+static __device__ inline bool has_images(const Geometry& g)
+{
+    return g.periodic[0] || g.periodic[1] || g.periodic[2];
 }
 
 static __device__ inline int wrapped(int k, int n)

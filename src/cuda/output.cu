@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Results in the caller's order and units, less the far pairs left out; energies and virial. */
+/* Results in the caller's order and units, without the far excluded pairs; energies and virial. */
 #include <algorithm>
 
 #include "cuda/output.h"
@@ -11,9 +11,8 @@
 enum
 {
     c_threads = 256,
-    /* 0..5 sym y (x) q E far, 6 near, 7 far energy twice, 8 energy, 9..14 virial of far pairs left out, 15..20 near
-     * virial
-     */
+    /* 0..5 symmetric part of y (x) q E of the far field; 6 and 7 twice the near and the far energy; 8 energy and 9..14
+     * virial of far excluded pairs; 15..20 near virial */
     c_numRows = 21
 };
 
@@ -22,7 +21,7 @@ struct OutputArgs
     Geometry             g;
     const BoxValues*     box;
     int                  n, periodic, vacuum, num_far_rows;
-    int                  num_near_rows; /* of the near virial, positions times near forces apart; -1: of tiles, all */
+    int                  num_near_rows; /* of the near virial less positions times near forces; -1: of tiles, all */
     int                  edge;          /* of Leaves */
     const int *          position, *cell_of, *far_start;
     const FarPair*       far_pairs; /* NULL: none */
@@ -38,8 +37,8 @@ struct OutputArgs
     gmxfmm_device_output out;
 };
 
-/* The far pairs left out of target s: taken off its potential and field, or half of each pair's energy and virial off
- * the sums. */
+/* The far excluded pairs of target s are subtracted from its potential and field or, with SUMS, half of each pair's
+ * energy and virial from the sums. */
 template <bool SUMS, class R>
 static __device__ void
 take_far_pairs(const OutputArgs& a, const Vec4<R>* xq, int s, double* phi, double* e, double* sum)
@@ -79,7 +78,8 @@ take_far_pairs(const OutputArgs& a, const Vec4<R>* xq, int s, double* phi, doubl
     }
 }
 
-/* On an octree the background's force acts on the position from the root, s beyond that from the leaf (THEORY (35)). */
+/* On an octree the background's force multiplies the position relative to the root (THEORY (35)). The part relative to
+ * the leaf is in the sums already; this adds that of the leaf's offset from the root. */
 static __device__ void add_background(const OutputArgs& a, int s, double q, const double* y, double* sum)
 {
     const double* m = a.results->moments;
@@ -92,8 +92,8 @@ static __device__ void add_background(const OutputArgs& a, int s, double q, cons
     fmm_add_symmetric(1, offset, f, sum);
 }
 
-/* Position times near force: of the virial -1/2 the sum over pairs of (x_i - x_j - s) (x) f_ij what P2P does not have.
- * From the middle of the grid, for the least rounding. */
+/* Position times near force: the part of the near virial, -1/2 the sum over pairs of (x_i - x_j - s) (x) f_ij, that P2P
+ * does not compute. Positions are from the middle of the grid, for the least rounding. */
 template <class R>
 static __device__ void add_near_virial(const OutputArgs& a, int s, const Vec4<R>& y, const Vec4<R>& near, double* sum)
 {
@@ -139,7 +139,7 @@ add_sums(const OutputArgs& a, int s, const Vec4<R>& y, const Vec4<R>& near, cons
 }
 
 /* Element i = xx yy zz xy xz yz of the strain derivative of the far energy before its trace is set, THEORY (21)-(23):
- * see far_virial of execute.c. w: the convolution's. */
+ * see far_virial of execute.c. w: the five sums of the convolution. */
 static __device__ double far_virial(const OutputArgs& a, int i, const double* y_force, const double* w)
 {
     const double* m   = a.results->moments;
@@ -156,9 +156,9 @@ static __device__ double far_virial(const OutputArgs& a, int i, const double* y_
     return 0.5 * (strain - y_force[i]);
 }
 
-/* Energies and virial in the caller's units from sums over particles, near tiles and frequencies, by the threads of a
- * block, one an element: straight code for all of them, fetched from memory for one thread, would take longer than the
- * rest of the step. virial: room for 6, which all threads see. */
+/* Energies and virial in the caller's units from sums over particles, near tiles and frequencies. Each thread of a
+ * block computes one element: straight code of one thread for all elements would take longer to fetch from memory than
+ * the rest of the step. virial: 6 numbers in shared memory. */
 static __device__ void
 write_sums(const OutputArgs& a, const double* sum, const double* near_virial, const double* w, double* virial)
 {
@@ -220,7 +220,7 @@ static __device__ void write_particle(
     }
 }
 
-/* Sums of all blocks; by the last block. */
+/* The last block adds up the sums of all blocks. */
 static __device__ void finish(const OutputArgs& a)
 {
     __shared__ double total[2][c_numRows], virial[6];
@@ -258,7 +258,7 @@ __global__ void __launch_bounds__(c_threads)
     {
         surface_field[d] = -a.box->surface * a.results->moments[9 + d];
     }
-    /* in the caller's order: near and far are in the second level cache still, scattered writes would wait for it */
+    /* threads in the caller's order: near and far are still in the L2 cache, while scattered writes would be slow */
 #pragma unroll 1
     for (int i = static_cast<int>(blockIdx.x * c_threads + threadIdx.x); i < a.n;
          i += static_cast<int>(gridDim.x) * c_threads)
@@ -290,7 +290,7 @@ __global__ void __launch_bounds__(c_threads)
     }
 }
 
-/* In sorted order, as all that it reads. */
+/* Threads in sorted order, which is that of all arrays read here. */
 template <class R>
 __global__ void __launch_bounds__(c_threads)
     sum_output(OutputArgs a, const Vec4<R>* xq, const Vec4<R>* near, const Vec4<R>* far, const R* near_virial)

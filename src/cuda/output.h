@@ -6,7 +6,7 @@
 #include "cuda/geometry.h"
 #include "cuda/resources.h"
 
-/* The arrays; energy and virial; the status, of what the arrays have found. */
+/* Enqueue the arrays; energy and virial; the status, from errors found while writing the arrays. */
 gmxfmm_status
 fmm_cuda_output(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, cudaStream_t stream);
 gmxfmm_status fmm_cuda_sums(gmxfmm_plan* plan, const gmxfmm_device_output* output, cudaStream_t stream);

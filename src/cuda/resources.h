@@ -5,7 +5,7 @@
 
 #include "cuda/state.h"
 
-/* Of runtime/call.h. */
+/* What FMM_CUDA of runtime/call.h needs for a plan: sets the plan's message. */
 gmxfmm_status fmm_cuda_failed(gmxfmm_plan* plan, cudaError_t error, const char* call, const char* file, int line);
 
 /* Makes *buffer hold at least `bytes`; what it held is lost if it grows. Errors: MEMORY. */
@@ -15,7 +15,7 @@ gmxfmm_status fmm_device_reserve(gmxfmm_plan* plan, DeviceBuffer* buffer, size_t
  * the library do not wait for the default one. Not for steps. */
 gmxfmm_status fmm_cuda_upload(gmxfmm_plan* plan, void* to, const void* from, size_t bytes);
 
-/* What the device counted in this assignment, waited for. */
+/* Waits for an assignment on the stream and copies what the device counted in it. */
 gmxfmm_status fmm_cuda_assign_results(gmxfmm_plan* plan, AssignResults* results, cudaStream_t stream);
 
 /* Whether what is enqueued on the stream becomes part of a graph. */

@@ -35,18 +35,18 @@ struct alignas(2 * sizeof(R)) Vec2
     R x, y;
 };
 
-/* Per box. */
+/* The grid of near cells and the box that it was made for. */
 struct Geometry
 {
     double origin[3], to_cells[9], cell[9];
     int    n[3], inner[3];
-    int    periodic, rectangular;
+    int    periodic[3], rectangular;
     int    num_cells, num_near;
     double far_away; /* a particle this far from its cell's centre has no expansion, unit u */
 };
 
-/* What a step on the fft path needs of the box, in memory of the device: written behind the steps before, which keep
- * theirs. A graph of a step so has the box of when it is launched. */
+/* What a step on the fft path needs of the box, in device memory. It is written in stream order, so that steps enqueued
+ * before keep their box, and a captured graph uses the box at the time of its launch. */
 struct BoxValues
 {
     double origin[3], to_cells[9], cell[9]; /* as Geometry */
@@ -73,21 +73,23 @@ enum
     c_sumBlocks = 528         /* blocks of kernels that sum over particles: four for each multiprocessor of an H200 */
 };
 
-/* A source that some targets of a tile leave out: its place in the list of near sources, and a bit for each target. */
+/* A source excluded by some targets of a tile: its place in the tile's list of near sources, and a bit for each of
+ * these targets. */
 struct Special
 {
     int      place;
     unsigned mask;
 };
 
-/* A pair left out whose cells are far from each other, once for each of its particles. */
+/* An excluded pair whose cells are far from each other, listed once for each of its particles. */
 struct FarPair
 {
     int source;    /* sorted index */
     int offset[3]; /* cell of the target minus cell of the source's image, in cells */
 };
 
-/* What permute needs of a particle: where it stood in its cell at assign, in cells, and which cell that is. */
+/* What permute needs of a particle: the cell that it was assigned to, its position in it then, in cells, and its
+ * charge. */
 struct alignas(16) Anchor
 {
     float  reference[3];
@@ -95,15 +97,15 @@ struct alignas(16) Anchor
     double charge;
 };
 
-/* What a step leaves on the device beside the arrays. */
+/* What a step leaves on the device in addition to the arrays. */
 struct StepResults
 {
-    /* dipole 3, quadrupole xx yy zz xy xz yz, sum q x 3; only the dipole and the trace, in the place of xx, where the
-     * others are not wanted */
+    /* dipole (3), quadrupole xx yy zz xy xz yz, sum of q x (3); where P2M computes them, only the dipole and, in place
+     * of xx, the trace */
     double moments[c_numSums];
     double energy[2];
     double virial[9];
-    /* set by what is found wrong, otherwise c_none, as permute leaves them */
+    /* errors found by the step's kernels; c_none, which permute sets, if there are none */
     int bad_positions; /* 1 */
     int not_finite;    /* lowest particle without a finite field */
     int unplaced;      /* AssignResults.bad and ChargeResults.bad: permute brings them here in every step */
@@ -112,7 +114,7 @@ struct StepResults
     unsigned moments_done, p2m_done, output_done;
 };
 
-/* What is known of the charges, where kernels of captured graphs read it. */
+/* Results of the kernel that sums the charges, on the device: captured graphs read them there at each launch. */
 struct ChargeResults
 {
     double   total[FMM_CHARGE_SETS]; /* sum q */
@@ -122,7 +124,7 @@ struct ChargeResults
     int      partial_bad[c_sumBlocks];
 };
 
-/* What an assignment finds and counts, for steps and for a host that waits. */
+/* Counts and errors of an assignment, read by steps and by a host that waits for the assignment. */
 struct AssignResults
 {
     int    bad;                /* lowest particle that no cell can hold, or c_none */
@@ -130,8 +132,8 @@ struct AssignResults
     Extent extent;             /* of an open system */
 };
 
-/* Particles in cells: the charges, or the targets. Sorted order unless said otherwise; cells are those of the grid of
- * near cells, on an octree of all leaves there might be. */
+/* Particles sorted into cells: the sources, or targets of their own. Arrays are in sorted order unless said otherwise.
+ * Cells are those of the grid of near cells; on an octree, the grid of all leaves, empty ones included. */
 struct ParticleSet
 {
     int          n;
@@ -157,12 +159,14 @@ struct DeviceTree
 /* The cells with expansions, as P2M and L2P see them. */
 struct Leaves
 {
-    int    num, edge; /* edge: leaves along the edge of what the background's moments are about; 1 on the fft path */
-    size_t stride;    /* from one coefficient to the next */
-    const int* cell;  /* of the grid of near cells; NULL: the same */
+    /* edge: leaves along the edge of a root, about whose centre the background's moments are taken; 1 on the fft path
+     */
+    int        num, edge;
+    size_t     stride; /* from one coefficient to the next */
+    const int* cell;   /* each leaf's place in the grid of near cells; NULL: the leaves are those cells */
 };
 
-/* Their expansions, of the plan's precision, and what a virial needs of the octree. */
+/* Expansions of the leaves, in the plan's precision, and what a virial needs of the octree. */
 struct Expansions
 {
     Leaves        leaves;
@@ -170,17 +174,18 @@ struct Expansions
     const double* strain; /* DeviceTree.strain, or NULL */
 };
 
-/* What far fields by a convolution over cells and by an octree do in different ways: rows in convolution/far.cu and
- * octree/far.cu. */
+/* The functions that differ between a far field by a convolution over cells and one by an octree. The two tables are in
+ * convolution/far.cu and octree/far.cu. */
 struct DevicePath
 {
-    gmxfmm_status (*create)(gmxfmm_plan* plan);    /* arrays and transforms of the grid, or the roots; operators */
-    gmxfmm_status (*set_shape)(gmxfmm_plan* plan); /* of new cells */
-    gmxfmm_status (*assign)(gmxfmm_plan* plan, cudaStream_t stream); /* after particles were sorted; NULL: nothing */
-    /* From multipoles to locals; ready: of spectra and moments, or NULL. */
+    /* For a new grid: arrays and transforms of the grid or of the roots; operators. */
+    gmxfmm_status (*create)(gmxfmm_plan* plan);
+    gmxfmm_status (*set_shape)(gmxfmm_plan* plan);                   /* for cells of a new shape */
+    gmxfmm_status (*assign)(gmxfmm_plan* plan, cudaStream_t stream); /* after particles were sorted; may be NULL */
+    /* From multipoles to locals. ready: event after which spectra and moments can be used, or NULL. */
     gmxfmm_status (*far)(gmxfmm_plan* plan, bool virial, cudaEvent_t ready, cudaStream_t stream);
     Expansions (*expansions)(const gmxfmm_plan* plan);
-    size_t lattice_bytes; /* lattice sums take at most this much memory, or a quarter of a step's arrays */
+    size_t lattice_bytes; /* lattice sums take at most this much scratch memory, or a quarter of a step's arrays */
 };
 
 struct fmm_device
@@ -189,15 +194,15 @@ struct fmm_device
     cudaStream_t   near, far;
     cudaStream_t   side;     /* lattice sums and moments, while P2M and transforms are on `far` */
     cudaStream_t   prefetch; /* lattice sums for later steps */
-    cudaStream_t   sums;     /* energy, virial, and what they take */
+    cudaStream_t   sums;     /* energy and virial, and kernels that only they need */
     cudaStream_t   own;      /* the caller's part of a synchronous execute */
     cudaEvent_t    fork, near_done, far_done, side_done, prefetch_done, spectrum_done, output_done, sums_done;
-    cudaEvent_t    begin, end; /* of steps that are timed */
+    cudaEvent_t    begin, end; /* timing events around timed steps */
     DeviceLimits   limits;
     AllowedKernels allowed;
     bool           has_chains; /* chain.h */
 
-    const DevicePath* path; /* by cells of one level, or by an octree: chosen with the grid */
+    const DevicePath* path; /* convolution over cells of one level, or octree: set with the grid */
 
     DeviceBuffer charge, charge_results; /* charge: caller's order; ChargeResults */
 
@@ -209,47 +214,48 @@ struct fmm_device
     /* per assignment */
     ParticleSet  sources, targets;
     DeviceTree   tree;
-    DeviceBuffer keys, values, references, sort_scratch, counts; /* references: in their cells, caller's order */
+    DeviceBuffer keys, values, sort_scratch, counts;
+    DeviceBuffer references; /* positions of particles in their cells at assign, caller's order */
     DeviceBuffer excl_place, excl_mask, special_start, specials, far_start, far_pairs;
     DeviceBuffer assign_results;
 
     /* per box */
-    DeviceBuffer   box;           /* BoxValues, */
-    BoxValues      stored;        /* which are these, unless a graph is launched that stores others: */
-    int            box_in_graph;  /* one that was captured with a box that was not stored */
-    int            sums_in_graph; /* one that makes lattice sums, of the shape that it was captured with */
+    DeviceBuffer   box;           /* BoxValues on the device */
+    BoxValues      stored;        /* the same, unless a graph was launched that wrote another box */
+    int            box_in_graph;  /* whether a graph was captured that writes the box of its capture */
+    int            sums_in_graph; /* whether one was captured that computes the lattice sums of that box */
     DeviceBuffer   near_vectors, near_lookup;
     int            near_reach, near_extent[3]; /* largest component of a near vector; in each direction */
-    int4*          near_on_device;             /* the host's copy of near_vectors; NULL: nothing there yet */
+    int4*          near_on_device; /* on the host: what was last copied to near_vectors; NULL: nothing yet */
     int            num_near_on_device;
     VoronoiVectors voronoi, box_voronoi;
 
     /* per grid */
     int          num_coef, num_freq;
     DeviceBuffer field, spectrum, s, z, work_items;
-    DeviceBuffer local_spectrum; /* of local expansions, where a virial needs that of multipoles longer */
+    DeviceBuffer local_spectrum; /* of local expansions, where a virial still needs that of multipoles in `spectrum` */
     int          num_items, num_warps;
     cufftHandle  forward, backward;
-    int          has_transforms, own_transforms; /* of cuFFT; of fft.cu */
+    int          has_transforms, own_transforms; /* whether cuFFT, or fft.cu, has those of the grid */
     DeviceBuffer twiddles;
 
     /* lattice sums; versions are those of the plan's far field */
     fmm_ewald     ewald;
-    double        ewald_distance;  /* fmm_cells.far_distance that it was chosen for; 0: none */
-    DeviceBuffer  lattice_near;    /* near_lookup of the grid's cells, */
-    uint64_t      lattice_set;     /* which is that of this near set (fmm_far_shape), */
-    int64_t       lattice_version; /* and of arrays of this version (fmm_far_field.arrays) */
+    double        ewald_distance;  /* fmm_cells.far_distance that `ewald` was chosen for; 0: none */
+    DeviceBuffer  lattice_near;    /* near_lookup of the grid's cells */
+    uint64_t      lattice_set;     /* the near set that lattice_near is of (fmm_far_shape) */
+    int64_t       lattice_version; /* and the version of the arrays (fmm_far_field.arrays) */
     DeviceBuffer  lattice_table;
     fmm_line_node held_s[FMM_LINE_NODES],
-        held_z[FMM_LINE_NODES]; /* nodes of plan->far.line whose spectra are in these: */
+        held_z[FMM_LINE_NODES]; /* nodes of plan->far.line whose spectra are in node_s and node_z */
     DeviceBuffer node_s[FMM_LINE_NODES], node_z[FMM_LINE_NODES];
-    int64_t      s_version, z_version; /* that s and z are of */
-    int64_t      virial_version;       /* of the last step that wanted a virial, be it in a graph; 0: none did */
-    int          s_pending, z_pending; /* made on another stream, which no step has waited for */
+    int64_t      s_version, z_version; /* of the far field that s and z were computed for */
+    int64_t      virial_version;       /* of the far field at the last step enqueued or captured with one; 0: none */
+    int          s_pending, z_pending; /* being computed on another stream, which no step has waited for yet */
 
     /* per step */
     DeviceBuffer near_out, far_out, partial, p2m_partial, near_virial, far_virial, results, x_copy, out_copy;
-    void*        host_copy; /* of an array of the device */
+    void*        host_copy; /* on the host: copy of a caller's array on a device */
     size_t       host_copy_bytes;
 };
 
@@ -278,10 +284,10 @@ static inline const ParticleSet* targets_of(const fmm_device* d)
 struct StepWanted
 {
     int energy, virial;
-    int potential; /* of particles, for any of these or by itself */
+    int potential; /* of particles: for output, or for energy and virial */
 };
 
-/* Whether spectra are those of the far field as it is. */
+/* Whether the spectra s, or z below, belong to the present far field. */
 static inline bool has_s(const gmxfmm_plan* plan)
 {
     return plan->device->s_version == plan->far.version;
@@ -292,11 +298,11 @@ static inline bool has_z(const gmxfmm_plan* plan)
     return plan->device->z_version == plan->far.version;
 }
 
-/* Whether particles may be assigned on a stream: to cells of one level of a periodic system, which do not follow the
- * particles, without targets of their own. */
+/* Whether an assignment can be enqueued on a stream: in a periodic system with cells of one level, which do not depend
+ * on the particles, and without targets of their own. */
 static inline bool enqueues_assign(const gmxfmm_plan* plan)
 {
-    return plan->domain.tree == NULL && fmm_is_periodic(plan) && plan->particles.num_targets == 0;
+    return fmm_has_fixed_cells(plan) && plan->particles.num_targets == 0;
 }
 
 static inline size_t array_word(const gmxfmm_plan* plan)

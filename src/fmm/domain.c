@@ -135,15 +135,14 @@ gmxfmm_status fmm_domain_check_tree(gmxfmm_plan* plan, const double* box)
 
 static gmxfmm_status set_cells(fmm_domain* d, int order)
 {
-    const int periodic = d->periodic[0];
     if (d->tree == NULL)
     {
-        return fmm_cells_set(&d->cells, d->box, d->grid, periodic, d->separation, order);
+        return fmm_cells_set(&d->cells, d->box, d->grid, d->periodic, d->separation, order);
     }
     const gmxfmm_status status =
-        fmm_cells_set_octree(&d->root_cells, d->box, d->tree->roots, periodic, d->separation, order);
+        fmm_cells_set_octree(&d->root_cells, d->box, d->tree->roots, d->periodic, d->separation, order);
     return status != GMXFMM_OK ? status
-                               : fmm_cells_set_octree(&d->cells, d->box, d->grid, periodic, d->separation, order);
+                               : fmm_cells_set_octree(&d->cells, d->box, d->grid, d->periodic, d->separation, order);
 }
 
 gmxfmm_status fmm_domain_make_cells(gmxfmm_plan* plan, int order)

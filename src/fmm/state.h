@@ -133,7 +133,13 @@ static inline int fmm_is_assigned(const gmxfmm_plan* plan)
 
 static inline int fmm_is_periodic(const gmxfmm_plan* plan)
 {
-    return plan->domain.periodic[0] || plan->domain.periodic[1] || plan->domain.periodic[2];
+    return fmm_has_images(plan->domain.periodic);
+}
+
+/* Whether cells stay whatever particles do: those of one level of a periodic system. */
+static inline int fmm_has_fixed_cells(const gmxfmm_plan* plan)
+{
+    return plan->domain.tree == NULL && fmm_is_periodic(plan);
 }
 
 /* Whether lattice sums, and so a convolution, are part of the far field: of an open octree no root is far from another.

@@ -18,16 +18,17 @@ static const double c_spread = 4;
 
 static fmm_problem problem_of(gmxfmm_plan* plan, int64_t n)
 {
-    const fmm_problem problem = {.options      = &plan->options,
-                                 .costs        = plan->backend->costs,
-                                 .periodic     = fmm_is_periodic(plan),
-                                 .num_threads  = plan->num_threads,
-                                 .level        = plan->level,
-                                 .n            = n,
-                                 .box          = plan->domain.box,
-                                 .message      = plan->message,
-                                 .message_size = sizeof(plan->message),
-                                 .known        = plan->known_errors};
+    const fmm_problem problem = {
+        .options      = &plan->options,
+        .costs        = plan->backend->costs,
+        .periodic     = {plan->domain.periodic[0], plan->domain.periodic[1], plan->domain.periodic[2]},
+        .num_threads  = plan->num_threads,
+        .level        = plan->level,
+        .n            = n,
+        .box          = plan->domain.box,
+        .message      = plan->message,
+        .message_size = sizeof(plan->message),
+        .known        = plan->known_errors};
     return problem;
 }
 

@@ -134,7 +134,7 @@ class RotationCompile : public RotationKernel, public testing::WithParamInterfac
   protected:
     void expectBoth(const char* cache)
     {
-        for (const char* kernel : {"turn", "translate"})
+        for (const char* kernel : {"rotate_sources", "translate"})
         {
             expectOne({std::get<0>(GetParam()), std::get<1>(GetParam()), kernel, 90}, cache);
         }
@@ -223,7 +223,7 @@ INSTANTIATE_TEST_SUITE_P(Some,
 /* From order 21 on, tables of double precision are in memory, not in instructions (m2l_rotation_order.cu). */
 TEST_F(RotationKernel, WithTablesInMemory)
 {
-    expectOne({21, true, "turn", 90}, nullptr);
+    expectOne({21, true, "rotate_sources", 90}, nullptr);
 }
 
 /* All that plans may ask for take minutes: --gtest_also_run_disabled_tests. They are kept in the folder where other
@@ -245,7 +245,7 @@ INSTANTIATE_TEST_SUITE_P(DISABLED_Double,
 class RotationCache : public WithCompiler
 {
   protected:
-    const RotationProgram program = {9, false, "turn", 90};
+    const RotationProgram program = {9, false, "rotate_sources", 90};
     const Folder          folder;
     Code                  code;
     std::string           cause;
@@ -279,7 +279,7 @@ TEST_F(RotationCache, NeedNotBeThere)
     for (const std::string& cache : {folder / "file/below", std::string()})
     {
         EXPECT_TRUE(fmm_rotation_compile(compiler, program, cache.c_str(), &code, &cause)) << cause;
-        EXPECT_TRUE(isCubin(code, "turn"));
+        EXPECT_TRUE(isCubin(code, "rotate_sources"));
     }
     EXPECT_EQ(folder.files().size(), 1u);
 }
@@ -287,9 +287,10 @@ TEST_F(RotationCache, NeedNotBeThere)
 TEST_F(RotationCache, HasAFileForEachKernel)
 {
     std::vector<std::string> names;
-    for (const RotationProgram& p : {RotationProgram{9, false, "turn", 90}, RotationProgram{9, false, "translate", 90},
-                                     RotationProgram{9, true, "turn", 90}, RotationProgram{10, false, "turn", 90},
-                                     RotationProgram{9, false, "turn", 100}})
+    for (const RotationProgram& p :
+         {RotationProgram{9, false, "rotate_sources", 90}, RotationProgram{9, false, "translate", 90},
+          RotationProgram{9, true, "rotate_sources", 90}, RotationProgram{10, false, "rotate_sources", 90},
+          RotationProgram{9, false, "rotate_sources", 100}})
     {
         const std::string name = fmm_rotation_cache_file(compiler, p, "folder");
         EXPECT_EQ(std::count(names.begin(), names.end(), name), 0) << name;
@@ -300,7 +301,7 @@ TEST_F(RotationCache, HasAFileForEachKernel)
 TEST_F(RotationCache, FailuresHaveACause)
 {
     const std::string cache = folder / "cache";
-    EXPECT_FALSE(fmm_rotation_compile(compiler, {9, false, "turn", 1}, cache.c_str(), &code, &cause));
+    EXPECT_FALSE(fmm_rotation_compile(compiler, {9, false, "rotate_sources", 1}, cache.c_str(), &code, &cause));
     EXPECT_NE(cause.find("NVRTC"), std::string::npos) << cause;
     EXPECT_EQ(cause.find('\n'), std::string::npos) << cause;
     EXPECT_TRUE(folder.files().empty());

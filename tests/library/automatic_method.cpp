@@ -110,9 +110,9 @@ class Choice
         : options_(automaticOptions(device, precision)), costs_(device == GMXFMM_CPU ? fmm_costs_cpu : costsOfGpu()),
           x_(s.x), box_(box)
     {
-        problem_.options      = &options_;
-        problem_.costs        = &costs_;
-        problem_.periodic     = 1;
+        problem_.options = &options_;
+        problem_.costs   = &costs_;
+        std::fill(problem_.periodic, problem_.periodic + 3, 1);
         problem_.num_threads  = 1;
         problem_.level        = fmm_simd_level();
         problem_.n            = static_cast<std::int64_t>(s.size());

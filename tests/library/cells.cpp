@@ -22,7 +22,8 @@ class Grid
   public:
     Grid(const Mat3& box, const std::array<int, 3>& inner, int ws) : inner_(inner), ws_(ws)
     {
-        EXPECT_EQ(fmm_cells_set(&cells_, box.data(), inner_.data(), 1, ws_, 8), GMXFMM_OK);
+        const int periodic[3] = {1, 1, 1};
+        EXPECT_EQ(fmm_cells_set(&cells_, box.data(), inner_.data(), periodic, ws_, 8), GMXFMM_OK);
     }
     ~Grid()
     {

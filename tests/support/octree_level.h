@@ -49,8 +49,9 @@ class Level
         : depth(depth_), order(order_), ws(ws_), periodic(periodic_), fill(fill_)
     {
         const int    n = 1 << depth, inner[3] = {n, n, n};
-        const double box[9] = {1, 0, 0, 0, stretch, 0, 0, 0, 1 / stretch};
-        if (fmm_cells_set_octree(&cells, box, inner, periodic, ws, order) != GMXFMM_OK)
+        const double box[9]   = {1, 0, 0, 0, stretch, 0, 0, 0, 1 / stretch};
+        const int    along[3] = {periodic, periodic, periodic};
+        if (fmm_cells_set_octree(&cells, box, inner, along, ws, order) != GMXFMM_OK)
         {
             throw std::runtime_error("no memory for cells");
         }

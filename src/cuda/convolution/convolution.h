@@ -6,8 +6,8 @@
 #include "cuda/geometry.h"
 #include "cuda/resources.h"
 
-/* fft.cu: whether the grid has transforms there (own_transforms), and its tables; the transforms; device->has_chains.
- */
+/* fft.cu: sets own_transforms, whether it has transforms for the grid, and makes their tables; transforms
+ * device->field; sets device->has_chains. */
 gmxfmm_status fmm_cuda_fft_prepare(gmxfmm_plan* plan);
 gmxfmm_status
 fmm_cuda_own_transform(gmxfmm_plan* plan, bool forward, const DeviceBuffer& spectrum, cudaStream_t stream);
@@ -23,15 +23,15 @@ gmxfmm_status fmm_cuda_product(gmxfmm_plan* plan, const DeviceBuffer& to, cudaSt
 int           fmm_cuda_virial_blocks(const gmxfmm_plan* plan);
 gmxfmm_status fmm_cuda_m2l_virial(gmxfmm_plan* plan, cudaStream_t stream);
 
-/* spectra.cu: what lattice sums need for the present shape; spectra of it, those of Z with_virial; the same by
- * interpolation (plan->far.line.active), and *box to *to. */
+/* spectra.cu: prepares lattice sums for the present shape; computes its spectra, with_virial those of Z, too;
+ * interpolates them instead (plan->far.line.active), and copies *box to *to. */
 gmxfmm_status fmm_cuda_set_lattice(gmxfmm_plan* plan);
 gmxfmm_status fmm_cuda_spectra(gmxfmm_plan* plan, bool with_virial, cudaStream_t stream);
 gmxfmm_status
 fmm_cuda_interpolate(gmxfmm_plan* plan, bool with_virial, const BoxValues* box, BoxValues* to, cudaStream_t stream);
 
-/* far.cu: arrays and transforms of the grid of fmm_convolved; multipoles to locals, `ready`: of spectra and moments, or
- * NULL; the far field by cells of one level. */
+/* far.cu: arrays and transforms for the grid of fmm_convolved; from multipoles to locals, `ready` being the event after
+ * which spectra can be used, or NULL; the functions of a far field by cells of one level. */
 gmxfmm_status           fmm_cuda_set_transforms(gmxfmm_plan* plan);
 void                    fmm_cuda_free_transforms(fmm_device* device);
 gmxfmm_status           fmm_cuda_convolve(gmxfmm_plan* plan, bool virial, cudaEvent_t ready, cudaStream_t stream);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Short discrete Fourier transforms in registers, by their definition with the symmetry of roots of unity used. */
+/* Short discrete Fourier transforms in registers, by their definition and the symmetry of the roots of unity. */
 #ifndef FMM_CUDA_DFT_H
 #define FMM_CUDA_DFT_H
 
 #include "cuda/state.h"
 
-/* sin(2 pi k / n) by its series, exact at multiples of a quarter turn. */
+/* sin(2 pi k / n) by its series, exact at multiples of pi/2. */
 static constexpr double root_sine(int k, int n)
 {
     k           = (k % n + n) % n;
@@ -15,7 +15,7 @@ static constexpr double root_sine(int k, int n)
         k    = n - k;
         sign = -1;
     }
-    /* sin(pi - x) = sin(x): to at most a quarter turn, in fractions of a turn a / b */
+    /* by sin(pi - x) = sin(x) the angle becomes 2 pi a / b, at most pi/2 */
     const int a = 4 * k > n ? n - 2 * k : 2 * k, b = 2 * n;
     if (4 * a == b)
     {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The far field by cells of one level: a convolution over their grid, which an octree's roots have, too. */
+/* The far field by cells of one level: a convolution over their grid. An octree uses the convolution for its roots. */
 #include "cuda/convolution/convolution.h"
 #include "cuda/expansions/expansions.h"
 
@@ -17,7 +17,7 @@ static gmxfmm_status make_transforms(gmxfmm_plan* plan)
 {
     fmm_device*       d    = plan->device;
     const int*        c    = fmm_convolved(plan)->n;
-    int               n[3] = {c[0], c[1], c[2]}; /* cuFFT asks for one it may write to */
+    int               n[3] = {c[0], c[1], c[2]}; /* a copy, since cuFFT takes no const array */
     const bool        dp   = is_double(plan);
     const cufftResult first =
         cufftPlanMany(&d->forward, 3, n, NULL, 1, 0, NULL, 1, 0, dp ? CUFFT_D2Z : CUFFT_R2C, d->num_coef);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Batched three-dimensional transforms, real to complex and back, of the short lengths that grids of cells have: a
- * length n = n1 n2 with n1, n2 <= 10 is done in two steps (Cooley & Tukey 1965), input i = n2 j + q, output
- * k = k1 + n1 k2:
- *   Y_q,k1 = w_n^(q k1) sum_j x_(n2 j + q) w_n1^(j k1),   X_(k1 + n1 k2) = sum_q Y_q,k1 w_n2^(q k2).
- * Two kernels each way, so that data pass through memory twice, not thrice: planes of the last two dimensions in shared
- * memory, then the first dimension. Two real lines are one complex line. Other lengths are left to cuFFT.
+ * Batched three-dimensional transforms, real to complex and back, of the short lengths that grids of cells have. A
+ * length n = n1 n2 with n1, n2 <= 10 takes two steps (Cooley & Tukey 1965), with input i = n2 j + q and output k = k1 +
+ * n1 k2: Y_q,k1 = w_n^(q k1) sum_j x_(n2 j + q) w_n1^(j k1),   X_(k1 + n1 k2) = sum_q Y_q,k1 w_n2^(q k2). There are two
+ * kernels for each direction, so that data pass through memory twice, not thrice: one transforms planes of the last two
+ * dimensions in shared memory, the other the first dimension. Two real lines are transformed as one complex line. Other
+ * lengths are transformed by cuFFT.
  */
 #include <vector>
 
@@ -20,7 +20,7 @@ extern "C"
 
 enum
 {
-    c_smallPlane = 600 /* cells; 64 threads then, otherwise 128 */
+    c_smallPlane = 600 /* cells; below this a block has 64 threads, otherwise 128 */
 };
 
 struct Length
@@ -38,15 +38,15 @@ struct FftArgs
     Vec2<R>*       spectrum;   /* [coef][n0][n1][nz] */
 };
 
-/* v w_n^k, or its inverse. */
+/* v times the twiddle factor w_n^k, or w_n^-k without FORWARD. */
 template <bool FORWARD, class R>
-static __device__ inline Vec2<R> turned(const Vec2<R>& v, const Vec2<R>* twiddle, int k)
+static __device__ inline Vec2<R> twiddled(const Vec2<R>& v, const Vec2<R>* twiddle, int k)
 {
     const Vec2<R> w = twiddle[k];
     return times(v, w.x, FORWARD ? w.y : -w.y);
 }
 
-/* Quotient of small numbers: exact by half a unit of room. */
+/* Quotient of small integers; adding 1/2 makes it exact in spite of rounding. */
 static __device__ inline int quotient(int a, float inverse)
 {
     return static_cast<int>((static_cast<float>(a) + 0.5f) * inverse);
@@ -61,8 +61,8 @@ struct TaskIo
 template <class Load, class Store>
 TaskIo(Load, Store) -> TaskIo<Load, Store>;
 
-/* First step of `lines` transforms: task (line, q) of element i of a line at from(line, i), to work[line n + k1 n2 +
- * q]. */
+/* First step of `lines` transforms, from elements i of each line at from(line, i) to work[line n + k1 n2 + q]; a task
+ * is one (line, q). */
 template <bool FORWARD, class R, class From>
 static __device__ inline void
 first_along_lines(const Length& d, int lines, const Vec2<R>* twiddle, Vec2<R>* work, From from)
@@ -75,11 +75,11 @@ first_along_lines(const Length& d, int lines, const Vec2<R>* twiddle, Vec2<R>* w
                               Vec2<R>*  to = work + line * d.n + q;
                               return TaskIo{[=](int j) { return from(line, j * d.n2 + q); },
                                             [=](int k, const Vec2<R>& v)
-                                            { to[k * d.n2] = turned<FORWARD>(v, twiddle, q * k); }};
+                                            { to[k * d.n2] = twiddled<FORWARD>(v, twiddle, q * k); }};
                           });
 }
 
-/* Second step: element k of a line to to(line, k, value). */
+/* Second step, which passes element k of each line to to(line, k, value). */
 template <bool FORWARD, class R, class To>
 static __device__ inline void second_along_lines(const Length& d, int lines, const Vec2<R>* work, To to)
 {
@@ -94,8 +94,8 @@ static __device__ inline void second_along_lines(const Length& d, int lines, con
         });
 }
 
-/* First step of transforms across `width` lines: element i of column c at from[i width + c], to work[(k1 n2 + q) width
- * + c]. */
+/* First step of transforms across `width` columns, from element i of column c at from[i width + c] to work[(k1 n2 + q)
+ * width + c]. */
 template <bool FORWARD, class R>
 static __device__ inline void
 first_across(const Length& d, int width, const Vec2<R>* twiddle, const Vec2<R>* from, Vec2<R>* work)
@@ -108,7 +108,7 @@ first_across(const Length& d, int width, const Vec2<R>* twiddle, const Vec2<R>* 
                               const Vec2<R>* f = from + task; /* q width + c */
                               Vec2<R>*       t = work + task;
                               return TaskIo{[=](int j) { return f[j * d.n2 * width]; }, [=](int k, const Vec2<R>& v)
-                                            { t[k * d.n2 * width] = turned<FORWARD>(v, twiddle, q * k); }};
+                                            { t[k * d.n2 * width] = twiddled<FORWARD>(v, twiddle, q * k); }};
                           });
 }
 
@@ -127,7 +127,7 @@ static __device__ inline void second_across(const Length& d, int width, const Ve
                           });
 }
 
-/* Spectra of lines 2 l and 2 l + 1 from that of the one complex line that they made. */
+/* Separates the spectra of the real lines 2 l and 2 l + 1 from that of the complex line made of the two. */
 template <class R>
 static __device__ inline void part_lines(const FftArgs<R>& a, int lines, const Vec2<R>* from, Vec2<R>* to)
 {
@@ -145,7 +145,7 @@ static __device__ inline void part_lines(const FftArgs<R>& a, int lines, const V
     }
 }
 
-/* And back. */
+/* The inverse: joins two spectra to that of a complex line. */
 template <class R>
 static __device__ inline void join_lines(const FftArgs<R>& a, int lines, const Vec2<R>* from, Vec2<R>* to)
 {
@@ -174,7 +174,7 @@ static __host__ __device__ inline int plane_words(const FftArgs<R>& a)
     return lines * a.d[2].n > a.d[1].n * a.nz ? lines * a.d[2].n : a.d[1].n * a.nz;
 }
 
-/* One plane of one coefficient: the last two dimensions. */
+/* Each block transforms one plane of one coefficient, in the last two dimensions. */
 template <class R>
 __global__ void __launch_bounds__(128) planes_forward(FftArgs<R> a)
 {
@@ -220,7 +220,7 @@ __global__ void __launch_bounds__(128) planes_backward(FftArgs<R> a)
     __syncthreads();
     first_along_lines<false>(a.d[2], lines, a.twiddle[2], second, [=](int line, int i) { return first[line * n + i]; });
     __syncthreads();
-    /* by way of shared memory: neighbouring threads have elements n1 apart */
+    /* written through shared memory: neighbouring threads have elements n1 apart */
     R* real = reinterpret_cast<R*>(first);
     second_along_lines<false>(a.d[2], lines, second,
                               [=](int line, int k, const Vec2<R>& v)
@@ -235,7 +235,8 @@ __global__ void __launch_bounds__(128) planes_backward(FftArgs<R> a)
     }
 }
 
-/* The first dimension, in place: a lane has one of 32 neighbouring lines, a warp some tasks of all of them. */
+/* The first dimension, in place. Each lane has one of 32 neighbouring lines; the tasks of these are divided among the
+ * warps. */
 template <bool FORWARD, class R>
 __global__ void first_dimension(FftArgs<R> a)
 {
@@ -256,7 +257,7 @@ __global__ void first_dimension(FftArgs<R> a)
                           {
                               return TaskIo{[=](int j) { return line[static_cast<size_t>(j * d.n2 + q) * stride]; },
                                             [=](int k, const Vec2<R>& v)
-                                            { work[(k * d.n2 + q) * 32] = turned<FORWARD>(v, twiddle, q * k); }};
+                                            { work[(k * d.n2 + q) * 32] = twiddled<FORWARD>(v, twiddle, q * k); }};
                           });
     __syncthreads();
     dft_tasks<FORWARD, R>(d.n2, d.n1, warps, warp,
@@ -371,10 +372,10 @@ gmxfmm_status fmm_cuda_find_chains(gmxfmm_plan* plan)
 {
     cudaFuncAttributes attributes;
     int                driver   = 0;
-    const int          captures = 12030; /* the first that captures them in graphs */
+    const int          captures = 12030; /* the first CUDA version whose graphs can capture such launches */
     FMM_CUDA(plan, cudaDriverGetVersion(&driver));
     FMM_CUDA(plan, cudaFuncGetAttributes(&attributes, planes_forward<float>));
-    /* code that was compiled for an earlier device does not wait */
+    /* in code that was compiled for earlier devices wait_for_previous does nothing */
     plan->device->has_chains = plan->device->limits.capability >= 90 && attributes.ptxVersion >= 90 &&
                                driver >= captures && CUDART_VERSION >= captures;
     return GMXFMM_OK;

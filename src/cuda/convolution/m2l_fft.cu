@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * M2L over all cells and images by one FFT (THEORY section 5): batched transforms by cuFFT, and the product with the
- * spectra of S. A lane of the product is a frequency. A warp has work items: up to c_most degrees k of one order l of
- * the result, kept in registers while it walks through all M_n^m; for fixed (m, l) the factors are a Hankel matrix in
- * n + k, a window of which moves along.
+ * M2L over all cells and images by one FFT (THEORY section 5): batched transforms, by fft.cu or cuFFT, and the product
+ * with the spectra of S. In the product each lane has a frequency, and each warp has work items. An item is up to
+ * c_most degrees k of one order l of the result, kept in registers during the loop over all M_n^m. For fixed (m, l) the
+ * factors are a Hankel matrix in n + k, of which a moving window is kept in registers.
  */
 #include <cstring>
 
@@ -17,7 +17,7 @@ enum
 {
     c_most           = 3, /* degrees of an item */
     c_mostWide       = 3, /* in double precision */
-    c_step           = 2, /* degrees n at once */
+    c_step           = 2, /* degrees n computed at once */
     c_maxWarps       = 12,
     c_maxItems       = 256,
     c_fewFrequencies = 12000
@@ -51,7 +51,7 @@ struct Folded
     R rr, ri, ir, ii;
 };
 
-/* Where the factors of (m, l) come from, and the signs of X^-mu = (-1)^mu conj X^mu. */
+/* Where the factors of (m, l) are read, and the signs of X^-mu = (-1)^mu conj X^mu. */
 template <class R>
 struct Columns
 {
@@ -121,7 +121,7 @@ add_column(int p, int m, int k, const Columns<R>& c, const Vec4<R>* input, Sums<
             {
                 in[i] = input[(n + i) * WIDTH];
             }
-            /* beyond p the factor meets zeros, but must be a number */
+            /* for degrees above p the factor is multiplied by zero, but must be finite */
             window[K - 1 + i] = fold<HAS_B>(c, min(n + k + K - 1 + i, 2 * p));
         }
 #pragma unroll
@@ -159,7 +159,7 @@ add_column(int p, int m, int k, const Columns<R>& c, const Vec4<R>* input, Sums<
     }
 }
 
-/* The degrees of an item to their places in the spectrum, with their phases. */
+/* Writes the degrees of an item to the spectrum, with their phases. */
 template <bool HAS_I, class R, int K>
 static __device__ inline void
 store_sums(const ProductArgs<R>& a, const WorkItem& item, const Sums<R, K>& sums, size_t f)
@@ -184,7 +184,7 @@ store_sums(const ProductArgs<R>& a, const WorkItem& item, const Sums<R, K>& sums
     }
 }
 
-/* One item for one frequency; s and input point at the lane's numbers. */
+/* One item for one frequency; s and input point to the lane's elements. */
 template <bool HAS_I, int WIDTH, class R, int K>
 static __device__ inline void
 do_item(const ProductArgs<R>& a, const WorkItem& item, const Vec2<R>* s, size_t stride, const Vec4<R>* input, size_t f)
@@ -240,7 +240,7 @@ static __device__ void stage_spectra(const ProductArgs<R>& a, int first, Vec2<R>
     }
 }
 
-/* WIDTH: frequencies of a block. S_SHARED: their spectra fit in shared memory beside the coefficients. */
+/* WIDTH: frequencies of a block. S_SHARED: shared memory has room for their spectra and the coefficients. */
 template <class R, bool S_SHARED, int WIDTH>
 __global__ void __launch_bounds__(32 * c_maxWarps, sizeof(R) == 4 ? 2 : 1) product(ProductArgs<R> a)
 {
@@ -258,7 +258,7 @@ __global__ void __launch_bounds__(32 * c_maxWarps, sizeof(R) == 4 ? 2 : 1) produ
         s      = copy + lane;
         stride = 32;
     }
-    wait_for_previous(); /* spectra are older */
+    wait_for_previous(); /* the spectra read above are older */
     stage_coefficients(a.p, a.num_freq, WIDTH, a.from, first, input);
     asm volatile("cp.async.wait_all;" ::);
     __syncthreads();
@@ -269,8 +269,8 @@ __global__ void __launch_bounds__(32 * c_maxWarps, sizeof(R) == 4 ? 2 : 1) produ
 }
 
 /*
- * Orders with kernels of their own: degrees n go down from P, so that the loop over them is unrolled from its fixed end
- * and left at m, and the window of factors moves through registers by their names alone.
+ * Orders with kernels of their own. Degrees n go down from P to m, so that the loop can be unrolled from its fixed end,
+ * and the window of factors moves without copies between registers.
  */
 template <int P, bool HAS_B, bool HAS_I, class R, int K>
 static __device__ inline void add_column_down(int m, const Columns<R>& c, int k, const Vec4<R>* input, Sums<R, K>& sums)
@@ -372,7 +372,7 @@ __global__ void __launch_bounds__(32 * c_maxWarps, sizeof(R) == 4 ? 3 : 1) produ
     const int              lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
     const int              first = static_cast<int>(blockIdx.x) * 32;
     stage_spectra(a, first, s);
-    wait_for_previous(); /* spectra are older */
+    wait_for_previous(); /* the spectra read above are older */
     stage_coefficients(P, a.num_freq, 32, a.from, first, input);
     asm volatile("cp.async.wait_all;" ::);
     __syncthreads();
@@ -383,14 +383,15 @@ __global__ void __launch_bounds__(32 * c_maxWarps, sizeof(R) == 4 ? 3 : 1) produ
     }
 }
 
-/* Multiplications of an item, roughly, and what goes with them. */
+/* Rough cost of an item: its multiplications and the loads for them. */
 static int item_cost(const WorkItem& item)
 {
     return item.l > 0 ? 8 * item.num + 12 : 4 * item.num + 8;
 }
 
-/* Longest first, each to the warp that has least; returns the most that a warp has. */
-static int share_out(const WorkItem* item, int num, int warps, int* owner)
+/* Assigns items, the most expensive first, each to the warp with the least work; returns the work of the busiest warp.
+ */
+static int divide_items(const WorkItem* item, int num, int warps, int* owner)
 {
     int load[c_maxWarps] = {0}, most = 0;
     for (int i = 0; i < num; i++)
@@ -437,20 +438,20 @@ gmxfmm_status fmm_cuda_product_items(gmxfmm_plan* plan)
     WorkItem    item[c_maxItems];
     WorkTable   table;
     int         owner[c_maxItems], best = 1, best_cost = 0, total = 0;
-    /* few frequencies: smaller items, that more warps may share them */
+    /* few frequencies: smaller items, to be divided among more warps */
     const int most = is_double(plan) ? c_mostWide : c_most;
     const int num  = make_items(plan->far.order, d->num_freq < c_fewFrequencies && most > 2 ? 2 : most, item);
     for (int warps = 1; warps <= c_maxWarps && warps <= num; warps++)
     {
-        /* as many warps as are all busy: 6 % of idling for one warp more */
-        const int cost = share_out(item, num, warps, owner) * warps * 100 / (100 + 6 * warps);
+        /* another warp is worth 6 % more of the warps' time idle */
+        const int cost = divide_items(item, num, warps, owner) * warps * 100 / (100 + 6 * warps);
         if (warps == 1 || cost <= best_cost)
         {
             best      = warps;
             best_cost = cost;
         }
     }
-    share_out(item, num, best, owner);
+    divide_items(item, num, best, owner);
     std::memset(&table, 0, sizeof(table));
     for (int w = 0; w < best; w++)
     {
@@ -520,7 +521,7 @@ static gmxfmm_status dispatch(gmxfmm_plan* plan, const DeviceBuffer& to, cudaStr
     default:
         break;
     }
-    /* two blocks a multiprocessor, or the spectra are better read through the caches */
+    /* if fewer than two blocks fit on a multiprocessor, reading the spectra through the caches is faster */
     if (input + spectra <= room / 2)
     {
         return launch<R, true, 32>(plan, input + spectra, to, stream);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Strain derivative of the lattice part of the far energy (THEORY section 6). A lane is a frequency; a warp has some of
- * the moment products G_j^mu, which it contracts with the derivative of S at once.
+ * Strain derivative of the lattice part of the far energy (THEORY section 6). Each lane has a frequency. A warp
+ * computes some of the moment products G_j^mu and contracts each with the derivative of S without storing it.
  */
 #include "cuda/convolution/convolution.h"
 #include "cuda/convolution/spectrum.h"
@@ -12,7 +12,7 @@
 enum
 {
     c_warps      = 8,
-    c_fillBlocks = 2 * c_sumBlocks /* eight for each multiprocessor of an H200 */
+    c_fillBlocks = 2 * c_sumBlocks /* eight blocks for each multiprocessor of an H200 */
 };
 
 template <class R>
@@ -24,7 +24,7 @@ struct VirialArgs
     double*        out; /* blocks x 5 */
 };
 
-/* A column m of moments, column l >= m of moments, and what of them a row has. */
+/* Column m and column l >= m of the moments, and the factors of their products in a row of G. */
 template <class R>
 struct Columns
 {
@@ -33,9 +33,9 @@ struct Columns
     R   factor_re, factor_im;
 };
 
-/* Adds these columns to the moment products G_j^mu and G_(j+1)^mu, THEORY (20), the sums over n + k = j and j + 1 of
- * M_n^m M_k^l; see moment_products of src/fmm/cpu/convolution/m2l_fft_virial.c. Two rows at once load little more than
- * one: at the next n, row j + 1 has the M_k^l that row j has now. */
+/* Adds the products of these columns to the moment products G_j^mu and G_(j+1)^mu, THEORY (20), the sums over n + k = j
+ * and j + 1 of M_n^m M_k^l; see moment_products of src/fmm/cpu/convolution/m2l_fft_virial.c. Two rows at once load
+ * little more than one: the M_k^l that row j uses now is used by row j + 1 at the next n. */
 template <class R>
 static __device__ inline void
 add_columns(int p, int j, int width, const Vec4<R>* input, const Columns<R>& of, Vec2<R>* row)
@@ -159,7 +159,7 @@ __global__ void __launch_bounds__(32 * c_warps) m2l_virial(VirialArgs<R> a)
             }
         }
     }
-    /* twice where the mirror image of a frequency is not stored */
+    /* the weight is 1 for frequencies whose mirror image is not stored, else 1/2 */
     const double weight  = fz == 0 || 2 * fz == a.n2 ? 0.5 : 1;
     const double part[5] = {weight * w[4], weight * w[5], weight * w[2], weight * w[3], weight * w[0]};
     block_sums<32 * c_warps, 2>(part, a.out + 5 * (static_cast<size_t>(blockIdx.y) * gridDim.x + blockIdx.x));
@@ -170,7 +170,7 @@ static size_t shared_memory(const gmxfmm_plan* plan, int width)
     return 4 * static_cast<size_t>(num_pairs(plan->far.order)) * static_cast<size_t>(width) * real_size(plan);
 }
 
-/* Frequencies of a block: as many as fit, 8 at order 24 in double precision. */
+/* Frequencies of a block: as many as shared memory has room for, 8 at order 24 in double precision. */
 static int width_of(const gmxfmm_plan* plan)
 {
     int width = 32;
@@ -186,7 +186,8 @@ static int blocks_of(const gmxfmm_plan* plan)
     return blocks_for(plan->device->num_freq, width_of(plan));
 }
 
-/* Blocks that share the products of the same frequencies, where those alone are too few blocks to fill a device. */
+/* Number of blocks among which the products of the same frequencies are divided, more than one if there are too few
+ * frequencies to fill a device. */
 static int shares_of(const gmxfmm_plan* plan)
 {
     const int blocks = blocks_of(plan), items = (plan->far.order + 1) * (plan->far.order + 2);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Spectra of the lattice sums (THEORY section 4), when the box has another shape. The lattice vectors of the real-space
- * part are few and near the origin: all of a block of them about it, the near ones and what is within r_max, have their
- * terms computed, and the transform over the grid is summed by its definition, one direction after the other, at the
- * frequencies that are wanted. Wave vectors congruent to a frequency are summed there. All that depends on the shape
- * is an argument of a kernel: what is enqueued keeps its own, and a new shape has nothing to wait for.
+ * Spectra of the lattice sums (THEORY section 4), computed when the shape of the box changes. The lattice vectors of
+ * the real-space part are few and near the origin. Terms are computed for a block of them, which contains the near
+ * vectors and all within r_max, and their transform over the grid is summed by its definition, one direction after the
+ * other. The reciprocal part at a frequency is the sum over the wave vectors congruent to it. All that depends on the
+ * shape is passed in kernel arguments: enqueued kernels keep their own, and a new shape need not wait for them.
  */
 #define HARM_T double
 #define HARM_R double
@@ -22,27 +22,28 @@ enum
     c_maxDegree = 2 * FMM_OCTREE_MAX_ROTATION_ORDER + 2,
     /* real-space part */
     c_realThreads = 256,
-    c_wide        = 8, /* frequencies of the last direction that a block has, */
-    c_planes      = 3, /* planes of lattice vectors that it transforms at once, */
-    c_fewRows     = 4, /* least rows of frequencies it is better given than fewer of the last direction */
+    c_wide        = 8, /* frequencies of the last direction of a block */
+    c_planes      = 3, /* planes of lattice vectors that a block transforms at once */
+    c_fewRows     = 4, /* a block gets fewer frequencies of the last direction rather than fewer rows than this */
     c_columns     = 4, /* frequencies of the first direction, and their mirror images, in a thread */
     /* reciprocal part */
     c_lanes     = 32,
-    c_waves     = 32, /* wave vectors at once */
+    c_waves     = 32, /* wave vectors in shared memory at once */
     c_mostWarps = 10
 };
 
 /* Truncation relative to the largest terms: below the rounding of the step. */
 static const double c_toleranceSingle = 1e-8, c_toleranceDouble = 1e-16;
 
-/* What vanishes by symmetry is left as powers of rounding errors: 0. */
+/* Elements that vanish by symmetry come out as powers of rounding errors; they are set to 0. */
 template <class R>
 static __device__ inline R flushed(R x)
 {
     return fabs(x) < R(1e-30) ? R(0) : x;
 }
 
-/* Lattice vectors k with k[0] = 0 .. range[0], k[d] = -range[d] .. range[d]: those with k[0] < 0 are mirror images. */
+/* Lattice vectors k with k[0] = 0 .. range[0] and k[d] = -range[d] .. range[d]; those with k[0] < 0 follow by
+ * inversion. */
 struct LatticeBlock
 {
     int range[3];
@@ -96,7 +97,7 @@ __global__ void real_table(RealArgs a, R* table)
     }
     const double r2 = r[0] * r[0] + r[1] * r[1] + r[2] * r[2];
     fmm_vector_weights(a.sum, a.alpha, a.degree, is_near(a, k), r2, weight);
-    double factor = r2 == 0 ? 2 : 1; /* its weight is that of half the origin; then (2m)!, (n-m)!(n+m)! */
+    double factor = r2 == 0 ? 2 : 1; /* the origin's weight is given for one half; then times (2m)!, (n-m)!(n+m)! */
     for (int i = 1; i <= m; i++)
     {
         harm_next_diagonal(i, r[0], r[1], &re, &im);
@@ -119,11 +120,11 @@ __global__ void real_table(RealArgs a, R* table)
     }
 }
 
-/* What a block of add_real does at once, which its shared memory is for. */
+/* What a block of add_real computes at once; this determines the size of its shared memory. */
 struct RealTile
 {
     int wide;   /* frequencies of the last direction */
-    int rows;   /* of the second one, and as many mirror images */
+    int rows;   /* frequencies of the second one, and as many mirror images */
     int planes; /* of lattice vectors */
 };
 
@@ -132,13 +133,13 @@ struct SpectrumArgs
 {
     LatticeBlock block;
     RealTile     tile;
-    int          degree, first_m, n[3], num_freq, add; /* add: to what out has */
+    int          degree, first_m, n[3], num_freq, add; /* add: to the values in out */
     double       scale;
     const R*     table;
     Vec2<R>*     out;
 };
 
-/* Roots of unity, lattice vectors with the last direction transformed, and with two. */
+/* Shared memory for the roots of unity, and for lattice vectors with one and with two directions transformed. */
 template <class R>
 static size_t real_shared(const int* n, const LatticeBlock& b, const RealTile& t)
 {
@@ -148,7 +149,7 @@ static size_t real_shared(const int* n, const LatticeBlock& b, const RealTile& t
            sizeof(Vec2<R>) * (static_cast<size_t>(b.range[0]) + 1) * 4 * t.rows * wide;
 }
 
-/* sum_c v_c e^(-i c phi), c = -range .. range; root: of unity, n of them, phi that of number f < n. */
+/* sum_c v_c e^(-i c phi), c = -range .. range, phi = 2 pi f / n, f < n; root: the n roots of unity. */
 template <class R>
 static __device__ inline Vec2<R> transform_row(int n, int f, int range, const R* v, const Vec2<R>* root)
 {
@@ -164,7 +165,7 @@ static __device__ inline Vec2<R> transform_row(int n, int f, int range, const R*
     return sum;
 }
 
-/* The same of complex numbers: even is what phi and -phi have in common, odd what changes sign. */
+/* The same of complex numbers: even + odd for phi, even - odd for -phi. */
 template <class R>
 static __device__ inline void transform_column(
     int n, int f, int range, const Vec2<R>* v, int stride, const Vec2<R>* root, Vec2<R>* even, Vec2<R>* odd)
@@ -185,8 +186,8 @@ static __device__ inline void transform_column(
 
 /* Adds the real-space part of a coefficient to its spectrum, for a tile of frequencies. By parity, n even, the sum over
  * all lattice vectors is that over planes k[0] = a >= 0 of Re(e^(-i a phi) g_a), twice for a > 0, and -Im for odd n;
- * with (u, v) = g_a or, n odd, i g_a, both are u cos(a phi) + v sin(a phi), which serves phi and -phi. The sign is
- * that of i^n, the phase taken off. */
+ * with (u, v) = g_a or, n odd, i g_a, both are u cos(a phi) + v sin(a phi), from which both phi and -phi follow. The
+ * sign is that of i^n, the phase that is omitted. */
 template <class R>
 __global__ void __launch_bounds__(c_realThreads) add_real(SpectrumArgs<R> a)
 {
@@ -257,7 +258,7 @@ __global__ void __launch_bounds__(c_realThreads) add_real(SpectrumArgs<R> a)
         const int  y = mirrored ? slot - y_here : slot, fy = first_y + y, fz = first_z + z;
         if (mirrored && (fy == 0 || 2 * fy == a.n[1]))
         {
-            continue; /* its own mirror image */
+            continue; /* it is its own mirror image */
         }
         const Vec2<R>* from = g + ((mirrored ? a.tile.rows : 0) + y) * a.tile.wide + z;
         const int      part = 2 * a.tile.rows * a.tile.wide;
@@ -335,7 +336,7 @@ static __device__ double wave_vector(const ReciprocalArgs& a, const double* kapp
     return k[0] * k[0] + k[1] * k[1] + k[2] * k[2];
 }
 
-/* Factors of the recurrence (1), and from n - 1 to n of THEORY (14): at pair_index. */
+/* Factors of the recurrence (1) and, from n - 1 to n, of THEORY (14), stored at pair_index. */
 template <class T>
 struct ReciprocalTables
 {
@@ -360,7 +361,7 @@ static __device__ void fill_tables(int degree, const ReciprocalTables<T>& t)
     }
 }
 
-/* Arithmetic of wave vectors: that of the plan, but for powers that single precision has no room for. */
+/* Arithmetic of wave vectors: that of the plan, but double where powers would leave the range of single precision. */
 template <class R, int MOST>
 struct WaveType
 {
@@ -373,8 +374,8 @@ struct WaveType<float, c_maxDegree + 1>
     typedef double type;
 };
 
-/* Adds column m, of `length` degrees, of a wave vector (x, y, z) with a weight; without 1/(2^m m!), which
- * (2m)!/(2m-1)!! of (14) takes off. */
+/* Adds column m, of `length` degrees, of a wave vector (x, y, z) with weight k.w, without the factor 1/(2^m m!), which
+ * cancels with (2m)!/(2m-1)!! of (14). */
 template <int MOST, class T>
 static __device__ inline void add_wave(int m, int length, const Vec4<T>& k, const T* z, const T* r2, T* re, T* im)
 {
@@ -406,7 +407,7 @@ static __device__ inline void add_wave(int m, int length, const Vec4<T>& k, cons
     }
 }
 
-/* Bytes for c_waves wave vectors of each lane, with their weights, and the tables. */
+/* Bytes of shared memory for c_waves wave vectors of each lane, with their weights, and for the tables. */
 template <class T>
 static size_t reciprocal_shared(int degree)
 {
@@ -414,14 +415,14 @@ static size_t reciprocal_shared(int degree)
     return sizeof(double) * num + sizeof(Vec4<T>) * c_waves * c_lanes + sizeof(T) * 2 * num;
 }
 
-/* The reciprocal part, THEORY (14): a lane is a frequency, warps share the columns m, at most MOST degrees in each;
- * wave vectors and their weights are computed once for all of them. */
+/* The reciprocal part, THEORY (14). Each lane has a frequency, and the columns m, of at most MOST degrees, are divided
+ * among the warps; wave vectors and their weights are computed once for all warps. */
 template <class R, int MOST>
 __global__ void __launch_bounds__(c_lanes* c_mostWarps) reciprocal_part(ReciprocalArgs a, Vec2<R>* out)
 {
     typedef typename WaveType<R, MOST>::type T;
     extern __shared__ char                   shared[];
-    __shared__ int                           inside[c_waves]; /* whether any lane has use for it */
+    __shared__ int                           inside[c_waves]; /* whether the wave vector is within k_max for any lane */
     const int                                num    = num_pairs(a.degree);
     Vec4<T>*                                 wave   = reinterpret_cast<Vec4<T>*>(shared);
     double*                                  ratio  = reinterpret_cast<double*>(wave + c_waves * c_lanes);
@@ -437,7 +438,7 @@ __global__ void __launch_bounds__(c_lanes* c_mostWarps) reciprocal_part(Reciproc
     fill_tables(a.degree, tables);
     for (int round = 0; round * warps <= a.degree; round++)
     {
-        /* long columns and short ones in turn */
+        /* the order of warps alternates, so that each has long and short columns */
         const int m = round * warps + (round % 2 != 0 ? warps - 1 - warp : warp), length = a.degree + 1 - m;
         T         re[MOST], im[MOST];
 #pragma unroll
@@ -450,7 +451,7 @@ __global__ void __launch_bounds__(c_lanes* c_mostWarps) reciprocal_part(Reciproc
             const int here = min(static_cast<int>(c_waves), waves - first);
             if (round == 0 || waves > c_waves)
             {
-                __syncthreads(); /* those before have been read */
+                __syncthreads(); /* all warps have read the wave vectors before */
                 for (int t = warp; t < here; t += warps)
                 {
                     double       k[3];
@@ -504,7 +505,7 @@ __global__ void __launch_bounds__(c_lanes* c_mostWarps) reciprocal_part(Reciproc
     }
 }
 
-/* A sum that is wanted: of which shape, and the block of its lattice vectors. */
+/* A lattice sum to be computed: S or Z, its degree, the cells of the shape, and the block of lattice vectors. */
 struct WantedSum
 {
     fmm_sum          sum;
@@ -547,7 +548,7 @@ static ReciprocalArgs reciprocal_args(const gmxfmm_plan* plan, const WantedSum& 
     a.alpha       = d->ewald.alpha;
     a.k_max       = d->ewald.k_max;
     a.cell_volume = c->cell_volume;
-    a.scale       = 1.0 / c->num_cells; /* of the unnormalised transforms */
+    a.scale       = 1.0 / c->num_cells; /* as the transforms are not normalised */
     a.background  = a.sum == FMM_SUM_S ? FMM_PI / (a.alpha * a.alpha * a.cell_volume) * a.scale : 0;
     std::copy(c->n, c->n + 3, a.n);
     fmm_inverse(c->cell, fmm_determinant(c->cell), a.dual);
@@ -559,7 +560,7 @@ static ReciprocalArgs reciprocal_args(const gmxfmm_plan* plan, const WantedSum& 
     return a;
 }
 
-/* The largest tile that leaves room for three blocks on a multiprocessor, or the smallest there is. */
+/* The largest tile with which three blocks fit on a multiprocessor, or the smallest tile. */
 template <class R>
 static RealTile choose_tile(const fmm_device* d, const fmm_cells* c, const LatticeBlock& block)
 {
@@ -578,7 +579,7 @@ static RealTile choose_tile(const fmm_device* d, const fmm_cells* c, const Latti
                                          : t.rows;
         most      = (most + 1) / 2;
     }
-    /* more planes where there is room: fewer times that threads wait for each other */
+    /* more planes if there is room, so that threads wait for each other less often */
     RealTile next = t;
     while (next.planes <= block.range[0] + 1 && real_shared<R>(c->n, block, next) <= room)
     {
@@ -593,7 +594,7 @@ static gmxfmm_status launch_reciprocal(gmxfmm_plan* plan, const WantedSum& wante
 {
     const fmm_device* d      = plan->device;
     const int         blocks = blocks_for(d->num_freq, c_lanes), columns = wanted.degree + 1;
-    /* few frequencies: more of their columns at once */
+    /* few frequencies: more warps for their columns */
     const int    warps  = std::min(static_cast<int>(c_mostWarps), blocks_for(columns, blocks < c_sumBlocks ? 2 : 4));
     const size_t shared = reciprocal_shared<typename WaveType<R, MOST>::type>(wanted.degree);
     const auto   kernel = reciprocal_part<R, MOST>;
@@ -612,7 +613,7 @@ static gmxfmm_status add_reciprocal(gmxfmm_plan* plan, const WantedSum& wanted, 
                                 : launch_reciprocal<R, c_maxDegree + 1>(plan, wanted, out, stream);
 }
 
-/* As many columns at once as there is memory for. */
+/* Computes a spectrum, as many columns at once as the table has room for. */
 template <class R>
 static gmxfmm_status make_spectrum(gmxfmm_plan* plan, const WantedSum& wanted, Vec2<R>* out, cudaStream_t stream)
 {
@@ -658,7 +659,7 @@ static gmxfmm_status make_spectrum(gmxfmm_plan* plan, const WantedSum& wanted, V
     return GMXFMM_OK;
 }
 
-/* A spectrum that is interpolated; num: of its numbers, 0 for none. */
+/* A spectrum to be interpolated, of `num` numbers; 0: none. */
 template <class R>
 struct Interpolated
 {
@@ -683,7 +684,8 @@ static __device__ inline void interpolate_at(const Interpolated<R>& a, size_t i)
     }
 }
 
-/* Both, and the box, in one launch: at a change of box the device waits for the host. */
+/* Interpolates both spectra and writes the box in one launch, as the device waits for the host at a change of the box.
+ */
 template <class R>
 __global__ void interpolate(Interpolated<R> s, Interpolated<R> z, BoxValues box, BoxValues* to)
 {
@@ -696,7 +698,7 @@ __global__ void interpolate(Interpolated<R> s, Interpolated<R> z, BoxValues box,
     }
 }
 
-/* What the present shape's spectrum is interpolated from: three nodes, which are made where they are not there. */
+/* The three nodes from which the present shape's spectrum is interpolated; those not held yet are computed. */
 template <class R>
 static gmxfmm_status make_nodes(gmxfmm_plan* plan, fmm_sum sum, cudaStream_t stream, Interpolated<R>* a)
 {
@@ -759,7 +761,8 @@ static gmxfmm_status spectra(gmxfmm_plan* plan, bool with_virial, cudaStream_t s
     const bool  s = !has_s(plan), z = with_virial && !has_z(plan);
     bool        capturing = false;
     FMM_TRY(fmm_cuda_is_capturing(plan, stream, &capturing));
-    /* a graph has the present shape's own sums: it may be launched when nodes have become others' */
+    /* a graph computes the sums of the present shape itself: when it is launched the nodes may be those of other shapes
+     */
     if (plan->far.line.active && !capturing)
     {
         return s || z ? interpolate_spectra<R>(plan, s, z, NULL, NULL, stream) : GMXFMM_OK;
@@ -783,8 +786,8 @@ gmxfmm_status fmm_cuda_spectra(gmxfmm_plan* plan, bool with_virial, cudaStream_t
     return is_double(plan) ? spectra<double>(plan, with_virial, stream) : spectra<float>(plan, with_virial, stream);
 }
 
-/* Ewald parameters, which depend on arrays and the shortest far vector; that changes with the near set's choice at
- * assign. */
+/* Chooses the Ewald parameters, which depend on the arrays and the shortest far vector; the latter changes when assign
+ * chooses another near set. */
 static void choose_ewald(gmxfmm_plan* plan)
 {
     fmm_device*      d = plan->device;
@@ -797,7 +800,8 @@ static void choose_ewald(gmxfmm_plan* plan)
     }
 }
 
-/* What does depend on memory: the near set, and room for the largest column of coefficients. Waits for what uses it. */
+/* Uploads the near set and reserves the table, with room for the largest column of coefficients at least. Waits for
+ * kernels that use them. */
 static gmxfmm_status prepare_tables(gmxfmm_plan* plan, size_t column, size_t all)
 {
     fmm_device*      d     = plan->device;
@@ -805,7 +809,8 @@ static gmxfmm_status prepare_tables(gmxfmm_plan* plan, size_t column, size_t all
     const size_t     width = 2 * static_cast<size_t>(c->near_reach) + 1, near = width * width * width * sizeof(short);
     const size_t     step = static_cast<size_t>(d->num_coef) * real_size(plan) *
                         (static_cast<size_t>(c->num_cells) + 2 * static_cast<size_t>(d->num_freq));
-    /* all at once, if that is not much, or little beside the arrays of a step; 3/2: a range may grow with the box */
+    /* room for all columns at once, if that is not much, or little compared with the arrays of a step; 3/2, since a
+     * range may grow with the box */
     const size_t enough = std::max(d->path->lattice_bytes, step / 4);
     FMM_CUDA(plan, cudaDeviceSynchronize());
     FMM_TRY(fmm_device_reserve(plan, &d->lattice_table, std::max(2 * column, std::min(all + all / 2, enough))));
@@ -830,7 +835,7 @@ gmxfmm_status fmm_cuda_set_lattice(gmxfmm_plan* plan)
                         "a grid of %d x %d x %d cells is too long for lattice sums on the device", c->n[0], c->n[1],
                         c->n[2]);
     }
-    const int    degree  = 2 * plan->far.order + 2; /* of Z, which has most; its longest column is that of m = 1 */
+    const int    degree  = 2 * plan->far.order + 2; /* that of Z, the higher one; the longest column is m = 1 */
     const size_t vectors = static_cast<size_t>(block.num()) * real_size(plan);
     const size_t column  = 2 * static_cast<size_t>(degree) * vectors;
     if (d->lattice_version == plan->far.arrays && d->lattice_set == plan->far.shape.near_set &&

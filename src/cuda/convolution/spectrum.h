@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Spectra on the device. Those of lattice sums are pairs (P, Q), real and imaginary part in the sense of harmonics with
- * the phase (-i)^n taken off, one for each degree j and 0 <= m <= j (Q = 0 for m = 0): pair[fmm_pair(top, j,
- * m)][frequency]. Those of coefficients are complex as the transform left them: [harm_re or harm_im][frequency].
+ * Layout of spectra on the device. Those of lattice sums are pairs (P, Q), the real and imaginary part in the sense of
+ * harmonics, without the phase (-i)^n; there is a pair for each degree j and 0 <= m <= j (Q = 0 for m = 0):
+ * pair[fmm_pair(top, j, m)][frequency]. Those of coefficients are complex, as the transform writes them: [harm_re or
+ * harm_im][frequency].
  */
 #ifndef FMM_CUDA_SPECTRUM_H
 #define FMM_CUDA_SPECTRUM_H
@@ -13,10 +14,10 @@
 
 enum
 {
-    c_staged = 4 /* coefficients on their way to shared memory at once */
+    c_staged = 4 /* coefficients that a thread loads at once */
 };
 
-/* Index of column m's degree 0, were it there: j is at pair_column + j. */
+/* Where degree 0 of column m would be, so that degree j is at pair_column + j. */
 static __host__ __device__ inline int pair_column(int top, int m)
 {
     return m * (top + 1) - m * (m - 1) / 2 - m;
@@ -40,9 +41,9 @@ static __device__ inline Vec2<R> with_phase(int n, const Vec2<R>& v)
     return n & 2 ? Vec2<R>{-a, -b} : Vec2<R>{a, b};
 }
 
-/* Coefficients of the `width` frequencies first, ... of a block, their phases taken off, to
- * input[pair(p, n, m)][width]: A and B of A + iB, both complex. width: 32, or 16 where shared memory is short, when the
- * lanes above do what those below do. */
+/* Copies the coefficients of a block's `width` frequencies first, ... to input[pair(p, n, m)][width], without their
+ * phases: A and B of A + iB, both complex. width: 32 or, where shared memory is short, 16 or less; the lanes from width
+ * on then do the same as those below. */
 template <class R>
 static __device__ void
 stage_coefficients(int p, int num_freq, int width, const Vec2<R>* spectrum, int first, Vec4<R>* input)

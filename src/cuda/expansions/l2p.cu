@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * L2P, THEORY (6): a block has a few cells. It turns their local expansions into weights, one for phi and one for each
- * derivative, by which Re and Im of each harmonic are multiplied; then a thread has one particle.
+ * L2P, THEORY (6). Each block has a few cells. From their local expansions it computes weights, by which Re and Im of
+ * each harmonic are multiplied: one for phi and one for each derivative. Then each thread evaluates one or two
+ * particles.
  */
 #include "cuda/expansions/expansions.h"
 #include "cuda/runtime/chain.h"
@@ -11,10 +12,10 @@
 
 enum
 {
-    c_threads  = 64,   /* any order */
-    c_warps    = 4,    /* orders with kernels of their own */
-    c_cells    = 32,   /* of a block then */
-    c_fewCells = 20000 /* below this a block has half of them: there would not be blocks enough */
+    c_threads  = 64,   /* of a block, for any order */
+    c_warps    = 4,    /* of a block, for orders with kernels of their own */
+    c_cells    = 32,   /* of a block of these kernels */
+    c_fewCells = 20000 /* below this number a block has c_cells / 2, to have enough blocks */
 };
 
 template <class R>
@@ -32,7 +33,7 @@ struct L2pArgs
     double             background;   /* 2 pi / (3 V), or 0 */
 };
 
-/* s_n^m L_n^m, with s = (-1)^n (2 - delta_m0), 0 outside of 0 <= m <= n <= p; twice: m = 0 counted like the others. */
+/* s_n^m L_n^m, with s = (-1)^n (2 - delta_m0), 0 unless 0 <= m <= n <= p; twice: the factor is 2 for m = 0, too. */
 template <class R>
 static __device__ inline Vec2<R> signed_local(int p, const R* local, int stride, int n, int m, bool twice)
 {
@@ -47,9 +48,9 @@ static __device__ inline Vec2<R> signed_local(int p, const R* local, int stride,
 }
 
 /*
- * Weights of Re and Im Upsilon_n^m in phi and its derivatives, from d_z U_n^m = U_(n-1)^m,
- * d_x U_n^m = (U_(n-1)^(m-1) - U_(n-1)^(m+1))/2, d_y U_n^m = i (U_(n-1)^(m-1) + U_(n-1)^(m+1))/2: what multiplies
- * U_n^m comes from L_(n+1)^(m+1), L_(n+1)^(m-1) and L_(n+1)^m. x, y, z, w: d_x, d_y, d_z, phi. scale: of V to U.
+ * Weights of Re and Im Upsilon_n^m in phi and its derivatives, from d_z U_n^m = U_(n-1)^m, d_x U_n^m = (U_(n-1)^(m-1) -
+ * U_(n-1)^(m+1))/2, d_y U_n^m = i (U_(n-1)^(m-1) + U_(n-1)^(m+1))/2: the weights of U_n^m come from L_(n+1)^(m+1),
+ * L_(n+1)^(m-1) and L_(n+1)^m. x, y, z, w: d_x, d_y, d_z, phi. scale: the factor from V to U.
  */
 template <class R>
 static __device__ inline void
@@ -64,13 +65,14 @@ weights_of(int p, const R* local, int stride, int n, int m, R scale, Vec4<R>* re
     *im                 = {h * (right.y - left.y), -h * (right.x + left.x), scale * up.y, scale * here.y};
 }
 
-/* Vectors from one cell's weights to the next: an odd number of vectors, so that cells are in different banks. */
+/* Stride between the weights of two cells: an odd number of vectors, so that cells are in different banks. */
 static __host__ __device__ inline int weight_stride(int p)
 {
     return harm_size(p) | 1;
 }
 
-/* weights[cell][coef] of the block's cells, from local[coef][cell]; a thread has one column of one cell at a time. */
+/* Computes weights[cell][coef] of the block's cells from local[coef][cell]; each thread has one column of one cell at a
+ * time. */
 template <class R>
 static __device__ void make_weights(int p, int per, const R* local, Vec4<R>* weights)
 {
@@ -154,7 +156,7 @@ struct Batch
     R       r2[T], u[T], w[T];
 };
 
-/* What harmonics of one degree and order add; those of degree P have no part in the derivatives. */
+/* Adds a weighted harmonic of one degree and order; those of degree P do not contribute to the derivatives. */
 template <bool LAST, class R>
 static __device__ inline void add_degree(const Vec4<R>& w, R u, Vec4<R>* sum)
 {
@@ -168,7 +170,7 @@ static __device__ inline void add_degree(const Vec4<R>& w, R u, Vec4<R>* sum)
     }
 }
 
-/* Columns M .. P of derivatives and potentials. */
+/* Adds columns M .. P to derivatives and potentials. */
 template <class R, int P, int M, int T>
 static __device__ inline void evaluate_columns(const Vec4<R>* weights, Batch<R, T>& b)
 {
@@ -223,8 +225,8 @@ static __device__ inline void evaluate_columns(const Vec4<R>* weights, Batch<R, 
     }
 }
 
-/* Field and potential with the background of a periodic system, THEORY (16), which is about the centre of the
- * transforms' cell. */
+/* Field and potential with the background of a periodic system, THEORY (16), whose moments are about the centre of the
+ * cell of the transforms: the root on an octree. */
 template <class R>
 static __device__ inline Vec4<R> finish(const L2pArgs<R>& a, int leaf, const Vec4<R>& u, const Vec4<R>& sum)
 {
@@ -260,8 +262,8 @@ static __device__ void make_factors(int p, R* factor)
 }
 
 /*
- * Items of the block's at most 32 cells, each `size` particles or what is left of a cell: item[c] of them come before
- * those of cell c, whose particles are begin[c] .. end[c] - 1. By one warp.
+ * The work of a block in items: `size` particles of a cell, or fewer at its end. The items of cell c are item[c] ..
+ * item[c + 1] - 1, its particles begin[c] .. end[c] - 1. One warp counts them, for at most 32 cells.
  */
 struct BlockItems
 {
@@ -306,10 +308,10 @@ static __device__ inline int cell_of_item(const BlockItems& items, int item)
     return cell;
 }
 
-/* The block's particles, one a thread: any order. */
+/* Evaluates the block's particles, one in a thread: any order. */
 template <class R>
 static __device__ inline void
-meet_particles(const L2pArgs<R>& a, int first, const BlockItems& items, const Vec4<R>* weights, const R* factor)
+evaluate_particles(const L2pArgs<R>& a, int first, const BlockItems& items, const Vec4<R>* weights, const R* factor)
 {
     for (int item = static_cast<int>(threadIdx.x); item < items.item[32]; item += c_threads)
     {
@@ -319,10 +321,10 @@ meet_particles(const L2pArgs<R>& a, int first, const BlockItems& items, const Ve
     }
 }
 
-/* The block's particles, two of one cell in a thread: what is read of the weights serves both. */
+/* Evaluates the block's particles, two of one cell in a thread, so that each weight is read once for both. */
 template <class R, int P>
 static __device__ inline void
-meet_pairs(const L2pArgs<R>& a, int first, const BlockItems& items, const Vec4<R>* weights)
+evaluate_two_each(const L2pArgs<R>& a, int first, const BlockItems& items, const Vec4<R>* weights)
 {
     for (int item = static_cast<int>(threadIdx.x); item < items.item[32]; item += 32 * c_warps)
     {
@@ -360,7 +362,7 @@ __global__ void __launch_bounds__(c_threads) l2p_general(L2pArgs<R> a)
         count_items(a.leaves, a.cell_start, first, cells, 1, &items);
     }
     make_factors(p, factor);
-    wait_for_previous(); /* places of particles are older */
+    wait_for_previous(); /* the arrays read above are older */
     for (int i = static_cast<int>(threadIdx.x); i < size * per; i += c_threads)
     {
         const int coef = i / per, cell = i % per;
@@ -369,11 +371,11 @@ __global__ void __launch_bounds__(c_threads) l2p_general(L2pArgs<R> a)
     __syncthreads();
     make_weights(p, per, local, weights);
     __syncthreads();
-    meet_particles(a, first, items, weights, factor);
+    evaluate_particles(a, first, items, weights, factor);
 }
 
-/* Column M of the weights of one cell, a lane's, from its local expansion local[coef * stride]; those of degree P have
- * a part in the potential only. */
+/* Column M of the weights of one lane's cell from its local expansion local[coef * stride]; those of degree P are for
+ * the potential only. */
 template <class R, int P, int M>
 static __device__ inline void weight_column(const R* local, unsigned stride, Vec4<R>* weights)
 {
@@ -404,7 +406,7 @@ static __device__ inline void weight_column(const R* local, unsigned stride, Vec
     }
 }
 
-/* The columns of the calling warp; long and short ones go together. */
+/* Computes the columns of the calling warp, which has long and short ones. */
 template <class R, int P, int M>
 static __device__ inline void weight_columns(int warp, const R* local, unsigned stride, Vec4<R>* weights)
 {
@@ -419,7 +421,7 @@ static __device__ inline void weight_columns(int warp, const R* local, unsigned 
     }
 }
 
-/* Orders with kernels of their own: a lane has one of at most 32 cells while weights are made. */
+/* Orders with kernels of their own. While weights are computed, each lane has one of at most 32 cells. */
 template <class R, int P>
 __global__ void __launch_bounds__(32 * c_warps) l2p(L2pArgs<R> a)
 {
@@ -433,14 +435,14 @@ __global__ void __launch_bounds__(32 * c_warps) l2p(L2pArgs<R> a)
     {
         count_items(a.leaves, a.cell_start, first, cells, 2, &items);
     }
-    wait_for_previous(); /* places of particles are older */
+    wait_for_previous(); /* the arrays read above are older */
     if (lane < cells)
     {
         weight_columns<R, P, 0>(warp, a.field + first + lane, static_cast<unsigned>(a.leaves.stride),
                                 weights + lane * weight_stride(P));
     }
     __syncthreads();
-    meet_pairs<R, P>(a, first, items, weights);
+    evaluate_two_each<R, P>(a, first, items, weights);
 }
 
 template <class R>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Orders with kernels of their own, in which loops over degrees are unrolled; the others share one with loops. */
+/* Orders with kernels of their own, in which loops over degrees are unrolled; the other orders share a kernel with
+ * loops. */
 #ifndef FMM_CUDA_ORDERS_H
 #define FMM_CUDA_ORDERS_H
 
-/* X(p) for each; c_general stands for any order. */
+/* X(p) for each of these orders; c_general stands for any order. */
 #define FMM_SPECIAL_ORDERS(X) X(4) X(5) X(6) X(7) X(8) X(9) X(10)
 
 enum
@@ -35,7 +36,7 @@ static __host__ __device__ constexpr double monic_scale(int n, int m)
     return g;
 }
 
-/* Both for order P as constants that the compiler sees in unrolled loops: a call of the functions is one at run time.
+/* Both for order P as constants at compile time: a call of the functions in an unrolled loop would be made at run time.
  */
 template <int P>
 struct Monic

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * P2M, THEORY (4): a thread has some columns (fixed m, degrees m..p) of one cell, lanes are neighbouring cells, so that
- * coefficients stay in registers and are written side by side. The sums that the background needs come with the first
- * columns.
+ * P2M, THEORY (4). Each thread has some columns (fixed m, degrees m..p) of one cell, and lanes have neighbouring cells,
+ * so that coefficients stay in registers and writes are contiguous. The moments for the background are computed with
+ * the first columns.
  */
 #include "cuda/expansions/expansions.h"
 #include "cuda/runtime/chain.h"
@@ -15,7 +15,7 @@ enum
 {
     c_threads  = 128,
     c_group    = 3,     /* columns of a thread */
-    c_fewCells = 20000, /* below this a thread has one: there would not be threads enough */
+    c_fewCells = 20000, /* below this number a thread has one column, to have enough threads */
 };
 
 template <class R>
@@ -31,7 +31,7 @@ struct P2mArgs
     StepResults*   results;
 };
 
-/* Dipole and sum q r^2 of all cells, by the last block. */
+/* Adds up the dipole and sum q r^2 of all cells; the last block writes them. */
 static __device__ void add_block_moments(double* partial, StepResults* results, const double* moment)
 {
     for (int k = 0; k < 4; k++)
@@ -73,7 +73,7 @@ static __device__ inline int2 particles_of(const P2mArgs<R>& a, int leaf)
     return make_int2(a.cell_start[cell], a.cell_start[cell + 1]);
 }
 
-/* Moments of a leaf, about its centre, to what they are wanted about. */
+/* Shifts the moments of a leaf from its centre to that of its root, on an octree. */
 template <class R>
 static __device__ inline void shift_moments(const P2mArgs<R>& a, int leaf, double charge, double* moment)
 {
@@ -107,7 +107,7 @@ static __device__ inline void columns(const P2mArgs<R>& a, int cell, double* mom
     }
     const int2 range = particles_of(a, cell);
     const int  begin = range.x, end = range.y;
-    Vec4<R>    next = a.xq[begin]; /* there is one more than there are particles */
+    Vec4<R>    next = a.xq[begin]; /* the array has room for one more particle */
     for (int s = begin; s < end; s++)
     {
         const Vec4<R> v = next;
@@ -185,7 +185,7 @@ static __device__ inline void columns(const P2mArgs<R>& a, int cell, double* mom
     }
 }
 
-/* The columns that blockIdx.y names. */
+/* The group of columns with number blockIdx.y. */
 template <class R, int P, int M, int GROUP>
 static __device__ inline void group(const P2mArgs<R>& a, int cell, double* moment)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Pairs left out (search steps): specials of P2P when near, listed when far. */
+/* Excluded pairs (search steps): near ones become specials of P2P, far ones a list. */
 #include "cuda/device.h"
 #include "cuda/near/near.h"
 #include "cuda/particles/particles.h"
@@ -7,28 +7,28 @@
 enum
 {
     c_threads = 128,
-    c_lanes   = 4, /* of a warp, for the pairs left out of a particle */
-    /* in place of a place in near_lookup */
+    c_lanes   = 4, /* of a warp, for the excluded pairs of one particle */
+    /* special values for a place in near_lookup */
     c_far    = -1,
     c_itself = -2
 };
 
 static const unsigned c_warp   = 0xffffffff;
-static const uint64_t c_oneFar = uint64_t(1) << 32; /* counts of both kinds are added up at once */
+static const uint64_t c_oneFar = uint64_t(1) << 32; /* both counts are added up in one number */
 
-/* What these kernels need of the assignment. Too large an argument for a copy in each thread, which an address taken of
- * it, as box has, would need without __grid_constant__. */
+/* What these kernels need of the assignment. Kernels take it as __grid_constant__: the address of `box` is taken, for
+ * which each thread would otherwise need a copy of the whole argument. */
 struct Exclusions
 {
     const int*     start; /* NULL: none */
     const int*     list;
     const int *    sorted, *position, *cell_of, *cell_start, *tile_start;
     const Tile*    tiles;
-    const int*     cell; /* caller's order, as reference: where in it */
+    const int*     cell; /* cell, and reference, the position in it: caller's order */
     const float*   reference;
     const int4*    near_vectors;
     const short*   near_lookup;
-    const int*     place; /* of find_places, by the entries of list */
+    const int*     place; /* written by find_places for each entry of list */
     int            near_reach, num_places, n;
     VoronoiVectors box;
 };
@@ -46,14 +46,14 @@ static __device__ void nearest_offset(const Geometry& g, const Exclusions& e, in
         offset[d] = ci[d] - cj[d];
         t[d]      = offset[d] + static_cast<double>(ri[d]) - static_cast<double>(rj[d]);
     }
-    if (g.periodic)
+    if (has_images(g))
     {
         fmm_nearest_image(g.n, g.cell, g.rectangular ? NULL : e.box.vectors, e.box.coordinates, t, offset);
     }
 }
 
-/* The same, found for the particle of lower number and turned round for the other, so that both agree where two images
- * are equally near. */
+/* The same, computed for the particle of lower number and with the opposite sign for the other, so that both agree
+ * where two images are equally near. */
 static __device__ void pair_offset(const Geometry& g, const Exclusions& e, int i, int j, int* offset)
 {
     const bool lower = i < j;
@@ -79,8 +79,8 @@ static __device__ int near_place(const Exclusions& e, const int* offset)
     return e.near_lookup[place] >= 0 ? place : c_far;
 }
 
-/* Number of particles in near cells before near vector o: the place of its first in the list of P2P. The c_lanes lanes
- * of a particle add up some of them each; all lanes of the warp must come here. */
+/* Number of particles in the near cells before near vector o: the place of that cell's first particle in P2P's list of
+ * sources. Each of the c_lanes lanes of a particle adds up some cells; all lanes of the warp must call this. */
 static __device__ int near_prefix(const Geometry& g, const Exclusions& e, int cell, int o)
 {
     int c[3], num = 0;
@@ -133,7 +133,8 @@ __global__ void __launch_bounds__(c_threads)
     }
 }
 
-/* Targets of a tile that leave out particle j, sorted sj, at this place, by the list of j, which is symmetric. */
+/* A bit for each target of a tile that excludes the image of particle j at this place; sj is the sorted index of j.
+ * They are found in the list of j, as lists are symmetric. */
 static __device__ unsigned tile_mask(const Exclusions& e, const Tile& tile, int j, int sj, int place)
 {
     unsigned  mask     = 0;
@@ -153,12 +154,10 @@ static __device__ unsigned tile_mask(const Exclusions& e, const Tile& tile, int 
     return mask;
 }
 
-/*
- * Number of pairs left out of each sorted particle, specials in the lower half of a count and far ones in the upper
- * half; and the specials' masks. c_lanes lanes to a particle, since each entry leads to a list of its own. A particle
- * leaves itself out, listed or not. A source that several targets of a tile leave out is one special, made for the
- * first of them.
- */
+/* Number of excluded pairs of each sorted particle, specials in the lower half of a count and far ones in the upper
+ * half; and the masks of the specials. A particle has c_lanes lanes, since each of its entries leads to another list. A
+ * particle excludes itself, listed or not. A source excluded by several targets of a tile is one special, counted for
+ * the first of them. */
 __global__ void __launch_bounds__(c_threads)
     count_excluded(const __grid_constant__ Exclusions e, unsigned* mask, uint64_t* count)
 {
@@ -196,8 +195,8 @@ __global__ void __launch_bounds__(c_threads)
     }
 }
 
-/* Writes them, before: the sums of the counts before each particle. The lanes of a particle stay together, to help
- * those that need to know how many particles there are in other cells. */
+/* Writes the specials and the far pairs. before: prefix sums of the counts. All lanes of a particle run the loop
+ * equally often, since near_prefix needs them all. */
 __global__ void __launch_bounds__(c_threads) list_excluded(const __grid_constant__ Geometry   g,
                                                            const __grid_constant__ Exclusions e,
                                                            const unsigned*                    mask,

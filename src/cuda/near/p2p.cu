@@ -1,36 +1,38 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * P2P: one warp has a tile of at most 32 targets of one cell and meets all particles of its near cells.
+ * P2P: one warp computes the interactions of a tile, at most 32 targets of one cell, with all particles of its near
+ * cells.
  *
  * The sources are gathered into a list in shared memory, relative to the centre of the tile's cell. The lanes are then
  * divided into groups: a group has all targets of the tile, T = 2 or 3 in each lane, whichever leaves fewer lanes idle,
- * and every G-th source; so lanes are busy whatever the number of particles in a cell, a source read from shared memory
+ * and every G-th source. So lanes are busy whatever the number of particles in a cell, a source read from shared memory
  * serves T pairs, and the sum over the G groups is the only exchange between lanes.
  *
- * Sources that some target leaves out (itself, bonded neighbours: known at assign as places in the list) are taken off
- * the list and met apart, with a bit for each target, so that the inner loop has no masks.
+ * Sources that some target excludes (itself, bonded neighbours) are the specials; assign determines their places in the
+ * list. They are taken off the list and treated separately, with a bit for each target, so that the inner loop has no
+ * masks.
  *
- * In a grid of one level no pair is asked for its virial: with all positions x in one frame, the sum over pairs of (x_i
- * - x_j - s) (x) f_ij, s the vector of the lattice to the image of j, is that of x_i (x) F_i over particles, which the
- * output has, less s (x) f_ij (Bekker et al. 1995, as in GROMACS). The latter differs from zero only for sources beyond
- * a face of the box, and is wanted once of each pair: a kernel of its own meets them again, for targets at three faces,
- * as nothing but the virial waits for it. On an octree, whose clusters may be far apart, x_i (x) F_i would lose digits:
- * there each pair is asked.
+ * In a grid of one level no virial of single pairs is computed. With all positions x in one frame, the sum over pairs
+ * of (x_i - x_j - s) (x) f_ij, s the vector of the lattice to the image of j, is the sum of x_i (x) F_i over particles,
+ * which output.cu adds up, less the sum of s (x) f_ij over pairs (Bekker et al. 1995, as in GROMACS). The latter has
+ * terms only for sources across a face of the box and needs each pair once. A kernel of its own, near_faces, computes
+ * these pairs again, for targets at three faces; only the virial waits for it. On an octree, whose clusters may be far
+ * apart, x_i (x) F_i would lose digits: there P2P adds up the virial of each pair.
  */
 #include "cuda/near/near.h"
 #include "fmm/math/strain.h"
 
 enum
 {
-    c_warps        = 1, /* of a block; they do not meet, and none waits for the slowest of a block */
-    c_rounds       = 4, /* gathers under way at once */
-    c_ahead        = 4, /* sources of the inner loop under way at once */
+    c_warps        = 1, /* of a block; with one, no warp waits for the slowest of its block */
+    c_rounds       = 4, /* gathers of 32 sources in flight at once */
+    c_unrolled     = 4, /* sources that the inner loop reads at once */
     c_strains      = 5,
-    c_blocks       = 24, /* on a multiprocessor, in single precision: what shared memory has room for, */
-    c_blocksVirial = 20  /* and, with sums for a virial, registers */
+    c_blocks       = 24, /* on a multiprocessor, in single precision: as many as shared memory has room for */
+    c_blocksVirial = 20  /* the same for registers, with sums for a virial */
 };
 
-/* What pairs are asked for: most steps of a simulation want forces alone. */
+/* What is computed of each pair: most steps of a simulation need forces alone. */
 enum P2pWanted
 {
     c_fieldOnly,
@@ -48,8 +50,8 @@ static constexpr int at_most_blocks(int wanted)
 #endif
 }
 
-/* Sources in a warp's list: all that are near at some 300 neighbours, in as much memory as leaves 6 warps a scheduler
- * room; more come in several lists. */
+/* Sources in a warp's list: enough for all near sources at some 300 neighbours, and so little memory that 6 warps fit
+ * on each scheduler. More sources are treated in several lists. */
 template <class R>
 struct ListSize
 {
@@ -79,7 +81,7 @@ struct P2pArgs
     Geometry         g;
     int              self; /* the targets are the sources */
     const int*       num_tiles;
-    const Tile*      tiles;      /* room for one of every warp */
+    const Tile*      tiles;      /* at least one for every warp */
     const int*       cell_start; /* of sources */
     const int*       special_start;
     const Special*   specials;
@@ -94,8 +96,8 @@ struct P2pArgs
     const int*       tile_start;
 };
 
-/* Near sources `layer` or more cells up in a direction. */
-struct Beyond
+/* Sources across a face of the box: those in near cells `layer` or more cells up in a direction. */
+struct FaceSide
 {
     int direction, layer;
 };
@@ -117,7 +119,7 @@ struct WarpMemory
     unsigned   mask[32];
 };
 
-/* What a lane has of the tile: T targets. */
+/* State of a lane: T targets of the tile, and their sums over sources. */
 template <class R, int T>
 struct Lane
 {
@@ -128,7 +130,7 @@ struct Lane
     Vec4<R> sum[T];
     R       w[T][c_strains];            /* sums over sources of q d_a d_b / r^3: xx yy xy xz yz, for a virial */
     int     special_begin, special_end; /* of the tile's */
-    Special special;                    /* this lane's of the first 32, loaded long before they are wanted */
+    Special special;                    /* this lane's of the first 32, loaded in advance */
 };
 
 /* 1 / b within an ulp or two; with half a unit of room (a + 1/2) / b then gives quotients of small integers exactly */
@@ -156,9 +158,10 @@ static __device__ inline double inverse_root(double x)
     return rsqrt(x);
 }
 
-/* One pair: adds the source's field, and potential, at the target; the sixth of w is what the potential leaves. */
+/* One pair: adds the source's field, and potential, at the target. w has five of the six sums for a virial: zz follows
+ * from xx, yy and the potential. */
 template <P2pWanted WANTED, class R>
-static __device__ inline void meet(R dx, R dy, R dz, R r2, R q, Vec4<R>* sum, R* w)
+static __device__ inline void interact(R dx, R dy, R dz, R r2, R q, Vec4<R>* sum, R* w)
 {
     const R inv = inverse_root(r2);
     const R p   = q * inv;
@@ -187,20 +190,20 @@ static __device__ inline void meet(R dx, R dy, R dz, R r2, R q, Vec4<R>* sum, R*
 }
 
 template <P2pWanted WANTED, class R, int T>
-static __device__ inline void meet_source(const Vec4<R>& source, Lane<R, T>& lane)
+static __device__ inline void interact_source(const Vec4<R>& source, Lane<R, T>& lane)
 {
 #pragma unroll
     for (int t = 0; t < T; t++)
     {
         const Vec4<R>& a  = lane.target[t];
         const R        dx = a.x - source.x, dy = a.y - source.y, dz = a.z - source.z;
-        meet<WANTED>(dx, dy, dz, dx * dx + dy * dy + dz * dz, source.w, &lane.sum[t], lane.w[t]);
+        interact<WANTED>(dx, dy, dz, dx * dx + dy * dy + dz * dz, source.w, &lane.sum[t], lane.w[t]);
     }
 }
 
-/* The same for a source that targets with a bit in mask leave out. */
+/* The same for a source that is excluded by the targets with a bit in mask. */
 template <P2pWanted WANTED, class R, int T>
-static __device__ inline void meet_special(const Vec4<R>& source, unsigned mask, Lane<R, T>& lane)
+static __device__ inline void interact_special(const Vec4<R>& source, unsigned mask, Lane<R, T>& lane)
 {
 #pragma unroll
     for (int t = 0; t < T; t++)
@@ -209,11 +212,11 @@ static __device__ inline void meet_special(const Vec4<R>& source, unsigned mask,
         const bool     skip = mask >> lane.index[t] & 1u;
         const R        dx = a.x - source.x, dy = a.y - source.y, dz = a.z - source.z;
         const R        r2 = skip ? R(1) : dx * dx + dy * dy + dz * dz;
-        meet<WANTED>(dx, dy, dz, r2, skip ? R(0) : source.w, &lane.sum[t], lane.w[t]);
+        interact<WANTED>(dx, dy, dz, r2, skip ? R(0) : source.w, &lane.sum[t], lane.w[t]);
     }
 }
 
-/* Meets the specials with places in first .. first + num - 1, and takes them off the list. */
+/* Interactions with the specials at places first .. first + num - 1, which are taken off the list. */
 template <P2pWanted WANTED, class R, int T>
 static __device__ void specials(const P2pArgs<R>& a, WarpMemory<R>* memory, int first, int num, Lane<R, T>& lane)
 {
@@ -242,16 +245,17 @@ static __device__ void specials(const P2pArgs<R>& a, WarpMemory<R>* memory, int 
         __syncwarp();
         for (int k = lane.group; k < batch; k += lane.groups)
         {
-            meet_special<WANTED>(memory->special[k], memory->mask[k], lane);
+            interact_special<WANTED>(memory->special[k], memory->mask[k], lane);
         }
         __syncwarp();
     }
 }
 
-/* Meets the num sources in the list, which begins at place `first`; the first `skip` of them are all specials. */
+/* Interactions with the num sources in the list, which begins at place `first`; the first `skip` of them are all
+ * specials. */
 template <P2pWanted WANTED, class R, int T>
 static __device__ void
-meet_list(const P2pArgs<R>& a, WarpMemory<R>* memory, int first, int num, int skip, Lane<R, T>& lane)
+interact_list(const P2pArgs<R>& a, WarpMemory<R>* memory, int first, int num, int skip, Lane<R, T>& lane)
 {
     const int     me       = static_cast<int>(threadIdx.x % 32);
     const Vec4<R> away     = {static_cast<R>(c_away), 0, 0, 0};
@@ -262,30 +266,31 @@ meet_list(const P2pArgs<R>& a, WarpMemory<R>* memory, int first, int num, int sk
     const int      step  = lane.groups;
     const Vec4<R>* list  = memory->list + lane.group + skip;
     int            steps = quotient(num - skip + step - 1, reciprocal(step));
-    for (; steps >= c_ahead; steps -= c_ahead)
+    for (; steps >= c_unrolled; steps -= c_unrolled)
     {
-        Vec4<R> source[c_ahead];
+        Vec4<R> source[c_unrolled];
 #pragma unroll
-        for (int i = 0; i < c_ahead; i++)
+        for (int i = 0; i < c_unrolled; i++)
         {
             source[i] = list[i * step];
         }
 #pragma unroll
-        for (int i = 0; i < c_ahead; i++)
+        for (int i = 0; i < c_unrolled; i++)
         {
-            meet_source<WANTED>(source[i], lane);
+            interact_source<WANTED>(source[i], lane);
         }
-        list += c_ahead * step;
+        list += c_unrolled * step;
     }
     for (; steps > 0; steps--)
     {
-        meet_source<WANTED>(*list, lane);
+        interact_source<WANTED>(*list, lane);
         list += step;
     }
     __syncwarp();
 }
 
-/* k modulo n of a neighbour's place; in a grid as long as the near vectors a step or none. */
+/* A neighbour's coordinate k modulo n. In a grid at least as long as the near vectors, adding or subtracting n once is
+ * enough. */
 template <class R>
 static __device__ inline int neighbour(const P2pArgs<R>& a, int k, int n)
 {
@@ -297,12 +302,13 @@ static __device__ inline int neighbour(const P2pArgs<R>& a, int k, int n)
     return k >= n ? k - n : k;
 }
 
-/* The near cells o .. o + 31 as segments, those without particles left out: *start is the place of a lane's own cell in
- * the part of the list that these cells make, *total its length. A lane without particles has start -1. beyond (NULL:
- * all): sources that are not there are moved out of reach, as places in the list are to be those of all. */
+/* Makes segments of the near cells o .. o + 31, skipping empty cells. *start is the place of a lane's own cell in the
+ * part of the list made of these cells, -1 for an empty cell, and *total is the length of that part. With face, sources
+ * not on that side of it are moved out of reach, not removed, so that the places of the others in the list stay the
+ * same. */
 template <class R>
 static __device__ inline void make_segments(
-    const P2pArgs<R>& a, WarpMemory<R>* memory, const int* place, const Beyond* beyond, int o, int* start, int* total)
+    const P2pArgs<R>& a, WarpMemory<R>* memory, const int* place, const FaceSide* face, int o, int* start, int* total)
 {
     const int me    = static_cast<int>(threadIdx.x % 32);
     int       begin = 0, count = 0;
@@ -339,7 +345,7 @@ static __device__ inline void make_segments(
         s.x    = kx * cell[0] + ky * cell[3] + kz * cell[6];
         s.y    = kx * cell[1] + ky * cell[4] + kz * cell[7];
         s.z    = kx * cell[2] + ky * cell[5] + kz * cell[8];
-        if (beyond != NULL && (beyond->direction == 0 ? k.x : beyond->direction == 1 ? k.y : k.z) < beyond->layer)
+        if (face != NULL && (face->direction == 0 ? k.x : face->direction == 1 ? k.y : k.z) < face->layer)
         {
             s.x = out_of_reach(R(0));
         }
@@ -356,8 +362,8 @@ static __device__ inline unsigned bit_at(int place)
     return bit;
 }
 
-/* Sources k .. k + 32 c_rounds - 1 of the segments to the end of the list, which has room for what is beyond the last
- * of them. *before: segments that began before k. */
+/* Appends sources k .. k + 32 c_rounds - 1 of the segments to the list, which has room for those past the last one,
+ * too. *before: number of segments that began before k. */
 template <class R>
 static __device__ inline void
 gather(const P2pArgs<R>& a, WarpMemory<R>* memory, int k, int total, int start, Vec4<R>* to, int* before)
@@ -385,9 +391,9 @@ gather(const P2pArgs<R>& a, WarpMemory<R>* memory, int k, int total, int start, 
     }
 }
 
-/* Sums over groups, through shared memory, to the targets, one a lane. Each list has a sum of its own, so that chains
- * of additions, and their rounding, do not grow with the number of neighbours; the first is written, others are added.
- */
+/* Adds up the groups' sums through shared memory and writes them, one target for each lane. Each list has a sum of its
+ * own, so that the lengths of sums, and their rounding errors, do not grow with the number of neighbours. The first
+ * list's is written, those of others are added. */
 template <class R, int T>
 static __device__ void write_sums(const P2pArgs<R>& a, WarpMemory<R>* memory, bool add, Lane<R, T>& lane)
 {
@@ -431,7 +437,7 @@ static __device__ void write_sums(const P2pArgs<R>& a, WarpMemory<R>* memory, bo
     __syncwarp();
 }
 
-/* Every pair is met twice, and the virial has half of each. Its trace is that of a potential 1/r. */
+/* Every pair is computed twice, each time with half of its virial. The trace follows from the potential, 1/r. */
 template <class R, int T>
 static __device__ void write_virial(const P2pArgs<R>& a, bool add, Lane<R, T>& lane)
 {
@@ -487,7 +493,7 @@ static __device__ Lane<R, T> make_lane(const P2pArgs<R>& a, int number, const Ti
     {
         lane.special = a.specials[lane.special_begin + me];
     }
-    const bool idle = lane.group >= lane.groups; /* left over; they do what others do, for nothing */
+    const bool idle = lane.group >= lane.groups; /* a lane left over: it computes as others do, but is not used */
     lane.group      = idle ? 0 : lane.group;
 #pragma unroll
     for (int t = 0; t < T; t++)
@@ -535,16 +541,16 @@ static __device__ void add_force(const Lane<R, T>& lane, R* force)
     }
 }
 
-/* All of one tile, with T targets in a lane. beyond (NULL: all sources): only the force on each lane's targets is
- * wanted, which is added to force[3]. */
+/* All interactions of one tile, with T targets in a lane. With face, only those with sources on that side of it, and
+ * only the force on each lane's targets is computed, which is added to force[3]. */
 template <class R, P2pWanted WANTED, int T>
 static __device__ inline void
-meet_tile(const P2pArgs<R>& a, WarpMemory<R>* memory, int number, const Tile& tile, const Beyond* beyond, R* force)
+interact_tile(const P2pArgs<R>& a, WarpMemory<R>* memory, int number, const Tile& tile, const FaceSide* face, R* force)
 {
     const int  place[3] = {tile.z & 0xffff, tile.z >> 16, tile.w};
     const int  cell     = cell_at(a.g, place[0], place[1], place[2]);
     Lane<R, T> lane     = make_lane<R, T>(a, number, tile);
-    /* a tile that is a whole cell: its targets come first in the list and are specials all */
+    /* if the tile is a whole cell, its own particles come first in the list and are all specials */
     const bool whole = a.self && a.cell_start[cell + 1] - a.cell_start[cell] == tile.y;
     int        first = 0, skip = whole ? tile.y : 0, next = 0, k = 0, total = 0, start = -1, before = 0;
     while (k < total || next < a.g.num_near)
@@ -554,7 +560,7 @@ meet_tile(const P2pArgs<R>& a, WarpMemory<R>* memory, int number, const Tile& ti
         {
             if (k >= total)
             {
-                make_segments(a, memory, place, beyond, next, &start, &total);
+                make_segments(a, memory, place, face, next, &start, &total);
                 next += 32;
                 k = before = 0;
                 continue;
@@ -564,48 +570,49 @@ meet_tile(const P2pArgs<R>& a, WarpMemory<R>* memory, int number, const Tile& ti
             k += 32 * c_rounds;
             __syncwarp();
         }
-        meet_list<WANTED>(a, memory, first, fill, skip, lane);
+        interact_list<WANTED>(a, memory, first, fill, skip, lane);
         if (WANTED == c_virialToo)
         {
             write_virial(a, first > 0, lane);
         }
-        if (beyond == NULL)
+        if (face == NULL)
         {
             write_sums(a, memory, first > 0, lane);
         }
         first += fill;
         skip = 0;
     }
-    if (beyond != NULL)
+    if (face != NULL)
     {
         add_force(lane, force);
     }
 }
 
-/* Cell `number` at a face: sources `layer` cells up in the direction, and more, are beyond a face. Near vectors
- * longer than the box lead through several, and its cells come up as often. */
-static __device__ inline Beyond find_face(const int* n, const int* extent, int number, int* place)
+/* The cell of block `number` and the face: the cell's sources `layer` or more cells up in the direction are across a
+ * face. Near vectors longer than the box cross several images of the face; the cell then has a block for each of them.
+ */
+static __device__ inline FaceSide find_face(const int* n, const int* extent, int number, int* place)
 {
-    Beyond beyond = {0, 0};
-    int    area   = n[1] * n[2];
-    while (number >= extent[beyond.direction] * area)
+    FaceSide face = {0, 0};
+    int      area = n[1] * n[2];
+    while (number >= extent[face.direction] * area)
     {
-        number -= extent[beyond.direction] * area;
-        beyond.direction++;
-        area = n[0] * n[3 - beyond.direction];
+        number -= extent[face.direction] * area;
+        face.direction++;
+        area = n[0] * n[3 - face.direction];
     }
-    const int d = beyond.direction, u = d == 0 ? 1 : 0, v = 3 - d - u;
-    beyond.layer = number / area + 1;
+    const int d = face.direction, u = d == 0 ? 1 : 0, v = 3 - d - u;
+    face.layer = number / area + 1;
     number %= area;
-    place[d] = wrapped(-beyond.layer, n[d]);
+    place[d] = wrapped(-face.layer, n[d]);
     place[u] = number / n[v];
     place[v] = number % n[v];
-    return beyond;
+    return face;
 }
 
-/* Of the virial -1/2 the sum of (x_i - x_j - s) (x) f_ij over pairs, what is not in the positions: 1/2 the vector of
- * the box in a direction (x) the force through its face. A warp has the targets of one cell; rows as of write_virial.
- */
+/* The part of the virial, -1/2 the sum of (x_i - x_j - s) (x) f_ij over pairs, that s contributes: 1/2 the vector of
+ * the box in a direction (x) the force through its face. A warp has the targets of one cell; rows are those of
+ * write_virial. */
 template <class R>
 __global__ void __launch_bounds__(32, sizeof(R) == 8 ? 1 : at_most_blocks(c_blocks))
     near_faces(const __grid_constant__ P2pArgs<R> a)
@@ -614,13 +621,13 @@ __global__ void __launch_bounds__(32, sizeof(R) == 8 ? 1 : at_most_blocks(c_bloc
     WarpMemory<R>*         memory = reinterpret_cast<WarpMemory<R>*>(shared);
     const int              number = static_cast<int>(blockIdx.x);
 
-    int          place[3] = {0, 0, 0};
-    const Beyond beyond   = find_face(a.g.n, a.extent, number, place);
-    const int    cell     = cell_at(a.g, place[0], place[1], place[2]);
-    R            force[3] = {0, 0, 0};
+    int            place[3] = {0, 0, 0};
+    const FaceSide face     = find_face(a.g.n, a.extent, number, place);
+    const int      cell     = cell_at(a.g, place[0], place[1], place[2]);
+    R              force[3] = {0, 0, 0};
     for (int tile = a.tile_start[cell]; tile < a.tile_start[cell + 1]; tile++)
     {
-        meet_tile<R, c_fieldOnly, 2>(a, memory, tile, a.tiles[tile], &beyond, force);
+        interact_tile<R, c_fieldOnly, 2>(a, memory, tile, a.tiles[tile], &face, force);
     }
     for (R& part : force)
     {
@@ -634,7 +641,7 @@ __global__ void __launch_bounds__(32, sizeof(R) == 8 ? 1 : at_most_blocks(c_bloc
         const double f[3]    = {static_cast<double>(force[0]), static_cast<double>(force[1]),
                                 static_cast<double>(force[2])};
         double       part[6] = {0};
-        fmm_add_symmetric(0.5 * a.g.n[beyond.direction], a.box->cell + 3 * beyond.direction, f, part);
+        fmm_add_symmetric(0.5 * a.g.n[face.direction], a.box->cell + 3 * face.direction, f, part);
         for (int i = 0; i < 6; i++)
         {
             a.virial[6 * static_cast<size_t>(number) + i] = static_cast<R>(part[i]);
@@ -654,19 +661,20 @@ __global__ void __launch_bounds__(32 * c_warps,
     WarpMemory<R>*         memory = reinterpret_cast<WarpMemory<R>*>(shared) + warp;
     int                    number = static_cast<int>(blockIdx.x) * c_warps + warp;
     const int              others = static_cast<int>(gridDim.x) * c_warps;
-    /* more than one only where there are more tiles than the host knew of; the first is loaded beside their number */
+    /* A warp has more than one tile only if there are more than the host counted when it last waited. The first is
+     * loaded without waiting for their number. */
     const int num_tiles = *a.num_tiles;
     Tile      tile      = a.tiles[number];
     while (number < num_tiles)
     {
-        /* in double precision a third target takes registers from other warps */
+        /* in double precision a third target takes so many registers that fewer warps fit */
         if (sizeof(R) == 4 && (c_sizesForThree >> (tile.y - 1) & 1u))
         {
-            meet_tile<R, WANTED, 3>(a, memory, number, tile, NULL, NULL);
+            interact_tile<R, WANTED, 3>(a, memory, number, tile, NULL, NULL);
         }
         else
         {
-            meet_tile<R, WANTED, 2>(a, memory, number, tile, NULL, NULL);
+            interact_tile<R, WANTED, 2>(a, memory, number, tile, NULL, NULL);
         }
         number += others;
         if (number < num_tiles)
@@ -676,7 +684,8 @@ __global__ void __launch_bounds__(32 * c_warps,
     }
 }
 
-/* Cells of the layers of targets along each direction from which near vectors lead out of the box at its upper end. */
+/* Number of blocks of near_faces: in each direction, the cells of all layers from which near vectors leave the box at
+ * its upper end. */
 static int num_faces(const int* extent, const Geometry& g)
 {
     return extent[0] * g.n[1] * g.n[2] + extent[1] * g.n[0] * g.n[2] + extent[2] * g.n[0] * g.n[1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The far field by an octree: up, across, down. */
+/* The far field by an octree: M2M upward, M2L on each level, L2L downward. */
 #include "cuda/octree/far.h"
 
 #include "cuda/convolution/convolution.h"
@@ -20,7 +20,7 @@ static fmm_octree_m2l* variant(gmxfmm_m2l m2l)
     }
 }
 
-/* The first level whose cells have an interaction list, beside the convolution of the roots. */
+/* The first level whose cells have an interaction list; roots interact by the convolution. */
 static int first_level(const gmxfmm_plan* plan)
 {
     const int* roots = plan->domain.tree->roots;
@@ -30,14 +30,14 @@ static int first_level(const gmxfmm_plan* plan)
         while (l < plan->domain.tree->depth && roots[0] << l <= plan->domain.separation + 1 &&
                roots[1] << l <= plan->domain.separation + 1 && roots[2] << l <= plan->domain.separation + 1)
         {
-            l++; /* all cells are near each other */
+            l++; /* on this level all cells are near each other */
         }
     }
     return l;
 }
 
-/* Roots interact with each other and all images by the convolution over their grid, whose arrays are theirs. In an open
- * system no root is far from another. */
+/* Roots interact with each other and all images by the convolution over their grid, the arrays of which hold their
+ * expansions. In an open system no root is far from another. */
 static gmxfmm_status far_field(gmxfmm_plan* plan, bool virial, cudaEvent_t ready, cudaStream_t stream)
 {
     DeviceTree*             tree  = &plan->device->tree;
@@ -62,7 +62,7 @@ static gmxfmm_status far_field(gmxfmm_plan* plan, bool virial, cudaEvent_t ready
     for (int l = first; l <= depth; l++)
     {
         const size_t bytes = static_cast<size_t>(plan->device->num_coef) * level[l].stride * real_size(plan);
-        const double scale = ldexp(1.0, l - depth); /* to the unit of the leaves */
+        const double scale = ldexp(1.0, l - depth); /* from this level's unit to that of the leaves */
         FMM_CUDA(plan, cudaMemsetAsync(level[l].local, 0, bytes, stream));
         FMM_TRY(
             fmm_cuda_octree_status(plan, variant(plan->far.m2l)(tree->operators, &level[l - 1], &level[l], stream)));
@@ -86,7 +86,7 @@ static gmxfmm_status far_field(gmxfmm_plan* plan, bool virial, cudaEvent_t ready
     return GMXFMM_OK;
 }
 
-/* Roots have transforms and sums where they have images; in an open system no root is far from another. */
+/* Periodic systems get transforms and lattice sums for the roots; in an open system no root is far from another. */
 static gmxfmm_status create(gmxfmm_plan* plan)
 {
     FMM_TRY(fmm_cuda_tree_create(plan));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The far field by an octree. */
+/* The functions of a far field by an octree. */
 #ifndef FMM_CUDA_OCTREE_FAR_H
 #define FMM_CUDA_OCTREE_FAR_H
 

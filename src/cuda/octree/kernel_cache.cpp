@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Reads and writes files of machine code: a header with key and checksum, then the code. */
 #include "cuda/octree/kernel_cache.h"
 
 #include <cstdio>
@@ -9,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What a file begins with; then `size` bytes. */
+/* The beginning of a file; `size` bytes of machine code follow. */
 struct CacheHeader
 {
     char     magic[8];
@@ -62,7 +63,7 @@ static void make_folders(const std::string& file)
 {
     for (size_t at = file.find('/', 1); at != std::string::npos; at = file.find('/', at + 1))
     {
-        mkdir(file.substr(0, at).c_str(), 0700); /* there already, or the file will not open */
+        mkdir(file.substr(0, at).c_str(), 0700); /* on failure the folder exists, or opening the file fails */
     }
 }
 

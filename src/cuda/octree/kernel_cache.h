@@ -7,15 +7,15 @@
 #include <string>
 #include <vector>
 
-/* FNV-1a of what stands for a text so far, and of `size` more bytes; c_hashBegin is that of none. */
+/* FNV-1a hash of `size` more bytes, given that of the bytes before; c_hashBegin is the hash of none. */
 constexpr uint64_t c_hashBegin = 14695981039346656037u;
 uint64_t           fmm_hash(uint64_t hash, const void* bytes, size_t size);
 
-/* The code that was stored under the key, in `file`; false if there is none, or not all of it. */
+/* Reads the code stored in `file` under the key; false if there is none, or if it is incomplete. */
 bool fmm_cache_read(const std::string& file, uint64_t key, std::vector<char>* code);
 
-/* Stores it, in place of what is there, all at once; folders above are made, for their owner alone. False if that
- * cannot be done. */
+/* Stores the code, replacing the file in one step; missing folders are created, accessible to their owner only. False
+ * on failure. */
 bool fmm_cache_write(const std::string& file, uint64_t key, const std::vector<char>& code);
 
 #endif

@@ -8,7 +8,8 @@ enum
     c_downBlocks  = 1056 /* eight on each multiprocessor of an H200 */
 };
 
-/* Products for coefficient (k, l) of the children by character; in holds the parent's locals, in[coefficient * 32]. */
+/* Products for coefficient (k, l) of the children, summed by character; in: the parent's locals, in[coefficient * 32].
+ */
 template <class R>
 static __device__ void products(const ShiftArguments<R>& a, int k, int l, int im, const R* in, R (&v)[8])
 {
@@ -44,7 +45,7 @@ __global__ void __launch_bounds__(c_downThreads) l2l(ShiftArguments<R> a)
     {
         int n, m, im;
         coefficient(a.p, f, &n, &m, &im);
-        /* in units of the children */
+        /* in the children's unit of length */
         in[f * 32 + lane] = parent < a.num ? ldexp(a.upper[f * a.upper_stride + parent], -(n + 1)) : R(0);
     }
     __syncthreads();

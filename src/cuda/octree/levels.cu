@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The levels of the octree on the device (tree.h), made at assign. A level's grid is counted in the order of its cells,
- * child slabs row by row; a scan over which of its places are occupied gives each cell its index, and an index of a
- * place is then all that parents, children and neighbours need. It costs four bytes a place, occupied or not. Roots all
- * exist: their expansions are the arrays of the transforms.
+ * The levels of the octree on the device (tree.h), made at assign. The places of a level's grid are numbered in the
+ * order of its cells: by child slab, then row by row. A prefix sum over the occupied places gives each cell its index.
+ * This array of indices by place is all that is needed to find parents, children and neighbours; it takes four bytes
+ * for each place, occupied or not. All roots exist: their expansions are the arrays of the transforms.
  */
 #include <cstring>
 
@@ -21,15 +21,16 @@ enum
 struct LevelGrid
 {
     int l, n[3], num; /* level, places along each axis and in all */
-    int periodic;
+    int periodic[3];
 };
 
 static LevelGrid level_grid(const gmxfmm_plan* plan, int l)
 {
-    LevelGrid g = {l, {0, 0, 0}, 1, fmm_is_periodic(plan)};
+    LevelGrid g = {l, {0, 0, 0}, 1, {0, 0, 0}};
     for (int d = 0; d < 3; d++)
     {
-        g.n[d] = plan->domain.tree->roots[d] << l;
+        g.n[d]        = plan->domain.tree->roots[d] << l;
+        g.periodic[d] = plan->domain.periodic[d];
         g.num *= g.n[d];
     }
     return g;
@@ -55,14 +56,14 @@ static __device__ inline void place_of(const LevelGrid& g, int number, int* at)
     at[2] = (row % n2 << half) + (octant & 1);
 }
 
-/* Index of the cell with this number, or num, the empty one. */
+/* Index of the cell at the place with this number, or num, the empty cell. */
 static __device__ inline int cell_with(const int* index, int number, int num)
 {
     return index[number + 1] > index[number] ? index[number] : num;
 }
 
-/* Leaves that hold particles of either set, or the first if there are none, so that launches need no exception; one
- * more, for the scan. */
+/* Marks the leaves that hold sources or targets or, if there are no particles, the first leaf, so that no launch is
+ * empty. The array has one more element, for the prefix sum. */
 __global__ void
 mark_leaves(LevelGrid g, Geometry near, const int* sources, const int* targets, bool no_particles, int* mark)
 {
@@ -81,7 +82,7 @@ mark_leaves(LevelGrid g, Geometry near, const int* sources, const int* targets, 
     mark[number] = occupied;
 }
 
-/* Parents of cells, or all roots. */
+/* Marks the parents of cells, or all roots. */
 __global__ void mark_parents(LevelGrid upper, const int* lower_index, int* mark)
 {
     const int number = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
@@ -103,7 +104,7 @@ __global__ void mark_parents(LevelGrid upper, const int* lower_index, int* mark)
     mark[number] = occupied && number < upper.num;
 }
 
-/* First cell of each slab, and the number of cells. */
+/* Writes the first cell of each slab and, after them, the number of cells. */
 __global__ void find_slabs(LevelGrid g, const int* index, int* slab)
 {
     const int c = static_cast<int>(threadIdx.x);
@@ -117,7 +118,7 @@ struct LevelArrays
 {
     LevelGrid   here;
     int         num, num_near;
-    const int * index, *upper, *lower; /* indices of this level, that above and below; NULL: there is none */
+    const int * index, *upper, *lower; /* of this level, the one above and the one below; NULL: no such level */
     int         upper_num, lower_num;  /* cells there */
     const int4* vectors;
     int *       parent, *child, *near;
@@ -130,7 +131,7 @@ static __device__ inline int near_cell_of(const LevelArrays& a, const int* at, i
     for (int d = 0; d < 3; d++)
     {
         to[d] = at[d] + v[d];
-        if (a.here.periodic)
+        if (a.here.periodic[d])
         {
             to[d] = wrapped(to[d], a.here.n[d]);
         }
@@ -155,7 +156,7 @@ static __device__ inline LevelGrid neighbour_grid(const LevelGrid& here, int up)
     return g;
 }
 
-/* Parents, children and neighbours of the cells of a level; and of the empty cell, by the thread after the last. */
+/* Writes parents, children and neighbours of the cells of a level; one more thread writes those of the empty cell. */
 __global__ void link(LevelArrays a)
 {
     const int number = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
@@ -207,7 +208,7 @@ gmxfmm_status fmm_cuda_octree_status(gmxfmm_plan* plan, gmxfmm_status status)
                : fmm_fail(plan, status, "%s", ops != NULL ? fmm_octree_message(ops) : "out of memory for an octree");
 }
 
-/* Keeps plan->bytes up with the memory of the operators. */
+/* Adds changes of the operators' memory to plan->bytes. */
 static void count_bytes(gmxfmm_plan* plan)
 {
     DeviceTree*  tree  = &plan->device->tree;
@@ -258,7 +259,7 @@ void fmm_cuda_tree_destroy(gmxfmm_plan* plan)
 gmxfmm_status fmm_cuda_tree_set_shape(gmxfmm_plan* plan)
 {
     fmm_device* d = plan->device;
-    FMM_CUDA(plan, cudaDeviceSynchronize()); /* a step may be using what is replaced */
+    FMM_CUDA(plan, cudaDeviceSynchronize()); /* a step may still be using the tables */
     FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_set_shape(d->tree.operators, &plan->domain.cells, d->own)));
     FMM_CUDA(plan, cudaStreamSynchronize(d->own));
     return GMXFMM_OK;
@@ -280,7 +281,7 @@ Expansions fmm_cuda_tree_expansions(const gmxfmm_plan* plan)
     return far;
 }
 
-/* Indices of all levels, leaves first; then their slabs are on the host. */
+/* Makes the indices of all levels, leaves first, and copies their slabs to the host. */
 static gmxfmm_status number_cells(gmxfmm_plan* plan, cudaStream_t stream)
 {
     fmm_device* d    = plan->device;
@@ -320,7 +321,8 @@ static gmxfmm_status number_cells(gmxfmm_plan* plan, cudaStream_t stream)
     return GMXFMM_OK;
 }
 
-/* Memory for level l. What stands beyond its last cell is read as the empty cell. */
+/* Reserves memory for level l. Multipoles after its last cell are set to zero, as they are read as those of the empty
+ * cell. */
 static gmxfmm_status reserve_level(gmxfmm_plan* plan, int l, cudaStream_t stream)
 {
     DeviceTree*       tree   = &plan->device->tree;

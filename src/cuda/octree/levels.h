@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The octree of a plan on the device: operators, and the levels of what was assigned. */
+/* The octree of a plan on the device: operators, and the levels for the assigned particles. */
 #ifndef FMM_CUDA_OCTREE_LEVELS_H
 #define FMM_CUDA_OCTREE_LEVELS_H
 
@@ -11,10 +11,10 @@ gmxfmm_status fmm_cuda_tree_create(gmxfmm_plan* plan);
 gmxfmm_status fmm_cuda_tree_set_shape(gmxfmm_plan* plan);
 void          fmm_cuda_tree_destroy(gmxfmm_plan* plan);
 
-/* Kernels of m2l = rotation, unless they are there for this order. */
+/* Loads or compiles the kernels of m2l = rotation for this order, unless the plan has them. */
 gmxfmm_status fmm_cuda_rotation_create(gmxfmm_plan* plan, int order);
 
-/* Levels and leaves of the sorted particles. */
+/* Makes the levels and leaves for the sorted particles. */
 gmxfmm_status fmm_cuda_tree_assign(gmxfmm_plan* plan, cudaStream_t stream);
 Expansions    fmm_cuda_tree_expansions(const gmxfmm_plan* plan);
 

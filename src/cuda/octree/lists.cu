@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Lists of the octree's operators for the device: translations, and who works on which of them. */
+/* Lists of the octree's operators for the device: translations, and their division among blocks and warps. */
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -14,18 +14,18 @@ namespace
 
 enum
 {
-    c_sharedBytes = 226 * 1024 /* shared memory a block may have (compute capability 9.0; shared_memory.h) */
+    c_sharedBytes = 226 * 1024 /* largest shared memory of a block (compute capability 9.0; shared_memory.h) */
 };
 
-/* Translations of one plane, for one group of warps. */
+/* Consecutive translations of one plane, for one group of warps. */
 struct RotationRun
 {
-    int first, count; /* of the child index's translations, sorted */
-    int plane, turn;
+    int first, count; /* in the sorted translations of the child index */
+    int plane, rank;
 };
 
-/* Host copies of what is the same for all shapes; by child index. */
-struct Shares /* of a RotationSchedule */
+/* Host copies of lists, which are the same for all shapes; by child index. */
+struct HostSchedule /* the lists of a RotationSchedule */
 {
     std::vector<RotationStep> step[8];
     std::vector<int>          start[2][8], most[2][8], full_runs[8];
@@ -33,9 +33,9 @@ struct Shares /* of a RotationSchedule */
 
 struct Lists
 {
-    std::vector<OctreeTranslation> list[8], sorted[8]; /* by operator; by order, and of one order by plane */
+    std::vector<OctreeTranslation> list[8], sorted[8]; /* list: by operator; sorted: by order, then by plane */
     std::vector<SymmetricGroup>    group[8];
-    Shares                         shares[c_rotationSchedules];
+    HostSchedule                   host[c_rotationSchedules];
     std::vector<SymmetricRun>      symmetric;
     std::vector<unsigned char>     character;
 };
@@ -94,7 +94,8 @@ void make_lists(fmm_octree_operators* ops, const fmm_tree* tree, Lists* lists)
     }
 }
 
-/* Planes through the z axis: those of displacements with x and y in one ratio; the z axis is in the first. */
+/* Finds the planes through the z axis: displacements with the same ratio of x and y are in one plane. Those along the z
+ * axis count to the first plane. */
 void find_planes(fmm_octree_operators* ops)
 {
     ops->num_planes = 0;
@@ -129,12 +130,12 @@ bool is_reduced(const fmm_octree_operators* ops, const OctreeTranslation& t)
     return ops->order_of[t.vector] < ops->order;
 }
 
-/* The translations of child index c by orders and planes. */
+/* Sorts the translations of child index c by order, then by plane. */
 void sort_by_plane(const fmm_octree_operators* ops, Lists* lists, int c)
 {
     std::vector<OctreeTranslation>& sorted = lists->sorted[c];
     sorted                                 = lists->list[c];
-    /* neighbours along z read the same sources: keep them together */
+    /* displacements that differ in z only read the same sources: they stay together */
     std::stable_sort(sorted.begin(), sorted.end(),
                      [&](const OctreeTranslation& a, const OctreeTranslation& b)
                      {
@@ -156,8 +157,8 @@ void sort_by_plane(const fmm_octree_operators* ops, Lists* lists, int c)
                      });
 }
 
-/* The schedule's planes, for translations of one order, in pieces of nearly the same size that groups can share evenly.
- */
+/* Divides the translations of one order in each of the schedule's planes into pieces of nearly the same size, small
+ * enough to be divided evenly among groups. */
 std::vector<RotationRun> make_pieces(const fmm_octree_operators*           ops,
                                      const RotationSchedule&               schedule,
                                      const std::vector<OctreeTranslation>& sorted,
@@ -198,10 +199,10 @@ std::vector<RotationRun> make_pieces(const fmm_octree_operators*           ops,
     return pieces;
 }
 
-/* Pieces to groups, the longest first, to the group with the least. */
-void share_pieces(std::vector<RotationRun>               pieces,
-                  std::vector<std::vector<RotationRun>>* of_group,
-                  std::vector<int>*                      steps)
+/* Assigns pieces to groups, the longest first, each to the group with the fewest steps. */
+void assign_pieces(std::vector<RotationRun>               pieces,
+                   std::vector<std::vector<RotationRun>>* of_group,
+                   std::vector<int>*                      steps)
 {
     std::stable_sort(pieces.begin(), pieces.end(),
                      [](const RotationRun& a, const RotationRun& b) { return a.count > b.count; });
@@ -213,9 +214,11 @@ void share_pieces(std::vector<RotationRun>               pieces,
     }
 }
 
-/* Turns of the groups of one block, from `first` on, by when they are done with a piece: a group waits while others go
- * on, and groups are in step. Returns the turn that comes next. */
-int take_turns(std::vector<RotationRun>* of_group, int groups, int first)
+/* Ranks the runs of one block's groups, from rank `first` on, by the number of steps after which a group has finished
+ * them. Groups add their runs to the same locals in the order of ranks, and a group that finishes a run waits until
+ * those of lower rank have been added. Since all groups make their steps at the same pace, this order makes them wait
+ * least. Returns the next rank. */
+int rank_runs(std::vector<RotationRun>* of_group, int groups, int first)
 {
     std::vector<std::pair<int, RotationRun*>> done;
     for (int g = 0; g < groups; g++)
@@ -230,62 +233,62 @@ int take_turns(std::vector<RotationRun>* of_group, int groups, int first)
     std::stable_sort(done.begin(), done.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     for (size_t i = 0; i < done.size(); i++)
     {
-        done[i].second->turn = first + static_cast<int>(i);
+        done[i].second->rank = first + static_cast<int>(i);
     }
     return first + static_cast<int>(done.size());
 }
 
-/* A run as steps. */
+/* Appends the steps of a run. */
 void add_steps(const RotationRun& run, const std::vector<OctreeTranslation>& sorted, std::vector<RotationStep>* steps)
 {
     for (int i = 0; i < run.count; i++)
     {
         const OctreeTranslation& t    = sorted[static_cast<size_t>(run.first + i)];
-        const int                turn = i + 1 == run.count ? run.turn : -1;
-        steps->push_back({t.near, t.octant, t.vector, run.plane, turn});
+        const int                rank = i + 1 == run.count ? run.rank : -1;
+        steps->push_back({t.near, t.octant, t.vector, run.plane, rank});
     }
 }
 
-/* The list of child index c for the groups of all blocks that share it. */
+/* Divides the list of child index c among the groups of all its blocks. */
 void make_schedule(const fmm_octree_operators*           ops,
                    const RotationSchedule&               schedule,
                    const std::vector<OctreeTranslation>& sorted,
-                   Shares*                               shares,
+                   HostSchedule*                         host,
                    int                                   c)
 {
     const int        groups = schedule.groups * schedule.splits;
-    std::vector<int> turn(static_cast<size_t>(schedule.splits), 0);
+    std::vector<int> next_rank(static_cast<size_t>(schedule.splits), 0);
     for (int pass = 0; pass < 2; pass++)
     {
         std::vector<std::vector<RotationRun>> of_group(static_cast<size_t>(groups));
         std::vector<int>                      counts(static_cast<size_t>(groups), 0);
-        std::vector<int>&                     start = shares->start[pass][c];
-        share_pieces(make_pieces(ops, schedule, sorted, pass == 1), &of_group, &counts);
+        std::vector<int>&                     start = host->start[pass][c];
+        assign_pieces(make_pieces(ops, schedule, sorted, pass == 1), &of_group, &counts);
         for (int split = 0; split < schedule.splits; split++)
         {
-            int& next = turn[static_cast<size_t>(split)];
-            next      = take_turns(&of_group[static_cast<size_t>(split * schedule.groups)], schedule.groups, next);
+            int& next = next_rank[static_cast<size_t>(split)];
+            next      = rank_runs(&of_group[static_cast<size_t>(split * schedule.groups)], schedule.groups, next);
             const auto first = counts.begin() + split * schedule.groups;
-            shares->most[pass][c].push_back(*std::max_element(first, first + schedule.groups));
+            host->most[pass][c].push_back(*std::max_element(first, first + schedule.groups));
         }
         for (const std::vector<RotationRun>& runs : of_group)
         {
-            start.push_back(static_cast<int>(shares->step[c].size()));
+            start.push_back(static_cast<int>(host->step[c].size()));
             for (const RotationRun& run : runs)
             {
-                add_steps(run, sorted, &shares->step[c]);
+                add_steps(run, sorted, &host->step[c]);
             }
         }
-        start.push_back(static_cast<int>(shares->step[c].size()));
+        start.push_back(static_cast<int>(host->step[c].size()));
         if (pass == 0)
         {
-            shares->full_runs[c] = turn;
+            host->full_runs[c] = next_rank;
         }
     }
 }
 
-/* Who shares what in each schedule. */
-void set_out_schedules(fmm_octree_operators* ops)
+/* Sets the numbers of groups, teams and blocks, and the planes, of each schedule. */
+void init_schedules(fmm_octree_operators* ops)
 {
     const bool is_double = ops->is_double != 0;
     const int  blocks    = fmm_rotation_blocks(ops->order, is_double);
@@ -293,15 +296,16 @@ void set_out_schedules(fmm_octree_operators* ops)
     {
         RotationSchedule& schedule = ops->schedule[s];
         const int         part = s - c_rotationPart, planes = ops->num_planes;
-        schedule.groups      = fmm_rotation_warps(ops->order, is_double) / fmm_rotation_roles(ops->order, is_double);
-        schedule.teams       = fmm_rotation_teams(ops->order, is_double);
-        schedule.splits      = s == c_rotationSplit ? blocks * c_rotationSplits : s == c_rotationSome ? blocks : 1;
+        schedule.groups = fmm_rotation_warps(ops->order, is_double) / fmm_rotation_group_warps(ops->order, is_double);
+        schedule.teams  = fmm_rotation_teams(ops->order, is_double);
+        schedule.splits = s == c_rotationSplit ? blocks * c_rotationSplits : s == c_rotationSome ? blocks : 1;
         schedule.first_plane = part < 0 ? 0 : planes * part / c_rotationParts;
         schedule.num_planes  = part < 0 ? planes : planes * (part + 1) / c_rotationParts - schedule.first_plane;
     }
 }
 
-/* Outputs of one pass: columns in runs of nearly the same size, the longest first, to the warp with the least. */
+/* Outputs of one pass: columns are divided into runs of nearly the same size, which are assigned, the longest first,
+ * each to the warp with the least work. */
 void make_symmetric_pass(fmm_octree_operators* ops, int pass, Lists* lists)
 {
     SymmetricSchedule&        s = ops->symmetric;
@@ -330,7 +334,7 @@ void make_symmetric_pass(fmm_octree_operators* ops, int pass, Lists* lists)
     {
         const int w = static_cast<int>(std::min_element(cost, cost + s.warps) - cost);
         of_warp[w].push_back(run);
-        cost[w] += run.count + 4; /* loads beside the products */
+        cost[w] += run.count + 4; /* 4 for loads */
     }
     for (int w = 0; w < c_symmetricWarps; w++)
     {
@@ -373,8 +377,7 @@ void make_symmetric(fmm_octree_operators* ops, Lists* lists)
     }
 }
 
-/* Lists one after the other, as they will stand on the device; a list's place in bytes becomes its address there once
- * the memory is known. */
+/* Appends a list to bytes, the copy on the host of the memory at `device`, and sets its address there. */
 template <class T>
 void place_list(const std::vector<T>& list, const T** address, std::vector<char>* bytes, const char* device)
 {
@@ -384,14 +387,15 @@ void place_list(const std::vector<T>& list, const T** address, std::vector<char>
     *address = reinterpret_cast<const T*>(device + at);
 }
 
-void place_shares(const Shares& shares, int c, RotationSchedule* schedule, std::vector<char>* bytes, const char* device)
+void place_schedule(
+    const HostSchedule& host, int c, RotationSchedule* schedule, std::vector<char>* bytes, const char* device)
 {
-    place_list(shares.step[c], &schedule->step[c], bytes, device);
-    place_list(shares.full_runs[c], &schedule->full_runs[c], bytes, device);
+    place_list(host.step[c], &schedule->step[c], bytes, device);
+    place_list(host.full_runs[c], &schedule->full_runs[c], bytes, device);
     for (int pass = 0; pass < 2; pass++)
     {
-        place_list(shares.start[pass][c], &schedule->start[pass][c], bytes, device);
-        place_list(shares.most[pass][c], &schedule->most[pass][c], bytes, device);
+        place_list(host.start[pass][c], &schedule->start[pass][c], bytes, device);
+        place_list(host.most[pass][c], &schedule->most[pass][c], bytes, device);
     }
 }
 
@@ -404,7 +408,7 @@ std::vector<char> place_lists(fmm_octree_operators* ops, const Lists& lists, con
         place_list(lists.group[c], &ops->group[c], &bytes, device);
         for (int s = 0; s < c_rotationSchedules; s++)
         {
-            place_shares(lists.shares[s], c, &ops->schedule[s], &bytes, device);
+            place_schedule(lists.host[s], c, &ops->schedule[s], &bytes, device);
         }
     }
     place_list(lists.symmetric, &ops->symmetric.run, &bytes, device);
@@ -427,13 +431,13 @@ gmxfmm_status fmm_octree_make_lists(fmm_octree_operators* ops, const fmm_tree* t
     Lists lists;
     make_lists(ops, tree, &lists);
     find_planes(ops);
-    set_out_schedules(ops);
+    init_schedules(ops);
     for (int c = 0; c < 8; c++)
     {
         sort_by_plane(ops, &lists, c);
         for (int s = 0; s < c_rotationSchedules; s++)
         {
-            make_schedule(ops, ops->schedule[s], lists.sorted[c], &lists.shares[s], c);
+            make_schedule(ops, ops->schedule[s], lists.sorted[c], &lists.host[s], c);
         }
     }
     make_symmetric(ops, &lists);

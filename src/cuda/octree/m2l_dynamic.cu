@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * M2L by dynamic parallelism (Kohnke et al. 2020, approach 2), for comparison: a thread of the parent kernel finds the
- * sources of the children of one cell and launches a child kernel for them; blocks of that one are the children, which
- * keep multipoles and operator of a translation in shared memory, threads are coefficients.
+ * M2L by dynamic parallelism (Kohnke et al. 2020, approach 2), for comparison: each thread of the parent kernel
+ * launches a child kernel for the children of one cell. In the child kernel each block has one child, each thread one
+ * coefficient; a block copies the multipoles and the operator of each translation to shared memory.
  */
 #include "cuda/octree/m2l_element.h"
 
@@ -28,7 +28,7 @@ __global__ void child_kernel(M2lElement<R> a, const int* children, R* local)
     const OctreeTranslation* list    = a.list[0];
     int                      num     = a.num_list[0];
 #pragma unroll
-    for (int c = 1; c < 8; c++) /* children are in the slab of their index */
+    for (int c = 1; c < 8; c++) /* children of index c are in slab c */
     {
         list = blockIdx.x == c ? a.list[c] : list;
         num  = blockIdx.x == c ? a.num_list[c] : num;

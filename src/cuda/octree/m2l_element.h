@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One coefficient of one translation, by THEORY (5): what m2l_naive.cu and m2l_dynamic.cu are made of. */
+/* One coefficient of one translation, by THEORY (5); used by m2l_naive.cu and m2l_dynamic.cu. */
 #ifndef FMM_CUDA_M2L_ELEMENT_H
 #define FMM_CUDA_M2L_ELEMENT_H
 

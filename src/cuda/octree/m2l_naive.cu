@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * M2L as the loops of THEORY (5) stand, mapped to threads (Kohnke et al. 2020, approach 1), for comparison: a thread is
- * one coefficient L_k^l of one target. It walks through the list and computes, as they do, source and operator for each
- * of its products from global memory.
+ * M2L by the loops of THEORY (5), mapped to threads (Kohnke et al. 2020, approach 1), for comparison: each thread
+ * computes one coefficient L_k^l of one target. It goes through the list and, as in that paper, reads source and
+ * operator for each of its products from global memory.
  */
 #include "cuda/octree/m2l_element.h"
 
 enum
 {
-    c_run = 32 /* translations added up by themselves: rounding does not grow with the list */
+    c_run = 32 /* translations whose sum is formed separately, so that rounding errors do not grow with the list */
 };
 
 template <class R>

@@ -3,7 +3,7 @@
 #include "cuda/octree/state.h"
 #include "cuda/octree/rotation_orders.h"
 
-/* Adds the locals by blocks that shared a list, in their order. */
+/* Adds up, in a fixed order, the locals of the blocks among which lists were divided. */
 template <class R>
 __global__ void __launch_bounds__(256) add_partial(R* local, const R* partial, size_t size, int num)
 {
@@ -20,7 +20,7 @@ __global__ void __launch_bounds__(256) add_partial(R* local, const R* partial, s
     }
 }
 
-/* Blocks with 32 targets of one slab, those of the longest slab for each. */
+/* Number of blocks, with 32 targets of one slab each: for every slab as many as the longest one needs. */
 static int rotation_tiles(const OctreeLists& lists)
 {
     int tiles = 0;
@@ -33,12 +33,13 @@ static int rotation_tiles(const OctreeLists& lists)
 }
 
 template <class R>
-static cudaError_t launch_turn(const fmm_octree_operators* ops, rotation::Arguments<R> a, cudaStream_t stream)
+static cudaError_t launch_rotate_sources(const fmm_octree_operators* ops, rotation::Arguments<R> a, cudaStream_t stream)
 {
     const unsigned tiles        = (static_cast<unsigned>(a.lists.num) + 32) / 32;
     void*          parameters[] = {&a};
-    return cudaLaunchKernel(ops->rotation->turn, dim3((tiles + 7) / 8, static_cast<unsigned>(a.schedule.num_planes)),
-                            dim3(256), parameters, 0, stream);
+    return cudaLaunchKernel(ops->rotation->rotate_sources,
+                            dim3((tiles + 7) / 8, static_cast<unsigned>(a.schedule.num_planes)), dim3(256), parameters,
+                            0, stream);
 }
 
 template <class R>
@@ -46,7 +47,7 @@ static cudaError_t launch_translate(fmm_octree_operators* ops, rotation::Argumen
 {
     const bool        is_double    = sizeof(R) == sizeof(double);
     const int         warps        = fmm_rotation_warps(ops->order, is_double);
-    const size_t      groups       = static_cast<size_t>(warps / fmm_rotation_roles(ops->order, is_double));
+    const size_t      groups       = static_cast<size_t>(warps / fmm_rotation_group_warps(ops->order, is_double));
     const size_t      tile         = 32 * static_cast<size_t>(ops->num_coef) * sizeof(R);
     const size_t      tiles        = groups * tile * (fmm_rotation_has_sums(ops->order, is_double) ? 2 : 1);
     const size_t      near         = 32 * sizeof(int) * static_cast<size_t>(a.lists.num_near);
@@ -65,13 +66,13 @@ launch(fmm_octree_operators* ops, const fmm_octree_level* upper, const fmm_octre
 {
     rotation::Arguments<R> a;
     a.lists             = octree_lists(ops, upper, lower);
-    a.turned            = ops->turned.as<R>();
+    a.rotated           = ops->rotated.as<R>();
     a.plane_size        = (static_cast<size_t>(lower->num) + 32) / 32 * 32 * static_cast<size_t>(ops->num_coef);
     a.multipole         = static_cast<const R*>(lower->multipole);
     a.local_size        = static_cast<size_t>(ops->num_coef) * lower->stride;
     const int    tiles  = rotation_tiles(a.lists);
     const size_t plane  = a.plane_size * sizeof(R);
-    const bool   whole  = static_cast<size_t>(ops->num_planes) * plane <= ops->turned.capacity;
+    const bool   whole  = static_cast<size_t>(ops->num_planes) * plane <= ops->rotated.capacity;
     const int    shared = tiles <= c_rotationFewTiles ? c_rotationSplit : c_rotationSome;
     const int    splits = whole && tiles <= c_rotationSomeTiles ? ops->schedule[shared].splits : 1;
     const size_t bytes  = static_cast<size_t>(splits) * a.local_size * sizeof(R);
@@ -86,11 +87,11 @@ launch(fmm_octree_operators* ops, const fmm_octree_level* upper, const fmm_octre
     for (int s = first; s < first + number && tiles > 0; s++)
     {
         a.schedule = ops->schedule[s];
-        if (static_cast<size_t>(a.schedule.num_planes) * plane > ops->turned.capacity)
+        if (static_cast<size_t>(a.schedule.num_planes) * plane > ops->rotated.capacity)
         {
             return fmm_octree_failed(ops, GMXFMM_ERROR_ORDER, "more cells than reserved", __FILE__, __LINE__);
         }
-        FMM_CUDA(ops, launch_turn(ops, a, stream));
+        FMM_CUDA(ops, launch_rotate_sources(ops, a, stream));
         FMM_CUDA(ops, launch_translate(ops, a, stream));
     }
     if (split)

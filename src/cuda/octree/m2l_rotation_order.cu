@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* One of the two kernels of rotation_kernels.h for one order and precision: compiled with FMM_ORDER, FMM_REAL and
- * FMM_KERNEL, turn or translate, by nvcc or, when a plan asks for the order, by NVRTC. Apart, since constant memory has
- * not room for the elements that both need. */
+ * FMM_KERNEL, rotate_sources or translate, by nvcc or, when a plan asks for the order, by NVRTC. The two are compiled
+ * separately, since constant memory has no room for the matrix elements of both. */
 #include "cuda/octree/rotation_kernels.h"
 
 namespace rotation
 {
 
-#define KINDS_turn ROT_FLIP, 1
+#define KINDS_rotate_sources ROT_FLIP, 1
 #define KINDS_translate ROT_FLIP_TURNED, 2
 #define KINDS_OF(kernel) KINDS_##kernel
 #define KINDS(kernel) KINDS_OF(kernel)
 
-/* The compiler puts elements into instructions or, in double precision, leaves them in constant memory, which has 64
- * KB; beyond that, they are loaded. */
+/* The compiler makes elements operands of instructions or, in double precision, leaves them in constant memory, which
+ * has 64 KB. Tables larger than that are in global memory. */
 constexpr bool c_isLoaded = sizeof(FMM_REAL) == sizeof(double) && FMM_ORDER > 20;
 template <int P>
 using TablesTo = Tables<FMM_REAL, P, KINDS(FMM_KERNEL)>;

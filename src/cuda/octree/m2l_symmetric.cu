@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * M2L by presorted operators (Kohnke et al. 2020, approach 3), O(p^4): displacements that differ in signs only share a
- * reference operator, 56 for 316 displacements (ws = 1). Where they add the up to eight products of one source with
- * signs from bitsets, sources are added here, by THEORY (33), with the signs of each character of the mirror group, and
- * one product with the operator serves them all: 3.4 times fewer multiplications.
+ * reference operator, 56 for 316 displacements (ws = 1). They multiply each of up to eight sources by the operator and
+ * add the products with signs from bitsets. Here the sources are first added with the signs of each character of the
+ * mirror group, by THEORY (33), and the operator is applied to these sums: 3.4 times fewer multiplications.
  *
- * A block has 32 targets of one slab, a lane each, and goes through the groups of their list: signed sums of sources
- * to shared memory, [character][coefficient][lane]; then warps, each with some runs of up to c_symmetricRun outputs of
- * one column, multiply them with the operator, whose elements are the same for all lanes. Where eight expansions do not
- * fit into shared memory, a block computes a quarter of the outputs, those of one character in x and y, and needs two.
+ * A block has 32 targets of one slab, one in each lane, and goes through the groups of their list. It writes signed
+ * sums of sources to shared memory, [character][coefficient][lane]. Then warps, each with some runs of up to
+ * c_symmetricRun outputs of one column, multiply them by the operator, whose elements are the same for all lanes. If
+ * shared memory has no room for eight expansions, a block computes only a quarter of the outputs, those of one
+ * character in x and y, which needs two.
  */
 #include "fmm/math/fold.h"
 #include "cuda/octree/hadamard.h"
@@ -50,8 +51,8 @@ static __device__ __forceinline__ void load_quad(const R* from, R* to)
     }
 }
 
-/* Adds sum_i h[i + k] w(i + k)[i] to sum[k], k < T, w of even or odd i + k; half: odd i + k give nothing. Elements of
- * the operator pass through a window of 16 registers, four at a time. */
+/* Adds sum_i h[i + k] w(i + k)[i] to sum[k], k < T, w being even or odd by the parity of i + k; Half: odd i + k do not
+ * contribute. Elements of the operator are loaded four at a time into a window of 16 registers. */
 template <int T, bool Half, class R>
 static __device__ __forceinline__ void segment(const R* h, const R* even, const R* odd, int count, R (&sum)[T])
 {
@@ -93,8 +94,8 @@ static __device__ __forceinline__ void segment(const R* h, const R* even, const 
     }
 }
 
-/* Outputs k0 .. k0 + T - 1 of column (l, im) from all columns of the input. characters: 8, or 2 of those that the
- * output's x and y want. */
+/* Outputs k0 .. k0 + T - 1 of column (l, im) from all columns of the input. characters: those in w, all 8 or the 2 for
+ * the outputs' character in x and y. */
 template <int T, bool Half, class R>
 static __device__ __forceinline__ void outputs(const SymmetricArguments<R>& a,
                                                const SymmetricGroup&        g,
@@ -117,7 +118,7 @@ static __device__ __forceinline__ void outputs(const SymmetricArguments<R>& a,
     {
         for (int im = 0; im <= (m > 0); im++)
         {
-            const int c = own ^ fold_character(m, m, im); /* z follows i + k */
+            const int c = own ^ fold_character(m, m, im); /* the lowest bit, for z, is the parity of i + k */
             if (c & g.zero & 6)
             {
                 continue;
@@ -147,7 +148,7 @@ static __device__ void outputs_of_run(const SymmetricArguments<R>& a,
                                       R*                           out,
                                       size_t                       stride)
 {
-    /* few sizes, since the instructions of all of them have to fit into the instruction cache */
+    /* only a few sizes, as the instruction cache has to hold the code of all */
     if (run.count > 10)
     {
         outputs<c_symmetricRun, Half>(a, g, run, characters, w, out, stride);
@@ -166,7 +167,7 @@ static __device__ void outputs_of_run(const SymmetricArguments<R>& a,
     }
 }
 
-/* Signed sums over the sources of a group; returns whether there are any, the same for all warps. */
+/* Signed sums over the sources of a group. Returns whether there is any source, the same for all warps. */
 template <class R>
 static __device__ bool signed_sums(
     const SymmetricArguments<R>& a, const SymmetricGroup& g, const int* near, int characters, int pass, int warp, R* w)
@@ -211,13 +212,13 @@ static __device__ bool signed_sums(
     return true;
 }
 
-/* Waits for the warps of a team. */
-static __device__ __forceinline__ void meet(int team, int warps)
+/* A barrier of the warps of a team. */
+static __device__ __forceinline__ void wait_for_team(int team, int warps)
 {
     asm volatile("bar.sync %0, %1;" ::"r"(team + 1), "r"(32 * warps) : "memory");
 }
 
-/* The products of one group for all outputs that are this warp's. */
+/* The products of one group for all outputs of this warp. */
 template <class R>
 static __device__ __forceinline__ void multiply(const SymmetricArguments<R>& a,
                                                 const SymmetricGroup&        g,
@@ -242,8 +243,8 @@ static __device__ __forceinline__ void multiply(const SymmetricArguments<R>& a,
     }
 }
 
-/* blockIdx.x: 32 targets, of slab blockIdx.x % 8; blockIdx.y: x-y-character of outputs if there are four passes. Teams
- * of warps take the groups in turn. */
+/* blockIdx.x: 32 targets, of slab blockIdx.x % 8; blockIdx.y: x-y-character of outputs if there are four passes. Team i
+ * of T teams of warps has groups i, i + T, .. */
 template <class R>
 __global__ void __launch_bounds__(c_maxThreads) symmetric(SymmetricArguments<R> a)
 {
@@ -271,9 +272,9 @@ __global__ void __launch_bounds__(c_maxThreads) symmetric(SymmetricArguments<R> 
         const SymmetricGroup g = a.group[slab][i];
         if (signed_sums(a, g, near, characters, pass, warp, w))
         {
-            meet(team, a.schedule.warps);
+            wait_for_team(team, a.schedule.warps);
             multiply(a, g, warp, characters, is_target, target, w, all_sums + team * expansion);
-            meet(team, a.schedule.warps);
+            wait_for_team(team, a.schedule.warps);
         }
     }
     __syncthreads();

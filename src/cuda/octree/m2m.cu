@@ -2,7 +2,8 @@
 /* M2M, THEORY (30), by sums of children with signs (shift.h). */
 #include "cuda/octree/shift_kernels.h"
 
-/* Children's multipoles with the signs of character c: w[(c * num_coef + coefficient) * lanes + lane]. */
+/* Sums of the children's multipoles with the signs of each character c, to w[(c * num_coef + coefficient) * lanes +
+ * lane]. */
 template <class R>
 static __device__ void signed_sums(const ShiftArguments<R>& a, int parent, int lanes, R* w)
 {
@@ -30,7 +31,8 @@ static __device__ void signed_sums(const ShiftArguments<R>& a, int parent, int l
     }
 }
 
-/* Coefficient (n, m) of a parent: table elements T[n - n'], with the sum of the character that belongs to them. */
+/* Coefficient (n, m) of a parent: the sum of table elements T[n - n'] times the children's sums of the character that
+ * belongs to them. */
 template <class R>
 static __device__ R parent_coefficient(const ShiftArguments<R>& a, int n, int m, int im, int lanes, const R* w)
 {
@@ -43,7 +45,7 @@ static __device__ R parent_coefficient(const ShiftArguments<R>& a, int n, int m,
         const R*  odd  = w + shift_character(parity, bits & 1, 1) * a.num_coef * lanes;
         for (int m_in = first_column(m, parity, im_in); m_in <= n; m_in += 2)
         {
-            const int first = m > m_in ? m - m_in : m_in - m, last = n - m_in; /* of j, which counts down in x */
+            const int first = m > m_in ? m - m_in : m_in - m, last = n - m_in; /* of j; x is read backwards */
             const int at = im_in ? harm_im(a.p, m_in, m_in) : harm_re(a.p, m_in, m_in);
             const R*  t  = shift_block(a, m, m_in, im, im_in);
             sum += shift_sum(t, even + (at + last) * lanes, first + (first & 1), last, -lanes);
@@ -57,7 +59,7 @@ enum
 {
     c_upThreads   = 512,
     c_upBlocks    = 264, /* two on each multiprocessor of an H200 */
-    c_upSplits    = 4,   /* each makes all sums of children */
+    c_upSplits    = 4,   /* each of these blocks computes all sums of children again */
     c_upMostBytes = 200 * 1024
 };
 
@@ -78,7 +80,7 @@ __global__ void __launch_bounds__(c_upThreads) m2m(ShiftArguments<R> a, int lane
         const R sum = parent_coefficient(a, n, m, im, lanes, w + lane);
         if (parent < a.num)
         {
-            a.upper[f * a.upper_stride + parent] = ldexp(sum, -n); /* in units of the parent: half as many */
+            a.upper[f * a.upper_stride + parent] = ldexp(sum, -n); /* in the parent's unit of length */
         }
     }
 }

@@ -1,7 +1,7 @@
-# The octree's operators on the device, into gmxfmm_octree (objects): included by ../CMakeLists.txt.
+# Builds the octree's operators on the device as object libraries gmxfmm_octree*; included by ../CMakeLists.txt.
 set(objects "")
 set(instances "")
-# By the library interface of the runtime, which CUDA has from 12.8 on, orders are compiled when a plan asks for one.
+# Orders can be compiled when a plan asks for them, which needs the library interface of the CUDA runtime, from 12.8 on.
 if(CUDAToolkit_VERSION VERSION_LESS 12.8)
     set(all_orders ON)
 else()
@@ -18,7 +18,7 @@ else()
 endif()
 foreach(order RANGE ${last_order}) # FMM_ROTATION_ORDERS of rotation_orders.h
     foreach(real float double)
-        foreach(kernel turn translate)
+        foreach(kernel rotate_sources translate)
             set(instance ${CMAKE_CURRENT_BINARY_DIR}/m2l_rotation_${kernel}_${real}_${order}.cu)
             file(CONFIGURE OUTPUT ${instance} CONTENT
 "#define FMM_ORDER ${order}
@@ -33,10 +33,10 @@ endforeach()
 add_library(gmxfmm_octree OBJECT
     octree/lists.cu octree/tables.cu octree/m2m.cu octree/l2l.cu octree/m2l_naive.cu octree/m2l_symmetric.cu
     octree/m2l_rotation.cu octree/strain.cu ${instances})
-# Launches from the device need device code that is linked: here, so that nobody else has to.
+# Launches from the device need device linking, which is done here, so that programs need not do it.
 add_library(gmxfmm_octree_dynamic OBJECT octree/m2l_dynamic.cu)
 set_target_properties(gmxfmm_octree_dynamic PROPERTIES CUDA_SEPARABLE_COMPILATION ON)
-# What compiles the orders left out, and their sources: those above, as text.
+# Compiles the other orders at run time, from the same sources, which are embedded as text.
 set(sources cuda/octree/m2l_rotation_order.cu cuda/octree/rotation_kernels.h cuda/octree/rotation_arguments.h
     cuda/octree/rotation_rows.h cuda/octree/rotation_orders.h fmm/math/host_device.h fmm/math/harmonics.h fmm/math/rotation.h)
 list(JOIN sources "|" joined)

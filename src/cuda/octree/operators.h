@@ -2,10 +2,10 @@
 /*
  * The octree's operators between cells on the device (THEORY section 8): M2M, M2L in four variants, L2L; strain.
  *
- * Data stand as on the CPU (tree.h): expansions as [coefficient][cell] in the order of harmonics.h, cells in child
- * slabs, index `num` the empty cell with zero expansions, so that sources need no branch. Launches enqueue kernels on a
- * stream and do nothing else: no allocation, no synchronisation; they can be captured in a graph. Tables are made by
- * the calls that say so. All sums are in a fixed order: the same input gives the same result.
+ * The layout of data is that of the CPU (tree.h): expansions as [coefficient][cell] in the order of harmonics.h, cells
+ * in child slabs, index `num` the empty cell with zero expansions, so that sources need no branch. The operators only
+ * enqueue kernels on a stream, without allocation or synchronisation, and can be captured in a graph. Tables are made
+ * by fmm_octree_create and fmm_octree_set_shape. All sums are in a fixed order: the same input gives the same result.
  */
 #ifndef FMM_CUDA_OCTREE_H
 #define FMM_CUDA_OCTREE_H
@@ -27,13 +27,13 @@ extern "C"
         FMM_OCTREE_MAX_ROTATION_ORDER = 24
     };
 
-    /* A level on the device: fmm_level with pointers to device memory; near is not needed of leaves. */
+    /* A level on the device: fmm_level with pointers to device memory; leaves need no near. */
     typedef struct
     {
         int        num;
         int        slab[9];
         const int *parent, *child, *near;
-        size_t     stride; /* > num, but for the roots */
+        size_t     stride; /* > num, except for roots */
         void*      multipole;
         void*      local;
     } fmm_octree_level;
@@ -41,9 +41,9 @@ extern "C"
     /* Kernels of m2l = rotation for one order, precision and device. */
     typedef struct fmm_rotation_kernels fmm_rotation_kernels;
 
-    /* For the current device: kernels of this build or, at orders that it leaves out, compiled by NVRTC or read from
-     * cache_dir, where they are stored then (NULL: nowhere). On failure *kernels is NULL and message[size] has the
-     * cause. Errors: UNSUPPORTED (no NVRTC), MEMORY, DEVICE. */
+    /* Kernels for the current device. Orders that the build does not contain are read from cache_dir or compiled by
+     * NVRTC and stored there (NULL: not stored). On failure *kernels is NULL and message[size] has the cause. Errors:
+     * UNSUPPORTED (no NVRTC), MEMORY, DEVICE. */
     gmxfmm_status fmm_rotation_create(
         fmm_rotation_kernels** kernels, int order, int is_double, const char* cache_dir, char* message, size_t size);
     /* Whether kernels, which may be NULL, are for this order and precision. */
@@ -58,17 +58,17 @@ extern "C"
     gmxfmm_status fmm_octree_create(
         fmm_octree_operators** ops, const fmm_tree* tree, const fmm_cells* cells, int order, int is_double);
 
-    /* Tables that depend on the shape of the cell, copied on `stream`. Errors: DEVICE. */
+    /* Computes tables that depend on the shape of the cell and copies them on `stream`. Errors: DEVICE. */
     gmxfmm_status fmm_octree_set_shape(fmm_octree_operators* ops, const fmm_cells* cells, void* stream);
 
-    /* Kernels for m2l = rotation, of the order and precision of ops, which must outlive it. */
+    /* Sets the kernels for m2l = rotation, of the order and precision of ops; they must outlive ops. */
     void fmm_octree_set_rotation(fmm_octree_operators* ops, const fmm_rotation_kernels* kernels);
 
-    /* Room for levels of at most num cells; what was there is lost. Errors: MEMORY, ORDER (m2l = rotation without
-     * kernels). */
+    /* Reserves scratch memory for levels of at most num cells; its contents are lost. Errors: MEMORY, ORDER (m2l =
+     * rotation without kernels). */
     gmxfmm_status fmm_octree_reserve(fmm_octree_operators* ops, gmxfmm_m2l m2l, int num);
 
-    /* Memory of the device that they hold, but for the lists, which are small. */
+    /* Device memory of the operators, without the lists, which are small. */
     size_t fmm_octree_bytes(const fmm_octree_operators* ops);
 
     void fmm_octree_destroy(fmm_octree_operators* ops);
@@ -97,8 +97,8 @@ extern "C"
 
     /* Add scale times the derivative of the far energy with respect to a strain of the displacements of these
      * translations to strain6 (device; xx, yy, zz, xy, xz, yz), in the unit of energy of `lower`, as fmm_m2l and
-     * fmm_l2l do (operators.h). M2L takes the multipoles of `lower`, at any time, L2L those and the locals of `upper`
-     * as L2L finds them. Both use scratch that fmm_octree_reserve makes: one stream at a time. */
+     * fmm_l2l do (operators.h). M2L needs the multipoles of `lower`, L2L these and the locals of `upper` as they are
+     * before L2L. Both use scratch memory of fmm_octree_reserve: one stream at a time. */
     gmxfmm_status fmm_octree_m2l_strain(fmm_octree_operators*   ops,
                                         const fmm_octree_level* upper,
                                         const fmm_octree_level* lower,

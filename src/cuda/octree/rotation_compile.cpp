@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Options and sources of NVRTC for the kernels of M2L by rotations, and their files of machine code. */
 #include "cuda/octree/rotation_compile.h"
 
 #include <cstdio>
@@ -6,7 +7,7 @@
 
 #include "cuda/octree/kernel_cache.h"
 
-/* embed.cmake; the first is m2l_rotation_order.cu */
+/* written by embed.cmake; the first is m2l_rotation_order.cu */
 extern const SourceFile fmm_rotation_sources[];
 extern const int        fmm_num_rotation_sources;
 
@@ -15,18 +16,18 @@ static std::vector<SourceFile> sources()
     return std::vector<SourceFile>(fmm_rotation_sources, fmm_rotation_sources + fmm_num_rotation_sources);
 }
 
-/* As octree.cmake has nvcc compile them; NVRTC's own defaults are -O3 and the same arithmetic. */
+/* The same options as nvcc gets in octree.cmake; -O3 and the same arithmetic are NVRTC's defaults. */
 static std::vector<std::string> options(const RotationProgram& program)
 {
     return {"-std=c++17",
-            "-default-device", /* constexpr functions have no space */
+            "-default-device", /* for functions without __host__ or __device__, such as constexpr ones */
             "-arch=sm_" + std::to_string(program.capability),
             "-DFMM_ORDER=" + std::to_string(program.order),
             std::string("-DFMM_REAL=") + (program.is_double ? "double" : "float"),
             std::string("-DFMM_KERNEL=") + program.kernel};
 }
 
-/* All that the machine code depends on. */
+/* A hash of all that the machine code depends on. */
 static uint64_t key_of(const RuntimeCompiler& compiler, const RotationProgram& program)
 {
     const int version = compiler.version();
@@ -72,7 +73,7 @@ bool fmm_rotation_compile(const RuntimeCompiler& compiler,
     }
     if (cached)
     {
-        fmm_cache_write(file, key, *code); /* if not, the next plan compiles, too */
+        fmm_cache_write(file, key, *code); /* if this fails, the next plan compiles again */
     }
     return true;
 }

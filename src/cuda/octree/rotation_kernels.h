@@ -2,25 +2,25 @@
 /*
  * Kernels of M2L by rotations (rotation.h), O(p^3), for one order and precision.
  *
- * A turn about z by a = phi - pi/2 and a flip, M -> B D(a) M, depend on the plane through the z axis in which the
- * displacement R lies, not on where R points in it: 16 planes for 189 displacements (ws = 1; phi and phi + pi are one
- * plane, theta having a sign). So `turn` brings all multipoles to each plane once, a twelfth of the work of one turn
- * for each translation, and the last flip and turn of locals follow the sum over a plane. What is left for each
- * translation is
+ * The rotation about z by a = phi - pi/2 and the flip, M -> B D(a) M, depend only on the plane through the z axis in
+ * which the displacement R lies: 16 planes for 189 displacements (ws = 1; phi and phi + pi are one plane, as theta has
+ * a sign). So `rotate_sources` rotates all multipoles to each plane once, a twelfth of the work of a rotation for each
+ * translation, and the last flip and rotation of locals follow the sum over a plane. For each translation there
+ * remains
  *   L' += D(theta) B^T T(r) conj-flip D(theta) M'.
  *
- * In `translate` the lanes of a warp are 32 targets of one slab with the same displacement, so that all angles and
- * matrix elements are the same for all lanes (operator-centric) and sources, stored in tiles of 32 cells, come in runs.
- * A tile of c_roles warps, its roles, shares a translation: each role has some degrees and some columns. Rows of one
- * degree are turned in registers and go to shared memory, [coefficient][lane]; columns of one m are translated along z
- * in place; rows are turned back and added to the role's sums, which stay in registers for all of a plane. All sizes
- * are known to the compiler; matrix elements are immediate operands or come from constant memory. Groups of roles share
- * the targets of a block and divide its list by planes (target-centric). Each has locals in shared memory, which are
- * added up at the end; where there is no room for them, groups add to the locals one after the other, in an order that
- * is fixed. Groups form teams that go through the stages together.
+ * In `translate` the lanes of a warp are 32 targets of one slab with the same displacement. So all angles and matrix
+ * elements are the same for all lanes (operator-centric), and sources, stored in tiles of 32 cells, are mostly
+ * contiguous. A group of warps computes a translation together: each warp has some degrees and some columns. Rows of
+ * one degree are rotated in registers and written to the group's tile in shared memory, [coefficient][lane]; columns of
+ * one m are translated along z in place; rows are rotated back and added to the warp's sums, which stay in registers
+ * for all of a plane. All sizes are compile-time constants; matrix elements are immediate operands or come from
+ * constant memory. The groups of a block have the same targets and divide its list by planes (target-centric). Each has
+ * locals in shared memory, which are added up at the end; where there is no room for them, groups add to the locals one
+ * after the other, in a fixed order. Groups form teams, whose warps wait for each other between these stages.
  *
- * Translations that need no more than the reduced order (tree_truncation.c) follow those of the full one in a pass of
- * their own: a lower order is the beginning of a higher one in rows, and what it adds to locals is, too.
+ * Translations for which the reduced order is enough (tree_truncation.c) follow in a second pass. They use the first
+ * rows of the multipoles and add to the first rows of the locals.
  */
 #ifndef FMM_CUDA_ROTATION_KERNELS_H
 #define FMM_CUDA_ROTATION_KERNELS_H
@@ -31,9 +31,9 @@
 namespace rotation
 {
 
-/* Multipoles of 32 cells turned into one plane, B D(a) M. grid: (tiles / warps, planes). */
+/* Rotates the multipoles of 32 cells to one plane, B D(a) M. Grid: (tiles / warps, planes). */
 template <class R, int P>
-__global__ void __launch_bounds__(256) turn(Arguments<R> a)
+__global__ void __launch_bounds__(256) rotate_sources(Arguments<R> a)
 {
     const int lane = threadIdx.x % 32, tile = (blockIdx.x * blockDim.x + threadIdx.x) / 32, cell = 32 * tile + lane;
     if (32 * tile > a.lists.num)
@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(256) turn(Arguments<R> a)
     }
     const R* angle = static_cast<const R*>(a.schedule.angle) + static_cast<size_t>(blockIdx.y) * (2 * P);
     const R* in    = a.multipole + (cell <= a.lists.num ? cell : a.lists.num);
-    R*       out   = a.turned + blockIdx.y * a.plane_size + static_cast<size_t>(tile) * (32 * (P + 1) * (P + 1)) + lane;
+    R*       out = a.rotated + blockIdx.y * a.plane_size + static_cast<size_t>(tile) * (32 * (P + 1) * (P + 1)) + lane;
     static_for<0, P + 1>(
         [&](auto degree)
         {
@@ -70,19 +70,19 @@ __device__ __forceinline__ void clear(R (&sums)[Size])
     static_for<0, Size>([&](auto i) { sums[decltype(i)::value] = 0; });
 }
 
-/* What a group has in hand: a translation and, in each lane, its source. */
-struct InHand
+/* The current translation of a group and, in each lane, its source. */
+struct CurrentStep
 {
-    int  vector, plane, turn, source;
-    bool any; /* lane with a source */
+    int  vector, plane, rank, source;
+    bool any; /* whether any lane has a source */
 };
 
-/* Waits for all warps of a team, each of which may be at a place of its own in the code: also where the roles of one
- * group would be enough, since warps that run the same instructions at the same time fetch them once. A warp by itself
- * need not: each of its lanes has a column of the tile of its own (a level takes 0.91 to 0.98 of the time at orders 3
- * to 5: benchmarks/results/nvidia-h200/pairs-rotation.json). */
+/* A barrier of all warps of a team; each warp may call it from a different place in the code. Waiting for the warps of
+ * one group would be enough, but warps that run the same instructions at the same time fetch them once. A warp that is
+ * a team by itself (ALONE) need not wait: each of its lanes has its own column of the tile (a level takes 0.91 to 0.98
+ * of the time at orders 3 to 5: benchmarks/results/nvidia-h200/pairs-rotation.json). */
 template <bool ALONE>
-__device__ __forceinline__ void meet(int barrier, int threads)
+__device__ __forceinline__ void wait_for_team(int barrier, int threads)
 {
     if constexpr (!ALONE)
     {
@@ -90,21 +90,21 @@ __device__ __forceinline__ void meet(int barrier, int threads)
     }
 }
 
-/* Translations of order Q between expansions of order P. */
-template <class R, int P, int Q, int Roles, int Role>
+/* Translations of order Q between expansions of order P: the work of warp number Warp of a group of Warps. */
+template <class R, int P, int Q, int Warps, int Warp>
 struct Translator
 {
     static constexpr bool c_hasSums = fmm_rotation_has_sums(P, sizeof(R) == sizeof(double));
-    static constexpr bool c_isAlone = c_hasSums && Roles == 1; /* each group is a team then */
+    static constexpr bool c_isAlone = c_hasSums && Warps == 1; /* each group is a team, and a single warp */
 
-    /* D(theta) and the flip that conjugates, times n!/r^n: rows of the source to the tile. */
-    static __device__ __forceinline__ void turn_rows(const R* source, const R* direction, R* tile)
+    /* Rows of the source, times D(theta), the flip that conjugates, and n!/r^n, are written to the tile. */
+    static __device__ __forceinline__ void rotate_rows(const R* source, const R* direction, R* tile)
     {
         static_for<0, Q + 1>(
             [&](auto degree)
             {
                 constexpr int n = decltype(degree)::value;
-                if constexpr (divide_labour<Q, Roles>().degree_role[n] == Role)
+                if constexpr (divide_work<Q, Warps>().degree_warp[n] == Warp)
                 {
                     constexpr Places<Q, n> places = make_places<Q, n>();
                     R                      row[2 * n + 1], flipped[2 * n + 1];
@@ -131,7 +131,7 @@ struct Translator
             [&](auto column)
             {
                 constexpr int m = decltype(column)::value, size = Q + 1 - m;
-                if constexpr (divide_labour<Q, Roles>().column_role[m] == Role)
+                if constexpr (divide_work<Q, Warps>().column_warp[m] == Warp)
                 {
                     R* at = tile + 32 * harm_re(Q, m, m);
 #pragma unroll 1 /* the same instructions for real and imaginary parts */
@@ -159,7 +159,7 @@ struct Translator
             });
     }
 
-    /* k!/r^{k+1}, the flip back and D(theta): rows of the tile added to sums. */
+    /* Rows of the tile, times k!/r^{k+1}, the flip back and D(theta), are added to sums. */
     template <int Size>
     static __device__ __forceinline__ void add_rows(const R* tile, const R* direction, R (&sums)[Size])
     {
@@ -167,10 +167,10 @@ struct Translator
             [&](auto degree)
             {
                 constexpr int n = decltype(degree)::value;
-                if constexpr (divide_labour<Q, Roles>().degree_role[n] == Role)
+                if constexpr (divide_work<Q, Warps>().degree_warp[n] == Warp)
                 {
                     constexpr Places<Q, n> places = make_places<Q, n>();
-                    constexpr int          at     = divide_labour<Q, Roles>().degree_at[n];
+                    constexpr int          at     = divide_work<Q, Warps>().degree_at[n];
                     R                      row[2 * n + 1], flipped[2 * n + 1];
                     const R                w = direction[3 * P + 1 + n];
 #pragma unroll
@@ -192,7 +192,7 @@ struct Translator
             });
     }
 
-    /* The last flip and D(a), and on to the locals. */
+    /* The sums, times the last flip and D(a), are added to the locals. */
     template <int Size>
     static __device__ __forceinline__ void
     add_to_local(const R* angle, R (&sums)[Size], bool is_target, R* local, size_t stride)
@@ -201,10 +201,10 @@ struct Translator
             [&](auto degree)
             {
                 constexpr int n = decltype(degree)::value;
-                if constexpr (divide_labour<Q, Roles>().degree_role[n] == Role)
+                if constexpr (divide_work<Q, Warps>().degree_warp[n] == Warp)
                 {
                     constexpr Places<P, n> places = make_places<P, n>();
-                    constexpr int          at     = divide_labour<Q, Roles>().degree_at[n];
+                    constexpr int          at     = divide_work<Q, Warps>().degree_at[n];
                     R                      row[2 * n + 1], flipped[2 * n + 1];
 #pragma unroll
                     for (int i = 0; i <= 2 * n; i++)
@@ -225,33 +225,34 @@ struct Translator
             });
     }
 
-    /* Whether the locals have all before this run. The first run of the reduced order waits for the full order's of all
-     * roles, since degrees are with other roles then. Atomics, since others write while this one waits. */
-    static __device__ __forceinline__ bool is_turn(int mine, int first, int* turn)
+    /* Whether all runs of lower rank have been added to the locals. added: by warp of a group, the number of runs
+     * added. The first run of the reduced order waits for all warps' runs of the full order, since warps have other
+     * degrees then. Atomics, since other groups write while this one waits. */
+    static __device__ __forceinline__ bool is_next(int rank, int first, int* added)
     {
-        bool is_mine = atomicAdd(turn + Role, 0) == mine;
-        if (Q < P && mine == first)
+        bool is_mine = atomicAdd(added + Warp, 0) == rank;
+        if (Q < P && rank == first)
         {
 #pragma unroll
-            for (int role = 0; role < Roles; role++)
+            for (int warp = 0; warp < Warps; warp++)
             {
-                is_mine = is_mine && atomicAdd(turn + role, 0) >= first;
+                is_mine = is_mine && atomicAdd(added + warp, 0) >= first;
             }
         }
         return is_mine;
     }
 
-    /* Adds the sums of a run to the group's locals in shared memory, or, where there is no room for them, to those of
-     * all groups when it is its turn; `first`: the first run of this order's. */
+    /* Adds the sums of a run to the group's locals in shared memory or, where there is no room for them, in the order
+     * of ranks to those of all groups. first: the lowest rank of this order. */
     template <int Size>
     static __device__ __forceinline__ void finish(const Arguments<R>& a,
-                                                  const InHand&       last,
+                                                  const CurrentStep&  last,
                                                   int                 first,
                                                   R (&sums)[Size],
                                                   bool is_target,
                                                   R*   local,
                                                   R*   group_local,
-                                                  int* turn)
+                                                  int* added)
     {
         const R* angle = static_cast<const R*>(a.schedule.angle) + last.plane * (2 * P);
         if constexpr (c_hasSums)
@@ -260,49 +261,50 @@ struct Translator
         }
         else
         {
-            while (threadIdx.x % 32 == 0 && !is_turn(last.turn, first, turn))
+            while (threadIdx.x % 32 == 0 && !is_next(last.rank, first, added))
             {
             }
             __syncwarp();
             size_t stride = a.lists.stride;
-            asm volatile("" : "+l"(stride)); /* or addresses would be computed ahead, and spilled */
+            asm volatile("" : "+l"(stride)); /* else addresses would be computed in advance, and spilled */
             add_to_local(angle, sums, is_target, local, stride);
             __threadfence_block();
             __syncwarp();
             if (threadIdx.x % 32 == 0)
             {
-                atomicExch(turn + Role, last.turn + 1);
+                atomicExch(added + Warp, last.rank + 1);
             }
         }
     }
 
-    /* The translation at *step if it is before `end`. */
-    static __device__ __forceinline__ InHand take(const Arguments<R>& a,
-                                                  const RotationStep* step,
-                                                  const RotationStep* end,
-                                                  const int*          near)
+    /* Loads the translation at *step, or none if that is `end` or later. */
+    static __device__ __forceinline__ CurrentStep load_step(const Arguments<R>& a,
+                                                            const RotationStep* step,
+                                                            const RotationStep* end,
+                                                            const int*          near)
     {
-        InHand x = {0, 0, -1, a.lists.num, false};
+        CurrentStep x = {0, 0, -1, a.lists.num, false};
         if (step < end)
         {
             const RotationStep s = *step;
             x.vector             = s.vector;
             x.plane              = s.plane;
-            x.turn               = s.turn;
+            x.rank               = s.rank;
             x.source             = a.lists.child[8 * near[32 * s.near] + s.octant];
         }
-        x.any = __any_sync(0xffffffffu, x.source != a.lists.num); /* in all roles alike */
+        x.any = __any_sync(0xffffffffu, x.source != a.lists.num); /* the same for all warps of the group */
         return x;
     }
 
-    static __device__ __forceinline__ const R* rows_of(const Arguments<R>& a, const InHand& x)
+    static __device__ __forceinline__ const R* rows_of(const Arguments<R>& a, const CurrentStep& x)
     {
-        return a.turned + x.plane * a.plane_size + static_cast<size_t>(x.source / 32) * (32 * (P + 1) * (P + 1)) +
+        return a.rotated + x.plane * a.plane_size + static_cast<size_t>(x.source / 32) * (32 * (P + 1) * (P + 1)) +
                x.source % 32;
     }
 
-    /* All translations of a group, in step with the other groups of its team; as many steps as the group of the block
-     * that has most, so that all warps meet equally often (racecheck of compute-sanitizer assumes that). */
+    /* All translations of a group, in step with the other groups of its team. Every group makes as many steps as the
+     * one with most in the block, so that all warps reach the barriers equally often (racecheck of compute-sanitizer
+     * assumes that). */
     static __device__ __forceinline__ void run(const Arguments<R>& a,
                                                int                 slab,
                                                int                 group,
@@ -311,7 +313,7 @@ struct Translator
                                                R*                  local,
                                                R*                  tile,
                                                R*                  group_local,
-                                               int*                turn)
+                                               int*                added)
     {
         constexpr int       row_size = (4 * P + 5) / 4 * 4, pass = Q < P;
         const R*            directions = static_cast<const R*>(a.schedule.direction);
@@ -321,34 +323,35 @@ struct Translator
         const int           first      = Q < P ? a.schedule.full_runs[slab][blockIdx.y] : 0;
         const int           team       = group % a.schedule.teams;
         const int           most       = a.schedule.most[pass][slab][blockIdx.y];
-        const int barrier = c_hasSums ? team + 1 : team; /* 0: of the whole block, which waits for its groups' locals */
-        const int threads = 32 * Roles * ((a.schedule.groups - team + a.schedule.teams - 1) / a.schedule.teams);
-        R         sums[divide_labour<Q, Roles>().sums[Role]];
+        /* barrier 0 is __syncthreads, which blocks that add up locals need at the end */
+        const int barrier = c_hasSums ? team + 1 : team;
+        const int threads = 32 * Warps * ((a.schedule.groups - team + a.schedule.teams - 1) / a.schedule.teams);
+        R         sums[divide_work<Q, Warps>().sums[Warp]];
         clear(sums);
-        InHand next = take(a, step, end, near);
+        CurrentStep next = load_step(a, step, end, near);
         for (int i = 0; i < most; i++)
         {
-            const InHand x         = next;
-            const R*     direction = directions + x.vector * row_size;
-            next                   = take(a, ++step, end, near);
+            const CurrentStep x         = next;
+            const R*          direction = directions + x.vector * row_size;
+            next                        = load_step(a, ++step, end, near);
             if (x.any)
             {
-                turn_rows(rows_of(a, x), direction, tile);
+                rotate_rows(rows_of(a, x), direction, tile);
             }
-            meet<c_isAlone>(barrier, threads);
+            wait_for_team<c_isAlone>(barrier, threads);
             if (x.any)
             {
                 translate_columns(tile);
             }
-            meet<c_isAlone>(barrier, threads);
+            wait_for_team<c_isAlone>(barrier, threads);
             if (x.any)
             {
                 add_rows(tile, direction, sums);
             }
-            meet<c_isAlone>(barrier, threads);
-            if (x.turn >= 0)
+            wait_for_team<c_isAlone>(barrier, threads);
+            if (x.rank >= 0)
             {
-                finish(a, x, first, sums, is_target, local, group_local, turn);
+                finish(a, x, first, sums, is_target, local, group_local, added);
                 clear(sums);
             }
         }
@@ -364,27 +367,27 @@ FMM_HD int num_warps(int p)
 template <class R>
 FMM_HD int num_groups(int p)
 {
-    return num_warps<R>(p) / num_roles<R>(p);
+    return num_warps<R>(p) / group_warps<R>(p);
 }
 
-/* A block has 32 targets; blocks 8 i + c go through slab c, those along y share a list. Shared memory: tiles, locals of
- * groups, near cells of the targets' parents. */
+/* A block has 32 targets. Blocks 8 i + c have the targets of slab c; the list of the same targets is divided among the
+ * blocks along y. Shared memory: tiles, locals of groups, near cells of the targets' parents. */
 template <class R, int P>
 __global__ void __launch_bounds__(32 * num_warps<R>(P), fmm_rotation_blocks(P, sizeof(R) == sizeof(double)))
     translate(Arguments<R> a)
 {
-    constexpr int            roles = num_roles<R>(P);
+    constexpr int            per_group = group_warps<R>(P); /* warps */
     extern __shared__ double memory[];
-    __shared__ int           turn[roles];
+    __shared__ int           added[per_group];
     const int                slab = blockIdx.x % 8, first = a.lists.slab[slab] + 32 * (blockIdx.x / 8);
     if (first >= a.lists.slab[slab + 1])
     {
         return;
     }
-    const int      lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = warp / roles, role = warp % roles;
-    const bool     is_target = first + lane < a.lists.slab[slab + 1];
-    const int      target    = is_target ? first + lane : a.lists.slab[slab + 1] - 1;
-    constexpr int  groups = num_groups<R>(P), tile_size = 32 * (P + 1) * (P + 1);
+    const int     lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = warp / per_group, member = warp % per_group;
+    const bool    is_target = first + lane < a.lists.slab[slab + 1];
+    const int     target    = is_target ? first + lane : a.lists.slab[slab + 1] - 1;
+    constexpr int groups = num_groups<R>(P), tile_size = 32 * (P + 1) * (P + 1);
     constexpr bool has_sums = fmm_rotation_has_sums(P, sizeof(R) == sizeof(double));
     R*             tiles    = reinterpret_cast<R*>(memory);
     R*             sums     = tiles + groups * tile_size;
@@ -398,26 +401,27 @@ __global__ void __launch_bounds__(32 * num_warps<R>(P), fmm_rotation_blocks(P, s
     {
         sums[i] = 0;
     }
-    if (threadIdx.x < roles)
+    if (threadIdx.x < per_group)
     {
-        turn[threadIdx.x] = 0;
+        added[threadIdx.x] = 0;
     }
     __syncthreads();
     R* tile  = tiles + group * tile_size + lane;
     R* local = a.local + blockIdx.y * a.local_size;
-    static_for<0, roles>(
+    static_for<0, per_group>(
         [&](auto which)
         {
             constexpr int mine = decltype(which)::value;
-            if (role == mine)
+            if (member == mine)
             {
                 constexpr int reduced = rot_reduced_order(P);
-                Translator<R, P, P, roles, mine>::run(a, slab, group, near + lane, is_target, local + target, tile,
-                                                      sums + group * tile_size + lane, turn);
+                Translator<R, P, P, per_group, mine>::run(a, slab, group, near + lane, is_target, local + target, tile,
+                                                          sums + group * tile_size + lane, added);
                 if constexpr (reduced < P)
                 {
-                    Translator<R, P, reduced, roles, mine>::run(a, slab, group, near + lane, is_target, local + target,
-                                                                tile, sums + group * tile_size + lane, turn);
+                    Translator<R, P, reduced, per_group, mine>::run(a, slab, group, near + lane, is_target,
+                                                                    local + target, tile,
+                                                                    sums + group * tile_size + lane, added);
                 }
             }
         });

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Kernels of M2L by rotations for an order and precision: those of this build, or compiled and loaded now. */
+/* Kernels of M2L by rotations for an order and precision: those of the build, or compiled and loaded at run time. */
 #include <cstdio>
 #include <new>
 #include <string>
@@ -11,12 +11,12 @@
 #include "cuda/octree/rotation_compile.h"
 #include "cuda/octree/rotation_orders.h"
 
-/* m2l_rotation_order.cu: addresses of kernels */
+/* of m2l_rotation_order.cu: addresses of kernels */
 namespace rotation
 {
 #define DECLARE(p)                                                                                                     \
-    const void* turn_float_##p();                                                                                      \
-    const void* turn_double_##p();                                                                                     \
+    const void* rotate_sources_float_##p();                                                                            \
+    const void* rotate_sources_double_##p();                                                                           \
     const void* translate_float_##p();                                                                                 \
     const void* translate_double_##p();
 FMM_ROTATION_ORDERS(DECLARE)
@@ -24,13 +24,13 @@ FMM_ROTATION_ORDERS(DECLARE)
 
 using Address = const void*();
 #define ADDRESSES(p)                                                                                                   \
-    {{rotation::turn_float_##p, rotation::translate_float_##p},                                                        \
-     {rotation::turn_double_##p, rotation::translate_double_##p}},
+    {{rotation::rotate_sources_float_##p, rotation::translate_float_##p},                                              \
+     {rotation::rotate_sources_double_##p, rotation::translate_double_##p}},
 static Address* const c_compiled[][2][2] = {FMM_ROTATION_ORDERS(ADDRESSES)}; /* [order][is_double][kernel] */
 
 #ifdef FMM_FEW_ORDERS
 
-/* Both kernels, each by a thread. False and the cause if one cannot be compiled. */
+/* Compiles both kernels, each in its own thread. False and the cause if one cannot be compiled. */
 static bool
 compile_both(const RotationProgram& program, const char* cache_dir, std::vector<char> (&code)[2], std::string* cause)
 {
@@ -38,7 +38,7 @@ compile_both(const RotationProgram& program, const char* cache_dir, std::vector<
     RotationProgram       programs[2] = {program, program};
     std::string           causes[2];
     bool                  done[2] = {false, false};
-    programs[0].kernel            = "turn";
+    programs[0].kernel            = "rotate_sources";
     programs[1].kernel            = "translate";
     const auto compile            = [&](int i)
     {
@@ -61,7 +61,7 @@ compile_both(const RotationProgram& program, const char* cache_dir, std::vector<
     {
         other = std::thread(compile, 0);
     }
-    catch (const std::system_error&) /* no more threads: one after the other */
+    catch (const std::system_error&) /* no thread to be had: one after the other */
     {
         compile(0);
     }
@@ -74,7 +74,7 @@ compile_both(const RotationProgram& program, const char* cache_dir, std::vector<
     return done[0] && done[1];
 }
 
-/* The one kernel of a cubin, loaded: what is wrong with it is found here, and not in a step. */
+/* Loads the single kernel of a cubin, so that errors in it are found now and not in a step. */
 static cudaError_t load(const std::vector<char>& code, cudaLibrary_t* library, const void** kernel)
 {
     cudaKernel_t       handle = nullptr;
@@ -102,7 +102,7 @@ static gmxfmm_status compile_and_load(fmm_rotation_kernels* kernels, const char*
         return GMXFMM_ERROR_UNSUPPORTED;
     }
     cudaLibrary_t library[2] = {nullptr, nullptr};
-    error                    = error == cudaSuccess ? load(code[0], &library[0], &kernels->turn) : error;
+    error                    = error == cudaSuccess ? load(code[0], &library[0], &kernels->rotate_sources) : error;
     error                    = error == cudaSuccess ? load(code[1], &library[1], &kernels->translate) : error;
     kernels->library[0]      = library[0];
     kernels->library[1]      = library[1];
@@ -154,8 +154,8 @@ gmxfmm_status fmm_rotation_create(
     }
     if (order <= fmm_last_rotation_order())
     {
-        kernels->turn      = c_compiled[order][is_double][0]();
-        kernels->translate = c_compiled[order][is_double][1]();
+        kernels->rotate_sources = c_compiled[order][is_double][0]();
+        kernels->translate      = c_compiled[order][is_double][1]();
         return GMXFMM_OK;
     }
     gmxfmm_status status = GMXFMM_ERROR_MEMORY;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the kernels of m2l_rotation.cu are made of: tables and division of labour, known to the compiler, and turns of
- * the coefficients of one degree, in registers. */
+/* Parts of the kernels of m2l_rotation.cu: tables and the division of work among warps, as compile-time constants, and
+ * rotations of the coefficients of one degree, in registers. */
 #ifndef FMM_CUDA_ROTATION_ROWS_H
 #define FMM_CUDA_ROTATION_ROWS_H
 
@@ -13,7 +13,7 @@
 namespace rotation
 {
 
-/* A number known to the compiler (std::integral_constant, which NVRTC does not have). */
+/* A compile-time constant (std::integral_constant, which NVRTC does not have). */
 template <int N>
 struct Constant
 {
@@ -80,23 +80,23 @@ constexpr Tables<R, P, First, Num> make_tables()
     return t;
 }
 
-/* ---- which warp of a block does what: a role has some degrees in turns, some columns in products ---- */
+/* ---- division of work in a group of warps: a warp rotates some degrees and translates some columns ---- */
 
 template <class R>
-FMM_HD int num_roles(int p)
+FMM_HD int group_warps(int p)
 {
-    return fmm_rotation_roles(p, sizeof(R) == sizeof(double));
+    return fmm_rotation_group_warps(p, sizeof(R) == sizeof(double));
 }
 
-/* Degrees to roles by what their turns take, columns (real and imaginary part of one m) by their products: the dearest
- * first, to the role with the least. */
-template <int P, int Roles>
-struct Labour
+/* The degrees and columns (real and imaginary part of one m) of each warp. They are assigned in the order of their
+ * cost, that of rotations and that of products, the most expensive first, each to the warp with the least work. */
+template <int P, int Warps>
+struct Partition
 {
-    int degree_role[P + 1];
-    int degree_at[P + 1]; /* where a degree's sums begin in those of its role */
-    int column_role[P + 1];
-    int sums[Roles]; /* coefficients of a role */
+    int degree_warp[P + 1];
+    int degree_at[P + 1]; /* where a degree's sums begin among those of its warp */
+    int column_warp[P + 1];
+    int sums[Warps]; /* number of coefficients of each warp */
     int most;
 };
 
@@ -110,35 +110,35 @@ FMM_HD int least(const int* cost, int num)
     return best;
 }
 
-template <int P, int Roles>
-FMM_HD Labour<P, Roles> divide_labour()
+template <int P, int Warps>
+FMM_HD Partition<P, Warps> divide_work()
 {
-    Labour<P, Roles> l{};
-    int              cost[Roles] = {0};
+    Partition<P, Warps> l{};
+    int                 cost[Warps] = {0};
     for (int n = P; n >= 0; n--)
     {
-        const int role   = least(cost, Roles);
-        l.degree_role[n] = role;
-        l.degree_at[n]   = l.sums[role];
-        l.sums[role] += 2 * n + 1;
-        cost[role] += 2 * rot_flip_size(n) + 14 * n + 7;
-        l.most = l.sums[role] > l.most ? l.sums[role] : l.most;
+        const int warp   = least(cost, Warps);
+        l.degree_warp[n] = warp;
+        l.degree_at[n]   = l.sums[warp];
+        l.sums[warp] += 2 * n + 1;
+        cost[warp] += 2 * rot_flip_size(n) + 14 * n + 7;
+        l.most = l.sums[warp] > l.most ? l.sums[warp] : l.most;
     }
-    int  column_cost[Roles] = {0};
+    int  column_cost[Warps] = {0};
     bool done[P + 1]        = {false};
     for (int i = 0; i <= P; i++)
     {
-        int m = 0; /* the dearest column left: column 0 is half as dear as others of its size */
+        int m = 0; /* the most expensive column left: column 0, which is real, costs half as much as others */
         for (int c = 0, most = -1; c <= P; c++)
         {
             const int cost = (c > 0 ? 2 : 1) * (P + 1 - c) * (P + 5 - c);
             m              = !done[c] && cost > most ? c : m;
             most           = !done[c] && cost > most ? cost : most;
         }
-        const int role   = least(column_cost, Roles);
+        const int warp   = least(column_cost, Warps);
         done[m]          = true;
-        l.column_role[m] = role;
-        column_cost[role] += (m > 0 ? 2 : 1) * (P + 1 - m) * (P + 5 - m);
+        l.column_warp[m] = warp;
+        column_cost[warp] += (m > 0 ? 2 : 1) * (P + 1 - m) * (P + 5 - m);
     }
     return l;
 }
@@ -157,7 +157,7 @@ __device__ __forceinline__ Angle<R> angle_of(const R* cs, int m)
     return reinterpret_cast<const Angle<R>*>(cs)[m - 1];
 }
 
-/* Degree N times e^{ima}; cs: cos, sin of m a, m = 1.. */
+/* Multiplies degree N by e^{ima}; cs: cos and sin of m a, m = 1.. */
 template <int N, class R>
 __device__ __forceinline__ void rotate(const R* __restrict__ cs, R (&row)[2 * N + 1])
 {
@@ -206,7 +206,7 @@ __device__ __forceinline__ void flip(const R* table, const R (&in)[2 * N + 1], R
     }
 }
 
-/* Coefficient i of a row of degree N in the order of harmonics.h. */
+/* Index of element i of a row of degree N in the order of harmonics.h. */
 template <int P, int N>
 FMM_HD int place(int i)
 {
@@ -241,7 +241,7 @@ FMM_HD Places<P, N> make_places()
     return p;
 }
 
-/* Flips of one kind; the definition is given by the file that is compiled for an order. */
+/* Flips of one kind, and binomials: defined by m2l_rotation_order.cu, which is compiled for one order. */
 template <class R, int P>
 __device__ __forceinline__ const R* flips(int kind);
 template <class R, int P>

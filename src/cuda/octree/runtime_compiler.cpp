@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Loads NVRTC by dlopen and compiles with it. */
 #include "cuda/octree/runtime_compiler.h"
 
 #include <dlfcn.h>
 
 #include <cuda_runtime_api.h>
 
-/* FMM_NVRTC_FOLDER: libraries of the toolkit that this is built with. */
+/* FMM_NVRTC_FOLDER is the folder with libraries of the toolkit that this is built with. */
 
 static const std::string& name_of_library()
 {
@@ -17,7 +18,7 @@ RuntimeCompiler::RuntimeCompiler()
 {
     for (const char* folder : {"", "/usr/local/cuda/lib64/", FMM_NVRTC_FOLDER "/"})
     {
-        /* it has threads and destructors of its own, which must not outlive its code */
+        /* RTLD_NODELETE: NVRTC has threads and destructors, which must not run after its code is unloaded */
         library_ = dlopen((folder + name_of_library()).c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
         if (library_ != nullptr)
         {

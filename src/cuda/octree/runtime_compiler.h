@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* NVRTC, CUDA's compiler as a library: loaded where a plan needs it, so that nobody else has to have it. */
+/* NVRTC, CUDA's compiler as a library. It is loaded only if a plan needs it, so that other programs run without it. */
 #ifndef FMM_CUDA_RUNTIME_COMPILER_H
 #define FMM_CUDA_RUNTIME_COMPILER_H
 
@@ -8,7 +8,7 @@
 
 #include <nvrtc.h>
 
-/* A program: the first is compiled and includes the others by their names. */
+/* A source of a program; the first one is compiled and includes the others by their names. */
 struct SourceFile
 {
     const char* name;
@@ -37,8 +37,8 @@ class RuntimeCompiler
     /* 1000 major + 10 minor, as CUDA counts */
     int version() const;
 
-    /* Machine code, or false and in *cause the first line of what the compiler says. Several threads may be here at
-     * once. */
+    /* Compiles to machine code; on failure returns false and the first line of the compiler's output in *cause. Several
+     * threads may call this at once. */
     bool compile(const std::vector<SourceFile>&  sources,
                  const std::vector<std::string>& options,
                  std::vector<char>*              code,

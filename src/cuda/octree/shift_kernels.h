@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What M2M and L2L share (shift.h): a column of lanes is one parent, with all eight children at once, a warp has a
- * coefficient of the output.
+ * Code common to the kernels of M2M and L2L (shift.h). A lane has the same parent in all warps, with all eight children
+ * at once; each warp computes one coefficient of the output at a time.
  */
 #ifndef FMM_CUDA_SHIFT_KERNELS_H
 #define FMM_CUDA_SHIFT_KERNELS_H
@@ -15,9 +15,9 @@ template <class R>
 struct ShiftArguments
 {
     int        p, num_coef;
-    const R*   table; /* of child 7, as fmm_shift_tables makes it */
+    const R*   table; /* for the shift of child 7, made by fmm_shift_tables */
     const int* child;
-    int        num, empty; /* parents; the empty child */
+    int        num, empty; /* number of parents; index of the empty child */
     size_t     upper_stride, lower_stride;
     R *        upper, *lower; /* multipoles or locals */
 };
@@ -43,16 +43,16 @@ static __device__ __forceinline__ void coefficient(int p, int i, int* n, int* m,
     *n  = *m + (*im ? at - size : at);
 }
 
-/* Input columns of one parity, real or imaginary parts, meet an output in products of two classes, j even and odd, and
- * the eight classes are the characters: bits a (parity of the sum of both columns), b (whether one of both is
- * imaginary) and odd (j) make character 4 (a ^ b) + 2 b + (a ^ odd), as fold_character has it. So an output's eight
- * sums stay in registers, whose numbers are known at compile time. */
+/* Products of an output with the input are in eight classes: by a, the parity of the sum of both columns, b, whether
+ * exactly one of both is an imaginary part, and odd, the parity of the degree j. These classes are the characters of
+ * fold_character: character 4 (a ^ b) + 2 b + (a ^ odd). So the eight sums of an output stay in registers, as their
+ * numbers are compile-time constants. */
 static __host__ __device__ constexpr int shift_character(int a, int b, int odd)
 {
     return 4 * (a ^ b) + 2 * b + (a ^ odd);
 }
 
-/* First column of parity a ^ (column & 1) that has parts `im`. */
+/* First column of parity a ^ (column & 1) that has real (im = 0) or imaginary parts (im = 1). */
 static __device__ __forceinline__ int first_column(int column, int a, int im)
 {
     const int odd = a ^ (column & 1);
@@ -71,7 +71,8 @@ static __device__ __forceinline__ R shift_sum(const R* t, const R* x, int first,
     return sum;
 }
 
-/* Blocks along y share the coefficients of the same parents where these alone would leave multiprocessors idle. */
+/* Number of blocks among which the coefficients of the same parents are divided, more than one if there are too few
+ * parents to occupy all multiprocessors. */
 static inline unsigned shift_splits(unsigned tiles, unsigned blocks, unsigned most)
 {
     const unsigned splits = blocks / tiles;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Strain derivative of the energies of M2L and L2L, THEORY (35), as src/fmm/cpu (m2l.c, l2l.c) has it. Here forces are
- * taken pair by pair: steps that want a virial are rare, and what M2L left in the locals lacks the degree p + 1 and the
- * displacements that it came along.
+ * Strain derivative of the energies of M2L and L2L, THEORY (35), as in src/fmm/cpu (m2l.c, l2l.c). Here forces are
+ * computed for each pair of cells again: steps with a virial are rare, and the locals from M2L lack degree p + 1 and do
+ * not tell the displacements that they came along.
  *
- * A lane is a target, or a parent; the warps of a block share the coefficients of one translation, blocks along y the
- * translations. Blocks write rows of six sums, which one block adds up: the same input gives the same bits.
+ * Each lane has a target, or a parent. The coefficients of a translation are divided among the warps of a block,
+ * translations among blocks along y. Each block writes a row of six sums, and one block adds up the rows, so that the
+ * same input gives the same bits.
  */
 #define HARM_T double
 #define HARM_R double
@@ -19,8 +20,8 @@ enum
 {
     c_strainThreads = 256,
     c_strainWarps   = c_strainThreads / 32,
-    c_strainRows    = 2048, /* as many blocks fill the device */
-    c_strainSplits  = 64    /* most blocks that share one tile of cells */
+    c_strainRows    = 2048, /* blocks that fill the device */
+    c_strainSplits  = 64    /* most blocks for one tile of cells */
 };
 
 static int tiles_of(int num)
@@ -54,7 +55,7 @@ void fmm_octree_strain_table(
         {
             table[d] = k[0] * cell[d] + k[1] * cell[3 + d] + k[2] * cell[6 + d];
         }
-        /* lists have the translation the other way, too, with the opposite force: one of the two stands for both */
+        /* lists also have the opposite translation, with the opposite force: only one of the two is computed, twice */
         const bool is_first = k[0] > 0 || (k[0] == 0 && (k[1] > 0 || (k[1] == 0 && k[2] > 0)));
         table[3]            = is_first ? 2 : 0;
         table[4]            = order_of[v];
@@ -78,7 +79,7 @@ void fmm_octree_strain_table(
     }
 }
 
-/* Sums of the block to its row. */
+/* Writes the block's sums to its row. */
 static __device__ void write_row(const double (&w)[6], double* rows)
 {
     double* row = rows + 6 * (static_cast<size_t>(blockIdx.y) * gridDim.x + blockIdx.x);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Forces between expansions for the strain derivative of an octree's far energy, THEORY (35): what a thread of
- * strain.cu computes. Plain C++ as well, so that it can be checked without a device.
+ * Forces between expansions for the strain derivative of an octree's far energy, THEORY (35), as computed by a thread
+ * of strain.cu. Also plain C++, so that it can be checked without a device.
  *
- * Expansions stand at x[coefficient * stride], in the order of harmonics.h.
+ * Expansions are at x[coefficient * stride], in the order of harmonics.h.
  */
 #ifndef FMM_CUDA_OCTREE_STRAIN_H
 #define FMM_CUDA_OCTREE_STRAIN_H
@@ -14,7 +14,7 @@
 
 enum
 {
-    c_strainDegrees = 4 /* of locals that one pass through the multipoles of a source gives */
+    c_strainDegrees = 4 /* of locals computed in one pass through the multipoles of a source */
 };
 
 /* X_n^m for any m, 0 where |m| > n. */
@@ -54,9 +54,10 @@ static FMM_HD inline void strain_add_force(int p, const R* m, size_t stride, int
 template <class R>
 struct StrainColumns
 {
-    const R *ar, *ai, *br, *bi; /* Theta^{m+l}, Theta^{|l-m|} by degree; of columns without imaginary part, the real */
-    R        a_im, b_re, b_im;  /* factors */
-    int      top;
+    const R *ar, *ai, *br,
+        *bi; /* Theta^{m+l}, Theta^{|l-m|} by degree; for columns without imaginary part, the real part again */
+    R   a_im, b_re, b_im; /* factors */
+    int top;
 
     FMM_HD StrainColumns(int top_, const R* theta, int m, int l)
     {
@@ -72,7 +73,7 @@ struct StrainColumns
         b_im           = d == 0 ? R(0) : static_cast<R>(l < m ? -sign : sign);
     }
 
-    /* rr, ri, ir, ii of degree j; zero beyond the top. */
+    /* rr, ri, ir, ii of degree j; zero above the top. */
     FMM_HD inline void get(int j, R* block) const
     {
         const bool is_inside = j <= top;
@@ -131,8 +132,8 @@ strain_locals(int p, int q, const R* theta, const R* source, size_t stride, int 
     }
 }
 
-/* Adds share `share` of `shares` of the force on the multipoles `target` in what comes from `source`, both of order p,
- * by a translation of order q. */
+/* Adds part `share` of `shares` of the force on the multipoles `target` in the field of `source`, both of order p, by a
+ * translation of order q. */
 template <class R>
 static FMM_HD inline void strain_add_m2l_force(
     int p, int q, const R* theta, const R* source, const R* target, size_t stride, int share, int shares, R* force)
@@ -183,7 +184,7 @@ strain_shifted(int p, const double* upsilon, const R* parent, size_t stride, int
     }
 }
 
-/* Adds share `share` of `shares` of the force on the multipoles `child` in what comes from the parent's locals. */
+/* Adds part `share` of `shares` of the force on the multipoles `child` in the field of the parent's locals. */
 template <class R>
 static FMM_HD inline void strain_add_l2l_force(int           p,
                                                const double* upsilon,
@@ -210,7 +211,7 @@ static FMM_HD inline void strain_add_l2l_force(int           p,
     }
 }
 
-/* Places in the table of lengths and shifts, all double, that strain_fill_table makes. */
+/* Layout of the table of displacements and shifts, all double, that fmm_octree_strain_table fills. */
 enum
 {
     c_strainVector = 5 /* doubles of a displacement: x, y, z; factor; order of translations */

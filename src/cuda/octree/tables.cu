@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Tables of the octree's operators for the device, and their life. */
+/* Tables of the octree's operators for the device: creation, contents for a shape of the cell, memory, destruction. */
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -54,7 +54,7 @@ void powers(int p, double c, double s, double* out)
     }
 }
 
-/* e^{i phi} of a plane, of the one of its two directions that its first displacement has. */
+/* e^{i phi} of a plane, in the direction of its first displacement, not the opposite one. */
 void plane_direction(const fmm_octree_operators* ops, const double* cell, int plane, double* e)
 {
     double r[3];
@@ -141,7 +141,7 @@ void fill_shape(fmm_octree_operators* ops, const double* cell)
                             reinterpret_cast<double*>(h + ops->strain_at));
 }
 
-/* Places and sizes of the tables in ops->shape. */
+/* Sets the places and sizes of the tables in ops->shape. */
 void lay_out_shape(fmm_octree_operators* ops)
 {
     const size_t p = static_cast<size_t>(ops->order), real = ops->is_double ? sizeof(double) : sizeof(float);
@@ -263,7 +263,7 @@ void fmm_octree_set_rotation(fmm_octree_operators* ops, const fmm_rotation_kerne
     ops->rotation = kernels;
 }
 
-/* Cells with locals of their own for each block that shares a list, on the levels where blocks do. */
+/* The most cells with locals of their own for each block, on levels where lists are divided among blocks. */
 static size_t partial_cells(const fmm_octree_operators* ops)
 {
     const int few = ops->schedule[c_rotationSplit].splits * (c_rotationFewTiles + 2);
@@ -288,11 +288,11 @@ gmxfmm_status fmm_octree_reserve(fmm_octree_operators* ops, gmxfmm_m2l m2l, int 
         const size_t planes  = static_cast<size_t>(ops->num_planes);
         const size_t in_part = (planes + c_rotationParts - 1) / c_rotationParts;
         FMM_CUDA(ops, ops->partial.reserve(partial_cells(ops) * coef));
-        cudaError_t error = ops->turned.reserve(planes * plane);
+        cudaError_t error = ops->rotated.reserve(planes * plane);
         if (error == cudaErrorMemoryAllocation)
         {
             cudaGetLastError();
-            error = ops->turned.reserve(in_part * plane); /* slower: planes share less evenly */
+            error = ops->rotated.reserve(in_part * plane); /* slower: fewer planes are divided less evenly */
         }
         FMM_CUDA(ops, error);
     }
@@ -301,7 +301,7 @@ gmxfmm_status fmm_octree_reserve(fmm_octree_operators* ops, gmxfmm_m2l m2l, int 
 
 size_t fmm_octree_bytes(const fmm_octree_operators* ops)
 {
-    return ops->shape_bytes + ops->turned.capacity + ops->partial.capacity + ops->strain_rows.capacity;
+    return ops->shape_bytes + ops->rotated.capacity + ops->partial.capacity + ops->strain_rows.capacity;
 }
 
 void fmm_octree_destroy(fmm_octree_operators* ops)

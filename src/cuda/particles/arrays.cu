@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Arrays of a host program, on the host or a device: brought to where they are needed, and measured; and room for what
- * is made of them. */
+/* Arrays of a host program, on the host or a device: copied to where they are needed; the extent of their particles;
+ * and memory for the plan's own arrays of particles. */
 #include <climits>
 #include <cmath>
 #include <cstdlib>
@@ -11,7 +11,8 @@
 #include "cuda/device.h"
 #include "cuda/particles/particles.h"
 
-/* Which device has x, -1 for the host; memory that both see is the host's here, and the plan's device's there. */
+/* Number of the device whose memory x is in, -1 for the host. Managed memory, which both can address, counts as host
+ * memory if x is wanted on the host (for_host), otherwise as that of the plan's device, so that it is never copied. */
 static int device_of(const gmxfmm_plan* plan, const void* x, bool for_host)
 {
     cudaPointerAttributes attributes;
@@ -44,7 +45,7 @@ gmxfmm_status fmm_device_on_host(gmxfmm_plan* plan, const void** x, size_t num)
     {
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
     }
-    FMM_CUDA(plan, cudaDeviceSynchronize()); /* whatever makes the array is done */
+    FMM_CUDA(plan, cudaDeviceSynchronize()); /* for whatever writes the array */
     FMM_CUDA(plan, cudaMemcpy(d->host_copy, *x, bytes, cudaMemcpyDefault));
     *x = d->host_copy;
     return GMXFMM_OK;
@@ -127,7 +128,7 @@ static gmxfmm_status reserve_set(gmxfmm_plan* plan, ParticleSet* set, int64_t nu
     return GMXFMM_OK;
 }
 
-/* What serves both sets, or the one that receives. */
+/* Memory used for sources and targets one after the other, and for results at the targets. */
 static gmxfmm_status reserve_particles(gmxfmm_plan* plan)
 {
     fmm_device*  d    = plan->device;
@@ -145,7 +146,7 @@ static gmxfmm_status reserve_particles(gmxfmm_plan* plan)
     /* positions, forces, fields, potentials of a synchronous execute */
     FMM_TRY(fmm_device_reserve(plan, &d->x_copy, 3 * n * word));
     FMM_TRY(fmm_device_reserve(plan, &d->out_copy, 7 * targets * word));
-    /* what a step leaves out (stages) must be finite all the same */
+    /* a step that computes only one of the two fields (stages) reads both, which must be finite */
     FMM_CUDA(plan, cudaMemset(d->near_out.memory, 0, targets * vec));
     FMM_CUDA(plan, cudaMemset(d->far_out.memory, 0, targets * vec));
     return GMXFMM_OK;

@@ -11,8 +11,8 @@ enum
     c_threads = 256
 };
 
-/* q[count], on the device, of particles index[count] or, without it, of all n; to the caller's order and, where sources
- * are sorted, to their anchors. An index that no particle has is left out. */
+/* Sets the charges of particles index[count], or of all n without index, to q[count], on the device: in the caller's
+ * order and, if the sources are sorted, in their anchors. An index out of range is ignored. */
 template <class X>
 __global__ void __launch_bounds__(c_threads)
     set_charges(int count, const int* index, const X* q, int n, const int* position, double* charge, Anchor* anchor)
@@ -30,7 +30,8 @@ __global__ void __launch_bounds__(c_threads)
     }
 }
 
-/* The total charge, with the same bits whatever set the charges, and the first that is not finite. */
+/* The total charge, with the same bits however the charges were set, and the first particle whose charge is not finite.
+ */
 __global__ void __launch_bounds__(c_threads) sum_charges(int n, const double* charge, ChargeResults* r)
 {
     __shared__ int bad;
@@ -95,14 +96,14 @@ gmxfmm_status fmm_device_set_charges(gmxfmm_plan* plan)
     fmm_device*  d = plan->device;
     const size_t n = static_cast<size_t>(plan->particles.n);
     DeviceScope  scope(d->id);
-    FMM_CUDA(plan, cudaDeviceSynchronize()); /* an enqueued step may be reading the old ones */
+    FMM_CUDA(plan, cudaDeviceSynchronize()); /* an enqueued step may still be reading the old charges */
     if (d->sources.n != plan->particles.n || d->keys.memory == NULL)
     {
         FMM_TRY(fmm_cuda_reserve_sources(plan));
     }
     FMM_TRY(fmm_device_reserve(plan, &d->charge, n * sizeof(double)));
     FMM_TRY(fmm_cuda_upload(plan, d->charge.memory, plan->charges.q, n * sizeof(double)));
-    /* in place: from the caller's order to the sources' */
+    /* in place; copies the charges from the caller's order to the anchors */
     FMM_TRY(launch(plan, fmm_is_assigned(plan) ? d->sources.n : 0, NULL, d->charge.as<double>(), true, d->own));
     FMM_CUDA(plan, cudaStreamSynchronize(d->own));
     return GMXFMM_OK;

@@ -10,20 +10,21 @@
 /* arrays.cu: room for the plan's sources. */
 gmxfmm_status fmm_cuda_reserve_sources(gmxfmm_plan* plan);
 
-/* arrays.cu: makes *x, positions of all particles on the host or a device, an address of the plan's device. */
+/* arrays.cu: makes *x, positions of all particles on the host or a device, an address on the plan's device, copying
+ * them if need be. */
 gmxfmm_status fmm_cuda_on_device(gmxfmm_plan* plan, const void** x);
 
-/* sort.cu: exclusive sums of `num` numbers, at most as many as there are cells or particles, and one. */
+/* sort.cu: exclusive prefix sums of `num` numbers, at most one more than there are cells or particles. */
 gmxfmm_status fmm_cuda_scan(gmxfmm_plan* plan, const int* in, int* out, int num, cudaStream_t stream);
 gmxfmm_status fmm_cuda_scan(gmxfmm_plan* plan, const uint64_t* in, uint64_t* out, int num, cudaStream_t stream);
 
-/* sort.cu: memory for any assignment to the present cells, so that those that follow on a stream find all they can
- * need; the most tiles that a set can then have. */
+/* sort.cu: memory for any assignment to the present cells, so that later ones on a stream allocate nothing; and the
+ * largest number of tiles that a set can then have. */
 gmxfmm_status fmm_cuda_reserve_sort(gmxfmm_plan* plan);
 int           fmm_cuda_most_tiles(const gmxfmm_plan* plan, const ParticleSet* set);
 
-/* sort.cu: sorts sources, at x on the device, or targets into cells and tiles; waited for, the number of tiles is
- * known. Errors: POSITION, DEVICE. */
+/* sort.cu: sorts sources, at x on the device, into cells and tiles on a stream; or sources and targets, waiting for the
+ * number of tiles, from which launches of P2P get their size. Errors: POSITION, DEVICE. */
 gmxfmm_status fmm_cuda_sort_sources(gmxfmm_plan* plan, const void* x, cudaStream_t stream);
 gmxfmm_status fmm_cuda_sort_and_wait(gmxfmm_plan* plan, const void* x);
 

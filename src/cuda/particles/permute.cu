@@ -22,7 +22,7 @@ struct PermuteArgs
     const ChargeResults* charges;
 };
 
-/* Position of a particle in its cell, the image being the one nearest to where it stood at assign. */
+/* Position of a particle relative to its cell's centre, of the image nearest to its position at assign. */
 template <class R, class X>
 __global__ void __launch_bounds__(c_threads) permute(PermuteArgs a, const X* x, Vec4<R>* xq)
 {
@@ -37,13 +37,11 @@ __global__ void __launch_bounds__(c_threads) permute(PermuteArgs a, const X* x, 
     for (int d = 0; d < 3; d++)
     {
         t[d] -= anchor.place[d];
-        if (a.g.periodic)
-        {
-            t[d] -= a.g.n[d] * rint((t[d] - static_cast<double>(anchor.reference[d])) * a.inverse_n[d]);
-        }
+        t[d] -= a.g.n[d] * rint((t[d] - static_cast<double>(anchor.reference[d])) * a.inverse_n[d]);
     }
     fmm_cartesian(a.box->cell, t, y);
-    /* what is no position in this cell makes no force either: write_output tells one from the other */
+    /* A position too far from the cell becomes NaN, and so do the forces; by this NaN write_output tells the error from
+     * coincident particles. */
     if (!(fabs(y[0]) < a.g.far_away && fabs(y[1]) < a.g.far_away && fabs(y[2]) < a.g.far_away))
     {
         y[0] = y[1] = y[2] = nan("");
@@ -124,7 +122,7 @@ static gmxfmm_status launch(gmxfmm_plan* plan, const ParticleSet* set, const voi
     a.charges  = d->charge_results.as<ChargeResults>();
     for (int i = 0; i < 3; i++)
     {
-        a.inverse_n[i] = 1.0 / a.g.n[i];
+        a.inverse_n[i] = a.g.periodic[i] ? 1.0 / a.g.n[i] : 0; /* no period is taken off */
     }
     if (a.n > 0)
     {

@@ -11,14 +11,16 @@
 
 enum
 {
-    c_threads   = 128,
-    c_moreTiles = 16 /* P2P has warps for a 16th more tiles than were counted; with more, some warps have several */
+    c_threads = 128,
+    /* P2P is launched with warps for a 16th more tiles than were counted; with more tiles, some warps have several */
+    c_moreTiles = 16
 };
 
-/* Lattice point nearest to a particle: at[3], and what is left, in cells. False if x is not finite or too far away. */
+/* The cell at[3] nearest to a particle at t, and rest[3], its position in that cell, all in cells. False if t is not
+ * finite or too far away. */
 static __device__ bool locate(const Geometry& g, const VoronoiVectors& v, const double* t, int* at, double* rest)
 {
-    const bool skewed = g.periodic && !g.rectangular;
+    const bool skewed = has_images(g) && !g.rectangular;
     return fmm_nearest_point(g.cell, skewed ? v.vectors : NULL, v.coordinates, t, at, rest);
 }
 
@@ -61,7 +63,8 @@ __global__ void begin_assign(AssignResults* r)
     r->num_tiles = r->num_far = 0;
 }
 
-/* Where each particle stands in its cell, by which permute recognises its image; and its charge, if it has one. */
+/* Writes the anchors: where each particle was in its cell, from which permute finds its nearest image, and its charge,
+ * if it has one. */
 __global__ void set_anchors(Geometry      g,
                             int           n,
                             const float*  reference,
@@ -123,7 +126,7 @@ __global__ void count_tiles(const int* cell_start, int num_cells, int* count)
     }
 }
 
-/* Particles of a cell in tiles of nearly equal size. */
+/* Divides the particles of each cell into tiles of nearly equal size. */
 __global__ void make_tiles(Geometry g, const int* cell_start, const int* tile_start, Tile* tiles, AssignResults* r)
 {
     const int cell = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
@@ -166,7 +169,7 @@ gmxfmm_status fmm_cuda_scan(gmxfmm_plan* plan, const uint64_t* in, uint64_t* out
     return scan(plan, in, out, num, stream);
 }
 
-/* scratch NULL: *bytes becomes what it must hold. */
+/* If scratch is NULL, only sets *bytes to the size of scratch that is needed. */
 static cudaError_t sort_by_cell(
     const fmm_device* d, const ParticleSet* set, int num_cells, void* scratch, size_t* bytes, cudaStream_t stream)
 {
@@ -179,7 +182,7 @@ static cudaError_t sort_by_cell(
                                            d->values.as<int>(), set->sorted.as<int>(), set->n, 0, bits, stream);
 }
 
-/* Tiles that a set can have at most: one that is not full in each cell with particles. */
+/* The most tiles that a set can have: each cell with particles may have one tile that is not full. */
 static int most_tiles_in(const ParticleSet* set, int num_cells)
 {
     return (set->n < num_cells ? set->n : num_cells) + set->n / c_tileSize + 1;
@@ -198,7 +201,8 @@ static gmxfmm_status reserve_tiles(gmxfmm_plan* plan, ParticleSet* set, int num_
     return fmm_device_reserve(plan, &set->tiles, most * sizeof(Tile));
 }
 
-/* Scratch of the largest sort and the largest sum, that of cells or particles; also of those of an octree's levels. */
+/* Scratch memory for the largest sort and the largest prefix sum, over cells or particles; it is large enough for the
+ * octree's levels, too. */
 static gmxfmm_status reserve_scratch(gmxfmm_plan* plan, int num_cells)
 {
     fmm_device*  d     = plan->device;
@@ -244,7 +248,7 @@ gmxfmm_status fmm_cuda_reserve_sort(gmxfmm_plan* plan)
     return reserve_scratch(plan, num_cells);
 }
 
-/* Particles of a set into tiles. */
+/* Divides the sorted particles of a set into tiles. */
 static gmxfmm_status set_tiles(gmxfmm_plan* plan, const Geometry& g, const ParticleSet* set, cudaStream_t stream)
 {
     fmm_device* d     = plan->device;
@@ -295,7 +299,7 @@ enqueue_set(gmxfmm_plan* plan, const ParticleSet* set, const void* x, const doub
                                                      : bin(plan, set, static_cast<const float*>(x), charge, stream);
 }
 
-/* The same, waited for. */
+/* Sorts a set and waits for the number of tiles. */
 static gmxfmm_status assign_set(gmxfmm_plan* plan, ParticleSet* set, const void* x, const double* charge)
 {
     fmm_device*   d = plan->device;

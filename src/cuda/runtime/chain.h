@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Short kernels in a row, each of which needs what the one before it wrote: blocks of the next one are brought to the
- * multiprocessors as soon as all of this one have left, and wait for its end there (CUDA Programming Guide,
- * Programmatic Dependent Launch). Not earlier, by a trigger: blocks would then stand wherever there is room, and not
- * evenly, which costs small systems more than it gains. Devices before 9.0 launch them one after the other.
- */
+/* Launches of short kernels in a row, each of which reads what the one before it wrote. Blocks of the next kernel are
+ * placed on the multiprocessors as soon as all blocks of this one have left, and wait there for its end (CUDA
+ * Programming Guide, Programmatic Dependent Launch). They are not placed earlier by a trigger: they would then go
+ * wherever there is room, unevenly, which costs small systems more than it gains. Devices before compute capability 9.0
+ * launch the kernels one after the other. */
 #ifndef FMM_CUDA_CHAIN_H
 #define FMM_CUDA_CHAIN_H
 
@@ -12,8 +11,9 @@
 
 #include <cuda_runtime.h>
 
-/* In all threads of a kernel that launch_next launches, before anything that the kernel before it may have written is
- * read, or what it may read is written. A kernel ends only after it has been here: all earlier ones have ended, too. */
+/* Every thread of a kernel launched by launch_next must call this before it reads what the kernel before may have
+ * written, or writes what that one may read. Since each kernel of a chain ends only after this call has returned, all
+ * earlier ones have ended then, too. */
 static __device__ __forceinline__ void wait_for_previous()
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
@@ -21,7 +21,7 @@ static __device__ __forceinline__ void wait_for_previous()
 #endif
 }
 
-/* Launches a kernel that calls wait_for_previous behind whatever the stream has. */
+/* Launches a kernel that calls wait_for_previous, after whatever is in the stream. */
 template <class... Parameters, class... Arguments>
 static inline cudaError_t launch_next(bool has_chains,
                                       void (*kernel)(Parameters...),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a device can do: the one place that asks it. */
+/* Compute capability and memory limits of a device. No other file queries them. */
 #ifndef FMM_CUDA_DEVICE_LIMITS_H
 #define FMM_CUDA_DEVICE_LIMITS_H
 
@@ -7,8 +7,8 @@
 
 enum
 {
-    c_leastCapability = 80,  /* copies to shared memory behind the program's back (cp.async), reductions in a warp */
-    c_staticShared    = 1024 /* bytes left for __shared__ variables; a kernel with much dynamic memory has no more */
+    c_leastCapability = 80,  /* for asynchronous copies to shared memory (cp.async) and reductions in a warp */
+    c_staticShared    = 1024 /* bytes kept for __shared__ variables of kernels with much dynamic memory */
 };
 
 struct DeviceLimits

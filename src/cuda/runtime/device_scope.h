@@ -5,7 +5,7 @@
 
 #include <cuda_runtime.h>
 
-/* Makes a device the current one of the thread for a scope. */
+/* Makes a device the current one of the thread until the end of a scope. */
 class DeviceScope
 {
   public:

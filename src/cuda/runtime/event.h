@@ -5,7 +5,8 @@
 
 #include <cuda_runtime.h>
 
-/* Records the event, or nothing if it is NULL; in a stream that captures a graph, at each of its launches. */
+/* Records the event if it is not NULL. In a stream that captures a graph, the event is recorded at each launch of the
+ * graph. */
 static inline cudaError_t record_for_caller(void* event, cudaStream_t stream)
 {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;

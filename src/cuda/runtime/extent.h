@@ -11,10 +11,10 @@
 struct Extent
 {
     double low[3], high[3];
-    int    bad; /* lowest particle that is nowhere, or INT_MAX */
+    int    bad; /* lowest particle whose position is not finite, or INT_MAX */
 };
 
-/* Of particle i. */
+/* The extent of particle i alone. */
 template <class X>
 struct PointExtent
 {

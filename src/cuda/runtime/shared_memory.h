@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * A kernel has 48 KiB of dynamic shared memory unless the driver was told, by a call for that kernel, that it may have
- * more. Kernels that take more are allowed all that the device has before they are launched.
- */
+/* Permission for kernels to use much shared memory. A kernel has 48 KiB of dynamic shared memory unless a call for that
+ * kernel told the driver that it may have more. Kernels that need more are allowed all that the device has before they
+ * are launched. */
 #ifndef FMM_CUDA_SHARED_MEMORY_H
 #define FMM_CUDA_SHARED_MEMORY_H
 
@@ -10,18 +9,19 @@
 
 enum
 {
-    c_mostAllowed = 16 /* kernels of a plan that are remembered; any others are allowed again in each step */
+    c_mostAllowed = 16 /* kernels that a plan remembers; for any others the driver is called in each step */
 };
 
-/* Kernels that were allowed it: a plan tells the driver once, when a kernel is first launched, and not in each step. */
+/* Kernels that were allowed it, so that a plan calls the driver once, when a kernel is first launched, and not in each
+ * step. */
 struct AllowedKernels
 {
     const void* kernel[c_mostAllowed];
     int         num;
 };
 
-/* Allows a kernel all that the device has, which is a limit and not a reservation. The limit is one for all plans of a
- * process: were each launch to set what it needs itself, plans of several threads would lower each other's. */
+/* Allows a kernel all shared memory of the device. This is a limit and not a reservation, and all plans of a process
+ * share it: if each launch set only what it needs itself, plans in several threads would lower each other's limits. */
 template <class Kernel>
 static inline cudaError_t allow_shared(AllowedKernels* allowed, Kernel* kernel)
 {

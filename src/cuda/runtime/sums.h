@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sums over particles that come out the same in every run: blocks write rows, the last one to finish adds them up. */
+/* Sums over particles with the same bits in every run: each block writes a row, and the last block to finish adds up
+ * the rows in a fixed order. */
 #ifndef FMM_CUDA_SUMS_H
 #define FMM_CUDA_SUMS_H
 
@@ -7,10 +8,10 @@
 
 enum
 {
-    c_rowsAtOnce = 12 /* that a thread has on their way from memory in column_sum */
+    c_rowsAtOnce = 12 /* loads of a thread in flight at once in column_sum */
 };
 
-/* Sum over the threads of a block, valid in thread 0; all threads must come here. */
+/* Sum over the threads of a block, valid in thread 0; all threads must call this. */
 template <int THREADS>
 static __device__ double block_sum(double value)
 {
@@ -19,7 +20,7 @@ static __device__ double block_sum(double value)
     {
         value += __shfl_down_sync(0xffffffffu, value, step);
     }
-    __syncthreads(); /* warp_sum of an earlier call has been read */
+    __syncthreads(); /* all threads have read warp_sum of an earlier call */
     if (threadIdx.x % 32 == 0)
     {
         warp_sum[threadIdx.x / 32] = value;
@@ -33,10 +34,10 @@ static __device__ double block_sum(double value)
     return sum;
 }
 
-/* Sums of each of `value` over the threads of a block to to[N], each by another thread; all threads must come here,
- * once in a kernel. First each warp adds up to LEFT parts, then all warps have some of the sums each: to add up all of
- * them in each warp is so much code that fetching it takes longer than the sums. Shared memory: N LEFT THREADS / 4
- * bytes. */
+/* to[i] = sum of value[i] over the threads of a block, each written by another thread. All threads must call this, and
+ * only once in a kernel. Each warp first reduces its values to LEFT partial sums; then the N sums are divided among the
+ * warps. Reducing all N completely in each warp is so much code that fetching it takes longer than the additions.
+ * Shared memory: N LEFT THREADS / 4 bytes. */
 template <int THREADS, int LEFT, int N>
 static __device__ void block_sums(const double (&value)[N], double* to)
 {
@@ -76,7 +77,7 @@ static __device__ void block_sums(const double (&value)[N], double* to)
     }
 }
 
-/* True in all threads of the last block that gets here; what the others wrote before is visible to it then. */
+/* True in all threads of the last block that calls this. What the others wrote before is then visible to it. */
 static __device__ bool is_last_block(unsigned* done)
 {
     __shared__ bool last;
@@ -94,9 +95,9 @@ static __device__ bool is_last_block(unsigned* done)
     return last;
 }
 
-/* Column sums of rows[num_rows][width] in a fixed order, width <= THREADS: groups of `width` threads have every so many
- * rows, since one thread a column would wait for memory at each. Valid in threads < width; all threads of a block of
- * THREADS must come here. */
+/* Column sums of rows[num_rows][width] in a fixed order, width <= THREADS. The rows are divided among groups of `width`
+ * threads, since one thread for each column would wait for memory at every row. Valid in threads < width; all threads
+ * of a block of THREADS must call this. */
 template <int THREADS, class T>
 static __device__ double column_sum(const T* rows, int num_rows, int width)
 {
@@ -107,7 +108,7 @@ static __device__ double column_sum(const T* rows, int num_rows, int width)
 #pragma unroll 1
     for (int row = group < groups ? group : num_rows; row < num_rows; row += c_rowsAtOnce * groups)
     {
-        double part_of[c_rowsAtOnce]; /* loads that do not wait for each other, those of the last rows neither */
+        double part_of[c_rowsAtOnce]; /* independent loads, those of the last rows included */
 #pragma unroll
         for (int k = 0; k < c_rowsAtOnce; k++)
         {
@@ -120,7 +121,7 @@ static __device__ double column_sum(const T* rows, int num_rows, int width)
             sum += part_of[k];
         }
     }
-    __syncthreads(); /* part of an earlier call has been read */
+    __syncthreads(); /* all threads have read `part` of an earlier call */
     part[me] = sum;
     __syncthreads();
 #pragma unroll 4

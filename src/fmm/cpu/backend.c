@@ -5,10 +5,11 @@
 #include "fmm/backend.h"
 #include "fmm/cpu/costs.h"
 #include "fmm/particles.h"
-#include "fmm/cpu/particles/assign.h"
+#include "fmm/cpu/assign.h"
 #include "fmm/cpu/execute.h"
-#include "fmm/cpu/convolution/m2l_fft.h"
-#include "fmm/cpu/octree/operators.h"
+#include "fmm/cpu/particles/particles.h"
+#include "fmm/cpu/convolution/convolution.h"
+#include "fmm/cpu/octree/octree.h"
 
 static gmxfmm_status check(int id, char* message, size_t size)
 {
@@ -92,43 +93,6 @@ static gmxfmm_status set_exclusions(gmxfmm_plan* plan, const int* start, const i
                : fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %zu exclusions", num);
 }
 
-static gmxfmm_status create_octree(gmxfmm_plan* plan)
-{
-    const gmxfmm_status status = fmm_operators_create(plan);
-    return status == GMXFMM_OK && fmm_has_lattice_sums(plan) ? fmm_conv_create(plan) : status;
-}
-
-static gmxfmm_status set_shape_of_octree(gmxfmm_plan* plan)
-{
-    fmm_operators_set_shape(plan);
-    return fmm_has_lattice_sums(plan) ? fmm_conv_set_shape(plan) : GMXFMM_OK;
-}
-
-static gmxfmm_status reserve_octree(gmxfmm_plan* plan)
-{
-    const size_t        before = plan->bytes;
-    const gmxfmm_status status = fmm_operators_reserve(plan);
-    plan->cpu->grid_bytes += plan->bytes - before;
-    return status;
-}
-
-static const fmm_cpu_path c_cells = {
-    .create    = fmm_conv_create,
-    .set_shape = fmm_conv_set_shape,
-    .assign    = fmm_bin,
-    .far       = fmm_far_by_cells,
-    .locals    = fmm_locals_of_cells,
-};
-
-static const fmm_cpu_path c_octree = {
-    .create    = create_octree,
-    .set_shape = set_shape_of_octree,
-    .assign    = fmm_tree_assign,
-    .reserve   = reserve_octree,
-    .far       = fmm_far_by_octree,
-    .locals    = fmm_locals_of_leaves,
-};
-
 static void free_grid(gmxfmm_plan* plan)
 {
     fmm_cpu* cpu = plan->cpu;
@@ -153,7 +117,7 @@ static gmxfmm_status set_grid(gmxfmm_plan* plan)
     /* enough slabs to share out, few enough to add up */
     cpu->partial_rows          = cells < 256 ? cells : 256;
     cpu->partial               = fmm_alloc(plan, (size_t)cpu->partial_rows * FMM_PARTIAL * sizeof(double));
-    cpu->path                  = plan->domain.tree != NULL ? &c_octree : &c_cells;
+    cpu->path                  = plan->domain.tree != NULL ? &fmm_octree_path : &fmm_cells_path;
     const gmxfmm_status status = cpu->partial != NULL
                                      ? cpu->path->create(plan)
                                      : fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %d cells", cells);
@@ -184,35 +148,6 @@ static gmxfmm_status on_host(gmxfmm_plan* plan, const void** x, size_t num)
     (void)x;
     (void)num;
     return GMXFMM_OK;
-}
-
-static gmxfmm_status assign(gmxfmm_plan* plan, const void* x)
-{
-    if (plan->cpu->mask_start == NULL)
-    {
-        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "there was no memory for exclusions: set them again");
-    }
-    gmxfmm_status status = fmm_cpu_assign(plan, x);
-    status               = status == GMXFMM_OK ? fmm_step_reserve(plan) : status;
-    return status == GMXFMM_OK && plan->cpu->path->reserve != NULL ? plan->cpu->path->reserve(plan) : status;
-}
-
-static gmxfmm_status execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
-{
-    fmm_cpu* cpu = plan->cpu;
-    if (cpu->charges_version != plan->charges.version || cpu->order_version != plan->particles.version)
-    {
-        fmm_sort_charges(plan);
-        cpu->charges_version = plan->charges.version;
-        cpu->order_version   = plan->particles.version;
-    }
-    if (cpu->conv != NULL)
-    {
-        const double begin = fmm_time();
-        fmm_conv_spectra(plan, output->want_virial);
-        plan->info.time_spectra += fmm_time() - begin;
-    }
-    return fmm_step(plan, x, output);
 }
 
 static unsigned capabilities(const gmxfmm_plan* plan)
@@ -259,7 +194,7 @@ const fmm_backend        fmm_backend_cpu = {
            .set_shape       = set_shape,
            .on_host         = on_host,
            .extent          = fmm_cpu_extent,
-           .assign          = assign,
-           .execute         = execute,
+           .assign          = fmm_cpu_assign,
+           .execute         = fmm_step,
            .get_info        = get_info,
 };

@@ -37,7 +37,7 @@ enum
     FMM_PARTIAL = 32 /* reals a row of fmm_cpu.partial: sums of one thread, or of one slab of cells */
 };
 
-/* What the two paths through the far field do in different ways: rows of cpu/backend.c. */
+/* What the two paths through the far field do in different ways: convolution/far.c and octree/far.c. */
 typedef struct fmm_cpu_path
 {
     gmxfmm_status (*create)(gmxfmm_plan* plan);    /* arrays for the grid, or the roots, and operators */
@@ -82,7 +82,13 @@ typedef struct fmm_cpu
     struct fmm_operators*   ops; /* octree */
 } fmm_cpu;
 
-/* What receives potentials and fields. */
+/* First item of a slab when num items are divided among the rows of plan->cpu->partial. */
+static inline size_t fmm_slab(const gmxfmm_plan* plan, size_t num, int row)
+{
+    return num * (size_t)row / (size_t)plan->cpu->partial_rows;
+}
+
+/* The particles that potentials and fields are computed at. */
 static inline const fmm_particle_set* fmm_targets(const gmxfmm_plan* plan)
 {
     return plan->particles.num_targets > 0 ? &plan->cpu->targets : &plan->cpu->sources;

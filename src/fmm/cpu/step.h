@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The operators with particles, as execute.c calls them; one file each. Arrays are in sorted order (fmm_particle_set).
- */
+/* What the stages of a step share: particles' arrays in their type, what is wanted, and times. */
 #ifndef FMM_STEP_H
 #define FMM_STEP_H
 
@@ -37,19 +36,12 @@ typedef enum
     FMM_VIRIAL /* and both */
 } fmm_wanted;
 
-/* Multipoles of all cells, field[coef][cell] = sum q conj Upsilon (THEORY (4)). */
-void fmm_p2m(const gmxfmm_plan* plan, real* field, size_t stride);
-
-/* Potential and field, what is wanted of them, of the local expansions at the targets: sets far_phi, adds to ex, ey, ez
- * (THEORY (6)). */
-void fmm_l2p(
-    const gmxfmm_plan* plan, const real* field, size_t stride, const fmm_background* background, fmm_wanted wanted);
-
-/* Pairs in near cells, less those left out: sets what is wanted of near_phi, ex, ey, ez of the targets. FMM_VIRIAL adds
- * -1/2 sum r (x) F of the near pairs to virial[6] (xx, yy, zz, xy, xz, yz), unit 1/u. */
-void fmm_p2p(gmxfmm_plan* plan, fmm_wanted wanted, double* virial);
-
-/* Bytes of scratch that p2p needs for each thread. */
-size_t fmm_p2p_scratch(const gmxfmm_plan* plan);
+/* Adds the time since *from to *sum and starts anew. */
+static inline void fmm_lap(double* from, double* sum)
+{
+    const double now = fmm_time();
+    *sum += now - *from;
+    *from = now;
+}
 
 #endif

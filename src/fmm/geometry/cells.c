@@ -435,10 +435,10 @@ static void set_shape(fmm_cells* cells, const double* box)
     fmm_voronoi(scaled_box, cells->box_voronoi, cells->box_voronoi_int);
 }
 
-static gmxfmm_status set_cells(fmm_cells* cells, const double* box, int periodic, int ws, int order)
+static gmxfmm_status set_cells(fmm_cells* cells, const double* box, const int* periodic, int ws, int order)
 {
-    cells->periodic = periodic;
-    cells->lambda   = fmm_lambda(order);
+    memcpy(cells->periodic, periodic, sizeof(cells->periodic));
+    cells->lambda = fmm_lambda(order);
     set_shape(cells, box);
     const gmxfmm_status status = near_set(cells, ws);
     if (status == GMXFMM_OK)
@@ -448,7 +448,8 @@ static gmxfmm_status set_cells(fmm_cells* cells, const double* box, int periodic
     return status;
 }
 
-gmxfmm_status fmm_cells_set(fmm_cells* cells, const double* box, const int* inner, int periodic, int ws, int order)
+gmxfmm_status
+fmm_cells_set(fmm_cells* cells, const double* box, const int* inner, const int* periodic, int ws, int order)
 {
     cells->octree    = 0;
     cells->num_cells = 1;
@@ -456,14 +457,14 @@ gmxfmm_status fmm_cells_set(fmm_cells* cells, const double* box, const int* inne
     {
         cells->inner[d] = inner[d];
         /* Open: displacements of -(n-1) .. n-1 cells and a margin of ws empty ones must not meet across the edge. */
-        cells->n[d] = periodic ? inner[d] : fmm_fft_size(inner[d] + (inner[d] - 1 > ws ? inner[d] - 1 : ws));
+        cells->n[d] = periodic[d] ? inner[d] : fmm_fft_size(inner[d] + (inner[d] - 1 > ws ? inner[d] - 1 : ws));
         cells->num_cells *= cells->n[d];
     }
     return set_cells(cells, box, periodic, ws, order);
 }
 
 gmxfmm_status
-fmm_cells_set_octree(fmm_cells* cells, const double* box, const int* inner, int periodic, int ws, int order)
+fmm_cells_set_octree(fmm_cells* cells, const double* box, const int* inner, const int* periodic, int ws, int order)
 {
     double num    = 1;
     cells->octree = 1;

@@ -20,8 +20,8 @@ enum
 
 typedef struct
 {
-    int    periodic;
-    int    n[3];        /* grid of the convolution; open: padded with empty cells */
+    int    periodic[3]; /* along each box vector: for now all or none */
+    int    n[3];        /* grid of the convolution; where it is not periodic: padded with empty cells */
     int    inner[3];    /* cells that hold particles; periodic: n */
     int    num_cells;   /* n[0] n[1] n[2]; octree: 0 if that is beyond an int */
     int    octree;      /* grid of an octree's level: no padding, near set the block of (2 ws + 1)^3 */
@@ -49,6 +49,12 @@ typedef struct
     double near_range;       /* every pair closer than this is in near cells, in edges */
 } fmm_cells;
 
+/* Whether there are images along any direction. */
+static inline int fmm_has_images(const int* periodic)
+{
+    return periodic[0] || periodic[1] || periodic[2];
+}
+
 /* Volume of the box, or its determinant's sign: <= 0 is an error of the caller. */
 double fmm_determinant(const double* m);
 
@@ -74,11 +80,12 @@ void fmm_voronoi(const double* basis, double vectors[FMM_VORONOI][3], int coordi
  * right angles: the block of (2 ws + 1)^3, and if bricks are far from cubes what is closer than (ws + 1)/2 diagonals;
  * otherwise every vector shorter than the shortest far one, which is at least 0.96 (ws + 1) edges. Returns GMXFMM_OK or
  * MEMORY, UNSUPPORTED (near set too wide: cells far too long or skewed). */
-gmxfmm_status fmm_cells_set(fmm_cells* cells, const double* box, const int* inner, int periodic, int ws, int order);
+gmxfmm_status
+fmm_cells_set(fmm_cells* cells, const double* box, const int* inner, const int* periodic, int ws, int order);
 
 /* The same for a level of an octree in a rectangular box: cells stand as they are, the near set is the block. */
 gmxfmm_status
-fmm_cells_set_octree(fmm_cells* cells, const double* box, const int* inner, int periodic, int ws, int order);
+fmm_cells_set_octree(fmm_cells* cells, const double* box, const int* inner, const int* periodic, int ws, int order);
 
 /* The same for another box with the grid and the near vectors that *cells has: what was assigned stays valid. */
 void fmm_cells_deform(fmm_cells* cells, const double* box);

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fmm/geometry/lattice_weights.h"
-
 /* Splitting alpha in units of 1/edge. The work of the real-space sum goes with alpha^-3 and does not grow with the
  * number of cells N, that of the reciprocal one goes with N alpha^3: both are alike at an alpha that goes with
  * N^(-1/6). The factor is fitted to times of cubes of 1 to 16^3 cells, orders 8 to 20, in both precisions. Smaller
@@ -25,7 +23,7 @@ fmm_ewald fmm_ewald_choose(const fmm_cells* cells, int degree, double tolerance)
 {
     fmm_ewald    e = {0, 0, 0};
     const double d = cells->far_distance * cells->lambda;
-    if (!cells->periodic)
+    if (!fmm_has_images(cells->periodic))
     {
         return e;
     }
@@ -74,7 +72,9 @@ void fmm_real_range(const fmm_cells* cells, const fmm_ewald* ewald, int* range)
         const int within = (int)floor(ewald->r_max * g);
         /* open: all displacements that the padded grid holds, for whatever cells of it hold particles, they may do so
          * after another assign */
-        range[d] = !cells->periodic ? (cells->n[d] - 1) / 2 : within < cells->near_reach ? cells->near_reach : within;
+        range[d] = !cells->periodic[d]          ? (cells->n[d] - 1) / 2
+                   : within < cells->near_reach ? cells->near_reach
+                                                : within;
     }
 }
 
@@ -130,7 +130,7 @@ gmxfmm_status fmm_real_vectors(const fmm_cells* cells, const fmm_ewald* ewald, i
                 }
                 const int near  = fmm_near_index(cells, v) >= 0;
                 const int other = a == 0 && (b < 0 || (b == 0 && c < 0)); /* its mirror image is taken */
-                if (!other && (cells->periodic ? (near || r2 <= ewald->r_max * ewald->r_max) : !near))
+                if (!other && (fmm_has_images(cells->periodic) ? (near || r2 <= ewald->r_max * ewald->r_max) : !near))
                 {
                     memcpy(list[num++], v, sizeof(v));
                 }

@@ -11,18 +11,13 @@
 #define FMM_LATTICE_H
 
 #include "fmm/geometry/cells.h"
+#include "fmm/geometry/lattice_weights.h"
 #include "fmm/math/level.h"
 
 enum
 {
     FMM_MAX_SUM_DEGREE = 2 * GMXFMM_MAX_ORDER + 2 /* of Z, for a virial */
 };
-
-typedef enum
-{
-    FMM_SUM_S = 0,
-    FMM_SUM_Z
-} fmm_sum;
 
 typedef struct
 {

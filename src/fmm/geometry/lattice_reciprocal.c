@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "fmm/geometry/lattice_weights.h"
+#include "fmm/geometry/lattice.h"
 
 /* Signed frequency nearest to zero. */
 static int centred(int f, int n)

@@ -5,9 +5,14 @@
 
 #include <math.h>
 
-#include "fmm/geometry/lattice.h"
-
 #include "fmm/math/host_device.h"
+
+/* The sums S and Z of lattice.h. */
+typedef enum
+{
+    FMM_SUM_S = 0,
+    FMM_SUM_Z
+} fmm_sum;
 
 /* Q(n + 1/2, x), n = 0..top: upward, all terms positive. */
 static inline FMM_HD void fmm_gamma_upper(int top, double x, double* q)

@@ -87,13 +87,14 @@ static inline FMM_HD int fmm_nearest_point(
     return 1;
 }
 
-/* Moves a place into the grid: n[3], by periods; open, where only rounding puts a particle outside, to its edge. */
-static inline FMM_HD void fmm_into_grid(int periodic, const int* n, int* at)
+/* Moves a place into the grid: n[3], by periods; along a direction that is not periodic, where only rounding puts a
+ * particle outside, to its edge. */
+static inline FMM_HD void fmm_into_grid(const int* periodic, const int* n, int* at)
 {
     for (int d = 0; d < 3; d++)
     {
         const int m = at[d] % n[d];
-        at[d]       = !periodic ? (at[d] < 0 ? 0 : at[d] >= n[d] ? n[d] - 1 : at[d]) : m < 0 ? m + n[d] : m;
+        at[d]       = !periodic[d] ? (at[d] < 0 ? 0 : at[d] >= n[d] ? n[d] - 1 : at[d]) : m < 0 ? m + n[d] : m;
     }
 }
 

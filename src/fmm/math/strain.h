@@ -5,6 +5,17 @@
 
 #include "fmm/math/host_device.h"
 
+/* Row and column of number i. */
+static inline FMM_HD int fmm_tensor_row(int i)
+{
+    return i < 3 ? i : i == 5 ? 1 : 0;
+}
+
+static inline FMM_HD int fmm_tensor_column(int i)
+{
+    return i < 3 ? i : i == 3 ? 1 : 2;
+}
+
 /* Adds scale times the symmetric part of a (x) b to t. */
 static inline FMM_HD void fmm_add_symmetric(double scale, const double* a, const double* b, double* t)
 {
@@ -23,7 +34,7 @@ static inline FMM_HD double fmm_twice_traceless(const double* w, int i)
     return i == 2 ? 2 * w[4] : i > 2 ? w[i - 2] : (i == 0 ? w[0] : -w[0]) - w[4];
 }
 
-/* What lattice sums without k = 0 leave out of the derivative of the far energy by strain, THEORY (22): sums q, q y_a,
+/* What lattice sums without k = 0 lack of the derivative of the far energy by strain, THEORY (22): sums q, q y_a,
  * q y_b and q y_a y_b over all particles; factor: 4 pi / (5 V). */
 static inline FMM_HD double
 fmm_missing_strain(double factor, double charge, double dipole_a, double dipole_b, double quadrupole_ab)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The choice of settings by measurement: what reaches the accuracy asked for, and of that the cheapest. */
+/* Choice of settings by measurement: the cheapest of those that reach the accuracy asked for. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,78 +13,81 @@
 #include "fmm/plan.h"
 #include "fmm/simd_level.h"
 
-/* Share of what is allowed that a setting must be measured to reach. */
+/* Measured errors must not exceed this share of the allowed ones. */
 static const double c_margin = 0.9;
 
-/* Where the search begins, over what was asked (in liquids the model is four to ten times too careful), by how much it
- * goes on at the least (an order is worth a factor of 2 to 4) and at the most, and where it ends. */
+/* The search asks the model for various accuracies. It begins with c_start times the accuracy asked for (in liquids the
+ * model is four to ten times too careful), changes it by factors from c_step (one order makes a factor of 2 to 4) to
+ * c_leap, and ends at c_last times the accuracy asked for. */
 static const double c_start    = 4;
 static const double c_step     = 2;
 static const double c_leap     = 16;
 static const double c_last     = 1e-6;
-static const double c_finest   = 1e-12; /* of all that may be asked for */
+static const double c_finest   = 1e-12; /* limits of the accuracies asked of the model */
 static const double c_coarsest = 0.1;
 
-/* An open system that is measured to err less, of what is allowed, at the start has next to no far field as yet; which
- * order that wants is seen when it has spread, so that the model's is kept. */
+/* If an open system's error is below this share of the allowed one, it has nearly no far field yet. The order that it
+ * will need when it has spread cannot be measured now, so that the model's choice is kept. */
 static const double c_noFarField = 0.01;
 
-/* By how much an order that is expected to fall short is tried nevertheless: expectations are wrong by so much. */
+/* An order whose expected error exceeds the allowed one by less than this factor is tried, as expected errors are
+ * uncertain by as much. */
 static const double c_doubtful = 1.4;
 
-/* What is expected to be dearer than the best so far by this is not looked at further, a single step being a rough
- * measure; what is not timed to be cheaper by this is not taken. */
+/* Settings expected to be more expensive than the best so far by a factor of c_worth are not pursued; it allows for the
+ * uncertainty of timing a single step. Settings replace the best if their time is less than c_gain of its time; of
+ * nearly equal times the model's costs decide. */
 static const double c_worth = 1.15;
 static const double c_gain  = 0.98;
 
-/* Ways through the far field whose costs in the model differ by less are both timed. */
+/* Convolution and octree are both timed if their costs by the model differ by less than this factor. */
 static const double c_near = 2;
 
-/* Most roots of an octree that is only compared. */
+/* Most roots of an octree that is tried in place of the model's choice. */
 static const double c_mostRoots = 4096;
 
 enum
 {
     c_mostTried     = 32,
-    c_mostCompared  = 17, /* and after so many settings */
+    c_mostCompared  = 17, /* no comparisons begin after so many settings */
     c_candidates    = 10,
-    c_ordersOfCells = 4, /* that are tried in each */
-    c_repeats       = 10 /* evaluations by which a time is measured */
+    c_ordersOfCells = 4, /* orders tried in the same cells */
+    c_repeats       = 10 /* evaluations for the measurement of a time */
 };
 
 typedef struct
 {
     const gmxfmm_reference* reference;
     gmxfmm_options          asked;
-    const fmm_costs*        costs; /* of what computes it */
+    const fmm_costs*        costs; /* of the backend */
     double                  error_moved, virial_error;
-    gmxfmm_measurement      best; /* cheapest that reaches what was asked, or what comes nearest to that */
+    gmxfmm_measurement      best; /* cheapest that reaches the accuracy, or else that with the least error */
     gmxfmm_options          best_options;
-    double                  best_accuracy; /* largest for which what the model chooses reaches it */
-    double                  coarsest;      /* above which none is tried */
-    double                  best_cost;     /* s, or of the model: */
+    double                  best_accuracy; /* asked of the model: largest that is enough */
+    double                  coarsest;      /* largest to be asked of the model */
+    double                  best_cost;     /* of best: time in s or, if times are not measured, by the model */
     double                  best_model_cost;
-    int                     any; /* something reaches it */
+    int                     any; /* whether any settings reached the accuracy */
     gmxfmm_measurement      tried[c_mostTried];
     int                     num;
-    void*                   force; /* room by fmm_measure_room */
+    void*                   force; /* from fmm_measure_room */
     fmm_known_errors        known;
-    double                  begin;     /* of comparisons */
-    double                  tree_gain; /* of the last plan that considered both ways through the far field */
+    double                  begin;     /* time at which comparisons began */
+    double                  tree_gain; /* of the last plan that compared octree and convolution; 0: none */
     char*                   message;
     size_t                  size;
 } search;
 
-/* Cells, whose order is open, or settings as the model has them for an accuracy. */
+/* Cells of which the order is to be found, with errors and costs by order. */
 typedef struct
 {
     gmxfmm_options options;
-    int            order;                       /* to begin with; -1: that of the model */
-    double         error[GMXFMM_MAX_ORDER + 1]; /* predicted, in some unit */
-    double         cost[GMXFMM_MAX_ORDER + 1];  /* by the model; 0: not known */
+    int            order;                       /* the first one to be tried */
+    double         error[GMXFMM_MAX_ORDER + 1]; /* predicted; only ratios are used */
+    double         cost[GMXFMM_MAX_ORDER + 1];  /* by the model; only ratios are used */
 } cells_choice;
 
-/* What is measured over what is allowed; at most 1 if it is reached. */
+/* The largest ratio of a measured error to the allowed one (with c_margin); at most 1 if all accuracies are reached. */
 static double excess(const search* s, const gmxfmm_measurement* m)
 {
     const double force = fmax(m->error / s->asked.accuracy, m->error_moved / s->error_moved);
@@ -97,7 +100,7 @@ static int same_settings(const gmxfmm_measurement* a, const gmxfmm_measurement* 
            memcmp(a->grid, b->grid, sizeof(a->grid)) == 0;
 }
 
-/* Measures the settings of a plan, or finds them among those that were. */
+/* Measures the settings of a plan, unless they were measured before. */
 static gmxfmm_status measure_plan(search* s, gmxfmm_plan* plan, gmxfmm_measurement* m)
 {
     gmxfmm_measurement settings;
@@ -118,8 +121,8 @@ static gmxfmm_status measure_plan(search* s, gmxfmm_plan* plan, gmxfmm_measureme
     return status;
 }
 
-/* Measures what these options make. Returns whether it reaches what was asked. *plan: NULL, or what was made, to be
- * destroyed. */
+/* Makes a plan with these options and measures it. Returns whether it reaches the accuracy. *plan: the plan, to be
+ * destroyed, or NULL. */
 static int
 try_plan(search* s, const gmxfmm_options* options, gmxfmm_measurement* m, gmxfmm_status* status, gmxfmm_plan** plan)
 {
@@ -146,7 +149,7 @@ static int try_options(search* s, const gmxfmm_options* options, gmxfmm_measurem
     return reached;
 }
 
-/* Measures what the model chooses for an accuracy. Returns its excess. */
+/* Measures the settings that the model chooses for an accuracy. Returns their excess. */
 static double excess_at(search* s, double accuracy, gmxfmm_status* status)
 {
     gmxfmm_measurement m;
@@ -154,7 +157,7 @@ static double excess_at(search* s, double accuracy, gmxfmm_status* status)
     options.accuracy           = accuracy;
     if (options.boundary != GMXFMM_OPEN && s->tree_gain > 0 && s->tree_gain < 1 / c_near)
     {
-        options.m2l = GMXFMM_M2L_FFT; /* an octree was considered before: no need to count particles again */
+        options.m2l = GMXFMM_M2L_FFT; /* an octree was found much slower before: no need to count particles again */
     }
     const int reached = try_options(s, &options, &m, status);
     if (*status != GMXFMM_OK)
@@ -176,8 +179,9 @@ static double within(double x, double low, double high)
     return fmin(fmax(x, low), high);
 }
 
-/* Goes up or down as far as what is measured suggests, until one accuracy reaches what was asked and one, no more than
- * c_step larger, does not; but not below what precision, or memory, lets the model choose for. */
+/* Finds the largest accuracy to be asked of the model: it is raised or lowered by the measured excess, until one
+ * accuracy is enough and another one, at most c_step times as large, is not. It does not go below what the model can
+ * choose settings for within precision and memory. */
 static gmxfmm_status find_accuracy(search* s)
 {
     double        accuracy = fmin(c_start * s->asked.accuracy, s->coarsest), reached = 0, missed = INFINITY;
@@ -209,7 +213,7 @@ static gmxfmm_status find_accuracy(search* s)
     return status;
 }
 
-/* Where even the finest that the model chooses misses it: higher orders in its cells. */
+/* If even the model's finest settings miss the accuracy, tries higher orders in their cells. */
 static void raise_order(search* s)
 {
     const gmxfmm_measurement* info    = &s->best;
@@ -242,7 +246,7 @@ static int is_timed(const search* s)
     return !s->asked.reproducible;
 }
 
-/* Whether there is time, and room, to compare with more settings. */
+/* Whether there is time, and room in the list, to compare with more settings. */
 static int may_compare(const search* s)
 {
     const double allowed = s->costs->choice_steps * s->best.time + s->costs->choice_seconds +
@@ -250,7 +254,7 @@ static int may_compare(const search* s)
     return s->num < c_mostCompared && (!is_timed(s) || fmm_time() - s->begin < allowed);
 }
 
-/* Keeps the time of settings with what was measured of them. */
+/* Stores the time of settings in the list of those measured. */
 static void note_time(search* s, const gmxfmm_measurement* m)
 {
     for (int i = 0; i < s->num; i++)
@@ -262,7 +266,7 @@ static void note_time(search* s, const gmxfmm_measurement* m)
     }
 }
 
-/* Whether that is cheaper than the best so far: of times that are alike the model decides. */
+/* Whether this is cheaper than the best so far; of nearly equal times the model's costs decide. */
 static int is_cheaper(const search* s, double cost, double model_cost)
 {
     if (!is_timed(s))
@@ -272,8 +276,8 @@ static int is_cheaper(const search* s, double cost, double model_cost)
     return cost < c_gain * s->best_cost || (c_gain * cost < s->best_cost && model_cost < s->best_model_cost);
 }
 
-/* Takes settings that reach what was asked if they are the cheapest so far: by the time of a step of their plan (NULL:
- * by a new one), or by their cost in the model. */
+/* Makes settings that reach the accuracy the best if they are the cheapest so far, by the time of a step of their plan
+ * (NULL: of a new one) or by their cost in the model. */
 static void
 compare_cost(search* s, gmxfmm_plan* plan, const gmxfmm_options* options, double model_cost, gmxfmm_measurement* m)
 {
@@ -298,7 +302,7 @@ compare_cost(search* s, gmxfmm_plan* plan, const gmxfmm_options* options, double
     }
 }
 
-/* Whether an order in these cells might be cheaper than the best so far; m: of the same cells, or NULL. */
+/* Whether an order in these cells may be cheaper than the best so far; m: a measurement of the same cells, or NULL. */
 static int is_worth(const search* s, const cells_choice* c, int order, const gmxfmm_measurement* m)
 {
     if (!isfinite(s->best_cost))
@@ -312,7 +316,7 @@ static int is_worth(const search* s, const cells_choice* c, int order, const gmx
     return c->cost[order] <= s->best_cost;
 }
 
-/* Least order with at most that error, in the unit of c->error. */
+/* Lowest order with at most that error, in the unit of c->error. */
 static int least_order(const cells_choice* c, double error)
 {
     const int most = fmm_most_order(c->options.precision);
@@ -324,8 +328,8 @@ static int least_order(const cells_choice* c, double error)
     return p;
 }
 
-/* The least order that is expected to have at most this excess, given that of one; at most that one, or, from higher
- * ones, at least the next. */
+/* The lowest order whose excess is expected to be at most `allowed`, given the measured one of an order: that order or
+ * a lower one if its measured excess is at most 1, else a higher one. */
 static int expected_order(const cells_choice* c, int order, double measured, double allowed)
 {
     const int most = fmm_most_order(c->options.precision);
@@ -345,8 +349,8 @@ static int expected_order(const cells_choice* c, int order, double measured, dou
     return p <= most ? p : -1;
 }
 
-/* The order to go on with after one in these cells, of those between one that misses and one that reaches what was
- * asked; that last one if the others are not worth it. */
+/* The order to be tried after `order` in these cells, between one that missed the accuracy and one that reached it; an
+ * order that is `missed` or below or `reached` or above ends the search. */
 static int next_order(const cells_choice* c, int order, double measured, int missed, int reached)
 {
     int p = expected_order(c, order, measured, 1);
@@ -358,7 +362,8 @@ static int next_order(const cells_choice* c, int order, double measured, int mis
     return p < reached || measured <= 1 ? p : reached - 1;
 }
 
-/* Finds the least order that reaches what was asked in these cells, and takes them if they are the cheapest. */
+/* Finds the lowest order that reaches the accuracy in these cells, and makes it the best if it is the cheapest so far.
+ */
 static void compare_cells(search* s, cells_choice* c)
 {
     gmxfmm_measurement m;
@@ -392,7 +397,7 @@ static void compare_cells(search* s, cells_choice* c)
     }
 }
 
-/* Cells of one level of a periodic box: those of the choice, then those that the model finds cheapest for the same
+/* Cells of one level of a periodic box: the model's choice, then those that the model finds next cheapest for the same
  * accuracy, with other numbers along an edge, or another ws. */
 static void compare_grids(search* s)
 {
@@ -406,14 +411,14 @@ static void compare_grids(search* s)
     memcpy(list[0].grid, info->grid, sizeof(list[0].grid));
     const fmm_problem problem = {.options     = &options,
                                  .costs       = s->costs,
-                                 .periodic    = 1,
+                                 .periodic    = {1, 1, 1},
                                  .num_threads = s->reference->num_threads,
                                  .level       = fmm_simd_level(),
                                  .n           = system->n,
                                  .box         = system->box,
                                  .known       = &s->known};
     const int         num     = fmm_tune_candidates(&problem, list + 1, c_candidates);
-    double            scale   = 0; /* excess over predicted error, in the cells of the choice */
+    double            scale   = 0; /* excess over predicted error, in the cells of the model's choice */
     for (int i = 0; i <= num && (i == 0 || may_compare(s)); i++)
     {
         cells_choice c       = {.options = options, .order = list[i].order};
@@ -438,7 +443,7 @@ static void compare_grids(search* s)
     }
 }
 
-/* Falls with the order as errors do on an octree; costs are not known. */
+/* Sets errors that fall with the order as on an octree, and equal costs, as nothing is known of these. */
 static void set_tree_errors(cells_choice* c)
 {
     const double an_order = c->options.separation == 2 ? 0.25 : 0.45;
@@ -449,13 +454,13 @@ static void set_tree_errors(cells_choice* c)
     }
 }
 
-/* Leaves of a periodic octree: those of the choice, then, where they can be timed, those of 3 or 5 roots in place of 4,
- * or of 3 in place of 2. */
+/* Leaves of a periodic octree: those of the model's choice, then, if times are measured, those with 3 or 5 roots in
+ * place of 4, or 3 in place of 2. */
 static void compare_leaves(search* s)
 {
     static const struct
     {
-        int times, levels; /* roots times, levels fewer */
+        int times, levels; /* this many times the roots, this many levels fewer */
     } sizes[]                     = {{1, 0}, {3, 2}, {5, 2}, {3, 1}};
     const gmxfmm_measurement info = s->best;
     const int                num  = is_timed(s) && fmm_is_auto(s->asked.grid[0]) && fmm_is_auto(s->asked.depth) ? 4 : 1;
@@ -479,7 +484,7 @@ static void compare_leaves(search* s)
     }
 }
 
-/* What the model chooses for that accuracy with other options: taken if it is timed to be cheaper. */
+/* Measures the model's choice with other options, which becomes the best if its time is less. */
 static void compare_options(search* s, const gmxfmm_options* options)
 {
     gmxfmm_measurement m;
@@ -490,7 +495,8 @@ static void compare_options(search* s, const gmxfmm_options* options)
     }
 }
 
-/* The other way through the far field, where it is not dearer by much. */
+/* Compares with the other method of the far field, octree or convolution, if it is not much more expensive by the
+ * model. */
 static void compare_method(search* s)
 {
     const int      is_tree = s->best.depth >= 0;
@@ -508,8 +514,8 @@ static void compare_method(search* s)
     }
 }
 
-/* An open system, whose cells follow its extent and are left to the model: accuracies between, then, where they can be
- * timed, another ws and the other way through the far field. */
+/* Open systems, whose cells change with their extent and are therefore chosen by the model. Tries an accuracy between
+ * the best and the next one; then, if times are measured, another ws and the other method of the far field. */
 static void compare_open(search* s)
 {
     gmxfmm_status status;
@@ -531,7 +537,7 @@ static void compare_open(search* s)
     compare_method(s);
 }
 
-/* Takes lower orders in the same cells as long as they reach what was asked, which may be where none is expected to. */
+/* Lowers the order in the same cells as long as the accuracy is reached, which may be further than expected. */
 static void lower_order(search* s)
 {
     gmxfmm_options     options = s->best_options;
@@ -544,7 +550,7 @@ static void lower_order(search* s)
     }
 }
 
-/* Compares what reaches it with what might be cheaper. */
+/* Compares the best so far with settings that may be cheaper. */
 static void compare_all(search* s)
 {
     s->begin     = fmm_time();
@@ -556,7 +562,7 @@ static void compare_all(search* s)
     else
     {
         compare_method(s);
-        s->best_cost = INFINITY; /* of cells as the model has them */
+        s->best_cost = INFINITY; /* to be measured again with the cells given */
         s->best.depth < 0 ? compare_grids(s) : compare_leaves(s);
         lower_order(s);
     }
@@ -579,7 +585,7 @@ static gmxfmm_status choose(search* s, gmxfmm_options* options)
     gmxfmm_status status = find_accuracy(s);
     if (status == GMXFMM_ERROR_OPTION && !isfinite(s->best.error))
     {
-        excess_at(s, s->asked.accuracy, &status); /* for a message about what was asked, not about what was tried */
+        excess_at(s, s->asked.accuracy, &status); /* for a message about the accuracy asked for, not one tried */
     }
     if (!s->any && isfinite(s->best.error) && fmm_is_auto(s->asked.order) && s->asked.boundary != GMXFMM_OPEN)
     {
@@ -594,7 +600,7 @@ static gmxfmm_status choose(search* s, gmxfmm_options* options)
     return isfinite(s->best.error) && (status == GMXFMM_OK || status == GMXFMM_ERROR_OPTION) ? out_of_reach(s) : status;
 }
 
-/* A measurement to a caller, whose structure has that size. */
+/* Copies a measurement to a caller's structure of that size. */
 static void give(void* to, const gmxfmm_measurement* from, size_t size)
 {
     gmxfmm_measurement own = *from;

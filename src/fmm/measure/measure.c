@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What settings reach on a system itself: its forces against those of two far more exact evaluations. */
+/* Measured errors of settings on a given system: its forces are compared with those of a reference, two evaluations
+ * that are far more exact. */
 #include "fmm/measure/measure.h"
 
 #include <math.h>
@@ -17,27 +18,28 @@
 /* Forces whose RMS is below this share of their natural unit are zero but for rounding. */
 static const double c_zeroForce = 1e-10;
 
-/* What the evaluations of a reference are asked for over what errors are measured at, at first and then each time that
- * they differ by too much. In liquids the model's settings err by a quarter of what they are asked for; crystals have
- * been seen where they err by 60 times as much as is predicted. */
+/* Accuracy asked of the evaluations of a reference, relative to the errors to be measured: at first, and again each
+ * time that the two differ by too much. In liquids the error of the model's settings is a quarter of the accuracy asked
+ * for; in some crystals it is 60 times as large as predicted. */
 static const double c_finer  = 0.03;
 static const double c_finest = 1e-12;
 
-/* From this accuracy on the first evaluation is in single precision, whose rounding, a few 1e-6, is then small against
- * the difference that is allowed; if they differ by more, both are made in double precision. */
+/* For this accuracy or lower ones the first evaluation is in single precision, whose rounding errors, a few 1e-6, are
+ * then small compared with the allowed difference. If the two differ by more, both are done again in double precision.
+ */
 static const double c_roundedFirst = 1e-4;
 
 enum
 {
-    c_inFlight = 5,  /* steps timed together where they can be, as on a GPU: one alone waits for its launches; */
-    c_compared = 20, /* and of settings that are compared by it */
-    c_parts    = 64  /* of a sum, whose bits are the same with any number of threads */
+    c_inFlight = 5,  /* steps timed together on a GPU, as a single step waits for its launches */
+    c_compared = 20, /* the same for times by which settings are compared */
+    c_parts    = 64  /* parts of a sum, whose bits are the same with any number of threads */
 };
 
-/* Orders by which the second is higher on an octree. */
+/* On an octree, the second evaluation has an order higher by this. */
 static const int c_higher = 4;
 
-/* How far they may differ, over the same. */
+/* Allowed difference of the two evaluations, relative to the errors to be measured. */
 static const double c_agreement = 0.1;
 
 gmxfmm_status fmm_measure_size(const void* given, size_t least, const char* type, char* message, size_t size)
@@ -80,7 +82,7 @@ static double spacing(const gmxfmm_system* s, gmxfmm_precision type)
         double low = INFINITY, high = -INFINITY;
         for (int64_t i = 0; i < s->n; i++)
         {
-            /* not fmin and fmax, of which gcc 12 for aarch64 fails to make vectors here (internal error) */
+            /* not fmin and fmax, which gcc 12 for aarch64 fails to vectorise here (internal error) */
             const double at = number_of(s->x, type, 3 * i + d);
             low             = at < low ? at : low;
             high            = at > high ? at : high;
@@ -92,7 +94,7 @@ static double spacing(const gmxfmm_system* s, gmxfmm_precision type)
     return volume > 0 ? cbrt(volume / (double)s->n) : 1;
 }
 
-/* RMS of forces, force[3 n] in the reference's type, less those of the reference or less nothing. */
+/* RMS of forces, force[3 n] in the reference's type; with less_reference, of their differences from the reference. */
 static double rms(const gmxfmm_reference* r, const void* force, int less_reference)
 {
     const int64_t num = 3 * r->system.n;
@@ -146,7 +148,7 @@ static double scale_of(const gmxfmm_reference* r, const gmxfmm_options* options)
     return force > c_zeroForce * unit ? force : unit > 0 ? unit : 1;
 }
 
-/* What a plan says of its error. */
+/* Copies the plan's message of an error. */
 static void text_of(gmxfmm_plan* plan, gmxfmm_status status, char* message, size_t size)
 {
     if (status != GMXFMM_OK)
@@ -174,7 +176,7 @@ gmxfmm_status fmm_measure_plan(const gmxfmm_system*  s,
     return status;
 }
 
-/* Forces, force[3 n], and virial[9] (NULL: none) of the system, by the cells that its particles are in. */
+/* Forces, force[3 n], and virial[9] (NULL: none) of the system, with the present assignment to cells. */
 static gmxfmm_status evaluate(gmxfmm_plan* plan, const gmxfmm_system* s, void* force, double* virial)
 {
     gmxfmm_output       output = {.size = sizeof(output), .force = force, .want_virial = virial != NULL};
@@ -190,7 +192,7 @@ static gmxfmm_status evaluate(gmxfmm_plan* plan, const gmxfmm_system* s, void* f
     return GMXFMM_OK;
 }
 
-/* One evaluation that gives forces; what it gives is thrown away. */
+/* Time of one evaluation of forces. */
 static gmxfmm_status time_once(gmxfmm_plan* plan, const gmxfmm_reference* reference, void* force, double* time)
 {
     gmxfmm_output       output = {.size = sizeof(output), .force = force};
@@ -209,7 +211,7 @@ gmxfmm_status fmm_measure_time(
     *time                = repeats > 0 ? INFINITY : 0;
     if (repeats > 0 && fmm_can_time_steps(plan))
     {
-        /* the lattice sums of a new plan are no part of a step */
+        /* lattice sums of a new plan are not to be timed */
         status        = info.num_executes == 0 ? time_once(plan, reference, force, &this) : status;
         const int num = repeats > 1 ? c_compared : c_inFlight;
         return status == GMXFMM_OK ? fmm_time_steps(plan, reference->system.x, num, time) : status;
@@ -229,13 +231,13 @@ void* fmm_measure_room(const gmxfmm_reference* r)
     void*        room  = malloc(bytes);
     if (room != NULL)
     {
-        fmm_clear(room, bytes, r->num_threads); /* a device would have it touched by one thread */
+        fmm_clear(room, bytes, r->num_threads); /* first touch by all threads; copies from a device would use one */
     }
     return room;
 }
 
-/* Options of an evaluation to this accuracy. Two layers of near cells: with one, pairs in corners of cells converge too
- * slowly for that. */
+/* Options of an evaluation with this accuracy. It has two layers of near cells: with one, pairs in corners of cells
+ * converge too slowly. */
 static gmxfmm_options exact(const gmxfmm_options* o, double accuracy, gmxfmm_precision precision)
 {
     gmxfmm_options e;
@@ -249,14 +251,14 @@ static gmxfmm_options exact(const gmxfmm_options* o, double accuracy, gmxfmm_pre
     e.device       = o->device;
     e.device_id    = o->device_id;
     e.num_threads  = o->num_threads;
-    e.reproducible = 1; /* timing FFT plans would cost more than it gains */
+    e.reproducible = 1; /* else FFT plans would be timed, which costs more than it gains */
     e.prefactor    = o->prefactor;
     e.cache_dir    = o->cache_dir;
     return e;
 }
 
-/* The same in double precision, with other cells than those of a first evaluation; on an octree, whose leaves are the
- * costlier the less they suit the particles, with a higher order. */
+/* Options of the second evaluation: in double precision, and with other cells than the first. On an octree it has the
+ * same depth and a higher order instead, since leaves that suit the particles less are more expensive. */
 static gmxfmm_options otherwise(const gmxfmm_options* first, const gmxfmm_info* info)
 {
     gmxfmm_options e = *first;
@@ -275,7 +277,7 @@ static gmxfmm_options otherwise(const gmxfmm_options* first, const gmxfmm_info* 
     return e;
 }
 
-/* Forces and virial (NULL: none) by options of an exact evaluation. *info: what these were. */
+/* Forces and virial (NULL: none) by an evaluation with these options. *info: the settings used. */
 static gmxfmm_status evaluate_exactly(const gmxfmm_system*  s,
                                       const gmxfmm_options* options,
                                       fmm_known_errors*     known,
@@ -297,8 +299,8 @@ static gmxfmm_status evaluate_exactly(const gmxfmm_system*  s,
     return status;
 }
 
-/* Two evaluations at this accuracy, the first in the given precision: forces and virial of the second, and how far the
- * forces differ; force: room for those of one. */
+/* Makes two evaluations with this accuracy, the first in the given precision. Sets the reference's forces and virial,
+ * those of the second, and its uncertainty, the difference of the forces. force: memory for forces. */
 static gmxfmm_status evaluate_twice(gmxfmm_reference*     r,
                                     const gmxfmm_options* options,
                                     double                accuracy,
@@ -309,7 +311,7 @@ static gmxfmm_status evaluate_twice(gmxfmm_reference*     r,
 {
     const gmxfmm_system* s      = &r->system;
     const gmxfmm_options first  = exact(options, accuracy, precision);
-    fmm_known_errors*    known  = calloc(1, sizeof(*known)); /* can do without */
+    fmm_known_errors*    known  = calloc(1, sizeof(*known)); /* if NULL, errors are predicted again */
     gmxfmm_info          info   = {.size = sizeof(info)};
     gmxfmm_status        status = evaluate_exactly(s, &first, known, force, NULL, &info, message, size);
     if (status == GMXFMM_OK)
@@ -396,7 +398,7 @@ double gmxfmm_reference_uncertainty(const gmxfmm_reference* reference)
     return reference->uncertainty;
 }
 
-/* The same after an assignment of late. */
+/* Measures errors with particles assigned at earlier positions (x_before). */
 static gmxfmm_status measure_moved(gmxfmm_plan* plan, const gmxfmm_reference* r, void* force, gmxfmm_measurement* m)
 {
     const gmxfmm_system* s = &r->system;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a choice by measurement needs of the measuring. */
+/* Measurement of errors and times of a plan, for the choice of settings by measurement (choose.c). */
 #ifndef FMM_MEASURE_H
 #define FMM_MEASURE_H
 
@@ -13,16 +13,16 @@ struct gmxfmm_reference
     int              num_threads;
     void*            force; /* 3 n, in that type */
     double           virial[9];
-    double           scale; /* RMS force, or what stands for it where that is zero */
+    double           scale; /* RMS force or, where that is zero, the natural unit of forces */
     double           uncertainty;
 };
 
 /* Copies text to message[size], if there is one. Returns status. */
 gmxfmm_status fmm_say(char* message, size_t size, gmxfmm_status status, const char* text);
 
-/* Makes a plan for the system and assigns its particles, so that gmxfmm_get_info has all that is chosen. known: as in
- * fmm_problem, to outlive the plan. *plan, NULL at first, is to be destroyed in any case. Errors: as create,
- * set_charges, set_exclusions and assign. */
+/* Makes a plan for the system and assigns its particles, so that all settings are chosen and gmxfmm_get_info has them.
+ * known: as in fmm_problem; must outlive the plan. *plan, NULL at first, is to be destroyed in any case. Errors: as
+ * create, set_charges, set_exclusions and assign. */
 gmxfmm_status fmm_measure_plan(const gmxfmm_system*  system,
                                const gmxfmm_options* options,
                                fmm_known_errors*     known,
@@ -30,25 +30,25 @@ gmxfmm_status fmm_measure_plan(const gmxfmm_system*  system,
                                char*                 message,
                                size_t                message_size);
 
-/* What a plan's settings are. */
+/* Copies a plan's settings to *m. */
 void fmm_measure_settings(const gmxfmm_plan* plan, gmxfmm_measurement* m);
 
-/* Compares what that plan computes with the reference; the time is that of the fastest of some more evaluations of
- * forces. force: room as by fmm_measure_room. Errors: as assign and execute, said by the plan. */
+/* Measures the errors of a plan's forces and virial against the reference, and the time as fmm_measure_time. force:
+ * memory as from fmm_measure_room. Errors: as assign and execute, with the message in the plan. */
 gmxfmm_status fmm_measure_errors(
     gmxfmm_plan* plan, const gmxfmm_reference* reference, int repeats, void* force, gmxfmm_measurement* measurement);
 
-/* Time of a step of that plan, s: of many together, lattice sums made before, where they can be timed so; else the
- * fastest of some evaluations of forces, no more than two if these take longer than `most`, of which the first is
- * slowed by lattice sums if the plan has evaluated nothing so far. */
+/* Time of a step of the plan, s. If steps can be enqueued, as on a GPU, several are timed together, after the lattice
+ * sums. Else it is the time of the fastest of `repeats` evaluations of forces, or of the first two if both take longer
+ * than `most`. If the plan has evaluated nothing before, the first of these includes the lattice sums. */
 gmxfmm_status fmm_measure_time(
     gmxfmm_plan* plan, const gmxfmm_reference* reference, int repeats, double most, void* force, double* time);
 
-/* Whether a structure of a caller that begins with its size has room for what this version fills in. Errors: OPTION,
- * with the message. */
+/* Checks that a structure of a caller, which begins with its size, has room for all that this version fills in. Errors:
+ * OPTION, with the message. */
 gmxfmm_status fmm_measure_size(const void* given, size_t least, const char* type, char* message, size_t size);
 
-/* Room for forces in the type of the reference; NULL if there is none. */
+/* Allocates an array for forces in the type of the reference; NULL if out of memory. */
 void* fmm_measure_room(const gmxfmm_reference* reference);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the stages of a step cost on a backend, for the choice of order and cells: only ratios matter. */
+/* Costs of the stages of a step on a backend, for the choice of order and cells; only ratios matter. */
 #ifndef FMM_COSTS_H
 #define FMM_COSTS_H
 
@@ -9,24 +9,25 @@
  * expansion. */
 typedef struct fmm_costs
 {
-    double pair;        /* of P2P, */
-    double pair_double; /* and in double precision over that; of leaves of an octree, as all others, 2 */
-    double gather;      /* a pair of near cells */
-    double cell;        /* the targets of a cell, of P2P */
-    double coefficient; /* P2M and L2P: a particle's coefficient */
-    /* Transforms both ways: a coefficient of a cell, times log2(cells) and the slowness of their lengths; or whatever
-     * these are, with lengths that are a product of two small factors, and with others. */
+    double pair;        /* of P2P */
+    double pair_double; /* times this in double precision; other costs, and pairs in an octree, times 2 */
+    double gather;      /* per pair of near cells */
+    double cell;        /* of P2P, per cell with targets */
+    double coefficient; /* P2M and L2P: per particle and coefficient */
+    /* Both transforms, per cell and coefficient: a part that is multiplied by log2(cells) and the slowness of the
+     * grid's lengths, and a part independent of these, for lengths that are products of two small factors and for
+     * others. */
     double fft_log2, fft_two_steps, fft_other;
-    double point;          /* the product: a pair of coefficients of a cell */
-    double translation[6]; /* one of an octree over what it costs on the CPU, by gmxfmm_m2l */
-    double level;          /* a level of an octree, however few its cells */
-    double most_places;    /* in the grid of leaves that may be chosen, occupied or not */
-    int    last_order[2];  /* largest order that is chosen, by precision */
-    /* A choice by measurement ends after so many steps of the best so far, and so many seconds with so many a particle:
-     * it is to cost less than 100 steps, and where making a plan takes longer than that, less than 2 s for a million
-     * particles. */
+    double point;          /* the product: per cell and pair of coefficients */
+    double translation[6]; /* one of an octree, relative to its cost on the CPU, by gmxfmm_m2l */
+    double level;          /* per level of an octree, however few its cells */
+    double most_places;    /* most places, occupied or not, in a grid of leaves that may be chosen */
+    int    last_order[2];  /* highest order that is chosen, by precision */
+    /* A choice by measurement ends after the time of choice_steps steps with the best settings so far, plus
+     * choice_seconds, plus choice_particle for each particle (s). It is to take less than 100 steps or, where making a
+     * plan takes longer than these, less than 2 s for a million particles. */
     double choice_steps, choice_seconds, choice_particle;
-    int    compiles_orders; /* kernels of an octree are compiled for each order, so that trying one costs seconds */
+    int compiles_orders; /* kernels of an octree are compiled for each order, so that trying an order costs seconds */
 } fmm_costs;
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Sums of the error model over points of cells, for one level of instructions (fmm/math/level.h). */
 #include "fmm/model/tails.h"
 
 #include "fmm/gmxfmm.h"
 
 enum
 {
-    c_vectors = 2 /* of points at once, whose chains of products do not wait for each other */
+    c_vectors = 2 /* vectors of points at once, as independent chains of products */
 };
 
 static vreal square(vreal x)
@@ -24,9 +25,11 @@ static vreal at(const double* x, int i)
     return *(const vreal*)(x + i);
 }
 
-/* Of a vector of points, what is left of a sum beyond order p: power times next,
- * sum_{n>p} (n+1) x^n = x^(p+1) (p+2 - (p+1) x)/(1-x)^2, sum_{n>p} n x^(n-1) = x^p (p+1 - p x)/(1-x)^2.
- * From one order to the following, power takes the factor x, the ratio, and next grows by 1 - x. */
+/* The rest of a sum above order p, for a vector of points, is power times next:
+ *
+ *   sum_{n>p} (n+1) x^n = x^(p+1) (p+2 - (p+1) x)/(1-x)^2,     sum_{n>p} n x^(n-1) = x^p (p+1 - p x)/(1-x)^2.
+ *
+ * From p to p + 1, power is multiplied by x, the ratio, and next grows by 1 - x. */
 typedef struct
 {
     vreal ratio, power, next;

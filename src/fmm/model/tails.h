@@ -8,7 +8,8 @@
 
 enum
 {
-    FMM_SAMPLES = 256 /* the corners of cells make the error, and must be hit: with 24 it decays too fast in p */
+    FMM_SAMPLES = 256 /* errors come from the corners of cells, where some samples must be: with 24 the error falls too
+                         fast with p */
 };
 
 /* Points of a cell, as targets and, in another order, as sources, and the squares of their distances from its centre.
@@ -24,7 +25,7 @@ typedef struct
 /* Adds the mean square field errors of cells r[3] apart to tail[0..last], by order. */
 typedef void fmm_tails(const double* r, const fmm_cell_samples* samples, int last, double* tail);
 
-/* That for a level of x86-64 (simd_level.h), or for the processor that is compiled for. */
+/* Versions for the levels of x86-64 (simd_level.h), or the one for the processor that is compiled for. */
 #ifdef FMM_LEVELS
 fmm_tails fmm_add_tails_v2, fmm_add_tails_v3, fmm_add_tails_v4;
 #else

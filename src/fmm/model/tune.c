@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Choice of order, cells and ws: the cheapest whose predicted error is below the asked one.
+ * Choice of order, cells and ws, for cells of one level: the cheapest whose predicted error is below the one asked for.
  *
- * Error model (THEORY section 7): charges are taken as uncorrelated, uniform in their cells. A source at y' in a cell
- * at distance vector R then gives a target at y a field error whose mean square, over orientations, is multipole cut at
- * p:  sum_{n>p} (n+1) |y'|^2n / d^(2n+4),  d = |R + y| local cut at p:      sum_{n>p} n |y|^(2n-2) / D^(2n+2),   D = |R
- * - y'| and the relative RMS force error is the root of the sum over far cells times the particles in each, over the
- * RMS force of a liquid, c q^2 rho^(2/3). The one constant is fitted to water (benchmarks/accuracy).
+ * Error model (THEORY section 7): charges are taken as uncorrelated and uniform in their cells. A source at y' in a
+ * cell at distance vector R then gives a target at y a field error whose mean square, over orientations, is
+ *
+ *   multipole truncated at p:  sum_{n>p} (n+1) |y'|^2n / d^(2n+4),     d = |R + y|
+ *   local truncated at p:      sum_{n>p} n |y|^(2n-2) / D^(2n+2),      D = |R - y'|
+ *
+ * The relative RMS force error is the root of the sum over far cells, times the number of particles in each, divided by
+ * the RMS force of a liquid, c q^2 rho^(2/3). The one constant is fitted to water (benchmarks/accuracy).
  */
 #include <math.h>
 #include <stdarg.h>
@@ -21,8 +24,8 @@
 
 enum
 {
-    c_parts      = 16, /* of the far cells, for threads */
-    c_usualOrder = 20, /* which most accuracies are reached with */
+    c_parts      = 16, /* of the far cells, divided among threads */
+    c_usualOrder = 20, /* enough for most accuracies */
     c_maxOrder   = GMXFMM_MAX_ORDER
 };
 
@@ -30,26 +33,29 @@ enum
  * cell. */
 static const double c_errorScale = 0.47;
 
-/* Room left below the asked error. Relative errors are up to four times as large where charges are ordered less than in
- * a liquid and forces therefore weaker (molecules turned at random, tests/library/model_accuracy.cpp); two more orders,
- * a few per cent of an MD step, pay for it. */
+/* Safety factor on the error asked for. Relative errors are up to four times as large where charges are less ordered
+ * than in a liquid and forces are therefore weaker (molecules rotated at random, tests/library/model_accuracy.cpp). It
+ * costs two more orders, a few per cent of an MD step. */
 static const double c_margin = 0.25;
 
-/* Error of two charges in facing corners over the mean of the model, on occasion (swap_z at 1e-6). */
+/* The error of two charges in facing corners of cells can be this much larger than the mean of the model (swap_z at
+ * 1e-6). */
 static const double c_worstPair = 15;
 
-/* Covering radius over shortest far vector: 0.433 for cubes, 0.41 for the face-centred lattice. Where it is larger,
- * corners converge slowly: such cells are a last resort. */
+/* Largest covering radius over shortest far vector of cells that count as even: it is 0.433 for cubes, 0.41 for the
+ * face-centred lattice. Where it is larger, expansions converge slowly in corners, and such cells are chosen only if
+ * there are no others. */
 static const double c_evenCells = 0.5;
 
-/* With ws = 1 and higher orders than this, what is left of the error is that of single pairs in facing corners: ws = 2
- * then, unless ws is given. */
+/* With ws = 1 and orders above this, the remaining error is that of single pairs in facing corners. Then ws = 2 is
+ * chosen, unless ws is given. */
 enum
 {
     c_lastOrderWs1 = 14
 };
 
-/* Corners of skewed cells are sharper, and the samples see too few of them: 8192 of them give up to this much more. */
+/* Skewed cells have sharper corners, where too few of the samples are: with 8192 samples the error is up to this much
+ * larger. */
 static const double c_skewedScale = 1.6;
 
 static double radical_inverse(int i, int base)
@@ -116,8 +122,8 @@ static fmm_tails* tails_of(int level)
 #endif
 }
 
-/* error[0..last] by the model. */
-static void ask_model(const fmm_problem* problem, const fmm_cells* cells, int last, double* error)
+/* Computes error[0..last] by the model. */
+static void apply_model(const fmm_problem* problem, const fmm_cells* cells, int last, double* error)
 {
     fmm_cell_samples samples;
     double           tail[c_parts][c_maxOrder + 1] = {{0}};
@@ -136,7 +142,7 @@ static void ask_model(const fmm_problem* problem, const fmm_cells* cells, int la
                 r[d] = (k[0] * cells->cell[d] + k[1] * cells->cell[3 + d] + k[2] * cells->cell[6 + d]) / cells->lambda;
                 r2 += r[d] * r[d];
             }
-            /* inversion symmetry: half of the vectors; beyond the nearest shells nothing is left of the tails */
+            /* half of the vectors, by inversion symmetry; farther shells add nothing to the errors */
             const int half = k[2] > 0 || k[1] > 0 || (k[1] == 0 && k[0] > 0);
             if (half && fmm_near_index(cells, k) < 0 && r2 < square(cells->far_distance + 1.2))
             {
@@ -146,7 +152,7 @@ static void ask_model(const fmm_problem* problem, const fmm_cells* cells, int la
     }
     for (int p = 0; p <= last; p++)
     {
-        double sum = 0; /* in this order with any number of threads */
+        double sum = 0; /* in the same order with any number of threads */
         for (int part = 0; part < c_parts; part++)
         {
             sum += tail[part][p];
@@ -155,10 +161,11 @@ static void ask_model(const fmm_problem* problem, const fmm_cells* cells, int la
     }
 }
 
-/* Shapes of cells that differ by less, in the cells' unit, have the same predicted errors. */
+/* Shapes of cells that differ by less than this, in the cells' unit, use the same predicted errors. */
 static const double c_sameShape = 1e-6;
 
-/* The cell in its own unit; a rectangular one with its edges by length, since their order makes no difference. */
+/* The cell in its own unit; the edges of a rectangular one are sorted by length, since their order makes no difference.
+ */
 static void shape_of(const fmm_cells* cells, double* shape)
 {
     for (int i = 0; i < 9; i++)
@@ -192,7 +199,7 @@ void fmm_predict_error(const fmm_problem* problem, const fmm_cells* cells, int w
     int               i = 0;
     if (known == NULL)
     {
-        ask_model(problem, cells, last, error);
+        apply_model(problem, cells, last, error);
         return;
     }
     shape_of(cells, shape);
@@ -209,7 +216,7 @@ void fmm_predict_error(const fmm_problem* problem, const fmm_cells* cells, int w
         known->shapes[i].num_near = cells->num_near;
         known->shapes[i].last     = last;
         memcpy(known->shapes[i].shape, shape, sizeof(shape));
-        ask_model(problem, cells, last, known->shapes[i].error);
+        apply_model(problem, cells, last, known->shapes[i].error);
     }
     memcpy(error, known->shapes[i].error, ((size_t)last + 1) * sizeof(double));
 }
@@ -232,17 +239,18 @@ int fmm_predict_enough(
 
 double fmm_density_factor(double per_cell)
 {
-    /* sources add up as the root of their number, forces of a liquid grow with their density to the power of 2/3 */
+    /* errors of sources add up as the root of their number; forces of a liquid grow as its density to the power of 2/3
+     */
     return per_cell > 1 ? pow(per_cell, 0.5 - 2.0 / 3.0) : 1;
 }
 
-/* Transforms of a cell's coefficient; slowness: of the lengths, over that of powers of 2. */
+/* Cost of the transforms per cell and coefficient; slowness: of the grid's lengths, relative to powers of 2. */
 static double transforms(const fmm_costs* c, double cells, double slowness, int two_steps)
 {
     return c->fft_log2 * log2(cells + 1) * slowness + (two_steps ? c->fft_two_steps : c->fft_other);
 }
 
-/* Of a step of n particles in used_cells of these cells. */
+/* Cost of a step with n particles in used_cells of these cells. */
 static double cost(const fmm_problem* problem, const fmm_cells* cells, double n, int used_cells, int order)
 {
     const fmm_costs* c         = problem->costs;
@@ -272,43 +280,43 @@ typedef struct
 
 enum
 {
-    c_edges      = 22, /* edges of cells that are tried in a periodic box */
-    c_likelyEdge = 7,  /* and which of them first: 13 particles a cell */
-    c_mostSeen   = 256
+    c_edges      = 22, /* number of edges of cells that are tried in a periodic box */
+    c_likelyEdge = 7,  /* the one that is tried first: 13 particles a cell */
+    c_mostTried  = 256
 };
 
-/* The best so far; if list is not NULL, also the cheapest ones of those that are good, in any order. */
+/* The best choice so far and, if list is not NULL, the cheapest of the good ones, in any order. */
 typedef struct
 {
     choice         best;
     fmm_candidate* list;
     int            num, room;
-    int            seen[c_mostSeen][4]; /* grids that were looked at, and ws; to make cells again costs a third more */
-    int            num_seen;
+    int            tried[c_mostTried][4]; /* grids tried, and ws: trying them again would cost a third more time */
+    int            num_tried;
 } choices;
 
-/* Whether these cells were looked at; from now on they were. */
-static int was_seen(choices* found, const int* grid, int ws)
+/* Whether these cells were tried before; records them. */
+static int was_tried(choices* found, const int* grid, int ws)
 {
     const int these[4] = {grid[0], grid[1], grid[2], ws};
-    for (int i = 0; i < found->num_seen; i++)
+    for (int i = 0; i < found->num_tried; i++)
     {
-        if (memcmp(found->seen[i], these, sizeof(these)) == 0)
+        if (memcmp(found->tried[i], these, sizeof(these)) == 0)
         {
             return 1;
         }
     }
-    if (found->num_seen < c_mostSeen)
+    if (found->num_tried < c_mostTried)
     {
-        memcpy(found->seen[found->num_seen++], these, sizeof(these));
+        memcpy(found->tried[found->num_tried++], these, sizeof(these));
     }
     return 0;
 }
 
-/* Numbers of cells that differ by less are not listed both: 15 x 15 x 16 and 15 x 16 x 15, say. */
+/* Of grids whose numbers of cells differ by less than this factor one is listed: 15 x 15 x 16 or 15 x 16 x 15, say. */
 static const double c_alike = 1.1;
 
-/* What costs more than the best by this factor is not listed. */
+/* Cells that cost this many times as much as the best are not listed. */
 static const double c_listed = 2;
 
 static double num_cells_of(const int* grid)
@@ -316,8 +324,8 @@ static double num_cells_of(const int* grid)
     return (double)grid[0] * grid[1] * grid[2];
 }
 
-/* The listed one that a choice takes the place of, if it is cheaper: one much like it, or the most expensive of a full
- * list; -1: there is room for it. */
+/* Index of the listed choice that a new one replaces if it is cheaper: one that is much like it, or the most expensive
+ * one of a full list; -1: it is to be appended. */
 static int place_in_list(const choices* found, const choice* c)
 {
     int worst = 0;
@@ -362,26 +370,28 @@ int fmm_last_order(const fmm_problem* problem, int ws)
 
 double fmm_target_error(const fmm_problem* problem)
 {
-    /* the mean of few pairs may be that of bad ones alone; n = 0: of any number */
+    /* the mean over few pairs may be far above the model's, if these are in facing corners; n = 0: no number is given
+     */
     const double n = (double)problem->n, pairs = n > 2 ? n * (n - 1) / 2 : 1;
     return c_margin * problem->options->accuracy / (n > 0 ? 1 + c_worstPair / sqrt(pairs) : 1);
 }
 
-/* Whether an order in these cells makes them the best, or one of those listed, given what they cost at the least. */
-static int may_be_found(const choices* found, double least_cost)
+/* Whether cells can become the best, or one of those listed, given a lower bound of their cost. */
+static int may_be_chosen(const choices* found, double least_cost)
 {
     return !found->best.good || least_cost <= (found->list != NULL ? c_listed : 1) * found->best.cost;
 }
 
-/* Looks at one grid: updates *found if an order within range reaches the target more cheaply (or closer to it). */
-static gmxfmm_status consider(
+/* Tries one grid: updates *found if an order within range reaches the target error at less cost or, as long as none
+ * reaches it, comes closer to it. */
+static gmxfmm_status tune_grid(
     const fmm_problem* problem, fmm_cells* cells, const double* box, const int* grid, int ws, double n, choices* found)
 {
     choice*      best = &found->best;
     double       error[c_maxOrder + 1];
     const int    fixed  = problem->options->order;
     const double target = fmm_target_error(problem);
-    if (was_seen(found, grid, ws))
+    if (was_tried(found, grid, ws))
     {
         return GMXFMM_OK;
     }
@@ -393,9 +403,9 @@ static gmxfmm_status consider(
     const int used  = grid[0] * grid[1] * grid[2];
     const int first = fixed >= 0 ? fixed : 1;
     int       last  = fixed >= 0 ? fixed : fmm_last_order(problem, ws);
-    while (last >= first && !may_be_found(found, cost(problem, cells, n, used, last)))
+    while (last >= first && !may_be_chosen(found, cost(problem, cells, n, used, last)))
     {
-        last--; /* too dear, whatever its error is */
+        last--; /* too expensive, whatever its error is */
     }
     if (last < first)
     {
@@ -435,8 +445,8 @@ static int size_below(int n)
     return n;
 }
 
-/* All grids with edges near those asked: along each vector the FFT sizes just below and above. */
-static gmxfmm_status consider_edge(
+/* Tries all grids of cells with nearly that edge: along each vector the FFT sizes just below and above. */
+static gmxfmm_status tune_edge(
     const fmm_problem* problem, fmm_cells* cells, const double* box, double edge, int ws, double n, choices* found)
 {
     int option[3][2];
@@ -451,7 +461,7 @@ static gmxfmm_status consider_edge(
     for (int i = 0; i < 8; i++)
     {
         const int           grid[3] = {option[0][i & 1], option[1][i >> 1 & 1], option[2][i >> 2 & 1]};
-        const gmxfmm_status status  = consider(problem, cells, box, grid, ws, n, found);
+        const gmxfmm_status status  = tune_grid(problem, cells, box, grid, ws, n, found);
         if (status != GMXFMM_OK)
         {
             return status;
@@ -460,8 +470,8 @@ static gmxfmm_status consider_edge(
     return GMXFMM_OK;
 }
 
-/* Open systems: cubes of one edge, as many as the grid given has or as cover the box. */
-static gmxfmm_status consider_cubes(
+/* Open systems: tries cubes of one edge, as many as the given grid has or as fill the box. */
+static gmxfmm_status tune_cubes(
     const fmm_problem* problem, fmm_cells* cells, const double* box, double edge, int ws, double n, choices* found)
 {
     double cubes[9] = {0};
@@ -472,32 +482,32 @@ static gmxfmm_status consider_cubes(
         grid[d]        = problem->options->grid[d] > 0 ? problem->options->grid[d] : k < 1 ? 1 : (int)k;
         cubes[4 * d]   = grid[d] * edge;
     }
-    return consider(problem, cells, cubes, grid, ws, n, found);
+    return tune_grid(problem, cells, cubes, grid, ws, n, found);
 }
 
 static gmxfmm_status
-choose_grid(const fmm_problem* problem, fmm_cells* cells, const double* box, int ws, double n, choices* found)
+tune_grids(const fmm_problem* problem, fmm_cells* cells, const double* box, int ws, double n, choices* found)
 {
     const int*    given  = problem->options->grid;
     gmxfmm_status status = GMXFMM_OK;
     if (given[0] > 0)
     {
         const double edge = fmax(box[0] / given[0], fmax(box[4] / given[1], box[8] / given[2]));
-        return problem->periodic ? consider(problem, cells, box, given, ws, n, found)
-                                 : consider_cubes(problem, cells, box, edge, ws, n, found);
+        return fmm_has_images(problem->periodic) ? tune_grid(problem, cells, box, given, ws, n, found)
+                                                 : tune_cubes(problem, cells, box, edge, ws, n, found);
     }
-    if (problem->periodic)
+    if (fmm_has_images(problem->periodic))
     {
-        /* from about 2 to about 400 particles a cell, by steps of a tenth of the edge; first those that are often
-         * taken, so that most of the others are seen to be too dear by their cost alone */
+        /* From about 2 to about 400 particles a cell, in steps of a tenth of the edge. Those that are often chosen come
+         * first, so that most of the others are found too expensive before their errors are predicted. */
         const double volume = fmm_determinant(box);
         for (int i = 0; i < 2 * c_edges && status == GMXFMM_OK; i++)
         {
             const int    step     = c_likelyEdge + (i % 2 ? -(i + 1) / 2 : i / 2);
             const double per_cell = 2 * pow(1.3, step);
-            if (step >= 0 && step < c_edges && !(step > 0 && per_cell > 1.3 * n)) /* one cell: once */
+            if (step >= 0 && step < c_edges && !(step > 0 && per_cell > 1.3 * n)) /* a single cell is tried once */
             {
-                status = consider_edge(problem, cells, box, cbrt(volume * per_cell / n), ws, n, found);
+                status = tune_edge(problem, cells, box, cbrt(volume * per_cell / n), ws, n, found);
             }
         }
         return status;
@@ -505,28 +515,28 @@ choose_grid(const fmm_problem* problem, fmm_cells* cells, const double* box, int
     double longest = fmax(box[0], fmax(box[4], box[8])), edge = longest;
     for (double num = 1; num < 2 * n + 2 && status == GMXFMM_OK; edge /= 1.1)
     {
-        status = consider_cubes(problem, cells, box, edge, ws, n, found);
+        status = tune_cubes(problem, cells, box, edge, ws, n, found);
         num    = ceil(box[0] / edge) * ceil(box[4] / edge) * ceil(box[8] / edge);
     }
     return status;
 }
 
-/* Looks at all cells that the options leave open. */
-static gmxfmm_status consider_all(const fmm_problem* given, const double* box, choices* found)
+/* Tries all cells that the options allow. */
+static gmxfmm_status tune_all(const fmm_problem* given, const double* box, choices* found)
 {
     const gmxfmm_options* o       = given->options;
     fmm_cells             cells   = {0};
     gmxfmm_status         status  = GMXFMM_OK;
     fmm_known_errors      here    = {0};
-    fmm_problem           knowing = *given;
-    const fmm_problem*    problem = &knowing;
-    knowing.known                 = given->known != NULL ? given->known : &here;
+    fmm_problem           own     = *given;
+    const fmm_problem*    problem = &own;
+    own.known                     = given->known != NULL ? given->known : &here;
     const int    first_ws = o->separation > 0 ? o->separation : 1, last_ws = o->separation > 0 ? o->separation : 2;
     const choice none = {INFINITY, INFINITY, 0, 0, 0, 0, {1, 1, 1}};
     found->best       = none;
     for (int ws = first_ws; ws <= last_ws && status == GMXFMM_OK; ws++)
     {
-        status = choose_grid(problem, &cells, box, ws, problem->n > 0 ? (double)problem->n : 1.0, found);
+        status = tune_grids(problem, &cells, box, ws, problem->n > 0 ? (double)problem->n : 1.0, found);
     }
     fmm_cells_free(&cells);
     return status;
@@ -541,17 +551,18 @@ gmxfmm_status fmm_not_chosen(const fmm_problem* problem, gmxfmm_status status, c
     return status;
 }
 
-static gmxfmm_status choose(const fmm_problem* problem, const double* box, fmm_choice* chosen)
+static gmxfmm_status tune(const fmm_problem* problem, const double* box, fmm_choice* chosen)
 {
     choices             found  = {.list = NULL};
-    const gmxfmm_status status = consider_all(problem, box, &found);
+    const gmxfmm_status status = tune_all(problem, box, &found);
     const choice*       best   = &found.best;
     if (status == GMXFMM_OK && best->ws == 0)
     {
         return fmm_not_chosen(problem, GMXFMM_ERROR_UNSUPPORTED,
                               "the cells would be too long or too skewed in this box with m2l = fft: choose %s",
-                              problem->periodic && fmm_is_aligned(box) ? "m2l = rotation, or a more even grid"
-                                                                       : "a more even grid, or reduce the box vectors");
+                              fmm_has_images(problem->periodic) && fmm_is_aligned(box)
+                                  ? "m2l = rotation, or a more even grid"
+                                  : "a more even grid, or reduce the box vectors");
     }
     if (status != GMXFMM_OK)
     {
@@ -566,7 +577,7 @@ static gmxfmm_status choose(const fmm_problem* problem, const double* box, fmm_c
     return GMXFMM_OK;
 }
 
-static int is_dearer(const void* a, const void* b)
+static int compare_costs(const void* a, const void* b)
 {
     const double difference = ((const fmm_candidate*)a)->cost - ((const fmm_candidate*)b)->cost;
     return difference > 0 ? 1 : difference < 0 ? -1 : 0;
@@ -575,11 +586,11 @@ static int is_dearer(const void* a, const void* b)
 int fmm_tune_candidates(const fmm_problem* problem, fmm_candidate* list, int room)
 {
     choices found = {.list = list, .room = room};
-    if (consider_all(problem, problem->box, &found) != GMXFMM_OK)
+    if (tune_all(problem, problem->box, &found) != GMXFMM_OK)
     {
         return 0;
     }
-    qsort(list, (size_t)found.num, sizeof(*list), is_dearer);
+    qsort(list, (size_t)found.num, sizeof(*list), compare_costs);
     return found.num;
 }
 
@@ -619,10 +630,11 @@ gmxfmm_status fmm_check_reach(const fmm_problem* problem, const fmm_choice* chos
 
 gmxfmm_status fmm_tune(const fmm_problem* problem, fmm_choice* chosen)
 {
-    return choose(problem, problem->box, chosen);
+    return tune(problem, problem->box, chosen);
 }
 
-/* What particles between low and high fill, widened: a line or a plane of them still needs a box; one particle any. */
+/* Width of the box for particles between low and high, at least a little in each direction, as particles on a line or
+ * in a plane need a box, too; 1 for a single particle. */
 static void fill(const double* low, const double* high, double* width)
 {
     double longest = 0;
@@ -642,7 +654,7 @@ gmxfmm_status fmm_tune_open(const fmm_problem* problem, const double* low, const
     double width[3];
     fill(low, high, width);
     const double box[9] = {width[0], 0, 0, 0, width[1], 0, 0, 0, width[2]};
-    return choose(problem, box, chosen);
+    return tune(problem, box, chosen);
 }
 
 void fmm_open_grid(int64_t n, const double* low, const double* high, double* edge, int* grid)
@@ -655,7 +667,7 @@ void fmm_open_grid(int64_t n, const double* low, const double* high, double* edg
         double cells = 1;
         for (int d = 0; d < 3; d++)
         {
-            /* a hair of slack, so that the outermost particles do not open another layer by rounding */
+            /* 1e-6, so that rounding of the outermost particles does not add a layer of cells */
             const double k = ceil(width[d] / *edge - 1e-6);
             cells *= fmax(k, 1);
             grid[d] = k < 1 ? 1 : k > 1e6 ? 1000000 : (int)k;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Choice of method, order and cells: a description of the problem in, a choice out. */
+/* Choice of method, order and cells by the models of errors and costs, from a description of the problem. */
 #ifndef FMM_TUNE_H
 #define FMM_TUNE_H
 
@@ -12,31 +12,31 @@ enum
     FMM_KNOWN_SHAPES = 128
 };
 
-/* Predicted errors, by order, of cells with one particle each: they depend on the shape of a cell, on ws and on the
- * near set, which an octree has without some vectors in long bricks. All zero: none so far. */
+/* Predicted errors, by order, of cells with one particle each, stored for later use. They depend on the shape of a
+ * cell, on ws and on the near set, as an octree omits some near vectors in elongated cells. All zero: none so far. */
 typedef struct fmm_known_errors
 {
     int num;
     struct
     {
-        int    ws, num_near, last; /* order */
+        int    ws, num_near, last; /* last: order */
         double shape[9], error[GMXFMM_MAX_ORDER + 1];
     } shapes[FMM_KNOWN_SHAPES];
 } fmm_known_errors;
 
-/* What is to be computed. */
+/* Description of what is to be computed. */
 typedef struct
 {
     const gmxfmm_options* options;
     const fmm_costs*      costs;       /* of the backend */
-    int                   periodic;    /* else open */
-    int                   num_threads; /* that the choice itself may have */
+    int                   periodic[3]; /* along each box vector: all, or none of an open system */
+    int                   num_threads; /* that the choice itself may use */
     int                   level;       /* of the processor, as in simd_level.h */
     int64_t               n;           /* particles */
     const double*         box;         /* 9; periodic */
     char*                 message;     /* message[message_size]: why there is no choice */
     size_t                message_size;
-    fmm_known_errors*     known; /* of other choices, to be used and added to; NULL: none */
+    fmm_known_errors*     known; /* stored by earlier choices, and added to; NULL: none */
 } fmm_problem;
 
 typedef struct
@@ -49,29 +49,34 @@ typedef struct
     double     edge;            /* open: of a cell, or leaf */
 } fmm_choice;
 
-/* All that choose return OK, or MEMORY, UNSUPPORTED (there cannot be such cells) with the message of the problem. */
+/* Functions that choose return OK, or MEMORY or UNSUPPORTED (such cells are impossible) with the message of the
+ * problem. */
 
-/* Cells of one level, for a convolution: evenly filled by n particles; open, where these are between low and high. */
+/* Chooses cells of one level, for a convolution, for n particles spread evenly over the box or, in an open system,
+ * between low and high. */
 gmxfmm_status fmm_tune(const fmm_problem* problem, fmm_choice* chosen);
 gmxfmm_status fmm_tune_open(const fmm_problem* problem, const double* low, const double* high, fmm_choice* chosen);
 
-/* Cubes of that edge, or a larger one where these would be too many, that n particles between low and high fill. */
+/* The grid of cubes of that edge that contains n particles between low and high. The edge is enlarged if there would be
+ * too many cubes. */
 void fmm_open_grid(int64_t n, const double* low, const double* high, double* edge, int* grid);
 
-/* An octree for particles evenly spread over the box; for those at x (on the host, of the options' type), with
- * chosen->roots or more of them; open, where they are between low and high. */
+/* Chooses an octree for particles spread evenly over the box; for particles at x (on the host, of the options' type),
+ * with chosen->roots or more roots; or, in an open system, for particles at x between low and high. */
 gmxfmm_status fmm_tune_tree(const fmm_problem* problem, fmm_choice* chosen);
 gmxfmm_status fmm_tune_tree_particles(const fmm_problem* problem, const void* x, fmm_choice* chosen);
 gmxfmm_status fmm_tune_tree_open(
     const fmm_problem* problem, const void* x, const double* low, const double* high, fmm_choice* chosen);
 
-/* The depth of an octree over what is between low and high, whose leaves have that edge or, if a depth is given,
- * another one. */
+/* The depth of an octree that contains all between low and high and whose leaves have that edge. If a depth is given,
+ * it is returned, and *edge becomes the edge of its leaves. */
 int fmm_open_depth(const double* low, const double* high, int given_depth, double* edge);
 
-/* An octree compared with cells of one level, which (periodic) were chosen as if particles were everywhere: *gain is
- * the time of these over that of the octree, by the models; 0: no octree is possible. *better: it is taken, *tree. In
- * an open system cells->grid is 0, or the cells that it has by now, whose convolution alone is compared. */
+/* Compares an octree for the particles at x with cells of one level. In a periodic system these are `cells`, which were
+ * chosen for particles spread evenly over the box. In an open system they are those of `cells` if its grid is set,
+ * where the convolution is all that they are taken to cost, else the cheapest of several grids. *gain is the time with
+ * cells of one level over that with the octree, by the models; 0: no octree is possible. If the octree is enough faster
+ * to be chosen, *better is 1 and *tree has it. */
 gmxfmm_status fmm_compare_tree(const fmm_problem* problem,
                                const void*        x,
                                const double*      low,
@@ -81,53 +86,55 @@ gmxfmm_status fmm_compare_tree(const fmm_problem* problem,
                                int*               better,
                                fmm_choice*        tree);
 
-/* Whether a choice of order keeps the asked accuracy. Errors: OPTION, with the message of the problem. */
+/* Checks that an automatically chosen order is predicted to reach the accuracy asked for. Errors: OPTION, with the
+ * message of the problem. */
 gmxfmm_status fmm_check_reach(const fmm_problem* problem, const fmm_choice* chosen);
 
-/* Depth of an octree by options depth and grid, 0 if they leave it open. */
+/* Depth of an octree by the options depth and grid, 0 if both are automatic. */
 int fmm_given_depth(const gmxfmm_options* options);
 
-/* Cells of a periodic system on the fft path, and the least order that is predicted to be good enough there. */
+/* Cells of a periodic system on the fft path, and the lowest order that is predicted to reach the accuracy. */
 typedef struct
 {
     double cost; /* of a step, in tune.c's unit */
     int    order, ws, grid[3];
 } fmm_candidate;
 
-/* The cheapest cells of a periodic problem that are predicted to reach the accuracy of its options, one of those that
- * are much alike, cheapest first, to list[room]. Returns how many. */
+/* Writes the cheapest cells of a periodic problem that are predicted to reach the accuracy of its options to
+ * list[room], the cheapest first. Of cells with the same ws and nearly the same number only the cheapest are listed.
+ * Returns how many. */
 int fmm_tune_candidates(const fmm_problem* problem, fmm_candidate* list, int room);
 
-/* Predicted errors and costs of all orders that the precision allows, error[0..GMXFMM_MAX_ORDER] and costs alike, in
- * these cells. Returns 0 if there cannot be such cells. */
+/* Predicted errors and costs in these cells of all orders that the precision allows: error[0..GMXFMM_MAX_ORDER], and
+ * costs likewise. Returns 0 if such cells are impossible. */
 int fmm_tune_cells(const fmm_problem* problem, const int* grid, int ws, double* error, double* costs);
 
-/* What the files of this folder share. */
+/* Functions used by the files of this folder. */
 
 /* error[0..last], by order: predicted relative RMS force error of cells with one particle each and ws near layers. */
 void fmm_predict_error(const fmm_problem* problem, const fmm_cells* cells, int ws, int last, double* error);
 
-/* The same, but if an order of `last` or 20 has `enough` or less, no further than to that; 0: as above. Returns the
- * last order. The model takes the longer the more orders it is asked for. */
+/* The same, but only up to order 20, if that is below `last` and its error is `enough` or less; enough = 0: always up
+ * to `last`. Returns the last order predicted. The model takes longer for more orders. */
 int fmm_predict_enough(
     const fmm_problem* problem, const fmm_cells* cells, int ws, int last, double enough, double* error);
 
-/* Factor of that error with so many particles in each. */
+/* Factor by which that error changes with per_cell particles in each cell. */
 double fmm_density_factor(double per_cell);
 
-/* Largest order of a precision. */
+/* Highest order of a precision. */
 static inline int fmm_most_order(gmxfmm_precision precision)
 {
     return precision == GMXFMM_SINGLE ? GMXFMM_MAX_ORDER_SINGLE : GMXFMM_MAX_ORDER;
 }
 
-/* Largest order that is chosen automatically with ws near layers. */
+/* Highest order that is chosen automatically with ws near layers. */
 int fmm_last_order(const fmm_problem* problem, int ws);
 
-/* Predicted error that a choice must keep. */
+/* Predicted error that a choice must not exceed. */
 double fmm_target_error(const fmm_problem* problem);
 
-/* Cost of transforms and product for a grid of cells of one level, single precision. */
+/* Cost of transforms and product for a grid of cells of one level, in single precision. */
 double fmm_fft_cost(const fmm_problem* problem, double cells, int order);
 
 /* Writes the message, and returns status. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Choice of depth, order and ws of the octree: the cheapest whose predicted error is below the asked one. */
+/* Choice of depth, order and ws of the octree: the cheapest whose predicted error is below the one asked for. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,21 +11,21 @@
 #include "fmm/model/tune.h"
 #include "fmm/options.h"
 
-/* Longest over shortest edge of a leaf, at most: expansions converge fastest in cubes, and most boxes cannot be divided
- * into cubes. */
+/* Largest ratio of the longest to the shortest edge of a leaf: expansions converge fastest in cubes, but most boxes
+ * cannot be divided into cubes. */
 static const double c_longestCell = 1.3;
 
-/* A level adds the error of its own translations, half as much in the mean square as the level below; the sum over
- * levels is at most this much more than that of the leaves. */
+/* Each level adds the error of its own translations, whose mean square is half that of the level below. The error of
+ * all levels is at most this many times that of the leaves. */
 static const double c_levels = 1.41421356;
 
-/* Most roots: a box more uneven than that has an octree of roots alone. */
+/* Most roots: a more elongated box would have an octree of little but roots. */
 static const double c_manyRoots = 1e7;
 
 /* Occupancy of the leaves of a tree, by its depth. */
 typedef struct
 {
-    double leaves[FMM_MAX_DEPTH + 1];  /* that hold particles */
+    double leaves[FMM_MAX_DEPTH + 1];  /* leaves that hold particles */
     double squares[FMM_MAX_DEPTH + 1]; /* sum over leaves of n (n - 1) */
 } occupancy;
 
@@ -49,8 +49,8 @@ int fmm_given_depth(const gmxfmm_options* options)
     return depth;
 }
 
-/* Divides the box into roots, k of them along its shortest edge and along the others as many as make them cubes, or
- * nearly. Returns whether their edges differ by no more than c_longestCell. */
+/* Divides the box into roots: k along its shortest edge, and along the others as many as make them cubes, or nearly.
+ * Returns whether their edges differ by no more than c_longestCell. */
 static int divide_into_roots(const double* box, int k, int* roots)
 {
     const double shortest = fmin(box[0], fmin(box[4], box[8]));
@@ -65,9 +65,9 @@ static int divide_into_roots(const double* box, int k, int* roots)
     return high <= c_longestCell * low;
 }
 
-/* The depth of the deepest octree over these roots; -1: there is none, not even one of roots alone. Particles are
- * sorted by Morton keys, which interleave the bits of a cell's place along the three axes and have FMM_KEY_BITS of them
- * for each (tree_sort.h): more cells than that along an edge have no key. */
+/* The depth of the deepest octree over these roots; -1: not even roots alone are possible. Particles are sorted by
+ * Morton keys, which interleave the bits of a cell's place along the three axes, FMM_KEY_BITS for each (tree_sort.h),
+ * so that there can be at most 2^FMM_KEY_BITS cells along an edge. */
 static int deepest(const int* roots)
 {
     const int longest = roots[0] > roots[1] ? roots[0] : roots[1], most = longest > roots[2] ? longest : roots[2];
@@ -79,8 +79,8 @@ static int deepest(const int* roots)
     return depth;
 }
 
-/* As few roots as make leaves that are cubes, or nearly: one along the shortest edge if that does, else two, ... */
-static void choose_roots(const double* box, int* roots)
+/* The fewest roots that are cubes, or nearly: one along the shortest edge if possible, else two, ... */
+static void find_roots(const double* box, int* roots)
 {
     for (int k = 1; k < 64 && !divide_into_roots(box, k, roots); k++)
     {
@@ -102,15 +102,15 @@ static double translation_cost(gmxfmm_m2l m2l, int p)
     }
 }
 
-/* The method of M2L. Where the library itself prefers an octree to a convolution, most of the box is empty: then
- * rotation, which translates to one occupied cell at a time; symmetric translates to a vector of neighbouring cells at
- * once, and pays for the empty ones among them. */
+/* The method of M2L. Where an octree is chosen automatically, most of the box is empty. Rotation is best then, as it
+ * translates to one occupied cell at a time; symmetric translates to a vector of neighbouring cells at once, empty ones
+ * included. */
 static gmxfmm_m2l method(const fmm_problem* problem)
 {
     return problem->options->m2l != GMXFMM_M2L_AUTO ? problem->options->m2l : GMXFMM_M2L_ROTATION;
 }
 
-/* Pairs, gathering, P2M and L2P, as in tune.c but with the occupancy of the cells. */
+/* Cost of pairs, gathering, P2M and L2P, as in tune.c but with the occupancy of the cells. */
 static double cost_of_leaves(const fmm_problem* problem, const occupancy* o, double n, int depth, int ws, int p)
 {
     const fmm_costs* c    = problem->costs;
@@ -127,14 +127,14 @@ static double cost(const fmm_problem* problem, const occupancy* o, const int* ro
     const int        more = problem->options->precision == GMXFMM_DOUBLE ? 2 : 1;
     double           far  = o->leaves[depth] * 8 / 7 * list * translation_cost(method(problem), p);
     far                   = far * c->translation[method(problem)] + depth * c->level;
-    if (problem->periodic)
+    if (fmm_has_images(problem->periodic))
     {
         far += fmm_fft_cost(problem, (double)roots[0] * roots[1] * roots[2], p);
     }
     return cost_of_leaves(problem, o, n, depth, ws, p) + far * more;
 }
 
-/* Deepest tree that there can be over these roots, and whose grid of leaves has room. */
+/* Depth of the deepest tree over these roots whose grid of leaves is not too large. */
 static int last_depth_of(const fmm_problem* problem, const int* roots)
 {
     int    depth  = deepest(roots);
@@ -146,8 +146,8 @@ static int last_depth_of(const fmm_problem* problem, const int* roots)
     return depth;
 }
 
-/* Updates *best by the depths and orders that the options leave open. */
-static gmxfmm_status consider(
+/* Tries the depths and orders that the options allow, and updates *best. */
+static gmxfmm_status tune_depth(
     const fmm_problem* problem, const double* box, const int* roots, int ws, double n, const occupancy* o, choice* best)
 {
     const gmxfmm_options* options = problem->options;
@@ -159,7 +159,7 @@ static gmxfmm_status consider(
         return status;
     }
     const int    fixed  = options->order;
-    const double enough = fixed < 0 ? fmm_target_error(problem) / c_levels : 0; /* crowding makes errors less */
+    const double enough = fixed < 0 ? fmm_target_error(problem) / c_levels : 0; /* density only makes errors less */
     const int    last =
         fmm_predict_enough(problem, &cells, ws, fixed >= 0 ? fixed : fmm_last_order(problem, ws), enough, error);
     fmm_cells_free(&cells);
@@ -168,10 +168,10 @@ static gmxfmm_status consider(
     const int last_depth  = given > 0 ? given : last_depth_of(problem, roots);
     for (int depth = first_depth; depth <= last_depth; depth++)
     {
-        const double crowding = fmm_density_factor(o->squares[depth] / fmax(n, 1));
+        const double density = fmm_density_factor(o->squares[depth] / fmax(n, 1));
         for (int p = fixed >= 0 ? fixed : 1; p <= last; p++)
         {
-            const double predicted = c_levels * error[p] * crowding;
+            const double predicted = c_levels * error[p] * density;
             const double c         = cost(problem, o, roots, n, depth, ws, p);
             const int    good      = predicted <= fmm_target_error(problem);
             if (good ? (!best->good || c < best->cost) : (!best->good && predicted < best->error))
@@ -186,14 +186,14 @@ static gmxfmm_status consider(
         }
         if (o->leaves[depth] > n)
         {
-            break; /* emptier cells only cost more */
+            break; /* emptier leaves only cost more */
         }
     }
     return GMXFMM_OK;
 }
 
 static gmxfmm_status
-find(const fmm_problem* problem, const double* box, const int* roots, double n, const occupancy* o, choice* best)
+tune(const fmm_problem* problem, const double* box, const int* roots, double n, const occupancy* o, choice* best)
 {
     const gmxfmm_options* options = problem->options;
     const choice          none    = {INFINITY, INFINITY, 0, 0, 0, 0};
@@ -202,7 +202,7 @@ find(const fmm_problem* problem, const double* box, const int* roots, double n, 
     *best                         = none;
     for (int ws = first; ws <= last; ws++)
     {
-        const gmxfmm_status status = consider(problem, box, roots, ws, n, o, best);
+        const gmxfmm_status status = tune_depth(problem, box, roots, ws, n, o, best);
         if (status != GMXFMM_OK)
         {
             return fmm_not_chosen(problem, status, "out of memory");
@@ -240,7 +240,7 @@ gmxfmm_status fmm_tune_tree(const fmm_problem* problem, fmm_choice* chosen)
     }
     else
     {
-        choose_roots(box, roots);
+        find_roots(box, roots);
     }
     const int depth = fmm_given_depth(problem->options);
     if ((double)roots[0] * roots[1] * roots[2] > c_manyRoots || deepest(roots) < (depth > 0 ? depth : 1))
@@ -257,7 +257,7 @@ gmxfmm_status fmm_tune_tree(const fmm_problem* problem, fmm_choice* chosen)
         o.leaves[d]  = fmax(1, cells * (1 - exp(-per_cell)));
         o.squares[d] = n * per_cell;
     }
-    const gmxfmm_status status = find(problem, box, roots, n, &o, &best);
+    const gmxfmm_status status = tune(problem, box, roots, n, &o, &best);
     if (status == GMXFMM_OK)
     {
         take(problem, roots, &best, chosen);
@@ -265,8 +265,8 @@ gmxfmm_status fmm_tune_tree(const fmm_problem* problem, fmm_choice* chosen)
     return status;
 }
 
-/* The bits of k, FMM_KEY_BITS of them, at every third place: a third of a Morton key. Each line moves the upper half of
- * each group of bits away from the lower one. */
+/* Spreads the FMM_KEY_BITS bits of k to every third place, for a Morton key. Each line moves the upper half of each
+ * group of bits away from the lower half. */
 static uint64_t spread(uint64_t k)
 {
     k = (k | k << 32) & 0x001f00000000ffff;
@@ -283,15 +283,15 @@ morton_key(const fmm_problem* problem, const double* x, const double* origin, co
     uint64_t key = 0;
     for (int d = 0; d < 3; d++)
     {
-        const double f    = (x[d] - origin[d]) / box[4 * d]; /* not finite: tree_assign will say so */
-        const double part = problem->periodic ? f - floor(f) : fmin(fmax(f, 0), 1);
+        const double f    = (x[d] - origin[d]) / box[4 * d]; /* if this is not finite, assign reports it */
+        const double part = fmm_has_images(problem->periodic) ? f - floor(f) : fmin(fmax(f, 0), 1);
         const int    k    = part >= 0 ? (int)(part * cells[d]) : 0;
         key |= spread((uint64_t)(k < cells[d] ? k : cells[d] - 1)) << (2 - d);
     }
     return key;
 }
 
-/* Counts runs of keys that differ in their last `shift` bits alone. */
+/* Counts runs of keys that differ in their last `shift` bits only: the particles of a cell. */
 static void count_runs(const fmm_keyed* sorted, size_t n, int shift, double* leaves, double* squares)
 {
     size_t num = 0, pairs = 0, in_run = 0;
@@ -306,8 +306,8 @@ static void count_runs(const fmm_keyed* sorted, size_t n, int shift, double* lea
     *squares = 2 * (double)pairs;
 }
 
-/* Counts particles in the cells of all depths. In the order of Morton keys of the deepest level, particles of a cell of
- * any level stand one after another: their keys begin with the same bits. */
+/* Counts particles in the cells of all depths. In the order of Morton keys of the deepest level, the particles of a
+ * cell of any level are consecutive, as their keys begin with the same bits. */
 static gmxfmm_status count_cells(
     const fmm_problem* problem, const void* x, const double* origin, const double* box, const int* roots, occupancy* o)
 {
@@ -341,23 +341,23 @@ static gmxfmm_status count_cells(
     return GMXFMM_OK;
 }
 
-static gmxfmm_status choose_for_particles(const fmm_problem* problem,
-                                          const void*        x,
-                                          const double*      origin,
-                                          const double*      box,
-                                          const int*         roots,
-                                          occupancy*         o,
-                                          choice*            best)
+static gmxfmm_status tune_for_particles(const fmm_problem* problem,
+                                        const void*        x,
+                                        const double*      origin,
+                                        const double*      box,
+                                        const int*         roots,
+                                        occupancy*         o,
+                                        choice*            best)
 {
     const gmxfmm_status status = count_cells(problem, x, origin, box, roots, o);
-    return status == GMXFMM_OK ? find(problem, box, roots, (double)problem->n, o, best) : status;
+    return status == GMXFMM_OK ? tune(problem, box, roots, (double)problem->n, o, best) : status;
 }
 
-/* Most roots along the shortest edge of a periodic box that are tried. */
+/* Most roots that are tried along the shortest edge of a periodic box. */
 static const int c_mostRoots = 7;
 
-/* More roots than the fewest, which *best has: with 3, 5 or 7 in place of 1, 2 or 4 leaves can be of nearly any size,
- * and depth alone changes their occupancy by 8. Updates both. */
+/* Tries more roots than the fewest, which *best has: depth alone changes the occupancy of leaves by a factor of 8, but
+ * with 3, 5 or 7 roots in place of 1, 2 or 4 leaves can be of nearly any size. Updates roots and *best. */
 static gmxfmm_status try_more_roots(const fmm_problem* problem, const void* x, int* roots, choice* best)
 {
     const double origin[3] = {0, 0, 0};
@@ -368,11 +368,11 @@ static gmxfmm_status try_more_roots(const fmm_problem* problem, const void* x, i
         choice    found;
         if (!divide_into_roots(problem->box, k, more) || memcmp(more, roots, sizeof(more)) == 0 ||
             (double)more[0] * more[1] * more[2] > c_manyRoots || deepest(more) < 1 ||
-            ((more[0] | more[1] | more[2]) & 1) == 0) /* these leaves are those of half as many roots, too */
+            ((more[0] | more[1] | more[2]) & 1) == 0) /* half as many roots have the same leaves */
         {
             continue;
         }
-        const gmxfmm_status status = choose_for_particles(problem, x, origin, problem->box, more, &o, &found);
+        const gmxfmm_status status = tune_for_particles(problem, x, origin, problem->box, more, &o, &found);
         if (status != GMXFMM_OK)
         {
             return status;
@@ -393,7 +393,7 @@ gmxfmm_status fmm_tune_tree_particles(const fmm_problem* problem, const void* x,
     occupancy    o;
     choice       best;
     memcpy(roots, chosen->roots, sizeof(roots));
-    gmxfmm_status status = choose_for_particles(problem, x, origin, problem->box, roots, &o, &best);
+    gmxfmm_status status = tune_for_particles(problem, x, origin, problem->box, roots, &o, &best);
     status               = status == GMXFMM_OK ? try_more_roots(problem, x, roots, &best) : status;
     if (status == GMXFMM_OK)
     {
@@ -402,7 +402,7 @@ gmxfmm_status fmm_tune_tree_particles(const fmm_problem* problem, const void* x,
     return status;
 }
 
-/* The longest edge of what is between low and high. */
+/* The longest edge of the box between low and high. */
 static double longest_edge(const double* low, const double* high)
 {
     double longest = 0;
@@ -413,8 +413,8 @@ static double longest_edge(const double* low, const double* high)
     return longest > 0 ? longest * (1 + 1e-9) : 1;
 }
 
-/* Roots larger than the system, too, since leaves that hold nothing cost nothing: an edge of 8 leaves about 8, 7, 6 or
- * 5 that are filled, and the same of 16, ..., so that leaves can be of nearly any size. */
+/* Also tries roots larger than the system, since empty leaves cost nothing: along an edge of 8 leaves the system takes
+ * about 8, 7, 6 or 5, and likewise of 16, ..., so that leaves can be of nearly any size. */
 gmxfmm_status
 fmm_tune_tree_open(const fmm_problem* problem, const void* x, const double* low, const double* high, fmm_choice* chosen)
 {
@@ -432,7 +432,7 @@ fmm_tune_tree_open(const fmm_problem* problem, const void* x, const double* low,
         {
             origin[d] = 0.5 * (low[d] + high[d] - width);
         }
-        const gmxfmm_status status = choose_for_particles(problem, x, origin, box, roots, &o, &found);
+        const gmxfmm_status status = tune_for_particles(problem, x, origin, box, roots, &o, &found);
         if (status != GMXFMM_OK)
         {
             return status;
@@ -457,7 +457,7 @@ int fmm_open_depth(const double* low, const double* high, int given_depth, doubl
         *edge = longest / (1 << given_depth);
         return given_depth;
     }
-    /* leaves stay as large as they were chosen, the tree grows or shrinks around them */
+    /* leaves keep the size that was chosen, and the depth changes with the extent of the particles */
     for (; depth < FMM_MAX_DEPTH && *edge * (1 << depth) < longest; depth++)
     {
     }
@@ -465,8 +465,9 @@ int fmm_open_depth(const double* low, const double* high, int given_depth, doubl
     return depth;
 }
 
-/* The fft path of a periodic system, whose grid was chosen at create as if particles were everywhere: what they cost in
- * cells of that size. Occupancies are known at whole depths; between, their logarithm is all but linear. */
+/* Cost of the fft path of a periodic system, whose grid was chosen at create for evenly spread particles, with the
+ * particles as they are. Occupancies were counted for cells of whole depths; between these their logarithm is
+ * interpolated, being nearly linear. */
 static double
 fft_cost_periodic(const fmm_problem* problem, const fmm_choice* fft, const int* roots, double n, const occupancy* o)
 {
@@ -487,14 +488,14 @@ static double num_cells(const fmm_choice* cells)
     return (double)cells->grid[0] * cells->grid[1] * cells->grid[2];
 }
 
-/* Padded to twice the cells along each edge. */
+/* Cost of the convolution in an open system, whose grid is padded to twice the cells along each edge. */
 static double convolution_cost_open(const fmm_problem* problem, double cells, int order)
 {
     return fmm_fft_cost(problem, 8 * cells, order) * (problem->options->precision == GMXFMM_DOUBLE ? 2 : 1);
 }
 
-/* Cheapest on the fft path with cells as a tree of some depth has them, which is close enough to what is fitted to an
- * open system. */
+/* Cost of the fft path of an open system with the cheapest of the grids that trees of all depths have as leaves; cells
+ * chosen for the system itself would cost nearly the same. */
 static double
 fft_cost_open(const fmm_problem* problem, const choice* tree, const int* roots, double n, const occupancy* o)
 {
@@ -508,7 +509,8 @@ fft_cost_open(const fmm_problem* problem, const choice* tree, const int* roots, 
     return best;
 }
 
-/* Empty cells cost a convolution as much as others: what the octree must gain before it is taken. */
+/* An octree is chosen over a convolution, which spends as much on empty cells as on others, if it is this many times as
+ * fast. */
 static const double c_gain = 1.3;
 
 gmxfmm_status fmm_compare_tree(const fmm_problem* problem,
@@ -529,20 +531,20 @@ gmxfmm_status fmm_compare_tree(const fmm_problem* problem,
     *better = 0;
     for (int d = 0; d < 3; d++)
     {
-        box[4 * d] = problem->periodic ? problem->box[4 * d] : longest;
-        origin[d]  = problem->periodic ? 0 : 0.5 * (low[d] + high[d] - box[4 * d]);
+        box[4 * d] = fmm_has_images(problem->periodic) ? problem->box[4 * d] : longest;
+        origin[d]  = fmm_has_images(problem->periodic) ? 0 : 0.5 * (low[d] + high[d] - box[4 * d]);
     }
-    choose_roots(box, roots);
+    find_roots(box, roots);
     if (deepest(roots) < 1)
     {
         return GMXFMM_OK;
     }
-    gmxfmm_status status = choose_for_particles(problem, x, origin, box, roots, &o, &best);
+    gmxfmm_status status = tune_for_particles(problem, x, origin, box, roots, &o, &best);
     if (status != GMXFMM_OK)
     {
         return status;
     }
-    const double fft = problem->periodic    ? fft_cost_periodic(problem, cells, roots, n, &o)
+    const double fft = fmm_has_images(problem->periodic) ? fft_cost_periodic(problem, cells, roots, n, &o)
                        : cells->grid[0] > 0 ? convolution_cost_open(problem, num_cells(cells), cells->order)
                                             : fft_cost_open(problem, &best, roots, n, &o);
     *gain            = fft / best.cost;
@@ -550,7 +552,7 @@ gmxfmm_status fmm_compare_tree(const fmm_problem* problem,
     {
         return GMXFMM_OK;
     }
-    status = problem->periodic ? try_more_roots(problem, x, roots, &best) : GMXFMM_OK;
+    status = fmm_has_images(problem->periodic) ? try_more_roots(problem, x, roots, &best) : GMXFMM_OK;
     if (status == GMXFMM_OK)
     {
         *better = 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "fmm/cpu/convolution/m2l_fft.h"
+#include "fmm/cpu/convolution/convolution.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Strain derivative of the lattice part of the far energy (THEORY section 6). */
-#include "fmm/cpu/convolution/m2l_fft.h"
+#include "fmm/cpu/convolution/convolution.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * them, one direction after the other, and one lane is one coefficient. Wave vectors congruent to a frequency are
  * summed there.
  */
-#include "fmm/cpu/convolution/m2l_fft.h"
+#include "fmm/cpu/convolution/convolution.h"
 
 #include <math.h>
 #include <omp.h>

@@ -6,7 +6,7 @@
 #define HARM_R real
 #include "fmm/math/harmonics.h"
 
-#include "fmm/cpu/step.h"
+#include "fmm/cpu/expansions/expansions.h"
 #include "fmm/cpu/simd/walk.h"
 
 enum

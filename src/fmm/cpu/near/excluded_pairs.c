@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Pairs left out (search steps): masked when near, listed when far. */
+#include "fmm/cpu/near/excluded_pairs.h"
+
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
-
-#include "fmm/cpu/particles/assign.h"
 
 static const fmm_particle_set* charges_of(const gmxfmm_plan* plan)
 {
@@ -25,7 +25,7 @@ static void nearest_offset(const gmxfmm_plan* plan, int s, const int* place, int
         offset[d] = place[d] - other[d];
         t[d]      = offset[d] + (double)ri[d] - (double)rj[d];
     }
-    if (c->periodic)
+    if (fmm_has_images(c->periodic))
     {
         fmm_nearest_image(c->n, c->cell, c->rectangular ? NULL : c->box_voronoi, c->box_voronoi_int, t, offset);
     }
@@ -59,7 +59,7 @@ static int own_place(const gmxfmm_plan* plan, int i)
 /* Whether of two particles of a cell these images are the nearest ones. */
 static int near_in_cell(const fmm_cells* c)
 {
-    return !c->periodic || (c->rectangular && c->n[0] > 2 && c->n[1] > 2 && c->n[2] > 2);
+    return !fmm_has_images(c->periodic) || (c->rectangular && c->n[0] > 2 && c->n[1] > 2 && c->n[2] > 2);
 }
 
 /* Pairs left out of the near field of particle s, in the cell at place[3], into its part of the mask; that has room for

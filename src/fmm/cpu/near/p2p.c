@@ -6,7 +6,7 @@
  * particle would make it wait: vectors cannot be loaded before all of the one before is done and the zeros are in the
  * cache.)
  */
-#include "fmm/cpu/step.h"
+#include "fmm/cpu/near/p2p.h"
 
 #include <omp.h>
 #include <string.h>

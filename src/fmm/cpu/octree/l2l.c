@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* L2L: one lane is one parent, all eight children at once (shift.h). */
+#include "fmm/cpu/octree/octree.h"
 #include "fmm/cpu/octree/operators.h"
 
 #include <math.h>

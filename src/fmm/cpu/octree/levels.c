@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fmm/cpu/particles/assign.h"
+#include "fmm/cpu/octree/octree.h"
+#include "fmm/cpu/particles/particles.h"
 #include "fmm/math/harmonics.h"
 #include "fmm/math/portable.h"
 #include "fmm/geometry/tree_sort.h"
@@ -134,7 +135,7 @@ static gmxfmm_status root_neighbours(gmxfmm_plan* plan)
             for (int d = 0; d < 3; d++)
             {
                 k[d] = level->at[c][d] + cells->near[o][d];
-                if (fmm_is_periodic(plan))
+                if (plan->domain.periodic[d])
                 {
                     k[d] = (k[d] % n[d] + n[d]) % n[d];
                 }

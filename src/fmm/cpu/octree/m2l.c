@@ -4,6 +4,8 @@
 #include <omp.h>
 #include <string.h>
 
+#include "fmm/cpu/octree/octree.h"
+#include "fmm/cpu/octree/m2l_job.h"
 #include "fmm/cpu/octree/operators.h"
 #include "fmm/math/fold.h"
 #include "fmm/cpu/simd/lanes.h"

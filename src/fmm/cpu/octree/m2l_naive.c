@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* M2L by the loops of THEORY (5) as they stand, O(p^4) for each translation; one lane is one source of a target. */
-#include "fmm/cpu/octree/operators.h"
+#include "fmm/cpu/octree/m2l_job.h"
 
 #define FOLD_T vreal
 #define FOLD_R real

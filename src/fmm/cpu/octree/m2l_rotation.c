@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* M2L by rotations, O(p^3) (rotation.h); one lane is one source of a target, with a direction of its own. */
-#include "fmm/cpu/octree/operators.h"
+#include "fmm/cpu/octree/m2l_job.h"
 
 #include "fmm/math/harmonics.h"
 #include "fmm/cpu/simd/turns.h"

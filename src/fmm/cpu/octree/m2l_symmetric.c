@@ -10,7 +10,7 @@
  */
 #include <string.h>
 
-#include "fmm/cpu/octree/operators.h"
+#include "fmm/cpu/octree/m2l_job.h"
 
 #define FOLD_T real
 #define FOLD_R real

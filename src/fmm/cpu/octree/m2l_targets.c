@@ -2,7 +2,7 @@
 /* M2L target by target, a lane a source: what all variants that are made of a kernel have in common. */
 #include <string.h>
 
-#include "fmm/cpu/octree/operators.h"
+#include "fmm/cpu/octree/m2l_job.h"
 #include "fmm/cpu/simd/lanes.h"
 
 int fmm_m2l_source(const fmm_m2l_job* job, int target, const fmm_translation* t)

@@ -8,22 +8,6 @@
 #include "fmm/math/strain.h"
 #include "fmm/geometry/tree.h"
 
-/*
- * create: memory for the order and the lists of the plan's tree; set_shape: tables that depend on the shape of a cell;
- * reserve: room for the present numbers of cells. Errors: MEMORY.
- * m2m: multipoles of `level` from those of level + 1; m2l: adds the interaction lists to the locals of `level` >= 1
- * and, if some translations go to parents, of level - 1; l2l: adds locals of `level` to those of level + 1. strain[6]
- * (xx, yy, zz, xy, xz, yz; NULL: not wanted): the derivative of the far energy with respect to a strain of the
- * displacements of these translations is added, unit 1/u of the leaves.
- */
-gmxfmm_status fmm_operators_create(gmxfmm_plan* plan);
-void          fmm_operators_destroy(struct fmm_operators* ops);
-void          fmm_operators_set_shape(gmxfmm_plan* plan);
-gmxfmm_status fmm_operators_reserve(gmxfmm_plan* plan);
-void          fmm_m2m(const gmxfmm_plan* plan, int level);
-void          fmm_m2l(gmxfmm_plan* plan, int level, double* strain);
-void          fmm_l2l(gmxfmm_plan* plan, int level, double* strain);
-
 enum
 {
     FMM_SHARES = 1024 /* into which the targets of a level are divided; sums over them do not depend on threads */
@@ -84,48 +68,6 @@ struct fmm_operators
     size_t scratch_bytes, work_bytes; /* per thread, of that for work */
     double (*partial)[8];             /* FMM_SHARES: strain */
 };
-
-/* The translations to some of the cells of a level, as a variant of M2L sees them. */
-typedef struct
-{
-    const gmxfmm_plan*          plan;
-    const struct fmm_operators* ops;
-    int                         level;     /* of the sources */
-    const fmm_level*            upper;     /* whose near cells' children are the sources */
-    int                         empty;     /* the sources' level's empty cell */
-    int                         to_parent; /* targets are cells of `upper`, else of the level below */
-    const int*                  parent;    /* of a target; NULL: itself */
-    const fmm_translation*      list;
-    int                         num_list;
-    const fmm_operator_group*   group;
-    int                         num_groups;
-    int                         first_vector; /* of the tables in ops, which list->vector = 0 stands for */
-    int                         strain;       /* locals of one degree more */
-    const fmm_row_layout*       layout;
-} fmm_m2l_job;
-
-/* A variant of M2L: sums of the translations to targets first .. first+lanes-1 <= VLEN to scratch->sum. */
-typedef void fmm_m2l_block(const fmm_m2l_job* job, int first, int lanes, const fmm_scratch* scratch);
-
-fmm_m2l_block fmm_m2l_naive, fmm_m2l_symmetric, fmm_m2l_rotation;
-
-/* Adds the translations of the multipoles scratch->in along vector[VLEN], degrees <= order, to degrees <= order +
- * job->strain of out; one lane is one translation. */
-typedef void
-fmm_m2l_kernel(const fmm_m2l_job* job, const fmm_scratch* scratch, const int* vector, int order, vreal* out);
-
-/* A variant made of a kernel: target by target, over the occupied cells of its list. */
-void fmm_m2l_by_target(
-    const fmm_m2l_job* job, int first, int lanes, const fmm_scratch* scratch, fmm_m2l_kernel* kernel);
-
-/* Source of a target in one translation, job->empty if there is none. */
-int fmm_m2l_source(const fmm_m2l_job* job, int target, const fmm_translation* t);
-
-/* Order of translations along displacement v of the tables. */
-static inline int fmm_job_order(const fmm_m2l_job* job, int v)
-{
-    return job->plan->domain.tree->truncation != NULL ? job->plan->domain.tree->truncation[v] : job->ops->order;
-}
 
 /* Tables that depend on the order alone. */
 void fmm_rotation_tables(struct fmm_operators* ops);

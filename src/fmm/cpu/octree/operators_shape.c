@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Tables of the octree's operators that follow the shape of a cell. */
+#include "fmm/cpu/octree/octree.h"
 #include "fmm/cpu/octree/operators.h"
 
 #include <math.h>

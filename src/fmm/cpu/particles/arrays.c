@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fmm/cpu/particles/assign.h"
+#include "fmm/cpu/particles/particles.h"
 #include "fmm/math/portable.h"
 
 void fmm_particle_set_free(gmxfmm_plan* plan, fmm_particle_set* p)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Particles into cells (search steps). */
-#include "fmm/cpu/particles/assign.h"
+#include "fmm/cpu/particles/particles.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -113,14 +113,8 @@ gmxfmm_status fmm_bin(gmxfmm_plan* plan, const void* x)
                : status;
 }
 
-gmxfmm_status fmm_cpu_assign(gmxfmm_plan* plan, const void* x)
+void fmm_set_references(gmxfmm_plan* plan, const void* x)
 {
-    const gmxfmm_status status = plan->cpu->path->assign(plan, x);
-    if (status != GMXFMM_OK)
-    {
-        return status;
-    }
     set_reference(plan, x, plan->options.array_type, &plan->cpu->sources);
     set_reference(plan, plan->particles.target_x, GMXFMM_DOUBLE, &plan->cpu->targets);
-    return fmm_excluded_pairs(plan);
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* M2L over all cells and images as a convolution over the grid of cells (Ong et al. 2003; THEORY section 5). */
-#ifndef FMM_M2L_FFT_H
-#define FMM_M2L_FFT_H
+#ifndef FMM_CONVOLUTION_H
+#define FMM_CONVOLUTION_H
 
 #include "fmm/cpu/convolution/fft.h"
 #include "fmm/cpu/state.h"
 #include "fmm/geometry/lattice.h"
 #include "fmm/math/portable.h"
+
+/* The way through the far field by cells of one level. */
+extern const fmm_cpu_path fmm_cells_path;
 
 struct fmm_lattice;
 
@@ -63,5 +66,9 @@ void fmm_m2l_fft(const gmxfmm_plan* plan, struct fmm_convolution* conv);
 /* The same; adds the strain derivative of the far energy less that of positions within cells, THEORY (22):
  * w[5] = dE/d(xx-yy), dE/d(2xy), dE/d(2xz), dE/d(2yz), dE/d(zz) (traceless parts), unit 1/u. */
 void fmm_m2l_fft_virial(gmxfmm_plan* plan, struct fmm_convolution* conv, double* w);
+
+/* The one of the two that is wanted, on conv->field; strain: NULL, or six sums (xx, yy, zz, xy, xz, yz) to which that
+ * derivative is added, times scale. */
+void fmm_convolve(gmxfmm_plan* plan, double scale, double* strain);
 
 #endif

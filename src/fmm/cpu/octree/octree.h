@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The octree on the CPU: levels of the assigned particles, and the operators between cells. */
+#ifndef FMM_CPU_OCTREE_H
+#define FMM_CPU_OCTREE_H
+
+#include "fmm/cpu/state.h"
+#include "fmm/math/portable.h"
+
+/* The way through the far field by an octree. */
+extern const fmm_cpu_path fmm_octree_path;
+
+/* Levels, lists and leaves for the particles at x and the targets. Errors: POSITION, MEMORY. */
+gmxfmm_status fmm_tree_assign(gmxfmm_plan* plan, const void* x);
+
+/*
+ * create: memory for the order and the lists of the plan's tree; set_shape: tables that depend on the shape of a cell;
+ * reserve: room for the present numbers of cells. Errors: MEMORY.
+ * m2m: multipoles of `level` from those of level + 1; m2l: adds the interaction lists to the locals of `level` >= 1
+ * and, if some translations go to parents, of level - 1; l2l: adds locals of `level` to those of level + 1. strain[6]
+ * (xx, yy, zz, xy, xz, yz; NULL: not wanted): the derivative of the far energy with respect to a strain of the
+ * displacements of these translations is added, unit 1/u of the leaves.
+ */
+gmxfmm_status fmm_operators_create(gmxfmm_plan* plan);
+void          fmm_operators_destroy(struct fmm_operators* ops);
+void          fmm_operators_set_shape(gmxfmm_plan* plan);
+gmxfmm_status fmm_operators_reserve(gmxfmm_plan* plan);
+void          fmm_m2m(const gmxfmm_plan* plan, int level);
+void          fmm_m2l(gmxfmm_plan* plan, int level, double* strain);
+void          fmm_l2l(gmxfmm_plan* plan, int level, double* strain);
+
+#endif

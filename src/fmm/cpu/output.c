@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What a step returns: sums over particles, the virial, and arrays in the caller's order. */
+#include "fmm/cpu/output.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "fmm/cpu/particles/particles.h"
+#include "fmm/math/strain.h"
+
+void fmm_particle_sums(gmxfmm_plan* plan, double* sum)
+{
+    const fmm_arrays a = fmm_arrays_of(&plan->cpu->sources);
+    memset(plan->cpu->partial, 0, (size_t)plan->cpu->partial_rows * FMM_PARTIAL * sizeof(double));
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads)
+    for (int row = 0; row < plan->cpu->partial_rows; row++)
+    {
+        double t[FMM_PARTIAL] = {0};
+        for (size_t s = fmm_slab(plan, (size_t)plan->particles.n, row);
+             s < fmm_slab(plan, (size_t)plan->particles.n, row + 1); s++)
+        {
+            const double q  = (double)a.q[s];
+            const double fx = q * (double)a.ex[s], fy = q * (double)a.ey[s], fz = q * (double)a.ez[s];
+            const double x = (double)a.x[s], y = (double)a.y[s], z = (double)a.z[s];
+            t[0] += x * fx;
+            t[1] += y * fy;
+            t[2] += z * fz;
+            t[3] += 0.5 * (x * fy + y * fx);
+            t[4] += 0.5 * (x * fz + z * fx);
+            t[5] += 0.5 * (y * fz + z * fy);
+            t[6] += q * (double)a.near_phi[s];
+            t[7] += q * (double)a.far_phi[s];
+        }
+        memcpy(plan->cpu->partial + (size_t)row * FMM_PARTIAL, t, sizeof(t));
+    }
+    memset(sum, 0, FMM_PARTIAL * sizeof(double));
+    for (int row = 0; row < plan->cpu->partial_rows; row++)
+    {
+        for (int i = 0; i < FMM_PARTIAL; i++)
+        {
+            sum[i] += plan->cpu->partial[row * FMM_PARTIAL + i];
+        }
+    }
+}
+
+/*
+ * The virial of the far field, excluded pairs still in it, unit 1/u (THEORY (23)): half of dE/dstrain, which is minus
+ * sum y (x) F for the strain of positions within cells plus `strain` for that of displacements between cells; the trace
+ * is -E/2.
+ */
+static void far_virial(const gmxfmm_plan*    plan,
+                       const double*         y_force,
+                       const double*         strain,
+                       const fmm_moments*    m,
+                       const fmm_background* bg,
+                       double                energy,
+                       double*               virial)
+{
+    for (int i = 0; i < 6; i++)
+    {
+        const int    a = fmm_tensor_row(i), b = fmm_tensor_column(i);
+        const double k0_missing =
+            fmm_is_periodic(plan)
+                ? fmm_missing_strain(4 * FMM_PI / (5 * plan->domain.cells.box_volume), plan->charges.total[0],
+                                     m->dipole[a], m->dipole[b], m->quadrupole[i])
+                : 0;
+        /* the background's forces act on positions from the root: - sum s (x) F beside - sum y (x) F from the leaf */
+        const double lever =
+            -2 * bg->c * (0.5 * (m->offset[a] * bg->d[b] + m->offset[b] * bg->d[a]) - bg->q * m->offset2[i]);
+        virial[i] = 0.5 * (strain[i] + k0_missing + lever - y_force[i]);
+    }
+    const double shift = fmm_trace_shift(virial, -0.5 * energy);
+    for (int d = 0; d < 3; d++)
+    {
+        virial[d] += shift;
+    }
+}
+
+/* Takes excluded pairs whose cells are far from each other off potentials, fields, energy and virial[6]. */
+static void take_far_pairs(gmxfmm_plan* plan, double* energy, double* virial)
+{
+    const fmm_arrays a = fmm_arrays_of(&plan->cpu->sources);
+    const double*    b = plan->domain.cells.cell;
+    for (int e = 0; e < plan->cpu->num_far_pairs; e++)
+    {
+        const fmm_far_pair* pair = plan->cpu->far_pairs + e;
+        const int           i = pair->i, j = pair->j;
+        double              r[3] = {(double)a.x[i] - (double)a.x[j], (double)a.y[i] - (double)a.y[j],
+                                    (double)a.z[i] - (double)a.z[j]};
+        for (int d = 0; d < 3; d++)
+        {
+            r[d] += pair->offset[0] * b[d] + pair->offset[1] * b[3 + d] + pair->offset[2] * b[6 + d];
+        }
+        const double inv = 1 / sqrt(r[0] * r[0] + r[1] * r[1] + r[2] * r[2]), inv3 = inv * inv * inv;
+        const double qi = (double)a.q[i], qj = (double)a.q[j];
+        a.far_phi[i] -= (real)(qj * inv);
+        a.far_phi[j] -= (real)(qi * inv);
+        a.ex[i] -= (real)(qj * inv3 * r[0]);
+        a.ey[i] -= (real)(qj * inv3 * r[1]);
+        a.ez[i] -= (real)(qj * inv3 * r[2]);
+        a.ex[j] += (real)(qi * inv3 * r[0]);
+        a.ey[j] += (real)(qi * inv3 * r[1]);
+        a.ez[j] += (real)(qi * inv3 * r[2]);
+        *energy -= qi * qj * inv;
+        const double f = 0.5 * qi * qj * inv3;
+        virial[0] += f * r[0] * r[0];
+        virial[1] += f * r[1] * r[1];
+        virial[2] += f * r[2] * r[2];
+        virial[3] += f * r[0] * r[1];
+        virial[4] += f * r[0] * r[2];
+        virial[5] += f * r[1] * r[2];
+    }
+}
+
+static void store(const gmxfmm_plan* plan, void* array, size_t i, double value)
+{
+    if (plan->options.array_type == GMXFMM_DOUBLE)
+    {
+        ((double*)array)[i] = value;
+    }
+    else
+    {
+        ((float*)array)[i] = (float)value;
+    }
+}
+
+/* Arrays in the caller's order and units; surface_field (caller's unit, without f) is added to all fields. Returns the
+ * number of results that are not finite. */
+static int write_arrays(
+    const gmxfmm_plan* plan, fmm_wanted wanted, const void* x, const double* surface_field, gmxfmm_output* output)
+{
+    const fmm_particle_set* targets = fmm_targets(plan);
+    const fmm_arrays        a       = fmm_arrays_of(targets);
+    const int               field = wanted != FMM_POTENTIAL, potential = wanted != FMM_FIELD;
+    const void*             place = plan->particles.num_targets == 0 ? x : plan->particles.target_x;
+    const gmxfmm_precision  type  = plan->particles.num_targets == 0 ? plan->options.array_type : GMXFMM_DOUBLE;
+    const double            f = plan->options.prefactor, f1 = 1 / plan->domain.cells.u, f2 = f1 * f1;
+    int                     bad = 0;
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads) reduction(+ : bad)
+    for (int64_t s = 0; s < targets->n; s++)
+    {
+        const size_t i   = (size_t)targets->sorted[s];
+        double       phi = potential ? ((double)a.near_phi[s] + (double)a.far_phi[s]) * f1 : 0;
+        bad += !(fabs(phi) < INFINITY);
+        const double e[3] = {(double)a.ex[s] * f2 + surface_field[0], (double)a.ey[s] * f2 + surface_field[1],
+                             (double)a.ez[s] * f2 + surface_field[2]};
+        bad += field && !(fabs(e[0]) + fabs(e[1]) + fabs(e[2]) < INFINITY);
+        for (int d = 0; d < 3 && output->force != NULL; d++)
+        {
+            store(plan, output->force, 3 * i + (size_t)d, f * (double)a.q[s] * e[d]);
+        }
+        for (int d = 0; d < 3 && output->field != NULL; d++)
+        {
+            store(plan, output->field, 3 * i + (size_t)d, f * e[d]);
+        }
+        if (output->potential != NULL)
+        {
+            for (int d = 0; d < 3; d++)
+            {
+                phi -= surface_field[d] != 0 ? surface_field[d] * fmm_number_of(place, type, 3 * i + (size_t)d) : 0;
+            }
+            store(plan, output->potential, i, f * phi);
+        }
+    }
+    return bad;
+}
+
+/* Charges beyond which fields at ordinary distances leave the range of the step's precision. */
+static const double c_hugeCharge = sizeof(real) == sizeof(double) ? 1e150 : 1e30;
+
+/* Why a result is not finite: a charge that is too large, or two particles at one place. */
+static gmxfmm_status not_finite(gmxfmm_plan* plan, fmm_wanted wanted)
+{
+    for (int64_t i = 0; i < plan->particles.n; i++)
+    {
+        if (fabs(plan->charges.q[i]) > c_hugeCharge)
+        {
+            return fmm_fail(plan, GMXFMM_ERROR_CHARGE, "charge of particle %lld is %g: choose another unit of charge",
+                            (long long)i, plan->charges.q[i]);
+        }
+    }
+    const fmm_particle_set* targets = fmm_targets(plan);
+    const fmm_arrays        a       = fmm_arrays_of(targets);
+    for (int64_t s = 0; s < targets->n; s++)
+    {
+        if ((wanted != FMM_POTENTIAL && !isfinite(a.ex[s])) || (wanted != FMM_FIELD && !isfinite(a.near_phi[s])))
+        {
+            return plan->particles.num_targets == 0
+                       ? fmm_fail(plan, GMXFMM_ERROR_COINCIDENT,
+                                  "particle %d stands where another one does, and they do not exclude each other",
+                                  targets->sorted[s])
+                       : fmm_fail(plan, GMXFMM_ERROR_COINCIDENT, "target %d stands where a particle does",
+                                  targets->sorted[s]);
+        }
+    }
+    return fmm_fail(plan, GMXFMM_ERROR_POSITION, "forces are not finite");
+}
+
+/* Energies and virial in the caller's units. */
+static void write_sums(const gmxfmm_plan* plan,
+                       double             near,
+                       double             far,
+                       const double*      virial,
+                       const double*      surface,
+                       gmxfmm_output*     output)
+{
+    const double     f = plan->options.prefactor, f1 = 1 / plan->domain.cells.u;
+    const double     volume     = fmm_determinant(plan->domain.box);
+    const double     d2         = surface[0] * surface[0] + surface[1] * surface[1] + surface[2] * surface[2];
+    const double     e_surface  = plan->options.boundary == GMXFMM_VACUUM ? 2 * FMM_PI / (3 * volume) * d2 : 0;
+    static const int c_place[9] = {0, 3, 4, 3, 1, 5, 4, 5, 2};
+    if (output->want_energy)
+    {
+        output->energy_near = f * near * f1;
+        output->energy_far  = f * (far * f1 + e_surface);
+    }
+    for (int i = 0; i < 9 && output->want_virial; i++)
+    {
+        output->virial[i] = f * virial[c_place[i]] * f1;
+        if (e_surface != 0)
+        {
+            output->virial[i] +=
+                f * 0.5 * (4 * FMM_PI / (3 * volume) * surface[i / 3] * surface[i % 3] - (i % 4 == 0 ? e_surface : 0));
+        }
+    }
+}
+
+gmxfmm_status
+fmm_output(gmxfmm_plan* plan, fmm_wanted wanted, const void* x, const fmm_step_sums* sums, gmxfmm_output* output)
+{
+    double after[FMM_PARTIAL] = {0}, virial[6] = {0}, far = 0, surface_field[3] = {0};
+    if (output->want_energy || output->want_virial)
+    {
+        fmm_particle_sums(plan, after);
+        far = 0.5 * after[7];
+    }
+    if (output->want_virial)
+    {
+        for (int i = 0; i < 6; i++)
+        {
+            after[i] -= sums->near[i];
+        }
+        far_virial(plan, after, sums->strain, &sums->moments, &sums->background, far, virial);
+    }
+    take_far_pairs(plan, &far, virial);
+    for (int d = 0; d < 3; d++)
+    {
+        virial[d] += sums->near_virial[d];
+        virial[3 + d] += sums->near_virial[3 + d];
+        surface_field[d] = plan->options.boundary == GMXFMM_VACUUM
+                               ? -4 * FMM_PI / (3 * fmm_determinant(plan->domain.box)) * sums->moments.surface[d]
+                               : 0;
+    }
+    write_sums(plan, 0.5 * after[6], far, virial, sums->moments.surface, output);
+    return write_arrays(plan, wanted, x, surface_field, output) ? not_finite(plan, wanted) : GMXFMM_OK;
+}

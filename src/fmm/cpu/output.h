@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What a step returns: energies, the virial, and arrays in the caller's order. */
+#ifndef FMM_CPU_OUTPUT_H
+#define FMM_CPU_OUTPUT_H
+
+#include "fmm/cpu/particles/particles.h"
+#include "fmm/cpu/step.h"
+
+/* What the stages of a step leave for its output, beside the arrays of particles. */
+typedef struct
+{
+    fmm_moments    moments; /* of the charges */
+    fmm_background background;
+    double         near[FMM_PARTIAL]; /* fmm_particle_sums before the far field, where a virial is wanted */
+    double         near_virial[6];    /* P2P's */
+    double         strain[6];         /* of the far field, where a virial is wanted */
+} fmm_step_sums;
+
+/* Sums over sorted particles into sum[FMM_PARTIAL]: 0..5 sym y (x) q E, 6 q phi near, 7 q phi far. */
+void fmm_particle_sums(gmxfmm_plan* plan, double* sum);
+
+/* Fills output. Errors, of results that are not finite: CHARGE, COINCIDENT, POSITION. */
+gmxfmm_status
+fmm_output(gmxfmm_plan* plan, fmm_wanted wanted, const void* x, const fmm_step_sums* sums, gmxfmm_output* output);
+
+#endif

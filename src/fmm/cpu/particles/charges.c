@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Charges into the sorted order of the particles. */
+#include "fmm/cpu/particles/particles.h"
+#include "fmm/math/portable.h"
+
+void fmm_sort_charges(gmxfmm_plan* plan)
+{
+    const fmm_particle_set* p = &plan->cpu->sources;
+    real*                   q = p->q;
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads)
+    for (int64_t s = 0; s < p->n; s++)
+    {
+        p->charge[s] = plan->charges.q[p->sorted[s]];
+        q[s]         = (real)p->charge[s];
+    }
+}

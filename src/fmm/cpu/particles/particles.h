@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Particles on the CPU: their arrays, their assignment to cells, and what a step makes of positions and charges first.
+ */
+#ifndef FMM_CPU_PARTICLES_H
+#define FMM_CPU_PARTICLES_H
+
+#include "fmm/cpu/state.h"
+#include "fmm/math/portable.h"
+
+/* Arrays for n particles, replacing those that *p has, and for their cells. Errors: MEMORY. */
+gmxfmm_status fmm_particle_set_alloc(gmxfmm_plan* plan, fmm_particle_set* p, int64_t n);
+gmxfmm_status fmm_particle_set_reserve_cells(gmxfmm_plan* plan, fmm_particle_set* p, int num_cells);
+void          fmm_particle_set_free(gmxfmm_plan* plan, fmm_particle_set* p);
+
+/* Lattice point nearest to x, and what is left, as fmm_nearest_point. */
+int fmm_locate(const fmm_cells* cells, const double* x, int* at, double* rest);
+
+/* Number i of a caller's array. */
+static inline double fmm_number_of(const void* x, gmxfmm_precision type, size_t i)
+{
+    return type == GMXFMM_DOUBLE ? ((const double*)x)[i] : (double)((const float*)x)[i];
+}
+
+/* Of backend.h. */
+gmxfmm_status fmm_cpu_extent(gmxfmm_plan* plan, const void** x, double* low, double* high);
+
+/* Particles at x and the targets into cells of one level. Errors: POSITION, MEMORY. */
+gmxfmm_status fmm_bin(gmxfmm_plan* plan, const void* x);
+
+/* Where these particles and targets, in cells or leaves, are in their cells: reference of both sets. */
+void fmm_set_references(gmxfmm_plan* plan, const void* x);
+
+/* Charges into sorted order, after an assign and when they are new. */
+void fmm_sort_charges(gmxfmm_plan* plan);
+
+/* Sums over charges. y is the position from the centre of the cell, or in an octree of its root, s the vector from
+ * there to the centre of the leaf; unit u. */
+typedef struct
+{
+    double dipole[3];     /* sum q y */
+    double quadrupole[6]; /* sum q y y^T: xx, yy, zz, xy, xz, yz */
+    double offset[3];     /* sum q s */
+    double offset2[6];    /* sum q sym(s y^T) */
+    double surface[3];    /* sum q x, caller's unit */
+    double bad;           /* positions that are not finite */
+} fmm_moments;
+
+/* Positions x[3n] of a set relative to the centres of their cells, to p->x, y and z, and their moments. */
+fmm_moments fmm_permute(gmxfmm_plan* plan, const fmm_particle_set* p, const void* x, gmxfmm_precision type);
+
+#endif

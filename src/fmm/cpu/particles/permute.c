@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Positions of a step into the frames of their cells, and the moments of the charges. */
+#include <math.h>
+#include <string.h>
+
+#include "fmm/cpu/particles/particles.h"
+#include "fmm/cpu/step.h"
+#include "fmm/math/strain.h"
+
+/* Moments about the root from the charge, dipole and quadrupole of a leaf about its own centre, s away. */
+static void shift_moments(double q, const double* s, const fmm_moments* leaf, fmm_moments* m)
+{
+    for (int d = 0; d < 3; d++)
+    {
+        m->dipole[d] += leaf->dipole[d] + q * s[d];
+        m->offset[d] += q * s[d];
+        m->surface[d] += leaf->surface[d];
+    }
+    for (int i = 0; i < 6; i++)
+    {
+        const int    a = fmm_tensor_row(i), b = fmm_tensor_column(i);
+        const double cross = 0.5 * (s[a] * leaf->dipole[b] + s[b] * leaf->dipole[a]), square = q * s[a] * s[b];
+        m->quadrupole[i] += leaf->quadrupole[i] + 2 * cross + square;
+        m->offset2[i] += cross + square;
+    }
+    m->bad += leaf->bad;
+}
+
+enum
+{
+    c_block = 64 /* particles that permute does at once, in whole vectors */
+};
+
+/* Asks for the position of particle s, which may stand anywhere in the caller's array. */
+static inline void prefetch(const fmm_particle_set* p, const void* x, gmxfmm_precision type, int64_t s)
+{
+    if (s < p->n)
+    {
+        const size_t size = type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
+        __builtin_prefetch((const char*)x + 3 * (size_t)p->sorted[s] * size);
+    }
+}
+
+/* Particles s .. s + count - 1: position less the origin, charge, and position in the cell at assign; up to the next
+ * whole vector the last one once more, without charge. Returns their number with these. */
+INLINE int load_block(const gmxfmm_plan*      plan,
+                      const fmm_particle_set* p,
+                      const void*             x,
+                      gmxfmm_precision        type,
+                      int                     s,
+                      int                     count,
+                      double                  xi[3][c_block],
+                      double*                 q,
+                      double                  reference[3][c_block])
+{
+    const int whole = FMM_VBYTES / (int)sizeof(double), num = (count + whole - 1) / whole * whole;
+    for (int l = 0; l < num; l++)
+    {
+        const int    from = s + (l < count ? l : count - 1);
+        const size_t i    = (size_t)p->sorted[from];
+        prefetch(p, x, type, (int64_t)from + c_block);
+        q[l] = p->charge != NULL && l < count ? p->charge[from] : 0;
+        for (int d = 0; d < 3; d++)
+        {
+            xi[d][l]        = fmm_number_of(x, type, 3 * i + (size_t)d) - plan->domain.cells.origin[d];
+            reference[d][l] = (double)p->reference[from][d];
+        }
+    }
+    return num;
+}
+
+/* Positions of particles s .. s + count - 1 relative to the centres of their cells, the image being the one nearest to
+ * where it stood at assign; adds their moments. On an octree they are of one leaf, `leaf`. Blocks come in their order,
+ * up to particle end. */
+static void permute_block(const gmxfmm_plan*      plan,
+                          const fmm_particle_set* p,
+                          const void*             x,
+                          gmxfmm_precision        type,
+                          int                     s,
+                          int                     count,
+                          int                     end,
+                          int                     leaf,
+                          double                  centre[3][c_block],
+                          fmm_moments*            m)
+{
+    const fmm_cells* c          = &plan->domain.cells;
+    const fmm_arrays a          = fmm_arrays_of(p);
+    const double*    to         = c->to_cells;
+    const double*    v          = c->cell;
+    fmm_moments      sum        = {{0}, {0}, {0}, {0}, {0}, 0};
+    int              bad        = 0;
+    double           charge_sum = 0, offset[3], n[3], inverse[3];
+    double           dx = 0, dy = 0, dz = 0, xx = 0, yy = 0, zz = 0, xy = 0, xz = 0, yz = 0, sx = 0, sy = 0, sz = 0;
+    double           xi[3][c_block], reference[3][c_block], q[c_block];
+    real             beyond[3][c_block];
+    /* a particle 100 cells from its own has no expansion; NaN fails the comparison too */
+    const double limit = 100 * c->lambda;
+    const int    num   = type == GMXFMM_DOUBLE ? load_block(plan, p, x, GMXFMM_DOUBLE, s, count, xi, q, reference)
+                                               : load_block(plan, p, x, GMXFMM_SINGLE, s, count, xi, q, reference);
+    for (int d = 0; d < 3; d++)
+    {
+        n[d]       = c->n[d];
+        inverse[d] = c->periodic[d] ? 1.0 / c->n[d] : 0;
+        for (int l = count; l < num; l++)
+        {
+            centre[d][l] = centre[d][count - 1];
+        }
+    }
+    /* whole vectors: what is written beyond the block is the next one's, and written again */
+    const int direct = s + num <= end;
+    real *    x_to = direct ? a.x + s : beyond[0], *y_to = direct ? a.y + s : beyond[1],
+         *z_to = direct ? a.z + s : beyond[2];
+#pragma omp simd reduction(+ : charge_sum, dx, dy, dz, xx, yy, zz, xy, xz, yz, sx, sy, sz, bad)
+    for (int l = 0; l < num; l++)
+    {
+        double t0 = xi[0][l] * to[0] + xi[1][l] * to[3] + xi[2][l] * to[6] - centre[0][l];
+        double t1 = xi[0][l] * to[1] + xi[1][l] * to[4] + xi[2][l] * to[7] - centre[1][l];
+        double t2 = xi[0][l] * to[2] + xi[1][l] * to[5] + xi[2][l] * to[8] - centre[2][l];
+        t0 -= n[0] * rint((t0 - reference[0][l]) * inverse[0]);
+        t1 -= n[1] * rint((t1 - reference[1][l]) * inverse[1]);
+        t2 -= n[2] * rint((t2 - reference[2][l]) * inverse[2]);
+        const double y0 = t0 * v[0] + t1 * v[3] + t2 * v[6];
+        const double y1 = t0 * v[1] + t1 * v[4] + t2 * v[7];
+        const double y2 = t0 * v[2] + t1 * v[5] + t2 * v[8];
+        bad += !(fabs(y0) < limit) | !(fabs(y1) < limit) | !(fabs(y2) < limit);
+        charge_sum += q[l];
+        dx += q[l] * y0;
+        dy += q[l] * y1;
+        dz += q[l] * y2;
+        xx += q[l] * y0 * y0;
+        yy += q[l] * y1 * y1;
+        zz += q[l] * y2 * y2;
+        xy += q[l] * y0 * y1;
+        xz += q[l] * y0 * y2;
+        yz += q[l] * y1 * y2;
+        sx += q[l] * xi[0][l];
+        sy += q[l] * xi[1][l];
+        sz += q[l] * xi[2][l];
+        x_to[l] = (real)y0;
+        y_to[l] = (real)y1;
+        z_to[l] = (real)y2;
+    }
+    for (int l = 0; l < count && !direct; l++)
+    {
+        a.x[s + l] = x_to[l];
+        a.y[s + l] = y_to[l];
+        a.z[s + l] = z_to[l];
+    }
+    const double dipole[3] = {dx, dy, dz}, quadrupole[6] = {xx, yy, zz, xy, xz, yz}, surface[3] = {sx, sy, sz};
+    for (int d = 0; d < 3; d++)
+    {
+        sum.dipole[d]  = dipole[d];
+        sum.surface[d] = surface[d] + charge_sum * c->origin[d];
+    }
+    memcpy(sum.quadrupole, quadrupole, sizeof(quadrupole));
+    sum.bad = bad;
+    fmm_moments_offset(plan, leaf, offset);
+    shift_moments(charge_sum, offset, &sum, m);
+}
+
+/* The particles of cells first .. last - 1, in blocks; on an octree leaf by leaf. */
+static void permute_row(const gmxfmm_plan*      plan,
+                        const fmm_particle_set* p,
+                        const void*             x,
+                        gmxfmm_precision        type,
+                        int                     first,
+                        int                     last,
+                        fmm_moments*            m)
+{
+    double    centre[3][c_block];
+    const int end = p->cell_start[last];
+    int       s = p->cell_start[first], count = 0; /* of the block */
+    for (int cell = first; cell < last; cell++)
+    {
+        int place[3];
+        fmm_cell_place(plan, cell, place);
+        while (s + count < p->cell_start[cell + 1])
+        {
+            const int left = p->cell_start[cell + 1] - s, now = left < c_block ? left : c_block;
+            for (; count < now; count++)
+            {
+                for (int d = 0; d < 3; d++)
+                {
+                    centre[d][count] = place[d] + 0.5;
+                }
+            }
+            if (count == c_block || s + count == end || plan->domain.tree != NULL)
+            {
+                permute_block(plan, p, x, type, s, count, end, cell, centre, m);
+                s += count;
+                count = 0;
+            }
+        }
+    }
+}
+
+fmm_moments fmm_permute(gmxfmm_plan* plan, const fmm_particle_set* p, const void* x, gmxfmm_precision type)
+{
+    enum
+    {
+        c_num = sizeof(fmm_moments) / sizeof(double)
+    };
+    _Static_assert(c_num <= (int)FMM_PARTIAL, "a row of partial sums holds the moments");
+    double       sum[c_num] = {0};
+    const size_t cells      = (size_t)fmm_num_cells(plan);
+#pragma omp parallel for schedule(dynamic, 4) num_threads(plan->num_threads)
+    for (int row = 0; row < plan->cpu->partial_rows; row++)
+    {
+        fmm_moments mine;
+        memset(&mine, 0, sizeof(mine));
+        permute_row(plan, p, x, type, (int)fmm_slab(plan, cells, row), (int)fmm_slab(plan, cells, row + 1), &mine);
+        memcpy(plan->cpu->partial + (size_t)row * FMM_PARTIAL, &mine, sizeof(mine));
+    }
+    for (int row = 0; row < plan->cpu->partial_rows; row++)
+    {
+        for (int i = 0; i < c_num; i++)
+        {
+            sum[i] += plan->cpu->partial[row * FMM_PARTIAL + i];
+        }
+    }
+    fmm_moments m;
+    memcpy(&m, sum, sizeof(m));
+    return m;
+}
