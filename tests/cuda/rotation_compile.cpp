@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Kernels of rotation for orders that the build does not have: their sources, which are in the library, compile by NVRTC,
- * which needs no GPU, and the machine code is found again on disk, if what is there is whole. */
+/* Kernels of rotation for orders that the build does not have: their sources, which are in the library, compile by
+ * NVRTC, which needs no GPU, and the machine code is found again on disk, if what is there is whole. */
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

@@ -1,9 +1,28 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The public header alone, as strict C11, and every function in it linked; the C++ tests include it as C++. */
-#include "gmxfmm.h"
+/* The public headers alone, as strict C11, and every function in them linked; the C++ tests include them as C++. */
+#include "gmxfmm_measure.h"
 
 #include <stdio.h>
 #include <string.h>
+
+typedef void function(void);
+
+/* Those that are not called below. */
+static function* const c_others[] = {
+    (function*)gmxfmm_find_option,
+    (function*)gmxfmm_check_device,
+    (function*)gmxfmm_set_targets,
+    (function*)gmxfmm_enqueue,
+    (function*)gmxfmm_enqueue_assign,
+    (function*)gmxfmm_enqueue_box,
+    (function*)gmxfmm_enqueue_charges,
+    (function*)gmxfmm_time_stages,
+    (function*)gmxfmm_reference_create,
+    (function*)gmxfmm_reference_uncertainty,
+    (function*)gmxfmm_reference_destroy,
+    (function*)gmxfmm_measure,
+    (function*)gmxfmm_choose,
+};
 
 int main(void)
 {
@@ -29,6 +48,19 @@ int main(void)
     if (strcmp(version, GMXFMM_VERSION) != 0 || strcmp(version, gmxfmm_version()) != 0)
     {
         printf("the header is of version %s or %s, the library of %s\n", version, GMXFMM_VERSION, gmxfmm_version());
+        return 1;
+    }
+    for (size_t i = 0; i < sizeof(c_others) / sizeof(c_others[0]); i++)
+    {
+        if (c_others[i] == NULL)
+        {
+            return 1;
+        }
+    }
+    const unsigned can = gmxfmm_capabilities(plan);
+    if ((can & GMXFMM_CAN_VIRIAL) == 0 || (can & GMXFMM_CAN_ENQUEUE) != 0 || gmxfmm_graph_version(plan) == 0)
+    {
+        printf("capabilities are %u, graphs have version %lld\n", can, (long long)gmxfmm_graph_version(plan));
         return 1;
     }
     gmxfmm_reset_times(plan);
