@@ -122,8 +122,8 @@ __device__ __forceinline__ void evaluate(float r2, const single::kernel_paramete
     single::kernel_evaluate(kernel, r2, k, g, slope);
 }
 
-/* Of consecutive points, some by arithmetic: what single precision has of units of each kind in balance. which: a
- * constant after loops are unrolled. */
+/* The kernel at point number `which`, a constant after loops are unrolled. In single precision every fourth point, or
+ * second, has its 1/sqrt by arithmetic, so that the special function units are not the only ones that are busy. */
 template <treecode_kernel kernel>
 __device__ __forceinline__ void
 evaluateInTurn(int which, float r2, const single::kernel_parameters& k, float* g, float* slope)
