@@ -11,8 +11,7 @@
 #include "fmm/state.h"
 #include "fmm/status.h"
 
-/* They are to be assigned anew. */
-static void forget_cells(gmxfmm_plan* plan)
+void fmm_particles_unassign(gmxfmm_plan* plan)
 {
     plan->particles.cells_version = 0;
     plan->particles.version++;
@@ -31,7 +30,7 @@ static void free_exclusions(gmxfmm_plan* plan)
     p->excl_start = p->excl_list = NULL;
     plan->bytes -= p->exclusion_bytes;
     p->exclusion_bytes = 0;
-    forget_cells(plan);
+    fmm_particles_unassign(plan);
 }
 
 static void free_targets(gmxfmm_plan* plan)
@@ -42,7 +41,7 @@ static void free_targets(gmxfmm_plan* plan)
     p->target_x     = NULL;
     p->target_bytes = 0;
     p->num_targets  = 0;
-    forget_cells(plan);
+    fmm_particles_unassign(plan);
 }
 
 void fmm_particles_free(gmxfmm_plan* plan)
@@ -127,7 +126,7 @@ gmxfmm_status gmxfmm_set_targets(gmxfmm_plan* plan, int64_t n, const void* x)
         return fmm_fail(plan, GMXFMM_ERROR_OPTION, "number of targets is %lld, allowed is 0 to %d", (long long)n,
                         INT32_MAX / 4);
     }
-    forget_cells(plan);
+    fmm_particles_unassign(plan);
     if (n != plan->particles.num_targets)
     {
         free_targets(plan);
@@ -165,7 +164,6 @@ gmxfmm_status fmm_particles_keep_targets(gmxfmm_plan* plan, const void* x)
 
 gmxfmm_status fmm_particles_assign(gmxfmm_plan* plan, const void* x)
 {
-    forget_cells(plan);
     const gmxfmm_status status    = plan->backend->assign(plan, x);
     plan->particles.cells_version = status == GMXFMM_OK ? plan->domain.cells_version : 0;
     return status;

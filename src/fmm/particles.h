@@ -12,6 +12,9 @@ void fmm_particles_set_number(gmxfmm_plan* plan, int64_t n);
 /* Tells the backend that none of them are excluded from each other. Errors: MEMORY. */
 gmxfmm_status fmm_particles_exclude_none(gmxfmm_plan* plan);
 
+/* They are in no cells, and graphs of steps are void. */
+void fmm_particles_unassign(gmxfmm_plan* plan);
+
 /* Assigns the particles at x to the cells of the domain. Errors: POSITION, MEMORY, DEVICE. */
 gmxfmm_status fmm_particles_assign(gmxfmm_plan* plan, const void* x);
 

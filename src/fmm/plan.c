@@ -194,6 +194,7 @@ gmxfmm_status gmxfmm_assign(gmxfmm_plan* plan, const void* x)
     {
         return fmm_fail(plan, GMXFMM_ERROR_OPTION, "exclusions are of no use with targets: set one or the other");
     }
+    fmm_particles_unassign(plan); /* whatever fails, old cells are not to be used with a new domain */
     gmxfmm_status status = fmm_tune_particles(plan, &x);
     status               = status == GMXFMM_OK ? follow_domain(plan) : status;
     status               = status == GMXFMM_OK ? fmm_particles_assign(plan, x) : status;
