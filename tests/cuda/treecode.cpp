@@ -13,6 +13,7 @@ extern "C"
 {
 #include "fmm/backend.h"
 #include "fmm/treecode/state.h"
+#include "fmm/treecode/treecode.h"
 }
 #include "support/device_arrays.h"
 
