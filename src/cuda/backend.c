@@ -13,9 +13,11 @@ static void free_grid(gmxfmm_plan* plan)
 
 static unsigned capabilities(const gmxfmm_plan* plan)
 {
-    const int assigns = fmm_has_fixed_cells(plan) && plan->particles.num_targets == 0;
-    return GMXFMM_CAN_VIRIAL | GMXFMM_CAN_EXCLUDE | GMXFMM_CAN_TARGETS | GMXFMM_CAN_ENQUEUE |
-           GMXFMM_CAN_ENQUEUE_CHARGES | (assigns ? (unsigned)GMXFMM_CAN_ENQUEUE_ASSIGN : 0U);
+    const int      own     = plan->particles.num_targets == 0; /* particles are their own targets */
+    const unsigned virial  = own ? GMXFMM_CAN_VIRIAL : 0;
+    const int      assigns = own && fmm_has_fixed_cells(plan);
+    return virial | GMXFMM_CAN_EXCLUDE | GMXFMM_CAN_TARGETS | GMXFMM_CAN_ENQUEUE | GMXFMM_CAN_ENQUEUE_CHARGES |
+           (assigns ? (unsigned)GMXFMM_CAN_ENQUEUE_ASSIGN : 0U);
 }
 
 const fmm_backend fmm_backend_cuda = {

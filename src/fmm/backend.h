@@ -28,8 +28,8 @@ typedef struct fmm_backend
     const struct treecode_stages* treecode; /* of the treecode: what makes modified charges and sums (its state.h) */
 
     /* Why it does not offer the functions below that are NULL, and what to do: set_exclusions; enqueue; enqueue_assign;
-     * enqueue_charges. */
-    const char *no_exclusions, *no_enqueue, *no_enqueue_assign, *no_enqueue_charges;
+     * enqueue_charges; time_stages. */
+    const char *no_exclusions, *no_enqueue, *no_enqueue_assign, *no_enqueue_charges, *no_time_stages;
 
     /* Bits of gmxfmm_capability of a plan as it is. */
     unsigned (*capabilities)(const gmxfmm_plan* plan);

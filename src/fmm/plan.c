@@ -16,6 +16,7 @@
 #include "fmm/options.h"
 #include "fmm/particles.h"
 #include "fmm/simd_level.h"
+#include "fmm/sizes.h"
 #include "fmm/state.h"
 #include "fmm/status.h"
 #include "fmm/tune_plan.h"
@@ -337,7 +338,7 @@ gmxfmm_time_stages(gmxfmm_plan* plan, const void* x, unsigned stages, int repeat
     }
     if (plan->backend->time_stages == NULL)
     {
-        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "%s", plan->backend->no_enqueue);
+        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "%s", plan->backend->no_time_stages);
     }
     if (repeats < 1)
     {
@@ -374,7 +375,7 @@ gmxfmm_status gmxfmm_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
     {
         return GMXFMM_ERROR_NULL;
     }
-    if (info->size < sizeof(*info))
+    if (!fmm_is_size(info->size, sizeof(*info)))
     {
         return GMXFMM_ERROR_OPTION;
     }

@@ -4,8 +4,8 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
+#include "fmm/sizes.h"
 #include "fmm/state.h"
 
 static const char* const c_text[GMXFMM_NUM_STATUS] = {
@@ -56,22 +56,5 @@ gmxfmm_status fmm_fail(gmxfmm_plan* plan, gmxfmm_status status, const char* form
 
 gmxfmm_status fmm_check_size(gmxfmm_plan* plan, const void* given, size_t known, const char* type)
 {
-    static const size_t c_largest = 4096; /* more than any version will need: what is not a size is larger, as a rule */
-    size_t              size;
-    memcpy(&size, given, sizeof(size));
-    if (size < known || size > c_largest)
-    {
-        return fmm_fail(plan, GMXFMM_ERROR_OPTION, "size is %zu: set it to sizeof(%s)", size, type);
-    }
-    for (size_t i = known; i < size; i++)
-    {
-        if (((const char*)given)[i] != 0)
-        {
-            return fmm_fail(plan, GMXFMM_ERROR_OPTION,
-                            "a member of %s is set that version %s of the library does not know: leave it out, or "
-                            "install the version that the program was compiled with",
-                            type, GMXFMM_VERSION);
-        }
-    }
-    return GMXFMM_OK;
+    return fmm_check_members(given, known, type, plan->message, sizeof(plan->message));
 }

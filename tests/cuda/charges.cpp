@@ -397,10 +397,13 @@ TEST_P(CudaChargesOf, StayWithAssignments)
                 expectThoseOf(out, q, there, there);
             }
             wait();
-            plan.assign(there);
-            step(plan.get(), x, out);
-            wait();
-            expectThoseOf(out, q, there, there);
+            if (options().boundary != GMXFMM_OPEN) /* whose cells keep the size that the first assignment gave them */
+            {
+                plan.assign(there);
+                step(plan.get(), x, out);
+                wait();
+                expectThoseOf(out, q, there, there);
+            }
 
             /* another number of particles, which are in no cells yet */
             System fewer = withoutExclusions(system_);

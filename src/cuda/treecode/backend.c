@@ -58,6 +58,7 @@ const fmm_backend        fmm_backend_treecode_cuda = {
            .no_exclusions      = "the treecode excludes no pairs: use method = fmm",
            .no_enqueue_assign  = "the treecode takes no new positions for its clusters on a stream: call gmxfmm_assign",
            .no_enqueue_charges = "the treecode takes no charges on a stream: call gmxfmm_set_charges",
+           .no_time_stages     = "the treecode has no stages that could be timed alone",
 
            .capabilities = capabilities,
            .check        = fmm_device_check,

@@ -152,8 +152,8 @@ static gmxfmm_status on_host(gmxfmm_plan* plan, const void** x, size_t num)
 
 static unsigned capabilities(const gmxfmm_plan* plan)
 {
-    (void)plan;
-    return GMXFMM_CAN_VIRIAL | GMXFMM_CAN_EXCLUDE | GMXFMM_CAN_TARGETS;
+    const unsigned virial = plan->particles.num_targets == 0 ? GMXFMM_CAN_VIRIAL : 0;
+    return virial | GMXFMM_CAN_EXCLUDE | GMXFMM_CAN_TARGETS;
 }
 
 static void get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
@@ -180,6 +180,7 @@ const fmm_backend        fmm_backend_cpu = {
            .no_enqueue         = NEEDS_CUDA,
            .no_enqueue_assign  = NEEDS_CUDA,
            .no_enqueue_charges = NEEDS_CUDA,
+           .no_time_stages     = NEEDS_CUDA,
 
            .capabilities    = capabilities,
            .check           = check,

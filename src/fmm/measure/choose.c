@@ -12,6 +12,7 @@
 #include "fmm/options.h"
 #include "fmm/plan.h"
 #include "fmm/simd_level.h"
+#include "fmm/sizes.h"
 
 /* Measured errors must not exceed this share of the allowed ones. */
 static const double c_margin = 0.9;
@@ -627,10 +628,10 @@ gmxfmm_status gmxfmm_choose(const gmxfmm_reference* reference,
         return fmm_say(message, message_size, GMXFMM_ERROR_OPTION, "array_type is not that of the reference");
     }
     char          text[256];
-    gmxfmm_status status = fmm_measure_size(chosen, sizeof(*chosen), "gmxfmm_measurement", message, message_size);
+    gmxfmm_status status = fmm_check_room(chosen, sizeof(*chosen), "gmxfmm_measurement", message, message_size);
     if (status == GMXFMM_OK && tried != NULL && num_tried != NULL && *num_tried > 0)
     {
-        status = fmm_measure_size(tried, sizeof(*tried), "gmxfmm_measurement", message, message_size);
+        status = fmm_check_room(tried, sizeof(*tried), "gmxfmm_measurement", message, message_size);
     }
     if (status != GMXFMM_OK)
     {

@@ -14,6 +14,7 @@
 #include "fmm/memory.h"
 #include "fmm/options.h"
 #include "fmm/plan.h"
+#include "fmm/sizes.h"
 
 /* Forces whose RMS is below this share of their natural unit are zero but for rounding. */
 static const double c_zeroForce = 1e-10;
@@ -41,17 +42,6 @@ static const int c_higher = 4;
 
 /* Allowed difference of the two evaluations, relative to the errors to be measured. */
 static const double c_agreement = 0.1;
-
-gmxfmm_status fmm_measure_size(const void* given, size_t least, const char* type, char* message, size_t size)
-{
-    size_t has;
-    memcpy(&has, given, sizeof(has));
-    if (has < least && message != NULL && size > 0)
-    {
-        snprintf(message, size, "size is %zu: set it to sizeof(%s)", has, type);
-    }
-    return has < least ? GMXFMM_ERROR_OPTION : GMXFMM_OK;
-}
 
 gmxfmm_status fmm_say(char* message, size_t size, gmxfmm_status status, const char* text)
 {
@@ -342,7 +332,7 @@ gmxfmm_status gmxfmm_reference_create(gmxfmm_reference**    reference,
     char                  text[256];
     gmxfmm_options        own;
     const gmxfmm_options* options = &own;
-    gmxfmm_status         status  = fmm_measure_size(system, sizeof(*system), "gmxfmm_system", text, sizeof(text));
+    gmxfmm_status         status  = fmm_check_members(system, sizeof(*system), "gmxfmm_system", text, sizeof(text));
     status                        = status == GMXFMM_OK ? fmm_take_options(&own, given, text, sizeof(text)) : status;
     if (status != GMXFMM_OK)
     {
@@ -460,7 +450,7 @@ gmxfmm_status gmxfmm_measure(const gmxfmm_reference* reference,
         return fmm_say(message, message_size, GMXFMM_ERROR_OPTION, "array_type is not that of the reference");
     }
     gmxfmm_status status =
-        fmm_measure_size(measurement, sizeof(*measurement), "gmxfmm_measurement", message, message_size);
+        fmm_check_room(measurement, sizeof(*measurement), "gmxfmm_measurement", message, message_size);
     if (status != GMXFMM_OK)
     {
         return status;

@@ -44,10 +44,6 @@ gmxfmm_status fmm_measure_errors(
 gmxfmm_status fmm_measure_time(
     gmxfmm_plan* plan, const gmxfmm_reference* reference, int repeats, double most, void* force, double* time);
 
-/* Checks that a structure of a caller, which begins with its size, has room for all that this version fills in. Errors:
- * OPTION, with the message. */
-gmxfmm_status fmm_measure_size(const void* given, size_t least, const char* type, char* message, size_t size);
-
 /* Allocates an array for forces in the type of the reference; NULL if out of memory. */
 void* fmm_measure_room(const gmxfmm_reference* reference);
 

@@ -229,6 +229,7 @@ const fmm_backend        fmm_backend_treecode = {
            .no_enqueue         = NEEDS_CUDA,
            .no_enqueue_assign  = NEEDS_CUDA,
            .no_enqueue_charges = NEEDS_CUDA,
+           .no_time_stages     = NEEDS_CUDA,
 
            .capabilities = capabilities,
            .check        = check,
