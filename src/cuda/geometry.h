@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Positions, cells and images on the device; the counterparts of those in assign.c and execute.c. */
+/* Positions, cells and images on the device; the counterparts of those in cpu/particles. */
 #ifndef FMM_CUDA_GEOMETRY_H
 #define FMM_CUDA_GEOMETRY_H
 

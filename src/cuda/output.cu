@@ -139,7 +139,7 @@ add_sums(const OutputArgs& a, int s, const Vec4<R>& y, const Vec4<R>& near, cons
 }
 
 /* Element i = xx yy zz xy xz yz of the strain derivative of the far energy before its trace is set, THEORY (21)-(23):
- * see far_virial of execute.c. w: the five sums of the convolution. */
+ * see far_virial of cpu/output.c. w: the five sums of the convolution. */
 static __device__ double far_virial(const OutputArgs& a, int i, const double* y_force, const double* w)
 {
     const double* m   = a.results->moments;
