@@ -108,7 +108,6 @@ void fmm_domain_set_extent(gmxfmm_plan* plan, const double* low, const double* h
         box[4 * d]              = domain->grid[d] * edge;
         domain->cells.origin[d] = 0.5 * (low[d] + high[d] - box[4 * d]);
     }
-    domain->edge = edge;
     set_box(domain, box);
 }
 

@@ -26,7 +26,6 @@ typedef struct
     int       periodic[3]; /* along each box vector: for now all or none */
     int       separation;
     int       grid[3];    /* cells that particles may be in, along each box vector; of an octree its leaves */
-    double    edge;       /* open: of a cell */
     fmm_cells cells;      /* near cells; of an octree its leaves' */
     fmm_cells root_cells; /* octree: the roots' */
     fmm_tree* tree;       /* NULL: cells of one level */
