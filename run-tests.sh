@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
-# All tests. Usage: ./run-tests.sh [--gromacs VERSION] [--all | --short] [--only PART]...
+# All tests. Usage: ./run-tests.sh [--gromacs VERSION] [--all] [--only PART]...
 #   --only library   the library's own tests, also with sanitizers, with x86-64-v2 alone, and its package
 #   --only gromacs   GROMACS's own tests on the patched build: some of its unit tests, the regression tests `complex`
 #   --only mdrun     end-to-end tests with the patched gmx (tests/mdrun)
-#   --only newer     those with GROMACS 2026.3, built quickly, without CUDA and double precision; skipped without its source:
-#                    GMXFMM_NEWER_SOURCE, a tree, a tarball, or the tarball's folder (default ../shared/sources)
+#   --only newer     the patches of GROMACS 2026.3 applied, and what they touch compiled; with --all its end-to-end tests, built
+#                    quickly, without CUDA. Skipped without its source: GMXFMM_NEWER_SOURCE, a tree, a tarball, or the
+#                    tarball's folder (default ../shared/sources)
 #   --gromacs VERSION  2022.5 (default) or 2026.3
-#   --short          without the build in double precision and the end-to-end tests that need it
-#   --all            also what takes long: the library for 64-bit Arm under qemu-user (NEON, SVE), GROMACS 2026.3 with double
-#                    precision
+#   --all            also what takes long: GROMACS in double precision and the end-to-end tests that need it, the whole of
+#                    2026.3, and the library for 64-bit Arm under qemu-user (NEON, SVE)
 # What these need is installed and built first, as in quickstart.sh. The last line has the counts; the status is 1 if any failed.
 set -euo pipefail
 # Paths that the user gave count from where the user is.
 for name in GROMACS_SOURCE GMXFMM_NEWER_SOURCE REGRESSIONTESTS GMXFMM_BUILD_DIR; do
     if [ -n "${!name:-}" ]; then export "$name=$(realpath -m "${!name}")"; fi
 done
-parts=() short=0 all=0
+parts=() all=0
 while (($#)); do
     case $1 in
         --only)
@@ -30,14 +30,12 @@ while (($#)); do
             export GMXFMM_GROMACS=$2
             shift
             ;;
-        --short) short=1 ;;
         --all) all=1 ;;
         -h | --help) sed -n '2,12s/^# \{0,1\}//p' "$0" && exit 0 ;;
         *) echo "run-tests.sh: unknown option $1 (see --help)" >&2 && exit 2 ;;
     esac
     shift
 done
-if ((short && all)); then echo "run-tests.sh: --short or --all" >&2 && exit 2; fi
 cd "$(dirname "$0")"
 # shellcheck source-path=SCRIPTDIR source=scripts/common.sh
 source scripts/common.sh
@@ -100,7 +98,7 @@ if wants library; then STEPS=$((STEPS + 4 + all)); fi
 if wants library && [ "$(uname -m)" = x86_64 ]; then STEPS=$((STEPS + 1)); fi
 if wants gromacs || wants mdrun; then STEPS=$((STEPS + 2)); fi
 if wants gromacs; then STEPS=$((STEPS + 2)); fi
-if wants mdrun; then STEPS=$((STEPS + 3 - short)); fi
+if wants mdrun; then STEPS=$((STEPS + 2 + all)); fi
 if wants newer; then STEPS=$((STEPS + 1)); fi
 
 step "packages"
@@ -219,7 +217,7 @@ PY
     if ((status)); then tail -n 20 "$LOG_DIR/quickstart.log" && count quickstart 0 1 0; else count quickstart 1 0 0; fi
 
     export GMXFMM_GMX=$INSTALL_PREFIX/bin/gmx GMXFMM_REGRESSION=$REGRESSION_TREE GMXFMM_WORK=$BUILD_DIR/mdrun-tests$suffix
-    if ((!short)); then
+    if ((all)); then
         step "GROMACS: build, double precision"
         scripts/build-gromacs.sh double
         export GMXFMM_GMX_D=$INSTALL_PREFIX/bin/gmx_d
@@ -230,7 +228,7 @@ PY
     for script in tests/mdrun/*.py; do
         name=$(basename "$script" .py)
         [ "$name" != harness ] || continue
-        if ((short)) && grep -q 'need("GMXFMM_GMX_D")' "$script"; then continue; fi
+        if ((!all)) && grep -q 'need("GMXFMM_GMX_D")' "$script"; then continue; fi
         log=$LOG_DIR/mdrun$suffix-$name.log status=0
         timeout 1200 python3 "$script" >"$log" 2>&1 || status=$?
         good=$(grep -c '^PASS ' "$log" || true) bad=$(grep -c '^FAIL ' "$log" || true) not=$(grep -c '^SKIP ' "$log" || true)
@@ -242,20 +240,36 @@ PY
 fi
 
 if wants newer; then
-    step "GROMACS $newer without CUDA: end-to-end tests"
-    source=${GMXFMM_NEWER_SOURCE:-$ROOT/../shared/sources} log=$LOG_DIR/run-tests-$newer.log shortly=--short
-    if ((all)); then shortly=; fi
-    if [ -e "$source" ]; then
-        env -u GMXFMM_GMX_D -u GMXFMM_PREFIX GROMACS_SOURCE="$source" GMXFMM_GPU=off GMXFMM_OPTIMIZE=off \
-            ./run-tests.sh --gromacs "$newer" $shortly --only mdrun 2>&1 | tee "$log" | sed -u '$d; s/^/    /' || true
+    source=${GMXFMM_NEWER_SOURCE:-$ROOT/../shared/sources} log=$LOG_DIR/run-tests-$newer.log
+    # with -O1: its tests compile longer than they run
+    with=(env -u GMXFMM_GMX_D -u GMXFMM_PREFIX GROMACS_SOURCE="$source" GMXFMM_GROMACS="$newer" GMXFMM_GPU=off GMXFMM_OPTIMIZE=off)
+    if [ ! -e "$source" ]; then
+        step "GROMACS $newer"
+        say "    skipped: no source of GROMACS $newer, which GMXFMM_NEWER_SOURCE can name"
+        count "GROMACS $newer" 0 0 1
+    elif ((all)); then
+        step "GROMACS $newer without CUDA: end-to-end tests"
+        "${with[@]}" ./run-tests.sh --gromacs "$newer" --all --only mdrun 2>&1 | tee "$log" | sed -u '$d; s/^/    /' || true
         counts=$(tail -n 1 "$log" | tr -dc '0-9 ')
         # shellcheck disable=SC2086
         set -- $counts
         # a run that ends without its line has failed
         count "all with GROMACS $newer" "${1:-0}" "${2:-1}" "${3:-0}"
     else
-        say "    skipped: no source of GROMACS $newer, which GMXFMM_NEWER_SOURCE can name"
-        count "GROMACS $newer" 0 0 1
+        step "GROMACS $newer: source, patches, what they touch compiled"
+        if ! wants library && ! wants gromacs && ! wants mdrun; then scripts/build-library.sh; fi
+        "${with[@]}" scripts/fetch-gromacs.sh
+        "${with[@]}" scripts/build-gromacs.sh mixed build.ninja # configured
+        # of the files in C++ those that are compiled without CUDA; ninja: FILE^ is what is made of FILE
+        tree=$BUILD_DIR/gromacs-$newer rules=$BUILD_DIR/gromacs-$newer-mixed/build.ninja
+        mapfile -t touched < <({
+            sed -n 's,^+++ b/\(src/gromacs/.*\.cpp\)$,\1,p' gromacs-patch/$newer/*.patch
+            (cd gromacs-patch/common/files && find src -name '*.cpp' ! -path '*/tests/*')
+            (cd gromacs-patch/$newer/files && find src -name '*.cpp' ! -path '*/tests/*')
+        } | sort -u | while read -r file; do if grep -qF "$tree/$file " "$rules"; then echo "$tree/$file^"; fi; done)
+        status=0
+        "${with[@]}" scripts/build-gromacs.sh mixed "${touched[@]}" || status=1
+        count "files of GROMACS $newer compiled" $((status ? 0 : ${#touched[@]})) "$status" 0
     fi
 fi
 

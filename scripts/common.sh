@@ -65,8 +65,13 @@ jobs_default() {
 # Running the tests leaves nothing in the source tree.
 export PYTHONDONTWRITEBYTECODE=1
 
-# Compiled files are found again in ccache when another checkout, in another folder, is built.
-export CCACHE_BASEDIR=$BUILD_DIR CCACHE_NOHASHDIR=1
+# Compiled files are found again in ccache when another checkout, in another folder, is built: paths below this folder, the
+# sources among them, count from where the compiler runs.
+case $BUILD_DIR/ in
+    "$ROOT"/*) export CCACHE_BASEDIR=$ROOT ;;
+    *) export CCACHE_BASEDIR=$BUILD_DIR ;;
+esac
+export CCACHE_NOHASHDIR=1
 
 JOBS=${GMXFMM_JOBS:-$(jobs_default)}
 

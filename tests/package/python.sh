@@ -20,7 +20,7 @@ before=$(find "$source/python" | sort)
 PYTHONPATH=$source/python GMXFMM_LIBRARY=$library "$python" -m unittest discover -s "$source/python/tests"
 
 launcher=$(if command -v ccache >/dev/null; then echo -DCMAKE_C_COMPILER_LAUNCHER=ccache; fi)
-GMXFMM_CMAKE_ARGS="-DCMAKE_C_COMPILER=$compiler $launcher" "$python" -m pip wheel -q --disable-pip-version-check --no-index \
+GMXFMM_CMAKE_ARGS="-DCMAKE_C_COMPILER=$compiler -DGMXFMM_ARCH=native $launcher" "$python" -m pip wheel -q --disable-pip-version-check --no-index \
     --no-deps -w wheel "$source/python" >wheel.log 2>&1 || { cat wheel.log && exit 1; }
 "$python" -m pip install -q --disable-pip-version-check --no-index --no-deps wheel/*.whl
 env -u PYTHONPATH -u GMXFMM_LIBRARY "$python" - <<'PY'

@@ -12,7 +12,7 @@ if command -v ninja >/dev/null; then generator=(-G Ninja); fi
 launcher=()
 if command -v ccache >/dev/null; then launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache); fi
 run "$cmake" -S "$here/subproject" -B "$work/build" "${generator[@]}" "${launcher[@]}" -DGMXFMM_SOURCE="$source" \
-    -DCMAKE_C_COMPILER="$compiler" -DCMAKE_BUILD_TYPE=Release
+    -DCMAKE_C_COMPILER="$compiler" -DCMAKE_BUILD_TYPE=Release -DGMXFMM_ARCH=native # one copy of the step to compile
 run "$cmake" --build "$work/build" --target energy
 "$work/build/energy"
 run "$cmake" --install "$work/build" --prefix "$work/prefix"
