@@ -304,6 +304,11 @@ static gmxfmm_status fetch(gmxfmm_plan* plan, void* to, const void* from, size_t
 /* The status of a finished step, from what it left in *results. */
 static gmxfmm_status check_results(gmxfmm_plan* plan, const StepResults* results)
 {
+    if (results->bad_charge < 0)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_CHARGE, "index of charge %d of enqueue_charges is not 0 to %lld",
+                        -results->bad_charge - 1, static_cast<long long>(plan->particles.n - 1));
+    }
     if (results->bad_charge != c_none)
     {
         return fmm_fail(plan, GMXFMM_ERROR_CHARGE, "charge of particle %d is not finite", results->bad_charge);

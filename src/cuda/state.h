@@ -118,7 +118,8 @@ struct StepResults
 struct ChargeResults
 {
     double   total[FMM_CHARGE_SETS]; /* sum q */
-    int      bad;                    /* lowest particle whose charge is not finite, or c_none */
+    int      bad;                    /* lowest particle whose charge is not finite, -k of a stray index, or c_none */
+    int      stray;                  /* while they are set: k if the index of charge k - 1 is not of a particle, or 0 */
     unsigned done;                   /* a counter of finished blocks, zero between kernels */
     double   partial[c_sumBlocks];
     int      partial_bad[c_sumBlocks];

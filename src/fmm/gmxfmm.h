@@ -312,8 +312,8 @@ GMXFMM_API gmxfmm_status gmxfmm_enqueue_box(gmxfmm_plan* plan, const double* box
 
 /* Charges anew on the caller's stream, without a new assignment: q[count] of the array type, of particles index[count],
  * or of all (index NULL, count n); both on the device. Later steps have them, also those of graphs. A charge that is
- * not finite comes as CHARGE in output->status; an index beyond n is passed over. Errors: NULL, OPTION (count), ORDER
- * (set_charges first), UNSUPPORTED, DEVICE. */
+ * not finite, and an index that no particle has, comes as CHARGE in output->status until charges are set again. Errors:
+ * NULL, OPTION (count), ORDER (set_charges first), UNSUPPORTED, DEVICE. */
 GMXFMM_API gmxfmm_status
 gmxfmm_enqueue_charges(gmxfmm_plan* plan, int64_t count, const int* index, const void* q, void* stream);
 

@@ -495,6 +495,39 @@ TEST_F(CudaCharges, CountInExecute)
     EXPECT_NE(std::string(gmxfmm_message(plan.get())), "");
 }
 
+/* An index that no particle has: the others are set, steps say so until charges are set again. */
+TEST_F(CudaCharges, IndicesOfNoParticleAreFound)
+{
+    const int     n = static_cast<int>(system_.size());
+    Plan          plan(system_, options_);
+    Numbers       q      = system_.q;
+    gmxfmm_output output = sized<gmxfmm_output>();
+    Numbers       force(3 * q.size());
+    output.force = force.data();
+    for (const int stray : {-1, n, std::numeric_limits<int>::min(), std::numeric_limits<int>::max()})
+    {
+        SCOPED_TRACE(stray);
+        const DeviceArray<int>    which(std::vector<int>{3, stray, 5}), again(std::vector<int>{7});
+        const DeviceArray<double> values(Numbers{0.25, 0.5, -0.75}), value(Numbers{q[7]});
+        q[3] = 0.25;
+        q[5] = -0.75;
+        charge(plan.get(), values, 3, which.data());
+        wait();
+        for (int i = 0; i < 2; i++)
+        {
+            EXPECT_EQ(gmxfmm_execute(plan.get(), system_.x.data(), &output), GMXFMM_ERROR_CHARGE);
+            EXPECT_NE(std::string(gmxfmm_message(plan.get())).find("index of charge 1 of enqueue_charges"),
+                      std::string::npos)
+                << gmxfmm_message(plan.get());
+        }
+        charge(plan.get(), value, 1, again.data());
+        wait();
+        System changed = system_;
+        changed.q      = q;
+        EXPECT_EQ(plan.execute(system_.x).force, solve(changed, options_).force);
+    }
+}
+
 /* At targets, whose potential is that of the new charges. */
 TEST_F(CudaCharges, CountAtTargets)
 {

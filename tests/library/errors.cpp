@@ -801,7 +801,12 @@ TEST_P(Errors, NegativeNumberOfCharges)
 
 TEST_P(Errors, PositionsThatAreNotFiniteInAssign)
 {
+    gmxfmm_output output = sized<gmxfmm_output>();
+    output.want_energy   = 1;
+    plan_.assign(system_.x);
     expect(gmxfmm_assign(plan_.get(), spoilt(system_.x, 3 * 11 + 1, notANumber).data()), GMXFMM_ERROR_POSITION, "11");
+    /* the assignment before is not used with what the new one has begun */
+    expect(gmxfmm_execute(plan_.get(), system_.x.data(), &output), GMXFMM_ERROR_ORDER, "assign");
     expect(gmxfmm_assign(plan_.get(), spoilt(system_.x, 3 * 19 + 2, -infinite).data()), GMXFMM_ERROR_POSITION, "19");
     expectWorksAsBefore();
 }

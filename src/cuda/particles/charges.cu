@@ -12,10 +12,16 @@ enum
 };
 
 /* Sets the charges of particles index[count], or of all n without index, to q[count], on the device: in the caller's
- * order and, if the sources are sorted, in their anchors. An index out of range is ignored. */
+ * order and, if the sources are sorted, in their anchors. An index that no particle has is an error of later steps. */
 template <class X>
-__global__ void __launch_bounds__(c_threads)
-    set_charges(int count, const int* index, const X* q, int n, const int* position, double* charge, Anchor* anchor)
+__global__ void __launch_bounds__(c_threads) set_charges(int            count,
+                                                         const int*     index,
+                                                         const X*       q,
+                                                         int            n,
+                                                         const int*     position,
+                                                         double*        charge,
+                                                         Anchor*        anchor,
+                                                         ChargeResults* r)
 {
     const int k = static_cast<int>(blockIdx.x * c_threads + threadIdx.x);
     const int i = k < count && index != NULL ? index[k] : k;
@@ -27,6 +33,10 @@ __global__ void __launch_bounds__(c_threads)
         {
             anchor[position[i]].charge = value;
         }
+    }
+    else if (k < count)
+    {
+        atomicMax(&r->stray, k + 1);
     }
 }
 
@@ -67,7 +77,8 @@ __global__ void __launch_bounds__(c_threads) sum_charges(int n, const double* ch
         if (threadIdx.x == 0)
         {
             r->total[0] = all;
-            r->bad      = bad;
+            r->bad      = r->stray > 0 ? -r->stray : bad;
+            r->stray    = 0;
             r->done     = 0;
         }
     }
@@ -83,7 +94,7 @@ launch(gmxfmm_plan* plan, int count, const int* index, const X* q, bool sorted, 
     {
         set_charges<X><<<blocks_for(count, c_threads), c_threads, 0, stream>>>(
             count, index, q, n, sorted ? d->sources.position.as<int>() : NULL, d->charge.as<double>(),
-            d->sources.anchor.as<Anchor>());
+            d->sources.anchor.as<Anchor>(), d->charge_results.as<ChargeResults>());
         FMM_CUDA(plan, cudaGetLastError());
     }
     sum_charges<<<blocks, c_threads, 0, stream>>>(n, d->charge.as<double>(), d->charge_results.as<ChargeResults>());

@@ -650,6 +650,11 @@ gmxfmm_status gmxfmm_choose(const gmxfmm_reference* reference,
     s->size         = message_size;
     status          = fmm_take_options(&s->asked, options, text, sizeof(text));
     status          = status == GMXFMM_OK ? fmm_check_options(&s->asked, text, sizeof(text)) : status;
+    if (status == GMXFMM_OK && s->asked.method == GMXFMM_TREECODE)
+    {
+        status = GMXFMM_ERROR_UNSUPPORTED;
+        snprintf(text, sizeof(text), "choose measures settings of the FMM: a plan of the treecode measures its own");
+    }
     if (status == GMXFMM_OK)
     {
         const gmxfmm_options* o = &s->asked;
