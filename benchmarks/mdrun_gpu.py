@@ -9,6 +9,7 @@ For each system, made and equilibrated here:
 2. Force errors on one frame against tight PME: of the fastest PME, and of FMM at several orders and cells.
 3. FMM: every setting that is no less exact than that PME; then nstlist and threads. Reaction field, for the record.
 4. The best of PME and of FMM in turns: these are the figures; the others only choose.
+5. Of the systems that users have, both as mdrun runs them when it is given a number of threads and nothing else.
 OUTPUT, a list of records, is written after each of these measurements. What it has of the same commit is not measured again, so
 that a run that was stopped goes on; other records are kept. Beside it, the ends of the md.log files in mdrun-logs.tar.gz.
 """
@@ -46,13 +47,16 @@ ERROR_ATOMS = 300000  # of larger systems the errors are measured on a smaller o
 class Case:
     """A system to measure: how it is made, what is tried."""
 
-    def __init__(self, make, small=None, ladder=LADDER, settings=tuple(DENSE), seconds=4.0, thorough=True, bondeds=False, estimate=2.5e-6):
+    def __init__(self, make, small=None, ladder=LADDER, settings=tuple(DENSE), seconds=4.0, thorough=True, bondeds=(), estimate=2.5e-6,
+                 update="gpu", defaults=False):
         self.make = make            # (gmx, folder) -> System
         self.small = small          # the same for the system whose force errors are measured, if that is another
         self.ladder, self.settings = ladder, settings
         self.seconds = seconds      # of one timing
         self.thorough = thorough    # all threads and lists, and the best in turns
-        self.bondeds = bondeds      # whether there is something that -bonded gpu can do
+        self.bondeds = bondeds      # what -bonded is tried with, where there are bonded forces; the first counts in the search
+        self.update = update        # where the update is, as it can be
+        self.defaults = defaults    # whether mdrun's own choices are measured, too
         self.estimate = estimate    # ms per atom of a step, until the first timing tells
 
 
@@ -63,8 +67,14 @@ def water_case(copies, thorough):
 
 
 CASES = {f"water{n}": water_case(n, thorough=n in (5, 12)) for n in (2, 3, 4, 5, 6, 8, 10, 12, 15)}
-CASES["membrane"] = Case(mdrun_systems.membrane, bondeds=True)
+CASES["membrane"] = Case(mdrun_systems.membrane, bondeds=("gpu",))
 CASES["tip3p"] = Case(mdrun_systems.tip3p)
+CASES["protein"] = Case(mdrun_systems.membrane_protein, bondeds=("gpu", "cpu"), defaults=True)
+CASES["protein-as-written"] = Case(lambda gmx, folder: mdrun_systems.membrane_protein(gmx, folder, update="cpu"), bondeds=("gpu", "cpu"),
+                                   update="cpu", defaults=True)
+CASES["protein18"] = Case(lambda gmx, folder: mdrun_systems.membrane_protein(gmx, folder, (3, 3, 2)), mdrun_systems.membrane_protein,
+                          bondeds=("gpu", "cpu"), defaults=True)
+CASES["amber"] = Case(mdrun_systems.amber_protein, bondeds=("gpu", "cpu"), defaults=True)
 CASES["droplets"] = Case(lambda gmx, folder: mdrun_systems.droplets(gmx, folder, 2, 125001, 40.0),
                          lambda gmx, folder: mdrun_systems.droplets(gmx, folder, 1, 125001, 40.0), ladder=SPARSE_LADDER, settings=tuple(SPARSE),
                          thorough=False, estimate=1.5e-5)
@@ -170,6 +180,10 @@ class Bench:
             record["complete"] = True
         except OutOfTime:
             print(f"{name}: out of time; the next call goes on", flush=True)
+        except mdrun_systems.Missing as missing:
+            print(f"{name}: skipped: {missing}", flush=True)
+            self.records.remove(record)
+            return True
         except Failure as failure:
             record["failed"] = str(failure)
             print(f"FAILED {name}: {failure}", flush=True)
@@ -191,7 +205,7 @@ class Run:
     def build(self, make, folder):
         os.makedirs(folder, exist_ok=True)
         system = make(self.gmx, folder)
-        pp = ["-ntomp", str(self.bench.threads[-1]), *(["-nb", "cpu"] if self.cpu else ["-nb", "gpu", "-pme", "gpu", "-update", "gpu"])]
+        pp = ["-ntomp", str(self.bench.threads[-1]), *(["-nb", "cpu"] if self.cpu else ["-nb", "gpu", "-pme", "gpu"])]
         mdrun_systems.equilibrated(self.gmx, folder, system, self.bench.options.equilibration, pp)
         system.mdp = changed(system.mdp, gen_vel="no", continuation="yes")
         return system
@@ -232,15 +246,19 @@ class Run:
         found = {"pme": [pme], "fmm": [fmm]}
         for repeat in range(1, 3 if self.case.thorough else 2):
             for method, best in (("pme", pme), ("fmm", fmm)):
-                found[method].append(self.time(method, best["settings"], best["nstlist"], best["threads"], repeat))
+                found[method].append(self.time(method, best["settings"], best["nstlist"], best["threads"], repeat, best["bonded"]))
         for method, runs in found.items():
             speeds = [r["ns_per_day"] for r in runs if "ns_per_day" in r]
             self.record[method + "_ns_per_day"], self.record[method + "_ns_per_day_runs"] = statistics.median(speeds), speeds
         self.record["fmm_speed_over_pme_speed"] = self.record["fmm_ns_per_day"] / self.record["pme_ns_per_day"]
+        if self.case.defaults:
+            for method, settings in (("pme", {"coulombtype": "PME"}), ("fmm", dict(FMM))):
+                self.record[f"{method}_default_ns_per_day"] = self.time(method, settings, None, most).get("ns_per_day")
 
     def set_result(self, method, best):
         self.record[method + "_ns_per_day"] = best.get("ns_per_day")
-        self.record.setdefault("settings", {})[method] = {k: best[k] for k in ("settings", "nstlist", "threads", "command", "chosen") if k in best}
+        self.record.setdefault("settings", {})[method] = {k: best[k] for k in ("settings", "nstlist", "threads", "bonded", "rlist", "command", "chosen")
+                                                               if k in best}
         self.bench.store()
 
     def search(self, method, candidates, nstlist, threads):
@@ -257,6 +275,9 @@ class Run:
         best = self.best(method, tried)
         for other in self.bench.threads[:-1]:
             tried.append(self.time(method, best["settings"], best["nstlist"], other))
+        best = self.best(method, tried)
+        for other in self.case.bondeds[1:]:
+            tried.append(self.time(method, best["settings"], best["nstlist"], best["threads"], bonded=other))
         return self.best(method, tried)
 
     def best(self, method, tried):
@@ -273,32 +294,34 @@ class Run:
 
     # ------------------------------------------------------------------------------------------------------------- one timing
 
-    def offload(self, method):
+    def offload(self, method, bonded):
         if self.cpu:
             return ["-nb", "cpu"]
         return ["-nb", "gpu", *{"pme": ["-pme", "gpu", "-notunepme"], "fmm": ["-fmm", "gpu"], "reaction_field": []}[method],
-                *(["-bonded", "gpu"] if self.case.bondeds else []), "-update", "gpu"]
+                *(["-bonded", bonded] if bonded else []), *(["-update", "gpu"] if self.case.update == "gpu" else [])]
 
-    def time(self, method, settings, nstlist, threads, repeat=0):
-        """One run, the second half of which is timed; found in the record if it was made before."""
+    def time(self, method, settings, nstlist, threads, repeat=0, bonded=None):
+        """One run, the second half of which is timed; found in the record if it was made before. nstlist None: mdrun chooses it and
+        where its tasks run."""
+        bonded = bonded or (self.case.bondeds[0] if self.case.bondeds and nstlist else None)
         for known in self.record["tried"]:
-            if (known["method"], identity(known["settings"]), known["nstlist"], known["threads"], known["repeat"]) == (
-                    method, identity(settings), nstlist, threads, repeat):
+            if (known["method"], identity(known["settings"]), known["nstlist"], known["threads"], known["repeat"], known["bonded"]) == (
+                    method, identity(settings), nstlist, threads, repeat, bonded):
                 return known
         self.check_time(self.longest)
         began = time.monotonic()
-        entry = {"method": method, "settings": settings, "nstlist": nstlist, "threads": threads, "repeat": repeat}
+        entry = {"method": method, "settings": settings, "nstlist": nstlist, "threads": threads, "repeat": repeat, "bonded": bonded}
         label = f"{method}-{len(self.record['tried'])}"
         try:
             tpr = self.tpr(method, settings)
             steps = self.bench.options.steps or math.ceil(1e3 * self.case.seconds / self.ms_per_step(method, settings) / 400) * 400
             command = ["mdrun", "-s", tpr + ".tpr", "-deffnm", "speed", "-ntmpi", "1", "-ntomp", str(threads), "-pin", "on",
-                       *self.offload(method), "-nstlist", str(nstlist), "-nsteps", str(steps), "-resethway", "-noconfout", "-maxh", "0.03"]
+                       *([*self.offload(method, bonded), "-nstlist", str(nstlist)] if nstlist else []), "-nsteps", str(steps), "-resethway", "-noconfout", "-maxh", "0.03"]
             entry["command"] = "gmx " + " ".join(command)
             self.gmx(*command, folder=self.folder)
             log = read_log(self.folder, "speed")
             info = run_info(self.folder, "speed", float(self.system.mdp["dt"]))
-            entry.update(ns_per_day=info["ns_per_day"], ms_per_step=info["ms_per_step"], steps_timed=steps // 2)
+            entry.update(ns_per_day=info["ns_per_day"], ms_per_step=info["ms_per_step"], steps_timed=steps // 2, rlist=list_radius(log))
             for shares in ("cycles", "fmm_stages"):
                 if info[shares]:
                     entry[shares] = {name: round(share, 3) for name, share in info[shares].items()}
@@ -386,6 +409,14 @@ class Run:
 
     def say(self, text):
         print(f"{self.name}: {text}", flush=True)
+
+
+def list_radius(log):
+    """What md.log says of the radius of the (outer) pair list, nm, and of how often it is made; None if it says nothing."""
+    outer = re.search(r"^ *outer list: updated every +(\d+) steps?, buffer +\S+ nm, rlist +(\S+) nm", log, re.M)
+    single = re.search(r"^ *updated every +(\d+) steps?, buffer +\S+ nm, rlist +(\S+) nm", log, re.M)
+    found = outer or single
+    return {"nstlist": int(found.group(1)), "rlist_nm": float(found.group(2))} if found else None
 
 
 def gpu():

@@ -1,12 +1,20 @@
-"""The systems that mdrun_gpu.py measures: coordinates, topologies and .mdp settings, all made from GROMACS's own files."""
+"""The systems that mdrun_gpu.py measures: coordinates, topologies and .mdp settings, made from GROMACS's own files, and one from
+the archive of a membrane protein, where that is."""
 import math
 import os
 import random
+import re
 import sys
+import tarfile
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 sys.path.insert(0, os.path.join(ROOT, "tests", "mdrun"))
-from harness import PLAIN_MDP, Failure, System, changed, data_folder, regression, without_swaps  # noqa: E402
+from harness import PLAIN_MDP, Failure, System, changed, data_folder, read_mdp, regression, without_swaps  # noqa: E402
+
+
+class Missing(Failure):
+    """What a system is made from is not on this machine."""
+
 
 SPCE = """#include "oplsaa.ff/forcefield.itp"
 #include "oplsaa.ff/spce.itp"
@@ -135,20 +143,8 @@ def membrane(gmx, folder, copies=2):
     """
     del gmx
     source = regression("complex/swap_z")
-    with open(source.conf) as lines:
-        lines = lines.read().splitlines()
-    edges = [float(v) for v in lines[-1].split()]
-    atoms = [(line[:20], [float(line[20 + 8 * d:28 + 8 * d]) for d in range(3)]) for line in lines[2:-1]]
     conf, top = os.path.join(folder, "conf.gro"), os.path.join(folder, "topol.top")
-    with open(conf, "w") as out:
-        out.write(f"membrane\n{copies ** 3 * len(atoms)}\n")
-        for i in range(copies):
-            for j in range(copies):
-                for k in range(copies):
-                    shift = [n * edge for n, edge in zip((i, j, k), edges)]
-                    for label, x in atoms:
-                        out.write(label + "".join(f"{a + s:8.3f}" for a, s in zip(x, shift)) + "\n")
-        out.write(" ".join(f"{copies * edge:.5f}" for edge in edges) + "\n")
+    atoms, box = copied(source.conf, conf, [copies] * 3)
     with open(source.top) as text:
         head, molecules = text.read().split("[ molecules ]")
     # The test's own topologies lie beside its topol.top. The restraints are the last part of one.
@@ -162,8 +158,97 @@ def membrane(gmx, folder, copies=2):
     mdp = changed(without_swaps(source.mdp), dt=0.002, nsteps=-1, tcoupl="V-rescale", nsttcouple=10, pcoupl="C-rescale", nstpcouple=10,
                   nstcomm=100, nstcalcenergy=100, nstenergy=1000, nstlog=0, nstxout=0, nstvout=0, nstfout=0, nstxout_compressed=0,
                   nstlist=100, continuation="yes", gen_vel="no", ld_seed=1)
-    system = System(f"membrane channel, {copies ** 3 * len(atoms)} atoms", conf, top, mdp)
-    system.atoms, system.box = copies ** 3 * len(atoms), [copies * edge for edge in edges]
+    system = System(f"membrane channel, {atoms} atoms", conf, top, mdp)
+    system.atoms, system.box = atoms, box
+    return system
+
+
+def copied(source, target, copies):
+    """Writes a .gro file copied along the vectors of its rectangular box; returns the number of atoms and the new edges."""
+    with open(source) as lines:
+        lines = lines.read().splitlines()
+    edges = [float(v) for v in lines[-1].split()]
+    atoms = [(line[:20], [float(line[20 + 8 * d:28 + 8 * d]) for d in range(3)]) for line in lines[2:-1]]
+    number = len(atoms) * copies[0] * copies[1] * copies[2]
+    with open(target, "w") as out:
+        out.write(f"{lines[0]}\n{number}\n")
+        for i in range(copies[0]):
+            for j in range(copies[1]):
+                for k in range(copies[2]):
+                    shift = [n * edge for n, edge in zip((i, j, k), edges)]
+                    for label, x in atoms:
+                        out.write(label + "".join(f"{a + s:8.3f}" for a, s in zip(x, shift)) + "\n")
+        out.write(" ".join(f"{n * edge:.5f}" for n, edge in zip(copies, edges)) + "\n")
+    return number, [n * edge for n, edge in zip(copies, edges)]
+
+
+def write_index(source, target, atoms, copies):
+    """Writes an index file for as many copies of a system of that many atoms, one behind the other."""
+    with open(source) as text, open(target, "w") as out:
+        for group, numbers in re.findall(r"\[ (\S+) \]([^\[]*)", text.read()):
+            numbers = [int(n) for n in numbers.split()]
+            out.write(f"[ {group} ]\n")
+            for copy in range(copies):
+                out.write(" ".join(str(n + copy * atoms) for n in numbers) + "\n")
+
+
+# What no benchmark needs: output of a production run.
+SILENT = {"nsteps": -1, "nstlog": 0, "nstxout": 0, "nstvout": 0, "nstfout": 0, "nstxout-compressed": 0, "continuation": "yes", "gen-vel": "no"}
+
+
+def membrane_protein(gmx, folder, copies=(1, 1, 1), update="gpu"):
+    """A membrane protein as CHARMM-GUI writes it, 50,183 atoms: CHARMM36m, POPC, TIP3P with Lennard-Jones on hydrogen.
+
+    update: "cpu": production.mdp as it is, with Nose-Hoover, which GROMACS does not have on a GPU. "gpu": V-rescale and C-rescale
+    in place of Nose-Hoover and Parrinello-Rahman. GMXFMM_MEMBRANE_PROTEIN names the archive.
+    """
+    del gmx
+    archive = os.environ.get("GMXFMM_MEMBRANE_PROTEIN") or os.path.join(ROOT, "..", "shared", "systems", "membrane-protein-charmm.tar.xz")
+    if not os.path.exists(archive):
+        raise Missing(f"{archive} is not there (GMXFMM_MEMBRANE_PROTEIN)")
+    with tarfile.open(archive) as file:
+        file.extractall(folder, filter="data")
+    conf, top, index = (os.path.join(folder, name) for name in ("copies.gro", "copies.top", "copies.ndx"))
+    number = copies[0] * copies[1] * copies[2]
+    atoms, box = copied(os.path.join(folder, "conf.gro"), conf, copies)
+    write_index(os.path.join(folder, "index.ndx"), index, atoms // number, number)
+    with open(os.path.join(folder, "topol.top")) as text:
+        head, molecules = text.read().split("[ molecules ]")
+    with open(top, "w") as out:
+        out.write(head + "[ molecules ]\n" + (molecules.strip() + "\n") * number)
+    mdp = {**read_mdp(os.path.join(folder, "production.mdp")), **SILENT}
+    if update == "gpu":
+        mdp = changed(mdp, tcoupl="V-rescale", pcoupl="C-rescale", ld_seed=1)
+    name = "membrane protein" if number == 1 else f"{number} copies of the membrane protein"
+    system = System(f"{name}, {'as CHARMM-GUI writes it' if update == 'cpu' else 'update on the GPU'}, {atoms} atoms", conf, top, mdp, index)
+    system.atoms, system.box = atoms, box
+    return system
+
+
+def amber_protein(gmx, folder):
+    """freeenergy/restraints of the regression tests, 162 residues in TIP3P water in a dodecahedron, 21,157 atoms.
+
+    As a production run has it: no free energy, no restraints of a ligand, rigid water, constrained bonds with hydrogen, steps of
+    2 fs, V-rescale and C-rescale.
+    """
+    del gmx
+    source = regression("freeenergy/restraints")
+    top = os.path.join(folder, "topol.top")
+    with open(source.top) as text:
+        text = text.read()
+    begin, end = text.index("[ dihedral_restraints ]"), text.index("; Include water topology")
+    water = text.index("[ bonds ]", end)
+    exclusions = text.index("[ exclusions ]", water)
+    with open(top, "w") as out:
+        out.write(text[:begin] + text[end:water] + "[ settles ]\n1 1 0.09572 0.15139\n\n" + text[exclusions:])
+    with open(source.conf) as lines:
+        lines = lines.read().splitlines()
+    vectors = [float(v) for v in lines[-1].split()]
+    mdp = changed(PLAIN_MDP, **{name.replace("-", "_"): value for name, value in SILENT.items()}, dt=0.002, nstlist=20, rvdw=0.9, rcoulomb=0.9,
+                  dispcorr="EnerPres", constraints="h-bonds", tcoupl="V-rescale", tc_grps="System", tau_t=1, ref_t=298, pcoupl="C-rescale",
+                  tau_p=5, compressibility=4.5e-5, ref_p=1, nstcomm=100, nstcalcenergy=100, nstenergy=1000, ld_seed=1)
+    system = System(f"AMBER protein in TIP3P, dodecahedron, {int(lines[1])} atoms", source.conf, top, mdp)
+    system.atoms, system.box = int(lines[1]), vectors[:3]
     return system
 
 
@@ -172,7 +257,9 @@ def equilibrated(gmx, folder, system, steps, mdrun):
 
     mdrun: options of mdrun. The first steps are short, since the molecules' geometry and surroundings are not yet theirs.
     """
-    mdp = changed(system.mdp, coulombtype="PME", pcoupl="no", tau_t=0.1, nsttcouple=10, gen_vel="yes", gen_temp=300, continuation="no")
+    groups = len(system.mdp["tc-grps"].split())
+    mdp = changed(system.mdp, coulombtype="PME", tcoupl="V-rescale", pcoupl="no", tau_t=" ".join(["0.1"] * groups), nsttcouple=10, gen_vel="yes",
+                  gen_temp=300, continuation="no")
     for name, dt, these in (("settle", 0.0005, steps // 2), ("relaxed", 0.002, steps)):
         gmx.grompp(folder, changed(mdp, dt=dt, nsteps=these, nstxout=these, nstvout=these), system,
                    *(["-t", "settle.trr"] if name == "relaxed" else []), name=name)

@@ -2,7 +2,8 @@
 # Puts what tests and benchmarks of gmx mdrun on a GPU need into one folder, for a machine that has a GPU but nothing of GROMACS:
 #   scripts/make-mdrun-bundle.sh FOLDER                 here, after ./quickstart.sh or ./run-tests.sh
 #   scripts/run-mdrun-bundle.sh FOLDER OUT [PART]...    there, in a checkout of this project
-# GMXFMM_GMX, GMXFMM_TOP and GMXFMM_REGRESSION name another gmx, its share/top and the regression tests.
+# GMXFMM_GMX, GMXFMM_TOP and GMXFMM_REGRESSION name another gmx, its share/top and the regression tests, GMXFMM_MEMBRANE_PROTEIN the
+# archive of the membrane protein, without which those parts are skipped there.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=common.sh
 source "$(dirname "$0")/common.sh"
@@ -26,5 +27,9 @@ rm -r "${bundle:?}"/{bin,lib}
 cp -r "$top"/{oplsaa,gromos43a1,amber99}.ff "$top/spc216.gro" "$top"/*.dat "$bundle/top/"
 for name in swap_z octahedron nbnxn_vsite; do cp -r "$regression/complex/$name" "$bundle/regression/complex/"; done
 rm -f "$bundle"/regression/complex/*/reference_*
+mkdir -p "$bundle/regression/freeenergy/restraints"
+cp "$regression"/freeenergy/restraints/{conf.gro,topol.top,grompp.mdp} "$bundle/regression/freeenergy/restraints/"
+protein=${GMXFMM_MEMBRANE_PROTEIN:-$ROOT/../shared/systems/membrane-protein-charmm.tar.xz}
+if [ -f "$protein" ]; then cp "$protein" "$bundle/membrane-protein.tar.xz"; fi
 git -C "$ROOT" describe --always --dirty=+ --abbrev=12 >"$bundle/commit"
 du -sh "$bundle"

@@ -6,6 +6,7 @@
 #   drift      100 ps at constant energy; 1,000,000 steps
 # Benchmarks, into OUT/mdrun.json (a result of the same device in benchmarks/results is continued):
 #   water5 water12 membrane tip3p droplets     81,000 and 1,119,744 atoms of water; what these are: benchmarks/README.md
+#   protein protein-as-written protein18 amber   a membrane protein, its copies, and a protein in water, as users have them
 #   small      water2 water3 water4            5,184 to 41,472 atoms
 #   medium     water6 water8 water10           139,968 to 648,000 atoms
 #   large      water15                         2,187,000 atoms
@@ -22,7 +23,7 @@ out=$(realpath -m "${2:?usage: run-mdrun-bundle.sh FOLDER OUT [PART]...}")
 command_line="scripts/run-mdrun-bundle.sh FOLDER OUT ${*:3}"
 shift 2
 parts=("$@")
-((${#parts[@]})) || parts=(forces runs drift water5 water12 membrane tip3p droplets small medium large coupling)
+((${#parts[@]})) || parts=(forces runs drift water5 water12 membrane tip3p protein protein-as-written protein18 amber droplets small medium large coupling)
 cd "$(dirname "$0")/.." || exit 2
 root=$PWD
 mkdir -p "$out"
@@ -35,6 +36,7 @@ if ! cmp -s "$bundle/programs.sha256" "$work/programs.sha256"; then
 fi
 export LD_LIBRARY_PATH=$work/lib:/usr/local/cuda/lib64:${LD_LIBRARY_PATH:-} PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
 export GMXLIB=$bundle/top GMXFMM_GMX=$work/bin/gmx GMXFMM_REGRESSION=$bundle/regression GMXFMM_WORK=$work
+export GMXFMM_MEMBRANE_PROTEIN=$bundle/membrane-protein.tar.xz
 export GMXFMM_BENCHMARK_COMMAND=$command_line GMXFMM_BENCHMARK_COMMIT
 GMXFMM_BENCHMARK_COMMIT=$(cat "$bundle/commit")
 name=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1)
@@ -93,7 +95,7 @@ for part in "${parts[@]}"; do
             timeout "$(left)" python3 benchmarks/coupling_gpu.py "$GMXFMM_GMX" "$out/coupling$suffix.json" --work "$work/coupling" \
                 --limit "$(left)" || status=1
             ;;
-        water[0-9]* | membrane | tip3p | droplets) benchmarks "$part" ;;
+        water[0-9]* | membrane | tip3p | droplets | protein | protein-as-written | protein18 | amber) benchmarks "$part" ;;
         *) echo "run-mdrun-bundle.sh: unknown part '$part'" >&2 && exit 2 ;;
     esac
 done
