@@ -112,7 +112,7 @@ def solve(positions, charges, box=None, *, exclusions=None, virial=False, precis
 
     positions   (n, 3), any length unit
     charges     (n)
-    box         None: an open system; a length: a cube; three: a brick; (3, 3): its vectors in rows, right-handed
+    box         None: an open system; a length: a cube; three: a brick; (3, 3): its vectors in rows
     exclusions  pairs of particles that do not interact, (m, 2)
     virial      also the virial (FMM)
     options     members of gmxfmm_options (gmxfmm.h, gmxfmm help), choices by their names: accuracy, m2l, boundary, device,

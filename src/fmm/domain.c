@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fmm/geometry/reduce.h"
 #include "fmm/state.h"
 #include "fmm/status.h"
 
@@ -17,6 +18,11 @@ static const double c_otherShape = 0.2;
 
 /* Volume over the product of edges below which a box is flat. */
 static const double c_flat = 1e-9;
+
+/* Box vectors are taken as they are while the product of their lengths is not above so many times their volume: of
+ * those of GROMACS it is 2 at most. Later boxes are combined as the first one while it is not above the other: room for
+ * pressure coupling and shear without other vectors. An octree needs right angles. */
+static const double c_skewed = 3, c_moreSkewed = 4, c_rightAngles = 1 + 1e-9;
 
 static double row_length(const double* row)
 {
@@ -40,14 +46,47 @@ gmxfmm_status fmm_check_box(const double* box, char* message, size_t size)
         snprintf(message, size, "the box is %g long: choose another unit of length", longest);
         return GMXFMM_ERROR_BOX;
     }
-    const double det = fmm_determinant(box);
-    if (!(det > c_flat * row_length(box) * row_length(box + 3) * row_length(box + 6)))
+    const double volume = fabs(fmm_determinant(box));
+    if (!(volume > c_flat * row_length(box) * row_length(box + 3) * row_length(box + 6)))
     {
-        snprintf(message, size, "box (%g %g %g) (%g %g %g) (%g %g %g) has volume %g: it must be positive", box[0],
-                 box[1], box[2], box[3], box[4], box[5], box[6], box[7], box[8], det);
+        snprintf(message, size,
+                 "box (%g %g %g) (%g %g %g) (%g %g %g) has volume %g: its vectors must not be in one plane, or nearly",
+                 box[0], box[1], box[2], box[3], box[4], box[5], box[6], box[7], box[8], volume);
         return GMXFMM_ERROR_BOX;
     }
     return GMXFMM_OK;
+}
+
+static void reduce_box(fmm_domain* domain, const double* box, double most, double* reduced)
+{
+    fmm_in_basis(domain->in_basis, box, reduced);
+    if (fmm_orthogonality_defect(reduced) > most)
+    {
+        fmm_reduce_basis(box, domain->in_basis);
+        fmm_in_basis(domain->in_basis, box, reduced);
+    }
+}
+
+static void take_as_it_is(fmm_domain* domain)
+{
+    static const double c_same[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    memcpy(domain->in_basis, c_same, sizeof(c_same));
+}
+
+/* Whether an octree was asked for, which the domain may not have yet. */
+static int wants_tree(const gmxfmm_plan* plan)
+{
+    return plan->options.m2l != GMXFMM_M2L_AUTO && plan->options.m2l != GMXFMM_M2L_FFT;
+}
+
+void fmm_domain_reduce_box(gmxfmm_plan* plan, const double* box, double* reduced)
+{
+    if (plan->options.reproducible) /* whatever boxes came before */
+    {
+        take_as_it_is(&plan->domain);
+    }
+    const double most = plan->options.reproducible ? c_skewed : c_moreSkewed;
+    reduce_box(&plan->domain, box, wants_tree(plan) ? c_rightAngles : most, reduced);
 }
 
 static void set_box(fmm_domain* domain, const double* box)
@@ -58,9 +97,14 @@ static void set_box(fmm_domain* domain, const double* box)
 
 void fmm_domain_create(gmxfmm_plan* plan, const int* periodic, const double* box)
 {
-    static const double c_none[9] = {0};
+    double own[9] = {0};
     memcpy(plan->domain.periodic, periodic, sizeof(plan->domain.periodic));
-    set_box(&plan->domain, box != NULL ? box : c_none);
+    take_as_it_is(&plan->domain);
+    if (box != NULL)
+    {
+        reduce_box(&plan->domain, box, wants_tree(plan) ? c_rightAngles : c_skewed, own);
+    }
+    set_box(&plan->domain, own);
 }
 
 void fmm_domain_set_box(gmxfmm_plan* plan, const double* box)

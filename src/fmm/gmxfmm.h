@@ -9,7 +9,7 @@
  *   energy     1/2 sum_i q_i phi_i, in two parts: near (pairs in neighbouring cells) and far (all the rest)
  *   virial     Xi = -1/2 sum_pairs r_ij (x) F_ij, row-major 3x3; tr Xi = -E/2
  *   f          options.prefactor, multiplied once, on output
- * A periodic system with a net charge has a uniform neutralising background.
+ * A periodic system with a net charge has a uniform neutralising background; any vectors of its lattice are a box.
  *
  * Life cycle: default_options -> create -> set_charges [-> set_exclusions] -> { assign -> execute, execute, ... } ->
  * destroy, with set_box whenever the box has changed. A plan for a GPU takes the same calls, with arrays of the host or
@@ -51,7 +51,7 @@ typedef enum
     GMXFMM_OK = 0,
     GMXFMM_ERROR_NULL,        /* a required pointer is NULL */
     GMXFMM_ERROR_OPTION,      /* an option is out of its range, or two of them contradict each other */
-    GMXFMM_ERROR_BOX,         /* box not finite, singular or left-handed */
+    GMXFMM_ERROR_BOX,         /* box not finite, or flat */
     GMXFMM_ERROR_CHARGE,      /* a charge is not finite */
     GMXFMM_ERROR_EXCLUSION,   /* exclusion index out of range, list not sorted into rows, or not symmetric */
     GMXFMM_ERROR_POSITION,    /* a position is not finite */
@@ -227,7 +227,7 @@ typedef enum
 /* Version of the library, "major.minor.patch". */
 GMXFMM_API const char* gmxfmm_version(void);
 
-/* Fills *options with the defaults: the first `size` bytes of it, which is what the program has room for. */
+/* Fills *options with the defaults: its first `size` bytes, for which the program has room. NULL: does nothing. */
 GMXFMM_API void gmxfmm_default_options_of_size(gmxfmm_options* options, size_t size);
 
 static inline void gmxfmm_default_options(gmxfmm_options* options)
@@ -246,7 +246,7 @@ typedef struct
     double      highest;
 } gmxfmm_option;
 
-/* The option with this name, or NULL: all that have a range (options.def). */
+/* The option with this name, or NULL (of no name, too): all that have a range (options.def). */
 GMXFMM_API const gmxfmm_option* gmxfmm_find_option(const char* name);
 
 /* Whether a plan can be made here for this device: OK; UNSUPPORTED: not in this build; DEVICE: none there with this

@@ -43,7 +43,8 @@ GMXFMM_API gmxfmm_status gmxfmm_reference_create(gmxfmm_reference**    reference
                                                  char*                 message,
                                                  size_t                message_size);
 
-/* How far the two evaluations differ, as a relative RMS error of forces: what a measured error is uncertain by. */
+/* How far the two evaluations differ, as a relative RMS error of forces: what a measured error is uncertain by. Of NULL
+ * not a number. */
 GMXFMM_API double gmxfmm_reference_uncertainty(const gmxfmm_reference* reference);
 
 /* Frees it; NULL is allowed. */

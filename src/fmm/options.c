@@ -45,10 +45,13 @@ static void set_defaults(gmxfmm_options* options)
 void gmxfmm_default_options_of_size(gmxfmm_options* options, size_t size)
 {
     gmxfmm_options own;
-    set_defaults(&own);
-    own.size = size;
-    memset(options, 0, size);
-    memcpy(options, &own, size < sizeof(own) ? size : sizeof(own));
+    if (options != NULL)
+    {
+        set_defaults(&own);
+        own.size = size;
+        memset(options, 0, size);
+        memcpy(options, &own, size < sizeof(own) ? size : sizeof(own));
+    }
 }
 
 gmxfmm_status fmm_take_options(gmxfmm_options* own, const gmxfmm_options* given, char* message, size_t size)
@@ -93,7 +96,7 @@ const gmxfmm_option* gmxfmm_find_option(const char* name)
 #define CHOICE(name, standard, text, last, names, help) {#name, help, text, names, 0, last},
 #include "fmm/options.def"
     };
-    for (size_t i = 0; i < sizeof(c_options) / sizeof(c_options[0]); i++)
+    for (size_t i = 0; name != NULL && i < sizeof(c_options) / sizeof(c_options[0]); i++)
     {
         if (strcmp(c_options[i].name, name) == 0)
         {

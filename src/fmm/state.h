@@ -21,8 +21,9 @@ struct fmm_known_errors;
 /* Space: the box, the cells that it is divided into, and which of them are near (domain.c). */
 typedef struct
 {
-    int64_t   version; /* of box and grid, as they were set */
-    double    box[9];
+    int64_t   version;     /* of box and grid, as they were set */
+    double    box[9];      /* reduced: in_basis times the caller's */
+    double    in_basis[9]; /* integers */
     int       periodic[3]; /* along each box vector: for now all or none */
     int       separation;
     int       grid[3];    /* cells that particles may be in, along each box vector; of an octree its leaves */

@@ -161,17 +161,6 @@ static void print_notes(const charge_file* file, const main_options* options, co
     }
 }
 
-/* The library wants right-handed vectors; -a, -b, -c span the same lattice and the same cells. */
-static void right_handed(const double box[9], double out[9])
-{
-    const double volume = box[0] * (box[4] * box[8] - box[5] * box[7]) - box[1] * (box[3] * box[8] - box[5] * box[6]) +
-                          box[2] * (box[3] * box[7] - box[4] * box[6]);
-    for (int i = 0; i < 9; i++)
-    {
-        out[i] = volume < 0 ? -box[i] : box[i];
-    }
-}
-
 static int all_finite(const solution* s, int64_t n)
 {
     int finite = isfinite(s->output.energy_near) && isfinite(s->output.energy_far);
@@ -221,11 +210,9 @@ static int solve_file(const charge_file* file, const main_options* options, solu
 {
     gmxfmm_plan* plan = NULL;
     char         message[512];
-    double       box[9];
 
-    right_handed(file->box, box);
     const gmxfmm_status created =
-        gmxfmm_create(&plan, &options->solve, file->n, file->periodic ? box : NULL, message, sizeof(message));
+        gmxfmm_create(&plan, &options->solve, file->n, file->periodic ? file->box : NULL, message, sizeof(message));
     if (created != GMXFMM_OK)
     {
         complain(file->name, created == GMXFMM_ERROR_BOX ? file->box_line : 0, "%s", message);
@@ -398,7 +385,6 @@ static int read_system(charge_file* file, main_options* options, atomic_llong* r
 
 static int run_error(charge_file* file, main_options* options, solution* s)
 {
-    double box[9];
     (void)s;
     const char* other = options->solve.method != GMXFMM_FMM ? "--method treecode"
                         : options->verbose                  ? "--verbose"
@@ -414,20 +400,17 @@ static int run_error(charge_file* file, main_options* options, solution* s)
     {
         return -1;
     }
-    right_handed(file->box, box);
-    return main_error(file, box, options);
+    return main_error(file, options);
 }
 
 static int solve_stages(charge_file* file, main_options* options, solution* s, progress* p)
 {
-    double box[9];
     progress_enter(p, STAGE_READ, 0);
     if (read_system(file, options, &p->rows) || (options->output && charge_file_check_output(options->output)))
     {
         return -1;
     }
-    right_handed(file->box, box);
-    if (main_measure(file, box, options, p, &s->measured))
+    if (main_measure(file, options, p, &s->measured))
     {
         return -1;
     }

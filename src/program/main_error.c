@@ -202,10 +202,10 @@ static int with_reference(table* t)
     return t->options->plot ? plot(t) : 0;
 }
 
-int main_error(const charge_file* file, const double* box, const main_options* options)
+int main_error(const charge_file* file, const main_options* options)
 {
     const gmxfmm_system system = {
-        .size = sizeof(system), .n = file->n, .box = file->periodic ? box : NULL, .x = file->x, .q = file->q};
+        .size = sizeof(system), .n = file->n, .box = file->periodic ? file->box : NULL, .x = file->x, .q = file->q};
     gmxfmm_reference* reference = NULL;
     char              message[512];
     if (gmxfmm_reference_create(&reference, &options->solve, &system, message, sizeof(message)) != GMXFMM_OK)

@@ -6,8 +6,8 @@
 #include "charge_file.h"
 #include "main_options.h"
 
-/* Measures errors and times on the system of a file, box right-handed, over orders and cells about the cheapest choice
+/* Measures errors and times on the system of a file, over orders and cells about the cheapest choice
  * that reaches options->solve.accuracy, prints them and names the best. 0, or -1 after one line on stderr. */
-int main_error(const charge_file* file, const double* box, const main_options* options);
+int main_error(const charge_file* file, const main_options* options);
 
 #endif

@@ -65,11 +65,10 @@ static int choose(const gmxfmm_reference* reference,
     return 0;
 }
 
-int main_measure(
-    const charge_file* file, const double* box, main_options* options, progress* p, gmxfmm_measurement* chosen)
+int main_measure(const charge_file* file, main_options* options, progress* p, gmxfmm_measurement* chosen)
 {
     const gmxfmm_system system = {
-        .size = sizeof(system), .n = file->n, .box = file->periodic ? box : NULL, .x = file->x, .q = file->q};
+        .size = sizeof(system), .n = file->n, .box = file->periodic ? file->box : NULL, .x = file->x, .q = file->q};
     gmxfmm_reference* reference = NULL;
     char              message[512];
     *chosen = (gmxfmm_measurement){.size = sizeof(*chosen), .error = NAN};

@@ -9,9 +9,8 @@
 #include "main_progress.h"
 
 /* Where order and cells are left automatic, chooses them, or the accuracy to ask of the library's model, so that what
- * was asked is just reached on the system of a file, box right-handed. *chosen: what they reach; error NaN: nothing was
+ * was asked is just reached on the system of a file. *chosen: what they reach; error NaN: nothing was
  * measured. 0, or -1 after one line on stderr: nothing reaches it. */
-int main_measure(
-    const charge_file* file, const double* box, main_options* options, progress* p, gmxfmm_measurement* chosen);
+int main_measure(const charge_file* file, main_options* options, progress* p, gmxfmm_measurement* chosen);
 
 #endif

@@ -207,9 +207,9 @@ const std::vector<BadBox>& badBoxes()
     static const std::vector<BadBox> all = {
         {"Zero", {0, 0, 0, 0, 0, 0, 0, 0, 0}, "0"},
         {"OneEdgeZero", {3, 0, 0, 0, 0, 0, 0, 0, 3}, "0"},
-        {"NegativeEdge", {3, 0, 0, 0, -4, 0, 0, 0, 3}, "-"},
-        {"LeftHanded", {0, 4, 0, 3, 0, 0, 0, 0, 3}, "-"},
-        {"Coplanar", {1, 2, 3, 4, 5, 6, 5, 7, 9}, ""},
+        {"Coplanar", {1, 2, 3, 4, 5, 6, 5, 7, 9}, "one plane"},
+        {"Flat", {3, 0, 0, 0, 3, 0, 1.2345678, 0.7123456, 1e-11}, "one plane"},
+        {"FlatAndSkewed", {3, 0, 0, 3000, 3, 0, 1.2345678, 0.7123456, 1e-11}, "one plane"},
         {"Nan", {3, 0, 0, 0, notANumber, 0, 0, 0, 3}, "nan"},
         {"Inf", {3, 0, 0, 0, 3, 0, infinite, 0, 3}, "inf"},
         {"Tiny", {1e-200, 0, 0, 0, 1e-200, 0, 0, 0, 1e-200}, "unit"},
@@ -966,6 +966,14 @@ TEST(RefusedOrder, OfCalls)
     ASSERT_EQ(gmxfmm_set_charges(plan, 19, s.q.data()), GMXFMM_OK);
     EXPECT_EQ(gmxfmm_execute(plan, s.x.data(), &output), GMXFMM_ERROR_ORDER);
     gmxfmm_destroy(plan);
+}
+
+TEST(Nothing, IsTakenForNothing)
+{
+    gmxfmm_default_options(nullptr);
+    gmxfmm_default_options_of_size(nullptr, 0);
+    EXPECT_EQ(gmxfmm_find_option(nullptr), nullptr);
+    EXPECT_TRUE(std::isnan(gmxfmm_reference_uncertainty(nullptr)));
 }
 
 TEST(Texts, AreThereForEveryStatusAndMethod)

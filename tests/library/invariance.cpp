@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What must not change the result: where the origin is, how the axes lie, how particles are numbered. */
 #include <numeric>
+#include <random>
 
 #include <gtest/gtest.h>
 
@@ -96,6 +97,49 @@ TEST_P(Invariance, LatticeTranslationOfEachParticle)
         }
     }
     expectSame(solve(moved, coarse(GetParam())), solve(s, coarse(GetParam())), rounding);
+}
+
+/* Any vectors that span the lattice are its box, also left-handed ones and such as are far longer than the shortest; a
+ * plan takes them at create, and in place of others. */
+TEST_P(Invariance, VectorsOfTheLattice)
+{
+    const System s = ionsIn(GetParam().box);
+    /* the box of an octree is the same one again, other boxes may have other short vectors, thus cells */
+    const bool           byCells   = GetParam().m2l == GMXFMM_M2L_FFT;
+    const gmxfmm_options options   = byCells ? fine(GetParam()) : coarse(GetParam());
+    const double         tolerance = byCells ? truncation : 10 * rounding;
+    const Solution       expected  = solve(s, options);
+    std::mt19937         random(2027);
+    Plan                 plan(s, options);
+    int                  leftHanded = 0;
+    for (int trial = 0; trial < 25; trial++)
+    {
+        SCOPED_TRACE(trial);
+        System other = s;
+        for (int k = 0; k < 2 + trial % 5; k++)
+        {
+            const std::size_t i = random() % 3, j = (i + 1 + random() % 2) % 3;
+            const double      times = static_cast<double>(random() % 13) - 6;
+            for (std::size_t d = 0; d < 3; d++)
+            {
+                other.box[3 * i + d] += times * other.box[3 * j + d];
+            }
+        }
+        if (random() % 2 == 0)
+        {
+            for (std::size_t d = 0; d < 3; d++)
+            {
+                std::swap(other.box[d], other.box[3 + d]);
+            }
+            leftHanded++;
+        }
+        expectSame(solve(other, options), expected, tolerance);
+        plan.setBox(other.box);
+        plan.assign(s.x);
+        expectSame(plan.execute(s.x), expected, tolerance);
+    }
+    EXPECT_GT(leftHanded, 5);
+    EXPECT_LT(leftHanded, 20);
 }
 
 /* A plan that has followed the box by steps, in which the lengths of its near vectors change places, and is assigned

@@ -385,7 +385,7 @@ gmxfmm_status gmxfmm_reference_create(gmxfmm_reference**    reference,
 
 double gmxfmm_reference_uncertainty(const gmxfmm_reference* reference)
 {
-    return reference->uncertainty;
+    return reference != NULL ? reference->uncertainty : NAN;
 }
 
 /* Measures errors with particles assigned at earlier positions (x_before). */

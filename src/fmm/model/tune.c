@@ -562,7 +562,7 @@ static gmxfmm_status tune(const fmm_problem* problem, const double* box, fmm_cho
                               "the cells would be too long or too skewed in this box with m2l = fft: choose %s",
                               fmm_has_images(problem->periodic) && fmm_is_aligned(box)
                                   ? "m2l = rotation, or a more even grid"
-                                  : "a more even grid, or reduce the box vectors");
+                                  : "a more even grid");
     }
     if (status != GMXFMM_OK)
     {
