@@ -189,7 +189,8 @@ def write_index(source, target, atoms, copies):
             numbers = [int(n) for n in numbers.split()]
             out.write(f"[ {group} ]\n")
             for copy in range(copies):
-                out.write(" ".join(str(n + copy * atoms) for n in numbers) + "\n")
+                for first in range(0, len(numbers), 15):  # GROMACS reads lines of some thousand characters
+                    out.write(" ".join(str(n + copy * atoms) for n in numbers[first:first + 15]) + "\n")
 
 
 # What no benchmark needs: output of a production run.
