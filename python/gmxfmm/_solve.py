@@ -57,6 +57,8 @@ def _numbers(name, value, shape):
 def _box_vectors(box):
     box = np.asarray(box, dtype=np.float64)
     if box.ndim < 2:
+        if (box <= 0).any():
+            raise ValueError(f"lengths of a box are positive, not {box}")
         box = np.diag(np.broadcast_to(box, 3))
     return _numbers("box", box, (3, 3))
 

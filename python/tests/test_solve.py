@@ -109,8 +109,10 @@ class Solve(unittest.TestCase):
         ):
             with self.assertRaisesRegex(kind, text):
                 call()
-        with self.assertRaises(gmxfmm.Error) as caught:
+        with self.assertRaisesRegex(ValueError, "positive"):
             gmxfmm.solve(x, q, -4)
+        with self.assertRaises(gmxfmm.Error) as caught:
+            gmxfmm.solve(x, q, [[4, 0, 0], [0, 4, 0], [4, 4, 0]])
         self.assertEqual(caught.exception.status, "GMXFMM_ERROR_BOX")
 
     def test_version(self):
