@@ -20,8 +20,8 @@ static const double c_otherShape = 0.2;
 static const double c_flat = 1e-9;
 
 /* Box vectors are taken as they are while the product of their lengths is not above so many times their volume: of
- * those of GROMACS it is 2 at most. Later boxes are combined as the first one while it is not above the other: room for
- * pressure coupling and shear without other vectors. An octree needs right angles. */
+ * cubes it is 1, of dodecahedra 1.42. Later boxes are combined as the first one while it is not above the other: room
+ * for pressure coupling and shear without other vectors. An octree needs right angles. */
 static const double c_skewed = 3, c_moreSkewed = 4, c_rightAngles = 1 + 1e-9;
 
 static double row_length(const double* row)
@@ -57,36 +57,26 @@ gmxfmm_status fmm_check_box(const double* box, char* message, size_t size)
     return GMXFMM_OK;
 }
 
-static void reduce_box(fmm_domain* domain, const double* box, double most, double* reduced)
-{
-    fmm_in_basis(domain->in_basis, box, reduced);
-    if (fmm_orthogonality_defect(reduced) > most)
-    {
-        fmm_reduce_basis(box, domain->in_basis);
-        fmm_in_basis(domain->in_basis, box, reduced);
-    }
-}
-
-static void take_as_it_is(fmm_domain* domain)
-{
-    static const double c_same[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
-    memcpy(domain->in_basis, c_same, sizeof(c_same));
-}
-
 /* Whether an octree was asked for, which the domain may not have yet. */
 static int wants_tree(const gmxfmm_plan* plan)
 {
     return plan->options.m2l != GMXFMM_M2L_AUTO && plan->options.m2l != GMXFMM_M2L_FFT;
 }
 
-void fmm_domain_reduce_box(gmxfmm_plan* plan, const double* box, double* reduced)
+/* The box for the caller's, and the integers t that make it: those of before while they give short vectors, or else the
+ * caller's own vectors, or the shortest. before: NULL for none. */
+static void reduce_box(const gmxfmm_plan* plan, const double* before, const double* box, double* t, double* reduced)
 {
-    if (plan->options.reproducible) /* whatever boxes came before */
+    static const double c_same[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    const int           anew      = before == NULL || plan->options.reproducible; /* whatever boxes came before */
+    const double        most      = wants_tree(plan) ? c_rightAngles : anew ? c_skewed : c_moreSkewed;
+    memcpy(t, anew ? c_same : before, sizeof(c_same));
+    fmm_in_basis(t, box, reduced);
+    if (fmm_orthogonality_defect(reduced) > most)
     {
-        take_as_it_is(&plan->domain);
+        fmm_reduce_basis(box, t);
+        fmm_in_basis(t, box, reduced);
     }
-    const double most = plan->options.reproducible ? c_skewed : c_moreSkewed;
-    reduce_box(&plan->domain, box, wants_tree(plan) ? c_rightAngles : most, reduced);
 }
 
 static void set_box(fmm_domain* domain, const double* box)
@@ -99,34 +89,45 @@ void fmm_domain_create(gmxfmm_plan* plan, const int* periodic, const double* box
 {
     double own[9] = {0};
     memcpy(plan->domain.periodic, periodic, sizeof(plan->domain.periodic));
-    take_as_it_is(&plan->domain);
     if (box != NULL)
     {
-        reduce_box(&plan->domain, box, wants_tree(plan) ? c_rightAngles : c_skewed, own);
+        reduce_box(plan, NULL, box, plan->domain.in_basis, own);
     }
     set_box(&plan->domain, own);
 }
 
-void fmm_domain_set_box(gmxfmm_plan* plan, const double* box)
+gmxfmm_status fmm_domain_set_box(gmxfmm_plan* plan, const double* box)
 {
     fmm_domain* domain = &plan->domain;
-    double      before[9], change = 0;
-    set_box(domain, box);
+    double      before[9], t[9], own[9], change = 0;
+    reduce_box(plan, domain->in_basis, box, t, own);
+    const gmxfmm_status status = domain->tree != NULL ? fmm_domain_check_tree(plan, own) : GMXFMM_OK;
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    memcpy(domain->in_basis, t, sizeof(t));
+    if (memcmp(domain->box, own, sizeof(own)) == 0)
+    {
+        return GMXFMM_OK;
+    }
+    set_box(domain, own);
     if (domain->cells_version == 0)
     {
-        return;
+        return GMXFMM_OK;
     }
     memcpy(before, domain->cells.cell, sizeof(before));
-    fmm_cells_deform(&domain->cells, box);
+    fmm_cells_deform(&domain->cells, own);
     if (domain->tree != NULL)
     {
-        fmm_cells_deform(&domain->root_cells, box);
+        fmm_cells_deform(&domain->root_cells, own);
     }
     for (int i = 0; i < 9; i++)
     {
         change = fmax(change, fabs(domain->cells.cell[i] - before[i]) / domain->cells.lambda);
     }
     domain->cells_version = change < c_otherShape ? domain->cells_version : 0;
+    return GMXFMM_OK;
 }
 
 void fmm_domain_set_grid(gmxfmm_plan* plan, const int* grid, int separation)

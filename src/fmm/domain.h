@@ -8,18 +8,15 @@
 /* Whether a box[9] is one: finite, its vectors not in one plane. Errors: BOX, with the message. */
 gmxfmm_status fmm_check_box(const double* box, char* message, size_t size);
 
-/* The box that the domain would have for the caller's, checked: the same lattice by short, right-handed vectors, which
- * are those of the caller if they are short enough, or else the same combinations of them as before while these are.
- */
-void fmm_domain_reduce_box(gmxfmm_plan* plan, const double* box, double* reduced);
-
 /* At create: along which box vectors it is periodic, and the box as the caller has it, NULL if along none. */
 void fmm_domain_create(gmxfmm_plan* plan, const int* periodic, const double* box);
 void fmm_domain_free(gmxfmm_plan* plan);
 
-/* Another box, reduced, of a periodic domain: cells move with it, and hold the particles that they have unless their
- * shape is quite another one. */
-void fmm_domain_set_box(gmxfmm_plan* plan, const double* box);
+/* Another box of a periodic domain, checked: cells move with it, and hold the particles that they have unless their
+ * shape is quite another one. The domain takes the same lattice by short, right-handed vectors: the caller's if they
+ * are short enough, or else the same combinations of them as before while these are. The version stays where that is
+ * the box as it was. Errors: UNSUPPORTED (an octree cannot take it; the domain stays as it is). */
+gmxfmm_status fmm_domain_set_box(gmxfmm_plan* plan, const double* box);
 
 /* Cells along each box vector, and ws; of an octree also depth and roots[3]. They exist after fmm_domain_make_cells. */
 void fmm_domain_set_grid(gmxfmm_plan* plan, const int* grid, int separation);

@@ -166,20 +166,18 @@ gmxfmm_status gmxfmm_set_box(gmxfmm_plan* plan, const double* box)
     {
         return plan == NULL ? GMXFMM_ERROR_NULL : fmm_fail(plan, GMXFMM_ERROR_NULL, "box is NULL");
     }
-    double        own[9];
-    gmxfmm_status status = fmm_check_box(box, plan->message, sizeof(plan->message));
+    const int64_t version = plan->domain.version;
+    gmxfmm_status status  = fmm_check_box(box, plan->message, sizeof(plan->message));
     if (status != GMXFMM_OK || !fmm_is_periodic(plan))
     {
         return status;
     }
-    fmm_domain_reduce_box(plan, box, own);
-    status = plan->domain.tree != NULL ? fmm_domain_check_tree(plan, own) : GMXFMM_OK;
-    if (status != GMXFMM_OK || memcmp(plan->domain.box, own, sizeof(own)) == 0)
+    status = fmm_domain_set_box(plan, box);
+    if (status != GMXFMM_OK || plan->domain.version == version)
     {
         return status;
     }
     plan->graph_version++;
-    fmm_domain_set_box(plan, own);
     return fmm_is_assigned(plan) ? fmm_far_set_shape(plan) : GMXFMM_OK;
 }
 

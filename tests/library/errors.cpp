@@ -327,6 +327,23 @@ TEST_P(RefusedBox, IsNamedBySetBoxAndThePlanKeepsTheOldOne)
     EXPECT_LT(relativeRms(plan.execute(s.x).force, before.force), 1e-13);
 }
 
+/* A box that an octree cannot take leaves the one before, and its vectors. */
+TEST(RefusedBoxOfAnOctree, LeavesThePlanAsItWas)
+{
+    const System   s       = small();
+    const Mat3     skewed  = {4, 0, 0, 1, 4, 0, 0, 0, 4};
+    gmxfmm_options options = defaultOptions();
+    options.m2l            = GMXFMM_M2L_ROTATION;
+    options.order          = 4;
+    options.depth          = 1;
+    Plan         plan(s, options);
+    const Result before = plan.execute(s.x);
+    EXPECT_EQ(gmxfmm_set_box(plan.get(), skewed.data()), GMXFMM_ERROR_UNSUPPORTED);
+    EXPECT_EQ(plan.execute(s.x).force, before.force);
+    EXPECT_EQ(gmxfmm_set_box(plan.get(), s.box.data()), GMXFMM_OK);
+    EXPECT_EQ(plan.execute(s.x).force, before.force);
+}
+
 /* Without streams of its own a plan takes the box as it always does. */
 TEST(EnqueuedBox, IsThatOfSetBoxOnTheCpu)
 {
