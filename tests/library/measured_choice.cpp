@@ -764,10 +764,12 @@ TEST(Measure, SaysWhatIsWrong)
     options.array_type = GMXFMM_SINGLE;
     EXPECT_EQ(gmxfmm_measure(reference.get(), &options, 0, &m, message, sizeof(message)), GMXFMM_ERROR_OPTION);
 
-    gmxfmm_options tree = optionsFor({"", nullptr, Boundary::Open}, 1e-3);
+    gmxfmm_options tree = withBoundary(askedOptions(1e-3, GMXFMM_DOUBLE), Boundary::Open);
     tree.method         = GMXFMM_TREECODE;
+    tree.device         = GMXFMM_CPU;
     EXPECT_EQ(gmxfmm_choose(reference.get(), &tree, any, any, &m, nullptr, nullptr, message, sizeof(message)),
-              GMXFMM_ERROR_UNSUPPORTED);
+              GMXFMM_ERROR_UNSUPPORTED)
+        << message;
     EXPECT_NE(std::string(message).find("treecode"), std::string::npos) << message;
 
     /* order 2 in cells of two layers at most: no choice of cells makes that exact */
