@@ -9,7 +9,7 @@ import tarfile
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 sys.path.insert(0, os.path.join(ROOT, "tests", "mdrun"))
-from harness import PLAIN_MDP, Failure, System, changed, data_folder, read_mdp, regression, without_swaps  # noqa: E402
+from harness import PLAIN_MDP, TIP3P, Failure, System, changed, data_folder, read_mdp, regression, without_swaps  # noqa: E402
 
 
 class Missing(Failure):
@@ -18,26 +18,6 @@ class Missing(Failure):
 
 SPCE = """#include "oplsaa.ff/forcefield.itp"
 #include "oplsaa.ff/spce.itp"
-"""
-
-# Water in which every atom has Lennard-Jones: TIP3P as CHARMM36 has it, Rmin/2 1.7682 A and 0.2245 A, 0.1521 and 0.046 kcal/mol.
-TIP3P = """[ defaults ]
-1 2 yes 1.0 1.0
-[ atomtypes ]
-OT 8 15.9994 0.0 A 0.315057 0.636386
-HT 1 1.0080 0.0 A 0.0400013 0.192464
-[ moleculetype ]
-SOL 2
-[ atoms ]
-1 OT 1 SOL OW 1 -0.834 15.9994
-2 HT 1 SOL HW1 1 0.417 1.0080
-3 HT 1 SOL HW2 1 0.417 1.0080
-[ settles ]
-1 1 0.09572 0.15139
-[ exclusions ]
-1 2 3
-2 1 3
-3 1 2
 """
 
 # Output and coupling as seldom as a production run has them. Coupling every 100 steps of 2 fs needs tau-t of 1 ps or more.

@@ -45,6 +45,13 @@ OWN = {
     "measure": ("measure", "yes, no",
                 "Measure force errors at the start of mdrun, and choose by them what is automatic. With `no` a model of liquids "
                 "chooses: too exact in a liquid, and not exact enough in a crystal. See [md.log](md-log.md)."),
+    "lj": ("lj", "full, split",
+           "Lennard-Jones interactions in one pair list, or in two. `full`: all pairs of atoms have them up to `rvdw`. `split`: hydrogens with little "
+           "of it, such as those of CHARMM's water, have it at short range only, in a list of their own, and beyond it the heavy atom "
+           "has their dispersion; grompp chooses which and how far. See [Lennard-Jones in two lists](lennard-jones.md)."),
+    "lj-radius": ("ljRadius", "at least 0.4; 0: automatic",
+                  "Radius of the second list of `fmm-lj = split`, in nm. With one light atoms have Lennard-Jones interactions with one "
+                  "another, too."),
     "backend": (None, "gmxfmm", "The library that computes. There is no other choice in 2022.5; 2026.3 has two of its own beside "
                                 "it, which come without a library."),
 }
@@ -90,7 +97,8 @@ def adapter(macros):
     defaults = {tag: members[member] for tag, (_, member, _, _) in OPTIONS.items() if member}
     defaults = {tag: macros.get(text.replace("fmmlibrary::", ""), text) for tag, text in defaults.items()}
     defaults["measure"] = {"true": "yes", "false": "no"}[members["measure"]]
-    defaults.update((tag, members[tag + "_"].strip('"')) for tag in ("grid", "m2l", "boundary", "backend"))
+    defaults.update((tag, members[tag + "_"].strip('"')) for tag in ("grid", "m2l", "boundary", "lj", "backend"))
+    defaults["lj-radius"] = members["ljRadius"]
     if sorted(tags) != sorted([*OPTIONS, *OWN]):
         fail(f"the options of gmxfmmoptions.cpp are {tags}, but those described here {[*OPTIONS, *OWN]}")
     return defaults, re.sub(r'"\s*\n\s*"', "", source)

@@ -10,6 +10,7 @@ Environment (run-tests.sh sets it):
   GMXFMM_NTOMP       OpenMP threads of mdrun (default: the cores, at most 8)
 """
 import array
+import contextlib
 import itertools
 import math
 import os
@@ -115,6 +116,17 @@ def version(gmx):
     """The version of GROMACS, as 2022.5, whatever is appended to it."""
     found = re.search(r"^GROMACS version: +(\d+\.\d+)", gmx.run(["--version"], "/tmp", log=False)[1], re.M)
     return found.group(1) if found else "unknown"
+
+
+@contextlib.contextmanager
+def environment(**values):
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
 def skip(why):
@@ -255,6 +267,27 @@ water
 """
 
 
+# Water in which every atom has Lennard-Jones: TIP3P as CHARMM36 has it, Rmin/2 1.7682 A and 0.2245 A, 0.1521 and 0.046 kcal/mol.
+TIP3P = """[ defaults ]
+1 2 yes 1.0 1.0
+[ atomtypes ]
+OT 8 15.9994 0.0 A 0.315057 0.636386
+HT 1 1.0080 0.0 A 0.0400013 0.192464
+[ moleculetype ]
+SOL 2
+[ atoms ]
+1 OT 1 SOL OW 1 -0.834 15.9994
+2 HT 1 SOL HW1 1 0.417 1.0080
+3 HT 1 SOL HW2 1 0.417 1.0080
+[ settles ]
+1 1 0.09572 0.15139
+[ exclusions ]
+1 2 3
+2 1 3
+3 1 2
+"""
+
+
 def rock_salt(folder, along, off=0.05):
     """along^3 ions, off their places by up to this part of their distance in each direction."""
     distance = 0.282  # nm
@@ -298,6 +331,21 @@ def water(gmx, folder, copies=(1, 1, 1), sodium=0):
     with open(top, "w") as f:
         f.write(WATER_TOP + (f"NA {sodium}\n" if sodium else "") + f"SOL {len(rows) // 3 - sodium}\n")
     return System(f"water{count}", conf, top, dict(PLAIN_MDP))
+
+
+def charmm_topology(system, molecules):
+    """Writes the topology of so many molecules of CHARMM's water."""
+    with open(system.top, "w") as top:
+        top.write(f"{TIP3P}[ system ]\nwater\n[ molecules ]\nSOL {molecules}\n")
+
+
+def charmm_water(gmx, folder, copies=(1, 1, 1)):
+    """As water, but with Lennard-Jones on every atom, switched off between 0.8 and 1.0 nm."""
+    system = water(gmx, folder, copies)
+    with open(system.top) as top:
+        charmm_topology(system, int(top.read().split()[-1]))
+    system.mdp = changed(system.mdp, rvdw=1.0, rcoulomb=1.0, rvdw_switch=0.8, vdw_modifier="Force-switch", dispcorr="no")
+    return system
 
 
 # PME as exact as GROMACS lets it be; error about 1e-9 of the force in double precision.
@@ -376,7 +424,7 @@ class Point:
 POINT_TERMS = ["Coulomb (SR)", "Coul. recip.", "Potential", "Pressure", "Pres-XX", "Pres-XY", "Pres-YY", "Pres-XZ", "Pres-YZ", "Pres-ZZ"]
 
 
-def single_points(gmx, folder, system, settings, trajectory, times, name, nb="cpu", more=()):
+def single_points(gmx, folder, system, settings, trajectory, times, name, nb="cpu", more=(), threads=NTOMP):
     """Energy, pressure and forces of the frames at these times, each by a run of zero steps; more: options of mdrun.
 
     Not by -rerun, because a rerun has no pressure.
@@ -391,7 +439,7 @@ def single_points(gmx, folder, system, settings, trajectory, times, name, nb="cp
     for number, time in enumerate(times):
         this = f"{name}-{number}"
         gmx.grompp(folder, mdp, system, "-t", trajectory, "-time", str(time), name=this)
-        gmx.mdrun(folder, *more, name=this, nb=nb)
+        gmx.mdrun(folder, *more, name=this, nb=nb, threads=threads)
         terms = [t for t in POINT_TERMS if t != "Coul. recip." or settings.get("coulombtype") != "Cut-off"]
         points.append(Point(gmx.energies(folder, terms, name=this)[0], read_trr(os.path.join(folder, this + ".trr"))[0]))
     return points

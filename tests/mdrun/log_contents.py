@@ -7,7 +7,7 @@ from harness import FMM, changed, main, need, read_log, read_mdp, regression, wa
 gmx = need("GMXFMM_GMX")
 
 DEFAULTS = {"fmm-accuracy": 4e-4, "fmm-order": 0, "fmm-grid": "0 0 0", "fmm-tree-depth": -1, "fmm-separation": None, "fmm-m2l": "auto",
-            "fmm-measure": "yes", "fmm-boundary": "tinfoil", "fmm-backend": "gmxfmm"}
+            "fmm-measure": "yes", "fmm-lj": "full", "fmm-lj-radius": "0", "fmm-boundary": "tinfoil", "fmm-backend": "gmxfmm"}
 
 LOG = [
     ("the method", r"^FMM: far field by fft"),

@@ -38,6 +38,10 @@ AT_GROMPP = [
     ({"fmm-m2l": "rotation", "fmm-tree-depth": "10"}, r"fmm-tree-depth"),
     ({"fmm-tree-depth": "3"}, r"fmm-tree-depth.*fmm-m2l = rotation"),
     ({"fmm-boundary": "water"}, r"fmm-boundary"),
+    ({"fmm-lj": "some"}, r"fmm-lj.*full, split"),
+    ({"fmm-lj-radius": "0.6"}, r"fmm-lj-radius.*fmm-lj = split"),
+    ({"fmm-lj": "split", "fmm-lj-radius": "0.1"}, r"fmm-lj-radius"),
+    ({"fmm-lj": "split", "fmm-lj-radius": "0.9"}, r"fmm-lj-radius beyond rvdw"),
     ({"fmm-backend": "other"}, r"fmm-backend|other"),
     ({"fmm-acuracy": "1e-4"}, r"fmm-acuracy"),
     # The options belong to coulombtype = FMM; elsewhere they would do nothing.

@@ -12,9 +12,12 @@
 #include "gromacs/fileio/warninp.h"
 #include "gromacs/mdtypes/enerdata.h"
 #include "gromacs/mdtypes/inputrec.h"
+#include "gromacs/mdtypes/interaction_const.h"
 #include "gromacs/options/options.h"
 #include "gromacs/options/treesupport.h"
 #include "gromacs/timing/wallcycle.h"
+#include "gromacs/topology/ifunc.h"
+#include "gromacs/topology/topology.h"
 #include "gromacs/utility/keyvaluetree.h"
 
 #include "gmxfmmoptions.h"
@@ -67,6 +70,45 @@ bool hasPressureCoupling(const t_inputrec& inputrec)
 bool hasBoxDeformation(const t_inputrec& inputrec)
 {
     return inputrecDeform(&inputrec);
+}
+
+std::unique_ptr<interaction_const_t> forceSwitchedVanDerWaals(const real            cutoff,
+                                                              const real            switchRange,
+                                                              const shift_consts_t& dispersion,
+                                                              const shift_consts_t& repulsion)
+{
+    auto ic              = std::make_unique<interaction_const_t>();
+    ic->eeltype          = CoulombInteractionType::Fmm;
+    ic->vdw_modifier     = InteractionModifiers::ForceSwitch;
+    ic->rcoulomb         = cutoff;
+    ic->rvdw             = cutoff;
+    ic->rvdw_switch      = cutoff - switchRange;
+    ic->dispersion_shift = dispersion;
+    ic->repulsion_shift  = repulsion;
+    return ic;
+}
+
+std::vector<std::pair<int, int>> boundPairs(const gmx_moltype_t& moltype)
+{
+    std::vector<std::pair<int, int>> pairs;
+    for (int ftype = 0; ftype < F_NRE; ftype++)
+    {
+        const InteractionList& list = moltype.ilist[ftype];
+        const bool isBond = NRAL(ftype) == 2 && (interaction_function[ftype].flags & IF_CHEMBOND) != 0;
+        for (int i = 0; i < list.size() && (isBond || ftype == F_SETTLE); i += 1 + NRAL(ftype))
+        {
+            for (int a = 1; a < NRAL(ftype); a++)
+            {
+                pairs.emplace_back(list.iatoms[i + 1], list.iatoms[i + 1 + a]);
+            }
+        }
+    }
+    return pairs;
+}
+
+bool usesLennardJones(const gmx_ffparams_t& ffparams)
+{
+    return ffparams.functype[0] == F_LJ && ffparams.reppow == 12;
 }
 
 real& coulombReciprocalTerm(gmx_enerdata_t* enerd)

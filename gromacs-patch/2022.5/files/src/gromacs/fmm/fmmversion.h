@@ -11,7 +11,10 @@
 
 #include <cstdint>
 
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "gromacs/math/vec.h"
 #include "gromacs/math/vectypes.h"
@@ -19,7 +22,11 @@
 #include "gromacs/utility/real.h"
 
 struct gmx_enerdata_t;
+struct gmx_ffparams_t;
+struct gmx_moltype_t;
 struct gmx_wallcycle;
+struct interaction_const_t;
+struct shift_consts_t;
 struct t_inputrec;
 struct warninp;
 
@@ -52,6 +59,26 @@ FmmOptions fmmOptions(const t_inputrec& inputrec);
 bool hasPressureCoupling(const t_inputrec& inputrec);
 //! Returns whether the box is deformed
 bool hasBoxDeformation(const t_inputrec& inputrec);
+
+/*! \brief Returns constants of Lennard-Jones interactions alone, whose force is switched
+ *
+ * \param[in] cutoff       Cut-off
+ * \param[in] switchRange  Range of the switch before it
+ * \param[in] dispersion   Constants of the switch
+ * \param[in] repulsion    Constants of the switch
+ */
+std::unique_ptr<interaction_const_t> forceSwitchedVanDerWaals(real                  cutoff,
+                                                              real                  switchRange,
+                                                              const shift_consts_t& dispersion,
+                                                              const shift_consts_t& repulsion);
+
+/*! \brief Returns pairs of atoms of a molecule that are bound to one another
+ *
+ * By chemical bonds, constraints, or as hydrogen and oxygen of rigid water.
+ */
+std::vector<std::pair<int, int>> boundPairs(const gmx_moltype_t& moltype);
+//! Returns whether pair interactions are those of Lennard-Jones, with r^-12
+bool usesLennardJones(const gmx_ffparams_t& ffparams);
 
 //! The energy term of the far field
 real& coulombReciprocalTerm(gmx_enerdata_t* enerd);

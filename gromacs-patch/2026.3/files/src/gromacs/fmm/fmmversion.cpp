@@ -13,10 +13,14 @@
 #include "gromacs/mdlib/calc_verletbuf.h"
 #include "gromacs/mdtypes/enerdata.h"
 #include "gromacs/mdtypes/inputrec.h"
+#include "gromacs/mdtypes/interaction_const.h"
 #include "gromacs/options/options.h"
 #include "gromacs/options/treesupport.h"
 #include "gromacs/pbcutil/pbc.h"
 #include "gromacs/timing/wallcycle.h"
+#include "gromacs/topology/ifunc.h"
+#include "gromacs/topology/topology.h"
+#include "gromacs/utility/enumerationhelpers.h"
 #include "gromacs/utility/keyvaluetree.h"
 
 #include "fmm_mdmodule.h"
@@ -105,6 +109,47 @@ real effectiveAtomDensity(const PbcType              pbcType,
     // Without periodicity there is one rank
     return pbcType == PbcType::No ? static_cast<real>(x.size()) / openSystemVolume(x)
                                   : computeEffectiveAtomDensity(x, box, cutoff, communicator);
+}
+
+std::unique_ptr<interaction_const_t> forceSwitchedVanDerWaals(const real            cutoff,
+                                                              const real            switchRange,
+                                                              const shift_consts_t& dispersion,
+                                                              const shift_consts_t& repulsion)
+{
+    auto ic                          = std::make_unique<interaction_const_t>();
+    ic->coulomb.type                 = CoulombInteractionType::Fmm;
+    ic->coulomb.cutoff               = cutoff;
+    ic->vdw.modifier                 = InteractionModifiers::ForceSwitch;
+    ic->vdw.cutoff                   = cutoff;
+    ic->vdw.switchDistance           = cutoff - switchRange;
+    ic->vdw.dispersionShift          = dispersion;
+    ic->vdw.repulsionShift           = repulsion;
+    ic->nbnxmIsDirectCoulombProvider = false;
+    return ic;
+}
+
+std::vector<std::pair<int, int>> boundPairs(const gmx_moltype_t& moltype)
+{
+    std::vector<std::pair<int, int>> pairs;
+    for (const auto ftype : EnumerationWrapper<InteractionFunction>{})
+    {
+        const InteractionList& list = moltype.ilist[ftype];
+        const bool isBond = NRAL(ftype) == 2 && (interaction_function[ftype].flags & IF_CHEMBOND) != 0;
+        for (int i = 0; i < list.size() && (isBond || ftype == InteractionFunction::SETTLE);
+             i += 1 + NRAL(ftype))
+        {
+            for (int a = 1; a < NRAL(ftype); a++)
+            {
+                pairs.emplace_back(list.iatoms[i + 1], list.iatoms[i + 1 + a]);
+            }
+        }
+    }
+    return pairs;
+}
+
+bool usesLennardJones(const gmx_ffparams_t& ffparams)
+{
+    return ffparams.functype[0] == InteractionFunction::LennardJonesShortRange && ffparams.reppow == 12;
 }
 
 real& coulombReciprocalTerm(gmx_enerdata_t* enerd)

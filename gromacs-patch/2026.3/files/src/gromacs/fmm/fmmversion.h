@@ -11,7 +11,10 @@
 
 #include <cstdint>
 
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "gromacs/utility/arrayref.h"
 #include "gromacs/utility/basedefinitions.h"
@@ -22,7 +25,11 @@
 
 enum class PbcType : int;
 struct gmx_enerdata_t;
+struct gmx_ffparams_t;
+struct gmx_moltype_t;
 struct gmx_wallcycle;
+struct interaction_const_t;
+struct shift_consts_t;
 struct t_inputrec;
 class WarningHandler;
 
@@ -64,6 +71,26 @@ bool hasBoxDeformation(const t_inputrec& inputrec);
  * see openSystemVolume().
  */
 real effectiveAtomDensity(PbcType pbcType, ArrayRef<const RVec> x, const matrix box, real cutoff, MPI_Comm communicator);
+
+/*! \brief Returns constants of Lennard-Jones interactions alone, whose force is switched
+ *
+ * \param[in] cutoff       Cut-off
+ * \param[in] switchRange  Range of the switch before it
+ * \param[in] dispersion   Constants of the switch
+ * \param[in] repulsion    Constants of the switch
+ */
+std::unique_ptr<interaction_const_t> forceSwitchedVanDerWaals(real                  cutoff,
+                                                              real                  switchRange,
+                                                              const shift_consts_t& dispersion,
+                                                              const shift_consts_t& repulsion);
+
+/*! \brief Returns pairs of atoms of a molecule that are bound to one another
+ *
+ * By chemical bonds, constraints, or as hydrogen and oxygen of rigid water.
+ */
+std::vector<std::pair<int, int>> boundPairs(const gmx_moltype_t& moltype);
+//! Returns whether pair interactions are those of Lennard-Jones, with r^-12
+bool usesLennardJones(const gmx_ffparams_t& ffparams);
 
 //! The energy term of the far field
 real& coulombReciprocalTerm(gmx_enerdata_t* enerd);

@@ -2,6 +2,8 @@
 
 # The backend that computes coulombtype = FMM with the gmxfmm library
 gmx_add_libgromacs_sources(
+    fmmljsplit.cpp
+    fmmljsplitchoice.cpp
     fmmopensystem.cpp
     fmmpairkernels.cpp
     fmmpairlist.cpp
@@ -40,6 +42,7 @@ endif()
 if (BUILD_TESTING)
     gmx_add_unit_test(FmmUnitTests fmm-test
         CPP_SOURCE_FILES
+            tests/fmmljsplit.cpp
             tests/fmmopensystem.cpp
             tests/fmmoptions.cpp
             tests/fmmpairlist.cpp

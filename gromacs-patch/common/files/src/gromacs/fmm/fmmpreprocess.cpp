@@ -23,6 +23,7 @@
 #include "gromacs/utility/logger.h"
 #include "gromacs/utility/stringutil.h"
 
+#include "fmmljsplitchoice.h"
 #include "fmmsolver.h"
 #include "gmxfmmoptions.h"
 
@@ -83,6 +84,10 @@ void checkFmmInputrec(t_inputrec* ir, FmmWarningHandler* wi)
     refuse(ir->epsilon_surface != 0,
            "does not use epsilon-surface; use epsilon-surface = 0 and choose the surroundings with "
            "fmm-boundary");
+    refuse(parameters.ljRadius > ir->rvdw,
+           "with fmm-lj-radius beyond rvdw would have a short list that is the longer one; use a "
+           "smaller "
+           "fmm-lj-radius, or 0 for automatic");
     if (ir->nwall > 0)
     {
         refuse(true, "does not work with walls; use nwall = 0 and pbc = xyz, or coulombtype = PME");
@@ -204,6 +209,51 @@ void checkFmmSystem(const gmx_mtop_t&    mtop,
     catch (const GromacsException& ex)
     {
         addFmmError(wi, ex.what());
+    }
+}
+
+void settleFmmLJSplit(const gmx_mtop_t&          mtop,
+                      const t_inputrec&          ir,
+                      const matrix               box,
+                      ArrayRef<const RVec>       x,
+                      FmmWarningHandler*         wi,
+                      KeyValueTreeObjectBuilder* builder)
+{
+    if (!usesGmxfmm(ir) || !fmmOptions(ir).errors().empty())
+    {
+        return;
+    }
+    const FmmParameters parameters = fmmParameters(ir);
+    const bool          isAsked    = parameters.lj == FmmLJ::Split;
+    std::string         whyNot;
+    const auto          choice = chooseLJSplit(
+            ir, mtop, box, x, parameters.accuracy, isAsked ? parameters.ljRadius : 0, &whyNot);
+    if (!choice)
+    {
+        if (isAsked)
+        {
+            addFmmNote(wi,
+                       "fmm-lj = split changes nothing here, Lennard-Jones interactions are in one "
+                       "list: " + whyNot
+                               + ".");
+        }
+        return;
+    }
+    const std::string what = formatString(
+            "%.0f %% of the pairs that pair lists compute now, with a list of light atoms up to "
+            "%.2f nm; "
+            "measured at these coordinates it changes %s",
+            100 * choice->cost,
+            choice->settings.radius,
+            choice->errors.description().c_str());
+    if (isAsked)
+    {
+        choice->settings.store(builder);
+        addFmmNote(wi, "Lennard-Jones interactions are split into two lists: " + what + ".");
+    }
+    else
+    {
+        addFmmNote(wi, "fmm-lj = split would compute " + what + ".");
     }
 }
 

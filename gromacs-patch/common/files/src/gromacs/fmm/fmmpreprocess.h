@@ -19,6 +19,7 @@ struct t_inputrec;
 namespace gmx
 {
 
+class KeyValueTreeObjectBuilder;
 class MDLogger;
 
 /*! \brief Checks the input record and sets what a user need not care about with FMM
@@ -35,6 +36,22 @@ void checkFmmSystem(const gmx_mtop_t&    mtop,
                     ArrayRef<const RVec> x,
                     const MDLogger&      logger,
                     FmmWarningHandler*   wi);
+
+/*! \brief Settles how Lennard-Jones is split into two lists and stores it, or notes what a split would save
+ *
+ * \param[in]  mtop      The system
+ * \param[in]  inputrec  The options
+ * \param[in]  box       The box
+ * \param[in]  x         Coordinates at which errors are measured
+ * \param[in]  wi        Gets the note
+ * \param[out] builder   Internal parameters of modules, which the .tpr file stores
+ */
+void settleFmmLJSplit(const gmx_mtop_t&          mtop,
+                      const t_inputrec&          inputrec,
+                      const matrix               box,
+                      ArrayRef<const RVec>       x,
+                      FmmWarningHandler*         wi,
+                      KeyValueTreeObjectBuilder* builder);
 
 } // namespace gmx
 

@@ -40,6 +40,8 @@ constexpr char c_separationTag[] = "separation";
 constexpr char c_m2lTag[]        = "m2l";
 constexpr char c_boundaryTag[]   = "boundary";
 constexpr char c_measureTag[]    = "measure";
+constexpr char c_ljTag[]         = "lj";
+constexpr char c_ljRadiusTag[]   = "lj-radius";
 constexpr char c_backendTag[]    = "backend";
 
 //! Beyond this, powers in the expansions leave the range of the floating-point type
@@ -86,6 +88,10 @@ std::optional<Enum> findName(const fmmlibrary::Choice& choice, const std::string
     }
     return std::nullopt;
 }
+
+//! How Lennard-Jones interactions are computed
+constexpr double             c_leastLJRadius = 0.4; // nm, hydrogen bonds are within
+constexpr fmmlibrary::Choice c_ljChoice      = { "full|split", "" };
 
 //! Returns the numbers in \p grid when it has exactly three
 std::optional<std::array<int, 3>> parseGrid(const std::string& grid)
@@ -155,6 +161,8 @@ void FmmOptions::addTransformRules(IKeyValueTreeTransformRules* rules)
     addRule<std::string>(rules, c_m2lTag, identity);
     addRule<std::string>(rules, c_boundaryTag, identity);
     addRule<bool>(rules, c_measureTag, &fromStdString<bool>);
+    addRule<std::string>(rules, c_ljTag, identity);
+    addRule<double>(rules, c_ljRadiusTag, &fromStdString<double>);
 }
 
 void FmmOptions::initMdpOptions(IOptionsContainerWithSections* options)
@@ -174,6 +182,8 @@ void FmmOptions::addOptions(IOptionsContainerWithSections* section)
     section->addOption(StringOption(c_m2lTag).store(&m2l_));
     section->addOption(StringOption(c_boundaryTag).store(&boundary_));
     section->addOption(BooleanOption(c_measureTag).store(&values_.measure));
+    section->addOption(StringOption(c_ljTag).store(&lj_));
+    section->addOption(DoubleOption(c_ljRadiusTag).store(&values_.ljRadius));
 }
 
 bool FmmOptions::areIn(const KeyValueTreeObject& section)
@@ -206,6 +216,11 @@ void FmmOptions::addOutput(KeyValueTreeObjectBuilder* builder) const
     write(c_measureTag,
           "measure errors at the start of mdrun, and choose by them what is automatic",
           std::string(values_.measure ? "yes" : "no"));
+    write(c_ljTag,
+          "Lennard-Jones interactions in one list, or hydrogens with little of it in a shorter "
+          "one: " + allNames(c_ljChoice),
+          lj_);
+    write(c_ljRadiusTag, "radius of the shorter list (nm); 0: automatic", values_.ljRadius);
 }
 
 std::vector<std::string> FmmOptions::errors() const
@@ -249,6 +264,17 @@ std::vector<std::string> FmmOptions::errors() const
     require(m2l.has_value(), notAllowed(c_m2lTag, m2l_, "one of " + allNames(fmmlibrary::m2l)));
     require(findName<FmmBoundary>(fmmlibrary::boundary, boundary_).has_value(),
             notAllowed(c_boundaryTag, boundary_, "one of " + allNames(fmmlibrary::boundary)));
+    require(findName<FmmLJ>(c_ljChoice, lj_).has_value(),
+            notAllowed(c_ljTag, lj_, "one of " + allNames(c_ljChoice)));
+    require(values_.ljRadius == 0 || values_.ljRadius >= c_leastLJRadius,
+            notAllowed(c_ljRadiusTag,
+                       formatString("%g", values_.ljRadius),
+                       formatString("%g at least, or 0 for automatic", c_leastLJRadius)));
+    require(values_.ljRadius < c_leastLJRadius || equalCaseInsensitive(lj_, "split"),
+            formatString(
+                    "fmm-lj-radius = %g is the radius of the second list of fmm-lj = split; use "
+                    "that, or leave it at 0",
+                    values_.ljRadius));
     require(equalCaseInsensitive(backend_, "gmxfmm"), notAllowed(c_backendTag, backend_, "gmxfmm"));
 
     const FmmM2L method = m2l.value_or(FmmM2L::Auto);
@@ -275,6 +301,7 @@ FmmParameters FmmOptions::parameters() const
     parameters.grid          = parseGrid(grid_).value();
     parameters.m2l           = findName<FmmM2L>(fmmlibrary::m2l, m2l_).value();
     parameters.boundary      = findName<FmmBoundary>(fmmlibrary::boundary, boundary_).value();
+    parameters.lj            = findName<FmmLJ>(c_ljChoice, lj_).value();
     return parameters;
 }
 

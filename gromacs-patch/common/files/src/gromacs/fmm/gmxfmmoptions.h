@@ -45,6 +45,14 @@ enum class FmmM2L : int
     Count
 };
 
+//! How Lennard-Jones interactions are computed
+enum class FmmLJ : int
+{
+    Full,
+    Split,
+    Count
+};
+
 //! Surroundings of the infinite periodic system, or that there is no such thing
 enum class FmmBoundary : int
 {
@@ -101,6 +109,10 @@ struct FmmParameters
     FmmM2L m2l = FmmM2L::Auto;
     //! Surroundings
     FmmBoundary boundary = FmmBoundary::Tinfoil;
+    //! Lennard-Jones interactions in one or in two pair lists
+    FmmLJ lj = FmmLJ::Full;
+    //! Radius of the second of two lists, 0: automatic
+    double ljRadius = 0;
     //! Whether mdrun measures errors at the start, and chooses by them what is automatic
     bool measure = true;
     /*! \brief Steps between pair searches after which atoms are assigned to cells again, 0: never
@@ -154,6 +166,7 @@ private:
     std::string   grid_     = "0 0 0";
     std::string   m2l_      = "auto";
     std::string   boundary_ = "tinfoil";
+    std::string   lj_       = "full";
     std::string   backend_  = "gmxfmm";
 };
 

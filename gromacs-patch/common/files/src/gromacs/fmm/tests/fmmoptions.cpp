@@ -104,6 +104,11 @@ TEST(FmmOptionsTest, WritesDefaultsToMdp)
             "fmm-boundary             = tinfoil\n"
             "; measure errors at the start of mdrun, and choose by them what is automatic\n"
             "fmm-measure              = yes\n"
+            "; Lennard-Jones interactions in one list, or hydrogens with little of it in a shorter "
+            "one: full, split\n"
+            "fmm-lj                   = full\n"
+            "; radius of the shorter list (nm); 0: automatic\n"
+            "fmm-lj-radius            = 0\n"
             "; Library that computes it: gmxfmm\n"
             "fmm-backend              = gmxfmm\n",
             mdpOutput(FmmOptions()));
@@ -169,11 +174,15 @@ INSTANTIATE_TEST_SUITE_P(
                           RefusedValue{ "fmm-separation", "3", "between 1 and 2" },
                           RefusedValue{ "fmm-m2l", "fast", "one of auto, fft" },
                           RefusedValue{ "fmm-boundary", "air", "one of tinfoil, vacuum" },
+                          RefusedValue{ "fmm-lj", "some", "one of full, split" },
+                          RefusedValue{ "fmm-lj-radius", "0.1", "0.4 at least" },
                           RefusedValue{ "fmm-backend", "exafmm", "gmxfmm" }));
 
-INSTANTIATE_TEST_SUITE_P(NotOffered,
-                         FmmOptionsRefusedTest,
-                         ::testing::Values(RefusedValue{ "fmm-tree-depth", "3", "octree" }));
+INSTANTIATE_TEST_SUITE_P(
+        NotOffered,
+        FmmOptionsRefusedTest,
+        ::testing::Values(RefusedValue{ "fmm-tree-depth", "3", "octree" },
+                          RefusedValue{ "fmm-lj-radius", "0.6", "fmm-lj = split" }));
 
 TEST(FmmOptionsTest, OctreeHasDepthAndLeaves)
 {

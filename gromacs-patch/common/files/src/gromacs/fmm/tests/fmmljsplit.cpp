@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*! \internal \file
+ * \brief
+ * Tests Lennard-Jones in two pair lists
+ *
+ * \ingroup module_fmm
+ */
+#include "gmxpre.h"
+
+#include "gromacs/fmm/fmmljsplit.h"
+
+#include <array>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "gromacs/mdtypes/inputrec.h"
+#include "gromacs/mdtypes/interaction_const.h"
+#include "gromacs/topology/topology.h"
+#include "gromacs/utility/keyvaluetree.h"
+#include "gromacs/utility/keyvaluetreebuilder.h"
+#include "gromacs/utility/smalloc.h"
+
+#include "interactionnames.h"
+
+namespace gmx
+{
+namespace
+{
+
+using ::testing::ElementsAre;
+
+//! Two molecules of water with Lennard-Jones on hydrogen, types 0, 1, 1, and an ion of type 2
+class FmmLJSplitTest : public ::testing::Test
+{
+protected:
+    FmmLJSplitTest()
+    {
+        mtop_.moltype.reserve(2);
+        addMolecule({ 0, 1, 1 }, 2);
+        addMolecule({ 2 }, 1);
+        const std::array<int, 3> settle = { { 0, 1, 2 } };
+        mtop_.moltype[0].ilist[c_settle].push_back(0, settle);
+        mtop_.natoms        = 7;
+        mtop_.ffparams.atnr = c_numTypes;
+        for (int a = 0; a < c_numTypes; a++)
+        {
+            for (int b = 0; b < c_numTypes; b++)
+            {
+                t_iparams parameters = {};
+                parameters.lj.c6     = c6(a, b);
+                parameters.lj.c12    = c12(a, b);
+                mtop_.ffparams.iparams.push_back(parameters);
+            }
+        }
+        inputrec_.coulombtype = CoulombInteractionType::Fmm;
+        settings_.radius      = 0.7;
+        settings_.lightTypes  = { 1 };
+    }
+
+    void addMolecule(const std::vector<int>& types, int number)
+    {
+        // In place, as copies of it would share and free its atoms
+        gmx_moltype_t& moltype = mtop_.moltype.emplace_back();
+        snew(moltype.atoms.atom, types.size());
+        moltype.atoms.nr = static_cast<int>(types.size());
+        for (size_t a = 0; a < types.size(); a++)
+        {
+            moltype.atoms.atom[a].type  = types[a];
+            moltype.atoms.atom[a].typeB = types[a];
+            moltype.atoms.atom[a].ptype = ParticleType::Atom;
+        }
+        gmx_molblock_t block;
+        block.type = static_cast<int>(mtop_.moltype.size()) - 1;
+        block.nmol = number;
+        mtop_.molblock.push_back(block);
+    }
+
+    //! No combination rule has these
+    static real c6(int a, int b)
+    {
+        return 1e-3_real
+                       * (a == 0   ? 2
+                          : a == 1 ? 0.03_real
+                                   : 3)
+                       * (b == 0   ? 2
+                          : b == 1 ? 0.03_real
+                                   : 3)
+               + 1e-5_real;
+    }
+    static real c12(int a, int b) { return 1e-3_real * c6(a, b); }
+
+    static constexpr int c_numTypes = 3;
+    gmx_mtop_t           mtop_;
+    t_inputrec           inputrec_;
+    FmmLJSplitSettings   settings_;
+};
+
+TEST_F(FmmLJSplitTest, AtomsHaveGridsByWhatTheyAre)
+{
+    const FmmLJSplit split(settings_, inputrec_, mtop_);
+    EXPECT_EQ(FmmLJSplit::HeavyWithLight, split.localGrid(0, 0));
+    EXPECT_EQ(FmmLJSplit::Light, split.localGrid(0, 1));
+    EXPECT_EQ(FmmLJSplit::Light, split.localGrid(0, 2));
+    EXPECT_EQ(FmmLJSplit::Heavy, split.localGrid(1, 0));
+    EXPECT_EQ(1, split.numAtomsOnGrid(FmmLJSplit::Heavy));
+    EXPECT_EQ(2, split.numAtomsOnGrid(FmmLJSplit::HeavyWithLight));
+    EXPECT_EQ(4, split.numAtomsOnGrid(FmmLJSplit::Light));
+    // The ion keeps its type, oxygen with two hydrogens and hydrogen of it have new ones
+    const ArrayRef<const int> types = split.atomTypes();
+    EXPECT_THAT(std::vector<int>(types.begin(), types.end()), ElementsAre(3, 4, 4, 3, 4, 4, 2));
+}
+
+TEST_F(FmmLJSplitTest, DispersionOfAllPairsIsInTheLongList)
+{
+    const FmmLJSplit split(settings_, inputrec_, mtop_);
+    const int        n      = split.numTypes();
+    const auto       far    = [&](int a, int b) { return split.nbfp()[2 * (a * n + b)] / 6; };
+    const auto       near   = [&](int a, int b) { return split.shortNbfp()[2 * (a * n + b)] / 6; };
+    constexpr int    oxygen = 3, hydrogen = 4, ion = 2;
+    EXPECT_FLOAT_EQ(c6(0, 0) + 4 * c6(0, 1) + 4 * c6(1, 1), far(oxygen, oxygen));
+    EXPECT_FLOAT_EQ(c6(0, 2) + 2 * c6(1, 2), far(oxygen, ion));
+    EXPECT_FLOAT_EQ(far(oxygen, ion), far(ion, oxygen));
+    EXPECT_FLOAT_EQ(c6(2, 2), far(ion, ion));
+    EXPECT_EQ(0, far(hydrogen, oxygen));
+    EXPECT_EQ(0, far(hydrogen, hydrogen));
+    // Where both lists are, a pair of heavy atoms has its own parameters
+    EXPECT_FLOAT_EQ(c6(0, 0), far(oxygen, oxygen) + near(oxygen, oxygen));
+    EXPECT_FLOAT_EQ(c6(0, 2), far(oxygen, ion) + near(oxygen, ion));
+    EXPECT_EQ(0, near(ion, ion));
+    EXPECT_FLOAT_EQ(c6(0, 1), near(hydrogen, oxygen));
+    EXPECT_EQ(0, near(hydrogen, hydrogen));
+    // Repulsion is as ever
+    EXPECT_FLOAT_EQ(c12(0, 0), split.nbfp()[2 * (oxygen * n + oxygen) + 1] / 12);
+    EXPECT_EQ(0, split.shortNbfp()[2 * (oxygen * n + oxygen) + 1]);
+    EXPECT_FLOAT_EQ(c12(1, 2), split.shortNbfp()[2 * (hydrogen * n + ion) + 1] / 12);
+}
+
+TEST_F(FmmLJSplitTest, PairsOfLightAtomsAreThereWhenAskedFor)
+{
+    EXPECT_EQ(4U, FmmLJSplit(settings_, inputrec_, mtop_).shortGridPairs().size());
+    settings_.havePairsOfLightAtoms = true;
+    const FmmLJSplit split(settings_, inputrec_, mtop_);
+    EXPECT_EQ(5U, split.shortGridPairs().size());
+    EXPECT_FLOAT_EQ(c6(1, 1), split.shortNbfp()[2 * (4 * split.numTypes() + 4)] / 6);
+}
+
+TEST_F(FmmLJSplitTest, AtomsThatAreBoundOtherwiseAreHeavy)
+{
+    // A hydrogen between two heavy atoms, and one that is bound to nothing
+    mtop_.moltype[0].ilist[c_settle].clear();
+    const FmmLJSplit split(settings_, inputrec_, mtop_);
+    EXPECT_EQ(7, split.numAtomsOnGrid(FmmLJSplit::Heavy));
+}
+
+TEST_F(FmmLJSplitTest, SettingsAreStored)
+{
+    EXPECT_FALSE(FmmLJSplitSettings::stored(inputrec_).has_value());
+    settings_.lightTypes            = { 1, 2 };
+    settings_.havePairsOfLightAtoms = true;
+    KeyValueTreeBuilder       builder;
+    KeyValueTreeObjectBuilder root = builder.rootObject();
+    settings_.store(&root);
+    inputrec_.internalParameters = std::make_unique<KeyValueTreeObject>(builder.build());
+    const auto stored            = FmmLJSplitSettings::stored(inputrec_);
+    ASSERT_TRUE(stored.has_value());
+    EXPECT_EQ(0.7, stored->radius);
+    EXPECT_THAT(stored->lightTypes, ElementsAre(1, 2));
+    EXPECT_TRUE(stored->havePairsOfLightAtoms);
+}
+
+} // namespace
+} // namespace gmx
