@@ -106,8 +106,8 @@ def conserved(checks, folder, system):
         gmx.grompp(folder, mdp, system, name=name)
         gmx.mdrun(folder, name=name)
         drifts.append(drift(gmx.energies(folder, ["Total Energy"], name=name)[10:], ATOMS, lag=0.2)[0])
-    checks.below("drift at constant energy, difference from one list", abs(drifts[0] - drifts[1]), 2e-4, "kJ/mol/ps per atom",
-                 "of 2 ps, in which the energy of each wanders by some 1e-4 kJ/mol per atom")
+    checks.below("drift at constant energy, difference from one list", abs(drifts[0] - drifts[1]), 5e-4, "kJ/mol/ps per atom",
+                 "chance gives 2e-4 in so short a run")
 
 
 def lists_are_long_enough(checks, folder, system):
@@ -120,7 +120,8 @@ def lists_are_long_enough(checks, folder, system):
         gmx.mdrun(folder, name=name)
         rows[name] = [row["Pressure"] for row in gmx.energies(folder, ["Pressure"], name=name)]
     error = mean(a - b for a, b in zip(rows["chosen"], rows["complete"]))
-    checks.below("pressure, mean error of two lists for 100 steps", abs(error), PRESSURE, "bar", "what lists are made for")
+    checks.below("pressure, mean error of two lists for 100 steps", abs(error), PRESSURE / 3, "bar",
+                 "a second list that is pruned at 0.06 nm less than its cut-off has 0.3 bar")
 
 
 def test(checks):
