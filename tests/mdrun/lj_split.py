@@ -6,6 +6,7 @@ chooses, forces and pressure differ by what grompp and mdrun say, and no more th
 """
 import os
 import re
+import shutil
 
 from harness import (FMM, Failure, changed, charmm_topology, charmm_water, drift, environment, main, make_frames, mean, need, read_log,
                      read_trr, rms_difference, single_points, water, work_folder)
@@ -38,9 +39,13 @@ def same(checks, what, split, full):
     checks.below(f"{what}: pressure tensor, difference", worst, 0.5, "bar", "rounding of sums that are 1e5 times larger")
 
 
-def equal_radius(checks, what, folder, system, frames, kernels):
-    """The two lists with one radius and one switch: all pairs as in one list. kernels: threads for each that is tried."""
-    settings = {"rvdw": "1.0", "rcoulomb": "1.0", "rvdw-switch": "0.9", "vdw-modifier": "Force-switch", "fmm-order": "8"}
+# The two lists with one radius and one switch: all pairs as in one list.
+EQUAL = {"rvdw": "1.0", "rcoulomb": "1.0", "rvdw-switch": "0.9", "vdw-modifier": "Force-switch", "fmm-order": "8"}
+
+
+def equal_radius(checks, what, folder, system, frames, kernels, **more):
+    """Forces, potential and pressure with such lists. kernels: threads for each that is tried; more: settings of the .mdp."""
+    settings = {**EQUAL, **more}
     for name, threads in kernels.items():
         with environment(**KERNELS[name]):
             full = single_points(gmx, folder, system, {**FMM, **settings}, *frames, "full")
@@ -69,6 +74,28 @@ def chosen_radius(checks, what, folder, system, frames, note):
             checks.below(f"{what}, frame {number}: the same against md.log", abs(true - p), 4 * deviation + 0.1, "bar",
                          "four standard deviations, and rounding of sums that are 1e5 times larger")
     checks.that(re.search(note, read_log(folder, "split-0")) is not None, f"{what}: md.log tells of {note}")
+
+
+def minimised(checks, folder, system):
+    """Steepest descent goes the same way."""
+    last = []
+    for name, settings in (("full", FMM), ("split", {**SPLIT, "fmm-lj-radius": "1.0"})):
+        gmx.grompp(folder, changed({**system.mdp, **EQUAL, **settings}, integrator="steep", nsteps=5, nstenergy=1), system, name="steep-" + name)
+        gmx.mdrun(folder, name="steep-" + name)
+        last.append(gmx.energies(folder, ["Potential"], name="steep-" + name)[-1]["Potential"])
+    checks.below("minimisation: potential after 5 steps, relative difference", abs(last[1] / last[0] - 1), 1e-5, "", "single precision")
+
+
+def repeated(checks, folder):
+    """A rerun has the energies of the runs that chosen_radius made of the same frames."""
+    energies = []
+    for name in ("split-0", "split-1"):
+        energies.append(gmx.energies(folder, ["LJ (SR)", "Potential"], name=name)[0])
+    shutil.copy(os.path.join(folder, "split-0.tpr"), os.path.join(folder, "rerun.tpr"))
+    gmx.mdrun(folder, "-rerun", "frames.trr", name="rerun")
+    again = gmx.energies(folder, ["LJ (SR)", "Potential"], name="rerun")[-len(energies):]
+    worst = max(abs(a[t] / b[t] - 1) for a, b in zip(again, energies) for t in ("LJ (SR)", "Potential"))
+    checks.below("rerun: energies, relative difference", worst, 1e-5, "", "single precision")
 
 
 def no_light_atoms(checks, folder):
@@ -130,6 +157,9 @@ def test(checks):
     frames = make_frames(gmx, folder, system, steps=20, every=10)
     equal_radius(checks, "water", folder, system, frames, {"chosen": "15", "4xN": "2", "2xNN": "2", "plain C": "2"})
     chosen_radius(checks, "water", folder, system, frames, r"0 others")
+    repeated(checks, folder)
+    minimised(checks, folder, system)
+    equal_radius(checks, "pbc = no", folder, system, (frames[0], frames[1][:1]), {"chosen": "2"}, pbc="no", **{"comm-mode": "angular"})
     continued(checks, folder, system)
     conserved(checks, folder, system)
     lists_are_long_enough(checks, folder, system)
