@@ -17,7 +17,7 @@
  * is allocated in create, set_*, assign and enqueue_box alone. Every call returns a status; its text is kept in the
  * plan (gmxfmm_message). There is no global state: several plans may be used at once, each by one thread at a time.
  *
- * gmxfmm_measure.h has what measures errors, and chooses settings by them.
+ * create chooses by a model of liquids; gmxfmm_create_measured of gmxfmm_measure.h by errors measured on the system.
  *
  * Structures that may grow begin with their size, which the program sets to sizeof; all else that it leaves is zero.
  */
@@ -199,8 +199,8 @@ typedef struct
     int              num_near_cells;  /* cells in the near set, the cell itself included */
     double           near_particles;  /* mean number of particles in the near set */
     double           near_range;      /* every pair closer than this at assign is in the near field */
-    double           predicted_error; /* of a model: relative RMS error of forces (treecode: of potential or field) */
-    double           measured_error;  /* by the plan itself, as the treecode does; NAN: nothing was measured */
+    double           predicted_error; /* a model's: relative RMS error of forces (treecode: of potential or field) */
+    double           measured_error;  /* the same, by create_measured or a treecode; NAN: not of what is set now */
     double           theta, pairs_per_target; /* the treecode's, known after the first assign; evaluations, mean */
     int              degree, leaf, num_clusters;
     int              num_threads;

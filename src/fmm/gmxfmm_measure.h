@@ -27,16 +27,39 @@ typedef struct
     size_t     size;
     gmxfmm_m2l m2l; /* this to predicted_error as in gmxfmm_info */
     int        order, grid[3], depth, separation;
-    double     predicted_error;
+    double     predicted_error; /* of a model of liquids; what follows was measured */
     double     error; /* relative RMS error of forces; if these are zero by symmetry, over f (mean |q| / spacing)^2 */
     double     error_moved;  /* the same where cells were assigned at x_before */
     double     virial_error; /* largest error of an element of the virial, unit of energy */
     double     time;         /* s, of a step that gives forces: the fastest; 0: none was timed */
+    double     uncertainty;  /* of error: gmxfmm_reference_uncertainty; 0: of a sample (treecode) */
 } gmxfmm_measurement;
 
+/* Makes a plan that was measured on a system, in one call: create, set_charges, set_exclusions and assign are done, the
+ * next call is execute at system->x. What the options leave automatic is chosen as by gmxfmm_choose, for
+ * options->accuracy; where the system has x_before, error_moved has to reach it, too. With all of order, cells and ws
+ * given there is nothing to choose, and these are measured. GMXFMM_AUTO as the accuracy means that none is asked for
+ * where order, grid or depth is given (treecode: theta and degree): these settings are taken as the model completes
+ * them, and what they reach is told; elsewhere it means the default.
+ *
+ * What the plan reaches is in gmxfmm_info.measured_error, until charges, exclusions or cells are others; and in *chosen
+ * and tried[0..*num_tried-1] as of gmxfmm_choose, all three of which may be NULL. An error below the uncertainty of the
+ * measurement is given as that. A plan holds no pointer to the system. On failure *plan is NULL, and *chosen
+ * what came nearest, if anything was measured (else its error is not finite). Errors: as gmxfmm_reference_create and
+ * gmxfmm_choose; OPTION, too, if the settings given miss the accuracy. */
+GMXFMM_API gmxfmm_status gmxfmm_create_measured(gmxfmm_plan**         plan,
+                                                const gmxfmm_options* options,
+                                                const gmxfmm_system*  system,
+                                                gmxfmm_measurement*   chosen,
+                                                gmxfmm_measurement*   tried,
+                                                int*                  num_tried,
+                                                char*                 message,
+                                                size_t                message_size);
+
 /* Evaluates the forces of a system twice, with other cells or another order each time, until the two differ by no
- * more than a tenth of options->accuracy (docs/accuracy.md). Of the options device, boundary, m2l, prefactor, threads
- * and array type matter. Errors: as create, set_charges and assign; OPTION: double precision is not enough. */
+ * more than a tenth of options->accuracy, with orders up to GMXFMM_MAX_ORDER if need be (docs/accuracy.md). Of the
+ * options device, boundary, m2l, prefactor, threads and array type matter. Errors: as create, set_charges and assign;
+ * OPTION: double precision is not enough. */
 GMXFMM_API gmxfmm_status gmxfmm_reference_create(gmxfmm_reference**    reference,
                                                  const gmxfmm_options* options,
                                                  const gmxfmm_system*  system,

@@ -30,6 +30,7 @@ static void free_exclusions(gmxfmm_plan* plan)
     p->excl_start = p->excl_list = NULL;
     plan->bytes -= p->exclusion_bytes;
     p->exclusion_bytes = 0;
+    p->pairs_version++;
     fmm_particles_unassign(plan);
 }
 
@@ -41,6 +42,7 @@ static void free_targets(gmxfmm_plan* plan)
     p->target_x     = NULL;
     p->target_bytes = 0;
     p->num_targets  = 0;
+    p->pairs_version++;
     fmm_particles_unassign(plan);
 }
 

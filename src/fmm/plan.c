@@ -106,6 +106,7 @@ gmxfmm_status fmm_create_with_errors(gmxfmm_plan**            plan,
                                      const gmxfmm_options*    asked,
                                      int64_t                  num_particles,
                                      const double*            box,
+                                     int                      measures,
                                      struct fmm_known_errors* known,
                                      char*                    message,
                                      size_t                   message_size)
@@ -138,6 +139,7 @@ gmxfmm_status fmm_create_with_errors(gmxfmm_plan**            plan,
     p->num_threads  = own.num_threads > 0 ? own.num_threads : omp_get_max_threads();
     p->expected     = num_particles;
     p->known_errors = known;
+    p->measures     = measures;
     p->bytes        = sizeof(*p);
     status          = set_up(p, box);
     if (status != GMXFMM_OK)
@@ -157,7 +159,7 @@ gmxfmm_status gmxfmm_create(gmxfmm_plan**         plan,
                             char*                 message,
                             size_t                message_size)
 {
-    return fmm_create_with_errors(plan, options, num_particles, box, NULL, message, message_size);
+    return fmm_create_with_errors(plan, options, num_particles, box, 0, NULL, message, message_size);
 }
 
 gmxfmm_status gmxfmm_set_box(gmxfmm_plan* plan, const double* box)
@@ -370,6 +372,41 @@ static double near_particles(const gmxfmm_plan* plan)
     return fmm_is_periodic(plan) ? near : fmin(near, n);
 }
 
+static int depth_of(const gmxfmm_plan* plan)
+{
+    return plan->domain.tree != NULL ? plan->domain.tree->depth : -1;
+}
+
+/* What an error belongs to that is measured of the plan as it is. */
+static fmm_measured measured_now(const gmxfmm_plan* plan, double error)
+{
+    const int*         n   = plan->domain.grid;
+    const fmm_measured now = {.error           = error,
+                              .charges_version = plan->charges.version,
+                              .pairs_version   = plan->particles.pairs_version,
+                              .order           = plan->far.order,
+                              .separation      = plan->domain.separation,
+                              .grid            = {n[0], n[1], n[2]},
+                              .depth           = depth_of(plan)};
+    return now;
+}
+
+void fmm_set_measured_error(gmxfmm_plan* plan, double error)
+{
+    plan->measured = measured_now(plan, error);
+}
+
+/* The measured error, as long as it is that of the plan as it is; not a number: there is none. */
+static double measured_error(const gmxfmm_plan* plan)
+{
+    const fmm_measured *then = &plan->measured, now = measured_now(plan, then->error);
+    const int           same_settings = then->order == now.order && then->separation == now.separation &&
+                              then->depth == now.depth && memcmp(then->grid, now.grid, sizeof(now.grid)) == 0;
+    return same_settings && then->charges_version == now.charges_version && then->pairs_version == now.pairs_version
+               ? then->error
+               : NAN;
+}
+
 gmxfmm_status gmxfmm_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
 {
     if (plan == NULL || info == NULL)
@@ -390,14 +427,14 @@ gmxfmm_status gmxfmm_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
     info->precision           = plan->options.precision;
     info->m2l                 = plan->far.m2l;
     info->order               = plan->far.order;
-    info->depth               = d->tree != NULL ? d->tree->depth : -1;
+    info->depth               = depth_of(plan);
     info->num_cells           = d->tree != NULL && nothing ? 0 : fmm_num_cells(plan);
     info->separation          = d->separation;
     info->num_near_cells      = d->cells.num_near;
     info->near_particles      = near_particles(plan);
     info->near_range          = d->cells.near_range * d->cells.edge;
     info->predicted_error     = plan->far.predicted_error;
-    info->measured_error      = NAN;
+    info->measured_error      = measured_error(plan);
     info->num_threads         = plan->num_threads;
     info->simd                = plan->backend->device == GMXFMM_CPU ? fmm_simd_level_name(plan->level) : "";
     info->bytes               = plan->bytes;

@@ -7,11 +7,13 @@
 
 struct fmm_known_errors;
 
-/* As gmxfmm_create, of a plan whose choices use and add to what is known of errors (model/tune.h), to outlive it. */
+/* As gmxfmm_create, of a plan whose choices use and add to what is known of errors (model/tune.h), to outlive it. With
+ * measures = 1 a treecode measures its error at the first assign even if all of its settings are given. */
 gmxfmm_status fmm_create_with_errors(gmxfmm_plan**            plan,
                                      const gmxfmm_options*    options,
                                      int64_t                  num_particles,
                                      const double*            box,
+                                     int                      measures,
                                      struct fmm_known_errors* known,
                                      char*                    message,
                                      size_t                   message_size);
@@ -20,6 +22,9 @@ gmxfmm_status fmm_create_with_errors(gmxfmm_plan**            plan,
  * execute. */
 int           fmm_can_time_steps(const gmxfmm_plan* plan);
 gmxfmm_status fmm_time_steps(gmxfmm_plan* plan, const void* x, int num, double* seconds);
+
+/* Keeps the error that was measured of the plan as it is. */
+void fmm_set_measured_error(gmxfmm_plan* plan, double error);
 
 /* Cost of cells of one level over that of an octree, by the model, when they were compared for this plan; 0: they were
  * not. */

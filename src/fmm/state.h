@@ -40,6 +40,7 @@ typedef struct
 {
     int64_t version; /* of number, targets, exclusions and order: assignments on a stream raise it, too */
     int64_t n;
+    int64_t pairs_version; /* of number, exclusions and targets */
     int64_t cells_version; /* of the cells that they were assigned to (fmm_domain.cells_version); 0: none */
     int*    excl_start;    /* n + 1, or NULL */
     int*    excl_list;
@@ -98,6 +99,14 @@ typedef struct
     double tree_gain;      /* cost of cells of one level over that of an octree, by the model; 0: not compared */
 } fmm_tuning;
 
+/* An error that was measured, and what it was measured of (plan.c). */
+typedef struct
+{
+    double  error;
+    int64_t charges_version, pairs_version; /* 0: nothing was measured */
+    int     order, separation, grid[3], depth;
+} fmm_measured;
+
 struct gmxfmm_plan
 {
     gmxfmm_options            options;   /* as asked */
@@ -113,6 +122,8 @@ struct gmxfmm_plan
     fmm_charges   charges;
     fmm_far_field far;
     fmm_tuning    tuning;
+    fmm_measured  measured;
+    int           measures; /* 1: what measures itself, a treecode, does so even if there is nothing to choose */
 
     /* of the backend, which alone knows what is in it */
     struct fmm_cpu*      cpu;

@@ -361,16 +361,6 @@ const std::vector<Case>& cases()
     return all;
 }
 
-gmxfmm_system viewOf(const System& s, Boundary boundary)
-{
-    gmxfmm_system view = sized<gmxfmm_system>();
-    view.n             = static_cast<std::int64_t>(s.size());
-    view.box           = boundary == Boundary::Open ? nullptr : s.box.data();
-    view.x             = s.x.data();
-    view.q             = s.q.data();
-    return view;
-}
-
 /* On the CPU wherever other suites run: double precision beyond order 20 is offered there alone. */
 gmxfmm_options optionsFor(const Case& c, double asked, gmxfmm_precision precision = GMXFMM_DOUBLE)
 {
@@ -385,22 +375,12 @@ class Reference
 {
   public:
     Reference(const System& s, const Case& c, const gmxfmm_options& options, const System* before = nullptr)
-        : view_(viewOf(s, c.boundary))
+        : view_(s, c.boundary)
     {
-        char message[512] = "";
-        view_.x_before    = before != nullptr ? before->x.data() : nullptr;
-        for (std::size_t i = 0; i < s.size() && i < s.excluded.size(); i++)
-        {
-            list_.insert(list_.end(), s.excluded[i].begin(), s.excluded[i].end());
-            start_.push_back(static_cast<int>(list_.size()));
-        }
-        start_.resize(s.size() + 1, static_cast<int>(list_.size()));
-        if (!s.excluded.empty())
-        {
-            view_.excl_start = start_.data();
-            view_.excl_list  = list_.data();
-        }
-        if (gmxfmm_reference_create(&reference_, &options, &view_, message, sizeof(message)) != GMXFMM_OK)
+        char          message[512] = "";
+        gmxfmm_system system       = view_.get();
+        system.x_before            = before != nullptr ? before->x.data() : nullptr;
+        if (gmxfmm_reference_create(&reference_, &options, &system, message, sizeof(message)) != GMXFMM_OK)
         {
             throw std::runtime_error(message);
         }
@@ -422,8 +402,7 @@ class Reference
     }
 
   private:
-    gmxfmm_system     view_;
-    std::vector<int>  start_     = {0}, list_;
+    SystemView        view_;
     gmxfmm_reference* reference_ = nullptr;
 };
 
@@ -752,7 +731,7 @@ TEST(Measure, SaysWhatIsWrong)
               GMXFMM_ERROR_NULL);
     gmxfmm_reference_destroy(nullptr);
 
-    gmxfmm_system two = viewOf(s, c.boundary);
+    gmxfmm_system two = SystemView(s, c.boundary).get();
     const double  x[] = {1, 1, 1, 1, 1, 1}, q[] = {1, -1};
     two.n = 2;
     two.x = x;

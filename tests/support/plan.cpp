@@ -91,6 +91,34 @@ gmxfmm_plan* createOrSkip(const gmxfmm_options& options, std::int64_t n, const d
     return plan;
 }
 
+SystemView::SystemView(const System& s, Boundary boundary) : view_(sized<gmxfmm_system>())
+{
+    view_.n   = static_cast<std::int64_t>(s.size());
+    view_.box = boundary == Boundary::Open ? nullptr : s.box.data();
+    view_.x   = s.x.data();
+    view_.q   = s.q.data();
+    for (std::size_t i = 0; i < s.size() && !s.excluded.empty(); i++)
+    {
+        if (i < s.excluded.size())
+        {
+            list_.insert(list_.end(), s.excluded[i].begin(), s.excluded[i].end());
+        }
+        start_.push_back(static_cast<int>(list_.size()));
+    }
+}
+
+gmxfmm_system SystemView::get() const
+{
+    gmxfmm_system view = view_;
+    view.excl_start    = start_.size() > 1 ? start_.data() : nullptr;
+    view.excl_list     = start_.size() > 1 ? list_.data() : nullptr;
+    return view;
+}
+
+Plan::Plan(const System& system, gmxfmm_plan* made) : plan_(made), n_(system.size())
+{
+}
+
 Plan::Plan(const System& system, const gmxfmm_options& options) : n_(system.size()), type_(options.array_type)
 {
     plan_ = createOrSkip(options, static_cast<std::int64_t>(n_),
@@ -149,16 +177,9 @@ void Plan::setExclusions(const System& system)
     {
         return;
     }
-    std::vector<int> start = {0}, list;
-    for (std::size_t i = 0; i < n_; i++)
-    {
-        if (i < system.excluded.size())
-        {
-            list.insert(list.end(), system.excluded[i].begin(), system.excluded[i].end());
-        }
-        start.push_back(static_cast<int>(list.size()));
-    }
-    check(gmxfmm_set_exclusions(plan_, start.data(), list.data()));
+    const SystemView    view(system, Boundary::Open);
+    const gmxfmm_system lists = view.get();
+    check(gmxfmm_set_exclusions(plan_, lists.excl_start, lists.excl_list));
 }
 
 Result Plan::execute(const std::vector<double>& x)

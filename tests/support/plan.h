@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "gmxfmm.h"
+#include "gmxfmm_measure.h"
 #include "support/sized.h"
 #include "support/system.h"
 
@@ -39,6 +39,20 @@ struct Result : Solution
  * library's message: suites of all options run there, too. */
 gmxfmm_plan* createOrSkip(const gmxfmm_options& options, std::int64_t n, const double* box);
 
+/* A system as the library's measurements take it, its exclusions, too; it points to the system. */
+class SystemView
+{
+  public:
+    SystemView(const System& system, Boundary boundary);
+
+    /* As long as this lives. */
+    gmxfmm_system get() const;
+
+  private:
+    gmxfmm_system    view_;
+    std::vector<int> start_ = {0}, list_;
+};
+
 /* A failing call throws std::runtime_error with the library's message, which fails the test. */
 class Plan
 {
@@ -46,6 +60,8 @@ class Plan
     /* create (createOrSkip), set_charges, set_exclusions and assign; with options.array_type = SINGLE charges and
      * positions are rounded, and steps are put on streams only: execute and energy are for arrays of double. */
     Plan(const System& system, const gmxfmm_options& options);
+    /* One that was made for a system, with arrays of double. */
+    Plan(const System& system, gmxfmm_plan* made);
     ~Plan();
     Plan(const Plan&)            = delete;
     Plan& operator=(const Plan&) = delete;

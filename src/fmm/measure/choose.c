@@ -35,6 +35,9 @@ static const double c_noFarField = 0.01;
  * uncertain by as much. */
 static const double c_doubtful = 1.4;
 
+/* By how much an order more lowers an error, at least, where the order is raised. */
+static const double c_gainOfOrder = 2;
+
 /* Settings expected to be more expensive than the best so far by a factor of c_worth are not pursued; it allows for the
  * uncertainty of timing a single step. Settings replace the best if their time is less than c_gain of its time; of
  * nearly equal times the model's costs decide. */
@@ -53,6 +56,8 @@ enum
     c_mostCompared  = 17, /* no comparisons begin after so many settings */
     c_candidates    = 10,
     c_ordersOfCells = 4, /* orders tried in the same cells */
+    c_raises        = 6, /* the same where the model's finest settings are not enough, */
+    c_mostRaised    = 6, /* each higher by so much at most */
     c_repeats       = 10 /* evaluations for the measurement of a time */
 };
 
@@ -214,27 +219,27 @@ static gmxfmm_status find_accuracy(search* s)
     return status;
 }
 
-/* If even the model's finest settings miss the accuracy, tries higher orders in their cells. */
+/* If even the model's finest settings miss the accuracy, tries higher orders in their cells, as many higher as would
+ * make up for what is missing if each gained a factor of c_gainOfOrder. Orders below the one that is enough come after
+ * it (lower_order). */
 static void raise_order(search* s)
 {
     const gmxfmm_measurement* info    = &s->best;
+    const int                 most    = fmm_most_order(s->asked.precision);
     gmxfmm_options            options = s->best_options;
     gmxfmm_measurement        m;
-    gmxfmm_status             status;
-    options.m2l        = info->m2l;
-    options.separation = info->separation;
-    options.depth      = info->depth;
-    options.order      = info->order;
+    gmxfmm_status             status = GMXFMM_OK;
+    options.m2l                      = info->m2l;
+    options.separation               = info->separation;
+    options.depth                    = info->depth;
+    options.order                    = info->order;
     memcpy(options.grid, info->grid, sizeof(options.grid));
-    for (int i = 0; i < c_ordersOfCells && !s->any; i++)
+    for (int i = 0; i < c_raises && !s->any && status == GMXFMM_OK && options.order < most; i++)
     {
-        options.order++;
-        s->any = try_options(s, &options, &m, &status);
-        if (status != GMXFMM_OK)
-        {
-            break;
-        }
-        if (s->any || m.error < s->best.error)
+        const double more = log(excess(s, &s->best)) / log(c_gainOfOrder);
+        options.order     = (int)fmin(options.order + within(ceil(more), 1, c_mostRaised), most);
+        s->any            = try_options(s, &options, &m, &status);
+        if (status == GMXFMM_OK && (s->any || m.error < s->best.error))
         {
             s->best         = m;
             s->best_options = options;
@@ -571,11 +576,16 @@ static void compare_all(search* s)
 
 static gmxfmm_status out_of_reach(const search* s)
 {
-    char text[256];
+    const gmxfmm_options* o     = &s->asked;
+    const int             given = !(fmm_is_auto(o->order) && fmm_is_auto(o->grid[0]) && fmm_is_auto(o->depth) &&
+                        fmm_is_auto(o->separation) && o->m2l == GMXFMM_M2L_AUTO && fmm_is_auto(o->m2l_truncate));
+    char                  text[256];
     snprintf(text, sizeof(text),
-             "accuracy %g is out of reach: the best that was measured is %.2g, at order %d; use double precision, "
-             "leave more options automatic, or ask for less",
-             s->asked.accuracy, s->best.error, s->best.order);
+             "accuracy %g is out of reach: the best that was measured is %.2g, at order %d; %s%sask for less",
+             o->accuracy, s->best.error, s->best.order, o->precision == GMXFMM_SINGLE ? "use double precision, " : "",
+             given                           ? "leave more options automatic, or "
+             : o->precision == GMXFMM_SINGLE ? "or "
+                                             : "");
     return fmm_say(s->message, s->size, GMXFMM_ERROR_OPTION, text);
 }
 
@@ -599,14 +609,6 @@ static gmxfmm_status choose(search* s, gmxfmm_options* options)
         return fmm_say(s->message, s->size, GMXFMM_OK, "");
     }
     return isfinite(s->best.error) && (status == GMXFMM_OK || status == GMXFMM_ERROR_OPTION) ? out_of_reach(s) : status;
-}
-
-/* Copies a measurement to a caller's structure of that size. */
-static void give(void* to, const gmxfmm_measurement* from, size_t size)
-{
-    gmxfmm_measurement own = *from;
-    own.size               = size;
-    memcpy(to, &own, sizeof(own));
 }
 
 gmxfmm_status gmxfmm_choose(const gmxfmm_reference* reference,
@@ -661,14 +663,14 @@ gmxfmm_status gmxfmm_choose(const gmxfmm_reference* reference,
         s->costs                = fmm_find_backend(o->method, o->device, o->precision, o->m2l)->costs;
     }
     status = status == GMXFMM_OK ? choose(s, options) : fmm_say(message, message_size, status, text);
-    give(chosen, &s->best, chosen->size);
+    fmm_measure_give(chosen, &s->best, chosen->size);
     if (num_tried != NULL)
     {
         const size_t size_of_tried = tried != NULL && *num_tried > 0 ? tried->size : 0;
         *num_tried                 = tried == NULL ? 0 : s->num < *num_tried ? s->num : *num_tried;
         for (int i = 0; i < *num_tried; i++)
         {
-            give((char*)tried + (size_t)i * size_of_tried, &s->tried[i], size_of_tried);
+            fmm_measure_give((char*)tried + (size_t)i * size_of_tried, &s->tried[i], size_of_tried);
         }
     }
     free(s->force);

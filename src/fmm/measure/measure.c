@@ -37,7 +37,8 @@ enum
     c_parts    = 64  /* parts of a sum, whose bits are the same with any number of threads */
 };
 
-/* On an octree, the second evaluation has an order higher by this. */
+/* On an octree, the second evaluation has an order higher by this; and so do both, where the finest that the model can
+ * be asked for is not enough: with two layers of near cells that makes errors 30 times smaller at the least. */
 static const int c_higher = 4;
 
 /* Allowed difference of the two evaluations, relative to the errors to be measured. */
@@ -155,7 +156,7 @@ gmxfmm_status fmm_measure_plan(const gmxfmm_system*  s,
                                char*                 message,
                                size_t                size)
 {
-    gmxfmm_status status = fmm_create_with_errors(plan, options, s->n, s->box, known, message, size);
+    gmxfmm_status status = fmm_create_with_errors(plan, options, s->n, s->box, 1, known, message, size);
     if (status == GMXFMM_OK)
     {
         status = gmxfmm_set_charges(*plan, s->n, s->q);
@@ -182,12 +183,11 @@ static gmxfmm_status evaluate(gmxfmm_plan* plan, const gmxfmm_system* s, void* f
     return GMXFMM_OK;
 }
 
-/* Time of one evaluation of forces. */
-static gmxfmm_status time_once(gmxfmm_plan* plan, const gmxfmm_reference* reference, void* force, double* time)
+gmxfmm_status fmm_measure_step(gmxfmm_plan* plan, const void* x, void* force, double* time)
 {
     gmxfmm_output       output = {.size = sizeof(output), .force = force};
     const double        begin  = fmm_time();
-    const gmxfmm_status status = gmxfmm_execute(plan, reference->system.x, &output);
+    const gmxfmm_status status = gmxfmm_execute(plan, x, &output);
     *time                      = fmm_time() - begin;
     return status;
 }
@@ -202,13 +202,13 @@ gmxfmm_status fmm_measure_time(
     if (repeats > 0 && fmm_can_time_steps(plan))
     {
         /* lattice sums of a new plan are not to be timed */
-        status        = info.num_executes == 0 ? time_once(plan, reference, force, &this) : status;
+        status        = info.num_executes == 0 ? fmm_measure_step(plan, reference->system.x, force, &this) : status;
         const int num = repeats > 1 ? c_compared : c_inFlight;
         return status == GMXFMM_OK ? fmm_time_steps(plan, reference->system.x, num, time) : status;
     }
     for (int i = 0; i < repeats && status == GMXFMM_OK && !(i >= 2 && *time > most); i++)
     {
-        status = time_once(plan, reference, force, &this);
+        status = fmm_measure_step(plan, reference->system.x, force, &this);
         *time  = fmin(*time, this);
     }
     return status;
@@ -247,23 +247,38 @@ static gmxfmm_options exact(const gmxfmm_options* o, double accuracy, gmxfmm_pre
     return e;
 }
 
+/* Fixes the cells of *e to those of a plan, or to `more` cells along each edge than a plan of one level has. The leaves
+ * of an open octree follow the particles, and those of a needle may be more than the option takes: their depth alone is
+ * fixed. */
+static void fix_cells(gmxfmm_options* e, const gmxfmm_info* info, int more)
+{
+    const int* n = info->grid;
+    const int  m = n[0] > n[1] ? n[0] : n[1], most = m > n[2] ? m : n[2];
+    const int  fits = most <= gmxfmm_find_option("grid")->highest;
+    e->m2l          = info->m2l;
+    if (info->depth >= 0)
+    {
+        e->depth = info->depth;
+    }
+    for (int d = 0; d < 3 && (info->depth < 0 || (e->boundary != GMXFMM_OPEN && fits)); d++)
+    {
+        e->grid[d] = n[d] + (info->depth < 0 ? more : 0);
+    }
+}
+
+static int higher_order(int order)
+{
+    return order + c_higher < GMXFMM_MAX_ORDER ? order + c_higher : GMXFMM_MAX_ORDER;
+}
+
 /* Options of the second evaluation: in double precision, and with other cells than the first. On an octree it has the
  * same depth and a higher order instead, since leaves that suit the particles less are more expensive. */
 static gmxfmm_options otherwise(const gmxfmm_options* first, const gmxfmm_info* info)
 {
     gmxfmm_options e = *first;
     e.precision      = GMXFMM_DOUBLE;
-    e.m2l            = info->m2l;
-    if (info->depth >= 0)
-    {
-        const int order = info->order + c_higher;
-        e.order         = order < GMXFMM_MAX_ORDER ? order : GMXFMM_MAX_ORDER;
-        e.depth         = info->depth;
-    }
-    for (int d = 0; d < 3 && (info->depth < 0 || e.boundary != GMXFMM_OPEN); d++)
-    {
-        e.grid[d] = info->grid[d] + (info->depth < 0);
-    }
+    e.order          = info->depth >= 0 ? higher_order(info->order) : e.order;
+    fix_cells(&e, info, 1);
     return e;
 }
 
@@ -289,24 +304,23 @@ static gmxfmm_status evaluate_exactly(const gmxfmm_system*  s,
     return status;
 }
 
-/* Makes two evaluations with this accuracy, the first in the given precision. Sets the reference's forces and virial,
- * those of the second, and its uncertainty, the difference of the forces. force: memory for forces. */
+/* Makes two evaluations, the first with these options. Sets the reference's forces and virial, those of the second, its
+ * uncertainty, the difference of the forces, and the settings of the first. force: memory for forces. */
 static gmxfmm_status evaluate_twice(gmxfmm_reference*     r,
                                     const gmxfmm_options* options,
-                                    double                accuracy,
-                                    gmxfmm_precision      precision,
+                                    const gmxfmm_options* first,
                                     void*                 force,
+                                    gmxfmm_info*          used,
                                     char*                 message,
                                     size_t                size)
 {
     const gmxfmm_system* s      = &r->system;
-    const gmxfmm_options first  = exact(options, accuracy, precision);
     fmm_known_errors*    known  = calloc(1, sizeof(*known)); /* if NULL, errors are predicted again */
     gmxfmm_info          info   = {.size = sizeof(info)};
-    gmxfmm_status        status = evaluate_exactly(s, &first, known, force, NULL, &info, message, size);
+    gmxfmm_status        status = evaluate_exactly(s, first, known, force, NULL, used, message, size);
     if (status == GMXFMM_OK)
     {
-        const gmxfmm_options second = otherwise(&first, &info);
+        const gmxfmm_options second = otherwise(first, used);
         status                      = evaluate_exactly(s, &second, known, r->force, r->virial, &info, message, size);
     }
     free(known);
@@ -318,62 +332,87 @@ static gmxfmm_status evaluate_twice(gmxfmm_reference*     r,
     return status;
 }
 
-gmxfmm_status gmxfmm_reference_create(gmxfmm_reference**    reference,
-                                      const gmxfmm_options* given,
-                                      const gmxfmm_system*  system,
-                                      char*                 message,
-                                      size_t                message_size)
+static int agrees(const gmxfmm_reference* r, const gmxfmm_options* options)
 {
-    if (reference == NULL || given == NULL || system == NULL)
+    return r->uncertainty <= c_agreement * options->accuracy;
+}
+
+/* Higher orders in the cells of the last evaluations, as long as these come nearer to each other: in crystals even the
+ * finest accuracy that the model can be asked for may be missed by a thousand times. The forces that differ least stay.
+ */
+static void raise_reference(gmxfmm_reference* r, const gmxfmm_options* options, const gmxfmm_info* info, void* force)
+{
+    gmxfmm_options   first = exact(options, c_finest, GMXFMM_DOUBLE);
+    gmxfmm_info      used  = {.size = sizeof(used)};
+    gmxfmm_reference next  = *r;
+    next.force             = fmm_measure_room(r);
+    fix_cells(&first, info, 0);
+    for (first.order = info->order; next.force != NULL && !agrees(r, options) && first.order < GMXFMM_MAX_ORDER;)
     {
-        return fmm_say(message, message_size, GMXFMM_ERROR_NULL, "reference, options or system is NULL");
-    }
-    *reference = NULL;
-    char                  text[256];
-    gmxfmm_options        own;
-    const gmxfmm_options* options = &own;
-    gmxfmm_status         status  = fmm_check_members(system, sizeof(*system), "gmxfmm_system", text, sizeof(text));
-    status                        = status == GMXFMM_OK ? fmm_take_options(&own, given, text, sizeof(text)) : status;
-    if (status != GMXFMM_OK)
-    {
-        return fmm_say(message, message_size, status, text);
-    }
-    gmxfmm_reference* r = calloc(1, sizeof(*r));
-    if (r == NULL)
-    {
-        return fmm_say(message, message_size, GMXFMM_ERROR_MEMORY, "out of memory");
-    }
-    r->system      = *system;
-    r->array_type  = options->array_type;
-    r->num_threads = options->num_threads > 0 ? options->num_threads : omp_get_max_threads();
-    r->uncertainty = INFINITY;
-    r->force       = fmm_measure_room(r);
-    void*  force   = fmm_measure_room(r);
-    double asked   = options->accuracy;
-    if (r->force == NULL || force == NULL)
-    {
-        status = fmm_say(message, message_size, GMXFMM_ERROR_MEMORY, "out of memory for forces");
-    }
-    while (status == GMXFMM_OK && !(r->uncertainty <= c_agreement * options->accuracy) && asked > c_finest)
-    {
-        asked = fmax(asked * c_finer, c_finest);
-        if (asked >= c_finer * c_roundedFirst &&
-            evaluate_twice(r, options, asked, GMXFMM_SINGLE, force, NULL, 0) == GMXFMM_OK &&
-            r->uncertainty <= c_agreement * options->accuracy)
+        first.order = higher_order(first.order);
+        if (evaluate_twice(&next, options, &first, force, &used, NULL, 0) != GMXFMM_OK ||
+            !(next.uncertainty < r->uncertainty))
         {
             break;
         }
-        status = evaluate_twice(r, options, asked, GMXFMM_DOUBLE, force, message, message_size);
+        const gmxfmm_reference better = next;
+        next.force                    = r->force;
+        *r                            = better;
     }
-    free(force);
-    if (status == GMXFMM_OK && !(r->uncertainty <= c_agreement * options->accuracy))
+    free(next.force);
+}
+
+/* The two evaluations, until they agree or double precision has no more to give. */
+static gmxfmm_status
+evaluate_reference(gmxfmm_reference* r, const gmxfmm_options* options, void* force, char* message, size_t size)
+{
+    gmxfmm_info   info   = {.size = sizeof(info)};
+    gmxfmm_status status = GMXFMM_OK;
+    double        asked  = options->accuracy;
+    while (status == GMXFMM_OK && !agrees(r, options) && (asked > c_finest || !isfinite(r->uncertainty)))
     {
-        snprintf(text, sizeof(text),
-                 "errors of %.2g cannot be measured: two evaluations in double precision, asked for %.0e, differ by "
-                 "%.2g",
-                 options->accuracy, asked, r->uncertainty);
-        status = fmm_say(message, message_size, GMXFMM_ERROR_OPTION, text);
+        asked                      = fmax(asked * c_finer, c_finest);
+        const gmxfmm_options rough = exact(options, asked, GMXFMM_SINGLE), fine = exact(options, asked, GMXFMM_DOUBLE);
+        if (asked >= c_finer * c_roundedFirst &&
+            evaluate_twice(r, options, &rough, force, &info, NULL, 0) == GMXFMM_OK && agrees(r, options))
+        {
+            return GMXFMM_OK;
+        }
+        status = evaluate_twice(r, options, &fine, force, &info, message, size);
     }
+    if (status == GMXFMM_ERROR_OPTION && isfinite(r->uncertainty)) /* too fine for the model */
+    {
+        status = GMXFMM_OK;
+    }
+    if (status == GMXFMM_OK && !agrees(r, options))
+    {
+        raise_reference(r, options, &info, force);
+    }
+    return status;
+}
+
+gmxfmm_status fmm_reference_best(gmxfmm_reference**    reference,
+                                 const gmxfmm_options* options,
+                                 const gmxfmm_system*  system,
+                                 char*                 message,
+                                 size_t                size)
+{
+    gmxfmm_reference* r = calloc(1, sizeof(*r));
+    *reference          = NULL;
+    if (r == NULL)
+    {
+        return fmm_say(message, size, GMXFMM_ERROR_MEMORY, "out of memory");
+    }
+    r->system            = *system;
+    r->array_type        = options->array_type;
+    r->num_threads       = options->num_threads > 0 ? options->num_threads : omp_get_max_threads();
+    r->uncertainty       = INFINITY;
+    r->force             = fmm_measure_room(r);
+    void*         force  = fmm_measure_room(r);
+    gmxfmm_status status = r->force != NULL && force != NULL
+                               ? evaluate_reference(r, options, force, message, size)
+                               : fmm_say(message, size, GMXFMM_ERROR_MEMORY, "out of memory for forces");
+    free(force);
     if (status != GMXFMM_OK)
     {
         gmxfmm_reference_destroy(r);
@@ -381,6 +420,46 @@ gmxfmm_status gmxfmm_reference_create(gmxfmm_reference**    reference,
     }
     *reference = r;
     return GMXFMM_OK;
+}
+
+/* The least accuracy that this reference is good for, with one digit. */
+static double least_accuracy(const gmxfmm_reference* r)
+{
+    const double least = r->uncertainty / c_agreement, digit = pow(10, floor(log10(least)));
+    return ceil(least / digit) * digit;
+}
+
+gmxfmm_status gmxfmm_reference_create(gmxfmm_reference**    reference,
+                                      const gmxfmm_options* options,
+                                      const gmxfmm_system*  system,
+                                      char*                 message,
+                                      size_t                message_size)
+{
+    if (reference == NULL || options == NULL || system == NULL)
+    {
+        return fmm_say(message, message_size, GMXFMM_ERROR_NULL, "reference, options or system is NULL");
+    }
+    *reference = NULL;
+    char           text[256];
+    gmxfmm_options own;
+    gmxfmm_status  status = fmm_check_members(system, sizeof(*system), "gmxfmm_system", text, sizeof(text));
+    status                = status == GMXFMM_OK ? fmm_take_options(&own, options, text, sizeof(text)) : status;
+    if (status != GMXFMM_OK)
+    {
+        return fmm_say(message, message_size, status, text);
+    }
+    status = fmm_reference_best(reference, &own, system, message, message_size);
+    if (status == GMXFMM_OK && !agrees(*reference, &own))
+    {
+        snprintf(text, sizeof(text),
+                 "errors of %.2g cannot be measured on this system: its most exact evaluations in double precision "
+                 "differ by %.2g; ask for an accuracy of %.0e or more",
+                 own.accuracy, (*reference)->uncertainty, least_accuracy(*reference));
+        status = fmm_say(message, message_size, GMXFMM_ERROR_OPTION, text);
+        gmxfmm_reference_destroy(*reference);
+        *reference = NULL;
+    }
+    return status;
 }
 
 double gmxfmm_reference_uncertainty(const gmxfmm_reference* reference)
@@ -401,6 +480,13 @@ static gmxfmm_status measure_moved(gmxfmm_plan* plan, const gmxfmm_reference* r,
         m->virial_error = fmax(m->virial_error, largest_difference(virial, r->virial));
     }
     return status;
+}
+
+void fmm_measure_give(void* to, const gmxfmm_measurement* from, size_t size)
+{
+    gmxfmm_measurement own = *from;
+    own.size               = size;
+    memcpy(to, &own, sizeof(own));
 }
 
 void fmm_measure_settings(const gmxfmm_plan* plan, gmxfmm_measurement* m)
@@ -427,6 +513,7 @@ gmxfmm_status fmm_measure_errors(
     }
     fmm_measure_settings(plan, m);
     m->error        = error_of(reference, force);
+    m->uncertainty  = reference->uncertainty;
     m->virial_error = largest_difference(virial, reference->virial);
     m->error_moved  = m->error;
     status          = s->x_before != NULL ? measure_moved(plan, reference, force, m) : status;

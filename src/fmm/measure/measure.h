@@ -20,6 +20,14 @@ struct gmxfmm_reference
 /* Copies text to message[size], if there is one. Returns status. */
 gmxfmm_status fmm_say(char* message, size_t size, gmxfmm_status status, const char* text);
 
+/* As gmxfmm_reference_create, of options and a system that were checked; but where double precision is not enough for
+ * the two evaluations to agree, these are what it gives, and the uncertainty says so. */
+gmxfmm_status fmm_reference_best(gmxfmm_reference**    reference,
+                                 const gmxfmm_options* options,
+                                 const gmxfmm_system*  system,
+                                 char*                 message,
+                                 size_t                message_size);
+
 /* Makes a plan for the system and assigns its particles, so that all settings are chosen and gmxfmm_get_info has them.
  * known: as in fmm_problem; must outlive the plan. *plan, NULL at first, is to be destroyed in any case. Errors: as
  * create, set_charges, set_exclusions and assign. */
@@ -30,6 +38,9 @@ gmxfmm_status fmm_measure_plan(const gmxfmm_system*  system,
                                char*                 message,
                                size_t                message_size);
 
+/* Copies a measurement to a caller's structure of that size. */
+void fmm_measure_give(void* to, const gmxfmm_measurement* from, size_t size);
+
 /* Copies a plan's settings to *m. */
 void fmm_measure_settings(const gmxfmm_plan* plan, gmxfmm_measurement* m);
 
@@ -37,6 +48,9 @@ void fmm_measure_settings(const gmxfmm_plan* plan, gmxfmm_measurement* m);
  * memory as from fmm_measure_room. Errors: as assign and execute, with the message in the plan. */
 gmxfmm_status fmm_measure_errors(
     gmxfmm_plan* plan, const gmxfmm_reference* reference, int repeats, void* force, gmxfmm_measurement* measurement);
+
+/* Evaluates forces at x into force, which takes *time, s. */
+gmxfmm_status fmm_measure_step(gmxfmm_plan* plan, const void* x, void* force, double* time);
 
 /* Time of a step of the plan, s. If steps can be enqueued, as on a GPU, several are timed together, after the lattice
  * sums. Else it is the time of the fastest of `repeats` evaluations of forces, or of the first two if both take longer

@@ -43,6 +43,7 @@ gmxfmm_status fmm_treecode_create(gmxfmm_plan* plan)
         .device_id   = o->device_id,
         .floats      = plan->backend->treecode->takes_any && o->array_type == GMXFMM_SINGLE,
         .prefactor   = o->prefactor,
+        .measures    = plan->measures,
         .stages      = plan->backend->treecode,
     };
     plan->treecode = calloc(1, sizeof(*plan->treecode));

@@ -152,8 +152,10 @@ static gmxfmm_status choose_unit(treecode* t)
 
 static gmxfmm_status choose_if_automatic(treecode* t)
 {
-    const treecode_options* o = &t->options;
-    return o->theta > 0 && o->degree > 0 && o->leaf > 0 ? GMXFMM_OK : treecode_choose(t);
+    const treecode_options* o     = &t->options;
+    const int               given = o->theta > 0 && o->degree > 0 && o->leaf > 0,
+              known               = !o->measures || isfinite(t->info.measured_error);
+    return given && known ? GMXFMM_OK : treecode_choose(t);
 }
 
 /* Seconds since *begin, which becomes now. */

@@ -23,6 +23,7 @@ typedef struct
     int              device_id;   /* of several GPUs */
     int              floats;      /* 1: positions of sources and results are floats, which only a device takes */
     double           prefactor;   /* of all results */
+    int              measures;    /* 1: the error is measured, once, even if nothing is automatic */
 
     const struct treecode_stages* stages; /* what makes modified charges and sums: that of a row of fmm/backend.h */
 } treecode_options;

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A plan that was measured, in one call: reference, choice, plan, measurement. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fmm/measure/measure.h"
+#include "fmm/options.h"
+#include "fmm/plan.h"
+#include "fmm/sizes.h"
+
+/* Of settings for which no accuracy was asked the error is to be known to this share of itself. */
+static const double c_known = 0.3;
+
+/* Each time that it is not, the reference is made for an accuracy lower by this factor, from the one that the model
+ * predicts on, within the range of accuracies. */
+static const double c_finer    = 0.01;
+static const double c_finest   = 1e-12;
+static const double c_coarsest = 0.1;
+
+typedef struct
+{
+    const gmxfmm_system* system;
+    gmxfmm_options       options;
+    double               accuracy; /* asked for; INFINITY: none */
+    gmxfmm_reference*    reference;
+    void*                force;  /* 3 n, in the type of the options */
+    int                  listed; /* whether tried[0..*num_tried-1] is filled */
+    gmxfmm_measurement   m;      /* of the plan, or of what came nearest */
+    gmxfmm_plan*         plan;
+    char*                message;
+    size_t               size;
+} creation;
+
+/* Whether settings are given that decide about the error. */
+static int is_given(const gmxfmm_options* o)
+{
+    return o->method == GMXFMM_TREECODE ? !fmm_is_auto(o->theta) && !fmm_is_auto(o->degree)
+                                        : !fmm_is_auto(o->order) || !fmm_is_auto(o->grid[0]) || !fmm_is_auto(o->depth);
+}
+
+/* Whether the FMM's settings leave anything to choose. */
+static int has_choice(const gmxfmm_options* o)
+{
+    return fmm_is_auto(o->order) || (fmm_is_auto(o->grid[0]) && fmm_is_auto(o->depth)) || fmm_is_auto(o->separation);
+}
+
+/* The options as they are for the plan, and the accuracy that was asked for. */
+static gmxfmm_status take_options(creation* c, const gmxfmm_options* given, char* text, size_t size)
+{
+    gmxfmm_options standard;
+    gmxfmm_status  status = fmm_take_options(&c->options, given, text, size);
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    const int asks_none = fmm_is_auto(c->options.accuracy);
+    if (asks_none)
+    {
+        gmxfmm_default_options(&standard);
+        c->options.accuracy = standard.accuracy;
+    }
+    c->accuracy = asks_none && is_given(&c->options) ? INFINITY : c->options.accuracy;
+    return fmm_check_options(&c->options, text, size);
+}
+
+static gmxfmm_status say_of_plan(creation* c, gmxfmm_status status)
+{
+    return status == GMXFMM_OK ? status : fmm_say(c->message, c->size, status, gmxfmm_message(c->plan));
+}
+
+static gmxfmm_status make_plan(creation* c)
+{
+    return fmm_measure_plan(c->system, &c->options, NULL, &c->plan, c->message, c->size);
+}
+
+typedef gmxfmm_status reference_maker(gmxfmm_reference**, const gmxfmm_options*, const gmxfmm_system*, char*, size_t);
+
+/* A reference, in place of the one before, for the accuracy of these options. */
+static gmxfmm_status set_reference(creation* c, reference_maker* make, const gmxfmm_options* options)
+{
+    gmxfmm_reference_destroy(c->reference);
+    free(c->force);
+    c->force             = NULL;
+    gmxfmm_status status = make(&c->reference, options, c->system, c->message, c->size);
+    if (status == GMXFMM_OK && (c->force = fmm_measure_room(c->reference)) == NULL)
+    {
+        status = fmm_say(c->message, c->size, GMXFMM_ERROR_MEMORY, "out of memory for forces");
+    }
+    return status;
+}
+
+/* The errors of the plan by the reference, and the time of a step; particles are assigned where they are. An error
+ * below the uncertainty of the reference is known to be below that and no better. */
+static gmxfmm_status measure_plan(creation* c)
+{
+    gmxfmm_status status = fmm_measure_errors(c->plan, c->reference, 1, c->force, &c->m);
+    if (status == GMXFMM_OK)
+    {
+        c->m.error       = fmax(c->m.error, c->m.uncertainty);
+        c->m.error_moved = fmax(c->m.error_moved, c->m.uncertainty);
+        status           = c->system->x_before != NULL ? gmxfmm_assign(c->plan, c->system->x) : status;
+    }
+    return say_of_plan(c, status);
+}
+
+/* The settings that are given were measured, and miss what was asked. */
+static gmxfmm_status is_missed(creation* c)
+{
+    char text[256];
+    snprintf(
+        text, sizeof(text),
+        "accuracy %g is missed with the settings given: %.2g was measured at order %d, to %.1g; leave order, cells "
+        "or separation automatic, or ask for less",
+        c->accuracy, fmax(c->m.error, c->system->x_before != NULL ? c->m.error_moved : 0), c->m.order,
+        c->m.uncertainty);
+    return fmm_say(c->message, c->size, GMXFMM_ERROR_OPTION, text);
+}
+
+/* The cheapest settings that reach the accuracy, or those given if they do. Measured errors may be wrong by the
+ * uncertainty of the reference, which a choice has allowed for. */
+static gmxfmm_status create_for_accuracy(creation* c, gmxfmm_measurement* tried, int* num_tried)
+{
+    const int     chooses = has_choice(&c->options), moves = c->system->x_before != NULL;
+    gmxfmm_status status = set_reference(c, gmxfmm_reference_create, &c->options);
+    if (status == GMXFMM_OK && chooses)
+    {
+        c->listed = 1;
+        status    = gmxfmm_choose(c->reference, &c->options, moves ? c->accuracy : INFINITY, INFINITY, &c->m, tried,
+                                  num_tried, c->message, c->size);
+    }
+    status = status == GMXFMM_OK ? make_plan(c) : status;
+    status = status == GMXFMM_OK ? measure_plan(c) : status;
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    const double error = moves ? fmax(c->m.error, c->m.error_moved) : c->m.error;
+    return error + (chooses ? 0 : c->m.uncertainty) <= c->accuracy ? GMXFMM_OK : is_missed(c);
+}
+
+/* The settings given, completed by the model, and their error: to c_known of itself or, where double precision does not
+ * tell it, a bound. */
+static gmxfmm_status create_as_given(creation* c)
+{
+    gmxfmm_options exact  = c->options;
+    gmxfmm_status  status = make_plan(c);
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    fmm_measure_settings(c->plan, &c->m);
+    exact.accuracy = fmin(fmax(c->m.predicted_error, c_finest), c_coarsest);
+    for (int known = 0; status == GMXFMM_OK && !known; exact.accuracy = fmax(c_finer * exact.accuracy, c_finest))
+    {
+        status = set_reference(c, fmm_reference_best, &exact);
+        status = status == GMXFMM_OK ? measure_plan(c) : status;
+        known  = c->m.uncertainty <= c_known * c->m.error || c->m.uncertainty > 0.1 * exact.accuracy ||
+                exact.accuracy <= c_finest;
+    }
+    return status;
+}
+
+/* A treecode measures its error itself, when it is assigned. */
+static gmxfmm_status create_treecode(creation* c)
+{
+    gmxfmm_info   info   = {.size = sizeof(info)};
+    gmxfmm_status status = make_plan(c);
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    gmxfmm_get_info(c->plan, &info);
+    c->m.predicted_error = info.predicted_error;
+    c->m.error = c->m.error_moved = info.measured_error;
+    c->m.uncertainty              = 0;
+    const size_t word             = c->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
+    c->force                      = malloc((3 * (size_t)c->system->n + 1) * word);
+    if (c->force == NULL)
+    {
+        return fmm_say(c->message, c->size, GMXFMM_ERROR_MEMORY, "out of memory for forces");
+    }
+    for (int i = 0; i < 2 && status == GMXFMM_OK; i++) /* the first wakes threads */
+    {
+        status = say_of_plan(c, fmm_measure_step(c->plan, c->system->x, c->force, &c->m.time));
+    }
+    if (status == GMXFMM_OK && c->m.error > c->accuracy)
+    {
+        char text[256];
+        snprintf(
+            text, sizeof(text),
+            "accuracy %g is out of reach: the best that was measured is %.2g, with theta %g and degree %d; %sleave "
+            "more options automatic, or ask for less",
+            c->accuracy, c->m.error, info.theta, info.degree,
+            c->options.precision == GMXFMM_SINGLE ? "use double precision, " : "");
+        status = fmm_say(c->message, c->size, GMXFMM_ERROR_OPTION, text);
+    }
+    return status;
+}
+
+static gmxfmm_status check_structures(const gmxfmm_system* system,
+                                      gmxfmm_measurement*  chosen,
+                                      gmxfmm_measurement*  tried,
+                                      const int*           num_tried,
+                                      char*                text,
+                                      size_t               size)
+{
+    gmxfmm_status status = fmm_check_members(system, sizeof(*system), "gmxfmm_system", text, size);
+    if (status == GMXFMM_OK && chosen != NULL)
+    {
+        status = fmm_check_room(chosen, sizeof(*chosen), "gmxfmm_measurement", text, size);
+    }
+    if (status == GMXFMM_OK && tried != NULL && num_tried != NULL && *num_tried > 0)
+    {
+        status = fmm_check_room(tried, sizeof(*tried), "gmxfmm_measurement", text, size);
+    }
+    return status;
+}
+
+gmxfmm_status gmxfmm_create_measured(gmxfmm_plan**         plan,
+                                     const gmxfmm_options* options,
+                                     const gmxfmm_system*  system,
+                                     gmxfmm_measurement*   chosen,
+                                     gmxfmm_measurement*   tried,
+                                     int*                  num_tried,
+                                     char*                 message,
+                                     size_t                message_size)
+{
+    char     text[256];
+    creation c = {.system = system, .message = message, .size = message_size, .m = {.size = sizeof(c.m), .error = NAN}};
+    if (plan == NULL || options == NULL || system == NULL)
+    {
+        return fmm_say(message, message_size, GMXFMM_ERROR_NULL, "plan, options or system is NULL");
+    }
+    *plan                = NULL;
+    gmxfmm_status status = check_structures(system, chosen, tried, num_tried, text, sizeof(text));
+    status               = status == GMXFMM_OK ? take_options(&c, options, text, sizeof(text)) : status;
+    if (status != GMXFMM_OK)
+    {
+        return fmm_say(message, message_size, status, text);
+    }
+    status = c.options.method == GMXFMM_TREECODE ? create_treecode(&c)
+             : isfinite(c.accuracy)              ? create_for_accuracy(&c, tried, num_tried)
+                                                 : create_as_given(&c);
+    if (status == GMXFMM_OK)
+    {
+        fmm_set_measured_error(c.plan, c.m.error);
+        gmxfmm_reset_times(c.plan); /* of measurements */
+        fmm_say(message, message_size, status, "");
+    }
+    else
+    {
+        gmxfmm_destroy(c.plan);
+        c.plan = NULL;
+    }
+    if (chosen != NULL)
+    {
+        fmm_measure_give(chosen, &c.m, chosen->size);
+    }
+    if (!c.listed && num_tried != NULL)
+    {
+        *num_tried = tried != NULL && *num_tried > 0 && isfinite(c.m.error);
+        if (*num_tried > 0)
+        {
+            fmm_measure_give(tried, &c.m, tried->size);
+        }
+    }
+    gmxfmm_reference_destroy(c.reference);
+    free(c.force);
+    *plan = c.plan;
+    return status;
+}
