@@ -32,7 +32,7 @@ typedef struct
     gmxfmm_output output;
     gmxfmm_info   info;
 
-    gmxfmm_measurement measured; /* of the settings that were chosen by it; error NaN: none */
+    gmxfmm_measurement measured; /* of the plan; time 0: nothing was measured */
 } solution;
 
 static void print_help(void)
@@ -67,6 +67,9 @@ static void print_help(void)
           "errors\n"
           "over the RMS of the reference, and force_error is the same for q times field, which is what --accuracy is "
           "about.\n"
+          "measured_error is force_error as measured on this system, without reference values; predicted_error is of a "
+          "model\n"
+          "of liquids, and all that there is where error_source is model.\n"
           "A reference that is zero by symmetry has no RMS to divide by: then the unit, printed as ..._error_unit, is "
           "the mean\n"
           "|q| over the particle spacing d (potential), mean |q|/d^2 (field) or (mean |q|/d)^2 (force).\n"
@@ -129,10 +132,9 @@ static int settle_kernel(const charge_file* file, main_options* options)
 }
 
 /* What a user should know beside the results; only after success, for a failure has one line on stderr. */
-static void print_notes(const charge_file* file, const main_options* options, const solution* s)
+static void print_notes(const charge_file* file, const main_options* options)
 {
-    const gmxfmm_info* info = &s->info;
-    const double       net  = net_charge(file);
+    const double net = net_charge(file);
 
     if (file->periodic && fabs(net) > NEUTRAL * mean_charge(file) * (double)file->n)
     {
@@ -149,15 +151,6 @@ static void print_notes(const charge_file* file, const main_options* options, co
     if (file->field && file->kernel != options->solve.kernel)
     {
         complain(file->name, file->kernel_line, "note: the reference values belong to another kernel");
-    }
-    if (info->method == GMXFMM_FMM && options->accuracy_given && !isfinite(s->measured.error) &&
-        info->predicted_error > options->solve.accuracy)
-    {
-        complain(
-            file->name, 0,
-            "note: with the order, cells or separation given the predicted error is %.2g, above the accuracy of %g; "
-            "gmxfmm error measures it",
-            info->predicted_error, options->solve.accuracy);
     }
 }
 
@@ -176,7 +169,23 @@ static int all_finite(const solution* s, int64_t n)
     return finite;
 }
 
-static int compute(gmxfmm_plan* plan, const charge_file* file, gmxfmm_method method, solution* s)
+/* The plan by the library's model, ready for execute. */
+static gmxfmm_status
+make_plan(const charge_file* file, const main_options* options, gmxfmm_plan** plan, char* message, size_t size)
+{
+    gmxfmm_status status =
+        gmxfmm_create(plan, &options->solve, file->n, file->periodic ? file->box : NULL, message, size);
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    status = gmxfmm_set_charges(*plan, file->n, file->q);
+    status = status == GMXFMM_OK ? gmxfmm_assign(*plan, file->x) : status;
+    snprintf(message, size, "%s", gmxfmm_message(*plan));
+    return status;
+}
+
+static gmxfmm_status execute(gmxfmm_plan* plan, const charge_file* file, gmxfmm_method method, solution* s)
 {
     s->potential          = (double*)malloc((size_t)file->n * sizeof(double));
     s->field              = (double*)malloc((size_t)file->n * 3 * sizeof(double));
@@ -190,51 +199,59 @@ static int compute(gmxfmm_plan* plan, const charge_file* file, gmxfmm_method met
     {
         return GMXFMM_ERROR_MEMORY;
     }
-    gmxfmm_status status = gmxfmm_set_charges(plan, file->n, file->q);
-    if (status == GMXFMM_OK)
-    {
-        status = gmxfmm_assign(plan, file->x);
-    }
-    if (status == GMXFMM_OK)
-    {
-        status = gmxfmm_execute(plan, file->x, &s->output);
-    }
-    if (status == GMXFMM_OK)
-    {
-        status = gmxfmm_get_info(plan, &s->info);
-    }
-    return (int)status;
+    const gmxfmm_status status = gmxfmm_execute(plan, file->x, &s->output);
+    return status == GMXFMM_OK ? gmxfmm_get_info(plan, &s->info) : status;
 }
 
-static int solve_file(const charge_file* file, const main_options* options, solution* s)
+/* Whether an accuracy that was asked for is missed: by the model, where nothing was measured. */
+static int misses_accuracy(const charge_file* file, const main_options* options, const solution* s)
 {
-    gmxfmm_plan* plan = NULL;
-    char         message[512];
+    const gmxfmm_info* info  = &s->info;
+    const double       error = isfinite(info->measured_error) ? info->measured_error : info->predicted_error;
+    if (!options->accuracy_given || error <= options->solve.accuracy)
+    {
+        return 0;
+    }
+    complain(file->name, 0,
+             "accuracy %g is missed with the settings given: %.2g is %s; leave more of them automatic, or ask for less",
+             options->solve.accuracy, error, isfinite(info->measured_error) ? "measured" : "predicted by the model");
+    return 1;
+}
 
-    const gmxfmm_status created =
-        gmxfmm_create(&plan, &options->solve, file->n, file->periodic ? file->box : NULL, message, sizeof(message));
-    if (created != GMXFMM_OK)
+/* One line for what the library refuses: with the line of a box, and what its numbers of particles mean. */
+static void complain_of(const charge_file* file, gmxfmm_status status, const char* message)
+{
+    complain(file->name, status == GMXFMM_ERROR_BOX ? file->box_line : 0, "%s%s",
+             message[0] ? message : gmxfmm_status_text(status),
+             status == GMXFMM_ERROR_COINCIDENT || status == GMXFMM_ERROR_CHARGE ? "; particle 0 is the first row" : "");
+}
+
+static int solve_file(const charge_file* file, const main_options* options, progress* p, solution* s)
+{
+    gmxfmm_plan*  plan = NULL;
+    char          message[512];
+    gmxfmm_status status = main_measure_is_wanted(options)
+                               ? main_measure(file, options, p, &plan, &s->measured, message, sizeof(message))
+                               : GMXFMM_OK;
+    progress_enter(p, STAGE_SOLVE, 0);
+    status = status == GMXFMM_OK && !plan ? make_plan(file, options, &plan, message, sizeof(message)) : status;
+    if (status == GMXFMM_OK)
     {
-        complain(file->name, created == GMXFMM_ERROR_BOX ? file->box_line : 0, "%s", message);
-        return -1;
-    }
-    const gmxfmm_status status = (gmxfmm_status)compute(plan, file, options->solve.method, s);
-    int                 failed = status != GMXFMM_OK;
-    if (failed)
-    {
-        const char* text = gmxfmm_message(plan);
-        /* the library counts particles, not lines */
-        complain(file->name, 0, "%s%s", text[0] ? text : gmxfmm_status_text(status),
-                 status == GMXFMM_ERROR_COINCIDENT || status == GMXFMM_ERROR_CHARGE ? "; particle 0 is the first row"
-                                                                                    : "");
-    }
-    else if (!all_finite(s, file->n))
-    {
-        complain(file->name, 0, "the result is not finite: positions or charges are too large or too close");
-        failed = 1;
+        status = execute(plan, file, options->solve.method, s);
+        snprintf(message, sizeof(message), "%s", gmxfmm_message(plan));
     }
     gmxfmm_destroy(plan);
-    return failed ? -1 : 0;
+    if (status != GMXFMM_OK)
+    {
+        complain_of(file, status, message);
+        return -1;
+    }
+    if (!all_finite(s, file->n))
+    {
+        complain(file->name, 0, "the result is not finite: positions or charges are too large or too close");
+        return -1;
+    }
+    return misses_accuracy(file, options, s) ? -1 : 0;
 }
 
 static void print_fmm(const gmxfmm_info* info)
@@ -299,14 +316,15 @@ static void print_solution(const charge_file* file, const gmxfmm_options* solve,
     }
     info->method == GMXFMM_FMM ? print_fmm(info) : print_treecode(solve, info);
     printf("predicted_error: %.3g\n", info->predicted_error);
-    if (isfinite(s->measured.error) || isfinite(info->measured_error))
+    if (isfinite(info->measured_error))
     {
-        printf("measured_error: %.3g\n", isfinite(s->measured.error) ? s->measured.error : info->measured_error);
+        printf("measured_error: %.3g\n", info->measured_error);
     }
-    if (isfinite(s->measured.error))
+    if (s->measured.time > 0)
     {
         printf("measured_ms: %.4g\n", 1e3 * s->measured.time);
     }
+    printf("error_source: %s\n", isfinite(info->measured_error) ? "measurement" : "model");
 }
 
 /* Mean distance of particles: a periodic system's from its volume, another's from the brick around it. */
@@ -410,12 +428,7 @@ static int solve_stages(charge_file* file, main_options* options, solution* s, p
     {
         return -1;
     }
-    if (main_measure(file, options, p, &s->measured))
-    {
-        return -1;
-    }
-    progress_enter(p, STAGE_SOLVE, 0);
-    if (solve_file(file, options, s))
+    if (solve_file(file, options, p, s))
     {
         return -1;
     }
@@ -445,7 +458,7 @@ static int run_solve(charge_file* file, main_options* options, solution* s)
     }
     if (!options->quiet)
     {
-        print_notes(file, options, s);
+        print_notes(file, options);
     }
     print_solution(file, &options->solve, s);
     if (file->field)

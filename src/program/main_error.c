@@ -119,13 +119,15 @@ static int measure_all(table* t)
     return status < 0 ? -1 : 0;
 }
 
-static void print_best(const table* t)
+/* 0, or -1 after a complaint: none of the rows reaches what was asked. */
+static int print_best(const table* t)
 {
     const gmxfmm_measurement* best = &t->best;
     if (t->best.time <= 0)
     {
-        printf("best: none reaches %g\n", t->options->solve.accuracy);
-        return;
+        complain(t->file->name, 0, "accuracy %g: none of the settings that were measured reaches it; ask for less",
+                 t->options->solve.accuracy);
+        return -1;
     }
     printf("best: --m2l %s --order %d --separation %d", gmxfmm_m2l_name(best->m2l), best->order, best->separation);
     if (best->depth >= 0 && t->options->solve.boundary == GMXFMM_OPEN)
@@ -136,6 +138,7 @@ static void print_best(const table* t)
     {
         printf(" --grid %d,%d,%d\n", best->grid[0], best->grid[1], best->grid[2]);
     }
+    return 0;
 }
 
 /* Threads that a plan with these options has, or 0. */
@@ -198,8 +201,8 @@ static int with_reference(table* t)
     {
         return -1;
     }
-    print_best(t);
-    return t->options->plot ? plot(t) : 0;
+    const int failed = print_best(t);
+    return (t->options->plot && plot(t)) || failed ? -1 : 0;
 }
 
 int main_error(const charge_file* file, const main_options* options)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Errors measured on the system itself, and settings chosen by them. */
+/* The plan of gmxfmm solve, measured on the system itself. */
 #ifndef GMXFMM_MAIN_MEASURE_H
 #define GMXFMM_MAIN_MEASURE_H
 
@@ -8,9 +8,17 @@
 #include "main_options.h"
 #include "main_progress.h"
 
-/* Where order and cells are left automatic, chooses them, or the accuracy to ask of the library's model, so that what
- * was asked is just reached on the system of a file. *chosen: what they reach; error NaN: nothing was
- * measured. 0, or -1 after one line on stderr: nothing reaches it. */
-int main_measure(const charge_file* file, main_options* options, progress* p, gmxfmm_measurement* chosen);
+/* Whether errors are to be measured with these options. */
+int main_measure_is_wanted(const main_options* options);
+
+/* Makes a plan for the system of a file, ready for execute, that is measured to reach what was asked; *chosen: what it
+ * reaches. *plan, NULL on failure, is to be destroyed. Returns the library's status, with message[size]. */
+gmxfmm_status main_measure(const charge_file*  file,
+                           const main_options* options,
+                           progress*           p,
+                           gmxfmm_plan**       plan,
+                           gmxfmm_measurement* chosen,
+                           char*               message,
+                           size_t              size);
 
 #endif

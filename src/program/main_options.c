@@ -61,9 +61,7 @@ static const option table[] = {
      "tinfoil|vacuum"},
     {"--threads", "N", INTEGER, SOLVE(num_threads), NULL, NULL, NULL},
     {"--measure", "WHEN", CHOICE, OWN(measure),
-     "measure errors where order and cells are automatic, and choose by them (solve); auto: not on a GPU with an "
-     "octree "
-     "method given",
+     "measure the error, and choose by it what is automatic (solve); auto: not on a GPU with an octree method given",
      "auto", "auto|yes|no"},
     {"--verbose", "", FLAG, OWN(verbose), "what was measured and seconds by stage, on stderr (solve)", "no", NULL},
     {"--quiet", "", FLAG, OWN(quiet), "on stderr no notes, progress or seconds, only errors (solve)", "no", NULL},

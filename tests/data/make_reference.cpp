@@ -82,6 +82,17 @@ System displaced(System s, double most, std::uint64_t seed)
     return s;
 }
 
+/* A crystal of which one ion has moved: the forces are those of a dipole, small against those between neighbours. */
+System oneMoved(System s)
+{
+    const double by[3] = {0.07, -0.04, 0.11};
+    for (std::size_t d = 0; d < 3; d++)
+    {
+        s.x[3 * 100 + d] += by[d];
+    }
+    return s;
+}
+
 /* Two walls of charges, one of each sign, and a neutral cloud between them. */
 System walls()
 {
@@ -127,6 +138,7 @@ int main(int argc, char** argv)
     write(folder, "own-turned_228", ions(boxOfVolume(boxType("Turned"), 228), 228, 3), Boundary::Tinfoil);
     write(folder, "own-crystal_1000", sodiumChloride(5), Boundary::Tinfoil);
     write(folder, "own-crystal_displaced_1000", displaced(sodiumChloride(5), 0.05, 4), Boundary::Tinfoil);
+    write(folder, "own-crystal_one_moved_512", oneMoved(sodiumChloride(4)), Boundary::Tinfoil);
     write(folder, "own-walls_800", walls(), Boundary::Open);
     write(folder, "own-ball_500", positive(droplet(500, 5, 1)), Boundary::Open);
     return 0;

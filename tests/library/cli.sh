@@ -139,9 +139,13 @@ check "options with = and before the file" test "$(value order) $(value grid)" =
 run solve crystal.txt --accuracy 1e-6 --order -1 --grid=-1,-1,-1 --depth -1 --separation -1 --threads -1
 check "-1 says automatic where that is the default" test "$(value energy)" = "$energy"
 
-run solve crystal.txt --order 4 --accuracy 1e-6
-check "an accuracy that the order given cannot reach: exits with 0" test $? -eq 0
-check "... one line of note" test "$(grep -c '^gmxfmm: crystal.txt: note: with the order' stderr) $(wc -l <stderr)" = "1 1"
+for measure in yes no; do
+    run solve crystal.txt --order 4 --grid 4,4,4 --accuracy 1e-6 --measure $measure
+    check "an accuracy that the settings given cannot reach, --measure $measure: exit status 2" test $? -eq 2
+    check "... one line that says what is missed" grep -q '^gmxfmm: crystal.txt: accuracy 1e-06 is' stderr
+    check "... and what to change" grep -q 'leave more .*automatic, or ask for less$' stderr
+    check "... alone" test "$(wc -l <stderr) $(wc -l <stdout)" = "1 0"
+done
 run solve crystal.txt --order 4
 check "... and none where no accuracy was asked" test ! -s stderr
 
@@ -156,10 +160,33 @@ if [ "${GMXFMM_TESTS_DEVICE:-cpu}" = cpu ]; then
     check "--verbose shows what was tried" grep -qE "$tried" stderr
     check "... each once" test -z "$(grep -E "$tried" stderr | awk '{ print $1, $2, $3, $4 }' | sort | uniq -d)"
 fi
-for fixed in "--measure no" "--order 8" "--grid 3,3,3"; do
-    # shellcheck disable=SC2086 # two words
-    run solve crystal.txt $fixed
-    check "$fixed: nothing is measured" test -z "$(value measured_error)"
+run solve crystal.txt --measure no
+check "--measure no: nothing is measured" test -z "$(value measured_error)"
+check "... and that is said" test "$(value error_source)" = model
+
+# rock salt with an ion moved, where the error that a model of liquids predicts is wrong by a thousand times: what is
+# measured is the error over an independent sum, within 3 % for the uncertainty of the measurement, or 4e-12 for the digits
+# of the sum; of settings that reach far more than what was asked, a bound
+moved_ion=$own/own-crystal_one_moved_512.txt.gz
+for settings in "--order 12" "--grid 4,4,4" "--m2l rotation --depth 2" "--order 3 --grid 2,3,4 --separation 2" "--order 26 --separation 2" \
+    "--accuracy 1e-3" "--accuracy 1e-3 --order 12" "--accuracy 1e-3 --grid 4,4,4" "--accuracy 1e-10" "--accuracy 1e-10 --order 26"; do
+    asked=${settings#*accuracy }
+    case $settings in *accuracy*) asked=${asked%% *} ;; *) asked=0 ;; esac
+    # shellcheck disable=SC2086 # several words
+    run solve "$moved_ion" $settings --measure yes
+    check "$settings: exits with 0" test $? -eq 0
+    check "$settings: the source of the error is named" test "$(value error_source)" = measurement
+    check "$settings: measured $(value measured_error), true $(value force_error)" awk -v m="$(value measured_error)" \
+        -v e="$(value force_error)" -v asked="$asked" \
+        'BEGIN { d = m - e; rest = 0.03 * e + 4e-12; exit !(m > 0 && e > 0 && -d <= rest && (d <= rest || m <= 0.1 * asked)) }'
+    check "$settings: what was asked is reached" test "$asked" = 0 -o "$(below "$(value force_error)" "$asked" && echo 1)" = 1
+done
+for settings in "--accuracy 1e-12" "--accuracy 1e-3 --order 12 --grid 4,4,4 --separation 1" "--accuracy 1e-5 --order 2" "--accuracy 1e-5 --precision single"; do
+    # shellcheck disable=SC2086 # several words
+    run solve "$moved_ion" $settings --measure yes
+    check "$settings: exit status 2" test $? -eq 2
+    check "$settings: nothing on stdout" test ! -s stdout
+    check "$settings: one line, with what to change" test "$(wc -l <stderr) $(grep -c 'ask for' stderr)" = "1 1"
 done
 
 # vectors that point backwards span the same lattice
@@ -177,8 +204,8 @@ for length in 1e5 1e12; do
 done
 mv long-1e5.txt long.txt
 mv long-1e12.txt needle.txt
-run solve long.txt --m2l rotation --depth 3 --order 16 --separation 2 --output exact.txt
-run solve exact.txt --m2l rotation --depth 1 --order 20 --separation 2
+run solve long.txt --m2l rotation --depth 3 --order 16 --separation 2 --measure no --output exact.txt
+run solve exact.txt --m2l rotation --depth 1 --order 20 --separation 2 --measure no
 check "a long box, two depths" below "$(value force_error)" 1e-9
 run solve exact.txt --accuracy 1e-6 --measure no
 check "... which is chosen where cells cannot be" test "$(value method)" = rotation
