@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Makes the wheel (PEP 517): the Python files, the shared library built by CMake from the checkout around them, and its
-header, of which the structures are read.
+headers, of which the structures are read.
 
 GMXFMM_CMAKE_ARGS in the environment has further arguments of cmake, such as -DGMXFMM_CUDA=ON.
 """
@@ -18,7 +18,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parent
-HEADER = CHECKOUT / "src" / "fmm" / "gmxfmm.h"
+HEADERS = [CHECKOUT / "src" / "fmm" / name for name in ("gmxfmm.h", "gmxfmm_measure.h")]
 
 
 def _build_library(folder):
@@ -33,7 +33,7 @@ def _build_library(folder):
 
 
 def _version():
-    return re.search(r'#define GMXFMM_VERSION "([^"]+)"', HEADER.read_text()).group(1)
+    return re.search(r'#define GMXFMM_VERSION "([^"]+)"', HEADERS[0].read_text()).group(1)
 
 
 def _metadata():
@@ -49,7 +49,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     info = f"gmxfmm-{_version()}.dist-info"
     with tempfile.TemporaryDirectory() as folder:
         contents = {f"gmxfmm/{path.name}": path.read_bytes() for path in sorted((HERE / "gmxfmm").glob("*.py"))}
-        contents["gmxfmm/gmxfmm.h"] = HEADER.read_bytes()
+        contents.update({f"gmxfmm/{path.name}": path.read_bytes() for path in HEADERS})
         contents["gmxfmm/libgmxfmm.so"] = _build_library(folder).read_bytes()
     contents[f"{info}/METADATA"] = _metadata().encode()
     contents[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nGenerator: gmxfmm\nRoot-Is-Purelib: false\nTag: {tag}\n".encode()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Structures and enums as the library's header has them, so that they stand once."""
+"""Structures and enums as the library's headers have them, so that they stand once."""
 import ctypes
 import re
 
@@ -15,9 +15,8 @@ _NUMBERS = {
 class Header:
     """enums: {enum: {constant: value}}; structure(name): a ctypes.Structure."""
 
-    def __init__(self, path):
-        with open(path, encoding="utf-8") as file:
-            self._text = re.sub(r"/\*.*?\*/", " ", file.read(), flags=re.S)
+    def __init__(self, *paths):
+        self._text = re.sub(r"/\*.*?\*/", " ", "".join(path.read_text(encoding="utf-8") for path in paths), flags=re.S)
         self.version = re.search(r'#define GMXFMM_VERSION "([^"]+)"', self._text).group(1)
         self.enums = {}
         for body, name in re.findall(r"typedef enum\s*\{([^{}]*)\}\s*(\w+)\s*;", self._text):

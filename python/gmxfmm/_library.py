@@ -19,9 +19,9 @@ class Error(Exception):
 
 
 def _find_header():
-    for path in (_HERE / "gmxfmm.h", _HERE.parent.parent / "src" / "fmm" / "gmxfmm.h"):
-        if path.exists():
-            return Header(path)
+    for folder in (_HERE, _HERE.parent.parent / "src" / "fmm"):
+        if (folder / "gmxfmm.h").exists():
+            return Header(folder / "gmxfmm.h", folder / "gmxfmm_measure.h")
     raise ImportError("gmxfmm.h is neither in the package gmxfmm nor in a checkout around it: install the package by pip")
 
 
@@ -47,6 +47,8 @@ Options = header.structure("gmxfmm_options")
 Output = header.structure("gmxfmm_output")
 Info = header.structure("gmxfmm_info")
 Option = header.structure("gmxfmm_option")
+System = header.structure("gmxfmm_system")
+Measurement = header.structure("gmxfmm_measurement")
 
 _POINTER, _SIZE, _TEXT = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p
 for _name, _result, _arguments in (
@@ -54,6 +56,8 @@ for _name, _result, _arguments in (
     ("default_options_of_size", None, [ctypes.POINTER(Options), _SIZE]),
     ("find_option", ctypes.POINTER(Option), [_TEXT]),
     ("create", ctypes.c_int, [ctypes.POINTER(_POINTER), ctypes.POINTER(Options), ctypes.c_int64, _POINTER, _TEXT, _SIZE]),
+    ("create_measured", ctypes.c_int, [ctypes.POINTER(_POINTER), ctypes.POINTER(Options), ctypes.POINTER(System),
+                                       ctypes.POINTER(Measurement), ctypes.POINTER(Measurement), ctypes.POINTER(ctypes.c_int), _TEXT, _SIZE]),
     ("set_charges", ctypes.c_int, [_POINTER, ctypes.c_int64, _POINTER]),
     ("set_exclusions", ctypes.c_int, [_POINTER, _POINTER, _POINTER]),
     ("assign", ctypes.c_int, [_POINTER, _POINTER]),

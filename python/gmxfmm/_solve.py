@@ -4,17 +4,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._library import Error, Info, Options, Output, header, library
+from ._library import Error, Info, Options, Output, System, header, library
 
 _STATUS = {value: name for name, value in header.enums["gmxfmm_status"].items()}
 _FIELDS = dict(Options._fields_)
 _FIXED = {"size", "array_type"}  # not a caller's
+_AUTO = -1  # GMXFMM_AUTO
 
 
 @dataclass
 class Result:
     """energy: 1/2 sum q phi; forces (n, 3), potential (n) and field (n, 3) at the charges; virial (3, 3) or None; info:
-    what the plan did, by the names of gmxfmm_info."""
+    what the plan did, by the names of gmxfmm_info; measured_error: relative RMS error of the forces, measured on this system
+    (treecode: of potential or field, at a sample), nan without measure."""
 
     energy: float
     forces: np.ndarray
@@ -22,6 +24,7 @@ class Result:
     field: np.ndarray
     virial: np.ndarray
     info: dict
+    measured_error: float
 
 
 def _choices(name):
@@ -86,11 +89,14 @@ def _as_dict(info):
 
 
 class _Plan:
-    """A gmxfmm_plan that is destroyed at the end of a with."""
+    """A gmxfmm_plan that is destroyed at the end of a with: one that was measured on the system, or one of the model's."""
 
-    def __init__(self, options, n, box):
+    def __init__(self, options, system, measure):
         self._plan, message = ctypes.c_void_p(), ctypes.create_string_buffer(512)
-        status = library.gmxfmm_create(self._plan, options, n, None if box is None else box.ctypes.data, message, 512)
+        if measure:
+            status = library.gmxfmm_create_measured(self._plan, options, system, None, None, None, message, 512)
+        else:
+            status = library.gmxfmm_create(self._plan, options, system.n, system.box, message, 512)
         if status:
             raise Error(_STATUS[status], message.value.decode())
 
@@ -109,7 +115,7 @@ class _Plan:
             raise Error(_STATUS[status], library.gmxfmm_message(self._plan).decode())
 
 
-def solve(positions, charges, box=None, *, exclusions=None, virial=False, precision="double", **options):
+def solve(positions, charges, box=None, *, exclusions=None, virial=False, precision="double", measure=True, **options):
     """Energy, forces, potential and field of point charges.
 
     positions   (n, 3), any length unit
@@ -117,11 +123,16 @@ def solve(positions, charges, box=None, *, exclusions=None, virial=False, precis
     box         None: an open system; a length: a cube; three: a brick; (3, 3): its vectors in rows
     exclusions  pairs of particles that do not interact, (m, 2)
     virial      also the virial (FMM)
+    measure     True: errors are measured on this system, in some ten times the time of the solve itself, and what is left to
+                the library is chosen by them; with order, grid or depth given and no accuracy, these are measured as they
+                are. False: a model of liquids chooses, which in crystals may be wrong by a thousand times
     options     members of gmxfmm_options (gmxfmm.h, gmxfmm help), choices by their names: accuracy, m2l, boundary, device,
                 prefactor, ...; of the treecode method="treecode", kernel="yukawa", kappa, theta, degree, ...
-                Numbers that the library is to choose are left out, or -1.
+                Numbers that the library is to choose are left out, or -1. The default of reproducible is 1 here, as no FFT
+                plans are worth timing for one solve.
 
-    Potentials are prefactor * sum q / r. Raises Error with the library's message where it refuses something.
+    Potentials are prefactor * sum q / r. Raises Error with the library's message where it refuses something, and where no
+    settings reach the accuracy.
     """
     x = _numbers("positions", positions, (None, 3))
     q = _numbers("charges", charges, (len(x),))
@@ -131,23 +142,31 @@ def solve(positions, charges, box=None, *, exclusions=None, virial=False, precis
         options.setdefault("boundary", "open")
     elif options.get("boundary") == "open":
         raise ValueError("an open system has no box: leave out box, or boundary")
-    for name, value in dict(options, precision=precision).items():
+    wanted = options.pop("accuracy", _AUTO)
+    if measure or wanted != _AUTO:
+        options["accuracy"] = wanted
+    for name, value in dict({"reproducible": 1}, **options, precision=precision).items():
         _set(asked, name, value)
     asked.array_type = header.enums["gmxfmm_precision"]["GMXFMM_DOUBLE"]
     vectors = None if box is None else _box_vectors(box)
+    start, others = (None, None) if exclusions is None else _exclusion_lists(exclusions, len(x))
+    system = System(ctypes.sizeof(System), len(x), *(None if array is None else array.ctypes.data for array in (vectors, x, q, start, others)))
     potential, field = np.empty(len(x)), np.empty((len(x), 3))
     forces = np.empty((len(x), 3))
     output = Output(size=ctypes.sizeof(Output), force=forces.ctypes.data, field=field.ctypes.data, potential=potential.ctypes.data, want_energy=1,
                     want_virial=bool(virial))
     info = Info(size=ctypes.sizeof(Info))
-    with _Plan(asked, len(x), vectors) as plan:
-        plan.call("set_charges", len(x), q.ctypes.data)
-        if exclusions is not None:
-            start, others = _exclusion_lists(exclusions, len(x))
-            plan.call("set_exclusions", start.ctypes.data, others.ctypes.data)
-        plan.call("assign", x.ctypes.data)
+    with _Plan(asked, system, measure) as plan:
+        if not measure:
+            plan.call("set_charges", system.n, system.q)
+            plan.call("set_exclusions", system.excl_start, system.excl_list)
+            plan.call("assign", system.x)
         plan.call("execute", x.ctypes.data, output)
         plan.call("get_info", info)
         what = dict(_as_dict(info), graph_version=plan.graph_version())
+    error = what["predicted_error"] if np.isnan(what["measured_error"]) else what["measured_error"]
+    if wanted != _AUTO and error > wanted:
+        raise Error("GMXFMM_ERROR_OPTION", f"accuracy {wanted:g} is missed with the settings given: {error:.2g} is predicted by the model; "
+                    "leave more of them automatic, or ask for less")
     return Result(output.energy_near + output.energy_far, forces, potential, field,
-                  np.array(output.virial).reshape(3, 3) if virial else None, what)
+                  np.array(output.virial).reshape(3, 3) if virial else None, what, what["measured_error"])

@@ -4,6 +4,7 @@
 GMXFMM_HEADER names the header for the last, CC the compiler (default cc).
 """
 import ctypes
+import math
 import os
 import subprocess
 import tempfile
@@ -35,6 +36,26 @@ def direct(x, q, kappa=0.0, excluded=()):
         term[i, j] = term[j, i] = 0
     slope = np.where(np.isinf(r), 0, term * (kappa + 1 / r) / r)
     return term @ q, np.einsum("ij,ijd,j->id", slope, d, q)
+
+
+def ewald_forces(x, q, edge):
+    """Forces in a cube by Ewald's sums, to 1e-14 of those between neighbours: the real part within half an edge."""
+    alpha = 12 / edge
+    d = x[:, None, :] - x[None, :, :]
+    d -= edge * np.round(d / edge)
+    r = np.sqrt((d**2).sum(axis=2)) + np.diag(np.full(len(x), np.inf))
+    with np.errstate(invalid="ignore"):
+        slope = (np.vectorize(math.erfc)(alpha * r) / r + 2 * alpha / np.sqrt(np.pi) * np.exp(-((alpha * r) ** 2))) / r**2
+    forces = np.einsum("ij,ijd,j,i->id", np.where(np.isinf(r), 0, slope), d, q, q)
+    most = math.ceil(12 * alpha * edge / (2 * np.pi))
+    m = np.argwhere(np.ones((2 * most + 1, 2 * most + 1, most + 1))) - [most, most, 0]  # half of them, as k and -k are one
+    square = (m**2).sum(axis=1)
+    m = m[(square > 0) & (square <= most**2)]
+    for k in np.array_split(2 * np.pi / edge * m, 1 + len(m) // 4000):
+        weight = 4 * np.pi / edge**3 * np.exp(-(k**2).sum(axis=1) / (4 * alpha**2)) / (k**2).sum(axis=1) * np.where(k[:, 2] > 0, 2, 1)
+        phase = np.exp(1j * x @ k.T)
+        forces += q[:, None] * ((phase * np.conj(q @ phase)).imag * weight @ k)
+    return forces
 
 
 def rms_error(a, reference):
@@ -119,12 +140,95 @@ class Solve(unittest.TestCase):
         self.assertEqual(gmxfmm.__version__, _library.header.version)
 
 
+class Measured(unittest.TestCase):
+    """Rock salt with one ion moved, where a model of liquids is wrong by a thousand times. What is measured is true to a tenth of
+    what was asked, or to 3 % if nothing was; 1e-11 is for the digits of forces that are a hundredth of those between neighbours."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.x, cls.q = rock_salt(8)
+        cls.x[100] += (0.07, -0.04, 0.11)
+        cls.forces = ewald_forces(cls.x, cls.q, 8)
+
+    def errors(self, **options):
+        result = gmxfmm.solve(self.x, self.q, 8, **options)
+        self.assertEqual(str(result.measured_error), str(result.info["measured_error"]))
+        return rms_error(result.forces, self.forces), result.measured_error, result.info["predicted_error"]
+
+    def test_what_is_asked_is_reached(self):
+        for asked in (1e-2, 1e-3, 1e-6, 1e-10):
+            for settings in ({}, {"order": 26}, {"separation": 2}):
+                true, measured, _ = self.errors(accuracy=asked, **settings)
+                self.assertLessEqual(true, asked)
+                self.assertAlmostEqual(measured, true, delta=0.1 * asked + 1e-11)
+
+    def test_settings_given_are_measured(self):
+        for settings, least in (({"order": 12}, 0.1), ({"grid": 4}, 0.03), ({"order": 9, "grid": (2, 3, 4), "separation": 2}, 0)):
+            true, measured, _ = self.errors(**settings)
+            self.assertGreater(true, least)
+            self.assertAlmostEqual(measured, true, delta=0.03 * true + 1e-11)
+
+    def test_what_is_missed_is_an_error(self):
+        for settings, text in (({"accuracy": 1e-12}, "cannot be measured.* ask for"), ({"accuracy": 1e-5, "precision": "single"}, "use double"),
+                               ({"accuracy": 1e-3, "order": 12, "grid": 4, "separation": 1}, "is missed .*automatic"),
+                               ({"accuracy": 1e-6, "order": 4, "measure": False}, "predicted by the model")):
+            with self.assertRaisesRegex(gmxfmm.Error, text) as caught:
+                gmxfmm.solve(self.x, self.q, 8, **settings)
+            self.assertEqual(caught.exception.status, "GMXFMM_ERROR_OPTION")
+
+    def test_the_model_is_taken_where_that_is_asked_for(self):
+        true, measured, predicted = self.errors(accuracy=1e-3, measure=False)
+        self.assertTrue(np.isnan(measured))
+        self.assertLess(predicted, 1e-3)
+        self.assertGreater(true, 0.1)
+
+    def reached(self, make, forces_of):
+        """A hundred systems from seeds: how many were refused; none falls short without a word."""
+        refused = 0
+        for seed in range(100):
+            random = np.random.default_rng(seed)
+            x, q, box = make(random)
+            asked = 10 ** random.uniform(-8, -2)
+            try:
+                result = gmxfmm.solve(x, q, box, accuracy=asked)
+            except gmxfmm.Error as error:
+                self.assertRegex(str(error), "ask for")
+                refused += 1
+                continue
+            true = rms_error(result.forces, forces_of(x, q))
+            self.assertLessEqual(true, asked, f"seed {seed}")
+            self.assertAlmostEqual(result.measured_error, true, delta=0.1 * asked + 1e-11, msg=f"seed {seed}")
+        return refused
+
+    def test_a_hundred_crystals_with_defects(self):
+        def make(random):
+            x, q = rock_salt(4)
+            i = random.integers(64)
+            by = 10 ** random.uniform(-2.5, -0.8) * random.uniform(-1, 1, (64, 3))
+            kind = random.integers(3)
+            if kind == 0:
+                q[i] *= 2
+            else:
+                x = x + (by if kind == 1 else by * (np.arange(64) == i)[:, None])
+            return x, q, 4
+
+        self.assertLessEqual(self.reached(make, lambda x, q: ewald_forces(x, q, 4)), 1)
+
+    def test_a_hundred_clusters(self):
+        def make(random):
+            n = random.integers(10, 150)
+            at = 10 ** random.uniform(0, 3) * random.integers(0, 3, (n, 1))
+            return random.normal(0, n ** (1 / 3), (n, 3)) + at, random.uniform(-1, 1, n), None
+
+        self.assertLessEqual(self.reached(make, lambda x, q: q[:, None] * direct(x, q)[1]), 1)
+
+
 class Structures(unittest.TestCase):
     def test_are_laid_out_as_the_compiler_does_it(self):
         header = os.environ.get("GMXFMM_HEADER")
         if not header:
             self.skipTest("GMXFMM_HEADER is not set")
-        kinds = (_library.Options, _library.Output, _library.Info, _library.Option)
+        kinds = (_library.Options, _library.Output, _library.Info, _library.Option, _library.System, _library.Measurement)
         lines, expected = [], []
         for kind in kinds:
             lines.append(f'printf("%zu\\n", sizeof({kind.__name__}));')
@@ -134,7 +238,7 @@ class Structures(unittest.TestCase):
                 expected.append(getattr(kind, field).offset)
         with tempfile.TemporaryDirectory() as folder:
             source, program = Path(folder) / "layout.c", Path(folder) / "layout"
-            source.write_text('#include "gmxfmm.h"\n#include <stdio.h>\nint main(void)\n{\n' + "\n".join(lines) + "\n}\n")
+            source.write_text('#include "gmxfmm_measure.h"\n#include <stdio.h>\nint main(void)\n{\n' + "\n".join(lines) + "\n}\n")
             compiler = os.environ.get("CC", "cc")
             subprocess.run([compiler, "-I", Path(header).parent, "-c", "-o", f"{program}.o", source], check=True)
             subprocess.run([compiler, "-o", program, f"{program}.o"], check=True)

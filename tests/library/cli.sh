@@ -165,8 +165,8 @@ check "--measure no: nothing is measured" test -z "$(value measured_error)"
 check "... and that is said" test "$(value error_source)" = model
 
 # rock salt with an ion moved, where the error that a model of liquids predicts is wrong by a thousand times: what is
-# measured is the error over an independent sum, within 3 % for the uncertainty of the measurement, or 4e-12 for the digits
-# of the sum; of settings that reach far more than what was asked, a bound
+# measured is the error over an independent sum, to a tenth of what was asked, or to 3 % if nothing was (30 % is what is meant
+# to be known); 4e-12 is for the digits of the sum
 moved_ion=$own/own-crystal_one_moved_512.txt.gz
 for settings in "--order 12" "--grid 4,4,4" "--m2l rotation --depth 2" "--order 3 --grid 2,3,4 --separation 2" "--order 26 --separation 2" \
     "--accuracy 1e-3" "--accuracy 1e-3 --order 12" "--accuracy 1e-3 --grid 4,4,4" "--accuracy 1e-10" "--accuracy 1e-10 --order 26"; do
@@ -178,7 +178,7 @@ for settings in "--order 12" "--grid 4,4,4" "--m2l rotation --depth 2" "--order 
     check "$settings: the source of the error is named" test "$(value error_source)" = measurement
     check "$settings: measured $(value measured_error), true $(value force_error)" awk -v m="$(value measured_error)" \
         -v e="$(value force_error)" -v asked="$asked" \
-        'BEGIN { d = m - e; rest = 0.03 * e + 4e-12; exit !(m > 0 && e > 0 && -d <= rest && (d <= rest || m <= 0.1 * asked)) }'
+        'BEGIN { d = m - e; d = d < 0 ? -d : d; exit !(m > 0 && e > 0 && d <= (asked > 0 ? 0.1 * asked : 0.03 * e) + 4e-12) }'
     check "$settings: what was asked is reached" test "$asked" = 0 -o "$(below "$(value force_error)" "$asked" && echo 1)" = 1
 done
 for settings in "--accuracy 1e-12" "--accuracy 1e-3 --order 12 --grid 4,4,4 --separation 1" "--accuracy 1e-5 --order 2" "--accuracy 1e-5 --precision single"; do
