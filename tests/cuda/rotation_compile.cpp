@@ -12,6 +12,8 @@
 #include <tuple>
 #include <vector>
 
+#include <unistd.h>
+
 #include <gtest/gtest.h>
 
 #include "cuda/octree/kernel_cache.h"
@@ -195,6 +197,35 @@ TEST(KernelCache, IgnoresDamagedFiles)
     EXPECT_TRUE(fmm_cache_write(file, 7, someCode()));
     EXPECT_TRUE(fmm_cache_read(file, 7, &code));
     EXPECT_TRUE(code == someCode());
+}
+
+/* What others may write may be theirs. */
+TEST(KernelCache, ReadsOnlyWhatNobodyElseMayWrite)
+{
+    using std::filesystem::perms;
+    const Folder      folder;
+    const std::string file = folder / "inside/kernel", link = folder / "inside/link";
+    Code              code;
+    ASSERT_TRUE(fmm_cache_write(file, 7, someCode()));
+    for (const std::string& path : {file, folder / "inside"})
+    {
+        const perms own = std::filesystem::status(path).permissions();
+        for (const perms others : {perms::group_write, perms::others_write})
+        {
+            std::filesystem::permissions(path, own | others);
+            EXPECT_FALSE(fmm_cache_read(file, 7, &code)) << path;
+            EXPECT_TRUE(code.empty());
+        }
+        std::filesystem::permissions(path, own);
+        EXPECT_TRUE(fmm_cache_read(file, 7, &code)) << path;
+    }
+    std::filesystem::create_symlink(file, link);
+    EXPECT_FALSE(fmm_cache_read(link, 7, &code));
+    if (geteuid() == 0) /* who alone may give files away */
+    {
+        ASSERT_EQ(chown(file.c_str(), 1, 1), 0);
+        EXPECT_FALSE(fmm_cache_read(file, 7, &code));
+    }
 }
 
 TEST(KernelCache, FailsWhereItCannotWrite)

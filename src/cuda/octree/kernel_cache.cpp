@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,15 +38,42 @@ struct Close
     }
 };
 
+/* Whether what stands behind a descriptor is the user's, and nobody else may write there. */
+static bool is_own(int descriptor, struct stat* about)
+{
+    return fstat(descriptor, about) == 0 && about->st_uid == geteuid() && (about->st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+/* Opens a file that is the user's own in a folder that is: code from it will run on a device. */
+static FILE* open_own(const std::string& file, struct stat* about)
+{
+    const size_t      slash  = file.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : file.substr(0, slash + 1);
+    const std::string name   = slash == std::string::npos ? file : file.substr(slash + 1);
+    const int         in     = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (in < 0)
+    {
+        return nullptr;
+    }
+    const int number = is_own(in, about) ? openat(in, name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    close(in);
+    FILE* opened = number >= 0 && is_own(number, about) ? fdopen(number, "rb") : nullptr;
+    if (opened == nullptr && number >= 0)
+    {
+        close(number);
+    }
+    return opened;
+}
+
 bool fmm_cache_read(const std::string& file, uint64_t key, std::vector<char>* code)
 {
     code->clear();
-    const std::unique_ptr<FILE, Close> in(fopen(file.c_str(), "rb"));
-    CacheHeader                        header;
     struct stat                        about;
-    if (!in || fstat(fileno(in.get()), &about) != 0 || !S_ISREG(about.st_mode) ||
-        fread(&header, sizeof(header), 1, in.get()) != 1 || memcmp(header.magic, c_magic, sizeof(c_magic)) != 0 ||
-        header.key != key || header.size == 0 || header.size != static_cast<uint64_t>(about.st_size) - sizeof(header))
+    const std::unique_ptr<FILE, Close> in(open_own(file, &about));
+    CacheHeader                        header;
+    if (!in || !S_ISREG(about.st_mode) || fread(&header, sizeof(header), 1, in.get()) != 1 ||
+        memcmp(header.magic, c_magic, sizeof(c_magic)) != 0 || header.key != key || header.size == 0 ||
+        header.size != static_cast<uint64_t>(about.st_size) - sizeof(header))
     {
         return false;
     }
