@@ -8,7 +8,8 @@ For each system, made and equilibrated here:
    nstlist and threads.
 2. Force errors on one frame against tight PME: of the fastest PME, and of FMM at several orders and cells.
 3. FMM: every setting that is no less exact than that PME; then nstlist and threads. Reaction field, for the record.
-4. The best of PME and of FMM in turns: these are the figures; the others only choose.
+4. The best of PME and of FMM in turns: these are the figures; the others only choose. Where hydrogens have Lennard-Jones, FMM with
+   it in two lists (fmm-lj = split), too.
 5. Of the systems that users have, both as mdrun runs them when it is given a number of threads and nothing else.
 OUTPUT, a list of records, is written after each of these measurements. What it has of the same commit is not measured again, so
 that a run that was stopped goes on; other records are kept. Beside it, the ends of the md.log files in mdrun-logs.tar.gz.
@@ -41,6 +42,7 @@ DENSE = [("fft", 8, 0.47, 1), ("fft", 8, 0.52, 1), ("fft", 8, 0.58, 1), ("fft", 
 SPARSE = [("rotation", 8, 0.83, 1), ("rotation", 7, 0.83, 1), ("rotation", 7, 1.0, 1), ("rotation", 8, 0.71, 1), ("rotation", 9, 0.71, 1),
           ("rotation", 5, 0.42, 2), ("fft", 8, 0.58, 1)]
 
+SPLIT = {"fmm-lj": "split"}
 ERROR_ATOMS = 300000  # of larger systems the errors are measured on a smaller one of the same kind, with cells of the same size
 
 
@@ -48,7 +50,7 @@ class Case:
     """A system to measure: how it is made, what is tried."""
 
     def __init__(self, make, small=None, ladder=LADDER, settings=tuple(DENSE), seconds=4.0, thorough=True, bondeds=(), estimate=2.5e-6,
-                 update="gpu", defaults=False):
+                 update="gpu", defaults=False, split=False):
         self.make = make            # (gmx, folder) -> System
         self.small = small          # the same for the system whose force errors are measured, if that is another
         self.ladder, self.settings = ladder, settings
@@ -57,6 +59,7 @@ class Case:
         self.bondeds = bondeds      # what -bonded is tried with, where there are bonded forces; the first counts in the search
         self.update = update        # where the update is, as it can be
         self.defaults = defaults    # whether mdrun's own choices are measured, too
+        self.split = split          # whether Lennard-Jones in two lists is, too
         self.estimate = estimate    # ms per atom of a step, until the first timing tells
 
 
@@ -68,12 +71,12 @@ def water_case(copies, thorough):
 
 CASES = {f"water{n}": water_case(n, thorough=n in (5, 12)) for n in (2, 3, 4, 5, 6, 8, 10, 12, 15)}
 CASES["membrane"] = Case(mdrun_systems.membrane, bondeds=("gpu",))
-CASES["tip3p"] = Case(mdrun_systems.tip3p)
-CASES["protein"] = Case(mdrun_systems.membrane_protein, bondeds=("gpu", "cpu"), defaults=True)
+CASES["tip3p"] = Case(mdrun_systems.tip3p, defaults=True, split=True)
+CASES["protein"] = Case(mdrun_systems.membrane_protein, bondeds=("gpu", "cpu"), defaults=True, split=True)
 CASES["protein-as-written"] = Case(lambda gmx, folder: mdrun_systems.membrane_protein(gmx, folder, update="cpu"), bondeds=("gpu", "cpu"),
-                                   update="cpu", defaults=True)
+                                   update="cpu", defaults=True, split=True)
 CASES["protein18"] = Case(lambda gmx, folder: mdrun_systems.membrane_protein(gmx, folder, (3, 3, 2)), mdrun_systems.membrane_protein,
-                          bondeds=("gpu", "cpu"), defaults=True)
+                          bondeds=("gpu", "cpu"), defaults=True, split=True)
 CASES["amber"] = Case(mdrun_systems.amber_protein, bondeds=("gpu", "cpu"), defaults=True)
 CASES["droplets"] = Case(lambda gmx, folder: mdrun_systems.droplets(gmx, folder, 2, 125001, 40.0),
                          lambda gmx, folder: mdrun_systems.droplets(gmx, folder, 1, 125001, 40.0), ladder=SPARSE_LADDER, settings=tuple(SPARSE),
@@ -239,21 +242,31 @@ class Run:
         self.record["fmm_force_error"] = self.error(fmm["settings"])
         self.bench.store()
 
+        split = None
+        if self.case.split:
+            split = self.search("fmm", [{**fmm["settings"], **SPLIT}], fmm["nstlist"], fmm["threads"])
+            self.set_result("fmm_split", split)
+            self.record["fmm_split_force_error"] = self.error(split["settings"])
+            self.bench.store()
+
         field = self.time("reaction_field", {"coulombtype": "Reaction-Field", "rcoulomb": self.system.mdp["rcoulomb"], "epsilon-rf": 0},
                           pme["nstlist"], pme["threads"])
         self.set_result("reaction_field", field)
         # The figures: runs in turns, so that a disturbance of the machine meets both.
-        found = {"pme": [pme], "fmm": [fmm]}
+        best_of = {"pme": pme, "fmm": fmm, **({"fmm_split": split} if split else {})}
+        found = {method: [best] for method, best in best_of.items()}
         for repeat in range(1, 3 if self.case.thorough else 2):
-            for method, best in (("pme", pme), ("fmm", fmm)):
-                found[method].append(self.time(method, best["settings"], best["nstlist"], best["threads"], repeat, best["bonded"]))
+            for method, best in best_of.items():
+                found[method].append(self.time(best["method"], best["settings"], best["nstlist"], best["threads"], repeat, best["bonded"]))
         for method, runs in found.items():
             speeds = [r["ns_per_day"] for r in runs if "ns_per_day" in r]
             self.record[method + "_ns_per_day"], self.record[method + "_ns_per_day_runs"] = statistics.median(speeds), speeds
-        self.record["fmm_speed_over_pme_speed"] = self.record["fmm_ns_per_day"] / self.record["pme_ns_per_day"]
+        for method in list(best_of)[1:]:
+            self.record[method + "_speed_over_pme_speed"] = self.record[method + "_ns_per_day"] / self.record["pme_ns_per_day"]
         if self.case.defaults:
-            for method, settings in (("pme", {"coulombtype": "PME"}), ("fmm", dict(FMM))):
-                self.record[f"{method}_default_ns_per_day"] = self.time(method, settings, None, most).get("ns_per_day")
+            defaults = {"pme": {"coulombtype": "PME"}, "fmm": dict(FMM), **({"fmm_split": {**FMM, **SPLIT}} if split else {})}
+            for name, settings in defaults.items():
+                self.record[f"{name}_default_ns_per_day"] = self.time(name.split("_")[0], settings, None, most).get("ns_per_day")
 
     def set_result(self, method, best):
         self.record[method + "_ns_per_day"] = best.get("ns_per_day")

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs tests and benchmarks of gmx mdrun on a GPU, from a folder made by make-mdrun-bundle.sh. Usage: run-mdrun-bundle.sh FOLDER OUT [PART]...
 # Tests, into OUT/mdrun-tests.json and .log:
-#   forces     FMM on the GPU against CPU and tight PME, every method, measured errors; Lennard-Jones on the GPU and FMM on the CPU
+#   forces     FMM on the GPU against CPU and tight PME, every method, measured errors; Lennard-Jones on the GPU and FMM on the CPU;
+#              Lennard-Jones in two lists
 #   runs       motion: update and bondeds on either, virtual sites, md-vv, MTS, virial, pressure coupling, minimisation, rerun, -cpi, refusals
 #   drift      100 ps at constant energy; 1,000,000 steps
 # Benchmarks, into OUT/mdrun.json (a result of the same device in benchmarks/results is continued):
@@ -37,6 +38,7 @@ fi
 export LD_LIBRARY_PATH=$work/lib:/usr/local/cuda/lib64:${LD_LIBRARY_PATH:-} PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
 export GMXLIB=$bundle/top GMXFMM_GMX=$work/bin/gmx GMXFMM_REGRESSION=$bundle/regression GMXFMM_WORK=$work
 export GMXFMM_MEMBRANE_PROTEIN=$bundle/membrane-protein.tar.xz
+export GMX_FMM_LJ_SPLIT_ON_GPU=1 # refused otherwise, until it has been measured
 export GMXFMM_BENCHMARK_COMMAND=$command_line GMXFMM_BENCHMARK_COMMIT
 GMXFMM_BENCHMARK_COMMIT=$(cat "$bundle/commit")
 name=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1)
@@ -83,6 +85,7 @@ for part in "${parts[@]}"; do
     case $part in
         forces)
             tests lj-on-gpu nb_gpu.py
+            tests lj-split-on-gpu lj_split_gpu.py
             tests forces fmm_gpu.py forces methods measured
             ;;
         runs) tests runs fmm_gpu.py runs virial modes choice coupling ;;

@@ -298,6 +298,48 @@ TEST(MeasuredPlan, OfNothing)
 }
 
 /* Its error is that of potential or field, at a sample, which is here all of the particles. */
+/* Positions in single precision are rounded, and with them forces that are zero by symmetry: errors are relative to
+ * those between neighbours then, or no settings would be enough. */
+TEST(MeasuredPlan, OfAPerfectCrystalInSinglePrecision)
+{
+    const System       exact   = sodiumChloride(4);
+    gmxfmm_options     options = optionsFor(4e-4);
+    std::vector<float> x, q(exact.q.begin(), exact.q.end());
+    double             box[9];
+    const double       distance = 0.282; /* not a float, and neither are its multiples */
+    for (const double at : exact.x)
+    {
+        x.push_back(static_cast<float>(distance * at));
+    }
+    for (std::size_t i = 0; i < 9; i++)
+    {
+        box[i] = distance * exact.box[i];
+    }
+    options.precision = options.array_type = GMXFMM_SINGLE;
+    gmxfmm_system system                   = sized<gmxfmm_system>();
+    system.n                               = static_cast<int64_t>(q.size());
+    system.box                             = box;
+    system.x                               = x.data();
+    system.q                               = q.data();
+    gmxfmm_plan* plan                      = nullptr;
+    char         message[512];
+    ASSERT_EQ(gmxfmm_create_measured(&plan, &options, &system, nullptr, nullptr, nullptr, message, sizeof(message)),
+              GMXFMM_OK)
+        << message;
+    std::vector<float> force(x.size());
+    gmxfmm_output      output = sized<gmxfmm_output>();
+    output.force              = force.data();
+    EXPECT_EQ(gmxfmm_execute(plan, x.data(), &output), GMXFMM_OK);
+    gmxfmm_destroy(plan);
+    double sum = 0;
+    for (const float f : force)
+    {
+        sum += static_cast<double>(f) * static_cast<double>(f);
+    }
+    /* of the force between neighbours */
+    EXPECT_LE(std::sqrt(sum / static_cast<double>(q.size())), 4e-4 / (distance * distance));
+}
+
 TEST(MeasuredPlan, OfATreecode)
 {
     const System   s       = droplet(3000, 15, 3);

@@ -39,19 +39,21 @@ def same(checks, what, split, full):
     checks.below(f"{what}: pressure tensor, difference", worst, 0.5, "bar", "rounding of sums that are 1e5 times larger")
 
 
+# Where pair interactions are, as options of single_points.
+CPU, GPU = {}, {"nb": "gpu", "more": ["-fmm", "gpu"]}
 # The two lists with one radius and one switch: all pairs as in one list.
 EQUAL = {"rvdw": "1.0", "rcoulomb": "1.0", "rvdw-switch": "0.9", "vdw-modifier": "Force-switch", "fmm-order": "8"}
 
 
-def equal_radius(checks, what, folder, system, frames, kernels, **more):
+def equal_radius(checks, what, folder, system, frames, kernels, where=CPU, **more):
     """Forces, potential and pressure with such lists. kernels: threads for each that is tried; more: settings of the .mdp."""
     settings = {**EQUAL, **more}
     for name, threads in kernels.items():
         with environment(**KERNELS[name]):
-            full = single_points(gmx, folder, system, {**FMM, **settings}, *frames, "full")
+            full = single_points(gmx, folder, system, {**FMM, **settings}, *frames, "full", **where)
             for number in threads:
                 split = single_points(gmx, folder, system, {**SPLIT, **settings, "fmm-lj-radius": "1.0"}, *frames, "split",
-                                      threads=number)
+                                      threads=number, **where)
                 checks.that("in two pair lists" in read_log(folder, "split-0"), f"{what}, {name}: md.log tells of two lists")
                 same(checks, f"{what}, {name}, {number} thread(s)", split, full)
 
@@ -137,14 +139,14 @@ def conserved(checks, folder, system):
                  "chance gives 2e-4 in so short a run")
 
 
-def lists_are_long_enough(checks, folder, system):
+def lists_are_long_enough(checks, folder, system, *options, nb="cpu"):
     """While both lists grow old, the pressure is that of lists that miss nothing (as in list_buffer.py)."""
     base = changed(system.mdp, nsteps=99, nstlist=100, tcoupl="V-rescale", tc_grps="System", tau_t=1, ref_t=300, nsttcouple=100,
                    nstcalcenergy=1, nstenergy=1, **SPLIT)
     rows = {}
     for name, more in (("chosen", {}), ("complete", {"verlet-buffer-tolerance": "-1", "rlist": "1.4"})):
         gmx.grompp(folder, {**base, **more}, system, name=name)
-        gmx.mdrun(folder, name=name)
+        gmx.mdrun(folder, *options, name=name, nb=nb)
         rows[name] = [row["Pressure"] for row in gmx.energies(folder, ["Pressure"], name=name)]
     error = mean(a - b for a, b in zip(rows["chosen"], rows["complete"]))
     checks.below("pressure, mean error of two lists for 100 steps", abs(error), PRESSURE / 3, "bar",

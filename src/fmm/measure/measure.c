@@ -3,6 +3,7 @@
  * that are far more exact. */
 #include "fmm/measure/measure.h"
 
+#include <float.h>
 #include <math.h>
 #include <omp.h>
 #include <stdio.h>
@@ -16,8 +17,10 @@
 #include "fmm/plan.h"
 #include "fmm/sizes.h"
 
-/* Forces whose RMS is below this share of their natural unit are zero but for rounding. */
-static const double c_zeroForce = 1e-10;
+/* Forces whose RMS is below this share of their natural unit are zero but for rounding, or below so many times what
+ * positions are rounded by, over the spacing: those of a perfect crystal in single precision are. */
+static const double c_zeroForce  = 1e-10;
+static const double c_ofRounding = 10;
 
 /* Accuracy asked of the evaluations of a reference, relative to the errors to be measured: at first, and again each
  * time that the two differ by too much. In liquids the error of the model's settings is a quarter of the accuracy asked
@@ -125,18 +128,25 @@ static double largest_difference(const double* virial, const double* reference)
     return largest;
 }
 
+/* The unit of errors: the RMS of forces, or their natural unit where they vanish. */
 static double scale_of(const gmxfmm_reference* r, const gmxfmm_options* options)
 {
     const gmxfmm_system* s      = &r->system;
-    double               charge = 0;
+    double               charge = 0, farthest = 0;
     for (int64_t i = 0; i < s->n; i++)
     {
         charge += fabs(number_of(s->q, options->array_type, i));
     }
+    for (int64_t i = 0; i < 3 * s->n; i++)
+    {
+        const double at = fabs(number_of(s->x, options->array_type, i));
+        farthest        = at > farthest ? at : farthest;
+    }
     charge /= (double)(s->n > 0 ? s->n : 1);
     const double d    = spacing(s, options->array_type);
     const double unit = fabs(options->prefactor) * (charge / d) * (charge / d), force = rms(r, r->force, 0);
-    return force > c_zeroForce * unit ? force : unit > 0 ? unit : 1;
+    const double round = farthest * (options->array_type == GMXFMM_DOUBLE ? DBL_EPSILON : (double)FLT_EPSILON);
+    return force > fmax(c_zeroForce, c_ofRounding * round / d) * unit ? force : unit > 0 ? unit : 1;
 }
 
 /* Copies the plan's message of an error. */

@@ -102,8 +102,7 @@ void FmmLJSplitSettings::store(KeyValueTreeObjectBuilder* builder) const
 
 std::optional<FmmLJSplitSettings> FmmLJSplitSettings::stored(const t_inputrec& inputrec)
 {
-    if (!usesGmxfmm(inputrec) || inputrec.internalParameters == nullptr
-        || !inputrec.internalParameters->keyExists(c_key))
+    if (inputrec.internalParameters == nullptr || !inputrec.internalParameters->keyExists(c_key))
     {
         return std::nullopt;
     }
