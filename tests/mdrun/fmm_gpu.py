@@ -7,13 +7,12 @@ Needs a GPU. The reference is tight PME in mixed precision on the CPU, whose for
 import math
 import re
 import shutil
-import subprocess
 import sys
 import traceback
 
 from harness import (FMM, NO_COULOMB, TIGHT_MIXED, Failure, Point, changed, chosen_settings, compare, complaint, drift, fmm_on,
-                     fmm_parameters, force_error, main, make_frames, mean, measured_error, need, read_log, read_trr, regression,
-                     rms_distance, rock_salt, single_points, skip, water, without_swaps, work_folder)
+                     fmm_parameters, force_error, main, make_frames, mean, measured_error, need, need_gpu, read_log, read_trr, regression,
+                     rms_distance, rock_salt, single_points, water, without_swaps, work_folder)
 
 gmx = need("GMXFMM_GMX")
 
@@ -481,11 +480,7 @@ SECTIONS = {"forces": forces, "methods": methods, "measured": measured, "runs": 
 
 
 def test(checks):
-    found = shutil.which("nvidia-smi") and subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdout
-    if not found or "GPU " not in found:
-        skip("no GPU here")
-    if not re.search(r"GPU support: +CUDA", gmx.run(["--version"], "/tmp", log=False)[1]):
-        skip("this gmx was built without CUDA")
+    need_gpu(gmx)
     for name in sys.argv[1:] or [s for s in SECTIONS if s != "long"]:
         attempt(checks, name, SECTIONS[name])
 

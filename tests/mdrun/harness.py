@@ -129,6 +129,20 @@ def environment(**values):
             os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
+# Pair kernels of the CPU: what GROMACS chooses here, both layouts of SIMD, and plain C; a build need not have all of them.
+CPU_KERNELS = {"chosen": {}, "4xN": {"GMX_NBNXN_SIMD_4XN": "1"}, "2xNN": {"GMX_NBNXN_SIMD_2XNN": "1"},
+               "plain C": {"GMX_DISABLE_SIMD_KERNELS": "1"}}
+
+
+def need_gpu(gmx):
+    """Ends the test as skipped without an NVIDIA GPU, or where this gmx cannot use one."""
+    found = shutil.which("nvidia-smi") and subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdout
+    if not found or "GPU " not in found:
+        skip("no GPU here")
+    if not re.search(r"GPU support: +CUDA", gmx.run(["--version"], "/tmp", log=False)[1]):
+        skip("this gmx was built without CUDA")
+
+
 def skip(why):
     print(f"SKIP {os.path.basename(sys.argv[0])}: {why}")
     sys.exit(SKIP)

@@ -8,14 +8,11 @@ import os
 import re
 import shutil
 
-from harness import (FMM, Failure, changed, charmm_topology, charmm_water, drift, environment, main, make_frames, mean, need, read_log,
+from harness import (CPU_KERNELS, FMM, Failure, changed, charmm_topology, charmm_water, drift, environment, main, make_frames, mean, need, read_log,
                      read_trr, rms_difference, single_points, water, work_folder)
 
 gmx = need("GMXFMM_GMX")
 
-# Kernels of the CPU: what GROMACS chooses here, both layouts of SIMD, and plain C.
-KERNELS = {"chosen": {}, "4xN": {"GMX_NBNXN_SIMD_4XN": "1"}, "2xNN": {"GMX_NBNXN_SIMD_2XNN": "1"},
-           "plain C": {"GMX_DISABLE_SIMD_KERNELS": "1"}}
 SPLIT = {**FMM, "fmm-lj": "split"}
 ALLOWED = 4e-4 / 4  # of the RMS Coulomb force, for the default accuracy
 PRESSURE = 0.5      # bar
@@ -46,10 +43,10 @@ EQUAL = {"rvdw": "1.0", "rcoulomb": "1.0", "rvdw-switch": "0.9", "vdw-modifier":
 
 
 def equal_radius(checks, what, folder, system, frames, kernels, where=CPU, **more):
-    """Forces, potential and pressure with such lists. kernels: threads for each that is tried; more: settings of the .mdp."""
+    """Forces, potential and pressure with such lists. kernels: numbers of threads for each that is tried; more: settings of the .mdp."""
     settings = {**EQUAL, **more}
     for name, threads in kernels.items():
-        with environment(**KERNELS[name]):
+        with environment(**CPU_KERNELS[name]):
             try:
                 full = single_points(gmx, folder, system, {**FMM, **settings}, *frames, "full", **where)
             except Failure as failure:
@@ -59,7 +56,7 @@ def equal_radius(checks, what, folder, system, frames, kernels, where=CPU, **mor
                 continue
             for number in threads:
                 split = single_points(gmx, folder, system, {**SPLIT, **settings, "fmm-lj-radius": "1.0"}, *frames, "split",
-                                      threads=number, **where)
+                                      threads=str(number), **where)
                 checks.that("in two pair lists" in read_log(folder, "split-0"), f"{what}, {name}: md.log tells of two lists")
                 same(checks, f"{what}, {name}, {number} thread(s)", split, full)
 
@@ -163,11 +160,11 @@ def test(checks):
     folder = work_folder("water")
     system = charmm_water(gmx, folder, (2, 2, 2))
     frames = make_frames(gmx, folder, system, steps=20, every=10)
-    equal_radius(checks, "water", folder, system, frames, {"chosen": "15", "4xN": "2", "2xNN": "2", "plain C": "2"})
+    equal_radius(checks, "water", folder, system, frames, {"chosen": (1, 5), "4xN": (2,), "2xNN": (2,), "plain C": (2,)})
     chosen_radius(checks, "water", folder, system, frames, r"0 others")
     repeated(checks, folder)
     minimised(checks, folder, system)
-    equal_radius(checks, "pbc = no", folder, system, (frames[0], frames[1][:1]), {"chosen": "2"}, pbc="no", **{"comm-mode": "angular"})
+    equal_radius(checks, "pbc = no", folder, system, (frames[0], frames[1][:1]), {"chosen": (2,)}, pbc="no", **{"comm-mode": "angular"})
     continued(checks, folder, system)
     conserved(checks, folder, system)
     lists_are_long_enough(checks, folder, system)
@@ -181,7 +178,7 @@ def test(checks):
     with open(system.conf) as conf:
         atoms = int(conf.read().splitlines()[1])
     charmm_topology(system, atoms // 3)
-    equal_radius(checks, "water in a dodecahedron", folder, system, make_frames(gmx, folder, system, steps=10, every=10), {"chosen": "2"})
+    equal_radius(checks, "water in a dodecahedron", folder, system, make_frames(gmx, folder, system, steps=10, every=10), {"chosen": (2,)})
 
 
 if __name__ == "__main__":

@@ -1,27 +1,20 @@
 #!/usr/bin/env python3
 """fmm-lj = split with pair interactions on a GPU: forces, energies and pressure are those of one list, or of the CPU."""
 import os
-import re
-import shutil
-import subprocess
 
-from harness import charmm_water, main, make_frames, need, skip, work_folder
-from lj_split import GPU, SPLIT, equal_radius, lists_are_long_enough, same, single_points
+from harness import charmm_water, main, make_frames, need, need_gpu, single_points, work_folder
+from lj_split import GPU, SPLIT, equal_radius, lists_are_long_enough, same
 
 gmx = need("GMXFMM_GMX")
 
 
 def test(checks):
-    found = shutil.which("nvidia-smi") and subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdout
-    if not found or "GPU " not in found:
-        skip("no GPU here")
-    if not re.search(r"GPU support: +CUDA", gmx.run(["--version"], "/tmp", log=False)[1]):
-        skip("this gmx was built without CUDA")
+    need_gpu(gmx)
     os.environ["GMX_FMM_LJ_SPLIT_ON_GPU"] = "1"
     folder = work_folder()
     system = charmm_water(gmx, folder, (2, 2, 2))
     frames = make_frames(gmx, folder, system, steps=20, every=10)
-    equal_radius(checks, "GPU", folder, system, frames, {"chosen": "2"}, GPU)
+    equal_radius(checks, "GPU", folder, system, frames, {"chosen": (2,)}, GPU)
     cpu = single_points(gmx, folder, system, {**SPLIT, "fmm-order": "8"}, *frames, "cpu")
     gpu = single_points(gmx, folder, system, {**SPLIT, "fmm-order": "8"}, *frames, "gpu", **GPU)
     same(checks, "a radius that grompp chose, GPU against CPU", gpu, cpu)

@@ -1,11 +1,7 @@
 #!/usr/bin/env python3
 """With -nb gpu -fmm cpu the GPU computes Lennard-Jones without Coulomb and the CPU the FMM: the same results as all on the CPU."""
-import re
-import shutil
-import subprocess
-
-from harness import (FMM, NO_COULOMB, changed, force_error, main, make_frames, need, read_log, read_trr, regression, rms_difference,
-                     single_points, skip, water, without_swaps, work_folder)
+from harness import (FMM, NO_COULOMB, changed, force_error, main, make_frames, need, need_gpu, read_log, read_trr, regression, rms_difference,
+                     single_points, water, without_swaps, work_folder)
 
 gmx = need("GMXFMM_GMX")
 
@@ -34,11 +30,7 @@ def without_periodicity(checks, folder):
 
 
 def test(checks):
-    found = shutil.which("nvidia-smi") and subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdout
-    if not found or "GPU " not in found:
-        skip("no GPU here")
-    if not re.search(r"GPU support: +CUDA", gmx.run(["--version"], "/tmp", log=False)[1]):
-        skip("this gmx was built without CUDA")
+    need_gpu(gmx)
     without_periodicity(checks, work_folder("open"))
     folder = work_folder()
     system = regression("complex/swap_z")

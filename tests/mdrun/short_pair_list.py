@@ -6,14 +6,13 @@ GMX_FMM_FULL_PAIRLIST puts all atoms on the list. The two differ in which pairs 
 import os
 import re
 
-from harness import (FMM, Failure, changed, environment, main, make_frames, need, read_log, read_trr, regression, rms_difference, single_points, water,
+from harness import (CPU_KERNELS, FMM, Failure, changed, environment, main, make_frames, need, read_log, read_trr, regression, rms_difference, single_points, water,
                      without_swaps, work_folder)
 
 gmx = need("GMXFMM_GMX")
 
-# Kernels of the CPU: what GROMACS chooses here, both layouts of SIMD, plain C, and the one that emulates a GPU's lists.
-KERNELS = {"chosen": {}, "4xN": {"GMX_NBNXN_SIMD_4XN": "1"}, "2xNN": {"GMX_NBNXN_SIMD_2XNN": "1"},
-           "plain C": {"GMX_DISABLE_SIMD_KERNELS": "1"}, "GPU geometry": {"GMX_EMULATE_GPU": "1"}}
+# The last emulates a GPU's lists.
+KERNELS = {**CPU_KERNELS, "GPU geometry": {"GMX_EMULATE_GPU": "1"}}
 
 
 def listed(folder, name):

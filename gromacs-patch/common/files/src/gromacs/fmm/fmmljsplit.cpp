@@ -13,7 +13,6 @@
 #include <cstdlib>
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 #include <string>
 
@@ -76,20 +75,25 @@ std::vector<int> heavyAtoms(const gmx_moltype_t& moltype, const std::vector<bool
     return heavyAtom;
 }
 
-//! Returns constants of a potential r^-p whose force is switched to zero in c_switchRange before \p radius
-shift_consts_t forceSwitch(double p, double radius)
+//! The same for the pair kernels, for the short list
+shift_consts_t shortSwitch(double p, double radius)
 {
-    const double start = radius - FmmLJSplit::c_switchRange;
-    const double range = FmmLJSplit::c_switchRange;
-    const double scale = 1 / (std::pow(radius, p + 2) * range * range);
-    const double c2    = ((p + 1) * start - (p + 4) * radius) * scale;
-    const double c3    = -((p + 1) * start - (p + 3) * radius) * scale / range;
-    const double shift =
-            -std::pow(radius, -p) + p * c2 / 3 * std::pow(range, 3) + p * c3 / 4 * std::pow(range, 4);
-    return { static_cast<real>(c2), static_cast<real>(c3), static_cast<real>(shift) };
+    const FmmForceSwitch constants(p, radius - FmmLJSplit::c_switchRange, radius);
+    return { static_cast<real>(constants.c2),
+             static_cast<real>(constants.c3),
+             static_cast<real>(constants.shift) };
 }
 
 } // namespace
+
+FmmForceSwitch::FmmForceSwitch(const double p, const double start, const double cutoff)
+{
+    const double range = cutoff - start;
+    const double scale = 1 / (std::pow(cutoff, p + 2) * range * range);
+    c2                 = ((p + 1) * start - (p + 4) * cutoff) * scale;
+    c3                 = -((p + 1) * start - (p + 3) * cutoff) * scale / range;
+    shift = -std::pow(cutoff, -p) + p * c2 / 3 * std::pow(range, 3) + p * c3 / 4 * std::pow(range, 4);
+}
 
 void FmmLJSplitSettings::store(KeyValueTreeObjectBuilder* builder) const
 {
@@ -121,145 +125,148 @@ FmmLJSplit::FmmLJSplit(const FmmLJSplitSettings& settings, const t_inputrec& inp
     settings_(settings),
     shortConstants_(forceSwitchedVanDerWaals(static_cast<real>(settings.radius),
                                              c_switchRange,
-                                             forceSwitch(6, settings.radius),
-                                             forceSwitch(12, settings.radius))),
+                                             shortSwitch(6, settings.radius),
+                                             shortSwitch(12, settings.radius))),
     largestShortParameters_(mtop.ffparams)
 {
-    const int  numOriginal = mtop.ffparams.atnr;
-    const auto lj          = [&mtop, numOriginal](int a, int b)
-    { return mtop.ffparams.iparams[a * numOriginal + b].lj; };
+    sortAtoms(inputrec, mtop);
+    setParameters(mtop);
+}
 
+int FmmLJSplit::typeIndex(const Type& type, const int numOriginal)
+{
+    const auto found =
+            std::find_if(types_.begin() + numOriginal,
+                         types_.end(),
+                         [&type](const Type& other)
+                         { return other.parts == type.parts && other.isLight == type.isLight; });
+    const int index = static_cast<int>(found - types_.begin());
+    if (found == types_.end())
+    {
+        types_.push_back(type);
+    }
+    return index;
+}
+
+void FmmLJSplit::sortAtoms(const t_inputrec& inputrec, const gmx_mtop_t& mtop)
+{
+    const int         numOriginal = mtop.ffparams.atnr;
     std::vector<bool> isLightType(numOriginal, false), usesVdw(numOriginal, false);
-    for (const int type : settings.lightTypes)
+    for (const int type : settings_.lightTypes)
     {
         isLightType[type] = true;
     }
     for (int a = 0; a < numOriginal; a++)
     {
+        types_.push_back({ { a }, false });
         for (int b = 0; b < numOriginal; b++)
         {
-            usesVdw[a] = usesVdw[a] || lj(a, b).c6 != 0 || lj(a, b).c12 != 0;
+            const auto& lj = mtop.ffparams.iparams[a * numOriginal + b].lj;
+            usesVdw[a]     = usesVdw[a] || lj.c6 != 0 || lj.c12 != 0;
         }
     }
 
-    // Each type is a list of types of the topology: of the atom itself, and of light atoms that it has
-    std::vector<std::vector<int>>   types;
-    std::vector<bool>               isLight(numOriginal, false);
-    std::map<std::vector<int>, int> typeWithLightAtoms;
-    std::map<int, int>              typeOfLightAtom;
-    for (int a = 0; a < numOriginal; a++)
+    std::vector<std::vector<int>> typesOfMolecule, numOnGrid; // by kinds of molecules
+    for (const gmx_moltype_t& moltype : mtop.moltype)
     {
-        types.push_back({ a });
-    }
-    std::vector<std::vector<int>> typesOfMolecule(mtop.moltype.size());
-    for (size_t m = 0; m < mtop.moltype.size(); m++)
-    {
-        const gmx_moltype_t&    moltype = mtop.moltype[m];
         const std::vector<bool> isOffGrid =
                 fmmAtomsOffPairSearchGrid(inputrec.coulombtype, mtop, moltype, usesVdw);
-        const std::vector<int> heavyAtom = heavyAtoms(moltype, isLightType);
-
-        std::vector<std::vector<int>> lightTypesOf(moltype.atoms.nr);
-        for (int a = 0; a < moltype.atoms.nr; a++)
+        const std::vector<int>        heavyAtom = heavyAtoms(moltype, isLightType);
+        const int                     numAtoms  = moltype.atoms.nr;
+        std::vector<std::vector<int>> lightTypesOf(numAtoms);
+        for (int a = 0; a < numAtoms; a++)
         {
             if (heavyAtom[a] != a)
             {
                 lightTypesOf[heavyAtom[a]].push_back(moltype.atoms.atom[a].type);
             }
         }
-        grids_.emplace_back(moltype.atoms.nr);
-        heavyAtoms_.push_back(heavyAtom);
-        for (int a = 0; a < moltype.atoms.nr; a++)
+        std::vector<int> grids(numAtoms, Heavy), types(numAtoms), onGrid(c_numGrids, 0);
+        for (int a = 0; a < numAtoms; a++)
         {
-            const int original = moltype.atoms.atom[a].type;
-            int       type     = original;
-            int       grid     = Heavy;
+            types[a] = moltype.atoms.atom[a].type;
             if (isOffGrid[a])
             {
-                grid = Light;
+                grids[a] = Light;
+                continue;
             }
-            else if (heavyAtom[a] != a)
+            Type type = { { types[a] }, heavyAtom[a] != a };
+            if (type.isLight)
             {
-                grid                      = Light;
-                const auto [entry, isNew] = typeOfLightAtom.try_emplace(original, ssize(types));
-                type                      = entry->second;
-                if (isNew)
-                {
-                    types.push_back({ original });
-                    isLight.push_back(true);
-                }
+                grids[a] = Light;
+                types[a] = typeIndex(type, numOriginal);
             }
             else if (!lightTypesOf[a].empty())
             {
-                grid                 = HeavyWithLight;
-                std::vector<int> all = { original };
+                grids[a] = HeavyWithLight;
                 std::sort(lightTypesOf[a].begin(), lightTypesOf[a].end());
-                all.insert(all.end(), lightTypesOf[a].begin(), lightTypesOf[a].end());
-                const auto [entry, isNew] = typeWithLightAtoms.try_emplace(all, ssize(types));
-                type                      = entry->second;
-                if (isNew)
-                {
-                    types.push_back(all);
-                    isLight.push_back(false);
-                }
+                type.parts.insert(type.parts.end(), lightTypesOf[a].begin(), lightTypesOf[a].end());
+                types[a] = typeIndex(type, numOriginal);
             }
-            grids_[m][a] = grid;
-            typesOfMolecule[m].push_back(type);
+            onGrid[grids[a]]++;
         }
-        for (const gmx_molblock_t& molblock : mtop.molblock)
-        {
-            for (int a = 0; a < moltype.atoms.nr && molblock.type == static_cast<int>(m); a++)
-            {
-                numAtoms_[grids_[m][a]] += isOffGrid[a] ? 0 : molblock.nmol;
-            }
-        }
+        numOnGrid.push_back(onGrid);
+        grids_.push_back(grids);
+        heavyAtoms_.push_back(heavyAtom);
+        typesOfMolecule.push_back(types);
     }
     for (const gmx_molblock_t& molblock : mtop.molblock)
     {
+        for (int grid = 0; grid < c_numGrids; grid++)
+        {
+            numAtoms_[grid] += molblock.nmol * numOnGrid[molblock.type][grid];
+        }
         for (int m = 0; m < molblock.nmol; m++)
         {
-            const std::vector<int>& ofMolecule = typesOfMolecule[molblock.type];
-            atomTypes_.insert(atomTypes_.end(), ofMolecule.begin(), ofMolecule.end());
+            const std::vector<int>& types = typesOfMolecule[molblock.type];
+            atomTypes_.insert(atomTypes_.end(), types.begin(), types.end());
         }
     }
+}
 
-    numTypes_ = ssize(types);
-    nbfp_.assign(2 * numTypes_ * numTypes_, 0);
+void FmmLJSplit::setParameters(const gmx_mtop_t& mtop)
+{
+    const int  numOriginal = mtop.ffparams.atnr, numNew = numTypes();
+    const auto lj = [&mtop, numOriginal](int a, int b)
+    { return mtop.ffparams.iparams[a * numOriginal + b].lj; };
+
+    nbfp_.assign(2 * numNew * numNew, 0);
     shortNbfp_ = nbfp_;
-    for (t_iparams& largest : largestShortParameters_.iparams)
+    for (int i = 0; i < numOriginal * numOriginal; i++)
     {
-        largest.lj.c6  = 0;
-        largest.lj.c12 = 0;
+        largestShortParameters_.iparams[i].lj.c6  = 0;
+        largestShortParameters_.iparams[i].lj.c12 = 0;
     }
-    for (int a = 0; a < numTypes_; a++)
+    for (int a = 0; a < numNew; a++)
     {
-        for (int b = 0; b < numTypes_; b++)
+        for (int b = 0; b < numNew; b++)
         {
-            const auto own = lj(types[a][0], types[b][0]);
-            double     c6  = 0; // of the atoms and of all light atoms that they have
-            for (const int ofA : types[a])
+            const Type &typeA = types_[a], typeB = types_[b];
+            const auto  own = lj(typeA.parts[0], typeB.parts[0]);
+            double      c6  = 0; // of the atoms and of all light atoms that they have
+            for (const int ofA : typeA.parts)
             {
-                for (const int ofB : types[b])
+                for (const int ofB : typeB.parts)
                 {
                     c6 += lj(ofA, ofB).c6;
                 }
             }
-            real*      entry      = &nbfp_[2 * (a * numTypes_ + b)];
-            real*      shortEntry = &shortNbfp_[2 * (a * numTypes_ + b)];
-            const bool isOfLight  = isLight[a] || isLight[b];
-            if (!isOfLight)
+            real* entry      = &nbfp_[2 * (a * numNew + b)];
+            real* shortEntry = &shortNbfp_[2 * (a * numNew + b)];
+            if (!typeA.isLight && !typeB.isLight)
             {
                 entry[0] = static_cast<real>(6 * c6);
                 entry[1] = 12 * own.c12;
                 // Beyond the radius of the short list the two cancel
-                shortEntry[0] = types[a].size() + types[b].size() > 2 ? 6 * own.c6 - entry[0] : 0;
+                shortEntry[0] = typeA.parts.size() + typeB.parts.size() > 2 ? 6 * own.c6 - entry[0] : 0;
             }
-            else if (!isLight[a] || !isLight[b] || settings_.havePairsOfLightAtoms)
+            else if (!typeA.isLight || !typeB.isLight || settings_.havePairsOfLightAtoms)
             {
                 shortEntry[0] = 6 * own.c6;
                 shortEntry[1] = 12 * own.c12;
             }
-            auto& largest = largestShortParameters_.iparams[types[a][0] * numOriginal + types[b][0]].lj;
+            auto& largest =
+                    largestShortParameters_.iparams[typeA.parts[0] * numOriginal + typeB.parts[0]].lj;
             largest.c6  = std::max(largest.c6, std::abs(shortEntry[0]) / 6);
             largest.c12 = std::max(largest.c12, std::abs(shortEntry[1]) / 12);
         }

@@ -9,6 +9,7 @@
 #ifndef GMX_FMM_FMMLJSPLIT_H
 #define GMX_FMM_FMMLJSPLIT_H
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -27,6 +28,17 @@ namespace gmx
 {
 
 class KeyValueTreeObjectBuilder;
+
+/*! \brief Constants by which a force switch changes a potential r^-p, of which the force is p (r^-(p+1) + c2 t^2 + c3 t^3)
+ *
+ * t is the distance beyond the start of the switch, \p shift makes the potential zero at the
+ * cut-off: GROMACS reference manual, "Modified non-bonded interactions".
+ */
+struct FmmForceSwitch
+{
+    FmmForceSwitch(double p, double start, double cutoff);
+    double c2, c3, shift;
+};
 
 //! What grompp settles and the .tpr file stores
 struct FmmLJSplitSettings
@@ -108,7 +120,7 @@ public:
 
     //! Types of the parameters below for all atoms, in the order of the topology
     ArrayRef<const int> atomTypes() const { return atomTypes_; }
-    int                 numTypes() const { return numTypes_; }
+    int                 numTypes() const { return static_cast<int>(types_.size()); }
     //! Parameters of the long and the short list, as in t_forcerec: 6 c6 and 12 c12 of pairs of types
     ArrayRef<const real> nbfp() const { return nbfp_; }
     ArrayRef<const real> shortNbfp() const { return shortNbfp_; }
@@ -119,12 +131,25 @@ public:
     const gmx_ffparams_t& largestShortParameters() const { return largestShortParameters_; }
 
 private:
+    //! Types of the topology that a type is made of: of the atom itself, and of light atoms that it has
+    struct Type
+    {
+        std::vector<int> parts;
+        bool             isLight = false;
+    };
+    //! Returns the index of a type beyond those of the topology, and adds it where it is new
+    int typeIndex(const Type& type, int numOriginal);
+    //! Sorts atoms to grids and gives them types
+    void sortAtoms(const t_inputrec& inputrec, const gmx_mtop_t& mtop);
+    //! Sets the parameters of both lists for pairs of types
+    void setParameters(const gmx_mtop_t& mtop);
+
     FmmLJSplitSettings settings_;
+    std::vector<Type>  types_; // those of the topology come first
     // By kinds of molecules
     std::vector<std::vector<int>>        grids_, heavyAtoms_;
     std::array<int, c_numGrids>          numAtoms_ = {};
     std::vector<int>                     atomTypes_;
-    int                                  numTypes_ = 0;
     std::vector<real>                    nbfp_, shortNbfp_;
     std::unique_ptr<interaction_const_t> shortConstants_;
     gmx_ffparams_t                       largestShortParameters_;

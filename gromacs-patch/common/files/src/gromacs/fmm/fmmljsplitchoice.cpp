@@ -45,7 +45,13 @@ class LennardJones
 {
 public:
     LennardJones(InteractionModifiers modifier, double cutoff, double start) :
-        modifier_(modifier), cutoff_(cutoff), start_(start)
+        modifier_(modifier),
+        cutoff_(cutoff),
+        start_(modifier == InteractionModifiers::ForceSwitch || modifier == InteractionModifiers::PotSwitch
+                       ? start
+                       : 0),
+        dispersion_(6, start_, cutoff),
+        repulsion_(12, start_, cutoff)
     {
     }
 
@@ -55,31 +61,26 @@ public:
         {
             return {};
         }
-        const PairTerm repulsion = power(r, 12), dispersion = power(r, 6);
+        const PairTerm repulsion = power(r, 12, repulsion_), dispersion = power(r, 6, dispersion_);
         return { c12 * repulsion.force - c6 * dispersion.force,
                  c12 * repulsion.energy - c6 * dispersion.energy };
     }
 
 private:
     //! The modified potential r^-p
-    PairTerm power(double r, double p) const
+    PairTerm power(double r, double p, const FmmForceSwitch& constants) const
     {
-        const double t = std::max(0.0, r - start_), range = cutoff_ - start_;
+        const double t          = std::max(0.0, r - start_);
         const double plainForce = p * std::pow(r, -p - 1), plain = std::pow(r, -p);
         switch (modifier_)
         {
             case InteractionModifiers::ForceSwitch:
-            {
-                const double scale    = p / (std::pow(cutoff_, p + 2) * range * range);
-                const double a        = -scale * ((p + 4) * cutoff_ - (p + 1) * start_);
-                const double b        = scale / range * ((p + 3) * cutoff_ - (p + 1) * start_);
-                const auto   switched = [a, b](double s)
-                { return a / 3 * s * s * s + b / 4 * s * s * s * s; };
-                return { (plainForce + a * t * t + b * t * t * t) / r,
-                         plain - switched(t) - (std::pow(cutoff_, -p) - switched(range)) };
-            }
+                return { (plainForce + p * t * t * (constants.c2 + constants.c3 * t)) / r,
+                         plain - p * t * t * t * (constants.c2 / 3 + constants.c3 / 4 * t)
+                                 + constants.shift };
             case InteractionModifiers::PotSwitch:
             {
+                const double range = cutoff_ - start_;
                 const double s     = t / range;
                 const double value = 1 - s * s * s * (10 - 15 * s + 6 * s * s);
                 const double slope = -30 * s * s * (1 - s) * (1 - s) / range;
@@ -94,6 +95,7 @@ private:
     InteractionModifiers modifier_;
     double               cutoff_;
     double               start_;
+    FmmForceSwitch       dispersion_, repulsion_;
 };
 
 //! Returns how many atoms are of each type
