@@ -57,21 +57,22 @@ public:
 
     PairTerm operator()(double r, double c6, double c12) const
     {
-        if (r >= cutoff_)
+        if (r >= cutoff_ || (c6 == 0 && c12 == 0))
         {
             return {};
         }
-        const PairTerm repulsion = power(r, 12, repulsion_), dispersion = power(r, 6, dispersion_);
+        const double   plain      = 1 / (r * r * r * r * r * r);
+        const PairTerm repulsion  = modified(r, 12, plain * plain, repulsion_);
+        const PairTerm dispersion = modified(r, 6, plain, dispersion_);
         return { c12 * repulsion.force - c6 * dispersion.force,
                  c12 * repulsion.energy - c6 * dispersion.energy };
     }
 
 private:
-    //! The modified potential r^-p
-    PairTerm power(double r, double p, const FmmForceSwitch& constants) const
+    //! The modified potential \p plain = r^-p
+    PairTerm modified(double r, double p, double plain, const FmmForceSwitch& constants) const
     {
-        const double t          = std::max(0.0, r - start_);
-        const double plainForce = p * std::pow(r, -p - 1), plain = std::pow(r, -p);
+        const double t = std::max(0.0, r - start_), plainForce = p * plain / r;
         switch (modifier_)
         {
             case InteractionModifiers::ForceSwitch:
@@ -288,26 +289,28 @@ FmmLJSplitErrors measureLJSplit(const FmmLJSplit&    split,
                                 const t_inputrec&    inputrec,
                                 const gmx_mtop_t&    mtop,
                                 const matrix         box,
-                                ArrayRef<const RVec> x)
+                                ArrayRef<const RVec> x,
+                                const int            mostAtoms)
 {
-    constexpr int  c_numAtoms = 4000;
-    const int      numTypes   = split.numTypes();
-    const double   cutoff     = inputrec.rvdw;
-    const double   epsfac     = c_one4PiEps0 / inputrec.epsilon_r;
+    const int      numTypes      = split.numTypes();
+    const double   cutoff        = inputrec.rvdw;
+    const double   epsfac        = c_one4PiEps0 / inputrec.epsilon_r;
+    const double   forceAtCutoff = dampedCoulombForce(cutoff);
     const AllAtoms atoms(mtop);
 
     const LennardJones longLJ(inputrec.vdw_modifier, cutoff, inputrec.rvdw_switch);
     const LennardJones shortLJ(InteractionModifiers::ForceSwitch,
                                split.shortRadius(),
                                split.shortRadius() - FmmLJSplit::c_switchRange);
-    const auto         changeOfPair = [&](int i, int j, double r)
+    // Both are linear in their parameters
+    const auto changeOfPair = [&](int i, int j, double r)
     {
         const auto& lj = mtop.ffparams.iparams[atoms.type[i] * mtop.ffparams.atnr + atoms.type[j]].lj;
-        const int   entry   = 2 * (split.atomTypes()[i] * numTypes + split.atomTypes()[j]);
-        const PairTerm full = longLJ(r, lj.c6, lj.c12);
-        const PairTerm far  = longLJ(r, split.nbfp()[entry] / 6, split.nbfp()[entry + 1] / 12);
+        const int   entry = 2 * (split.atomTypes()[i] * numTypes + split.atomTypes()[j]);
+        const PairTerm far =
+                longLJ(r, split.nbfp()[entry] / 6 - lj.c6, split.nbfp()[entry + 1] / 12 - lj.c12);
         const PairTerm near = shortLJ(r, split.shortNbfp()[entry] / 6, split.shortNbfp()[entry + 1] / 12);
-        return PairTerm{ far.force + near.force - full.force, far.energy + near.energy - full.energy };
+        return PairTerm{ far.force + near.force, far.energy + near.energy };
     };
 
     // What a light atom loses its heavy atom has, so that the two are taken together
@@ -317,7 +320,7 @@ FmmLJSplitErrors measureLJSplit(const FmmLJSplit&    split,
     int                           numAtoms = 0;
     for (size_t g = 0; g < groups.size(); g++)
     {
-        if (numAtoms >= c_numAtoms)
+        if (numAtoms >= mostAtoms)
         {
             groups.resize(g);
             break;
@@ -350,12 +353,11 @@ FmmLJSplitErrors measureLJSplit(const FmmLJSplit&    split,
                 {
                     continue;
                 }
-                const double r            = std::sqrt(pair.distance2());
-                const bool   isExcluded   = atoms.areExcluded(i, j);
-                const double coulombForce = atoms.charge[i] * atoms.charge[j]
-                                            * (dampedCoulombForce(r) - dampedCoulombForce(cutoff)
-                                               - (isExcluded ? 1 / (r * r) : 0))
-                                            / r;
+                const double r          = std::sqrt(pair.distance2());
+                const bool   isExcluded = atoms.areExcluded(i, j);
+                const double coulombForce =
+                        atoms.charge[i] * atoms.charge[j]
+                        * (dampedCoulombForce(r) - forceAtCutoff - (isExcluded ? 1 / (r * r) : 0)) / r;
                 const PairTerm change = isExcluded ? PairTerm{} : changeOfPair(i, j, r);
                 sumEnergy += 0.5 * change.energy;
                 for (int d = 0; d < DIM; d++)
@@ -404,6 +406,7 @@ std::optional<FmmLJSplitChoice> chooseLJSplit(const t_inputrec&    inputrec,
                                               ArrayRef<const RVec> x,
                                               const double         accuracy,
                                               const double         radius,
+                                              const int            mostAtoms,
                                               std::string*         whyNot)
 {
     if (inputrec.vdwtype != VanDerWaalsType::Cut || !usesLennardJones(mtop.ffparams))
@@ -466,7 +469,7 @@ std::optional<FmmLJSplitChoice> chooseLJSplit(const t_inputrec&    inputrec,
         {
             return std::nullopt;
         }
-        const FmmLJSplitErrors errors = measureLJSplit(split, inputrec, mtop, box, x);
+        const FmmLJSplitErrors errors = measureLJSplit(split, inputrec, mtop, box, x, mostAtoms);
         rmsCoulomb                    = errors.coulombForce;
         const bool isAllowed = errors.force <= allowedForce && errors.largestPressure(0) <= allowedPressure;
         return isAllowed ? std::make_optional(errors) : std::nullopt;
@@ -521,7 +524,7 @@ void checkLJSplit(const FmmLJSplit&    split,
                   const double         accuracy,
                   const MDLogger&      mdlog)
 {
-    const FmmLJSplitErrors errors = measureLJSplit(split, inputrec, mtop, box, x);
+    const FmmLJSplitErrors errors = measureLJSplit(split, inputrec, mtop, box, x, c_ljSplitAtoms);
     GMX_LOG(mdlog.info)
             .asParagraph()
             .appendTextFormatted(

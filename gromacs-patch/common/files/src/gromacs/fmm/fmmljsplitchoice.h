@@ -47,6 +47,8 @@ struct FmmLJSplitErrors
  */
 double           allowedLJSplitForceError(double accuracy);
 constexpr double c_allowedLJSplitPressureError = 0.5; // bar
+//! Atoms at which errors are measured, and those that are enough for a note of what a split would save
+constexpr int c_ljSplitAtoms = 4000, c_ljSplitAtomsForNote = 500;
 
 /*! \brief Measures errors of the split at some of the atoms, in double precision
  *
@@ -55,12 +57,14 @@ constexpr double c_allowedLJSplitPressureError = 0.5; // bar
  * \param[in] mtop      The system
  * \param[in] box       The box
  * \param[in] x         Coordinates
+ * \param[in] mostAtoms About how many atoms
  */
 FmmLJSplitErrors measureLJSplit(const FmmLJSplit&    split,
                                 const t_inputrec&    inputrec,
                                 const gmx_mtop_t&    mtop,
                                 const matrix         box,
-                                ArrayRef<const RVec> x);
+                                ArrayRef<const RVec> x,
+                                int                  mostAtoms);
 
 //! A choice, its errors, and pairs of clusters with it over those of one list
 struct FmmLJSplitChoice
@@ -82,6 +86,7 @@ struct FmmLJSplitChoice
  * \param[in]  x         Coordinates
  * \param[in]  accuracy  Relative error of Coulomb forces that was asked for
  * \param[in]  radius    Radius of the short list that was asked for, 0: automatic
+ * \param[in]  mostAtoms About how many atoms to measure at
  * \param[out] whyNot    Why there is no split
  */
 std::optional<FmmLJSplitChoice> chooseLJSplit(const t_inputrec&    inputrec,
@@ -90,6 +95,7 @@ std::optional<FmmLJSplitChoice> chooseLJSplit(const t_inputrec&    inputrec,
                                               ArrayRef<const RVec> x,
                                               double               accuracy,
                                               double               radius,
+                                              int                  mostAtoms,
                                               std::string*         whyNot);
 
 /*! \brief Measures errors of the split and writes it to the log

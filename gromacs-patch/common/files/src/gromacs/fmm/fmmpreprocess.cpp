@@ -226,8 +226,14 @@ void settleFmmLJSplit(const gmx_mtop_t&          mtop,
     const FmmParameters parameters = fmmParameters(ir);
     const bool          isAsked    = parameters.lj == FmmLJ::Split;
     std::string         whyNot;
-    const auto          choice = chooseLJSplit(
-            ir, mtop, box, x, parameters.accuracy, isAsked ? parameters.ljRadius : 0, &whyNot);
+    const auto          choice = chooseLJSplit(ir,
+                                      mtop,
+                                      box,
+                                      x,
+                                      parameters.accuracy,
+                                      isAsked ? parameters.ljRadius : 0,
+                                      isAsked ? c_ljSplitAtoms : c_ljSplitAtomsForNote,
+                                      &whyNot);
     if (!choice)
     {
         if (isAsked)
