@@ -16,7 +16,7 @@
 gmxfmm_status fmm_device_check(int id, char* message, size_t size)
 {
     int          count  = 0;
-    DeviceLimits limits = {0, 0};
+    DeviceLimits limits = {0, 0, 0};
     cudaError_t  error  = cudaGetDeviceCount(&count);
     if (error == cudaSuccess && id < count)
     {

@@ -10,6 +10,13 @@
 #include "cuda/particles/particles.h"
 #include "cuda/runtime/event.h"
 
+enum
+{
+    c_fewCells     = 8000,
+    c_fillingTiles = 16, /* of P2P, for a multiprocessor */
+    c_manyTiles    = 72
+};
+
 /* What a step computes on the stream `side` while P2M and transforms run on `far`. */
 struct SideWork
 {
@@ -64,6 +71,13 @@ static gmxfmm_status make_spectra(gmxfmm_plan* plan, bool virial, const SideWork
         d->z_version     = capturing ? z_version : d->z_version;
     }
     return GMXFMM_OK;
+}
+
+/* Whether the moments of a periodic system have a kernel of their own beside P2M: with few cells a step is a chain of
+ * short kernels, in which sums over all blocks at the end of P2M take as long as the rest of it. */
+static bool moments_beside(const gmxfmm_plan* plan)
+{
+    return fmm_is_periodic(plan) && plan->domain.tree == NULL && plan->domain.cells.num_cells < c_fewCells;
 }
 
 /* P2M, and spectra of a new box. */
@@ -176,6 +190,27 @@ static gmxfmm_status end_far_field(gmxfmm_plan* plan, const void* x, bool virial
     return prefetch_z(plan);
 }
 
+/* P2P, after an event, and before what follows in the stream. */
+static gmxfmm_status near_field(gmxfmm_plan* plan, const StepWanted& wanted, cudaEvent_t after, cudaStream_t stream)
+{
+    fmm_device* d = plan->device;
+    FMM_CUDA(plan, cudaStreamWaitEvent(d->near, after, 0));
+    FMM_TRY(fmm_cuda_p2p(plan, wanted, d->near));
+    FMM_CUDA(plan, cudaEventRecord(d->near_done, d->near));
+    FMM_CUDA(plan, cudaStreamWaitEvent(stream, d->near_done, 0));
+    return GMXFMM_OK;
+}
+
+/* Whether P2P begins behind the transform of the multipoles. Its warps take a multiprocessor's shared memory and stay
+ * long: if they fill the device, the transform, for which all of the far field waits, would wait for them. Where there
+ * are many more, the device has work enough for both at any time. */
+static bool near_follows_transform(const gmxfmm_plan* plan)
+{
+    const fmm_device* d     = plan->device;
+    const int         tiles = targets_of(d)->launched_tiles / d->limits.processors;
+    return plan->domain.tree == NULL && tiles >= c_fillingTiles && tiles < c_manyTiles;
+}
+
 /* Near and far field, each on its stream if it is wanted, after the positions and before the output. What takes longest
  * is launched early: a device that has finished the step before waits for the host at each launch. */
 static gmxfmm_status
@@ -185,25 +220,23 @@ near_and_far(gmxfmm_plan* plan, const void* x, unsigned stages, const StepWanted
     fmm_device*    d      = plan->device;
     const bool     near = (stages & GMXFMM_STAGE_NEAR) != 0, far = (stages & GMXFMM_STAGE_FAR) != 0;
     const SideWork side = {fmm_has_lattice_sums(plan) && (!has_s(plan) || d->s_pending || (virial && !has_z(plan))),
-                           virial || plan->options.boundary == GMXFMM_VACUUM};
+                           virial || plan->options.boundary == GMXFMM_VACUUM || moments_beside(plan)};
     FMM_CUDA(plan, cudaEventRecord(d->fork, stream));
     if (far)
     {
         FMM_TRY(begin_far_field(plan, virial, side));
     }
-    if (near)
+    const bool follows = near && far && near_follows_transform(plan);
+    if (near && !follows)
     {
-        FMM_CUDA(plan, cudaStreamWaitEvent(d->near, d->fork, 0));
-        FMM_TRY(fmm_cuda_p2p(plan, wanted, d->near));
-        FMM_CUDA(plan, cudaEventRecord(d->near_done, d->near));
-        FMM_CUDA(plan, cudaStreamWaitEvent(stream, d->near_done, 0));
+        FMM_TRY(near_field(plan, wanted, d->fork, stream));
     }
     if (far)
     {
         FMM_TRY(end_far_field(plan, x, virial, side));
         FMM_CUDA(plan, cudaStreamWaitEvent(stream, d->far_done, 0));
     }
-    return GMXFMM_OK;
+    return follows ? near_field(plan, wanted, d->spectrum_done, stream) : GMXFMM_OK;
 }
 
 /* What a virial needs in addition to forces, for the fields that were computed. It reads the spectrum of the multipoles

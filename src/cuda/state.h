@@ -235,7 +235,7 @@ struct fmm_device
     int          num_coef, num_freq;
     DeviceBuffer field, spectrum, s, z, work_items;
     DeviceBuffer local_spectrum; /* of local expansions, where a virial still needs that of multipoles in `spectrum` */
-    int          num_items, num_warps;
+    int          num_parts, num_warps; /* blocks for the same frequencies, and warps of each */
     cufftHandle  forward, backward;
     int          has_transforms, own_transforms; /* whether cuFFT, or fft.cu, has those of the grid */
     DeviceBuffer twiddles;

@@ -72,10 +72,7 @@ gmxfmm_status fmm_cuda_convolve(gmxfmm_plan* plan, bool virial, cudaEvent_t read
     {
         FMM_CUDA(plan, cudaStreamWaitEvent(stream, ready, 0));
     }
-    if (virial)
-    {
-        FMM_CUDA(plan, cudaEventRecord(d->spectrum_done, stream));
-    }
+    FMM_CUDA(plan, cudaEventRecord(d->spectrum_done, stream));
     FMM_TRY(fmm_cuda_product(plan, to, stream));
     return fmm_cuda_transform(plan, false, to, stream);
 }

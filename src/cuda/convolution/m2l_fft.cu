@@ -15,10 +15,11 @@
 
 enum
 {
-    c_most           = 3, /* degrees of an item */
-    c_mostWide       = 3, /* in double precision */
-    c_step           = 2, /* degrees n computed at once */
-    c_maxWarps       = 12,
+    c_most           = 3,  /* degrees of an item */
+    c_mostWide       = 3,  /* in double precision */
+    c_step           = 2,  /* degrees n computed at once */
+    c_maxWarps       = 12, /* of a block */
+    c_maxParts       = 12, /* blocks that divide the items of the same frequencies */
     c_maxItems       = 256,
     c_fewFrequencies = 12000
 };
@@ -30,7 +31,7 @@ struct WorkItem
 
 struct WorkTable
 {
-    int      start[c_maxWarps + 1]; /* of each warp's items */
+    int      start[c_maxParts * c_maxWarps + 1]; /* of the items of each warp, part after part */
     WorkItem item[c_maxItems];
 };
 
@@ -240,13 +241,19 @@ static __device__ void stage_spectra(const ProductArgs<R>& a, int first, Vec2<R>
     }
 }
 
+/* The number of a warp among those of all blocks for the same frequencies. */
+static __device__ inline int owner_of_items()
+{
+    return static_cast<int>(blockIdx.y * (blockDim.x / 32) + threadIdx.x / 32);
+}
+
 /* WIDTH: frequencies of a block. S_SHARED: shared memory has room for their spectra and the coefficients. */
 template <class R, bool S_SHARED, int WIDTH>
 __global__ void __launch_bounds__(32 * c_maxWarps, sizeof(R) == 4 ? 2 : 1) product(ProductArgs<R> a)
 {
     extern __shared__ char shared[];
     Vec4<R>*               input = reinterpret_cast<Vec4<R>*>(shared);
-    const int              lane = static_cast<int>(threadIdx.x % WIDTH), warp = static_cast<int>(threadIdx.x / 32);
+    const int              lane = static_cast<int>(threadIdx.x % WIDTH), owner = owner_of_items();
     const int              first  = static_cast<int>(blockIdx.x) * WIDTH;
     const size_t           f      = static_cast<size_t>(first + lane);
     const Vec2<R>*         s      = a.s + min(first + lane, a.num_freq - 1);
@@ -262,7 +269,7 @@ __global__ void __launch_bounds__(32 * c_maxWarps, sizeof(R) == 4 ? 2 : 1) produ
     stage_coefficients(a.p, a.num_freq, WIDTH, a.from, first, input);
     asm volatile("cp.async.wait_all;" ::);
     __syncthreads();
-    for (int i = a.table->start[warp]; i < a.table->start[warp + 1]; i++)
+    for (int i = a.table->start[owner]; i < a.table->start[owner + 1]; i++)
     {
         do_degrees<WIDTH, R, sizeof(R) == 4 ? c_most : c_mostWide>(a, a.table->item[i], s, stride, input + lane, f);
     }
@@ -369,14 +376,14 @@ __global__ void __launch_bounds__(32 * c_maxWarps, sizeof(R) == 4 ? 3 : 1) produ
     extern __shared__ char shared[];
     Vec4<R>*               input = reinterpret_cast<Vec4<R>*>(shared);
     Vec2<R>*               s     = reinterpret_cast<Vec2<R>*>(input + num_pairs(P) * 32);
-    const int              lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
+    const int              lane = static_cast<int>(threadIdx.x % 32), owner = owner_of_items();
     const int              first = static_cast<int>(blockIdx.x) * 32;
     stage_spectra(a, first, s);
     wait_for_previous(); /* the spectra read above are older */
     stage_coefficients(P, a.num_freq, 32, a.from, first, input);
     asm volatile("cp.async.wait_all;" ::);
     __syncthreads();
-    for (int i = a.table->start[warp]; i < a.table->start[warp + 1]; i++)
+    for (int i = a.table->start[owner]; i < a.table->start[owner + 1]; i++)
     {
         do_degrees_down<P, R, sizeof(R) == 4 ? c_most : c_mostWide>(a, a.table->item[i], s + lane, input + lane,
                                                                     static_cast<size_t>(first + lane));
@@ -393,7 +400,7 @@ static int item_cost(const WorkItem& item)
  */
 static int divide_items(const WorkItem* item, int num, int warps, int* owner)
 {
-    int load[c_maxWarps] = {0}, most = 0;
+    int load[c_maxParts * c_maxWarps] = {0}, most = 0;
     for (int i = 0; i < num; i++)
     {
         int least = 0;
@@ -432,6 +439,26 @@ static int make_items(int p, int most, WorkItem* item)
     return num;
 }
 
+/* Into how many blocks the items of 32 frequencies are divided: as many as make the busiest multiprocessor least busy,
+ * when each block takes c_staging of the work of all items to fetch spectra and coefficients. */
+static int divide_blocks(const fmm_device* d, int num_items)
+{
+    const double c_staging = 0.08;
+    const int    blocks = blocks_for(d->num_freq, 32), processors = d->limits.processors;
+    int          best  = 1;
+    double       least = 0;
+    for (int parts = 1; parts <= c_maxParts && parts <= num_items; parts++)
+    {
+        const double work = blocks_for(blocks * parts, processors) * (1.0 / parts + c_staging);
+        if (parts == 1 || work < least)
+        {
+            best  = parts;
+            least = work;
+        }
+    }
+    return best;
+}
+
 gmxfmm_status fmm_cuda_product_items(gmxfmm_plan* plan)
 {
     fmm_device* d = plan->device;
@@ -439,21 +466,22 @@ gmxfmm_status fmm_cuda_product_items(gmxfmm_plan* plan)
     WorkTable   table;
     int         owner[c_maxItems], best = 1, best_cost = 0, total = 0;
     /* few frequencies: smaller items, to be divided among more warps */
-    const int most = is_double(plan) ? c_mostWide : c_most;
-    const int num  = make_items(plan->far.order, d->num_freq < c_fewFrequencies && most > 2 ? 2 : most, item);
-    for (int warps = 1; warps <= c_maxWarps && warps <= num; warps++)
+    const int most  = is_double(plan) ? c_mostWide : c_most;
+    const int num   = make_items(plan->far.order, d->num_freq < c_fewFrequencies && most > 2 ? 2 : most, item);
+    const int parts = divide_blocks(d, num);
+    for (int warps = 1; warps <= c_maxWarps && warps * parts <= num; warps++)
     {
         /* another warp is worth 6 % more of the warps' time idle */
-        const int cost = divide_items(item, num, warps, owner) * warps * 100 / (100 + 6 * warps);
+        const int cost = divide_items(item, num, warps * parts, owner) * warps * 100 / (100 + 6 * warps);
         if (warps == 1 || cost <= best_cost)
         {
             best      = warps;
             best_cost = cost;
         }
     }
-    divide_items(item, num, best, owner);
+    divide_items(item, num, best * parts, owner);
     std::memset(&table, 0, sizeof(table));
-    for (int w = 0; w < best; w++)
+    for (int w = 0; w < best * parts; w++)
     {
         table.start[w] = total;
         for (int i = 0; i < num; i++)
@@ -464,8 +492,9 @@ gmxfmm_status fmm_cuda_product_items(gmxfmm_plan* plan)
             }
         }
     }
-    table.start[best] = total;
-    d->num_warps      = best;
+    table.start[best * parts] = total;
+    d->num_parts              = parts;
+    d->num_warps              = best;
     FMM_TRY(fmm_device_reserve(plan, &d->work_items, sizeof(table)));
     FMM_TRY(fmm_cuda_upload(plan, d->work_items.memory, &table, sizeof(table)));
     return GMXFMM_OK;
@@ -479,13 +508,18 @@ static ProductArgs<R> make_args(gmxfmm_plan* plan, const DeviceBuffer& to)
             to.as<Vec2<R>>(), d->s.as<Vec2<R>>(), d->work_items.as<WorkTable>()};
 }
 
+static dim3 product_grid(const fmm_device* d, int width)
+{
+    return dim3(static_cast<unsigned>(blocks_for(d->num_freq, width)), static_cast<unsigned>(d->num_parts));
+}
+
 template <class R, bool S_SHARED, int WIDTH>
 static gmxfmm_status launch(gmxfmm_plan* plan, size_t shared, const DeviceBuffer& to, cudaStream_t stream)
 {
     fmm_device*          d = plan->device;
     const ProductArgs<R> a = make_args<R>(plan, to);
     FMM_CUDA(plan, (allow_shared(&plan->device->allowed, product<R, S_SHARED, WIDTH>)));
-    FMM_CUDA(plan, launch_next(d->has_chains, product<R, S_SHARED, WIDTH>, blocks_for(d->num_freq, WIDTH),
+    FMM_CUDA(plan, launch_next(d->has_chains, product<R, S_SHARED, WIDTH>, product_grid(d, WIDTH),
                                32 * static_cast<unsigned>(d->num_warps), shared, stream, a));
     return GMXFMM_OK;
 }
@@ -496,7 +530,7 @@ static gmxfmm_status launch_special(gmxfmm_plan* plan, size_t shared, const Devi
     fmm_device*          d = plan->device;
     const ProductArgs<R> a = make_args<R>(plan, to);
     FMM_CUDA(plan, (allow_shared(&plan->device->allowed, product_special<R, P>)));
-    FMM_CUDA(plan, launch_next(d->has_chains, product_special<R, P>, blocks_for(d->num_freq, 32),
+    FMM_CUDA(plan, launch_next(d->has_chains, product_special<R, P>, product_grid(d, 32),
                                32 * static_cast<unsigned>(d->num_warps), shared, stream, a));
     return GMXFMM_OK;
 }

@@ -87,7 +87,7 @@ static cudaError_t load(const std::vector<char>& code, cudaLibrary_t* library, c
 
 static gmxfmm_status compile_and_load(fmm_rotation_kernels* kernels, const char* cache_dir, char* message, size_t size)
 {
-    DeviceLimits      limits = {0, 0};
+    DeviceLimits      limits = {0, 0, 0};
     cudaError_t       error  = current_device_limits(&limits);
     std::vector<char> code[2];
     std::string       cause;

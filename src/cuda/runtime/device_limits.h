@@ -15,6 +15,7 @@ struct DeviceLimits
 {
     int capability; /* 10 major + minor */
     int max_shared; /* dynamic shared memory that a block may have, bytes */
+    int processors; /* multiprocessors */
 };
 
 static inline cudaError_t device_limits(int id, DeviceLimits* limits)
@@ -23,6 +24,8 @@ static inline cudaError_t device_limits(int id, DeviceLimits* limits)
     cudaError_t error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, id);
     error = error == cudaSuccess ? cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, id) : error;
     error = error == cudaSuccess ? cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, id) : error;
+    error =
+        error == cudaSuccess ? cudaDeviceGetAttribute(&limits->processors, cudaDevAttrMultiProcessorCount, id) : error;
     limits->capability = 10 * major + minor;
     limits->max_shared = shared - c_staticShared;
     return error;
