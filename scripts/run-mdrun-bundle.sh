@@ -13,6 +13,8 @@
 #   large      water15                         2,187,000 atoms
 # Into OUT/coupling.json:
 #   coupling   what pressure coupling costs in the membrane
+# Into OUT/timeline.json:
+#   timeline   when the kernels of a step run, in five of these systems
 # With another version of GROMACS than 2022.5 the names have it in them: mdrun-2026.3.json, mdrun-tests-2026.3.json.
 # GMXFMM_BENCHMARK_OPTIONS: more options for benchmarks/mdrun_gpu.py, separated by spaces.
 # Without a PART all of them. What has been found is stored after each step; nothing goes on after GMXFMM_SECONDS (default 540), so
@@ -38,7 +40,6 @@ fi
 export LD_LIBRARY_PATH=$work/lib:/usr/local/cuda/lib64:${LD_LIBRARY_PATH:-} PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
 export GMXLIB=$bundle/top GMXFMM_GMX=$work/bin/gmx GMXFMM_REGRESSION=$bundle/regression GMXFMM_WORK=$work
 export GMXFMM_MEMBRANE_PROTEIN=$bundle/membrane-protein.tar.xz
-export GMX_FMM_LJ_SPLIT_ON_GPU=1 # refused otherwise, until it has been measured
 export GMXFMM_BENCHMARK_COMMAND=$command_line GMXFMM_BENCHMARK_COMMIT
 GMXFMM_BENCHMARK_COMMIT=$(cat "$bundle/commit")
 name=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1)
@@ -97,6 +98,10 @@ for part in "${parts[@]}"; do
             echo "== coupling"
             timeout "$(left)" python3 benchmarks/coupling_gpu.py "$GMXFMM_GMX" "$out/coupling$suffix.json" --work "$work/coupling" \
                 --limit "$(left)" || status=1
+            ;;
+        timeline)
+            echo "== timeline"
+            timeout "$(left)" python3 benchmarks/timeline.py "$GMXFMM_GMX" "$work/lib/libgmxfmm_timeline.so" "$out/timeline$suffix.json" || status=1
             ;;
         water[0-9]* | membrane | tip3p | droplets | protein | protein-as-written | protein18 | amber) benchmarks "$part" ;;
         *) echo "run-mdrun-bundle.sh: unknown part '$part'" >&2 && exit 2 ;;

@@ -193,7 +193,9 @@ PRESSURES = [f"Pres-{a}{b}" for a in "XYZ" for b in "XYZ"]
 def virial(checks):
     """Pressures between pair searches: with -update gpu all forces stay on the device and their virial is summed there."""
     folder = work_folder("virial-water")
-    for what, system, box, bonded in (("octahedron", regression("complex/octahedron"), work_folder("virial-octahedron"), ["-bonded", "gpu"]),
+    octahedron = regression("complex/octahedron"), work_folder("virial-octahedron")
+    for what, system, box, bonded in (("octahedron", *octahedron, ["-bonded", "gpu"]),
+                                      ("octahedron, bonded interactions on the CPU", *octahedron, ["-bonded", "cpu"]),
                                       ("water", water(gmx, folder, (2, 2, 3)), folder, [])):
         def one(c):
             mdp = changed(without_output(system.mdp), nsteps=20, nstlist=20, nstenergy=5, nstcalcenergy=5, tcoupl="no", ld_seed=1, **FMM)

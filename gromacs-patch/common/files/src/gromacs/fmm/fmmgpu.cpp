@@ -164,6 +164,7 @@ public:
         stream_(streams.stream(DeviceStreamType::Fmm)),
         forcesStream_(context_, DeviceStreamPriority::High, false),
         nonbondedStream_(streams.stream(DeviceStreamType::NonBondedLocal)),
+        besideStream_(streams.stream(DeviceStreamType::BesideNonBondedLocal)),
         deviceId_(streams.deviceInfo().id)
     {
         checkDeviceError(cudaEventCreateWithFlags(&forcesWritten_, cudaEventDisableTiming),
@@ -190,9 +191,11 @@ public:
     const DeviceContext& context_;
     const DeviceStream&  stream_;
     //! Has nothing but a wait for forces where the stream of the FMM goes on with sums
-    const DeviceStream  forcesStream_;
-    const DeviceStream& nonbondedStream_;
-    const int           deviceId_;
+    const DeviceStream   forcesStream_;
+    const DeviceStream&  nonbondedStream_;
+    const DeviceStream&  besideStream_;
+    GpuEventSynchronizer besideMayBegin_, besideDone_;
+    const int            deviceId_;
     //! Forces in the order of atoms
     DeviceBuffer<RVec> d_force_  = nullptr;
     int                numAtoms_ = 0, capacity_ = -1;
@@ -342,6 +345,18 @@ ArrayRef<const double> FmmGpu::waitForShortRangeVirial() const
 {
     impl_->nonbondedStream_.synchronize();
     return impl_->h_virial_;
+}
+
+void FmmGpu::beginBesideNonbonded()
+{
+    impl_->besideMayBegin_.markEvent(impl_->nonbondedStream_);
+    impl_->besideMayBegin_.enqueueWaitEvent(impl_->besideStream_);
+}
+
+void FmmGpu::endBesideNonbonded()
+{
+    impl_->besideDone_.markEvent(impl_->besideStream_);
+    impl_->besideDone_.enqueueWaitEvent(impl_->nonbondedStream_);
 }
 
 void FmmGpu::enqueueRepeated(bool withEnergy, bool withVirial, const std::function<void(bool, bool)>& enqueue)

@@ -108,6 +108,11 @@ public:
     //! Waits for that, and returns the sum of coordinates, or shift vectors, times these forces, row-major
     ArrayRef<const double> waitForShortRangeVirial() const;
 
+    //! Lets the stream beside that of the local pair kernels begin, when coordinates are ready there
+    void beginBesideNonbonded();
+    //! Lets the stream of the local pair kernels go on when all in the stream beside it is complete
+    void endBesideNonbonded();
+
     /*! \brief Puts the same work into the stream as in the last steps of its kind
      *
      * After some steps the work is recorded as a graph, which takes the host a

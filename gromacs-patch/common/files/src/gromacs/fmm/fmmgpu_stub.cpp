@@ -122,4 +122,8 @@ double FmmGpu::timeOf(const std::function<void()>& /*enqueue*/) const
     return 0;
 }
 
+void FmmGpu::beginBesideNonbonded() {}
+
+void FmmGpu::endBesideNonbonded() {}
+
 } // namespace gmx

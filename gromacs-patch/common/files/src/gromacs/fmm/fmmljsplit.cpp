@@ -9,8 +9,9 @@
 
 #include "fmmljsplit.h"
 
+#include "config.h"
+
 #include <cmath>
-#include <cstdlib>
 
 #include <algorithm>
 #include <numeric>
@@ -127,6 +128,7 @@ FmmLJSplit::FmmLJSplit(const FmmLJSplitSettings& settings, const t_inputrec& inp
                                              c_switchRange,
                                              shortSwitch(6, settings.radius),
                                              shortSwitch(12, settings.radius))),
+    largestLongParameters_(mtop.ffparams),
     largestShortParameters_(mtop.ffparams)
 {
     sortAtoms(inputrec, mtop);
@@ -232,11 +234,28 @@ void FmmLJSplit::setParameters(const gmx_mtop_t& mtop)
 
     nbfp_.assign(2 * numNew * numNew, 0);
     shortNbfp_ = nbfp_;
-    for (int i = 0; i < numOriginal * numOriginal; i++)
+    for (gmx_ffparams_t* largest : { &largestLongParameters_, &largestShortParameters_ })
     {
-        largestShortParameters_.iparams[i].lj.c6  = 0;
-        largestShortParameters_.iparams[i].lj.c12 = 0;
+        for (int i = 0; i < numOriginal * numOriginal; i++)
+        {
+            largest->iparams[i].lj.c6  = 0;
+            largest->iparams[i].lj.c12 = 0;
+        }
     }
+    std::vector<bool> isUsed(numNew, false);
+    for (const int type : atomTypes_)
+    {
+        isUsed[type] = true;
+    }
+    const auto keepLargest = [&](gmx_ffparams_t* largest, int a, int b, const real* entry)
+    {
+        if (isUsed[a] && isUsed[b])
+        {
+            auto& kept = largest->iparams[types_[a].parts[0] * numOriginal + types_[b].parts[0]].lj;
+            kept.c6    = std::max(kept.c6, std::abs(entry[0]) / 6);
+            kept.c12   = std::max(kept.c12, std::abs(entry[1]) / 12);
+        }
+    };
     for (int a = 0; a < numNew; a++)
     {
         for (int b = 0; b < numNew; b++)
@@ -265,10 +284,8 @@ void FmmLJSplit::setParameters(const gmx_mtop_t& mtop)
                 shortEntry[0] = 6 * own.c6;
                 shortEntry[1] = 12 * own.c12;
             }
-            auto& largest =
-                    largestShortParameters_.iparams[typeA.parts[0] * numOriginal + typeB.parts[0]].lj;
-            largest.c6  = std::max(largest.c6, std::abs(shortEntry[0]) / 6);
-            largest.c12 = std::max(largest.c12, std::abs(shortEntry[1]) / 12);
+            keepLargest(&largestLongParameters_, a, b, entry);
+            keepLargest(&largestShortParameters_, a, b, shortEntry);
         }
     }
 }
@@ -283,11 +300,11 @@ std::unique_ptr<FmmLJSplit> FmmLJSplit::make(const t_inputrec& inputrec, const g
 
 void FmmLJSplit::checkResources(const bool useGpu, const bool emulateGpu)
 {
-    if (emulateGpu || (useGpu && std::getenv("GMX_FMM_LJ_SPLIT_ON_GPU") == nullptr))
+    if (emulateGpu || (useGpu && !GMX_GPU_CUDA))
     {
-        GMX_THROW(
-                NotImplementedError("fmm-lj = split is for pair interactions on a CPU so far. Use "
-                                    "mdrun -nb cpu, or fmm-lj = full."));
+        GMX_THROW(NotImplementedError(
+                "fmm-lj = split is for pair interactions on a CPU and, with CUDA, on a GPU. Use "
+                "mdrun -nb cpu, or fmm-lj = full."));
     }
 }
 

@@ -100,10 +100,7 @@ public:
     //! Returns the split stored in an input record, nullptr if there is none
     static std::unique_ptr<FmmLJSplit> make(const t_inputrec& inputrec, const gmx_mtop_t& mtop);
 
-    /*! \brief Throws NotImplementedError where kernels for two lists have not been tried
-     *
-     * On a GPU the environment variable GMX_FMM_LJ_SPLIT_ON_GPU lets them run.
-     */
+    //! Throws NotImplementedError where there are no kernels for two lists, or none that were tried
     static void checkResources(bool useGpu, bool emulateGpu);
 
     const FmmLJSplitSettings& settings() const { return settings_; }
@@ -127,7 +124,8 @@ public:
     //! Cut-off and modifier of the short list
     const interaction_const_t& shortConstants() const { return *shortConstants_; }
     real                       shortRadius() const { return static_cast<real>(settings_.radius); }
-    //! For pairs of types of the topology the largest parameters that the short list has
+    //! For pairs of types of the topology the largest parameters that the long and the short list have
+    const gmx_ffparams_t& largestLongParameters() const { return largestLongParameters_; }
     const gmx_ffparams_t& largestShortParameters() const { return largestShortParameters_; }
 
 private:
@@ -152,7 +150,7 @@ private:
     std::vector<int>                     atomTypes_;
     std::vector<real>                    nbfp_, shortNbfp_;
     std::unique_ptr<interaction_const_t> shortConstants_;
-    gmx_ffparams_t                       largestShortParameters_;
+    gmx_ffparams_t                       largestLongParameters_, largestShortParameters_;
 };
 
 } // namespace gmx

@@ -307,4 +307,14 @@ void FmmSolver::launchShortRangeVirial(const void*          xq,
     impl_->gpu_->launchShortRangeVirial(xq, f, numAtoms, shiftForces, shiftVectors);
 }
 
+void FmmSolver::beginBesideNonbonded()
+{
+    impl_->gpu_->beginBesideNonbonded();
+}
+
+void FmmSolver::endBesideNonbonded()
+{
+    impl_->gpu_->endBesideNonbonded();
+}
+
 } // namespace gmx

@@ -175,6 +175,14 @@ public:
                                 DeviceBuffer<RVec>   shiftForces,
                                 ArrayRef<const RVec> shiftVectors);
 
+    /*! \brief Lets the stream beside that of the local pair kernels begin, when coordinates are ready there
+     *
+     * Bonded interactions take long and little of the device: they run beside pair kernels.
+     */
+    void beginBesideNonbonded();
+    //! Lets the stream of the local pair kernels go on when all in the stream beside it is complete
+    void endBesideNonbonded();
+
 private:
     class Impl;
     std::unique_ptr<Impl> impl_;

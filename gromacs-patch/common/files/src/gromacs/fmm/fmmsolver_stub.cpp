@@ -124,4 +124,8 @@ void FmmSolver::launchShortRangeVirial(const void* /*xq*/,
 {
 }
 
+void FmmSolver::beginBesideNonbonded() {}
+
+void FmmSolver::endBesideNonbonded() {}
+
 } // namespace gmx
