@@ -38,7 +38,7 @@ SPARSE_LADDER = (1.25, 1.5, 1.75)
 # Settings of FMM around those that are fastest in water by the library's own benchmarks (water.json): method, order, edge of a
 # cell (nm), separation.
 DENSE = [("fft", 8, 0.47, 1), ("fft", 8, 0.52, 1), ("fft", 8, 0.58, 1), ("fft", 9, 0.47, 1), ("fft", 7, 0.62, 1), ("fft", 9, 0.43, 1),
-         ("fft", 10, 0.47, 1), ("fft", 5, 0.33, 2)]
+         ("fft", 10, 0.47, 1), ("fft", 10, 0.56, 1), ("fft", 9, 0.62, 1), ("fft", 5, 0.33, 2)]
 SPARSE = [("rotation", 8, 0.83, 1), ("rotation", 7, 0.83, 1), ("rotation", 7, 1.0, 1), ("rotation", 8, 0.71, 1), ("rotation", 9, 0.71, 1),
           ("rotation", 5, 0.42, 2), ("fft", 8, 0.58, 1)]
 
@@ -328,6 +328,8 @@ class Run:
         try:
             tpr = self.tpr(method, settings)
             steps = self.bench.options.steps or math.ceil(1e3 * self.case.seconds / self.ms_per_step(method, settings) / 400) * 400
+            if not nstlist:
+                steps *= 4 # PME is tuned in the first half
             command = ["mdrun", "-s", tpr + ".tpr", "-deffnm", "speed", "-ntmpi", "1", "-ntomp", str(threads), "-pin", "on",
                        *([*self.offload(method, bonded), "-nstlist", str(nstlist)] if nstlist else []), "-nsteps", str(steps), "-resethway", "-noconfout", "-maxh", "0.03"]
             entry["command"] = "gmx " + " ".join(command)
