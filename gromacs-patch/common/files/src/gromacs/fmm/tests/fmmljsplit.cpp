@@ -136,6 +136,20 @@ TEST_F(FmmLJSplitTest, DispersionOfAllPairsIsInTheLongList)
     EXPECT_FLOAT_EQ(c12(1, 2), split.shortNbfp()[2 * (hydrogen * n + ion) + 1] / 12);
 }
 
+TEST_F(FmmLJSplitTest, BuffersAreThoseOfTheAtomsOfAList)
+{
+    const FmmLJSplit split(settings_, inputrec_, mtop_);
+    const auto       largest = [](const gmx_ffparams_t& ffparams, int a, int b)
+    { return ffparams.iparams[a * c_numTypes + b].lj; };
+    constexpr int oxygen = 0, hydrogen = 1, ion = 2;
+    EXPECT_FLOAT_EQ(c6(0, 0) + 4 * c6(0, 1) + 4 * c6(1, 1),
+                    largest(split.largestLongParameters(), oxygen, oxygen).c6);
+    EXPECT_FLOAT_EQ(c12(2, 2), largest(split.largestLongParameters(), ion, ion).c12);
+    EXPECT_EQ(0, largest(split.largestLongParameters(), hydrogen, oxygen).c12);
+    EXPECT_FLOAT_EQ(c12(1, 0), largest(split.largestShortParameters(), hydrogen, oxygen).c12);
+    EXPECT_EQ(0, largest(split.largestShortParameters(), ion, ion).c6);
+}
+
 TEST_F(FmmLJSplitTest, PairsOfLightAtomsAreThereWhenAskedFor)
 {
     EXPECT_EQ(4U, FmmLJSplit(settings_, inputrec_, mtop_).shortGridPairs().size());
@@ -151,6 +165,7 @@ TEST_F(FmmLJSplitTest, AtomsThatAreBoundOtherwiseAreHeavy)
     mtop_.moltype[0].ilist[c_settle].clear();
     const FmmLJSplit split(settings_, inputrec_, mtop_);
     EXPECT_EQ(7, split.numAtomsOnGrid(FmmLJSplit::Heavy));
+    EXPECT_FLOAT_EQ(c12(1, 2), split.largestLongParameters().iparams[1 * c_numTypes + 2].lj.c12);
 }
 
 TEST_F(FmmLJSplitTest, SettingsAreStored)
