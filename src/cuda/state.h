@@ -234,7 +234,7 @@ struct fmm_device
     /* per grid */
     int          num_coef, num_freq;
     DeviceBuffer field, spectrum, s, z, work_items;
-    DeviceBuffer local_spectrum; /* of local expansions, where that of multipoles in `spectrum` is still needed */
+    DeviceBuffer local_spectrum;       /* of local expansions, where that of multipoles in `spectrum` is still needed */
     int          num_parts, num_warps; /* blocks for the same frequencies, and warps of each */
     cufftHandle  forward, backward;
     int          has_transforms, own_transforms; /* whether cuFFT, or fft.cu, has those of the grid */

@@ -65,7 +65,7 @@ gmxfmm_status fmm_cuda_set_transforms(gmxfmm_plan* plan)
 
 gmxfmm_status fmm_cuda_convolve(gmxfmm_plan* plan, bool virial, cudaEvent_t ready, cudaStream_t stream)
 {
-    fmm_device*         d  = plan->device;
+    fmm_device* d = plan->device;
     /* a block may write what others of the same frequencies have not read yet, and a virial reads it later */
     const DeviceBuffer& to = virial || d->num_parts > 1 ? d->local_spectrum : d->spectrum;
     FMM_TRY(fmm_cuda_transform(plan, true, d->spectrum, stream));
