@@ -93,5 +93,19 @@ def test(checks):
             text = complaint(output)
             checks.that(re.search(pattern, text) is not None, f"  and says why (/{pattern}/): {text[:300]}")
 
+    system = water(gmx, work_folder("coincide"), (1, 1, 1), sodium=2)
+    with open(system.conf) as conf:
+        lines = conf.readlines()
+    lines[3] = lines[3][:20] + lines[2][20:44] + lines[3][44:] # the second ion where the first one is
+    system.mdp = changed(system.mdp, nsteps=10)
+    system.conf = folder + "/coincide.gro"
+    with open(system.conf, "w") as conf:
+        conf.writelines(lines)
+    gmx.grompp(folder, {**system.mdp, **FMM}, system, name="coincide")
+    status, output = gmx.run(["mdrun", "-s", "coincide.tpr", "-deffnm", "coincide", "-nb", "cpu"], folder)
+    text = " ".join(output.split())[-400:]
+    checks.that(status != 0 and re.search(r"atom [12] stands where another one does", text) is not None,
+                f"mdrun refuses atoms that coincide, by GROMACS's number: {text[:300]}")
+
 
 main(test)

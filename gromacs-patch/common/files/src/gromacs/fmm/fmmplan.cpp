@@ -11,6 +11,8 @@
 
 #include <cstdlib>
 
+#include <algorithm>
+#include <string>
 #include <vector>
 
 #include "gromacs/topology/topology.h"
@@ -25,6 +27,23 @@ namespace gmx
 namespace
 {
 
+//! Returns a message of the library with "atom" and numbers from 1, as GROMACS has them, for "particle" and numbers from 0
+std::string withAtomNumbers(std::string text)
+{
+    const std::string particle = "particle ";
+    for (size_t at = text.find(particle); at != std::string::npos; at = text.find(particle, at + 1))
+    {
+        const size_t begin = at + particle.size();
+        const size_t end   = std::min(text.find_first_not_of("0123456789", begin), text.size());
+        if (end > begin)
+        {
+            const long long number = std::stoll(text.substr(begin, end - begin));
+            text.replace(at, end - at, "atom " + std::to_string(number + 1));
+        }
+    }
+    return text;
+}
+
 //! Throws the exception that fits \p status, unless that is success
 void throwOnError(gmxfmm_status status, const char* message, bool isOnGpu)
 {
@@ -32,7 +51,8 @@ void throwOnError(gmxfmm_status status, const char* message, bool isOnGpu)
     {
         return;
     }
-    std::string text = std::string("FMM: ") + (message[0] != '\0' ? message : gmxfmm_status_text(status));
+    std::string text =
+            "FMM: " + withAtomNumbers(message[0] != '\0' ? message : gmxfmm_status_text(status));
     if (isOnGpu && (status == GMXFMM_ERROR_UNSUPPORTED || status == GMXFMM_ERROR_MEMORY || status == GMXFMM_ERROR_DEVICE))
     {
         text += " (on the GPU; with mdrun -fmm cpu the CPU does it)";
@@ -40,8 +60,7 @@ void throwOnError(gmxfmm_status status, const char* message, bool isOnGpu)
     switch (status)
     {
         case GMXFMM_ERROR_POSITION:
-        case GMXFMM_ERROR_COINCIDENT:
-            GMX_THROW(SimulationInstabilityError(text + " (particle 0 is the first atom)"));
+        case GMXFMM_ERROR_COINCIDENT: GMX_THROW(SimulationInstabilityError(text));
         case GMXFMM_ERROR_OPTION:
         case GMXFMM_ERROR_BOX:
         case GMXFMM_ERROR_CHARGE:
@@ -178,7 +197,8 @@ FmmPlan::FmmPlan(const FmmParameters& parameters,
         // With order and cells given there is nothing to choose
         const bool isFixed = options_.order != GMXFMM_AUTO
                              && (options_.grid[0] != GMXFMM_AUTO || options_.depth != GMXFMM_AUTO);
-        measured_ = measureFmmError(mtop, x, libraryBox, !isFixed, &options_);
+        measured_         = measureFmmError(mtop, x, libraryBox, !isFixed, &options_);
+        measured_.message = withAtomNumbers(measured_.message);
         if (measured_.status == FmmMeasurementStatus::OutOfReach)
         {
             throwOnError(GMXFMM_ERROR_OPTION,

@@ -159,13 +159,20 @@ void checkFmmSystem(const gmx_mtop_t&    mtop,
                     "energygrps");
     }
 
-    double netCharge = 0;
+    double      netCharge = 0;
+    const char* charged   = nullptr; // a kind of molecule
     for (const gmx_molblock_t& molblock : mtop.molblock)
     {
-        const t_atoms& atoms = mtop.moltype[molblock.type].atoms;
-        for (int a = 0; a < atoms.nr; a++)
+        const gmx_moltype_t& moltype = mtop.moltype[molblock.type];
+        double               ofOne   = 0;
+        for (int a = 0; a < moltype.atoms.nr; a++)
         {
-            netCharge += molblock.nmol * static_cast<double>(atoms.atom[a].q);
+            ofOne += static_cast<double>(moltype.atoms.atom[a].q);
+        }
+        netCharge += molblock.nmol * ofOne;
+        if (std::fabs(ofOne) > 1e-4)
+        {
+            charged = *moltype.name;
         }
     }
     if (std::fabs(netCharge) > 1e-4 && ir.pbcType != PbcType::No)
@@ -188,6 +195,16 @@ void checkFmmSystem(const gmx_mtop_t&    mtop,
         {
             // Offered on GPUs only, of which grompp knows nothing; the same but for the way of doing it
             parameters.m2l = FmmM2L::Symmetric;
+        }
+        if (charged != nullptr && parameters.boundary == FmmBoundary::Vacuum)
+        {
+            addFmmWarning(
+                    wi,
+                    formatString("With fmm-boundary = vacuum all molecules should be neutral: the "
+                                 "dipole of the box, on which the energy depends, jumps when a "
+                                 "molecule with a charge (%s) leaves it. Use fmm-boundary = "
+                                 "tinfoil.",
+                                 charged));
         }
         parameters.measure = false; // mdrun does, with its threads
         const FmmSolver solver(parameters, mtop, box, x, 1, true, 1, nullptr);
