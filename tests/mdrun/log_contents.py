@@ -43,6 +43,9 @@ def test(checks):
     first = gmx.energies(folder, ["Coulomb (SR)", "Coul. recip."])[0]
     checks.that(first["Coulomb (SR)"] != 0 and first["Coul. recip."] != 0, f"energies: near {first['Coulomb (SR)']:.1f}, far {first['Coul. recip.']:.1f} kJ/mol")
 
+    report = " ".join(gmx("report-methods", "-s", "topol.tpr", folder=folder).split())
+    checks.that("FMM algorithm was used for electrostatic interactions. without a cut-off" in report, "gmx report-methods tells of no cut-off")
+
     mdout = read_mdp(folder + "/topol-out.mdp")
     for name, value in DEFAULTS.items():
         given = mdout.get(name)
