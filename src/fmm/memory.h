@@ -7,7 +7,9 @@
 
 #include "fmm/gmxfmm.h"
 
-/* Aligned memory, a multiple of FMM_ALIGN, all zero; counted in plan->bytes. NULL when there is none. */
+/* Aligned memory, a multiple of FMM_ALIGN, all zero; counted in plan->bytes. NULL when there is none,
+ * or more is asked for than the machine or the container can give: memory is touched, and the process would be killed.
+ */
 void* fmm_alloc(gmxfmm_plan* plan, size_t bytes);
 
 /* Makes *memory hold at least `bytes`, contents lost; *capacity is what it holds. Returns 0 if there is none. */

@@ -385,6 +385,24 @@ TEST(RefusedCreate, WithANegativeNumberOfParticles)
     EXPECT_NE(std::string(text).find("-5"), std::string::npos) << text;
 }
 
+/* Four terabytes, which are not asked for: a process that touched them would be killed. */
+TEST(RefusedCreate, WithMoreCellsThanMemory)
+{
+    gmxfmm_options options = defaultOptions();
+    if (options.device != GMXFMM_CPU)
+    {
+        GTEST_SKIP() << "memory of the host";
+    }
+    options.order   = 20;
+    options.grid[0] = options.grid[1] = options.grid[2] = 1024;
+    const System s                                      = small();
+    gmxfmm_plan* plan                                   = nullptr;
+    char         text[256]                              = "";
+    EXPECT_EQ(gmxfmm_create(&plan, &options, 20, s.box.data(), text, sizeof(text)), GMXFMM_ERROR_MEMORY);
+    EXPECT_NE(std::string(text).find("1073741824 cells of order 20: fewer cells"), std::string::npos) << text;
+    EXPECT_EQ(plan, nullptr);
+}
+
 TEST(RefusedCreate, CutsTheMessageToItsSize)
 {
     gmxfmm_options options = defaultOptions();

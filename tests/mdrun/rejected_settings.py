@@ -94,6 +94,9 @@ def test(checks):
             checks.that(re.search(pattern, text) is not None, f"  and says why (/{pattern}/): {text[:300]}")
 
     system = water(gmx, work_folder("coincide"), (1, 1, 1), sodium=2)
+    output = gmx.grompp(folder, {**system.mdp, **FMM, "fmm-boundary": "vacuum"}, system, name="ions")
+    checks.that("WARNING" in output and "all molecules should be neutral" in " ".join(output.split()),
+                "free ions in a vacuum boundary: grompp warns of jumps of the energy")
     with open(system.conf) as conf:
         lines = conf.readlines()
     lines[3] = lines[3][:20] + lines[2][20:44] + lines[3][44:] # the second ion where the first one is

@@ -36,7 +36,8 @@ gmxfmm_status fmm_conv_create(gmxfmm_plan* plan)
     conv->z              = fmm_alloc(plan, fmm_conv_spectrum_size(conv, FMM_SUM_Z) * sizeof(real));
     if (!conv->field || !conv->spectrum || !conv->s || !conv->z)
     {
-        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %d cells of order %d", c->num_cells,
+        return fmm_fail(plan, GMXFMM_ERROR_MEMORY,
+                        "out of memory for %d cells of order %d: fewer cells, or a lower order", c->num_cells,
                         plan->far.order);
     }
     memset(conv->field, 0, fields); /* padding must stay finite */
