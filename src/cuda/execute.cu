@@ -56,7 +56,7 @@ static gmxfmm_status make_spectra(gmxfmm_plan* plan, bool virial, const SideWork
     const int64_t s_version = d->s_version, z_version = d->z_version;
     bool          capturing = false;
     FMM_TRY(fmm_cuda_is_capturing(plan, d->side, &capturing));
-    if (d->s_pending || d->z_pending)
+    if (d->s_pending || (d->z_pending && (virial || wanted.spectra)))
     {
         FMM_CUDA(plan, cudaStreamWaitEvent(d->side, d->prefetch_done, capturing ? cudaEventWaitExternal : 0));
         d->s_pending = d->s_pending && capturing;
@@ -212,7 +212,8 @@ static bool near_follows_transform(const gmxfmm_plan* plan)
 }
 
 /* Near and far field, each on its stream if it is wanted, after the positions and before the output. What takes longest
- * is launched early: a device that has finished the step before waits for the host at each launch. */
+ * is launched early, unless it follows the transform: a device that has finished the step before waits for the host at
+ * each launch. */
 static gmxfmm_status
 near_and_far(gmxfmm_plan* plan, const void* x, unsigned stages, const StepWanted& wanted, cudaStream_t stream)
 {
@@ -250,6 +251,7 @@ static gmxfmm_status virial_parts(gmxfmm_plan* plan, unsigned stages, cudaStream
     if ((stages & GMXFMM_STAGE_FAR) && fmm_has_lattice_sums(plan))
     {
         FMM_CUDA(plan, cudaStreamWaitEvent(stream, plan->device->spectrum_done, 0));
+        FMM_CUDA(plan, cudaStreamWaitEvent(stream, plan->device->side_done, 0)); /* of Z; a virial needs moments, too */
         FMM_TRY(fmm_cuda_m2l_virial(plan, stream));
     }
     return GMXFMM_OK;

@@ -14,7 +14,7 @@ fmm_cuda_own_transform(gmxfmm_plan* plan, bool forward, const DeviceBuffer& spec
 gmxfmm_status fmm_cuda_find_chains(gmxfmm_plan* plan);
 
 /* m2l_fft.cu: device->field to or from a spectrum; the table of work items of the product; the product, from
- * device->spectrum to `to`, which may be the same. */
+ * device->spectrum to `to`, which may be the same with one block for the same frequencies. */
 gmxfmm_status fmm_cuda_transform(gmxfmm_plan* plan, bool forward, const DeviceBuffer& spectrum, cudaStream_t stream);
 gmxfmm_status fmm_cuda_product_items(gmxfmm_plan* plan);
 gmxfmm_status fmm_cuda_product(gmxfmm_plan* plan, const DeviceBuffer& to, cudaStream_t stream);

@@ -69,11 +69,11 @@ gmxfmm_status fmm_cuda_convolve(gmxfmm_plan* plan, bool virial, cudaEvent_t read
     /* a block may write what others of the same frequencies have not read yet, and a virial reads it later */
     const DeviceBuffer& to = virial || d->num_parts > 1 ? d->local_spectrum : d->spectrum;
     FMM_TRY(fmm_cuda_transform(plan, true, d->spectrum, stream));
+    FMM_CUDA(plan, cudaEventRecord(d->spectrum_done, stream));
     if (ready != NULL)
     {
         FMM_CUDA(plan, cudaStreamWaitEvent(stream, ready, 0));
     }
-    FMM_CUDA(plan, cudaEventRecord(d->spectrum_done, stream));
     FMM_TRY(fmm_cuda_product(plan, to, stream));
     return fmm_cuda_transform(plan, false, to, stream);
 }

@@ -28,7 +28,8 @@ int           fmm_cuda_most_tiles(const gmxfmm_plan* plan, const ParticleSet* se
 gmxfmm_status fmm_cuda_sort_sources(gmxfmm_plan* plan, const void* x, cudaStream_t stream);
 gmxfmm_status fmm_cuda_sort_and_wait(gmxfmm_plan* plan, const void* x);
 
-/* permute.cu: positions into cells' frames; the moments that a virial or vacuum around the box needs. */
+/* permute.cu: positions into cells' frames; the moments that a virial or vacuum around the box needs,
+ * and where P2M does not compute them. */
 gmxfmm_status fmm_cuda_permute(gmxfmm_plan* plan, const void* x, cudaStream_t stream);
 gmxfmm_status fmm_cuda_moments(gmxfmm_plan* plan, const void* x, cudaStream_t stream);
 

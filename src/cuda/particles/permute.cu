@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Positions into the order and the frames of cells; and the moments that a virial or vacuum around the box needs. */
+/* Positions into the order and the frames of cells; and the moments that a virial or vacuum around the box needs, or
+ * that P2M leaves to a kernel of its own. */
 #include "cuda/particles/particles.h"
 #include "cuda/runtime/sums.h"
 

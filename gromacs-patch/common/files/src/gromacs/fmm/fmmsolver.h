@@ -177,7 +177,8 @@ public:
 
     /*! \brief Lets the stream beside that of the local pair kernels begin, when coordinates are ready there
      *
-     * Bonded interactions take long and little of the device: they run beside pair kernels.
+     * Bonded interactions take long and little of the device, and a second pair list has kernels of its own: they run
+     * beside the pair kernels.
      */
     void beginBesideNonbonded();
     //! Lets the stream of the local pair kernels go on when all in the stream beside it is complete
