@@ -26,7 +26,7 @@ out=$(realpath -m "${2:?usage: run-mdrun-bundle.sh FOLDER OUT [PART]...}")
 command_line="scripts/run-mdrun-bundle.sh FOLDER OUT ${*:3}"
 shift 2
 parts=("$@")
-((${#parts[@]})) || parts=(forces runs drift water5 water12 membrane tip3p protein protein-as-written protein18 amber droplets small medium large coupling)
+((${#parts[@]})) || parts=(forces runs drift water5 water12 membrane tip3p protein protein-as-written protein18 amber droplets small medium large coupling timeline)
 cd "$(dirname "$0")/.." || exit 2
 root=$PWD
 mkdir -p "$out"

@@ -13,8 +13,8 @@
 enum
 {
     c_fewCells     = 8000,
-    c_fillingTiles = 16, /* of P2P, for a multiprocessor */
-    c_manyTiles    = 72
+    c_fillingTiles = 16, /* of P2P, for a multiprocessor, of 24 that it has room for */
+    c_manyTiles    = 72  /* three times that */
 };
 
 /* What a step computes on the stream `side` while P2M and transforms run on `far`. */
@@ -74,7 +74,7 @@ static gmxfmm_status make_spectra(gmxfmm_plan* plan, bool virial, const SideWork
 }
 
 /* Whether the moments of a periodic system have a kernel of their own beside P2M: with few cells a step is a chain of
- * short kernels, in which sums over all blocks at the end of P2M take as long as the rest of it. */
+ * short kernels, which sums over all blocks at the end of P2M make longer. */
 static bool moments_beside(const gmxfmm_plan* plan)
 {
     return fmm_is_periodic(plan) && plan->domain.tree == NULL && plan->domain.cells.num_cells < c_fewCells;

@@ -440,7 +440,7 @@ static int make_items(int p, int most, WorkItem* item)
 }
 
 /* Into how many blocks the items of 32 frequencies are divided: as many as make the busiest multiprocessor least busy,
- * when each block takes c_staging of the work of all items to fetch spectra and coefficients. */
+ * when each block takes c_staging, an estimate, of the work of all items to fetch spectra and coefficients. */
 static int divide_blocks(const fmm_device* d, int num_items)
 {
     const double c_staging = 0.08;
