@@ -8,6 +8,7 @@ gmx_add_libgromacs_sources(
     fmmpairkernels.cpp
     fmmpairlist.cpp
     fmmpreprocess.cpp
+    fmmshortlist.cpp
     fmmtaskassignment.cpp
     fmmversion.cpp
     gmxfmmbackend.cpp
@@ -15,9 +16,9 @@ gmx_add_libgromacs_sources(
     )
 
 if (GMX_GPU_CUDA)
-    gmx_add_libgromacs_sources(fmmcoordinates.cu fmmgpu.cpp fmmvirial.cu)
+    gmx_add_libgromacs_sources(fmmcoordinates.cu fmmgpu.cpp fmmshortlist.cu fmmvirial.cu)
     # They include device headers
-    _gmx_add_files_to_property(CUDA_SOURCES fmmcoordinates.cu fmmgpu.cpp fmmpairkernels.cpp fmmvirial.cu)
+    _gmx_add_files_to_property(CUDA_SOURCES fmmcoordinates.cu fmmgpu.cpp fmmpairkernels.cpp fmmshortlist.cu fmmvirial.cu)
     # Double precision on a GPU is an error in GROMACS; this sum over all atoms needs it
     set_source_files_properties(${CMAKE_CURRENT_SOURCE_DIR}/fmmvirial.cu
         DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/..

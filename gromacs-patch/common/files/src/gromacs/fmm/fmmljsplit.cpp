@@ -52,7 +52,7 @@ std::vector<int> heavyAtoms(const gmx_moltype_t& moltype, const std::vector<bool
     }
     const auto isReal = [&](int a) { return atoms.atom[a].ptype == ParticleType::Atom; };
 
-    std::vector<int> heavyAtom(atoms.nr);
+    std::vector<int> heavyAtom(atoms.nr), numLight(atoms.nr, 0);
     std::iota(heavyAtom.begin(), heavyAtom.end(), 0);
     for (int a = 0; a < atoms.nr; a++)
     {
@@ -71,6 +71,14 @@ std::vector<int> heavyAtoms(const gmx_moltype_t& moltype, const std::vector<bool
         if (heavy.size() == 1 && isReal(heavy[0]))
         {
             heavyAtom[a] = heavy[0];
+            numLight[heavy[0]]++;
+        }
+    }
+    for (int a = 0; a < atoms.nr; a++)
+    {
+        if (numLight[heavyAtom[a]] > FmmLJSplit::c_maxNumLight)
+        {
+            heavyAtom[a] = a;
         }
     }
     return heavyAtom;

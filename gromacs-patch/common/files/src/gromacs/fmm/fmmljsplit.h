@@ -93,6 +93,8 @@ public:
     };
     //! Range of the switch of the short list, nm
     static constexpr real c_switchRange = 0.1;
+    //! The largest number of light atoms of a heavy one. Where there are more, all of them are heavy.
+    static constexpr int c_maxNumLight = 3;
 
     FmmLJSplit(const FmmLJSplitSettings& settings, const t_inputrec& inputrec, const gmx_mtop_t& mtop);
     ~FmmLJSplit();

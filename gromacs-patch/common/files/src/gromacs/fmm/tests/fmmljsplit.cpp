@@ -14,9 +14,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "gromacs/fmm/fmmshortlist.h"
 #include "gromacs/mdtypes/inputrec.h"
 #include "gromacs/mdtypes/interaction_const.h"
 #include "gromacs/topology/topology.h"
+#include "gromacs/utility/exceptions.h"
 #include "gromacs/utility/keyvaluetree.h"
 #include "gromacs/utility/keyvaluetreebuilder.h"
 #include "gromacs/utility/smalloc.h"
@@ -36,12 +38,11 @@ class FmmLJSplitTest : public ::testing::Test
 protected:
     FmmLJSplitTest()
     {
-        mtop_.moltype.reserve(2);
-        addMolecule({ 0, 1, 1 }, 2);
+        mtop_.moltype.reserve(3);
+        exclude(&addMolecule({ 0, 1, 1 }, 2), { { 1, 2 }, { 0, 2 }, { 0, 1 } });
         addMolecule({ 2 }, 1);
         const std::array<int, 3> settle = { { 0, 1, 2 } };
         mtop_.moltype[0].ilist[c_settle].push_back(0, settle);
-        mtop_.natoms        = 7;
         mtop_.ffparams.atnr = c_numTypes;
         for (int a = 0; a < c_numTypes; a++)
         {
@@ -58,7 +59,7 @@ protected:
         settings_.lightTypes  = { 1 };
     }
 
-    void addMolecule(const std::vector<int>& types, int number)
+    gmx_moltype_t& addMolecule(const std::vector<int>& types, int number)
     {
         // In place, as copies of it would share and free its atoms
         gmx_moltype_t& moltype = mtop_.moltype.emplace_back();
@@ -74,6 +75,18 @@ protected:
         block.type = static_cast<int>(mtop_.moltype.size()) - 1;
         block.nmol = number;
         mtop_.molblock.push_back(block);
+        mtop_.natoms += number * moltype.atoms.nr;
+        exclude(&moltype, std::vector<std::vector<int>>(types.size()));
+        return moltype;
+    }
+
+    static void exclude(gmx_moltype_t* moltype, const std::vector<std::vector<int>>& atoms)
+    {
+        moltype->excls.clear();
+        for (const std::vector<int>& ofAtom : atoms)
+        {
+            moltype->excls.pushBack(ofAtom);
+        }
     }
 
     //! No combination rule has these
@@ -166,6 +179,87 @@ TEST_F(FmmLJSplitTest, AtomsThatAreBoundOtherwiseAreHeavy)
     const FmmLJSplit split(settings_, inputrec_, mtop_);
     EXPECT_EQ(7, split.numAtomsOnGrid(FmmLJSplit::Heavy));
     EXPECT_FLOAT_EQ(c12(1, 2), split.largestLongParameters().iparams[1 * c_numTypes + 2].lj.c12);
+}
+
+TEST_F(FmmLJSplitTest, HeavyAtomsWithMoreLightOnesThanKernelsAreForKeepThem)
+{
+    gmx_moltype_t& moltype = addMolecule({ 0, 1, 1, 1, 1 }, 1);
+    for (const int light : { 1, 2, 3, 4 })
+    {
+        moltype.ilist[F_CONSTR].push_back(0, std::array<int, 2>{ 0, light });
+    }
+    const FmmLJSplit split(settings_, inputrec_, mtop_);
+    EXPECT_EQ(FmmLJSplit::Heavy, split.localGrid(2, 0));
+    EXPECT_EQ(FmmLJSplit::Heavy, split.localGrid(2, 4));
+}
+
+TEST_F(FmmLJSplitTest, ListsOnDevicesHaveAllPairsOfBondedHeavyAtoms)
+{
+    // A chain of three atoms with a light one at each end
+    gmx_moltype_t& moltype = addMolecule({ 0, 2, 0, 1, 1 }, 2);
+    moltype.ilist[F_CONSTR].push_back(0, std::array<int, 2>{ 0, 3 });
+    moltype.ilist[F_CONSTR].push_back(0, std::array<int, 2>{ 2, 4 });
+    exclude(&moltype, { { 1, 2, 3 }, { 0, 2, 3, 4 }, { 0, 1, 4 }, { 0, 1 }, { 1, 2 } });
+
+    const FmmShortListTopology topology(FmmLJSplit(settings_, inputrec_, mtop_), mtop_);
+    EXPECT_EQ(2, topology.maxNumLight);
+    // Two molecules of water and an ion come first
+    EXPECT_THAT(topology.lightAtoms,
+                ElementsAre(1,
+                            2,
+                            -1,
+                            -1,
+                            -1,
+                            -1,
+                            4,
+                            5,
+                            -1,
+                            -1,
+                            -1,
+                            -1,
+                            -1,
+                            -1,
+                            10,
+                            -1,
+                            -1,
+                            -1,
+                            11,
+                            -1,
+                            -1,
+                            -1,
+                            -1,
+                            -1,
+                            15,
+                            -1,
+                            -1,
+                            -1,
+                            16,
+                            -1,
+                            -1,
+                            -1,
+                            -1,
+                            -1));
+    EXPECT_THAT(topology.bondedPairs,
+                ElementsAre(std::pair(7, 11), std::pair(10, 9), std::pair(12, 16), std::pair(15, 14)));
+
+    // Light atoms of excluded heavy atoms exclude each other, too, unless pairs of light atoms have interactions
+    settings_.havePairsOfLightAtoms = true;
+    EXPECT_EQ(6U, FmmShortListTopology(FmmLJSplit(settings_, inputrec_, mtop_), mtop_).bondedPairs.size());
+
+    // Exclusions between all atoms of a group leave nothing of these pairs
+    mtop_.intermolecularExclusionGroup = { 7, 8, 9, 10, 11 };
+    EXPECT_EQ(3U, FmmShortListTopology(FmmLJSplit(settings_, inputrec_, mtop_), mtop_).bondedPairs.size());
+    mtop_.intermolecularExclusionGroup = { 7, 8, 9 };
+    EXPECT_THROW(FmmShortListTopology(FmmLJSplit(settings_, inputrec_, mtop_), mtop_), NotImplementedError);
+}
+
+TEST_F(FmmLJSplitTest, ListsOnDevicesRefuseExclusionsOfLightAtomsAlone)
+{
+    gmx_moltype_t& moltype = addMolecule({ 0, 2, 1 }, 1);
+    moltype.ilist[F_CONSTR].push_back(0, std::array<int, 2>{ 0, 2 });
+    exclude(&moltype, { { 2 }, { 2 }, { 0, 1 } });
+    const FmmLJSplit split(settings_, inputrec_, mtop_);
+    EXPECT_THROW(FmmShortListTopology(split, mtop_), NotImplementedError);
 }
 
 TEST_F(FmmLJSplitTest, SettingsAreStored)
