@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Two versions of the library and of gmx in turns on one GPU, to see what a change costs or gains.
 
-pairs_gpu.py BEFORE AFTER OUTPUT [--rounds N] [--library]
+pairs_gpu.py BEFORE AFTER OUTPUT [--rounds N] [--library | --mdrun]
 
 BEFORE and AFTER: folders with benchmark-water_cuda, benchmark-points_cuda, benchmark-treecode and, without --library, gmx of
-each. OUTPUT, .json, gets a record for
+each; with --mdrun gmx alone. OUTPUT, .json, gets a record for
 each problem, with the times of all rounds: a step in water and of random points by the library alone, near and far field
 together, the assignment to cells; whole calls of the treecode; a step of mdrun, all on the GPU, settings fixed. Needs GMXFMM_SPC216, GROMACS's box of water.
 """
@@ -56,6 +56,7 @@ def main():
     parser.add_argument("output")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--library", action="store_true", help="the library alone, without gmx")
+    parser.add_argument("--mdrun", action="store_true", help="gmx mdrun alone, without programs of the library")
     parser.add_argument("--work", default="/tmp/gmxfmm-pairs", help="folder for files (default %(default)s)")
     options = parser.parse_args()
     if "GMXFMM_SPC216" not in os.environ:
@@ -65,12 +66,14 @@ def main():
         for which in ("before", "after"):
             folder = os.path.abspath(getattr(options, which))
             for copies, cells, num in WATER:
-                for r in library(folder, "benchmark-water_cuda", box, copies, 8, cells, 1):
+                for r in () if options.mdrun else library(folder, "benchmark-water_cuda", box, copies, 8, cells, 1):
                     for time in ("total_ms", "total_in_flight_ms", "assign_enqueued_ms"):
                         found.setdefault((f"water, {r['atoms']} atoms, order 8, {cells}^3 cells: {time}", which), []).append(r[time])
                 if num and not options.library:
                     found.setdefault((f"mdrun, the same {648 * copies ** 3} atoms: ms a step", which), []).append(
                         steps(folder, options.work, copies, cells, num))
+            if options.mdrun:
+                continue
             for r in library(folder, "benchmark-points_cuda", 1048576, "rotation", 8, 5, 1, "fft", 8, 32, 1):
                 found.setdefault((f"{r['points']} points and targets, {r['method']}, order 8: total_ms", which), []).append(r["total_ms"])
             for r in library(folder, "benchmark-treecode", "--device", "cuda", "--single", "--samples", 100, "0.8,8,2000"):

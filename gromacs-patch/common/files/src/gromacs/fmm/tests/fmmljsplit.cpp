@@ -186,7 +186,7 @@ TEST_F(FmmLJSplitTest, HeavyAtomsWithMoreLightOnesThanKernelsAreForKeepThem)
     gmx_moltype_t& moltype = addMolecule({ 0, 1, 1, 1, 1 }, 1);
     for (const int light : { 1, 2, 3, 4 })
     {
-        moltype.ilist[F_CONSTR].push_back(0, std::array<int, 2>{ 0, light });
+        moltype.ilist[c_bond].push_back(0, std::array<int, 2>{ 0, light });
     }
     const FmmLJSplit split(settings_, inputrec_, mtop_);
     EXPECT_EQ(FmmLJSplit::Heavy, split.localGrid(2, 0));
@@ -197,8 +197,8 @@ TEST_F(FmmLJSplitTest, ListsOnDevicesHaveAllPairsOfBondedHeavyAtoms)
 {
     // A chain of three atoms with a light one at each end
     gmx_moltype_t& moltype = addMolecule({ 0, 2, 0, 1, 1 }, 2);
-    moltype.ilist[F_CONSTR].push_back(0, std::array<int, 2>{ 0, 3 });
-    moltype.ilist[F_CONSTR].push_back(0, std::array<int, 2>{ 2, 4 });
+    moltype.ilist[c_bond].push_back(0, std::array<int, 2>{ 0, 3 });
+    moltype.ilist[c_bond].push_back(0, std::array<int, 2>{ 2, 4 });
     exclude(&moltype, { { 1, 2, 3 }, { 0, 2, 3, 4 }, { 0, 1, 4 }, { 0, 1 }, { 1, 2 } });
 
     const FmmShortListTopology topology(FmmLJSplit(settings_, inputrec_, mtop_), mtop_);
@@ -256,7 +256,7 @@ TEST_F(FmmLJSplitTest, ListsOnDevicesHaveAllPairsOfBondedHeavyAtoms)
 TEST_F(FmmLJSplitTest, ListsOnDevicesRefuseExclusionsOfLightAtomsAlone)
 {
     gmx_moltype_t& moltype = addMolecule({ 0, 2, 1 }, 1);
-    moltype.ilist[F_CONSTR].push_back(0, std::array<int, 2>{ 0, 2 });
+    moltype.ilist[c_bond].push_back(0, std::array<int, 2>{ 0, 2 });
     exclude(&moltype, { { 2 }, { 2 }, { 0, 1 } });
     const FmmLJSplit split(settings_, inputrec_, mtop_);
     EXPECT_THROW(FmmShortListTopology(split, mtop_), NotImplementedError);
