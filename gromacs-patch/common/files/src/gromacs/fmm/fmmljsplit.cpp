@@ -139,6 +139,7 @@ FmmLJSplit::FmmLJSplit(const FmmLJSplitSettings& settings, const t_inputrec& inp
     largestLongParameters_(mtop.ffparams),
     largestShortParameters_(mtop.ffparams)
 {
+    isPeriodic_ = inputrec.pbcType != PbcType::No;
     sortAtoms(inputrec, mtop);
     setParameters(mtop);
 }
@@ -181,11 +182,16 @@ void FmmLJSplit::sortAtoms(const t_inputrec& inputrec, const gmx_mtop_t& mtop)
     {
         const std::vector<bool> isOffGrid =
                 fmmAtomsOffPairSearchGrid(inputrec.coulombtype, mtop, moltype, usesVdw);
-        const std::vector<int>        heavyAtom = heavyAtoms(moltype, isLightType);
+        std::vector<int>              heavyAtom = heavyAtoms(moltype, isLightType);
         const int                     numAtoms  = moltype.atoms.nr;
         std::vector<std::vector<int>> lightTypesOf(numAtoms);
         for (int a = 0; a < numAtoms; a++)
         {
+            if (isOffGrid[heavyAtom[a]])
+            {
+                // Nothing on a list can act for it
+                heavyAtom[a] = a;
+            }
             if (heavyAtom[a] != a)
             {
                 lightTypesOf[heavyAtom[a]].push_back(moltype.atoms.atom[a].type);

@@ -110,6 +110,8 @@ public:
     int localGrid(int moltype, int atom) const { return grids_[moltype][atom]; }
     //! Returns the heavy atom that a light atom of a kind of molecule is bound to, the atom itself for others
     int heavyAtom(int moltype, int atom) const { return heavyAtoms_[moltype][atom]; }
+    //! Returns whether molecules can be at both sides of a box
+    bool isPeriodic() const { return isPeriodic_; }
     //! Returns how many atoms are in clusters on a grid
     int numAtomsOnGrid(Grid grid) const { return numAtoms_[grid]; }
 
@@ -145,6 +147,7 @@ private:
     void setParameters(const gmx_mtop_t& mtop);
 
     FmmLJSplitSettings settings_;
+    bool               isPeriodic_ = true;
     std::vector<Type>  types_; // those of the topology come first
     // By kinds of molecules
     std::vector<std::vector<int>>        grids_, heavyAtoms_;

@@ -23,8 +23,8 @@ namespace gmx
 namespace
 {
 
-//! The longest bond of a light atom, nm
-constexpr real c_maxBondLength = 0.15;
+//! More than the longest bond of an atom that can be light, nm: of iodine with carbon it is 0.21
+constexpr real c_maxBondLength = 0.22;
 
 //! Tells of an exclusion that the short list does not have
 [[noreturn]] void throwForExclusion(const int a, const int b)

@@ -131,10 +131,14 @@ __device__ void atomicAddTo(float3* sum, const float3& value)
     atomicAdd(&sum->z, value.z);
 }
 
-//! Returns the index of the shift vector by which \p b is nearest to \p a
-__device__ int nearestImage(const float4& a, const float4& b, const float3* shiftVectors)
+//! Returns the index of the shift vector by which \p b is nearest to \p a. Without periodicity it is the central one, though not all are zero.
+__device__ int nearestImage(const float4& a, const float4& b, const float3* shiftVectors, const bool isPeriodic)
 {
-    int   nearest  = c_centralShiftIndex;
+    int nearest = c_centralShiftIndex;
+    if (!isPeriodic)
+    {
+        return nearest;
+    }
     float distance = squareOf(difference(a, shifted(b, shiftVectors[nearest])));
     for (int shift = 0; shift < c_numShiftVectors; shift++)
     {
@@ -192,7 +196,8 @@ __global__ void findGroups(const Groups  groups,
                            const int*    places,
                            const int     numAtoms,
                            const float4* xq,
-                           const float3* shiftVectors)
+                           const float3* shiftVectors,
+                           const bool    isPeriodic)
 {
     __shared__ float3 vectors[c_numShiftVectors];
     loadShiftVectors(vectors, shiftVectors);
@@ -209,7 +214,7 @@ __global__ void findGroups(const Groups  groups,
         if (light >= 0)
         {
             const unsigned lightPlace = places[light];
-            const unsigned shift      = nearestImage(xq[place], xq[lightPlace], vectors);
+            const unsigned shift = nearestImage(xq[place], xq[lightPlace], vectors, isPeriodic);
             groups.lightPlaces[static_cast<size_t>(place) * maxNumLight + numLight] =
                     lightPlace | (shift << c_placeBits);
             numLight++;
@@ -609,6 +614,7 @@ __global__ void findImages(const int2*   atoms,
                            const int*    places,
                            const float4* xq,
                            const float3* shiftVectors,
+                           const bool    isPeriodic,
                            BondedPair*   pairs)
 {
     __shared__ float3 vectors[c_numShiftVectors];
@@ -619,7 +625,7 @@ __global__ void findImages(const int2*   atoms,
         return;
     }
     const int a = places[atoms[i].x], b = places[atoms[i].y];
-    pairs[i] = { a, b, nearestImage(xq[a], xq[b], vectors) };
+    pairs[i] = { a, b, nearestImage(xq[a], xq[b], vectors, isPeriodic) };
 }
 
 //! Computes their forces, one thread for a pair
@@ -744,6 +750,7 @@ private:
     real                 longRadius_;
     int                  maxNumLight_;
     bool                 havePairsOfLight_;
+    bool                 isPeriodic_;
     Interactions         lj_;
     // Force computations since the list was made
     int numUses_ = 0;
@@ -773,6 +780,7 @@ FmmShortList::Impl::Impl(const FmmLJSplit&        ljSplit,
     radii_(radii),
     longRadius_(fmmLongListRadius(ljSplit, radii.outer)),
     havePairsOfLight_(ljSplit.settings().havePairsOfLightAtoms),
+    isPeriodic_(ljSplit.isPeriodic()),
     lj_(interactions(ljSplit))
 {
     const FmmShortListTopology topology(ljSplit, mtop);
@@ -845,6 +853,8 @@ void FmmShortList::Impl::make(const FmmLongListOnDevice& longList,
                               ArrayRef<const int>        slotOfAtom,
                               const DeviceStream&        deviceStream)
 {
+    GMX_RELEASE_ASSERT(slotOfAtom.size() < c_placeMask / 2,
+                       "Entries of the short list have room for so many places");
     numUses_                  = 0;
     numGroups_                = numHeavySlots;
     const int    numAtoms     = static_cast<int>(slotOfAtom.size());
@@ -871,7 +881,8 @@ void FmmShortList::Impl::make(const FmmLongListOnDevice& longList,
                                                                  places_.data(),
                                                                  numAtoms,
                                                                  static_cast<const float4*>(data.xq),
-                                                                 shiftVectors);
+                                                                 shiftVectors,
+                                                                 isPeriodic_);
     launchCollection(data, stream);
     if (numBondedPairs_ > 0)
     {
@@ -881,6 +892,7 @@ void FmmShortList::Impl::make(const FmmLongListOnDevice& longList,
                 places_.data(),
                 static_cast<const float4*>(data.xq),
                 shiftVectors,
+                isPeriodic_,
                 bondedPairs_.data());
     }
     int longest = 0;

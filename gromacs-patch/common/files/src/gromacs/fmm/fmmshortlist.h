@@ -86,7 +86,7 @@ real fmmLongListRadius(const FmmLJSplit& ljSplit, real radius);
  *
  * Each heavy atom, with its light atoms, has a list of heavy atoms. Kernels for
  * pairs of clusters, which GROMACS has, would compute four times as many pairs
- * as there are: clusters are as long as the radius. Such lists take no time of
+ * as there are: clusters are about as wide as the radius. Such lists take no time of
  * the host: they are made from the long list. They are made for the outer
  * radius, and pruned to the inner one at intervals.
  *
@@ -113,6 +113,8 @@ public:
 
     /*! \brief Makes the list, at every pair search, before the long list is pruned
      *
+     * Waits until it is there: the kernels that use it run in another stream.
+     *
      * \param[in] longList       Pairs of heavy atoms
      * \param[in] data           Atom data
      * \param[in] numHeavySlots  Heavy atoms are those before this one in the order of the pair search
@@ -129,7 +131,7 @@ public:
      *
      * \param[in] data                   Atom data
      * \param[in] computeEnergyOrVirial  Whether energy and shift forces are needed
-     * \param[in] deviceStream           Stream, which must wait for \p make() and coordinates
+     * \param[in] deviceStream           Stream, which must wait for coordinates
      */
     void launchForces(const FmmPairKernelData& data, bool computeEnergyOrVirial, const DeviceStream& deviceStream);
 
