@@ -55,8 +55,9 @@ def main():
     parser.add_argument("after")
     parser.add_argument("output")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--library", action="store_true", help="the library alone, without gmx")
-    parser.add_argument("--mdrun", action="store_true", help="gmx mdrun alone, without programs of the library")
+    alone = parser.add_mutually_exclusive_group()
+    alone.add_argument("--library", action="store_true", help="the library alone, without gmx")
+    alone.add_argument("--mdrun", action="store_true", help="gmx mdrun alone, without programs of the library")
     parser.add_argument("--work", default="/tmp/gmxfmm-pairs", help="folder for files (default %(default)s)")
     options = parser.parse_args()
     if "GMXFMM_SPC216" not in os.environ:

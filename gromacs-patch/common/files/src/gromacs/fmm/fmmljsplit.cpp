@@ -132,6 +132,7 @@ std::optional<FmmLJSplitSettings> FmmLJSplitSettings::stored(const t_inputrec& i
 
 FmmLJSplit::FmmLJSplit(const FmmLJSplitSettings& settings, const t_inputrec& inputrec, const gmx_mtop_t& mtop) :
     settings_(settings),
+    isPeriodic_(inputrec.pbcType != PbcType::No),
     shortConstants_(forceSwitchedVanDerWaals(static_cast<real>(settings.radius),
                                              c_switchRange,
                                              shortSwitch(6, settings.radius),
@@ -139,7 +140,6 @@ FmmLJSplit::FmmLJSplit(const FmmLJSplitSettings& settings, const t_inputrec& inp
     largestLongParameters_(mtop.ffparams),
     largestShortParameters_(mtop.ffparams)
 {
-    isPeriodic_ = inputrec.pbcType != PbcType::No;
     sortAtoms(inputrec, mtop);
     setParameters(mtop);
 }

@@ -147,7 +147,7 @@ private:
     void setParameters(const gmx_mtop_t& mtop);
 
     FmmLJSplitSettings settings_;
-    bool               isPeriodic_ = true;
+    bool               isPeriodic_;
     std::vector<Type>  types_; // those of the topology come first
     // By kinds of molecules
     std::vector<std::vector<int>>        grids_, heavyAtoms_;

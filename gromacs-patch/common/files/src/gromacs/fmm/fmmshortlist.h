@@ -85,10 +85,10 @@ real fmmLongListRadius(const FmmLJSplit& ljSplit, real radius);
  * Pairs within the short list's radius, and the kernels for them
  *
  * Each heavy atom, with its light atoms, has a list of heavy atoms. Kernels for
- * pairs of clusters, which GROMACS has, would compute four times as many pairs
- * as there are: clusters are about as wide as the radius. Such lists take no time of
- * the host: they are made from the long list. They are made for the outer
- * radius, and pruned to the inner one at intervals.
+ * pairs of clusters, which GROMACS has, would compute many pairs beyond the
+ * radius: clusters are about as wide. Such lists take no time of the host: they
+ * are made from the long list. They are made for the outer radius, and pruned
+ * to the inner one at intervals.
  *
  * \inlibraryapi
  * \ingroup module_fmm
