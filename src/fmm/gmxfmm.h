@@ -55,7 +55,7 @@ typedef enum
     GMXFMM_ERROR_CHARGE,      /* a charge is not finite */
     GMXFMM_ERROR_EXCLUSION,   /* exclusion index out of range, list not sorted into rows, or not symmetric */
     GMXFMM_ERROR_POSITION,    /* a position is not finite */
-    GMXFMM_ERROR_COINCIDENT,  /* two charges that are not excluded from each other stand at one place */
+    GMXFMM_ERROR_COINCIDENT,  /* two charges that do not exclude each other stand at one place */
     GMXFMM_ERROR_ORDER,       /* calls in the wrong order: execute before assign, assign before set_charges */
     GMXFMM_ERROR_UNSUPPORTED, /* valid, but not offered by this build or this path */
     GMXFMM_ERROR_MEMORY,      /* allocation failed */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Two particles at one place, found by sorting. */
+/* Two charges at one place, found by sorting. Particles without charge may stand anywhere. */
 #include "charge_file.h"
 
 #include <math.h>
@@ -79,6 +79,10 @@ static int64_t periodic_entries(const charge_file* file, entry* entries)
         const double* x = file->x + 3 * i;
         double        cell[3][2];
         int           count[3];
+        if (file->q[i] == 0)
+        {
+            continue;
+        }
         for (int d = 0; d < 3; d++)
         {
             count[d] = grid_cells(x[0] * inverse[d] + x[1] * inverse[3 + d] + x[2] * inverse[6 + d], cell[d]);
@@ -103,22 +107,32 @@ static int64_t periodic_entries(const charge_file* file, entry* entries)
 /* Without images a place is its three numbers; adding 0 turns -0 into 0. */
 static int64_t open_entries(const charge_file* file, entry* entries)
 {
-    for (int64_t i = 0; entries && i < file->n; i++)
+    int64_t n = 0;
+
+    for (int64_t i = 0; i < file->n; i++)
     {
-        for (int d = 0; d < 3; d++)
+        if (file->q[i] == 0)
         {
-            entries[i].place[d] = file->x[3 * i + d] + 0.0;
+            continue;
         }
-        entries[i].particle = i;
+        for (int d = 0; entries && d < 3; d++)
+        {
+            entries[n].place[d] = file->x[3 * i + d] + 0.0;
+        }
+        if (entries)
+        {
+            entries[n].particle = i;
+        }
+        n++;
     }
-    return file->n;
+    return n;
 }
 
 int charge_file_check_places(const charge_file* file)
 {
     int64_t (*const list)(const charge_file*, entry*) = file->periodic ? periodic_entries : open_entries;
     const int64_t n                                   = list(file, NULL);
-    entry*        entries                             = (entry*)malloc((size_t)n * sizeof(*entries));
+    entry*        entries                             = (entry*)malloc((size_t)(n > 0 ? n : 1) * sizeof(*entries));
 
     if (!entries)
     {

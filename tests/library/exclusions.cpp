@@ -170,6 +170,41 @@ TEST_P(Exclusions, OfMolecules)
     EXPECT_NEAR(r.energy, reference.energy, allowed);
 }
 
+/* Without a charge there is nothing to interact with: as if the pairs at one place were excluded. */
+TEST_P(Exclusions, AreNotNeededByParticlesWithoutCharge)
+{
+    System            s = box();
+    const std::size_t n = s.size();
+    for (std::size_t i = 0; i < n; i += 3)
+    {
+        s.add(s.position(i), 0);
+    }
+    s.add(s.position(0), 0);
+    System excluding = s;
+    for (std::size_t i = 0; i < n; i += 3)
+    {
+        excluding.exclude(i, n + i / 3);
+    }
+    excluding.exclude(0, s.size() - 1);
+    excluding.exclude(n, s.size() - 1);
+    const gmxfmm_options options = pathOptions(path(), 4, cells, 1, precision());
+    const Result         found = solve(s, options), expected = solve(excluding, options);
+    const double         tolerance = rounding(precision());
+    EXPECT_LT(relativeRms(found.potential, expected.potential), tolerance);
+    EXPECT_LT(relativeRms(found.field, expected.field), tolerance);
+    EXPECT_LT(relativeRms(found.force, expected.force), tolerance);
+    EXPECT_NEAR(found.energy, expected.energy, tolerance * std::fabs(expected.energy));
+    EXPECT_LT(maxDifference(found.virial, expected.virial), tolerance * std::fabs(expected.energy));
+    /* and where forces alone are wanted, as in most steps of a simulation */
+    Plan                plan(s, options);
+    std::vector<double> force(s.x.size());
+    gmxfmm_output       output = {};
+    output.size                = sizeof(output);
+    output.force               = force.data();
+    ASSERT_EQ(gmxfmm_execute(plan.get(), s.x.data(), &output), GMXFMM_OK) << gmxfmm_message(plan.get());
+    EXPECT_LT(relativeRms(force, expected.force), tolerance);
+}
+
 INSTANTIATE_TEST_SUITE_P(Paths,
                          Exclusions,
                          testing::Combine(testing::ValuesIn(paths()), testing::Values(GMXFMM_DOUBLE, GMXFMM_SINGLE)),

@@ -2,8 +2,10 @@
 """Hydrogens as virtual sites and steps of 4 fs: a protein in water in a dodecahedron moves as with PME.
 
 The forces of this system are checked in against_pme.py; here it is its motion: the first steps against tight PME, then 8 ps.
+A site without charge may stand where a charge does.
 """
-from harness import FMM, TIGHT, changed, main, mean, need, read_trr, regression, rms_distance, slope, work_folder
+from harness import (FMM, NO_COULOMB, TIGHT, TIGHT_MIXED, changed, compare, main, make_frames, mean, need, read_trr, regression, rms_distance,
+                     single_points, slope, water, work_folder)
 
 gmx = need("GMXFMM_GMX")
 
@@ -11,7 +13,63 @@ STEPS = 2000
 ATOMS = 923
 
 
+MARKED_WATER = """[ defaults ]
+1 2 yes 0.5 0.8333
+[ atomtypes ]
+OW 8 15.9994 0.0 A 0.31657 0.65
+HW 1 1.008 0.0 A 0.0 0.0
+MARK 0 0.0 0.0 V 0.0 0.0
+[ moleculetype ]
+SOL 2
+[ atoms ]
+1 OW 1 SOL OW 1 -0.82 15.9994
+2 HW 1 SOL HW1 1 0.41 1.008
+3 HW 1 SOL HW2 1 0.41 1.008
+4 MARK 1 SOL MK 1 0.0 0.0
+[ settles ]
+1 1 0.1 0.16333
+[ virtual_sites1 ]
+4 1 1
+[ exclusions ]
+1 2 3
+2 1 3
+3 1 2
+[ system ]
+water
+[ molecules ]
+"""
+
+
+def marked_water(folder):
+    """Water with a site at each oxygen, which neither has a charge nor excludes that."""
+    system = water(gmx, folder)
+    with open(system.conf) as conf:
+        title, _, *atoms, box = conf.read().splitlines()
+    rows = []
+    for first in range(0, len(atoms), 3):
+        rows += [*atoms[first:first + 3], atoms[first][:10] + "   MK" + atoms[first][15:]]
+    with open(system.conf, "w") as conf:
+        conf.write("\n".join([title, str(len(rows)), *rows, box]) + "\n")
+    with open(system.top, "w") as top:
+        top.write(f"{MARKED_WATER}SOL {len(rows) // 4}\n")
+    return system
+
+
+def sites_at_charges(checks):
+    folder = work_folder("marked")
+    system = marked_water(folder)
+    frames = make_frames(gmx, folder, system, 20, 10)
+    tight = {**TIGHT_MIXED, "rcoulomb": "0.85", "fourierspacing": "0.05"}  # a box of 1.86 nm
+    points = {name: single_points(gmx, folder, system, extra, *frames, name) for name, extra in
+              {"fmm": FMM, "tight": tight, "none": NO_COULOMB}.items()}
+    compare(checks, "sites without charge at charges", points["fmm"], points["tight"], points["none"], 4e-4)
+    gmx.grompp(folder, changed(system.mdp, nsteps=20, **FMM), system, name="run")
+    gmx.mdrun(folder, name="run")
+    checks.that(len(gmx.energies(folder, ["Potential"], name="run")) > 0, "and a run of 20 steps with such sites ends")
+
+
 def test(checks):
+    sites_at_charges(checks)
     folder = work_folder()
     system = regression("complex/nbnxn_vsite")
     base = changed(system.mdp, dt=0.004, nsteps=STEPS, nstenergy=20, nstcalcenergy=20, nstxout=25, nstvout=0, nstfout=0, pcoupl="no",

@@ -384,7 +384,7 @@ gather(const P2pArgs<R>& a, WarpMemory<R>* memory, int k, int total, int start, 
 #pragma unroll
     for (int r = 0; r < c_rounds; r++)
     {
-        source[r].x += segment[r].x;
+        source[r].x = source[r].w != 0 ? source[r].x + segment[r].x : static_cast<R>(c_away);
         source[r].y += segment[r].y;
         source[r].z += segment[r].z;
         to[32 * r + me] = source[r];
@@ -393,11 +393,12 @@ gather(const P2pArgs<R>& a, WarpMemory<R>* memory, int k, int total, int start, 
 
 /* Adds up the groups' sums through shared memory and writes them, one target for each lane. Each list has a sum of its
  * own, so that the lengths of sums, and their rounding errors, do not grow with the number of neighbours. The first
- * list's is written, those of others are added. */
+ * list's is written, those of others are added. Returns whether what this lane wrote is finite. */
 template <class R, int T>
-static __device__ void write_sums(const P2pArgs<R>& a, WarpMemory<R>* memory, bool add, Lane<R, T>& lane)
+static __device__ bool write_sums(const P2pArgs<R>& a, WarpMemory<R>* memory, bool add, Lane<R, T>& lane)
 {
-    const int me = static_cast<int>(threadIdx.x % 32);
+    const int me     = static_cast<int>(threadIdx.x % 32);
+    bool      finite = true;
 #pragma unroll
     for (int t = 0; t < T; t++)
     {
@@ -432,9 +433,68 @@ static __device__ void write_sums(const P2pArgs<R>& a, WarpMemory<R>* memory, bo
             sum.z += before.z;
             sum.w += before.w;
         }
-        *out = sum;
+        *out   = sum;
+        finite = fabs(sum.x + sum.y + sum.z + sum.w) < R(INFINITY);
     }
     __syncwarp();
+    return finite;
+}
+
+/* Whether target `index` of the tile excludes the source at this place of the list. */
+template <class R>
+static __device__ bool is_excluded(const P2pArgs<R>& a, const Tile& tile, int index, int place)
+{
+    for (int e = a.special_start[tile.x]; e < a.special_start[tile.x + tile.y]; e++)
+    {
+        if (a.specials[e].place == place && (a.specials[e].mask >> index & 1u))
+        {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Writes the sums of target `index` of the tile, if it has no charge, without the sources that are at its place but for
+ * rounding. One thread does it: that is rare. */
+template <class R>
+static __device__ void write_elsewhere(const P2pArgs<R>& a, const Tile& tile, int index)
+{
+    const double  near   = sizeof(R) == 8 ? 4e-15 : 2e-6;
+    const Vec4<R> target = a.target[tile.x + index];
+    double        sum[4] = {0};
+    int           place  = 0;
+    if (target.w != 0)
+    {
+        return;
+    }
+#pragma unroll 1
+    for (int o = 0; o < a.g.num_near; o++)
+    {
+        const int4    k    = a.near_vectors[o];
+        const double* cell = a.box->cell;
+        const int at = cell_at(a.g, wrapped((tile.z & 0xffff) + k.x, a.g.n[0]), wrapped((tile.z >> 16) + k.y, a.g.n[1]),
+                               wrapped(tile.w + k.z, a.g.n[2]));
+#pragma unroll 1
+        for (int j = a.cell_start[at]; j < a.cell_start[at + 1]; j++, place++)
+        {
+            const Vec4<R> source = a.xq[j];
+            const double  dx     = target.x - (source.x + k.x * cell[0] + k.y * cell[3] + k.z * cell[6]);
+            const double  dy     = target.y - (source.y + k.x * cell[1] + k.y * cell[4] + k.z * cell[7]);
+            const double  dz     = target.z - (source.z + k.x * cell[2] + k.y * cell[5] + k.z * cell[8]);
+            const double  r2     = dx * dx + dy * dy + dz * dz;
+            if (source.w == 0 || r2 < near * near || is_excluded(a, tile, index, place))
+            {
+                continue;
+            }
+            const double p = source.w / sqrt(r2), f = p / r2;
+            sum[0] += f * dx;
+            sum[1] += f * dy;
+            sum[2] += f * dz;
+            sum[3] += p;
+        }
+    }
+    a.out[tile.x + index] = {static_cast<R>(sum[0]), static_cast<R>(sum[1]), static_cast<R>(sum[2]),
+                             static_cast<R>(sum[3])};
 }
 
 /* Every pair is computed twice, each time with half of its virial. The trace follows from the potential, 1/r. */
@@ -446,12 +506,15 @@ static __device__ void write_virial(const P2pArgs<R>& a, bool add, Lane<R, T>& l
     for (int t = 0; t < T; t++)
     {
         const R q = lane.target[t].w;
-        w[0] += q * lane.w[t][0];
-        w[1] += q * lane.w[t][1];
-        w[2] += q * (lane.sum[t].w - lane.w[t][0] - lane.w[t][1]);
-        w[3] += q * lane.w[t][2];
-        w[4] += q * lane.w[t][3];
-        w[5] += q * lane.w[t][4];
+        if (q != 0) /* without a charge the sums may be infinite */
+        {
+            w[0] += q * lane.w[t][0];
+            w[1] += q * lane.w[t][1];
+            w[2] += q * (lane.sum[t].w - lane.w[t][0] - lane.w[t][1]);
+            w[3] += q * lane.w[t][2];
+            w[4] += q * lane.w[t][3];
+            w[5] += q * lane.w[t][4];
+        }
         for (R& part : lane.w[t])
         {
             part = 0;
@@ -535,16 +598,20 @@ static __device__ void add_force(const Lane<R, T>& lane, R* force)
 #pragma unroll
     for (int t = 0; t < T; t++)
     {
-        force[0] += lane.target[t].w * lane.sum[t].x;
-        force[1] += lane.target[t].w * lane.sum[t].y;
-        force[2] += lane.target[t].w * lane.sum[t].z;
+        if (lane.target[t].w != 0) /* without a charge the sums may be infinite */
+        {
+            force[0] += lane.target[t].w * lane.sum[t].x;
+            force[1] += lane.target[t].w * lane.sum[t].y;
+            force[2] += lane.target[t].w * lane.sum[t].z;
+        }
     }
 }
 
 /* All interactions of one tile, with T targets in a lane. With face, only those with sources on that side of it, and
- * only the force on each lane's targets is computed, which is added to force[3]. */
+ * only the force on each lane's targets is computed, which is added to force[3]. Returns whether what this lane wrote
+ * is finite. */
 template <class R, P2pWanted WANTED, int T>
-static __device__ inline void
+static __device__ inline bool
 interact_tile(const P2pArgs<R>& a, WarpMemory<R>* memory, int number, const Tile& tile, const FaceSide* face, R* force)
 {
     const int  place[3] = {tile.z & 0xffff, tile.z >> 16, tile.w};
@@ -553,6 +620,7 @@ interact_tile(const P2pArgs<R>& a, WarpMemory<R>* memory, int number, const Tile
     /* if the tile is a whole cell, its own particles come first in the list and are all specials */
     const bool whole = a.self && a.cell_start[cell + 1] - a.cell_start[cell] == tile.y;
     int        first = 0, skip = whole ? tile.y : 0, next = 0, k = 0, total = 0, start = -1, before = 0;
+    bool       finite = true;
     while (k < total || next < a.g.num_near)
     {
         int fill = 0;
@@ -577,7 +645,7 @@ interact_tile(const P2pArgs<R>& a, WarpMemory<R>* memory, int number, const Tile
         }
         if (face == NULL)
         {
-            write_sums(a, memory, first > 0, lane);
+            finite = write_sums(a, memory, first > 0, lane);
         }
         first += fill;
         skip = 0;
@@ -586,6 +654,7 @@ interact_tile(const P2pArgs<R>& a, WarpMemory<R>* memory, int number, const Tile
     {
         add_force(lane, force);
     }
+    return finite;
 }
 
 /* The cell of block `number` and the face: the cell's sources `layer` or more cells up in the direction are across a
@@ -668,13 +737,12 @@ __global__ void __launch_bounds__(32 * c_warps,
     while (number < num_tiles)
     {
         /* in double precision a third target takes so many registers that fewer warps fit */
-        if (sizeof(R) == 4 && (c_sizesForThree >> (tile.y - 1) & 1u))
+        const bool three  = sizeof(R) == 4 && (c_sizesForThree >> (tile.y - 1) & 1u);
+        const bool finite = three ? interact_tile<R, WANTED, 3>(a, memory, number, tile, NULL, NULL)
+                                  : interact_tile<R, WANTED, 2>(a, memory, number, tile, NULL, NULL);
+        if (!finite && a.self)
         {
-            interact_tile<R, WANTED, 3>(a, memory, number, tile, NULL, NULL);
-        }
-        else
-        {
-            interact_tile<R, WANTED, 2>(a, memory, number, tile, NULL, NULL);
+            write_elsewhere(a, tile, static_cast<int>(threadIdx.x % 32));
         }
         number += others;
         if (number < num_tiles)

@@ -91,6 +91,7 @@ gmxfmm_status fmm_step(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
     fmm_lap(&clock, &info->time_permute);
 
     fmm_p2p(plan, wanted, sums.near_virial);
+    fmm_p2p_uncharged(plan, wanted);
     if (output->want_virial)
     {
         fmm_particle_sums(plan, sums.near);

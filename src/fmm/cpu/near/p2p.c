@@ -4,6 +4,9 @@
  * target of the cell interacts with the whole list. Excluded pairs, among them the target with itself, have their 1/r
  * set to zero by a mask of bits, one for each place in the list. (Zero charges in the list would be slower: a vector
  * could not be loaded before these zeros are in the cache.)
+ *
+ * A particle without charge may stand where another one does, as virtual sites do. As a source it is moved away here;
+ * what it meets as a target uncharged.c computes.
  */
 #include "fmm/cpu/near/p2p.h"
 
@@ -18,7 +21,7 @@ typedef struct
     fmm_lanes* kept; /* a mask for each vector */
 } near_list;
 
-/* Coordinate of the list's padding, whose charge is zero: 1/r is finite there. */
+/* Coordinate of the list's padding and of other sources without charge: 1/r is finite there. */
 static const real c_away = (real)1e4;
 
 static size_t capacity(const gmxfmm_plan* plan)
@@ -41,6 +44,18 @@ static inline void copy_shifted(real* to, const real* from, int count, real shif
     }
 }
 
+/* The same; c_away where there is no charge. */
+static inline void copy_charged(real* to, const real* from, const real* q, int count, real shift)
+{
+    const vreal zero = {0}, away = zero + c_away;
+    for (int i = 0; i < count; i += VLEN)
+    {
+        const vinteger charged      = *(const vreal_unaligned*)(q + i) != zero;
+        const vreal    x            = *(const vreal_unaligned*)(from + i) + shift;
+        *(vreal_unaligned*)(to + i) = (vreal)(((vinteger)x & charged) | ((vinteger)away & ~charged));
+    }
+}
+
 static inline void copy_scaled(real* to, const real* from, int count)
 {
     for (int i = 0; i < count; i += VLEN)
@@ -59,7 +74,7 @@ static int gather(const gmxfmm_plan* plan, const fmm_arrays* a, int target, cons
         const int cell  = fmm_near_of(plan, target, c, o);
         const int begin = plan->cpu->sources.cell_start[cell], count = plan->cpu->sources.cell_start[cell + 1] - begin;
         const double* r = cells->near_shift[o];
-        copy_shifted(list->x + num, a->x + begin, count, (real)r[0]);
+        copy_charged(list->x + num, a->x + begin, a->q + begin, count, (real)r[0]);
         copy_shifted(list->y + num, a->y + begin, count, (real)r[1]);
         copy_shifted(list->z + num, a->z + begin, count, (real)r[2]);
         copy_scaled(list->q + num, a->q + begin, count);
@@ -189,7 +204,8 @@ target_cell(const gmxfmm_plan* plan, int cell, const near_list* list, fmm_wanted
             a.ey[s] = out[c_field + 1];
             a.ez[s] = out[c_field + 2];
         }
-        for (int i = 0; i < 6 && wanted == FMM_VIRIAL; i++)
+        /* without a charge the sums may be infinite */
+        for (int i = 0; i < 6 && wanted == FMM_VIRIAL && a.q[s] != 0; i++)
         {
             /* every pair is counted twice */
             virial[i] -= 0.25 * (double)a.q[s] * (double)out[c_square + i];
