@@ -48,6 +48,7 @@ COMMANDS = {
     "gmx": "needs a patched GROMACS: tests/mdrun",
     "python3": "a script of its own",
     "source": "needs an installed GROMACS",
+    "plumed": "needs PLUMED: the test plumed_places",
 }
 # Names that are no files of this repository, and those of files that are made.
 NOT_HERE = {"CMakeLists.txt", "gmxtest.pl", "conf.gro", "topol.top", "salt.txt", "result.txt", "cloud.txt", "own.c", "errors.svg", "OUT.svg",
