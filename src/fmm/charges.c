@@ -9,6 +9,7 @@
 #include "fmm/math/threads.h"
 #include "fmm/memory.h"
 #include "fmm/particles.h"
+#include "fmm/process.h"
 #include "fmm/state.h"
 #include "fmm/status.h"
 
@@ -91,7 +92,8 @@ gmxfmm_status gmxfmm_set_charges(gmxfmm_plan* plan, int64_t n, const void* q)
         return fmm_fail(plan, GMXFMM_ERROR_OPTION, "number of particles is %lld, allowed is 0 to %d", (long long)n,
                         INT32_MAX / 4);
     }
-    gmxfmm_status status = plan->backend->on_host(plan, &q, (size_t)n);
+    gmxfmm_status status = fmm_check_threads(plan);
+    status               = status == GMXFMM_OK ? plan->backend->on_host(plan, &q, (size_t)n) : status;
     const int64_t bad    = status == GMXFMM_OK ? find_bad(plan, n, q) : n;
     if (bad < n)
     {

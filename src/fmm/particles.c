@@ -8,6 +8,7 @@
 #include "fmm/backend.h"
 #include "fmm/exclusions.h"
 #include "fmm/memory.h"
+#include "fmm/process.h"
 #include "fmm/state.h"
 #include "fmm/status.h"
 
@@ -102,7 +103,8 @@ gmxfmm_status gmxfmm_set_exclusions(gmxfmm_plan* plan, const int* start, const i
     {
         return fmm_fail(plan, GMXFMM_ERROR_NULL, "list of exclusions is NULL");
     }
-    gmxfmm_status status = start != NULL ? fmm_check_exclusions(plan, start, list) : GMXFMM_OK;
+    gmxfmm_status status = fmm_check_threads(plan);
+    status               = status == GMXFMM_OK && start != NULL ? fmm_check_exclusions(plan, start, list) : status;
     if (status != GMXFMM_OK)
     {
         return status;
@@ -128,13 +130,18 @@ gmxfmm_status gmxfmm_set_targets(gmxfmm_plan* plan, int64_t n, const void* x)
         return fmm_fail(plan, GMXFMM_ERROR_OPTION, "number of targets is %lld, allowed is 0 to %d", (long long)n,
                         INT32_MAX / 4);
     }
+    gmxfmm_status status = fmm_check_threads(plan);
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
     fmm_particles_unassign(plan);
     if (n != plan->particles.num_targets)
     {
         free_targets(plan);
         plan->particles.num_targets = n;
     }
-    const gmxfmm_status status = plan->backend->set_targets(plan, x);
+    status = plan->backend->set_targets(plan, x);
     if (status != GMXFMM_OK)
     {
         free_targets(plan);

@@ -3,7 +3,6 @@
 #include "fmm/plan.h"
 
 #include <math.h>
-#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include "fmm/far_field.h"
 #include "fmm/options.h"
 #include "fmm/particles.h"
+#include "fmm/process.h"
 #include "fmm/simd_level.h"
 #include "fmm/sizes.h"
 #include "fmm/state.h"
@@ -123,6 +123,11 @@ gmxfmm_status fmm_create_with_errors(gmxfmm_plan**            plan,
     }
     *plan                = NULL;
     gmxfmm_status status = check(&own, asked, num_particles, box, text, size);
+    if (status == GMXFMM_OK && own.num_threads > 1 && fmm_threads_are_lost())
+    {
+        snprintf(text, size, "%s", fmm_threads_lost);
+        status = GMXFMM_ERROR_OPTION;
+    }
     if (status != GMXFMM_OK)
     {
         return status;
@@ -136,7 +141,7 @@ gmxfmm_status fmm_create_with_errors(gmxfmm_plan**            plan,
     p->options      = own;
     p->backend      = fmm_find_backend(own.method, own.device, own.precision, own.m2l);
     p->level        = fmm_simd_level();
-    p->num_threads  = own.num_threads > 0 ? own.num_threads : omp_get_max_threads();
+    p->num_threads  = fmm_num_threads(own.num_threads);
     p->expected     = num_particles;
     p->known_errors = known;
     p->measures     = measures;
@@ -169,7 +174,8 @@ gmxfmm_status gmxfmm_set_box(gmxfmm_plan* plan, const double* box)
         return plan == NULL ? GMXFMM_ERROR_NULL : fmm_fail(plan, GMXFMM_ERROR_NULL, "box is NULL");
     }
     const int64_t version = plan->domain.version;
-    gmxfmm_status status  = fmm_check_box(box, plan->message, sizeof(plan->message));
+    gmxfmm_status status  = fmm_check_threads(plan);
+    status                = status == GMXFMM_OK ? fmm_check_box(box, plan->message, sizeof(plan->message)) : status;
     if (status != GMXFMM_OK || !fmm_is_periodic(plan))
     {
         return status;
@@ -199,7 +205,8 @@ gmxfmm_status gmxfmm_assign(gmxfmm_plan* plan, const void* x)
         return fmm_fail(plan, GMXFMM_ERROR_OPTION, "exclusions are of no use with targets: set one or the other");
     }
     fmm_particles_unassign(plan); /* whatever fails, old cells are not to be used with a new domain */
-    gmxfmm_status status = fmm_tune_particles(plan, &x);
+    gmxfmm_status status = fmm_check_threads(plan);
+    status               = status == GMXFMM_OK ? fmm_tune_particles(plan, &x) : status;
     status               = status == GMXFMM_OK ? follow_domain(plan) : status;
     status               = status == GMXFMM_OK ? fmm_particles_assign(plan, x) : status;
     plan->info.time_assign += fmm_time() - begin;
@@ -260,9 +267,10 @@ gmxfmm_status gmxfmm_enqueue_assign(gmxfmm_plan* plan, const void* x, void* stre
 /* Whether a step can be made, and what is wanted of it. */
 static gmxfmm_status check_step(gmxfmm_plan* plan, const void* force, int energy, int virial)
 {
-    if (!fmm_is_assigned(plan))
+    const gmxfmm_status status = fmm_check_threads(plan);
+    if (status != GMXFMM_OK || !fmm_is_assigned(plan))
     {
-        return not_assigned(plan);
+        return status == GMXFMM_OK ? not_assigned(plan) : status;
     }
     if (plan->particles.num_targets > 0 && (force != NULL || energy || virial))
     {

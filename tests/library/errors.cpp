@@ -8,6 +8,9 @@
 #include <functional>
 #include <limits>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <gtest/gtest.h>
 
 #include "gmxfmm_measure.h"
@@ -1009,6 +1012,46 @@ TEST(Nothing, IsTakenForNothing)
     gmxfmm_default_options_of_size(nullptr, 0);
     EXPECT_EQ(gmxfmm_find_option(nullptr), nullptr);
     EXPECT_TRUE(std::isnan(gmxfmm_reference_uncertainty(nullptr)));
+}
+
+/* OpenMP's threads do not come along into a child. A plan of one thread works there, others are refused; neither waits.
+ */
+TEST(AChildAfterFork, WorksOrGetsAnError)
+{
+    const System   s       = small();
+    gmxfmm_options options = defaultOptions();
+    options.device         = GMXFMM_CPU;
+    options.num_threads    = 2;
+    Plan         parents(s, options);
+    const Result expected = parents.execute(s.x);
+    const pid_t  child    = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0)
+    {
+        alarm(60);
+        int           wrong = 0;
+        char          text[256];
+        gmxfmm_plan*  plan   = nullptr;
+        gmxfmm_output output = sized<gmxfmm_output>();
+        output.want_energy   = 1;
+        wrong += gmxfmm_create(&plan, &options, 20, s.box.data(), text, sizeof(text)) != GMXFMM_ERROR_OPTION;
+        wrong += 2 * (std::strstr(text, "fork") == nullptr);
+        wrong += 4 * (gmxfmm_assign(parents.get(), s.x.data()) != GMXFMM_ERROR_OPTION);
+        wrong += 8 * (gmxfmm_execute(parents.get(), s.x.data(), &output) != GMXFMM_ERROR_OPTION);
+        options.num_threads = GMXFMM_AUTO;
+        gmxfmm_create(&plan, &options, 20, s.box.data(), nullptr, 0);
+        gmxfmm_set_charges(plan, 20, s.q.data());
+        gmxfmm_assign(plan, s.x.data());
+        wrong += 16 * (gmxfmm_execute(plan, s.x.data(), &output) != GMXFMM_OK);
+        const double energy = output.energy_near + output.energy_far;
+        wrong += 32 * !(std::fabs(energy - expected.energy) <= 1e-12 * std::fabs(expected.energy)); /* other sums */
+        _exit(wrong);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status)) << "the child was ended by signal " << WTERMSIG(status);
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+    EXPECT_EQ(parents.execute(s.x).energy, expected.energy);
 }
 
 TEST(Texts, AreThereForEveryStatusAndMethod)
