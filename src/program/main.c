@@ -69,7 +69,9 @@ static void print_help(void)
           "about.\n"
           "measured_error is force_error as measured on this system, without reference values; predicted_error is of a "
           "model\n"
-          "of liquids, and all that there is where error_source is model.\n"
+          "of liquids, and all that there is where error_source is model. measured_error_limited, printed where it is "
+          "larger,\n"
+          "is the same with no force taken for more than ten times the median.\n"
           "A reference that is zero by symmetry has no RMS to divide by: then the unit, printed as ..._error_unit, is "
           "the mean\n"
           "|q| over the particle spacing d (potential), mean |q|/d^2 (field) or (mean |q|/d)^2 (force).\n"
@@ -319,6 +321,10 @@ static void print_solution(const charge_file* file, const gmxfmm_options* solve,
     if (isfinite(info->measured_error))
     {
         printf("measured_error: %.3g\n", info->measured_error);
+        if (s->measured.error_limited > info->measured_error)
+        {
+            printf("measured_error_limited: %.3g\n", s->measured.error_limited);
+        }
     }
     if (s->measured.time > 0)
     {

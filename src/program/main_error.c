@@ -60,7 +60,7 @@ static int measure_row(table* t, const gmxfmm_options* options)
     }
     print_row(&m);
     t->rows[t->num_rows++] = m;
-    const int reached      = m.error <= t->options->solve.accuracy;
+    const int reached      = fmax(m.error, m.error_limited) <= t->options->solve.accuracy;
     if (reached && (t->best.time <= 0 || m.time < t->best.time))
     {
         t->best = m;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Plans that are measured when they are made, against independent sums: what was asked is reached, or refused with one
  * message that says so. In crystals the error that the model of liquids predicts is wrong by a thousand times. */
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
@@ -370,6 +371,141 @@ TEST(MeasuredPlan, OfATreecode)
     EXPECT_NEAR(given.plan->info().measured_error, errorOf(given), 0.01 * errorOf(given));
     options.accuracy = 0.1 * given.chosen.error;
     expectRefused(Made(s, options));
+}
+
+namespace
+{
+
+double median(std::vector<double> v)
+{
+    std::nth_element(v.begin(), v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2), v.end());
+    return v[v.size() / 2];
+}
+
+/* The median of the error of a force over that force. */
+double usualError(const std::vector<double>& force, const std::vector<double>& reference)
+{
+    std::vector<double> errors;
+    for (std::size_t i = 0; i < force.size(); i += 3)
+    {
+        double error = 0, sum = 0;
+        for (std::size_t d = i; d < i + 3; d++)
+        {
+            error += (force[d] - reference[d]) * (force[d] - reference[d]);
+            sum += reference[d] * reference[d];
+        }
+        errors.push_back(std::sqrt(error / sum));
+    }
+    return median(errors);
+}
+
+System randomIons(int n, double edge)
+{
+    System s;
+    Random random(8);
+    s.box = {edge, 0, 0, 0, edge, 0, 0, 0, edge};
+    for (int i = 0; i < n; i++)
+    {
+        s.add({edge * random.uniform(), edge * random.uniform(), edge * random.uniform()}, i % 2 ? 1 : -1);
+    }
+    return s;
+}
+
+/* Puts the second particle next to the first, at a distance that makes its force 1e6 times the others'. */
+System withClosePair(System s)
+{
+    for (std::size_t d = 0; d < 3; d++)
+    {
+        s.x[3 + d] = s.x[d] + 5e-4 * (1 + static_cast<double>(d));
+    }
+    return s;
+}
+
+/* Steps of which the longest are a thousand times the shortest: clusters in clusters. */
+System levyWalk(int n)
+{
+    System s;
+    Random random(4);
+    Vec3   at = {0, 0, 0};
+    for (int i = 0; i < n; i++)
+    {
+        const double step = 0.02 / std::pow(0.001 + random.uniform(), 1 / 1.5);
+        for (double& x : at)
+        {
+            x += step * random.centred();
+        }
+        s.add(at, i % 2 ? 1 : -1);
+    }
+    return s;
+}
+
+System withVacancy()
+{
+    System       s   = sodiumChloride(3);
+    const System all = s;
+    s.x.erase(s.x.begin() + 60, s.x.begin() + 63);
+    s.q.erase(s.q.begin() + 20);
+    return withClosePair(s);
+}
+
+struct Uneven
+{
+    const char* name;
+    System      system;
+    Boundary    boundary;
+};
+
+void PrintTo(const Uneven& uneven, std::ostream* out)
+{
+    *out << uneven.name;
+}
+
+std::string unevenName(const testing::TestParamInfo<Uneven>& info)
+{
+    return info.param.name;
+}
+
+class UnevenForces : public testing::TestWithParam<Uneven>
+{
+};
+
+} // namespace
+
+/* A few forces that are far larger than the others do not decide alone: most have the accuracy asked for, too. */
+TEST_P(UnevenForces, DoNotHideTheOthersErrors)
+{
+    const System&  s   = GetParam().system;
+    const Solution sum = GetParam().boundary == Boundary::Open ? directSum(s) : ewald(s);
+    for (double asked : {1e-2, 1e-3, 1e-5})
+    {
+        SCOPED_TRACE(asked);
+        Made made(s, optionsFor(asked, GetParam().boundary));
+        ASSERT_EQ(made.status, GMXFMM_OK) << made.message;
+        const Result r = made.plan->execute(s.x);
+        EXPECT_LE(relativeRms(r.force, sum.force), asked);
+        /* the RMS of limited forces is up to three times their median in these systems */
+        EXPECT_LE(usualError(r.force, sum.force), 3 * asked);
+        EXPECT_LE(made.chosen.error_limited, asked);
+        EXPECT_GE(made.chosen.error_limited, 0);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Systems,
+                         UnevenForces,
+                         testing::Values(Uneven{"GasWithClosePair", withClosePair(randomIons(500, 9)),
+                                                Boundary::Tinfoil},
+                                         Uneven{"Gas", randomIons(500, 9), Boundary::Tinfoil},
+                                         Uneven{"LevyWalk", levyWalk(400), Boundary::Open},
+                                         Uneven{"CrystalWithVacancyAndClosePair", withVacancy(), Boundary::Tinfoil}),
+                         unevenName);
+
+/* Where no force is ten times the median the two errors are one. */
+TEST(MeasuredPlan, OfALiquidHasOneError)
+{
+    const System s = ions(boxOfVolume(boxTypes()[0], 216), 216, 33);
+    const Made   made(s, optionsFor(1e-4));
+    ASSERT_EQ(made.status, GMXFMM_OK) << made.message;
+    EXPECT_DOUBLE_EQ(made.chosen.error_limited, made.chosen.error);
 }
 
 /* The file of the fault, where it is. */

@@ -96,7 +96,7 @@ typedef struct
 /* The largest ratio of a measured error to the allowed one (with c_margin); at most 1 if all accuracies are reached. */
 static double excess(const search* s, const gmxfmm_measurement* m)
 {
-    const double force = fmax(m->error / s->asked.accuracy, m->error_moved / s->error_moved);
+    const double force = fmax(fmm_larger_error(m) / s->asked.accuracy, m->error_moved / s->error_moved);
     return fmax(force, m->virial_error / s->virial_error) / c_margin;
 }
 
@@ -170,7 +170,8 @@ static double excess_at(search* s, double accuracy, gmxfmm_status* status)
     {
         return INFINITY;
     }
-    if (reached ? (!s->any || accuracy > s->best_accuracy) : (!s->any && !(m.error >= s->best.error)))
+    if (reached ? (!s->any || accuracy > s->best_accuracy)
+                : (!s->any && !(fmm_larger_error(&m) >= fmm_larger_error(&s->best))))
     {
         s->best          = m;
         s->best_accuracy = accuracy;
@@ -239,7 +240,7 @@ static void raise_order(search* s)
         const double more = log(excess(s, &s->best)) / log(c_gainOfOrder);
         options.order     = (int)fmin(options.order + within(ceil(more), 1, c_mostRaised), most);
         s->any            = try_options(s, &options, &m, &status);
-        if (status == GMXFMM_OK && (s->any || m.error < s->best.error))
+        if (status == GMXFMM_OK && (s->any || fmm_larger_error(&m) < fmm_larger_error(&s->best)))
         {
             s->best         = m;
             s->best_options = options;
@@ -582,7 +583,8 @@ static gmxfmm_status out_of_reach(const search* s)
     char                  text[256];
     snprintf(text, sizeof(text),
              "accuracy %g is out of reach: the best that was measured is %.2g, at order %d; %s%sask for less",
-             o->accuracy, s->best.error, s->best.order, o->precision == GMXFMM_SINGLE ? "use double precision, " : "",
+             o->accuracy, fmm_larger_error(&s->best), s->best.order,
+             o->precision == GMXFMM_SINGLE ? "use double precision, " : "",
              given                           ? "leave more options automatic, or "
              : o->precision == GMXFMM_SINGLE ? "or "
                                              : "");

@@ -98,9 +98,10 @@ static gmxfmm_status measure_plan(creation* c)
     gmxfmm_status status = fmm_measure_errors(c->plan, c->reference, 1, c->force, &c->m);
     if (status == GMXFMM_OK)
     {
-        c->m.error       = fmax(c->m.error, c->m.uncertainty);
-        c->m.error_moved = fmax(c->m.error_moved, c->m.uncertainty);
-        status           = c->system->x_before != NULL ? gmxfmm_assign(c->plan, c->system->x) : status;
+        c->m.error         = fmax(c->m.error, c->m.uncertainty);
+        c->m.error_moved   = fmax(c->m.error_moved, c->m.uncertainty);
+        c->m.error_limited = fmax(c->m.error_limited, c->reference->uncertainty_limited);
+        status             = c->system->x_before != NULL ? gmxfmm_assign(c->plan, c->system->x) : status;
     }
     return say_of_plan(c, status);
 }
@@ -113,7 +114,7 @@ static gmxfmm_status is_missed(creation* c)
         text, sizeof(text),
         "accuracy %g is missed with the settings given: %.2g was measured at order %d, to %.1g; leave order, cells "
         "or separation automatic, or ask for less",
-        c->accuracy, fmax(c->m.error, c->system->x_before != NULL ? c->m.error_moved : 0), c->m.order,
+        c->accuracy, fmax(fmm_larger_error(&c->m), c->system->x_before != NULL ? c->m.error_moved : 0), c->m.order,
         c->m.uncertainty);
     return fmm_say(c->message, c->size, GMXFMM_ERROR_OPTION, text);
 }
@@ -136,7 +137,7 @@ static gmxfmm_status create_for_accuracy(creation* c, gmxfmm_measurement* tried,
     {
         return status;
     }
-    const double error = moves ? fmax(c->m.error, c->m.error_moved) : c->m.error;
+    const double error = fmax(fmm_larger_error(&c->m), moves ? c->m.error_moved : 0);
     return error + (chooses ? 0 : c->m.uncertainty) <= c->accuracy ? GMXFMM_OK : is_missed(c);
 }
 
@@ -173,10 +174,10 @@ static gmxfmm_status create_treecode(creation* c)
     }
     gmxfmm_get_info(c->plan, &info);
     c->m.predicted_error = info.predicted_error;
-    c->m.error = c->m.error_moved = info.measured_error;
-    c->m.uncertainty              = 0;
-    const size_t word             = c->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
-    c->force                      = malloc((3 * (size_t)c->system->n + 1) * word);
+    c->m.error = c->m.error_moved = c->m.error_limited = info.measured_error;
+    c->m.uncertainty                                   = 0;
+    const size_t word = c->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
+    c->force          = malloc((3 * (size_t)c->system->n + 1) * word);
     if (c->force == NULL)
     {
         return fmm_say(c->message, c->size, GMXFMM_ERROR_MEMORY, "out of memory for forces");

@@ -3,24 +3,17 @@
  * that are far more exact. */
 #include "fmm/measure/measure.h"
 
-#include <float.h>
 #include <math.h>
-#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fmm/clock.h"
-#include "fmm/math/threads.h"
 #include "fmm/memory.h"
 #include "fmm/options.h"
 #include "fmm/plan.h"
+#include "fmm/process.h"
 #include "fmm/sizes.h"
-
-/* Forces whose RMS is below this share of their natural unit are zero but for rounding, or below so many times what
- * positions are rounded by, over the spacing: those of a perfect crystal in single precision are. */
-static const double c_zeroForce  = 1e-10;
-static const double c_ofRounding = 10;
 
 /* Accuracy asked of the evaluations of a reference, relative to the errors to be measured: at first, and again each
  * time that the two differ by too much. In liquids the error of the model's settings is a quarter of the accuracy asked
@@ -35,9 +28,8 @@ static const double c_roundedFirst = 1e-4;
 
 enum
 {
-    c_inFlight = 5,  /* steps timed together on a GPU, as a single step waits for its launches */
-    c_compared = 20, /* the same for times by which settings are compared */
-    c_parts    = 64  /* parts of a sum, whose bits are the same with any number of threads */
+    c_inFlight = 5, /* steps timed together on a GPU, as a single step waits for its launches */
+    c_compared = 20 /* the same for times by which settings are compared */
 };
 
 /* On an octree, the second evaluation has an order higher by this; and so do both, where the finest that the model can
@@ -56,68 +48,6 @@ gmxfmm_status fmm_say(char* message, size_t size, gmxfmm_status status, const ch
     return status;
 }
 
-static double number_of(const void* array, gmxfmm_precision type, int64_t i)
-{
-    return type == GMXFMM_DOUBLE ? ((const double*)array)[i] : (double)((const float*)array)[i];
-}
-
-/* Mean distance of particles: from the volume of the box, or of the brick around an open system. */
-static double spacing(const gmxfmm_system* s, gmxfmm_precision type)
-{
-    double volume = 1, longest = 0;
-    if (s->box != NULL)
-    {
-        const double* b = s->box;
-        volume          = fabs(b[0] * (b[4] * b[8] - b[5] * b[7]) - b[1] * (b[3] * b[8] - b[5] * b[6]) +
-                               b[2] * (b[3] * b[7] - b[4] * b[6]));
-    }
-    for (int d = 0; d < 3 && s->box == NULL; d++)
-    {
-        double low = INFINITY, high = -INFINITY;
-        for (int64_t i = 0; i < s->n; i++)
-        {
-            /* not fmin and fmax, which gcc 12 for aarch64 fails to vectorise here (internal error) */
-            const double at = number_of(s->x, type, 3 * i + d);
-            low             = at < low ? at : low;
-            high            = at > high ? at : high;
-        }
-        volume *= high - low;
-        longest = fmax(longest, high - low);
-    }
-    volume = volume > 0 ? volume : longest * longest * longest; /* particles in a plane or on a line */
-    return volume > 0 ? cbrt(volume / (double)s->n) : 1;
-}
-
-/* RMS of forces, force[3 n] in the reference's type; with less_reference, of their differences from the reference. */
-static double rms(const gmxfmm_reference* r, const void* force, int less_reference)
-{
-    const int64_t num = 3 * r->system.n;
-    double        part[c_parts];
-#pragma omp parallel for schedule(static) num_threads(r->num_threads) if (num > 3 * FMM_FEW_PARTICLES)
-    for (int p = 0; p < c_parts; p++)
-    {
-        part[p] = 0;
-        for (int64_t i = num * p / c_parts; i < num * (p + 1) / c_parts; i++)
-        {
-            const double f = number_of(force, r->array_type, i);
-            const double d = less_reference ? f - number_of(r->force, r->array_type, i) : f;
-            part[p] += d * d;
-        }
-    }
-    double sum = 0;
-    for (int p = 0; p < c_parts; p++)
-    {
-        sum += part[p];
-    }
-    return sqrt(sum / (double)(num > 0 ? r->system.n : 1));
-}
-
-/* RMS difference of forces from those of the reference, over the RMS of these. */
-static double error_of(const gmxfmm_reference* r, const void* force)
-{
-    return rms(r, force, 1) / r->scale;
-}
-
 static double largest_difference(const double* virial, const double* reference)
 {
     double largest = 0;
@@ -126,27 +56,6 @@ static double largest_difference(const double* virial, const double* reference)
         largest = fmax(largest, fabs(virial[i] - reference[i]));
     }
     return largest;
-}
-
-/* The unit of errors: the RMS of forces, or their natural unit where they vanish. */
-static double scale_of(const gmxfmm_reference* r, const gmxfmm_options* options)
-{
-    const gmxfmm_system* s      = &r->system;
-    double               charge = 0, farthest = 0;
-    for (int64_t i = 0; i < s->n; i++)
-    {
-        charge += fabs(number_of(s->q, options->array_type, i));
-    }
-    for (int64_t i = 0; i < 3 * s->n; i++)
-    {
-        const double at = fabs(number_of(s->x, options->array_type, i));
-        farthest        = at > farthest ? at : farthest;
-    }
-    charge /= (double)(s->n > 0 ? s->n : 1);
-    const double d    = spacing(s, options->array_type);
-    const double unit = fabs(options->prefactor) * (charge / d) * (charge / d), force = rms(r, r->force, 0);
-    const double round = farthest * (options->array_type == GMXFMM_DOUBLE ? DBL_EPSILON : (double)FLT_EPSILON);
-    return force > fmax(c_zeroForce, c_ofRounding * round / d) * unit ? force : unit > 0 ? unit : 1;
 }
 
 /* Copies the plan's message of an error. */
@@ -336,15 +245,20 @@ static gmxfmm_status evaluate_twice(gmxfmm_reference*     r,
     free(known);
     if (status == GMXFMM_OK)
     {
-        r->scale       = scale_of(r, options);
-        r->uncertainty = error_of(r, force);
+        r->unit        = fmm_unit_of_errors(r, options);
+        r->uncertainty = fmm_error_of(r, force, &r->uncertainty_limited);
     }
     return status;
 }
 
+static double larger_uncertainty(const gmxfmm_reference* r)
+{
+    return fmax(r->uncertainty, r->uncertainty_limited);
+}
+
 static int agrees(const gmxfmm_reference* r, const gmxfmm_options* options)
 {
-    return r->uncertainty <= c_agreement * options->accuracy;
+    return larger_uncertainty(r) <= c_agreement * options->accuracy;
 }
 
 /* Higher orders in the cells of the last evaluations, as long as these come nearer to each other: in crystals even the
@@ -361,7 +275,7 @@ static void raise_reference(gmxfmm_reference* r, const gmxfmm_options* options, 
     {
         first.order = higher_order(first.order);
         if (evaluate_twice(&next, options, &first, force, &used, NULL, 0) != GMXFMM_OK ||
-            !(next.uncertainty < r->uncertainty))
+            !(larger_uncertainty(&next) < larger_uncertainty(r)))
         {
             break;
         }
@@ -415,7 +329,7 @@ gmxfmm_status fmm_reference_best(gmxfmm_reference**    reference,
     }
     r->system            = *system;
     r->array_type        = options->array_type;
-    r->num_threads       = options->num_threads > 0 ? options->num_threads : omp_get_max_threads();
+    r->num_threads       = fmm_num_threads(options->num_threads);
     r->uncertainty       = INFINITY;
     r->force             = fmm_measure_room(r);
     void*         force  = fmm_measure_room(r);
@@ -435,7 +349,7 @@ gmxfmm_status fmm_reference_best(gmxfmm_reference**    reference,
 /* The least accuracy that this reference is good for, with one digit. */
 static double least_accuracy(const gmxfmm_reference* r)
 {
-    const double least = r->uncertainty / c_agreement, digit = pow(10, floor(log10(least)));
+    const double least = larger_uncertainty(r) / c_agreement, digit = pow(10, floor(log10(least)));
     return ceil(least / digit) * digit;
 }
 
@@ -464,7 +378,7 @@ gmxfmm_status gmxfmm_reference_create(gmxfmm_reference**    reference,
         snprintf(text, sizeof(text),
                  "errors of %.2g cannot be measured on this system: its most exact evaluations in double precision "
                  "differ by %.2g; ask for an accuracy of %.0e or more",
-                 own.accuracy, (*reference)->uncertainty, least_accuracy(*reference));
+                 own.accuracy, larger_uncertainty(*reference), least_accuracy(*reference));
         status = fmm_say(message, message_size, GMXFMM_ERROR_OPTION, text);
         gmxfmm_reference_destroy(*reference);
         *reference = NULL;
@@ -486,7 +400,8 @@ static gmxfmm_status measure_moved(gmxfmm_plan* plan, const gmxfmm_reference* r,
     status                      = status == GMXFMM_OK ? evaluate(plan, s, force, virial) : status;
     if (status == GMXFMM_OK)
     {
-        m->error_moved  = error_of(r, force);
+        double limited;
+        m->error_moved  = fmm_error_of(r, force, &limited);
         m->virial_error = fmax(m->virial_error, largest_difference(virial, r->virial));
     }
     return status;
@@ -522,7 +437,7 @@ gmxfmm_status fmm_measure_errors(
         return status;
     }
     fmm_measure_settings(plan, m);
-    m->error        = error_of(reference, force);
+    m->error        = fmm_error_of(reference, force, &m->error_limited);
     m->uncertainty  = reference->uncertainty;
     m->virial_error = largest_difference(virial, reference->virial);
     m->error_moved  = m->error;

@@ -6,6 +6,13 @@
 #include "fmm/gmxfmm_measure.h"
 #include "fmm/model/tune.h"
 
+/* What errors of forces are divided by: their RMS or, where that is zero, their natural unit; and the same with no
+ * force larger than the limit. */
+typedef struct
+{
+    double all, limited, limit;
+} fmm_error_unit;
+
 struct gmxfmm_reference
 {
     gmxfmm_system    system;
@@ -13,12 +20,21 @@ struct gmxfmm_reference
     int              num_threads;
     void*            force; /* 3 n, in that type */
     double           virial[9];
-    double           scale; /* RMS force or, where that is zero, the natural unit of forces */
-    double           uncertainty;
+    fmm_error_unit   unit;
+    double           uncertainty, uncertainty_limited; /* of both errors */
 };
 
 /* Copies text to message[size], if there is one. Returns status. */
 gmxfmm_status fmm_say(char* message, size_t size, gmxfmm_status status, const char* text);
+
+/* The unit of errors for a reference that has its forces. */
+fmm_error_unit fmm_unit_of_errors(const gmxfmm_reference* reference, const gmxfmm_options* options);
+
+/* The error of force[3 n], in the reference's type, and that with limited forces. */
+double fmm_error_of(const gmxfmm_reference* reference, const void* force, double* limited);
+
+/* The larger of a measurement's two errors, of which both have to reach what is asked. */
+double fmm_larger_error(const gmxfmm_measurement* measurement);
 
 /* As gmxfmm_reference_create, of options and a system that were checked; but where double precision is not enough for
  * the two evaluations to agree, these are what it gives, and the uncertainty says so. */

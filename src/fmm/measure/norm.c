@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The norm of errors: the RMS error of the forces over their RMS. A few forces may be so large that nothing else is
+ * seen in it, as where two charges almost touch. So it is taken twice, once with each particle's share of both sums
+ * limited as if its force were no larger than ten times what is usual. Without such forces the two are the same.
+ */
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "fmm/math/threads.h"
+#include "fmm/measure/measure.h"
+
+/* Forces whose RMS is below this share of their natural unit are zero but for rounding, or below so many times what
+ * positions are rounded by, over the spacing: those of a perfect crystal in single precision are. */
+static const double c_zeroForce  = 1e-10;
+static const double c_ofRounding = 10;
+
+/* Forces larger than this times the usual one are limited. In liquids there are none. */
+static const double c_limit = 10;
+
+enum
+{
+    c_parts  = 64,  /* parts of a sum, whose bits are the same with any number of threads */
+    c_sample = 4096 /* particles of which the median of the forces is taken */
+};
+
+static double number_of(const void* array, gmxfmm_precision type, int64_t i)
+{
+    return type == GMXFMM_DOUBLE ? ((const double*)array)[i] : (double)((const float*)array)[i];
+}
+
+/* Mean distance of particles: from the volume of the box, or of the brick around an open system. */
+static double spacing(const gmxfmm_system* s, gmxfmm_precision type)
+{
+    double volume = 1, longest = 0;
+    if (s->box != NULL)
+    {
+        const double* b = s->box;
+        volume          = fabs(b[0] * (b[4] * b[8] - b[5] * b[7]) - b[1] * (b[3] * b[8] - b[5] * b[6]) +
+                               b[2] * (b[3] * b[7] - b[4] * b[6]));
+    }
+    for (int d = 0; d < 3 && s->box == NULL; d++)
+    {
+        double low = INFINITY, high = -INFINITY;
+        for (int64_t i = 0; i < s->n; i++)
+        {
+            /* not fmin and fmax, which gcc 12 for aarch64 fails to vectorise here (internal error) */
+            const double at = number_of(s->x, type, 3 * i + d);
+            low             = at < low ? at : low;
+            high            = at > high ? at : high;
+        }
+        volume *= high - low;
+        longest = fmax(longest, high - low);
+    }
+    volume = volume > 0 ? volume : longest * longest * longest; /* particles in a plane or on a line */
+    return volume > 0 ? cbrt(volume / (double)s->n) : 1;
+}
+
+/* The square of the force on particle i, force[3 n] in the reference's type. */
+static double square_of(const gmxfmm_reference* r, const void* force, int64_t i)
+{
+    double sum = 0;
+    for (int d = 0; d < 3; d++)
+    {
+        const double f = number_of(force, r->array_type, 3 * i + d);
+        sum += f * f;
+    }
+    return sum;
+}
+
+/* The RMS of the reference's forces, or of the differences of others from them (NULL: the former), as it is and, in
+ * *limited, with the share of particles whose force is above `limit` reduced. */
+static double rms(const gmxfmm_reference* r, const void* other, double limit, double* limited)
+{
+    const int64_t n = r->system.n;
+    double        part[2][c_parts];
+#pragma omp parallel for schedule(static) num_threads(r->num_threads) if (n > FMM_FEW_PARTICLES)
+    for (int p = 0; p < c_parts; p++)
+    {
+        part[0][p] = part[1][p] = 0;
+        for (int64_t i = n * p / c_parts; i < n * (p + 1) / c_parts; i++)
+        {
+            const double square = square_of(r, r->force, i);
+            double       term   = other == NULL ? square : 0;
+            for (int64_t k = 3 * i; k < 3 * i + 3 && other != NULL; k++)
+            {
+                const double d = number_of(other, r->array_type, k) - number_of(r->force, r->array_type, k);
+                term += d * d;
+            }
+            part[0][p] += term;
+            part[1][p] += square > limit * limit ? term * (limit * limit / square) : term;
+        }
+    }
+    double sum[2] = {0, 0};
+    for (int p = 0; p < c_parts; p++)
+    {
+        sum[0] += part[0][p];
+        sum[1] += part[1][p];
+    }
+    const double particles = (double)(n > 0 ? n : 1);
+    *limited               = sqrt(sum[1] / particles);
+    return sqrt(sum[0] / particles);
+}
+
+static int compare(const void* a, const void* b)
+{
+    const double x = *(const double*)a, y = *(const double*)b;
+    return (x > y) - (x < y);
+}
+
+/* The median of the forces on particles with a charge, of a sample spread over all of them (golden ratio: no period of
+ * the particles, like molecules of three atoms, is met again); 0 if none has a charge. */
+static double median(const gmxfmm_reference* r, gmxfmm_precision type)
+{
+    double        found[c_sample];
+    const int64_t n   = r->system.n;
+    const int     few = n <= c_sample;
+    size_t        num = 0;
+    for (int k = 0; k < (few ? (int)n : c_sample); k++)
+    {
+        const double  golden = k * 0.61803398874989485;
+        const int64_t i      = few ? k : (int64_t)((golden - floor(golden)) * (double)n);
+        if (number_of(r->system.q, type, i) != 0)
+        {
+            found[num++] = sqrt(square_of(r, r->force, i));
+        }
+    }
+    qsort(found, num, sizeof(*found), compare);
+    return num > 0 ? found[num / 2] : 0;
+}
+
+fmm_error_unit fmm_unit_of_errors(const gmxfmm_reference* r, const gmxfmm_options* options)
+{
+    const gmxfmm_system* s      = &r->system;
+    double               charge = 0, farthest = 0, all;
+    for (int64_t i = 0; i < s->n; i++)
+    {
+        charge += fabs(number_of(s->q, options->array_type, i));
+    }
+    for (int64_t i = 0; i < 3 * s->n; i++)
+    {
+        const double at = fabs(number_of(s->x, options->array_type, i));
+        farthest        = at > farthest ? at : farthest;
+    }
+    charge /= (double)(s->n > 0 ? s->n : 1);
+    const double   d       = spacing(s, options->array_type);
+    const double   natural = fabs(options->prefactor) * (charge / d) * (charge / d);
+    const double   round   = farthest * (options->array_type == GMXFMM_DOUBLE ? DBL_EPSILON : (double)FLT_EPSILON);
+    const double   least   = fmax(c_zeroForce, c_ofRounding * round / d) * natural;
+    fmm_error_unit unit    = {.limit = c_limit * fmax(median(r, options->array_type), natural)};
+    all                    = rms(r, NULL, unit.limit, &unit.limited);
+    unit.all               = all > least ? all : natural > 0 ? natural : 1;
+    unit.limited           = all > least ? unit.limited : unit.all;
+    return unit;
+}
+
+double fmm_error_of(const gmxfmm_reference* r, const void* force, double* limited)
+{
+    const double all = rms(r, force, r->unit.limit, limited);
+    *limited /= r->unit.limited;
+    return all / r->unit.all;
+}
+
+double fmm_larger_error(const gmxfmm_measurement* m)
+{
+    return fmax(m->error, m->error_limited);
+}
