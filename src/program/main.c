@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "charge_file.h"
 #include "gmxfmm.h"
@@ -534,8 +535,22 @@ static int run(int count, char* const* arguments)
     return FAILURE;
 }
 
+/* GCC's OpenMP lets a thread that waits spin for milliseconds, which on a busy machine takes the processor from the
+ * threads that it waits for. It reads how long before main() begins, so the program starts itself once more. Where that
+ * fails it goes on as it is. */
+static void wait_briefly(char* arguments[])
+{
+    if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT") || setenv("GOMP_SPINCOUNT", "3000", 1))
+    {
+        return;
+    }
+    execv("/proc/self/exe", arguments);
+    unsetenv("GOMP_SPINCOUNT");
+}
+
 int main(int count, char* arguments[])
 {
+    wait_briefly(arguments);
     signal(SIGXFSZ, SIG_IGN); /* a file over the limit of the shell is then a failed write, with a message */
     const int status = run(count, arguments);
 
