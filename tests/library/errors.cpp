@@ -918,6 +918,37 @@ TEST_P(Errors, ExclusionRowsThatRunBackwards)
     expectWorksAsBefore();
 }
 
+/* Long lists are looked through in another way than short ones: any order and pairs given twice are allowed there, too.
+ */
+TEST_P(Errors, ExclusionsInLongLists)
+{
+    std::vector<int> start = {0}, ascending, descending, twice, twiceStart = {0};
+    for (int i = 0; i < 20; i++)
+    {
+        for (int j = 0; j < 20; j++)
+        {
+            ascending.push_back(j);
+            descending.push_back(19 - j);
+            twice.insert(twice.end(), {j, i == 5 ? j : i});
+        }
+        start.push_back(20 * (i + 1));
+        twiceStart.push_back(40 * (i + 1));
+    }
+    EXPECT_EQ(gmxfmm_set_exclusions(plan_.get(), start.data(), ascending.data()), GMXFMM_OK);
+    EXPECT_EQ(gmxfmm_set_exclusions(plan_.get(), start.data(), descending.data()), GMXFMM_OK);
+    EXPECT_EQ(gmxfmm_set_exclusions(plan_.get(), twiceStart.data(), twice.data()), GMXFMM_OK);
+    for (auto* list : {&ascending, &descending})
+    {
+        /* particle 5 has itself in place of particle 11, which excludes it */
+        std::replace(list->begin() + 5 * 20, list->begin() + 6 * 20, 11, 5);
+        expect(gmxfmm_set_exclusions(plan_.get(), start.data(), list->data()), GMXFMM_ERROR_EXCLUSION,
+               "particle 11 excludes particle 5, but not");
+    }
+    EXPECT_EQ(gmxfmm_set_exclusions(plan_.get(), nullptr, nullptr), GMXFMM_OK);
+    EXPECT_EQ(gmxfmm_assign(plan_.get(), system_.x.data()), GMXFMM_OK);
+    expectWorksAsBefore();
+}
+
 /* The good case of the same rows, so that the tests above fail for the right reason. */
 TEST_P(Errors, ExclusionOfBothDirectionsIsAccepted)
 {
