@@ -4,8 +4,10 @@
 The forces of this system are checked in against_pme.py; here it is its motion: the first steps against tight PME, then 8 ps.
 A site without charge may stand where a charge does.
 """
-from harness import (FMM, NO_COULOMB, TIGHT, TIGHT_MIXED, changed, compare, main, make_frames, mean, need, read_trr, regression, rms_distance,
-                     single_points, slope, water, work_folder)
+import re
+
+from harness import (FMM, NO_COULOMB, TIGHT, TIGHT_MIXED, changed, compare, main, make_frames, mean, need, read_log, read_trr, regression,
+                     rms_distance, single_points, slope, water, work_folder)
 
 gmx = need("GMXFMM_GMX")
 
@@ -68,8 +70,44 @@ def sites_at_charges(checks):
     checks.that(len(gmx.energies(folder, ["Potential"], name="run")) > 0, "and a run of 20 steps with such sites ends")
 
 
+def four_site_water(folder, place):
+    """TIP4P, with the sites without mass at place(O, H, H)."""
+    system = water(gmx, folder)
+    with open(system.conf) as lines:
+        lines = lines.read().splitlines()
+    rows = []
+    for at in range(2, len(lines) - 1, 3):
+        atoms = [[float(line[20 + 8 * d:28 + 8 * d]) for d in range(3)] for line in lines[at:at + 3]]
+        for name, x in zip(("OW", "HW1", "HW2", "MW"), [*atoms, place(*atoms)]):
+            rows.append(f"{lines[at][:10]}{name:>5s}{len(rows) + 1:5d}" + "".join(f"{v:8.3f}" for v in x))
+    with open(system.conf, "w") as out:
+        out.write("\n".join([lines[0], str(len(rows)), *rows, lines[-1]]) + "\n")
+    with open(system.top) as top:
+        text = top.read().replace("spc.itp", "tip4p.itp")
+    with open(system.top, "w") as out:
+        out.write(text)
+    system.mdp = changed(system.mdp, rvdw=0.8, rcoulomb=0.8, nsteps=0)
+    return system
+
+
+def places_in_a_file(checks):
+    """Parameters are chosen with sites where mdrun puts them, wherever the file has them: many programs write zeros."""
+    said = {}
+    for name, place in (("in their places", lambda o, a, b: [o[d] + 0.128012065 * (a[d] + b[d] - 2 * o[d]) for d in range(3)]),
+                        ("at the origin", lambda *_: [0, 0, 0])):
+        folder = work_folder("places", name.split()[-1])
+        system = four_site_water(folder, place)
+        output = gmx.grompp(folder, {**system.mdp, **FMM}, system)
+        gmx.mdrun(folder)
+        lines = r"FMM: far field.*\n +expected.*error \S+"
+        said[name] = (re.findall(lines, output), re.findall(lines + r", measured.*", read_log(folder)))
+    checks.that(all(map(len, said["at the origin"])) and said["at the origin"] == said["in their places"],
+                f"virtual sites at the origin in the file: parameters and measured errors as with sites in their places: {said['at the origin'][1]}")
+
+
 def test(checks):
     sites_at_charges(checks)
+    places_in_a_file(checks)
     folder = work_folder()
     system = regression("complex/nbnxn_vsite")
     base = changed(system.mdp, dt=0.004, nsteps=STEPS, nstenergy=20, nstcalcenergy=20, nstxout=25, nstvout=0, nstfout=0, pcoupl="no",

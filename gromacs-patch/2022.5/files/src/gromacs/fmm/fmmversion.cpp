@@ -72,6 +72,24 @@ bool hasBoxDeformation(const t_inputrec& inputrec)
     return inputrecDeform(&inputrec);
 }
 
+//! Returns whether an element below the diagonal, where boxes have theirs, is not zero
+static bool hasElementsOffDiagonal(const tensor matrix)
+{
+    return matrix[YY][XX] != 0 || matrix[ZZ][XX] != 0 || matrix[ZZ][YY] != 0;
+}
+
+bool boxMayTilt(const t_inputrec& inputrec)
+{
+    return hasElementsOffDiagonal(inputrec.deform)
+           || (hasPressureCoupling(inputrec) && inputrec.epct == PressureCouplingType::Anisotropic
+               && hasElementsOffDiagonal(inputrec.compress));
+}
+
+bool hasNeuralNetworkPotential(const t_inputrec& /*inputrec*/)
+{
+    return false;
+}
+
 std::unique_ptr<interaction_const_t> forceSwitchedVanDerWaals(const real            cutoff,
                                                               const real            switchRange,
                                                               const shift_consts_t& dispersion,

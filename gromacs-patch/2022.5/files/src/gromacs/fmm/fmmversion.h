@@ -59,6 +59,13 @@ FmmOptions fmmOptions(const t_inputrec& inputrec);
 bool hasPressureCoupling(const t_inputrec& inputrec);
 //! Returns whether the box is deformed
 bool hasBoxDeformation(const t_inputrec& inputrec);
+/*! \brief Returns whether a rectangular box may become another one
+ *
+ * By deformation or by pressure coupling with a compressibility off the diagonal.
+ */
+bool boxMayTilt(const t_inputrec& inputrec);
+//! Returns whether a neural network computes interactions
+bool hasNeuralNetworkPotential(const t_inputrec& inputrec);
 
 /*! \brief Returns constants of Lennard-Jones interactions alone, whose force is switched
  *

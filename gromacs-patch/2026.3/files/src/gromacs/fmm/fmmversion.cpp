@@ -9,6 +9,7 @@
 
 #include "fmmversion.h"
 
+#include "gromacs/applied_forces/nnpot/nnpot.h"
 #include "gromacs/fileio/warninp.h"
 #include "gromacs/mdlib/calc_verletbuf.h"
 #include "gromacs/mdtypes/enerdata.h"
@@ -98,6 +99,32 @@ bool hasPressureCoupling(const t_inputrec& inputrec)
 bool hasBoxDeformation(const t_inputrec& inputrec)
 {
     return ir_haveBoxDeformation(inputrec);
+}
+
+//! Returns whether an element below the diagonal, where boxes have theirs, is not zero
+static bool hasElementsOffDiagonal(const tensor matrix)
+{
+    return matrix[YY][XX] != 0 || matrix[ZZ][XX] != 0 || matrix[ZZ][YY] != 0;
+}
+
+bool boxMayTilt(const t_inputrec& inputrec)
+{
+    return hasElementsOffDiagonal(inputrec.deform)
+           || (hasPressureCoupling(inputrec)
+               && inputrec.pressureCouplingOptions.epct == PressureCouplingType::Anisotropic
+               && hasElementsOffDiagonal(inputrec.pressureCouplingOptions.compress));
+}
+
+bool hasNeuralNetworkPotential(const t_inputrec& inputrec)
+{
+    constexpr char    c_active[] = "active";
+    const std::string section(NNPotModuleInfo::sc_name);
+    if (!inputrec.params->keyExists(section))
+    {
+        return false;
+    }
+    const KeyValueTreeObject& nnpot = (*inputrec.params)[section].asObject();
+    return nnpot.keyExists(c_active) && nnpot[c_active].cast<bool>();
 }
 
 real effectiveAtomDensity(const PbcType              pbcType,

@@ -9,6 +9,7 @@ gmx_add_libgromacs_sources(
     fmmpairlist.cpp
     fmmpreprocess.cpp
     fmmshortlist.cpp
+    fmmsystem.cpp
     fmmtaskassignment.cpp
     fmmversion.cpp
     gmxfmmbackend.cpp
@@ -47,6 +48,7 @@ if (BUILD_TESTING)
             tests/fmmopensystem.cpp
             tests/fmmoptions.cpp
             tests/fmmpairlist.cpp
+            tests/fmmsystem.cpp
             tests/gmxfmmbackend.cpp
             )
 endif()

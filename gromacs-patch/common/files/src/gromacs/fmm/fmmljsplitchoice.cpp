@@ -27,6 +27,8 @@
 #include "gromacs/utility/logger.h"
 #include "gromacs/utility/stringutil.h"
 
+#include "fmmsystem.h"
+
 namespace gmx
 {
 
@@ -524,7 +526,13 @@ void checkLJSplit(const FmmLJSplit&    split,
                   const double         accuracy,
                   const MDLogger&      mdlog)
 {
-    const FmmLJSplitErrors errors = measureLJSplit(split, inputrec, mtop, box, x, c_ljSplitAtoms);
+    const FmmLJSplitErrors errors =
+            measureLJSplit(split,
+                           inputrec,
+                           mtop,
+                           box,
+                           fmmCoordinates(mtop, inputrec.pbcType, inputrec.bPeriodicMols, box, x),
+                           c_ljSplitAtoms);
     GMX_LOG(mdlog.info)
             .asParagraph()
             .appendTextFormatted(

@@ -21,6 +21,8 @@
 #include "gromacs/utility/real.h"
 #include "gromacs/utility/stringutil.h"
 
+#include "fmmsystem.h"
+
 namespace gmx
 {
 
@@ -33,34 +35,26 @@ struct ReferenceDeleter
     void operator()(gmxfmm_reference* reference) const { gmxfmm_reference_destroy(reference); }
 };
 
-//! Charges and exclusions of all atoms
-struct Charges
+/*! \brief Excluded atoms of all atoms in the form the library wants
+ *
+ * Exclusions may be between molecules, too.
+ */
+struct Exclusions
 {
-    explicit Charges(const gmx_mtop_t& mtop)
+    explicit Exclusions(const gmx_mtop_t& mtop)
     {
-        charge.reserve(mtop.natoms);
+        const ListOfLists<int> exclusions = fmmExclusions(mtop);
         start.reserve(mtop.natoms + 1);
-        for (const gmx_molblock_t& molblock : mtop.molblock)
+        list.reserve(exclusions.numElements());
+        for (Index i = 0; i < exclusions.ssize(); i++)
         {
-            const gmx_moltype_t& moltype = mtop.moltype[molblock.type];
-            for (int m = 0; m < molblock.nmol; m++)
-            {
-                const int offset = static_cast<int>(charge.size());
-                for (int a = 0; a < moltype.atoms.nr; a++)
-                {
-                    charge.push_back(moltype.atoms.atom[a].q);
-                    for (const int excluded : moltype.excls[a])
-                    {
-                        list.push_back(offset + excluded);
-                    }
-                    start.push_back(static_cast<int>(list.size()));
-                }
-            }
+            const auto ofAtom = exclusions[i];
+            list.insert(list.end(), ofAtom.begin(), ofAtom.end());
+            start.push_back(static_cast<int>(list.size()));
         }
     }
-    std::vector<real> charge;
-    std::vector<int>  start = { 0 };
-    std::vector<int>  list;
+    std::vector<int> start = { 0 };
+    std::vector<int> list;
 };
 
 /*! \brief Returns coordinates that atoms may have had when they were assigned to cells
@@ -138,17 +132,18 @@ FmmMeasuredError measureFmmError(const gmx_mtop_t&    mtop,
                                  bool                 choose,
                                  gmxfmm_options*      options)
 {
-    const Charges           charges(mtop);
+    const std::vector<real> charges = fmmCharges(mtop);
+    const Exclusions        exclusions(mtop);
     const std::vector<real> before = coordinatesBefore(x);
     gmxfmm_system           system = {};
     system.size                    = sizeof(system);
     system.n                       = mtop.natoms;
     system.box                     = box;
     system.x                       = x.data();
-    system.q                       = charges.charge.data();
+    system.q                       = charges.data();
     system.x_before                = before.data();
-    system.excl_start              = charges.start.data();
-    system.excl_list               = charges.list.data();
+    system.excl_start              = exclusions.start.data();
+    system.excl_list               = exclusions.list.data();
     std::array<char, 1024> message = { { '\0' } };
     FmmMeasuredError       result;
 

@@ -9,6 +9,7 @@
 
 #include "fmmpairlist.h"
 
+#include <cmath>
 #include <cstdlib>
 
 #include <algorithm>
@@ -93,8 +94,16 @@ real fmmPairSearchDensity(const GridCorners& region, const Index numAtomsOnGrid,
         volume *= region.upper[d] - region.lower[d];
     }
     // The occupied volume is an estimate on the low side, so it is used where it makes a difference
-    return static_cast<real>(numAtomsOnGrid)
-           / (occupiedVolume < 0.5_real * volume ? occupiedVolume : volume);
+    const real density = static_cast<real>(numAtomsOnGrid)
+                         / (occupiedVolume < 0.5_real * volume ? occupiedVolume : volume);
+    // A molecule far off leaves nearly all columns of the grid empty, but each takes memory and
+    // time. The smallest cells are cubes with four atoms at this density.
+    constexpr double c_atomsInCell = 4, c_leastColumns = 1e6, c_columnsPerAtom = 4;
+    const double     area = static_cast<double>(region.upper[XX] - region.lower[XX])
+                        * (region.upper[YY] - region.lower[YY]);
+    const double mostColumns = std::max(c_leastColumns, c_columnsPerAtom * numAtomsOnGrid);
+    const double mostDensity = c_atomsInCell * std::pow(mostColumns / area, 1.5);
+    return std::min(density, static_cast<real>(std::min<double>(mostDensity, GMX_REAL_MAX)));
 }
 
 } // namespace gmx

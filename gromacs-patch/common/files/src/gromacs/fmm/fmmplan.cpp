@@ -178,7 +178,10 @@ FmmPlan::FmmPlan(const FmmParameters& parameters,
                  bool                 reproducible,
                  int                  numThreads,
                  std::optional<int>   deviceId) :
-    accuracy_(parameters.accuracy), cacheFolder_(kernelCacheFolder()), options_(libraryOptions(parameters))
+    accuracy_(parameters.accuracy),
+    atomsMoveInCells_(parameters.atomsMoveInCells),
+    cacheFolder_(kernelCacheFolder()),
+    options_(libraryOptions(parameters))
 {
     options_.num_threads  = numThreads;
     options_.reproducible = reproducible ? 1 : 0;
@@ -194,17 +197,9 @@ FmmPlan::FmmPlan(const FmmParameters& parameters,
     const double* libraryBox = isOpen() ? nullptr : givenBox.data();
     if (parameters.measure)
     {
-        // With order and cells given there is nothing to choose
-        const bool isFixed = options_.order != GMXFMM_AUTO
-                             && (options_.grid[0] != GMXFMM_AUTO || options_.depth != GMXFMM_AUTO);
-        measured_         = measureFmmError(mtop, x, libraryBox, !isFixed, &options_);
+        measured_ = measureFmmError(mtop, x, libraryBox, !fmmParametersAreFixed(parameters), &options_);
         measured_.message = withAtomNumbers(measured_.message);
-        if (measured_.status == FmmMeasurementStatus::OutOfReach)
-        {
-            throwOnError(GMXFMM_ERROR_OPTION,
-                         formatString("fmm-accuracy = %g: %s", accuracy_, measured_.message.c_str()).c_str(),
-                         isOnGpu());
-        }
+        checkMeasured(fmmCellsAreGiven(parameters));
     }
     const int              numAtoms = mtop.natoms;
     std::array<char, 1024> message  = { { '\0' } };
@@ -219,6 +214,35 @@ FmmPlan::FmmPlan(const FmmParameters& parameters,
     const std::vector<real> noCharges(numAtoms, 0);
     check(gmxfmm_set_charges(plan_.get(), numAtoms, noCharges.data()));
     check(gmxfmm_assign(plan_.get(), x.data()));
+}
+
+void FmmPlan::checkMeasured(const bool areCellsGiven) const
+{
+    const char* c_unmeasured =
+            "To run with what the parameters give, whatever it is, use fmm-measure = no, or mdrun "
+            "-notunefmm with a .tpr file that is there.";
+    std::string message;
+    if (measured_.status == FmmMeasurementStatus::OutOfReach)
+    {
+        message = formatString(
+                "fmm-accuracy = %g: %s. %s", accuracy_, measured_.message.c_str(), c_unmeasured);
+    }
+    // No larger errors may be asked for: these would be no forces
+    else if (areCellsGiven && atomsMoveInCells_ && measured_.error <= fmmlibrary::accuracy.highest
+             && !(measured_.errorMoved <= fmmlibrary::accuracy.highest))
+    {
+        message = formatString(
+                "the relative RMS error of the forces is %.1e when atoms have just been assigned "
+                "to cells, and %.1e when they have moved for 0.05 ps since: the cells are too "
+                "small. Use a smaller fmm-grid or fmm-tree-depth, or leave them automatic. %s",
+                measured_.error,
+                measured_.errorMoved,
+                c_unmeasured);
+    }
+    if (!message.empty())
+    {
+        throwOnError(GMXFMM_ERROR_OPTION, message.c_str(), isOnGpu());
+    }
 }
 
 void FmmPlan::check(gmxfmm_status status) const

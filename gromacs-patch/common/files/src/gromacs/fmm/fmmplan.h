@@ -86,6 +86,8 @@ public:
     bool isOpen() const { return options_.boundary == GMXFMM_OPEN; }
     //! The force error that was asked for
     double accuracy() const { return accuracy_; }
+    //! Whether atoms move between their assignments to cells
+    bool atomsMoveInCells() const { return atomsMoveInCells_; }
     //! Returns parameters in use and times
     gmxfmm_info info() const;
     //! What the parameters were measured to reach, empty if they were not
@@ -103,7 +105,11 @@ private:
         void operator()(gmxfmm_plan* plan) const { gmxfmm_destroy(plan); }
     };
 
+    //! Throws when what was measured misses what was asked for, or is of no use
+    void checkMeasured(bool areCellsGiven) const;
+
     double accuracy_;
+    bool   atomsMoveInCells_;
     //! Where the library keeps compiled kernels
     std::string cacheFolder_;
     //! What the plan was made with; its accuracy is what the library was asked for

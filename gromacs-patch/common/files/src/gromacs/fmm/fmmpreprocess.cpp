@@ -25,6 +25,7 @@
 
 #include "fmmljsplitchoice.h"
 #include "fmmsolver.h"
+#include "fmmsystem.h"
 #include "gmxfmmoptions.h"
 
 namespace gmx
@@ -99,6 +100,13 @@ void checkFmmInputrec(t_inputrec* ir, FmmWarningHandler* wi)
                             c_pbcTypeNames[ir->pbcType].c_str()));
     }
     checkOpenSystem(*ir, parameters, refuse);
+    refuse(usesOctree(parameters.m2l) && ir->pbcType == PbcType::Xyz && boxMayTilt(*ir),
+           "with an octree needs a rectangular box, and deform or a compressibility off the "
+           "diagonal may tilt it; use fmm-m2l = fft or auto, or set these to 0");
+    refuse(hasNeuralNetworkPotential(*ir),
+           "does not work with neural-network potentials: these take pairs of atoms from a pair "
+           "list that lacks atoms without Van der Waals interactions; use nnpot-active = no, or "
+           "coulombtype = PME");
     refuse(ir->eI == IntegrationAlgorithm::Mimic,
            "does not work with integrator = mimic; use coulombtype = PME");
     refuse(!GMX_DOUBLE && ir->eI == IntegrationAlgorithm::NM,
@@ -206,13 +214,17 @@ void checkFmmSystem(const gmx_mtop_t&    mtop,
                                  "tinfoil.",
                                  charged));
         }
-        parameters.measure = false; // mdrun does, with its threads
+        // mdrun measures, with its threads. But options that limit what it can choose may leave it
+        // nothing to reach the accuracy with: measuring is then done here, too, for mdrun's message.
+        const bool isToChoose = !fmmParametersAreFixed(parameters);
+        parameters.measure    = parameters.measure && fmmParametersAreLimited(parameters);
         const FmmSolver solver(parameters, mtop, box, x, 1, true, 1, nullptr);
         GMX_LOG(logger.info)
                 .asParagraph()
                 .appendText(solver.description()
                             + "\n     on a CPU; on a GPU mdrun may choose others");
-        if (solver.expectedError() > 1.1 * parameters.accuracy)
+        const bool isMeasured = parameters.measure && isToChoose; // and good, or it had thrown
+        if (!isMeasured && solver.expectedError() > 1.1 * parameters.accuracy)
         {
             addFmmNote(wi,
                        formatString(
@@ -246,7 +258,7 @@ void settleFmmLJSplit(const gmx_mtop_t&          mtop,
     const auto          choice = chooseLJSplit(ir,
                                       mtop,
                                       box,
-                                      x,
+                                      fmmCoordinates(mtop, ir.pbcType, ir.bPeriodicMols, box, x),
                                       parameters.accuracy,
                                       isAsked ? parameters.ljRadius : 0,
                                       isAsked ? c_ljSplitAtoms : c_ljSplitAtomsForNote,

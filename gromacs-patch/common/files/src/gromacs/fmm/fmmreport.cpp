@@ -9,6 +9,8 @@
 
 #include "fmmreport.h"
 
+#include <algorithm>
+
 #include "gromacs/utility/logger.h"
 #include "gromacs/utility/pleasecite.h"
 #include "gromacs/utility/stringutil.h"
@@ -18,6 +20,9 @@
 
 namespace gmx
 {
+
+//! Measured errors above so many times the accuracy asked for get a warning
+static constexpr double c_worthAWarning = 1.5;
 
 std::string describeFmm(const FmmPlan& plan)
 {
@@ -94,12 +99,49 @@ void logFmmSetup(const FmmPlan& plan, int maxStepsInCells, const MDLogger& mdlog
                         measured.error,
                         plan.accuracy());
     }
+    // A larger one than when atoms have just been assigned is in the nature of small cells, but not without limit
+    if (plan.atomsMoveInCells()
+        && measured.errorMoved > c_worthAWarning * std::max(plan.accuracy(), measured.error))
+    {
+        GMX_LOG(mdlog.warning)
+                .asParagraph()
+                .appendTextFormatted(
+                        "WARNING: With these FMM parameters the relative RMS error of the forces "
+                        "grows "
+                        "from %.1e to %.1e when atoms move between their assignments to cells, "
+                        "while fmm-accuracy = %g. Use larger cells (a smaller fmm-grid or "
+                        "fmm-tree-depth), a larger fmm-order or a smaller fmm-accuracy.",
+                        measured.error,
+                        measured.errorMoved,
+                        plan.accuracy());
+    }
     please_cite(fplog, "Dehnen2014");
     if (info.m2l == GMXFMM_M2L_FFT)
     {
         please_cite(fplog, "Ong2003");
     }
     please_cite(fplog, "Kohnke2021");
+}
+
+bool logFmmVolume(const FmmBox& box, const FmmBox& startBox, const MDLogger& mdlog)
+{
+    constexpr double c_mostChange = 2; // The spacing of atoms is then another by a quarter
+    // Rows of a box are a lower triangle
+    const auto   volume = [](const FmmBox& b) { return b[0] * b[4] * b[8]; };
+    const double ratio  = volume(box) / volume(startBox);
+    if (ratio <= c_mostChange && ratio >= 1 / c_mostChange)
+    {
+        return false;
+    }
+    GMX_LOG(mdlog.warning)
+            .asParagraph()
+            .appendTextFormatted(
+                    "WARNING: The volume of the box is now %.2f times that of the .tpr file, for "
+                    "which the parameters of the FMM were chosen. Errors of the forces may be "
+                    "larger than fmm-accuracy, and steps slower than they need to be: make a new "
+                    ".tpr file from the present coordinates to go on.",
+                    ratio);
+    return true;
 }
 
 void logFmmTimesOnGpu(const FmmGpuTimes& times, const MDLogger& mdlog)
@@ -149,7 +191,6 @@ void logFmmTimesOnCpu(const gmxfmm_info& info, const MDLogger& mdlog)
 
 void logFmmErrorAtEnd(const FmmMeasuredError& error, double accuracy, const MDLogger& mdlog)
 {
-    constexpr double c_worthAWarning = 1.5;
     if (error.status != FmmMeasurementStatus::Measured)
     {
         GMX_LOG(mdlog.warning)

@@ -12,6 +12,7 @@
 
 #include <cstdio>
 
+#include <array>
 #include <string>
 
 namespace gmx
@@ -19,6 +20,8 @@ namespace gmx
 
 class FmmPlan;
 class MDLogger;
+//! A box in the form the library wants, as in fmmplan.h
+using FmmBox = std::array<double, 9>;
 struct FmmGpuTimes;
 struct FmmMeasuredError;
 
@@ -33,6 +36,9 @@ std::string describeFmm(const FmmPlan& plan);
  * \param[in] fplog            Log file for papers to cite
  */
 void logFmmSetup(const FmmPlan& plan, int maxStepsInCells, const MDLogger& mdlog, FILE* fplog);
+
+//! Warns and returns true when the volume is far from that of the box for which parameters were chosen
+bool logFmmVolume(const FmmBox& box, const FmmBox& startBox, const MDLogger& mdlog);
 
 //! Writes the time that the CPU spent in each stage
 void logFmmTimesOnCpu(const gmxfmm_info& info, const MDLogger& mdlog);

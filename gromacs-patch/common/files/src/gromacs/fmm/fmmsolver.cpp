@@ -17,8 +17,10 @@
 #include <vector>
 
 #include "gromacs/mdtypes/simulation_workload.h"
+#include "gromacs/pbcutil/pbc.h"
 #include "gromacs/timing/cyclecounter.h"
 #include "gromacs/timing/wallcycle.h"
+#include "gromacs/utility/logger.h"
 
 #include "fmmgpu.h"
 #include "fmmgpusteps.h"
@@ -27,6 +29,7 @@
 #include "fmmplan.h"
 #include "fmmreport.h"
 #include "fmmstep.h"
+#include "fmmsystem.h"
 #include "gmxfmmoptions.h"
 
 namespace gmx
@@ -64,7 +67,8 @@ public:
               numThreads,
               gpu_ ? std::make_optional(gpu_->deviceId()) : std::nullopt),
         gpuSteps_(gpu_ ? std::make_unique<FmmGpuSteps>(plan_, gpu_.get(), wcycle) : nullptr),
-        box_(fmmBox(box)),
+        startBox_(fmmBox(box)),
+        box_(startBox_),
         assignments_(gpu_ ? parameters.maxStepsInCellsOnGpu : parameters.maxStepsInCellsOnCpu),
         occupiedVolume_(openSystemVolume(x))
     {
@@ -87,6 +91,10 @@ public:
             plan_.check(gmxfmm_set_box(plan_.get(), newBox.data()));
         }
         box_ = newBox;
+        if (mdlog_ != nullptr && logFmmVolume(box_, startBox_, *mdlog_))
+        {
+            mdlog_ = nullptr; // Once is enough
+        }
     }
 
     //! Computes a step on the CPU
@@ -130,9 +138,13 @@ public:
     FmmPlan                 plan_;
     //! Empty on the CPU
     std::unique_ptr<FmmGpuSteps> gpuSteps_;
+    //! The box for which parameters were chosen
+    const FmmBox startBox_;
     //! The box that the plan has
-    FmmBox         box_;
-    FmmAssignments assignments_;
+    FmmBox box_;
+    //! Where to tell that it has become another, nullptr when there is no such place or it was told
+    const MDLogger* mdlog_ = nullptr;
+    FmmAssignments  assignments_;
     //! Number of atoms on the pair-search grid, -1 before the first pair search
     Index numAtomsOnGrid_ = -1;
     //! Volume that the atoms fill at the coordinates of the .tpr
@@ -152,7 +164,20 @@ FmmSolver::FmmSolver(const FmmParameters&       parameters,
                      int                        numThreads,
                      gmx_wallcycle*             wcycle,
                      const DeviceStreamManager* gpuStreams) :
-    impl_(std::make_unique<Impl>(parameters, mtop, box, x, epsfac, reproducible, numThreads, wcycle, gpuStreams))
+    impl_(std::make_unique<Impl>(
+            parameters,
+            mtop,
+            box,
+            fmmCoordinates(mtop,
+                           parameters.boundary == FmmBoundary::Open ? PbcType::No : PbcType::Xyz,
+                           parameters.havePeriodicMolecules,
+                           box,
+                           x),
+            epsfac,
+            reproducible,
+            numThreads,
+            wcycle,
+            gpuStreams))
 {
 }
 
@@ -168,8 +193,9 @@ double FmmSolver::expectedError() const
     return impl_->plan_.info().predicted_error;
 }
 
-void FmmSolver::logSetup(const MDLogger& mdlog, FILE* fplog) const
+void FmmSolver::logSetup(const MDLogger& mdlog, FILE* fplog)
 {
+    impl_->mdlog_ = &mdlog;
     logFmmSetup(impl_->plan_, impl_->assignments_.maxStepsInCells(), mdlog, fplog);
 }
 

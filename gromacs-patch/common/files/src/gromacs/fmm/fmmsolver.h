@@ -82,8 +82,12 @@ public:
     //! Returns the expected relative RMS force error
     double expectedError() const;
 
-    //! Writes the parameters to the log, with requests to cite
-    void logSetup(const MDLogger& mdlog, FILE* fplog) const;
+    /*! \brief Writes the parameters to the log, with requests to cite
+     *
+     * Later, when the box has become another than the one for which they were
+     * chosen, that is told there, too: \p mdlog has to last as long as there are steps.
+     */
+    void logSetup(const MDLogger& mdlog, FILE* fplog);
     //! Writes the time spent in each stage to the log
     void logTimes(const MDLogger& mdlog) const;
     /*! \brief Measures force errors at the last coordinates of a run, when it was done at the start

@@ -51,7 +51,7 @@ double FmmSolver::expectedError() const
     return 0;
 }
 
-void FmmSolver::logSetup(const MDLogger& /*mdlog*/, FILE* /*fplog*/) const {}
+void FmmSolver::logSetup(const MDLogger& /*mdlog*/, FILE* /*fplog*/) {}
 
 void FmmSolver::logTimes(const MDLogger& /*mdlog*/) const {}
 

@@ -23,6 +23,8 @@
 #include "gromacs/utility/strconvert.h"
 #include "gromacs/utility/stringutil.h"
 
+#include "fmmversion.h"
+
 namespace gmx
 {
 
@@ -138,6 +140,21 @@ std::string notAllowed(const char* tag, const std::string& value, const std::str
 }
 
 } // namespace
+
+bool fmmCellsAreGiven(const FmmParameters& parameters)
+{
+    return parameters.grid[XX] > 0 || parameters.treeDepth > 0;
+}
+
+bool fmmParametersAreFixed(const FmmParameters& parameters)
+{
+    return parameters.order > 0 && fmmCellsAreGiven(parameters);
+}
+
+bool fmmParametersAreLimited(const FmmParameters& parameters)
+{
+    return parameters.order > 0 || fmmCellsAreGiven(parameters) || parameters.separation > 1;
+}
 
 bool usesOctree(const FmmM2L method)
 {
@@ -324,12 +341,18 @@ static int maxStepsInCells(const t_inputrec& inputrec, double maxTime)
 
 FmmParameters fmmParameters(const t_inputrec& inputrec)
 {
-    FmmParameters parameters        = fmmOptions(inputrec).parameters();
-    parameters.maxStepsInCellsOnCpu = maxStepsInCells(inputrec, c_fmmMaxTimeInCellsOnCpu);
-    parameters.maxStepsInCellsOnGpu = maxStepsInCells(inputrec, c_fmmMaxTimeInCellsOnGpu);
+    FmmParameters parameters         = fmmOptions(inputrec).parameters();
+    parameters.maxStepsInCellsOnCpu  = maxStepsInCells(inputrec, c_fmmMaxTimeInCellsOnCpu);
+    parameters.maxStepsInCellsOnGpu  = maxStepsInCells(inputrec, c_fmmMaxTimeInCellsOnGpu);
+    parameters.atomsMoveInCells      = EI_DYNAMICS(inputrec.eI) && inputrec.nstlist != 1;
+    parameters.havePeriodicMolecules = inputrec.bPeriodicMols;
     if (inputrec.pbcType == PbcType::No)
     {
         parameters.boundary = FmmBoundary::Open;
+    }
+    else if (parameters.m2l == FmmM2L::Auto && boxMayTilt(inputrec))
+    {
+        parameters.m2l = FmmM2L::Fft; // The others need a rectangular box, also later
     }
     return parameters;
 }

@@ -120,7 +120,20 @@ struct FmmParameters
      * Not options, but what c_fmmMaxTimeInCellsOnCpu and OnGpu mean for nstlist and the time step.
      */
     int maxStepsInCellsOnCpu = 0, maxStepsInCellsOnGpu = 0;
+    //! Whether atoms move between their assignments to cells, as in dynamics; not an option
+    bool atomsMoveInCells = false;
+    //! Whether molecules are bound to their periodic images, so that none is ever whole; not an option
+    bool havePeriodicMolecules = false;
 };
+
+//! Returns whether cells are given
+bool fmmCellsAreGiven(const FmmParameters& parameters);
+
+//! Returns whether order and cells are given, so that there is nothing to choose
+bool fmmParametersAreFixed(const FmmParameters& parameters);
+
+//! Returns whether one of order, cells and layers of near cells is given, so that the others have to make up for it
+bool fmmParametersAreLimited(const FmmParameters& parameters);
 
 //! Returns whether a method has cells on several levels
 bool usesOctree(FmmM2L method);

@@ -17,6 +17,8 @@ namespace gmx
 constexpr auto c_settle = F_SETTLE;
 //! The harmonic bond
 constexpr auto c_bond = F_BONDS;
+//! The virtual site on the line between two atoms
+constexpr auto c_vsite2 = F_VSITE2;
 
 } // namespace gmx
 

@@ -17,6 +17,8 @@ namespace gmx
 constexpr auto c_settle = InteractionFunction::SETTLE;
 //! The harmonic bond
 constexpr auto c_bond = InteractionFunction::Bonds;
+//! The virtual site on the line between two atoms
+constexpr auto c_vsite2 = InteractionFunction::VirtualSite2;
 
 } // namespace gmx
 

@@ -279,5 +279,28 @@ TEST(FmmOptionsTest, CellsAreRenewedMoreOftenOnACpu)
     EXPECT_EQ(0, onCpu(IntegrationAlgorithm::Steep, 0.002, 100));
 }
 
+TEST(FmmOptionsTest, ABoxThatMayTiltGetsNoOctree)
+{
+    t_inputrec ir;
+    ir.params         = new KeyValueTreeObject(KeyValueTreeBuilder().build());
+    ir.coulombtype    = CoulombInteractionType::Fmm;
+    ir.pbcType        = PbcType::Xyz;
+    ir.deform[ZZ][ZZ] = 0.1;
+    EXPECT_EQ(FmmM2L::Auto, fmmParameters(ir).m2l);
+    ir.deform[YY][XX] = 0.1;
+    EXPECT_EQ(FmmM2L::Fft, fmmParameters(ir).m2l);
+}
+
+TEST(FmmOptionsTest, KnowsWhatIsLeftToChoose)
+{
+    FmmParameters parameters;
+    EXPECT_FALSE(fmmParametersAreLimited(parameters));
+    parameters.order = 6;
+    EXPECT_TRUE(fmmParametersAreLimited(parameters));
+    EXPECT_FALSE(fmmParametersAreFixed(parameters));
+    parameters.treeDepth = 3;
+    EXPECT_TRUE(fmmParametersAreFixed(parameters));
+}
+
 } // namespace
 } // namespace gmx

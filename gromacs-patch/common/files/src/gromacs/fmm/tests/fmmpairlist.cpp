@@ -87,5 +87,16 @@ TEST_F(FmmPairListTest, DensityIsThatOfTheAtomsOnTheGridWhereTheyAre)
     EXPECT_NEAR(500, fmmPairSearchDensity({ { 0, 0, 0 }, { 10, 10, 10 } }, numOnGrid, occupied), 1);
 }
 
+TEST_F(FmmPairListTest, AMoleculeFarOffDoesNotMakeColumnsWithoutNumber)
+{
+    // A droplet of 300 atoms and what is left of it 3 micrometers away: columns of cubes with four atoms
+    const GridCorners corners = { { 0, 0, 0 }, { 3000, 3000, 10 } };
+    const real        density = fmmPairSearchDensity(corners, 300, 3);
+    const real        perEdge = std::cbrt(density / 4);
+    EXPECT_NEAR(1e6, 3000 * perEdge * 3000 * perEdge, 1e3);
+    // Where all are together it is the density of the atoms
+    EXPECT_NEAR(300 / 4.5, fmmPairSearchDensity({ { 0, 0, 0 }, { 1.5, 1.5, 2 } }, 300, 3), 1e-3);
+}
+
 } // namespace
 } // namespace gmx

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*! \internal \file
+ * \brief
+ * Implements what the FMM is told of a system before its first step
+ *
+ * \ingroup module_fmm
+ */
+#include "gmxpre.h"
+
+#include "fmmsystem.h"
+
+#include "gromacs/mdlib/vsite.h"
+#include "gromacs/pbcutil/pbc.h"
+#include "gromacs/topology/ifunc.h"
+#include "gromacs/topology/mtop_util.h"
+#include "gromacs/topology/topology.h"
+
+namespace gmx
+{
+
+std::vector<real> fmmCharges(const gmx_mtop_t& mtop)
+{
+    std::vector<real> charges;
+    charges.reserve(mtop.natoms);
+    for (const gmx_molblock_t& molblock : mtop.molblock)
+    {
+        const t_atoms& atoms = mtop.moltype[molblock.type].atoms;
+        for (int m = 0; m < molblock.nmol; m++)
+        {
+            for (int a = 0; a < atoms.nr; a++)
+            {
+                charges.push_back(atoms.atom[a].q);
+            }
+        }
+    }
+    return charges;
+}
+
+ListOfLists<int> fmmExclusions(const gmx_mtop_t& mtop)
+{
+    gmx_localtop_t local(mtop.ffparams);
+    gmx_mtop_generate_local_top(mtop, &local, false);
+    return local.excls;
+}
+
+std::vector<RVec> fmmCoordinates(const gmx_mtop_t&    mtop,
+                                 const PbcType        pbcType,
+                                 const bool           havePeriodicMolecules,
+                                 const matrix         box,
+                                 ArrayRef<const RVec> x)
+{
+    std::vector<RVec> built(x.begin(), x.end());
+    if (havePeriodicMolecules || gmx_mtop_interaction_count(mtop, IF_VSITE) == 0)
+    {
+        return built;
+    }
+    if (pbcType != PbcType::No)
+    {
+        do_pbc_mtop(pbcType, box, &mtop, as_rvec_array(built.data()));
+    }
+    constructVirtualSitesGlobal(mtop, built);
+    return built;
+}
+
+} // namespace gmx

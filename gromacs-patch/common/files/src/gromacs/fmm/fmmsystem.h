@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*! \libinternal \file
+ * \brief
+ * Declares what the FMM is told of a system before its first step
+ *
+ * \inlibraryapi
+ * \ingroup module_fmm
+ */
+#ifndef GMX_FMM_FMMSYSTEM_H
+#define GMX_FMM_FMMSYSTEM_H
+
+#include <vector>
+
+#include "gromacs/utility/arrayref.h"
+#include "gromacs/utility/listoflists.h"
+#include "gromacs/utility/real.h"
+
+#include "fmmversion.h"
+
+enum class PbcType : int;
+struct gmx_mtop_t;
+
+namespace gmx
+{
+
+//! Returns the charges of all atoms
+std::vector<real> fmmCharges(const gmx_mtop_t& mtop);
+
+//! Returns the excluded atoms of all atoms, in their own molecule and in others, as mdrun passes them on
+ListOfLists<int> fmmExclusions(const gmx_mtop_t& mtop);
+
+/*! \brief Returns coordinates in which virtual sites are where other atoms put them
+ *
+ * mdrun builds them at its start, and in a file they may be anywhere. Without
+ * virtual sites the coordinates are as given, otherwise molecules are made
+ * whole, unless they are periodic: these stay as they are.
+ */
+std::vector<RVec> fmmCoordinates(const gmx_mtop_t&    mtop,
+                                 PbcType              pbcType,
+                                 bool                 havePeriodicMolecules,
+                                 const matrix         box,
+                                 ArrayRef<const RVec> x);
+
+} // namespace gmx
+
+#endif
