@@ -34,7 +34,7 @@ OPTIONS = {
                    "used where it is better."),
     "m2l": ("m2l", None, None,
             "`fft`: cells on one level, any box. On an octree, in rectangular boxes and with `pbc = no`: `rotation`, `symmetric`, "
-            "and for comparison `naive` and, on a GPU, `dynamic`. `auto`: `fft`, or `rotation` where most of the box is empty."),
+            "and for comparison `naive` and, on a GPU, `dynamic`. `auto`: `fft`, or `rotation` where most of the box is empty and nothing may tilt it."),
     "boundary": ("boundary", None, None,
                  "`tinfoil`: a conductor around the periodic system, as PME has it with `epsilon-surface = 0`. `vacuum`: nothing "
                  "around it; molecules must be whole, which mdrun sees to. `open`: no periodicity, goes with `pbc = no` and is "
