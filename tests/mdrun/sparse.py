@@ -30,7 +30,7 @@ def test(checks):
 
 def tilting(checks, folder):
     system = water(gmx, folder, (2, 1, 1))
-    system.mdp = changed(system.mdp, rvdw=0.8, rcoulomb=0.8, dispcorr="no", nsteps=20)
+    system.mdp = changed(system.mdp, rvdw=0.8, rcoulomb=0.8, dispcorr="no", nsteps=20, gen_vel="no")
     system = with_box(folder, "sparse", system, "30 30 30")
     anisotropic = {"tcoupl": "V-rescale", "tc-grps": "System", "tau-t": "1", "ref-t": "300", "pcoupl": "Parrinello-Rahman",
                    "pcoupltype": "anisotropic", "tau-p": "5", "ref-p": "1 1 1 0 0 0"}

@@ -117,13 +117,13 @@ bool boxMayTilt(const t_inputrec& inputrec)
 
 bool hasNeuralNetworkPotential(const t_inputrec& inputrec)
 {
-    constexpr char    c_active[] = "active";
+    constexpr char    c_scope[] = "applied-forces", c_active[] = "active";
     const std::string section(NNPotModuleInfo::sc_name);
-    if (!inputrec.params->keyExists(section))
+    if (!inputrec.params->keyExists(c_scope) || !(*inputrec.params)[c_scope].asObject().keyExists(section))
     {
         return false;
     }
-    const KeyValueTreeObject& nnpot = (*inputrec.params)[section].asObject();
+    const KeyValueTreeObject& nnpot = (*inputrec.params)[c_scope].asObject()[section].asObject();
     return nnpot.keyExists(c_active) && nnpot[c_active].cast<bool>();
 }
 
