@@ -201,7 +201,8 @@ FmmMeasuredError measureFmmError(const gmx_mtop_t&    mtop,
     result.status =
             (status == GMXFMM_OK ? FmmMeasurementStatus::Measured : FmmMeasurementStatus::OutOfReach);
     result.message    = message.data();
-    result.error      = chosen.error;
+    // The larger of two, of which one is not dominated by a few large forces; in liquids they are the same
+    result.error      = std::max(chosen.error, chosen.error_limited);
     result.errorMoved = chosen.error_moved;
     result.table      = formatString(
             "FMM: force errors measured, to %.0e, when atoms are assigned to cells and when they "
