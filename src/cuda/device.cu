@@ -72,6 +72,11 @@ static gmxfmm_status make_streams(gmxfmm_plan* plan)
     FMM_CUDA(plan, device_limits(device->id, &device->limits));
     FMM_TRY(fmm_cuda_find_chains(plan));
     FMM_TRY(fmm_device_reserve(plan, &device->box, sizeof(BoxValues)));
+    if (fmm_has_places(plan))
+    {
+        FMM_TRY(fmm_device_reserve(plan, &device->no_box, sizeof(BoxValues)));
+        FMM_CUDA(plan, cudaMemset(device->no_box.memory, 0, sizeof(BoxValues)));
+    }
     FMM_TRY(fmm_device_reserve(plan, &device->results, sizeof(StepResults)));
     FMM_TRY(fmm_device_reserve(plan, &device->assign_results, sizeof(AssignResults)));
     FMM_TRY(fmm_device_reserve(plan, &device->charge_results, sizeof(ChargeResults)));

@@ -335,7 +335,7 @@ static OutputArgs make_args(const gmxfmm_plan* plan, const gmxfmm_device_output*
     a.periodic      = fmm_is_periodic(plan);
     a.vacuum        = plan->options.boundary == GMXFMM_VACUUM;
     a.num_far_rows  = fmm_has_lattice_sums(plan) ? fmm_cuda_virial_blocks(plan) : 0;
-    a.num_near_rows = plan->domain.tree != NULL ? -1 : fmm_cuda_near_virial_rows(plan, 0);
+    a.num_near_rows = plan->domain.tree != NULL || fmm_has_places(plan) ? -1 : fmm_cuda_near_virial_rows(plan, 0);
     a.edge          = far.leaves.edge;
     a.position      = targets->position.as<int>();
     a.cell_of       = targets->cell_of.as<int>();

@@ -139,6 +139,7 @@ struct ParticleSet
 {
     int          n;
     DeviceBuffer sorted, position /* caller's order */, cell_of, anchor, cell_start, tile_start, tiles, xq;
+    DeviceBuffer places;         /* where fmm_has_places: as xq, the caller's numbers times fmm_place_scale */
     int          launched_tiles; /* warps that P2P gets for the tiles */
 };
 
@@ -222,6 +223,7 @@ struct fmm_device
 
     /* per box */
     DeviceBuffer   box;           /* BoxValues on the device */
+    DeviceBuffer   no_box;        /* the same, all zero: places have no shifts between cells */
     BoxValues      stored;        /* the same, unless a graph was launched that wrote another box */
     int            box_in_graph;  /* whether a graph was captured that writes the box of its capture */
     int            sums_in_graph; /* whether one was captured that computes the lattice sums of that box */

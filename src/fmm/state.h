@@ -8,6 +8,8 @@
 #ifndef FMM_STATE_H
 #define FMM_STATE_H
 
+#include <math.h>
+
 #include "fmm/geometry/cells.h"
 #include "fmm/geometry/shape_line.h"
 #include "fmm/geometry/tree.h"
@@ -151,6 +153,21 @@ static inline int fmm_is_periodic(const gmxfmm_plan* plan)
 static inline int fmm_has_fixed_cells(const gmxfmm_plan* plan)
 {
     return plan->domain.tree == NULL && fmm_is_periodic(plan);
+}
+
+/* Whether the pairs of P2P are differences of the caller's own numbers, which have all their digits: of positions
+ * relative to cells a distance loses those that the extent of the system is larger by. Not in a periodic system, where
+ * images differ by vectors of the box; nor where the step has fewer digits than the caller's numbers. */
+static inline int fmm_has_places(const gmxfmm_plan* plan)
+{
+    return !fmm_is_periodic(plan) &&
+           (plan->options.precision == GMXFMM_DOUBLE || plan->options.array_type == GMXFMM_SINGLE);
+}
+
+/* What these numbers are multiplied by: 1/u, rounded to a power of two so that no digit is lost. */
+static inline double fmm_place_scale(const gmxfmm_plan* plan)
+{
+    return ldexp(1, -ilogb(plan->domain.cells.u));
 }
 
 /* Whether lattice sums, and so a convolution, are part of the far field: of an open octree no root is far from another.

@@ -11,8 +11,8 @@ gmxfmm_status fmm_cuda_p2p(gmxfmm_plan* plan, const StepWanted& wanted, cudaStre
 /* The part of the near virial due to forces through the faces of the box, for cells of one level; it needs the
  * positions only. */
 gmxfmm_status fmm_cuda_near_faces(gmxfmm_plan* plan, cudaStream_t stream);
-/* Rows of device->near_virial. On an octree P2P writes one for each tile. With cells of one level near_faces writes
- * them, and the sum over particles of position times near force is to be added. */
+/* Rows of device->near_virial. On an octree, and where fmm_has_places, P2P writes one for each tile. With other cells
+ * of one level near_faces writes them, and the sum over particles of position times near force is to be added. */
 int fmm_cuda_near_virial_rows(const gmxfmm_plan* plan, int tiles);
 
 /* near_set.cu: the near vectors of the plan's cells on the device. */

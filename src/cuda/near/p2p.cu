@@ -18,6 +18,10 @@
  * terms only for sources across a face of the box and needs each pair once. A kernel of its own, near_faces, computes
  * these pairs again, for targets at three faces; only the virial waits for it. On an octree, whose clusters may be far
  * apart, x_i (x) F_i would lose digits: there P2P adds up the virial of each pair.
+ *
+ * In an open system positions are the caller's own numbers, if the step has all their digits (fmm_has_places), in a
+ * unit that is a power of two, and there are no shifts between cells. A kernel of its own, to_unit, brings the sums
+ * into units of u.
  */
 #include "cuda/near/near.h"
 #include "fmm/math/strain.h"
@@ -28,8 +32,9 @@ enum
     c_rounds       = 4, /* gathers of 32 sources in flight at once */
     c_unrolled     = 4, /* sources that the inner loop reads at once */
     c_strains      = 5,
-    c_blocks       = 24, /* on a multiprocessor, in single precision: as many as shared memory has room for */
-    c_blocksVirial = 20  /* the same for registers, with sums for a virial */
+    c_unitThreads  = 256, /* of to_unit */
+    c_blocks       = 24,  /* on a multiprocessor, in single precision: as many as shared memory has room for */
+    c_blocksVirial = 20   /* the same for registers, with sums for a virial */
 };
 
 /* What is computed of each pair: most steps of a simulation need forces alone. */
@@ -62,7 +67,10 @@ struct ListSize
 };
 
 /* A particle this far away has a finite 1/r, and no charge. */
-static __device__ const float c_away = 1e4f;
+static const double c_away = 1e4;
+
+/* The same where positions are the caller's: no particle is more than 100 cells away from its own (permute.cu). */
+static const double c_farthest = 200;
 
 /* At this distance 1/r is zero, its square being infinite, and so is the force of any charge. */
 static __device__ inline float out_of_reach(float)
@@ -91,6 +99,7 @@ struct P2pArgs
     Vec4<R>*         out;
     R*               virial; /* 6 for each tile, or for each block of near_faces */
     const BoxValues* box;
+    R                away;      /* x of what has no charge, and where no target is */
     int              small;     /* near vectors are longer than the grid in some direction */
     int              extent[3]; /* of the near vectors */
     const int*       tile_start;
@@ -235,7 +244,7 @@ static __device__ void specials(const P2pArgs<R>& a, WarpMemory<R>* memory, int 
         {
             continue;
         }
-        const Vec4<R> away  = {static_cast<R>(c_away), 0, 0, 0};
+        const Vec4<R> away  = {a.away, 0, 0, 0};
         memory->special[me] = inside ? memory->list[place] : away;
         memory->mask[me]    = inside ? special.mask : 0xffffffffu;
         if (inside)
@@ -258,7 +267,7 @@ static __device__ void
 interact_list(const P2pArgs<R>& a, WarpMemory<R>* memory, int first, int num, int skip, Lane<R, T>& lane)
 {
     const int     me       = static_cast<int>(threadIdx.x % 32);
-    const Vec4<R> away     = {static_cast<R>(c_away), 0, 0, 0};
+    const Vec4<R> away     = {a.away, 0, 0, 0};
     memory->list[num + me] = away;
     __syncwarp();
     specials<WANTED>(a, memory, first, num, lane);
@@ -384,7 +393,7 @@ gather(const P2pArgs<R>& a, WarpMemory<R>* memory, int k, int total, int start, 
 #pragma unroll
     for (int r = 0; r < c_rounds; r++)
     {
-        source[r].x = source[r].w != 0 ? source[r].x + segment[r].x : static_cast<R>(c_away);
+        source[r].x = source[r].w != 0 ? source[r].x + segment[r].x : a.away;
         source[r].y += segment[r].y;
         source[r].z += segment[r].z;
         to[32 * r + me] = source[r];
@@ -759,11 +768,34 @@ static int num_faces(const int* extent, const Geometry& g)
     return extent[0] * g.n[1] * g.n[2] + extent[1] * g.n[0] * g.n[2] + extent[2] * g.n[0] * g.n[1];
 }
 
+/* Whether P2P adds up the virial of each pair. */
+static bool adds_virial(const gmxfmm_plan* plan)
+{
+    return plan->domain.tree != NULL || fmm_has_places(plan);
+}
+
 int fmm_cuda_near_virial_rows(const gmxfmm_plan* plan, int tiles)
 {
-    return plan->domain.tree != NULL ? tiles
-           : fmm_is_periodic(plan)   ? num_faces(plan->device->near_extent, make_geometry(plan))
-                                     : 0;
+    return adds_virial(plan)       ? tiles
+           : fmm_is_periodic(plan) ? num_faces(plan->device->near_extent, make_geometry(plan))
+                                   : 0;
+}
+
+/* Sums of P2P in units of u: 1/r for potential and virial, 1/r^2 for the field. one: u over the unit of places. */
+template <class R>
+__global__ void __launch_bounds__(c_unitThreads)
+    to_unit(int n, R one, Vec4<R>* near, const int* num_tiles, R* virial, int with_virial)
+{
+    const int first = static_cast<int>(blockIdx.x * c_unitThreads + threadIdx.x), step = gridDim.x * c_unitThreads;
+    for (int s = first; s < n; s += step)
+    {
+        const Vec4<R> sum = near[s];
+        near[s]           = {sum.x * (one * one), sum.y * (one * one), sum.z * (one * one), sum.w * one};
+    }
+    for (int i = first; with_virial && i < 6 * *num_tiles; i += step)
+    {
+        virial[i] *= one;
+    }
 }
 
 template <class R>
@@ -786,7 +818,16 @@ static P2pArgs<R> make_args(const gmxfmm_plan* plan)
     a.virial        = d->near_virial.as<R>();
     a.box           = d->box.as<BoxValues>();
     a.tile_start    = targets->tile_start.as<int>();
+    a.away          = static_cast<R>(c_away);
     a.small         = 0;
+    if (fmm_has_places(plan))
+    {
+        const fmm_cells* c = &plan->domain.cells;
+        a.xq               = d->sources.places.as<Vec4<R>>();
+        a.target           = targets->places.as<Vec4<R>>();
+        a.box              = d->no_box.as<BoxValues>();
+        a.away             = static_cast<R>((c->origin[0] + (c->n[0] + c_farthest) * c->edge) * fmm_place_scale(plan));
+    }
     for (int i = 0; i < 3; i++)
     {
         a.small |= a.g.n[i] < d->near_reach;
@@ -806,13 +847,22 @@ static gmxfmm_status launch(gmxfmm_plan* plan, cudaStream_t stream)
         p2p<R, WANTED><<<blocks_for(warps, c_warps), 32 * c_warps, shared, stream>>>(make_args<R>(plan));
         FMM_CUDA(plan, cudaGetLastError());
     }
+    if (warps > 0 && fmm_has_places(plan))
+    {
+        const P2pArgs<R> a   = make_args<R>(plan);
+        const int        n   = targets_of(plan->device)->n;
+        const double     one = plan->domain.cells.u * fmm_place_scale(plan);
+        to_unit<R><<<blocks_for(n, c_unitThreads), c_unitThreads, 0, stream>>>(
+            n, static_cast<R>(one), a.out, a.num_tiles, a.virial, WANTED == c_virialToo);
+        FMM_CUDA(plan, cudaGetLastError());
+    }
     return GMXFMM_OK;
 }
 
 template <class R>
 static gmxfmm_status launch(gmxfmm_plan* plan, const StepWanted& wanted, cudaStream_t stream)
 {
-    if (wanted.virial && plan->domain.tree != NULL)
+    if (wanted.virial && adds_virial(plan))
     {
         return launch<R, c_virialToo>(plan, stream);
     }

@@ -124,6 +124,10 @@ static gmxfmm_status reserve_set(gmxfmm_plan* plan, ParticleSet* set, int64_t nu
     FMM_TRY(fmm_device_reserve(plan, &set->cell_of, n * sizeof(int)));
     FMM_TRY(fmm_device_reserve(plan, &set->anchor, n * sizeof(Anchor)));
     FMM_TRY(fmm_device_reserve(plan, &set->xq, n * 4 * real_size(plan)));
+    if (fmm_has_places(plan))
+    {
+        FMM_TRY(fmm_device_reserve(plan, &set->places, n * 4 * real_size(plan)));
+    }
     set->n = static_cast<int>(num);
     return GMXFMM_OK;
 }

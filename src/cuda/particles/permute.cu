@@ -56,6 +56,21 @@ __global__ void __launch_bounds__(c_threads) permute(PermuteArgs a, const X* x, 
     xq[s] = {static_cast<R>(y[0]), static_cast<R>(y[1]), static_cast<R>(y[2]), static_cast<R>(anchor.charge)};
 }
 
+/* The caller's numbers in sorted order, for P2P. */
+template <class R, class X>
+__global__ void __launch_bounds__(c_threads)
+    keep_places(int n, const int* sorted, const Anchor* anchor, double scale, const X* x, Vec4<R>* places)
+{
+    const int s = static_cast<int>(blockIdx.x * c_threads + threadIdx.x);
+    if (s < n)
+    {
+        const X* from = x + 3 * static_cast<size_t>(sorted[s]);
+        places[s]     = {static_cast<R>(static_cast<double>(from[0]) * scale),
+                         static_cast<R>(static_cast<double>(from[1]) * scale),
+                         static_cast<R>(static_cast<double>(from[2]) * scale), static_cast<R>(anchor[s].charge)};
+    }
+}
+
 struct MomentsArgs
 {
     Geometry     g;
@@ -129,6 +144,12 @@ static gmxfmm_status launch(gmxfmm_plan* plan, const ParticleSet* set, const voi
     {
         permute<R, X>
             <<<blocks_for(a.n, c_threads), c_threads, 0, stream>>>(a, static_cast<const X*>(x), set->xq.as<Vec4<R>>());
+        FMM_CUDA(plan, cudaGetLastError());
+    }
+    if (a.n > 0 && fmm_has_places(plan))
+    {
+        keep_places<R, X><<<blocks_for(a.n, c_threads), c_threads, 0, stream>>>(
+            a.n, a.sorted, a.anchor, fmm_place_scale(plan), static_cast<const X*>(x), set->places.as<Vec4<R>>());
         FMM_CUDA(plan, cudaGetLastError());
     }
     return GMXFMM_OK;

@@ -65,11 +65,50 @@ static void local_expansions(const gmxfmm_plan* plan, const fmm_background* back
     fmm_l2p(plan, locals, stride, background, wanted);
 }
 
+/* Local expansions are added to what is there. */
+static void clear_fields(const gmxfmm_plan* plan)
+{
+    const fmm_arrays a     = fmm_arrays_of(fmm_targets(plan));
+    const size_t     bytes = (size_t)fmm_targets(plan)->n * sizeof(real);
+    memset(a.ex, 0, bytes);
+    memset(a.ey, 0, bytes);
+    memset(a.ez, 0, bytes);
+}
+
 static fmm_wanted wanted_of(const gmxfmm_output* output)
 {
     const int field = output->force != NULL || output->field != NULL;
     const int phi   = output->potential != NULL || output->want_energy || !field;
     return output->want_virial ? FMM_VIRIAL : field && phi ? FMM_BOTH : field ? FMM_FIELD : FMM_POTENTIAL;
+}
+
+static void near_field(gmxfmm_plan* plan, fmm_wanted wanted, fmm_step_sums* sums)
+{
+    double clock = fmm_time();
+    fmm_p2p(plan, wanted, sums->near_virial);
+    if (wanted == FMM_VIRIAL && !fmm_far_is_first(plan, wanted))
+    {
+        fmm_particle_sums(plan, sums->first);
+    }
+    fmm_lap(&clock, &plan->info.time_near);
+}
+
+static void far_field(gmxfmm_plan* plan, fmm_wanted wanted, fmm_step_sums* sums)
+{
+    const int first = fmm_far_is_first(plan, wanted);
+    plan->cpu->path->far(plan, wanted == FMM_VIRIAL ? sums->strain : NULL); /* adds up times of its own */
+
+    double clock = fmm_time();
+    if (first)
+    {
+        clear_fields(plan);
+    }
+    local_expansions(plan, &sums->background, wanted);
+    if (first)
+    {
+        fmm_particle_sums(plan, sums->first);
+    }
+    fmm_lap(&clock, &plan->info.time_l2p);
 }
 
 gmxfmm_status fmm_step(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
@@ -90,20 +129,18 @@ gmxfmm_status fmm_step(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
     sums.background = background_of(plan, &sums.moments);
     fmm_lap(&clock, &info->time_permute);
 
-    fmm_p2p(plan, wanted, sums.near_virial);
-    fmm_p2p_uncharged(plan, wanted);
-    if (output->want_virial)
+    const int far_first = fmm_far_is_first(plan, wanted);
+    if (!far_first)
     {
-        fmm_particle_sums(plan, sums.near);
+        near_field(plan, wanted, &sums);
     }
-    fmm_lap(&clock, &info->time_near);
+    far_field(plan, wanted, &sums);
+    if (far_first)
+    {
+        near_field(plan, wanted, &sums);
+    }
 
-    plan->cpu->path->far(plan, output->want_virial ? sums.strain : NULL); /* adds up times of its own */
-
-    clock = fmm_time();
-    local_expansions(plan, &sums.background, wanted);
-    fmm_lap(&clock, &info->time_l2p);
-
+    clock                       = fmm_time();
     const gmxfmm_status written = fmm_output(plan, wanted, x, &sums, output);
     fmm_lap(&clock, &info->time_output);
     return written;

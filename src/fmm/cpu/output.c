@@ -238,7 +238,7 @@ fmm_output(gmxfmm_plan* plan, fmm_wanted wanted, const void* x, const fmm_step_s
     {
         for (int i = 0; i < 6; i++)
         {
-            after[i] -= sums->near[i];
+            after[i] = fmm_far_is_first(plan, wanted) ? sums->first[i] : after[i] - sums->first[i];
         }
         far_virial(plan, after, sums->strain, &sums->moments, &sums->background, far, virial);
     }

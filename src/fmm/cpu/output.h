@@ -11,9 +11,9 @@ typedef struct
 {
     fmm_moments    moments; /* of the charges */
     fmm_background background;
-    double         near[FMM_PARTIAL]; /* fmm_particle_sums before the far field, where a virial is wanted */
-    double         near_virial[6];    /* P2P's */
-    double         strain[6];         /* of the far field, where a virial is wanted */
+    double first[FMM_PARTIAL]; /* where a virial is wanted: fmm_particle_sums of the one field that comes first */
+    double near_virial[6];     /* P2P's */
+    double strain[6];          /* of the far field, where a virial is wanted */
 } fmm_step_sums;
 
 /* Sums over sorted particles into sum[FMM_PARTIAL]: 0..5 sym y (x) q E, 6 q phi near, 7 q phi far. */

@@ -21,6 +21,7 @@ typedef struct
     double* charge;             /* of charges, NULL for targets */
     void *  near_phi, *far_phi; /* potentials, unit 1/u */
     void *  ex, *ey, *ez;       /* field, near and far, unit 1/u^2 */
+    void*   place[3];           /* where fmm_has_places: the caller's numbers, times fmm_place_scale; else NULL */
     float (*reference)[3];      /* position in the cell at assign, in cells: tells which image of a particle is meant */
     size_t bytes;               /* of all these */
 } fmm_particle_set;

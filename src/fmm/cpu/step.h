@@ -36,6 +36,13 @@ typedef enum
     FMM_VIRIAL /* and both */
 } fmm_wanted;
 
+/* Whether the far field comes before the near one. A virial needs the forces of the far field alone, and beside those
+ * of a close pair of an open system, which may be any number of times as large, their digits would be lost. */
+static inline int fmm_far_is_first(const gmxfmm_plan* plan, fmm_wanted wanted)
+{
+    return wanted == FMM_VIRIAL && fmm_has_places(plan);
+}
+
 /* Adds the time since *from to *sum and starts anew. */
 static inline void fmm_lap(double* from, double* sum)
 {

@@ -56,7 +56,6 @@
 #define fmm_p2m FMM_NAME(fmm_p2m)
 #define fmm_p2p FMM_NAME(fmm_p2p)
 #define fmm_p2p_scratch FMM_NAME(fmm_p2p_scratch)
-#define fmm_p2p_uncharged FMM_NAME(fmm_p2p_uncharged)
 #define fmm_particle_sums FMM_NAME(fmm_particle_sums)
 #define fmm_permute FMM_NAME(fmm_permute)
 #define fmm_rotation_tables FMM_NAME(fmm_rotation_tables)

@@ -5,8 +5,11 @@
  * set to zero by a mask of bits, one for each place in the list. (Zero charges in the list would be slower: a vector
  * could not be loaded before these zeros are in the cache.)
  *
- * A particle without charge may stand where another one does, as virtual sites do. As a source it is moved away here;
- * what it meets as a target uncharged.c computes.
+ * A particle without charge may stand where another one does, as virtual sites do. As a source it is moved away, and
+ * as a target it has the sources at its place masked.
+ *
+ * In an open system positions are the caller's own numbers, if the step has all their digits (fmm_has_places), in a
+ * unit that is a power of two; sums are brought into units of u for each target.
  */
 #include "fmm/cpu/near/p2p.h"
 
@@ -23,6 +26,31 @@ typedef struct
 
 /* Coordinate of the list's padding and of other sources without charge: 1/r is finite there. */
 static const real c_away = (real)1e4;
+
+/* Where particles are for this file. */
+typedef struct
+{
+    const real *x, *y, *z;
+    int         shifted; /* relative to the centres of their cells */
+    real        away;    /* x of the padding: no particle is there */
+    real        unit;    /* of these positions over u: 1, or between 1/2 and 1 */
+} near_places;
+
+/* No particle is more than 100 cells away from its own (fmm_permute). */
+static const double c_farthest = 200;
+
+static near_places places_of(const gmxfmm_plan* plan, const fmm_particle_set* p)
+{
+    const fmm_cells* c = &plan->domain.cells;
+    if (!fmm_has_places(plan))
+    {
+        const near_places own = {p->x, p->y, p->z, 1, c_away, 1};
+        return own;
+    }
+    const double      scale = fmm_place_scale(plan), end = c->origin[0] + (c->n[0] + c_farthest) * c->edge;
+    const near_places all = {p->place[0], p->place[1], p->place[2], 0, (real)(end * scale), (real)(1 / (scale * c->u))};
+    return all;
+}
 
 static size_t capacity(const gmxfmm_plan* plan)
 {
@@ -44,10 +72,10 @@ static inline void copy_shifted(real* to, const real* from, int count, real shif
     }
 }
 
-/* The same; c_away where there is no charge. */
-static inline void copy_charged(real* to, const real* from, const real* q, int count, real shift)
+/* The same; `elsewhere` where there is no charge. */
+static inline void copy_charged(real* to, const real* from, const real* q, int count, real shift, real elsewhere)
 {
-    const vreal zero = {0}, away = zero + c_away;
+    const vreal zero = {0}, away = zero + elsewhere;
     for (int i = 0; i < count; i += VLEN)
     {
         const vinteger charged      = *(const vreal_unaligned*)(q + i) != zero;
@@ -65,7 +93,8 @@ static inline void copy_scaled(real* to, const real* from, int count)
 }
 
 /* Gathers the near particles of cell c[3]; returns their number, the list padded to whole vectors. */
-static int gather(const gmxfmm_plan* plan, const fmm_arrays* a, int target, const int* c, const near_list* list)
+static int
+gather(const gmxfmm_plan* plan, const near_places* at, const real* q, int target, const int* c, const near_list* list)
 {
     const fmm_cells* cells = &plan->domain.cells;
     int              num   = 0;
@@ -73,16 +102,17 @@ static int gather(const gmxfmm_plan* plan, const fmm_arrays* a, int target, cons
     {
         const int cell  = fmm_near_of(plan, target, c, o);
         const int begin = plan->cpu->sources.cell_start[cell], count = plan->cpu->sources.cell_start[cell + 1] - begin;
-        const double* r = cells->near_shift[o];
-        copy_charged(list->x + num, a->x + begin, a->q + begin, count, (real)r[0]);
-        copy_shifted(list->y + num, a->y + begin, count, (real)r[1]);
-        copy_shifted(list->z + num, a->z + begin, count, (real)r[2]);
-        copy_scaled(list->q + num, a->q + begin, count);
+        static const double c_none[3] = {0, 0, 0};
+        const double*       r         = at->shifted ? cells->near_shift[o] : c_none;
+        copy_charged(list->x + num, at->x + begin, q + begin, count, (real)r[0], at->away);
+        copy_shifted(list->y + num, at->y + begin, count, (real)r[1]);
+        copy_shifted(list->z + num, at->z + begin, count, (real)r[2]);
+        copy_scaled(list->q + num, q + begin, count);
         num += count;
     }
     for (int i = 0; i < VLEN; i++)
     {
-        list->x[num + i] = c_away;
+        list->x[num + i] = at->away;
         list->y[num + i] = 0;
         list->z[num + i] = 0;
         list->q[num + i] = 0;
@@ -169,17 +199,57 @@ static inline void interact(const near_list* list, int num, real x, real y, real
     }
 }
 
+/* Sums in units of u: 1/r for potential and virial, 1/r^2 for the field. */
+static inline void to_unit(real unit, fmm_wanted wanted, real* out)
+{
+    const int  first = wanted == FMM_FIELD ? c_field : c_phi;
+    const int  sums  = wanted == FMM_POTENTIAL ? c_field : wanted == FMM_VIRIAL ? c_mostSums : c_square;
+    const real one   = 1 / unit;
+    for (int i = first; i < sums; i++)
+    {
+        out[i] *= i >= c_field && i < c_square ? one * one : one;
+    }
+}
+
+/* Masks the sources at this place; returns whether there are any. */
+static int mask_place(const near_list* list, int num, real x, real y, real z)
+{
+    const vreal    zero = {0}, vx = zero + x, vy = zero + y, vz = zero + z;
+    const vinteger none = {0};
+    vinteger       any  = none;
+    lane_integer   met  = 0;
+    for (int j = 0; j < num; j += VLEN)
+    {
+        any |= (*(const vreal*)(list->x + j) == vx) & (*(const vreal*)(list->y + j) == vy) &
+               (*(const vreal*)(list->z + j) == vz);
+    }
+    for (int l = 0; l < VLEN; l++)
+    {
+        met |= any[l];
+    }
+    for (int j = 0; j < num && met != 0; j++)
+    {
+        if (list->x[j] == x && list->y[j] == y && list->z[j] == z)
+        {
+            list->kept[j / VLEN] &= (fmm_lanes) ~(1U << (j % VLEN));
+        }
+    }
+    return met != 0;
+}
+
 /* Targets of one cell with its near particles. Targets that are not the charges exclude no pairs. */
 static inline void
 target_cell(const gmxfmm_plan* plan, int cell, const near_list* list, fmm_wanted wanted, double* virial)
 {
     const fmm_particle_set* targets = fmm_targets(plan);
     const fmm_arrays        sources = fmm_arrays_of(&plan->cpu->sources), a = fmm_arrays_of(targets);
+    const near_places       from = places_of(plan, &plan->cpu->sources), to = places_of(plan, targets);
     const int               with_masks = plan->particles.num_targets == 0;
+    const int               after_far  = fmm_far_is_first(plan, wanted);
     const int *             all_masks = plan->cpu->mask, *mask_start = plan->cpu->mask_start;
     int                     c[3];
     fmm_cell_place(plan, cell, c);
-    const int num = gather(plan, &sources, cell, c, list);
+    const int num = gather(plan, &from, sources.q, cell, c, list);
     for (int s = targets->cell_start[cell]; s < targets->cell_start[cell + 1]; s++)
     {
         const int* mask  = all_masks + (with_masks ? mask_start[s] : 0);
@@ -189,10 +259,19 @@ target_cell(const gmxfmm_plan* plan, int cell, const near_list* list, fmm_wanted
         {
             list->kept[mask[i] / VLEN] &= (fmm_lanes) ~(1U << (mask[i] % VLEN));
         }
-        interact(list, num, a.x[s], a.y[s], a.z[s], wanted, out);
+        const int all = with_masks && a.q[s] == 0 && mask_place(list, num, to.x[s], to.y[s], to.z[s]);
+        interact(list, num, to.x[s], to.y[s], to.z[s], wanted, out);
+        if (!to.shifted)
+        {
+            to_unit(to.unit, wanted, out);
+        }
         for (int i = 0; i < masks; i++)
         {
             list->kept[mask[i] / VLEN] = (fmm_lanes)~0U;
+        }
+        if (all)
+        {
+            memset(list->kept, 0xff, (size_t)num / VLEN * sizeof(fmm_lanes));
         }
         if (wanted != FMM_FIELD)
         {
@@ -200,12 +279,11 @@ target_cell(const gmxfmm_plan* plan, int cell, const near_list* list, fmm_wanted
         }
         if (wanted != FMM_POTENTIAL)
         {
-            a.ex[s] = out[c_field];
-            a.ey[s] = out[c_field + 1];
-            a.ez[s] = out[c_field + 2];
+            a.ex[s] = out[c_field] + (after_far ? a.ex[s] : 0);
+            a.ey[s] = out[c_field + 1] + (after_far ? a.ey[s] : 0);
+            a.ez[s] = out[c_field + 2] + (after_far ? a.ez[s] : 0);
         }
-        /* without a charge the sums may be infinite */
-        for (int i = 0; i < 6 && wanted == FMM_VIRIAL && a.q[s] != 0; i++)
+        for (int i = 0; i < 6 && wanted == FMM_VIRIAL; i++)
         {
             /* every pair is counted twice */
             virial[i] -= 0.25 * (double)a.q[s] * (double)out[c_square + i];

@@ -5,12 +5,10 @@
 
 #include "fmm/cpu/step.h"
 
-/* Pairs in near cells, less excluded ones: sets what is wanted of near_phi, ex, ey, ez of the targets. FMM_VIRIAL adds
+/* Pairs in near cells, less excluded ones: sets what is wanted of near_phi, ex, ey, ez of the targets, or
+ * adds to the field where fmm_far_is_first. FMM_VIRIAL adds
  * -1/2 sum r (x) F of the near pairs to virial[6] (xx, yy, zz, xy, xz, yz), unit 1/u. */
 void fmm_p2p(gmxfmm_plan* plan, fmm_wanted wanted, double* virial);
-
-/* Sets the same of particles without charge for which it is infinite, without the sources at their place. */
-void fmm_p2p_uncharged(gmxfmm_plan* plan, fmm_wanted wanted);
 
 /* Bytes of scratch that it needs for each thread. */
 size_t fmm_p2p_scratch(const gmxfmm_plan* plan);

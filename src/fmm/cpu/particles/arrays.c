@@ -8,8 +8,9 @@
 
 void fmm_particle_set_free(gmxfmm_plan* plan, fmm_particle_set* p)
 {
-    void* pointers[] = {p->sorted,   p->position, p->cell_of, p->cell_start, p->x,  p->y,         p->z,     p->q,
-                        p->near_phi, p->far_phi,  p->ex,      p->ey,         p->ez, p->reference, p->charge};
+    void* pointers[] = {p->sorted, p->position,  p->cell_of,  p->cell_start, p->x,        p->y,
+                        p->z,      p->q,         p->near_phi, p->far_phi,    p->ex,       p->ey,
+                        p->ez,     p->reference, p->charge,   p->place[0],   p->place[1], p->place[2]};
     for (size_t i = 0; i < sizeof(pointers) / sizeof(pointers[0]); i++)
     {
         free(pointers[i]);
@@ -30,6 +31,11 @@ gmxfmm_status fmm_particle_set_alloc(gmxfmm_plan* plan, fmm_particle_set* p, int
     {
         *arrays[i] = fmm_alloc(plan, real_bytes);
         ok         = ok && *arrays[i] != NULL;
+    }
+    for (int d = 0; d < 3 && fmm_has_places(plan); d++)
+    {
+        p->place[d] = fmm_alloc(plan, real_bytes);
+        ok          = ok && p->place[d] != NULL;
     }
     p->sorted    = fmm_alloc(plan, count * sizeof(int));
     p->position  = fmm_alloc(plan, count * sizeof(int));

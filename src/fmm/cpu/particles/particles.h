@@ -45,7 +45,8 @@ typedef struct
     double bad;           /* positions that are not finite */
 } fmm_moments;
 
-/* Positions x[3n] of a set relative to the centres of their cells, to p->x, y and z, and their moments. */
+/* Positions x[3n] of a set relative to the centres of their cells, to p->x, y and z, and their moments; the places for
+ * P2P, too, where the set has them. */
 fmm_moments fmm_permute(gmxfmm_plan* plan, const fmm_particle_set* p, const void* x, gmxfmm_precision type);
 
 #endif

@@ -194,6 +194,22 @@ static void permute_row(const gmxfmm_plan*      plan,
     }
 }
 
+/* The caller's numbers in sorted order, for P2P. */
+static void keep_places(const gmxfmm_plan* plan, const fmm_particle_set* p, const void* x, gmxfmm_precision type)
+{
+    const double scale = fmm_place_scale(plan);
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads)
+    for (int64_t s = 0; s < p->n; s++)
+    {
+        const size_t i = (size_t)p->sorted[s];
+        prefetch(p, x, type, s + c_block);
+        for (size_t d = 0; d < 3; d++)
+        {
+            ((real*)p->place[d])[s] = (real)(fmm_number_of(x, type, 3 * i + d) * scale);
+        }
+    }
+}
+
 fmm_moments fmm_permute(gmxfmm_plan* plan, const fmm_particle_set* p, const void* x, gmxfmm_precision type)
 {
     enum
@@ -217,6 +233,10 @@ fmm_moments fmm_permute(gmxfmm_plan* plan, const fmm_particle_set* p, const void
         {
             sum[i] += plan->cpu->partial[row * FMM_PARTIAL + i];
         }
+    }
+    if (fmm_has_places(plan))
+    {
+        keep_places(plan, p, x, type);
     }
     fmm_moments m;
     memcpy(&m, sum, sizeof(m));
