@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Runs the benchmarks of the library alone and stores what they print under benchmarks/results/<device>.
 
-  library.py [operators] [points] [accuracy] [choice] [treecode] [levels] [--build FOLDER] [--native FOLDER] [--threads N] [--points N] [--largest N] [--note TEXT]
+  library.py [operators] [points] [accuracy] [choice] [treecode] [open] [levels] [--build FOLDER] [--native FOLDER] [--threads N] [--points N] [--largest N] [--note TEXT]
 
 operators  time of each operator of the octree over orders and depths, one thread     -> operators.json, operators.txt
 points     points per second, uniform in a cube, open, at 1e-3, 1e-6 and 1e-9 by the fastest setting that reaches them;
            time against the number of points at 1e-3, cells as the library chooses    -> points.json
 treecode   whole calls of the treecode and of the FMM, both kernels                    -> treecode.json, or, of half a million
            points and more, a few settings                                            -> treecode-million.json
+open       whole calls of the FMM, and of the treecode, on charges distributed unevenly, beside those in a cube, in
+           turns in one run                                                            -> open.json
 accuracy   error in water over method, order, cells and ws                             -> accuracy.txt
 choice     settings chosen by measurement in water against those of the model alone: errors, times in one run, in turns,
            what the choice costs; on one thread and on all                            -> choice.json
@@ -224,6 +226,24 @@ def treecode(options):
     store(options, "treecode.json", header(options, "treecode", options.threads), rows=rows)
 
 
+# ------------------------------------------------------------------------------------------------------------------- open
+
+def uneven(options):
+    """The time of a call over that of as many charges in a cube, the fastest of some rounds each."""
+    rows = {}
+    for _ in range(options.rounds):
+        for distribution in ("cube", "outlier", "cluster", "plummer", "sphere"):
+            for setting in ("fmm,1e-4", "treecode,1e-4"):
+                row = run(options.build, "treecode", "--points", options.points, "--threads", options.threads, "--samples", 200, "--field", "--dual",
+                          "--distribution", distribution, setting)[0]
+                key = distribution, setting
+                rows[key] = min(rows.get(key, row), row, key=lambda one: one["seconds"])
+    for (distribution, setting), row in rows.items():
+        row["seconds_over_cube"] = round(row["seconds"] / rows["cube", "fmm,1e-4"]["seconds"], 2)
+        print(f"{distribution} {setting}: {row['seconds']} s, {row['seconds_over_cube']} of the FMM's in a cube, error {row['field_error']}", flush=True)
+    store(options, "open.json", header(options, "open", options.threads), rows=list(rows.values()))
+
+
 # ----------------------------------------------------------------------------------------------------------------- levels
 
 def levels(options):
@@ -234,7 +254,7 @@ def levels(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="*", choices=[[], "operators", "points", "accuracy", "choice", "treecode", "levels"])
+    parser.add_argument("what", nargs="*", choices=[[], "operators", "points", "accuracy", "choice", "treecode", "open", "levels"])
     parser.add_argument("--build", default=os.path.join(os.environ.get("GMXFMM_BUILD_DIR") or os.path.join(ROOT, "build"), "library"))
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--points", type=int, default=1000000)
@@ -248,7 +268,7 @@ def main():
     options = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = str(options.threads)
     for name in options.what or ("operators", "points", "accuracy", "choice"):
-        {"operators": operators, "points": points, "accuracy": accuracy, "choice": choice, "treecode": treecode, "levels": levels}[name](options)
+        {"operators": operators, "points": points, "accuracy": accuracy, "choice": choice, "treecode": treecode, "open": uneven, "levels": levels}[name](options)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Whole calls of the treecode, and of the FMM, on random charges in [-1, 1]:
- *   treecode [--points N] [--distribution cube|plummer|sphere] [--kappa K] [--single] [--dual] [--device cuda]
+ *   treecode [--points N] [--distribution cube|plummer|sphere|outlier|cluster] [--kappa K] [--single] [--dual]
+ * [--device cuda]
  * [--field]
  *            [--threads N] [--samples N] [--calls N] SETTING...
  * SETTING: THETA,DEGREE,LEAF or treecode,ACCURACY or fmm,ACCURACY. --kappa: Yukawa. A call is one assignment and one
@@ -33,14 +34,17 @@ static void fail(const char* text)
     exit(2);
 }
 
-/* The cube is [-1, 1]^3 as in the paper; Plummer's model has the scale 1 and is cut at 99.9 % of its mass. */
-static void place(const char* distribution, unsigned long long* state, double* x)
+/* Point k of n. The cube is [-1, 1]^3 as in the paper; Plummer's model has the scale 1 and is cut at 99.9 % of its
+ * mass. outlier: the cube, and one point 1000 edges away; cluster: half of the points in a cube of 1e-5 of the edge. */
+static void place(const char* distribution, size_t k, size_t n, unsigned long long* state, double* x)
 {
-    if (strcmp(distribution, "cube") == 0)
+    const int outlier = strcmp(distribution, "outlier") == 0, cluster = strcmp(distribution, "cluster") == 0;
+    if (strcmp(distribution, "cube") == 0 || outlier || cluster)
     {
+        const double half = cluster && k % 2 == 0 ? 1e-5 : 1, away = outlier && k == n - 1 ? 2000 : 0;
         for (int d = 0; d < 3; d++)
         {
-            x[d] = 2 * bench_random(state) - 1;
+            x[d] = half * (2 * bench_random(state) - 1) + away;
         }
         return;
     }
@@ -232,7 +236,8 @@ int main(int argc, char** argv)
         }
         else
         {
-            fail("usage: treecode [--points N] [--distribution cube|plummer|sphere] [--kappa K] [--single] [--dual] "
+            fail("usage: treecode [--points N] [--distribution cube|plummer|sphere|outlier|cluster] [--kappa K] "
+                 "[--single] [--dual] "
                  "[--device cuda] [--field] [--threads N] [--samples N] [--calls N] SETTING...");
         }
         i++;
@@ -247,7 +252,7 @@ int main(int argc, char** argv)
     p.exact   = bench_numbers(4 * p.samples);
     for (size_t k = 0; k < p.n; k++)
     {
-        place(p.distribution, &state, p.x + 3 * k);
+        place(p.distribution, k, p.n, &state, p.x + 3 * k);
         p.q[k] = 2 * bench_random(&state) - 1;
     }
     direct(&p);

@@ -137,9 +137,10 @@ void fmm_domain_set_grid(gmxfmm_plan* plan, const int* grid, int separation)
     plan->domain.version++;
 }
 
-void fmm_domain_set_depth(gmxfmm_plan* plan, int depth, const int* roots)
+void fmm_domain_set_depth(gmxfmm_plan* plan, int depth, int most, const int* roots)
 {
     plan->domain.tree->depth = depth;
+    plan->domain.tree->most  = most;
     memcpy(plan->domain.tree->roots, roots, sizeof(plan->domain.tree->roots));
     plan->domain.version++;
 }
@@ -228,15 +229,23 @@ static void free_tree(gmxfmm_plan* plan)
     {
         return;
     }
-    for (int l = 0; l <= FMM_MAX_DEPTH; l++)
+    for (int l = 0; l <= FMM_MAX_LEVEL; l++)
     {
         fmm_level* level     = &tree->level[l];
-        void*      pointer[] = {level->at, level->parent, level->child, level->near, level->multipole, level->local};
+        void*      pointer[] = {level->at,        level->parent, level->child, level->near,
+                                level->multipole, level->local,  level->leaves};
         for (size_t i = 0; i < sizeof(pointer) / sizeof(pointer[0]); i++)
         {
             free(pointer[i]);
             plan->bytes -= level->capacity[i];
         }
+    }
+    fmm_leaves* leaves    = &tree->leaves;
+    void*       pointer[] = {leaves->level, leaves->cell, leaves->by_level, leaves->near_start, leaves->near};
+    for (size_t i = 0; i < sizeof(pointer) / sizeof(pointer[0]); i++)
+    {
+        free(pointer[i]);
+        plan->bytes -= leaves->capacity[i];
     }
     fmm_tree_lists_free(tree);
     free(tree);

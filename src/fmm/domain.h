@@ -20,7 +20,7 @@ gmxfmm_status fmm_domain_set_box(gmxfmm_plan* plan, const double* box);
 
 /* Cells along each box vector, and ws; of an octree also depth and roots[3]. They exist after fmm_domain_make_cells. */
 void fmm_domain_set_grid(gmxfmm_plan* plan, const int* grid, int separation);
-void fmm_domain_set_depth(gmxfmm_plan* plan, int depth, const int* roots);
+void fmm_domain_set_depth(gmxfmm_plan* plan, int depth, int most, const int* roots); /* most: of fmm_tree */
 
 /* An open domain over what is between low and high: cubes of that edge, as many as the grid has. */
 void fmm_domain_set_extent(gmxfmm_plan* plan, const double* low, const double* high, double edge);

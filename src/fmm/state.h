@@ -164,10 +164,14 @@ static inline int fmm_has_places(const gmxfmm_plan* plan)
            (plan->options.precision == GMXFMM_DOUBLE || plan->options.array_type == GMXFMM_SINGLE);
 }
 
-/* What these numbers are multiplied by: 1/u, rounded to a power of two so that no digit is lost. */
+/* What these numbers are multiplied by: a power of two, so that no digit is lost, with which the system is some 2^30
+ * long. In single precision cubes of distances from 1e-12 on then are numbers, and so are the reciprocal ones of all.
+ */
 static inline double fmm_place_scale(const gmxfmm_plan* plan)
 {
-    return ldexp(1, -ilogb(plan->domain.cells.u));
+    const int* n       = plan->domain.cells.inner;
+    const int  longest = n[0] > n[1] ? (n[0] > n[2] ? n[0] : n[2]) : (n[1] > n[2] ? n[1] : n[2]);
+    return ldexp(1, 30 - ilogb(plan->domain.cells.edge * longest));
 }
 
 /* Whether lattice sums, and so a convolution, are part of the far field: of an open octree no root is far from another.
@@ -183,11 +187,19 @@ static inline const fmm_cells* fmm_convolved(const gmxfmm_plan* plan)
     return plan->domain.tree == NULL ? &plan->domain.cells : &plan->domain.root_cells;
 }
 
+/* Whether leaves are of several levels. */
+static inline int fmm_is_adaptive(const gmxfmm_plan* plan)
+{
+    return plan->domain.tree != NULL && plan->domain.tree->most > 0;
+}
+
 /* Cells that there are, or occupied leaves of an octree. */
 static inline int fmm_num_cells(const gmxfmm_plan* plan)
 {
     const fmm_tree* tree = plan->domain.tree;
-    return tree == NULL ? plan->domain.cells.num_cells : tree->level[tree->depth].num;
+    return tree == NULL     ? plan->domain.cells.num_cells
+           : tree->most > 0 ? tree->leaves.num
+                            : tree->level[tree->depth].num;
 }
 
 #endif

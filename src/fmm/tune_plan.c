@@ -39,7 +39,7 @@ static gmxfmm_status take(gmxfmm_plan* plan, const fmm_problem* problem, const f
     fmm_domain_set_grid(plan, chosen->grid, chosen->separation);
     if (plan->domain.tree != NULL)
     {
-        fmm_domain_set_depth(plan, chosen->depth, chosen->roots);
+        fmm_domain_set_depth(plan, chosen->depth, chosen->most, chosen->roots);
     }
     return fmm_check_reach(problem, chosen);
 }
@@ -166,10 +166,12 @@ tune_tree_open(gmxfmm_plan* plan, const void* x, const double* low, const double
     {
         static const int c_root[3] = {1, 1, 1};
         *edge                      = plan->tuning.target_edge;
-        const int depth            = fmm_open_depth(low, high, plan->options.depth, edge);
-        const int leaves[3]        = {1 << depth, 1 << depth, 1 << depth};
+        const int most             = plan->domain.tree->most;
+        const int depth =
+            fmm_open_depth(low, high, plan->options.depth, most > 0 ? FMM_MAX_LEVEL : FMM_MAX_DEPTH, edge);
+        const int leaves[3] = {1 << depth, 1 << depth, 1 << depth};
         fmm_domain_set_grid(plan, leaves, plan->domain.separation);
-        fmm_domain_set_depth(plan, depth, c_root);
+        fmm_domain_set_depth(plan, depth, most, c_root);
         return GMXFMM_OK;
     }
     gmxfmm_status status = fmm_tune_tree_open(&problem, x, low, high, &chosen);

@@ -16,4 +16,5 @@ const fmm_costs fmm_costs_cpu = {
     .most_places  = INFINITY,
     .last_order   = {GMXFMM_MAX_ORDER_SINGLE, GMXFMM_MAX_ORDER},
     .choice_steps = 15,
+    .adapts       = 1,
 };

@@ -60,7 +60,12 @@ static fmm_background background_of(const gmxfmm_plan* plan, const fmm_moments* 
 /* Locals to potentials and fields of the targets. */
 static void local_expansions(const gmxfmm_plan* plan, const fmm_background* background, fmm_wanted wanted)
 {
-    size_t            stride;
+    size_t stride;
+    if (fmm_is_adaptive(plan))
+    {
+        fmm_l2p_leaves(plan, wanted);
+        return;
+    }
     const void* const locals = plan->cpu->path->locals(plan, &stride);
     fmm_l2p(plan, locals, stride, background, wanted);
 }

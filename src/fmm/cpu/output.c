@@ -87,7 +87,12 @@ static void take_far_pairs(gmxfmm_plan* plan, double* energy, double* virial)
         const int           i = pair->i, j = pair->j;
         double              r[3] = {(double)a.x[i] - (double)a.x[j], (double)a.y[i] - (double)a.y[j],
                                     (double)a.z[i] - (double)a.z[j]};
-        for (int d = 0; d < 3; d++)
+        for (int d = 0; d < 3 && fmm_has_places(plan); d++)
+        {
+            const real* at = plan->cpu->sources.place[d];
+            r[d]           = ((double)at[i] - (double)at[j]) / (fmm_place_scale(plan) * plan->domain.cells.u);
+        }
+        for (int d = 0; d < 3 && !fmm_has_places(plan); d++)
         {
             r[d] += pair->offset[0] * b[d] + pair->offset[1] * b[3 + d] + pair->offset[2] * b[6 + d];
         }

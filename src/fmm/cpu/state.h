@@ -112,12 +112,40 @@ static inline void fmm_cell_place(const gmxfmm_plan* plan, int cell, int* c)
     c[2] = cell % n[2];
 }
 
+/* Leaves of several levels: cells of the last level along the edge of one. */
+static inline double fmm_leaf_edge(const gmxfmm_plan* plan, int leaf)
+{
+    const fmm_tree* tree = plan->domain.tree;
+    return (double)(1 << (tree->depth - tree->leaves.level[leaf]));
+}
+
+/* Centre of a cell, or of a leaf, in cells. */
+static inline void fmm_cell_centre(const gmxfmm_plan* plan, int cell, double* centre)
+{
+    const fmm_tree* tree = plan->domain.tree;
+    int             place[3];
+    if (fmm_is_adaptive(plan))
+    {
+        const int* at = tree->level[tree->leaves.level[cell]].at[tree->leaves.cell[cell]];
+        for (int d = 0; d < 3; d++)
+        {
+            centre[d] = (at[d] + 0.5) * fmm_leaf_edge(plan, cell);
+        }
+        return;
+    }
+    fmm_cell_place(plan, cell, place);
+    for (int d = 0; d < 3; d++)
+    {
+        centre[d] = place[d] + 0.5;
+    }
+}
+
 /* Centre of a cell minus the place that moments are taken about, unit u: itself, or the centre of a leaf's root (in a
  * rectangular box). */
 static inline void fmm_moments_offset(const gmxfmm_plan* plan, int cell, double* offset)
 {
     offset[0] = offset[1] = offset[2] = 0;
-    if (plan->domain.tree == NULL)
+    if (plan->domain.tree == NULL || fmm_is_adaptive(plan)) /* open: there is no background */
     {
         return;
     }

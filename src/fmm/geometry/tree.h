@@ -8,6 +8,11 @@
  * dense, targets in a run have their sources at any displacement in a run, too. The index `num` of a level, one past
  * its last cell, is the empty cell: lists use it where a cell has no particles, and its expansions are zero.
  *
+ * Leaves of an open system may be of several levels, so that their number does not grow with the ratio of lengths: a
+ * cell is divided while it holds more than `most` particles. A leaf above the last level has no children, so that
+ * nothing is translated to or from parts of it: all pairs of its particles with those of cells near to it are near
+ * pairs. Leaves are then sorted along Morton's curve, and the leaves of a cell of any level are a run of them.
+ *
  * Expansions of a level are in units of that level: lengths in edge_l / lambda, so that operators are the same for all
  * levels; going up or down one changes units by 2 (m2m.c, l2l.c).
  */
@@ -21,7 +26,8 @@
 
 enum
 {
-    FMM_MAX_DEPTH   = 9,
+    FMM_MAX_DEPTH   = 9,  /* of leaves that are all of one level */
+    FMM_MAX_LEVEL   = 20, /* of others: FMM_KEY_BITS of tree_sort.h */
     FMM_MAX_NEAR    = 5 * 5 * 5,
     FMM_MAX_VECTORS = 11 * 11 * 11 /* displacements within 2 ws + 1 cells */
 };
@@ -45,22 +51,38 @@ typedef struct
     int num;            /* occupied cells */
     int slab[9];        /* cells slab[c] .. slab[c+1]-1 are child c of their parents; roots are all in slab 0 */
     int (*at)[3];       /* num + 1: place in the level's grid */
-    int*   parent;      /* num: index in the level above; NULL for roots */
-    int*   child;       /* (num + 1) x 8: indices in the level below; NULL for leaves */
-    int*   near;        /* (num + 1) x num_near: cells of this level at the near vectors */
+    int* parent;        /* num: index in the level above; NULL for roots */
+    int* child;         /* (num + 1) x 8: indices in the level below; NULL for leaves */
+    int* near;          /* (num + 1) x num_near: cells of this level at the near vectors */
+    int (*leaves)[2];   /* leaves of several levels: the first leaf in a cell, and one past the last */
     size_t stride;      /* reals from one coefficient's array to the next; > num, a multiple of 64 bytes */
     void*  multipole;   /* num_coef x stride, in the step's precision; [coef][num] is zero */
     void*  local;       /* the same */
-    size_t capacity[6]; /* bytes that the arrays above have room for */
+    size_t capacity[7]; /* bytes that the arrays above have room for */
 } fmm_level;
+
+/* Leaves of several levels. */
+typedef struct
+{
+    int  num;
+    int* level;                    /* of each leaf */
+    int* cell;                     /* and its index there */
+    int* by_level;                 /* leaves sorted by level */
+    int  start[FMM_MAX_LEVEL + 2]; /* in by_level */
+    int* near_start;               /* num + 1 */
+    int (*near)[2];     /* runs of leaves near to leaf c: near_start[c] .. near_start[c + 1] - 1, its own cell first */
+    size_t capacity[5]; /* bytes that the arrays have room for */
+} fmm_leaves;
 
 typedef struct
 {
-    int       depth;
-    int       roots[3];
-    int       num_coef;
-    int       num_near; /* of fmm_cells: near[0] is zero */
-    fmm_level level[FMM_MAX_DEPTH + 1];
+    int        depth;
+    int        most; /* particles of a leaf above level `depth`; 0: all leaves are of that level */
+    fmm_leaves leaves;
+    int        roots[3];
+    int        num_coef;
+    int        num_near; /* of fmm_cells: near[0] is zero */
+    fmm_level  level[FMM_MAX_LEVEL + 1];
 
     /* M2L: displacements target minus source, in cells, the same for all levels */
     int                 num_vectors; /* 316 for ws = 1, 1206 for ws = 2 */

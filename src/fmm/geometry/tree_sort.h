@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct
+typedef struct fmm_keyed
 {
     uint64_t key;
     int      index;
@@ -36,6 +36,24 @@ static inline void fmm_row_place(uint64_t key, int* at)
     at[0]               = (int)(key >> (2 * FMM_KEY_BITS) & mask);
     at[1]               = (int)(key >> FMM_KEY_BITS & mask);
     at[2]               = (int)(key & mask);
+}
+
+/* Spreads the FMM_KEY_BITS bits of k to every third place. Each line moves the upper half of each group of bits away
+ * from the lower half. */
+static inline uint64_t fmm_spread_bits(uint64_t k)
+{
+    k = (k | k << 32) & 0x001f00000000ffff;
+    k = (k | k << 16) & 0x001f0000ff0000ff;
+    k = (k | k << 8) & 0x100f00f00f00f00f;
+    k = (k | k << 4) & 0x10c30c30c30c30c3;
+    return (k | k << 2) & 0x1249249249249249;
+}
+
+/* Order along Morton's curve. */
+static inline uint64_t fmm_morton_key(const int* at)
+{
+    return fmm_spread_bits((uint64_t)at[0]) << 2 | fmm_spread_bits((uint64_t)at[1]) << 1 |
+           fmm_spread_bits((uint64_t)at[2]);
 }
 
 /* Place of a cell from its key; returns its child index. */

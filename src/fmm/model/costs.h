@@ -27,6 +27,7 @@ typedef struct fmm_costs
      * choice_seconds, plus choice_particle for each particle (s). It is to take less than 100 steps or, where making a
      * plan takes longer than these, less than 2 s for a million particles. */
     double choice_steps, choice_seconds, choice_particle;
+    int    adapts;       /* leaves of an open octree may be of several levels */
     int compiles_orders; /* kernels of an octree are compiled for each order, so that trying an order costs seconds */
 } fmm_costs;
 

@@ -45,6 +45,7 @@ typedef struct
     int        order, separation;
     int        grid[3];         /* cells, or leaves, along each box vector */
     int        depth, roots[3]; /* of an octree; its grid is roots 2^depth */
+    int        most;            /* of fmm_tree */
     double     error;           /* predicted */
     double     edge;            /* open: of a cell, or leaf */
 } fmm_choice;
@@ -68,9 +69,9 @@ gmxfmm_status fmm_tune_tree_particles(const fmm_problem* problem, const void* x,
 gmxfmm_status fmm_tune_tree_open(
     const fmm_problem* problem, const void* x, const double* low, const double* high, fmm_choice* chosen);
 
-/* The depth of an octree that contains all between low and high and whose leaves have that edge. If a depth is given,
- * it is returned, and *edge becomes the edge of its leaves. */
-int fmm_open_depth(const double* low, const double* high, int given_depth, double* edge);
+/* The depth, up to `deepest`, of an octree that contains all between low and high and whose smallest leaves have that
+ * edge. If a depth is given, it is returned, and *edge becomes the edge of its leaves. */
+int fmm_open_depth(const double* low, const double* high, int given_depth, int deepest, double* edge);
 
 /* Compares an octree for the particles at x with cells of one level. In a periodic system these are `cells`, which were
  * chosen for particles spread evenly over the box. In an open system they are those of `cells` if its grid is set,

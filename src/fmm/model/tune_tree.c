@@ -22,17 +22,36 @@ static const double c_levels = 1.41421356;
 /* Most roots: a more elongated box would have an octree of little but roots. */
 static const double c_manyRoots = 1e7;
 
-/* Occupancy of the leaves of a tree, by its depth. */
+/* Most particles of a leaf above the last level that are tried, where leaves may be of several levels. */
+static const int c_most[] = {20, 40, 80, 160, 320};
+
+/* Such leaves are chosen over those of one level if their cost is less by this factor. */
+static const double c_unevenness = 1.2;
+
+enum
+{
+    c_numMost = sizeof(c_most) / sizeof(c_most[0]),
+    c_sampled = 256 /* leaves whose near pairs are counted, about */
+};
+
+/* Occupancy of the leaves of a tree, by its depth; and of leaves of several levels. */
 typedef struct
 {
     double leaves[FMM_MAX_DEPTH + 1];  /* leaves that hold particles */
     double squares[FMM_MAX_DEPTH + 1]; /* sum over leaves of n (n - 1) */
+    int    divided;                    /* whether there is what follows, by c_most */
+    struct
+    {
+        double leaves, squares, cells; /* cells of all levels */
+        double near;                   /* pairs of near particles with ws = 1, each twice */
+        int    depth;
+    } most[c_numMost];
 } occupancy;
 
 typedef struct
 {
     double cost, error;
-    int    good, order, ws, depth;
+    int    good, order, ws, depth, most;
 } choice;
 
 int fmm_given_depth(const gmxfmm_options* options)
@@ -146,6 +165,46 @@ static int last_depth_of(const fmm_problem* problem, const int* roots)
     return depth;
 }
 
+/* Cost with leaves of several levels. */
+static double cost_divided(const fmm_problem* problem, const occupancy* o, double n, int which, int ws, int p)
+{
+    const fmm_costs* c    = problem->costs;
+    const double     near = (2 * ws + 1) * (2 * ws + 1) * (2 * ws + 1), list = 7 * near;
+    const int        more = problem->options->precision == GMXFMM_DOUBLE ? 2 : 1;
+    const double     far =
+        o->most[which].cells * list * translation_cost(method(problem), p) * c->translation[method(problem)] +
+        o->most[which].depth * c->level;
+    return c_unevenness * ((o->most[which].near * near / 27 * c->pair + o->most[which].leaves * c->cell +
+                            n * (p + 1) * (p + 1) * c->coefficient + far) *
+                               more +
+                           o->most[which].leaves * near * c->gather);
+}
+
+/* As tune_depth, of leaves of several levels. error: by order. */
+static void tune_divided(
+    const fmm_problem* problem, int ws, double n, const occupancy* o, const double* error, int last, choice* best)
+{
+    const int fixed = problem->options->order;
+    for (int which = 0; which < c_numMost; which++)
+    {
+        const double density = fmm_density_factor(o->most[which].squares / fmax(n, 1));
+        for (int p = fixed >= 0 ? fixed : 1; p <= last; p++)
+        {
+            const double predicted = c_levels * error[p] * density;
+            const double c         = cost_divided(problem, o, n, which, ws, p);
+            if (predicted <= fmm_target_error(problem))
+            {
+                if (!best->good || c < best->cost)
+                {
+                    const choice found = {c, predicted, 1, p, ws, o->most[which].depth, c_most[which]};
+                    *best              = found;
+                }
+                break;
+            }
+        }
+    }
+}
+
 /* Tries the depths and orders that the options allow, and updates *best. */
 static gmxfmm_status tune_depth(
     const fmm_problem* problem, const double* box, const int* roots, int ws, double n, const occupancy* o, choice* best)
@@ -176,7 +235,7 @@ static gmxfmm_status tune_depth(
             const int    good      = predicted <= fmm_target_error(problem);
             if (good ? (!best->good || c < best->cost) : (!best->good && predicted < best->error))
             {
-                const choice found = {c, predicted, good, p, ws, depth};
+                const choice found = {c, predicted, good, p, ws, depth, 0};
                 *best              = found;
             }
             if (good)
@@ -189,6 +248,10 @@ static gmxfmm_status tune_depth(
             break; /* emptier leaves only cost more */
         }
     }
+    if (o->divided)
+    {
+        tune_divided(problem, ws, n, o, error, last, best);
+    }
     return GMXFMM_OK;
 }
 
@@ -196,7 +259,7 @@ static gmxfmm_status
 tune(const fmm_problem* problem, const double* box, const int* roots, double n, const occupancy* o, choice* best)
 {
     const gmxfmm_options* options = problem->options;
-    const choice          none    = {INFINITY, INFINITY, 0, 0, 0, 0};
+    const choice          none    = {INFINITY, INFINITY, 0, 0, 0, 0, 0};
     const int             first   = options->separation > 0 ? options->separation : 1;
     const int             last    = options->separation > 0 ? options->separation : 2;
     *best                         = none;
@@ -218,6 +281,7 @@ static void take(const fmm_problem* problem, const int* roots, const choice* bes
     chosen->separation = best->ws;
     chosen->error      = best->error;
     chosen->depth      = best->depth;
+    chosen->most       = best->most;
     for (int d = 0; d < 3; d++)
     {
         chosen->roots[d] = roots[d];
@@ -251,6 +315,7 @@ gmxfmm_status fmm_tune_tree(const fmm_problem* problem, fmm_choice* chosen)
             "an edge, and there may be %g roots",
             box[0], box[4], box[8], depth > 0 ? depth : 1, 1 << FMM_KEY_BITS, c_manyRoots);
     }
+    o.divided = 0;
     for (int d = 0; d <= FMM_MAX_DEPTH; d++)
     {
         const double cells = (double)roots[0] * roots[1] * roots[2] * pow(8, d), per_cell = n / cells;
@@ -265,30 +330,19 @@ gmxfmm_status fmm_tune_tree(const fmm_problem* problem, fmm_choice* chosen)
     return status;
 }
 
-/* Spreads the FMM_KEY_BITS bits of k to every third place, for a Morton key. Each line moves the upper half of each
- * group of bits away from the lower half. */
-static uint64_t spread(uint64_t k)
-{
-    k = (k | k << 32) & 0x001f00000000ffff;
-    k = (k | k << 16) & 0x001f0000ff0000ff;
-    k = (k | k << 8) & 0x100f00f00f00f00f;
-    k = (k | k << 4) & 0x10c30c30c30c30c3;
-    return (k | k << 2) & 0x1249249249249249;
-}
-
 /* Morton key of a particle at x among cells of the deepest level. */
 static uint64_t
 morton_key(const fmm_problem* problem, const double* x, const double* origin, const double* box, const int* cells)
 {
-    uint64_t key = 0;
+    int at[3];
     for (int d = 0; d < 3; d++)
     {
         const double f    = (x[d] - origin[d]) / box[4 * d]; /* if this is not finite, assign reports it */
         const double part = fmm_has_images(problem->periodic) ? f - floor(f) : fmin(fmax(f, 0), 1);
         const int    k    = part >= 0 ? (int)(part * cells[d]) : 0;
-        key |= spread((uint64_t)(k < cells[d] ? k : cells[d] - 1)) << (2 - d);
+        at[d]             = k < cells[d] ? k : cells[d] - 1;
     }
-    return key;
+    return fmm_morton_key(at);
 }
 
 /* Counts runs of keys that differ in their last `shift` bits only: the particles of a cell. */
@@ -306,13 +360,116 @@ static void count_runs(const fmm_keyed* sorted, size_t n, int shift, double* lea
     *squares = 2 * (double)pairs;
 }
 
+/* Whether leaves may be of several levels: cpu/octree/adaptive.c. Translations to parents would be of leaves, too. */
+static int may_divide(const fmm_problem* problem)
+{
+    const gmxfmm_options* o = problem->options;
+    return problem->costs->adapts && !fmm_has_images(problem->periodic) && o->depth <= 0 && !o->m2l_to_parent &&
+           (o->precision == GMXFMM_DOUBLE || o->array_type == GMXFMM_SINGLE);
+}
+
+/* Particles, in the order of their keys, in a cell of a level; 0 if it is outside. */
+static double count_in_cell(const fmm_keyed* sorted, size_t n, const int* at, int level)
+{
+    const int shift = 3 * (FMM_KEY_BITS - level);
+    size_t    end[2];
+    for (int d = 0; d < 3; d++)
+    {
+        if (at[d] < 0 || at[d] >= 1 << level)
+        {
+            return 0;
+        }
+    }
+    const uint64_t key = fmm_morton_key(at);
+    for (int side = 0; side < 2; side++)
+    {
+        size_t low = 0, high = n; /* of the first one that is not before */
+        while (low < high)
+        {
+            const size_t middle = low + (high - low) / 2;
+            const int    before = sorted[middle].key >> shift < key + (uint64_t)side;
+            low                 = before ? middle + 1 : low;
+            high                = before ? high : middle;
+        }
+        end[side] = low;
+    }
+    return (double)(end[1] - end[0]);
+}
+
+/* Particles near to those of a leaf at a place of a level. A cell that is divided is counted twice, for the leaves in
+ * it have this one on their lists; so one that is part of a larger leaf is not. */
+static double count_near(const fmm_keyed* sorted, size_t n, const int* at, int level, int most)
+{
+    double sum = 0;
+    for (int o = 0; o < 27; o++)
+    {
+        const int    other[3] = {at[0] + o / 9 - 1, at[1] + o / 3 % 3 - 1, at[2] + o % 3 - 1};
+        const int    above[3] = {other[0] >> 1, other[1] >> 1, other[2] >> 1};
+        const double here     = count_in_cell(sorted, n, other, level);
+        if (here > most && level < FMM_KEY_BITS)
+        {
+            sum += 2 * here;
+        }
+        else if (here > 0 && (level == 1 || count_in_cell(sorted, n, above, level - 1) > most))
+        {
+            sum += here;
+        }
+    }
+    return sum;
+}
+
+/* What is being divided: particles in the order of their keys; of `every` leaves one is looked at. */
+typedef struct
+{
+    const fmm_keyed* sorted;
+    size_t           n, every, leaves;
+    int              which;
+    occupancy*       o;
+} division;
+
+/* Adds the cell at a place of a level that has particles begin .. end - 1, and all below it. */
+static void divide(division* v, size_t begin, size_t end, const int* at, int level)
+{
+    const double n    = (double)(end - begin);
+    const int    most = c_most[v->which];
+    v->o->most[v->which].cells++;
+    if (level > 0 && (n <= most || level == FMM_KEY_BITS))
+    {
+        v->o->most[v->which].leaves++;
+        v->o->most[v->which].squares += n * (n - 1);
+        v->o->most[v->which].depth = level > v->o->most[v->which].depth ? level : v->o->most[v->which].depth;
+        if (v->leaves++ % v->every == 0)
+        {
+            v->o->most[v->which].near += n * (double)v->every * count_near(v->sorted, v->n, at, level, most);
+        }
+        return;
+    }
+    const int shift = 3 * (FMM_KEY_BITS - level - 1);
+    while (begin < end)
+    {
+        const int octant   = (int)(v->sorted[begin].key >> shift & 7);
+        const int child[3] = {2 * at[0] + (octant >> 2), 2 * at[1] + (octant >> 1 & 1), 2 * at[2] + (octant & 1)};
+        size_t    low = begin + 1, high = end; /* of the first one in another child */
+        while (low < high)
+        {
+            const size_t middle = low + (high - low) / 2;
+            const int    same   = (int)(v->sorted[middle].key >> shift & 7) == octant;
+            low                 = same ? middle + 1 : low;
+            high                = same ? high : middle;
+        }
+        divide(v, begin, low, child, level + 1);
+        begin = low;
+    }
+}
+
 /* Counts particles in the cells of all depths. In the order of Morton keys of the deepest level, the particles of a
  * cell of any level are consecutive, as their keys begin with the same bits. */
 static gmxfmm_status count_cells(
     const fmm_problem* problem, const void* x, const double* origin, const double* box, const int* roots, occupancy* o)
 {
     const int64_t n        = problem->n;
-    const int     bottom   = deepest(roots);
+    const int     divided  = may_divide(problem) && n > 0 && roots[0] * roots[1] * roots[2] == 1;
+    const int     bottom   = divided ? FMM_KEY_BITS : deepest(roots);
     const int     cells[3] = {roots[0] << bottom, roots[1] << bottom, roots[2] << bottom};
     const int     dbl      = problem->options->array_type == GMXFMM_DOUBLE;
     fmm_keyed*    memory   = malloc((2 * (size_t)n + 1) * sizeof(*memory));
@@ -336,6 +493,16 @@ static gmxfmm_status count_cells(
     {
         const int shift = depth < bottom ? 3 * (bottom - depth) : 0;
         count_runs(memory, (size_t)n, shift, &o->leaves[depth], &o->squares[depth]);
+    }
+    memset(o->most, 0, sizeof(o->most));
+    o->divided = divided;
+    for (int which = 0; which < c_numMost && divided; which++)
+    {
+        static const int c_root[3] = {0, 0, 0};
+        /* a leaf has a third of the particles that it may have, or so */
+        const size_t every = (size_t)n / ((size_t)c_most[which] / 3 * c_sampled) + 1;
+        division     v     = {memory, (size_t)n, every, 0, which, o};
+        divide(&v, 0, (size_t)n, c_root, 0);
     }
     free(memory);
     return GMXFMM_OK;
@@ -420,7 +587,7 @@ fmm_tune_tree_open(const fmm_problem* problem, const void* x, const double* low,
 {
     static const int roots[3] = {1, 1, 1};
     const double     longest  = longest_edge(low, high);
-    choice           best     = {INFINITY, INFINITY, 0, 0, 0, 0};
+    choice           best     = {INFINITY, INFINITY, 0, 0, 0, 0, 0};
     double           edge     = longest;
     for (int filled = 8; filled >= (problem->options->depth > 0 ? 8 : 5); filled--)
     {
@@ -448,7 +615,7 @@ fmm_tune_tree_open(const fmm_problem* problem, const void* x, const double* low,
     return GMXFMM_OK;
 }
 
-int fmm_open_depth(const double* low, const double* high, int given_depth, double* edge)
+int fmm_open_depth(const double* low, const double* high, int given_depth, int deepest, double* edge)
 {
     const double longest = longest_edge(low, high);
     int          depth   = 1;
@@ -458,7 +625,7 @@ int fmm_open_depth(const double* low, const double* high, int given_depth, doubl
         return given_depth;
     }
     /* leaves keep the size that was chosen, and the depth changes with the extent of the particles */
-    for (; depth < FMM_MAX_DEPTH && *edge * (1 << depth) < longest; depth++)
+    for (; depth < deepest && *edge * (1 << depth) < longest; depth++)
     {
     }
     *edge = fmax(*edge, longest / (1 << depth));
@@ -476,9 +643,9 @@ fft_cost_periodic(const fmm_problem* problem, const fmm_choice* fft, const int* 
     const double depth = fmin(fmax(exact, 0), FMM_MAX_DEPTH - 1e-9);
     const int    above = (int)depth;
     const double t     = depth - above;
-    occupancy    here  = {{0}, {0}};
-    here.leaves[0]     = pow(o->leaves[above], 1 - t) * pow(o->leaves[above + 1], t);
-    here.squares[0]    = pow(o->squares[above] + 1, 1 - t) * pow(o->squares[above + 1] + 1, t);
+    occupancy    here;
+    here.leaves[0]  = pow(o->leaves[above], 1 - t) * pow(o->leaves[above + 1], t);
+    here.squares[0] = pow(o->squares[above] + 1, 1 - t) * pow(o->squares[above + 1] + 1, t);
     return cost_of_leaves(problem, &here, n, 0, fft->separation, fft->order) +
            fmm_fft_cost(problem, cells, fft->order) * (problem->options->precision == GMXFMM_DOUBLE ? 2 : 1);
 }

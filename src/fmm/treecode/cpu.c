@@ -128,9 +128,19 @@ static gmxfmm_status cpu_charges(treecode* t)
     return GMXFMM_OK;
 }
 
+/* Above this many times 1 / kappa between neighbours, exp(-kappa r) of many pairs is too small a number for single
+ * precision (below e^-87), and what is larger is too little of the sums. */
+static const double c_fewLengths = 20;
+
+static int needs_double(const treecode* t)
+{
+    return t->options.kernel == treecode_yukawa && t->parameter[0] > c_fewLengths * cbrt((double)t->n);
+}
+
 static gmxfmm_status cpu_sums(treecode* t, const treecode_lists* lists, gmxfmm_precision precision, int with_field)
 {
-    precision == GMXFMM_DOUBLE ? treecode_sums_d(t, lists, with_field) : treecode_sums_f(t, lists, with_field);
+    precision == GMXFMM_DOUBLE || needs_double(t) ? treecode_sums_d(t, lists, with_field)
+                                                  : treecode_sums_f(t, lists, with_field);
     return GMXFMM_OK;
 }
 

@@ -49,7 +49,7 @@ static inline vreal kernel_rsqrt(vreal x)
 }
 
 /* exp(x), x <= 0: 2^k exp(r), k the integer next to x / log 2 and |r| <= log 2 / 2, exp(r) by its series to a remainder
- * below rounding; below the smallest normal number it stays there. Against libmvec's, which is a call and so saves
+ * below rounding; 0 below the smallest normal number. Against libmvec's, which is a call and so saves
  * all registers: Yukawa sums 1.3 times as fast in double, 1.9 times in single precision. */
 static inline vreal kernel_exp(vreal x)
 {
@@ -85,7 +85,7 @@ static inline vreal kernel_exp(vreal x)
         sum = sum * r + inverse_factorial[i];
     }
     sum = (sum * r + 1) * r + 1;
-    return (vreal)((vinteger)sum + ((vinteger)shifted << c_mantissa));
+    return (vreal)(((vinteger)sum + ((vinteger)shifted << c_mantissa)) & above);
 }
 
 #endif

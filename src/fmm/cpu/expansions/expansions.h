@@ -13,4 +13,9 @@ void fmm_p2m(const gmxfmm_plan* plan, real* field, size_t stride);
 void fmm_l2p(
     const gmxfmm_plan* plan, const real* field, size_t stride, const fmm_background* background, fmm_wanted wanted);
 
+/* The same of leaves of several levels: multipoles of those of one level, and targets of all. Expansions are in the
+ * unit of their level, 2^(depth - level) u. */
+void fmm_p2m_leaves(const gmxfmm_plan* plan, int level);
+void fmm_l2p_leaves(const gmxfmm_plan* plan, fmm_wanted wanted);
+
 #endif

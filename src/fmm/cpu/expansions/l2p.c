@@ -239,3 +239,85 @@ void fmm_l2p(
         }
     }
 }
+
+/* Targets of leaves of one level, whose unit of length is 1/unit times u; there is no background. */
+static inline void leaf_targets(
+    const gmxfmm_plan* plan, const walk* cells, real unit, const real* inverse, const weights* w, fmm_wanted wanted)
+{
+    const fmm_arrays a     = fmm_arrays_of(fmm_targets(plan));
+    const real       field = -unit * unit;
+    for (int k = 0; k < cells->most; k += VLEN)
+    {
+        vreal lx[VLEN], ly[VLEN], lz[VLEN], phi[VLEN] = {{0}};
+        walk_load(cells, a.x, k, lx);
+        walk_load(cells, a.y, k, ly);
+        walk_load(cells, a.z, k, lz);
+        for (int i = 0; i < VLEN && k + i < cells->most; i++)
+        {
+            vreal out[4];
+            evaluate(plan->far.order, lx[i] * unit, ly[i] * unit, lz[i] * unit, inverse, w, wanted, out);
+            phi[i] = out[0] * unit;
+            lx[i]  = out[1] * field;
+            ly[i]  = out[2] * field;
+            lz[i]  = out[3] * field;
+        }
+        if (wanted != FMM_FIELD)
+        {
+            walk_store_apart(cells, phi, k, 0, a.far_phi);
+        }
+        if (wanted != FMM_POTENTIAL)
+        {
+            walk_store_apart(cells, lx, k, 1, a.ex);
+            walk_store_apart(cells, ly, k, 1, a.ey);
+            walk_store_apart(cells, lz, k, 1, a.ez);
+        }
+    }
+}
+
+/* Leaves first .. of leaves->by_level, all of one level. */
+static void
+block_leaves(const gmxfmm_plan* plan, int level, int first, int lanes, const real* inverse, fmm_wanted wanted)
+{
+    weights                  w;
+    _Alignas(FMM_ALIGN) real local[c_maxCoef * VLEN];
+    const fmm_level*         from = &plan->domain.tree->level[level];
+    const int*               leaf = plan->domain.tree->leaves.by_level + first;
+    const walk               at   = walk_of_leaves(fmm_targets(plan)->cell_start, leaf, lanes);
+    const real               unit = (real)(1 / fmm_leaf_edge(plan, *leaf));
+    for (int i = 0; i < harm_size(plan->far.order); i++)
+    {
+        for (int l = 0; l < VLEN; l++)
+        {
+            const size_t cell   = (size_t)plan->domain.tree->leaves.cell[leaf[l < lanes ? l : 0]];
+            local[i * VLEN + l] = ((const real*)from->local)[(size_t)i * from->stride + cell];
+        }
+    }
+    make_weights(plan->far.order, local, VLEN, 0, &w);
+    switch (wanted)
+    {
+    case FMM_POTENTIAL:
+        leaf_targets(plan, &at, unit, inverse, &w, FMM_POTENTIAL);
+        break;
+    case FMM_FIELD:
+        leaf_targets(plan, &at, unit, inverse, &w, FMM_FIELD);
+        break;
+    default:
+        leaf_targets(plan, &at, unit, inverse, &w, FMM_BOTH);
+    }
+}
+
+void fmm_l2p_leaves(const gmxfmm_plan* plan, fmm_wanted wanted)
+{
+    real              inverse[c_maxCoef];
+    const fmm_leaves* leaves = &plan->domain.tree->leaves;
+    harm_fill_inverse(plan->far.order, inverse);
+    for (int level = 0; level <= plan->domain.tree->depth; level++)
+    {
+        const int begin = leaves->start[level], end = leaves->start[level + 1];
+#pragma omp parallel for schedule(dynamic, 4) num_threads(plan->num_threads) if (end - begin > VLEN)
+        for (int first = begin; first < end; first += VLEN)
+        {
+            block_leaves(plan, level, first, end - first < VLEN ? end - first : VLEN, inverse, wanted);
+        }
+    }
+}

@@ -53,3 +53,51 @@ void fmm_p2m(const gmxfmm_plan* plan, real* field, size_t stride)
         }
     }
 }
+
+/* The same of positions in another unit. */
+static void leaf_multipoles(const gmxfmm_plan* plan, const walk* w, real unit, const real* inverse, vreal* m)
+{
+    const fmm_arrays a = fmm_arrays_of(&plan->cpu->sources);
+    for (int i = 0; i < harm_size(plan->far.order); i++)
+    {
+        m[i] = (vreal){0};
+    }
+    for (int k = 0; k < w->most; k += VLEN)
+    {
+        vreal x[VLEN], y[VLEN], z[VLEN], q[VLEN];
+        walk_load(w, a.x, k, x);
+        walk_load(w, a.y, k, y);
+        walk_load(w, a.z, k, z);
+        walk_load(w, a.q, k, q);
+        for (int i = 0; i < VLEN && k + i < w->most; i++)
+        {
+            harm_add_upsilon(plan->far.order, x[i] * unit, y[i] * -unit, z[i] * unit, walk_keep(w, k + i, q[i]),
+                             inverse, m);
+        }
+    }
+}
+
+void fmm_p2m_leaves(const gmxfmm_plan* plan, int level)
+{
+    real              inverse[c_maxCoef];
+    const fmm_leaves* leaves = &plan->domain.tree->leaves;
+    const fmm_level*  to     = &plan->domain.tree->level[level];
+    const int         begin = leaves->start[level], end = leaves->start[level + 1];
+    harm_fill_inverse(plan->far.order, inverse);
+#pragma omp parallel for schedule(dynamic, 4) num_threads(plan->num_threads)
+    for (int first = begin; first < end; first += VLEN)
+    {
+        vreal      m[c_maxCoef];
+        const int  lanes = end - first < VLEN ? end - first : VLEN;
+        const int* leaf  = leaves->by_level + first;
+        const walk w     = walk_of_leaves(plan->cpu->sources.cell_start, leaf, lanes);
+        leaf_multipoles(plan, &w, (real)(1 / fmm_leaf_edge(plan, *leaf)), inverse, m);
+        for (int i = 0; i < harm_size(plan->far.order); i++)
+        {
+            for (int l = 0; l < lanes; l++)
+            {
+                ((real*)to->multipole)[(size_t)i * to->stride + (size_t)leaves->cell[leaf[l]]] = m[i][l];
+            }
+        }
+    }
+}

@@ -62,6 +62,58 @@ static int near_in_cell(const fmm_cells* c)
     return !fmm_has_images(c->periodic) || (c->rectangular && c->n[0] > 2 && c->n[1] > 2 && c->n[2] > 2);
 }
 
+/* Particles in the list of a leaf, which is of runs of leaves. */
+static int near_of_leaf(const gmxfmm_plan* plan, int leaf)
+{
+    const fmm_leaves* leaves = &plan->domain.tree->leaves;
+    const int*        start  = charges_of(plan)->cell_start;
+    int               num    = 0;
+    for (int k = leaves->near_start[leaf]; k < leaves->near_start[leaf + 1]; k++)
+    {
+        num += start[leaves->near[k][1]] - start[leaves->near[k][0]];
+    }
+    return num;
+}
+
+/* Place of particle j in the list of a leaf, or -1. */
+static int place_in_runs(const gmxfmm_plan* plan, int leaf, int j)
+{
+    const fmm_leaves* leaves = &plan->domain.tree->leaves;
+    const int*        start  = charges_of(plan)->cell_start;
+    const int         other  = charges_of(plan)->cell_of[j];
+    int               num    = 0;
+    for (int k = leaves->near_start[leaf]; k < leaves->near_start[leaf + 1]; k++)
+    {
+        if (other >= leaves->near[k][0] && other < leaves->near[k][1])
+        {
+            return num + charges_of(plan)->position[j] - start[leaves->near[k][0]];
+        }
+        num += start[leaves->near[k][1]] - start[leaves->near[k][0]];
+    }
+    return -1;
+}
+
+/* mask_near of a particle of a leaf. */
+static void mask_in_runs(const gmxfmm_plan* plan, int s, int leaf)
+{
+    const int i    = charges_of(plan)->sorted[s];
+    int *     mask = plan->cpu->mask + plan->cpu->mask_start[s], *end = plan->cpu->mask + plan->cpu->mask_start[s + 1];
+    *mask++ = own_place(plan, i);
+    for (int e = 0; e < num_excluded(plan, i); e++)
+    {
+        const int j     = plan->particles.excl_list[plan->particles.excl_start[i] + e];
+        const int place = j == i ? -1 : place_in_runs(plan, leaf, j);
+        if (place >= 0)
+        {
+            *mask++ = place;
+        }
+    }
+    while (mask < end)
+    {
+        *mask++ = own_place(plan, i);
+    }
+}
+
 /* The near excluded pairs of particle s, in the cell at place[3], to its part of the mask. That has room for all its
  * excluded pairs: the rest is filled with the particle itself. */
 static void mask_near(const gmxfmm_plan* plan, int s, const int* place, const int* prefix)
@@ -101,9 +153,13 @@ static void mask_near(const gmxfmm_plan* plan, int s, const int* place, const in
 /* Those of its far field, each pair once, to far_pairs. */
 static void list_far(gmxfmm_plan* plan, int s)
 {
-    const int i = charges_of(plan)->sorted[s];
-    int       place[3];
-    fmm_cell_place(plan, charges_of(plan)->cell_of[i], place);
+    const int i        = charges_of(plan)->sorted[s];
+    const int leaf     = charges_of(plan)->cell_of[i];
+    int       place[3] = {0, 0, 0};
+    if (!fmm_is_adaptive(plan))
+    {
+        fmm_cell_place(plan, leaf, place);
+    }
     for (int e = 0; e < num_excluded(plan, i); e++)
     {
         const int j = plan->particles.excl_list[plan->particles.excl_start[i] + e];
@@ -112,6 +168,14 @@ static void list_far(gmxfmm_plan* plan, int s)
             continue;
         }
         fmm_far_pair pair = {s, charges_of(plan)->position[j], {0, 0, 0}};
+        if (fmm_is_adaptive(plan))
+        {
+            if (place_in_runs(plan, leaf, j) < 0)
+            {
+                plan->cpu->far_pairs[plan->cpu->num_far_pairs++] = pair;
+            }
+            continue;
+        }
         nearest_offset(plan, s, place, j, pair.offset);
         const int source[3] = {-pair.offset[0], -pair.offset[1], -pair.offset[2]};
         if (fmm_near_index(&plan->domain.cells, source) < 0)
@@ -146,14 +210,21 @@ gmxfmm_status fmm_excluded_pairs(gmxfmm_plan* plan)
         {
             continue;
         }
-        int place[3], *prefix = prefixes + (size_t)omp_get_thread_num() * num_near;
-        fmm_cell_place(plan, cell, place);
-        const int num = near_prefix(plan, cell, place, prefix);
-        capacity      = num > capacity ? num : capacity;
+        int place[3] = {0, 0, 0}, *prefix = prefixes + (size_t)omp_get_thread_num() * num_near, num;
+        if (fmm_is_adaptive(plan))
+        {
+            num = near_of_leaf(plan, cell);
+        }
+        else
+        {
+            fmm_cell_place(plan, cell, place);
+            num = near_prefix(plan, cell, place, prefix);
+        }
+        capacity = num > capacity ? num : capacity;
         sum += (double)num * (targets->cell_start[cell + 1] - targets->cell_start[cell]);
         for (int s = charges_of(plan)->cell_start[cell]; s < charges_of(plan)->cell_start[cell + 1]; s++)
         {
-            mask_near(plan, s, place, prefix);
+            fmm_is_adaptive(plan) ? mask_in_runs(plan, s, cell) : mask_near(plan, s, place, prefix);
         }
     }
     free(prefixes);

@@ -33,7 +33,7 @@ typedef struct
     const real *x, *y, *z;
     int         shifted; /* relative to the centres of their cells */
     real        away;    /* x of the padding: no particle is there */
-    real        unit;    /* of these positions over u: 1, or between 1/2 and 1 */
+    real        unit;    /* of these positions over u */
 } near_places;
 
 /* No particle is more than 100 cells away from its own (fmm_permute). */
@@ -92,22 +92,44 @@ static inline void copy_scaled(real* to, const real* from, int count)
     }
 }
 
+/* Adds count particles from `begin` on to a list of num. */
+static inline void
+append(const near_places* at, const real* q, int begin, int count, const double* shift, const near_list* list, int num)
+{
+    copy_charged(list->x + num, at->x + begin, q + begin, count, (real)shift[0], at->away);
+    copy_shifted(list->y + num, at->y + begin, count, (real)shift[1]);
+    copy_shifted(list->z + num, at->z + begin, count, (real)shift[2]);
+    copy_scaled(list->q + num, q + begin, count);
+}
+
+/* The runs of leaves near to a leaf. */
+static int gather_leaves(const gmxfmm_plan* plan, const near_places* at, const real* q, int leaf, const near_list* list)
+{
+    static const double c_none[3] = {0, 0, 0};
+    const fmm_leaves*   leaves    = &plan->domain.tree->leaves;
+    const int*          start     = plan->cpu->sources.cell_start;
+    int                 num       = 0;
+    for (int k = leaves->near_start[leaf]; k < leaves->near_start[leaf + 1]; k++)
+    {
+        const int begin = start[leaves->near[k][0]], count = start[leaves->near[k][1]] - begin;
+        append(at, q, begin, count, c_none, list, num);
+        num += count;
+    }
+    return num;
+}
+
 /* Gathers the near particles of cell c[3]; returns their number, the list padded to whole vectors. */
 static int
 gather(const gmxfmm_plan* plan, const near_places* at, const real* q, int target, const int* c, const near_list* list)
 {
     const fmm_cells* cells = &plan->domain.cells;
-    int              num   = 0;
-    for (int o = 0; o < cells->num_near; o++)
+    int              num   = fmm_is_adaptive(plan) ? gather_leaves(plan, at, q, target, list) : 0;
+    for (int o = 0; o < cells->num_near && !fmm_is_adaptive(plan); o++)
     {
         const int cell  = fmm_near_of(plan, target, c, o);
         const int begin = plan->cpu->sources.cell_start[cell], count = plan->cpu->sources.cell_start[cell + 1] - begin;
         static const double c_none[3] = {0, 0, 0};
-        const double*       r         = at->shifted ? cells->near_shift[o] : c_none;
-        copy_charged(list->x + num, at->x + begin, q + begin, count, (real)r[0], at->away);
-        copy_shifted(list->y + num, at->y + begin, count, (real)r[1]);
-        copy_shifted(list->z + num, at->z + begin, count, (real)r[2]);
-        copy_scaled(list->q + num, q + begin, count);
+        append(at, q, begin, count, at->shifted ? cells->near_shift[o] : c_none, list, num);
         num += count;
     }
     for (int i = 0; i < VLEN; i++)
@@ -247,8 +269,11 @@ target_cell(const gmxfmm_plan* plan, int cell, const near_list* list, fmm_wanted
     const int               with_masks = plan->particles.num_targets == 0;
     const int               after_far  = fmm_far_is_first(plan, wanted);
     const int *             all_masks = plan->cpu->mask, *mask_start = plan->cpu->mask_start;
-    int                     c[3];
-    fmm_cell_place(plan, cell, c);
+    int                     c[3] = {0, 0, 0};
+    if (!fmm_is_adaptive(plan))
+    {
+        fmm_cell_place(plan, cell, c);
+    }
     const int num = gather(plan, &from, sources.q, cell, c, list);
     for (int s = targets->cell_start[cell]; s < targets->cell_start[cell + 1]; s++)
     {

@@ -59,13 +59,24 @@ static void far_by_octree(gmxfmm_plan* plan, double* strain)
     const fmm_level* leaves = &tree->level[tree->depth];
     gmxfmm_info*     info   = &plan->info;
     double           clock  = fmm_time();
-    fmm_p2m(plan, leaves->multipole, leaves->stride);
-    fmm_lap(&clock, &info->time_p2m);
-    for (int l = tree->depth - 1; l >= 0; l--)
+    if (!fmm_is_adaptive(plan))
     {
-        fmm_m2m(plan, l);
+        fmm_p2m(plan, leaves->multipole, leaves->stride);
+        fmm_lap(&clock, &info->time_p2m);
     }
-    fmm_lap(&clock, &info->time_m2m);
+    for (int l = tree->depth; l >= 0; l--)
+    {
+        if (l < tree->depth)
+        {
+            fmm_m2m(plan, l); /* sets all cells, those without children to zero */
+            fmm_lap(&clock, &info->time_m2m);
+        }
+        if (fmm_is_adaptive(plan))
+        {
+            fmm_p2m_leaves(plan, l);
+            fmm_lap(&clock, &info->time_p2m);
+        }
+    }
     zero_locals(plan);
     if (fmm_is_periodic(plan))
     {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The octree of a set of particles: leaves from sorted keys, levels above from those below, neighbours from above. */
+/* The octree of a set of particles with leaves of one level: these from sorted keys, levels above from those below,
+ * neighbours from above. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,8 +15,7 @@ static gmxfmm_status out_of_memory(gmxfmm_plan* plan, int num)
     return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %d cells of an octree", num);
 }
 
-/* Room for the lists of `num` cells. */
-static gmxfmm_status reserve_level(gmxfmm_plan* plan, int l, int num)
+gmxfmm_status fmm_level_reserve(gmxfmm_plan* plan, int l, int num)
 {
     fmm_tree*    tree  = plan->domain.tree;
     fmm_level*   level = &tree->level[l];
@@ -32,7 +32,9 @@ static gmxfmm_status reserve_level(gmxfmm_plan* plan, int l, int num)
         fmm_grow(plan, (void**)&level->child, &level->capacity[2], l < tree->depth ? cells * 8 * sizeof(int) : 0) &&
         fmm_grow(plan, (void**)&level->near, &level->capacity[3], cells * near * sizeof(int)) &&
         fmm_grow(plan, &level->multipole, &level->capacity[4], expansions) &&
-        fmm_grow(plan, &level->local, &level->capacity[5], expansions);
+        fmm_grow(plan, &level->local, &level->capacity[5], expansions) &&
+        fmm_grow(plan, (void**)&level->leaves, &level->capacity[6],
+                 tree->most > 0 ? cells * sizeof(*level->leaves) : 0);
     if (!ok)
     {
         return out_of_memory(plan, num);
@@ -67,7 +69,7 @@ static gmxfmm_status make_parents(gmxfmm_plan* plan, int l, fmm_keyed* items, fm
         items[c].index  = c;
     }
     fmm_sort_keys(items, buffer, (size_t)lower->num, plan->num_threads);
-    const gmxfmm_status status = reserve_level(plan, l - 1, count_runs(items, (size_t)lower->num));
+    const gmxfmm_status status = fmm_level_reserve(plan, l - 1, count_runs(items, (size_t)lower->num));
     if (status != GMXFMM_OK)
     {
         return status;
@@ -190,32 +192,14 @@ static void neighbours(gmxfmm_plan* plan, int l)
     }
 }
 
-/* Leaf of each of the particles, as keys in items. Returns the first without one (not finite), or -1. */
-static int64_t particle_keys(const gmxfmm_plan* plan, const void* x, gmxfmm_precision type, int64_t n, fmm_keyed* items)
+gmxfmm_status fmm_level_neighbours(gmxfmm_plan* plan)
 {
-    int64_t bad = INT64_MAX;
-#pragma omp parallel for schedule(static) num_threads(plan->num_threads) reduction(min : bad)
-    for (int64_t i = 0; i < n; i++)
+    const gmxfmm_status status = root_neighbours(plan);
+    for (int l = 1; l <= plan->domain.tree->depth && status == GMXFMM_OK; l++)
     {
-        double rest[3];
-        int    at[3] = {0, 0, 0};
-        double xi[3];
-        for (int d = 0; d < 3; d++)
-        {
-            xi[d] = type == GMXFMM_DOUBLE ? ((const double*)x)[3 * i + d] : (double)((const float*)x)[3 * i + d];
-        }
-        if (fmm_locate(&plan->domain.cells, xi, at, rest))
-        {
-            fmm_into_grid(plan->domain.cells.periodic, plan->domain.cells.inner, at);
-        }
-        else
-        {
-            bad = i < bad ? i : bad;
-        }
-        items[i].key   = fmm_cell_key(at);
-        items[i].index = (int)i;
+        neighbours(plan, l);
     }
-    return bad == INT64_MAX ? -1 : bad;
+    return status;
 }
 
 /* Merges the keys of two sorted sets into the leaves of the tree. */
@@ -240,7 +224,7 @@ static gmxfmm_status make_leaves(gmxfmm_plan* plan, const fmm_keyed* a, size_t n
         }
         if (pass == 0)
         {
-            const gmxfmm_status status = reserve_level(plan, tree->depth, num);
+            const gmxfmm_status status = fmm_level_reserve(plan, tree->depth, num);
             if (status != GMXFMM_OK)
             {
                 return status;
@@ -289,46 +273,15 @@ static gmxfmm_status make_levels(gmxfmm_plan* plan, fmm_keyed* items, fmm_keyed*
     {
         status = make_parents(plan, l, items, buffer);
     }
-    status = status == GMXFMM_OK ? root_neighbours(plan) : status;
-    for (int l = 1; l <= plan->domain.tree->depth && status == GMXFMM_OK; l++)
-    {
-        neighbours(plan, l);
-    }
-    return status;
+    return status == GMXFMM_OK ? fmm_level_neighbours(plan) : status;
 }
 
-gmxfmm_status fmm_tree_assign(gmxfmm_plan* plan, const void* x)
+gmxfmm_status fmm_even_levels(gmxfmm_plan* plan, fmm_keyed* particles, fmm_keyed* targets, fmm_keyed* buffer)
 {
     const size_t  na = (size_t)plan->particles.n, nb = (size_t)plan->particles.num_targets;
-    fmm_keyed*    memory = malloc((2 * (na + nb) + 1) * sizeof(*memory));
-    fmm_keyed *   a = memory, *b = memory + na, *buffer = memory + na + nb;
-    gmxfmm_status status = GMXFMM_OK;
-    if (memory == NULL)
-    {
-        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory to sort particles");
-    }
-    int64_t     bad  = particle_keys(plan, x, plan->options.array_type, plan->particles.n, a);
-    const char* what = "particle";
-    if (bad < 0)
-    {
-        bad  = particle_keys(plan, plan->particles.target_x, GMXFMM_DOUBLE, plan->particles.num_targets, b);
-        what = "target";
-    }
-    if (bad >= 0)
-    {
-        status = fmm_fail(plan, GMXFMM_ERROR_POSITION, "position of %s %lld is not finite, or too far away", what,
-                          (long long)bad);
-    }
-    else
-    {
-        fmm_sort_keys(a, buffer, na, plan->num_threads);
-        fmm_sort_keys(b, buffer, nb, plan->num_threads);
-        status = make_leaves(plan, a, na, b, nb);
-    }
-    status = status == GMXFMM_OK ? fill_leaves(plan, &plan->cpu->sources, a) : status;
-    status = status == GMXFMM_OK && nb > 0 ? fill_leaves(plan, &plan->cpu->targets, b) : status;
-    /* a and b have served: there are no more cells than particles */
-    status = status == GMXFMM_OK ? make_levels(plan, memory, buffer) : status;
-    free(memory);
-    return status;
+    gmxfmm_status status = make_leaves(plan, particles, na, targets, nb);
+    status               = status == GMXFMM_OK ? fill_leaves(plan, &plan->cpu->sources, particles) : status;
+    status               = status == GMXFMM_OK && nb > 0 ? fill_leaves(plan, &plan->cpu->targets, targets) : status;
+    /* the keys have served: there are no more cells than particles */
+    return status == GMXFMM_OK ? make_levels(plan, particles, buffer) : status;
 }

@@ -12,6 +12,20 @@ extern const fmm_cpu_path fmm_octree_path;
 /* Levels, lists and leaves for the particles at x and the targets. Errors: POSITION, MEMORY. */
 gmxfmm_status fmm_tree_assign(gmxfmm_plan* plan, const void* x);
 
+/* All levels of the particles and targets, sorted by their keys: with leaves of one level by fmm_cell_key of these
+ * (levels.c), where targets follow particles in one array, which is scratch with the buffer; otherwise by
+ * fmm_morton_key of the last one, and runs of near leaves (adaptive.c). Errors: MEMORY. */
+struct fmm_keyed;
+gmxfmm_status
+fmm_even_levels(gmxfmm_plan* plan, struct fmm_keyed* particles, struct fmm_keyed* targets, struct fmm_keyed* buffer);
+gmxfmm_status
+fmm_adaptive_levels(gmxfmm_plan* plan, const struct fmm_keyed* particles, const struct fmm_keyed* targets);
+
+/* Of levels.c: room for the lists and expansions of `num` cells of level l; near cells of all levels from their places,
+ * parents and children. Errors: MEMORY. */
+gmxfmm_status fmm_level_reserve(gmxfmm_plan* plan, int l, int num);
+gmxfmm_status fmm_level_neighbours(gmxfmm_plan* plan);
+
 /*
  * create: memory for the order and the lists of the plan's tree; set_shape: tables that depend on the shape of a cell;
  * reserve: room for the present numbers of cells. Errors: MEMORY.

@@ -94,7 +94,7 @@ static void permute_block(const gmxfmm_plan*      plan,
     double           xi[3][c_block], reference[3][c_block], q[c_block];
     real             spill[3][c_block];
     /* a particle 100 cells from its own has no expansion; NaN fails the comparison too */
-    const double limit = 100 * c->lambda;
+    const double limit = 100 * c->lambda * (fmm_is_adaptive(plan) ? fmm_leaf_edge(plan, leaf) : 1);
     const int    num   = type == GMXFMM_DOUBLE ? load_block(plan, p, x, GMXFMM_DOUBLE, s, count, xi, q, reference)
                                                : load_block(plan, p, x, GMXFMM_SINGLE, s, count, xi, q, reference);
     for (int d = 0; d < 3; d++)
@@ -172,8 +172,8 @@ static void permute_row(const gmxfmm_plan*      plan,
     int       s = p->cell_start[first], count = 0; /* of the block */
     for (int cell = first; cell < last; cell++)
     {
-        int place[3];
-        fmm_cell_place(plan, cell, place);
+        double place[3];
+        fmm_cell_centre(plan, cell, place);
         while (s + count < p->cell_start[cell + 1])
         {
             const int left = p->cell_start[cell + 1] - s, now = left < c_block ? left : c_block;
@@ -181,7 +181,7 @@ static void permute_row(const gmxfmm_plan*      plan,
             {
                 for (int d = 0; d < 3; d++)
                 {
-                    centre[d][count] = place[d] + 0.5;
+                    centre[d][count] = place[d];
                 }
             }
             if (count == c_block || s + count == end || plan->domain.tree != NULL)

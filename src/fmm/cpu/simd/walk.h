@@ -29,6 +29,21 @@ static inline walk walk_of(const int* cell_start, int first, int lanes)
     return w;
 }
 
+/* Of these leaves, which may be anywhere: for walk_store_apart. */
+static inline walk walk_of_leaves(const int* cell_start, const int* leaf, int lanes)
+{
+    walk w = {.end = 0};
+    for (int l = 0; l < VLEN; l++)
+    {
+        const int c = leaf[l < lanes ? l : 0];
+        w.begin[l]  = cell_start[c];
+        w.count[l]  = l < lanes ? cell_start[c + 1] - w.begin[l] : 0;
+        w.counts[l] = (real)w.count[l];
+        w.most      = w.count[l] > w.most ? w.count[l] : w.most;
+    }
+    return w;
+}
+
 /* out[i] lane l: a of particle k + i of lane l's cell, of another one where there is none. a is padded by a vector. */
 static inline void walk_load(const walk* w, const real* a, int k, vreal out[VLEN])
 {
@@ -73,6 +88,21 @@ static inline void walk_store(const walk* w, vreal in[VLEN], int k, int add, rea
             continue;
         }
         for (int i = 0; i < w->count[l] - k; i++)
+        {
+            to[i] = add ? to[i] + in[l][i] : in[l][i];
+        }
+    }
+}
+
+/* The same of cells that do not follow each other: what is beside them may be another thread's. */
+static inline void walk_store_apart(const walk* w, vreal in[VLEN], int k, int add, real* a)
+{
+    lanes_transpose(in);
+    for (int l = 0; l < VLEN; l++)
+    {
+        real*     to   = a + w->begin[l] + k;
+        const int left = w->count[l] - k < VLEN ? w->count[l] - k : VLEN;
+        for (int i = 0; i < left; i++)
         {
             to[i] = add ? to[i] + in[l][i] : in[l][i];
         }

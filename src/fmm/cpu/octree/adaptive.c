@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* An octree with leaves of several levels: cells from the root down, along Morton's curve, divided while they hold too
+ * many particles; then each level in its own order, and the runs of leaves that are near to each leaf. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fmm/cpu/octree/octree.h"
+#include "fmm/cpu/particles/particles.h"
+#include "fmm/geometry/tree_sort.h"
+
+/* A cell on its way: the same level's cells are found along Morton's curve. */
+typedef struct
+{
+    int at[3], parent; /* in the same order */
+    int leaves[2];     /* first, and one past the last */
+} node;
+
+/* Keys of the particles and of the targets, and what has been found in them: at first numbers, then all. */
+typedef struct
+{
+    const fmm_keyed*  items[2];
+    fmm_particle_set* set[2];
+    fmm_tree*         tree;
+    int               num[FMM_MAX_LEVEL + 1], num_leaves;
+    node*             nodes[FMM_MAX_LEVEL + 1]; /* NULL: only numbers */
+} finder;
+
+/* Place of the first key from begin on, before end, whose child index below `level` is above `octant`. */
+static size_t end_of_child(const fmm_keyed* items, size_t begin, size_t end, int shift, int octant)
+{
+    while (begin < end)
+    {
+        const size_t middle = begin + (end - begin) / 2;
+        if ((int)(items[middle].key >> shift & 7) > octant)
+        {
+            end = middle;
+        }
+        else
+        {
+            begin = middle + 1;
+        }
+    }
+    return end;
+}
+
+static void add_leaf(finder* f, int level, int which, const size_t begin[2])
+{
+    fmm_leaves* leaves = &f->tree->leaves;
+    if (f->nodes[0] != NULL)
+    {
+        leaves->level[f->num_leaves] = level;
+        leaves->cell[f->num_leaves]  = which;
+        for (int set = 0; set < 2; set++)
+        {
+            if (f->set[set] != NULL)
+            {
+                f->set[set]->cell_start[f->num_leaves] = (int)begin[set];
+            }
+        }
+    }
+    f->num_leaves++;
+}
+
+/* The cell at a place of a level, which holds particles begin[set] .. end[set] - 1, and all below it. */
+static void visit(finder* f, int level, const int* at, int parent, const size_t begin[2], const size_t end[2])
+{
+    const int which = f->num[level]++, first_leaf = f->num_leaves;
+    if (level > 0 && (end[0] - begin[0] + end[1] - begin[1] <= (size_t)f->tree->most || level == f->tree->depth))
+    {
+        add_leaf(f, level, which, begin);
+    }
+    else
+    {
+        const int shift   = 3 * (f->tree->depth - level - 1);
+        size_t    from[2] = {begin[0], begin[1]};
+        for (int octant = 0; octant < 8; octant++)
+        {
+            size_t to[2];
+            int    place[3];
+            for (int set = 0; set < 2; set++)
+            {
+                to[set] = end_of_child(f->items[set], from[set], end[set], shift, octant);
+            }
+            for (int d = 0; d < 3; d++)
+            {
+                place[d] = 2 * at[d] + (octant >> (2 - d) & 1);
+            }
+            if (to[0] > from[0] || to[1] > from[1])
+            {
+                visit(f, level + 1, place, which, from, to);
+            }
+            from[0] = to[0];
+            from[1] = to[1];
+        }
+    }
+    if (f->nodes[0] != NULL)
+    {
+        const node found       = {{at[0], at[1], at[2]}, parent, {first_leaf, f->num_leaves}};
+        f->nodes[level][which] = found;
+    }
+}
+
+static void find(finder* f, const gmxfmm_plan* plan)
+{
+    const int    root[3]  = {0, 0, 0};
+    const size_t begin[2] = {0, 0}, end[2] = {(size_t)plan->particles.n, (size_t)plan->particles.num_targets};
+    memset(f->num, 0, sizeof(f->num));
+    f->num_leaves = 0;
+    if (end[0] + end[1] > 0)
+    {
+        visit(f, 0, root, 0, begin, end);
+    }
+}
+
+/* Level l from its nodes: items become place[k], the index of node k. above: the same of the level above. */
+static gmxfmm_status
+make_level(gmxfmm_plan* plan, const finder* f, int l, fmm_keyed* items, fmm_keyed* buffer, const int* above, int* place)
+{
+    fmm_tree*           tree   = plan->domain.tree;
+    fmm_level*          level  = &tree->level[l];
+    const int           num    = f->num[l];
+    const gmxfmm_status status = fmm_level_reserve(plan, l, num);
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    for (int k = 0; k < num; k++)
+    {
+        const fmm_keyed item = {l == 0 ? 0 : fmm_cell_key(f->nodes[l][k].at), k};
+        items[k]             = item;
+    }
+    fmm_sort_keys(items, buffer, (size_t)num, plan->num_threads);
+    memset(level->slab, 0, sizeof(level->slab));
+    for (int i = 0; l < tree->depth && i < 8 * (num + 1); i++)
+    {
+        level->child[i] = f->num[l + 1];
+    }
+    for (int i = 0; i < num; i++)
+    {
+        const node* from   = &f->nodes[l][items[i].index];
+        const int   octant = l == 0 ? 0 : (from->at[0] & 1) * 4 + (from->at[1] & 1) * 2 + (from->at[2] & 1);
+        memcpy(level->at[i], from->at, sizeof(from->at));
+        memcpy(level->leaves[i], from->leaves, sizeof(from->leaves));
+        level->slab[octant + 1]++;
+        place[items[i].index] = i;
+        if (l > 0)
+        {
+            level->parent[i]                                                        = above[from->parent];
+            tree->level[l - 1].child[8 * (size_t)level->parent[i] + (size_t)octant] = i;
+        }
+    }
+    for (int o = 0; o < 8; o++)
+    {
+        level->slab[o + 1] += level->slab[o];
+    }
+    return GMXFMM_OK;
+}
+
+/* Leaves of level l are told their cells' indices, and sorted by level. */
+static void number_leaves(fmm_tree* tree, int l, const int* place, int* next)
+{
+    fmm_leaves* leaves = &tree->leaves;
+    leaves->start[l]   = *next;
+    for (int c = 0; c < leaves->num; c++)
+    {
+        if (leaves->level[c] == l)
+        {
+            leaves->cell[c]             = place[leaves->cell[c]];
+            leaves->by_level[(*next)++] = c;
+        }
+    }
+    leaves->start[l + 1] = *next;
+}
+
+static int is_leaf(const fmm_level* level, int cell, int l, const fmm_leaves* leaves)
+{
+    return level->leaves[cell][1] == level->leaves[cell][0] + 1 && leaves->level[level->leaves[cell][0]] == l;
+}
+
+/* Runs of leaves near to leaf c, counted or, with runs, listed: all that is in cells near to its own; and leaves near
+ * to the cells that it is in. */
+static int near_runs(const fmm_tree* tree, int c, int (*runs)[2])
+{
+    const fmm_leaves* leaves = &tree->leaves;
+    int               num = 0, cell = leaves->cell[c];
+    for (int l = leaves->level[c]; l > 0; l--)
+    {
+        const fmm_level* level = &tree->level[l];
+        for (int o = 0; o < tree->num_near; o++)
+        {
+            const int other = level->near[(size_t)cell * (size_t)tree->num_near + (size_t)o];
+            if (other < level->num && (l == leaves->level[c] || is_leaf(level, other, l, leaves)))
+            {
+                if (runs != NULL)
+                {
+                    memcpy(runs[num], level->leaves[other], sizeof(runs[num]));
+                }
+                num++;
+            }
+        }
+        cell = level->parent[cell];
+    }
+    return num;
+}
+
+static gmxfmm_status make_near(gmxfmm_plan* plan)
+{
+    fmm_tree*    tree   = plan->domain.tree;
+    fmm_leaves*  leaves = &tree->leaves;
+    const size_t starts = ((size_t)leaves->num + 1) * sizeof(int);
+    if (!fmm_grow(plan, (void**)&leaves->near_start, &leaves->capacity[3], starts))
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %d leaves", leaves->num);
+    }
+    leaves->near_start[0] = 0;
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads)
+    for (int c = 0; c < leaves->num; c++)
+    {
+        leaves->near_start[c + 1] = near_runs(tree, c, NULL);
+    }
+    for (int c = 0; c < leaves->num; c++)
+    {
+        leaves->near_start[c + 1] += leaves->near_start[c];
+    }
+    if (!fmm_grow(plan, (void**)&leaves->near, &leaves->capacity[4],
+                  (size_t)leaves->near_start[leaves->num] * sizeof(*leaves->near)))
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for the near lists of %d leaves", leaves->num);
+    }
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads)
+    for (int c = 0; c < leaves->num; c++)
+    {
+        near_runs(tree, c, leaves->near + leaves->near_start[c]);
+    }
+    return GMXFMM_OK;
+}
+
+/* Sorted particles and where their leaves end; where these begin is there already. */
+static void fill_set(const fmm_keyed* items, int num_leaves, fmm_particle_set* p)
+{
+    p->cell_start[num_leaves] = p->cell_start[num_leaves + 1] = (int)p->n;
+    for (int c = 0; c < num_leaves; c++)
+    {
+        for (int s = p->cell_start[c]; s < p->cell_start[c + 1]; s++)
+        {
+            const int i    = items[s].index;
+            p->sorted[s]   = i;
+            p->position[i] = s;
+            p->cell_of[i]  = c;
+        }
+    }
+}
+
+static gmxfmm_status reserve_leaves(gmxfmm_plan* plan, finder* f)
+{
+    fmm_leaves*  leaves = &plan->domain.tree->leaves;
+    const size_t bytes  = ((size_t)f->num_leaves + 1) * sizeof(int);
+    leaves->num         = f->num_leaves;
+    int ok              = fmm_grow(plan, (void**)&leaves->level, &leaves->capacity[0], bytes) &&
+             fmm_grow(plan, (void**)&leaves->cell, &leaves->capacity[1], bytes) &&
+             fmm_grow(plan, (void**)&leaves->by_level, &leaves->capacity[2], bytes);
+    gmxfmm_status status = ok ? GMXFMM_OK : fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for leaves");
+    for (int set = 0; set < 2 && status == GMXFMM_OK; set++)
+    {
+        status = f->set[set] != NULL ? fmm_particle_set_reserve_cells(plan, f->set[set], f->num_leaves) : GMXFMM_OK;
+    }
+    return status;
+}
+
+/* All levels of what was found the second time; memory: rooms for the nodes, keys and places of any level. */
+static gmxfmm_status
+make_levels(gmxfmm_plan* plan, finder* f, node* nodes, fmm_keyed* items, fmm_keyed* buffer, int* places, int most)
+{
+    fmm_tree*     tree   = plan->domain.tree;
+    gmxfmm_status status = reserve_leaves(plan, f);
+    int           next   = 0;
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    for (int l = 0; l <= tree->depth; l++)
+    {
+        f->nodes[l] = nodes;
+        nodes += f->num[l];
+    }
+    find(f, plan);
+    for (int set = 0; set < 2; set++)
+    {
+        if (f->set[set] != NULL)
+        {
+            fill_set(f->items[set], f->num_leaves, f->set[set]);
+        }
+    }
+    for (int l = 0; l <= tree->depth && status == GMXFMM_OK; l++)
+    {
+        int* place = places + (l & 1 ? most : 0);
+        status     = make_level(plan, f, l, items, buffer, places + (l & 1 ? 0 : most), place);
+        number_leaves(tree, l, place, &next);
+    }
+    status = status == GMXFMM_OK ? fmm_level_neighbours(plan) : status;
+    return status == GMXFMM_OK ? make_near(plan) : status;
+}
+
+gmxfmm_status fmm_adaptive_levels(gmxfmm_plan* plan, const fmm_keyed* particles, const fmm_keyed* targets)
+{
+    finder f   = {.items = {particles, targets},
+                  .set   = {&plan->cpu->sources, plan->particles.num_targets > 0 ? &plan->cpu->targets : NULL},
+                  .tree  = plan->domain.tree};
+    size_t all = 1, most = 1;
+    find(&f, plan);
+    for (int l = 0; l <= f.tree->depth; l++)
+    {
+        all += (size_t)f.num[l];
+        most = (size_t)f.num[l] > most ? (size_t)f.num[l] : most;
+    }
+    node*         nodes  = malloc(all * sizeof(*nodes));
+    fmm_keyed*    items  = malloc(2 * most * sizeof(*items));
+    int*          places = malloc(2 * most * sizeof(*places));
+    gmxfmm_status status = nodes == NULL || items == NULL || places == NULL
+                               ? fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %zu cells", all)
+                               : make_levels(plan, &f, nodes, items, items + most, places, (int)most);
+    free(nodes);
+    free(items);
+    free(places);
+    return status;
+}
