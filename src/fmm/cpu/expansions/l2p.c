@@ -314,7 +314,7 @@ void fmm_l2p_leaves(const gmxfmm_plan* plan, fmm_wanted wanted)
     for (int level = 0; level <= plan->domain.tree->depth; level++)
     {
         const int begin = leaves->start[level], end = leaves->start[level + 1];
-#pragma omp parallel for schedule(dynamic, 4) num_threads(plan->num_threads) if (end - begin > VLEN)
+#pragma omp parallel for schedule(dynamic, 4) num_threads(plan->num_threads)
         for (int first = begin; first < end; first += VLEN)
         {
             block_leaves(plan, level, first, end - first < VLEN ? end - first : VLEN, inverse, wanted);
