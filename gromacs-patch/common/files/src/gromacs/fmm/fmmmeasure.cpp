@@ -200,7 +200,7 @@ FmmMeasuredError measureFmmError(const gmx_mtop_t&    mtop,
     }
     result.status =
             (status == GMXFMM_OK ? FmmMeasurementStatus::Measured : FmmMeasurementStatus::OutOfReach);
-    result.message    = message.data();
+    result.message = message.data();
     // The larger of two, of which one is not dominated by a few large forces; in liquids they are the same
     result.error      = std::max(chosen.error, chosen.error_limited);
     result.errorMoved = chosen.error_moved;
