@@ -427,6 +427,9 @@ class MeasuredChoice : public testing::TestWithParam<Case>
     Solution sum_;
 };
 
+/* Of the independent sums in double precision: 2e-15 is seen where all pairs of clusters are near ones. */
+const double roundingOfSums = 1e-14;
+
 /* With the cells of a choice one order less misses what was asked, less the margin of a tenth. */
 void expectNoLowerOrder(const gmxfmm_reference*   reference,
                         gmxfmm_options            options,
@@ -507,7 +510,7 @@ TEST_P(MeasuredChoice, MeasuredErrorsAreTrue)
         /* 30 % are asked for, 5 % is the worst seen; settings that reach far more than was asked are known to be below
          * the uncertainty and no better */
         const double truth = trueError(options);
-        EXPECT_NEAR(m.error, truth, std::max(0.1 * truth, reference.uncertainty()));
+        EXPECT_NEAR(m.error, truth, std::max(0.1 * truth, reference.uncertainty()) + roundingOfSums);
     }
 }
 
