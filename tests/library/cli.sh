@@ -211,7 +211,7 @@ run solve exact.txt --m2l rotation --depth 1 --order 20 --separation 2 --measure
 check "a long box, two depths" below "$(value force_error)" 1e-9
 run solve exact.txt --accuracy 1e-6 --measure no
 check "... as is chosen reaches what is asked" below "$(value force_error)" 1e-6
-if [ -n "${GMXFMM_SLOW:-}" ]; then run solve long.txt --accuracy 1e-6 --measure no; fi
+if [ -n "${GMXFMM_SLOW:-}" ]; then run solve long.txt --accuracy 1e-2 --measure no; fi
 check "an octree is chosen where cells cannot be" test "$(value method)" = rotation
 
 # a flat one: cells that are wide by choice, and cubes; 1000 : 1000 : 1 is the same with a hundred times the roots
