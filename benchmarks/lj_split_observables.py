@@ -63,15 +63,15 @@ def bulk(gmx, folder):
     result = {"steps": steps}
     for kind, settings in (("PME", {"coulombtype": "PME"}), ("full", FMM), ("split", SPLIT)):
         mdp = changed(system.mdp, nsteps=steps, gen_vel="yes", gen_seed=1, continuation="no", pcoupl="C-rescale", tau_p=2, ref_p=1,
-                      compressibility=4.5e-5, nstpcouple=100, nstenergy=max(steps // 2000, 1), nstcalcenergy=100, nstxout_compressed=steps // 1000,
+                      compressibility=4.5e-5, nstpcouple=100, nstenergy=max(steps // 2000, 1), nstcalcenergy=100, nstxout_compressed=max(steps // 1000, 500),
                       compressed_x_grps="System", **settings)
         gmx.grompp(folder, mdp, system, name=kind)
         gmx.mdrun(folder, name=kind, nb=NB)
         rows = gmx.energies(folder, ["Density", "Temperature", "Pressure"], name=kind)
         rows = rows[len(rows) // 10:]  # the first tenth is left out
         time = steps * float(mdp["dt"])
-        gmx("msd", "-f", kind + ".xtc", "-s", kind + ".tpr", "-o", kind + "-msd.xvg", "-sel", "name OW", "-b", str(0.1 * time),
-            "-beginfit", str(0.01 * time), "-endfit", str(0.1 * time), "-trestart", str(0.025 * time), folder=folder)
+        gmx("msd", "-f", kind + ".xtc", "-s", kind + ".tpr", "-o", kind + "-msd.xvg", "-sel", "name OW", "-beginfit",
+            str(max(0.01 * time, 1)), "-endfit", str(max(0.1 * time, 3)), "-trestart", str(max(0.025 * time, 1)), folder=folder)
         with open(f"{folder}/{kind}-msd.xvg") as file:
             diffusion = re.search(r"D\[.*?\]\s*=\s*(\S+)\s*\(\+/-\s*(\S+)\)", file.read())
         if not diffusion:

@@ -15,6 +15,7 @@ STEPS = 2000
 ATOMS = 923
 
 
+# SPC with a site at each oxygen, which neither has a charge nor excludes that.
 MARKED_WATER = """[ defaults ]
 1 2 yes 0.5 0.8333
 [ atomtypes ]
@@ -27,7 +28,7 @@ SOL 2
 1 OW 1 SOL OW 1 -0.82 15.9994
 2 HW 1 SOL HW1 1 0.41 1.008
 3 HW 1 SOL HW2 1 0.41 1.008
-4 MARK 1 SOL MK 1 0.0 0.0
+4 MARK 1 SOL MW 1 0.0 0.0
 [ settles ]
 1 1 0.1 0.16333
 [ virtual_sites1 ]
@@ -42,36 +43,8 @@ water
 """
 
 
-def marked_water(folder):
-    """Water with a site at each oxygen, which neither has a charge nor excludes that."""
-    system = water(gmx, folder)
-    with open(system.conf) as conf:
-        title, _, *atoms, box = conf.read().splitlines()
-    rows = []
-    for first in range(0, len(atoms), 3):
-        rows += [*atoms[first:first + 3], atoms[first][:10] + "   MK" + atoms[first][15:]]
-    with open(system.conf, "w") as conf:
-        conf.write("\n".join([title, str(len(rows)), *rows, box]) + "\n")
-    with open(system.top, "w") as top:
-        top.write(f"{MARKED_WATER}SOL {len(rows) // 4}\n")
-    return system
-
-
-def sites_at_charges(checks):
-    folder = work_folder("marked")
-    system = marked_water(folder)
-    frames = make_frames(gmx, folder, system, 20, 10)
-    tight = {**TIGHT_MIXED, "rcoulomb": "0.85", "fourierspacing": "0.05"}  # a box of 1.86 nm
-    points = {name: single_points(gmx, folder, system, extra, *frames, name) for name, extra in
-              {"fmm": FMM, "tight": tight, "none": NO_COULOMB}.items()}
-    compare(checks, "sites without charge at charges", points["fmm"], points["tight"], points["none"], 4e-4)
-    gmx.grompp(folder, changed(system.mdp, nsteps=20, **FMM), system, name="run")
-    gmx.mdrun(folder, name="run")
-    checks.that(len(gmx.energies(folder, ["Potential"], name="run")) > 0, "and a run of 20 steps with such sites ends")
-
-
-def four_site_water(folder, place):
-    """TIP4P, with the sites without mass at place(O, H, H)."""
+def four_site_water(folder, place, topology):
+    """Water with a fourth site at place(O, H, H), and the topology that this makes of that of three sites."""
     system = water(gmx, folder)
     with open(system.conf) as lines:
         lines = lines.read().splitlines()
@@ -83,11 +56,23 @@ def four_site_water(folder, place):
     with open(system.conf, "w") as out:
         out.write("\n".join([lines[0], str(len(rows)), *rows, lines[-1]]) + "\n")
     with open(system.top) as top:
-        text = top.read().replace("spc.itp", "tip4p.itp")
+        text = top.read()
     with open(system.top, "w") as out:
-        out.write(text)
-    system.mdp = changed(system.mdp, rvdw=0.8, rcoulomb=0.8, nsteps=0)
+        out.write(topology(text))
     return system
+
+
+def sites_at_charges(checks):
+    folder = work_folder("marked")
+    system = four_site_water(folder, lambda oxygen, *_: oxygen, lambda text: MARKED_WATER + text.splitlines()[-1] + "\n")
+    frames = make_frames(gmx, folder, system, 20, 10)
+    tight = {**TIGHT_MIXED, "rcoulomb": "0.85", "fourierspacing": "0.05"}  # a box of 1.86 nm
+    points = {name: single_points(gmx, folder, system, extra, *frames, name) for name, extra in
+              {"fmm": FMM, "tight": tight, "none": NO_COULOMB}.items()}
+    compare(checks, "sites without charge at charges", points["fmm"], points["tight"], points["none"], 4e-4)
+    gmx.grompp(folder, changed(system.mdp, nsteps=20, **FMM), system, name="run")
+    gmx.mdrun(folder, name="run")
+    checks.that(len(gmx.energies(folder, ["Potential"], name="run")) > 0, "and a run of 20 steps with such sites ends")
 
 
 def places_in_a_file(checks):
@@ -96,7 +81,8 @@ def places_in_a_file(checks):
     for name, place in (("in their places", lambda o, a, b: [o[d] + 0.128012065 * (a[d] + b[d] - 2 * o[d]) for d in range(3)]),
                         ("at the origin", lambda *_: [0, 0, 0])):
         folder = work_folder("places", name.split()[-1])
-        system = four_site_water(folder, place)
+        system = four_site_water(folder, place, lambda text: text.replace("spc.itp", "tip4p.itp"))
+        system.mdp = changed(system.mdp, rvdw=0.8, rcoulomb=0.8, nsteps=0)
         output = gmx.grompp(folder, {**system.mdp, **FMM}, system)
         gmx.mdrun(folder)
         lines = r"FMM: far field.*\n +expected.*error \S+"

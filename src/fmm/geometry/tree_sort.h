@@ -56,6 +56,24 @@ static inline uint64_t fmm_morton_key(const int* at)
            fmm_spread_bits((uint64_t)at[2]);
 }
 
+/* The first of the sorted keys begin .. end - 1 whose bits above `shift` are at least `key`; end if there is none. */
+static inline size_t fmm_find_key(const fmm_keyed* sorted, size_t begin, size_t end, int shift, uint64_t key)
+{
+    while (begin < end)
+    {
+        const size_t middle = begin + (end - begin) / 2;
+        if (sorted[middle].key >> shift < key)
+        {
+            begin = middle + 1;
+        }
+        else
+        {
+            end = middle;
+        }
+    }
+    return begin;
+}
+
 /* Place of a cell from its key; returns its child index. */
 static inline int fmm_cell_place_of(uint64_t key, int* at)
 {

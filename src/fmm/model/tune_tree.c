@@ -372,7 +372,6 @@ static int may_divide(const fmm_problem* problem)
 static double count_in_cell(const fmm_keyed* sorted, size_t n, const int* at, int level)
 {
     const int shift = 3 * (FMM_KEY_BITS - level);
-    size_t    end[2];
     for (int d = 0; d < 3; d++)
     {
         if (at[d] < 0 || at[d] >= 1 << level)
@@ -380,20 +379,9 @@ static double count_in_cell(const fmm_keyed* sorted, size_t n, const int* at, in
             return 0;
         }
     }
-    const uint64_t key = fmm_morton_key(at);
-    for (int side = 0; side < 2; side++)
-    {
-        size_t low = 0, high = n; /* of the first one that is not before */
-        while (low < high)
-        {
-            const size_t middle = low + (high - low) / 2;
-            const int    before = sorted[middle].key >> shift < key + (uint64_t)side;
-            low                 = before ? middle + 1 : low;
-            high                = before ? high : middle;
-        }
-        end[side] = low;
-    }
-    return (double)(end[1] - end[0]);
+    const uint64_t key   = fmm_morton_key(at);
+    const size_t   begin = fmm_find_key(sorted, 0, n, shift, key);
+    return (double)(fmm_find_key(sorted, begin, n, shift, key + 1) - begin);
 }
 
 /* Particles near to those of a leaf at a place of a level. A cell that is divided is counted twice, for the leaves in
@@ -447,18 +435,11 @@ static void divide(division* v, size_t begin, size_t end, const int* at, int lev
     const int shift = 3 * (FMM_KEY_BITS - level - 1);
     while (begin < end)
     {
-        const int octant   = (int)(v->sorted[begin].key >> shift & 7);
-        const int child[3] = {2 * at[0] + (octant >> 2), 2 * at[1] + (octant >> 1 & 1), 2 * at[2] + (octant & 1)};
-        size_t    low = begin + 1, high = end; /* of the first one in another child */
-        while (low < high)
-        {
-            const size_t middle = low + (high - low) / 2;
-            const int    same   = (int)(v->sorted[middle].key >> shift & 7) == octant;
-            low                 = same ? middle + 1 : low;
-            high                = same ? high : middle;
-        }
-        divide(v, begin, low, child, level + 1);
-        begin = low;
+        const int    octant   = (int)(v->sorted[begin].key >> shift & 7);
+        const int    child[3] = {2 * at[0] + (octant >> 2), 2 * at[1] + (octant >> 1 & 1), 2 * at[2] + (octant & 1)};
+        const size_t next     = fmm_find_key(v->sorted, begin + 1, end, shift, (v->sorted[begin].key >> shift) + 1);
+        divide(v, begin, next, child, level + 1);
+        begin = next;
     }
 }
 

@@ -25,22 +25,12 @@ typedef struct
     node*             nodes[FMM_MAX_LEVEL + 1]; /* NULL: only numbers */
 } finder;
 
-/* Place of the first key from begin on, before end, whose child index below `level` is above `octant`. */
+/* The end of those of the keys begin .. end - 1, all in one cell, that are in its children up to `octant`. */
 static size_t end_of_child(const fmm_keyed* items, size_t begin, size_t end, int shift, int octant)
 {
-    while (begin < end)
-    {
-        const size_t middle = begin + (end - begin) / 2;
-        if ((int)(items[middle].key >> shift & 7) > octant)
-        {
-            end = middle;
-        }
-        else
-        {
-            begin = middle + 1;
-        }
-    }
-    return end;
+    return begin < end
+               ? fmm_find_key(items, begin, end, shift, (items[begin].key >> shift | 7) - 7 + (uint64_t)octant + 1)
+               : end;
 }
 
 static void add_leaf(finder* f, int level, int which, const size_t begin[2])
