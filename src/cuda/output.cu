@@ -5,12 +5,14 @@
 #include "cuda/output.h"
 #include "cuda/convolution/convolution.h"
 #include "cuda/near/near.h"
+#include "cuda/near/uncharged.h"
 #include "cuda/runtime/sums.h"
 #include "fmm/math/strain.h"
 
 enum
 {
     c_threads = 256,
+    c_blocks  = 3, /* of write_output on a multiprocessor, as registers of sums_elsewhere would leave room for fewer */
     /* 0..5 symmetric part of y (x) q E of the far field; 6 and 7 twice the near and the far energy; 8 energy and 9..14
      * virial of far excluded pairs; 15..20 near virial */
     c_numRows = 21
@@ -119,6 +121,10 @@ static __device__ void
 add_sums(const OutputArgs& a, int s, const Vec4<R>& y, const Vec4<R>& near, const Vec4<R>& far, double* sum)
 {
     const double q = static_cast<double>(y.w);
+    if (q == 0) /* near may not be finite then */
+    {
+        return;
+    }
     sum[6] += q * static_cast<double>(near.w);
     sum[7] += q * static_cast<double>(far.w);
     if (a.out.virial != NULL)
@@ -247,9 +253,19 @@ __global__ void write_status(const StepResults* r, int* status)
                                                                     : GMXFMM_OK;
 }
 
+template <class R>
+static __device__ inline bool is_finite(const Vec4<R>& v)
+{
+    return fabs(v.x) + fabs(v.y) + fabs(v.z) + fabs(v.w) < R(INFINITY);
+}
+
 template <class R, class X>
-__global__ void __launch_bounds__(c_threads)
-    write_output(OutputArgs a, const X* x, const Vec4<R>* xq, const Vec4<R>* near, const Vec4<R>* far)
+__global__ void __launch_bounds__(c_threads) write_output(OutputArgs              a,
+                                                          const __grid_constant__ P2pArgs<R> pairs,
+                                                          const X*                           x,
+                                                          const Vec4<R>*                     xq,
+                                                          const Vec4<R>*                     near,
+                                                          const Vec4<R>*                     far)
 {
     double       surface_field[3] = {0, 0, 0};
     const double inverse_u        = a.box->inverse_u;
@@ -264,11 +280,16 @@ __global__ void __launch_bounds__(c_threads)
          i += static_cast<int>(gridDim.x) * c_threads)
     {
         const int     s  = a.position[i];
-        const Vec4<R> en = near[s], ef = far[s];
-        double        e[3] = {static_cast<double>(en.x) + static_cast<double>(ef.x),
-                              static_cast<double>(en.y) + static_cast<double>(ef.y),
-                              static_cast<double>(en.z) + static_cast<double>(ef.z)};
-        double        phi  = static_cast<double>(en.w) + static_cast<double>(ef.w);
+        const Vec4<R> ef = far[s];
+        Vec4<R>       en = near[s];
+        if (!is_finite(en) && pairs.self && xq[s].w == 0)
+        {
+            en = sums_elsewhere(pairs, s, a.cell_of[s]);
+        }
+        double e[3] = {static_cast<double>(en.x) + static_cast<double>(ef.x),
+                       static_cast<double>(en.y) + static_cast<double>(ef.y),
+                       static_cast<double>(en.z) + static_cast<double>(ef.z)};
+        double phi  = static_cast<double>(en.w) + static_cast<double>(ef.w);
         if (far_pairs)
         {
             take_far_pairs<false>(a, xq, s, &phi, e, NULL);
@@ -355,11 +376,12 @@ static OutputArgs make_args(const gmxfmm_plan* plan, const gmxfmm_device_output*
 }
 
 template <class R, class X>
-static void launch(const OutputArgs& a, const void* x, const fmm_device* d, cudaStream_t stream)
+static void launch(const gmxfmm_plan* plan, const OutputArgs& a, const void* x, cudaStream_t stream)
 {
+    const fmm_device* d = plan->device;
     write_output<R, X><<<std::max(1, blocks_for(a.n, c_threads)), c_threads, 0, stream>>>(
-        a, static_cast<const X*>(x), targets_of(d)->xq.as<Vec4<R>>(), d->near_out.as<Vec4<R>>(),
-        d->far_out.as<Vec4<R>>());
+        a, fmm_cuda_p2p_args<R>(plan), static_cast<const X*>(x), targets_of(d)->xq.as<Vec4<R>>(),
+        d->near_out.as<Vec4<R>>(), d->far_out.as<Vec4<R>>());
 }
 
 gmxfmm_status fmm_cuda_output(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, cudaStream_t stream)
@@ -372,11 +394,11 @@ gmxfmm_status fmm_cuda_output(gmxfmm_plan* plan, const void* x, const gmxfmm_dev
     }
     if (plan->options.array_type == GMXFMM_DOUBLE)
     {
-        is_double(plan) ? launch<double, double>(a, x, d, stream) : launch<float, double>(a, x, d, stream);
+        is_double(plan) ? launch<double, double>(plan, a, x, stream) : launch<float, double>(plan, a, x, stream);
     }
     else
     {
-        is_double(plan) ? launch<double, float>(a, x, d, stream) : launch<float, float>(a, x, d, stream);
+        is_double(plan) ? launch<double, float>(plan, a, x, stream) : launch<float, float>(plan, a, x, stream);
     }
     FMM_CUDA(plan, cudaGetLastError());
     return GMXFMM_OK;

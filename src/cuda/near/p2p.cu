@@ -19,11 +19,15 @@
  * these pairs again, for targets at three faces; only the virial waits for it. On an octree, whose clusters may be far
  * apart, x_i (x) F_i would lose digits: there P2P adds up the virial of each pair.
  *
+ * A target without a charge may stand where a source does. Its sums are not finite then; output.cu computes them again
+ * (uncharged.h).
+ *
  * In an open system positions are the caller's own numbers, if the step has all their digits (fmm_has_places), in a
  * unit that is a power of two, and there are no shifts between cells. A kernel of its own, to_unit, brings the sums
  * into units of u.
  */
 #include "cuda/near/near.h"
+#include "cuda/near/p2p_args.h"
 #include "fmm/math/strain.h"
 
 enum
@@ -82,28 +86,6 @@ static __device__ inline double out_of_reach(double)
 {
     return 1e200;
 }
-
-template <class R>
-struct P2pArgs
-{
-    Geometry         g;
-    int              self; /* the targets are the sources */
-    const int*       num_tiles;
-    const Tile*      tiles;      /* at least one for every warp */
-    const int*       cell_start; /* of sources */
-    const int*       special_start;
-    const Special*   specials;
-    const int4*      near_vectors;
-    const Vec4<R>*   xq;     /* sources */
-    const Vec4<R>*   target; /* targets */
-    Vec4<R>*         out;
-    R*               virial; /* 6 for each tile, or for each block of near_faces */
-    const BoxValues* box;
-    R                away;      /* x of what has no charge, and where no target is */
-    int              small;     /* near vectors are longer than the grid in some direction */
-    int              extent[3]; /* of the near vectors */
-    const int*       tile_start;
-};
 
 /* Sources across a face of the box: those in near cells `layer` or more cells up in a direction. */
 struct FaceSide
@@ -402,12 +384,11 @@ gather(const P2pArgs<R>& a, WarpMemory<R>* memory, int k, int total, int start, 
 
 /* Adds up the groups' sums through shared memory and writes them, one target for each lane. Each list has a sum of its
  * own, so that the lengths of sums, and their rounding errors, do not grow with the number of neighbours. The first
- * list's is written, those of others are added. Returns whether what this lane wrote is finite. */
+ * list's is written, those of others are added. */
 template <class R, int T>
-static __device__ bool write_sums(const P2pArgs<R>& a, WarpMemory<R>* memory, bool add, Lane<R, T>& lane)
+static __device__ void write_sums(const P2pArgs<R>& a, WarpMemory<R>* memory, bool add, Lane<R, T>& lane)
 {
-    const int me     = static_cast<int>(threadIdx.x % 32);
-    bool      finite = true;
+    const int me = static_cast<int>(threadIdx.x % 32);
 #pragma unroll
     for (int t = 0; t < T; t++)
     {
@@ -442,68 +423,9 @@ static __device__ bool write_sums(const P2pArgs<R>& a, WarpMemory<R>* memory, bo
             sum.z += before.z;
             sum.w += before.w;
         }
-        *out   = sum;
-        finite = fabs(sum.x + sum.y + sum.z + sum.w) < R(INFINITY);
+        *out = sum;
     }
     __syncwarp();
-    return finite;
-}
-
-/* Whether target `index` of the tile excludes the source at this place of the list. */
-template <class R>
-static __device__ bool is_excluded(const P2pArgs<R>& a, const Tile& tile, int index, int place)
-{
-    for (int e = a.special_start[tile.x]; e < a.special_start[tile.x + tile.y]; e++)
-    {
-        if (a.specials[e].place == place && (a.specials[e].mask >> index & 1u))
-        {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Writes the sums of target `index` of the tile, if it has no charge, without the sources that are at its place but for
- * rounding. One thread does it: that is rare. */
-template <class R>
-static __device__ void write_elsewhere(const P2pArgs<R>& a, const Tile& tile, int index)
-{
-    const double  near   = sizeof(R) == 8 ? 4e-15 : 2e-6;
-    const Vec4<R> target = a.target[tile.x + index];
-    double        sum[4] = {0};
-    int           place  = 0;
-    if (target.w != 0)
-    {
-        return;
-    }
-#pragma unroll 1
-    for (int o = 0; o < a.g.num_near; o++)
-    {
-        const int4    k    = a.near_vectors[o];
-        const double* cell = a.box->cell;
-        const int at = cell_at(a.g, wrapped((tile.z & 0xffff) + k.x, a.g.n[0]), wrapped((tile.z >> 16) + k.y, a.g.n[1]),
-                               wrapped(tile.w + k.z, a.g.n[2]));
-#pragma unroll 1
-        for (int j = a.cell_start[at]; j < a.cell_start[at + 1]; j++, place++)
-        {
-            const Vec4<R> source = a.xq[j];
-            const double  dx     = target.x - (source.x + k.x * cell[0] + k.y * cell[3] + k.z * cell[6]);
-            const double  dy     = target.y - (source.y + k.x * cell[1] + k.y * cell[4] + k.z * cell[7]);
-            const double  dz     = target.z - (source.z + k.x * cell[2] + k.y * cell[5] + k.z * cell[8]);
-            const double  r2     = dx * dx + dy * dy + dz * dz;
-            if (source.w == 0 || r2 < near * near || is_excluded(a, tile, index, place))
-            {
-                continue;
-            }
-            const double p = source.w / sqrt(r2), f = p / r2;
-            sum[0] += f * dx;
-            sum[1] += f * dy;
-            sum[2] += f * dz;
-            sum[3] += p;
-        }
-    }
-    a.out[tile.x + index] = {static_cast<R>(sum[0]), static_cast<R>(sum[1]), static_cast<R>(sum[2]),
-                             static_cast<R>(sum[3])};
 }
 
 /* Every pair is computed twice, each time with half of its virial. The trace follows from the potential, 1/r. */
@@ -617,10 +539,9 @@ static __device__ void add_force(const Lane<R, T>& lane, R* force)
 }
 
 /* All interactions of one tile, with T targets in a lane. With face, only those with sources on that side of it, and
- * only the force on each lane's targets is computed, which is added to force[3]. Returns whether what this lane wrote
- * is finite. */
+ * only the force on each lane's targets is computed, which is added to force[3]. */
 template <class R, P2pWanted WANTED, int T>
-static __device__ inline bool
+static __device__ inline void
 interact_tile(const P2pArgs<R>& a, WarpMemory<R>* memory, int number, const Tile& tile, const FaceSide* face, R* force)
 {
     const int  place[3] = {tile.z & 0xffff, tile.z >> 16, tile.w};
@@ -629,7 +550,6 @@ interact_tile(const P2pArgs<R>& a, WarpMemory<R>* memory, int number, const Tile
     /* if the tile is a whole cell, its own particles come first in the list and are all specials */
     const bool whole = a.self && a.cell_start[cell + 1] - a.cell_start[cell] == tile.y;
     int        first = 0, skip = whole ? tile.y : 0, next = 0, k = 0, total = 0, start = -1, before = 0;
-    bool       finite = true;
     while (k < total || next < a.g.num_near)
     {
         int fill = 0;
@@ -654,7 +574,7 @@ interact_tile(const P2pArgs<R>& a, WarpMemory<R>* memory, int number, const Tile
         }
         if (face == NULL)
         {
-            finite = write_sums(a, memory, first > 0, lane);
+            write_sums(a, memory, first > 0, lane);
         }
         first += fill;
         skip = 0;
@@ -663,7 +583,6 @@ interact_tile(const P2pArgs<R>& a, WarpMemory<R>* memory, int number, const Tile
     {
         add_force(lane, force);
     }
-    return finite;
 }
 
 /* The cell of block `number` and the face: the cell's sources `layer` or more cells up in the direction are across a
@@ -746,12 +665,13 @@ __global__ void __launch_bounds__(32 * c_warps,
     while (number < num_tiles)
     {
         /* in double precision a third target takes so many registers that fewer warps fit */
-        const bool three  = sizeof(R) == 4 && (c_sizesForThree >> (tile.y - 1) & 1u);
-        const bool finite = three ? interact_tile<R, WANTED, 3>(a, memory, number, tile, NULL, NULL)
-                                  : interact_tile<R, WANTED, 2>(a, memory, number, tile, NULL, NULL);
-        if (!finite && a.self)
+        if (sizeof(R) == 4 && (c_sizesForThree >> (tile.y - 1) & 1u))
         {
-            write_elsewhere(a, tile, static_cast<int>(threadIdx.x % 32));
+            interact_tile<R, WANTED, 3>(a, memory, number, tile, NULL, NULL);
+        }
+        else
+        {
+            interact_tile<R, WANTED, 2>(a, memory, number, tile, NULL, NULL);
         }
         number += others;
         if (number < num_tiles)
@@ -781,7 +701,7 @@ int fmm_cuda_near_virial_rows(const gmxfmm_plan* plan, int tiles)
                                    : 0;
 }
 
-/* Sums of P2P in units of u: 1/r for potential and virial, 1/r^2 for the field. one: u over the unit of places. */
+/* Sums of P2P in units of u: 1/r for potential and virial, 1/r^2 for the field. one: P2pArgs.unit. */
 template <class R>
 __global__ void __launch_bounds__(c_unitThreads)
     to_unit(int n, R one, Vec4<R>* near, const int* num_tiles, R* virial, int with_virial)
@@ -799,7 +719,7 @@ __global__ void __launch_bounds__(c_unitThreads)
 }
 
 template <class R>
-static P2pArgs<R> make_args(const gmxfmm_plan* plan)
+P2pArgs<R> fmm_cuda_p2p_args(const gmxfmm_plan* plan)
 {
     const fmm_device*  d       = plan->device;
     const ParticleSet* targets = targets_of(d);
@@ -819,6 +739,7 @@ static P2pArgs<R> make_args(const gmxfmm_plan* plan)
     a.box           = d->box.as<BoxValues>();
     a.tile_start    = targets->tile_start.as<int>();
     a.away          = static_cast<R>(c_away);
+    a.unit          = 1;
     a.small         = 0;
     if (fmm_has_places(plan))
     {
@@ -826,6 +747,7 @@ static P2pArgs<R> make_args(const gmxfmm_plan* plan)
         a.xq               = d->sources.places.as<Vec4<R>>();
         a.target           = targets->places.as<Vec4<R>>();
         a.box              = d->no_box.as<BoxValues>();
+        a.unit             = c->u * fmm_place_scale(plan);
         a.away             = static_cast<R>((c->origin[0] + (c->n[0] + c_farthest) * c->edge) * fmm_place_scale(plan));
     }
     for (int i = 0; i < 3; i++)
@@ -836,6 +758,9 @@ static P2pArgs<R> make_args(const gmxfmm_plan* plan)
     return a;
 }
 
+template P2pArgs<float>  fmm_cuda_p2p_args<float>(const gmxfmm_plan* plan);
+template P2pArgs<double> fmm_cuda_p2p_args<double>(const gmxfmm_plan* plan);
+
 template <class R, P2pWanted WANTED>
 static gmxfmm_status launch(gmxfmm_plan* plan, cudaStream_t stream)
 {
@@ -844,16 +769,15 @@ static gmxfmm_status launch(gmxfmm_plan* plan, cudaStream_t stream)
     {
         const size_t shared = c_warps * sizeof(WarpMemory<R>);
         FMM_CUDA(plan, (allow_shared(&plan->device->allowed, p2p<R, WANTED>)));
-        p2p<R, WANTED><<<blocks_for(warps, c_warps), 32 * c_warps, shared, stream>>>(make_args<R>(plan));
+        p2p<R, WANTED><<<blocks_for(warps, c_warps), 32 * c_warps, shared, stream>>>(fmm_cuda_p2p_args<R>(plan));
         FMM_CUDA(plan, cudaGetLastError());
     }
     if (warps > 0 && fmm_has_places(plan))
     {
-        const P2pArgs<R> a   = make_args<R>(plan);
-        const int        n   = targets_of(plan->device)->n;
-        const double     one = plan->domain.cells.u * fmm_place_scale(plan);
+        const P2pArgs<R> a = fmm_cuda_p2p_args<R>(plan);
+        const int        n = targets_of(plan->device)->n;
         to_unit<R><<<blocks_for(n, c_unitThreads), c_unitThreads, 0, stream>>>(
-            n, static_cast<R>(one), a.out, a.num_tiles, a.virial, WANTED == c_virialToo);
+            n, static_cast<R>(a.unit), a.out, a.num_tiles, a.virial, WANTED == c_virialToo);
         FMM_CUDA(plan, cudaGetLastError());
     }
     return GMXFMM_OK;
@@ -881,7 +805,7 @@ static gmxfmm_status launch_faces(gmxfmm_plan* plan, cudaStream_t stream)
     if (faces > 0)
     {
         FMM_CUDA(plan, (allow_shared(&plan->device->allowed, near_faces<R>)));
-        near_faces<R><<<faces, 32, sizeof(WarpMemory<R>), stream>>>(make_args<R>(plan));
+        near_faces<R><<<faces, 32, sizeof(WarpMemory<R>), stream>>>(fmm_cuda_p2p_args<R>(plan));
         FMM_CUDA(plan, cudaGetLastError());
     }
     return GMXFMM_OK;

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What P2P reads and writes. */
+#ifndef FMM_CUDA_P2P_ARGS_H
+#define FMM_CUDA_P2P_ARGS_H
+
+#include "cuda/state.h"
+
+template <class R>
+struct P2pArgs
+{
+    Geometry         g;
+    int              self; /* the targets are the sources */
+    const int*       num_tiles;
+    const Tile*      tiles;      /* at least one for every warp */
+    const int*       cell_start; /* of sources */
+    const int*       special_start;
+    const Special*   specials;
+    const int4*      near_vectors;
+    const Vec4<R>*   xq;     /* sources */
+    const Vec4<R>*   target; /* targets */
+    Vec4<R>*         out;
+    R*               virial; /* 6 for each tile, or for each block of near_faces */
+    const BoxValues* box;
+    R                away;      /* x of what has no charge, and where no target is */
+    double           unit;      /* u over the unit of xq, target and virial */
+    int              small;     /* near vectors are longer than the grid in some direction */
+    int              extent[3]; /* of the near vectors */
+    const int*       tile_start;
+};
+
+/* p2p.cu: float or double as the plan's precision. */
+template <class R>
+P2pArgs<R> fmm_cuda_p2p_args(const gmxfmm_plan* plan);
+
+#endif
