@@ -70,12 +70,15 @@ typedef struct
 /* The format that a name ends with. */
 charge_format charge_format_of(const char* name);
 
-/* Reads and checks a file, or standard input if name is "-"; name must outlive *file, which can be given to
- * charge_file_free in any case. *rows, for another thread: how many are read by now; NULL: nobody asks. */
-int charge_file_read(const char* name, charge_file* file, atomic_llong* rows);
+/* Adds the particle of the line at hand: x y z and, unless places alone are read, q; with 8 numbers reference values.
+ */
+int charge_file_append(charge_file* file, const text_lines* in, const double* value, int n, atomic_llong* rows);
 
-/* The same for places alone: rows x y z, of which what follows is not read; a box has no meaning. */
-int charge_file_read_places(const char* name, charge_file* file, atomic_llong* rows);
+/* Room for `capacity` particles. 0, or -1 without a complaint. */
+int charge_file_reserve(charge_file* file, int64_t capacity, int has_lines, int has_references);
+
+/* Adds a label. */
+int charge_file_label(charge_file* file, const text_lines* in, const char* label);
 
 /* What only the whole file, with what the command line adds, shows: a box where one is needed, and a box with a volume.
  */

@@ -2,7 +2,7 @@
 /* Point charges in a .npy file. */
 #define _POSIX_C_SOURCE 200809L
 
-#include "charge_read.h"
+#include "charge_formats.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Point charges in a .pqr file: records of words between blanks. */
-#include "charge_read.h"
+#include "charge_formats.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Point charges in an extended XYZ file of one frame. */
-#include "charge_read.h"
+#include "charge_formats.h"
 
 #include <ctype.h>
 #include <stdlib.h>

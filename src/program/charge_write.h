@@ -3,18 +3,7 @@
 #ifndef GMXFMM_CHARGE_WRITE_H
 #define GMXFMM_CHARGE_WRITE_H
 
-#include "charge_file.h"
-#include "out_file.h"
-
-typedef struct
-{
-    const charge_file*    system;    /* box and comments */
-    const charge_file*    at;        /* where the values are: the system, or other points */
-    const gmxfmm_options* options;   /* computed with */
-    const double*         potential; /* n of `at` */
-    const double*         field;     /* 3 n */
-    double                energy;
-} charge_results;
+#include "charge_results.h"
 
 /* Whether the format of the name's ending has a place for the system's box, and the file could be written now. 0, or -1
  * after a complaint. */

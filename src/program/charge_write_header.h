@@ -3,7 +3,8 @@
 #ifndef GMXFMM_CHARGE_WRITE_HEADER_H
 #define GMXFMM_CHARGE_WRITE_HEADER_H
 
-#include "charge_write.h"
+#include "charge_results.h"
+#include "out_file.h"
 
 void charge_write_text_header(out_file* out, const charge_results* r);
 void charge_write_npy_header(out_file* out, const charge_results* r);

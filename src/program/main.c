@@ -11,6 +11,7 @@
 #include "charge_write.h"
 #include "main_error.h"
 #include "main_results.h"
+#include "out_file.h"
 
 /* Exit status of every failure. */
 #define FAILURE 2

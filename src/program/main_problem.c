@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "charge_read.h"
+
 /* A net charge below this share of the sum of |q| is the rounding of charges written in decimal. */
 #define NEUTRAL 1e-10
 
@@ -80,11 +82,11 @@ int problem_read(problem* all, main_options* options, atomic_llong* rows)
 {
     charge_file* file = &all->charges;
 
-    return charge_file_read(options->input, file, rows) || settle_box(file, options) ||
+    return charge_read(options->input, file, rows) || settle_box(file, options) ||
                    (options->exclude && exclusions_read(options->exclude, file->n, &all->excluded)) ||
                    charge_file_check_places(file, &all->excluded) || settle_boundary(file, options) ||
                    settle_kernel(file, options) ||
-                   (options->targets && charge_file_read_places(options->targets, &all->targets, rows))
+                   (options->targets && charge_read_places(options->targets, &all->targets, rows))
                ? -1
                : 0;
 }

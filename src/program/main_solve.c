@@ -99,6 +99,20 @@ static int misses_accuracy(const charge_file* file, const main_options* options,
     return 1;
 }
 
+/* One line for a point that stands where a charge does, of whose number the library's message tells; 0 for any other
+ * message. */
+static int complain_of_target(const charge_file* targets, const char* message)
+{
+    long long i;
+
+    if (sscanf(message, "target %lld stands where", &i) != 1 || i < 0 || i >= targets->n)
+    {
+        return 0;
+    }
+    complain(targets->name, charge_file_line(targets, i), "this point stands where a charge does");
+    return 1;
+}
+
 /* One line for what the library refuses: with the line of a box, and what its numbers of particles mean. */
 static void complain_of(const charge_file* file, gmxfmm_status status, const char* message)
 {
@@ -210,7 +224,10 @@ int solve_problem(const problem* all, const main_options* options, progress* p, 
     gmxfmm_destroy(plan);
     if (status != GMXFMM_OK)
     {
-        complain_of(file, status, message);
+        if (status != GMXFMM_ERROR_COINCIDENT || !complain_of_target(&all->targets, message))
+        {
+            complain_of(file, status, message);
+        }
         return -1;
     }
     if (check_finite(all, s) || misses_accuracy(file, options, s))
