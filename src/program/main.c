@@ -18,30 +18,39 @@
 
 static void print_help(void)
 {
-    fputs("gmxfmm: Coulomb energy, virial, potentials and fields of point charges by the fast multipole method\n"
-          "\n"
-          "usage: gmxfmm solve FILE [options]\n"
-          "       gmxfmm error FILE [options]   what orders and cells reach on this system, and their time\n"
-          "       gmxfmm help | --help\n"
-          "       gmxfmm --version\n"
-          "\n"
-          "FILE is text, plain or gzipped; - is standard input. Header lines start with #; rows are x y z q, all of "
-          "them or\n"
-          "none followed by reference values potential fx fy fz (field = -grad potential, unit 1/r).\n"
-          "  # box: ax ay az bx by bz cx cy cz   box vectors; without a box the system is open\n"
-          "  # periodic: 1 1 1                   or 0 0 0: open\n"
-          "  # boundary: tinfoil                 or vacuum\n"
-          "  # kernel: yukawa KAPPA              or coulomb\n"
-          "Other lines with # are comments, but one that looks like a misspelt header is an error.\n"
-          "\n"
-          "Two charges in a periodic cube:\n"
-          "  # box: 4 0 0  0 4 0  0 0 4\n"
-          "  # periodic: 1 1 1\n"
-          "  0 0 0  1\n"
-          "  1 1 1 -1\n"
-          "\n"
-          "options: range (default); where that is automatic, -1 says the same\n",
-          stdout);
+    fputs(
+        "gmxfmm: Coulomb energy, virial, potentials and fields of point charges by the fast multipole method\n"
+        "\n"
+        "usage: gmxfmm solve FILE [options]\n"
+        "       gmxfmm error FILE [options]   what orders and cells reach on this system, and their time\n"
+        "       gmxfmm help | --help\n"
+        "       gmxfmm --version\n"
+        "\n"
+        "FILE is read, and OUT written, in the format of the name's ending; numbers are taken as they are, without "
+        "units:\n"
+        "  .npy           array of float32 or float64, rows x y z q\n"
+        "  .xyz           extended XYZ: a column charge, charges, initial_charges or q; Lattice and pbc\n"
+        "  .pqr           ATOM and HETATM with charge and radius; CRYST1\n"
+        "  all others, -  text: rows x y z q and header lines\n"
+        "All but .npy may be gzipped, with .gz behind the ending. Rows have, all of them or none, reference values "
+        "behind q\n"
+        "(.pqr: behind the radius): potential fx fy fz (field = -grad potential, unit 1/r). Header lines of text start "
+        "with #:\n"
+        "  # box: ax ay az bx by bz cx cy cz   box vectors; without a box the system is open\n"
+        "  # periodic: 1 1 1                   or 0 0 0: open\n"
+        "  # boundary: tinfoil                 or vacuum\n"
+        "  # kernel: yukawa KAPPA              or coulomb\n"
+        "  # prefactor: F                      of the reference values, 1 without\n"
+        "Other lines with # are comments, but one that looks like a misspelt header is an error.\n"
+        "\n"
+        "Two charges in a periodic cube:\n"
+        "  # box: 4 0 0  0 4 0  0 0 4\n"
+        "  # periodic: 1 1 1\n"
+        "  0 0 0  1\n"
+        "  1 1 1 -1\n"
+        "\n"
+        "options: range (default); where that is automatic, -1 says the same\n",
+        stdout);
     main_options_help(stdout);
     fputs("\n"
           "Results are printed as lines key: value. With reference values, potential_error and field_error are RMS "
@@ -56,7 +65,7 @@ static void print_help(void)
           "A reference that is zero by symmetry has no RMS to divide by: then the unit, printed as ..._error_unit, is "
           "the mean\n"
           "|q| over the particle spacing d (potential), mean |q|/d^2 (field) or (mean |q|/d)^2 (force).\n"
-          "Exit status: 0, or 2 after one line on stderr.\n",
+          "Exit status: 0, or 2 after one line on stderr; no file is left half-written then.\n",
           stdout);
 }
 
