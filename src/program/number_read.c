@@ -70,15 +70,18 @@ static double scaled(uint64_t digits, int power)
 static const char* read_digits(const char* text, uint64_t* digits, int* num)
 {
     uint64_t sum = *digits;
-    int      n   = *num;
 
+    while (sum == 0 && *text == '0')
+    {
+        text++;
+    }
+    const char* first = text;
     for (unsigned digit; (digit = (unsigned)(*text - '0')) <= 9; text++)
     {
         sum = 10 * sum + digit; /* wraps where there are too many, which the caller sees from *num */
-        n += sum != 0 || n > 0;
     }
     *digits = sum;
-    *num    = n;
+    *num    = text - first < 1000 ? *num + (int)(text - first) : 1000;
     return text;
 }
 
