@@ -113,6 +113,13 @@ int64_t charge_file_line(const charge_file* file, int64_t i)
     return file->line ? file->line[i] : i + 1;
 }
 
+double charge_file_volume(const charge_file* file)
+{
+    const double* b = file->box;
+
+    return b[0] * (b[4] * b[8] - b[5] * b[7]) - b[1] * (b[3] * b[8] - b[5] * b[6]) + b[2] * (b[3] * b[7] - b[4] * b[6]);
+}
+
 int charge_file_check_box(const charge_file* file)
 {
     const double* b = file->box;
@@ -126,8 +133,7 @@ int charge_file_check_box(const charge_file* file)
         complain(file->name, file->periodic_line, "periodic: 1 1 1 needs a box");
         return -1;
     }
-    const double volume =
-        b[0] * (b[4] * b[8] - b[5] * b[7]) - b[1] * (b[3] * b[8] - b[5] * b[6]) + b[2] * (b[3] * b[7] - b[4] * b[6]);
+    const double volume = charge_file_volume(file);
     const double edges = sqrt(b[0] * b[0] + b[1] * b[1] + b[2] * b[2]) * sqrt(b[3] * b[3] + b[4] * b[4] + b[5] * b[5]) *
                          sqrt(b[6] * b[6] + b[7] * b[7] + b[8] * b[8]);
     /* Below 1e-12 of the brick with the same edges the volume is rounding error. Written so that NaN fails too. */

@@ -80,6 +80,9 @@ int charge_file_reserve(charge_file* file, int64_t capacity, int has_lines, int 
 /* Adds a label. */
 int charge_file_label(charge_file* file, const text_lines* in, const char* label);
 
+/* Of the box; negative where it is left-handed. */
+double charge_file_volume(const charge_file* file);
+
 /* What only the whole file, with what the command line adds, shows: a box where one is needed, and a box with a volume.
  */
 int charge_file_check_box(const charge_file* file);

@@ -125,7 +125,9 @@ void problem_print_notes(const problem* all, const main_options* options)
     {
         complain(file->name, file->kernel_line, "note: the reference values belong to another kernel");
     }
-    if (file->field && file->prefactor != options->solve.prefactor && file->prefactor_line > 0)
+    /* text and .xyz without a prefactor have 1, of the other formats nobody knows */
+    if (file->field && file->prefactor != options->solve.prefactor &&
+        (file->format == CHARGE_TEXT || file->format == CHARGE_XYZ))
     {
         complain(file->name, file->prefactor_line, "note: the reference values belong to another prefactor");
     }

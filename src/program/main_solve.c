@@ -147,10 +147,7 @@ static int check_finite(const problem* all, const solution* s)
 /* Mean distance of particles: a periodic system's from its volume, another's from the brick around it. */
 static double spacing(const charge_file* file)
 {
-    const double* b       = file->box;
-    double        volume  = fabs(b[0] * (b[4] * b[8] - b[5] * b[7]) - b[1] * (b[3] * b[8] - b[5] * b[6]) +
-                                 b[2] * (b[3] * b[7] - b[4] * b[6]));
-    double        longest = 0;
+    double volume = fabs(charge_file_volume(file)), longest = 0;
 
     if (!file->periodic)
     {

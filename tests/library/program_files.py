@@ -263,6 +263,8 @@ def exclusions_and_prefactor(rows):
     check("the prefactor of reference values is in the file", float(value(again, "force_error")) < 1e-14 and value(again, "prefactor") == "138.93545800000001")
     other = run("solve", "scaled.txt", "--prefactor", "1")
     check("... and another one is noted", "belong to another prefactor" in other.stderr)
+    other = run("solve", "plain.txt", "--prefactor", "2")
+    check("... also where the file has none, which is 1", "belong to another prefactor" in other.stderr)
     check("--reproducible 0 is taken", run("solve", "ions.txt", "--reproducible", "0").returncode == 0)
 
 
