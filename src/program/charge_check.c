@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Two charges at one place, found by sorting. Particles without charge may stand anywhere. */
+/* Two charges at one place, found by a table of places. Particles without charge may stand anywhere. */
 #include "charge_file.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-#include "text_lines.h"
+#include <string.h>
 
 /* Periodic places are compared as cells of a grid this many times finer than the box: coarser than the rounding of a
  * position that stands some images away, finer than any distance at which two charges could stand in a real system. */
@@ -19,26 +18,23 @@
 /* Where the grid starts, in grid cells, so that no lattice point of a crystal lies on a cell face. */
 #define SHIFT 0.38196601125010515
 
+enum
+{
+    c_mostPlaces = 8, /* of a particle near a corner of a grid cell */
+    c_batch      = 32 /* particles whose slots are fetched from memory at once */
+};
+
+/* A place is three numbers: of the cell in the grid of a periodic box, or of an open system the position itself. */
 typedef struct
 {
-    double  place[3];
-    int64_t particle;
-} entry;
+    const charge_file* file;
+    const exclusions*  excluded;
+    double             inverse[9]; /* of the box */
+    uint64_t*          slots;      /* particle + 1 in the lower 40 bits, above it a part of the place's hash; 0: free */
+    uint64_t           mask;       /* number of slots, a power of two, less one */
+} place_table;
 
-static int compare(const void* first, const void* second)
-{
-    const entry* a = (const entry*)first;
-    const entry* b = (const entry*)second;
-
-    for (int d = 0; d < 3; d++)
-    {
-        if (a->place[d] != b->place[d])
-        {
-            return a->place[d] < b->place[d] ? -1 : 1;
-        }
-    }
-    return (a->particle > b->particle) - (a->particle < b->particle);
-}
+#define PARTICLE_BITS 40
 
 static void invert(const double b[9], double inverse[9])
 {
@@ -68,97 +64,154 @@ static int grid_cells(double fraction, double cell[2])
     return 1 + both;
 }
 
-static int64_t periodic_entries(const charge_file* file, entry* entries)
+/* The places of a particle: how many, none without a charge. Adding 0 turns -0 into 0. */
+static int places_of(const place_table* t, int64_t i, double place[c_mostPlaces][3])
 {
-    double  inverse[9];
-    int64_t n = 0;
+    const double* x = t->file->x + 3 * i;
+    const double* v = t->inverse;
+    double        cell[3][2];
+    int           count[3];
 
-    invert(file->box, inverse);
-    for (int64_t i = 0; i < file->n; i++)
+    if (t->file->q[i] == 0)
     {
-        const double* x = file->x + 3 * i;
-        double        cell[3][2];
-        int           count[3];
-        if (file->q[i] == 0)
-        {
-            continue;
-        }
-        for (int d = 0; d < 3; d++)
-        {
-            count[d] = grid_cells(x[0] * inverse[d] + x[1] * inverse[3 + d] + x[2] * inverse[6 + d], cell[d]);
-        }
-        for (int k = 0; k < count[0] * count[1] * count[2]; k++)
-        {
-            const int which[3] = {k % count[0], k / count[0] % count[1], k / (count[0] * count[1])};
-            if (entries)
-            {
-                for (int d = 0; d < 3; d++)
-                {
-                    entries[n].place[d] = cell[d][which[d]];
-                }
-                entries[n].particle = i;
-            }
-            n++;
-        }
+        return 0;
     }
-    return n;
+    for (int d = 0; d < 3; d++)
+    {
+        count[d]    = t->file->periodic ? grid_cells(x[0] * v[d] + x[1] * v[3 + d] + x[2] * v[6 + d], cell[d]) : 1;
+        place[0][d] = x[d] + 0.0;
+    }
+    const int num = count[0] * count[1] * count[2];
+    for (int k = 0; k < num && t->file->periodic; k++)
+    {
+        place[k][0] = cell[0][k % count[0]];
+        place[k][1] = cell[1][k / count[0] % count[1]];
+        place[k][2] = cell[2][k / (count[0] * count[1])];
+    }
+    return num;
 }
 
-/* Without images a place is its three numbers; adding 0 turns -0 into 0. */
-static int64_t open_entries(const charge_file* file, entry* entries)
+static uint64_t hash(const double place[3])
 {
-    int64_t n = 0;
+    uint64_t mixed = 0;
 
-    for (int64_t i = 0; i < file->n; i++)
+    for (int d = 0; d < 3; d++)
     {
-        if (file->q[i] == 0)
-        {
-            continue;
-        }
-        for (int d = 0; entries && d < 3; d++)
-        {
-            entries[n].place[d] = file->x[3 * i + d] + 0.0;
-        }
-        if (entries)
-        {
-            entries[n].particle = i;
-        }
-        n++;
+        uint64_t bits;
+        memcpy(&bits, &place[d], sizeof(bits));
+        mixed = (mixed ^ bits) * UINT64_C(0x9e3779b97f4a7c15); /* 2^64 over the golden ratio: Knuth's */
+        mixed ^= mixed >> 32;
     }
-    return n;
+    return mixed;
 }
 
-int charge_file_check_places(const charge_file* file)
+/* Whether a particle has this place. */
+static int has_place(const place_table* t, int64_t i, const double place[3])
 {
-    int64_t (*const list)(const charge_file*, entry*) = file->periodic ? periodic_entries : open_entries;
-    const int64_t n                                   = list(file, NULL);
-    entry*        entries                             = (entry*)malloc((size_t)(n > 0 ? n : 1) * sizeof(*entries));
+    double    other[c_mostPlaces][3];
+    const int num = places_of(t, i, other);
 
-    if (!entries)
+    for (int k = 0; k < num; k++)
+    {
+        if (memcmp(other[k], place, sizeof(other[k])) == 0)
+        {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Puts a place of particle i into the table. The last one before it that stands there and is not excluded, or -1. */
+static int64_t insert(place_table* t, int64_t i, const double place[3], uint64_t h)
+{
+    const uint64_t particles = (UINT64_C(1) << PARTICLE_BITS) - 1;
+    int64_t        found     = -1;
+    uint64_t       k         = h & t->mask;
+
+    for (; t->slots[k] != 0; k = (k + 1) & t->mask)
+    {
+        const int64_t j = (int64_t)(t->slots[k] & particles) - 1;
+        if (((t->slots[k] ^ h) & ~particles) == 0 && j != i && j > found && has_place(t, j, place) &&
+            !exclusions_have(t->excluded, i, j))
+        {
+            found = j;
+        }
+    }
+    t->slots[k] = (h & ~particles) | (uint64_t)(i + 1);
+    return found;
+}
+
+/* An empty table with room for all places. */
+static int make_slots(place_table* t)
+{
+    double   place[c_mostPlaces][3];
+    uint64_t num = 0, size = 16;
+
+    for (int64_t i = 0; i < t->file->n; i++)
+    {
+        num += (uint64_t)places_of(t, i, place);
+    }
+    while (size < num + num / 2)
+    {
+        size *= 2;
+    }
+    t->mask  = size - 1;
+    t->slots = (uint64_t*)calloc(size, sizeof(*t->slots));
+    return t->slots ? 0 : -1;
+}
+
+/* Puts particles begin to end - 1 into the table, up to the first that stands where an earlier one does. */
+static void insert_batch(place_table* t, int64_t begin, int64_t end, int64_t* first, int64_t* second)
+{
+    double   place[c_batch][c_mostPlaces][3];
+    uint64_t h[c_batch][c_mostPlaces];
+    int      num[c_batch];
+
+    for (int64_t i = begin; i < end; i++)
+    {
+        num[i - begin] = places_of(t, i, place[i - begin]);
+        for (int k = 0; k < num[i - begin]; k++)
+        {
+            h[i - begin][k] = hash(place[i - begin][k]);
+            __builtin_prefetch(&t->slots[h[i - begin][k] & t->mask], 1);
+        }
+    }
+    for (int64_t i = begin; i < end && *first < 0; i++)
+    {
+        for (int k = 0; k < num[i - begin]; k++)
+        {
+            const int64_t before = insert(t, i, place[i - begin][k], h[i - begin][k]);
+            *first               = before > *first ? before : *first;
+        }
+        *second = i;
+    }
+}
+
+int charge_file_check_places(const charge_file* file, const exclusions* excluded)
+{
+    place_table t     = {.file = file, .excluded = excluded};
+    int64_t     first = -1, second = -1; /* of all such pairs the one that a reader of the file meets first */
+
+    if (file->periodic)
+    {
+        invert(file->box, t.inverse);
+    }
+    if (make_slots(&t))
     {
         complain(file->name, 0, "out of memory");
         return -1;
     }
-    list(file, entries);
-    qsort(entries, (size_t)n, sizeof(*entries), compare);
-
-    int64_t first = -1, second = -1; /* of all such pairs the one that a reader of the file meets first */
-    for (int64_t k = 1; k < n; k++)
+    for (int64_t begin = 0; begin < file->n && first < 0; begin += c_batch)
     {
-        const entry* a = entries + k - 1;
-        const entry* b = entries + k;
-        if (a->place[0] == b->place[0] && a->place[1] == b->place[1] && a->place[2] == b->place[2] &&
-            (second < 0 || b->particle < second))
-        {
-            first  = a->particle;
-            second = b->particle;
-        }
+        const int64_t end = begin + c_batch < file->n ? begin + c_batch : file->n;
+        insert_batch(&t, begin, end, &first, &second);
     }
-    free(entries);
-    if (second >= 0)
+    free(t.slots);
+    if (first >= 0)
     {
-        complain(file->name, file->line[second], "two charges at one place: this one and that of line %lld%s",
-                 (long long)file->line[first], file->periodic ? ", or an image of it" : "");
+        complain(file->name, charge_file_line(file, second), "two charges at one place: this one and that of %s %lld%s",
+                 file->line ? "line" : "row", (long long)charge_file_line(file, first),
+                 file->periodic ? ", or an image of it" : "");
         return -1;
     }
     return 0;

@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Point-charge files: text, plain or gzipped, ASCII or UTF-8 with or without a byte order mark.
+ * Files of point charges, in the format that the ending of their name says:
+ *
+ *   .npy          array of numpy: rows x y z q, or x y z q potential fx fy fz, of float32 or float64
+ *   .xyz          extended XYZ: Lattice, Properties and pbc; a column charge, charges, initial_charges or q
+ *   .pqr          ATOM and HETATM records with charge and radius; CRYST1
+ *   all others    text, ASCII or UTF-8 with or without a byte order mark:
  *
  *   # box: ax ay az bx by bz cx cy cz     row vectors; without it the system is open
  *   # periodic: 1 1 1                     or 0 0 0: open, whatever the box
  *   # boundary: tinfoil                   or vacuum
- *   # kernel: yukawa 0.5                   and its kappa; or coulomb
+ *   # kernel: yukawa 0.5                  and its kappa; or coulomb
+ *   # prefactor: 1                        of the reference values
  *   # any other line that starts with # is a comment, unless it looks like a misspelt header: that is refused
  *   x y z q                               one row a particle; in all rows or in none followed by
  *   x y z q potential fx fy fz            reference values, the field being -grad potential, unit 1/r
+ *
+ * All but .npy may be gzipped. No format has units here: numbers are taken as they are.
  *
  * All functions that can fail return 0, or -1 after exactly one line on stderr that names file, line and cause.
  */
@@ -18,19 +26,33 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "exclusions.h"
 #include "gmxfmm.h"
+#include "text_lines.h"
+
+typedef enum
+{
+    CHARGE_TEXT = 0,
+    CHARGE_NPY,
+    CHARGE_XYZ,
+    CHARGE_PQR
+} charge_format;
 
 typedef struct
 {
     const char*     name; /* for messages */
+    charge_format   format;
+    int             is_places; /* places alone are read: q is NULL */
     int64_t         n;
+    int64_t         capacity;
     double*         x;         /* 3 n, as in the file */
     double*         q;         /* n */
     double*         potential; /* n, reference; NULL without */
     double*         field;     /* 3 n, reference; NULL without */
-    int64_t*        line;      /* n, line of each particle in the file */
+    int64_t*        line;      /* n, line of each particle in the file; NULL: row after row */
     double          box[9];
-    int64_t         box_line;      /* 0: no box in the file */
+    int             has_box;
+    int64_t         box_line;      /* 0: has no line of its own */
     int             periodic;      /* 1: in all three directions, 0: open */
     int64_t         periodic_line; /* 0: not in the file */
     gmxfmm_boundary boundary;
@@ -38,31 +60,38 @@ typedef struct
     gmxfmm_kernel   kernel;
     double          kappa;
     int64_t         kernel_line; /* 0: not in the file */
-    char*           comments;    /* the other header lines, each with its newline; NULL without */
+    double          prefactor;   /* of the reference values */
+    int64_t         prefactor_line;
+    char*           comments; /* the other header lines, each with its newline; NULL without */
+    char*           labels; /* of .xyz and .pqr, one after the other, each with its NUL: species, or words and radius */
+    size_t          labels_length, labels_capacity;
 } charge_file;
 
-/* Reads and checks a file, or standard input if name is "-"; name must outlive *file, which can be given to
- * charge_file_free in any case. *rows, for another thread: how many are read by now; NULL: nobody asks. */
-int charge_file_read(const char* name, charge_file* file, atomic_llong* rows);
+/* The format that a name ends with. */
+charge_format charge_format_of(const char* name);
 
-/* Refuses two particles at one place, in a periodic system also through images. O(n log n). */
-int charge_file_check_places(const charge_file* file);
+/* Adds the particle of the line at hand: x y z and, unless places alone are read, q; with 8 numbers reference values.
+ */
+int charge_file_append(charge_file* file, const text_lines* in, const double* value, int n, atomic_llong* rows);
 
-/* Whether charge_file_write could begin now: what fails is better known before a long solve. Changes nothing. */
-int charge_file_check_output(const char* name);
+/* Room for `capacity` particles. 0, or -1 without a complaint. */
+int charge_file_reserve(charge_file* file, int64_t capacity, int has_lines, int has_references);
 
-/* Writes header and rows x y z q potential fx fy fz, 17 digits, so that the output is a valid input; boundary is the
- * one computed with. A regular file is written under another name and renamed when complete: a failure or a signal
- * that ends the program leaves what was there before. *rows, for another thread: how many are written by now; NULL:
- * nobody asks. */
-int charge_file_write(const char*        name,
-                      const charge_file* file,
-                      gmxfmm_boundary    boundary,
-                      gmxfmm_kernel      kernel,
-                      double             kappa,
-                      const double*      potential,
-                      const double*      field,
-                      atomic_llong*      rows);
+/* Adds a label. */
+int charge_file_label(charge_file* file, const text_lines* in, const char* label);
+
+/* Of the box; negative where it is left-handed. */
+double charge_file_volume(const charge_file* file);
+
+/* What only the whole file, with what the command line adds, shows: a box where one is needed, and a box with a volume.
+ */
+int charge_file_check_box(const charge_file* file);
+
+/* Refuses two particles at one place that do not exclude each other, in a periodic system also through images. O(n). */
+int charge_file_check_places(const charge_file* file, const exclusions* excluded);
+
+/* Line of a particle, from 1; of a file without lines its row. */
+int64_t charge_file_line(const charge_file* file, int64_t i);
 
 void charge_file_free(charge_file* file);
 

@@ -1,95 +1,114 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Writing of point-charge files. */
-#define _POSIX_C_SOURCE 200809L
+/* Rows of results, in all formats. */
+#include "charge_write.h"
 
-#include "charge_file.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "text_lines.h"
+#include "charge_write_header.h"
 
-#define NUM_STOPS 3
-static const int stops[NUM_STOPS] = {SIGHUP, SIGINT, SIGTERM};
-
-/* The signal that came while an unfinished file lay beside the output, or 0. A handler has nothing but such a variable
- * to tell of it. */
-static volatile sig_atomic_t stopped_by;
-
-static void note_stop(int number)
+/* Where the next label begins; NULL without labels. */
+typedef struct
 {
-    stopped_by = number;
+    const char* next;
+} label_list;
+
+static const char* take_label(label_list* labels)
+{
+    const char* label = labels->next;
+
+    labels->next = label ? label + strlen(label) + 1 : NULL;
+    return label;
 }
 
-/* From here to restore_stops a first signal only stops the writing, a second one ends the program. Signals that the
- * caller has ignored stay so. */
-static void catch_stops(struct sigaction before[NUM_STOPS])
+static void put_word(out_file* out, const char* word, size_t length)
 {
-    struct sigaction note = {.sa_handler = note_stop, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
+    out_file_put(out, word, length);
+    out_file_put(out, " ", 1);
+}
 
-    sigemptyset(&note.sa_mask);
-    stopped_by = 0;
-    for (int i = 0; i < NUM_STOPS; i++)
+/* The species of an .xyz; of a .pqr the name of the atom, its third word. */
+static const char* species(const charge_file* at, const char* label, size_t* length)
+{
+    if (label && at->format == CHARGE_PQR)
     {
-        sigaction(stops[i], NULL, &before[i]);
-        if (before[i].sa_handler != SIG_IGN)
+        for (int i = 0; i < 2; i++)
         {
-            sigaction(stops[i], &note, NULL);
+            label += strcspn(label, " ");
+            label += *label == ' ';
         }
     }
+    label   = label && *label ? label : "X";
+    *length = strcspn(label, " ");
+    return label;
 }
 
-static void restore_stops(const struct sigaction before[NUM_STOPS])
+static void put_xyz_row(out_file* out, const charge_file* at, const char* label, const double* value, double q)
 {
-    for (int i = 0; i < NUM_STOPS; i++)
+    size_t       length;
+    const char*  name     = species(at, label, &length);
+    const int    n        = at->q ? 8 : 7;
+    const double force[3] = {q * value[n - 3], q * value[n - 2], q * value[n - 1]};
+
+    put_word(out, name, length);
+    out_file_numbers(out, value, n, at->q ? ' ' : '\n');
+    if (at->q)
     {
-        sigaction(stops[i], &before[i], NULL);
+        out_file_numbers(out, force, 3, '\n');
     }
 }
 
+/* The words of a .pqr as they were; of another file such as a reader of these takes. */
 static void
-write_header(FILE* out, const charge_file* file, gmxfmm_boundary boundary, gmxfmm_kernel kernel, double kappa)
+put_pqr_row(out_file* out, const charge_file* at, int64_t i, const char* label, const double* value, double q)
 {
-    if (file->comments)
+    const int   n      = at->q ? 8 : 7;
+    const char* radius = label && at->format == CHARGE_PQR ? strrchr(label, ' ') : NULL;
+
+    if (radius)
     {
-        fputs(file->comments, out);
+        put_word(out, label, (size_t)(radius - label));
     }
-    if (file->box_line > 0)
+    else
     {
-        fputs("# box:", out);
-        for (int i = 0; i < 9; i++)
+        size_t      length;
+        const char* name = species(at, label, &length);
+        out_file_print(out, "ATOM %lld %.*s MOL 1 ", (long long)i + 1, length < 40 ? (int)length : 40, name);
+    }
+    out_file_numbers(out, value, 3, ' ');
+    out_file_numbers(out, &q, 1, ' ');
+    put_word(out, radius ? radius + 1 : "0", radius ? strlen(radius + 1) : 1);
+    out_file_numbers(out, value + n - 4, 4, '\n');
+}
+
+static void write_rows(out_file* out, charge_format format, const charge_results* r, atomic_llong* rows)
+{
+    const charge_file* at     = r->at;
+    const int          n      = at->q ? 8 : 7;
+    label_list         labels = {at->labels};
+
+    for (int64_t i = 0; i < at->n && !out_file_is_over(out); i++)
+    {
+        const char*  label = take_label(&labels);
+        const double q     = at->q ? at->q[i] : 0;
+        double       value[8];
+        memcpy(value, at->x + 3 * i, 3 * sizeof(double));
+        value[3]     = q;
+        value[n - 4] = r->potential[i];
+        memcpy(value + n - 3, r->field + 3 * i, 3 * sizeof(double));
+        switch (format)
         {
-            fprintf(out, " %.17g", file->box[i]);
+        case CHARGE_NPY:
+            out_file_put(out, value, (size_t)n * sizeof(double));
+            break;
+        case CHARGE_XYZ:
+            put_xyz_row(out, at, label, value, q);
+            break;
+        case CHARGE_PQR:
+            put_pqr_row(out, at, i, label, value, q);
+            break;
+        default:
+            out_file_numbers(out, value, n, '\n');
         }
-        fputc('\n', out);
-    }
-    fputs(file->periodic ? "# periodic: 1 1 1\n" : "# periodic: 0 0 0\n", out);
-    if (file->periodic)
-    {
-        fprintf(out, "# boundary: %s\n", boundary == GMXFMM_VACUUM ? "vacuum" : "tinfoil");
-    }
-    if (kernel == GMXFMM_YUKAWA)
-    {
-        fprintf(out, "# kernel: yukawa %.17g\n", kappa);
-    }
-    fputs("# reference_method: gmxfmm\n# columns: x y z q potential fx fy fz\n", out);
-}
-
-static void
-write_rows(FILE* out, const charge_file* file, const double* potential, const double* field, atomic_llong* rows)
-{
-    for (int64_t i = 0; i < file->n && !ferror(out) && !stopped_by; i++)
-    {
-        const double* x = file->x + 3 * i;
-        const double* e = field + 3 * i;
-        fprintf(out, "%.17g %.17g %.17g %.17g %.17g %.17g %.17g %.17g\n", x[0], x[1], x[2], file->q[i], potential[i],
-                e[0], e[1], e[2]);
         if (rows)
         {
             atomic_store_explicit(rows, i + 1, memory_order_relaxed);
@@ -97,123 +116,33 @@ write_rows(FILE* out, const charge_file* file, const double* potential, const do
     }
 }
 
-/* What is not a regular file (a pipe, a device, a link) is written in place: renaming would replace it. */
-static int is_in_place(const char* name)
+int charge_write_check(const char* name, int overwrite, const charge_file* system)
 {
-    struct stat there;
-    return lstat(name, &there) == 0 && !S_ISREG(there.st_mode);
+    if (charge_format_of(name) == CHARGE_PQR && system->periodic && !charge_write_is_cell(system->box))
+    {
+        complain(name, 0, "a .pqr has no place for this box: only for a along x and b in the plane of x and y");
+        return -1;
+    }
+    if (charge_format_of(name) == CHARGE_NPY && (name[strlen(name) - 1] | 0x20) == 'z')
+    {
+        complain(name, 0, "a .npy is not gzipped");
+        return -1;
+    }
+    return out_file_check(name, overwrite);
 }
 
-/* A new file beside name: its stream and, in *path, its name (to be freed). */
-static FILE* open_beside(const char* name, char** path)
+int charge_write(const char* name, int overwrite, const charge_results* r, atomic_llong* rows)
 {
-    const size_t size = strlen(name) + 32;
-    int          file = -1;
+    static void (*const write_header[])(out_file*, const charge_results*) = {
+        charge_write_text_header, charge_write_npy_header, charge_write_xyz_header, charge_write_pqr_header};
+    const charge_format format = charge_format_of(name);
+    out_file            out;
 
-    *path = (char*)malloc(size);
-    for (int attempt = 0; *path && file < 0 && attempt < 100; attempt++)
+    if (out_file_open(&out, name, overwrite))
     {
-        snprintf(*path, size, "%s.%ld-%d", name, (long)getpid(), attempt);
-        /* not mkstemp, which takes the rights of group and others away from the result */
-        file = open(*path, O_WRONLY | O_CREAT | O_EXCL, 0666);
-        if (file < 0 && errno != EEXIST)
-        {
-            break;
-        }
+        return -1;
     }
-    FILE* out = file < 0 ? NULL : fdopen(file, "w");
-    if (!out)
-    {
-        free(*path);
-        *path = NULL;
-    }
-    return out;
-}
-
-static int complain_unwritten(const char* name, int cause)
-{
-    complain(name, 0, "cannot be written: %s", strerror(cause));
-    return -1;
-}
-
-int charge_file_check_output(const char* name)
-{
-    struct stat there;
-
-    if (stat(name, &there) == 0 && (S_ISDIR(there.st_mode) || access(name, W_OK) != 0))
-    {
-        return complain_unwritten(name, S_ISDIR(there.st_mode) ? EISDIR : errno);
-    }
-    if (!is_in_place(name))
-    {
-        char* beside;
-        FILE* out = open_beside(name, &beside);
-        if (!out)
-        {
-            return complain_unwritten(name, errno);
-        }
-        fclose(out);
-        remove(beside);
-        free(beside);
-    }
-    return 0;
-}
-
-/* Writes and closes; 0 or the errno of what failed. */
-static int write_all(FILE*              out,
-                     const charge_file* file,
-                     gmxfmm_boundary    boundary,
-                     gmxfmm_kernel      kernel,
-                     double             kappa,
-                     const double*      potential,
-                     const double*      field,
-                     atomic_llong*      rows)
-{
-    errno = 0;
-    write_header(out, file, boundary, kernel, kappa);
-    write_rows(out, file, potential, field, rows);
-    const int cause = !ferror(out) ? 0 : errno ? errno : EIO;
-    return fclose(out) != 0 && cause == 0 ? errno : cause;
-}
-
-int charge_file_write(const char*        name,
-                      const charge_file* file,
-                      gmxfmm_boundary    boundary,
-                      gmxfmm_kernel      kernel,
-                      double             kappa,
-                      const double*      potential,
-                      const double*      field,
-                      atomic_llong*      rows)
-{
-    struct sigaction before[NUM_STOPS];
-    char*            beside = NULL;
-
-    if (is_in_place(name))
-    {
-        FILE*     out   = fopen(name, "w");
-        const int cause = out ? write_all(out, file, boundary, kernel, kappa, potential, field, rows) : errno;
-        return cause == 0 ? 0 : complain_unwritten(name, cause);
-    }
-    catch_stops(before);
-    FILE* out   = open_beside(name, &beside);
-    int   cause = out ? write_all(out, file, boundary, kernel, kappa, potential, field, rows) : errno;
-    if (cause == 0 && stopped_by)
-    {
-        cause = EINTR;
-    }
-    if (cause == 0 && rename(beside, name) != 0)
-    {
-        cause = errno;
-    }
-    if (cause != 0 && beside)
-    {
-        remove(beside);
-    }
-    free(beside);
-    restore_stops(before);
-    if (stopped_by)
-    {
-        raise(stopped_by); /* as if it had not been caught */
-    }
-    return cause == 0 ? 0 : complain_unwritten(name, cause);
+    write_header[format](&out, r);
+    write_rows(&out, format, r, rows);
+    return out_file_close(&out);
 }

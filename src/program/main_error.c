@@ -178,7 +178,7 @@ static int plot(const table* t)
     snprintf(title, sizeof(title), "%.60s: %lld particles, %s precision, threads: %d",
              slash ? slash + 1 : t->file->name, (long long)t->file->n,
              t->options->solve.precision == GMXFMM_DOUBLE ? "double" : "single", num_threads(&t->options->solve));
-    return plot_write(t->options->plot, title, points, t->num_rows, t->options->solve.accuracy);
+    return plot_write(t->options->plot, t->options->force, title, points, t->num_rows, t->options->solve.accuracy);
 }
 
 static int with_reference(table* t)
@@ -205,12 +205,12 @@ static int with_reference(table* t)
     return (t->options->plot && plot(t)) || failed ? -1 : 0;
 }
 
-int main_error(const charge_file* file, const main_options* options)
+int main_error(const problem* all, const main_options* options)
 {
-    const gmxfmm_system system = {
-        .size = sizeof(system), .n = file->n, .box = file->periodic ? file->box : NULL, .x = file->x, .q = file->q};
-    gmxfmm_reference* reference = NULL;
-    char              message[512];
+    const charge_file*  file      = &all->charges;
+    const gmxfmm_system system    = problem_system(all);
+    gmxfmm_reference*   reference = NULL;
+    char                message[512];
     if (gmxfmm_reference_create(&reference, &options->solve, &system, message, sizeof(message)) != GMXFMM_OK)
     {
         complain(file->name, 0, "%s", message);

@@ -3,11 +3,10 @@
 #ifndef GMXFMM_MAIN_ERROR_H
 #define GMXFMM_MAIN_ERROR_H
 
-#include "charge_file.h"
-#include "main_options.h"
+#include "main_problem.h"
 
 /* Measures errors and times on the system of a file, over orders and cells about the cheapest choice
  * that reaches options->solve.accuracy, prints them and names the best. 0, or -1 after one line on stderr. */
-int main_error(const charge_file* file, const main_options* options);
+int main_error(const problem* all, const main_options* options);
 
 #endif

@@ -33,7 +33,7 @@ static void print_tried(const gmxfmm_measurement* tried, int num)
     }
 }
 
-gmxfmm_status main_measure(const charge_file*  file,
+gmxfmm_status main_measure(const problem*      all,
                            const main_options* options,
                            progress*           p,
                            gmxfmm_plan**       plan,
@@ -41,11 +41,10 @@ gmxfmm_status main_measure(const charge_file*  file,
                            char*               message,
                            size_t              size)
 {
-    const gmxfmm_system system = {
-        .size = sizeof(system), .n = file->n, .box = file->periodic ? file->box : NULL, .x = file->x, .q = file->q};
-    gmxfmm_options     asked = options->solve;
-    gmxfmm_measurement tried[c_mostTried];
-    int                num = c_mostTried;
+    const gmxfmm_system system = problem_system(all);
+    gmxfmm_options      asked  = options->solve;
+    gmxfmm_measurement  tried[c_mostTried];
+    int                 num = c_mostTried;
     for (int i = 0; i < c_mostTried; i++)
     {
         tried[i].size = sizeof(tried[i]);

@@ -3,9 +3,7 @@
 #ifndef GMXFMM_MAIN_MEASURE_H
 #define GMXFMM_MAIN_MEASURE_H
 
-#include "charge_file.h"
-#include "gmxfmm_measure.h"
-#include "main_options.h"
+#include "main_problem.h"
 #include "main_progress.h"
 
 /* Whether errors are to be measured with these options. */
@@ -13,7 +11,7 @@ int main_measure_is_wanted(const main_options* options);
 
 /* Makes a plan for the system of a file, ready for execute, that is measured to reach what was asked; *chosen: what it
  * reaches. *plan, NULL on failure, is to be destroyed. Returns the library's status, with message[size]. */
-gmxfmm_status main_measure(const charge_file*  file,
+gmxfmm_status main_measure(const problem*      all,
                            const main_options* options,
                            progress*           p,
                            gmxfmm_plan**       plan,

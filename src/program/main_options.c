@@ -16,9 +16,12 @@ enum kind
     INTEGER,
     REAL,
     GRID,
+    FACTOR, /* a number that is not 0 */
+    BOX,
     FLAG,   /* has no value; stored as 1 */
     CHOICE, /* stored as the index of the word, which is the value of the enum in gmxfmm.h */
-    TEXT
+    TEXT,
+    TEXT_OR_STANDARD /* without a value, which only = gives, it is - */
 };
 
 /* What is NULL is as the library has it for that member of gmxfmm_options, as the range of numbers always is. */
@@ -59,13 +62,29 @@ static const option table[] = {
     {"--device", "DEVICE", CHOICE, SOLVE(device), NULL, NULL, NULL},
     {"--boundary", "TYPE", CHOICE, SOLVE(boundary), "surroundings of a periodic system", "the file's, else tinfoil",
      "tinfoil|vacuum"},
+    {"--box", "BOX", BOX, OWN(box),
+     "edge, three edges, or nine numbers ax,ay,az,bx,... of a periodic box; none: an open system", "the file's", NULL},
+    {"--prefactor", "F", FACTOR, SOLVE_OFFSET(prefactor), NULL,
+     "multiplies energy, virial, potential and field: the unit of the results; not 0", "the file's, else 1", NULL},
+    {"--exclude", "PAIRS", TEXT, OWN(exclude),
+     "pairs of particles that do not interact, a row i j each, the first row of FILE being 1", "none", NULL},
+    {"--reproducible", "0|1", INTEGER, SOLVE(reproducible), "the same bits in every run with as many threads (solve)",
+     "1", NULL},
     {"--threads", "N", INTEGER, SOLVE(num_threads), NULL, NULL, NULL},
     {"--measure", "WHEN", CHOICE, OWN(measure),
      "measure the error, and choose by it what is automatic (solve); auto: not on a GPU with an octree method given",
      "auto", "auto|yes|no"},
     {"--verbose", "", FLAG, OWN(verbose), "what was measured and seconds by stage, on stderr (solve)", "no", NULL},
     {"--quiet", "", FLAG, OWN(quiet), "on stderr no notes, progress or seconds, only errors (solve)", "no", NULL},
-    {"--output", "OUT", TEXT, OWN(output), "write the charges with potential and field to OUT", "not written", NULL},
+    {"--targets", "POINTS", TEXT, OWN(targets),
+     "potential and field at the points of this file, rows x y z, are what --output writes (solve)", "none", NULL},
+    {"--output", "OUT", TEXT, OWN(output),
+     "write the charges with potential and field to OUT, in the format of its ending; -: text to stdout, and nothing "
+     "else (solve)",
+     "not written", NULL},
+    {"--json", "[=OUT]", TEXT_OR_STANDARD, OWN(json),
+     "results as one object of JSON on stdout instead of lines, or beside them in OUT (solve)", "not written", NULL},
+    {"--force", "", FLAG, OWN(force), "overwrite files that exist", "no", NULL},
     {"--plot", "OUT.svg", TEXT, OWN(plot), "draw errors and times over order and cells (error)", "not drawn", NULL},
 };
 
@@ -96,7 +115,7 @@ static void range_text(const option* o, char* text, size_t size)
     {
         snprintf(text, size, "%s", known.choices);
     }
-    else if (o->kind != TEXT && o->kind != FLAG)
+    else if (o->kind == INTEGER || o->kind == REAL || o->kind == GRID)
     {
         snprintf(text, size, "%g..%g", known.lowest, known.highest);
     }
@@ -106,17 +125,19 @@ static int refuse(const option* o, const char* value)
 {
     char range[128];
 
-    if (o->kind == TEXT)
+    if (o->kind == TEXT || o->kind == TEXT_OR_STANDARD)
     {
         complain(NULL, 0, "%s %s is empty, but must be the name of a file", o->name, o->argument);
         return -1;
     }
     range_text(o, range, sizeof(range));
     complain(NULL, 0, "%s %s is '%.60s', but must be %s%s", o->name, o->argument, value,
-             o->kind == INTEGER ? "an integer in "
-             : o->kind == REAL  ? "a number in "
-             : o->kind == GRID  ? "three integers in "
-                                : "",
+             o->kind == INTEGER  ? "an integer in "
+             : o->kind == REAL   ? "a number in "
+             : o->kind == GRID   ? "three integers in "
+             : o->kind == FACTOR ? "a finite number other than 0"
+             : o->kind == BOX    ? "1, 3 or 9 numbers with commas, or none"
+                                 : "",
              range);
     return -1;
 }
@@ -152,6 +173,49 @@ static int parse_real(const option* o, const char* text, double* value)
     return rest != text && !*rest && ((number >= known.lowest && number <= known.highest) || is_default);
 }
 
+static int parse_factor(const char* text, double* value)
+{
+    char* rest;
+
+    *value = strtod(text, &rest);
+    return rest != text && !*rest && isfinite(*value) && *value != 0;
+}
+
+/* The edge of a cube, edges of a brick, or three vectors. */
+static int parse_box(const char* text, main_options* options)
+{
+    double number[9];
+    int    n = 0;
+
+    options->box_given = strcmp(text, "none") == 0 ? BOX_NONE : BOX_GIVEN;
+    while (options->box_given == BOX_GIVEN && n < 9)
+    {
+        char* rest;
+        number[n] = strtod(text, &rest);
+        if (rest == text || !isfinite(number[n]) || (*rest && *rest != ','))
+        {
+            return 0;
+        }
+        n++;
+        if (!*rest)
+        {
+            text = rest;
+            break;
+        }
+        text = rest + 1;
+    }
+    if (options->box_given == BOX_NONE)
+    {
+        return 1;
+    }
+    memset(options->box, 0, sizeof(options->box));
+    for (int i = 0; i < 9; i++)
+    {
+        options->box[i] = n == 9 ? number[i] : i % 4 != 0 ? 0 : number[n == 3 ? i / 4 : 0];
+    }
+    return !*text && (n == 1 || n == 3 || n == 9);
+}
+
 static int parse_choice(const option* o, const char* text, void* value)
 {
     static_assert(sizeof(gmxfmm_m2l) == sizeof(int), "enums are stored through int");
@@ -172,8 +236,10 @@ static int parse_choice(const option* o, const char* text, void* value)
     return 0;
 }
 
-static int parse_value(const option* o, const char* text, void* value)
+static int parse_value(const option* o, const char* text, main_options* options)
 {
+    void* value = (char*)options + o->offset;
+
     int cells[3] = {GMXFMM_AUTO, GMXFMM_AUTO, GMXFMM_AUTO};
 
     switch (o->kind)
@@ -184,9 +250,14 @@ static int parse_value(const option* o, const char* text, void* value)
         return parse_real(o, text, (double*)value) ? 0 : refuse(o, text);
     case CHOICE:
         return parse_choice(o, text, value) ? 0 : refuse(o, text);
+    case FACTOR:
+        return parse_factor(text, (double*)value) ? 0 : refuse(o, text);
+    case BOX:
+        return parse_box(text, options) ? 0 : refuse(o, text);
     case FLAG:
         return 0;
     case TEXT:
+    case TEXT_OR_STANDARD:
         *(const char**)value = text;
         return *text ? 0 : refuse(o, text);
     case GRID:
@@ -247,6 +318,10 @@ static int take_option(main_options* options, int seen[NUM_OPTIONS], int count, 
         *(int*)(void*)((char*)options + table[k].offset) = 1;
         return 0;
     }
+    if (!value && table[k].kind == TEXT_OR_STANDARD)
+    {
+        value = "-";
+    }
     if (!value && *i + 1 >= count)
     {
         complain(NULL, 0, "%s needs a value: %s", table[k].name, table[k].argument);
@@ -256,8 +331,9 @@ static int take_option(main_options* options, int seen[NUM_OPTIONS], int count, 
     options->boundary_given |= table[k].offset == SOLVE_OFFSET(boundary);
     options->kernel_given |= table[k].offset == SOLVE_OFFSET(kernel);
     options->kappa_given |= table[k].offset == SOLVE_OFFSET(kappa);
+    options->prefactor_given |= table[k].offset == SOLVE_OFFSET(prefactor);
     options->accuracy_given |= table[k].offset == SOLVE_OFFSET(accuracy);
-    return parse_value(&table[k], value, (char*)options + table[k].offset);
+    return parse_value(&table[k], value, options);
 }
 
 /* Kernels that are compiled for a GPU are kept where the XDG Base Directory Specification says: in
@@ -278,6 +354,40 @@ static void set_cache_dir(main_options* options)
         used = snprintf(options->cache_dir, size, "%s/.cache/gmxfmm", home);
     }
     options->solve.cache_dir = used > 0 && (size_t)used < size ? options->cache_dir : NULL;
+}
+
+/* What one option alone does not show. */
+static int check(const main_options* options)
+{
+    if (!options->input)
+    {
+        complain(NULL, 0, "no file given; usage: gmxfmm solve FILE [options]; see gmxfmm help");
+        return -1;
+    }
+    if (!*options->input)
+    {
+        complain(NULL, 0, "FILE is empty, but must be the name of a file");
+        return -1;
+    }
+    const size_t length = options->plot ? strlen(options->plot) : 0;
+    if (options->plot && (length < 5 || strcmp(options->plot + length - 4, ".svg") != 0))
+    {
+        complain(NULL, 0, "--plot OUT.svg is '%.200s', but pictures are SVG: the name must end with .svg",
+                 options->plot);
+        return -1;
+    }
+    if (options->quiet && options->verbose)
+    {
+        complain(NULL, 0, "--quiet and --verbose exclude each other");
+        return -1;
+    }
+    if (options->output && options->json && strcmp(options->output, options->json) == 0)
+    {
+        complain(NULL, 0, "--output and --json both write to %s",
+                 strcmp(options->json, "-") == 0 ? "standard output" : options->json);
+        return -1;
+    }
+    return 0;
 }
 
 int main_options_parse(main_options* options, int count, char* const* arguments)
@@ -315,29 +425,7 @@ int main_options_parse(main_options* options, int count, char* const* arguments)
             options->input = arguments[i];
         }
     }
-    if (!options->input)
-    {
-        complain(NULL, 0, "no file given; usage: gmxfmm solve FILE [options]; see gmxfmm help");
-        return -1;
-    }
-    if (!*options->input)
-    {
-        complain(NULL, 0, "FILE is empty, but must be the name of a file");
-        return -1;
-    }
-    const size_t length = options->plot ? strlen(options->plot) : 0;
-    if (options->plot && (length < 5 || strcmp(options->plot + length - 4, ".svg") != 0))
-    {
-        complain(NULL, 0, "--plot OUT.svg is '%.200s', but pictures are SVG: the name must end with .svg",
-                 options->plot);
-        return -1;
-    }
-    if (options->quiet && options->verbose)
-    {
-        complain(NULL, 0, "--quiet and --verbose exclude each other");
-        return -1;
-    }
-    return 0;
+    return check(options);
 }
 
 void main_options_help(FILE* out)
@@ -347,7 +435,8 @@ void main_options_help(FILE* out)
         const gmxfmm_option known = described(&table[k]);
         char                head[64];
         char                range[128];
-        snprintf(head, sizeof(head), "%s %s", table[k].name, table[k].argument);
+        snprintf(head, sizeof(head), "%s%s%s", table[k].name, table[k].argument[0] == '[' ? "" : " ",
+                 table[k].argument);
         range_text(&table[k], range, sizeof(range));
         fprintf(out, "  %-23s  %s%s%s (%s)\n", head, known.help, range[0] ? ": " : "", range, known.standard);
     }

@@ -15,16 +15,31 @@ typedef enum
     MEASURE_NO
 } measure_choice;
 
+/* --box wins over the file's */
+typedef enum
+{
+    BOX_OF_FILE = 0,
+    BOX_GIVEN, /* periodic */
+    BOX_NONE   /* open */
+} box_choice;
+
 typedef struct
 {
-    const char*    input;  /* FILE, - for standard input */
-    const char*    output; /* NULL: none */
-    const char*    plot;   /* NULL: none; ends with .svg */
+    const char*    input;   /* FILE, - for standard input */
+    const char*    output;  /* NULL: none; - for standard output */
+    const char*    plot;    /* NULL: none; ends with .svg */
+    const char*    json;    /* NULL: none; - for standard output, instead of lines */
+    const char*    targets; /* NULL: none */
+    const char*    exclude; /* NULL: none */
+    int            force;   /* files that exist are overwritten */
+    box_choice     box_given;
+    double         box[9];
     gmxfmm_options solve;
     int            boundary_given; /* --boundary wins over the file's */
     int            accuracy_given;
     int            kernel_given; /* --kernel and --kappa win over the file's */
     int            kappa_given;
+    int            prefactor_given;
     measure_choice measure;
     int            verbose;
     int            quiet; /* not with verbose */

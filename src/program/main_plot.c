@@ -2,12 +2,11 @@
 /* A plot of a table of results, drawn by gnuplot. */
 #include "main_plot.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "text_lines.h"
+#include "out_file.h"
 
 enum
 {
@@ -179,20 +178,14 @@ static void put_picture(FILE* out, const char* title, const plot_point* points, 
     fputs("</svg>\n", out);
 }
 
-int plot_write(const char* name, const char* title, const plot_point* points, int num, double asked)
+int plot_write(const char* name, int overwrite, const char* title, const plot_point* points, int num, double asked)
 {
-    errno     = 0;
-    FILE* out = fopen(name, "w");
-    int   bad = out == NULL;
-    if (out != NULL)
+    out_file out;
+
+    if (out_file_open(&out, name, overwrite))
     {
-        put_picture(out, title, points, num, asked);
-        bad = ferror(out) != 0;
-        bad = fclose(out) != 0 || bad;
+        return -1;
     }
-    if (bad)
-    {
-        complain(name, 0, "cannot be written: %s", strerror(errno != 0 ? errno : EIO));
-    }
-    return bad ? -1 : 0;
+    put_picture(out.stream, title, points, num, asked);
+    return out_file_close(&out);
 }

@@ -14,6 +14,6 @@ typedef struct
 
 /* Writes errors, with the accuracy asked for as a line, and times over the order, num > 0 of them, to the file `name`.
  * 0, or -1 after one line on stderr. */
-int plot_write(const char* name, const char* title, const plot_point* points, int num, double asked);
+int plot_write(const char* name, int overwrite, const char* title, const plot_point* points, int num, double asked);
 
 #endif

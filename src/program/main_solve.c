@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The solve of gmxfmm solve, and errors against reference values. */
+#include "main_solve.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "main_measure.h"
+
+/* A reference whose RMS is below this share of its natural unit is zero but for rounding. */
+#define ZERO_REFERENCE 1e-10
+
+static int all_finite(const double* value, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+    {
+        if (!isfinite(value[i]))
+        {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* The plan by the library's model, ready for execute. */
+static gmxfmm_status
+make_plan(const problem* all, const main_options* options, gmxfmm_plan** plan, char* message, size_t size)
+{
+    const charge_file* file = &all->charges;
+    gmxfmm_status      status =
+        gmxfmm_create(plan, &options->solve, file->n, file->periodic ? file->box : NULL, message, size);
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    status = gmxfmm_set_charges(*plan, file->n, file->q);
+    if (status == GMXFMM_OK && all->excluded.start)
+    {
+        status = gmxfmm_set_exclusions(*plan, all->excluded.start, all->excluded.list);
+    }
+    status = status == GMXFMM_OK ? gmxfmm_assign(*plan, file->x) : status;
+    snprintf(message, size, "%s", gmxfmm_message(*plan));
+    return status;
+}
+
+/* Memory for potential and field at n places. */
+static int allocate(int64_t n, double** potential, double** field)
+{
+    *potential = (double*)malloc((size_t)n * sizeof(double));
+    *field     = (double*)malloc((size_t)n * 3 * sizeof(double));
+    return *potential && *field ? 0 : -1;
+}
+
+static gmxfmm_status execute(gmxfmm_plan* plan, const charge_file* file, gmxfmm_method method, solution* s)
+{
+    if (allocate(file->n, &s->potential, &s->field))
+    {
+        return GMXFMM_ERROR_MEMORY;
+    }
+    s->output.size             = sizeof(s->output);
+    s->output.potential        = s->potential;
+    s->output.field            = s->field;
+    s->output.want_energy      = 1;
+    s->output.want_virial      = method == GMXFMM_FMM;
+    s->info.size               = sizeof(s->info);
+    const gmxfmm_status status = gmxfmm_execute(plan, file->x, &s->output);
+    return status == GMXFMM_OK ? gmxfmm_get_info(plan, &s->info) : status;
+}
+
+/* Potential and field at the targets, by the same plan. */
+static gmxfmm_status execute_targets(gmxfmm_plan* plan, const problem* all, solution* s)
+{
+    const charge_file* targets = &all->targets;
+
+    if (allocate(targets->n, &s->target_potential, &s->target_field))
+    {
+        return GMXFMM_ERROR_MEMORY;
+    }
+    gmxfmm_output output = {.size = sizeof(output), .potential = s->target_potential, .field = s->target_field};
+    gmxfmm_status status = gmxfmm_set_targets(plan, targets->n, targets->x);
+    status               = status == GMXFMM_OK ? gmxfmm_assign(plan, all->charges.x) : status;
+    return status == GMXFMM_OK ? gmxfmm_execute(plan, all->charges.x, &output) : status;
+}
+
+/* Whether an accuracy that was asked for is missed: by the model, where nothing was measured. */
+static int misses_accuracy(const charge_file* file, const main_options* options, const solution* s)
+{
+    const gmxfmm_info* info  = &s->info;
+    const double       error = isfinite(info->measured_error) ? info->measured_error : info->predicted_error;
+    if (!options->accuracy_given || error <= options->solve.accuracy)
+    {
+        return 0;
+    }
+    complain(file->name, 0,
+             "accuracy %g is missed with the settings given: %.2g is %s; leave more of them automatic, or ask for less",
+             options->solve.accuracy, error, isfinite(info->measured_error) ? "measured" : "predicted by the model");
+    return 1;
+}
+
+/* One line for a point that stands where a charge does, of whose number the library's message tells; 0 for any other
+ * message. */
+static int complain_of_target(const charge_file* targets, const char* message)
+{
+    long long i;
+
+    if (sscanf(message, "target %lld stands where", &i) != 1 || i < 0 || i >= targets->n)
+    {
+        return 0;
+    }
+    complain(targets->name, charge_file_line(targets, i), "this point stands where a charge does");
+    return 1;
+}
+
+/* One line for what the library refuses: with the line of a box, and what its numbers of particles mean. */
+static void complain_of(const charge_file* file, gmxfmm_status status, const char* message)
+{
+    complain(file->name, status == GMXFMM_ERROR_BOX ? file->box_line : 0, "%s%s",
+             message[0] ? message : gmxfmm_status_text(status),
+             status == GMXFMM_ERROR_COINCIDENT || status == GMXFMM_ERROR_CHARGE ? "; particle 0 is the first row" : "");
+}
+
+/* Whether all results are finite; complains if not. */
+static int check_finite(const problem* all, const solution* s)
+{
+    const gmxfmm_output* o = &s->output;
+
+    if (!isfinite(o->energy_near) || !isfinite(o->energy_far) || !all_finite(o->virial, 9) ||
+        !all_finite(s->potential, all->charges.n) || !all_finite(s->field, 3 * all->charges.n))
+    {
+        complain(all->charges.name, 0, "the result is not finite: positions or charges are too large or too close");
+        return -1;
+    }
+    for (int64_t i = 0; i < all->targets.n; i++)
+    {
+        if (!isfinite(s->target_potential[i]) || !all_finite(s->target_field + 3 * i, 3))
+        {
+            complain(all->targets.name, charge_file_line(&all->targets, i),
+                     "the potential is not finite: the point is too close to a charge, or too far away");
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Mean distance of particles: a periodic system's from its volume, another's from the brick around it. */
+static double spacing(const charge_file* file)
+{
+    double volume = fabs(charge_file_volume(file)), longest = 0;
+
+    if (!file->periodic)
+    {
+        volume = 1;
+        for (int d = 0; d < 3; d++)
+        {
+            double low = file->x[d], high = file->x[d];
+            for (int64_t i = 1; i < file->n; i++)
+            {
+                low  = fmin(low, file->x[3 * i + d]);
+                high = fmax(high, file->x[3 * i + d]);
+            }
+            volume *= high - low;
+            longest = fmax(longest, high - low);
+        }
+        volume = volume > 0 ? volume : longest * longest * longest; /* particles in a plane or on a line */
+    }
+    return volume > 0 ? cbrt(volume / (double)file->n) : 1; /* one particle has no spacing */
+}
+
+/* RMS over particles of |w (value - reference)| over that of |w reference|, w being 1 or the charge. */
+static reference_error compare(const charge_file* file,
+                               const double*      value,
+                               const double*      reference,
+                               int                components,
+                               const double*      weight,
+                               double             unit)
+{
+    double difference = 0, norm = 0;
+
+    for (int64_t i = 0; i < file->n * components; i++)
+    {
+        const double w = weight ? weight[i / components] : 1;
+        difference += pow(w * (value[i] - reference[i]), 2);
+        norm += pow(w * reference[i], 2);
+    }
+    difference     = sqrt(difference / (double)file->n);
+    norm           = sqrt(norm / (double)file->n);
+    unit           = unit > 0 ? unit : 1; /* all charges zero */
+    const int zero = norm <= ZERO_REFERENCE * unit;
+    return (reference_error){difference / (zero ? unit : norm), zero ? unit : 0};
+}
+
+static void compare_with_reference(const charge_file* file, double prefactor, solution* s)
+{
+    const double charge = problem_mean_charge(file);
+    const double d      = spacing(file);
+    const double f      = fabs(prefactor);
+
+    s->potential_error = compare(file, s->potential, file->potential, 1, NULL, f * charge / d);
+    s->field_error     = compare(file, s->field, file->field, 3, NULL, f * charge / (d * d));
+    s->force_error     = compare(file, s->field, file->field, 3, file->q, f * charge / d * (charge / d));
+}
+
+int solve_problem(const problem* all, const main_options* options, progress* p, solution* s)
+{
+    const charge_file* file         = &all->charges;
+    gmxfmm_plan*       plan         = NULL;
+    char               message[512] = "";
+    gmxfmm_status      status       = main_measure_is_wanted(options)
+                                          ? main_measure(all, options, p, &plan, &s->measured, message, sizeof(message))
+                                          : GMXFMM_OK;
+    progress_enter(p, STAGE_SOLVE, 0);
+    status = status == GMXFMM_OK && !plan ? make_plan(all, options, &plan, message, sizeof(message)) : status;
+    if (status == GMXFMM_OK)
+    {
+        status = execute(plan, file, options->solve.method, s);
+        status = status == GMXFMM_OK && all->targets.n > 0 ? execute_targets(plan, all, s) : status;
+        snprintf(message, sizeof(message), "%s", gmxfmm_message(plan));
+    }
+    gmxfmm_destroy(plan);
+    if (status != GMXFMM_OK)
+    {
+        if (status != GMXFMM_ERROR_COINCIDENT || !complain_of_target(&all->targets, message))
+        {
+            complain_of(file, status, message);
+        }
+        return -1;
+    }
+    if (check_finite(all, s) || misses_accuracy(file, options, s))
+    {
+        return -1;
+    }
+    if (file->field)
+    {
+        compare_with_reference(file, options->solve.prefactor, s);
+    }
+    return 0;
+}
+
+void solution_free(solution* s)
+{
+    free(s->potential);
+    free(s->field);
+    free(s->target_potential);
+    free(s->target_field);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Words of a line. */
+#include "words.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "number_read.h"
+
+int words_split(char* text, char* word[], int most)
+{
+    int n = 0;
+
+    for (;;)
+    {
+        while (isspace((unsigned char)*text))
+        {
+            *text++ = '\0';
+        }
+        if (!*text)
+        {
+            return n;
+        }
+        if (n < most)
+        {
+            word[n] = text;
+        }
+        n++;
+        while (*text && !isspace((unsigned char)*text))
+        {
+            text++;
+        }
+    }
+}
+
+int words_numbers(const text_lines* in, const char* what, int first, char* const word[], int n, double* value)
+{
+    for (int i = 0; i < n; i++)
+    {
+        const char* rest = number_read(word[i], &value[i]);
+        if (!rest)
+        {
+            char* behind;
+            value[i] = strtod(word[i], &behind);
+            rest     = behind;
+        }
+        if (rest == word[i] || *rest)
+        {
+            complain(in->name, in->line, "%s %d is not a number: '%.40s'", what, first + i, word[i]);
+            return -1;
+        }
+        if (!isfinite(value[i]))
+        {
+            complain(in->name, in->line, "%s %d is not finite: '%.40s'", what, first + i, word[i]);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int words_integer(const char* word, int64_t* value)
+{
+    char* rest;
+
+    errno                = 0;
+    const intmax_t found = strtoimax(word, &rest, 10);
+    *value               = (int64_t)found;
+    return rest != word && !*rest && errno == 0;
+}
+
+int words_equal(const char* a, const char* b)
+{
+    while (*a && tolower((unsigned char)*a) == tolower((unsigned char)*b))
+    {
+        a++;
+        b++;
+    }
+    return !*a && !*b;
+}
