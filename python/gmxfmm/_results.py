@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What a step writes: arrays of the host or of a device, and the structure that tells the library where they are."""
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple, Union
+
+import numpy as np
+
+from ._arrays import checked
+from ._inputs import Info, STATUS, refuse
+from ._library import DeviceOutput, Error, Output
+
+ARRAYS = ("forces", "potential", "field")
+_MEMBERS = {"forces": "force", "potential": "potential", "field": "field"}
+_WIDTH = {"forces": 3, "potential": 1, "field": 3}
+# Of a device, in one block of double numbers: energies of near and far, the virial, and the status as an int
+_ENERGY, _VIRIAL, _STATUS, _BLOCK = 0, 2, 11, 12
+
+
+class Wanted(NamedTuple):
+    """What a step is asked for."""
+
+    energy: bool
+    forces: bool
+    potential: bool
+    field: bool
+    virial: bool
+
+
+class Step:
+    """What a step gave. Arrays are of the caller's library and type; an array that was not asked for is None.
+
+    forces     (n, 3), charge^2 / length^2 times prefactor
+    potential  (n) at the charges, or (m) at the targets; charge / length
+    field      (n, 3) or (m, 3), charge / length^2
+    energy     1/2 sum q phi, charge^2 / length: a float; of a device an array of no dimension, in double precision
+    virial     (3, 3), -1/2 sum r (x) F over pairs, unit of energy
+    check()    of a device: waits, and raises Error if a position or charge was not finite or two charges stood at one place
+    """
+
+    forces: Any = None
+    potential: Any = None
+    field: Any = None
+
+    def __init__(self, wanted: Wanted, key: Tuple, given: Mapping[str, Any]) -> None:
+        self._wanted, self._key = wanted, key
+        for name in ARRAYS:
+            setattr(self, name, given.get(name))
+
+    @property
+    def energy(self) -> Any:
+        raise NotImplementedError
+
+    @property
+    def virial(self) -> Any:
+        raise NotImplementedError
+
+    def check(self) -> None:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        names = [name for name in Wanted._fields if getattr(self._wanted, name)]
+        return f"{type(self).__name__} of {', '.join(names)}"
+
+
+class HostStep(Step):
+    def __init__(self, wanted: Wanted, key: Tuple, given: Mapping[str, Any]) -> None:
+        super().__init__(wanted, key, given)
+        rows, dtype, _, _ = key
+        self._output = Output(size=ctypes.sizeof(Output), want_energy=wanted.energy, want_virial=wanted.virial)
+        for name in ARRAYS:
+            if not getattr(wanted, name):
+                continue
+            shape = (rows, 3) if _WIDTH[name] == 3 else (rows,)
+            array = getattr(self, name)
+            if array is None:
+                array = np.empty(shape, dtype)
+                setattr(self, name, array)
+            elif not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != dtype or \
+                    not array.flags.c_contiguous or not array.flags.writeable:
+                raise refuse("out", f"{name} must be a contiguous array of numpy that can be written, {dtype}, of the shape {shape}")
+            setattr(self._output, _MEMBERS[name], array.ctypes.data)
+        self._reference = ctypes.byref(self._output)
+
+    @property
+    def energy(self) -> Optional[float]:
+        return self._output.energy_near + self._output.energy_far if self._wanted.energy else None
+
+    @property
+    def virial(self) -> Optional[np.ndarray]:
+        return np.array(self._output.virial).reshape(3, 3) if self._wanted.virial else None
+
+    def check(self) -> None:
+        """A step of the host has raised what there was."""
+
+
+class DeviceStep(Step):
+    def __init__(self, wanted: Wanted, key: Tuple, given: Mapping[str, Any]) -> None:
+        super().__init__(wanted, key, given)
+        rows, dtype, door, device = key
+        self._output = DeviceOutput(size=ctypes.sizeof(DeviceOutput))
+        for name in ARRAYS:
+            if not getattr(wanted, name):
+                continue
+            shape = (rows, 3) if _WIDTH[name] == 3 else (rows,)
+            array = getattr(self, name)
+            if array is None:
+                array = door.empty(shape, dtype.name, device)
+                setattr(self, name, array)
+                pointer = door.pointer(array)
+            elif not door.writes:
+                raise refuse("out", "arrays of JAX are never written: leave it out")
+            else:
+                pointer = checked(door, f"out['{name}']", array, shape, dtype.name).pointer
+            setattr(self._output, _MEMBERS[name], pointer)
+        self._block = door.empty((_BLOCK,), "float64", device)
+        base = door.pointer(self._block)
+        self._output.status = base + 8 * _STATUS
+        if wanted.energy:
+            self._output.energy = base + 8 * _ENERGY
+        if wanted.virial:
+            self._output.virial = base + 8 * _VIRIAL
+        self._reference = ctypes.byref(self._output)
+
+    def _numbers(self) -> Any:
+        return self._block if self._key[2].writes else self._key[2].host(self._block)
+
+    @property
+    def energy(self) -> Any:
+        return self._numbers()[_ENERGY:_ENERGY + 2].sum() if self._wanted.energy else None
+
+    @property
+    def virial(self) -> Any:
+        return self._numbers()[_VIRIAL:_VIRIAL + 9].reshape(3, 3) if self._wanted.virial else None
+
+    def check(self) -> None:
+        status = int(np.ascontiguousarray(self._key[2].host(self._block)[_STATUS:]).view(np.intc)[0])
+        if status:
+            cause = {"GMXFMM_ERROR_CHARGE": ("charges", "one is not finite"), "GMXFMM_ERROR_POSITION": ("positions", "one is not finite"),
+                     "GMXFMM_ERROR_COINCIDENT": ("positions", "two charges that do not exclude each other stand at one place")}
+            argument, text = cause.get(STATUS.get(status, ""), (None, f"the step failed with status {status}"))
+            raise Error(STATUS.get(status, "GMXFMM_ERROR_DEVICE"), f"{argument}: {text}" if argument else text, argument)
+
+
+class Result:
+    """What solve gives: the members of Step, and
+
+    info            what the plan did: Info, members of gmxfmm_info by name or as attributes
+    measured_error  relative RMS error of the forces, measured on this system (treecode: of potential or field, at a sample);
+                    nan without measure
+    """
+
+    def __init__(self, step: Step, info: Info, measured_error: float) -> None:
+        self.energy, self.forces, self.potential, self.field, self.virial = step.energy, step.forces, step.potential, step.field, step.virial
+        self.info, self.measured_error = info, measured_error
+
+    def __repr__(self) -> str:
+        return f"Result(energy={self.energy!r}, measured_error={self.measured_error:.2g}, order={self.info['order']})"
+
+
+Out = Union[Step, Mapping[str, Any], None]
+
+
+def prepare(kind: Any, out: Out, wanted: Wanted, key: Tuple) -> Step:
+    """A step to write to: out itself where it fits, otherwise one with the arrays of out."""
+    if out is None:
+        return kind(wanted, key, {})
+    if isinstance(out, Step):
+        if out._wanted == wanted and out._key == key:
+            return out
+        raise refuse("out", f"it is a {out!r}, of {out._key[0]} rows; this step is another: leave it out once")
+    if not isinstance(out, Mapping) or any(name not in ARRAYS for name in out):
+        raise refuse("out", f"it must be what an earlier step gave, or a dictionary with arrays of {', '.join(ARRAYS)}")
+    return kind(wanted._replace(**{name: True for name in out}), key, out)
+
+
+def arrays_of(result: Any) -> Dict[str, Any]:
+    return {name: getattr(result, name) for name in ARRAYS if getattr(result, name) is not None}
