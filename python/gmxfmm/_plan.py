@@ -22,7 +22,7 @@ _TRIED_SIZE = 32  # enough, says gmxfmm_choose
 # A measured error is of far fields over forces, both of which are linear in the charges: where these, or lengths of the box
 # against each other, change by less than a tenth, so does either of the two, about. A choice leaves a tenth of the accuracy
 # for other configurations.
-_CHANGE = 0.1
+CHANGE = 0.1
 
 
 def _address(array: Optional[np.ndarray]) -> Optional[int]:
@@ -81,6 +81,7 @@ class Plan:
         self._exclusions = exclusion_lists(exclusions, len(x))
         self._targets = 0
         self._kept: Any = None
+        self._charges_on_device: Any = None
         self._tried: List[Measured] = []
         self._make(x, self._measures)
         if targets is not None:
@@ -140,7 +141,11 @@ class Plan:
             self._kept = (x.copy() if type(x) is np.ndarray else self._door.copy(x), self._box)
 
     def _positions_now(self, positions: Any) -> np.ndarray:
-        """Positions for a measurement: those given, or the last that were assigned, moved with the box."""
+        """Positions for a measurement: those given, or the last that were assigned, moved with the box. Charges that are on a
+        device alone are fetched, too."""
+        if self._charges_on_device is not None:
+            self._charges = numbers("charges", to_host("charges", self._charges_on_device), (self._n,), self._dtype)
+            self._charges_on_device = None
         if positions is not None:
             return numbers("positions", to_host("positions", positions), (len(self._charges), 3), self._dtype)
         if self._kept is None or len(self._kept[0]) != len(self._charges):
@@ -157,7 +162,7 @@ class Plan:
         charges, box = self._then
         if len(charges) == len(self._charges):
             change = np.linalg.norm(self._charges - charges)
-            if change <= _CHANGE * np.linalg.norm(charges) and (box is None or _inputs.strain(self._box, box) <= _CHANGE):
+            if change <= CHANGE * np.linalg.norm(charges) and (box is None or _inputs.strain(self._box, box) <= CHANGE):
                 return
         self._make_again(self._positions_now(positions))
 
@@ -168,6 +173,10 @@ class Plan:
         self._targets = 0
         if targets:
             self.set_targets(kept)
+
+    def stop_measuring(self) -> None:
+        """From now on nothing is measured but by choose() and measure()."""
+        self._measures, self._kept = False, None
 
     def choose(self, positions: Any = None, accuracy: Optional[float] = None) -> List[Measured]:
         """Measures settings on the system as it is now, and takes the cheapest that reach the accuracy.
@@ -228,6 +237,7 @@ class Plan:
             if view.shape[0] == self._n and self._can("ENQUEUE_CHARGES"):
                 self._door = door
                 self._call("enqueue_charges", self._n, None, view.pointer, view.stream)
+                self._charges_on_device = door.copy(charges)
                 door.finish(view)
                 return
         self._set_host_charges(numbers("charges", to_host("charges", charges), (None,), self._dtype).copy(), positions)
@@ -238,7 +248,7 @@ class Plan:
                 raise refuse("positions", f"there are {len(q)} charges instead of {self._n}: to measure with these, give their positions")
             self._exclusions, self._kept, self._steps_left = (None, None), None, 0
         self._call("set_charges", len(q), q.ctypes.data)
-        self._n, self._charges = len(q), q
+        self._n, self._charges, self._charges_on_device = len(q), q, None
         self._measure_if_changed(positions)
 
     def set_box(self, box: BoxLike, positions: Any = None) -> None:
@@ -368,6 +378,18 @@ class Plan:
         self._steps_left -= 1
         door.finish(view)
         return step
+
+    def enqueue_system(self, positions: View, charges: View, box: Optional[np.ndarray], output: Any) -> None:
+        """A whole step of another system with as many particles: charges, box, assignment, results. For Batch."""
+        if self._can("ENQUEUE_CHARGES"):
+            self._call("enqueue_charges", self._n, None, charges.pointer, charges.stream)
+        else:
+            self._call("set_charges", self._n, charges.pointer)
+        if box is not None:
+            self._call("enqueue_box", box.ctypes.data, positions.stream)
+            self._box = box
+        self._assign_on_device(None, positions)
+        self._call("enqueue", positions.pointer, ctypes.byref(output), positions.stream)
 
     # ------------------------------------------------------------------------------------------------------- what there is
 

@@ -15,7 +15,7 @@ ARRAYS = ("forces", "potential", "field")
 _MEMBERS = {"forces": "force", "potential": "potential", "field": "field"}
 _WIDTH = {"forces": 3, "potential": 1, "field": 3}
 # Of a device, in one block of double numbers: energies of near and far, the virial, and the status as an int
-_ENERGY, _VIRIAL, _STATUS, _BLOCK = 0, 2, 11, 12
+_ENERGY, _VIRIAL, _STATUS, BLOCK = 0, 2, 11, 12
 
 
 class Wanted(NamedTuple):
@@ -77,11 +77,16 @@ class HostStep(Step):
             if array is None:
                 array = np.empty(shape, dtype)
                 setattr(self, name, array)
-            elif not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != dtype or \
-                    not array.flags.c_contiguous or not array.flags.writeable:
-                raise refuse("out", f"{name} must be a contiguous array of numpy that can be written, {dtype}, of the shape {shape}")
+            else:
+                self.check_array(name, array, shape, dtype)
             setattr(self._output, _MEMBERS[name], array.ctypes.data)
         self._reference = ctypes.byref(self._output)
+
+    @staticmethod
+    def check_array(name: str, array: Any, shape: Tuple[int, ...], dtype: np.dtype) -> None:
+        if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != dtype or not array.flags.c_contiguous or \
+                not array.flags.writeable:
+            raise refuse("out", f"{name} must be a contiguous array of numpy that can be written, {dtype}, of the shape {shape}")
 
     @property
     def energy(self) -> Optional[float]:
@@ -99,7 +104,7 @@ class DeviceStep(Step):
     def __init__(self, wanted: Wanted, key: Tuple, given: Mapping[str, Any]) -> None:
         super().__init__(wanted, key, given)
         rows, dtype, door, device = key
-        self._output = DeviceOutput(size=ctypes.sizeof(DeviceOutput))
+        pointers = {}
         for name in ARRAYS:
             if not getattr(wanted, name):
                 continue
@@ -108,39 +113,67 @@ class DeviceStep(Step):
             if array is None:
                 array = door.empty(shape, dtype.name, device)
                 setattr(self, name, array)
-                pointer = door.pointer(array)
-            elif not door.writes:
-                raise refuse("out", "arrays of JAX are never written: leave it out")
             else:
-                pointer = checked(door, f"out['{name}']", array, shape, dtype.name).pointer
-            setattr(self._output, _MEMBERS[name], pointer)
-        self._block = door.empty((_BLOCK,), "float64", device)
-        base = door.pointer(self._block)
-        self._output.status = base + 8 * _STATUS
-        if wanted.energy:
-            self._output.energy = base + 8 * _ENERGY
-        if wanted.virial:
-            self._output.virial = base + 8 * _VIRIAL
+                self.check_array(door, name, array, shape, dtype)
+            pointers[name] = door.pointer(array)
+        self._block = door.empty((BLOCK,), "float64", device)
+        self._output = DeviceOutput(size=ctypes.sizeof(DeviceOutput))
+        self.point(self._output, door.pointer(self._block), wanted, pointers)
         self._reference = ctypes.byref(self._output)
+
+    @staticmethod
+    def check_array(door: Any, name: str, array: Any, shape: Tuple[int, ...], dtype: np.dtype) -> None:
+        if not door.writes:
+            raise refuse("out", "arrays of JAX are never written: leave it out")
+        try:
+            checked(door, name, array, shape, dtype.name)
+        except Error as error:
+            raise refuse("out", str(error)) from None
+
+    @staticmethod
+    def point(output: Any, block: int, wanted: Wanted, pointers: Mapping[str, int]) -> None:
+        """What the library is to write where; block: address of BLOCK double numbers."""
+        for name, pointer in pointers.items():
+            setattr(output, _MEMBERS[name], pointer)
+        output.status = block + 8 * _STATUS
+        if wanted.energy:
+            output.energy = block + 8 * _ENERGY
+        if wanted.virial:
+            output.virial = block + 8 * _VIRIAL
+
+    @staticmethod
+    def parts(block: Any) -> Tuple[Any, Any]:
+        """Energies (...) and virials (..., 3, 3) of blocks (..., BLOCK)."""
+        shape = tuple(block.shape[:-1])
+        return block[..., _ENERGY] + block[..., _ENERGY + 1], block[..., _VIRIAL:_VIRIAL + 9].reshape(shape + (3, 3))
 
     def _numbers(self) -> Any:
         return self._block if self._key[2].writes else self._key[2].host(self._block)
 
     @property
     def energy(self) -> Any:
-        return self._numbers()[_ENERGY:_ENERGY + 2].sum() if self._wanted.energy else None
+        return self.parts(self._numbers())[0] if self._wanted.energy else None
 
     @property
     def virial(self) -> Any:
-        return self._numbers()[_VIRIAL:_VIRIAL + 9].reshape(3, 3) if self._wanted.virial else None
+        return self.parts(self._numbers())[1] if self._wanted.virial else None
 
     def check(self) -> None:
-        status = int(np.ascontiguousarray(self._key[2].host(self._block)[_STATUS:]).view(np.intc)[0])
-        if status:
-            cause = {"GMXFMM_ERROR_CHARGE": ("charges", "one is not finite"), "GMXFMM_ERROR_POSITION": ("positions", "one is not finite"),
-                     "GMXFMM_ERROR_COINCIDENT": ("positions", "two charges that do not exclude each other stand at one place")}
-            argument, text = cause.get(STATUS.get(status, ""), (None, f"the step failed with status {status}"))
-            raise Error(STATUS.get(status, "GMXFMM_ERROR_DEVICE"), f"{argument}: {text}" if argument else text, argument)
+        check_blocks(self._key[2], self._block)
+
+
+def check_blocks(door: Any, block: Any) -> None:
+    """Waits for blocks (..., BLOCK) of a device, and raises the first error in them."""
+    host = (block if isinstance(block, np.ndarray) else door.host(block)).reshape(-1, BLOCK)
+    found = np.ascontiguousarray(host[:, _STATUS]).view(np.intc)[::2]
+    if not found.any():
+        return
+    system = int(np.flatnonzero(found)[0])
+    name = STATUS.get(int(found[system]), "GMXFMM_ERROR_DEVICE")
+    argument, cause = {"GMXFMM_ERROR_CHARGE": ("charges", "one is not finite"),
+                       "GMXFMM_ERROR_COINCIDENT": ("positions", "two charges that do not exclude each other stand at one place"),
+                       "GMXFMM_ERROR_POSITION": ("positions", "one is not finite")}.get(name, (None, f"the step failed with {name}"))
+    raise Error(name, (f"{argument}: {cause}" if argument else cause) + (f", in system {system}" if len(found) > 1 else ""), argument)
 
 
 class Result:
