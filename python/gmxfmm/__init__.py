@@ -7,11 +7,11 @@ Batch     many systems in one call
 gmxfmm.ase, gmxfmm.torch    a calculator of ASE, a differentiable energy of PyTorch; imported by name
 """
 from ._batch import Batch, BatchStep
-from ._inputs import Info, Measured
+from ._inputs import Info, Measured, check_device
 from ._library import Error, version
 from ._plan import Plan
 from ._results import Result, Step
 from ._solve import solve
 
-__all__ = ["Batch", "BatchStep", "Error", "Info", "Measured", "Plan", "Result", "Step", "solve", "version"]
+__all__ = ["Batch", "BatchStep", "Error", "Info", "Measured", "Plan", "Result", "Step", "check_device", "solve", "version"]
 __version__ = version()

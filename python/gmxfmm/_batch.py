@@ -148,7 +148,8 @@ class Batch:
                 made[name] = given
         return made
 
-    def _on_host(self, x: np.ndarray, q: np.ndarray, boxes: List[Optional[np.ndarray]], bounds: np.ndarray, wanted: Wanted, arrays: dict) -> BatchStep:
+    def _on_host(self, x: np.ndarray, q: np.ndarray, boxes: List[Optional[np.ndarray]], bounds: np.ndarray, wanted: Wanted,
+                 arrays: dict) -> BatchStep:
         energies, virials = np.zeros(len(boxes)), np.zeros((len(boxes), 3, 3))
         flat = {name: array.reshape(-1, 3) if name != "potential" else array.reshape(-1) for name, array in arrays.items()}
         kind = (x.dtype, None, -1, boxes[0] is None if boxes else True)

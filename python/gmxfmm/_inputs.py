@@ -37,6 +37,17 @@ def library_error(status: int, message: str) -> Error:
     return Error(name, message, argument)
 
 
+def check_device(device: str = "cuda", device_id: int = 0) -> None:
+    """Raises Error, with the cause, where no plan can be made for this device: "cpu" or "cuda", and which of several GPUs."""
+    words = choices("device") or []
+    if device not in words:
+        raise refuse("device", f"it is {device!r}, it must be one of {', '.join(words)}")
+    message = ctypes.create_string_buffer(512)
+    status = library.gmxfmm_check_device(words.index(device), device_id, message, 512)
+    if status:
+        raise Error(STATUS[status], message.value.decode(), "device")
+
+
 def choices(name: str) -> Optional[List[str]]:
     """Words that an option takes, in the order of its enum; None: it is a number."""
     if name not in _choices_of:
@@ -64,8 +75,8 @@ def _set_option(options: Options, name: str, value: Any) -> None:
             value = value.item()
         setattr(options, name, value)
     except (TypeError, ValueError, OverflowError):
-        raise refuse(name, f"it is {value!r}, it must be " + ("three integers" if issubclass(kind, ctypes.Array) else
-                                                           "a number" if kind is ctypes.c_double else "an integer")) from None
+        wanted = "three integers" if issubclass(kind, ctypes.Array) else "a number" if kind is ctypes.c_double else "an integer"
+        raise refuse(name, f"it is {value!r}, it must be {wanted}") from None
 
 
 def make_options(given: Mapping[str, Any], array_type: int) -> Options:

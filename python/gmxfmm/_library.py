@@ -68,6 +68,7 @@ for _name, _result, _arguments in (
     ("version", _TEXT, []),
     ("default_options_of_size", None, [ctypes.POINTER(Options), _SIZE]),
     ("find_option", ctypes.POINTER(Option), [_TEXT]),
+    ("check_device", ctypes.c_int, [ctypes.c_int, ctypes.c_int, _TEXT, _SIZE]),
     ("create", ctypes.c_int, [ctypes.POINTER(_POINTER), ctypes.POINTER(Options), ctypes.c_int64, _POINTER, _TEXT, _SIZE]),
     ("create_measured", ctypes.c_int, [ctypes.POINTER(_POINTER), ctypes.POINTER(Options), ctypes.POINTER(System),
                                        ctypes.POINTER(Measurement), ctypes.POINTER(Measurement), ctypes.POINTER(ctypes.c_int), _TEXT, _SIZE]),

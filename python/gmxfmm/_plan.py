@@ -138,7 +138,7 @@ class Plan:
     def _keep(self, x: Any) -> None:
         """Positions as they were assigned, for a later measurement."""
         if self._measures:
-            self._kept = (x.copy() if type(x) is np.ndarray else self._door.copy(x), self._box)
+            self._kept = (x.copy() if type(x) is np.ndarray else self._door.copy(x), self._box, self._n)
 
     def _positions_now(self, positions: Any) -> np.ndarray:
         """Positions for a measurement: those given, or the last that were assigned, moved with the box. Charges that are on a
@@ -148,7 +148,7 @@ class Plan:
             self._charges_on_device = None
         if positions is not None:
             return numbers("positions", to_host("positions", positions), (len(self._charges), 3), self._dtype)
-        if self._kept is None or len(self._kept[0]) != len(self._charges):
+        if self._kept is None or self._kept[2] != len(self._charges):
             raise refuse("positions", "there are none to measure with: give them")
         x, box = numbers("positions", to_host("positions", self._kept[0]), (None, 3), self._dtype), self._kept[1]
         if box is None or np.array_equal(box, self._box):
@@ -302,7 +302,7 @@ class Plan:
             self._call("assign", x.ctypes.data)
             self._keep(x)
         else:
-            self._assign_on_device(door, self._device_view(door, positions))
+            self._assign_on_device(self._device_view(door, positions), positions)
         self._steps_left = self._assign_every
 
     def step(self, positions: Any, out: Out = None, *, energy: Optional[bool] = None, forces: Optional[bool] = None,
@@ -353,7 +353,7 @@ class Plan:
         self._door = door
         return view
 
-    def _assign_on_device(self, door: Any, view: View) -> None:
+    def _assign_on_device(self, view: View, positions: Any) -> None:
         status = _OUT_OF_ORDER
         if self._can("ENQUEUE_ASSIGN"):
             status = library.gmxfmm_enqueue_assign(self._handle, view.pointer, view.stream)
@@ -361,17 +361,17 @@ class Plan:
             status = library.gmxfmm_assign(self._handle, view.pointer)
         if status:
             raise self._error(status)
-        self._keep(view.owner)
+        self._keep(positions)
         self._steps_left = self._assign_every
 
     def _step_on_device(self, door: Any, positions: Any, out: Out, wanted: Wanted, due: bool) -> Step:
         view = self._device_view(door, positions)
         step = prepare(DeviceStep, out, wanted, (self._targets or self._n, self._dtype, door, view.device))
         if due:
-            self._assign_on_device(door, view)
+            self._assign_on_device(view, positions)
         status = library.gmxfmm_enqueue(self._handle, view.pointer, step._reference, view.stream)
         if status == _OUT_OF_ORDER and not due:
-            self._assign_on_device(door, view)
+            self._assign_on_device(view, positions)
             status = library.gmxfmm_enqueue(self._handle, view.pointer, step._reference, view.stream)
         if status:
             raise self._error(status)
@@ -388,7 +388,7 @@ class Plan:
         if box is not None:
             self._call("enqueue_box", box.ctypes.data, positions.stream)
             self._box = box
-        self._assign_on_device(None, positions)
+        self._assign_on_device(positions, None)
         self._call("enqueue", positions.pointer, ctypes.byref(output), positions.stream)
 
     # ------------------------------------------------------------------------------------------------------- what there is

@@ -16,6 +16,7 @@ _MEMBERS = {"forces": "force", "potential": "potential", "field": "field"}
 _WIDTH = {"forces": 3, "potential": 1, "field": 3}
 # Of a device, in one block of double numbers: energies of near and far, the virial, and the status as an int
 _ENERGY, _VIRIAL, _STATUS, BLOCK = 0, 2, 11, 12
+_IMMUTABLE = "arrays of JAX are never written to: leave it out"
 
 
 class Wanted(NamedTuple):
@@ -124,7 +125,7 @@ class DeviceStep(Step):
     @staticmethod
     def check_array(door: Any, name: str, array: Any, shape: Tuple[int, ...], dtype: np.dtype) -> None:
         if not door.writes:
-            raise refuse("out", "arrays of JAX are never written: leave it out")
+            raise refuse("out", _IMMUTABLE)
         try:
             checked(door, name, array, shape, dtype.name)
         except Error as error:
@@ -200,6 +201,8 @@ def prepare(kind: Any, out: Out, wanted: Wanted, key: Tuple) -> Step:
     if out is None:
         return kind(wanted, key, {})
     if isinstance(out, Step):
+        if key[2] is not None and not key[2].writes:
+            raise refuse("out", _IMMUTABLE)
         if out._wanted == wanted and out._key == key:
             return out
         raise refuse("out", f"it is a {out!r}, of {out._key[0]} rows; this step is another: leave it out once")
