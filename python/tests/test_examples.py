@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The programs of examples/ run, and print what they should."""
+import contextlib
+import importlib.util
+import io
+import re
+import runpy
+import unittest
+from pathlib import Path
+
+import gmxfmm
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+
+
+def run(name):
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+    return printed.getvalue()
+
+
+def missing(module):
+    return unittest.skipIf(importlib.util.find_spec(module) is None, f"there is no {module} here")
+
+
+class Examples(unittest.TestCase):
+    def number(self, pattern, text):
+        found = re.search(pattern.replace("#", r"(-?[\d.]+(?:e[-+]?\d+)?)"), text)
+        self.assertIsNotNone(found, text)
+        return float(found.group(1))
+
+    def test_madelung(self):
+        self.assertAlmostEqual(self.number("constant: #", run("madelung.py")), 1.747564594633, delta=1e-7)
+
+    def test_plan_in_a_loop_conserves_energy(self):
+        printed = run("plan_in_a_loop.py")
+        # Verlet's own error goes with the square of the time step: 0.02 here is a 60th of the fastest oscillation, which
+        # leaves some 1e-3 of what moves between kinetic and potential energy
+        moved = abs(self.number("energy from #", printed) - self.number(r"to #\n", printed))
+        self.assertLess(self.number("total energy: spread #", printed), 0.01 * moved)
+
+    @missing("ase")
+    def test_ase_molten_salt_conserves_energy(self):
+        printed = run("ase_molten_salt.py")
+        moved = self.number("potential energy: spread #", printed)
+        self.assertGreater(moved, 20)
+        # 2 fs are a 60th of the fastest vibration of salt, 0.13 ps: as above
+        self.assertLess(self.number("total energy: spread #", printed), 0.02 * moved)
+
+    @missing("torch")
+    def test_torch_charges_are_found(self):
+        printed = run("torch_charges.py")
+        self.assertAlmostEqual(self.number("found: #", printed), -0.82, delta=1e-3)
+        self.assertAlmostEqual(self.number("found: [^,]*, #", printed), 0.41, delta=1e-3)
+        self.assertEqual(self.number("plans made: #", printed), 1)
+
+    @missing("cupy")
+    def test_cupy_steps(self):
+        try:
+            gmxfmm.check_device("cuda")
+        except gmxfmm.Error as error:
+            self.skipTest(str(error))
+        printed = run("cupy_steps.py")
+        self.assertLess(self.number("to #,", printed), self.number("from #", printed))
+
+
+if __name__ == "__main__":
+    unittest.main()
