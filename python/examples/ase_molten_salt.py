@@ -6,7 +6,6 @@ import numpy as np
 from ase import build, units
 from ase.calculators.calculator import Calculator, all_changes
 from ase.calculators.mixing import SumCalculator
-from ase.md.velocitydistribution import MaxwellBoltzmannDistribution, Stationary
 from ase.md.verlet import VelocityVerlet
 
 from gmxfmm.ase import Coulomb
@@ -40,8 +39,8 @@ def main():
     atoms.rattle(0.2, rng=random)
     coulomb = Coulomb(accuracy=1e-5)
     atoms.calc = SumCalculator([coulomb, Repulsion()])
-    MaxwellBoltzmannDistribution(atoms, temperature_K=1500, rng=random)
-    Stationary(atoms)
+    velocities = random.normal(size=(len(atoms), 3)) * np.sqrt(1500 * units.kB / atoms.get_masses())[:, None]
+    atoms.set_velocities(velocities - np.average(velocities, axis=0, weights=atoms.get_masses()))
     totals, potentials = [], []
 
     def note():
