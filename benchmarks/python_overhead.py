@@ -2,22 +2,26 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What Python adds to the calls of the C library that it makes, on the CPU with one thread.
 
-  python_overhead.py [--json FILE]      needs the package gmxfmm (python/), or PYTHONPATH and GMXFMM_LIBRARY
+  python_overhead.py [--repeats N] [--store]      needs the package gmxfmm (python/), or PYTHONPATH and GMXFMM_LIBRARY
 
 A step of a kept plan, of 64 and 2,000 ions, beside gmxfmm_execute by ctypes with everything prepared; and solve(measure=False) of
 2,000 ions beside create, set_charges, assign and execute. The two are called in turn, as the machine's speed changes; medians.
+--store: -> python-overhead.json
 """
 import argparse
 import ctypes
-import json
 import os
 import statistics
+import sys
 import time
 
 os.environ["OMP_NUM_THREADS"] = "1"
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import numpy as np  # noqa: E402
 
 import gmxfmm  # noqa: E402
+import library as results  # noqa: E402
 from gmxfmm import _library  # noqa: E402
 
 library = _library.library
@@ -89,17 +93,19 @@ def solve_row(sites, repeats):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", help="file for the results")
     parser.add_argument("--repeats", type=int, default=200)
+    parser.add_argument("--store", action="store_true", help="write benchmarks/results/<device>/python-overhead.json")
+    parser.add_argument("--note", help="what else the machine did")
     arguments = parser.parse_args()
-    rows = [step_row((4, 4, 4), arguments.repeats), step_row((10, 10, 20), arguments.repeats), solve_row((10, 10, 20), arguments.repeats // 4 + 1)]
+    rows = [step_row((4, 4, 4), arguments.repeats), step_row((10, 10, 20), arguments.repeats),
+            solve_row((10, 10, 20), arguments.repeats // 4 + 1)]
     for row in rows:
         print(f"{row['what']:6} {row['ions']:6} ions: Python {1e6 * row['python_s']:9.1f} us, C {1e6 * row['c_s']:9.1f} us, "
               f"overhead {1e6 * row['overhead_s']:6.1f} us, ratio {row['python_s'] / row['c_s']:.3f}")
-    if arguments.json:
-        with open(arguments.json, "w", encoding="utf-8") as file:
-            json.dump({"version": gmxfmm.version(), "rows": rows}, file, indent=1)
-            file.write("\n")
+    if arguments.store:
+        head = results.header(arguments, "python-overhead", 1)
+        head["command"] = f"benchmarks/python_overhead.py --repeats {arguments.repeats} --store"
+        results.store(arguments, "python-overhead.json", head, rows=rows)
 
 
 if __name__ == "__main__":
