@@ -5,7 +5,8 @@
   python_overhead.py [--repeats N] [--store]      needs the package gmxfmm (python/), or PYTHONPATH and GMXFMM_LIBRARY
 
 A step of a kept plan, of 64 and 2,000 ions, beside gmxfmm_execute by ctypes with everything prepared; and solve(measure=False) of
-2,000 ions beside create, set_charges, assign and execute. The two are called in turn, as the machine's speed changes; medians.
+2,000 ions beside create, set_charges, assign and execute. The two are called in turn, as the machine's speed changes; processor time of the one
+thread, lower quartiles, and their difference, which other programs disturb least.
 --store: -> python-overhead.json
 """
 import argparse
@@ -35,16 +36,15 @@ def melt(sites):
 
 
 def in_turn(calls, repeats):
-    """Median seconds of each, and of what the first takes beyond the second in the same turn."""
+    """Lower quartile of the processor's seconds of each."""
     times = [[] for _ in calls]
     for turn in range(repeats + 5):
         for k, call in enumerate(calls):
-            begin = time.perf_counter()
+            begin = time.thread_time()
             call()
             if turn >= 5:  # the first have caches to fill
-                times[k].append(time.perf_counter() - begin)
-    beyond = statistics.median(a - b for a, b in zip(times[0], times[1]))
-    return [statistics.median(one) for one in times], beyond
+                times[k].append(time.thread_time() - begin)
+    return [statistics.quantiles(one, n=4)[0] for one in times]
 
 
 def check(status):
@@ -63,10 +63,8 @@ def step_row(sites, repeats):
         def in_c():
             check(library.gmxfmm_execute(handle, address, reference))
 
-        (mine, theirs), beyond = in_turn((lambda: plan.step(x, out, energy=False), in_c), repeats)
-        (fresh, _), beyond_fresh = in_turn((lambda: plan.step(x, energy=False), in_c), repeats)
-    return {"what": "step", "ions": len(q), "python_s": mine, "c_s": theirs, "overhead_s": beyond, "without_out_s": fresh,
-            "overhead_without_out_s": beyond_fresh}
+        mine, theirs, fresh = in_turn((lambda: plan.step(x, out, energy=False), in_c, lambda: plan.step(x, energy=False)), repeats)
+    return {"what": "step", "ions": len(q), "python_s": mine, "c_s": theirs, "overhead_s": mine - theirs, "without_out_s": fresh}
 
 
 def solve_row(sites, repeats):
@@ -87,8 +85,8 @@ def solve_row(sites, repeats):
         check(library.gmxfmm_execute(plan, x.ctypes.data, output))
         library.gmxfmm_destroy(plan)
 
-    (mine, theirs), beyond = in_turn((lambda: gmxfmm.solve(x, q, box, measure=False), in_c), repeats)
-    return {"what": "solve", "ions": len(q), "python_s": mine, "c_s": theirs, "overhead_s": beyond, "ratio": mine / theirs}
+    mine, theirs = in_turn((lambda: gmxfmm.solve(x, q, box, measure=False), in_c), repeats)
+    return {"what": "solve", "ions": len(q), "python_s": mine, "c_s": theirs, "overhead_s": mine - theirs, "ratio": mine / theirs}
 
 
 def main():
