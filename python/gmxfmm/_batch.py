@@ -10,7 +10,7 @@ import numpy as np
 from . import _inputs
 from ._arrays import View, checked, library_of, to_host
 from ._inputs import BoxLike, box_vectors, numbers, refuse
-from ._library import DeviceOutput, library
+from ._library import DeviceOutput
 from ._plan import CHANGE, Plan
 from ._results import ARRAYS, BLOCK, DeviceStep, HostStep, Wanted, check_blocks
 
@@ -70,7 +70,7 @@ class Batch:
         for k, (whose, of_n, of_box, plan) in enumerate(self._plans):
             if whose != kind or not of_n <= more * n or not n <= more * of_n:
                 continue
-            if box is None or np.array_equal(box, of_box) or _inputs.strain(box, of_box) <= CHANGE:
+            if box is None or of_box is None or np.array_equal(box, of_box) or _inputs.strain(box, of_box) <= CHANGE:
                 self._plans.insert(0, self._plans.pop(k))
                 return plan
         return None

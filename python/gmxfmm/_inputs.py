@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import math
-from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
 import numpy as np
 
-from ._library import Error, Measurement, Options, header, library
+from ._library import Error, Options, header, library
 
 BoxLike = Union[float, "np.typing.ArrayLike", None]
 
@@ -31,7 +31,7 @@ def library_error(status: int, message: str) -> Error:
     name = STATUS[status]
     argument = _ARGUMENTS.get(name.replace("GMXFMM_ERROR_", ""))
     words = message.replace("option ", "", 1).split()
-    first = words[0].rstrip(":,") if words else ""
+    first = words[0].rstrip(":,").partition("[")[0] if words else ""  # grid[0] is of grid
     if argument is None and first in _FIELDS:
         argument = first
     return Error(name, message, argument)
@@ -155,7 +155,7 @@ class Fields(Mapping[str, Any]):
 
     def __init__(self, structure: ctypes.Structure, **more: Any) -> None:
         self._structure, self._more = structure, more
-        self._names = [name for name, _ in structure._fields_ if name != "size"] + list(more)
+        self._names = [field[0] for field in structure._fields_ if field[0] != "size"] + list(more)
 
     def __getitem__(self, name: str) -> Any:
         if name in self._more:
@@ -164,7 +164,7 @@ class Fields(Mapping[str, Any]):
             raise KeyError(name)
         value = getattr(self._structure, name)
         if name in ("m2l", "method", "precision"):
-            return choices(name)[value]
+            return (choices(name) or [])[value]
         return list(value) if isinstance(value, ctypes.Array) else value.decode() if isinstance(value, bytes) else value
 
     def __getattr__(self, name: str) -> Any:
@@ -172,7 +172,7 @@ class Fields(Mapping[str, Any]):
             raise AttributeError(name)
         return self[name]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self._names)
 
     def __len__(self) -> int:
@@ -188,10 +188,6 @@ class Info(Fields):
 
 class Measured(Fields):
     """Settings, and the errors that were measured with them: members of gmxfmm_measurement; time in seconds."""
-
-
-def new_measurement() -> Measurement:
-    return Measurement(size=ctypes.sizeof(Measurement))
 
 
 def strain(box: np.ndarray, since: np.ndarray) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from . import _inputs
 from ._arrays import View, checked, library_of, to_host
 from ._inputs import AUTO, BoxLike, Info, Measured, box_vectors, exclusion_lists, is_auto, library_error, make_options, numbers, refuse
-from ._library import Error, Info as InfoStructure, Measurement, System, header, library
+from ._library import Error, Info as InfoStructure, Measurement, Options, System, header, library
 from ._results import DeviceStep, HostStep, Out, Step, Wanted, prepare
 
 _TYPES = header.enums["gmxfmm_precision"]
@@ -52,7 +52,7 @@ class Plan:
     def __init__(self, positions: Any, charges: Any, box: BoxLike = None, *, exclusions: Any = None, targets: Any = None,
                  precision: Optional[str] = None, measure: bool = True, assign_every: int = 1, **options: Any) -> None:
         self._handle = ctypes.c_void_p()
-        self._door = library_of(positions)
+        self._door: Any = library_of(positions)
         if self._door is not None:
             view = checked(self._door, "positions", positions, (None, 3), None)
             if options.setdefault("device", "cuda") != "cuda":
@@ -123,7 +123,7 @@ class Plan:
             raise
         self._measured_error = info.measured_error
         self._check_accuracy(info)
-        self._then = (self._charges, self._box) if self._measures else None
+        self._then = (self._charges, self._box)
         self._steps_left = 0
         self._keep(x)
 
@@ -151,7 +151,7 @@ class Plan:
         if self._kept is None or self._kept[2] != len(self._charges):
             raise refuse("positions", "there are none to measure with: give them")
         x, box = numbers("positions", to_host("positions", self._kept[0]), (None, 3), self._dtype), self._kept[1]
-        if box is None or np.array_equal(box, self._box):
+        if box is None or self._box is None or np.array_equal(box, self._box):
             return x
         return np.ascontiguousarray(x @ np.linalg.solve(box, self._box), dtype=self._dtype)
 
@@ -162,7 +162,8 @@ class Plan:
         charges, box = self._then
         if len(charges) == len(self._charges):
             change = np.linalg.norm(self._charges - charges)
-            if change <= CHANGE * np.linalg.norm(charges) and (box is None or _inputs.strain(self._box, box) <= CHANGE):
+            same_shape = box is None or self._box is None or _inputs.strain(self._box, box) <= CHANGE
+            if change <= CHANGE * np.linalg.norm(charges) and same_shape:
                 return
         self._make_again(self._positions_now(positions))
 
@@ -186,13 +187,15 @@ class Plan:
 
         Gives the settings that were tried, with their errors and times in seconds. What was given when the plan was made stays.
         """
-        if accuracy is not None:
-            self._accuracy = self._options.accuracy = float(accuracy)
-        elif not self._measures:
-            self._options.accuracy = self._accuracy
         x = self._positions_now(positions)
+        before = self._accuracy, self._options.accuracy, self._measures
+        self._accuracy = self._options.accuracy = self._accuracy if accuracy is None else float(accuracy)
         self._measures = True
-        self._make_again(x)
+        try:
+            self._make_again(x)
+        except Error:
+            self._accuracy, self._options.accuracy, self._measures = before
+            raise
         return list(self._tried)
 
     def measure(self, positions: Any = None) -> Measured:
@@ -203,25 +206,34 @@ class Plan:
         Gives a Measured: error (relative RMS error of forces), its uncertainty, virial_error (unit of energy), time (s of a
         step), and the settings.
         """
-        x, info = self._positions_now(positions), self._info()
-        options = type(self._options).from_buffer_copy(self._options)
-        options.order, options.separation, options.m2l = info.order, info.separation, info.m2l
-        if info.depth < 0:
-            options.grid = info.grid
-        elif self._box is not None:
-            options.depth, options.grid = info.depth, info.grid
+        x, options = self._positions_now(positions), self._settings()
+        message, found = ctypes.create_string_buffer(_MESSAGE_SIZE), Measurement(size=ctypes.sizeof(Measurement))
+        made, system = ctypes.c_void_p(), self._system(x)
+        if options.method:  # a treecode's plans measure their settings themselves
+            status = library.gmxfmm_create_measured(made, options, system, found, None, None, message, _MESSAGE_SIZE)
+            library.gmxfmm_destroy(made)
         else:
-            options.depth = info.depth
-        options.accuracy = max(1e-12, min(0.1, info.predicted_error)) if is_auto(options.accuracy) else options.accuracy
-        reference, message = ctypes.c_void_p(), ctypes.create_string_buffer(_MESSAGE_SIZE)
-        found = Measurement(size=ctypes.sizeof(Measurement))
-        status = library.gmxfmm_reference_create(reference, options, self._system(x), message, _MESSAGE_SIZE)
-        if not status:
-            status = library.gmxfmm_measure(reference, options, 1, found, message, _MESSAGE_SIZE)
-        library.gmxfmm_reference_destroy(reference)
+            status = library.gmxfmm_reference_create(made, options, system, message, _MESSAGE_SIZE)
+            status = status or library.gmxfmm_measure(made, options, 1, found, message, _MESSAGE_SIZE)
+            library.gmxfmm_reference_destroy(made)
         if status:
             raise library_error(status, message.value.decode())
         return Measured(found)
+
+    def _settings(self) -> Options:
+        """The options, with the settings in use as if they had been given, and an accuracy that a reference can be made for."""
+        info, options = self._info(), Options.from_buffer_copy(self._options)
+        if options.method:
+            options.theta, options.degree, options.leaf, options.accuracy = info.theta, info.degree, info.leaf, AUTO
+            return options
+        options.order, options.separation, options.m2l = info.order, info.separation, info.m2l
+        if info.depth >= 0:
+            options.depth = info.depth
+        if info.depth < 0 or self._box is not None:  # an open octree makes its grid from the particles
+            options.grid = info.grid
+        if is_auto(options.accuracy):
+            options.accuracy = max(1e-12, min(0.1, info.predicted_error))
+        return options
 
     # ------------------------------------------------------------------------------------------------------ what may change
 
@@ -272,9 +284,13 @@ class Plan:
         at the positions given or those of the last assignment."""
         lists = exclusion_lists(exclusions, self._n)
         if self._measures:
-            x = self._positions_now(positions)
+            x, before = self._positions_now(positions), self._exclusions
             self._exclusions = lists
-            self._make_again(x)
+            try:
+                self._make_again(x)
+            except Error:
+                self._exclusions = before
+                raise
             return
         self._call("set_exclusions", *(_address(array) for array in lists))
         self._exclusions, self._steps_left = lists, 0
@@ -298,12 +314,10 @@ class Plan:
         of a particle will do."""
         door = library_of(positions)
         if door is None:
-            x = numbers("positions", positions, (self._n, 3), self._dtype)
-            self._call("assign", x.ctypes.data)
-            self._keep(x)
+            x = self._host_positions(positions)
+            self._assign_host(x, x.ctypes.data)
         else:
             self._assign_on_device(self._device_view(door, positions), positions)
-        self._steps_left = self._assign_every
 
     def step(self, positions: Any, out: Out = None, *, energy: Optional[bool] = None, forces: Optional[bool] = None,
              potential: Optional[bool] = None, field: Optional[bool] = None, virial: bool = False, assign: Optional[bool] = None) -> Step:
@@ -325,7 +339,7 @@ class Plan:
         door = library_of(positions)
         if door is not None:
             return self._step_on_device(door, positions, out, wanted, due)
-        x = numbers("positions", positions, (self._n, 3), self._dtype)
+        x = self._host_positions(positions)
         step = prepare(HostStep, out, wanted, (self._targets or self._n, self._dtype, None, -1))
         address = x.ctypes.data
         if due:
@@ -338,6 +352,9 @@ class Plan:
             raise self._error(status)
         self._steps_left -= 1
         return step
+
+    def _host_positions(self, positions: Any) -> np.ndarray:
+        return numbers("positions", positions if type(positions) is np.ndarray else to_host("positions", positions), (self._n, 3), self._dtype)
 
     def _assign_host(self, x: np.ndarray, address: int) -> None:
         self._call("assign", address)
@@ -469,4 +486,6 @@ class Plan:
         if not self._handle:
             return "Plan, closed"
         info = self._info()
+        if self._options.method:
+            return f"Plan of {self._n} particles, treecode, theta {info.theta:.2g}, degree {info.degree}, measured error {self.measured_error:.2g}"
         return f"Plan of {self._n} particles, order {info.order}, grid {list(info.grid)}, measured error {self.measured_error:.2g}"

@@ -43,6 +43,7 @@ class Step:
     forces: Any = None
     potential: Any = None
     field: Any = None
+    _reference: Any = None
 
     def __init__(self, wanted: Wanted, key: Tuple, given: Mapping[str, Any]) -> None:
         self._wanted, self._key = wanted, key

@@ -35,6 +35,7 @@ class Coulomb(Calculator):
         self._given = None if charges is None else np.asarray(charges, dtype=float)
         self._options = dict({"prefactor": units.Hartree * units.Bohr}, **options)
         self._plan: Optional[Plan] = None
+        self._charges: Optional[np.ndarray] = None
 
     @property
     def plan(self) -> Optional[Plan]:
@@ -55,9 +56,9 @@ class Coulomb(Calculator):
             self.close()
             self._plan = plan = Plan(x, charges, box, **self._options)
         else:
-            if box is not None and not np.array_equal(box, plan.box):
+            if box is not None and plan.box is not None and not np.array_equal(box, plan.box):
                 plan.set_box(box, x)
-            if not np.array_equal(charges, self._charges):
+            if self._charges is None or not np.array_equal(charges, self._charges):
                 plan.set_charges(charges, x)
         self._charges = charges.copy()
         return plan

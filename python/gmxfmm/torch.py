@@ -25,6 +25,14 @@ def _tensor(array: Any, like: Tensor) -> Tensor:
     return torch.from_numpy(array) if isinstance(array, np.ndarray) else array.to(like.device)
 
 
+def _key(value: Any) -> Any:
+    """What is the same for equal options only: the repr of a long array leaves most of it out."""
+    if isinstance(value, (list, tuple, np.ndarray, Tensor)):
+        array = np.asarray(value)
+        return array.shape, array.dtype.str, array.tobytes()
+    return repr(value)
+
+
 class _Energy(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, q: Tensor, cell: Optional[Tensor], batch: Batch, offsets: Optional[Sequence[int]]) -> Tensor:
@@ -133,7 +141,7 @@ def coulomb(x: Tensor, q: Tensor, cell: Optional[Tensor] = None, offsets: Union[
     shape of the cell and these options makes a plan, which is measured unless measure=False; the last 16 sets of options keep
     their plans. An object Coulomb keeps its own.
     """
-    key = (*((name, repr(options[name])) for name in sorted(options)),)
+    key = (*((name, _key(options[name])) for name in sorted(options)),)
     found = _kept.pop(key, None)
     if found is None:
         found = Coulomb(**options)

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import gmxfmm
 
-EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+PYTHON = Path(__file__).resolve().parent.parent
+EXAMPLES = PYTHON / "examples"
 
 
 def run(name):
@@ -62,6 +63,23 @@ class Examples(unittest.TestCase):
             self.skipTest(str(error))
         printed = run("cupy_steps.py")
         self.assertLess(self.number("to #,", printed), self.number("from #", printed))
+
+    def test_blocks_of_documents_run(self):
+        for page, least in ((PYTHON / "README.md", 1), (PYTHON.parent / "docs" / "python.md", 5)):
+            blocks = re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S)
+            self.assertGreaterEqual(len(blocks), least)
+            for block in blocks:
+                needs = set(re.findall(r"^(?:import|from) (\w+)", block, re.M)) - {"gmxfmm", "numpy"}
+                with self.subTest(page=page.name, block=block[:60]):
+                    for module in needs:
+                        if importlib.util.find_spec(module) is None:
+                            self.skipTest(f"there is no {module} here")
+                    with contextlib.redirect_stdout(io.StringIO()) as printed:
+                        exec(compile(block, str(page), "exec"), {})
+                    if "Madelung" in block:
+                        self.assertIn("1.747564", printed.getvalue())
+                    if "-8.923" in block:
+                        self.assertIn("-8.92", printed.getvalue())
 
 
 if __name__ == "__main__":

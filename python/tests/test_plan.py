@@ -179,6 +179,13 @@ class Measuring(unittest.TestCase):
                 found = plan.measure()
                 self.assertAlmostEqual(found.error, plan.measured_error, delta=1e-5)  # a tenth of the accuracy
 
+    def test_of_a_treecode(self):
+        x, q = cloud(2000)
+        with gmxfmm.Plan(x, q, method="treecode", theta=0.6, degree=4, leaf=50) as plan:
+            self.assertIn("degree 4", repr(plan))
+            # potential and field at a sample, and forces of all: of one size
+            self.assertLess(abs(np.log10(plan.measure().error / plan.measured_error)), 1)
+
     def test_follows_copies(self):
         x = self.x.copy()
         with gmxfmm.Plan(x, self.q, 6, accuracy=1e-4) as plan:

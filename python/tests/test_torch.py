@@ -88,6 +88,16 @@ class Derivatives(unittest.TestCase):
         plan, = function.batch.plans
         self.assertLessEqual(plan.measured_error, 1e-6)
 
+    def test_options_are_told_apart(self):
+        x, q = cloud(3000)
+        pairs = np.stack([np.arange(0, 3000, 2), np.arange(1, 3000, 2)], axis=1)
+        other = pairs.copy()
+        other[700:800] = other[700:800, ::-1] + (1, 1)  # in the middle, which numpy's text of an array leaves out
+        given = [torch.tensor(array) for array in (x, q)]
+        energies = [coulomb(*given, exclusions=some, measure=False).item() for some in (pairs, other, pairs)]
+        self.assertEqual(energies[0], energies[2])
+        self.assertGreater(abs(energies[1] - energies[0]), 1e-3 * abs(energies[0]))
+
     def test_arguments_are_named(self):
         x, q = self.tensors(self.x, self.q)
         for argument, text, call in (
