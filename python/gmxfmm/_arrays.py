@@ -242,7 +242,8 @@ def library_of(array: Any) -> Optional[Any]:
 
 def checked(door: Any, name: str, array: Any, shape: Tuple[Optional[int], ...], dtype: Optional[str]) -> View:
     """The view of an array that is taken as it is: of this shape, None being any length, and type, None being any float."""
-    if door is None or library_of(array) is not door:
+    found: Any = library_of(array)
+    if door is None or found is not door:
         raise refuse(name, "it must be an array of the same library and on a device, as the positions are")
     view = door.view(array)
     if len(view.shape) != len(shape) or any(want is not None and want != have for want, have in zip(shape, view.shape)):

@@ -12,7 +12,7 @@ from ._arrays import View, checked, library_of, to_host
 from ._inputs import BoxLike, box_vectors, numbers, refuse
 from ._library import DeviceOutput
 from ._plan import CHANGE, Plan
-from ._results import ARRAYS, BLOCK, DeviceStep, HostStep, Wanted, check_blocks
+from ._results import ARRAYS, BLOCK, DeviceStep, Wanted, check_blocks, room, with_given
 
 # A plan of cells for n particles is taken for others, too, whose number differs by a quarter at most, which is a twelfth in
 # the length of a cell. On a device it is not: another number means an assignment that waits.
@@ -111,9 +111,7 @@ class Batch:
         door = library_of(positions)
         wanted = Wanted(bool(energy), bool(forces), bool(potential), bool(field), bool(virial))
         if out is not None:
-            if not isinstance(out, Mapping) or any(name not in ARRAYS for name in out):
-                raise refuse("out", f"it must be a dictionary with arrays of {', '.join(ARRAYS)}")
-            wanted = wanted._replace(**{name: True for name in out})
+            wanted = with_given(wanted, out)
         if door is None:
             x = to_host("positions", positions)
             dtype = np.dtype(np.float32 if getattr(x, "dtype", None) == np.float32 else np.float64)
@@ -126,27 +124,10 @@ class Batch:
             shape, dtype = view.shape[:-1], np.dtype(view.dtype)
         bounds = _bounds(offsets, shape)
         all_boxes = _boxes(boxes, len(bounds) - 1)
-        arrays = self._arrays(door, wanted, out, shape, dtype, -1 if door is None else view.device)
+        arrays = room(wanted, shape, dtype, door, -1 if door is None else view.device, out)
         if door is None:
             return self._on_host(x.reshape(-1, 3), q.reshape(-1), all_boxes, bounds, wanted, arrays)
         return self._on_device(door, positions, charges, view, q_view, all_boxes, bounds, wanted, arrays)
-
-    @staticmethod
-    def _arrays(door: Any, wanted: Wanted, out: Optional[Mapping[str, Any]], shape: Tuple[int, ...], dtype: np.dtype, device: int) -> dict:
-        """Room for the results of all systems."""
-        made = {}
-        for name in ARRAYS:
-            if getattr(wanted, name):
-                full = shape + ((3,) if name != "potential" else ())
-                given = None if out is None else out.get(name)
-                if given is None:
-                    given = np.empty(full, dtype) if door is None else door.empty(full, dtype.name, device)
-                elif door is None:
-                    HostStep.check_array(name, given, full, dtype)
-                else:
-                    DeviceStep.check_array(door, name, given, full, dtype)
-                made[name] = given
-        return made
 
     def _on_host(self, x: np.ndarray, q: np.ndarray, boxes: List[Optional[np.ndarray]], bounds: np.ndarray, wanted: Wanted,
                  arrays: dict) -> BatchStep:

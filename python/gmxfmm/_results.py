@@ -13,7 +13,6 @@ from ._library import DeviceOutput, Error, Output
 
 ARRAYS = ("forces", "potential", "field")
 _MEMBERS = {"forces": "force", "potential": "potential", "field": "field"}
-_WIDTH = {"forces": 3, "potential": 1, "field": 3}
 # Of a device, in one block of double numbers: energies of near and far, the virial, and the status as an int
 _ENERGY, _VIRIAL, _STATUS, BLOCK = 0, 2, 11, 12
 _IMMUTABLE = "arrays of JAX are never written to: leave it out"
@@ -45,10 +44,10 @@ class Step:
     field: Any = None
     _reference: Any = None
 
-    def __init__(self, wanted: Wanted, key: Tuple, given: Mapping[str, Any]) -> None:
+    def __init__(self, wanted: Wanted, key: Tuple, arrays: Mapping[str, Any]) -> None:
         self._wanted, self._key = wanted, key
-        for name in ARRAYS:
-            setattr(self, name, given.get(name))
+        for name, array in arrays.items():
+            setattr(self, name, array)
 
     @property
     def energy(self) -> Any:
@@ -66,29 +65,38 @@ class Step:
         return f"{type(self).__name__} of {', '.join(names)}"
 
 
-class HostStep(Step):
-    def __init__(self, wanted: Wanted, key: Tuple, given: Mapping[str, Any]) -> None:
-        super().__init__(wanted, key, given)
-        rows, dtype, _, _ = key
-        self._output = Output(size=ctypes.sizeof(Output), want_energy=wanted.energy, want_virial=wanted.virial)
-        for name in ARRAYS:
-            if not getattr(wanted, name):
-                continue
-            shape = (rows, 3) if _WIDTH[name] == 3 else (rows,)
-            array = getattr(self, name)
-            if array is None:
-                array = np.empty(shape, dtype)
-                setattr(self, name, array)
-            else:
-                self.check_array(name, array, shape, dtype)
-            setattr(self._output, _MEMBERS[name], array.ctypes.data)
-        self._reference = ctypes.byref(self._output)
+def room(wanted: Wanted, rows: Tuple[int, ...], dtype: np.dtype, door: Any, device: int, given: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
+    """Arrays for what is wanted: those given, if they fit, and new ones. door: of their library; None: numpy's."""
+    arrays = {}
+    for name in ARRAYS:
+        if not getattr(wanted, name):
+            continue
+        shape = rows if name == "potential" else rows + (3,)
+        array = None if given is None else given.get(name)
+        if array is None:
+            array = np.empty(shape, dtype) if door is None else door.empty(shape, dtype.name, device)
+        elif door is None:
+            if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != dtype or not array.flags.c_contiguous or \
+                    not array.flags.writeable:
+                raise refuse("out", f"{name} must be a contiguous array of numpy that can be written, {dtype}, of the shape {shape}")
+        elif not door.writes:
+            raise refuse("out", _IMMUTABLE)
+        else:
+            try:
+                checked(door, name, array, shape, dtype.name)
+            except Error as error:
+                raise refuse("out", str(error)) from None
+        arrays[name] = array
+    return arrays
 
-    @staticmethod
-    def check_array(name: str, array: Any, shape: Tuple[int, ...], dtype: np.dtype) -> None:
-        if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != dtype or not array.flags.c_contiguous or \
-                not array.flags.writeable:
-            raise refuse("out", f"{name} must be a contiguous array of numpy that can be written, {dtype}, of the shape {shape}")
+
+class HostStep(Step):
+    def __init__(self, wanted: Wanted, key: Tuple, arrays: Mapping[str, Any]) -> None:
+        super().__init__(wanted, key, arrays)
+        self._output = Output(size=ctypes.sizeof(Output), want_energy=wanted.energy, want_virial=wanted.virial)
+        for name in arrays:
+            setattr(self._output, _MEMBERS[name], arrays[name].ctypes.data)
+        self._reference = ctypes.byref(self._output)
 
     @property
     def energy(self) -> Optional[float]:
@@ -103,34 +111,13 @@ class HostStep(Step):
 
 
 class DeviceStep(Step):
-    def __init__(self, wanted: Wanted, key: Tuple, given: Mapping[str, Any]) -> None:
-        super().__init__(wanted, key, given)
-        rows, dtype, door, device = key
-        pointers = {}
-        for name in ARRAYS:
-            if not getattr(wanted, name):
-                continue
-            shape = (rows, 3) if _WIDTH[name] == 3 else (rows,)
-            array = getattr(self, name)
-            if array is None:
-                array = door.empty(shape, dtype.name, device)
-                setattr(self, name, array)
-            else:
-                self.check_array(door, name, array, shape, dtype)
-            pointers[name] = door.pointer(array)
+    def __init__(self, wanted: Wanted, key: Tuple, arrays: Mapping[str, Any]) -> None:
+        super().__init__(wanted, key, arrays)
+        _, _, door, device = key
         self._block = door.empty((BLOCK,), "float64", device)
         self._output = DeviceOutput(size=ctypes.sizeof(DeviceOutput))
-        self.point(self._output, door.pointer(self._block), wanted, pointers)
+        self.point(self._output, door.pointer(self._block), wanted, {name: door.pointer(array) for name, array in arrays.items()})
         self._reference = ctypes.byref(self._output)
-
-    @staticmethod
-    def check_array(door: Any, name: str, array: Any, shape: Tuple[int, ...], dtype: np.dtype) -> None:
-        if not door.writes:
-            raise refuse("out", _IMMUTABLE)
-        try:
-            checked(door, name, array, shape, dtype.name)
-        except Error as error:
-            raise refuse("out", str(error)) from None
 
     @staticmethod
     def point(output: Any, block: int, wanted: Wanted, pointers: Mapping[str, int]) -> None:
@@ -197,20 +184,22 @@ class Result:
 Out = Union[Step, Mapping[str, Any], None]
 
 
+def with_given(wanted: Wanted, out: Any) -> Wanted:
+    """What is wanted, with the arrays that are given to write to."""
+    if not isinstance(out, Mapping) or any(name not in ARRAYS for name in out):
+        raise refuse("out", f"it must be a dictionary with arrays of {', '.join(ARRAYS)}, or of a plan what an earlier step gave")
+    return wanted._replace(**{name: True for name in out})
+
+
 def prepare(kind: Any, out: Out, wanted: Wanted, key: Tuple) -> Step:
-    """A step to write to: out itself where it fits, otherwise one with the arrays of out."""
-    if out is None:
-        return kind(wanted, key, {})
+    """A step to write to: out itself where it fits, otherwise one with the arrays of out. key: rows, type, library, device."""
+    rows, dtype, door, device = key
     if isinstance(out, Step):
-        if key[2] is not None and not key[2].writes:
+        if door is not None and not door.writes:
             raise refuse("out", _IMMUTABLE)
         if out._wanted == wanted and out._key == key:
             return out
         raise refuse("out", f"it is a {out!r}, of {out._key[0]} rows; this step is another: leave it out once")
-    if not isinstance(out, Mapping) or any(name not in ARRAYS for name in out):
-        raise refuse("out", f"it must be what an earlier step gave, or a dictionary with arrays of {', '.join(ARRAYS)}")
-    return kind(wanted._replace(**{name: True for name in out}), key, out)
-
-
-def arrays_of(result: Any) -> Dict[str, Any]:
-    return {name: getattr(result, name) for name in ARRAYS if getattr(result, name) is not None}
+    if out is not None:
+        wanted = with_given(wanted, out)
+    return kind(wanted, key, room(wanted, (rows,), dtype, door, device, out))
