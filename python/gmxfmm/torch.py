@@ -87,8 +87,12 @@ def _by_cell(weight: Tensor, x: Tensor, cell: Tensor, forces: Tensor, virial: Te
         at = torch.as_tensor(bounds, device=x.device)
         moved = sums[at[1:]] - sums[at[:-1]]
     strain = weight.double()[:, None, None] * (2 * virial + moved.transpose(1, 2))  # last index: of the force
-    # strain = cell^T G with the derivative G, whose rows belong to the cell's
-    gradient = torch.linalg.solve(cells.transpose(1, 2), strain)
+    # strain = cell^T G with the derivative G, whose rows belong to the cell's. The inverse of the transposed cell has reciprocal
+    # vectors in rows: unlike a solver these products do not wait for a device
+    a, b, c = cells.unbind(dim=1)
+    volume = (a * torch.linalg.cross(b, c)).sum(dim=-1)[:, None, None]
+    reciprocal = torch.stack([torch.linalg.cross(b, c), torch.linalg.cross(c, a), torch.linalg.cross(a, b)], dim=1) / volume
+    gradient = reciprocal @ strain
     gradient = gradient if cell.ndim == 3 else gradient.sum(dim=0)
     return gradient.to(device=cell.device, dtype=cell.dtype)
 
