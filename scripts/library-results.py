@@ -3,6 +3,7 @@
 library-results.py LOGS OUT COMMIT COMMAND PART [quiet]"""
 import csv
 import datetime
+import glob
 import json
 import os
 import re
@@ -44,6 +45,14 @@ def write_list(path, records, common):
         f.write("[\n" + ",\n".join(" " + json.dumps({**record, **common}) for record in records) + "\n]\n")
 
 
+def read_words(path):
+    """The words of each line, in order; nothing without the file."""
+    if not os.path.exists(path):
+        return []
+    with open(path) as f:
+        return sorted(line.split() for line in f)
+
+
 def outcome(log):
     """What a test program's log tells: cases by outcome, and why some were skipped; or a sanitizer's summary; or checks."""
     with open(log, errors="replace") as f:
@@ -64,15 +73,38 @@ def outcome(log):
 
 def tests(logs, out, common):
     programs = []
-    with open(os.path.join(logs, "tests.txt")) as f:
-        for name, code, seconds in sorted(line.split() for line in f):
-            programs.append({"name": name, "exit": int(code), "seconds": int(seconds), **outcome(os.path.join(logs, name + ".log"))})
-            print(" ".join(f"{value}" if key == "name" else f"{key} {value}" for key, value in programs[-1].items() if key != "why_skipped"))
+    for name, code, seconds in read_words(os.path.join(logs, "tests.txt")):
+        programs.append({"name": name, "exit": int(code), "seconds": int(seconds), **outcome(os.path.join(logs, name + ".log"))})
+        print(" ".join(f"{value}" if key == "name" else f"{key} {value}" for key, value in programs[-1].items() if key != "why_skipped"))
     with open(os.path.join(out, "cuda-tests.json"), "w") as f:
         json.dump({**common, "programs": programs}, f, indent=1)
         f.write("\n")
     print("passed {} failed {} skipped {}".format(*(sum(p.get(key, 0) for p in programs) for key in ("passed", "failed", "skipped"))))
     if any("no CUDA device" in p.get("why_skipped", {}) for p in programs):
+        sys.exit("FAILED: tests of the GPU found none")
+
+
+def python(logs, out, common):
+    """Programs of unittest: how many cases passed, failed and were skipped, and why; the benchmark's records."""
+    programs = []
+    for name, code, seconds in read_words(os.path.join(logs, "python-tests.txt")):
+        with open(os.path.join(logs, name + ".log"), errors="replace") as f:
+            text = f.read()
+        ran = sum(map(int, re.findall(r"^Ran (\d+) tests? in", text, re.M)))
+        bad, left_out = (sum(int(n) for n in re.findall(rf"\b(?:{words})=(\d+)", text)) for words in ("failures|errors", "skipped"))
+        reasons = sorted(set(re.findall(r"\.\.\. skipped ['\"](.*)['\"]$", text, re.M)))
+        programs.append({"name": name, "exit": int(code), "seconds": int(seconds), "passed": ran - bad - left_out, "failed": bad,
+                         "skipped": left_out, "why_skipped": reasons})
+        print(" ".join(f"{value}" if key == "name" else f"{key} {value}" for key, value in programs[-1].items()))
+    with open(os.path.join(out, "python-tests.json"), "w") as f:
+        json.dump({**common, "programs": programs}, f, indent=1)
+        f.write("\n")
+    records = []
+    for path in sorted(glob.glob(os.path.join(logs, "python-gpu-*.json"))):
+        with open(path) as f:
+            records.append(json.load(f))
+    write_list(os.path.join(out, "python-gpu.json"), records, common)
+    if any(reason.startswith("no GPU") for program in programs for reason in program["why_skipped"]):
         sys.exit("FAILED: tests of the GPU found none")
 
 
@@ -156,7 +188,8 @@ def main():
     logs, out, commit, command, part = sys.argv[1:6]
     if sys.argv[6:] == ["quiet"]:
         sys.stdout = open(os.devnull, "w")
-    {"tests": tests, "water": water, "m2l": m2l, "points": points, "choice": choice, "treecode": treecode, "kernels": kernels}[part](
+    {"tests": tests, "water": water, "m2l": m2l, "points": points, "choice": choice, "treecode": treecode, "kernels": kernels,
+     "python": python}[part](
         logs, out, environment(commit, command))
 
 

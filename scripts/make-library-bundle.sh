@@ -10,7 +10,7 @@ bundle=$(realpath -m "${2:?usage: make-library-bundle.sh BUILD FOLDER}")
 data=${GMXFMM_REFERENCE_DATA:-$root/../shared/data}
 
 rm -rf "$bundle" "$bundle.tar.xz"
-mkdir -p "$bundle/bin" "$bundle/lib" "$bundle/data"
+mkdir -p "$bundle/bin" "$bundle/lib" "$bundle/data" "$bundle/checkout"
 for program in "$build"/tests/gmxfmm_test_* "$build"/benchmarks/benchmark-{water_cuda,points_cuda,choice,treecode,m2l-gpu} "$build"/src/program/gmxfmm; do
     case $(basename "$program") in
         # valgrind and leak checks are of the host's memory; what heap.cpp counts includes the driver's
@@ -39,6 +39,12 @@ fi
 cp "${GMXFMM_SPC216:-/usr/share/gromacs/top/spc216.gro}" "$bundle/spc216.gro"
 cp "$data"/*.gz "$bundle/data/" 2>/dev/null || true
 cp -r "$build/tests/data" "$bundle/own" && cp "$root/tests/data/water216.gro" "$bundle/own/"
+# the Python package with its tests and what these read, where they are in a checkout
+for file in python/{gmxfmm/*.py,tests/*.py,examples/*.py,README.md} docs/python.md benchmarks/python_gpu.py tests/data/water216.gro; do
+    (cd "$root" && cp --parents "$file" "$bundle/checkout")
+done
+cp "$root"/src/fmm/gmxfmm{,_measure}.h "$bundle/checkout/python/gmxfmm/"
+strip -o "$bundle/checkout/python/gmxfmm/libgmxfmm.so" "$build/src/fmm/libgmxfmm.so"
 cp "$root/scripts/run-library-bundle.sh" "$bundle/run.sh"
 cp "$root/scripts/library-results.py" "$root/tests/library/cli.sh" "$bundle/"
 git -C "$root" describe --always --dirty --abbrev=10 >"$bundle/commit"

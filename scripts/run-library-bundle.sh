@@ -9,16 +9,17 @@
 #   choice    settings chosen by measurement in water, against those of the model     choice.json
 #   treecode  whole calls: 1 to 64 million charges, both kernels, both precisions   treecode.json
 #   kernels   what each kernel uses of the device (Nsight Compute)              kernels.json
+#   python    the package's tests with arrays of PyTorch, CuPy and JAX; a step from Python   python-tests.json, python-gpu.json
 # and OUT/logs.tar.gz. The status is 0 only if everything that was asked for ran and passed; 3 if there is no GPU.
 set -uo pipefail
 bundle=$(cd "$(dirname "$0")" && pwd)
-out=$(realpath -m "${1:?usage: run.sh OUT [tests|water|m2l|points|choice|treecode|kernels]...}")
+out=$(realpath -m "${1:?usage: run.sh OUT [tests|water|m2l|points|choice|treecode|kernels|python]...}")
 command="$(basename "$bundle")/run.sh OUT ${*:2}"
 shift
 parts=("$@")
-((${#parts[@]})) || parts=(tests water m2l points choice treecode kernels)
+((${#parts[@]})) || parts=(tests water m2l points choice treecode kernels python)
 for part in "${parts[@]}"; do
-    case $part in tests | water | m2l | points | choice | treecode | kernels) ;; *) echo "run.sh: unknown part '$part'" >&2 && exit 2 ;; esac
+    case $part in tests | water | m2l | points | choice | treecode | kernels | python) ;; *) echo "run.sh: unknown part '$part'" >&2 && exit 2 ;; esac
 done
 cuda=${CUDA_HOME:-/usr/local/cuda}
 export LD_LIBRARY_PATH=$bundle/lib:$cuda/lib64:${LD_LIBRARY_PATH:-} PATH=$PATH:$cuda/bin
@@ -181,6 +182,29 @@ run_kernels() {
     "${profile[@]}" 0.8,8,2000 >"$work/logs/kernels-treecode-double.csv" 2>&1 || failed=1
 }
 
+run_python() {
+    local name code
+    export PYTHONPATH=$bundle/checkout/python PYTHONDONTWRITEBYTECODE=1
+    if ! python3 -c 'import numpy'; then
+        echo "SKIP: python3 has no numpy here"
+        return
+    fi
+    for name in gpu torch ase examples plan batch; do
+        one_test "python_test_$name" python3 -m unittest discover -v -s "$bundle/checkout/python/tests" -p "test_$name.py"
+    done | tee "$work/logs/python-tests.txt"
+    if grep -q -v -E '^[^ ]+ 0 ' "$work/logs/python-tests.txt"; then
+        failed=1
+        (cd "$work/logs" && grep -aE '^(FAIL|ERROR|[A-Za-z.]*Error): ' -- python_test_*.log | head -n 60)
+    fi
+    for name in torch cupy; do
+        if python3 -c "import $name" 2>/dev/null; then
+            python3 "$bundle/checkout/benchmarks/python_gpu.py" --library $name --json "$work/logs/python-gpu-$name.json"
+            code=$?
+            [ $code = 0 ] || { echo "FAILED: python_gpu.py, status $code" && failed=1; }
+        fi
+    done
+}
+
 for part in "${parts[@]}"; do
     begin=$SECONDS
     case $part in
@@ -191,6 +215,7 @@ for part in "${parts[@]}"; do
         choice) run_choice ;;
         treecode) run_treecode ;;
         kernels) run_kernels ;;
+        python) run_python ;;
     esac
     store "$part"
     echo "$part: $((SECONDS - begin)) s"

@@ -1,7 +1,17 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Coulomb energies, forces and potentials of point charges by the fast multipole method (and Yukawa's by a treecode)."""
-from ._library import Error, version
-from ._solve import Result, solve
+"""Coulomb energies, forces and potentials of point charges by the fast multipole method (and Yukawa's by a treecode).
 
-__all__ = ["Error", "Result", "solve", "version"]
+solve     one system, once
+Plan      a system that is stepped: charges, box and cells are kept
+Batch     many systems in one call
+gmxfmm.ase, gmxfmm.torch    a calculator of ASE, a differentiable energy of PyTorch; imported by name
+"""
+from ._batch import Batch, BatchStep
+from ._inputs import Info, Measured, check_device
+from ._library import Error, version
+from ._plan import Plan
+from ._results import Result, Step
+from ._solve import solve
+
+__all__ = ["Batch", "BatchStep", "Error", "Info", "Measured", "Plan", "Result", "Step", "check_device", "solve", "version"]
 __version__ = version()

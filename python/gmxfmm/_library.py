@@ -1,32 +1,44 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The shared library: the one in this package, or what GMXFMM_LIBRARY names, or the system's."""
+from __future__ import annotations
+
 import ctypes
 import ctypes.util
+import importlib.util
 import os
 from pathlib import Path
+from typing import Optional
 
 from ._header import Header
 
 _HERE = Path(__file__).resolve().parent
 
 
-class Error(Exception):
-    """What the library refuses, with the cause; status: the name of its gmxfmm_status."""
+class Error(ValueError):
+    """What is refused, with the cause as its text. The one exception of this package.
 
-    def __init__(self, status, message):
+    status    name of the library's gmxfmm_status, such as "GMXFMM_ERROR_BOX"
+    argument  name of the argument that is wrong, such as "box"; None where none is to blame
+    """
+
+    def __init__(self, status: str, message: str, argument: Optional[str] = None) -> None:
         super().__init__(message)
         self.status = status
+        self.argument = argument
 
 
-def _find_header():
+def _find_header() -> Header:
     for folder in (_HERE, _HERE.parent.parent / "src" / "fmm"):
         if (folder / "gmxfmm.h").exists():
             return Header(folder / "gmxfmm.h", folder / "gmxfmm_measure.h")
     raise ImportError("gmxfmm.h is neither in the package gmxfmm nor in a checkout around it: install the package by pip")
 
 
-def _find_library():
+def _find_library() -> ctypes.CDLL:
     own = _HERE / "libgmxfmm.so"
+    editable = importlib.util.find_spec("gmxfmm_library")  # beside an editable install
+    if not own.exists() and editable is not None and editable.origin:
+        own = Path(editable.origin).with_name("libgmxfmm.so")
     path = os.environ.get("GMXFMM_LIBRARY") or (str(own) if own.exists() else ctypes.util.find_library("gmxfmm"))
     if path is None:
         raise ImportError("there is no libgmxfmm.so: install the package by pip, or name the library in GMXFMM_LIBRARY")
@@ -49,20 +61,33 @@ Info = header.structure("gmxfmm_info")
 Option = header.structure("gmxfmm_option")
 System = header.structure("gmxfmm_system")
 Measurement = header.structure("gmxfmm_measurement")
+DeviceOutput = header.structure("gmxfmm_device_output")
 
 _POINTER, _SIZE, _TEXT = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p
 for _name, _result, _arguments in (
     ("version", _TEXT, []),
     ("default_options_of_size", None, [ctypes.POINTER(Options), _SIZE]),
     ("find_option", ctypes.POINTER(Option), [_TEXT]),
+    ("check_device", ctypes.c_int, [ctypes.c_int, ctypes.c_int, _TEXT, _SIZE]),
     ("create", ctypes.c_int, [ctypes.POINTER(_POINTER), ctypes.POINTER(Options), ctypes.c_int64, _POINTER, _TEXT, _SIZE]),
     ("create_measured", ctypes.c_int, [ctypes.POINTER(_POINTER), ctypes.POINTER(Options), ctypes.POINTER(System),
                                        ctypes.POINTER(Measurement), ctypes.POINTER(Measurement), ctypes.POINTER(ctypes.c_int), _TEXT, _SIZE]),
+    ("reference_create", ctypes.c_int, [ctypes.POINTER(_POINTER), ctypes.POINTER(Options), ctypes.POINTER(System), _TEXT, _SIZE]),
+    ("reference_destroy", None, [_POINTER]),
+    ("measure", ctypes.c_int, [_POINTER, ctypes.POINTER(Options), ctypes.c_int, ctypes.POINTER(Measurement), _TEXT, _SIZE]),
+    ("set_box", ctypes.c_int, [_POINTER, _POINTER]),
     ("set_charges", ctypes.c_int, [_POINTER, ctypes.c_int64, _POINTER]),
     ("set_exclusions", ctypes.c_int, [_POINTER, _POINTER, _POINTER]),
+    ("set_targets", ctypes.c_int, [_POINTER, ctypes.c_int64, _POINTER]),
     ("assign", ctypes.c_int, [_POINTER, _POINTER]),
     ("execute", ctypes.c_int, [_POINTER, _POINTER, ctypes.POINTER(Output)]),
+    ("enqueue", ctypes.c_int, [_POINTER, _POINTER, ctypes.POINTER(DeviceOutput), _POINTER]),
+    ("enqueue_assign", ctypes.c_int, [_POINTER, _POINTER, _POINTER]),
+    ("enqueue_box", ctypes.c_int, [_POINTER, _POINTER, _POINTER]),
+    ("enqueue_charges", ctypes.c_int, [_POINTER, ctypes.c_int64, _POINTER, _POINTER, _POINTER]),
+    ("capabilities", ctypes.c_uint, [_POINTER]),
     ("get_info", ctypes.c_int, [_POINTER, ctypes.POINTER(Info)]),
+    ("reset_times", None, [_POINTER]),
     ("graph_version", ctypes.c_int64, [_POINTER]),
     ("message", _TEXT, [_POINTER]),
     ("destroy", None, [_POINTER]),
@@ -71,7 +96,7 @@ for _name, _result, _arguments in (
     _function.restype, _function.argtypes = _result, _arguments
 
 
-def version():
+def version() -> str:
     """Version of the library."""
     return library.gmxfmm_version().decode()
 

@@ -4,7 +4,6 @@
 GMXFMM_HEADER names the header for the last, CC the compiler (default cc).
 """
 import ctypes
-import math
 import os
 import subprocess
 import tempfile
@@ -15,51 +14,7 @@ import numpy as np
 
 import gmxfmm
 from gmxfmm import _library
-
-
-def rock_salt(edge):
-    positions = np.argwhere(np.ones((edge, edge, edge))).astype(float)
-    return positions, 1 - 2.0 * (positions.sum(axis=1) % 2)
-
-
-def cloud(n):
-    random = np.random.default_rng(7)
-    return random.uniform(0, 1, (n, 3)), random.choice([-1.0, 1.0], n)
-
-
-def direct(x, q, kappa=0.0, excluded=()):
-    """Potential and field by the sum over pairs."""
-    d = x[:, None, :] - x[None, :, :]
-    r = np.sqrt((d**2).sum(axis=2)) + np.diag(np.full(len(x), np.inf))
-    term = np.exp(-kappa * np.where(np.isinf(r), 0, r)) / r
-    for i, j in excluded:
-        term[i, j] = term[j, i] = 0
-    slope = np.where(np.isinf(r), 0, term * (kappa + 1 / r) / r)
-    return term @ q, np.einsum("ij,ijd,j->id", slope, d, q)
-
-
-def ewald_forces(x, q, edge):
-    """Forces in a cube by Ewald's sums, to 1e-14 of those between neighbours: the real part within half an edge."""
-    alpha = 12 / edge
-    d = x[:, None, :] - x[None, :, :]
-    d -= edge * np.round(d / edge)
-    r = np.sqrt((d**2).sum(axis=2)) + np.diag(np.full(len(x), np.inf))
-    with np.errstate(invalid="ignore"):
-        slope = (np.vectorize(math.erfc)(alpha * r) / r + 2 * alpha / np.sqrt(np.pi) * np.exp(-((alpha * r) ** 2))) / r**2
-    forces = np.einsum("ij,ijd,j,i->id", np.where(np.isinf(r), 0, slope), d, q, q)
-    most = math.ceil(12 * alpha * edge / (2 * np.pi))
-    m = np.argwhere(np.ones((2 * most + 1, 2 * most + 1, most + 1))) - [most, most, 0]  # half of them, as k and -k are one
-    square = (m**2).sum(axis=1)
-    m = m[(square > 0) & (square <= most**2)]
-    for k in np.array_split(2 * np.pi / edge * m, 1 + len(m) // 4000):
-        weight = 4 * np.pi / edge**3 * np.exp(-(k**2).sum(axis=1) / (4 * alpha**2)) / (k**2).sum(axis=1) * np.where(k[:, 2] > 0, 2, 1)
-        phase = np.exp(1j * x @ k.T)
-        forces += q[:, None] * ((phase * np.conj(q @ phase)).imag * weight @ k)
-    return forces
-
-
-def rms_error(a, reference):
-    return np.sqrt(((a - reference) ** 2).sum() / (reference**2).sum())
+from systems import cloud, direct, ewald_forces, melt, rms_error, rock_salt
 
 
 class Solve(unittest.TestCase):
@@ -113,28 +68,86 @@ class Solve(unittest.TestCase):
         self.assertEqual(automatic["grid"], gmxfmm.solve(x, q, 4).info["grid"])
         self.assertNotIn("size", automatic)
 
-    def test_what_is_refused(self):
+    def test_what_is_refused_names_the_argument(self):
         x, q = rock_salt(4)
-        for kind, text, call in (
-            (TypeError, "no option 'acuracy'", lambda: gmxfmm.solve(x, q, 4, acuracy=1)),
-            (TypeError, "no option 'size'", lambda: gmxfmm.solve(x, q, 4, size=1)),
-            (ValueError, "fft", lambda: gmxfmm.solve(x, q, 4, m2l="pme")),
-            (ValueError, "a number", lambda: gmxfmm.solve(x, q, 4, order="six")),
-            (ValueError, "n x 3", lambda: gmxfmm.solve(x.T, q, 4)),
-            (ValueError, "shape", lambda: gmxfmm.solve(x, q[1:], 4)),
-            (ValueError, "no box", lambda: gmxfmm.solve(x, q, 4, boundary="open")),
-            (gmxfmm.Error, "order", lambda: gmxfmm.solve(x, q, 4, order=99)),
-            (gmxfmm.Error, "separation", lambda: gmxfmm.solve(x, q, 4, separation=0)),
-            (gmxfmm.Error, "treecode", lambda: gmxfmm.solve(x, q, 4, method="treecode")),
-            (gmxfmm.Error, "", lambda: gmxfmm.solve(np.full_like(x, np.nan), q, 4)),
+        pair = [(0, 1)]
+        for argument, text, call in (
+            ("acuracy", "no option 'acuracy'", lambda: gmxfmm.solve(x, q, 4, acuracy=1)),
+            ("size", "no option 'size'", lambda: gmxfmm.solve(x, q, 4, size=1)),
+            ("m2l", "fft", lambda: gmxfmm.solve(x, q, 4, m2l="pme")),
+            ("order", "a number", lambda: gmxfmm.solve(x, q, 4, order="six")),
+            ("order", "an integer", lambda: gmxfmm.solve(x, q, 4, order=6.5)),
+            ("grid", "three integers", lambda: gmxfmm.solve(x, q, 4, grid=(4, 4))),
+            ("accuracy", "a number", lambda: gmxfmm.solve(x, q, 4, accuracy=[1])),
+            ("positions", "n x 3", lambda: gmxfmm.solve(x.T, q, 4)),
+            ("positions", "real numbers", lambda: gmxfmm.solve(x + 1j, q, 4)),
+            ("positions", "real numbers", lambda: gmxfmm.solve([["a", "b", "c"]], [1], 4)),
+            ("charges", "shape", lambda: gmxfmm.solve(x, q[1:], 4)),
+            ("charges", "real numbers", lambda: gmxfmm.solve(x, [None] * 64, 4)),
+            ("box", "no box", lambda: gmxfmm.solve(x, q, 4, boundary="open")),
+            ("box", "positive", lambda: gmxfmm.solve(x, q, -4)),
+            ("box", "positive", lambda: gmxfmm.solve(x, q, np.nan)),
+            ("box", "3 lengths", lambda: gmxfmm.solve(x, q, (4, 4))),
+            ("box", "3 x 3", lambda: gmxfmm.solve(x, q, np.ones((2, 3)))),
+            ("box", "", lambda: gmxfmm.solve(x, q, [[4, 0, 0], [0, 4, 0], [4, 4, 0]])),
+            ("exclusions", "m x 2", lambda: gmxfmm.solve(x, q, 4, exclusions=[0, 1])),
+            ("exclusions", "m x 2", lambda: gmxfmm.solve(x, q, 4, exclusions=[(0, 1, 2)])),
+            ("exclusions", "m x 2", lambda: gmxfmm.solve(x, q, 4, exclusions=[pair])),
+            ("exclusions", "integers", lambda: gmxfmm.solve(x, q, 4, exclusions=[(0.0, 1.0)])),
+            ("exclusions", "integers", lambda: gmxfmm.solve(x, q, 4, exclusions="none")),
+            ("exclusions", "0 to 63", lambda: gmxfmm.solve(x, q, 4, exclusions=[(0, 64)])),
+            ("exclusions", "0 to 63", lambda: gmxfmm.solve(x, q, 4, exclusions=[(-1, 0)])),
+            ("out", "shape", lambda: gmxfmm.solve(x, q, 4, out={"forces": np.empty((3, 64))})),
+            ("out", "contiguous", lambda: gmxfmm.solve(x, q, 4, out={"forces": np.empty((64, 3), dtype=np.float32)})),
+            ("out", "dictionary", lambda: gmxfmm.solve(x, q, 4, out=np.empty((64, 3)))),
+            ("targets", "n x 3", lambda: gmxfmm.solve(x, q, 4, targets=x.T)),
+            ("order", "order", lambda: gmxfmm.solve(x, q, 4, order=99)),
+            ("separation", "separation", lambda: gmxfmm.solve(x, q, 4, separation=0)),
+            ("prefactor", "zero", lambda: gmxfmm.solve(x, q, 4, prefactor=0)),
+            ("charges", "finite", lambda: gmxfmm.solve(x, np.full_like(q, np.inf), 4)),
+            ("positions", "", lambda: gmxfmm.solve(np.full_like(x, np.nan), q, 4)),
+            ("positions", "another one does", lambda: gmxfmm.solve(np.zeros((64, 3)), q, 4)),
         ):
-            with self.assertRaisesRegex(kind, text):
+            with self.subTest(argument=argument, text=text), self.assertRaisesRegex(gmxfmm.Error, text) as caught:
                 call()
-        with self.assertRaisesRegex(ValueError, "positive"):
-            gmxfmm.solve(x, q, -4)
+            self.assertEqual(caught.exception.argument, argument, str(caught.exception))
         with self.assertRaises(gmxfmm.Error) as caught:
             gmxfmm.solve(x, q, [[4, 0, 0], [0, 4, 0], [4, 4, 0]])
         self.assertEqual(caught.exception.status, "GMXFMM_ERROR_BOX")
+        self.assertIsInstance(caught.exception, ValueError)
+        with self.assertRaisesRegex(gmxfmm.Error, "treecode"):
+            gmxfmm.solve(x, q, 4, method="treecode")
+
+    def test_types_of_arrays_are_kept(self):
+        x, q = melt(6)
+        double = gmxfmm.solve(x, q, 6, accuracy=1e-4)
+        single = gmxfmm.solve(x.astype(np.float32), q.astype(np.float32), 6, accuracy=1e-4)
+        self.assertEqual((single.info.precision, single.forces.dtype, single.potential.dtype), ("single", np.float32, np.float32))
+        self.assertEqual((double.info.precision, double.forces.dtype), ("double", np.float64))
+        self.assertLess(rms_error(single.forces, double.forces), 2e-4)  # both have an error of 1e-4
+        self.assertEqual(gmxfmm.solve(x.astype(np.float32), q, 6, precision="double", measure=False).info.precision, "double")
+        whole = gmxfmm.solve(np.rint(x).astype(int).tolist(), q.astype(int), 6, measure=False)
+        self.assertEqual(whole.forces.dtype, np.float64)
+
+    def test_out_is_written_to(self):
+        x, q = melt(6)
+        forces, potential = np.full((216, 3), np.nan), np.full(216, np.nan)
+        result = gmxfmm.solve(x, q, 6, measure=False, out={"forces": forces, "potential": potential})
+        self.assertIs(result.forces, forces)
+        self.assertIs(result.potential, potential)
+        np.testing.assert_array_equal(forces, gmxfmm.solve(x, q, 6, measure=False).forces)
+
+    def test_targets(self):
+        x, q = cloud(400)
+        places = np.random.default_rng(3).uniform(0, 1, (50, 3))
+        r = places[:, None] - x[None]
+        distance = np.sqrt((r**2).sum(axis=2))
+        result = gmxfmm.solve(x, q, targets=places, accuracy=1e-8)
+        # errors are asked for forces at charges: ten times that leaves room for few places
+        self.assertLess(rms_error(result.potential, (1 / distance) @ q), 1e-7)
+        self.assertLess(rms_error(result.field, np.einsum("ijd,ij,j->id", r, distance**-3, q)), 1e-7)
+        self.assertIsNone(result.forces)
+        self.assertIsNone(result.energy)
 
     def test_version(self):
         self.assertEqual(gmxfmm.__version__, _library.header.version)
@@ -228,7 +241,8 @@ class Structures(unittest.TestCase):
         header = os.environ.get("GMXFMM_HEADER")
         if not header:
             self.skipTest("GMXFMM_HEADER is not set")
-        kinds = (_library.Options, _library.Output, _library.Info, _library.Option, _library.System, _library.Measurement)
+        kinds = (_library.Options, _library.Output, _library.Info, _library.Option, _library.System, _library.Measurement,
+                 _library.DeviceOutput)
         lines, expected = [], []
         for kind in kinds:
             lines.append(f'printf("%zu\\n", sizeof({kind.__name__}));')

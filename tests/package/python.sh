@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The Python package: its tests with the library just built, then a wheel, made from the checkout and installed in a fresh
-# virtual environment, whose example is run and whose tests pass again. All of pip's work is done offline, but numpy is
-# fetched where the machine has none. 77: skipped.
+# virtual environment, where what is not a matter of the sources alone passes again; and an editable install. All of pip's work is
+# done offline, but numpy and ASE are fetched where the machine has none. Tests that need ASE, PyTorch, CuPy, JAX or a GPU
+# are skipped by name without these. 77: skipped.
 #   python.sh SOURCE LIBRARY COMPILER WORK
 set -euo pipefail
 source=$1 library=$2 compiler=$3 work=$4
@@ -12,23 +13,38 @@ cd "$work"
 # --system-site-packages: for numpy
 python3 -m venv --system-site-packages venv >venv.log 2>&1 || skip "python3 -m venv does not work here (Debian: python3-venv)"
 python=$work/venv/bin/python
+pip=("$python" -m pip --disable-pip-version-check -q)
 if ! "$python" -c 'import numpy' 2>/dev/null; then
-    timeout 120 "$python" -m pip install -q --disable-pip-version-check numpy >numpy.log 2>&1 || skip "no numpy, and pip cannot fetch it"
+    timeout 120 "${pip[@]}" install numpy >numpy.log 2>&1 || skip "no numpy, and pip cannot fetch it"
+fi
+if ! "$python" -c 'import ase' 2>/dev/null; then
+    timeout 120 "${pip[@]}" install ase >ase.log 2>&1 || echo "no ASE, and pip cannot fetch it: its tests are skipped"
 fi
 export CC=$compiler GMXFMM_HEADER=$source/src/fmm/gmxfmm.h PYTHONDONTWRITEBYTECODE=1
 before=$(find "$source/python" | sort)
 PYTHONPATH=$source/python GMXFMM_LIBRARY=$library "$python" -m unittest discover -s "$source/python/tests"
 
 launcher=$(if command -v ccache >/dev/null; then echo -DCMAKE_C_COMPILER_LAUNCHER=ccache; fi)
-GMXFMM_CMAKE_ARGS="-DCMAKE_C_COMPILER=$compiler -DGMXFMM_ARCH=native $launcher" "$python" -m pip wheel -q --disable-pip-version-check --no-index \
-    --no-deps -w wheel "$source/python" >wheel.log 2>&1 || { cat wheel.log && exit 1; }
-"$python" -m pip install -q --disable-pip-version-check --no-index --no-deps wheel/*.whl
-env -u PYTHONPATH -u GMXFMM_LIBRARY "$python" - <<'PY'
+export GMXFMM_CMAKE_ARGS="-DCMAKE_C_COMPILER=$compiler -DGMXFMM_ARCH=native $launcher" GMXFMM_JOBS=${GMXFMM_JOBS:-2}
+unset PYTHONPATH GMXFMM_LIBRARY
+# where FOLDER...: the package and the library that are imported are in these
+where() {
+    "$python" - "$@" <<'PY'
+import sys
 import gmxfmm
 from gmxfmm import _library
-assert "site-packages" in _library.library._name, _library.library._name
+for path, folder in zip((gmxfmm.__file__, _library.library._name), sys.argv[1:]):
+    assert folder in path, (path, folder)
 PY
-env -u PYTHONPATH -u GMXFMM_LIBRARY "$python" "$source/python/examples/madelung.py" | tee example.log
-grep -q "constant: 1.74756459" example.log
-env -u PYTHONPATH -u GMXFMM_LIBRARY "$python" -m unittest discover -s "$source/python/tests"
+    "$python" "$source/python/examples/madelung.py" | tee example.log
+    grep -q "constant: 1.74756459" example.log
+}
+"${pip[@]}" wheel --no-index --no-deps -w wheel "$source/python" >wheel.log 2>&1 || { cat wheel.log && exit 1; }
+"${pip[@]}" install --no-index --no-deps wheel/*.whl
+where site-packages site-packages
+"$python" -m unittest discover -s "$source/python/tests" -k Solve -k Steps -k Systems -k Calculator -k Derivatives -k Examples
+"${pip[@]}" uninstall -y gmxfmm
+
+"${pip[@]}" install --no-index --no-deps -e "$source/python" >editable.log 2>&1 || { cat editable.log && exit 1; }
+where "$source/python" site-packages
 [ "$before" = "$(find "$source/python" | sort)" ] || { echo "FAILED: making the wheel left files in python/" && exit 1; }

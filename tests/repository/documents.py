@@ -47,6 +47,7 @@ COMMANDS = {
     "git": "changes the repository, or the test patches",
     "gmx": "needs a patched GROMACS: tests/mdrun",
     "python3": "a script of its own",
+    "pip": "the test package.python",
     "source": "needs an installed GROMACS",
     "plumed": "needs PLUMED: the test plumed_places",
 }

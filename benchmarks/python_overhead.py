@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What Python adds to the calls of the C library that it makes, on the CPU with one thread.
+
+  python_overhead.py [--repeats N] [--store]      needs the package gmxfmm (python/), or PYTHONPATH and GMXFMM_LIBRARY
+
+A step of a kept plan, of 64 and 2,000 ions, beside gmxfmm_execute by ctypes with everything prepared; and solve(measure=False) of
+2,000 ions beside create, set_charges, assign and execute. The two are called in turn, as the machine's speed changes; processor time of the one
+thread, lower quartiles, and their difference, which other programs disturb least.
+--store: -> python-overhead.json
+"""
+import argparse
+import ctypes
+import os
+import statistics
+import sys
+import time
+
+os.environ["OMP_NUM_THREADS"] = "1"
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import numpy as np  # noqa: E402
+
+import gmxfmm  # noqa: E402
+import library as results  # noqa: E402
+from gmxfmm import _library  # noqa: E402
+
+library = _library.library
+
+
+def melt(sites):
+    """Ions near sites of rock salt, at distance 1 of each other."""
+    x = np.argwhere(np.ones(sites)).astype(float)
+    q = 1 - 2.0 * (x.sum(axis=1) % 2)
+    return x + np.random.default_rng(1).normal(0, 0.1, x.shape), q, np.array(sites, dtype=float)
+
+
+def in_turn(calls, repeats):
+    """Lower quartile of the processor's seconds of each."""
+    times = [[] for _ in calls]
+    for turn in range(repeats + 5):
+        for k, call in enumerate(calls):
+            begin = time.thread_time()
+            call()
+            if turn >= 5:  # the first have caches to fill
+                times[k].append(time.thread_time() - begin)
+    return [statistics.quantiles(one, n=4)[0] for one in times]
+
+
+def check(status):
+    if status:
+        raise SystemExit(f"the library failed with status {status}")
+
+
+def step_row(sites, repeats):
+    x, q, box = melt(sites)
+    with gmxfmm.Plan(x, q, box, measure=False, precision="single", assign_every=10**9) as plan:
+        out = plan.step(x, energy=False)
+        handle = plan._handle
+        output = _library.Output(size=ctypes.sizeof(_library.Output), force=out.forces.ctypes.data)
+        address, reference = x.ctypes.data, ctypes.byref(output)
+
+        def in_c():
+            check(library.gmxfmm_execute(handle, address, reference))
+
+        mine, theirs, fresh = in_turn((lambda: plan.step(x, out, energy=False), in_c, lambda: plan.step(x, energy=False)), repeats)
+    return {"what": "step", "ions": len(q), "python_s": mine, "c_s": theirs, "overhead_s": mine - theirs, "without_out_s": fresh}
+
+
+def solve_row(sites, repeats):
+    x, q, box = melt(sites)
+    vectors = np.diag(box)
+    options = _library.Options()
+    library.gmxfmm_default_options_of_size(options, ctypes.sizeof(options))
+    options.reproducible, options.array_type = 1, _library.header.enums["gmxfmm_precision"]["GMXFMM_DOUBLE"]
+    options.precision = options.array_type
+    arrays = [np.empty_like(x), np.empty_like(x), np.empty_like(q)]
+    output = _library.Output(ctypes.sizeof(_library.Output), *(array.ctypes.data for array in arrays), 1)
+
+    def in_c():
+        plan = ctypes.c_void_p()
+        check(library.gmxfmm_create(plan, options, len(q), vectors.ctypes.data, None, 0))
+        check(library.gmxfmm_set_charges(plan, len(q), q.ctypes.data))
+        check(library.gmxfmm_assign(plan, x.ctypes.data))
+        check(library.gmxfmm_execute(plan, x.ctypes.data, output))
+        library.gmxfmm_destroy(plan)
+
+    mine, theirs = in_turn((lambda: gmxfmm.solve(x, q, box, measure=False), in_c), repeats)
+    return {"what": "solve", "ions": len(q), "python_s": mine, "c_s": theirs, "overhead_s": mine - theirs, "ratio": mine / theirs}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=200)
+    parser.add_argument("--store", action="store_true", help="write benchmarks/results/<device>/python-overhead.json")
+    parser.add_argument("--note", help="what else the machine did")
+    arguments = parser.parse_args()
+    rows = [step_row((4, 4, 4), arguments.repeats), step_row((10, 10, 20), arguments.repeats),
+            solve_row((10, 10, 20), arguments.repeats // 4 + 1)]
+    for row in rows:
+        print(f"{row['what']:6} {row['ions']:6} ions: Python {1e6 * row['python_s']:9.1f} us, C {1e6 * row['c_s']:9.1f} us, "
+              f"overhead {1e6 * row['overhead_s']:6.1f} us, ratio {row['python_s'] / row['c_s']:.3f}")
+    if arguments.store:
+        head = results.header(arguments, "python-overhead", 1)
+        head["command"] = f"benchmarks/python_overhead.py --repeats {arguments.repeats} --store"
+        results.store(arguments, "python-overhead.json", head, rows=rows)
+
+
+if __name__ == "__main__":
+    main()

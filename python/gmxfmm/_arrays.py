@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Arrays of a device: of PyTorch, CuPy, JAX, and what else has __cuda_array_interface__ or DLPack. None of these is imported
+here unless the caller has arrays of it."""
+from __future__ import annotations
+
+import ctypes
+import importlib
+import sys
+from typing import Any, NamedTuple, Optional, Tuple
+
+import numpy as np
+
+from ._inputs import refuse
+from ._library import Error
+
+_FLOATS = {"f4": "float32", "f8": "float64"}
+
+
+class View(NamedTuple):
+    """Where an array is: address, shape, type, whether rows follow each other, number of the device, and the stream that its
+    library works on (0: the legacy default stream)."""
+
+    pointer: int
+    shape: Tuple[int, ...]
+    dtype: str
+    contiguous: bool
+    device: int
+    stream: int
+    owner: Any  # keeps the memory
+
+
+class _DLTensor(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32), ("ndim", ctypes.c_int32),
+                ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
+                ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64)]
+
+
+_DEVICE_CUDA = (2, 13)  # kDLCUDA and kDLCUDAManaged
+_DTYPE_FLOAT = 2  # kDLFloat
+_LEGACY_STREAM = 1  # as DLPack and __cuda_array_interface__ name it
+
+
+def _is_contiguous(shape: Tuple[int, ...], strides: Optional[Tuple[int, ...]]) -> bool:
+    """strides in elements; None: rows follow each other."""
+    expected = 1
+    for length, stride in zip(reversed(shape), reversed(strides or ())):
+        if length != 1 and stride != expected:
+            return False
+        expected *= length
+    return True
+
+
+class Torch:
+    """PyTorch; work goes on its current stream of the array's device."""
+
+    writes = True  # whether arrays of this library may be written to
+
+    def __init__(self) -> None:
+        self.module: Any = importlib.import_module("torch")
+
+    def view(self, array: Any) -> View:
+        stream = self.module.cuda.current_stream(array.device).cuda_stream
+        return View(array.data_ptr(), tuple(array.shape), str(array.dtype)[6:], array.is_contiguous(), array.device.index, stream, array)
+
+    def current_stream(self, device: int) -> int:
+        return self.module.cuda.current_stream(device).cuda_stream
+
+    def empty(self, shape: Tuple[int, ...], dtype: str, device: int) -> Any:
+        return self.module.empty(shape, dtype=getattr(self.module, dtype), device=f"cuda:{device}")
+
+    def pointer(self, array: Any) -> int:
+        return array.data_ptr()
+
+    def copy(self, array: Any) -> Any:
+        return array.detach().clone()
+
+    def host(self, array: Any) -> np.ndarray:
+        return array.detach().cpu().numpy()
+
+    def finish(self, view: View) -> None:
+        """Later work of the library comes behind ours, as it is on the same stream."""
+
+
+class CuPy:
+    """CuPy; work goes on its current stream."""
+
+    writes = True  # whether arrays of this library may be written to
+
+    def __init__(self) -> None:
+        self.module: Any = importlib.import_module("cupy")
+
+    def view(self, array: Any) -> View:
+        return View(array.data.ptr, array.shape, array.dtype.name, array.flags.c_contiguous, array.device.id,
+                    self.module.cuda.get_current_stream().ptr, array)
+
+    def current_stream(self, device: int) -> int:
+        return self.module.cuda.get_current_stream().ptr
+
+    def empty(self, shape: Tuple[int, ...], dtype: str, device: int) -> Any:
+        with self.module.cuda.Device(device):
+            return self.module.empty(shape, dtype=dtype)
+
+    def pointer(self, array: Any) -> int:
+        return array.data.ptr
+
+    def copy(self, array: Any) -> Any:
+        return array.copy()
+
+    def host(self, array: Any) -> np.ndarray:
+        return self.module.asnumpy(array)
+
+    def finish(self, view: View) -> None:
+        """As of PyTorch."""
+
+
+class Jax:
+    """JAX, which has no current stream: its array is waited for, work goes on the legacy default stream, and is waited for."""
+
+    writes = False  # whether arrays of this library may be written to
+
+    def __init__(self) -> None:
+        self.module: Any = importlib.import_module("jax")
+
+    def view(self, array: Any) -> View:
+        array.block_until_ready()
+        device = next(iter(array.devices()))
+        return View(array.unsafe_buffer_pointer(), tuple(array.shape), str(array.dtype), True, device.local_hardware_id or 0, 0, array)
+
+    def current_stream(self, device: int) -> int:
+        return 0
+
+    def empty(self, shape: Tuple[int, ...], dtype: str, device: int) -> Any:
+        where = next(one for one in self.module.local_devices() if (one.local_hardware_id or 0) == device)
+        # Bytes for double numbers: JAX has these only if it is told to.
+        if dtype == "float64" and not self.module.config.jax_enable_x64:
+            shape, dtype = (8 * int(np.prod(shape)),), "uint8"
+        with self.module.default_device(where):
+            return self.module.numpy.empty(shape, dtype=dtype).block_until_ready()
+
+    def pointer(self, array: Any) -> int:
+        return array.unsafe_buffer_pointer()
+
+    def copy(self, array: Any) -> Any:
+        return array
+
+    def host(self, array: Any) -> np.ndarray:
+        array = np.asarray(array)
+        return array.view(np.float64) if array.dtype == np.uint8 else array
+
+    def finish(self, view: View) -> None:
+        wait(view.device, view.stream)
+
+
+class Other:
+    """Arrays with __cuda_array_interface__ or DLPack alone. Results are arrays of CuPy or, where there is none, of PyTorch."""
+
+    writes = True  # whether arrays of this library may be written to
+
+    def __init__(self) -> None:
+        for kind in (CuPy, Torch):
+            try:
+                self._results: Any = kind()
+                break
+            except ImportError:
+                continue
+        else:
+            raise refuse("positions", "arrays of this type need CuPy or PyTorch for the results")
+
+    def view(self, array: Any) -> View:
+        if hasattr(array, "__cuda_array_interface__"):
+            about = array.__cuda_array_interface__
+            kind = about["typestr"][1:]
+            strides = about.get("strides")
+            strides = None if strides is None else tuple(stride // int(kind[1:]) for stride in strides)
+            shape = tuple(about["shape"])
+            device = self._results.module.cuda.current_device() if isinstance(self._results, Torch) else \
+                self._results.module.cuda.runtime.getDevice()
+            return View(about["data"][0], shape, _FLOATS.get(kind, kind), _is_contiguous(shape, strides), device, about.get("stream") or 0, array)
+        capsule = array.__dlpack__(stream=_LEGACY_STREAM)
+        get = ctypes.pythonapi.PyCapsule_GetPointer
+        get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+        tensor = _DLTensor.from_address(get(capsule, b"dltensor"))
+        shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
+        strides = tuple(tensor.strides[i] for i in range(tensor.ndim)) if tensor.strides else None
+        dtype = f"float{tensor.bits}" if tensor.code == _DTYPE_FLOAT and tensor.lanes == 1 else f"DLPack's {tensor.code}"
+        # the capsule is not renamed, so that it frees what it holds when View lets it go
+        return View((tensor.data or 0) + tensor.byte_offset, shape, dtype, _is_contiguous(shape, strides), tensor.device_id, 0, (array, capsule))
+
+    def current_stream(self, device: int) -> int:
+        return 0
+
+    def empty(self, shape: Tuple[int, ...], dtype: str, device: int) -> Any:
+        return self._results.empty(shape, dtype, device)
+
+    def pointer(self, array: Any) -> int:
+        return self._results.pointer(array) if type(array).__module__.split(".")[0] in ("cupy", "torch") else self.view(array).pointer
+
+    def copy(self, array: Any) -> Any:
+        return array
+
+    def host(self, array: Any) -> np.ndarray:
+        if type(array).__module__.split(".")[0] in ("cupy", "torch"):
+            return self._results.host(array)
+        module = self._results.module
+        return self._results.host(module.asarray(array) if hasattr(array, "__cuda_array_interface__") else module.from_dlpack(array))
+
+    def finish(self, view: View) -> None:
+        """Results are of a library whose stream may be another one."""
+        wait(view.device, view.stream)
+
+
+_libraries: dict = {}
+
+
+def library_of(array: Any) -> Optional[Any]:
+    """The door to the library that an array of a device is of; None: an array, list or number of the host."""
+    if type(array) is np.ndarray:
+        return None
+    name = type(array).__module__.split(".")[0]
+    if name == "torch":
+        if array.device.type == "cpu":
+            return None
+        if array.device.type != "cuda":
+            raise Error("GMXFMM_ERROR_UNSUPPORTED", f"arrays of PyTorch's device {array.device.type} are not taken: cpu or cuda are")
+        kind: Any = Torch
+    elif name == "cupy":
+        kind = CuPy
+    elif name in ("jax", "jaxlib"):
+        platform = getattr(next(iter(array.devices())), "platform", "cpu") if hasattr(array, "devices") else "cpu"
+        if platform not in ("gpu", "cuda"):
+            return None
+        kind = Jax
+    elif hasattr(array, "__cuda_array_interface__") or \
+            (hasattr(array, "__dlpack_device__") and int(array.__dlpack_device__()[0]) in _DEVICE_CUDA):
+        kind = Other
+    else:
+        return None
+    if kind not in _libraries:
+        _libraries[kind] = kind()
+    return _libraries[kind]
+
+
+def checked(door: Any, name: str, array: Any, shape: Tuple[Optional[int], ...], dtype: Optional[str]) -> View:
+    """The view of an array that is taken as it is: of this shape, None being any length, and type, None being any float."""
+    found: Any = library_of(array)
+    if door is None or found is not door:
+        raise refuse(name, "it must be an array of the same library and on a device, as the positions are")
+    view = door.view(array)
+    if len(view.shape) != len(shape) or any(want is not None and want != have for want, have in zip(shape, view.shape)):
+        raise refuse(name, f"it has the shape {view.shape}, it must be {' x '.join('n' if want is None else str(want) for want in shape)}")
+    if view.dtype not in (("float32", "float64") if dtype is None else (dtype,)):
+        raise refuse(name, f"it has the type {view.dtype}, it must be {dtype or 'float32 or float64'}: arrays of a device are not converted")
+    if not view.contiguous:
+        raise refuse(name, "its rows do not follow each other in memory: make it contiguous")
+    return view
+
+
+def to_host(name: str, array: Any) -> Any:
+    """What numpy takes: of an array of a device a copy, for which its stream is waited for; a tensor of the host without its
+    gradients."""
+    door = library_of(array)
+    if door is not None:
+        return door.host(array)
+    return array.detach().numpy() if type(array).__module__.split(".")[0] == "torch" else array
+
+
+_driver: Optional[Any] = None
+
+
+def wait(device: int, stream: int) -> None:
+    """Waits for a stream of a device, by the driver that is there where a device is."""
+    global _driver
+    if _driver is None:
+        _driver = ctypes.CDLL("libcuda.so.1" if sys.platform.startswith("linux") else "nvcuda")
+    context = ctypes.c_void_p()
+    handle = ctypes.c_int()
+    steps = (lambda: _driver.cuDeviceGet(ctypes.byref(handle), device),
+             lambda: _driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), handle),
+             lambda: _driver.cuCtxPushCurrent_v2(context),
+             lambda: _driver.cuStreamSynchronize(ctypes.c_void_p(stream)),
+             lambda: _driver.cuCtxPopCurrent_v2(ctypes.byref(context)),
+             lambda: _driver.cuDevicePrimaryCtxRelease_v2(handle))
+    for step in steps:
+        code = step()
+        if code:
+            raise Error("GMXFMM_ERROR_DEVICE", f"waiting for a stream of device {device} failed with the driver's code {code}")

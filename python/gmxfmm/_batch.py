@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Many systems in one call, with plans that are kept from call to call."""
+from __future__ import annotations
+
+import ctypes
+from typing import Any, List, Mapping, Optional, Sequence, Tuple
+
+import numpy as np
+
+from . import _inputs
+from ._arrays import View, checked, library_of, to_host
+from ._inputs import BoxLike, box_vectors, numbers, refuse
+from ._library import DeviceOutput
+from ._plan import CHANGE, Plan
+from ._results import ARRAYS, BLOCK, DeviceStep, Wanted, check_blocks, room, with_given
+
+# A plan of cells for n particles is taken for others, too, whose number differs by a quarter at most, which is a twelfth in
+# the length of a cell. On a device it is not: another number means an assignment that waits.
+_MORE = 1.25
+
+
+class BatchStep:
+    """What the systems of a batch gave, in the caller's library and type. What was not asked for is None.
+
+    energy     (systems), double precision
+    forces     (all particles, 3), or (systems, n, 3) as the positions
+    potential  (all particles) or (systems, n)
+    field      as forces
+    virial     (systems, 3, 3), double precision
+    check()    of a device: waits, and raises Error if a position or charge was not finite or two charges stood at one place
+    """
+
+    def __init__(self, wanted: Wanted, energy: Any, virial: Any, arrays: Mapping[str, Any], block: Any = None, door: Any = None) -> None:
+        self.energy, self.virial = energy if wanted.energy else None, virial if wanted.virial else None
+        self.forces, self.potential, self.field = (arrays.get(name) for name in ARRAYS)
+        self._block, self._door = block, door
+
+    def check(self) -> None:
+        if self._block is not None:
+            check_blocks(self._door, self._block)
+
+
+class Batch:
+    """Systems of one kind, in one call: a plan is made for each number of particles and shape of the box that the calls meet,
+    and kept.
+
+    measure     True: a plan is measured on the first system that it is made for, and never again; False: a model chooses
+    precision   "single" or "double"; None: that of the positions' type
+    exclusions  pairs of particles that do not interact in any of the systems, integers (m, 2)
+    max_plans   plans that are kept; the one that was not used for longest goes
+    options     members of gmxfmm_options, as of Plan
+
+    Not to be used by two threads at once.
+    """
+
+    def __init__(self, *, measure: bool = True, precision: Optional[str] = None, exclusions: Any = None, max_plans: int = 32, **options: Any) -> None:
+        if not isinstance(max_plans, (int, np.integer)) or max_plans < 1:
+            raise refuse("max_plans", f"it is {max_plans!r}, it must be an integer of at least 1")
+        self._given = dict(options, measure=measure, precision=precision, exclusions=exclusions)
+        self._exact = exclusions is not None
+        self._max_plans = max_plans
+        self._plans: List[Tuple[Tuple, int, Optional[np.ndarray], Plan]] = []  # the one used last comes first
+
+    @property
+    def plans(self) -> List[Plan]:
+        """The plans that are kept, the one used last first."""
+        return [plan for _, _, _, plan in self._plans]
+
+    def _find(self, kind: Tuple, n: int, box: Optional[np.ndarray], more: float) -> Optional[Plan]:
+        for k, (whose, of_n, of_box, plan) in enumerate(self._plans):
+            if whose != kind or not of_n <= more * n or not n <= more * of_n:
+                continue
+            if box is None or of_box is None or np.array_equal(box, of_box) or _inputs.strain(box, of_box) <= CHANGE:
+                self._plans.insert(0, self._plans.pop(k))
+                return plan
+        return None
+
+    def _plan(self, kind: Tuple, n: int, box: Optional[np.ndarray], more: float, x: Any, q: Any) -> Plan:
+        """The plan for such a system; x and q give its arrays, should it be made."""
+        plan = self._find(kind, n, box, more)
+        if plan is None:
+            given = dict(self._given)
+            if kind[1] is not None:
+                given.update(device="cuda", device_id=kind[2])
+            charges = q()
+            if not np.any(charges):  # nothing to measure with: a plan for this system alone, as the next may have charges
+                return Plan(x(), charges, box, **dict(given, measure=False))
+            plan = Plan(x(), charges, box, **given)
+            plan.stop_measuring()
+            self._plans.insert(0, (kind, n, box, plan))
+            while len(self._plans) > self._max_plans:
+                self._plans.pop()[3].close()
+        return plan
+
+    def step(self, positions: Any, charges: Any, boxes: BoxLike = None, offsets: Optional[Sequence[int]] = None,
+             out: Optional[Mapping[str, Any]] = None, *, energy: bool = True, forces: bool = True, potential: bool = False, field: bool = False,
+             virial: bool = False) -> BatchStep:
+        """What the charges of each system give.
+
+        positions  (systems, n, 3); or of systems of any sizes one after the other (all particles, 3), with offsets
+        charges    (systems, n), or (all particles)
+        boxes      None: open systems; (systems, 3, 3): a box each, vectors in rows; or one for all, as of Plan
+        offsets    (systems + 1) integers: system s has the particles offsets[s] to offsets[s + 1] - 1
+        out        a dictionary with arrays to write to, by the names forces, potential and field
+        energy, forces, potential, field, virial
+                   what is wanted
+
+        Arrays of a device stay there: all systems are put on the current stream, one behind the other, and the host does not
+        wait, but where a plan is made.
+        """
+        door = library_of(positions)
+        wanted = Wanted(bool(energy), bool(forces), bool(potential), bool(field), bool(virial))
+        if out is not None:
+            wanted = with_given(wanted, out)
+        if door is None:
+            x = to_host("positions", positions)
+            dtype = np.dtype(np.float32 if getattr(x, "dtype", None) == np.float32 else np.float64)
+            x = numbers("positions", x, (None, 3) if offsets is not None else (None, None, 3), dtype)
+            q = numbers("charges", to_host("charges", charges), x.shape[:-1], dtype)
+            shape = x.shape[:-1]
+        else:
+            view = checked(door, "positions", positions, (None, 3) if offsets is not None else (None, None, 3), None)
+            q_view = checked(door, "charges", charges, view.shape[:-1], view.dtype)
+            shape, dtype = view.shape[:-1], np.dtype(view.dtype)
+        bounds = _bounds(offsets, shape)
+        all_boxes = _boxes(boxes, len(bounds) - 1)
+        arrays = room(wanted, shape, dtype, door, -1 if door is None else view.device, out)
+        if door is None:
+            return self._on_host(x.reshape(-1, 3), q.reshape(-1), all_boxes, bounds, wanted, arrays)
+        return self._on_device(door, positions, charges, view, q_view, all_boxes, bounds, wanted, arrays)
+
+    def _on_host(self, x: np.ndarray, q: np.ndarray, boxes: List[Optional[np.ndarray]], bounds: np.ndarray, wanted: Wanted,
+                 arrays: dict) -> BatchStep:
+        energies, virials = np.zeros(len(boxes)), np.zeros((len(boxes), 3, 3))
+        flat = {name: array.reshape(-1, 3) if name != "potential" else array.reshape(-1) for name, array in arrays.items()}
+        kind = (x.dtype, None, -1, boxes[0] is None if boxes else True)
+        for s, box in enumerate(boxes):
+            one = slice(bounds[s], bounds[s + 1])
+            n = one.stop - one.start
+            plan = self._plan(kind, n, box, 1 if self._exact else _MORE, lambda: x[one], lambda: q[one])
+            plan.set_charges(q[one])
+            if box is not None:
+                plan.set_box(box)
+            step = plan.step(x[one], {name: array[one] for name, array in flat.items()}, energy=wanted.energy, forces=wanted.forces,
+                             virial=wanted.virial, assign=True)
+            if wanted.energy:
+                energies[s] = step.energy
+            if wanted.virial:
+                virials[s] = step.virial
+        return BatchStep(wanted, energies, virials, arrays)
+
+    def _on_device(self, door: Any, positions: Any, charges: Any, view: View, q_view: View, boxes: List[Optional[np.ndarray]], bounds: np.ndarray,
+                   wanted: Wanted, arrays: dict) -> BatchStep:
+        dtype = np.dtype(view.dtype)
+        word = dtype.itemsize
+        block = door.empty((max(1, len(boxes)), BLOCK), "float64", view.device)
+        base, pointers = door.pointer(block), {name: door.pointer(array) for name, array in arrays.items()}
+        kind = (dtype, type(door), view.device, boxes[0] is None if boxes else True)
+        for s, box in enumerate(boxes):
+            begin, n = int(bounds[s]), int(bounds[s + 1] - bounds[s])
+
+            def on_host(name: str, array: Any, begin: int = begin, n: int = n) -> np.ndarray:
+                host = to_host(name, array)
+                return host.reshape((-1, 3) if name == "positions" else -1)[begin:begin + n]
+
+            plan = self._plan(kind, n, box, 1, lambda: on_host("positions", positions), lambda: on_host("charges", charges))
+            output = DeviceOutput(size=ctypes.sizeof(DeviceOutput))
+            DeviceStep.point(output, base + 8 * BLOCK * s, wanted,
+                             {name: pointer + begin * word * (3 if name != "potential" else 1) for name, pointer in pointers.items()})
+            plan.enqueue_system(view._replace(pointer=view.pointer + 3 * word * begin), q_view._replace(pointer=q_view.pointer + word * begin), box,
+                                output)
+        door.finish(view)
+        if not door.writes:  # JAX's bytes: numbers of the host
+            block = door.host(block).reshape(-1, BLOCK)
+        block = block[:len(boxes)]
+        return BatchStep(wanted, *DeviceStep.parts(block), arrays, block, door)
+
+    def close(self) -> None:
+        """Gives the memory of all plans back."""
+        for plan in self.plans:
+            plan.close()
+        self._plans.clear()
+
+    def __enter__(self) -> "Batch":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+
+def _bounds(offsets: Optional[Sequence[int]], shape: Tuple[int, ...]) -> np.ndarray:
+    if offsets is None:
+        return np.arange(shape[0] + 1, dtype=np.int64) * shape[1]
+    bounds = np.asarray(to_host("offsets", offsets))
+    if bounds.dtype.kind not in "iu" or bounds.ndim != 1 or len(bounds) < 1:
+        raise refuse("offsets", f"they have the type {bounds.dtype} and the shape {bounds.shape}, they must be integers (systems + 1)")
+    bounds = bounds.astype(np.int64)
+    if bounds[0] != 0 or bounds[-1] != shape[0] or (np.diff(bounds) < 0).any():
+        raise refuse("offsets", f"they go from {bounds[0]} to {bounds[-1]}, they must rise from 0 to {shape[0]}, the number of particles")
+    return bounds
+
+
+def _boxes(boxes: Any, systems: int) -> List[Optional[np.ndarray]]:
+    boxes = to_host("boxes", boxes)
+    if boxes is not None and np.ndim(boxes) == 3:
+        array = numbers("boxes", boxes, (systems, 3, 3))
+        return [array[s].copy() for s in range(systems)]
+    one = box_vectors(boxes)
+    return [one] * systems

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Arguments as the library wants them; what cannot be taken is an Error that names the argument and the cause."""
+from __future__ import annotations
+
+import ctypes
+import math
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
+
+import numpy as np
+
+from ._library import Error, Options, header, library
+
+BoxLike = Union[float, "np.typing.ArrayLike", None]
+
+STATUS: Dict[int, str] = {value: name for name, value in header.enums["gmxfmm_status"].items()}
+AUTO = -1  # GMXFMM_AUTO
+_FIELDS = dict(Options._fields_)
+_FIXED = {"size", "array_type"}  # not a caller's
+_ARGUMENTS = {"BOX": "box", "CHARGE": "charges", "EXCLUSION": "exclusions", "POSITION": "positions", "COINCIDENT": "positions"}
+_choices_of: Dict[str, Optional[List[str]]] = {}
+
+
+def refuse(argument: str, cause: str) -> Error:
+    """The error of an argument that is wrong before the library has seen it."""
+    status = next((name for name, whose in _ARGUMENTS.items() if whose == argument), "OPTION")
+    return Error("GMXFMM_ERROR_" + status, f"{argument}: {cause}", argument)
+
+
+def library_error(status: int, message: str) -> Error:
+    """The error of what the library refuses. Its messages about options begin with the option's name, or with "option" and that."""
+    name = STATUS[status]
+    argument = _ARGUMENTS.get(name.replace("GMXFMM_ERROR_", ""))
+    words = message.replace("option ", "", 1).split()
+    first = words[0].rstrip(":,").partition("[")[0] if words else ""  # grid[0] is of grid
+    if argument is None and first in _FIELDS:
+        argument = first
+    return Error(name, message, argument)
+
+
+def check_device(device: str = "cuda", device_id: int = 0) -> None:
+    """Raises Error, with the cause, where no plan can be made for this device: "cpu" or "cuda", and which of several GPUs."""
+    words = choices("device") or []
+    if device not in words:
+        raise refuse("device", f"it is {device!r}, it must be one of {', '.join(words)}")
+    message = ctypes.create_string_buffer(512)
+    status = library.gmxfmm_check_device(words.index(device), device_id, message, 512)
+    if status:
+        raise Error(STATUS[status], message.value.decode(), "device")
+
+
+def choices(name: str) -> Optional[List[str]]:
+    """Words that an option takes, in the order of its enum; None: it is a number."""
+    if name not in _choices_of:
+        found = library.gmxfmm_find_option(name.encode())
+        _choices_of[name] = found.contents.choices.decode().split("|") if found and found.contents.choices else None
+    return _choices_of[name]
+
+
+def _set_option(options: Options, name: str, value: Any) -> None:
+    if name not in _FIELDS or name in _FIXED:
+        raise refuse(name, f"there is no option {name!r}; there are {', '.join(sorted(set(_FIELDS) - _FIXED))}")
+    kind = _FIELDS[name]
+    if name == "cache_dir":
+        setattr(options, name, None if value is None else str(value).encode())
+        return
+    if isinstance(value, str):
+        words = choices(name)
+        if words is None or value not in words:
+            raise refuse(name, f"it is {value!r}, it must be " + (f"one of {', '.join(words)}" if words else "a number"))
+        value = words.index(value)
+    try:
+        if issubclass(kind, ctypes.Array):
+            value = kind(*np.broadcast_to(value, kind._length_).tolist())
+        elif isinstance(value, (np.generic, np.ndarray)):
+            value = value.item()
+        setattr(options, name, value)
+    except (TypeError, ValueError, OverflowError):
+        wanted = "three integers" if issubclass(kind, ctypes.Array) else "a number" if kind is ctypes.c_double else "an integer"
+        raise refuse(name, f"it is {value!r}, it must be {wanted}") from None
+
+
+def make_options(given: Mapping[str, Any], array_type: int) -> Options:
+    """gmxfmm_options with the members given, choices by their names."""
+    options = Options()
+    library.gmxfmm_default_options_of_size(options, ctypes.sizeof(Options))
+    for name, value in given.items():
+        _set_option(options, name, value)
+    options.array_type = array_type
+    return options
+
+
+def is_auto(value: Any) -> bool:
+    """Whether an option is left to the library."""
+    return isinstance(value, (int, float)) and value == AUTO
+
+
+def _real(name: str, value: Any) -> np.ndarray:
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise refuse(name, f"it cannot be made an array: {error}") from None
+    if array.dtype.kind not in "biuf":
+        raise refuse(name, f"it has the type {array.dtype}, it must be real numbers")
+    return array
+
+
+def numbers(name: str, value: Any, shape: Tuple[Optional[int], ...], dtype: Any = np.float64) -> np.ndarray:
+    """An array of this type and shape, None being any length; the caller's own if it is one already."""
+    if type(value) is np.ndarray and value.dtype == dtype and value.flags.c_contiguous:
+        array = value
+    else:
+        array = np.asarray(_real(name, value), dtype=dtype, order="C")
+    if array.ndim != len(shape) or any(want is not None and want != have for want, have in zip(shape, array.shape)):
+        wanted = " x ".join("n" if want is None else str(want) for want in shape)
+        raise refuse(name, f"it has the shape {array.shape}, it must be {wanted}")
+    return array
+
+
+def box_vectors(box: BoxLike) -> Optional[np.ndarray]:
+    """(3, 3), vectors in rows, of a length, three lengths or three vectors, a copy; None of None."""
+    if box is None:
+        return None
+    box = _real("box", box)
+    if box.ndim < 2:
+        if box.ndim == 1 and box.shape != (3,):
+            raise refuse("box", f"it has the shape {box.shape}, it must be a length, 3 lengths or 3 x 3")
+        if not (box > 0).all():
+            raise refuse("box", f"lengths are positive, not {box}")
+        box = np.diag(np.broadcast_to(np.asarray(box, dtype=np.float64), 3))
+    return numbers("box", box, (3, 3)).copy()
+
+
+def exclusion_lists(exclusions: Any, n: int) -> Tuple[Optional[np.ndarray], Optional[np.ndarray]]:
+    """start and list of gmxfmm_set_exclusions from pairs (m, 2) of integers, each of them once or twice."""
+    if exclusions is None:
+        return None, None
+    pairs = np.asarray(exclusions)
+    if pairs.size == 0 and pairs.ndim in (1, 2) and pairs.shape[-1] in (0, 2):
+        pairs = np.empty((0, 2), dtype=np.int64)
+    if pairs.dtype.kind not in "iu":
+        raise refuse("exclusions", f"it has the type {pairs.dtype}, it must be integers")
+    if pairs.ndim != 2 or pairs.shape[1] != 2:
+        raise refuse("exclusions", f"it has the shape {pairs.shape}, it must be m x 2")
+    if pairs.size and (pairs.min() < 0 or pairs.max() >= n):
+        raise refuse("exclusions", f"they name particles from {pairs.min()} to {pairs.max()}, there are 0 to {n - 1}")
+    # a pair as one number: sorting these is several times faster than sorting rows
+    first, second = pairs.astype(np.int64).T
+    both = np.unique(np.concatenate([first * n + second, second * n + first]))
+    start = np.searchsorted(both, np.arange(n + 1, dtype=np.int64) * n).astype(np.intc)
+    return start, (both % max(n, 1)).astype(np.intc)
+
+
+class Fields(Mapping[str, Any]):
+    """Members of one of the library's structures: as attributes, and by name in brackets."""
+
+    def __init__(self, structure: ctypes.Structure, **more: Any) -> None:
+        self._structure, self._more = structure, more
+        self._names = [field[0] for field in structure._fields_ if field[0] != "size"] + list(more)
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self._more:
+            return self._more[name]
+        if name not in self._names:
+            raise KeyError(name)
+        value = getattr(self._structure, name)
+        if name in ("m2l", "method", "precision"):
+            return (choices(name) or [])[value]
+        return list(value) if isinstance(value, ctypes.Array) else value.decode() if isinstance(value, bytes) else value
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name not in self._names:
+            raise AttributeError(name)
+        return self[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.items())})"
+
+
+class Info(Fields):
+    """What a plan does: members of gmxfmm_info and graph_version; times in seconds, memory (bytes) in bytes."""
+
+
+class Measured(Fields):
+    """Settings, and the errors that were measured with them: members of gmxfmm_measurement; time in seconds."""
+
+
+def strain(box: np.ndarray, since: np.ndarray) -> float:
+    """How much the shape of a box has changed: the ratio of the largest to the smallest stretch, less 1."""
+    stretch = np.linalg.svd(np.linalg.solve(since, box), compute_uv=False)
+    return float(stretch[0] / stretch[-1]) - 1 if stretch[-1] > 0 else math.inf

@@ -1,0 +1,491 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A plan that is kept: made and measured once, then stepped."""
+from __future__ import annotations
+
+import ctypes
+from typing import Any, FrozenSet, List, Optional
+
+import numpy as np
+
+from . import _inputs
+from ._arrays import View, checked, library_of, to_host
+from ._inputs import AUTO, BoxLike, Info, Measured, box_vectors, exclusion_lists, is_auto, library_error, make_options, numbers, refuse
+from ._library import Error, Info as InfoStructure, Measurement, Options, System, header, library
+from ._results import DeviceStep, HostStep, Out, Step, Wanted, prepare
+
+_TYPES = header.enums["gmxfmm_precision"]
+_CAN = header.enums["gmxfmm_capability"]
+_STATUS = header.enums["gmxfmm_status"]
+_OUT_OF_ORDER, _REFUSED = _STATUS["GMXFMM_ERROR_ORDER"], _STATUS["GMXFMM_ERROR_OPTION"]
+_MESSAGE_SIZE = 512
+_TRIED_SIZE = 32  # enough, says gmxfmm_choose
+# A measured error is of far fields over forces, both of which are linear in the charges: where these, or lengths of the box
+# against each other, change by less than a tenth, so does either of the two, about. A choice leaves a tenth of the accuracy
+# for other configurations.
+CHANGE = 0.1
+
+
+def _address(array: Optional[np.ndarray]) -> Optional[int]:
+    return None if array is None else array.ctypes.data
+
+
+class Plan:
+    """Settings, charges, box and cells of one system, made once and used for many steps.
+
+    positions    (n, 3), any unit of length: numpy, lists; arrays of a device of PyTorch, CuPy, JAX or with DLPack
+    charges      (n), any unit of charge
+    box          None: an open system; a length: a cube; three: a brick; (3, 3): its vectors in rows
+    exclusions   pairs of particles that do not interact, integers (m, 2)
+    targets      (m, 3), places that potential and field are wanted at, instead of at the charges
+    precision    "single" or "double"; None: that of the positions' type
+    measure      True: errors are measured on this system, in some ten times the time of a step, and what is left to the library
+                 is chosen by them; done again by set_charges, set_box and set_exclusions where these change too much, never by
+                 a step. False: a model of liquids chooses
+    assign_every particles are put into cells anew in each so many steps. Between these none should move more than a fraction
+                 of a cell, as in 10 to 20 steps of molecular dynamics
+    options      members of gmxfmm_options (docs/python.md): accuracy, boundary, prefactor, device, order, ...
+
+    Positions of type float32 make a plan whose arrays are float32, all others float64. Arrays of a device make a plan on it.
+    Not to be used by two threads at once. Raises Error, which names the argument and the cause.
+    """
+
+    def __init__(self, positions: Any, charges: Any, box: BoxLike = None, *, exclusions: Any = None, targets: Any = None,
+                 precision: Optional[str] = None, measure: bool = True, assign_every: int = 1, **options: Any) -> None:
+        self._handle = ctypes.c_void_p()
+        self._door: Any = library_of(positions)
+        if self._door is not None:
+            view = checked(self._door, "positions", positions, (None, 3), None)
+            if options.setdefault("device", "cuda") != "cuda":
+                raise refuse("device", f"it is {options['device']!r}, but the positions are on a GPU: leave it out")
+            options.setdefault("device_id", view.device)
+        x = to_host("positions", positions)
+        self._dtype = np.dtype(np.float32 if getattr(x, "dtype", None) == np.float32 else np.float64)
+        if not isinstance(assign_every, (int, np.integer)) or assign_every < 1:
+            raise refuse("assign_every", f"it is {assign_every!r}, it must be an integer of at least 1")
+        self._assign_every, self._steps_left = int(assign_every), 0
+        x = numbers("positions", x, (None, 3), self._dtype)
+        self._charges = numbers("charges", to_host("charges", charges), (len(x),), self._dtype).copy()
+        self._box = box_vectors(to_host("box", box))
+        if self._box is None:
+            options.setdefault("boundary", "open")
+        elif options.get("boundary") == "open":
+            raise refuse("box", "an open system has no box: leave out box, or boundary")
+        self._accuracy = options.pop("accuracy", AUTO)
+        if measure or not is_auto(self._accuracy):
+            options["accuracy"] = self._accuracy
+        options["precision"] = precision or ("single" if self._dtype == np.float32 else "double")
+        single = self._dtype == np.float32
+        self._options = make_options(options, _TYPES["GMXFMM_SINGLE" if single else "GMXFMM_DOUBLE"])
+        self._on_device = bool(self._options.device)
+        self._measures = bool(measure)
+        self._exclusions = exclusion_lists(exclusions, len(x))
+        self._targets = 0
+        self._kept: Any = None
+        self._charges_on_device: Any = None
+        self._tried: List[Measured] = []
+        self._make(x, self._measures)
+        if targets is not None:
+            self.set_targets(targets)
+
+    # ------------------------------------------------------------------------------------------------- making and measuring
+
+    def _system(self, x: np.ndarray) -> System:
+        start, others = self._exclusions
+        return System(ctypes.sizeof(System), len(x), _address(self._box), _address(x), _address(self._charges), _address(start), _address(others))
+
+    def _make(self, x: np.ndarray, measured: bool) -> None:
+        """The library's plan for these positions; assigned, and with neither targets nor a step."""
+        handle, message = ctypes.c_void_p(), ctypes.create_string_buffer(_MESSAGE_SIZE)
+        system = self._system(x)
+        if measured:
+            chosen, tried = Measurement(size=ctypes.sizeof(Measurement)), (Measurement * _TRIED_SIZE)()
+            for one in tried:
+                one.size = ctypes.sizeof(Measurement)
+            count = ctypes.c_int(_TRIED_SIZE)
+            status = library.gmxfmm_create_measured(handle, self._options, system, chosen, tried, count, message, _MESSAGE_SIZE)
+            self._tried = [Measured(tried[i]) for i in range(count.value)] if not status else self._tried
+        else:
+            status = library.gmxfmm_create(handle, self._options, system.n, system.box, message, _MESSAGE_SIZE)
+        if status:
+            raise library_error(status, message.value.decode())
+        if self._handle:
+            library.gmxfmm_destroy(self._handle)
+        self._handle, self._n = handle, len(x)
+        try:
+            if not measured:
+                self._call("set_charges", system.n, system.q)
+                if system.excl_start:
+                    self._call("set_exclusions", system.excl_start, system.excl_list)
+                self._call("assign", system.x)
+            info = self._info()
+        except Error:
+            self.close()
+            raise
+        self._measured_error = info.measured_error
+        self._check_accuracy(info)
+        self._then = (self._charges, self._box)
+        self._steps_left = 0
+        self._keep(x)
+
+    def _check_accuracy(self, info: InfoStructure) -> None:
+        """An accuracy that was asked for and is missed by what is known of the error is an error, as in the program."""
+        error = info.predicted_error if np.isnan(info.measured_error) else info.measured_error
+        if not is_auto(self._accuracy) and error > self._accuracy:
+            self.close()
+            raise Error("GMXFMM_ERROR_OPTION", f"accuracy {self._accuracy:g} is missed with the settings given: {error:.2g} is predicted by the "
+                        "model; leave more of them automatic, or ask for less", "accuracy")
+
+    def _keep(self, x: Any) -> None:
+        """Positions as they were assigned, for a later measurement."""
+        if self._measures:
+            self._kept = (x.copy() if type(x) is np.ndarray else self._door.copy(x), self._box, self._n)
+
+    def _positions_now(self, positions: Any) -> np.ndarray:
+        """Positions for a measurement: those given, or the last that were assigned, moved with the box. Charges that are on a
+        device alone are fetched, too."""
+        if self._charges_on_device is not None:
+            self._charges = numbers("charges", to_host("charges", self._charges_on_device), (self._n,), self._dtype)
+            self._charges_on_device = None
+        if positions is not None:
+            return numbers("positions", to_host("positions", positions), (len(self._charges), 3), self._dtype)
+        if self._kept is None or self._kept[2] != len(self._charges):
+            raise refuse("positions", "there are none to measure with: give them")
+        x, box = numbers("positions", to_host("positions", self._kept[0]), (None, 3), self._dtype), self._kept[1]
+        if box is None or self._box is None or np.array_equal(box, self._box):
+            return x
+        return np.ascontiguousarray(x @ np.linalg.solve(box, self._box), dtype=self._dtype)
+
+    def _measure_if_changed(self, positions: Any) -> None:
+        """Measures again where charges or box are no longer those that were measured."""
+        if not self._measures:
+            return
+        charges, box = self._then
+        if len(charges) == len(self._charges):
+            change = np.linalg.norm(self._charges - charges)
+            same_shape = box is None or self._box is None or _inputs.strain(self._box, box) <= CHANGE
+            if change <= CHANGE * np.linalg.norm(charges) and same_shape:
+                return
+        self._make_again(self._positions_now(positions))
+
+    def _make_again(self, x: np.ndarray) -> None:
+        targets = self._targets
+        kept = self._target_positions if targets else None
+        self._make(x, True)
+        self._targets = 0
+        if targets:
+            self.set_targets(kept)
+
+    def stop_measuring(self) -> None:
+        """From now on nothing is measured but by choose() and measure()."""
+        self._measures, self._kept = False, None
+
+    def choose(self, positions: Any = None, accuracy: Optional[float] = None) -> List[Measured]:
+        """Measures settings on the system as it is now, and takes the cheapest that reach the accuracy.
+
+        positions  (n, 3); None: those of the last assignment, moved with the box
+        accuracy   relative RMS error of forces; None: as before
+
+        Gives the settings that were tried, with their errors and times in seconds. What was given when the plan was made stays.
+        """
+        x = self._positions_now(positions)
+        before = self._accuracy, self._options.accuracy, self._measures
+        self._accuracy = self._options.accuracy = self._accuracy if accuracy is None else float(accuracy)
+        self._measures = True
+        try:
+            self._make_again(x)
+        except Error:
+            self._accuracy, self._options.accuracy, self._measures = before
+            raise
+        return list(self._tried)
+
+    def measure(self, positions: Any = None) -> Measured:
+        """Measures the errors of the settings in use on the system as it is now, which stay as they are.
+
+        positions  (n, 3); None: those of the last assignment, moved with the box
+
+        Gives a Measured: error (relative RMS error of forces), its uncertainty, virial_error (unit of energy), time (s of a
+        step), and the settings.
+        """
+        x, options = self._positions_now(positions), self._settings()
+        message, found = ctypes.create_string_buffer(_MESSAGE_SIZE), Measurement(size=ctypes.sizeof(Measurement))
+        made, system = ctypes.c_void_p(), self._system(x)
+        if options.method:  # a treecode's plans measure their settings themselves
+            status = library.gmxfmm_create_measured(made, options, system, found, None, None, message, _MESSAGE_SIZE)
+            library.gmxfmm_destroy(made)
+        else:
+            status = library.gmxfmm_reference_create(made, options, system, message, _MESSAGE_SIZE)
+            status = status or library.gmxfmm_measure(made, options, 1, found, message, _MESSAGE_SIZE)
+            library.gmxfmm_reference_destroy(made)
+        if status:
+            raise library_error(status, message.value.decode())
+        return Measured(found)
+
+    def _settings(self) -> Options:
+        """The options, with the settings in use as if they had been given, and an accuracy that a reference can be made for."""
+        info, options = self._info(), Options.from_buffer_copy(self._options)
+        if options.method:
+            options.theta, options.degree, options.leaf, options.accuracy = info.theta, info.degree, info.leaf, AUTO
+            return options
+        options.order, options.separation, options.m2l = info.order, info.separation, info.m2l
+        if info.depth >= 0:
+            options.depth = info.depth
+        if info.depth < 0 or self._box is not None:  # an open octree makes its grid from the particles
+            options.grid = info.grid
+        if is_auto(options.accuracy):
+            options.accuracy = max(1e-12, min(0.1, info.predicted_error))
+        return options
+
+    # ------------------------------------------------------------------------------------------------------ what may change
+
+    def set_charges(self, charges: Any, positions: Any = None) -> None:
+        """New charges (n). With another n exclusions are none, and positions (n, 3) are needed if the plan measures.
+
+        Charges that differ from those measured by more than a tenth of their RMS are measured again, at the positions given or
+        those of the last assignment. Charges of a device are put on the current stream, and are not looked at.
+        """
+        door = library_of(charges)
+        if door is not None and self._on_device:
+            view = checked(door, "charges", charges, (None,), self._dtype.name)
+            if view.shape[0] == self._n and self._can("ENQUEUE_CHARGES"):
+                self._door = door
+                self._call("enqueue_charges", self._n, None, view.pointer, view.stream)
+                self._charges_on_device = door.copy(charges)
+                door.finish(view)
+                return
+        self._set_host_charges(numbers("charges", to_host("charges", charges), (None,), self._dtype).copy(), positions)
+
+    def _set_host_charges(self, q: np.ndarray, positions: Any) -> None:
+        if len(q) != self._n:
+            if self._measures and positions is None:
+                raise refuse("positions", f"there are {len(q)} charges instead of {self._n}: to measure with these, give their positions")
+            self._exclusions, self._kept, self._steps_left = (None, None), None, 0
+        self._call("set_charges", len(q), q.ctypes.data)
+        self._n, self._charges, self._charges_on_device = len(q), q, None
+        self._measure_if_changed(positions)
+
+    def set_box(self, box: BoxLike, positions: Any = None) -> None:
+        """A new box, as of Plan. Particles keep their cells, which move with it, until the next assignment.
+
+        A shape that is stretched by more than a tenth against the one measured is measured again, at the positions given or
+        those of the last assignment, moved with the box. With arrays of a device the box is put on their stream.
+        """
+        vectors = box_vectors(to_host("box", box))
+        if vectors is None or self._box is None:
+            raise refuse("box", "an open system has none" if self._box is None else "a periodic system needs one")
+        if self._door is not None and self._can("ENQUEUE"):
+            self._call("enqueue_box", vectors.ctypes.data, self._door.current_stream(self._options.device_id))
+        else:
+            self._call("set_box", vectors.ctypes.data)
+        self._box = vectors
+        self._measure_if_changed(positions)
+
+    def set_exclusions(self, exclusions: Any, positions: Any = None) -> None:
+        """Pairs of particles that do not interact, integers (m, 2); None: there are none. A plan that measures does so again,
+        at the positions given or those of the last assignment."""
+        lists = exclusion_lists(exclusions, self._n)
+        if self._measures:
+            x, before = self._positions_now(positions), self._exclusions
+            self._exclusions = lists
+            try:
+                self._make_again(x)
+            except Error:
+                self._exclusions = before
+                raise
+            return
+        self._call("set_exclusions", *(_address(array) for array in lists))
+        self._exclusions, self._steps_left = lists, 0
+
+    def set_targets(self, targets: Any) -> None:
+        """Places (m, 3) that potential and field are wanted at, instead of at the charges; None: at these again. There are no
+        forces, energy or virial then."""
+        if targets is None:
+            self._call("set_targets", 0, None)
+            self._targets = 0
+        else:
+            x = numbers("targets", to_host("targets", targets), (None, 3), self._dtype)
+            self._call("set_targets", len(x), x.ctypes.data)
+            self._targets, self._target_positions = len(x), x
+        self._steps_left = 0
+
+    # ----------------------------------------------------------------------------------------------------------------- steps
+
+    def assign(self, positions: Any) -> None:
+        """Puts the particles at positions (n, 3) into cells, in which the next assign_every steps leave them. Any periodic image
+        of a particle will do."""
+        door = library_of(positions)
+        if door is None:
+            x = self._host_positions(positions)
+            self._assign_host(x, x.ctypes.data)
+        else:
+            self._assign_on_device(self._device_view(door, positions), positions)
+
+    def step(self, positions: Any, out: Out = None, *, energy: Optional[bool] = None, forces: Optional[bool] = None,
+             potential: Optional[bool] = None, field: Optional[bool] = None, virial: bool = False, assign: Optional[bool] = None) -> Step:
+        """What the charges give at positions (n, 3), in the type of the plan's arrays if nothing is to be copied.
+
+        out       what an earlier step gave, which is overwritten; or a dictionary with arrays to write to, by the names forces,
+                  potential and field
+        energy, forces, potential, field, virial
+                  what is wanted, and takes its time; left out: energy and forces, with targets potential and field
+        assign    True or False: particles are put into cells first, or not; None: as assign_every says
+
+        Arrays of a device are taken as they are, on the current stream of their library, and the host does not wait: what is
+        wrong with them is raised by the result's check().
+        """
+        default = not self._targets
+        wanted = Wanted(default if energy is None else bool(energy), default if forces is None else bool(forces),
+                        not default if potential is None else bool(potential), not default if field is None else bool(field), bool(virial))
+        due = self._steps_left <= 0 if assign is None else assign
+        door = library_of(positions)
+        if door is not None:
+            return self._step_on_device(door, positions, out, wanted, due)
+        x = self._host_positions(positions)
+        step = prepare(HostStep, out, wanted, (self._targets or self._n, self._dtype, None, -1))
+        address = x.ctypes.data
+        if due:
+            self._assign_host(x, address)
+        status = library.gmxfmm_execute(self._handle, address, step._reference)
+        if status == _OUT_OF_ORDER and not due and self._handle:  # a box of quite another shape
+            self._assign_host(x, address)
+            status = library.gmxfmm_execute(self._handle, address, step._reference)
+        if status:
+            raise self._error(status)
+        self._steps_left -= 1
+        return step
+
+    def _host_positions(self, positions: Any) -> np.ndarray:
+        return numbers("positions", positions if type(positions) is np.ndarray else to_host("positions", positions), (self._n, 3), self._dtype)
+
+    def _assign_host(self, x: np.ndarray, address: int) -> None:
+        self._call("assign", address)
+        self._keep(x)
+        self._steps_left = self._assign_every
+
+    def _device_view(self, door: Any, positions: Any) -> View:
+        if not self._on_device:
+            raise refuse("positions", "they are on a GPU, and the plan is of the CPU: make one with these positions")
+        view = checked(door, "positions", positions, (self._n, 3), self._dtype.name)
+        if view.device != self._options.device_id:
+            raise refuse("positions", f"they are on device {view.device}, and the plan is on {self._options.device_id}")
+        self._door = door
+        return view
+
+    def _assign_on_device(self, view: View, positions: Any) -> None:
+        status = _OUT_OF_ORDER
+        if self._can("ENQUEUE_ASSIGN"):
+            status = library.gmxfmm_enqueue_assign(self._handle, view.pointer, view.stream)
+        if status == _OUT_OF_ORDER:  # waits
+            status = library.gmxfmm_assign(self._handle, view.pointer)
+        if status:
+            raise self._error(status)
+        self._keep(positions)
+        self._steps_left = self._assign_every
+
+    def _step_on_device(self, door: Any, positions: Any, out: Out, wanted: Wanted, due: bool) -> Step:
+        view = self._device_view(door, positions)
+        step = prepare(DeviceStep, out, wanted, (self._targets or self._n, self._dtype, door, view.device))
+        if due:
+            self._assign_on_device(view, positions)
+        status = library.gmxfmm_enqueue(self._handle, view.pointer, step._reference, view.stream)
+        if status == _OUT_OF_ORDER and not due:
+            self._assign_on_device(view, positions)
+            status = library.gmxfmm_enqueue(self._handle, view.pointer, step._reference, view.stream)
+        if status:
+            raise self._error(status)
+        self._steps_left -= 1
+        door.finish(view)
+        return step
+
+    def enqueue_system(self, positions: View, charges: View, box: Optional[np.ndarray], output: Any) -> None:
+        """A whole step of another system with as many particles: charges, box, assignment, results. For Batch."""
+        if self._can("ENQUEUE_CHARGES"):
+            self._call("enqueue_charges", self._n, None, charges.pointer, charges.stream)
+        else:
+            self._call("set_charges", self._n, charges.pointer)
+        if box is not None:
+            self._call("enqueue_box", box.ctypes.data, positions.stream)
+            self._box = box
+        self._assign_on_device(positions, None)
+        self._call("enqueue", positions.pointer, ctypes.byref(output), positions.stream)
+
+    # ------------------------------------------------------------------------------------------------------- what there is
+
+    def _can(self, what: str) -> bool:
+        return bool(library.gmxfmm_capabilities(self._handle) & _CAN["GMXFMM_CAN_" + what])
+
+    def _error(self, status: int) -> Error:
+        if not self._handle:
+            return Error("GMXFMM_ERROR_NULL", "the plan is closed")
+        return library_error(status, library.gmxfmm_message(self._handle).decode())
+
+    def _call(self, name: str, *arguments: Any) -> None:
+        status = getattr(library, "gmxfmm_" + name)(self._handle, *arguments)
+        if status:
+            raise self._error(status)
+
+    def _info(self) -> InfoStructure:
+        info = InfoStructure(size=ctypes.sizeof(InfoStructure))
+        self._call("get_info", info)
+        return info
+
+    @property
+    def info(self) -> Info:
+        """Settings in use, errors, memory in bytes, and times in seconds since the plan was made or measured or
+        reset_times()."""
+        return Info(self._info(), graph_version=library.gmxfmm_graph_version(self._handle))
+
+    @property
+    def measured_error(self) -> float:
+        """Relative RMS error of forces as it was measured last; nan: it was not, or not with these exclusions."""
+        now = self._info().measured_error
+        return self._measured_error if np.isnan(now) else now
+
+    @property
+    def tried(self) -> List[Measured]:
+        """Settings that were measured when the plan was made or chosen last; empty where there was nothing to choose."""
+        return list(self._tried)
+
+    @property
+    def capabilities(self) -> FrozenSet[str]:
+        """Of virial, exclude, targets, enqueue, enqueue_assign and enqueue_charges what the plan can do as it is."""
+        return frozenset(name.replace("GMXFMM_CAN_", "").lower() for name in _CAN if self._can(name.replace("GMXFMM_CAN_", "")))
+
+    @property
+    def box(self) -> Optional[np.ndarray]:
+        """(3, 3), vectors in rows, a copy; None of an open system."""
+        return None if self._box is None else self._box.copy()
+
+    @property
+    def num_particles(self) -> int:
+        return self._n
+
+    def __len__(self) -> int:
+        return self._n
+
+    def reset_times(self) -> None:
+        """Sets times and counts of info to zero."""
+        library.gmxfmm_reset_times(self._handle)
+
+    def close(self) -> None:
+        """Gives the plan's memory back; it is of no use then. May be called twice."""
+        handle, self._handle = self._handle, ctypes.c_void_p()
+        if handle:
+            library.gmxfmm_destroy(handle)
+
+    def __enter__(self) -> "Plan":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", None):
+            self.close()
+
+    def __repr__(self) -> str:
+        if not self._handle:
+            return "Plan, closed"
+        info = self._info()
+        if self._options.method:
+            return f"Plan of {self._n} particles, treecode, theta {info.theta:.2g}, degree {info.degree}, measured error {self.measured_error:.2g}"
+        return f"Plan of {self._n} particles, order {info.order}, grid {list(info.grid)}, measured error {self.measured_error:.2g}"

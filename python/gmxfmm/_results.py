@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What a step writes: arrays of the host or of a device, and the structure that tells the library where they are."""
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple, Union
+
+import numpy as np
+
+from ._arrays import checked
+from ._inputs import Info, STATUS, refuse
+from ._library import DeviceOutput, Error, Output
+
+ARRAYS = ("forces", "potential", "field")
+_MEMBERS = {"forces": "force", "potential": "potential", "field": "field"}
+# Of a device, in one block of double numbers: energies of near and far, the virial, and the status as an int
+_ENERGY, _VIRIAL, _STATUS, BLOCK = 0, 2, 11, 12
+_IMMUTABLE = "arrays of JAX are never written to: leave it out"
+
+
+class Wanted(NamedTuple):
+    """What a step is asked for."""
+
+    energy: bool
+    forces: bool
+    potential: bool
+    field: bool
+    virial: bool
+
+
+class Step:
+    """What a step gave. Arrays are of the caller's library and type; an array that was not asked for is None.
+
+    forces     (n, 3), charge^2 / length^2 times prefactor
+    potential  (n) at the charges, or (m) at the targets; charge / length
+    field      (n, 3) or (m, 3), charge / length^2
+    energy     1/2 sum q phi, charge^2 / length: a float; of a device an array of no dimension, in double precision
+    virial     (3, 3), -1/2 sum r (x) F over pairs, unit of energy
+    check()    of a device: waits, and raises Error if a position or charge was not finite or two charges stood at one place
+    """
+
+    forces: Any = None
+    potential: Any = None
+    field: Any = None
+    _reference: Any = None
+
+    def __init__(self, wanted: Wanted, key: Tuple, arrays: Mapping[str, Any]) -> None:
+        self._wanted, self._key = wanted, key
+        for name, array in arrays.items():
+            setattr(self, name, array)
+
+    @property
+    def energy(self) -> Any:
+        raise NotImplementedError
+
+    @property
+    def virial(self) -> Any:
+        raise NotImplementedError
+
+    def check(self) -> None:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        names = [name for name in Wanted._fields if getattr(self._wanted, name)]
+        return f"{type(self).__name__} of {', '.join(names)}"
+
+
+def room(wanted: Wanted, rows: Tuple[int, ...], dtype: np.dtype, door: Any, device: int, given: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
+    """Arrays for what is wanted: those given, if they fit, and new ones. door: of their library; None: numpy's."""
+    arrays = {}
+    for name in ARRAYS:
+        if not getattr(wanted, name):
+            continue
+        shape = rows if name == "potential" else rows + (3,)
+        array = None if given is None else given.get(name)
+        if array is None:
+            array = np.empty(shape, dtype) if door is None else door.empty(shape, dtype.name, device)
+        elif door is None:
+            if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != dtype or not array.flags.c_contiguous or \
+                    not array.flags.writeable:
+                raise refuse("out", f"{name} must be a contiguous array of numpy that can be written, {dtype}, of the shape {shape}")
+        elif not door.writes:
+            raise refuse("out", _IMMUTABLE)
+        else:
+            try:
+                checked(door, name, array, shape, dtype.name)
+            except Error as error:
+                raise refuse("out", str(error)) from None
+        arrays[name] = array
+    return arrays
+
+
+class HostStep(Step):
+    def __init__(self, wanted: Wanted, key: Tuple, arrays: Mapping[str, Any]) -> None:
+        super().__init__(wanted, key, arrays)
+        self._output = Output(size=ctypes.sizeof(Output), want_energy=wanted.energy, want_virial=wanted.virial)
+        for name in arrays:
+            setattr(self._output, _MEMBERS[name], arrays[name].ctypes.data)
+        self._reference = ctypes.byref(self._output)
+
+    @property
+    def energy(self) -> Optional[float]:
+        return self._output.energy_near + self._output.energy_far if self._wanted.energy else None
+
+    @property
+    def virial(self) -> Optional[np.ndarray]:
+        return np.array(self._output.virial).reshape(3, 3) if self._wanted.virial else None
+
+    def check(self) -> None:
+        """A step of the host has raised what there was."""
+
+
+class DeviceStep(Step):
+    def __init__(self, wanted: Wanted, key: Tuple, arrays: Mapping[str, Any]) -> None:
+        super().__init__(wanted, key, arrays)
+        _, _, door, device = key
+        self._block = door.empty((BLOCK,), "float64", device)
+        self._output = DeviceOutput(size=ctypes.sizeof(DeviceOutput))
+        self.point(self._output, door.pointer(self._block), wanted, {name: door.pointer(array) for name, array in arrays.items()})
+        self._reference = ctypes.byref(self._output)
+
+    @staticmethod
+    def point(output: Any, block: int, wanted: Wanted, pointers: Mapping[str, int]) -> None:
+        """What the library is to write where; block: address of BLOCK double numbers."""
+        for name, pointer in pointers.items():
+            setattr(output, _MEMBERS[name], pointer)
+        output.status = block + 8 * _STATUS
+        if wanted.energy:
+            output.energy = block + 8 * _ENERGY
+        if wanted.virial:
+            output.virial = block + 8 * _VIRIAL
+
+    @staticmethod
+    def parts(block: Any) -> Tuple[Any, Any]:
+        """Energies (...) and virials (..., 3, 3) of blocks (..., BLOCK)."""
+        shape = tuple(block.shape[:-1])
+        return block[..., _ENERGY] + block[..., _ENERGY + 1], block[..., _VIRIAL:_VIRIAL + 9].reshape(shape + (3, 3))
+
+    def _numbers(self) -> Any:
+        return self._block if self._key[2].writes else self._key[2].host(self._block)
+
+    @property
+    def energy(self) -> Any:
+        return self.parts(self._numbers())[0] if self._wanted.energy else None
+
+    @property
+    def virial(self) -> Any:
+        return self.parts(self._numbers())[1] if self._wanted.virial else None
+
+    def check(self) -> None:
+        check_blocks(self._key[2], self._block)
+
+
+def check_blocks(door: Any, block: Any) -> None:
+    """Waits for blocks (..., BLOCK) of a device, and raises the first error in them."""
+    host = (block if isinstance(block, np.ndarray) else door.host(block)).reshape(-1, BLOCK)
+    found = np.ascontiguousarray(host[:, _STATUS]).view(np.intc)[::2]
+    if not found.any():
+        return
+    system = int(np.flatnonzero(found)[0])
+    name = STATUS.get(int(found[system]), "GMXFMM_ERROR_DEVICE")
+    argument, cause = {"GMXFMM_ERROR_CHARGE": ("charges", "one is not finite"),
+                       "GMXFMM_ERROR_COINCIDENT": ("positions", "two charges that do not exclude each other stand at one place"),
+                       "GMXFMM_ERROR_POSITION": ("positions", "one is not finite")}.get(name, (None, f"the step failed with {name}"))
+    raise Error(name, (f"{argument}: {cause}" if argument else cause) + (f", in system {system}" if len(found) > 1 else ""), argument)
+
+
+class Result:
+    """What solve gives: the members of Step, and
+
+    info            what the plan did: Info, members of gmxfmm_info by name or as attributes
+    measured_error  relative RMS error of the forces, measured on this system (treecode: of potential or field, at a sample);
+                    nan without measure
+    """
+
+    def __init__(self, step: Step, info: Info, measured_error: float) -> None:
+        self.energy, self.forces, self.potential, self.field, self.virial = step.energy, step.forces, step.potential, step.field, step.virial
+        self.info, self.measured_error = info, measured_error
+
+    def __repr__(self) -> str:
+        return f"Result(energy={self.energy!r}, measured_error={self.measured_error:.2g}, order={self.info['order']})"
+
+
+Out = Union[Step, Mapping[str, Any], None]
+
+
+def with_given(wanted: Wanted, out: Any) -> Wanted:
+    """What is wanted, with the arrays that are given to write to."""
+    if not isinstance(out, Mapping) or any(name not in ARRAYS for name in out):
+        raise refuse("out", f"it must be a dictionary with arrays of {', '.join(ARRAYS)}, or of a plan what an earlier step gave")
+    return wanted._replace(**{name: True for name in out})
+
+
+def prepare(kind: Any, out: Out, wanted: Wanted, key: Tuple) -> Step:
+    """A step to write to: out itself where it fits, otherwise one with the arrays of out. key: rows, type, library, device."""
+    rows, dtype, door, device = key
+    if isinstance(out, Step):
+        if door is not None and not door.writes:
+            raise refuse("out", _IMMUTABLE)
+        if out._wanted == wanted and out._key == key:
+            return out
+        raise refuse("out", f"it is a {out!r}, of {out._key[0]} rows; this step is another: leave it out once")
+    if out is not None:
+        wanted = with_given(wanted, out)
+    return kind(wanted, key, room(wanted, (rows,), dtype, door, device, out))

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A calculator of ASE: the Coulomb energy of the charges of the atoms, in eV, with lengths in Angstrom."""
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional
+
+import numpy as np
+from ase import Atoms, units
+from ase.calculators.calculator import Calculator, all_changes
+from ase.stress import full_3x3_to_voigt_6_stress
+
+from ._inputs import refuse
+from ._plan import Plan
+
+__all__ = ["Coulomb"]
+
+
+class Coulomb(Calculator):
+    """Energy (eV), forces (eV/Angstrom), stress (eV/Angstrom^3, in ASE's order), and potential (V) at the atoms.
+
+    charges   None: the initial charges of the atoms (e); or an array (n)
+    options   of Plan: accuracy, measure, precision, exclusions, assign_every, device, ... The prefactor, 14.3996 eV Angstrom / e^2,
+              may be divided by a relative permittivity
+
+    Atoms that are periodic in all directions are summed with conducting surroundings, those in none as an open system, which has no
+    stress; other pbc is an Error. A plan is kept as long as the number of atoms and pbc stay, and is measured when it is made. No
+    short-ranged repulsion is in it: ions of opposite charge fall together without one (ase.calculators.mixing.SumCalculator).
+    """
+
+    implemented_properties: List[str] = ["energy", "free_energy", "forces", "stress", "potential"]
+    default_parameters: Dict[str, Any] = {}
+
+    def __init__(self, charges: Any = None, **options: Any) -> None:
+        super().__init__()
+        self._given = None if charges is None else np.asarray(charges, dtype=float)
+        self._options = dict({"prefactor": units.Hartree * units.Bohr}, **options)
+        self._plan: Optional[Plan] = None
+        self._charges: Optional[np.ndarray] = None
+
+    @property
+    def plan(self) -> Optional[Plan]:
+        """The plan of the atoms that were computed last."""
+        return self._plan
+
+    def _follow(self, atoms: Atoms) -> Plan:
+        """The plan, with the cell and the charges of these atoms."""
+        if atoms.pbc.any() != atoms.pbc.all():
+            raise refuse("pbc", f"it is {atoms.pbc.tolist()}, it must be periodic in all directions or in none: slabs and wires are not offered")
+        x = atoms.get_positions()
+        charges = atoms.get_initial_charges() if self._given is None else self._given
+        if not charges.any():
+            raise refuse("charges", "all are zero: give the atoms initial charges, or the calculator charges")
+        box = np.array(atoms.cell) if atoms.pbc.all() else None
+        plan = self._plan
+        if plan is None or len(plan) != len(atoms) or (plan.box is None) != (box is None):
+            self.close()
+            self._plan = plan = Plan(x, charges, box, **self._options)
+        else:
+            if box is not None and plan.box is not None and not np.array_equal(box, plan.box):
+                plan.set_box(box, x)
+            if self._charges is None or not np.array_equal(charges, self._charges):
+                plan.set_charges(charges, x)
+        self._charges = charges.copy()
+        return plan
+
+    def calculate(self, atoms: Optional[Atoms] = None, properties: Any = ("energy",), system_changes: Any = all_changes) -> None:
+        super().calculate(atoms, properties, system_changes)
+        plan = self._follow(self.atoms)
+        wants_stress = "stress" in properties and plan.box is not None
+        step = plan.step(self.atoms.get_positions(), potential="potential" in properties, virial=wants_stress)
+        self.results = {"energy": step.energy, "free_energy": step.energy, "forces": np.asarray(step.forces, dtype=float)}
+        if step.potential is not None:
+            self.results["potential"] = np.asarray(step.potential, dtype=float)
+        if wants_stress:  # the derivative of the energy by a strain, over the volume
+            self.results["stress"] = full_3x3_to_voigt_6_stress(2 * step.virial / self.atoms.get_volume())
+
+    def close(self) -> None:
+        """Gives the plan's memory back."""
+        if self._plan is not None:
+            self._plan.close()
+            self._plan = None

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Systems of the tests, and slow sums to compare with."""
+import math
+
+import numpy as np
+
+
+def rock_salt(edge):
+    positions = np.argwhere(np.ones((edge, edge, edge))).astype(float)
+    return positions, 1 - 2.0 * (positions.sum(axis=1) % 2)
+
+
+def cloud(n):
+    random = np.random.default_rng(7)
+    return random.uniform(0, 1, (n, 3)), random.choice([-1.0, 1.0], n)
+
+
+def direct(x, q, kappa=0.0, excluded=()):
+    """Potential and field by the sum over pairs."""
+    d = x[:, None, :] - x[None, :, :]
+    r = np.sqrt((d**2).sum(axis=2)) + np.diag(np.full(len(x), np.inf))
+    term = np.exp(-kappa * np.where(np.isinf(r), 0, r)) / r
+    for i, j in excluded:
+        term[i, j] = term[j, i] = 0
+    slope = np.where(np.isinf(r), 0, term * (kappa + 1 / r) / r)
+    return term @ q, np.einsum("ij,ijd,j->id", slope, d, q)
+
+
+def ewald_forces(x, q, edge):
+    """Forces in a cube by Ewald's sums, to 1e-14 of those between neighbours: the real part within half an edge."""
+    alpha = 12 / edge
+    d = x[:, None, :] - x[None, :, :]
+    d -= edge * np.round(d / edge)
+    r = np.sqrt((d**2).sum(axis=2)) + np.diag(np.full(len(x), np.inf))
+    with np.errstate(invalid="ignore"):
+        slope = (np.vectorize(math.erfc)(alpha * r) / r + 2 * alpha / np.sqrt(np.pi) * np.exp(-((alpha * r) ** 2))) / r**2
+    forces = np.einsum("ij,ijd,j,i->id", np.where(np.isinf(r), 0, slope), d, q, q)
+    most = math.ceil(12 * alpha * edge / (2 * np.pi))
+    m = np.argwhere(np.ones((2 * most + 1, 2 * most + 1, most + 1))) - [most, most, 0]  # half of them, as k and -k are one
+    square = (m**2).sum(axis=1)
+    m = m[(square > 0) & (square <= most**2)]
+    for k in np.array_split(2 * np.pi / edge * m, 1 + len(m) // 4000):
+        weight = 4 * np.pi / edge**3 * np.exp(-(k**2).sum(axis=1) / (4 * alpha**2)) / (k**2).sum(axis=1) * np.where(k[:, 2] > 0, 2, 1)
+        phase = np.exp(1j * x @ k.T)
+        forces += q[:, None] * ((phase * np.conj(q @ phase)).imag * weight @ k)
+    return forces
+
+
+def rms_error(a, reference):
+    return np.sqrt(((a - reference) ** 2).sum() / (reference**2).sum())
+
+
+def melt(edge, seed=1):
+    """Ions about the sites of rock salt, at distance 1 of each other."""
+    x, q = rock_salt(edge)
+    return x + np.random.default_rng(seed).normal(0, 0.1, x.shape), q

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The programs of examples/ run, and print what they should."""
+import contextlib
+import importlib.util
+import io
+import re
+import runpy
+import unittest
+from pathlib import Path
+
+import gmxfmm
+
+PYTHON = Path(__file__).resolve().parent.parent
+EXAMPLES = PYTHON / "examples"
+
+
+def run(name):
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+    return printed.getvalue()
+
+
+def missing(module):
+    return unittest.skipIf(importlib.util.find_spec(module) is None, f"there is no {module} here")
+
+
+class Examples(unittest.TestCase):
+    def number(self, pattern, text):
+        found = re.search(pattern.replace("#", r"(-?[\d.]+(?:e[-+]?\d+)?)"), text)
+        self.assertIsNotNone(found, text)
+        return float(found.group(1))
+
+    def test_madelung(self):
+        self.assertAlmostEqual(self.number("constant: #", run("madelung.py")), 1.747564594633, delta=1e-7)
+
+    def test_plan_in_a_loop_conserves_energy(self):
+        printed = run("plan_in_a_loop.py")
+        # Verlet's own error goes with the square of the time step: 0.02 here is a 60th of the fastest oscillation, which
+        # leaves some 1e-3 of what moves between kinetic and potential energy
+        moved = abs(self.number("energy from #", printed) - self.number(r"to #\n", printed))
+        self.assertLess(self.number("total energy: spread #", printed), 0.01 * moved)
+
+    @missing("ase")
+    def test_ase_molten_salt_conserves_energy(self):
+        printed = run("ase_molten_salt.py")
+        moved = self.number("potential energy: spread #", printed)
+        self.assertGreater(moved, 20)
+        # 2 fs are a 60th of the fastest vibration of salt, 0.13 ps: as above
+        self.assertLess(self.number("total energy: spread #", printed), 0.02 * moved)
+
+    @missing("torch")
+    def test_torch_charges_are_found(self):
+        printed = run("torch_charges.py")
+        self.assertAlmostEqual(self.number("found: #", printed), -0.82, delta=1e-3)
+        self.assertAlmostEqual(self.number("found: [^,]*, #", printed), 0.41, delta=1e-3)
+        self.assertEqual(self.number("plans made: #", printed), 1)
+
+    @missing("cupy")
+    def test_cupy_steps(self):
+        try:
+            gmxfmm.check_device("cuda")
+        except gmxfmm.Error as error:
+            self.skipTest(str(error))
+        printed = run("cupy_steps.py")
+        self.assertLess(self.number("to #,", printed), self.number("from #", printed))
+
+    def test_blocks_of_documents_run(self):
+        for page, least in ((PYTHON / "README.md", 1), (PYTHON.parent / "docs" / "python.md", 5)):
+            blocks = re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S)
+            self.assertGreaterEqual(len(blocks), least)
+            for block in blocks:
+                needs = set(re.findall(r"^(?:import|from) (\w+)", block, re.M)) - {"gmxfmm", "numpy"}
+                with self.subTest(page=page.name, block=block[:60]):
+                    for module in needs:
+                        if importlib.util.find_spec(module) is None:
+                            self.skipTest(f"there is no {module} here")
+                    with contextlib.redirect_stdout(io.StringIO()) as printed:
+                        exec(compile(block, str(page), "exec"), {})
+                    if "Madelung" in block:
+                        self.assertIn("1.747564", printed.getvalue())
+                    if "-8.923" in block:
+                        self.assertIn("-8.92", printed.getvalue())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,386 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Arrays of a GPU by PyTorch, CuPy, JAX and the protocols alone. Skipped without a GPU or a library that has one; each library that
+is missing is skipped by name."""
+import importlib
+import os
+import unittest
+
+import numpy as np
+
+import gmxfmm
+from systems import cloud, direct, melt, rms_error
+
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # else JAX takes most of the memory that the others need
+
+try:
+    gmxfmm.check_device("cuda")
+    REASON = None
+except gmxfmm.Error as error:
+    REASON = f"no GPU: {error}"
+
+
+def library(name):
+    """A module, or the test is skipped."""
+    try:
+        module = importlib.import_module(name)
+    except ImportError as error:
+        raise unittest.SkipTest(f"there is no {name} here") from error
+    if name == "torch" and not module.cuda.is_available():
+        raise unittest.SkipTest("PyTorch has no GPU here")
+    if name == "jax" and not any(device.platform in ("gpu", "cuda") for device in module.devices()):
+        raise unittest.SkipTest("JAX has no GPU here")
+    return module
+
+
+class WithTorch:
+    def setUp(self):
+        self.torch = library("torch")
+
+    def device(self, array):
+        return self.torch.tensor(array, device="cuda")
+
+    def host(self, array):
+        return array.cpu().numpy()
+
+    def kind(self):
+        return self.torch.Tensor
+
+
+class WithCuPy:
+    def setUp(self):
+        self.cupy = library("cupy")
+
+    def device(self, array):
+        return self.cupy.asarray(array)
+
+    def host(self, array):
+        return self.cupy.asnumpy(array)
+
+    def kind(self):
+        return self.cupy.ndarray
+
+
+class WithJax:
+    def setUp(self):
+        self.jax = library("jax")
+
+    def device(self, array):
+        return self.jax.numpy.asarray(array)  # float32 unless JAX is told otherwise
+
+    def host(self, array):
+        return np.asarray(array)
+
+    def kind(self):
+        return self.jax.Array
+
+
+class _Protocol:
+    """An array that shows one protocol and nothing else."""
+
+    def __init__(self, array):
+        self._array = array
+
+
+class _Interface(_Protocol):
+    @property
+    def __cuda_array_interface__(self):
+        return self._array.__cuda_array_interface__
+
+
+class _DLPack(_Protocol):
+    def __dlpack_device__(self):
+        return self._array.__dlpack_device__()
+
+    def __dlpack__(self, stream=None):
+        return self._array.__dlpack__(stream=stream)
+
+
+class WithInterface(WithCuPy):
+    def device(self, array):
+        return _Interface(self.cupy.asarray(array))
+
+
+class WithDLPack(WithCuPy):
+    def device(self, array):
+        return _DLPack(self.cupy.asarray(array))
+
+
+class Arrays:
+    """What holds with any of the libraries. All in single precision, which JAX has by default."""
+
+    # an accuracy of 1e-4 twice, and of a system that is not quite the one measured
+    ERROR = 3e-4
+
+    def data(self, edge=6):
+        x, q = melt(edge)
+        return x.astype(np.float32), q.astype(np.float32)
+
+    def close(self, found, exact):
+        self.assertLess(rms_error(self.host(found).astype(float), exact), self.ERROR)
+
+    def test_a_step_is_that_of_host_arrays(self):
+        x, q = self.data()
+        exact = gmxfmm.solve(x.astype(float), q.astype(float), 6, accuracy=1e-6, virial=True)
+        with gmxfmm.Plan(self.device(x), self.device(q), 6, accuracy=1e-4) as plan:
+            self.assertLessEqual(plan.measured_error, 1e-4)
+            step = plan.step(self.device(x), potential=True, field=True, virial=True)
+            step.check()
+            self.assertIsInstance(step.forces, self.kind())
+            for name in ("forces", "potential", "field"):
+                self.close(getattr(step, name), getattr(exact, name))
+            self.assertAlmostEqual(float(step.energy), exact.energy, delta=1e-4 * abs(exact.energy))
+            virial = step.virial if isinstance(step.virial, np.ndarray) else self.host(step.virial)
+            np.testing.assert_allclose(virial, exact.virial, rtol=0, atol=1e-3 * abs(exact.energy))
+            host = plan.step(x)
+            self.assertIsInstance(host.forces, np.ndarray)
+            # the same plan and numbers, but for which assignment: sums in another order
+            np.testing.assert_allclose(self.host(step.forces), host.forces, rtol=0, atol=1e-5 * np.abs(host.forces).max())
+
+    def test_charges_box_and_assignment_follow(self):
+        x, q = self.data()
+        with gmxfmm.Plan(self.device(x), self.device(q), 6, accuracy=1e-4, assign_every=3) as plan:
+            memory = []
+            for k in range(8):
+                box, charges = 6 + 0.02 * k, (q * (1 + 0.01 * k)).astype(np.float32)
+                now = (x * (box / 6)).astype(np.float32)
+                plan.set_box(box)
+                plan.set_charges(self.device(charges))
+                step = plan.step(self.device(now))
+                step.check()
+                memory.append(plan.info.bytes)
+                self.close(step.forces, gmxfmm.solve(now.astype(float), charges.astype(float), box, accuracy=1e-6).forces)
+            self.assertEqual(memory[2], memory[-1])
+
+    def test_a_box_of_quite_another_shape_is_assigned(self):
+        x, q = self.data()
+        with gmxfmm.Plan(self.device(x), self.device(q), 6, accuracy=1e-4, assign_every=100) as plan:
+            plan.step(self.device(x))
+            box = np.diag([6.0, 6.0, 9.0])
+            now = (x * (1, 1, 1.5)).astype(np.float32)
+            plan.set_box(box)
+            self.close(plan.step(self.device(now)).forces, gmxfmm.solve(now.astype(float), q.astype(float), box, accuracy=1e-6).forces)
+            plan.set_charges(self.device(2 * q))
+            plan.choose()  # fetches charges and positions
+            self.assertLessEqual(plan.measured_error, 1e-4)
+
+    def test_exclusions_targets_open_and_treecode(self):
+        x, q = (array.astype(np.float32) for array in cloud(500))
+        phi, field = direct(x.astype(float), q.astype(float), excluded=[(0, 1)])
+        with gmxfmm.Plan(self.device(x), self.device(q), exclusions=[(0, 1)], accuracy=1e-4) as plan:
+            self.close(plan.step(self.device(x)).forces, q[:, None] * field)
+        phi, field = direct(x.astype(float), q.astype(float))
+        with gmxfmm.Plan(self.device(x[1:]), self.device(q[1:]), targets=self.device(x[:1]), accuracy=1e-4) as plan:
+            step = plan.step(self.device(x[1:]))
+            self.assertAlmostEqual(float(self.host(step.potential)[0]), phi[0], delta=1e-3 * abs(phi[0]))
+        with gmxfmm.Plan(self.device(x), self.device(q), method="treecode", theta=0.5, degree=6) as plan:
+            self.close(plan.step(self.device(x), potential=True).potential, phi)
+
+    def test_solve(self):
+        x, q = self.data()
+        result = gmxfmm.solve(self.device(x), self.device(q), 6, accuracy=1e-4)
+        self.assertIsInstance(result.forces, self.kind())
+        self.assertEqual(result.info.precision, "single")
+        self.close(result.forces, gmxfmm.solve(x.astype(float), q.astype(float), 6, accuracy=1e-6).forces)
+
+    def test_what_is_wrong_with_the_data_is_found_by_check(self):
+        x, q = self.data()
+        with gmxfmm.Plan(self.device(x), self.device(q), 6, measure=False) as plan:
+            bad = x.copy()
+            bad[7] = bad[8]
+            with self.assertRaisesRegex(gmxfmm.Error, "one place"):
+                plan.step(self.device(bad)).check()
+            bad[7] = np.nan
+            with self.assertRaises(gmxfmm.Error) as caught:
+                plan.step(self.device(bad)).check()
+            self.assertEqual(caught.exception.argument, "positions")
+            plan.step(self.device(x)).check()
+            with self.assertRaises(gmxfmm.Error) as caught:
+                plan.set_charges(self.device(np.full_like(q, np.nan)))
+                plan.step(self.device(x)).check()
+            self.assertEqual(caught.exception.argument, "charges")
+
+    def test_arguments_are_named(self):
+        x, q = self.data()
+        plan = gmxfmm.Plan(self.device(x), self.device(q), 6, measure=False)
+        on_host = gmxfmm.Plan(x, q, 6, measure=False)
+        for argument, text, call in (
+            ("positions", "216 x 3", lambda: plan.step(self.device(x[1:]))),
+            ("positions", "float32", lambda: plan.step(self.device(np.rint(x).astype(np.int32)))),
+            ("positions", "plan is of the CPU", lambda: on_host.step(self.device(x))),
+            ("device", "leave it out", lambda: gmxfmm.Plan(self.device(x), self.device(q), 6, device="cpu")),
+            ("charges", "n", lambda: plan.set_charges(self.device(x))),
+        ):
+            with self.subTest(argument=argument, text=text), self.assertRaisesRegex(gmxfmm.Error, text) as caught:
+                call()
+            self.assertEqual(caught.exception.argument, argument, str(caught.exception))
+
+    def test_batches(self):
+        systems = [melt(4, seed)[0].astype(np.float32) for seed in range(4)]
+        q = melt(4)[1].astype(np.float32)
+        x, charges = np.array(systems), np.array([q * (1 + 0.1 * s) for s in range(4)], dtype=np.float32)
+        boxes = np.array([np.eye(3) * (4 + 0.05 * s) for s in range(4)])
+        with gmxfmm.Batch(accuracy=1e-4) as batch:
+            for _ in range(2):
+                step = batch.step(self.device(x), self.device(charges), boxes, potential=True, virial=True)
+                step.check()
+            self.assertEqual(len(batch.plans), 1)
+            energies = step.energy if isinstance(step.energy, np.ndarray) else self.host(step.energy)
+            for s in range(4):
+                exact = gmxfmm.solve(x[s].astype(float), charges[s].astype(float), boxes[s], accuracy=1e-6)
+                self.close(step.forces[s], exact.forces)
+                self.close(step.potential[s], exact.potential)
+                self.assertAlmostEqual(energies[s], exact.energy, delta=1e-3 * abs(exact.energy))
+            flat = batch.step(self.device(x.reshape(-1, 3)), self.device(charges.reshape(-1)), boxes[:3], (0, 64, 192, 256))
+            flat.check()
+            self.assertEqual(len(batch.plans), 2)
+            bad = x.copy()
+            bad[2] = 0
+            with self.assertRaisesRegex(gmxfmm.Error, "system 2"):
+                batch.step(self.device(bad), self.device(charges), boxes).check()
+
+
+class ArraysWritten(Arrays):
+    """What holds with arrays that may be written to."""
+
+    def test_out(self):
+        x, q = self.data()
+        with gmxfmm.Plan(self.device(x), self.device(q), 6, accuracy=1e-4) as plan:
+            first = plan.step(self.device(x))
+            forces, energy = self.host(first.forces).copy(), float(first.energy)
+            self.assertIs(plan.step(self.device(-x), first), first)
+            self.assertGreater(np.abs(self.host(first.forces) - forces).max(), 0.1 * np.abs(forces).max())
+            mine = plan.step(self.device(x)).forces
+            self.assertIs(plan.step(self.device(x), {"forces": mine}).forces, mine)
+            np.testing.assert_allclose(self.host(mine), forces, rtol=0, atol=1e-5 * np.abs(forces).max())
+            self.assertAlmostEqual(float(plan.step(self.device(x), first).energy), energy, delta=1e-5 * abs(energy))
+            with self.assertRaises(gmxfmm.Error) as caught:
+                plan.step(self.device(x), {"forces": mine[1:]})
+            self.assertEqual(caught.exception.argument, "out")
+
+    def test_in_double_precision(self):
+        x, q = melt(6)
+        with gmxfmm.Plan(self.device(x), self.device(q), 6, accuracy=1e-8) as plan:
+            self.assertLess(rms_error(self.host(plan.step(self.device(x)).forces), gmxfmm.solve(x, q, 6, accuracy=1e-10).forces), 2e-8)
+            with self.assertRaisesRegex(gmxfmm.Error, "float64"):
+                plan.step(self.device(x.astype(np.float32)))
+
+
+@unittest.skipIf(REASON, REASON)
+class TorchArrays(WithTorch, ArraysWritten, unittest.TestCase):
+    def test_rows_must_follow_each_other(self):
+        x, q = self.data()
+        with gmxfmm.Plan(self.device(x), self.device(q), 6, measure=False) as plan:
+            with self.assertRaisesRegex(gmxfmm.Error, "contiguous"):
+                plan.step(self.device(np.ascontiguousarray(x.T)).T)
+
+    def test_the_current_stream(self):
+        torch = self.torch
+        x, q = self.data()
+        with gmxfmm.Plan(self.device(x), self.device(q), 6, accuracy=1e-4) as plan:
+            expected = plan.step(self.device(x)).forces.cpu()
+            stream = torch.cuda.Stream()
+            wrong, right = torch.zeros((216, 3), device="cuda"), self.device(x)
+            big = torch.rand((4096, 4096), device="cuda")
+            torch.cuda.synchronize()
+            with torch.cuda.stream(stream):
+                for _ in range(20):  # work that the positions, and so the step, come behind
+                    big = big @ big / 4096
+                wrong.copy_(right)
+                step = plan.step(wrong)
+                doubled = 2 * step.forces
+            stream.synchronize()
+            step.check()
+            # the same assignment twice: the same bits but for the order of sums over tiles
+            torch.testing.assert_close(doubled.cpu(), 2 * expected, rtol=1e-4, atol=1e-5 * float(expected.abs().max()))
+
+    def test_gradients_of_tensors_are_not_followed(self):
+        x, q = self.data()
+        with gmxfmm.Plan(self.device(x), self.device(q), 6, measure=False) as plan:
+            self.assertFalse(plan.step(self.device(x).requires_grad_()).forces.requires_grad)
+
+
+@unittest.skipIf(REASON, REASON)
+class CuPyArrays(WithCuPy, ArraysWritten, unittest.TestCase):
+    def test_the_current_stream(self):
+        cupy = self.cupy
+        x, q = self.data()
+        with gmxfmm.Plan(self.device(x), self.device(q), 6, accuracy=1e-4) as plan:
+            expected = self.host(plan.step(self.device(x)).forces)
+            positions, right = cupy.zeros((216, 3), dtype=cupy.float32), self.device(x)
+            big = cupy.random.rand(2048, 2048)
+            cupy.cuda.Device().synchronize()
+            with cupy.cuda.Stream(non_blocking=True) as stream:
+                for _ in range(20):
+                    big = big @ big / 2048
+                positions[...] = right
+                doubled = 2 * plan.step(positions).forces
+                stream.synchronize()
+            np.testing.assert_allclose(cupy.asnumpy(doubled), 2 * expected, rtol=0, atol=2e-5 * np.abs(expected).max())
+
+
+@unittest.skipIf(REASON, REASON)
+class JaxArrays(WithJax, Arrays, unittest.TestCase):
+    def test_arrays_are_never_written_to(self):
+        x, q = self.data()
+        with gmxfmm.Plan(self.device(x), self.device(q), 6, measure=False) as plan:
+            first = plan.step(self.device(x))
+            before = np.array(first.forces)
+            for out in (first, {"forces": first.forces}):
+                with self.assertRaisesRegex(gmxfmm.Error, "JAX"):
+                    plan.step(self.device(-x), out)
+            plan.step(self.device(-x))
+            np.testing.assert_array_equal(np.array(self.jax.numpy.array(first.forces)), before)
+
+
+@unittest.skipIf(REASON, REASON)
+class ArraysWithTheInterface(WithInterface, Arrays, unittest.TestCase):
+    pass
+
+
+@unittest.skipIf(REASON, REASON)
+class ArraysWithDLPack(WithDLPack, Arrays, unittest.TestCase):
+    pass
+
+
+@unittest.skipIf(REASON, REASON)
+class Differentiated(WithTorch, unittest.TestCase):
+    """As test_torch, on the device: central differences of 1e-4 are exact to some 1e-6."""
+
+    def test_gradcheck(self):
+        from gmxfmm.torch import Coulomb
+        x, q = melt(2)
+        cell = 2 * (np.eye(3) + 0.05 * np.random.default_rng(1).normal(size=(3, 3)))
+        given = [self.device(array).requires_grad_() for array in (x, q * np.linspace(0.5, 1.5, 8), cell)]
+        for take in (3, 2):
+            self.assertTrue(self.torch.autograd.gradcheck(Coulomb(accuracy=1e-10), given[:take], eps=1e-4, atol=1e-5, rtol=1e-4))
+
+    def test_many_systems_and_a_cell_of_the_host(self):
+        from gmxfmm.torch import Coulomb
+        torch, (x, q) = self.torch, melt(2)
+        given = (torch.tensor(np.array([x, x + 0.1]), device="cuda", requires_grad=True),
+                 torch.tensor(np.array([q, 2 * q]), device="cuda", requires_grad=True), torch.tensor(2.1 * np.eye(3), requires_grad=True))
+        function, weight = Coulomb(accuracy=1e-10), torch.tensor([1.0, -0.5], dtype=torch.float64, device="cuda")
+        energies = function(*given)
+        self.assertEqual((energies.device.type, energies.shape), ("cuda", (2,)))
+        (energies @ weight).backward()
+        self.assertEqual((given[0].grad.device.type, given[2].grad.device.type), ("cuda", "cpu"))
+        host = [tensor.detach().cpu().requires_grad_() for tensor in given]
+        (Coulomb(accuracy=1e-10)(*host) @ weight.cpu()).backward()
+        for mine, theirs in zip(given, host):
+            torch.testing.assert_close(mine.grad.cpu(), theirs.grad, rtol=1e-7, atol=1e-7)  # both are exact to 1e-10 of the forces
+
+
+@unittest.skipIf(REASON, REASON)
+class HostArrays(unittest.TestCase):
+    def test_a_plan_of_the_device_takes_them(self):
+        x, q = melt(6)
+        exact = gmxfmm.solve(x, q, 6, accuracy=1e-9)
+        with gmxfmm.Plan(x, q, 6, accuracy=1e-6, device="cuda") as plan:
+            self.assertIn("enqueue", plan.capabilities)
+            self.assertLess(rms_error(plan.step(x).forces, exact.forces), 2e-6)
+            with self.assertRaisesRegex(gmxfmm.Error, "finite"):
+                plan.step(np.full_like(x, np.nan))
+
+
+if __name__ == "__main__":
+    unittest.main()

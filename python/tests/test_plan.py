@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A plan that is kept: steps, what may change, when it is measured, and what is refused."""
+import gc
+import unittest
+
+import numpy as np
+
+import gmxfmm
+from systems import cloud, direct, ewald_forces, melt, rms_error, rock_salt
+
+
+class Steps(unittest.TestCase):
+    def setUp(self):
+        self.x, self.q = melt(6)
+
+    def test_are_those_of_solve(self):
+        with gmxfmm.Plan(self.x, self.q, 6, measure=False, reproducible=1) as plan:
+            for seed in (1, 2):
+                x, _ = melt(6, seed)
+                step = plan.step(x, potential=True, field=True, virial=True)
+                result = gmxfmm.solve(x, self.q, 6, measure=False, virial=True)
+                for name in ("forces", "potential", "field", "virial", "energy"):
+                    np.testing.assert_array_equal(getattr(step, name), getattr(result, name), name)
+
+    def test_give_what_is_wanted(self):
+        with gmxfmm.Plan(self.x, self.q, 6, measure=False) as plan:
+            step = plan.step(self.x)
+            self.assertIsInstance(step.energy, float)
+            self.assertEqual((step.forces.shape, step.potential, step.field, step.virial), ((216, 3), None, None, None))
+            only = plan.step(self.x, energy=False, forces=False, potential=True)
+            self.assertEqual((only.energy, only.forces, only.potential.shape), (None, None, (216,)))
+
+    def test_write_to_out(self):
+        with gmxfmm.Plan(self.x, self.q, 6, measure=False, reproducible=1) as plan:
+            first = plan.step(self.x)
+            forces, energy = first.forces.copy(), first.energy
+            moved, _ = melt(6, 2)
+            again = plan.step(moved, first)
+            self.assertIs(again, first)
+            self.assertIs(again.forces, first.forces)
+            self.assertNotEqual(again.energy, energy)
+            mine = np.empty((216, 3))
+            given = plan.step(self.x, {"forces": mine}, energy=True)
+            self.assertIs(given.forces, mine)
+            np.testing.assert_array_equal(mine, forces)
+            self.assertEqual(given.energy, energy)
+
+    def test_between_assignments_keep_the_accuracy(self):
+        exact = ewald_forces(self.x, self.q, 6)
+        with gmxfmm.Plan(self.x, self.q, 6, accuracy=1e-6, assign_every=5) as plan:
+            begun = plan.info.time_assign
+            plan.step(self.x + 0.01)  # the whole system: forces stay
+            self.assertGreater(plan.info.time_assign, begun)
+            begun = plan.info.time_assign
+            for k in range(2, 6):
+                self.assertLess(rms_error(plan.step(self.x + 0.01 * k).forces, exact), 2e-6)  # moved by 5 % of a distance
+            self.assertEqual(plan.info.time_assign, begun)
+            plan.step(self.x)
+            self.assertGreater(plan.info.time_assign, begun)
+            begun = plan.info.time_assign
+            plan.step(self.x, assign=True)
+            self.assertGreater(plan.info.time_assign, begun)
+            plan.assign(self.x)
+            begun = plan.info.time_assign
+            plan.step(self.x)
+            self.assertEqual(plan.info.time_assign, begun)
+
+    def test_in_single_precision_take_arrays_as_they_are(self):
+        x, q = self.x.astype(np.float32), self.q.astype(np.float32)
+        with gmxfmm.Plan(x, q, 6, accuracy=1e-4) as plan:
+            self.assertEqual(plan.step(x).forces.dtype, np.float32)
+            self.assertEqual(plan.step(self.x).forces.dtype, np.float32)  # converted
+            self.assertLess(rms_error(plan.step(x).forces, ewald_forces(self.x, self.q, 6)), 1e-4)
+
+
+class Changes(unittest.TestCase):
+    def setUp(self):
+        self.x, self.q = melt(4)
+
+    def test_of_charges(self):
+        with gmxfmm.Plan(self.x, self.q, 4, measure=False) as plan:
+            energy = plan.step(self.x).energy
+            q = 2 * self.q
+            plan.set_charges(q)
+            self.assertAlmostEqual(plan.step(self.x).energy, 4 * energy, delta=1e-12 * abs(energy))
+            q[:] = 0  # the plan has a copy
+            self.assertAlmostEqual(plan.step(self.x).energy, 4 * energy, delta=1e-12 * abs(energy))
+
+    def test_of_their_number(self):
+        x, q = melt(6)
+        with gmxfmm.Plan(self.x, self.q, 4, measure=False, exclusions=[(0, 1)], reproducible=1, order=8, grid=3) as plan:
+            plan.set_charges(q)
+            plan.set_box(6)
+            self.assertEqual(len(plan), 216)
+            expected = gmxfmm.solve(x, q, 6, measure=False, order=8, grid=3)
+            np.testing.assert_allclose(plan.step(x).forces, expected.forces, rtol=1e-12, atol=1e-12)
+
+    def test_of_the_box(self):
+        with gmxfmm.Plan(self.x, self.q, 4, accuracy=1e-6, assign_every=100) as plan:
+            for box in (4.01, (4.02, 4.02, 4.1), [[4.0, 0, 0], [0.1, 4.1, 0], [0, 0, 4]], [[9, 1, 0], [0, 4, 0], [1, 0, 4.5]]):
+                plan.set_box(box)
+                x = self.x @ (plan.box / 4)
+                exact = gmxfmm.solve(x, self.q, box, accuracy=1e-9).forces
+                # twice what was asked for: the error of a system that is not the one measured, yet like it
+                self.assertLess(rms_error(plan.step(x).forces, exact), 2e-6, str(box))
+
+    def test_of_exclusions(self):
+        x, q = cloud(60)
+        with gmxfmm.Plan(x, q, accuracy=1e-8) as plan:
+            for pairs in ([(0, 1), (5, 9)], None, np.empty((0, 2), dtype=int), [(3, 2)]):
+                plan.set_exclusions(pairs)
+                phi, _ = direct(x, q, excluded=[] if pairs is None else pairs)
+                self.assertLess(rms_error(plan.step(x, potential=True).potential, phi), 1e-7)
+
+    def test_of_targets(self):
+        x, q = cloud(60)
+        phi, field = direct(x, q)
+        with gmxfmm.Plan(np.delete(x, 7, axis=0), np.delete(q, 7), targets=x[7:8], accuracy=1e-8) as plan:
+            step = plan.step(np.delete(x, 7, axis=0))
+            self.assertAlmostEqual(step.potential[0], phi[7], delta=1e-6 * abs(phi[7]))
+            np.testing.assert_allclose(step.field[0], field[7], rtol=0, atol=1e-6 * np.abs(field[7]).max())
+            self.assertIsNone(step.forces)
+            with self.assertRaisesRegex(gmxfmm.Error, "targets"):
+                plan.step(np.delete(x, 7, axis=0), forces=True)
+            plan.set_targets(None)
+            self.assertEqual(plan.step(np.delete(x, 7, axis=0)).forces.shape, (59, 3))
+
+
+class Measuring(unittest.TestCase):
+    def setUp(self):
+        self.x, self.q = melt(6)
+
+    def test_is_done_once(self):
+        with gmxfmm.Plan(self.x, self.q, 6, accuracy=1e-4) as plan:
+            self.assertLessEqual(plan.measured_error, 1e-4)
+            self.assertLess(abs(rms_error(plan.step(self.x).forces, ewald_forces(self.x, self.q, 6)) - plan.measured_error), 1e-5)
+            measured, handle = plan.measured_error, plan._handle.value
+            self.assertTrue(plan.tried)
+            for k in range(3):
+                plan.set_charges(self.q * (1 + 0.01 * k))
+                plan.set_box(6 + 0.05 * k)
+                plan.step(self.x)
+            self.assertEqual((plan._handle.value, plan.measured_error), (handle, measured))
+
+    def test_is_done_again_where_the_system_is_another(self):
+        with gmxfmm.Plan(self.x, self.q, 6, accuracy=1e-4) as plan:
+            for change in (lambda: plan.set_charges(np.roll(self.q, 1)), lambda: plan.set_box((6, 6, 7)), lambda: plan.set_exclusions([(0, 1)]),
+                           lambda: plan.set_charges(self.q[:-2], self.x[:-2])):
+                before = len(plan.tried), plan.info.num_executes
+                plan.step(self.x[:len(plan)])
+                self.assertEqual(plan.info.num_executes, before[1] + 1)
+                change()
+                self.assertEqual(plan.info.measured_error, plan.measured_error)  # the library's own: of what is set now
+                self.assertLessEqual(plan.measured_error, 1e-4)
+            # an isotropic change of the box alters no error
+            plan.set_box((12, 12, 14))
+            self.assertFalse(np.isnan(plan.measured_error))
+
+    def test_is_left_out(self):
+        with gmxfmm.Plan(self.x, self.q, 6, measure=False) as plan:
+            plan.set_charges(np.roll(self.q, 1))
+            plan.step(self.x)
+            self.assertTrue(np.isnan(plan.measured_error))
+            self.assertEqual(plan.tried, [])
+            with self.assertRaisesRegex(gmxfmm.Error, "none to measure with"):
+                plan.measure()
+            found = plan.measure(self.x)
+            self.assertEqual((found.order, found.grid), (plan.info.order, plan.info.grid))
+            true = rms_error(plan.step(self.x).forces, ewald_forces(self.x, np.roll(self.q, 1), 6))
+            self.assertAlmostEqual(found.error, true, delta=0.1 * true)  # a reference is exact to a tenth of the accuracy
+            tried = plan.choose(self.x, accuracy=1e-5)
+            self.assertTrue(all(one["time"] >= 0 for one in tried))
+            self.assertLessEqual(plan.measured_error, 1e-5)
+
+    def test_of_octrees_and_open_systems(self):
+        x, q = cloud(2000)
+        for box, options in ((None, {}), (1.0, {"m2l": "rotation", "depth": 2})):
+            with gmxfmm.Plan(x, q, box, accuracy=1e-4, **options) as plan:
+                found = plan.measure()
+                self.assertAlmostEqual(found.error, plan.measured_error, delta=1e-5)  # a tenth of the accuracy
+
+    def test_of_a_treecode(self):
+        x, q = cloud(2000)
+        with gmxfmm.Plan(x, q, method="treecode", theta=0.6, degree=4, leaf=50) as plan:
+            self.assertIn("degree 4", repr(plan))
+            # potential and field at a sample, and forces of all: of one size
+            self.assertLess(abs(np.log10(plan.measure().error / plan.measured_error)), 1)
+
+    def test_follows_copies(self):
+        x = self.x.copy()
+        with gmxfmm.Plan(x, self.q, 6, accuracy=1e-4) as plan:
+            x[:] = np.nan
+            plan.choose()
+            self.assertLessEqual(plan.measured_error, 1e-4)
+
+
+class Refused(unittest.TestCase):
+    def test_arguments_are_named(self):
+        x, q = rock_salt(4)
+        plan = gmxfmm.Plan(x, q, 4, measure=False)
+        measured = gmxfmm.Plan(x + np.arange(64)[:, None] * 1e-3, q, 4, accuracy=1e-3)
+        cloudy = gmxfmm.Plan(*cloud(50), measure=False)
+        for argument, text, call in (
+            ("assign_every", "at least 1", lambda: gmxfmm.Plan(x, q, 4, assign_every=0)),
+            ("assign_every", "integer", lambda: gmxfmm.Plan(x, q, 4, assign_every=2.5)),
+            ("positions", "64 x 3", lambda: plan.step(x[1:])),
+            ("positions", "finite", lambda: plan.step(np.full_like(x, np.nan))),
+            ("out", "rows", lambda: plan.step(x, cloudy.step(cloud(50)[0]))),
+            ("out", "another", lambda: plan.step(x, plan.step(x), virial=True)),
+            ("out", "forces", lambda: plan.step(x, {"force": np.empty_like(x)})),
+            ("box", "open", lambda: cloudy.set_box(4)),
+            ("box", "needs one", lambda: plan.set_box(None)),
+            ("box", "positive", lambda: plan.set_box((4, 4, 0))),
+            ("charges", "finite", lambda: plan.set_charges(np.full(64, np.nan))),
+            ("positions", "give their positions", lambda: measured.set_charges(q[:60])),
+            ("exclusions", "m x 2", lambda: plan.set_exclusions([1, 2])),
+            ("targets", "n x 3", lambda: plan.set_targets([1, 2, 3])),
+        ):
+            with self.subTest(argument=argument, text=text), self.assertRaisesRegex(gmxfmm.Error, text) as caught:
+                call()
+            self.assertEqual(caught.exception.argument, argument, str(caught.exception))
+        self.assertEqual(plan.step(x).forces.shape, (64, 3))  # still of use
+
+    def test_closed(self):
+        x, q = rock_salt(4)
+        with gmxfmm.Plan(x, q, 4, measure=False) as plan:
+            self.assertIn("64 particles", repr(plan))
+        for call in (lambda: plan.step(x), lambda: plan.assign(x), lambda: plan.set_charges(q), lambda: plan.set_box(4), lambda: plan.info):
+            with self.assertRaisesRegex(gmxfmm.Error, "closed"):
+                call()
+        plan.close()
+        self.assertEqual(repr(plan), "Plan, closed")
+
+    def test_memory_is_given_back(self):
+        x, q = rock_salt(4)
+        plan = gmxfmm.Plan(x, q, 4, measure=False)
+        self.assertGreater(plan.info.bytes, 0)
+        self.assertIn("virial", plan.capabilities)
+        self.assertNotIn("enqueue", plan.capabilities)
+        del plan
+        gc.collect()
+
+
+if __name__ == "__main__":
+    unittest.main()
