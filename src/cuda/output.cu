@@ -34,7 +34,6 @@ struct OutputArgs
     StepResults*         results;
     const AssignResults* assigned; /* num_tiles */
     const double*        total_charge;
-    double               near_unit;  /* u over the unit of P2P's sums */
     double               f;          /* prefactor */
     double               background; /* 4 pi / 3 over the volume of the box in u^3 */
     gmxfmm_device_output out;
@@ -126,7 +125,7 @@ add_sums(const OutputArgs& a, int s, const Vec4<R>& y, const Vec4<R>& near, cons
     {
         return;
     }
-    sum[6] += q * static_cast<double>(near.w) * a.near_unit;
+    sum[6] += q * static_cast<double>(near.w);
     sum[7] += q * static_cast<double>(far.w);
     if (a.out.virial != NULL)
     {
@@ -335,7 +334,7 @@ __global__ void __launch_bounds__(c_threads)
     {
         for (int k = 0; k < 6; k++)
         {
-            sum[15 + k] += static_cast<double>(near_virial[6 * static_cast<size_t>(row) + k]) * a.near_unit;
+            sum[15 + k] += static_cast<double>(near_virial[6 * static_cast<size_t>(row) + k]);
         }
     }
     block_sums<c_threads, 8>(sum, a.partial + static_cast<size_t>(blockIdx.x) * c_numRows);
@@ -369,7 +368,6 @@ static OutputArgs make_args(const gmxfmm_plan* plan, const gmxfmm_device_output*
     a.tree_strain   = far.strain;
     a.results       = d->results.as<StepResults>();
     a.assigned      = d->assign_results.as<AssignResults>();
-    a.near_unit     = fmm_has_places(plan) ? plan->domain.cells.u * fmm_place_scale(plan) : 1;
     a.f             = plan->options.prefactor;
     a.total_charge  = d->charge_results.as<ChargeResults>()->total;
     a.background    = 4 * FMM_PI / 3 / plan->domain.cells.box_volume;
