@@ -3,10 +3,7 @@
 
 5,184 atoms of SPC/E water, steps of 1 fs, mixed precision: PME and FMM at their defaults, FMM with atoms assigned to cells more often,
 FMM with accuracies below the default. The list of pairs has the same cutoff and buffer for all. All runs share the GPU, each with
-its part of the threads. A record has the slope of the total energy, the random walk's share of it, and the settings.
-
-Where the energy does a random walk of variance D t it rises by D / (2 kT), since each step that loses energy is as probable as
-its reverse, weighted with the states at both ends: this has a smaller error of chance than the slope.
+its part of the threads. A record has the slope of the total energy, what its random walk heats by, and the settings.
 """
 import argparse
 import datetime
@@ -17,7 +14,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import mdrun_systems  # noqa: E402
-from harness import FMM, Gmx, changed, commit, complaint, device, drift, fmm_parameters, mean, read_log, work_folder  # noqa: E402
+from harness import FMM, Gmx, changed, commit, complaint, device, drift, fmm_parameters, heating, read_log, work_folder  # noqa: E402
 from mdrun_gpu import gpu  # noqa: E402
 
 KT = 2.494  # kJ/mol at 300 K
@@ -30,17 +27,6 @@ RUNS = {
     "FMM, 2e-4": ({**FMM, "fmm-accuracy": "2e-4"}, 50),
     "FMM, 1e-4": ({**FMM, "fmm-accuracy": "1e-4"}, 50),
 }
-
-
-def walk(rows, atoms, lag=2.0):
-    """Drift per atom (kJ/mol/ps) that belongs to the random walk of the energy, and its standard error."""
-    t, e = [r["Time"] for r in rows], [r["Total Energy"] for r in rows]
-    each = round(lag / (t[1] - t[0]))
-    means = [mean(e[i:i + each]) for i in range(0, len(e) - each + 1, each)]
-    # means over a lag each: their differences have two thirds of the variance of a lag
-    squares = [(b - a) ** 2 * 1.5 for a, b in zip(means, means[1:])]
-    rate = mean(squares) / lag / (2 * KT) / atoms
-    return rate, rate * (2 / len(squares)) ** 0.5
 
 
 def main():
@@ -80,7 +66,7 @@ def main():
             failed = True
             continue
         rows = [row for row in gmx.energies(folder, ["Total Energy"], name=run) if row["Time"] >= 0.5]
-        (slope, noise), (rate, chance) = drift(rows, system.atoms), walk(rows, system.atoms)
+        (slope, noise), (rate, chance) = drift(rows, system.atoms), heating(rows, system.atoms, KT)
         print(f"{name:16} slope {slope:9.2e} +- {noise:.1e}, random walk {rate:8.2e} +- {chance:.1e} kJ/mol/ps an atom", flush=True)
         records.append({**gpu(), **device(threads), "date": datetime.date.today().isoformat(),
                         "commit": os.environ.get("GMXFMM_BENCHMARK_COMMIT") or commit(), "command": command, "name": name,

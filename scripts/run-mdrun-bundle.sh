@@ -13,6 +13,10 @@
 #   large      water15                         2,187,000 atoms
 # Into OUT/coupling.json:
 #   coupling   what pressure coupling costs in the membrane
+# Into OUT/drift.json:
+#   nve        energy drift of water at constant energy, 1 ns
+# Into OUT/lj-split-observables.json:
+#   observables  what Lennard-Jones in two lists changes: energy, pressure, surface tension, density, diffusion
 # Into OUT/timeline.json:
 #   timeline   when the kernels of a step run, in five of these systems
 # With another version of GROMACS than 2022.5 the names have it in them: mdrun-2026.3.json, mdrun-tests-2026.3.json.
@@ -26,7 +30,7 @@ out=$(realpath -m "${2:?usage: run-mdrun-bundle.sh FOLDER OUT [PART]...}")
 command_line="scripts/run-mdrun-bundle.sh FOLDER OUT ${*:3}"
 shift 2
 parts=("$@")
-((${#parts[@]})) || parts=(forces runs drift water5 water12 membrane tip3p protein protein-as-written protein18 amber droplets small medium large coupling timeline)
+((${#parts[@]})) || parts=(forces runs drift water5 water12 membrane tip3p protein protein-as-written protein18 amber droplets small medium large coupling timeline nve observables)
 cd "$(dirname "$0")/.." || exit 2
 root=$PWD
 mkdir -p "$out"
@@ -98,6 +102,16 @@ for part in "${parts[@]}"; do
             echo "== coupling"
             timeout "$(left)" python3 benchmarks/coupling_gpu.py "$GMXFMM_GMX" "$out/coupling$suffix.json" --work "$work/coupling" \
                 --limit "$(left)" || status=1
+            ;;
+        nve)
+            echo "== nve"
+            timeout "$(left)" python3 benchmarks/drift_gpu.py "$GMXFMM_GMX" "$out/drift$suffix.json" || status=1
+            ;;
+        observables)
+            echo "== observables"
+            for kind in frames-water frames-protein bulk; do
+                timeout "$(left)" python3 benchmarks/lj_split_observables.py "$out/lj-split-observables$suffix.json" "$kind" || status=1
+            done
             ;;
         timeline)
             echo "== timeline"

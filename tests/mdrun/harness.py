@@ -599,6 +599,21 @@ def drift(rows, atoms, lag=2.0):
     return slope(t, e), math.sqrt(1.2 * sum(c * c for c in changes)) / (lag * len(changes))
 
 
+def heating(rows, atoms, kt, lag=2.0):
+    """What a random walk of the total energy heats by, per atom (kJ/mol/ps), and its standard error; kt in kJ/mol.
+
+    An energy that walks by a variance of D t rises by D / (2 kT): a step down is as probable as its reverse, weighted with the
+    states at both ends. D is known better from short runs than the slope. It is of means over a lag each (ps), whose
+    differences have two thirds of a lag's variance; what oscillates faster is left out.
+    """
+    t, e = [r["Time"] for r in rows], [r["Total Energy"] for r in rows]
+    each = round(lag / (t[1] - t[0]))
+    means = [mean(e[i:i + each]) for i in range(0, len(e) - each + 1, each)]
+    squares = [1.5 * (b - a) ** 2 for a, b in zip(means, means[1:])]
+    rate = mean(squares) / lag / (2 * kt) / atoms
+    return rate, rate * math.sqrt(2 / len(squares))
+
+
 def read_log(folder, name="topol"):
     with open(os.path.join(folder, name + ".log"), errors="replace") as log:
         return log.read()
