@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A minute of made-up files for the reader of charges, with the address and undefined-behaviour sanitizers: by libFuzzer
+# A minute of made-up files for the readers of charges, with the address and undefined-behaviour sanitizers: by libFuzzer
 # where there is clang, otherwise by a driver that mutates seeds. Usage: fuzz-reader.sh [SECONDS]
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=common.sh
@@ -12,7 +12,14 @@ printf '# box: 4 0 0  0 4 0  0 0 4\n# periodic: 1 1 1\n0 0 0 1\n1 1 1 -1\n' >see
 printf '# name: x\n# kernel: yukawa 2.5\n0 0 0 1 -1 0.5 0 0\r\n1 0 0 -1 1 0.5 0 0\r\n' >seeds/open
 printf '# box: 4 0 0  2 4 0  0 2 4\n# boundary: vacuum\n# periodic: 1 1 1\n1e-3 .5 -7 1.5e0\n' >seeds/vacuum
 gzip -nc seeds/periodic >seeds/gzipped
-sources=("$ROOT"/tests/fuzz/charge_file.c "$ROOT"/src/program/{charge_file,charge_header,charge_check,text_lines}.c)
+printf '2\nLattice="4 0 0 0 4 0 0 0 4" Properties=species:S:1:pos:R:3:charge:R:1 pbc="T T T"\nNa 0 0 0 1\nCl 1 1 1 -1\n' >seeds/xyz
+printf 'CRYST1   40.000   40.000   40.000  90.00  90.00  90.00 P 1\nATOM 1 N ALA 1 0.0 1.0 2.0 -0.3 1.8\nHETATM 2 C ALA 1 1 1 1 .3 2\n' >seeds/pqr
+header="{'descr': '<f8', 'fortran_order': False, 'shape': (2, 4), }"
+printf '\x93NUMPY\x01\x00\x76\x00%-117s\n%064d' "$header" 0 >seeds/npy
+printf '1 2\n3 4\n' >seeds/pairs
+sources=("$ROOT"/tests/fuzz/charge_file.c
+    "$ROOT"/src/program/{charge_check,charge_file,charge_header,charge_keys,charge_read,charge_read_npy,charge_read_pqr,charge_read_text}.c
+    "$ROOT"/src/program/{charge_read_xyz,exclusions,npy_header,number_read,text_lines,words,xyz_header}.c)
 flags=(-std=c11 -g -O1 -D_POSIX_C_SOURCE=200809L -I"$ROOT/src" -I"$ROOT/src/fmm" -fno-omit-frame-pointer)
 sanitizers=address,undefined
 status=0

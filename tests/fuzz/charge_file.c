@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Any bytes as a file of charges (scripts/fuzz-reader.sh): what the reader accepts has to be what its header says, and
- * neither sanitizer may complain. With libFuzzer, or with a main of its own that mutates the seeds:
- *   fuzz_charge_file SECONDS SEED_FILE...
+ * Any bytes as a file of charges in each format, and as one of excluded pairs (scripts/fuzz-reader.sh): what the
+ * readers accept has to be what their headers say, and neither sanitizer may complain. The work folder gets a link for
+ * each ending. With libFuzzer, or with a main of its own that mutates the seeds: fuzz_charge_file SECONDS SEED_FILE...
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +14,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "program/charge_file.h"
+#include "program/charge_read.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size);
+
+enum
+{
+    c_file = 100 /* descriptor of the file in memory, and its path: */
+};
+#define FILE_PATH "/proc/self/fd/100"
 
 /* Stops if what should be finite is not. */
 static void expect_finite(const double* values, int64_t n)
@@ -31,11 +38,12 @@ static void expect_finite(const double* values, int64_t n)
 
 static void read_and_check(const char* name)
 {
-    charge_file  file;
-    atomic_llong rows = 0;
-    if (charge_file_read(name, &file, &rows) == 0)
+    const exclusions none = {0};
+    charge_file      file;
+    atomic_llong     rows = 0;
+    if (charge_read(name, &file, &rows) == 0)
     {
-        if (file.n < 1 || (file.periodic && file.box_line == 0))
+        if (file.n < 1)
         {
             abort();
         }
@@ -43,23 +51,50 @@ static void read_and_check(const char* name)
         expect_finite(file.q, file.n);
         expect_finite(file.potential, file.n);
         expect_finite(file.field, 3 * file.n);
-        expect_finite(file.box, file.periodic ? 9 : 0);
-        charge_file_check_places(&file);
+        expect_finite(file.box, file.has_box ? 9 : 0);
+        if (charge_file_check_box(&file) == 0)
+        {
+            charge_file_check_places(&file, &none);
+        }
     }
     charge_file_free(&file);
 }
 
+/* Of four particles. */
+static void read_pairs(const char* name)
+{
+    exclusions e;
+    if (exclusions_read(name, 4, &e) == 0 && e.start != NULL)
+    {
+        for (int k = e.start[0]; k < e.start[4]; k++)
+        {
+            if (e.list[k] < 0 || e.list[k] >= 4)
+            {
+                abort();
+            }
+        }
+    }
+    exclusions_free(&e);
+}
+
 int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size)
 {
-    const int file = memfd_create("charges", 0);
-    char      name[64];
-    if (file < 0 || write(file, data, size) != (ssize_t)size)
+    static const char* const names[] = {"charges", "charges.xyz", "charges.pqr", "charges.npy"};
+    const int                made    = memfd_create("charges", 0);
+    if (made < 0 || dup2(made, c_file) != c_file || close(made) != 0 || write(c_file, data, size) != (ssize_t)size)
     {
         exit(1);
     }
-    snprintf(name, sizeof(name), "/proc/self/fd/%d", file);
-    read_and_check(name);
-    close(file);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+    {
+        if (symlink(FILE_PATH, names[i]) != 0 && errno != EEXIST)
+        {
+            exit(1);
+        }
+        read_and_check(names[i]);
+    }
+    read_pairs(names[0]);
+    close(c_file);
     return 0;
 }
 
