@@ -116,6 +116,15 @@ def test(checks):
             checks.that(0 <= warning < max(text.find("starting mdrun"), text.find("Started mdrun")) if warned else warning < 0,
                         f"{what}: {'a' if warned else 'no'} warning {where} of errors when atoms move")
 
+    thermostat = {"tcoupl": "V-rescale", "tc-grps": "System", "tau-t": "1", "ref-t": "300"}
+    coarse = {"fmm-order": "8", "fmm-grid": "4 4 4", "fmm-measure": "no"} # errors of 4e-4; what is chosen for so small a system has 5e-5
+    for settings, noted in ((coarse, True), ({**coarse, "integrator": "md-vv"}, True), ({}, False), ({**coarse, **thermostat}, False),
+                            ({**coarse, "integrator": "steep"}, False)):
+        output = " ".join(gmx.grompp(folder, {**system.mdp, **FMM, **settings}, system, name="heating").split())
+        note = re.search(r"NOTE \d+[^:]*: Without temperature coupling, .{0,80} heat water by some \S+ kJ/mol/ps per atom.*?fmm-accuracy = 5e-05", output)
+        checks.that((note is not None) == noted, f"{settings or 'all automatic'}: grompp notes{'' if noted else ' not'} what errors of the forces "
+                    f"do without a thermostat{': ' + note.group(0) if note else ''}")
+
     system = water(gmx, work_folder("coincide"), (1, 1, 1), sodium=2)
     output = gmx.grompp(folder, {**system.mdp, **FMM, "fmm-boundary": "vacuum"}, system, name="ions")
     checks.that("WARNING" in output and "all molecules should be neutral" in " ".join(output.split()),

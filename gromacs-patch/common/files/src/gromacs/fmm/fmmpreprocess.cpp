@@ -57,6 +57,32 @@ void checkOpenSystem(const t_inputrec&                                    ir,
     refuse(hasBoxDeformation(ir), "with pbc = no has no box to deform; use deform = 0 0 0 0 0 0");
 }
 
+/*! \brief Notes what errors of the forces do without a thermostat
+ *
+ * The energy does a random walk of a variance D t, and rises by D / (2 kT); D
+ * goes with the square of the error, however often atoms are assigned to cells
+ * (docs/accuracy.md).
+ */
+void noteHeating(const t_inputrec& ir, double expectedError, FmmWarningHandler* wi)
+{
+    constexpr double c_heating = 2e3; // in water, kJ/mol/ps an atom, over the squared relative error
+    constexpr double c_worthIt  = 1e-5; // what PME stays below
+    constexpr double c_accuracy = 5e-5; // with it FMM does, too
+    const double     heating    = c_heating * expectedError * expectedError;
+    const bool       isMD = ir.eI == IntegrationAlgorithm::MD || ir.eI == IntegrationAlgorithm::VV
+                      || ir.eI == IntegrationAlgorithm::VVAK;
+    if (isMD && ir.etc == TemperatureCoupling::No && heating > c_worthIt)
+    {
+        addFmmNote(wi,
+                   formatString("Without temperature coupling, errors of the FMM forces of %.1e "
+                                "heat water by some %.0e kJ/mol/ps per atom. For long runs use "
+                                "fmm-accuracy = %g.",
+                                expectedError,
+                                heating,
+                                c_accuracy));
+    }
+}
+
 } // namespace
 
 void checkFmmInputrec(t_inputrec* ir, FmmWarningHandler* wi)
@@ -234,6 +260,7 @@ void checkFmmSystem(const gmx_mtop_t&    mtop,
                                solver.expectedError(),
                                parameters.accuracy));
         }
+        noteHeating(ir, solver.expectedError(), wi);
     }
     catch (const GromacsException& ex)
     {
