@@ -241,7 +241,9 @@ def uneven(options):
     for (distribution, setting), row in rows.items():
         row["seconds_over_cube"] = round(row["seconds"] / rows["cube", "fmm,1e-4"]["seconds"], 2)
         print(f"{distribution} {setting}: {row['seconds']} s, {row['seconds_over_cube']} of the FMM's in a cube, error {row['field_error']}", flush=True)
-    store(options, "open.json", header(options, "open", options.threads), rows=list(rows.values()))
+    head = header(options, "open", options.threads)
+    head["command"] += f" --threads {options.threads} --points {options.points} --rounds {options.rounds}"
+    store(options, "open.json", head, rows=list(rows.values()))
 
 
 # ----------------------------------------------------------------------------------------------------------------- levels
