@@ -54,7 +54,7 @@ def main():
         for ensemble, coupling in ENSEMBLES.items():
             gmx.grompp(folder, changed(system.mdp, **settings, **coupling), system, "-t", frames, "-time", f"{at:g}", name=f"{method}-{ensemble}")
     head = {"benchmark": "coupling", "system": system.name, **gpu(), "cores": os.cpu_count(), "date": datetime.date.today().isoformat(),
-            "commit": os.environ.get("GMXFMM_BENCHMARK_COMMIT") or commit(),
+            "commit": commit(),
             "command": os.environ.get("GMXFMM_BENCHMARK_COMMAND", " ".join(sys.argv))}
     found, turn = {}, 0.0
     for repeat in range(options.repeats):

@@ -15,7 +15,6 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from harness import FMM, changed, commit, device, drift, fmm_parameters, heating, need, program, read_log, water, work_folder  # noqa: E402
 
 ATOMS = 648
-KT = 2.494  # kJ/mol at 300 K
 
 
 def main():
@@ -30,7 +29,7 @@ def main():
     gmx.grompp(folder, {**mdp, **FMM, **extra}, system)
     gmx.mdrun(folder, "-pin", "off", threads="1")
     rows = [row for row in gmx.energies(folder, ["Total Energy"]) if row["Time"] >= 0.5]
-    (slope, noise), (rate, chance) = drift(rows, ATOMS), heating(rows, ATOMS, KT)
+    (slope, noise), (rate, chance) = drift(rows, ATOMS), heating(rows, ATOMS)
     records = []
     if os.path.exists(output):
         with open(output) as file:

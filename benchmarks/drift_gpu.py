@@ -17,7 +17,6 @@ import mdrun_systems  # noqa: E402
 from harness import FMM, Gmx, changed, commit, complaint, device, drift, fmm_parameters, heating, read_log, work_folder  # noqa: E402
 from mdrun_gpu import gpu  # noqa: E402
 
-KT = 2.494  # kJ/mol at 300 K
 # name: settings, steps between assignments at the most (each is a pair search here)
 RUNS = {
     "PME": ({"coulombtype": "PME", "fourierspacing": "0.12", "pme-order": 4, "ewald-rtol": "1e-5"}, 50),
@@ -66,10 +65,10 @@ def main():
             failed = True
             continue
         rows = [row for row in gmx.energies(folder, ["Total Energy"], name=run) if row["Time"] >= 0.5]
-        (slope, noise), (rate, chance) = drift(rows, system.atoms), heating(rows, system.atoms, KT)
+        (slope, noise), (rate, chance) = drift(rows, system.atoms), heating(rows, system.atoms)
         print(f"{name:16} slope {slope:9.2e} +- {noise:.1e}, random walk {rate:8.2e} +- {chance:.1e} kJ/mol/ps an atom", flush=True)
         records.append({**gpu(), **device(threads), "date": datetime.date.today().isoformat(),
-                        "commit": os.environ.get("GMXFMM_BENCHMARK_COMMIT") or commit(), "command": command, "name": name,
+                        "commit": commit(), "command": command, "name": name,
                         "system": system.name, "atoms": system.atoms, "ps": args.ps, "settings": RUNS[name][0], "nstlist": RUNS[name][1],
                         "fmm": fmm_parameters(read_log(folder, run)), "drift_kj_mol_ps_atom": slope, "standard_error": noise,
                         "walk_kj_mol_ps_atom": rate, "walk_standard_error": chance})

@@ -140,7 +140,7 @@ class Bench:
         self.end = time.monotonic() + options.limit
         machine = gpu() if not options.cpu else {"device": device()["cpu"], "driver": "none"}
         self.common = {**machine, "gromacs": version(self.gmx), "cpu": device()["cpu"], "cores": os.cpu_count(), "date": datetime.date.today().isoformat(),
-                       "commit": os.environ.get("GMXFMM_BENCHMARK_COMMIT") or commit(),
+                       "commit": commit(),
                        "command": os.environ.get("GMXFMM_BENCHMARK_COMMAND", " ".join(sys.argv))}
         self.records = []
         for path in (options.earlier, self.output):

@@ -86,7 +86,7 @@ def main():
         records.append({"what": what, "before": before, "after": after, "after_over_before": round(ratio, 4)})
         print(f"{what}: {statistics.median(before):.4g} before, {statistics.median(after):.4g} after, {ratio:.3f}")
     head = {"benchmark": "pairs", **gpu(), "cores": os.cpu_count(), "date": datetime.date.today().isoformat(),
-            "before": os.environ.get("GMXFMM_COMMIT_BEFORE", "unknown"), "after": os.environ.get("GMXFMM_BENCHMARK_COMMIT") or commit(),
+            "before": os.environ.get("GMXFMM_COMMIT_BEFORE", "unknown"), "after": commit(),
             "command": os.environ.get("GMXFMM_BENCHMARK_COMMAND", "benchmarks/pairs_gpu.py BEFORE AFTER OUTPUT"), "records": records}
     with open(options.output, "w") as out:
         json.dump(head, out, indent=1)

@@ -25,6 +25,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 NTOMP = os.environ.get("GMXFMM_NTOMP") or str(min(os.cpu_count() or 1, 8))
 BAR_PER_KJ_MOL_NM3 = 16.6054  # 1 kJ/mol/nm^3 in bar
+KT = 2.494  # kJ/mol at 300 K
 SKIP = 77  # exit status of a test that could not run
 
 
@@ -552,7 +553,9 @@ def device(threads=NTOMP):
 
 
 def commit():
-    """The commit of this repository, with + when the work tree differs ("unknown" outside git)."""
+    """The commit of this repository, with + when the work tree differs ("unknown" outside git), or GMXFMM_BENCHMARK_COMMIT."""
+    if os.environ.get("GMXFMM_BENCHMARK_COMMIT"):
+        return os.environ["GMXFMM_BENCHMARK_COMMIT"]
     found = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--abbrev=12", "--dirty=+"], text=True, capture_output=True)
     return found.stdout.strip() or "unknown"
 
@@ -599,8 +602,8 @@ def drift(rows, atoms, lag=2.0):
     return slope(t, e), math.sqrt(1.2 * sum(c * c for c in changes)) / (lag * len(changes))
 
 
-def heating(rows, atoms, kt, lag=2.0):
-    """What a random walk of the total energy heats by, per atom (kJ/mol/ps), and its standard error; kt in kJ/mol.
+def heating(rows, atoms, lag=2.0):
+    """What a random walk of the total energy heats by at 300 K, per atom (kJ/mol/ps), and its standard error.
 
     An energy that walks by a variance of D t rises by D / (2 kT): a step down is as probable as its reverse, weighted with the
     states at both ends. D is known better from short runs than the slope. It is of means over a lag each (ps), whose
@@ -610,7 +613,7 @@ def heating(rows, atoms, kt, lag=2.0):
     each = round(lag / (t[1] - t[0]))
     means = [mean(e[i:i + each]) for i in range(0, len(e) - each + 1, each)]
     squares = [1.5 * (b - a) ** 2 for a, b in zip(means, means[1:])]
-    rate = mean(squares) / lag / (2 * kt) / atoms
+    rate = mean(squares) / lag / (2 * KT) / atoms
     return rate, rate * math.sqrt(2 / len(squares))
 
 

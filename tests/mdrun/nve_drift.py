@@ -8,7 +8,7 @@ kJ/mol/ps an atom; of ten of 40 and 120 ps with cells kept for 0.05 ps, as on a 
 """
 import math
 
-from harness import FMM, NO_COULOMB, TIGHT, changed, drift, force_error, main, mean, need, single_points, water, work_folder
+from harness import FMM, KT, NO_COULOMB, TIGHT, changed, drift, force_error, main, mean, need, single_points, water, work_folder
 
 gmx_d = need("GMXFMM_GMX_D")
 
@@ -16,7 +16,6 @@ STEPS = {"fmm": 60000, "fmm, 1e-5": 40000, "pme": 40000}
 FINE = {**FMM, "fmm-accuracy": "1e-5"}
 CHANCE = {"fmm, 1e-5": 6e-6, "pme": 3e-6}  # kJ/mol/ps: standard deviation of six and of four such runs, lists of 10 steps
 ATOMS = 648
-KT = 2.494  # kJ/mol at 300 K
 KINETIC = ATOMS / 3 * 6 / 2 * KT  # rigid molecules
 
 

@@ -8,13 +8,12 @@ import math
 import os
 import re
 
-from harness import (FMM, NO_COULOMB, System, changed, complaint, main, mean, need, read_log, read_trr, regression, rms_difference, slope,
+from harness import (FMM, KT, NO_COULOMB, System, changed, complaint, main, mean, need, read_log, read_trr, regression, rms_difference, slope,
                      version, water, work_folder, write_mdp)
 
 gmx, gmx_d, stock_d = need("GMXFMM_GMX"), need("GMXFMM_GMX_D"), need("GMXFMM_STOCK_GMX_D", "gmx_d")
 
 COULOMB = 138.935457644  # kJ/mol nm/e^2, GROMACS's value
-KT = 2.494  # kJ/mol at 300 K
 OPEN = {**FMM, "pbc": "no", "dispcorr": "no", "comm-mode": "angular"}
 FINE = {**OPEN, "fmm-accuracy": "1e-6"}
 DIRECT = {**OPEN, "fmm-grid": "1 1 1", "fmm-order": "12"}  # a single cell: all pairs are near; few are not where ions fly off
