@@ -8,29 +8,15 @@
 
 #include "words.h"
 
-/* Whether the first `length` characters of a name end with .abc, in any letters. */
-static int ends_with(const char* name, size_t length, const char* ending)
-{
-    char         last[8] = "";
-    const size_t wanted  = strlen(ending);
-
-    if (length < wanted)
-    {
-        return 0;
-    }
-    memcpy(last, name + length - wanted, wanted);
-    return words_equal(last, ending);
-}
-
 charge_format charge_format_of(const char* name)
 {
     const size_t whole  = strlen(name);
-    const size_t length = ends_with(name, whole, ".gz") ? whole - 3 : whole;
+    const size_t length = words_end_with(name, whole, ".gz") ? whole - 3 : whole;
 
-    return ends_with(name, length, ".npy")   ? CHARGE_NPY
-           : ends_with(name, length, ".xyz") ? CHARGE_XYZ
-           : ends_with(name, length, ".pqr") ? CHARGE_PQR
-                                             : CHARGE_TEXT;
+    return words_end_with(name, length, ".npy")   ? CHARGE_NPY
+           : words_end_with(name, length, ".xyz") ? CHARGE_XYZ
+           : words_end_with(name, length, ".pqr") ? CHARGE_PQR
+                                                  : CHARGE_TEXT;
 }
 
 /* Makes *array one of n times `each` bytes; 1 if that is possible. */

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "npy_header.h"
+#include "words.h"
 
 enum
 {
@@ -153,12 +154,11 @@ static int read_array(FILE* in, charge_file* file, atomic_llong* rows)
 
 int charge_read_npy(const char* name, charge_file* file, atomic_llong* rows)
 {
-    const size_t length = strlen(name);
-    FILE*        in     = name[length - 1] == 'z' || name[length - 1] == 'Z' ? NULL : fopen(name, "rb");
+    const int is_zipped = words_end_with(name, strlen(name), ".gz");
+    FILE*     in        = is_zipped ? NULL : fopen(name, "rb");
 
     if (!in)
     {
-        const int is_zipped = name[length - 1] == 'z' || name[length - 1] == 'Z';
         complain(name, 0, "cannot be opened: %s", is_zipped ? "a .npy is not gzipped" : strerror(errno));
         return -1;
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "charge_write_header.h"
+#include "words.h"
 
 /* Where the next label begins; NULL without labels. */
 typedef struct
@@ -123,7 +124,7 @@ int charge_write_check(const char* name, int overwrite, const charge_file* syste
         complain(name, 0, "a .pqr has no place for this box: only for a along x and b in the plane of x and y");
         return -1;
     }
-    if (charge_format_of(name) == CHARGE_NPY && (name[strlen(name) - 1] | 0x20) == 'z')
+    if (charge_format_of(name) == CHARGE_NPY && words_end_with(name, strlen(name), ".gz"))
     {
         complain(name, 0, "a .npy is not gzipped");
         return -1;

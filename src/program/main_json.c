@@ -5,11 +5,6 @@
 #include "json.h"
 #include "main_results.h"
 
-static const char* boundary_name(gmxfmm_boundary boundary)
-{
-    return boundary == GMXFMM_OPEN ? "open" : boundary == GMXFMM_VACUUM ? "vacuum" : "tinfoil";
-}
-
 static void put_matrix(json* j, const char* key, const double* matrix)
 {
     if (!matrix)
@@ -128,7 +123,7 @@ int main_results_write_json(const problem* all, const main_options* options, con
     json_integer(&j, "targets", all->targets.n);
     json_integer(&j, "excluded_pairs", all->excluded.num_pairs);
     json_number(&j, "net_charge", problem_net_charge(file));
-    json_string(&j, "boundary", boundary_name(solve->boundary));
+    json_string(&j, "boundary", problem_boundary_name(solve->boundary));
     json_string(&j, "kernel", solve->kernel == GMXFMM_YUKAWA ? "yukawa" : "coulomb");
     json_number(&j, "kappa", solve->kernel == GMXFMM_YUKAWA ? solve->kappa : NAN);
     json_number(&j, "prefactor", solve->prefactor);

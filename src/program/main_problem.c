@@ -30,6 +30,11 @@ double problem_net_charge(const charge_file* file)
     return sum;
 }
 
+const char* problem_boundary_name(gmxfmm_boundary boundary)
+{
+    return boundary == GMXFMM_OPEN ? "open" : boundary == GMXFMM_VACUUM ? "vacuum" : "tinfoil";
+}
+
 /* The box that the command line and the file decide. */
 static int settle_box(charge_file* file, const main_options* options)
 {

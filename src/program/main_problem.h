@@ -16,7 +16,7 @@ typedef struct
 } problem;
 
 /* Reads the files that the options name, checks them, and settles in the options what a file says and no option does.
- * *rows: as charge_file_read. 0, or -1 after one line on stderr; *all can be given to problem_free in any case. */
+ * *rows: as charge_read. 0, or -1 after one line on stderr; *all can be given to problem_free in any case. */
 int problem_read(problem* all, main_options* options, atomic_llong* rows);
 
 /* The charges as the library takes them. */
@@ -29,6 +29,8 @@ double problem_net_charge(const charge_file* file);
 
 /* Mean of |q|. */
 double problem_mean_charge(const charge_file* file);
+
+const char* problem_boundary_name(gmxfmm_boundary boundary);
 
 void problem_free(problem* all);
 

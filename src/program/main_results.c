@@ -72,9 +72,7 @@ void main_results_print(const problem* all, const main_options* options, const s
         printf("excluded_pairs: %lld\n", (long long)all->excluded.num_pairs);
     }
     printf("net_charge: %.17g\n", problem_net_charge(file));
-    printf("boundary: %s\n", solve->boundary == GMXFMM_OPEN     ? "open"
-                             : solve->boundary == GMXFMM_VACUUM ? "vacuum"
-                                                                : "tinfoil");
+    printf("boundary: %s\n", problem_boundary_name(solve->boundary));
     if (solve->prefactor != 1)
     {
         printf("prefactor: %.17g\n", solve->prefactor);

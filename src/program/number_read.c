@@ -140,7 +140,7 @@ const char* number_read(const char* text, double* value)
     {
         return NULL;
     }
-    double result = 0;
+    double result;
     if (digits == 0)
     {
         result = 0;

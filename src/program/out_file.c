@@ -160,17 +160,16 @@ int out_file_check(const char* name, int overwrite)
 /* Opens what is written, and the gzip stream if there is one. 0 or errno. */
 static int open_streams(out_file* out, const char* name)
 {
-    const size_t length = strlen(name);
-    const int    file   = is_standard(name) ? dup(STDOUT_FILENO)
-                          : out->target     ? open_beside(out->target, &out->beside)
-                                            : open(name, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    const int file = is_standard(name) ? dup(STDOUT_FILENO)
+                     : out->target     ? open_beside(out->target, &out->beside)
+                                       : open(name, O_WRONLY | O_CREAT | O_TRUNC, 0666);
 
     out->stream = file < 0 ? NULL : fdopen(file, "w");
     if (!out->stream)
     {
         return errno;
     }
-    if (length > 3 && words_equal(name + length - 3, ".gz"))
+    if (words_end_with(name, strlen(name), ".gz"))
     {
         const int copy = dup(file);
         /* digits of random numbers: the next levels take several times as long and gain a few percent */

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "number_read.h"
 
@@ -79,4 +80,17 @@ int words_equal(const char* a, const char* b)
         b++;
     }
     return !*a && !*b;
+}
+
+int words_end_with(const char* word, size_t length, const char* ending)
+{
+    char         last[8] = "";
+    const size_t wanted  = strlen(ending);
+
+    if (length < wanted)
+    {
+        return 0;
+    }
+    memcpy(last, word + length - wanted, wanted);
+    return words_equal(last, ending);
 }

@@ -3,6 +3,7 @@
 #ifndef GMXFMM_WORDS_H
 #define GMXFMM_WORDS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "text_lines.h"
@@ -20,5 +21,8 @@ int words_integer(const char* word, int64_t* value);
 
 /* 1 if two words are the same but for capitals. */
 int words_equal(const char* a, const char* b);
+
+/* 1 if the first `length` characters end with this, of 7 characters at most, but for capitals. */
+int words_end_with(const char* word, size_t length, const char* ending);
 
 #endif
