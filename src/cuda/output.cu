@@ -34,6 +34,7 @@ struct OutputArgs
     StepResults*         results;
     const AssignResults* assigned; /* num_tiles */
     const double*        total_charge;
+    double               near_unit;  /* u over the unit of P2P's sums */
     double               f;          /* prefactor */
     double               background; /* 4 pi / 3 over the volume of the box in u^3 */
     gmxfmm_device_output out;
@@ -125,7 +126,7 @@ add_sums(const OutputArgs& a, int s, const Vec4<R>& y, const Vec4<R>& near, cons
     {
         return;
     }
-    sum[6] += q * static_cast<double>(near.w);
+    sum[6] += q * static_cast<double>(near.w) * a.near_unit;
     sum[7] += q * static_cast<double>(far.w);
     if (a.out.virial != NULL)
     {
@@ -269,7 +270,8 @@ __global__ void __launch_bounds__(c_threads) write_output(OutputArgs            
 {
     double       surface_field[3] = {0, 0, 0};
     const double inverse_u        = a.box->inverse_u;
-    const bool   far_pairs        = a.far_pairs != NULL && a.assigned->num_far > 0;
+    const double one = a.near_unit, two = one * one; /* units of 1/r and 1/r^2 */
+    const bool   far_pairs = a.far_pairs != NULL && a.assigned->num_far > 0;
     for (int d = 0; d < 3 && a.vacuum; d++)
     {
         surface_field[d] = -a.box->surface * a.results->moments[9 + d];
@@ -286,10 +288,10 @@ __global__ void __launch_bounds__(c_threads) write_output(OutputArgs            
         {
             en = sums_elsewhere(pairs, s, a.cell_of[s]);
         }
-        double e[3] = {static_cast<double>(en.x) + static_cast<double>(ef.x),
-                       static_cast<double>(en.y) + static_cast<double>(ef.y),
-                       static_cast<double>(en.z) + static_cast<double>(ef.z)};
-        double phi  = static_cast<double>(en.w) + static_cast<double>(ef.w);
+        double e[3] = {static_cast<double>(en.x) * two + static_cast<double>(ef.x),
+                       static_cast<double>(en.y) * two + static_cast<double>(ef.y),
+                       static_cast<double>(en.z) * two + static_cast<double>(ef.z)};
+        double phi  = static_cast<double>(en.w) * one + static_cast<double>(ef.w);
         if (far_pairs)
         {
             take_far_pairs<false>(a, xq, s, &phi, e, NULL);
@@ -334,7 +336,7 @@ __global__ void __launch_bounds__(c_threads)
     {
         for (int k = 0; k < 6; k++)
         {
-            sum[15 + k] += static_cast<double>(near_virial[6 * static_cast<size_t>(row) + k]);
+            sum[15 + k] += static_cast<double>(near_virial[6 * static_cast<size_t>(row) + k]) * a.near_unit;
         }
     }
     block_sums<c_threads, 8>(sum, a.partial + static_cast<size_t>(blockIdx.x) * c_numRows);
@@ -368,6 +370,7 @@ static OutputArgs make_args(const gmxfmm_plan* plan, const gmxfmm_device_output*
     a.tree_strain   = far.strain;
     a.results       = d->results.as<StepResults>();
     a.assigned      = d->assign_results.as<AssignResults>();
+    a.near_unit     = fmm_has_places(plan) ? plan->domain.cells.u * fmm_place_scale(plan) : 1;
     a.f             = plan->options.prefactor;
     a.total_charge  = d->charge_results.as<ChargeResults>()->total;
     a.background    = 4 * FMM_PI / 3 / plan->domain.cells.box_volume;

@@ -23,8 +23,8 @@
  * (uncharged.h).
  *
  * In an open system positions are the caller's own numbers, if the step has all their digits (fmm_has_places), in a
- * unit that is a power of two, and there are no shifts between cells. A kernel of its own, to_unit, brings the sums
- * into units of u.
+ * unit that is a power of two, and there are no shifts between cells. The sums are in that unit, too; output.cu brings
+ * them into units of u.
  */
 #include "cuda/near/near.h"
 #include "cuda/near/p2p_args.h"
@@ -36,9 +36,8 @@ enum
     c_rounds       = 4, /* gathers of 32 sources in flight at once */
     c_unrolled     = 4, /* sources that the inner loop reads at once */
     c_strains      = 5,
-    c_unitThreads  = 256, /* of to_unit */
-    c_blocks       = 24,  /* on a multiprocessor, in single precision: as many as shared memory has room for */
-    c_blocksVirial = 20   /* the same for registers, with sums for a virial */
+    c_blocks       = 24, /* on a multiprocessor, in single precision: as many as shared memory has room for */
+    c_blocksVirial = 20  /* the same for registers, with sums for a virial */
 };
 
 /* What is computed of each pair: most steps of a simulation need forces alone. */
@@ -701,23 +700,6 @@ int fmm_cuda_near_virial_rows(const gmxfmm_plan* plan, int tiles)
                                    : 0;
 }
 
-/* Sums of P2P in units of u: 1/r for potential and virial, 1/r^2 for the field. one: P2pArgs.unit. */
-template <class R>
-__global__ void __launch_bounds__(c_unitThreads)
-    to_unit(int n, R one, Vec4<R>* near, const int* num_tiles, R* virial, int with_virial)
-{
-    const int first = static_cast<int>(blockIdx.x * c_unitThreads + threadIdx.x), step = gridDim.x * c_unitThreads;
-    for (int s = first; s < n; s += step)
-    {
-        const Vec4<R> sum = near[s];
-        near[s]           = {sum.x * (one * one), sum.y * (one * one), sum.z * (one * one), sum.w * one};
-    }
-    for (int i = first; with_virial && i < 6 * *num_tiles; i += step)
-    {
-        virial[i] *= one;
-    }
-}
-
 template <class R>
 P2pArgs<R> fmm_cuda_p2p_args(const gmxfmm_plan* plan)
 {
@@ -739,7 +721,6 @@ P2pArgs<R> fmm_cuda_p2p_args(const gmxfmm_plan* plan)
     a.box           = d->box.as<BoxValues>();
     a.tile_start    = targets->tile_start.as<int>();
     a.away          = static_cast<R>(c_away);
-    a.unit          = 1;
     a.small         = 0;
     if (fmm_has_places(plan))
     {
@@ -747,7 +728,6 @@ P2pArgs<R> fmm_cuda_p2p_args(const gmxfmm_plan* plan)
         a.xq               = d->sources.places.as<Vec4<R>>();
         a.target           = targets->places.as<Vec4<R>>();
         a.box              = d->no_box.as<BoxValues>();
-        a.unit             = c->u * fmm_place_scale(plan);
         a.away             = static_cast<R>((c->origin[0] + (c->n[0] + c_farthest) * c->edge) * fmm_place_scale(plan));
     }
     for (int i = 0; i < 3; i++)
@@ -770,14 +750,6 @@ static gmxfmm_status launch(gmxfmm_plan* plan, cudaStream_t stream)
         const size_t shared = c_warps * sizeof(WarpMemory<R>);
         FMM_CUDA(plan, (allow_shared(&plan->device->allowed, p2p<R, WANTED>)));
         p2p<R, WANTED><<<blocks_for(warps, c_warps), 32 * c_warps, shared, stream>>>(fmm_cuda_p2p_args<R>(plan));
-        FMM_CUDA(plan, cudaGetLastError());
-    }
-    if (warps > 0 && fmm_has_places(plan))
-    {
-        const P2pArgs<R> a = fmm_cuda_p2p_args<R>(plan);
-        const int        n = targets_of(plan->device)->n;
-        to_unit<R><<<blocks_for(n, c_unitThreads), c_unitThreads, 0, stream>>>(
-            n, static_cast<R>(a.unit), a.out, a.num_tiles, a.virial, WANTED == c_virialToo);
         FMM_CUDA(plan, cudaGetLastError());
     }
     return GMXFMM_OK;

@@ -22,7 +22,6 @@ struct P2pArgs
     R*               virial; /* 6 for each tile, or for each block of near_faces */
     const BoxValues* box;
     R                away;      /* x of what has no charge, and where no target is */
-    double           unit;      /* u over the unit of xq, target and virial */
     int              small;     /* near vectors are longer than the grid in some direction */
     int              extent[3]; /* of the near vectors */
     const int*       tile_start;

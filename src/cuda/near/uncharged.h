@@ -61,9 +61,7 @@ static __device__ inline Vec4<R> sums_elsewhere(const P2pArgs<R>& a, int s, int 
             sum[3] += p;
         }
     }
-    const double one = a.unit, two = one * one;
-    return {static_cast<R>(sum[0] * two), static_cast<R>(sum[1] * two), static_cast<R>(sum[2] * two),
-            static_cast<R>(sum[3] * one)};
+    return {static_cast<R>(sum[0]), static_cast<R>(sum[1]), static_cast<R>(sum[2]), static_cast<R>(sum[3])};
 }
 
 #endif

@@ -14,7 +14,7 @@ struct PermuteArgs
 {
     Geometry             g;
     const BoxValues*     box;
-    double               inverse_n[3];
+    double               inverse_n[3], place_scale;
     int                  n;
     const int*           sorted;
     const Anchor*        anchor;
@@ -23,9 +23,10 @@ struct PermuteArgs
     const ChargeResults* charges;
 };
 
-/* Position of a particle relative to its cell's centre, of the image nearest to its position at assign. */
+/* Position of a particle relative to its cell's centre, of the image nearest to its position at assign. places: NULL,
+ * or the caller's numbers in the same order, for P2P. */
 template <class R, class X>
-__global__ void __launch_bounds__(c_threads) permute(PermuteArgs a, const X* x, Vec4<R>* xq)
+__global__ void __launch_bounds__(c_threads) permute(PermuteArgs a, const X* x, Vec4<R>* xq, Vec4<R>* places)
 {
     const int s = static_cast<int>(blockIdx.x * c_threads + threadIdx.x);
     if (s >= a.n)
@@ -53,21 +54,14 @@ __global__ void __launch_bounds__(c_threads) permute(PermuteArgs a, const X* x, 
         a.results->unplaced                              = a.assigned->bad;
         a.results->bad_charge                            = a.charges->bad;
     }
-    xq[s] = {static_cast<R>(y[0]), static_cast<R>(y[1]), static_cast<R>(y[2]), static_cast<R>(anchor.charge)};
-}
-
-/* The caller's numbers in sorted order, for P2P. */
-template <class R, class X>
-__global__ void __launch_bounds__(c_threads)
-    keep_places(int n, const int* sorted, const Anchor* anchor, double scale, const X* x, Vec4<R>* places)
-{
-    const int s = static_cast<int>(blockIdx.x * c_threads + threadIdx.x);
-    if (s < n)
+    const R q = static_cast<R>(anchor.charge);
+    xq[s]     = {static_cast<R>(y[0]), static_cast<R>(y[1]), static_cast<R>(y[2]), q};
+    if (places != NULL)
     {
-        const X* from = x + 3 * static_cast<size_t>(sorted[s]);
-        places[s]     = {static_cast<R>(static_cast<double>(from[0]) * scale),
-                         static_cast<R>(static_cast<double>(from[1]) * scale),
-                         static_cast<R>(static_cast<double>(from[2]) * scale), static_cast<R>(anchor[s].charge)};
+        const X* from = x + 3 * static_cast<size_t>(a.sorted[s]);
+        places[s]     = {static_cast<R>(static_cast<double>(from[0]) * a.place_scale),
+                         static_cast<R>(static_cast<double>(from[1]) * a.place_scale),
+                         static_cast<R>(static_cast<double>(from[2]) * a.place_scale), q};
     }
 }
 
@@ -128,28 +122,23 @@ static gmxfmm_status launch(gmxfmm_plan* plan, const ParticleSet* set, const voi
 {
     fmm_device* d = plan->device;
     PermuteArgs a;
-    a.g        = make_geometry(plan);
-    a.box      = d->box.as<BoxValues>();
-    a.n        = set->n;
-    a.sorted   = set->sorted.as<int>();
-    a.anchor   = set->anchor.as<Anchor>();
-    a.results  = d->results.as<StepResults>();
-    a.assigned = d->assign_results.as<AssignResults>();
-    a.charges  = d->charge_results.as<ChargeResults>();
+    a.g           = make_geometry(plan);
+    a.box         = d->box.as<BoxValues>();
+    a.n           = set->n;
+    a.sorted      = set->sorted.as<int>();
+    a.anchor      = set->anchor.as<Anchor>();
+    a.results     = d->results.as<StepResults>();
+    a.assigned    = d->assign_results.as<AssignResults>();
+    a.charges     = d->charge_results.as<ChargeResults>();
+    a.place_scale = fmm_has_places(plan) ? fmm_place_scale(plan) : 0;
     for (int i = 0; i < 3; i++)
     {
         a.inverse_n[i] = a.g.periodic[i] ? 1.0 / a.g.n[i] : 0; /* no period is taken off */
     }
     if (a.n > 0)
     {
-        permute<R, X>
-            <<<blocks_for(a.n, c_threads), c_threads, 0, stream>>>(a, static_cast<const X*>(x), set->xq.as<Vec4<R>>());
-        FMM_CUDA(plan, cudaGetLastError());
-    }
-    if (a.n > 0 && fmm_has_places(plan))
-    {
-        keep_places<R, X><<<blocks_for(a.n, c_threads), c_threads, 0, stream>>>(
-            a.n, a.sorted, a.anchor, fmm_place_scale(plan), static_cast<const X*>(x), set->places.as<Vec4<R>>());
+        permute<R, X><<<blocks_for(a.n, c_threads), c_threads, 0, stream>>>(
+            a, static_cast<const X*>(x), set->xq.as<Vec4<R>>(), set->places.as<Vec4<R>>());
         FMM_CUDA(plan, cudaGetLastError());
     }
     return GMXFMM_OK;
