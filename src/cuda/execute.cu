@@ -190,10 +190,22 @@ static gmxfmm_status end_far_field(gmxfmm_plan* plan, const void* x, bool virial
     return prefetch_z(plan);
 }
 
-/* P2P, after an event, and before what follows in the stream. */
+/* Tiles of P2P for a multiprocessor. */
+static int tiles_each(const fmm_device* d)
+{
+    return targets_of(d)->launched_tiles / d->limits.processors;
+}
+
+/* P2P after `fork` in the stream, or after another event, and before what follows in the stream. If it cannot fill the
+ * device it runs in the stream itself: with few particles a step without a graph takes as long as its calls. Otherwise
+ * its blocks have to give way to those of the far field, on a stream of lower priority. */
 static gmxfmm_status near_field(gmxfmm_plan* plan, const StepWanted& wanted, cudaEvent_t after, cudaStream_t stream)
 {
     fmm_device* d = plan->device;
+    if (after == d->fork && tiles_each(d) < c_fillingTiles)
+    {
+        return fmm_cuda_p2p(plan, wanted, stream);
+    }
     FMM_CUDA(plan, cudaStreamWaitEvent(d->near, after, 0));
     FMM_TRY(fmm_cuda_p2p(plan, wanted, d->near));
     FMM_CUDA(plan, cudaEventRecord(d->near_done, d->near));
@@ -206,8 +218,7 @@ static gmxfmm_status near_field(gmxfmm_plan* plan, const StepWanted& wanted, cud
  * are many more, the device has work enough for both at any time. */
 static bool near_follows_transform(const gmxfmm_plan* plan)
 {
-    const fmm_device* d     = plan->device;
-    const int         tiles = targets_of(d)->launched_tiles / d->limits.processors;
+    const int tiles = tiles_each(plan->device);
     return plan->domain.tree == NULL && tiles >= c_fillingTiles && tiles < c_manyTiles;
 }
 
