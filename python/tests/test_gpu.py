@@ -344,7 +344,8 @@ class ArraysWithDLPack(WithDLPack, Arrays, unittest.TestCase):
 
 @unittest.skipIf(REASON, REASON)
 class Differentiated(WithTorch, unittest.TestCase):
-    """As test_torch, on the device, whose orders to 20 reach 1e-8 in these systems; central differences of 1e-4 are exact to some 1e-6."""
+    """As test_torch, on the device, whose orders to 20 can be measured to some 4e-8 in the smallest of these systems. Differences of
+    energies, from which the gradients of a check come, are a hundred times as exact: the cells stay the same."""
 
     def test_gradcheck(self):
         from gmxfmm.torch import Coulomb
@@ -352,7 +353,7 @@ class Differentiated(WithTorch, unittest.TestCase):
         cell = 2 * (np.eye(3) + 0.05 * np.random.default_rng(1).normal(size=(3, 3)))
         given = [self.device(array).requires_grad_() for array in (x, q * np.linspace(0.5, 1.5, 8), cell)]
         for take in (3, 2):
-            self.assertTrue(self.torch.autograd.gradcheck(Coulomb(accuracy=1e-8), given[:take], eps=1e-4, atol=1e-5, rtol=1e-4))
+            self.assertTrue(self.torch.autograd.gradcheck(Coulomb(accuracy=1e-7), given[:take], eps=1e-4, atol=1e-5, rtol=1e-4))
 
     def test_many_systems_and_a_cell_of_the_host(self):
         from gmxfmm.torch import Coulomb
