@@ -33,9 +33,12 @@ __global__ void __launch_bounds__(c_threads) permute(PermuteArgs a, const X* x, 
     {
         return;
     }
-    const Anchor anchor = a.anchor[s];
+    const Anchor anchor  = a.anchor[s];
+    const X*     place   = x + 3 * static_cast<size_t>(a.sorted[s]);
+    const double from[3] = {static_cast<double>(place[0]), static_cast<double>(place[1]),
+                            static_cast<double>(place[2])};
     double       t[3], y[3];
-    in_cells(*a.box, x, a.sorted[s], t);
+    fmm_in_cells(a.box->origin, a.box->to_cells, from, t);
     for (int d = 0; d < 3; d++)
     {
         t[d] -= anchor.place[d];
@@ -58,10 +61,8 @@ __global__ void __launch_bounds__(c_threads) permute(PermuteArgs a, const X* x, 
     xq[s]     = {static_cast<R>(y[0]), static_cast<R>(y[1]), static_cast<R>(y[2]), q};
     if (places != NULL)
     {
-        const X* from = x + 3 * static_cast<size_t>(a.sorted[s]);
-        places[s]     = {static_cast<R>(static_cast<double>(from[0]) * a.place_scale),
-                         static_cast<R>(static_cast<double>(from[1]) * a.place_scale),
-                         static_cast<R>(static_cast<double>(from[2]) * a.place_scale), q};
+        places[s] = {static_cast<R>(from[0] * a.place_scale), static_cast<R>(from[1] * a.place_scale),
+                     static_cast<R>(from[2] * a.place_scale), q};
     }
 }
 
