@@ -17,11 +17,12 @@ enum
     c_manyTiles    = 72  /* three times that */
 };
 
-/* What a step computes on the stream `side` while P2M and transforms run on `far`. */
+/* What a step computes while P2M and transforms run on the stream `far`. */
 struct SideWork
 {
-    bool spectra; /* lattice sums of a new box */
-    bool moments; /* dipole and quadrupole, where P2M does not compute them */
+    bool         spectra; /* lattice sums of a new box */
+    bool         moments; /* dipole and quadrupole, where P2M does not compute them */
+    cudaStream_t stream;  /* `side`, or the caller's if nothing else would run in it at that time */
 };
 
 __global__ void write_box(BoxValues from, BoxValues* to)
@@ -90,7 +91,10 @@ static gmxfmm_status begin_far_field(gmxfmm_plan* plan, bool virial, const SideW
     {
         return GMXFMM_OK;
     }
-    FMM_CUDA(plan, cudaStreamWaitEvent(d->side, d->fork, 0));
+    if (wanted.stream == d->side)
+    {
+        FMM_CUDA(plan, cudaStreamWaitEvent(d->side, d->fork, 0));
+    }
     return make_spectra(plan, virial, wanted);
 }
 
@@ -115,7 +119,7 @@ static gmxfmm_status begin_spectra(gmxfmm_plan* plan, cudaStream_t stream)
     fmm_device* d = plan->device;
     FMM_CUDA(plan, cudaEventRecord(d->fork, stream));
     FMM_CUDA(plan, cudaStreamWaitEvent(d->side, d->fork, 0));
-    FMM_TRY(make_spectra(plan, false, {true, false}));
+    FMM_TRY(make_spectra(plan, false, {true, false, d->side}));
     FMM_CUDA(plan, cudaEventRecord(d->prefetch_done, d->side));
     d->s_pending = 1;
     return GMXFMM_OK;
@@ -176,11 +180,11 @@ static gmxfmm_status end_far_field(gmxfmm_plan* plan, const void* x, bool virial
     cudaEvent_t ready = NULL;
     if (wanted.moments)
     {
-        FMM_TRY(fmm_cuda_moments(plan, x, d->side));
+        FMM_TRY(fmm_cuda_moments(plan, x, wanted.stream));
     }
     if (wanted.spectra || wanted.moments)
     {
-        FMM_CUDA(plan, cudaEventRecord(d->side_done, d->side));
+        FMM_CUDA(plan, cudaEventRecord(d->side_done, wanted.stream));
         ready = d->side_done;
     }
     FMM_TRY(d->path->far(plan, virial, ready, d->far));
@@ -231,14 +235,15 @@ near_and_far(gmxfmm_plan* plan, const void* x, unsigned stages, const StepWanted
     const bool     virial = wanted.virial != 0;
     fmm_device*    d      = plan->device;
     const bool     near = (stages & GMXFMM_STAGE_NEAR) != 0, far = (stages & GMXFMM_STAGE_FAR) != 0;
-    const SideWork side = {fmm_has_lattice_sums(plan) && (!has_s(plan) || d->s_pending || (virial && !has_z(plan))),
-                           virial || plan->options.boundary == GMXFMM_VACUUM || moments_beside(plan)};
+    const bool     follows = near && far && near_follows_transform(plan);
+    const bool     spectra = fmm_has_lattice_sums(plan) && (!has_s(plan) || d->s_pending || (virial && !has_z(plan)));
+    const SideWork side    = {spectra, virial || plan->options.boundary == GMXFMM_VACUUM || moments_beside(plan),
+                           spectra || !follows ? d->side : stream};
     FMM_CUDA(plan, cudaEventRecord(d->fork, stream));
     if (far)
     {
         FMM_TRY(begin_far_field(plan, virial, side));
     }
-    const bool follows = near && far && near_follows_transform(plan);
     if (near && !follows)
     {
         FMM_TRY(near_field(plan, wanted, d->fork, stream));
