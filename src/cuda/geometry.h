@@ -102,9 +102,9 @@ static __device__ inline void root_offset(const Geometry& g, int edge, int cell,
     }
 }
 
-/* Coordinates of particle i in cells, 0 at the centre of the first. Box: Geometry or BoxValues. */
-template <class Box, class X>
-static __device__ inline void in_cells(const Box& g, const X* x, int64_t i, double* t)
+/* Coordinates of particle i in cells, 0 at the centre of the first. */
+template <class X>
+static __device__ inline void in_cells(const Geometry& g, const X* x, int64_t i, double* t)
 {
     const double xi[3] = {static_cast<double>(x[3 * i]), static_cast<double>(x[3 * i + 1]),
                           static_cast<double>(x[3 * i + 2])};
