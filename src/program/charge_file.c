@@ -13,10 +13,11 @@ charge_format charge_format_of(const char* name)
     const size_t whole  = strlen(name);
     const size_t length = words_end_with(name, whole, ".gz") ? whole - 3 : whole;
 
-    return words_end_with(name, length, ".npy")   ? CHARGE_NPY
-           : words_end_with(name, length, ".xyz") ? CHARGE_XYZ
-           : words_end_with(name, length, ".pqr") ? CHARGE_PQR
-                                                  : CHARGE_TEXT;
+    return words_end_with(name, length, ".npy")      ? CHARGE_NPY
+           : words_end_with(name, length, ".xyz")    ? CHARGE_XYZ
+           : words_end_with(name, length, ".extxyz") ? CHARGE_XYZ
+           : words_end_with(name, length, ".pqr")    ? CHARGE_PQR
+                                                     : CHARGE_TEXT;
 }
 
 /* Makes *array one of n times `each` bytes; 1 if that is possible. */

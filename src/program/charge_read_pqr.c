@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Point charges in a .pqr file: records of words between blanks. */
+/* Point charges in a .pqr file: records of words between blanks or in the columns of the Protein Data Bank. */
 #include "charge_formats.h"
 
 #include <math.h>
@@ -10,8 +10,65 @@
 
 enum
 {
-    c_mostWords = 15 /* with a chain and reference values */
+    c_mostWords   = 15, /* with a chain and reference values */
+    c_coordinates = 30, /* before the three, of c_width each, in the columns of the Protein Data Bank */
+    c_width       = 8,
+    c_decimals    = 3,
+    c_longestAtom = 200, /* in columns */
+    c_numGaps     = 6
 };
+
+/* 1 if c_width characters are one number with three decimals. */
+static int is_coordinate(const char* column)
+{
+    const int point = c_width - 1 - c_decimals;
+    int       i     = 0;
+    while (column[i] == ' ')
+    {
+        i++;
+    }
+    i += column[i] == '-';
+    const int first = i;
+    for (; i < c_width; i++)
+    {
+        if (i == point ? column[i] != '.' || i == first : column[i] < '0' || column[i] > '9')
+        {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* An atom in columns, of PDB2PQR for instance, whose words may touch in large systems, "HETATM10000", "A1000",
+ * "-250.000-300.000": its words with blanks between them, in copy. Other lines are returned as they are. */
+static char* columns_apart(char* text, char* copy)
+{
+    static const int gap[c_numGaps] = {
+        6, 22, c_coordinates, c_coordinates + c_width, c_coordinates + 2 * c_width, c_coordinates + 3 * c_width};
+    const size_t length = strlen(text);
+    int          at     = 0;
+
+    if ((strncmp(text, "ATOM  ", 6) != 0 && strncmp(text, "HETATM", 6) != 0) || length > c_longestAtom ||
+        length < (size_t)gap[c_numGaps - 1])
+    {
+        return text;
+    }
+    for (int i = 0; i < 3; i++)
+    {
+        if (!is_coordinate(text + c_coordinates + c_width * i))
+        {
+            return text;
+        }
+    }
+    for (int i = 0; i < c_numGaps; i++)
+    {
+        memcpy(copy + at + i, text + at, (size_t)(gap[i] - at));
+        at           = gap[i];
+        copy[at + i] = ' ';
+    }
+    memcpy(copy + at + c_numGaps, text + at, length - (size_t)at + 1);
+    return copy;
+}
 
 /* a, b, c and the angles alpha, beta, gamma as box vectors, a along x and b in the plane of x and y. A cell of
  * 1 x 1 x 1 stands in files of molecules without one. */
@@ -96,11 +153,12 @@ int charge_read_pqr(text_lines* in, charge_file* file, atomic_llong* rows)
 {
     char* text;
     char* word[c_mostWords];
+    char  columns[c_longestAtom + c_numGaps + 1];
     int   found, models = 0;
 
     while ((found = text_lines_next(in, &text)) > 0)
     {
-        const int n       = words_split(text, word, c_mostWords);
+        const int n       = words_split(columns_apart(text, columns), word, c_mostWords);
         int       problem = 0;
         if (n == 0)
         {

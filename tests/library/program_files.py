@@ -17,6 +17,7 @@ import sys
 import tempfile
 
 PROGRAM = os.path.realpath(sys.argv[1])
+DATA = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "data")
 BOX = (6.0, 0, 0, 1.1, 5.5, 0, -0.7, 0.9, 6.25)
 HEADER = "# box: " + " ".join(map(repr, BOX)) + "\n"
 counts = {"passed": 0, "failed": 0}
@@ -186,6 +187,18 @@ def molecules(rows):
     done = run("solve", "b.pqr", "--accuracy", "1e-6", "--output", "c.xyz")
     check(".pqr is read again, with reference values", float(value(done, "force_error") or "nan") < 1e-9)
     check("names of atoms are species", [line.split()[0] for line in open("c.xyz").read().splitlines()[2:]] == "N HN1 O H1".split())
+    # as PDB2PQR 3.8 wrote it of a peptide far from the origin, whose coordinates touch each other
+    peptide = [line for line in open(os.path.join(DATA, "peptide.pqr")) if line.startswith("ATOM")]
+    places = [([float(line[k:k + 8]) for k in (30, 38, 46)], float(line[54:62])) for line in peptide]
+    coulomb = sum(q * p / math.dist(x, y) for i, (x, q) in enumerate(places) for y, p in places[:i])
+    done = run("solve", os.path.join(DATA, "peptide.pqr"), "--accuracy", "1e-9", "--output", "peptide.pqr")
+    check("coordinates that touch", abs(float(value(done, "energy") or "nan") - coulomb) < 1e-8 * abs(coulomb))
+    write("touch.pqr", "ATOM      1  N   GLY A1000    -250.000-300.000-120.000 10.2943 1.8240\n"
+                       "HETATM10000  OW  HOH A10001   1050.0001300.0009120.000-10.2943 1.8240\n")
+    done = run("solve", "touch.pqr", "--prefactor", "-1", "--accuracy", "1e-6", "--output", "apart.pqr")
+    check("all columns that touch", abs(float(value(done, "energy") or "nan") - 10.2943 ** 2 / math.dist((-250, -300, -120), (1050, 1300, 9120))) < 1e-8)
+    check("... are written with blanks", [line.split()[:9] for line in open("apart.pqr") if line.startswith(("ATOM", "HETATM"))] == [
+        "ATOM 1 N GLY A 1000 -250 -300 -120".split(), "HETATM 10000 OW HOH A 10001 1050 1300 9120".split()])
     write("dummy.pqr", pqr.replace("6.000    6.000    7.000", "1.000    1.000    1.000").replace("120.00", "90.00"))
     check("a CRYST1 of 1 x 1 x 1 is none", value(run("solve", "dummy.pqr"), "system") == "open (no box in the file)")
     check("--box none: open", value(run("solve", "a.pqr", "--box", "none"), "system") == "open (--box none)")

@@ -3,9 +3,9 @@
 # virtual environment, where what is not a matter of the sources alone passes again; and an editable install. All of pip's work is
 # done offline, but numpy and ASE are fetched where the machine has none. Tests that need ASE, PyTorch, CuPy, JAX or a GPU
 # are skipped by name without these. 77: skipped.
-#   python.sh SOURCE LIBRARY COMPILER WORK
+#   python.sh SOURCE LIBRARY COMPILER WORK PROGRAM
 set -euo pipefail
-source=$1 library=$2 compiler=$3 work=$4
+source=$1 library=$2 compiler=$3 work=$4 program=$5
 skip() { echo "SKIPPED: $*" && exit 77; }
 rm -rf "$work"
 mkdir -p "$work"
@@ -22,7 +22,7 @@ if ! "$python" -c 'import ase' 2>/dev/null; then
 fi
 export CC=$compiler GMXFMM_HEADER=$source/src/fmm/gmxfmm.h PYTHONDONTWRITEBYTECODE=1
 before=$(find "$source/python" | sort)
-PYTHONPATH=$source/python GMXFMM_LIBRARY=$library "$python" -m unittest discover -s "$source/python/tests"
+PYTHONPATH=$source/python GMXFMM_LIBRARY=$library GMXFMM_PROGRAM=$program "$python" -m unittest discover -s "$source/python/tests"
 
 launcher=$(if command -v ccache >/dev/null; then echo -DCMAKE_C_COMPILER_LAUNCHER=ccache; fi)
 export GMXFMM_CMAKE_ARGS="-DCMAKE_C_COMPILER=$compiler -DGMXFMM_ARCH=native $launcher" GMXFMM_JOBS=${GMXFMM_JOBS:-2}
