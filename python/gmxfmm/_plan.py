@@ -223,14 +223,13 @@ class Plan:
     def _settings(self) -> Options:
         """The options, with the settings in use as if they had been given, and an accuracy that a reference can be made for."""
         info, options = self._info(), Options.from_buffer_copy(self._options)
+        options.method = info.method
         if options.method:
             options.theta, options.degree, options.leaf, options.accuracy = info.theta, info.degree, info.leaf, AUTO
             return options
         options.order, options.separation, options.m2l = info.order, info.separation, info.m2l
-        if info.depth >= 0:
-            options.depth = info.depth
-        if info.depth < 0 or self._box is not None:  # an open octree makes its grid from the particles
-            options.grid = info.grid
+        if info.depth < 0 or self._box is not None:  # an open octree makes its leaves from the particles
+            options.depth, options.grid = info.depth, info.grid
         if is_auto(options.accuracy):
             options.accuracy = max(1e-12, min(0.1, info.predicted_error))
         return options
@@ -486,6 +485,6 @@ class Plan:
         if not self._handle:
             return "Plan, closed"
         info = self._info()
-        if self._options.method:
+        if info.method:
             return f"Plan of {self._n} particles, treecode, theta {info.theta:.2g}, degree {info.degree}, measured error {self.measured_error:.2g}"
         return f"Plan of {self._n} particles, order {info.order}, grid {list(info.grid)}, measured error {self.measured_error:.2g}"

@@ -387,6 +387,31 @@ INSTANTIATE_TEST_SUITE_P(,
                                          std::make_tuple(c_plummer, GMXFMM_M2L_AUTO),
                                          std::make_tuple(c_walk, GMXFMM_M2L_NAIVE)));
 
+/* Enough particles for octrees of more levels than the option depth takes: references and choices have the same. */
+TEST(ProportionsMeasured, OctreesOfAnyDepth)
+{
+    for (int kind = 0; kind < c_numKinds; kind++)
+    {
+        for (gmxfmm_m2l m2l : {GMXFMM_M2L_AUTO, GMXFMM_M2L_ROTATION})
+        {
+            SCOPED_TRACE(kind);
+            const System   s       = distribution(static_cast<Kind>(kind), 2500, 1, 11);
+            gmxfmm_options options = open(1e-5);
+            options.m2l            = m2l;
+            char             text[512];
+            gmxfmm_plan*     made = nullptr;
+            const SystemView view(s, Boundary::Open);
+            gmxfmm_system    system = view.get();
+            ASSERT_EQ(gmxfmm_create_measured(&made, &options, &system, nullptr, nullptr, nullptr, text, sizeof(text)),
+                      GMXFMM_OK)
+                << text;
+            Plan plan(s, made);
+            EXPECT_LE(relativeRms(plan.execute(s.x).force, exactSum(s).force), 1e-5);
+            EXPECT_LE(plan.info().measured_error, 1e-5);
+        }
+    }
+}
+
 /* A hundred systems of all kinds and sizes, with accuracies from 1e-3 to 1e-9: one may fall short, and none by a factor
  * of ten. The same with settings chosen by the model alone. */
 TEST(ProportionsAtRandom, AHundredSystems)

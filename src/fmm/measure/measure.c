@@ -166,20 +166,24 @@ static gmxfmm_options exact(const gmxfmm_options* o, double accuracy, gmxfmm_pre
     return e;
 }
 
-/* Fixes the cells of *e to those of a plan, or to `more` cells along each edge than a plan of one level has. The leaves
- * of an open octree follow the particles, and those of a needle may be more than the option takes: their depth alone is
- * fixed. */
+/* Fixes the cells of *e to those of a plan, or to `more` cells along each edge than a plan of one level has. Those of a
+ * needle may be more than the option takes: then their depth alone is fixed. An open octree follows the particles, and
+ * may have more levels than the option takes: it stays automatic. */
 static void fix_cells(gmxfmm_options* e, const gmxfmm_info* info, int more)
 {
     const int* n = info->grid;
     const int  m = n[0] > n[1] ? n[0] : n[1], most = m > n[2] ? m : n[2];
     const int  fits = most <= gmxfmm_find_option("grid")->highest;
     e->m2l          = info->m2l;
+    if (info->depth >= 0 && e->boundary == GMXFMM_OPEN)
+    {
+        return;
+    }
     if (info->depth >= 0)
     {
         e->depth = info->depth;
     }
-    for (int d = 0; d < 3 && (info->depth < 0 || (e->boundary != GMXFMM_OPEN && fits)); d++)
+    for (int d = 0; d < 3 && (info->depth < 0 || fits); d++)
     {
         e->grid[d] = n[d] + (info->depth < 0 ? more : 0);
     }
@@ -190,8 +194,8 @@ static int higher_order(int order)
     return order + c_higher < GMXFMM_MAX_ORDER ? order + c_higher : GMXFMM_MAX_ORDER;
 }
 
-/* Options of the second evaluation: in double precision, and with other cells than the first. On an octree it has the
- * same depth and a higher order instead, since leaves that suit the particles less are more expensive. */
+/* Options of the second evaluation: in double precision, and with other cells than the first. On an octree it has a
+ * higher order instead, in a box in the same leaves, since those that suit the particles less are more expensive. */
 static gmxfmm_options otherwise(const gmxfmm_options* first, const gmxfmm_info* info)
 {
     gmxfmm_options e = *first;
