@@ -181,6 +181,15 @@ class Measuring(unittest.TestCase):
 
     def test_of_a_treecode(self):
         x, q = cloud(2000)
+        with gmxfmm.Plan(x, q, method="auto", accuracy=1e-4, num_threads=1) as plan:
+            self.assertIn(plan.info.method, ("fmm", "treecode"))
+            self.assertLessEqual(plan.measure().error, 1e-4)
+            self.assertIn(plan.info.method.replace("fmm", "order"), repr(plan))
+        with gmxfmm.Plan(x, q, method="auto", theta=0.6) as plan:  # an option of one of them
+            self.assertEqual(plan.info.method, "treecode")
+            self.assertGreater(plan.measure().error, 0)
+        with self.assertRaisesRegex(gmxfmm.Error, "method = auto"):
+            gmxfmm.Plan(x, q, method="auto", measure=False)
         with gmxfmm.Plan(x, q, method="treecode", theta=0.6, degree=4, leaf=50) as plan:
             self.assertIn("degree 4", repr(plan))
             # potential and field at a sample, and forces of all: of one size

@@ -95,7 +95,8 @@ typedef enum
 typedef enum
 {
     GMXFMM_FMM = 0,
-    GMXFMM_TREECODE /* barycentric Lagrange treecode, open boundary: Vaughn, Wilson & Krasny 2020 */
+    GMXFMM_TREECODE,   /* barycentric Lagrange treecode, open boundary: Vaughn, Wilson & Krasny 2020 */
+    GMXFMM_METHOD_AUTO /* of the two what is measured to be faster (gmxfmm_create_measured), told by gmxfmm_info */
 } gmxfmm_method;
 
 typedef enum

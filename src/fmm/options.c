@@ -150,8 +150,7 @@ static gmxfmm_status check_ranges(const gmxfmm_options* o, char* message, size_t
     return GMXFMM_OK;
 }
 
-/* The first option that is set though it belongs to this method alone, or NULL. */
-static const char* first_of(gmxfmm_method method, const gmxfmm_options* o)
+const char* fmm_option_of(gmxfmm_method method, const gmxfmm_options* o)
 {
     gmxfmm_options standard;
     set_defaults(&standard);
@@ -173,9 +172,15 @@ static const char* first_of(gmxfmm_method method, const gmxfmm_options* o)
 static gmxfmm_status check_method(const gmxfmm_options* o, char* message, size_t size)
 {
     const int   treecode = o->method == GMXFMM_TREECODE;
-    const char* other    = first_of(treecode ? GMXFMM_FMM : GMXFMM_TREECODE, o);
+    const char* other    = fmm_option_of(treecode ? GMXFMM_FMM : GMXFMM_TREECODE, o);
     message[0]           = '\0';
-    if (other != NULL)
+    if (o->method == GMXFMM_METHOD_AUTO)
+    {
+        snprintf(message, size,
+                 "method = auto takes what is measured to be faster: measure when the plan is made "
+                 "(gmxfmm_create_measured), or use method = fmm or treecode");
+    }
+    else if (other != NULL)
     {
         snprintf(message, size,
                  treecode ? "%.*s belongs to the FMM: leave it out with method = treecode"

@@ -20,4 +20,7 @@ void          fmm_give_options(gmxfmm_options* given, const gmxfmm_options* own)
  * DEVICE. */
 gmxfmm_status fmm_check_options(const gmxfmm_options* options, char* message, size_t size);
 
+/* The name of an option that is set though it belongs to this method alone, or NULL. */
+const char* fmm_option_of(gmxfmm_method method, const gmxfmm_options* options);
+
 #endif

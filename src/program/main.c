@@ -72,7 +72,7 @@ static void print_help(void)
 static int run_error(problem* all, main_options* options, solution* s)
 {
     (void)s;
-    const char* other = options->solve.method != GMXFMM_FMM ? "--method treecode"
+    const char* other = options->solve.method != GMXFMM_FMM ? "another method than the FMM"
                         : options->verbose                  ? "--verbose"
                         : options->quiet                    ? "--quiet"
                         : options->output                   ? "--output"

@@ -425,6 +425,13 @@ int main_options_parse(main_options* options, int count, char* const* arguments)
             options->input = arguments[i];
         }
     }
+    for (int k = 0; k < NUM_OPTIONS && options->solve.method == GMXFMM_METHOD_AUTO; k++)
+    {
+        if (table[k].offset == SOLVE_OFFSET(reproducible) && !seen[k])
+        {
+            options->solve.reproducible = 0; /* the method is decided by times */
+        }
+    }
     return check(options);
 }
 

@@ -53,7 +53,7 @@ static int allocate(int64_t n, double** potential, double** field)
     return *potential && *field ? 0 : -1;
 }
 
-static gmxfmm_status execute(gmxfmm_plan* plan, const charge_file* file, gmxfmm_method method, solution* s)
+static gmxfmm_status execute(gmxfmm_plan* plan, const charge_file* file, solution* s)
 {
     if (allocate(file->n, &s->potential, &s->field))
     {
@@ -63,7 +63,7 @@ static gmxfmm_status execute(gmxfmm_plan* plan, const charge_file* file, gmxfmm_
     s->output.potential        = s->potential;
     s->output.field            = s->field;
     s->output.want_energy      = 1;
-    s->output.want_virial      = method == GMXFMM_FMM;
+    s->output.want_virial      = (gmxfmm_capabilities(plan) & GMXFMM_CAN_VIRIAL) != 0;
     s->info.size               = sizeof(s->info);
     const gmxfmm_status status = gmxfmm_execute(plan, file->x, &s->output);
     return status == GMXFMM_OK ? gmxfmm_get_info(plan, &s->info) : status;
@@ -214,7 +214,7 @@ int solve_problem(const problem* all, const main_options* options, progress* p, 
     status = status == GMXFMM_OK && !plan ? make_plan(all, options, &plan, message, sizeof(message)) : status;
     if (status == GMXFMM_OK)
     {
-        status = execute(plan, file, options->solve.method, s);
+        status = execute(plan, file, s);
         status = status == GMXFMM_OK && all->targets.n > 0 ? execute_targets(plan, all, s) : status;
         snprintf(message, sizeof(message), "%s", gmxfmm_message(plan));
     }

@@ -318,6 +318,9 @@ check "the treecode is as exact as asked" below "$(value potential_error)" 2e-6
 check "... in the field, too" below "$(value field_error)" 2e-6
 check "... and says what it chose" test -n "$(value theta)$(value degree)$(value leaf)$(value measured_error)$(value pairs_per_target)"
 check "... as what" test "$(value method) $(value kernel)" = "treecode coulomb"
+run solve cloud_fmm.txt --method auto --measure yes --accuracy 1e-6
+check "the faster method is as exact as asked" below "$(value potential_error)" 2e-6
+check "... and says which it is" grep -q -E '^method: (fft|rotation|treecode)$' stdout
 run solve cloud.txt --method treecode --kernel yukawa --kappa 0.5 --theta 0.8 --degree 3 --leaf 100 --output yukawa.txt
 check "settings given are used" test "$(value kernel) $(value kappa) $(value theta) $(value degree) $(value leaf)" = "yukawa 0.5 0.8 3 100"
 check "the kernel is written" grep -q '^# kernel: yukawa 0.5$' yukawa.txt
@@ -338,6 +341,8 @@ refused() { # refused NAME TEXT ARGUMENTS...: one line on stderr, exit status 2,
     check "$name: says why" grep -q -e "$text" stderr
     check "$name: no file" test ! -e refused.txt
 }
+refused "the faster method unmeasured" "measured to be faster" solve cloud.txt --method auto --measure no
+refused "the faster method, reproducible" "reproducible asks for the same" solve cloud.txt --method auto --measure yes --reproducible 1
 tree="solve cloud.txt --method treecode"
 # shellcheck disable=SC2086
 {

@@ -373,6 +373,60 @@ TEST(MeasuredPlan, OfATreecode)
     expectRefused(Made(s, options));
 }
 
+/* What is no matter of time. */
+TEST(MeasuredPlan, TheMethodThatIsPossible)
+{
+    const System   box = withoutExclusions(ions({7, 0, 0, 0, 7, 0, 0, 0, 7}, 40, 5)), open = droplet(300, 7, 3);
+    gmxfmm_options automatic = optionsFor(1e-3);
+    automatic.method         = GMXFMM_METHOD_AUTO;
+    const auto methodOf      = [&](const System& s, const gmxfmm_options& options)
+    {
+        const Made made(s, options);
+        EXPECT_EQ(made.status, GMXFMM_OK) << made.message;
+        return made.plan->info().method;
+    };
+    EXPECT_EQ(methodOf(box, automatic), GMXFMM_FMM);
+    automatic.boundary = GMXFMM_OPEN;
+    System excluded    = open;
+    excluded.excluded.resize(excluded.size());
+    excluded.excluded[0] = {1};
+    excluded.excluded[1] = {0};
+    EXPECT_EQ(methodOf(excluded, automatic), GMXFMM_FMM);
+    gmxfmm_options order = automatic, theta = automatic, yukawa = automatic;
+    order.order   = 8;
+    theta.theta   = 0.5;
+    yukawa.kernel = GMXFMM_YUKAWA;
+    yukawa.kappa  = 0.3;
+    EXPECT_EQ(methodOf(open, order), GMXFMM_FMM);
+    EXPECT_EQ(methodOf(open, theta), GMXFMM_TREECODE);
+    EXPECT_EQ(methodOf(open, yukawa), GMXFMM_TREECODE);
+    gmxfmm_options both = order;
+    both.theta          = 0.5;
+    EXPECT_NE(Made(open, both).message.find("theta belongs to the treecode"), std::string::npos);
+    EXPECT_NE(Made(excluded, yukawa).status, GMXFMM_OK);
+    EXPECT_NE(Made(open, automatic).message.find("reproducible"), std::string::npos);
+    char         text[512];
+    gmxfmm_plan* plan = nullptr;
+    EXPECT_EQ(gmxfmm_create(&plan, &automatic, static_cast<int64_t>(open.size()), nullptr, text, sizeof(text)),
+              GMXFMM_ERROR_OPTION);
+    EXPECT_NE(std::string(text).find("gmxfmm_create_measured"), std::string::npos) << text;
+}
+
+/* In an even distribution a step of the FMM takes a fifth of the treecode's time. */
+TEST(MeasuredPlan, TheMethodThatIsFaster)
+{
+    const System   s       = droplet(20000, 30, 3);
+    gmxfmm_options options = optionsFor(1e-4, Boundary::Open);
+    options.method         = GMXFMM_METHOD_AUTO;
+    options.reproducible   = 0;
+    Made made(s, options);
+    ASSERT_EQ(made.status, GMXFMM_OK) << made.message;
+    EXPECT_EQ(made.plan->info().method, GMXFMM_FMM);
+    EXPECT_TRUE(gmxfmm_capabilities(made.plan->get()) & GMXFMM_CAN_VIRIAL);
+    EXPECT_GT(made.chosen.time, 0);
+    EXPECT_LE(made.plan->info().measured_error, 1e-4);
+}
+
 namespace
 {
 

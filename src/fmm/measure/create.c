@@ -19,6 +19,10 @@ static const double c_finer    = 0.01;
 static const double c_finest   = 1e-12;
 static const double c_coarsest = 0.1;
 
+/* The treecode, which has no virial and excludes no pairs, is taken if its step takes at most this share of the FMM's.
+ */
+static const double c_faster = 0.9;
+
 typedef struct
 {
     const gmxfmm_system* system;
@@ -46,11 +50,43 @@ static int has_choice(const gmxfmm_options* o)
     return fmm_is_auto(o->order) || (fmm_is_auto(o->grid[0]) && fmm_is_auto(o->depth)) || fmm_is_auto(o->separation);
 }
 
+/* The method that `auto` means where only one will do: that of the options that are set, the treecode for its kernels,
+ * the FMM in a box and with excluded pairs; or `auto`. */
+static gmxfmm_method possible_method(const gmxfmm_options* o, const gmxfmm_system* system)
+{
+    return fmm_option_of(GMXFMM_FMM, o) != NULL                       ? GMXFMM_FMM
+           : fmm_option_of(GMXFMM_TREECODE, o) != NULL                ? GMXFMM_TREECODE
+           : o->boundary != GMXFMM_OPEN || system->excl_start != NULL ? GMXFMM_FMM
+                                                                      : GMXFMM_METHOD_AUTO;
+}
+
+/* Settles `auto` where no times are needed for it; `compares` says where they are, and the method is the FMM then. */
+static gmxfmm_status settle_method(creation* c, int* compares, char* text, size_t size)
+{
+    *compares = 0;
+    if (c->options.method != GMXFMM_METHOD_AUTO)
+    {
+        return GMXFMM_OK;
+    }
+    c->options.method = possible_method(&c->options, c->system);
+    *compares         = c->options.method == GMXFMM_METHOD_AUTO;
+    if (*compares && c->options.reproducible)
+    {
+        snprintf(text, size,
+                 "method = auto is decided by times, and reproducible asks for the same in every run: use "
+                 "method = fmm or treecode");
+        return GMXFMM_ERROR_OPTION;
+    }
+    c->options.method = *compares ? GMXFMM_FMM : c->options.method;
+    return GMXFMM_OK;
+}
+
 /* The options as they are for the plan, and the accuracy that was asked for. */
-static gmxfmm_status take_options(creation* c, const gmxfmm_options* given, char* text, size_t size)
+static gmxfmm_status take_options(creation* c, const gmxfmm_options* given, int* compares, char* text, size_t size)
 {
     gmxfmm_options standard;
     gmxfmm_status  status = fmm_take_options(&c->options, given, text, size);
+    status                = status == GMXFMM_OK ? settle_method(c, compares, text, size) : status;
     if (status != GMXFMM_OK)
     {
         return status;
@@ -200,6 +236,29 @@ static gmxfmm_status create_treecode(creation* c)
     return status;
 }
 
+/* The FMM's plan, or the treecode's if that is faster or the only one that can be made. */
+static gmxfmm_status create_faster(creation* c, gmxfmm_measurement* tried, int* num_tried)
+{
+    char     text[512];
+    creation tree              = *c;
+    tree.options.method        = GMXFMM_TREECODE;
+    tree.message               = text;
+    tree.size                  = sizeof(text);
+    const gmxfmm_status status = create_for_accuracy(c, tried, num_tried);
+    if (create_treecode(&tree) == GMXFMM_OK && (status != GMXFMM_OK || tree.m.time < c_faster * c->m.time))
+    {
+        gmxfmm_destroy(c->plan);
+        free(c->force);
+        c->plan  = tree.plan;
+        c->force = tree.force;
+        c->m     = tree.m;
+        return GMXFMM_OK;
+    }
+    gmxfmm_destroy(tree.plan);
+    free(tree.force);
+    return status;
+}
+
 static gmxfmm_status check_structures(const gmxfmm_system* system,
                                       gmxfmm_measurement*  chosen,
                                       gmxfmm_measurement*  tried,
@@ -229,6 +288,7 @@ gmxfmm_status gmxfmm_create_measured(gmxfmm_plan**         plan,
                                      size_t                message_size)
 {
     char     text[256];
+    int      compares = 0;
     creation c = {.system = system, .message = message, .size = message_size, .m = {.size = sizeof(c.m), .error = NAN}};
     if (plan == NULL || options == NULL || system == NULL)
     {
@@ -236,14 +296,15 @@ gmxfmm_status gmxfmm_create_measured(gmxfmm_plan**         plan,
     }
     *plan                = NULL;
     gmxfmm_status status = check_structures(system, chosen, tried, num_tried, text, sizeof(text));
-    status               = status == GMXFMM_OK ? take_options(&c, options, text, sizeof(text)) : status;
+    status               = status == GMXFMM_OK ? take_options(&c, options, &compares, text, sizeof(text)) : status;
     if (status != GMXFMM_OK)
     {
         return fmm_say(message, message_size, status, text);
     }
-    status = c.options.method == GMXFMM_TREECODE ? create_treecode(&c)
-             : isfinite(c.accuracy)              ? create_for_accuracy(&c, tried, num_tried)
-                                                 : create_as_given(&c);
+    status = compares                              ? create_faster(&c, tried, num_tried)
+             : c.options.method == GMXFMM_TREECODE ? create_treecode(&c)
+             : isfinite(c.accuracy)                ? create_for_accuracy(&c, tried, num_tried)
+                                                   : create_as_given(&c);
     if (status == GMXFMM_OK)
     {
         fmm_set_measured_error(c.plan, c.m.error);
