@@ -158,7 +158,8 @@ std::array<double, 2> kernel(const treecode_options& o, double r2)
     }
 }
 
-/* Sums over all pairs at every step-th target; the others stay zero. */
+/* Sums over all pairs at every step-th target; the others stay zero. Pairs that are not finite and have no two charges
+ * are left out. */
 Result direct(const treecode_options& o, const Charges& c, const Numbers* targets = nullptr, std::size_t step = 1)
 {
     const Numbers&    y = targets != nullptr ? *targets : c.x;
@@ -175,6 +176,10 @@ Result direct(const treecode_options& o, const Charges& c, const Numbers* target
             if (targets != nullptr || i != j)
             {
                 const auto g = kernel(o, dx * dx + dy * dy + dz * dz);
+                if (!std::isfinite(g[1]) && (c.q[j] == 0 || (targets == nullptr && c.q[i] == 0)))
+                {
+                    continue;
+                }
                 r.potential[i] += c.q[j] * g[0];
                 r.field[3 * i] -= c.q[j] * g[1] * dx;
                 r.field[3 * i + 1] -= c.q[j] * g[1] * dy;
@@ -903,8 +908,334 @@ TEST(TreecodeUse, AnInputThatCannotBeIsRefused)
     }
     t.assign(coincident);
     EXPECT_EQ(treecode_execute(t.get(), coincident.x.data(), &out), GMXFMM_ERROR_COINCIDENT);
+    EXPECT_NE(std::string(treecode_message(t.get())).find("at one place"), std::string::npos);
     t.assign(c);
     EXPECT_EQ(treecode_execute(t.get(), c.x.data(), &out), GMXFMM_OK);
+}
+
+/* ------------------------------------------------------------------------------------------- particles at one place */
+
+/* Whether these tests are of the CPU; the treecode of a GPU refuses all particles at one place. */
+bool acceptsSites()
+{
+    return device() == GMXFMM_CPU;
+}
+
+/* Sites without charge: where charges are, several of them at one place, where nothing else is, and a hair's breadth
+ * from a charge. */
+Charges withSites(std::mt19937_64& random, const Distribution& distribution, std::size_t n, std::size_t sites)
+{
+    Charges c;
+    for (std::size_t i = 0; i < n + sites; i++)
+    {
+        const std::array<double, 3> r    = distribution.place(random);
+        const std::size_t           base = i == 0 ? 0 : 3 * (random() % i), kind = random() % 4;
+        const double                q = i < n ? uniform(random, -1, 1) : 0;
+        if (i < n || i == 0 || kind == 0)
+        {
+            c.add(r[0], r[1], r[2], q);
+            continue;
+        }
+        const double beside = kind == 1 ? std::copysign(uniform(random, 5e-5, 1e-4), uniform(random, -1, 1)) : 0;
+        c.add(c.x[base] + beside, c.x[base + 1], c.x[base + 2], q);
+    }
+    /* charges and sites in any order */
+    std::vector<std::size_t> order(n + sites);
+    for (std::size_t i = 0; i < n + sites; i++)
+    {
+        order[i] = i;
+    }
+    std::shuffle(order.begin(), order.end(), random);
+    Charges mixed;
+    for (const std::size_t i : order)
+    {
+        mixed.add(c.x[3 * i], c.x[3 * i + 1], c.x[3 * i + 2], c.q[i]);
+    }
+    return mixed;
+}
+
+/* What each target's terms add up to without their signs: of potential and field. */
+std::array<Numbers, 2> termsOf(const treecode_options& o, const Charges& c)
+{
+    std::array<Numbers, 2> terms = {Numbers(c.size()), Numbers(c.size())};
+    for (std::size_t i = 0; i < c.size(); i++)
+    {
+        for (std::size_t j = 0; j < c.size(); j++)
+        {
+            const double r2 = std::pow(c.x[3 * i] - c.x[3 * j], 2) + std::pow(c.x[3 * i + 1] - c.x[3 * j + 1], 2) +
+                              std::pow(c.x[3 * i + 2] - c.x[3 * j + 2], 2);
+            if (r2 > 0)
+            {
+                terms[0][i] += std::abs(c.q[j] * kernel(o, r2)[0]);
+                terms[1][i] += std::abs(c.q[j] * kernel(o, r2)[1]) * std::sqrt(r2);
+            }
+        }
+    }
+    return terms;
+}
+
+/* As error, of the particles with charge or of those without. */
+double errorOf(const Charges& c, bool charged, const Numbers& value, const Numbers& exact, std::size_t components)
+{
+    double difference = 0, norm = 0;
+    for (std::size_t i = 0; i < exact.size(); i++)
+    {
+        if ((c.q[i / components] != 0) == charged)
+        {
+            difference += std::pow(value[i] - exact[i], 2);
+            norm += std::pow(exact[i], 2);
+        }
+    }
+    return norm > 0 ? std::sqrt(difference / norm) : 0;
+}
+
+std::string nameOfSites(const testing::TestParamInfo<std::tuple<treecode_kernel, gmxfmm_precision>>& info)
+{
+    return std::string(std::get<0>(info.param) == treecode_coulomb ? "Coulomb" : "Yukawa") +
+           (std::get<1>(info.param) == GMXFMM_DOUBLE ? "Double" : "Single");
+}
+
+class Sites : public testing::TestWithParam<std::tuple<treecode_kernel, gmxfmm_precision>>
+{
+  protected:
+    void SetUp() override
+    {
+        if (!acceptsSites())
+        {
+            GTEST_SKIP() << "of the CPU";
+        }
+    }
+    static treecode_options chosen(double theta, int degree, std::int64_t leaf)
+    {
+        treecode_options o = settings(std::get<0>(GetParam()), theta, degree, leaf);
+        o.precision        = std::get<1>(GetParam());
+        return o;
+    }
+    static bool isSingle()
+    {
+        return std::get<1>(GetParam()) == GMXFMM_SINGLE;
+    }
+};
+
+/* All pairs one by one, so that only rounding is left: of positions relative to a batch, in single precision. */
+TEST_P(Sites, InAHundredSystemsHaveSumsOverAllPairs)
+{
+    for (std::uint64_t seed = 0; seed < 100; seed++)
+    {
+        std::mt19937_64     random(seed);
+        const Distribution& distribution = c_distributions[seed % 4];
+        const std::size_t   n = 1 + random() % (seed % 3 == 0 ? 20 : 300), sites = random() % (n + 30);
+        const Charges       c = withSites(random, distribution, n, sites);
+        treecode_options    o = chosen(1e-6, 2, static_cast<std::int64_t>(1 + random() % 80));
+        o.dual                = static_cast<int>(seed % 2);
+        o.num_threads         = seed % 5 == 0 ? 2 : 1;
+        const Result r = solve(o, c), exact = direct(o, c);
+        const auto   terms     = termsOf(o, c);
+        const double tolerance = isSingle() ? 3e-5 : 1e-9;
+        double       energy    = 0;
+        for (std::size_t i = 0; i < c.size(); i++)
+        {
+            energy += std::abs(c.q[i]) * terms[0][i];
+            ASSERT_NEAR(r.potential[i], exact.potential[i], tolerance * terms[0][i]) << seed;
+            for (std::size_t d = 3 * i; d < 3 * i + 3; d++)
+            {
+                ASSERT_NEAR(r.field[d], exact.field[d], tolerance * terms[1][i]) << seed;
+            }
+        }
+        ASSERT_NEAR(r.energy, exact.energy, tolerance * energy) << seed;
+        Numbers  phi(c.size()); /* potentials alone */
+        Treecode t(o);
+        t.assign(c);
+        treecode_output out = {phi.data(), nullptr, 0, 0, nullptr};
+        ASSERT_EQ(treecode_execute(t.get(), c.x.data(), &out), GMXFMM_OK) << seed << treecode_message(t.get());
+        for (std::size_t i = 0; i < c.size(); i++)
+        {
+            ASSERT_NEAR(phi[i], exact.potential[i], tolerance * terms[0][i]) << seed;
+        }
+    }
+}
+
+/* By clusters, with automatic settings, too. */
+TEST_P(Sites, AreMetByClusters)
+{
+    for (const std::size_t which : {0U, 1U, 3U, 6U})
+    {
+        const Distribution& distribution = c_distributions[which];
+        std::mt19937_64     random(17);
+        const Charges       c = withSites(random, distribution, 2000, 1000);
+        for (const int dual : {0, 1})
+        {
+            treecode_options o = chosen(0.5, 7, 60);
+            o.dual             = dual;
+            const Result r = solve(o, c), exact = direct(o, c);
+            for (const bool charged : {false, true})
+            {
+                EXPECT_LT(errorOf(c, charged, r.potential, exact.potential, 1), 1e-4) << distribution.name << dual;
+                EXPECT_LT(errorOf(c, charged, r.field, exact.field, 3), 1e-3) << distribution.name << dual;
+            }
+            o.theta    = 0;
+            o.degree   = 0;
+            o.leaf     = 0;
+            o.accuracy = 1e-3;
+            EXPECT_LT(error(solve(o, c).potential, exact.potential), 2e-3) << distribution.name << dual;
+        }
+    }
+}
+
+/* The others do not see them. */
+TEST_P(Sites, LeaveChargesAsTheyWere)
+{
+    const Charges    c    = charges(700, inCube);
+    Charges          more = c;
+    treecode_options o    = chosen(1e-6, 2, 1000);
+    for (std::size_t i = 0; i < 3 * 100; i++)
+    {
+        const std::size_t at = 3 * (i / 3); /* three at each of a hundred charges */
+        more.add(c.x[at], c.x[at + 1], c.x[at + 2], 0);
+    }
+    const Result without = solve(o, c), with = solve(o, more);
+    const double tolerance = isSingle() ? 1e-5 : 1e-13;
+    for (std::size_t i = 0; i < 700; i++)
+    {
+        EXPECT_NEAR(with.potential[i], without.potential[i], tolerance * 700);
+    }
+    for (std::size_t i = 0; i < 300; i++)
+    {
+        /* a site at a charge has the potential that the charge has */
+        EXPECT_NEAR(with.potential[700 + i], with.potential[i / 3], tolerance * 700);
+        EXPECT_NEAR(with.field[3 * (700 + i)], with.field[3 * (i / 3)], tolerance * 7e4);
+    }
+    EXPECT_NEAR(with.energy, without.energy, tolerance * 700);
+}
+
+/* Sites may come to charges, and leave them, between assigns. */
+TEST_P(Sites, MayMoveOntoCharges)
+{
+    Charges c = charges(500, inCube);
+    for (std::size_t i = 0; i < 500; i += 2)
+    {
+        c.q[i] = 0;
+    }
+    treecode_options o = chosen(1e-6, 2, 30);
+    Treecode         t(o);
+    t.assign(c);
+    for (std::size_t i = 0; i < 500; i += 4)
+    {
+        for (std::size_t d = 0; d < 3; d++)
+        {
+            c.x[3 * i + d] = c.x[3 * ((7 * i + 1) % 500 | 1U) + d];
+        }
+    }
+    const Result r = t.execute(c), exact = direct(o, c);
+    EXPECT_LT(error(r.potential, exact.potential), isSingle() ? 1e-4 : 1e-11);
+    EXPECT_LT(error(r.field, exact.field, 3), isSingle() ? 1e-3 : 1e-9);
+}
+
+/* Targets that are no particles: no sum at a charge is finite; at a site without charge they are. */
+TEST_P(Sites, MayBeTargets)
+{
+    std::mt19937_64 random(3);
+    const Charges   c = withSites(random, c_distributions[0], 300, 200);
+    Numbers         targets;
+    std::size_t     charge = 0;
+    const auto      alone  = [&](std::size_t i)
+    {
+        for (std::size_t j = 0; j < c.size(); j++)
+        {
+            if (c.q[j] != 0 && std::equal(&c.x[3 * i], &c.x[3 * i] + 3, &c.x[3 * j]))
+            {
+                return false;
+            }
+        }
+        return true;
+    };
+    for (std::size_t i = 0; i < c.size(); i++)
+    {
+        charge = c.q[i] != 0 ? i : charge;
+        if (c.q[i] == 0 && alone(i))
+        {
+            targets.insert(targets.end(), &c.x[3 * i], &c.x[3 * i] + 3);
+        }
+    }
+    ASSERT_GT(targets.size(), 60U);
+    const treecode_options o = chosen(1e-6, 2, 30);
+    const Result           r = solve(o, c, &targets), exact = direct(o, c, &targets);
+    EXPECT_LT(error(r.potential, exact.potential), isSingle() ? 1e-4 : 1e-11);
+    targets.insert(targets.end(), &c.x[3 * charge], &c.x[3 * charge] + 3);
+    Treecode t(o);
+    t.assign(c, &targets);
+    Numbers         phi(targets.size() / 3);
+    treecode_output out = {phi.data(), nullptr, 0, 0, nullptr};
+    EXPECT_EQ(treecode_execute(t.get(), c.x.data(), &out), GMXFMM_ERROR_COINCIDENT);
+    EXPECT_EQ(std::string(treecode_message(t.get())), "target " + std::to_string(phi.size() - 1) +
+                                                          " stands where particle " + std::to_string(charge) + " does");
+}
+
+/* Two charges at one place, among sites: with given settings in a step, with automatic ones at the assign. */
+TEST_P(Sites, DoNotHideChargesAtOnePlace)
+{
+    std::mt19937_64 random(4);
+    Charges         c     = withSites(random, c_distributions[0], 300, 200);
+    std::size_t     first = 0, second = 0;
+    while (c.q[first] == 0)
+    {
+        first++;
+    }
+    for (std::size_t i = first + 1; i < c.size(); i++)
+    {
+        second = c.q[i] != 0 ? i : second;
+    }
+    for (std::size_t d = 0; d < 3; d++)
+    {
+        c.x[3 * second + d] = c.x[3 * first + d];
+    }
+    const std::string says =
+        "particles " + std::to_string(first) + " and " + std::to_string(second) + " are at one place";
+    Numbers         phi(c.size()), field(3 * c.size());
+    Treecode        t(chosen(0.5, 3, 40));
+    treecode_output out = {phi.data(), nullptr, 0, 0, nullptr};
+    t.assign(c);
+    EXPECT_EQ(treecode_execute(t.get(), c.x.data(), &out), GMXFMM_ERROR_COINCIDENT);
+    EXPECT_NE(std::string(treecode_message(t.get())).find(says), std::string::npos) << treecode_message(t.get());
+    out.field = field.data();
+    EXPECT_EQ(treecode_execute(t.get(), c.x.data(), &out), GMXFMM_ERROR_COINCIDENT);
+    EXPECT_NE(std::string(treecode_message(t.get())).find(says), std::string::npos) << treecode_message(t.get());
+
+    treecode_options automatic = chosen(0, 0, 0);
+    automatic.accuracy         = 1e-3;
+    Treecode a(automatic);
+    ASSERT_EQ(treecode_set_charges(a.get(), static_cast<std::int64_t>(c.size()), c.q.data()), GMXFMM_OK);
+    EXPECT_EQ(treecode_assign(a.get(), c.x.data(), 0, nullptr), GMXFMM_ERROR_COINCIDENT);
+    EXPECT_NE(std::string(treecode_message(a.get())).find(says), std::string::npos) << treecode_message(a.get());
+    /* one of them without charge: accepted */
+    c.q[second] = 0;
+    t.assign(c);
+    EXPECT_EQ(treecode_execute(t.get(), c.x.data(), &out), GMXFMM_OK) << treecode_message(t.get());
+}
+
+INSTANTIATE_TEST_SUITE_P(Treecode,
+                         Sites,
+                         testing::Combine(testing::Values(treecode_coulomb, treecode_yukawa),
+                                          testing::Values(GMXFMM_DOUBLE, GMXFMM_SINGLE)),
+                         nameOfSites);
+
+/* A kernel that is finite at zero has all pairs. */
+TEST(SitesOfOtherKernels, MeetTheChargesAtTheirPlaces)
+{
+    if (!acceptsSites())
+    {
+        GTEST_SKIP() << "of the CPU";
+    }
+    for (const gmxfmm_precision precision : {GMXFMM_DOUBLE, GMXFMM_SINGLE})
+    {
+        std::mt19937_64  random(6);
+        const Charges    c = withSites(random, c_distributions[0], 300, 300);
+        treecode_options o = settings(treecode_regularised, 1e-6, 2, 30);
+        o.parameter[0]     = 1e-4;
+        o.precision        = precision;
+        const Result r = solve(o, c), exact = direct(o, c);
+        EXPECT_LT(error(r.potential, exact.potential), precision == GMXFMM_SINGLE ? 1e-5 : 1e-13);
+    }
 }
 
 /* ------------------------------------------------------------------------------------------------ division on a GPU */

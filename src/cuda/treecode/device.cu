@@ -246,7 +246,7 @@ static gmxfmm_status output(treecode* t, treecode_output* o)
     FMM_TRY(treecode_download(t, &results, d->results.memory, sizeof(results)));
     o->energy = results.energy;
     return results.bad_positions > 0 ? treecode_fail(t, GMXFMM_ERROR_POSITION, "a position is not finite")
-           : results.bad_results > 0 ? treecode_coincident(t)
+           : results.bad_results > 0 ? treecode_coincident(t, -1)
                                      : GMXFMM_OK;
 }
 

@@ -143,9 +143,10 @@ static gmxfmm_status choose_leaf(treecode* t, const treecode_options* asked)
     return make_trees(t);
 }
 
-/* Potential and field, 4 a target, of the sample's targets. */
-static void take(const treecode* t, const treecode_lists* sample, double* values)
+/* Potential and field, 4 a target, of the sample's targets. Returns one whose sums are not finite, or -1. */
+static int64_t take(const treecode* t, const treecode_lists* sample, double* values)
 {
+    int64_t bad = -1;
     for (int b = 0; b < sample->num; b++)
     {
         for (int64_t s = sample->begin[b]; s < sample->end[b]; s++, values += 4)
@@ -154,8 +155,10 @@ static void take(const treecode* t, const treecode_lists* sample, double* values
             values[1] = t->slope[0][s];
             values[2] = t->slope[1][s];
             values[3] = t->slope[2][s];
+            bad = isfinite(values[0]) && isfinite(values[1]) && isfinite(values[2]) && isfinite(values[3]) ? bad : s;
         }
     }
+    return bad;
 }
 
 static double relative_error(int64_t num, const double* values, const double* exact)
@@ -188,7 +191,8 @@ static gmxfmm_status sums_of_sample(treecode* t, int direct, double* values, int
     status = status == GMXFMM_OK && stages->fetch != NULL ? stages->fetch(t, &sample) : status;
     if (status == GMXFMM_OK)
     {
-        take(t, &sample, values);
+        const int64_t bad = take(t, &sample, values);
+        status            = bad >= 0 ? treecode_coincident(t, bad) : GMXFMM_OK;
     }
     *num = sample.targets;
     treecode_lists_free(&sample);
@@ -217,7 +221,7 @@ static gmxfmm_status measure(treecode* t, const double* exact, double* values, d
     *error = relative_error(num, values, exact);
     if (!isfinite(*error))
     {
-        return treecode_coincident(t);
+        return treecode_coincident(t, -1);
     }
     return GMXFMM_OK;
 }

@@ -164,12 +164,12 @@ static gmxfmm_status cpu_output(treecode* t, treecode_output* output)
     const treecode_clusters* targets = treecode_targets(t);
     const double             value = treecode_value_factor(t, 0), gradient = treecode_value_factor(t, 1);
     double *                 potential = output->potential, *field = output->field, *force = output->force, energy = 0;
-    int64_t                  bad = 0;
-#pragma omp parallel for num_threads(t->options.num_threads) reduction(+ : bad)
+    int64_t                  bad = -1; /* a target whose sums are not finite */
+#pragma omp parallel for num_threads(t->options.num_threads) reduction(max : bad)
     for (int64_t s = 0; s < targets->n; s++)
     {
         const int64_t i = targets->order[s];
-        bad += !isfinite(t->phi[s]);
+        bad             = isfinite(t->phi[s]) ? bad : s;
         if (potential != NULL)
         {
             potential[i] = t->phi[s] * value;
@@ -177,7 +177,7 @@ static gmxfmm_status cpu_output(treecode* t, treecode_output* output)
         for (int d = 0; d < 3 && (field != NULL || force != NULL); d++)
         {
             const double one = t->slope[d][s] * gradient;
-            bad += !isfinite(one);
+            bad              = isfinite(one) ? bad : s;
             if (field != NULL)
             {
                 field[3 * i + d] = one;
@@ -193,7 +193,7 @@ static gmxfmm_status cpu_output(treecode* t, treecode_output* output)
         energy += t->sorted_q[s] * t->phi[s];
     }
     output->energy = 0.5 * energy * value;
-    return bad > 0 ? treecode_coincident(t) : GMXFMM_OK;
+    return bad >= 0 ? treecode_coincident(t, bad) : GMXFMM_OK;
 }
 
 const treecode_stages treecode_on_cpu = {

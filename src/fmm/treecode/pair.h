@@ -5,7 +5,7 @@
 
 #include "fmm/treecode/state.h"
 
-/* G and G'/r at the square of a distance, in the unit. */
-void treecode_pair(const treecode* t, double r2, double* g, double* slope);
+/* G and G'/r at the square of a distance, in the unit; whether they are finite. */
+int treecode_pair(const treecode* t, double r2, double* g, double* slope);
 
 #endif

@@ -49,13 +49,6 @@ gmxfmm_status treecode_not_finite(treecode* t, const char* what, int64_t which)
     return treecode_fail(t, GMXFMM_ERROR_POSITION, "the position of %s %lld is not finite", what, (long long)which);
 }
 
-gmxfmm_status treecode_coincident(treecode* t)
-{
-    return treecode_fail(t, GMXFMM_ERROR_COINCIDENT,
-                         "two particles are at one place, or so near that 1/r is not finite%s",
-                         t->options.precision == GMXFMM_SINGLE ? " in single precision" : "");
-}
-
 gmxfmm_status treecode_no_memory(treecode* t)
 {
     treecode_free_assigned(t);

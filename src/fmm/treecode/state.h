@@ -46,7 +46,8 @@ gmxfmm_status treecode_fail(treecode* t, gmxfmm_status status, const char* forma
     __attribute__((format(printf, 3, 4)));
 gmxfmm_status treecode_no_memory(treecode* t);
 gmxfmm_status treecode_not_finite(treecode* t, const char* what, int64_t which);
-gmxfmm_status treecode_coincident(treecode* t);
+/* pair.c: the sums of target number `target` of the sorted order are not finite; negative: those of some target. */
+gmxfmm_status treecode_coincident(treecode* t, int64_t target);
 
 /* Frees what depends on where particles are. */
 void treecode_free_assigned(treecode* t);

@@ -5,6 +5,9 @@
  * 11). Positions are relative to the batch's centre; in single precision each cluster's sum is added in double.
  * Particles nearer than 1/64 of the batch's radius would lose digits by that: they are taken one by one, in double
  * precision.
+ *
+ * A particle without charge may stand where others do. As a source it is moved away; where the sums of a target without
+ * charge are not finite, its block is gone through again without the pairs that are not.
  */
 #include "fmm/treecode/state.h"
 
@@ -27,6 +30,9 @@ enum
     c_group   = 8,                            /* sources after which it is asked whether one was too close */
     c_rounds  = sizeof(real) < sizeof(double) /* places, so that close pairs need care */
 };
+
+/* x of sources without charge: no target is there, as the system is no longer than 1 at assign. */
+static const double c_away = 1e6;
 
 /* Scratch of a thread. */
 typedef struct
@@ -221,7 +227,10 @@ INLINE void meet_closely(treecode_kernel     kernel,
                     d[a] = targets->x[a][i] - sources->x[a][s];
                     square += d[a] * d[a];
                 }
-                treecode_pair(c->t, square, &g, &slope);
+                if (!treecode_pair(c->t, square, &g, &slope) && c->same && c->t->sorted_q[i] == 0)
+                {
+                    continue;
+                }
                 m->sum[0][first + l] += g * c->t->sorted_q[s];
                 for (int a = 0; a < 3 && with_field; a++)
                 {
@@ -259,6 +268,86 @@ INLINE void direct_closely(treecode_kernel     kernel,
             for (int64_t j = begin; j < end; j++)
             {
                 meet_closely(kernel, k, with_field, m, target, j, c, sums);
+            }
+        }
+    }
+}
+
+/* All bits set in lanes that are finite. This file is compiled as if all numbers were: the compiler must not know where
+ * x comes from. */
+INLINE vinteger finite_lanes(vreal x)
+{
+    const vinteger exponent =
+        (vinteger){0} + (lane_integer)(sizeof(real) == sizeof(double) ? 0x7ff0000000000000LL : 0x7f800000LL);
+    __asm__("" : VECTOR_REGISTER(x));
+    return ((vinteger)x & exponent) != exponent;
+}
+
+/* Whether the sums of all lanes but those in `charged` are finite. */
+INLINE int are_finite(int with_field, const block_sums* sums, const vinteger charged[c_vectors])
+{
+    vinteger     finite = ~(vinteger){0};
+    lane_integer all    = -1;
+    for (int v = 0; v < c_vectors; v++)
+    {
+        vreal all_sums = sums->phi[v];
+        for (int d = 0; d < 3 && with_field; d++)
+        {
+            all_sums += sums->field[d][v];
+        }
+        finite &= finite_lanes(all_sums) | charged[v];
+    }
+    for (int l = 0; l < VLEN; l++)
+    {
+        all &= finite[l];
+    }
+    return all != 0;
+}
+
+/* All bits set in lanes that are no targets without charge: targets first .. end - 1, and padding. */
+static void charged_lanes(const treecode* t, int64_t first, int64_t end, vinteger charged[c_vectors])
+{
+    for (int i = 0; i < c_block; i++)
+    {
+        charged[i / VLEN][i % VLEN] = first + i >= end || t->sorted_q[first + i] != 0 ? -1 : 0;
+    }
+}
+
+/* All gathered sources, of which j is target j - own of the block; targets without charge have no pairs that are not
+ * finite. */
+INLINE void direct_apart(treecode_kernel     kernel,
+                         kernel_parameters   k,
+                         int                 with_field,
+                         const batch_memory* m,
+                         size_t              target,
+                         int64_t             num,
+                         int64_t             own,
+                         const vinteger      charged[c_vectors],
+                         block_sums*         sums)
+{
+    for (int v = 0; v < c_vectors; v++)
+    {
+        const size_t first = target + (size_t)v * VLEN;
+        vinteger     lane;
+        for (int l = 0; l < VLEN; l++)
+        {
+            lane[l] = v * VLEN + l;
+        }
+        for (int64_t j = 0; j < num; j++)
+        {
+            const vreal dx = *(const vreal*)(m->x[0] + first) - m->y[0][j];
+            const vreal dy = *(const vreal*)(m->x[1] + first) - m->y[1][j];
+            const vreal dz = *(const vreal*)(m->x[2] + first) - m->y[2][j];
+            const vreal r2 = dx * dx + dy * dy + dz * dz;
+            vreal       g, s, f;
+            kernel_evaluate(kernel, r2, k, &g, &s);
+            const vinteger met = (lane != (lane_integer)(j - own)) & (charged[v] | (finite_lanes(g) & finite_lanes(s)));
+            interact(kernel, k, with_field, r2, m->q[j], &met, &sums->phi[v], &f);
+            if (with_field)
+            {
+                sums->field[0][v] -= f * dx;
+                sums->field[1][v] -= f * dy;
+                sums->field[2][v] -= f * dz;
             }
         }
     }
@@ -333,6 +422,17 @@ static void to_centre(const double* x, int64_t begin, int64_t end, double centre
     }
 }
 
+/* The same of x[3] of sources, those without charge moved away. */
+static void sources_to_centre(const treecode* t, int64_t begin, int64_t end, const double* centre, real* const* out)
+{
+    for (int64_t s = begin; s < end; s++)
+    {
+        out[0][s - begin] = (real)(t->sorted_q[s] != 0 ? t->sources.x[0][s] - centre[0] : c_away);
+    }
+    to_centre(t->sources.x[1], begin, end, centre[1], out[1]);
+    to_centre(t->sources.x[2], begin, end, centre[2], out[2]);
+}
+
 /* The square of the distance below which pairs of a batch are too close for single precision; not so small that it
  * would be lost there. */
 static double close_limit(const double half[3])
@@ -348,13 +448,27 @@ static int has_close_pairs(const treecode* t, int cluster, const double centre[3
     treecode_box(&t->sources, cluster, other, other_half);
     for (int d = 0; d < 3; d++)
     {
-        const double gap = fabs(other[d] - centre[d]) - half[d] - other_half[d];
+        /* rounding must not lose one, nor of a batch without extent one at its place */
+        const double rounding = 1e-15 * (fabs(other[d]) + fabs(centre[d]));
+        const double gap      = fabs(other[d] - centre[d]) - half[d] - other_half[d] - rounding;
         square += gap > 0 ? gap * gap : 0;
     }
-    return square <= 2 * limit; /* rounding must not lose one */
+    return square <= 2 * limit;
 }
 
-/* The batch's targets with the particles begin .. end - 1. c: NULL: none are too close, or they are told apart. */
+/* Whether some of the targets have no charge. */
+static int has_sites(const treecode* t, int64_t begin, int64_t end)
+{
+    int64_t s = begin;
+    while (s < end && t->sorted_q[s] != 0)
+    {
+        s++;
+    }
+    return s < end;
+}
+
+/* The batch's targets with the particles begin .. end - 1. c: NULL: none are too close, or they are told apart. sites:
+ * some targets are sources without charge. */
 INLINE void direct_particles(treecode_kernel     kernel,
                              int                 with_field,
                              const treecode*     t,
@@ -365,12 +479,11 @@ INLINE void direct_particles(treecode_kernel     kernel,
                              int64_t             num_targets,
                              int64_t             begin,
                              int64_t             end,
+                             int                 sites,
                              const close_pairs*  c)
 {
-    for (int d = 0; d < 3; d++)
-    {
-        to_centre(t->sources.x[d], begin, end, centre[d], m->y[d]);
-    }
+    static const vinteger none[c_vectors] = {{0}};
+    sources_to_centre(t, begin, end, centre, m->y);
     to_centre(t->sorted_q, begin, end, 0, m->q);
     for (int64_t target = 0; target < num_targets; target += c_block)
     {
@@ -390,6 +503,16 @@ INLINE void direct_particles(treecode_kernel     kernel,
         direct(kernel, k, with_field, m, (size_t)target, own - begin, own_end - begin, 1, first - begin, 0, NULL,
                &sums);
         direct(kernel, k, with_field, m, (size_t)target, own_end - begin, end - begin, 0, 0, 0, NULL, &sums);
+        if (!c_rounds && sites && !are_finite(with_field, &sums, none))
+        {
+            vinteger charged[c_vectors];
+            charged_lanes(t, first, first_target + num_targets, charged);
+            if (!are_finite(with_field, &sums, charged))
+            {
+                sums = (block_sums){0};
+                direct_apart(kernel, k, with_field, m, (size_t)target, end - begin, first - begin, charged, &sums);
+            }
+        }
         add(m, (size_t)target, with_field, &sums);
     }
 }
@@ -470,6 +593,7 @@ INLINE void batch(treecode_kernel       kernel,
         memset(m->sum[i], 0, padded * sizeof(double));
     }
     const int    same  = !t->separate && !lists->points;
+    const int    sites = !c_rounds && same && has_sites(t, begin, begin + num);
     const double limit = close_limit(half);
     for (int64_t i = lists->direct_start[b]; i < lists->direct_start[b + 1]; i++)
     {
@@ -479,7 +603,7 @@ INLINE void batch(treecode_kernel       kernel,
         {
             const int64_t     to    = from + c_chunk < last ? from + c_chunk : last;
             const close_pairs close = {t, (real)limit, begin, num, from, same};
-            direct_particles(kernel, with_field, t, k, m, centre, same ? begin : -num, num, from, to,
+            direct_particles(kernel, with_field, t, k, m, centre, same ? begin : -num, num, from, to, sites,
                              has_close ? &close : NULL);
         }
     }

@@ -30,7 +30,8 @@ gmxfmm_status treecode_set_charges(treecode* t, int64_t n, const double* q);
  * themselves. Errors: ORDER, POSITION, MEMORY, DEVICE. */
 gmxfmm_status treecode_assign(treecode* t, const void* x, int64_t m, const double* y);
 
-/* The sums for sources at x[3n], which should not have moved far since assign. Errors: ORDER, POSITION, COINCIDENT. */
+/* The sums for sources at x[3n], which should not have moved far since assign. On the CPU a pair of sources whose
+ * kernel is not finite, and of which one has no charge, has no part in them. Errors: ORDER, POSITION, COINCIDENT. */
 gmxfmm_status treecode_execute(treecode* t, const void* x, treecode_output* output);
 
 void treecode_get_info(const treecode* t, treecode_info* info);
