@@ -26,6 +26,7 @@ def test(checks):
     tilting(checks, work_folder("tilting"))
     compressed(checks, folder, dense)
     far_off(checks, folder, dense)
+    spread(checks, work_folder("spread"), dense)
 
 
 def tilting(checks, folder):
@@ -81,6 +82,27 @@ def far_off(checks, folder, dense):
         most[system.name] = used.ru_maxrss / 1024
     checks.below(f"memory with a molecule 3 um away, beyond the {most[dense.name]:.0f} MiB without", most["far"] - most[dense.name], 300, "MiB",
                  "a million columns of the pair-search grid, 100 bytes each, and their lists; 4e7 columns take 2700 MiB")
+
+
+def spread(checks, folder, system):
+    """pbc = no: frames of a rerun in which molecules are where they were, or much farther from each other."""
+    with open(system.conf) as lines:
+        lines = lines.read().splitlines()
+    gmx.grompp(folder, changed(system.mdp, **FMM, pbc="no", nsteps=0, comm_mode="angular"), system, name="open")
+    for factor, warned in ((1.1, False), (1.7, True)):  # 1.1^3 is 1.3, 1.7^3 is 5
+        with open(os.path.join(folder, "frames.gro"), "w") as out:
+            for time, scale in enumerate((1, factor)):
+                out.write(f"water t= {time}.0\n{lines[1]}\n")
+                for first in range(2, len(lines) - 1, 3):
+                    oxygen = [float(lines[first][20 + 8 * d:28 + 8 * d]) for d in range(3)]
+                    for line in lines[first:first + 3]:
+                        x = [float(line[20 + 8 * d:28 + 8 * d]) + (scale - 1) * oxygen[d] for d in range(3)]
+                        out.write(line[:20] + "".join(f"{value:8.3f}" for value in x) + "\n")
+                out.write(lines[-1] + "\n")
+        output = gmx.mdrun(folder, "-rerun", "frames.gro", name="open")
+        for where, text in (("on stderr", output), ("in md.log", read_log(folder, "open"))):
+            found = len(re.findall(r"WARNING: An atom now has \d+ atoms in the cells near it, 0.\d+ times as many", " ".join(text.split())))
+            checks.that(found == warned, f"a droplet {factor} times as wide: {'a' if warned else 'no'} warning {where}")
 
 
 main(test)

@@ -144,6 +144,27 @@ bool logFmmVolume(const FmmBox& box, const FmmBox& startBox, const MDLogger& mdl
     return true;
 }
 
+bool logFmmOpenDensity(const double nearAtoms, const double nearAtomsAtStart, const MDLogger& mdlog)
+{
+    constexpr double c_mostChange = 2; // As of a volume
+    const double     ratio        = nearAtoms / nearAtomsAtStart;
+    if (ratio <= c_mostChange && ratio >= 1 / c_mostChange)
+    {
+        return false;
+    }
+    GMX_LOG(mdlog.warning)
+            .asParagraph()
+            .appendTextFormatted(
+                    "WARNING: An atom now has %.0f atoms in the cells near it, %.2f times as many "
+                    "as "
+                    "at the start: the parameters of the FMM were chosen for another density. "
+                    "Steps are slower than they need to be: make a new .tpr file from the present "
+                    "coordinates to go on.",
+                    nearAtoms,
+                    ratio);
+    return true;
+}
+
 void logFmmTimesOnGpu(const FmmGpuTimes& times, const MDLogger& mdlog)
 {
     std::string table =

@@ -40,6 +40,9 @@ void logFmmSetup(const FmmPlan& plan, int maxStepsInCells, const MDLogger& mdlog
 //! Warns and returns true when the volume is far from that of the box for which parameters were chosen
 bool logFmmVolume(const FmmBox& box, const FmmBox& startBox, const MDLogger& mdlog);
 
+//! The same for the mean number of atoms near one in an open system
+bool logFmmOpenDensity(double nearAtoms, double nearAtomsAtStart, const MDLogger& mdlog);
+
 //! Writes the time that the CPU spent in each stage
 void logFmmTimesOnCpu(const gmxfmm_info& info, const MDLogger& mdlog);
 //! Writes the time of each stage of a step on the GPU

@@ -97,6 +97,24 @@ public:
         }
     }
 
+    //! Tells once when the atoms of an open system have become much denser, or less dense
+    void watchDensity()
+    {
+        if (!plan_.isOpen() || mdlog_ == nullptr)
+        {
+            return;
+        }
+        const double nearAtoms = plan_.info().near_particles;
+        if (nearAtomsAtStart_ == 0)
+        {
+            nearAtomsAtStart_ = nearAtoms;
+        }
+        else if (logFmmOpenDensity(nearAtoms, nearAtomsAtStart_, *mdlog_))
+        {
+            mdlog_ = nullptr; // Once is enough
+        }
+    }
+
     //! Computes a step on the CPU
     void calculate(ArrayRef<const RVec> x,
                    const matrix         box,
@@ -110,6 +128,7 @@ public:
         if (assignments_.isDue(stepWork, step))
         {
             plan_.check(gmxfmm_assign(plan_.get(), x.data()));
+            watchDensity();
         }
 
         gmxfmm_output output = {};
@@ -144,7 +163,9 @@ public:
     FmmBox box_;
     //! Where to tell that it has become another, nullptr when there is no such place or it was told
     const MDLogger* mdlog_ = nullptr;
-    FmmAssignments  assignments_;
+    //! Mean number of atoms near one in an open system at its first assignment to cells, 0 before
+    double         nearAtomsAtStart_ = 0;
+    FmmAssignments assignments_;
     //! Number of atoms on the pair-search grid, -1 before the first pair search
     Index numAtomsOnGrid_ = -1;
     //! Volume that the atoms fill at the coordinates of the .tpr
