@@ -156,8 +156,7 @@ bool logFmmOpenDensity(const double nearAtoms, const double nearAtomsAtStart, co
             .asParagraph()
             .appendTextFormatted(
                     "WARNING: An atom now has %.0f atoms in the cells near it, %.2f times as many "
-                    "as "
-                    "at the start: the parameters of the FMM were chosen for another density. "
+                    "as at the start: the parameters of the FMM were chosen for another density. "
                     "Steps are slower than they need to be: make a new .tpr file from the present "
                     "coordinates to go on.",
                     nearAtoms,
