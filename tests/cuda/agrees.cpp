@@ -117,6 +117,21 @@ TEST_P(CudaOrders, Open)
     }
 }
 
+/* The longest first dimension that is transformed without cuFFT, 100, open and periodic. */
+TEST_P(CudaOrders, OfANeedle)
+{
+    System open = droplet(300, 3, 17), periodic = ions({25, 0, 0, 0, 2, 0, 0, 0, 2}, 160, 11);
+    for (std::size_t i = 0; i < open.size(); i++)
+    {
+        open.x[3 * i] *= 12;
+    }
+    for (gmxfmm_precision precision : {GMXFMM_DOUBLE, GMXFMM_SINGLE})
+    {
+        expectAgreement(open, withBoundary(explicitOptions(GetParam(), 50, 4, 4, 1, precision), Boundary::Open));
+        expectAgreement(periodic, explicitOptions(GetParam(), 100, 8, 8, 1, precision));
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, CudaOrders, testing::Range(0, GMXFMM_MAX_ORDER_SINGLE + 1));
 
 class CudaCells : public testing::Test

@@ -350,12 +350,14 @@ static gmxfmm_status transform(gmxfmm_plan* plan, bool forward, const DeviceBuff
     if (forward)
     {
         FMM_CUDA(plan, (allow_shared(&plan->device->allowed, planes_forward<R>)));
+        FMM_CUDA(plan, (allow_shared(&plan->device->allowed, first_dimension<true, R>)));
         FMM_CUDA(plan, launch_next(chains, planes_forward<R>, planes, plane_threads, bytes, stream, a));
         FMM_CUDA(plan, launch_next(chains, first_dimension<true, R>, lines, threads, line_bytes, stream, a));
     }
     else
     {
         FMM_CUDA(plan, (allow_shared(&plan->device->allowed, planes_backward<R>)));
+        FMM_CUDA(plan, (allow_shared(&plan->device->allowed, first_dimension<false, R>)));
         FMM_CUDA(plan, launch_next(chains, first_dimension<false, R>, lines, threads, line_bytes, stream, a));
         FMM_CUDA(plan, launch_next(chains, planes_backward<R>, planes, plane_threads, bytes, stream, a));
     }
