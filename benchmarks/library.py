@@ -9,7 +9,7 @@ points     points per second, uniform in a cube, open, at 1e-3, 1e-6 and 1e-9 by
 treecode   whole calls of the treecode and of the FMM, both kernels                    -> treecode.json, or, of half a million
            points and more, a few settings                                            -> treecode-million.json
 open       whole calls of the FMM, and of the treecode, on charges distributed unevenly, beside those in a cube, in
-           turns in one run                                                            -> open.json
+           turns in one run; --device cuda: on a GPU, from and to the host                     -> open.json
 accuracy   error in water over method, order, cells and ws                             -> accuracy.txt
 choice     settings chosen by measurement in water against those of the model alone: errors, times in one run, in turns,
            what the choice costs; on one thread and on all                            -> choice.json
@@ -32,6 +32,7 @@ ROOT = os.path.dirname(HERE)
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(ROOT, "tests", "mdrun"))
 from harness import commit, device  # noqa: E402
+from mdrun_gpu import gpu  # noqa: E402
 
 SPC216 = os.environ.get("GMXFMM_SPC216", "/usr/share/gromacs/top/spc216.gro")
 
@@ -56,7 +57,8 @@ def header(options, name, threads):
 
 def folder(head):
     machine = head["device"]
-    return os.path.join(HERE, "results", re.sub(r"[^a-z0-9]+", "-", f"{machine['cpu']} {machine['cores']} cores".lower()).strip("-"))
+    name = head["gpu"]["device"] if "gpu" in head else f"{machine['cpu']} {machine['cores']} cores"
+    return os.path.join(HERE, "results", re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-"))
 
 
 def store(options, name, head, text=None, **parts):
@@ -235,7 +237,7 @@ def uneven(options):
         for distribution in ("cube", "outlier", "cluster", "plummer", "sphere"):
             for setting in ("fmm,1e-4", "treecode,1e-4"):
                 row = run(options.build, "treecode", "--points", options.points, "--threads", options.threads, "--samples", 200, "--field", "--dual",
-                          "--distribution", distribution, setting)[0]
+                          "--device", options.device, "--distribution", distribution, setting)[0]
                 key = distribution, setting
                 rows[key] = min(rows.get(key, row), row, key=lambda one: one["seconds"])
     for (distribution, setting), row in rows.items():
@@ -243,6 +245,9 @@ def uneven(options):
         print(f"{distribution} {setting}: {row['seconds']} s, {row['seconds_over_cube']} of the FMM's in a cube, error {row['field_error']}", flush=True)
     head = header(options, "open", options.threads)
     head["command"] += f" --threads {options.threads} --points {options.points} --rounds {options.rounds}"
+    if options.device == "cuda":
+        head["command"] += " --device cuda"
+        head["gpu"] = gpu()
     store(options, "open.json", head, rows=list(rows.values()))
 
 
@@ -266,6 +271,7 @@ def main():
     parser.add_argument("--native", help="build with -DGMXFMM_ARCH=native (levels)")
     parser.add_argument("--rounds", type=int, default=15, help="steps of each copy, three times (levels)")
     parser.add_argument("--charges", type=int, default=100000, help="(levels)")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="(open)")
     parser.add_argument("--note", help="stored with the results: what else ran, say")
     options = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = str(options.threads)
