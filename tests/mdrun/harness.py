@@ -605,8 +605,8 @@ def drift(rows, atoms, lag=2.0):
 def heating(rows, atoms, lag=2.0):
     """What a random walk of the total energy heats by at 300 K, per atom (kJ/mol/ps), and its standard error.
 
-    An energy that walks by a variance of D t rises by D / (2 kT): a step down is as probable as its reverse, weighted with the
-    states at both ends. D is known better from short runs than the slope. It is of means over a lag each (ps), whose
+    An energy that walks by a variance of D t rises by D / (2 kT), if the walk is the same forward and backward in time, which that
+    of assignments is about: a step down is as probable as its reverse, weighted with the states at both ends. D is known better from short runs than the slope. It is of means over a lag each (ps), whose
     differences have two thirds of a lag's variance; what oscillates faster is left out.
     """
     t, e = [r["Time"] for r in rows], [r["Total Energy"] for r in rows]

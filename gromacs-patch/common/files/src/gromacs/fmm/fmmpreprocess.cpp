@@ -59,25 +59,25 @@ void checkOpenSystem(const t_inputrec&                                    ir,
 
 /*! \brief Notes what errors of the forces do without a thermostat
  *
- * The energy does a random walk of a variance D t, and rises by D / (2 kT); D
- * goes with the square of the error. docs/accuracy.md has what was measured.
+ * The energy does a random walk of a variance D t, and drifts by about D / (2 kT);
+ * D goes with the square of the error. docs/accuracy.md has what was measured.
  */
-void noteHeating(const t_inputrec& ir, double expectedError, FmmWarningHandler* wi)
+void noteDrift(const t_inputrec& ir, double expectedError, FmmWarningHandler* wi)
 {
-    constexpr double c_heating = 3.5e3; // kJ/mol/ps per squared relative error, within a factor of 3
+    constexpr double c_drift    = 3.5e3; // kJ/mol/ps per squared relative error, within a factor of 3
     constexpr double c_worthIt  = 1e-5; // what PME stays below
     constexpr double c_accuracy = 5e-5; // with it 0.3e-5 to 2e-5 were measured
-    const double     heating    = c_heating * expectedError * expectedError;
+    const double     drift      = c_drift * expectedError * expectedError;
     const bool       isMD = ir.eI == IntegrationAlgorithm::MD || ir.eI == IntegrationAlgorithm::VV
                       || ir.eI == IntegrationAlgorithm::VVAK;
-    if (isMD && ir.etc == TemperatureCoupling::No && heating > c_worthIt)
+    if (isMD && ir.etc == TemperatureCoupling::No && drift > c_worthIt)
     {
         addFmmNote(wi,
                    formatString("Without temperature coupling, errors of the FMM forces of %.1e "
-                                "heat water by some %.0e kJ/mol/ps per atom. For long runs use "
-                                "fmm-accuracy = %g.",
+                                "let the energy of water drift by some %.0e kJ/mol/ps per atom. "
+                                "For long runs use fmm-accuracy = %g.",
                                 expectedError,
-                                heating,
+                                drift,
                                 c_accuracy));
     }
 }
@@ -259,7 +259,7 @@ void checkFmmSystem(const gmx_mtop_t&    mtop,
                                solver.expectedError(),
                                parameters.accuracy));
         }
-        noteHeating(ir, solver.expectedError(), wi);
+        noteDrift(ir, solver.expectedError(), wi);
     }
     catch (const GromacsException& ex)
     {
