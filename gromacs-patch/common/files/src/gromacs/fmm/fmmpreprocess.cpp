@@ -64,7 +64,7 @@ void checkOpenSystem(const t_inputrec&                                    ir,
  */
 void noteDrift(const t_inputrec& ir, double expectedError, FmmWarningHandler* wi)
 {
-    constexpr double c_drift    = 3.5e3; // kJ/mol/ps per squared relative error, within a factor of 3
+    constexpr double c_drift = 3.5e3; // kJ/mol/ps per squared relative error, within a factor of 3
     constexpr double c_worthIt  = 1e-5; // what PME stays below
     constexpr double c_accuracy = 5e-5; // with it 0.3e-5 to 2e-5 were measured
     const double     drift      = c_drift * expectedError * expectedError;
