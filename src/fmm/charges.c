@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "fmm/backend.h"
+#include "fmm/charge_derivatives.h"
 #include "fmm/math/threads.h"
 #include "fmm/memory.h"
 #include "fmm/particles.h"
@@ -20,6 +21,7 @@ enum
 
 void fmm_charges_free(gmxfmm_plan* plan)
 {
+    fmm_charge_derivatives_free(plan);
     free(plan->charges.q);
     plan->bytes -= plan->charges.bytes;
     plan->charges.q     = NULL;

@@ -158,6 +158,8 @@ typedef struct
     int    want_energy;                        /* fill energy_near and energy_far */
     int    want_virial;                        /* fill virial */
     double energy_near, energy_far, virial[9]; /* results */
+    /* dE/dlambda of the parameters of gmxfmm_set_charge_derivatives, one each: a charge's is f phi, so f sum dq phi */
+    double* charge_gradient;
 } gmxfmm_output;
 
 /* Stages of a step on a device, for measurements. */
@@ -222,7 +224,8 @@ typedef enum
     GMXFMM_CAN_TARGETS         = 4,  /* set_targets */
     GMXFMM_CAN_ENQUEUE         = 8,  /* enqueue; */
     GMXFMM_CAN_ENQUEUE_ASSIGN  = 16, /* enqueue_assign: cells of one level, periodic, without targets */
-    GMXFMM_CAN_ENQUEUE_CHARGES = 32  /* enqueue_charges */
+    GMXFMM_CAN_ENQUEUE_CHARGES = 32, /* enqueue_charges */
+    GMXFMM_CAN_CHARGE_GRADIENT = 64  /* set_charge_derivatives */
 } gmxfmm_capability;
 
 /* Version of the library, "major.minor.patch". */
@@ -277,6 +280,13 @@ GMXFMM_API gmxfmm_status gmxfmm_set_charges(gmxfmm_plan* plan, int64_t n, const 
  * listed; a particle itself may be. The nearest image of a pair (at assign) is excluded. Errors: NULL, EXCLUSION,
  * ORDER, UNSUPPORTED, MEMORY (there are none then). */
 GMXFMM_API gmxfmm_status gmxfmm_set_exclusions(gmxfmm_plan* plan, const int* start, const int* list);
+
+/* Sets what charges depend on, as in lambda dynamics: of parameter k = 0..num-1 the charge of particle index[j] changes
+ * by dq[j] each unit, j = start[k] .. start[k+1]-1 (all copied). Charges themselves are set as ever. num = 0: on
+ * nothing. Cleared when n changes. Errors: NULL, OPTION (num or start falls), CHARGE (no such particle, dq not finite),
+ * ORDER (there are no charges), UNSUPPORTED, MEMORY. */
+GMXFMM_API gmxfmm_status
+gmxfmm_set_charge_derivatives(gmxfmm_plan* plan, int num, const int* start, const int* index, const double* dq);
 
 /* Sets targets, places x[3n] (copied) that potential and field are wanted at, from the next assign on, instead of at
  * the charges; n = 0: at these again. There are no forces, energies or virial then. Errors: NULL, OPTION (n < 0),

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "fmm/backend.h"
+#include "fmm/charge_derivatives.h"
 #include "fmm/charges.h"
 #include "fmm/clock.h"
 #include "fmm/domain.h"
@@ -292,12 +293,26 @@ gmxfmm_status gmxfmm_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* ou
     {
         status = check_step(plan, output->force, output->want_energy, output->want_virial);
     }
+    if (status == GMXFMM_OK && output->charge_gradient != NULL && plan->derivatives.num == 0)
+    {
+        status = fmm_fail(plan, GMXFMM_ERROR_ORDER,
+                          "set_charge_derivatives must come before a step that gives a charge gradient");
+    }
+    if (status == GMXFMM_OK && output->charge_gradient != NULL && plan->particles.num_targets > 0)
+    {
+        status = fmm_fail(plan, GMXFMM_ERROR_OPTION, "with targets there is no charge gradient");
+    }
     if (status != GMXFMM_OK)
     {
         return status;
     }
     plan->info.num_executes++;
-    return plan->backend->execute(plan, x, output);
+    status = plan->backend->execute(plan, x, output);
+    if (status == GMXFMM_OK && output->charge_gradient != NULL)
+    {
+        fmm_charge_gradient(plan, output->charge_gradient);
+    }
+    return status;
 }
 
 int fmm_can_time_steps(const gmxfmm_plan* plan)

@@ -56,6 +56,22 @@ enum
     FMM_CHARGE_SETS = 1 /* that a plan has */
 };
 
+/* What charges depend on (charge_derivatives.c): of parameter k charge particle[j] by dq[j], j = start[k] ..
+ * start[k+1]-1. slot: of each particle the place of its potential in phi, or -1. */
+typedef struct
+{
+    int     num;
+    int *   start, *particle, *slot; /* NULL: there are none */
+    double *dq, *phi;
+    size_t  bytes;
+} fmm_charge_derivatives;
+
+/* Where a step is to leave the potential of particle i, or NULL. */
+static inline double* fmm_kept_potential(const fmm_charge_derivatives* d, size_t i)
+{
+    return d->slot != NULL && d->slot[i] >= 0 ? d->phi + d->slot[i] : NULL;
+}
+
 /* Charges of the particles (charges.c). Those set on a stream are in memory of the device alone. */
 typedef struct
 {
@@ -119,13 +135,14 @@ struct gmxfmm_plan
     int64_t                   expected;     /* particles, as said at create */
     struct fmm_known_errors*  known_errors; /* model/tune.h; NULL: none, else to outlive the plan */
 
-    fmm_domain    domain;
-    fmm_particles particles;
-    fmm_charges   charges;
-    fmm_far_field far;
-    fmm_tuning    tuning;
-    fmm_measured  measured;
-    int           measures; /* 1: what measures itself, a treecode, does so even if there is nothing to choose */
+    fmm_domain             domain;
+    fmm_particles          particles;
+    fmm_charges            charges;
+    fmm_charge_derivatives derivatives;
+    fmm_far_field          far;
+    fmm_tuning             tuning;
+    fmm_measured           measured;
+    int measures; /* 1: what measures itself, a treecode, does so even if there is nothing to choose */
 
     /* of the backend, which alone knows what is in it */
     struct fmm_cpu*      cpu;

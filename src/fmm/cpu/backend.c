@@ -152,8 +152,8 @@ static gmxfmm_status on_host(gmxfmm_plan* plan, const void** x, size_t num)
 
 static unsigned capabilities(const gmxfmm_plan* plan)
 {
-    const unsigned virial = plan->particles.num_targets == 0 ? GMXFMM_CAN_VIRIAL : 0;
-    return virial | GMXFMM_CAN_EXCLUDE | GMXFMM_CAN_TARGETS;
+    const unsigned of_charges = GMXFMM_CAN_VIRIAL | GMXFMM_CAN_CHARGE_GRADIENT;
+    return (plan->particles.num_targets == 0 ? of_charges : 0) | GMXFMM_CAN_EXCLUDE | GMXFMM_CAN_TARGETS;
 }
 
 static void get_info(const gmxfmm_plan* plan, gmxfmm_info* info)

@@ -83,7 +83,7 @@ static void clear_fields(const gmxfmm_plan* plan)
 static fmm_wanted wanted_of(const gmxfmm_output* output)
 {
     const int field = output->force != NULL || output->field != NULL;
-    const int phi   = output->potential != NULL || output->want_energy || !field;
+    const int phi   = output->potential != NULL || output->want_energy || output->charge_gradient != NULL || !field;
     return output->want_virial ? FMM_VIRIAL : field && phi ? FMM_BOTH : field ? FMM_FIELD : FMM_POTENTIAL;
 }
 

@@ -158,13 +158,18 @@ static int write_arrays(
         {
             store(plan, output->field, 3 * i + (size_t)d, f * e[d]);
         }
+        double* const kept = output->charge_gradient != NULL ? fmm_kept_potential(&plan->derivatives, i) : NULL;
+        for (int d = 0; d < 3 && (output->potential != NULL || kept != NULL); d++)
+        {
+            phi -= surface_field[d] != 0 ? surface_field[d] * fmm_number_of(place, type, 3 * i + (size_t)d) : 0;
+        }
         if (output->potential != NULL)
         {
-            for (int d = 0; d < 3; d++)
-            {
-                phi -= surface_field[d] != 0 ? surface_field[d] * fmm_number_of(place, type, 3 * i + (size_t)d) : 0;
-            }
             store(plan, output->potential, i, f * phi);
+        }
+        if (kept != NULL)
+        {
+            *kept = f * phi;
         }
     }
     return bad;

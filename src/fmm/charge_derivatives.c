@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Derivatives of charges by parameters, and of the energy by these: with E = 1/2 sum q_i phi_i, phi linear in the
+ * charges, dE/dq_i = phi_i. */
+#include "fmm/charge_derivatives.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fmm/backend.h"
+#include "fmm/memory.h"
+#include "fmm/state.h"
+#include "fmm/status.h"
+
+void fmm_charge_derivatives_free(gmxfmm_plan* plan)
+{
+    fmm_charge_derivatives* d = &plan->derivatives;
+    free(d->start);
+    free(d->particle);
+    free(d->slot);
+    free(d->dq);
+    free(d->phi);
+    plan->bytes -= d->bytes;
+    memset(d, 0, sizeof(*d));
+}
+
+static gmxfmm_status check(gmxfmm_plan* plan, int num, const int* start, const int* index, const double* dq)
+{
+    if (num > 0 && start == NULL)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_NULL, "start of charge derivatives is NULL");
+    }
+    if (num < 0 || (num > 0 && start[0] != 0))
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_OPTION,
+                        num < 0 ? "number of parameters is %d, it must be 0 or more"
+                                : "start[0] of charge derivatives is %d, it must be 0",
+                        num < 0 ? num : start[0]);
+    }
+    for (int k = 0; k < num; k++)
+    {
+        if (start[k + 1] < start[k])
+        {
+            return fmm_fail(plan, GMXFMM_ERROR_OPTION,
+                            "start of charge derivatives falls from %d to %d at parameter %d", start[k], start[k + 1],
+                            k);
+        }
+    }
+    const int all = num > 0 ? start[num] : 0;
+    if (all > 0 && (index == NULL || dq == NULL))
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_NULL, "%s of charge derivatives is NULL", index == NULL ? "index" : "dq");
+    }
+    for (int j = 0; j < all; j++)
+    {
+        if (index[j] < 0 || index[j] >= plan->particles.n || !isfinite(dq[j]))
+        {
+            return index[j] < 0 || index[j] >= plan->particles.n
+                       ? fmm_fail(plan, GMXFMM_ERROR_CHARGE, "index of charge derivative %d is %d, not 0 to %lld", j,
+                                  index[j], (long long)plan->particles.n - 1)
+                       : fmm_fail(plan, GMXFMM_ERROR_CHARGE, "charge derivative %d is %g: not finite", j, dq[j]);
+        }
+    }
+    return GMXFMM_OK;
+}
+
+/* Numbers the particles that have derivatives. */
+static void set_slots(fmm_charge_derivatives* d, int64_t n, int all)
+{
+    int used = 0;
+    for (int64_t i = 0; i < n; i++)
+    {
+        d->slot[i] = -1;
+    }
+    for (int j = 0; j < all; j++)
+    {
+        int* slot = &d->slot[d->particle[j]];
+        *slot     = *slot < 0 ? used++ : *slot;
+    }
+}
+
+gmxfmm_status
+gmxfmm_set_charge_derivatives(gmxfmm_plan* plan, int num, const int* start, const int* index, const double* dq)
+{
+    if (plan == NULL)
+    {
+        return GMXFMM_ERROR_NULL;
+    }
+    if (!(plan->backend->capabilities(plan) & GMXFMM_CAN_CHARGE_GRADIENT))
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED,
+                        "charge derivatives are offered by the FMM on the CPU, at the charges: use device = cpu and "
+                        "method = fmm, without targets");
+    }
+    if (plan->charges.q == NULL)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_ORDER, "set_charges must come before set_charge_derivatives");
+    }
+    const gmxfmm_status status = check(plan, num, start, index, dq);
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    fmm_charge_derivatives_free(plan);
+    if (num == 0)
+    {
+        return GMXFMM_OK;
+    }
+    fmm_charge_derivatives* d      = &plan->derivatives;
+    const size_t            before = plan->bytes, all = (size_t)start[num];
+    d->start    = fmm_alloc(plan, ((size_t)num + 1) * sizeof(int));
+    d->particle = fmm_alloc(plan, (all + 1) * sizeof(int));
+    d->slot     = fmm_alloc(plan, ((size_t)plan->particles.n + 1) * sizeof(int));
+    d->dq       = fmm_alloc(plan, (all + 1) * sizeof(double));
+    d->phi      = fmm_alloc(plan, (all + 1) * sizeof(double));
+    d->bytes    = plan->bytes - before;
+    if (d->start == NULL || d->particle == NULL || d->slot == NULL || d->dq == NULL || d->phi == NULL)
+    {
+        fmm_charge_derivatives_free(plan);
+        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %zu charge derivatives", all);
+    }
+    d->num = num;
+    memcpy(d->start, start, ((size_t)num + 1) * sizeof(int));
+    if (all > 0)
+    {
+        memcpy(d->particle, index, all * sizeof(int));
+        memcpy(d->dq, dq, all * sizeof(double));
+    }
+    set_slots(d, plan->particles.n, (int)all);
+    return GMXFMM_OK;
+}
+
+void fmm_charge_gradient(const gmxfmm_plan* plan, double* gradient)
+{
+    const fmm_charge_derivatives* d = &plan->derivatives;
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads) if (d->num > 1000)
+    for (int k = 0; k < d->num; k++)
+    {
+        double sum = 0;
+        for (int j = d->start[k]; j < d->start[k + 1]; j++)
+        {
+            sum += d->dq[j] * d->phi[d->slot[d->particle[j]]];
+        }
+        gradient[k] = sum;
+    }
+}
