@@ -132,6 +132,16 @@ TEST_P(Capabilities, OfExcludedPairs)
     EXPECT_EQ(gmxfmm_set_exclusions(plan_, nullptr, nullptr), GMXFMM_OK) << "none can be excluded everywhere";
 }
 
+TEST_P(Capabilities, OfChargeDerivatives)
+{
+    const int    index = 0;
+    const double dq    = 1;
+    start_[0]          = 0;
+    start_[1]          = 1;
+    expectStatus(GMXFMM_CAN_CHARGE_GRADIENT, gmxfmm_set_charge_derivatives(plan_, 1, start_.data(), &index, &dq),
+                 GMXFMM_OK);
+}
+
 TEST_P(Capabilities, OfTargets)
 {
     expectStatus(GMXFMM_CAN_TARGETS, gmxfmm_set_targets(plan_, 7, places_.data()), GMXFMM_OK);
@@ -179,15 +189,16 @@ TEST(CapabilitiesOfAPlan, OfNothingAreNone)
 /* They are those of the FMM on the CPU, of the treecode, and of a plan as it is: targets come and go. */
 TEST(CapabilitiesOfAPlan, AreThoseThatAreDocumented)
 {
-    const System   s    = ions({3, 0, 0, 0, 3, 0, 0, 0, 3}, 40, 2);
-    const unsigned fmm  = GMXFMM_CAN_VIRIAL | GMXFMM_CAN_EXCLUDE | GMXFMM_CAN_TARGETS;
+    const System   s       = ions({3, 0, 0, 0, 3, 0, 0, 0, 3}, 40, 2);
+    const unsigned charges = GMXFMM_CAN_VIRIAL | GMXFMM_CAN_CHARGE_GRADIENT; /* not of targets */
+    const unsigned fmm     = charges | GMXFMM_CAN_EXCLUDE | GMXFMM_CAN_TARGETS;
     auto           tree = treecode(), cells = explicitOptions(4, 3, 3, 3, 1);
     tree.device = cells.device = GMXFMM_CPU;
     Plan byCells(s, cells), byTreecode(s, tree);
     EXPECT_EQ(gmxfmm_capabilities(byCells.get()), fmm);
     EXPECT_EQ(gmxfmm_capabilities(byTreecode.get()), static_cast<unsigned>(GMXFMM_CAN_TARGETS));
     ASSERT_EQ(gmxfmm_set_targets(byCells.get(), 3, s.x.data()), GMXFMM_OK);
-    EXPECT_EQ(gmxfmm_capabilities(byCells.get()) & GMXFMM_CAN_VIRIAL, 0U) << "targets have none";
+    EXPECT_EQ(gmxfmm_capabilities(byCells.get()) & charges, 0U) << "targets have none";
     ASSERT_EQ(gmxfmm_set_targets(byCells.get(), 0, nullptr), GMXFMM_OK);
     EXPECT_EQ(gmxfmm_capabilities(byCells.get()), fmm);
 }
