@@ -26,12 +26,12 @@ def solve(positions: Any, charges: Any, box: BoxLike = None, *, exclusions: Any 
     options     members of gmxfmm_options (docs/python.md, gmxfmm help), choices by their names: accuracy, m2l, boundary, device,
                 prefactor, ...; of the treecode method="treecode", kernel="yukawa", kappa, theta, degree, ...
                 Numbers that the library is to choose are left out, or -1. The default of reproducible is 1 here, as no FFT
-                plans are worth timing for one solve.
+                plans are worth timing for one solve, but with method="auto", which is decided by times.
 
     Potentials are prefactor * sum q / r. Raises Error, which names the argument and the cause, also where no settings reach the
     accuracy. For many systems of one kind there is Plan.
     """
-    options.setdefault("reproducible", 1)
+    options.setdefault("reproducible", 0 if options.get("method") == "auto" else 1)
     with Plan(positions, charges, box, exclusions=exclusions, targets=targets, precision=precision, measure=measure, **options) as plan:
         # the plan has just been assigned, but with targets
         step = plan.step(positions, out, potential=True, field=True, virial=virial, assign=targets is not None)

@@ -185,6 +185,7 @@ class Measuring(unittest.TestCase):
             self.assertIn(plan.info.method, ("fmm", "treecode"))
             self.assertLessEqual(plan.measure().error, 1e-4)
             self.assertIn(plan.info.method.replace("fmm", "order"), repr(plan))
+        self.assertIn(gmxfmm.solve(x, q, method="auto", accuracy=1e-4).info.method, ("fmm", "treecode"))
         with gmxfmm.Plan(x, q, method="auto", theta=0.6) as plan:  # an option of one of them
             self.assertEqual(plan.info.method, "treecode")
             self.assertGreater(plan.measure().error, 0)

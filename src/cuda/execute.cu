@@ -238,7 +238,7 @@ near_and_far(gmxfmm_plan* plan, const void* x, unsigned stages, const StepWanted
     const bool     follows = near && far && near_follows_transform(plan);
     const bool     spectra = fmm_has_lattice_sums(plan) && (!has_s(plan) || d->s_pending || (virial && !has_z(plan)));
     const SideWork side    = {spectra, virial || plan->options.boundary == GMXFMM_VACUUM || moments_beside(plan),
-                           spectra || !follows ? d->side : stream};
+                           spectra || (virial && d->z_pending) || !follows ? d->side : stream};
     FMM_CUDA(plan, cudaEventRecord(d->fork, stream));
     if (far)
     {

@@ -45,9 +45,11 @@ typedef struct
  * where order, grid or depth is given (treecode: theta and degree): these settings are taken as the model completes
  * them, and what they reach is told; elsewhere it means the default.
  *
- * With METHOD_AUTO both methods are measured in an open system without excluded pairs, and the treecode is taken where
- * its step takes less than 0.9 of the FMM's time, or where the FMM does not reach the accuracy or has not the memory
- * (gmxfmm_info.method, gmxfmm_capabilities: no virial then). Options of one method that are set mean that method.
+ * With METHOD_AUTO both methods are measured in an open system without excluded pairs and x_before, and the treecode is
+ * taken where a call of execute for forces takes less than 0.9 of the FMM's time, or where the FMM does not reach the
+ * accuracy or has not the memory (gmxfmm_info.method, gmxfmm_capabilities: no virial then). `tried` has what was tried
+ * of the FMM then, and *chosen the treecode. Options of one method that are set mean that method. OPTION, too, with
+ * options->reproducible, as it is decided by times.
  *
  * What the plan reaches is in gmxfmm_info.measured_error, until charges, exclusions or cells are others; and in *chosen
  * and tried[0..*num_tried-1] as of gmxfmm_choose, all three of which may be NULL. An error below the uncertainty of the

@@ -11,6 +11,7 @@
 enum
 {
     c_mostWords   = 15, /* with a chain and reference values */
+    c_blank       = 27, /* from here to the coordinates nothing stands in these columns */
     c_coordinates = 30, /* before the three, of c_width each, in the columns of the Protein Data Bank */
     c_width       = 8,
     c_decimals    = 3,
@@ -18,12 +19,12 @@ enum
     c_numGaps     = 6
 };
 
-/* 1 if c_width characters are one number with three decimals. */
+/* 1 if c_width characters are one number with three decimals, and a digit before these. */
 static int is_coordinate(const char* column)
 {
     const int point = c_width - 1 - c_decimals;
     int       i     = 0;
-    while (column[i] == ' ')
+    while (i < point && column[i] == ' ')
     {
         i++;
     }
@@ -31,12 +32,12 @@ static int is_coordinate(const char* column)
     const int first = i;
     for (; i < c_width; i++)
     {
-        if (i == point ? column[i] != '.' || i == first : column[i] < '0' || column[i] > '9')
+        if (i == point ? column[i] != '.' : column[i] < '0' || column[i] > '9')
         {
             return 0;
         }
     }
-    return 1;
+    return first < point;
 }
 
 /* An atom in columns, of PDB2PQR for instance, whose words may touch in large systems, "HETATM10000", "A1000",
@@ -49,7 +50,7 @@ static char* columns_apart(char* text, char* copy)
     int          at     = 0;
 
     if ((strncmp(text, "ATOM  ", 6) != 0 && strncmp(text, "HETATM", 6) != 0) || length > c_longestAtom ||
-        length < (size_t)gap[c_numGaps - 1])
+        length < (size_t)gap[c_numGaps - 1] || strncmp(text + c_blank, "   ", c_coordinates - c_blank) != 0)
     {
         return text;
     }

@@ -54,7 +54,7 @@ gmxfmm_status main_measure(const problem*      all,
     progress_enter(p, STAGE_MEASURE, 0);
     const gmxfmm_status status = gmxfmm_create_measured(plan, &asked, &system, chosen, tried, &num, message, size);
     progress_enter(p, STAGE_NONE, 0);
-    if (options->verbose && num > 0 && asked.method != GMXFMM_TREECODE)
+    if (options->verbose && num > 0 && tried[0].grid[0] > 0) /* not of a treecode */
     {
         print_tried(tried, num);
     }

@@ -199,6 +199,12 @@ def molecules(rows):
     check("all columns that touch", abs(float(value(done, "energy") or "nan") - 10.2943 ** 2 / math.dist((-250, -300, -120), (1050, 1300, 9120))) < 1e-8)
     check("... are written with blanks", [line.split()[:9] for line in open("apart.pqr") if line.startswith(("ATOM", "HETATM"))] == [
         "ATOM 1 N GLY A 1000 -250 -300 -120".split(), "HETATM 10000 OW HOH A 10001 1050 1300 9120".split()])
+    # words that only look as if they were in columns
+    for line, x in (("ATOM      1  N   GLY     1   12345.678   1.000   2.000 0.5000 1.8", "12345.678 1 2"),
+                    ("ATOM  1 Na NaCl 1  12.345            1       2       1 1.8", "12.345 1 2")):
+        write("words.pqr", line + "\nATOM 2 N GLY 1 0 0 0 1 1\n")
+        done = run("solve", "words.pqr", "--output", "words.txt", "--force")
+        check(f"not in columns: {line}", done.returncode == 0 and list(map(float, x.split())) == table("words.txt")[0][:3])
     write("dummy.pqr", pqr.replace("6.000    6.000    7.000", "1.000    1.000    1.000").replace("120.00", "90.00"))
     check("a CRYST1 of 1 x 1 x 1 is none", value(run("solve", "dummy.pqr"), "system") == "open (no box in the file)")
     check("--box none: open", value(run("solve", "a.pqr", "--box", "none"), "system") == "open (--box none)")

@@ -232,12 +232,9 @@ static void raise_order(search* s)
     gmxfmm_status             status = GMXFMM_OK;
     options.m2l                      = info->m2l;
     options.separation               = info->separation;
+    options.depth                    = info->depth;
     options.order                    = info->order;
-    if (info->depth < 0 || s->asked.boundary != GMXFMM_OPEN) /* the leaves of an open octree follow the particles */
-    {
-        options.depth = info->depth;
-        memcpy(options.grid, info->grid, sizeof(options.grid));
-    }
+    memcpy(options.grid, info->grid, sizeof(options.grid));
     for (int i = 0; i < c_raises && !s->any && status == GMXFMM_OK && options.order < most; i++)
     {
         const double more = log(excess(s, &s->best)) / log(c_gainOfOrder);

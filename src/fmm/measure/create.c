@@ -19,9 +19,16 @@ static const double c_finer    = 0.01;
 static const double c_finest   = 1e-12;
 static const double c_coarsest = 0.1;
 
-/* The treecode, which has no virial and excludes no pairs, is taken if its step takes at most this share of the FMM's.
- */
+/* The treecode, which has no virial and excludes no pairs, is taken if a call takes at most c_faster of the FMM's. If
+ * its error is below c_direct of what was asked, it sums all pairs itself: its settings are for nothing else then,
+ * where particles may go on, and the FMM stays. */
 static const double c_faster = 0.9;
+static const double c_direct = 1e-6;
+
+enum
+{
+    c_calls = 3 /* of which the fastest is compared */
+};
 
 typedef struct
 {
@@ -51,13 +58,13 @@ static int has_choice(const gmxfmm_options* o)
 }
 
 /* The method that `auto` means where only one will do: that of the options that are set, the treecode for its kernels,
- * the FMM in a box and with excluded pairs; or `auto`. */
+ * the FMM in a box, with excluded pairs, and where errors are wanted of particles that have moved; or `auto`. */
 static gmxfmm_method possible_method(const gmxfmm_options* o, const gmxfmm_system* system)
 {
-    return fmm_option_of(GMXFMM_FMM, o) != NULL                       ? GMXFMM_FMM
-           : fmm_option_of(GMXFMM_TREECODE, o) != NULL                ? GMXFMM_TREECODE
-           : o->boundary != GMXFMM_OPEN || system->excl_start != NULL ? GMXFMM_FMM
-                                                                      : GMXFMM_METHOD_AUTO;
+    return fmm_option_of(GMXFMM_FMM, o) != NULL                                                   ? GMXFMM_FMM
+           : fmm_option_of(GMXFMM_TREECODE, o) != NULL                                            ? GMXFMM_TREECODE
+           : o->boundary != GMXFMM_OPEN || system->excl_start != NULL || system->x_before != NULL ? GMXFMM_FMM
+                                                                                                  : GMXFMM_METHOD_AUTO;
 }
 
 /* Settles `auto` where no times are needed for it; `compares` says where they are, and the method is the FMM then. */
@@ -236,6 +243,32 @@ static gmxfmm_status create_treecode(creation* c)
     return status;
 }
 
+/* The time of a call that gives forces to the host, which all plans have in common; INFINITY if it fails. */
+static double time_of_call(creation* c)
+{
+    double fastest = INFINITY, time;
+    for (int i = 0; i < c_calls; i++)
+    {
+        if (fmm_measure_step(c->plan, c->system->x, c->force, &time) != GMXFMM_OK)
+        {
+            return INFINITY;
+        }
+        fastest = fmin(fastest, time);
+    }
+    return fastest;
+}
+
+/* What a creation holds but the message. */
+static void free_creation(creation* c)
+{
+    gmxfmm_reference_destroy(c->reference);
+    gmxfmm_destroy(c->plan);
+    free(c->force);
+    c->reference = NULL;
+    c->plan      = NULL;
+    c->force     = NULL;
+}
+
 /* The FMM's plan, or the treecode's if that is faster or the only one that can be made. */
 static gmxfmm_status create_faster(creation* c, gmxfmm_measurement* tried, int* num_tried)
 {
@@ -245,18 +278,24 @@ static gmxfmm_status create_faster(creation* c, gmxfmm_measurement* tried, int* 
     tree.message               = text;
     tree.size                  = sizeof(text);
     const gmxfmm_status status = create_for_accuracy(c, tried, num_tried);
-    if (create_treecode(&tree) == GMXFMM_OK && (status != GMXFMM_OK || tree.m.time < c_faster * c->m.time))
+    if (status != GMXFMM_OK)
     {
-        gmxfmm_destroy(c->plan);
-        free(c->force);
-        c->plan  = tree.plan;
-        c->force = tree.force;
-        c->m     = tree.m;
-        return GMXFMM_OK;
+        free_creation(c); /* it may have failed for lack of memory */
     }
-    gmxfmm_destroy(tree.plan);
-    free(tree.force);
-    return status;
+    const int made   = create_treecode(&tree) == GMXFMM_OK;
+    const int faster = made && status == GMXFMM_OK && tree.m.error > c_direct * c->accuracy &&
+                       time_of_call(&tree) < c_faster * time_of_call(c);
+    if (!made || (status == GMXFMM_OK && !faster))
+    {
+        free_creation(&tree);
+        return status;
+    }
+    free_creation(c);
+    c->plan   = tree.plan;
+    c->force  = tree.force;
+    c->m      = tree.m;
+    c->listed = c->listed && status == GMXFMM_OK; /* what the FMM tried */
+    return GMXFMM_OK;
 }
 
 static gmxfmm_status check_structures(const gmxfmm_system* system,

@@ -69,6 +69,7 @@ public:
         gpuSteps_(gpu_ ? std::make_unique<FmmGpuSteps>(plan_, gpu_.get(), wcycle) : nullptr),
         startBox_(fmmBox(box)),
         box_(startBox_),
+        nearAtomsAtStart_(plan_.info().near_particles),
         assignments_(gpu_ ? parameters.maxStepsInCellsOnGpu : parameters.maxStepsInCellsOnCpu),
         occupiedVolume_(openSystemVolume(x))
     {
@@ -105,11 +106,7 @@ public:
             return;
         }
         const double nearAtoms = plan_.info().near_particles;
-        if (nearAtomsAtStart_ == 0)
-        {
-            nearAtomsAtStart_ = nearAtoms;
-        }
-        else if (logFmmOpenDensity(nearAtoms, nearAtomsAtStart_, *mdlog_))
+        if (logFmmOpenDensity(nearAtoms, nearAtomsAtStart_, *mdlog_))
         {
             mdlog_ = nullptr; // Once is enough
         }
@@ -163,8 +160,8 @@ public:
     FmmBox box_;
     //! Where to tell that it has become another, nullptr when there is no such place or it was told
     const MDLogger* mdlog_ = nullptr;
-    //! Mean number of atoms near one in an open system at its first assignment to cells, 0 before
-    double         nearAtomsAtStart_ = 0;
+    //! Mean number of atoms near one at the coordinates of the .tpr
+    const double   nearAtomsAtStart_;
     FmmAssignments assignments_;
     //! Number of atoms on the pair-search grid, -1 before the first pair search
     Index numAtomsOnGrid_ = -1;
