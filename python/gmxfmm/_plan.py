@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, FrozenSet, List, Optional
+from typing import Any, FrozenSet, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -83,6 +83,7 @@ class Plan:
         self._kept: Any = None
         self._charges_on_device: Any = None
         self._tried: List[Measured] = []
+        self._derivatives: Optional[Tuple[np.ndarray, np.ndarray, np.ndarray]] = None
         self._make(x, self._measures)
         if targets is not None:
             self.set_targets(targets)
@@ -172,6 +173,8 @@ class Plan:
         kept = self._target_positions if targets else None
         self._make(x, True)
         self._targets = 0
+        if self._derivatives is not None:
+            self._give_derivatives()
         if targets:
             self.set_targets(kept)
 
@@ -257,7 +260,7 @@ class Plan:
         if len(q) != self._n:
             if self._measures and positions is None:
                 raise refuse("positions", f"there are {len(q)} charges instead of {self._n}: to measure with these, give their positions")
-            self._exclusions, self._kept, self._steps_left = (None, None), None, 0
+            self._exclusions, self._kept, self._steps_left, self._derivatives = (None, None), None, 0, None
         self._call("set_charges", len(q), q.ctypes.data)
         self._n, self._charges, self._charges_on_device = len(q), q, None
         self._measure_if_changed(positions)
@@ -294,6 +297,39 @@ class Plan:
         self._call("set_exclusions", *(_address(array) for array in lists))
         self._exclusions, self._steps_left = lists, 0
 
+    def set_charge_derivatives(self, parameters: Optional[Sequence[Tuple[Any, Any]]]) -> None:
+        """What charges depend on, as in lambda dynamics: of each parameter the particles, integers (m), and by how much their
+        charges change each unit of it (m). A step then has charge_gradient, on the CPU. None: on nothing. Charges themselves are
+        set as ever; with another number of them these are none."""
+        if parameters is None:
+            self._call("set_charge_derivatives", 0, None, None, None)
+            self._derivatives = None
+            return
+        groups = []
+        for k, (particles, changes) in enumerate(parameters):
+            which, by = np.atleast_1d(np.asarray(particles)), np.atleast_1d(np.asarray(changes, dtype=np.float64))
+            if which.size and not np.issubdtype(which.dtype, np.integer):
+                raise refuse("parameters", f"particles of parameter {k} are not integers")
+            if which.ndim != 1 or which.shape != by.shape:
+                raise refuse("parameters", f"parameter {k} has particles of the shape {which.shape} and changes of the shape {by.shape}")
+            if which.size and not 0 <= which.min() <= which.max() < self._n:
+                raise refuse("parameters", f"parameter {k} names a particle beyond 0 to {self._n - 1}")
+            groups.append((which.astype(np.intc), by))
+        start = np.cumsum([0] + [len(which) for which, _ in groups], dtype=np.intc)
+        before = self._derivatives
+        self._derivatives = (start, np.concatenate([np.empty(0, np.intc), *(which for which, _ in groups)]),
+                             np.concatenate([np.empty(0), *(by for _, by in groups)]))
+        try:
+            self._give_derivatives()
+        except Error:
+            self._derivatives = before
+            raise
+
+    def _give_derivatives(self) -> None:
+        assert self._derivatives is not None
+        start, which, by = self._derivatives
+        self._call("set_charge_derivatives", len(start) - 1, start.ctypes.data, which.ctypes.data, by.ctypes.data)
+
     def set_targets(self, targets: Any) -> None:
         """Places (m, 3) that potential and field are wanted at, instead of at the charges; None: at these again. There are no
         forces, energy or virial then."""
@@ -319,12 +355,13 @@ class Plan:
             self._assign_on_device(self._device_view(door, positions), positions)
 
     def step(self, positions: Any, out: Out = None, *, energy: Optional[bool] = None, forces: Optional[bool] = None,
-             potential: Optional[bool] = None, field: Optional[bool] = None, virial: bool = False, assign: Optional[bool] = None) -> Step:
+             potential: Optional[bool] = None, field: Optional[bool] = None, virial: bool = False, charge_gradient: bool = False,
+             assign: Optional[bool] = None) -> Step:
         """What the charges give at positions (n, 3), in the type of the plan's arrays if nothing is to be copied.
 
         out       what an earlier step gave, which is overwritten; or a dictionary with arrays to write to, by the names forces,
                   potential and field
-        energy, forces, potential, field, virial
+        energy, forces, potential, field, virial, charge_gradient
                   what is wanted, and takes its time; left out: energy and forces, with targets potential and field
         assign    True or False: particles are put into cells first, or not; None: as assign_every says
 
@@ -333,10 +370,13 @@ class Plan:
         """
         default = not self._targets
         wanted = Wanted(default if energy is None else bool(energy), default if forces is None else bool(forces),
-                        not default if potential is None else bool(potential), not default if field is None else bool(field), bool(virial))
+                        not default if potential is None else bool(potential), not default if field is None else bool(field), bool(virial),
+                        self._num_parameters() if charge_gradient else 0)
         due = self._steps_left <= 0 if assign is None else assign
         door = library_of(positions)
         if door is not None:
+            if wanted.charge_gradient:
+                raise refuse("charge_gradient", "steps on a GPU have none: make a plan of the CPU")
             return self._step_on_device(door, positions, out, wanted, due)
         x = self._host_positions(positions)
         step = prepare(HostStep, out, wanted, (self._targets or self._n, self._dtype, None, -1))
@@ -351,6 +391,11 @@ class Plan:
             raise self._error(status)
         self._steps_left -= 1
         return step
+
+    def _num_parameters(self) -> int:
+        if self._derivatives is None or len(self._derivatives[0]) == 1:
+            raise refuse("charge_gradient", "there are no parameters: set_charge_derivatives first")
+        return len(self._derivatives[0]) - 1
 
     def _host_positions(self, positions: Any) -> np.ndarray:
         return numbers("positions", positions if type(positions) is np.ndarray else to_host("positions", positions), (self._n, 3), self._dtype)
@@ -446,7 +491,7 @@ class Plan:
 
     @property
     def capabilities(self) -> FrozenSet[str]:
-        """Of virial, exclude, targets, enqueue, enqueue_assign and enqueue_charges what the plan can do as it is."""
+        """Of virial, exclude, targets, enqueue, enqueue_assign, enqueue_charges and charge_gradient what the plan can do as it is."""
         return frozenset(name.replace("GMXFMM_CAN_", "").lower() for name in _CAN if self._can(name.replace("GMXFMM_CAN_", "")))
 
     @property

@@ -26,6 +26,7 @@ class Wanted(NamedTuple):
     potential: bool
     field: bool
     virial: bool
+    charge_gradient: int = 0  # number of parameters
 
 
 class Step:
@@ -36,12 +37,15 @@ class Step:
     field      (n, 3) or (m, 3), charge / length^2
     energy     1/2 sum q phi, charge^2 / length: a float; of a device an array of no dimension, in double precision
     virial     (3, 3), -1/2 sum r (x) F over pairs, unit of energy
+    charge_gradient
+               (k), of the energy by the parameters of Plan.set_charge_derivatives; of the host
     check()    of a device: waits, and raises Error if a position or charge was not finite or two charges stood at one place
     """
 
     forces: Any = None
     potential: Any = None
     field: Any = None
+    charge_gradient: Optional[np.ndarray] = None
     _reference: Any = None
 
     def __init__(self, wanted: Wanted, key: Tuple, arrays: Mapping[str, Any]) -> None:
@@ -96,6 +100,9 @@ class HostStep(Step):
         self._output = Output(size=ctypes.sizeof(Output), want_energy=wanted.energy, want_virial=wanted.virial)
         for name in arrays:
             setattr(self._output, _MEMBERS[name], arrays[name].ctypes.data)
+        if wanted.charge_gradient:
+            self.charge_gradient = np.empty(wanted.charge_gradient)
+            self._output.charge_gradient = self.charge_gradient.ctypes.data
         self._reference = ctypes.byref(self._output)
 
     @property

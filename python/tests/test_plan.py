@@ -179,6 +179,29 @@ class Measuring(unittest.TestCase):
                 found = plan.measure()
                 self.assertAlmostEqual(found.error, plan.measured_error, delta=1e-5)  # a tenth of the accuracy
 
+    def test_derivatives_by_charges(self):
+        q = self.q.copy()
+        q[7] = 0.3
+        parameters = [([0, 3], [1, -0.5]), ([], []), (7, 2.0)]
+        with gmxfmm.Plan(self.x, q, 6, accuracy=1e-6) as plan:
+            with self.assertRaisesRegex(gmxfmm.Error, "set_charge_derivatives"):
+                plan.step(self.x, charge_gradient=True)
+            plan.set_charge_derivatives(parameters)
+            step = plan.step(self.x, potential=True, charge_gradient=True)
+            expected = [np.sum(step.potential[np.atleast_1d(which).astype(int)] * by) for which, by in parameters]
+            np.testing.assert_allclose(step.charge_gradient, expected, rtol=1e-12, atol=0)
+            plan.set_charges(1.5 * q)  # measured again, by a new plan of the library
+            again = plan.step(self.x, out=None, charge_gradient=True)
+            np.testing.assert_allclose(again.charge_gradient, 1.5 * step.charge_gradient, rtol=1e-5, atol=0)
+            for wrong, cause in (([([0.5], [1])], "not integers"), ([([0, 1], [1])], "the shape"), ([([len(q)], [1])], "beyond 0 to"),
+                                 ([([0], [np.nan])], "not finite")):
+                with self.assertRaisesRegex(gmxfmm.Error, cause):
+                    plan.set_charge_derivatives(wrong)
+            np.testing.assert_array_equal(plan.step(self.x, charge_gradient=True).charge_gradient, again.charge_gradient)
+            plan.set_charge_derivatives(None)
+            with self.assertRaisesRegex(gmxfmm.Error, "no parameters"):
+                plan.step(self.x, charge_gradient=True)
+
     def test_of_a_treecode(self):
         x, q = cloud(2000)
         with gmxfmm.Plan(x, q, method="auto", accuracy=1e-4, num_threads=1) as plan:
