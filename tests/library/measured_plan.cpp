@@ -373,6 +373,36 @@ TEST(MeasuredPlan, OfATreecode)
     expectRefused(Made(s, options));
 }
 
+/* Where no cluster is far from another nothing is measured of the degree: the model's holds when they move apart. */
+TEST(MeasuredPlan, OfATreecodeWithoutAFarField)
+{
+    System s = droplet(500, 8, 3);
+    for (double& q : s.q)
+    {
+        q = 1;
+    }
+    gmxfmm_options options = optionsFor(1e-3, Boundary::Open);
+    options.method         = GMXFMM_TREECODE;
+    Made made(s, options);
+    ASSERT_EQ(made.status, GMXFMM_OK) << made.message;
+    EXPECT_LT(made.chosen.error, 1e-12);
+    System moved = s;
+    for (std::size_t i = 0; i < s.size(); i++)
+    {
+        moved.x[3 * i] *= 8;
+        moved.x[3 * i + 1] *= 0.4;
+        moved.x[3 * i + 2] *= 0.4;
+    }
+    std::vector<double> force(3 * s.size());
+    gmxfmm_output       output = sized<gmxfmm_output>();
+    output.force               = force.data();
+    ASSERT_EQ(gmxfmm_assign(made.made, moved.x.data()), GMXFMM_OK);
+    ASSERT_EQ(gmxfmm_execute(made.made, moved.x.data(), &output), GMXFMM_OK);
+    const double error = relativeRms(force, directSum(moved).force);
+    EXPECT_LT(error, 1e-3);
+    EXPECT_GT(error, 1e-12) << "there is a far field now";
+}
+
 /* What is no matter of time. */
 TEST(MeasuredPlan, TheMethodThatIsPossible)
 {

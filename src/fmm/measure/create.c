@@ -20,8 +20,8 @@ static const double c_finest   = 1e-12;
 static const double c_coarsest = 0.1;
 
 /* The treecode, which has no virial and excludes no pairs, is taken if a call takes at most c_faster of the FMM's. If
- * its error is below c_direct of what was asked, it sums all pairs itself: its settings are for nothing else then,
- * where particles may go on, and the FMM stays. */
+ * its error is below c_direct of what was asked, it sums all pairs itself, and nothing was measured of its settings:
+ * the FMM stays. */
 static const double c_faster = 0.9;
 static const double c_direct = 1e-6;
 

@@ -18,6 +18,9 @@ static const int64_t c_leaf[]  = {125, 250, 500, 1000, 2000, 4000};
 /* A sample misses the error of all targets by as much, now and then (tests/library/treecode.cpp). */
 static const double c_safety = 0.5;
 
+/* Of an accuracy: a smaller error is that of direct sums, and tells no degree for particles that move apart. */
+static const double c_direct = 1e-6;
+
 enum
 {
     c_numThetas  = sizeof(c_theta) / sizeof(c_theta[0]),
@@ -267,6 +270,11 @@ static gmxfmm_status search(treecode* t, const treecode_options* asked, const do
     t->options.theta       = tried[best].theta;
     t->options.degree      = tried[best].degree;
     t->info.measured_error = error[best];
+    if (error[best] < c_direct * asked->accuracy && asked->degree == 0)
+    {
+        const int modelled = degree_for(tried[best].theta, c_safety * asked->accuracy);
+        t->options.degree  = modelled > tried[best].degree ? modelled : tried[best].degree;
+    }
     return GMXFMM_OK;
 }
 
