@@ -26,16 +26,17 @@ void fmm_charge_derivatives_free(gmxfmm_plan* plan)
 
 static gmxfmm_status check(gmxfmm_plan* plan, int num, const int* start, const int* index, const double* dq)
 {
+    if (num < 0)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_OPTION, "number of parameters is %d, it must be 0 or more", num);
+    }
     if (num > 0 && start == NULL)
     {
         return fmm_fail(plan, GMXFMM_ERROR_NULL, "start of charge derivatives is NULL");
     }
-    if (num < 0 || (num > 0 && start[0] != 0))
+    if (num > 0 && start[0] != 0)
     {
-        return fmm_fail(plan, GMXFMM_ERROR_OPTION,
-                        num < 0 ? "number of parameters is %d, it must be 0 or more"
-                                : "start[0] of charge derivatives is %d, it must be 0",
-                        num < 0 ? num : start[0]);
+        return fmm_fail(plan, GMXFMM_ERROR_OPTION, "start[0] of charge derivatives is %d, it must be 0", start[0]);
     }
     for (int k = 0; k < num; k++)
     {
@@ -53,12 +54,14 @@ static gmxfmm_status check(gmxfmm_plan* plan, int num, const int* start, const i
     }
     for (int j = 0; j < all; j++)
     {
-        if (index[j] < 0 || index[j] >= plan->particles.n || !isfinite(dq[j]))
+        if (index[j] < 0 || index[j] >= plan->particles.n)
         {
-            return index[j] < 0 || index[j] >= plan->particles.n
-                       ? fmm_fail(plan, GMXFMM_ERROR_CHARGE, "index of charge derivative %d is %d, not 0 to %lld", j,
-                                  index[j], (long long)plan->particles.n - 1)
-                       : fmm_fail(plan, GMXFMM_ERROR_CHARGE, "charge derivative %d is %g: not finite", j, dq[j]);
+            return fmm_fail(plan, GMXFMM_ERROR_CHARGE, "index of charge derivative %d is %d, not 0 to %lld", j,
+                            index[j], (long long)plan->particles.n - 1);
+        }
+        if (!isfinite(dq[j]))
+        {
+            return fmm_fail(plan, GMXFMM_ERROR_CHARGE, "charge derivative %d is %g: not finite", j, dq[j]);
         }
     }
     return GMXFMM_OK;

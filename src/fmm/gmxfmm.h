@@ -284,7 +284,7 @@ GMXFMM_API gmxfmm_status gmxfmm_set_exclusions(gmxfmm_plan* plan, const int* sta
 /* Sets what charges depend on, as in lambda dynamics: of parameter k = 0..num-1 the charge of particle index[j] changes
  * by dq[j] each unit, j = start[k] .. start[k+1]-1 (all copied). Charges themselves are set as ever. num = 0: on
  * nothing. Cleared when n changes. Errors: NULL, OPTION (num or start falls), CHARGE (no such particle, dq not finite),
- * ORDER (there are no charges), UNSUPPORTED, MEMORY. */
+ * ORDER (there are no charges), UNSUPPORTED, MEMORY (there are none then). */
 GMXFMM_API gmxfmm_status
 gmxfmm_set_charge_derivatives(gmxfmm_plan* plan, int num, const int* start, const int* index, const double* dq);
 

@@ -281,6 +281,18 @@ static gmxfmm_status check_step(gmxfmm_plan* plan, const void* force, int energy
     return GMXFMM_OK;
 }
 
+static gmxfmm_status check_gradient(gmxfmm_plan* plan)
+{
+    if (plan->derivatives.num == 0)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_ORDER,
+                        "set_charge_derivatives must come before a step that gives a charge gradient");
+    }
+    return plan->particles.num_targets == 0
+               ? GMXFMM_OK
+               : fmm_fail(plan, GMXFMM_ERROR_OPTION, "with targets there is no charge gradient");
+}
+
 gmxfmm_status gmxfmm_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
 {
     if (plan == NULL || output == NULL || (x == NULL && plan->particles.n > 0))
@@ -293,14 +305,9 @@ gmxfmm_status gmxfmm_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* ou
     {
         status = check_step(plan, output->force, output->want_energy, output->want_virial);
     }
-    if (status == GMXFMM_OK && output->charge_gradient != NULL && plan->derivatives.num == 0)
+    if (status == GMXFMM_OK && output->charge_gradient != NULL)
     {
-        status = fmm_fail(plan, GMXFMM_ERROR_ORDER,
-                          "set_charge_derivatives must come before a step that gives a charge gradient");
-    }
-    if (status == GMXFMM_OK && output->charge_gradient != NULL && plan->particles.num_targets > 0)
-    {
-        status = fmm_fail(plan, GMXFMM_ERROR_OPTION, "with targets there is no charge gradient");
+        status = check_gradient(plan);
     }
     if (status != GMXFMM_OK)
     {

@@ -442,7 +442,7 @@ TEST(MeasuredPlan, TheMethodThatIsPossible)
     EXPECT_NE(std::string(text).find("gmxfmm_create_measured"), std::string::npos) << text;
 }
 
-/* In an even distribution a step of the FMM takes a fifth of the treecode's time. */
+/* In an even distribution the FMM takes a small part of the treecode's time. */
 TEST(MeasuredPlan, TheMethodThatIsFaster)
 {
     const System   s       = droplet(20000, 30, 3);

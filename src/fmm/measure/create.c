@@ -36,9 +36,10 @@ typedef struct
     gmxfmm_options       options;
     double               accuracy; /* asked for; INFINITY: none */
     gmxfmm_reference*    reference;
-    void*                force;  /* 3 n, in the type of the options */
-    int                  listed; /* whether tried[0..*num_tried-1] is filled */
-    gmxfmm_measurement   m;      /* of the plan, or of what came nearest */
+    void*                force;    /* 3 n, in the type of the options */
+    int                  compares; /* whether the method is the faster of two */
+    int                  listed;   /* whether tried[0..*num_tried-1] is filled */
+    gmxfmm_measurement   m;        /* of the plan, or of what came nearest */
     gmxfmm_plan*         plan;
     char*                message;
     size_t               size;
@@ -67,33 +68,32 @@ static gmxfmm_method possible_method(const gmxfmm_options* o, const gmxfmm_syste
                                                                                                   : GMXFMM_METHOD_AUTO;
 }
 
-/* Settles `auto` where no times are needed for it; `compares` says where they are, and the method is the FMM then. */
-static gmxfmm_status settle_method(creation* c, int* compares, char* text, size_t size)
+/* Settles `auto`; where it takes times the options are those of the FMM. */
+static gmxfmm_status settle_method(creation* c, char* text, size_t size)
 {
-    *compares = 0;
     if (c->options.method != GMXFMM_METHOD_AUTO)
     {
         return GMXFMM_OK;
     }
     c->options.method = possible_method(&c->options, c->system);
-    *compares         = c->options.method == GMXFMM_METHOD_AUTO;
-    if (*compares && c->options.reproducible)
+    c->compares       = c->options.method == GMXFMM_METHOD_AUTO;
+    if (c->compares && c->options.reproducible)
     {
         snprintf(text, size,
                  "method = auto is decided by times, and reproducible asks for the same in every run: use "
                  "method = fmm or treecode");
         return GMXFMM_ERROR_OPTION;
     }
-    c->options.method = *compares ? GMXFMM_FMM : c->options.method;
+    c->options.method = c->compares ? GMXFMM_FMM : c->options.method;
     return GMXFMM_OK;
 }
 
 /* The options as they are for the plan, and the accuracy that was asked for. */
-static gmxfmm_status take_options(creation* c, const gmxfmm_options* given, int* compares, char* text, size_t size)
+static gmxfmm_status take_options(creation* c, const gmxfmm_options* given, char* text, size_t size)
 {
     gmxfmm_options standard;
     gmxfmm_status  status = fmm_take_options(&c->options, given, text, size);
-    status                = status == GMXFMM_OK ? settle_method(c, compares, text, size) : status;
+    status                = status == GMXFMM_OK ? settle_method(c, text, size) : status;
     if (status != GMXFMM_OK)
     {
         return status;
@@ -327,7 +327,6 @@ gmxfmm_status gmxfmm_create_measured(gmxfmm_plan**         plan,
                                      size_t                message_size)
 {
     char     text[256];
-    int      compares = 0;
     creation c = {.system = system, .message = message, .size = message_size, .m = {.size = sizeof(c.m), .error = NAN}};
     if (plan == NULL || options == NULL || system == NULL)
     {
@@ -335,12 +334,12 @@ gmxfmm_status gmxfmm_create_measured(gmxfmm_plan**         plan,
     }
     *plan                = NULL;
     gmxfmm_status status = check_structures(system, chosen, tried, num_tried, text, sizeof(text));
-    status               = status == GMXFMM_OK ? take_options(&c, options, &compares, text, sizeof(text)) : status;
+    status               = status == GMXFMM_OK ? take_options(&c, options, text, sizeof(text)) : status;
     if (status != GMXFMM_OK)
     {
         return fmm_say(message, message_size, status, text);
     }
-    status = compares                              ? create_faster(&c, tried, num_tried)
+    status = c.compares                            ? create_faster(&c, tried, num_tried)
              : c.options.method == GMXFMM_TREECODE ? create_treecode(&c)
              : isfinite(c.accuracy)                ? create_for_accuracy(&c, tried, num_tried)
                                                    : create_as_given(&c);
@@ -349,10 +348,7 @@ gmxfmm_status gmxfmm_create_measured(gmxfmm_plan**         plan,
         fmm_set_measured_error(c.plan, c.m.error);
         gmxfmm_reset_times(c.plan); /* of measurements */
         fmm_say(message, message_size, status, "");
-    }
-    else
-    {
-        gmxfmm_destroy(c.plan);
+        *plan  = c.plan;
         c.plan = NULL;
     }
     if (chosen != NULL)
@@ -367,8 +363,6 @@ gmxfmm_status gmxfmm_create_measured(gmxfmm_plan**         plan,
             fmm_measure_give(tried, &c.m, tried->size);
         }
     }
-    gmxfmm_reference_destroy(c.reference);
-    free(c.force);
-    *plan = c.plan;
+    free_creation(&c);
     return status;
 }

@@ -123,13 +123,19 @@ void logFmmSetup(const FmmPlan& plan, int maxStepsInCells, const MDLogger& mdlog
     please_cite(fplog, "Kohnke2021");
 }
 
+//! Whether the spacing of atoms has changed by a quarter, given the ratio of volumes or densities
+static bool isOtherDensity(const double ratio)
+{
+    constexpr double c_mostChange = 2;
+    return ratio > c_mostChange || ratio < 1 / c_mostChange;
+}
+
 bool logFmmVolume(const FmmBox& box, const FmmBox& startBox, const MDLogger& mdlog)
 {
-    constexpr double c_mostChange = 2; // The spacing of atoms is then another by a quarter
     // Rows of a box are a lower triangle
     const auto   volume = [](const FmmBox& b) { return b[0] * b[4] * b[8]; };
     const double ratio  = volume(box) / volume(startBox);
-    if (ratio <= c_mostChange && ratio >= 1 / c_mostChange)
+    if (!isOtherDensity(ratio))
     {
         return false;
     }
@@ -146,9 +152,8 @@ bool logFmmVolume(const FmmBox& box, const FmmBox& startBox, const MDLogger& mdl
 
 bool logFmmOpenDensity(const double nearAtoms, const double nearAtomsAtStart, const MDLogger& mdlog)
 {
-    constexpr double c_mostChange = 2; // As of a volume
-    const double     ratio        = nearAtoms / nearAtomsAtStart;
-    if (ratio <= c_mostChange && ratio >= 1 / c_mostChange)
+    const double ratio = nearAtoms / nearAtomsAtStart;
+    if (!isOtherDensity(ratio))
     {
         return false;
     }
@@ -156,7 +161,7 @@ bool logFmmOpenDensity(const double nearAtoms, const double nearAtomsAtStart, co
             .asParagraph()
             .appendTextFormatted(
                     "WARNING: An atom now has %.0f atoms in the cells near it, %.2f times as many "
-                    "as at the start: the parameters of the FMM were chosen for another density. "
+                    "as in the .tpr file, for which the parameters of the FMM were chosen. "
                     "Steps are slower than they need to be: make a new .tpr file from the present "
                     "coordinates to go on.",
                     nearAtoms,
