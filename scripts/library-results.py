@@ -116,6 +116,13 @@ def water(logs, out, common):
               "total {total_ms:.4f} ms, {useful_pairs_per_s:.3g} pairs/s, error {relative_force_error:.2e}".format(**r))
 
 
+def charges(logs, out, common):
+    records = lines(logs, "charges")
+    write_list(os.path.join(out, "charge_gradient.json"), records, common)
+    for r in records:
+        print("{atoms} atoms, {groups} groups: forces {forces_ms:.4f} ms, gradient {gradient_costs:+.1%}, and new charges {both_cost:+.1%}".format(**r))
+
+
 def m2l(logs, out, common):
     records = lines(logs, "m2l")
     write_list(os.path.join(out, "m2l.json"), records, common)
@@ -188,7 +195,7 @@ def main():
     logs, out, commit, command, part = sys.argv[1:6]
     if sys.argv[6:] == ["quiet"]:
         sys.stdout = open(os.devnull, "w")
-    {"tests": tests, "water": water, "m2l": m2l, "points": points, "choice": choice, "treecode": treecode, "kernels": kernels,
+    {"tests": tests, "water": water, "charges": charges, "m2l": m2l, "points": points, "choice": choice, "treecode": treecode, "kernels": kernels,
      "python": python}[part](
         logs, out, environment(commit, command))
 

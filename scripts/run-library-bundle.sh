@@ -4,6 +4,7 @@
 # Parts (all without an argument), and what they write into OUT:
 #   tests     all suites on the GPU; memcheck and racecheck on small cases      cuda-tests.json
 #   water     a step in water                                                   water.json
+#   charges   derivatives of the energy by parameters of charges                 charge_gradient.json
 #   m2l       M2L of the octree alone, and its bounds                           m2l.json
 #   points    charges and targets in a cube, to 64 million of each; far field by both ways   points.json, far.json
 #   choice    settings chosen by measurement in water, against those of the model     choice.json
@@ -13,13 +14,13 @@
 # and OUT/logs.tar.gz. The status is 0 only if everything that was asked for ran and passed; 3 if there is no GPU.
 set -uo pipefail
 bundle=$(cd "$(dirname "$0")" && pwd)
-out=$(realpath -m "${1:?usage: run.sh OUT [tests|water|m2l|points|choice|treecode|kernels|python]...}")
+out=$(realpath -m "${1:?usage: run.sh OUT [tests|water|charges|m2l|points|choice|treecode|kernels|python]...}")
 command="$(basename "$bundle")/run.sh OUT ${*:2}"
 shift
 parts=("$@")
-((${#parts[@]})) || parts=(tests water m2l points choice treecode kernels python)
+((${#parts[@]})) || parts=(tests water charges m2l points choice treecode kernels python)
 for part in "${parts[@]}"; do
-    case $part in tests | water | m2l | points | choice | treecode | kernels | python) ;; *) echo "run.sh: unknown part '$part'" >&2 && exit 2 ;; esac
+    case $part in tests | water | charges | m2l | points | choice | treecode | kernels | python) ;; *) echo "run.sh: unknown part '$part'" >&2 && exit 2 ;; esac
 done
 cuda=${CUDA_HOME:-/usr/local/cuda}
 export LD_LIBRARY_PATH=$bundle/lib:$cuda/lib64:${LD_LIBRARY_PATH:-} PATH=$PATH:$cuda/bin
@@ -102,6 +103,13 @@ run_tests() {
 run_water() {
     measure water water "$water" "$GMXFMM_SPC216" 5 0 0 0 8 18 1 8 20 1 8 16 1 7 15 1 7 16 1 9 20 1 5 28 2 5 30 2 6 24 2
     measure water water "$water" "$GMXFMM_SPC216" 12 0 0 0 8 45 1 8 42 1 8 40 1 7 36 1 9 50 1 9 48 1 5 64 2
+}
+
+run_charges() {
+    local copies
+    for copies in 3 5 12; do # groups of 20 atoms, one for 1,100 atoms
+        measure charges charges "$bin/benchmark-charge_gradient" "$GMXFMM_SPC216" $copies $((copies * copies * copies * 648 / 1100)) 20 cuda
+    done
 }
 
 run_points() {
@@ -210,6 +218,7 @@ for part in "${parts[@]}"; do
     case $part in
         tests) run_tests ;;
         water) run_water ;;
+        charges) run_charges ;;
         m2l) measure m2l m2l "$bin/benchmark-m2l-gpu" ;;
         points) run_points ;;
         choice) run_choice ;;

@@ -299,7 +299,7 @@ class Plan:
 
     def set_charge_derivatives(self, parameters: Optional[Sequence[Tuple[Any, Any]]]) -> None:
         """What charges depend on, as in lambda dynamics: of each parameter the particles, integers (m), and by how much their
-        charges change each unit of it (m). A step then has charge_gradient, on the CPU. None: on nothing. Charges themselves are
+        charges change each unit of it (m). A step then has charge_gradient. None: on nothing. Charges themselves are
         set as ever; with another number of them these are none."""
         if parameters is None:
             self._call("set_charge_derivatives", 0, None, None, None)
@@ -375,8 +375,6 @@ class Plan:
         due = self._steps_left <= 0 if assign is None else assign
         door = library_of(positions)
         if door is not None:
-            if wanted.charge_gradient:
-                raise refuse("charge_gradient", "steps on a GPU have none: make a plan of the CPU")
             return self._step_on_device(door, positions, out, wanted, due)
         x = self._host_positions(positions)
         step = prepare(HostStep, out, wanted, (self._targets or self._n, self._dtype, None, -1))

@@ -38,14 +38,14 @@ class Step:
     energy     1/2 sum q phi, charge^2 / length: a float; of a device an array of no dimension, in double precision
     virial     (3, 3), -1/2 sum r (x) F over pairs, unit of energy
     charge_gradient
-               (k), of the energy by the parameters of Plan.set_charge_derivatives; of the host
+               (k), of the energy by the parameters of Plan.set_charge_derivatives, in double precision
     check()    of a device: waits, and raises Error if a position or charge was not finite or two charges stood at one place
     """
 
     forces: Any = None
     potential: Any = None
     field: Any = None
-    charge_gradient: Optional[np.ndarray] = None
+    _gradient: Any = None
     _reference: Any = None
 
     def __init__(self, wanted: Wanted, key: Tuple, arrays: Mapping[str, Any]) -> None:
@@ -60,6 +60,10 @@ class Step:
     @property
     def virial(self) -> Any:
         raise NotImplementedError
+
+    @property
+    def charge_gradient(self) -> Any:
+        return self._gradient
 
     def check(self) -> None:
         raise NotImplementedError
@@ -101,8 +105,8 @@ class HostStep(Step):
         for name in arrays:
             setattr(self._output, _MEMBERS[name], arrays[name].ctypes.data)
         if wanted.charge_gradient:
-            self.charge_gradient = np.empty(wanted.charge_gradient)
-            self._output.charge_gradient = self.charge_gradient.ctypes.data
+            self._gradient = np.empty(wanted.charge_gradient)
+            self._output.charge_gradient = self._gradient.ctypes.data
         self._reference = ctypes.byref(self._output)
 
     @property
@@ -123,6 +127,9 @@ class DeviceStep(Step):
         _, _, door, device = key
         self._block = door.empty((BLOCK,), "float64", device)
         self._output = DeviceOutput(size=ctypes.sizeof(DeviceOutput))
+        if wanted.charge_gradient:
+            self._gradient = door.empty((wanted.charge_gradient,), "float64", device)
+            self._output.charge_gradient = door.pointer(self._gradient)
         self.point(self._output, door.pointer(self._block), wanted, {name: door.pointer(array) for name, array in arrays.items()})
         self._reference = ctypes.byref(self._output)
 
@@ -143,16 +150,20 @@ class DeviceStep(Step):
         shape = tuple(block.shape[:-1])
         return block[..., _ENERGY] + block[..., _ENERGY + 1], block[..., _VIRIAL:_VIRIAL + 9].reshape(shape + (3, 3))
 
-    def _numbers(self) -> Any:
-        return self._block if self._key[2].writes else self._key[2].host(self._block)
+    def _numbers(self, array: Any) -> Any:
+        return array if self._key[2].writes else self._key[2].host(array)
 
     @property
     def energy(self) -> Any:
-        return self.parts(self._numbers())[0] if self._wanted.energy else None
+        return self.parts(self._numbers(self._block))[0] if self._wanted.energy else None
 
     @property
     def virial(self) -> Any:
-        return self.parts(self._numbers())[1] if self._wanted.virial else None
+        return self.parts(self._numbers(self._block))[1] if self._wanted.virial else None
+
+    @property
+    def charge_gradient(self) -> Any:
+        return None if self._gradient is None else self._numbers(self._gradient)
 
     def check(self) -> None:
         check_blocks(self._key[2], self._block)

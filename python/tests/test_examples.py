@@ -40,6 +40,12 @@ class Examples(unittest.TestCase):
         moved = abs(self.number("energy from #", printed) - self.number(r"to #\n", printed))
         self.assertLess(self.number("total energy: spread #", printed), 0.01 * moved)
 
+    def test_two_state_site(self):
+        printed = run("two_state_site.py")
+        energy = self.number("to B: #", printed)
+        self.assertGreater(abs(energy), 0.1)
+        self.assertAlmostEqual(self.number("energies, #", printed), energy, delta=1e-7)  # one plan, rounding
+
     @missing("ase")
     def test_ase_molten_salt_conserves_energy(self):
         printed = run("ase_molten_salt.py")

@@ -151,6 +151,25 @@ class Arrays:
                 self.close(step.forces, gmxfmm.solve(now.astype(float), charges.astype(float), box, accuracy=1e-6).forces)
             self.assertEqual(memory[2], memory[-1])
 
+    def test_derivatives_by_charges(self):
+        x, q = self.data()
+        parameters = [([0, 3], [1, -0.5]), ([], []), (np.arange(len(q)), np.linspace(-1, 1, len(q)))]
+        with gmxfmm.Plan(self.device(x), self.device(q), 6, accuracy=1e-4) as plan:
+            self.assertIn("charge_gradient", plan.capabilities)
+            plan.set_charge_derivatives(parameters)
+            step = plan.step(self.device(x), potential=True, charge_gradient=True)
+            step.check()
+            potential, slope = self.host(step.potential).astype(float), step.charge_gradient
+            slope = slope if isinstance(slope, np.ndarray) else self.host(slope)
+            self.assertEqual(slope.dtype, np.float64)
+            for k, (which, by) in enumerate(parameters):
+                parts = potential[np.array(which, int)] * by
+                self.assertAlmostEqual(slope[k], parts.sum(), delta=1e-6 * np.abs(parts).sum() + 1e-12)  # a float's rounding
+            host = plan.step(x, charge_gradient=True).charge_gradient
+            np.testing.assert_allclose(host, slope, rtol=1e-4, atol=1e-5 * np.abs(slope).max())
+            with self.assertRaisesRegex(gmxfmm.Error, "leave it out once"):
+                plan.step(self.device(x), step)
+
     def test_a_box_of_quite_another_shape_is_assigned(self):
         x, q = self.data()
         with gmxfmm.Plan(self.device(x), self.device(q), 6, accuracy=1e-4, assign_every=100) as plan:

@@ -14,9 +14,9 @@ static void free_grid(gmxfmm_plan* plan)
 static unsigned capabilities(const gmxfmm_plan* plan)
 {
     const int      own     = plan->particles.num_targets == 0; /* particles are their own targets */
-    const unsigned virial  = own ? GMXFMM_CAN_VIRIAL : 0;
+    const unsigned charges = own ? GMXFMM_CAN_VIRIAL | GMXFMM_CAN_CHARGE_GRADIENT : 0;
     const int      assigns = own && fmm_has_fixed_cells(plan);
-    return virial | GMXFMM_CAN_EXCLUDE | GMXFMM_CAN_TARGETS | GMXFMM_CAN_ENQUEUE | GMXFMM_CAN_ENQUEUE_CHARGES |
+    return charges | GMXFMM_CAN_EXCLUDE | GMXFMM_CAN_TARGETS | GMXFMM_CAN_ENQUEUE | GMXFMM_CAN_ENQUEUE_CHARGES |
            (assigns ? (unsigned)GMXFMM_CAN_ENQUEUE_ASSIGN : 0U);
 }
 
@@ -32,23 +32,24 @@ const fmm_backend fmm_backend_cuda = {
 
     .capabilities = capabilities,
 
-    .check           = fmm_device_check,
-    .create          = fmm_device_create,
-    .destroy         = fmm_device_destroy,
-    .set_charges     = fmm_device_set_charges,
-    .set_targets     = fmm_device_set_targets,
-    .set_exclusions  = fmm_device_set_exclusions,
-    .set_grid        = fmm_device_set_grid,
-    .free_grid       = free_grid,
-    .set_shape       = fmm_device_set_shape,
-    .on_host         = fmm_device_on_host,
-    .extent          = fmm_device_extent,
-    .assign          = fmm_device_assign,
-    .execute         = fmm_device_execute,
-    .time_steps      = fmm_device_time_steps,
-    .time_stages     = fmm_device_time_stages,
-    .enqueue_assign  = fmm_device_enqueue_assign,
-    .enqueue_charges = fmm_device_enqueue_charges,
-    .enqueue_box     = fmm_device_enqueue_box,
-    .enqueue         = fmm_device_enqueue,
+    .check                  = fmm_device_check,
+    .create                 = fmm_device_create,
+    .destroy                = fmm_device_destroy,
+    .set_charges            = fmm_device_set_charges,
+    .set_targets            = fmm_device_set_targets,
+    .set_exclusions         = fmm_device_set_exclusions,
+    .set_charge_derivatives = fmm_device_set_charge_derivatives,
+    .set_grid               = fmm_device_set_grid,
+    .free_grid              = free_grid,
+    .set_shape              = fmm_device_set_shape,
+    .on_host                = fmm_device_on_host,
+    .extent                 = fmm_device_extent,
+    .assign                 = fmm_device_assign,
+    .execute                = fmm_device_execute,
+    .time_steps             = fmm_device_time_steps,
+    .time_stages            = fmm_device_time_stages,
+    .enqueue_assign         = fmm_device_enqueue_assign,
+    .enqueue_charges        = fmm_device_enqueue_charges,
+    .enqueue_box            = fmm_device_enqueue_box,
+    .enqueue                = fmm_device_enqueue,
 };

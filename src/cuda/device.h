@@ -30,6 +30,9 @@ extern "C"
     /* The list of excluded pairs, start[n + 1] and list, checked; both NULL if there are none. */
     gmxfmm_status fmm_device_set_exclusions(gmxfmm_plan* plan, const int* start, const int* list, int64_t n);
 
+    /* The derivatives of charges of the plan. */
+    gmxfmm_status fmm_device_set_charge_derivatives(gmxfmm_plan* plan);
+
     /* Arrays of cells and frequencies, and transforms, for the plan's grid; or operators of the octree, and those for
      * the grid of roots. */
     gmxfmm_status fmm_device_set_grid(gmxfmm_plan* plan);

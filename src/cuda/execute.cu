@@ -2,6 +2,7 @@
 /* The stages of a step in order, on streams: the only file that forks and joins. */
 #include <cstring>
 
+#include "cuda/charge_gradient.h"
 #include "cuda/convolution/convolution.h"
 #include "cuda/expansions/expansions.h"
 #include "cuda/device.h"
@@ -48,24 +49,24 @@ static gmxfmm_status store_box(gmxfmm_plan* plan, cudaStream_t stream)
     return GMXFMM_OK;
 }
 
-/* Enqueues the lattice sums on `side`, after those still being computed on the stream `prefetch`. In a captured graph
- * both the wait and the kernels run at each launch. Until the graph is launched there are no spectra, so the plan's
- * versions stay as they were. */
+/* Enqueues the lattice sums that are wanted, after those still being computed on the stream `prefetch`. In a captured
+ * graph both the wait and the kernels run at each launch. Until the graph is launched there are no spectra, so the
+ * plan's versions stay as they were. */
 static gmxfmm_status make_spectra(gmxfmm_plan* plan, bool virial, const SideWork& wanted)
 {
     fmm_device*   d         = plan->device;
     const int64_t s_version = d->s_version, z_version = d->z_version;
     bool          capturing = false;
-    FMM_TRY(fmm_cuda_is_capturing(plan, d->side, &capturing));
+    FMM_TRY(fmm_cuda_is_capturing(plan, wanted.stream, &capturing));
     if (d->s_pending || (d->z_pending && (virial || wanted.spectra)))
     {
-        FMM_CUDA(plan, cudaStreamWaitEvent(d->side, d->prefetch_done, capturing ? cudaEventWaitExternal : 0));
+        FMM_CUDA(plan, cudaStreamWaitEvent(wanted.stream, d->prefetch_done, capturing ? cudaEventWaitExternal : 0));
         d->s_pending = d->s_pending && capturing;
         d->z_pending = d->z_pending && capturing;
     }
     if (wanted.spectra)
     {
-        FMM_TRY(fmm_cuda_spectra(plan, virial, d->side));
+        FMM_TRY(fmm_cuda_spectra(plan, virial, wanted.stream));
         const bool made  = d->s_version != s_version || d->z_version != z_version;
         d->sums_in_graph = d->sums_in_graph || (capturing && made);
         d->s_version     = capturing ? s_version : d->s_version;
@@ -238,7 +239,7 @@ near_and_far(gmxfmm_plan* plan, const void* x, unsigned stages, const StepWanted
     const bool     follows = near && far && near_follows_transform(plan);
     const bool     spectra = fmm_has_lattice_sums(plan) && (!has_s(plan) || d->s_pending || (virial && !has_z(plan)));
     const SideWork side    = {spectra, virial || plan->options.boundary == GMXFMM_VACUUM || moments_beside(plan),
-                           spectra || (virial && d->z_pending) || !follows ? d->side : stream};
+                           spectra || !follows ? d->side : stream};
     FMM_CUDA(plan, cudaEventRecord(d->fork, stream));
     if (far)
     {
@@ -299,7 +300,8 @@ static gmxfmm_status enqueue(gmxfmm_plan* plan, const void* x, const gmxfmm_devi
 {
     const unsigned   stages = output->stages != 0 ? output->stages : ~0u;
     const StepWanted wanted = {output->energy != NULL, output->virial != NULL,
-                               output->energy != NULL || output->virial != NULL || output->potential != NULL};
+                               output->energy != NULL || output->virial != NULL || output->potential != NULL ||
+                                   output->charge_gradient != NULL};
     FMM_TRY(store_box(plan, stream));
     if (stages & GMXFMM_STAGE_PERMUTE)
     {
@@ -311,6 +313,10 @@ static gmxfmm_status enqueue(gmxfmm_plan* plan, const void* x, const gmxfmm_devi
         FMM_TRY(fmm_cuda_output(plan, x, output, stream));
     }
     FMM_CUDA(plan, record_for_caller(output->arrays_done, stream));
+    if (output->charge_gradient != NULL && (stages & GMXFMM_STAGE_OUTPUT))
+    {
+        FMM_TRY(fmm_cuda_charge_gradient(plan, output->charge_gradient, stream));
+    }
     if (wanted.energy || wanted.virial)
     {
         FMM_TRY(end_sums(plan, stages, output, stream));
@@ -334,11 +340,12 @@ static gmxfmm_device_output device_arrays(const gmxfmm_plan* plan, const gmxfmm_
     char*                out  = d->out_copy.as<char>();
     gmxfmm_device_output on_device;
     std::memset(&on_device, 0, sizeof(on_device));
-    on_device.force     = output->force != NULL ? out : NULL;
-    on_device.field     = output->field != NULL ? out + 3 * n * word : NULL;
-    on_device.potential = output->potential != NULL ? out + 6 * n * word : NULL;
-    on_device.energy    = output->want_energy ? sums : NULL;
-    on_device.virial    = output->want_virial ? sums + 2 : NULL;
+    on_device.force           = output->force != NULL ? out : NULL;
+    on_device.field           = output->field != NULL ? out + 3 * n * word : NULL;
+    on_device.potential       = output->potential != NULL ? out + 6 * n * word : NULL;
+    on_device.energy          = output->want_energy ? sums : NULL;
+    on_device.virial          = output->want_virial ? sums + 2 : NULL;
+    on_device.charge_gradient = output->charge_gradient != NULL ? d->derivatives.gradient.as<double>() : NULL;
     return on_device;
 }
 
@@ -401,6 +408,12 @@ gmxfmm_status fmm_device_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output
     FMM_TRY(fetch(plan, output->force, out.force, 3 * n, d->own));
     FMM_TRY(fetch(plan, output->field, out.field, 3 * n, d->own));
     FMM_TRY(fetch(plan, output->potential, out.potential, n, d->own));
+    if (output->charge_gradient != NULL)
+    {
+        const size_t bytes = static_cast<size_t>(plan->derivatives.num) * sizeof(double);
+        FMM_CUDA(plan,
+                 cudaMemcpyAsync(output->charge_gradient, out.charge_gradient, bytes, cudaMemcpyDeviceToHost, d->own));
+    }
     FMM_CUDA(plan, cudaMemcpyAsync(&host, results, sizeof(host), cudaMemcpyDeviceToHost, d->own));
     FMM_CUDA(plan, cudaStreamSynchronize(d->own));
     if (output->want_energy)

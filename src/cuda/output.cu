@@ -28,6 +28,8 @@ struct OutputArgs
     const int *          position, *cell_of, *far_start;
     const FarPair*       far_pairs; /* NULL: none */
     const double*        charge;    /* caller's order */
+    const int*           slot;      /* of each particle the place of its potential in kept, or -1; NULL: none is kept */
+    double*              kept;
     double*              partial;
     const double*        far_virial;  /* num_far_rows x 5 */
     const double*        tree_strain; /* 6, of the octree's translations; or NULL */
@@ -216,14 +218,23 @@ static __device__ void write_particle(
             static_cast<X*>(a.out.field)[3 * i + d] = static_cast<X>(a.f * e[d]);
         }
     }
-    if (a.out.potential != NULL)
+    const int slot = a.slot != NULL ? a.slot[i] : -1;
+    if (a.out.potential != NULL || slot >= 0)
     {
         phi *= a.box->inverse_u;
         for (int d = 0; d < 3; d++)
         {
             phi -= surface_field[d] != 0 ? surface_field[d] * static_cast<double>(x[3 * i + d]) : 0;
         }
-        static_cast<X*>(a.out.potential)[i] = static_cast<X>(a.f * phi);
+        phi *= a.f;
+    }
+    if (a.out.potential != NULL)
+    {
+        static_cast<X*>(a.out.potential)[i] = static_cast<X>(phi);
+    }
+    if (slot >= 0)
+    {
+        a.kept[slot] = phi;
     }
 }
 
@@ -363,6 +374,8 @@ static OutputArgs make_args(const gmxfmm_plan* plan, const gmxfmm_device_output*
     a.position      = targets->position.as<int>();
     a.cell_of       = targets->cell_of.as<int>();
     a.charge        = d->charge.as<double>();
+    a.slot          = output->charge_gradient != NULL ? d->derivatives.slot.as<int>() : NULL;
+    a.kept          = d->derivatives.phi.as<double>();
     a.far_start     = d->far_start.as<int>();
     a.far_pairs     = d->has_exclusions ? d->far_pairs.as<FarPair>() : NULL;
     a.partial       = d->partial.as<double>() + c_numSums * c_sumBlocks;

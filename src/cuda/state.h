@@ -111,7 +111,7 @@ struct StepResults
     int unplaced;      /* AssignResults.bad and ChargeResults.bad: permute brings them here in every step */
     int bad_charge;
     /* counters of finished blocks, zero between kernels */
-    unsigned moments_done, p2m_done, output_done;
+    unsigned moments_done, p2m_done, output_done, gradient_done;
 };
 
 /* Results of the kernel that sums the charges, on the device: captured graphs read them there at each launch. */
@@ -190,6 +190,15 @@ struct DevicePath
     size_t lattice_bytes; /* lattice sums take at most this much scratch memory, or a quarter of a step's arrays */
 };
 
+/* What charges depend on (charge_gradient.cu): plan->derivatives, the lists of parameters cut into pieces. */
+struct DeviceDerivatives
+{
+    int          num_pieces;
+    DeviceBuffer first_piece /* of each parameter */, piece_start, entry, dq, slot;
+    DeviceBuffer phi, partial; /* of a step: potentials kept, sums of pieces */
+    DeviceBuffer gradient;     /* of a synchronous execute */
+};
+
 struct fmm_device
 {
     int            id;
@@ -206,7 +215,8 @@ struct fmm_device
 
     const DevicePath* path; /* convolution over cells of one level, or octree: set with the grid */
 
-    DeviceBuffer charge, charge_results; /* charge: caller's order; ChargeResults */
+    DeviceBuffer      charge, charge_results; /* charge: caller's order; ChargeResults */
+    DeviceDerivatives derivatives;
 
     /* per set of particles */
     int          has_exclusions;

@@ -47,7 +47,9 @@ typedef struct fmm_backend
     gmxfmm_status (*set_targets)(gmxfmm_plan* plan, const void* x);
     /* Excluded pairs, checked; both NULL if there are none. start has n + 1 elements. NULL: not offered. */
     gmxfmm_status (*set_exclusions)(gmxfmm_plan* plan, const int* start, const int* list, int64_t n);
-    /* What it made of them on the host. NULL: nothing. */
+    /* plan->derivatives are new; where it fails, there are none. NULL: it has nothing to do for them. */
+    gmxfmm_status (*set_charge_derivatives)(gmxfmm_plan* plan);
+    /* What it made of exclusions on the host. NULL: nothing. */
     void (*free_exclusions)(gmxfmm_plan* plan);
 
     /* Arrays, transforms and tables for the grid of fmm_convolved, or for the octree's roots and lists. NULL: the plan

@@ -16,7 +16,7 @@ void fmm_charge_derivatives_free(gmxfmm_plan* plan)
 {
     fmm_charge_derivatives* d = &plan->derivatives;
     free(d->start);
-    free(d->particle);
+    free(d->entry);
     free(d->slot);
     free(d->dq);
     free(d->phi);
@@ -67,8 +67,8 @@ static gmxfmm_status check(gmxfmm_plan* plan, int num, const int* start, const i
     return GMXFMM_OK;
 }
 
-/* Numbers the particles that have derivatives. */
-static void set_slots(fmm_charge_derivatives* d, int64_t n, int all)
+/* Numbers the particles index[all], which have derivatives. */
+static void set_slots(fmm_charge_derivatives* d, int64_t n, const int* index, int all)
 {
     int used = 0;
     for (int64_t i = 0; i < n; i++)
@@ -77,8 +77,9 @@ static void set_slots(fmm_charge_derivatives* d, int64_t n, int all)
     }
     for (int j = 0; j < all; j++)
     {
-        int* slot = &d->slot[d->particle[j]];
-        *slot     = *slot < 0 ? used++ : *slot;
+        int* slot   = &d->slot[index[j]];
+        *slot       = *slot < 0 ? used++ : *slot;
+        d->entry[j] = *slot;
     }
 }
 
@@ -92,8 +93,7 @@ gmxfmm_set_charge_derivatives(gmxfmm_plan* plan, int num, const int* start, cons
     if (!(plan->backend->capabilities(plan) & GMXFMM_CAN_CHARGE_GRADIENT))
     {
         return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED,
-                        "charge derivatives are offered by the FMM on the CPU, at the charges: use device = cpu and "
-                        "method = fmm, without targets");
+                        "charge derivatives are offered by the FMM, at the charges: use method = fmm, without targets");
     }
     if (plan->charges.q == NULL)
     {
@@ -105,19 +105,20 @@ gmxfmm_set_charge_derivatives(gmxfmm_plan* plan, int num, const int* start, cons
         return status;
     }
     fmm_charge_derivatives_free(plan);
+    plan->graph_version++;
     if (num == 0)
     {
         return GMXFMM_OK;
     }
     fmm_charge_derivatives* d      = &plan->derivatives;
     const size_t            before = plan->bytes, all = (size_t)start[num];
-    d->start    = fmm_alloc(plan, ((size_t)num + 1) * sizeof(int));
-    d->particle = fmm_alloc(plan, (all + 1) * sizeof(int));
-    d->slot     = fmm_alloc(plan, ((size_t)plan->particles.n + 1) * sizeof(int));
-    d->dq       = fmm_alloc(plan, (all + 1) * sizeof(double));
-    d->phi      = fmm_alloc(plan, (all + 1) * sizeof(double));
-    d->bytes    = plan->bytes - before;
-    if (d->start == NULL || d->particle == NULL || d->slot == NULL || d->dq == NULL || d->phi == NULL)
+    d->start = fmm_alloc(plan, ((size_t)num + 1) * sizeof(int));
+    d->entry = fmm_alloc(plan, (all + 1) * sizeof(int));
+    d->slot  = fmm_alloc(plan, ((size_t)plan->particles.n + 1) * sizeof(int));
+    d->dq    = fmm_alloc(plan, (all + 1) * sizeof(double));
+    d->phi   = fmm_alloc(plan, (all + 1) * sizeof(double));
+    d->bytes = plan->bytes - before;
+    if (d->start == NULL || d->entry == NULL || d->slot == NULL || d->dq == NULL || d->phi == NULL)
     {
         fmm_charge_derivatives_free(plan);
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %zu charge derivatives", all);
@@ -126,24 +127,14 @@ gmxfmm_set_charge_derivatives(gmxfmm_plan* plan, int num, const int* start, cons
     memcpy(d->start, start, ((size_t)num + 1) * sizeof(int));
     if (all > 0)
     {
-        memcpy(d->particle, index, all * sizeof(int));
         memcpy(d->dq, dq, all * sizeof(double));
     }
-    set_slots(d, plan->particles.n, (int)all);
-    return GMXFMM_OK;
-}
-
-void fmm_charge_gradient(const gmxfmm_plan* plan, double* gradient)
-{
-    const fmm_charge_derivatives* d = &plan->derivatives;
-#pragma omp parallel for schedule(static) num_threads(plan->num_threads) if (d->num > 1000)
-    for (int k = 0; k < d->num; k++)
+    set_slots(d, plan->particles.n, index, (int)all);
+    const fmm_backend*  b   = plan->backend;
+    const gmxfmm_status set = b->set_charge_derivatives != NULL ? b->set_charge_derivatives(plan) : GMXFMM_OK;
+    if (set != GMXFMM_OK)
     {
-        double sum = 0;
-        for (int j = d->start[k]; j < d->start[k + 1]; j++)
-        {
-            sum += d->dq[j] * d->phi[d->slot[d->particle[j]]];
-        }
-        gradient[k] = sum;
+        fmm_charge_derivatives_free(plan);
     }
+    return set;
 }

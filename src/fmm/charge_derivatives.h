@@ -7,7 +7,4 @@
 
 void fmm_charge_derivatives_free(gmxfmm_plan* plan);
 
-/* The sums of dq phi of each parameter, from the potentials that a step has left in their slots. */
-void fmm_charge_gradient(const gmxfmm_plan* plan, double* gradient);
-
 #endif

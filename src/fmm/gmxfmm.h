@@ -184,6 +184,7 @@ typedef struct
     unsigned stages;      /* 0: all; otherwise those whose bits are set, with what earlier calls left of the others */
     void*    arrays_done; /* a cudaEvent_t that is recorded when the arrays are written; what energy and virial take
                            * beside them comes after it, at the lowest priority; external in a graph */
+    double* charge_gradient; /* as of gmxfmm_output; after arrays_done */
 } gmxfmm_device_output;
 
 /* What a plan does, after options and automatic choices; times in seconds, sums over all executes since the last reset.

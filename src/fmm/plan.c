@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "fmm/backend.h"
-#include "fmm/charge_derivatives.h"
 #include "fmm/charges.h"
 #include "fmm/clock.h"
 #include "fmm/domain.h"
@@ -314,12 +313,7 @@ gmxfmm_status gmxfmm_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* ou
         return status;
     }
     plan->info.num_executes++;
-    status = plan->backend->execute(plan, x, output);
-    if (status == GMXFMM_OK && output->charge_gradient != NULL)
-    {
-        fmm_charge_gradient(plan, output->charge_gradient);
-    }
-    return status;
+    return plan->backend->execute(plan, x, output);
 }
 
 int fmm_can_time_steps(const gmxfmm_plan* plan)
@@ -352,6 +346,10 @@ gmxfmm_status gmxfmm_enqueue(gmxfmm_plan* plan, const void* x, const gmxfmm_devi
     if (status == GMXFMM_OK)
     {
         status = check_step(plan, output->force, output->energy != NULL, output->virial != NULL);
+    }
+    if (status == GMXFMM_OK && output->charge_gradient != NULL)
+    {
+        status = check_gradient(plan);
     }
     if (status != GMXFMM_OK)
     {

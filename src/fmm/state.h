@@ -56,12 +56,12 @@ enum
     FMM_CHARGE_SETS = 1 /* that a plan has */
 };
 
-/* What charges depend on (charge_derivatives.c): of parameter k charge particle[j] by dq[j], j = start[k] ..
- * start[k+1]-1. slot: of each particle the place of its potential in phi, or -1. */
+/* What charges depend on (charge_derivatives.c): of parameter k by dq[j] the charge whose potential a step leaves in
+ * phi[entry[j]], j = start[k] .. start[k+1]-1. slot: of each particle the place of its potential in phi, or -1. */
 typedef struct
 {
     int     num;
-    int *   start, *particle, *slot; /* NULL: there are none */
+    int *   start, *entry, *slot; /* NULL: there are none */
     double *dq, *phi;
     size_t  bytes;
 } fmm_charge_derivatives;

@@ -479,3 +479,41 @@ TEST(CudaBoxInFlight, SettingItDoesNotWait)
     EXPECT_TRUE(gate.passed);
     cudaStreamDestroy(stream);
 }
+
+/* Where P2P fills the device the caller's stream does what is beside the far field: it waits for the spectra of a
+ * virial, too, that an earlier step has begun. */
+TEST(CudaBoxInFlight, AVirialWaitsForItsSpectraOnAFullDevice)
+{
+    if (!haveCuda())
+    {
+        GTEST_SKIP() << "no CUDA device";
+    }
+    /* a tile each of 4,096 cells, 31 for each of an H100's multiprocessors */
+    const System              s       = ions({8, 0, 0, 0, 8, 0, 0, 0, 8}, 12000, 3);
+    const gmxfmm_options      options = onDevice(explicitOptions(10, 16, 16, 16, 1, GMXFMM_SINGLE));
+    Plan                      plan(s, options), alone(s, options);
+    cudaStream_t              stream = nullptr;
+    Outputs                   first(s.size()), second(s.size()), third(s.size());
+    gmxfmm_device_output      all = first.all(), again = third.all(), some = second.all();
+    const DeviceArray<double> x(s.x);
+    some.virial = nullptr;
+    ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    const auto enqueue = [&](const gmxfmm_device_output& out)
+    { ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &out, stream), GMXFMM_OK) << gmxfmm_message(plan.get()); };
+    enqueue(all);
+    alone.execute(s.x);
+    for (const Mat3& strain : smallStrains())
+    {
+        const Mat3 box = strained(s, strain).box;
+        plan.setBox(box);
+        enqueue(some); /* begins the spectra of a virial behind it */
+        enqueue(again);
+        ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+        alone.setBox(box);
+        const Result expected = alone.execute(s.x);
+        EXPECT_EQ(resultOf(third, true).virial, expected.virial);
+        EXPECT_EQ(third.force.get(), expected.force);
+        EXPECT_LT(relativeRms(second.force.get(), expected.force), rounding(GMXFMM_SINGLE));
+    }
+    cudaStreamDestroy(stream);
+}

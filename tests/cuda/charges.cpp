@@ -597,3 +597,73 @@ TEST_F(CudaCharges, MisuseIsRefused)
     wait();
     expectSameBits(out, before);
 }
+
+/* Steps on a stream give the derivatives by parameters of charges, also as a graph and for charges that came later; the
+ * version of graphs tells of other parameters. */
+TEST_P(CudaChargesOf, GradientsAreThoseOfPotentials)
+{
+    forArrays(
+        [&](auto number)
+        {
+            using X                 = decltype(number);
+            const std::size_t n     = system_.size();
+            const Numbers     dq    = otherCharges(2 * n, 25);
+            const double      most  = sizeof(X) == 8 ? 1e-12 : 1e-6; /* potentials of a float are rounded */
+            std::vector<int>  start = {0, 0, 7, static_cast<int>(n)}, index(2 * n);
+            for (std::size_t j = 0; j < index.size(); j++)
+            {
+                index[j] = static_cast<int>((7 * j) % n);
+            }
+            start.push_back(static_cast<int>(2 * n));
+            const int            num = static_cast<int>(start.size()) - 1;
+            Plan                 plan(system_, options());
+            const DeviceArray<X> x(asArray<X>(system_.x)), charges(asArray<X>(otherCharges(n, 25)));
+            const OutputsOf<X>   out(n);
+            DeviceArray<double>  gradient(static_cast<std::size_t>(num));
+            gmxfmm_device_output all    = out.all();
+            all.charge_gradient         = gradient.data();
+            gmxfmm_device_output forces = sized<gmxfmm_device_output>();
+            forces.force                = all.force;
+            forces.charge_gradient      = all.charge_gradient;
+            EXPECT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &all, stream_), GMXFMM_ERROR_ORDER);
+            const std::int64_t version = gmxfmm_graph_version(plan.get());
+            ASSERT_EQ(gmxfmm_set_charge_derivatives(plan.get(), num, start.data(), index.data(), dq.data()), GMXFMM_OK)
+                << gmxfmm_message(plan.get());
+            EXPECT_NE(gmxfmm_graph_version(plan.get()), version);
+            const auto enqueue = [&](const gmxfmm_device_output& wanted)
+            { ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &wanted, stream_), GMXFMM_OK); };
+            const auto expectGradient = [&](const char* what)
+            {
+                SCOPED_TRACE(what);
+                wait();
+                const std::vector<double> found     = gradient.get();
+                const std::vector<X>      potential = out.potential.get();
+                for (int k = 0; k < num; k++)
+                {
+                    double sum = 0, size = 0;
+                    for (int j = start[static_cast<std::size_t>(k)]; j < start[static_cast<std::size_t>(k) + 1]; j++)
+                    {
+                        const std::size_t at = static_cast<std::size_t>(j);
+                        const double      part =
+                            dq[at] * static_cast<double>(potential[static_cast<std::size_t>(index[at])]);
+                        sum += part;
+                        size += std::fabs(part);
+                    }
+                    EXPECT_NEAR(found[static_cast<std::size_t>(k)], sum, most * size) << "parameter " << k;
+                }
+            };
+            enqueue(all);
+            expectGradient("a step");
+            cudaGraphExec_t graph = captured([&] { enqueue(all); });
+            charge(plan.get(), charges, n);
+            ASSERT_EQ(cudaGraphLaunch(graph, stream_), cudaSuccess);
+            expectGradient("a graph, new charges");
+            wait();
+            const std::vector<double> before = gradient.get();
+            enqueue(forces);
+            wait();
+            const double close = options().precision == GMXFMM_DOUBLE ? 1e-12 : 1e-5; /* moments come another way */
+            EXPECT_LT(relativeRms(gradient.get(), before), close);
+            cudaGraphExecDestroy(graph);
+        });
+}

@@ -235,6 +235,22 @@ static void write_sums(const gmxfmm_plan* plan,
     }
 }
 
+/* The sums of dq phi of each parameter, from the potentials that were kept. */
+static void write_gradient(const gmxfmm_plan* plan, double* gradient)
+{
+    const fmm_charge_derivatives* d = &plan->derivatives;
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads) if (d->num > 1000)
+    for (int k = 0; k < d->num; k++)
+    {
+        double sum = 0;
+        for (int j = d->start[k]; j < d->start[k + 1]; j++)
+        {
+            sum += d->dq[j] * d->phi[d->entry[j]];
+        }
+        gradient[k] = sum;
+    }
+}
+
 gmxfmm_status
 fmm_output(gmxfmm_plan* plan, fmm_wanted wanted, const void* x, const fmm_step_sums* sums, gmxfmm_output* output)
 {
@@ -262,5 +278,13 @@ fmm_output(gmxfmm_plan* plan, fmm_wanted wanted, const void* x, const fmm_step_s
                                : 0;
     }
     write_sums(plan, 0.5 * after[6], far, virial, sums->moments.surface, output);
-    return write_arrays(plan, wanted, x, surface_field, output) ? not_finite(plan, wanted) : GMXFMM_OK;
+    if (write_arrays(plan, wanted, x, surface_field, output))
+    {
+        return not_finite(plan, wanted);
+    }
+    if (output->charge_gradient != NULL)
+    {
+        write_gradient(plan, output->charge_gradient);
+    }
+    return GMXFMM_OK;
 }
