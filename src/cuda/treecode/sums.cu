@@ -2,6 +2,8 @@
 /* The sums of lists, by the kernels of sums_kernel.h, and of their parts, added up in their order. */
 #include "cuda/treecode/sums.h"
 
+#include <algorithm>
+
 #include "cuda/treecode/stages.h"
 #include "cuda/treecode/tiles.h"
 
@@ -69,6 +71,11 @@ gmxfmm_status treecode_device_sums(
     {
         addParts<<<(unsigned)lists->num_tiles, (unsigned)lists->threads, 0, stream>>>(p);
         FMM_CUDA(t, cudaGetLastError());
+    }
+    if (!t->separate && !lists->points)
+    {
+        std::copy(to, to + 4, a.sum);
+        FMM_TRY(treecode_sums_of_sites(t, lists, a, p.values, stream));
     }
     return GMXFMM_OK;
 }

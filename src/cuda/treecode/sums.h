@@ -23,4 +23,9 @@ gmxfmm_status treecode_sums_single(
 gmxfmm_status treecode_sums_double(
     treecode* t, const DeviceLists* lists, const SumsArguments& a, bool withField, cudaStream_t stream);
 
+/* Sums of particles without charge at the place of a charge, where those in a.sum, of targets, are not finite; values:
+ * 1 or, with the field, 4. Errors: DEVICE. */
+gmxfmm_status
+treecode_sums_of_sites(treecode* t, const DeviceLists* lists, const SumsArguments& a, int values, cudaStream_t stream);
+
 #endif

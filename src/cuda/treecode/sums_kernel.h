@@ -10,6 +10,9 @@
  * In single precision pairs are relative to the batch's centre and each cluster's sum is added in double. Particles
  * nearer than 1/64 of the batch's radius would lose digits by that: their distance is taken from positions in double
  * precision.
+ *
+ * Sources without charge are moved out of reach. Targets without charge that stand where a charge does have no finite
+ * sum here: sites.cu mends that.
  */
 #ifndef CUDA_TREECODE_SUMS_KERNEL_H
 #define CUDA_TREECODE_SUMS_KERNEL_H
@@ -329,7 +332,8 @@ meetAnyPoints(Targets<R>* a, const R* sm_point, const R* sm_charge, int edge, co
     }
 }
 
-/* Particles source .. source + count - 1 relative to the centre: x, y, z, q; and some that are far up to a group.
+/* Particles source .. source + count - 1 relative to the centre: x, y, z, q, those without charge far away; and some
+ * such up to a group.
  * Whether one of this thread's is as near to the batch's box as limit, the square of a distance, says. */
 template <class R>
 __device__ __forceinline__ bool loadSources(
@@ -339,17 +343,17 @@ __device__ __forceinline__ bool loadSources(
     bool      near   = false;
     for (int j = (int)threadIdx.x; j < padded; j += (int)blockDim.x)
     {
-        const int  s        = source + j;
-        const bool there    = j < count;
-        R          distance = 0;
+        const int s        = source + j;
+        const R   q        = j < count ? R(a.q[s]) : R(0);
+        R         distance = 0;
         for (int d = 0; d < 3; d++)
         {
-            const R y   = there ? R(a.sources.x[d][s] - centre[d]) : R(8); /* the system is no longer than 1 */
+            const R y   = q != 0 ? R(a.sources.x[d][s] - centre[d]) : R(8); /* the system is no longer than 1 */
             const R out = (y < 0 ? -y : y) - R(half[d]);
             distance += out > 0 ? out * out : R(0);
             sm_source[4 * j + d] = y;
         }
-        sm_source[4 * j + 3] = there ? R(a.q[s]) : R(0);
+        sm_source[4 * j + 3] = q;
         near                 = near || distance <= limit;
     }
     return near;

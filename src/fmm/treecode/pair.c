@@ -58,8 +58,8 @@ gmxfmm_status treecode_coincident(treecode* t, int64_t target)
     const int64_t nearest = known ? nearest_charge(t, target, &square) : -1;
     if (nearest < 0 || treecode_pair(t, square, &g, &slope))
     {
-        return treecode_fail(t, GMXFMM_ERROR_COINCIDENT, "two %s are at one place, or so near that 1/r is not finite%s",
-                             target >= 0 ? "charges" : "particles",
+        return treecode_fail(t, GMXFMM_ERROR_COINCIDENT, "%s are at one place, or so near that 1/r is not finite%s",
+                             t->separate ? "a target and a charge" : "two charges",
                              t->options.precision == GMXFMM_SINGLE ? " in single precision" : "");
     }
     const long long i = treecode_targets(t)->order[target], j = t->sources.order[nearest];
