@@ -17,7 +17,7 @@ import subprocess
 import sys
 
 import mdrun_systems  # also finds the harness
-from harness import FMM, Failure, block_error, changed, commit, device, mean, need, read_log, single_points, work_folder
+from harness import CORES, FMM, Failure, block_error, changed, commit, device, mean, need, read_log, single_points, work_folder
 
 SPLIT = {**FMM, "fmm-lj": "split"}
 NB = os.environ.get("GMXFMM_NB", "gpu")
@@ -41,7 +41,7 @@ def frames(gmx, folder, system, surfaces):
     gmx.mdrun(folder, name="frames", nb=NB)
     times = [(40 + k) * every * float(start["dt"]) for k in range(1, num + 1)]  # after 20 ps
     found = {}
-    with concurrent.futures.ThreadPoolExecutor(max(1, (os.cpu_count() or 2) // 2)) as pool:
+    with concurrent.futures.ThreadPoolExecutor(max(1, CORES // 2)) as pool:
         for kind, settings in (("full", FMM), ("split", SPLIT)):
             def point(k, kind=kind, settings=settings):
                 return single_points(gmx, folder, system, settings, f"{folder}/frames.trr", [times[k]], f"{kind}{k}", threads="2",
@@ -67,7 +67,7 @@ def bulk(gmx, folder):
                       compressed_x_grps="System", **settings)
         gmx.grompp(folder, mdp, system, name=kind)
     with concurrent.futures.ThreadPoolExecutor(len(kinds)) as pool:  # side by side: no time is measured
-        threads = str(max(1, (os.cpu_count() or 1) // len(kinds)))
+        threads = str(max(1, CORES // len(kinds)))
         list(pool.map(lambda kind: gmx.mdrun(folder, "-pin", "off", name=kind, nb=NB, threads=threads), kinds))
     for kind in kinds:
         rows = gmx.energies(folder, ["Density", "Temperature", "Pressure"], name=kind)

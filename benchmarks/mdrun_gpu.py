@@ -28,8 +28,8 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import mdrun_systems  # noqa: E402
-from harness import (FMM, NO_COULOMB, TIGHT_MIXED, Failure, Gmx, changed, chosen_settings, commit, device, fmm_on, fmm_parameters,  # noqa: E402
-                     force_error, read_log, run_info, single_points, version)
+from harness import (CORES, FMM, NO_COULOMB, TIGHT_MIXED, Failure, Gmx, changed, chosen_settings, commit, device, fmm_on,  # noqa: E402
+                     fmm_parameters, force_error, read_log, run_info, single_points, version)
 
 # Factors on rcoulomb and fourierspacing: what mdrun's own tuning of PME tries.
 LADDER = (1.0, 1.1, 1.2, 1.35)
@@ -139,7 +139,7 @@ class Bench:
         os.makedirs(os.path.dirname(self.output), exist_ok=True)
         self.end = time.monotonic() + options.limit
         machine = gpu() if not options.cpu else {"device": device()["cpu"], "driver": "none"}
-        self.common = {**machine, "gromacs": version(self.gmx), "cpu": device()["cpu"], "cores": os.cpu_count(), "date": datetime.date.today().isoformat(),
+        self.common = {**machine, "gromacs": version(self.gmx), "cpu": device()["cpu"], "cores": CORES, "date": datetime.date.today().isoformat(),
                        "commit": commit(),
                        "command": os.environ.get("GMXFMM_BENCHMARK_COMMAND", " ".join(sys.argv))}
         self.records = []
@@ -153,6 +153,13 @@ class Bench:
                 self.known_best = {r["name"]: r["settings"]["fmm"]["settings"] for r in json.load(file)}
         self.threads = [int(t) for t in options.threads.split(",")]
         self.lists = [int(n) for n in options.nstlist.split(",")]
+
+    def pins(self, threads):
+        """Options of mdrun that spread its threads over the cores of this program, where those are a part of the machine. (With -pin on
+        mdrun does not heed which they are.)"""
+        if self.options.pin_offset is None:
+            return []
+        return ["-pinoffset", str(self.options.pin_offset), "-pinstride", str(max(1, CORES // threads))]
 
     def store(self):
         with open(self.output + ".new", "w") as file:
@@ -331,7 +338,7 @@ class Run:
             if not nstlist:
                 steps *= 4 # PME is tuned in the first half
             command = ["mdrun", "-s", tpr + ".tpr", "-deffnm", "speed", "-ntmpi", "1", "-ntomp", str(threads), "-pin", "on",
-                       *([*self.offload(method, bonded), "-nstlist", str(nstlist)] if nstlist else []), "-nsteps", str(steps), "-resethway", "-noconfout", "-maxh", "0.03"]
+                       *self.bench.pins(threads), *([*self.offload(method, bonded), "-nstlist", str(nstlist)] if nstlist else []), "-nsteps", str(steps), "-resethway", "-noconfout", "-maxh", "0.03"]
             entry["command"] = "gmx " + " ".join(command)
             self.gmx(*command, folder=self.folder)
             log = read_log(self.folder, "speed")
@@ -479,6 +486,7 @@ def main():
     parser.add_argument("--fmm-settings-of", metavar="RESULTS", help="of FMM try only what is best in these results, and what it chooses by itself")
     parser.add_argument("--steps", type=int, default=0, help="steps of a timing (default: some seconds)")
     parser.add_argument("--equilibration", type=int, default=1000, help="steps of 2 fs before the measurements")
+    parser.add_argument("--pin-offset", type=int, help="the first of this program's cores, where others run beside it (mdrun's -pinoffset)")
     parser.add_argument("--cpu", action="store_true", help="all on the CPU: to try this program where there is no GPU")
     options = parser.parse_args()
     bench = Bench(options)

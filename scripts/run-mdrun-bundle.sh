@@ -16,7 +16,8 @@
 # Into OUT/drift.json:
 #   nve        energy drift of water at constant energy, 1 ns
 # Into OUT/lj-split-observables.json:
-#   observables  what Lennard-Jones in two lists changes: energy, pressure, surface tension, density, diffusion
+#   observables  what Lennard-Jones in two lists changes: energy, pressure, surface tension, density, diffusion; one of its parts:
+#                frames-water frames-protein bulk
 # Into OUT/timeline.json:
 #   timeline   when the kernels of a step run, in five of these systems
 # With another version of GROMACS than 2022.5 the names have it in them: mdrun-2026.3.json, mdrun-tests-2026.3.json.
@@ -107,9 +108,9 @@ for part in "${parts[@]}"; do
             echo "== nve"
             timeout "$(left)" python3 benchmarks/drift_gpu.py "$GMXFMM_GMX" "$out/drift$suffix.json" || status=1
             ;;
-        observables)
-            echo "== observables"
-            for kind in frames-water frames-protein bulk; do
+        observables | frames-water | frames-protein | bulk)
+            echo "== $part"
+            for kind in $([ "$part" = observables ] && echo frames-water frames-protein bulk || echo "$part"); do
                 timeout "$(left)" python3 benchmarks/lj_split_observables.py "$out/lj-split-observables$suffix.json" "$kind" || status=1
             done
             ;;

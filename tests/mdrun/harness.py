@@ -23,7 +23,8 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-NTOMP = os.environ.get("GMXFMM_NTOMP") or str(min(os.cpu_count() or 1, 8))
+CORES = len(os.sched_getaffinity(0))  # that this program may use
+NTOMP = os.environ.get("GMXFMM_NTOMP") or str(min(CORES, 8))
 BAR_PER_KJ_MOL_NM3 = 16.6054  # 1 kJ/mol/nm^3 in bar
 KT = 2.494  # kJ/mol at 300 K
 SKIP = 77  # exit status of a test that could not run
@@ -549,7 +550,7 @@ def device(threads=NTOMP):
             if line.startswith("model name"):
                 model = line.split(":", 1)[1].strip()
                 break
-    return {"cpu": model, "cores": os.cpu_count(), "threads": int(threads)}
+    return {"cpu": model, "cores": CORES, "threads": int(threads)}
 
 
 def commit():
