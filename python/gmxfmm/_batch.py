@@ -67,10 +67,10 @@ class Batch:
         return [plan for _, _, _, plan in self._plans]
 
     def _find(self, kind: Tuple, n: int, box: Optional[np.ndarray], more: float) -> Optional[Plan]:
-        for k, (whose, of_n, of_box, plan) in enumerate(self._plans):
+        for k, (whose, of_n, inverse, plan) in enumerate(self._plans):
             if whose != kind or not of_n <= more * n or not n <= more * of_n:
                 continue
-            if box is None or of_box is None or np.array_equal(box, of_box) or _inputs.strain(box, of_box) <= CHANGE:
+            if box is None or inverse is None or _inputs.same_shape(box, inverse, CHANGE):
                 self._plans.insert(0, self._plans.pop(k))
                 return plan
         return None
@@ -87,7 +87,7 @@ class Batch:
                 return Plan(x(), charges, box, **dict(given, measure=False))
             plan = Plan(x(), charges, box, **given)
             plan.stop_measuring()
-            self._plans.insert(0, (kind, n, box, plan))
+            self._plans.insert(0, (kind, n, None if box is None else np.linalg.inv(box), plan))
             while len(self._plans) > self._max_plans:
                 self._plans.pop()[3].close()
         return plan

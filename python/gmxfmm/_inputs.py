@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import math
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
 import numpy as np
@@ -190,7 +189,16 @@ class Measured(Fields):
     """Settings, and the errors that were measured with them: members of gmxfmm_measurement; time in seconds."""
 
 
-def strain(box: np.ndarray, since: np.ndarray) -> float:
-    """How much the shape of a box has changed: the ratio of the largest to the smallest stretch, less 1."""
-    stretch = np.linalg.svd(np.linalg.solve(since, box), compute_uv=False)
-    return float(stretch[0] / stretch[-1]) - 1 if stretch[-1] > 0 else math.inf
+def same_shape(box: np.ndarray, inverse: np.ndarray, most: float) -> bool:
+    """Whether the shape of a box has changed by no more than that: the ratio of the largest to the smallest stretch, less 1.
+
+    inverse  of the vectors in rows that the box had
+    """
+    change = inverse @ box
+    # Scaled to a trace of 3, the change is 1 + E with a trace of E of 0, and stretches differ from 1 by |E| at most: most changes
+    # are found to be small by their sum of squares, 3 + |E|^2, in a fifth of the time that stretches take.
+    enough = most / (2 + most)
+    if 9 * np.vdot(change, change) <= (3 + enough * enough) * change.trace() ** 2:
+        return True
+    stretch = np.linalg.svd(change, compute_uv=False)
+    return bool(stretch[0] <= (1 + most) * stretch[-1])

@@ -60,6 +60,7 @@ class Plan:
             options.setdefault("device_id", view.device)
         x = to_host("positions", positions)
         self._dtype = np.dtype(np.float32 if getattr(x, "dtype", None) == np.float32 else np.float64)
+        self._type = self._dtype.name  # which numpy takes microseconds to find
         if not isinstance(assign_every, (int, np.integer)) or assign_every < 1:
             raise refuse("assign_every", f"it is {assign_every!r}, it must be an integer of at least 1")
         self._assign_every, self._steps_left = int(assign_every), 0
@@ -124,7 +125,7 @@ class Plan:
             raise
         self._measured_error = info.measured_error
         self._check_accuracy(info)
-        self._then = (self._charges, self._box)
+        self._then = (self._charges, None if self._box is None else np.linalg.inv(self._box))
         self._steps_left = 0
         self._keep(x)
 
@@ -160,12 +161,11 @@ class Plan:
         """Measures again where charges or box are no longer those that were measured."""
         if not self._measures:
             return
-        charges, box = self._then
-        if len(charges) == len(self._charges):
-            change = np.linalg.norm(self._charges - charges)
-            same_shape = box is None or self._box is None or _inputs.strain(self._box, box) <= CHANGE
-            if change <= CHANGE * np.linalg.norm(charges) and same_shape:
-                return
+        charges, inverse = self._then
+        same_charges = charges is self._charges or (len(charges) == len(self._charges) and
+                                                    np.linalg.norm(self._charges - charges) <= CHANGE * np.linalg.norm(charges))
+        if same_charges and (inverse is None or self._box is None or _inputs.same_shape(self._box, inverse, CHANGE)):
+            return
         self._make_again(self._positions_now(positions))
 
     def _make_again(self, x: np.ndarray) -> None:
@@ -247,7 +247,7 @@ class Plan:
         """
         door = library_of(charges)
         if door is not None and self._on_device:
-            view = checked(door, "charges", charges, (None,), self._dtype.name)
+            view = checked(door, "charges", charges, (None,), self._type)
             if view.shape[0] == self._n and self._can("ENQUEUE_CHARGES"):
                 self._door = door
                 self._call("enqueue_charges", self._n, None, view.pointer, view.stream)
@@ -406,7 +406,7 @@ class Plan:
     def _device_view(self, door: Any, positions: Any) -> View:
         if not self._on_device:
             raise refuse("positions", "they are on a GPU, and the plan is of the CPU: make one with these positions")
-        view = checked(door, "positions", positions, (self._n, 3), self._dtype.name)
+        view = checked(door, "positions", positions, (self._n, 3), self._type)
         if view.device != self._options.device_id:
             raise refuse("positions", f"they are on device {view.device}, and the plan is on {self._options.device_id}")
         self._door = door

@@ -6,6 +6,7 @@ import unittest
 import numpy as np
 
 import gmxfmm
+from gmxfmm import _inputs
 from systems import cloud, direct, ewald_forces, melt, rms_error, rock_salt
 
 
@@ -155,6 +156,17 @@ class Measuring(unittest.TestCase):
             # an isotropic change of the box alters no error
             plan.set_box((12, 12, 14))
             self.assertFalse(np.isnan(plan.measured_error))
+
+    def test_is_asked_for_by_the_stretch_of_the_box(self):
+        random = np.random.default_rng(1)
+        found = []
+        for k in range(300):
+            since = np.diag((1, 2, 3)) + random.normal(0, 0.2, (3, 3))
+            change = random.uniform(0.5, 2) * (np.eye(3) + random.normal(0, (0.005, 0.02, 0.04)[k % 3], (3, 3)))
+            stretch = np.linalg.svd(change, compute_uv=False)
+            found.append(stretch[0] / stretch[2] <= 1.1)
+            self.assertEqual(_inputs.same_shape(since @ change, np.linalg.inv(since), 0.1), found[-1])
+        self.assertTrue(60 < sum(found) < 240)
 
     def test_is_left_out(self):
         with gmxfmm.Plan(self.x, self.q, 6, measure=False) as plan:

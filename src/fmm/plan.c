@@ -460,7 +460,7 @@ gmxfmm_status gmxfmm_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
     info->separation          = d->separation;
     info->num_near_cells      = d->cells.num_near;
     info->near_particles      = near_particles(plan);
-    info->near_range          = d->cells.near_range * d->cells.edge;
+    info->near_range          = d->cells.num_near > 0 ? fmm_near_range(&d->cells, d->separation) * d->cells.edge : 0;
     info->predicted_error     = plan->far.predicted_error;
     info->measured_error      = measured_error(plan);
     info->num_threads         = plan->num_threads;

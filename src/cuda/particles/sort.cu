@@ -93,15 +93,15 @@ __global__ void set_anchors(Geometry      g,
     position[i] = s;
 }
 
-/* First particle of each cell, by bisection in the sorted cells. */
-__global__ void find_starts(const int* cell_of, int n, int num_cells, int* cell_start)
+/* First particle of each cell, by bisection in the sorted cells, and the tiles that the cell is to have. The last
+ * thread of a block finds only where the cell before its own ends. */
+__global__ void __launch_bounds__(c_threads)
+    find_starts(const int* cell_of, int n, int num_cells, int* cell_start, int* count)
 {
-    const int cell = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-    if (cell > num_cells)
-    {
-        return;
-    }
-    int low = 0, high = n;
+    __shared__ int start[c_threads];
+    const int      thread = static_cast<int>(threadIdx.x);
+    const int      cell   = static_cast<int>(blockIdx.x) * (c_threads - 1) + thread;
+    int            low = 0, high = n;
     while (low < high)
     {
         const int middle = (low + high) / 2;
@@ -114,15 +114,12 @@ __global__ void find_starts(const int* cell_of, int n, int num_cells, int* cell_
             high = middle;
         }
     }
-    cell_start[cell] = low;
-}
-
-__global__ void count_tiles(const int* cell_start, int num_cells, int* count)
-{
-    const int cell = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-    if (cell <= num_cells)
+    start[thread] = low;
+    __syncthreads();
+    if (thread < c_threads - 1 && cell <= num_cells)
     {
-        count[cell] = cell < num_cells ? (cell_start[cell + 1] - cell_start[cell] + c_tileSize - 1) / c_tileSize : 0;
+        cell_start[cell] = low;
+        count[cell]      = cell < num_cells ? (start[thread + 1] - low + c_tileSize - 1) / c_tileSize : 0;
     }
 }
 
@@ -251,15 +248,15 @@ gmxfmm_status fmm_cuda_reserve_sort(gmxfmm_plan* plan)
 /* Divides the sorted particles of a set into tiles. */
 static gmxfmm_status set_tiles(gmxfmm_plan* plan, const Geometry& g, const ParticleSet* set, cudaStream_t stream)
 {
-    fmm_device* d     = plan->device;
-    const int   cells = blocks_for(static_cast<int64_t>(g.num_cells) + 1, c_threads);
-    find_starts<<<cells, c_threads, 0, stream>>>(set->cell_of.as<int>(), set->n, g.num_cells,
-                                                 set->cell_start.as<int>());
-    count_tiles<<<cells, c_threads, 0, stream>>>(set->cell_start.as<int>(), g.num_cells, d->counts.as<int>());
+    fmm_device* d      = plan->device;
+    const int   starts = blocks_for(static_cast<int64_t>(g.num_cells) + 1, c_threads - 1);
+    find_starts<<<starts, c_threads, 0, stream>>>(set->cell_of.as<int>(), set->n, g.num_cells,
+                                                  set->cell_start.as<int>(), d->counts.as<int>());
     FMM_CUDA(plan, cudaGetLastError());
     FMM_TRY(fmm_cuda_scan(plan, d->counts.as<int>(), set->tile_start.as<int>(), g.num_cells + 1, stream));
-    make_tiles<<<cells, c_threads, 0, stream>>>(g, set->cell_start.as<int>(), set->tile_start.as<int>(),
-                                                set->tiles.as<Tile>(), d->assign_results.as<AssignResults>());
+    make_tiles<<<blocks_for(g.num_cells, c_threads), c_threads, 0, stream>>>(
+        g, set->cell_start.as<int>(), set->tile_start.as<int>(), set->tiles.as<Tile>(),
+        d->assign_results.as<AssignResults>());
     FMM_CUDA(plan, cudaGetLastError());
     return GMXFMM_OK;
 }

@@ -158,12 +158,12 @@ static int earlier(const void* a, const void* b)
     return 0;
 }
 
-/* Radius of the smallest sphere about a cell's centre that holds the cell, in units of basis. */
-static double
-covering_radius(const double vectors[FMM_VORONOI][3], const int coordinates[FMM_VORONOI][3], const double* basis)
+/* Radius of the smallest sphere about the centre of a skewed cell that holds the cell, in units of cells->cell. */
+static double skewed_radius(const fmm_cells* cells)
 {
     /* Deep holes are found by sampling with a local search; 2 % on top covers what the samples miss. */
-    double best = 0;
+    const double* basis = cells->cell;
+    double        best  = 0;
     for (int i = 0; i < 12 * 12 * 12; i++)
     {
         const double f[3]     = {(i % 12 + 0.5) / 12, (i / 12 % 12 + 0.5) / 12, (i / 144 + 0.5) / 12};
@@ -173,7 +173,7 @@ covering_radius(const double vectors[FMM_VORONOI][3], const int coordinates[FMM_
         {
             y[d] = f[0] * basis[d] + f[1] * basis[3 + d] + f[2] * basis[6 + d];
         }
-        fmm_reduce(vectors, coordinates, y, shift);
+        fmm_reduce(cells->voronoi, cells->voronoi_int, y, shift);
         best = fmax(best, dot(y, y));
     }
     return 1.02 * sqrt(best);
@@ -365,21 +365,19 @@ static gmxfmm_status candidates(const fmm_cells* cells, int ws, double longest, 
     return GMXFMM_OK;
 }
 
-/* How far a cell and the near set reach; far_distance is known. */
-static void set_reach(fmm_cells* cells, int ws)
+double fmm_covering_radius(const fmm_cells* cells)
+{
+    return cells->rectangular ? near_radius(cells, 0) : skewed_radius(cells) / cells->lambda;
+}
+
+double fmm_near_range(const fmm_cells* cells, int ws)
 {
     if (cells->rectangular)
     {
-        cells->covering_radius = near_radius(cells, 0);
-        cells->near_range =
-            ws * fmin(row_length(cells->cell, 0), fmin(row_length(cells->cell, 1), row_length(cells->cell, 2))) /
-            cells->lambda;
+        return ws * fmin(row_length(cells->cell, 0), fmin(row_length(cells->cell, 1), row_length(cells->cell, 2))) /
+               cells->lambda;
     }
-    else
-    {
-        cells->covering_radius = covering_radius(cells->voronoi, cells->voronoi_int, cells->cell) / cells->lambda;
-        cells->near_range      = fmax(0.0, cells->far_distance - 2 * cells->covering_radius);
-    }
+    return fmax(0.0, cells->far_distance - 2 * fmm_covering_radius(cells));
 }
 
 static gmxfmm_status near_set(fmm_cells* cells, int ws)
@@ -406,7 +404,6 @@ static gmxfmm_status near_set(fmm_cells* cells, int ws)
         }
     }
     qsort(all, (size_t)near, sizeof(*all), earlier);
-    set_reach(cells, ws);
     status = store_near(cells, all, near);
     free(all);
     return status;
@@ -521,7 +518,6 @@ int fmm_cells_keep_near(fmm_cells* cells, int ws)
         }
     }
     cells->far_distance = far_distance;
-    set_reach(cells, ws);
     return 1;
 }
 

@@ -45,8 +45,6 @@ typedef struct
     int    near_reach;       /* largest component of a near vector */
     int*   wrap[3];          /* wrap[d][k + near_reach] = k modulo n[d], k = -near_reach .. n[d] - 1 + near_reach */
     double far_distance;     /* shortest far vector, in edges */
-    double covering_radius;  /* of the centres: farthest a particle can be from its cell's, in edges */
-    double near_range;       /* every pair closer than this is in near cells, in edges */
 } fmm_cells;
 
 /* Whether there are images along any direction. */
@@ -92,8 +90,15 @@ fmm_cells_set_octree(fmm_cells* cells, const double* box, const int* inner, cons
 void fmm_cells_deform(fmm_cells* cells, const double* box);
 
 /* Whether fmm_cells_set would choose the near set that *cells has after fmm_cells_deform, in whatever order; if so,
- * distances that depend on both are brought up to date. */
+ * far_distance is brought up to date. */
 int fmm_cells_keep_near(fmm_cells* cells, int ws);
+
+/* Farthest that a particle can be from the centre of its cell, in edges. Skewed cells are searched, which takes some
+ * 0.1 ms: not for steps. */
+double fmm_covering_radius(const fmm_cells* cells);
+
+/* Every pair closer than this is in near cells, in edges. Takes as long. */
+double fmm_near_range(const fmm_cells* cells, int ws);
 
 /* Cell at near vector o from cell c[3]. */
 static inline int fmm_near_cell(const fmm_cells* cells, const int* c, int o)

@@ -33,11 +33,13 @@ fmm_ewald fmm_ewald_choose(const fmm_cells* cells, int degree, double tolerance)
     /* Sizes relative to the largest term (2n-1)!!/d^(n+1) of each degree, times the number of vectors in a shell. */
     for (e.r_max = d;; e.r_max += 0.25 * cells->lambda)
     {
-        double worst = 0;
+        const double ratio = d / e.r_max;
+        double       worst = 0, power = 1 / ratio; /* ratio^(n + 1) times the vectors in a shell, ratio^-2 */
         fmm_gamma_upper(degree, e.alpha * e.alpha * e.r_max * e.r_max, q);
         for (int n = 0; n <= degree; n++)
         {
-            worst = fmax(worst, q[n] * pow(d / e.r_max, n + 1) * e.r_max * e.r_max / (d * d));
+            worst = fmax(worst, q[n] * power);
+            power *= ratio;
         }
         if (worst < tolerance)
         {

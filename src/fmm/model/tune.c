@@ -411,7 +411,7 @@ static gmxfmm_status tune_grid(
     {
         return GMXFMM_OK;
     }
-    const int even = problem->options->grid[0] > 0 || cells->covering_radius <= c_evenCells * cells->far_distance;
+    const int even = problem->options->grid[0] > 0 || fmm_covering_radius(cells) <= c_evenCells * cells->far_distance;
     last = fmm_predict_enough(problem, cells, ws, last, fixed < 0 && even ? target / fmm_density_factor(n / used) : 0,
                               error);
     for (int p = first; p <= last; p++)
