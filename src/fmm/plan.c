@@ -400,6 +400,12 @@ static double near_particles(const gmxfmm_plan* plan)
     return fmm_is_periodic(plan) ? near : fmin(near, n);
 }
 
+static double near_range(const gmxfmm_plan* plan)
+{
+    const fmm_cells* cells = &plan->domain.cells;
+    return cells->edge * (cells->near_range >= 0 ? cells->near_range : fmm_near_range(cells, plan->domain.separation));
+}
+
 static int depth_of(const gmxfmm_plan* plan)
 {
     return plan->domain.tree != NULL ? plan->domain.tree->depth : -1;
@@ -460,7 +466,7 @@ gmxfmm_status gmxfmm_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
     info->separation          = d->separation;
     info->num_near_cells      = d->cells.num_near;
     info->near_particles      = near_particles(plan);
-    info->near_range          = d->cells.num_near > 0 ? fmm_near_range(&d->cells, d->separation) * d->cells.edge : 0;
+    info->near_range          = near_range(plan);
     info->predicted_error     = plan->far.predicted_error;
     info->measured_error      = measured_error(plan);
     info->num_threads         = plan->num_threads;

@@ -404,7 +404,8 @@ static gmxfmm_status near_set(fmm_cells* cells, int ws)
         }
     }
     qsort(all, (size_t)near, sizeof(*all), earlier);
-    status = store_near(cells, all, near);
+    cells->near_range = fmm_near_range(cells, ws);
+    status            = store_near(cells, all, near);
     free(all);
     return status;
 }
@@ -518,6 +519,7 @@ int fmm_cells_keep_near(fmm_cells* cells, int ws)
         }
     }
     cells->far_distance = far_distance;
+    cells->near_range   = -1;
     return 1;
 }
 

@@ -45,6 +45,7 @@ typedef struct
     int    near_reach;       /* largest component of a near vector */
     int*   wrap[3];          /* wrap[d][k + near_reach] = k modulo n[d], k = -near_reach .. n[d] - 1 + near_reach */
     double far_distance;     /* shortest far vector, in edges */
+    double near_range;       /* fmm_near_range of the near set, or -1: to be computed where it is wanted */
 } fmm_cells;
 
 /* Whether there are images along any direction. */
@@ -90,7 +91,7 @@ fmm_cells_set_octree(fmm_cells* cells, const double* box, const int* inner, cons
 void fmm_cells_deform(fmm_cells* cells, const double* box);
 
 /* Whether fmm_cells_set would choose the near set that *cells has after fmm_cells_deform, in whatever order; if so,
- * far_distance is brought up to date. */
+ * far_distance is brought up to date, near_range not. */
 int fmm_cells_keep_near(fmm_cells* cells, int ws);
 
 /* Farthest that a particle can be from the centre of its cell, in edges. Skewed cells are searched, which takes some
