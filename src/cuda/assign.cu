@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The stages of an assignment in order: particles into cells, excluded pairs, levels of an octree (search steps). */
-#include "cuda/charge_gradient.h"
 #include "cuda/device.h"
 #include "cuda/near/near.h"
 #include "cuda/particles/particles.h"
@@ -36,8 +35,6 @@ gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x)
         FMM_TRY(d->path->assign(plan, d->own));
     }
     FMM_TRY(reserve_near_virial(plan));
-    FMM_TRY(fmm_cuda_reserve_kept_tiles(plan));
-    FMM_TRY(fmm_cuda_mark_kept_tiles(plan, d->own));
     FMM_CUDA(plan, cudaStreamSynchronize(d->own));
     return GMXFMM_OK;
 }
@@ -47,6 +44,5 @@ gmxfmm_status fmm_device_enqueue_assign(gmxfmm_plan* plan, const void* x, void* 
     const cudaStream_t on = static_cast<cudaStream_t>(stream);
     DeviceScope        scope(plan->device->id);
     FMM_TRY(fmm_cuda_sort_sources(plan, x, on));
-    FMM_TRY(fmm_cuda_excluded_pairs(plan, on));
-    return fmm_cuda_mark_kept_tiles(plan, on);
+    return fmm_cuda_excluded_pairs(plan, on);
 }

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "cuda/device.h"
-#include "cuda/particles/particles.h"
 #include "cuda/runtime/sums.h"
 
 enum
@@ -75,45 +74,6 @@ __global__ void __launch_bounds__(c_threads) sum_derivatives(GradientArgs a)
     }
 }
 
-__global__ void __launch_bounds__(c_threads)
-    mark_tiles(const Tile* tiles, const int* num_tiles, const int* sorted, const int* slot, bool* kept)
-{
-    const int me = static_cast<int>(blockIdx.x) * c_threads + static_cast<int>(threadIdx.x);
-    if (me >= *num_tiles)
-    {
-        return;
-    }
-    bool any = false;
-    for (int s = tiles[me].x; s < tiles[me].x + tiles[me].y; s++)
-    {
-        any = any || slot[sorted[s]] >= 0;
-    }
-    kept[me] = any;
-}
-
-gmxfmm_status fmm_cuda_reserve_kept_tiles(gmxfmm_plan* plan)
-{
-    fmm_device* d = plan->device;
-    return plan->derivatives.num > 0 ? fmm_device_reserve(plan, &d->derivatives.kept,
-                                                          static_cast<size_t>(fmm_cuda_most_tiles(plan, &d->sources)))
-                                     : GMXFMM_OK;
-}
-
-gmxfmm_status fmm_cuda_mark_kept_tiles(gmxfmm_plan* plan, cudaStream_t stream)
-{
-    const fmm_device* d = plan->device;
-    const int         most =
-        plan->derivatives.num > 0 && plan->particles.num_targets == 0 ? fmm_cuda_most_tiles(plan, &d->sources) : 0;
-    if (most > 0)
-    {
-        mark_tiles<<<blocks_for(most, c_threads), c_threads, 0, stream>>>(
-            d->sources.tiles.as<Tile>(), &d->assign_results.as<AssignResults>()->num_tiles, d->sources.sorted.as<int>(),
-            d->derivatives.slot.as<int>(), d->derivatives.kept.as<bool>());
-        FMM_CUDA(plan, cudaGetLastError());
-    }
-    return GMXFMM_OK;
-}
-
 template <class T>
 static gmxfmm_status upload(gmxfmm_plan* plan, DeviceBuffer* to, const T* from, size_t num)
 {
@@ -149,16 +109,7 @@ gmxfmm_status fmm_device_set_charge_derivatives(gmxfmm_plan* plan)
     FMM_TRY(upload(plan, &d->slot, from->slot, n));
     FMM_TRY(fmm_device_reserve(plan, &d->phi, (all + 1) * sizeof(double)));
     FMM_TRY(fmm_device_reserve(plan, &d->gradient, static_cast<size_t>(from->num) * sizeof(double)));
-    FMM_TRY(fmm_device_reserve(plan, &d->partial, static_cast<size_t>(d->num_pieces) * sizeof(double)));
-    if (!fmm_is_assigned(plan))
-    {
-        return GMXFMM_OK;
-    }
-    FMM_CUDA(plan, cudaDeviceSynchronize()); /* the assignment may be under way on a stream */
-    FMM_TRY(fmm_cuda_reserve_kept_tiles(plan));
-    FMM_TRY(fmm_cuda_mark_kept_tiles(plan, plan->device->own));
-    FMM_CUDA(plan, cudaStreamSynchronize(plan->device->own));
-    return GMXFMM_OK;
+    return fmm_device_reserve(plan, &d->partial, static_cast<size_t>(d->num_pieces) * sizeof(double));
 }
 
 gmxfmm_status fmm_cuda_charge_gradient(gmxfmm_plan* plan, double* gradient, cudaStream_t stream)

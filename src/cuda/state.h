@@ -195,7 +195,6 @@ struct DeviceDerivatives
 {
     int          num_pieces;
     DeviceBuffer first_piece /* of each parameter */, piece_start, entry, dq, slot;
-    DeviceBuffer kept;         /* of each tile, whether it has a particle with a slot */
     DeviceBuffer phi, partial; /* of a step: potentials kept, sums of pieces */
     DeviceBuffer gradient;     /* of a synchronous execute */
 };
@@ -298,8 +297,7 @@ static inline const ParticleSet* targets_of(const fmm_device* d)
 struct StepWanted
 {
     int energy, virial;
-    int potential;      /* of particles: for output, or for energy and virial */
-    int kept_potential; /* of those that have derivatives by charges */
+    int potential; /* of particles: for output, or for energy and virial */
 };
 
 /* Whether the spectra s, or z below, belong to the present far field. */

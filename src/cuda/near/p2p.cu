@@ -45,8 +45,7 @@ enum P2pWanted
 {
     c_fieldOnly,
     c_potentialToo,
-    c_virialToo,      /* of each pair, and the potential */
-    c_potentialOfKept /* of tiles with a particle whose potential is kept, only the field of the others */
+    c_virialToo /* of each pair, and the potential */
 };
 
 /* A multiprocessor of 8.6 or 8.7 has no more than 16 blocks at a time. */
@@ -653,7 +652,6 @@ __global__ void __launch_bounds__(32 * c_warps,
                                                           : at_most_blocks(c_blocks))
     p2p(const __grid_constant__ P2pArgs<R> a)
 {
-    constexpr P2pWanted    of_most = WANTED == c_potentialOfKept ? c_fieldOnly : WANTED;
     extern __shared__ char shared[];
     const int              warp   = static_cast<int>(threadIdx.x / 32);
     WarpMemory<R>*         memory = reinterpret_cast<WarpMemory<R>*>(shared) + warp;
@@ -666,17 +664,13 @@ __global__ void __launch_bounds__(32 * c_warps,
     while (number < num_tiles)
     {
         /* in double precision a third target takes so many registers that fewer warps fit */
-        if (WANTED == c_potentialOfKept && a.kept[number])
+        if (sizeof(R) == 4 && (c_sizesForThree >> (tile.y - 1) & 1u))
         {
-            interact_tile<R, c_potentialToo, 2>(a, memory, number, tile, NULL, NULL);
-        }
-        else if (sizeof(R) == 4 && (c_sizesForThree >> (tile.y - 1) & 1u))
-        {
-            interact_tile<R, of_most, 3>(a, memory, number, tile, NULL, NULL);
+            interact_tile<R, WANTED, 3>(a, memory, number, tile, NULL, NULL);
         }
         else
         {
-            interact_tile<R, of_most, 2>(a, memory, number, tile, NULL, NULL);
+            interact_tile<R, WANTED, 2>(a, memory, number, tile, NULL, NULL);
         }
         number += others;
         if (number < num_tiles)
@@ -726,7 +720,6 @@ P2pArgs<R> fmm_cuda_p2p_args(const gmxfmm_plan* plan)
     a.virial        = d->near_virial.as<R>();
     a.box           = d->box.as<BoxValues>();
     a.tile_start    = targets->tile_start.as<int>();
-    a.kept          = d->derivatives.kept.as<bool>();
     a.away          = static_cast<R>(c_away);
     a.small         = 0;
     if (fmm_has_places(plan))
@@ -769,9 +762,7 @@ static gmxfmm_status launch(gmxfmm_plan* plan, const StepWanted& wanted, cudaStr
     {
         return launch<R, c_virialToo>(plan, stream);
     }
-    return wanted.potential        ? launch<R, c_potentialToo>(plan, stream)
-           : wanted.kept_potential ? launch<R, c_potentialOfKept>(plan, stream)
-                                   : launch<R, c_fieldOnly>(plan, stream);
+    return wanted.potential ? launch<R, c_potentialToo>(plan, stream) : launch<R, c_fieldOnly>(plan, stream);
 }
 
 gmxfmm_status fmm_cuda_p2p(gmxfmm_plan* plan, const StepWanted& wanted, cudaStream_t stream)

@@ -25,7 +25,6 @@ struct P2pArgs
     int              small;     /* near vectors are longer than the grid in some direction */
     int              extent[3]; /* of the near vectors */
     const int*       tile_start;
-    const bool* kept; /* of each tile whether the potential of any of its particles is kept, where that is wanted */
 };
 
 /* p2p.cu: float or double as the plan's precision. */
