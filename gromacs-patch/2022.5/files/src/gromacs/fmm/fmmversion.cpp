@@ -85,6 +85,18 @@ bool boxMayTilt(const t_inputrec& inputrec)
                && hasElementsOffDiagonal(inputrec.compress));
 }
 
+double startLambdaOfCoulomb(const t_inputrec& inputrec)
+{
+    if (inputrec.efep == FreeEnergyPerturbationType::No)
+    {
+        return 0;
+    }
+    const t_lambda& fep   = *inputrec.fepvals;
+    const int       state = fep.init_fep_state;
+    return state < 0 ? std::max(0.0, fep.init_lambda)
+                     : fep.all_lambda[FreeEnergyPerturbationCouplingType::Coul][state];
+}
+
 bool hasNeuralNetworkPotential(const t_inputrec& /*inputrec*/)
 {
     return false;

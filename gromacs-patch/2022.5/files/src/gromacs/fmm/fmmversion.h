@@ -64,6 +64,8 @@ bool hasBoxDeformation(const t_inputrec& inputrec);
  * By deformation or by pressure coupling with a compressibility off the diagonal.
  */
 bool boxMayTilt(const t_inputrec& inputrec);
+//! Returns lambda of Coulomb interactions at the start, 0 without free-energy perturbation
+double startLambdaOfCoulomb(const t_inputrec& inputrec);
 //! Returns whether a neural network computes interactions
 bool hasNeuralNetworkPotential(const t_inputrec& inputrec);
 

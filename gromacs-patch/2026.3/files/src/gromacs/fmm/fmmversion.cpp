@@ -115,6 +115,13 @@ bool boxMayTilt(const t_inputrec& inputrec)
                && hasElementsOffDiagonal(inputrec.pressureCouplingOptions.compress));
 }
 
+double startLambdaOfCoulomb(const t_inputrec& inputrec)
+{
+    return inputrec.efep == FreeEnergyPerturbationType::No
+                   ? 0
+                   : inputrec.fepvals->initialLambda(FreeEnergyPerturbationCouplingType::Coul);
+}
+
 bool hasNeuralNetworkPotential(const t_inputrec& inputrec)
 {
     constexpr char    c_scope[] = "applied-forces", c_active[] = "active";

@@ -32,6 +32,7 @@ if (GMX_GMXFMM)
     gmx_add_libgromacs_sources(
         fmmgpusteps.cpp
         fmmmeasure.cpp
+        fmmperturbation.cpp
         fmmplan.cpp
         fmmreport.cpp
         fmmsolver.cpp

@@ -129,10 +129,11 @@ std::string tableLine(const gmxfmm_measurement& m, const double* box)
 FmmMeasuredError measureFmmError(const gmx_mtop_t&    mtop,
                                  ArrayRef<const RVec> x,
                                  const double*        box,
+                                 double               lambda,
                                  bool                 choose,
                                  gmxfmm_options*      options)
 {
-    const std::vector<real> charges = fmmCharges(mtop);
+    const std::vector<real> charges = fmmCharges(mtop, lambda);
     const Exclusions        exclusions(mtop);
     const std::vector<real> before = coordinatesBefore(x);
     gmxfmm_system           system = {};

@@ -57,12 +57,14 @@ struct FmmMeasuredError
  * \param[in]     mtop     Charges and exclusions
  * \param[in]     x        Coordinates of all atoms
  * \param[in]     box      9 numbers, nullptr with open boundary
+ * \param[in]     lambda   Lambda of perturbed charges
  * \param[in]     choose   Whether to choose what is left automatic, or to measure what is given
  * \param[in,out] options  What was asked for
  */
 FmmMeasuredError measureFmmError(const gmx_mtop_t&    mtop,
                                  ArrayRef<const RVec> x,
                                  const double*        box,
+                                 double               lambda,
                                  bool                 choose,
                                  gmxfmm_options*      options);
 

@@ -180,6 +180,7 @@ FmmPlan::FmmPlan(const FmmParameters& parameters,
                  std::optional<int>   deviceId) :
     accuracy_(parameters.accuracy),
     atomsMoveInCells_(parameters.atomsMoveInCells),
+    startLambda_(parameters.startLambda),
     cacheFolder_(kernelCacheFolder()),
     options_(libraryOptions(parameters))
 {
@@ -197,23 +198,48 @@ FmmPlan::FmmPlan(const FmmParameters& parameters,
     const double* libraryBox = isOpen() ? nullptr : givenBox.data();
     if (parameters.measure)
     {
-        measured_ = measureFmmError(mtop, x, libraryBox, !fmmParametersAreFixed(parameters), &options_);
+        measured_ = measureFmmError(
+                mtop, x, libraryBox, startLambda_, !fmmParametersAreFixed(parameters), &options_);
         measured_.message = withAtomNumbers(measured_.message);
         checkMeasured(fmmCellsAreGiven(parameters));
     }
-    const int              numAtoms = mtop.natoms;
-    std::array<char, 1024> message  = { { '\0' } };
-    gmxfmm_plan*           plan     = nullptr;
-    const gmxfmm_status    status =
-            gmxfmm_create(&plan, &options_, numAtoms, libraryBox, message.data(), message.size());
-    plan_.reset(plan);
-    throwOnError(status, message.data(), isOnGpu());
+    const int numAtoms = mtop.natoms;
+    create(numAtoms, libraryBox);
 
     // With an octree or an open boundary, order and size of cells are chosen at the first
     // assignment and kept; the charges do not matter for that.
     const std::vector<real> noCharges(numAtoms, 0);
     check(gmxfmm_set_charges(plan_.get(), numAtoms, noCharges.data()));
     check(gmxfmm_assign(plan_.get(), x.data()));
+}
+
+FmmPlan::FmmPlan(const FmmParameters& parameters,
+                 int                  numAtoms,
+                 const FmmBox&        box,
+                 real                 epsfac,
+                 bool                 reproducible,
+                 int                  numThreads) :
+    accuracy_(parameters.accuracy),
+    atomsMoveInCells_(parameters.atomsMoveInCells),
+    startLambda_(parameters.startLambda),
+    options_(libraryOptions(parameters))
+{
+    options_.precision    = GMXFMM_DOUBLE;
+    options_.num_threads  = numThreads;
+    options_.reproducible = reproducible ? 1 : 0;
+    options_.prefactor    = epsfac;
+
+    create(numAtoms, isOpen() ? nullptr : box.data());
+}
+
+void FmmPlan::create(const int numAtoms, const double* box)
+{
+    std::array<char, 1024> message = { { '\0' } };
+    gmxfmm_plan*           plan    = nullptr;
+    const gmxfmm_status    status =
+            gmxfmm_create(&plan, &options_, numAtoms, box, message.data(), message.size());
+    plan_.reset(plan);
+    throwOnError(status, message.data(), isOnGpu());
 }
 
 void FmmPlan::checkMeasured(const bool areCellsGiven) const
@@ -277,7 +303,7 @@ FmmMeasuredError FmmPlan::measureAt(const gmx_mtop_t& mtop, ArrayRef<const RVec>
         options.grid[d] = inUse.grid[d];
     }
     const FmmBox givenBox = fmmBox(box);
-    return measureFmmError(mtop, x, isOpen() ? nullptr : givenBox.data(), false, &options);
+    return measureFmmError(mtop, x, isOpen() ? nullptr : givenBox.data(), startLambda_, false, &options);
 }
 
 void FmmPlan::setAtoms(ArrayRef<const real> charges, const ListOfLists<int>& exclusions)

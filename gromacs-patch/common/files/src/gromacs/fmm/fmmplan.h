@@ -69,6 +69,11 @@ public:
             bool                 reproducible,
             int                  numThreads,
             std::optional<int>   deviceId);
+    /*! \brief Makes a plan for atoms that are set later, with parameters by the library's model
+     *
+     * It computes on the CPU, in double precision; \p parameters are not measured. Others as above.
+     */
+    FmmPlan(const FmmParameters& parameters, int numAtoms, const FmmBox& box, real epsfac, bool reproducible, int numThreads);
     // The library's options have the address of a string of this object
     FmmPlan(const FmmPlan&)            = delete;
     FmmPlan& operator=(const FmmPlan&) = delete;
@@ -105,11 +110,14 @@ private:
         void operator()(gmxfmm_plan* plan) const { gmxfmm_destroy(plan); }
     };
 
+    //! Makes the plan, for about this number of atoms
+    void create(int numAtoms, const double* box);
     //! Throws when what was measured misses what was asked for, or is of no use
     void checkMeasured(bool areCellsGiven) const;
 
     double accuracy_;
     bool   atomsMoveInCells_;
+    double startLambda_;
     //! Where the library keeps compiled kernels
     std::string cacheFolder_;
     //! What the plan was made with; its accuracy is what the library was asked for

@@ -179,11 +179,15 @@ void checkFmmSystem(const gmx_mtop_t&    mtop,
     {
         return;
     }
-    if (ir.efep != FreeEnergyPerturbationType::No && haveFepPerturbedNBInteractions(mtop))
+    if (ir.efep != FreeEnergyPerturbationType::No && ir.fepvals->bScCoul
+        && ir.fepvals->sc_alpha != 0 && fmmPerturbedAtomsAreCharged(mtop))
     {
         addFmmError(wi,
-                    "coulombtype = FMM does not support perturbed atoms yet; use coulombtype = PME "
-                    "for this free-energy calculation");
+                    "coulombtype = FMM does not offer soft-core Coulomb interactions, which "
+                    "perturbed atoms "
+                    "have here with sc-coul = yes, or as fep-lambdas alone are given; use sc-coul "
+                    "= no with "
+                    "coul-lambdas that change where vdw-lambdas do not, or coulombtype = PME");
     }
     if (ir.opts.ngener > 1)
     {
@@ -192,21 +196,27 @@ void checkFmmSystem(const gmx_mtop_t&    mtop,
                     "energygrps");
     }
 
-    double      netCharge = 0;
-    const char* charged   = nullptr; // a kind of molecule
+    double      netCharge = 0, netChargeB = 0;
+    const char* charged = nullptr; // a kind of molecule
     for (const gmx_molblock_t& molblock : mtop.molblock)
     {
         const gmx_moltype_t& moltype = mtop.moltype[molblock.type];
-        double               ofOne   = 0;
+        double               ofOne = 0, ofOneB = 0;
         for (int a = 0; a < moltype.atoms.nr; a++)
         {
             ofOne += static_cast<double>(moltype.atoms.atom[a].q);
+            ofOneB += static_cast<double>(moltype.atoms.atom[a].qB);
         }
         netCharge += molblock.nmol * ofOne;
+        netChargeB += molblock.nmol * ofOneB;
         if (std::fabs(ofOne) > 1e-4)
         {
             charged = *moltype.name;
         }
+    }
+    if (ir.efep != FreeEnergyPerturbationType::No && std::fabs(netChargeB) > std::fabs(netCharge))
+    {
+        netCharge = netChargeB; // the state in which there is more of it
     }
     if (std::fabs(netCharge) > 1e-4 && ir.pbcType != PbcType::No)
     {

@@ -11,6 +11,7 @@
 
 #include <gmxfmm.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <optional>
@@ -26,6 +27,7 @@
 #include "fmmgpusteps.h"
 #include "fmmopensystem.h"
 #include "fmmpairlist.h"
+#include "fmmperturbation.h"
 #include "fmmplan.h"
 #include "fmmreport.h"
 #include "fmmstep.h"
@@ -56,6 +58,10 @@ public:
          int                        numThreads,
          gmx_wallcycle*             wcycle,
          const DeviceStreamManager* gpuStreams) :
+        parameters_(parameters),
+        epsfac_(epsfac),
+        reproducible_(reproducible),
+        numThreads_(numThreads),
         wcycle_(wcycle),
         gpu_(gpuStreams != nullptr ? std::make_unique<FmmGpu>(*gpuStreams) : nullptr),
         plan_(parameters,
@@ -91,6 +97,10 @@ public:
         {
             plan_.check(gmxfmm_set_box(plan_.get(), newBox.data()));
         }
+        if (perturbation_)
+        {
+            perturbation_->setBox(newBox);
+        }
         box_ = newBox;
         if (mdlog_ != nullptr && logFmmVolume(box_, startBox_, *mdlog_))
         {
@@ -117,26 +127,57 @@ public:
                    const matrix         box,
                    const StepWorkload&  stepWork,
                    int64_t              step,
+                   real                 lambda,
                    ForceWithVirial*     forceWithVirial,
                    gmx_enerdata_t*      enerd)
     {
         numEvaluations_++;
         setBox(box);
+        if (perturbation_)
+        {
+            perturbation_->setLambda(&plan_, lambda);
+        }
         if (assignments_.isDue(stepWork, step))
         {
             plan_.check(gmxfmm_assign(plan_.get(), x.data()));
+            if (perturbation_)
+            {
+                perturbation_->assign(x);
+            }
             watchDensity();
         }
 
-        gmxfmm_output output = {};
-        output.size          = sizeof(output);
-        output.force         = stepWork.computeForces ? force_.data() : nullptr;
-        output.want_energy   = stepWork.computeEnergy ? 1 : 0;
-        output.want_virial   = stepWork.computeVirial ? 1 : 0;
+        double        chargeGradient = 0;
+        gmxfmm_output output         = {};
+        output.size                  = sizeof(output);
+        output.force                 = stepWork.computeForces ? force_.data() : nullptr;
+        output.want_energy           = stepWork.computeEnergy ? 1 : 0;
+        output.want_virial           = stepWork.computeVirial ? 1 : 0;
+        output.charge_gradient = perturbation_ && stepWork.computeDhdl ? &chargeGradient : nullptr;
         plan_.check(gmxfmm_execute(plan_.get(), x.data(), &output));
 
         addFmmForces(force_, stepWork, forceWithVirial);
         addFmmSums(output.energy_near, output.energy_far, output.virial, stepWork, forceWithVirial, enerd);
+        if (perturbation_)
+        {
+            perturbation_->addTo(x, stepWork, chargeGradient, forceWithVirial, enerd);
+        }
+    }
+
+    //! Sets the atoms whose charges are perturbed, if there are such
+    void setPerturbation(ArrayRef<const real>    chargesA,
+                         ArrayRef<const real>    chargesB,
+                         const ListOfLists<int>& exclusions)
+    {
+        perturbation_.reset();
+        if (std::equal(chargesB.begin(), chargesB.end(), chargesA.begin()))
+        {
+            return; // also where there are none
+        }
+        GMX_RELEASE_ASSERT(!gpu_, "Perturbed charges are computed on the CPU");
+        perturbation_ = std::make_unique<FmmPerturbation>(
+                parameters_, box_, epsfac_, reproducible_, numThreads_, chargesA, chargesB, exclusions);
+        perturbation_->setDerivatives(&plan_);
     }
 
     //! Puts all of a step into the stream of the GPU
@@ -148,7 +189,12 @@ public:
         gpuSteps_->enqueue(x, isToAssign, stepWork);
     }
 
-    gmx_wallcycle* wcycle_;
+    //! What the user asked for
+    const FmmParameters parameters_;
+    const real          epsfac_;
+    const bool          reproducible_;
+    const int           numThreads_;
+    gmx_wallcycle*      wcycle_;
     //! Empty on the CPU
     std::unique_ptr<FmmGpu> gpu_;
     FmmPlan                 plan_;
@@ -171,6 +217,8 @@ public:
     int64_t numEvaluations_ = 0;
     //! Output of the library on the CPU, which overwrites
     std::vector<RVec> force_;
+    //! Empty without perturbed charges
+    std::unique_ptr<FmmPerturbation> perturbation_;
 };
 
 FmmSolver::FmmSolver(const FmmParameters&       parameters,
@@ -251,9 +299,12 @@ real FmmSolver::pairSearchDensity(const GridCorners& region, ArrayRef<const Atom
     return fmmPairSearchDensity(region, impl_->numAtomsOnGrid_, impl_->occupiedVolume_);
 }
 
-void FmmSolver::setAtoms(ArrayRef<const real> charges, const ListOfLists<int>& exclusions)
+void FmmSolver::setAtoms(ArrayRef<const real>    charges,
+                         ArrayRef<const real>    chargesB,
+                         const ListOfLists<int>& exclusions)
 {
     impl_->plan_.setAtoms(charges, exclusions);
+    impl_->setPerturbation(charges, chargesB, exclusions);
     if (impl_->gpuSteps_)
     {
         impl_->gpuSteps_->setNumAtoms(charges.ssize());
@@ -269,6 +320,7 @@ void FmmSolver::calculate(ArrayRef<const RVec> x,
                           const matrix         box,
                           const StepWorkload&  stepWork,
                           int64_t              step,
+                          real                 lambda,
                           ForceWithVirial*     forceWithVirial,
                           gmx_enerdata_t*      enerd)
 {
@@ -280,7 +332,7 @@ void FmmSolver::calculate(ArrayRef<const RVec> x,
     const gmxfmm_info  infoBefore  = impl_->plan_.info();
     const gmx_cycles_t cycleBefore = gmx_cycles_read();
 
-    impl_->calculate(x, box, stepWork, step, forceWithVirial, enerd);
+    impl_->calculate(x, box, stepWork, step, lambda, forceWithVirial, enerd);
 
     // Near and far field are computed in one call, so divide the cycles by the times they took
     const gmx_cycles_t cyclesUsed = gmx_cycles_read() - cycleBefore;

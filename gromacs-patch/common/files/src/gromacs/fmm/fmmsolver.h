@@ -104,8 +104,13 @@ public:
      */
     real pairSearchDensity(const GridCorners& region, ArrayRef<const AtomInfo> atomInfo);
 
-    //! Sets charges and exclusions, at each change of the order of atoms
-    void setAtoms(ArrayRef<const real> charges, const ListOfLists<int>& exclusions);
+    /*! \brief Sets charges and exclusions, at each change of the order of atoms
+     *
+     * \param[in] charges     Charges, those of lambda = 0 where they are perturbed
+     * \param[in] chargesB    Charges of lambda = 1, empty where none is perturbed
+     * \param[in] exclusions  Excluded pairs
+     */
+    void setAtoms(ArrayRef<const real> charges, ArrayRef<const real> chargesB, const ListOfLists<int>& exclusions);
 
     /*! \brief Adds forces, energies and virial of the atoms passed to setAtoms(), computed on the CPU
      *
@@ -114,11 +119,14 @@ public:
      * next time, so that energy is conserved meanwhile. No pair is lost, as
      * the near field is all pairs in neighboring cells, but expansions
      * converge more slowly for atoms that left their cell.
+     *
+     * Perturbed charges are those for \p lambda, by which the derivative of the energy is added, too, when wanted.
      */
     void calculate(ArrayRef<const RVec> x,
                    const matrix         box,
                    const StepWorkload&  stepWork,
                    int64_t              step,
+                   real                 lambda,
                    ForceWithVirial*     forceWithVirial,
                    gmx_enerdata_t*      enerd);
 

@@ -67,7 +67,9 @@ real FmmSolver::pairSearchDensity(const GridCorners& /*region*/, ArrayRef<const 
     return -1;
 }
 
-void FmmSolver::setAtoms(ArrayRef<const real> /*charges*/, const ListOfLists<int>& /*exclusions*/)
+void FmmSolver::setAtoms(ArrayRef<const real> /*charges*/,
+                         ArrayRef<const real> /*chargesB*/,
+                         const ListOfLists<int>& /*exclusions*/)
 {
 }
 
@@ -75,6 +77,7 @@ void FmmSolver::calculate(ArrayRef<const RVec> /*x*/,
                           const matrix /*box*/,
                           const StepWorkload& /*stepWork*/,
                           int64_t /*step*/,
+                          real /*lambda*/,
                           ForceWithVirial* /*forceWithVirial*/,
                           gmx_enerdata_t* /*enerd*/)
 {

@@ -9,6 +9,8 @@
 
 #include "fmmsystem.h"
 
+#include <algorithm>
+
 #include "gromacs/mdlib/vsite.h"
 #include "gromacs/pbcutil/pbc.h"
 #include "gromacs/topology/ifunc.h"
@@ -18,7 +20,7 @@
 namespace gmx
 {
 
-std::vector<real> fmmCharges(const gmx_mtop_t& mtop)
+std::vector<real> fmmCharges(const gmx_mtop_t& mtop, const double lambda)
 {
     std::vector<real> charges;
     charges.reserve(mtop.natoms);
@@ -29,11 +31,41 @@ std::vector<real> fmmCharges(const gmx_mtop_t& mtop)
         {
             for (int a = 0; a < atoms.nr; a++)
             {
-                charges.push_back(atoms.atom[a].q);
+                const t_atom& atom = atoms.atom[a];
+                charges.push_back(lambda == 0 ? atom.q : atom.q + lambda * (atom.qB - atom.q));
             }
         }
     }
     return charges;
+}
+
+namespace
+{
+
+//! Whether what is said holds for any atom
+template<typename Condition>
+bool anyAtom(const gmx_mtop_t& mtop, Condition condition)
+{
+    return std::any_of(mtop.moltype.begin(),
+                       mtop.moltype.end(),
+                       [&condition](const gmx_moltype_t& moltype)
+                       {
+                           const t_atom* atoms = moltype.atoms.atom;
+                           return std::any_of(atoms, atoms + moltype.atoms.nr, condition);
+                       });
+}
+
+} // namespace
+
+bool fmmChargesArePerturbed(const gmx_mtop_t& mtop)
+{
+    return anyAtom(mtop, [](const t_atom& atom) { return atom.q != atom.qB; });
+}
+
+bool fmmPerturbedAtomsAreCharged(const gmx_mtop_t& mtop)
+{
+    return anyAtom(
+            mtop, [](const t_atom& atom) { return PERTURBED(atom) && (atom.q != 0 || atom.qB != 0); });
 }
 
 ListOfLists<int> fmmExclusions(const gmx_mtop_t& mtop)

@@ -20,6 +20,7 @@
 #include "gromacs/utility/logger.h"
 
 #include "fmmsolver.h"
+#include "fmmsystem.h"
 
 namespace gmx
 {
@@ -28,7 +29,10 @@ namespace
 {
 
 //! Returns why the FMM cannot run on a GPU, empty if it can
-std::string whyNotOnGpu(bool useGpuForNonbonded, ArrayRef<const int> availableDevices, const t_inputrec& inputrec)
+std::string whyNotOnGpu(bool                useGpuForNonbonded,
+                        ArrayRef<const int> availableDevices,
+                        const t_inputrec&   inputrec,
+                        const gmx_mtop_t&   mtop)
 {
     if (inputrec.coulombtype != CoulombInteractionType::Fmm)
     {
@@ -41,6 +45,10 @@ std::string whyNotOnGpu(bool useGpuForNonbonded, ArrayRef<const int> availableDe
     if (!useGpuForNonbonded)
     {
         return "nonbonded interactions do not run on the GPU (see -nb)";
+    }
+    if (inputrec.efep != FreeEnergyPerturbationType::No && fmmChargesArePerturbed(mtop))
+    {
+        return "perturbed charges are computed on the CPU";
     }
     // Which of them will be used is not known yet
     for (const int deviceId : availableDevices)
@@ -60,13 +68,14 @@ bool decideWhetherToUseGpuForFmm(const bool          useGpuForNonbonded,
                                  const TaskTarget    fmmTarget,
                                  ArrayRef<const int> availableDevices,
                                  const t_inputrec&   inputrec,
+                                 const gmx_mtop_t&   mtop,
                                  const MDLogger&     mdlog)
 {
     if (fmmTarget == TaskTarget::Cpu)
     {
         return false;
     }
-    const std::string reason = whyNotOnGpu(useGpuForNonbonded, availableDevices, inputrec);
+    const std::string reason = whyNotOnGpu(useGpuForNonbonded, availableDevices, inputrec, mtop);
     if (reason.empty())
     {
         return true;

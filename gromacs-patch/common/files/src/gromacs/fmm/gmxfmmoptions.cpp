@@ -346,6 +346,7 @@ FmmParameters fmmParameters(const t_inputrec& inputrec)
     parameters.maxStepsInCellsOnGpu  = maxStepsInCells(inputrec, c_fmmMaxTimeInCellsOnGpu);
     parameters.atomsMoveInCells      = EI_DYNAMICS(inputrec.eI) && inputrec.nstlist != 1;
     parameters.havePeriodicMolecules = inputrec.bPeriodicMols;
+    parameters.startLambda           = startLambdaOfCoulomb(inputrec);
     if (inputrec.pbcType == PbcType::No)
     {
         parameters.boundary = FmmBoundary::Open;

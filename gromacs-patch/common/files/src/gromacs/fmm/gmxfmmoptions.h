@@ -124,6 +124,8 @@ struct FmmParameters
     bool atomsMoveInCells = false;
     //! Whether molecules are bound to their periodic images, so that none is ever whole; not an option
     bool havePeriodicMolecules = false;
+    //! Lambda of Coulomb interactions at the start; not an option
+    double startLambda = 0;
 };
 
 //! Returns whether cells are given

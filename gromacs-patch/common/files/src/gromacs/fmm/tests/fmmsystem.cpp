@@ -66,7 +66,7 @@ protected:
 
 TEST_F(FmmSystemTest, HasChargesOfAllMolecules)
 {
-    EXPECT_THAT(fmmCharges(mtop_), ::testing::ElementsAre(-1, 0, 1, -1, 0, 1));
+    EXPECT_THAT(fmmCharges(mtop_, 0), ::testing::ElementsAre(-1, 0, 1, -1, 0, 1));
 }
 
 TEST_F(FmmSystemTest, HasExclusionsBetweenMolecules)

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*! \internal \file
+ * \brief
+ * Implements what perturbed charges add to a computation by the FMM
+ *
+ * \ingroup module_fmm
+ */
+#include "gmxpre.h"
+
+#include "fmmperturbation.h"
+
+#include <gmxfmm.h>
+
+#include <algorithm>
+#include <array>
+
+#include "gromacs/mdtypes/enerdata.h"
+#include "gromacs/mdtypes/forceoutput.h"
+#include "gromacs/mdtypes/simulation_workload.h"
+
+#include "fmmstep.h"
+#include "gmxfmmoptions.h"
+
+namespace gmx
+{
+
+namespace
+{
+
+/*! \brief Returns parameters for the perturbed atoms alone
+ *
+ * They are few and their energy is a small part, so that ten times the accuracy costs nothing. It
+ * is not measured: the model's error is for liquids, and these atoms are mostly near one another,
+ * where there is no error.
+ */
+FmmParameters ofPerturbedAtoms(const FmmParameters& all)
+{
+    FmmParameters few;
+    few.accuracy = std::max(0.1 * all.accuracy, fmmlibrary::accuracy.lowest);
+    few.boundary = all.boundary;
+    few.measure  = false;
+    return few;
+}
+
+} // namespace
+
+FmmPerturbation::FmmPerturbation(const FmmParameters&    parameters,
+                                 const FmmBox&           box,
+                                 const real              epsfac,
+                                 const bool              reproducible,
+                                 const int               numThreads,
+                                 ArrayRef<const real>    chargesA,
+                                 ArrayRef<const real>    chargesB,
+                                 const ListOfLists<int>& exclusions) :
+    chargesA_(chargesA.begin(), chargesA.end()), charges_(chargesA.begin(), chargesA.end())
+{
+    std::vector<int>  place(chargesA.size(), -1);
+    std::vector<real> differences;
+    for (Index i = 0; i < chargesA.ssize(); i++)
+    {
+        if (chargesA[i] != chargesB[i])
+        {
+            place[i] = atoms_.size();
+            atoms_.push_back(i);
+            // The plans' charges are of type real: their derivative is the difference of these
+            differences.push_back(chargesB[i] - chargesA[i]);
+            difference_.push_back(differences.back());
+        }
+    }
+    ListOfLists<int> excluded;
+    std::vector<int> ofAtom;
+    for (const int i : atoms_)
+    {
+        ofAtom.clear();
+        if (i < exclusions.ssize())
+        {
+            for (const int j : exclusions[i])
+            {
+                if (place[j] >= 0)
+                {
+                    ofAtom.push_back(place[j]);
+                }
+            }
+        }
+        excluded.pushBack(ofAtom);
+    }
+    x_.resize(atoms_.size());
+    force_.resize(atoms_.size());
+    plan_ = std::make_unique<FmmPlan>(
+            ofPerturbedAtoms(parameters), atoms_.size(), box, epsfac, reproducible, numThreads);
+    plan_->setAtoms(differences, excluded);
+}
+
+FmmPerturbation::~FmmPerturbation() = default;
+
+void FmmPerturbation::setDerivatives(FmmPlan* plan) const
+{
+    const std::array<int, 2> start = { { 0, static_cast<int>(atoms_.size()) } };
+    plan->check(gmxfmm_set_charge_derivatives(
+            plan->get(), 1, start.data(), atoms_.data(), difference_.data()));
+}
+
+void FmmPerturbation::setLambda(FmmPlan* plan, const real lambda)
+{
+    if (lambda == lambda_)
+    {
+        return;
+    }
+    for (size_t k = 0; k < atoms_.size(); k++)
+    {
+        charges_[atoms_[k]] = chargesA_[atoms_[k]] + lambda * difference_[k];
+    }
+    plan->check(gmxfmm_set_charges(plan->get(), charges_.size(), charges_.data()));
+    lambda_ = lambda;
+}
+
+void FmmPerturbation::setBox(const FmmBox& box)
+{
+    plan_->check(gmxfmm_set_box(plan_->get(), box.data()));
+}
+
+const RVec* FmmPerturbation::gather(ArrayRef<const RVec> x)
+{
+    std::transform(atoms_.begin(), atoms_.end(), x_.begin(), [x](int i) { return x[i]; });
+    return x_.data();
+}
+
+void FmmPerturbation::assign(ArrayRef<const RVec> x)
+{
+    plan_->check(gmxfmm_assign(plan_->get(), gather(x)));
+}
+
+void FmmPerturbation::addTo(ArrayRef<const RVec> x,
+                            const StepWorkload&  stepWork,
+                            const double         chargeGradient,
+                            ForceWithVirial*     forceWithVirial,
+                            gmx_enerdata_t*      enerd)
+{
+    const double factor = static_cast<double>(lambda_) * (1 - static_cast<double>(lambda_));
+    if (factor == 0 && !stepWork.computeDhdl)
+    {
+        return;
+    }
+    gmxfmm_output output = {};
+    output.size          = sizeof(output);
+    output.force         = stepWork.computeForces && factor != 0 ? force_.data() : nullptr;
+    output.want_energy   = 1;
+    output.want_virial   = stepWork.computeVirial && factor != 0 ? 1 : 0;
+    plan_->check(gmxfmm_execute(plan_->get(), gather(x), &output));
+    const double energy = output.energy_near + output.energy_far;
+
+    for (size_t k = 0; k < atoms_.size() && output.force != nullptr; k++)
+    {
+        forceWithVirial->force_[atoms_[k]] += static_cast<real>(factor) * force_[k];
+    }
+    for (double& element : output.virial) // zero where it is not wanted
+    {
+        element *= factor;
+    }
+    addFmmSums(0, factor * energy, output.virial, stepWork, forceWithVirial, enerd);
+    if (stepWork.computeDhdl)
+    {
+        enerd->dvdl_lin[FreeEnergyPerturbationCouplingType::Coul] +=
+                chargeGradient + (1 - 2 * static_cast<double>(lambda_)) * energy;
+    }
+}
+
+} // namespace gmx

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*! \libinternal \file
+ * \brief
+ * Declares what perturbed charges add to a computation by the FMM
+ *
+ * \inlibraryapi
+ * \ingroup module_fmm
+ */
+#ifndef GMX_FMM_FMMPERTURBATION_H
+#define GMX_FMM_FMMPERTURBATION_H
+
+#include <memory>
+#include <vector>
+
+#include "gromacs/utility/arrayref.h"
+#include "gromacs/utility/listoflists.h"
+#include "gromacs/utility/real.h"
+
+#include "fmmplan.h"
+
+struct gmx_enerdata_t;
+
+namespace gmx
+{
+
+class ForceWithVirial;
+class StepWorkload;
+struct FmmParameters;
+
+/*! \libinternal \brief
+ * Coulomb interactions of perturbed charges
+ *
+ * The energy is (1-lambda) E[qA] + lambda E[qB], as with PME. With D = qB - qA and q = qA + lambda D
+ * it is E[q] + lambda (1-lambda) E[D], as E is quadratic in the charges: the plan of all atoms has
+ * the charges q, and a small one, here, those atoms alone whose charges change.
+ *
+ * dE/dlambda = sum D_i phi_i[q] + (1 - 2 lambda) E[D]; the sum is the charge gradient of the large plan.
+ *
+ * \inlibraryapi
+ * \ingroup module_fmm
+ */
+class FmmPerturbation
+{
+public:
+    /*! \brief Finds the atoms whose charges change, and makes the plan for these
+     *
+     * \param[in] parameters    What the user asked for
+     * \param[in] box           Box; not used with open boundary
+     * \param[in] epsfac        Coulomb constant over the relative permittivity
+     * \param[in] reproducible  Whether the same input has to give the same bits in each run
+     * \param[in] numThreads    Number of OpenMP threads
+     * \param[in] chargesA      Charges at lambda = 0
+     * \param[in] chargesB      Charges at lambda = 1
+     * \param[in] exclusions    Excluded pairs
+     */
+    FmmPerturbation(const FmmParameters&    parameters,
+                    const FmmBox&           box,
+                    real                    epsfac,
+                    bool                    reproducible,
+                    int                     numThreads,
+                    ArrayRef<const real>    chargesA,
+                    ArrayRef<const real>    chargesB,
+                    const ListOfLists<int>& exclusions);
+    ~FmmPerturbation();
+
+    //! Makes the atoms' charges the parameter of the charge gradient of the plan of all atoms
+    void setDerivatives(FmmPlan* plan) const;
+    //! Gives the plan of all atoms the charges for lambda, unless it has them
+    void setLambda(FmmPlan* plan, real lambda);
+    //! Passes on a box
+    void setBox(const FmmBox& box);
+    //! Assigns the perturbed atoms to cells
+    void assign(ArrayRef<const RVec> x);
+    /*! \brief Adds what the plan of all atoms lacks
+     *
+     * \param[in]     x                Coordinates of all atoms
+     * \param[in]     stepWork         What is needed
+     * \param[in]     chargeGradient   That of the plan of all atoms, when the derivative is needed
+     * \param[in,out] forceWithVirial  Forces and virial
+     * \param[in,out] enerd            Energies, and the derivative
+     */
+    void addTo(ArrayRef<const RVec> x,
+               const StepWorkload&  stepWork,
+               double               chargeGradient,
+               ForceWithVirial*     forceWithVirial,
+               gmx_enerdata_t*      enerd);
+
+private:
+    //! The coordinates of the perturbed atoms
+    const RVec* gather(ArrayRef<const RVec> x);
+
+    std::vector<int>         atoms_;
+    std::vector<double>      difference_;
+    std::vector<real>        chargesA_;
+    std::vector<real>        charges_;
+    real                     lambda_ = -1;
+    std::vector<RVec>        x_;
+    std::vector<RVec>        force_;
+    std::unique_ptr<FmmPlan> plan_;
+};
+
+} // namespace gmx
+
+#endif
