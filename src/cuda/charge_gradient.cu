@@ -3,7 +3,6 @@
  * one may have all. */
 #include "cuda/charge_gradient.h"
 
-#include <algorithm>
 #include <vector>
 
 #include "cuda/device.h"

@@ -1160,12 +1160,10 @@ TEST_P(Sites, MayBeTargets)
     Numbers         phi(targets.size() / 3);
     treecode_output out = {phi.data(), nullptr, 0, 0, nullptr};
     EXPECT_EQ(treecode_execute(t.get(), c.x.data(), &out), GMXFMM_ERROR_COINCIDENT);
-    if (namesThem())
-    {
-        EXPECT_EQ(std::string(treecode_message(t.get())), "target " + std::to_string(phi.size() - 1) +
-                                                              " stands where particle " + std::to_string(charge) +
-                                                              " does");
-    }
+    const std::string says = namesThem() ? "target " + std::to_string(phi.size() - 1) + " stands where particle " +
+                                               std::to_string(charge) + " does"
+                                         : "a target and a charge are at one place";
+    EXPECT_NE(std::string(treecode_message(t.get())).find(says), std::string::npos) << treecode_message(t.get());
 }
 
 /* Two charges at one place, among sites: with given settings in a step, with automatic ones at the assign. */

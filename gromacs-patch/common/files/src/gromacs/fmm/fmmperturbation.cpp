@@ -52,7 +52,7 @@ FmmPerturbation::FmmPerturbation(const FmmParameters&    parameters,
                                  ArrayRef<const real>    chargesA,
                                  ArrayRef<const real>    chargesB,
                                  const ListOfLists<int>& exclusions) :
-    chargesA_(chargesA.begin(), chargesA.end()), charges_(chargesA.begin(), chargesA.end())
+    charges_(chargesA.begin(), chargesA.end())
 {
     std::vector<int>  place(chargesA.size(), -1);
     std::vector<real> differences;
@@ -62,6 +62,7 @@ FmmPerturbation::FmmPerturbation(const FmmParameters&    parameters,
         {
             place[i] = atoms_.size();
             atoms_.push_back(i);
+            chargesA_.push_back(chargesA[i]);
             // The plans' charges are of type real: their derivative is the difference of these
             differences.push_back(chargesB[i] - chargesA[i]);
             difference_.push_back(differences.back());
@@ -108,7 +109,7 @@ void FmmPerturbation::setLambda(FmmPlan* plan, const real lambda)
     }
     for (size_t k = 0; k < atoms_.size(); k++)
     {
-        charges_[atoms_[k]] = chargesA_[atoms_[k]] + lambda * difference_[k];
+        charges_[atoms_[k]] = chargesA_[k] + lambda * difference_[k];
     }
     plan->check(gmxfmm_set_charges(plan->get(), charges_.size(), charges_.data()));
     lambda_ = lambda;

@@ -89,9 +89,11 @@ private:
     //! The coordinates of the perturbed atoms
     const RVec* gather(ArrayRef<const RVec> x);
 
-    std::vector<int>         atoms_;
-    std::vector<double>      difference_;
-    std::vector<real>        chargesA_;
+    std::vector<int>    atoms_;
+    std::vector<double> difference_;
+    //! Of the perturbed atoms, those of lambda = 0
+    std::vector<real> chargesA_;
+    //! Of all atoms, those of lambda_
     std::vector<real>        charges_;
     real                     lambda_ = -1;
     std::vector<RVec>        x_;

@@ -124,8 +124,8 @@ int librarySeparation(const FmmParameters& parameters)
     return isLeft ? GMXFMM_AUTO : orAutomatic(parameters.separation);
 }
 
-//! Returns the options of the library but for those that say where and with what it computes
-gmxfmm_options libraryOptions(const FmmParameters& parameters)
+//! Returns the options of the library but for those of a device
+gmxfmm_options libraryOptions(const FmmParameters& parameters, real epsfac, bool reproducible, int numThreads)
 {
     gmxfmm_options options;
     gmxfmm_default_options(&options);
@@ -135,12 +135,15 @@ gmxfmm_options libraryOptions(const FmmParameters& parameters)
     {
         options.grid[d] = orAutomatic(parameters.grid[d]);
     }
-    options.depth      = orAutomatic(parameters.treeDepth);
-    options.separation = librarySeparation(parameters);
-    options.m2l        = libraryM2L(parameters.m2l);
-    options.boundary   = libraryBoundary(parameters.boundary);
-    options.precision  = GMX_DOUBLE ? GMXFMM_DOUBLE : GMXFMM_SINGLE;
-    options.array_type = options.precision;
+    options.depth        = orAutomatic(parameters.treeDepth);
+    options.separation   = librarySeparation(parameters);
+    options.m2l          = libraryM2L(parameters.m2l);
+    options.boundary     = libraryBoundary(parameters.boundary);
+    options.precision    = GMX_DOUBLE ? GMXFMM_DOUBLE : GMXFMM_SINGLE;
+    options.array_type   = options.precision;
+    options.num_threads  = numThreads;
+    options.reproducible = reproducible ? 1 : 0;
+    options.prefactor    = epsfac;
     return options;
 }
 
@@ -182,11 +185,8 @@ FmmPlan::FmmPlan(const FmmParameters& parameters,
     atomsMoveInCells_(parameters.atomsMoveInCells),
     startLambda_(parameters.startLambda),
     cacheFolder_(kernelCacheFolder()),
-    options_(libraryOptions(parameters))
+    options_(libraryOptions(parameters, epsfac, reproducible, numThreads))
 {
-    options_.num_threads  = numThreads;
-    options_.reproducible = reproducible ? 1 : 0;
-    options_.prefactor    = epsfac;
     if (deviceId.has_value())
     {
         options_.device    = GMXFMM_CUDA;
@@ -222,13 +222,9 @@ FmmPlan::FmmPlan(const FmmParameters& parameters,
     accuracy_(parameters.accuracy),
     atomsMoveInCells_(parameters.atomsMoveInCells),
     startLambda_(parameters.startLambda),
-    options_(libraryOptions(parameters))
+    options_(libraryOptions(parameters, epsfac, reproducible, numThreads))
 {
-    options_.precision    = GMXFMM_DOUBLE;
-    options_.num_threads  = numThreads;
-    options_.reproducible = reproducible ? 1 : 0;
-    options_.prefactor    = epsfac;
-
+    options_.precision = GMXFMM_DOUBLE;
     create(numAtoms, isOpen() ? nullptr : box.data());
 }
 

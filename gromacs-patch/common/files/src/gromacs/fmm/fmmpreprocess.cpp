@@ -184,10 +184,9 @@ void checkFmmSystem(const gmx_mtop_t&    mtop,
     {
         addFmmError(wi,
                     "coulombtype = FMM does not offer soft-core Coulomb interactions, which "
-                    "perturbed atoms "
-                    "have here with sc-coul = yes, or as fep-lambdas alone are given; use sc-coul "
-                    "= no with "
-                    "coul-lambdas that change where vdw-lambdas do not, or coulombtype = PME");
+                    "perturbed atoms have here by sc-coul = yes, or since fep-lambdas alone are "
+                    "given; use sc-coul = no with coul-lambdas that change where vdw-lambdas do "
+                    "not, or coulombtype = PME");
     }
     if (ir.opts.ngener > 1)
     {
