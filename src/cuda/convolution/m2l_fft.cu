@@ -38,7 +38,7 @@ struct WorkTable
 template <class R>
 struct ProductArgs
 {
-    int              p, num_freq;
+    int              p, num_freq, warps; /* warps of a block that have items */
     const Vec2<R>*   from;
     Vec2<R>*         to;
     const Vec2<R>*   s;
@@ -241,10 +241,12 @@ static __device__ void stage_spectra(const ProductArgs<R>& a, int first, Vec2<R>
     }
 }
 
-/* The number of a warp among those of all blocks for the same frequencies. */
-static __device__ inline int owner_of_items()
+/* Items of a warp: begin and end in the table. The owner is the warp's number among those of all blocks for the same
+ * frequencies. */
+static __device__ inline int2 own_items(const WorkTable* table, int warps)
 {
-    return static_cast<int>(blockIdx.y * (blockDim.x / 32) + threadIdx.x / 32);
+    const int warp = static_cast<int>(threadIdx.x / 32), owner = static_cast<int>(blockIdx.y) * warps + warp;
+    return warp < warps ? make_int2(table->start[owner], table->start[owner + 1]) : make_int2(0, 0);
 }
 
 /* WIDTH: frequencies of a block. S_SHARED: shared memory has room for their spectra and the coefficients. */
@@ -252,8 +254,8 @@ template <class R, bool S_SHARED, int WIDTH>
 __global__ void __launch_bounds__(32 * c_maxWarps, sizeof(R) == 4 ? 2 : 1) product(ProductArgs<R> a)
 {
     extern __shared__ char shared[];
-    Vec4<R>*               input = reinterpret_cast<Vec4<R>*>(shared);
-    const int              lane = static_cast<int>(threadIdx.x % WIDTH), owner = owner_of_items();
+    Vec4<R>*               input  = reinterpret_cast<Vec4<R>*>(shared);
+    const int              lane   = static_cast<int>(threadIdx.x % WIDTH);
     const int              first  = static_cast<int>(blockIdx.x) * WIDTH;
     const size_t           f      = static_cast<size_t>(first + lane);
     const Vec2<R>*         s      = a.s + min(first + lane, a.num_freq - 1);
@@ -269,7 +271,8 @@ __global__ void __launch_bounds__(32 * c_maxWarps, sizeof(R) == 4 ? 2 : 1) produ
     stage_coefficients(a.p, a.num_freq, WIDTH, a.from, first, input);
     asm volatile("cp.async.wait_all;" ::);
     __syncthreads();
-    for (int i = a.table->start[owner]; i < a.table->start[owner + 1]; i++)
+    const int2 own = own_items(a.table, a.warps);
+    for (int i = own.x; i < own.y; i++)
     {
         do_degrees<WIDTH, R, sizeof(R) == 4 ? c_most : c_mostWide>(a, a.table->item[i], s, stride, input + lane, f);
     }
@@ -376,14 +379,14 @@ __global__ void __launch_bounds__(32 * c_maxWarps, sizeof(R) == 4 ? 3 : 1) produ
     extern __shared__ char shared[];
     Vec4<R>*               input = reinterpret_cast<Vec4<R>*>(shared);
     Vec2<R>*               s     = reinterpret_cast<Vec2<R>*>(input + num_pairs(P) * 32);
-    const int              lane = static_cast<int>(threadIdx.x % 32), owner = owner_of_items();
-    const int              first = static_cast<int>(blockIdx.x) * 32;
+    const int              lane = static_cast<int>(threadIdx.x % 32), first = static_cast<int>(blockIdx.x) * 32;
     stage_spectra(a, first, s);
     wait_for_previous(); /* the spectra read above are older */
     stage_coefficients(P, a.num_freq, 32, a.from, first, input);
     asm volatile("cp.async.wait_all;" ::);
     __syncthreads();
-    for (int i = a.table->start[owner]; i < a.table->start[owner + 1]; i++)
+    const int2 own = own_items(a.table, a.warps);
+    for (int i = own.x; i < own.y; i++)
     {
         do_degrees_down<P, R, sizeof(R) == 4 ? c_most : c_mostWide>(a, a.table->item[i], s + lane, input + lane,
                                                                     static_cast<size_t>(first + lane));
@@ -459,42 +462,75 @@ static int divide_blocks(const fmm_device* d, int num_items)
     return best;
 }
 
-gmxfmm_status fmm_cuda_product_items(gmxfmm_plan* plan)
+/* Whether a multiprocessor has one block of a product at most. */
+static bool is_alone(const fmm_device* d, int parts)
 {
-    fmm_device* d = plan->device;
-    WorkItem    item[c_maxItems];
-    WorkTable   table;
-    int         owner[c_maxItems], best = 1, best_cost = 0, total = 0;
-    /* few frequencies: smaller items, to be divided among more warps */
-    const int most  = is_double(plan) ? c_mostWide : c_most;
-    const int num   = make_items(plan->far.order, d->num_freq < c_fewFrequencies && most > 2 ? 2 : most, item);
-    const int parts = divide_blocks(d, num);
-    for (int warps = 1; warps <= c_maxWarps && warps * parts <= num; warps++)
+    return blocks_for(d->num_freq, 32) * parts <= d->limits.processors;
+}
+
+/* Items of a product and how they are divided. */
+struct Division
+{
+    WorkItem item[c_maxItems];
+    int      owner[c_maxItems], num, warps, load; /* load: work of the busiest warp */
+};
+
+/* Divides items of up to `most` degrees among the warps of `parts` blocks. alone: whether these are alone on their
+ * multiprocessors, so that the busiest warp is what counts. */
+static void divide(int p, int most, int parts, bool alone, Division* d)
+{
+    int best_cost = 0;
+    d->num        = make_items(p, most, d->item);
+    d->warps      = 1;
+    for (int warps = 1; warps <= c_maxWarps && (warps - 1) * parts < d->num; warps++)
     {
+        const int load = divide_items(d->item, d->num, warps * parts, d->owner);
         /* another warp is worth 6 % more of the warps' time idle */
-        const int cost = divide_items(item, num, warps * parts, owner) * warps * 100 / (100 + 6 * warps);
-        if (warps == 1 || cost <= best_cost)
+        const int cost = alone ? load : load * warps * 100 / (100 + 6 * warps);
+        if (warps == 1 || cost < best_cost || (cost == best_cost && !alone))
         {
-            best      = warps;
+            d->warps  = warps;
             best_cost = cost;
         }
     }
-    divide_items(item, num, best * parts, owner);
+    d->load = divide_items(d->item, d->num, d->warps * parts, d->owner);
+}
+
+gmxfmm_status fmm_cuda_product_items(gmxfmm_plan* plan)
+{
+    fmm_device* d = plan->device;
+    WorkTable   table;
+    Division    division, other;
+    /* few frequencies: smaller items, to be divided among more warps */
+    const int  p     = plan->far.order;
+    const int  most  = d->num_freq < c_fewFrequencies ? 2 : is_double(plan) ? c_mostWide : c_most;
+    const int  parts = divide_blocks(d, make_items(p, most, division.item));
+    const bool alone = is_alone(d, parts);
+    int        total = 0;
+    divide(p, most, parts, alone, &division);
+    for (int degrees = 1; degrees <= c_most && alone; degrees++)
+    {
+        divide(p, degrees, parts, true, &other);
+        if (other.load < division.load)
+        {
+            division = other;
+        }
+    }
     std::memset(&table, 0, sizeof(table));
-    for (int w = 0; w < best * parts; w++)
+    for (int w = 0; w < division.warps * parts; w++)
     {
         table.start[w] = total;
-        for (int i = 0; i < num; i++)
+        for (int i = 0; i < division.num; i++)
         {
-            if (owner[i] == w)
+            if (division.owner[i] == w)
             {
-                table.item[total++] = item[i];
+                table.item[total++] = division.item[i];
             }
         }
     }
-    table.start[best * parts] = total;
-    d->num_parts              = parts;
-    d->num_warps              = best;
+    table.start[division.warps * parts] = total;
+    d->num_parts                        = parts;
+    d->num_warps                        = division.warps;
     FMM_TRY(fmm_device_reserve(plan, &d->work_items, sizeof(table)));
     FMM_TRY(fmm_cuda_upload(plan, d->work_items.memory, &table, sizeof(table)));
     return GMXFMM_OK;
@@ -504,8 +540,13 @@ template <class R>
 static ProductArgs<R> make_args(gmxfmm_plan* plan, const DeviceBuffer& to)
 {
     fmm_device* d = plan->device;
-    return {plan->far.order,  d->num_freq,        d->spectrum.as<Vec2<R>>(),
-            to.as<Vec2<R>>(), d->s.as<Vec2<R>>(), d->work_items.as<WorkTable>()};
+    return {plan->far.order,
+            d->num_freq,
+            d->num_warps,
+            d->spectrum.as<Vec2<R>>(),
+            to.as<Vec2<R>>(),
+            d->s.as<Vec2<R>>(),
+            d->work_items.as<WorkTable>()};
 }
 
 static dim3 product_grid(const fmm_device* d, int width)
@@ -513,25 +554,21 @@ static dim3 product_grid(const fmm_device* d, int width)
     return dim3(static_cast<unsigned>(blocks_for(d->num_freq, width)), static_cast<unsigned>(d->num_parts));
 }
 
-template <class R, bool S_SHARED, int WIDTH>
-static gmxfmm_status launch(gmxfmm_plan* plan, size_t shared, const DeviceBuffer& to, cudaStream_t stream)
+/* width: frequencies of a block of the kernel */
+template <class R>
+static gmxfmm_status launch(gmxfmm_plan* plan,
+                            void (*kernel)(ProductArgs<R>),
+                            int                 width,
+                            size_t              shared,
+                            const DeviceBuffer& to,
+                            cudaStream_t        stream)
 {
-    fmm_device*          d = plan->device;
-    const ProductArgs<R> a = make_args<R>(plan, to);
-    FMM_CUDA(plan, (allow_shared(&plan->device->allowed, product<R, S_SHARED, WIDTH>)));
-    FMM_CUDA(plan, launch_next(d->has_chains, product<R, S_SHARED, WIDTH>, product_grid(d, WIDTH),
-                               32 * static_cast<unsigned>(d->num_warps), shared, stream, a));
-    return GMXFMM_OK;
-}
-
-template <class R, int P>
-static gmxfmm_status launch_special(gmxfmm_plan* plan, size_t shared, const DeviceBuffer& to, cudaStream_t stream)
-{
-    fmm_device*          d = plan->device;
-    const ProductArgs<R> a = make_args<R>(plan, to);
-    FMM_CUDA(plan, (allow_shared(&plan->device->allowed, product_special<R, P>)));
-    FMM_CUDA(plan, launch_next(d->has_chains, product_special<R, P>, product_grid(d, 32),
-                               32 * static_cast<unsigned>(d->num_warps), shared, stream, a));
+    fmm_device* d = plan->device;
+    /* where a block is alone on its multiprocessor, warps without items help to fetch */
+    const unsigned warps = static_cast<unsigned>(is_alone(d, d->num_parts) ? c_maxWarps : d->num_warps);
+    FMM_CUDA(plan, allow_shared(&plan->device->allowed, kernel));
+    FMM_CUDA(plan, launch_next(d->has_chains, kernel, product_grid(d, width), 32 * warps, shared, stream,
+                               make_args<R>(plan, to)));
     return GMXFMM_OK;
 }
 
@@ -547,7 +584,7 @@ static gmxfmm_status dispatch(gmxfmm_plan* plan, const DeviceBuffer& to, cudaStr
     case P:                                                                                                            \
         if (input + spectra <= room)                                                                                   \
         {                                                                                                              \
-            return launch_special<R, P>(plan, input + spectra, to, stream);                                            \
+            return launch<R>(plan, product_special<R, P>, 32, input + spectra, to, stream);                            \
         }                                                                                                              \
         break;
         FMM_SPECIAL_ORDERS(FMM_LAUNCH)
@@ -558,10 +595,10 @@ static gmxfmm_status dispatch(gmxfmm_plan* plan, const DeviceBuffer& to, cudaStr
     /* if fewer than two blocks fit on a multiprocessor, reading the spectra through the caches is faster */
     if (input + spectra <= room / 2)
     {
-        return launch<R, true, 32>(plan, input + spectra, to, stream);
+        return launch<R>(plan, product<R, true, 32>, 32, input + spectra, to, stream);
     }
-    return input <= room ? launch<R, false, 32>(plan, input, to, stream)
-                         : launch<R, false, 16>(plan, input / 2, to, stream);
+    return input <= room ? launch<R>(plan, product<R, false, 32>, 32, input, to, stream)
+                         : launch<R>(plan, product<R, false, 16>, 16, input / 2, to, stream);
 }
 
 gmxfmm_status fmm_cuda_product(gmxfmm_plan* plan, const DeviceBuffer& to, cudaStream_t stream)

@@ -12,10 +12,12 @@
 
 enum
 {
-    c_threads  = 64,   /* of a block, for any order */
-    c_warps    = 4,    /* of a block, for orders with kernels of their own */
-    c_cells    = 32,   /* of a block of these kernels */
-    c_fewCells = 20000 /* below this number a block has c_cells / 2, to have enough blocks */
+    c_threads   = 64,    /* of a block, for any order */
+    c_warps     = 4,     /* of a block, for orders with kernels of their own */
+    c_cells     = 32,    /* of a block of these kernels */
+    c_fewCells  = 20000, /* below this number a block has c_cells / 2, to have enough blocks */
+    c_manyWarps = 8,     /* of a block where c_cells / 4 make at most */
+    c_fewBlocks = 3      /* blocks a multiprocessor */
 };
 
 template <class R>
@@ -321,29 +323,30 @@ evaluate_particles(const L2pArgs<R>& a, int first, const BlockItems& items, cons
     }
 }
 
-/* Evaluates the block's particles, two of one cell in a thread, so that each weight is read once for both. */
-template <class R, int P>
+/* Evaluates the block's particles, T of one cell in a thread, so that each weight is read once for all of them. */
+template <class R, int P, int T>
 static __device__ inline void
-evaluate_two_each(const L2pArgs<R>& a, int first, const BlockItems& items, const Vec4<R>* weights)
+evaluate_together(const L2pArgs<R>& a, int first, const BlockItems& items, int threads, const Vec4<R>* weights)
 {
-    for (int item = static_cast<int>(threadIdx.x); item < items.item[32]; item += 32 * c_warps)
+    for (int item = static_cast<int>(threadIdx.x); item < items.item[32]; item += threads)
     {
-        const int   cell = cell_of_item(items, item), s = items.begin[cell] + 2 * (item - items.item[cell]);
-        const int   other = min(s + 1, items.end[cell] - 1);
-        Batch<R, 2> b;
-        b.v[0] = a.xq[s];
-        b.v[1] = a.xq[other];
+        const int   cell = cell_of_item(items, item), s = items.begin[cell] + T * (item - items.item[cell]);
+        Batch<R, T> b;
 #pragma unroll
-        for (int t = 0; t < 2; t++)
+        for (int t = 0; t < T; t++)
         {
+            b.v[t]   = a.xq[min(s + t, items.end[cell] - 1)];
             b.sum[t] = {0, 0, 0, 0};
             b.r2[t]  = b.v[t].x * b.v[t].x + b.v[t].y * b.v[t].y + b.v[t].z * b.v[t].z;
             b.u[t]   = 1;
             b.w[t]   = 0;
         }
         evaluate_columns<R, P, 0>(weights + cell * weight_stride(P), b);
-        a.out[s]     = finish(a, first + cell, b.v[0], b.sum[0]);
-        a.out[other] = finish(a, first + cell, b.v[1], b.sum[1]);
+#pragma unroll
+        for (int t = 0; t < T; t++)
+        {
+            a.out[min(s + t, items.end[cell] - 1)] = finish(a, first + cell, b.v[t], b.sum[t]);
+        }
     }
 }
 
@@ -407,23 +410,24 @@ static __device__ inline void weight_column(const R* local, unsigned stride, Vec
 }
 
 /* Computes the columns of the calling warp, which has long and short ones. */
-template <class R, int P, int M>
+template <class R, int P, int M, int WARPS>
 static __device__ inline void weight_columns(int warp, const R* local, unsigned stride, Vec4<R>* weights)
 {
-    constexpr int round = M % (2 * c_warps), owner = round < c_warps ? round : 2 * c_warps - 1 - round;
+    constexpr int round = M % (2 * WARPS), owner = round < WARPS ? round : 2 * WARPS - 1 - round;
     if (warp == owner)
     {
         weight_column<R, P, M>(local, stride, weights);
     }
     if constexpr (M < P)
     {
-        weight_columns<R, P, M + 1>(warp, local, stride, weights);
+        weight_columns<R, P, M + 1, WARPS>(warp, local, stride, weights);
     }
 }
 
-/* Orders with kernels of their own. While weights are computed, each lane has one of at most 32 cells. */
-template <class R, int P>
-__global__ void __launch_bounds__(32 * c_warps) l2p(L2pArgs<R> a)
+/* Orders with kernels of their own. While weights are computed, each lane has one of at most 32 cells. T: particles of
+ * a thread. */
+template <class R, int P, int WARPS, int T>
+__global__ void __launch_bounds__(32 * WARPS) l2p(L2pArgs<R> a)
 {
     extern __shared__ char shared[];
     __shared__ BlockItems  items;
@@ -433,16 +437,16 @@ __global__ void __launch_bounds__(32 * c_warps) l2p(L2pArgs<R> a)
     Vec4<R>*               weights = reinterpret_cast<Vec4<R>*>(shared);
     if (warp == 0)
     {
-        count_items(a.leaves, a.cell_start, first, cells, 2, &items);
+        count_items(a.leaves, a.cell_start, first, cells, T, &items);
     }
     wait_for_previous(); /* the arrays read above are older */
     if (lane < cells)
     {
-        weight_columns<R, P, 0>(warp, a.field + first + lane, static_cast<unsigned>(a.leaves.stride),
-                                weights + lane * weight_stride(P));
+        weight_columns<R, P, 0, WARPS>(warp, a.field + first + lane, static_cast<unsigned>(a.leaves.stride),
+                                       weights + lane * weight_stride(P));
     }
     __syncthreads();
-    evaluate_two_each<R, P>(a, first, items, weights);
+    evaluate_together<R, P, T>(a, first, items, 32 * WARPS, weights);
 }
 
 template <class R>
@@ -462,16 +466,27 @@ static gmxfmm_status launch_general(gmxfmm_plan* plan, L2pArgs<R> a, cudaStream_
     return GMXFMM_OK;
 }
 
-template <class R, int P>
-static gmxfmm_status launch(gmxfmm_plan* plan, L2pArgs<R> a, cudaStream_t stream)
+template <class R, int P, int WARPS, int T>
+static gmxfmm_status launch_blocks(gmxfmm_plan* plan, L2pArgs<R> a, int cells, cudaStream_t stream)
 {
-    a.cells_per_block = a.leaves.num < c_fewCells ? c_cells / 2 : c_cells;
-    const size_t shared =
-        static_cast<size_t>(a.cells_per_block) * static_cast<size_t>(weight_stride(P)) * sizeof(Vec4<R>);
-    FMM_CUDA(plan, (allow_shared(&plan->device->allowed, l2p<R, P>)));
-    FMM_CUDA(plan, launch_next(plan->device->has_chains, l2p<R, P>, blocks_for(a.leaves.num, a.cells_per_block),
-                               32 * c_warps, shared, stream, a));
+    const size_t shared = static_cast<size_t>(cells) * static_cast<size_t>(weight_stride(P)) * sizeof(Vec4<R>);
+    a.cells_per_block   = cells;
+    FMM_CUDA(plan, (allow_shared(&plan->device->allowed, l2p<R, P, WARPS, T>)));
+    FMM_CUDA(plan, (launch_next(plan->device->has_chains, l2p<R, P, WARPS, T>, blocks_for(a.leaves.num, cells),
+                                32 * WARPS, shared, stream, a)));
     return GMXFMM_OK;
+}
+
+template <class R, int P>
+static gmxfmm_status launch(gmxfmm_plan* plan, const L2pArgs<R>& a, cudaStream_t stream)
+{
+    /* Few cells: a thread waits for each instruction and each number, so that more threads with less to do are faster.
+     */
+    if (blocks_for(a.leaves.num, c_cells / 4) <= c_fewBlocks * plan->device->limits.processors)
+    {
+        return launch_blocks<R, P, c_manyWarps, 1>(plan, a, c_cells / 4, stream);
+    }
+    return launch_blocks<R, P, c_warps, 2>(plan, a, a.leaves.num < c_fewCells ? c_cells / 2 : c_cells, stream);
 }
 
 template <class R>

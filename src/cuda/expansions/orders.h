@@ -5,7 +5,7 @@
 #define FMM_CUDA_ORDERS_H
 
 /* X(p) for each of these orders; c_general stands for any order. */
-#define FMM_SPECIAL_ORDERS(X) X(4) X(5) X(6) X(7) X(8) X(9) X(10)
+#define FMM_SPECIAL_ORDERS(X) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12)
 
 enum
 {

@@ -15,7 +15,8 @@ enum
 {
     c_threads  = 128,
     c_group    = 3,     /* columns of a thread */
-    c_fewCells = 20000, /* below this number a thread has one column, to have enough threads */
+    c_fewCells = 20000, /* below this number a warp has one column, to have enough of them */
+    c_staged   = 1024   /* particles that its block fetches to shared memory, at most */
 };
 
 template <class R>
@@ -89,9 +90,10 @@ static __device__ inline void shift_moments(const P2mArgs<R>& a, int leaf, doubl
     }
 }
 
-/* Columns M .. M + GROUP - 1 of order P of one cell. */
+/* Columns M .. M + GROUP - 1 of order P of one cell, whose particles are range.x .. range.y - 1 of xq. */
 template <class R, int P, int M, int GROUP>
-static __device__ inline void columns(const P2mArgs<R>& a, int cell, double* moment)
+static __device__ inline void
+columns(const P2mArgs<R>& a, const Vec4<R>* xq, const int2& range, int cell, double* moment)
 {
     constexpr Monic<P> monic;
     constexpr int      last = M + GROUP - 1 < P ? M + GROUP - 1 : P;
@@ -105,13 +107,11 @@ static __device__ inline void columns(const P2mArgs<R>& a, int cell, double* mom
             re[c][i] = im[c][i] = 0;
         }
     }
-    const int2 range = particles_of(a, cell);
-    const int  begin = range.x, end = range.y;
-    Vec4<R>    next = a.xq[begin]; /* the array has room for one more particle */
-    for (int s = begin; s < end; s++)
+    Vec4<R> next = xq[range.x]; /* the array has room for one more particle */
+    for (int s = range.x; s < range.y; s++)
     {
         const Vec4<R> v = next;
-        next            = a.xq[s + 1];
+        next            = xq[s + 1];
         const R r2      = v.x * v.x + v.y * v.y + v.z * v.z;
         R       u0 = v.w, w0 = 0; /* conj Upsilon(x, y, z) = Upsilon(x, -y, z) */
         if (M == 0)
@@ -185,30 +185,65 @@ static __device__ inline void columns(const P2mArgs<R>& a, int cell, double* mom
     }
 }
 
-/* The group of columns with number blockIdx.y. */
+/* The group of columns with number `number`. */
 template <class R, int P, int M, int GROUP>
-static __device__ inline void group(const P2mArgs<R>& a, int cell, double* moment)
+static __device__ inline void
+group(const P2mArgs<R>& a, int number, const Vec4<R>* xq, const int2& range, int cell, double* moment)
 {
-    if (static_cast<int>(blockIdx.y) == M / GROUP)
+    if (number == M / GROUP)
     {
-        if (cell < a.leaves.num)
-        {
-            columns<R, P, M, GROUP>(a, cell, moment);
-        }
+        columns<R, P, M, GROUP>(a, xq, range, cell, moment);
     }
     else if constexpr (M + GROUP <= P)
     {
-        group<R, P, M + GROUP, GROUP>(a, cell, moment);
+        group<R, P, M + GROUP, GROUP>(a, number, xq, range, cell, moment);
     }
 }
 
-template <class R, int P, int GROUP>
+template <class R, int P>
 __global__ void __launch_bounds__(c_threads) p2m(P2mArgs<R> a)
 {
     const int cell      = static_cast<int>(blockIdx.x * c_threads + threadIdx.x);
     double    moment[4] = {0, 0, 0, 0};
     wait_for_previous();
-    group<R, P, 0, GROUP>(a, cell, moment);
+    if (cell < a.leaves.num)
+    {
+        group<R, P, 0, c_group>(a, static_cast<int>(blockIdx.y), a.xq, particles_of(a, cell), cell, moment);
+    }
+    if (blockIdx.y == 0 && a.sums)
+    {
+        add_block_moments(a.partial, a.results, moment);
+    }
+}
+
+/* Few cells: a block has 32 of them, and each warp one column of all of these. Particles of neighbouring leaves are
+ * neighbours, so that they are fetched at once, where each thread by itself would wait for one after the other. */
+template <class R, int P>
+__global__ void __launch_bounds__(c_threads) p2m_of_few(P2mArgs<R> a)
+{
+    __shared__ Vec4<R> staged[c_staged];
+    const int          lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
+    const int          cell      = static_cast<int>(blockIdx.x) * 32 + lane;
+    double             moment[4] = {0, 0, 0, 0};
+    wait_for_previous();
+    int2      range = particles_of(a, min(cell, a.leaves.num - 1));
+    const int first = __reduce_min_sync(0xffffffffu, range.x), num = __reduce_max_sync(0xffffffffu, range.y) - first;
+    const Vec4<R>* xq = a.xq;
+    if (num < c_staged)
+    {
+        for (int s = static_cast<int>(threadIdx.x); s <= num; s += c_threads)
+        {
+            staged[s] = a.xq[first + s];
+        }
+        xq = staged;
+        range.x -= first;
+        range.y -= first;
+        __syncthreads();
+    }
+    if (cell < a.leaves.num)
+    {
+        group<R, P, 0, 1>(a, static_cast<int>(blockIdx.y) * (c_threads / 32) + warp, xq, range, cell, moment);
+    }
     if (blockIdx.y == 0 && a.sums)
     {
         add_block_moments(a.partial, a.results, moment);
@@ -288,14 +323,17 @@ __global__ void __launch_bounds__(c_threads) p2m_general(P2mArgs<R> a)
 template <class R, int P>
 static void launch(const P2mArgs<R>& a, cudaStream_t stream)
 {
-    const unsigned blocks = static_cast<unsigned>(blocks_for(a.leaves.num, c_threads));
     if (a.leaves.num < c_fewCells)
     {
-        p2m<R, P, 1><<<dim3(blocks, static_cast<unsigned>(P + 1)), c_threads, 0, stream>>>(a);
+        const dim3 grid(static_cast<unsigned>(blocks_for(a.leaves.num, 32)),
+                        static_cast<unsigned>(blocks_for(P + 1, c_threads / 32)));
+        p2m_of_few<R, P><<<grid, c_threads, 0, stream>>>(a);
     }
     else
     {
-        p2m<R, P, c_group><<<dim3(blocks, static_cast<unsigned>(P / c_group + 1)), c_threads, 0, stream>>>(a);
+        const dim3 grid(static_cast<unsigned>(blocks_for(a.leaves.num, c_threads)),
+                        static_cast<unsigned>(P / c_group + 1));
+        p2m<R, P><<<grid, c_threads, 0, stream>>>(a);
     }
 }
 
@@ -308,7 +346,7 @@ static void launch_general(const P2mArgs<R>& a, cudaStream_t stream)
 
 static size_t partial_bytes(int num_leaves)
 {
-    return static_cast<size_t>(blocks_for(num_leaves, c_threads)) * 4 * sizeof(double);
+    return static_cast<size_t>(blocks_for(num_leaves, num_leaves < c_fewCells ? 32 : c_threads)) * 4 * sizeof(double);
 }
 
 template <class R>
