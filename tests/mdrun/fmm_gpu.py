@@ -368,10 +368,14 @@ def continuation(checks):
         gmx.mdrun(folder, *GPU, "-update", "gpu", "-nsteps", "100", nb="gpu", name="part")
         shutil.copy(folder + "/part.cpt", folder + "/at100.cpt")
         last = []
+        chosen = chosen_settings(fmm_parameters(read_log(folder, "part")))
         # Both go on from the same checkpoint; appended to the same files or not, the last frame counts.
         for options, nb in ((["-fmm", "cpu"], "cpu"), ([*GPU, "-update", "gpu"], "gpu")):
             gmx.mdrun(folder, *options, "-cpi", "at100.cpt", "-noappend", nb=nb, name="part")
             last.append(read_trr(folder + "/part.part0002.trr")[-1])
+            # By times on the GPU, of which the CPU's run knows by the checkpoint alone
+            kept = chosen_settings(fmm_parameters(read_log(folder, "part.part0002")))
+            checks.that(chosen and kept == chosen, f"{name} on the {nb}: {kept} goes on with {chosen}")
         checks.that(last[0].step == last[1].step == 105, f"{name}: continued to step {last[1].step}")
         start = next(f for f in read_trr(folder + "/part.trr") if f.step == 100)
         moved = rms_distance(last[0].x, start.x, start.box)

@@ -9,8 +9,11 @@
 
 #include "fmmversion.h"
 
+#include "gromacs/fileio/checkpoint.h"
 #include "gromacs/fileio/warninp.h"
+#include "gromacs/mdrun/mdmodules.h"
 #include "gromacs/mdtypes/enerdata.h"
+#include "gromacs/mdtypes/imdmodule.h"
 #include "gromacs/mdtypes/inputrec.h"
 #include "gromacs/mdtypes/interaction_const.h"
 #include "gromacs/options/options.h"
@@ -19,7 +22,10 @@
 #include "gromacs/topology/ifunc.h"
 #include "gromacs/topology/topology.h"
 #include "gromacs/utility/keyvaluetree.h"
+#include "gromacs/utility/keyvaluetreebuilder.h"
+#include "gromacs/utility/mdmodulesnotifiers.h"
 
+#include "fmmchoice.h"
 #include "gmxfmmoptions.h"
 
 namespace gmx
@@ -154,6 +160,39 @@ void startLaunchCounter(gmx_wallcycle* wcycle)
 void stopLaunchCounter(gmx_wallcycle* wcycle)
 {
     wallcycle_stop(wcycle, WallCycleCounter::LaunchGpu);
+}
+
+namespace
+{
+
+//! Makes checkpoints keep a choice
+class FmmChoiceModule final : public IMDModule
+{
+public:
+    explicit FmmChoiceModule(FmmChoice* choice) : choice_(choice) {}
+
+    IMdpOptionProvider* mdpOptionProvider() override { return nullptr; }
+    IMDOutputProvider*  outputProvider() override { return nullptr; }
+    void                initForceProviders(ForceProviders* /*forceProviders*/) override {}
+    void subscribeToPreProcessingNotifications(MDModulesNotifiers* /*notifiers*/) override {}
+    void subscribeToSimulationSetupNotifications(MDModulesNotifiers* notifiers) override
+    {
+        notifiers->checkpointingNotifier_.subscribe([this](MDModulesWriteCheckpointData data)
+                                                    { writeFmmChoice(*choice_, data.builder_); });
+        notifiers->checkpointingNotifier_.subscribe(
+                [this](MDModulesCheckpointReadingDataOnMaster data)
+                { *choice_ = readFmmChoice(data.checkpointedData_); });
+    }
+
+private:
+    FmmChoice* choice_;
+};
+
+} // namespace
+
+void keepFmmChoice(MDModules* modules, FmmChoice* choice)
+{
+    modules->add(std::make_shared<FmmChoiceModule>(choice));
 }
 
 } // namespace gmx

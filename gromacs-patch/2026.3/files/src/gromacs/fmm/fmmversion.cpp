@@ -12,7 +12,10 @@
 #include "gromacs/applied_forces/nnpot/nnpot.h"
 #include "gromacs/fileio/warninp.h"
 #include "gromacs/mdlib/calc_verletbuf.h"
+#include "gromacs/mdrun/mdmodules.h"
+#include "gromacs/mdrunutility/mdmodulesnotifiers.h"
 #include "gromacs/mdtypes/enerdata.h"
+#include "gromacs/mdtypes/imdmodule.h"
 #include "gromacs/mdtypes/inputrec.h"
 #include "gromacs/mdtypes/interaction_const.h"
 #include "gromacs/options/options.h"
@@ -23,9 +26,11 @@
 #include "gromacs/topology/topology.h"
 #include "gromacs/utility/enumerationhelpers.h"
 #include "gromacs/utility/keyvaluetree.h"
+#include "gromacs/utility/keyvaluetreebuilder.h"
 
 #include "fmm_mdmodule.h"
 #include "fmm_mdpoptions.h"
+#include "fmmchoice.h"
 #include "fmmopensystem.h"
 #include "gmxfmmoptions.h"
 
@@ -199,6 +204,40 @@ void startLaunchCounter(gmx_wallcycle* wcycle)
 void stopLaunchCounter(gmx_wallcycle* wcycle)
 {
     wallcycle_stop(wcycle, WallCycleCounter::LaunchGpuPp);
+}
+
+namespace
+{
+
+//! Makes checkpoints keep a choice
+class FmmChoiceModule final : public IMDModule
+{
+public:
+    explicit FmmChoiceModule(FmmChoice* choice) : choice_(choice) {}
+
+    IMdpOptionProvider* mdpOptionProvider() override { return nullptr; }
+    IMDOutputProvider*  outputProvider() override { return nullptr; }
+    void                initForceProviders(ForceProviders* /*forceProviders*/) override {}
+    void subscribeToPreProcessingNotifications(MDModulesNotifiers* /*notifiers*/) override {}
+    void subscribeToSimulationRunNotifications(MDModulesNotifiers* /*notifiers*/) override {}
+    void subscribeToSimulationSetupNotifications(MDModulesNotifiers* notifiers) override
+    {
+        notifiers->checkpointingNotifier_.subscribe([this](MDModulesWriteCheckpointData data)
+                                                    { writeFmmChoice(*choice_, data.builder_); });
+        notifiers->checkpointingNotifier_.subscribe(
+                [this](MDModulesCheckpointReadingDataOnMain data)
+                { *choice_ = readFmmChoice(data.checkpointedData_); });
+    }
+
+private:
+    FmmChoice* choice_;
+};
+
+} // namespace
+
+void keepFmmChoice(MDModules* modules, FmmChoice* choice)
+{
+    modules->add("gmxfmm-choice", std::make_shared<FmmChoiceModule>(choice));
 }
 
 } // namespace gmx

@@ -2,6 +2,7 @@
 
 # The backend that computes coulombtype = FMM with the gmxfmm library
 gmx_add_libgromacs_sources(
+    fmmchoice.cpp
     fmmljsplit.cpp
     fmmljsplitchoice.cpp
     fmmopensystem.cpp
@@ -45,6 +46,7 @@ endif()
 if (BUILD_TESTING)
     gmx_add_unit_test(FmmUnitTests fmm-test
         CPP_SOURCE_FILES
+            tests/fmmchoice.cpp
             tests/fmmljsplit.cpp
             tests/fmmopensystem.cpp
             tests/fmmoptions.cpp

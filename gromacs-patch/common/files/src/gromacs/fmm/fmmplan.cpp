@@ -147,6 +147,21 @@ gmxfmm_options libraryOptions(const FmmParameters& parameters, real epsfac, bool
     return options;
 }
 
+//! Returns whether a choice was made for this accuracy and has all that is given
+bool isChoiceOf(const FmmChoice& choice, double accuracy, const gmxfmm_options& given)
+{
+    const auto isGiven = [](int asked, int chosen)
+    { return asked == GMXFMM_AUTO || asked == chosen; };
+    bool isSame = choice.asked == accuracy && isGiven(given.order, choice.order)
+                  && isGiven(given.depth, choice.depth) && isGiven(given.separation, choice.separation)
+                  && (given.m2l == GMXFMM_M2L_AUTO || given.m2l == choice.m2l);
+    for (int d = 0; d < DIM; d++)
+    {
+        isSame = isSame && isGiven(given.grid[d], choice.grid[d]);
+    }
+    return isSame;
+}
+
 } // namespace
 
 FmmBox fmmBox(const matrix box)
@@ -198,10 +213,7 @@ FmmPlan::FmmPlan(const FmmParameters& parameters,
     const double* libraryBox = isOpen() ? nullptr : givenBox.data();
     if (parameters.measure)
     {
-        measured_ = measureFmmError(
-                mtop, x, libraryBox, startLambda_, !fmmParametersAreFixed(parameters), &options_);
-        measured_.message = withAtomNumbers(measured_.message);
-        checkMeasured(fmmCellsAreGiven(parameters));
+        measure(parameters, mtop, x, libraryBox);
     }
     const int numAtoms = mtop.natoms;
     create(numAtoms, libraryBox);
@@ -236,6 +248,38 @@ void FmmPlan::create(const int numAtoms, const double* box)
             gmxfmm_create(&plan, &options_, numAtoms, box, message.data(), message.size());
     plan_.reset(plan);
     throwOnError(status, message.data(), isOnGpu());
+}
+
+void FmmPlan::measure(const FmmParameters& parameters,
+                      const gmx_mtop_t&    mtop,
+                      ArrayRef<const RVec> x,
+                      const double*        box)
+{
+    const bool isFixed = fmmParametersAreFixed(parameters);
+    const bool isKept  = !isFixed && isChoiceOf(parameters.choice, parameters.accuracy, options_);
+    if (isKept)
+    {
+        choice_             = parameters.choice;
+        options_.accuracy   = choice_.accuracy;
+        options_.m2l        = static_cast<gmxfmm_m2l>(choice_.m2l);
+        options_.order      = choice_.order;
+        options_.depth      = choice_.depth;
+        options_.separation = choice_.separation;
+        std::copy(choice_.grid.begin(), choice_.grid.end(), options_.grid);
+    }
+    measured_         = measureFmmError(mtop, x, box, startLambda_, !isFixed && !isKept, &options_);
+    measured_.message = withAtomNumbers(measured_.message);
+    checkMeasured(fmmCellsAreGiven(parameters));
+    if (!isFixed && !isKept && isOnGpu() && options_.reproducible == 0)
+    {
+        choice_ = { accuracy_,
+                    options_.accuracy,
+                    options_.m2l,
+                    options_.order,
+                    options_.depth,
+                    options_.separation,
+                    { { options_.grid[0], options_.grid[1], options_.grid[2] } } };
+    }
 }
 
 void FmmPlan::checkMeasured(const bool areCellsGiven) const

@@ -19,6 +19,7 @@
 #include "gromacs/utility/listoflists.h"
 #include "gromacs/utility/real.h"
 
+#include "fmmchoice.h"
 #include "fmmmeasure.h"
 #include "fmmversion.h"
 
@@ -57,7 +58,8 @@ public:
      * \param[in] box           Box for which parameters are chosen; not used with open boundary
      * \param[in] x             Coordinates for which parameters are chosen
      * \param[in] epsfac        Coulomb constant over the relative permittivity
-     * \param[in] reproducible  Whether the same input has to give the same bits in each run
+     * \param[in] reproducible  Whether the same input has to give the same bits in each run; if not, times
+     *                          on a GPU count for the choice
      * \param[in] numThreads    Number of OpenMP threads
      * \param[in] deviceId      Number of the GPU to compute on, without a value on the CPU
      */
@@ -97,6 +99,8 @@ public:
     gmxfmm_info info() const;
     //! What the parameters were measured to reach, empty if they were not
     const FmmMeasuredError& measured() const { return measured_; }
+    //! The choice by times that is in use, if there is one
+    const FmmChoice& choice() const { return choice_; }
     //! Measures what the parameters in use reach at these coordinates
     FmmMeasuredError measureAt(const gmx_mtop_t& mtop, ArrayRef<const RVec> x, const matrix box) const;
 
@@ -112,6 +116,11 @@ private:
 
     //! Makes the plan, for about this number of atoms
     void create(int numAtoms, const double* box);
+    //! Chooses by measured errors, or takes what an earlier part of the run has chosen, and measures that
+    void measure(const FmmParameters& parameters,
+                 const gmx_mtop_t&    mtop,
+                 ArrayRef<const RVec> x,
+                 const double*        box);
     //! Throws when what was measured misses what was asked for, or is of no use
     void checkMeasured(bool areCellsGiven) const;
 
@@ -123,6 +132,7 @@ private:
     //! What the plan was made with; its accuracy is what the library was asked for
     gmxfmm_options                        options_;
     FmmMeasuredError                      measured_;
+    FmmChoice                             choice_;
     std::unique_ptr<gmxfmm_plan, Deleter> plan_;
 };
 

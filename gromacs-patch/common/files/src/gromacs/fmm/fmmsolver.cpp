@@ -254,6 +254,11 @@ std::string FmmSolver::description() const
     return describeFmm(impl_->plan_);
 }
 
+FmmChoice FmmSolver::choice() const
+{
+    return impl_->plan_.choice();
+}
+
 double FmmSolver::expectedError() const
 {
     return impl_->plan_.info().predicted_error;

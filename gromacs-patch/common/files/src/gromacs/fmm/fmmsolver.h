@@ -20,6 +20,7 @@
 #include "gromacs/utility/listoflists.h"
 #include "gromacs/utility/real.h"
 
+#include "fmmchoice.h"
 #include "fmmversion.h"
 
 class GpuEventSynchronizer;
@@ -79,6 +80,8 @@ public:
 
     //! Returns the parameters in use, as text
     std::string description() const;
+    //! Returns what was chosen by times, if anything was
+    FmmChoice choice() const;
     //! Returns the expected relative RMS force error
     double expectedError() const;
 

@@ -46,6 +46,11 @@ std::string FmmSolver::description() const
     return {};
 }
 
+FmmChoice FmmSolver::choice() const
+{
+    return {};
+}
+
 double FmmSolver::expectedError() const
 {
     return 0;

@@ -15,6 +15,7 @@
 
 #include "gromacs/mdtypes/imdpoptionprovider.h"
 
+#include "fmmchoice.h"
 #include "fmmversion.h"
 
 struct t_inputrec;
@@ -126,6 +127,8 @@ struct FmmParameters
     bool havePeriodicMolecules = false;
     //! Lambda of Coulomb interactions at the start; not an option
     double startLambda = 0;
+    //! What an earlier part of this run has chosen by times, if it has; not an option
+    FmmChoice choice;
 };
 
 //! Returns whether cells are given
