@@ -68,7 +68,11 @@ def bulk(gmx, folder):
         gmx.grompp(folder, mdp, system, name=kind)
     with concurrent.futures.ThreadPoolExecutor(len(kinds)) as pool:  # side by side: no time is measured
         threads = str(max(1, CORES // len(kinds)))
-        list(pool.map(lambda kind: gmx.mdrun(folder, "-pin", "off", name=kind, nb=NB, threads=threads), kinds))
+
+        def run(k, kind):
+            where = ("-update", "gpu", "-gpu_id", str(k % len(gpu().splitlines()))) if NB == "gpu" else ()
+            gmx.mdrun(folder, "-pin", "off", *where, name=kind, nb=NB, threads=threads)
+        list(pool.map(run, range(len(kinds)), kinds))
     for kind in kinds:
         rows = gmx.energies(folder, ["Density", "Temperature", "Pressure"], name=kind)
         rows = rows[len(rows) // 10:]  # the first tenth is left out
@@ -85,7 +89,7 @@ def bulk(gmx, folder):
 
 
 def gpu():
-    """Name and driver of the GPU."""
+    """Names and drivers of GPUs, a line each."""
     found = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"], capture_output=True, text=True)
     return found.stdout.strip()
 
@@ -112,7 +116,7 @@ def main():
         records[part] = {**record, "date": datetime.date.today().isoformat(), "commit": commit(), "command": " ".join(sys.argv)}
         print(json.dumps(records[part], indent=1), flush=True)
         with open(output, "w") as file:
-            json.dump({"benchmark": "lj-split-observables", "device": {**device(), "gpu": gpu() if NB == "gpu" else None}, "records": records}, file, indent=1)
+            json.dump({"benchmark": "lj-split-observables", "device": {**device(), "gpu": gpu().splitlines()[0] if NB == "gpu" else None}, "records": records}, file, indent=1)
             file.write("\n")
 
 

@@ -31,6 +31,7 @@ endif()
 
 if (GMX_GMXFMM)
     gmx_add_libgromacs_sources(
+        fmmenergygroups.cpp
         fmmgpusteps.cpp
         fmmmeasure.cpp
         fmmperturbation.cpp

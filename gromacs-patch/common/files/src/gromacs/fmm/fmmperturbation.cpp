@@ -44,18 +44,18 @@ FmmParameters ofPerturbedAtoms(const FmmParameters& all)
 
 } // namespace
 
-FmmPerturbation::FmmPerturbation(const FmmParameters&    parameters,
-                                 const FmmBox&           box,
-                                 const real              epsfac,
-                                 const bool              reproducible,
-                                 const int               numThreads,
-                                 ArrayRef<const real>    chargesA,
-                                 ArrayRef<const real>    chargesB,
-                                 const ListOfLists<int>& exclusions) :
+FmmPerturbation::FmmPerturbation(const FmmParameters&           parameters,
+                                 const FmmBox&                  box,
+                                 const real                     epsfac,
+                                 const bool                     reproducible,
+                                 const int                      numThreads,
+                                 ArrayRef<const real>           chargesA,
+                                 ArrayRef<const real>           chargesB,
+                                 const ListOfLists<int>&        exclusions,
+                                 ArrayRef<const unsigned short> groups) :
     charges_(chargesA.begin(), chargesA.end())
 {
-    std::vector<int>  place(chargesA.size(), -1);
-    std::vector<real> differences;
+    std::vector<int> place(chargesA.size(), -1);
     for (Index i = 0; i < chargesA.ssize(); i++)
     {
         if (chargesA[i] != chargesB[i])
@@ -64,8 +64,8 @@ FmmPerturbation::FmmPerturbation(const FmmParameters&    parameters,
             atoms_.push_back(i);
             chargesA_.push_back(chargesA[i]);
             // The plans' charges are of type real: their derivative is the difference of these
-            differences.push_back(chargesB[i] - chargesA[i]);
-            difference_.push_back(differences.back());
+            differenceOfPlan_.push_back(chargesB[i] - chargesA[i]);
+            difference_.push_back(differenceOfPlan_.back());
         }
     }
     ListOfLists<int> excluded;
@@ -89,7 +89,16 @@ FmmPerturbation::FmmPerturbation(const FmmParameters&    parameters,
     force_.resize(atoms_.size());
     plan_ = std::make_unique<FmmPlan>(
             ofPerturbedAtoms(parameters), atoms_.size(), box, epsfac, reproducible, numThreads);
-    plan_->setAtoms(differences, excluded);
+    plan_->setAtoms(differenceOfPlan_, excluded);
+    if (!groups.empty())
+    {
+        std::vector<unsigned short> ofThese;
+        for (const int i : atoms_)
+        {
+            ofThese.push_back(groups[i]);
+        }
+        energyGroups_ = std::make_unique<FmmEnergyGroups>(ofThese);
+    }
 }
 
 FmmPerturbation::~FmmPerturbation() = default;
@@ -158,7 +167,11 @@ void FmmPerturbation::addTo(ArrayRef<const RVec> x,
     {
         element *= factor;
     }
-    addFmmSums(0, factor * energy, output.virial, stepWork, forceWithVirial, enerd);
+    if (energyGroups_ && stepWork.computeEnergy)
+    {
+        energyGroups_->addTo(plan_.get(), x_.data(), differenceOfPlan_, energy, factor, enerd);
+    }
+    addFmmSums(0, energyGroups_ ? 0 : factor * energy, output.virial, stepWork, forceWithVirial, enerd);
     if (stepWork.computeDhdl)
     {
         enerd->dvdl_lin[FreeEnergyPerturbationCouplingType::Coul] +=

@@ -16,6 +16,7 @@
 #include "gromacs/utility/listoflists.h"
 #include "gromacs/utility/real.h"
 
+#include "fmmenergygroups.h"
 #include "fmmplan.h"
 
 struct gmx_enerdata_t;
@@ -52,21 +53,25 @@ public:
      * \param[in] chargesA      Charges at lambda = 0
      * \param[in] chargesB      Charges at lambda = 1
      * \param[in] exclusions    Excluded pairs
+     * \param[in] groups        Energy group of each atom; empty: there is one
      */
-    FmmPerturbation(const FmmParameters&    parameters,
-                    const FmmBox&           box,
-                    real                    epsfac,
-                    bool                    reproducible,
-                    int                     numThreads,
-                    ArrayRef<const real>    chargesA,
-                    ArrayRef<const real>    chargesB,
-                    const ListOfLists<int>& exclusions);
+    FmmPerturbation(const FmmParameters&           parameters,
+                    const FmmBox&                  box,
+                    real                           epsfac,
+                    bool                           reproducible,
+                    int                            numThreads,
+                    ArrayRef<const real>           chargesA,
+                    ArrayRef<const real>           chargesB,
+                    const ListOfLists<int>&        exclusions,
+                    ArrayRef<const unsigned short> groups);
     ~FmmPerturbation();
 
     //! Makes the atoms' charges the parameter of the charge gradient of the plan of all atoms
     void setDerivatives(FmmPlan* plan) const;
     //! Gives the plan of all atoms the charges for lambda, unless it has them
     void setLambda(FmmPlan* plan, real lambda);
+    //! The charges of all atoms for the lambda that was set
+    ArrayRef<const real> charges() const { return charges_; }
     //! Passes on a box
     void setBox(const FmmBox& box);
     //! Assigns the perturbed atoms to cells
@@ -91,6 +96,8 @@ private:
 
     std::vector<int>    atoms_;
     std::vector<double> difference_;
+    //! The same as the small plan has them
+    std::vector<real> differenceOfPlan_;
     //! Of the perturbed atoms, those of lambda = 0
     std::vector<real> chargesA_;
     //! Of all atoms, those of lambda_
@@ -99,6 +106,8 @@ private:
     std::vector<RVec>        x_;
     std::vector<RVec>        force_;
     std::unique_ptr<FmmPlan> plan_;
+    //! Those of the perturbed atoms, empty with one energy group
+    std::unique_ptr<FmmEnergyGroups> energyGroups_;
 };
 
 } // namespace gmx

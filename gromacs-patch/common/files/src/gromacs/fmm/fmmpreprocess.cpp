@@ -188,11 +188,15 @@ void checkFmmSystem(const gmx_mtop_t&    mtop,
                     "given; use sc-coul = no with coul-lambdas that change where vdw-lambdas do "
                     "not, or coulombtype = PME");
     }
-    if (ir.opts.ngener > 1)
+    for (int pair = 0; pair < ir.opts.ngener * ir.opts.ngener; pair++)
     {
-        addFmmError(wi,
-                    "coulombtype = FMM does not split the Coulomb energy over groups; remove "
-                    "energygrps");
+        if ((ir.opts.egp_flags[pair] & EGP_EXCL) != 0)
+        {
+            addFmmError(wi,
+                        "coulombtype = FMM computes Coulomb interactions of all groups with one "
+                        "another; remove energygrp-excl");
+            break;
+        }
     }
 
     double      netCharge = 0, netChargeB = 0;

@@ -23,6 +23,7 @@
 #include "gromacs/timing/wallcycle.h"
 #include "gromacs/utility/logger.h"
 
+#include "fmmenergygroups.h"
 #include "fmmgpu.h"
 #include "fmmgpusteps.h"
 #include "fmmopensystem.h"
@@ -157,6 +158,16 @@ public:
         plan_.check(gmxfmm_execute(plan_.get(), x.data(), &output));
 
         addFmmForces(force_, stepWork, forceWithVirial);
+        if (energyGroups_ && stepWork.computeEnergy)
+        {
+            energyGroups_->addTo(&plan_,
+                                 x.data(),
+                                 perturbation_ ? perturbation_->charges() : charges_,
+                                 output.energy_near + output.energy_far,
+                                 1,
+                                 enerd);
+            output.energy_near = output.energy_far = 0;
+        }
         addFmmSums(output.energy_near, output.energy_far, output.virial, stepWork, forceWithVirial, enerd);
         if (perturbation_)
         {
@@ -164,10 +175,23 @@ public:
         }
     }
 
+    //! Sets the energy groups, if there are several
+    void setEnergyGroups(ArrayRef<const real> charges, ArrayRef<const unsigned short> groups)
+    {
+        energyGroups_.reset();
+        if (std::any_of(groups.begin(), groups.end(), [](unsigned short group) { return group > 0; }))
+        {
+            GMX_RELEASE_ASSERT(!gpu_, "Energies of groups are computed on the CPU");
+            charges_.assign(charges.begin(), charges.end());
+            energyGroups_ = std::make_unique<FmmEnergyGroups>(groups);
+        }
+    }
+
     //! Sets the atoms whose charges are perturbed, if there are such
-    void setPerturbation(ArrayRef<const real>    chargesA,
-                         ArrayRef<const real>    chargesB,
-                         const ListOfLists<int>& exclusions)
+    void setPerturbation(ArrayRef<const real>           chargesA,
+                         ArrayRef<const real>           chargesB,
+                         const ListOfLists<int>&        exclusions,
+                         ArrayRef<const unsigned short> groups)
     {
         perturbation_.reset();
         if (std::equal(chargesB.begin(), chargesB.end(), chargesA.begin()))
@@ -176,7 +200,15 @@ public:
         }
         GMX_RELEASE_ASSERT(!gpu_, "Perturbed charges are computed on the CPU");
         perturbation_ = std::make_unique<FmmPerturbation>(
-                parameters_, box_, epsfac_, reproducible_, numThreads_, chargesA, chargesB, exclusions);
+                parameters_,
+                box_,
+                epsfac_,
+                reproducible_,
+                numThreads_,
+                chargesA,
+                chargesB,
+                exclusions,
+                energyGroups_ ? groups : ArrayRef<const unsigned short>());
         perturbation_->setDerivatives(&plan_);
     }
 
@@ -219,6 +251,9 @@ public:
     std::vector<RVec> force_;
     //! Empty without perturbed charges
     std::unique_ptr<FmmPerturbation> perturbation_;
+    //! Empty with one energy group; with several, the charges of lambda = 0 are kept
+    std::unique_ptr<FmmEnergyGroups> energyGroups_;
+    std::vector<real>                charges_;
 };
 
 FmmSolver::FmmSolver(const FmmParameters&       parameters,
@@ -304,12 +339,14 @@ real FmmSolver::pairSearchDensity(const GridCorners& region, ArrayRef<const Atom
     return fmmPairSearchDensity(region, impl_->numAtomsOnGrid_, impl_->occupiedVolume_);
 }
 
-void FmmSolver::setAtoms(ArrayRef<const real>    charges,
-                         ArrayRef<const real>    chargesB,
-                         const ListOfLists<int>& exclusions)
+void FmmSolver::setAtoms(ArrayRef<const real>           charges,
+                         ArrayRef<const real>           chargesB,
+                         const ListOfLists<int>&        exclusions,
+                         ArrayRef<const unsigned short> groups)
 {
     impl_->plan_.setAtoms(charges, exclusions);
-    impl_->setPerturbation(charges, chargesB, exclusions);
+    impl_->setEnergyGroups(charges, groups);
+    impl_->setPerturbation(charges, chargesB, exclusions, groups);
     if (impl_->gpuSteps_)
     {
         impl_->gpuSteps_->setNumAtoms(charges.ssize());

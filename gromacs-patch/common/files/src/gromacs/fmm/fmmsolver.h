@@ -112,8 +112,12 @@ public:
      * \param[in] charges     Charges, those of lambda = 0 where they are perturbed
      * \param[in] chargesB    Charges of lambda = 1, empty where none is perturbed
      * \param[in] exclusions  Excluded pairs
+     * \param[in] groups      Energy group of each atom; empty or all 0: there is one
      */
-    void setAtoms(ArrayRef<const real> charges, ArrayRef<const real> chargesB, const ListOfLists<int>& exclusions);
+    void setAtoms(ArrayRef<const real>           charges,
+                  ArrayRef<const real>           chargesB,
+                  const ListOfLists<int>&        exclusions,
+                  ArrayRef<const unsigned short> groups);
 
     /*! \brief Adds forces, energies and virial of the atoms passed to setAtoms(), computed on the CPU
      *

@@ -74,7 +74,8 @@ real FmmSolver::pairSearchDensity(const GridCorners& /*region*/, ArrayRef<const 
 
 void FmmSolver::setAtoms(ArrayRef<const real> /*charges*/,
                          ArrayRef<const real> /*chargesB*/,
-                         const ListOfLists<int>& /*exclusions*/)
+                         const ListOfLists<int>& /*exclusions*/,
+                         ArrayRef<const unsigned short> /*groups*/)
 {
 }
 

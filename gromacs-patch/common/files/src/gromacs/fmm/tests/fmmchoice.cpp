@@ -11,32 +11,26 @@
 
 #include <gtest/gtest.h>
 
-#include "gromacs/utility/inmemoryserializer.h"
 #include "gromacs/utility/keyvaluetree.h"
 #include "gromacs/utility/keyvaluetreebuilder.h"
-#include "gromacs/utility/keyvaluetreeserializer.h"
 
 namespace gmx
 {
 namespace
 {
 
-//! Returns the data of modules as they are read from a checkpoint that has this choice
-KeyValueTreeObject storedAndRead(const FmmChoice& choice)
+//! Returns the data of modules of a checkpoint that has this choice
+KeyValueTreeObject dataWith(const FmmChoice& choice)
 {
     KeyValueTreeBuilder builder;
     writeFmmChoice(choice, builder.rootObject());
-    InMemorySerializer serializer;
-    serializeKeyValueTree(builder.build(), &serializer);
-    const std::vector<char> buffer = serializer.finishAndGetBuffer();
-    InMemoryDeserializer    deserializer(buffer, false);
-    return deserializeKeyValueTree(&deserializer);
+    return builder.build();
 }
 
 TEST(FmmChoiceTest, IsReadAsItWasWritten)
 {
     const FmmChoice choice = { 2.4e-4, 1.0 / 3, 1, 11, -1, 2, { { 7, 8, 9 } } };
-    const FmmChoice read   = readFmmChoice(storedAndRead(choice));
+    const FmmChoice read   = readFmmChoice(dataWith(choice));
     EXPECT_EQ(read.asked, choice.asked);
     EXPECT_EQ(read.accuracy, choice.accuracy);
     EXPECT_EQ(read.m2l, choice.m2l);
@@ -48,7 +42,7 @@ TEST(FmmChoiceTest, IsReadAsItWasWritten)
 
 TEST(FmmChoiceTest, IsNotWrittenIfThereIsNone)
 {
-    const KeyValueTreeObject data = storedAndRead(FmmChoice());
+    const KeyValueTreeObject data = dataWith(FmmChoice());
     EXPECT_TRUE(data.properties().empty());
     EXPECT_EQ(readFmmChoice(data).asked, 0);
 }
