@@ -70,6 +70,8 @@ public:
     void setDerivatives(FmmPlan* plan) const;
     //! Gives the plan of all atoms the charges for lambda, unless it has them
     void setLambda(FmmPlan* plan, real lambda);
+    //! Number of atoms whose charges change
+    int numAtoms() const { return atoms_.size(); }
     //! The charges of all atoms for the lambda that was set
     ArrayRef<const real> charges() const { return charges_; }
     //! Passes on a box

@@ -123,6 +123,16 @@ void logFmmSetup(const FmmPlan& plan, int maxStepsInCells, const MDLogger& mdlog
     please_cite(fplog, "Kohnke2021");
 }
 
+void logFmmPerturbation(const int numAtoms, const MDLogger& mdlog)
+{
+    GMX_LOG(mdlog.info)
+            .asParagraph()
+            .appendTextFormatted(
+                    "FMM: %d atoms have perturbed charges; their interactions with one another are "
+                    "computed a second time",
+                    numAtoms);
+}
+
 //! Whether the spacing of atoms has changed by a quarter, given the ratio of volumes or densities
 static bool isOtherDensity(const double ratio)
 {

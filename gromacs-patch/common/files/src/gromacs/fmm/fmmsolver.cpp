@@ -210,6 +210,11 @@ public:
                 exclusions,
                 energyGroups_ ? groups : ArrayRef<const unsigned short>());
         perturbation_->setDerivatives(&plan_);
+        if (mdlog_ != nullptr && !isPerturbationLogged_)
+        {
+            logFmmPerturbation(perturbation_->numAtoms(), *mdlog_);
+            isPerturbationLogged_ = true;
+        }
     }
 
     //! Puts all of a step into the stream of the GPU
@@ -251,6 +256,8 @@ public:
     std::vector<RVec> force_;
     //! Empty without perturbed charges
     std::unique_ptr<FmmPerturbation> perturbation_;
+    //! Whether the log tells of these
+    bool isPerturbationLogged_ = false;
     //! Empty with one energy group; with several, the charges of lambda = 0 are kept
     std::unique_ptr<FmmEnergyGroups> energyGroups_;
     std::vector<real>                charges_;
