@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""Speed of mdrun on a CPU with a perturbed molecule, FMM's and PME's -> fep.json.
+
+Usage: free_energy.py OUT COPIES STEPS [ROUNDS]: SPC water, 648 COPIES^3 atoms, of which 51 are one molecule (17 rigid waters without bonds to
+one another) whose charges are half decoupled: coul-lambda 0.5, Lennard-Jones not perturbed yet, no soft-core Coulomb. Runs with and
+without perturbation take turns; the second half of each is timed. The record takes the place of the system's in OUT. Needs GMXFMM_GMX.
+"""
+import datetime
+import json
+import os
+import statistics
+import sys
+
+import mdrun_systems  # also finds the harness
+from harness import FMM, changed, commit, device, need, run_info, water, work_folder
+
+PERTURBED = 17  # molecules of water
+FREE_ENERGY = {"free_energy": "yes", "couple_moltype": "LIG", "couple_lambda0": "vdw-q", "couple_lambda1": "none", "couple_intramol": "yes",
+               "coul_lambdas": "0 0.5 1 1", "vdw_lambdas": "0 0 0 1", "init_lambda_state": "1", "sc_alpha": "0.5", "sc_coul": "no", "nstdhdl": "100",
+               "calc_lambda_neighbors": "-1"}
+
+
+def with_molecule(gmx, folder, copies):
+    """Water whose first molecules are one."""
+    system = water(gmx, folder, (copies, copies, copies))
+    atoms, bonds, exclusions = [], [], []
+    for w in range(PERTURBED):
+        first = 3 * w + 1
+        for k, (kind, name, charge, mass) in enumerate((("opls_116", "OW", -0.82, 15.9994), ("opls_117", "HW1", 0.41, 1.008), ("opls_117", "HW2", 0.41, 1.008))):
+            atoms.append(f"{first + k} {kind} {w + 1} SOL {name} {w + 1} {charge} {mass}")
+        bonds += [f"{first} {first + 1} 1 0.1", f"{first} {first + 2} 1 0.1", f"{first + 1} {first + 2} 1 0.16330"]
+        exclusions += [f"{first} {first + 1} {first + 2}", f"{first + 1} {first + 2}"]
+    molecule = "\n".join(["[ moleculetype ]", "LIG 0", "[ atoms ]", *atoms, "[ constraints ]", *bonds, "[ exclusions ]", *exclusions, ""])
+    with open(system.top) as top:
+        before, after = top.read().split("[ system ]")
+    number = int(after.split()[-1])
+    with open(system.top, "w") as top:
+        top.write(f"{before}{molecule}[ system ]\nwater\n[ molecules ]\nLIG 1\nSOL {number - PERTURBED}\n")
+    return system
+
+
+def main():
+    output, copies, steps, *more = sys.argv[1:]
+    rounds, gmx = int(more[0]) if more else 3, need("GMXFMM_GMX")
+    folder = work_folder("fep" + copies)
+    system = with_molecule(gmx, folder, int(copies))
+    kinds = {f"{method}{', perturbed' if fep else ''}": {**settings, **(FREE_ENERGY if fep else {})}
+             for method, settings in (("PME", {"coulombtype": "PME"}), ("FMM", FMM)) for fep in (False, True)}
+    files = {kind: kind.replace(", ", "-") for kind in kinds}
+    for kind, settings in kinds.items():
+        gmx.grompp(folder, changed(system.mdp, nsteps=steps, nstlist=20, rcoulomb=1.0, rvdw=1.0, constraints="all-bonds", tcoupl="V-rescale", tc_grps="System",
+                                   tau_t=0.5, ref_t=300, **settings), system, name=files[kind])
+    found = {kind: [] for kind in kinds}
+    for _ in range(rounds):
+        for kind in kinds:
+            gmx.mdrun(folder, "-resethway", "-notunepme", name=files[kind])
+            info = run_info(folder, files[kind], 0.002)
+            share = sum(part for name, part in info["cycles"].items() if name.startswith("FMM"))
+            found[kind].append({"ms": info["ms_per_step"], "fmm_ms": share * info["ms_per_step"]})
+    middle = {kind: {key: statistics.median(run[key] for run in runs) for key in runs[0]} for kind, runs in found.items()}
+    record = {"system": system.name, "perturbed_atoms": 3 * PERTURBED, "date": datetime.date.today().isoformat(), "commit": commit(),
+              "command": " ".join(sys.argv), "runs": found, "medians": middle,
+              "fmm_perturbed_over_not": statistics.median(a["fmm_ms"] / b["fmm_ms"] for a, b in zip(found["FMM, perturbed"], found["FMM"])),
+              "step_fmm_over_pme": statistics.median(a["ms"] / b["ms"] for a, b in zip(found["FMM"], found["PME"])),
+              "step_fmm_over_pme_perturbed": statistics.median(a["ms"] / b["ms"] for a, b in zip(found["FMM, perturbed"], found["PME, perturbed"]))}
+    records = []
+    if os.path.exists(output):
+        with open(output) as file:
+            records = [r for r in json.load(file)["records"] if r["system"] != system.name]
+    with open(output, "w") as file:
+        json.dump({"benchmark": "fep", "device": device(), "records": records + [record]}, file, indent=1)
+        file.write("\n")
+    print(json.dumps({k: v for k, v in record.items() if k != "runs"}, indent=1))
+
+
+if __name__ == "__main__":
+    main()
