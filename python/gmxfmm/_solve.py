@@ -17,7 +17,7 @@ def solve(positions: Any, charges: Any, box: BoxLike = None, *, exclusions: Any 
     box         None: an open system; a length: a cube; three: a brick; (3, 3): its vectors in rows
     exclusions  pairs of particles that do not interact, integers (m, 2)
     targets     (m, 3): potential and field are there, instead of at the charges; no forces, no energy
-    virial      also the virial (FMM)
+    virial      also the virial (FMM, which method="auto" then is)
     precision   "single" or "double"; None: that of the positions' type, which is the type of the results, too
     measure     True: errors are measured on this system, in some ten times the time of the solve itself, and what is left to
                 the library is chosen by them; with order, grid or depth given and no accuracy, these are measured as they
@@ -31,6 +31,8 @@ def solve(positions: Any, charges: Any, box: BoxLike = None, *, exclusions: Any 
     Potentials are prefactor * sum q / r. Raises Error, which names the argument and the cause, also where no settings reach the
     accuracy. For many systems of one kind there is Plan.
     """
+    if virial and options.get("method") == "auto":
+        options["method"] = "fmm"  # the treecode has no virial
     options.setdefault("reproducible", 0 if options.get("method") == "auto" else 1)
     with Plan(positions, charges, box, exclusions=exclusions, targets=targets, precision=precision, measure=measure, **options) as plan:
         # the plan has just been assigned, but with targets

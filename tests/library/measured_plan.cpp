@@ -515,11 +515,11 @@ System randomIons(int n, double edge)
 }
 
 /* Puts the second particle next to the first, at a distance that makes its force 1e6 times the others'. */
-System withClosePair(System s)
+System withClosePair(System s, double step = 5e-4)
 {
     for (std::size_t d = 0; d < 3; d++)
     {
-        s.x[3 + d] = s.x[d] + 5e-4 * (1 + static_cast<double>(d));
+        s.x[3 + d] = s.x[d] + step * (1 + static_cast<double>(d));
     }
     return s;
 }
@@ -601,6 +601,38 @@ INSTANTIATE_TEST_SUITE_P(Systems,
                                          Uneven{"LevyWalk", levyWalk(400), Boundary::Open},
                                          Uneven{"CrystalWithVacancyAndClosePair", withVacancy(), Boundary::Tinfoil}),
                          unevenName);
+
+/* The same of the treecode, and of whichever method is taken: in open systems that are large enough for clusters. */
+TEST(MeasuredPlan, UnevenForcesDoNotHideErrorsOfATreecode)
+{
+    const std::pair<const char*, System> systems[] = {
+        {"levy walk", levyWalk(3000)}, {"gas with a close pair", withClosePair(randomIons(3000, 20), 2e-3)}};
+    for (const auto& [name, s] : systems)
+    {
+        const Solution sum = directSum(s);
+        for (const gmxfmm_method method : {GMXFMM_TREECODE, GMXFMM_METHOD_AUTO})
+        {
+            for (const double asked : {1e-2, 1e-3, 1e-5})
+            {
+                SCOPED_TRACE(testing::Message()
+                             << name << ", " << (method == GMXFMM_TREECODE ? "treecode" : "auto") << ", " << asked);
+                gmxfmm_options options = optionsFor(asked, Boundary::Open);
+                options.method         = method;
+                options.reproducible   = method == GMXFMM_TREECODE ? 1 : 0;
+                options.leaf           = 40; /* of few particles: more of them are far */
+                Made made(s, options);
+                ASSERT_EQ(made.status, GMXFMM_OK) << made.message;
+                std::vector<double> force(3 * s.size());
+                gmxfmm_output       output = sized<gmxfmm_output>();
+                output.force               = force.data();
+                ASSERT_EQ(gmxfmm_execute(made.made, s.x.data(), &output), GMXFMM_OK);
+                EXPECT_LE(relativeRms(force, sum.force), asked);
+                EXPECT_LE(usualError(force, sum.force), 3 * asked);
+                EXPECT_LE(made.chosen.error_limited, asked);
+            }
+        }
+    }
+}
 
 /* Where no force is ten times the median the two errors are one. */
 TEST(MeasuredPlan, OfALiquidHasOneError)

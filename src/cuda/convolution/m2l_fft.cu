@@ -15,12 +15,12 @@
 
 enum
 {
-    c_most           = 3,  /* degrees of an item */
-    c_mostWide       = 3,  /* in double precision */
-    c_step           = 2,  /* degrees n computed at once */
-    c_maxWarps       = 12, /* of a block */
-    c_maxParts       = 12, /* blocks that divide the items of the same frequencies */
-    c_maxItems       = 256,
+    c_most     = 3,  /* degrees of an item */
+    c_mostWide = 3,  /* in double precision */
+    c_step     = 2,  /* degrees n computed at once */
+    c_maxWarps = 12, /* of a block */
+    c_maxParts = 12, /* blocks that divide the items of the same frequencies */
+    c_maxItems = (FMM_OCTREE_MAX_ROTATION_ORDER + 1) * (FMM_OCTREE_MAX_ROTATION_ORDER + 2) / 2, /* of one degree */
     c_fewFrequencies = 12000
 };
 
@@ -462,8 +462,8 @@ static int divide_blocks(const fmm_device* d, int num_items)
     return best;
 }
 
-/* Whether a multiprocessor has one block of a product at most. */
-static bool is_alone(const fmm_device* d, int parts)
+/* Whether a multiprocessor has one block of a product at most, where that has 32 frequencies. */
+static bool one_block_each(const fmm_device* d, int parts)
 {
     return blocks_for(d->num_freq, 32) * parts <= d->limits.processors;
 }
@@ -475,9 +475,9 @@ struct Division
     int      owner[c_maxItems], num, warps, load; /* load: work of the busiest warp */
 };
 
-/* Divides items of up to `most` degrees among the warps of `parts` blocks. alone: whether these are alone on their
- * multiprocessors, so that the busiest warp is what counts. */
-static void divide(int p, int most, int parts, bool alone, Division* d)
+/* Divides items of up to `most` degrees among the warps of `parts` blocks. one_each: whether each of these has a
+ * multiprocessor, so that the busiest warp is what counts. */
+static void divide(int p, int most, int parts, bool one_each, Division* d)
 {
     int best_cost = 0;
     d->num        = make_items(p, most, d->item);
@@ -486,8 +486,8 @@ static void divide(int p, int most, int parts, bool alone, Division* d)
     {
         const int load = divide_items(d->item, d->num, warps * parts, d->owner);
         /* another warp is worth 6 % more of the warps' time idle */
-        const int cost = alone ? load : load * warps * 100 / (100 + 6 * warps);
-        if (warps == 1 || cost < best_cost || (cost == best_cost && !alone))
+        const int cost = one_each ? load : load * warps * 100 / (100 + 6 * warps);
+        if (warps == 1 || cost < best_cost || (cost == best_cost && !one_each))
         {
             d->warps  = warps;
             best_cost = cost;
@@ -502,13 +502,18 @@ gmxfmm_status fmm_cuda_product_items(gmxfmm_plan* plan)
     WorkTable   table;
     Division    division, other;
     /* few frequencies: smaller items, to be divided among more warps */
-    const int  p     = plan->far.order;
-    const int  most  = d->num_freq < c_fewFrequencies ? 2 : is_double(plan) ? c_mostWide : c_most;
-    const int  parts = divide_blocks(d, make_items(p, most, division.item));
-    const bool alone = is_alone(d, parts);
-    int        total = 0;
-    divide(p, most, parts, alone, &division);
-    for (int degrees = 1; degrees <= c_most && alone; degrees++)
+    const int p = plan->far.order;
+    if (p > FMM_OCTREE_MAX_ROTATION_ORDER)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_OPTION, "order %d is above the highest, %d", p,
+                        FMM_OCTREE_MAX_ROTATION_ORDER);
+    }
+    const int  most     = d->num_freq < c_fewFrequencies ? 2 : is_double(plan) ? c_mostWide : c_most;
+    const int  parts    = divide_blocks(d, make_items(p, most, division.item));
+    const bool one_each = one_block_each(d, parts);
+    int        total    = 0;
+    divide(p, most, parts, one_each, &division);
+    for (int degrees = 1; degrees <= (is_double(plan) ? c_mostWide : c_most) && one_each; degrees++)
     {
         divide(p, degrees, parts, true, &other);
         if (other.load < division.load)
@@ -564,8 +569,8 @@ static gmxfmm_status launch(gmxfmm_plan* plan,
                             cudaStream_t        stream)
 {
     fmm_device* d = plan->device;
-    /* where a block is alone on its multiprocessor, warps without items help to fetch */
-    const unsigned warps = static_cast<unsigned>(is_alone(d, d->num_parts) ? c_maxWarps : d->num_warps);
+    /* where a block has a multiprocessor for itself, warps without items help to fetch */
+    const unsigned warps = static_cast<unsigned>(one_block_each(d, d->num_parts) ? c_maxWarps : d->num_warps);
     FMM_CUDA(plan, allow_shared(&plan->device->allowed, kernel));
     FMM_CUDA(plan, launch_next(d->has_chains, kernel, product_grid(d, width), 32 * warps, shared, stream,
                                make_args<R>(plan, to)));

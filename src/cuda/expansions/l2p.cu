@@ -16,8 +16,8 @@ enum
     c_warps     = 4,     /* of a block, for orders with kernels of their own */
     c_cells     = 32,    /* of a block of these kernels */
     c_fewCells  = 20000, /* below this number a block has c_cells / 2, to have enough blocks */
-    c_manyWarps = 8,     /* of a block where c_cells / 4 make at most */
-    c_fewBlocks = 3      /* blocks a multiprocessor */
+    c_manyWarps = 8,     /* of a block where there are at most */
+    c_fewBlocks = 3      /* blocks of c_cells / 4 for a multiprocessor */
 };
 
 template <class R>
@@ -466,10 +466,16 @@ static gmxfmm_status launch_general(gmxfmm_plan* plan, L2pArgs<R> a, cudaStream_
     return GMXFMM_OK;
 }
 
+template <class R, int P>
+static size_t weights_bytes(int cells)
+{
+    return static_cast<size_t>(cells) * static_cast<size_t>(weight_stride(P)) * sizeof(Vec4<R>);
+}
+
 template <class R, int P, int WARPS, int T>
 static gmxfmm_status launch_blocks(gmxfmm_plan* plan, L2pArgs<R> a, int cells, cudaStream_t stream)
 {
-    const size_t shared = static_cast<size_t>(cells) * static_cast<size_t>(weight_stride(P)) * sizeof(Vec4<R>);
+    const size_t shared = weights_bytes<R, P>(cells);
     a.cells_per_block   = cells;
     FMM_CUDA(plan, (allow_shared(&plan->device->allowed, l2p<R, P, WARPS, T>)));
     FMM_CUDA(plan, (launch_next(plan->device->has_chains, l2p<R, P, WARPS, T>, blocks_for(a.leaves.num, cells),
@@ -480,13 +486,17 @@ static gmxfmm_status launch_blocks(gmxfmm_plan* plan, L2pArgs<R> a, int cells, c
 template <class R, int P>
 static gmxfmm_status launch(gmxfmm_plan* plan, const L2pArgs<R>& a, cudaStream_t stream)
 {
-    /* Few cells: a thread waits for each instruction and each number, so that more threads with less to do are faster.
-     */
+    /* Few cells: a thread waits for its instructions and numbers, so that more threads with less to do are faster. */
     if (blocks_for(a.leaves.num, c_cells / 4) <= c_fewBlocks * plan->device->limits.processors)
     {
         return launch_blocks<R, P, c_manyWarps, 1>(plan, a, c_cells / 4, stream);
     }
-    return launch_blocks<R, P, c_warps, 2>(plan, a, a.leaves.num < c_fewCells ? c_cells / 2 : c_cells, stream);
+    int cells = a.leaves.num < c_fewCells ? c_cells / 2 : c_cells;
+    while (cells > 1 && weights_bytes<R, P>(cells) > static_cast<size_t>(plan->device->limits.max_shared))
+    {
+        cells /= 2;
+    }
+    return launch_blocks<R, P, c_warps, 2>(plan, a, cells, stream);
 }
 
 template <class R>

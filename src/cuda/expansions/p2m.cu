@@ -13,10 +13,10 @@
 
 enum
 {
-    c_threads  = 128,
-    c_group    = 3,     /* columns of a thread */
-    c_fewCells = 20000, /* below this number a warp has one column, to have enough of them */
-    c_staged   = 1024   /* particles that its block fetches to shared memory, at most */
+    c_threads    = 128,
+    c_group      = 3,     /* columns of a thread */
+    c_fewCells   = 20000, /* below this number a warp has one column, to have enough of them */
+    c_mostStaged = 1024   /* particles that its block fetches to shared memory, at most */
 };
 
 template <class R>
@@ -216,12 +216,13 @@ __global__ void __launch_bounds__(c_threads) p2m(P2mArgs<R> a)
     }
 }
 
-/* Few cells: a block has 32 of them, and each warp one column of all of these. Particles of neighbouring leaves are
- * neighbours, so that they are fetched at once, where each thread by itself would wait for one after the other. */
+/* Few cells: a block has 32 of them, and each warp one column of all of these. On the fft path the particles of
+ * neighbouring cells are neighbours, so that they are fetched at once, where each thread by itself would wait for one
+ * after the other; on an octree, whose leaves have another order, only if they are not far apart. */
 template <class R, int P>
 __global__ void __launch_bounds__(c_threads) p2m_of_few(P2mArgs<R> a)
 {
-    __shared__ Vec4<R> staged[c_staged];
+    __shared__ Vec4<R> staged[c_mostStaged];
     const int          lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
     const int          cell      = static_cast<int>(blockIdx.x) * 32 + lane;
     double             moment[4] = {0, 0, 0, 0};
@@ -229,7 +230,7 @@ __global__ void __launch_bounds__(c_threads) p2m_of_few(P2mArgs<R> a)
     int2      range = particles_of(a, min(cell, a.leaves.num - 1));
     const int first = __reduce_min_sync(0xffffffffu, range.x), num = __reduce_max_sync(0xffffffffu, range.y) - first;
     const Vec4<R>* xq = a.xq;
-    if (num < c_staged)
+    if (num < c_mostStaged)
     {
         for (int s = static_cast<int>(threadIdx.x); s <= num; s += c_threads)
         {

@@ -22,19 +22,19 @@
 namespace gmx
 {
 
-FmmEnergyGroups::FmmEnergyGroups(ArrayRef<const unsigned short> groupOfAtom) :
+FmmEnergyGroups::FmmEnergyGroups(ArrayRef<const unsigned short> groupOfAtom, ArrayRef<const real> charges) :
     groupOfAtom_(groupOfAtom.begin(), groupOfAtom.end()),
     charges_(groupOfAtom.size()),
     potential_(groupOfAtom.size())
 {
-    std::vector<int> numAtoms;
-    for (const unsigned short group : groupOfAtom_)
+    std::vector<double> charged;
+    for (size_t i = 0; i < groupOfAtom_.size(); i++)
     {
-        numAtoms.resize(std::max<size_t>(numAtoms.size(), group + 1), 0);
-        numAtoms[group]++;
+        charged.resize(std::max<size_t>(charged.size(), groupOfAtom_[i] + 1), 0);
+        charged[groupOfAtom_[i]] += std::fabs(static_cast<double>(charges[i]));
     }
-    numGroups_ = numAtoms.size();
-    largest_   = std::max_element(numAtoms.begin(), numAtoms.end()) - numAtoms.begin();
+    numGroups_ = charged.size();
+    largest_   = std::max_element(charged.begin(), charged.end()) - charged.begin();
     sums_.resize(numGroups_ * numGroups_);
 }
 

@@ -27,15 +27,19 @@ class FmmPlan;
  *
  * E_AB = sum over i in A of q_i phi_i[q_B], half of that for A = B, where phi[q_B] is the potential
  * of the charges of B alone, with their images. The potential is evaluated for each group but the
- * largest, whose energy with itself is what the others leave of the total.
+ * most charged, whose energy with itself is what the others leave of the total.
  *
  * \ingroup module_fmm
  */
 class FmmEnergyGroups
 {
 public:
-    //! \param[in] groupOfAtom  The group of each atom of a plan, all below the number of energy groups
-    explicit FmmEnergyGroups(ArrayRef<const unsigned short> groupOfAtom);
+    /*! \brief Takes the groups
+     *
+     * \param[in] groupOfAtom  The group of each atom of a plan, all below the number of energy
+     * groups \param[in] charges      Their charges, by which the last group is chosen
+     */
+    FmmEnergyGroups(ArrayRef<const unsigned short> groupOfAtom, ArrayRef<const real> charges);
 
     /*! \brief Adds the energies of all pairs of groups
      *

@@ -97,7 +97,7 @@ FmmPerturbation::FmmPerturbation(const FmmParameters&           parameters,
         {
             ofThese.push_back(groups[i]);
         }
-        energyGroups_ = std::make_unique<FmmEnergyGroups>(ofThese);
+        energyGroups_ = std::make_unique<FmmEnergyGroups>(ofThese, differenceOfPlan_);
     }
 }
 
@@ -167,7 +167,7 @@ void FmmPerturbation::addTo(ArrayRef<const RVec> x,
     {
         element *= factor;
     }
-    if (energyGroups_ && stepWork.computeEnergy)
+    if (energyGroups_ && stepWork.computeEnergy && factor != 0)
     {
         energyGroups_->addTo(plan_.get(), x_.data(), differenceOfPlan_, energy, factor, enerd);
     }

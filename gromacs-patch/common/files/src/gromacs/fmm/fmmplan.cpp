@@ -257,6 +257,7 @@ void FmmPlan::measure(const FmmParameters& parameters,
 {
     const bool isFixed = fmmParametersAreFixed(parameters);
     const bool isKept  = !isFixed && isChoiceOf(parameters.choice, parameters.accuracy, options_);
+    const gmxfmm_options given = options_;
     if (isKept)
     {
         choice_             = parameters.choice;
@@ -267,10 +268,21 @@ void FmmPlan::measure(const FmmParameters& parameters,
         options_.separation = choice_.separation;
         std::copy(choice_.grid.begin(), choice_.grid.end(), options_.grid);
     }
-    measured_         = measureFmmError(mtop, x, box, startLambda_, !isFixed && !isKept, &options_);
+    measured_ = measureFmmError(mtop, x, box, startLambda_, !isFixed && !isKept, &options_);
+    if (isKept && measured_.error > accuracy_)
+    {
+        // The system has become another: for the coordinates of this .tpr file something else is chosen
+        FmmParameters anew = parameters;
+        anew.choice        = FmmChoice();
+        choice_            = FmmChoice();
+        options_           = given;
+        measure(anew, mtop, x, box);
+        return;
+    }
     measured_.message = withAtomNumbers(measured_.message);
     checkMeasured(fmmCellsAreGiven(parameters));
-    if (!isFixed && !isKept && isOnGpu() && options_.reproducible == 0)
+    if (!isFixed && !isKept && isOnGpu() && options_.reproducible == 0
+        && measured_.status == FmmMeasurementStatus::Measured)
     {
         choice_ = { accuracy_,
                     options_.accuracy,

@@ -183,7 +183,7 @@ public:
         {
             GMX_RELEASE_ASSERT(!gpu_, "Energies of groups are computed on the CPU");
             charges_.assign(charges.begin(), charges.end());
-            energyGroups_ = std::make_unique<FmmEnergyGroups>(groups);
+            energyGroups_ = std::make_unique<FmmEnergyGroups>(groups, charges);
         }
     }
 
