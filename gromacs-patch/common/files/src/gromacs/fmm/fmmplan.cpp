@@ -354,8 +354,11 @@ FmmMeasuredError FmmPlan::measureAt(const gmx_mtop_t& mtop, ArrayRef<const RVec>
     {
         options.grid[d] = inUse.grid[d];
     }
-    const FmmBox givenBox = fmmBox(box);
-    return measureFmmError(mtop, x, isOpen() ? nullptr : givenBox.data(), startLambda_, false, &options);
+    const FmmBox     givenBox = fmmBox(box);
+    FmmMeasuredError measured = measureFmmError(
+            mtop, x, isOpen() ? nullptr : givenBox.data(), startLambda_, false, &options);
+    measured.message = withAtomNumbers(measured.message);
+    return measured;
 }
 
 void FmmPlan::setAtoms(ArrayRef<const real> charges, const ListOfLists<int>& exclusions)

@@ -128,9 +128,10 @@ void logFmmPerturbation(const int numAtoms, const MDLogger& mdlog)
     GMX_LOG(mdlog.info)
             .asParagraph()
             .appendTextFormatted(
-                    "FMM: %d atoms have perturbed charges; their interactions with one another are "
+                    "FMM: %d atom%s perturbed charges; their interactions with one another are "
                     "computed a second time",
-                    numAtoms);
+                    numAtoms,
+                    numAtoms == 1 ? " has" : "s have");
 }
 
 //! Whether the spacing of atoms has changed by a quarter, given the ratio of volumes or densities
