@@ -520,6 +520,8 @@ bad_file "a particle at the end of the world" " the particles are up to 1e+308 a
 bad_file "charges without end" " charge of particle 1 is -1e+308" "0 0 0 1\n1 0 0 -1e308\n0 1 0 1e308\n"
 bad "a box too uneven for an octree" "too uneven for an octree" solve needle.txt --m2l rotation
 bad "a depth too great for a long box" "too uneven for an octree of depth 6" solve long.txt --m2l rotation --depth 6
+bad "cells that no memory holds" "out of memory for 1073741824 cells of order 40: fewer cells, or a lower order" solve crystal.txt \
+    --grid 1024,1024,1024 --order 40 --precision double
 bad "a box too uneven for cells" "the cells would be too long or too skewed in this box with m2l = fft: choose m2l = rotation" solve long.txt --m2l fft
 bad_file "NUL byte" "2: contains a NUL byte" "${box}0 0 \0000 1\n"
 bad_file "UTF-16, little endian" "1: the file is UTF-16; save it as UTF-8" "\0377\0376#\0000\n\0000"
