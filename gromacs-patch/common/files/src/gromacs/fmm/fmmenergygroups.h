@@ -36,8 +36,8 @@ class FmmEnergyGroups
 public:
     /*! \brief Takes the groups
      *
-     * \param[in] groupOfAtom  The group of each atom of a plan, all below the number of energy
-     * groups \param[in] charges      Their charges, by which the last group is chosen
+     * \param[in] groupOfAtom  Energy group of each atom of a plan
+     * \param[in] charges      Their charges, by which the most charged group is found
      */
     FmmEnergyGroups(ArrayRef<const unsigned short> groupOfAtom, ArrayRef<const real> charges);
 
