@@ -66,11 +66,12 @@ def bulk(gmx, folder):
                       compressibility=4.5e-5, nstpcouple=100, nstenergy=max(steps // 2000, 1), nstcalcenergy=100, nstxout_compressed=max(steps // 1000, 500),
                       compressed_x_grps="System", **settings)
         gmx.grompp(folder, mdp, system, name=kind)
+    devices = len(gpu().splitlines())
     with concurrent.futures.ThreadPoolExecutor(len(kinds)) as pool:  # side by side: no time is measured
         threads = str(max(1, CORES // len(kinds)))
 
         def run(k, kind):
-            where = ("-update", "gpu", "-gpu_id", str(k % len(gpu().splitlines()))) if NB == "gpu" else ()
+            where = ("-update", "gpu", "-gpu_id", str(k % devices)) if NB == "gpu" else ()
             gmx.mdrun(folder, "-pin", "off", *where, name=kind, nb=NB, threads=threads)
         list(pool.map(run, range(len(kinds)), kinds))
     for kind in kinds:
