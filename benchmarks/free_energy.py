@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Speed of mdrun on a CPU with a perturbed molecule, FMM's and PME's -> fep.json.
+"""Speed of mdrun with a perturbed molecule, FMM's and PME's -> fep.json.
 
-Usage: free_energy.py OUT COPIES STEPS [ROUNDS]: SPC water, 648 COPIES^3 atoms, of which 51 are one molecule (17 rigid waters without bonds to
+Usage: free_energy.py OUT COPIES STEPS [ROUNDS]: SPC water, 648 COPIES^3 atoms, of which 51 are one molecule (17 waters without bonds to
 one another) whose charges are half decoupled: coul-lambda 0.5, Lennard-Jones not perturbed yet, no soft-core Coulomb. Runs with and
 without perturbation take turns; the second half of each is timed. The record takes the place of the system's in OUT. Needs GMXFMM_GMX.
+With GMXFMM_NB = gpu all but perturbed pairs is computed on a GPU (GROMACS 2026: these on both), with lists of 100 steps, and there are runs
+with perturbed Lennard-Jones and equal charges: what perturbed charges add to the FMM is the difference.
 """
 import datetime
 import json
@@ -12,25 +14,28 @@ import statistics
 import sys
 
 import mdrun_systems  # also finds the harness
-from harness import FMM, changed, commit, device, need, run_info, water, work_folder
+from harness import CORES, FMM, NTOMP, changed, commit, device, gpus, need, run_info, version, water, work_folder
 
 PERTURBED = 17  # molecules of water
 FREE_ENERGY = {"free_energy": "yes", "couple_moltype": "LIG", "couple_lambda0": "vdw-q", "couple_lambda1": "none", "couple_intramol": "yes",
                "coul_lambdas": "0 0.5 1 1", "vdw_lambdas": "0 0 0 1", "init_lambda_state": "1", "sc_alpha": "0.5", "sc_coul": "no", "nstdhdl": "100",
                "calc_lambda_neighbors": "-1"}
+ON_GPU = os.environ.get("GMXFMM_NB") == "gpu"
+LENNARD_JONES = {**FREE_ENERGY, "couple_lambda0": "vdw", "coul_lambdas": "0 0 0 0", "vdw_lambdas": "0 0.5 1 1"}
 
 
 def with_molecule(gmx, folder, copies):
     """Water whose first molecules are one."""
     system = water(gmx, folder, (copies, copies, copies))
-    atoms, bonds, exclusions = [], [], []
+    atoms, bonds, angles, exclusions = [], [], [], []
     for w in range(PERTURBED):
         first = 3 * w + 1
         for k, (kind, name, charge, mass) in enumerate((("opls_116", "OW", -0.82, 15.9994), ("opls_117", "HW1", 0.41, 1.008), ("opls_117", "HW2", 0.41, 1.008))):
             atoms.append(f"{first + k} {kind} {w + 1} SOL {name} {w + 1} {charge} {mass}")
-        bonds += [f"{first} {first + 1} 1 0.1", f"{first} {first + 2} 1 0.1", f"{first + 1} {first + 2} 1 0.16330"]
+        bonds += [f"{first} {first + 1} 1 0.1 345000", f"{first} {first + 2} 1 0.1 345000"]
+        angles += [f"{first + 1} {first} {first + 2} 1 109.47 383"]
         exclusions += [f"{first} {first + 1} {first + 2}", f"{first + 1} {first + 2}"]
-    molecule = "\n".join(["[ moleculetype ]", "LIG 0", "[ atoms ]", *atoms, "[ constraints ]", *bonds, "[ exclusions ]", *exclusions, ""])
+    molecule = "\n".join(["[ moleculetype ]", "LIG 0", "[ atoms ]", *atoms, "[ bonds ]", *bonds, "[ angles ]", *angles, "[ exclusions ]", *exclusions, ""])
     with open(system.top) as top:
         before, after = top.read().split("[ system ]")
     number = int(after.split()[-1])
@@ -44,31 +49,42 @@ def main():
     rounds, gmx = int(more[0]) if more else 3, need("GMXFMM_GMX")
     folder = work_folder("fep" + copies)
     system = with_molecule(gmx, folder, int(copies))
-    kinds = {f"{method}{', perturbed' if fep else ''}": {**settings, **(FREE_ENERGY if fep else {})}
-             for method, settings in (("PME", {"coulombtype": "PME"}), ("FMM", FMM)) for fep in (False, True)}
-    files = {kind: kind.replace(", ", "-") for kind in kinds}
+    kinds = {f"{method}{name}": {**settings, **fep} for method, settings in (("PME", {"coulombtype": "PME"}), ("FMM", FMM))
+             for name, fep in (("", {}), (", perturbed", FREE_ENERGY), *([(", Lennard-Jones perturbed", LENNARD_JONES)] if ON_GPU else []))}
+    files = {kind: kind.replace(", ", "-").replace(" ", "-") for kind in kinds}
     for kind, settings in kinds.items():
-        gmx.grompp(folder, changed(system.mdp, nsteps=steps, nstlist=20, rcoulomb=1.0, rvdw=1.0, constraints="all-bonds", tcoupl="V-rescale", tc_grps="System",
+        gmx.grompp(folder, changed(system.mdp, nsteps=steps, nstlist=100 if ON_GPU else 20, rcoulomb=1.0, rvdw=1.0, constraints="h-bonds", tcoupl="V-rescale", tc_grps="System",
                                    tau_t=0.5, ref_t=300, **settings), system, name=files[kind])
+    options, nb, threads = {kind: () for kind in kinds}, "cpu", NTOMP
+    if ON_GPU:
+        nb, threads = "gpu", str(CORES)
+        options = {kind: ("-update", "gpu", *(("-pme", "gpu") if kind.startswith("PME") else ("-fmm", "gpu"))) for kind in kinds}
+        if version(gmx) >= "2026":
+            for kind in [k for k in kinds if "perturbed" in k]:
+                other = kind + ", pairs on the GPU"
+                kinds[other], files[other], options[other] = kinds[kind], files[kind], (*options[kind], "-nbfe", "gpu")
+                options[kind] = (*options[kind], "-nbfe", "cpu")
     found = {kind: [] for kind in kinds}
     for _ in range(rounds):
         for kind in kinds:
-            gmx.mdrun(folder, "-resethway", "-notunepme", name=files[kind])
+            gmx.mdrun(folder, "-resethway", "-notunepme", *options[kind], name=files[kind], nb=nb, threads=threads)
             info = run_info(folder, files[kind], 0.002)
             share = sum(part for name, part in info["cycles"].items() if name.startswith("FMM"))
             found[kind].append({"ms": info["ms_per_step"], "fmm_ms": share * info["ms_per_step"]})
     middle = {kind: {key: statistics.median(run[key] for run in runs) for key in runs[0]} for kind, runs in found.items()}
     record = {"system": system.name, "perturbed_atoms": 3 * PERTURBED, "date": datetime.date.today().isoformat(), "commit": commit(),
               "command": " ".join(sys.argv), "runs": found, "medians": middle,
-              "fmm_perturbed_over_not": statistics.median(a["fmm_ms"] / b["fmm_ms"] for a, b in zip(found["FMM, perturbed"], found["FMM"])),
+              "gromacs": version(gmx), "rounds": rounds, "steps": int(steps),
+              "fmm_perturbed_over_not": None if ON_GPU else statistics.median(a["fmm_ms"] / b["fmm_ms"] for a, b in zip(found["FMM, perturbed"], found["FMM"])),
               "step_fmm_over_pme": statistics.median(a["ms"] / b["ms"] for a, b in zip(found["FMM"], found["PME"])),
-              "step_fmm_over_pme_perturbed": statistics.median(a["ms"] / b["ms"] for a, b in zip(found["FMM, perturbed"], found["PME, perturbed"]))}
+              "step_fmm_over_pme_perturbed": min(middle[kind]["ms"] for kind in kinds if kind.startswith("FMM, perturbed"))
+              / min(middle[kind]["ms"] for kind in kinds if kind.startswith("PME, perturbed"))}
     records = []
     if os.path.exists(output):
         with open(output) as file:
-            records = [r for r in json.load(file)["records"] if r["system"] != system.name]
+            records = [r for r in json.load(file)["records"] if (r["system"], r.get("gromacs", "2022.5")) != (system.name, version(gmx))]
     with open(output, "w") as file:
-        json.dump({"benchmark": "fep", "device": device(), "records": records + [record]}, file, indent=1)
+        json.dump({"benchmark": "fep", "device": {**device(threads), **({"gpu": gpus()[0]} if ON_GPU else {})}, "records": records + [record]}, file, indent=1)
         file.write("\n")
     print(json.dumps({k: v for k, v in record.items() if k != "runs"}, indent=1))
 

@@ -13,11 +13,10 @@ import json
 import math
 import os
 import re
-import subprocess
 import sys
 
 import mdrun_systems  # also finds the harness
-from harness import CORES, FMM, Failure, block_error, changed, commit, device, mean, need, read_log, single_points, work_folder
+from harness import CORES, FMM, Failure, block_error, changed, commit, device, gpus, mean, need, read_log, single_points, work_folder
 
 SPLIT = {**FMM, "fmm-lj": "split"}
 NB = os.environ.get("GMXFMM_NB", "gpu")
@@ -66,7 +65,7 @@ def bulk(gmx, folder):
                       compressibility=4.5e-5, nstpcouple=100, nstenergy=max(steps // 2000, 1), nstcalcenergy=100, nstxout_compressed=max(steps // 1000, 500),
                       compressed_x_grps="System", **settings)
         gmx.grompp(folder, mdp, system, name=kind)
-    devices = len(gpu().splitlines())
+    devices = len(gpus())
     with concurrent.futures.ThreadPoolExecutor(len(kinds)) as pool:  # side by side: no time is measured
         threads = str(max(1, CORES // len(kinds)))
 
@@ -87,12 +86,6 @@ def bulk(gmx, folder):
         result[kind] = {term: [mean(r[term] for r in rows), block_error([r[term] for r in rows])] for term in ("Density", "Temperature", "Pressure")}
         result[kind]["diffusion"] = [float(diffusion.group(1)), float(diffusion.group(2))]
     return {**result, "system": system.name}
-
-
-def gpu():
-    """Names and drivers of GPUs, a line each."""
-    found = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"], capture_output=True, text=True)
-    return found.stdout.strip()
 
 
 def main():
@@ -117,7 +110,7 @@ def main():
         records[part] = {**record, "date": datetime.date.today().isoformat(), "commit": commit(), "command": " ".join(sys.argv)}
         print(json.dumps(records[part], indent=1), flush=True)
         with open(output, "w") as file:
-            json.dump({"benchmark": "lj-split-observables", "device": {**device(), "gpu": gpu().splitlines()[0] if NB == "gpu" else None}, "records": records}, file, indent=1)
+            json.dump({"benchmark": "lj-split-observables", "device": {**device(), "gpu": gpus()[0] if NB == "gpu" else None}, "records": records}, file, indent=1)
             file.write("\n")
 
 

@@ -151,6 +151,10 @@ class Bench:
         if options.fmm_settings_of:
             with open(options.fmm_settings_of) as file:
                 self.known_best = {r["name"]: r["settings"]["fmm"]["settings"] for r in json.load(file)}
+        self.found = {}  # system -> settings of each method
+        if options.best_of:
+            with open(options.best_of) as file:
+                self.found = {r["name"]: r["settings"] for r in json.load(file)}
         self.threads = [int(t) for t in options.threads.split(",")]
         self.lists = [int(n) for n in options.nstlist.split(",")]
 
@@ -231,27 +235,30 @@ class Run:
         rcoulomb, spacing = float(self.system.mdp["rcoulomb"]), float(self.system.mdp.get("fourierspacing", 0.12))
         ladder = [{"coulombtype": "PME", "rcoulomb": f"{rcoulomb * f:.4g}", "fourierspacing": f"{spacing * f:.4g}", "pme-order": 4,
                    "ewald-rtol": "1e-5"} for f in (self.case.ladder if self.case.thorough else self.case.ladder[:3])]
-        pme = self.search("pme", ladder, first, most)
+        pme = self.found("pme", lambda: self.search("pme", ladder, first, most))
         self.set_result("pme", pme)
 
         self.error_frame()
         limit = self.error(pme["settings"])
         self.record.update(pme_force_error=limit)
         self.bench.store()
-        known = self.bench.known_best.get(self.name)
-        settings = [known] if known else [fmm_settings(c, self.system.box) for c in self.case.settings]
-        choices = self.with_automatic(settings, limit, first, most)
-        exact = [s for s in choices if (self.error(s) or 1) <= limit]
-        if not exact:
-            raise Failure(f"no setting of FMM has a force error of {limit:.2e} or less")
-        fmm = self.search("fmm", exact[:len(exact) if self.case.thorough else 4], first, most)
+
+        def search_fmm():
+            known = self.bench.known_best.get(self.name)
+            settings = [known] if known else [fmm_settings(c, self.system.box) for c in self.case.settings]
+            choices = self.with_automatic(settings, limit, first, most)
+            exact = [s for s in choices if (self.error(s) or 1) <= limit]
+            if not exact:
+                raise Failure(f"no setting of FMM has a force error of {limit:.2e} or less")
+            return self.search("fmm", exact[:len(exact) if self.case.thorough else 4], first, most)
+        fmm = self.found("fmm", search_fmm)
         self.set_result("fmm", fmm)
         self.record["fmm_force_error"] = self.error(fmm["settings"])
         self.bench.store()
 
         split = None
         if self.case.split:
-            split = self.search("fmm", [{**fmm["settings"], **SPLIT}], fmm["nstlist"], fmm["threads"])
+            split = self.found("fmm_split", lambda: self.search("fmm", [{**fmm["settings"], **SPLIT}], fmm["nstlist"], fmm["threads"]))
             self.set_result("fmm_split", split)
             self.record["fmm_split_force_error"] = self.error(split["settings"])
             self.bench.store()
@@ -262,7 +269,7 @@ class Run:
         # The figures: runs in turns, so that a disturbance of the machine meets both.
         best_of = {"pme": pme, "fmm": fmm, **({"fmm_split": split} if split else {})}
         found = {method: [best] for method, best in best_of.items()}
-        for repeat in range(1, 3 if self.case.thorough else 2):
+        for repeat in range(1, 5 if self.name in self.bench.found else 3 if self.case.thorough else 2):
             for method, best in best_of.items():
                 found[method].append(self.time(best["method"], best["settings"], best["nstlist"], best["threads"], repeat, best["bonded"]))
         for method, runs in found.items():
@@ -281,6 +288,13 @@ class Run:
                                                                if k in best}
         self.bench.store()
 
+    def found(self, result, search):
+        """What was best in the results of --best-of, or what this search finds."""
+        best = self.bench.found.get(self.name, {}).get(result)
+        if not best:
+            return search()
+        return self.time(result.split("_")[0], best["settings"], best["nstlist"], best["threads"], bonded=best.get("bonded"))
+
     def search(self, method, candidates, nstlist, threads):
         """The fastest of these settings, and then of the lists and threads. The ladder of PME is left where it only leads down."""
         tried = []
@@ -289,6 +303,8 @@ class Run:
             fastest = min((t["ms_per_step"] for t in tried if "ms_per_step" in t), default=math.inf)
             if method == "pme" and tried[-1].get("ms_per_step", 0) > 1.1 * fastest:
                 break
+        if method == "pme":  # once more: a disturbance of the machine is not to decide which is fastest
+            tried += [self.time(method, t["settings"], nstlist, threads, repeat=10) for t in tried]
         best = self.best(method, tried)
         for other_list in self.bench.lists[1:]:
             tried.append(self.time(method, best["settings"], other_list, threads))
@@ -484,6 +500,7 @@ def main():
     parser.add_argument("--threads", default="8,16", help="numbers of OpenMP threads to try")
     parser.add_argument("--nstlist", default="100,200", help="list update intervals to try")
     parser.add_argument("--fmm-settings-of", metavar="RESULTS", help="of FMM try only what is best in these results, and what it chooses by itself")
+    parser.add_argument("--best-of", metavar="RESULTS", help="what was best in these results, in five turns, without a search")
     parser.add_argument("--steps", type=int, default=0, help="steps of a timing (default: some seconds)")
     parser.add_argument("--equilibration", type=int, default=1000, help="steps of 2 fs before the measurements")
     parser.add_argument("--pin-offset", type=int, help="the first of this program's cores, where others run beside it (mdrun's -pinoffset)")

@@ -14,7 +14,7 @@ top=${GMXFMM_TOP:-$INSTALL_PREFIX/share/gromacs/top}
 regression=${GMXFMM_REGRESSION:-$REGRESSION_TREE}
 
 rm -rf "$bundle"
-mkdir -p "$bundle/bin" "$bundle/lib" "$bundle/top" "$bundle/regression/complex"
+mkdir -p "$bundle/bin" "$bundle/lib" "$bundle/top" "$bundle/regression"/{complex,freeenergy}
 strip -o "$bundle/bin/gmx" "$gmx"
 # All shared libraries but those of the C library, which belong to the other machine's loader, and CUDA's own.
 ldd "$gmx" | awk '$2 == "=>" && $3 ~ /^\// && $1 !~ /^(libc|libm|libdl|librt|libpthread|libcufft|libcuda)\./ { print $3 }' |
@@ -32,11 +32,12 @@ fi
 tar -C "$bundle" -cf - bin lib | xz -T0 -6 >"$bundle/programs.tar.xz"
 sha256sum <"$bundle/programs.tar.xz" >"$bundle/programs.sha256"
 rm -r "${bundle:?}"/{bin,lib}
-cp -r "$top"/{oplsaa,gromos43a1,amber99}.ff "$top/spc216.gro" "$top"/*.dat "$bundle/top/"
+cp -r "$top"/{oplsaa,gromos43a1,amber99,amber99sb}.ff "$top/spc216.gro" "$top"/*.dat "$bundle/top/"
 for name in swap_z octahedron nbnxn_vsite; do cp -r "$regression/complex/$name" "$bundle/regression/complex/"; done
-rm -f "$bundle"/regression/complex/*/reference_*
-mkdir -p "$bundle/regression/freeenergy/restraints"
-cp "$regression"/freeenergy/restraints/{conf.gro,topol.top,grompp.mdp} "$bundle/regression/freeenergy/restraints/"
+for name in restraints coulandvdwsequential_coul transformAtoB relative; do
+    cp -r "$regression/freeenergy/$name" "$bundle/regression/freeenergy/"
+done
+rm -f "$bundle"/regression/*/*/reference_*
 protein=${GMXFMM_MEMBRANE_PROTEIN:-$ROOT/../shared/systems/membrane-protein-charmm.tar.xz}
 if [ -f "$protein" ]; then cp "$protein" "$bundle/membrane-protein.tar.xz"; fi
 git -C "$ROOT" describe --always --dirty=+ --abbrev=12 >"$bundle/commit"

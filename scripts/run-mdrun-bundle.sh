@@ -4,6 +4,7 @@
 #   forces     FMM on the GPU against CPU and tight PME, every method, measured errors; Lennard-Jones on the GPU and FMM on the CPU;
 #              Lennard-Jones in two lists
 #   runs       motion: update and bondeds on either, virtual sites, md-vv, MTS, virial, pressure coupling, minimisation, rerun, -cpi, refusals
+#   perturbed  perturbed charges: energies, derivatives, forces, runs
 #   drift      100 ps at constant energy; 1,000,000 steps
 # Benchmarks, into OUT/mdrun.json (a result of the same device in benchmarks/results is continued):
 #   water5 water12 membrane tip3p droplets     81,000 and 1,119,744 atoms of water; what these are: benchmarks/README.md
@@ -18,6 +19,8 @@
 # Into OUT/lj-split-observables.json:
 #   observables  what Lennard-Jones in two lists changes: energy, pressure, surface tension, density, diffusion; one of its parts:
 #                frames-water frames-protein bulk
+# Into OUT/fep.json:
+#   fep        a perturbed molecule in 41,472 and 81,000 atoms of water
 # Into OUT/timeline.json:
 #   timeline   when the kernels of a step run, in five of these systems
 # With another version of GROMACS than 2022.5 the names have it in them: mdrun-2026.3.json, mdrun-tests-2026.3.json.
@@ -31,7 +34,7 @@ out=$(realpath -m "${2:?usage: run-mdrun-bundle.sh FOLDER OUT [PART]...}")
 command_line="scripts/run-mdrun-bundle.sh FOLDER OUT ${*:3}"
 shift 2
 parts=("$@")
-((${#parts[@]})) || parts=(forces runs drift water5 water12 membrane tip3p protein protein-as-written protein18 amber droplets small medium large coupling timeline nve observables)
+((${#parts[@]})) || parts=(forces runs perturbed drift water5 water12 membrane tip3p protein protein-as-written protein18 amber droplets small medium large coupling timeline fep nve observables)
 cd "$(dirname "$0")/.." || exit 2
 root=$PWD
 mkdir -p "$out"
@@ -95,6 +98,7 @@ for part in "${parts[@]}"; do
             tests forces fmm_gpu.py forces methods measured
             ;;
         runs) tests runs fmm_gpu.py runs virial modes choice coupling ;;
+        perturbed) tests perturbed free_energy_gpu.py ;;
         drift) tests drift fmm_gpu.py drift long ;;
         small) benchmarks water2 water3 water4 ;;
         medium) benchmarks water6 water8 water10 ;;
@@ -112,6 +116,12 @@ for part in "${parts[@]}"; do
             echo "== $part"
             for kind in $([ "$part" = observables ] && echo frames-water frames-protein bulk || echo "$part"); do
                 timeout "$(left)" python3 benchmarks/lj_split_observables.py "$out/lj-split-observables$suffix.json" "$kind" || status=1
+            done
+            ;;
+        fep)
+            echo "== fep"
+            for copies in 4 5; do
+                GMXFMM_NB=gpu timeout "$(left)" python3 benchmarks/free_energy.py "$out/fep$suffix.json" "$copies" $((copies == 4 ? 16000 : 8000)) || status=1
             done
             ;;
         timeline)

@@ -7,49 +7,12 @@ Systems of GROMACS's regression tests: a molecule that is decoupled, its charges
 charge appears; lambda that grows at each step. Soft-core Coulomb interactions are refused.
 """
 import os
-import re
 import statistics
 
-from harness import (FMM, TIGHT, TIGHT_MIXED, Failure, changed, main, make_frames, need, read_trr, regression, rms_difference, want, water,
-                     work_folder)
+from harness import FMM, TIGHT, TIGHT_MIXED, Failure, changed, main, make_frames, need, regression, rms_difference, want, work_folder
+from perturbed import ion_that_appears, points, system_of
 
 gmx, gmx_d, stock_d = need("GMXFMM_GMX"), want("GMXFMM_GMX_D"), need("GMXFMM_STOCK_GMX_D", "gmx_d")
-TERMS = ["Coulomb (SR)", "Coul. recip."]
-
-
-def system_of(name):
-    """With options that FMM and PME both take: no switched PME, the names that grompp writes."""
-    system = regression("freeenergy/" + name)
-    mdp = {k: v for k, v in system.mdp.items() if k not in ("coulomb-type", "vdw-type")}
-    system.mdp = changed(mdp, coulombtype="PME", coulomb_modifier="Potential-shift", vdwtype="Cut-off", vdw_modifier="Force-switch",
-                         rvdw_switch="0.8", rvdw="0.9", rcoulomb="0.9", integrator="md", tcoupl="no", pcoupl="no", rlist="1",
-                         verlet_buffer_tolerance=None, nstcalcenergy="1", dhdl_print_energy="total", calc_lambda_neighbors="-1",
-                         fourier_nx="0", fourier_ny="0", fourier_nz="0", gen_vel="no")
-    return system
-
-
-class Point:
-    """One frame: Coulomb energy, its derivative by lambda, energies at other lambdas less that here, forces."""
-
-    def __init__(self, program, folder, system, settings, state, trajectory, time, name):
-        mdp = changed(system.mdp, nsteps=0, nstxout=0, nstvout=0, nstfout=1, nstxout_compressed=0, nstenergy=1, nstlog=1, nstdhdl=1,
-                      separate_dhdl_file="yes", continuation="yes", init_lambda_state=state, free_energy="yes")
-        mdp.update(settings)
-        program.grompp(folder, mdp, system, "-t", trajectory, "-time", str(time), name=name)
-        program.mdrun(folder, "-dhdl", name + ".xvg", name=name)
-        row = program.energies(folder, TERMS, name=name)[0]
-        self.energy = row["Coulomb (SR)"] + row["Coul. recip."]
-        with open(os.path.join(folder, name + ".xvg")) as file:
-            lines = file.read().splitlines()
-        legends = [re.search('"(.*)"', line).group(1) for line in lines if re.match(r"@ s\d+ legend", line)]
-        numbers = [float(word) for word in next(line for line in lines if line[0] not in "#@").split()[1:]]
-        self.slope = sum(n for text, n in zip(legends, numbers) if text.startswith("dH") and ("coul" in text or "fep" in text))
-        self.foreign = [n for text, n in zip(legends, numbers) if "xD" in text and "H" in text]
-        self.force = read_trr(os.path.join(folder, name + ".trr"))[0].f
-
-
-def points(program, folder, system, settings, state, trajectory, times, name):
-    return [Point(program, folder, system, settings, state, trajectory, time, f"{name}-{state}-{k}") for k, time in enumerate(times)]
 
 
 def compare(checks, what, found, exact, same, limits, force):
@@ -79,14 +42,6 @@ def one_system(checks, system, folder, states):
             same = points(gmx_d, folder, system, TIGHT, state, trajectory, times, "pme-d")
             fine = points(gmx_d, folder, system, {**FMM, "fmm-accuracy": "1e-6"}, state, trajectory, times, "fine")
             compare(checks, f"{name}, state {state}, fmm-accuracy 1e-6", fine, exact, same, (0.01, 0.01, 0.01), 0.002)
-
-
-def ion_that_appears(folder):
-    """A sodium ion whose charge grows, and so the charge of the box."""
-    system = water(gmx, folder, (1, 1, 1), sodium=1)
-    system.mdp = changed(system.mdp, couple_moltype="NA", couple_lambda0="vdw", couple_lambda1="vdw-q", couple_intramol="yes",
-                         init_lambda="-1", coul_lambdas="0 0.3 0.6 1", dhdl_print_energy="total", calc_lambda_neighbors="-1", gen_vel="no")
-    return system
 
 
 def slow_growth(checks, system, folder):
@@ -121,7 +76,7 @@ def test(checks):
     for name, state in (("coulandvdwsequential_coul", 7), ("coulandvdwsequential_vdw", 3), ("transformAtoB", 2), ("relative", 4)):
         one_system(checks, system_of(name), work_folder(name), (state,))
     folder = work_folder("ion")
-    ion = ion_that_appears(folder)
+    ion = ion_that_appears(gmx, folder)
     one_system(checks, ion, folder, (1, 3))
     slow_growth(checks, ion, work_folder("slow"))
     refusals(checks, work_folder("refused"))

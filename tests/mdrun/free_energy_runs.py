@@ -4,33 +4,12 @@
 Energies along the runs are compared with tight PME's of the same frames, so that nothing depends on two runs that drift apart. These are
 not by -rerun: with PME it has another Lennard-Jones energy than a run from the same frame, in an unpatched GROMACS, too.
 """
-import os
 import re
 
 from harness import FMM, TIGHT_MIXED, changed, main, mean, need, read_log, read_trr, regression, work_folder
+from perturbed import DECOUPLING, dhdl
 
 gmx = need("GMXFMM_GMX")
-
-# As in tutorials and scripts of decoupling: charges first, then Lennard-Jones with soft cores, no Coulomb between the molecule's own atoms.
-COUL = [k / 20 for k in range(21)] + [1.0] * 21
-VDW = [0.0] * 21 + [k / 20 for k in range(21)]
-DECOUPLING = {
-    "integrator": "sd", "tinit": "0", "dt": "0.002", "nsteps": "40", "nstcomm": "100", "nstxout": "20", "nstvout": "0", "nstfout": "0", "nstlog": "20",
-    "nstenergy": "20", "nstcalcenergy": "10", "cutoff-scheme": "verlet", "nstlist": "20", "pbc": "xyz", "rlist": "0.9", "rcoulomb": "0.9",
-    "vdwtype": "cutoff", "vdw-modifier": "potential-switch", "rvdw-switch": "0.8", "rvdw": "0.9", "dispcorr": "EnerPres", "tc-grps": "system", "tau-t": "1.0",
-    "ref-t": "300", "pcoupl": "Parrinello-Rahman", "tau-p": "1.0", "compressibility": "4.5e-05", "ref-p": "1.0", "free-energy": "yes",
-    "init-lambda-state": "0", "calc-lambda-neighbors": "-1", "coul-lambdas": " ".join(map(str, COUL)), "vdw-lambdas": " ".join(map(str, VDW)),
-    "sc-alpha": "0.5", "sc-coul": "no", "sc-power": "1", "sc-sigma": "0.3", "couple-moltype": "ASNJ", "couple-lambda0": "vdw-q", "couple-lambda1": "none",
-    "couple-intramol": "no", "nstdhdl": "10", "gen-vel": "yes", "gen-temp": "300", "gen-seed": "1", "ld-seed": "1", "constraints": "h-bonds",
-    "constraint-algorithm": "lincs", "continuation": "no", "lincs-order": "12"}
-
-
-def dhdl(folder, name):
-    """Legends and rows of the file with derivatives."""
-    with open(os.path.join(folder, name + ".xvg")) as file:
-        lines = file.read().splitlines()
-    return ([re.search('"(.*)"', line).group(1) for line in lines if re.match(r"@ s\d+ legend", line)],
-            [[float(word) for word in line.split()] for line in lines if line[0] not in "#@"])
 
 
 def decoupled(checks, folder, state):

@@ -553,6 +553,12 @@ def device(threads=NTOMP):
     return {"cpu": model, "cores": CORES, "threads": int(threads)}
 
 
+def gpus():
+    """Names and drivers of NVIDIA GPUs."""
+    found = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"], capture_output=True, text=True)
+    return found.stdout.splitlines()
+
+
 def commit():
     """The commit of this repository, with + when the work tree differs ("unknown" outside git), or GMXFMM_BENCHMARK_COMMIT."""
     if os.environ.get("GMXFMM_BENCHMARK_COMMIT"):

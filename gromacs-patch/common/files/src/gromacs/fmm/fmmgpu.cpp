@@ -20,6 +20,7 @@
 #include "gromacs/gpu_utils/hostallocator.h"
 #include "gromacs/hardware/device_information.h"
 
+#include "fmmcharges.cuh"
 #include "fmmvirial.cuh"
 
 namespace gmx
@@ -185,6 +186,10 @@ public:
         freeDeviceBuffer(&d_x_);
         freeDeviceBuffer(&d_sums_);
         freeDeviceBuffer(&d_virial_);
+        freeDeviceBuffer(&d_perturbedAtoms_);
+        freeDeviceBuffer(&d_chargesA_);
+        freeDeviceBuffer(&d_chargeDifference_);
+        freeDeviceBuffer(&d_charges_);
         cudaEventDestroy(forcesWritten_);
     }
 
@@ -208,6 +213,12 @@ public:
     GpuEventSynchronizer      forcesReady_;
     //! Recorded by the library, see forcesWritten()
     cudaEvent_t forcesWritten_ = nullptr;
+    //! Of the atoms whose charges are perturbed
+    DeviceBuffer<int>   d_perturbedAtoms_   = nullptr;
+    DeviceBuffer<float> d_chargesA_         = nullptr;
+    DeviceBuffer<float> d_chargeDifference_ = nullptr;
+    DeviceBuffer<float> d_charges_          = nullptr;
+    int                 numPerturbedAtoms_  = 0;
     //! Of the short-range forces
     DeviceBuffer<FmmVirialSums> d_virial_ = nullptr;
     HostVector<double>          h_virial_;
@@ -237,6 +248,50 @@ void FmmGpu::setNumAtoms(int numAtoms)
     reallocateDeviceBuffer(&impl_->d_force_, numAtoms, &impl_->numAtoms_, &impl_->capacity_, impl_->context_);
     reallocateDeviceBuffer(&impl_->d_x_, numAtoms, &impl_->numX_, &impl_->capacityX_, impl_->context_);
     impl_->h_force_.resize(numAtoms);
+}
+
+template<typename T>
+static void replaceDeviceBuffer(DeviceBuffer<T>*     buffer,
+                                ArrayRef<const T>    values,
+                                const DeviceContext& context,
+                                const DeviceStream&  stream)
+{
+    freeDeviceBuffer(buffer);
+    allocateDeviceBuffer(buffer, values.size(), context);
+    copyToDeviceBuffer(buffer, values.data(), 0, values.size(), stream, GpuApiCallBehavior::Sync, nullptr);
+}
+
+void FmmGpu::setPerturbedCharges(ArrayRef<const int>  atoms,
+                                 ArrayRef<const real> chargesA,
+                                 ArrayRef<const real> difference)
+{
+    const DeviceContext& context = impl_->context_;
+    const DeviceStream&  stream  = impl_->stream_;
+    replaceDeviceBuffer(&impl_->d_perturbedAtoms_, atoms, context, stream);
+    replaceDeviceBuffer(&impl_->d_chargesA_, chargesA, context, stream);
+    replaceDeviceBuffer(&impl_->d_charges_, chargesA, context, stream);
+    replaceDeviceBuffer(&impl_->d_chargeDifference_, difference, context, stream);
+    impl_->numPerturbedAtoms_ = atoms.ssize();
+}
+
+void FmmGpu::computePerturbedCharges(real lambda)
+{
+    launchPerturbedChargesKernel(impl_->d_chargesA_,
+                                 impl_->d_chargeDifference_,
+                                 impl_->numPerturbedAtoms_,
+                                 lambda,
+                                 impl_->d_charges_,
+                                 impl_->stream_);
+}
+
+const int* FmmGpu::perturbedAtomsAddress() const
+{
+    return impl_->d_perturbedAtoms_;
+}
+
+const void* FmmGpu::perturbedChargesAddress() const
+{
+    return impl_->d_charges_;
 }
 
 void FmmGpu::waitInStream(GpuEventSynchronizer* event) const

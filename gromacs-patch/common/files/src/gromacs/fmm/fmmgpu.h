@@ -31,6 +31,8 @@ struct FmmStepSums
     double energy[2];
     //! Row-major
     double virial[DIM * DIM];
+    //! Of the charges that lambda changes, see FmmPerturbation
+    double chargeGradient;
     //! A gmxfmm_status
     int status;
 };
@@ -61,6 +63,16 @@ public:
     void* stream() const;
     //! Makes room for the forces of \p numAtoms atoms
     void setNumAtoms(int numAtoms);
+    //! Sets the atoms whose charges change with lambda: their charges at lambda = 0, and those at 1 less these
+    void setPerturbedCharges(ArrayRef<const int>  atoms,
+                             ArrayRef<const real> chargesA,
+                             ArrayRef<const real> difference);
+    //! Enqueues the charges of these atoms at lambda
+    void computePerturbedCharges(real lambda);
+    //! Address of the numbers of these atoms
+    const int* perturbedAtomsAddress() const;
+    //! Address of their charges
+    const void* perturbedChargesAddress() const;
     //! Lets the stream wait for \p event
     void waitInStream(GpuEventSynchronizer* event) const;
 

@@ -39,6 +39,24 @@ void* FmmGpu::stream() const
 
 void FmmGpu::setNumAtoms(int /*numAtoms*/) {}
 
+void FmmGpu::setPerturbedCharges(ArrayRef<const int> /*atoms*/,
+                                 ArrayRef<const real> /*chargesA*/,
+                                 ArrayRef<const real> /*difference*/)
+{
+}
+
+void FmmGpu::computePerturbedCharges(real /*lambda*/) {}
+
+const int* FmmGpu::perturbedAtomsAddress() const
+{
+    return nullptr;
+}
+
+const void* FmmGpu::perturbedChargesAddress() const
+{
+    return nullptr;
+}
+
 void FmmGpu::waitInStream(GpuEventSynchronizer* /*event*/) const {}
 
 const void* FmmGpu::address(DeviceBuffer<RVec> /*x*/)

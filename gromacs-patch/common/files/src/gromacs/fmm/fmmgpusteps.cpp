@@ -11,6 +11,7 @@
 
 #include <gmxfmm.h>
 
+#include "gromacs/mdtypes/enerdata.h"
 #include "gromacs/mdtypes/simulation_workload.h"
 #include "gromacs/timing/wallcycle.h"
 
@@ -31,11 +32,22 @@ bool virialComesLater(const StepWorkload& stepWork)
 
 } // namespace
 
-void FmmGpuSteps::setNumAtoms(int numAtoms)
+void FmmGpuSteps::setAtoms(int numAtoms, bool havePerturbedCharges)
 {
     gpu_->setNumAtoms(numAtoms);
     forgetRepeated();
-    haveAtomsChanged_ = true;
+    haveAtomsChanged_     = true;
+    havePerturbedCharges_ = havePerturbedCharges;
+}
+
+bool FmmGpuSteps::needEnergy(const StepWorkload& stepWork) const
+{
+    return stepWork.computeEnergy || (stepWork.computeDhdl && havePerturbedCharges_);
+}
+
+bool FmmGpuSteps::needSums(const StepWorkload& stepWork) const
+{
+    return needEnergy(stepWork) || stepWork.computeVirial;
 }
 
 void FmmGpuSteps::setBox(const FmmBox& box)
@@ -102,6 +114,9 @@ void FmmGpuSteps::enqueueEvaluation(const void* x, bool wantEnergy, bool wantVir
                               output.force                = gpu_->forceAddress();
                               output.energy               = withEnergy ? sums->energy : nullptr;
                               output.virial               = withVirial ? sums->virial : nullptr;
+                              output.charge_gradient      = withEnergy && havePerturbedCharges_
+                                                                    ? &sums->chargeGradient
+                                                                    : nullptr;
                               const bool withSums         = withEnergy || withVirial;
                               output.status               = withSums ? &sums->status : nullptr;
                               output.arrays_done = withSums ? gpu_->forcesWritten() : nullptr;
@@ -134,10 +149,9 @@ void FmmGpuSteps::enqueue(const void* x, bool isToAssign, const StepWorkload& st
     {
         assign(x);
     }
-    const bool needSums = stepWork.computeEnergy || stepWork.computeVirial;
-    enqueueEvaluation(x, stepWork.computeEnergy, stepWork.computeVirial);
-    gpu_->markForcesReady(needSums);
-    gpu_->launchTransfer(!stepWork.useGpuFBufferOps, needSums);
+    enqueueEvaluation(x, needEnergy(stepWork), stepWork.computeVirial);
+    gpu_->markForcesReady(needSums(stepWork));
+    gpu_->launchTransfer(!stepWork.useGpuFBufferOps, needSums(stepWork));
     if (isFirst && !times_.has_value())
     {
         measureTimes(x);
@@ -158,7 +172,7 @@ FmmStepSums FmmGpuSteps::waitForSums(const StepWorkload& stepWork) const
         }
     }
     wallcycle_stop(wcycle_, WallCycleCounter::WaitGpuFmm);
-    if (stepWork.computeEnergy || stepWork.computeVirial)
+    if (needSums(stepWork))
     {
         plan_.checkStep(sums.status);
     }
@@ -170,15 +184,18 @@ void FmmGpuSteps::waitAndReduce(const StepWorkload& stepWork,
                                 gmx_enerdata_t*     enerd)
 {
     const bool needForces = !stepWork.useGpuFBufferOps;
-    const bool needSums   = stepWork.computeEnergy || stepWork.computeVirial;
-    if (virialComesLater(stepWork) || (!needForces && !needSums))
+    if (virialComesLater(stepWork) || (!needForces && !needSums(stepWork)))
     {
         return;
     }
     const FmmStepSums sums = waitForSums(stepWork);
-    if (needSums)
+    if (needSums(stepWork))
     {
         addFmmSums(sums.energy[0], sums.energy[1], sums.virial, stepWork, forceWithVirial, enerd);
+    }
+    if (havePerturbedCharges_ && stepWork.computeDhdl)
+    {
+        enerd->dvdl_lin[FreeEnergyPerturbationCouplingType::Coul] += sums.chargeGradient;
     }
     if (needForces)
     {

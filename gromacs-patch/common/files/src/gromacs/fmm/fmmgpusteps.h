@@ -54,8 +54,8 @@ public:
     {
     }
 
-    //! Makes room for forces after the plan was given other atoms
-    void setNumAtoms(int numAtoms);
+    //! Makes room for forces after the plan was given other atoms, of which some have perturbed charges or none
+    void setAtoms(int numAtoms, bool havePerturbedCharges);
     //! Passes on a box that is not the one the plan has
     void setBox(const FmmBox& box);
 
@@ -75,6 +75,10 @@ public:
     const std::optional<FmmGpuTimes>& times() const { return times_; }
 
 private:
+    //! Whether energies, the derivative by lambda or the virial are wanted on the host
+    bool needSums(const StepWorkload& stepWork) const;
+    //! The same for energies, with which the derivative comes
+    bool needEnergy(const StepWorkload& stepWork) const;
     //! A graph of the step has the buffers in it that it was recorded with, and often the box
     void forgetRepeated();
     //! A graph has the address of the coordinates in it, too
@@ -96,6 +100,8 @@ private:
     gmx_wallcycle* wcycle_;
     //! Whether atoms have been changed since they were assigned to cells
     bool haveAtomsChanged_ = true;
+    //! Whether the plan has derivatives of charges by lambda
+    bool havePerturbedCharges_ = false;
     //! Address of the coordinates that was last given to setAddress()
     const void* repeatedX_ = nullptr;
     //! gmxfmm_graph_version() of the graphs of steps

@@ -18,6 +18,7 @@
 #include "gromacs/mdtypes/forceoutput.h"
 #include "gromacs/mdtypes/simulation_workload.h"
 
+#include "fmmgpu.h"
 #include "fmmstep.h"
 #include "gmxfmmoptions.h"
 
@@ -29,17 +30,23 @@ namespace
 
 /*! \brief Returns parameters for the perturbed atoms alone
  *
- * They are few and their energy is a small part, so that ten times the accuracy costs nothing. It
- * is not measured: the model's error is for liquids, and these atoms are mostly near one another,
- * where there is no error.
+ * The accuracy is not measured: the model's error is for liquids, and these atoms are mostly near
+ * one another, where there is no error.
  */
 FmmParameters ofPerturbedAtoms(const FmmParameters& all)
 {
     FmmParameters few;
-    few.accuracy = std::max(0.1 * all.accuracy, fmmlibrary::accuracy.lowest);
+    few.accuracy = all.accuracy;
     few.boundary = all.boundary;
     few.measure  = false;
     return few;
+}
+
+//! Returns the number of threads for that many atoms: with few, one is done before others have begun
+int numThreadsFor(const int numAtoms, const int most)
+{
+    constexpr int c_atomsOfThread = 500;
+    return std::clamp(numAtoms / c_atomsOfThread, 1, most);
 }
 
 } // namespace
@@ -87,8 +94,12 @@ FmmPerturbation::FmmPerturbation(const FmmParameters&           parameters,
     }
     x_.resize(atoms_.size());
     force_.resize(atoms_.size());
-    plan_ = std::make_unique<FmmPlan>(
-            ofPerturbedAtoms(parameters), atoms_.size(), box, epsfac, reproducible, numThreads);
+    plan_ = std::make_unique<FmmPlan>(ofPerturbedAtoms(parameters),
+                                      atoms_.size(),
+                                      box,
+                                      epsfac,
+                                      reproducible,
+                                      numThreadsFor(atoms_.size(), numThreads));
     plan_->setAtoms(differenceOfPlan_, excluded);
     if (!groups.empty())
     {
@@ -110,17 +121,35 @@ void FmmPerturbation::setDerivatives(FmmPlan* plan) const
             plan->get(), 1, start.data(), atoms_.data(), difference_.data()));
 }
 
-void FmmPerturbation::setLambda(FmmPlan* plan, const real lambda)
+void FmmPerturbation::setUpGpu(FmmGpu* gpu) const
+{
+    gpu->setPerturbedCharges(atoms_, chargesA_, differenceOfPlan_);
+}
+
+void FmmPerturbation::setLambda(FmmPlan* plan, FmmGpu* gpu, const real lambda)
 {
     if (lambda == lambda_)
     {
         return;
     }
+    const bool isFirst = lambda_ < 0;
     for (size_t k = 0; k < atoms_.size(); k++)
     {
         charges_[atoms_[k]] = chargesA_[k] + lambda * difference_[k];
     }
-    plan->check(gmxfmm_set_charges(plan->get(), charges_.size(), charges_.data()));
+    if (gpu == nullptr || isFirst || (gmxfmm_capabilities(plan->get()) & GMXFMM_CAN_ENQUEUE_CHARGES) == 0)
+    {
+        plan->check(gmxfmm_set_charges(plan->get(), charges_.size(), charges_.data()));
+    }
+    else
+    {
+        gpu->computePerturbedCharges(lambda);
+        plan->check(gmxfmm_enqueue_charges(plan->get(),
+                                           atoms_.size(),
+                                           gpu->perturbedAtomsAddress(),
+                                           gpu->perturbedChargesAddress(),
+                                           gpu->stream()));
+    }
     lambda_ = lambda;
 }
 

@@ -24,6 +24,7 @@ struct gmx_enerdata_t;
 namespace gmx
 {
 
+class FmmGpu;
 class ForceWithVirial;
 class StepWorkload;
 struct FmmParameters;
@@ -68,8 +69,15 @@ public:
 
     //! Makes the atoms' charges the parameter of the charge gradient of the plan of all atoms
     void setDerivatives(FmmPlan* plan) const;
-    //! Gives the plan of all atoms the charges for lambda, unless it has them
-    void setLambda(FmmPlan* plan, real lambda);
+    //! Gives the GPU of the plan of all atoms what charges depend on
+    void setUpGpu(FmmGpu* gpu) const;
+    /*! \brief Gives the plan of all atoms the charges for lambda, unless it has them
+     *
+     * \param[in,out] plan    The plan
+     * \param[in,out] gpu     Its GPU, in whose stream charges change, or nullptr
+     * \param[in]     lambda  Lambda of Coulomb interactions
+     */
+    void setLambda(FmmPlan* plan, FmmGpu* gpu, real lambda);
     //! Number of atoms whose charges change
     int numAtoms() const { return atoms_.size(); }
     //! The charges of all atoms for the lambda that was set
@@ -82,7 +90,8 @@ public:
      *
      * \param[in]     x                Coordinates of all atoms
      * \param[in]     stepWork         What is needed
-     * \param[in]     chargeGradient   That of the plan of all atoms, when the derivative is needed
+     * \param[in]     chargeGradient   That of the plan of all atoms, when the derivative is needed; 0 where
+     *                                 it comes from a GPU
      * \param[in,out] forceWithVirial  Forces and virial
      * \param[in,out] enerd            Energies, and the derivative
      */

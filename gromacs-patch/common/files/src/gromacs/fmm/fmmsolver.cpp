@@ -128,7 +128,6 @@ public:
                    const matrix         box,
                    const StepWorkload&  stepWork,
                    int64_t              step,
-                   real                 lambda,
                    ForceWithVirial*     forceWithVirial,
                    gmx_enerdata_t*      enerd)
     {
@@ -136,7 +135,7 @@ public:
         setBox(box);
         if (perturbation_)
         {
-            perturbation_->setLambda(&plan_, lambda);
+            perturbation_->setLambda(&plan_, nullptr, lambda_);
         }
         if (assignments_.isDue(stepWork, step))
         {
@@ -198,7 +197,6 @@ public:
         {
             return; // also where there are none
         }
-        GMX_RELEASE_ASSERT(!gpu_, "Perturbed charges are computed on the CPU");
         perturbation_ = std::make_unique<FmmPerturbation>(
                 parameters_,
                 box_,
@@ -210,6 +208,10 @@ public:
                 exclusions,
                 energyGroups_ ? groups : ArrayRef<const unsigned short>());
         perturbation_->setDerivatives(&plan_);
+        if (gpu_)
+        {
+            perturbation_->setUpGpu(gpu_.get());
+        }
         if (mdlog_ != nullptr && !isPerturbationLogged_)
         {
             logFmmPerturbation(perturbation_->numAtoms(), *mdlog_);
@@ -222,8 +224,25 @@ public:
     {
         numEvaluations_++;
         setBox(box);
-        const bool isToAssign = assignments_.isDue(stepWork, step);
-        gpuSteps_->enqueue(x, isToAssign, stepWork);
+        if (perturbation_)
+        {
+            perturbation_->setLambda(&plan_, gpu_.get(), lambda_);
+        }
+        isToAssign_ = assignments_.isDue(stepWork, step);
+        gpuSteps_->enqueue(x, isToAssign_, stepWork);
+    }
+
+    //! Computes on the CPU, while the GPU is busy with the step, what perturbed charges add to it
+    void addPerturbation(ArrayRef<const RVec> x,
+                         const StepWorkload&  stepWork,
+                         ForceWithVirial*     forceWithVirial,
+                         gmx_enerdata_t*      enerd)
+    {
+        if (isToAssign_)
+        {
+            perturbation_->assign(x);
+        }
+        perturbation_->addTo(x, stepWork, 0, forceWithVirial, enerd);
     }
 
     //! What the user asked for
@@ -246,6 +265,10 @@ public:
     //! Mean number of atoms near one at the coordinates of the .tpr
     const double   nearAtomsAtStart_;
     FmmAssignments assignments_;
+    //! Whether atoms are assigned to cells in this step, on a GPU
+    bool isToAssign_ = false;
+    //! Lambda of Coulomb interactions in this step
+    real lambda_ = 0;
     //! Number of atoms on the pair-search grid, -1 before the first pair search
     Index numAtomsOnGrid_ = -1;
     //! Volume that the atoms fill at the coordinates of the .tpr
@@ -356,7 +379,7 @@ void FmmSolver::setAtoms(ArrayRef<const real>           charges,
     impl_->setPerturbation(charges, chargesB, exclusions, groups);
     if (impl_->gpuSteps_)
     {
-        impl_->gpuSteps_->setNumAtoms(charges.ssize());
+        impl_->gpuSteps_->setAtoms(charges.ssize(), impl_->perturbation_ != nullptr);
     }
     else
     {
@@ -369,10 +392,17 @@ void FmmSolver::calculate(ArrayRef<const RVec> x,
                           const matrix         box,
                           const StepWorkload&  stepWork,
                           int64_t              step,
-                          real                 lambda,
                           ForceWithVirial*     forceWithVirial,
                           gmx_enerdata_t*      enerd)
 {
+    if (impl_->gpu_)
+    {
+        if (impl_->perturbation_)
+        {
+            impl_->addPerturbation(x, stepWork, forceWithVirial, enerd);
+        }
+        return;
+    }
     // GROMACS resets its counters some time after the start, ours should cover the same steps
     if (impl_->wcycle_ != nullptr && impl_->wcycle_->wcc[WallCycleCounter::FmmNear].n == 0)
     {
@@ -381,7 +411,7 @@ void FmmSolver::calculate(ArrayRef<const RVec> x,
     const gmxfmm_info  infoBefore  = impl_->plan_.info();
     const gmx_cycles_t cycleBefore = gmx_cycles_read();
 
-    impl_->calculate(x, box, stepWork, step, lambda, forceWithVirial, enerd);
+    impl_->calculate(x, box, stepWork, step, forceWithVirial, enerd);
 
     // Near and far field are computed in one call, so divide the cycles by the times they took
     const gmx_cycles_t cyclesUsed = gmx_cycles_read() - cycleBefore;
@@ -392,6 +422,11 @@ void FmmSolver::calculate(ArrayRef<const RVec> x,
     const auto         cyclesNear = static_cast<gmx_cycles_t>(nearShare * cyclesUsed);
     wallcycle_add(impl_->wcycle_, WallCycleCounter::FmmNear, cyclesNear);
     wallcycle_add(impl_->wcycle_, WallCycleCounter::FmmFar, cyclesUsed - cyclesNear);
+}
+
+void FmmSolver::setLambda(real lambda)
+{
+    impl_->lambda_ = lambda;
 }
 
 void FmmSolver::setBox(const matrix box)

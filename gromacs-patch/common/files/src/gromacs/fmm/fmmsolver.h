@@ -119,7 +119,12 @@ public:
                   const ListOfLists<int>&        exclusions,
                   ArrayRef<const unsigned short> groups);
 
+    //! Passes on lambda of Coulomb interactions in this step, by which perturbed charges are those of this lambda
+    void setLambda(real lambda);
+
     /*! \brief Adds forces, energies and virial of the atoms passed to setAtoms(), computed on the CPU
+     *
+     * With the FMM on a GPU, what perturbed charges add to launchGpu() in the same step, after which it is called.
      *
      * Atoms are assigned to cells at pair-search steps, and in between after
      * FmmParameters::maxStepsInCellsOnCpu steps; they stay in their cells until the
@@ -127,13 +132,12 @@ public:
      * the near field is all pairs in neighboring cells, but expansions
      * converge more slowly for atoms that left their cell.
      *
-     * Perturbed charges are those for \p lambda, by which the derivative of the energy is added, too, when wanted.
+     * The derivative of the energy by lambda is added, too, when wanted.
      */
     void calculate(ArrayRef<const RVec> x,
                    const matrix         box,
                    const StepWorkload&  stepWork,
                    int64_t              step,
-                   real                 lambda,
                    ForceWithVirial*     forceWithVirial,
                    gmx_enerdata_t*      enerd);
 

@@ -79,11 +79,12 @@ void FmmSolver::setAtoms(ArrayRef<const real> /*charges*/,
 {
 }
 
+void FmmSolver::setLambda(real /*lambda*/) {}
+
 void FmmSolver::calculate(ArrayRef<const RVec> /*x*/,
                           const matrix /*box*/,
                           const StepWorkload& /*stepWork*/,
                           int64_t /*step*/,
-                          real /*lambda*/,
                           ForceWithVirial* /*forceWithVirial*/,
                           gmx_enerdata_t* /*enerd*/)
 {

@@ -39,33 +39,19 @@ std::vector<real> fmmCharges(const gmx_mtop_t& mtop, const double lambda)
     return charges;
 }
 
-namespace
-{
-
-//! Whether what is said holds for any atom
-template<typename Condition>
-bool anyAtom(const gmx_mtop_t& mtop, Condition condition)
+bool fmmPerturbedAtomsAreCharged(const gmx_mtop_t& mtop)
 {
     return std::any_of(mtop.moltype.begin(),
                        mtop.moltype.end(),
-                       [&condition](const gmx_moltype_t& moltype)
+                       [](const gmx_moltype_t& moltype)
                        {
                            const t_atom* atoms = moltype.atoms.atom;
-                           return std::any_of(atoms, atoms + moltype.atoms.nr, condition);
+                           return std::any_of(
+                                   atoms,
+                                   atoms + moltype.atoms.nr,
+                                   [](const t_atom& atom)
+                                   { return PERTURBED(atom) && (atom.q != 0 || atom.qB != 0); });
                        });
-}
-
-} // namespace
-
-bool fmmChargesArePerturbed(const gmx_mtop_t& mtop)
-{
-    return anyAtom(mtop, [](const t_atom& atom) { return atom.q != atom.qB; });
-}
-
-bool fmmPerturbedAtomsAreCharged(const gmx_mtop_t& mtop)
-{
-    return anyAtom(
-            mtop, [](const t_atom& atom) { return PERTURBED(atom) && (atom.q != 0 || atom.qB != 0); });
 }
 
 ListOfLists<int> fmmExclusions(const gmx_mtop_t& mtop)

@@ -26,9 +26,6 @@ namespace gmx
 //! Returns the charges of all atoms, those for lambda where they are perturbed
 std::vector<real> fmmCharges(const gmx_mtop_t& mtop, double lambda);
 
-//! Returns whether charges depend on lambda
-bool fmmChargesArePerturbed(const gmx_mtop_t& mtop);
-
 //! Returns whether any perturbed atom, of whatever kind of perturbation, has a charge in one of the states
 bool fmmPerturbedAtomsAreCharged(const gmx_mtop_t& mtop);
 

@@ -20,7 +20,6 @@
 #include "gromacs/utility/logger.h"
 
 #include "fmmsolver.h"
-#include "fmmsystem.h"
 
 namespace gmx
 {
@@ -29,10 +28,7 @@ namespace
 {
 
 //! Returns why the FMM cannot run on a GPU, empty if it can
-std::string whyNotOnGpu(bool                useGpuForNonbonded,
-                        ArrayRef<const int> availableDevices,
-                        const t_inputrec&   inputrec,
-                        const gmx_mtop_t&   mtop)
+std::string whyNotOnGpu(bool useGpuForNonbonded, ArrayRef<const int> availableDevices, const t_inputrec& inputrec)
 {
     if (inputrec.coulombtype != CoulombInteractionType::Fmm)
     {
@@ -45,10 +41,6 @@ std::string whyNotOnGpu(bool                useGpuForNonbonded,
     if (!useGpuForNonbonded)
     {
         return "nonbonded interactions do not run on the GPU (see -nb)";
-    }
-    if (inputrec.efep != FreeEnergyPerturbationType::No && fmmChargesArePerturbed(mtop))
-    {
-        return "perturbed charges are computed on the CPU";
     }
     // Which of them will be used is not known yet
     for (const int deviceId : availableDevices)
@@ -68,14 +60,13 @@ bool decideWhetherToUseGpuForFmm(const bool          useGpuForNonbonded,
                                  const TaskTarget    fmmTarget,
                                  ArrayRef<const int> availableDevices,
                                  const t_inputrec&   inputrec,
-                                 const gmx_mtop_t&   mtop,
                                  const MDLogger&     mdlog)
 {
     if (fmmTarget == TaskTarget::Cpu)
     {
         return false;
     }
-    const std::string reason = whyNotOnGpu(useGpuForNonbonded, availableDevices, inputrec, mtop);
+    const std::string reason = whyNotOnGpu(useGpuForNonbonded, availableDevices, inputrec);
     if (reason.empty())
     {
         return true;

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Perturbed charges with the FMM on a GPU: energy, its derivative, energies at other lambdas and forces are those on the CPU, and runs.
+
+On the CPU they are held to tight PME (free_energy.py, free_energy_runs.py). With GROMACS 2026 the free-energy kernels run on either.
+"""
+import os
+import re
+
+from harness import (FMM, Failure, changed, chosen_settings, fmm_on, fmm_parameters, main, make_frames, need, need_gpu, read_log, regression,
+                     rms_difference, version, work_folder)
+from perturbed import DECOUPLING, dhdl, ion_that_appears, points, system_of
+
+gmx = need("GMXFMM_GMX")
+GPU = ("-fmm", "gpu")
+# What computes perturbed pairs, and the end of its name.
+PERTURBED_PAIRS = ((("-nbfe", "cpu"), ""), (("-nbfe", "gpu"), ", perturbed pairs on the GPU")) if version(gmx) >= "2026" else (((), ""),)
+
+
+def same_points(checks, system, folder, states):
+    """Frames on the GPU, and on the CPU with the parameters that the GPU's log names."""
+    trajectory, times = make_frames(gmx, folder, system, steps=20, every=10)
+    for state in states:
+        for options, name in PERTURBED_PAIRS:
+            what = f"{system.name}, state {state}{name}"
+            gpu = points(gmx, folder, system, {**FMM, "fmm-measure": "no"}, state, trajectory, times, "gpu", (*GPU, *options), "gpu")
+            log = read_log(folder, f"gpu-{state}-0")
+            checks.that(fmm_on(log, "GPU") and "perturbed charges" in log, f"{what}: md.log says that it ran on the GPU, with perturbed charges")
+            same = {**chosen_settings(fmm_parameters(log)), "fmm-measure": "no"}
+            cpu = points(gmx, folder, system, same, state, trajectory, times, "cpu", ("-fmm", "cpu"))
+            checks.below(f"{what}: Coulomb energy", max(abs(a.energy - b.energy) for a, b in zip(gpu, cpu)), 0.1, "kJ/mol",
+                         "3e-6 of 37,000: single precision in another order, and terms that cancel")
+            checks.below(f"{what}: its derivative", max(abs(a.slope - b.slope) for a, b in zip(gpu, cpu)), 0.01, "kJ/mol", "rounding")
+            checks.that(len(gpu[0].foreign) == len(cpu[0].foreign) > 2, f"{what}: {len(gpu[0].foreign)} other lambdas")
+            checks.below(f"{what}: energies at other lambdas", max(abs(x - y) for a, b in zip(gpu, cpu) for x, y in zip(a.foreign, b.foreign)),
+                         0.01, "kJ/mol", "rounding")
+            checks.below(f"{what}: forces", max(rms_difference(a.force, b.force) for a, b in zip(gpu, cpu)), 0.02, "kJ/mol/nm",
+                         "RMS: 1e-5 of Coulomb forces of some 1,000")
+
+
+def slow_growth(checks, folder):
+    """Charges change in the stream at each step, also where steps are graphs."""
+    system = ion_that_appears(gmx, folder)
+    mdp = changed(system.mdp, init_lambda="0.2", coul_lambdas=None, delta_lambda="0.01", free_energy="yes", nsteps="60", nstenergy="5", nstcalcenergy="5",
+                  nstdhdl="5", nstlist="20", gen_vel="yes", constraints="all-bonds", dhdl_print_energy="no", **FMM)
+    mdp["fmm-measure"] = "no"
+    gmx.grompp(folder, mdp, system, name="slow")
+    gmx.mdrun(folder, "-fmm", "cpu", "-dhdl", "slow.xvg", name="slow")
+    cpu = dhdl(folder, "slow")[1]
+    for update in ("cpu", "gpu"):
+        for options, name in PERTURBED_PAIRS:
+            what = f"slow growth, -update {update}{name}"
+            gmx.mdrun(folder, *GPU, *options, "-update", update, "-dhdl", "slow.xvg", name="slow", nb="gpu")
+            gpu = dhdl(folder, "slow")[1]
+            checks.that(fmm_on(read_log(folder, "slow"), "GPU"), f"{what}: on the GPU")
+            checks.that(len(gpu) == len(cpu) == 13, f"{what}: {len(gpu)} derivatives")
+            # Later atoms have moved differently: rounding grows along a trajectory.
+            apart = max(abs(a[1] - b[1]) for a, b in zip(gpu[:7], cpu[:7]))
+            checks.below(f"{what}: derivative in 30 steps", apart, 0.2, "kJ/mol", "a thousandth of what it moves by")
+            late = max(abs(a[1] - b[1]) for a, b in zip(gpu, cpu))
+            checks.below(f"{what}: derivative in 60 steps", late, 3, "kJ/mol", "with a charge of an earlier step it is another by some 10 at each step")
+
+
+def decoupled(checks, folder):
+    """A molecule is decoupled at constant pressure as users do it, and continued."""
+    system = regression("freeenergy/coulandvdwsequential_coul")
+    # Stochastic dynamics has its update on the CPU.
+    mdp = changed(DECOUPLING, init_lambda_state=7, nsteps="100", integrator="md", tcoupl="V-rescale", pcoupl="C-rescale", **FMM)
+    mdp["fmm-measure"] = "no"
+    gmx.grompp(folder, mdp, system, name="run")
+    gmx.mdrun(folder, "-fmm", "cpu", "-dhdl", "run.xvg", name="run")
+    legends, cpu = dhdl(folder, "run")
+    columns = [1 + k for k, text in enumerate(legends) if "xD" in text or "dH" in text]
+    for update in ("cpu", "gpu"):
+        for options, name in PERTURBED_PAIRS:
+            what = f"decoupling, -update {update}{name}"
+            gmx.mdrun(folder, *GPU, *options, "-update", update, "-dhdl", "run.xvg", name="run", nb="gpu")
+            gpu = dhdl(folder, "run")[1]
+            checks.that(fmm_on(read_log(folder, "run"), "GPU"), f"{what}: on the GPU")
+            checks.that(len(gpu) == len(cpu) == 11, f"{what}: {len(gpu)} times")
+            apart = max(abs(a[i] - b[i]) for a, b in zip(gpu[:3], cpu[:3]) for i in columns)
+            checks.below(f"{what}: derivatives and energies of 42 states in 20 steps", apart, 0.05, "kJ/mol", "rounding of forces, and what it grows to")
+            checks.that(all(abs(value) < 1e6 for row in gpu for value in row), f"{what}: finite in 100 steps")
+    gmx.grompp(folder, changed(mdp, nsteps="40"), system, name="part")
+    gmx.mdrun(folder, *GPU, "-update", "gpu", "-dhdl", "part.xvg", name="part", nb="gpu")
+    gmx.mdrun(folder, *GPU, "-update", "gpu", "-dhdl", "part.xvg", "-cpi", "part.cpt", "-noappend", "-nsteps", "40", name="part", nb="gpu")
+    written = [name for name in os.listdir(folder) if re.match(r"part\.part0002\.(log|edr)$", name)]
+    checks.that(len(written) == 2, "decoupling: continued")
+
+
+def test(checks):
+    need_gpu(gmx)
+    for part, function, *arguments in (
+            *((name, lambda c, n, s: same_points(c, system_of(n), work_folder(n), s), name, states)
+              for name, states in (("coulandvdwsequential_coul", (7,)), ("transformAtoB", (2,)), ("relative", (4,)))),
+            ("ion", lambda c: same_points(c, ion_that_appears(gmx, work_folder("ion")), os.path.join(work_folder("ion-points")), (1, 3))),
+            ("slow growth", lambda c: slow_growth(c, work_folder("slow"))),
+            ("decoupling", lambda c: decoupled(c, work_folder("decoupled")))):
+        try:
+            function(checks, *arguments)
+        except Failure as failure:
+            checks.that(False, f"{part}: {' '.join(str(failure).split())[-700:]}")
+
+
+main(test)
