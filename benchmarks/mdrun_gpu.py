@@ -254,6 +254,8 @@ class Run:
         fmm = self.found("fmm", search_fmm)
         self.set_result("fmm", fmm)
         self.record["fmm_force_error"] = self.error(fmm["settings"])
+        if self.record["fmm_force_error"] > limit:
+            raise Failure(f"the force error of FMM, {self.record['fmm_force_error']:.3e}, is above PME's, {limit:.3e}")
         self.bench.store()
 
         split = None
