@@ -41,16 +41,54 @@ static int has_partner(const int* start, const int* list, int i, int j)
     return 0;
 }
 
-/* Whether each pair is seen to be in both lists by going through all of them once, as it is if they ascend. */
-static int pass_once(const int* start, const int* list, int n)
+/* The first particle whose list begins at this entry or behind it. */
+static int row_of(const int* start, int n, int entry)
 {
-    int* next = malloc((size_t)n * sizeof(*next)); /* the first in the list of each that has not been met */
-    int  good = next != NULL;
-    if (good)
+    int from = 0, to = n;
+    while (from < to)
     {
-        memcpy(next, start, (size_t)n * sizeof(*next));
+        const int middle = from + (to - from) / 2;
+        if (start[middle] < entry)
+        {
+            from = middle + 1;
+        }
+        else
+        {
+            to = middle;
+        }
     }
-    for (int i = 0; i < n && good; i++)
+    return from;
+}
+
+/* The first in the list of particle j that is not below i, if the list ascends. */
+static int lower_bound(const int* start, const int* list, int j, int i)
+{
+    int from = start[j], to = start[j + 1];
+    while (from < to)
+    {
+        const int middle = from + (to - from) / 2;
+        if (list[middle] < i)
+        {
+            from = middle + 1;
+        }
+        else
+        {
+            to = middle;
+        }
+    }
+    return from;
+}
+
+/* Whether each pair of particles begin .. end - 1 is seen to be in both lists by going through all of them once, as it
+ * is if they ascend. next[n]: memory. */
+static int pass_rows(const int* start, const int* list, int n, int begin, int end, int* next)
+{
+    int good = 1;
+    for (int j = 0; j < n; j++)
+    {
+        next[j] = lower_bound(start, list, j, begin); /* the first in the list of each that has not been met */
+    }
+    for (int i = begin; i < end && good; i++)
     {
         for (int e = start[i]; e < start[i + 1] && good; e++)
         {
@@ -58,6 +96,22 @@ static int pass_once(const int* start, const int* list, int n)
             good        = next[j] < start[j + 1] && list[next[j]] == i;
             next[j] += good;
         }
+    }
+    return good;
+}
+
+/* The same of all pairs, each thread with as many entries. */
+static int pass_once(const int* start, const int* list, int n, int threads)
+{
+    int* next = malloc((size_t)threads * (size_t)n * sizeof(*next));
+    int  good = next != NULL;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(& : good)
+    for (int t = 0; t < threads; t++)
+    {
+        const int64_t all   = start[n];
+        const int     begin = t == 0 ? 0 : row_of(start, n, (int)(all * t / threads));
+        const int     end   = t == threads - 1 ? n : row_of(start, n, (int)(all * (t + 1) / threads));
+        good &= next != NULL && pass_rows(start, list, n, begin, end, next + (size_t)t * (size_t)n);
     }
     free(next);
     return good;
@@ -129,7 +183,7 @@ static gmxfmm_status check_both_ways(gmxfmm_plan* plan, const int* start, const 
 {
     const int n   = (int)plan->particles.n;
     int       bad = n, mixed = 0;
-    if (start[n] / c_few > n && pass_once(start, list, n))
+    if (start[n] / c_few > n && pass_once(start, list, n, plan->num_threads))
     {
         return GMXFMM_OK;
     }

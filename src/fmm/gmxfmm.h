@@ -278,8 +278,8 @@ GMXFMM_API gmxfmm_status gmxfmm_set_box(gmxfmm_plan* plan, const double* box);
 GMXFMM_API gmxfmm_status gmxfmm_set_charges(gmxfmm_plan* plan, int64_t n, const void* q);
 
 /* Sets the excluded pairs: of particle i list[start[i]] .. list[start[i+1]-1]; start[n+1]. Both directions must be
- * listed; a particle itself may be. The nearest image of a pair (at assign) is excluded. Errors: NULL, EXCLUSION,
- * ORDER, UNSUPPORTED, MEMORY (there are none then). */
+ * listed; a particle itself may be, and a pair twice. The nearest image of a pair (at assign) is excluded. Errors:
+ * NULL, EXCLUSION, ORDER, UNSUPPORTED, MEMORY (there are none then). */
 GMXFMM_API gmxfmm_status gmxfmm_set_exclusions(gmxfmm_plan* plan, const int* start, const int* list);
 
 /* Sets what charges depend on, as in lambda dynamics: of parameter k = 0..num-1 the charge of particle index[j] changes

@@ -65,23 +65,34 @@ gmxfmm_status fmm_particles_exclude_none(gmxfmm_plan* plan)
                                                  : plan->backend->set_exclusions(plan, NULL, NULL, plan->particles.n);
 }
 
-/* Copies the list. */
+/* Copies the list, each partner of a particle once and itself not: a backend takes every entry for a pair. */
 static gmxfmm_status keep_exclusions(gmxfmm_plan* plan, const int* start, const int* list)
 {
     fmm_particles* p      = &plan->particles;
-    const size_t   before = plan->bytes, starts = (size_t)p->n + 1, num = (size_t)start[p->n];
-    p->excl_start      = fmm_alloc(plan, starts * sizeof(int));
+    const size_t   before = plan->bytes, num = (size_t)start[p->n];
+    int*           met = calloc((size_t)p->n + 1, sizeof(*met)); /* 1 + the last particle that has it as a partner */
+    p->excl_start      = fmm_alloc(plan, ((size_t)p->n + 1) * sizeof(int));
     p->excl_list       = fmm_alloc(plan, num * sizeof(int));
     p->exclusion_bytes = plan->bytes - before;
-    if (p->excl_start == NULL || p->excl_list == NULL)
+    if (met == NULL || p->excl_start == NULL || p->excl_list == NULL)
     {
+        free(met);
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %zu exclusions", num);
     }
-    memcpy(p->excl_start, start, starts * sizeof(int));
-    if (num > 0)
+    int kept = 0;
+    for (int i = 0; i < (int)p->n; i++)
     {
-        memcpy(p->excl_list, list, num * sizeof(int));
+        met[i] = i + 1;
+        for (int e = start[i]; e < start[i + 1]; e++)
+        {
+            const int j        = list[e];
+            p->excl_list[kept] = j;
+            kept += met[j] != i + 1;
+            met[j] = i + 1;
+        }
+        p->excl_start[i + 1] = kept;
     }
+    free(met);
     return GMXFMM_OK;
 }
 
@@ -111,7 +122,9 @@ gmxfmm_status gmxfmm_set_exclusions(gmxfmm_plan* plan, const int* start, const i
     }
     free_exclusions(plan);
     status = start != NULL ? keep_exclusions(plan, start, list) : GMXFMM_OK;
-    status = status == GMXFMM_OK ? plan->backend->set_exclusions(plan, start, list, plan->particles.n) : status;
+    status = status == GMXFMM_OK ? plan->backend->set_exclusions(plan, plan->particles.excl_start,
+                                                                 plan->particles.excl_list, plan->particles.n)
+                                 : status;
     if (status != GMXFMM_OK)
     {
         free_exclusions(plan);

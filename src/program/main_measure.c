@@ -12,10 +12,7 @@ enum
 
 int main_measure_is_wanted(const main_options* options)
 {
-    const gmxfmm_options* o = &options->solve;
-    /* on a GPU kernels of an octree are compiled, for seconds, for each of the orders that are tried */
-    const int is_cheap = o->device == GMXFMM_CPU || o->m2l == GMXFMM_M2L_AUTO || o->m2l == GMXFMM_M2L_FFT;
-    return options->measure == MEASURE_YES || (options->measure == MEASURE_AUTO && is_cheap);
+    return options->measure != MEASURE_NO;
 }
 
 /* To stderr: on stdout are results. */

@@ -10,7 +10,7 @@
 /* --measure, in the order of its words */
 typedef enum
 {
-    MEASURE_AUTO = 0, /* on a GPU not with an octree method that was asked for */
+    MEASURE_AUTO = 0, /* unless a GPU cannot: the reference takes higher orders than a solve, which it may not have */
     MEASURE_YES,
     MEASURE_NO
 } measure_choice;

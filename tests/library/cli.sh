@@ -434,13 +434,25 @@ if test "${GMXFMM_TESTS_DEVICE:-cpu}" = cuda; then
     for method in fft rotation symmetric naive dynamic; do
         cells=(--order 12 --separation 2 --depth 1)
         test $method = fft && cells=(--order 12 --separation 2 "--grid=3,4,5" --boundary vacuum)
-        run solve crystal.txt "${cells[@]}" --m2l ${method/dynamic/naive} --output cpu.txt
-        run solve crystal.txt "${cells[@]}" --m2l $method --device cuda --output gpu.txt
+        run solve crystal.txt "${cells[@]}" --m2l ${method/dynamic/naive} --measure no --output cpu.txt
+        run solve crystal.txt "${cells[@]}" --m2l $method --device cuda --measure no --output gpu.txt
         # the same sums in another order, and the field is zero by symmetry: numbers of up to 4
         check "$method on a GPU gives what the CPU does" same_numbers gpu.txt cpu.txt 1e-11
     done
+    # measured whatever is given, with an octree, too, in a box and without one
+    for settings in "$moved_ion --accuracy 1e-3 --m2l rotation" "$moved_ion --order 8 --depth 2 --m2l rotation" \
+        "cloud_fmm.txt --accuracy 1e-3 --m2l rotation" "cloud_fmm.txt --order 6 --m2l symmetric"; do
+        # shellcheck disable=SC2086 # several words
+        run solve $settings --device cuda
+        check "$(basename "$settings") on a GPU: exits with 0" test $? -eq 0
+        check "... the error is measured" test "$(value error_source)" = measurement
+        # to a tenth of what was asked, or to 30 % if nothing was; cloud_fmm.txt has fields to 1e-6
+        case $settings in *accuracy*) known=1e-4 ;; *) known=2e-6 ;; esac
+        check "... $(value measured_error), true $(value force_error)" awk -v m="$(value measured_error)" -v e="$(value force_error)" \
+            -v known=$known 'BEGIN { d = m - e; d = d < 0 ? -d : d; exit !(m > 0 && e > 0 && d <= 0.3 * e + known) }'
+    done
     # kernels that are compiled when they are first used; a build with GMXFMM_CUDA_ALL_ORDERS has none
-    order11=(solve crystal.txt --order 11 --separation 2 --depth 1 --m2l rotation)
+    order11=(solve crystal.txt --order 11 --separation 2 --depth 1 --m2l rotation --measure no)
     run "${order11[@]}" --output cpu.txt
     for state in cold warm damaged; do
         test $state = damaged && truncate -s 1000 cache/gmxfmm/*.cubin

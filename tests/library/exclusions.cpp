@@ -153,6 +153,23 @@ TEST_P(Exclusions, OfAllPairs)
     expectPairsMissing(s, path(), precision());
 }
 
+/* A molecule that excludes all its atoms from one another, across the box and among others. */
+TEST_P(Exclusions, OfALongMolecule)
+{
+    System s = box();
+    for (std::size_t i = 0; i < s.size(); i++)
+    {
+        for (std::size_t j = 0; j < i && i % 4 != 0; j++)
+        {
+            if (j % 4 != 0)
+            {
+                s.exclude(i, j);
+            }
+        }
+    }
+    expectPairsMissing(s, path(), precision());
+}
+
 TEST_P(Exclusions, OfMolecules)
 {
     const System   s         = water(boxOfVolume(path().box, 4), 7);
@@ -245,6 +262,52 @@ TEST_P(ExclusionList, MayNameTheParticleItself)
     EXPECT_NEAR(b.energy, a.energy, 1e-13 * std::fabs(a.energy));
 }
 
+/* As if it were there once, also where the cells are far from each other, and in the list of one of the two alone. */
+TEST_P(ExclusionList, MayNameAPairTwice)
+{
+    System s = ionsIn(boxTypes()[0]);
+    for (std::size_t j = 1; j < s.size(); j++)
+    {
+        s.exclude(0, j);
+    }
+    System twice = s;
+    for (std::size_t j = 1; j < s.size(); j++)
+    {
+        twice.excluded[0].push_back(static_cast<int>(j));
+    }
+    const gmxfmm_options options = methodOptions(GetParam(), 5, cells, 1);
+    const Result         a = solve(s, options), b = solve(twice, options);
+    EXPECT_LT(relativeRms(b.force, a.force), 1e-13);
+    EXPECT_NEAR(b.energy, a.energy, 1e-13 * std::fabs(a.energy));
+}
+
+/* Of two images as near both particles take the same one: the forces that are taken off are opposite. */
+TEST_P(ExclusionList, MeansOneImageOfTwoAsNear)
+{
+    for (std::size_t d = 0; d < 3; d++)
+    {
+        System s;
+        s.box      = {6, 0, 0, 0, 6, 0, 0, 0, 6};
+        Vec3 place = {0.5, 0.5, 0.5};
+        s.add(place, -1);
+        place[d] += 3;
+        s.add(place, 1);
+        s.exclude(0, 1);
+        const gmxfmm_options options = methodOptions(GetParam(), 5, cells, 1);
+        const Result         with = solve(s, options), without = solve(withoutExclusions(s), options);
+        Vec3                 taken[2];
+        for (std::size_t k = 0; k < 6; k++)
+        {
+            taken[k / 3][k % 3] = without.force[k] - with.force[k];
+        }
+        EXPECT_NEAR(std::fabs(taken[0][d]), 1.0 / 9, 1e-13);
+        for (std::size_t k = 0; k < 3; k++)
+        {
+            EXPECT_NEAR(taken[0][k] + taken[1][k], 0, 1e-13);
+        }
+    }
+}
+
 TEST_P(ExclusionList, IsReplacedByTheNextOne)
 {
     System first = ionsIn(boxTypes()[0]), second = first;
@@ -297,4 +360,55 @@ TEST_P(ExclusionList, WorksInOpenSystems)
     EXPECT_NEAR(r.energy, reference.energy, 1e-9 * std::fabs(reference.energy));
 }
 
+/* In both precisions, and a molecule that is wider than cells are near. */
+TEST_P(ExclusionList, IsLongInOpenSystems)
+{
+    System s = droplet(200, 4, 5);
+    for (std::size_t i = 0; i < s.size(); i += 2)
+    {
+        for (std::size_t j = 0; j < i; j += 2)
+        {
+            s.exclude(i, j);
+        }
+    }
+    const Solution reference = directSum(s);
+    for (const gmxfmm_precision precision : {GMXFMM_DOUBLE, GMXFMM_SINGLE})
+    {
+        gmxfmm_options options = withBoundary(methodOptions(GetParam(), 18, 6, 2), Boundary::Open);
+        options.precision      = precision;
+        const Result r         = solve(s, options);
+        /* truncation; rounding of what is taken off */
+        EXPECT_LT(relativeRms(r.force, reference.force), precision == GMXFMM_DOUBLE ? 1e-9 : 1e-5);
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Methods, ExclusionList, testing::ValuesIn(methods()), methodName);
+
+/* Memory, and so the work of all that goes through it, is as the number of entries, however long the lists are: on the
+ * CPU the copy, a place in the near field or a far particle, and its image. */
+TEST(LongExclusions, TakeMemoryByTheEntry)
+{
+    if (defaultOptions().device != GMXFMM_CPU)
+    {
+        GTEST_SKIP() << "a GPU has other tables";
+    }
+    const double perEntry = 3 * sizeof(int), perParticle = 64, more = 1e5;
+    for (const std::size_t length : {std::size_t{8}, std::size_t{64}, std::size_t{512}})
+    {
+        System s       = ions(boxOfVolume(boxTypes()[0], 512), 512, 33);
+        double entries = 0;
+        for (std::size_t i = 0; i < s.size(); i++)
+        {
+            for (std::size_t j = i / length * length; j < i; j++)
+            {
+                s.exclude(i, j);
+                entries += 2;
+            }
+        }
+        const gmxfmm_options options = methodOptions(GMXFMM_M2L_FFT, 5, cells, 1);
+        const Plan           with(s, options), without(withoutExclusions(s), options);
+        EXPECT_LT(static_cast<double>(with.info().bytes) - static_cast<double>(without.info().bytes),
+                  perEntry * entries + perParticle * static_cast<double>(s.size()) + more)
+            << length;
+    }
+}

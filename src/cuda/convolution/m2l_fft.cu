@@ -16,7 +16,6 @@
 enum
 {
     c_most     = 3,  /* degrees of an item */
-    c_mostWide = 3,  /* in double precision */
     c_step     = 2,  /* degrees n computed at once */
     c_maxWarps = 12, /* of a block */
     c_maxParts = 12, /* blocks that divide the items of the same frequencies */
@@ -274,7 +273,7 @@ __global__ void __launch_bounds__(32 * c_maxWarps, sizeof(R) == 4 ? 2 : 1) produ
     const int2 own = own_items(a.table, a.warps);
     for (int i = own.x; i < own.y; i++)
     {
-        do_degrees<WIDTH, R, sizeof(R) == 4 ? c_most : c_mostWide>(a, a.table->item[i], s, stride, input + lane, f);
+        do_degrees<WIDTH, R, c_most>(a, a.table->item[i], s, stride, input + lane, f);
     }
 }
 
@@ -388,8 +387,7 @@ __global__ void __launch_bounds__(32 * c_maxWarps, sizeof(R) == 4 ? 3 : 1) produ
     const int2 own = own_items(a.table, a.warps);
     for (int i = own.x; i < own.y; i++)
     {
-        do_degrees_down<P, R, sizeof(R) == 4 ? c_most : c_mostWide>(a, a.table->item[i], s + lane, input + lane,
-                                                                    static_cast<size_t>(first + lane));
+        do_degrees_down<P, R, c_most>(a, a.table->item[i], s + lane, input + lane, static_cast<size_t>(first + lane));
     }
 }
 
@@ -508,12 +506,12 @@ gmxfmm_status fmm_cuda_product_items(gmxfmm_plan* plan)
         return fmm_fail(plan, GMXFMM_ERROR_OPTION, "order %d is above the highest, %d", p,
                         FMM_OCTREE_MAX_ROTATION_ORDER);
     }
-    const int  most     = d->num_freq < c_fewFrequencies ? 2 : is_double(plan) ? c_mostWide : c_most;
+    const int  most     = d->num_freq < c_fewFrequencies ? 2 : c_most;
     const int  parts    = divide_blocks(d, make_items(p, most, division.item));
     const bool one_each = one_block_each(d, parts);
     int        total    = 0;
     divide(p, most, parts, one_each, &division);
-    for (int degrees = 1; degrees <= (is_double(plan) ? c_mostWide : c_most) && one_each; degrees++)
+    for (int degrees = 1; degrees <= c_most && one_each; degrees++)
     {
         divide(p, degrees, parts, true, &other);
         if (other.load < division.load)

@@ -67,12 +67,15 @@ static void free_exclusions(gmxfmm_plan* plan)
     if (cpu != NULL)
     {
         free(cpu->mask_start);
+        free(cpu->mask_far);
         free(cpu->mask);
-        free(cpu->far_pairs);
-        cpu->mask_start = cpu->mask = NULL;
-        cpu->far_pairs              = NULL;
-        plan->bytes -= cpu->exclusion_bytes;
-        cpu->exclusion_bytes = 0;
+        free(cpu->images);
+        free(cpu->far_places);
+        cpu->mask_start = cpu->mask_far = cpu->mask = NULL;
+        cpu->images                                 = NULL;
+        cpu->far_places                             = NULL;
+        plan->bytes -= cpu->exclusion_bytes + cpu->far_capacity;
+        cpu->exclusion_bytes = cpu->far_capacity = 0;
     }
 }
 
@@ -85,10 +88,11 @@ static gmxfmm_status set_exclusions(gmxfmm_plan* plan, const int* start, const i
     free_exclusions(plan);
     const size_t before  = plan->bytes;
     cpu->mask_start      = fmm_alloc(plan, ((size_t)n + 1) * sizeof(int));
+    cpu->mask_far        = fmm_alloc(plan, (size_t)n * sizeof(int));
     cpu->mask            = fmm_alloc(plan, ((size_t)n + num) * sizeof(int));
-    cpu->far_pairs       = fmm_alloc(plan, (num / 2 + 1) * sizeof(fmm_far_pair));
+    cpu->images          = num > 0 ? fmm_alloc(plan, ((size_t)n + num) * sizeof(unsigned)) : NULL;
     cpu->exclusion_bytes = plan->bytes - before;
-    return cpu->mask_start && cpu->mask && cpu->far_pairs
+    return cpu->mask_start && cpu->mask_far && cpu->mask && (num == 0 || cpu->images)
                ? GMXFMM_OK
                : fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %zu exclusions", num);
 }

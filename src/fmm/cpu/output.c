@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "fmm/cpu/near/far_pairs.h"
 #include "fmm/cpu/particles/particles.h"
 #include "fmm/math/strain.h"
 
@@ -73,47 +74,6 @@ static void far_virial(const gmxfmm_plan*    plan,
     for (int d = 0; d < 3; d++)
     {
         virial[d] += shift;
-    }
-}
-
-/* Takes excluded pairs whose cells are far from each other off potentials, fields, energy and virial[6]. */
-static void take_far_pairs(gmxfmm_plan* plan, double* energy, double* virial)
-{
-    const fmm_arrays a = fmm_arrays_of(&plan->cpu->sources);
-    const double*    b = plan->domain.cells.cell;
-    for (int e = 0; e < plan->cpu->num_far_pairs; e++)
-    {
-        const fmm_far_pair* pair = plan->cpu->far_pairs + e;
-        const int           i = pair->i, j = pair->j;
-        double              r[3] = {(double)a.x[i] - (double)a.x[j], (double)a.y[i] - (double)a.y[j],
-                                    (double)a.z[i] - (double)a.z[j]};
-        for (int d = 0; d < 3 && fmm_has_places(plan); d++)
-        {
-            const real* at = plan->cpu->sources.place[d];
-            r[d]           = ((double)at[i] - (double)at[j]) / (fmm_place_scale(plan) * plan->domain.cells.u);
-        }
-        for (int d = 0; d < 3 && !fmm_has_places(plan); d++)
-        {
-            r[d] += pair->offset[0] * b[d] + pair->offset[1] * b[3 + d] + pair->offset[2] * b[6 + d];
-        }
-        const double inv = 1 / sqrt(r[0] * r[0] + r[1] * r[1] + r[2] * r[2]), inv3 = inv * inv * inv;
-        const double qi = (double)a.q[i], qj = (double)a.q[j];
-        a.far_phi[i] -= (real)(qj * inv);
-        a.far_phi[j] -= (real)(qi * inv);
-        a.ex[i] -= (real)(qj * inv3 * r[0]);
-        a.ey[i] -= (real)(qj * inv3 * r[1]);
-        a.ez[i] -= (real)(qj * inv3 * r[2]);
-        a.ex[j] += (real)(qi * inv3 * r[0]);
-        a.ey[j] += (real)(qi * inv3 * r[1]);
-        a.ez[j] += (real)(qi * inv3 * r[2]);
-        *energy -= qi * qj * inv;
-        const double f = 0.5 * qi * qj * inv3;
-        virial[0] += f * r[0] * r[0];
-        virial[1] += f * r[1] * r[1];
-        virial[2] += f * r[2] * r[2];
-        virial[3] += f * r[0] * r[1];
-        virial[4] += f * r[0] * r[2];
-        virial[5] += f * r[1] * r[2];
     }
 }
 
@@ -268,7 +228,7 @@ fmm_output(gmxfmm_plan* plan, fmm_wanted wanted, const void* x, const fmm_step_s
         }
         far_virial(plan, after, sums->strain, &sums->moments, &sums->background, far, virial);
     }
-    take_far_pairs(plan, &far, virial);
+    fmm_far_pairs(plan, wanted, &far, virial);
     for (int d = 0; d < 3; d++)
     {
         virial[d] += sums->near_virial[d];

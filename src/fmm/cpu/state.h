@@ -26,12 +26,24 @@ typedef struct
     size_t bytes;               /* of all these */
 } fmm_particle_set;
 
-/* An excluded pair whose cells are far from each other. */
-typedef struct
+/* Box vectors in one number, as many bits for each direction. */
+enum
 {
-    int i, j;      /* sorted indices */
-    int offset[3]; /* cell of i minus cell of j's image, in cells */
-} fmm_far_pair;
+    FMM_IMAGE_BITS = 10,
+    FMM_MOST_IMAGE = (1 << (FMM_IMAGE_BITS - 1)) - 1
+};
+
+static inline unsigned fmm_pack_image(const int* k)
+{
+    const unsigned x = (unsigned)(k[0] + FMM_MOST_IMAGE), y = (unsigned)(k[1] + FMM_MOST_IMAGE);
+    return x | y << FMM_IMAGE_BITS | (unsigned)(k[2] + FMM_MOST_IMAGE) << 2 * FMM_IMAGE_BITS;
+}
+
+/* The number of box vectors in direction d, -FMM_MOST_IMAGE to FMM_MOST_IMAGE. */
+static inline int fmm_image(unsigned packed, int d)
+{
+    return (int)(packed >> d * FMM_IMAGE_BITS & ((1U << FMM_IMAGE_BITS) - 1)) - FMM_MOST_IMAGE;
+}
 
 enum
 {
@@ -58,14 +70,19 @@ typedef struct fmm_cpu
 
     fmm_particle_set sources, targets;
 
-    /* Excluded pairs that are near. P2P gathers the particles of all cells near a cell into one list; particle s (in
-     * sorted order) excludes those at places mask[mask_start[s]] .. mask[mask_start[s + 1] - 1] of it, itself among
-     * them. A place may be there more than once. */
-    int*          mask_start; /* n + 1 */
-    int*          mask;
-    fmm_far_pair* far_pairs;
-    int           num_far_pairs;
-    int           near_capacity; /* largest number of particles in a near set, padded */
+    /* Particles that particle s (in sorted order) excludes, in a row: those of near cells, then those of far ones. P2P
+     * gathers the particles of all cells near a cell into one list; s excludes those at places mask[mask_start[s]] ..
+     * mask[mask_far[s] - 1] of it, itself the first of them. mask[mask_far[s]] .. mask[mask_start[s + 1] - 1] are
+     * sorted indices of far ones, whose images are of the same places (fmm_pack_image): vector from there to s is x_s -
+     * x_j less so many box vectors. */
+    int*      mask_start; /* n + 1 */
+    int*      mask_far;   /* n */
+    int*      mask;
+    unsigned* images;        /* NULL without excluded pairs */
+    int       any_far;       /* whether there are far ones */
+    double (*far_places)[4]; /* where there are: positions in a step, and charges (near/far_pairs.c) */
+    size_t far_capacity;     /* bytes that it has room for */
+    int    near_capacity;    /* largest number of particles in a near set, padded */
 
     void*  scratch;       /* per thread: gathered near particles, expansions of a block of cells */
     size_t scratch_bytes; /* per thread */

@@ -251,19 +251,6 @@ static gmxfmm_status store_near(fmm_cells* cells, const lattice_vector* all, int
     return GMXFMM_OK;
 }
 
-int fmm_near_index(const fmm_cells* cells, const int* k)
-{
-    const int r = cells->near_reach, w = 2 * r + 1;
-    for (int d = 0; d < 3; d++)
-    {
-        if (k[d] < -r || k[d] > r)
-        {
-            return -1;
-        }
-    }
-    return cells->near_lookup[((k[0] + r) * w + k[1] + r) * w + k[2] + r];
-}
-
 /* Length of a row of m[9]. */
 static double row_length(const double* m, int row)
 {

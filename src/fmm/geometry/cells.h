@@ -111,7 +111,13 @@ static inline int fmm_near_cell(const fmm_cells* cells, const int* c, int o)
 }
 
 /* Index of the vector k[3] in the near set, or -1. */
-int fmm_near_index(const fmm_cells* cells, const int* k);
+static inline int fmm_near_index(const fmm_cells* cells, const int* k)
+{
+    const int r = cells->near_reach, w = 2 * r + 1, x = k[0] + r, y = k[1] + r, z = k[2] + r;
+    const int within = (x >= 0) & (x < w) & (y >= 0) & (y < w) & (z >= 0) & (z < w);
+    const int o = cells->near_lookup[within ? (x * w + y) * w + z : 0]; /* no branch, which would be mispredicted */
+    return within ? o : -1;
+}
 
 /* lambda of the unit of length for an order. */
 double fmm_lambda(int order);

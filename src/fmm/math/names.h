@@ -27,6 +27,7 @@
 #define fmm_convolve FMM_NAME(fmm_convolve)
 #define fmm_cpu_assign FMM_NAME(fmm_cpu_assign)
 #define fmm_expansion_force FMM_NAME(fmm_expansion_force)
+#define fmm_far_pairs FMM_NAME(fmm_far_pairs)
 #define fmm_fft_backward FMM_NAME(fmm_fft_backward)
 #define fmm_fft_create FMM_NAME(fmm_fft_create)
 #define fmm_fft_destroy FMM_NAME(fmm_fft_destroy)

@@ -1,37 +1,83 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Excluded pairs, at search steps: those of near cells are masked in P2P, others are listed. */
+/*
+ * Excluded pairs, at search steps: those of near cells are masked in P2P, others are listed. A molecule may exclude
+ * thousands of atoms from one another, so that each entry of the lists is looked at once, in one place of memory.
+ */
 #include "fmm/cpu/near/excluded_pairs.h"
 
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
 
+/* What is asked of a particle, in the caller's order. */
+typedef struct
+{
+    float at[3];    /* in its cell, in cells */
+    int   place[3]; /* of its cell; not where leaves are of several levels */
+    int   cell;
+    int   own; /* place among the particles of its cell */
+} spot;
+
+/* Memory of one thread. */
+typedef struct
+{
+    int* prefix;  /* of each near cell: place of its first particle in the list that P2P gathers */
+    int* of_leaf; /* leaves of several levels: of each leaf the same, or -1 where it is not near */
+} near_list;
+
 static const fmm_particle_set* charges_of(const gmxfmm_plan* plan)
 {
     return &plan->cpu->sources;
 }
 
-/* Cell at place[3], in which sorted particle s is, minus cell of the nearest image of particle j, in cells. */
-static void nearest_offset(const gmxfmm_plan* plan, int s, const int* place, int j, int* offset)
+/* Targets that are not the charges exclude nothing. */
+static int has_pairs(const gmxfmm_plan* plan)
 {
-    const fmm_cells*        c  = &plan->domain.cells;
-    const fmm_particle_set* p  = charges_of(plan);
-    const float *           ri = p->reference[s], *rj = p->reference[p->position[j]];
-    int                     other[3];
-    double                  t[3];
-    fmm_cell_place(plan, p->cell_of[j], other);
+    return plan->particles.excl_start != NULL && plan->particles.num_targets == 0;
+}
+
+static int num_excluded(const gmxfmm_plan* plan, int i)
+{
+    return has_pairs(plan) ? plan->particles.excl_start[i + 1] - plan->particles.excl_start[i] : 0;
+}
+
+/* Cell of particle i minus cell of the nearest image of particle j, in cells, and the box vectors k[3] to that image.
+ * Of a pair just half a box apart both have to mean the same image: it is that of the one with the larger index. */
+static inline void nearest_offset(const fmm_cells* c, const spot* a, const spot* b, int sign, int* offset, int* k)
+{
+    double t[3];
+    int    other[3] = {0, 0, 0};
     for (int d = 0; d < 3; d++)
     {
-        offset[d] = place[d] - other[d];
-        t[d]      = offset[d] + (double)ri[d] - (double)rj[d];
+        offset[d] = a->place[d] - b->place[d];
+        t[d]      = sign * (offset[d] + (double)a->at[d] - (double)b->at[d]);
+        k[d]      = 0;
     }
     if (fmm_has_images(c->periodic))
     {
-        fmm_nearest_image(c->n, c->cell, c->rectangular ? NULL : c->box_voronoi, c->box_voronoi_int, t, offset);
+        fmm_nearest_image(c->n, c->cell, c->rectangular ? NULL : c->box_voronoi, c->box_voronoi_int, t, other);
+        for (int d = 0; d < 3; d++)
+        {
+            k[d] = -sign * (other[d] / c->n[d]);
+            offset[d] -= k[d] * c->n[d];
+        }
     }
 }
 
-/* prefix[o]: place of the first particle of near cell o in the list that p2p gathers. Returns the list's length. */
+/* The same in a periodic box with right angles of n[3] cells. Particles are in their bricks, so that the image is this
+ * one or a neighbour: no division, and no branch that is taken now and then. */
+static inline void nearest_brick(const int* n, const spot* a, const spot* b, int sign, int* offset, int* k)
+{
+    for (int d = 0; d < 3; d++)
+    {
+        const int    apart = a->place[d] - b->place[d];
+        const double t = sign * (apart + (double)a->at[d] - (double)b->at[d]), half = 0.5 * n[d];
+        k[d]      = sign * ((t >= half) - (t < -half));
+        offset[d] = apart - k[d] * n[d];
+    }
+}
+
+/* prefix[o]: place of the first particle of near cell o in the list that P2P gathers. Returns the list's length. */
 static int near_prefix(const gmxfmm_plan* plan, int cell, const int* place, int* prefix)
 {
     int num = 0;
@@ -44,203 +90,262 @@ static int near_prefix(const gmxfmm_plan* plan, int cell, const int* place, int*
     return num;
 }
 
-static int num_excluded(const gmxfmm_plan* plan, int i)
-{
-    return plan->particles.excl_start != NULL ? plan->particles.excl_start[i + 1] - plan->particles.excl_start[i] : 0;
-}
-
-/* Place of particle i among those of its cell, which p2p gathers first. */
-static int own_place(const gmxfmm_plan* plan, int i)
-{
-    const fmm_particle_set* p = charges_of(plan);
-    return p->position[i] - p->cell_start[p->cell_of[i]];
-}
-
-/* Whether of two particles of a cell these images are the nearest ones. */
-static int near_in_cell(const fmm_cells* c)
-{
-    return !fmm_has_images(c->periodic) || (c->rectangular && c->n[0] > 2 && c->n[1] > 2 && c->n[2] > 2);
-}
-
-/* Particles in the list of a leaf, which is of runs of leaves. */
-static int near_of_leaf(const gmxfmm_plan* plan, int leaf)
+/* The same of the leaves near to a leaf: of_leaf. */
+static int near_of_leaf(const gmxfmm_plan* plan, int leaf, int* of_leaf)
 {
     const fmm_leaves* leaves = &plan->domain.tree->leaves;
     const int*        start  = charges_of(plan)->cell_start;
     int               num    = 0;
     for (int k = leaves->near_start[leaf]; k < leaves->near_start[leaf + 1]; k++)
     {
-        num += start[leaves->near[k][1]] - start[leaves->near[k][0]];
+        const int begin = leaves->near[k][0], end = leaves->near[k][1];
+        for (int other = begin; other < end && of_leaf != NULL; other++)
+        {
+            of_leaf[other] = num + start[other] - start[begin];
+        }
+        num += start[end] - start[begin];
     }
     return num;
 }
 
-/* Place of particle j in the list of a leaf, or -1. */
-static int place_in_runs(const gmxfmm_plan* plan, int leaf, int j)
+static void forget_leaves(const gmxfmm_plan* plan, int leaf, int* of_leaf)
 {
     const fmm_leaves* leaves = &plan->domain.tree->leaves;
-    const int*        start  = charges_of(plan)->cell_start;
-    const int         other  = charges_of(plan)->cell_of[j];
-    int               num    = 0;
-    for (int k = leaves->near_start[leaf]; k < leaves->near_start[leaf + 1]; k++)
+    for (int k = leaves->near_start[leaf]; k < leaves->near_start[leaf + 1] && of_leaf != NULL; k++)
     {
-        if (other >= leaves->near[k][0] && other < leaves->near[k][1])
+        for (int other = leaves->near[k][0]; other < leaves->near[k][1]; other++)
         {
-            return num + charges_of(plan)->position[j] - start[leaves->near[k][0]];
+            of_leaf[other] = -1;
         }
-        num += start[leaves->near[k][1]] - start[leaves->near[k][0]];
     }
-    return -1;
 }
 
-/* mask_near of a particle of a leaf. */
-static void mask_in_runs(const gmxfmm_plan* plan, int s, int leaf)
+/* How the image of a particle is found. */
+typedef enum
 {
-    const int i    = charges_of(plan)->sorted[s];
-    int *     mask = plan->cpu->mask + plan->cpu->mask_start[s], *end = plan->cpu->mask + plan->cpu->mask_start[s + 1];
-    *mask++ = own_place(plan, i);
-    for (int e = 0; e < num_excluded(plan, i); e++)
-    {
-        const int j     = plan->particles.excl_list[plan->particles.excl_start[i] + e];
-        const int place = j == i ? -1 : place_in_runs(plan, leaf, j);
-        if (place >= 0)
-        {
-            *mask++ = place;
-        }
-    }
-    while (mask < end)
-    {
-        *mask++ = own_place(plan, i);
-    }
+    IMAGE_OF_LEAF, /* leaves of several levels, in open systems */
+    IMAGE_IN_BRICKS,
+    IMAGE_NEAREST
+} image_kind;
+
+static image_kind kind_of(const gmxfmm_plan* plan)
+{
+    const fmm_cells* c = &plan->domain.cells;
+    return fmm_is_adaptive(plan)                                                  ? IMAGE_OF_LEAF
+           : c->rectangular && c->periodic[0] && c->periodic[1] && c->periodic[2] ? IMAGE_IN_BRICKS
+                                                                                  : IMAGE_NEAREST;
 }
 
-/* The near excluded pairs of particle s, in the cell at place[3], to its part of the mask. That has room for all its
- * excluded pairs: the rest is filled with the particle itself. */
-static void mask_near(const gmxfmm_plan* plan, int s, const int* place, const int* prefix)
+/* Place in P2P's list of the image of b that a excludes, or -1 for a far one, with its box vectors. */
+static inline int
+place_of(const fmm_cells* c, image_kind kind, const near_list* near, const spot* a, const spot* b, int sign, int* image)
+{
+    int offset[3];
+    if (kind == IMAGE_OF_LEAF)
+    {
+        const int first = near->of_leaf[b->cell];
+        image[0] = image[1] = image[2] = 0;
+        return first < 0 ? -1 : first + b->own;
+    }
+    if (kind == IMAGE_IN_BRICKS)
+    {
+        nearest_brick(c->n, a, b, sign, offset, image);
+    }
+    else
+    {
+        nearest_offset(c, a, b, sign, offset, image);
+    }
+    const int source[3] = {-offset[0], -offset[1], -offset[2]};
+    const int o         = fmm_near_index(c, source);
+    const int place     = near->prefix[o < 0 ? 0 : o] + b->own; /* a branch would be taken every now and then */
+    return o < 0 ? -1 : place;
+}
+
+/* Excluded particles list[num] of particle i to its row: near ones from its front on, far ones from its end, each
+ * written to both places, of which one is kept. Returns the number of near ones, or -1 if an image cannot be told. */
+static inline int fill_row(const fmm_cells* c,
+                           image_kind       kind,
+                           const near_list* near,
+                           const spot*      spots,
+                           const int*       start,
+                           int              i,
+                           const int*       list,
+                           int              num,
+                           int* restrict row,
+                           unsigned* restrict images)
+{
+    const spot here  = spots[i];
+    int        front = 0, end = num - 1, good = 1;
+    for (int e = 0; e < num; e++)
+    {
+        const spot* other = &spots[list[e]];
+        int         image[3];
+        const int   place   = place_of(c, kind, near, &here, other, i < list[e] ? 1 : -1, image);
+        const int   is_near = place >= 0;
+        for (int d = 0; d < 3 && kind == IMAGE_NEAREST; d++)
+        {
+            good &= is_near | (abs(image[d]) <= FMM_MOST_IMAGE);
+        }
+        row[end]    = start[other->cell] + other->own;
+        images[end] = fmm_pack_image(image);
+        end -= !is_near;
+        row[front] = is_near ? place : row[front];
+        front += is_near;
+    }
+    return good ? front : -1;
+}
+
+/* The row of particle s. Returns whether all images can be told. */
+static int set_row(const gmxfmm_plan* plan, const spot* spots, const near_list* near, image_kind kind, int s)
+{
+    const fmm_cpu*   cpu   = plan->cpu;
+    const int* const of    = charges_of(plan)->cell_start;
+    const int        i     = charges_of(plan)->sorted[s];
+    const int        first = cpu->mask_start[s];
+    cpu->mask[first]       = s - of[charges_of(plan)->cell_of[i]];
+    cpu->mask_far[s]       = first + 1;
+    if (!has_pairs(plan))
+    {
+        return 1;
+    }
+    const fmm_cells* c      = &plan->domain.cells;
+    const int*       list   = plan->particles.excl_list + plan->particles.excl_start[i];
+    const int        num    = num_excluded(plan, i);
+    int*             row    = cpu->mask + first + 1;
+    unsigned*        images = cpu->images + first + 1;
+    const int front = kind == IMAGE_IN_BRICKS ? fill_row(c, IMAGE_IN_BRICKS, near, spots, of, i, list, num, row, images)
+                      : kind == IMAGE_OF_LEAF ? fill_row(c, IMAGE_OF_LEAF, near, spots, of, i, list, num, row, images)
+                                              : fill_row(c, IMAGE_NEAREST, near, spots, of, i, list, num, row, images);
+    cpu->mask_far[s] += front < 0 ? 0 : front;
+    return front >= 0;
+}
+
+static void set_spots(const gmxfmm_plan* plan, spot* spots)
 {
     const fmm_particle_set* p = charges_of(plan);
-    const int               i = p->sorted[s];
-    int *     mask = plan->cpu->mask + plan->cpu->mask_start[s], *end = plan->cpu->mask + plan->cpu->mask_start[s + 1];
-    const int in_cell = near_in_cell(&plan->domain.cells);
-    *mask++           = own_place(plan, i);
-    for (int e = 0; e < num_excluded(plan, i); e++)
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads)
+    for (int s = 0; s < plan->particles.n; s++)
     {
-        const int j = plan->particles.excl_list[plan->particles.excl_start[i] + e];
-        if (j == i)
+        spot* to = &spots[p->sorted[s]];
+        to->cell = p->cell_of[p->sorted[s]];
+        to->own  = s - p->cell_start[to->cell];
+        for (int d = 0; d < 3; d++)
         {
-            continue;
+            to->at[d] = p->reference[s][d];
         }
-        if (in_cell && p->cell_of[j] == p->cell_of[i])
+        if (!fmm_is_adaptive(plan))
         {
-            *mask++ = own_place(plan, j);
-            continue;
+            fmm_cell_place(plan, to->cell, to->place);
         }
-        int offset[3];
-        nearest_offset(plan, s, place, j, offset);
-        const int source[3] = {-offset[0], -offset[1], -offset[2]};
-        const int o         = fmm_near_index(&plan->domain.cells, source);
-        if (o >= 0)
-        {
-            *mask++ = prefix[o] + own_place(plan, j);
-        }
-    }
-    while (mask < end)
-    {
-        *mask++ = own_place(plan, i);
     }
 }
 
-/* Those of its far field, each pair once, to far_pairs. */
-static void list_far(gmxfmm_plan* plan, int s)
+/* Number of particles near to a cell, and the rows of those in it. */
+static int fill_cell(const gmxfmm_plan* plan, const spot* spots, const near_list* near, int cell, int* good)
 {
-    const int i        = charges_of(plan)->sorted[s];
-    const int leaf     = charges_of(plan)->cell_of[i];
-    int       place[3] = {0, 0, 0};
-    if (!fmm_is_adaptive(plan))
+    const int* start = charges_of(plan)->cell_start;
+    int        place[3], num;
+    if (fmm_is_adaptive(plan))
     {
-        fmm_cell_place(plan, leaf, place);
+        num = near_of_leaf(plan, cell, near->of_leaf);
     }
-    for (int e = 0; e < num_excluded(plan, i); e++)
+    else
     {
-        const int j = plan->particles.excl_list[plan->particles.excl_start[i] + e];
-        if (i >= j)
+        fmm_cell_place(plan, cell, place);
+        num = near_prefix(plan, cell, place, near->prefix);
+    }
+    const image_kind kind = kind_of(plan);
+    for (int s = start[cell]; s < start[cell + 1]; s++)
+    {
+        *good &= set_row(plan, spots, near, kind, s);
+    }
+    if (fmm_is_adaptive(plan))
+    {
+        forget_leaves(plan, cell, near->of_leaf);
+    }
+    return num;
+}
+
+/* Where rows begin. */
+static void set_starts(gmxfmm_plan* plan)
+{
+    int* start = plan->cpu->mask_start;
+    start[0]   = 0;
+    for (int64_t s = 0; s < plan->particles.n; s++)
+    {
+        start[s + 1] = start[s] + 1 + num_excluded(plan, charges_of(plan)->sorted[s]);
+    }
+}
+
+/* All rows; memory: of_leaf and prefix of each thread. Returns whether all images can be told. */
+static int fill_rows(gmxfmm_plan* plan, const spot* spots, int* prefixes, int* of_leaf)
+{
+    const fmm_particle_set* targets = fmm_targets(plan);
+    const int               cells = fmm_num_cells(plan), share = cells / (8 * plan->num_threads);
+    const int               chunk = share < 1 ? 1 : share < 64 ? share : 64; /* few cells may have most of the pairs */
+    int                     capacity = 0, good = 1, any_far = 0;
+    double                  sum = 0; /* over targets, of the particles near them */
+#pragma omp parallel for schedule(dynamic, chunk) num_threads(plan->num_threads) reduction(max : capacity)         \
+    reduction(+ : sum) reduction(& : good)
+    for (int cell = 0; cell < cells; cell++)
+    {
+        const int here = targets->cell_start[cell + 1] - targets->cell_start[cell];
+        if (here > 0)
         {
-            continue;
-        }
-        fmm_far_pair pair = {s, charges_of(plan)->position[j], {0, 0, 0}};
-        if (fmm_is_adaptive(plan))
-        {
-            if (place_in_runs(plan, leaf, j) < 0)
-            {
-                plan->cpu->far_pairs[plan->cpu->num_far_pairs++] = pair;
-            }
-            continue;
-        }
-        nearest_offset(plan, s, place, j, pair.offset);
-        const int source[3] = {-pair.offset[0], -pair.offset[1], -pair.offset[2]};
-        if (fmm_near_index(&plan->domain.cells, source) < 0)
-        {
-            plan->cpu->far_pairs[plan->cpu->num_far_pairs++] = pair;
+            const size_t    thread = (size_t)omp_get_thread_num();
+            const near_list near   = {prefixes + thread * (size_t)plan->domain.cells.num_near,
+                                    of_leaf != NULL ? of_leaf + thread * (size_t)cells : NULL};
+            const int       num    = fill_cell(plan, spots, &near, cell, &good);
+            capacity               = num > capacity ? num : capacity;
+            sum += (double)num * here;
         }
     }
+    for (int64_t s = 0; s < plan->particles.n && has_pairs(plan) && !any_far; s++)
+    {
+        any_far = plan->cpu->mask_far[s] < plan->cpu->mask_start[s + 1];
+    }
+    plan->cpu->near_capacity  = capacity;
+    plan->cpu->near_particles = targets->n > 0 ? sum / (double)targets->n : 0;
+    plan->cpu->any_far        = any_far;
+    return good;
 }
 
 gmxfmm_status fmm_excluded_pairs(gmxfmm_plan* plan)
 {
-    const fmm_cells*        cells    = &plan->domain.cells;
-    const fmm_particle_set* targets  = fmm_targets(plan);
-    const size_t            num_near = (size_t)cells->num_near;
-    int*                    prefixes = malloc((size_t)plan->num_threads * num_near * sizeof(int));
-    int                     capacity = 0;
-    double                  sum      = 0; /* over targets, of the particles near them */
-    if (prefixes == NULL)
+    fmm_cpu*     cpu     = plan->cpu;
+    const size_t threads = (size_t)plan->num_threads, leaves = (size_t)fmm_num_cells(plan);
+    const size_t n           = (size_t)plan->particles.n;
+    const int    pairs       = has_pairs(plan);
+    const int    with_leaves = pairs && fmm_is_adaptive(plan);
+    int*         prefixes    = malloc((threads * (size_t)plan->domain.cells.num_near + 1) * sizeof(int));
+    int*         of_leaf     = with_leaves ? malloc((threads * leaves + 1) * sizeof(int)) : NULL;
+    spot*        spots       = pairs ? malloc((n + 1) * sizeof(*spots)) : NULL;
+    int          good        = 1;
+    const int    enough      = prefixes != NULL && (of_leaf != NULL || !with_leaves) && (spots != NULL || !pairs);
+    if (enough)
     {
-        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
-    }
-    plan->cpu->mask_start[0] = 0;
-    for (int64_t s = 0; s < plan->particles.n; s++)
-    {
-        plan->cpu->mask_start[s + 1] = plan->cpu->mask_start[s] + 1 + num_excluded(plan, charges_of(plan)->sorted[s]);
-    }
-#pragma omp parallel for schedule(dynamic, 64) num_threads(plan->num_threads) reduction(max : capacity)            \
-    reduction(+ : sum)
-    for (int cell = 0; cell < fmm_num_cells(plan); cell++)
-    {
-        if (targets->cell_start[cell] == targets->cell_start[cell + 1])
+        for (size_t i = 0; i < threads * leaves && of_leaf != NULL; i++)
         {
-            continue;
+            of_leaf[i] = -1;
         }
-        int place[3] = {0, 0, 0}, *prefix = prefixes + (size_t)omp_get_thread_num() * num_near, num;
-        if (fmm_is_adaptive(plan))
+        if (pairs)
         {
-            num = near_of_leaf(plan, cell);
+            set_spots(plan, spots);
         }
-        else
-        {
-            fmm_cell_place(plan, cell, place);
-            num = near_prefix(plan, cell, place, prefix);
-        }
-        capacity = num > capacity ? num : capacity;
-        sum += (double)num * (targets->cell_start[cell + 1] - targets->cell_start[cell]);
-        for (int s = charges_of(plan)->cell_start[cell]; s < charges_of(plan)->cell_start[cell + 1]; s++)
-        {
-            fmm_is_adaptive(plan) ? mask_in_runs(plan, s, cell) : mask_near(plan, s, place, prefix);
-        }
+        set_starts(plan);
+        good = fill_rows(plan, spots, prefixes, of_leaf);
     }
     free(prefixes);
-    plan->cpu->near_capacity  = capacity;
-    plan->cpu->near_particles = targets->n > 0 ? sum / (double)targets->n : 0;
-    plan->cpu->num_far_pairs  = 0;
-    for (int s = 0; s < plan->particles.n && plan->particles.excl_start != NULL && plan->particles.num_targets == 0;
-         s++)
+    free(of_leaf);
+    free(spots);
+    if (!enough ||
+        (cpu->any_far && !fmm_grow(plan, (void**)&cpu->far_places, &cpu->far_capacity, n * sizeof(*cpu->far_places))))
     {
-        /* a mask that ends with the particle itself is not full: some pairs are far, or it is on its own list */
-        const int end = plan->cpu->mask_start[s + 1];
-        if (end - plan->cpu->mask_start[s] > 1 &&
-            plan->cpu->mask[end - 1] == own_place(plan, charges_of(plan)->sorted[s]))
-        {
-            list_far(plan, s);
-        }
+        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for excluded pairs");
     }
-    return GMXFMM_OK;
+    return good ? GMXFMM_OK
+                : fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED,
+                           "the nearest image of an excluded pair is more than %d box vectors away: choose shorter box "
+                           "vectors of the same lattice",
+                           FMM_MOST_IMAGE);
 }

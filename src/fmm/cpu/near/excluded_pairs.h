@@ -5,7 +5,7 @@
 
 #include "fmm/cpu/state.h"
 
-/* Sets mask, far_pairs and the largest near set. Errors: MEMORY. */
+/* Sets mask and all that goes with it, and the largest near set. Errors: MEMORY; UNSUPPORTED: an image out of reach. */
 gmxfmm_status fmm_excluded_pairs(gmxfmm_plan* plan);
 
 #endif

@@ -268,8 +268,8 @@ target_cell(const gmxfmm_plan* plan, int cell, const near_list* list, fmm_wanted
     const near_places       from = places_of(plan, &plan->cpu->sources), to = places_of(plan, targets);
     const int               with_masks = plan->particles.num_targets == 0;
     const int               after_far  = fmm_far_is_first(plan, wanted);
-    const int *             all_masks = plan->cpu->mask, *mask_start = plan->cpu->mask_start;
-    int                     c[3] = {0, 0, 0};
+    const int *all_masks = plan->cpu->mask, *mask_start = plan->cpu->mask_start, *mask_far = plan->cpu->mask_far;
+    int        c[3] = {0, 0, 0};
     if (!fmm_is_adaptive(plan))
     {
         fmm_cell_place(plan, cell, c);
@@ -278,7 +278,7 @@ target_cell(const gmxfmm_plan* plan, int cell, const near_list* list, fmm_wanted
     for (int s = targets->cell_start[cell]; s < targets->cell_start[cell + 1]; s++)
     {
         const int* mask  = all_masks + (with_masks ? mask_start[s] : 0);
-        const int  masks = with_masks ? mask_start[s + 1] - mask_start[s] : 0;
+        const int  masks = with_masks ? mask_far[s] - mask_start[s] : 0;
         real       out[c_mostSums];
         for (int i = 0; i < masks; i++)
         {

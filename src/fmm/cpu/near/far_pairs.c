@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Excluded pairs of far cells: the row of each particle is summed up and taken off. A pair is in the rows of both of
+ * its particles, so that threads write to their own particles alone, and sums have the same bits whatever their number.
+ * Positions are in double precision in either: what is taken off is most of what is there.
+ */
+#include "fmm/cpu/near/far_pairs.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Of one particle over its row: phi, field, q r r^T / r^3 (xx, yy, zz, xy, xz, yz). */
+enum
+{
+    c_phi,
+    c_field,
+    c_square = 4,
+    c_sums   = 10
+};
+
+/* In an open system these are the caller's own numbers where the step has all their digits (fmm_has_places), in a unit
+ * of their own, which is returned in u. */
+static double set_places(const gmxfmm_plan* plan, double (*at)[4])
+{
+    const fmm_particle_set* p      = &plan->cpu->sources;
+    const fmm_arrays        a      = fmm_arrays_of(p);
+    const real*             x[3]   = {a.x, a.y, a.z};
+    const int               places = fmm_has_places(plan);
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads)
+    for (int s = 0; s < plan->particles.n; s++)
+    {
+        double centre[3], y[3] = {0, 0, 0};
+        if (!places)
+        {
+            fmm_cell_centre(plan, p->cell_of[p->sorted[s]], centre);
+            fmm_cartesian(plan->domain.cells.cell, centre, y);
+        }
+        for (int d = 0; d < 3; d++)
+        {
+            at[s][d] = places ? (double)((const real*)p->place[d])[s] : y[d] + (double)x[d][s];
+        }
+        at[s][3] = (double)a.q[s];
+    }
+    return places ? 1 / (fmm_place_scale(plan) * plan->domain.cells.u) : 1;
+}
+
+/* Sums over the row begin .. end - 1 of the particle at here[3]. */
+static inline void
+sum_row(const fmm_cpu* cpu, const double (*box)[3], const double* here, int begin, int end, int virial, double* out)
+{
+    const double(*const at)[4]   = (const double(*)[4])cpu->far_places;
+    const int* const      mask   = cpu->mask;
+    const unsigned* const images = cpu->images;
+    double                phi = 0, ex = 0, ey = 0, ez = 0, xx = 0, yy = 0, zz = 0, xy = 0, xz = 0, yz = 0;
+#pragma omp simd reduction(+ : phi, ex, ey, ez, xx, yy, zz, xy, xz, yz)
+    for (int e = begin; e < end; e++)
+    {
+        const double* other = at[mask[e]];
+        const double  k = fmm_image(images[e], 0), l = fmm_image(images[e], 1), m = fmm_image(images[e], 2);
+        const double  x    = here[0] - other[0] - (k * box[0][0] + l * box[1][0] + m * box[2][0]);
+        const double  y    = here[1] - other[1] - (k * box[0][1] + l * box[1][1] + m * box[2][1]);
+        const double  z    = here[2] - other[2] - (k * box[0][2] + l * box[1][2] + m * box[2][2]);
+        const double  r2   = x * x + y * y + z * z;
+        const double  qinv = other[3] / sqrt(r2), f = qinv / r2;
+        phi += qinv;
+        ex += f * x;
+        ey += f * y;
+        ez += f * z;
+        if (virial)
+        {
+            xx += f * x * x;
+            yy += f * y * y;
+            zz += f * z * z;
+            xy += f * x * y;
+            xz += f * x * z;
+            yz += f * y * z;
+        }
+    }
+    const double sums[c_sums] = {phi, ex, ey, ez, xx, yy, zz, xy, xz, yz};
+    memcpy(out, sums, sizeof(sums));
+}
+
+/* Particle s; sum: energy and virial of its row. */
+static inline void
+take_row(const gmxfmm_plan* plan, const double (*box)[3], double unit, int s, fmm_wanted wanted, double* sum)
+{
+    const fmm_cpu*   cpu = plan->cpu;
+    const fmm_arrays a   = fmm_arrays_of(&cpu->sources);
+    const double     one = 1 / unit, two = one * one;
+    double           out[c_sums];
+    if (wanted == FMM_VIRIAL)
+    {
+        sum_row(cpu, box, cpu->far_places[s], cpu->mask_far[s], cpu->mask_start[s + 1], 1, out);
+    }
+    else
+    {
+        sum_row(cpu, box, cpu->far_places[s], cpu->mask_far[s], cpu->mask_start[s + 1], 0, out);
+    }
+    if (wanted != FMM_FIELD)
+    {
+        a.far_phi[s] -= (real)(out[c_phi] * one);
+    }
+    if (wanted != FMM_POTENTIAL)
+    {
+        a.ex[s] -= (real)(out[c_field] * two);
+        a.ey[s] -= (real)(out[c_field + 1] * two);
+        a.ez[s] -= (real)(out[c_field + 2] * two);
+    }
+    /* every pair is counted twice */
+    sum[6] -= 0.5 * (double)a.q[s] * out[c_phi] * one;
+    for (int i = 0; i < 6; i++)
+    {
+        sum[i] += 0.25 * (double)a.q[s] * out[c_square + i] * one;
+    }
+}
+
+void fmm_far_pairs(gmxfmm_plan* plan, fmm_wanted wanted, double* energy, double* virial)
+{
+    const fmm_cells* c    = &plan->domain.cells;
+    const int        rows = plan->cpu->partial_rows;
+    double           box[3][3];
+    if (!plan->cpu->any_far)
+    {
+        return;
+    }
+    for (int i = 0; i < 9; i++)
+    {
+        box[i / 3][i % 3] = c->n[i / 3] * c->cell[i];
+    }
+    const double unit = set_places(plan, plan->cpu->far_places);
+#pragma omp parallel for schedule(dynamic) num_threads(plan->num_threads)
+    for (int row = 0; row < rows; row++)
+    {
+        double    t[7]  = {0};
+        const int begin = (int)fmm_slab(plan, (size_t)plan->particles.n, row);
+        const int end   = (int)fmm_slab(plan, (size_t)plan->particles.n, row + 1);
+        for (int s = begin; s < end; s++)
+        {
+            if (plan->cpu->mask_far[s] < plan->cpu->mask_start[s + 1])
+            {
+                take_row(plan, (const double(*)[3])box, unit, s, wanted, t);
+            }
+        }
+        memcpy(plan->cpu->partial + (size_t)row * FMM_PARTIAL, t, sizeof(t));
+    }
+    for (int row = 0; row < rows; row++)
+    {
+        const double* t = plan->cpu->partial + (size_t)row * FMM_PARTIAL;
+        *energy += t[6];
+        for (int i = 0; i < 6 && wanted == FMM_VIRIAL; i++)
+        {
+            virial[i] += t[i];
+        }
+    }
+}
