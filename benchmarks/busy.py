@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Time of a step and of a whole call on one thread, on all and on as many as the library chooses, on a machine that is idle or busy.
 
-  busy.py [--build FOLDER] [--busy N[,...]] [--spins default|N[,...]] [--cases METHOD:ACCURACY[,...]] [--particles N[,...]] [--seconds S] [--store]
+  busy.py [--build FOLDER] [--busy N[,...]] [--spins default|N[,...]] [--cases METHOD:ACCURACY[,...]] [--particles N[,...]] [--seconds S] [--wait S] [--store]
 
-Beside it run N processes that only count, and threads that wait spin as often as GOMP_SPINCOUNT says: as OpenMP does by itself (default),
+Beside it run N processes that only count (without any: when the machine is quiet), and threads that wait spin as often as GOMP_SPINCOUNT says: as OpenMP does by itself (default),
 3000 times as in the program and in Python, or not at all (0, OMP_WAIT_POLICY=passive). The three take turns. What other programs took of
-the processors meanwhile is stored as `others`, in cores; of up to --tries runs the one is kept with the least.
+the processors meanwhile is stored as `others`, in cores; of up to --tries runs on an idle machine the one is kept with the least.
 --store: -> busy.json
 FOLDER: a build with -DGMXFMM_BENCHMARKS=ON (default: build/library).
 """
@@ -33,6 +33,17 @@ def processor_seconds():
     return (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK"), used.ru_utime + used.ru_stime
 
 
+def wait_for_quiet(seconds):
+    """Until other programs leave the processors alone, or so many seconds have gone by."""
+    end, before = time.monotonic() + seconds, processor_seconds()[0]
+    while time.monotonic() < end:
+        time.sleep(0.2)
+        now = processor_seconds()[0]
+        if now - before < 0.2 * QUIET:
+            return
+        before = now
+
+
 def measured(options, case, particles, busy):
     """A run beside `busy` processes, and how many cores others took."""
     method, accuracy = case.split(":")
@@ -55,7 +66,9 @@ def rows(options):
         if spins != "default":
             os.environ["GOMP_SPINCOUNT"] = spins
         best = None
-        for _ in range(options.tries):
+        for _ in range(1 if busy else options.tries):
+            if not busy:
+                wait_for_quiet(options.wait)
             row = measured(options, case, particles, busy)
             best = row if best is None or row["others"] < best["others"] else best
             if best["others"] <= QUIET:
@@ -82,6 +95,7 @@ def main():
     parser.add_argument("--particles", type=words, default=["100", "300", "1000", "3000", "10000", "30000"])
     parser.add_argument("--seconds", type=float, default=0.15, help="for steps, and for calls")
     parser.add_argument("--tries", type=int, default=4)
+    parser.add_argument("--wait", type=float, default=5, help="seconds that a run on an idle machine waits for it to be so")
     parser.add_argument("--store", action="store_true", help="write benchmarks/results/<device>/busy.json")
     parser.add_argument("--note", help="what else the machine did")
     options = parser.parse_args()
@@ -91,7 +105,7 @@ def main():
         print(shown(row), flush=True)
     if options.store:
         head = results.header(options, "busy", os.cpu_count())
-        head["command"] = "benchmarks/busy.py " + " ".join(word for word in sys.argv[1:] if not word.startswith("--build"))
+        head["command"] = "benchmarks/busy.py " + " ".join(f"'{word}'" if " " in word else word for word in sys.argv[1:])
         results.store(options, "busy.json", head, rows=kept)
 
 
