@@ -122,7 +122,7 @@ typedef struct
     double           prefactor;    /* [1] f, e.g. 138.935458 / epsilon_r in GROMACS units; not 0 */
     gmxfmm_device    device;       /* [CPU] */
     int              device_id;    /* [0] which of several GPUs, as the CUDA runtime counts them */
-    int              num_threads;  /* [auto] OpenMP threads; automatic: omp_get_max_threads(), 1 in a fork */
+    int              num_threads;  /* [auto] OpenMP threads; automatic: up to omp_get_max_threads(), 1 in a fork */
     int              reproducible; /* [0] 1: the same bits in every run, whatever boxes and positions came before */
     const char*      cache_dir; /* [NULL] folder for kernels that a GPU's plan compiles, made if need be; NULL: none */
     gmxfmm_method    method;    /* [FMM] */

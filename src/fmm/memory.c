@@ -3,11 +3,10 @@
 #include "fmm/memory.h"
 
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "fmm/available.h"
 #include "fmm/math/portable.h"
 #include "fmm/state.h"
 
@@ -26,46 +25,10 @@ void fmm_clear(void* memory, size_t bytes, int num_threads)
     (void)num_threads; /* without OpenMP */
 }
 
-/* The number behind `key` at the start of a line of a file, or the file's first number without a key; `otherwise` if
- * there is none. */
-static uint64_t number_in(const char* path, const char* key, uint64_t otherwise)
-{
-    FILE*    file   = fopen(path, "r");
-    uint64_t number = otherwise;
-    char     line[256];
-    while (file != NULL && fgets(line, sizeof(line), file) != NULL)
-    {
-        const size_t       length = key != NULL ? strlen(key) : 0;
-        unsigned long long found  = 0;
-        if ((length == 0 || strncmp(line, key, length) == 0) && sscanf(line + length, "%llu", &found) == 1)
-        {
-            number = found;
-            break;
-        }
-    }
-    if (file != NULL)
-    {
-        fclose(file);
-    }
-    return number;
-}
-
-/* Bytes that can be taken before Linux ends a process for want of memory: what it calls available, elsewhere all of the
- * machine's; no more than a container has. */
-static uint64_t available_memory(void)
-{
-    const uint64_t all       = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-    const uint64_t available = number_in("/proc/meminfo", "MemAvailable:", all / 1024) * 1024;
-    const uint64_t second    = number_in("/sys/fs/cgroup/memory.max", NULL, UINT64_MAX);
-    const uint64_t first     = number_in("/sys/fs/cgroup/memory/memory.limit_in_bytes", NULL, UINT64_MAX);
-    const uint64_t limit     = second < first ? second : first;
-    return available < limit ? available : limit;
-}
-
 void* fmm_alloc(gmxfmm_plan* plan, size_t bytes)
 {
     const size_t much = (size_t)256 << 20;
-    if (bytes > SIZE_MAX - 2 * FMM_ALIGN || (bytes > much && bytes > available_memory()))
+    if (bytes > SIZE_MAX - 2 * FMM_ALIGN || (bytes > much && bytes > fmm_available_memory()))
     {
         return NULL;
     }

@@ -141,7 +141,8 @@ gmxfmm_status fmm_create_with_errors(gmxfmm_plan**            plan,
     p->options      = own;
     p->backend      = fmm_find_backend(own.method, own.device, own.precision, own.m2l);
     p->level        = fmm_simd_level();
-    p->num_threads  = fmm_num_threads(own.num_threads);
+    p->most_threads = fmm_num_threads(own.num_threads);
+    p->num_threads  = fmm_useful_threads(&own, p->most_threads, num_particles);
     p->expected     = num_particles;
     p->known_errors = known;
     p->measures     = measures;
@@ -205,6 +206,8 @@ gmxfmm_status gmxfmm_assign(gmxfmm_plan* plan, const void* x)
         return fmm_fail(plan, GMXFMM_ERROR_OPTION, "exclusions are of no use with targets: set one or the other");
     }
     fmm_particles_unassign(plan); /* whatever fails, old cells are not to be used with a new domain */
+    const int64_t n      = plan->particles.n + plan->particles.num_targets;
+    plan->num_threads    = fmm_useful_threads(&plan->options, plan->most_threads, n);
     gmxfmm_status status = fmm_check_threads(plan);
     status               = status == GMXFMM_OK ? fmm_tune_particles(plan, &x) : status;
     status               = status == GMXFMM_OK ? follow_domain(plan) : status;

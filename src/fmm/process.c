@@ -1,16 +1,30 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * GCC's OpenMP keeps its threads for the next parallel region. A child has none of them after fork(), and would wait
- * for them for ever. That a process is such a child is the one thing that this library keeps beside its plans.
+ * How many threads a plan has. GCC's OpenMP keeps its threads for the next parallel region. A child has none of them
+ * after fork(), and would wait for them for ever. That a process is such a child is the one thing that this library
+ * keeps beside its plans.
  */
 #include "fmm/process.h"
 
+#include <math.h>
 #include <omp.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "fmm/options.h"
 #include "fmm/state.h"
 #include "fmm/status.h"
+
+/* Microseconds that a thread is to have to do in a step: its some ten parallel regions cost as much on two threads
+ * (benchmarks/busy.py). */
+static const double c_least = 15;
+
+/* Microseconds of a step on one thread, in single precision: for a particle and a digit of accuracy, which takes two
+ * orders, of the FMM; for a particle of the treecode, where few are summed directly. */
+static const double c_digit = 0.1, c_direct = 0.2;
+
+/* What double precision takes of these. */
+static const double c_double = 3;
 
 static atomic_int     had_threads, lost_threads;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -56,4 +70,16 @@ int fmm_num_threads(int asked)
         atomic_store(&had_threads, 1);
     }
     return num;
+}
+
+int fmm_useful_threads(const gmxfmm_options* options, int most, int64_t n)
+{
+    if (n == 0 || !fmm_is_auto(options->num_threads))
+    {
+        return most;
+    }
+    const double digits    = fmm_is_auto(options->order) ? -log10(options->accuracy) : 0.5 * options->order;
+    const double precision = options->precision == GMXFMM_DOUBLE ? c_double : 1;
+    const double particle  = options->method == GMXFMM_TREECODE ? c_direct : c_digit * fmax(1, digits) * precision;
+    return (int)fmax(1, fmin(most, (double)n * particle / c_least));
 }

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Threads in a child after fork(). */
+/* How many threads a plan has, and threads in a child after fork(). */
 #ifndef FMM_PROCESS_H
 #define FMM_PROCESS_H
 
 #include "fmm/gmxfmm.h"
 
-/* The number of threads that a plan has: what is asked for, or by itself as many as OpenMP gives. In a child whose
+/* The most threads that a plan takes: what is asked for, or by itself as many as OpenMP gives. In a child whose
  * parent had plans of several threads it is 1, whatever is asked for. */
 int fmm_num_threads(int asked);
+
+/* Of at most so many threads those that a step of n particles and targets keeps at work, by what it takes to start and
+ * to wait for one. All of them where options say how many, or n is 0: nothing was said. */
+int fmm_useful_threads(const gmxfmm_options* options, int most, int64_t n);
 
 /* Whether OpenMP has no threads here though it believes it has: after a fork they exist in the parent alone. Then only
  * plans of one thread work. */

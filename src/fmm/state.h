@@ -127,11 +127,12 @@ typedef struct
 
 struct gmxfmm_plan
 {
-    gmxfmm_options            options;   /* as asked */
-    char*                     cache_dir; /* what options.cache_dir points to */
-    const struct fmm_backend* backend;   /* what computes: a row of backend.c */
-    int                       level;     /* of x86-64 (simd_level.h) */
-    int                       num_threads;
+    gmxfmm_options            options;      /* as asked */
+    char*                     cache_dir;    /* what options.cache_dir points to */
+    const struct fmm_backend* backend;      /* what computes: a row of backend.c */
+    int                       level;        /* of x86-64 (simd_level.h) */
+    int                       most_threads; /* for which there is scratch */
+    int                       num_threads;  /* of these at work, for the particles as they are */
     int64_t                   expected;     /* particles, as said at create */
     struct fmm_known_errors*  known_errors; /* model/tune.h; NULL: none, else to outlive the plan */
 

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Where things go wrong: nothing at all, one particle, faces and corners, tiny grids, particles that have left their
  * cell, boxes that change between assigns. */
+#include <utility>
+
+#include <omp.h>
+
 #include <gtest/gtest.h>
 
 #include "support/direct.h"
@@ -450,6 +454,57 @@ TEST_P(EdgesOfMethod, ThreadsDoNotChangeTheResult)
         EXPECT_LT(relativeRms(r.force, one.force), 1e-13);
         EXPECT_NEAR(r.energy, one.energy, 1e-13 * std::fabs(one.energy));
         EXPECT_LT(maxDifference(r.virial, one.virial), 1e-12 * std::fabs(one.energy));
+    }
+}
+
+namespace
+{
+
+/* Threads of a plan that may have eight, for n ions: as created for so many, and as assigned. */
+std::pair<int, int> automaticThreads(gmxfmm_options options, std::int64_t expected, const System& s)
+{
+    const int before = omp_get_max_threads();
+    omp_set_num_threads(8);
+    char         text[256] = "";
+    gmxfmm_plan* plan      = nullptr;
+    gmxfmm_info  info      = sized<gmxfmm_info>();
+    EXPECT_EQ(gmxfmm_create(&plan, &options, expected, s.box.data(), text, sizeof(text)), GMXFMM_OK) << text;
+    omp_set_num_threads(before);
+    gmxfmm_get_info(plan, &info);
+    const int created = info.num_threads;
+    EXPECT_EQ(gmxfmm_set_charges(plan, static_cast<std::int64_t>(s.size()), s.q.data()), GMXFMM_OK);
+    EXPECT_EQ(gmxfmm_assign(plan, s.x.data()), GMXFMM_OK) << gmxfmm_message(plan);
+    std::vector<double> force(s.x.size());
+    gmxfmm_output       output = sized<gmxfmm_output>();
+    output.force               = force.data();
+    EXPECT_EQ(gmxfmm_execute(plan, s.x.data(), &output), GMXFMM_OK) << gmxfmm_message(plan);
+    gmxfmm_get_info(plan, &info);
+    gmxfmm_destroy(plan);
+    return {created, info.num_threads};
+}
+
+} // namespace
+
+/* A thread that has less to do in a step than waking it takes is left out, unless it was asked for. The numbers of
+ * particles are far from where that changes. */
+TEST(AutomaticThreads, AreAsManyAsHaveSomethingToDo)
+{
+    const System small = ions(boxOfVolume(boxTypes()[0], 20), 20, 1);
+    const System large = ions(boxOfVolume(boxTypes()[0], 3000), 3000, 1);
+    for (gmxfmm_method method : {GMXFMM_FMM, GMXFMM_TREECODE})
+    {
+        gmxfmm_options options =
+            method == GMXFMM_FMM ? defaultOptions() : withBoundary(defaultOptions(), Boundary::Open);
+        options.method      = method;
+        options.num_threads = GMXFMM_AUTO;
+        const auto pair     = [](int created, int assigned) { return std::make_pair(created, assigned); };
+        EXPECT_EQ(automaticThreads(options, 20, small), pair(1, 1));
+        EXPECT_EQ(automaticThreads(options, 3000, large), pair(8, 8));
+        EXPECT_EQ(automaticThreads(options, 20, large), pair(1, 8)) << "more than were expected";
+        EXPECT_EQ(automaticThreads(options, 3000, small), pair(8, 1)) << "fewer than were expected";
+        EXPECT_EQ(automaticThreads(options, 0, small), pair(8, 1)) << "nothing was said";
+        options.num_threads = 3;
+        EXPECT_EQ(automaticThreads(options, 20, small), pair(3, 3)) << "asked for";
     }
 }
 

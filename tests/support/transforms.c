@@ -30,8 +30,8 @@ int TRANSFORMS(
     int           overwritten = 0;
     if (plan != NULL)
     {
-        plan->num_threads = threads;
-        status            = fmm_fft_create(plan, n, fields, &fft);
+        plan->most_threads = plan->num_threads = threads;
+        status                                 = fmm_fft_create(plan, n, fields, &fft);
     }
     if (status == GMXFMM_OK)
     {

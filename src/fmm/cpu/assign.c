@@ -25,11 +25,11 @@ static gmxfmm_status reserve_scratch(gmxfmm_plan* plan)
     if (bytes > plan->cpu->scratch_bytes)
     {
         free(plan->cpu->scratch);
-        plan->bytes -= plan->cpu->scratch_bytes * (size_t)plan->num_threads;
+        plan->bytes -= plan->cpu->scratch_bytes * (size_t)plan->most_threads;
         const size_t before = plan->bytes, wanted = bytes + bytes / 8; /* density fluctuates from search to search */
         plan->cpu->scratch_bytes = wanted / FMM_ALIGN * FMM_ALIGN;
-        plan->cpu->scratch       = fmm_alloc(plan, plan->cpu->scratch_bytes * (size_t)plan->num_threads);
-        plan->bytes              = before + plan->cpu->scratch_bytes * (size_t)plan->num_threads;
+        plan->cpu->scratch       = fmm_alloc(plan, plan->cpu->scratch_bytes * (size_t)plan->most_threads);
+        plan->bytes              = before + plan->cpu->scratch_bytes * (size_t)plan->most_threads;
         if (plan->cpu->scratch == NULL)
         {
             plan->cpu->scratch_bytes = 0;

@@ -333,7 +333,7 @@ gmxfmm_status fmm_reference_best(gmxfmm_reference**    reference,
     }
     r->system            = *system;
     r->array_type        = options->array_type;
-    r->num_threads       = fmm_num_threads(options->num_threads);
+    r->num_threads       = fmm_useful_threads(options, fmm_num_threads(options->num_threads), system->n);
     r->uncertainty       = INFINITY;
     r->force             = fmm_measure_room(r);
     void*         force  = fmm_measure_room(r);

@@ -134,6 +134,7 @@ gmxfmm_status fmm_treecode_assign(gmxfmm_plan* plan, const void* x)
     {
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %lld particles", (long long)plan->particles.n);
     }
+    treecode_set_threads(t->sums, plan->num_threads);
     const gmxfmm_status status = treecode_assign(t->sums, positions(plan, x), plan->particles.num_targets,
                                                  plan->particles.num_targets > 0 ? plan->particles.target_x : NULL);
     if (status != GMXFMM_OK)

@@ -181,6 +181,12 @@ static gmxfmm_status assign_in_stages(treecode* t)
     return status;
 }
 
+void treecode_set_threads(treecode* t, int num_threads)
+{
+    treecode_free_assigned(t);
+    t->options.num_threads = num_threads;
+}
+
 gmxfmm_status treecode_assign(treecode* t, const void* x, int64_t m, const double* y)
 {
     if (!t->has_charges)

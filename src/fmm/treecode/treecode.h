@@ -26,6 +26,9 @@ void treecode_destroy(treecode* t);
 /* Charges of n sources, copied. Errors: OPTION (n < 0), CHARGE, MEMORY. */
 gmxfmm_status treecode_set_charges(treecode* t, int64_t n, const double* q);
 
+/* How many threads take part from the next assign on, which makes scratch for them. */
+void treecode_set_threads(treecode* t, int num_threads);
+
 /* Clusters and lists for sources at x[3n] and targets at y[3m]; y NULL: the targets are the sources, without
  * themselves. Errors: ORDER, POSITION, MEMORY, DEVICE. */
 gmxfmm_status treecode_assign(treecode* t, const void* x, int64_t m, const double* y);

@@ -307,7 +307,7 @@ gmxfmm_status fmm_fft_create(gmxfmm_plan* plan, const int* n, int num_fields, fm
     }
     /* a plane of rows in pairs, and three lines */
     fft->thread_size = (size_t)(pairs * n[2]) + 3 * (size_t)longest;
-    fft->scratch     = fmm_alloc(plan, (size_t)plan->num_threads * fft->thread_size * sizeof(cvec));
+    fft->scratch     = fmm_alloc(plan, (size_t)plan->most_threads * fft->thread_size * sizeof(cvec));
     return fft->scratch != NULL ? GMXFMM_OK : fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
 }
 

@@ -156,7 +156,7 @@ static gmxfmm_status set_block(gmxfmm_plan* plan, const convolution* conv, latti
     s->room        = (size_t)s->room > most ? (int)(most > least ? most : least) : s->room;
     s->table       = fmm_alloc(plan, (size_t)s->room * column);
     s->thread_size = rows_size(s) + planes_size(s, n) + line_size(s, n);
-    s->scratch     = fmm_alloc(plan, (size_t)plan->num_threads * s->thread_size * sizeof(complex_lanes));
+    s->scratch     = fmm_alloc(plan, (size_t)plan->most_threads * s->thread_size * sizeof(complex_lanes));
     s->bytes       = plan->bytes - before;
     plan->cpu->grid_bytes += s->bytes;
     return s->phases[0] && s->phases[1] && s->phases[2] && s->table && s->scratch ? GMXFMM_OK : out_of_memory(plan);

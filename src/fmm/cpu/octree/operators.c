@@ -116,7 +116,7 @@ static gmxfmm_status allocate_tables(gmxfmm_plan* plan, operators* ops)
     ops->up               = fmm_alloc(plan, shift_size(ops->order) * sizeof(real));
     ops->down             = fmm_alloc(plan, shift_size(ops->order) * sizeof(real));
     ops->partial          = fmm_alloc(plan, FMM_SHARES * sizeof(*ops->partial));
-    ops->scratch          = fmm_alloc(plan, ops->scratch_bytes * (size_t)plan->num_threads);
+    ops->scratch          = fmm_alloc(plan, ops->scratch_bytes * (size_t)plan->most_threads);
     if (rotation)
     {
         ops->direction = fmm_alloc(plan, vectors * sizeof(*ops->direction));
