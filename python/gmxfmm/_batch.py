@@ -7,16 +7,22 @@ from typing import Any, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
-from . import _inputs
+from . import _check, _inputs
 from ._arrays import View, checked, library_of, to_host
-from ._inputs import BoxLike, box_vectors, numbers, refuse
-from ._library import DeviceOutput
+from ._inputs import AUTO, BoxLike, box_vectors, is_auto, make_options, numbers, refuse
+from ._library import DeviceOutput, Error
 from ._plan import CHANGE, Plan
-from ._results import ARRAYS, BLOCK, DeviceStep, Wanted, check_blocks, room, with_given
+from ._results import ARRAYS, BLOCK, DeviceStep, Step, Wanted, check_blocks, room, with_given
 
 # A plan of cells for n particles is taken for others, too, whose number differs by a quarter at most, which is a twelfth in
 # the length of a cell. On a device it is not: another number means an assignment that waits.
 _MORE = 1.25
+# A plan is made for this share of the accuracy, as errors of systems of one kind differ: of liquids of 64 ions by a fifth. It costs an
+# order at most.
+_SHARE = 0.6
+# Where these are given and no accuracy, none is asked for; of the treecode's two, the last, both have to be.
+_SETTINGS = ("order", "grid", "depth", "theta", "degree")
+_OTHERS = 3  # plans that are tried on a system which the one used last does not serve
 
 
 class BatchStep:
@@ -40,11 +46,23 @@ class BatchStep:
             check_blocks(self._door, self._block)
 
 
-class Batch:
-    """Systems of one kind, in one call: a plan is made for each number of particles and shape of the box that the calls meet,
-    and kept.
+class _Kept:
+    """A plan, what it is for, the accuracy that it was measured to have, and how it did since."""
 
-    measure     True: a plan is measured on the first system that it is made for, and never again; False: a model chooses
+    def __init__(self, kind: Tuple, n: int, inverse: Optional[np.ndarray], plan: Plan, asked: float,
+                 exclusions: Tuple[Optional[np.ndarray], Optional[np.ndarray]]) -> None:
+        self.kind, self.n, self.inverse, self.plan, self.asked = kind, n, inverse, plan, asked
+        self.exclusions = exclusions
+        self.record = _check.Record()
+        info = plan.info  # cells of an open system are others for each
+        self.settings = [info[name] for name in ("method", "order", "grid", "depth", "separation", "m2l", "theta", "degree", "leaf")]
+
+
+class Batch:
+    """Many systems in one call: plans are made for each number of particles and shape of the box that the calls meet, and kept.
+
+    measure     True: a plan is measured on the system that it is made for, and on the host others are checked, but most of those of
+                a kind that it is known to serve; another plan is made where it does not. False: a model chooses
     precision   "single" or "double"; None: that of the positions' type
     exclusions  pairs of particles that do not interact in any of the systems, integers (m, 2)
     max_plans   plans that are kept; the one that was not used for longest goes
@@ -58,39 +76,59 @@ class Batch:
             raise refuse("max_plans", f"it is {max_plans!r}, it must be an integer of at least 1")
         self._given = dict(options, measure=measure, precision=precision, exclusions=exclusions)
         self._exact = exclusions is not None
+        self._surface = options.get("boundary") == "vacuum"
+        self._kappa = options.get("kappa", 0) if options.get("kernel") == "yukawa" else 0
+        self._accuracy = self._asked() if measure else None
         self._max_plans = max_plans
-        self._plans: List[Tuple[Tuple, int, Optional[np.ndarray], Plan]] = []  # the one used last comes first
+        self._kept: List[_Kept] = []  # the one used last comes first
+
+    def _asked(self) -> Optional[float]:
+        """The accuracy that each system is to have; None: none was asked for, or it is for Plan to refuse."""
+        accuracy = self._given.get("accuracy", AUTO)
+        if not is_auto(accuracy):
+            return float(accuracy) if isinstance(accuracy, (int, float, np.number)) and accuracy > 0 else None
+        given = {name for name in _SETTINGS if not np.all(np.equal(self._given.get(name, AUTO), AUTO))}
+        return None if given & {"order", "grid", "depth"} or len(given) == 2 else float(make_options({}, 0).accuracy)
 
     @property
     def plans(self) -> List[Plan]:
         """The plans that are kept, the one used last first."""
-        return [plan for _, _, _, plan in self._plans]
+        return [kept.plan for kept in self._kept]
 
-    def _find(self, kind: Tuple, n: int, box: Optional[np.ndarray], more: float) -> Optional[Plan]:
-        for k, (whose, of_n, inverse, plan) in enumerate(self._plans):
-            if whose != kind or not of_n <= more * n or not n <= more * of_n:
-                continue
-            if box is None or inverse is None or _inputs.same_shape(box, inverse, CHANGE):
-                self._plans.insert(0, self._plans.pop(k))
-                return plan
-        return None
+    def _find(self, kind: Tuple, n: int, box: Optional[np.ndarray], more: float) -> "List[_Kept]":
+        """The plans for such a system, the one used last first."""
+        return [kept for kept in self._kept
+                if kept.kind == kind and kept.n <= more * n and n <= more * kept.n
+                and (box is None or kept.inverse is None or _inputs.same_shape(box, kept.inverse, CHANGE))]
 
-    def _plan(self, kind: Tuple, n: int, box: Optional[np.ndarray], more: float, x: Any, q: Any) -> Plan:
-        """The plan for such a system; x and q give its arrays, should it be made."""
-        plan = self._find(kind, n, box, more)
-        if plan is None:
-            given = dict(self._given)
-            if kind[1] is not None:
-                given.update(device="cuda", device_id=kind[2])
-            charges = q()
-            if not np.any(charges):  # nothing to measure with: a plan for this system alone, as the next may have charges
-                return Plan(x(), charges, box, **dict(given, measure=False))
-            plan = Plan(x(), charges, box, **given)
-            plan.stop_measuring()
-            self._plans.insert(0, (kind, n, None if box is None else np.linalg.inv(box), plan))
-            while len(self._plans) > self._max_plans:
-                self._plans.pop()[3].close()
-        return plan
+    def _use(self, kept: "_Kept") -> None:
+        """It was used last."""
+        if self._kept[0] is not kept:
+            self._kept.remove(kept)
+            self._kept.insert(0, kept)
+
+    def _make(self, kind: Tuple, n: int, box: Optional[np.ndarray], x: np.ndarray, q: np.ndarray) -> "_Kept":
+        """A plan that is measured on this system, and used last."""
+        given, exclusions = dict(self._given), _inputs.exclusion_lists(self._given["exclusions"], n)
+        if kind[1] is not None:
+            given.update(device="cuda", device_id=kind[2])
+        if not np.any(q):  # nothing to measure with: a plan for this system alone, as the next may have charges
+            return _Kept(kind, n, None, Plan(x, q, box, **dict(given, measure=False)), 0, exclusions)
+        plan, asked = None, self._accuracy or 0
+        if asked:
+            try:
+                plan = Plan(x, q, box, **dict(given, accuracy=_SHARE * asked))
+                asked *= _SHARE
+            except Error as error:
+                if error.argument != "accuracy":
+                    raise
+        plan = plan or Plan(x, q, box, **given)
+        plan.stop_measuring()
+        kept = _Kept(kind, n, None if box is None else np.linalg.inv(box), plan, asked, exclusions)
+        self._kept.insert(0, kept)
+        while len(self._kept) > self._max_plans:
+            self._kept.pop().plan.close()
+        return kept
 
     def step(self, positions: Any, charges: Any, boxes: BoxLike = None, offsets: Optional[Sequence[int]] = None,
              out: Optional[Mapping[str, Any]] = None, *, energy: bool = True, forces: bool = True, potential: bool = False, field: bool = False,
@@ -137,17 +175,68 @@ class Batch:
         for s, box in enumerate(boxes):
             one = slice(bounds[s], bounds[s + 1])
             n = one.stop - one.start
-            plan = self._plan(kind, n, box, 1 if self._exact else _MORE, lambda: x[one], lambda: q[one])
-            plan.set_charges(q[one])
-            if box is not None:
-                plan.set_box(box)
-            step = plan.step(x[one], {name: array[one] for name, array in flat.items()}, energy=wanted.energy, forces=wanted.forces,
-                             virial=wanted.virial, assign=True)
+            try:
+                step = self._one(kind, x[one], q[one], box, wanted, {name: array[one] for name, array in flat.items()})
+            except Error as error:
+                if len(boxes) == 1:
+                    raise
+                raise Error(error.status, f"{error}, in system {s}", error.argument) from None
             if wanted.energy:
                 energies[s] = step.energy
             if wanted.virial:
                 virials[s] = step.virial
         return BatchStep(wanted, energies, virials, arrays)
+
+    def _one(self, kind: Tuple, x: np.ndarray, q: np.ndarray, box: Optional[np.ndarray], wanted: Wanted, out: dict) -> Step:
+        """A step of one system, by the first plan that serves it, or by one that is made for it."""
+        def compute(plan: Plan) -> Step:
+            plan.set_charges(q)
+            if box is not None:
+                plan.set_box(box)
+            return plan.step(x, out, energy=wanted.energy, forces=wanted.forces or asked is not None, virial=wanted.virial, assign=True)
+
+        asked = self._accuracy if q.any() else None
+        found = self._find(kind, len(x), box, 1 if self._exact else _MORE)
+        for kept in found[:1 if asked is None else 1 + _OTHERS]:
+            step = compute(kept.plan)
+            if asked is None or self._serves(kept, step, asked, x, q, box):
+                self._use(kept)
+                return step
+        kept = self._make(kind, len(x), box, x, q)
+        step = compute(kept.plan)
+        if kept not in self._kept:
+            kept.plan.close()
+        elif asked is not None:
+            of_forces = _check.kind_of(step.forces, x, q, box)
+            self._join(kept, found, of_forces)
+            kept.record.add(of_forces, kept.asked / asked)
+        return step
+
+    def _join(self, made: "_Kept", others: "List[_Kept]", kind: _check.Kind) -> None:
+        """A plan with the settings of the one that was made has no more to offer. What is known of its errors on systems of this kind is
+        kept, but for the check of this one, which was wrong."""
+        for other in others:
+            if other.settings == made.settings and other in self._kept:
+                made.record.take(kind, other.record)
+                self._kept.remove(other)
+                other.plan.close()
+
+    def _serves(self, kept: "_Kept", step: Step, asked: float, x: np.ndarray, q: np.ndarray, box: Optional[np.ndarray]) -> bool:
+        """Whether the forces have the accuracy."""
+        kind = _check.kind_of(step.forces, x, q, box)
+        if not kind or kept.record.trusts(kind):
+            return True
+        which, prefactor = _check.sample(len(x)) if box is None else np.arange(len(x)), kept.plan.prefactor
+        try:
+            if box is None:
+                others = prefactor * _check.direct(which, x, q, kept.exclusions, self._kappa)
+            else:
+                others = kept.plan.step(_check.shifted(x, box), energy=False, forces=True, assign=True).forces
+        except Error:  # in single precision two charges may stand at one place after that
+            return False
+        error = _check.difference(step.forces, which, others, x, q, box, self._surface and box is not None, prefactor) / asked
+        kept.record.add(kind, error)
+        return error <= 1
 
     def _on_device(self, door: Any, positions: Any, charges: Any, view: View, q_view: View, boxes: List[Optional[np.ndarray]], bounds: np.ndarray,
                    wanted: Wanted, arrays: dict) -> BatchStep:
@@ -163,7 +252,9 @@ class Batch:
                 host = to_host(name, array)
                 return host.reshape((-1, 3) if name == "positions" else -1)[begin:begin + n]
 
-            plan = self._plan(kind, n, box, 1, lambda: on_host("positions", positions), lambda: on_host("charges", charges))
+            found = self._find(kind, n, box, 1)
+            kept = found[0] if found else self._make(kind, n, box, on_host("positions", positions), on_host("charges", charges))
+            plan = kept.plan
             output = DeviceOutput(size=ctypes.sizeof(DeviceOutput))
             DeviceStep.point(output, base + 8 * BLOCK * s, wanted,
                              {name: pointer + begin * word * (3 if name != "potential" else 1) for name, pointer in pointers.items()})
@@ -179,7 +270,7 @@ class Batch:
         """Gives the memory of all plans back."""
         for plan in self.plans:
             plan.close()
-        self._plans.clear()
+        self._kept.clear()
 
     def __enter__(self) -> "Batch":
         return self

@@ -498,6 +498,11 @@ class Plan:
         return None if self._box is None else self._box.copy()
 
     @property
+    def prefactor(self) -> float:
+        """What potentials, forces and energies are multiplied by."""
+        return float(self._options.prefactor)
+
+    @property
     def num_particles(self) -> int:
         return self._n
 

@@ -33,8 +33,9 @@ typedef struct
     double     virial_error; /* largest error of an element of the virial, unit of energy */
     double     time;         /* s, of a step that gives forces: the fastest; 0: none was timed */
     double     uncertainty;  /* of error: gmxfmm_reference_uncertainty; 0: of a sample (treecode) */
-    /* as error, with the share of forces above ten times the median reduced as if they were no larger: a few pairs that
-     * almost touch hide nothing in it. It has to reach what is asked for, too; in liquids it is the same as error */
+    /* as error, with the share of forces above ten times the median reduced as if they were the median: a few pairs
+     * that almost touch hide nothing in it. It has to reach what is asked for, too; in liquids it is the same as error
+     */
     double error_limited;
 } gmxfmm_measurement;
 

@@ -61,7 +61,7 @@ static void print_help(void)
           "model\n"
           "of liquids, and all that there is where error_source is model. measured_error_limited, printed where it is "
           "larger,\n"
-          "is the same with no force taken for more than ten times the median.\n"
+          "is the same with forces above ten times the median taken for the median.\n"
           "A reference that is zero by symmetry has no RMS to divide by: then the unit, printed as ..._error_unit, is "
           "the mean\n"
           "|q| over the particle spacing d (potential), mean |q|/d^2 (field) or (mean |q|/d)^2 (force).\n"

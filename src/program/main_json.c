@@ -70,7 +70,7 @@ static void put_reference_error(json* j, const char* key, int is_there, const re
     json_number(j, unit, is_there && error->unit > 0 ? error->unit : NAN);
 }
 
-/* measured_limited: with no force taken for more than ten times the median. */
+/* measured_limited: with forces above ten times the median taken for the median. */
 static void put_errors(json* j, const charge_file* file, const solution* s)
 {
     const int is_measured = isfinite(s->info.measured_error);

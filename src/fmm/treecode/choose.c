@@ -18,7 +18,7 @@ static const int64_t c_leaf[]  = {125, 250, 500, 1000, 2000, 4000};
 /* A sample misses the error of all targets by as much, now and then (tests/library/treecode.cpp). */
 static const double c_safety = 0.5;
 
-/* As measure/norm.c does for the FMM: an error counts as if no target had more than this times what is usual. */
+/* As measure/norm.c does for the FMM: targets with more than this times what is usual count as usual ones. */
 static const double c_limit = 10;
 
 /* Of an accuracy: a smaller error is that of direct sums, and tells no degree for particles that move apart. */
@@ -186,9 +186,9 @@ static int compare(const void* a, const void* b)
     return (x > y) - (x < y);
 }
 
-/* RMS error over RMS of potentials or fields, the larger of two: as it is, and with the shares of targets limited whose
- * square is above c_limit^2 times the median. Two charges that almost touch would otherwise hide the error of all
- * others. room: num numbers. */
+/* RMS error over RMS of potentials or fields, the larger of two: as it is, and with targets whose square is above
+ * c_limit^2 times the median as if they had the median. Two charges that almost touch would otherwise hide the error of
+ * all others. room: num numbers. */
 static double error_of(int64_t num, const double* values, const double* exact, int from, int to, double* room)
 {
     double difference[2] = {0}, norm[2] = {0};
@@ -201,7 +201,7 @@ static double error_of(int64_t num, const double* values, const double* exact, i
     for (int64_t i = 0; i < num; i++)
     {
         const double this = square(exact, exact, i, from, to), apart = square(values, exact, i, from, to);
-        const double share = this > limit ? limit / this : 1;
+        const double share = this > limit ? usual / this : 1;
         difference[0] += apart;
         norm[0] += this;
         difference[1] += share * apart;

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""How wrong a plan's forces are on a system that it was not measured on, found in the time of a step or so."""
+from __future__ import annotations
+
+import math
+from collections import deque
+from typing import Deque, Dict, Optional, Tuple
+
+import numpy as np
+
+# Where a periodic system is put, in lengths of the box: not a whole number of cells, nor half of one, in a grid of any size, so that the
+# cells cut crystals elsewhere. The errors of both places are then independent of each other.
+_SHIFT = np.array([0.2361, 0.3819, 0.1459])
+# So many forces of an open system are summed directly, spread over all particles by the golden ratio. The RMS error of a sample is uncertain
+# by 1 / sqrt(2 of them), about; twice that is left, unless all are in it.
+_SAMPLE = 64
+_GOLDEN = 0.6180339887498949
+
+# As in src/fmm/measure/norm.c: forces larger than this times the usual one count as usual ones, and forces below this share of
+# their natural unit are zero.
+_LIMIT, _ZERO = 10, 1e-10
+
+_ENOUGH = 4  # systems of a kind that are checked before others of it are trusted
+_LAST = 16  # of these alone the errors are kept: a kind may change
+_EVERY = 8  # of a kind that is trusted each so many-th is checked
+_SIGMAS = 3  # of the errors of its systems lie between their mean and what was asked
+
+
+def shifted(x: np.ndarray, box: np.ndarray) -> np.ndarray:
+    """The same system at another place in its cells."""
+    return (x + _SHIFT @ box).astype(x.dtype)
+
+
+def sample(n: int) -> np.ndarray:
+    """Some particles, or all of few."""
+    return np.arange(n) if n <= _SAMPLE else (np.arange(_SAMPLE) * _GOLDEN % 1 * n).astype(np.intp)
+
+
+def direct(which: np.ndarray, x: np.ndarray, q: np.ndarray, exclusions: Tuple[Optional[np.ndarray], Optional[np.ndarray]], kappa: float) -> np.ndarray:
+    """Forces on these particles of an open system, without prefactor, by the sum over pairs."""
+    x, q = x.astype(float, copy=False), q.astype(float, copy=False)
+    d = [x[which, k, None] - x[:, k] for k in range(3)]
+    square = d[0] * d[0] + d[1] * d[1] + d[2] * d[2]
+    square[np.arange(len(which)), which] = np.inf
+    r = np.sqrt(square)
+    term = q / (square * r)
+    if kappa:
+        r[np.isinf(r)] = 0
+        term *= (1 + kappa * r) * np.exp(-kappa * r)
+    start, others = exclusions
+    if start is not None and others is not None:
+        for row, i in enumerate(which):
+            term[row, others[start[i]:start[i + 1]]] = 0
+    return q[which, None] * np.stack([np.einsum("ij,ij->i", term, one) for one in d], axis=1)
+
+
+def _spacing(x: np.ndarray, box: Optional[np.ndarray]) -> float:
+    if box is not None:  # a tenth of the time that numpy takes for a determinant
+        (ax, ay, az), (bx, by, bz), (cx, cy, cz) = box.tolist()
+        volume = abs(ax * (by * cz - bz * cy) - ay * (bx * cz - bz * cx) + az * (bx * cy - by * cx))
+    else:
+        extent = (x.max(axis=0) - x.min(axis=0)).tolist()
+        volume = math.prod(extent) or max(extent) ** 3  # of particles in a plane or on a line
+    return (volume / len(x)) ** (1 / 3) or 1.0
+
+
+def difference(forces: np.ndarray, which: np.ndarray, others: np.ndarray, x: np.ndarray, q: np.ndarray, box: Optional[np.ndarray],
+               surface: bool, prefactor: float) -> float:
+    """RMS difference of the forces on particles `which` from others, over the RMS of all forces, or that of forces of usual size if it is
+    larger. Of a periodic system the others are wrong, too: errors that are independent add up in squares.
+
+    surface  a term of the box's dipole, which a shift changes where it takes ions to another side, is left out
+    """
+    forces = forces.astype(float, copy=False)
+    change = others - forces[which]
+    if surface:
+        change = change - np.outer(q, q @ change) / np.vdot(q, q)
+    wrong, size = np.einsum("ij,ij->i", change, change), np.einsum("ij,ij->i", forces, forces)
+    natural = abs(prefactor) * (float(np.abs(q).mean()) / _spacing(x, box)) ** 2
+    mean = float(size.mean())
+    if not mean > (_ZERO * natural) ** 2:
+        mean = natural**2
+    error = math.sqrt(float(wrong.mean()) / mean) if mean > 0 else 0.0
+    usual = max(float(np.median(size)), natural**2)
+    large = size > _LIMIT**2 * usual
+    if usual > 0 and large.any():
+        share = np.where(large, usual / np.maximum(size, usual), 1)
+        error = max(error, math.sqrt(float((wrong * share[which]).mean()) / float((size * share).mean())))
+    if box is None and len(which) < len(x):
+        error *= 1 + 2 / math.sqrt(2 * len(which))
+    return error if math.isfinite(error) else math.inf
+
+
+Kind = Tuple[int, ...]
+
+
+def kind_of(forces: np.ndarray, x: np.ndarray, q: np.ndarray, box: Optional[np.ndarray]) -> Kind:
+    """What tells kinds of systems apart at the cost of some sums: the RMS force in its natural unit, how uneven forces and charges
+    are, whether there is a net charge. All but the last to a factor of 1.4 or 2."""
+    squares, charges = np.einsum("ij,ij->i", forces, forces, dtype=float), np.square(q, dtype=float)
+    n, force, charge = len(q), float(squares.sum()), float(charges.sum())
+    if not force > 0 or not charge > 0:
+        return ()
+    natural = charge / n / _spacing(x, box) ** 2
+    uneven = n * float(np.vdot(squares, squares)) / force**2, n * float(np.vdot(charges, charges)) / charge**2
+    net = abs(float(q.sum(dtype=float))) > 1e-3 * math.sqrt(charge)
+    return round(math.log2(force / n / natural**2)), round(math.log2(uneven[0])), round(2 * math.log2(uneven[1])), net
+
+
+class Record:
+    """Of one plan: the kinds of systems that it has computed, and their errors over what was asked."""
+
+    def __init__(self) -> None:
+        self._errors: Dict[Kind, Deque[float]] = {}
+        self._trusted: Dict[Kind, int] = {}  # how many of a kind need no check
+
+    def trusts(self, kind: Kind) -> bool:
+        """Whether such a system needs no check: those before it leave no doubt, and the last check is not long ago."""
+        left = self._trusted.get(kind, 0)
+        if left > 0:
+            self._trusted[kind] = left - 1
+        return left > 0
+
+    def add(self, kind: Kind, error: float) -> None:
+        errors = self._errors.setdefault(kind, deque(maxlen=_LAST))
+        errors.append(max(error, 1e-300))
+        logarithms = np.log(errors)
+        sure = len(errors) >= _ENOUGH and logarithms.mean() + _SIGMAS * logarithms.std(ddof=1) <= 0
+        self._trusted[kind] = _EVERY - 1 if sure else 0
+
+    def take(self, kind: Kind, other: Record) -> None:
+        """Of another record, which is of no use then, the errors of a kind, without the last."""
+        errors = other._errors.get(kind)
+        if errors:
+            errors.pop()
+            self._errors[kind] = errors
