@@ -7,7 +7,7 @@ asked, and worst where cells are commensurate with the lattice. Reference: tight
 import os
 import re
 
-from harness import FMM, NO_COULOMB, TIGHT, changed, force_error, main, measured_error, need, read_log, rock_salt, single_points, work_folder
+from harness import FMM, NO_COULOMB, TIGHT, Failure, changed, force_error, main, measured_error, need, read_log, rock_salt, single_points, work_folder
 
 gmx, gmx_d, stock_d = need("GMXFMM_GMX"), need("GMXFMM_GMX_D"), need("GMXFMM_STOCK_GMX_D", "gmx_d")
 
@@ -34,6 +34,18 @@ def test(checks):
                         f"{what}: md.log says {said}, the first of which is true within 10 %")
             checks.that("measured" not in read_log(folder, f"{name}-no-0"), f"{what}: nothing is measured with fmm-measure = no")
     at_the_end(checks)
+    refused(checks)
+
+
+def refused(checks):
+    """Cells that no memory holds end in grompp, which says what to change."""
+    folder = work_folder("refused")
+    system = rock_salt(folder, 8)
+    try:
+        gmx.grompp(folder, changed(system.mdp, nsteps=0, **{**FMM, "fmm-grid": "1000 1000 1000"}), system, name="run")
+        checks.that(False, "a billion cells: refused")
+    except Failure as failure:
+        checks.that(all(word in str(failure) for word in ("out of memory", "fewer cells")), "a billion cells: refused, with what to change")
 
 
 def at_the_end(checks):

@@ -35,28 +35,6 @@ struct ReferenceDeleter
     void operator()(gmxfmm_reference* reference) const { gmxfmm_reference_destroy(reference); }
 };
 
-/*! \brief Excluded atoms of all atoms in the form the library wants
- *
- * Exclusions may be between molecules, too.
- */
-struct Exclusions
-{
-    explicit Exclusions(const gmx_mtop_t& mtop)
-    {
-        const ListOfLists<int> exclusions = fmmExclusions(mtop);
-        start.reserve(mtop.natoms + 1);
-        list.reserve(exclusions.numElements());
-        for (Index i = 0; i < exclusions.ssize(); i++)
-        {
-            const auto ofAtom = exclusions[i];
-            list.insert(list.end(), ofAtom.begin(), ofAtom.end());
-            start.push_back(static_cast<int>(list.size()));
-        }
-    }
-    std::vector<int> start = { 0 };
-    std::vector<int> list;
-};
-
 /*! \brief Returns coordinates that atoms may have had when they were assigned to cells
  *
  * Expansions converge more slowly for atoms that have left their cell. In
@@ -133,19 +111,19 @@ FmmMeasuredError measureFmmError(const gmx_mtop_t&    mtop,
                                  bool                 choose,
                                  gmxfmm_options*      options)
 {
-    const std::vector<real> charges = fmmCharges(mtop, lambda);
-    const Exclusions        exclusions(mtop);
-    const std::vector<real> before = coordinatesBefore(x);
-    gmxfmm_system           system = {};
-    system.size                    = sizeof(system);
-    system.n                       = mtop.natoms;
-    system.box                     = box;
-    system.x                       = x.data();
-    system.q                       = charges.data();
-    system.x_before                = before.data();
-    system.excl_start              = exclusions.start.data();
-    system.excl_list               = exclusions.list.data();
-    std::array<char, 1024> message = { { '\0' } };
+    const std::vector<real> charges    = fmmCharges(mtop, lambda);
+    const FmmExclusionLists exclusions = fmmExclusionLists(fmmExclusions(mtop), mtop.natoms);
+    const std::vector<real> before     = coordinatesBefore(x);
+    gmxfmm_system           system     = {};
+    system.size                        = sizeof(system);
+    system.n                           = mtop.natoms;
+    system.box                         = box;
+    system.x                           = x.data();
+    system.q                           = charges.data();
+    system.x_before                    = before.data();
+    system.excl_start                  = exclusions.start.data();
+    system.excl_list                   = exclusions.list.data();
+    std::array<char, 1024> message     = { { '\0' } };
     FmmMeasuredError       result;
 
     gmxfmm_reference* made = nullptr;

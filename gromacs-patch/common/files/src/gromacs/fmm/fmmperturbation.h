@@ -49,21 +49,21 @@ public:
      * \param[in] parameters    What the user asked for
      * \param[in] box           Box; not used with open boundary
      * \param[in] epsfac        Coulomb constant over the relative permittivity
-     * \param[in] reproducible  Whether the same input has to give the same bits in each run
      * \param[in] numThreads    Number of OpenMP threads
      * \param[in] chargesA      Charges at lambda = 0
      * \param[in] chargesB      Charges at lambda = 1
      * \param[in] exclusions    Excluded pairs
+     * \param[in] x             Coordinates of the .tpr, at which parameters are measured
      * \param[in] groups        Energy group of each atom; empty: there is one
      */
     FmmPerturbation(const FmmParameters&           parameters,
                     const FmmBox&                  box,
                     real                           epsfac,
-                    bool                           reproducible,
                     int                            numThreads,
                     ArrayRef<const real>           chargesA,
                     ArrayRef<const real>           chargesB,
                     const ListOfLists<int>&        exclusions,
+                    ArrayRef<const RVec>           x,
                     ArrayRef<const unsigned short> groups);
     ~FmmPerturbation();
 

@@ -19,6 +19,7 @@
 #include "gromacs/utility/exceptions.h"
 #include "gromacs/utility/stringutil.h"
 
+#include "fmmsystem.h"
 #include "gmxfmmoptions.h"
 
 namespace gmx
@@ -225,19 +226,42 @@ FmmPlan::FmmPlan(const FmmParameters& parameters,
     check(gmxfmm_assign(plan_.get(), x.data()));
 }
 
-FmmPlan::FmmPlan(const FmmParameters& parameters,
-                 int                  numAtoms,
-                 const FmmBox&        box,
-                 real                 epsfac,
-                 bool                 reproducible,
-                 int                  numThreads) :
+FmmPlan::FmmPlan(const FmmParameters&    parameters,
+                 ArrayRef<const real>    charges,
+                 const ListOfLists<int>& exclusions,
+                 ArrayRef<const RVec>    x,
+                 const FmmBox&           box,
+                 real                    epsfac,
+                 int                     numThreads) :
     accuracy_(parameters.accuracy),
     atomsMoveInCells_(parameters.atomsMoveInCells),
     startLambda_(parameters.startLambda),
-    options_(libraryOptions(parameters, epsfac, reproducible, numThreads))
+    options_(libraryOptions(parameters, epsfac, true, numThreads))
 {
-    options_.precision = GMXFMM_DOUBLE;
-    create(numAtoms, isOpen() ? nullptr : box.data());
+    options_.precision             = GMXFMM_DOUBLE;
+    const FmmExclusionLists lists  = fmmExclusionLists(exclusions, charges.ssize());
+    gmxfmm_system           system = {};
+    system.size                    = sizeof(system);
+    system.n                       = charges.ssize();
+    system.box                     = isOpen() ? nullptr : box.data();
+    system.x                       = x.data();
+    system.q                       = charges.data();
+    system.excl_start              = lists.start.data();
+    system.excl_list               = lists.list.data();
+    gmxfmm_plan* plan              = nullptr;
+    if (parameters.measure)
+    {
+        gmxfmm_create_measured(&plan, &options_, &system, nullptr, nullptr, nullptr, nullptr, 0);
+    }
+    if (plan != nullptr)
+    {
+        plan_.reset(plan);
+    }
+    else
+    {
+        create(charges.ssize(), system.box);
+        setAtoms(charges, exclusions);
+    }
 }
 
 void FmmPlan::create(const int numAtoms, const double* box)
@@ -280,7 +304,7 @@ void FmmPlan::measure(const FmmParameters& parameters,
         return;
     }
     measured_.message = withAtomNumbers(measured_.message);
-    checkMeasured(fmmCellsAreGiven(parameters));
+    checkMeasured(isFixed, fmmCellsAreGiven(parameters));
     if (!isFixed && !isKept && isOnGpu() && options_.reproducible == 0
         && measured_.status == FmmMeasurementStatus::Measured)
     {
@@ -294,13 +318,15 @@ void FmmPlan::measure(const FmmParameters& parameters,
     }
 }
 
-void FmmPlan::checkMeasured(const bool areCellsGiven) const
+void FmmPlan::checkMeasured(const bool isFixed, const bool areCellsGiven) const
 {
     const char* c_unmeasured =
             "To run with what the parameters give, whatever it is, use fmm-measure = no, or mdrun "
             "-notunefmm with a .tpr file that is there.";
     std::string message;
-    if (measured_.status == FmmMeasurementStatus::OutOfReach)
+    // Parameters that are given are computed with, and the log tells what they reach
+    if (measured_.status == FmmMeasurementStatus::OutOfReach
+        || (measured_.status == FmmMeasurementStatus::NotMeasured && !isFixed))
     {
         message = formatString(
                 "fmm-accuracy = %g: %s. %s", accuracy_, measured_.message.c_str(), c_unmeasured);
@@ -363,22 +389,9 @@ FmmMeasuredError FmmPlan::measureAt(const gmx_mtop_t& mtop, ArrayRef<const RVec>
 
 void FmmPlan::setAtoms(ArrayRef<const real> charges, const ListOfLists<int>& exclusions)
 {
-    const int        numAtoms = charges.ssize();
-    std::vector<int> start    = { 0 };
-    std::vector<int> list;
-    start.reserve(numAtoms + 1);
-    list.reserve(exclusions.numElements());
-    for (int i = 0; i < numAtoms; i++)
-    {
-        if (i < exclusions.ssize())
-        {
-            const auto excluded = exclusions[i];
-            list.insert(list.end(), excluded.begin(), excluded.end());
-        }
-        start.push_back(list.size());
-    }
-    check(gmxfmm_set_charges(plan_.get(), numAtoms, charges.data()));
-    check(gmxfmm_set_exclusions(plan_.get(), start.data(), list.data()));
+    const FmmExclusionLists lists = fmmExclusionLists(exclusions, charges.ssize());
+    check(gmxfmm_set_charges(plan_.get(), charges.ssize(), charges.data()));
+    check(gmxfmm_set_exclusions(plan_.get(), lists.start.data(), lists.list.data()));
 }
 
 } // namespace gmx

@@ -71,11 +71,22 @@ public:
             bool                 reproducible,
             int                  numThreads,
             std::optional<int>   deviceId);
-    /*! \brief Makes a plan for atoms that are set later, with parameters by the library's model
+    /*! \brief Makes a plan for these atoms, which computes on the CPU in double precision
      *
-     * It computes on the CPU, in double precision; \p parameters are not measured. Others as above.
+     * With parameters that are measured at \p x, where the user has not turned that off and it can
+     * be done, else by the library's model. The choice is the same in each run. Others as above.
+     *
+     * \param[in] charges     Charges
+     * \param[in] exclusions  Excluded pairs
+     * \param[in] x           Coordinates
      */
-    FmmPlan(const FmmParameters& parameters, int numAtoms, const FmmBox& box, real epsfac, bool reproducible, int numThreads);
+    FmmPlan(const FmmParameters&    parameters,
+            ArrayRef<const real>    charges,
+            const ListOfLists<int>& exclusions,
+            ArrayRef<const RVec>    x,
+            const FmmBox&           box,
+            real                    epsfac,
+            int                     numThreads);
     // The library's options have the address of a string of this object
     FmmPlan(const FmmPlan&)            = delete;
     FmmPlan& operator=(const FmmPlan&) = delete;
@@ -121,8 +132,8 @@ private:
                  const gmx_mtop_t&    mtop,
                  ArrayRef<const RVec> x,
                  const double*        box);
-    //! Throws when what was measured misses what was asked for, or is of no use
-    void checkMeasured(bool areCellsGiven) const;
+    //! Throws when what was measured misses what was asked for, or is of no use, or nothing could be measured
+    void checkMeasured(bool isFixed, bool areCellsGiven) const;
 
     double accuracy_;
     bool   atomsMoveInCells_;

@@ -84,9 +84,8 @@ void logFmmSetup(const FmmPlan& plan, int maxStepsInCells, const MDLogger& mdlog
         GMX_LOG(mdlog.warning)
                 .asParagraph()
                 .appendTextFormatted(
-                        "NOTE: The error of the FMM forces could not be measured at the start "
-                        "(%s), so that parameters are those that are expected to be as accurate in "
-                        "a liquid.",
+                        "NOTE: The error of the FMM forces with the parameters given could not be "
+                        "measured at the start (%s).",
                         measured.message.c_str());
     }
     else if (measured.error > plan.accuracy())

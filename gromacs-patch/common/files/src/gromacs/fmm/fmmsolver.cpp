@@ -61,7 +61,6 @@ public:
          const DeviceStreamManager* gpuStreams) :
         parameters_(parameters),
         epsfac_(epsfac),
-        reproducible_(reproducible),
         numThreads_(numThreads),
         wcycle_(wcycle),
         gpu_(gpuStreams != nullptr ? std::make_unique<FmmGpu>(*gpuStreams) : nullptr),
@@ -78,7 +77,8 @@ public:
         box_(startBox_),
         nearAtomsAtStart_(plan_.info().near_particles),
         assignments_(gpu_ ? parameters.maxStepsInCellsOnGpu : parameters.maxStepsInCellsOnCpu),
-        occupiedVolume_(openSystemVolume(x))
+        occupiedVolume_(openSystemVolume(x)),
+        startX_(x.begin(), x.end())
     {
     }
 
@@ -195,17 +195,18 @@ public:
         perturbation_.reset();
         if (std::equal(chargesB.begin(), chargesB.end(), chargesA.begin()))
         {
+            startX_.clear();
             return; // also where there are none
         }
         perturbation_ = std::make_unique<FmmPerturbation>(
                 parameters_,
                 box_,
                 epsfac_,
-                reproducible_,
                 numThreads_,
                 chargesA,
                 chargesB,
                 exclusions,
+                startX_,
                 energyGroups_ ? groups : ArrayRef<const unsigned short>());
         perturbation_->setDerivatives(&plan_);
         if (gpu_)
@@ -230,6 +231,10 @@ public:
         }
         isToAssign_ = assignments_.isDue(stepWork, step);
         gpuSteps_->enqueue(x, isToAssign_, stepWork);
+        if (isToAssign_)
+        {
+            watchDensity();
+        }
     }
 
     //! Computes on the CPU, while the GPU is busy with the step, what perturbed charges add to it
@@ -248,7 +253,6 @@ public:
     //! What the user asked for
     const FmmParameters parameters_;
     const real          epsfac_;
-    const bool          reproducible_;
     const int           numThreads_;
     gmx_wallcycle*      wcycle_;
     //! Empty on the CPU
@@ -273,6 +277,8 @@ public:
     Index numAtomsOnGrid_ = -1;
     //! Volume that the atoms fill at the coordinates of the .tpr
     real occupiedVolume_;
+    //! Coordinates of the .tpr, kept where charges are perturbed
+    std::vector<RVec> startX_;
     //! Evaluations so far
     int64_t numEvaluations_ = 0;
     //! Output of the library on the CPU, which overwrites

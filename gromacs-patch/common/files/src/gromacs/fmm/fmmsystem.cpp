@@ -61,6 +61,23 @@ ListOfLists<int> fmmExclusions(const gmx_mtop_t& mtop)
     return local.excls;
 }
 
+FmmExclusionLists fmmExclusionLists(const ListOfLists<int>& exclusions, const int numAtoms)
+{
+    FmmExclusionLists lists;
+    lists.start.reserve(numAtoms + 1);
+    lists.list.reserve(exclusions.numElements());
+    for (int i = 0; i < numAtoms; i++)
+    {
+        if (i < exclusions.ssize())
+        {
+            const auto excluded = exclusions[i];
+            lists.list.insert(lists.list.end(), excluded.begin(), excluded.end());
+        }
+        lists.start.push_back(lists.list.size());
+    }
+    return lists;
+}
+
 std::vector<RVec> fmmCoordinates(const gmx_mtop_t&    mtop,
                                  const PbcType        pbcType,
                                  const bool           havePeriodicMolecules,

@@ -32,6 +32,16 @@ bool fmmPerturbedAtomsAreCharged(const gmx_mtop_t& mtop);
 //! Returns the excluded atoms of all atoms, in their own molecule and in others, as mdrun passes them on
 ListOfLists<int> fmmExclusions(const gmx_mtop_t& mtop);
 
+//! Excluded atoms of all atoms in the form the library wants
+struct FmmExclusionLists
+{
+    std::vector<int> start = { 0 };
+    std::vector<int> list;
+};
+
+//! Returns exclusions in that form; the last of the atoms may have none in \p exclusions
+FmmExclusionLists fmmExclusionLists(const ListOfLists<int>& exclusions, int numAtoms);
+
 /*! \brief Returns coordinates in which virtual sites are where other atoms put them
  *
  * mdrun builds them at its start, and in a file they may be anywhere. Without
