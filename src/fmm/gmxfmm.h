@@ -145,6 +145,10 @@ typedef struct
     int              degree;    /* [auto] of interpolation, 1..20 */
     int              leaf;      /* [auto] most particles in a leaf and targets in a batch, >= 1 */
     gmxfmm_traversal traversal; /* [PARTICLE] */
+
+    /* Of the FMM: what came later. */
+    double min_distance; /* [0] pairs that are nearer have the potential of this distance and no force, for programs
+                          * that soften such pairs themselves; less than a cell's edge (CPU) */
 } gmxfmm_options;
 
 /* What execute is asked for. NULL or 0 leaves a thing out, and the time it takes. Arrays are in the caller's order

@@ -4,12 +4,12 @@
 Reference: PME of order 12, spacing 0.05 nm, ewald-rtol 1e-10, in double precision, by an unpatched gmx_d, on frames of a short run; for
 derivatives, of which Lennard-Jones is a part, PME by the program under test.
 Systems of GROMACS's regression tests: a molecule that is decoupled, its charges first, and others that become another; an ion whose
-charge appears; lambda that grows at each step. Soft-core Coulomb interactions are refused.
+charge appears; lambda that grows at each step; soft-core Coulomb interactions, also of atoms that are at one place.
 """
 import os
 import statistics
 
-from harness import FMM, TIGHT, TIGHT_MIXED, Failure, changed, main, make_frames, need, regression, rms_difference, want, work_folder
+from harness import FMM, TIGHT, TIGHT_MIXED, changed, main, make_frames, need, read_trr, rms_difference, want, work_folder
 from perturbed import ion_that_appears, points, system_of
 
 gmx, gmx_d, stock_d = need("GMXFMM_GMX"), want("GMXFMM_GMX_D"), need("GMXFMM_STOCK_GMX_D", "gmx_d")
@@ -61,15 +61,51 @@ def slow_growth(checks, system, folder):
     checks.below("slow growth: derivative", apart, 0.2, "kJ/mol", "a thousandth of what it moves by")
 
 
-def refusals(checks, folder):
-    """Soft-core Coulomb, said or by fep-lambdas alone; what says so names what to change."""
-    for what, system, changes in (("fep-lambdas alone", regression("freeenergy/coulandvdwtogether"), {"coulomb-type": "FMM"}),
-                                  ("sc-coul = yes", system_of("coulandvdwsequential_coul"), {"coulombtype": "FMM", "sc-coul": "yes"})):
-        try:
-            gmx.grompp(folder, changed(system.mdp, **{k.replace("-", "_"): v for k, v in changes.items()}), system)
-            checks.that(False, f"{what}: refused")
-        except Failure as failure:
-            checks.that("soft-core Coulomb" in str(failure) and "sc-coul = no" in str(failure), f"{what}: refused, with what to change")
+def soft_core_systems():
+    """Coulomb interactions that are softened: with lambdas of their own, by fep-lambdas alone, and by the other function."""
+    beutler = system_of("coulandvdwsequential_coul")
+    beutler.name, beutler.mdp = "soft-core Coulomb", changed(beutler.mdp, sc_coul="yes", sc_alpha="0.5", sc_power="1", sc_sigma="0.3")
+    together = system_of("coulandvdwtogether")
+    together.mdp = changed(together.mdp, init_lambda="-1", init_lambda_state="2", fep_lambdas="0 0.25 0.5 0.75 1")
+    gapsys = system_of("coulandvdwsequential_coul")
+    gapsys.name, gapsys.mdp = "soft-core function of Gapsys", changed(gapsys.mdp, sc_function="gapsys")
+    return (beutler, 7), (together, 2), (gapsys, 7)
+
+
+def overlap(checks, folder):
+    """An ion without Lennard-Jones comes to a water's hydrogen: forces stay finite, and all is that of tight PME."""
+    system = ion_that_appears(gmx, folder)
+    system.mdp = changed(system.mdp, couple_lambda0="none", couple_lambda1="vdw-q", coul_lambdas="0 0.5 1", vdw_lambdas="0 0.5 1", sc_coul="yes",
+                         sc_alpha="0.5", sc_power="1", sc_sigma="0.3", nstlist="10", **FMM)
+    with open(system.conf) as conf:
+        lines = conf.read().splitlines()
+    ion = next(k for k, line in enumerate(lines) if line[5:10].strip() == "NA")
+    hydrogen = next(line for line in lines if line[10:15].strip() == "HW1")
+    for apart in (0.0, 1e-7, 1e-3, 0.005, 0.009, 0.02):
+        x = [float(hydrogen[20 + 8 * d:28 + 8 * d]) for d in range(3)]
+        found = {}
+        for name, program, settings in (("mixed", gmx, {}), ("double", gmx_d, {}), ("exact", stock_d, TIGHT)):
+            if program:
+                conf = os.path.join(folder, "close.gro")
+                with open(conf, "w") as out:
+                    moved = "".join(f"{value:15.10f}" for value in (x[0] + apart, x[1], x[2]))
+                    # All positions with the same number of digits, as the format wants it.
+                    for k, line in enumerate(lines):
+                        if 2 <= k < len(lines) - 1:
+                            numbers = [float(line[20 + 8 * d:28 + 8 * d]) for d in range(3)]
+                            line = line[:20] + (moved if k == ion else "".join(f"{value:15.10f}" for value in numbers))
+                        out.write(line + "\n")
+                mdp = changed(system.mdp, nsteps=0, nstfout=1, init_lambda_state=1, free_energy="yes", nstenergy=1, nstcalcenergy=1, continuation="yes",
+                              **settings)
+                (stock_d if settings else gmx).grompp(folder, mdp, type(system)(system.name, conf, system.top, mdp), name=name)
+                program.mdrun(folder, name=name)
+                found[name] = (program.energies(folder, ["Potential"], name=name)[0]["Potential"], read_trr(os.path.join(folder, name + ".trr"))[0].f)
+        what = f"an ion {apart:g} nm from a hydrogen"
+        checks.that(all(abs(value) < 1e5 for kind in found.values() for value in kind[1]), f"{what}: forces are finite")
+        for name in [kind for kind in found if kind != "exact"]:
+            checks.below(f"{what}, {name} precision: energy less tight PME's", abs(found[name][0] - found["exact"][0]), 0.5, "kJ/mol", "5e-5 of 11,000")
+            checks.below(f"{what}, {name} precision: forces", rms_difference(found[name][1], found["exact"][1]), 0.3, "kJ/mol/nm",
+                         "RMS: the accuracy, of Coulomb forces of some 1,000")
 
 
 def test(checks):
@@ -79,7 +115,9 @@ def test(checks):
     ion = ion_that_appears(gmx, folder)
     one_system(checks, ion, folder, (1, 3))
     slow_growth(checks, ion, work_folder("slow"))
-    refusals(checks, work_folder("refused"))
+    for system, state in soft_core_systems():
+        one_system(checks, system, work_folder(system.name.replace(" ", "-")), (state,))
+    overlap(checks, work_folder("overlap"))
 
 
 main(test)

@@ -162,6 +162,7 @@ static gmxfmm_options exact(const gmxfmm_options* o, double accuracy, gmxfmm_pre
     e.num_threads  = o->num_threads;
     e.reproducible = 1; /* else FFT plans would be timed, which costs more than it gains */
     e.prefactor    = o->prefactor;
+    e.min_distance = o->min_distance;
     e.cache_dir    = o->cache_dir;
     return e;
 }

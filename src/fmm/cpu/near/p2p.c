@@ -34,6 +34,7 @@ typedef struct
     int         shifted; /* relative to the centres of their cells */
     real        away;    /* x of the padding: no particle is there */
     real        unit;    /* of these positions over u */
+    real        least;   /* square of the distance below which pairs have no force (min_distance); 0: none */
 } near_places;
 
 /* No particle is more than 100 cells away from its own (fmm_permute). */
@@ -41,14 +42,22 @@ static const double c_farthest = 200;
 
 static near_places places_of(const gmxfmm_plan* plan, const fmm_particle_set* p)
 {
-    const fmm_cells* c = &plan->domain.cells;
+    const fmm_cells* c     = &plan->domain.cells;
+    const double     least = plan->options.min_distance / c->u;
     if (!fmm_has_places(plan))
     {
-        const near_places own = {p->x, p->y, p->z, 1, c_away, 1};
+        const near_places own = {p->x, p->y, p->z, 1, c_away, 1, (real)(least * least)};
         return own;
     }
     const double      scale = fmm_place_scale(plan), end = c->origin[0] + (c->n[0] + c_farthest) * c->edge;
-    const near_places all = {p->place[0], p->place[1], p->place[2], 0, (real)(end * scale), (real)(1 / (scale * c->u))};
+    const double      unit = scale * c->u;
+    const near_places all  = {p->place[0],
+                              p->place[1],
+                              p->place[2],
+                              0,
+                              (real)(end * scale),
+                              (real)(1 / unit),
+                              (real)(least * unit * least * unit)};
     return all;
 }
 
@@ -165,13 +174,27 @@ enum
 /* 1/r and 1/r^3 by the steps of rsqrt.h, with common factors taken out: (e - 3) and (e - 5/3). */
 static const real c_fiveThirds = (real)(5.0 / 3.0);
 
-static inline void
-interact_vector(const near_list* list, int j, vreal x, vreal y, vreal z, fmm_wanted wanted, vreal sum[c_mostSums])
+static inline void interact_vector(const near_list* list,
+                                   int              j,
+                                   vreal            x,
+                                   vreal            y,
+                                   vreal            z,
+                                   int              limited,
+                                   real             least,
+                                   fmm_wanted       wanted,
+                                   vreal            sum[c_mostSums])
 {
     const vreal dx = x - *(const vreal*)(list->x + j);
     const vreal dy = y - *(const vreal*)(list->y + j);
     const vreal dz = z - *(const vreal*)(list->z + j);
-    const vreal r2 = dx * dx + dy * dy + dz * dz;
+    vreal       r2 = dx * dx + dy * dy + dz * dz;
+    vinteger    inside;
+    if (limited)
+    {
+        const vreal zero = {0}, limit = zero + least;
+        inside = r2 < limit;
+        r2     = (vreal)(((vinteger)r2 & ~inside) | ((vinteger)limit & inside));
+    }
     const vreal t = fmm_rsqrt_estimate(r2, list->kept[j / VLEN]), t2 = t * t, qt = *(const vreal*)(list->q + j) * t;
     if (wanted != FMM_FIELD)
     {
@@ -181,7 +204,11 @@ interact_vector(const near_list* list, int j, vreal x, vreal y, vreal z, fmm_wan
     {
         return;
     }
-    const vreal f = (qt * t2) * (r2 * t2 - c_fiveThirds);
+    vreal f = (qt * t2) * (r2 * t2 - c_fiveThirds);
+    if (limited)
+    {
+        f = (vreal)((vinteger)f & ~inside);
+    }
     sum[c_field] += f * dx;
     sum[c_field + 1] += f * dy;
     sum[c_field + 2] += f * dz;
@@ -197,7 +224,8 @@ interact_vector(const near_list* list, int j, vreal x, vreal y, vreal z, fmm_wan
     }
 }
 
-static inline void interact(const near_list* list, int num, real x, real y, real z, fmm_wanted wanted, real* out)
+static inline void
+interact(const near_list* list, int num, real x, real y, real z, int limited, real least, fmm_wanted wanted, real* out)
 {
     const int   first = wanted == FMM_FIELD ? c_field : c_phi;
     const int   sums  = wanted == FMM_POTENTIAL ? c_field : wanted == FMM_VIRIAL ? c_mostSums : c_square;
@@ -210,7 +238,7 @@ static inline void interact(const near_list* list, int num, real x, real y, real
     }
     for (int j = 0; j < num; j += VLEN)
     {
-        interact_vector(list, j, vx, vy, vz, wanted, sum);
+        interact_vector(list, j, vx, vy, vz, limited, least, wanted, sum);
     }
     /* phi: the list's charges have the factor -1/2; f: -3/2 in place of that, but so that what is exact at e = 1 stays
      * exact though 5/3 is rounded */
@@ -285,7 +313,14 @@ target_cell(const gmxfmm_plan* plan, int cell, const near_list* list, fmm_wanted
             list->kept[mask[i] / VLEN] &= (fmm_lanes) ~(1U << (mask[i] % VLEN));
         }
         const int all = with_masks && a.q[s] == 0 && mask_place(list, num, to.x[s], to.y[s], to.z[s]);
-        interact(list, num, to.x[s], to.y[s], to.z[s], wanted, out);
+        if (to.least > 0)
+        {
+            interact(list, num, to.x[s], to.y[s], to.z[s], 1, to.least, wanted, out);
+        }
+        else
+        {
+            interact(list, num, to.x[s], to.y[s], to.z[s], 0, 0, wanted, out);
+        }
         if (!to.shifted)
         {
             to_unit(to.unit, wanted, out);

@@ -37,8 +37,9 @@ FmmParameters ofPerturbedAtoms(const FmmParameters& all)
 {
     FmmParameters few;
     few.accuracy = all.measure ? std::max(0.1 * all.accuracy, fmmlibrary::accuracy.lowest) : all.accuracy;
-    few.boundary = all.boundary;
-    few.measure  = all.measure;
+    few.boundary    = all.boundary;
+    few.minDistance = all.minDistance;
+    few.measure     = all.measure;
     return few;
 }
 

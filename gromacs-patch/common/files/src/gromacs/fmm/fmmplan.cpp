@@ -145,6 +145,7 @@ gmxfmm_options libraryOptions(const FmmParameters& parameters, real epsfac, bool
     options.num_threads  = numThreads;
     options.reproducible = reproducible ? 1 : 0;
     options.prefactor    = epsfac;
+    options.min_distance = parameters.minDistance;
     return options;
 }
 

@@ -179,15 +179,6 @@ void checkFmmSystem(const gmx_mtop_t&    mtop,
     {
         return;
     }
-    if (ir.efep != FreeEnergyPerturbationType::No && ir.fepvals->bScCoul
-        && ir.fepvals->sc_alpha != 0 && fmmPerturbedAtomsAreCharged(mtop))
-    {
-        addFmmError(wi,
-                    "coulombtype = FMM does not offer soft-core Coulomb interactions, which "
-                    "perturbed atoms have here by sc-coul = yes, or since fep-lambdas alone are "
-                    "given; use sc-coul = no with coul-lambdas that change where vdw-lambdas do "
-                    "not, or coulombtype = PME");
-    }
     for (int pair = 0; pair < ir.opts.ngener * ir.opts.ngener; pair++)
     {
         if ((ir.opts.egp_flags[pair] & EGP_EXCL) != 0)

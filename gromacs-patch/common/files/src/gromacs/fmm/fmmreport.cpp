@@ -122,15 +122,18 @@ void logFmmSetup(const FmmPlan& plan, int maxStepsInCells, const MDLogger& mdlog
     please_cite(fplog, "Kohnke2021");
 }
 
-void logFmmPerturbation(const int numAtoms, const MDLogger& mdlog)
+void logFmmPerturbation(const int numAtoms, const bool areSoftened, const MDLogger& mdlog)
 {
     GMX_LOG(mdlog.info)
             .asParagraph()
             .appendTextFormatted(
                     "FMM: %d atom%s perturbed charges; their interactions with one another are "
-                    "computed a second time",
+                    "computed a second time%s",
                     numAtoms,
-                    numAtoms == 1 ? " has" : "s have");
+                    numAtoms == 1 ? " has" : "s have",
+                    areSoftened
+                            ? ". With soft-core Coulomb interactions all atoms are in the pair list"
+                            : "");
 }
 
 //! Whether the spacing of atoms has changed by a quarter, given the ratio of volumes or densities

@@ -37,8 +37,8 @@ std::string describeFmm(const FmmPlan& plan);
  */
 void logFmmSetup(const FmmPlan& plan, int maxStepsInCells, const MDLogger& mdlog, FILE* fplog);
 
-//! Tells how many atoms have perturbed charges
-void logFmmPerturbation(int numAtoms, const MDLogger& mdlog);
+//! Tells how many atoms have perturbed charges, and whether their interactions are soft-core ones
+void logFmmPerturbation(int numAtoms, bool areSoftened, const MDLogger& mdlog);
 
 //! Warns and returns true when the volume is far from that of the box for which parameters were chosen
 bool logFmmVolume(const FmmBox& box, const FmmBox& startBox, const MDLogger& mdlog);

@@ -215,7 +215,7 @@ public:
         }
         if (mdlog_ != nullptr && !isPerturbationLogged_)
         {
-            logFmmPerturbation(perturbation_->numAtoms(), *mdlog_);
+            logFmmPerturbation(perturbation_->numAtoms(), parameters_.minDistance > 0, *mdlog_);
             isPerturbationLogged_ = true;
         }
     }

@@ -20,6 +20,7 @@
 #include "gromacs/utility/logger.h"
 
 #include "fmmsolver.h"
+#include "gmxfmmoptions.h"
 
 namespace gmx
 {
@@ -41,6 +42,10 @@ std::string whyNotOnGpu(bool useGpuForNonbonded, ArrayRef<const int> availableDe
     if (!useGpuForNonbonded)
     {
         return "nonbonded interactions do not run on the GPU (see -nb)";
+    }
+    if (fmmSoftensCoulomb(inputrec))
+    {
+        return "pairs whose Coulomb interactions are softened are computed on the CPU (sc-coul)";
     }
     // Which of them will be used is not known yet
     for (const int deviceId : availableDevices)

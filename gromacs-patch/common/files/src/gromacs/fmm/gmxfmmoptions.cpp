@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "gromacs/mdtypes/inputrec.h"
+#include "gromacs/mdtypes/interaction_const.h"
 #include "gromacs/options/basicoptions.h"
 #include "gromacs/options/optionsection.h"
 #include "gromacs/pbcutil/pbc.h"
@@ -23,6 +24,7 @@
 #include "gromacs/utility/strconvert.h"
 #include "gromacs/utility/stringutil.h"
 
+#include "fmmsoftcore.h"
 #include "fmmversion.h"
 
 namespace gmx
@@ -339,6 +341,12 @@ static int maxStepsInCells(const t_inputrec& inputrec, double maxTime)
     return numParts == 1 ? 0 : (inputrec.nstlist + numParts - 1) / numParts;
 }
 
+bool fmmSoftensCoulomb(const t_inputrec& inputrec)
+{
+    return inputrec.efep != FreeEnergyPerturbationType::No
+           && softensCoulomb(interaction_const_t::SoftCoreParameters(*inputrec.fepvals));
+}
+
 FmmParameters fmmParameters(const t_inputrec& inputrec)
 {
     FmmParameters parameters         = fmmOptions(inputrec).parameters();
@@ -346,6 +354,7 @@ FmmParameters fmmParameters(const t_inputrec& inputrec)
     parameters.maxStepsInCellsOnGpu  = maxStepsInCells(inputrec, c_fmmMaxTimeInCellsOnGpu);
     parameters.atomsMoveInCells      = EI_DYNAMICS(inputrec.eI) && inputrec.nstlist != 1;
     parameters.havePeriodicMolecules = inputrec.bPeriodicMols;
+    parameters.minDistance           = fmmSoftensCoulomb(inputrec) ? c_fmmSoftCoreMinDistance : 0;
     parameters.startLambda           = startLambdaOfCoulomb(inputrec);
     if (inputrec.pbcType == PbcType::No)
     {

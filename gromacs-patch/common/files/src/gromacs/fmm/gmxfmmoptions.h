@@ -127,6 +127,8 @@ struct FmmParameters
     bool havePeriodicMolecules = false;
     //! Lambda of Coulomb interactions at the start; not an option
     double startLambda = 0;
+    //! Distance below which pairs have no force, since soft-core interactions replace theirs, nm; 0: none
+    double minDistance = 0;
     //! What an earlier part of this run has chosen by times, if it has; not an option
     FmmChoice choice;
 };
@@ -193,6 +195,9 @@ private:
  * The boundary is open with pbc = no, whatever the option says.
  */
 FmmParameters fmmParameters(const t_inputrec& inputrec);
+
+//! Returns whether perturbed Coulomb interactions, if there are such, are soft-core ones
+bool fmmSoftensCoulomb(const t_inputrec& inputrec);
 
 //! Returns whether the dipole of the system is needed, which broken molecules do not give
 bool fmmNeedsWholeMolecules(const t_inputrec& inputrec);

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* min_distance: pairs that are nearer have the potential of that distance and no force. */
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+
+#include <gtest/gtest.h>
+
+#include "support/norms.h"
+#include "support/paths.h"
+#include "support/plan.h"
+#include "support/suites.h"
+#include "support/systems.h"
+
+using namespace fmmtest;
+
+namespace
+{
+
+const int    cells = 6;
+const double least = 0.05; /* cells have edges of about 1 */
+
+/* Of the pairs that are put on or beside each other, from one place to just beyond the limit. */
+const std::array<double, 6> distances = {0, 1e-7, 1e-3, 0.5 * least, 0.9 * least, 1.5 * least};
+
+/* Ions, the first pairs of which are at these distances. */
+System withClosePairs(const BoxType& type)
+{
+    System s = ions(boxOfVolume(type, 216), 216, 33);
+    for (std::size_t k = 0; k < distances.size(); k++)
+    {
+        for (std::size_t d = 0; d < 3; d++)
+        {
+            s.x[3 * (2 * k + 1) + d] = s.x[3 * 2 * k + d] + (d == k % 3 ? distances[k] : 0);
+        }
+    }
+    return s;
+}
+
+/* The same without these pairs, which a plain plan computes, and they by hand. */
+Result byHand(System s, const gmxfmm_options& options)
+{
+    for (std::size_t k = 0; k < distances.size(); k++)
+    {
+        s.exclude(2 * k, 2 * k + 1);
+    }
+    Result r = solve(s, options);
+    for (std::size_t k = 0; k < distances.size(); k++)
+    {
+        const std::size_t i = 2 * k, j = i + 1, axis = k % 3;
+        const double      inverse = 1 / std::max(distances[k], least);
+        r.potential[i] += s.q[j] * inverse;
+        r.potential[j] += s.q[i] * inverse;
+        r.energy += s.q[i] * s.q[j] * inverse;
+        if (distances[k] > least)
+        {
+            const double field = inverse * inverse;
+            r.field[3 * i + axis] -= s.q[j] * field;
+            r.field[3 * j + axis] += s.q[i] * field;
+            r.virial[4 * axis] -= 0.5 * s.q[i] * s.q[j] * inverse;
+        }
+    }
+    return r;
+}
+
+class MinDistance : public testing::TestWithParam<std::tuple<Path, gmxfmm_precision>>
+{
+};
+
+std::string name(const testing::TestParamInfo<std::tuple<Path, gmxfmm_precision>>& info)
+{
+    return methodWord(std::get<0>(info.param).m2l) + std::get<0>(info.param).box.name +
+           (std::get<1>(info.param) == GMXFMM_DOUBLE ? "Double" : "Single");
+}
+
+} // namespace
+
+TEST_P(MinDistance, LimitsPairs)
+{
+    const Path&            path      = std::get<0>(GetParam());
+    const gmxfmm_precision precision = std::get<1>(GetParam());
+    const System           s         = withClosePairs(path.box);
+    gmxfmm_options         options   = pathOptions(path, 4, cells, 1, precision);
+    const Result           expected  = byHand(s, options);
+    options.min_distance             = least;
+    const Result found               = solve(s, options);
+    /* 1e-16 or 1e-7 times some thousand terms; a distance of 0.075 between cells has the rounding of 1 */
+    const double tolerance = precision == GMXFMM_DOUBLE ? 1e-12 : 1e-4;
+    EXPECT_LT(rmsDifference(found.potential, expected.potential), tolerance * rms(expected.potential));
+    EXPECT_LT(rmsDifference(found.field, expected.field), tolerance * rms(expected.field));
+    EXPECT_NEAR(found.energy, expected.energy, tolerance * std::fabs(expected.energy));
+    EXPECT_LT(maxDifference(found.virial, expected.virial), tolerance * std::fabs(expected.energy));
+}
+
+/* Nothing else is another: the same bits. */
+TEST_P(MinDistance, LeavesOtherPairsAlone)
+{
+    const Path&    path    = std::get<0>(GetParam());
+    const System   s       = ions(boxOfVolume(path.box, 216), 216, 33);
+    gmxfmm_options options = pathOptions(path, 4, cells, 1, std::get<1>(GetParam()));
+    const Result   plain   = solve(s, options);
+    options.min_distance   = 1e-3;
+    const Result limited   = solve(s, options);
+    EXPECT_EQ(plain.potential, limited.potential);
+    EXPECT_EQ(plain.field, limited.field);
+}
+
+/* Positions there are the caller's own numbers, in a unit of their own. */
+TEST(MinDistanceOpen, LimitsPairs)
+{
+    const System s = withClosePairs(boxTypes()[0]);
+    for (const gmxfmm_precision precision : {GMXFMM_DOUBLE, GMXFMM_SINGLE})
+    {
+        gmxfmm_options options  = withBoundary(depthOptions(GMXFMM_M2L_ROTATION, 4, 2, 1, precision), Boundary::Open);
+        const Result   expected = byHand(s, options);
+        options.min_distance    = least;
+        const Result found      = solve(s, options);
+        const double tolerance  = precision == GMXFMM_DOUBLE ? 1e-12 : 1e-4;
+        EXPECT_LT(rmsDifference(found.potential, expected.potential), tolerance * rms(expected.potential));
+        EXPECT_LT(rmsDifference(found.field, expected.field), tolerance * rms(expected.field));
+        EXPECT_NEAR(found.energy, expected.energy, tolerance * std::fabs(expected.energy));
+    }
+}
+
+TEST(MinDistanceErrors, CellsHaveToBeLarger)
+{
+    const System   s       = ions(boxOfVolume(boxTypes()[0], 216), 216, 33);
+    gmxfmm_options options = methodOptions(GMXFMM_M2L_FFT, 4, cells, 1);
+    options.min_distance   = 3;
+    try
+    {
+        solve(s, options);
+        ADD_FAILURE() << "3 is more than cells of edge 1 hold";
+    }
+    catch (const std::runtime_error& error)
+    {
+        EXPECT_NE(std::string(error.what()).find("min_distance"), std::string::npos);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Paths,
+                         MinDistance,
+                         testing::Combine(testing::ValuesIn(paths()), testing::Values(GMXFMM_DOUBLE, GMXFMM_SINGLE)),
+                         name);
