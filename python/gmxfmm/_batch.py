@@ -196,8 +196,8 @@ class Batch:
             return plan.step(x, out, energy=wanted.energy, forces=wanted.forces or asked is not None, virial=wanted.virial, assign=True)
 
         asked = self._accuracy if q.any() else None
-        found = self._find(kind, len(x), box, 1 if self._exact else _MORE)
-        for kept in found[:1 if asked is None else 1 + _OTHERS]:
+        found = self._find(kind, len(x), box, 1 if self._exact else _MORE)[:1 if asked is None else 1 + _OTHERS]
+        for kept in found:
             step = compute(kept.plan)
             if asked is None or self._serves(kept, step, asked, x, q, box):
                 self._use(kept)
@@ -233,6 +233,7 @@ class Batch:
             else:
                 others = kept.plan.step(_check.shifted(x, box), energy=False, forces=True, assign=True).forces
         except Error:  # in single precision two charges may stand at one place after that
+            kept.record.add(kind, 1e300)
             return False
         error = _check.difference(step.forces, which, others, x, q, box, self._surface and box is not None, prefactor) / asked
         kept.record.add(kind, error)

@@ -133,4 +133,4 @@ class Record:
         errors = other._errors.get(kind)
         if errors:
             errors.pop()
-            self._errors[kind] = errors
+            self._errors.setdefault(kind, deque(maxlen=_LAST)).extend(errors)

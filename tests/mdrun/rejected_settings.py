@@ -21,8 +21,6 @@ AT_GROMPP = [
     ({"coulomb-modifier": "Potential-switch"}, r"coulomb-modifier"),
     ({"fmm-boundary": "vacuum", "periodic-molecules": "yes"}, r"fmm-boundary.*periodic|periodic.*fmm-boundary"),
     ({"mts": "yes", "mts-level2-forces": "nonbonded", "mts-level2-factor": "2"}, r"long-range.*mts-level2-forces"),
-    ({"free-energy": "yes", "couple-moltype": "NA", "couple-lambda1": "none", "init-lambda": "0.5", "sc-alpha": "0.5"},
-     r"FMM.*soft-core Coulomb"),
     ({"energygrps": "Water Ion", "energygrp-excl": "Ion Ion"}, r"energygrp-excl"),
     ({"integrator": "nm"}, r"(?i)normal.mode"),
     ({"fmm-accuracy": "0"}, r"fmm-accuracy"),

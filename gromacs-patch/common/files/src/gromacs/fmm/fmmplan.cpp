@@ -210,6 +210,10 @@ FmmPlan::FmmPlan(const FmmParameters& parameters,
         options_.device_id = deviceId.value();
     }
     options_.cache_dir = cacheFolder_.empty() ? nullptr : cacheFolder_.c_str();
+    if (!fmmPerturbedAtomsAreCharged(mtop))
+    {
+        options_.min_distance = 0; // No pair is softened
+    }
 
     const FmmBox  givenBox   = fmmBox(box);
     const double* libraryBox = isOpen() ? nullptr : givenBox.data();

@@ -122,9 +122,9 @@ public:
     //! Passes on lambda of Coulomb interactions in this step, by which perturbed charges are those of this lambda
     void setLambda(real lambda);
 
-    /*! \brief Adds forces, energies and virial of the atoms passed to setAtoms(), computed on the CPU
+    /*! \brief Adds what is computed on the CPU: forces, energies and virial of the atoms passed to setAtoms()
      *
-     * With the FMM on a GPU, what perturbed charges add to launchGpu() in the same step, after which it is called.
+     * With the FMM on a GPU only what perturbed charges add to launchGpu() in the same step, after which it is called.
      *
      * Atoms are assigned to cells at pair-search steps, and in between after
      * FmmParameters::maxStepsInCellsOnCpu steps; they stay in their cells until the

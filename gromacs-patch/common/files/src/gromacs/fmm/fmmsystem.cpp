@@ -39,6 +39,21 @@ std::vector<real> fmmCharges(const gmx_mtop_t& mtop, const double lambda)
     return charges;
 }
 
+bool fmmPerturbedAtomsAreCharged(const gmx_mtop_t& mtop)
+{
+    return std::any_of(mtop.moltype.begin(),
+                       mtop.moltype.end(),
+                       [](const gmx_moltype_t& moltype)
+                       {
+                           const t_atom* atoms = moltype.atoms.atom;
+                           return std::any_of(
+                                   atoms,
+                                   atoms + moltype.atoms.nr,
+                                   [](const t_atom& atom)
+                                   { return PERTURBED(atom) && (atom.q != 0 || atom.qB != 0); });
+                       });
+}
+
 ListOfLists<int> fmmExclusions(const gmx_mtop_t& mtop)
 {
     gmx_localtop_t local(mtop.ffparams);

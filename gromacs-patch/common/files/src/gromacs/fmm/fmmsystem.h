@@ -26,6 +26,9 @@ namespace gmx
 //! Returns the charges of all atoms, those for lambda where they are perturbed
 std::vector<real> fmmCharges(const gmx_mtop_t& mtop, double lambda);
 
+//! Returns whether any perturbed atom, of whatever kind of perturbation, has a charge in one of the states
+bool fmmPerturbedAtomsAreCharged(const gmx_mtop_t& mtop);
+
 //! Returns the excluded atoms of all atoms, in their own molecule and in others, as mdrun passes them on
 ListOfLists<int> fmmExclusions(const gmx_mtop_t& mtop);
 

@@ -13,6 +13,7 @@
 
 #include <string>
 
+#include "gromacs/applied_forces/awh/read_params.h"
 #include "gromacs/mdtypes/inputrec.h"
 #include "gromacs/mdtypes/md_enums.h"
 #include "gromacs/taskassignment/decidegpuusage.h"
@@ -20,6 +21,7 @@
 #include "gromacs/utility/logger.h"
 
 #include "fmmsolver.h"
+#include "fmmsystem.h"
 #include "gmxfmmoptions.h"
 
 namespace gmx
@@ -29,7 +31,10 @@ namespace
 {
 
 //! Returns why the FMM cannot run on a GPU, empty if it can
-std::string whyNotOnGpu(bool useGpuForNonbonded, ArrayRef<const int> availableDevices, const t_inputrec& inputrec)
+std::string whyNotOnGpu(bool                useGpuForNonbonded,
+                        ArrayRef<const int> availableDevices,
+                        const t_inputrec&   inputrec,
+                        const gmx_mtop_t&   mtop)
 {
     if (inputrec.coulombtype != CoulombInteractionType::Fmm)
     {
@@ -43,9 +48,17 @@ std::string whyNotOnGpu(bool useGpuForNonbonded, ArrayRef<const int> availableDe
     {
         return "nonbonded interactions do not run on the GPU (see -nb)";
     }
-    if (fmmSoftensCoulomb(inputrec))
+    if (fmmPerturbedAtomsAreCharged(mtop))
     {
-        return "pairs whose Coulomb interactions are softened are computed on the CPU (sc-coul)";
+        if (fmmSoftensCoulomb(inputrec))
+        {
+            return "pairs whose Coulomb interactions are softened are computed on the CPU "
+                   "(sc-coul)";
+        }
+        if (inputrec.bDoAwh && awhHasFepLambdaDimension(*inputrec.awhParams))
+        {
+            return "AWH along lambda needs the derivative of the energy before a GPU has it";
+        }
     }
     // Which of them will be used is not known yet
     for (const int deviceId : availableDevices)
@@ -65,13 +78,14 @@ bool decideWhetherToUseGpuForFmm(const bool          useGpuForNonbonded,
                                  const TaskTarget    fmmTarget,
                                  ArrayRef<const int> availableDevices,
                                  const t_inputrec&   inputrec,
+                                 const gmx_mtop_t&   mtop,
                                  const MDLogger&     mdlog)
 {
     if (fmmTarget == TaskTarget::Cpu)
     {
         return false;
     }
-    const std::string reason = whyNotOnGpu(useGpuForNonbonded, availableDevices, inputrec);
+    const std::string reason = whyNotOnGpu(useGpuForNonbonded, availableDevices, inputrec, mtop);
     if (reason.empty())
     {
         return true;

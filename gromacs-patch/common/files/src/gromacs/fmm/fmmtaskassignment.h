@@ -11,6 +11,7 @@
 
 #include "gromacs/utility/arrayref.h"
 
+struct gmx_mtop_t;
 struct t_inputrec;
 
 namespace gmx
@@ -28,6 +29,7 @@ enum class TaskTarget : int;
  * \param[in] fmmTarget           The user's choice with mdrun -fmm
  * \param[in] availableDevices    Numbers of the devices that may be used
  * \param[in] inputrec            The input record
+ * \param[in] mtop                The system
  * \param[in] mdlog               Gets a line when a GPU could have been used but for the reason it gives
  *
  * \throws InconsistentInputError  when the user asked for a GPU and it cannot be used
@@ -36,6 +38,7 @@ bool decideWhetherToUseGpuForFmm(bool                useGpuForNonbonded,
                                  TaskTarget          fmmTarget,
                                  ArrayRef<const int> availableDevices,
                                  const t_inputrec&   inputrec,
+                                 const gmx_mtop_t&   mtop,
                                  const MDLogger&     mdlog);
 
 } // namespace gmx
