@@ -41,33 +41,13 @@ static int has_partner(const int* start, const int* list, int i, int j)
     return 0;
 }
 
-/* The first particle whose list begins at this entry or behind it. */
-static int row_of(const int* start, int n, int entry)
+/* The first of values[from..to-1], which ascend, that is not below a value; `to` if there is none. */
+static int lower_bound(const int* values, int from, int to, int value)
 {
-    int from = 0, to = n;
     while (from < to)
     {
         const int middle = from + (to - from) / 2;
-        if (start[middle] < entry)
-        {
-            from = middle + 1;
-        }
-        else
-        {
-            to = middle;
-        }
-    }
-    return from;
-}
-
-/* The first in the list of particle j that is not below i, if the list ascends. */
-static int lower_bound(const int* start, const int* list, int j, int i)
-{
-    int from = start[j], to = start[j + 1];
-    while (from < to)
-    {
-        const int middle = from + (to - from) / 2;
-        if (list[middle] < i)
+        if (values[middle] < value)
         {
             from = middle + 1;
         }
@@ -86,7 +66,8 @@ static int pass_rows(const int* start, const int* list, int n, int begin, int en
     int good = 1;
     for (int j = 0; j < n; j++)
     {
-        next[j] = lower_bound(start, list, j, begin); /* the first in the list of each that has not been met */
+        /* the first in the list of each that has not been met */
+        next[j] = lower_bound(list, start[j], start[j + 1], begin);
     }
     for (int i = begin; i < end && good; i++)
     {
@@ -100,7 +81,8 @@ static int pass_rows(const int* start, const int* list, int n, int begin, int en
     return good;
 }
 
-/* The same of all pairs, each thread with as many entries. */
+/* The same of all pairs, each thread with as many entries: it begins with the first particle whose list does behind
+ * those of the threads before. */
 static int pass_once(const int* start, const int* list, int n, int threads)
 {
     int* next = malloc((size_t)threads * (size_t)n * sizeof(*next));
@@ -109,8 +91,8 @@ static int pass_once(const int* start, const int* list, int n, int threads)
     for (int t = 0; t < threads; t++)
     {
         const int64_t all   = start[n];
-        const int     begin = t == 0 ? 0 : row_of(start, n, (int)(all * t / threads));
-        const int     end   = t == threads - 1 ? n : row_of(start, n, (int)(all * (t + 1) / threads));
+        const int     begin = t == 0 ? 0 : lower_bound(start, 0, n, (int)(all * t / threads));
+        const int     end   = t == threads - 1 ? n : lower_bound(start, 0, n, (int)(all * (t + 1) / threads));
         good &= next != NULL && pass_rows(start, list, n, begin, end, next + (size_t)t * (size_t)n);
     }
     free(next);

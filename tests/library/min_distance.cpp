@@ -66,6 +66,20 @@ Result byHand(System s, const gmxfmm_options& options)
     return r;
 }
 
+/* The plan with min_distance gives what is computed by hand. */
+void expectLimited(const System& s, gmxfmm_options options)
+{
+    const Result expected = byHand(s, options);
+    options.min_distance  = least;
+    const Result found    = solve(s, options);
+    /* 1e-16 or 1e-7 times some thousand terms; a distance of 0.075 between cells has the rounding of 1 */
+    const double tolerance = options.precision == GMXFMM_DOUBLE ? 1e-12 : 1e-4;
+    EXPECT_LT(rmsDifference(found.potential, expected.potential), tolerance * rms(expected.potential));
+    EXPECT_LT(rmsDifference(found.field, expected.field), tolerance * rms(expected.field));
+    EXPECT_NEAR(found.energy, expected.energy, tolerance * std::fabs(expected.energy));
+    EXPECT_LT(maxDifference(found.virial, expected.virial), tolerance * std::fabs(expected.energy));
+}
+
 class MinDistance : public testing::TestWithParam<std::tuple<Path, gmxfmm_precision>>
 {
 };
@@ -80,19 +94,8 @@ std::string name(const testing::TestParamInfo<std::tuple<Path, gmxfmm_precision>
 
 TEST_P(MinDistance, LimitsPairs)
 {
-    const Path&            path      = std::get<0>(GetParam());
-    const gmxfmm_precision precision = std::get<1>(GetParam());
-    const System           s         = withClosePairs(path.box);
-    gmxfmm_options         options   = pathOptions(path, 4, cells, 1, precision);
-    const Result           expected  = byHand(s, options);
-    options.min_distance             = least;
-    const Result found               = solve(s, options);
-    /* 1e-16 or 1e-7 times some thousand terms; a distance of 0.075 between cells has the rounding of 1 */
-    const double tolerance = precision == GMXFMM_DOUBLE ? 1e-12 : 1e-4;
-    EXPECT_LT(rmsDifference(found.potential, expected.potential), tolerance * rms(expected.potential));
-    EXPECT_LT(rmsDifference(found.field, expected.field), tolerance * rms(expected.field));
-    EXPECT_NEAR(found.energy, expected.energy, tolerance * std::fabs(expected.energy));
-    EXPECT_LT(maxDifference(found.virial, expected.virial), tolerance * std::fabs(expected.energy));
+    const Path& path = std::get<0>(GetParam());
+    expectLimited(withClosePairs(path.box), pathOptions(path, 4, cells, 1, std::get<1>(GetParam())));
 }
 
 /* Nothing else is another: the same bits. */
@@ -111,17 +114,10 @@ TEST_P(MinDistance, LeavesOtherPairsAlone)
 /* Positions there are the caller's own numbers, in a unit of their own. */
 TEST(MinDistanceOpen, LimitsPairs)
 {
-    const System s = withClosePairs(boxTypes()[0]);
     for (const gmxfmm_precision precision : {GMXFMM_DOUBLE, GMXFMM_SINGLE})
     {
-        gmxfmm_options options  = withBoundary(depthOptions(GMXFMM_M2L_ROTATION, 4, 2, 1, precision), Boundary::Open);
-        const Result   expected = byHand(s, options);
-        options.min_distance    = least;
-        const Result found      = solve(s, options);
-        const double tolerance  = precision == GMXFMM_DOUBLE ? 1e-12 : 1e-4;
-        EXPECT_LT(rmsDifference(found.potential, expected.potential), tolerance * rms(expected.potential));
-        EXPECT_LT(rmsDifference(found.field, expected.field), tolerance * rms(expected.field));
-        EXPECT_NEAR(found.energy, expected.energy, tolerance * std::fabs(expected.energy));
+        expectLimited(withClosePairs(boxTypes()[0]),
+                      withBoundary(depthOptions(GMXFMM_M2L_ROTATION, 4, 2, 1, precision), Boundary::Open));
     }
 }
 

@@ -132,7 +132,10 @@ FmmMeasuredError measureFmmError(const gmx_mtop_t&    mtop,
     const std::unique_ptr<gmxfmm_reference, ReferenceDeleter> reference(made);
     if (status != GMXFMM_OK)
     {
-        result.status  = FmmMeasurementStatus::NotMeasured;
+        const bool isSystemAtFault = status == GMXFMM_ERROR_COINCIDENT || status == GMXFMM_ERROR_POSITION
+                                     || status == GMXFMM_ERROR_CHARGE;
+        result.status  = isSystemAtFault ? FmmMeasurementStatus::NotComputable
+                                         : FmmMeasurementStatus::NotMeasured;
         result.message = message.data();
         return result;
     }

@@ -30,6 +30,8 @@ enum class FmmMeasurementStatus
     Measured,
     //! Errors cannot be measured at these coordinates
     NotMeasured,
+    //! Nothing can be computed at these coordinates: charges are at one place, say
+    NotComputable,
     //! No parameters reach what was asked for
     OutOfReach
 };

@@ -329,9 +329,13 @@ void FmmPlan::checkMeasured(const bool isFixed, const bool areCellsGiven) const
             "To run with what the parameters give, whatever it is, use fmm-measure = no, or mdrun "
             "-notunefmm with a .tpr file that is there.";
     std::string message;
+    if (measured_.status == FmmMeasurementStatus::NotComputable)
+    {
+        message = measured_.message;
+    }
     // Parameters that are given are computed with, and the log tells what they reach
-    if (measured_.status == FmmMeasurementStatus::OutOfReach
-        || (measured_.status == FmmMeasurementStatus::NotMeasured && !isFixed))
+    else if (measured_.status == FmmMeasurementStatus::OutOfReach
+             || (measured_.status == FmmMeasurementStatus::NotMeasured && !isFixed))
     {
         message = formatString(
                 "fmm-accuracy = %g: %s. %s", accuracy_, measured_.message.c_str(), c_unmeasured);

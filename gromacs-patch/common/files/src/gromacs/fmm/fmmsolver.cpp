@@ -195,7 +195,7 @@ public:
         perturbation_.reset();
         if (std::equal(chargesB.begin(), chargesB.end(), chargesA.begin()))
         {
-            startX_.clear();
+            startX_ = std::vector<RVec>();
             return; // also where there are none
         }
         perturbation_ = std::make_unique<FmmPerturbation>(
