@@ -28,6 +28,7 @@ gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x)
     FMM_TRY(fmm_cuda_upload_near_set(plan));
     FMM_TRY(fmm_cuda_reserve_sort(plan));
     FMM_TRY(fmm_cuda_on_device(plan, &x));
+    FMM_TRY(fmm_cuda_store_box(plan, d->own));
     FMM_TRY(fmm_cuda_sort_and_wait(plan, x));
     FMM_TRY(fmm_cuda_excluded_pairs(plan, d->own));
     if (d->path->assign != NULL)
@@ -43,6 +44,7 @@ gmxfmm_status fmm_device_enqueue_assign(gmxfmm_plan* plan, const void* x, void* 
 {
     const cudaStream_t on = static_cast<cudaStream_t>(stream);
     DeviceScope        scope(plan->device->id);
+    FMM_TRY(fmm_cuda_store_box(plan, on));
     FMM_TRY(fmm_cuda_sort_sources(plan, x, on));
     return fmm_cuda_excluded_pairs(plan, on);
 }

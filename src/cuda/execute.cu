@@ -26,29 +26,6 @@ struct SideWork
     cudaStream_t stream;  /* `side`, or the caller's if nothing else would run in it at that time */
 };
 
-__global__ void write_box(BoxValues from, BoxValues* to)
-{
-    *to = from;
-}
-
-/* Writes the box to the device for this step and later ones, unless it is there already. */
-static gmxfmm_status store_box(gmxfmm_plan* plan, cudaStream_t stream)
-{
-    fmm_device*     d   = plan->device;
-    const BoxValues now = make_box(plan);
-    if (!d->box_in_graph && std::memcmp(&now, &d->stored, sizeof(now)) == 0)
-    {
-        return GMXFMM_OK;
-    }
-    bool capturing = false;
-    FMM_TRY(fmm_cuda_is_capturing(plan, stream, &capturing));
-    write_box<<<1, 1, 0, stream>>>(now, d->box.as<BoxValues>());
-    FMM_CUDA(plan, cudaGetLastError());
-    d->box_in_graph = d->box_in_graph || capturing;
-    d->stored       = capturing ? d->stored : now;
-    return GMXFMM_OK;
-}
-
 /* Enqueues the lattice sums that are wanted, after those still being computed on the stream `prefetch`. In a captured
  * graph both the wait and the kernels run at each launch. Until the graph is launched there are no spectra, so the
  * plan's versions stay as they were. */
@@ -147,7 +124,7 @@ gmxfmm_status fmm_device_enqueue_box(gmxfmm_plan* plan, void* caller_stream, int
     {
         return follow_line(plan, stream);
     }
-    FMM_TRY(store_box(plan, stream));
+    FMM_TRY(fmm_cuda_store_box(plan, stream));
     return has_s(plan) || !fmm_has_lattice_sums(plan) ? GMXFMM_OK : begin_spectra(plan, stream);
 }
 
@@ -302,7 +279,7 @@ static gmxfmm_status enqueue(gmxfmm_plan* plan, const void* x, const gmxfmm_devi
     const StepWanted wanted = {output->energy != NULL, output->virial != NULL,
                                output->energy != NULL || output->virial != NULL || output->potential != NULL ||
                                    output->charge_gradient != NULL};
-    FMM_TRY(store_box(plan, stream));
+    FMM_TRY(fmm_cuda_store_box(plan, stream));
     if (stages & GMXFMM_STAGE_PERMUTE)
     {
         FMM_TRY(fmm_cuda_permute(plan, x, stream));

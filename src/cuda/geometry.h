@@ -30,21 +30,6 @@ static inline Geometry make_geometry(const gmxfmm_plan* plan)
     return g;
 }
 
-static inline BoxValues make_box(const gmxfmm_plan* plan)
-{
-    const Geometry g = make_geometry(plan);
-    BoxValues      b;
-    for (int i = 0; i < 9; i++)
-    {
-        b.to_cells[i]   = g.to_cells[i];
-        b.cell[i]       = g.cell[i];
-        b.origin[i % 3] = g.origin[i % 3];
-    }
-    b.inverse_u = 1 / plan->domain.cells.u;
-    b.surface   = 4 * FMM_PI / 3 / (fmm_is_periodic(plan) ? fmm_determinant(plan->domain.box) : 1);
-    return b;
-}
-
 static inline VoronoiVectors make_voronoi(const double (*vectors)[3], const int (*coordinates)[3])
 {
     VoronoiVectors v;
@@ -57,6 +42,24 @@ static inline VoronoiVectors make_voronoi(const double (*vectors)[3], const int 
         }
     }
     return v;
+}
+
+static inline BoxValues make_box(const gmxfmm_plan* plan)
+{
+    const fmm_cells* c = &plan->domain.cells;
+    const Geometry   g = make_geometry(plan);
+    BoxValues        b;
+    for (int i = 0; i < 9; i++)
+    {
+        b.to_cells[i]   = g.to_cells[i];
+        b.cell[i]       = g.cell[i];
+        b.origin[i % 3] = g.origin[i % 3];
+    }
+    b.inverse_u    = 1 / c->u;
+    b.surface      = 4 * FMM_PI / 3 / (fmm_is_periodic(plan) ? fmm_determinant(plan->domain.box) : 1);
+    b.cell_voronoi = make_voronoi(c->voronoi, c->voronoi_int);
+    b.box_voronoi  = make_voronoi(c->box_voronoi, c->box_voronoi_int);
+    return b;
 }
 
 static __device__ inline bool has_images(const Geometry& g)
@@ -100,15 +103,6 @@ static __device__ inline void root_offset(const Geometry& g, int edge, int cell,
     {
         offset[d] = static_cast<R>(fmm_root_offset(c[d], edge, g.cell[4 * d]));
     }
-}
-
-/* Coordinates of particle i in cells, 0 at the centre of the first. */
-template <class X>
-static __device__ inline void in_cells(const Geometry& g, const X* x, int64_t i, double* t)
-{
-    const double xi[3] = {static_cast<double>(x[3 * i]), static_cast<double>(x[3 * i + 1]),
-                          static_cast<double>(x[3 * i + 2])};
-    fmm_in_cells(g.origin, g.to_cells, xi, t);
 }
 
 #endif

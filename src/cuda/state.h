@@ -45,20 +45,21 @@ struct Geometry
     double far_away; /* a particle this far from its cell's centre has no expansion, unit u */
 };
 
-/* What a step on the fft path needs of the box, in device memory. It is written in stream order, so that steps enqueued
- * before keep their box, and a captured graph uses the box at the time of its launch. */
-struct BoxValues
-{
-    double origin[3], to_cells[9], cell[9]; /* as Geometry */
-    double inverse_u;                       /* in the caller's unit */
-    double surface;                         /* 4 pi / 3 over the volume of the box, caller's unit */
-};
-
 /* Voronoi vectors of cells or of the box (fmm_reduce). */
 struct VoronoiVectors
 {
     double vectors[FMM_VORONOI][3];
     int    coordinates[FMM_VORONOI][3];
+};
+
+/* What an assignment, and a step on the fft path, need of the box, in device memory. It is written in stream order, so
+ * that what was enqueued before keeps its box, and a captured graph uses the box at the time of its launch. */
+struct BoxValues
+{
+    double         origin[3], to_cells[9], cell[9]; /* as Geometry */
+    double         inverse_u;                       /* in the caller's unit */
+    double         surface;                         /* 4 pi / 3 over the volume of the box, caller's unit */
+    VoronoiVectors cell_voronoi, box_voronoi;       /* in units of u */
 };
 
 /* A run of at most 32 particles of one cell, the targets of one warp of P2P: first particle, number, place of the cell
@@ -241,7 +242,6 @@ struct fmm_device
     int            near_reach, near_extent[3]; /* largest component of a near vector; in each direction */
     int4*          near_on_device; /* on the host: what was last copied to near_vectors; NULL: nothing yet */
     int            num_near_on_device;
-    VoronoiVectors voronoi, box_voronoi;
 
     /* per grid */
     int          num_coef, num_freq;

@@ -212,6 +212,12 @@ void fmm_domain_without_cells(gmxfmm_plan* plan)
     plan->domain.cells_version = plan->domain.near_version = plan->domain.version;
 }
 
+int fmm_domain_near_holds(const gmxfmm_plan* plan)
+{
+    const fmm_domain* d = &plan->domain;
+    return d->near_version == d->version || fmm_cells_near_holds(&d->cells, d->separation);
+}
+
 int fmm_domain_keep_near(gmxfmm_plan* plan)
 {
     fmm_domain* d = &plan->domain;

@@ -38,7 +38,9 @@ gmxfmm_status fmm_domain_make_cells(gmxfmm_plan* plan, int order);
 /* For a method that has none: particles are assigned to the domain as it is. */
 void fmm_domain_without_cells(gmxfmm_plan* plan);
 
-/* Whether cells that were moved with the box have the near set that would be chosen for it. */
+/* Whether cells that were moved with the box have the near set that would be chosen for it; keep_near brings the
+ * shortest far vector up to date besides. */
+int fmm_domain_near_holds(const gmxfmm_plan* plan);
 int fmm_domain_keep_near(gmxfmm_plan* plan);
 
 #endif

@@ -336,8 +336,8 @@ gmxfmm_enqueue_charges(gmxfmm_plan* plan, int64_t count, const int* index, const
 /* Bits of gmxfmm_capability: what this plan can do as it is now; 0 for NULL. */
 GMXFMM_API unsigned gmxfmm_capabilities(const gmxfmm_plan* plan);
 
-/* As long as this is the same, a captured graph of gmxfmm_enqueue, or in the same box of gmxfmm_enqueue_assign, does
- * what the call would do. 0 for NULL. */
+/* As long as this is the same, a captured graph of gmxfmm_enqueue, or of gmxfmm_enqueue_assign, does what the call would
+ * do. 0 for NULL. */
 GMXFMM_API int64_t gmxfmm_graph_version(const gmxfmm_plan* plan);
 
 /* Parameters in use, predicted error, memory and times. Errors: NULL, OPTION (info->size). */

@@ -230,8 +230,9 @@ gmxfmm_status gmxfmm_enqueue_box(gmxfmm_plan* plan, const double* box, void* str
     gmxfmm_status status        = gmxfmm_set_box(plan, box);
     if (status == GMXFMM_OK && fmm_is_assigned(plan) && plan->backend->enqueue_box != NULL)
     {
-        status              = plan->backend->enqueue_box(plan, stream, &graphs_follow);
-        plan->graph_version = graphs_follow ? version : plan->graph_version;
+        status = plan->backend->enqueue_box(plan, stream, &graphs_follow);
+        /* where other cells would be near, an assignment is refused, and its graph must not stand for it */
+        plan->graph_version = graphs_follow && fmm_domain_near_holds(plan) ? version : plan->graph_version;
     }
     return status;
 }

@@ -16,21 +16,20 @@ enum
 static const unsigned c_warp   = 0xffffffff;
 static const uint64_t c_oneFar = uint64_t(1) << 32; /* both counts are added up in one number */
 
-/* What these kernels need of the assignment. Kernels take it as __grid_constant__: the address of `box` is taken, for
- * which each thread would otherwise need a copy of the whole argument. */
+/* What these kernels need of the assignment. */
 struct Exclusions
 {
-    const int*     start; /* NULL: none */
-    const int*     list;
-    const int *    sorted, *position, *cell_of, *cell_start, *tile_start;
-    const Tile*    tiles;
-    const int*     cell; /* cell, and reference, the position in it: caller's order */
-    const float*   reference;
-    const int4*    near_vectors;
-    const short*   near_lookup;
-    const int*     place; /* written by find_places for each entry of list */
-    int            near_reach, num_places, n;
-    VoronoiVectors box;
+    const int*       start; /* NULL: none */
+    const int*       list;
+    const int *      sorted, *position, *cell_of, *cell_start, *tile_start;
+    const Tile*      tiles;
+    const int*       cell; /* cell, and reference, the position in it: caller's order */
+    const float*     reference;
+    const int4*      near_vectors;
+    const short*     near_lookup;
+    const int*       place; /* written by find_places for each entry of list */
+    const BoxValues* box;
+    int              near_reach, num_places, n;
 };
 
 /* Cell of particle i minus cell of the nearest image of particle j, in cells. */
@@ -48,7 +47,8 @@ static __device__ void nearest_offset(const Geometry& g, const Exclusions& e, in
     }
     if (has_images(g))
     {
-        fmm_nearest_image(g.n, g.cell, g.rectangular ? NULL : e.box.vectors, e.box.coordinates, t, offset);
+        const VoronoiVectors& v = e.box->box_voronoi;
+        fmm_nearest_image(g.n, e.box->cell, g.rectangular ? NULL : v.vectors, v.coordinates, t, offset);
     }
 }
 
@@ -80,21 +80,17 @@ static __device__ int near_place(const Exclusions& e, const int* offset)
 }
 
 /* Number of particles in the near cells before near vector o: the place of that cell's first particle in P2P's list of
- * sources. Each of the c_lanes lanes of a particle adds up some cells; all lanes of the warp must call this. */
-static __device__ int near_prefix(const Geometry& g, const Exclusions& e, int cell, int o)
+ * sources. Loads of several cells are on their way at a time. */
+static __device__ int near_prefix(const Geometry& g, const Exclusions& e, const int* c, int o)
 {
-    int c[3], num = 0;
-    cell_place(g, cell, c);
-    for (int i = static_cast<int>(threadIdx.x % c_lanes); i < o; i += c_lanes)
+    int num = 0;
+#pragma unroll 8
+    for (int i = 0; i < o; i++)
     {
         const int4 k = e.near_vectors[i];
         const int  at =
             cell_at(g, wrapped(c[0] + k.x, g.n[0]), wrapped(c[1] + k.y, g.n[1]), wrapped(c[2] + k.z, g.n[2]));
         num += e.cell_start[at + 1] - e.cell_start[at];
-    }
-    for (int step = c_lanes / 2; step > 0; step /= 2)
-    {
-        num += __shfl_xor_sync(c_warp, num, step);
     }
     return num;
 }
@@ -196,7 +192,7 @@ __global__ void __launch_bounds__(c_threads)
 }
 
 /* Writes the specials and the far pairs. before: prefix sums of the counts. All lanes of a particle run the loop
- * equally often, since near_prefix needs them all. */
+ * equally often, since the ballots need them all. */
 __global__ void __launch_bounds__(c_threads) list_excluded(const __grid_constant__ Geometry   g,
                                                            const __grid_constant__ Exclusions e,
                                                            const unsigned*                    mask,
@@ -210,11 +206,13 @@ __global__ void __launch_bounds__(c_threads) list_excluded(const __grid_constant
     const int      s  = static_cast<int>((blockIdx.x * c_threads + threadIdx.x) / c_lanes);
     const int      me = static_cast<int>(threadIdx.x % 32), lane = me % c_lanes;
     const unsigned group = ((1u << c_lanes) - 1) << (me - lane), lower = ((1u << me) - 1) & group;
-    const int      i = s < e.n ? e.sorted[s] : 0, cell = s < e.n ? e.cell_of[s] : 0, center = e.num_places / 2;
+    const int      i = s < e.n ? e.sorted[s] : 0, center = e.num_places / 2;
     const int      begin       = e.start != NULL ? e.start[i] : 0;
     const int      end         = s >= e.n ? begin - 1 : e.start != NULL ? e.start[i + 1] : 0;
     const uint64_t at          = s <= e.n ? before[s] : 0;
     int            num_special = static_cast<int>(at % c_oneFar), num_far = static_cast<int>(at / c_oneFar);
+    int            cell[3];
+    cell_place(g, s < e.n ? e.cell_of[s] : 0, cell);
     if (s <= e.n && lane == 0)
     {
         special_start[s] = num_special;
@@ -232,17 +230,9 @@ __global__ void __launch_bounds__(c_threads) list_excluded(const __grid_constant
         const unsigned are_special = __ballot_sync(c_warp, found != 0) & group;
         const unsigned are_far     = __ballot_sync(c_warp, place == c_far) & group;
         const int      source      = e.position[j];
-        int            prefix      = 0;
-        const int      own         = found != 0 && place != center ? e.near_lookup[place] : 0;
-        unsigned       todo        = __ballot_sync(c_warp, own > 0) & group;
-        for (; __any_sync(c_warp, todo != 0); todo &= todo - 1)
-        {
-            const int of = todo != 0 ? __ffs(static_cast<int>(todo)) - 1 : me, o = __shfl_sync(c_warp, own, of);
-            const int sum = near_prefix(g, e, cell, todo != 0 ? o : 0);
-            prefix        = todo != 0 && of == me ? sum : prefix;
-        }
         if (found != 0)
         {
+            const int prefix = near_prefix(g, e, cell, e.near_lookup[place]);
             specials[num_special + __popc(are_special & lower)] = {prefix + source - e.cell_start[e.cell_of[source]],
                                                                    found};
         }
@@ -277,7 +267,7 @@ static Exclusions make_exclusions(const gmxfmm_plan* plan, int n)
     e.near_reach   = d->near_reach;
     e.num_places   = (2 * d->near_reach + 1) * (2 * d->near_reach + 1) * (2 * d->near_reach + 1);
     e.n            = n;
-    e.box          = make_voronoi(plan->domain.cells.box_voronoi, plan->domain.cells.box_voronoi_int);
+    e.box          = d->box.as<BoxValues>();
     return e;
 }
 

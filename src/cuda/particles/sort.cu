@@ -16,33 +16,31 @@ enum
     c_moreTiles = 16
 };
 
-/* The cell at[3] nearest to a particle at t, and rest[3], its position in that cell, all in cells. False if t is not
- * finite or too far away. */
-static __device__ bool locate(const Geometry& g, const VoronoiVectors& v, const double* t, int* at, double* rest)
-{
-    const bool skewed = has_images(g) && !g.rectangular;
-    return fmm_nearest_point(g.cell, skewed ? v.vectors : NULL, v.coordinates, t, at, rest);
-}
-
+/* The cell nearest to each particle, and the particle's position in it, in cells. */
 template <class X>
-__global__ void find_cells(const __grid_constant__ Geometry       g,
-                           const __grid_constant__ VoronoiVectors v,
-                           const X*                               x,
-                           int                                    n,
-                           int*                                   keys,
-                           int*                                   values,
-                           float*                                 reference,
-                           AssignResults*                         r)
+__global__ void find_cells(const __grid_constant__ Geometry g,
+                           const BoxValues*                 box,
+                           const X*                         x,
+                           int                              n,
+                           int*                             keys,
+                           int*                             values,
+                           float*                           reference,
+                           AssignResults*                   r)
 {
     const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
     if (i >= n)
     {
         return;
     }
-    double t[3], rest[3] = {0, 0, 0};
-    int    at[3] = {0, 0, 0};
-    in_cells(g, x, i, t);
-    if (!locate(g, v, t, at, rest))
+    const X*     place   = x + 3 * static_cast<size_t>(i);
+    const double from[3] = {static_cast<double>(place[0]), static_cast<double>(place[1]),
+                            static_cast<double>(place[2])};
+    const bool   skewed  = has_images(g) && !g.rectangular;
+    double       t[3], rest[3] = {0, 0, 0};
+    int          at[3] = {0, 0, 0};
+    fmm_in_cells(box->origin, box->to_cells, from, t);
+    if (!fmm_nearest_point(box->cell, skewed ? box->cell_voronoi.vectors : NULL, box->cell_voronoi.coordinates, t, at,
+                           rest))
     {
         atomicMin(&r->bad, i);
         at[0] = at[1] = at[2] = 0;
@@ -266,18 +264,17 @@ template <class X>
 static gmxfmm_status
 bin(gmxfmm_plan* plan, const ParticleSet* set, const X* x, const double* charge, cudaStream_t stream)
 {
-    fmm_device*          d      = plan->device;
-    AssignResults*       found  = d->assign_results.as<AssignResults>();
-    size_t               bytes  = d->sort_scratch.capacity;
-    const Geometry       g      = make_geometry(plan);
-    const VoronoiVectors cell   = make_voronoi(plan->domain.cells.voronoi, plan->domain.cells.voronoi_int);
-    const int            blocks = blocks_for(set->n, c_threads);
+    fmm_device*    d      = plan->device;
+    AssignResults* found  = d->assign_results.as<AssignResults>();
+    size_t         bytes  = d->sort_scratch.capacity;
+    const Geometry g      = make_geometry(plan);
+    const int      blocks = blocks_for(set->n, c_threads);
     begin_assign<<<1, 1, 0, stream>>>(found);
     if (set->n > 0)
     {
         float* reference = d->references.as<float>();
-        find_cells<<<blocks, c_threads, 0, stream>>>(g, cell, x, set->n, d->keys.as<int>(), d->values.as<int>(),
-                                                     reference, found);
+        find_cells<<<blocks, c_threads, 0, stream>>>(g, d->box.as<BoxValues>(), x, set->n, d->keys.as<int>(),
+                                                     d->values.as<int>(), reference, found);
         FMM_CUDA(plan, cudaGetLastError());
         FMM_CUDA(plan, sort_by_cell(d, set, g.num_cells, d->sort_scratch.memory, &bytes, stream));
         set_anchors<<<blocks, c_threads, 0, stream>>>(g, set->n, reference, charge, set->sorted.as<int>(),

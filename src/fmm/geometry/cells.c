@@ -470,11 +470,12 @@ void fmm_cells_deform(fmm_cells* cells, const double* box)
     shift_near(cells);
 }
 
-int fmm_cells_keep_near(fmm_cells* cells, int ws)
+/* Whether near_set would choose the near set that *cells has; if so, *far_distance is what it would find. */
+static int chooses_same(const fmm_cells* cells, int ws, double* far_distance)
 {
-    const double radius       = near_radius(cells, ws);
-    double       far_distance = INFINITY;
+    const double radius = near_radius(cells, ws);
     int          range[3];
+    *far_distance = INFINITY;
     if (find_range(cells, ws, radius + 0.5, range) != GMXFMM_OK)
     {
         return 0;
@@ -491,7 +492,7 @@ int fmm_cells_keep_near(fmm_cells* cells, int ws)
                 {
                     return 0;
                 }
-                far_distance = has ? far_distance : fmin(far_distance, length);
+                *far_distance = has ? *far_distance : fmin(*far_distance, length);
             }
         }
     }
@@ -504,6 +505,22 @@ int fmm_cells_keep_near(fmm_cells* cells, int ws)
                 return 0;
             }
         }
+    }
+    return 1;
+}
+
+int fmm_cells_near_holds(const fmm_cells* cells, int ws)
+{
+    double far_distance;
+    return chooses_same(cells, ws, &far_distance);
+}
+
+int fmm_cells_keep_near(fmm_cells* cells, int ws)
+{
+    double far_distance;
+    if (!chooses_same(cells, ws, &far_distance))
+    {
+        return 0;
     }
     cells->far_distance = far_distance;
     cells->near_range   = -1;

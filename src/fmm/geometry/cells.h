@@ -90,8 +90,9 @@ fmm_cells_set_octree(fmm_cells* cells, const double* box, const int* inner, cons
 /* The same for another box with the grid and the near vectors that *cells has: what was assigned stays valid. */
 void fmm_cells_deform(fmm_cells* cells, const double* box);
 
-/* Whether fmm_cells_set would choose the near set that *cells has after fmm_cells_deform, in whatever order; if so,
- * far_distance is brought up to date, near_range not. */
+/* Whether fmm_cells_set would choose the near set that *cells has after fmm_cells_deform, in whatever order. With
+ * keep_near, if so, far_distance is brought up to date, near_range not. */
+int fmm_cells_near_holds(const fmm_cells* cells, int ws);
 int fmm_cells_keep_near(fmm_cells* cells, int ws);
 
 /* Farthest that a particle can be from the centre of its cell, in edges. Skewed cells are searched, which takes some

@@ -440,16 +440,11 @@ void FmmGpu::enqueueRepeatedAssignment(const std::function<void()>& enqueue)
     impl_->repeatedAssignment_.enqueue(enqueue, ++impl_->numRepeatedAssignments_, impl_->stream_);
 }
 
-void FmmGpu::forgetRepeatedAssignment()
-{
-    impl_->numRepeatedAssignments_ = 0;
-    impl_->repeatedAssignment_.outdate();
-}
-
 void FmmGpu::forgetRepeated()
 {
-    impl_->numRepeated_ = 0;
-    forgetRepeatedAssignment();
+    impl_->numRepeated_            = 0;
+    impl_->numRepeatedAssignments_ = 0;
+    impl_->repeatedAssignment_.outdate();
     for (auto& works : impl_->repeated_)
     {
         for (RepeatedWork& work : works)

@@ -139,8 +139,6 @@ public:
     void enqueueRepeated(bool withEnergy, bool withVirial, const std::function<void(bool, bool)>& enqueue);
     //! As enqueueRepeated(), for the assignment of atoms to cells
     void enqueueRepeatedAssignment(const std::function<void()>& enqueue);
-    //! Ends the repetition of the same assignment
-    void forgetRepeatedAssignment();
     //! Ends the repetition of the same work
     void forgetRepeated();
 

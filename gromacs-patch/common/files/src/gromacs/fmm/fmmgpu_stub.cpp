@@ -131,8 +131,6 @@ void FmmGpu::enqueueRepeated(bool /*withEnergy*/,
 
 void FmmGpu::enqueueRepeatedAssignment(const std::function<void()>& /*enqueue*/) {}
 
-void FmmGpu::forgetRepeatedAssignment() {}
-
 void FmmGpu::forgetRepeated() {}
 
 double FmmGpu::timeOf(const std::function<void()>& /*enqueue*/) const

@@ -53,12 +53,7 @@ bool FmmGpuSteps::needSums(const StepWorkload& stepWork) const
 void FmmGpuSteps::setBox(const FmmBox& box)
 {
     plan_.check(gmxfmm_enqueue_box(plan_.get(), box.data(), gpu_->stream()));
-    if (gmxfmm_graph_version(plan_.get()) == graphVersion_)
-    {
-        // Steps follow the box, what assigns atoms to cells has it in it
-        gpu_->forgetRepeatedAssignment();
-    }
-    else
+    if (gmxfmm_graph_version(plan_.get()) != graphVersion_)
     {
         forgetRepeated();
     }
