@@ -38,6 +38,7 @@ struct OutputArgs
     const double*        total_charge;
     double               near_unit;  /* u over the unit of P2P's sums */
     double               f;          /* prefactor */
+    int                  limited;    /* min_distance */
     double               background; /* 4 pi / 3 over the volume of the box in u^3 */
     gmxfmm_device_output out;
 };
@@ -191,9 +192,11 @@ write_sums(const OutputArgs& a, const double* sum, const double* near_virial, co
     __syncthreads();
     if (me < 9)
     {
-        const int    row = me / 3, column = me % 3;
-        const int    k     = row == column ? row : row + column + 2;
-        const double shift = row == column ? fmm_trace_shift(virial, -0.5 * (near + far)) : 0;
+        const int row = me / 3, column = me % 3;
+        const int k   = row == column ? row : row + column + 2;
+        /* of near pairs without a force the trace is not that of their energy */
+        const double near_trace = a.limited ? near_virial[0] + near_virial[1] + near_virial[2] : -0.5 * near;
+        const double shift      = row == column ? fmm_trace_shift(virial, near_trace - 0.5 * far) : 0;
         double       v     = (virial[k] + shift + sum[9 + k]) * a.box->inverse_u;
         if (a.vacuum)
         {
@@ -385,6 +388,7 @@ static OutputArgs make_args(const gmxfmm_plan* plan, const gmxfmm_device_output*
     a.assigned      = d->assign_results.as<AssignResults>();
     a.near_unit     = fmm_has_places(plan) ? plan->domain.cells.u * fmm_place_scale(plan) : 1;
     a.f             = plan->options.prefactor;
+    a.limited       = plan->options.min_distance > 0;
     a.total_charge  = d->charge_results.as<ChargeResults>()->total;
     a.background    = 4 * FMM_PI / 3 / plan->domain.cells.box_volume;
     a.out           = *output;

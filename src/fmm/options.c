@@ -229,11 +229,6 @@ static gmxfmm_status check_backend(const fmm_backend* backend, const gmxfmm_opti
                                   : "vertical_rotation");
         return GMXFMM_ERROR_UNSUPPORTED;
     }
-    if (!backend->has_min_distance && o->min_distance > 0)
-    {
-        snprintf(message, size, "min_distance is not offered on a GPU: leave it out, or use the CPU");
-        return GMXFMM_ERROR_UNSUPPORTED;
-    }
     if (o->order > (o->m2l == GMXFMM_M2L_ROTATION ? backend->max_rotation_order : backend->max_order))
     {
         snprintf(message, size, "order %d is not offered on a GPU, which goes to %d (%d with m2l = rotation)", o->order,

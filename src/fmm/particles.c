@@ -184,9 +184,21 @@ gmxfmm_status fmm_particles_keep_targets(gmxfmm_plan* plan, const void* x)
     return GMXFMM_OK;
 }
 
+/* Pairs of far cells are at least so far apart that min_distance does not reach them. */
+static gmxfmm_status check_min_distance(gmxfmm_plan* plan)
+{
+    const fmm_cells* cells = &plan->domain.cells;
+    const double     least = plan->options.min_distance;
+    return least > 0 && least > cells->edge * fmm_near_range(cells, plan->domain.separation)
+               ? fmm_fail(plan, GMXFMM_ERROR_OPTION,
+                          "min_distance is %g, more than cells of edge %g hold: use larger ones", least, cells->edge)
+               : GMXFMM_OK;
+}
+
 gmxfmm_status fmm_particles_assign(gmxfmm_plan* plan, const void* x)
 {
-    const gmxfmm_status status    = plan->backend->assign(plan, x);
+    gmxfmm_status status          = plan->backend->assign(plan, x);
+    status                        = status == GMXFMM_OK ? check_min_distance(plan) : status;
     plan->particles.cells_version = status == GMXFMM_OK ? plan->domain.cells_version : 0;
     return status;
 }

@@ -111,6 +111,29 @@ TEST_P(MinDistance, LeavesOtherPairsAlone)
     EXPECT_EQ(plain.field, limited.field);
 }
 
+/* What has no charge has a potential at the place of another, too: as the limit of distances, and as its charge may
+ * change. */
+TEST_P(MinDistance, HoldsForWhatHasNoCharge)
+{
+    const Path&    path    = std::get<0>(GetParam());
+    System         s       = ions(boxOfVolume(path.box, 216), 216, 33);
+    gmxfmm_options options = pathOptions(path, 4, cells, 1, std::get<1>(GetParam()));
+    options.min_distance   = least;
+    s.q[0]                 = 0;
+    std::array<double, 2> potential;
+    for (std::size_t k = 0; k < 2; k++)
+    {
+        for (std::size_t d = 0; d < 3; d++)
+        {
+            s.x[d] = s.x[3 + d] + (d == 0 && k == 1 ? 1e-3 * least : 0);
+        }
+        potential[k] = solve(s, options).potential[0];
+    }
+    EXPECT_NEAR(potential[0], potential[1], 1e-4 * std::fabs(s.q[1]) / least);
+    s.exclude(0, 1);
+    EXPECT_NEAR(potential[0] - solve(s, options).potential[0], s.q[1] / least, 1e-4 * std::fabs(s.q[1]) / least);
+}
+
 /* Positions there are the caller's own numbers, in a unit of their own. */
 TEST(MinDistanceOpen, LimitsPairs)
 {

@@ -10,7 +10,7 @@ import os
 import statistics
 
 from harness import FMM, TIGHT, TIGHT_MIXED, changed, main, make_frames, need, read_trr, rms_difference, want, work_folder
-from perturbed import ion_that_appears, points, system_of
+from perturbed import ion_that_appears, points, soft_core_systems, system_of
 
 gmx, gmx_d, stock_d = need("GMXFMM_GMX"), want("GMXFMM_GMX_D"), need("GMXFMM_STOCK_GMX_D", "gmx_d")
 
@@ -59,17 +59,6 @@ def slow_growth(checks, system, folder):
     span = max(row[1] for row in found["pme"]) - min(row[1] for row in found["pme"])
     checks.that(span > 20, f"slow growth: the derivative moves by {span:.3g} kJ/mol")
     checks.below("slow growth: derivative", apart, 0.2, "kJ/mol", "a thousandth of what it moves by")
-
-
-def soft_core_systems():
-    """Coulomb interactions that are softened: with lambdas of their own, by fep-lambdas alone, and by the other function."""
-    beutler = system_of("coulandvdwsequential_coul")
-    beutler.name, beutler.mdp = "soft-core Coulomb", changed(beutler.mdp, sc_coul="yes", sc_alpha="0.5", sc_power="1", sc_sigma="0.3")
-    together = system_of("coulandvdwtogether")
-    together.mdp = changed(together.mdp, init_lambda="-1", init_lambda_state="2", fep_lambdas="0 0.25 0.5 0.75 1")
-    gapsys = system_of("coulandvdwsequential_coul")
-    gapsys.name, gapsys.mdp = "soft-core function of Gapsys", changed(gapsys.mdp, sc_function="gapsys")
-    return (beutler, 7), (together, 2), (gapsys, 7)
 
 
 def overlap(checks, folder):

@@ -5,7 +5,7 @@ On the CPU they are held to tight PME (free_energy.py, free_energy_runs.py). Wit
 """
 from harness import (FMM, Failure, changed, chosen_settings, fmm_on, fmm_parameters, main, make_frames, need, need_gpu, read_log, regression,
                      rms_difference, version, work_folder)
-from perturbed import DECOUPLING, dhdl, ion_that_appears, points, system_of
+from perturbed import DECOUPLING, dhdl, ion_that_appears, points, soft_core_systems, system_of
 
 gmx = need("GMXFMM_GMX")
 GPU = ("-fmm", "gpu")
@@ -13,11 +13,11 @@ GPU = ("-fmm", "gpu")
 PERTURBED_PAIRS = ((("-nbfe", "cpu"), ""), (("-nbfe", "gpu"), ", perturbed pairs on the GPU")) if version(gmx) >= "2026" else (((), ""),)
 
 
-def same_points(checks, system, folder, states):
+def same_points(checks, system, folder, states, kinds=PERTURBED_PAIRS):
     """Frames on the GPU, and on the CPU with the parameters that the GPU's log names."""
     trajectory, times = make_frames(gmx, folder, system, steps=20, every=10)
     for state in states:
-        for options, name in PERTURBED_PAIRS:
+        for options, name in kinds:
             what = f"{system.name}, state {state}{name}"
             gpu = points(gmx, folder, system, {**FMM, "fmm-measure": "no"}, state, trajectory, times, "gpu", (*GPU, *options), "gpu")
             log = read_log(folder, f"gpu-{state}-0")
@@ -57,6 +57,19 @@ def slow_growth(checks, folder):
             checks.below(f"{what}: derivative in 60 steps", late, 3, "kJ/mol", "with a charge of an earlier step it is another by some 10 at each step")
 
 
+def softened(checks):
+    """Soft-core Coulomb interactions: perturbed pairs are on the CPU."""
+    for system, state in soft_core_systems():
+        folder = work_folder(system.name.replace(" ", "-"))
+        same_points(checks, system, folder, (state,), PERTURBED_PAIRS[:1])
+        for options, name in PERTURBED_PAIRS[1:]:
+            try:
+                gmx.mdrun(folder, *GPU, *options, name=f"gpu-{state}-0", nb="gpu")
+                checks.that(False, f"{system.name}{name}: runs")
+            except Failure as failure:
+                checks.that(any(word in str(failure) for word in ("Soft-core Coulomb", "softcore function")), f"{system.name}{name}: is refused for what is soft: {' '.join(str(failure).split())[-200:]}")
+
+
 def decoupled(checks, folder):
     """A molecule is decoupled at constant pressure as users do it, and continued."""
     system = regression("freeenergy/coulandvdwsequential_coul")
@@ -93,6 +106,7 @@ def test(checks):
             *((name, lambda c, n, s: same_points(c, system_of(n), work_folder(n), s), name, states)
               for name, states in (("coulandvdwsequential_coul", (7,)), ("transformAtoB", (2,)), ("relative", (4,)))),
             ("ion", lambda c: same_points(c, ion_that_appears(gmx, work_folder("ion")), work_folder("ion-points"), (1, 3))),
+            ("soft-core", softened),
             ("slow growth", lambda c: slow_growth(c, work_folder("slow"))),
             ("decoupling", lambda c: decoupled(c, work_folder("decoupled")))):
         try:

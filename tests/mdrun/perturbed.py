@@ -61,6 +61,17 @@ def points(program, folder, system, settings, state, trajectory, times, name, mo
     return [Point(program, folder, system, settings, state, trajectory, time, f"{name}-{state}-{k}", more, nb) for k, time in enumerate(times)]
 
 
+def soft_core_systems():
+    """Coulomb interactions that are softened: with lambdas of their own, by fep-lambdas alone, and by the other function."""
+    beutler = system_of("coulandvdwsequential_coul")
+    beutler.name, beutler.mdp = "soft-core Coulomb", changed(beutler.mdp, sc_coul="yes", sc_alpha="0.5", sc_power="1", sc_sigma="0.3")
+    together = system_of("coulandvdwtogether")
+    together.mdp = changed(together.mdp, init_lambda="-1", init_lambda_state="2", fep_lambdas="0 0.25 0.5 0.75 1")
+    gapsys = system_of("coulandvdwsequential_coul")
+    gapsys.name, gapsys.mdp = "soft-core function of Gapsys", changed(gapsys.mdp, sc_function="gapsys")
+    return (beutler, 7), (together, 2), (gapsys, 7)
+
+
 def ion_that_appears(gmx, folder):
     """A sodium ion whose charge grows, and so the charge of the box."""
     system = water(gmx, folder, (1, 1, 1), sodium=1)

@@ -35,7 +35,7 @@ enum
     c_warps        = 1, /* of a block; with one, no warp waits for the slowest of its block */
     c_rounds       = 4, /* gathers of 32 sources in flight at once */
     c_unrolled     = 4, /* sources that the inner loop reads at once */
-    c_strains      = 5,
+    c_strains      = 6,
     c_blocks       = 24, /* on a multiprocessor, in single precision: as many as shared memory has room for */
     c_blocksVirial = 20  /* the same for registers, with sums for a virial */
 };
@@ -46,6 +46,13 @@ enum P2pWanted
     c_fieldOnly,
     c_potentialToo,
     c_virialToo /* of each pair, and the potential */
+};
+
+/* What a kernel computes. LIMITED: pairs nearer than min_distance have the potential of that distance and no force. */
+template <P2pWanted WANTED, bool LIMITED>
+struct P2pKind
+{
+    static constexpr bool potential = WANTED != c_fieldOnly, virial = WANTED == c_virialToo, limited = LIMITED;
 };
 
 /* A multiprocessor of 8.6 or 8.7 has no more than 16 blocks at a time. */
@@ -118,7 +125,7 @@ struct Lane
     Vec4<R> target[T];
     int     index[T];
     Vec4<R> sum[T];
-    R       w[T][c_strains];            /* sums over sources of q d_a d_b / r^3: xx yy xy xz yz, for a virial */
+    R       w[T][c_strains];            /* sums over sources of q d_a d_b / r^3: xx yy xy xz yz zz, for a virial */
     int     special_begin, special_end; /* of the tile's */
     Special special;                    /* this lane's of the first 32, loaded in advance */
 };
@@ -148,19 +155,19 @@ static __device__ inline double inverse_root(double x)
     return rsqrt(x);
 }
 
-/* One pair: adds the source's field, and potential, at the target. w has five of the six sums for a virial: zz follows
- * from xx, yy and the potential. */
-template <P2pWanted WANTED, class R>
-static __device__ inline void interact(R dx, R dy, R dz, R r2, R q, Vec4<R>* sum, R* w)
+/* One pair: adds the source's field, and potential, at the target. least: min_distance squared. */
+template <class Kind, class R>
+static __device__ inline void interact(R dx, R dy, R dz, R r2, R q, R least, Vec4<R>* sum, R* w)
 {
-    const R inv = inverse_root(r2);
-    const R p   = q * inv;
-    const R f   = p * (inv * inv);
-    if (WANTED != c_fieldOnly)
+    const bool inside = Kind::limited && r2 < least;
+    const R    inv    = inverse_root(inside ? least : r2);
+    const R    p      = q * inv;
+    const R    f      = inside ? R(0) : p * (inv * inv);
+    if (Kind::potential)
     {
         sum->w += p;
     }
-    if (WANTED == c_virialToo)
+    if (Kind::virial)
     {
         const R fx = f * dx, fy = f * dy;
         sum->x += fx;
@@ -170,6 +177,10 @@ static __device__ inline void interact(R dx, R dy, R dz, R r2, R q, Vec4<R>* sum
         w[2] += fx * dy;
         w[3] += fx * dz;
         w[4] += fy * dz;
+        if (Kind::limited)
+        {
+            w[5] += f * dz * dz;
+        }
     }
     else
     {
@@ -179,21 +190,21 @@ static __device__ inline void interact(R dx, R dy, R dz, R r2, R q, Vec4<R>* sum
     sum->z += f * dz;
 }
 
-template <P2pWanted WANTED, class R, int T>
-static __device__ inline void interact_source(const Vec4<R>& source, Lane<R, T>& lane)
+template <class Kind, class R, int T>
+static __device__ inline void interact_source(const Vec4<R>& source, R least, Lane<R, T>& lane)
 {
 #pragma unroll
     for (int t = 0; t < T; t++)
     {
         const Vec4<R>& a  = lane.target[t];
         const R        dx = a.x - source.x, dy = a.y - source.y, dz = a.z - source.z;
-        interact<WANTED>(dx, dy, dz, dx * dx + dy * dy + dz * dz, source.w, &lane.sum[t], lane.w[t]);
+        interact<Kind>(dx, dy, dz, dx * dx + dy * dy + dz * dz, source.w, least, &lane.sum[t], lane.w[t]);
     }
 }
 
 /* The same for a source that is excluded by the targets with a bit in mask. */
-template <P2pWanted WANTED, class R, int T>
-static __device__ inline void interact_special(const Vec4<R>& source, unsigned mask, Lane<R, T>& lane)
+template <class Kind, class R, int T>
+static __device__ inline void interact_special(const Vec4<R>& source, unsigned mask, R least, Lane<R, T>& lane)
 {
 #pragma unroll
     for (int t = 0; t < T; t++)
@@ -202,12 +213,12 @@ static __device__ inline void interact_special(const Vec4<R>& source, unsigned m
         const bool     skip = mask >> lane.index[t] & 1u;
         const R        dx = a.x - source.x, dy = a.y - source.y, dz = a.z - source.z;
         const R        r2 = skip ? R(1) : dx * dx + dy * dy + dz * dz;
-        interact<WANTED>(dx, dy, dz, r2, skip ? R(0) : source.w, &lane.sum[t], lane.w[t]);
+        interact<Kind>(dx, dy, dz, r2, skip ? R(0) : source.w, least, &lane.sum[t], lane.w[t]);
     }
 }
 
 /* Interactions with the specials at places first .. first + num - 1, which are taken off the list. */
-template <P2pWanted WANTED, class R, int T>
+template <class Kind, class R, int T>
 static __device__ void specials(const P2pArgs<R>& a, WarpMemory<R>* memory, int first, int num, Lane<R, T>& lane)
 {
     const int me      = static_cast<int>(threadIdx.x % 32);
@@ -235,7 +246,7 @@ static __device__ void specials(const P2pArgs<R>& a, WarpMemory<R>* memory, int 
         __syncwarp();
         for (int k = lane.group; k < batch; k += lane.groups)
         {
-            interact_special<WANTED>(memory->special[k], memory->mask[k], lane);
+            interact_special<Kind>(memory->special[k], memory->mask[k], a.least, lane);
         }
         __syncwarp();
     }
@@ -243,7 +254,7 @@ static __device__ void specials(const P2pArgs<R>& a, WarpMemory<R>* memory, int 
 
 /* Interactions with the num sources in the list, which begins at place `first`; the first `skip` of them are all
  * specials. */
-template <P2pWanted WANTED, class R, int T>
+template <class Kind, class R, int T>
 static __device__ void
 interact_list(const P2pArgs<R>& a, WarpMemory<R>* memory, int first, int num, int skip, Lane<R, T>& lane)
 {
@@ -251,7 +262,7 @@ interact_list(const P2pArgs<R>& a, WarpMemory<R>* memory, int first, int num, in
     const Vec4<R> away     = {a.away, 0, 0, 0};
     memory->list[num + me] = away;
     __syncwarp();
-    specials<WANTED>(a, memory, first, num, lane);
+    specials<Kind>(a, memory, first, num, lane);
     __syncwarp();
     const int      step  = lane.groups;
     const Vec4<R>* list  = memory->list + lane.group + skip;
@@ -267,13 +278,13 @@ interact_list(const P2pArgs<R>& a, WarpMemory<R>* memory, int first, int num, in
 #pragma unroll
         for (int i = 0; i < c_unrolled; i++)
         {
-            interact_source<WANTED>(source[i], lane);
+            interact_source<Kind>(source[i], a.least, lane);
         }
         list += c_unrolled * step;
     }
     for (; steps > 0; steps--)
     {
-        interact_source<WANTED>(*list, lane);
+        interact_source<Kind>(*list, a.least, lane);
         list += step;
     }
     __syncwarp();
@@ -427,8 +438,9 @@ static __device__ void write_sums(const P2pArgs<R>& a, WarpMemory<R>* memory, bo
     __syncwarp();
 }
 
-/* Every pair is computed twice, each time with half of its virial. The trace follows from the potential, 1/r. */
-template <class R, int T>
+/* Every pair is computed twice, each time with half of its virial. zz follows from xx, yy and the potential, 1/r, unless
+ * there are pairs that have a potential and no force. */
+template <class Kind, class R, int T>
 static __device__ void write_virial(const P2pArgs<R>& a, bool add, Lane<R, T>& lane)
 {
     R w[6] = {0};
@@ -440,7 +452,7 @@ static __device__ void write_virial(const P2pArgs<R>& a, bool add, Lane<R, T>& l
         {
             w[0] += q * lane.w[t][0];
             w[1] += q * lane.w[t][1];
-            w[2] += q * (lane.sum[t].w - lane.w[t][0] - lane.w[t][1]);
+            w[2] += q * (Kind::limited ? lane.w[t][5] : lane.sum[t].w - lane.w[t][0] - lane.w[t][1]);
             w[3] += q * lane.w[t][2];
             w[4] += q * lane.w[t][3];
             w[5] += q * lane.w[t][4];
@@ -539,7 +551,7 @@ static __device__ void add_force(const Lane<R, T>& lane, R* force)
 
 /* All interactions of one tile, with T targets in a lane. With face, only those with sources on that side of it, and
  * only the force on each lane's targets is computed, which is added to force[3]. */
-template <class R, P2pWanted WANTED, int T>
+template <class R, class Kind, int T>
 static __device__ inline void
 interact_tile(const P2pArgs<R>& a, WarpMemory<R>* memory, int number, const Tile& tile, const FaceSide* face, R* force)
 {
@@ -566,10 +578,10 @@ interact_tile(const P2pArgs<R>& a, WarpMemory<R>* memory, int number, const Tile
             k += 32 * c_rounds;
             __syncwarp();
         }
-        interact_list<WANTED>(a, memory, first, fill, skip, lane);
-        if (WANTED == c_virialToo)
+        interact_list<Kind>(a, memory, first, fill, skip, lane);
+        if (Kind::virial)
         {
-            write_virial(a, first > 0, lane);
+            write_virial<Kind>(a, first > 0, lane);
         }
         if (face == NULL)
         {
@@ -609,7 +621,7 @@ static __device__ inline FaceSide find_face(const int* n, const int* extent, int
 /* The part of the virial, -1/2 the sum of (x_i - x_j - s) (x) f_ij over pairs, that s contributes: 1/2 the vector of
  * the box in a direction (x) the force through its face. A warp has the targets of one cell; rows are those of
  * write_virial. */
-template <class R>
+template <class R, bool LIMITED>
 __global__ void __launch_bounds__(32, sizeof(R) == 8 ? 1 : at_most_blocks(c_blocks))
     near_faces(const __grid_constant__ P2pArgs<R> a)
 {
@@ -623,7 +635,7 @@ __global__ void __launch_bounds__(32, sizeof(R) == 8 ? 1 : at_most_blocks(c_bloc
     R              force[3] = {0, 0, 0};
     for (int tile = a.tile_start[cell]; tile < a.tile_start[cell + 1]; tile++)
     {
-        interact_tile<R, c_fieldOnly, 2>(a, memory, tile, a.tiles[tile], &face, force);
+        interact_tile<R, P2pKind<c_fieldOnly, LIMITED>, 2>(a, memory, tile, a.tiles[tile], &face, force);
     }
     for (R& part : force)
     {
@@ -645,11 +657,11 @@ __global__ void __launch_bounds__(32, sizeof(R) == 8 ? 1 : at_most_blocks(c_bloc
     }
 }
 
-template <class R, P2pWanted WANTED>
+template <class R, class Kind>
 __global__ void __launch_bounds__(32 * c_warps,
-                                  sizeof(R) == 8          ? 1
-                                  : WANTED == c_virialToo ? at_most_blocks(c_blocksVirial)
-                                                          : at_most_blocks(c_blocks))
+                                  sizeof(R) == 8 ? 1
+                                  : Kind::virial ? at_most_blocks(c_blocksVirial)
+                                                 : at_most_blocks(c_blocks))
     p2p(const __grid_constant__ P2pArgs<R> a)
 {
     extern __shared__ char shared[];
@@ -666,11 +678,11 @@ __global__ void __launch_bounds__(32 * c_warps,
         /* in double precision a third target takes so many registers that fewer warps fit */
         if (sizeof(R) == 4 && (c_sizesForThree >> (tile.y - 1) & 1u))
         {
-            interact_tile<R, WANTED, 3>(a, memory, number, tile, NULL, NULL);
+            interact_tile<R, Kind, 3>(a, memory, number, tile, NULL, NULL);
         }
         else
         {
-            interact_tile<R, WANTED, 2>(a, memory, number, tile, NULL, NULL);
+            interact_tile<R, Kind, 2>(a, memory, number, tile, NULL, NULL);
         }
         number += others;
         if (number < num_tiles)
@@ -700,6 +712,11 @@ int fmm_cuda_near_virial_rows(const gmxfmm_plan* plan, int tiles)
                                    : 0;
 }
 
+static double square(double x)
+{
+    return x * x;
+}
+
 template <class R>
 P2pArgs<R> fmm_cuda_p2p_args(const gmxfmm_plan* plan)
 {
@@ -721,6 +738,7 @@ P2pArgs<R> fmm_cuda_p2p_args(const gmxfmm_plan* plan)
     a.box           = d->box.as<BoxValues>();
     a.tile_start    = targets->tile_start.as<int>();
     a.away          = static_cast<R>(c_away);
+    a.least         = static_cast<R>(square(plan->options.min_distance / plan->domain.cells.u));
     a.small         = 0;
     if (fmm_has_places(plan))
     {
@@ -728,6 +746,7 @@ P2pArgs<R> fmm_cuda_p2p_args(const gmxfmm_plan* plan)
         a.xq               = d->sources.places.as<Vec4<R>>();
         a.target           = targets->places.as<Vec4<R>>();
         a.box              = d->no_box.as<BoxValues>();
+        a.least            = static_cast<R>(square(plan->options.min_distance * fmm_place_scale(plan)));
         a.away             = static_cast<R>((c->origin[0] + (c->n[0] + c_farthest) * c->edge) * fmm_place_scale(plan));
     }
     for (int i = 0; i < 3; i++)
@@ -741,43 +760,50 @@ P2pArgs<R> fmm_cuda_p2p_args(const gmxfmm_plan* plan)
 template P2pArgs<float>  fmm_cuda_p2p_args<float>(const gmxfmm_plan* plan);
 template P2pArgs<double> fmm_cuda_p2p_args<double>(const gmxfmm_plan* plan);
 
-template <class R, P2pWanted WANTED>
+template <class R, class Kind>
 static gmxfmm_status launch(gmxfmm_plan* plan, cudaStream_t stream)
 {
     const int warps = targets_of(plan->device)->launched_tiles;
     if (warps > 0)
     {
         const size_t shared = c_warps * sizeof(WarpMemory<R>);
-        FMM_CUDA(plan, (allow_shared(&plan->device->allowed, p2p<R, WANTED>)));
-        p2p<R, WANTED><<<blocks_for(warps, c_warps), 32 * c_warps, shared, stream>>>(fmm_cuda_p2p_args<R>(plan));
+        FMM_CUDA(plan, (allow_shared(&plan->device->allowed, p2p<R, Kind>)));
+        p2p<R, Kind><<<blocks_for(warps, c_warps), 32 * c_warps, shared, stream>>>(fmm_cuda_p2p_args<R>(plan));
         FMM_CUDA(plan, cudaGetLastError());
     }
     return GMXFMM_OK;
 }
 
+template <class R, P2pWanted WANTED>
+static gmxfmm_status launch_kind(gmxfmm_plan* plan, cudaStream_t stream)
+{
+    return plan->options.min_distance > 0 ? launch<R, P2pKind<WANTED, true>>(plan, stream)
+                                          : launch<R, P2pKind<WANTED, false>>(plan, stream);
+}
+
 template <class R>
-static gmxfmm_status launch(gmxfmm_plan* plan, const StepWanted& wanted, cudaStream_t stream)
+static gmxfmm_status launch_wanted(gmxfmm_plan* plan, const StepWanted& wanted, cudaStream_t stream)
 {
     if (wanted.virial && adds_virial(plan))
     {
-        return launch<R, c_virialToo>(plan, stream);
+        return launch_kind<R, c_virialToo>(plan, stream);
     }
-    return wanted.potential ? launch<R, c_potentialToo>(plan, stream) : launch<R, c_fieldOnly>(plan, stream);
+    return wanted.potential ? launch_kind<R, c_potentialToo>(plan, stream) : launch_kind<R, c_fieldOnly>(plan, stream);
 }
 
 gmxfmm_status fmm_cuda_p2p(gmxfmm_plan* plan, const StepWanted& wanted, cudaStream_t stream)
 {
-    return is_double(plan) ? launch<double>(plan, wanted, stream) : launch<float>(plan, wanted, stream);
+    return is_double(plan) ? launch_wanted<double>(plan, wanted, stream) : launch_wanted<float>(plan, wanted, stream);
 }
 
-template <class R>
+template <class R, bool LIMITED>
 static gmxfmm_status launch_faces(gmxfmm_plan* plan, cudaStream_t stream)
 {
     const int faces = fmm_cuda_near_virial_rows(plan, 0);
     if (faces > 0)
     {
-        FMM_CUDA(plan, (allow_shared(&plan->device->allowed, near_faces<R>)));
-        near_faces<R><<<faces, 32, sizeof(WarpMemory<R>), stream>>>(fmm_cuda_p2p_args<R>(plan));
+        FMM_CUDA(plan, (allow_shared(&plan->device->allowed, near_faces<R, LIMITED>)));
+        near_faces<R, LIMITED><<<faces, 32, sizeof(WarpMemory<R>), stream>>>(fmm_cuda_p2p_args<R>(plan));
         FMM_CUDA(plan, cudaGetLastError());
     }
     return GMXFMM_OK;
@@ -785,5 +811,9 @@ static gmxfmm_status launch_faces(gmxfmm_plan* plan, cudaStream_t stream)
 
 gmxfmm_status fmm_cuda_near_faces(gmxfmm_plan* plan, cudaStream_t stream)
 {
-    return is_double(plan) ? launch_faces<double>(plan, stream) : launch_faces<float>(plan, stream);
+    if (plan->options.min_distance > 0)
+    {
+        return is_double(plan) ? launch_faces<double, true>(plan, stream) : launch_faces<float, true>(plan, stream);
+    }
+    return is_double(plan) ? launch_faces<double, false>(plan, stream) : launch_faces<float, false>(plan, stream);
 }

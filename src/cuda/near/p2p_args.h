@@ -22,6 +22,7 @@ struct P2pArgs
     R*               virial; /* 6 for each tile, or for each block of near_faces */
     const BoxValues* box;
     R                away;      /* x of what has no charge, and where no target is */
+    R                least;     /* min_distance squared */
     int              small;     /* near vectors are longer than the grid in some direction */
     int              extent[3]; /* of the near vectors */
     const int*       tile_start;

@@ -39,17 +39,6 @@ static gmxfmm_status reserve_scratch(gmxfmm_plan* plan)
     return GMXFMM_OK;
 }
 
-/* Pairs of far cells are at least so far apart that min_distance does not reach them. */
-static gmxfmm_status check_min_distance(gmxfmm_plan* plan)
-{
-    const fmm_cells* cells = &plan->domain.cells;
-    const double     least = plan->options.min_distance;
-    return least > 0 && least > cells->edge * fmm_near_range(cells, plan->domain.separation)
-               ? fmm_fail(plan, GMXFMM_ERROR_OPTION,
-                          "min_distance is %g, more than cells of edge %g hold: use larger ones", least, cells->edge)
-               : GMXFMM_OK;
-}
-
 gmxfmm_status fmm_cpu_assign(gmxfmm_plan* plan, const void* x)
 {
     if (plan->cpu->mask_start == NULL)
@@ -57,7 +46,6 @@ gmxfmm_status fmm_cpu_assign(gmxfmm_plan* plan, const void* x)
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "there was no memory for exclusions: set them again");
     }
     gmxfmm_status status = assign_particles(plan, x);
-    status               = status == GMXFMM_OK ? check_min_distance(plan) : status;
     status               = status == GMXFMM_OK ? reserve_scratch(plan) : status;
     return status == GMXFMM_OK && plan->cpu->path->reserve != NULL ? plan->cpu->path->reserve(plan) : status;
 }

@@ -180,7 +180,6 @@ const fmm_backend        fmm_backend_cpu = {
            .max_order          = GMXFMM_MAX_ORDER,
            .max_rotation_order = GMXFMM_MAX_ORDER,
            .has_octree_options = 1,
-           .has_min_distance   = 1,
            .costs              = &fmm_costs_cpu,
            .no_enqueue         = NEEDS_CUDA,
            .no_enqueue_assign  = NEEDS_CUDA,

@@ -22,7 +22,6 @@
 
 #include "fmmsolver.h"
 #include "fmmsystem.h"
-#include "gmxfmmoptions.h"
 
 namespace gmx
 {
@@ -48,17 +47,10 @@ std::string whyNotOnGpu(bool                useGpuForNonbonded,
     {
         return "nonbonded interactions do not run on the GPU (see -nb)";
     }
-    if (fmmPerturbedAtomsAreCharged(mtop))
+    if (fmmPerturbedAtomsAreCharged(mtop) && inputrec.bDoAwh
+        && awhHasFepLambdaDimension(*inputrec.awhParams))
     {
-        if (fmmSoftensCoulomb(inputrec))
-        {
-            return "pairs whose Coulomb interactions are softened are computed on the CPU "
-                   "(sc-coul)";
-        }
-        if (inputrec.bDoAwh && awhHasFepLambdaDimension(*inputrec.awhParams))
-        {
-            return "AWH along lambda needs the derivative of the energy before a GPU has it";
-        }
+        return "AWH along lambda needs the derivative of the energy before a GPU has it";
     }
     // Which of them will be used is not known yet
     for (const int deviceId : availableDevices)
