@@ -193,11 +193,11 @@ write_sums(const OutputArgs& a, const double* sum, const double* near_virial, co
     if (me < 9)
     {
         const int row = me / 3, column = me % 3;
-        const int k   = row == column ? row : row + column + 2;
+        const int k = row == column ? row : row + column + 2;
         /* of near pairs without a force the trace is not that of their energy */
         const double near_trace = a.limited ? near_virial[0] + near_virial[1] + near_virial[2] : -0.5 * near;
         const double shift      = row == column ? fmm_trace_shift(virial, near_trace - 0.5 * far) : 0;
-        double       v     = (virial[k] + shift + sum[9 + k]) * a.box->inverse_u;
+        double       v          = (virial[k] + shift + sum[9 + k]) * a.box->inverse_u;
         if (a.vacuum)
         {
             v += 0.5 * (a.box->surface * surface[row] * surface[column] - (row == column ? e_surface : 0));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Memory and streams of a plan's device: failures, room, copies, the box, graphs that are being captured. */
+/* Memory and streams of a plan's device: failures, room, copies, graphs that are being captured. */
 #ifndef FMM_CUDA_RESOURCES_H
 #define FMM_CUDA_RESOURCES_H
 
@@ -17,9 +17,6 @@ gmxfmm_status fmm_cuda_upload(gmxfmm_plan* plan, void* to, const void* from, siz
 
 /* Waits for an assignment on the stream and copies what the device counted in it. */
 gmxfmm_status fmm_cuda_assign_results(gmxfmm_plan* plan, AssignResults* results, cudaStream_t stream);
-
-/* box.cu: writes the box to the device for what follows in the stream, unless it is there already. */
-gmxfmm_status fmm_cuda_store_box(gmxfmm_plan* plan, cudaStream_t stream);
 
 /* Whether what is enqueued on the stream becomes part of a graph. */
 gmxfmm_status fmm_cuda_is_capturing(gmxfmm_plan* plan, cudaStream_t stream, bool* capturing);

@@ -233,15 +233,15 @@ struct fmm_device
     DeviceBuffer assign_results;
 
     /* per box */
-    DeviceBuffer   box;           /* BoxValues on the device */
-    DeviceBuffer   no_box;        /* the same, all zero: places have no shifts between cells */
-    BoxValues      stored;        /* the same, unless a graph was launched that wrote another box */
-    int            box_in_graph;  /* whether a graph was captured that writes the box of its capture */
-    int            sums_in_graph; /* whether one was captured that computes the lattice sums of that box */
-    DeviceBuffer   near_vectors, near_lookup;
-    int            near_reach, near_extent[3]; /* largest component of a near vector; in each direction */
-    int4*          near_on_device; /* on the host: what was last copied to near_vectors; NULL: nothing yet */
-    int            num_near_on_device;
+    DeviceBuffer box;           /* BoxValues on the device */
+    DeviceBuffer no_box;        /* the same, all zero: places have no shifts between cells */
+    BoxValues    stored;        /* the same, unless a graph was launched that wrote another box */
+    int          box_in_graph;  /* whether a graph was captured that writes the box of its capture */
+    int          sums_in_graph; /* whether one was captured that computes the lattice sums of that box */
+    DeviceBuffer near_vectors, near_lookup;
+    int          near_reach, near_extent[3]; /* largest component of a near vector; in each direction */
+    int4*        near_on_device;             /* on the host: what was last copied to near_vectors; NULL: nothing yet */
+    int          num_near_on_device;
 
     /* per grid */
     int          num_coef, num_freq;

@@ -23,7 +23,7 @@ typedef struct fmm_backend
     unsigned                m2l;        /* bit 1 << gmxfmm_m2l; of the FMM, and so are the next lines */
     int                     max_order, max_rotation_order; /* of all methods but rotation, and of that */
     int                     has_octree_options;            /* m2l_to_parent, vertical_rotation, all of m2l_truncate */
-    const struct fmm_costs* costs; /* of its stages (model/costs.h) */
+    const struct fmm_costs* costs;                         /* of its stages (model/costs.h) */
 
     const struct treecode_stages* treecode; /* of the treecode: what makes modified charges and sums (its state.h) */
 

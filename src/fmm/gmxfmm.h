@@ -149,6 +149,8 @@ typedef struct
     /* Of the FMM: what came later. */
     double min_distance; /* [0] pairs that are nearer have the potential of this distance and no force, for programs
                           * that soften such pairs themselves; less than gmxfmm_info.near_range */
+    int pairs_beside;    /* [0] 1: pair kernels of others, about as long as the near field's, share the GPU with a step:
+                          * times by which create_measured chooses count the near field twice */
 } gmxfmm_options;
 
 /* What execute is asked for. NULL or 0 leaves a thing out, and the time it takes. Arrays are in the caller's order
@@ -336,8 +338,8 @@ gmxfmm_enqueue_charges(gmxfmm_plan* plan, int64_t count, const int* index, const
 /* Bits of gmxfmm_capability: what this plan can do as it is now; 0 for NULL. */
 GMXFMM_API unsigned gmxfmm_capabilities(const gmxfmm_plan* plan);
 
-/* As long as this is the same, a captured graph of gmxfmm_enqueue, or of gmxfmm_enqueue_assign, does what the call would
- * do. 0 for NULL. */
+/* As long as this is the same, a captured graph of gmxfmm_enqueue, or of gmxfmm_enqueue_assign, does what the call
+ * would do. 0 for NULL. */
 GMXFMM_API int64_t gmxfmm_graph_version(const gmxfmm_plan* plan);
 
 /* Parameters in use, predicted error, memory and times. Errors: NULL, OPTION (info->size). */

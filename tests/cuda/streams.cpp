@@ -370,6 +370,29 @@ TEST_F(CudaStreams, StagesAreTimed)
     }
 }
 
+/* With few large cells the near field is nearly all of a step: it counts twice. */
+TEST_F(CudaStreams, TheNearFieldCountsTwiceWithPairsBeside)
+{
+    const System        s         = liquidCube(4);
+    gmxfmm_options      options   = onDevice(explicitOptions(4, 6, 6, 6, 1, GMXFMM_SINGLE));
+    gmxfmm_reference*   reference = nullptr;
+    double              time[2];
+    char                message[512] = "";
+    const SystemView    view(s, Boundary::Tinfoil);
+    const gmxfmm_system system = view.get();
+    ASSERT_EQ(gmxfmm_reference_create(&reference, &options, &system, message, sizeof(message)), GMXFMM_OK) << message;
+    for (const int beside : {0, 1})
+    {
+        gmxfmm_measurement m = sized<gmxfmm_measurement>();
+        options.pairs_beside = beside;
+        ASSERT_EQ(gmxfmm_measure(reference, &options, 2, &m, message, sizeof(message)), GMXFMM_OK) << message;
+        time[beside] = m.time;
+    }
+    gmxfmm_reference_destroy(reference);
+    EXPECT_GT(time[1], 1.5 * time[0]);
+    EXPECT_LT(time[1], 2.5 * time[0]);
+}
+
 TEST_F(CudaStreams, StagesThatCannotBeTimed)
 {
     Plan                plan(system_, options_);

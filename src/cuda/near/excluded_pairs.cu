@@ -232,7 +232,7 @@ __global__ void __launch_bounds__(c_threads) list_excluded(const __grid_constant
         const int      source      = e.position[j];
         if (found != 0)
         {
-            const int prefix = near_prefix(g, e, cell, e.near_lookup[place]);
+            const int prefix                                    = near_prefix(g, e, cell, e.near_lookup[place]);
             specials[num_special + __popc(are_special & lower)] = {prefix + source - e.cell_start[e.cell_of[source]],
                                                                    found};
         }

@@ -438,8 +438,8 @@ static __device__ void write_sums(const P2pArgs<R>& a, WarpMemory<R>* memory, bo
     __syncwarp();
 }
 
-/* Every pair is computed twice, each time with half of its virial. zz follows from xx, yy and the potential, 1/r, unless
- * there are pairs that have a potential and no force. */
+/* Every pair is computed twice, each time with half of its virial. zz follows from xx, yy and the potential, 1/r,
+ * unless there are pairs that have a potential and no force. */
 template <class Kind, class R, int T>
 static __device__ void write_virial(const P2pArgs<R>& a, bool add, Lane<R, T>& lane)
 {
@@ -661,8 +661,7 @@ template <class R, class Kind>
 __global__ void __launch_bounds__(32 * c_warps,
                                   sizeof(R) == 8 ? 1
                                   : Kind::virial ? at_most_blocks(c_blocksVirial)
-                                                 : at_most_blocks(c_blocks))
-    p2p(const __grid_constant__ P2pArgs<R> a)
+                                                 : at_most_blocks(c_blocks)) p2p(const __grid_constant__ P2pArgs<R> a)
 {
     extern __shared__ char shared[];
     const int              warp   = static_cast<int>(threadIdx.x / 32);

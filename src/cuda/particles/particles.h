@@ -14,6 +14,9 @@ gmxfmm_status fmm_cuda_reserve_sources(gmxfmm_plan* plan);
  * them if need be. */
 gmxfmm_status fmm_cuda_on_device(gmxfmm_plan* plan, const void** x);
 
+/* box.cu: writes the box to the device for what follows in the stream, unless it is there already. */
+gmxfmm_status fmm_cuda_store_box(gmxfmm_plan* plan, cudaStream_t stream);
+
 /* sort.cu: exclusive prefix sums of `num` numbers, at most one more than there are cells or particles. */
 gmxfmm_status fmm_cuda_scan(gmxfmm_plan* plan, const int* in, int* out, int num, cudaStream_t stream);
 gmxfmm_status fmm_cuda_scan(gmxfmm_plan* plan, const uint64_t* in, uint64_t* out, int num, cudaStream_t stream);

@@ -313,8 +313,7 @@ target_cell(const gmxfmm_plan* plan, int cell, const near_list* list, fmm_wanted
             list->kept[mask[i] / VLEN] &= (fmm_lanes) ~(1U << (mask[i] % VLEN));
         }
         /* with a limit what is at the same place has a finite potential */
-        const int all =
-            with_masks && a.q[s] == 0 && to.least == 0 && mask_place(list, num, to.x[s], to.y[s], to.z[s]);
+        const int all = with_masks && a.q[s] == 0 && to.least == 0 && mask_place(list, num, to.x[s], to.y[s], to.z[s]);
         if (to.least > 0)
         {
             interact(list, num, to.x[s], to.y[s], to.z[s], 1, to.least, wanted, out);

@@ -146,6 +146,7 @@ gmxfmm_options libraryOptions(const FmmParameters& parameters, real epsfac, bool
     options.reproducible = reproducible ? 1 : 0;
     options.prefactor    = epsfac;
     options.min_distance = parameters.minDistance;
+    options.pairs_beside = 1; // Lennard-Jones kernels
     return options;
 }
 

@@ -47,8 +47,7 @@ std::string whyNotOnGpu(bool                useGpuForNonbonded,
     {
         return "nonbonded interactions do not run on the GPU (see -nb)";
     }
-    if (fmmPerturbedAtomsAreCharged(mtop) && inputrec.bDoAwh
-        && awhHasFepLambdaDimension(*inputrec.awhParams))
+    if (fmmPerturbedAtomsAreCharged(mtop) && inputrec.bDoAwh && awhHasFepLambdaDimension(*inputrec.awhParams))
     {
         return "AWH along lambda needs the derivative of the energy before a GPU has it";
     }

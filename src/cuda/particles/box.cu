@@ -2,8 +2,7 @@
 /* The box on the device. */
 #include <cstring>
 
-#include "cuda/geometry.h"
-#include "cuda/resources.h"
+#include "cuda/particles/particles.h"
 
 __global__ void write_box(BoxValues from, BoxValues* to)
 {
