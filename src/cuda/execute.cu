@@ -285,8 +285,8 @@ static gmxfmm_status enqueue(gmxfmm_plan* plan, const void* x, const gmxfmm_devi
 {
     const unsigned   stages = output->stages != 0 ? output->stages : ~0u;
     const StepWanted wanted = {output->energy != NULL, output->virial != NULL,
-                               output->energy != NULL || output->virial != NULL || output->potential != NULL ||
-                                   output->charge_gradient != NULL};
+                               output->energy != NULL || output->virial != NULL || output->potential != NULL,
+                               output->charge_gradient != NULL};
     FMM_TRY(fmm_cuda_store_box(plan, stream));
     if (stages & GMXFMM_STAGE_PERMUTE)
     {
