@@ -1,8 +1,142 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The stages of an assignment in order: particles into cells, excluded pairs, levels of an octree (search steps). */
+/* The stages of an assignment in order: particles into cells, excluded pairs, levels of an octree (search steps). One
+ * in parts goes into arrays of its own, beside steps that use the last one, and is copied where they read it at its
+ * end: graphs of steps have the addresses of one place. */
+#include <algorithm>
+#include <utility>
+
 #include "cuda/device.h"
 #include "cuda/near/near.h"
 #include "cuda/particles/particles.h"
+
+/* The arrays of an assignment that steps read. */
+enum
+{
+    c_sorted,
+    c_position,
+    c_cellOf,
+    c_anchor,
+    c_cellStart,
+    c_tileStart,
+    c_tiles,
+    c_specialStart,
+    c_farStart,
+    c_specials,
+    c_farPairs,
+    c_results
+};
+
+static DeviceBuffer* assigned(fmm_device* d, int i)
+{
+    ParticleSet*  s                  = &d->sources;
+    DeviceBuffer* all[c_numAssigned] = {&s->sorted,     &s->position,   &s->cell_of,   &s->anchor,
+                                        &s->cell_start, &s->tile_start, &s->tiles,     &d->special_start,
+                                        &d->far_start,  &d->specials,   &d->far_pairs, &d->assign_results};
+    return all[i];
+}
+
+/* While it lives, what assigns has the arrays of the next assignment in place of those that steps read. */
+class UsesNext
+{
+  public:
+    explicit UsesNext(fmm_device* d) : d_(d)
+    {
+        swap();
+    }
+    ~UsesNext()
+    {
+        swap();
+    }
+    UsesNext(const UsesNext&)            = delete;
+    UsesNext& operator=(const UsesNext&) = delete;
+
+  private:
+    void swap()
+    {
+        for (int i = 0; i < c_numAssigned; i++)
+        {
+            std::swap(assigned(d_, i)->memory, d_->next[i].memory);
+            std::swap(assigned(d_, i)->capacity, d_->next[i].capacity);
+        }
+    }
+    fmm_device* d_;
+};
+
+enum
+{
+    c_threads    = 256,
+    c_blocksEach = 8, /* of end_assign, on a multiprocessor */
+};
+
+struct EndArgs
+{
+    int           n, num_cells;
+    const void*   from[c_numAssigned];
+    void*         to[c_numAssigned];
+    const double* charge; /* caller's order */
+};
+
+static __device__ void copy_words(const EndArgs& a, int array, int num)
+{
+    const int* from = static_cast<const int*>(a.from[array]);
+    int*       to   = static_cast<int*>(a.to[array]);
+    for (int i = static_cast<int>(blockIdx.x * c_threads + threadIdx.x); i < num;
+         i += static_cast<int>(gridDim.x) * c_threads)
+    {
+        to[i] = from[i];
+    }
+}
+
+/* Charges may have changed since particles were sorted. */
+__global__ void __launch_bounds__(c_threads) end_assign(const __grid_constant__ EndArgs a)
+{
+    const AssignResults* found       = static_cast<const AssignResults*>(a.from[c_results]);
+    const int            num_special = static_cast<const int*>(a.from[c_specialStart])[a.n];
+    const int*           sorted      = static_cast<const int*>(a.from[c_sorted]);
+    const Anchor*        from        = static_cast<const Anchor*>(a.from[c_anchor]);
+    for (int s = static_cast<int>(blockIdx.x * c_threads + threadIdx.x); s < a.n;
+         s += static_cast<int>(gridDim.x) * c_threads)
+    {
+        Anchor anchor                           = from[s];
+        anchor.charge                           = a.charge[sorted[s]];
+        static_cast<Anchor*>(a.to[c_anchor])[s] = anchor;
+    }
+    copy_words(a, c_sorted, a.n);
+    copy_words(a, c_position, a.n);
+    copy_words(a, c_cellOf, a.n);
+    copy_words(a, c_cellStart, a.num_cells + 1);
+    copy_words(a, c_tileStart, a.num_cells + 1);
+    copy_words(a, c_tiles, static_cast<int>(sizeof(Tile) / sizeof(int)) * found->num_tiles);
+    copy_words(a, c_specialStart, a.n + 1);
+    copy_words(a, c_farStart, a.n + 1);
+    copy_words(a, c_specials, static_cast<int>(sizeof(Special) / sizeof(int)) * num_special);
+    copy_words(a, c_farPairs, static_cast<int>(sizeof(FarPair) / sizeof(int)) * found->num_far);
+    if (blockIdx.x == 0 && threadIdx.x == 0)
+    {
+        AssignResults* results = static_cast<AssignResults*>(a.to[c_results]);
+        results->bad           = found->bad;
+        results->num_tiles     = found->num_tiles;
+        results->num_far       = found->num_far;
+    }
+}
+
+static gmxfmm_status end_parts(gmxfmm_plan* plan, cudaStream_t stream)
+{
+    fmm_device* d = plan->device;
+    EndArgs     a;
+    a.n         = d->sources.n;
+    a.num_cells = make_geometry(plan).num_cells;
+    a.charge    = d->charge.as<double>();
+    for (int i = 0; i < c_numAssigned; i++)
+    {
+        a.from[i] = d->next[i].memory;
+        a.to[i]   = assigned(d, i)->memory;
+    }
+    const int most = c_blocksEach * d->limits.processors;
+    end_assign<<<std::min(most, blocks_for(a.n + 1, c_threads)), c_threads, 0, stream>>>(a);
+    FMM_CUDA(plan, cudaGetLastError());
+    return GMXFMM_OK;
+}
 
 /* Room for the rows of the near virial. Where P2P writes one for each tile, as many as there are tiles now or can be
  * after an assignment enqueued on a stream. */
@@ -45,6 +179,33 @@ gmxfmm_status fmm_device_enqueue_assign(gmxfmm_plan* plan, const void* x, void* 
     const cudaStream_t on = static_cast<cudaStream_t>(stream);
     DeviceScope        scope(plan->device->id);
     FMM_TRY(fmm_cuda_store_box(plan, on));
-    FMM_TRY(fmm_cuda_sort_sources(plan, x, on));
+    FMM_TRY(fmm_cuda_find_cells(plan, x, on));
+    FMM_TRY(fmm_cuda_sort_sources(plan, on));
+    return fmm_cuda_excluded_pairs(plan, on);
+}
+
+gmxfmm_status fmm_device_enqueue_assign_part(gmxfmm_plan* plan, gmxfmm_assign_part part, const void* x, void* stream)
+{
+    fmm_device*        d  = plan->device;
+    const cudaStream_t on = static_cast<cudaStream_t>(stream);
+    DeviceScope        scope(d->id);
+    if (part == GMXFMM_ASSIGN_END)
+    {
+        return end_parts(plan, on);
+    }
+    if (part == GMXFMM_ASSIGN_BEGIN)
+    {
+        FMM_TRY(fmm_cuda_store_box(plan, on));
+        for (int i = 0; i < c_numAssigned; i++)
+        {
+            FMM_TRY(fmm_device_reserve(plan, &d->next[i], assigned(d, i)->capacity));
+        }
+    }
+    UsesNext next(d);
+    if (part == GMXFMM_ASSIGN_BEGIN)
+    {
+        return fmm_cuda_find_cells(plan, x, on);
+    }
+    FMM_TRY(fmm_cuda_sort_sources(plan, on));
     return fmm_cuda_excluded_pairs(plan, on);
 }

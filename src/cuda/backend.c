@@ -49,6 +49,7 @@ const fmm_backend fmm_backend_cuda = {
     .time_steps             = fmm_device_time_steps,
     .time_stages            = fmm_device_time_stages,
     .enqueue_assign         = fmm_device_enqueue_assign,
+    .enqueue_assign_part    = fmm_device_enqueue_assign_part,
     .enqueue_charges        = fmm_device_enqueue_charges,
     .enqueue_box            = fmm_device_enqueue_box,
     .enqueue                = fmm_device_enqueue,

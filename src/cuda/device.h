@@ -58,6 +58,10 @@ extern "C"
     /* The same on the caller's stream, without waiting; x on the plan's device. Errors: DEVICE. */
     gmxfmm_status fmm_device_enqueue_assign(gmxfmm_plan* plan, const void* x, void* stream);
 
+    /* The same in parts, into arrays of its own until the last. Errors: MEMORY, DEVICE. */
+    gmxfmm_status
+    fmm_device_enqueue_assign_part(gmxfmm_plan* plan, gmxfmm_assign_part part, const void* x, void* stream);
+
     /* One step with arrays of the host, synchronous. */
     gmxfmm_status fmm_device_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* output);
     gmxfmm_status fmm_device_time_steps(gmxfmm_plan* plan, const void* x, int num, double* seconds);

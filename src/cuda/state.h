@@ -68,6 +68,11 @@ typedef int4 Tile;
 
 enum
 {
+    c_numAssigned = 12 /* arrays of an assignment that steps read (assign.cu) */
+};
+
+enum
+{
     c_tileSize  = 32,
     c_none      = 0x7f7f7f7f, /* bytes alike, for memset; above every index of a particle */
     c_numSums   = 24,         /* doubles in a row of partial sums, at most */
@@ -231,6 +236,7 @@ struct fmm_device
     DeviceBuffer references; /* positions of particles in their cells at assign, caller's order */
     DeviceBuffer excl_place, excl_mask, special_start, specials, far_start, far_pairs;
     DeviceBuffer assign_results;
+    DeviceBuffer next[c_numAssigned]; /* as those above that steps read, of an assignment that they do not use yet */
 
     /* per box */
     DeviceBuffer box;           /* BoxValues on the device */

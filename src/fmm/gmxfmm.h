@@ -226,11 +226,12 @@ typedef struct
 /* What a plan can do: bits of gmxfmm_capabilities(). */
 typedef enum
 {
-    GMXFMM_CAN_VIRIAL          = 1,
-    GMXFMM_CAN_EXCLUDE         = 2,  /* set_exclusions */
-    GMXFMM_CAN_TARGETS         = 4,  /* set_targets */
-    GMXFMM_CAN_ENQUEUE         = 8,  /* enqueue; */
-    GMXFMM_CAN_ENQUEUE_ASSIGN  = 16, /* enqueue_assign: cells of one level, periodic, without targets */
+    GMXFMM_CAN_VIRIAL         = 1,
+    GMXFMM_CAN_EXCLUDE        = 2,   /* set_exclusions */
+    GMXFMM_CAN_TARGETS        = 4,   /* set_targets */
+    GMXFMM_CAN_ENQUEUE        = 8,   /* enqueue; */
+    GMXFMM_CAN_ENQUEUE_ASSIGN = 16,  /* enqueue_assign: cells of one level, periodic, without targets; not in a box in
+                                      * which other cells are near each other than at the last assign */
     GMXFMM_CAN_ENQUEUE_CHARGES = 32, /* enqueue_charges */
     GMXFMM_CAN_CHARGE_GRADIENT = 64  /* set_charge_derivatives */
 } gmxfmm_capability;
@@ -324,6 +325,22 @@ GMXFMM_API gmxfmm_status gmxfmm_enqueue(gmxfmm_plan*                plan,
  * set_exclusions, set_targets, or a box in which other cells are near each other; UNSUPPORTED; DEVICE. */
 GMXFMM_API gmxfmm_status gmxfmm_enqueue_assign(gmxfmm_plan* plan, const void* x, void* stream);
 
+/* An assignment in parts, most of which runs beside steps with the old cells. */
+typedef enum
+{
+    GMXFMM_ASSIGN_BEGIN, /* finds the cells of x, which may be overwritten then: on the stream of the steps */
+    GMXFMM_ASSIGN_SORT,  /* on any stream, behind an event after that */
+    GMXFMM_ASSIGN_END    /* steps put on the stream later use the new cells: on theirs, behind an event after SORT */
+} gmxfmm_assign_part;
+
+/* As gmxfmm_enqueue_assign, in parts that come in this order, with steps, new charges and boxes between them, but no
+ * other assignment. x: for BEGIN, which may allocate and is not for graphs. Errors: as there; ORDER: BEGIN must come
+ * first. */
+GMXFMM_API gmxfmm_status gmxfmm_enqueue_assign_part(gmxfmm_plan*       plan,
+                                                    gmxfmm_assign_part part,
+                                                    const void*        x,
+                                                    void*              stream);
+
 /* As gmxfmm_set_box; lattice sums of the new box are begun at once, behind what is in the stream. Captured graphs have
  * the new box, too, unless gmxfmm_graph_version changes. Errors: as gmxfmm_set_box. */
 GMXFMM_API gmxfmm_status gmxfmm_enqueue_box(gmxfmm_plan* plan, const double* box, void* stream);
@@ -338,8 +355,8 @@ gmxfmm_enqueue_charges(gmxfmm_plan* plan, int64_t count, const int* index, const
 /* Bits of gmxfmm_capability: what this plan can do as it is now; 0 for NULL. */
 GMXFMM_API unsigned gmxfmm_capabilities(const gmxfmm_plan* plan);
 
-/* As long as this is the same, a captured graph of gmxfmm_enqueue, or of gmxfmm_enqueue_assign, does what the call
- * would do. 0 for NULL. */
+/* As long as this is the same, a captured graph of gmxfmm_enqueue, or of gmxfmm_enqueue_assign while the plan can do
+ * that, does what the call would do. 0 for NULL. */
 GMXFMM_API int64_t gmxfmm_graph_version(const gmxfmm_plan* plan);
 
 /* Parameters in use, predicted error, memory and times. Errors: NULL, OPTION (info->size). */

@@ -14,6 +14,7 @@
 
 void fmm_particles_unassign(gmxfmm_plan* plan)
 {
+    plan->particles.assign_begun  = 0;
     plan->particles.cells_version = 0;
     plan->particles.version++;
     plan->graph_version++;
@@ -206,5 +207,14 @@ gmxfmm_status fmm_particles_assign(gmxfmm_plan* plan, const void* x)
 gmxfmm_status fmm_particles_enqueue_assign(gmxfmm_plan* plan, const void* x, void* stream)
 {
     plan->particles.version++;
+    plan->particles.assign_begun = 0;
     return plan->backend->enqueue_assign(plan, x, stream);
+}
+
+gmxfmm_status fmm_particles_enqueue_assign_part(gmxfmm_plan* plan, gmxfmm_assign_part part, const void* x, void* stream)
+{
+    const gmxfmm_status status   = plan->backend->enqueue_assign_part(plan, part, x, stream);
+    plan->particles.assign_begun = status == GMXFMM_OK && part != GMXFMM_ASSIGN_END;
+    plan->particles.version += part == GMXFMM_ASSIGN_END;
+    return status;
 }

@@ -20,6 +20,8 @@ gmxfmm_status fmm_particles_assign(gmxfmm_plan* plan, const void* x);
 
 /* The same on a stream, to the cells that there are. Errors: DEVICE, UNSUPPORTED. */
 gmxfmm_status fmm_particles_enqueue_assign(gmxfmm_plan* plan, const void* x, void* stream);
+gmxfmm_status
+fmm_particles_enqueue_assign_part(gmxfmm_plan* plan, gmxfmm_assign_part part, const void* x, void* stream);
 
 /* Targets at x copied as double precision, for a backend of the host. Errors: MEMORY. */
 gmxfmm_status fmm_particles_keep_targets(gmxfmm_plan* plan, const void* x);

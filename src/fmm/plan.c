@@ -230,24 +230,24 @@ gmxfmm_status gmxfmm_enqueue_box(gmxfmm_plan* plan, const double* box, void* str
     gmxfmm_status status        = gmxfmm_set_box(plan, box);
     if (status == GMXFMM_OK && fmm_is_assigned(plan) && plan->backend->enqueue_box != NULL)
     {
-        status = plan->backend->enqueue_box(plan, stream, &graphs_follow);
-        /* where other cells would be near, an assignment is refused, and its graph must not stand for it */
-        plan->graph_version = graphs_follow && fmm_domain_near_holds(plan) ? version : plan->graph_version;
+        status              = plan->backend->enqueue_box(plan, stream, &graphs_follow);
+        plan->graph_version = graphs_follow ? version : plan->graph_version;
     }
     return status;
 }
 
-gmxfmm_status gmxfmm_enqueue_assign(gmxfmm_plan* plan, const void* x, void* stream)
+/* Whether an assignment can be put on a stream. */
+static gmxfmm_status check_enqueue_assign(gmxfmm_plan* plan, const void* x)
 {
-    if (plan == NULL || (x == NULL && plan->particles.n > 0))
+    if (x == NULL && plan->particles.n > 0)
     {
-        return plan == NULL ? GMXFMM_ERROR_NULL : fmm_fail(plan, GMXFMM_ERROR_NULL, "positions are NULL");
+        return fmm_fail(plan, GMXFMM_ERROR_NULL, "positions are NULL");
     }
     if (plan->backend->enqueue_assign == NULL)
     {
         return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "%s", plan->backend->no_enqueue_assign);
     }
-    if (!(gmxfmm_capabilities(plan) & GMXFMM_CAN_ENQUEUE_ASSIGN))
+    if (!(plan->backend->capabilities(plan) & GMXFMM_CAN_ENQUEUE_ASSIGN))
     {
         return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "enqueue_assign does not take %s: call gmxfmm_assign",
                         plan->particles.num_targets > 0 ? "targets"
@@ -265,7 +265,28 @@ gmxfmm_status gmxfmm_enqueue_assign(gmxfmm_plan* plan, const void* x, void* stre
         return fmm_fail(plan, GMXFMM_ERROR_ORDER,
                         "other cells are near each other in the box as it is now: call gmxfmm_assign");
     }
-    return fmm_particles_enqueue_assign(plan, x, stream);
+    return GMXFMM_OK;
+}
+
+gmxfmm_status gmxfmm_enqueue_assign(gmxfmm_plan* plan, const void* x, void* stream)
+{
+    const gmxfmm_status status = plan != NULL ? check_enqueue_assign(plan, x) : GMXFMM_ERROR_NULL;
+    return status == GMXFMM_OK ? fmm_particles_enqueue_assign(plan, x, stream) : status;
+}
+
+gmxfmm_status gmxfmm_enqueue_assign_part(gmxfmm_plan* plan, gmxfmm_assign_part part, const void* x, void* stream)
+{
+    gmxfmm_status status = plan != NULL ? GMXFMM_OK : GMXFMM_ERROR_NULL;
+    if (plan != NULL && part == GMXFMM_ASSIGN_BEGIN)
+    {
+        status = check_enqueue_assign(plan, x);
+    }
+    else if (plan != NULL && !plan->particles.assign_begun)
+    {
+        status = fmm_fail(plan, GMXFMM_ERROR_ORDER,
+                          "GMXFMM_ASSIGN_BEGIN must come first, and again after another assignment");
+    }
+    return status == GMXFMM_OK ? fmm_particles_enqueue_assign_part(plan, part, x, stream) : status;
 }
 
 /* Whether a step can be made, and what is wanted of it. */
@@ -385,7 +406,11 @@ gmxfmm_time_stages(gmxfmm_plan* plan, const void* x, unsigned stages, int repeat
 
 unsigned gmxfmm_capabilities(const gmxfmm_plan* plan)
 {
-    return plan != NULL ? plan->backend->capabilities(plan) : 0;
+    const unsigned all  = plan != NULL ? plan->backend->capabilities(plan) : 0;
+    const unsigned lost = all & GMXFMM_CAN_ENQUEUE_ASSIGN && fmm_is_assigned(plan) && !fmm_domain_near_holds(plan)
+                              ? GMXFMM_CAN_ENQUEUE_ASSIGN
+                              : 0;
+    return all & ~lost;
 }
 
 int64_t gmxfmm_graph_version(const gmxfmm_plan* plan)

@@ -49,6 +49,7 @@ typedef struct
     int64_t num_targets; /* 0: the particles are the targets */
     double* target_x;    /* 3 num_targets, of a backend that computes on the host */
     size_t  exclusion_bytes, target_bytes;
+    int     assign_begun; /* GMXFMM_ASSIGN_BEGIN, without END so far */
 } fmm_particles;
 
 enum

@@ -212,6 +212,8 @@ class CudaAssignIn : public OnStream<testing::TestWithParam<Case>>
     template <class X>
     void changeBoxes(const System& s, const std::vector<Mat3>& strains);
     template <class X>
+    void assignInParts(const System& s);
+    template <class X>
     void launchGraphInBoxes(const System& s, const std::vector<Mat3>& strains);
     template <class X>
     void crowd(const System& s, const Positions& first, const Positions& then);
@@ -384,9 +386,9 @@ void CudaAssignIn::launchGraphInBoxes(const System& s, const std::vector<Mat3>& 
 TEST_P(CudaAssignIn, GraphsFollowTheBox)
 {
     std::vector<Mat3> strains;
-    for (const double z : {0.001, 0.002, 0.01, -0.02, 0.02})
+    for (const double z : {0.001, 0.002, 0.01, -0.01, 0.02}) /* the same cells are near */
     {
-        const double across = 0.01 - z;
+        const double across = 0.004 - z;
         strains.push_back({across, 0, 0, 0, across, 0, 0, 0, z});
     }
     const System s = withFarExclusions(water(GetParam().box, 5));
@@ -472,6 +474,94 @@ TEST_F(CudaAssign, CountsInGraphsCapturedBefore)
     expectSameBits(out, *fresh<double>(system_, options_, there, there, stream_));
     cudaGraphExecDestroy(exec);
     cudaGraphDestroy(graph);
+}
+
+/* In parts: steps between them have the old cells, later ones the new; what changes meanwhile, and graphs. */
+template <class X>
+void CudaAssignIn::assignInParts(const System& s)
+{
+    const gmxfmm_options o = onDevice<X>(options());
+    Plan                 plan(s, o);
+    Random               random(21);
+    System               now    = s;
+    Positions            before = s.x; /* where the old cells are of */
+    DeviceArray<X>       x(asArray<X>(s.x)), q(asArray<X>(s.q));
+    const OutputsOf<X>   old(s.size()), out(s.size());
+    cudaStream_t         beside = nullptr;
+    cudaEvent_t          event  = nullptr;
+    cudaGraph_t          graph  = nullptr;
+    cudaGraphExec_t      exec   = nullptr;
+    const auto           put    = [&](gmxfmm_assign_part part, cudaStream_t stream) {
+        ASSERT_EQ(gmxfmm_enqueue_assign_part(plan.get(), part, x.data(), stream), GMXFMM_OK)
+            << gmxfmm_message(plan.get());
+    };
+    const auto behind = [&](cudaStream_t first, cudaStream_t second)
+    {
+        ASSERT_EQ(cudaEventRecord(event, first), cudaSuccess);
+        ASSERT_EQ(cudaStreamWaitEvent(second, event, 0), cudaSuccess);
+    };
+    ASSERT_EQ(cudaStreamCreateWithFlags(&beside, cudaStreamNonBlocking), cudaSuccess);
+    ASSERT_EQ(cudaEventCreate(&event), cudaSuccess);
+    for (int i = 0; i < 5; i++)
+    {
+        SCOPED_TRACE(i);
+        now.x = i == 3 ? crowded(s.x) : moved(now.x, i == 4 ? 0.5 : 1.3, &random);
+        x.put(asArray<X>(now.x));
+        put(GMXFMM_ASSIGN_BEGIN, stream_);
+        behind(stream_, beside);
+        if (i == 1)
+        {
+            ASSERT_EQ(cudaStreamBeginCapture(beside, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+            put(GMXFMM_ASSIGN_SORT, beside);
+            ASSERT_EQ(cudaStreamEndCapture(beside, &graph), cudaSuccess);
+            ASSERT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
+        }
+        if (i == 0)
+        {
+            put(GMXFMM_ASSIGN_SORT, beside);
+        }
+        else
+        {
+            ASSERT_EQ(cudaGraphLaunch(exec, beside), cudaSuccess);
+        }
+        const DeviceArray<X> there(asArray<X>(before));
+        enqueueStep(plan.get(), there, old, stream_);
+        const std::unique_ptr<OutputsOf<X>> expected = fresh<X>(now, o, before, before, stream_);
+        if (i == 2)
+        {
+            for (double& charge : now.q)
+            {
+                charge *= 1.25;
+            }
+            q.put(asArray<X>(now.q));
+            ASSERT_EQ(
+                gmxfmm_enqueue_charges(plan.get(), static_cast<std::int64_t>(s.size()), nullptr, q.data(), stream_),
+                GMXFMM_OK);
+        }
+        behind(beside, stream_);
+        put(GMXFMM_ASSIGN_END, stream_);
+        enqueueStep(plan.get(), x, out, stream_);
+        wait();
+        expectSameBits(old, *expected);
+        expectSameBits(out, *fresh<X>(now, o, now.x, now.x, stream_));
+        before = now.x;
+    }
+    EXPECT_EQ(gmxfmm_enqueue_assign_part(plan.get(), GMXFMM_ASSIGN_END, nullptr, stream_), GMXFMM_ERROR_ORDER);
+    put(GMXFMM_ASSIGN_BEGIN, stream_);
+    enqueueAssign(plan.get(), x, stream_);
+    EXPECT_EQ(gmxfmm_enqueue_assign_part(plan.get(), GMXFMM_ASSIGN_SORT, nullptr, stream_), GMXFMM_ERROR_ORDER);
+    EXPECT_NE(std::string(gmxfmm_message(plan.get())).find("BEGIN"), std::string::npos);
+    wait();
+    cudaGraphExecDestroy(exec);
+    cudaGraphDestroy(graph);
+    cudaEventDestroy(event);
+    cudaStreamDestroy(beside);
+}
+
+TEST_P(CudaAssignIn, ComesInParts)
+{
+    const System s = withFarExclusions(water(GetParam().box, 5));
+    forArrays([&](auto x) { assignInParts<decltype(x)>(s); });
 }
 
 TEST_F(CudaAssign, ReportsPositionsThatNoCellCanHold)
@@ -583,8 +673,9 @@ TEST_F(CudaAssign, ComesAfterTheCallThatWaitsWhereOtherCellsAreNear)
     expectClose(out, *fresh<double>(narrow, options_, narrow.x, narrow.x, stream_), GMXFMM_DOUBLE);
 }
 
-/* Bricks of 0.4 0.44 0.38 to 0.33: from 0.342 on their diagonal is longer than twice the shortest edge. */
-TEST_F(CudaAssign, NoGraphStandsForOneThatWouldBeRefused)
+/* Bricks of 0.4 0.44 0.38 to 0.33: from 0.342 on their diagonal is longer than twice the shortest edge. Graphs of steps
+ * go on. */
+TEST_F(CudaAssign, SaysWhereNoGraphCanStandForIt)
 {
     Plan                      plan(system_, options_);
     const DeviceArray<double> x(system_.x);
@@ -596,13 +687,15 @@ TEST_F(CudaAssign, NoGraphStandsForOneThatWouldBeRefused)
         const Mat3         box     = strained(system_, {0, 0, 0, 0, 0, 0, 0, 0, z}).box;
         const std::int64_t version = gmxfmm_graph_version(plan.get());
         ASSERT_EQ(gmxfmm_enqueue_box(plan.get(), box.data(), stream_), GMXFMM_OK) << gmxfmm_message(plan.get());
-        const bool          follows = gmxfmm_graph_version(plan.get()) == version;
-        const gmxfmm_status status  = gmxfmm_enqueue_assign(plan.get(), x.data(), stream_);
+        const bool          can    = (gmxfmm_capabilities(plan.get()) & GMXFMM_CAN_ENQUEUE_ASSIGN) != 0;
+        const gmxfmm_status status = gmxfmm_enqueue_assign(plan.get(), x.data(), stream_);
+        EXPECT_EQ(can, status == GMXFMM_OK);
+        EXPECT_EQ(can, gmxfmm_enqueue_assign_part(plan.get(), GMXFMM_ASSIGN_BEGIN, x.data(), stream_) == GMXFMM_OK);
+        EXPECT_TRUE(can || status == GMXFMM_ERROR_ORDER) << gmxfmm_message(plan.get());
         if (z < -0.17) /* before, the line of these shapes begins */
         {
-            EXPECT_EQ(follows, status == GMXFMM_OK);
-            accepted += status == GMXFMM_OK;
-            refused += status == GMXFMM_ERROR_ORDER;
+            EXPECT_EQ(gmxfmm_graph_version(plan.get()), version);
+            (can ? accepted : refused)++;
         }
         enqueueStep(plan.get(), x, out, stream_);
         wait();

@@ -189,7 +189,7 @@ static __device__ inline void interact(R dx, R dy, R dz, R r2, R q, R least, Vec
         sum->x += f * dx;
         sum->y += f * dy;
     }
-    sum->z += f * dz;
+    sum->z = fma(f, dz, sum->z); /* as the compiler has it where f dz is not wanted for w, too */
 }
 
 template <class Kind, class R, int T>

@@ -259,38 +259,44 @@ static gmxfmm_status set_tiles(gmxfmm_plan* plan, const Geometry& g, const Parti
     return GMXFMM_OK;
 }
 
-/* charge: caller's order, or NULL for targets, which have none. */
 template <class X>
-static gmxfmm_status
-bin(gmxfmm_plan* plan, const ParticleSet* set, const X* x, const double* charge, cudaStream_t stream)
+static gmxfmm_status find(gmxfmm_plan* plan, const ParticleSet* set, const X* x, cudaStream_t stream)
 {
-    fmm_device*    d      = plan->device;
-    AssignResults* found  = d->assign_results.as<AssignResults>();
-    size_t         bytes  = d->sort_scratch.capacity;
-    const Geometry g      = make_geometry(plan);
-    const int      blocks = blocks_for(set->n, c_threads);
+    fmm_device*    d     = plan->device;
+    AssignResults* found = d->assign_results.as<AssignResults>();
     begin_assign<<<1, 1, 0, stream>>>(found);
     if (set->n > 0)
     {
-        float* reference = d->references.as<float>();
-        find_cells<<<blocks, c_threads, 0, stream>>>(g, d->box.as<BoxValues>(), x, set->n, d->keys.as<int>(),
-                                                     d->values.as<int>(), reference, found);
-        FMM_CUDA(plan, cudaGetLastError());
+        find_cells<<<blocks_for(set->n, c_threads), c_threads, 0, stream>>>(
+            make_geometry(plan), d->box.as<BoxValues>(), x, set->n, d->keys.as<int>(), d->values.as<int>(),
+            d->references.as<float>(), found);
+    }
+    FMM_CUDA(plan, cudaGetLastError());
+    return GMXFMM_OK;
+}
+
+/* Finds the cells of a set, whose positions are on the device. */
+static gmxfmm_status find_set(gmxfmm_plan* plan, const ParticleSet* set, const void* x, cudaStream_t stream)
+{
+    return plan->options.array_type == GMXFMM_DOUBLE ? find(plan, set, static_cast<const double*>(x), stream)
+                                                     : find(plan, set, static_cast<const float*>(x), stream);
+}
+
+/* Sorts a set by the cells that were found. charge: caller's order, or NULL for targets, which have none. */
+static gmxfmm_status sort_set(gmxfmm_plan* plan, const ParticleSet* set, const double* charge, cudaStream_t stream)
+{
+    fmm_device*    d     = plan->device;
+    size_t         bytes = d->sort_scratch.capacity;
+    const Geometry g     = make_geometry(plan);
+    if (set->n > 0)
+    {
         FMM_CUDA(plan, sort_by_cell(d, set, g.num_cells, d->sort_scratch.memory, &bytes, stream));
-        set_anchors<<<blocks, c_threads, 0, stream>>>(g, set->n, reference, charge, set->sorted.as<int>(),
-                                                      set->cell_of.as<int>(), set->position.as<int>(),
-                                                      set->anchor.as<Anchor>());
+        set_anchors<<<blocks_for(set->n, c_threads), c_threads, 0, stream>>>(
+            g, set->n, d->references.as<float>(), charge, set->sorted.as<int>(), set->cell_of.as<int>(),
+            set->position.as<int>(), set->anchor.as<Anchor>());
         FMM_CUDA(plan, cudaGetLastError());
     }
     return set_tiles(plan, g, set, stream);
-}
-
-/* Sorts a set, whose positions are on the device. */
-static gmxfmm_status
-enqueue_set(gmxfmm_plan* plan, const ParticleSet* set, const void* x, const double* charge, cudaStream_t stream)
-{
-    return plan->options.array_type == GMXFMM_DOUBLE ? bin(plan, set, static_cast<const double*>(x), charge, stream)
-                                                     : bin(plan, set, static_cast<const float*>(x), charge, stream);
 }
 
 /* Sorts a set and waits for the number of tiles. */
@@ -298,7 +304,8 @@ static gmxfmm_status assign_set(gmxfmm_plan* plan, ParticleSet* set, const void*
 {
     fmm_device*   d = plan->device;
     AssignResults results;
-    FMM_TRY(enqueue_set(plan, set, x, charge, d->own));
+    FMM_TRY(find_set(plan, set, x, d->own));
+    FMM_TRY(sort_set(plan, set, charge, d->own));
     FMM_TRY(fmm_cuda_assign_results(plan, &results, d->own));
     if (results.bad != c_none)
     {
@@ -311,10 +318,15 @@ static gmxfmm_status assign_set(gmxfmm_plan* plan, ParticleSet* set, const void*
     return GMXFMM_OK;
 }
 
-gmxfmm_status fmm_cuda_sort_sources(gmxfmm_plan* plan, const void* x, cudaStream_t stream)
+gmxfmm_status fmm_cuda_find_cells(gmxfmm_plan* plan, const void* x, cudaStream_t stream)
+{
+    return find_set(plan, &plan->device->sources, x, stream);
+}
+
+gmxfmm_status fmm_cuda_sort_sources(gmxfmm_plan* plan, cudaStream_t stream)
 {
     const fmm_device* d = plan->device;
-    return enqueue_set(plan, &d->sources, x, d->charge.as<double>(), stream);
+    return sort_set(plan, &d->sources, d->charge.as<double>(), stream);
 }
 
 gmxfmm_status fmm_cuda_sort_and_wait(gmxfmm_plan* plan, const void* x)
