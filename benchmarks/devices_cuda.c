@@ -22,7 +22,7 @@ enum
 typedef struct
 {
     water       w;
-    float *     q, *reference, *force; /* reference: forces of one device */
+    float *     q, *reference, *force; /* reference: forces of one device, the last round's */
     device_step step;
     int         count; /* devices of the machine */
     double*     virial;
@@ -52,9 +52,8 @@ static void report(bench* b, int round, int parts, double share)
     CUDA(cudaMemsetAsync(s.force, 0xff, 3 * n * sizeof(float), s.stream));
     device_step_enqueue(&s, 0);
     CUDA(cudaStreamSynchronize(s.stream));
-    float* force = b->reference[0] == 0 ? b->reference : b->force; /* the first is of one device */
-    CUDA(cudaMemcpy(force, s.force, 3 * n * sizeof(float), cudaMemcpyDeviceToHost));
-    const int    same  = memcmp(force, b->reference, 3 * n * sizeof(float)) == 0;
+    CUDA(cudaMemcpy(parts == 1 ? b->reference : b->force, s.force, 3 * n * sizeof(float), cudaMemcpyDeviceToHost));
+    const int    same  = parts == 1 || memcmp(b->force, b->reference, 3 * n * sizeof(float)) == 0;
     const double total = device_step_ms(&s, 0), many = device_step_ms_in_flight(&s);
     const double far = device_step_ms(&s, GMXFMM_STAGE_FAR), near = device_step_ms(&s, GMXFMM_STAGE_NEAR);
     const double both   = device_step_ms(&s, GMXFMM_STAGE_NEAR | GMXFMM_STAGE_FAR);
@@ -94,7 +93,7 @@ int main(int argc, char** argv)
     const size_t n = (size_t)b.w.n;
     float*       x = malloc(3 * n * sizeof(float));
     b.q            = malloc(n * sizeof(float));
-    b.reference    = calloc(3 * n, sizeof(float));
+    b.reference    = malloc(3 * n * sizeof(float));
     b.force        = malloc(3 * n * sizeof(float));
     for (size_t i = 0; i < 3 * n; i++)
     {

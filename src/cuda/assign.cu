@@ -17,7 +17,7 @@ static gmxfmm_status reserve_near_virial(gmxfmm_plan* plan)
     return fmm_device_reserve(plan, &d->near_virial, (rows + 1) * 6 * real_size(plan));
 }
 
-/* The same on other devices that share the near field. */
+/* The assignment on other devices that share the near field, and their shares. */
 static gmxfmm_status assign_parts(gmxfmm_plan* plan, const void* x)
 {
     FMM_TRY(fmm_cuda_reserve_parts(plan));
