@@ -83,6 +83,7 @@ run_tests() {
             "one_test $tool-box $check $bin/gmxfmm_test_cuda_box --gtest_filter=*CudaBox.GraphsFollow*/RectangularSingle"
             "one_test $tool-box-line $check $bin/gmxfmm_test_cuda_box --gtest_filter=*CudaBox.*BetweenNodes/TriclinicDouble"
             "one_test $tool-streams $check $bin/gmxfmm_test_cuda_streams --gtest_filter=*AnEventTells*"
+            "one_test $tool-parts $check $bin/gmxfmm_test_cuda_parts --gtest_filter=CudaParts.MoreThanTiles:CudaParts.LeaveTheCallersDeviceAlone"
             "one_test $tool-octree-virial $check $bin/gmxfmm_test_cuda_tree_agrees --gtest_filter=*CudaTree.OfSeveralRoots/RotationSingle:*CudaTree.OfADroplet/SymmetricDouble")
     done
     for kind in cuda_ ""; do

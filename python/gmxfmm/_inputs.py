@@ -14,7 +14,7 @@ BoxLike = Union[float, "np.typing.ArrayLike", None]
 STATUS: Dict[int, str] = {value: name for name, value in header.enums["gmxfmm_status"].items()}
 AUTO = -1  # GMXFMM_AUTO
 _FIELDS = dict(Options._fields_)
-_FIXED = {"size", "array_type"}  # not a caller's
+_FIXED = {"size", "array_type", "num_devices"}  # not a caller's
 _ARGUMENTS = {"BOX": "box", "CHARGE": "charges", "EXCLUSION": "exclusions", "POSITION": "positions", "COINCIDENT": "positions"}
 _choices_of: Dict[str, Optional[List[str]]] = {}
 
@@ -57,12 +57,29 @@ def choices(name: str) -> Optional[List[str]]:
     return _choices_of[name]
 
 
+def _set_devices(options: Options, name: str, value: Any) -> None:
+    """Numbers of the GPUs that share a step, of which the first is the plan's, or their shares."""
+    kind = _FIELDS[name]
+    try:
+        numbers_given = [value] if isinstance(value, (int, np.integer)) else list(value)
+        if not 0 < len(numbers_given) <= kind._length_:
+            raise ValueError
+        setattr(options, name, kind(*numbers_given))
+    except (TypeError, ValueError, OverflowError):
+        raise refuse(name, f"it is {value!r}, it must be 1 to {kind._length_} {'integers' if name == 'devices' else 'numbers'}") from None
+    if name == "devices":
+        options.num_devices = len(numbers_given)
+
+
 def _set_option(options: Options, name: str, value: Any) -> None:
     if name not in _FIELDS or name in _FIXED:
         raise refuse(name, f"there is no option {name!r}; there are {', '.join(sorted(set(_FIELDS) - _FIXED))}")
     kind = _FIELDS[name]
     if name == "cache_dir":
         setattr(options, name, None if value is None else str(value).encode())
+        return
+    if name in ("devices", "shares"):
+        _set_devices(options, name, value)
         return
     if isinstance(value, str):
         words = choices(name)
@@ -87,6 +104,8 @@ def make_options(given: Mapping[str, Any], array_type: int) -> Options:
     for name, value in given.items():
         _set_option(options, name, value)
     options.array_type = array_type
+    if options.num_devices:
+        options.device_id = options.devices[0]
     return options
 
 

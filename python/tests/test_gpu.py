@@ -136,6 +136,17 @@ class Arrays:
             # the same plan and numbers, but for which assignment: sums in another order
             np.testing.assert_allclose(self.host(step.forces), host.forces, rtol=0, atol=1e-5 * np.abs(host.forces).max())
 
+    def test_parts_of_a_step_give_what_one_device_does(self):
+        x, q = self.data()
+        forces = []
+        for devices in ((0,), (0, 0)):
+            with gmxfmm.Plan(self.device(x), self.device(q), 6, measure=False, devices=devices) as plan:
+                step = plan.step(self.device(x))
+                step.check()
+                self.assertEqual(plan.info.num_devices, len(devices))
+                forces.append(self.host(step.forces))
+        np.testing.assert_array_equal(*forces)
+
     def test_charges_box_and_assignment_follow(self):
         x, q = self.data()
         with gmxfmm.Plan(self.device(x), self.device(q), 6, accuracy=1e-4, assign_every=3) as plan:

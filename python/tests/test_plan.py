@@ -259,6 +259,11 @@ class Refused(unittest.TestCase):
             ("charges", "finite", lambda: plan.set_charges(np.full(64, np.nan))),
             ("positions", "give their positions", lambda: measured.set_charges(q[:60])),
             ("exclusions", "m x 2", lambda: plan.set_exclusions([1, 2])),
+            ("devices", "device = cuda", lambda: gmxfmm.Plan(x, q, 4, measure=False, devices=(0, 1))),
+            ("devices", "1 to 8 integers", lambda: gmxfmm.Plan(x, q, 4, measure=False, devices=())),
+            ("devices", "1 to 8 integers", lambda: gmxfmm.Plan(x, q, 4, measure=False, devices=(0, 0.5))),
+            ("shares", "1 to 8 numbers", lambda: gmxfmm.Plan(x, q, 4, measure=False, shares=range(9))),
+            ("num_devices", "no option", lambda: gmxfmm.Plan(x, q, 4, measure=False, num_devices=2)),
             ("targets", "n x 3", lambda: plan.set_targets([1, 2, 3])),
         ):
             with self.subTest(argument=argument, text=text), self.assertRaisesRegex(gmxfmm.Error, text) as caught:

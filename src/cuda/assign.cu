@@ -6,10 +6,12 @@
 #include <utility>
 
 #include "cuda/device.h"
+#include "cuda/execute.h"
 #include "cuda/near/near.h"
+#include "cuda/near/parts.h"
 #include "cuda/particles/particles.h"
 
-/* The arrays of an assignment that steps read. */
+/* The arrays of an assignment that steps read, but for what other devices copy of it. */
 enum
 {
     c_sorted,
@@ -120,7 +122,7 @@ __global__ void __launch_bounds__(c_threads) end_assign(const __grid_constant__ 
     }
 }
 
-static gmxfmm_status end_parts(gmxfmm_plan* plan, cudaStream_t stream)
+static gmxfmm_status end_assignment(gmxfmm_plan* plan, cudaStream_t stream)
 {
     fmm_device* d = plan->device;
     EndArgs     a;
@@ -135,7 +137,7 @@ static gmxfmm_status end_parts(gmxfmm_plan* plan, cudaStream_t stream)
     const int most = c_blocksEach * d->limits.processors;
     end_assign<<<std::min(most, blocks_for(a.n + 1, c_threads)), c_threads, 0, stream>>>(a);
     FMM_CUDA(plan, cudaGetLastError());
-    return GMXFMM_OK;
+    return has_parts(d) ? fmm_cuda_assign_parts(plan, stream) : GMXFMM_OK;
 }
 
 /* Room for the rows of the near virial. Where P2P writes one for each tile, as many as there are tiles now or can be
@@ -147,6 +149,18 @@ static gmxfmm_status reserve_near_virial(gmxfmm_plan* plan)
     const int          tiles   = enqueues_assign(plan) ? fmm_cuda_most_tiles(plan, targets) : targets->launched_tiles;
     const size_t       rows    = static_cast<size_t>(fmm_cuda_near_virial_rows(plan, tiles));
     return fmm_device_reserve(plan, &d->near_virial, (rows + 1) * 6 * real_size(plan));
+}
+
+/* The assignment on other devices that share the near field, and their shares. */
+static gmxfmm_status assign_parts(gmxfmm_plan* plan, const void* x)
+{
+    FMM_TRY(fmm_cuda_reserve_parts(plan));
+    fmm_cuda_set_warps(plan->device);
+    if (fmm_cuda_shares_are_old(plan))
+    {
+        FMM_TRY(fmm_cuda_measure_shares(plan, x));
+    }
+    return fmm_cuda_assign_parts(plan, plan->device->own);
 }
 
 gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x)
@@ -170,6 +184,10 @@ gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x)
         FMM_TRY(d->path->assign(plan, d->own));
     }
     FMM_TRY(reserve_near_virial(plan));
+    if (has_parts(d))
+    {
+        FMM_TRY(assign_parts(plan, x));
+    }
     FMM_CUDA(plan, cudaStreamSynchronize(d->own));
     return GMXFMM_OK;
 }
@@ -181,7 +199,8 @@ gmxfmm_status fmm_device_enqueue_assign(gmxfmm_plan* plan, const void* x, void* 
     FMM_TRY(fmm_cuda_store_box(plan, on));
     FMM_TRY(fmm_cuda_find_cells(plan, x, on));
     FMM_TRY(fmm_cuda_sort_sources(plan, on));
-    return fmm_cuda_excluded_pairs(plan, on);
+    FMM_TRY(fmm_cuda_excluded_pairs(plan, on));
+    return has_parts(plan->device) ? fmm_cuda_assign_parts(plan, on) : GMXFMM_OK;
 }
 
 gmxfmm_status fmm_device_enqueue_assign_part(gmxfmm_plan* plan, gmxfmm_assign_part part, const void* x, void* stream)
@@ -191,7 +210,7 @@ gmxfmm_status fmm_device_enqueue_assign_part(gmxfmm_plan* plan, gmxfmm_assign_pa
     DeviceScope        scope(d->id);
     if (part == GMXFMM_ASSIGN_END)
     {
-        return end_parts(plan, on);
+        return end_assignment(plan, on);
     }
     if (part == GMXFMM_ASSIGN_BEGIN)
     {

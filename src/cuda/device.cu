@@ -8,6 +8,7 @@
 
 #include "cuda/convolution/convolution.h"
 #include "cuda/device.h"
+#include "cuda/near/parts.h"
 #include "cuda/octree/far.h"
 #include "cuda/octree/levels.h"
 #include "cuda/resources.h"
@@ -31,7 +32,9 @@ gmxfmm_status fmm_device_check(int id, char* message, size_t size)
     }
     if (id >= count)
     {
-        std::snprintf(message, size, "device_id is %d, but there are %d CUDA devices", id, count);
+        const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+        std::snprintf(message, size, "device_id is %d, but there are %d CUDA devices%s%s", id, count,
+                      visible != NULL ? ", with CUDA_VISIBLE_DEVICES=" : "", visible != NULL ? visible : "");
         return GMXFMM_ERROR_DEVICE;
     }
     if (limits.capability < c_leastCapability)
@@ -46,13 +49,12 @@ gmxfmm_status fmm_device_check(int id, char* message, size_t size)
 static gmxfmm_status make_streams(gmxfmm_plan* plan)
 {
     fmm_device* device = plan->device;
-    int         low = 0, high = 0;
+    int         low = 0, high = 0, near = 0;
     FMM_CUDA(plan, cudaDeviceGetStreamPriorityRange(&low, &high));
     /* The far field is a chain of short kernels, which must not queue behind the blocks of the near field. The near
      * field in turn must not queue behind kernels that a host program runs at the lowest priority at the same time;
-     * these then fill the multiprocessors that the last blocks of the near field leave idle. Smaller numbers are higher
-     * priorities. */
-    const int near = low - high > 1 ? low - 1 : low;
+     * these then fill the multiprocessors that the last blocks of the near field leave idle. */
+    FMM_TRY(fmm_cuda_near_priority(plan, &near));
     FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->far, cudaStreamNonBlocking, high));
     FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->side, cudaStreamNonBlocking, high));
     FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->near, cudaStreamNonBlocking, near));
@@ -98,6 +100,7 @@ gmxfmm_status fmm_device_create(gmxfmm_plan* plan)
     plan->device->id = id;
     DeviceScope scope(id);
     FMM_TRY(make_streams(plan));
+    FMM_TRY(fmm_cuda_create_parts(plan));
     /* Loaded or compiled now if the method and the order are given already: an open system gets its octree only at
      * assign. */
     const bool is_given = plan->far.m2l == GMXFMM_M2L_ROTATION && plan->options.order >= 0;
@@ -114,6 +117,7 @@ void fmm_device_destroy(gmxfmm_plan* plan)
     DeviceScope scope(d->id);
     /* what a host program has enqueued may still be running */
     cudaDeviceSynchronize();
+    fmm_cuda_destroy_parts(plan);
     fmm_cuda_free_transforms(d);
     fmm_cuda_tree_destroy(plan);
     cudaStreamDestroy(d->near);
@@ -160,4 +164,20 @@ gmxfmm_status fmm_device_set_shape(gmxfmm_plan* plan)
         FMM_TRY(fmm_device_reserve(plan, &d->node_z[i], d->z.capacity));
     }
     return GMXFMM_OK;
+}
+
+void fmm_device_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
+{
+    const DeviceParts* parts = plan->device->parts;
+    info->shares[0]          = 1;
+    if (parts != NULL)
+    {
+        info->num_devices  = parts->num;
+        info->devices_note = parts->note;
+    }
+    for (int k = 0; parts != NULL && k < parts->num; k++)
+    {
+        info->devices[k] = parts->part[k].id;
+        info->shares[k]  = parts->share[k];
+    }
 }

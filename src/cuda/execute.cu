@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The stages of a step in order, on streams: the only file that forks and joins. */
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -7,7 +8,9 @@
 #include "cuda/convolution/convolution.h"
 #include "cuda/expansions/expansions.h"
 #include "cuda/device.h"
+#include "cuda/execute.h"
 #include "cuda/near/near.h"
+#include "cuda/near/parts.h"
 #include "cuda/output.h"
 #include "cuda/particles/particles.h"
 #include "cuda/runtime/event.h"
@@ -16,7 +19,9 @@ enum
 {
     c_fewCells     = 8000,
     c_fillingTiles = 16, /* of P2P, for a multiprocessor, of 24 that it has room for */
-    c_manyTiles    = 72  /* three times that */
+    c_manyTiles    = 72, /* three times that */
+    c_timedSteps   = 3,  /* in a row, of which the last is timed */
+    c_triedShares  = 4   /* shares of several devices that are tried, one after the other */
 };
 
 /* Streams differ in priority, which a graph without this would lose. */
@@ -183,7 +188,7 @@ static gmxfmm_status end_far_field(gmxfmm_plan* plan, const void* x, bool virial
 /* Tiles of P2P for a multiprocessor. */
 static int tiles_each(const fmm_device* d)
 {
-    return targets_of(d)->launched_tiles / d->limits.processors;
+    return own_warps(d) / d->limits.processors;
 }
 
 /* P2P after `fork` in the stream, or after another event, and before what follows in the stream. If it cannot fill the
@@ -220,12 +225,17 @@ near_and_far(gmxfmm_plan* plan, const void* x, unsigned stages, const StepWanted
 {
     const bool     virial = wanted.virial != 0;
     fmm_device*    d      = plan->device;
-    const bool     near = (stages & GMXFMM_STAGE_NEAR) != 0, far = (stages & GMXFMM_STAGE_FAR) != 0;
+    const bool     any = (stages & GMXFMM_STAGE_NEAR) != 0, far = (stages & GMXFMM_STAGE_FAR) != 0;
+    const bool     near = any && has_own_part(d), parts = any && has_parts(d);
     const bool     follows = near && far && near_follows_transform(plan);
     const bool     spectra = fmm_has_lattice_sums(plan) && (!has_s(plan) || d->s_pending || (virial && !has_z(plan)));
     const SideWork side    = {spectra, virial || plan->options.boundary == GMXFMM_VACUUM || moments_beside(plan),
                            spectra || !follows ? d->side : stream};
     FMM_CUDA(plan, cudaEventRecord(d->fork, stream));
+    if (parts)
+    {
+        FMM_TRY(fmm_cuda_begin_parts(plan, wanted));
+    }
     if (far)
     {
         FMM_TRY(begin_far_field(plan, virial, side));
@@ -239,7 +249,80 @@ near_and_far(gmxfmm_plan* plan, const void* x, unsigned stages, const StepWanted
         FMM_TRY(end_far_field(plan, x, virial, side));
         FMM_CUDA(plan, cudaStreamWaitEvent(stream, d->far_done, 0));
     }
-    return follows ? near_field(plan, wanted, d->spectrum_done, stream) : GMXFMM_OK;
+    if (follows)
+    {
+        FMM_TRY(near_field(plan, wanted, d->spectrum_done, stream));
+    }
+    if (has_parts(d) && d->parts->timed)
+    {
+        FMM_CUDA(plan, cudaEventRecord(d->end, stream));
+    }
+    return parts ? fmm_cuda_join_parts(plan, stream) : GMXFMM_OK;
+}
+
+/* Times of the parts of the near field, of the first device with the far field, in ms. */
+static gmxfmm_status time_parts(gmxfmm_plan* plan, const void* x, unsigned stages, double* ms)
+{
+    const fmm_device*  d     = plan->device;
+    const DeviceParts* parts = d->parts;
+    for (int i = 0; i < c_timedSteps; i++)
+    {
+        FMM_CUDA(plan, cudaEventRecord(d->begin, d->own));
+        FMM_TRY(near_and_far(plan, x, stages, {0, 0, 0}, d->own));
+    }
+    FMM_CUDA(plan, cudaStreamSynchronize(d->own));
+    for (int k = 0; k < parts->num; k++)
+    {
+        const DevicePart& part  = parts->part[k];
+        float             taken = 0;
+        DeviceScope       scope(part.id);
+        if (k == 0 || ((stages & GMXFMM_STAGE_NEAR) && part.warps > 0))
+        {
+            FMM_CUDA(plan, cudaEventElapsedTime(&taken, k == 0 ? d->begin : part.begin, k == 0 ? d->end : part.end));
+        }
+        ms[k] = static_cast<double>(taken);
+    }
+    return GMXFMM_OK;
+}
+
+/* Tries shares, each from the times with those before, and keeps those with which the slowest part took least. */
+static gmxfmm_status try_shares(gmxfmm_plan* plan, const void* x)
+{
+    fmm_device*  d     = plan->device;
+    DeviceParts* parts = d->parts;
+    double       base[GMXFMM_MAX_DEVICES], ms[GMXFMM_MAX_DEVICES], best[GMXFMM_MAX_DEVICES], least = 0;
+    FMM_TRY(store_box(plan, d->own));
+    FMM_TRY(fmm_cuda_permute(plan, x, d->own));
+    FMM_TRY(time_parts(plan, x, GMXFMM_STAGE_FAR, base));
+    for (int round = 0; round < c_triedShares; round++)
+    {
+        FMM_TRY(fmm_cuda_assign_parts(plan, d->own));
+        FMM_TRY(time_parts(plan, x, GMXFMM_STAGE_NEAR | GMXFMM_STAGE_FAR, ms));
+        const double slowest = *std::max_element(ms, ms + parts->num);
+        if (round == 0 || slowest < least)
+        {
+            least = slowest;
+            std::copy(parts->share, parts->share + parts->num, best);
+        }
+        fmm_cuda_balance(parts, ms, base);
+        fmm_cuda_set_warps(d);
+    }
+    std::copy(best, best + parts->num, parts->share);
+    fmm_cuda_set_warps(d);
+    parts->measured_n       = d->sources.n;
+    parts->measured_targets = d->targets.n;
+    parts->measured_order   = plan->far.order;
+    parts->measured_near    = plan->domain.cells.num_near;
+    parts->measured_tiles   = targets_of(d)->launched_tiles;
+    return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_cuda_measure_shares(gmxfmm_plan* plan, const void* x)
+{
+    plan->device->parts->timed = true;
+    const gmxfmm_status status = try_shares(plan, x);
+    plan->device->parts->timed = false;
+    return status;
 }
 
 /* What a virial needs in addition to forces, for the fields that were computed. It reads the spectrum of the multipoles

@@ -205,6 +205,8 @@ struct DeviceDerivatives
     DeviceBuffer gradient;     /* of a synchronous execute */
 };
 
+struct DeviceParts;
+
 struct fmm_device
 {
     int            id;
@@ -218,6 +220,8 @@ struct fmm_device
     DeviceLimits   limits;
     AllowedKernels allowed;
     bool           has_chains; /* chain.h */
+
+    DeviceParts* parts; /* of a step on several devices (near/parts.h); NULL: num_devices was not asked for */
 
     const DevicePath* path; /* convolution over cells of one level, or octree: set with the grid */
 

@@ -41,6 +41,7 @@
 #define GMXFMM_MAX_ORDER 40        /* largest expansion order in double precision */
 #define GMXFMM_MAX_ORDER_SINGLE 20 /* and in single precision */
 #define GMXFMM_MAX_DEGREE 20       /* largest degree of interpolation of the treecode */
+#define GMXFMM_MAX_DEVICES 8       /* most GPUs that share a step */
 
 #define GMXFMM_AUTO (-1) /* of an option whose default it is: the library chooses */
 
@@ -151,6 +152,10 @@ typedef struct
                           * that soften such pairs themselves; less than gmxfmm_info.near_range */
     int pairs_beside;    /* [0] 1: pair kernels of others, about as long as the near field's, share the GPU with a step:
                           * times by which create_measured chooses count the near field twice */
+    int num_devices;     /* [0] GPUs of this process that share a step, 1..8, those in devices; 0: device_id alone */
+    int devices[8];   /* their numbers; the first, in place of device_id, has the plan's arrays and the far field. One
+                       * that cannot reach its memory is left out (gmxfmm_info.devices_note); twice the same: two parts */
+    double shares[8]; /* [0] of the near field on each, in any unit; all 0: as measured. Bits do not depend on them */
 } gmxfmm_options;
 
 /* What execute is asked for. NULL or 0 leaves a thing out, and the time it takes. Arrays are in the caller's order
@@ -221,6 +226,9 @@ typedef struct
     double           time_m2l;           /* by cells: transforms and product; octree: with the lattice at the roots */
     double           time_m2m, time_l2l; /* octree */
     double           time_charges, time_sums; /* treecode: modified charges of clusters; sums */
+    int              num_devices, devices[8]; /* GPUs that share a step, at most those asked for; 0: the CPU */
+    double           shares[8];               /* of the near field on each (FMM) */
+    const char*      devices_note;            /* which of the devices asked for are not used, and why; "" if all are */
 } gmxfmm_info;
 
 /* What a plan can do: bits of gmxfmm_capabilities(). */

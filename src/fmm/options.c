@@ -16,6 +16,7 @@ static const double c_bestSingle = 1e-6;
 
 /* The numbers of options.def, which includes nothing, are those that arrays are made for. */
 #define AUTOMATIC(name, text, lowest, highest, help) c_##name##_highest = (int)highest,
+#define INTEGER(name, standard, lowest, highest, help) c_##name##_highest = highest,
 #define IN_SINGLE(name, highest) c_##name##_single = highest,
 enum
 {
@@ -24,6 +25,10 @@ enum
 _Static_assert(c_order_highest == GMXFMM_MAX_ORDER && c_order_single == GMXFMM_MAX_ORDER_SINGLE &&
                    (int)c_depth_highest == FMM_MAX_DEPTH && c_degree_highest == GMXFMM_MAX_DEGREE,
                "options.def has other limits than gmxfmm.h and geometry/tree.h");
+_Static_assert((int)c_num_devices_highest == GMXFMM_MAX_DEVICES &&
+                   sizeof(((gmxfmm_options*)NULL)->devices) == GMXFMM_MAX_DEVICES * sizeof(int) &&
+                   sizeof(((gmxfmm_options*)NULL)->shares) == GMXFMM_MAX_DEVICES * sizeof(double),
+               "arrays of devices are of another length than GMXFMM_MAX_DEVICES");
 
 /* Sizes of gmxfmm_options that a program may have: that of the first version, up to what no later one will need. */
 static const size_t c_firstSize   = offsetof(gmxfmm_options, traversal) + sizeof(gmxfmm_traversal);
@@ -75,7 +80,8 @@ gmxfmm_status fmm_take_options(gmxfmm_options* own, const gmxfmm_options* given,
         }
     }
     memcpy(own, given, given->size < sizeof(*own) ? given->size : sizeof(*own));
-    own->size = sizeof(*own);
+    own->size      = sizeof(*own);
+    own->device_id = own->num_devices > 0 ? own->devices[0] : own->device_id;
     return GMXFMM_OK;
 }
 
@@ -146,6 +152,31 @@ static gmxfmm_status check_ranges(const gmxfmm_options* o, char* message, size_t
     {
         snprintf(message, size, "option prefactor is %g, it must be finite and not zero", o->prefactor);
         return GMXFMM_ERROR_OPTION;
+    }
+    return GMXFMM_OK;
+}
+
+/* The devices that share a step. */
+static gmxfmm_status check_devices(const gmxfmm_options* o, char* message, size_t size)
+{
+    const double highest = gmxfmm_find_option("device_id")->highest;
+    if (o->num_devices > 0 && o->device == GMXFMM_CPU)
+    {
+        snprintf(message, size, "devices are GPUs: choose device = cuda, or leave them out");
+        return GMXFMM_ERROR_OPTION;
+    }
+    for (int i = 0; i < o->num_devices; i++)
+    {
+        if (o->devices[i] < 0 || o->devices[i] > highest)
+        {
+            snprintf(message, size, "devices[%d] is %d, allowed is 0 to %g", i, o->devices[i], highest);
+            return GMXFMM_ERROR_OPTION;
+        }
+        if (!(o->shares[i] >= 0 && isfinite(o->shares[i])))
+        {
+            snprintf(message, size, "shares[%d] is %g, it must be finite and not negative", i, o->shares[i]);
+            return GMXFMM_ERROR_OPTION;
+        }
     }
     return GMXFMM_OK;
 }
@@ -235,13 +266,24 @@ static gmxfmm_status check_backend(const fmm_backend* backend, const gmxfmm_opti
                  backend->max_order, backend->max_rotation_order);
         return GMXFMM_ERROR_UNSUPPORTED;
     }
-    return gmxfmm_check_device(o->device, o->device_id, message, size);
+    gmxfmm_status status = GMXFMM_OK;
+    char          cause[256];
+    for (int i = 0; status == GMXFMM_OK && i < o->num_devices; i++)
+    {
+        status = gmxfmm_check_device(o->device, o->devices[i], cause, sizeof(cause));
+        if (status != GMXFMM_OK)
+        {
+            snprintf(message, size, "devices[%d]: %s", i, cause);
+        }
+    }
+    return o->num_devices > 0 ? status : gmxfmm_check_device(o->device, o->device_id, message, size);
 }
 
 gmxfmm_status fmm_check_options(const gmxfmm_options* o, char* message, size_t size)
 {
     gmxfmm_status status = check_ranges(o, message, size);
     status               = status == GMXFMM_OK ? check_method(o, message, size) : status;
+    status               = status == GMXFMM_OK ? check_devices(o, message, size) : status;
     if (status != GMXFMM_OK)
     {
         return status;

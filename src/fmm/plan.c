@@ -500,6 +500,9 @@ gmxfmm_status gmxfmm_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
     info->measured_error      = measured_error(plan);
     info->num_threads         = plan->num_threads;
     info->simd                = plan->backend->device == GMXFMM_CPU ? fmm_simd_level_name(plan->level) : "";
+    info->num_devices         = plan->backend->device == GMXFMM_CPU ? 0 : 1;
+    info->devices[0]          = plan->options.device_id;
+    info->devices_note        = "";
     info->bytes               = plan->bytes;
     memcpy(info->grid, d->grid, sizeof(info->grid));
     if (plan->backend->get_info != NULL)

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -16,7 +17,8 @@ enum kind
     INTEGER,
     REAL,
     GRID,
-    FACTOR, /* a number that is not 0 */
+    DEVICES, /* numbers, and how many */
+    FACTOR,  /* a number that is not 0 */
     BOX,
     FLAG,   /* has no value; stored as 1 */
     CHOICE, /* stored as the index of the word, which is the value of the enum in gmxfmm.h */
@@ -60,6 +62,8 @@ static const option table[] = {
     {"--traversal", "WAY", CHOICE, SOLVE(traversal), NULL, NULL, NULL},
     {"--precision", "TYPE", CHOICE, SOLVE(precision), NULL, "double", NULL},
     {"--device", "DEVICE", CHOICE, SOLVE(device), NULL, NULL, NULL},
+    {"--devices", "ID,ID,...", DEVICES, SOLVE(devices),
+     "GPUs that share the work, by number; the first has most of it (--device cuda)", "0 alone", NULL},
     {"--boundary", "TYPE", CHOICE, SOLVE(boundary), "surroundings of a periodic system", "the file's, else tinfoil",
      "tinfoil|vacuum"},
     {"--box", "BOX", BOX, OWN(box),
@@ -132,12 +136,13 @@ static int refuse(const option* o, const char* value)
     }
     range_text(o, range, sizeof(range));
     complain(NULL, 0, "%s %s is '%.60s', but must be %s%s", o->name, o->argument, value,
-             o->kind == INTEGER  ? "an integer in "
-             : o->kind == REAL   ? "a number in "
-             : o->kind == GRID   ? "three integers in "
-             : o->kind == FACTOR ? "a finite number other than 0"
-             : o->kind == BOX    ? "1, 3 or 9 numbers with commas, or none"
-                                 : "",
+             o->kind == INTEGER   ? "an integer in "
+             : o->kind == REAL    ? "a number in "
+             : o->kind == GRID    ? "three integers in "
+             : o->kind == DEVICES ? "1 to 8 numbers of GPUs with commas"
+             : o->kind == FACTOR  ? "a finite number other than 0"
+             : o->kind == BOX     ? "1, 3 or 9 numbers with commas, or none"
+                                  : "",
              range);
     return -1;
 }
@@ -216,6 +221,29 @@ static int parse_box(const char* text, main_options* options)
     return !*text && (n == 1 || n == 3 || n == 9);
 }
 
+/* Numbers of devices, whose range is the library's to check. */
+static int parse_devices(const char* text, gmxfmm_options* solve)
+{
+    solve->num_devices = 0;
+    for (;;)
+    {
+        char* rest;
+        errno             = 0;
+        const long number = strtol(text, &rest, 10);
+        if (rest == text || errno || number < 0 || number > INT_MAX || (*rest && *rest != ',') ||
+            solve->num_devices == GMXFMM_MAX_DEVICES)
+        {
+            return 0;
+        }
+        solve->devices[solve->num_devices++] = (int)number;
+        if (!*rest)
+        {
+            return 1;
+        }
+        text = rest + 1;
+    }
+}
+
 static int parse_choice(const option* o, const char* text, void* value)
 {
     static_assert(sizeof(gmxfmm_m2l) == sizeof(int), "enums are stored through int");
@@ -252,6 +280,8 @@ static int parse_value(const option* o, const char* text, main_options* options)
         return parse_choice(o, text, value) ? 0 : refuse(o, text);
     case FACTOR:
         return parse_factor(text, (double*)value) ? 0 : refuse(o, text);
+    case DEVICES:
+        return parse_devices(text, &options->solve) ? 0 : refuse(o, text);
     case BOX:
         return parse_box(text, options) ? 0 : refuse(o, text);
     case FLAG:

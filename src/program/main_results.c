@@ -88,6 +88,14 @@ void main_results_print(const problem* all, const main_options* options, const s
     printf("method: %s\n", info->method == GMXFMM_FMM ? gmxfmm_m2l_name(info->m2l) : "treecode");
     printf("precision: %s\n", info->precision == GMXFMM_DOUBLE ? "double" : "single");
     printf("threads: %d\n", info->num_threads);
+    for (int i = 0; i < info->num_devices && solve->num_devices > 0; i++)
+    {
+        printf("%s%d%s", i == 0 ? "devices: " : ",", info->devices[i], i < info->num_devices - 1 ? "" : "\n");
+    }
+    if (info->devices_note[0])
+    {
+        printf("devices_note: %s\n", info->devices_note);
+    }
     if (info->simd[0])
     {
         printf("simd: %s\n", info->simd);

@@ -439,6 +439,11 @@ if test "${GMXFMM_TESTS_DEVICE:-cpu}" = cuda; then
         # the same sums in another order, and the field is zero by symmetry: numbers of up to 4
         check "$method on a GPU gives what the CPU does" same_numbers gpu.txt cpu.txt 1e-11
     done
+    run solve crystal.txt --device cuda --measure no --output one.txt
+    run solve crystal.txt --device cuda --measure no --devices 0,0 --output two.txt
+    check "two parts of a GPU: exits with 0" test $? -eq 0
+    check "... the same numbers" cmp -s one.txt two.txt
+    check "... it tells the devices" test "$(value devices)" = 0,0
     # measured whatever is given, with an octree, too, in a box and without one
     for settings in "$moved_ion --accuracy 1e-3 --m2l rotation" "$moved_ion --order 8 --depth 2 --m2l rotation" \
         "cloud_fmm.txt --accuracy 1e-3 --m2l rotation" "cloud_fmm.txt --order 6 --m2l symmetric"; do
@@ -620,6 +625,11 @@ bad "separation 3" "1..2" solve crystal.txt --separation 3
 bad "unknown method" "rotation" solve crystal.txt --m2l fast
 bad "unknown precision" "single|double" solve crystal.txt --precision half
 bad "unknown device" "cpu|cuda" solve crystal.txt --device tpu
+bad "devices of the CPU" "device = cuda" solve crystal.txt --devices 0,1
+bad "devices that are no numbers" "1 to 8 numbers" solve crystal.txt --device cuda --devices 0,b
+bad "a device that is missing" "1 to 8 numbers" solve crystal.txt --device cuda --devices 0,
+bad "nine devices" "1 to 8 numbers" solve crystal.txt --device cuda --devices 0,0,0,0,0,0,0,0,0
+bad "devices of the treecode" "num_devices" solve open.txt --method treecode --device cuda --devices 0,1
 bad "unknown boundary" "tinfoil|vacuum" solve crystal.txt --boundary open
 bad "boundary of an open system" "open" solve open.txt --boundary vacuum
 bad "option given twice" "twice" solve crystal.txt --order 4 --order 5

@@ -774,6 +774,44 @@ TEST(RefusedCreate, WhatIsNotOfferedOnAGpu)
     }
 }
 
+/* Devices that share a step are of the FMM on GPUs; their numbers and shares are checked before any is looked for. */
+TEST(RefusedCreate, DevicesThatCannotShareAStep)
+{
+    const System s = small();
+    struct
+    {
+        gmxfmm_options options;
+        std::string    named;
+    } refused[5];
+    for (auto& r : refused)
+    {
+        r.options             = depthOptions(GMXFMM_M2L_NAIVE, 3, 1, 1);
+        r.options.device      = GMXFMM_CUDA;
+        r.options.num_devices = 2;
+    }
+    refused[0].options.device      = GMXFMM_CPU;
+    refused[0].named               = "device = cuda";
+    refused[1].options.devices[1]  = -1;
+    refused[1].named               = "devices[1] is -1";
+    refused[2].options.shares[1]   = -0.5;
+    refused[2].named               = "shares[1] is -0.5";
+    refused[3].options.num_devices = GMXFMM_MAX_DEVICES + 1;
+    refused[3].named               = "num_devices is 9";
+    refused[4].options             = defaultOptions();
+    refused[4].options.method      = GMXFMM_TREECODE;
+    refused[4].options.boundary    = GMXFMM_OPEN;
+    refused[4].options.device      = GMXFMM_CUDA;
+    refused[4].options.num_devices = 2;
+    refused[4].named               = "num_devices belongs to the FMM";
+    for (const auto& r : refused)
+    {
+        gmxfmm_plan* plan      = nullptr;
+        char         text[256] = "";
+        EXPECT_EQ(gmxfmm_create(&plan, &r.options, 20, s.box.data(), text, sizeof(text)), GMXFMM_ERROR_OPTION);
+        EXPECT_NE(std::string(text).find(r.named), std::string::npos) << text;
+    }
+}
+
 TEST_P(Errors, NullPointers)
 {
     const std::vector<int> start(21, 0);

@@ -784,42 +784,86 @@ P2pArgs<R> fmm_cuda_p2p_args(const gmxfmm_plan* plan)
 template P2pArgs<float>  fmm_cuda_p2p_args<float>(const gmxfmm_plan* plan);
 template P2pArgs<double> fmm_cuda_p2p_args<double>(const gmxfmm_plan* plan);
 
-template <class R, class Kind>
-static gmxfmm_status launch(gmxfmm_plan* plan, cudaStream_t stream)
+/* P2P of the tiles of args, by so many warps. */
+template <class R>
+struct P2pLaunch
 {
-    const int warps = targets_of(plan->device)->launched_tiles;
-    if (warps > 0)
+    P2pArgs<R>      args;
+    int             warps;
+    AllowedKernels* allowed; /* of the current device */
+    cudaStream_t    stream;
+};
+
+template <class R, class Kind>
+static gmxfmm_status launch(gmxfmm_plan* plan, const P2pLaunch<R>& l)
+{
+    if (l.warps > 0)
     {
         const size_t shared = c_warps * sizeof(WarpMemory<R>);
-        FMM_CUDA(plan, (allow_shared(&plan->device->allowed, p2p<R, Kind>)));
-        p2p<R, Kind><<<blocks_for(warps, c_warps), 32 * c_warps, shared, stream>>>(fmm_cuda_p2p_args<R>(plan));
+        FMM_CUDA(plan, (allow_shared(l.allowed, p2p<R, Kind>)));
+        p2p<R, Kind><<<blocks_for(l.warps, c_warps), 32 * c_warps, shared, l.stream>>>(l.args);
         FMM_CUDA(plan, cudaGetLastError());
     }
     return GMXFMM_OK;
 }
 
 template <class R, P2pWanted WANTED>
-static gmxfmm_status launch_kind(gmxfmm_plan* plan, cudaStream_t stream)
+static gmxfmm_status launch_kind(gmxfmm_plan* plan, const P2pLaunch<R>& l)
 {
-    return plan->options.min_distance > 0 ? launch<R, P2pKind<WANTED, true>>(plan, stream)
-                                          : launch<R, P2pKind<WANTED, false>>(plan, stream);
+    return plan->options.min_distance > 0 ? launch<R, P2pKind<WANTED, true>>(plan, l)
+                                          : launch<R, P2pKind<WANTED, false>>(plan, l);
 }
 
 template <class R>
-static gmxfmm_status launch_wanted(gmxfmm_plan* plan, const StepWanted& wanted, cudaStream_t stream)
+static gmxfmm_status launch_wanted(gmxfmm_plan* plan, const StepWanted& wanted, const P2pLaunch<R>& l)
 {
     if (wanted.virial && adds_virial(plan))
     {
-        return launch_kind<R, c_virialToo>(plan, stream);
+        return launch_kind<R, c_virialToo>(plan, l);
     }
-    return wanted.potential ? launch_kind<R, c_potentialToo>(plan, stream)
-           : wanted.kept    ? launch_kind<R, c_potentialWhereKept>(plan, stream)
-                            : launch_kind<R, c_fieldOnly>(plan, stream);
+    return wanted.potential ? launch_kind<R, c_potentialToo>(plan, l)
+           : wanted.kept    ? launch_kind<R, c_potentialWhereKept>(plan, l)
+                            : launch_kind<R, c_fieldOnly>(plan, l);
+}
+
+template <class R>
+static gmxfmm_status launch_own(gmxfmm_plan* plan, const StepWanted& wanted, cudaStream_t stream)
+{
+    fmm_device*  d = plan->device;
+    P2pLaunch<R> l = {fmm_cuda_p2p_args<R>(plan), own_warps(d), &d->allowed, stream};
+    if (has_parts(d))
+    {
+        l.args.num_tiles = &d->parts->part[0].range.as<PartRange>()->num_tiles;
+    }
+    return launch_wanted<R>(plan, wanted, l);
 }
 
 gmxfmm_status fmm_cuda_p2p(gmxfmm_plan* plan, const StepWanted& wanted, cudaStream_t stream)
 {
-    return is_double(plan) ? launch_wanted<double>(plan, wanted, stream) : launch_wanted<float>(plan, wanted, stream);
+    return is_double(plan) ? launch_own<double>(plan, wanted, stream) : launch_own<float>(plan, wanted, stream);
+}
+
+template <class R>
+static gmxfmm_status launch_part(gmxfmm_plan* plan, DevicePart* part, const StepWanted& wanted)
+{
+    P2pArgs<R> a    = fmm_cuda_p2p_args<R>(plan);
+    a.num_tiles     = &part->range.as<PartRange>()->num_tiles;
+    a.tiles         = part->tiles.as<Tile>();
+    a.cell_start    = part->cell_start.as<int>();
+    a.special_start = part->special_start.as<int>();
+    a.specials      = part->specials.as<Special>();
+    a.near_vectors  = part->near_vectors.as<int4>();
+    a.xq            = part->sources.as<Vec4<R>>();
+    a.target        = a.self ? a.xq : part->targets.as<Vec4<R>>();
+    a.box           = part->box.as<BoxValues>();
+    /* where every tile has a row, the host knows their number: no assignments come on a stream then */
+    a.virial += 6 * static_cast<size_t>(tiles_before(targets_of(plan->device)->launched_tiles, part->begin_share));
+    return launch_wanted<R>(plan, wanted, {a, part->warps, &part->allowed, part->stream});
+}
+
+gmxfmm_status fmm_cuda_p2p_part(gmxfmm_plan* plan, DevicePart* part, const StepWanted& wanted)
+{
+    return is_double(plan) ? launch_part<double>(plan, part, wanted) : launch_part<float>(plan, part, wanted);
 }
 
 template <class R, bool LIMITED>

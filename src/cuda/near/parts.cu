@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The near field on several devices: their streams and memory, what they copy, their shares. */
+#include "cuda/near/parts.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "cuda/near/near.h"
+#include "cuda/near/p2p_args.h"
+
+enum
+{
+    c_threads     = 256,
+    c_blocks      = 8, /* of a kernel that copies, on a multiprocessor: loads from another device take long */
+    c_sameTiles   = 8, /* shares stay while the number of tiles changes by less than an eighth */
+    c_bisections  = 60,
+    c_boxNumbers  = sizeof(BoxValues) / sizeof(double),
+    c_leastOfRate = 20 /* a part is not taken to be more than 20 times as fast as the slowest */
+};
+
+/* Of a part: what it is made of on the first device, and where it is on its own; copies are NULL for the first part. */
+struct AssignArgs
+{
+    const int *    num_tiles, *cell_start, *special_start;
+    const Tile*    tiles;
+    const Special* specials;
+    const int4*    near_vectors;
+    PartRange*     range;
+    int *          cell_start_copy, *special_start_copy;
+    Tile*          tiles_copy;
+    Special*       specials_copy;
+    int4*          near_vectors_copy;
+    int            begin_share, end_share;
+    int            layers, area, num_near, extent; /* of cells; extent of near vectors across layers */
+};
+
+/* One thread. */
+__global__ void find_range(AssignArgs a)
+{
+    const int all = *a.num_tiles, end = tiles_before(all, a.end_share);
+    PartRange r  = {};
+    r.first_tile = tiles_before(all, a.begin_share);
+    r.num_tiles  = end - r.first_tile;
+    if (r.num_tiles > 0)
+    {
+        const Tile low = a.tiles[r.first_tile], high = a.tiles[end - 1];
+        const int  from = (low.z & 0xffff) - a.extent, to = (high.z & 0xffff) + 1 + a.extent;
+        const bool whole    = to - from >= a.layers;
+        const int  first[2] = {whole ? 0 : max(from, 0), from < 0 ? from + a.layers : 0};
+        const int  last[2]  = {whole ? a.layers : min(to, a.layers), from < 0 ? a.layers : max(to - a.layers, 0)};
+        r.first_target      = low.x;
+        r.end_target        = high.x + high.y;
+        r.first_special     = a.special_start[r.first_target];
+        r.end_special       = a.special_start[r.end_target];
+        for (int i = 0; i < (whole ? 1 : 2); i++)
+        {
+            r.first[i] = a.cell_start[first[i] * a.area];
+            r.end[i]   = a.cell_start[last[i] * a.area];
+        }
+    }
+    *a.range = r;
+}
+
+template <class T>
+static __device__ void copy(const T* from, T* to, size_t num)
+{
+    for (size_t i = blockIdx.x * static_cast<size_t>(c_threads) + threadIdx.x; i < num;
+         i += gridDim.x * static_cast<size_t>(c_threads))
+    {
+        to[i] = from[i];
+    }
+}
+
+__global__ void __launch_bounds__(c_threads) copy_cells(AssignArgs a)
+{
+    const PartRange r = *a.range;
+    if (r.num_tiles > 0)
+    {
+        const size_t targets = static_cast<size_t>(r.end_target - r.first_target);
+        copy(a.cell_start, a.cell_start_copy, static_cast<size_t>(a.layers) * a.area + 1);
+        copy(a.near_vectors, a.near_vectors_copy, static_cast<size_t>(a.num_near));
+        copy(a.tiles + r.first_tile, a.tiles_copy, static_cast<size_t>(r.num_tiles));
+        copy(a.special_start + r.first_target, a.special_start_copy + r.first_target, targets + 1);
+        copy(a.specials + r.first_special, a.specials_copy + r.first_special,
+             static_cast<size_t>(r.end_special - r.first_special));
+    }
+}
+
+/* What changes from step to step. Particles are copied as words of 16 bytes. */
+struct FetchArgs
+{
+    const PartRange* range;
+    const uint4 *    sources, *targets;
+    uint4 *          sources_copy, *targets_copy; /* the latter NULL: targets are the sources */
+    int              words;                       /* of a particle */
+    const double*    box;
+    double*          box_copy;
+};
+
+__global__ void __launch_bounds__(c_threads) fetch_particles(FetchArgs a)
+{
+    const PartRange r = *a.range;
+    if (blockIdx.x == 0 && threadIdx.x < c_boxNumbers)
+    {
+        a.box_copy[threadIdx.x] = a.box[threadIdx.x];
+    }
+    for (int i = 0; i < 2; i++)
+    {
+        const size_t first = static_cast<size_t>(r.first[i]) * a.words;
+        copy(a.sources + first, a.sources_copy + first, static_cast<size_t>(r.end[i] - r.first[i]) * a.words);
+    }
+    if (a.targets_copy != NULL)
+    {
+        const size_t first = static_cast<size_t>(r.first_target) * a.words;
+        copy(a.targets + first, a.targets_copy + first, static_cast<size_t>(r.end_target - r.first_target) * a.words);
+    }
+}
+
+gmxfmm_status fmm_cuda_near_priority(gmxfmm_plan* plan, int* priority)
+{
+    int low = 0, high = 0; /* smaller numbers are higher priorities */
+    FMM_CUDA(plan, cudaDeviceGetStreamPriorityRange(&low, &high));
+    *priority = low - high > 1 ? low - 1 : low;
+    return GMXFMM_OK;
+}
+
+static gmxfmm_status make_part(gmxfmm_plan* plan, DevicePart* part)
+{
+    DeviceScope  scope(part->id);
+    DeviceLimits limits;
+    int          near = 0;
+    FMM_CUDA(plan, device_limits(part->id, &limits));
+    part->processors = limits.processors;
+    FMM_TRY(fmm_cuda_near_priority(plan, &near));
+    FMM_CUDA(plan, cudaStreamCreateWithPriority(&part->stream, cudaStreamNonBlocking, near));
+    FMM_CUDA(plan, cudaEventCreateWithFlags(&part->done, cudaEventDisableTiming));
+    FMM_CUDA(plan, cudaEventCreate(&part->begin));
+    FMM_CUDA(plan, cudaEventCreate(&part->end));
+    return GMXFMM_OK;
+}
+
+/* Lets kernels on a device reach the memory of the plan's. It stays so, since other plans may use it. *can: 0 if the
+ * machine has no way between the two. */
+static gmxfmm_status enable_access(gmxfmm_plan* plan, int id, int* can)
+{
+    const int first = plan->device->id;
+    *can            = 1;
+    if (id == first)
+    {
+        return GMXFMM_OK;
+    }
+    FMM_CUDA(plan, cudaDeviceCanAccessPeer(can, id, first));
+    if (*can)
+    {
+        DeviceScope       scope(id);
+        const cudaError_t error = cudaDeviceEnablePeerAccess(first, 0);
+        if (error == cudaErrorPeerAccessAlreadyEnabled)
+        {
+            cudaGetLastError();
+            return GMXFMM_OK;
+        }
+        FMM_CUDA(plan, error);
+    }
+    return GMXFMM_OK;
+}
+
+/* Equal shares, or those asked for, of the devices that are used: part k is device used[k] of the options. */
+static void set_first_shares(const gmxfmm_options* o, DeviceParts* parts, const int* used)
+{
+    double sum = 0;
+    for (int k = 0; k < parts->num; k++)
+    {
+        sum += o->shares[used[k]];
+    }
+    parts->given = sum > 0;
+    for (int k = 0; k < parts->num; k++)
+    {
+        parts->share[k] = parts->given ? o->shares[used[k]] / sum : 1.0 / parts->num;
+    }
+}
+
+gmxfmm_status fmm_cuda_create_parts(gmxfmm_plan* plan)
+{
+    const gmxfmm_options* o = &plan->options;
+    fmm_device*           d = plan->device;
+    if (o->num_devices < 2)
+    {
+        return GMXFMM_OK;
+    }
+    DeviceParts* parts = new (std::nothrow) DeviceParts();
+    if (parts == NULL)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
+    }
+    int used[GMXFMM_MAX_DEVICES] = {0};
+    d->parts                     = parts;
+    parts->part[0].id            = d->id;
+    parts->num                   = 1;
+    FMM_CUDA(plan, cudaEventCreateWithFlags(&parts->fork, cudaEventDisableTiming));
+    for (int i = 1; i < o->num_devices; i++)
+    {
+        int can = 0;
+        FMM_TRY(enable_access(plan, o->devices[i], &can));
+        if (!can)
+        {
+            const size_t length = std::strlen(parts->note);
+            std::snprintf(parts->note + length, sizeof(parts->note) - length,
+                          "%sdevice %d is not used: it cannot reach memory of device %d (no peer access)",
+                          length > 0 ? "; " : "", o->devices[i], d->id);
+            continue;
+        }
+        used[parts->num]           = i;
+        parts->part[parts->num].id = o->devices[i];
+        FMM_TRY(make_part(plan, &parts->part[parts->num++]));
+    }
+    set_first_shares(o, parts, used);
+    return GMXFMM_OK;
+}
+
+void fmm_cuda_destroy_parts(gmxfmm_plan* plan)
+{
+    DeviceParts* parts = plan->device->parts;
+    if (parts == NULL)
+    {
+        return;
+    }
+    for (int k = 1; k < parts->num; k++)
+    {
+        const DevicePart& part = parts->part[k];
+        DeviceScope       scope(part.id);
+        cudaStreamSynchronize(part.stream);
+        cudaStreamDestroy(part.stream);
+        cudaEventDestroy(part.done);
+        cudaEventDestroy(part.begin);
+        cudaEventDestroy(part.end);
+    }
+    cudaEventDestroy(parts->fork);
+    delete parts; /* and its memory, which is freed from whatever device is current */
+    plan->device->parts = NULL;
+}
+
+/* Room for copies as large as the first device's arrays. The part's device is the current one. */
+static gmxfmm_status reserve_copies(gmxfmm_plan* plan, DevicePart* part)
+{
+    const fmm_device*  d       = plan->device;
+    const ParticleSet* targets = targets_of(d);
+    FMM_CUDA(plan, cudaStreamSynchronize(part->stream)); /* what a step that failed may have left */
+    FMM_TRY(fmm_device_reserve(plan, &part->range, sizeof(PartRange)));
+    FMM_TRY(fmm_device_reserve(plan, &part->box, sizeof(BoxValues)));
+    FMM_TRY(fmm_device_reserve(plan, &part->near_vectors, d->near_vectors.capacity));
+    FMM_TRY(fmm_device_reserve(plan, &part->cell_start, d->sources.cell_start.capacity));
+    FMM_TRY(fmm_device_reserve(plan, &part->tiles, targets->tiles.capacity));
+    FMM_TRY(fmm_device_reserve(plan, &part->special_start, d->special_start.capacity));
+    FMM_TRY(fmm_device_reserve(plan, &part->specials, d->specials.capacity));
+    FMM_TRY(fmm_device_reserve(plan, &part->sources, d->sources.xq.capacity));
+    return targets != &d->sources ? fmm_device_reserve(plan, &part->targets, targets->xq.capacity) : GMXFMM_OK;
+}
+
+gmxfmm_status fmm_cuda_reserve_parts(gmxfmm_plan* plan)
+{
+    DeviceParts* parts = plan->device->parts;
+    FMM_TRY(fmm_device_reserve(plan, &parts->part[0].range, sizeof(PartRange)));
+    for (int k = 1; k < parts->num; k++)
+    {
+        DevicePart*         part = &parts->part[k];
+        DeviceScope         scope(part->id);
+        const gmxfmm_status status = reserve_copies(plan, part);
+        if (status == GMXFMM_ERROR_MEMORY)
+        {
+            return fmm_fail(plan, status,
+                            "device %d has no memory for a copy of the particles: leave it out of devices", part->id);
+        }
+        FMM_TRY(status);
+    }
+    return GMXFMM_OK;
+}
+
+void fmm_cuda_set_warps(fmm_device* device)
+{
+    DeviceParts* parts    = device->parts;
+    const int    launched = targets_of(device)->launched_tiles;
+    double       sum      = 0;
+    for (int k = 0; k < parts->num; k++)
+    {
+        DevicePart* part = &parts->part[k];
+        sum += parts->share[k];
+        part->begin_share = k > 0 ? parts->part[k - 1].end_share : 0;
+        part->end_share   = k < parts->num - 1 ? static_cast<int>(std::min(sum, 1.0) * c_allTiles + 0.5) : c_allTiles;
+        const int tiles   = tiles_before(launched, part->end_share) - tiles_before(launched, part->begin_share);
+        /* one more than may be counted now: the range moves with the number of tiles */
+        part->warps = part->end_share > part->begin_share ? std::min(tiles + 1, launched) : 0;
+    }
+}
+
+static AssignArgs assign_args(const gmxfmm_plan* plan, const DevicePart* part)
+{
+    const fmm_device* d = plan->device;
+    const Geometry    g = make_geometry(plan);
+    AssignArgs        a;
+    a.num_tiles          = &d->assign_results.as<AssignResults>()->num_tiles;
+    a.cell_start         = d->sources.cell_start.as<int>();
+    a.special_start      = d->special_start.as<int>();
+    a.tiles              = targets_of(d)->tiles.as<Tile>();
+    a.specials           = d->specials.as<Special>();
+    a.near_vectors       = d->near_vectors.as<int4>();
+    a.range              = part->range.as<PartRange>();
+    a.cell_start_copy    = part->cell_start.as<int>();
+    a.special_start_copy = part->special_start.as<int>();
+    a.tiles_copy         = part->tiles.as<Tile>();
+    a.specials_copy      = part->specials.as<Special>();
+    a.near_vectors_copy  = part->near_vectors.as<int4>();
+    a.begin_share        = part->begin_share;
+    a.end_share          = part->end_share;
+    a.layers             = g.n[0];
+    a.area               = g.n[1] * g.n[2];
+    a.num_near           = g.num_near;
+    a.extent             = d->near_extent[0];
+    return a;
+}
+
+gmxfmm_status fmm_cuda_assign_parts(gmxfmm_plan* plan, cudaStream_t stream)
+{
+    DeviceParts* parts = plan->device->parts;
+    find_range<<<1, 1, 0, stream>>>(assign_args(plan, &parts->part[0]));
+    FMM_CUDA(plan, cudaGetLastError());
+    FMM_CUDA(plan, cudaEventRecord(parts->fork, stream));
+    for (int k = 1; k < parts->num; k++)
+    {
+        const DevicePart& part = parts->part[k];
+        const AssignArgs  a    = assign_args(plan, &part);
+        DeviceScope       scope(part.id);
+        if (part.warps == 0)
+        {
+            continue;
+        }
+        FMM_CUDA(plan, cudaStreamWaitEvent(part.stream, parts->fork, 0));
+        find_range<<<1, 1, 0, part.stream>>>(a);
+        copy_cells<<<c_blocks * part.processors, c_threads, 0, part.stream>>>(a);
+        FMM_CUDA(plan, cudaGetLastError());
+        FMM_CUDA(plan, cudaEventRecord(part.done, part.stream));
+    }
+    return fmm_cuda_join_parts(plan, stream);
+}
+
+template <class R>
+static FetchArgs fetch_args(const gmxfmm_plan* plan, const DevicePart* part)
+{
+    const P2pArgs<R> from = fmm_cuda_p2p_args<R>(plan);
+    FetchArgs        a;
+    a.range        = part->range.as<PartRange>();
+    a.sources      = reinterpret_cast<const uint4*>(from.xq);
+    a.targets      = reinterpret_cast<const uint4*>(from.target);
+    a.sources_copy = part->sources.as<uint4>();
+    a.targets_copy = from.self ? NULL : part->targets.as<uint4>();
+    a.words        = sizeof(Vec4<R>) / sizeof(uint4);
+    a.box          = reinterpret_cast<const double*>(from.box);
+    a.box_copy     = part->box.as<double>();
+    return a;
+}
+
+/* The near field of a part; its device is the current one. */
+static gmxfmm_status begin_part(gmxfmm_plan* plan, DevicePart* part, const StepWanted& wanted)
+{
+    const bool      timed = plan->device->parts->timed;
+    const FetchArgs a     = is_double(plan) ? fetch_args<double>(plan, part) : fetch_args<float>(plan, part);
+    FMM_CUDA(plan, cudaStreamWaitEvent(part->stream, plan->device->fork, 0));
+    if (timed)
+    {
+        FMM_CUDA(plan, cudaEventRecord(part->begin, part->stream));
+    }
+    fetch_particles<<<c_blocks * part->processors, c_threads, 0, part->stream>>>(a);
+    FMM_CUDA(plan, cudaGetLastError());
+    FMM_TRY(fmm_cuda_p2p_part(plan, part, wanted));
+    if (timed)
+    {
+        FMM_CUDA(plan, cudaEventRecord(part->end, part->stream));
+    }
+    FMM_CUDA(plan, cudaEventRecord(part->done, part->stream));
+    return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_cuda_begin_parts(gmxfmm_plan* plan, const StepWanted& wanted)
+{
+    DeviceParts* parts = plan->device->parts;
+    for (int k = 1; k < parts->num; k++)
+    {
+        if (parts->part[k].warps > 0)
+        {
+            DeviceScope scope(parts->part[k].id);
+            FMM_TRY(begin_part(plan, &parts->part[k], wanted));
+        }
+    }
+    return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_cuda_join_parts(gmxfmm_plan* plan, cudaStream_t stream)
+{
+    const DeviceParts* parts = plan->device->parts;
+    for (int k = 1; k < parts->num; k++)
+    {
+        if (parts->part[k].warps > 0)
+        {
+            FMM_CUDA(plan, cudaStreamWaitEvent(stream, parts->part[k].done, 0));
+        }
+    }
+    return GMXFMM_OK;
+}
+
+bool fmm_cuda_shares_are_old(const gmxfmm_plan* plan)
+{
+    const fmm_device*  d     = plan->device;
+    const DeviceParts* parts = d->parts;
+    const int          tiles = targets_of(d)->launched_tiles;
+    const bool         same  = parts->measured_n == d->sources.n && parts->measured_targets == d->targets.n &&
+                      parts->measured_order == plan->far.order && parts->measured_near == plan->domain.cells.num_near &&
+                      std::abs(tiles - parts->measured_tiles) < tiles / c_sameTiles + 1;
+    return !parts->given && !same && tiles > 0;
+}
+
+void fmm_cuda_balance(DeviceParts* parts, const double* ms, const double* base)
+{
+    double rate[GMXFMM_MAX_DEVICES], slowest = 0, most = 0;
+    for (int k = 0; k < parts->num; k++)
+    {
+        rate[k] = parts->share[k] > 0 ? (ms[k] - base[k]) / parts->share[k] : 0;
+        slowest = std::max(slowest, rate[k]);
+        most    = std::max(most, base[k]);
+    }
+    double low = 0, high = most + slowest, sum = 0; /* at which time the shares add up to all of it */
+    for (int i = 0; i < c_bisections && slowest > 0; i++)
+    {
+        const double time = 0.5 * (low + high);
+        sum               = 0;
+        for (int k = 0; k < parts->num; k++)
+        {
+            /* noise must not make a part look as fast as nothing; one without a share is taken for a slow one */
+            const double r  = rate[k] > 0 ? std::max(rate[k], slowest / c_leastOfRate) : slowest;
+            parts->share[k] = std::max(time - base[k], 0.0) / r;
+            sum += parts->share[k];
+        }
+        (sum > 1 ? high : low) = time;
+    }
+    for (int k = 0; k < parts->num && slowest > 0; k++)
+    {
+        parts->share[k] /= sum;
+    }
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The near field on several devices of the process.
+ *
+ * Tiles are in the order of cells, x slowest, so a range of them is a slab of the system. Each part has such a range on
+ * its device: the first part is what is left to the plan's own device, the others copy in each step the positions of
+ * their layers and of those that are near, and P2P stores their sums straight into the first device's arrays. Nothing
+ * about a tile depends on where it is computed, so that the bits do not depend on the number of parts or their shares.
+ *
+ * Kernels of a part read and write the first device's memory, not the other way round: all copies are theirs.
+ */
+#ifndef FMM_CUDA_PARTS_H
+#define FMM_CUDA_PARTS_H
+
+#include "cuda/near/device_part.h"
+#include "cuda/resources.h"
+
+/* Priority of the near field's stream on the current device: one above the lowest. */
+gmxfmm_status fmm_cuda_near_priority(gmxfmm_plan* plan, int* priority);
+
+/* Streams and events on the devices of the options; access to the first one's memory. Errors: DEVICE, MEMORY. */
+gmxfmm_status fmm_cuda_create_parts(gmxfmm_plan* plan);
+void          fmm_cuda_destroy_parts(gmxfmm_plan* plan);
+
+/* Room on the other devices for any assignment to the present cells, and shares to begin with. Waits for the devices.
+ */
+gmxfmm_status fmm_cuda_reserve_parts(gmxfmm_plan* plan);
+
+/* The number of warps, from the shares and the number of tiles launched on the first device. */
+void fmm_cuda_set_warps(fmm_device* device);
+
+/* Copies an assignment to the other devices, behind what is in the stream and before what follows. */
+gmxfmm_status fmm_cuda_assign_parts(gmxfmm_plan* plan, cudaStream_t stream);
+
+/* The near field of the parts on other devices, behind device->fork; and before what follows in the stream. */
+gmxfmm_status fmm_cuda_begin_parts(gmxfmm_plan* plan, const StepWanted& wanted);
+gmxfmm_status fmm_cuda_join_parts(gmxfmm_plan* plan, cudaStream_t stream);
+
+/* Whether shares are wanted anew for the particles and settings as they are. */
+bool fmm_cuda_shares_are_old(const gmxfmm_plan* plan);
+
+/* Shares with which all parts take equally long: ms[k] is what part k took with its present share, base[k] what it
+ * takes without any. */
+void fmm_cuda_balance(DeviceParts* parts, const double* ms, const double* base);
+
+#endif

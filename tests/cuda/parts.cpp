@@ -1,0 +1,604 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The near field in parts, on one device or on all that there are: the bits of a plan on one, whatever the number of
+ * parts and their shares; on streams, in graphs, with assignments, boxes and charges that change. */
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <numeric>
+
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include "support/cuda.h"
+#include "support/device_arrays.h"
+#include "support/paths.h"
+#include "support/systems.h"
+
+using namespace fmmtest;
+
+namespace
+{
+
+using Shares = std::vector<double>;
+
+/* Empty: as the library measures them. */
+gmxfmm_options inParts(gmxfmm_options options, const std::vector<int>& devices, const Shares& shares = {})
+{
+    options.num_devices = static_cast<int>(devices.size());
+    std::copy(devices.begin(), devices.end(), options.devices);
+    std::copy(shares.begin(), shares.end(), options.shares);
+    return options;
+}
+
+/* 2, 3, 4 and 8 parts of the first device, and the same on all devices in turn if there are several. */
+std::vector<std::vector<int>> divisions()
+{
+    int num = 0;
+    EXPECT_EQ(cudaGetDeviceCount(&num), cudaSuccess);
+    std::vector<std::vector<int>> all;
+    for (const int stride : {0, 1})
+    {
+        for (const int parts : {2, 3, 4, 8})
+        {
+            std::vector<int> devices;
+            for (int k = 0; k < parts; k++)
+            {
+                devices.push_back(k * stride % num);
+            }
+            if (stride == 0 || num > 1)
+            {
+                all.push_back(devices);
+            }
+        }
+    }
+    return all;
+}
+
+/* Equal shares, shares that grow, one part alone, and parts without any between others; the library's own. */
+std::vector<Shares> sharesOf(std::size_t parts)
+{
+    Shares equal(parts, 1), growing(parts), first(parts, 0), last(parts, 0), every(parts, 0);
+    std::iota(growing.begin(), growing.end(), 0);
+    first.front() = 5;
+    last.back()   = 0.1;
+    for (std::size_t k = 0; k < parts; k += 2)
+    {
+        every[k] = 1;
+    }
+    return {equal, growing, first, last, every, {}};
+}
+
+template <class X>
+std::vector<X> asArray(const std::vector<double>& x)
+{
+    return std::vector<X>(x.begin(), x.end());
+}
+
+/* Particles moved by up to `distance` along each axis. */
+std::vector<double> moved(std::vector<double> x, double distance, std::uint64_t seed)
+{
+    Random random(seed);
+    for (double& xi : x)
+    {
+        xi += distance * random.centred();
+    }
+    return x;
+}
+
+template <class X>
+void expectSameBits(const OutputsOf<X>& out, const OutputsOf<X>& expected)
+{
+    EXPECT_EQ(out.status.get()[0], GMXFMM_OK);
+    EXPECT_EQ(out.force.get(), expected.force.get());
+    EXPECT_EQ(out.field.get(), expected.field.get());
+    EXPECT_EQ(out.potential.get(), expected.potential.get());
+    EXPECT_EQ(out.energy.get(), expected.energy.get());
+    EXPECT_EQ(out.virial.get(), expected.virial.get());
+}
+
+class CudaParts : public testing::Test
+{
+  protected:
+    void SetUp() override
+    {
+        if (!haveCuda())
+        {
+            GTEST_SKIP() << "no CUDA device";
+        }
+        ASSERT_EQ(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), cudaSuccess);
+    }
+    void TearDown() override
+    {
+        if (stream_ != nullptr)
+        {
+            cudaStreamDestroy(stream_);
+        }
+    }
+    void wait() const
+    {
+        ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
+    }
+    template <class X>
+    void step(Plan* plan, const std::vector<double>& x, const gmxfmm_device_output& wanted) const
+    {
+        const DeviceArray<X> there(asArray<X>(x));
+        ASSERT_EQ(gmxfmm_enqueue(plan->get(), there.data(), &wanted, stream_), GMXFMM_OK)
+            << gmxfmm_message(plan->get());
+        wait();
+    }
+    template <class X>
+    void compare(const System& s, const gmxfmm_options& options) const;
+
+    const System         system_  = water({4.8, 0, 0, 0, 1.6, 0, 0, 0, 1.7}, 5);
+    const gmxfmm_options options_ = onDevice(explicitOptions(6, 12, 4, 4, 1));
+    cudaStream_t         stream_  = nullptr;
+};
+
+/* Steps of plans in parts, of one for all that it gives and one for forces alone, elsewhere than at assign. */
+template <class X>
+void CudaParts::compare(const System& s, const gmxfmm_options& given) const
+{
+    gmxfmm_options options      = given;
+    options.array_type          = std::is_same<X, double>::value ? GMXFMM_DOUBLE : GMXFMM_SINGLE;
+    const std::vector<double> x = moved(s.x, 0.01, 7);
+    Plan                      one(s, options);
+    OutputsOf<X>              expected(s.size()), forces(s.size());
+    gmxfmm_device_output      few = sized<gmxfmm_device_output>();
+    few.force                     = forces.force.data();
+    step<X>(&one, x, expected.all());
+    step<X>(&one, s.x, few);
+    ASSERT_EQ(expected.status.get()[0], GMXFMM_OK);
+    for (const std::vector<int>& devices : divisions())
+    {
+        for (const Shares& shares : sharesOf(devices.size()))
+        {
+            SCOPED_TRACE("devices " + testing::PrintToString(devices) + ", shares " + testing::PrintToString(shares));
+            Plan         parts(s, inParts(options, devices, shares));
+            OutputsOf<X> out(s.size());
+            step<X>(&parts, x, out.all());
+            expectSameBits(out, expected);
+            few.force = out.force.data();
+            step<X>(&parts, s.x, few);
+            EXPECT_EQ(out.force.get(), forces.force.get());
+            if (testing::Test::HasFailure())
+            {
+                return;
+            }
+        }
+    }
+}
+
+/* Pairs that a molecule's size does not keep near. */
+System withFarExclusions(System s)
+{
+    for (std::size_t i = 0; i < 10; i++)
+    {
+        s.exclude(30 * i, farthestFrom(s, 30 * i));
+    }
+    return s;
+}
+
+} // namespace
+
+TEST_F(CudaParts, OfCells)
+{
+    compare<double>(withFarExclusions(system_), options_);
+    compare<double>(system_, withBoundary(options_, Boundary::Vacuum));
+}
+
+TEST_F(CudaParts, OfCellsInSinglePrecision)
+{
+    const gmxfmm_options single = onDevice(explicitOptions(6, 12, 4, 4, 1, GMXFMM_SINGLE));
+    compare<double>(system_, single);
+    compare<float>(withFarExclusions(system_), single);
+}
+
+/* Two layers of near cells, in boxes of any shape; and cells so few that every part reads all of them. */
+TEST_F(CudaParts, OfCellsInSkewedBoxes)
+{
+    const System s = water({3.6, 0, 0, 0.5, 1.5, 0, -0.4, 0.3, 1.4}, 5);
+    compare<double>(s, onDevice(explicitOptions(5, 9, 4, 4, 1)));
+    compare<float>(s, onDevice(explicitOptions(5, 9, 4, 4, 2, GMXFMM_SINGLE)));
+    compare<double>(s, onDevice(explicitOptions(5, 2, 1, 2, 2)));
+}
+
+/* Lists of more sources than a warp has room for. */
+TEST_F(CudaParts, OfFullCells)
+{
+    compare<float>(system_, onDevice(explicitOptions(5, 3, 1, 1, 1, GMXFMM_SINGLE)));
+}
+
+/* P2P takes the caller's own numbers but where a step has fewer digits. */
+TEST_F(CudaParts, OfOpenSystems)
+{
+    const System ball = droplet(700, 3, 4);
+    for (const gmxfmm_precision precision : {GMXFMM_DOUBLE, GMXFMM_SINGLE})
+    {
+        const gmxfmm_options open = withBoundary(onDevice(explicitOptions(6, 6, 6, 6, 1, precision)), Boundary::Open);
+        compare<double>(ball, open);
+        compare<float>(ball, open);
+    }
+}
+
+TEST_F(CudaParts, OfOctrees)
+{
+    const System cubic = water({2, 0, 0, 0, 2, 0, 0, 0, 2}, 5), ball = droplet(700, 3, 4);
+    for (const gmxfmm_precision precision : {GMXFMM_DOUBLE, GMXFMM_SINGLE})
+    {
+        const gmxfmm_options octree = onDevice(depthOptions(GMXFMM_M2L_ROTATION, 6, 3, 1, precision));
+        compare<double>(withFarExclusions(cubic), octree);
+        compare<float>(ball, withBoundary(octree, Boundary::Open));
+    }
+}
+
+TEST_F(CudaParts, MoreThanTiles)
+{
+    compare<double>(ions({3, 0, 0, 0, 3, 0, 0, 0, 3}, 5, 4), onDevice(explicitOptions(4, 5, 5, 5, 1)));
+    compare<double>(ions({3, 0, 0, 0, 3, 0, 0, 0, 3}, 2, 4), onDevice(depthOptions(GMXFMM_M2L_ROTATION, 4, 2, 1)));
+}
+
+TEST_F(CudaParts, OfNoParticles)
+{
+    System none;
+    none.box = system_.box;
+    Plan              plan(none, inParts(options_, {0, 0, 0}));
+    OutputsOf<double> out(0);
+    const auto        all = out.all();
+    ASSERT_EQ(gmxfmm_enqueue_assign(plan.get(), nullptr, stream_), GMXFMM_OK) << gmxfmm_message(plan.get());
+    ASSERT_EQ(gmxfmm_enqueue(plan.get(), nullptr, &all, stream_), GMXFMM_OK) << gmxfmm_message(plan.get());
+    wait();
+    EXPECT_EQ(out.energy.get(), (std::vector<double>{0, 0}));
+    EXPECT_EQ(out.status.get()[0], GMXFMM_OK);
+}
+
+TEST_F(CudaParts, OfTargets)
+{
+    const System s      = withoutExclusions(system_);
+    const System places = ions(s.box, 300, 9);
+    for (const gmxfmm_options& options : {options_, withBoundary(options_, Boundary::Open)})
+    {
+        std::vector<double>         expected;
+        std::vector<gmxfmm_options> all = {options};
+        for (const std::vector<int>& devices : divisions())
+        {
+            for (const Shares& shares : sharesOf(devices.size()))
+            {
+                all.push_back(inParts(options, devices, shares));
+            }
+        }
+        for (const gmxfmm_options& o : all)
+        {
+            Plan                plan(s, o);
+            std::vector<double> values(4 * places.size());
+            gmxfmm_output       out = sized<gmxfmm_output>();
+            out.potential           = values.data();
+            out.field               = values.data() + places.size();
+            ASSERT_EQ(gmxfmm_set_targets(plan.get(), static_cast<std::int64_t>(places.size()), places.x.data()),
+                      GMXFMM_OK);
+            ASSERT_EQ(gmxfmm_assign(plan.get(), s.x.data()), GMXFMM_OK) << gmxfmm_message(plan.get());
+            ASSERT_EQ(gmxfmm_execute(plan.get(), s.x.data(), &out), GMXFMM_OK) << gmxfmm_message(plan.get());
+            expected = expected.empty() ? values : expected;
+            EXPECT_EQ(values, expected);
+        }
+    }
+}
+
+namespace
+{
+
+/* What a program does with a plan step by step; the results of each step. */
+struct Trajectory
+{
+    Trajectory(const System& system, const gmxfmm_options& options, cudaStream_t on)
+        : s(system), plan(system, options), stream(on)
+    {
+    }
+    void assign(const DeviceArray<double>& x)
+    {
+        ASSERT_EQ(gmxfmm_enqueue_assign(plan.get(), x.data(), stream), GMXFMM_OK) << gmxfmm_message(plan.get());
+    }
+    void step(const DeviceArray<double>& x)
+    {
+        out.push_back(std::make_unique<Outputs>(s.size()));
+        const auto all = out.back()->all();
+        ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &all, stream), GMXFMM_OK) << gmxfmm_message(plan.get());
+    }
+    /* What the last step gave, kept while a graph writes its arrays again. */
+    void keep()
+    {
+        const Outputs& last = *out.front();
+        out.push_back(std::make_unique<Outputs>(s.size()));
+        out.back()->force.put(last.force.get());
+        out.back()->field.put(last.field.get());
+        out.back()->potential.put(last.potential.get());
+        out.back()->energy.put(last.energy.get());
+        out.back()->virial.put(last.virial.get());
+        out.back()->status.put(last.status.get());
+    }
+    const System&                         s;
+    Plan                                  plan;
+    cudaStream_t                          stream;
+    std::vector<std::unique_ptr<Outputs>> out;
+};
+
+/* The same done by a plan on one device and by plans in parts gives the same bits. */
+void expectSameSteps(const System&                           s,
+                     const gmxfmm_options&                   options,
+                     cudaStream_t                            stream,
+                     const std::function<void(Trajectory*)>& run)
+{
+    Trajectory one(s, options, stream);
+    run(&one);
+    ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    for (const std::vector<int>& devices : divisions())
+    {
+        for (const Shares& shares : sharesOf(devices.size()))
+        {
+            SCOPED_TRACE("devices " + testing::PrintToString(devices) + ", shares " + testing::PrintToString(shares));
+            Trajectory parts(s, inParts(options, devices, shares), stream);
+            run(&parts);
+            ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+            ASSERT_EQ(parts.out.size(), one.out.size());
+            for (std::size_t i = 0; i < one.out.size(); i++)
+            {
+                SCOPED_TRACE(i);
+                expectSameBits(*parts.out[i], *one.out[i]);
+            }
+            if (testing::Test::HasFailure())
+            {
+                return;
+            }
+        }
+    }
+}
+
+/* All particles near the origin's corner of the box. */
+std::vector<double> crowded(std::vector<double> x)
+{
+    for (double& xi : x)
+    {
+        xi *= 0.15;
+    }
+    return x;
+}
+
+} // namespace
+
+/* Assignments and steps all in flight at once; particles go anywhere, so that tiles change hands. */
+TEST_F(CudaParts, FollowAssignmentsOnAStream)
+{
+    std::vector<std::unique_ptr<DeviceArray<double>>> x;
+    for (const std::uint64_t seed : {1, 2, 3, 4})
+    {
+        const System        other = water(system_.box, 5 + seed);
+        std::vector<double> there(system_.x);
+        std::copy_n(other.x.begin(), std::min(other.x.size(), there.size()), there.begin());
+        x.push_back(std::make_unique<DeviceArray<double>>(there));
+        x.push_back(std::make_unique<DeviceArray<double>>(moved(there, 0.01, seed)));
+    }
+    x.push_back(std::make_unique<DeviceArray<double>>(crowded(system_.x)));
+    x.push_back(std::make_unique<DeviceArray<double>>(moved(crowded(system_.x), 0.001, 3)));
+    expectSameSteps(withFarExclusions(system_), options_, stream_,
+                    [&](Trajectory* t)
+                    {
+                        for (std::size_t i = 0; i < x.size(); i++)
+                        {
+                            if (i % 2 == 0)
+                            {
+                                t->assign(*x[i]);
+                            }
+                            t->step(*x[i]);
+                        }
+                    });
+}
+
+/* A box scaled and one deformed, and charges, on the stream. */
+TEST_F(CudaParts, FollowBoxesAndCharges)
+{
+    DeviceArray<double> x(system_.x), q(moved(system_.q, 0.1, 3));
+    Mat3                scaled = system_.box, stretched = system_.box;
+    for (double& b : scaled)
+    {
+        b *= 1.01;
+    }
+    stretched[8] *= 1.004;
+    expectSameSteps(
+        system_, options_, stream_,
+        [&](Trajectory* t)
+        {
+            gmxfmm_plan* plan = t->plan.get();
+            t->step(x);
+            for (const Mat3& box : {scaled, stretched, system_.box})
+            {
+                ASSERT_EQ(gmxfmm_enqueue_box(plan, box.data(), stream_), GMXFMM_OK) << gmxfmm_message(plan);
+                t->step(x);
+                t->assign(x);
+                t->step(x);
+            }
+            ASSERT_EQ(gmxfmm_enqueue_charges(plan, static_cast<std::int64_t>(t->s.size()), nullptr, q.data(), stream_),
+                      GMXFMM_OK)
+                << gmxfmm_message(plan);
+            t->step(x);
+        });
+}
+
+/* One graph with an assignment and a step, and one of a step alone, launched in turn; of several devices, too. */
+TEST_F(CudaParts, CanBeCaptured)
+{
+    expectSameSteps(system_, options_, stream_,
+                    [&](Trajectory* t)
+                    {
+                        DeviceArray<double> x(system_.x);
+                        cudaGraph_t         graph[2] = {nullptr, nullptr};
+                        cudaGraphExec_t     exec[2]  = {nullptr, nullptr};
+                        t->assign(x);
+                        t->step(x);
+                        wait();
+                        for (int g = 0; g < 2; g++)
+                        {
+                            ASSERT_EQ(cudaStreamBeginCapture(stream_, g == 0 ? cudaStreamCaptureModeGlobal
+                                                                             : cudaStreamCaptureModeThreadLocal),
+                                      cudaSuccess);
+                            if (g == 0)
+                            {
+                                t->assign(x);
+                            }
+                            const auto all = t->out.front()->all();
+                            ASSERT_EQ(gmxfmm_enqueue(t->plan.get(), x.data(), &all, stream_), GMXFMM_OK)
+                                << gmxfmm_message(t->plan.get());
+                            ASSERT_EQ(cudaStreamEndCapture(stream_, &graph[g]), cudaSuccess);
+                            ASSERT_EQ(cudaGraphInstantiate(&exec[g], graph[g], 0), cudaSuccess);
+                        }
+                        for (const std::uint64_t seed : {1, 2, 3})
+                        {
+                            const std::vector<double> there =
+                                seed == 3 ? crowded(system_.x) : moved(system_.x, 0.03, seed);
+                            for (int g = 0; g < 2; g++)
+                            {
+                                x.put(g == 0 ? there : moved(there, 0.001, seed));
+                                ASSERT_EQ(cudaGraphLaunch(exec[g], stream_), cudaSuccess);
+                                wait();
+                                t->keep();
+                            }
+                        }
+                        for (int g = 0; g < 2; g++)
+                        {
+                            cudaGraphExecDestroy(exec[g]);
+                            cudaGraphDestroy(graph[g]);
+                        }
+                    });
+}
+
+/* Calls that wait: another assignment, other charges, another number of particles; stages that are timed. */
+TEST_F(CudaParts, FollowCallsThatWait)
+{
+    const System        other = water({2.4, 0, 0, 0, 1.6, 0, 0, 0, 1.7}, 9);
+    DeviceArray<double> x(system_.x), there(other.x);
+    expectSameSteps(
+        withoutExclusions(system_), options_, stream_,
+        [&](Trajectory* t)
+        {
+            gmxfmm_plan* plan    = t->plan.get();
+            double       seconds = 0;
+            t->step(x);
+            ASSERT_EQ(gmxfmm_time_stages(plan, x.data(), GMXFMM_STAGE_NEAR, 3, stream_, &seconds), GMXFMM_OK)
+                << gmxfmm_message(plan);
+            EXPECT_GT(seconds, 0);
+            t->plan.assign(moved(system_.x, 0.2, 3));
+            t->plan.assign(system_.x);
+            t->step(x);
+            wait();
+            ASSERT_EQ(gmxfmm_set_charges(plan, static_cast<std::int64_t>(other.size()), other.q.data()), GMXFMM_OK)
+                << gmxfmm_message(plan);
+            t->plan.assign(other.x);
+            t->out.push_back(std::make_unique<Outputs>(other.size()));
+            const auto all = t->out.back()->all();
+            ASSERT_EQ(gmxfmm_enqueue(plan, there.data(), &all, stream_), GMXFMM_OK) << gmxfmm_message(plan);
+        });
+}
+
+/* The thread's device is what it was, and a plan may be destroyed with steps in flight. */
+TEST_F(CudaParts, LeaveTheCallersDeviceAlone)
+{
+    int                 current = -1;
+    DeviceArray<double> x(system_.x);
+    Outputs             out(system_.size());
+    const auto          all = out.all();
+    for (const std::vector<int>& devices : divisions())
+    {
+        Plan plan(system_, inParts(options_, devices));
+        for (int i = 0; i < 20; i++)
+        {
+            ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &all, stream_), GMXFMM_OK);
+            ASSERT_EQ(gmxfmm_enqueue_assign(plan.get(), x.data(), stream_), GMXFMM_OK);
+        }
+        ASSERT_EQ(cudaGetDevice(&current), cudaSuccess);
+        EXPECT_EQ(current, 0);
+    }
+    EXPECT_EQ(out.status.get()[0], GMXFMM_OK);
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+}
+
+/* Plans on all devices, the first of which is another one than the thread's. */
+TEST_F(CudaParts, MayBeginOnAnyDevice)
+{
+    int num = 0;
+    ASSERT_EQ(cudaGetDeviceCount(&num), cudaSuccess);
+    if (num < 2)
+    {
+        GTEST_SKIP() << "one CUDA device";
+    }
+    Plan one(system_, options_), two(system_, inParts(options_, {1, 0})), three(system_, inParts(options_, {0, 1}));
+    const Result expected = one.execute(system_.x);
+    for (int i = 0; i < 3; i++)
+    {
+        EXPECT_EQ(two.execute(system_.x).force, expected.force);
+        EXPECT_EQ(three.execute(system_.x).force, expected.force);
+    }
+}
+
+TEST_F(CudaParts, AreTold)
+{
+    const Plan  one(system_, options_), same(system_, inParts(options_, {0}));
+    const Plan  given(system_, inParts(options_, {0, 0, 0}, {1, 3, 0})), own(system_, inParts(options_, {0, 0}));
+    gmxfmm_info info = one.info();
+    EXPECT_EQ(info.num_devices, 1);
+    EXPECT_EQ(info.shares[0], 1);
+    EXPECT_STREQ(info.devices_note, "");
+    EXPECT_EQ(same.info().num_devices, 1);
+    info = given.info();
+    EXPECT_EQ(info.num_devices, 3);
+    EXPECT_EQ(info.devices[2], 0);
+    EXPECT_EQ(info.shares[0], 0.25);
+    EXPECT_EQ(info.shares[1], 0.75);
+    EXPECT_EQ(info.shares[2], 0);
+    info = own.info();
+    EXPECT_EQ(info.num_devices, 2);
+    EXPECT_NEAR(info.shares[0] + info.shares[1], 1, 1e-12); /* rounding of a quotient */
+    EXPECT_GE(info.shares[0], 0);
+    EXPECT_GT(info.shares[1], 0);
+}
+
+/* Copies of the particles are in the memory that is told. */
+TEST_F(CudaParts, TakeMemory)
+{
+    const Plan one(system_, options_), two(system_, inParts(options_, {0, 0}));
+    EXPECT_GT(two.info().bytes, one.info().bytes + 16 * system_.size());
+}
+
+TEST_F(CudaParts, AreRefused)
+{
+    int num = 0;
+    ASSERT_EQ(cudaGetDeviceCount(&num), cudaSuccess);
+    gmxfmm_options cpu = inParts(options_, {0, 0}), treecode = onDevice(defaultOptions());
+    cpu.device          = GMXFMM_CPU;
+    treecode.method     = GMXFMM_TREECODE;
+    treecode.boundary   = GMXFMM_OPEN;
+    gmxfmm_options many = inParts(options_, {0, 0});
+    many.num_devices    = 9;
+    const struct
+    {
+        gmxfmm_options options;
+        gmxfmm_status  status;
+        std::string    named;
+    } refused[] = {
+        {inParts(options_, {0, num}), GMXFMM_ERROR_DEVICE, "devices[1]"},
+        {inParts(options_, {num, 0}), GMXFMM_ERROR_DEVICE, std::to_string(num)},
+        {inParts(options_, {0, -1}), GMXFMM_ERROR_OPTION, "devices[1]"},
+        {inParts(options_, {0, 0}, {1, -1}), GMXFMM_ERROR_OPTION, "shares[1]"},
+        {inParts(options_, {0, 0}, {std::numeric_limits<double>::quiet_NaN(), 1}), GMXFMM_ERROR_OPTION, "shares[0]"},
+        {cpu, GMXFMM_ERROR_OPTION, "device = cuda"},
+        {inParts(treecode, {0, 0}), GMXFMM_ERROR_OPTION, "num_devices belongs to the FMM"},
+        {many, GMXFMM_ERROR_OPTION, "num_devices"},
+    };
+    for (const auto& r : refused)
+    {
+        char         message[512];
+        gmxfmm_plan* plan = nullptr;
+        EXPECT_EQ(gmxfmm_create(&plan, &r.options, 8, system_.box.data(), message, sizeof(message)), r.status)
+            << r.named;
+        EXPECT_NE(std::string(message).find(r.named), std::string::npos) << message;
+        gmxfmm_destroy(plan);
+    }
+}
