@@ -291,7 +291,7 @@ static gmxfmm_status try_shares(gmxfmm_plan* plan, const void* x)
     fmm_device*  d     = plan->device;
     DeviceParts* parts = d->parts;
     double       base[GMXFMM_MAX_DEVICES], ms[GMXFMM_MAX_DEVICES], best[GMXFMM_MAX_DEVICES], least = 0;
-    FMM_TRY(store_box(plan, d->own));
+    FMM_TRY(fmm_cuda_store_box(plan, d->own));
     FMM_TRY(fmm_cuda_permute(plan, x, d->own));
     FMM_TRY(time_parts(plan, x, GMXFMM_STAGE_FAR, base));
     for (int round = 0; round < c_triedShares; round++)
