@@ -148,7 +148,8 @@ typedef struct
 
     /* Of the FMM: what came later. */
     double min_distance; /* [0] pairs that are nearer have the potential of this distance and no force, for programs
-                          * that soften such pairs themselves; less than gmxfmm_info.near_range (CPU) */
+                          * that soften such pairs themselves; less than gmxfmm_info.near_range, which an
+                          * open system's cells see to (CPU) */
 } gmxfmm_options;
 
 /* What execute is asked for. NULL or 0 leaves a thing out, and the time it takes. Arrays are in the caller's order
