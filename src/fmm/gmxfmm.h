@@ -149,7 +149,8 @@ typedef struct
 
     /* Of the FMM: what came later. */
     double min_distance; /* [0] pairs that are nearer have the potential of this distance and no force, for programs
-                          * that soften such pairs themselves; less than gmxfmm_info.near_range */
+                          * that soften such pairs themselves; less than gmxfmm_info.near_range, which an open
+                          * system's cells see to */
     int pairs_beside;    /* [0] 1: pair kernels of others, about as long as the near field's, share the GPU with a step:
                           * times by which create_measured chooses count the near field twice */
     int num_devices;     /* [0] GPUs of this process that share a step, 1..8, those in devices; 0: device_id alone */

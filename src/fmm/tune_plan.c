@@ -232,7 +232,14 @@ static gmxfmm_status find_extent(gmxfmm_plan* plan, const void** x, double* low,
     return status;
 }
 
-/* The domain of an open system: cubes of one edge around its particles. */
+/* The edge of cubes below which near cells would not hold all pairs that min_distance concerns; a little more, as the
+ * edge of cells is computed from their volume. */
+static double least_edge(const gmxfmm_plan* plan)
+{
+    return (1 + 1e-9) * plan->options.min_distance / plan->domain.separation;
+}
+
+/* The domain of an open system: cubes of one edge around its particles, which need not fill it. */
 static gmxfmm_status tune_open(gmxfmm_plan* plan, const void** x)
 {
     const void*   host = *x;
@@ -258,7 +265,7 @@ static gmxfmm_status tune_open(gmxfmm_plan* plan, const void** x)
     }
     if (status == GMXFMM_OK)
     {
-        fmm_domain_set_extent(plan, low, high, edge);
+        fmm_domain_set_extent(plan, low, high, fmax(edge, least_edge(plan)));
     }
     return status;
 }

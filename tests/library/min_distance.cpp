@@ -80,6 +80,29 @@ void expectLimited(const System& s, gmxfmm_options options)
     EXPECT_LT(maxDifference(found.virial, expected.virial), tolerance * std::fabs(expected.energy));
 }
 
+/* Without box: what a sum of all pairs gives. */
+void expectSumOfPairs(const System& s, const Result& found)
+{
+    Solution exact = emptySolution(s.size());
+    for (std::size_t i = 0; i < s.size(); i++)
+    {
+        for (std::size_t j = 0; j < s.size(); j++)
+        {
+            const Vec3   a = s.position(i), b = s.position(j), r = {a[0] - b[0], a[1] - b[1], a[2] - b[2]};
+            const double distance = std::sqrt(r[0] * r[0] + r[1] * r[1] + r[2] * r[2]);
+            exact.potential[i] += j == i ? 0 : s.q[j] / std::max(distance, least);
+            for (std::size_t d = 0; d < 3 && distance > least; d++)
+            {
+                exact.field[3 * i + d] += s.q[j] * r[d] / (distance * distance * distance);
+            }
+        }
+    }
+    /* the order of the expansions, where there are any; fields of particles at one place are zero */
+    const double tolerance = 1e-4, strongest = 1 / least / least;
+    EXPECT_LT(rmsDifference(found.potential, exact.potential), tolerance * rms(exact.potential));
+    EXPECT_LT(rmsDifference(found.field, exact.field), tolerance * std::max(rms(exact.field), 1e-6 * strongest));
+}
+
 class MinDistance : public testing::TestWithParam<std::tuple<Path, gmxfmm_precision>>
 {
 };
@@ -141,6 +164,58 @@ TEST(MinDistanceOpen, LimitsPairs)
     {
         expectLimited(withClosePairs(boxTypes()[0]),
                       withBoundary(depthOptions(GMXFMM_M2L_ROTATION, 4, 2, 1, precision), Boundary::Open));
+    }
+}
+
+/* All particles are nearer to one another than that, or some are: cells are larger than they would be. */
+TEST(MinDistanceOpen, CellsHoldParticlesThatNearlyCoincide)
+{
+    const std::array<gmxfmm_options, 4> all = {askedOptions(1e-9), depthOptions(GMXFMM_M2L_ROTATION, 8, 2, 1),
+                                               explicitOptions(8, 3, 3, 3, 1), explicitOptions(8, 3, 3, 3, 2)};
+    const System                        s   = droplet(20, 1, 5);
+    for (gmxfmm_options options : all)
+    {
+        options              = withBoundary(options, Boundary::Open);
+        options.min_distance = least;
+        Plan plan(s, options);
+        for (const double scale : {1.0, 0.05, 1e-3, 1e-9, 0.0, 1.0})
+        {
+            System near = s;
+            for (double& x : near.x)
+            {
+                x *= scale;
+            }
+            plan.assign(near.x);
+            EXPECT_GE(plan.info().near_range, least) << "scale " << scale;
+            const Result found = plan.execute(near.x);
+            expectSumOfPairs(near, found);
+        }
+    }
+}
+
+/* A choice by measurement tries cells that would be smaller, too. */
+TEST(MinDistanceOpen, IsMeasured)
+{
+    gmxfmm_options options = withBoundary(askedOptions(1e-6), Boundary::Open);
+    options.min_distance   = least;
+    options.reproducible   = 1;
+    for (const double scale : {0.05, 1e-3})
+    {
+        System s = droplet(300, 1, 5);
+        for (double& x : s.x)
+        {
+            x *= scale;
+        }
+        std::array<char, 512> message = {};
+        gmxfmm_plan*          made    = nullptr;
+        const SystemView      view(s, Boundary::Open);
+        const gmxfmm_system   system = view.get();
+        ASSERT_EQ(
+            gmxfmm_create_measured(&made, &options, &system, nullptr, nullptr, nullptr, message.data(), message.size()),
+            GMXFMM_OK)
+            << message.data();
+        Plan plan(s, made);
+        expectSumOfPairs(s, plan.execute(s.x));
     }
 }
 

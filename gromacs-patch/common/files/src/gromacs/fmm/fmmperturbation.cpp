@@ -66,6 +66,10 @@ FmmPerturbation::FmmPerturbation(const FmmParameters&           parameters,
     std::vector<int> place(chargesA.size(), -1);
     for (Index i = 0; i < chargesA.ssize(); i++)
     {
+        const double charge = chargesA[i], change = chargesB[i] - chargesA[i];
+        squares_[0] += charge * charge;
+        squares_[1] += 2 * charge * change;
+        squares_[2] += change * change;
         if (chargesA[i] != chargesB[i])
         {
             place[i] = atoms_.size();
@@ -115,6 +119,11 @@ FmmPerturbation::FmmPerturbation(const FmmParameters&           parameters,
 }
 
 FmmPerturbation::~FmmPerturbation() = default;
+
+double FmmPerturbation::sumOfSquares(const double lambda) const
+{
+    return squares_[0] + lambda * (squares_[1] + lambda * squares_[2]);
+}
 
 void FmmPerturbation::setDerivatives(FmmPlan* plan) const
 {

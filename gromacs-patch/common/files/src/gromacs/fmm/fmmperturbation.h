@@ -9,6 +9,7 @@
 #ifndef GMX_FMM_FMMPERTURBATION_H
 #define GMX_FMM_FMMPERTURBATION_H
 
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -80,6 +81,8 @@ public:
     void setLambda(FmmPlan* plan, FmmGpu* gpu, real lambda);
     //! Number of atoms whose charges change
     int numAtoms() const { return atoms_.size(); }
+    //! Returns the sum of the squares of all charges at this lambda
+    double sumOfSquares(double lambda) const;
     //! The charges of all atoms for the lambda that was set
     ArrayRef<const real> charges() const { return charges_; }
     //! Passes on a box
@@ -112,8 +115,10 @@ private:
     //! Of the perturbed atoms, those of lambda = 0
     std::vector<real> chargesA_;
     //! Of all atoms, those of lambda_
-    std::vector<real>        charges_;
-    real                     lambda_ = -1;
+    std::vector<real> charges_;
+    //! Factors of the powers of lambda in the sum of the squares of charges
+    std::array<double, 3>    squares_ = { { 0, 0, 0 } };
+    real                     lambda_  = -1;
     std::vector<RVec>        x_;
     std::vector<RVec>        force_;
     std::unique_ptr<FmmPlan> plan_;

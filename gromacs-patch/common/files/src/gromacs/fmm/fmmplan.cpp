@@ -377,7 +377,10 @@ gmxfmm_info FmmPlan::info() const
     return info;
 }
 
-FmmMeasuredError FmmPlan::measureAt(const gmx_mtop_t& mtop, ArrayRef<const RVec> x, const matrix box) const
+FmmMeasuredError FmmPlan::measureAt(const gmx_mtop_t&    mtop,
+                                    ArrayRef<const RVec> x,
+                                    const matrix         box,
+                                    const double         lambda) const
 {
     const gmxfmm_info inUse   = info();
     gmxfmm_options    options = options_;
@@ -391,8 +394,8 @@ FmmMeasuredError FmmPlan::measureAt(const gmx_mtop_t& mtop, ArrayRef<const RVec>
         options.grid[d] = inUse.grid[d];
     }
     const FmmBox     givenBox = fmmBox(box);
-    FmmMeasuredError measured = measureFmmError(
-            mtop, x, isOpen() ? nullptr : givenBox.data(), startLambda_, false, &options);
+    FmmMeasuredError measured =
+            measureFmmError(mtop, x, isOpen() ? nullptr : givenBox.data(), lambda, false, &options);
     measured.message = withAtomNumbers(measured.message);
     return measured;
 }

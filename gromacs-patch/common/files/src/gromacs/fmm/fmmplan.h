@@ -112,8 +112,8 @@ public:
     const FmmMeasuredError& measured() const { return measured_; }
     //! The choice by times that is in use, if there is one
     const FmmChoice& choice() const { return choice_; }
-    //! Measures what the parameters in use reach at these coordinates
-    FmmMeasuredError measureAt(const gmx_mtop_t& mtop, ArrayRef<const RVec> x, const matrix box) const;
+    //! Measures what the parameters in use reach at these coordinates and this lambda of Coulomb interactions
+    FmmMeasuredError measureAt(const gmx_mtop_t& mtop, ArrayRef<const RVec> x, const matrix box, double lambda) const;
 
     //! Sets charges and exclusions
     void setAtoms(ArrayRef<const real> charges, const ListOfLists<int>& exclusions);

@@ -136,8 +136,11 @@ void logFmmPerturbation(const int numAtoms, const bool areSoftened, const MDLogg
                             : "");
 }
 
-//! Whether the spacing of atoms has changed by a quarter, given the ratio of volumes or densities
-static bool isOtherDensity(const double ratio)
+/*! \brief Whether the system is another, given the ratio of volumes, densities or squares of charges
+ *
+ * The spacing of atoms has changed by a quarter, or charges have by 0.4.
+ */
+static bool isOtherSystem(const double ratio)
 {
     constexpr double c_mostChange = 2;
     return ratio > c_mostChange || ratio < 1 / c_mostChange;
@@ -148,7 +151,7 @@ bool logFmmVolume(const FmmBox& box, const FmmBox& startBox, const MDLogger& mdl
     // Rows of a box are a lower triangle
     const auto   volume = [](const FmmBox& b) { return b[0] * b[4] * b[8]; };
     const double ratio  = volume(box) / volume(startBox);
-    if (!isOtherDensity(ratio))
+    if (!isOtherSystem(ratio))
     {
         return false;
     }
@@ -166,7 +169,7 @@ bool logFmmVolume(const FmmBox& box, const FmmBox& startBox, const MDLogger& mdl
 bool logFmmOpenDensity(const double nearAtoms, const double nearAtomsAtStart, const MDLogger& mdlog)
 {
     const double ratio = nearAtoms / nearAtomsAtStart;
-    if (!isOtherDensity(ratio))
+    if (!isOtherSystem(ratio))
     {
         return false;
     }
@@ -179,6 +182,26 @@ bool logFmmOpenDensity(const double nearAtoms, const double nearAtomsAtStart, co
                     "coordinates to go on.",
                     nearAtoms,
                     ratio);
+    return true;
+}
+
+bool logFmmCharges(const double squares, const double squaresAtStart, const MDLogger& mdlog)
+{
+    // Without any charge there are no errors, either
+    if (squares == 0 || !isOtherSystem(squares / squaresAtStart))
+    {
+        return false;
+    }
+    GMX_LOG(mdlog.warning)
+            .asParagraph()
+            .appendTextFormatted(
+                    "WARNING: The squares of charges now add up to %.4g e^2, and to %.4g e^2 at "
+                    "the "
+                    "lambda of the .tpr file, for which the parameters of the FMM were chosen. "
+                    "Errors relative to the forces may be larger than fmm-accuracy: make a new "
+                    ".tpr file that begins at this lambda to go on.",
+                    squares,
+                    squaresAtStart);
     return true;
 }
 

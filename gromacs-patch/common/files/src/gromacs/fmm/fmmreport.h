@@ -46,6 +46,14 @@ bool logFmmVolume(const FmmBox& box, const FmmBox& startBox, const MDLogger& mdl
 //! The same for the mean number of atoms near one in an open system
 bool logFmmOpenDensity(double nearAtoms, double nearAtomsAtStart, const MDLogger& mdlog);
 
+/*! \brief Warns and returns true when perturbed charges are others than those for which parameters were chosen
+ *
+ * \param[in] squares         Sum of the squares of all charges now
+ * \param[in] squaresAtStart  The same at the lambda of the .tpr file
+ * \param[in] mdlog           Logger
+ */
+bool logFmmCharges(double squares, double squaresAtStart, const MDLogger& mdlog);
+
 //! Writes the time that the CPU spent in each stage
 void logFmmTimesOnCpu(const gmxfmm_info& info, const MDLogger& mdlog);
 //! Writes the time of each stage of a step on the GPU

@@ -123,6 +123,18 @@ public:
         }
     }
 
+    //! Tells once when perturbed charges are others than those for which parameters were chosen
+    void watchCharges()
+    {
+        if (perturbation_ && mdlog_ != nullptr
+            && logFmmCharges(perturbation_->sumOfSquares(lambda_),
+                             perturbation_->sumOfSquares(parameters_.startLambda),
+                             *mdlog_))
+        {
+            mdlog_ = nullptr; // Once is enough
+        }
+    }
+
     //! Computes a step on the CPU
     void calculate(ArrayRef<const RVec> x,
                    const matrix         box,
@@ -145,6 +157,7 @@ public:
                 perturbation_->assign(x);
             }
             watchDensity();
+            watchCharges();
         }
 
         double        chargeGradient = 0;
@@ -234,6 +247,7 @@ public:
         if (isToAssign_)
         {
             watchDensity();
+            watchCharges();
         }
     }
 
@@ -264,7 +278,7 @@ public:
     const FmmBox startBox_;
     //! The box that the plan has
     FmmBox box_;
-    //! Where to tell that it has become another, nullptr when there is no such place or it was told
+    //! Where to tell that it or charges have become others, nullptr when there is no such place or it was told
     const MDLogger* mdlog_ = nullptr;
     //! Mean number of atoms near one at the coordinates of the .tpr
     const double   nearAtomsAtStart_;
@@ -362,7 +376,8 @@ void FmmSolver::measureAtEnd(const MDLogger&      mdlog,
     const FmmPlan& plan             = impl_->plan_;
     if (plan.measured().status == FmmMeasurementStatus::Measured && impl_->numEvaluations_ >= c_leastToMeasure)
     {
-        logFmmErrorAtEnd(plan.measureAt(mtop, x, box), plan.accuracy(), mdlog);
+        const double lambda = impl_->perturbation_ ? impl_->lambda_ : 0; // Others do not depend on it
+        logFmmErrorAtEnd(plan.measureAt(mtop, x, box, lambda), plan.accuracy(), mdlog);
     }
 }
 
