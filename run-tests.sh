@@ -3,7 +3,8 @@
 #   --only library   the library's own tests, also with sanitizers, with x86-64-v2 alone, and its package
 #   --only gromacs   GROMACS's own tests on the patched build: some of its unit tests, the regression tests `complex`
 #   --only mdrun     end-to-end tests with the patched gmx (tests/mdrun)
-#   --only newer     the patches of GROMACS 2026.3 applied, and what they touch compiled; with --all its end-to-end tests, built
+#   --only newer     the patches of GROMACS 2026.3 applied, what they touch compiled, and what grompp does with neural-network
+#                    potentials; with --all its end-to-end tests instead, PLUMED's among them, which need all of it, built
 #                    quickly, without CUDA. Skipped without its source: GMXFMM_NEWER_SOURCE, a tree, a tarball, or the
 #                    tarball's folder (default ../shared/sources)
 #   --gromacs VERSION  2022.5 (default) or 2026.3
@@ -31,7 +32,7 @@ while (($#)); do
             shift
             ;;
         --all) all=1 ;;
-        -h | --help) sed -n '2,12s/^# \{0,1\}//p' "$0" && exit 0 ;;
+        -h | --help) sed -n '2,13s/^# \{0,1\}//p' "$0" && exit 0 ;;
         *) echo "run-tests.sh: unknown option $1 (see --help)" >&2 && exit 2 ;;
     esac
     shift
@@ -281,6 +282,12 @@ if wants newer; then
         status=$((${#touched[@]} == 0)) # without a target all would be built
         ((status)) || "${with[@]}" scripts/build-gromacs.sh mixed "${touched[@]}" || status=1
         count "files of GROMACS $newer compiled" $((status ? 0 : ${#touched[@]})) "$status" 0
+        log=$LOG_DIR/neural-network-potential-$newer.log
+        python3 tests/gromacs/neural_network_potential.py "$tree" "$BUILD_DIR/gromacs-$newer-mixed" "$JOBS" >"$log" 2>&1 || true
+        good=$(grep -c '^PASS ' "$log" || true) bad=$(grep -c '^FAIL ' "$log" || true)
+        if ((good + bad == 0)); then bad=1 && tail -n 20 "$log"; fi
+        count "neural-network potentials at grompp $newer" "$good" "$bad" 0
+        grep '^FAIL ' "$log" | sed 's/^/      /' || true
     fi
 fi
 

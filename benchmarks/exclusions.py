@@ -3,18 +3,23 @@
 """What long lists of excluded pairs cost, on the CPU: a molecule of 3,000 atoms that exclude one another.
 
   exclusions.py [--before LIBRARY] [--note TEXT] [--store]      needs the package gmxfmm (python/), or PYTHONPATH and GMXFMM_LIBRARY
+  exclusions.py --gmx GMX [--note TEXT] [--store]               a patched gmx
 
 The molecule is alone in its box, or among 20,000 other atoms that exclude nothing; single precision, forces alone, two threads. Of each call its
 processor time in all threads, the least of some calls, which other programs disturb least, and the same without excluded pairs; the list, the
 assignment and the step for order and cells given, beside the measurement by which mdrun chooses. --before: another build of the library, called in
 turn with the first. --store: -> exclusions.json
+--gmx: mdrun's time for 10 steps of such a molecule, that of tests/mdrun/exclusions.py, with the choice by measuring and without, and with no
+excluded pairs. --store: -> exclusions-mdrun.json
 """
 import argparse
 import ctypes
 import json
 import os
+import resource
 import subprocess
 import sys
+import tempfile
 import time
 
 sys.dont_write_bytecode = True
@@ -83,16 +88,48 @@ def of_library(path, name, is_excluded):
     return json.loads(done.stdout)
 
 
+def of_mdrun(gmx, folder):
+    """Seconds of the wall and of processors that mdrun takes from its start to its end, the least of two runs."""
+    os.environ["GMXFMM_GMX"] = gmx
+    sys.path.insert(0, os.path.join(HERE, os.pardir, "tests", "mdrun"))
+    import exclusions as molecules
+    rows = []
+    for is_excluded in (False, True):
+        system = molecules.molecule(folder, MOLECULE, is_excluded)
+        molecules.gmx.grompp(folder, {**system.mdp, **molecules.FMM}, system)
+        for choice in ([], ["-notunefmm"]):
+            times = []
+            for _ in range(2):
+                before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.time()
+                molecules.gmx.mdrun(folder, *choice, threads=str(THREADS))
+                now = resource.getrusage(resource.RUSAGE_CHILDREN)
+                times.append((now.ru_utime + now.ru_stime - before.ru_utime - before.ru_stime, time.time() - begin))
+            processor, wall = (min(each) for each in zip(*times))
+            rows.append({"atoms": MOLECULE, "excluded": is_excluded, "options": " ".join(choice), "steps": 10, "processor_s": processor, "wall_s": wall})
+            print(f"{'all' if is_excluded else 'no':3} pairs excluded {' '.join(choice):11} {processor:6.1f} s of processors, {wall:6.1f} s", flush=True)
+    return rows
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--before", help="another build of the library to compare with")
     parser.add_argument("--before-commit", help="what that was built from")
     parser.add_argument("--store", action="store_true", help="write benchmarks/results/<device>/exclusions.json")
+    parser.add_argument("--gmx", help="time mdrun alone")
     parser.add_argument("--note", help="what else the machine did")
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
         print(json.dumps(measure(arguments.one[0], arguments.one[1] == "1")))
+        return
+    import library as results
+    if arguments.gmx:
+        with tempfile.TemporaryDirectory() as folder:
+            rows = of_mdrun(os.path.abspath(arguments.gmx), folder)
+        if arguments.store:
+            head = results.header(arguments, "exclusions", THREADS)
+            head["command"] = "benchmarks/exclusions.py --gmx GMX --store"
+            results.store(arguments, "exclusions-mdrun.json", head, rows=rows)
         return
     rows = []
     for name in SYSTEMS:
@@ -105,7 +142,6 @@ def main():
             if state in row:
                 print(f"{name:20} {state:8}", *(f"{what[:-2]} {1e3 * value:9.1f} ms" for what, value in row[state].items()))
     if arguments.store:
-        import library as results
         head = results.header(arguments, "exclusions", THREADS)
         head["command"] = "benchmarks/exclusions.py" + (" --before LIBRARY" if arguments.before else "") + " --store"
         more = {"before_commit": arguments.before_commit} if arguments.before_commit else {}

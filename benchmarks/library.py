@@ -231,20 +231,32 @@ def treecode(options):
 # ------------------------------------------------------------------------------------------------------------------- open
 
 def uneven(options):
-    """The time of a call over that of as many charges in a cube, the fastest of some rounds each."""
-    rows = {}
-    for _ in range(options.rounds):
-        for distribution in ("cube", "outlier", "cluster", "plummer", "sphere"):
-            for setting in ("fmm,1e-4", "treecode,1e-4"):
-                row = run(options.build, "treecode", "--points", options.points, "--threads", options.threads, "--samples", 200, "--field", "--dual",
-                          "--device", options.device, "--distribution", distribution, setting)[0]
-                key = distribution, setting
-                rows[key] = min(rows.get(key, row), row, key=lambda one: one["seconds"])
-    for (distribution, setting), row in rows.items():
-        row["seconds_over_cube"] = round(row["seconds"] / rows["cube", "fmm,1e-4"]["seconds"], 2)
-        print(f"{distribution} {setting}: {row['seconds']} s, {row['seconds_over_cube']} of the FMM's in a cube, error {row['field_error']}", flush=True)
+    """The time of a call over that of the FMM with as many charges in a cube, the least of some rounds each: on the CPU processor time,
+    which other programs disturb less; there the treecode, which is slower, has no more than 100,000. --sphere: the FMM alone with so many on a sphere, over the time a charge of the largest cube."""
+    rows, time = {}, "seconds" if options.device == "cuda" else "processor_s"
+    sizes = options.sizes or [options.points]
+
+    def take(points, distribution, setting):
+        row = run(options.build, "treecode", "--points", points, "--threads", options.threads, "--samples", 200, "--field", "--dual",
+                  "--device", options.device, "--distribution", distribution, setting)[0]
+        key = points, distribution, setting
+        rows[key] = min(rows.get(key, row), row, key=lambda one: one[time])
+        print(f"{points} {distribution} {setting}: {row[time]} s", flush=True)
+
+    for points in sizes:
+        for _ in range(options.rounds):
+            for distribution in ("cube", "outlier", "cluster", "plummer", "sphere"):
+                for setting in ("fmm,1e-4", "treecode,1e-4")[:1 if options.device == "cpu" and points > 100000 else 2]:
+                    take(points, distribution, setting)
+    if options.sphere:
+        take(options.sphere, "sphere", "fmm,1e-4")
+    for (points, distribution, setting), row in rows.items():
+        cube = rows[min(points, max(sizes)), "cube", "fmm,1e-4"]
+        row["time_over_cube"] = round(row[time] / points / (cube[time] / cube["particles"]), 2)
+        print(f"{points} {distribution} {setting}: {row[time]} s, {row['time_over_cube']} of the FMM's in a cube, error {row['field_error']}", flush=True)
     head = header(options, "open", options.threads)
-    head["command"] += f" --threads {options.threads} --points {options.points} --rounds {options.rounds}"
+    head["command"] += f" --threads {options.threads} --sizes {' '.join(map(str, sizes))} --rounds {options.rounds}"
+    head["command"] += f" --sphere {options.sphere}" if options.sphere else ""
     if options.device == "cuda":
         head["command"] += " --device cuda"
         head["gpu"] = gpu()
@@ -265,6 +277,8 @@ def main():
     parser.add_argument("--build", default=os.path.join(os.environ.get("GMXFMM_BUILD_DIR") or os.path.join(ROOT, "build"), "library"))
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--points", type=int, default=1000000)
+    parser.add_argument("--sizes", type=int, nargs="+", help="charges of each system, in place of --points (open)")
+    parser.add_argument("--sphere", type=int, help="charges on a larger sphere (open)")
     parser.add_argument("--largest", type=int, default=10000000)
     parser.add_argument("--limit", type=float, default=10, help="seconds that one case of operators may take")
     parser.add_argument("--pairs", type=int, default=21, help="rounds in which steps of both choices are timed")

@@ -144,7 +144,8 @@ class Jax:
         return array
 
     def host(self, array: Any) -> np.ndarray:
-        array = np.asarray(array)
+        # of a copy, as an array keeps the numbers that it has shown once, and a batch may write to its forces again
+        array = np.asarray(self.module.numpy.array(array, copy=True))
         return array.view(np.float64) if array.dtype == np.uint8 else array
 
     def finish(self, view: View) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, List, Mapping, Optional, Sequence, Tuple
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Callable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -12,7 +14,7 @@ from ._arrays import View, checked, library_of, to_host
 from ._inputs import AUTO, BoxLike, box_vectors, is_auto, make_options, numbers, refuse
 from ._library import DeviceOutput, Error
 from ._plan import CHANGE, Plan
-from ._results import ARRAYS, BLOCK, DeviceStep, Step, Wanted, check_blocks, room, with_given
+from ._results import ARRAYS, BLOCK, DeviceStep, Wanted, check_blocks, room, with_given
 
 # A plan of cells for n particles is taken for others, too, whose number differs by a quarter at most, which is a twelfth in
 # the length of a cell. On a device it is not: another number means an assignment that waits.
@@ -61,8 +63,8 @@ class _Kept:
 class Batch:
     """Many systems in one call: plans are made for each number of particles and shape of the box that the calls meet, and kept.
 
-    measure     True: a plan is measured on the system that it is made for, and on the host others are checked, but most of those of
-                a kind that it is known to serve; another plan is made where it does not. False: a model chooses
+    measure     True: a plan is measured on the system that it is made for, and others are checked, but most of those of a kind
+                that it is known to serve; another plan is made where it does not. False: a model chooses
     precision   "single" or "double"; None: that of the positions' type
     exclusions  pairs of particles that do not interact in any of the systems, integers (m, 2)
     max_plans   plans that are kept; the one that was not used for longest goes
@@ -143,8 +145,8 @@ class Batch:
         energy, forces, potential, field, virial
                    what is wanted
 
-        Arrays of a device stay there: all systems are put on the current stream, one behind the other, and the host does not
-        wait, but where a plan is made.
+        Arrays of a device stay there: all systems are put on the current stream, one behind the other. The host waits where a
+        plan is made; and at the end of a call whose systems are checked, for copies of positions, charges and forces.
         """
         door = library_of(positions)
         wanted = Wanted(bool(energy), bool(forces), bool(potential), bool(field), bool(virial))
@@ -172,45 +174,48 @@ class Batch:
         energies, virials = np.zeros(len(boxes)), np.zeros((len(boxes), 3, 3))
         flat = {name: array.reshape(-1, 3) if name != "potential" else array.reshape(-1) for name, array in arrays.items()}
         kind = (x.dtype, None, -1, boxes[0] is None if boxes else True)
-        for s, box in enumerate(boxes):
+
+        def compute(s: int, plan: Plan) -> Optional[np.ndarray]:
             one = slice(bounds[s], bounds[s + 1])
-            n = one.stop - one.start
-            try:
-                step = self._one(kind, x[one], q[one], box, wanted, {name: array[one] for name, array in flat.items()})
-            except Error as error:
-                if len(boxes) == 1:
-                    raise
-                raise Error(error.status, f"{error}, in system {s}", error.argument) from None
+            _change(plan, q[one], boxes[s])
+            step = plan.step(x[one], {name: array[one] for name, array in flat.items()}, energy=wanted.energy,
+                             forces=wanted.forces or self._accuracy is not None, virial=wanted.virial, assign=True)
             if wanted.energy:
                 energies[s] = step.energy
             if wanted.virial:
                 virials[s] = step.virial
+            return step.forces
+
+        for s, box in enumerate(boxes):
+            one = slice(bounds[s], bounds[s + 1])
+            with _naming(s, len(boxes)):
+                found = self._find(kind, one.stop - one.start, box, 1 if self._exact else _MORE)
+                self._one(found, kind, x[one], q[one], box, partial(compute, s))
         return BatchStep(wanted, energies, virials, arrays)
 
-    def _one(self, kind: Tuple, x: np.ndarray, q: np.ndarray, box: Optional[np.ndarray], wanted: Wanted, out: dict) -> Step:
-        """A step of one system, by the first plan that serves it, or by one that is made for it."""
-        def compute(plan: Plan) -> Step:
-            plan.set_charges(q)
-            if box is not None:
-                plan.set_box(box)
-            return plan.step(x, out, energy=wanted.energy, forces=wanted.forces or asked is not None, virial=wanted.virial, assign=True)
-
+    def _one(self, found: "List[_Kept]", kind: Tuple, x: np.ndarray, q: np.ndarray, box: Optional[np.ndarray],
+             compute: Callable[[Plan], Optional[np.ndarray]]) -> None:
+        """One system, by the first of the plans found that serves it, or by one that is made for it. compute gives its forces by a plan."""
         asked = self._accuracy if q.any() else None
-        found = self._find(kind, len(x), box, 1 if self._exact else _MORE)[:1 if asked is None else 1 + _OTHERS]
+        found = found[:1 if asked is None else 1 + _OTHERS]
         for kept in found:
-            step = compute(kept.plan)
-            if asked is None or self._serves(kept, step, asked, x, q, box):
+            forces = compute(kept.plan)
+            if asked is None or forces is None or self._serves(kept, forces, asked, x, q, box):
                 self._use(kept)
-                return step
+                return
         kept = self._make(kind, len(x), box, x, q)
-        step = compute(kept.plan)
+        forces = compute(kept.plan)
         if kept not in self._kept:
             kept.plan.close()
-        elif asked is not None:
-            of_forces = _check.kind_of(step.forces, x, q, box)
-            self._join(kept, found, of_forces)
-            kept.record.add(of_forces, kept.asked / asked)
-        return step
+        elif asked is not None and forces is not None:
+            self._made(kept, found, forces, asked, x, q, box)
+
+    def _made(self, kept: "_Kept", others: "List[_Kept]", forces: np.ndarray, asked: float, x: np.ndarray, q: np.ndarray,
+              box: Optional[np.ndarray]) -> None:
+        """What is known of a plan that was made for a system which the others do not serve."""
+        kind = _check.kind_of(forces, x, q, box)
+        self._join(kept, others, kind)
+        kept.record.add(kind, kept.asked / asked)
 
     def _join(self, made: "_Kept", others: "List[_Kept]", kind: _check.Kind) -> None:
         """A plan with the settings of the one that was made has no more to offer. What is known of its errors on systems of this kind is
@@ -221,9 +226,9 @@ class Batch:
                 self._kept.remove(other)
                 other.plan.close()
 
-    def _serves(self, kept: "_Kept", step: Step, asked: float, x: np.ndarray, q: np.ndarray, box: Optional[np.ndarray]) -> bool:
+    def _serves(self, kept: "_Kept", forces: np.ndarray, asked: float, x: np.ndarray, q: np.ndarray, box: Optional[np.ndarray]) -> bool:
         """Whether the forces have the accuracy."""
-        kind = _check.kind_of(step.forces, x, q, box)
+        kind = _check.kind_of(forces, x, q, box)
         if not kind or kept.record.trusts(kind):
             return True
         which, prefactor = _check.sample(len(x)) if box is None else np.arange(len(x)), kept.plan.prefactor
@@ -231,11 +236,12 @@ class Batch:
             if box is None:
                 others = prefactor * _check.direct(which, x, q, kept.exclusions, self._kappa)
             else:
+                _change(kept.plan, q, box)  # on a device it has those of a later system
                 others = kept.plan.step(_check.shifted(x, box), energy=False, forces=True, assign=True).forces
         except Error:  # in single precision two charges may stand at one place after that
             kept.record.add(kind, 1e300)
             return False
-        error = _check.difference(step.forces, which, others, x, q, box, self._surface and box is not None, prefactor) / asked
+        error = _check.difference(forces, which, others, x, q, box, self._surface and box is not None, prefactor) / asked
         kept.record.add(kind, error)
         return error <= 1
 
@@ -244,24 +250,57 @@ class Batch:
         dtype = np.dtype(view.dtype)
         word = dtype.itemsize
         block = door.empty((max(1, len(boxes)), BLOCK), "float64", view.device)
-        base, pointers = door.pointer(block), {name: door.pointer(array) for name, array in arrays.items()}
+        written = arrays
+        if self._accuracy is not None and not wanted.forces:  # to be looked at
+            written = {**arrays, **room(Wanted(False, True, False, False, False), view.shape[:-1], dtype, door, view.device, None)}
+        base, pointers = door.pointer(block), {name: door.pointer(array) for name, array in written.items()}
         kind = (dtype, type(door), view.device, boxes[0] is None if boxes else True)
-        for s, box in enumerate(boxes):
-            begin, n = int(bounds[s]), int(bounds[s + 1] - bounds[s])
+        bound: List[int] = bounds.tolist()
 
-            def on_host(name: str, array: Any, begin: int = begin, n: int = n) -> np.ndarray:
-                host = to_host(name, array)
-                return host.reshape((-1, 3) if name == "positions" else -1)[begin:begin + n]
-
-            found = self._find(kind, n, box, 1)
-            kept = found[0] if found else self._make(kind, n, box, on_host("positions", positions), on_host("charges", charges))
-            plan = kept.plan
+        def enqueue(s: int, plan: Plan) -> None:
             output = DeviceOutput(size=ctypes.sizeof(DeviceOutput))
             DeviceStep.point(output, base + 8 * BLOCK * s, wanted,
-                             {name: pointer + begin * word * (3 if name != "potential" else 1) for name, pointer in pointers.items()})
-            plan.enqueue_system(view._replace(pointer=view.pointer + 3 * word * begin), q_view._replace(pointer=q_view.pointer + word * begin), box,
-                                output)
+                             {name: pointer + bound[s] * word * (3 if name != "potential" else 1) for name, pointer in pointers.items()})
+            plan.enqueue_system(view._replace(pointer=view.pointer + 3 * word * bound[s]),
+                                q_view._replace(pointer=q_view.pointer + word * bound[s]), boxes[s], output)
+
+        def on_host(name: str, array: Any) -> np.ndarray:
+            return to_host(name, array).reshape(-1 if name == "charges" else (-1, 3))
+
+        used: List[_Kept] = []
+        made = set()  # systems
+        for s, box in enumerate(boxes):
+            n = bound[s + 1] - bound[s]
+            with _naming(s, len(boxes)):
+                found = self._find(kind, n, box, 1)
+                if not found:
+                    one = slice(bound[s], bound[s + 1])
+                    found = [self._make(kind, n, box, on_host("positions", positions)[one], on_host("charges", charges)[one])]
+                    made.add(s)
+                enqueue(s, found[0].plan)
+                used.append(found[0])
         door.finish(view)
+        if self._accuracy is not None and used:
+            # Once they are all under way, so that the device need not wait while the host looks at one after the other
+            x, q, forces = (on_host(*array) for array in (("positions", positions), ("charges", charges), ("forces", written["forces"])))
+
+            def compute(s: int, plan: Plan) -> np.ndarray:
+                if plan is used[s].plan:
+                    return forces[bound[s]:bound[s + 1]]
+                enqueue(s, plan)
+                door.finish(view)
+                return on_host("forces", written["forces"])[bound[s]:bound[s + 1]]
+
+            for s, box in enumerate(boxes):
+                one = slice(bound[s], bound[s + 1])
+                if s in made:
+                    if used[s] in self._kept:
+                        self._made(used[s], [], forces[one], self._accuracy, x[one], q[one], box)
+                    continue
+                with _naming(s, len(boxes)):
+                    found = self._find(kind, one.stop - one.start, box, 1)
+                    found.sort(key=lambda kept: kept is not used[s])
+                    self._one(found, kind, x[one], q[one], box, partial(compute, s))
         if not door.writes:  # JAX's bytes: numbers of the host
             block = door.host(block).reshape(-1, BLOCK)
         block = block[:len(boxes)]
@@ -278,6 +317,24 @@ class Batch:
 
     def __exit__(self, *_: Any) -> None:
         self.close()
+
+
+def _change(plan: Plan, q: np.ndarray, box: Optional[np.ndarray]) -> None:
+    """Gives a plan the charges and the box of another system."""
+    plan.set_charges(q)
+    if box is not None:
+        plan.set_box(box)
+
+
+@contextmanager
+def _naming(s: int, systems: int) -> Iterator[None]:
+    """An error says which system it is of."""
+    try:
+        yield
+    except Error as error:
+        if systems == 1:
+            raise
+        raise Error(error.status, f"{error}, in system {s}", error.argument) from None
 
 
 def _bounds(offsets: Optional[Sequence[int]], shape: Tuple[int, ...]) -> np.ndarray:

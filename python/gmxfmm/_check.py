@@ -99,7 +99,7 @@ def kind_of(forces: np.ndarray, x: np.ndarray, q: np.ndarray, box: Optional[np.n
     are, whether there is a net charge. All but the last to a factor of 1.4 or 2."""
     squares, charges = np.einsum("ij,ij->i", forces, forces, dtype=float), np.square(q, dtype=float)
     n, force, charge = len(q), float(squares.sum()), float(charges.sum())
-    if not force > 0 or not charge > 0:
+    if not 0 < force < math.inf or not charge > 0:  # a device leaves infinite ones to BatchStep.check()
         return ()
     natural = charge / n / _spacing(x, box) ** 2
     uneven = n * float(np.vdot(squares, squares)) / force**2, n * float(np.vdot(charges, charges)) / charge**2

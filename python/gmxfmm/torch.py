@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The Coulomb energy as a function of PyTorch, with first derivatives by positions, charges and cell. On a GPU it needs a library
-with CUDA; nothing leaves the device then, but a cell that is there."""
+with CUDA; what leaves the device then is a cell that is there, and what Batch checks."""
 from __future__ import annotations
 
 from collections import OrderedDict

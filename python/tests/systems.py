@@ -54,3 +54,35 @@ def melt(edge, seed=1):
     """Ions about the sites of rock salt, at distance 1 of each other."""
     x, q = rock_salt(edge)
     return x + np.random.default_rng(seed).normal(0, 0.1, x.shape), q
+
+
+def of_any_kind(kind, edge, random):
+    """edge^3 charges in or about a cube of that edge."""
+    n = edge**3
+    x, q = rock_salt(edge)
+    if kind == "melt":
+        x += random.normal(0, 0.1, x.shape)
+    elif kind == "one ion moved":
+        x += random.uniform(0, 1, 3)
+        x[random.integers(n)] += random.uniform(-1, 1, 3) * 10 ** random.uniform(-1.5, -0.5)
+    elif kind == "cold crystal":
+        x += random.uniform(0, 1, 3) + random.normal(0, 10 ** random.uniform(-3, -1.5), x.shape)
+    elif kind == "cluster":
+        x = random.uniform(0, edge, 3) + x * 10 ** random.uniform(-1.3, -0.3) + random.normal(0, 0.02, x.shape)
+    elif kind == "charges of any size":
+        x, q = x + random.normal(0, 0.15, x.shape), random.normal(0, 1, n)
+    else:
+        x = random.uniform(0, edge, (n, 3))
+        if kind == "close pair":
+            x[1] = x[0] + random.normal(0, 1, 3) * 10 ** random.uniform(-4, -2)
+        elif kind == "dipoles":
+            d = random.normal(0, 1, (n // 2, 3))
+            d *= 10 ** random.uniform(-2, -0.7) / np.linalg.norm(d, axis=1)[:, None]
+            x[1::2] = x[::2] + d
+            q = np.tile([1.0, -1.0], n // 2)
+        elif kind == "slab":
+            x[:, 2] *= 10 ** random.uniform(-1.5, -0.3)
+    return x, q
+
+
+KINDS = ("melt", "gas", "one ion moved", "cold crystal", "cluster", "charges of any size", "close pair", "dipoles", "slab")

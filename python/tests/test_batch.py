@@ -1,43 +1,76 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Many systems in one call: each gets what it gets alone, by plans that are kept."""
+import ctypes
 import unittest
+from unittest import mock
 
 import numpy as np
 
 import gmxfmm
-from systems import cloud, direct, ewald_forces, melt, rms_error, rock_salt
+from gmxfmm import _arrays, _batch
+from gmxfmm._arrays import View
+from systems import KINDS, cloud, direct, ewald_forces, melt, of_any_kind, rms_error, rock_salt
 
 
-def of_any_kind(kind, edge, random):
-    """edge^3 charges in or about a cube of that edge."""
-    n = edge**3
-    x, q = rock_salt(edge)
-    if kind == "melt":
-        x += random.normal(0, 0.1, x.shape)
-    elif kind == "one ion moved":
-        x += random.uniform(0, 1, 3)
-        x[random.integers(n)] += random.uniform(-1, 1, 3) * 10 ** random.uniform(-1.5, -0.5)
-    elif kind == "cold crystal":
-        x += random.uniform(0, 1, 3) + random.normal(0, 10 ** random.uniform(-3, -1.5), x.shape)
-    elif kind == "cluster":
-        x = random.uniform(0, edge, 3) + x * 10 ** random.uniform(-1.3, -0.3) + random.normal(0, 0.02, x.shape)
-    elif kind == "charges of any size":
-        x, q = x + random.normal(0, 0.15, x.shape), random.normal(0, 1, n)
-    else:
-        x = random.uniform(0, edge, (n, 3))
-        if kind == "close pair":
-            x[1] = x[0] + random.normal(0, 1, 3) * 10 ** random.uniform(-4, -2)
-        elif kind == "dipoles":
-            d = random.normal(0, 1, (n // 2, 3))
-            d *= 10 ** random.uniform(-2, -0.7) / np.linalg.norm(d, axis=1)[:, None]
-            x[1::2] = x[::2] + d
-            q = np.tile([1.0, -1.0], n // 2)
-        elif kind == "slab":
-            x[:, 2] *= 10 ** random.uniform(-1.5, -0.3)
-    return x, q
+class Array:
+    """Stands for an array of a device."""
+
+    def __init__(self, array):
+        self.array = np.ascontiguousarray(array)
+        self.shape = array.shape
+
+    def __getitem__(self, what):
+        return self.array[what]
 
 
-KINDS = ("melt", "gas", "one ion moved", "cold crystal", "cluster", "charges of any size", "close pair", "dipoles", "slab")
+class Door:
+    """Stands for a library with arrays of a device, which are the host's."""
+
+    writes = True
+    fetched = 0  # arrays
+
+    def view(self, array):
+        return View(array.array.ctypes.data, array.shape, array.array.dtype.name, True, 0, 0, array)
+
+    def empty(self, shape, dtype, device):
+        return Array(np.full(shape, 0 if dtype == "float64" and shape[-1] == 12 else np.nan, dtype))
+
+    def pointer(self, array):
+        return array.array.ctypes.data
+
+    def host(self, array):
+        self.fetched += 1
+        return array.array.copy()
+
+    def finish(self, view):
+        """There is nothing to wait for."""
+
+
+class PlanOfADevice(gmxfmm.Plan):
+    """A plan of the host that takes systems as one of a device does."""
+
+    def __init__(self, *arguments, device=None, device_id=None, **options):
+        super().__init__(*arguments, **options)
+
+    def enqueue_system(self, positions, charges, box, output):
+        def at(address, shape, dtype):
+            count = int(np.prod(shape)) * np.dtype(dtype).itemsize
+            return np.frombuffer((ctypes.c_char * count).from_address(address), dtype).reshape(shape)
+
+        x, q = at(positions.pointer, (len(self), 3), positions.dtype), at(charges.pointer, len(self), positions.dtype)
+        self.set_charges(q)
+        if box is not None:
+            self.set_box(box)
+        step = self.step(x, assign=True, virial=bool(output.virial))
+        at(output.force, (len(self), 3), positions.dtype)[...] = step.forces
+        if output.energy:
+            at(output.energy, 2, np.float64)[...] = step.energy, 0
+
+
+def as_on_a_device(door):
+    """Batches take objects of Array for arrays of a device. What a device does is tested in test_gpu.py, this is what they make of it."""
+    return (mock.patch.object(_batch, "Plan", PlanOfADevice),
+            *(mock.patch.object(module, "library_of", lambda array: door if type(array) is Array else None) for module in (_batch, _arrays)))
 
 
 class Systems(unittest.TestCase):
@@ -181,6 +214,74 @@ class Systems(unittest.TestCase):
             with self.subTest(argument=argument, text=text), self.assertRaisesRegex(gmxfmm.Error, text) as caught:
                 call()
             self.assertEqual(caught.exception.argument, argument, str(caught.exception))
+
+
+class OnADevice(unittest.TestCase):
+    """What becomes of arrays of a device, whose systems are all under way before one of them is looked at."""
+
+    def setUp(self):
+        self.door = Door()
+        for patch in as_on_a_device(self.door):
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def test_of_many_kinds(self):
+        random = np.random.default_rng(2)
+        for edge, box, asked in ((4, 4.0, 1e-3), (4, 4.0, 1e-5), (4, None, 1e-3)):
+            systems = [of_any_kind(kind, edge, random) for kind in random.choice(KINDS, 25)]
+            x, q = np.array([x for x, _ in systems]), np.array([q for _, q in systems])
+            with self.subTest(box=box, asked=asked), gmxfmm.Batch(accuracy=asked, num_threads=1) as batch:
+                step = batch.step(Array(x), Array(q), box)
+                step.check()
+                exact = [gmxfmm.solve(x[s], q[s], box, accuracy=0.03 * asked, num_threads=1) for s in range(len(x))]
+                errors = np.array([rms_error(step.forces[s], exact[s].forces) for s in range(len(x))])
+                self.assertLess(np.sort(errors)[-2], asked)
+                self.assertLess(errors.max(), 2 * asked)
+
+    def test_a_system_of_the_kind_measured_and_one_that_is_not(self):
+        x, q = melt(4)
+        other = of_any_kind("one ion moved", 4, np.random.default_rng(3))[0]
+        with gmxfmm.Batch(accuracy=1e-3) as batch:
+            batch.step(Array(x[None]), Array(q[None]), 4)
+            step = batch.step(Array(np.array([x, other, x])), Array(np.array([q, q, q])), 4, forces=False)
+            self.assertIsNone(step.forces)
+            self.assertEqual(step.energy[1], batch.step(Array(other[None]), Array(q[None]), 4).energy[0])  # of the plan that serves it
+            self.assertEqual(len(batch.plans), 2)
+            forces = batch.step(Array(np.array([x, other])), Array(np.array([q, 0 * q])), 4).forces
+            self.assertLess(rms_error(forces[0], ewald_forces(x, q, 4)), 1e-3)
+            self.assertEqual(np.abs(forces[1]).max(), 0)
+            self.assertLess(rms_error(batch.step(Array(other[None]), Array(q[None]), 4).forces[0], ewald_forces(other, q, 4)), 1e-3)
+
+    def test_plans_that_go_meanwhile(self):
+        """A call with more shapes than plans are kept for, one of which does not serve a later system of its shape."""
+        x, q = melt(4)
+        other = of_any_kind("one ion moved", 4, np.random.default_rng(3))[0]
+        stretches = (1, 2, 3, 1, 2)
+        given = [(other if s > 2 else x) * (1, 1, stretch) for s, stretch in enumerate(stretches)]
+        boxes = [np.diag([4.0, 4.0, 4.0 * stretch]) for stretch in stretches]
+        with gmxfmm.Batch(accuracy=1e-3, max_plans=1) as batch:
+            for _ in range(2):
+                forces = batch.step(Array(np.array(given)), Array(np.array([q] * 5)), np.array(boxes)).forces
+                for s in range(5):
+                    self.assertLess(rms_error(forces[s], gmxfmm.solve(given[s], q, boxes[s], accuracy=1e-5).forces), 1e-3)
+
+    def test_an_accuracy_out_of_reach(self):
+        x, q = melt(4)
+        other = rock_salt(4)[0]
+        other[3, 0] += 1e-4
+        with gmxfmm.Batch(accuracy=1e-11) as batch:
+            batch.step(Array(x[None]), Array(q[None]), 4)
+            with self.assertRaisesRegex(gmxfmm.Error, "accuracy.*, in system 1$"):
+                batch.step(Array(np.array([x, other])), Array(np.array([q, q])), 4)
+
+    def test_where_nothing_is_looked_at(self):
+        x, q = melt(4)
+        for options in ({"measure": False}, {"order": 8, "grid": 2, "separation": 1}):
+            with self.subTest(**options), gmxfmm.Batch(**options) as batch:
+                batch.step(Array(x[None]), Array(q[None]), 4)
+                self.door.fetched = 0
+                batch.step(Array(np.array([x, x + 0.1])), Array(np.array([q, q])), 4)
+                self.assertEqual(self.door.fetched, 0)  # and the host has not waited
 
 
 if __name__ == "__main__":

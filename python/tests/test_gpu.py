@@ -8,7 +8,7 @@ import unittest
 import numpy as np
 
 import gmxfmm
-from systems import cloud, direct, melt, rms_error
+from systems import cloud, direct, melt, of_any_kind, rms_error
 
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # else JAX takes most of the memory that the others need
 
@@ -30,6 +30,22 @@ def library(name):
     if name == "jax" and not any(device.platform in ("gpu", "cuda") for device in module.devices()):
         raise unittest.SkipTest("JAX has no GPU here")
     return module
+
+
+def mixture():
+    """Systems of 64 charges, floats; the first has the least order to offer the others."""
+    random = np.random.default_rng(4)
+    kinds = ["melt", "one ion moved", "cluster", *random.choice(["melt", "gas", "one ion moved", "cold crystal", "cluster", "slab"], 15)]
+    systems = [of_any_kind(kind, 4, random) for kind in kinds]
+    return np.array([x for x, _ in systems], dtype=np.float32), np.array([q for _, q in systems], dtype=np.float32)
+
+
+def assert_accurate(test, forces, x, q, box, accuracy):
+    """One of them may fall short, by a factor of less than two."""
+    exact = [gmxfmm.solve(x[s].astype(float), q[s].astype(float), box, accuracy=0.03 * accuracy).forces for s in range(len(x))]
+    errors = np.sort([rms_error(*pair) for pair in zip(forces, exact)])
+    test.assertLess(errors[-2], accuracy)
+    test.assertLess(errors[-1], 2 * accuracy)
 
 
 class WithTorch:
@@ -267,6 +283,18 @@ class Arrays:
                 batch.step(self.device(bad), self.device(charges), boxes).check()
 
 
+    def test_batches_of_many_kinds(self):
+        """Systems that no plan was measured on have the accuracy, or a plan of their own."""
+        x, q = mixture()
+        for box in (4.0, None):
+            with self.subTest(box=box), gmxfmm.Batch(accuracy=1e-3) as batch:
+                for _ in range(2):
+                    step = batch.step(self.device(x), self.device(q), box)
+                    step.check()
+                self.assertGreater(len(batch.plans), 1 if box else 0)
+                assert_accurate(self, [self.host(step.forces[s]) for s in range(len(x))], x, q, box, 1e-3)
+
+
 class ArraysWritten(Arrays):
     """What holds with arrays that may be written to."""
 
@@ -409,6 +437,11 @@ class HostArrays(unittest.TestCase):
             self.assertLess(rms_error(plan.step(x).forces, exact.forces), 2e-6)
             with self.assertRaisesRegex(gmxfmm.Error, "finite"):
                 plan.step(np.full_like(x, np.nan))
+
+    def test_a_batch_on_the_device_takes_them(self):
+        x, q = mixture()
+        with gmxfmm.Batch(accuracy=1e-3, device="cuda") as batch:
+            assert_accurate(self, batch.step(x, q, 4).forces, x, q, 4, 1e-3)
 
 
 if __name__ == "__main__":

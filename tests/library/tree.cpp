@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "support/plan.h"
+#include "support/systems.h"
 
 extern "C"
 {
@@ -288,3 +289,68 @@ INSTANTIATE_TEST_SUITE_P(Systems,
                                          Case{"Open", {0, 0, 0}, 3, 1, 0, 1},
                                          Case{"OpenTwoLayersToParents", {0, 0, 0}, 4, 2, 1, 1}),
                          caseName);
+
+/* Leaves of several levels: a cell is one where its particles have few pairs with all that is near to it, and is
+ * divided where they have many, however few they are themselves. Half of these stand in a cube of a ten-thousandth. */
+TEST(LeavesOfSeveralLevels, AreDividedWherePairsAreMany)
+{
+    Random    random(3);
+    const int n = 20000;
+    System    s;
+    for (int i = 0; i < n; i++)
+    {
+        const double edge = i % 2 == 0 ? 1 : 1e-4;
+        s.add({edge * random.centred(), edge * random.centred(), edge * random.centred()}, i % 4 < 2 ? 1 : -1);
+    }
+    gmxfmm_options o = defaultOptions();
+    o.boundary       = GMXFMM_OPEN;
+    o.device         = GMXFMM_CPU;
+    o.precision      = GMXFMM_DOUBLE;
+    o.accuracy       = 1e-3;
+    o.m2l            = GMXFMM_M2L_ROTATION;
+    o.separation     = 1;
+    Plan              plan(s, o);
+    const auto&       p      = *plan.get();
+    const fmm_tree&   tree   = *p.domain.tree;
+    const fmm_leaves& leaves = tree.leaves;
+    ASSERT_GT(tree.most, 0);
+    std::vector<std::map<Place, double>> held(static_cast<std::size_t>(tree.depth) + 1); /* by cells of each level */
+    for (std::size_t i = 0; i < s.size(); i++)
+    {
+        for (int l = 0; l <= tree.depth; l++)
+        {
+            Place at;
+            for (std::size_t d = 0; d < 3; d++)
+            {
+                const double leaf = (s.x[3 * i + d] - p.domain.cells.origin[d]) / p.domain.cells.edge;
+                at[d]             = static_cast<int>(leaf) >> (tree.depth - l);
+            }
+            held[static_cast<std::size_t>(l)][at]++;
+        }
+    }
+    const auto pairs = [&](int l, const Place& at)
+    {
+        const auto& level = held[static_cast<std::size_t>(l)];
+        double      near  = 0;
+        for (int k = 0; k < 27; k++)
+        {
+            const auto found = level.find({at[0] + k / 9 - 1, at[1] + k / 3 % 3 - 1, at[2] + k % 3 - 1});
+            near += found != level.end() ? found->second : 0;
+        }
+        return near * level.at(at);
+    };
+    int few = 0;
+    for (int l = 1; l < tree.depth; l++)
+    {
+        for (int c = 0; c < tree.level[l].num; c++)
+        {
+            const Place at     = placeOf(tree.level[l], c);
+            const int   first  = tree.level[l].leaves[c][0];
+            const bool  isLeaf = tree.level[l].leaves[c][1] == first + 1 && leaves.level[first] == l;
+            EXPECT_EQ(pairs(l, at) <= tree.most, isLeaf) << "level " << l << ", cell " << c;
+            few += !isLeaf &&
+                   held[static_cast<std::size_t>(l)][at] * held[static_cast<std::size_t>(l)][at] < 0.1 * tree.most;
+        }
+    }
+    EXPECT_GT(few, 10) << "cells beside those with many particles";
+}

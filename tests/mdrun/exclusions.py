@@ -73,4 +73,5 @@ def test(checks):
     images(checks, 700, energy["Coulomb (SR)"] + energy["Coul. recip."])
 
 
-main(test)
+if __name__ == "__main__":
+    main(test)

@@ -9,9 +9,10 @@
  * its last cell, is the empty cell: lists use it where a cell has no particles, and its expansions are zero.
  *
  * Leaves of an open system may be of several levels, so that their number does not grow with the ratio of lengths: a
- * cell is divided while it holds more than `most` particles. A leaf above the last level has no children, so that
- * nothing is translated to or from parts of it: all pairs of its particles with those of cells near to it are near
- * pairs. Leaves are then sorted along Morton's curve, and the leaves of a cell of any level are a run of them.
+ * cell is divided while its particles have more than `most` pairs with those near to them. A leaf above the last level
+ * has no children, so that nothing is translated to or from parts of it: all pairs of its particles with those of cells
+ * near to it are near pairs. Leaves are then sorted along Morton's curve, and the leaves of a cell of any level are a
+ * run of them.
  *
  * Expansions of a level are in units of that level: lengths in edge_l / lambda, so that operators are the same for all
  * levels; going up or down one changes units by 2 (m2m.c, l2l.c).
@@ -77,7 +78,7 @@ typedef struct
 typedef struct
 {
     int        depth;
-    int        most; /* particles of a leaf above level `depth`; 0: all leaves are of that level */
+    int        most; /* pairs of a leaf above level `depth` (fmm_is_divided); 0: all leaves are of that level */
     fmm_leaves leaves;
     int        roots[3];
     int        num_coef;
@@ -101,6 +102,14 @@ typedef struct
     fmm_operator_group* parent_group;
     signed char*        truncation; /* order to translate with, by vector and then by parent vector; NULL: all */
 } fmm_tree;
+
+/* Whether a cell is divided into leaves of several levels: `here` particles are in it, `near` in all 27 about it. It is
+ * the product that counts: few particles beside very many are as much work as many among themselves, and there it is
+ * those that a division keeps apart. */
+static inline int fmm_is_divided(size_t here, size_t near, int most)
+{
+    return (double)here * (double)near > most;
+}
 
 /* tree_lists.c: fills vector, list, group and what the options ask beside them. Errors: MEMORY. */
 gmxfmm_status fmm_tree_lists(fmm_tree* tree, const fmm_cells* cells, int ws, int to_parent, int truncate, int order);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A radix sort of the keys of cells, by several threads. */
+/* A radix sort of the keys of cells, by several threads; and what is near to a cell in keys that are sorted. */
 #include "fmm/geometry/tree_sort.h"
 
 #include <omp.h>
@@ -84,4 +84,42 @@ void fmm_sort_keys(fmm_keyed* items, fmm_keyed* buffer, size_t n, int num_thread
     {
         memcpy(items, from, n * sizeof(*items));
     }
+}
+
+void fmm_split_block(const fmm_keyed* sorted, const fmm_key_block* block, int shift, size_t split[27][9])
+{
+    for (int k = 0; k < 27; k++)
+    {
+        const size_t begin = block->begin[k], end = block->end[k];
+        split[k][0] = begin;
+        for (int c = 1; c < 9; c++)
+        {
+            split[k][c] = c == 8 || begin == end ? end
+                                                 : fmm_find_key(sorted, split[k][c - 1], end, shift,
+                                                                (sorted[begin].key >> shift | 7) - 7 + (uint64_t)c);
+        }
+    }
+}
+
+fmm_key_block fmm_child_block(const size_t split[27][9], int octant)
+{
+    fmm_key_block block;
+    for (int k = 0; k < 27; k++)
+    {
+        int       child;
+        const int above = fmm_block_above(octant, k, &child);
+        block.begin[k]  = split[above][child];
+        block.end[k]    = split[above][child + 1];
+    }
+    return block;
+}
+
+size_t fmm_in_block(const fmm_key_block* block)
+{
+    size_t sum = 0;
+    for (int k = 0; k < 27; k++)
+    {
+        sum += block->end[k] - block->begin[k];
+    }
+    return sum;
 }

@@ -74,6 +74,47 @@ static inline size_t fmm_find_key(const fmm_keyed* sorted, size_t begin, size_t 
     return begin;
 }
 
+/* Sorted keys in the 27 cells about one, row by row, itself in the middle: in cell k those begin[k] .. end[k] - 1. */
+typedef struct
+{
+    size_t begin[27], end[27];
+} fmm_key_block;
+
+enum
+{
+    FMM_BLOCK_MIDDLE = 13
+};
+
+/* Where cell k of the block about child `octant` is in the block about its parent; *child: which child it is there. */
+static inline int fmm_block_above(int octant, int k, int* child)
+{
+    const int step[3] = {k / 9 - 1, k / 3 % 3 - 1, k % 3 - 1};
+    int       above   = 0;
+    *child            = 0;
+    for (int d = 0; d < 3; d++)
+    {
+        const int at = (octant >> (2 - d) & 1) + step[d]; /* -1 to 2 */
+        above        = 3 * above + (at + 2) / 2;
+        *child       = 2 * *child + (at & 1);
+    }
+    return above;
+}
+
+/* The keys in each cell of a block by their children, whose index is in the three bits from `shift` on: in child c of
+ * cell k split[k][c] .. split[k][c + 1] - 1. */
+void fmm_split_block(const fmm_keyed* sorted, const fmm_key_block* block, int shift, size_t split[27][9]);
+
+/* The block about child `octant` of the cell in the middle. */
+fmm_key_block fmm_child_block(const size_t split[27][9], int octant);
+
+/* Keys in the cell in the middle, and in all. */
+static inline size_t fmm_in_middle(const fmm_key_block* block)
+{
+    return block->end[FMM_BLOCK_MIDDLE] - block->begin[FMM_BLOCK_MIDDLE];
+}
+
+size_t fmm_in_block(const fmm_key_block* block);
+
 /* Place of a cell from its key; returns its child index. */
 static inline int fmm_cell_place_of(uint64_t key, int* at)
 {

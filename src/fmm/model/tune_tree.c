@@ -22,16 +22,15 @@ static const double c_levels = 1.41421356;
 /* Most roots: a more elongated box would have an octree of little but roots. */
 static const double c_manyRoots = 1e7;
 
-/* Most particles of a leaf above the last level that are tried, where leaves may be of several levels. */
-static const int c_most[] = {20, 40, 80, 160, 320};
+/* Most pairs of a leaf above the last level that are tried, where leaves may be of several levels. */
+static const int c_most[] = {25000, 50000, 100000, 200000, 400000, 800000, 1600000};
 
 /* Such leaves are chosen over those of one level if their cost is less by this factor. */
 static const double c_unevenness = 1.2;
 
 enum
 {
-    c_numMost = sizeof(c_most) / sizeof(c_most[0]),
-    c_sampled = 256 /* leaves whose near pairs are counted, about */
+    c_numMost = sizeof(c_most) / sizeof(c_most[0])
 };
 
 /* Occupancy of the leaves of a tree, by its depth; and of leaves of several levels. */
@@ -368,78 +367,62 @@ static int may_divide(const fmm_problem* problem)
            (o->precision == GMXFMM_DOUBLE || o->array_type == GMXFMM_SINGLE);
 }
 
-/* Particles, in the order of their keys, in a cell of a level; 0 if it is outside. */
-static double count_in_cell(const fmm_keyed* sorted, size_t n, const int* at, int level)
+/* What is being divided: particles in the order of their keys. */
+typedef struct
 {
-    const int shift = 3 * (FMM_KEY_BITS - level);
-    for (int d = 0; d < 3; d++)
-    {
-        if (at[d] < 0 || at[d] >= 1 << level)
-        {
-            return 0;
-        }
-    }
-    const uint64_t key   = fmm_morton_key(at);
-    const size_t   begin = fmm_find_key(sorted, 0, n, shift, key);
-    return (double)(fmm_find_key(sorted, begin, n, shift, key + 1) - begin);
-}
+    const fmm_keyed* sorted;
+    int              which;
+    occupancy*       o;
+} division;
 
-/* Particles near to those of a leaf at a place of a level. A cell that is divided is counted twice, for the leaves in
- * it have this one on their lists; so one that is part of a larger leaf is not. */
-static double count_near(const fmm_keyed* sorted, size_t n, const int* at, int level, int most)
+/* Particles near to those of a leaf, child `octant` of the cell that `above` is about. A cell that is divided is
+ * counted twice, for the leaves in it have this one on their lists; so one that is part of a larger leaf is not. Cells
+ * side by side have about as many near particles: the leaf's are taken for theirs. */
+static double count_near(const fmm_key_block* block, const fmm_key_block* above, int octant, int level, int most)
 {
-    double sum = 0;
-    for (int o = 0; o < 27; o++)
+    const size_t near = fmm_in_block(block), near_above = fmm_in_block(above);
+    double       sum = 0;
+    for (int k = 0; k < 27; k++)
     {
-        const int    other[3] = {at[0] + o / 9 - 1, at[1] + o / 3 % 3 - 1, at[2] + o % 3 - 1};
-        const int    above[3] = {other[0] >> 1, other[1] >> 1, other[2] >> 1};
-        const double here     = count_in_cell(sorted, n, other, level);
-        if (here > most && level < FMM_KEY_BITS)
+        int          child;
+        const int    parent = fmm_block_above(octant, k, &child);
+        const size_t here = block->end[k] - block->begin[k], all = above->end[parent] - above->begin[parent];
+        if (k != FMM_BLOCK_MIDDLE && level < FMM_KEY_BITS && fmm_is_divided(here, near, most))
         {
-            sum += 2 * here;
+            sum += 2 * (double)here;
         }
-        else if (here > 0 && (level == 1 || count_in_cell(sorted, n, above, level - 1) > most))
+        else if (k == FMM_BLOCK_MIDDLE || level == 1 || fmm_is_divided(all, near_above, most))
         {
-            sum += here;
+            sum += (double)here;
         }
     }
     return sum;
 }
 
-/* What is being divided: particles in the order of their keys; of `every` leaves one is looked at. */
-typedef struct
+/* Adds a cell, child `octant` of the one that `above` is about, and all below it. */
+static void divide(division* v, const fmm_key_block* block, const fmm_key_block* above, int octant, int level)
 {
-    const fmm_keyed* sorted;
-    size_t           n, every, leaves;
-    int              which;
-    occupancy*       o;
-} division;
-
-/* Adds the cell at a place of a level that has particles begin .. end - 1, and all below it. */
-static void divide(division* v, size_t begin, size_t end, const int* at, int level)
-{
-    const double n    = (double)(end - begin);
+    const size_t here = fmm_in_middle(block);
     const int    most = c_most[v->which];
     v->o->most[v->which].cells++;
-    if (level > 0 && (n <= most || level == FMM_KEY_BITS))
+    if (level > 0 && (level == FMM_KEY_BITS || !fmm_is_divided(here, fmm_in_block(block), most)))
     {
+        const double n = (double)here;
         v->o->most[v->which].leaves++;
         v->o->most[v->which].squares += n * (n - 1);
         v->o->most[v->which].depth = level > v->o->most[v->which].depth ? level : v->o->most[v->which].depth;
-        if (v->leaves++ % v->every == 0)
-        {
-            v->o->most[v->which].near += n * (double)v->every * count_near(v->sorted, v->n, at, level, most);
-        }
+        v->o->most[v->which].near += n * count_near(block, above, octant, level, most);
         return;
     }
-    const int shift = 3 * (FMM_KEY_BITS - level - 1);
-    while (begin < end)
+    size_t split[27][9];
+    fmm_split_block(v->sorted, block, 3 * (FMM_KEY_BITS - level - 1), split);
+    for (int c = 0; c < 8; c++)
     {
-        const int    octant   = (int)(v->sorted[begin].key >> shift & 7);
-        const int    child[3] = {2 * at[0] + (octant >> 2), 2 * at[1] + (octant >> 1 & 1), 2 * at[2] + (octant & 1)};
-        const size_t next     = fmm_find_key(v->sorted, begin + 1, end, shift, (v->sorted[begin].key >> shift) + 1);
-        divide(v, begin, next, child, level + 1);
-        begin = next;
+        const fmm_key_block child = fmm_child_block(split, c);
+        if (fmm_in_middle(&child) > 0)
+        {
+            divide(v, &child, block, c, level + 1);
+        }
     }
 }
 
@@ -479,11 +462,10 @@ static gmxfmm_status count_cells(
     o->divided = divided;
     for (int which = 0; which < c_numMost && divided; which++)
     {
-        static const int c_root[3] = {0, 0, 0};
-        /* a leaf has a third of the particles that it may have, or so */
-        const size_t every = (size_t)n / ((size_t)c_most[which] / 3 * c_sampled) + 1;
-        division     v     = {memory, (size_t)n, every, 0, which, o};
-        divide(&v, 0, (size_t)n, c_root, 0);
+        fmm_key_block root         = {{0}, {0}};
+        division      v            = {memory, which, o};
+        root.end[FMM_BLOCK_MIDDLE] = (size_t)n;
+        divide(&v, &root, &root, 0, 0);
     }
     free(memory);
     return GMXFMM_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An octree with leaves of several levels: cells from the root down, along Morton's curve, divided while they hold too
- * many particles; then each level in its own order, and the runs of leaves that are near to each leaf. */
+/* An octree with leaves of several levels: cells from the root down, along Morton's curve, divided while they have too
+ * many near pairs; then each level in its own order, and the runs of leaves that are near to each leaf. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,15 +25,7 @@ typedef struct
     node*             nodes[FMM_MAX_LEVEL + 1]; /* NULL: only numbers */
 } finder;
 
-/* The end of those of the keys begin .. end - 1, all in one cell, that are in its children up to `octant`. */
-static size_t end_of_child(const fmm_keyed* items, size_t begin, size_t end, int shift, int octant)
-{
-    return begin < end
-               ? fmm_find_key(items, begin, end, shift, (items[begin].key >> shift | 7) - 7 + (uint64_t)octant + 1)
-               : end;
-}
-
-static void add_leaf(finder* f, int level, int which, const size_t begin[2])
+static void add_leaf(finder* f, int level, int which, const fmm_key_block block[2])
 {
     fmm_leaves* leaves = &f->tree->leaves;
     if (f->nodes[0] != NULL)
@@ -44,43 +36,42 @@ static void add_leaf(finder* f, int level, int which, const size_t begin[2])
         {
             if (f->set[set] != NULL)
             {
-                f->set[set]->cell_start[f->num_leaves] = (int)begin[set];
+                f->set[set]->cell_start[f->num_leaves] = (int)block[set].begin[FMM_BLOCK_MIDDLE];
             }
         }
     }
     f->num_leaves++;
 }
 
-/* The cell at a place of a level, which holds particles begin[set] .. end[set] - 1, and all below it. */
-static void visit(finder* f, int level, const int* at, int parent, const size_t begin[2], const size_t end[2])
+/* The cell at a place of a level, with its particles and those near to it, and all below it. */
+static void visit(finder* f, int level, const int* at, int parent, const fmm_key_block block[2])
 {
-    const int which = f->num[level]++, first_leaf = f->num_leaves;
-    if (level > 0 && (end[0] - begin[0] + end[1] - begin[1] <= (size_t)f->tree->most || level == f->tree->depth))
+    const int    which = f->num[level]++, first_leaf = f->num_leaves;
+    const size_t here = fmm_in_middle(&block[0]) + fmm_in_middle(&block[1]);
+    const size_t near = fmm_in_block(&block[0]) + fmm_in_block(&block[1]);
+    if (level > 0 && (level == f->tree->depth || !fmm_is_divided(here, near, f->tree->most)))
     {
-        add_leaf(f, level, which, begin);
+        add_leaf(f, level, which, block);
     }
     else
     {
-        const int shift   = 3 * (f->tree->depth - level - 1);
-        size_t    from[2] = {begin[0], begin[1]};
+        size_t split[2][27][9];
+        for (int set = 0; set < 2; set++)
+        {
+            fmm_split_block(f->items[set], &block[set], 3 * (f->tree->depth - level - 1), split[set]);
+        }
         for (int octant = 0; octant < 8; octant++)
         {
-            size_t to[2];
-            int    place[3];
-            for (int set = 0; set < 2; set++)
-            {
-                to[set] = end_of_child(f->items[set], from[set], end[set], shift, octant);
-            }
+            const fmm_key_block child[2] = {fmm_child_block(split[0], octant), fmm_child_block(split[1], octant)};
+            int                 place[3];
             for (int d = 0; d < 3; d++)
             {
                 place[d] = 2 * at[d] + (octant >> (2 - d) & 1);
             }
-            if (to[0] > from[0] || to[1] > from[1])
+            if (fmm_in_middle(&child[0]) + fmm_in_middle(&child[1]) > 0)
             {
-                visit(f, level + 1, place, which, from, to);
+                visit(f, level + 1, place, which, child);
             }
-            from[0] = to[0];
-            from[1] = to[1];
         }
     }
     if (f->nodes[0] != NULL)
@@ -92,13 +83,15 @@ static void visit(finder* f, int level, const int* at, int parent, const size_t 
 
 static void find(finder* f, const gmxfmm_plan* plan)
 {
-    const int    root[3]  = {0, 0, 0};
-    const size_t begin[2] = {0, 0}, end[2] = {(size_t)plan->particles.n, (size_t)plan->particles.num_targets};
+    const int     root[3]          = {0, 0, 0};
+    fmm_key_block block[2]         = {{{0}, {0}}, {{0}, {0}}};
+    block[0].end[FMM_BLOCK_MIDDLE] = (size_t)plan->particles.n;
+    block[1].end[FMM_BLOCK_MIDDLE] = (size_t)plan->particles.num_targets;
     memset(f->num, 0, sizeof(f->num));
     f->num_leaves = 0;
-    if (end[0] + end[1] > 0)
+    if (plan->particles.n + plan->particles.num_targets > 0)
     {
-        visit(f, 0, root, 0, begin, end);
+        visit(f, 0, root, 0, block);
     }
 }
 
