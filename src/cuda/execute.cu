@@ -268,7 +268,7 @@ static gmxfmm_status time_parts(gmxfmm_plan* plan, const void* x, unsigned stage
     for (int i = 0; i < c_timedSteps; i++)
     {
         FMM_CUDA(plan, cudaEventRecord(d->begin, d->own));
-        FMM_TRY(near_and_far(plan, x, stages, {0, 0, 0}, d->own));
+        FMM_TRY(near_and_far(plan, x, stages, {0, 0, 0, 0}, d->own));
     }
     FMM_CUDA(plan, cudaStreamSynchronize(d->own));
     for (int k = 0; k < parts->num; k++)

@@ -166,6 +166,7 @@ public:
         forcesStream_(context_, DeviceStreamPriority::High, false),
         nonbondedStream_(streams.stream(DeviceStreamType::NonBondedLocal)),
         besideStream_(streams.stream(DeviceStreamType::BesideNonBondedLocal)),
+        assignmentStream_(context_, DeviceStreamPriority::Normal, false),
         deviceId_(streams.deviceInfo().id)
     {
         checkDeviceError(cudaEventCreateWithFlags(&forcesWritten_, cudaEventDisableTiming),
@@ -200,6 +201,9 @@ public:
     const DeviceStream&  nonbondedStream_;
     const DeviceStream&  besideStream_;
     GpuEventSynchronizer besideMayBegin_, besideDone_;
+    //! Has assignments of atoms to cells, which take longer than a step and are not waited for by it
+    const DeviceStream   assignmentStream_;
+    GpuEventSynchronizer assignmentBegun_, assignmentDone_;
     const int            deviceId_;
     //! Forces in the order of atoms
     DeviceBuffer<RVec> d_force_  = nullptr;
@@ -225,7 +229,7 @@ public:
     //! Without and with energy, without and with virial
     std::array<std::array<RepeatedWork, 2>, 2> repeated_;
     RepeatedWork                               repeatedAssignment_;
-    //! Calls of enqueueRepeated() and enqueueRepeatedAssignment() since the work changed
+    //! Calls of enqueueRepeated() and enqueueAssignment() since the work changed
     int numRepeated_ = 0, numRepeatedAssignments_ = 0;
 };
 
@@ -435,9 +439,26 @@ void FmmGpu::enqueueRepeated(bool withEnergy, bool withVirial, const std::functi
     }
 }
 
-void FmmGpu::enqueueRepeatedAssignment(const std::function<void()>& enqueue)
+void FmmGpu::markAssignmentBegun()
 {
-    impl_->repeatedAssignment_.enqueue(enqueue, ++impl_->numRepeatedAssignments_, impl_->stream_);
+    impl_->assignmentBegun_.markEvent(impl_->stream_);
+}
+
+void FmmGpu::enqueueAssignment(const std::function<void()>& enqueue)
+{
+    impl_->assignmentBegun_.enqueueWaitEvent(impl_->assignmentStream_);
+    impl_->repeatedAssignment_.enqueue(enqueue, ++impl_->numRepeatedAssignments_, impl_->assignmentStream_);
+    impl_->assignmentDone_.markEvent(impl_->assignmentStream_);
+}
+
+void* FmmGpu::assignmentStream() const
+{
+    return impl_->assignmentStream_.stream();
+}
+
+void FmmGpu::waitForAssignment()
+{
+    impl_->assignmentDone_.enqueueWaitEvent(impl_->stream_);
 }
 
 void FmmGpu::forgetRepeated()

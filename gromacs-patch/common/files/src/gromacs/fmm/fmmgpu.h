@@ -137,8 +137,14 @@ public:
      *                        allocating memory; its arguments are whether with energy and virial
      */
     void enqueueRepeated(bool withEnergy, bool withVirial, const std::function<void(bool, bool)>& enqueue);
-    //! As enqueueRepeated(), for the assignment of atoms to cells
-    void enqueueRepeatedAssignment(const std::function<void()>& enqueue);
+    //! Says that what an assignment of atoms to cells begins with is in stream()
+    void markAssignmentBegun();
+    //! Puts the rest of it into a stream of its own, behind that; it is repeated as with enqueueRepeated()
+    void enqueueAssignment(const std::function<void()>& enqueue);
+    //! The cudaStream_t for that
+    void* assignmentStream() const;
+    //! Lets stream() go on when the assignment is complete
+    void waitForAssignment();
     //! Ends the repetition of the same work
     void forgetRepeated();
 

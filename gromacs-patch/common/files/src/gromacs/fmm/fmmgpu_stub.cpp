@@ -129,7 +129,16 @@ void FmmGpu::enqueueRepeated(bool /*withEnergy*/,
 {
 }
 
-void FmmGpu::enqueueRepeatedAssignment(const std::function<void()>& /*enqueue*/) {}
+void FmmGpu::markAssignmentBegun() {}
+
+void FmmGpu::enqueueAssignment(const std::function<void()>& /*enqueue*/) {}
+
+void* FmmGpu::assignmentStream() const
+{
+    return nullptr;
+}
+
+void FmmGpu::waitForAssignment() {}
 
 void FmmGpu::forgetRepeated() {}
 

@@ -37,6 +37,7 @@ void FmmGpuSteps::setAtoms(int numAtoms, bool havePerturbedCharges)
     gpu_->setNumAtoms(numAtoms);
     forgetRepeated();
     haveAtomsChanged_     = true;
+    isAssigning_          = false; // The plan forgets it, too
     havePerturbedCharges_ = havePerturbedCharges;
 }
 
@@ -75,25 +76,45 @@ void FmmGpuSteps::setAddress(const void* x)
     }
 }
 
+bool FmmGpuSteps::canEnqueueAssignment() const
+{
+    return (gmxfmm_capabilities(plan_.get()) & GMXFMM_CAN_ENQUEUE_ASSIGN) != 0;
+}
+
 void FmmGpuSteps::assign(const void* x)
 {
-    const bool    canEnqueue = (gmxfmm_capabilities(plan_.get()) & GMXFMM_CAN_ENQUEUE_ASSIGN) != 0;
-    gmxfmm_status status     = GMXFMM_ERROR_ORDER;
-    if (canEnqueue && !haveAtomsChanged_)
+    if (!haveAtomsChanged_ && canEnqueueAssignment())
     {
-        setAddress(x);
-        status = GMXFMM_OK;
-        gpu_->enqueueRepeatedAssignment(
-                [&] { status = gmxfmm_enqueue_assign(plan_.get(), x, gpu_->stream()); });
+        plan_.check(gmxfmm_enqueue_assign(plan_.get(), x, gpu_->stream()));
     }
-    if (status == GMXFMM_ERROR_ORDER)
+    else
     {
-        // The first of repeated calls, which never are a graph; or the box has other near cells
-        status = gmxfmm_assign(plan_.get(), x);
+        plan_.check(gmxfmm_assign(plan_.get(), x));
         forgetRepeated();
     }
-    plan_.check(status);
     haveAtomsChanged_ = false;
+}
+
+void FmmGpuSteps::beginAssignment(const void* x)
+{
+    if (!canEnqueueAssignment())
+    {
+        assign(x);
+        return;
+    }
+    plan_.check(gmxfmm_enqueue_assign_part(plan_.get(), GMXFMM_ASSIGN_BEGIN, x, gpu_->stream()));
+    gpu_->markAssignmentBegun();
+    isAssigning_ = true;
+}
+
+void FmmGpuSteps::endAssignment()
+{
+    if (isAssigning_)
+    {
+        gpu_->waitForAssignment();
+        plan_.check(gmxfmm_enqueue_assign_part(plan_.get(), GMXFMM_ASSIGN_END, nullptr, gpu_->stream()));
+        isAssigning_ = false;
+    }
 }
 
 void FmmGpuSteps::enqueueEvaluation(const void* x, bool wantEnergy, bool wantVirial)
@@ -137,14 +158,28 @@ void FmmGpuSteps::measureTimes(const void* x)
     times_              = times;
 }
 
-void FmmGpuSteps::enqueue(const void* x, bool isToAssign, const StepWorkload& stepWork)
+void FmmGpuSteps::enqueue(const void* x, FmmAssignment assignment, const StepWorkload& stepWork)
 {
     const bool isFirst = haveAtomsChanged_;
-    if (isToAssign)
+    endAssignment();
+    if (assignment == FmmAssignment::AtSearch)
     {
         assign(x);
     }
+    else if (assignment == FmmAssignment::BetweenSearches)
+    {
+        beginAssignment(x);
+    }
     enqueueEvaluation(x, needEnergy(stepWork), stepWork.computeVirial);
+    if (isAssigning_)
+    {
+        gpu_->enqueueAssignment(
+                [&]
+                {
+                    plan_.check(gmxfmm_enqueue_assign_part(
+                            plan_.get(), GMXFMM_ASSIGN_SORT, nullptr, gpu_->assignmentStream()));
+                });
+    }
     gpu_->markForcesReady(needSums(stepWork));
     gpu_->launchTransfer(!stepWork.useGpuFBufferOps, needSums(stepWork));
     if (isFirst && !times_.has_value())

@@ -24,6 +24,7 @@ namespace gmx
 {
 
 class FmmGpu;
+enum class FmmAssignment : int;
 class ForceWithVirial;
 class StepWorkload;
 struct FmmStepSums;
@@ -61,11 +62,14 @@ public:
 
     /*! \brief Puts all of a step into the stream
      *
+     * Between pair searches atoms are assigned to cells beside the step, and
+     * the next one has the new cells.
+     *
      * \param[in] x           Address of the coordinates on the device
-     * \param[in] isToAssign  Whether atoms are to be assigned to cells
+     * \param[in] assignment  Whether atoms are to be assigned to cells
      * \param[in] stepWork    What is wanted
      */
-    void enqueue(const void* x, bool isToAssign, const StepWorkload& stepWork);
+    void enqueue(const void* x, FmmAssignment assignment, const StepWorkload& stepWork);
     //! See FmmSolver::waitAndReduceGpu()
     void waitAndReduce(const StepWorkload& stepWork, ForceWithVirial* forceWithVirial, gmx_enerdata_t* enerd);
     //! See FmmSolver::waitAndAddVirial()
@@ -83,8 +87,14 @@ private:
     void forgetRepeated();
     //! A graph has the address of the coordinates in it, too
     void setAddress(const void* x);
+    //! Returns whether atoms can be assigned to cells in a stream, in the box as it is
+    bool canEnqueueAssignment() const;
     //! Assigns atoms with these coordinates to cells, without the host's waiting where that is possible
     void assign(const void* x);
+    //! Begins to do so for the next step, where that is possible
+    void beginAssignment(const void* x);
+    //! Lets what follows in the stream have the new cells, if an assignment was begun
+    void endAssignment();
     //! Puts an evaluation into the stream: forces, and energy or virial or both if they are wanted
     void enqueueEvaluation(const void* x, bool wantEnergy, bool wantVirial);
     /*! \brief Measures the stages of a step one after the other, which in a step overlap
@@ -100,6 +110,8 @@ private:
     gmx_wallcycle* wcycle_;
     //! Whether atoms have been changed since they were assigned to cells
     bool haveAtomsChanged_ = true;
+    //! Whether an assignment was begun, and not ended
+    bool isAssigning_ = false;
     //! Whether the plan has derivatives of charges by lambda
     bool havePerturbedCharges_ = false;
     //! Address of the coordinates that was last given to setAddress()

@@ -149,7 +149,7 @@ public:
         {
             perturbation_->setLambda(&plan_, nullptr, lambda_);
         }
-        if (assignments_.isDue(stepWork, step))
+        if (assignments_.due(stepWork, step) != FmmAssignment::No)
         {
             plan_.check(gmxfmm_assign(plan_.get(), x.data()));
             if (perturbation_)
@@ -242,8 +242,9 @@ public:
         {
             perturbation_->setLambda(&plan_, gpu_.get(), lambda_);
         }
-        isToAssign_ = assignments_.isDue(stepWork, step);
-        gpuSteps_->enqueue(x, isToAssign_, stepWork);
+        const FmmAssignment assignment = assignments_.due(stepWork, step);
+        isToAssign_                    = assignment != FmmAssignment::No;
+        gpuSteps_->enqueue(x, assignment, stepWork);
         if (isToAssign_)
         {
             watchDensity();

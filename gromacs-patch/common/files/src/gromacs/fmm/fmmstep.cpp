@@ -57,7 +57,7 @@ void addFmmSums(double              energyNear,
     }
 }
 
-bool FmmAssignments::isDue(const StepWorkload& stepWork, int64_t step)
+FmmAssignment FmmAssignments::due(const StepWorkload& stepWork, int64_t step)
 {
     // Counted from the last pair search, at which checkpoints are written, so that a continued
     // run assigns at the same steps. With multiple time stepping not all steps come here.
@@ -75,7 +75,9 @@ bool FmmAssignments::isDue(const StepWorkload& stepWork, int64_t step)
         assignStep_ = step;
     }
     haveAtomsChanged_ = false;
-    return isDue;
+    return isNew   ? FmmAssignment::AtSearch
+           : isDue ? FmmAssignment::BetweenSearches
+                   : FmmAssignment::No;
 }
 
 } // namespace gmx

@@ -41,6 +41,16 @@ void addFmmSums(double              energyNear,
                 ForceWithVirial*    forceWithVirial,
                 gmx_enerdata_t*     enerd);
 
+//! Whether atoms are to be assigned to cells at a step
+enum class FmmAssignment : int
+{
+    No,
+    //! So that the next steps have the new cells
+    BetweenSearches,
+    //! Before forces are computed
+    AtSearch
+};
+
 /*! \internal \brief
  * The steps at which atoms are assigned to cells
  *
@@ -57,7 +67,7 @@ public:
     //! Says that the atoms have been changed since they were assigned to cells
     void atomsHaveChanged() { haveAtomsChanged_ = true; }
     //! Returns whether atoms are to be assigned to cells now, and takes note of it
-    bool isDue(const StepWorkload& stepWork, int64_t step);
+    FmmAssignment due(const StepWorkload& stepWork, int64_t step);
 
 private:
     int  maxStepsInCells_;

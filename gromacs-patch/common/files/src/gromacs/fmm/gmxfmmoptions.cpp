@@ -324,21 +324,27 @@ FmmParameters FmmOptions::parameters() const
     return parameters;
 }
 
-//! Returns steps in which atoms stay in their cells for that time at most: equal parts of nstlist
-static int maxStepsInCells(const t_inputrec& inputrec, double maxTime)
+/*! \brief Returns steps in which atoms stay in their cells for that time at most: equal parts of nstlist
+ *
+ * \param[in] inputrec  Input record
+ * \param[in] maxTime   The time, ps
+ * \param[in] latency   Steps after an assignment between pair searches that still have the old cells
+ */
+static int maxStepsInCells(const t_inputrec& inputrec, double maxTime, int latency)
 {
     if (!EI_DYNAMICS(inputrec.eI) || inputrec.delta_t <= 0)
     {
         return 0;
     }
     // At most a million, so that any time step leaves it in the range of int
-    const int most = static_cast<int>(std::clamp(maxTime / inputrec.delta_t, 1.0, 1e6));
+    const int most  = static_cast<int>(std::clamp(maxTime / inputrec.delta_t, 1.0, 1e6));
+    const int steps = std::max(most - latency, 1);
     if (inputrec.nstlist <= 0)
     {
-        return most; // No other pair search than the first
+        return steps; // No other pair search than the first
     }
-    const int numParts = (inputrec.nstlist + most - 1) / most;
-    return numParts == 1 ? 0 : (inputrec.nstlist + numParts - 1) / numParts;
+    const int numParts = (inputrec.nstlist + steps - 1) / steps;
+    return inputrec.nstlist <= most ? 0 : (inputrec.nstlist + numParts - 1) / numParts;
 }
 
 bool fmmSoftensCoulomb(const t_inputrec& inputrec)
@@ -350,8 +356,8 @@ bool fmmSoftensCoulomb(const t_inputrec& inputrec)
 FmmParameters fmmParameters(const t_inputrec& inputrec)
 {
     FmmParameters parameters         = fmmOptions(inputrec).parameters();
-    parameters.maxStepsInCellsOnCpu  = maxStepsInCells(inputrec, c_fmmMaxTimeInCellsOnCpu);
-    parameters.maxStepsInCellsOnGpu  = maxStepsInCells(inputrec, c_fmmMaxTimeInCellsOnGpu);
+    parameters.maxStepsInCellsOnCpu  = maxStepsInCells(inputrec, c_fmmMaxTimeInCellsOnCpu, 0);
+    parameters.maxStepsInCellsOnGpu  = maxStepsInCells(inputrec, c_fmmMaxTimeInCellsOnGpu, 1);
     parameters.atomsMoveInCells      = EI_DYNAMICS(inputrec.eI) && inputrec.nstlist != 1;
     parameters.havePeriodicMolecules = inputrec.bPeriodicMols;
     parameters.minDistance           = fmmSoftensCoulomb(inputrec) ? c_fmmSoftCoreMinDistance : 0;
