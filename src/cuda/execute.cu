@@ -268,7 +268,7 @@ static gmxfmm_status time_parts(gmxfmm_plan* plan, const void* x, unsigned stage
     for (int i = 0; i < c_timedSteps; i++)
     {
         FMM_CUDA(plan, cudaEventRecord(d->begin, d->own));
-        FMM_TRY(near_and_far(plan, x, stages, {0, 0, 0, 0}, d->own));
+        FMM_TRY(near_and_far(plan, x, stages, {0, 0, 0}, d->own));
     }
     FMM_CUDA(plan, cudaStreamSynchronize(d->own));
     for (int k = 0; k < parts->num; k++)
@@ -368,8 +368,8 @@ static gmxfmm_status enqueue(gmxfmm_plan* plan, const void* x, const gmxfmm_devi
 {
     const unsigned   stages = output->stages != 0 ? output->stages : ~0u;
     const StepWanted wanted = {output->energy != NULL, output->virial != NULL,
-                               output->energy != NULL || output->virial != NULL || output->potential != NULL,
-                               output->charge_gradient != NULL};
+                               output->energy != NULL || output->virial != NULL || output->potential != NULL ||
+                                   output->charge_gradient != NULL};
     FMM_TRY(fmm_cuda_store_box(plan, stream));
     if (stages & GMXFMM_STAGE_PERMUTE)
     {

@@ -44,7 +44,6 @@ enum
 enum P2pWanted
 {
     c_fieldOnly,
-    c_potentialWhereKept, /* in tiles with a particle whose charge has derivatives */
     c_potentialToo,
     c_virialToo /* of each pair, and the potential */
 };
@@ -53,8 +52,7 @@ enum P2pWanted
 template <P2pWanted WANTED, bool LIMITED>
 struct P2pKind
 {
-    static constexpr bool potential = WANTED >= c_potentialToo, where_kept = WANTED == c_potentialWhereKept;
-    static constexpr bool virial = WANTED == c_virialToo, limited = LIMITED;
+    static constexpr bool potential = WANTED != c_fieldOnly, virial = WANTED == c_virialToo, limited = LIMITED;
 };
 
 /* A multiprocessor of 8.6 or 8.7 has no more than 16 blocks at a time. */
@@ -659,28 +657,6 @@ __global__ void __launch_bounds__(32, sizeof(R) == 8 ? 1 : at_most_blocks(c_bloc
     }
 }
 
-/* Whether the potential of a particle of the tile is kept for the charge gradient. */
-template <class R>
-static __device__ inline bool is_kept(const P2pArgs<R>& a, const Tile& tile)
-{
-    const int me = static_cast<int>(threadIdx.x % 32);
-    return __any_sync(0xffffffffu, me < tile.y && a.slot[a.sorted[tile.x + min(me, tile.y - 1)]] >= 0);
-}
-
-template <class R, class Kind>
-static __device__ inline void interact_all(const P2pArgs<R>& a, WarpMemory<R>* memory, int number, const Tile& tile)
-{
-    /* in double precision a third target takes so many registers that fewer warps fit */
-    if (sizeof(R) == 4 && (c_sizesForThree >> (tile.y - 1) & 1u))
-    {
-        interact_tile<R, Kind, 3>(a, memory, number, tile, NULL, NULL);
-    }
-    else
-    {
-        interact_tile<R, Kind, 2>(a, memory, number, tile, NULL, NULL);
-    }
-}
-
 template <class R, class Kind>
 __global__ void __launch_bounds__(32 * c_warps,
                                   sizeof(R) == 8 ? 1
@@ -698,13 +674,14 @@ __global__ void __launch_bounds__(32 * c_warps,
     Tile      tile      = a.tiles[number];
     while (number < num_tiles)
     {
-        if (Kind::where_kept && is_kept(a, tile))
+        /* in double precision a third target takes so many registers that fewer warps fit */
+        if (sizeof(R) == 4 && (c_sizesForThree >> (tile.y - 1) & 1u))
         {
-            interact_all<R, P2pKind<c_potentialToo, Kind::limited>>(a, memory, number, tile);
+            interact_tile<R, Kind, 3>(a, memory, number, tile, NULL, NULL);
         }
         else
         {
-            interact_all<R, Kind>(a, memory, number, tile);
+            interact_tile<R, Kind, 2>(a, memory, number, tile, NULL, NULL);
         }
         number += others;
         if (number < num_tiles)
@@ -757,8 +734,6 @@ P2pArgs<R> fmm_cuda_p2p_args(const gmxfmm_plan* plan)
     a.target        = targets->xq.as<Vec4<R>>();
     a.out           = d->near_out.as<Vec4<R>>();
     a.virial        = d->near_virial.as<R>();
-    a.sorted        = targets->sorted.as<int>();
-    a.slot          = d->derivatives.slot.as<int>();
     a.box           = d->box.as<BoxValues>();
     a.tile_start    = targets->tile_start.as<int>();
     a.away          = static_cast<R>(c_away);
@@ -821,9 +796,7 @@ static gmxfmm_status launch_wanted(gmxfmm_plan* plan, const StepWanted& wanted, 
     {
         return launch_kind<R, c_virialToo>(plan, l);
     }
-    return wanted.potential ? launch_kind<R, c_potentialToo>(plan, l)
-           : wanted.kept    ? launch_kind<R, c_potentialWhereKept>(plan, l)
-                            : launch_kind<R, c_fieldOnly>(plan, l);
+    return wanted.potential ? launch_kind<R, c_potentialToo>(plan, l) : launch_kind<R, c_fieldOnly>(plan, l);
 }
 
 template <class R>

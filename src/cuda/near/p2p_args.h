@@ -26,8 +26,6 @@ struct P2pArgs
     int              small;     /* near vectors are longer than the grid in some direction */
     int              extent[3]; /* of the near vectors */
     const int*       tile_start;
-    const int*       sorted; /* of targets */
-    const int*       slot;   /* caller's order: DeviceDerivatives */
 };
 
 /* p2p.cu: float or double as the plan's precision. */
