@@ -30,6 +30,7 @@ if ! nvidia-smi -L 2>/dev/null | grep -q GPU; then
     echo "run.sh: there is no NVIDIA GPU here (nvidia-smi lists none): nothing was run" >&2
     exit 3
 fi
+gpus=${GMXFMM_GPUS:-$(nvidia-smi -L | grep -c GPU)} # over which tests are spread
 bin=$bundle/bin
 water=$bin/benchmark-water_cuda points=$bin/benchmark-points_cuda
 work=$(mktemp -d)
@@ -60,14 +61,15 @@ measure() {
 # shellcheck disable=SC2317 # called by way of xargs
 # one_test NAME COMMAND...: a line of tests.txt: name, status, seconds
 one_test() {
-    local name=$1 begin=$SECONDS code
+    local name=$1 begin=$SECONDS code k devices=
     shift
-    timeout 540 "$@" >"$work/logs/$name.log" 2>&1
+    for ((k = 0; k < gpus; k++)); do devices+=${devices:+,}$(((slot + k) % gpus)); done # all, another one first
+    CUDA_VISIBLE_DEVICES=$devices timeout 540 "$@" >"$work/logs/$name.log" 2>&1
     code=$?
     echo "$name $code $((SECONDS - begin))"
 }
 export -f one_test
-export work bin water points
+export work bin water points gpus
 
 run_tests() {
     export GMXFMM_TESTS_DEVICE=cuda OMP_NUM_THREADS=2
@@ -79,7 +81,8 @@ run_tests() {
             "one_test $tool-octree $check $points 3000 --once rotation 6 2 1 symmetric 5 2 1 naive 3 2 1 rotation 8 3 2 symmetric 3 2 2 fft 5 4 1"
             "one_test $tool-octree-periodic $check $points 3000 --once --signed --periodic --no-targets rotation 7 2 1 symmetric 6 3 1 rotation 4 2 2"
             "one_test $tool-octree-double $check $points 2000 --once --double rotation 5 2 1 symmetric 7 2 1 naive 2 1 2"
-            "one_test $tool-assign $check $bin/gmxfmm_test_cuda_assign --gtest_filter=*CudaAssignIn.CrowdsMayComeAndGo/RectangularSingleOfFloats:*CudaAssignIn.CrowdsMayComeAndGo/TriclinicDoubleOfDoubles"
+            "one_test $tool-assign $check $bin/gmxfmm_test_cuda_assign --gtest_filter=*CudaAssignIn.CrowdsMayComeAndGo/RectangularSingleOfFloats:*CudaAssignIn.CrowdsMayComeAndGo/TriclinicDoubleOfDoubles:*CudaAssignIn.ComesInParts/TriclinicSingleOfFloats"
+            "one_test $tool-min-distance $check $bin/gmxfmm_test_min_distance --gtest_filter=*LimitsPairs/FftTriclinicSingle"
             "one_test $tool-box $check $bin/gmxfmm_test_cuda_box --gtest_filter=*CudaBox.GraphsFollow*/RectangularSingle"
             "one_test $tool-box-line $check $bin/gmxfmm_test_cuda_box --gtest_filter=*CudaBox.*BetweenNodes/TriclinicDouble"
             "one_test $tool-streams $check $bin/gmxfmm_test_cuda_streams --gtest_filter=*AnEventTells*"
@@ -92,7 +95,7 @@ run_tests() {
         done
     done
     jobs+=("one_test gmxfmm_cli bash $bundle/cli.sh $bin/gmxfmm $bundle/own")
-    printf '%s\n' "${jobs[@]}" | xargs -P 12 -I{} bash -c '{}' | tee "$work/logs/tests.txt"
+    printf '%s\n' "${jobs[@]}" | xargs -P $((12 * gpus)) --process-slot-var=slot -I{} bash -c '{}' | tee "$work/logs/tests.txt"
     if grep -q -v -E '^[^ ]+ 0 ' "$work/logs/tests.txt" ||
         (($(wc -l <"$work/logs/tests.txt") != ${#jobs[@]})); then
         failed=1
