@@ -101,7 +101,7 @@ void fmm_split_block(const fmm_keyed* sorted, const fmm_key_block* block, int sh
     }
 }
 
-fmm_key_block fmm_child_block(const size_t split[27][9], int octant)
+fmm_key_block fmm_child_block(size_t split[27][9], int octant)
 {
     fmm_key_block block;
     for (int k = 0; k < 27; k++)

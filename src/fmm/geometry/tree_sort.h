@@ -105,7 +105,7 @@ static inline int fmm_block_above(int octant, int k, int* child)
 void fmm_split_block(const fmm_keyed* sorted, const fmm_key_block* block, int shift, size_t split[27][9]);
 
 /* The block about child `octant` of the cell in the middle. */
-fmm_key_block fmm_child_block(const size_t split[27][9], int octant);
+fmm_key_block fmm_child_block(size_t split[27][9], int octant);
 
 /* Keys in the cell in the middle, and in all. */
 static inline size_t fmm_in_middle(const fmm_key_block* block)
