@@ -62,14 +62,17 @@ def slow_growth(checks, system, folder):
 
 
 def soft_core_systems():
-    """Coulomb interactions that are softened: with lambdas of their own, by fep-lambdas alone, and by the other function."""
+    """Coulomb interactions that are softened: with lambdas of their own, by fep-lambdas alone, by the other function, in a transformation."""
     beutler = system_of("coulandvdwsequential_coul")
     beutler.name, beutler.mdp = "soft-core Coulomb", changed(beutler.mdp, sc_coul="yes", sc_alpha="0.5", sc_power="1", sc_sigma="0.3")
     together = system_of("coulandvdwtogether")
     together.mdp = changed(together.mdp, init_lambda="-1", init_lambda_state="2", fep_lambdas="0 0.25 0.5 0.75 1")
     gapsys = system_of("coulandvdwsequential_coul")
     gapsys.name, gapsys.mdp = "soft-core function of Gapsys", changed(gapsys.mdp, sc_function="gapsys")
-    return (beutler, 7), (together, 2), (gapsys, 7)
+    other = system_of("relative")
+    other.name, other.mdp = "soft-core Coulomb of atoms that vanish", changed(other.mdp, sc_coul="yes")
+    # Also where all or some of the perturbed atoms have no charge.
+    return (beutler, (3, 7)), (together, (2, 4)), (gapsys, (3, 7)), (other, (4, 12))
 
 
 def overlap(checks, folder):
@@ -115,8 +118,8 @@ def test(checks):
     ion = ion_that_appears(gmx, folder)
     one_system(checks, ion, folder, (1, 3))
     slow_growth(checks, ion, work_folder("slow"))
-    for system, state in soft_core_systems():
-        one_system(checks, system, work_folder(system.name.replace(" ", "-")), (state,))
+    for system, states in soft_core_systems():
+        one_system(checks, system, work_folder(system.name.replace(" ", "-")), states)
     overlap(checks, work_folder("overlap"))
 
 
