@@ -21,6 +21,9 @@
 #                frames-water frames-protein bulk
 # Into OUT/fep.json:
 #   fep        a perturbed molecule in 41,472 and 81,000 atoms of water
+# Into OUT/bar.json (a result of the same device in benchmarks/results is continued):
+#   bar        free energies by BAR from runs of FMM and PME on all GPUs and cores; GMXFMM_BAR_OPTIONS: systems and options of bar.py, as
+#              "ion relative --seed 2" (another seed adds to what is known) or "--gpus 0" (all on the CPU)
 # Into OUT/timeline.json:
 #   timeline   when the kernels of a step run, in five of these systems
 # With another version of GROMACS than 2022.5 the names have it in them: mdrun-2026.3.json, mdrun-tests-2026.3.json.
@@ -34,7 +37,7 @@ out=$(realpath -m "${2:?usage: run-mdrun-bundle.sh FOLDER OUT [PART]...}")
 command_line="scripts/run-mdrun-bundle.sh FOLDER OUT ${*:3}"
 shift 2
 parts=("$@")
-((${#parts[@]})) || parts=(forces runs perturbed drift water5 water12 membrane tip3p protein protein-as-written protein18 amber droplets small medium large coupling timeline fep nve observables)
+((${#parts[@]})) || parts=(forces runs perturbed drift water5 water12 membrane tip3p protein protein-as-written protein18 amber droplets small medium large coupling timeline fep nve observables bar)
 cd "$(dirname "$0")/.." || exit 2
 root=$PWD
 mkdir -p "$out"
@@ -123,6 +126,16 @@ for part in "${parts[@]}"; do
             for copies in 4 5; do
                 GMXFMM_NB=gpu timeout "$(left)" python3 benchmarks/free_energy.py "$out/fep$suffix.json" "$copies" $((copies == 4 ? 16000 : 8000)) || status=1
             done
+            ;;
+        bar)
+            echo "== bar"
+            slug=$(tr '[:upper:]' '[:lower:]' <<<"$name" | sed 's/[^a-z0-9]\+/-/g')
+            if [ ! -f "$out/bar$suffix.json" ] && [ -f "benchmarks/results/$slug/bar$suffix.json" ]; then
+                cp "benchmarks/results/$slug/bar$suffix.json" "$out/"
+            fi
+            # shellcheck disable=SC2086
+            timeout "$(left)" python3 benchmarks/bar.py runs "$out/bar$suffix.json" --seconds "$(left)" --gpus "$(nvidia-smi -L | wc -l)" \
+                ${GMXFMM_BAR_OPTIONS:-} || status=1
             ;;
         timeline)
             echo "== timeline"

@@ -104,8 +104,8 @@ def test(checks):
     ion = ion_that_appears(gmx, folder)
     one_system(checks, ion, folder, (1, 3))
     slow_growth(checks, ion, work_folder("slow"))
-    for system, state in soft_core_systems():
-        one_system(checks, system, work_folder(system.name.replace(" ", "-")), (state,))
+    for system, states in soft_core_systems():
+        one_system(checks, system, work_folder(system.name.replace(" ", "-")), states)
     overlap(checks, work_folder("overlap"))
 
 

@@ -6,7 +6,7 @@ not by -rerun: with PME it has another Lennard-Jones energy than a run from the 
 """
 import re
 
-from harness import FMM, TIGHT_MIXED, changed, main, mean, need, read_log, read_trr, regression, work_folder
+from harness import FMM, TIGHT_MIXED, changed, main, mean, need, read_log, read_trr, regression, water, work_folder
 from perturbed import DECOUPLING, dhdl
 
 gmx = need("GMXFMM_GMX")
@@ -66,21 +66,26 @@ def continued(checks, folder):
         checks.that(energies[0] == energies[1], f"{what}, continued: energies equal in every bit")
 
 
-def expanded(checks, folder):
+def expanded(checks, folder, tempering=False):
     """The state changes during the run; at each frame energies are those of a rerun in the state that the run had there."""
+    what = "simulated tempering" if tempering else "expanded ensemble"
     system = regression("freeenergy/expanded")
     plain = {k: v for k, v in system.mdp.items() if k not in ("coulombtype", "vdw-type", "rcoulomb-switch", "pme-order")}
     mdp = changed(plain, integrator="md-vv", coulombtype="FMM", coulomb_modifier="None", vdwtype="Cut-off", vdw_modifier="Potential-switch", rvdw="1.0",
                   rcoulomb="1.0", nsteps="60", nstxout="2", nstvout="0", nstfout="0", nstenergy="2", nstdhdl="2", nstexpanded="2", dhdl_print_energy="potential",
                   tcoupl="no", mc_temperature="300", init_wl_delta="10", comm_mode="Linear", nstcomm="10")
+    if tempering:
+        # The temperature changes with the charges.
+        mdp = changed(mdp, simulated_tempering="yes", simulated_tempering_scaling="linear", sim_temp_low="300", sim_temp_high="302",
+                      temperature_lambdas=" ".join(str(k / 11) for k in range(12)), tcoupl="V-rescale", tau_t="0.5", ref_t="300", nsttcouple="2")
     gmx.grompp(folder, mdp, system, name="run")
     gmx.mdrun(folder, "-dhdl", "run.xvg", name="run")
     legends, rows = dhdl(folder, "run")
-    checks.that(legends[0] == "Thermodynamic state", "expanded ensemble: the state is written")
+    checks.that(legends[0] == "Thermodynamic state", what + ": the state is written")
     states = {round(row[0] / 0.002): int(row[1]) for row in rows}
-    checks.that(len(set(states.values())) > 2, f"expanded ensemble: states {list(states.values())}")
+    checks.that(len(set(states.values())) > 2, f"{what}: states {list(states.values())}")
     potential = {round(row["Time"] / 0.002): row["Potential"] for row in gmx.energies(folder, ["Potential"], name="run")}
-    worst, only_expanded = 0, ("lmc-", "wl-", "weight-", "init-wl", "nstexpanded", "mc-", "mininum", "nst-trans", "symm", "init-lambda-w")
+    worst, only_expanded = 0, ("lmc-", "wl-", "weight-", "init-wl", "nstexpanded", "mc-", "mininum", "nst-trans", "symm", "init-lambda-w", "sim", "temperature-l")
     fixed = {k: v for k, v in mdp.items() if not k.startswith(only_expanded)}
     apart = []
     for state in range(12):
@@ -94,9 +99,60 @@ def expanded(checks, folder):
                 worst = max(worst, difference)
             elif abs(states[step] - state) == 1:
                 apart.append(difference)
-    checks.below("expanded ensemble: potential energy of the run and of a rerun in the same state", worst, 0.4, "kJ/mol",
+    checks.below(what + ": potential energy of the run and of a rerun in the same state", worst, 0.4, "kJ/mol",
                  "1e-5 of 37,000 kJ/mol, in single precision")
-    checks.that(mean(apart) > 2, f"expanded ensemble: in a neighbouring state it is another by {mean(apart):.1f} kJ/mol")
+    checks.that(mean(apart) > 2, f"{what}: in a neighbouring state it is another by {mean(apart):.1f} kJ/mol")
+
+
+def own_state(legends, row):
+    """The state that a row was computed in: the one whose energy is not another."""
+    energies = [value for text, value in zip(legends, row[1:]) if "xD" in text]
+    return min(range(len(energies)), key=lambda k: abs(energies[k]))
+
+
+def along_lambda(checks, folder):
+    """AWH moves lambda: derivatives and energies of all states are tight PME's of the same frames, in the state of each."""
+    system = regression("freeenergy/coulandvdwsequential_coul")
+    # Charges and Lennard-Jones at once, with soft-core Coulomb interactions; near enough that states change often.
+    both = "0.5 0.52 0.54 0.56 0.58"
+    mdp = changed(DECOUPLING, coul_lambdas=both, vdw_lambdas=both, sc_coul="yes", pcoupl="no", init_lambda_state=0, nsteps=60, nstxout=10, nstdhdl=10,
+                  nstcalcenergy=10, nstenergy=10, nstlist=10, dhdl_print_energy="no",
+                  awh="yes", awh_seed=1, awh_nbias=1, awh1_ndim=1, awh1_dim1_coord_provider="fep-lambda", awh1_dim1_coord_index=1, awh1_dim1_start=0,
+                  awh1_dim1_end=4, awh1_dim1_diffusion="1e-2", awh1_error_init=10, awh_potential="umbrella", awh_nstsample=10, awh_nsamples_update=1,
+                  awh_share_multisim="no", awh_nstout=10)
+    gmx.grompp(folder, {**mdp, **FMM}, system, name="run")
+    gmx.mdrun(folder, "-dhdl", "run.xvg", name="run")
+    legends, rows = dhdl(folder, "run")
+    states = [own_state(legends, row) for row in rows]
+    checks.that(len(rows) == 7 and len(set(states)) > 2, f"AWH: states {states}")
+    still = {key: value for key, value in mdp.items() if not key.startswith("awh")}
+    still = changed(still, nsteps=0, nstdhdl=1, nstenergy=1, nstcalcenergy=1, gen_vel="no", continuation="yes", **TIGHT_MIXED)
+    columns = [k for k, text in enumerate(legends, 1) if "xD" in text or "coul-lambda" in text]
+    checks.that(len(columns) == 6, "AWH: columns are understood")
+    frames, apart = read_trr(folder + "/run.trr"), []
+    checks.that([round(row[0], 6) for row in rows] == [round(frame.time, 6) for frame in frames], "AWH: frames and energies of the same times")
+    for row, state, frame in zip(rows, states, frames):
+        gmx.grompp(folder, changed(still, init_lambda_state=state, rcoulomb="0.9"), system, "-t", "run.trr", "-time", str(frame.time), name="pme")
+        gmx.mdrun(folder, "-dhdl", "pme.xvg", name="pme")
+        found, pme = dhdl(folder, "pme")[0], dhdl(folder, "pme")[1][0]
+        same = [k for k, text in enumerate(found, 1) if "xD" in text or "coul-lambda" in text]
+        apart.append([row[k] - pme[j] for k, j in zip(columns, same, strict=True)])
+    worst = max(abs(mean(column)) for column in zip(*apart))
+    checks.below(f"AWH: derivative and energies of all states less tight PME's, the mean of {len(apart)} frames", worst, 0.02, "kJ/mol", "a hundredth of kT")
+
+
+def other_charges(checks, folder):
+    """The log tells when charges are others than those for which order and cells were chosen, once, and only then."""
+    system = water(gmx, folder)
+    mdp = changed(system.mdp, free_energy="yes", couple_moltype="SOL", couple_lambda0="vdw-q", couple_lambda1="vdw", couple_intramol="yes", init_lambda="0",
+                  nsteps="20", nstlist="5", nstcalcenergy="5", nstenergy="5", **FMM)
+    mdp["fmm-measure"] = "no"
+    # Squares are halved at a lambda of 0.29.
+    for last, times in ((0.2, 0), (0.6, 1)):
+        gmx.grompp(folder, changed(mdp, delta_lambda=last / 20), system, name="run")
+        gmx.mdrun(folder, name="run")
+        told = read_log(folder, "run").count("WARNING: The squares of charges now add up to")
+        checks.that(told == times, f"charges of all water become less by a factor of {1 - last:.1f}: {told} warnings")
 
 
 def test(checks):
@@ -104,6 +160,9 @@ def test(checks):
         decoupled(checks, work_folder(f"decoupling{state}"), state)
     continued(checks, work_folder("continued"))
     expanded(checks, work_folder("expanded"))
+    expanded(checks, work_folder("tempering"), tempering=True)
+    along_lambda(checks, work_folder("awh"))
+    other_charges(checks, work_folder("other-charges"))
 
 
 main(test)

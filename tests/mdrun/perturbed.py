@@ -62,14 +62,17 @@ def points(program, folder, system, settings, state, trajectory, times, name, mo
 
 
 def soft_core_systems():
-    """Coulomb interactions that are softened: with lambdas of their own, by fep-lambdas alone, and by the other function."""
+    """Coulomb interactions that are softened: with lambdas of their own, by fep-lambdas alone, by the other function, in a transformation."""
     beutler = system_of("coulandvdwsequential_coul")
     beutler.name, beutler.mdp = "soft-core Coulomb", changed(beutler.mdp, sc_coul="yes", sc_alpha="0.5", sc_power="1", sc_sigma="0.3")
     together = system_of("coulandvdwtogether")
     together.mdp = changed(together.mdp, init_lambda="-1", init_lambda_state="2", fep_lambdas="0 0.25 0.5 0.75 1")
     gapsys = system_of("coulandvdwsequential_coul")
     gapsys.name, gapsys.mdp = "soft-core function of Gapsys", changed(gapsys.mdp, sc_function="gapsys")
-    return (beutler, 7), (together, 2), (gapsys, 7)
+    other = system_of("relative")
+    other.name, other.mdp = "soft-core Coulomb of atoms that vanish", changed(other.mdp, sc_coul="yes")
+    # Also where all or some of the perturbed atoms have no charge.
+    return (beutler, (3, 7)), (together, (2, 4)), (gapsys, (3, 7)), (other, (4, 12))
 
 
 def ion_that_appears(gmx, folder):

@@ -1,0 +1,356 @@
+#!/usr/bin/env python3
+"""Free energies by BAR, FMM's and PME's -> bar.json.
+
+Usage: bar.py frames OUT [SYSTEM]... [--frames N] [--workers N]
+       bar.py runs OUT [SYSTEM]... [--seconds S] [--jobs N] [--gpus N] [--seed N]
+frames: windows are run with PME on a CPU; energies of the same frames, by -rerun, with FMM and with tight PME, both in mixed precision.
+  What is between the two free energies, and between means of the derivative by lambda, is the method's alone.
+runs: every window is run with FMM and with PME, both as users have them, for so many seconds all together: --jobs at a time (the cores), each
+  on as many cores as that leaves it, pairs and FMM or PME on GPU k of --gpus (0: all on the CPU) in turn. Where there are more windows than
+  jobs they run in rounds, and several times each where there are fewer. Records are written after each round and, while one runs, every
+  minute. Another seed gives another record, and all seeds together a weighted mean.
+SYSTEM: ion (a sodium ion is charged), molecule (one of 9 atoms is decoupled, its charges first), together (the same at once, soft-core
+  Coulomb), relative (one of 74 atoms becomes another); all by default. A record takes the place of one with the same part, system, version of
+  GROMACS and seed in OUT. Needs GMXFMM_GMX.
+"""
+import argparse
+import concurrent.futures
+import datetime
+import json
+import math
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import mdrun_systems  # also finds the harness  # noqa: F401
+from harness import (CORES, FMM, PLAIN_MDP, TIGHT_MIXED, Failure, System, changed, commit, device, fmm_on, fmm_parameters, gpus, mean, need, read_log,
+                     regression, version, work_folder)
+from perturbed import dhdl
+
+TIMESTEP = 0.002  # ps
+SETTLED = 2.0  # ps at the start of a window that count for nothing
+MDP = changed(PLAIN_MDP, integrator="sd", dt=TIMESTEP, tc_grps="System", tau_t=1, ref_t=300, nstlist=20, rcoulomb=0.9, rvdw=0.9, nstcomm=100, nstlog=50000,
+              nstcalcenergy=25, nstenergy=5000, nstdhdl=25, free_energy="yes", calc_lambda_neighbors=1, dhdl_print_energy="no", separate_dhdl_file="yes",
+              sc_coul="no", sc_alpha=0.5, sc_power=1, sc_sigma=0.3)
+METHODS = ("PME", "FMM")
+TIGHT = {**TIGHT_MIXED, "rcoulomb": "0.9"}
+
+
+def numbers(values):
+    return " ".join(f"{value:g}" for value in values)
+
+
+def ion(gmx, folder):
+    """The charge of a sodium ion grows in some 900 molecules of water; in equal steps, as the response is nearly linear."""
+    conf, top = os.path.join(folder, "conf.gro"), os.path.join(folder, "topol.top")
+    gmx("solvate", "-cs", "spc216.gro", "-box", "3", "3", "3", "-o", "water.gro", folder=folder)
+    with open(os.path.join(folder, "water.gro")) as file:
+        title, _, *rows, box = file.read().splitlines()
+    rows = [f"{1:5d}NA      NA{1:5d}{rows[0][20:44]}"] + [row[:44] for row in rows[3:]]
+    with open(conf, "w") as file:
+        file.write("\n".join([title, str(len(rows)), *rows, box, ""]))
+    with open(top, "w") as file:
+        file.write('#include "oplsaa.ff/forcefield.itp"\n#include "oplsaa.ff/spc.itp"\n#include "oplsaa.ff/ions.itp"\n[ system ]\nion\n'
+                   f"[ molecules ]\nNA 1\nSOL {(len(rows) - 1) // 3}\n")
+    return System("ion", conf, top, changed(MDP, couple_moltype="NA", couple_lambda0="vdw", couple_lambda1="vdw-q", couple_intramol="yes",
+                                            coul_lambdas=numbers(k / 10 for k in range(11))))
+
+
+def decoupled(name, **settings):
+    system = regression("freeenergy/coulandvdwsequential_coul")
+    return System(name, system.conf, system.top,
+                  changed(MDP, couple_moltype="ASNJ", couple_lambda0="vdw-q", couple_lambda1="none", couple_intramol="no", **settings))
+
+
+def molecule(_gmx, _folder):
+    vdw = [0.2, 0.4, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.9, 1]
+    return decoupled("molecule", coul_lambdas=numbers([0, 0.2, 0.4, 0.6, 0.8] + [1] * 11), vdw_lambdas=numbers([0] * 6 + vdw))
+
+
+def together(_gmx, _folder):
+    both = numbers([0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.9, 1])
+    return decoupled("together", sc_coul="yes", coul_lambdas=both, vdw_lambdas=both)
+
+
+def relative(_gmx, _folder):
+    system = regression("freeenergy/relative")
+    return System("relative", system.conf, system.top, changed(MDP, **{key: system.mdp[key] for key in ("coul-lambdas", "vdw-lambdas", "bonded-lambdas")}))
+
+
+SYSTEMS = {"ion": ion, "molecule": molecule, "together": together, "relative": relative}
+
+
+def equilibrated(gmx, name, folder):
+    """The system with the end of a short run as its coordinates."""
+    system = SYSTEMS[name](gmx, folder)
+    still = changed(system.mdp, free_energy="no", nsteps=200, integrator="steep", constraints="none", define="-DFLEXIBLE")
+    gmx.grompp(folder, still, system, name="minimum")
+    gmx.mdrun(folder, name="minimum")
+    system.conf = os.path.join(folder, "minimum.gro")
+    gmx.grompp(folder, changed(system.mdp, init_lambda_state=0, nsteps=5000), system, name="start")
+    gmx.mdrun(folder, name="start")
+    system.conf = os.path.join(folder, "start.gro")
+    system.states = len(system.mdp["coul-lambdas"].split())
+    with open(system.conf) as file:
+        system.atoms = int(file.read().splitlines()[1])
+    return system
+
+
+class FreeEnergy:
+    """What gmx bar says of these files: between neighbouring states and in total, kJ/mol, with standard errors (None where not known)."""
+
+    def __init__(self, gmx, folder, files, name, states):
+        output = gmx("bar", "-f", *files, "-b", str(SETTLED + 0.5 * TIMESTEP), "-prec", "6", "-o", name + ".xvg", "-oi", name + "-sum.xvg", folder=folder)
+        found = re.findall(r"^(?:point|total) .*?DG\s+(\S+) \+/-\s+(\S+)", output, re.M)
+        if len(found) != states:
+            raise Failure(f"gmx bar says of {states} states: {output[-1000:]}")
+        known = [(float(value), float(error) if math.isfinite(float(error)) else None) for value, error in found]
+        self.steps, (self.total, self.error) = known[:-1], known[-1]
+
+
+def lambdas(system):
+    """Of all states, as in the .mdp."""
+    return {key: value for key, value in system.mdp.items() if key.endswith("-lambdas")}
+
+
+def derivative(folder, name):
+    """The mean of dVcoul/dl over the frames that count."""
+    legends, rows = dhdl(folder, name)
+    column = next(k for k, text in enumerate(legends, 1) if text.startswith("dH") and "coul-lambda" in text)
+    return mean(row[column] for row in rows if row[0] > SETTLED)
+
+
+def of_frames(gmx, name, options):
+    """The same frames by both methods."""
+    folder = work_folder("bar-frames-" + name)
+    system, every = equilibrated(gmx, name, folder), 25
+    settled = round(SETTLED / TIMESTEP)
+
+    def window(state):
+        """Runs a window, or what is missing of it."""
+        run, times = f"run{state}", {}
+        mdp = changed(system.mdp, init_lambda_state=state, nsteps=settled + every * options.frames, nstxout=every, ld_seed=state + 1)
+        gmx.grompp(folder, mdp, system, name=run)
+        begin = time.monotonic()
+        gmx.mdrun(folder, "-dhdl", run + ".xvg", name=run, threads="1")
+        times["run"] = time.monotonic() - begin
+        # what a rerun needs not
+        still = changed(mdp, nstxout=0, nstcalcenergy=1, nstdhdl=1, nstenergy=1)
+        for method, settings in (("pme", TIGHT), ("fmm", FMM)):
+            gmx.grompp(folder, {**still, **settings}, system, name=f"{method}{state}")
+            gmx.mdrun(folder, "-rerun", run + ".trr", "-dhdl", f"{method}{state}.xvg", name=f"{method}{state}", threads="1")
+        os.remove(os.path.join(folder, run + ".trr"))
+        print(f"{name}, window {state}: {times['run']:.0f} s", flush=True)
+
+    with concurrent.futures.ThreadPoolExecutor(options.workers) as pool:
+        list(pool.map(window, range(system.states)))
+    states = range(system.states)
+    own = FreeEnergy(gmx, folder, [f"run{k}.xvg" for k in states], "run", system.states)
+    pme, fmm = (FreeEnergy(gmx, folder, [f"{method}{k}.xvg" for k in states], method, system.states) for method in ("pme", "fmm"))
+    slopes = [derivative(folder, f"fmm{k}") - derivative(folder, f"pme{k}") for k in states]
+    return {"part": "frames", "system": name, "atoms": system.atoms, "states": system.states, "lambdas": lambdas(system), "frames": options.frames,
+            "ps_between_frames": every * TIMESTEP, "fmm": fmm_parameters(read_log(folder, "fmm0")),
+            "dG_fmm": fmm.total, "dG_pme": pme.total, "dG_fmm_less_pme": fmm.total - pme.total,
+            "of_neighbours_fmm_less_pme": [a[0] - b[0] for a, b in zip(fmm.steps, pme.steps)],
+            "mean_dvcoul_dl_fmm_less_pme": slopes,
+            "runs": {"dG": own.total, "error": own.error, "ps_a_window": every * options.frames * TIMESTEP,
+                     "of_neighbours": own.steps}}
+
+
+def whole_lines(folder, name):
+    """A copy of a file that is being written, without the line that is not complete; "" where it has too little."""
+    try:
+        with open(os.path.join(folder, name + ".xvg")) as file:
+            text = file.read()
+    except FileNotFoundError:
+        return ""
+    text = text[:text.rfind("\n") + 1]
+    rows = [line for line in text.splitlines() if line[0] not in "#@"]
+    if not rows or float(rows[-1].split()[0]) < 2 * SETTLED:
+        return ""
+    with open(os.path.join(folder, name + "-so-far.xvg"), "w") as file:
+        file.write(text)
+    return name + "-so-far.xvg"
+
+
+class Runs:
+    """Windows of both methods in some systems, each several times if there are more jobs than windows."""
+
+    def __init__(self, gmx, names, options):
+        self.gmx, self.options, self.systems, self.replicas = gmx, options, {}, 1
+        folders = {name: work_folder("bar-runs-" + name) for name in names}
+        with concurrent.futures.ThreadPoolExecutor(len(names)) as pool:
+            for name, system in zip(names, pool.map(lambda name: equilibrated(gmx, name, folders[name]), names)):
+                self.systems[name] = (system, folders[name])
+        windows = 2 * sum(system.states for system, _ in self.systems.values())
+        self.replicas = max(1, options.jobs // windows)
+        self.tasks = [(name, method, state, replica) for replica in range(self.replicas) for name, (system, _) in self.systems.items()
+                      for state in range(system.states) for method in METHODS]
+
+    @staticmethod
+    def file_of(method, state, replica):
+        return f"{method}{state}-{replica}"
+
+    def prepare(self):
+        def grompp(task):
+            name, method, state, replica = task
+            system, folder = self.systems[name]
+            seed = random.Random(f"{task} {self.options.seed}")
+            mdp = changed(system.mdp, init_lambda_state=state, nsteps=-1, ld_seed=seed.randrange(1, 2 ** 30), gen_seed=seed.randrange(1, 2 ** 30),
+                          coulombtype=method)
+            self.gmx.grompp(folder, mdp, system, name=self.file_of(method, state, replica))
+
+        with concurrent.futures.ThreadPoolExecutor(CORES) as pool:
+            list(pool.map(grompp, self.tasks))
+
+    def start(self, slot, task, threads, seconds):
+        """Begins a run on the cores of a slot. It ends by itself if nobody is there to end it, somewhat later."""
+        name, method, state, replica = task
+        folder, file, gpus_here = self.systems[name][1], self.file_of(method, state, replica), self.options.gpus
+        environment = {**os.environ, "GMX_MAXBACKUP": "-1", "GMX_NO_QUOTES": "1", "OMP_NUM_THREADS": str(threads)}
+        more = ("-nb", "cpu")
+        if gpus_here:
+            environment["CUDA_VISIBLE_DEVICES"] = str(slot % gpus_here)
+            # Whether the FMM can run there is for mdrun to say.
+            more = ("-nb", "gpu", "-bonded", "cpu", *(("-pme", "gpu") if method == "PME" else ()))
+        command = [self.gmx.path, "mdrun", "-s", file + ".tpr", "-deffnm", file, "-dhdl", file + ".xvg", "-ntmpi", "1", "-ntomp", str(threads), "-pin", "off",
+                   "-notunepme", "-cpt", "-1", "-maxh", str((seconds + 60) / 3600), *more]
+        cores = sorted(os.sched_getaffinity(0))
+        mine = {cores[(slot * threads + k) % len(cores)] for k in range(threads)}
+        with open(os.path.join(folder, file + ".out"), "w") as out:
+            return subprocess.Popen(command, cwd=folder, env=environment, stdout=out, stderr=subprocess.STDOUT,
+                                    preexec_fn=lambda: os.sched_setaffinity(0, mine))
+
+    def run(self, end, note):
+        """All tasks until that time; note() is called every minute and in the end of a round."""
+        rounds = math.ceil(len(self.tasks) / self.options.jobs)
+        slots = math.ceil(len(self.tasks) / rounds)
+        for r in range(rounds):
+            now = time.monotonic()
+            stop = now + (end - now) / (rounds - r)
+            threads = max(1, CORES // slots)
+            running = [self.start(slot, task, threads, stop - now) for slot, task in enumerate(self.tasks[r * slots:(r + 1) * slots])]
+            while time.monotonic() < stop and any(p.poll() is None for p in running):
+                time.sleep(min(60, max(0.1, stop - time.monotonic())))
+                if time.monotonic() < stop - 20:
+                    note(False)
+            for p in running:
+                if p.poll() is None:
+                    p.send_signal(signal.SIGTERM)  # mdrun ends at the next pair search
+            for p in running:
+                try:
+                    p.wait(20)
+                except subprocess.TimeoutExpired:
+                    p.kill()
+                    p.wait()
+            note(r == rounds - 1)
+
+    def record(self, name, complete):
+        """What is known of a system by now."""
+        system, folder = self.systems[name]
+        result = {"part": "runs", "system": name, "atoms": system.atoms, "states": system.states, "lambdas": lambdas(system), "seed": self.options.seed,
+                  "replicas": self.replicas, "complete": complete}
+        for method in METHODS:
+            files = [[whole_lines(folder, self.file_of(method, state, replica)) for replica in range(self.replicas)] for state in range(system.states)]
+            ps = [sum(dhdl(folder, file[:-4])[1][-1][0] - SETTLED for file in of_state if file) for of_state in files]
+            found = result[method] = {"ps": [round(time, 1) for time in ps]}
+            log = next((text for text in (self.log(folder, self.file_of(method, 0, replica)) for replica in range(self.replicas)) if text), "")
+            if method == "FMM":
+                found.update(parameters=fmm_parameters(log), on="GPU" if fmm_on(log, "GPU") else "CPU")
+            if all(any(of_state) for of_state in files):
+                free = FreeEnergy(self.gmx, folder, [file for of_state in files for file in of_state if file], method, system.states)
+                found.update(dG=free.total, error=free.error, of_neighbours=free.steps)
+        compare(result)
+        return result
+
+    @staticmethod
+    def log(folder, name):
+        try:
+            return read_log(folder, name)
+        except FileNotFoundError:
+            return ""
+
+
+def compare(entry):
+    """The difference of FMM's and PME's free energies, also in units of its standard error, where both are known."""
+    if all(entry.get(method, {}).get("error") for method in METHODS):
+        entry["dG_fmm_less_pme"] = entry["FMM"]["dG"] - entry["PME"]["dG"]
+        entry["in_standard_errors"] = entry["dG_fmm_less_pme"] / math.hypot(entry["FMM"]["error"], entry["PME"]["error"])
+
+
+def joined(records):
+    """Of records of runs of each system: means of all seeds, weighted with their lengths, and their difference."""
+    result = []
+    for key in sorted({(r["system"], r["gromacs"]) for r in records if r["part"] == "runs"}):
+        entry = {"system": key[0], "gromacs": key[1]}
+        for method in METHODS:
+            of_seeds = [r[method] for r in records if r["part"] == "runs" and (r["system"], r["gromacs"]) == key and r[method].get("error")]
+            ps = sum(sum(r["ps"]) for r in of_seeds)
+            if of_seeds:
+                entry[method] = {"dG": sum(r["dG"] * sum(r["ps"]) for r in of_seeds) / ps,
+                                 "error": math.hypot(*(r["error"] * sum(r["ps"]) for r in of_seeds)) / ps, "seeds": len(of_seeds), "ps": ps}
+        compare(entry)
+        result.append(entry)
+    return result
+
+
+def store(output, record, of_all):
+    """Puts a record into OUT."""
+    record = {**record, **of_all, "date": datetime.date.today().isoformat(), "commit": commit(), "command": os.environ.get("GMXFMM_BENCHMARK_COMMAND", " ".join(sys.argv))}
+    stored = {"records": []}
+    if os.path.exists(output):
+        with open(output) as file:
+            stored = json.load(file)
+    names = ("part", "system", "gromacs", "seed")
+    records = [r for r in stored["records"] if [r.get(n) for n in names] != [record.get(n) for n in names]] + [record]
+    with open(output, "w") as file:
+        json.dump({"benchmark": "bar", "device": {**device("1"), **({"gpu": gpus()[0]} if of_all.get("gpus") else {})}, "runs_of_all_seeds": joined(records),
+                   "records": records}, file, indent=1)
+        file.write("\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", choices=("frames", "runs"))
+    parser.add_argument("out")
+    parser.add_argument("systems", nargs="*", metavar="SYSTEM", help=", ".join(SYSTEMS))
+    parser.add_argument("--frames", type=int, default=200)
+    parser.add_argument("--workers", type=int, default=CORES)
+    parser.add_argument("--seconds", type=float, default=230)
+    parser.add_argument("--jobs", type=int, default=CORES)
+    parser.add_argument("--gpus", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_intermixed_args()
+    systems = options.systems or list(SYSTEMS)
+    if set(systems) - set(SYSTEMS):
+        parser.error(f"unknown system {', '.join(set(systems) - set(SYSTEMS))}: {', '.join(SYSTEMS)} are known")
+    gmx, end = need("GMXFMM_GMX"), time.monotonic() + options.seconds
+    of_all = {"gromacs": version(gmx)}
+    if options.part == "frames":
+        for name in systems:
+            record = of_frames(gmx, name, options)
+            store(options.out, record, of_all)
+            print(json.dumps({key: value for key, value in record.items() if key != "runs"}, indent=1), flush=True)
+        return
+    of_all.update(jobs=options.jobs, gpus=options.gpus, seconds=options.seconds)
+    runs = Runs(gmx, systems, options)
+    runs.prepare()
+    # Runs take some seconds to end, and the free energies are computed after it.
+    end -= 15
+    if end - time.monotonic() < 20:
+        raise Failure("no time is left after the preparation: raise --seconds, or ask for fewer systems")
+
+    def note(complete):
+        for name in systems:
+            store(options.out, runs.record(name, complete), of_all)
+    runs.run(end, note)
+    with open(options.out) as file:
+        print(json.dumps(json.load(file)["runs_of_all_seeds"], indent=1))
+
+
+if __name__ == "__main__":
+    main()
