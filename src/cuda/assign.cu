@@ -37,7 +37,8 @@ static DeviceBuffer* assigned(fmm_device* d, int i)
     return all[i];
 }
 
-/* While it lives, what assigns has the arrays of the next assignment in place of those that steps read. */
+/* While it lives, what assigns has the arrays of the next assignment in place of those that steps read; and a box that
+ * does not change beside it. */
 class UsesNext
 {
   public:
@@ -57,9 +58,14 @@ class UsesNext
     {
         for (int i = 0; i < c_numAssigned; i++)
         {
-            std::swap(assigned(d_, i)->memory, d_->next[i].memory);
-            std::swap(assigned(d_, i)->capacity, d_->next[i].capacity);
+            swap(assigned(d_, i), &d_->next[i]);
         }
+        swap(&d_->box, &d_->next_box);
+    }
+    static void swap(DeviceBuffer* a, DeviceBuffer* b)
+    {
+        std::swap(a->memory, b->memory);
+        std::swap(a->capacity, b->capacity);
     }
     fmm_device* d_;
 };
@@ -219,6 +225,9 @@ gmxfmm_status fmm_device_enqueue_assign_part(gmxfmm_plan* plan, gmxfmm_assign_pa
         {
             FMM_TRY(fmm_device_reserve(plan, &d->next[i], assigned(d, i)->capacity));
         }
+        FMM_TRY(fmm_device_reserve(plan, &d->next_box, sizeof(BoxValues)));
+        FMM_CUDA(plan,
+                 cudaMemcpyAsync(d->next_box.memory, d->box.memory, sizeof(BoxValues), cudaMemcpyDeviceToDevice, on));
     }
     UsesNext next(d);
     if (part == GMXFMM_ASSIGN_BEGIN)

@@ -241,6 +241,7 @@ struct fmm_device
     DeviceBuffer excl_place, excl_mask, special_start, specials, far_start, far_pairs;
     DeviceBuffer assign_results;
     DeviceBuffer next[c_numAssigned]; /* as those above that steps read, of an assignment that they do not use yet */
+    DeviceBuffer next_box;            /* and the box that it began in */
 
     /* per box */
     DeviceBuffer box;           /* BoxValues on the device */
