@@ -172,6 +172,7 @@ def page():
         "| option | default | what it does |",
         "|---|---|---|",
         "| `-fmm auto`, `cpu` or `gpu` | auto | where near and far field are computed; `auto`: on the GPU if non-bonded interactions are |",
+        "| `-fmmgpus N` | 0 | GPUs that share the FMM, of those of `-gpu_id`; 0: one or all, as is faster ([more](cpu-and-gpu.md#several-gpus)) |",
         "| `-notunefmm` | | measures no errors, neither at the start, as with `fmm-measure = no`, nor at the end |",
         "",
         "The environment variable `GMX_FMM_FULL_PAIRLIST=1` puts all atoms into the pair list, to compare.",

@@ -5,6 +5,7 @@
 #              Lennard-Jones in two lists
 #   runs       motion: update and bondeds on either, virtual sites, md-vv, MTS, virial, pressure coupling, minimisation, rerun, -cpi, refusals
 #   perturbed  perturbed charges: energies, derivatives, forces, runs
+#   devices    one and several GPUs: the same bits; parts of one GPU where there is one
 #   drift      100 ps at constant energy; 1,000,000 steps
 # Benchmarks, into OUT/mdrun.json (a result of the same device in benchmarks/results is continued):
 #   water5 water12 membrane tip3p droplets     81,000 and 1,119,744 atoms of water; what these are: benchmarks/README.md
@@ -14,6 +15,8 @@
 #   large      water15                         2,187,000 atoms
 # Into OUT/coupling.json:
 #   coupling   what pressure coupling costs in the membrane
+# Into OUT/gpus.json:
+#   gpus       1,119,744 atoms of water on one and on several GPUs; only where it is asked for
 # Into OUT/drift.json:
 #   nve        energy drift of water at constant energy, 1 ns
 # Into OUT/lj-split-observables.json:
@@ -28,7 +31,7 @@
 #   timeline   when the kernels of a step run, in five of these systems
 # With another version of GROMACS than 2022.5 the names have it in them: mdrun-2026.3.json, mdrun-tests-2026.3.json.
 # GMXFMM_BENCHMARK_OPTIONS: more options for benchmarks/mdrun_gpu.py, separated by spaces.
-# Without a PART all of them. What has been found is stored after each step; nothing goes on after GMXFMM_SECONDS (default 540), so
+# Without a PART all of them but gpus. What has been found is stored after each step; nothing goes on after GMXFMM_SECONDS (default 540), so
 # that a command which may run for ten minutes ends by itself: called again, with its results in benchmarks/results, it goes on.
 # The status is 0 only if everything asked for ran to its end and passed; 3 if there is no GPU.
 set -uo pipefail
@@ -37,7 +40,7 @@ out=$(realpath -m "${2:?usage: run-mdrun-bundle.sh FOLDER OUT [PART]...}")
 command_line="scripts/run-mdrun-bundle.sh FOLDER OUT ${*:3}"
 shift 2
 parts=("$@")
-((${#parts[@]})) || parts=(forces runs perturbed drift water5 water12 membrane tip3p protein protein-as-written protein18 amber droplets small medium large coupling timeline fep nve observables bar)
+((${#parts[@]})) || parts=(forces runs perturbed devices drift water5 water12 membrane tip3p protein protein-as-written protein18 amber droplets small medium large coupling timeline fep nve observables bar)
 cd "$(dirname "$0")/.." || exit 2
 root=$PWD
 mkdir -p "$out"
@@ -101,6 +104,12 @@ for part in "${parts[@]}"; do
             tests forces fmm_gpu.py forces methods measured
             ;;
         runs) tests runs fmm_gpu.py runs virial modes choice coupling ;;
+        devices) tests devices fmm_gpu.py devices ;;
+        gpus)
+            echo "== gpus"
+            timeout "$(left)" python3 benchmarks/mdrun_gpus.py "$GMXFMM_GMX" "$out/gpus$suffix.json" --work "$work/gpus" \
+                --limit "$(left)" || status=1
+            ;;
         perturbed) tests perturbed free_energy_gpu.py ;;
         drift) tests drift fmm_gpu.py drift long ;;
         small) benchmarks water2 water3 water4 ;;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """mdrun -fmm gpu gives what -fmm cpu and tight PME give: in every kind of box, by every method, and in everything mdrun does.
 
-fmm_gpu.py [SECTION]...   sections: forces, methods, measured, runs, virial, coupling, modes, choice, drift, long (default: all but long)
+fmm_gpu.py [SECTION]...   sections: forces, methods, measured, runs, virial, coupling, modes, choice, devices, drift, long (default: all but long)
 Needs a GPU. The reference is tight PME in mixed precision on the CPU, whose force error is about 1e-5.
 """
 import math
@@ -10,8 +10,8 @@ import shutil
 import sys
 import traceback
 
-from harness import (FMM, NO_COULOMB, TIGHT_MIXED, Failure, Point, changed, chosen_settings, compare, complaint, drift, fmm_on,
-                     fmm_parameters, force_error, main, make_frames, mean, measured_error, need, need_gpu, read_log, read_trr, regression,
+from harness import (FMM, NO_COULOMB, TIGHT_MIXED, Failure, Point, changed, chosen_settings, compare, complaint, drift, environment, fmm_on,
+                     fmm_parameters, force_error, gpus, main, make_frames, mean, measured_error, need, need_gpu, read_log, read_trr, regression,
                      rms_distance, rock_salt, single_points, water, without_swaps, work_folder)
 
 gmx = need("GMXFMM_GMX")
@@ -420,6 +420,131 @@ def choice(checks):
     refused("virtual sites, -update gpu", "vsite", ["-nb", "gpu", *GPU, "-update", "gpu"], r"Virtual sites are not supported")
 
 
+# -------------------------------------------------------------------------------------------------------------------- devices
+
+# Without Lennard-Jones, as GROMACS's kernels for pairs and for bonds on a GPU add forces in any order. Restraints keep hydrogens off oxygens.
+BARE_WATER = """#include "oplsaa.ff/forcefield.itp"
+[ atomtypes ]
+ opls_116 OW 8 15.99940 -0.820 A 0 0
+[ moleculetype ]
+SOL 2
+[ atoms ]
+1 opls_116 1 SOL OW  1 -0.82
+2 opls_117 1 SOL HW1 1  0.41
+3 opls_117 1 SOL HW2 1  0.41
+[ bonds ]
+1 2 1 0.1 345000
+1 3 1 0.1 345000
+[ angles ]
+2 1 3 1 109.47 383
+[ position_restraints ]
+1 1 1000000 1000000 1000000
+2 1 100000 100000 100000
+3 1 100000 100000 100000
+[ system ]
+water
+[ molecules ]
+SOL """
+
+
+def bare_water(folder, copies):
+    system = water(gmx, folder, copies)
+    with open(system.top) as top:
+        molecules = int(top.read().split()[-1])
+    with open(system.top, "w") as top:
+        top.write(f"{BARE_WATER}{molecules}\n")
+    system.mdp = changed(system.mdp, dispcorr="no", constraints="none", dt=0.0005, nstcomm=0, comm_mode="None")
+    return system
+
+
+def used_gpus(log):
+    """How many parts of the near field md.log names."""
+    several = re.search(r"precision on the GPUs \(near field: (.*?)\)", log)
+    return several.group(1).count(" on ") if several else int(fmm_on(log, "GPU"))
+
+
+def devices(checks):
+    """Several GPUs give the bits of one. Where there is one, it stands for all of them."""
+    there = len(gpus())
+    checks.that(True, f"{there} GPU{'s' if there > 1 else ''}: {', '.join(gpus())}; further ones of those below are parts of the same")
+    with environment(GMX_FMM_SHARE_GPUS="1"):
+        for method in ("fft", "rotation"):
+            attempt(checks, f"GPUs, {method}", lambda c: same_forces(c, method))
+        attempt(checks, "GPUs, NPT", same_run)
+    attempt(checks, "GPUs, choice", choice_of_gpus)
+
+
+def same_forces(checks, method):
+    folder = work_folder("devices-" + method)
+    system = bare_water(folder, (2, 3, 3))
+    mdp = changed(system.mdp, nsteps=0, nstfout=1, nstenergy=1, nstcalcenergy=1, gen_vel="no", **FMM)
+    gmx.grompp(folder, {**mdp, "fmm-m2l": method}, system, name="point")
+    found = {}
+    for number in (1, 2, 3, 8):
+        gmx.mdrun(folder, *GPU, "-reprod", "-bonded", "cpu", "-fmmgpus", str(number), nb="gpu", name="point")
+        used = used_gpus(read_log(folder, "point"))
+        checks.that(used == number, f"{method}: -fmmgpus {number}: md.log names {used}")
+        # The program that reads an .edr has 6 digits or more; bits are those of the forces
+        found[number] = read_trr(folder + "/point.trr")[0].f, gmx.energies(folder, ["Potential", *PRESSURES], name="point")
+    size = math.sqrt(sum(v * v for v in found[1][0]) / len(found[1][0]))
+    checks.that(size > 100, f"{method}: forces of {size:.0f} kJ/mol/nm")
+    for number in (2, 3, 8):
+        checks.that(found[number] == found[1], f"{method}: forces, energy and pressure of {number} GPUs are those of one, to the bit")
+
+
+def same_run(checks):
+    """200 steps with pressure coupling, all on the GPU; and continued on another number of them."""
+    folder = work_folder("devices-npt")
+    system = bare_water(folder, (2, 2, 3))
+    mdp = changed(without_output(system.mdp), nsteps=200, nstlist=50, nstxout=50, nstvout=50, nstfout=50, nstenergy=50, nstcalcenergy=10,
+                  tcoupl="V-rescale", tc_grps="System", tau_t=0.5, ref_t=300, pcoupl="C-rescale", pcoupltype="semiisotropic", tau_p=2, nstpcouple=10,
+                  nsttcouple=10, compressibility="1e-6 1e-6", ref_p="1 1", refcoord_scaling="all", gen_vel="yes", ld_seed=1, **FMM)
+    gmx.grompp(folder, mdp, system, name="run")
+    options = [*GPU, "-reprod", "-bonded", "cpu", "-update", "gpu"]
+
+    def run(number, *more):
+        gmx.mdrun(folder, *options, "-fmmgpus", str(number), *more, nb="gpu", name="run")
+        return [(f.step, f.box, f.x, f.v, f.f) for f in read_trr(folder + "/run.trr")]
+    one = run(1)
+    again = run(1)
+    boxes = {tuple(frame[1]) for frame in one}
+    checks.that(len(one) == 5 and len(boxes) == 5, f"{len(one)} frames on one GPU, {len(boxes)} boxes")
+    checks.that(again == one, "one GPU twice: the same frames, to the bit")
+    for number in (2, 3):
+        checks.that(run(number) == one, f"200 steps of NPT with -update gpu on {number} GPUs: the frames of one, to the bit")
+    last = {}
+    for first, second in ((1, 1), (1, 2), (2, 1), (2, 3)):
+        run(first, "-nsteps", "100")
+        shutil.copy(folder + "/run.cpt", folder + "/at100.cpt")
+        gmx.mdrun(folder, *options, "-fmmgpus", str(second), "-cpi", "at100.cpt", "-noappend", nb="gpu", name="run")
+        frame = read_trr(folder + "/run.part0002.trr")[-1]
+        used = used_gpus(read_log(folder, "run.part0002"))
+        last[first, second] = frame.step, frame.box, frame.x, frame.v, frame.f
+        checks.that(used == second and frame.step == 200 and last[first, second] == last[1, 1],
+                    f"100 steps on {first} and 100 more on {second}: step {frame.step} is that of one all along, to the bit")
+
+
+def choice_of_gpus(checks):
+    folder = work_folder("devices-choice")
+    system = bare_water(folder, (2, 2, 2))
+    gmx.grompp(folder, changed(without_output(system.mdp), nsteps=10, **FMM), system, name="run")
+    there = len(gpus())
+    for options, most in (([], there), (["-reprod"], 1), (["-gpu_id", "0"], 1), (["-gputasks", "0"], 1), (["-fmmgpus", "1"], 1)):
+        gmx.mdrun(folder, *GPU, *options, nb="gpu", name="run")
+        log, what = read_log(folder, "run"), " ".join(options) or "no options"
+        told = re.search(r"FMM: a step of it takes (\S+) ms on one GPU and (\S+) ms on (\d+): (all are|one is) used", log)
+        checks.that(1 <= used_gpus(log) <= most and (told is not None) == (most > 1), f"{what}: {used_gpus(log)} of {there} used"
+                    f"{': ' + told.group(0) if told else ''}")
+        if told:
+            one, several = float(told.group(1)), float(told.group(2))
+            # Times have three digits after the point in the log
+            checks.that((used_gpus(log) > 1) == (told.group(4) == "all are") and (several < one + 0.001 or used_gpus(log) == 1), f"{what}: the faster is used")
+    for options, pattern in ((["-fmmgpus", str(there + 1)], rf"mdrun may use {there} "), (["-gpu_id", "0", "-fmmgpus", "2"], r"mdrun may use 1 ")):
+        status, output = gmx.run(["mdrun", "-s", "run.tpr", "-deffnm", "run", "-ntmpi", "1", "-nb", "gpu", *options], folder)
+        text = complaint(output) or " ".join(output.split())[-300:]
+        checks.that(status != 0 and re.search(pattern, text) is not None, f"{' '.join(options)}: refused (/{pattern}/): {text[:300]}")
+
+
 # ---------------------------------------------------------------------------------------------------------------------- drift
 
 def equilibrated(folder, system):
@@ -484,7 +609,7 @@ def long(checks):
 
 
 SECTIONS = {"forces": forces, "methods": methods, "measured": measured, "runs": runs, "virial": virial, "coupling": coupling, "modes": modes, "choice": choice,
-            "drift": drift_of_both, "long": long}
+            "devices": devices, "drift": drift_of_both, "long": long}
 
 
 def test(checks):

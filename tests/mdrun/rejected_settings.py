@@ -64,6 +64,11 @@ AT_MDRUN = [
     ({}, ["-fmm", "gpu"], r"-fmm gpu.*nonbonded interactions do not run on the GPU|-fmm gpu.*no CUDA support"),
     ({"coulombtype": "PME"}, ["-fmm", "gpu"], r"-fmm gpu.*coulombtype is not FMM"),
     ({"fmm-m2l": "dynamic"}, [], r"m2l = dynamic needs a GPU"),
+    ({}, ["-fmmgpus", "2"], r"-fmmgpus.*does not run on a GPU"),
+    ({}, ["-fmmgpus", "1", "-fmm", "cpu"], r"-fmmgpus.*does not run on a GPU.*no -fmm cpu"),
+    ({}, ["-fmmgpus", "-1"], r"-fmmgpus -1.*ask for 1 to 8"),
+    ({}, ["-fmmgpus", "9"], r"-fmmgpus 9.*ask for 1 to 8"),
+    ({"coulombtype": "PME"}, ["-fmmgpus", "2"], r"-fmmgpus.*coulombtype = FMM"),
 ]
 
 

@@ -17,6 +17,7 @@
 
 #include "gromacs/topology/topology.h"
 #include "gromacs/utility/exceptions.h"
+#include "gromacs/utility/gmxassert.h"
 #include "gromacs/utility/stringutil.h"
 
 #include "fmmsystem.h"
@@ -198,17 +199,20 @@ FmmPlan::FmmPlan(const FmmParameters& parameters,
                  real                 epsfac,
                  bool                 reproducible,
                  int                  numThreads,
-                 std::optional<int>   deviceId) :
+                 ArrayRef<const int>  devices) :
     accuracy_(parameters.accuracy),
     atomsMoveInCells_(parameters.atomsMoveInCells),
     startLambda_(parameters.startLambda),
     cacheFolder_(kernelCacheFolder()),
     options_(libraryOptions(parameters, epsfac, reproducible, numThreads))
 {
-    if (deviceId.has_value())
+    if (!devices.empty())
     {
-        options_.device    = GMXFMM_CUDA;
-        options_.device_id = deviceId.value();
+        GMX_RELEASE_ASSERT(devices.ssize() <= GMXFMM_MAX_DEVICES, "The number has been checked");
+        options_.device      = GMXFMM_CUDA;
+        options_.num_devices = devices.ssize();
+        std::copy(devices.begin(), devices.end(), options_.devices);
+        options_.device_id = devices[0];
     }
     options_.cache_dir = cacheFolder_.empty() ? nullptr : cacheFolder_.c_str();
     if (!fmmPerturbedAtomsAreCharged(mtop))
@@ -398,6 +402,17 @@ FmmMeasuredError FmmPlan::measureAt(const gmx_mtop_t&    mtop,
             measureFmmError(mtop, x, isOpen() ? nullptr : givenBox.data(), lambda, false, &options);
     measured.message = withAtomNumbers(measured.message);
     return measured;
+}
+
+double FmmPlan::timeOfStep(const gmx_mtop_t& mtop, ArrayRef<const RVec> x, const void* xOnDevice, void* stream)
+{
+    constexpr int c_numWarmUp = 2, c_numRepeats = 20;
+    double        seconds = 0;
+    setAtoms(fmmCharges(mtop, startLambda_), fmmExclusions(mtop));
+    check(gmxfmm_assign(plan_.get(), x.data()));
+    check(gmxfmm_time_stages(plan_.get(), xOnDevice, 0, c_numWarmUp, stream, &seconds));
+    check(gmxfmm_time_stages(plan_.get(), xOnDevice, 0, c_numRepeats, stream, &seconds));
+    return seconds;
 }
 
 void FmmPlan::setAtoms(ArrayRef<const real> charges, const ListOfLists<int>& exclusions)

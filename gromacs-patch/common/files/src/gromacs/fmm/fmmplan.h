@@ -12,7 +12,6 @@
 
 #include <array>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "gromacs/utility/arrayref.h"
@@ -61,7 +60,7 @@ public:
      * \param[in] reproducible  Whether the same input has to give the same bits in each run; if not, times
      *                          on a GPU count for the choice
      * \param[in] numThreads    Number of OpenMP threads
-     * \param[in] deviceId      Number of the GPU to compute on, without a value on the CPU
+     * \param[in] devices       Numbers of the GPUs that share a step, the first of which has the atoms; empty: the CPU
      */
     FmmPlan(const FmmParameters& parameters,
             const gmx_mtop_t&    mtop,
@@ -70,7 +69,7 @@ public:
             real                 epsfac,
             bool                 reproducible,
             int                  numThreads,
-            std::optional<int>   deviceId);
+            ArrayRef<const int>  devices);
     /*! \brief Makes a plan for these atoms, which computes on the CPU in double precision
      *
      * With parameters that are measured at \p x, where the user has not turned that off and it can
@@ -114,6 +113,15 @@ public:
     const FmmChoice& choice() const { return choice_; }
     //! Measures what the parameters in use reach at these coordinates and this lambda of Coulomb interactions
     FmmMeasuredError measureAt(const gmx_mtop_t& mtop, ArrayRef<const RVec> x, const matrix box, double lambda) const;
+
+    /*! \brief Returns the time in s that a GPU takes for a step of this system
+     *
+     * \param[in] mtop         Charges and exclusions, which the plan then has
+     * \param[in] x            Coordinates
+     * \param[in] xOnDevice    Address of the same on the device
+     * \param[in] stream       A cudaStream_t
+     */
+    double timeOfStep(const gmx_mtop_t& mtop, ArrayRef<const RVec> x, const void* xOnDevice, void* stream);
 
     //! Sets charges and exclusions
     void setAtoms(ArrayRef<const real> charges, const ListOfLists<int>& exclusions);

@@ -53,10 +53,54 @@ std::string describeFmm(const FmmPlan& plan)
                     : "");
 }
 
+//! Returns the GPUs that share a step and how much of the near field each has, as text
+static std::string describeDevices(const gmxfmm_info& info)
+{
+    if (info.num_devices < 2)
+    {
+        return "GPU";
+    }
+    std::string text = "GPUs (near field:";
+    for (int i = 0; i < info.num_devices; i++)
+    {
+        text += formatString("%s %.0f %% on %d", i > 0 ? "," : "", 100 * info.shares[i], info.devices[i]);
+    }
+    return text + ")";
+}
+
+std::string fmmDevicesNote(const double timeOfOne, const double timeOfAll, const gmxfmm_info& info, const bool areAllUsed)
+{
+    std::string text = formatString(
+            "FMM: a step of it takes %.3f ms on one GPU and %.3f ms on %d: %s used (mdrun -fmmgpus "
+            "N uses N)%s",
+            1e3 * timeOfOne,
+            1e3 * timeOfAll,
+            info.num_devices,
+            areAllUsed ? "all are" : "one is",
+            areAllUsed ? "" : "\n     several pay from some size on, without NVLink from a larger one");
+    return info.devices_note[0] != '\0' ? text + "\n     " + info.devices_note : text;
+}
+
+void logFmmDevices(const std::string& note, const bool areAskedFor, const MDLogger& mdlog)
+{
+    if (note.empty())
+    {
+        return;
+    }
+    if (areAskedFor)
+    {
+        GMX_LOG(mdlog.warning).asParagraph().appendText("NOTE: FMM: " + note);
+    }
+    else
+    {
+        GMX_LOG(mdlog.info).asParagraph().appendText(note);
+    }
+}
+
 void logFmmSetup(const FmmPlan& plan, int maxStepsInCells, const MDLogger& mdlog, FILE* fplog)
 {
     const gmxfmm_info info  = plan.info();
-    const std::string where = plan.isOnGpu() ? std::string("GPU")
+    const std::string where = plan.isOnGpu() ? describeDevices(info)
                                              : formatString("CPU, %d OpenMP thread%s",
                                                             info.num_threads,
                                                             info.num_threads == 1 ? "" : "s");

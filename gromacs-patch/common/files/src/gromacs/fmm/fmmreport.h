@@ -37,6 +37,11 @@ std::string describeFmm(const FmmPlan& plan);
  */
 void logFmmSetup(const FmmPlan& plan, int maxStepsInCells, const MDLogger& mdlog, FILE* fplog);
 
+//! Returns what the log says of a choice between one GPU and those in \p info by the times of a step in s
+std::string fmmDevicesNote(double timeOfOne, double timeOfAll, const gmxfmm_info& info, bool areAllUsed);
+//! Writes such a text, if there is one, which tells of GPUs that were asked for and are not used if \p areAskedFor
+void logFmmDevices(const std::string& note, bool areAskedFor, const MDLogger& mdlog);
+
 //! Tells how many atoms have perturbed charges, and whether their interactions are soft-core ones
 void logFmmPerturbation(int numAtoms, bool areSoftened, const MDLogger& mdlog);
 

@@ -13,15 +13,20 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <memory>
-#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "gromacs/mdtypes/simulation_workload.h"
 #include "gromacs/pbcutil/pbc.h"
 #include "gromacs/timing/cyclecounter.h"
 #include "gromacs/timing/wallcycle.h"
+#include "gromacs/topology/topology.h"
+#include "gromacs/utility/exceptions.h"
 #include "gromacs/utility/logger.h"
+#include "gromacs/utility/stringutil.h"
 
 #include "fmmenergygroups.h"
 #include "fmmgpu.h"
@@ -47,6 +52,110 @@ std::string whyNoFmmOnDevice(int deviceId)
                                : std::string("the gmxfmm library says: ") + message.data();
 }
 
+namespace
+{
+
+//! Makes a plan for these GPUs
+using PlanMaker = std::function<std::unique_ptr<FmmPlan>(ArrayRef<const int>)>;
+
+//! A plan, and the time of its steps in s
+struct TimedPlan
+{
+    std::unique_ptr<FmmPlan> plan;
+    double                   time = 0;
+};
+
+//! Returns the GPUs of a step, with the one of mdrun's task first
+std::vector<int> devicesInOrder(const int first, const FmmDevices& devices)
+{
+    std::vector<int> others = devices.available;
+    const auto       itself = std::find(others.begin(), others.end(), first);
+    if (itself != others.end())
+    {
+        others.erase(itself);
+    }
+    const size_t     num   = devices.num > 0 ? devices.num : GMXFMM_MAX_DEVICES;
+    std::vector<int> order = { first };
+    order.insert(order.end(), others.begin(), others.begin() + std::min(num - 1, others.size()));
+    return order;
+}
+
+/*! \brief Makes a plan for one GPU and one for all, and returns the one with the faster steps
+ *
+ * Each has the parameters that are best for it. Where one of them cannot be made, it is the other.
+ */
+std::unique_ptr<FmmPlan> makeFasterPlan(const PlanMaker&     make,
+                                        ArrayRef<const int>  devices,
+                                        const gmx_mtop_t&    mtop,
+                                        ArrayRef<const RVec> x,
+                                        FmmGpu*              gpu,
+                                        std::string*         note)
+{
+    constexpr double c_lessByChance = 0.98; // of two times of the same step
+    const auto       one            = devices.subArray(0, 1);
+    gpu->setNumAtoms(mtop.natoms);
+    const void* xOnDevice = gpu->upload(x);
+    const auto  timed     = [&](ArrayRef<const int> those)
+    {
+        TimedPlan made;
+        try
+        {
+            made.plan = make(those);
+            made.time = made.plan->timeOfStep(mtop, x, xOnDevice, gpu->stream());
+        }
+        catch (const GromacsException& failure)
+        {
+            made.plan = nullptr;
+            *note     = formatString(
+                    "%s: %s used", failure.what(), those.size() > 1 ? "one GPU is" : "all GPUs are");
+        }
+        return made;
+    };
+    TimedPlan onAll = timed(devices);
+    if (onAll.plan == nullptr)
+    {
+        return make(one);
+    }
+    const gmxfmm_info info = onAll.plan->info();
+    if (info.num_devices < 2)
+    {
+        *note = std::string("FMM: one GPU is used: ") + info.devices_note;
+        return std::move(onAll.plan);
+    }
+    TimedPlan onOne = timed(one);
+    if (onOne.plan == nullptr)
+    {
+        return std::move(onAll.plan);
+    }
+    const bool isFaster = onAll.time < c_lessByChance * onOne.time;
+    *note               = fmmDevicesNote(onOne.time, onAll.time, info, isFaster);
+    return std::move(isFaster ? onAll.plan : onOne.plan);
+}
+
+//! Makes the plan; \p note becomes what the log is to say of its GPUs
+std::unique_ptr<FmmPlan> makePlan(const PlanMaker&     make,
+                                  const FmmDevices&    devices,
+                                  const gmx_mtop_t&    mtop,
+                                  ArrayRef<const RVec> x,
+                                  FmmGpu*              gpu,
+                                  std::string*         note)
+{
+    if (gpu == nullptr)
+    {
+        return make({});
+    }
+    const std::vector<int> order = devicesInOrder(gpu->deviceId(), devices);
+    if (devices.num == 0 && order.size() > 1)
+    {
+        return makeFasterPlan(make, order, mtop, x, gpu, note);
+    }
+    std::unique_ptr<FmmPlan> plan = make(order);
+    *note                         = plan->info().devices_note;
+    return plan;
+}
+
+} // namespace
+
 class FmmSolver::Impl
 {
 public:
@@ -64,18 +173,21 @@ public:
         numThreads_(numThreads),
         wcycle_(wcycle),
         gpu_(gpuStreams != nullptr ? std::make_unique<FmmGpu>(*gpuStreams) : nullptr),
-        plan_(parameters,
-              mtop,
-              box,
-              x,
-              epsfac,
-              reproducible,
-              numThreads,
-              gpu_ ? std::make_optional(gpu_->deviceId()) : std::nullopt),
-        gpuSteps_(gpu_ ? std::make_unique<FmmGpuSteps>(plan_, gpu_.get(), wcycle) : nullptr),
+        plan_(makePlan(
+                [&](ArrayRef<const int> devices)
+                {
+                    return std::make_unique<FmmPlan>(
+                            parameters, mtop, box, x, epsfac, reproducible, numThreads, devices);
+                },
+                parameters.devices,
+                mtop,
+                x,
+                gpu_.get(),
+                &devicesNote_)),
+        gpuSteps_(gpu_ ? std::make_unique<FmmGpuSteps>(*plan_, gpu_.get(), wcycle) : nullptr),
         startBox_(fmmBox(box)),
         box_(startBox_),
-        nearAtomsAtStart_(plan_.info().near_particles),
+        nearAtomsAtStart_(plan_->info().near_particles),
         assignments_(gpu_ ? parameters.maxStepsInCellsOnGpu : parameters.maxStepsInCellsOnCpu),
         occupiedVolume_(openSystemVolume(x)),
         startX_(x.begin(), x.end())
@@ -86,7 +198,7 @@ public:
     void setBox(const matrix box)
     {
         const FmmBox newBox = fmmBox(box);
-        if (newBox == box_ || plan_.isOpen())
+        if (newBox == box_ || plan_->isOpen())
         {
             return;
         }
@@ -96,7 +208,7 @@ public:
         }
         else
         {
-            plan_.check(gmxfmm_set_box(plan_.get(), newBox.data()));
+            plan_->check(gmxfmm_set_box(plan_->get(), newBox.data()));
         }
         if (perturbation_)
         {
@@ -112,11 +224,11 @@ public:
     //! Tells once when the atoms of an open system have become much denser, or less dense
     void watchDensity()
     {
-        if (!plan_.isOpen() || mdlog_ == nullptr)
+        if (!plan_->isOpen() || mdlog_ == nullptr)
         {
             return;
         }
-        const double nearAtoms = plan_.info().near_particles;
+        const double nearAtoms = plan_->info().near_particles;
         if (logFmmOpenDensity(nearAtoms, nearAtomsAtStart_, *mdlog_))
         {
             mdlog_ = nullptr; // Once is enough
@@ -147,11 +259,11 @@ public:
         setBox(box);
         if (perturbation_)
         {
-            perturbation_->setLambda(&plan_, nullptr, lambda_);
+            perturbation_->setLambda(plan_.get(), nullptr, lambda_);
         }
         if (assignments_.due(stepWork, step) != FmmAssignment::No)
         {
-            plan_.check(gmxfmm_assign(plan_.get(), x.data()));
+            plan_->check(gmxfmm_assign(plan_->get(), x.data()));
             if (perturbation_)
             {
                 perturbation_->assign(x);
@@ -167,12 +279,12 @@ public:
         output.want_energy           = stepWork.computeEnergy ? 1 : 0;
         output.want_virial           = stepWork.computeVirial ? 1 : 0;
         output.charge_gradient = perturbation_ && stepWork.computeDhdl ? &chargeGradient : nullptr;
-        plan_.check(gmxfmm_execute(plan_.get(), x.data(), &output));
+        plan_->check(gmxfmm_execute(plan_->get(), x.data(), &output));
 
         addFmmForces(force_, stepWork, forceWithVirial);
         if (energyGroups_ && stepWork.computeEnergy)
         {
-            energyGroups_->addTo(&plan_,
+            energyGroups_->addTo(plan_.get(),
                                  x.data(),
                                  perturbation_ ? perturbation_->charges() : charges_,
                                  output.energy_near + output.energy_far,
@@ -221,7 +333,7 @@ public:
                 exclusions,
                 startX_,
                 energyGroups_ ? groups : ArrayRef<const unsigned short>());
-        perturbation_->setDerivatives(&plan_);
+        perturbation_->setDerivatives(plan_.get());
         if (gpu_)
         {
             perturbation_->setUpGpu(gpu_.get());
@@ -240,7 +352,7 @@ public:
         setBox(box);
         if (perturbation_)
         {
-            perturbation_->setLambda(&plan_, gpu_.get(), lambda_);
+            perturbation_->setLambda(plan_.get(), gpu_.get(), lambda_);
         }
         const FmmAssignment assignment = assignments_.due(stepWork, step);
         isToAssign_                    = assignment != FmmAssignment::No;
@@ -272,7 +384,9 @@ public:
     gmx_wallcycle*      wcycle_;
     //! Empty on the CPU
     std::unique_ptr<FmmGpu> gpu_;
-    FmmPlan                 plan_;
+    //! What the log says of the choice between one and several GPUs
+    std::string              devicesNote_;
+    std::unique_ptr<FmmPlan> plan_;
     //! Empty on the CPU
     std::unique_ptr<FmmGpuSteps> gpuSteps_;
     //! The box for which parameters were chosen
@@ -337,30 +451,31 @@ FmmSolver::~FmmSolver() = default;
 
 std::string FmmSolver::description() const
 {
-    return describeFmm(impl_->plan_);
+    return describeFmm(*impl_->plan_);
 }
 
 FmmChoice FmmSolver::choice() const
 {
-    return impl_->plan_.choice();
+    return impl_->plan_->choice();
 }
 
 double FmmSolver::expectedError() const
 {
-    return impl_->plan_.info().predicted_error;
+    return impl_->plan_->info().predicted_error;
 }
 
 void FmmSolver::logSetup(const MDLogger& mdlog, FILE* fplog)
 {
     impl_->mdlog_ = &mdlog;
-    logFmmSetup(impl_->plan_, impl_->assignments_.maxStepsInCells(), mdlog, fplog);
+    logFmmSetup(*impl_->plan_, impl_->assignments_.maxStepsInCells(), mdlog, fplog);
+    logFmmDevices(impl_->devicesNote_, impl_->parameters_.devices.num > 1, mdlog);
 }
 
 void FmmSolver::logTimes(const MDLogger& mdlog) const
 {
     if (!impl_->gpuSteps_)
     {
-        logFmmTimesOnCpu(impl_->plan_.info(), mdlog);
+        logFmmTimesOnCpu(impl_->plan_->info(), mdlog);
     }
     else if (impl_->gpuSteps_->times().has_value())
     {
@@ -374,7 +489,7 @@ void FmmSolver::measureAtEnd(const MDLogger&      mdlog,
                              const matrix         box) const
 {
     constexpr int  c_leastToMeasure = 1000; // of fewer steps it would be a large part
-    const FmmPlan& plan             = impl_->plan_;
+    const FmmPlan& plan             = *impl_->plan_;
     if (plan.measured().status == FmmMeasurementStatus::Measured && impl_->numEvaluations_ >= c_leastToMeasure)
     {
         const double lambda = impl_->perturbation_ ? impl_->lambda_ : 0; // Others do not depend on it
@@ -396,7 +511,7 @@ void FmmSolver::setAtoms(ArrayRef<const real>           charges,
                          const ListOfLists<int>&        exclusions,
                          ArrayRef<const unsigned short> groups)
 {
-    impl_->plan_.setAtoms(charges, exclusions);
+    impl_->plan_->setAtoms(charges, exclusions);
     impl_->setEnergyGroups(charges, groups);
     impl_->setPerturbation(charges, chargesB, exclusions, groups);
     if (impl_->gpuSteps_)
@@ -428,16 +543,16 @@ void FmmSolver::calculate(ArrayRef<const RVec> x,
     // GROMACS resets its counters some time after the start, ours should cover the same steps
     if (impl_->wcycle_ != nullptr && impl_->wcycle_->wcc[WallCycleCounter::FmmNear].n == 0)
     {
-        gmxfmm_reset_times(impl_->plan_.get());
+        gmxfmm_reset_times(impl_->plan_->get());
     }
-    const gmxfmm_info  infoBefore  = impl_->plan_.info();
+    const gmxfmm_info  infoBefore  = impl_->plan_->info();
     const gmx_cycles_t cycleBefore = gmx_cycles_read();
 
     impl_->calculate(x, box, stepWork, step, forceWithVirial, enerd);
 
     // Near and far field are computed in one call, so divide the cycles by the times they took
     const gmx_cycles_t cyclesUsed = gmx_cycles_read() - cycleBefore;
-    const gmxfmm_info  info       = impl_->plan_.info();
+    const gmxfmm_info  info       = impl_->plan_->info();
     const double       timeNear   = fmmNearTime(info) - fmmNearTime(infoBefore);
     const double       timeFar    = fmmFarTime(info) - fmmFarTime(infoBefore);
     const double       nearShare  = timeNear + timeFar > 0 ? timeNear / (timeNear + timeFar) : 0;

@@ -11,6 +11,8 @@
 
 #include "config.h"
 
+#include <cstdlib>
+
 #include <string>
 
 #include "gromacs/applied_forces/awh/read_params.h"
@@ -19,6 +21,7 @@
 #include "gromacs/taskassignment/decidegpuusage.h"
 #include "gromacs/utility/exceptions.h"
 #include "gromacs/utility/logger.h"
+#include "gromacs/utility/stringutil.h"
 
 #include "fmmsolver.h"
 #include "fmmsystem.h"
@@ -63,6 +66,33 @@ std::string whyNotOnGpu(bool                useGpuForNonbonded,
     return {};
 }
 
+//! Returns why the FMM cannot run on so many GPUs, empty if it can
+std::string whyNotOnGpus(const bool useGpuForFmm, const int numAsked, const int numAvailable, const bool isMultiSim)
+{
+    constexpr auto c_most = static_cast<int>(fmmlibrary::num_devices.highest);
+    if (numAsked < 0 || numAsked > c_most)
+    {
+        return formatString("ask for 1 to %d, or for 0, which leaves the number to mdrun", c_most);
+    }
+    if (numAsked > 0 && !useGpuForFmm)
+    {
+        return "the FMM does not run on a GPU: that needs coulombtype = FMM, nonbonded "
+               "interactions on the GPU and no -fmm cpu; or leave -fmmgpus out";
+    }
+    if (numAsked > 1 && isMultiSim)
+    {
+        return "with -multidir each simulation has one GPU: leave -fmmgpus out";
+    }
+    if (numAsked > numAvailable)
+    {
+        return formatString(
+                "mdrun may use %d (see -gpu_id and, where it is set, CUDA_VISIBLE_DEVICES): ask "
+                "for fewer, or leave -fmmgpus out",
+                numAvailable);
+    }
+    return {};
+}
+
 } // namespace
 
 bool decideWhetherToUseGpuForFmm(const bool          useGpuForNonbonded,
@@ -92,6 +122,35 @@ bool decideWhetherToUseGpuForFmm(const bool          useGpuForNonbonded,
                 .appendText("NOTE: the FMM runs on the CPU: " + reason + ".");
     }
     return false;
+}
+
+FmmDevices decideDevicesForFmm(const bool          useGpuForFmm,
+                               const int           numAsked,
+                               ArrayRef<const int> availableDevices,
+                               const bool          isReproducible,
+                               const bool          isMultiSim,
+                               const bool          isTaskGiven)
+{
+    FmmDevices devices;
+    devices.available.assign(availableDevices.begin(), availableDevices.end());
+    const size_t numDevices = devices.available.size();
+    if (useGpuForFmm && std::getenv("GMX_FMM_SHARE_GPUS") != nullptr)
+    {
+        while (static_cast<int>(devices.available.size()) < numAsked)
+        {
+            devices.available.push_back(devices.available[devices.available.size() - numDevices]);
+        }
+    }
+    const std::string reason = whyNotOnGpus(useGpuForFmm, numAsked, devices.available.size(), isMultiSim);
+    if (!reason.empty())
+    {
+        GMX_THROW(InconsistentInputError(formatString("mdrun -fmmgpus %d cannot be done: ", numAsked)
+                                         + reason + "."));
+    }
+    // Times differ from run to run; another simulation and another task may need the other GPUs
+    const bool isOne = isReproducible || isMultiSim || isTaskGiven;
+    devices.num      = numAsked == 0 && isOne ? 1 : numAsked;
+    return devices;
 }
 
 } // namespace gmx

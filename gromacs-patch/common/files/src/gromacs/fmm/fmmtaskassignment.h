@@ -11,6 +11,8 @@
 
 #include "gromacs/utility/arrayref.h"
 
+#include "gmxfmmoptions.h"
+
 struct gmx_mtop_t;
 struct t_inputrec;
 
@@ -40,6 +42,26 @@ bool decideWhetherToUseGpuForFmm(bool                useGpuForNonbonded,
                                  const t_inputrec&   inputrec,
                                  const gmx_mtop_t&   mtop,
                                  const MDLogger&     mdlog);
+
+/*! \brief Decides on which GPUs the FMM may run
+ *
+ * GMX_FMM_SHARE_GPUS lets a GPU stand for several, so that tests need only one.
+ *
+ * \param[in] useGpuForFmm      Whether the FMM runs on a GPU
+ * \param[in] numAsked          The user's number with mdrun -fmmgpus, 0: automatic
+ * \param[in] availableDevices  Numbers of the devices that may be used
+ * \param[in] isReproducible    Whether nothing may depend on times
+ * \param[in] isMultiSim        Whether other simulations run beside this one
+ * \param[in] isTaskGiven       Whether the user said which GPU has which task (-gputasks)
+ *
+ * \throws InconsistentInputError  when the number is not to be had
+ */
+FmmDevices decideDevicesForFmm(bool                useGpuForFmm,
+                               int                 numAsked,
+                               ArrayRef<const int> availableDevices,
+                               bool                isReproducible,
+                               bool                isMultiSim,
+                               bool                isTaskGiven);
 
 } // namespace gmx
 

@@ -87,11 +87,22 @@ struct Choice
     constexpr double name##_default = standard;
 #define AUTOMATIC(name, text, lowest, highest, help) \
     constexpr Range name = { lowest, highest, help };
+#define INTEGER(name, standard, lowest, highest, help) \
+    constexpr Range name = { lowest, highest, help };
 #define GRID(name, text, lowest, highest, help) constexpr Range name = { lowest, highest, help };
 #define CHOICE(name, standard, text, last, names, help) constexpr Choice name = { names, help };
 #define IN_SINGLE(name, highest) constexpr int name##_single = highest;
 #include "gmxfmmoptions.def"
 } // namespace fmmlibrary
+
+//! GPUs of this process that may share a step
+struct FmmDevices
+{
+    //! Their numbers, in any order; the one that mdrun computes on is the first to be used
+    std::vector<int> available;
+    //! How many of them to use, 0: all or one, whichever is faster
+    int num = 1;
+};
 
 //! Parameters as the user asks for them
 struct FmmParameters
@@ -131,6 +142,8 @@ struct FmmParameters
     double minDistance = 0;
     //! What an earlier part of this run has chosen by times, if it has; not an option
     FmmChoice choice;
+    //! GPUs, when the FMM runs on a GPU; not an option
+    FmmDevices devices;
 };
 
 //! Returns whether cells are given
