@@ -34,7 +34,7 @@ sha256sum <"$bundle/programs.tar.xz" >"$bundle/programs.sha256"
 rm -r "${bundle:?}"/{bin,lib}
 cp -r "$top"/{oplsaa,gromos43a1,amber99,amber99sb}.ff "$top/spc216.gro" "$top"/*.dat "$bundle/top/"
 for name in swap_z octahedron nbnxn_vsite; do cp -r "$regression/complex/$name" "$bundle/regression/complex/"; done
-for name in restraints coulandvdwsequential_coul transformAtoB relative; do
+for name in restraints coulandvdwsequential_coul coulandvdwtogether transformAtoB relative; do
     cp -r "$regression/freeenergy/$name" "$bundle/regression/freeenergy/"
 done
 rm -f "$bundle"/regression/*/*/reference_*
