@@ -344,7 +344,7 @@ typedef enum
 
 /* As gmxfmm_enqueue_assign, in parts that come in this order, with steps, new charges and boxes between them, but no
  * other assignment. x: for BEGIN, which may allocate and is not for graphs. Errors: as there; ORDER: BEGIN must come
- * first. */
+ * first; OPTION: no such part. */
 GMXFMM_API gmxfmm_status gmxfmm_enqueue_assign_part(gmxfmm_plan*       plan,
                                                     gmxfmm_assign_part part,
                                                     const void*        x,

@@ -276,17 +276,23 @@ gmxfmm_status gmxfmm_enqueue_assign(gmxfmm_plan* plan, const void* x, void* stre
 
 gmxfmm_status gmxfmm_enqueue_assign_part(gmxfmm_plan* plan, gmxfmm_assign_part part, const void* x, void* stream)
 {
-    gmxfmm_status status = plan != NULL ? GMXFMM_OK : GMXFMM_ERROR_NULL;
-    if (plan != NULL && part == GMXFMM_ASSIGN_BEGIN)
+    if (plan == NULL)
     {
-        status = check_enqueue_assign(plan, x);
+        return GMXFMM_ERROR_NULL;
     }
-    else if (plan != NULL && !plan->particles.assign_begun)
+    if ((unsigned)part > GMXFMM_ASSIGN_END)
     {
-        status = fmm_fail(plan, GMXFMM_ERROR_ORDER,
+        return fmm_fail(plan, GMXFMM_ERROR_OPTION, "there is no part %d of an assignment", (int)part);
+    }
+    if (part == GMXFMM_ASSIGN_BEGIN)
+    {
+        const gmxfmm_status status = check_enqueue_assign(plan, x);
+        return status == GMXFMM_OK ? fmm_particles_enqueue_assign_part(plan, part, x, stream) : status;
+    }
+    return plan->particles.assign_begun
+               ? fmm_particles_enqueue_assign_part(plan, part, x, stream)
+               : fmm_fail(plan, GMXFMM_ERROR_ORDER,
                           "GMXFMM_ASSIGN_BEGIN must come first, and again after another assignment");
-    }
-    return status == GMXFMM_OK ? fmm_particles_enqueue_assign_part(plan, part, x, stream) : status;
 }
 
 /* Whether a step can be made, and what is wanted of it. */

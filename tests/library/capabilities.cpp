@@ -164,6 +164,12 @@ TEST_P(Capabilities, OfStreams)
     expectStatus(GMXFMM_CAN_ENQUEUE, gmxfmm_enqueue(plan_, system_.x.data(), &output, nullptr), GMXFMM_ERROR_ORDER);
     expectStatus(GMXFMM_CAN_ENQUEUE_ASSIGN, gmxfmm_enqueue_assign(plan_, system_.x.data(), nullptr),
                  GMXFMM_ERROR_ORDER);
+    expectStatus(GMXFMM_CAN_ENQUEUE_ASSIGN,
+                 gmxfmm_enqueue_assign_part(plan_, GMXFMM_ASSIGN_BEGIN, system_.x.data(), nullptr), GMXFMM_ERROR_ORDER);
+    EXPECT_EQ(gmxfmm_enqueue_assign_part(plan_, GMXFMM_ASSIGN_SORT, nullptr, nullptr), GMXFMM_ERROR_ORDER);
+    EXPECT_EQ(gmxfmm_enqueue_assign_part(plan_, static_cast<gmxfmm_assign_part>(3), nullptr, nullptr),
+              GMXFMM_ERROR_OPTION);
+    EXPECT_EQ(gmxfmm_enqueue_assign_part(nullptr, GMXFMM_ASSIGN_BEGIN, nullptr, nullptr), GMXFMM_ERROR_NULL);
     expectStatus(GMXFMM_CAN_ENQUEUE_CHARGES, gmxfmm_enqueue_charges(plan_, n() + 1, nullptr, system_.q.data(), nullptr),
                  GMXFMM_ERROR_OPTION);
     const gmxfmm_status timed = gmxfmm_time_stages(plan_, system_.x.data(), 0, 1, nullptr, &seconds);
