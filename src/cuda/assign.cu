@@ -25,15 +25,18 @@ enum
     c_farStart,
     c_specials,
     c_farPairs,
-    c_results
+    c_results,
+    c_end
 };
+static_assert(static_cast<int>(c_end) == static_cast<int>(c_numAssigned), "next has room for each of them");
 
 static DeviceBuffer* assigned(fmm_device* d, int i)
 {
-    ParticleSet*  s                  = &d->sources;
-    DeviceBuffer* all[c_numAssigned] = {&s->sorted,     &s->position,   &s->cell_of,   &s->anchor,
-                                        &s->cell_start, &s->tile_start, &s->tiles,     &d->special_start,
-                                        &d->far_start,  &d->specials,   &d->far_pairs, &d->assign_results};
+    ParticleSet*  s     = &d->sources;
+    DeviceBuffer* all[] = {&s->sorted,     &s->position,   &s->cell_of,   &s->anchor,
+                           &s->cell_start, &s->tile_start, &s->tiles,     &d->special_start,
+                           &d->far_start,  &d->specials,   &d->far_pairs, &d->assign_results};
+    static_assert(sizeof(all) / sizeof(all[0]) == static_cast<size_t>(c_end), "in the order of their numbers");
     return all[i];
 }
 

@@ -79,20 +79,38 @@ static __device__ int near_place(const Exclusions& e, const int* offset)
     return e.near_lookup[place] >= 0 ? place : c_far;
 }
 
-/* Number of particles in the near cells before near vector o: the place of that cell's first particle in P2P's list of
- * sources. Loads of several cells are on their way at a time. */
-static __device__ int near_prefix(const Geometry& g, const Exclusions& e, const int* c, int o)
+/* Number of particles in the near cells before near vector o of cell c: the place of that vector's first particle in
+ * P2P's list of sources. wanted: the lane asks for it. Most lanes of a warp ask for the same few places, their own cell
+ * for one, so that the warp counts them one after another, all lanes together. All lanes must call. */
+static __device__ int near_prefix(const Geometry& g, const Exclusions& e, const int* c, int o, bool wanted)
 {
-    int num = 0;
-#pragma unroll 8
-    for (int i = 0; i < o; i++)
+    const int lane   = static_cast<int>(threadIdx.x % 32);
+    const int at     = cell_at(g, c[0], c[1], c[2]);
+    int       prefix = 0;
+    for (unsigned left = __ballot_sync(c_warp, wanted); left != 0;)
     {
-        const int4 k = e.near_vectors[i];
-        const int  at =
-            cell_at(g, wrapped(c[0] + k.x, g.n[0]), wrapped(c[1] + k.y, g.n[1]), wrapped(c[2] + k.z, g.n[2]));
-        num += e.cell_start[at + 1] - e.cell_start[at];
+        const int first = __ffs(static_cast<int>(left)) - 1, end = __shfl_sync(c_warp, o, first);
+        int       of[3], num                                     = 0;
+        for (int d = 0; d < 3; d++)
+        {
+            of[d] = __shfl_sync(c_warp, c[d], first);
+        }
+        for (int i = lane; i < end; i += 32)
+        {
+            const int4 k = e.near_vectors[i];
+            const int  cell =
+                cell_at(g, wrapped(of[0] + k.x, g.n[0]), wrapped(of[1] + k.y, g.n[1]), wrapped(of[2] + k.z, g.n[2]));
+            num += e.cell_start[cell + 1] - e.cell_start[cell];
+        }
+        for (int step = 16; step > 0; step /= 2)
+        {
+            num += __shfl_xor_sync(c_warp, num, step);
+        }
+        const bool same = wanted && o == end && at == cell_at(g, of[0], of[1], of[2]);
+        prefix          = same ? num : prefix;
+        left &= ~__ballot_sync(c_warp, same);
     }
-    return num;
+    return prefix;
 }
 
 static __device__ Tile tile_of(const Exclusions& e, int s)
@@ -191,8 +209,8 @@ __global__ void __launch_bounds__(c_threads)
     }
 }
 
-/* Writes the specials and the far pairs. before: prefix sums of the counts. All lanes of a particle run the loop
- * equally often, since the ballots need them all. */
+/* Writes the specials and the far pairs. before: prefix sums of the counts. All lanes of a warp run the loop equally
+ * often, since they count near particles together. */
 __global__ void __launch_bounds__(c_threads) list_excluded(const __grid_constant__ Geometry   g,
                                                            const __grid_constant__ Exclusions e,
                                                            const unsigned*                    mask,
@@ -230,9 +248,9 @@ __global__ void __launch_bounds__(c_threads) list_excluded(const __grid_constant
         const unsigned are_special = __ballot_sync(c_warp, found != 0) & group;
         const unsigned are_far     = __ballot_sync(c_warp, place == c_far) & group;
         const int      source      = e.position[j];
+        const int      prefix      = near_prefix(g, e, cell, found != 0 ? e.near_lookup[place] : 0, found != 0);
         if (found != 0)
         {
-            const int prefix                                    = near_prefix(g, e, cell, e.near_lookup[place]);
             specials[num_special + __popc(are_special & lower)] = {prefix + source - e.cell_start[e.cell_of[source]],
                                                                    found};
         }
