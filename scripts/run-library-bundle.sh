@@ -63,7 +63,7 @@ measure() {
 one_test() {
     local name=$1 begin=$SECONDS code k devices=
     shift
-    for ((k = 0; k < gpus; k++)); do devices+=${devices:+,}$(((slot + k) % gpus)); done # all, another one first
+    for ((k = 0; k < gpus; k++)); do devices+=${devices:+,}$(((${slot:-0} + k) % gpus)); done # all, another one first
     CUDA_VISIBLE_DEVICES=$devices timeout 540 "$@" >"$work/logs/$name.log" 2>&1
     code=$?
     echo "$name $code $((SECONDS - begin))"
@@ -206,7 +206,7 @@ run_python() {
     for name in gpu torch ase examples plan batch; do
         one_test "python_test_$name" python3 -m unittest discover -v -s "$bundle/checkout/python/tests" -p "test_$name.py"
     done | tee "$work/logs/python-tests.txt"
-    if grep -q -v -E '^[^ ]+ 0 ' "$work/logs/python-tests.txt"; then
+    if [ ! -s "$work/logs/python-tests.txt" ] || grep -q -v -E '^[^ ]+ 0 ' "$work/logs/python-tests.txt"; then
         failed=1
         (cd "$work/logs" && grep -aE '^(FAIL|ERROR|[A-Za-z.]*Error): ' -- python_test_*.log | head -n 60)
     fi
