@@ -13,6 +13,11 @@ gmx=${GMXFMM_GMX:-$INSTALL_PREFIX/bin/gmx}
 top=${GMXFMM_TOP:-$INSTALL_PREFIX/share/gromacs/top}
 regression=${GMXFMM_REGRESSION:-$REGRESSION_TREE}
 
+built=$GROMACS_BUILD-mixed/bin/gmx
+if [ -z "${GMXFMM_GMX:-}" ] && [ "$built" -nt "$gmx" ]; then
+    die "make-mdrun-bundle.sh: $built is newer than $gmx: install it, or set GMXFMM_GMX to the one that is meant"
+fi
+
 rm -rf "$bundle"
 mkdir -p "$bundle/bin" "$bundle/lib" "$bundle/top" "$bundle/regression"/{complex,freeenergy}
 strip -o "$bundle/bin/gmx" "$gmx"
