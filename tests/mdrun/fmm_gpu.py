@@ -10,9 +10,9 @@ import shutil
 import sys
 import traceback
 
-from harness import (FMM, NO_COULOMB, TIGHT_MIXED, Failure, Point, changed, chosen_settings, compare, complaint, drift, environment, fmm_on,
+from harness import (FMM, NO_COULOMB, TIGHT_MIXED, Failure, Point, alike, changed, chosen_settings, compare, complaint, drift, environment, fmm_on,
                      fmm_parameters, force_error, gpus, main, make_frames, mean, measured_error, need, need_gpu, read_log, read_trr, regression,
-                     rms_distance, rock_salt, single_points, water, without_swaps, work_folder)
+                     rms_distance, rock_salt, single_points, version, water, without_swaps, work_folder)
 
 gmx = need("GMXFMM_GMX")
 
@@ -202,8 +202,7 @@ def virial(checks):
             gmx.grompp(box, mdp, system, name="virial")
             rows = {}
             for update in ("cpu", "gpu"):
-                # -reprod: else each run chooses order and cells by times of its own.
-                gmx.mdrun(box, *GPU, *bonded, "-reprod", "-update", update, "-nstlist", "20", nb="gpu", name="virial")
+                gmx.mdrun(box, *GPU, *bonded, *alike(gmx), "-update", update, "-nstlist", "20", nb="gpu", name="virial")
                 rows[update] = gmx.energies(box, PRESSURES, name="virial")
                 reduced = re.search(r"NB X/F buffer ops\.\s+\d+\s+\d+\s+(\d+)", read_log(box, "virial"))
             # Rows of steps 0, 5, 10, 15, 20, the first and the last with a pair search.
@@ -481,7 +480,7 @@ def same_forces(checks, method):
     gmx.grompp(folder, {**mdp, "fmm-m2l": method}, system, name="point")
     found = {}
     for number in (1, 2, 3, 8):
-        gmx.mdrun(folder, *GPU, "-reprod", "-bonded", "cpu", "-fmmgpus", str(number), nb="gpu", name="point")
+        gmx.mdrun(folder, *GPU, *alike(gmx), "-bonded", "cpu", "-fmmgpus", str(number), nb="gpu", name="point")
         used = used_gpus(read_log(folder, "point"))
         checks.that(used == number, f"{method}: -fmmgpus {number}: md.log names {used}")
         # The program that reads an .edr has 6 digits or more; bits are those of the forces
@@ -500,7 +499,7 @@ def same_run(checks):
                   tcoupl="V-rescale", tc_grps="System", tau_t=0.5, ref_t=300, pcoupl="C-rescale", pcoupltype="semiisotropic", tau_p=2, nstpcouple=10,
                   nsttcouple=10, compressibility="1e-6 1e-6", ref_p="1 1", refcoord_scaling="all", gen_vel="yes", ld_seed=1, **FMM)
     gmx.grompp(folder, mdp, system, name="run")
-    options = [*GPU, "-reprod", "-bonded", "cpu", "-update", "gpu"]
+    options = [*GPU, *alike(gmx), "-bonded", "cpu", "-update", "gpu"]
 
     def run(number, *more):
         gmx.mdrun(folder, *options, "-fmmgpus", str(number), *more, nb="gpu", name="run")
@@ -529,7 +528,8 @@ def choice_of_gpus(checks):
     system = bare_water(folder, (2, 2, 2))
     gmx.grompp(folder, changed(without_output(system.mdp), nsteps=10, **FMM), system, name="run")
     there = len(gpus())
-    for options, most in (([], there), (["-reprod"], 1), (["-gpu_id", "0"], 1), (["-gputasks", "0"], 1), (["-fmmgpus", "1"], 1)):
+    alone = [["-gpu_id", "0"], ["-gputasks", "0"], ["-fmmgpus", "1"], *([["-reprod"]] if version(gmx) == "2022.5" else [])]
+    for options, most in (([], there), *((options, 1) for options in alone)):
         gmx.mdrun(folder, *GPU, *options, nb="gpu", name="run")
         log, what = read_log(folder, "run"), " ".join(options) or "no options"
         told = re.search(r"FMM: a step of it takes (\S+) ms on one GPU and (\S+) ms on (\d+): (all are|one is) used", log)

@@ -120,6 +120,11 @@ def version(gmx):
     return found.group(1) if found else "unknown"
 
 
+def alike(gmx):
+    """Options of runs with pairs on the GPU that are to take the same order and cells, which mdrun else chooses by times: 2026 has no -reprod there."""
+    return ["-reprod"] if version(gmx) == "2022.5" else ["-notunefmm"]
+
+
 @contextlib.contextmanager
 def environment(**values):
     before = {name: os.environ.get(name) for name in values}

@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 
-from harness import (CPU_KERNELS, FMM, Failure, changed, charmm_topology, charmm_water, drift, environment, main, make_frames, mean, need, read_log,
+from harness import (CPU_KERNELS, FMM, Failure, alike, changed, charmm_topology, charmm_water, drift, environment, main, make_frames, mean, need, read_log,
                      read_trr, rms_difference, single_points, water, work_folder)
 
 gmx = need("GMXFMM_GMX")
@@ -154,7 +154,7 @@ def lists_are_long_enough(checks, folder, system, *options, nb="cpu", settings=N
     rows = {}
     for name, more in (("chosen", {}), ("complete", {"verlet-buffer-tolerance": "-1", "rlist": "1.4"})):
         gmx.grompp(folder, {**base, **more}, system, name=name)
-        gmx.mdrun(folder, "-reprod", *options, name=name, nb=nb)  # else each chooses order and cells by times of its own
+        gmx.mdrun(folder, *(alike(gmx) if nb == "gpu" else ["-reprod"]), *options, name=name, nb=nb)
         rows[name] = [row["Pressure"] for row in gmx.energies(folder, ["Pressure"], name=name)]
     error = mean(a - b for a, b in zip(rows["chosen"], rows["complete"]))
     checks.below(f"pressure{', potential shift' if settings else ''}, mean error of two lists for 100 steps", abs(error), PRESSURE / 3, "bar",
