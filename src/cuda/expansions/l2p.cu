@@ -324,19 +324,22 @@ evaluate_particles(const L2pArgs<R>& a, int first, const BlockItems& items, cons
     }
 }
 
-/* Evaluates the block's particles, T of one cell in a thread, so that each weight is read once for all of them. */
+/* Evaluates the block's particles, T of one cell in a thread, so that each weight is read once for all of them. They
+ * are as far apart as there are threads for the cell: neighbouring threads have neighbours, and store them in long
+ * runs, which another device's memory wants. */
 template <class R, int P, int T>
 static __device__ inline void
 evaluate_together(const L2pArgs<R>& a, int first, const BlockItems& items, int threads, const Vec4<R>* weights)
 {
     for (int item = static_cast<int>(threadIdx.x); item < items.item[32]; item += threads)
     {
-        const int   cell = cell_of_item(items, item), s = items.begin[cell] + T * (item - items.item[cell]);
+        const int   cell = cell_of_item(items, item), num = items.item[cell + 1] - items.item[cell];
+        const int   s = items.begin[cell] + item - items.item[cell], end = items.end[cell];
         Batch<R, T> b;
 #pragma unroll
         for (int t = 0; t < T; t++)
         {
-            b.v[t]   = a.xq[min(s + t, items.end[cell] - 1)];
+            b.v[t]   = a.xq[s + t * num < end ? s + t * num : s];
             b.sum[t] = {0, 0, 0, 0};
             b.r2[t]  = b.v[t].x * b.v[t].x + b.v[t].y * b.v[t].y + b.v[t].z * b.v[t].z;
             b.u[t]   = 1;
@@ -346,7 +349,10 @@ evaluate_together(const L2pArgs<R>& a, int first, const BlockItems& items, int t
 #pragma unroll
         for (int t = 0; t < T; t++)
         {
-            a.out[min(s + t, items.end[cell] - 1)] = finish(a, first + cell, b.v[t], b.sum[t]);
+            if (s + t * num < end)
+            {
+                a.out[s + t * num] = finish(a, first + cell, b.v[t], b.sum[t]);
+            }
         }
     }
 }
