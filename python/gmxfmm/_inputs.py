@@ -78,7 +78,7 @@ def _set_option(options: Options, name: str, value: Any) -> None:
     if name == "cache_dir":
         setattr(options, name, None if value is None else str(value).encode())
         return
-    if name in ("devices", "shares"):
+    if name in ("devices", "shares", "far_shares"):
         _set_devices(options, name, value)
         return
     if isinstance(value, str):

@@ -263,6 +263,7 @@ class Refused(unittest.TestCase):
             ("devices", "1 to 8 integers", lambda: gmxfmm.Plan(x, q, 4, measure=False, devices=())),
             ("devices", "1 to 8 integers", lambda: gmxfmm.Plan(x, q, 4, measure=False, devices=(0, 0.5))),
             ("shares", "1 to 8 numbers", lambda: gmxfmm.Plan(x, q, 4, measure=False, shares=range(9))),
+            ("far_shares", "1 to 8 numbers", lambda: gmxfmm.Plan(x, q, 4, measure=False, far_shares=range(9))),
             ("num_devices", "no option", lambda: gmxfmm.Plan(x, q, 4, measure=False, num_devices=2)),
             ("targets", "n x 3", lambda: plan.set_targets([1, 2, 3])),
         ):

@@ -10,6 +10,7 @@
 #include "cuda/near/near.h"
 #include "cuda/near/parts.h"
 #include "cuda/particles/particles.h"
+#include "cuda/slabs.h"
 
 /* The arrays of an assignment that steps read, but for what other devices copy of it. */
 enum
@@ -160,11 +161,14 @@ static gmxfmm_status reserve_near_virial(gmxfmm_plan* plan)
     return fmm_device_reserve(plan, &d->near_virial, (rows + 1) * 6 * real_size(plan));
 }
 
-/* The assignment on other devices that share the near field, and their shares. */
+/* The assignment on other devices that share steps, and their shares. */
 static gmxfmm_status assign_parts(gmxfmm_plan* plan, const void* x)
 {
+    const fmm_device* d = plan->device;
     FMM_TRY(fmm_cuda_reserve_parts(plan));
+    FMM_TRY(fmm_cuda_reserve_slabs(plan));
     fmm_cuda_set_warps(plan->device);
+    FMM_TRY(fmm_cuda_set_slabs(plan, d->parts->far_share, d->own));
     if (fmm_cuda_shares_are_old(plan))
     {
         FMM_TRY(fmm_cuda_measure_shares(plan, x));

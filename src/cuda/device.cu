@@ -169,7 +169,7 @@ gmxfmm_status fmm_device_set_shape(gmxfmm_plan* plan)
 void fmm_device_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
 {
     const DeviceParts* parts = plan->device->parts;
-    info->shares[0]          = 1;
+    info->shares[0] = info->far_shares[0] = 1;
     if (parts != NULL)
     {
         info->num_devices  = parts->num;
@@ -177,7 +177,8 @@ void fmm_device_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
     }
     for (int k = 0; parts != NULL && k < parts->num; k++)
     {
-        info->devices[k] = parts->part[k].id;
-        info->shares[k]  = parts->share[k];
+        info->devices[k]    = parts->part[k].id;
+        info->shares[k]     = parts->share[k];
+        info->far_shares[k] = has_slabs(plan) ? parts->far_share[k] : k == 0;
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The stages of a step in order, on streams: the only file that forks and joins. */
+/* The stages of a step in order, on streams: the only file that forks and joins those of one device. */
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -14,15 +14,21 @@
 #include "cuda/output.h"
 #include "cuda/particles/particles.h"
 #include "cuda/runtime/event.h"
+#include "cuda/slabs.h"
 
 enum
 {
-    c_fewCells     = 8000,
-    c_fillingTiles = 16, /* of P2P, for a multiprocessor, of 24 that it has room for */
-    c_manyTiles    = 72, /* three times that */
-    c_timedSteps   = 3,  /* in a row, of which the last is timed */
-    c_triedShares  = 4   /* shares of several devices that are tried, one after the other */
+    c_fewCells      = 8000,
+    c_timedSteps    = 3, /* in a row, of which the last is timed */
+    c_triedShares   = 4, /* shares of several devices that are tried, one after the other */
+    c_comparedSteps = 10 /* with the far field on one device and on all */
 };
+
+/* A far field on several devices has to be faster by more than times differ by chance. */
+static const double c_leastGain = 0.98;
+
+/* Shares of the first device that are tried, over equal ones: others have to fetch positions first. */
+static const double c_firstFarShares[] = {1, 1.2};
 
 /* Streams differ in priority, which a graph without this would lose. */
 #if CUDART_VERSION >= 11070
@@ -57,6 +63,10 @@ static gmxfmm_status make_spectra(gmxfmm_plan* plan, bool virial, const SideWork
     if (wanted.spectra)
     {
         FMM_TRY(fmm_cuda_spectra(plan, virial, wanted.stream));
+        if (d->s_version != s_version)
+        {
+            FMM_TRY(fmm_cuda_share_spectra(plan, wanted.stream));
+        }
         const bool made  = d->s_version != s_version || d->z_version != z_version;
         d->sums_in_graph = d->sums_in_graph || (capturing && made);
         d->s_version     = capturing ? s_version : d->s_version;
@@ -72,12 +82,20 @@ static bool moments_beside(const gmxfmm_plan* plan)
     return fmm_is_periodic(plan) && plan->domain.tree == NULL && plan->domain.cells.num_cells < c_fewCells;
 }
 
-/* P2M, and spectra of a new box. */
+/* P2M, on several devices transforms of planes, too; and spectra of a new box. */
 static gmxfmm_status begin_far_field(gmxfmm_plan* plan, bool virial, const SideWork& wanted)
 {
-    fmm_device* d = plan->device;
+    fmm_device* d    = plan->device;
+    const bool  sums = fmm_is_periodic(plan) && !wanted.moments;
     FMM_CUDA(plan, cudaStreamWaitEvent(d->far, d->fork, 0));
-    FMM_TRY(fmm_cuda_p2m(plan, fmm_is_periodic(plan) && !wanted.moments, d->far));
+    if (has_slabs(plan))
+    {
+        FMM_TRY(fmm_cuda_begin_slabs(plan, sums ? Moments::Rows : Moments::None));
+    }
+    else
+    {
+        FMM_TRY(fmm_cuda_p2m(plan, whole_far_field(plan), sums ? Moments::Whole : Moments::None, d->far));
+    }
     if (!wanted.spectra && !wanted.moments)
     {
         return GMXFMM_OK;
@@ -100,7 +118,8 @@ static gmxfmm_status follow_line(gmxfmm_plan* plan, cudaStream_t stream)
         d->s_pending = d->z_pending = 0;
     }
     d->stored = make_box(plan);
-    return fmm_cuda_interpolate(plan, d->virial_version != 0, &d->stored, d->box.as<BoxValues>(), stream);
+    FMM_TRY(fmm_cuda_interpolate(plan, d->virial_version != 0, &d->stored, d->box.as<BoxValues>(), stream));
+    return fmm_cuda_share_spectra(plan, stream);
 }
 
 /* Begins the spectra of a new box at once: they take as long as a step, and what is enqueued before they are needed
@@ -173,13 +192,24 @@ static gmxfmm_status end_far_field(gmxfmm_plan* plan, const void* x, bool virial
     {
         FMM_TRY(fmm_cuda_moments(plan, x, wanted.stream));
     }
-    if (wanted.spectra || wanted.moments)
+    if (has_slabs(plan))
+    {
+        FMM_TRY(fmm_cuda_slab_moments(plan, !wanted.moments, wanted.stream));
+    }
+    if (wanted.spectra || wanted.moments || has_slabs(plan))
     {
         FMM_CUDA(plan, cudaEventRecord(d->side_done, wanted.stream));
         ready = d->side_done;
     }
-    FMM_TRY(d->path->far(plan, virial, ready, d->far));
-    FMM_TRY(fmm_cuda_l2p(plan, d->far));
+    if (has_slabs(plan))
+    {
+        FMM_TRY(fmm_cuda_end_slabs(plan, virial, ready, wanted.spectra));
+    }
+    else
+    {
+        FMM_TRY(d->path->far(plan, virial, ready, d->far));
+        FMM_TRY(fmm_cuda_l2p(plan, whole_far_field(plan), d->far));
+    }
     FMM_CUDA(plan, cudaEventRecord(d->far_done, d->far));
     d->virial_version = virial ? plan->far.version : d->virial_version;
     return prefetch_z(plan);
@@ -226,13 +256,10 @@ static gmxfmm_status near_field(gmxfmm_plan* plan, const StepWanted& wanted, cud
     return GMXFMM_OK;
 }
 
-/* Whether P2P begins behind the transform of the multipoles. Its warps take a multiprocessor's shared memory and stay
- * long: if they fill the device, the transform, for which all of the far field waits, would wait for them. Where there
- * are many more, the device has work enough for both at any time. */
+/* Whether P2P on the first device begins behind the transform of the multipoles. */
 static bool near_follows_transform(const gmxfmm_plan* plan)
 {
-    const int tiles = tiles_each(plan->device);
-    return plan->domain.tree == NULL && tiles >= c_fillingTiles && tiles < c_manyTiles;
+    return plan->domain.tree == NULL && follows_transform(tiles_each(plan->device));
 }
 
 /* Near and far field, each on its stream if it is wanted, after the positions and before the output. What takes longest
@@ -241,18 +268,18 @@ static bool near_follows_transform(const gmxfmm_plan* plan)
 static gmxfmm_status
 near_and_far(gmxfmm_plan* plan, const void* x, unsigned stages, const StepWanted& wanted, cudaStream_t stream)
 {
-    const bool     virial = wanted.virial != 0;
-    fmm_device*    d      = plan->device;
-    const bool     any = (stages & GMXFMM_STAGE_NEAR) != 0, far = (stages & GMXFMM_STAGE_FAR) != 0;
-    const bool     near = any && has_own_part(d), parts = any && has_parts(d);
-    const bool     follows = near && far && near_follows_transform(plan);
-    const bool     spectra = fmm_has_lattice_sums(plan) && (!has_s(plan) || d->s_pending || (virial && !has_z(plan)));
-    const SideWork side    = {spectra, virial || plan->options.boundary == GMXFMM_VACUUM || moments_beside(plan),
+    const bool  virial = wanted.virial != 0;
+    fmm_device* d      = plan->device;
+    const bool  any = (stages & GMXFMM_STAGE_NEAR) != 0, far = (stages & GMXFMM_STAGE_FAR) != 0;
+    const bool  near = any && has_own_part(d), slabs = far && has_slabs(plan), parts = (any || slabs) && has_parts(d);
+    const bool  follows = near && far && near_follows_transform(plan);
+    const bool  spectra = fmm_has_lattice_sums(plan) && (!has_s(plan) || d->s_pending || (virial && !has_z(plan)));
+    const SideWork side = {spectra, virial || plan->options.boundary == GMXFMM_VACUUM || moments_beside(plan),
                            spectra || !follows ? d->side : stream};
     FMM_CUDA(plan, cudaEventRecord(d->fork, stream));
     if (parts)
     {
-        FMM_TRY(fmm_cuda_begin_parts(plan, wanted));
+        FMM_TRY(fmm_cuda_begin_parts(plan, wanted, any, slabs));
     }
     if (far)
     {
@@ -275,10 +302,18 @@ near_and_far(gmxfmm_plan* plan, const void* x, unsigned stages, const StepWanted
     {
         FMM_CUDA(plan, cudaEventRecord(d->end, stream));
     }
-    return parts ? fmm_cuda_join_parts(plan, stream) : GMXFMM_OK;
+    if (parts)
+    {
+        FMM_TRY(fmm_cuda_end_parts(plan, wanted, any, slabs));
+        FMM_TRY(fmm_cuda_join_parts(plan, any, slabs, stream));
+    }
+    return GMXFMM_OK;
 }
 
-/* Times of the parts of the near field, of the first device with the far field, in ms. */
+static gmxfmm_status
+time_graph(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, int num, double* seconds);
+
+/* Times of the parts in ms. */
 static gmxfmm_status time_parts(gmxfmm_plan* plan, const void* x, unsigned stages, double* ms)
 {
     const fmm_device*  d     = plan->device;
@@ -294,7 +329,7 @@ static gmxfmm_status time_parts(gmxfmm_plan* plan, const void* x, unsigned stage
         const DevicePart& part  = parts->part[k];
         float             taken = 0;
         DeviceScope       scope(part.id);
-        if (k == 0 || ((stages & GMXFMM_STAGE_NEAR) && part.warps > 0))
+        if (k == 0 || has_work(&part, (stages & GMXFMM_STAGE_NEAR) != 0, has_slabs(plan)))
         {
             FMM_CUDA(plan, cudaEventElapsedTime(&taken, k == 0 ? d->begin : part.begin, k == 0 ? d->end : part.end));
         }
@@ -303,14 +338,14 @@ static gmxfmm_status time_parts(gmxfmm_plan* plan, const void* x, unsigned stage
     return GMXFMM_OK;
 }
 
-/* Tries shares, each from the times with those before, and keeps those with which the slowest part took least. */
-static gmxfmm_status try_shares(gmxfmm_plan* plan, const void* x)
+/* Tries shares of the near field, each from the times with those before, and keeps those with which the slowest part
+ * took least. */
+static gmxfmm_status balance_near(gmxfmm_plan* plan, const void* x)
 {
     fmm_device*  d     = plan->device;
     DeviceParts* parts = d->parts;
     double       base[GMXFMM_MAX_DEVICES], ms[GMXFMM_MAX_DEVICES], best[GMXFMM_MAX_DEVICES], least = 0;
-    FMM_TRY(fmm_cuda_store_box(plan, d->own));
-    FMM_TRY(fmm_cuda_permute(plan, x, d->own));
+    FMM_TRY(fmm_cuda_assign_parts(plan, d->own));
     FMM_TRY(time_parts(plan, x, GMXFMM_STAGE_FAR, base));
     for (int round = 0; round < c_triedShares; round++)
     {
@@ -327,6 +362,97 @@ static gmxfmm_status try_shares(gmxfmm_plan* plan, const void* x)
     }
     std::copy(best, best + parts->num, parts->share);
     fmm_cuda_set_warps(d);
+    return fmm_cuda_assign_parts(plan, d->own);
+}
+
+/* Near and far field of a step, in s. */
+static gmxfmm_status time_fields(gmxfmm_plan* plan, const void* x, double* seconds)
+{
+    gmxfmm_device_output fields;
+    std::memset(&fields, 0, sizeof(fields));
+    fields.stages              = GMXFMM_STAGE_NEAR | GMXFMM_STAGE_FAR;
+    plan->device->parts->timed = false;
+    FMM_TRY(time_graph(plan, x, &fields, c_comparedSteps, seconds));
+    plan->device->parts->timed = true;
+    return GMXFMM_OK;
+}
+
+/* Shares of both fields. */
+struct BothShares
+{
+    double near[GMXFMM_MAX_DEVICES], far[GMXFMM_MAX_DEVICES];
+};
+
+static BothShares shares_of(const DeviceParts* parts)
+{
+    BothShares s;
+    std::copy(parts->share, parts->share + parts->num, s.near);
+    std::copy(parts->far_share, parts->far_share + parts->num, s.far);
+    return s;
+}
+
+static gmxfmm_status set_shares(gmxfmm_plan* plan, const BothShares& s)
+{
+    DeviceParts* parts = plan->device->parts;
+    std::copy(s.near, s.near + parts->num, parts->share);
+    fmm_cuda_set_warps(plan->device);
+    return fmm_cuda_set_slabs(plan, s.far, plan->device->own);
+}
+
+/* Makes the present shares the best if with them the fields take less than *least. */
+static gmxfmm_status compare_shares(gmxfmm_plan* plan, const void* x, double* least, BothShares* best)
+{
+    double seconds = 0;
+    FMM_TRY(time_fields(plan, x, &seconds));
+    if (seconds < *least)
+    {
+        *least = seconds;
+        *best  = shares_of(plan->device->parts);
+    }
+    return GMXFMM_OK;
+}
+
+/* The far field on all devices, if that is faster than on the first alone; equal shares of the near field, or balanced
+ * ones: where steps are shorter than the host takes to launch them, times of parts tell little. */
+static gmxfmm_status try_slabs(gmxfmm_plan* plan, const void* x)
+{
+    const DeviceParts* parts = plan->device->parts;
+    BothShares         best  = shares_of(parts), s;
+    double             least = 0;
+    FMM_TRY(time_fields(plan, x, &least));
+    least *= c_leastGain;
+    for (const double times_equal : c_firstFarShares)
+    {
+        std::fill_n(s.near, parts->num, 1.0 / parts->num);
+        s.far[0] = times_equal / parts->num;
+        std::fill_n(s.far + 1, parts->num - 1, (1 - s.far[0]) / (parts->num - 1));
+        FMM_TRY(set_shares(plan, s));
+        FMM_TRY(balance_near(plan, x)); /* before graphs, which cannot load kernels */
+        FMM_TRY(compare_shares(plan, x, &least, &best));
+        FMM_TRY(set_shares(plan, s));
+        FMM_TRY(fmm_cuda_assign_parts(plan, plan->device->own));
+        FMM_TRY(compare_shares(plan, x, &least, &best));
+    }
+    return set_shares(plan, best);
+}
+
+/* Chooses shares, by times of near and far field at these positions. */
+static gmxfmm_status try_shares(gmxfmm_plan* plan, const void* x)
+{
+    fmm_device*  d                         = plan->device;
+    DeviceParts* parts                     = d->parts;
+    const double first[GMXFMM_MAX_DEVICES] = {1};
+    FMM_TRY(fmm_cuda_store_box(plan, d->own));
+    FMM_TRY(fmm_cuda_permute(plan, x, d->own));
+    if (!parts->far_given)
+    {
+        FMM_TRY(fmm_cuda_set_slabs(plan, first, d->own));
+    }
+    FMM_TRY(balance_near(plan, x));
+    if (!parts->far_given && fmm_cuda_can_have_slabs(plan))
+    {
+        FMM_TRY(try_slabs(plan, x));
+    }
     parts->measured_n       = d->sources.n;
     parts->measured_targets = d->targets.n;
     parts->measured_order   = plan->far.order;
@@ -355,6 +481,10 @@ static gmxfmm_status virial_parts(gmxfmm_plan* plan, unsigned stages, cudaStream
     {
         FMM_CUDA(plan, cudaStreamWaitEvent(stream, plan->device->spectrum_done, 0));
         FMM_CUDA(plan, cudaStreamWaitEvent(stream, plan->device->side_done, 0)); /* of Z; a virial needs moments, too */
+        if (has_slabs(plan))
+        {
+            FMM_TRY(fmm_cuda_wait_gathered(plan, stream));
+        }
         FMM_TRY(fmm_cuda_m2l_virial(plan, stream));
     }
     return GMXFMM_OK;

@@ -154,9 +154,11 @@ typedef struct
     int pairs_beside;    /* [0] 1: pair kernels of others, about as long as the near field's, share the GPU with a step:
                           * times by which create_measured chooses count the near field twice */
     int num_devices;     /* [0] GPUs of this process that share a step, 1..8, those in devices; 0: device_id alone */
-    int devices[8];   /* their numbers; the first, in place of device_id, has the plan's arrays and the far field. One
-                       * that cannot reach its memory is left out (gmxfmm_info.devices_note); twice the same: two parts */
+    int devices[8];      /* their numbers; the first, in place of device_id, has the plan's arrays and the output. One
+                          * that cannot reach its memory is left out (gmxfmm_info.devices_note); twice the same: two parts */
     double shares[8]; /* [0] of the near field on each, in any unit; all 0: as measured. Bits do not depend on them */
+    double far_shares[8]; /* [0] of the far field, the same; all 0: as measured or, with shares, all on the first. Only
+                           * cells of one level in periodic systems can be shared */
 } gmxfmm_options;
 
 /* What execute is asked for. NULL or 0 leaves a thing out, and the time it takes. Arrays are in the caller's order
@@ -230,6 +232,7 @@ typedef struct
     int              num_devices, devices[8]; /* GPUs that share a step, at most those asked for; 0: the CPU */
     double           shares[8];               /* of the near field on each (FMM) */
     const char*      devices_note;            /* which of the devices asked for are not used, and why; "" if all are */
+    double           far_shares[8];           /* of the far field on each (FMM) */
 } gmxfmm_info;
 
 /* What a plan can do: bits of gmxfmm_capabilities(). */

@@ -27,7 +27,8 @@ _Static_assert(c_order_highest == GMXFMM_MAX_ORDER && c_order_single == GMXFMM_M
                "options.def has other limits than gmxfmm.h and geometry/tree.h");
 _Static_assert((int)c_num_devices_highest == GMXFMM_MAX_DEVICES &&
                    sizeof(((gmxfmm_options*)NULL)->devices) == GMXFMM_MAX_DEVICES * sizeof(int) &&
-                   sizeof(((gmxfmm_options*)NULL)->shares) == GMXFMM_MAX_DEVICES * sizeof(double),
+                   sizeof(((gmxfmm_options*)NULL)->shares) == GMXFMM_MAX_DEVICES * sizeof(double) &&
+                   sizeof(((gmxfmm_options*)NULL)->far_shares) == GMXFMM_MAX_DEVICES * sizeof(double),
                "arrays of devices are of another length than GMXFMM_MAX_DEVICES");
 
 /* Sizes of gmxfmm_options that a program may have: that of the first version, up to what no later one will need. */
@@ -175,6 +176,11 @@ static gmxfmm_status check_devices(const gmxfmm_options* o, char* message, size_
         if (!(o->shares[i] >= 0 && isfinite(o->shares[i])))
         {
             snprintf(message, size, "shares[%d] is %g, it must be finite and not negative", i, o->shares[i]);
+            return GMXFMM_ERROR_OPTION;
+        }
+        if (!(o->far_shares[i] >= 0 && isfinite(o->far_shares[i])))
+        {
+            snprintf(message, size, "far_shares[%d] is %g, it must be finite and not negative", i, o->far_shares[i]);
             return GMXFMM_ERROR_OPTION;
         }
     }

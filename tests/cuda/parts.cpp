@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The near field in parts, on one device or on all that there are: the bits of a plan on one, whatever the number of
- * parts and their shares; on streams, in graphs, with assignments, boxes and charges that change. */
+/* Near and far field in parts, on one device or on all that there are: the bits of a plan on one, whatever the number
+ * of parts and their shares; on streams, in graphs, with assignments, boxes and charges that change. */
 #include <algorithm>
 #include <functional>
 #include <limits>
@@ -20,15 +20,26 @@ using namespace fmmtest;
 namespace
 {
 
-using Shares = std::vector<double>;
+/* Of near and far field; empty: as the library measures them or, of the far field where those of the near field are
+ * given, all on the first. */
+struct Shares
+{
+    std::vector<double> near, far;
+};
 
-/* Empty: as the library measures them. */
 gmxfmm_options inParts(gmxfmm_options options, const std::vector<int>& devices, const Shares& shares = {})
 {
     options.num_devices = static_cast<int>(devices.size());
     std::copy(devices.begin(), devices.end(), options.devices);
-    std::copy(shares.begin(), shares.end(), options.shares);
+    std::copy(shares.near.begin(), shares.near.end(), options.shares);
+    std::copy(shares.far.begin(), shares.far.end(), options.far_shares);
     return options;
+}
+
+std::string named(const std::vector<int>& devices, const Shares& shares)
+{
+    return "devices " + testing::PrintToString(devices) + ", shares " + testing::PrintToString(shares.near) +
+           ", of the far field " + testing::PrintToString(shares.far);
 }
 
 /* 2, 3, 4 and 8 parts of the first device, and the same on all devices in turn if there are several. */
@@ -55,18 +66,22 @@ std::vector<std::vector<int>> divisions()
     return all;
 }
 
-/* Equal shares, shares that grow, one part alone, and parts without any between others; the library's own. */
+/* Equal shares, shares that grow, one part alone, and parts without any between others, the far field's the same or
+ * others, or all on the first; the library's own of one field and of both. */
 std::vector<Shares> sharesOf(std::size_t parts)
 {
-    Shares equal(parts, 1), growing(parts), first(parts, 0), last(parts, 0), every(parts, 0);
+    std::vector<double> equal(parts, 1), growing(parts), falling(parts), first(parts, 0), last(parts, 0),
+        every(parts, 0);
     std::iota(growing.begin(), growing.end(), 0);
+    std::iota(falling.rbegin(), falling.rend(), 1);
     first.front() = 5;
     last.back()   = 0.1;
     for (std::size_t k = 0; k < parts; k += 2)
     {
         every[k] = 1;
     }
-    return {equal, growing, first, last, every, {}};
+    return {{equal, equal},   {growing, falling}, {first, last}, {last, equal}, {every, growing},
+            {growing, every}, {last, {}},         {{}, equal},   {{}, {}}};
 }
 
 template <class X>
@@ -153,7 +168,7 @@ void CudaParts::compare(const System& s, const gmxfmm_options& given) const
     {
         for (const Shares& shares : sharesOf(devices.size()))
         {
-            SCOPED_TRACE("devices " + testing::PrintToString(devices) + ", shares " + testing::PrintToString(shares));
+            SCOPED_TRACE(named(devices, shares));
             Plan         parts(s, inParts(options, devices, shares));
             OutputsOf<X> out(s.size());
             step<X>(&parts, x, out.all());
@@ -230,6 +245,35 @@ TEST_F(CudaParts, OfOctrees)
         compare<double>(withFarExclusions(cubic), octree);
         compare<float>(ball, withBoundary(octree, Boundary::Open));
     }
+}
+
+/* Cells so many that moments are summed by blocks of P2M, of 32 cells and of 128, which do not end where layers do. */
+TEST_F(CudaParts, OfManyCells)
+{
+    const System s = ions({3, 0, 0, 0, 3, 0, 0, 0, 3}, 3000, 6);
+    compare<double>(s, onDevice(explicitOptions(4, 24, 18, 20, 1)));
+    compare<float>(s, onDevice(explicitOptions(5, 30, 27, 28, 1, GMXFMM_SINGLE)));
+    compare<float>(s, onDevice(explicitOptions(3, 24, 18, 20, 1, GMXFMM_SINGLE)));
+}
+
+/* Orders that share kernels. */
+TEST_F(CudaParts, OfOtherOrders)
+{
+    compare<double>(system_, onDevice(explicitOptions(2, 8, 4, 5, 1)));
+    compare<float>(system_, onDevice(explicitOptions(14, 8, 4, 5, 1, GMXFMM_SINGLE)));
+    compare<double>(system_, onDevice(explicitOptions(18, 6, 2, 2, 1)));
+}
+
+/* Grids of cuFFT have their far field on the first device, whatever is asked for. */
+TEST_F(CudaParts, OfCellsThatAreNotShared)
+{
+    const gmxfmm_options options = onDevice(explicitOptions(5, 11, 4, 4, 1));
+    compare<double>(system_, options);
+    const Plan        plan(system_, inParts(options, {0, 0}, {{1, 1}, {1, 1}}));
+    const gmxfmm_info info = plan.info();
+    EXPECT_EQ(info.far_shares[0], 1);
+    EXPECT_EQ(info.far_shares[1], 0);
+    EXPECT_EQ(info.shares[1], 0.5);
 }
 
 TEST_F(CudaParts, MoreThanTiles)
@@ -335,7 +379,7 @@ void expectSameSteps(const System&                           s,
     {
         for (const Shares& shares : sharesOf(devices.size()))
         {
-            SCOPED_TRACE("devices " + testing::PrintToString(devices) + ", shares " + testing::PrintToString(shares));
+            SCOPED_TRACE(named(devices, shares));
             Trajectory parts(s, inParts(options, devices, shares), stream);
             run(&parts);
             ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
@@ -470,6 +514,53 @@ TEST_F(CudaParts, CanBeCaptured)
                     });
 }
 
+/* A graph of forces alone between steps with a virial: a box that changes its shape reaches the spectra of all parts.
+ */
+TEST_F(CudaParts, GraphsFollowBoxes)
+{
+    expectSameSteps(
+        system_, options_, stream_,
+        [&](Trajectory* t)
+        {
+            DeviceArray<double> x(system_.x);
+            gmxfmm_plan*        plan    = t->plan.get();
+            cudaGraph_t         graph   = nullptr;
+            cudaGraphExec_t     exec    = nullptr;
+            std::int64_t        version = -1;
+            t->step(x);
+            gmxfmm_device_output few = sized<gmxfmm_device_output>();
+            few.force                = t->out.front()->force.data();
+            ASSERT_EQ(gmxfmm_enqueue(plan, x.data(), &few, stream_), GMXFMM_OK) << gmxfmm_message(plan);
+            for (int change = 0; change < 5; change++)
+            {
+                Mat3 box = system_.box;
+                box[8] *= 1 + 0.0005 * change;
+                ASSERT_EQ(gmxfmm_enqueue_box(plan, box.data(), stream_), GMXFMM_OK) << gmxfmm_message(plan);
+                if (gmxfmm_graph_version(plan) != version)
+                {
+                    if (exec != nullptr)
+                    {
+                        cudaGraphExecDestroy(exec);
+                        cudaGraphDestroy(graph);
+                    }
+                    ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+                    ASSERT_EQ(gmxfmm_enqueue(plan, x.data(), &few, stream_), GMXFMM_OK) << gmxfmm_message(plan);
+                    ASSERT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
+                    ASSERT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
+                    version = gmxfmm_graph_version(plan);
+                }
+                ASSERT_EQ(cudaGraphLaunch(exec, stream_), cudaSuccess);
+                ASSERT_EQ(cudaGraphLaunch(exec, stream_), cudaSuccess);
+                wait();
+                t->keep();
+                t->step(x);
+            }
+            wait();
+            cudaGraphExecDestroy(exec);
+            cudaGraphDestroy(graph);
+        });
+}
+
 /* Calls that wait: another assignment, other charges, another number of particles; stages that are timed. */
 TEST_F(CudaParts, FollowCallsThatWait)
 {
@@ -540,8 +631,10 @@ TEST_F(CudaParts, MayBeginOnAnyDevice)
 
 TEST_F(CudaParts, AreTold)
 {
-    const Plan  one(system_, options_), same(system_, inParts(options_, {0}));
-    const Plan  given(system_, inParts(options_, {0, 0, 0}, {1, 3, 0})), own(system_, inParts(options_, {0, 0}));
+    const Plan one(system_, options_), same(system_, inParts(options_, {0}));
+    const Plan given(system_, inParts(options_, {0, 0, 0}, {{1, 3, 0}, {2, 1, 1}})),
+        own(system_, inParts(options_, {0, 0}));
+    const Plan  near(system_, inParts(options_, {0, 0}, {{1, 3}, {}}));
     gmxfmm_info info = one.info();
     EXPECT_EQ(info.num_devices, 1);
     EXPECT_EQ(info.shares[0], 1);
@@ -553,7 +646,15 @@ TEST_F(CudaParts, AreTold)
     EXPECT_EQ(info.shares[0], 0.25);
     EXPECT_EQ(info.shares[1], 0.75);
     EXPECT_EQ(info.shares[2], 0);
+    EXPECT_EQ(info.far_shares[0], 0.5);
+    EXPECT_EQ(info.far_shares[1], 0.25);
+    EXPECT_EQ(info.far_shares[2], 0.25);
+    info = near.info();
+    EXPECT_EQ(info.far_shares[0], 1);
+    EXPECT_EQ(info.far_shares[1], 0);
+    EXPECT_EQ(one.info().far_shares[0], 1);
     info = own.info();
+    EXPECT_NEAR(info.far_shares[0] + info.far_shares[1], 1, 1e-12);
     EXPECT_EQ(info.num_devices, 2);
     EXPECT_NEAR(info.shares[0] + info.shares[1], 1, 1e-12); /* rounding of a quotient */
     EXPECT_GE(info.shares[0], 0);
@@ -575,6 +676,7 @@ TEST_F(CudaParts, AreRefused)
     cpu.device          = GMXFMM_CPU;
     treecode.method     = GMXFMM_TREECODE;
     treecode.boundary   = GMXFMM_OPEN;
+    const double   nan  = std::numeric_limits<double>::quiet_NaN();
     gmxfmm_options many = inParts(options_, {0, 0});
     many.num_devices    = 9;
     const struct
@@ -586,8 +688,9 @@ TEST_F(CudaParts, AreRefused)
         {inParts(options_, {0, num}), GMXFMM_ERROR_DEVICE, "devices[1]"},
         {inParts(options_, {num, 0}), GMXFMM_ERROR_DEVICE, std::to_string(num)},
         {inParts(options_, {0, -1}), GMXFMM_ERROR_OPTION, "devices[1]"},
-        {inParts(options_, {0, 0}, {1, -1}), GMXFMM_ERROR_OPTION, "shares[1]"},
-        {inParts(options_, {0, 0}, {std::numeric_limits<double>::quiet_NaN(), 1}), GMXFMM_ERROR_OPTION, "shares[0]"},
+        {inParts(options_, {0, 0}, {{1, -1}, {}}), GMXFMM_ERROR_OPTION, "shares[1]"},
+        {inParts(options_, {0, 0}, {{nan, 1}, {}}), GMXFMM_ERROR_OPTION, "shares[0]"},
+        {inParts(options_, {0, 0}, {{}, {0, -2}}), GMXFMM_ERROR_OPTION, "far_shares[1]"},
         {cpu, GMXFMM_ERROR_OPTION, "device = cuda"},
         {inParts(treecode, {0, 0}), GMXFMM_ERROR_OPTION, "num_devices belongs to the FMM"},
         {many, GMXFMM_ERROR_OPTION, "num_devices"},

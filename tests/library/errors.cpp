@@ -782,27 +782,29 @@ TEST(RefusedCreate, DevicesThatCannotShareAStep)
     {
         gmxfmm_options options;
         std::string    named;
-    } refused[5];
+    } refused[6];
     for (auto& r : refused)
     {
         r.options             = depthOptions(GMXFMM_M2L_NAIVE, 3, 1, 1);
         r.options.device      = GMXFMM_CUDA;
         r.options.num_devices = 2;
     }
-    refused[0].options.device      = GMXFMM_CPU;
-    refused[0].named               = "device = cuda";
-    refused[1].options.devices[1]  = -1;
-    refused[1].named               = "devices[1] is -1";
-    refused[2].options.shares[1]   = -0.5;
-    refused[2].named               = "shares[1] is -0.5";
-    refused[3].options.num_devices = GMXFMM_MAX_DEVICES + 1;
-    refused[3].named               = "num_devices is 9";
-    refused[4].options             = defaultOptions();
-    refused[4].options.method      = GMXFMM_TREECODE;
-    refused[4].options.boundary    = GMXFMM_OPEN;
-    refused[4].options.device      = GMXFMM_CUDA;
-    refused[4].options.num_devices = 2;
-    refused[4].named               = "num_devices belongs to the FMM";
+    refused[0].options.device        = GMXFMM_CPU;
+    refused[0].named                 = "device = cuda";
+    refused[1].options.devices[1]    = -1;
+    refused[1].named                 = "devices[1] is -1";
+    refused[2].options.shares[1]     = -0.5;
+    refused[2].named                 = "shares[1] is -0.5";
+    refused[3].options.num_devices   = GMXFMM_MAX_DEVICES + 1;
+    refused[3].named                 = "num_devices is 9";
+    refused[4].options               = defaultOptions();
+    refused[4].options.method        = GMXFMM_TREECODE;
+    refused[4].options.boundary      = GMXFMM_OPEN;
+    refused[4].options.device        = GMXFMM_CUDA;
+    refused[4].options.num_devices   = 2;
+    refused[4].named                 = "num_devices belongs to the FMM";
+    refused[5].options.far_shares[1] = -0.5;
+    refused[5].named                 = "far_shares[1] is -0.5";
     for (const auto& r : refused)
     {
         gmxfmm_plan* plan      = nullptr;

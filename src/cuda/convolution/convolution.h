@@ -3,6 +3,7 @@
 #ifndef FMM_CUDA_CONVOLUTION_H
 #define FMM_CUDA_CONVOLUTION_H
 
+#include "cuda/far_part.h"
 #include "cuda/geometry.h"
 #include "cuda/resources.h"
 
@@ -13,11 +14,22 @@ gmxfmm_status
 fmm_cuda_own_transform(gmxfmm_plan* plan, bool forward, const DeviceBuffer& spectrum, cudaStream_t stream);
 gmxfmm_status fmm_cuda_find_chains(gmxfmm_plan* plan);
 
+/* The two halves of such a transform, of a part of the far field on the current device: planes of its layers, and the
+ * first dimension in its columns. chained: the kernel before in the stream is the one whose results it reads, and the
+ * stream waits for nothing in between. */
+gmxfmm_status fmm_cuda_planes(
+    gmxfmm_plan* plan, const FarPart& far, bool forward, const Spectra& spectra, bool chained, cudaStream_t stream);
+gmxfmm_status fmm_cuda_lines(
+    gmxfmm_plan* plan, const FarPart& far, bool forward, const Spectra& spectra, bool chained, cudaStream_t stream);
+
 /* m2l_fft.cu: device->field to or from a spectrum; the table of work items of the product; the product, from
  * device->spectrum to `to`, which may be the same with one block for the same frequencies. */
 gmxfmm_status fmm_cuda_transform(gmxfmm_plan* plan, bool forward, const DeviceBuffer& spectrum, cudaStream_t stream);
 gmxfmm_status fmm_cuda_product_items(gmxfmm_plan* plan);
 gmxfmm_status fmm_cuda_product(gmxfmm_plan* plan, const DeviceBuffer& to, cudaStream_t stream);
+/* The same in the columns of a part on the current device. */
+gmxfmm_status fmm_cuda_part_of_product(
+    gmxfmm_plan* plan, const FarPart& far, const void* from, void* to, bool chained, cudaStream_t stream);
 
 /* m2l_fft_virial.cu: the strain derivative; its blocks are rows of device->far_virial. */
 int           fmm_cuda_virial_blocks(const gmxfmm_plan* plan);

@@ -36,7 +36,39 @@ struct FftArgs
     const Vec2<R>* twiddle[3]; /* exp(-2 pi i k / n), k < n */
     R*             field;      /* [coef][n0][n1][n2] */
     Vec2<R>*       spectrum;   /* [coef][n0][n1][nz] */
+    Slab           slab;
 };
+
+/* Of a block, in shared memory: where the spectra of all devices are, and for each the end of its layers or columns. */
+template <class R>
+struct Owners
+{
+    Vec2<R>* array[GMXFMM_MAX_DEVICES];
+    int      end[GMXFMM_MAX_DEVICES];
+
+    /* The array of the device that has a layer or column. */
+    __device__ Vec2<R>* array_of(int place) const
+    {
+        int k = 0;
+        while (place >= end[k])
+        {
+            k++;
+        }
+        return array[k];
+    }
+};
+
+/* The block's threads must meet before they use what this has stored. */
+template <class R>
+static __device__ inline void find_owners(const Spectra& spectra, const int* end, Owners<R>* owners)
+{
+    const int k = static_cast<int>(threadIdx.x);
+    if (k < spectra.num)
+    {
+        owners->array[k] = static_cast<Vec2<R>*>(spectra.array[k]);
+        owners->end[k]   = end[k];
+    }
+}
 
 /* v times the twiddle factor w_n^k, or w_n^-k without FORWARD. */
 template <bool FORWARD, class R>
@@ -112,8 +144,10 @@ first_across(const Length& d, int width, const Vec2<R>* twiddle, const Vec2<R>* 
                           });
 }
 
-template <bool FORWARD, class R>
-static __device__ inline void second_across(const Length& d, int width, const Vec2<R>* work, Vec2<R>* to)
+/* Second step, which passes element i of column c to store(k), where store = at(task) and i width + c = task + k step,
+ * step = n1 width. */
+template <bool FORWARD, class R, class At>
+static __device__ inline void second_across(const Length& d, int width, const Vec2<R>* work, At at)
 {
     const float inverse = 1.0f / static_cast<float>(width);
     dft_tasks<FORWARD, R>(d.n2, width * d.n1, static_cast<int>(blockDim.x), static_cast<int>(threadIdx.x),
@@ -121,10 +155,19 @@ static __device__ inline void second_across(const Length& d, int width, const Ve
                           {
                               const int      k1 = quotient(task, inverse), c = task - k1 * width;
                               const Vec2<R>* f = work + k1 * d.n2 * width + c;
-                              Vec2<R>*       t = to + task; /* k1 width + c */
-                              return TaskIo{[=](int q) { return f[q * width]; },
-                                            [=](int k, const Vec2<R>& v) { t[k * d.n1 * width] = v; }};
+                              return TaskIo{[=](int q) { return f[q * width]; }, at(task)};
                           });
+}
+
+/* For second_across: stores to an array of the same order. */
+template <class R>
+static __device__ inline auto to_array(Vec2<R>* to, int step)
+{
+    return [=](int task)
+    {
+        Vec2<R>* t = to + task;
+        return [=](int k, const Vec2<R>& v) { t[k * step] = v; };
+    };
 }
 
 /* Separates the spectra of the real lines 2 l and 2 l + 1 from that of the complex line made of the two. */
@@ -174,16 +217,30 @@ static __host__ __device__ inline int plane_words(const FftArgs<R>& a)
     return lines * a.d[2].n > a.d[1].n * a.nz ? lines * a.d[2].n : a.d[1].n * a.nz;
 }
 
-/* Each block transforms one plane of one coefficient, in the last two dimensions. */
+/* The plane of a block, of all coefficients. */
 template <class R>
-__global__ void __launch_bounds__(128) planes_forward(FftArgs<R> a)
+static __device__ inline size_t plane_of_block(const FftArgs<R>& a)
+{
+    return static_cast<size_t>(blockIdx.y) * static_cast<size_t>(a.d[0].n) + static_cast<size_t>(a.slab.first_layer) +
+           blockIdx.x;
+}
+
+/* Each block transforms one plane of one coefficient, in the last two dimensions. SHARED: the columns of other devices
+ * are stored there. */
+template <bool SHARED, class R>
+__global__ void __launch_bounds__(128) planes_forward(FftArgs<R> a, const __grid_constant__ Spectra spectra)
 {
     extern __shared__ char shared[];
-    Vec2<R>*               first  = reinterpret_cast<Vec2<R>*>(shared);
-    Vec2<R>*               second = first + plane_words(a);
-    const int              rows = a.d[1].n, n = a.d[2].n, lines = (rows + 1) / 2;
-    const R*               in  = a.field + static_cast<size_t>(blockIdx.x) * static_cast<size_t>(rows * n);
-    Vec2<R>*               out = a.spectrum + static_cast<size_t>(blockIdx.x) * static_cast<size_t>(rows * a.nz);
+    __shared__ Owners<R> owners;
+    Vec2<R>*             first  = reinterpret_cast<Vec2<R>*>(shared);
+    Vec2<R>*             second = first + plane_words(a);
+    const int            rows = a.d[1].n, n = a.d[2].n, lines = (rows + 1) / 2, step = a.d[1].n1 * a.nz;
+    const R*             in  = a.field + plane_of_block(a) * static_cast<size_t>(rows * n);
+    const size_t         out = plane_of_block(a) * static_cast<size_t>(rows * a.nz);
+    if (SHARED)
+    {
+        find_owners(spectra, spectra.end_column, &owners);
+    }
     wait_for_previous();
     first_along_lines<true>(a.d[2], lines, a.twiddle[2], first,
                             [=](int line, int i)
@@ -199,7 +256,23 @@ __global__ void __launch_bounds__(128) planes_forward(FftArgs<R> a)
     __syncthreads();
     first_across<true>(a.d[1], a.nz, a.twiddle[1], first, second);
     __syncthreads();
-    second_across<true>(a.d[1], a.nz, second, out);
+    if constexpr (SHARED)
+    {
+        const Owners<R>* all = &owners;
+        second_across<true>(a.d[1], a.nz, second,
+                            [=](int task)
+                            {
+                                return [=](int k, const Vec2<R>& v)
+                                {
+                                    const int column                                         = task + k * step;
+                                    all->array_of(column)[out + static_cast<size_t>(column)] = v;
+                                };
+                            });
+    }
+    else
+    {
+        second_across<true>(a.d[1], a.nz, second, to_array(a.spectrum + out, step));
+    }
 }
 
 template <class R>
@@ -209,12 +282,12 @@ __global__ void __launch_bounds__(128) planes_backward(FftArgs<R> a)
     Vec2<R>*               first  = reinterpret_cast<Vec2<R>*>(shared);
     Vec2<R>*               second = first + plane_words(a);
     const int              rows = a.d[1].n, n = a.d[2].n, lines = (rows + 1) / 2;
-    R*                     out = a.field + static_cast<size_t>(blockIdx.x) * static_cast<size_t>(rows * n);
-    const Vec2<R>*         in  = a.spectrum + static_cast<size_t>(blockIdx.x) * static_cast<size_t>(rows * a.nz);
+    R*                     out = a.field + plane_of_block(a) * static_cast<size_t>(rows * n);
+    const Vec2<R>*         in  = a.spectrum + plane_of_block(a) * static_cast<size_t>(rows * a.nz);
     wait_for_previous();
     first_across<false>(a.d[1], a.nz, a.twiddle[1], in, first);
     __syncthreads();
-    second_across<false>(a.d[1], a.nz, first, second);
+    second_across<false>(a.d[1], a.nz, first, to_array(second, a.d[1].n1 * a.nz));
     __syncthreads();
     join_lines(a, lines, second, first);
     __syncthreads();
@@ -236,21 +309,28 @@ __global__ void __launch_bounds__(128) planes_backward(FftArgs<R> a)
 }
 
 /* The first dimension, in place. Each lane has one of 32 neighbouring lines; the tasks of these are divided among the
- * warps. */
-template <bool FORWARD, class R>
-__global__ void first_dimension(FftArgs<R> a)
+ * warps. SHARED: the layers of other devices are stored there. */
+template <bool FORWARD, bool SHARED, class R>
+__global__ void first_dimension(FftArgs<R> a, const __grid_constant__ Spectra spectra)
 {
     extern __shared__ char shared[];
-    const Length           d    = a.d[0];
-    const int              lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
-    const int              warps = static_cast<int>(blockDim.x / 32), columns = a.d[1].n * a.nz;
-    const int              column = static_cast<int>(blockIdx.x) * 32 + lane;
-    const bool             inside = column < columns;
-    const size_t           stride = static_cast<size_t>(columns);
-    Vec2<R>*               work   = reinterpret_cast<Vec2<R>*>(shared) + lane;
-    Vec2<R>*               line =
-        a.spectrum + static_cast<size_t>(blockIdx.y) * static_cast<size_t>(d.n) * stride + (inside ? column : 0);
-    const Vec2<R>* twiddle = a.twiddle[0];
+    __shared__ Owners<R> owners;
+    const Length         d    = a.d[0];
+    const int            lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
+    const int            warps = static_cast<int>(blockDim.x / 32), columns = a.d[1].n * a.nz;
+    const int            column = a.slab.first_column + static_cast<int>(blockIdx.x) * 32 + lane;
+    const bool           inside = column < a.slab.end_column;
+    const size_t         stride = static_cast<size_t>(columns);
+    Vec2<R>*             work   = reinterpret_cast<Vec2<R>*>(shared) + lane;
+    const size_t         place =
+        static_cast<size_t>(blockIdx.y) * static_cast<size_t>(d.n) * stride + (inside ? column : a.slab.first_column);
+    Vec2<R>*         line    = a.spectrum + place;
+    const Vec2<R>*   twiddle = a.twiddle[0];
+    const Owners<R>* all     = &owners;
+    if (SHARED)
+    {
+        find_owners(spectra, spectra.end_layer, &owners);
+    }
     wait_for_previous();
     dft_tasks<FORWARD, R>(d.n1, d.n2, warps, warp,
                           [=](int q)
@@ -268,7 +348,9 @@ __global__ void first_dimension(FftArgs<R> a)
                                             {
                                                 if (inside)
                                                 {
-                                                    line[static_cast<size_t>(k1 + d.n1 * k) * stride] = v;
+                                                    const int layer = k1 + d.n1 * k;
+                                                    Vec2<R>*  to    = SHARED ? all->array_of(layer) + place : line;
+                                                    to[static_cast<size_t>(layer) * stride] = v;
                                                 }
                                             }};
                           });
@@ -282,11 +364,10 @@ static Length make_length(int n)
 }
 
 template <class R>
-static FftArgs<R> make_args(const gmxfmm_plan* plan, const DeviceBuffer& spectrum)
+static FftArgs<R> make_args(const gmxfmm_plan* plan, const FarPart& far, void* spectrum)
 {
-    const fmm_device* d = plan->device;
-    FftArgs<R>        a;
-    const Vec2<R>*    twiddle = d->twiddles.as<Vec2<R>>();
+    FftArgs<R>     a;
+    const Vec2<R>* twiddle = static_cast<const Vec2<R>*>(far.twiddles);
     for (int i = 0; i < 3; i++)
     {
         a.d[i]       = make_length(fmm_convolved(plan)->n[i]);
@@ -294,9 +375,10 @@ static FftArgs<R> make_args(const gmxfmm_plan* plan, const DeviceBuffer& spectru
         twiddle += a.d[i].n;
     }
     a.nz       = a.d[2].n / 2 + 1;
-    a.num_coef = d->num_coef;
-    a.field    = d->field.as<R>();
-    a.spectrum = spectrum.as<Vec2<R>>();
+    a.num_coef = plan->device->num_coef;
+    a.field    = static_cast<R*>(far.field);
+    a.spectrum = static_cast<Vec2<R>*>(spectrum);
+    a.slab     = far.slab;
     return a;
 }
 
@@ -310,7 +392,7 @@ template <class R>
 static gmxfmm_status prepare(gmxfmm_plan* plan)
 {
     fmm_device*      d = plan->device;
-    const FftArgs<R> a = make_args<R>(plan, d->spectrum);
+    const FftArgs<R> a = make_args<R>(plan, whole_far_field(plan), d->spectrum.memory);
     d->own_transforms =
         a.d[0].n1 > 0 && a.d[1].n1 > 0 && a.d[2].n1 > 0 && plane_bytes(a) <= static_cast<size_t>(d->limits.max_shared);
     if (!d->own_transforms)
@@ -336,38 +418,77 @@ gmxfmm_status fmm_cuda_fft_prepare(gmxfmm_plan* plan)
 }
 
 template <class R>
-static gmxfmm_status transform(gmxfmm_plan* plan, bool forward, const DeviceBuffer& spectrum, cudaStream_t stream)
+static gmxfmm_status
+planes(gmxfmm_plan* plan, const FarPart& far, bool forward, const Spectra& spectra, bool chained, cudaStream_t stream)
 {
-    const FftArgs<R> a             = make_args<R>(plan, spectrum);
-    const size_t     bytes         = plane_bytes(a);
-    const unsigned   plane_threads = a.d[1].n * a.d[2].n < c_smallPlane ? 64 : 128;
-    const unsigned   planes        = static_cast<unsigned>(a.num_coef * a.d[0].n);
+    const FftArgs<R> a       = make_args<R>(plan, far, spectra.array[spectra.own]);
+    const size_t     bytes   = plane_bytes(a);
+    const unsigned   threads = a.d[1].n * a.d[2].n < c_smallPlane ? 64 : 128;
+    const int        layers  = a.slab.end_layer - a.slab.first_layer;
+    const dim3       blocks(static_cast<unsigned>(layers), static_cast<unsigned>(a.num_coef));
+    if (layers == 0)
+    {
+        return GMXFMM_OK;
+    }
+    if (!forward)
+    {
+        FMM_CUDA(plan, (allow_shared(far.allowed, planes_backward<R>)));
+        FMM_CUDA(plan, launch_next(chained && far.has_chains, planes_backward<R>, blocks, threads, bytes, stream, a));
+        return GMXFMM_OK;
+    }
+    const auto kernel = far.shared ? planes_forward<true, R> : planes_forward<false, R>;
+    FMM_CUDA(plan, (allow_shared(far.allowed, kernel)));
+    FMM_CUDA(plan, launch_next(chained && far.has_chains, kernel, blocks, threads, bytes, stream, a, spectra));
+    return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_cuda_planes(
+    gmxfmm_plan* plan, const FarPart& far, bool forward, const Spectra& spectra, bool chained, cudaStream_t stream)
+{
+    return is_double(plan) ? planes<double>(plan, far, forward, spectra, chained, stream)
+                           : planes<float>(plan, far, forward, spectra, chained, stream);
+}
+
+template <class R>
+static gmxfmm_status
+lines(gmxfmm_plan* plan, const FarPart& far, bool forward, const Spectra& spectra, bool chained, cudaStream_t stream)
+{
+    const FftArgs<R> a   = make_args<R>(plan, far, spectra.array[spectra.own]);
     const int        few = a.d[0].n1 < a.d[0].n2 ? a.d[0].n1 : a.d[0].n2, many = a.d[0].n / few;
     const unsigned   threads = static_cast<unsigned>(32 * (few > 2 ? few : many));
-    const dim3       lines(static_cast<unsigned>(blocks_for(a.d[1].n * a.nz, 32)), static_cast<unsigned>(a.num_coef));
-    const size_t     line_bytes = 32 * static_cast<size_t>(a.d[0].n) * sizeof(Vec2<R>);
-    const bool       chains     = plan->device->has_chains;
-    if (forward)
+    const int        columns = a.slab.end_column - a.slab.first_column;
+    const dim3       blocks(static_cast<unsigned>(blocks_for(columns, 32)), static_cast<unsigned>(a.num_coef));
+    const size_t     bytes  = 32 * static_cast<size_t>(a.d[0].n) * sizeof(Vec2<R>);
+    const auto       kernel = forward      ? first_dimension<true, false, R>
+                              : far.shared ? first_dimension<false, true, R>
+                                           : first_dimension<false, false, R>;
+    if (columns == 0)
     {
-        FMM_CUDA(plan, (allow_shared(&plan->device->allowed, planes_forward<R>)));
-        FMM_CUDA(plan, (allow_shared(&plan->device->allowed, first_dimension<true, R>)));
-        FMM_CUDA(plan, launch_next(chains, planes_forward<R>, planes, plane_threads, bytes, stream, a));
-        FMM_CUDA(plan, launch_next(chains, first_dimension<true, R>, lines, threads, line_bytes, stream, a));
+        return GMXFMM_OK;
     }
-    else
-    {
-        FMM_CUDA(plan, (allow_shared(&plan->device->allowed, planes_backward<R>)));
-        FMM_CUDA(plan, (allow_shared(&plan->device->allowed, first_dimension<false, R>)));
-        FMM_CUDA(plan, launch_next(chains, first_dimension<false, R>, lines, threads, line_bytes, stream, a));
-        FMM_CUDA(plan, launch_next(chains, planes_backward<R>, planes, plane_threads, bytes, stream, a));
-    }
+    FMM_CUDA(plan, (allow_shared(far.allowed, kernel)));
+    FMM_CUDA(plan, launch_next(chained && far.has_chains, kernel, blocks, threads, bytes, stream, a, spectra));
     return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_cuda_lines(
+    gmxfmm_plan* plan, const FarPart& far, bool forward, const Spectra& spectra, bool chained, cudaStream_t stream)
+{
+    return is_double(plan) ? lines<double>(plan, far, forward, spectra, chained, stream)
+                           : lines<float>(plan, far, forward, spectra, chained, stream);
 }
 
 gmxfmm_status fmm_cuda_own_transform(gmxfmm_plan* plan, bool forward, const DeviceBuffer& spectrum, cudaStream_t stream)
 {
-    return is_double(plan) ? transform<double>(plan, forward, spectrum, stream)
-                           : transform<float>(plan, forward, spectrum, stream);
+    const FarPart far = whole_far_field(plan);
+    const Spectra one = whole_spectrum(plan, spectrum);
+    if (forward)
+    {
+        FMM_TRY(fmm_cuda_planes(plan, far, true, one, true, stream));
+        return fmm_cuda_lines(plan, far, true, one, true, stream);
+    }
+    FMM_TRY(fmm_cuda_lines(plan, far, false, one, true, stream));
+    return fmm_cuda_planes(plan, far, false, one, true, stream);
 }
 
 gmxfmm_status fmm_cuda_find_chains(gmxfmm_plan* plan)
@@ -376,7 +497,7 @@ gmxfmm_status fmm_cuda_find_chains(gmxfmm_plan* plan)
     int                driver   = 0;
     const int          captures = 12030; /* the first CUDA version whose graphs can capture such launches */
     FMM_CUDA(plan, cudaDriverGetVersion(&driver));
-    FMM_CUDA(plan, cudaFuncGetAttributes(&attributes, planes_forward<float>));
+    FMM_CUDA(plan, (cudaFuncGetAttributes(&attributes, planes_forward<false, float>)));
     /* in code that was compiled for earlier devices wait_for_previous does nothing */
     plan->device->has_chains = plan->device->limits.capability >= 90 && attributes.ptxVersion >= 90 &&
                                driver >= captures && CUDART_VERSION >= captures;

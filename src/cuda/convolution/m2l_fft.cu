@@ -37,10 +37,11 @@ struct WorkTable
 template <class R>
 struct ProductArgs
 {
-    int              p, num_freq, warps; /* warps of a block that have items */
-    const Vec2<R>*   from;
-    Vec2<R>*         to;
-    const Vec2<R>*   s;
+    int            p, num_freq, warps;                           /* warps of a block that have items */
+    int            columns, first_column, own_columns, own_freq; /* of the slab; own_freq: frequencies of its columns */
+    const Vec2<R>* from;
+    Vec2<R>*       to;
+    const Vec2<R>* s;
     const WorkTable* table;
 };
 
@@ -220,16 +221,24 @@ static __device__ inline void do_degrees(
     }
 }
 
-/* Copies the block's part of the lattice spectra to shared memory. */
+/* Place of the slab's frequency number i; with i too large that of the last. */
 template <class R>
-static __device__ void stage_spectra(const ProductArgs<R>& a, int first, Vec2<R>* s)
+static __device__ inline size_t frequency(const ProductArgs<R>& a, int i)
+{
+    const int held = min(i, a.own_freq - 1), layer = held / a.own_columns;
+    return static_cast<size_t>(layer) * static_cast<size_t>(a.columns) +
+           static_cast<size_t>(a.first_column + held - layer * a.own_columns);
+}
+
+/* Copies the block's part of the lattice spectra, f being the lane's frequency, to shared memory. */
+template <class R>
+static __device__ void stage_spectra(const ProductArgs<R>& a, size_t f, Vec2<R>* s)
 {
     const int      lane = static_cast<int>(threadIdx.x % 32), warps = static_cast<int>(blockDim.x / 32);
     const size_t   step = static_cast<size_t>(warps) * static_cast<size_t>(a.num_freq);
     int            pair = static_cast<int>(threadIdx.x / 32);
-    const Vec2<R>* from =
-        a.s + static_cast<size_t>(pair) * static_cast<size_t>(a.num_freq) + min(first + lane, a.num_freq - 1);
-    unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(s + pair * 32 + lane));
+    const Vec2<R>* from = a.s + static_cast<size_t>(pair) * static_cast<size_t>(a.num_freq) + f;
+    unsigned       to   = static_cast<unsigned>(__cvta_generic_to_shared(s + pair * 32 + lane));
 #pragma unroll 4
     for (; pair < num_pairs(2 * a.p); pair += warps)
     {
@@ -255,25 +264,26 @@ __global__ void __launch_bounds__(32 * c_maxWarps, sizeof(R) == 4 ? 2 : 1) produ
     extern __shared__ char shared[];
     Vec4<R>*               input  = reinterpret_cast<Vec4<R>*>(shared);
     const int              lane   = static_cast<int>(threadIdx.x % WIDTH);
-    const int              first  = static_cast<int>(blockIdx.x) * WIDTH;
-    const size_t           f      = static_cast<size_t>(first + lane);
-    const Vec2<R>*         s      = a.s + min(first + lane, a.num_freq - 1);
+    const int              i      = static_cast<int>(blockIdx.x) * WIDTH + lane;
+    const size_t           f      = frequency(a, i);
+    const Vec2<R>*         s      = a.s + f;
     size_t                 stride = static_cast<size_t>(a.num_freq);
     if (S_SHARED)
     {
         Vec2<R>* copy = reinterpret_cast<Vec2<R>*>(input + num_pairs(a.p) * WIDTH);
-        stage_spectra(a, first, copy);
+        stage_spectra(a, f, copy);
         s      = copy + lane;
         stride = 32;
     }
     wait_for_previous(); /* the spectra read above are older */
-    stage_coefficients(a.p, a.num_freq, WIDTH, a.from, first, input);
+    stage_coefficients(a.p, a.num_freq, WIDTH, a.from, f, input);
     asm volatile("cp.async.wait_all;" ::);
     __syncthreads();
-    const int2 own = own_items(a.table, a.warps);
-    for (int i = own.x; i < own.y; i++)
+    const int2   own = own_items(a.table, a.warps);
+    const size_t to  = i < a.own_freq ? f : static_cast<size_t>(a.num_freq); /* not stored */
+    for (int item = own.x; item < own.y; item++)
     {
-        do_degrees<WIDTH, R, c_most>(a, a.table->item[i], s, stride, input + lane, f);
+        do_degrees<WIDTH, R, c_most>(a, a.table->item[item], s, stride, input + lane, to);
     }
 }
 
@@ -378,16 +388,18 @@ __global__ void __launch_bounds__(32 * c_maxWarps, sizeof(R) == 4 ? 3 : 1) produ
     extern __shared__ char shared[];
     Vec4<R>*               input = reinterpret_cast<Vec4<R>*>(shared);
     Vec2<R>*               s     = reinterpret_cast<Vec2<R>*>(input + num_pairs(P) * 32);
-    const int              lane = static_cast<int>(threadIdx.x % 32), first = static_cast<int>(blockIdx.x) * 32;
-    stage_spectra(a, first, s);
+    const int              lane = static_cast<int>(threadIdx.x % 32), i = static_cast<int>(blockIdx.x) * 32 + lane;
+    const size_t           f = frequency(a, i);
+    stage_spectra(a, f, s);
     wait_for_previous(); /* the spectra read above are older */
-    stage_coefficients(P, a.num_freq, 32, a.from, first, input);
+    stage_coefficients(P, a.num_freq, 32, a.from, f, input);
     asm volatile("cp.async.wait_all;" ::);
     __syncthreads();
-    const int2 own = own_items(a.table, a.warps);
-    for (int i = own.x; i < own.y; i++)
+    const int2   own = own_items(a.table, a.warps);
+    const size_t to  = i < a.own_freq ? f : static_cast<size_t>(a.num_freq); /* not stored */
+    for (int item = own.x; item < own.y; item++)
     {
-        do_degrees_down<P, R, c_most>(a, a.table->item[i], s + lane, input + lane, static_cast<size_t>(first + lane));
+        do_degrees_down<P, R, c_most>(a, a.table->item[item], s + lane, input + lane, to);
     }
 }
 
@@ -539,55 +551,70 @@ gmxfmm_status fmm_cuda_product_items(gmxfmm_plan* plan)
     return GMXFMM_OK;
 }
 
-template <class R>
-static ProductArgs<R> make_args(gmxfmm_plan* plan, const DeviceBuffer& to)
+/* What a product reads and writes, spectra of the device that it is for. */
+struct Product
 {
-    fmm_device* d = plan->device;
-    return {plan->far.order,
-            d->num_freq,
-            d->num_warps,
-            d->spectrum.as<Vec2<R>>(),
-            to.as<Vec2<R>>(),
-            d->s.as<Vec2<R>>(),
-            d->work_items.as<WorkTable>()};
-}
+    const FarPart& far;
+    const void*    from;
+    void*          to;
+    bool           chained;
+    cudaStream_t   stream;
+};
 
-static dim3 product_grid(const fmm_device* d, int width)
+template <class R>
+static ProductArgs<R> make_args(const gmxfmm_plan* plan, const Product& wanted)
 {
-    return dim3(static_cast<unsigned>(blocks_for(d->num_freq, width)), static_cast<unsigned>(d->num_parts));
+    const fmm_device* d    = plan->device;
+    const Slab&       slab = wanted.far.slab;
+    const int         own  = slab.end_column - slab.first_column;
+    ProductArgs<R>    a;
+    a.p            = plan->far.order;
+    a.num_freq     = d->num_freq;
+    a.warps        = d->num_warps;
+    a.columns      = num_columns(plan);
+    a.first_column = slab.first_column;
+    a.own_columns  = own;
+    a.own_freq     = own * fmm_convolved(plan)->n[0];
+    a.from         = static_cast<const Vec2<R>*>(wanted.from);
+    a.to           = static_cast<Vec2<R>*>(wanted.to);
+    a.s            = static_cast<const Vec2<R>*>(wanted.far.s);
+    a.table        = static_cast<const WorkTable*>(wanted.far.work_items);
+    return a;
 }
 
 /* width: frequencies of a block of the kernel */
 template <class R>
-static gmxfmm_status launch(gmxfmm_plan* plan,
-                            void (*kernel)(ProductArgs<R>),
-                            int                 width,
-                            size_t              shared,
-                            const DeviceBuffer& to,
-                            cudaStream_t        stream)
+static gmxfmm_status
+launch(gmxfmm_plan* plan, void (*kernel)(ProductArgs<R>), int width, size_t shared, const Product& wanted)
 {
-    fmm_device* d = plan->device;
+    const fmm_device*    d = plan->device;
+    const ProductArgs<R> a = make_args<R>(plan, wanted);
+    const dim3 blocks(static_cast<unsigned>(blocks_for(a.own_freq, width)), static_cast<unsigned>(d->num_parts));
     /* where a block has a multiprocessor for itself, warps without items help to fetch */
     const unsigned warps = static_cast<unsigned>(one_block_each(d, d->num_parts) ? c_maxWarps : d->num_warps);
-    FMM_CUDA(plan, allow_shared(&plan->device->allowed, kernel));
-    FMM_CUDA(plan, launch_next(d->has_chains, kernel, product_grid(d, width), 32 * warps, shared, stream,
-                               make_args<R>(plan, to)));
+    FMM_CUDA(plan, allow_shared(wanted.far.allowed, kernel));
+    FMM_CUDA(plan, launch_next(wanted.chained && wanted.far.has_chains, kernel, blocks, 32 * warps, shared,
+                               wanted.stream, a));
     return GMXFMM_OK;
 }
 
 template <class R>
-static gmxfmm_status dispatch(gmxfmm_plan* plan, const DeviceBuffer& to, cudaStream_t stream)
+static gmxfmm_status dispatch(gmxfmm_plan* plan, const Product& wanted)
 {
     const size_t input   = static_cast<size_t>(num_pairs(plan->far.order)) * 32 * sizeof(Vec4<R>);
     const size_t spectra = static_cast<size_t>(num_pairs(2 * plan->far.order)) * 32 * sizeof(Vec2<R>);
     const size_t room    = static_cast<size_t>(plan->device->limits.max_shared);
+    if (wanted.far.slab.end_column == wanted.far.slab.first_column)
+    {
+        return GMXFMM_OK;
+    }
     switch (plan->far.order)
     {
 #define FMM_LAUNCH(P)                                                                                                  \
     case P:                                                                                                            \
         if (input + spectra <= room)                                                                                   \
         {                                                                                                              \
-            return launch<R>(plan, product_special<R, P>, 32, input + spectra, to, stream);                            \
+            return launch<R>(plan, product_special<R, P>, 32, input + spectra, wanted);                                \
         }                                                                                                              \
         break;
         FMM_SPECIAL_ORDERS(FMM_LAUNCH)
@@ -598,15 +625,23 @@ static gmxfmm_status dispatch(gmxfmm_plan* plan, const DeviceBuffer& to, cudaStr
     /* if fewer than two blocks fit on a multiprocessor, reading the spectra through the caches is faster */
     if (input + spectra <= room / 2)
     {
-        return launch<R>(plan, product<R, true, 32>, 32, input + spectra, to, stream);
+        return launch<R>(plan, product<R, true, 32>, 32, input + spectra, wanted);
     }
-    return input <= room ? launch<R>(plan, product<R, false, 32>, 32, input, to, stream)
-                         : launch<R>(plan, product<R, false, 16>, 16, input / 2, to, stream);
+    return input <= room ? launch<R>(plan, product<R, false, 32>, 32, input, wanted)
+                         : launch<R>(plan, product<R, false, 16>, 16, input / 2, wanted);
+}
+
+gmxfmm_status fmm_cuda_part_of_product(
+    gmxfmm_plan* plan, const FarPart& far, const void* from, void* to, bool chained, cudaStream_t stream)
+{
+    const Product wanted = {far, from, to, chained, stream};
+    return is_double(plan) ? dispatch<double>(plan, wanted) : dispatch<float>(plan, wanted);
 }
 
 gmxfmm_status fmm_cuda_product(gmxfmm_plan* plan, const DeviceBuffer& to, cudaStream_t stream)
 {
-    return is_double(plan) ? dispatch<double>(plan, to, stream) : dispatch<float>(plan, to, stream);
+    return fmm_cuda_part_of_product(plan, whole_far_field(plan), plan->device->spectrum.memory, to.memory, true,
+                                    stream);
 }
 
 template <class R, class C>

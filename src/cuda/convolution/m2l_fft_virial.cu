@@ -133,7 +133,7 @@ __global__ void __launch_bounds__(32 * c_warps) m2l_virial(VirialArgs<R> a)
     const size_t stride = static_cast<size_t>(a.num_freq);
     const bool   idle   = f >= a.num_freq || static_cast<int>(threadIdx.x % 32) >= a.width;
     double       w[6]   = {0};
-    stage_coefficients(a.p, a.num_freq, a.width, a.spectrum, first, input);
+    stage_coefficients(a.p, a.num_freq, a.width, a.spectrum, static_cast<size_t>(last), input);
     __syncthreads();
     /* items: rows 2 i and 2 i + 1 of one mu <= 2 i + 1 */
     const int first_item = warp + c_warps * static_cast<int>(blockIdx.y), step = c_warps * static_cast<int>(gridDim.y);

@@ -41,16 +41,16 @@ static __device__ inline Vec2<R> with_phase(int n, const Vec2<R>& v)
     return n & 2 ? Vec2<R>{-a, -b} : Vec2<R>{a, b};
 }
 
-/* Copies the coefficients of a block's `width` frequencies first, ... to input[pair(p, n, m)][width], without their
- * phases: A and B of A + iB, both complex. width: 32 or, where shared memory is short, 16 or less; the lanes from width
- * on then do the same as those below. */
+/* Copies the coefficients of a block's `width` frequencies, f of the calling lane, to input[pair(p, n, m)][width],
+ * without their phases: A and B of A + iB, both complex. width: 32 or, where shared memory is short, 16 or less; the
+ * lanes from width on then do the same as those below. */
 template <class R>
 static __device__ void
-stage_coefficients(int p, int num_freq, int width, const Vec2<R>* spectrum, int first, Vec4<R>* input)
+stage_coefficients(int p, int num_freq, int width, const Vec2<R>* spectrum, size_t f, Vec4<R>* input)
 {
     const int    lane = static_cast<int>(threadIdx.x) & (width - 1), warp = static_cast<int>(threadIdx.x / 32);
-    const int    warps = static_cast<int>(blockDim.x / 32);
-    const size_t f = static_cast<size_t>(min(first + lane, num_freq - 1)), stride = static_cast<size_t>(num_freq);
+    const int    warps  = static_cast<int>(blockDim.x / 32);
+    const size_t stride = static_cast<size_t>(num_freq);
     int          m = 0, n = warp;
     for (int pair = warp; pair < num_pairs(p); pair += c_staged * warps)
     {

@@ -23,16 +23,17 @@ enum
 template <class R>
 struct L2pArgs
 {
-    Geometry           g;
-    Leaves             leaves;
-    int                p, cells_per_block;
-    const int*         cell_start;
-    const Vec4<R>*     xq;
-    const R*           field;
-    Vec4<R>*           out;
-    const StepResults* results;
-    const double*      total_charge; /* sum q */
-    double             background;   /* 2 pi / (3 V), or 0 */
+    Geometry       g;
+    Leaves         leaves;
+    int            p, cells_per_block;
+    int            begin, end; /* leaves that are evaluated */
+    const int*     cell_start;
+    const Vec4<R>* xq;
+    const R*       field;
+    Vec4<R>*       out;
+    const double*  moments;      /* of StepResults */
+    const double*  total_charge; /* sum q */
+    double         background;   /* 2 pi / (3 V), or 0 */
 };
 
 /* s_n^m L_n^m, with s = (-1)^n (2 - delta_m0), 0 unless 0 <= m <= n <= p; twice: the factor is 2 for m = 0, too. */
@@ -232,7 +233,7 @@ static __device__ inline void evaluate_columns(const Vec4<R>* weights, Batch<R, 
 template <class R>
 static __device__ inline Vec4<R> finish(const L2pArgs<R>& a, int leaf, const Vec4<R>& u, const Vec4<R>& sum)
 {
-    const double* m = a.results->moments;
+    const double* m = a.moments;
     Vec4<R>       v = u;
     if (a.leaves.edge > 1)
     {
@@ -323,19 +324,22 @@ evaluate_particles(const L2pArgs<R>& a, int first, const BlockItems& items, cons
     }
 }
 
-/* Evaluates the block's particles, T of one cell in a thread, so that each weight is read once for all of them. */
+/* Evaluates the block's particles, T of one cell in a thread, so that each weight is read once for all of them. They
+ * are as far apart as there are threads for the cell: neighbouring threads have neighbours, and store them in long
+ * runs, which another device's memory wants. */
 template <class R, int P, int T>
 static __device__ inline void
 evaluate_together(const L2pArgs<R>& a, int first, const BlockItems& items, int threads, const Vec4<R>* weights)
 {
     for (int item = static_cast<int>(threadIdx.x); item < items.item[32]; item += threads)
     {
-        const int   cell = cell_of_item(items, item), s = items.begin[cell] + T * (item - items.item[cell]);
+        const int   cell = cell_of_item(items, item), num = items.item[cell + 1] - items.item[cell];
+        const int   s = items.begin[cell] + item - items.item[cell], end = items.end[cell];
         Batch<R, T> b;
 #pragma unroll
         for (int t = 0; t < T; t++)
         {
-            b.v[t]   = a.xq[min(s + t, items.end[cell] - 1)];
+            b.v[t]   = a.xq[s + t * num < end ? s + t * num : s];
             b.sum[t] = {0, 0, 0, 0};
             b.r2[t]  = b.v[t].x * b.v[t].x + b.v[t].y * b.v[t].y + b.v[t].z * b.v[t].z;
             b.u[t]   = 1;
@@ -345,7 +349,10 @@ evaluate_together(const L2pArgs<R>& a, int first, const BlockItems& items, int t
 #pragma unroll
         for (int t = 0; t < T; t++)
         {
-            a.out[min(s + t, items.end[cell] - 1)] = finish(a, first + cell, b.v[t], b.sum[t]);
+            if (s + t * num < end)
+            {
+                a.out[s + t * num] = finish(a, first + cell, b.v[t], b.sum[t]);
+            }
         }
     }
 }
@@ -356,7 +363,7 @@ __global__ void __launch_bounds__(c_threads) l2p_general(L2pArgs<R> a)
     extern __shared__ char shared[];
     __shared__ BlockItems  items;
     const int              p = a.p, size = harm_size(p), per = a.cells_per_block;
-    const int              first = static_cast<int>(blockIdx.x) * per, cells = min(per, a.leaves.num - first);
+    const int              first = a.begin + static_cast<int>(blockIdx.x) * per, cells = min(per, a.end - first);
     Vec4<R>*               weights = reinterpret_cast<Vec4<R>*>(shared);
     R*                     local   = reinterpret_cast<R*>(weights + weight_stride(p) * per);
     R*                     factor  = local + size * per;
@@ -432,8 +439,8 @@ __global__ void __launch_bounds__(32 * WARPS) l2p(L2pArgs<R> a)
     extern __shared__ char shared[];
     __shared__ BlockItems  items;
     const int              lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
-    const int              first   = static_cast<int>(blockIdx.x) * a.cells_per_block;
-    const int              cells   = min(a.cells_per_block, a.leaves.num - first);
+    const int              first   = a.begin + static_cast<int>(blockIdx.x) * a.cells_per_block;
+    const int              cells   = min(a.cells_per_block, a.end - first);
     Vec4<R>*               weights = reinterpret_cast<Vec4<R>*>(shared);
     if (warp == 0)
     {
@@ -450,7 +457,7 @@ __global__ void __launch_bounds__(32 * WARPS) l2p(L2pArgs<R> a)
 }
 
 template <class R>
-static gmxfmm_status launch_general(gmxfmm_plan* plan, L2pArgs<R> a, cudaStream_t stream)
+static gmxfmm_status launch_general(gmxfmm_plan* plan, const FarPart& far, L2pArgs<R> a, cudaStream_t stream)
 {
     const size_t size = static_cast<size_t>(harm_size(a.p)), wide = static_cast<size_t>(weight_stride(a.p));
     int          per = 16;
@@ -460,9 +467,9 @@ static gmxfmm_status launch_general(gmxfmm_plan* plan, L2pArgs<R> a, cudaStream_
     }
     a.cells_per_block   = per;
     const size_t shared = static_cast<size_t>(per) * (4 * wide + size) * sizeof(R) + size * sizeof(R);
-    FMM_CUDA(plan, (allow_shared(&plan->device->allowed, l2p_general<R>)));
-    FMM_CUDA(plan, launch_next(plan->device->has_chains, l2p_general<R>, blocks_for(a.leaves.num, per), c_threads,
-                               shared, stream, a));
+    FMM_CUDA(plan, (allow_shared(far.allowed, l2p_general<R>)));
+    FMM_CUDA(plan, launch_next(far.has_chains, l2p_general<R>, blocks_for(a.end - a.begin, per), c_threads, shared,
+                               stream, a));
     return GMXFMM_OK;
 }
 
@@ -473,62 +480,67 @@ static size_t weights_bytes(int cells)
 }
 
 template <class R, int P, int WARPS, int T>
-static gmxfmm_status launch_blocks(gmxfmm_plan* plan, L2pArgs<R> a, int cells, cudaStream_t stream)
+static gmxfmm_status launch_blocks(gmxfmm_plan* plan, const FarPart& far, L2pArgs<R> a, int cells, cudaStream_t stream)
 {
     const size_t shared = weights_bytes<R, P>(cells);
     a.cells_per_block   = cells;
-    FMM_CUDA(plan, (allow_shared(&plan->device->allowed, l2p<R, P, WARPS, T>)));
-    FMM_CUDA(plan, (launch_next(plan->device->has_chains, l2p<R, P, WARPS, T>, blocks_for(a.leaves.num, cells),
-                                32 * WARPS, shared, stream, a)));
+    FMM_CUDA(plan, (allow_shared(far.allowed, l2p<R, P, WARPS, T>)));
+    FMM_CUDA(plan, (launch_next(far.has_chains, l2p<R, P, WARPS, T>, blocks_for(a.end - a.begin, cells), 32 * WARPS,
+                                shared, stream, a)));
     return GMXFMM_OK;
 }
 
 template <class R, int P>
-static gmxfmm_status launch(gmxfmm_plan* plan, const L2pArgs<R>& a, cudaStream_t stream)
+static gmxfmm_status launch(gmxfmm_plan* plan, const FarPart& far, const L2pArgs<R>& a, cudaStream_t stream)
 {
-    /* Few cells: a thread waits for its instructions and numbers, so that more threads with less to do are faster. */
+    /* Few cells: a thread waits for its instructions and numbers, so that more threads with less to do are faster. All
+     * parts of the far field have the kernel of the whole. */
     if (blocks_for(a.leaves.num, c_cells / 4) <= c_fewBlocks * plan->device->limits.processors)
     {
-        return launch_blocks<R, P, c_manyWarps, 1>(plan, a, c_cells / 4, stream);
+        return launch_blocks<R, P, c_manyWarps, 1>(plan, far, a, c_cells / 4, stream);
     }
     int cells = a.leaves.num < c_fewCells ? c_cells / 2 : c_cells;
     while (cells > 1 && weights_bytes<R, P>(cells) > static_cast<size_t>(plan->device->limits.max_shared))
     {
         cells /= 2;
     }
-    return launch_blocks<R, P, c_warps, 2>(plan, a, cells, stream);
+    return launch_blocks<R, P, c_warps, 2>(plan, far, a, cells, stream);
 }
 
 template <class R>
-static gmxfmm_status dispatch(gmxfmm_plan* plan, cudaStream_t stream)
+static gmxfmm_status dispatch(gmxfmm_plan* plan, const FarPart& far, cudaStream_t stream)
 {
-    fmm_device*        d       = plan->device;
-    const ParticleSet* targets = targets_of(d);
-    const Expansions   far     = d->path->expansions(plan);
-    L2pArgs<R>         a;
+    const fmm_device* d = plan->device;
+    L2pArgs<R>        a;
     a.p            = plan->far.order;
     a.g            = make_geometry(plan);
-    a.leaves       = far.leaves;
-    a.cell_start   = targets->cell_start.as<int>();
-    a.xq           = targets->xq.as<Vec4<R>>();
+    a.leaves       = d->path->expansions(plan).leaves;
+    a.begin        = far.first_cell;
+    a.end          = far.end_cell;
+    a.cell_start   = far.target_start;
+    a.xq           = static_cast<const Vec4<R>*>(far.target_xq);
     a.field        = static_cast<const R*>(far.local);
     a.out          = d->far_out.as<Vec4<R>>();
-    a.results      = d->results.as<StepResults>();
+    a.moments      = far.moments;
+    a.total_charge = far.total_charge;
     a.background   = fmm_is_periodic(plan) ? 2 * FMM_PI / (3 * plan->domain.cells.box_volume) : 0;
-    a.total_charge = d->charge_results.as<ChargeResults>()->total;
+    if (a.end <= a.begin)
+    {
+        return GMXFMM_OK;
+    }
     switch (plan->far.order)
     {
 #define FMM_LAUNCH(P)                                                                                                  \
     case P:                                                                                                            \
-        return launch<R, P>(plan, a, stream);
+        return launch<R, P>(plan, far, a, stream);
         FMM_SPECIAL_ORDERS(FMM_LAUNCH)
 #undef FMM_LAUNCH
     default:
-        return launch_general<R>(plan, a, stream);
+        return launch_general<R>(plan, far, a, stream);
     }
 }
 
-gmxfmm_status fmm_cuda_l2p(gmxfmm_plan* plan, cudaStream_t stream)
+gmxfmm_status fmm_cuda_l2p(gmxfmm_plan* plan, const FarPart& far, cudaStream_t stream)
 {
-    return is_double(plan) ? dispatch<double>(plan, stream) : dispatch<float>(plan, stream);
+    return is_double(plan) ? dispatch<double>(plan, far, stream) : dispatch<float>(plan, far, stream);
 }

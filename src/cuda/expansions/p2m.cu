@@ -4,6 +4,8 @@
  * so that coefficients stay in registers and writes are contiguous. The moments for the background are computed with
  * the first columns.
  */
+#include <algorithm>
+
 #include "cuda/expansions/expansions.h"
 #include "cuda/runtime/chain.h"
 #include "cuda/expansions/orders.h"
@@ -24,7 +26,10 @@ struct P2mArgs
 {
     Geometry       g;
     Leaves         leaves;
-    int            p, sums; /* sums: whether the dipole and sum q r^2 are wanted */
+    int            p;
+    int            first_block, end; /* of the blocks for all leaves; leaves before `end` are computed */
+    int            first_row;        /* of `partial`: blocks before it belong to another part of the far field */
+    Moments        moments;
     const int*     cell_start;
     const Vec4<R>* xq;
     R*             field;
@@ -32,37 +37,56 @@ struct P2mArgs
     StepResults*   results;
 };
 
-/* Adds up the dipole and sum q r^2 of all cells; the last block writes them. */
-static __device__ void add_block_moments(double* partial, StepResults* results, const double* moment)
+/* Adds up the dipole and sum q r^2 of so many blocks; of one block of c_threads. */
+static __device__ void sum_moments(const double* partial, int rows, StepResults* results)
 {
+    const int column = static_cast<int>(threadIdx.x % 4);
+    double    part   = 0;
+    for (int row = static_cast<int>(threadIdx.x / 4); row < rows; row += c_threads / 4)
+    {
+        part += __ldcg(partial + 4 * row + column);
+    }
+    for (int k = 0; k < 4; k++)
+    {
+        const double sum = block_sum<c_threads>(column == k ? part : 0);
+        if (threadIdx.x == 0)
+        {
+            results->moments[k] = sum;
+        }
+    }
+    if (threadIdx.x == 0)
+    {
+        results->moments[4] = results->moments[5] = 0;
+    }
+}
+
+/* The number of the calling block among those for all leaves. */
+template <class R>
+static __device__ inline int block_number(const P2mArgs<R>& a)
+{
+    return a.first_block + static_cast<int>(blockIdx.x);
+}
+
+/* Adds up the dipole and sum q r^2 of a block's cells; the last block writes those of all, unless other devices have
+ * some of them. */
+template <class R>
+static __device__ void add_block_moments(const P2mArgs<R>& a, const double* moment)
+{
+    const int row = block_number(a);
     for (int k = 0; k < 4; k++)
     {
         const double sum = block_sum<c_threads>(moment[k]);
-        if (threadIdx.x == 0)
+        if (threadIdx.x == 0 && row >= a.first_row)
         {
-            partial[4 * blockIdx.x + k] = sum;
+            a.partial[4 * row + k] = sum;
         }
     }
-    if (is_last_block(&results->p2m_done))
+    if (a.moments == Moments::Whole && is_last_block(&a.results->p2m_done))
     {
-        const int column = static_cast<int>(threadIdx.x % 4);
-        double    part   = 0;
-        for (int row = static_cast<int>(threadIdx.x / 4); row < static_cast<int>(gridDim.x); row += c_threads / 4)
-        {
-            part += __ldcg(partial + 4 * row + column);
-        }
-        for (int k = 0; k < 4; k++)
-        {
-            const double sum = block_sum<c_threads>(column == k ? part : 0);
-            if (threadIdx.x == 0)
-            {
-                results->moments[k] = sum;
-            }
-        }
+        sum_moments(a.partial, static_cast<int>(gridDim.x), a.results);
         if (threadIdx.x == 0)
         {
-            results->moments[4] = results->moments[5] = 0;
-            results->p2m_done                         = 0;
+            a.results->p2m_done = 0;
         }
     }
 }
@@ -179,7 +203,7 @@ columns(const P2mArgs<R>& a, const Vec4<R>* xq, const int2& range, int cell, dou
         moment[d] = static_cast<double>(dipole[d]);
     }
     moment[3] = static_cast<double>(trace);
-    if (M == 0 && a.sums)
+    if (M == 0 && a.moments != Moments::None)
     {
         shift_moments(a, cell, static_cast<double>(re[0][0]), moment);
     }
@@ -203,16 +227,16 @@ group(const P2mArgs<R>& a, int number, const Vec4<R>* xq, const int2& range, int
 template <class R, int P>
 __global__ void __launch_bounds__(c_threads) p2m(P2mArgs<R> a)
 {
-    const int cell      = static_cast<int>(blockIdx.x * c_threads + threadIdx.x);
+    const int cell      = block_number(a) * c_threads + static_cast<int>(threadIdx.x);
     double    moment[4] = {0, 0, 0, 0};
     wait_for_previous();
-    if (cell < a.leaves.num)
+    if (cell < a.end)
     {
         group<R, P, 0, c_group>(a, static_cast<int>(blockIdx.y), a.xq, particles_of(a, cell), cell, moment);
     }
-    if (blockIdx.y == 0 && a.sums)
+    if (blockIdx.y == 0 && a.moments != Moments::None)
     {
-        add_block_moments(a.partial, a.results, moment);
+        add_block_moments(a, moment);
     }
 }
 
@@ -224,10 +248,10 @@ __global__ void __launch_bounds__(c_threads) p2m_of_few(P2mArgs<R> a)
 {
     __shared__ Vec4<R> staged[c_mostStaged];
     const int          lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
-    const int          cell      = static_cast<int>(blockIdx.x) * 32 + lane;
+    const int          cell      = block_number(a) * 32 + lane;
     double             moment[4] = {0, 0, 0, 0};
     wait_for_previous();
-    int2      range = particles_of(a, min(cell, a.leaves.num - 1));
+    int2      range = particles_of(a, min(cell, a.end - 1));
     const int first = __reduce_min_sync(0xffffffffu, range.x), num = __reduce_max_sync(0xffffffffu, range.y) - first;
     const Vec4<R>* xq = a.xq;
     if (num < c_mostStaged)
@@ -241,13 +265,13 @@ __global__ void __launch_bounds__(c_threads) p2m_of_few(P2mArgs<R> a)
         range.y -= first;
         __syncthreads();
     }
-    if (cell < a.leaves.num)
+    if (cell < a.end)
     {
         group<R, P, 0, 1>(a, static_cast<int>(blockIdx.y) * (c_threads / 32) + warp, xq, range, cell, moment);
     }
-    if (blockIdx.y == 0 && a.sums)
+    if (blockIdx.y == 0 && a.moments != Moments::None)
     {
-        add_block_moments(a.partial, a.results, moment);
+        add_block_moments(a, moment);
     }
 }
 
@@ -255,7 +279,7 @@ __global__ void __launch_bounds__(c_threads) p2m_of_few(P2mArgs<R> a)
 template <class R, int SIZE>
 __global__ void __launch_bounds__(c_threads) p2m_general(P2mArgs<R> a)
 {
-    const int cell = static_cast<int>(blockIdx.x * c_threads + threadIdx.x), m = static_cast<int>(blockIdx.y);
+    const int cell = block_number(a) * c_threads + static_cast<int>(threadIdx.x), m = static_cast<int>(blockIdx.y);
     const int length    = a.p + 1 - m;
     double    moment[4] = {0, 0, 0, 0};
     R         re[SIZE], im[SIZE], factor[SIZE];
@@ -266,7 +290,7 @@ __global__ void __launch_bounds__(c_threads) p2m_general(P2mArgs<R> a)
         re[i] = im[i] = 0;
         factor[i]     = static_cast<R>(monic_factor(m + i, m));
     }
-    const int2 range = cell < a.leaves.num ? particles_of(a, cell) : make_int2(0, 0);
+    const int2 range = cell < a.end ? particles_of(a, cell) : make_int2(0, 0);
     for (int s = range.x; s < range.y; s++)
     {
         const Vec4<R> v  = a.xq[s];
@@ -301,7 +325,7 @@ __global__ void __launch_bounds__(c_threads) p2m_general(P2mArgs<R> a)
 #pragma unroll
     for (int i = 0; i < SIZE; i++)
     {
-        if (i < length && cell < a.leaves.num)
+        if (i < length && cell < a.end)
         {
             const R g                            = static_cast<R>(monic_scale(m + i, m));
             out[static_cast<size_t>(i) * stride] = g * re[i];
@@ -311,89 +335,165 @@ __global__ void __launch_bounds__(c_threads) p2m_general(P2mArgs<R> a)
             }
         }
     }
-    if (m == 0 && a.sums)
+    if (m == 0 && a.moments != Moments::None)
     {
-        if (cell < a.leaves.num)
+        if (cell < a.end)
         {
             shift_moments(a, cell, static_cast<double>(re[0]), moment);
         }
-        add_block_moments(a.partial, a.results, moment);
+        add_block_moments(a, moment);
     }
 }
 
+/* Moments of other blocks come from other devices; with `rows` those of all are added up. Every part of the far field
+ * needs the sums. */
+struct ShareArgs
+{
+    const double* partial;
+    int           rows, num;
+    StepResults*  results;
+    const double* total_charge;
+    double*       background[GMXFMM_MAX_DEVICES]; /* 7 numbers each; on other devices */
+};
+
+__global__ void __launch_bounds__(c_threads) share_moments(const __grid_constant__ ShareArgs a)
+{
+    const int part = static_cast<int>(threadIdx.x / 8), i = static_cast<int>(threadIdx.x % 8);
+    if (a.rows > 0)
+    {
+        sum_moments(a.partial, a.rows, a.results);
+        __syncthreads();
+    }
+    if (part < a.num && i < c_background)
+    {
+        a.background[part][i] = i < 6 ? a.results->moments[i] : *a.total_charge;
+    }
+}
+
+static bool has_special_order(const gmxfmm_plan* plan)
+{
+    switch (plan->far.order)
+    {
+#define FMM_CASE(P) case P:
+        FMM_SPECIAL_ORDERS(FMM_CASE)
+#undef FMM_CASE
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Leaves of a block, by the number of all leaves. */
+static int block_leaves(const gmxfmm_plan* plan, int num_leaves)
+{
+    return num_leaves < c_fewCells && has_special_order(plan) ? 32 : c_threads;
+}
+
 template <class R, int P>
-static void launch(const P2mArgs<R>& a, cudaStream_t stream)
+static void launch(const P2mArgs<R>& a, unsigned blocks, cudaStream_t stream)
 {
     if (a.leaves.num < c_fewCells)
     {
-        const dim3 grid(static_cast<unsigned>(blocks_for(a.leaves.num, 32)),
-                        static_cast<unsigned>(blocks_for(P + 1, c_threads / 32)));
+        const dim3 grid(blocks, static_cast<unsigned>(blocks_for(P + 1, c_threads / 32)));
         p2m_of_few<R, P><<<grid, c_threads, 0, stream>>>(a);
     }
     else
     {
-        const dim3 grid(static_cast<unsigned>(blocks_for(a.leaves.num, c_threads)),
-                        static_cast<unsigned>(P / c_group + 1));
+        const dim3 grid(blocks, static_cast<unsigned>(P / c_group + 1));
         p2m<R, P><<<grid, c_threads, 0, stream>>>(a);
     }
 }
 
 template <class R, int SIZE>
-static void launch_general(const P2mArgs<R>& a, cudaStream_t stream)
+static void launch_general(const P2mArgs<R>& a, unsigned blocks, cudaStream_t stream)
 {
-    const dim3 grid(static_cast<unsigned>(blocks_for(a.leaves.num, c_threads)), static_cast<unsigned>(a.p + 1));
-    p2m_general<R, SIZE><<<grid, c_threads, 0, stream>>>(a);
+    p2m_general<R, SIZE><<<dim3(blocks, static_cast<unsigned>(a.p + 1)), c_threads, 0, stream>>>(a);
 }
 
-static size_t partial_bytes(int num_leaves)
+static int num_rows(const gmxfmm_plan* plan)
 {
-    return static_cast<size_t>(blocks_for(num_leaves, num_leaves < c_fewCells ? 32 : c_threads)) * 4 * sizeof(double);
+    const int leaves = plan->device->path->expansions(plan).leaves.num;
+    return blocks_for(leaves, block_leaves(plan, leaves));
+}
+
+static size_t partial_bytes(const gmxfmm_plan* plan)
+{
+    return static_cast<size_t>(num_rows(plan)) * 4 * sizeof(double);
+}
+
+int fmm_cuda_p2m_leaves(const gmxfmm_plan* plan)
+{
+    return block_leaves(plan, plan->device->path->expansions(plan).leaves.num);
 }
 
 template <class R>
-static gmxfmm_status dispatch(gmxfmm_plan* plan, bool sums, cudaStream_t stream)
+static gmxfmm_status dispatch(gmxfmm_plan* plan, const FarPart& far, Moments moments, cudaStream_t stream)
 {
-    fmm_device*      d   = plan->device;
-    const Expansions far = d->path->expansions(plan);
-    P2mArgs<R>       a;
-    a.g          = make_geometry(plan);
-    a.leaves     = far.leaves;
-    a.p          = plan->far.order;
-    a.sums       = sums ? 1 : 0;
-    a.cell_start = d->sources.cell_start.as<int>();
-    a.xq         = d->sources.xq.as<Vec4<R>>();
-    a.field      = static_cast<R*>(far.multipole);
-    a.partial    = d->p2m_partial.as<double>();
-    a.results    = d->results.as<StepResults>();
-    if (partial_bytes(a.leaves.num) > d->p2m_partial.capacity)
+    fmm_device* d = plan->device;
+    P2mArgs<R>  a;
+    a.g             = make_geometry(plan);
+    a.leaves        = d->path->expansions(plan).leaves;
+    const int size  = block_leaves(plan, a.leaves.num);
+    a.p             = plan->far.order;
+    a.first_block   = far.first_cell / size;
+    a.end           = std::min(blocks_for(far.end_cell, size) * size, a.leaves.num);
+    a.first_row     = blocks_for(far.first_cell, size);
+    a.moments       = moments;
+    a.cell_start    = far.cell_start;
+    a.xq            = static_cast<const Vec4<R>*>(far.xq);
+    a.field         = static_cast<R*>(far.multipole);
+    a.partial       = d->p2m_partial.as<double>();
+    a.results       = d->results.as<StepResults>();
+    const int count = blocks_for(a.end, size) - a.first_block;
+    if (partial_bytes(plan) > d->p2m_partial.capacity)
     {
         return fmm_fail(plan, GMXFMM_ERROR_ORDER, "no memory reserved for %d cells", a.leaves.num);
     }
+    if (far.end_cell <= far.first_cell)
+    {
+        return GMXFMM_OK;
+    }
+    const unsigned blocks = static_cast<unsigned>(count);
     switch (plan->far.order)
     {
 #define FMM_LAUNCH(P)                                                                                                  \
     case P:                                                                                                            \
-        launch<R, P>(a, stream);                                                                                       \
+        launch<R, P>(a, blocks, stream);                                                                               \
         break;
         FMM_SPECIAL_ORDERS(FMM_LAUNCH)
 #undef FMM_LAUNCH
     default:
-        a.p <= 4    ? launch_general<R, 5>(a, stream)
-        : a.p <= 12 ? launch_general<R, 13>(a, stream)
-        : a.p <= 20 ? launch_general<R, 21>(a, stream)
-                    : launch_general<R, FMM_OCTREE_MAX_ROTATION_ORDER + 1>(a, stream);
+        a.p <= 4    ? launch_general<R, 5>(a, blocks, stream)
+        : a.p <= 12 ? launch_general<R, 13>(a, blocks, stream)
+        : a.p <= 20 ? launch_general<R, 21>(a, blocks, stream)
+                    : launch_general<R, FMM_OCTREE_MAX_ROTATION_ORDER + 1>(a, blocks, stream);
     }
     FMM_CUDA(plan, cudaGetLastError());
     return GMXFMM_OK;
 }
 
-gmxfmm_status fmm_cuda_p2m(gmxfmm_plan* plan, bool sums, cudaStream_t stream)
+gmxfmm_status fmm_cuda_p2m(gmxfmm_plan* plan, const FarPart& far, Moments moments, cudaStream_t stream)
 {
-    return is_double(plan) ? dispatch<double>(plan, sums, stream) : dispatch<float>(plan, sums, stream);
+    return is_double(plan) ? dispatch<double>(plan, far, moments, stream) : dispatch<float>(plan, far, moments, stream);
+}
+
+gmxfmm_status fmm_cuda_share_moments(gmxfmm_plan* plan, bool sum, double* const* to, int num, cudaStream_t stream)
+{
+    const fmm_device* d = plan->device;
+    ShareArgs         a;
+    a.partial      = d->p2m_partial.as<double>();
+    a.rows         = sum ? num_rows(plan) : 0;
+    a.num          = num;
+    a.results      = d->results.as<StepResults>();
+    a.total_charge = d->charge_results.as<ChargeResults>()->total;
+    std::copy(to, to + num, a.background);
+    share_moments<<<1, c_threads, 0, stream>>>(a);
+    FMM_CUDA(plan, cudaGetLastError());
+    return GMXFMM_OK;
 }
 
 gmxfmm_status fmm_cuda_p2m_reserve(gmxfmm_plan* plan)
 {
     fmm_device* d = plan->device;
-    return fmm_device_reserve(plan, &d->p2m_partial, partial_bytes(d->path->expansions(plan).leaves.num));
+    return fmm_device_reserve(plan, &d->p2m_partial, partial_bytes(plan));
 }

@@ -1,22 +1,41 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A part of the near field, on one of several devices (parts.h). */
+/* A part of the near field, and of the far field, on one of several devices (parts.h, slabs.h). */
 #ifndef FMM_CUDA_DEVICE_PART_H
 #define FMM_CUDA_DEVICE_PART_H
 
-#include "cuda/state.h"
+#include "cuda/far_part.h"
 
 enum
 {
-    c_allTiles = 1 << 16 /* what shares are parts of */
+    c_allTiles     = 1 << 16, /* what shares are parts of */
+    c_runs         = 3,       /* of layers whose particles a part needs: two near its tiles, one of its far field */
+    c_fillingTiles = 16,      /* of P2P, for a multiprocessor, of 24 that it has room for */
+    c_manyTiles    = 72       /* three times that */
 };
 
 /* The tiles of a part, and what P2P reads for them; on its device, since assignments on a stream change it there. */
 struct PartRange
 {
     int num_tiles, first_tile;
-    int first[2], end[2]; /* sources, sorted: of consecutive layers, which may go on at the other end of the box */
+    int first[c_runs], end[c_runs]; /* sources, sorted: of runs of layers, from the lowest on */
     int first_target, end_target;
     int first_special, end_special;
+};
+
+/* The part's far field; of the first part, whose arrays are the plan's own, only slab and events. */
+struct DeviceSlab
+{
+    bool         active; /* it has layers or columns */
+    Slab         slab;
+    int          first_layer, end_layer; /* whose particles it needs */
+    cudaStream_t stream;
+    cudaEvent_t  fetched;       /* positions are on the device */
+    cudaEvent_t  sent;          /* its planes are transformed, and where their columns are needed */
+    cudaEvent_t  spectrum_done; /* the multipoles of its columns are transformed */
+    cudaEvent_t  returned;      /* locals of its columns are where their planes are needed */
+    cudaEvent_t  far_done;
+    cudaEvent_t  gathered; /* the first device has the spectrum of its columns, for a virial */
+    DeviceBuffer field, spectrum, local_spectrum, s, twiddles, work_items, background;
 };
 
 struct DevicePart
@@ -24,9 +43,11 @@ struct DevicePart
     int            id;
     cudaStream_t   stream;     /* of the first part: none */
     cudaEvent_t    done;       /* the first device may use the results, and change what they were made of */
-    cudaEvent_t    begin, end; /* timing events around its near field */
+    cudaEvent_t    begin, end; /* timing events around its work */
     AllowedKernels allowed;
     int            processors;
+    bool           has_chains;
+    DeviceSlab     far;
     int            begin_share, end_share; /* tiles from this to that part of c_allTiles */
     int            warps;                  /* that P2P is launched with; 0: it has no tiles */
     DeviceBuffer   range;                  /* PartRange */
@@ -39,9 +60,13 @@ struct DeviceParts
     DevicePart  part[GMXFMM_MAX_DEVICES];
     cudaEvent_t fork;
     double      share[GMXFMM_MAX_DEVICES]; /* their sum is 1 */
-    bool        given;                     /* they were asked for */
-    bool        timed;                     /* steps record `begin` and `end` of the parts and the first device */
-    char        note[160];                 /* devices that are not used */
+    double      far_share[GMXFMM_MAX_DEVICES];
+    bool        given, far_given; /* they were asked for */
+    bool        connected;   /* each device reaches the memory of all others, so that they can share the far field */
+    bool        slabs;       /* they share it */
+    int64_t     slab_arrays; /* version of the far field's arrays that they have room for */
+    bool        timed;       /* steps record `begin` and `end` of the parts and the first device */
+    char        note[160];   /* devices that are not used */
     /* what the shares were measured for */
     int measured_n, measured_targets, measured_order, measured_near, measured_tiles;
 };
@@ -61,6 +86,27 @@ static inline bool has_parts(const fmm_device* d)
 static inline bool has_own_part(const fmm_device* d)
 {
     return !has_parts(d) || d->parts->part[0].end_share > 0;
+}
+
+/* Whether a part does anything in a step of these fields. */
+static inline bool has_work(const DevicePart* part, bool near, bool far)
+{
+    return (near && part->warps > 0) || (far && part->far.active);
+}
+
+/* Whether devices share the far field. */
+static inline bool has_slabs(const gmxfmm_plan* plan)
+{
+    const DeviceParts* parts = plan->device->parts;
+    return parts != NULL && parts->slabs && parts->slab_arrays == plan->far.arrays;
+}
+
+/* Whether P2P begins behind the transform of the multipoles, by its tiles for a multiprocessor. Its warps take a
+ * multiprocessor's shared memory and stay long: if they fill the device, the transform, for which all of the far field
+ * waits, would wait for them. Where there are many more, the device has work enough for both at any time. */
+static inline bool follows_transform(int tiles_each)
+{
+    return tiles_each >= c_fillingTiles && tiles_each < c_manyTiles;
 }
 
 /* Warps of P2P on the first device. */

@@ -35,7 +35,15 @@ struct AssignArgs
     int4*          near_vectors_copy;
     int            begin_share, end_share;
     int            layers, area, num_near, extent; /* of cells; extent of near vectors across layers */
+    int            far_first, far_end;             /* layers that the far field needs */
 };
+
+/* Whether sources of a layer are near the layers from `from` to `to`, which may go on at the other end of the box. */
+static __device__ inline bool is_between(int layer, int layers, int from, int to)
+{
+    return (layer >= from && layer < to) || (layer - layers >= from && layer - layers < to) ||
+           (layer + layers >= from && layer + layers < to);
+}
 
 /* One thread. */
 __global__ void find_range(AssignArgs a)
@@ -44,22 +52,31 @@ __global__ void find_range(AssignArgs a)
     PartRange r  = {};
     r.first_tile = tiles_before(all, a.begin_share);
     r.num_tiles  = end - r.first_tile;
+    int from = 0, to = 0, runs = 0;
     if (r.num_tiles > 0)
     {
         const Tile low = a.tiles[r.first_tile], high = a.tiles[end - 1];
-        const int  from = (low.z & 0xffff) - a.extent, to = (high.z & 0xffff) + 1 + a.extent;
-        const bool whole    = to - from >= a.layers;
-        const int  first[2] = {whole ? 0 : max(from, 0), from < 0 ? from + a.layers : 0};
-        const int  last[2]  = {whole ? a.layers : min(to, a.layers), from < 0 ? a.layers : max(to - a.layers, 0)};
-        r.first_target      = low.x;
-        r.end_target        = high.x + high.y;
-        r.first_special     = a.special_start[r.first_target];
-        r.end_special       = a.special_start[r.end_target];
-        for (int i = 0; i < (whole ? 1 : 2); i++)
+        from            = (low.z & 0xffff) - a.extent;
+        to              = (high.z & 0xffff) + 1 + a.extent;
+        r.first_target  = low.x;
+        r.end_target    = high.x + high.y;
+        r.first_special = a.special_start[r.first_target];
+        r.end_special   = a.special_start[r.end_target];
+    }
+    bool before = false;
+    for (int layer = 0; layer <= a.layers; layer++)
+    {
+        const bool needed =
+            layer < a.layers && (is_between(layer, a.layers, from, to) || (layer >= a.far_first && layer < a.far_end));
+        if (needed && !before)
         {
-            r.first[i] = a.cell_start[first[i] * a.area];
-            r.end[i]   = a.cell_start[last[i] * a.area];
+            r.first[runs] = a.cell_start[layer * a.area];
         }
+        if (before && !needed)
+        {
+            r.end[runs++] = a.cell_start[layer * a.area];
+        }
+        before = needed;
     }
     *a.range = r;
 }
@@ -77,10 +94,10 @@ static __device__ void copy(const T* from, T* to, size_t num)
 __global__ void __launch_bounds__(c_threads) copy_cells(AssignArgs a)
 {
     const PartRange r = *a.range;
+    copy(a.cell_start, a.cell_start_copy, static_cast<size_t>(a.layers) * a.area + 1);
     if (r.num_tiles > 0)
     {
         const size_t targets = static_cast<size_t>(r.end_target - r.first_target);
-        copy(a.cell_start, a.cell_start_copy, static_cast<size_t>(a.layers) * a.area + 1);
         copy(a.near_vectors, a.near_vectors_copy, static_cast<size_t>(a.num_near));
         copy(a.tiles + r.first_tile, a.tiles_copy, static_cast<size_t>(r.num_tiles));
         copy(a.special_start + r.first_target, a.special_start_copy + r.first_target, targets + 1);
@@ -107,7 +124,7 @@ __global__ void __launch_bounds__(c_threads) fetch_particles(FetchArgs a)
     {
         a.box_copy[threadIdx.x] = a.box[threadIdx.x];
     }
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < c_runs; i++)
     {
         const size_t first = static_cast<size_t>(r.first[i]) * a.words;
         copy(a.sources + first, a.sources_copy + first, static_cast<size_t>(r.end[i] - r.first[i]) * a.words);
@@ -127,36 +144,49 @@ gmxfmm_status fmm_cuda_near_priority(gmxfmm_plan* plan, int* priority)
     return GMXFMM_OK;
 }
 
-static gmxfmm_status make_part(gmxfmm_plan* plan, DevicePart* part)
+static gmxfmm_status make_events(gmxfmm_plan* plan, DeviceSlab* far)
 {
-    DeviceScope  scope(part->id);
-    DeviceLimits limits;
-    int          near = 0;
-    FMM_CUDA(plan, device_limits(part->id, &limits));
-    part->processors = limits.processors;
-    FMM_TRY(fmm_cuda_near_priority(plan, &near));
-    FMM_CUDA(plan, cudaStreamCreateWithPriority(&part->stream, cudaStreamNonBlocking, near));
-    FMM_CUDA(plan, cudaEventCreateWithFlags(&part->done, cudaEventDisableTiming));
-    FMM_CUDA(plan, cudaEventCreate(&part->begin));
-    FMM_CUDA(plan, cudaEventCreate(&part->end));
+    for (cudaEvent_t* event :
+         {&far->fetched, &far->sent, &far->spectrum_done, &far->returned, &far->far_done, &far->gathered})
+    {
+        FMM_CUDA(plan, cudaEventCreateWithFlags(event, cudaEventDisableTiming));
+    }
     return GMXFMM_OK;
 }
 
-/* Lets kernels on a device reach the memory of the plan's. It stays so, since other plans may use it. *can: 0 if the
- * machine has no way between the two. */
-static gmxfmm_status enable_access(gmxfmm_plan* plan, int id, int* can)
+static gmxfmm_status make_part(gmxfmm_plan* plan, DevicePart* part)
 {
-    const int first = plan->device->id;
-    *can            = 1;
-    if (id == first)
+    const fmm_device* d = plan->device;
+    DeviceScope       scope(part->id);
+    DeviceLimits      limits;
+    int               near = 0, low = 0, high = 0;
+    FMM_CUDA(plan, device_limits(part->id, &limits));
+    FMM_CUDA(plan, cudaDeviceGetStreamPriorityRange(&low, &high));
+    part->processors = limits.processors;
+    part->has_chains = d->has_chains && limits.capability == d->limits.capability;
+    FMM_TRY(fmm_cuda_near_priority(plan, &near));
+    FMM_CUDA(plan, cudaStreamCreateWithPriority(&part->stream, cudaStreamNonBlocking, near));
+    FMM_CUDA(plan, cudaStreamCreateWithPriority(&part->far.stream, cudaStreamNonBlocking, high));
+    FMM_CUDA(plan, cudaEventCreateWithFlags(&part->done, cudaEventDisableTiming));
+    FMM_CUDA(plan, cudaEventCreate(&part->begin));
+    FMM_CUDA(plan, cudaEventCreate(&part->end));
+    return make_events(plan, &part->far);
+}
+
+/* Lets kernels on a device reach the memory of another. It stays so, since other plans may use it. *can: 0 if the
+ * machine has no way between the two. */
+static gmxfmm_status enable_access(gmxfmm_plan* plan, int id, int other, int* can)
+{
+    *can = 1;
+    if (id == other)
     {
         return GMXFMM_OK;
     }
-    FMM_CUDA(plan, cudaDeviceCanAccessPeer(can, id, first));
+    FMM_CUDA(plan, cudaDeviceCanAccessPeer(can, id, other));
     if (*can)
     {
         DeviceScope       scope(id);
-        const cudaError_t error = cudaDeviceEnablePeerAccess(first, 0);
+        const cudaError_t error = cudaDeviceEnablePeerAccess(other, 0);
         if (error == cudaErrorPeerAccessAlreadyEnabled)
         {
             cudaGetLastError();
@@ -167,19 +197,45 @@ static gmxfmm_status enable_access(gmxfmm_plan* plan, int id, int* can)
     return GMXFMM_OK;
 }
 
-/* Equal shares, or those asked for, of the devices that are used: part k is device used[k] of the options. */
-static void set_first_shares(const gmxfmm_options* o, DeviceParts* parts, const int* used)
+/* The same between all parts, as far as there are ways. */
+static gmxfmm_status connect_all(gmxfmm_plan* plan, DeviceParts* parts)
+{
+    parts->connected = true;
+    for (int i = 0; i < parts->num; i++)
+    {
+        for (int k = 0; k < parts->num; k++)
+        {
+            int can = 0;
+            FMM_TRY(enable_access(plan, parts->part[i].id, parts->part[k].id, &can));
+            parts->connected = parts->connected && can;
+        }
+    }
+    return GMXFMM_OK;
+}
+
+/* Shares asked for, of the devices that are used: part k is device used[k] of the options. False, and *share as it is:
+ * none. */
+static bool take_shares(const double* asked, const int* used, int num, double* share)
 {
     double sum = 0;
-    for (int k = 0; k < parts->num; k++)
+    for (int k = 0; k < num; k++)
     {
-        sum += o->shares[used[k]];
+        sum += asked[used[k]];
     }
-    parts->given = sum > 0;
-    for (int k = 0; k < parts->num; k++)
+    for (int k = 0; k < num && sum > 0; k++)
     {
-        parts->share[k] = parts->given ? o->shares[used[k]] / sum : 1.0 / parts->num;
+        share[k] = asked[used[k]] / sum;
     }
+    return sum > 0;
+}
+
+/* Those asked for, or equal shares of the near field, and all of the far field on the first. */
+static void set_first_shares(const gmxfmm_options* o, DeviceParts* parts, const int* used)
+{
+    std::fill_n(parts->share, parts->num, 1.0 / parts->num);
+    parts->far_share[0] = 1;
+    parts->given        = take_shares(o->shares, used, parts->num, parts->share);
+    parts->far_given    = take_shares(o->far_shares, used, parts->num, parts->far_share) || parts->given;
 }
 
 gmxfmm_status fmm_cuda_create_parts(gmxfmm_plan* plan)
@@ -200,10 +256,11 @@ gmxfmm_status fmm_cuda_create_parts(gmxfmm_plan* plan)
     parts->part[0].id            = d->id;
     parts->num                   = 1;
     FMM_CUDA(plan, cudaEventCreateWithFlags(&parts->fork, cudaEventDisableTiming));
+    FMM_TRY(make_events(plan, &parts->part[0].far));
     for (int i = 1; i < o->num_devices; i++)
     {
         int can = 0;
-        FMM_TRY(enable_access(plan, o->devices[i], &can));
+        FMM_TRY(enable_access(plan, o->devices[i], d->id, &can));
         if (!can)
         {
             const size_t length = std::strlen(parts->note);
@@ -217,7 +274,15 @@ gmxfmm_status fmm_cuda_create_parts(gmxfmm_plan* plan)
         FMM_TRY(make_part(plan, &parts->part[parts->num++]));
     }
     set_first_shares(o, parts, used);
-    return GMXFMM_OK;
+    return connect_all(plan, parts);
+}
+
+static void destroy_events(const DeviceSlab& far)
+{
+    for (cudaEvent_t event : {far.fetched, far.sent, far.spectrum_done, far.returned, far.far_done, far.gathered})
+    {
+        cudaEventDestroy(event);
+    }
 }
 
 void fmm_cuda_destroy_parts(gmxfmm_plan* plan)
@@ -227,15 +292,21 @@ void fmm_cuda_destroy_parts(gmxfmm_plan* plan)
     {
         return;
     }
-    for (int k = 1; k < parts->num; k++)
+    for (int k = 0; k < parts->num; k++)
     {
         const DevicePart& part = parts->part[k];
         DeviceScope       scope(part.id);
-        cudaStreamSynchronize(part.stream);
-        cudaStreamDestroy(part.stream);
-        cudaEventDestroy(part.done);
-        cudaEventDestroy(part.begin);
-        cudaEventDestroy(part.end);
+        if (k > 0)
+        {
+            cudaStreamSynchronize(part.stream);
+            cudaStreamSynchronize(part.far.stream);
+            cudaStreamDestroy(part.stream);
+            cudaStreamDestroy(part.far.stream);
+            cudaEventDestroy(part.done);
+            cudaEventDestroy(part.begin);
+            cudaEventDestroy(part.end);
+        }
+        destroy_events(part.far);
     }
     cudaEventDestroy(parts->fork);
     delete parts; /* and its memory, which is freed from whatever device is current */
@@ -248,6 +319,7 @@ static gmxfmm_status reserve_copies(gmxfmm_plan* plan, DevicePart* part)
     const fmm_device*  d       = plan->device;
     const ParticleSet* targets = targets_of(d);
     FMM_CUDA(plan, cudaStreamSynchronize(part->stream)); /* what a step that failed may have left */
+    FMM_CUDA(plan, cudaStreamSynchronize(part->far.stream));
     FMM_TRY(fmm_device_reserve(plan, &part->range, sizeof(PartRange)));
     FMM_TRY(fmm_device_reserve(plan, &part->box, sizeof(BoxValues)));
     FMM_TRY(fmm_device_reserve(plan, &part->near_vectors, d->near_vectors.capacity));
@@ -318,6 +390,8 @@ static AssignArgs assign_args(const gmxfmm_plan* plan, const DevicePart* part)
     a.area               = g.n[1] * g.n[2];
     a.num_near           = g.num_near;
     a.extent             = d->near_extent[0];
+    a.far_first          = has_slabs(plan) ? part->far.first_layer : 0;
+    a.far_end            = has_slabs(plan) ? part->far.end_layer : 0;
     return a;
 }
 
@@ -332,7 +406,7 @@ gmxfmm_status fmm_cuda_assign_parts(gmxfmm_plan* plan, cudaStream_t stream)
         const DevicePart& part = parts->part[k];
         const AssignArgs  a    = assign_args(plan, &part);
         DeviceScope       scope(part.id);
-        if (part.warps == 0)
+        if (!has_work(&part, true, has_slabs(plan)))
         {
             continue;
         }
@@ -342,7 +416,7 @@ gmxfmm_status fmm_cuda_assign_parts(gmxfmm_plan* plan, cudaStream_t stream)
         FMM_CUDA(plan, cudaGetLastError());
         FMM_CUDA(plan, cudaEventRecord(part.done, part.stream));
     }
-    return fmm_cuda_join_parts(plan, stream);
+    return fmm_cuda_join_parts(plan, true, has_slabs(plan), stream);
 }
 
 template <class R>
@@ -361,20 +435,45 @@ static FetchArgs fetch_args(const gmxfmm_plan* plan, const DevicePart* part)
     return a;
 }
 
-/* The near field of a part; its device is the current one. */
-static gmxfmm_status begin_part(gmxfmm_plan* plan, DevicePart* part, const StepWanted& wanted)
+/* Whether the near field of a part waits for the transform of its far field. */
+static bool follows(const DevicePart* part, bool far)
 {
-    const bool      timed = plan->device->parts->timed;
-    const FetchArgs a     = is_double(plan) ? fetch_args<double>(plan, part) : fetch_args<float>(plan, part);
-    FMM_CUDA(plan, cudaStreamWaitEvent(part->stream, plan->device->fork, 0));
-    if (timed)
+    return far && part->far.active && follows_transform(part->warps / part->processors);
+}
+
+/* Positions, and the near field of a part whose device is the current one. */
+static gmxfmm_status begin_part(gmxfmm_plan* plan, DevicePart* part, const StepWanted& wanted, bool near, bool far)
+{
+    const FetchArgs    a      = is_double(plan) ? fetch_args<double>(plan, part) : fetch_args<float>(plan, part);
+    const cudaStream_t stream = far && part->far.active ? part->far.stream : part->stream;
+    FMM_CUDA(plan, cudaStreamWaitEvent(stream, plan->device->fork, 0));
+    if (plan->device->parts->timed)
     {
-        FMM_CUDA(plan, cudaEventRecord(part->begin, part->stream));
+        FMM_CUDA(plan, cudaEventRecord(part->begin, stream));
     }
-    fetch_particles<<<c_blocks * part->processors, c_threads, 0, part->stream>>>(a);
+    fetch_particles<<<c_blocks * part->processors, c_threads, 0, stream>>>(a);
     FMM_CUDA(plan, cudaGetLastError());
-    FMM_TRY(fmm_cuda_p2p_part(plan, part, wanted));
-    if (timed)
+    if (stream != part->stream)
+    {
+        FMM_CUDA(plan, cudaEventRecord(part->far.fetched, stream));
+        FMM_CUDA(plan, cudaStreamWaitEvent(part->stream, part->far.fetched, 0));
+    }
+    return near && !follows(part, far) ? fmm_cuda_p2p_part(plan, part, wanted) : GMXFMM_OK;
+}
+
+/* The rest; the part's device is the current one. */
+static gmxfmm_status end_part(gmxfmm_plan* plan, DevicePart* part, const StepWanted& wanted, bool near, bool far)
+{
+    if (near && follows(part, far))
+    {
+        FMM_CUDA(plan, cudaStreamWaitEvent(part->stream, part->far.spectrum_done, 0));
+        FMM_TRY(fmm_cuda_p2p_part(plan, part, wanted));
+    }
+    if (far && part->far.active)
+    {
+        FMM_CUDA(plan, cudaStreamWaitEvent(part->stream, part->far.far_done, 0));
+    }
+    if (plan->device->parts->timed)
     {
         FMM_CUDA(plan, cudaEventRecord(part->end, part->stream));
     }
@@ -382,26 +481,41 @@ static gmxfmm_status begin_part(gmxfmm_plan* plan, DevicePart* part, const StepW
     return GMXFMM_OK;
 }
 
-gmxfmm_status fmm_cuda_begin_parts(gmxfmm_plan* plan, const StepWanted& wanted)
+/* One of the two for all parts that have work. */
+static gmxfmm_status for_parts(gmxfmm_plan* plan,
+                               gmxfmm_status (*run)(gmxfmm_plan*, DevicePart*, const StepWanted&, bool, bool),
+                               const StepWanted& wanted,
+                               bool              near,
+                               bool              far)
 {
     DeviceParts* parts = plan->device->parts;
     for (int k = 1; k < parts->num; k++)
     {
-        if (parts->part[k].warps > 0)
+        if (has_work(&parts->part[k], near, far))
         {
             DeviceScope scope(parts->part[k].id);
-            FMM_TRY(begin_part(plan, &parts->part[k], wanted));
+            FMM_TRY(run(plan, &parts->part[k], wanted, near, far));
         }
     }
     return GMXFMM_OK;
 }
 
-gmxfmm_status fmm_cuda_join_parts(gmxfmm_plan* plan, cudaStream_t stream)
+gmxfmm_status fmm_cuda_begin_parts(gmxfmm_plan* plan, const StepWanted& wanted, bool near, bool far)
+{
+    return for_parts(plan, begin_part, wanted, near, far);
+}
+
+gmxfmm_status fmm_cuda_end_parts(gmxfmm_plan* plan, const StepWanted& wanted, bool near, bool far)
+{
+    return for_parts(plan, end_part, wanted, near, far);
+}
+
+gmxfmm_status fmm_cuda_join_parts(gmxfmm_plan* plan, bool near, bool far, cudaStream_t stream)
 {
     const DeviceParts* parts = plan->device->parts;
     for (int k = 1; k < parts->num; k++)
     {
-        if (parts->part[k].warps > 0)
+        if (has_work(&parts->part[k], near, far))
         {
             FMM_CUDA(plan, cudaStreamWaitEvent(stream, parts->part[k].done, 0));
         }

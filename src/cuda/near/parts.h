@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The near field on several devices of the process.
+ * The near field on several devices of the process; slabs.h has the far field.
  *
  * Tiles are in the order of cells, x slowest, so a range of them is a slab of the system. Each part has such a range on
  * its device: the first part is what is left to the plan's own device, the others copy in each step the positions of
  * their layers and of those that are near, and P2P stores their sums straight into the first device's arrays. Nothing
  * about a tile depends on where it is computed, so that the bits do not depend on the number of parts or their shares.
  *
- * Kernels of a part read and write the first device's memory, not the other way round: all copies are theirs.
+ * Kernels of a part read and write the first device's memory, not the other way round: all copies of the near field are
+ * theirs.
  */
 #ifndef FMM_CUDA_PARTS_H
 #define FMM_CUDA_PARTS_H
@@ -18,7 +19,8 @@
 /* Priority of the near field's stream on the current device: one above the lowest. */
 gmxfmm_status fmm_cuda_near_priority(gmxfmm_plan* plan, int* priority);
 
-/* Streams and events on the devices of the options; access to the first one's memory. Errors: DEVICE, MEMORY. */
+/* Streams and events on the devices of the options; access to the first one's memory and, if there is, to all others'.
+ * Errors: DEVICE, MEMORY. */
 gmxfmm_status fmm_cuda_create_parts(gmxfmm_plan* plan);
 void          fmm_cuda_destroy_parts(gmxfmm_plan* plan);
 
@@ -32,9 +34,11 @@ void fmm_cuda_set_warps(fmm_device* device);
 /* Copies an assignment to the other devices, behind what is in the stream and before what follows. */
 gmxfmm_status fmm_cuda_assign_parts(gmxfmm_plan* plan, cudaStream_t stream);
 
-/* The near field of the parts on other devices, behind device->fork; and before what follows in the stream. */
-gmxfmm_status fmm_cuda_begin_parts(gmxfmm_plan* plan, const StepWanted& wanted);
-gmxfmm_status fmm_cuda_join_parts(gmxfmm_plan* plan, cudaStream_t stream);
+/* The near field of the parts on other devices if `near`, and the positions that their far field needs if `far`, behind
+ * device->fork; what follows their transforms; and both fields before what follows in the stream. */
+gmxfmm_status fmm_cuda_begin_parts(gmxfmm_plan* plan, const StepWanted& wanted, bool near, bool far);
+gmxfmm_status fmm_cuda_end_parts(gmxfmm_plan* plan, const StepWanted& wanted, bool near, bool far);
+gmxfmm_status fmm_cuda_join_parts(gmxfmm_plan* plan, bool near, bool far, cudaStream_t stream);
 
 /* Whether shares are wanted anew for the particles and settings as they are. */
 bool fmm_cuda_shares_are_old(const gmxfmm_plan* plan);

@@ -9,7 +9,7 @@
 
 enum
 {
-    c_mostAllowed = 16 /* kernels that a plan remembers; for any others the driver is called in each step */
+    c_mostAllowed = 20 /* kernels that a plan remembers; for any others the driver is called in each step */
 };
 
 /* Kernels that were allowed it, so that a plan calls the driver once, when a kernel is first launched, and not in each
