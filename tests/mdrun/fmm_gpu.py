@@ -458,7 +458,7 @@ def bare_water(folder, copies):
 
 def used_gpus(log):
     """How many parts of the near field md.log names."""
-    several = re.search(r"precision on the GPUs \(near field: (.*?)\)", log)
+    several = re.search(r"precision on the GPUs \(near field: (.*?); far field: .*?\)", log)
     return several.group(1).count(" on ") if several else int(fmm_on(log, "GPU"))
 
 

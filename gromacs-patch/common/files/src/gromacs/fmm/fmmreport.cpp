@@ -53,19 +53,26 @@ std::string describeFmm(const FmmPlan& plan)
                     : "");
 }
 
-//! Returns the GPUs that share a step and how much of the near field each has, as text
+//! Returns how much of a field each GPU has, as text
+static std::string describeShares(const gmxfmm_info& info, const double* shares)
+{
+    std::string text;
+    for (int i = 0; i < info.num_devices; i++)
+    {
+        text += formatString("%s %.0f %% on %d", i > 0 ? "," : "", 100 * shares[i], info.devices[i]);
+    }
+    return text;
+}
+
+//! Returns the GPUs that share a step and how much of the near and the far field each has, as text
 static std::string describeDevices(const gmxfmm_info& info)
 {
     if (info.num_devices < 2)
     {
         return "GPU";
     }
-    std::string text = "GPUs (near field:";
-    for (int i = 0; i < info.num_devices; i++)
-    {
-        text += formatString("%s %.0f %% on %d", i > 0 ? "," : "", 100 * info.shares[i], info.devices[i]);
-    }
-    return text + ")";
+    return "GPUs (near field:" + describeShares(info, info.shares)
+           + "; far field:" + describeShares(info, info.far_shares) + ")";
 }
 
 std::string fmmDevicesNote(const double timeOfOne, const double timeOfAll, const gmxfmm_info& info, const bool areAllUsed)
