@@ -221,16 +221,6 @@ static int tiles_each(const fmm_device* d)
     return own_warps(d) / d->limits.processors;
 }
 
-/* Whether potentials are for the charge gradient alone, and so few that P2P has two launches at the same time: with
- * potentials of the tiles that have such particles, without of the others. Where tiles are few a second launch takes
- * longer than potentials of all. */
-static bool keeps_few(const gmxfmm_plan* plan, const StepWanted& wanted)
-{
-    const fmm_charge_derivatives* of = &plan->derivatives;
-    return wanted.kept && !wanted.potential && tiles_each(plan->device) >= c_manyTiles &&
-           of->start[of->num] < plan->particles.n / 4;
-}
-
 /* P2P after `fork` in the stream, or after another event, and before what follows in the stream. If it cannot fill the
  * device it runs in the stream itself: with few particles a step without a graph takes as long as its calls. Otherwise
  * its blocks have to give way to those of the far field, on a stream of lower priority. */
@@ -242,15 +232,7 @@ static gmxfmm_status near_field(gmxfmm_plan* plan, const StepWanted& wanted, cud
         return fmm_cuda_p2p(plan, wanted, stream);
     }
     FMM_CUDA(plan, cudaStreamWaitEvent(d->near, after, 0));
-    if (after == d->fork && keeps_few(plan, wanted))
-    {
-        FMM_TRY(fmm_cuda_p2p_kept(plan, 0, d->near));
-        FMM_TRY(fmm_cuda_p2p_kept(plan, 1, stream));
-    }
-    else
-    {
-        FMM_TRY(fmm_cuda_p2p(plan, wanted, d->near));
-    }
+    FMM_TRY(fmm_cuda_p2p(plan, wanted, d->near));
     FMM_CUDA(plan, cudaEventRecord(d->near_done, d->near));
     FMM_CUDA(plan, cudaStreamWaitEvent(stream, d->near_done, 0));
     return GMXFMM_OK;
@@ -321,7 +303,7 @@ static gmxfmm_status time_parts(gmxfmm_plan* plan, const void* x, unsigned stage
     for (int i = 0; i < c_timedSteps; i++)
     {
         FMM_CUDA(plan, cudaEventRecord(d->begin, d->own));
-        FMM_TRY(near_and_far(plan, x, stages, {0, 0, 0, 0}, d->own));
+        FMM_TRY(near_and_far(plan, x, stages, {0, 0, 0}, d->own));
     }
     FMM_CUDA(plan, cudaStreamSynchronize(d->own));
     for (int k = 0; k < parts->num; k++)
@@ -516,8 +498,8 @@ static gmxfmm_status enqueue(gmxfmm_plan* plan, const void* x, const gmxfmm_devi
 {
     const unsigned   stages = output->stages != 0 ? output->stages : ~0u;
     const StepWanted wanted = {output->energy != NULL, output->virial != NULL,
-                               output->energy != NULL || output->virial != NULL || output->potential != NULL,
-                               output->charge_gradient != NULL};
+                               output->energy != NULL || output->virial != NULL || output->potential != NULL ||
+                                   output->charge_gradient != NULL};
     FMM_TRY(fmm_cuda_store_box(plan, stream));
     if (stages & GMXFMM_STAGE_PERMUTE)
     {

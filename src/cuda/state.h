@@ -309,7 +309,6 @@ struct StepWanted
 {
     int energy, virial;
     int potential; /* of particles: for output, or for energy and virial */
-    int kept;      /* potentials of particles whose charges have derivatives */
 };
 
 /* Whether the spectra s, or z below, belong to the present far field. */

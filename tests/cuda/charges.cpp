@@ -598,58 +598,6 @@ TEST_F(CudaCharges, MisuseIsRefused)
     expectSameBits(out, before);
 }
 
-/* Where tiles are many, those with particles whose potentials are wanted for the gradient are computed apart. */
-TEST_F(CudaCharges, GradientsOfFewAmongMany)
-{
-    const System           s       = liquidCube(6);
-    gmxfmm_options         options = onDevice(explicitOptions(6, 24, 24, 24, 1, GMXFMM_SINGLE));
-    const std::size_t      n       = s.size();
-    const std::vector<int> start   = {0, 150, 300};
-    const Numbers          dq      = otherCharges(300, 7);
-    std::vector<int>       index;
-    for (int j = 0; j < 300; j++)
-    {
-        index.push_back(453 * j); /* no two of a tile */
-    }
-    options.array_type = GMXFMM_SINGLE;
-    Plan                     plan(s, options);
-    const DeviceArray<float> x(asArray<float>(s.x));
-    const OutputsOf<float>   out(n);
-    DeviceArray<double>      gradient(2);
-    gmxfmm_device_output     all = out.all();
-    all.charge_gradient          = gradient.data();
-    gmxfmm_device_output forces  = sized<gmxfmm_device_output>();
-    forces.force                 = all.force;
-    forces.charge_gradient       = all.charge_gradient;
-    ASSERT_EQ(gmxfmm_set_charge_derivatives(plan.get(), 2, start.data(), index.data(), dq.data()), GMXFMM_OK)
-        << gmxfmm_message(plan.get());
-    ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &all, stream_), GMXFMM_OK);
-    wait();
-    const std::vector<double> whole = gradient.get();
-    const auto                force = out.force.get();
-    for (int graph = 0; graph < 2; graph++)
-    {
-        const DeviceArray<double> none(std::vector<double>{0, 0});
-        forces.charge_gradient = none.data();
-        const auto enqueue     = [&] { ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &forces, stream_), GMXFMM_OK); };
-        if (graph)
-        {
-            cudaGraphExec_t captive = captured(enqueue);
-            ASSERT_EQ(cudaGraphLaunch(captive, stream_), cudaSuccess);
-            wait();
-            cudaGraphExecDestroy(captive);
-        }
-        else
-        {
-            enqueue();
-            wait();
-        }
-        /* the same sums of single precision, compiled another time */
-        EXPECT_LT(relativeRms(none.get(), whole), 1e-6);
-        EXPECT_LT(relativeRms(out.force.get(), force), 1e-6);
-    }
-}
-
 /* Steps on a stream give the derivatives by parameters of charges, also as a graph and for charges that came later; the
  * version of graphs tells of other parameters. */
 TEST_P(CudaChargesOf, GradientsAreThoseOfPotentials)

@@ -657,19 +657,6 @@ __global__ void __launch_bounds__(32, sizeof(R) == 8 ? 1 : at_most_blocks(c_bloc
     }
 }
 
-/* Whether a launch has this tile. */
-template <class R>
-static __device__ inline bool is_wanted(const P2pArgs<R>& a, const Tile& tile)
-{
-    if (a.slot == NULL)
-    {
-        return true;
-    }
-    const int  me   = static_cast<int>(threadIdx.x % 32);
-    const bool kept = me < tile.y && a.slot[a.sorted[tile.x + min(me, tile.y - 1)]] >= 0;
-    return (__any_sync(0xffffffffu, kept) != 0) == (a.kept != 0);
-}
-
 template <class R, class Kind>
 __global__ void __launch_bounds__(32 * c_warps,
                                   sizeof(R) == 8 ? 1
@@ -688,12 +675,11 @@ __global__ void __launch_bounds__(32 * c_warps,
     while (number < num_tiles)
     {
         /* in double precision a third target takes so many registers that fewer warps fit */
-        const bool wanted = is_wanted(a, tile), three = sizeof(R) == 4 && (c_sizesForThree >> (tile.y - 1) & 1u);
-        if (wanted && three)
+        if (sizeof(R) == 4 && (c_sizesForThree >> (tile.y - 1) & 1u))
         {
             interact_tile<R, Kind, 3>(a, memory, number, tile, NULL, NULL);
         }
-        else if (wanted)
+        else
         {
             interact_tile<R, Kind, 2>(a, memory, number, tile, NULL, NULL);
         }
@@ -750,11 +736,9 @@ P2pArgs<R> fmm_cuda_p2p_args(const gmxfmm_plan* plan)
     a.virial        = d->near_virial.as<R>();
     a.box           = d->box.as<BoxValues>();
     a.tile_start    = targets->tile_start.as<int>();
-    a.slot = a.sorted = NULL;
-    a.kept            = 0;
-    a.away            = static_cast<R>(c_away);
-    a.least           = static_cast<R>(square(plan->options.min_distance / plan->domain.cells.u));
-    a.small           = 0;
+    a.away          = static_cast<R>(c_away);
+    a.least         = static_cast<R>(square(plan->options.min_distance / plan->domain.cells.u));
+    a.small         = 0;
     if (fmm_has_places(plan))
     {
         const fmm_cells* c = &plan->domain.cells;
@@ -812,12 +796,11 @@ static gmxfmm_status launch_wanted(gmxfmm_plan* plan, const StepWanted& wanted, 
     {
         return launch_kind<R, c_virialToo>(plan, l);
     }
-    return wanted.potential || wanted.kept ? launch_kind<R, c_potentialToo>(plan, l)
-                                           : launch_kind<R, c_fieldOnly>(plan, l);
+    return wanted.potential ? launch_kind<R, c_potentialToo>(plan, l) : launch_kind<R, c_fieldOnly>(plan, l);
 }
 
 template <class R>
-static P2pLaunch<R> own_launch(gmxfmm_plan* plan, cudaStream_t stream)
+static gmxfmm_status launch_own(gmxfmm_plan* plan, const StepWanted& wanted, cudaStream_t stream)
 {
     fmm_device*  d = plan->device;
     P2pLaunch<R> l = {fmm_cuda_p2p_args<R>(plan), own_warps(d), &d->allowed, stream};
@@ -825,28 +808,12 @@ static P2pLaunch<R> own_launch(gmxfmm_plan* plan, cudaStream_t stream)
     {
         l.args.num_tiles = &d->parts->part[0].range.as<PartRange>()->num_tiles;
     }
-    return l;
+    return launch_wanted<R>(plan, wanted, l);
 }
 
 gmxfmm_status fmm_cuda_p2p(gmxfmm_plan* plan, const StepWanted& wanted, cudaStream_t stream)
 {
-    return is_double(plan) ? launch_wanted(plan, wanted, own_launch<double>(plan, stream))
-                           : launch_wanted(plan, wanted, own_launch<float>(plan, stream));
-}
-
-template <class R>
-static gmxfmm_status launch_kept(gmxfmm_plan* plan, int kept, cudaStream_t stream)
-{
-    P2pLaunch<R> l = own_launch<R>(plan, stream);
-    l.args.slot    = plan->device->derivatives.slot.as<int>();
-    l.args.sorted  = targets_of(plan->device)->sorted.as<int>();
-    l.args.kept    = kept;
-    return kept ? launch_kind<R, c_potentialToo>(plan, l) : launch_kind<R, c_fieldOnly>(plan, l);
-}
-
-gmxfmm_status fmm_cuda_p2p_kept(gmxfmm_plan* plan, int kept, cudaStream_t stream)
-{
-    return is_double(plan) ? launch_kept<double>(plan, kept, stream) : launch_kept<float>(plan, kept, stream);
+    return is_double(plan) ? launch_own<double>(plan, wanted, stream) : launch_own<float>(plan, wanted, stream);
 }
 
 template <class R>

@@ -26,9 +26,6 @@ struct P2pArgs
     int              small;     /* near vectors are longer than the grid in some direction */
     int              extent[3]; /* of the near vectors */
     const int*       tile_start;
-    const int*       slot;   /* NULL: all tiles; else of kept ones or of the others alone (DeviceDerivatives) */
-    const int*       sorted; /* of targets, for it */
-    int              kept;
 };
 
 /* p2p.cu: float or double as the plan's precision. */
