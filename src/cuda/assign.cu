@@ -186,6 +186,10 @@ gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x)
                         plan->domain.grid[0], plan->domain.grid[1], plan->domain.grid[2]);
     }
     FMM_CUDA(plan, cudaDeviceSynchronize()); /* steps still running use what is replaced here */
+    if (!d->has_room)                        /* targets for which there was none */
+    {
+        FMM_TRY(fmm_cuda_reserve_sources(plan));
+    }
     FMM_TRY(fmm_cuda_upload_near_set(plan));
     FMM_TRY(fmm_cuda_reserve_sort(plan));
     FMM_TRY(fmm_cuda_on_device(plan, &x));

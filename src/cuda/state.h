@@ -237,6 +237,7 @@ struct fmm_device
     ParticleSet  sources, targets;
     DeviceTree   tree;
     DeviceBuffer keys, values, sort_scratch, counts;
+    bool         has_room;   /* arrays of particles are as large as sources and targets want them */
     DeviceBuffer references; /* positions of particles in their cells at assign, caller's order */
     DeviceBuffer excl_place, excl_mask, special_start, specials, far_start, far_pairs;
     DeviceBuffer assign_results;

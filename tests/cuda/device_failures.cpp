@@ -178,6 +178,7 @@ TEST_F(DeviceFailures, AFullDeviceIsNamed)
     ASSERT_EQ(create(&plan, on({0, 1})), GMXFMM_OK) << message_;
     failures.device     = 1;
     failures.allocation = 0;
+    failures.made       = 0;
     EXPECT_EQ(compute(plan, &force), GMXFMM_ERROR_MEMORY);
     EXPECT_NE(std::string(gmxfmm_message(plan)).find("device 1 has no memory"), std::string::npos)
         << gmxfmm_message(plan);

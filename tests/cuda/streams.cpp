@@ -381,7 +381,7 @@ TEST_F(CudaStreams, TheNearFieldCountsTwiceWithPairsBeside)
     const SystemView    view(s, Boundary::Tinfoil);
     const gmxfmm_system system = view.get();
     ASSERT_EQ(gmxfmm_reference_create(&reference, &options, &system, message, sizeof(message)), GMXFMM_OK) << message;
-    for (int i = 0; i < 10; i++) /* the least of five each: the device may have other work */
+    for (int i = 0; i < 40; i++) /* the least of 20 each: the device may have other work */
     {
         gmxfmm_measurement m = sized<gmxfmm_measurement>();
         options.pairs_beside = i % 2;

@@ -153,23 +153,34 @@ static gmxfmm_status reserve_particles(gmxfmm_plan* plan)
     /* a step that computes only one of the two fields (stages) reads both, which must be finite */
     FMM_CUDA(plan, cudaMemset(d->near_out.memory, 0, targets * vec));
     FMM_CUDA(plan, cudaMemset(d->far_out.memory, 0, targets * vec));
+    d->has_room = true;
     return GMXFMM_OK;
 }
 
 gmxfmm_status fmm_cuda_reserve_sources(gmxfmm_plan* plan)
 {
+    plan->device->has_room = false;
     FMM_TRY(reserve_set(plan, &plan->device->sources, plan->particles.n));
     return reserve_particles(plan);
 }
 
-gmxfmm_status fmm_device_set_targets(gmxfmm_plan* plan, const void* x)
+static gmxfmm_status take_targets(gmxfmm_plan* plan, const void* x)
 {
     fmm_device*  d    = plan->device;
     const size_t size = 3 * static_cast<size_t>(plan->particles.num_targets) * array_word(plan);
-    DeviceScope  scope(d->id);
-    FMM_CUDA(plan, cudaDeviceSynchronize());
     FMM_TRY(reserve_set(plan, &d->targets, plan->particles.num_targets));
     FMM_TRY(reserve_particles(plan));
     FMM_TRY(fmm_device_reserve(plan, &d->target_x, size));
     return fmm_cuda_upload(plan, d->target_x.memory, x, size);
+}
+
+gmxfmm_status fmm_device_set_targets(gmxfmm_plan* plan, const void* x)
+{
+    fmm_device* d = plan->device;
+    DeviceScope scope(d->id);
+    FMM_CUDA(plan, cudaDeviceSynchronize());
+    d->has_room                = false;
+    const gmxfmm_status status = take_targets(plan, x);
+    d->targets.n               = status == GMXFMM_OK ? d->targets.n : 0;
+    return status;
 }

@@ -108,7 +108,7 @@ gmxfmm_status fmm_device_set_charges(gmxfmm_plan* plan)
     const size_t n = static_cast<size_t>(plan->particles.n);
     DeviceScope  scope(d->id);
     FMM_CUDA(plan, cudaDeviceSynchronize()); /* an enqueued step may still be reading the old charges */
-    if (d->sources.n != plan->particles.n || d->keys.memory == NULL)
+    if (d->sources.n != plan->particles.n || !d->has_room)
     {
         FMM_TRY(fmm_cuda_reserve_sources(plan));
     }
