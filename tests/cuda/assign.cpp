@@ -11,6 +11,7 @@
 #include "support/cuda.h"
 #include "support/device_arrays.h"
 #include "support/norms.h"
+#include "support/on_stream.h"
 #include "support/paths.h"
 #include "support/systems.h"
 
@@ -167,32 +168,6 @@ std::vector<Case> cases()
     }
     return all;
 }
-
-template <class Base>
-class OnStream : public Base
-{
-  protected:
-    void SetUp() override
-    {
-        if (!haveCuda())
-        {
-            GTEST_SKIP() << "no CUDA device";
-        }
-        ASSERT_EQ(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), cudaSuccess);
-    }
-    void TearDown() override
-    {
-        if (stream_ != nullptr)
-        {
-            cudaStreamDestroy(stream_);
-        }
-    }
-    void wait() const
-    {
-        ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
-    }
-    cudaStream_t stream_ = nullptr;
-};
 
 class CudaAssignIn : public OnStream<testing::TestWithParam<Case>>
 {

@@ -12,6 +12,7 @@
 #include "support/cuda.h"
 #include "support/device_arrays.h"
 #include "support/norms.h"
+#include "support/on_stream.h"
 #include "support/paths.h"
 #include "support/systems.h"
 
@@ -101,28 +102,10 @@ Numbers moved(Numbers x, double by)
 }
 
 template <class Base>
-class OnStream : public Base
+class ChargesOnStream : public OnStream<Base>
 {
   protected:
-    void SetUp() override
-    {
-        if (!haveCuda())
-        {
-            GTEST_SKIP() << "no CUDA device";
-        }
-        ASSERT_EQ(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), cudaSuccess);
-    }
-    void TearDown() override
-    {
-        if (stream_ != nullptr)
-        {
-            cudaStreamDestroy(stream_);
-        }
-    }
-    void wait() const
-    {
-        ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
-    }
+    using OnStream<Base>::stream_;
     template <class X>
     void step(gmxfmm_plan* plan, const DeviceArray<X>& x, const OutputsOf<X>& out)
     {
@@ -148,8 +131,6 @@ class OnStream : public Base
         cudaGraphDestroy(graph);
         return exec;
     }
-
-    cudaStream_t stream_ = nullptr;
 };
 
 template <class X>
@@ -164,7 +145,7 @@ void expectSameBits(const OutputsOf<X>& out, const OutputsOf<X>& expected)
     EXPECT_EQ(out.virial.get(), expected.virial.get());
 }
 
-class CudaChargesOf : public OnStream<testing::TestWithParam<Case>>
+class CudaChargesOf : public ChargesOnStream<testing::TestWithParam<Case>>
 {
   protected:
     const gmxfmm_options& options() const
@@ -210,7 +191,7 @@ class CudaChargesOf : public OnStream<testing::TestWithParam<Case>>
     const System system_ = water({2, 0, 0, 0, 2, 0, 0, 0, 2}, 5);
 };
 
-class CudaCharges : public OnStream<testing::Test>
+class CudaCharges : public ChargesOnStream<testing::Test>
 {
   protected:
     void expectRefused(

@@ -12,6 +12,7 @@
 
 #include "support/cuda.h"
 #include "support/device_arrays.h"
+#include "support/on_stream.h"
 #include "support/paths.h"
 #include "support/systems.h"
 
@@ -112,28 +113,9 @@ void expectSameBits(const OutputsOf<X>& out, const OutputsOf<X>& expected)
     EXPECT_EQ(out.virial.get(), expected.virial.get());
 }
 
-class CudaParts : public testing::Test
+class CudaParts : public OnStream<testing::Test>
 {
   protected:
-    void SetUp() override
-    {
-        if (!haveCuda())
-        {
-            GTEST_SKIP() << "no CUDA device";
-        }
-        ASSERT_EQ(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), cudaSuccess);
-    }
-    void TearDown() override
-    {
-        if (stream_ != nullptr)
-        {
-            cudaStreamDestroy(stream_);
-        }
-    }
-    void wait() const
-    {
-        ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
-    }
     template <class X>
     void step(Plan* plan, const std::vector<double>& x, const gmxfmm_device_output& wanted) const
     {
@@ -147,7 +129,6 @@ class CudaParts : public testing::Test
 
     const System         system_  = water({4.8, 0, 0, 0, 1.6, 0, 0, 0, 1.7}, 5);
     const gmxfmm_options options_ = onDevice(explicitOptions(6, 12, 4, 4, 1));
-    cudaStream_t         stream_  = nullptr;
 };
 
 /* Steps of plans in parts, of one for all that it gives and one for forces alone, elsewhere than at assign. */

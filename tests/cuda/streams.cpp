@@ -11,6 +11,7 @@
 #include "support/cuda.h"
 #include "support/device_arrays.h"
 #include "support/norms.h"
+#include "support/on_stream.h"
 #include "support/paths.h"
 #include "support/systems.h"
 
@@ -19,26 +20,10 @@ using namespace fmmtest;
 namespace
 {
 
-class CudaStreams : public testing::Test
+class CudaStreams : public OnStream<testing::Test>
 {
   protected:
-    void SetUp() override
-    {
-        if (!haveCuda())
-        {
-            GTEST_SKIP() << "no CUDA device";
-        }
-        ASSERT_EQ(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), cudaSuccess);
-    }
-    void TearDown() override
-    {
-        if (stream_ != nullptr)
-        {
-            cudaStreamDestroy(stream_);
-        }
-    }
     System         system_  = water({2, 0, 0, 0, 2.2, 0, 0, 0, 1.8}, 5);
-    cudaStream_t   stream_  = nullptr;
     gmxfmm_options options_ = onDevice(explicitOptions(8, 5, 5, 4, 1));
 };
 
