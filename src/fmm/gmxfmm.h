@@ -157,6 +157,9 @@ typedef struct
     int devices[8];   /* their numbers; the first, in place of device_id, has the plan's arrays and the far field. One
                        * that cannot reach its memory is left out (gmxfmm_info.devices_note); twice the same: two parts */
     double shares[8]; /* [0] of the near field on each, in any unit; all 0: as measured. Bits do not depend on them */
+    int periodic[3];  /* [0] 1: along this box vector; all 0: along all, or none as boundary says. Two of them: a slab,
+                       * open along the normal of their plane, whatever the third vector is. It has no boundary to
+                       * choose, and no background: THEORY (40) */
 } gmxfmm_options;
 
 /* What execute is asked for. NULL or 0 leaves a thing out, and the time it takes. Arrays are in the caller's order

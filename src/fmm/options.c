@@ -181,6 +181,57 @@ static gmxfmm_status check_devices(const gmxfmm_options* o, char* message, size_
     return GMXFMM_OK;
 }
 
+void fmm_periodic_of(const gmxfmm_options* o, int periodic[3])
+{
+    const int none = !o->periodic[0] && !o->periodic[1] && !o->periodic[2];
+    for (int d = 0; d < 3; d++)
+    {
+        periodic[d] = none ? o->boundary != GMXFMM_OPEN : o->periodic[d];
+    }
+}
+
+/* Which vectors there are images along, against the other options. */
+static gmxfmm_status check_periodic(const gmxfmm_options* o, char* message, size_t size)
+{
+    const int* p   = o->periodic;
+    const int  num = p[0] + p[1] + p[2];
+    for (int d = 0; d < 3; d++)
+    {
+        if (p[d] != 0 && p[d] != 1)
+        {
+            snprintf(message, size, "option periodic[%d] is %d, allowed is 0 or 1", d, p[d]);
+            return GMXFMM_ERROR_OPTION;
+        }
+    }
+    if (num > 0 && o->boundary == GMXFMM_OPEN)
+    {
+        snprintf(message, size, "periodic is %d %d %d, but boundary = open: leave one of them out", p[0], p[1], p[2]);
+        return GMXFMM_ERROR_OPTION;
+    }
+    if (num > 0 && num < 3 && o->boundary == GMXFMM_VACUUM)
+    {
+        snprintf(message, size,
+                 "boundary = vacuum is of systems that are periodic along all vectors, periodic is %d %d %d: leave "
+                 "boundary out, there is none to choose",
+                 p[0], p[1], p[2]);
+        return GMXFMM_ERROR_OPTION;
+    }
+    if (num == 1)
+    {
+        snprintf(message, size, "periodic is %d %d %d: one periodic vector (a wire) is not offered yet", p[0], p[1],
+                 p[2]);
+        return GMXFMM_ERROR_UNSUPPORTED;
+    }
+    if (num == 2 && o->device != GMXFMM_CPU)
+    {
+        snprintf(message, size,
+                 "periodic is %d %d %d: two periodic vectors (a slab) are not offered on a GPU yet, use the CPU", p[0],
+                 p[1], p[2]);
+        return GMXFMM_ERROR_UNSUPPORTED;
+    }
+    return GMXFMM_OK;
+}
+
 const char* fmm_option_of(gmxfmm_method method, const gmxfmm_options* o)
 {
     gmxfmm_options standard;
@@ -218,7 +269,7 @@ static gmxfmm_status check_method(const gmxfmm_options* o, char* message, size_t
                           : "%.*s belongs to the treecode: choose method = treecode, or leave it out",
                  (int)strcspn(other, "["), other);
     }
-    else if (treecode && o->boundary != GMXFMM_OPEN)
+    else if (treecode && (o->boundary != GMXFMM_OPEN || o->periodic[0] || o->periodic[1] || o->periodic[2]))
     {
         snprintf(message, size, "the treecode has no periodic boundaries: leave the box out, or use method = fmm");
     }
@@ -283,6 +334,7 @@ gmxfmm_status fmm_check_options(const gmxfmm_options* o, char* message, size_t s
 {
     gmxfmm_status status = check_ranges(o, message, size);
     status               = status == GMXFMM_OK ? check_method(o, message, size) : status;
+    status               = status == GMXFMM_OK ? check_periodic(o, message, size) : status;
     status               = status == GMXFMM_OK ? check_devices(o, message, size) : status;
     if (status != GMXFMM_OK)
     {
