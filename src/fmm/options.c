@@ -99,6 +99,7 @@ const gmxfmm_option* gmxfmm_find_option(const char* name)
 #define INTEGER(name, standard, lowest, highest, help) {#name, help, #standard, NULL, lowest, highest},
 #define AUTOMATIC(name, text, lowest, highest, help) {#name, help, text, NULL, lowest, highest},
 #define GRID(name, text, lowest, highest, help) {#name, help, text, NULL, lowest, highest},
+#define FLAGS(name, text, help) {#name, help, text, NULL, 0, 1},
 #define CHOICE(name, standard, text, last, names, help) {#name, help, text, names, 0, last},
 #include "fmm/options.def"
     };
@@ -140,6 +141,12 @@ static gmxfmm_status check_ranges(const gmxfmm_options* o, char* message, size_t
         static const char* const c_element[3] = {#name "[0]", #name "[1]", #name "[2]"};                               \
         good                                  = good &&                                                                \
                (fmm_is_auto(o->name[d]) || in_range(c_element[d], o->name[d], lowest, highest, 1, message, size));     \
+    }
+#define FLAGS(name, text, help)                                                                                        \
+    for (int d = 0; d < 3; d++)                                                                                        \
+    {                                                                                                                  \
+        static const char* const c_element[3] = {#name "[0]", #name "[1]", #name "[2]"};                               \
+        good                                  = good && in_range(c_element[d], o->name[d], 0, 1, 0, message, size);    \
     }
 #define CHOICE(name, standard, text, last, names, help)                                                                \
     good = good && in_range(#name, (double)o->name, 0, (double)(last), 0, message, size);
@@ -195,14 +202,6 @@ static gmxfmm_status check_periodic(const gmxfmm_options* o, char* message, size
 {
     const int* p   = o->periodic;
     const int  num = p[0] + p[1] + p[2];
-    for (int d = 0; d < 3; d++)
-    {
-        if (p[d] != 0 && p[d] != 1)
-        {
-            snprintf(message, size, "option periodic[%d] is %d, allowed is 0 or 1", d, p[d]);
-            return GMXFMM_ERROR_OPTION;
-        }
-    }
     if (num > 0 && o->boundary == GMXFMM_OPEN)
     {
         snprintf(message, size, "periodic is %d %d %d, but boundary = open: leave one of them out", p[0], p[1], p[2]);
