@@ -79,6 +79,8 @@ class Batch:
         self._given = dict(options, measure=measure, precision=precision, exclusions=exclusions)
         self._exact = exclusions is not None
         self._surface = options.get("boundary") == "vacuum"
+        flags = _inputs.periodic_flags(options.get("periodic", 0))
+        self._periodic = flags if any(flags) else (1, 1, 1)
         self._kappa = options.get("kappa", 0) if options.get("kernel") == "yukawa" else 0
         self._accuracy = self._asked() if measure else None
         self._max_plans = max_plans
@@ -93,6 +95,11 @@ class Batch:
         return None if given & {"order", "grid", "depth"} or len(given) == 2 else float(make_options({}, 0).accuracy)
 
     @property
+    def periodic(self) -> Tuple[int, int, int]:
+        """Along which vectors of a box there are images."""
+        return self._periodic
+
+    @property
     def plans(self) -> List[Plan]:
         """The plans that are kept, the one used last first."""
         return [kept.plan for kept in self._kept]
@@ -101,7 +108,7 @@ class Batch:
         """The plans for such a system, the one used last first."""
         return [kept for kept in self._kept
                 if kept.kind == kind and kept.n <= more * n and n <= more * kept.n
-                and (box is None or kept.inverse is None or _inputs.same_shape(box, kept.inverse, CHANGE))]
+                and (box is None or kept.inverse is None or _inputs.same_shape(_inputs.lattice(box, self._periodic), kept.inverse, CHANGE))]
 
     def _use(self, kept: "_Kept") -> None:
         """It was used last."""
@@ -126,7 +133,7 @@ class Batch:
                     raise
         plan = plan or Plan(x, q, box, **given)
         plan.stop_measuring()
-        kept = _Kept(kind, n, None if box is None else np.linalg.inv(box), plan, asked, exclusions)
+        kept = _Kept(kind, n, None if box is None else np.linalg.inv(_inputs.lattice(box, self._periodic)), plan, asked, exclusions)
         self._kept.insert(0, kept)
         while len(self._kept) > self._max_plans:
             self._kept.pop().plan.close()
@@ -163,7 +170,7 @@ class Batch:
             q_view = checked(door, "charges", charges, view.shape[:-1], view.dtype)
             shape, dtype = view.shape[:-1], np.dtype(view.dtype)
         bounds = _bounds(offsets, shape)
-        all_boxes = _boxes(boxes, len(bounds) - 1)
+        all_boxes = _boxes(boxes, len(bounds) - 1, self._periodic)
         arrays = room(wanted, shape, dtype, door, -1 if door is None else view.device, out)
         if door is None:
             return self._on_host(x.reshape(-1, 3), q.reshape(-1), all_boxes, bounds, wanted, arrays)
@@ -349,10 +356,10 @@ def _bounds(offsets: Optional[Sequence[int]], shape: Tuple[int, ...]) -> np.ndar
     return bounds
 
 
-def _boxes(boxes: Any, systems: int) -> List[Optional[np.ndarray]]:
+def _boxes(boxes: Any, systems: int, periodic: Tuple[int, int, int]) -> List[Optional[np.ndarray]]:
     boxes = to_host("boxes", boxes)
     if boxes is not None and np.ndim(boxes) == 3:
         array = numbers("boxes", boxes, (systems, 3, 3))
         return [array[s].copy() for s in range(systems)]
-    one = box_vectors(boxes)
+    one = box_vectors(boxes, periodic)
     return [one] * systems

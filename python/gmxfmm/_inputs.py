@@ -136,15 +136,38 @@ def numbers(name: str, value: Any, shape: Tuple[Optional[int], ...], dtype: Any 
     return array
 
 
-def box_vectors(box: BoxLike) -> Optional[np.ndarray]:
-    """(3, 3), vectors in rows, of a length, three lengths or three vectors, a copy; None of None."""
+def periodic_flags(value: Any) -> Tuple[int, int, int]:
+    """Along which box vectors there are images, of one flag or three; zeros: as the box says."""
+    try:
+        flags = np.broadcast_to(np.asarray(value), 3)
+    except ValueError:
+        raise refuse("periodic", f"it is {value!r}, it must be three flags") from None
+    if flags.dtype.kind not in "biu" or not np.isin(flags, (0, 1)).all():
+        raise refuse("periodic", f"it is {value!r}, it must be three flags that are 0 or 1")
+    a, b, c = (int(flag) for flag in flags)
+    return a, b, c
+
+
+def lattice(box: np.ndarray, periodic: Tuple[int, int, int]) -> np.ndarray:
+    """The vectors of a box, of a slab with one normal to its plane in place of the open one, as long as the plane is wide."""
+    if sum(periodic) != 2:
+        return box
+    vectors, k = box.copy(), periodic.index(0)
+    normal = np.cross(box[(k + 1) % 3], box[(k + 2) % 3])
+    vectors[k] = normal / np.sqrt(np.linalg.norm(normal))
+    return vectors
+
+
+def box_vectors(box: BoxLike, periodic: Tuple[int, int, int] = (1, 1, 1)) -> Optional[np.ndarray]:
+    """(3, 3), vectors in rows, of a length, three lengths or three vectors, a copy; None of None. Lengths are positive along
+    periodic vectors."""
     if box is None:
         return None
     box = _real("box", box)
     if box.ndim < 2:
         if box.ndim == 1 and box.shape != (3,):
             raise refuse("box", f"it has the shape {box.shape}, it must be a length, 3 lengths or 3 x 3")
-        if not (box > 0).all():
+        if not (np.broadcast_to(box, 3)[np.array(periodic, dtype=bool)] > 0).all():
             raise refuse("box", f"lengths are positive, not {box}")
         box = np.diag(np.broadcast_to(np.asarray(box, dtype=np.float64), 3))
     return numbers("box", box, (3, 3)).copy()

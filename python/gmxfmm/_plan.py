@@ -35,6 +35,8 @@ class Plan:
     positions    (n, 3), any unit of length: numpy, lists; arrays of a device of PyTorch, CuPy, JAX or with DLPack
     charges      (n), any unit of charge
     box          None: an open system; a length: a cube; three: a brick; (3, 3): its vectors in rows
+    periodic     three flags, as of ASE: along which box vectors there are images; two of them: a slab, open along the normal of
+                 their plane (FMM on the CPU). Left out: along all
     exclusions   pairs of particles that do not interact, integers (m, 2)
     targets      (m, 3), places that potential and field are wanted at, instead of at the charges
     precision    "single" or "double"; None: that of the positions' type
@@ -66,7 +68,13 @@ class Plan:
         self._assign_every, self._steps_left = int(assign_every), 0
         x = numbers("positions", x, (None, 3), self._dtype)
         self._charges = numbers("charges", to_host("charges", charges), (len(x),), self._dtype).copy()
-        self._box = box_vectors(to_host("box", box))
+        flags = _inputs.periodic_flags(options.pop("periodic", 0))
+        self._periodic = flags if any(flags) else (1, 1, 1)
+        self._box = box_vectors(to_host("box", box), self._periodic)
+        if self._box is None and any(flags):
+            raise refuse("box", "there is none, but the system is periodic: give its vectors")
+        if self._periodic != (1, 1, 1):
+            options["periodic"] = self._periodic
         if self._box is None:
             options.setdefault("boundary", "open")
         elif options.get("boundary") == "open":
@@ -125,7 +133,7 @@ class Plan:
             raise
         self._measured_error = info.measured_error
         self._check_accuracy(info)
-        self._then = (self._charges, None if self._box is None else np.linalg.inv(self._box))
+        self._then = (self._charges, None if self._box is None else np.linalg.inv(self._lattice(self._box)))
         self._steps_left = 0
         self._keep(x)
 
@@ -136,6 +144,10 @@ class Plan:
             self.close()
             raise Error("GMXFMM_ERROR_OPTION", f"accuracy {self._accuracy:g} is missed with the settings given: {error:.2g} is predicted by the "
                         "model; leave more of them automatic, or ask for less", "accuracy")
+
+    def _lattice(self, box: np.ndarray) -> np.ndarray:
+        """Vectors that have an inverse: the open one of a slab is replaced."""
+        return _inputs.lattice(box, self._periodic)
 
     def _keep(self, x: Any) -> None:
         """Positions as they were assigned, for a later measurement."""
@@ -155,7 +167,7 @@ class Plan:
         x, box = numbers("positions", to_host("positions", self._kept[0]), (None, 3), self._dtype), self._kept[1]
         if box is None or self._box is None or np.array_equal(box, self._box):
             return x
-        return np.ascontiguousarray(x @ np.linalg.solve(box, self._box), dtype=self._dtype)
+        return np.ascontiguousarray(x @ np.linalg.solve(self._lattice(box), self._lattice(self._box)), dtype=self._dtype)
 
     def _measure_if_changed(self, positions: Any) -> None:
         """Measures again where charges or box are no longer those that were measured."""
@@ -164,7 +176,7 @@ class Plan:
         charges, inverse = self._then
         same_charges = charges is self._charges or (len(charges) == len(self._charges) and
                                                     np.linalg.norm(self._charges - charges) <= CHANGE * np.linalg.norm(charges))
-        if same_charges and (inverse is None or self._box is None or _inputs.same_shape(self._box, inverse, CHANGE)):
+        if same_charges and (inverse is None or self._box is None or _inputs.same_shape(self._lattice(self._box), inverse, CHANGE)):
             return
         self._make_again(self._positions_now(positions))
 
@@ -271,7 +283,7 @@ class Plan:
         A shape that is stretched by more than a tenth against the one measured is measured again, at the positions given or
         those of the last assignment, moved with the box. With arrays of a device the box is put on their stream.
         """
-        vectors = box_vectors(to_host("box", box))
+        vectors = box_vectors(to_host("box", box), self._periodic)
         if vectors is None or self._box is None:
             raise refuse("box", "an open system has none" if self._box is None else "a periodic system needs one")
         if self._door is not None and self._can("ENQUEUE"):

@@ -2,7 +2,7 @@
 """A calculator of ASE: the Coulomb energy of the charges of the atoms, in eV, with lengths in Angstrom."""
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 from ase import Atoms, units
@@ -22,8 +22,9 @@ class Coulomb(Calculator):
     options   of Plan: accuracy, measure, precision, exclusions, assign_every, device, ... The prefactor, 14.3996 eV Angstrom / e^2,
               may be divided by a relative permittivity
 
-    Atoms that are periodic in all directions are summed with conducting surroundings, those in none as an open system, which has no
-    stress; other pbc is an Error. A plan is kept as long as the number of atoms and pbc stay, and is measured when it is made. No
+    Atoms that are periodic in all directions are summed with conducting surroundings; those in two as a slab (FMM on the CPU), open
+    along the normal of the two vectors, whatever the third one is; those in none as an open system, which has no stress. One
+    direction is an Error. The stress of a slab is by the volume that the cell has. A plan is kept as long as the number of atoms and pbc stay, and is measured when it is made. No
     short-ranged repulsion is in it: ions of opposite charge fall together without one (ase.calculators.mixing.SumCalculator).
     """
 
@@ -36,6 +37,7 @@ class Coulomb(Calculator):
         self._options = dict({"prefactor": units.Hartree * units.Bohr}, **options)
         self._plan: Optional[Plan] = None
         self._charges: Optional[np.ndarray] = None
+        self._periodic: Tuple[int, ...] = ()
 
     @property
     def plan(self) -> Optional[Plan]:
@@ -44,17 +46,19 @@ class Coulomb(Calculator):
 
     def _follow(self, atoms: Atoms) -> Plan:
         """The plan, with the cell and the charges of these atoms."""
-        if atoms.pbc.any() != atoms.pbc.all():
-            raise refuse("pbc", f"it is {atoms.pbc.tolist()}, it must be periodic in all directions or in none: slabs and wires are not offered")
+        if atoms.pbc.sum() == 1:
+            raise refuse("pbc", f"it is {atoms.pbc.tolist()}, it must be periodic in all directions, two or none: wires are not offered yet")
         x = atoms.get_positions()
         charges = atoms.get_initial_charges() if self._given is None else self._given
         if not charges.any():
             raise refuse("charges", "all are zero: give the atoms initial charges, or the calculator charges")
-        box = np.array(atoms.cell) if atoms.pbc.all() else None
+        box = np.array(atoms.cell) if atoms.pbc.any() else None
+        periodic = (*(int(flag) for flag in atoms.pbc),)
         plan = self._plan
-        if plan is None or len(plan) != len(atoms) or (plan.box is None) != (box is None):
+        if plan is None or len(plan) != len(atoms) or self._periodic != periodic:
             self.close()
-            self._plan = plan = Plan(x, charges, box, **self._options)
+            self._plan = plan = Plan(x, charges, box, **dict(self._options, periodic=periodic))
+            self._periodic = periodic
         else:
             if box is not None and plan.box is not None and not np.array_equal(box, plan.box):
                 plan.set_box(box, x)
@@ -66,7 +70,7 @@ class Coulomb(Calculator):
     def calculate(self, atoms: Optional[Atoms] = None, properties: Any = ("energy",), system_changes: Any = all_changes) -> None:
         super().calculate(atoms, properties, system_changes)
         plan = self._follow(self.atoms)
-        wants_stress = "stress" in properties and plan.box is not None
+        wants_stress = "stress" in properties and plan.box is not None and self.atoms.cell.rank == 3
         step = plan.step(self.atoms.get_positions(), potential="potential" in properties, virial=wants_stress)
         self.results = {"energy": step.energy, "free_energy": step.energy, "forces": np.asarray(step.forces, dtype=float)}
         if step.potential is not None:

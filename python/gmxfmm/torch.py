@@ -42,12 +42,12 @@ class _Energy(torch.autograd.Function):
         empty = x.new_empty(0)
         ctx.save_for_backward(x, q, empty if cell is None else cell, *(empty if array is None else _tensor(array, x)
                                                                        for array in (step.forces, step.potential, step.virial)))
-        ctx.offsets, ctx.is_open = offsets, cell is None
+        ctx.offsets, ctx.is_open, ctx.periodic = offsets, cell is None, batch.periodic
         return _tensor(step.energy, x).to(x.dtype)
 
     @staticmethod
     def backward(ctx: Any, weight: Tensor) -> Tuple[Optional[Tensor], ...]:
-        found = _Gradient.apply(weight, *ctx.saved_tensors, ctx.offsets, ctx.needs_input_grad[:3])
+        found = _Gradient.apply(weight, *ctx.saved_tensors, ctx.offsets, ctx.periodic, ctx.needs_input_grad[:3])
         return (*found, None, None)
 
 
@@ -56,7 +56,7 @@ class _Gradient(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, weight: Tensor, x: Tensor, q: Tensor, cell: Tensor, forces: Tensor, potential: Tensor, virial: Tensor,
-                offsets: Optional[Sequence[int]], wanted: Tuple[bool, bool, bool]) -> Tuple[Optional[Tensor], ...]:
+                offsets: Optional[Sequence[int]], periodic: Tuple[int, int, int], wanted: Tuple[bool, bool, bool]) -> Tuple[Optional[Tensor], ...]:
         by_x, by_q, by_cell = wanted
         if offsets is None:
             each = weight[:, None]
@@ -64,7 +64,7 @@ class _Gradient(torch.autograd.Function):
             lengths = torch.as_tensor(np.diff(np.asarray(offsets)), device=x.device)
             each = torch.repeat_interleave(weight, lengths, output_size=len(x))
         gradients = (-each[..., None] * forces if by_x else None, each * potential if by_q else None,
-                     _by_cell(weight, x, cell, forces, virial, offsets) if by_cell else None)
+                     _by_cell(weight, x, cell, forces, virial, offsets, periodic) if by_cell else None)
         return gradients
 
     @staticmethod
@@ -73,7 +73,8 @@ class _Gradient(torch.autograd.Function):
                     "are not offered")
 
 
-def _by_cell(weight: Tensor, x: Tensor, cell: Tensor, forces: Tensor, virial: Tensor, offsets: Optional[Sequence[int]]) -> Tensor:
+def _by_cell(weight: Tensor, x: Tensor, cell: Tensor, forces: Tensor, virial: Tensor, offsets: Optional[Sequence[int]],
+             periodic: Tuple[int, int, int]) -> Tensor:
     """Derivative by the vectors of the cell with the positions as they are: of that by a strain of both, 2 virial, the positions'
     part is taken off, -sum F x; what is left is of the rows of the cell."""
     cells = (cell if cell.ndim == 3 else cell.expand(len(weight), 3, 3)).to(device=x.device, dtype=torch.float64)
@@ -89,10 +90,16 @@ def _by_cell(weight: Tensor, x: Tensor, cell: Tensor, forces: Tensor, virial: Te
     strain = weight.double()[:, None, None] * (2 * virial + moved.transpose(1, 2))  # last index: of the force
     # strain = cell^T G with the derivative G, whose rows belong to the cell's. The inverse of the transposed cell has reciprocal
     # vectors in rows: unlike a solver these products do not wait for a device
-    a, b, c = cells.unbind(dim=1)
+    rows = list(cells.unbind(dim=1))
+    if sum(periodic) == 2:  # nothing depends on the open vector
+        k = periodic.index(0)
+        rows[k] = torch.linalg.cross(rows[(k + 1) % 3], rows[(k + 2) % 3])
+    a, b, c = rows
     volume = (a * torch.linalg.cross(b, c)).sum(dim=-1)[:, None, None]
     reciprocal = torch.stack([torch.linalg.cross(b, c), torch.linalg.cross(c, a), torch.linalg.cross(a, b)], dim=1) / volume
     gradient = reciprocal @ strain
+    if sum(periodic) == 2:
+        gradient[:, periodic.index(0)] = 0
     gradient = gradient if cell.ndim == 3 else gradient.sum(dim=0)
     return gradient.to(device=cell.device, dtype=cell.dtype)
 

@@ -97,14 +97,20 @@ class OfAse(Program):
         open_energy = gmxfmm.solve(self.x, self.q, accuracy=1e-9).energy
         self.assertAlmostEqual(self.energy("open.xyz") / open_energy, 1, delta=ROUNDED)
 
-    def test_a_slab_is_refused(self):
+    def test_a_slab(self):
         atoms = self.atoms()
-        atoms.pbc = (True, True, False)
+        atoms.pbc = (True, False, True)
         ase.io.write(self.path("slab.xyz"), atoms)
-        done = subprocess.run([PROGRAM, "solve", self.path("slab.xyz")], capture_output=True, text=True)
+        energy = gmxfmm.solve(self.x, self.q, EDGE, periodic=(1, 0, 1), accuracy=1e-9).energy
+        self.assertAlmostEqual(self.energy("slab.xyz") / energy, 1, delta=ROUNDED)
+
+    def test_a_wire_is_refused(self):
+        atoms = self.atoms()
+        atoms.pbc = (True, False, False)
+        ase.io.write(self.path("wire.xyz"), atoms)
+        done = subprocess.run([PROGRAM, "solve", self.path("wire.xyz")], capture_output=True, text=True)
         self.assertNotEqual(done.returncode, 0)
-        self.assertIn("slab.xyz:2: ", done.stderr)
-        self.assertIn("pbc", done.stderr)
+        self.assertIn("wire.xyz: periodic is 1 0 0", done.stderr)
 
     def test_reads_what_the_program_writes(self):
         ase.io.write(self.path("atoms.xyz"), self.atoms())

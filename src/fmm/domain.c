@@ -29,11 +29,28 @@ static double row_length(const double* row)
     return sqrt(row[0] * row[0] + row[1] * row[1] + row[2] * row[2]);
 }
 
-gmxfmm_status fmm_check_box(const double* box, char* message, size_t size)
+/* Whether two vectors span a plane. */
+static gmxfmm_status check_plane(const double* a, const double* b, char* message, size_t size)
+{
+    const double n[3] = {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
+    if (!(row_length(n) > c_flat * row_length(a) * row_length(b)))
+    {
+        snprintf(message, size, "the periodic vectors (%g %g %g) and (%g %g %g) are on one line, or nearly", a[0], a[1],
+                 a[2], b[0], b[1], b[2]);
+        return GMXFMM_ERROR_BOX;
+    }
+    return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_check_box(const double* box, const int* periodic, char* message, size_t size)
 {
     double longest = 0;
     for (int i = 0; i < 9; i++)
     {
+        if (!periodic[i / 3])
+        {
+            continue;
+        }
         if (!isfinite(box[i]))
         {
             snprintf(message, size, "box element %d is %g: not finite", i, box[i]);
@@ -45,6 +62,11 @@ gmxfmm_status fmm_check_box(const double* box, char* message, size_t size)
     {
         snprintf(message, size, "the box is %g long: choose another unit of length", longest);
         return GMXFMM_ERROR_BOX;
+    }
+    if (fmm_is_slab(periodic))
+    {
+        const int open = !periodic[0] ? 0 : !periodic[1] ? 1 : 2;
+        return check_plane(box + 3 * ((open + 1) % 3), box + 3 * ((open + 2) % 3), message, size);
     }
     const double volume = fabs(fmm_determinant(box));
     if (!(volume > c_flat * row_length(box) * row_length(box + 3) * row_length(box + 6)))
@@ -74,7 +96,7 @@ static void reduce_box(const gmxfmm_plan* plan, const double* before, const doub
     fmm_in_basis(t, box, reduced);
     if (fmm_orthogonality_defect(reduced) > most)
     {
-        fmm_reduce_basis(box, t);
+        fmm_is_slab(plan->domain.periodic) ? fmm_reduce_plane(box, t) : fmm_reduce_basis(box, t);
         fmm_in_basis(t, box, reduced);
     }
 }
@@ -96,11 +118,12 @@ void fmm_domain_create(gmxfmm_plan* plan, const int* periodic, const double* box
     set_box(&plan->domain, own);
 }
 
-gmxfmm_status fmm_domain_set_box(gmxfmm_plan* plan, const double* box)
+gmxfmm_status fmm_domain_set_box(gmxfmm_plan* plan, const double* box, double stretch)
 {
     fmm_domain* domain = &plan->domain;
     double      before[9], t[9], own[9], change = 0;
     reduce_box(plan, domain->in_basis, box, t, own);
+    own[8] = fmm_is_slab(domain->periodic) && domain->cells_version != 0 ? stretch * domain->box[8] : own[8];
     const gmxfmm_status status = domain->tree != NULL ? fmm_domain_check_tree(plan, own) : GMXFMM_OK;
     if (status != GMXFMM_OK)
     {
@@ -116,6 +139,8 @@ gmxfmm_status fmm_domain_set_box(gmxfmm_plan* plan, const double* box)
     {
         return GMXFMM_OK;
     }
+    domain->cells.origin[2] *= stretch;
+    domain->root_cells.origin[2] *= stretch;
     memcpy(before, domain->cells.cell, sizeof(before));
     fmm_cells_deform(&domain->cells, own);
     if (domain->tree != NULL)
@@ -157,6 +182,20 @@ void fmm_domain_set_extent(gmxfmm_plan* plan, const double* low, const double* h
     set_box(domain, box);
 }
 
+void fmm_domain_set_height(gmxfmm_plan* plan, double low, double high, double height)
+{
+    fmm_domain* domain = &plan->domain;
+    double      box[9];
+    memcpy(box, domain->box, sizeof(box));
+    box[8]                       = domain->grid[2] * height;
+    domain->cells.origin[2]      = 0.5 * (low + high - box[8]);
+    domain->root_cells.origin[2] = domain->cells.origin[2];
+    if (box[8] != domain->box[8])
+    {
+        set_box(domain, box);
+    }
+}
+
 gmxfmm_status fmm_domain_add_tree(gmxfmm_plan* plan)
 {
     plan->domain.tree = calloc(1, sizeof(*plan->domain.tree));
@@ -185,7 +224,7 @@ static gmxfmm_status set_cells(fmm_domain* d, int order)
         return fmm_cells_set(&d->cells, d->box, d->grid, d->periodic, d->separation, order);
     }
     const gmxfmm_status status =
-        fmm_cells_set_octree(&d->root_cells, d->box, d->tree->roots, d->periodic, d->separation, order);
+        fmm_cells_set_roots(&d->root_cells, d->box, d->tree->roots, d->periodic, d->separation, order);
     return status != GMXFMM_OK ? status
                                : fmm_cells_set_octree(&d->cells, d->box, d->grid, d->periodic, d->separation, order);
 }

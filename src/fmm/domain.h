@@ -5,22 +5,28 @@
 
 #include "fmm/gmxfmm.h"
 
-/* Whether a box[9] is one: finite, its vectors not in one plane. Errors: BOX, with the message. */
-gmxfmm_status fmm_check_box(const double* box, char* message, size_t size);
+/* Whether a box[9] is one: finite, its vectors not in one plane; or, periodic along two, these not on one line, and the
+ * third whatever it is. Errors: BOX, with the message. */
+gmxfmm_status fmm_check_box(const double* box, const int* periodic, char* message, size_t size);
 
-/* At create: along which box vectors it is periodic, and the box as the caller has it, NULL if along none. */
+/* At create: along which box vectors it is periodic, and the box in the plan's axes (frame.h), NULL if along none. */
 void fmm_domain_create(gmxfmm_plan* plan, const int* periodic, const double* box);
 void fmm_domain_free(gmxfmm_plan* plan);
 
-/* Another box of a periodic domain, checked: cells move with it, and hold the particles that they have unless their
- * shape is quite another one. The domain takes the same lattice by short, right-handed vectors: the caller's if they
- * are short enough, or else the same combinations of them as before while these are. The version stays where that is
- * the box as it was. Errors: UNSUPPORTED (an octree cannot take it; the domain stays as it is). */
-gmxfmm_status fmm_domain_set_box(gmxfmm_plan* plan, const double* box);
+/* Another box of a periodic domain, checked, in the plan's axes; of a slab its two vectors, and by how much
+ * it is stretched along z. Cells move with it,
+ * and hold the particles that they have unless their shape is quite another one. The domain takes the same lattice by
+ * short, right-handed vectors: the caller's if they are short enough, or else the same combinations of them as before
+ * while these are. The version stays where that is the box as it was. Errors: UNSUPPORTED (an octree cannot take it;
+ * the domain stays as it is). */
+gmxfmm_status fmm_domain_set_box(gmxfmm_plan* plan, const double* box, double stretch);
 
 /* Cells along each box vector, and ws; of an octree also depth and roots[3]. They exist after fmm_domain_make_cells. */
 void fmm_domain_set_grid(gmxfmm_plan* plan, const int* grid, int separation);
 void fmm_domain_set_depth(gmxfmm_plan* plan, int depth, int most, const int* roots); /* most: of fmm_tree */
+
+/* A slab's domain from low to high along z: layers of cells of that height, as many as the grid has. */
+void fmm_domain_set_height(gmxfmm_plan* plan, double low, double high, double height);
 
 /* An open domain over what is between low and high: cubes of that edge, as many as the grid has. */
 void fmm_domain_set_extent(gmxfmm_plan* plan, const double* low, const double* high, double edge);

@@ -159,6 +159,9 @@ typedef struct
     double shares[8]; /* [0] of the near field on each, in any unit; all 0: as measured. Bits do not depend on them */
     double far_shares[8]; /* [0] of the far field, the same; all 0: as measured or, with shares, all on the first. Only
                            * cells of one level in periodic systems can be shared */
+    int periodic[3]; /* [0] 1: along this box vector; all 0: along all, or none as boundary says. Two of them: a slab,
+                      * open along the normal of their plane, whatever the third vector is. It has no boundary to
+                      * choose, and no background: THEORY (40) */
 } gmxfmm_options;
 
 /* What execute is asked for. NULL or 0 leaves a thing out, and the time it takes. Arrays are in the caller's order

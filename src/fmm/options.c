@@ -100,6 +100,7 @@ const gmxfmm_option* gmxfmm_find_option(const char* name)
 #define INTEGER(name, standard, lowest, highest, help) {#name, help, #standard, NULL, lowest, highest},
 #define AUTOMATIC(name, text, lowest, highest, help) {#name, help, text, NULL, lowest, highest},
 #define GRID(name, text, lowest, highest, help) {#name, help, text, NULL, lowest, highest},
+#define FLAGS(name, text, help) {#name, help, text, NULL, 0, 1},
 #define CHOICE(name, standard, text, last, names, help) {#name, help, text, names, 0, last},
 #include "fmm/options.def"
     };
@@ -141,6 +142,12 @@ static gmxfmm_status check_ranges(const gmxfmm_options* o, char* message, size_t
         static const char* const c_element[3] = {#name "[0]", #name "[1]", #name "[2]"};                               \
         good                                  = good &&                                                                \
                (fmm_is_auto(o->name[d]) || in_range(c_element[d], o->name[d], lowest, highest, 1, message, size));     \
+    }
+#define FLAGS(name, text, help)                                                                                        \
+    for (int d = 0; d < 3; d++)                                                                                        \
+    {                                                                                                                  \
+        static const char* const c_element[3] = {#name "[0]", #name "[1]", #name "[2]"};                               \
+        good                                  = good && in_range(c_element[d], o->name[d], 0, 1, 0, message, size);    \
     }
 #define CHOICE(name, standard, text, last, names, help)                                                                \
     good = good && in_range(#name, (double)o->name, 0, (double)(last), 0, message, size);
@@ -187,6 +194,49 @@ static gmxfmm_status check_devices(const gmxfmm_options* o, char* message, size_
     return GMXFMM_OK;
 }
 
+void fmm_periodic_of(const gmxfmm_options* o, int periodic[3])
+{
+    const int none = !o->periodic[0] && !o->periodic[1] && !o->periodic[2];
+    for (int d = 0; d < 3; d++)
+    {
+        periodic[d] = none ? o->boundary != GMXFMM_OPEN : o->periodic[d];
+    }
+}
+
+/* Which vectors there are images along, against the other options. */
+static gmxfmm_status check_periodic(const gmxfmm_options* o, char* message, size_t size)
+{
+    const int* p   = o->periodic;
+    const int  num = p[0] + p[1] + p[2];
+    if (num > 0 && o->boundary == GMXFMM_OPEN)
+    {
+        snprintf(message, size, "periodic is %d %d %d, but boundary = open: leave one of them out", p[0], p[1], p[2]);
+        return GMXFMM_ERROR_OPTION;
+    }
+    if (num > 0 && num < 3 && o->boundary == GMXFMM_VACUUM)
+    {
+        snprintf(message, size,
+                 "boundary = vacuum is of systems that are periodic along all vectors, periodic is %d %d %d: leave "
+                 "boundary out, there is none to choose",
+                 p[0], p[1], p[2]);
+        return GMXFMM_ERROR_OPTION;
+    }
+    if (num == 1)
+    {
+        snprintf(message, size, "periodic is %d %d %d: one periodic vector (a wire) is not offered yet", p[0], p[1],
+                 p[2]);
+        return GMXFMM_ERROR_UNSUPPORTED;
+    }
+    if (num == 2 && o->device != GMXFMM_CPU)
+    {
+        snprintf(message, size,
+                 "periodic is %d %d %d: two periodic vectors (a slab) are not offered on a GPU yet, use the CPU", p[0],
+                 p[1], p[2]);
+        return GMXFMM_ERROR_UNSUPPORTED;
+    }
+    return GMXFMM_OK;
+}
+
 const char* fmm_option_of(gmxfmm_method method, const gmxfmm_options* o)
 {
     gmxfmm_options standard;
@@ -224,7 +274,7 @@ static gmxfmm_status check_method(const gmxfmm_options* o, char* message, size_t
                           : "%.*s belongs to the treecode: choose method = treecode, or leave it out",
                  (int)strcspn(other, "["), other);
     }
-    else if (treecode && o->boundary != GMXFMM_OPEN)
+    else if (treecode && (o->boundary != GMXFMM_OPEN || o->periodic[0] || o->periodic[1] || o->periodic[2]))
     {
         snprintf(message, size, "the treecode has no periodic boundaries: leave the box out, or use method = fmm");
     }
@@ -289,6 +339,7 @@ gmxfmm_status fmm_check_options(const gmxfmm_options* o, char* message, size_t s
 {
     gmxfmm_status status = check_ranges(o, message, size);
     status               = status == GMXFMM_OK ? check_method(o, message, size) : status;
+    status               = status == GMXFMM_OK ? check_periodic(o, message, size) : status;
     status               = status == GMXFMM_OK ? check_devices(o, message, size) : status;
     if (status != GMXFMM_OK)
     {

@@ -7,6 +7,7 @@
 
 #include "fmm/backend.h"
 #include "fmm/exclusions.h"
+#include "fmm/frame.h"
 #include "fmm/memory.h"
 #include "fmm/process.h"
 #include "fmm/state.h"
@@ -182,6 +183,7 @@ gmxfmm_status fmm_particles_keep_targets(gmxfmm_plan* plan, const void* x)
         p->target_x[i] =
             plan->options.array_type == GMXFMM_DOUBLE ? ((const double*)x)[i] : (double)((const float*)x)[i];
     }
+    fmm_frame_targets(plan, p->target_x, (size_t)p->num_targets);
     return GMXFMM_OK;
 }
 

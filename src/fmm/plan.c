@@ -12,6 +12,7 @@
 #include "fmm/clock.h"
 #include "fmm/domain.h"
 #include "fmm/far_field.h"
+#include "fmm/frame.h"
 #include "fmm/options.h"
 #include "fmm/particles.h"
 #include "fmm/process.h"
@@ -30,6 +31,7 @@ void gmxfmm_destroy(gmxfmm_plan* plan)
         fmm_far_free(plan);
         plan->backend->destroy(plan);
         fmm_domain_free(plan);
+        fmm_frame_free(plan);
         free(plan->cache_dir);
         free(plan);
     }
@@ -56,6 +58,7 @@ static gmxfmm_status check(gmxfmm_options*       own,
                            char*                 message,
                            size_t                size)
 {
+    int           periodic[3];
     gmxfmm_status status = fmm_take_options(own, asked, message, size);
     status               = status == GMXFMM_OK ? fmm_check_options(own, message, size) : status;
     if (status != GMXFMM_OK)
@@ -76,17 +79,33 @@ static gmxfmm_status check(gmxfmm_options*       own,
         snprintf(message, size, "a periodic system needs a box");
         return GMXFMM_ERROR_NULL;
     }
-    return fmm_check_box(box, message, size);
+    fmm_periodic_of(own, periodic);
+    return fmm_check_box(box, periodic, message, size);
 }
 
-/* What follows from the options, and the backend's part; a periodic plan is ready for particles then. */
+/* Axes and domain; grids are along the domain's vectors from here on. */
+static gmxfmm_status set_domain(gmxfmm_plan* p, const double* box)
+{
+    static const double c_none[9] = {0};
+    int                 given[3], periodic[3];
+    double              own[9];
+    fmm_periodic_of(&p->options, given);
+    const fmm_frame     frame  = fmm_frame_of(given, fmm_has_images(given) ? box : c_none, own);
+    const gmxfmm_status status = fmm_frame_take(p, &frame);
+    memcpy(periodic, given, sizeof(periodic));
+    fmm_frame_order(p, periodic);
+    fmm_frame_order(p, p->options.grid);
+    fmm_domain_create(p, periodic, fmm_has_images(given) ? own : NULL);
+    return status;
+}
+
+/* What follows from the options, and the backend's part; a plan that is periodic along all vectors is ready for
+ * particles then. */
 static gmxfmm_status set_up(gmxfmm_plan* p, const double* box)
 {
-    const int        is_open     = p->options.boundary == GMXFMM_OPEN;
-    const int        periodic[3] = {!is_open, !is_open, !is_open};
-    const gmxfmm_m2l m2l         = p->options.m2l == GMXFMM_M2L_AUTO ? GMXFMM_M2L_FFT : p->options.m2l;
-    const char*      cache_dir   = p->options.cache_dir;
-    fmm_domain_create(p, periodic, is_open ? NULL : box);
+    const gmxfmm_m2l m2l       = p->options.m2l == GMXFMM_M2L_AUTO ? GMXFMM_M2L_FFT : p->options.m2l;
+    const char*      cache_dir = p->options.cache_dir;
+    gmxfmm_status    status    = set_domain(p, box);
     fmm_far_set(p, m2l, 0, 0);
     if (cache_dir != NULL)
     {
@@ -96,10 +115,10 @@ static gmxfmm_status set_up(gmxfmm_plan* p, const double* box)
             return fmm_fail(p, GMXFMM_ERROR_MEMORY, "out of memory");
         }
     }
-    gmxfmm_status status = p->backend->create(p);
-    status               = status == GMXFMM_OK && m2l != GMXFMM_M2L_FFT ? fmm_domain_add_tree(p) : status;
-    status               = status == GMXFMM_OK && !is_open ? fmm_tune_periodic(p) : status;
-    return status == GMXFMM_OK && !is_open ? follow_domain(p) : status;
+    status = status == GMXFMM_OK ? p->backend->create(p) : status;
+    status = status == GMXFMM_OK && m2l != GMXFMM_M2L_FFT ? fmm_domain_add_tree(p) : status;
+    status = status == GMXFMM_OK && fmm_is_bulk(p) ? fmm_tune_periodic(p) : status;
+    return status == GMXFMM_OK && fmm_is_bulk(p) ? follow_domain(p) : status;
 }
 
 gmxfmm_status fmm_create_with_errors(gmxfmm_plan**            plan,
@@ -168,6 +187,16 @@ gmxfmm_status gmxfmm_create(gmxfmm_plan**         plan,
     return fmm_create_with_errors(plan, options, num_particles, box, 0, NULL, message, message_size);
 }
 
+/* Along which of the caller's vectors a box is checked: all of an open system's, which has no use for it. */
+static void periodic_of_box(const gmxfmm_plan* plan, int* periodic)
+{
+    for (int d = 0; d < 3; d++)
+    {
+        periodic[d] = fmm_is_periodic(plan) ? plan->domain.periodic[d] : 1;
+    }
+    fmm_frame_order_back(plan, periodic);
+}
+
 gmxfmm_status gmxfmm_set_box(gmxfmm_plan* plan, const double* box)
 {
     if (plan == NULL || box == NULL)
@@ -175,13 +204,19 @@ gmxfmm_status gmxfmm_set_box(gmxfmm_plan* plan, const double* box)
         return plan == NULL ? GMXFMM_ERROR_NULL : fmm_fail(plan, GMXFMM_ERROR_NULL, "box is NULL");
     }
     const int64_t version = plan->domain.version;
-    gmxfmm_status status  = fmm_check_threads(plan);
-    status                = status == GMXFMM_OK ? fmm_check_box(box, plan->message, sizeof(plan->message)) : status;
+    double        own[9];
+    int           periodic[3];
+    gmxfmm_status status = fmm_check_threads(plan);
+    periodic_of_box(plan, periodic);
+    status = status == GMXFMM_OK ? fmm_check_box(box, periodic, plan->message, sizeof(plan->message)) : status;
     if (status != GMXFMM_OK || !fmm_is_periodic(plan))
     {
         return status;
     }
-    status = fmm_domain_set_box(plan, box);
+    const fmm_frame frame = fmm_frame_of(periodic, box, own);
+    const double    known = plan->frame.height * frame.height;
+    status                = fmm_domain_set_box(plan, own, known > 0 ? frame.height / plan->frame.height : 1);
+    status                = status == GMXFMM_OK ? fmm_frame_take(plan, &frame) : status;
     if (status != GMXFMM_OK || plan->domain.version == version)
     {
         return status;
@@ -209,6 +244,7 @@ gmxfmm_status gmxfmm_assign(gmxfmm_plan* plan, const void* x)
     const int64_t n      = plan->particles.n + plan->particles.num_targets;
     plan->num_threads    = fmm_useful_threads(&plan->options, plan->most_threads, n);
     gmxfmm_status status = fmm_check_threads(plan);
+    status               = status == GMXFMM_OK ? fmm_frame_positions(plan, &x, (size_t)plan->particles.n) : status;
     status               = status == GMXFMM_OK ? fmm_tune_particles(plan, &x) : status;
     status               = status == GMXFMM_OK ? follow_domain(plan) : status;
     status               = status == GMXFMM_OK ? fmm_particles_assign(plan, x) : status;
@@ -323,6 +359,12 @@ static gmxfmm_status check_gradient(gmxfmm_plan* plan)
                : fmm_fail(plan, GMXFMM_ERROR_OPTION, "with targets there is no charge gradient");
 }
 
+/* Places that results are for. */
+static size_t num_targets(const gmxfmm_plan* plan)
+{
+    return (size_t)(plan->particles.num_targets > 0 ? plan->particles.num_targets : plan->particles.n);
+}
+
 gmxfmm_status gmxfmm_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
 {
     if (plan == NULL || output == NULL || (x == NULL && plan->particles.n > 0))
@@ -343,8 +385,15 @@ gmxfmm_status gmxfmm_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* ou
     {
         return status;
     }
+    status = fmm_frame_positions(plan, &x, (size_t)plan->particles.n);
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
     plan->info.num_executes++;
-    return plan->backend->execute(plan, x, output);
+    status = plan->backend->execute(plan, x, output);
+    fmm_frame_results(plan, output, num_targets(plan));
+    return status;
 }
 
 int fmm_can_time_steps(const gmxfmm_plan* plan)
@@ -511,6 +560,7 @@ gmxfmm_status gmxfmm_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
     info->devices_note        = "";
     info->bytes               = plan->bytes;
     memcpy(info->grid, d->grid, sizeof(info->grid));
+    fmm_frame_order_back(plan, info->grid);
     if (plan->backend->get_info != NULL)
     {
         plan->backend->get_info(plan, info);

@@ -26,7 +26,7 @@ typedef struct
     int64_t   version;     /* of box and grid, as they were set */
     double    box[9];      /* reduced: in_basis times the caller's */
     double    in_basis[9]; /* integers */
-    int       periodic[3]; /* along each box vector: for now all or none */
+    int       periodic[3]; /* along each box vector: all, none, or the first two */
     int       separation;
     int       grid[3];    /* cells that particles may be in, along each box vector; of an octree its leaves */
     fmm_cells cells;      /* near cells; of an octree its leaves' */
@@ -36,6 +36,17 @@ typedef struct
      * changes takes cells with it: those made for an older version still hold the particles assigned to them. */
     int64_t cells_version, near_version;
 } fmm_domain;
+
+/* The plan's axes, in which the open direction of a slab is z (frame.c). */
+typedef struct
+{
+    int    turned;   /* whether they are not the caller's */
+    int    order[3]; /* which box vector of the caller's is vector d of the plan's */
+    double axes[9];  /* rows: the plan's, in the caller's */
+    double height;   /* of the caller's box along z, which cells of a slab follow; 0: its open vector is in the plane */
+    void*  x;        /* positions in them, in the type of the caller's arrays */
+    size_t capacity; /* bytes that it has room for */
+} fmm_frame;
 
 /* Particles without their charges: how many, which pairs are excluded, in which cells they are (particles.c). */
 typedef struct
@@ -137,6 +148,7 @@ struct gmxfmm_plan
     int64_t                   expected;     /* particles, as said at create */
     struct fmm_known_errors*  known_errors; /* model/tune.h; NULL: none, else to outlive the plan */
 
+    fmm_frame              frame;
     fmm_domain             domain;
     fmm_particles          particles;
     fmm_charges            charges;
@@ -168,10 +180,16 @@ static inline int fmm_is_periodic(const gmxfmm_plan* plan)
     return fmm_has_images(plan->domain.periodic);
 }
 
-/* Whether cells stay whatever particles do: those of one level of a periodic system. */
+/* Whether it is so along all box vectors: then there is a background, THEORY (16), and the box is all there is. */
+static inline int fmm_is_bulk(const gmxfmm_plan* plan)
+{
+    return plan->domain.periodic[0] && plan->domain.periodic[1] && plan->domain.periodic[2];
+}
+
+/* Whether cells stay whatever particles do: those of one level of a system that is periodic along all vectors. */
 static inline int fmm_has_fixed_cells(const gmxfmm_plan* plan)
 {
-    return plan->domain.tree == NULL && fmm_is_periodic(plan);
+    return plan->domain.tree == NULL && fmm_is_bulk(plan);
 }
 
 /* Whether the pairs of P2P are differences of the caller's own numbers, which have all their digits: of positions

@@ -24,7 +24,8 @@ enum
     c_batch      = 32 /* particles whose slots are fetched from memory at once */
 };
 
-/* A place is three numbers: of the cell in the grid of a periodic box, or of an open system the position itself. */
+/* A place is three numbers: of the cell in the grid of a periodic box, along the normal of a slab the coordinate, or of
+ * an open system the position itself. */
 typedef struct
 {
     const charge_file* file;
@@ -78,8 +79,10 @@ static int places_of(const place_table* t, int64_t i, double place[c_mostPlaces]
     }
     for (int d = 0; d < 3; d++)
     {
-        count[d]    = t->file->periodic ? grid_cells(x[0] * v[d] + x[1] * v[3 + d] + x[2] * v[6 + d], cell[d]) : 1;
-        place[0][d] = x[d] + 0.0;
+        const double fraction = x[0] * v[d] + x[1] * v[3 + d] + x[2] * v[6 + d];
+        count[d]              = t->file->along[d] ? grid_cells(fraction, cell[d]) : 1;
+        cell[d][0]            = t->file->along[d] ? cell[d][0] : fraction + 0.0;
+        place[0][d]           = x[d] + 0.0;
     }
     const int num = count[0] * count[1] * count[2];
     for (int k = 0; k < num && t->file->periodic; k++)
@@ -194,7 +197,9 @@ int charge_file_check_places(const charge_file* file, const exclusions* excluded
 
     if (file->periodic)
     {
-        invert(file->box, t.inverse);
+        double lattice[9];
+        charge_file_lattice(file, lattice);
+        invert(lattice, t.inverse);
     }
     if (make_slots(&t))
     {

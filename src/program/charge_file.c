@@ -100,11 +100,61 @@ int64_t charge_file_line(const charge_file* file, int64_t i)
     return file->line ? file->line[i] : i + 1;
 }
 
+void charge_file_set_periodic(charge_file* file, const int* along)
+{
+    memcpy(file->along, along, sizeof(file->along));
+    file->periodic = along[0] || along[1] || along[2];
+}
+
+int charge_file_is_slab(const charge_file* file)
+{
+    return file->along[0] + file->along[1] + file->along[2] == 2;
+}
+
+void charge_file_lattice(const charge_file* file, double lattice[9])
+{
+    memcpy(lattice, file->box, sizeof(file->box));
+    if (!charge_file_is_slab(file))
+    {
+        return;
+    }
+    const int     open = !file->along[0] ? 0 : !file->along[1] ? 1 : 2;
+    const double *a = file->box + 3 * ((open + 1) % 3), *b = file->box + 3 * ((open + 2) % 3);
+    double*       n      = lattice + 3 * open;
+    double        length = 0;
+    for (int d = 0; d < 3; d++)
+    {
+        n[d] = a[(d + 1) % 3] * b[(d + 2) % 3] - a[(d + 2) % 3] * b[(d + 1) % 3];
+        length += n[d] * n[d];
+    }
+    for (int d = 0; d < 3; d++)
+    {
+        n[d] /= sqrt(length);
+    }
+}
+
 double charge_file_volume(const charge_file* file)
 {
     const double* b = file->box;
 
     return b[0] * (b[4] * b[8] - b[5] * b[7]) - b[1] * (b[3] * b[8] - b[5] * b[6]) + b[2] * (b[3] * b[7] - b[4] * b[6]);
+}
+
+/* Whether the two vectors of a slab span a plane. */
+static int check_plane(const charge_file* file)
+{
+    double lattice[9];
+
+    charge_file_lattice(file, lattice);
+    for (int i = 0; i < 9; i++)
+    {
+        if (!isfinite(lattice[i]))
+        {
+            complain(file->name, file->box_line, "the two periodic vectors of the box are on one line");
+            return -1;
+        }
+    }
+    return 0;
 }
 
 int charge_file_check_box(const charge_file* file)
@@ -117,8 +167,13 @@ int charge_file_check_box(const charge_file* file)
     }
     if (!file->has_box)
     {
-        complain(file->name, file->periodic_line, "periodic: 1 1 1 needs a box");
+        complain(file->name, file->periodic_line, "periodic: %d %d %d needs a box", file->along[0], file->along[1],
+                 file->along[2]);
         return -1;
+    }
+    if (charge_file_is_slab(file))
+    {
+        return check_plane(file);
     }
     const double volume = charge_file_volume(file);
     const double edges = sqrt(b[0] * b[0] + b[1] * b[1] + b[2] * b[2]) * sqrt(b[3] * b[3] + b[4] * b[4] + b[5] * b[5]) *

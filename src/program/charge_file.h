@@ -8,7 +8,7 @@
  *   all others    text, ASCII or UTF-8 with or without a byte order mark:
  *
  *   # box: ax ay az bx by bz cx cy cz     row vectors; without it the system is open
- *   # periodic: 1 1 1                     or 0 0 0: open, whatever the box
+ *   # periodic: 1 1 1                     1 1 0, any two: a slab; 0 0 0: open, whatever the box
  *   # boundary: tinfoil                   or vacuum
  *   # kernel: yukawa 0.5                  and its kappa; or coulomb
  *   # prefactor: 1                        of the reference values
@@ -53,7 +53,8 @@ typedef struct
     double          box[9];
     int             has_box;
     int64_t         box_line;      /* 0: has no line of its own */
-    int             periodic;      /* 1: in all three directions, 0: open */
+    int             periodic;      /* 1: along some box vectors, 0: open */
+    int             along[3];      /* which */
     int64_t         periodic_line; /* 0: not in the file */
     gmxfmm_boundary boundary;
     int64_t         boundary_line; /* 0: not in the file */
@@ -79,6 +80,13 @@ int charge_file_reserve(charge_file* file, int64_t capacity, int has_lines, int 
 
 /* Adds a label. */
 int charge_file_label(charge_file* file, const text_lines* in, const char* label);
+
+/* Which box vectors have images; whether just two do. */
+void charge_file_set_periodic(charge_file* file, const int* along);
+int  charge_file_is_slab(const charge_file* file);
+
+/* The vectors of the box, of a slab with the unit normal of its plane for the third one. */
+void charge_file_lattice(const charge_file* file, double lattice[9]);
 
 /* Of the box; negative where it is left-handed. */
 double charge_file_volume(const charge_file* file);

@@ -48,13 +48,7 @@ static int set_periodic(const text_lines* in, charge_file* file, const char* sho
         complain(in->name, in->line, "%s needs three flags that are 0 or 1", shown);
         return -1;
     }
-    if (found[0] != found[1] || found[0] != found[2])
-    {
-        complain(in->name, in->line, "%s: %s %s %s is not supported, only 1 1 1 and 0 0 0 are", shown, word[0], word[1],
-                 word[2]);
-        return -1;
-    }
-    file->periodic = found[0];
+    charge_file_set_periodic(file, found);
     return 0;
 }
 

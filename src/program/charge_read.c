@@ -49,7 +49,7 @@ static int read_any(const char* name, charge_file* file, int is_places, atomic_l
     }
     if (file->periodic_line == 0)
     {
-        file->periodic = file->has_box;
+        charge_file_set_periodic(file, (const int[3]){file->has_box, file->has_box, file->has_box});
     }
     return 0;
 }

@@ -7,6 +7,12 @@
 
 #include "npy_header.h"
 
+/* Whether surroundings are part of the system: those of a slab have no effect. */
+static int has_boundary(const charge_file* system)
+{
+    return system->periodic && !charge_file_is_slab(system);
+}
+
 void charge_write_text_header(out_file* out, const charge_results* r)
 {
     const charge_file*    system  = r->system;
@@ -21,8 +27,8 @@ void charge_write_text_header(out_file* out, const charge_results* r)
         out_file_print(out, "# box: ");
         out_file_numbers(out, system->box, 9, '\n');
     }
-    out_file_print(out, system->periodic ? "# periodic: 1 1 1\n" : "# periodic: 0 0 0\n");
-    if (system->periodic)
+    out_file_print(out, "# periodic: %d %d %d\n", system->along[0], system->along[1], system->along[2]);
+    if (has_boundary(system))
     {
         out_file_print(out, "# boundary: %s\n", options->boundary == GMXFMM_VACUUM ? "vacuum" : "tinfoil");
     }
@@ -63,13 +69,14 @@ void charge_write_xyz_header(out_file* out, const charge_results* r)
         out_file_numbers(out, system->box, 9, '"');
         out_file_print(out, " ");
     }
-    out_file_print(out, "Properties=species:S:1:pos:R:3%s:gmxfmm_potential:R:1:gmxfmm_field:R:3%s pbc=\"%s\"",
-                   r->at->q ? ":charge:R:1" : "", r->at->q ? ":forces:R:3" : "", system->periodic ? "T T T" : "F F F");
+    out_file_print(out, "Properties=species:S:1:pos:R:3%s:gmxfmm_potential:R:1:gmxfmm_field:R:3%s pbc=\"%c %c %c\"",
+                   r->at->q ? ":charge:R:1" : "", r->at->q ? ":forces:R:3" : "", "FT"[system->along[0]],
+                   "FT"[system->along[1]], "FT"[system->along[2]]);
     if (r->at->q)
     {
         out_file_print(out, " energy=%.17g", r->energy);
     }
-    if (system->periodic)
+    if (has_boundary(system))
     {
         out_file_print(out, " gmxfmm_boundary=%s", options->boundary == GMXFMM_VACUUM ? "vacuum" : "tinfoil");
     }

@@ -117,13 +117,13 @@ int main_results_write_json(const problem* all, const main_options* options, con
     json_string(&j, "program", "gmxfmm");
     json_string(&j, "version", gmxfmm_version());
     json_string(&j, "file", file->name);
-    json_string(&j, "system", file->periodic ? "periodic" : "open");
+    json_string(&j, "system", charge_file_is_slab(file) ? "slab" : file->periodic ? "periodic" : "open");
     put_matrix(&j, "box", file->periodic ? file->box : NULL);
     json_integer(&j, "particles", file->n);
     json_integer(&j, "targets", all->targets.n);
     json_integer(&j, "excluded_pairs", all->excluded.num_pairs);
     json_number(&j, "net_charge", problem_net_charge(file));
-    json_string(&j, "boundary", problem_boundary_name(solve->boundary));
+    json_string(&j, "boundary", problem_boundary_name(file, solve->boundary));
     json_string(&j, "kernel", solve->kernel == GMXFMM_YUKAWA ? "yukawa" : "coulomb");
     json_number(&j, "kappa", solve->kernel == GMXFMM_YUKAWA ? solve->kappa : NAN);
     json_number(&j, "prefactor", solve->prefactor);

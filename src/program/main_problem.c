@@ -30,20 +30,35 @@ double problem_net_charge(const charge_file* file)
     return sum;
 }
 
-const char* problem_boundary_name(gmxfmm_boundary boundary)
+const char* problem_boundary_name(const charge_file* file, gmxfmm_boundary boundary)
 {
-    return boundary == GMXFMM_OPEN ? "open" : boundary == GMXFMM_VACUUM ? "vacuum" : "tinfoil";
+    return charge_file_is_slab(file)   ? "none"
+           : boundary == GMXFMM_OPEN   ? "open"
+           : boundary == GMXFMM_VACUUM ? "vacuum"
+                                       : "tinfoil";
 }
 
 /* The box that the command line and the file decide. */
-static int settle_box(charge_file* file, const main_options* options)
+static int settle_box(charge_file* file, main_options* options)
 {
+    const int asked[3] = {options->solve.periodic[0], options->solve.periodic[1], options->solve.periodic[2]};
     if (options->box_given != BOX_OF_FILE)
     {
-        file->periodic = options->box_given == BOX_GIVEN;
-        file->has_box  = file->periodic;
+        const int given = options->box_given == BOX_GIVEN;
+        charge_file_set_periodic(file, (const int[3]){given, given, given});
+        file->has_box  = given;
         file->box_line = file->periodic_line = 0;
         memcpy(file->box, options->box, sizeof(file->box));
+    }
+    if (asked[0] || asked[1] || asked[2])
+    {
+        charge_file_set_periodic(file, asked);
+        file->periodic_line = 0;
+    }
+    memset(options->solve.periodic, 0, sizeof(file->along));
+    if (file->periodic && !(file->along[0] && file->along[1] && file->along[2]))
+    {
+        memcpy(options->solve.periodic, file->along, sizeof(file->along));
     }
     return charge_file_check_box(file);
 }
@@ -114,7 +129,13 @@ void problem_print_notes(const problem* all, const main_options* options)
     const charge_file* file = &all->charges;
     const double       net  = problem_net_charge(file);
 
-    if (file->periodic && fabs(net) > NEUTRAL * problem_mean_charge(file) * (double)file->n)
+    if (charge_file_is_slab(file) && fabs(net) > NEUTRAL * problem_mean_charge(file) * (double)file->n)
+    {
+        complain(file->name, 0,
+                 "note: net charge %g: the slab is charged, without a background; its energy has a constant of choice",
+                 net);
+    }
+    else if (file->periodic && fabs(net) > NEUTRAL * problem_mean_charge(file) * (double)file->n)
     {
         complain(file->name, 0, "note: net charge %g, computed with a uniform neutralising background", net);
     }

@@ -30,7 +30,7 @@ double problem_net_charge(const charge_file* file);
 /* Mean of |q|. */
 double problem_mean_charge(const charge_file* file);
 
-const char* problem_boundary_name(gmxfmm_boundary boundary);
+const char* problem_boundary_name(const charge_file* file, gmxfmm_boundary boundary);
 
 void problem_free(problem* all);
 

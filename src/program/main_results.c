@@ -48,7 +48,8 @@ static void print_error(const char* key, const reference_error* error)
 
 static const char* system_text(const charge_file* file, const main_options* options)
 {
-    return file->periodic                   ? "periodic"
+    return charge_file_is_slab(file)        ? "slab"
+           : file->periodic                 ? "periodic"
            : options->box_given == BOX_NONE ? "open (--box none)"
            : file->periodic_line > 0        ? "open (periodic: 0 0 0)"
                                             : "open (no box in the file)";
@@ -72,7 +73,7 @@ void main_results_print(const problem* all, const main_options* options, const s
         printf("excluded_pairs: %lld\n", (long long)all->excluded.num_pairs);
     }
     printf("net_charge: %.17g\n", problem_net_charge(file));
-    printf("boundary: %s\n", problem_boundary_name(solve->boundary));
+    printf("boundary: %s\n", problem_boundary_name(file, solve->boundary));
     if (solve->prefactor != 1)
     {
         printf("prefactor: %.17g\n", solve->prefactor);

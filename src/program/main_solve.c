@@ -174,10 +174,28 @@ static int check_finite(const problem* all, const solution* s)
     return 0;
 }
 
+/* Area of a slab times its thickness or, if all particles are in a plane, what is as wide. */
+static double slab_volume(const charge_file* file)
+{
+    double        lattice[9], low = INFINITY, high = -INFINITY;
+    const int     open = !file->along[0] ? 0 : !file->along[1] ? 1 : 2;
+    const double *n = lattice + 3 * open, *a = file->box + 3 * ((open + 1) % 3), *b = file->box + 3 * ((open + 2) % 3);
+    charge_file_lattice(file, lattice);
+    for (int64_t i = 0; i < file->n; i++)
+    {
+        const double z = n[0] * file->x[3 * i] + n[1] * file->x[3 * i + 1] + n[2] * file->x[3 * i + 2];
+        low            = fmin(low, z);
+        high           = fmax(high, z);
+    }
+    const double area =
+        n[0] * (a[1] * b[2] - a[2] * b[1]) + n[1] * (a[2] * b[0] - a[0] * b[2]) + n[2] * (a[0] * b[1] - a[1] * b[0]);
+    return area * (high > low ? high - low : sqrt(area));
+}
+
 /* Mean distance of particles: a periodic system's from its volume, another's from the brick around it. */
 static double spacing(const charge_file* file)
 {
-    double volume = fabs(charge_file_volume(file)), longest = 0;
+    double volume = charge_file_is_slab(file) ? slab_volume(file) : fabs(charge_file_volume(file)), longest = 0;
 
     if (!file->periodic)
     {

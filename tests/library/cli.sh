@@ -523,7 +523,11 @@ bad_file "singular box" "1: the box is singular" "# box: 4 0 0 8 0 0 0 0 4\n$goo
 bad_file "zero box" "1: the box is singular" "# box: 0 0 0 0 0 0 0 0 0\n$good"
 bad_file "two boxes" "2: box is given twice" "$box$box$good"
 bad_file "periodic without box" "1: periodic: 1 1 1 needs a box" "# periodic: 1 1 1\n$good"
-bad_file "partly periodic" "2: periodic: 1 1 0 is not supported" "$box# periodic: 1 1 0\n$good"
+bad_file "a slab without box" "1: periodic: 1 0 1 needs a box" "# periodic: 1 0 1\n$good"
+bad_file "a slab with vacuum" " boundary = vacuum is of systems" "$box# periodic: 1 0 1\n# boundary: vacuum\n$good"
+bad_file "a slab on a line" "1: the two periodic vectors of the box are on one line" "# box: 4 0 0 8 0 0 0 0 4\n# periodic: 1 1 0\n$good"
+bad_file "two charges of a slab at one place" "4: two charges at one place" "$box# periodic: 1 1 0\n1 1 3 1\n5 -3 3 1\n"
+bad_file "a wire" " periodic is 0 0 1: one periodic vector (a wire) is not offered yet" "$box# periodic: 0 0 1\n$good"
 bad_file "periodic that is no flag" "2: periodic needs three flags" "$box# periodic: 1 1 2\n$good"
 bad_file "periodic with two flags" "2: periodic needs three flags" "$box# periodic: 1 1\n$good"
 bad_file "unknown boundary" "2: boundary is neither" "$box# boundary: metal\n$good"
@@ -750,8 +754,37 @@ if test -n "$reference" && test -d "$reference" && test -z "${GMXFMM_SLOW:-}"; t
         check "$(basename "$file"): no comment is refused" test "$(grep -c 'is not a header' stderr)" -eq 0
     done
 fi
-printf '# box: 4 0 0 0 4 0 0 0 4\n# periodic: 0 1 1\n0 0 0 1\n1 1 1 -1\n' >slab.txt
-bad "slab" "periodic: 0 1 1 is not supported" solve slab.txt
+
+# --- slabs ---
+
+# Two sheets of charges 1 and -1, 2 apart, of 2 x 2 charges a cell of area 4: far from the sheets the field is 2 pi of the charge per area.
+printf '# box: 2 0 0 0 2 0 0 0 0\n# periodic: 1 1 0\n' >slab.txt
+for z in '0 1' '2 -1'; do
+    for xy in '0 0' '0 1' '1 0' '1 1'; do
+        echo "$xy $z" >>slab.txt
+    done
+done
+run solve slab.txt --accuracy 1e-9 --output slab_out.txt
+check "a slab is solved" test "$? $(value system) $(value boundary)" = "0 slab none"
+energy=$(value energy)
+run solve slab_out.txt --accuracy 1e-9
+check "what was written is a slab, and its own reference" test "$(value system)" = slab
+check "... that agrees" below "$(value field_error)" 1e-8
+printf '0.3 0.4 9\n' >above.txt
+run solve slab.txt --accuracy 1e-9 --targets above.txt --output above_out.txt
+check "above a capacitor there is no field" below "$(awk '!/^#/ { print sqrt($5 ^ 2 + $6 ^ 2 + $7 ^ 2) }' above_out.txt)" 1e-7
+awk '/^#/ { next } { print $3, $1, $2, $4 }' slab.txt >turned.txt
+run solve turned.txt --box 50,2,2 --periodic 0,1,1 --accuracy 1e-9
+check "along another axis the energy is the same" below "$(awk -v a="$energy" -v b="$(value energy)" 'BEGIN { d = a - b; print d < 0 ? -d : d }')" 1e-8
+run solve turned.txt --box 50,2,2 --periodic 0,1,1 --accuracy 1e-9 --output slab.xyz
+check ".xyz has the directions" grep -q 'pbc="F T T"' slab.xyz
+run solve slab.xyz --accuracy 1e-9
+check "... and says what it said" below "$(awk -v a="$energy" -v b="$(value energy)" 'BEGIN { d = a - b; print d < 0 ? -d : d }')" 1e-8
+printf '0 0 5 1\n' >>slab.txt
+run solve slab.txt
+check "a net charge is noted" grep -q 'note: net charge 1: the slab is charged, without a background' stderr
+run solve slab.txt --output slab.pqr
+check "a slab is not written as .pqr" grep -q "has no place for a slab" stderr
 
 echo "cli: $passed checks passed, $failed failed"
 test "$failed" -eq 0

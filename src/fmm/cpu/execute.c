@@ -47,10 +47,10 @@ static gmxfmm_status permute(gmxfmm_plan* plan, const void* x, fmm_moments* m)
                : GMXFMM_OK;
 }
 
-/* Tin-foil: what all potentials have added (THEORY (16)); nothing in open space. */
+/* Tin-foil: what all potentials have added (THEORY (16)); nothing in open space, nor in a slab. */
 static fmm_background background_of(const gmxfmm_plan* plan, const fmm_moments* m)
 {
-    const fmm_background b = {fmm_is_periodic(plan) ? 2 * FMM_PI / (3 * plan->domain.cells.box_volume) : 0,
+    const fmm_background b = {fmm_is_bulk(plan) ? 2 * FMM_PI / (3 * plan->domain.cells.box_volume) : 0,
                               plan->charges.total[0],
                               {m->dipole[0], m->dipole[1], m->dipole[2]},
                               m->quadrupole[0] + m->quadrupole[1] + m->quadrupole[2]};

@@ -61,10 +61,9 @@ static void far_virial(const gmxfmm_plan*    plan,
     {
         const int    a = fmm_tensor_row(i), b = fmm_tensor_column(i);
         const double k0_missing =
-            fmm_is_periodic(plan)
-                ? fmm_missing_strain(4 * FMM_PI / (5 * plan->domain.cells.box_volume), plan->charges.total[0],
-                                     m->dipole[a], m->dipole[b], m->quadrupole[i])
-                : 0;
+            fmm_is_bulk(plan) ? fmm_missing_strain(4 * FMM_PI / (5 * plan->domain.cells.box_volume),
+                                                   plan->charges.total[0], m->dipole[a], m->dipole[b], m->quadrupole[i])
+                              : 0;
         /* the background's forces act on positions from the root: - sum s (x) F beside - sum y (x) F from the leaf */
         const double lever =
             -2 * bg->c * (0.5 * (m->offset[a] * bg->d[b] + m->offset[b] * bg->d[a]) - bg->q * m->offset2[i]);

@@ -191,6 +191,21 @@ static void shift_near(fmm_cells* cells)
     }
 }
 
+/* The grid of the convolution. Where it is not periodic, displacements of -(n-1) .. n-1 cells and near vectors must not
+ * overlap across the edge. */
+static void set_grid(fmm_cells* cells, int reach)
+{
+    double num = 1;
+    for (int d = 0; d < 3; d++)
+    {
+        const int inner = cells->inner[d], margin = inner - 1 > reach ? inner - 1 : reach;
+        cells->n[d]      = cells->periodic[d] || !cells->padded ? inner : fmm_fft_size(inner + margin);
+        cells->period[d] = cells->periodic[d] ? inner : 1 << 30;
+        num *= cells->n[d];
+    }
+    cells->num_cells = cells->octree && !(num < 1e9) ? 0 : (int)num;
+}
+
 static gmxfmm_status store_near(fmm_cells* cells, const lattice_vector* all, int count)
 {
     int(*near)[3] = realloc(cells->near, (size_t)count * sizeof(*near));
@@ -219,6 +234,7 @@ static gmxfmm_status store_near(fmm_cells* cells, const lattice_vector* all, int
     {
         return GMXFMM_ERROR_UNSUPPORTED;
     }
+    set_grid(cells, reach);
     const int w      = 2 * reach + 1;
     short*    lookup = realloc(cells->near_lookup, (size_t)(w * w * w) * sizeof(short));
     if (lookup == NULL)
@@ -415,15 +431,18 @@ static void set_shape(fmm_cells* cells, const double* box)
     for (int i = 0; i < 9; i++)
     {
         cells->cell[i] = basis[i] / cells->u;
-        scaled_box[i]  = box[i] / cells->u;
+        /* a slab has no image along z: vectors this long are no nearer to any place in it than zero is */
+        scaled_box[i] = box[i] / cells->u * (i > 5 && fmm_is_slab(cells->periodic) ? 4 : 1);
     }
     fmm_voronoi(cells->cell, cells->voronoi, cells->voronoi_int);
     fmm_voronoi(scaled_box, cells->box_voronoi, cells->box_voronoi_int);
 }
 
-static gmxfmm_status set_cells(fmm_cells* cells, const double* box, const int* periodic, int ws, int order)
+static gmxfmm_status
+set_cells(fmm_cells* cells, const double* box, const int* inner, const int* periodic, int ws, int order)
 {
     memcpy(cells->periodic, periodic, sizeof(cells->periodic));
+    memcpy(cells->inner, inner, sizeof(cells->inner));
     cells->lambda = fmm_lambda(order);
     set_shape(cells, box);
     const gmxfmm_status status = near_set(cells, ws);
@@ -437,31 +456,25 @@ static gmxfmm_status set_cells(fmm_cells* cells, const double* box, const int* p
 gmxfmm_status
 fmm_cells_set(fmm_cells* cells, const double* box, const int* inner, const int* periodic, int ws, int order)
 {
-    cells->octree    = 0;
-    cells->num_cells = 1;
-    for (int d = 0; d < 3; d++)
-    {
-        cells->inner[d] = inner[d];
-        /* Open: displacements of -(n-1) .. n-1 cells and a margin of ws empty ones must not overlap across the edge. */
-        cells->n[d] = periodic[d] ? inner[d] : fmm_fft_size(inner[d] + (inner[d] - 1 > ws ? inner[d] - 1 : ws));
-        cells->num_cells *= cells->n[d];
-    }
-    return set_cells(cells, box, periodic, ws, order);
+    cells->octree = 0;
+    cells->padded = 1;
+    return set_cells(cells, box, inner, periodic, ws, order);
 }
 
 gmxfmm_status
 fmm_cells_set_octree(fmm_cells* cells, const double* box, const int* inner, const int* periodic, int ws, int order)
 {
-    double num    = 1;
     cells->octree = 1;
-    for (int d = 0; d < 3; d++)
-    {
-        cells->inner[d] = inner[d];
-        cells->n[d]     = inner[d];
-        num *= inner[d];
-    }
-    cells->num_cells = num < 1e9 ? (int)num : 0;
-    return set_cells(cells, box, periodic, ws, order);
+    cells->padded = 0;
+    return set_cells(cells, box, inner, periodic, ws, order);
+}
+
+gmxfmm_status
+fmm_cells_set_roots(fmm_cells* cells, const double* box, const int* inner, const int* periodic, int ws, int order)
+{
+    cells->octree = 1;
+    cells->padded = fmm_has_images(periodic);
+    return set_cells(cells, box, inner, periodic, ws, order);
 }
 
 void fmm_cells_deform(fmm_cells* cells, const double* box)

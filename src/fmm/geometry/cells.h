@@ -20,11 +20,13 @@ enum
 
 typedef struct
 {
-    int    periodic[3]; /* along each box vector: for now all or none */
+    int    periodic[3]; /* along each box vector: all, none, or, of a slab, the first two; the third is then along z */
     int    n[3];        /* grid of the convolution; where it is not periodic: padded with empty cells */
     int    inner[3];    /* cells that hold particles; periodic: n */
+    int    period[3];   /* cells to the next image: n; where there are none: more than there ever are cells */
     int    num_cells;   /* n[0] n[1] n[2]; octree: 0 if that is no int */
-    int    octree;      /* grid of an octree's level: no padding, near set the block of (2 ws + 1)^3 */
+    int    octree;      /* grid of an octree's level: near set the block of (2 ws + 1)^3 */
+    int    padded;      /* whether n is; a level of an octree is not, but for the roots of a slab */
     int    rectangular; /* right angles: bricks and blocks */
     double edge;        /* cube root of the cell volume, caller's unit */
     double lambda;      /* edge / u */
@@ -52,6 +54,12 @@ typedef struct
 static inline int fmm_has_images(const int* periodic)
 {
     return periodic[0] || periodic[1] || periodic[2];
+}
+
+/* Whether it is so along two. */
+static inline int fmm_is_slab(const int* periodic)
+{
+    return (periodic[0] != 0) + (periodic[1] != 0) + (periodic[2] != 0) == 2;
 }
 
 /* Volume of the box, or its determinant's sign: <= 0 is an error of the caller. */
@@ -82,10 +90,12 @@ void fmm_voronoi(const double* basis, double vectors[FMM_VORONOI][3], int coordi
 gmxfmm_status
 fmm_cells_set(fmm_cells* cells, const double* box, const int* inner, const int* periodic, int ws, int order);
 
-/* The same for a level of an octree in a rectangular box: cells are the boxes of the grid, the near set is the block.
- */
+/* The same for a level of an octree in a rectangular box: cells are the boxes of the grid, the near set is the block;
+ * and for its roots, over which there is a convolution. */
 gmxfmm_status
 fmm_cells_set_octree(fmm_cells* cells, const double* box, const int* inner, const int* periodic, int ws, int order);
+gmxfmm_status
+fmm_cells_set_roots(fmm_cells* cells, const double* box, const int* inner, const int* periodic, int ws, int order);
 
 /* The same for another box with the grid and the near vectors that *cells has: what was assigned stays valid. */
 void fmm_cells_deform(fmm_cells* cells, const double* box);

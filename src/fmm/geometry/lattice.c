@@ -74,10 +74,10 @@ void fmm_real_range(const fmm_cells* cells, const fmm_ewald* ewald, int* range)
             sqrt(inverse[d] * inverse[d] + inverse[3 + d] * inverse[3 + d] + inverse[6 + d] * inverse[6 + d]);
         const int within = (int)floor(ewald->r_max * g);
         /* open: all displacements that the padded grid holds, for whatever cells of it hold particles, they may do so
-         * after another assign */
-        range[d] = !cells->periodic[d]          ? (cells->n[d] - 1) / 2
-                   : within < cells->near_reach ? cells->near_reach
-                                                : within;
+         * after another assign; a slab's sums are those of its padded grid */
+        range[d] = !fmm_has_images(cells->periodic) ? (cells->n[d] - 1) / 2
+                   : within < cells->near_reach     ? cells->near_reach
+                                                    : within;
     }
 }
 

@@ -159,3 +159,33 @@ void fmm_reduce_basis(const double* box, double* t)
     take_shortest(box, t);
     align(box, t);
 }
+
+void fmm_reduce_plane(const double* box, double* t)
+{
+    double now[9];
+    for (int i = 0; i < 9; i++)
+    {
+        t[i] = i % 4 == 0;
+    }
+    for (int step = 0; step < c_mostSteps && shorten(box, t); step++)
+    {
+    }
+    fmm_in_basis(t, box, now);
+    if (fabs(now[3]) > fabs(now[0]) * (1 + c_same))
+    {
+        swap_rows(t, 0, 1);
+    }
+    for (int d = 0; d < 2; d++)
+    {
+        fmm_in_basis(t, box, now);
+        if (now[4 * d] < 0)
+        {
+            turn_row(t, d);
+        }
+    }
+    fmm_in_basis(t, box, now);
+    if (now[0] * now[4] < now[1] * now[3])
+    {
+        turn_row(t, 1);
+    }
+}

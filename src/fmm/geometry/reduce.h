@@ -13,6 +13,9 @@ double fmm_orthogonality_defect(const double* box);
  * region. */
 void fmm_reduce_basis(const double* box, double* t);
 
+/* The same of the plane z = 0 that the first two rows span: the third row of t box is that of box. */
+void fmm_reduce_plane(const double* box, double* t);
+
 /* The rows of t box; box itself, to the bit, where t is the unit matrix. */
 void fmm_in_basis(const double* t, const double* box, double* out);
 

@@ -521,7 +521,15 @@ static void compare_method(search* s)
     }
 }
 
-/* Open systems, whose cells change with their extent and are therefore chosen by the model. Tries an accuracy between
+/* Whether cells do: of open systems and of slabs. */
+static int follows_particles(const gmxfmm_options* o)
+{
+    int periodic[3];
+    fmm_periodic_of(o, periodic);
+    return !(periodic[0] && periodic[1] && periodic[2]);
+}
+
+/* Systems whose cells change with their extent and are therefore chosen by the model. Tries an accuracy between
  * the best and the next one; then, if times are measured, another ws and the other method of the far field. */
 static void compare_open(search* s)
 {
@@ -562,7 +570,7 @@ static void compare_all(search* s)
 {
     s->begin     = fmm_time();
     s->best_cost = INFINITY;
-    if (s->asked.boundary == GMXFMM_OPEN)
+    if (follows_particles(&s->asked))
     {
         compare_open(s);
     }

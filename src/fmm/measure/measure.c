@@ -164,6 +164,7 @@ static gmxfmm_options exact(const gmxfmm_options* o, double accuracy, gmxfmm_pre
     e.prefactor    = o->prefactor;
     e.min_distance = o->min_distance;
     e.cache_dir    = o->cache_dir;
+    memcpy(e.periodic, o->periodic, sizeof(e.periodic));
     return e;
 }
 

@@ -31,11 +31,37 @@ static double number_of(const void* array, gmxfmm_precision type, int64_t i)
     return type == GMXFMM_DOUBLE ? ((const double*)array)[i] : (double)((const float*)array)[i];
 }
 
-/* Mean distance of particles: from the volume of the box, or of the brick around an open system. */
-static double spacing(const gmxfmm_system* s, gmxfmm_precision type)
+/* Area of a slab times its thickness or, if all particles are in a plane, what is as wide. */
+static double slab_volume(const gmxfmm_system* s, const int* periodic, gmxfmm_precision type)
 {
-    double volume = 1, longest = 0;
-    if (s->box != NULL)
+    const int     open = !periodic[0] ? 0 : !periodic[1] ? 1 : 2;
+    const double *a = s->box + 3 * ((open + 1) % 3), *b = s->box + 3 * ((open + 2) % 3);
+    const double  n[3] = {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
+    const double  area = sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
+    double        low = INFINITY, high = -INFINITY;
+    for (int64_t i = 0; i < s->n; i++)
+    {
+        double z = 0;
+        for (int d = 0; d < 3; d++)
+        {
+            z += n[d] / area * number_of(s->x, type, 3 * i + d);
+        }
+        low  = z < low ? z : low;
+        high = z > high ? z : high;
+    }
+    return area * (high > low ? high - low : sqrt(area));
+}
+
+/* Mean distance of particles: from the volume of the box, or of a slab, or of the brick around an open system. */
+static double spacing(const gmxfmm_system* s, const int* periodic, gmxfmm_precision type)
+{
+    double    volume = 1, longest = 0;
+    const int along = periodic[0] + periodic[1] + periodic[2];
+    if (s->box != NULL && along == 2)
+    {
+        volume = slab_volume(s, periodic, type);
+    }
+    else if (s->box != NULL)
     {
         const double* b = s->box;
         volume          = fabs(b[0] * (b[4] * b[8] - b[5] * b[7]) - b[1] * (b[3] * b[8] - b[5] * b[6]) +
@@ -146,7 +172,7 @@ fmm_error_unit fmm_unit_of_errors(const gmxfmm_reference* r, const gmxfmm_option
         farthest        = at > farthest ? at : farthest;
     }
     charge /= (double)(s->n > 0 ? s->n : 1);
-    const double   d       = spacing(s, options->array_type);
+    const double   d       = spacing(s, options->periodic, options->array_type);
     const double   natural = fabs(options->prefactor) * (charge / d) * (charge / d);
     const double   round   = farthest * (options->array_type == GMXFMM_DOUBLE ? DBL_EPSILON : (double)FLT_EPSILON);
     const double   least   = fmax(c_zeroForce, c_ofRounding * round / d) * natural;

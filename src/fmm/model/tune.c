@@ -521,6 +521,96 @@ tune_grids(const fmm_problem* problem, fmm_cells* cells, const double* box, int 
     return status;
 }
 
+int fmm_slab_layers_of(double thickness, double height)
+{
+    /* 1e-6, as of open systems */
+    const double layers = ceil(thickness / height - 1e-6);
+    return layers < 1 ? 1 : layers > 1e6 ? 1000000 : (int)layers;
+}
+
+/* Layers of a slab are higher than it takes, by so much, that others are not needed as soon as its thickness changes.
+ */
+static const double c_slack = 1.01;
+
+/* Lowest layer, relative to a cell's width in the plane: the sums of a slab reach the farther in wave vectors the
+ * thinner its layers are. */
+static const double c_lowest = 0.3;
+
+double fmm_slab_height(const fmm_problem* problem, double thickness, const int* grid)
+{
+    const double* box   = problem->box;
+    const double  width = sqrt(fabs(box[0] * box[4] - box[1] * box[3]) / grid[0] / grid[1]);
+    const double  slack = problem->options->grid[0] > 0 ? 1 + 1e-9 : c_slack;
+    return fmax(slack * thickness / grid[2], grid[2] == 1 ? width : c_lowest * width);
+}
+
+/* Tries one grid of a slab, box[9] with its thickness. */
+static gmxfmm_status tune_layers(
+    const fmm_problem* problem, fmm_cells* cells, const double* box, const int* grid, int ws, double n, choices* found)
+{
+    const double height = fmm_slab_height(problem, box[8], grid);
+    const choice before = found->best;
+    double       slab[9];
+    memcpy(slab, box, sizeof(slab));
+    slab[8]                    = height * grid[2];
+    const gmxfmm_status status = tune_grid(problem, cells, slab, grid, ws, n, found);
+    if (memcmp(&before, &found->best, sizeof(before)) != 0)
+    {
+        found->best.edge = height;
+    }
+    return status;
+}
+
+/* All grids of a slab with cells of nearly that edge: the FFT sizes just below and above in the plane, and layers. */
+static gmxfmm_status tune_slab_edge(
+    const fmm_problem* problem, fmm_cells* cells, const double* box, double edge, int ws, double n, choices* found)
+{
+    int           option[3][2];
+    gmxfmm_status status = GMXFMM_OK;
+    for (int d = 0; d < 3; d++)
+    {
+        const double* a       = box + 3 * d;
+        const double  wanted  = sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2]) / edge;
+        const int     floored = wanted < 1 ? 1 : wanted > 1000 ? 1000 : (int)wanted;
+        option[d][0]          = d < 2 ? size_below(floored) : floored;
+        option[d][1]          = d < 2 ? fmm_fft_size(floored + 1) : floored + 1;
+    }
+    for (int i = 0; i < 8 && status == GMXFMM_OK; i++)
+    {
+        const int grid[3] = {option[0][i & 1], option[1][i >> 1 & 1], option[2][i >> 2 & 1]};
+        status            = tune_layers(problem, cells, box, grid, ws, n, found);
+    }
+    return status;
+}
+
+/* Edge of cells that hold `per_cell` of n particles in a slab, box[9] with its thickness. */
+static double slab_edge(const double* box, double per_cell, double n)
+{
+    const double area = fabs(box[0] * box[4] - box[1] * box[3]), edge = cbrt(area * box[8] * per_cell / n);
+    return edge < box[8] ? edge : sqrt(area * per_cell / n); /* one layer */
+}
+
+/* As tune_grids, of a slab. */
+static gmxfmm_status
+tune_slab(const fmm_problem* problem, fmm_cells* cells, const double* box, int ws, double n, choices* found)
+{
+    gmxfmm_status status = GMXFMM_OK;
+    if (problem->options->grid[0] > 0)
+    {
+        return tune_layers(problem, cells, box, problem->options->grid, ws, n, found);
+    }
+    for (int i = 0; i < 2 * c_edges && status == GMXFMM_OK; i++)
+    {
+        const int    step     = c_likelyEdge + (i % 2 ? -(i + 1) / 2 : i / 2);
+        const double per_cell = 2 * pow(1.3, step);
+        if (step >= 0 && step < c_edges && !(step > 0 && per_cell > 1.3 * n))
+        {
+            status = tune_slab_edge(problem, cells, box, slab_edge(box, per_cell, n), ws, n, found);
+        }
+    }
+    return status;
+}
+
 /* Tries all cells that the options allow. */
 static gmxfmm_status tune_all(const fmm_problem* given, const double* box, choices* found)
 {
@@ -536,7 +626,9 @@ static gmxfmm_status tune_all(const fmm_problem* given, const double* box, choic
     found->best       = none;
     for (int ws = first_ws; ws <= last_ws && status == GMXFMM_OK; ws++)
     {
-        status = tune_grids(problem, &cells, box, ws, problem->n > 0 ? (double)problem->n : 1.0, found);
+        const double n = problem->n > 0 ? (double)problem->n : 1.0;
+        status         = fmm_is_slab(problem->periodic) ? tune_slab(problem, &cells, box, ws, n, found)
+                                                        : tune_grids(problem, &cells, box, ws, n, found);
     }
     fmm_cells_free(&cells);
     return status;
@@ -654,6 +746,14 @@ gmxfmm_status fmm_tune_open(const fmm_problem* problem, const double* low, const
     double width[3];
     fill(low, high, width);
     const double box[9] = {width[0], 0, 0, 0, width[1], 0, 0, 0, width[2]};
+    return tune(problem, box, chosen);
+}
+
+gmxfmm_status fmm_tune_slab(const fmm_problem* problem, double thickness, fmm_choice* chosen)
+{
+    double box[9];
+    memcpy(box, problem->box, sizeof(box));
+    box[8] = thickness;
     return tune(problem, box, chosen);
 }
 

@@ -29,11 +29,11 @@ typedef struct
 {
     const gmxfmm_options* options;
     const fmm_costs*      costs;       /* of the backend */
-    int                   periodic[3]; /* along each box vector: all, or none of an open system */
+    int                   periodic[3]; /* along each box vector: all, the first two of a slab, or none */
     int                   num_threads; /* that the choice itself may use */
     int                   level;       /* of the processor, as in simd_level.h */
     int64_t               n;           /* particles */
-    const double*         box;         /* 9; periodic */
+    const double*         box;         /* 9; periodic; of a slab the first two vectors */
     char*                 message;     /* message[message_size]: why there is no choice */
     size_t                message_size;
     fmm_known_errors*     known; /* stored by earlier choices, and added to; NULL: none */
@@ -47,7 +47,7 @@ typedef struct
     int        depth, roots[3]; /* of an octree; its grid is roots 2^depth */
     int        most;            /* of fmm_tree */
     double     error;           /* predicted */
-    double     edge;            /* open: of a cell, or leaf */
+    double     edge;            /* open: of a cell, or leaf; of a slab: its height */
 } fmm_choice;
 
 /* Functions that choose return OK, or MEMORY or UNSUPPORTED (such cells are impossible) with the message of the
@@ -58,14 +58,24 @@ typedef struct
 gmxfmm_status fmm_tune(const fmm_problem* problem, fmm_choice* chosen);
 gmxfmm_status fmm_tune_open(const fmm_problem* problem, const double* low, const double* high, fmm_choice* chosen);
 
+/* The same for a slab of that thickness, 0 for particles in a plane. */
+gmxfmm_status fmm_tune_slab(const fmm_problem* problem, double thickness, fmm_choice* chosen);
+
+/* Layers of that height in such a slab; and the height of the layers of a grid, or of roots: one is as high as cells
+ * are wide, if that is enough. */
+int    fmm_slab_layers_of(double thickness, double height);
+double fmm_slab_height(const fmm_problem* problem, double thickness, const int* grid);
+
 /* The grid of cubes of that edge that contains n particles between low and high. The edge is enlarged if there would be
  * too many cubes. */
 void fmm_open_grid(int64_t n, const double* low, const double* high, double* edge, int* grid);
 
 /* Chooses an octree for particles spread evenly over the box; for particles at x (on the host, of the options' type),
- * with chosen->roots or more roots; or, in an open system, for particles at x between low and high. */
+ * with chosen->roots or more roots; or, in a slab or an open system, for particles at x between low and high. */
 gmxfmm_status fmm_tune_tree(const fmm_problem* problem, fmm_choice* chosen);
 gmxfmm_status fmm_tune_tree_particles(const fmm_problem* problem, const void* x, fmm_choice* chosen);
+gmxfmm_status fmm_tune_tree_slab(
+    const fmm_problem* problem, const void* x, const double* low, const double* high, fmm_choice* chosen);
 gmxfmm_status fmm_tune_tree_open(
     const fmm_problem* problem, const void* x, const double* low, const double* high, fmm_choice* chosen);
 

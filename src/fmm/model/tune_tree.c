@@ -337,7 +337,7 @@ morton_key(const fmm_problem* problem, const double* x, const double* origin, co
     for (int d = 0; d < 3; d++)
     {
         const double f    = (x[d] - origin[d]) / box[4 * d]; /* if this is not finite, assign reports it */
-        const double part = fmm_has_images(problem->periodic) ? f - floor(f) : fmin(fmax(f, 0), 1);
+        const double part = problem->periodic[d] ? f - floor(f) : fmin(fmax(f, 0), 1);
         const int    k    = part >= 0 ? (int)(part * cells[d]) : 0;
         at[d]             = k < cells[d] ? k : cells[d] - 1;
     }
@@ -530,6 +530,65 @@ gmxfmm_status fmm_tune_tree_particles(const fmm_problem* problem, const void* x,
         take(problem, roots, &best, chosen);
     }
     return status;
+}
+
+/* Roots of a slab, k along the shorter edge of its plane, in layers of cubes or nearly; box[9]: all of them. Returns
+ * whether they are even, and an octree is possible. */
+static int divide_slab(const fmm_problem* problem, double thickness, int k, int* roots, double* box)
+{
+    const int given = problem->options->grid[0] > 0, depth = fmm_given_depth(problem->options);
+    double    plane[9];
+    memcpy(plane, problem->box, sizeof(plane));
+    plane[8]       = fmin(plane[0], plane[4]);
+    const int even = divide_into_roots(plane, k, roots);
+    for (int d = 0; d < 3 && given; d++)
+    {
+        roots[d] = problem->options->grid[d] >> depth;
+    }
+    if (!given)
+    {
+        roots[2] = fmm_slab_layers_of(thickness, sqrt(plane[0] / roots[0] * plane[4] / roots[1]));
+    }
+    const double height =
+        given ? fmm_slab_height(problem, thickness, roots) : sqrt(plane[0] / roots[0] * plane[4] / roots[1]);
+    memcpy(box, problem->box, sizeof(plane));
+    box[8] = height * roots[2];
+    return (even || given) && (double)roots[0] * roots[1] * roots[2] <= c_manyRoots &&
+           deepest(roots) >= (depth > 0 ? depth : 1);
+}
+
+gmxfmm_status
+fmm_tune_tree_slab(const fmm_problem* problem, const void* x, const double* low, const double* high, fmm_choice* chosen)
+{
+    const int last = problem->options->grid[0] > 0 ? 1 : 63;
+    choice    best = {INFINITY, INFINITY, 0, 0, 0, 0, 0};
+    for (int k = 1; k <= last && (k <= c_mostRoots || best.order == 0); k++)
+    {
+        int       roots[3];
+        double    box[9], origin[3] = {0, 0, 0};
+        occupancy o;
+        choice    found;
+        if (!divide_slab(problem, high[2] - low[2], k, roots, box))
+        {
+            continue;
+        }
+        origin[2]                  = 0.5 * (low[2] + high[2] - box[8]);
+        const gmxfmm_status status = tune_for_particles(problem, x, origin, box, roots, &o, &found);
+        if (status != GMXFMM_OK)
+        {
+            return status;
+        }
+        if (found.good ? (!best.good || found.cost < best.cost) : (!best.good && found.error < best.error))
+        {
+            best = found;
+            take(problem, roots, &best, chosen);
+            chosen->edge = box[8] / roots[2] / (1 << best.depth);
+        }
+    }
+    return isfinite(best.cost) ? GMXFMM_OK
+                               : fmm_not_chosen(problem, GMXFMM_ERROR_UNSUPPORTED,
+                                                "a slab of %g x %g is too uneven for an octree: choose m2l = fft",
+                                                problem->box[0], problem->box[4]);
 }
 
 /* The longest edge of the box between low and high. */

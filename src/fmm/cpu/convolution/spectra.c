@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "fmm/cpu/simd/lanes.h"
+#include "fmm/geometry/lattice_slab.h"
 
 #define HARM_T double
 #define HARM_R double
@@ -557,6 +558,26 @@ static void reciprocal_part(const gmxfmm_plan* plan,
     }
 }
 
+/* Adds what makes sums of a slab of those of its padded box. */
+static void slab_part(const gmxfmm_plan* plan, const fmm_cells* cells, fmm_sum sum, int degree, double scale, real* out)
+{
+    const fmm_slab_grid slab = fmm_slab_grid_of(cells, degree, c_latticeTolerance);
+    const int *         n = cells->n, nz = n[2] / 2 + 1, size = harm_size(degree);
+#pragma omp parallel for schedule(dynamic) num_threads(plan->num_threads)
+    for (int at = 0; at < n[0] * n[1] * nz; at++)
+    {
+        const int f[3] = {at / nz / n[1], at / nz % n[1], at % nz};
+        double    part[c_maxSumCoef];
+        real*     to = out + (size_t)(at / VLEN) * (size_t)size * VLEN + at % VLEN;
+        memset(part, 0, (size_t)size * sizeof(double));
+        fmm_slab_add(&slab, sum, degree, f, scale, part);
+        for (int i = 0; i < size; i++)
+        {
+            to[i * VLEN] += (real)part[i];
+        }
+    }
+}
+
 /* The spectrum for the shape of *cells, which set_lattice was called with. */
 static void
 make_spectrum(const gmxfmm_plan* plan, const convolution* conv, const fmm_cells* cells, fmm_sum sum, real* out)
@@ -573,6 +594,10 @@ make_spectrum(const gmxfmm_plan* plan, const convolution* conv, const fmm_cells*
     else
     {
         memset(out, 0, size * sizeof(real));
+    }
+    if (fmm_is_slab(cells->periodic))
+    {
+        slab_part(plan, cells, sum, degree, scale, out);
     }
     real_part(plan, conv, cells, sum, degree, inverse, scale, out);
     for (size_t i = 0; i < size; i++)

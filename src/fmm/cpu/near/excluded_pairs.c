@@ -55,11 +55,11 @@ static inline void nearest_offset(const fmm_cells* c, const spot* a, const spot*
     }
     if (fmm_has_images(c->periodic))
     {
-        fmm_nearest_image(c->n, c->cell, c->rectangular ? NULL : c->box_voronoi, c->box_voronoi_int, t, other);
+        fmm_nearest_image(c->period, c->cell, c->rectangular ? NULL : c->box_voronoi, c->box_voronoi_int, t, other);
         for (int d = 0; d < 3; d++)
         {
-            k[d] = -sign * (other[d] / c->n[d]);
-            offset[d] -= k[d] * c->n[d];
+            k[d] = -sign * (other[d] / c->period[d]);
+            offset[d] -= k[d] * c->period[d];
         }
     }
 }

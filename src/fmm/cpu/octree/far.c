@@ -7,10 +7,10 @@
 #include "fmm/cpu/convolution/convolution.h"
 #include "fmm/cpu/expansions/expansions.h"
 
-/* Place of root c in the grid of roots. */
-static size_t place_of(const fmm_tree* tree, int c)
+/* Place of root c in the grid of the convolution. */
+static size_t place_of(const fmm_tree* tree, const int* n, int c)
 {
-    const int *n = tree->roots, *at = tree->level[0].at[c];
+    const int* at = tree->level[0].at[c];
     return (size_t)((at[0] * n[1] + at[1]) * n[2] + at[2]);
 }
 
@@ -26,7 +26,7 @@ static void root_m2l(gmxfmm_plan* plan, double* strain)
     {
         for (int c = 0; c < roots->num; c++)
         {
-            conv->field[i * stride + place_of(tree, c)] =
+            conv->field[i * stride + place_of(tree, conv->cells->n, c)] =
                 ((const real*)roots->multipole)[i * roots->stride + (size_t)c];
         }
     }
@@ -35,7 +35,8 @@ static void root_m2l(gmxfmm_plan* plan, double* strain)
     {
         for (int c = 0; c < roots->num; c++)
         {
-            ((real*)roots->local)[i * roots->stride + (size_t)c] += conv->field[i * stride + place_of(tree, c)];
+            ((real*)roots->local)[i * roots->stride + (size_t)c] +=
+                conv->field[i * stride + place_of(tree, conv->cells->n, c)];
         }
     }
 }

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Lattice sums of a slab, periodic along two vectors in the plane z = 0, from those of its padded box, which has images
+ * along z besides. These are taken off, in closed form: THEORY (40) to (44), in C11 and CUDA alike; double always.
+ *
+ * Images of a periodic layer at distances j L are sums over lateral wave vectors h (Parry 1975, Surf. Sci. 49, 433; as
+ * "layer correction" of a 3D sum Arnold, de Joannis & Holm 2002, J. Chem. Phys. 117, 2496), of which few are left as
+ * far away as the padding is long. That of h = 0 is a polynomial in z, without k = 0 as the 3D sum is.
+ */
+#ifndef FMM_LATTICE_SLAB_H
+#define FMM_LATTICE_SLAB_H
+
+#include <math.h>
+
+#include "fmm/geometry/cells.h"
+#include "fmm/geometry/lattice_weights.h"
+#include "fmm/math/harmonics.h"
+
+/* What the sums depend on: lengths in u. */
+typedef struct
+{
+    int    n[2], ring, layers; /* cells in the plane; along z with the padding, and that hold particles */
+    double a[2], b[2];         /* vectors of the cells in the plane, and their area */
+    double area;
+    double edge, length; /* of a cell along z, and of the ring */
+    double h_max;
+} fmm_slab_grid;
+
+/* Wave vectors that matter for sums of degree <= degree: terms fall as h^(n-1) e^(-h gap), gap being the distance of
+ * the nearest image's edge. 1.2 a degree: for errors of 1e-16 to degree 82, relative to the sums' terms two cells away.
+ */
+static inline FMM_HD fmm_slab_grid fmm_slab_grid_of(const fmm_cells* c, int degree, double tolerance)
+{
+    fmm_slab_grid s;
+    for (int d = 0; d < 2; d++)
+    {
+        s.n[d] = c->n[d];
+        s.a[d] = c->cell[d];
+        s.b[d] = c->cell[3 + d];
+    }
+    s.ring   = c->n[2];
+    s.layers = c->inner[2];
+    s.edge   = c->cell[8];
+    s.area   = s.a[0] * s.b[1] - s.a[1] * s.b[0];
+    s.length = s.ring * s.edge;
+    s.h_max  = (1.2 * degree - log(tolerance)) / (s.length - (s.layers - 1) * s.edge);
+    return s;
+}
+
+/* Sums over layers j of displacements, |j| < layers, of the images' e^(h (z - L)) +- e^(-h (z + L)) over 1 - e^(-h L):
+ * even with cos(phi j), odd with sin(phi j); *_z: the same with h z times the other of the two. */
+typedef struct
+{
+    double even, odd, even_z, odd_z;
+} fmm_slab_layers;
+
+static inline FMM_HD fmm_slab_layers fmm_slab_sum_layers(const fmm_slab_grid* s, double h, double phi)
+{
+    const double    unit = -1 / expm1(-h * s->length);
+    fmm_slab_layers sum  = {2 * exp(-h * s->length), 0, 0, 0};
+    for (int j = 1; j < s->layers; j++)
+    {
+        const double z = j * s->edge, up = exp(h * (z - s->length)), down = exp(-h * (z + s->length));
+        const double c = 2 * cos(phi * j), t = 2 * sin(phi * j);
+        sum.even += c * (up + down);
+        sum.odd += t * (up - down);
+        sum.even_z += c * h * z * (up - down);
+        sum.odd_z += t * h * z * (up + down);
+    }
+    sum.even *= unit;
+    sum.odd *= unit;
+    sum.even_z *= unit;
+    sum.odd_z *= unit;
+    return sum;
+}
+
+/* Adds the images' terms of wave vector h[2] at frequency phi along z, the phase (-i)^n taken off, times -weight to
+ * out[(degree+1)^2]. */
+static inline FMM_HD void fmm_slab_add_wave(
+    const fmm_slab_grid* s, fmm_sum sum, int degree, const double* h, double phi, double weight, double* out)
+{
+    const double          k = sqrt(h[0] * h[0] + h[1] * h[1]), x = h[0] / k, y = h[1] / k;
+    const fmm_slab_layers layer = fmm_slab_sum_layers(s, k, phi);
+    const double          far   = -k * s->length / expm1(-k * s->length); /* h L times the images' mean number */
+    double                re = 1, im = 0, power = -weight * 2 * FMM_PI / s->area / k;
+    for (int m = 0; m <= degree; m++)
+    {
+        double value = power;
+        for (int n = m; n <= degree; n++)
+        {
+            const int    q = n - m, odd = q & 1, sign = ((n + m) >> 1 & 1) != (n & 1) ? -1 : 1;
+            const double kappa = 1 - q + q * (q - 1) / (2.0 * n - 1), all = odd ? layer.odd : layer.even;
+            const double of_z = odd ? layer.odd_z : layer.even_z;
+            const double term = sum == FMM_SUM_S ? all : (2 * n - 1) / (k * k) * ((kappa + far) * all - of_z);
+            out[harm_re(degree, n, m)] += sign * value * re * term;
+            if (m > 0)
+            {
+                out[harm_im(degree, n, m)] += sign * value * im * term;
+            }
+            value *= k;
+        }
+        const double next = re * x - im * y;
+        im                = re * y + im * x;
+        re                = next;
+        power *= k;
+    }
+}
+
+/* The same of h = 0, added: THEORY (43), (44). */
+static inline FMM_HD void
+fmm_slab_add_mean(const fmm_slab_grid* s, fmm_sum sum, int degree, double phi, double weight, double* out)
+{
+    const double unit = weight * 2 * FMM_PI / s->area, l = s->length;
+    for (int j = 1 - s->layers; j < s->layers; j++)
+    {
+        const double z = j * s->edge, c = unit * cos(phi * j), t = unit * sin(phi * j);
+        const double potential = -(z * z / l + l / 6), field = 2 * z / l, gradient = -4 / (3 * l);
+        if (sum == FMM_SUM_S)
+        {
+            const double of[3] = {c * potential, t * field, -c * gradient};
+            for (int n = 0; n <= 2 && n <= degree; n++)
+            {
+                out[harm_re(degree, n, 0)] += of[n];
+            }
+            continue;
+        }
+        const double of[3] = {4 * c * potential, 4 * t * field, -4.8 * c * gradient};
+        for (int n = 2; n <= 4 && n <= degree; n++)
+        {
+            out[harm_re(degree, n, 0)] += of[n - 2];
+        }
+    }
+}
+
+/* What the spectrum of a slab's sums has beside that of its padded box at frequency f[3], f[2] up to half the ring, the
+ * phase (-i)^n taken off, times weight: added to out[(degree+1)^2]. */
+static inline FMM_HD void
+fmm_slab_add(const fmm_slab_grid* s, fmm_sum sum, int degree, const int* f, double weight, double* out)
+{
+    const double phi = 2 * FMM_PI * f[2] / s->ring;
+    double       kappa[2];
+    int          range[2];
+    for (int d = 0; d < 2; d++)
+    {
+        const double* v = d == 0 ? s->a : s->b;
+        kappa[d]        = (double)(2 * f[d] <= s->n[d] ? f[d] : f[d] - s->n[d]) / s->n[d];
+        range[d]        = (int)floor(s->h_max * sqrt(v[0] * v[0] + v[1] * v[1]) / (2 * FMM_PI) + 0.5);
+    }
+    for (int i = -range[0]; i <= range[0]; i++)
+    {
+        for (int j = -range[1]; j <= range[1]; j++)
+        {
+            const double t = 2 * FMM_PI * (kappa[0] + i) / s->area, w = 2 * FMM_PI * (kappa[1] + j) / s->area;
+            const double h[2] = {t * s->b[1] - w * s->a[1], w * s->a[0] - t * s->b[0]};
+            const double h2   = h[0] * h[0] + h[1] * h[1];
+            if (h2 > 0 && h2 < s->h_max * s->h_max)
+            {
+                fmm_slab_add_wave(s, sum, degree, h, phi, weight, out);
+            }
+        }
+    }
+    if (f[0] == 0 && f[1] == 0)
+    {
+        fmm_slab_add_mean(s, sum, degree, phi, weight, out);
+    }
+}
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Parry 1975, Surf. Sci. 49, 433 (erratum 1976, 54, 195); in this form Heyes, Barber & Clarke 1977, J. Chem. Soc.
+ * Faraday Trans. 2 73, 1485: with d = r_i - r_j, rho its part in the plane, A the area and h the reciprocal vectors,
+ *   phi(d) = sum_t erfc(alpha |d + t|) / |d + t|
+ *            + pi / A sum_h cos(h rho) / h [e^(h z) erfc(h / 2 alpha + alpha z) + e^(-h z) erfc(h / 2 alpha - alpha z)]
+ *            - 2 pi / A [z erf(alpha z) + e^(-alpha^2 z^2) / (alpha sqrt(pi))],
+ * and a charge with itself has -2 alpha / sqrt(pi) for the term t = 0.
+ */
+#include "support/slab_sum.h"
+
+#include <cmath>
+
+namespace fmmtest
+{
+
+namespace
+{
+
+const double pi = 3.14159265358979323846;
+
+/* erfc(6) = 2e-17 */
+const double reach = 6;
+
+struct Sum
+{
+    double            alpha, area;
+    std::vector<Vec3> t;    /* translations that may be within reach */
+    std::vector<Vec3> h;    /* one of each pair h, -h */
+    double            span; /* a diagonal of the cell */
+};
+
+Sum prepare(const System& s, double alpha)
+{
+    const Mat3&  b       = s.box;
+    const double area    = std::fabs(b[0] * b[4] - b[1] * b[3]);
+    Sum          sum     = {alpha > 0 ? alpha : 2.2 / std::sqrt(area), area, {}, {}, 0};
+    sum.span             = std::hypot(b[0], b[1]) + std::hypot(b[3], b[4]);
+    const Vec3   dual[2] = {{2 * pi * b[4] / area, -2 * pi * b[3] / area, 0},
+                            {-2 * pi * b[1] / area, 2 * pi * b[0] / area, 0}};
+    const double most = 2 * sum.alpha * reach, far = reach / sum.alpha + sum.span;
+    const int    hRange = static_cast<int>(most * sum.span / (2 * pi)) + 1;
+    const int    tRange = static_cast<int>(far * sum.span / area) + 1;
+    for (int i = -hRange; i <= hRange; i++)
+    {
+        for (int j = -hRange; j <= hRange; j++)
+        {
+            const Vec3 h = {i * dual[0][0] + j * dual[1][0], i * dual[0][1] + j * dual[1][1], 0};
+            if ((i > 0 || (i == 0 && j > 0)) && std::hypot(h[0], h[1]) < most)
+            {
+                sum.h.push_back(h);
+            }
+        }
+    }
+    for (int i = -tRange; i <= tRange; i++)
+    {
+        for (int j = -tRange; j <= tRange; j++)
+        {
+            const Vec3 t = {i * b[0] + j * b[3], i * b[1] + j * b[4], 0};
+            if (std::hypot(t[0], t[1]) < far)
+            {
+                sum.t.push_back(t);
+            }
+        }
+    }
+    return sum;
+}
+
+/* Potential, and field, of a unit charge and all its images at d; of itself at d = 0. */
+void addPair(const Sum& s, const Vec3& d, double* phi, double* field)
+{
+    const double a = s.alpha;
+    for (const Vec3& t : s.t)
+    {
+        const Vec3   r  = {d[0] + t[0], d[1] + t[1], d[2]};
+        const double r2 = r[0] * r[0] + r[1] * r[1] + r[2] * r[2], distance = std::sqrt(r2);
+        if (r2 == 0)
+        {
+            *phi -= 2 * a / std::sqrt(pi);
+            continue;
+        }
+        const double screened = std::erfc(a * distance) / distance;
+        const double slope    = (screened + 2 * a / std::sqrt(pi) * std::exp(-a * a * r2)) / r2;
+        *phi += screened;
+        for (std::size_t e = 0; e < 3; e++)
+        {
+            field[e] += slope * r[e];
+        }
+    }
+    const double z = d[2];
+    for (const Vec3& h : s.h)
+    {
+        const double k = std::hypot(h[0], h[1]), angle = h[0] * d[0] + h[1] * d[1], w = 2 * pi / (s.area * k);
+        const double up   = std::exp(k * z) * std::erfc(k / (2 * a) + a * z);
+        const double down = std::exp(-k * z) * std::erfc(k / (2 * a) - a * z);
+        *phi += w * std::cos(angle) * (up + down);
+        field[0] += w * h[0] * std::sin(angle) * (up + down);
+        field[1] += w * h[1] * std::sin(angle) * (up + down);
+        field[2] -= w * k * std::cos(angle) * (up - down);
+    }
+    *phi -= 2 * pi / s.area * (z * std::erf(a * z) + std::exp(-a * a * z * z) / (a * std::sqrt(pi)));
+    field[2] += 2 * pi / s.area * std::erf(a * z);
+}
+
+/* The image of r nearest in the plane. */
+Vec3 nearest(const Sum& s, const Vec3& r)
+{
+    Vec3 best = r;
+    for (const Vec3& t : s.t)
+    {
+        const Vec3 image = {r[0] + t[0], r[1] + t[1], r[2]};
+        best             = std::hypot(image[0], image[1]) < std::hypot(best[0], best[1]) ? image : best;
+    }
+    return best;
+}
+
+} // namespace
+
+Solution slabSum(const System& system, double alpha)
+{
+    const Sum         sum = prepare(system, alpha);
+    const std::size_t n   = system.size();
+    Solution          out = emptySolution(n);
+    for (std::size_t i = 0; i < n; i++)
+    {
+        for (std::size_t j = 0; j < n; j++)
+        {
+            const Vec3 a = system.position(i), b = system.position(j);
+            const Vec3 d   = nearest(sum, {a[0] - b[0], a[1] - b[1], a[2] - b[2]});
+            double     phi = 0, field[3] = {0, 0, 0};
+            addPair(sum, d, &phi, field);
+            for (int other : i < system.excluded.size() ? system.excluded[i] : std::vector<int>())
+            {
+                const double r = std::sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
+                if (static_cast<std::size_t>(other) == j)
+                {
+                    phi -= 1 / r;
+                    for (std::size_t e = 0; e < 3; e++)
+                    {
+                        field[e] -= d[e] / (r * r * r);
+                    }
+                }
+            }
+            out.potential[i] += system.q[j] * phi;
+            for (std::size_t e = 0; e < 3; e++)
+            {
+                out.field[3 * i + e] += system.q[j] * field[e];
+            }
+        }
+    }
+    finishSolution(system, &out);
+    return out;
+}
+
+} // namespace fmmtest
