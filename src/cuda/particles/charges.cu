@@ -9,7 +9,7 @@
 enum
 {
     c_threads = 256,
-    c_few     = 4096 /* charges that are set by the kernel that adds up all */
+    c_few     = 512 /* charges that are set by the kernel that adds up all: each block looks at them */
 };
 
 /* Charges of particles index[count], or of all n without index: q[count], on the device. */
