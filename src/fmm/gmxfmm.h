@@ -158,8 +158,8 @@ typedef struct
                        * that cannot reach its memory is left out (gmxfmm_info.devices_note); twice the same: two parts */
     double shares[8]; /* [0] of the near field on each, in any unit; all 0: as measured. Bits do not depend on them */
     int periodic[3];  /* [0] 1: along this box vector; all 0: along all, or none as boundary says. Two of them: a slab,
-                       * open along the normal of their plane, whatever the third vector is. It has no boundary to
-                       * choose, and no background: THEORY (40) */
+                       * open along the normal of their plane; one: a wire; whatever other vectors are. They have no
+                       * boundary to choose, and no background: docs/theory.md (40), (45) */
 } gmxfmm_options;
 
 /* What execute is asked for. NULL or 0 leaves a thing out, and the time it takes. Arrays are in the caller's order
