@@ -201,6 +201,23 @@ TEST_P(Wire, HasTargets)
 
 INSTANTIATE_TEST_SUITE_P(Lines, Wire, testing::ValuesIn(lines()), lineName);
 
+/* Much wider than its period: cells are wider than high, by more than cubes would be. */
+TEST(WideWire, IsTheSumOverImages)
+{
+    System s;
+    Random random(5);
+    s.box = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    for (int i = 0; i < 150; i++)
+    {
+        s.add({40 * random.uniform(), 40 * random.uniform(), random.uniform()}, i % 2 == 0 ? 1 : -1);
+    }
+    const Solution reference = wireSum(s);
+    for (const double accuracy : {1e-3, 1e-6})
+    {
+        EXPECT_LT(relativeRms(solve(s, wire(askedOptions(accuracy))).force, reference.force), accuracy);
+    }
+}
+
 /* The file's period is along z; it is good to 4e-12. */
 TEST(ReferenceWire, IsThatOfTheFile)
 {

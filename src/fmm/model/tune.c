@@ -533,7 +533,10 @@ int fmm_slab_layers_of(double thickness, double height)
 static const double c_slack = 1.01;
 
 /* Most cells of a wire for n particles: this many times as many, and some. */
-static const double c_mostOfWire = 2, c_fewOfWire = 2;
+static const double c_mostOfWire = 2, c_fewOfWire = 4096;
+
+/* Of a wire that is wide cells may be so many times as wide as its period: more images would be near than can be. */
+static const double c_widest = 15;
 
 /* Lowest layer, relative to a cell's width in the plane: the sums of a slab reach the farther in wave vectors the
  * thinner its layers are. */
@@ -614,13 +617,20 @@ tune_slab(const fmm_problem* problem, fmm_cells* cells, const double* box, int w
     return status;
 }
 
-/* Tries cubes of a wire, box[9] with its widths: num along the period, and as many across as it takes, or a grid. */
-static gmxfmm_status tune_wire_grid(
-    const fmm_problem* problem, fmm_cells* cells, const double* box, int num, int ws, double n, choices* found)
+/* Tries cells of a wire, box[9] with its widths: num along the period, `times` as wide as that makes them high, and as
+ * many across as it takes; or a grid. */
+static gmxfmm_status tune_wire_grid(const fmm_problem* problem,
+                                    fmm_cells*         cells,
+                                    const double*      box,
+                                    int                num,
+                                    double             times,
+                                    int                ws,
+                                    double             n,
+                                    choices*           found)
 {
     const int*   given   = problem->options->grid;
     const double edge    = box[8] / num;
-    double       wire[9] = {0}, width = edge;
+    double       wire[9] = {0}, width = times * edge;
     int          grid[3] = {0, 0, num};
     const choice before  = found->best;
     if (given[0] > 0)
@@ -653,11 +663,15 @@ tune_wire(const fmm_problem* problem, fmm_cells* cells, const double* box, int w
     gmxfmm_status status = GMXFMM_OK;
     if (problem->options->grid[0] > 0)
     {
-        return tune_wire_grid(problem, cells, box, problem->options->grid[2], ws, n, found);
+        return tune_wire_grid(problem, cells, box, problem->options->grid[2], 1, ws, n, found);
+    }
+    for (double times = 1.5; times < c_widest && status == GMXFMM_OK; times *= 1.5)
+    {
+        status = tune_wire_grid(problem, cells, box, 1, times, ws, n, found);
     }
     for (int num = 1; num <= 1000 && status == GMXFMM_OK; num = fmm_fft_size(num + 1))
     {
-        status = tune_wire_grid(problem, cells, box, num, ws, n, found);
+        status = tune_wire_grid(problem, cells, box, num, 1, ws, n, found);
     }
     return status;
 }
@@ -704,7 +718,8 @@ static gmxfmm_status tune(const fmm_problem* problem, const double* box, fmm_cho
     {
         return fmm_not_chosen(problem, GMXFMM_ERROR_UNSUPPORTED,
                               "the cells would be too long or too skewed in this box with m2l = fft: choose %s",
-                              fmm_has_images(problem->periodic) && fmm_is_aligned(box)
+                              fmm_has_images(problem->periodic) && !fmm_is_wire(problem->periodic) &&
+                                      fmm_is_aligned(box)
                                   ? "m2l = rotation, or a more even grid"
                                   : "a more even grid");
     }
