@@ -149,10 +149,18 @@ def periodic_flags(value: Any) -> Tuple[int, int, int]:
 
 
 def lattice(box: np.ndarray, periodic: Tuple[int, int, int]) -> np.ndarray:
-    """The vectors of a box, of a slab with one normal to its plane in place of the open one, as long as the plane is wide."""
-    if sum(periodic) != 2:
+    """The vectors of a box, with others normal to the periodic ones and about as long in place of those that have no images."""
+    if sum(periodic) == 3:
         return box
-    vectors, k = box.copy(), periodic.index(0)
+    vectors = box.copy()
+    if sum(periodic) == 1:
+        k = periodic.index(1)
+        length = np.linalg.norm(box[k])
+        axis = np.eye(3)[np.argmin(np.abs(box[k]))]
+        vectors[(k + 1) % 3] = np.cross(box[k], axis) / np.linalg.norm(np.cross(box[k] / length, axis))
+        vectors[(k + 2) % 3] = np.cross(box[k], vectors[(k + 1) % 3]) / length
+        return vectors
+    k = periodic.index(0)
     normal = np.cross(box[(k + 1) % 3], box[(k + 2) % 3])
     vectors[k] = normal / np.sqrt(np.linalg.norm(normal))
     return vectors

@@ -36,7 +36,7 @@ class Plan:
     charges      (n), any unit of charge
     box          None: an open system; a length: a cube; three: a brick; (3, 3): its vectors in rows
     periodic     three flags, as of ASE: along which box vectors there are images; two of them: a slab, open along the normal of
-                 their plane (FMM on the CPU). Left out: along all
+                 their plane; one: a wire (FMM on the CPU). Left out: along all
     exclusions   pairs of particles that do not interact, integers (m, 2)
     targets      (m, 3), places that potential and field are wanted at, instead of at the charges
     precision    "single" or "double"; None: that of the positions' type
@@ -146,7 +146,7 @@ class Plan:
                         "model; leave more of them automatic, or ask for less", "accuracy")
 
     def _lattice(self, box: np.ndarray) -> np.ndarray:
-        """Vectors that have an inverse: the open one of a slab is replaced."""
+        """Vectors that have an inverse: those without images are replaced."""
         return _inputs.lattice(box, self._periodic)
 
     def _keep(self, x: Any) -> None:

@@ -16,7 +16,7 @@ def solve(positions: Any, charges: Any, box: BoxLike = None, *, exclusions: Any 
     charges     (n), any unit of charge
     box         None: an open system; a length: a cube; three: a brick; (3, 3): its vectors in rows
     periodic    three flags, as of ASE: along which box vectors there are images; two of them: a slab, open along the normal of
-                their plane (FMM on the CPU). Left out: along all
+                their plane; one: a wire (FMM on the CPU). Left out: along all
     exclusions  pairs of particles that do not interact, integers (m, 2)
     targets     (m, 3): potential and field are there, instead of at the charges; no forces, no energy
     virial      also the virial (FMM, which method="auto" then is)

@@ -22,9 +22,9 @@ class Coulomb(Calculator):
     options   of Plan: accuracy, measure, precision, exclusions, assign_every, device, ... The prefactor, 14.3996 eV Angstrom / e^2,
               may be divided by a relative permittivity
 
-    Atoms that are periodic in all directions are summed with conducting surroundings; those in two as a slab (FMM on the CPU), open
-    along the normal of the two vectors, whatever the third one is; those in none as an open system, which has no stress. One
-    direction is an Error. The stress of a slab is by the volume that the cell has. A plan is kept as long as the number of atoms and pbc stay, and is measured when it is made. No
+    Atoms that are periodic in all directions are summed with conducting surroundings; those in two as a slab, open along the normal
+    of the two vectors, and those in one as a wire, whatever other vectors are (FMM on the CPU); those in none as an open system,
+    which has no stress. The stress of a slab or a wire is by the volume that the cell has. A plan is kept as long as the number of atoms and pbc stay, and is measured when it is made. No
     short-ranged repulsion is in it: ions of opposite charge fall together without one (ase.calculators.mixing.SumCalculator).
     """
 
@@ -46,8 +46,6 @@ class Coulomb(Calculator):
 
     def _follow(self, atoms: Atoms) -> Plan:
         """The plan, with the cell and the charges of these atoms."""
-        if atoms.pbc.sum() == 1:
-            raise refuse("pbc", f"it is {atoms.pbc.tolist()}, it must be periodic in all directions, two or none: wires are not offered yet")
         x = atoms.get_positions()
         charges = atoms.get_initial_charges() if self._given is None else self._given
         if not charges.any():

@@ -91,15 +91,21 @@ def _by_cell(weight: Tensor, x: Tensor, cell: Tensor, forces: Tensor, virial: Te
     # strain = cell^T G with the derivative G, whose rows belong to the cell's. The inverse of the transposed cell has reciprocal
     # vectors in rows: unlike a solver these products do not wait for a device
     rows = list(cells.unbind(dim=1))
-    if sum(periodic) == 2:  # nothing depends on the open vector
+    if sum(periodic) == 1:  # nothing depends on vectors without images
+        k = periodic.index(1)
+        axis = torch.eye(3, dtype=cells.dtype, device=cells.device)[rows[k].abs().argmin(dim=-1)]
+        rows[(k + 1) % 3] = torch.linalg.cross(rows[k], axis)
+        rows[(k + 2) % 3] = torch.linalg.cross(rows[k], rows[(k + 1) % 3])
+    elif sum(periodic) == 2:
         k = periodic.index(0)
         rows[k] = torch.linalg.cross(rows[(k + 1) % 3], rows[(k + 2) % 3])
     a, b, c = rows
     volume = (a * torch.linalg.cross(b, c)).sum(dim=-1)[:, None, None]
     reciprocal = torch.stack([torch.linalg.cross(b, c), torch.linalg.cross(c, a), torch.linalg.cross(a, b)], dim=1) / volume
     gradient = reciprocal @ strain
-    if sum(periodic) == 2:
-        gradient[:, periodic.index(0)] = 0
+    for k in range(3):
+        if not periodic[k]:
+            gradient[:, k] = 0
     gradient = gradient if cell.ndim == 3 else gradient.sum(dim=0)
     return gradient.to(device=cell.device, dtype=cell.dtype)
 

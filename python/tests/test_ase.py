@@ -101,7 +101,7 @@ class Calculator(unittest.TestCase):
         self.assertAlmostEqual(atoms.get_potential_energy(), energy, delta=1e-9)
 
     def test_refused(self):
-        for argument, change in (("pbc", lambda atoms: atoms.set_pbc((True, False, False))),
+        for argument, change in (("box", lambda atoms: atoms.set_cell(np.diag((0.0, 5.64, 5.64)))),
                                  ("charges", lambda atoms: atoms.set_initial_charges(None))):
             atoms = salt()
             change(atoms)

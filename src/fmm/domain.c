@@ -29,6 +29,17 @@ static double row_length(const double* row)
     return sqrt(row[0] * row[0] + row[1] * row[1] + row[2] * row[2]);
 }
 
+/* Whether a vector is one. */
+static gmxfmm_status check_line(const double* a, char* message, size_t size)
+{
+    if (!(row_length(a) > 0))
+    {
+        snprintf(message, size, "the periodic vector of the box is (%g %g %g)", a[0], a[1], a[2]);
+        return GMXFMM_ERROR_BOX;
+    }
+    return GMXFMM_OK;
+}
+
 /* Whether two vectors span a plane. */
 static gmxfmm_status check_plane(const double* a, const double* b, char* message, size_t size)
 {
@@ -62,6 +73,10 @@ gmxfmm_status fmm_check_box(const double* box, const int* periodic, char* messag
     {
         snprintf(message, size, "the box is %g long: choose another unit of length", longest);
         return GMXFMM_ERROR_BOX;
+    }
+    if (fmm_is_wire(periodic))
+    {
+        return check_line(box + (periodic[0] ? 0 : periodic[1] ? 3 : 6), message, size);
     }
     if (fmm_is_slab(periodic))
     {
@@ -123,7 +138,11 @@ gmxfmm_status fmm_domain_set_box(gmxfmm_plan* plan, const double* box, double st
     fmm_domain* domain = &plan->domain;
     double      before[9], t[9], own[9], change = 0;
     reduce_box(plan, domain->in_basis, box, t, own);
-    own[8] = fmm_is_slab(domain->periodic) && domain->cells_version != 0 ? stretch * domain->box[8] : own[8];
+    for (int d = 0; d < 3; d++)
+    {
+        const int kept = !domain->periodic[d] && domain->cells_version != 0;
+        own[4 * d]     = kept ? stretch * domain->box[4 * d] : own[4 * d];
+    }
     const gmxfmm_status status = domain->tree != NULL ? fmm_domain_check_tree(plan, own) : GMXFMM_OK;
     if (status != GMXFMM_OK)
     {
@@ -182,15 +201,21 @@ void fmm_domain_set_extent(gmxfmm_plan* plan, const double* low, const double* h
     set_box(domain, box);
 }
 
-void fmm_domain_set_height(gmxfmm_plan* plan, double low, double high, double height)
+void fmm_domain_set_open(gmxfmm_plan* plan, const double* low, const double* high, double edge)
 {
     fmm_domain* domain = &plan->domain;
     double      box[9];
     memcpy(box, domain->box, sizeof(box));
-    box[8]                       = domain->grid[2] * height;
-    domain->cells.origin[2]      = 0.5 * (low + high - box[8]);
-    domain->root_cells.origin[2] = domain->cells.origin[2];
-    if (box[8] != domain->box[8])
+    for (int d = 0; d < 3; d++)
+    {
+        if (!domain->periodic[d])
+        {
+            box[4 * d]                   = domain->grid[d] * edge;
+            domain->cells.origin[d]      = 0.5 * (low[d] + high[d] - box[4 * d]);
+            domain->root_cells.origin[d] = domain->cells.origin[d];
+        }
+    }
+    if (memcmp(box, domain->box, sizeof(box)) != 0)
     {
         set_box(domain, box);
     }

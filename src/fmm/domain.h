@@ -25,8 +25,9 @@ gmxfmm_status fmm_domain_set_box(gmxfmm_plan* plan, const double* box, double st
 void fmm_domain_set_grid(gmxfmm_plan* plan, const int* grid, int separation);
 void fmm_domain_set_depth(gmxfmm_plan* plan, int depth, int most, const int* roots); /* most: of fmm_tree */
 
-/* A slab's domain from low to high along z: layers of cells of that height, as many as the grid has. */
-void fmm_domain_set_height(gmxfmm_plan* plan, double low, double high, double height);
+/* The domain of a slab or a wire from low to high along its open directions: cells of that edge there, as many as the
+ * grid has. */
+void fmm_domain_set_open(gmxfmm_plan* plan, const double* low, const double* high, double edge);
 
 /* An open domain over what is between low and high: cubes of that edge, as many as the grid has. */
 void fmm_domain_set_extent(gmxfmm_plan* plan, const double* low, const double* high, double edge);

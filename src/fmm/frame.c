@@ -29,12 +29,13 @@ static int longest_axis(const double* n)
     return fabs(n[2]) > fabs(n[first]) ? 2 : first;
 }
 
-/* Axes with z along the normal n of a plane with vector a in it: the caller's in another order if they can be. */
-static void set_axes(const double* n, const double* a, double* axes)
+/* Axes with z along n, x as near as can be to the next of the caller's: they turn as n does, and are the caller's in
+ * another order where n is along one of these. */
+static void set_axes(const double* n, double* axes)
 {
-    const int z = longest_axis(n);
+    const int z = longest_axis(n), next = (z + 1) % 3;
     memset(axes, 0, 9 * sizeof(*axes));
-    if (n[(z + 1) % 3] == 0 && n[(z + 2) % 3] == 0)
+    if (n[next] == 0 && n[(z + 2) % 3] == 0)
     {
         for (int d = 0; d < 3; d++)
         {
@@ -42,12 +43,38 @@ static void set_axes(const double* n, const double* a, double* axes)
         }
         return;
     }
+    double x[3];
     for (int d = 0; d < 3; d++)
     {
-        axes[d]     = a[d] / sqrt(dot(a, a));
+        x[d]        = (d == next ? 1 : 0) - n[next] * n[d] / dot(n, n);
         axes[6 + d] = n[d] / sqrt(dot(n, n));
     }
+    for (int d = 0; d < 3; d++)
+    {
+        axes[d] = x[d] / sqrt(dot(x, x));
+    }
     cross(axes + 6, axes, axes + 3);
+}
+
+/* z along the one periodic vector. */
+static void set_wire(fmm_frame* frame, const int* periodic, const double* box, double* own)
+{
+    const int along = periodic[0] ? 0 : periodic[1] ? 1 : 2;
+    double    n[3];
+    for (int d = 0; d < 3; d++)
+    {
+        frame->order[d] = (along + 1 + d) % 3;
+        n[d]            = box[3 * along + d];
+    }
+    const int longest = longest_axis(n);
+    for (int d = 0; d < 3; d++)
+    {
+        n[d] = box[3 * along + longest] < 0 ? -box[3 * along + d] : box[3 * along + d];
+    }
+    set_axes(n, frame->axes);
+    frame->turned = frame->axes[0] != 1 || frame->axes[4] != 1;
+    memset(own, 0, 9 * sizeof(*own));
+    own[0] = own[4] = own[8] = sqrt(dot(n, n));
 }
 
 fmm_frame fmm_frame_of(const int* periodic, const double* box, double* own)
@@ -55,6 +82,10 @@ fmm_frame fmm_frame_of(const int* periodic, const double* box, double* own)
     fmm_frame frame = {.order = {0, 1, 2}, .axes = {1, 0, 0, 0, 1, 0, 0, 0, 1}};
     double    n[3];
     memcpy(own, box, 9 * sizeof(*own));
+    if (fmm_is_wire(periodic))
+    {
+        set_wire(&frame, periodic, box, own);
+    }
     if (!fmm_is_slab(periodic))
     {
         return frame;
@@ -74,7 +105,7 @@ fmm_frame fmm_frame_of(const int* periodic, const double* box, double* own)
         n[1]            = -n[1];
         n[2]            = -n[2];
     }
-    set_axes(n, box + 3 * frame.order[0], frame.axes);
+    set_axes(n, frame.axes);
     frame.turned = frame.axes[0] != 1 || frame.axes[4] != 1;
     for (int i = 0; i < 6; i++)
     {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The axes of a plan. They are the caller's but in a slab, whose open direction is z: particles, box and results are
- * turned on the way in and out. Nothing else writes fmm_frame of state.h. */
+/* The axes of a plan. They are the caller's but in slabs, open along z, and in wires, periodic along z: particles, box
+ * and results are turned on the way in and out. Nothing else writes fmm_frame of state.h. */
 #ifndef FMM_FRAME_H
 #define FMM_FRAME_H
 
@@ -9,7 +9,8 @@
 
 /* Axes for periodicity along the vectors periodic[d] of the caller's box[9], and own[9], that box in them: of a slab
  * its two vectors in the plane, right-handed, and (0, 0, own[8]), own[8] being the root of their area: its third vector
- * is of no use but for the height. Where two axes of the caller's span the plane numbers stay as they are. */
+ * is of no use but for the height; of a wire its length, three times. Along the caller's axes numbers stay as they
+ * are. */
 fmm_frame fmm_frame_of(const int* periodic, const double* box, double* own);
 
 /* Takes axes in place of those that the plan has: targets turn with them, and memory for positions stays. Errors:

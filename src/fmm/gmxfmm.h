@@ -160,8 +160,8 @@ typedef struct
     double far_shares[8]; /* [0] of the far field, the same; all 0: as measured or, with shares, all on the first. Only
                            * cells of one level in periodic systems can be shared */
     int periodic[3]; /* [0] 1: along this box vector; all 0: along all, or none as boundary says. Two of them: a slab,
-                      * open along the normal of their plane, whatever the third vector is. It has no boundary to
-                      * choose, and no background: THEORY (40) */
+                      * open along the normal of their plane; one: a wire; whatever other vectors are. They have no
+                      * boundary to choose, and no background: docs/theory.md (40), (45) */
 } gmxfmm_options;
 
 /* What execute is asked for. NULL or 0 leaves a thing out, and the time it takes. Arrays are in the caller's order

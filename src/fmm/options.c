@@ -221,16 +221,15 @@ static gmxfmm_status check_periodic(const gmxfmm_options* o, char* message, size
                  p[0], p[1], p[2]);
         return GMXFMM_ERROR_OPTION;
     }
-    if (num == 1)
+    if (num == 1 && o->m2l != GMXFMM_M2L_AUTO && o->m2l != GMXFMM_M2L_FFT)
     {
-        snprintf(message, size, "periodic is %d %d %d: one periodic vector (a wire) is not offered yet", p[0], p[1],
-                 p[2]);
+        snprintf(message, size, "m2l = %s is not offered with one periodic vector (a wire) yet: use m2l = fft",
+                 gmxfmm_m2l_name(o->m2l));
         return GMXFMM_ERROR_UNSUPPORTED;
     }
-    if (num == 2 && o->device != GMXFMM_CPU)
+    if (num > 0 && num < 3 && o->device != GMXFMM_CPU)
     {
-        snprintf(message, size,
-                 "periodic is %d %d %d: two periodic vectors (a slab) are not offered on a GPU yet, use the CPU", p[0],
+        snprintf(message, size, "periodic is %d %d %d: slabs and wires are not offered on a GPU yet, use the CPU", p[0],
                  p[1], p[2]);
         return GMXFMM_ERROR_UNSUPPORTED;
     }

@@ -26,7 +26,7 @@ typedef struct
     int64_t   version;     /* of box and grid, as they were set */
     double    box[9];      /* reduced: in_basis times the caller's */
     double    in_basis[9]; /* integers */
-    int       periodic[3]; /* along each box vector: all, none, or the first two */
+    int       periodic[3]; /* along each box vector: all, none, the first two of a slab, or the third of a wire */
     int       separation;
     int       grid[3];    /* cells that particles may be in, along each box vector; of an octree its leaves */
     fmm_cells cells;      /* near cells; of an octree its leaves' */
@@ -37,7 +37,7 @@ typedef struct
     int64_t cells_version, near_version;
 } fmm_domain;
 
-/* The plan's axes, in which the open direction of a slab is z (frame.c). */
+/* The plan's axes, in which a slab is open along z, and a wire periodic (frame.c). */
 typedef struct
 {
     int    turned;   /* whether they are not the caller's */

@@ -270,66 +270,74 @@ static gmxfmm_status tune_open(gmxfmm_plan* plan, const void** x)
     return status;
 }
 
-/* Cells or octree of a slab, chosen once a plan. */
-static gmxfmm_status choose_slab(gmxfmm_plan* plan, const void* x, const double* low, const double* high)
+/* Cells or octree of a slab, or cells of a wire, chosen once a plan. */
+static gmxfmm_status choose_partly(gmxfmm_plan* plan, const void* x, const double* low, const double* high)
 {
-    const fmm_problem problem = problem_of(plan, plan->particles.n);
-    fmm_choice        chosen;
+    const fmm_problem problem  = problem_of(plan, plan->particles.n);
+    const double      width[3] = {high[0] - low[0], high[1] - low[1], high[2] - low[2]};
     const int         has_tree = plan->domain.tree != NULL;
-    gmxfmm_status     status   = has_tree ? fmm_domain_check_tree(plan, plan->domain.box) : GMXFMM_OK;
+    fmm_choice        chosen;
+    gmxfmm_status     status = has_tree ? fmm_domain_check_tree(plan, plan->domain.box) : GMXFMM_OK;
     if (status == GMXFMM_OK)
     {
-        status = has_tree ? fmm_tune_tree_slab(&problem, x, low, high, &chosen)
-                          : fmm_tune_slab(&problem, high[2] - low[2], &chosen);
+        status = has_tree                             ? fmm_tune_tree_slab(&problem, x, low, high, &chosen)
+                 : fmm_is_wire(plan->domain.periodic) ? fmm_tune_wire(&problem, width, &chosen)
+                                                      : fmm_tune_slab(&problem, width[2], &chosen);
     }
     status                   = status == GMXFMM_OK ? take(plan, &problem, &chosen) : status;
     plan->tuning.target_edge = status == GMXFMM_OK ? chosen.edge : 0;
     return status;
 }
 
-/* As many layers, of cells or of roots, as the slab's thickness takes. */
-static void fill_slab(gmxfmm_plan* plan, double low, double high)
+/* As many cells, or roots, along open directions as the particles take. */
+static void fill_partly(gmxfmm_plan* plan, const double* low, const double* high)
 {
-    const fmm_domain* d      = &plan->domain;
-    const int         leaves = d->tree != NULL ? 1 << d->tree->depth : 1;
-    const double      height = plan->tuning.target_edge * leaves;
-    const int layers = fmm_slab_layers_of(high - low, height), grid[3] = {d->grid[0], d->grid[1], layers * leaves};
-    if (grid[2] != d->grid[2])
+    const fmm_domain* d        = &plan->domain;
+    const int         leaves   = d->tree != NULL ? 1 << d->tree->depth : 1;
+    int               roots[3] = {d->grid[0] / leaves, d->grid[1] / leaves, d->grid[2] / leaves}, changed = 0;
+    for (int e = 0; e < 3; e++)
     {
+        const int num =
+            d->periodic[e] ? roots[e] : fmm_slab_layers_of(high[e] - low[e], plan->tuning.target_edge * leaves);
+        changed  = changed || num != roots[e];
+        roots[e] = num;
+    }
+    if (changed)
+    {
+        const int grid[3] = {roots[0] * leaves, roots[1] * leaves, roots[2] * leaves};
         fmm_domain_set_grid(plan, grid, d->separation);
     }
-    if (d->tree != NULL && layers != d->tree->roots[2])
+    if (changed && d->tree != NULL)
     {
-        const int roots[3] = {d->tree->roots[0], d->tree->roots[1], layers};
         fmm_domain_set_depth(plan, d->tree->depth, d->tree->most, roots);
     }
-    fmm_domain_set_height(plan, low, high, plan->tuning.target_edge);
+    fmm_domain_set_open(plan, low, high, plan->tuning.target_edge);
 }
 
-/* The domain of a slab: layers around its particles. */
-static gmxfmm_status tune_slab(gmxfmm_plan* plan, const void** x)
+/* The domain of a slab or a wire: cells around its particles. */
+static gmxfmm_status tune_partly(gmxfmm_plan* plan, const void** x)
 {
     double        low[3], high[3];
     gmxfmm_status status = find_extent(plan, x, low, high);
-    if (status != GMXFMM_OK)
+    for (int d = 0; d < 3 && status == GMXFMM_OK; d++)
     {
-        return status;
+        const double width = high[d] - low[d];
+        if (!plan->domain.periodic[d] && width > 0 && !fmm_in_range(width))
+        {
+            status = fmm_fail(plan, GMXFMM_ERROR_POSITION,
+                              "the particles are up to %g apart where there is no image: choose another unit of length",
+                              width);
+        }
     }
-    const double thickness = high[2] - low[2];
-    if (thickness > 0 && !fmm_in_range(thickness))
-    {
-        return fmm_fail(plan, GMXFMM_ERROR_POSITION,
-                        "the particles are up to %g apart across the slab: choose another unit of length", thickness);
-    }
-    if (plan->tuning.target_edge == 0)
+    if (status == GMXFMM_OK && plan->tuning.target_edge == 0)
     {
         const void* host = *x;
         status           = plan->backend->on_host(plan, &host, 3 * (size_t)plan->particles.n);
-        status           = status == GMXFMM_OK ? choose_slab(plan, host, low, high) : status;
+        status           = status == GMXFMM_OK ? choose_partly(plan, host, low, high) : status;
     }
     if (status == GMXFMM_OK)
     {
-        fill_slab(plan, low[2], high[2]);
+        fill_partly(plan, low, high);
     }
     return status;
 }
@@ -348,7 +356,7 @@ gmxfmm_status fmm_tune_particles(gmxfmm_plan* plan, const void** x)
     }
     if (!fmm_is_bulk(plan))
     {
-        return tune_slab(plan, x);
+        return tune_partly(plan, x);
     }
     gmxfmm_status status = bring_to_host(plan, &host);
     status               = status == GMXFMM_OK ? compare_tree(plan, host, c_corner, c_corner) : status;

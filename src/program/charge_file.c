@@ -106,22 +106,23 @@ void charge_file_set_periodic(charge_file* file, const int* along)
     file->periodic = along[0] || along[1] || along[2];
 }
 
-int charge_file_is_slab(const charge_file* file)
+int charge_file_is_partly(const charge_file* file)
 {
-    return file->along[0] + file->along[1] + file->along[2] == 2;
+    return file->periodic && !(file->along[0] && file->along[1] && file->along[2]);
 }
 
-void charge_file_lattice(const charge_file* file, double lattice[9])
+const char* charge_file_kind(const charge_file* file)
 {
-    memcpy(lattice, file->box, sizeof(file->box));
-    if (!charge_file_is_slab(file))
-    {
-        return;
-    }
-    const int     open = !file->along[0] ? 0 : !file->along[1] ? 1 : 2;
-    const double *a = file->box + 3 * ((open + 1) % 3), *b = file->box + 3 * ((open + 2) % 3);
-    double*       n      = lattice + 3 * open;
-    double        length = 0;
+    const int num = file->along[0] + file->along[1] + file->along[2];
+
+    return num == 3 ? "periodic" : num == 2 ? "slab" : num == 1 ? "wire" : "open";
+}
+
+/* The unit vector of a x b. */
+static void normal(const double* a, const double* b, double* n)
+{
+    double length = 0;
+
     for (int d = 0; d < 3; d++)
     {
         n[d] = a[(d + 1) % 3] * b[(d + 2) % 3] - a[(d + 2) % 3] * b[(d + 1) % 3];
@@ -133,6 +134,32 @@ void charge_file_lattice(const charge_file* file, double lattice[9])
     }
 }
 
+void charge_file_lattice(const charge_file* file, double lattice[9])
+{
+    memcpy(lattice, file->box, sizeof(file->box));
+    if (!charge_file_is_partly(file))
+    {
+        return;
+    }
+    for (int d = 0; d < 3; d++)
+    {
+        double *a = lattice + 3 * d, *b = lattice + 3 * ((d + 1) % 3), *c = lattice + 3 * ((d + 2) % 3);
+        if (file->along[d] && !file->along[(d + 1) % 3] && !file->along[(d + 2) % 3])
+        {
+            /* the axis that a is least along: normals to a vector along an axis are axes themselves */
+            const int first = fabs(a[1]) < fabs(a[0]) ? 1 : 0, least = fabs(a[2]) < fabs(a[first]) ? 2 : first;
+            double    axis[3] = {0, 0, 0};
+            axis[least]       = 1;
+            normal(a, axis, b);
+            normal(a, b, c);
+        }
+        else if (!file->along[d] && file->along[(d + 1) % 3] && file->along[(d + 2) % 3])
+        {
+            normal(b, c, a);
+        }
+    }
+}
+
 double charge_file_volume(const charge_file* file)
 {
     const double* b = file->box;
@@ -140,8 +167,8 @@ double charge_file_volume(const charge_file* file)
     return b[0] * (b[4] * b[8] - b[5] * b[7]) - b[1] * (b[3] * b[8] - b[5] * b[6]) + b[2] * (b[3] * b[7] - b[4] * b[6]);
 }
 
-/* Whether the two vectors of a slab span a plane. */
-static int check_plane(const charge_file* file)
+/* Whether the periodic vectors of a slab span a plane, or that of a wire has a length. */
+static int check_partly(const charge_file* file)
 {
     double lattice[9];
 
@@ -150,7 +177,7 @@ static int check_plane(const charge_file* file)
     {
         if (!isfinite(lattice[i]))
         {
-            complain(file->name, file->box_line, "the two periodic vectors of the box are on one line");
+            complain(file->name, file->box_line, "the periodic vectors of the box are zero, or on one line");
             return -1;
         }
     }
@@ -171,9 +198,9 @@ int charge_file_check_box(const charge_file* file)
                  file->along[2]);
         return -1;
     }
-    if (charge_file_is_slab(file))
+    if (charge_file_is_partly(file))
     {
-        return check_plane(file);
+        return check_partly(file);
     }
     const double volume = charge_file_volume(file);
     const double edges = sqrt(b[0] * b[0] + b[1] * b[1] + b[2] * b[2]) * sqrt(b[3] * b[3] + b[4] * b[4] + b[5] * b[5]) *

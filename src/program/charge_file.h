@@ -8,7 +8,7 @@
  *   all others    text, ASCII or UTF-8 with or without a byte order mark:
  *
  *   # box: ax ay az bx by bz cx cy cz     row vectors; without it the system is open
- *   # periodic: 1 1 1                     1 1 0, any two: a slab; 0 0 0: open, whatever the box
+ *   # periodic: 1 1 1                     1 1 0, any two: a slab; 0 0 1, any: a wire; 0 0 0: open
  *   # boundary: tinfoil                   or vacuum
  *   # kernel: yukawa 0.5                  and its kappa; or coulomb
  *   # prefactor: 1                        of the reference values
@@ -81,11 +81,12 @@ int charge_file_reserve(charge_file* file, int64_t capacity, int has_lines, int 
 /* Adds a label. */
 int charge_file_label(charge_file* file, const text_lines* in, const char* label);
 
-/* Which box vectors have images; whether just two do. */
-void charge_file_set_periodic(charge_file* file, const int* along);
-int  charge_file_is_slab(const charge_file* file);
+/* Which box vectors have images; whether not all do, two of a slab or one of a wire; and what that is called. */
+void        charge_file_set_periodic(charge_file* file, const int* along);
+int         charge_file_is_partly(const charge_file* file);
+const char* charge_file_kind(const charge_file* file);
 
-/* The vectors of the box, of a slab with the unit normal of its plane for the third one. */
+/* The vectors of the box, with unit vectors normal to the periodic ones in place of those that have no images. */
 void charge_file_lattice(const charge_file* file, double lattice[9]);
 
 /* Of the box; negative where it is left-handed. */

@@ -119,9 +119,10 @@ static void write_rows(out_file* out, charge_format format, const charge_results
 
 int charge_write_check(const char* name, int overwrite, const charge_file* system)
 {
-    if (charge_format_of(name) == CHARGE_PQR && charge_file_is_slab(system))
+    if (charge_format_of(name) == CHARGE_PQR && charge_file_is_partly(system))
     {
-        complain(name, 0, "a .pqr has no place for a slab: its box is periodic along all vectors");
+        complain(name, 0, "a .pqr has no place for a %s: its box is periodic along all vectors",
+                 charge_file_kind(system));
         return -1;
     }
     if (charge_format_of(name) == CHARGE_PQR && system->periodic && !charge_write_is_cell(system->box))

@@ -7,10 +7,10 @@
 
 #include "npy_header.h"
 
-/* Whether surroundings are part of the system: those of a slab have no effect. */
+/* Whether surroundings are part of the system: those of a slab or a wire have no effect. */
 static int has_boundary(const charge_file* system)
 {
-    return system->periodic && !charge_file_is_slab(system);
+    return system->periodic && !charge_file_is_partly(system);
 }
 
 void charge_write_text_header(out_file* out, const charge_results* r)

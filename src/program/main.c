@@ -37,7 +37,7 @@ static void print_help(void)
         "(.pqr: behind the radius): potential fx fy fz (field = -grad potential, unit 1/r). Header lines of text start "
         "with #:\n"
         "  # box: ax ay az bx by bz cx cy cz   box vectors; without a box the system is open\n"
-        "  # periodic: 1 1 1                   1 1 0, any two: a slab; 0 0 0: open\n"
+        "  # periodic: 1 1 1                   1 1 0: a slab; 0 0 1: a wire; 0 0 0: open\n"
         "  # boundary: tinfoil                 or vacuum\n"
         "  # kernel: yukawa KAPPA              or coulomb\n"
         "  # prefactor: F                      of the reference values, 1 without\n"

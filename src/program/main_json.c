@@ -117,7 +117,7 @@ int main_results_write_json(const problem* all, const main_options* options, con
     json_string(&j, "program", "gmxfmm");
     json_string(&j, "version", gmxfmm_version());
     json_string(&j, "file", file->name);
-    json_string(&j, "system", charge_file_is_slab(file) ? "slab" : file->periodic ? "periodic" : "open");
+    json_string(&j, "system", charge_file_kind(file));
     put_matrix(&j, "box", file->periodic ? file->box : NULL);
     json_integer(&j, "particles", file->n);
     json_integer(&j, "targets", all->targets.n);

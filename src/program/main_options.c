@@ -68,7 +68,7 @@ static const option table[] = {
      "tinfoil|vacuum"},
     {"--box", "BOX", BOX, OWN(box),
      "edge, three edges, or nine numbers ax,ay,az,bx,... of a periodic box; none: an open system", "the file's", NULL},
-    {"--periodic", "A,B,C", GRID, SOLVE(periodic), "which box vectors have images; two of them: a slab",
+    {"--periodic", "A,B,C", GRID, SOLVE(periodic), "which box vectors have images; two of them: a slab, one: a wire",
      "the file's, else all", NULL},
     {"--prefactor", "F", FACTOR, SOLVE_OFFSET(prefactor), NULL,
      "multiplies energy, virial, potential and field: the unit of the results; not 0", "the file's, else 1", NULL},

@@ -32,7 +32,7 @@ double problem_net_charge(const charge_file* file)
 
 const char* problem_boundary_name(const charge_file* file, gmxfmm_boundary boundary)
 {
-    return charge_file_is_slab(file)   ? "none"
+    return charge_file_is_partly(file) ? "none"
            : boundary == GMXFMM_OPEN   ? "open"
            : boundary == GMXFMM_VACUUM ? "vacuum"
                                        : "tinfoil";
@@ -56,7 +56,7 @@ static int settle_box(charge_file* file, main_options* options)
         file->periodic_line = 0;
     }
     memset(options->solve.periodic, 0, sizeof(file->along));
-    if (file->periodic && !(file->along[0] && file->along[1] && file->along[2]))
+    if (charge_file_is_partly(file))
     {
         memcpy(options->solve.periodic, file->along, sizeof(file->along));
     }
@@ -129,11 +129,11 @@ void problem_print_notes(const problem* all, const main_options* options)
     const charge_file* file = &all->charges;
     const double       net  = problem_net_charge(file);
 
-    if (charge_file_is_slab(file) && fabs(net) > NEUTRAL * problem_mean_charge(file) * (double)file->n)
+    if (charge_file_is_partly(file) && fabs(net) > NEUTRAL * problem_mean_charge(file) * (double)file->n)
     {
         complain(file->name, 0,
-                 "note: net charge %g: the slab is charged, without a background; its energy has a constant of choice",
-                 net);
+                 "note: net charge %g: the %s is charged, without a background; its energy has a constant of choice",
+                 net, charge_file_kind(file));
     }
     else if (file->periodic && fabs(net) > NEUTRAL * problem_mean_charge(file) * (double)file->n)
     {

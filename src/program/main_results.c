@@ -48,8 +48,7 @@ static void print_error(const char* key, const reference_error* error)
 
 static const char* system_text(const charge_file* file, const main_options* options)
 {
-    return charge_file_is_slab(file)        ? "slab"
-           : file->periodic                 ? "periodic"
+    return file->periodic                   ? charge_file_kind(file)
            : options->box_given == BOX_NONE ? "open (--box none)"
            : file->periodic_line > 0        ? "open (periodic: 0 0 0)"
                                             : "open (no box in the file)";

@@ -174,46 +174,34 @@ static int check_finite(const problem* all, const solution* s)
     return 0;
 }
 
-/* Area of a slab times its thickness or, if all particles are in a plane, what is as wide. */
-static double slab_volume(const charge_file* file)
-{
-    double        lattice[9], low = INFINITY, high = -INFINITY;
-    const int     open = !file->along[0] ? 0 : !file->along[1] ? 1 : 2;
-    const double *n = lattice + 3 * open, *a = file->box + 3 * ((open + 1) % 3), *b = file->box + 3 * ((open + 2) % 3);
-    charge_file_lattice(file, lattice);
-    for (int64_t i = 0; i < file->n; i++)
-    {
-        const double z = n[0] * file->x[3 * i] + n[1] * file->x[3 * i + 1] + n[2] * file->x[3 * i + 2];
-        low            = fmin(low, z);
-        high           = fmax(high, z);
-    }
-    const double area =
-        n[0] * (a[1] * b[2] - a[2] * b[1]) + n[1] * (a[2] * b[0] - a[0] * b[2]) + n[2] * (a[0] * b[1] - a[1] * b[0]);
-    return area * (high > low ? high - low : sqrt(area));
-}
-
-/* Mean distance of particles: a periodic system's from its volume, another's from the brick around it. */
+/* Mean distance of particles: a periodic system's from its volume, another's from the brick around it, which along
+ * periodic vectors is as long as these. */
 static double spacing(const charge_file* file)
 {
-    double volume = charge_file_is_slab(file) ? slab_volume(file) : fabs(charge_file_volume(file)), longest = 0;
+    static const double c_axes[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    double              lattice[9], volume = 1, longest = 0;
 
-    if (!file->periodic)
+    charge_file_lattice(file, lattice);
+    for (int d = 0; d < 3; d++)
     {
-        volume = 1;
-        for (int d = 0; d < 3; d++)
+        const double* v     = file->periodic ? lattice + 3 * d : c_axes + 3 * d;
+        double        width = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]), low = INFINITY, high = -INFINITY;
+        for (int64_t i = 0; i < file->n && !file->along[d]; i++)
         {
-            double low = file->x[d], high = file->x[d];
-            for (int64_t i = 1; i < file->n; i++)
-            {
-                low  = fmin(low, file->x[3 * i + d]);
-                high = fmax(high, file->x[3 * i + d]);
-            }
-            volume *= high - low;
-            longest = fmax(longest, high - low);
+            const double* x = file->x + 3 * i;
+            low             = fmin(low, v[0] * x[0] + v[1] * x[1] + v[2] * x[2]);
+            high            = fmax(high, v[0] * x[0] + v[1] * x[1] + v[2] * x[2]);
         }
-        volume = volume > 0 ? volume : longest * longest * longest; /* particles in a plane or on a line */
+        width = file->along[d] ? width : high - low;
+        volume *= width;
+        longest = fmax(longest, width);
     }
-    return volume > 0 ? cbrt(volume / (double)file->n) : 1; /* one particle has no spacing */
+    if (file->along[0] && file->along[1] && file->along[2])
+    {
+        volume = fabs(charge_file_volume(file));
+    }
+    volume = volume > 0 ? volume : longest * longest * longest; /* particles in a plane or on a line */
+    return volume > 0 ? cbrt(volume / (double)file->n) : 1;     /* one particle has no spacing */
 }
 
 /* RMS over particles of |w (value - reference)| over that of |w reference|, w being 1 or the charge. */

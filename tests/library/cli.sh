@@ -525,9 +525,10 @@ bad_file "two boxes" "2: box is given twice" "$box$box$good"
 bad_file "periodic without box" "1: periodic: 1 1 1 needs a box" "# periodic: 1 1 1\n$good"
 bad_file "a slab without box" "1: periodic: 1 0 1 needs a box" "# periodic: 1 0 1\n$good"
 bad_file "a slab with vacuum" " boundary = vacuum is of systems" "$box# periodic: 1 0 1\n# boundary: vacuum\n$good"
-bad_file "a slab on a line" "1: the two periodic vectors of the box are on one line" "# box: 4 0 0 8 0 0 0 0 4\n# periodic: 1 1 0\n$good"
+bad_file "a slab on a line" "1: the periodic vectors of the box are zero, or on one line" "# box: 4 0 0 8 0 0 0 0 4\n# periodic: 1 1 0\n$good"
 bad_file "two charges of a slab at one place" "4: two charges at one place" "$box# periodic: 1 1 0\n1 1 3 1\n5 -3 3 1\n"
-bad_file "a wire" " periodic is 0 0 1: one periodic vector (a wire) is not offered yet" "$box# periodic: 0 0 1\n$good"
+bad_file "a wire without length" "1: the periodic vectors of the box are zero" "# box: 4 0 0 0 4 0 0 0 0\n# periodic: 0 0 1\n$good"
+bad_file "two charges of a wire at one place" "4: two charges at one place" "$box# periodic: 0 0 1\n1 1 3 1\n1 1 -1 1\n"
 bad_file "periodic that is no flag" "2: periodic needs three flags" "$box# periodic: 1 1 2\n$good"
 bad_file "periodic with two flags" "2: periodic needs three flags" "$box# periodic: 1 1\n$good"
 bad_file "unknown boundary" "2: boundary is neither" "$box# boundary: metal\n$good"
@@ -785,6 +786,15 @@ run solve slab.txt
 check "a net charge is noted" grep -q 'note: net charge 1: the slab is charged, without a background' stderr
 run solve slab.txt --output slab.pqr
 check "a slab is not written as .pqr" grep -q "has no place for a slab" stderr
+
+# A wire of charges 1 and -1, 1 apart: the energy of each is -ln 2.
+printf '# box: 0 0 0 0 0 0 0 0 2\n# periodic: 0 0 1\n0 0 0 1\n0 0 1 -1\n' >wire.txt
+run solve wire.txt --accuracy 1e-9 --output wire_out.txt
+check "a wire is solved" test "$? $(value system) $(value boundary)" = "0 wire none"
+check "... and has its energy" below "$(awk -v e="$(value energy)" 'BEGIN { d = e + 2 * log(2); print d < 0 ? -d : d }')" 1e-8
+run solve wire_out.txt --periodic 1,1,1 --box 9 --measure no --accuracy 1e-3
+check "--periodic wins over the file" test "$(value system)" = periodic
+bad "a wire by an octree" "m2l = rotation is not offered with one periodic vector" solve wire.txt --m2l rotation
 
 echo "cli: $passed checks passed, $failed failed"
 test "$failed" -eq 0

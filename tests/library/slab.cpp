@@ -5,9 +5,9 @@
 #include "support/charge_reader.h"
 #include "support/direct.h"
 #include "support/norms.h"
+#include "support/partly_periodic.h"
 #include "support/paths.h"
 #include "support/plan.h"
-#include "support/slab_sum.h"
 #include "support/suites.h"
 #include "support/systems.h"
 

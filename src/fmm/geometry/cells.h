@@ -20,13 +20,14 @@ enum
 
 typedef struct
 {
-    int    periodic[3]; /* along each box vector: all, none, or, of a slab, the first two; the third is then along z */
-    int    n[3];        /* grid of the convolution; where it is not periodic: padded with empty cells */
-    int    inner[3];    /* cells that hold particles; periodic: n */
-    int    period[3];   /* cells to the next image: n; where there are none: more than there ever are cells */
-    int    num_cells;   /* n[0] n[1] n[2]; octree: 0 if that is no int */
-    int    octree;      /* grid of an octree's level: near set the block of (2 ws + 1)^3 */
-    int    padded;      /* whether n is; a level of an octree is not, but for the roots of a slab */
+    int periodic[3];  /* along each box vector: all, none, the first two of a slab, whose third is along z, or the third
+                       * of a wire, which is along z, too */
+    int    n[3];      /* grid of the convolution; where it is not periodic: padded with empty cells */
+    int    inner[3];  /* cells that hold particles; periodic: n */
+    int    period[3]; /* cells to the next image: n; where there are none: more than there ever are cells */
+    int    num_cells; /* n[0] n[1] n[2]; octree: 0 if that is no int */
+    int    octree;    /* grid of an octree's level: near set the block of (2 ws + 1)^3 */
+    int    padded;    /* whether n is; a level of an octree is not, but for the roots of a slab */
     int    rectangular; /* right angles: bricks and blocks */
     double edge;        /* cube root of the cell volume, caller's unit */
     double lambda;      /* edge / u */
@@ -60,6 +61,12 @@ static inline int fmm_has_images(const int* periodic)
 static inline int fmm_is_slab(const int* periodic)
 {
     return (periodic[0] != 0) + (periodic[1] != 0) + (periodic[2] != 0) == 2;
+}
+
+/* Whether it is so along one. */
+static inline int fmm_is_wire(const int* periodic)
+{
+    return (periodic[0] != 0) + (periodic[1] != 0) + (periodic[2] != 0) == 1;
 }
 
 /* Volume of the box, or its determinant's sign: <= 0 is an error of the caller. */

@@ -24,9 +24,9 @@ fmm_ewald fmm_ewald_choose(const fmm_cells* cells, int degree, double tolerance)
 {
     fmm_ewald    e = {0, 0, 0};
     const double d = cells->far_distance * cells->lambda;
-    if (!fmm_has_images(cells->periodic))
+    if (!fmm_has_images(cells->periodic) || fmm_is_wire(cells->periodic))
     {
-        return e;
+        return e; /* all in real space */
     }
     e.alpha = splitting(cells) / cells->lambda;
     double q[FMM_MAX_SUM_DEGREE + 1];
@@ -76,6 +76,7 @@ void fmm_real_range(const fmm_cells* cells, const fmm_ewald* ewald, int* range)
         /* open: all displacements that the padded grid holds, for whatever cells of it hold particles, they may do so
          * after another assign; a slab's sums are those of its padded grid */
         range[d] = !fmm_has_images(cells->periodic) ? (cells->n[d] - 1) / 2
+                   : fmm_is_wire(cells->periodic)   ? (cells->n[d] - (d < 2)) / 2
                    : within < cells->near_reach     ? cells->near_reach
                                                     : within;
     }
@@ -133,7 +134,8 @@ gmxfmm_status fmm_real_vectors(const fmm_cells* cells, const fmm_ewald* ewald, i
                 }
                 const int near  = fmm_near_index(cells, v) >= 0;
                 const int other = a == 0 && (b < 0 || (b == 0 && c < 0)); /* its mirror image is taken */
-                if (!other && (fmm_has_images(cells->periodic) ? (near || r2 <= ewald->r_max * ewald->r_max) : !near))
+                if (!other && (fmm_is_wire(cells->periodic) ||
+                               (fmm_has_images(cells->periodic) ? (near || r2 <= ewald->r_max * ewald->r_max) : !near)))
                 {
                     memcpy(list[num++], v, sizeof(v));
                 }

@@ -175,8 +175,9 @@ static void fix_cells(gmxfmm_options* e, const gmxfmm_info* info, int more)
 {
     const int* n = info->grid;
     const int  m = n[0] > n[1] ? n[0] : n[1], most = m > n[2] ? m : n[2];
-    const int  fits = most <= gmxfmm_find_option("grid")->highest;
-    e->m2l          = info->m2l;
+    const int  along = e->periodic[0] + e->periodic[1] + e->periodic[2];
+    const int  fits  = most <= gmxfmm_find_option("grid")->highest;
+    e->m2l           = info->m2l;
     if (info->depth >= 0 && e->boundary == GMXFMM_OPEN)
     {
         return;
@@ -187,7 +188,8 @@ static void fix_cells(gmxfmm_options* e, const gmxfmm_info* info, int more)
     }
     for (int d = 0; d < 3 && (info->depth < 0 || fits); d++)
     {
-        e->grid[d] = n[d] + (info->depth < 0 ? more : 0);
+        const int wide = n[d] == 1 && along == 1 && e->periodic[d]; /* flatter cells would have too many images near */
+        e->grid[d]     = n[d] + (info->depth < 0 && !wide ? more : 0);
     }
 }
 

@@ -61,13 +61,13 @@ static double spacing(const gmxfmm_system* s, const int* periodic, gmxfmm_precis
     {
         volume = slab_volume(s, periodic, type);
     }
-    else if (s->box != NULL)
+    else if (s->box != NULL && along != 1)
     {
         const double* b = s->box;
         volume          = fabs(b[0] * (b[4] * b[8] - b[5] * b[7]) - b[1] * (b[3] * b[8] - b[5] * b[6]) +
                                b[2] * (b[3] * b[7] - b[4] * b[6]));
     }
-    for (int d = 0; d < 3 && s->box == NULL; d++)
+    for (int d = 0; d < 3 && (s->box == NULL || along == 1); d++)
     {
         double low = INFINITY, high = -INFINITY;
         for (int64_t i = 0; i < s->n; i++)

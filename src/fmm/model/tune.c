@@ -532,6 +532,12 @@ int fmm_slab_layers_of(double thickness, double height)
  */
 static const double c_slack = 1.01;
 
+/* Most cells of a wire for n particles: this many times as many, and some. */
+static const double c_mostOfWire = 2, c_fewOfWire = 4096;
+
+/* Of a wire that is wide cells may be so many times as wide as its period: more images would be near than can be. */
+static const double c_widest = 15;
+
 /* Lowest layer, relative to a cell's width in the plane: the sums of a slab reach the farther in wave vectors the
  * thinner its layers are. */
 static const double c_lowest = 0.3;
@@ -611,6 +617,65 @@ tune_slab(const fmm_problem* problem, fmm_cells* cells, const double* box, int w
     return status;
 }
 
+/* Tries cells of a wire, box[9] with its widths: num along the period, `times` as wide as that makes them high, and as
+ * many across as it takes; or a grid. */
+static gmxfmm_status tune_wire_grid(const fmm_problem* problem,
+                                    fmm_cells*         cells,
+                                    const double*      box,
+                                    int                num,
+                                    double             times,
+                                    int                ws,
+                                    double             n,
+                                    choices*           found)
+{
+    const int*   given   = problem->options->grid;
+    const double edge    = box[8] / num;
+    double       wire[9] = {0}, width = times * edge;
+    int          grid[3] = {0, 0, num};
+    const choice before  = found->best;
+    if (given[0] > 0)
+    {
+        const double least = given[0] == 1 && given[1] == 1 ? edge : c_lowest * edge;
+        width              = fmax(least, (1 + 1e-9) * fmax(box[0] / given[0], box[4] / given[1]));
+    }
+    for (int d = 0; d < 2; d++)
+    {
+        grid[d]     = given[0] > 0 ? given[d] : fmm_slab_layers_of(c_slack * box[4 * d], width);
+        wire[4 * d] = grid[d] * width;
+    }
+    wire[8] = box[8];
+    if (given[0] <= 0 && (double)grid[0] * grid[1] * num > c_mostOfWire * n + c_fewOfWire)
+    {
+        return GMXFMM_OK;
+    }
+    const gmxfmm_status status = tune_grid(problem, cells, wire, grid, ws, n, found);
+    if (memcmp(&before, &found->best, sizeof(before)) != 0)
+    {
+        found->best.edge = width;
+    }
+    return status;
+}
+
+/* As tune_grids, of a wire. */
+static gmxfmm_status
+tune_wire(const fmm_problem* problem, fmm_cells* cells, const double* box, int ws, double n, choices* found)
+{
+    gmxfmm_status status = GMXFMM_OK;
+    if (problem->options->grid[0] > 0)
+    {
+        return tune_wire_grid(problem, cells, box, problem->options->grid[2], 1, ws, n, found);
+    }
+    for (double times = 1.5; times < c_widest && status == GMXFMM_OK; times *= 1.5)
+    {
+        status = tune_wire_grid(problem, cells, box, 1, times, ws, n, found);
+    }
+    for (int num = 1; num <= 1000 && status == GMXFMM_OK; num = fmm_fft_size(num + 1))
+    {
+        status = tune_wire_grid(problem, cells, box, num, 1, ws, n, found);
+    }
+    return status;
+}
+
 /* Tries all cells that the options allow. */
 static gmxfmm_status tune_all(const fmm_problem* given, const double* box, choices* found)
 {
@@ -627,8 +692,9 @@ static gmxfmm_status tune_all(const fmm_problem* given, const double* box, choic
     for (int ws = first_ws; ws <= last_ws && status == GMXFMM_OK; ws++)
     {
         const double n = problem->n > 0 ? (double)problem->n : 1.0;
-        status         = fmm_is_slab(problem->periodic) ? tune_slab(problem, &cells, box, ws, n, found)
-                                                        : tune_grids(problem, &cells, box, ws, n, found);
+        status         = fmm_is_slab(problem->periodic)   ? tune_slab(problem, &cells, box, ws, n, found)
+                         : fmm_is_wire(problem->periodic) ? tune_wire(problem, &cells, box, ws, n, found)
+                                                          : tune_grids(problem, &cells, box, ws, n, found);
     }
     fmm_cells_free(&cells);
     return status;
@@ -652,7 +718,8 @@ static gmxfmm_status tune(const fmm_problem* problem, const double* box, fmm_cho
     {
         return fmm_not_chosen(problem, GMXFMM_ERROR_UNSUPPORTED,
                               "the cells would be too long or too skewed in this box with m2l = fft: choose %s",
-                              fmm_has_images(problem->periodic) && fmm_is_aligned(box)
+                              fmm_has_images(problem->periodic) && !fmm_is_wire(problem->periodic) &&
+                                      fmm_is_aligned(box)
                                   ? "m2l = rotation, or a more even grid"
                                   : "a more even grid");
     }
@@ -754,6 +821,12 @@ gmxfmm_status fmm_tune_slab(const fmm_problem* problem, double thickness, fmm_ch
     double box[9];
     memcpy(box, problem->box, sizeof(box));
     box[8] = thickness;
+    return tune(problem, box, chosen);
+}
+
+gmxfmm_status fmm_tune_wire(const fmm_problem* problem, const double* width, fmm_choice* chosen)
+{
+    const double box[9] = {width[0], 0, 0, 0, width[1], 0, 0, 0, problem->box[8]};
     return tune(problem, box, chosen);
 }
 

@@ -28,15 +28,15 @@ typedef struct fmm_known_errors
 typedef struct
 {
     const gmxfmm_options* options;
-    const fmm_costs*      costs;       /* of the backend */
-    int                   periodic[3]; /* along each box vector: all, the first two of a slab, or none */
-    int                   num_threads; /* that the choice itself may use */
-    int                   level;       /* of the processor, as in simd_level.h */
-    int64_t               n;           /* particles */
-    const double*         box;         /* 9; periodic; of a slab the first two vectors */
-    char*                 message;     /* message[message_size]: why there is no choice */
-    size_t                message_size;
-    fmm_known_errors*     known; /* stored by earlier choices, and added to; NULL: none */
+    const fmm_costs*      costs; /* of the backend */
+    int           periodic[3];   /* along each box vector: all, none, the first two of a slab, or the third of a wire */
+    int           num_threads;   /* that the choice itself may use */
+    int           level;         /* of the processor, as in simd_level.h */
+    int64_t       n;             /* particles */
+    const double* box;           /* 9; periodic; of a slab or a wire its periodic vectors */
+    char*         message;       /* message[message_size]: why there is no choice */
+    size_t        message_size;
+    fmm_known_errors* known; /* stored by earlier choices, and added to; NULL: none */
 } fmm_problem;
 
 typedef struct
@@ -60,6 +60,9 @@ gmxfmm_status fmm_tune_open(const fmm_problem* problem, const double* low, const
 
 /* The same for a slab of that thickness, 0 for particles in a plane. */
 gmxfmm_status fmm_tune_slab(const fmm_problem* problem, double thickness, fmm_choice* chosen);
+
+/* And for a wire of these widths along x and y. */
+gmxfmm_status fmm_tune_wire(const fmm_problem* problem, const double* width, fmm_choice* chosen);
 
 /* Layers of that height in such a slab; and the height of the layers of a grid, or of roots: one is as high as cells
  * are wide, if that is enough. */

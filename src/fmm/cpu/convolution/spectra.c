@@ -14,6 +14,7 @@
 
 #include "fmm/cpu/simd/lanes.h"
 #include "fmm/geometry/lattice_slab.h"
+#include "fmm/geometry/lattice_wire.h"
 
 #define HARM_T double
 #define HARM_R double
@@ -36,6 +37,7 @@ enum
     /* of coefficients that have their terms computed at once: those of Z at order 14, single, or one column */
     c_mostVectors = c_longest > 64 ? c_longest : 64,
     c_tableBytes  = 1 << 22,
+    c_wireBytes   = 1 << 28,
     c_planesBytes = 1 << 22,
     c_maxSumCoef  = (FMM_MAX_SUM_DEGREE + 1) * (FMM_MAX_SUM_DEGREE + 1),
     c_doubleLanes = FMM_VBYTES / 8
@@ -151,7 +153,9 @@ static gmxfmm_status set_block(gmxfmm_plan* plan, const convolution* conv, latti
     }
     /* all coefficients at once, if that is not much, but at least one column of them */
     const size_t column = (size_t)s->num_places * sizeof(vreal);
-    const size_t least = (size_t)vectors_for(2 * degree), most = c_tableBytes / column;
+    /* a wire's terms take long, and would be made again for each part of the coefficients */
+    const size_t bytes = fmm_is_wire(conv->cells->periodic) ? (size_t)c_wireBytes : c_tableBytes;
+    const size_t least = (size_t)vectors_for(2 * degree), most = bytes / column;
     s->room        = vectors_for(harm_size(degree));
     s->room        = s->room < c_mostVectors ? s->room : c_mostVectors;
     s->room        = (size_t)s->room > most ? (int)(most > least ? most : least) : s->room;
@@ -215,6 +219,26 @@ static gmxfmm_status set_lattice(gmxfmm_plan* plan, convolution* conv, const fmm
     return GMXFMM_OK;
 }
 
+/* The same of a wire, whose sums are all in real space: those at k[count]. Displacements of half a period stand at both
+ * ends of the block, and zero counts half. */
+static void wire_block(
+    const fmm_cells* cells, fmm_sum sum, int degree, const int* columns, const int (*k)[3], int count, double* out)
+{
+    const int first = harm_column(degree, columns[0]), coefs = num_columns_coef(degree, columns[0], columns[1]);
+    memset(out, 0, (size_t)(coefs * c_doubleLanes) * sizeof(double));
+    for (int l = 0; l < count; l++)
+    {
+        double       sums[c_maxSumCoef];
+        const int    zero = k[l][0] == 0 && k[l][1] == 0 && k[l][2] == 0;
+        const double part = zero || 2 * abs(k[l][2]) == cells->n[2] ? 0.5 : 1;
+        fmm_wire_sums(cells, sum, degree, k[l], sums);
+        for (int i = 0; i < coefs; i++)
+        {
+            out[i * c_doubleLanes + l] = part * sums[first + i];
+        }
+    }
+}
+
 /* Terms of columns columns[0] .. columns[1] - 1 at the lattice vectors from first on, VLEN at most. */
 static void make_terms(const fmm_cells*    cells,
                        const lattice_sums* s,
@@ -229,9 +253,14 @@ static void make_terms(const fmm_cells*    cells,
     const int here = s->num_vectors - first < VLEN ? s->num_vectors - first : VLEN;
     for (int at = 0; at < here; at += c_doubleLanes)
     {
+        const int count = here - at < c_doubleLanes ? here - at : c_doubleLanes;
+        if (fmm_is_wire(cells->periodic))
+        {
+            wire_block(cells, sum, degree, columns, s->vectors + first + at, count, part + at * stride);
+            continue;
+        }
         LEVEL(fmm_real_block)
-        (cells, &s->ewald, sum, degree, columns, inverse, s->vectors + first + at,
-         here - at < c_doubleLanes ? here - at : c_doubleLanes, part + at * stride);
+        (cells, &s->ewald, sum, degree, columns, inverse, s->vectors + first + at, count, part + at * stride);
     }
     for (int i = 0; i < coefs; i += VLEN)
     {
@@ -587,7 +616,7 @@ make_spectrum(const gmxfmm_plan* plan, const convolution* conv, const fmm_cells*
     const double scale  = 1.0 / cells->num_cells; /* of the unnormalised transforms */
     double       inverse[c_maxSumCoef], factor[c_maxSumCoef];
     LEVEL(fmm_reciprocal_tables)(sum, degree, inverse, factor);
-    if (fmm_is_periodic(plan))
+    if (fmm_is_periodic(plan) && !fmm_is_wire(cells->periodic))
     {
         reciprocal_part(plan, conv, cells, sum, degree, inverse, factor, scale, out);
     }

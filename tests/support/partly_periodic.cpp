@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Parry 1975, Surf. Sci. 49, 433 (erratum 1976, 54, 195); in this form Heyes, Barber & Clarke 1977, J. Chem. Soc.
- * Faraday Trans. 2 73, 1485: with d = r_i - r_j, rho its part in the plane, A the area and h the reciprocal vectors,
- *   phi(d) = sum_t erfc(alpha |d + t|) / |d + t|
+ * Slabs: Parry 1975, Surf. Sci. 49, 433 (erratum 1976, 54, 195); in this form Heyes, Barber & Clarke 1977, J. Chem.
+ * Soc. Faraday Trans. 2 73, 1485: with d = r_i - r_j, rho its part in the plane, A the area and h the reciprocal
+ * vectors, phi(d) = sum_t erfc(alpha |d + t|) / |d + t|
  *            + pi / A sum_h cos(h rho) / h [e^(h z) erfc(h / 2 alpha + alpha z) + e^(-h z) erfc(h / 2 alpha - alpha z)]
  *            - 2 pi / A [z erf(alpha z) + e^(-alpha^2 z^2) / (alpha sqrt(pi))],
  * and a charge with itself has -2 alpha / sqrt(pi) for the term t = 0.
+ *
+ * Wires: lim [sum_{|t| <= N} 1 / |d + t L| - (2 / L) ln N], images t and -t less 2 / (t L) each, whose sum and the
+ * logarithm are 2 gamma / L, Euler's constant. Beyond N pairs of images are (2 z^2 - rho^2) / (t L)^3 +
+ * (2 z^4 - 6 z^2 rho^2 + 3/4 rho^4) / (t L)^5 + ..., of which the next one is below rounding.
  */
-#include "support/slab_sum.h"
+#include "support/partly_periodic.h"
 
 #include <cmath>
 
@@ -114,11 +118,41 @@ Vec3 nearest(const Sum& s, const Vec3& r)
     return best;
 }
 
-} // namespace
-
-Solution slabSum(const System& system, double alpha)
+/* Potential, and field, of a unit charge and all its images at distances of `period` along z. */
+void addWirePair(double period, const Vec3& d, double* phi, double* field)
 {
-    const Sum         sum = prepare(system, alpha);
+    const int    last = 2000;
+    const double rho2 = d[0] * d[0] + d[1] * d[1], euler = 0.57721566490153286061;
+    for (int t = -last; t <= last; t++)
+    {
+        const Vec3   r  = {d[0], d[1], d[2] + t * period};
+        const double r2 = r[0] * r[0] + r[1] * r[1] + r[2] * r[2], distance = std::sqrt(r2);
+        *phi -= t != 0 ? 1 / (std::abs(t) * period) : 0;
+        if (r2 > 0)
+        {
+            *phi += 1 / distance;
+            for (std::size_t e = 0; e < 3; e++)
+            {
+                field[e] += r[e] / (r2 * distance);
+            }
+        }
+    }
+    /* sums of t^-3 and t^-5 beyond `last`, by the midpoint rule and its first correction */
+    const double from = last + 0.5, p3 = std::pow(period, -3.0), p5 = std::pow(period, -5.0), z = d[2];
+    const double third = p3 * (0.5 / (from * from) - 0.125 / std::pow(from, 4)), fifth = p5 * 0.25 / std::pow(from, 4);
+    *phi += 2 * euler / period + third * (2 * z * z - rho2) +
+            fifth * (2 * std::pow(z, 4) - 6 * z * z * rho2 + 0.75 * rho2 * rho2);
+    for (std::size_t e = 0; e < 2; e++)
+    {
+        field[e] -= d[e] * (-2 * third + fifth * (-12 * z * z + 3 * rho2));
+    }
+    field[2] -= 4 * z * third + fifth * (8 * z * z * z - 12 * z * rho2);
+}
+
+/* All pairs; add(d, phi, field) of the vector d between nearest images, near(d). */
+template <typename Nearest, typename Add>
+Solution sumOfPairs(const System& system, const Nearest& nearestOf, const Add& add)
+{
     const std::size_t n   = system.size();
     Solution          out = emptySolution(n);
     for (std::size_t i = 0; i < n; i++)
@@ -126,9 +160,9 @@ Solution slabSum(const System& system, double alpha)
         for (std::size_t j = 0; j < n; j++)
         {
             const Vec3 a = system.position(i), b = system.position(j);
-            const Vec3 d   = nearest(sum, {a[0] - b[0], a[1] - b[1], a[2] - b[2]});
+            const Vec3 d   = nearestOf(Vec3{a[0] - b[0], a[1] - b[1], a[2] - b[2]});
             double     phi = 0, field[3] = {0, 0, 0};
-            addPair(sum, d, &phi, field);
+            add(d, &phi, field);
             for (int other : i < system.excluded.size() ? system.excluded[i] : std::vector<int>())
             {
                 const double r = std::sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
@@ -150,6 +184,27 @@ Solution slabSum(const System& system, double alpha)
     }
     finishSolution(system, &out);
     return out;
+}
+
+} // namespace
+
+Solution slabSum(const System& system, double alpha)
+{
+    const Sum sum = prepare(system, alpha);
+    return sumOfPairs(
+        system, [&](const Vec3& d) { return nearest(sum, d); },
+        [&](const Vec3& d, double* phi, double* field) { addPair(sum, d, phi, field); });
+}
+
+Solution wireSum(const System& system)
+{
+    const double period = std::fabs(system.box[8]);
+    return sumOfPairs(
+        system,
+        [&](const Vec3& d) {
+            return Vec3{d[0], d[1], d[2] - period * std::round(d[2] / period)};
+        },
+        [&](const Vec3& d, double* phi, double* field) { addWirePair(period, d, phi, field); });
 }
 
 } // namespace fmmtest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Slabs, periodic along two vectors: what the box may be, what follows it, and what is refused."""
+"""Slabs and wires, periodic along two vectors or one: what the box may be, what follows it, and what is refused."""
 import unittest
 
 import numpy as np
@@ -59,6 +59,21 @@ class Slab(unittest.TestCase):
                 self.assertLess(rms_error(step.forces, expected.forces), 1e-6)
             self.assertLessEqual(plan.measured_error, 1e-7)
 
+    def test_wires(self):
+        x, q = film()
+        given = {"accuracy": 1e-9, "virial": True}
+        one = gmxfmm.solve(x, q, (3, 0, 0), periodic=(1, 0, 0), **given)
+        two = gmxfmm.solve(*twice(x, q), [(6, 0, 0), (1, 1, 1), (0, 0, 0)], periodic=(True, False, False), **given)
+        self.assertLess(abs(two.energy - 2 * one.energy), 1e-8 * abs(two.energy))
+        self.assertLess(rms_error(two.forces, np.concatenate([one.forces, one.forces])), 1e-8)
+        np.testing.assert_allclose(two.virial, 2 * one.virial, rtol=0, atol=1e-7 * abs(one.energy))
+        turned = gmxfmm.solve(x[:, (1, 2, 0)], q, (1, 1, 3), periodic=(0, 0, 1), **given)
+        self.assertLess(rms_error(turned.forces, one.forces[:, (1, 2, 0)]), 1e-8)
+        with gmxfmm.Plan(x, q, (3, 0, 0), periodic=(1, 0, 0), accuracy=1e-7) as plan:
+            plan.set_box((4, 0, 0), x * (4 / 3, 1, 1))
+            expected = gmxfmm.solve(x * (4 / 3, 1, 1), q, (4, 5, 6), periodic=(1, 0, 0), accuracy=1e-9).forces
+            self.assertLess(rms_error(plan.step(x * (4 / 3, 1, 1)).forces, expected), 1e-6)
+
     def test_targets(self):
         x, q = film()
         places = np.array([(1, 1, 3.5), (2, 3, -1.0)])
@@ -83,7 +98,8 @@ class Slab(unittest.TestCase):
             ("boundary", "none to choose", {"box": 3, "periodic": (1, 1, 0), "boundary": "vacuum"}),
             ("periodic", "three flags", {"box": 3, "periodic": (1, 2, 0)}),
             ("periodic", "three flags", {"box": 3, "periodic": (1, 1)}),
-            ("periodic", "not offered yet", {"box": 3, "periodic": (1, 0, 0)}),
+            ("m2l", "not offered with one periodic vector", {"box": 3, "periodic": (1, 0, 0), "m2l": "rotation"}),
+            ("box", "periodic vector", {"box": np.zeros((3, 3)), "periodic": (1, 0, 0)}),
             ("periodic", "use the CPU", {"box": 3, "periodic": (1, 1, 0), "device": "cuda"}),
         ):
             with self.subTest(given=given), self.assertRaisesRegex(gmxfmm.Error, text) as caught:

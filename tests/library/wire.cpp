@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Wires: periodic along one vector, open across, without a background. */
+#include <gtest/gtest.h>
+
+#include "support/charge_reader.h"
+#include "support/norms.h"
+#include "support/partly_periodic.h"
+#include "support/plan.h"
+#include "support/systems.h"
+
+using namespace fmmtest;
+
+namespace
+{
+
+/* Of order 20 with two layers of near cells, as in slab.cpp. */
+const double truncation = 1e-10;
+
+struct Line
+{
+    std::string        name;
+    double             period, width[2];
+    std::array<int, 3> cells;
+};
+
+const std::vector<Line>& lines()
+{
+    static const std::vector<Line> c_lines = {{"Even", 4, {3, 2.5}, {3, 3, 4}},
+                                              {"OnTheAxis", 6, {0, 0}, {1, 1, 6}},
+                                              {"Long", 30, {1, 1}, {1, 1, 20}},
+                                              {"Short", 1, {5, 4}, {5, 4, 1}},
+                                              {"Ribbon", 3, {6, 0}, {6, 1, 3}}};
+    return c_lines;
+}
+
+void PrintTo(const Line& line, std::ostream* out)
+{
+    *out << line.name;
+}
+
+std::string lineName(const testing::TestParamInfo<Line>& info)
+{
+    return info.param.name;
+}
+
+System chargesIn(const Line& p, double net = 2.5)
+{
+    System s;
+    Random random(23);
+    s.box = {1, 0, 0, 0, 1, 0, 0, 0, p.period};
+    for (int i = 0; i < 60; i++)
+    {
+        /* none so close to another that single precision does not tell the distance */
+        const double a = random.centred(), b = random.centred(), c = (17 * i % 60 + 0.5 * random.uniform()) / 60;
+        s.add({0.4 + 0.5 * p.width[0] * a, -3 + 0.5 * p.width[1] * b, p.period * c}, i % 2 == 0 ? 1 : -1);
+    }
+    s.q[3] += net;
+    s.exclude(0, 1);
+    s.exclude(5, 20);
+    s.exclude(7, 45);
+    return s;
+}
+
+gmxfmm_options wire(gmxfmm_options options, std::array<int, 3> periodic = {0, 0, 1})
+{
+    std::copy(periodic.begin(), periodic.end(), options.periodic);
+    return options;
+}
+
+gmxfmm_options fine(const Line& p, gmxfmm_precision precision = GMXFMM_DOUBLE)
+{
+    return wire(explicitOptions(20, p.cells, 2, precision));
+}
+
+void expectAgreement(const Solution& r, const Solution& reference, double tolerance)
+{
+    EXPECT_LT(relativeRms(r.field, reference.field), tolerance);
+    EXPECT_LT(relativeRms(r.potential, reference.potential), tolerance);
+    EXPECT_NEAR(r.energy, reference.energy,
+                tolerance * std::sqrt(static_cast<double>(r.force.size())) * std::fabs(reference.energy));
+}
+
+class Wire : public testing::TestWithParam<Line>
+{
+};
+
+/* As in slab.cpp. */
+template <typename Function>
+double slope(const Function& f, double h)
+{
+    return (8 * (f(h) - f(-h)) - (f(2 * h) - f(-2 * h))) / (12 * h);
+}
+
+} // namespace
+
+TEST_P(Wire, IsTheSumOverImages)
+{
+    const System   s         = chargesIn(GetParam());
+    const Solution reference = wireSum(s);
+    expectAgreement(solve(s, fine(GetParam())), reference, truncation);
+    expectAgreement(solve(s, fine(GetParam(), GMXFMM_SINGLE)), reference, 1e-5);
+    for (const double accuracy : {1e-3, 1e-5, 1e-7, 1e-9})
+    {
+        EXPECT_LT(relativeRms(solve(s, wire(askedOptions(accuracy))).force, reference.force), accuracy);
+    }
+    for (const double accuracy : {1e-3, 1e-5})
+    {
+        EXPECT_LT(relativeRms(solve(s, wire(askedOptions(accuracy, GMXFMM_SINGLE))).force, reference.force), accuracy);
+    }
+}
+
+/* Along the wire cells strain with the box, so that it is the derivative of the truncated energy; across at high order.
+ */
+TEST_P(Wire, VirialIsTheStrainDerivative)
+{
+    const System s = chargesIn(GetParam());
+    for (const int order : {4, 20})
+    {
+        gmxfmm_options options = wire(explicitOptions(order, GetParam().cells, order == 4 ? 1 : 2));
+        options.reproducible   = 1;
+        Plan         plan(s, options);
+        const Result r = plan.execute(s.x);
+        for (const std::size_t k : {8U, 0U, 1U, 2U, 3U, 4U, 5U, 6U, 7U})
+        {
+            const auto energy = [&](double strain)
+            {
+                Mat3 tensor           = {};
+                tensor[k]             = strain;
+                const System deformed = strained(s, tensor);
+                plan.setBox(deformed.box);
+                return plan.energy(deformed.x);
+            };
+            if (k == 8 || order == 20)
+            {
+                EXPECT_NEAR(r.virial[k], 0.5 * slope(energy, 3e-4), 1e-8 * std::fabs(r.energy)) << "component " << k;
+            }
+        }
+        EXPECT_NEAR(trace(r.virial), -0.5 * r.energy, 1e-12 * std::fabs(r.energy)); /* rounding */
+    }
+}
+
+TEST_P(Wire, IsTheSameAlongOtherAxes)
+{
+    const System s = chargesIn(GetParam());
+    const Result a = solve(s, fine(GetParam()));
+    for (const std::array<std::size_t, 3>& axes :
+         {std::array<std::size_t, 3>{1, 2, 0}, std::array<std::size_t, 3>{2, 0, 1}})
+    {
+        System             other    = s;
+        std::array<int, 3> periodic = {0, 0, 0}, cells = {0, 0, 0};
+        other.box = {};
+        for (std::size_t d = 0; d < 3; d++)
+        {
+            cells[axes[d]] = GetParam().cells[d];
+            for (std::size_t i = 0; i < s.size(); i++)
+            {
+                other.x[3 * i + axes[d]] = s.x[3 * i + d];
+            }
+        }
+        periodic[axes[2]]      = 1;
+        other.box[4 * axes[2]] = -s.box[8];
+        const Result r         = solve(other, wire(explicitOptions(20, cells, 2), periodic));
+        EXPECT_NEAR(r.energy, a.energy, 1e-11 * std::fabs(a.energy)); /* rounding */
+        EXPECT_EQ(r.info.grid[axes[2]], GetParam().cells[2]);
+        for (std::size_t i = 0; i < 9; i++)
+        {
+            EXPECT_NEAR(r.virial[3 * axes[i / 3] + axes[i % 3]], a.virial[i], 1e-11 * std::fabs(a.energy));
+        }
+    }
+    const System tilted = rotated(s, {1, 2, 3}, 0.7);
+    EXPECT_NEAR(solve(tilted, fine(GetParam())).energy, a.energy, 1e-9 * std::fabs(a.energy)); /* other cells */
+}
+
+TEST_P(Wire, HasTargets)
+{
+    const System        s = chargesIn(GetParam());
+    Plan                plan(s, fine(GetParam()));
+    System              probed = s;
+    std::vector<double> x, potential(3), field(9);
+    for (const double t : {0.1, 0.5, 0.9})
+    {
+        const Vec3 at = {0.4 + t, -3 + 0.3 * t, t * s.box[8]};
+        probed.add(at, 0);
+        x.insert(x.end(), at.begin(), at.end());
+    }
+    probed.excluded.clear();
+    ASSERT_EQ(gmxfmm_set_exclusions(plan.get(), nullptr, nullptr), GMXFMM_OK);
+    ASSERT_EQ(gmxfmm_set_targets(plan.get(), 3, x.data()), GMXFMM_OK);
+    plan.assign(s.x);
+    gmxfmm_output output = sized<gmxfmm_output>();
+    output.potential     = potential.data();
+    output.field         = field.data();
+    ASSERT_EQ(gmxfmm_execute(plan.get(), s.x.data(), &output), GMXFMM_OK);
+    const Solution reference = wireSum(probed);
+    for (std::size_t i = 0; i < 9; i++)
+    {
+        EXPECT_NEAR(field[i], reference.field[3 * s.size() + i], truncation * rms(reference.field));
+        EXPECT_NEAR(potential[i / 3], reference.potential[s.size() + i / 3], truncation * rms(reference.potential));
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Lines, Wire, testing::ValuesIn(lines()), lineName);
+
+/* Much wider than its period: cells are wider than high, by more than cubes would be. */
+TEST(WideWire, IsTheSumOverImages)
+{
+    System s;
+    Random random(5);
+    s.box = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    for (int i = 0; i < 150; i++)
+    {
+        s.add({40 * random.uniform(), 40 * random.uniform(), random.uniform()}, i % 2 == 0 ? 1 : -1);
+    }
+    const Solution reference = wireSum(s);
+    for (const double accuracy : {1e-3, 1e-6})
+    {
+        EXPECT_LT(relativeRms(solve(s, wire(askedOptions(accuracy))).force, reference.force), accuracy);
+    }
+}
+
+/* The file's period is along z; it is good to 4e-12. */
+TEST(ReferenceWire, IsThatOfTheFile)
+{
+    if (presentOf({"1d-cloud_wall_2400"}).empty())
+    {
+        GTEST_SKIP() << "1d-cloud_wall_2400 is not there";
+    }
+    const ReferenceSystem file = referenceSystem("1d-cloud_wall_2400");
+    const Result          r    = solve(file.system, wire(explicitOptions(20, 6, 6, 6, 2)));
+    EXPECT_LT(relativeRms(r.field, file.reference.field), 1e-10);
+    EXPECT_LT(relativeRms(r.potential, file.reference.potential), 1e-10);
+}
+
+TEST(RefusedWire, SaysWhy)
+{
+    const double   box[9] = {1, 0, 0, 0, 1, 0, 0, 0, 0};
+    gmxfmm_options options;
+    gmxfmm_plan*   plan         = nullptr;
+    char           message[512] = "";
+    gmxfmm_default_options(&options);
+    options = wire(options);
+    EXPECT_EQ(gmxfmm_create(&plan, &options, 10, box, message, sizeof(message)), GMXFMM_ERROR_BOX);
+    EXPECT_NE(std::string(message).find("the periodic vector of the box is"), std::string::npos) << message;
+    options.m2l = GMXFMM_M2L_ROTATION;
+    EXPECT_EQ(gmxfmm_create(&plan, &options, 10, box, message, sizeof(message)), GMXFMM_ERROR_UNSUPPORTED);
+    EXPECT_NE(std::string(message).find("use m2l = fft"), std::string::npos) << message;
+}
