@@ -354,6 +354,13 @@ static gmxfmm_status bring_back(gmxfmm_plan* plan, gmxfmm_output* output, int po
 
 static gmxfmm_status check_step(gmxfmm_plan* plan, const void* x, const gmxfmm_output* output)
 {
+    if (plan->treecode_ranks->separate && (output->force != NULL || output->want_energy))
+    {
+        return fmm_fail(
+            plan, GMXFMM_ERROR_OPTION,
+            "with targets, on whatever rank, there are a potential and a field, no forces or energies of the "
+            "charges");
+    }
     return output->want_virial ? fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED,
                                           "the treecode has no virial: leave it out, or use method = fmm")
                                : check_places(plan, x, NULL);
