@@ -120,9 +120,9 @@ if wants library; then
     # what takes longest of them, and has more arithmetic than memory to look at, with --all
     if ((all)); then without=(); else without=(-E 'Order40|ReproducibleForgets'); fi
     run_ctest library-sanitized "$BUILD_DIR/library-sanitize" -L unit "${without[@]}"
-    step "library: plans in several threads with the thread sanitizer"
+    step "library: plans and ranks in several threads with the thread sanitizer"
     scripts/build-library.sh thread --tests
-    run_ctest library-thread "$BUILD_DIR/library-thread" -R '^plans_in_threads'
+    run_ctest library-thread "$BUILD_DIR/library-thread" -R '^plans_in_threads|^ranks' -E 'Exact|Choose'
     step "program: a minute of made-up files for the reader, with sanitizers"
     if scripts/fuzz-reader.sh 60; then count fuzz-reader 1 0 0; else count fuzz-reader 0 1 0; fi
     if ((all)); then

@@ -4,7 +4,7 @@
 #   release    for the CPU
 #   cuda       with the device part, for which nvcc is needed
 #   sanitize   address and undefined-behaviour sanitizers, debug
-#   thread     thread sanitizer; of the tests only that of plans in several threads
+#   thread     thread sanitizer; of the tests only those of plans, and of ranks, in several threads
 #   --tests    also the tests, with cuda the benchmarks, too
 # Without one of these, cuda where nvcc is found, otherwise release: this is what GROMACS is linked with, and the one that is
 # installed into build/library-install.
@@ -31,7 +31,7 @@ if [ "$kind" = sanitize ]; then
     options+=(-DCMAKE_BUILD_TYPE=Debug -DGMXFMM_SANITIZE=ON -DGMXFMM_CUDA=OFF -DGMXFMM_ARCH=native)
 elif [ "$kind" = thread ]; then
     options+=(-DCMAKE_BUILD_TYPE=Debug -DGMXFMM_SANITIZE_THREAD=ON -DGMXFMM_CUDA=OFF -DGMXFMM_ARCH=native)
-    targets+=(gmxfmm_test_plans_in_threads)
+    targets+=(gmxfmm_test_plans_in_threads gmxfmm_test_ranks)
 elif [ "$kind" = cuda ]; then
     # rotation at orders above 8 is compiled when a plan first asks for one (GMXFMM_CUDA_ALL_ORDERS)
     options+=(-DCMAKE_BUILD_TYPE=Release -DGMXFMM_CUDA=ON "-DCMAKE_CUDA_COMPILER=$(find_nvcc)"

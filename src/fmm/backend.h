@@ -88,6 +88,10 @@ typedef struct fmm_backend
     gmxfmm_status (*enqueue_charges)(gmxfmm_plan* plan, int64_t count, const int* index, const void* q, void* stream);
     gmxfmm_status (*enqueue_box)(gmxfmm_plan* plan, void* stream, int* graphs_follow);
     gmxfmm_status (*enqueue)(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, void* stream);
+
+    /* The row in its place on several ranks; NULL: not offered. Its assign and execute are called by all ranks or by
+     * none, and their status is that of all. */
+    const struct fmm_backend* on_ranks;
 } fmm_backend;
 
 /* The row for a method, device and precision, of several one that offers this way of M2L; NULL: not in this build. */

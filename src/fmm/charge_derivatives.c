@@ -83,13 +83,9 @@ static void set_slots(fmm_charge_derivatives* d, int64_t n, const int* index, in
     }
 }
 
-gmxfmm_status
-gmxfmm_set_charge_derivatives(gmxfmm_plan* plan, int num, const int* start, const int* index, const double* dq)
+static gmxfmm_status
+set_charge_derivatives(gmxfmm_plan* plan, int num, const int* start, const int* index, const double* dq)
 {
-    if (plan == NULL)
-    {
-        return GMXFMM_ERROR_NULL;
-    }
     if (!(plan->backend->capabilities(plan) & GMXFMM_CAN_CHARGE_GRADIENT))
     {
         return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED,
@@ -137,4 +133,10 @@ gmxfmm_set_charge_derivatives(gmxfmm_plan* plan, int num, const int* start, cons
         fmm_charge_derivatives_free(plan);
     }
     return set;
+}
+
+gmxfmm_status
+gmxfmm_set_charge_derivatives(gmxfmm_plan* plan, int num, const int* start, const int* index, const double* dq)
+{
+    return plan == NULL ? GMXFMM_ERROR_NULL : fmm_agree(plan, set_charge_derivatives(plan, num, start, index, dq));
 }

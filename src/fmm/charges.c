@@ -83,11 +83,11 @@ static gmxfmm_status reserve(gmxfmm_plan* plan, int64_t n)
     return GMXFMM_OK;
 }
 
-gmxfmm_status gmxfmm_set_charges(gmxfmm_plan* plan, int64_t n, const void* q)
+static gmxfmm_status set_charges(gmxfmm_plan* plan, int64_t n, const void* q)
 {
-    if (plan == NULL || (q == NULL && n > 0))
+    if (q == NULL && n > 0)
     {
-        return plan == NULL ? GMXFMM_ERROR_NULL : fmm_fail(plan, GMXFMM_ERROR_NULL, "charges are NULL");
+        return fmm_fail(plan, GMXFMM_ERROR_NULL, "charges are NULL");
     }
     if (n < 0 || n > INT32_MAX / 4)
     {
@@ -115,6 +115,20 @@ gmxfmm_status gmxfmm_set_charges(gmxfmm_plan* plan, int64_t n, const void* q)
     if (status != GMXFMM_OK)
     {
         fmm_charges_free(plan);
+    }
+    return status;
+}
+
+gmxfmm_status gmxfmm_set_charges(gmxfmm_plan* plan, int64_t n, const void* q)
+{
+    if (plan == NULL)
+    {
+        return GMXFMM_ERROR_NULL;
+    }
+    const gmxfmm_status status = fmm_agree(plan, set_charges(plan, n, q));
+    if (status != GMXFMM_OK && plan->ranks != NULL)
+    {
+        fmm_charges_free(plan); /* no rank goes on with charges that others do not have */
     }
     return status;
 }

@@ -18,6 +18,7 @@
  * plan (gmxfmm_message). There is no global state: several plans may be used at once, each by one thread at a time.
  *
  * create chooses by a model of liquids; gmxfmm_create_measured of gmxfmm_measure.h by errors measured on the system.
+ * gmxfmm_create_parallel of gmxfmm_parallel.h makes plans on several ranks.
  *
  * Structures that may grow begin with their size, which the program sets to sizeof; all else that it leaves is zero.
  */
@@ -61,6 +62,7 @@ typedef enum
     GMXFMM_ERROR_UNSUPPORTED, /* valid, but not offered by this build or this path */
     GMXFMM_ERROR_MEMORY,      /* allocation failed */
     GMXFMM_ERROR_DEVICE,      /* a device or its runtime failed */
+    GMXFMM_ERROR_COMM,        /* a communicator failed (gmxfmm_parallel.h) */
     GMXFMM_NUM_STATUS
 } gmxfmm_status;
 

@@ -98,12 +98,8 @@ static gmxfmm_status keep_exclusions(gmxfmm_plan* plan, const int* start, const 
     return GMXFMM_OK;
 }
 
-gmxfmm_status gmxfmm_set_exclusions(gmxfmm_plan* plan, const int* start, const int* list)
+static gmxfmm_status set_exclusions(gmxfmm_plan* plan, const int* start, const int* list)
 {
-    if (plan == NULL)
-    {
-        return GMXFMM_ERROR_NULL;
-    }
     if (plan->charges.q == NULL)
     {
         return fmm_fail(plan, GMXFMM_ERROR_ORDER, "set_charges must come before set_exclusions");
@@ -134,11 +130,16 @@ gmxfmm_status gmxfmm_set_exclusions(gmxfmm_plan* plan, const int* start, const i
     return status;
 }
 
-gmxfmm_status gmxfmm_set_targets(gmxfmm_plan* plan, int64_t n, const void* x)
+gmxfmm_status gmxfmm_set_exclusions(gmxfmm_plan* plan, const int* start, const int* list)
 {
-    if (plan == NULL || (x == NULL && n > 0))
+    return plan == NULL ? GMXFMM_ERROR_NULL : fmm_agree(plan, set_exclusions(plan, start, list));
+}
+
+static gmxfmm_status set_targets(gmxfmm_plan* plan, int64_t n, const void* x)
+{
+    if (x == NULL && n > 0)
     {
-        return plan == NULL ? GMXFMM_ERROR_NULL : fmm_fail(plan, GMXFMM_ERROR_NULL, "positions are NULL");
+        return fmm_fail(plan, GMXFMM_ERROR_NULL, "positions are NULL");
     }
     if (n < 0 || n > INT32_MAX / 4)
     {
@@ -160,6 +161,20 @@ gmxfmm_status gmxfmm_set_targets(gmxfmm_plan* plan, int64_t n, const void* x)
     if (status != GMXFMM_OK)
     {
         free_targets(plan);
+    }
+    return status;
+}
+
+gmxfmm_status gmxfmm_set_targets(gmxfmm_plan* plan, int64_t n, const void* x)
+{
+    if (plan == NULL)
+    {
+        return GMXFMM_ERROR_NULL;
+    }
+    const gmxfmm_status status = fmm_agree(plan, set_targets(plan, n, x));
+    if (status != GMXFMM_OK && plan->ranks != NULL)
+    {
+        free_targets(plan); /* no rank goes on with targets that others do not have */
     }
     return status;
 }

@@ -14,6 +14,7 @@
 #include "fmm/far_field.h"
 #include "fmm/frame.h"
 #include "fmm/options.h"
+#include "fmm/parallel/ranks.h"
 #include "fmm/particles.h"
 #include "fmm/process.h"
 #include "fmm/simd_level.h"
@@ -32,6 +33,7 @@ void gmxfmm_destroy(gmxfmm_plan* plan)
         plan->backend->destroy(plan);
         fmm_domain_free(plan);
         fmm_frame_free(plan);
+        fmm_ranks_destroy(plan->ranks);
         free(plan->cache_dir);
         free(plan);
     }
@@ -121,12 +123,20 @@ static gmxfmm_status set_up(gmxfmm_plan* p, const double* box)
     return status == GMXFMM_OK && fmm_is_bulk(p) ? follow_domain(p) : status;
 }
 
+/* NULL: several ranks cannot share such a plan. */
+static const fmm_backend* find_backend(const gmxfmm_options* o, const struct fmm_ranks* ranks)
+{
+    const fmm_backend* found = fmm_find_backend(o->method, o->device, o->precision, o->m2l);
+    return ranks != NULL ? found->on_ranks : found;
+}
+
 gmxfmm_status fmm_create_with_errors(gmxfmm_plan**            plan,
                                      const gmxfmm_options*    asked,
                                      int64_t                  num_particles,
                                      const double*            box,
                                      int                      measures,
                                      struct fmm_known_errors* known,
+                                     struct fmm_ranks*        ranks,
                                      char*                    message,
                                      size_t                   message_size)
 {
@@ -151,6 +161,14 @@ gmxfmm_status fmm_create_with_errors(gmxfmm_plan**            plan,
     {
         return status;
     }
+    const fmm_backend* backend = find_backend(&own, ranks);
+    if (backend == NULL)
+    {
+        snprintf(text, size,
+                 "several ranks can share the treecode on the CPU alone: choose method = treecode and device = cpu, or "
+                 "make the plan on one rank (gmxfmm_create)");
+        return GMXFMM_ERROR_UNSUPPORTED;
+    }
     gmxfmm_plan* p = calloc(1, sizeof(*p));
     if (p == NULL)
     {
@@ -158,7 +176,8 @@ gmxfmm_status fmm_create_with_errors(gmxfmm_plan**            plan,
         return GMXFMM_ERROR_MEMORY;
     }
     p->options      = own;
-    p->backend      = fmm_find_backend(own.method, own.device, own.precision, own.m2l);
+    p->backend      = backend;
+    p->ranks        = ranks;
     p->level        = fmm_simd_level();
     p->most_threads = fmm_num_threads(own.num_threads);
     p->num_threads  = fmm_useful_threads(&own, p->most_threads, num_particles);
@@ -170,6 +189,7 @@ gmxfmm_status fmm_create_with_errors(gmxfmm_plan**            plan,
     if (status != GMXFMM_OK)
     {
         snprintf(text, size, "%s", p->message);
+        p->ranks = NULL; /* the caller's still */
         gmxfmm_destroy(p);
         return status;
     }
@@ -184,7 +204,7 @@ gmxfmm_status gmxfmm_create(gmxfmm_plan**         plan,
                             char*                 message,
                             size_t                message_size)
 {
-    return fmm_create_with_errors(plan, options, num_particles, box, 0, NULL, message, message_size);
+    return fmm_create_with_errors(plan, options, num_particles, box, 0, NULL, NULL, message, message_size);
 }
 
 /* Along which of the caller's vectors a box is checked: all of an open system's, which has no use for it. */
@@ -197,11 +217,11 @@ static void periodic_of_box(const gmxfmm_plan* plan, int* periodic)
     fmm_frame_order_back(plan, periodic);
 }
 
-gmxfmm_status gmxfmm_set_box(gmxfmm_plan* plan, const double* box)
+static gmxfmm_status set_box(gmxfmm_plan* plan, const double* box)
 {
-    if (plan == NULL || box == NULL)
+    if (box == NULL)
     {
-        return plan == NULL ? GMXFMM_ERROR_NULL : fmm_fail(plan, GMXFMM_ERROR_NULL, "box is NULL");
+        return fmm_fail(plan, GMXFMM_ERROR_NULL, "box is NULL");
     }
     const int64_t version = plan->domain.version;
     double        own[9];
@@ -225,12 +245,17 @@ gmxfmm_status gmxfmm_set_box(gmxfmm_plan* plan, const double* box)
     return fmm_is_assigned(plan) ? fmm_far_set_shape(plan) : GMXFMM_OK;
 }
 
-gmxfmm_status gmxfmm_assign(gmxfmm_plan* plan, const void* x)
+gmxfmm_status gmxfmm_set_box(gmxfmm_plan* plan, const double* box)
 {
-    const double begin = fmm_time();
-    if (plan == NULL || (x == NULL && plan->particles.n > 0))
+    return plan == NULL ? GMXFMM_ERROR_NULL : fmm_agree(plan, set_box(plan, box));
+}
+
+/* Whether particles can be assigned. */
+static gmxfmm_status check_assign(gmxfmm_plan* plan, const void* x)
+{
+    if (x == NULL && plan->particles.n > 0)
     {
-        return plan == NULL ? GMXFMM_ERROR_NULL : fmm_fail(plan, GMXFMM_ERROR_NULL, "positions are NULL");
+        return fmm_fail(plan, GMXFMM_ERROR_NULL, "positions are NULL");
     }
     if (plan->charges.q == NULL)
     {
@@ -240,14 +265,29 @@ gmxfmm_status gmxfmm_assign(gmxfmm_plan* plan, const void* x)
     {
         return fmm_fail(plan, GMXFMM_ERROR_OPTION, "exclusions are of no use with targets: set one or the other");
     }
+    return GMXFMM_OK;
+}
+
+gmxfmm_status gmxfmm_assign(gmxfmm_plan* plan, const void* x)
+{
+    const double begin = fmm_time();
+    if (plan == NULL)
+    {
+        return GMXFMM_ERROR_NULL;
+    }
+    gmxfmm_status status = fmm_agree(plan, check_assign(plan, x));
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
     fmm_particles_unassign(plan); /* whatever fails, old cells are not to be used with a new domain */
-    const int64_t n      = plan->particles.n + plan->particles.num_targets;
-    plan->num_threads    = fmm_useful_threads(&plan->options, plan->most_threads, n);
-    gmxfmm_status status = fmm_check_threads(plan);
-    status               = status == GMXFMM_OK ? fmm_frame_positions(plan, &x, (size_t)plan->particles.n) : status;
-    status               = status == GMXFMM_OK ? fmm_tune_particles(plan, &x) : status;
-    status               = status == GMXFMM_OK ? follow_domain(plan) : status;
-    status               = status == GMXFMM_OK ? fmm_particles_assign(plan, x) : status;
+    const int64_t n   = plan->particles.n + plan->particles.num_targets;
+    plan->num_threads = fmm_useful_threads(&plan->options, plan->most_threads, n);
+    status            = fmm_agree(plan, fmm_check_threads(plan));
+    status            = status == GMXFMM_OK ? fmm_frame_positions(plan, &x, (size_t)plan->particles.n) : status;
+    status            = status == GMXFMM_OK ? fmm_tune_particles(plan, &x) : status;
+    status            = status == GMXFMM_OK ? follow_domain(plan) : status;
+    status            = status == GMXFMM_OK ? fmm_particles_assign(plan, x) : status;
     plan->info.time_assign += fmm_time() - begin;
     return status;
 }
@@ -365,12 +405,11 @@ static size_t num_targets(const gmxfmm_plan* plan)
     return (size_t)(plan->particles.num_targets > 0 ? plan->particles.num_targets : plan->particles.n);
 }
 
-gmxfmm_status gmxfmm_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
+static gmxfmm_status check_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
 {
-    if (plan == NULL || output == NULL || (x == NULL && plan->particles.n > 0))
+    if (output == NULL || (x == NULL && plan->particles.n > 0))
     {
-        return plan == NULL ? GMXFMM_ERROR_NULL
-                            : fmm_fail(plan, GMXFMM_ERROR_NULL, "%s is NULL", output == NULL ? "output" : "x");
+        return fmm_fail(plan, GMXFMM_ERROR_NULL, "%s is NULL", output == NULL ? "output" : "x");
     }
     gmxfmm_status status = fmm_check_size(plan, output, sizeof(*output), "gmxfmm_output");
     if (status == GMXFMM_OK)
@@ -381,6 +420,16 @@ gmxfmm_status gmxfmm_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* ou
     {
         status = check_gradient(plan);
     }
+    return status;
+}
+
+gmxfmm_status gmxfmm_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
+{
+    if (plan == NULL)
+    {
+        return GMXFMM_ERROR_NULL;
+    }
+    gmxfmm_status status = fmm_agree(plan, check_execute(plan, x, output));
     if (status != GMXFMM_OK)
     {
         return status;

@@ -19,6 +19,8 @@ struct fmm_cpu;
 struct fmm_device;
 struct fmm_treecode;
 struct fmm_known_errors;
+struct fmm_ranks;
+struct fmm_treecode_ranks;
 
 /* Space: the box, the cells that it is divided into, and which of them are near (domain.c). */
 typedef struct
@@ -167,6 +169,9 @@ struct gmxfmm_plan
     size_t      bytes;
     gmxfmm_info info; /* times and counts */
     char        message[512];
+
+    struct fmm_ranks*          ranks;          /* that share the plan, parallel/ranks.h; NULL: there is one */
+    struct fmm_treecode_ranks* treecode_ranks; /* of the treecode's row for several (treecode/ranks/backend.c) */
 };
 
 /* Whether the particles are in the cells as they are now. */

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "fmm/parallel/ranks.h"
 #include "fmm/sizes.h"
 #include "fmm/state.h"
 
@@ -21,6 +22,7 @@ static const char* const c_text[GMXFMM_NUM_STATUS] = {
     [GMXFMM_ERROR_UNSUPPORTED] = "not offered by this build or method",
     [GMXFMM_ERROR_MEMORY]      = "out of memory",
     [GMXFMM_ERROR_DEVICE]      = "the device failed",
+    [GMXFMM_ERROR_COMM]        = "the communicator of several ranks failed",
 };
 
 static const char* const c_m2l[] = {"auto", "fft", "rotation", "symmetric", "dynamic", "naive"};
@@ -52,6 +54,12 @@ gmxfmm_status fmm_fail(gmxfmm_plan* plan, gmxfmm_status status, const char* form
     vsnprintf(plan->message, sizeof(plan->message), format, arguments);
     va_end(arguments);
     return status;
+}
+
+gmxfmm_status fmm_agree(gmxfmm_plan* plan, gmxfmm_status status)
+{
+    return plan->ranks == NULL ? status
+                               : fmm_ranks_agree(&plan->ranks->comm, status, plan->message, sizeof(plan->message));
 }
 
 gmxfmm_status fmm_check_size(gmxfmm_plan* plan, const void* given, size_t known, const char* type)

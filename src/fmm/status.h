@@ -12,6 +12,9 @@ gmxfmm_status fmm_fail(gmxfmm_plan* plan, gmxfmm_status status, const char* form
 #endif
     ;
 
+/* Of a plan on several ranks, all of which call it: the first error of any rank, with its message. Otherwise status. */
+gmxfmm_status fmm_agree(gmxfmm_plan* plan, gmxfmm_status status);
+
 /* Whether a structure that a caller has filled, and that begins with its size, holds the `known` bytes that this
  * version knows, and nothing beyond them. Errors: OPTION. */
 gmxfmm_status fmm_check_size(gmxfmm_plan* plan, const void* given, size_t known, const char* type);

@@ -238,7 +238,8 @@ TEST_P(AutomaticMethod, IsTheSameWithErrorsThatAreKnown)
             options.grid[0] = options.grid[1] = grid;
             options.grid[2]                   = grid > 0 ? grid / 2 : grid; /* in a cube bricks of 1 : 1 : 2 */
             const auto status                 = gmxfmm_create(&alone, &options, 3000, box.data(), nullptr, 0);
-            ASSERT_EQ(fmm_create_with_errors(&knowing, &options, 3000, box.data(), 0, known.get(), nullptr, 0), status);
+            ASSERT_EQ(fmm_create_with_errors(&knowing, &options, 3000, box.data(), 0, known.get(), nullptr, nullptr, 0),
+                      status);
             if (status == GMXFMM_OK)
             {
                 gmxfmm_info a = sized<gmxfmm_info>(), b = sized<gmxfmm_info>();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The public headers alone, as strict C11, and every function in them linked; the C++ tests include them as C++. */
 #include "gmxfmm_measure.h"
+#include "gmxfmm_parallel.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -23,6 +24,10 @@ static function* const c_others[] = {
     (function*)gmxfmm_reference_destroy,
     (function*)gmxfmm_measure,
     (function*)gmxfmm_choose,
+    (function*)gmxfmm_create_parallel,
+    (function*)gmxfmm_threads_create,
+    (function*)gmxfmm_threads_comm,
+    (function*)gmxfmm_threads_destroy,
 };
 
 int main(void)

@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -21,6 +23,7 @@ extern "C"
 #include "fmm/backend.h"
 #include "fmm/state.h"
 #include "fmm/treecode/charges.h"
+#include "fmm/treecode/ranks/state.h"
 #include "fmm/treecode/state.h"
 #include "fmm/treecode/treecode.h"
 }
@@ -134,8 +137,118 @@ class Treecode
     std::size_t num_ = 0;
 };
 
+/* GMXFMM_TESTS_RANKS */
+int numRanks()
+{
+    const char* number = std::getenv("GMXFMM_TESTS_RANKS");
+    return number != nullptr ? std::atoi(number) : 1;
+}
+
+/* Numbers of places in the slab of a rank: they are cut by the sum of their coordinates, so that slabs are not those of
+ * a bisection, and lists go wherever clusters may be to each other. */
+std::vector<std::size_t> slab(const Numbers& x, int rank)
+{
+    std::vector<std::size_t> all(x.size() / 3);
+    const auto               num = static_cast<std::size_t>(numRanks()), which = static_cast<std::size_t>(rank);
+    std::iota(all.begin(), all.end(), std::size_t(0));
+    const auto along = [&x](std::size_t i) { return x[3 * i] + x[3 * i + 1] + x[3 * i + 2]; };
+    std::stable_sort(all.begin(), all.end(), [&](std::size_t i, std::size_t j) { return along(i) < along(j); });
+    return {all.begin() + static_cast<std::ptrdiff_t>(all.size() * which / num),
+            all.begin() + static_cast<std::ptrdiff_t>(all.size() * (which + 1) / num)};
+}
+
+Numbers placesOf(const Numbers& x, const std::vector<std::size_t>& which)
+{
+    Numbers own;
+    for (std::size_t i : which)
+    {
+        own.insert(own.end(), {x[3 * i], x[3 * i + 1], x[3 * i + 2]});
+    }
+    return own;
+}
+
+/* What one of several ranks does; its results go to their places in *all. */
+void solveAsRank(treecode_options   options,
+                 const gmxfmm_comm& comm,
+                 const Charges&     c,
+                 const Numbers*     targets,
+                 Result*            all,
+                 double*            energy)
+{
+    const std::vector<std::size_t> own = slab(c.x, comm.rank);
+    const std::vector<std::size_t> met = slab(targets != nullptr ? *targets : c.x, comm.rank);
+    const Numbers                  x = placesOf(c.x, own), y = placesOf(targets != nullptr ? *targets : c.x, met);
+    char                           message[256] = "";
+    Numbers                        q;
+    treecode*                      t = nullptr;
+    for (std::size_t i : own)
+    {
+        q.push_back(c.q[i]);
+    }
+    fmm_ranks* ranks = fmm_ranks_create(&comm);
+    options.stages   = &treecode_on_ranks;
+    options.ranks    = ranks;
+    ASSERT_EQ(treecode_create(&t, &options, message, sizeof(message)), GMXFMM_OK) << message;
+    Numbers         potential(met.size() + 1), field(3 * met.size() + 1);
+    treecode_output out    = {potential.data(), field.data(), 1, 0, nullptr};
+    const double*   places = targets != nullptr ? y.data() : nullptr;
+    const Numbers   somewhere(3);
+    const auto      m = static_cast<std::int64_t>(targets != nullptr ? met.size() : 0);
+    places            = targets != nullptr && m == 0 ? somewhere.data() : places;
+    EXPECT_EQ(treecode_set_charges(t, static_cast<std::int64_t>(own.size()), q.data()), GMXFMM_OK);
+    EXPECT_EQ(treecode_ranks_choose(t, x.data(), q.data(), m, places), GMXFMM_OK) << treecode_message(t);
+    EXPECT_EQ(treecode_assign(t, x.data(), m, places), GMXFMM_OK) << treecode_message(t);
+    EXPECT_EQ(treecode_execute(t, x.data(), &out), GMXFMM_OK) << treecode_message(t);
+    *energy = out.energy;
+    for (std::size_t k = 0; k < met.size(); k++)
+    {
+        all->potential[met[k]] = potential[k];
+        for (std::size_t d = 0; d < 3; d++)
+        {
+            all->field[3 * met[k] + d] = field[3 * k + d];
+        }
+    }
+    if (comm.rank == 0)
+    {
+        treecode_get_info(t, &all->info);
+    }
+    treecode_destroy(t);
+    fmm_ranks_destroy(ranks);
+}
+
+Result solveOnRanks(const treecode_options& options, const Charges& c, const Numbers* targets)
+{
+    const std::size_t num = targets != nullptr ? targets->size() / 3 : c.size();
+    Result            r;
+    gmxfmm_threads*   threads = nullptr;
+    Numbers           energy(static_cast<std::size_t>(numRanks()));
+    r.potential.resize(num);
+    r.field.resize(3 * num);
+    EXPECT_EQ(gmxfmm_threads_create(&threads, numRanks()), GMXFMM_OK);
+    std::vector<std::thread> ranks;
+    for (int rank = 0; rank < numRanks(); rank++)
+    {
+        ranks.emplace_back(
+            [&, rank] {
+                solveAsRank(options, gmxfmm_threads_comm(threads, rank), c, targets, &r,
+                            &energy[static_cast<std::size_t>(rank)]);
+            });
+    }
+    for (std::thread& thread : ranks)
+    {
+        thread.join();
+    }
+    gmxfmm_threads_destroy(threads);
+    r.energy = std::accumulate(energy.begin(), energy.end(), 0.0);
+    return r;
+}
+
 Result solve(const treecode_options& options, const Charges& c, const Numbers* targets = nullptr)
 {
+    if (numRanks() > 1)
+    {
+        return solveOnRanks(options, c, targets);
+    }
     Treecode t(options);
     t.assign(c, targets);
     return t.execute(c);

@@ -14,7 +14,7 @@ def main():
     for header in headers:
         text = re.sub(r"/\*.*?\*/", "", open(header).read(), flags=re.S)
         found = set(re.findall(r"GMXFMM_API[^;(]*?\b(gmxfmm_\w+)\(", text))
-        assert len(found) >= 5, f"{header} has lost its declarations"
+        assert len(found) >= 4, f"{header} has lost its declarations"
         declared |= found
     lines = subprocess.run([nm, "-D", "--defined-only", library], check=True, capture_output=True, text=True).stdout
     exported = {line.split()[-1].split("@")[0] for line in lines.splitlines()}

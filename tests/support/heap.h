@@ -16,6 +16,13 @@ std::size_t heapBytes();
 std::size_t heapPeak();
 void        heapResetPeak();
 
+/* The next `number` allocations of this thread in code of the program itself, libraries linked into it included, have
+ * memory, the one after has none, all others have. Negative: all. */
+void heapFailAfter(long number);
+
+/* Whether there was one without. */
+bool heapHasFailed();
+
 } // namespace fmmtest
 
 #endif

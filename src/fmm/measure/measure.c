@@ -75,7 +75,7 @@ gmxfmm_status fmm_measure_plan(const gmxfmm_system*  s,
                                char*                 message,
                                size_t                size)
 {
-    gmxfmm_status status = fmm_create_with_errors(plan, options, s->n, s->box, 1, known, message, size);
+    gmxfmm_status status = fmm_create_with_errors(plan, options, s->n, s->box, 1, known, NULL, message, size);
     if (status == GMXFMM_OK)
     {
         status = gmxfmm_set_charges(*plan, s->n, s->q);

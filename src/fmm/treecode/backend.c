@@ -45,6 +45,7 @@ gmxfmm_status fmm_treecode_create(gmxfmm_plan* plan)
         .prefactor   = o->prefactor,
         .measures    = plan->measures,
         .stages      = plan->backend->treecode,
+        .ranks       = plan->ranks,
     };
     plan->treecode = calloc(1, sizeof(*plan->treecode));
     if (plan->treecode == NULL)
@@ -220,6 +221,7 @@ static unsigned capabilities(const gmxfmm_plan* plan)
 
 #define NEEDS_CUDA "steps on a stream need a plan with device = cuda"
 
+extern const fmm_backend fmm_backend_treecode_ranks; /* ranks/backend.c */
 extern const fmm_backend fmm_backend_treecode;
 const fmm_backend        fmm_backend_treecode = {
            .method     = GMXFMM_TREECODE,
@@ -243,4 +245,6 @@ const fmm_backend        fmm_backend_treecode = {
            .assign       = fmm_treecode_assign,
            .execute      = fmm_treecode_execute,
            .get_info     = fmm_treecode_get_info,
+
+           .on_ranks = &fmm_backend_treecode_ranks,
 };

@@ -80,13 +80,14 @@ static int renew(double** array, size_t num)
 
 static gmxfmm_status cpu_reserve(treecode* t)
 {
-    const size_t edge = (size_t)t->options.degree + 1, points = (size_t)t->sources.num * edge * edge * edge;
+    const size_t edge   = (size_t)t->options.degree + 1;
+    const size_t points = (size_t)(t->sources.num + t->num_points) * edge * edge * edge;
     const size_t num = (size_t)t->num_targets, single = treecode_sums_scratch_f(t), twice = treecode_sums_scratch_d(t);
     t->charge_bytes  = points * sizeof(double);
     t->scratch_bytes = single > twice ? single : twice; /* choose.c needs both */
     free(t->scratch);
     t->scratch = aligned_alloc(FMM_ALIGN, (t->scratch_bytes + FMM_ALIGN) * (size_t)t->options.num_threads);
-    if (t->scratch == NULL || !renew(&t->sorted_q, (size_t)t->n) || !renew(&t->charge, points) ||
+    if (t->scratch == NULL || !renew(&t->sorted_q, (size_t)(t->n + t->imported)) || !renew(&t->charge, points) ||
         (t->options.dual && !renew(&t->point, (size_t)treecode_targets(t)->num * edge * edge * edge)) ||
         !renew(&t->phi, num) || !renew(&t->slope[0], num) || !renew(&t->slope[1], num) || !renew(&t->slope[2], num))
     {
@@ -94,7 +95,8 @@ static gmxfmm_status cpu_reserve(treecode* t)
     }
     t->info.bytes = treecode_clusters_bytes(&t->sources) + treecode_clusters_bytes(&t->own_targets) +
                     treecode_lists_bytes(&t->lists) + treecode_lists_bytes(&t->point_lists) + t->charge_bytes +
-                    t->scratch_bytes * (size_t)t->options.num_threads + ((size_t)t->n * 2 + 4 * num) * sizeof(double);
+                    t->scratch_bytes * (size_t)t->options.num_threads +
+                    ((size_t)t->n * 2 + (size_t)t->imported + 4 * num) * sizeof(double);
     return GMXFMM_OK;
 }
 
@@ -134,7 +136,7 @@ static const double c_fewLengths = 20;
 
 static int needs_double(const treecode* t)
 {
-    return t->options.kernel == treecode_yukawa && t->parameter[0] > c_fewLengths * cbrt((double)t->n);
+    return t->options.kernel == treecode_yukawa && t->parameter[0] > c_fewLengths * cbrt((double)t->all);
 }
 
 static gmxfmm_status cpu_sums(treecode* t, const treecode_lists* lists, gmxfmm_precision precision, int with_field)

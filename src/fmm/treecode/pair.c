@@ -53,7 +53,8 @@ static int64_t nearest_charge(const treecode* t, int64_t target, double* least)
 
 gmxfmm_status treecode_coincident(treecode* t, int64_t target)
 {
-    double        square, g, slope;
+    double square, g, slope;
+    t->bad_target         = target;
     const int     known   = target >= 0 && t->sorted_q != NULL && (t->separate || t->sorted_q[target] != 0);
     const int64_t nearest = known ? nearest_charge(t, target, &square) : -1;
     if (nearest < 0 || treecode_pair(t, square, &g, &slope))

@@ -42,6 +42,8 @@ void treecode_free_assigned(treecode* t)
     t->sorted_q = t->charge = t->point = t->phi = NULL;
     t->scratch                                  = NULL;
     t->assigned                                 = 0;
+    t->imported                                 = 0;
+    t->num_points                               = 0;
 }
 
 gmxfmm_status treecode_not_finite(treecode* t, const char* what, int64_t which)

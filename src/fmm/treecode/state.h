@@ -34,6 +34,12 @@ struct treecode
     size_t                  scratch_bytes, charge_bytes;
     treecode_info           info;
     struct treecode_device* device; /* what the stages keep, if anything */
+
+    struct treecode_ranks* ranks;      /* the same of stages for several ranks, which fill what follows (ranks/) */
+    int64_t                all;        /* sources of all ranks */
+    int64_t                imported;   /* particles of other ranks: in the arrays of sources behind the own ones */
+    int                    num_points; /* clusters of theirs with modified charges: behind the own clusters, likewise */
+    int64_t                bad_target; /* of the last COINCIDENT, in sorted order; negative: not known */
 };
 
 static inline const treecode_clusters* treecode_targets(const treecode* t)

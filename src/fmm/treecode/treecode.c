@@ -122,6 +122,7 @@ gmxfmm_status treecode_set_charges(treecode* t, int64_t n, const double* q)
     }
     t->assigned                = t->assigned && t->has_charges && n == t->n;
     t->n                       = n;
+    t->all                     = n;
     const gmxfmm_status status = t->options.stages->take_charges(t, q);
     t->has_charges             = status == GMXFMM_OK;
     return status;
@@ -136,7 +137,7 @@ static gmxfmm_status choose_unit(treecode* t)
     {
         return status;
     }
-    for (int d = 0; d < 3 && t->n + t->num_targets > 0; d++)
+    for (int d = 0; d < 3 && low[d] <= high[d]; d++) /* there is something */
     {
         longest = fmax(longest, high[d] - low[d]);
     }

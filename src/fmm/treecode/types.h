@@ -26,6 +26,7 @@ typedef struct
     int              measures;    /* 1: the error is measured, once, even if nothing is automatic */
 
     const struct treecode_stages* stages; /* what makes modified charges and sums: that of a row of fmm/backend.h */
+    const struct fmm_ranks*       ranks;  /* that share the sums, for stages that know them (ranks/) */
 } treecode_options;
 
 /* What execute fills; NULL leaves a thing out. Arrays of the targets, in the caller's order. */

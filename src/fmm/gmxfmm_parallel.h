@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * gmxfmm on several ranks: processes, or threads of one, that share the particles of a system and its work.
+ *
+ * A plan of gmxfmm_create_parallel takes the calls of any other. create, set_*, assign and execute are collective: all
+ * ranks make them, in the same order. Each gives particles, as many as it likes, and gets results of these, in its own
+ * order: it does not matter how they were dealt. Energies are totals, the same bits on all ranks. What fails on one
+ * rank fails on all, with the same status and text, which name the rank. Other calls concern the caller's rank alone.
+ *
+ * The library knows ranks by a communicator that the program fills: gmxfmm_mpi.h makes one of MPI's, gmxfmm_threads_*
+ * one of threads.
+ */
+#ifndef GMXFMM_PARALLEL_H
+#define GMXFMM_PARALLEL_H
+
+#include "gmxfmm.h"
+
+/* What two ranks send each other in one exchange: both have one parcel with the other as a peer, or none. */
+typedef struct
+{
+    int         peer; /* another rank */
+    const void* send;
+    size_t      send_bytes; /* 0: nothing */
+    void*       receive;
+    size_t      receive_bytes; /* what the peer sends */
+} gmxfmm_parcel;
+
+/* Functions return 0, or another number if they failed: then the plan is of no more use than to be destroyed. All ranks
+ * call them, one after the other in the same order, from the thread that called the library. */
+typedef struct
+{
+    int   rank, size; /* 0 <= rank < size */
+    void* context;    /* first argument of the functions */
+    /* receive[size * bytes] becomes what all ranks send, in their order. */
+    int (*all_gather)(void* context, const void* send, size_t bytes, void* receive);
+    /* Sends and receives n parcels, with n different peers; n may be 0. What is sent may be overwritten, and what came
+     * may be read, when it returns. */
+    int (*exchange)(void* context, int n, const gmxfmm_parcel* m);
+    int device_memory; /* exchange takes addresses of devices; not used so far */
+} gmxfmm_comm;
+
+/* As gmxfmm_create, a plan for about num_particles particles on this rank. comm is copied, its context must outlive the
+ * plan. Options must be the same on all ranks, but for num_threads and what names a device. So far this is offered for
+ * the treecode on the CPU: Vaughn, Wilson & Krasny 2020, section 3.2. A communicator of one rank is as none. Errors: as
+ * gmxfmm_create; NULL and OPTION of a communicator that is none, which other ranks do not hear of; COMM. */
+GMXFMM_API gmxfmm_status gmxfmm_create_parallel(gmxfmm_plan**         plan,
+                                                const gmxfmm_options* options,
+                                                const gmxfmm_comm*    comm,
+                                                int64_t               num_particles,
+                                                const double*         box,
+                                                char*                 message,
+                                                size_t                message_size);
+
+/* What threads of a process that are ranks have in common. */
+typedef struct gmxfmm_threads gmxfmm_threads;
+
+/* For `size` threads. Errors: NULL, OPTION (size < 1), MEMORY. */
+GMXFMM_API gmxfmm_status gmxfmm_threads_create(gmxfmm_threads** threads, int size);
+
+/* The communicator of the thread that is this rank, 0..size-1. Waiting threads sleep. */
+GMXFMM_API gmxfmm_comm gmxfmm_threads_comm(gmxfmm_threads* threads, int rank);
+
+/* When all plans of its communicators were destroyed; NULL is allowed. */
+GMXFMM_API void gmxfmm_threads_destroy(gmxfmm_threads* threads);
+
+#endif

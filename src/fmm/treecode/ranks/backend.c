@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The treecode's row for several ranks: particles go from the ranks that give them to those that own them, which
+ * compute as one rank does with what others send them (state.h), and results go back.
+ *
+ * Sources and targets that are not sources are dealt each for themselves: so all ranks have as many of both, and as
+ * much to do, wherever the ones and the others are.
+ */
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fmm/clock.h"
+#include "fmm/geometry/extent.h"
+#include "fmm/particles.h"
+#include "fmm/state.h"
+#include "fmm/status.h"
+#include "fmm/treecode/backend.h"
+#include "fmm/treecode/ranks/bisection.h"
+#include "fmm/treecode/ranks/coincident.h"
+#include "fmm/treecode/ranks/route.h"
+#include "fmm/treecode/ranks/state.h"
+#include "fmm/treecode/treecode.h"
+
+/* What ranks say behind a step. */
+typedef struct
+{
+    int    status;
+    double energy;
+} outcome;
+
+struct fmm_treecode_ranks
+{
+    treecode_route sources, targets;
+    int            separate;      /* some rank has targets */
+    int64_t        num_clusters;  /* of all ranks */
+    double *       given, *owned; /* 4 numbers of each particle, on their way */
+    outcome*       outcomes;      /* of the ranks */
+    double*        room;          /* 6 a rank */
+    size_t         bytes;         /* of routes, arrays and sums */
+};
+
+enum
+{
+    c_numbers = 4 /* that travel of a particle at once, at most: place and charge; potential and field */
+};
+
+static gmxfmm_status create(gmxfmm_plan* plan)
+{
+    const size_t               num = (size_t)plan->ranks->comm.size;
+    struct fmm_treecode_ranks* r   = calloc(1, sizeof(*r));
+    plan->treecode_ranks           = r;
+    if (r != NULL)
+    {
+        r->outcomes = calloc(num, sizeof(*r->outcomes));
+        r->room     = calloc(6 * num, sizeof(*r->room));
+    }
+    return r == NULL || r->outcomes == NULL || r->room == NULL
+               ? fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %d ranks", plan->ranks->comm.size)
+               : fmm_treecode_create(plan);
+}
+
+static void free_assigned(gmxfmm_plan* plan)
+{
+    struct fmm_treecode_ranks* r = plan->treecode_ranks;
+    treecode_route_free(&r->sources);
+    treecode_route_free(&r->targets);
+    free(r->given);
+    free(r->owned);
+    r->given = r->owned = NULL;
+    plan->bytes -= r->bytes;
+    r->bytes = 0;
+}
+
+static void destroy(gmxfmm_plan* plan)
+{
+    if (plan->treecode_ranks != NULL)
+    {
+        free_assigned(plan);
+        free(plan->treecode_ranks->outcomes);
+        free(plan->treecode_ranks->room);
+        free(plan->treecode_ranks);
+        plan->treecode_ranks = NULL;
+    }
+    fmm_treecode_destroy(plan);
+}
+
+/* Charges travel with the particles, in each step. */
+static gmxfmm_status set_charges(gmxfmm_plan* plan)
+{
+    (void)plan;
+    return GMXFMM_OK;
+}
+
+/* The status, with a message of those that have none. */
+static gmxfmm_status told(gmxfmm_plan* plan, gmxfmm_status status)
+{
+    return status == GMXFMM_ERROR_COMM ? fmm_agree(plan, status) : status;
+}
+
+static gmxfmm_status failed(gmxfmm_plan* plan, gmxfmm_status status)
+{
+    return status == GMXFMM_ERROR_COMM ? status
+                                       : fmm_fail(plan, status, "%s", treecode_message(fmm_treecode_sums(plan)));
+}
+
+static gmxfmm_status no_memory(gmxfmm_plan* plan)
+{
+    return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %lld particles",
+                    (long long)(plan->particles.n + plan->particles.num_targets));
+}
+
+/* Whether the positions given on this rank are finite. */
+static gmxfmm_status check_places(gmxfmm_plan* plan, const void* x, const double* targets)
+{
+    double    low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
+    const int threads = plan->num_threads;
+    int64_t   bad     = fmm_widen_extent(x, plan->options.array_type, plan->particles.n, threads, low, high);
+    if (bad >= 0)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_POSITION, "the position of particle %lld is not finite", (long long)bad);
+    }
+    bad = targets != NULL ? fmm_widen_extent(targets, GMXFMM_DOUBLE, plan->particles.num_targets, threads, low, high)
+                          : -1;
+    return bad < 0 ? GMXFMM_OK
+                   : fmm_fail(plan, GMXFMM_ERROR_POSITION, "the position of target %lld is not finite", (long long)bad);
+}
+
+/* `numbers` each of particles or targets into the array on their way. */
+static void pack(const treecode_route* route, const void* from, gmxfmm_precision type, int numbers, double* to)
+{
+    for (int64_t k = 0; k < route->given; k++)
+    {
+        for (int d = 0; d < numbers; d++)
+        {
+            const int64_t i     = route->index[k] * numbers + d;
+            to[numbers * k + d] = type == GMXFMM_DOUBLE ? ((const double*)from)[i] : (double)((const float*)from)[i];
+        }
+    }
+}
+
+/* Numbers of results, and their products with a charge each where q is not NULL, to the caller. */
+static void
+deliver(const treecode_route* route, const double* from, int numbers, const double* q, gmxfmm_precision type, void* to)
+{
+    for (int64_t k = 0; k < route->given && to != NULL; k++)
+    {
+        for (int d = 0; d < numbers; d++)
+        {
+            const int64_t i     = route->index[k] * numbers + d;
+            const double  value = q != NULL ? from[numbers * k + d] * q[route->index[k]] : from[numbers * k + d];
+            if (type == GMXFMM_DOUBLE)
+            {
+                ((double*)to)[i] = value;
+            }
+            else
+            {
+                ((float*)to)[i] = (float)value;
+            }
+        }
+    }
+}
+
+/* The route of n places to their owners. Collective. Errors: POSITION, MEMORY. */
+static gmxfmm_status deal(gmxfmm_plan* plan, treecode_route* route, int64_t n, const void* x, gmxfmm_precision type)
+{
+    double*       places = malloc((3 * (size_t)n + 1) * sizeof(*places));
+    int*          owner  = malloc(((size_t)n + 1) * sizeof(*owner));
+    gmxfmm_status status = fmm_agree(plan, places != NULL && owner != NULL ? GMXFMM_OK : no_memory(plan));
+    for (int64_t i = 0; i < 3 * n && status == GMXFMM_OK; i++)
+    {
+        places[i] = type == GMXFMM_DOUBLE ? ((const double*)x)[i] : (double)((const float*)x)[i];
+    }
+    status = status == GMXFMM_OK ? treecode_bisect(plan->ranks, n, places, owner, plan->message, sizeof(plan->message))
+                                 : status;
+    free(places);
+    status = status == GMXFMM_OK
+                 ? treecode_route_make(route, plan->ranks, n, owner, plan->message, sizeof(plan->message))
+                 : status;
+    free(owner);
+    return status;
+}
+
+/* The targets' route. */
+static const treecode_route* targets_of(const struct fmm_treecode_ranks* r)
+{
+    return r->separate ? &r->targets : &r->sources;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Memory for what travels. */
+static gmxfmm_status reserve(gmxfmm_plan* plan)
+{
+    struct fmm_treecode_ranks* r       = plan->treecode_ranks;
+    const treecode_route*      targets = targets_of(r);
+    const size_t               given   = c_numbers * (size_t)larger(r->sources.given, targets->given);
+    const size_t               owned   = c_numbers * (size_t)larger(r->sources.owned, targets->owned);
+    r->given                           = malloc((given + 1) * sizeof(double));
+    r->owned                           = malloc((owned + 1) * sizeof(double));
+    r->bytes                           = r->sources.bytes + r->targets.bytes + (given + owned) * sizeof(double);
+    plan->bytes += r->bytes;
+    return fmm_agree(plan, r->given != NULL && r->owned != NULL ? GMXFMM_OK : no_memory(plan));
+}
+
+/* The sources' places, 3 n, and behind them charges, at the owners. */
+static gmxfmm_status send_sources(gmxfmm_plan* plan, const void* x, double* q)
+{
+    struct fmm_treecode_ranks* r = plan->treecode_ranks;
+    pack(&r->sources, x, plan->options.array_type, 3, r->given);
+    const gmxfmm_status status = treecode_route_there(&r->sources, plan->ranks, 3, r->given, r->owned);
+    pack(&r->sources, plan->charges.q, GMXFMM_DOUBLE, 1, r->given);
+    return status == GMXFMM_OK ? treecode_route_there(&r->sources, plan->ranks, 1, r->given, q) : status;
+}
+
+/* Trees and lists of what this rank owns; y: targets, or NULL. */
+static gmxfmm_status assign_owned(gmxfmm_plan* plan, const double* y)
+{
+    struct fmm_treecode_ranks* r = plan->treecode_ranks;
+    treecode*                  t = fmm_treecode_sums(plan);
+    const double*              q = r->owned + 3 * r->sources.owned;
+    const int64_t              m = y != NULL ? r->targets.owned : 0;
+    gmxfmm_status              status;
+    treecode_set_threads(t, plan->num_threads);
+    status = treecode_set_charges(t, r->sources.owned, q);
+    status = fmm_agree(plan, status == GMXFMM_OK ? status : failed(plan, status));
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    status = treecode_ranks_choose(t, r->owned, q, m, y);
+    status = status == GMXFMM_OK ? treecode_assign(t, r->owned, m, y) : status;
+    return status == GMXFMM_OK ? status : failed(plan, status);
+}
+
+/* Clusters of all ranks, for those who ask. */
+static gmxfmm_status count_clusters(gmxfmm_plan* plan)
+{
+    treecode_info info;
+    treecode_get_info(fmm_treecode_sums(plan), &info);
+    double              num            = info.num_clusters, room;
+    const gmxfmm_status status         = fmm_ranks_reduce(&plan->ranks->comm, FMM_RANKS_SUM, &num, &room, 1);
+    plan->treecode_ranks->num_clusters = (int64_t)num;
+    plan->treecode_ranks->bytes += info.bytes;
+    plan->bytes += info.bytes;
+    return status;
+}
+
+static gmxfmm_status assign_all(gmxfmm_plan* plan, const void* x)
+{
+    struct fmm_treecode_ranks* r        = plan->treecode_ranks;
+    const int64_t              m        = plan->particles.num_targets;
+    double                     separate = m > 0, room;
+    double*                    y        = NULL;
+    gmxfmm_status              status   = fmm_agree(plan, check_places(plan, x, plan->particles.target_x));
+    free_assigned(plan);
+    status = status == GMXFMM_OK ? fmm_ranks_reduce(&plan->ranks->comm, FMM_RANKS_MAX, &separate, &room, 1) : status;
+    r->separate = separate > 0;
+    status = status == GMXFMM_OK ? deal(plan, &r->sources, plan->particles.n, x, plan->options.array_type) : status;
+    status = status == GMXFMM_OK && r->separate ? deal(plan, &r->targets, m, plan->particles.target_x, GMXFMM_DOUBLE)
+                                                : status;
+    status = status == GMXFMM_OK ? reserve(plan) : status;
+    if (status == GMXFMM_OK && r->separate)
+    {
+        y      = malloc((3 * (size_t)r->targets.owned + 1) * sizeof(*y));
+        status = fmm_agree(plan, y != NULL ? GMXFMM_OK : no_memory(plan));
+        if (status == GMXFMM_OK)
+        {
+            pack(&r->targets, plan->particles.target_x, GMXFMM_DOUBLE, 3, r->given);
+            status = treecode_route_there(&r->targets, plan->ranks, 3, r->given, y);
+        }
+    }
+    status = status == GMXFMM_OK ? send_sources(plan, x, r->owned + 3 * r->sources.owned) : status;
+    status = status == GMXFMM_OK ? assign_owned(plan, y) : status;
+    free(y);
+    return status == GMXFMM_OK ? count_clusters(plan) : status;
+}
+
+static gmxfmm_status assign(gmxfmm_plan* plan, const void* x)
+{
+    return told(plan, assign_all(plan, x));
+}
+
+/* The first error of the step on any rank, and the energy of all. */
+static gmxfmm_status conclude(gmxfmm_plan* plan, const void* x, gmxfmm_status status, double* energy)
+{
+    struct fmm_treecode_ranks* r    = plan->treecode_ranks;
+    treecode*                  t    = fmm_treecode_sums(plan);
+    const gmxfmm_comm*         comm = &plan->ranks->comm;
+    const outcome              own  = {status, *energy};
+    int                        who  = 0;
+    if (status == GMXFMM_ERROR_COMM)
+    {
+        return status;
+    }
+    status = fmm_ranks_all_gather(comm, &own, sizeof(own), r->outcomes);
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    *energy = 0;
+    for (int i = 0; i < comm->size; i++)
+    {
+        *energy += r->outcomes[i].energy;
+    }
+    while (who < comm->size && r->outcomes[who].status == GMXFMM_OK)
+    {
+        who++;
+    }
+    if (who == comm->size)
+    {
+        return GMXFMM_OK;
+    }
+    const treecode_given given = {plan->particles.n, plan->particles.num_targets, x, plan->options.array_type,
+                                  plan->charges.q,   plan->particles.target_x};
+    if (r->outcomes[who].status == GMXFMM_ERROR_COINCIDENT)
+    {
+        return treecode_ranks_coincident(t, who, &given, r->room, plan->message, sizeof(plan->message));
+    }
+    return fmm_agree(plan, own.status == GMXFMM_OK ? GMXFMM_OK : failed(plan, (gmxfmm_status)own.status));
+}
+
+/* Results to the ranks that gave the particles. potential and field: some rank wants them. */
+static gmxfmm_status bring_back(gmxfmm_plan* plan, gmxfmm_output* output, int potential, int field)
+{
+    struct fmm_treecode_ranks* r      = plan->treecode_ranks;
+    const treecode_route*      route  = targets_of(r);
+    const gmxfmm_precision     type   = plan->options.array_type;
+    gmxfmm_status              status = GMXFMM_OK;
+    if (potential)
+    {
+        status = treecode_route_back(route, plan->ranks, 1, r->owned, r->given);
+        if (status == GMXFMM_OK)
+        {
+            deliver(route, r->given, 1, NULL, type, output->potential);
+        }
+    }
+    if (status == GMXFMM_OK && field)
+    {
+        status = treecode_route_back(route, plan->ranks, 3, r->owned + route->owned, r->given);
+        if (status == GMXFMM_OK)
+        {
+            deliver(route, r->given, 3, NULL, type, output->field);
+            deliver(route, r->given, 3, plan->charges.q, type, output->force);
+        }
+    }
+    return status;
+}
+
+static gmxfmm_status check_step(gmxfmm_plan* plan, const void* x, const gmxfmm_output* output)
+{
+    if (plan->treecode_ranks->separate && (output->force != NULL || output->want_energy))
+    {
+        return fmm_fail(
+            plan, GMXFMM_ERROR_OPTION,
+            "with targets, on whatever rank, there are a potential and a field, no forces or energies of the "
+            "charges");
+    }
+    return output->want_virial ? fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED,
+                                          "the treecode has no virial: leave it out, or use method = fmm")
+                               : check_places(plan, x, NULL);
+}
+
+static gmxfmm_status execute_all(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
+{
+    struct fmm_treecode_ranks* r        = plan->treecode_ranks;
+    treecode*                  t        = fmm_treecode_sums(plan);
+    const int64_t              m        = targets_of(r)->owned;
+    double                     wants[3] = {output->potential != NULL, output->field != NULL || output->force != NULL,
+                                           output->want_energy != 0},
+           room[3];
+    double          begin = fmm_time();
+    treecode_output out   = {0};
+    treecode_info   info;
+    gmxfmm_status   status = fmm_agree(plan, check_step(plan, x, output));
+    status = status == GMXFMM_OK ? fmm_ranks_reduce(&plan->ranks->comm, FMM_RANKS_MAX, wants, room, 3) : status;
+    status = status == GMXFMM_OK ? send_sources(plan, x, t->q) : status;
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    const double sent = fmm_time() - begin;
+    out.potential     = wants[0] > 0 ? r->owned : NULL;
+    out.field         = wants[1] > 0 ? r->owned + m : NULL;
+    out.want_energy   = wants[2] > 0;
+    status            = treecode_execute(t, r->owned, &out);
+    begin             = fmm_time();
+    status            = conclude(plan, x, status, &out.energy);
+    status            = status == GMXFMM_OK ? bring_back(plan, output, wants[0] > 0, wants[1] > 0) : status;
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    output->energy_near = 0;
+    output->energy_far  = output->want_energy ? out.energy : 0;
+    treecode_get_info(t, &info);
+    plan->info.time_charges += info.time_charges;
+    plan->info.time_sums += info.time_sums;
+    plan->info.time_output += sent + info.time_output + fmm_time() - begin;
+    return GMXFMM_OK;
+}
+
+static gmxfmm_status execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
+{
+    return told(plan, execute_all(plan, x, output));
+}
+
+static void get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
+{
+    fmm_treecode_get_info(plan, info);
+    info->num_clusters = (int)plan->treecode_ranks->num_clusters;
+}
+
+static unsigned capabilities(const gmxfmm_plan* plan)
+{
+    (void)plan;
+    return GMXFMM_CAN_TARGETS;
+}
+
+#define ONE_RANK "several ranks take no steps on a stream: use gmxfmm_assign and gmxfmm_execute"
+
+extern const fmm_backend fmm_backend_treecode_ranks;
+const fmm_backend        fmm_backend_treecode_ranks = {
+           .method     = GMXFMM_TREECODE,
+           .device     = GMXFMM_CPU,
+           .precisions = 1U << GMXFMM_SINGLE | 1U << GMXFMM_DOUBLE,
+           .treecode   = &treecode_on_ranks,
+
+           .no_exclusions      = "the treecode excludes no pairs: use method = fmm",
+           .no_enqueue         = ONE_RANK,
+           .no_enqueue_assign  = ONE_RANK,
+           .no_enqueue_charges = ONE_RANK,
+           .no_time_stages     = ONE_RANK,
+
+           .capabilities = capabilities,
+           .create       = create,
+           .destroy      = destroy,
+           .set_charges  = set_charges,
+           .set_targets  = fmm_particles_keep_targets,
+           .on_host      = fmm_treecode_on_host,
+           .assign       = assign,
+           .execute      = execute,
+           .get_info     = get_info,
+};

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the stages of the treecode keep for several ranks. A rank has the particles of its part of space, their tree and
+ * modified charges, as one rank has all; and of the trees of others what its interaction lists name: the locally
+ * essential tree (Warren & Salmon, Supercomputing 1993; Vaughn, Wilson & Krasny 2020, section 3.2). This stands in the
+ * arrays of the sources behind what is the rank's own, so that sums know of no ranks. Of t->sources:
+ *
+ *   clusters   num own ones | num_points of others with modified charges | others, named for their particles alone
+ *   particles  n own ones   | imported
+ *
+ * in the order of ranks, of a rank's in the order of its tree.
+ */
+#ifndef TREECODE_RANKS_STATE_H
+#define TREECODE_RANKS_STATE_H
+
+#include "fmm/parallel/ranks.h"
+#include "fmm/treecode/state.h"
+
+/* How many clusters one rank's lists name of another's: for their modified charges; for their particles alone; and of
+ * those with particles, which may be parts of each other, those that travel. */
+typedef struct
+{
+    int64_t points, others, whole;
+} treecode_named;
+
+typedef struct treecode_ranks
+{
+    const fmm_ranks*   ranks;
+    treecode_clusters* tree;                        /* size: of the others, without particles, while lists are made */
+    treecode_named *   take, *give;                 /* size: of the others' clusters; of the own ones by them */
+    int *              take_cluster, *give_cluster; /* their numbers on the rank that has them, each rank's as named */
+    int64_t *          take_start, *give_start;     /* size + 1, in these */
+    int64_t*           particles_start;             /* size + 1: imported ones of a rank */
+    int64_t *          receive_start, *send_start;  /* size + 1, numbers a step */
+    double *           receive, *send;
+    size_t             bytes;
+} treecode_ranks;
+
+/* Memory of what lists name, and of a step's numbers. */
+void treecode_ranks_free_named(treecode_ranks* r);
+void treecode_ranks_free_trees(treecode_ranks* r);
+
+/* As fmm_ranks_agree, with the message of t. */
+gmxfmm_status treecode_ranks_agree(treecode* t, gmxfmm_status status);
+
+/* trees.c: the trees of the others, at t->ranks->tree. Collective. Errors: MEMORY. */
+gmxfmm_status treecode_ranks_share_trees(treecode* t);
+
+/* essential.c: lists of the own batches with the trees of the others behind those with the own one, and who needs what
+ * for them. Collective. Errors: MEMORY. */
+gmxfmm_status treecode_ranks_name(treecode* t);
+
+/* parcels.c: memory for a step; and what lists name, from the ranks that have it. The latter is collective. Errors:
+ * MEMORY (the first), COMM. */
+gmxfmm_status treecode_ranks_reserve(treecode* t);
+gmxfmm_status treecode_ranks_exchange(treecode* t);
+
+/* choose.c: what options leave automatic, for sources x[3 t->n] with charges q and targets y[3 m], NULL: the sources.
+ * Collective. Errors: MEMORY. */
+gmxfmm_status treecode_ranks_choose(treecode* t, const double* x, const double* q, int64_t m, const double* y);
+
+extern const treecode_stages treecode_on_ranks; /* stages.c */
+
+#endif
