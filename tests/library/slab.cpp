@@ -78,15 +78,6 @@ gmxfmm_options fine(const Plane& p, gmxfmm_precision precision = GMXFMM_DOUBLE)
     return slab(explicitOptions(20, p.cells, 2, precision));
 }
 
-/* Energies of excluded pairs cancel some of the sum; fields are compared by their RMS. */
-void expectAgreement(const Solution& r, const Solution& reference, double tolerance)
-{
-    EXPECT_LT(relativeRms(r.field, reference.field), tolerance);
-    EXPECT_LT(relativeRms(r.potential, reference.potential), tolerance);
-    EXPECT_NEAR(r.energy, reference.energy,
-                tolerance * std::sqrt(static_cast<double>(r.force.size())) * std::fabs(reference.energy));
-}
-
 class Slab : public testing::TestWithParam<Plane>
 {
 };
@@ -94,13 +85,6 @@ class Slab : public testing::TestWithParam<Plane>
 std::string planeName(const testing::TestParamInfo<Plane>& info)
 {
     return info.param.name;
-}
-
-/* Slope of a smooth function by a five-point rule: h^4 / 30 of the fifth derivative, and 1e-14 / h of rounding. */
-template <typename Function>
-double slope(const Function& f, double h)
-{
-    return (8 * (f(h) - f(-h)) - (f(2 * h) - f(-2 * h))) / (12 * h);
 }
 
 Vec3 turned(const Vec3& r, const std::array<std::size_t, 3>& axes)

@@ -72,24 +72,9 @@ gmxfmm_options fine(const Line& p, gmxfmm_precision precision = GMXFMM_DOUBLE)
     return wire(explicitOptions(20, p.cells, 2, precision));
 }
 
-void expectAgreement(const Solution& r, const Solution& reference, double tolerance)
-{
-    EXPECT_LT(relativeRms(r.field, reference.field), tolerance);
-    EXPECT_LT(relativeRms(r.potential, reference.potential), tolerance);
-    EXPECT_NEAR(r.energy, reference.energy,
-                tolerance * std::sqrt(static_cast<double>(r.force.size())) * std::fabs(reference.energy));
-}
-
 class Wire : public testing::TestWithParam<Line>
 {
 };
-
-/* As in slab.cpp. */
-template <typename Function>
-double slope(const Function& f, double h)
-{
-    return (8 * (f(h) - f(-h)) - (f(2 * h) - f(-2 * h))) / (12 * h);
-}
 
 } // namespace
 
