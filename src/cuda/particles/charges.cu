@@ -8,82 +8,53 @@
 
 enum
 {
-    c_threads = 256,
-    c_few     = 512 /* charges that are set by the kernel that adds up all: each block looks at them */
+    c_threads = 256
 };
 
-/* Charges of particles index[count], or of all n without index: q[count], on the device. */
+/* Sets the charges of particles index[count], or of all n without index, to q[count], on the device: in the caller's
+ * order and, if the sources are sorted, in their anchors. An index that no particle has is an error of later steps. */
 template <class X>
-struct ChargeArgs
-{
-    int            count;
-    const int*     index;
-    const X*       q;
-    int            n;
-    const int*     position; /* NULL: sources are not sorted */
-    double*        charge;
-    Anchor*        anchor;
-    ChargeResults* results;
-};
-
-/* In the caller's order and, if the sources are sorted, in their anchors. */
-template <class X>
-static __device__ void set_charge(const ChargeArgs<X>& a, int i, X q)
-{
-    const double value = static_cast<double>(q);
-    a.charge[i]        = value;
-    if (a.position != NULL)
-    {
-        a.anchor[a.position[i]].charge = value;
-    }
-}
-
-/* An index that no particle has is an error of later steps. */
-template <class X>
-__global__ void __launch_bounds__(c_threads) set_charges(ChargeArgs<X> a)
+__global__ void __launch_bounds__(c_threads) set_charges(int            count,
+                                                         const int*     index,
+                                                         const X*       q,
+                                                         int            n,
+                                                         const int*     position,
+                                                         double*        charge,
+                                                         Anchor*        anchor,
+                                                         ChargeResults* r)
 {
     const int k = static_cast<int>(blockIdx.x * c_threads + threadIdx.x);
-    const int i = k < a.count && a.index != NULL ? a.index[k] : k;
-    if (k < a.count && i >= 0 && i < a.n)
+    const int i = k < count && index != NULL ? index[k] : k;
+    if (k < count && i >= 0 && i < n)
     {
-        set_charge(a, i, a.q[k]);
+        const double value = static_cast<double>(q[k]);
+        charge[i]          = value;
+        if (position != NULL)
+        {
+            anchor[position[i]].charge = value;
+        }
     }
-    else if (k < a.count)
+    else if (k < count)
     {
-        atomicMax(&a.results->stray, k + 1);
+        atomicMax(&r->stray, k + 1);
     }
 }
 
 /* The total charge, with the same bits however the charges were set, and the first particle whose charge is not finite.
- * Each block has `each` particles in a row, of which it first sets those that are among the count. */
-template <class X>
-__global__ void __launch_bounds__(c_threads) sum_charges(ChargeArgs<X> a, int each)
+ */
+__global__ void __launch_bounds__(c_threads) sum_charges(int n, const double* charge, ChargeResults* r)
 {
     __shared__ int bad;
-    ChargeResults* r     = a.results;
-    const int      begin = static_cast<int>(blockIdx.x) * each, end = min(begin + each, a.n);
     double         sum   = 0;
     int            first = c_none;
-    for (int k = static_cast<int>(threadIdx.x); k < a.count; k += c_threads)
-    {
-        const int i = a.index[k];
-        if (i >= begin && i < end)
-        {
-            set_charge(a, i, a.q[k]);
-        }
-        else if (blockIdx.x == 0 && (i < 0 || i >= a.n))
-        {
-            atomicMax(&r->stray, k + 1);
-        }
-    }
     if (threadIdx.x == 0)
     {
         bad = c_none;
     }
-    __syncthreads();
-    for (int i = begin + static_cast<int>(threadIdx.x); i < end; i += c_threads)
+    for (int i = static_cast<int>(blockIdx.x * c_threads + threadIdx.x); i < n;
+         i += static_cast<int>(gridDim.x) * c_threads)
     {
-        const double q = a.charge[i];
+        const double q = charge[i];
         sum += q;
         first = isfinite(q) ? first : min(first, i);
     }
@@ -105,11 +76,10 @@ __global__ void __launch_bounds__(c_threads) sum_charges(ChargeArgs<X> a, int ea
         __syncthreads();
         if (threadIdx.x == 0)
         {
-            const int stray = __ldcg(&r->stray); /* another block may have found it */
-            r->total[0]     = all;
-            r->bad          = stray > 0 ? -stray : bad;
-            r->stray        = 0;
-            r->done         = 0;
+            r->total[0] = all;
+            r->bad      = r->stray > 0 ? -r->stray : bad;
+            r->stray    = 0;
+            r->done     = 0;
         }
     }
 }
@@ -118,23 +88,16 @@ template <class X>
 static gmxfmm_status
 launch(gmxfmm_plan* plan, int count, const int* index, const X* q, bool sorted, cudaStream_t stream)
 {
-    fmm_device*   d = plan->device;
-    const int     n = d->sources.n, blocks = std::max(1, std::min<int>(blocks_for(n, c_threads), c_sumBlocks));
-    ChargeArgs<X> a = {count,
-                       index,
-                       q,
-                       n,
-                       sorted ? d->sources.position.as<int>() : NULL,
-                       d->charge.as<double>(),
-                       d->sources.anchor.as<Anchor>(),
-                       d->charge_results.as<ChargeResults>()};
-    if (count > 0 && (index == NULL || count > c_few))
+    fmm_device* d = plan->device;
+    const int   n = d->sources.n, blocks = std::max(1, std::min<int>(blocks_for(n, c_threads), c_sumBlocks));
+    if (count > 0)
     {
-        set_charges<<<blocks_for(count, c_threads), c_threads, 0, stream>>>(a);
+        set_charges<X><<<blocks_for(count, c_threads), c_threads, 0, stream>>>(
+            count, index, q, n, sorted ? d->sources.position.as<int>() : NULL, d->charge.as<double>(),
+            d->sources.anchor.as<Anchor>(), d->charge_results.as<ChargeResults>());
         FMM_CUDA(plan, cudaGetLastError());
-        a.count = 0;
     }
-    sum_charges<<<blocks, c_threads, 0, stream>>>(a, blocks_for(n, blocks));
+    sum_charges<<<blocks, c_threads, 0, stream>>>(n, d->charge.as<double>(), d->charge_results.as<ChargeResults>());
     FMM_CUDA(plan, cudaGetLastError());
     return GMXFMM_OK;
 }
