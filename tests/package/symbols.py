@@ -3,6 +3,7 @@
 
 Usage: symbols.py NM LIBRARY HEADER...
 """
+import os
 import re
 import subprocess
 import sys
@@ -14,7 +15,8 @@ def main():
     for header in headers:
         text = re.sub(r"/\*.*?\*/", "", open(header).read(), flags=re.S)
         found = set(re.findall(r"GMXFMM_API[^;(]*?\b(gmxfmm_\w+)\(", text))
-        assert len(found) >= 4, f"{header} has lost its declarations"
+        least = 4 if os.path.basename(header) == "gmxfmm_parallel.h" else 5
+        assert len(found) >= least, f"{header} has lost its declarations"
         declared |= found
     lines = subprocess.run([nm, "-D", "--defined-only", library], check=True, capture_output=True, text=True).stdout
     exported = {line.split()[-1].split("@")[0] for line in lines.splitlines()}
