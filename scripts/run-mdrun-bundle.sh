@@ -16,7 +16,8 @@
 # Into OUT/coupling.json:
 #   coupling   what pressure coupling costs in the membrane
 # Into OUT/gpus.json:
-#   gpus       1,119,744 atoms of water on one and on several GPUs; only where it is asked for
+#   gpus       1,119,744 and 81,000 atoms of water on one and on several GPUs, FMM and PME; only where it is asked for
+#   gpus-NAME  the same of another system: gpus-droplets, gpus-water15
 # Into OUT/drift.json:
 #   nve        energy drift of water at constant energy, 1 ns
 # Into OUT/lj-split-observables.json:
@@ -30,7 +31,7 @@
 # Into OUT/timeline.json:
 #   timeline   when the kernels of a step run, in five of these systems
 # With another version of GROMACS than 2022.5 the names have it in them: mdrun-2026.3.json, mdrun-tests-2026.3.json.
-# GMXFMM_BENCHMARK_OPTIONS: more options for benchmarks/mdrun_gpu.py, separated by spaces.
+# GMXFMM_BENCHMARK_OPTIONS: more options for benchmarks/mdrun_gpu.py or mdrun_gpus.py, separated by spaces.
 # Without a PART all of them but gpus. What has been found is stored after each step; nothing goes on after GMXFMM_SECONDS (default 540), so
 # that a command which may run for ten minutes ends by itself: called again, with its results in benchmarks/results, it goes on.
 # The status is 0 only if everything asked for ran to its end and passed; 3 if there is no GPU.
@@ -84,10 +85,14 @@ tests() {
         "$suffix" || status=1
 }
 
+# The folder of benchmarks/results that is this device's.
+slug() {
+    tr '[:upper:]' '[:lower:]' <<<"$name" | sed 's/[^a-z0-9]\+/-/g'
+}
+
 benchmarks() {
-    local slug earlier
-    slug=$(tr '[:upper:]' '[:lower:]' <<<"$name" | sed 's/[^a-z0-9]\+/-/g')
-    earlier=$root/benchmarks/results/$slug/mdrun$suffix.json
+    local earlier
+    earlier=$root/benchmarks/results/$(slug)/mdrun$suffix.json
     [ -f "$out/mdrun$suffix.json" ] && earlier=$out/mdrun$suffix.json
     echo "== $*"
     # shellcheck disable=SC2086
@@ -105,10 +110,14 @@ for part in "${parts[@]}"; do
             ;;
         runs) tests runs fmm_gpu.py runs virial modes choice coupling ;;
         devices) tests devices fmm_gpu.py devices ;;
-        gpus)
-            echo "== gpus"
-            timeout "$(left)" python3 benchmarks/mdrun_gpus.py "$GMXFMM_GMX" "$out/gpus$suffix.json" --work "$work/gpus" \
-                --limit "$(left)" || status=1
+        gpus | gpus-*)
+            echo "== $part"
+            best=benchmarks/results/$(slug)/mdrun$suffix.json
+            [ -f "$best" ] || best=benchmarks/results/nvidia-h200/mdrun$suffix.json
+            systems=$([ "$part" = gpus ] && echo water12 water5 || echo "${part#gpus-}")
+            # shellcheck disable=SC2086
+            timeout "$(left)" python3 benchmarks/mdrun_gpus.py "$GMXFMM_GMX" "$out/gpus$suffix.json" $systems --work "$work/gpus" \
+                --best-of "$best" --limit "$(left)" ${GMXFMM_BENCHMARK_OPTIONS:-} || status=1
             ;;
         perturbed) tests perturbed free_energy_gpu.py ;;
         drift) tests drift fmm_gpu.py drift long ;;
@@ -138,9 +147,8 @@ for part in "${parts[@]}"; do
             ;;
         bar)
             echo "== bar"
-            slug=$(tr '[:upper:]' '[:lower:]' <<<"$name" | sed 's/[^a-z0-9]\+/-/g')
-            if [ ! -f "$out/bar$suffix.json" ] && [ -f "benchmarks/results/$slug/bar$suffix.json" ]; then
-                cp "benchmarks/results/$slug/bar$suffix.json" "$out/"
+            if [ ! -f "$out/bar$suffix.json" ] && [ -f "benchmarks/results/$(slug)/bar$suffix.json" ]; then
+                cp "benchmarks/results/$(slug)/bar$suffix.json" "$out/"
             fi
             # shellcheck disable=SC2086
             timeout "$(left)" python3 benchmarks/bar.py runs "$out/bar$suffix.json" --seconds "$(left)" --gpus "$(nvidia-smi -L | wc -l)" \
