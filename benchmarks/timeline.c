@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Records when each kernel, copy and fill of a CUDA program ran, for timeline.py. A program loads it by itself:
- *   CUDA_INJECTION64_PATH=libgmxfmm_timeline.so GMXFMM_TIMELINE=records.txt gmx mdrun ...
- * Each line: start and end in ns, stream, name. */
+/* Records when each kernel, copy and fill of a CUDA program ran, for timeline.py and devices_trace.py. A program loads
+ * it by itself: CUDA_INJECTION64_PATH=libgmxfmm_timeline.so GMXFMM_TIMELINE=records.txt gmx mdrun ... Each line: start
+ * and end in ns, device, stream, name. */
 #include <cupti.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -33,20 +33,20 @@ static void write_records(CUcontext context, uint32_t stream, uint8_t* buffer, s
         if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
         {
             const CUpti_ActivityKernel10* k = (const CUpti_ActivityKernel10*)record;
-            fprintf(records, "%llu %llu %u %s\n", (unsigned long long)k->start, (unsigned long long)k->end, k->streamId,
-                    k->name);
+            fprintf(records, "%llu %llu %u %u %s\n", (unsigned long long)k->start, (unsigned long long)k->end,
+                    k->deviceId, k->streamId, k->name);
         }
         else if (record->kind == CUPTI_ACTIVITY_KIND_MEMCPY)
         {
             const CUpti_ActivityMemcpy6* c = (const CUpti_ActivityMemcpy6*)record;
-            fprintf(records, "%llu %llu %u copy%d\n", (unsigned long long)c->start, (unsigned long long)c->end,
-                    c->streamId, c->copyKind);
+            fprintf(records, "%llu %llu %u %u copy%d\n", (unsigned long long)c->start, (unsigned long long)c->end,
+                    c->deviceId, c->streamId, c->copyKind);
         }
         else if (record->kind == CUPTI_ACTIVITY_KIND_MEMSET)
         {
             const CUpti_ActivityMemset4* f = (const CUpti_ActivityMemset4*)record;
-            fprintf(records, "%llu %llu %u fill\n", (unsigned long long)f->start, (unsigned long long)f->end,
-                    f->streamId);
+            fprintf(records, "%llu %llu %u %u fill\n", (unsigned long long)f->start, (unsigned long long)f->end,
+                    f->deviceId, f->streamId);
         }
     }
     free(buffer);

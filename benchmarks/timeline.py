@@ -12,41 +12,20 @@ import datetime
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import mdrun_systems  # noqa: E402
 from harness import FMM, Gmx, changed, version  # noqa: E402
+from kernel_times import records  # noqa: E402
 from mdrun_gpu import CASES, SPLIT, gpu  # noqa: E402
-
-
-def records(path):
-    """(start, end, stream, name) in order of their start, in ns."""
-    rows = []
-    with open(path) as lines:
-        for line in lines:
-            start, end, stream, name = line.split(maxsplit=3)
-            rows.append((int(start), int(end), int(stream), name.strip()))
-    names = sorted({row[3] for row in rows})
-    plain = subprocess.run(["c++filt"], input="\n".join(names), text=True, capture_output=True, check=True).stdout.splitlines()
-    short = {name: short_name(text) for name, text in zip(names, plain)}
-    return sorted((start, end, stream, short[name]) for start, end, stream, name in rows)
-
-
-def short_name(text):
-    """The name of a kernel without its arguments, its namespaces and the return type of a template."""
-    text = text.split("(anonymous namespace)::")[-1].split("(", 1)[0]
-    head, _, arguments = text.partition("<")
-    head = head.split()[-1].split("::")[-1] if head else head
-    return f"{head}<{arguments}" if arguments else head
 
 
 def steps(rows):
     """Lists of records of a step, relative to the end of the step before."""
     found, current, begin = [], [], None
-    for start, end, stream, name in rows:
+    for start, end, _, stream, name in rows:
         current.append((start, end, stream, name))
         if name.lower().startswith("leapfrog"):
             if begin is not None:

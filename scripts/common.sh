@@ -143,3 +143,15 @@ find_nvcc() {
     done
     return 1
 }
+
+# compile_timeline FOLDER: what records when kernels run, where the CUDA toolkit has CUPTI of version 13; else nothing
+compile_timeline() {
+    local nvcc cuda
+    nvcc=$(find_nvcc || true)
+    cuda=$(dirname "$(dirname "${nvcc:-/}")")
+    if grep -qs CUpti_ActivityKernel10 "$cuda/include/cupti_activity.h"; then
+        cc -std=c11 -Wall -Wextra -O2 -shared -fPIC -isystem "$cuda/include" -o "$1/libgmxfmm_timeline.so" "$ROOT/benchmarks/timeline.c" \
+            -L"$cuda/lib64" -lcupti
+        cp -L "$cuda"/lib64/libcupti.so.13 "$1/"
+    fi
+}

@@ -164,6 +164,31 @@ def treecode(logs, out, common):
               "{charges_s:.4g}, sums {sums_s:.4g}), error {potential_error:.2e}".format(**r))
 
 
+def devices(logs, out, common):
+    """Lines of devices_cuda, traces of its steps if there are any, and which lines of the benchmark's systems there are not."""
+    records = lines(logs, "devices")
+    names = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True, check=True).stdout.splitlines()
+    topology = subprocess.run(["nvidia-smi", "topo", "-m"], capture_output=True, text=True).stdout
+    rounds = {}
+    for r in records:  # each by a call of its own
+        rounds[r["system"]] = rounds.get(r["system"], -1) + (r["parts"] == 1)
+        r["round"] = rounds[r["system"]]
+    numbers = [n for n in (1, 2, 4, 8) if n <= max(2, len(names))]
+    have = {(r["system"], r["parts"]) for r in records}
+    missing = [f"{system} on {n}" for system in ("12", "5", "droplets", "25", "p64") for n in numbers if (system, n) not in have]
+    trace = os.path.join(logs, "devices-trace.json")
+    with open(os.path.join(out, "devices.json"), "w") as f:
+        json.dump({**common, "gpu_names": names, "connection": sorted(set(re.findall(r"\b(?:NV\d+|PIX|PXB|PHB|NODE|SYS)\b", topology.split("Legend")[0]))),
+                   "missing": missing, "records": records, "traces": json.load(open(trace)) if os.path.exists(trace) else []}, f, indent=1)
+        f.write("\n")
+    one = {}
+    for r in records:
+        if r["parts"] == 1:
+            one[r["system"]] = r["total_ms"]
+        print("{system} {parts} parts: total {total_ms:.4f} near {near_ms:.4f} far {far_ms:.4f} both {both_ms:.4f} ms, shares {shares} far "
+              "{far_shares}, same bits {same_bits}, {ratio:.2f}".format(**r, ratio=one.get(r["system"], float("nan")) / r["total_ms"]))
+
+
 def kernel_records(path, system):
     found = {}
     with open(path) as f:
@@ -196,7 +221,7 @@ def main():
     if sys.argv[6:] == ["quiet"]:
         sys.stdout = open(os.devnull, "w")
     {"tests": tests, "water": water, "charges": charges, "m2l": m2l, "points": points, "choice": choice, "treecode": treecode, "kernels": kernels,
-     "python": python}[part](
+     "devices": devices, "python": python}[part](
         logs, out, environment(commit, command))
 
 

@@ -4,7 +4,9 @@
 #   FOLDER/run.sh OUT [PART]...                     there; or unpack FOLDER.tar.xz, which is the same
 # GMXFMM_REFERENCE_DATA as for the tests; GMXFMM_SPC216: GROMACS's box of water, for benchmarks.
 set -euo pipefail
-root=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source-path=SCRIPTDIR source=common.sh
+source "$(dirname "$0")/common.sh"
+root=$ROOT
 build=$(realpath "${1:?usage: make-library-bundle.sh BUILD FOLDER}")
 bundle=$(realpath -m "${2:?usage: make-library-bundle.sh BUILD FOLDER}")
 data=${GMXFMM_REFERENCE_DATA:-$root/../shared/data}
@@ -25,6 +27,9 @@ for program in "$bundle"/bin/*; do ldd "$program"; done |
     awk '$2 == "=>" && $3 ~ /^\// && $1 !~ /^(libc|libm|libdl|librt|libpthread|libcuda)\./ { print $3 }' | sort -u |
     while read -r library; do cp -L "$library" "$bundle/lib/"; done
 rm -f "$bundle"/lib/libcufft* # large, and part of any CUDA installation, as is libnvrtc, which no program is linked with
+# what records when kernels ran, where the CUDA toolkit has CUPTI of version 13
+compile_timeline "$bundle/lib"
+cp "$root"/benchmarks/{devices_trace,kernel_times}.py "$bundle/"
 # kernels that are compiled when they are first used: here, where time costs less; with another NVRTC there, they are again
 compile=$build/tests/gmxfmm_test_rotation_compile
 if [ -x "$compile" ]; then

@@ -25,14 +25,7 @@ strip -o "$bundle/bin/gmx" "$gmx"
 ldd "$gmx" | awk '$2 == "=>" && $3 ~ /^\// && $1 !~ /^(libc|libm|libdl|librt|libpthread|libcufft|libcuda)\./ { print $3 }' |
     while read -r library; do cp -L "$library" "$bundle/lib/"; done
 strip "$bundle"/lib/*
-# What records when kernels ran, where the CUDA toolkit has CUPTI of version 13.
-nvcc=$(find_nvcc || true)
-cuda=$(dirname "$(dirname "${nvcc:-/}")")
-if grep -qs CUpti_ActivityKernel10 "$cuda/include/cupti_activity.h"; then
-    cc -std=c11 -Wall -Wextra -O2 -shared -fPIC -isystem "$cuda/include" -o "$bundle/lib/libgmxfmm_timeline.so" "$ROOT/benchmarks/timeline.c" \
-        -L"$cuda/lib64" -lcupti
-    cp -L "$cuda"/lib64/libcupti.so.13 "$bundle/lib/"
-fi
+compile_timeline "$bundle/lib"
 # Programs and libraries travel packed, and are unpacked where they are used.
 tar -C "$bundle" -cf - bin lib | xz -T0 -6 >"$bundle/programs.tar.xz"
 sha256sum <"$bundle/programs.tar.xz" >"$bundle/programs.sha256"

@@ -10,17 +10,18 @@
 #   choice    settings chosen by measurement in water, against those of the model     choice.json
 #   treecode  whole calls: 1 to 64 million charges, both kernels, both precisions   treecode.json
 #   kernels   what each kernel uses of the device (Nsight Compute)              kernels.json
+#   devices   a step on one GPU and on several, only where it is asked for   devices.json
 #   python    the package's tests with arrays of PyTorch, CuPy and JAX; a step from Python   python-tests.json, python-gpu.json
 # and OUT/logs.tar.gz. The status is 0 only if everything that was asked for ran and passed; 3 if there is no GPU.
 set -uo pipefail
 bundle=$(cd "$(dirname "$0")" && pwd)
-out=$(realpath -m "${1:?usage: run.sh OUT [tests|water|charges|m2l|points|choice|treecode|kernels|python]...}")
+out=$(realpath -m "${1:?usage: run.sh OUT [tests|water|charges|m2l|points|choice|treecode|kernels|devices|python]...}")
 command="$(basename "$bundle")/run.sh OUT ${*:2}"
 shift
 parts=("$@")
 ((${#parts[@]})) || parts=(tests water charges m2l points choice treecode kernels python)
 for part in "${parts[@]}"; do
-    case $part in tests | water | charges | m2l | points | choice | treecode | kernels | python) ;; *) echo "run.sh: unknown part '$part'" >&2 && exit 2 ;; esac
+    case $part in tests | water | charges | m2l | points | choice | treecode | kernels | devices | python) ;; *) echo "run.sh: unknown part '$part'" >&2 && exit 2 ;; esac
 done
 cuda=${CUDA_HOME:-/usr/local/cuda}
 export LD_LIBRARY_PATH=$bundle/lib:$cuda/lib64:${LD_LIBRARY_PATH:-} PATH=$PATH:$cuda/bin
@@ -196,6 +197,19 @@ run_kernels() {
     "${profile[@]}" 0.8,8,2000 >"$work/logs/kernels-treecode-double.csv" 2>&1 || failed=1
 }
 
+# What is wanted most first: a call may be stopped. Traces: where the time of a step on several goes.
+run_devices() {
+    local system count=$gpus traces=()
+    ((count > 1)) || count=2 # two parts of the one
+    for system in 12 5 droplets 12 25 p64 12 5 droplets; do
+        measure devices devices "$bin/benchmark-devices_cuda" "$GMXFMM_SPC216" 1 "$system"
+    done
+    [ -f "$bundle/lib/libgmxfmm_timeline.so" ] || return
+    traces=(12:1:-1 12:2:1 12:2:0.5 "12:$count:$(awk "BEGIN { print 1 / $count }")" 5:2:1 5:2:0.5 droplets:1:-1 droplets:2:-1)
+    python3 "$bundle/devices_trace.py" "$bin/benchmark-devices_cuda" "$GMXFMM_SPC216" "$bundle/lib/libgmxfmm_timeline.so" \
+        "$work/logs/devices-trace.json" "${traces[@]}" >"$work/logs/devices-trace.log" 2>&1 || { echo "FAILED: devices_trace.py" && failed=1; }
+}
+
 run_python() {
     local name code
     export PYTHONPATH=$bundle/checkout/python PYTHONDONTWRITEBYTECODE=1
@@ -230,6 +244,7 @@ for part in "${parts[@]}"; do
         choice) run_choice ;;
         treecode) run_treecode ;;
         kernels) run_kernels ;;
+        devices) run_devices ;;
         python) run_python ;;
     esac
     store "$part"
