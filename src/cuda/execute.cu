@@ -326,13 +326,21 @@ static gmxfmm_status balance_near(gmxfmm_plan* plan, const void* x)
 {
     fmm_device*  d     = plan->device;
     DeviceParts* parts = d->parts;
-    double       base[GMXFMM_MAX_DEVICES], ms[GMXFMM_MAX_DEVICES], best[GMXFMM_MAX_DEVICES], least = 0;
+    double       base[GMXFMM_MAX_DEVICES], ms[GMXFMM_MAX_DEVICES], best[GMXFMM_MAX_DEVICES], least = 0, beside = 0;
     FMM_TRY(fmm_cuda_assign_parts(plan, d->own));
     FMM_TRY(time_parts(plan, x, GMXFMM_STAGE_FAR, base));
     for (int round = 0; round < c_triedShares; round++)
     {
         FMM_TRY(fmm_cuda_assign_parts(plan, d->own));
         FMM_TRY(time_parts(plan, x, GMXFMM_STAGE_NEAR | GMXFMM_STAGE_FAR, ms));
+        if (round == 0 && plan->options.pairs_beside)
+        {
+            /* pair kernels of others run on the first device: as long as all of the near field would take on one */
+            const auto k = std::max_element(parts->share, parts->share + parts->num) - parts->share;
+            beside       = std::max(ms[k] - base[k], 0.0) / parts->share[k];
+            base[0] += beside;
+        }
+        ms[0] += beside;
         const double slowest = *std::max_element(ms, ms + parts->num);
         if (round == 0 || slowest < least)
         {

@@ -154,7 +154,8 @@ typedef struct
                           * that soften such pairs themselves; less than gmxfmm_info.near_range, which an open
                           * system's cells see to */
     int pairs_beside;    /* [0] 1: pair kernels of others, about as long as the near field's, share the GPU with a step:
-                          * times by which create_measured chooses count the near field twice */
+                          * times by which create_measured chooses count the near field twice, and the first of several
+                          * GPUs gets less of it */
     int num_devices;     /* [0] GPUs of this process that share a step, 1..8, those in devices; 0: device_id alone */
     int devices[8];      /* their numbers; the first, in place of device_id, has the plan's arrays and the output. One
                           * that cannot reach its memory is left out (gmxfmm_info.devices_note); twice the same: two parts */
