@@ -5,7 +5,8 @@ mdrun_gpus.py GMX OUTPUT [SYSTEM]...   (as scripts/run-mdrun-bundle.sh calls it;
 
 For each system, made and equilibrated here, and for 1, 2, 4 and 8 GPUs as far as there are that many:
 1. Settings are what was best on one GPU (--best-of, results of mdrun_gpu.py, which has their force errors, too).
-2. FMM, one rank, -fmmgpus: larger cells as long as that is faster. With the same order they are no less exact.
+2. FMM, one rank, -fmmgpus: larger cells as long as that is faster, where it is not smaller ones. With the same order larger ones are no
+  less exact.
 3. PME: layouts of ranks on the GPUs, one of which has PME (without cuFFTMp no more can), GPUs communicating directly; with the best,
    another list, and a longer cut-off with a coarser grid, which moves work from the GPU of PME to the others.
 4. The best of both on each number in turns, three runs in all: these are the figures. Then the force errors that are not known.
@@ -45,6 +46,13 @@ def layouts(number):
 
 def scaled(settings, factor):
     return {**settings, **{key: f"{float(settings[key]) * factor:.4g}" for key in ("rcoulomb", "fourierspacing")}}
+
+
+def smaller_cells(settings):
+    """These settings of FMM with the next smaller cells; an octree's stay."""
+    if settings.get("fmm-m2l") != "fft":
+        return settings
+    return {**settings, "fmm-grid": " ".join(str(min(n for n in OWN_LENGTHS if n > int(old))) for old in settings["fmm-grid"].split())}
 
 
 def larger_cells(settings):
@@ -127,6 +135,8 @@ class System(Run):
             if self.run(number, "fmm", self.cells[at], self.nstlist["fmm"], ("0", "")) is not self.best_on.get(("fmm", number)):
                 break
             best = at
+        if number > 1 and best == 0:
+            self.run(number, "fmm", smaller_cells(self.cells[0]), self.nstlist["fmm"], ("0", ""))
         return best
 
     def ranks(self, number, method, tasks):
