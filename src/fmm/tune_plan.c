@@ -8,6 +8,7 @@
 #include "fmm/backend.h"
 #include "fmm/domain.h"
 #include "fmm/far_field.h"
+#include "fmm/frame.h"
 #include "fmm/model/tune.h"
 #include "fmm/options.h"
 #include "fmm/state.h"
@@ -331,9 +332,14 @@ static gmxfmm_status tune_partly(gmxfmm_plan* plan, const void** x)
     }
     if (status == GMXFMM_OK && plan->tuning.target_edge == 0)
     {
-        const void* host = *x;
-        status           = plan->backend->on_host(plan, &host, 3 * (size_t)plan->particles.n);
-        status           = status == GMXFMM_OK ? choose_partly(plan, host, low, high) : status;
+        const void*  host = *x;
+        const size_t num  = (size_t)plan->particles.n;
+        status            = plan->backend->on_host(plan, &host, 3 * num);
+        if (status == GMXFMM_OK && plan->backend->turns)
+        {
+            status = fmm_frame_positions(plan, &host, num);
+        }
+        status = status == GMXFMM_OK ? choose_partly(plan, host, low, high) : status;
     }
     if (status == GMXFMM_OK)
     {

@@ -448,8 +448,6 @@ INSTANTIATE_TEST_SUITE_P(
                             "leave one of them out"},
                     Refusal{"Number", [](gmxfmm_options* o, Mat3*) { o->periodic[1] = 2; }, GMXFMM_ERROR_OPTION,
                             "periodic[1] is 2"},
-                    Refusal{"Gpu", [](gmxfmm_options* o, Mat3*) { o->device = GMXFMM_CUDA; }, GMXFMM_ERROR_UNSUPPORTED,
-                            "use the CPU"},
                     Refusal{"Treecode", [](gmxfmm_options* o, Mat3*) { o->method = GMXFMM_TREECODE; },
                             GMXFMM_ERROR_OPTION, "use method = fmm"},
                     Refusal{"Parallel", [](gmxfmm_options*, Mat3* b) { (*b)[3] = 8, (*b)[4] = 0; }, GMXFMM_ERROR_BOX,
