@@ -10,6 +10,7 @@
 #include "support/cuda.h"
 #include "support/direct.h"
 #include "support/norms.h"
+#include "support/partly_periodic.h"
 #include "support/suites.h"
 #include "support/systems.h"
 
@@ -275,6 +276,32 @@ TEST_P(AutomaticMethod, OctreesOfADeviceHaveRoom)
         EXPECT_LE(choice.places(), 1.4e8);
         choice.withoutLimit();
         EXPECT_GT(choice.places(), 1.4e8) << "there would be room for all of them";
+    }
+}
+
+/* The same of a slab: a film, two films far apart, and an ion that flies off. */
+TEST_P(AutomaticMethod, OctreeForASlabThatSpreads)
+{
+    auto options        = automaticOptions(GMXFMM_CPU, GetParam());
+    options.periodic[0] = options.periodic[1] = 1;
+    System     film                           = withoutExclusions(ions({4, 0, 0, 0, 4, 0, 0, 0, 2}, 250, 4));
+    System     films                          = ions({8, 0, 0, 0, 8, 0, 0, 0, 2}, 3000, 4);
+    Plan       plan(film, options);
+    const auto first = plan.execute(film.x).info;
+    EXPECT_EQ(first.m2l, GMXFMM_M2L_FFT);
+    for (std::size_t i = 0; i < films.size(); i++)
+    {
+        films.x[3 * i + 2] += films.x[3 * i + 2] > 1 ? 90 : 0;
+    }
+    EXPECT_EQ(solve(films, options).info.m2l, GMXFMM_M2L_ROTATION);
+    for (const double way : {2.1, 80.0, 81.0, 95.0})
+    {
+        SCOPED_TRACE(way);
+        film.x[2] = way;
+        plan.assign(film.x);
+        const Result r = plan.execute(film.x);
+        EXPECT_EQ(r.info.m2l, way < 3 ? GMXFMM_M2L_FFT : GMXFMM_M2L_ROTATION);
+        EXPECT_LE(relativeRms(r.force, slabSum(film).force), options.accuracy);
     }
 }
 
