@@ -19,7 +19,7 @@
 /* What the sums depend on: lengths in u. */
 typedef struct
 {
-    int    n[2], ring, layers; /* cells in the plane; along z with the padding, and that hold particles */
+    int    n[2], ring, layers; /* cells in the plane; along z with the padding, and that can hold particles */
     double a[2], b[2];         /* vectors of the cells in the plane, and their area */
     double area;
     double edge, length; /* of a cell along z, and of the ring */
@@ -39,7 +39,7 @@ static inline FMM_HD fmm_slab_grid fmm_slab_grid_of(const fmm_cells* c, int degr
         s.b[d] = c->cell[3 + d];
     }
     s.ring   = c->n[2];
-    s.layers = c->inner[2];
+    s.layers = (s.ring + 1) / 2; /* the most that may hold particles: another assign changes it, not the ring */
     s.edge   = c->cell[8];
     s.area   = s.a[0] * s.b[1] - s.a[1] * s.b[0];
     s.length = s.ring * s.edge;
