@@ -383,6 +383,31 @@ TEST_F(CudaSlabPlan, FollowsItsParticles)
     }
 }
 
+/* Half of a film far above the other, by a plan of its own, and by one that was made for the film and is chosen again.
+ */
+TEST_F(CudaSlabPlan, ReachesWhatIsAskedWhereMostCellsAreEmpty)
+{
+    const gmxfmm_options options = slab(askedOptions(1e-5));
+    gmxfmm_options       exact   = slab(automatic(GMXFMM_M2L_FFT, 1e-8, GMXFMM_DOUBLE));
+    exact.device                 = GMXFMM_CPU;
+    const System whole           = ions({8, 0, 0, 0, 8, 0, 0, 0, 2}, 3000, 4);
+    System       apart           = whole;
+    Plan         plan(whole, onDevice(options));
+    for (std::size_t i = 0; i < whole.size(); i++)
+    {
+        apart.x[3 * i + 2] += whole.x[3 * i + 2] > 1 ? 90 : 0;
+    }
+    const Result of_whole = solve(whole, exact), of_apart = solve(apart, exact);
+    EXPECT_LE(relativeRms(plan.execute(whole.x).force, of_whole.force), 1e-5);
+    EXPECT_LE(relativeRms(solve(apart, onDevice(options)).force, of_apart.force), 1e-5);
+    plan.assign(apart.x);
+    EXPECT_LE(relativeRms(plan.execute(apart.x).force, of_apart.force), 1e-5);
+    plan.assign(whole.x);
+    EXPECT_LE(relativeRms(plan.execute(whole.x).force, of_whole.force), 1e-5);
+    gmxfmm_options octree = slab(automatic(GMXFMM_M2L_ROTATION, 1e-5, GMXFMM_DOUBLE));
+    EXPECT_LE(relativeRms(solve(apart, onDevice(octree)).force, of_apart.force), 1e-5);
+}
+
 /* A position that is wrong, once, with a virial: the steps after it are right. */
 TEST_F(CudaSlabPlan, ForgetsABadPosition)
 {

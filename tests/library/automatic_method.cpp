@@ -2,6 +2,7 @@
 /* What m2l = auto takes at the first assign, and when an open system spreads: the octree where particles leave much of
  * their box empty, by the costs of a CPU or of a GPU; the fft path elsewhere. */
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <tuple>
 
@@ -133,6 +134,23 @@ class Choice
         int          better = 0;
         EXPECT_EQ(fmm_tune(&problem_, &cells), GMXFMM_OK) << message_;
         EXPECT_EQ(fmm_compare_tree(&problem_, x_.data(), low, low, &cells, &gain, &better, &tree), GMXFMM_OK)
+            << message_;
+        return better ? tree : cells;
+    }
+    /* The same of a slab. */
+    fmm_choice madeOfSlab()
+    {
+        double     low[3] = {0, 0, INFINITY}, high[3] = {0, 0, -INFINITY}, gain = 0;
+        fmm_choice cells = {}, tree = {};
+        int        better    = 0;
+        problem_.periodic[2] = 0;
+        for (std::size_t i = 2; i < x_.size(); i += 3)
+        {
+            low[2]  = std::min(low[2], x_[i]);
+            high[2] = std::max(high[2], x_[i]);
+        }
+        EXPECT_EQ(fmm_tune_slab(&problem_, high[2] - low[2], &cells), GMXFMM_OK) << message_;
+        EXPECT_EQ(fmm_compare_tree_slab(&problem_, x_.data(), low, high, &cells, &gain, &better, &tree), GMXFMM_OK)
             << message_;
         return better ? tree : cells;
     }
@@ -302,6 +320,24 @@ TEST_P(AutomaticMethod, OctreeForASlabThatSpreads)
         const Result r = plan.execute(film.x);
         EXPECT_EQ(r.info.m2l, way < 3 ? GMXFMM_M2L_FFT : GMXFMM_M2L_ROTATION);
         EXPECT_LE(relativeRms(r.force, slabSum(film).force), options.accuracy);
+    }
+}
+
+TEST_P(AutomaticMethod, OctreeForFilmsFarApart)
+{
+    const Mat3 box   = {40, 0, 0, 0, 40, 0, 0, 0, 40};
+    System     films = full(400000, {40, 0, 0, 0, 40, 0, 0, 0, 4});
+    for (const gmxfmm_device device : {GMXFMM_CUDA, GMXFMM_CPU})
+    {
+        EXPECT_EQ(Choice(films, box, device, GetParam()).madeOfSlab().m2l, GMXFMM_M2L_FFT);
+    }
+    for (std::size_t i = 0; i < films.size(); i++)
+    {
+        films.x[3 * i + 2] += films.x[3 * i + 2] > 2 ? 400 : 0;
+    }
+    for (const gmxfmm_device device : {GMXFMM_CUDA, GMXFMM_CPU})
+    {
+        EXPECT_EQ(Choice(films, box, device, GetParam()).madeOfSlab().m2l, GMXFMM_M2L_ROTATION);
     }
 }
 
