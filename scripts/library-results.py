@@ -116,6 +116,15 @@ def water(logs, out, common):
               "total {total_ms:.4f} ms, {useful_pairs_per_s:.3g} pairs/s, error {relative_force_error:.2e}".format(**r))
 
 
+def slab(logs, out, common):
+    records = lines(logs, "slab")
+    write_list(os.path.join(out, "slab.json"), records, common)
+    for r in records:
+        print("{atoms} atoms, order {order}, cells {cells} in a ring of {ring}, ws {separation}, {m2l}: far {far_over_box:.2f}, step "
+              "{total_over_box:.2f} of the box's, spectra {spectra_over_padded_box:.2f} of the padded one's, error "
+              "{relative_force_error:.2e}".format(**r))
+
+
 def charges(logs, out, common):
     records = lines(logs, "charges")
     write_list(os.path.join(out, "charge_gradient.json"), records, common)
@@ -220,7 +229,7 @@ def main():
     logs, out, commit, command, part = sys.argv[1:6]
     if sys.argv[6:] == ["quiet"]:
         sys.stdout = open(os.devnull, "w")
-    {"tests": tests, "water": water, "charges": charges, "m2l": m2l, "points": points, "choice": choice, "treecode": treecode, "kernels": kernels,
+    {"tests": tests, "water": water, "slab": slab, "charges": charges, "m2l": m2l, "points": points, "choice": choice, "treecode": treecode, "kernels": kernels,
      "devices": devices, "python": python}[part](
         logs, out, environment(commit, command))
 

@@ -13,7 +13,7 @@ data=${GMXFMM_REFERENCE_DATA:-$root/../shared/data}
 
 rm -rf "$bundle" "$bundle.tar.xz"
 mkdir -p "$bundle/bin" "$bundle/lib" "$bundle/data" "$bundle/checkout"
-for program in "$build"/tests/gmxfmm_test_* "$build"/benchmarks/benchmark-{water_cuda,devices_cuda,points_cuda,charge_gradient,choice,treecode,m2l-gpu} "$build"/src/program/gmxfmm; do
+for program in "$build"/tests/gmxfmm_test_* "$build"/benchmarks/benchmark-{water_cuda,slab_cuda,devices_cuda,points_cuda,charge_gradient,choice,treecode,m2l-gpu} "$build"/src/program/gmxfmm; do
     case $(basename "$program") in
         # valgrind and leak checks are of the host's memory; what heap.cpp counts includes the driver's
         *leaks* | *memory | *public_header | *.cmake) continue ;;

@@ -4,6 +4,7 @@
 # Parts (all without an argument), and what they write into OUT:
 #   tests     all suites on the GPU; memcheck and racecheck on small cases      cuda-tests.json
 #   water     a step in water                                                   water.json
+#   slab      a step of a film of water in a slab, beside the same cells in a box   slab.json
 #   charges   derivatives of the energy by parameters of charges                 charge_gradient.json
 #   m2l       M2L of the octree alone, and its bounds                           m2l.json
 #   points    charges and targets in a cube, to 64 million of each; far field by both ways   points.json, far.json
@@ -15,13 +16,13 @@
 # and OUT/logs.tar.gz. The status is 0 only if everything that was asked for ran and passed; 3 if there is no GPU.
 set -uo pipefail
 bundle=$(cd "$(dirname "$0")" && pwd)
-out=$(realpath -m "${1:?usage: run.sh OUT [tests|water|charges|m2l|points|choice|treecode|kernels|devices|python]...}")
+out=$(realpath -m "${1:?usage: run.sh OUT [tests|water|slab|charges|m2l|points|choice|treecode|kernels|devices|python]...}")
 command="$(basename "$bundle")/run.sh OUT ${*:2}"
 shift
 parts=("$@")
-((${#parts[@]})) || parts=(tests water charges m2l points choice treecode kernels python)
+((${#parts[@]})) || parts=(tests water slab charges m2l points choice treecode kernels python)
 for part in "${parts[@]}"; do
-    case $part in tests | water | charges | m2l | points | choice | treecode | kernels | devices | python) ;; *) echo "run.sh: unknown part '$part'" >&2 && exit 2 ;; esac
+    case $part in tests | water | slab | charges | m2l | points | choice | treecode | kernels | devices | python) ;; *) echo "run.sh: unknown part '$part'" >&2 && exit 2 ;; esac
 done
 cuda=${CUDA_HOME:-/usr/local/cuda}
 export LD_LIBRARY_PATH=$bundle/lib:$cuda/lib64:${LD_LIBRARY_PATH:-} PATH=$PATH:$cuda/bin
@@ -88,6 +89,7 @@ run_tests() {
             "one_test $tool-min-distance $check $bin/gmxfmm_test_min_distance --gtest_filter=*LimitsPairs/FftTriclinicSingle"
             "one_test $tool-box $check $bin/gmxfmm_test_cuda_box --gtest_filter=*CudaBox.GraphsFollow*/RectangularSingle"
             "one_test $tool-box-line $check $bin/gmxfmm_test_cuda_box --gtest_filter=*CudaBox.*BetweenNodes/TriclinicDouble"
+            "one_test $tool-slab $check $bin/gmxfmm_test_cuda_slab --gtest_filter=*CudaSlab.Agrees/SquareSingle:*CudaSlab.AgreesAlongOtherAxes/ObliqueDouble:*CudaSlab.FollowsTheBoxOnAStream/UnevenSingle"
             "one_test $tool-streams $check $bin/gmxfmm_test_cuda_streams --gtest_filter=*AnEventTells*"
             "one_test $tool-parts $check$api $bin/gmxfmm_test_cuda_parts --gtest_filter=CudaParts.MoreThanTiles:CudaParts.LeaveTheCallersDeviceAlone"
             "one_test $tool-octree-virial $check $bin/gmxfmm_test_cuda_tree_agrees --gtest_filter=*CudaTree.OfSeveralRoots/RotationSingle:*CudaTree.OfADroplet/SymmetricDouble")
@@ -110,6 +112,10 @@ run_tests() {
 run_water() {
     measure water water "$water" "$GMXFMM_SPC216" 5 0 0 0 8 18 1 8 20 1 8 16 1 7 15 1 7 16 1 9 20 1 5 28 2 5 30 2 6 24 2
     measure water water "$water" "$GMXFMM_SPC216" 12 0 0 0 8 45 1 8 42 1 8 40 1 7 36 1 9 50 1 9 48 1 5 64 2
+}
+
+run_slab() {
+    measure slab slab "$bin/benchmark-slab_cuda" "$GMXFMM_SPC216" 5 0 0 0 0 8 18 18 1 8 20 20 1 8 16 16 1 7 16 16 1 8 20 10 1 8 18 5 1 5 28 28 2
 }
 
 run_charges() {
@@ -238,6 +244,7 @@ for part in "${parts[@]}"; do
     case $part in
         tests) run_tests ;;
         water) run_water ;;
+        slab) run_slab ;;
         charges) run_charges ;;
         m2l) measure m2l m2l "$bin/benchmark-m2l-gpu" ;;
         points) run_points ;;

@@ -75,18 +75,18 @@ static gmxfmm_status make_spectra(gmxfmm_plan* plan, bool virial, const SideWork
     return GMXFMM_OK;
 }
 
-/* Whether the moments of a periodic system have a kernel of their own beside P2M: with few cells a step is a chain of
- * short kernels, which sums over all blocks at the end of P2M make longer. */
+/* Whether the background's moments have a kernel of their own beside P2M: with few cells a step is a chain of short
+ * kernels, which sums over all blocks at the end of P2M make longer. */
 static bool moments_beside(const gmxfmm_plan* plan)
 {
-    return fmm_is_periodic(plan) && plan->domain.tree == NULL && plan->domain.cells.num_cells < c_fewCells;
+    return fmm_is_bulk(plan) && plan->domain.tree == NULL && plan->domain.cells.num_cells < c_fewCells;
 }
 
 /* P2M, on several devices transforms of planes, too; and spectra of a new box. */
 static gmxfmm_status begin_far_field(gmxfmm_plan* plan, bool virial, const SideWork& wanted)
 {
     fmm_device* d    = plan->device;
-    const bool  sums = fmm_is_periodic(plan) && !wanted.moments;
+    const bool  sums = fmm_is_bulk(plan) && !wanted.moments;
     FMM_CUDA(plan, cudaStreamWaitEvent(d->far, d->fork, 0));
     if (has_slabs(plan))
     {
@@ -194,7 +194,11 @@ static gmxfmm_status end_far_field(gmxfmm_plan* plan, const void* x, bool virial
     }
     if (has_slabs(plan))
     {
-        FMM_TRY(fmm_cuda_slab_moments(plan, !wanted.moments, wanted.stream));
+        if (wanted.stream == d->side)
+        {
+            FMM_CUDA(plan, cudaStreamWaitEvent(d->side, d->fork, 0));
+        }
+        FMM_TRY(fmm_cuda_slab_moments(plan, fmm_is_bulk(plan) && !wanted.moments, wanted.stream));
     }
     if (wanted.spectra || wanted.moments || has_slabs(plan))
     {

@@ -5,8 +5,8 @@
 
 #include "cuda/state.h"
 
-/* The grid of near cells. Neighbours outside the grid are looked up at its opposite edge. In an open octree the grid
- * therefore gets a margin of empty cells; elsewhere the padding for transforms is enough of a margin. */
+/* The grid of near cells. Neighbours outside the grid are looked up at its opposite edge. An octree's grid therefore
+ * gets a margin of empty cells where it is not periodic; that of a convolution has one in its padding. */
 static inline Geometry make_geometry(const gmxfmm_plan* plan)
 {
     const fmm_cells* c = &plan->domain.cells;
@@ -22,6 +22,7 @@ static inline Geometry make_geometry(const gmxfmm_plan* plan)
         g.n[d]        = c->octree && !c->periodic[d] ? c->n[d] + c->near_reach : c->n[d];
         g.inner[d]    = c->inner[d];
         g.periodic[d] = c->periodic[d];
+        g.period[d]   = c->period[d];
     }
     g.rectangular = c->rectangular;
     g.num_cells   = c->num_cells > 0 ? g.n[0] * g.n[1] * g.n[2] : 0; /* 0: too many */
@@ -44,6 +45,22 @@ static inline VoronoiVectors make_voronoi(const double (*vectors)[3], const int 
     return v;
 }
 
+/* What makes coordinates in cells of positions, for those in the caller's axes: only positions and results are in
+ * these. */
+static inline void take_caller_axes(const double* axes, BoxValues* b)
+{
+    const BoxValues own = *b;
+    for (int i = 0; i < 3; i++)
+    {
+        b->origin[i] = own.origin[0] * axes[i] + own.origin[1] * axes[3 + i] + own.origin[2] * axes[6 + i];
+        for (int d = 0; d < 3; d++)
+        {
+            b->to_cells[3 * i + d] =
+                axes[i] * own.to_cells[d] + axes[3 + i] * own.to_cells[3 + d] + axes[6 + i] * own.to_cells[6 + d];
+        }
+    }
+}
+
 static inline BoxValues make_box(const gmxfmm_plan* plan)
 {
     const fmm_cells* c = &plan->domain.cells;
@@ -53,10 +70,15 @@ static inline BoxValues make_box(const gmxfmm_plan* plan)
     {
         b.to_cells[i]   = g.to_cells[i];
         b.cell[i]       = g.cell[i];
+        b.axes[i]       = plan->frame.axes[i];
         b.origin[i % 3] = g.origin[i % 3];
     }
+    if (plan->frame.turned)
+    {
+        take_caller_axes(plan->frame.axes, &b);
+    }
     b.inverse_u    = 1 / c->u;
-    b.surface      = 4 * FMM_PI / 3 / (fmm_is_periodic(plan) ? fmm_determinant(plan->domain.box) : 1);
+    b.surface      = 4 * FMM_PI / 3 / (fmm_is_bulk(plan) ? fmm_determinant(plan->domain.box) : 1);
     b.cell_voronoi = make_voronoi(c->voronoi, c->voronoi_int);
     b.box_voronoi  = make_voronoi(c->box_voronoi, c->box_voronoi_int);
     return b;

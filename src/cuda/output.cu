@@ -22,7 +22,7 @@ struct OutputArgs
 {
     Geometry             g;
     const BoxValues*     box;
-    int                  n, periodic, vacuum, num_far_rows;
+    int                  n, bulk, slab, vacuum, num_far_rows; /* bulk: there is a background */
     int                  num_near_rows; /* of the near virial less positions times near forces; -1: of tiles, all */
     int                  edge;          /* of Leaves */
     const int *          position, *cell_of, *far_start;
@@ -141,7 +141,7 @@ add_sums(const OutputArgs& a, int s, const Vec4<R>& y, const Vec4<R>& near, cons
         {
             add_near_virial(a, s, y, near, sum);
         }
-        if (a.edge > 1 && a.periodic)
+        if (a.edge > 1 && a.bulk)
         {
             add_background(a, s, q, r, sum);
         }
@@ -159,11 +159,28 @@ static __device__ double far_virial(const OutputArgs& a, int i, const double* y_
     {
         strain += a.tree_strain[i];
     }
-    if (a.periodic)
+    if (a.bulk)
     {
         strain += fmm_missing_strain(0.6 * a.background, *a.total_charge, m[row], m[column], m[3 + i]);
     }
     return 0.5 * (strain - y_force[i]);
+}
+
+/* Element (row, column) of a symmetric tensor of the plan's axes in the caller's; virial: its numbers, with `shift` on
+ * the diagonal and far excluded pairs as write_sums has them. */
+static __device__ double
+turned_element(const double* axes, const double* virial, const double* far_pairs, double shift, int row, int column)
+{
+    double sum = 0;
+    for (int i = 0; i < 3; i++)
+    {
+        for (int j = 0; j < 3; j++)
+        {
+            const int k = i == j ? i : i + j + 2;
+            sum += axes[3 * i + row] * axes[3 * j + column] * (virial[k] + (i == j ? shift : 0) + far_pairs[k]);
+        }
+    }
+    return sum;
 }
 
 /* Energies and virial in the caller's units from sums over particles, near tiles and frequencies. Each thread of a
@@ -198,6 +215,11 @@ write_sums(const OutputArgs& a, const double* sum, const double* near_virial, co
         const double near_trace = a.limited ? near_virial[0] + near_virial[1] + near_virial[2] : -0.5 * near;
         const double shift      = row == column ? fmm_trace_shift(virial, near_trace - 0.5 * far) : 0;
         double       v          = (virial[k] + shift + sum[9 + k]) * a.box->inverse_u;
+        if (a.slab)
+        {
+            const double all = fmm_trace_shift(virial, near_trace - 0.5 * far);
+            v                = turned_element(a.box->axes, virial, sum + 9, all, row, column) * a.box->inverse_u;
+        }
         if (a.vacuum)
         {
             v += 0.5 * (a.box->surface * surface[row] * surface[column] - (row == column ? e_surface : 0));
@@ -314,6 +336,15 @@ __global__ void __launch_bounds__(c_threads) write_output(OutputArgs            
         {
             e[d] = e[d] * (inverse_u * inverse_u) + surface_field[d];
         }
+        if (a.slab)
+        {
+            const double* axes   = a.box->axes;
+            const double  own[3] = {e[0], e[1], e[2]};
+            for (int d = 0; d < 3; d++)
+            {
+                e[d] = own[0] * axes[d] + own[1] * axes[3 + d] + own[2] * axes[6 + d];
+            }
+        }
         if (!(fabs(e[0]) + fabs(e[1]) + fabs(e[2]) + fabs(phi) < INFINITY))
         {
             atomicMin(&a.results->not_finite, i);
@@ -369,7 +400,8 @@ static OutputArgs make_args(const gmxfmm_plan* plan, const gmxfmm_device_output*
     a.g             = make_geometry(plan);
     a.box           = d->box.as<BoxValues>();
     a.n             = targets->n;
-    a.periodic      = fmm_is_periodic(plan);
+    a.bulk          = fmm_is_bulk(plan);
+    a.slab          = fmm_is_slab(plan->domain.periodic);
     a.vacuum        = plan->options.boundary == GMXFMM_VACUUM;
     a.num_far_rows  = fmm_has_lattice_sums(plan) ? fmm_cuda_virial_blocks(plan) : 0;
     a.num_near_rows = plan->domain.tree != NULL || fmm_has_places(plan) ? -1 : fmm_cuda_near_virial_rows(plan, 0);

@@ -41,6 +41,7 @@ struct Geometry
     double origin[3], to_cells[9], cell[9];
     int    n[3], inner[3];
     int    periodic[3], rectangular;
+    int    period[3]; /* as fmm_cells */
     int    num_cells, num_near;
     double far_away; /* a particle this far from its cell's centre has no expansion, unit u */
 };
@@ -56,10 +57,12 @@ struct VoronoiVectors
  * that what was enqueued before keeps its box, and a captured graph uses the box at the time of its launch. */
 struct BoxValues
 {
-    double         origin[3], to_cells[9], cell[9]; /* as Geometry */
-    double         inverse_u;                       /* in the caller's unit */
-    double         surface;                         /* 4 pi / 3 over the volume of the box, caller's unit */
-    VoronoiVectors cell_voronoi, box_voronoi;       /* in units of u */
+    double         origin[3], to_cells[9];    /* as Geometry, but for positions in the caller's axes */
+    double         cell[9];                   /* as Geometry */
+    double         axes[9];                   /* rows: the plan's axes in the caller's (fmm_frame) */
+    double         inverse_u;                 /* in the caller's unit */
+    double         surface;                   /* 4 pi / 3 over the volume of the box, caller's unit */
+    VoronoiVectors cell_voronoi, box_voronoi; /* in units of u */
 };
 
 /* A run of at most 32 particles of one cell, the targets of one warp of P2P: first particle, number, place of the cell

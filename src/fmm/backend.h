@@ -24,6 +24,9 @@ typedef struct fmm_backend
     int                     max_order, max_rotation_order; /* of all methods but rotation, and of that */
     int                     has_octree_options;            /* m2l_to_parent, vertical_rotation, all of m2l_truncate */
     const struct fmm_costs* costs;                         /* of its stages (model/costs.h) */
+    /* Whether it turns positions, targets and results between the caller's axes and the plan's (frame.h) itself, as
+     * they may be on a device; otherwise it is given the plan's. */
+    int turns;
 
     const struct treecode_stages* treecode; /* of the treecode: what makes modified charges and sums (its state.h) */
 
@@ -61,8 +64,8 @@ typedef struct fmm_backend
 
     /* Makes *x, num numbers of the array type, an address of the host, valid until the next call. */
     gmxfmm_status (*on_host)(gmxfmm_plan* plan, const void** x, size_t num);
-    /* Widens low..high by particles, at *x, and targets; *x becomes an address that assign need not copy.
-     * Errors: POSITION, MEMORY, DEVICE. */
+    /* Widens low..high, in the plan's axes, by particles, at *x, and targets; *x becomes an address that assign need
+     * not copy. Errors: POSITION, MEMORY, DEVICE. */
     gmxfmm_status (*extent)(gmxfmm_plan* plan, const void** x, double* low, double* high);
 
     /* Sorts particles at x into cells, finds the excluded pairs among near ones, reserves what a step needs.

@@ -21,8 +21,8 @@ gmxfmm_status fmm_frame_take(gmxfmm_plan* plan, const fmm_frame* frame);
 void fmm_frame_order(const gmxfmm_plan* plan, int* numbers);
 void fmm_frame_order_back(const gmxfmm_plan* plan, int* numbers);
 
-/* Makes *x, num places in the type of the caller's arrays, those places in the plan's axes. Memory grows at an
- * assignment and with a box that turns the axes for the first time; a step finds it there. Errors: MEMORY. */
+/* Makes *x, num places in the type of the caller's arrays, on the host, those places in the plan's axes. Memory grows
+ * at an assignment and with a box that turns the axes for the first time; a step finds it there. Errors: MEMORY. */
 gmxfmm_status fmm_frame_positions(gmxfmm_plan* plan, const void** x, size_t num);
 
 /* Turns targets, in place, that are in the caller's axes. */

@@ -227,10 +227,9 @@ static gmxfmm_status check_periodic(const gmxfmm_options* o, char* message, size
                  gmxfmm_m2l_name(o->m2l));
         return GMXFMM_ERROR_UNSUPPORTED;
     }
-    if (num > 0 && num < 3 && o->device != GMXFMM_CPU)
+    if (num == 1 && o->device != GMXFMM_CPU)
     {
-        snprintf(message, size, "periodic is %d %d %d: slabs and wires are not offered on a GPU yet, use the CPU", p[0],
-                 p[1], p[2]);
+        snprintf(message, size, "periodic is %d %d %d: a wire is not offered on a GPU, use the CPU", p[0], p[1], p[2]);
         return GMXFMM_ERROR_UNSUPPORTED;
     }
     return GMXFMM_OK;

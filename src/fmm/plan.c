@@ -235,14 +235,15 @@ static gmxfmm_status set_box(gmxfmm_plan* plan, const double* box)
     }
     const fmm_frame frame = fmm_frame_of(periodic, box, own);
     const double    known = plan->frame.height * frame.height;
+    const int       same  = memcmp(frame.axes, plan->frame.axes, sizeof(frame.axes)) == 0;
     status                = fmm_domain_set_box(plan, own, known > 0 ? frame.height / plan->frame.height : 1);
     status                = status == GMXFMM_OK ? fmm_frame_take(plan, &frame) : status;
-    if (status != GMXFMM_OK || plan->domain.version == version)
+    if (status != GMXFMM_OK || (plan->domain.version == version && same))
     {
         return status;
     }
     plan->graph_version++;
-    return fmm_is_assigned(plan) ? fmm_far_set_shape(plan) : GMXFMM_OK;
+    return plan->domain.version != version && fmm_is_assigned(plan) ? fmm_far_set_shape(plan) : GMXFMM_OK;
 }
 
 gmxfmm_status gmxfmm_set_box(gmxfmm_plan* plan, const double* box)
@@ -268,6 +269,12 @@ static gmxfmm_status check_assign(gmxfmm_plan* plan, const void* x)
     return GMXFMM_OK;
 }
 
+/* Positions in the axes in which the backend takes them. */
+static gmxfmm_status turn_positions(gmxfmm_plan* plan, const void** x)
+{
+    return plan->backend->turns ? GMXFMM_OK : fmm_frame_positions(plan, x, (size_t)plan->particles.n);
+}
+
 gmxfmm_status gmxfmm_assign(gmxfmm_plan* plan, const void* x)
 {
     const double begin = fmm_time();
@@ -284,7 +291,7 @@ gmxfmm_status gmxfmm_assign(gmxfmm_plan* plan, const void* x)
     const int64_t n   = plan->particles.n + plan->particles.num_targets;
     plan->num_threads = fmm_useful_threads(&plan->options, plan->most_threads, n);
     status            = fmm_agree(plan, fmm_check_threads(plan));
-    status            = status == GMXFMM_OK ? fmm_frame_positions(plan, &x, (size_t)plan->particles.n) : status;
+    status            = status == GMXFMM_OK ? turn_positions(plan, &x) : status;
     status            = status == GMXFMM_OK ? fmm_tune_particles(plan, &x) : status;
     status            = status == GMXFMM_OK ? follow_domain(plan) : status;
     status            = status == GMXFMM_OK ? fmm_particles_assign(plan, x) : status;
@@ -327,7 +334,8 @@ static gmxfmm_status check_enqueue_assign(gmxfmm_plan* plan, const void* x)
     {
         return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "enqueue_assign does not take %s: call gmxfmm_assign",
                         plan->particles.num_targets > 0 ? "targets"
-                        : fmm_is_periodic(plan)         ? "the cells of an octree"
+                        : fmm_is_bulk(plan)             ? "the cells of an octree"
+                        : fmm_is_periodic(plan)         ? "a slab, whose cells follow the particles"
                                                         : "an open system");
     }
     if (!fmm_is_assigned(plan))
@@ -434,14 +442,17 @@ gmxfmm_status gmxfmm_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* ou
     {
         return status;
     }
-    status = fmm_frame_positions(plan, &x, (size_t)plan->particles.n);
+    status = turn_positions(plan, &x);
     if (status != GMXFMM_OK)
     {
         return status;
     }
     plan->info.num_executes++;
     status = plan->backend->execute(plan, x, output);
-    fmm_frame_results(plan, output, num_targets(plan));
+    if (!plan->backend->turns)
+    {
+        fmm_frame_results(plan, output, num_targets(plan));
+    }
     return status;
 }
 

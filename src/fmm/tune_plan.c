@@ -8,6 +8,7 @@
 #include "fmm/backend.h"
 #include "fmm/domain.h"
 #include "fmm/far_field.h"
+#include "fmm/frame.h"
 #include "fmm/model/tune.h"
 #include "fmm/options.h"
 #include "fmm/state.h"
@@ -270,6 +271,38 @@ static gmxfmm_status tune_open(gmxfmm_plan* plan, const void** x)
     return status;
 }
 
+/* Whether cells of a slab are compared with an octree. */
+static int compares_slab_tree(const gmxfmm_plan* plan)
+{
+    const gmxfmm_options* o = &plan->options;
+    return plan->domain.tree == NULL && fmm_is_slab(plan->domain.periodic) && o->m2l == GMXFMM_M2L_AUTO &&
+           fmm_is_auto(o->grid[0]) && plan->particles.n > 0 && fmm_is_aligned(plan->domain.box);
+}
+
+/* Cells of a slab or, where particles at x leave much of it empty or no cells serve, an octree. */
+static gmxfmm_status
+choose_slab(gmxfmm_plan* plan, const void* x, const double* low, const double* high, fmm_choice* chosen)
+{
+    const fmm_problem   problem = problem_of(plan, plan->particles.n);
+    const gmxfmm_status cells   = fmm_tune_slab(&problem, high[2] - low[2], chosen);
+    const int           serves  = cells == GMXFMM_OK && fmm_check_reach(&problem, chosen) == GMXFMM_OK;
+    fmm_choice          tree;
+    int                 better;
+    if (!compares_slab_tree(plan) || (cells != GMXFMM_OK && cells != GMXFMM_ERROR_UNSUPPORTED))
+    {
+        return cells;
+    }
+    gmxfmm_status status =
+        fmm_compare_tree_slab(&problem, x, low, high, serves ? chosen : NULL, &plan->tuning.tree_gain, &better, &tree);
+    if (status != GMXFMM_OK || !better)
+    {
+        return status != GMXFMM_OK ? status : cells;
+    }
+    plan->message[0] = '\0'; /* of the cells, which are not taken */
+    *chosen          = tree;
+    return fmm_domain_add_tree(plan);
+}
+
 /* Cells or octree of a slab, or cells of a wire, chosen once a plan. */
 static gmxfmm_status choose_partly(gmxfmm_plan* plan, const void* x, const double* low, const double* high)
 {
@@ -282,11 +315,25 @@ static gmxfmm_status choose_partly(gmxfmm_plan* plan, const void* x, const doubl
     {
         status = has_tree                             ? fmm_tune_tree_slab(&problem, x, low, high, &chosen)
                  : fmm_is_wire(plan->domain.periodic) ? fmm_tune_wire(&problem, width, &chosen)
-                                                      : fmm_tune_slab(&problem, width[2], &chosen);
+                                                      : choose_slab(plan, x, low, high, &chosen);
     }
-    status                   = status == GMXFMM_OK ? take(plan, &problem, &chosen) : status;
-    plan->tuning.target_edge = status == GMXFMM_OK ? chosen.edge : 0;
+    status                      = status == GMXFMM_OK ? take(plan, &problem, &chosen) : status;
+    plan->tuning.target_edge    = status == GMXFMM_OK ? chosen.edge : 0;
+    plan->tuning.compared_cells = status == GMXFMM_OK ? num_cells(chosen.grid) : 0;
     return status;
+}
+
+/* As compare_again_if_spread, of a slab whose particles have left it along z: cells are chosen again. */
+static void choose_again_if_spread(gmxfmm_plan* plan, double thickness)
+{
+    const double edge = plan->tuning.target_edge;
+    if (edge > 0 && compares_slab_tree(plan) && !plan->options.reproducible)
+    {
+        const double layers      = fmm_slab_layers_of(thickness, edge);
+        const double cells       = (double)plan->domain.grid[0] * plan->domain.grid[1] * layers;
+        const int    spread      = cells > fmax((double)plan->particles.n, c_spread * plan->tuning.compared_cells);
+        plan->tuning.target_edge = spread ? 0 : edge;
+    }
 }
 
 /* As many cells, or roots, along open directions as the particles take. */
@@ -329,11 +376,20 @@ static gmxfmm_status tune_partly(gmxfmm_plan* plan, const void** x)
                               width);
         }
     }
+    if (status == GMXFMM_OK)
+    {
+        choose_again_if_spread(plan, high[2] - low[2]);
+    }
     if (status == GMXFMM_OK && plan->tuning.target_edge == 0)
     {
-        const void* host = *x;
-        status           = plan->backend->on_host(plan, &host, 3 * (size_t)plan->particles.n);
-        status           = status == GMXFMM_OK ? choose_partly(plan, host, low, high) : status;
+        const void*  host = *x;
+        const size_t num  = (size_t)plan->particles.n;
+        status            = plan->backend->on_host(plan, &host, 3 * num);
+        if (status == GMXFMM_OK && plan->backend->turns)
+        {
+            status = fmm_frame_positions(plan, &host, num);
+        }
+        status = status == GMXFMM_OK ? choose_partly(plan, host, low, high) : status;
     }
     if (status == GMXFMM_OK)
     {

@@ -217,6 +217,26 @@ TEST_F(CudaParts, OfOpenSystems)
     }
 }
 
+/* Padded along the open direction, whichever it is of the caller's; P2M has blocks of 32 cells and of 128. */
+TEST_F(CudaParts, OfSlabs)
+{
+    const System flat = water({3.6, 0, 0, 0.5, 1.5, 0, 0, 0, 1.2}, 5),
+                 wide = ions({6, 0, 0, 0, 3, 0, 0, 0, 1}, 3000, 6);
+    for (const gmxfmm_precision precision : {GMXFMM_DOUBLE, GMXFMM_SINGLE})
+    {
+        gmxfmm_options options = onDevice(explicitOptions(6, 9, 4, 3, 1, precision));
+        std::fill_n(options.periodic, 2, 1);
+        compare<double>(withFarExclusions(flat), options);
+        compare<float>(rotated(flat, {1, 2, 3}, 0.7), options);
+        options = onDevice(explicitOptions(4, 36, 18, 8, 1, precision));
+        std::fill_n(options.periodic, 2, 1);
+        compare<double>(wide, options);
+        options = onDevice(depthOptions(GMXFMM_M2L_ROTATION, 6, 2, 1, precision));
+        std::fill_n(options.periodic, 2, 1);
+        compare<double>(wide, options);
+    }
+}
+
 TEST_F(CudaParts, OfOctrees)
 {
     const System cubic = water({2, 0, 0, 0, 2, 0, 0, 0, 2}, 5), ball = droplet(700, 3, 4);

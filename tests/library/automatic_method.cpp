@@ -2,6 +2,7 @@
 /* What m2l = auto takes at the first assign, and when an open system spreads: the octree where particles leave much of
  * their box empty, by the costs of a CPU or of a GPU; the fft path elsewhere. */
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <tuple>
 
@@ -10,6 +11,7 @@
 #include "support/cuda.h"
 #include "support/direct.h"
 #include "support/norms.h"
+#include "support/partly_periodic.h"
 #include "support/suites.h"
 #include "support/systems.h"
 
@@ -132,6 +134,23 @@ class Choice
         int          better = 0;
         EXPECT_EQ(fmm_tune(&problem_, &cells), GMXFMM_OK) << message_;
         EXPECT_EQ(fmm_compare_tree(&problem_, x_.data(), low, low, &cells, &gain, &better, &tree), GMXFMM_OK)
+            << message_;
+        return better ? tree : cells;
+    }
+    /* The same of a slab. */
+    fmm_choice madeOfSlab()
+    {
+        double     low[3] = {0, 0, INFINITY}, high[3] = {0, 0, -INFINITY}, gain = 0;
+        fmm_choice cells = {}, tree = {};
+        int        better    = 0;
+        problem_.periodic[2] = 0;
+        for (std::size_t i = 2; i < x_.size(); i += 3)
+        {
+            low[2]  = std::min(low[2], x_[i]);
+            high[2] = std::max(high[2], x_[i]);
+        }
+        EXPECT_EQ(fmm_tune_slab(&problem_, high[2] - low[2], &cells), GMXFMM_OK) << message_;
+        EXPECT_EQ(fmm_compare_tree_slab(&problem_, x_.data(), low, high, &cells, &gain, &better, &tree), GMXFMM_OK)
             << message_;
         return better ? tree : cells;
     }
@@ -275,6 +294,50 @@ TEST_P(AutomaticMethod, OctreesOfADeviceHaveRoom)
         EXPECT_LE(choice.places(), 1.4e8);
         choice.withoutLimit();
         EXPECT_GT(choice.places(), 1.4e8) << "there would be room for all of them";
+    }
+}
+
+/* The same of a slab: a film, two films far apart, and an ion that flies off. */
+TEST_P(AutomaticMethod, OctreeForASlabThatSpreads)
+{
+    auto options        = automaticOptions(GMXFMM_CPU, GetParam());
+    options.periodic[0] = options.periodic[1] = 1;
+    System     film                           = withoutExclusions(ions({4, 0, 0, 0, 4, 0, 0, 0, 2}, 250, 4));
+    System     films                          = ions({8, 0, 0, 0, 8, 0, 0, 0, 2}, 3000, 4);
+    Plan       plan(film, options);
+    const auto first = plan.execute(film.x).info;
+    EXPECT_EQ(first.m2l, GMXFMM_M2L_FFT);
+    for (std::size_t i = 0; i < films.size(); i++)
+    {
+        films.x[3 * i + 2] += films.x[3 * i + 2] > 1 ? 90 : 0;
+    }
+    EXPECT_EQ(solve(films, options).info.m2l, GMXFMM_M2L_ROTATION);
+    for (const double way : {2.1, 80.0, 81.0, 95.0})
+    {
+        SCOPED_TRACE(way);
+        film.x[2] = way;
+        plan.assign(film.x);
+        const Result r = plan.execute(film.x);
+        EXPECT_EQ(r.info.m2l, way < 3 ? GMXFMM_M2L_FFT : GMXFMM_M2L_ROTATION);
+        EXPECT_LE(relativeRms(r.force, slabSum(film).force), options.accuracy);
+    }
+}
+
+TEST_P(AutomaticMethod, OctreeForFilmsFarApart)
+{
+    const Mat3 box   = {40, 0, 0, 0, 40, 0, 0, 0, 40};
+    System     films = full(400000, {40, 0, 0, 0, 40, 0, 0, 0, 4});
+    for (const gmxfmm_device device : {GMXFMM_CUDA, GMXFMM_CPU})
+    {
+        EXPECT_EQ(Choice(films, box, device, GetParam()).madeOfSlab().m2l, GMXFMM_M2L_FFT);
+    }
+    for (std::size_t i = 0; i < films.size(); i++)
+    {
+        films.x[3 * i + 2] += films.x[3 * i + 2] > 2 ? 400 : 0;
+    }
+    for (const gmxfmm_device device : {GMXFMM_CUDA, GMXFMM_CPU})
+    {
+        EXPECT_EQ(Choice(films, box, device, GetParam()).madeOfSlab().m2l, GMXFMM_M2L_ROTATION);
     }
 }
 

@@ -12,6 +12,7 @@
 #include "support/direct.h"
 #include "support/ewald.h"
 #include "support/norms.h"
+#include "support/partly_periodic.h"
 #include "support/plan.h"
 #include "support/suites.h"
 #include "support/systems.h"
@@ -611,6 +612,40 @@ TEST(MeasuredChoiceInAnOpenSystem, OrdersAreKeptForWhenItSpreads)
     /* four times what was asked is where the search begins */
     EXPECT_LE(chosen.predicted_error, 4 * 4e-4);
     EXPECT_EQ(solve(s, options).info.order, chosen.order);
+}
+
+/* A film by cells of one level, two films far apart by an octree; each reaches what was asked. */
+TEST(MeasuredChoiceInASlab, TakesCellsOrAnOctree)
+{
+    for (const double apart : {0.0, 90.0})
+    {
+        SCOPED_TRACE(apart);
+        System s = apart > 0 ? ions({8, 0, 0, 0, 8, 0, 0, 0, 2}, 3000, 4) : ions({4, 0, 0, 0, 4, 0, 0, 0, 2}, 200, 4);
+        for (std::size_t i = 0; i < s.size(); i++)
+        {
+            s.x[3 * i + 2] += s.x[3 * i + 2] > 1 ? apart : 0;
+        }
+        gmxfmm_options options = askedOptions(1e-4);
+        options.periodic[0] = options.periodic[1] = 1;
+        options.reproducible             = 1; /* by costs, as times of a step so short differ from run to run */
+        gmxfmm_options fine              = options;
+        fine.accuracy                    = 1e-7;
+        gmxfmm_measurement  chosen       = sized<gmxfmm_measurement>();
+        gmxfmm_plan*        made         = nullptr;
+        char                message[512] = "";
+        const SystemView    view(s, Boundary::Tinfoil);
+        const gmxfmm_system system = view.get();
+        ASSERT_EQ(gmxfmm_create_measured(&made, &options, &system, &chosen, nullptr, nullptr, message, sizeof(message)),
+                  GMXFMM_OK)
+            << message;
+        Plan         plan(s, made);
+        const Result r = plan.execute(s.x);
+        EXPECT_LE(relativeRms(r.force, apart > 0 ? solve(s, fine).force : slabSum(s).force), 1e-4);
+        if (options.device == GMXFMM_CPU)
+        {
+            EXPECT_EQ(r.info.m2l, apart > 0 ? GMXFMM_M2L_ROTATION : GMXFMM_M2L_FFT);
+        }
+    }
 }
 
 /* Other cells and another ws are measured beside those of the model, and compared: by times, unless the same input has

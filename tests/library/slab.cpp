@@ -369,6 +369,25 @@ TEST(SlabPlan, FollowsItsParticles)
     EXPECT_NEAR(plan.execute(s.x).energy, first.energy, 1e-13 * std::fabs(first.energy));
 }
 
+/* 17 and 18 layers have a ring of 35 cells, the arrays and the lattice sums of which stay. */
+TEST(SlabPlan, MayHaveMoreLayersInTheSameRing)
+{
+    System s = chargesIn({"Thick", {4, 0, 0, 0, 4, 0, 0, 0, 4}, 20.4, {3, 3, 17}});
+    Plan   plan(s, slab(explicitOptions(20, 3, 3, 17, 2)));
+    for (const int layers : {17, 18, 17})
+    {
+        System other = s;
+        for (std::size_t i = 0; i < s.size(); i++)
+        {
+            other.x[3 * i + 2] *= layers / 17.0;
+        }
+        plan.assign(other.x);
+        const Result r = plan.execute(other.x);
+        EXPECT_EQ(r.info.grid[2], layers);
+        expectAgreement(r, slabSum(other), truncation);
+    }
+}
+
 class SlabAccuracy : public testing::TestWithParam<MethodAndPrecision>
 {
 };
@@ -448,8 +467,6 @@ INSTANTIATE_TEST_SUITE_P(
                             "leave one of them out"},
                     Refusal{"Number", [](gmxfmm_options* o, Mat3*) { o->periodic[1] = 2; }, GMXFMM_ERROR_OPTION,
                             "periodic[1] is 2"},
-                    Refusal{"Gpu", [](gmxfmm_options* o, Mat3*) { o->device = GMXFMM_CUDA; }, GMXFMM_ERROR_UNSUPPORTED,
-                            "use the CPU"},
                     Refusal{"Treecode", [](gmxfmm_options* o, Mat3*) { o->method = GMXFMM_TREECODE; },
                             GMXFMM_ERROR_OPTION, "use method = fmm"},
                     Refusal{"Parallel", [](gmxfmm_options*, Mat3* b) { (*b)[3] = 8, (*b)[4] = 0; }, GMXFMM_ERROR_BOX,

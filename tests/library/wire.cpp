@@ -229,4 +229,8 @@ TEST(RefusedWire, SaysWhy)
     options.m2l = GMXFMM_M2L_ROTATION;
     EXPECT_EQ(gmxfmm_create(&plan, &options, 10, box, message, sizeof(message)), GMXFMM_ERROR_UNSUPPORTED);
     EXPECT_NE(std::string(message).find("use m2l = fft"), std::string::npos) << message;
+    options.m2l    = GMXFMM_M2L_FFT;
+    options.device = GMXFMM_CUDA;
+    EXPECT_EQ(gmxfmm_create(&plan, &options, 10, box, message, sizeof(message)), GMXFMM_ERROR_UNSUPPORTED);
+    EXPECT_NE(std::string(message).find("a wire is not offered on a GPU, use the CPU"), std::string::npos) << message;
 }

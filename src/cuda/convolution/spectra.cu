@@ -12,6 +12,7 @@
 #include "cuda/runtime/chain.h"
 #include "cuda/convolution/spectrum.h"
 
+#include "fmm/geometry/lattice_slab.h"
 #include "fmm/geometry/lattice_weights.h"
 
 #include <algorithm>
@@ -29,7 +30,9 @@ enum
     /* reciprocal part */
     c_lanes     = 32,
     c_waves     = 32, /* wave vectors in shared memory at once */
-    c_mostWarps = 10
+    c_mostWarps = 10,
+    /* slabs */
+    c_slabWaves = 16 /* as c_waves */
 };
 
 /* Truncation relative to the largest terms: below the rounding of the step. */
@@ -505,6 +508,111 @@ __global__ void __launch_bounds__(c_lanes* c_mostWarps) reciprocal_part(Reciproc
     }
 }
 
+struct SlabArgs
+{
+    fmm_slab_grid grid;
+    fmm_sum       sum;
+    int           degree, num_freq, range[2];
+    double        weight;
+};
+
+/* Adds a column of length numbers at a frequency; re and im as fmm_slab_add_column has them. */
+template <class R>
+static __device__ inline void
+add_to_spectrum(const SlabArgs& a, int m, int length, const double* re, const double* im, Vec2<R>* out)
+{
+    for (int i = 0; i < length; i++)
+    {
+        Vec2<R>* to = out + static_cast<size_t>(pair_index(a.degree, m + i, m)) * static_cast<size_t>(a.num_freq);
+        to->x       = static_cast<R>(static_cast<double>(to->x) + re[i]);
+        to->y       = static_cast<R>(static_cast<double>(to->y) + (m > 0 ? im[i] : 0));
+    }
+}
+
+/* Adds what makes sums of a slab of those of its padded box (lattice_slab.h). Lanes have frequencies and warps columns,
+ * as in reciprocal_part; most blocks of a thick slab find no wave vector that matters. */
+template <class R>
+__global__ void __launch_bounds__(c_lanes* c_mostWarps) slab_part(SlabArgs a, Vec2<R>* out)
+{
+    __shared__ fmm_slab_wave wave[c_slabWaves][c_lanes]; /* k 0: it does not matter for the lane */
+    __shared__ int           inside[c_slabWaves];
+    const int    lane = static_cast<int>(threadIdx.x % c_lanes), warp = static_cast<int>(threadIdx.x / c_lanes);
+    const int    warps = static_cast<int>(blockDim.x / c_lanes), f = static_cast<int>(blockIdx.x) * c_lanes + lane;
+    const int    nz = a.grid.ring / 2 + 1, held = min(f, a.num_freq - 1);
+    const int    at[3] = {held / nz / a.grid.n[1], held / nz % a.grid.n[1], held % nz};
+    const int    row = 2 * a.range[1] + 1, waves = (2 * a.range[0] + 1) * row;
+    const double phi = 2 * FMM_PI * at[2] / a.grid.ring;
+    for (int round = 0; round * warps <= a.degree; round++)
+    {
+        const int m = round * warps + (round % 2 != 0 ? warps - 1 - warp : warp), length = a.degree + 1 - m;
+        double    re[c_maxDegree + 1], im[c_maxDegree + 1];
+        bool      any = false;
+        for (int i = 0; i < length; i++)
+        {
+            re[i] = im[i] = 0;
+        }
+        for (int first = 0; first < waves; first += c_slabWaves)
+        {
+            const int here = min(static_cast<int>(c_slabWaves), waves - first);
+            if (round == 0 || waves > c_slabWaves)
+            {
+                __syncthreads(); /* all warps have read the wave vectors before */
+                for (int t = warp; t < here; t += warps)
+                {
+                    double     h[2];
+                    const bool use = fmm_slab_wave_vector(&a.grid, at, (first + t) / row - a.range[0],
+                                                          (first + t) % row - a.range[1], h) != 0;
+                    if (use)
+                    {
+                        wave[t][lane] = fmm_slab_wave_of(&a.grid, h, phi);
+                    }
+                    else
+                    {
+                        wave[t][lane].k = 0;
+                    }
+                    const int some = __any_sync(0xffffffffu, use);
+                    if (lane == 0)
+                    {
+                        inside[t] = some;
+                    }
+                }
+                __syncthreads();
+            }
+            for (int t = 0; t < here && length > 0; t++)
+            {
+                const fmm_slab_wave* w = &wave[t][lane];
+                if (inside[t] == 0 || w->k == 0)
+                {
+                    continue;
+                }
+                double u = 1, v = 0, power = -a.weight * 2 * FMM_PI / a.grid.area / w->k;
+                for (int i = 0; i < m; i++)
+                {
+                    const double next = u * w->x - v * w->y;
+                    v                 = u * w->y + v * w->x;
+                    u                 = next;
+                    power *= w->k;
+                }
+                fmm_slab_add_column(w, a.sum, a.degree, m, u, v, power, re, im);
+                any = true;
+            }
+        }
+        if (m == 0 && at[0] == 0 && at[1] == 0)
+        {
+            fmm_slab_add_mean(&a.grid, a.sum, a.degree, phi, a.weight, re);
+            any = true;
+        }
+        if (round == 0)
+        {
+            wait_for_previous();
+        }
+        if (any && f < a.num_freq)
+        {
+            add_to_spectrum(a, m, length, re, im, out + f);
+        }
+    }
+}
+
 /* A lattice sum to be computed: S or Z, its degree, the cells of the shape, and the block of lattice vectors. */
 struct WantedSum
 {
@@ -557,6 +665,18 @@ static ReciprocalArgs reciprocal_args(const gmxfmm_plan* plan, const WantedSum& 
         dual *= 2 * FMM_PI;
     }
     fmm_reciprocal_range(c, &d->ewald, a.range);
+    return a;
+}
+
+static SlabArgs slab_args(const gmxfmm_plan* plan, const WantedSum& wanted)
+{
+    SlabArgs a;
+    a.grid     = fmm_slab_grid_of(wanted.cells, wanted.degree, is_double(plan) ? c_toleranceDouble : c_toleranceSingle);
+    a.sum      = wanted.sum;
+    a.degree   = wanted.degree;
+    a.num_freq = plan->device->num_freq;
+    a.weight   = 1.0 / wanted.cells->num_cells;
+    fmm_slab_range(&a.grid, a.range);
     return a;
 }
 
@@ -613,6 +733,17 @@ static gmxfmm_status add_reciprocal(gmxfmm_plan* plan, const WantedSum& wanted, 
                                 : launch_reciprocal<R, c_maxDegree + 1>(plan, wanted, out, stream);
 }
 
+template <class R>
+static gmxfmm_status add_slab(gmxfmm_plan* plan, const WantedSum& wanted, Vec2<R>* out, cudaStream_t stream)
+{
+    const fmm_device* d      = plan->device;
+    const dim3        blocks = dim3(static_cast<unsigned>(blocks_for(d->num_freq, c_lanes)));
+    const int         warps  = std::min(static_cast<int>(c_mostWarps), wanted.degree + 1);
+    FMM_CUDA(plan, launch_next(d->has_chains, slab_part<R>, blocks, static_cast<unsigned>(c_lanes * warps), 0, stream,
+                               slab_args(plan, wanted), out));
+    return GMXFMM_OK;
+}
+
 /* Computes a spectrum, as many columns at once as the table has room for. */
 template <class R>
 static gmxfmm_status make_spectrum(gmxfmm_plan* plan, const WantedSum& wanted, Vec2<R>* out, cudaStream_t stream)
@@ -649,6 +780,10 @@ static gmxfmm_status make_spectrum(gmxfmm_plan* plan, const WantedSum& wanted, V
         if (first == 0 && fmm_is_periodic(plan))
         {
             FMM_TRY(add_reciprocal<R>(plan, wanted, out, stream));
+        }
+        if (first == 0 && fmm_is_slab(c->periodic))
+        {
+            FMM_TRY(add_slab<R>(plan, wanted, out, stream));
         }
         a.first_m       = first;
         const int pairs = pair_column(degree, end) + end - pair_column(degree, first) - first;

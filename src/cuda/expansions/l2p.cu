@@ -228,8 +228,8 @@ static __device__ inline void evaluate_columns(const Vec4<R>* weights, Batch<R, 
     }
 }
 
-/* Field and potential with the background of a periodic system, THEORY (16), whose moments are about the centre of the
- * cell of the transforms: the root on an octree. */
+/* Field and potential with the background, THEORY (16), of a system periodic along all vectors, whose moments are about
+ * the centre of the cell of the transforms: the root on an octree. */
 template <class R>
 static __device__ inline Vec4<R> finish(const L2pArgs<R>& a, int leaf, const Vec4<R>& u, const Vec4<R>& sum)
 {
@@ -523,7 +523,7 @@ static gmxfmm_status dispatch(gmxfmm_plan* plan, const FarPart& far, cudaStream_
     a.out          = d->far_out.as<Vec4<R>>();
     a.moments      = far.moments;
     a.total_charge = far.total_charge;
-    a.background   = fmm_is_periodic(plan) ? 2 * FMM_PI / (3 * plan->domain.cells.box_volume) : 0;
+    a.background   = fmm_is_bulk(plan) ? 2 * FMM_PI / (3 * plan->domain.cells.box_volume) : 0;
     if (a.end <= a.begin)
     {
         return GMXFMM_OK;

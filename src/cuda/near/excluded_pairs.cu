@@ -48,7 +48,7 @@ static __device__ void nearest_offset(const Geometry& g, const Exclusions& e, in
     if (has_images(g))
     {
         const VoronoiVectors& v = e.box->box_voronoi;
-        fmm_nearest_image(g.n, e.box->cell, g.rectangular ? NULL : v.vectors, v.coordinates, t, offset);
+        fmm_nearest_image(g.period, e.box->cell, g.rectangular ? NULL : v.vectors, v.coordinates, t, offset);
     }
 }
 

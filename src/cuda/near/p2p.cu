@@ -630,7 +630,7 @@ __global__ void __launch_bounds__(32, sizeof(R) == 8 ? 1 : at_most_blocks(c_bloc
     const int              number = static_cast<int>(blockIdx.x);
 
     int            place[3] = {0, 0, 0};
-    const FaceSide face     = find_face(a.g.n, a.extent, number, place);
+    const FaceSide face     = find_face(a.g.inner, a.extent, number, place);
     const int      cell     = cell_at(a.g, place[0], place[1], place[2]);
     R              force[3] = {0, 0, 0};
     for (int tile = a.tile_start[cell]; tile < a.tile_start[cell + 1]; tile++)
@@ -691,11 +691,18 @@ __global__ void __launch_bounds__(32 * c_warps,
     }
 }
 
+/* How far near vectors lead out of the box in a direction; not at all where it has no face. */
+static int face_extent(const gmxfmm_plan* plan, int direction)
+{
+    return plan->domain.periodic[direction] ? plan->device->near_extent[direction] : 0;
+}
+
 /* Number of blocks of near_faces: in each direction, the cells of all layers from which near vectors leave the box at
  * its upper end. */
-static int num_faces(const int* extent, const Geometry& g)
+static int num_faces(const gmxfmm_plan* plan)
 {
-    return extent[0] * g.n[1] * g.n[2] + extent[1] * g.n[0] * g.n[2] + extent[2] * g.n[0] * g.n[1];
+    const int* n = plan->domain.cells.inner;
+    return face_extent(plan, 0) * n[1] * n[2] + face_extent(plan, 1) * n[0] * n[2] + face_extent(plan, 2) * n[0] * n[1];
 }
 
 /* Whether P2P adds up the virial of each pair. */
@@ -706,9 +713,7 @@ static bool adds_virial(const gmxfmm_plan* plan)
 
 int fmm_cuda_near_virial_rows(const gmxfmm_plan* plan, int tiles)
 {
-    return adds_virial(plan)       ? tiles
-           : fmm_is_periodic(plan) ? num_faces(plan->device->near_extent, make_geometry(plan))
-                                   : 0;
+    return adds_virial(plan) ? tiles : num_faces(plan);
 }
 
 static double square(double x)
@@ -751,7 +756,7 @@ P2pArgs<R> fmm_cuda_p2p_args(const gmxfmm_plan* plan)
     for (int i = 0; i < 3; i++)
     {
         a.small |= a.g.n[i] < d->near_reach;
-        a.extent[i] = d->near_extent[i];
+        a.extent[i] = face_extent(plan, i);
     }
     return a;
 }

@@ -24,7 +24,7 @@ struct P2pArgs
     R                away;      /* x of what has no charge, and where no target is */
     R                least;     /* min_distance squared */
     int              small;     /* near vectors are longer than the grid in some direction */
-    int              extent[3]; /* of the near vectors */
+    int              extent[3]; /* of the near vectors, across faces of the box */
     const int*       tile_start;
 };
 

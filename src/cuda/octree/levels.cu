@@ -17,23 +17,35 @@ enum
     c_threads = 128
 };
 
-/* The grid of a level. */
+/* The grid of a level. Roots have the places of their convolution, with padding above n[2] in a slab; padding are cells
+ * without particles, as other roots may be. */
 struct LevelGrid
 {
-    int l, n[3], num; /* level, places along each axis and in all */
+    int l, n[3], num; /* level, places along each axis, and in all but the padding */
     int periodic[3];
+    int padded_roots; /* roots along the last axis with the padding */
 };
 
 static LevelGrid level_grid(const gmxfmm_plan* plan, int l)
 {
-    LevelGrid g = {l, {0, 0, 0}, 1, {0, 0, 0}};
+    LevelGrid g = {l, {0, 0, 0}, 1, {0, 0, 0}, plan->domain.tree->roots[2]};
     for (int d = 0; d < 3; d++)
     {
         g.n[d]        = plan->domain.tree->roots[d] << l;
         g.periodic[d] = plan->domain.periodic[d];
         g.num *= g.n[d];
     }
+    if (fmm_is_periodic(plan))
+    {
+        g.padded_roots = plan->domain.root_cells.n[2];
+    }
     return g;
+}
+
+/* Numbers that places have. */
+static __host__ __device__ inline int num_numbers(const LevelGrid& g)
+{
+    return g.l == 0 ? g.n[0] * g.n[1] * g.padded_roots : g.num;
 }
 
 /* Number of a place: roots row by row, other levels by child index, then row by row of the parents. */
@@ -41,7 +53,7 @@ static __device__ inline int number_of(const LevelGrid& g, const int* at)
 {
     if (g.l == 0)
     {
-        return (at[0] * g.n[1] + at[1]) * g.n[2] + at[2];
+        return (at[0] * g.n[1] + at[1]) * g.padded_roots + at[2];
     }
     const int octant = (at[0] & 1) * 4 + (at[1] & 1) * 2 + (at[2] & 1);
     return octant * (g.num / 8) + ((at[0] >> 1) * (g.n[1] / 2) + (at[1] >> 1)) * (g.n[2] / 2) + (at[2] >> 1);
@@ -49,11 +61,12 @@ static __device__ inline int number_of(const LevelGrid& g, const int* at)
 
 static __device__ inline void place_of(const LevelGrid& g, int number, int* at)
 {
-    const int size = g.l > 0 ? g.num / 8 : g.num, half = g.l > 0 ? 1 : 0;
-    const int octant = number / size, row = number % size, n1 = g.n[1] >> half, n2 = g.n[2] >> half;
-    at[0] = (row / (n1 * n2) << half) + (octant >> 2);
-    at[1] = (row / n2 % n1 << half) + (octant >> 1 & 1);
-    at[2] = (row % n2 << half) + (octant & 1);
+    const int size = g.l > 0 ? g.num / 8 : num_numbers(g), half = g.l > 0 ? 1 : 0;
+    const int octant = number / size, row = number % size, n1 = g.n[1] >> half,
+              n2 = g.l > 0 ? g.n[2] >> half : g.padded_roots;
+    at[0]        = (row / (n1 * n2) << half) + (octant >> 2);
+    at[1]        = (row / n2 % n1 << half) + (octant >> 1 & 1);
+    at[2]        = (row % n2 << half) + (octant & 1);
 }
 
 /* Index of the cell at the place with this number, or num, the empty cell. */
@@ -85,13 +98,13 @@ mark_leaves(LevelGrid g, Geometry near, const int* sources, const int* targets, 
 /* Marks the parents of cells, or all roots. */
 __global__ void mark_parents(LevelGrid upper, const int* lower_index, int* mark)
 {
-    const int number = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-    if (number > upper.num)
+    const int number = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x), num = num_numbers(upper);
+    if (number > num)
     {
         return;
     }
     int at[3], occupied = upper.l == 0;
-    if (number < upper.num && !occupied)
+    if (number < num && !occupied)
     {
         place_of(upper, number, at);
         const int row = (at[0] * upper.n[1] + at[1]) * upper.n[2] + at[2];
@@ -101,7 +114,7 @@ __global__ void mark_parents(LevelGrid upper, const int* lower_index, int* mark)
             occupied |= lower_index[child + 1] > lower_index[child];
         }
     }
-    mark[number] = occupied && number < upper.num;
+    mark[number] = occupied && number < num;
 }
 
 /* Writes the first cell of each slab and, after them, the number of cells. */
@@ -110,7 +123,7 @@ __global__ void find_slabs(LevelGrid g, const int* index, int* slab)
     const int c = static_cast<int>(threadIdx.x);
     if (c <= 8)
     {
-        slab[c] = index[g.l == 0 ? (c > 0 ? g.num : 0) : c * (g.num / 8)];
+        slab[c] = index[g.l == 0 ? (c > 0 ? num_numbers(g) : 0) : c * (g.num / 8)];
     }
 }
 
@@ -159,15 +172,16 @@ static __device__ inline LevelGrid neighbour_grid(const LevelGrid& here, int up)
 /* Writes parents, children and neighbours of the cells of a level; one more thread writes those of the empty cell. */
 __global__ void link(LevelArrays a)
 {
-    const int number = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-    const int cell   = number < a.here.num ? cell_with(a.index, number, a.num) : a.num;
-    if (number > a.here.num || (number < a.here.num && cell == a.num))
+    const int number = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x), all = num_numbers(a.here);
+    const int cell = number < all ? cell_with(a.index, number, a.num) : a.num;
+    if (number > all || (number < all && cell == a.num))
     {
         return;
     }
-    const bool empty = cell == a.num;
-    int        at[3] = {0, 0, 0};
+    bool empty = cell == a.num;
+    int  at[3] = {0, 0, 0};
     place_of(a.here, empty ? 0 : number, at);
+    empty = empty || at[2] >= a.here.n[2]; /* padding of roots, which has neither children nor neighbours */
     if (a.upper != NULL && !empty)
     {
         const int up[3] = {at[0] >> 1, at[1] >> 1, at[2] >> 1};
@@ -291,8 +305,9 @@ static gmxfmm_status number_cells(gmxfmm_plan* plan, cudaStream_t stream)
     for (int l = plan->domain.tree->depth; l >= 0; l--)
     {
         const LevelGrid g      = level_grid(plan, l);
-        const size_t    bytes  = (static_cast<size_t>(g.num) + 1) * sizeof(int);
-        const int       blocks = blocks_for(static_cast<int64_t>(g.num) + 1, c_threads);
+        const int       num    = num_numbers(g);
+        const size_t    bytes  = (static_cast<size_t>(num) + 1) * sizeof(int);
+        const int       blocks = blocks_for(static_cast<int64_t>(num) + 1, c_threads);
         FMM_TRY(fmm_device_reserve(plan, &tree->index[l], bytes));
         FMM_TRY(fmm_device_reserve(plan, &d->counts, bytes));
         if (l == plan->domain.tree->depth)
@@ -307,7 +322,7 @@ static gmxfmm_status number_cells(gmxfmm_plan* plan, cudaStream_t stream)
             mark_parents<<<blocks, c_threads, 0, stream>>>(g, tree->index[l + 1].as<int>(), d->counts.as<int>());
         }
         FMM_CUDA(plan, cudaGetLastError());
-        FMM_TRY(fmm_cuda_scan(plan, d->counts.as<int>(), tree->index[l].as<int>(), g.num + 1, stream));
+        FMM_TRY(fmm_cuda_scan(plan, d->counts.as<int>(), tree->index[l].as<int>(), num + 1, stream));
         find_slabs<<<1, 32, 0, stream>>>(g, tree->index[l].as<int>(), tree->slabs.as<int>() + 9 * l);
         FMM_CUDA(plan, cudaGetLastError());
     }
@@ -368,7 +383,7 @@ static gmxfmm_status link_level(gmxfmm_plan* plan, int l, cudaStream_t stream)
     a.parent    = tree->parent[l].as<int>();
     a.child     = tree->child[l].as<int>();
     a.near      = tree->near[l].as<int>();
-    link<<<blocks_for(static_cast<int64_t>(a.here.num) + 1, c_threads), c_threads, 0, stream>>>(a);
+    link<<<blocks_for(static_cast<int64_t>(num_numbers(a.here)) + 1, c_threads), c_threads, 0, stream>>>(a);
     FMM_CUDA(plan, cudaGetLastError());
     return GMXFMM_OK;
 }

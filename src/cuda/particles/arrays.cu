@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Arrays of a host program, on the host or a device: copied to where they are needed; the extent of their particles;
  * and memory for the plan's own arrays of particles. */
+#include <algorithm>
 #include <climits>
 #include <cmath>
 #include <cstdlib>
@@ -72,17 +73,18 @@ static gmxfmm_status widen(gmxfmm_plan* plan, const X* x, int n, const char* wha
     AssignResults                        results;
     Extent                               none;
     size_t                               bytes = 0;
+    PointExtent<X>                       point = {x, {0}};
+    std::copy(plan->frame.axes, plan->frame.axes + 9, point.axes);
     for (int i = 0; i < 3; i++)
     {
         none.low[i]  = low[i];
         none.high[i] = high[i];
     }
     none.bad = INT_MAX;
-    FMM_CUDA(plan, cub::DeviceReduce::TransformReduce(NULL, bytes, all, out, n, BothExtents{}, PointExtent<X>{x}, none,
-                                                      d->own));
+    FMM_CUDA(plan, cub::DeviceReduce::TransformReduce(NULL, bytes, all, out, n, BothExtents{}, point, none, d->own));
     FMM_TRY(fmm_device_reserve(plan, &d->sort_scratch, bytes));
-    FMM_CUDA(plan, cub::DeviceReduce::TransformReduce(d->sort_scratch.memory, bytes, all, out, n, BothExtents{},
-                                                      PointExtent<X>{x}, none, d->own));
+    FMM_CUDA(plan, cub::DeviceReduce::TransformReduce(d->sort_scratch.memory, bytes, all, out, n, BothExtents{}, point,
+                                                      none, d->own));
     FMM_TRY(fmm_cuda_assign_results(plan, &results, d->own));
     if (results.extent.bad != INT_MAX)
     {

@@ -165,17 +165,17 @@ gmxfmm_status fmm_cuda_permute(gmxfmm_plan* plan, const void* x, cudaStream_t st
 template <class R, class X>
 static void launch_moments(const gmxfmm_plan* plan, const void* x, cudaStream_t stream)
 {
-    const fmm_device*  d      = plan->device;
-    const ParticleSet& set    = d->sources;
-    const int          needed = blocks_for(set.n, c_threads), few = needed < c_sumBlocks ? needed : c_sumBlocks;
+    const fmm_device*  d   = plan->device;
+    const ParticleSet& set = d->sources;
     MomentsArgs        a;
     a.g              = make_geometry(plan);
-    a.n              = set.n;
+    a.n              = fmm_is_bulk(plan) ? set.n : 0; /* without a background they have to be zero, not unknown */
     a.edge           = d->path->expansions(plan).leaves.edge;
     a.sorted         = set.sorted.as<int>();
     a.cell_of        = set.cell_of.as<int>();
     a.partial        = d->partial.as<double>();
     a.results        = d->results.as<StepResults>();
+    const int needed = blocks_for(a.n, c_threads), few = needed < c_sumBlocks ? needed : c_sumBlocks;
     const int blocks = few > 0 ? few : 1;
     moments<R, X><<<blocks, c_threads, 0, stream>>>(a, static_cast<const X*>(x), set.xq.as<Vec4<R>>());
 }

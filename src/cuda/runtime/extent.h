@@ -14,18 +14,21 @@ struct Extent
     int    bad; /* lowest particle whose position is not finite, or INT_MAX */
 };
 
-/* The extent of particle i alone. */
+/* The extent of particle i alone, along the rows of axes. */
 template <class X>
 struct PointExtent
 {
     const X*          x;
+    double            axes[9];
     __device__ Extent operator()(int i) const
     {
-        Extent e;
-        e.bad = INT_MAX;
+        Extent   e;
+        const X* at = x + 3 * static_cast<size_t>(i);
+        e.bad       = INT_MAX;
         for (int d = 0; d < 3; d++)
         {
-            const double xi = static_cast<double>(x[3 * static_cast<size_t>(i) + d]);
+            const double xi = axes[3 * d] * static_cast<double>(at[0]) + axes[3 * d + 1] * static_cast<double>(at[1]) +
+                              axes[3 * d + 2] * static_cast<double>(at[2]);
             e.low[d] = e.high[d] = xi;
             e.bad                = isfinite(xi) ? e.bad : i;
         }

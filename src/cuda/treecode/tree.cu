@@ -58,7 +58,7 @@ gmxfmm_status widen(treecode* t, const void* x, int64_t n, const char* what, dou
     memcpy(e.low, low, sizeof(e.low));
     memcpy(e.high, high, sizeof(e.high));
     e.bad                                       = INT_MAX;
-    const PointExtent<X>                 points = {static_cast<const X*>(x)};
+    const PointExtent<X>                 points = {static_cast<const X*>(x), {1, 0, 0, 0, 1, 0, 0, 0, 1}};
     const thrust::counting_iterator<int> all(0);
     FMM_TRY(treecode_grow(t, &d->work[0], sizeof(Extent)));
     Extent* const out = d->work[0].as<Extent>();

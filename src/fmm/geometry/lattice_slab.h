@@ -19,7 +19,7 @@
 /* What the sums depend on: lengths in u. */
 typedef struct
 {
-    int    n[2], ring, layers; /* cells in the plane; along z with the padding, and that hold particles */
+    int    n[2], ring, layers; /* cells in the plane; along z with the padding, and that can hold particles */
     double a[2], b[2];         /* vectors of the cells in the plane, and their area */
     double area;
     double edge, length; /* of a cell along z, and of the ring */
@@ -39,7 +39,7 @@ static inline FMM_HD fmm_slab_grid fmm_slab_grid_of(const fmm_cells* c, int degr
         s.b[d] = c->cell[3 + d];
     }
     s.ring   = c->n[2];
-    s.layers = c->inner[2];
+    s.layers = (s.ring + 1) / 2; /* the most that may hold particles: another assign changes it, not the ring */
     s.edge   = c->cell[8];
     s.area   = s.a[0] * s.b[1] - s.a[1] * s.b[0];
     s.length = s.ring * s.edge;
@@ -74,39 +74,74 @@ static inline FMM_HD fmm_slab_layers fmm_slab_sum_layers(const fmm_slab_grid* s,
     return sum;
 }
 
-/* Adds the images' terms of wave vector h[2] at frequency phi along z, the phase (-i)^n taken off, times -weight to
- * out[(degree+1)^2]. */
-static inline FMM_HD void fmm_slab_add_wave(
-    const fmm_slab_grid* s, fmm_sum sum, int degree, const double* h, double phi, double weight, double* out)
+/* A wave vector at a frequency along z: its direction and length, and what its terms have of the layers. */
+typedef struct
 {
-    const double          k = sqrt(h[0] * h[0] + h[1] * h[1]), x = h[0] / k, y = h[1] / k;
-    const fmm_slab_layers layer = fmm_slab_sum_layers(s, k, phi);
-    const double          far   = -k * s->length / expm1(-k * s->length); /* h L times the images' mean number */
-    double                re = 1, im = 0, power = -weight * 2 * FMM_PI / s->area / k;
-    for (int m = 0; m <= degree; m++)
+    double          x, y, k;
+    double          far; /* h L times the images' mean number */
+    fmm_slab_layers layer;
+} fmm_slab_wave;
+
+static inline FMM_HD fmm_slab_wave fmm_slab_wave_of(const fmm_slab_grid* s, const double* h, double phi)
+{
+    fmm_slab_wave w;
+    w.k     = sqrt(h[0] * h[0] + h[1] * h[1]);
+    w.x     = h[0] / w.k;
+    w.y     = h[1] / w.k;
+    w.far   = -w.k * s->length / expm1(-w.k * s->length);
+    w.layer = fmm_slab_sum_layers(s, w.k, phi);
+    return w;
+}
+
+/* Adds the images' terms of a wave vector in column m, the phase (-i)^n taken off, to out_re and, m > 0, out_im, n = m
+ * .. degree. (re, im): (x + iy)^m; power: -weight 2 pi / A h^(m-1). */
+static inline FMM_HD void fmm_slab_add_column(const fmm_slab_wave* w,
+                                              fmm_sum              sum,
+                                              int                  degree,
+                                              int                  m,
+                                              double               re,
+                                              double               im,
+                                              double               power,
+                                              double*              out_re,
+                                              double*              out_im)
+{
+    double value = power;
+    for (int n = m; n <= degree; n++)
     {
-        double value = power;
-        for (int n = m; n <= degree; n++)
+        const int    q = n - m, odd = q & 1, sign = ((n + m) >> 1 & 1) != (n & 1) ? -1 : 1;
+        const double all  = odd ? w->layer.odd : w->layer.even;
+        double       term = all;
+        if (sum == FMM_SUM_Z)
         {
-            const int    q = n - m, odd = q & 1, sign = ((n + m) >> 1 & 1) != (n & 1) ? -1 : 1;
-            const double kappa = 1 - q + q * (q - 1) / (2.0 * n - 1), all = odd ? layer.odd : layer.even;
-            const double of_z = odd ? layer.odd_z : layer.even_z;
-            const double term = sum == FMM_SUM_S ? all : (2 * n - 1) / (k * k) * ((kappa + far) * all - of_z);
-            out[harm_re(degree, n, m)] += sign * value * re * term;
-            if (m > 0)
-            {
-                out[harm_im(degree, n, m)] += sign * value * im * term;
-            }
-            value *= k;
+            const double kappa = 1 - q + q * (q - 1) / (2.0 * n - 1), of_z = odd ? w->layer.odd_z : w->layer.even_z;
+            term = (2 * n - 1) / (w->k * w->k) * ((kappa + w->far) * all - of_z);
         }
-        const double next = re * x - im * y;
-        im                = re * y + im * x;
-        re                = next;
-        power *= k;
+        out_re[q] += sign * value * re * term;
+        if (m > 0)
+        {
+            out_im[q] += sign * value * im * term;
+        }
+        value *= w->k;
     }
 }
 
-/* The same of h = 0, added: THEORY (43), (44). */
+/* The same in all columns of out[(degree+1)^2]. */
+static inline FMM_HD void
+fmm_slab_add_wave(const fmm_slab_grid* s, fmm_sum sum, int degree, const fmm_slab_wave* w, double weight, double* out)
+{
+    double re = 1, im = 0, power = -weight * 2 * FMM_PI / s->area / w->k;
+    for (int m = 0; m <= degree; m++)
+    {
+        double* column = out + harm_column(degree, m);
+        fmm_slab_add_column(w, sum, degree, m, re, im, power, column, column + (degree + 1 - m));
+        const double next = re * w->x - im * w->y;
+        im                = re * w->y + im * w->x;
+        re                = next;
+        power *= w->k;
+    }
+}
+
+/* The same of h = 0, added to column 0: THEORY (43), (44). */
 static inline FMM_HD void
 fmm_slab_add_mean(const fmm_slab_grid* s, fmm_sum sum, int degree, double phi, double weight, double* out)
 {
@@ -120,16 +155,41 @@ fmm_slab_add_mean(const fmm_slab_grid* s, fmm_sum sum, int degree, double phi, d
             const double of[3] = {c * potential, t * field, -c * gradient};
             for (int n = 0; n <= 2 && n <= degree; n++)
             {
-                out[harm_re(degree, n, 0)] += of[n];
+                out[n] += of[n];
             }
             continue;
         }
         const double of[3] = {4 * c * potential, 4 * t * field, -4.8 * c * gradient};
         for (int n = 2; n <= 4 && n <= degree; n++)
         {
-            out[harm_re(degree, n, 0)] += of[n - 2];
+            out[n] += of[n - 2];
         }
     }
+}
+
+/* How many of the wave vectors congruent to a frequency there are to try in each direction, up and down. */
+static inline FMM_HD void fmm_slab_range(const fmm_slab_grid* s, int* range)
+{
+    for (int d = 0; d < 2; d++)
+    {
+        const double* v = d == 0 ? s->a : s->b;
+        range[d]        = (int)floor(s->h_max * sqrt(v[0] * v[0] + v[1] * v[1]) / (2 * FMM_PI) + 0.5);
+    }
+}
+
+/* Wave vector h[2] number (i, j) of those congruent to frequency f[2] in the plane. Returns whether it matters. */
+static inline FMM_HD int fmm_slab_wave_vector(const fmm_slab_grid* s, const int* f, int i, int j, double* h)
+{
+    double kappa[2];
+    for (int d = 0; d < 2; d++)
+    {
+        kappa[d] = (double)(2 * f[d] <= s->n[d] ? f[d] : f[d] - s->n[d]) / s->n[d];
+    }
+    const double t = 2 * FMM_PI * (kappa[0] + i) / s->area, w = 2 * FMM_PI * (kappa[1] + j) / s->area;
+    h[0]            = t * s->b[1] - w * s->a[1];
+    h[1]            = w * s->a[0] - t * s->b[0];
+    const double h2 = h[0] * h[0] + h[1] * h[1];
+    return h2 > 0 && h2 < s->h_max * s->h_max;
 }
 
 /* What the spectrum of a slab's sums has beside that of its padded box at frequency f[3], f[2] up to half the ring, the
@@ -138,24 +198,17 @@ static inline FMM_HD void
 fmm_slab_add(const fmm_slab_grid* s, fmm_sum sum, int degree, const int* f, double weight, double* out)
 {
     const double phi = 2 * FMM_PI * f[2] / s->ring;
-    double       kappa[2];
     int          range[2];
-    for (int d = 0; d < 2; d++)
-    {
-        const double* v = d == 0 ? s->a : s->b;
-        kappa[d]        = (double)(2 * f[d] <= s->n[d] ? f[d] : f[d] - s->n[d]) / s->n[d];
-        range[d]        = (int)floor(s->h_max * sqrt(v[0] * v[0] + v[1] * v[1]) / (2 * FMM_PI) + 0.5);
-    }
+    fmm_slab_range(s, range);
     for (int i = -range[0]; i <= range[0]; i++)
     {
         for (int j = -range[1]; j <= range[1]; j++)
         {
-            const double t = 2 * FMM_PI * (kappa[0] + i) / s->area, w = 2 * FMM_PI * (kappa[1] + j) / s->area;
-            const double h[2] = {t * s->b[1] - w * s->a[1], w * s->a[0] - t * s->b[0]};
-            const double h2   = h[0] * h[0] + h[1] * h[1];
-            if (h2 > 0 && h2 < s->h_max * s->h_max)
+            double h[2];
+            if (fmm_slab_wave_vector(s, f, i, j, h))
             {
-                fmm_slab_add_wave(s, sum, degree, h, phi, weight, out);
+                const fmm_slab_wave w = fmm_slab_wave_of(s, h, phi);
+                fmm_slab_add_wave(s, sum, degree, &w, weight, out);
             }
         }
     }

@@ -100,6 +100,17 @@ gmxfmm_status fmm_compare_tree(const fmm_problem* problem,
                                int*               better,
                                fmm_choice*        tree);
 
+/* The same for a slab, whose particles are between low and high, and cells chosen for it; NULL: there are none that
+ * serve, and an octree that does is better. */
+gmxfmm_status fmm_compare_tree_slab(const fmm_problem* problem,
+                                    const void*        x,
+                                    const double*      low,
+                                    const double*      high,
+                                    const fmm_choice*  cells,
+                                    double*            gain,
+                                    int*               better,
+                                    fmm_choice*        tree);
+
 /* Checks that an automatically chosen order is predicted to reach the accuracy asked for. Errors: OPTION, with the
  * message of the problem. */
 gmxfmm_status fmm_check_reach(const fmm_problem* problem, const fmm_choice* chosen);

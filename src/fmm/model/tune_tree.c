@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fmm/geometry/fftsize.h"
 #include "fmm/geometry/tree.h"
 #include "fmm/geometry/tree_sort.h"
 #include "fmm/math/harmonics.h"
@@ -557,38 +558,65 @@ static int divide_slab(const fmm_problem* problem, double thickness, int k, int*
            deepest(roots) >= (depth > 0 ? depth : 1);
 }
 
-gmxfmm_status
-fmm_tune_tree_slab(const fmm_problem* problem, const void* x, const double* low, const double* high, fmm_choice* chosen)
+/* An octree of a slab: its roots and the box that they fill, and what is in it. */
+typedef struct
+{
+    choice    best;
+    int       roots[3];
+    double    box[9];
+    occupancy o;
+} slab_tree;
+
+/* The best for particles at x; without one its cost is infinite. */
+static gmxfmm_status
+find_slab_tree(const fmm_problem* problem, const void* x, const double* low, const double* high, slab_tree* t)
 {
     const int last = problem->options->grid[0] > 0 ? 1 : 63;
-    choice    best = {INFINITY, INFINITY, 0, 0, 0, 0, 0};
-    for (int k = 1; k <= last && (k <= c_mostRoots || best.order == 0); k++)
+    t->best        = (choice){INFINITY, INFINITY, 0, 0, 0, 0, 0};
+    for (int k = 1; k <= last && (k <= c_mostRoots || t->best.order == 0); k++)
     {
-        int       roots[3];
-        double    box[9], origin[3] = {0, 0, 0};
-        occupancy o;
-        choice    found;
-        if (!divide_slab(problem, high[2] - low[2], k, roots, box))
+        slab_tree other;
+        double    origin[3] = {0, 0, 0};
+        choice*   found     = &other.best;
+        if (!divide_slab(problem, high[2] - low[2], k, other.roots, other.box))
         {
             continue;
         }
-        origin[2]                  = 0.5 * (low[2] + high[2] - box[8]);
-        const gmxfmm_status status = tune_for_particles(problem, x, origin, box, roots, &o, &found);
+        origin[2]                  = 0.5 * (low[2] + high[2] - other.box[8]);
+        const gmxfmm_status status = tune_for_particles(problem, x, origin, other.box, other.roots, &other.o, found);
         if (status != GMXFMM_OK)
         {
             return status;
         }
-        if (found.good ? (!best.good || found.cost < best.cost) : (!best.good && found.error < best.error))
+        if (found->good ? (!t->best.good || found->cost < t->best.cost)
+                        : (!t->best.good && found->error < t->best.error))
         {
-            best = found;
-            take(problem, roots, &best, chosen);
-            chosen->edge = box[8] / roots[2] / (1 << best.depth);
+            *t = other;
         }
     }
-    return isfinite(best.cost) ? GMXFMM_OK
-                               : fmm_not_chosen(problem, GMXFMM_ERROR_UNSUPPORTED,
-                                                "a slab of %g x %g is too uneven for an octree: choose m2l = fft",
-                                                problem->box[0], problem->box[4]);
+    return GMXFMM_OK;
+}
+
+static void take_slab_tree(const fmm_problem* problem, const slab_tree* t, fmm_choice* chosen)
+{
+    take(problem, t->roots, &t->best, chosen);
+    chosen->edge = t->box[8] / t->roots[2] / (1 << t->best.depth);
+}
+
+gmxfmm_status
+fmm_tune_tree_slab(const fmm_problem* problem, const void* x, const double* low, const double* high, fmm_choice* chosen)
+{
+    slab_tree           t;
+    const gmxfmm_status status = find_slab_tree(problem, x, low, high, &t);
+    if (status != GMXFMM_OK || !isfinite(t.best.cost))
+    {
+        return status != GMXFMM_OK ? status
+                                   : fmm_not_chosen(problem, GMXFMM_ERROR_UNSUPPORTED,
+                                                    "a slab of %g x %g is too uneven for an octree: choose m2l = fft",
+                                                    problem->box[0], problem->box[4]);
+    }
+    take_slab_tree(problem, &t, chosen);
+    return GMXFMM_OK;
 }
 
 /* The longest edge of the box between low and high. */
@@ -654,14 +682,17 @@ int fmm_open_depth(const double* low, const double* high, int given_depth, int d
     return depth;
 }
 
-/* Cost of the fft path of a periodic system, whose grid was chosen at create for evenly spread particles, with the
- * particles as they are. Occupancies were counted for cells of whole depths; between these their logarithm is
- * interpolated, being nearly linear. */
-static double
-fft_cost_periodic(const fmm_problem* problem, const fmm_choice* fft, const int* roots, double n, const occupancy* o)
+static double num_cells(const fmm_choice* cells)
 {
-    const double cells = (double)fft->grid[0] * fft->grid[1] * fft->grid[2];
-    const double exact = log2(cells / ((double)roots[0] * roots[1] * roots[2])) / 3;
+    return (double)cells->grid[0] * cells->grid[1] * cells->grid[2];
+}
+
+/* Cost of the fft path with cells as large as those of an octree at depth `exact`, with the particles as they are.
+ * Occupancies were counted for cells of whole depths; between these their logarithm is interpolated, being nearly
+ * linear. padded: cells of the convolution. */
+static double
+fft_cost(const fmm_problem* problem, const fmm_choice* fft, double exact, double padded, double n, const occupancy* o)
+{
     const double depth = fmin(fmax(exact, 0), FMM_MAX_DEPTH - 1e-9);
     const int    above = (int)depth;
     const double t     = depth - above;
@@ -669,12 +700,24 @@ fft_cost_periodic(const fmm_problem* problem, const fmm_choice* fft, const int* 
     here.leaves[0]  = pow(o->leaves[above], 1 - t) * pow(o->leaves[above + 1], t);
     here.squares[0] = pow(o->squares[above] + 1, 1 - t) * pow(o->squares[above + 1] + 1, t);
     return cost_of_leaves(problem, &here, n, 0, fft->separation, fft->order) +
-           fmm_fft_cost(problem, cells, fft->order) * (problem->options->precision == GMXFMM_DOUBLE ? 2 : 1);
+           fmm_fft_cost(problem, padded, fft->order) * (problem->options->precision == GMXFMM_DOUBLE ? 2 : 1);
 }
 
-static double num_cells(const fmm_choice* cells)
+/* The same of a periodic system, whose grid was chosen at create for evenly spread particles. */
+static double
+fft_cost_periodic(const fmm_problem* problem, const fmm_choice* fft, const int* roots, double n, const occupancy* o)
 {
-    return (double)cells->grid[0] * cells->grid[1] * cells->grid[2];
+    const double exact = log2(num_cells(fft) / ((double)roots[0] * roots[1] * roots[2])) / 3;
+    return fft_cost(problem, fft, exact, num_cells(fft), n, o);
+}
+
+/* The same of a slab. */
+static double fft_cost_slab(const fmm_problem* problem, const fmm_choice* fft, double n, const slab_tree* t)
+{
+    const int    layers = fft->grid[2], margin = layers - 1 > fft->separation ? layers - 1 : fft->separation;
+    const double area = problem->box[0] * problem->box[4], plane = (double)fft->grid[0] * fft->grid[1];
+    const double cell = area / plane * fft->edge, root = area * t->box[8] / t->roots[0] / t->roots[1] / t->roots[2];
+    return fft_cost(problem, fft, log2(root / cell) / 3, plane * fmm_fft_size(layers + margin), n, &t->o);
 }
 
 /* Cost of the convolution in an open system, whose grid is padded to twice the cells along each edge. */
@@ -749,4 +792,27 @@ gmxfmm_status fmm_compare_tree(const fmm_problem* problem,
         tree->edge = longest / (1 << best.depth);
     }
     return status;
+}
+
+gmxfmm_status fmm_compare_tree_slab(const fmm_problem* problem,
+                                    const void*        x,
+                                    const double*      low,
+                                    const double*      high,
+                                    const fmm_choice*  cells,
+                                    double*            gain,
+                                    int*               better,
+                                    fmm_choice*        tree)
+{
+    slab_tree           t;
+    const gmxfmm_status status = find_slab_tree(problem, x, low, high, &t);
+    *gain                      = 0;
+    *better                    = 0;
+    if (status != GMXFMM_OK || !t.best.good)
+    {
+        return status;
+    }
+    *gain   = cells != NULL ? fft_cost_slab(problem, cells, (double)problem->n, &t) / t.best.cost : c_gain;
+    *better = *gain >= c_gain;
+    take_slab_tree(problem, &t, tree);
+    return GMXFMM_OK;
 }
