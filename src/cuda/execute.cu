@@ -434,6 +434,10 @@ static gmxfmm_status try_shares(gmxfmm_plan* plan, const void* x)
     if (!parts->far_given && fmm_cuda_can_have_slabs(plan))
     {
         FMM_TRY(try_slabs(plan, x));
+        if (!has_slabs(plan))
+        {
+            FMM_TRY(fmm_cuda_release_slabs(plan));
+        }
     }
     parts->measured_n       = d->sources.n;
     parts->measured_targets = d->targets.n;

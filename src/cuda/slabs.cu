@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cuda/convolution/convolution.h"
+#include "cuda/near/parts.h"
 
 enum
 {
@@ -56,8 +57,8 @@ static gmxfmm_status copy_slab(
 bool fmm_cuda_can_have_slabs(const gmxfmm_plan* plan)
 {
     const fmm_device* d = plan->device;
-    return has_parts(d) && d->parts->connected && fmm_is_periodic(plan) && plan->domain.tree == NULL &&
-           d->own_transforms && targets_of(d) == &d->sources;
+    return has_parts(d) && d->parts->connected && d->parts->no_room != plan->far.arrays && fmm_is_periodic(plan) &&
+           plan->domain.tree == NULL && d->own_transforms && targets_of(d) == &d->sources;
 }
 
 /* Room for a part as large as the first device's arrays, and copies of its tables. */
@@ -79,18 +80,51 @@ static gmxfmm_status reserve_slab(gmxfmm_plan* plan, DevicePart* part)
     return fmm_cuda_upload(plan, far->work_items.memory, d->work_items.memory, d->work_items.capacity);
 }
 
+gmxfmm_status fmm_cuda_release_slabs(gmxfmm_plan* plan)
+{
+    DeviceParts* parts = plan->device->parts;
+    FMM_CUDA(plan, cudaStreamSynchronize(plan->device->own));
+    parts->slab_arrays = 0;
+    for (int k = 1; k < parts->num; k++)
+    {
+        DevicePart* part = &parts->part[k];
+        DeviceSlab* far  = &part->far;
+        DeviceScope scope(part->id);
+        FMM_CUDA(plan, cudaStreamSynchronize(part->stream));
+        FMM_CUDA(plan, cudaStreamSynchronize(far->stream));
+        for (DeviceBuffer* buffer : {&far->field, &far->spectrum, &far->local_spectrum, &far->s, &far->twiddles,
+                                     &far->work_items, &far->background})
+        {
+            fmm_device_release(plan, buffer);
+        }
+    }
+    return GMXFMM_OK;
+}
+
+/* Whether devices share the far field, or that is still to be measured. */
+static bool may_share(const gmxfmm_plan* plan)
+{
+    const DeviceParts* parts = plan->device->parts;
+    return parts->far_share[0] < 1 || (!parts->far_given && fmm_cuda_shares_are_old(plan));
+}
+
 gmxfmm_status fmm_cuda_reserve_slabs(gmxfmm_plan* plan)
 {
     DeviceParts* parts = plan->device->parts;
-    const bool   never = parts->far_given && parts->far_share[0] >= 1;
-    for (int k = 1; k < parts->num && !never && fmm_cuda_can_have_slabs(plan); k++)
+    if (!fmm_cuda_can_have_slabs(plan) || !may_share(plan))
+    {
+        return parts->slab_arrays != 0 ? fmm_cuda_release_slabs(plan) : GMXFMM_OK;
+    }
+    for (int k = 1; k < parts->num; k++)
     {
         const gmxfmm_status status = reserve_slab(plan, &parts->part[k]);
         if (status == GMXFMM_ERROR_MEMORY)
         {
-            return fmm_fail(plan, status,
-                            "device %d has no memory for a part of the far field: leave it out of devices",
-                            parts->part[k].id);
+            parts->no_room   = plan->far.arrays;
+            plan->message[0] = '\0';
+            fmm_cuda_add_note(parts, "the far field is on device %d alone: device %d has no memory for a part of it",
+                              parts->part[0].id, parts->part[k].id);
+            return fmm_cuda_release_slabs(plan);
         }
         FMM_TRY(status);
     }

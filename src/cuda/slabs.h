@@ -21,9 +21,12 @@
 /* Whether the plan's far field can be shared. */
 bool fmm_cuda_can_have_slabs(const gmxfmm_plan* plan);
 
-/* Room on the other devices for the far field of the present cells, if it may be shared. Waits. Errors: MEMORY, DEVICE.
- */
+/* Room on the other devices for the far field of the present cells, if it is shared or may be. A device that has none
+ * leaves all of it to the first, and is named in the note. Waits. Errors: DEVICE. */
 gmxfmm_status fmm_cuda_reserve_slabs(gmxfmm_plan* plan);
+
+/* Gives that room back. Waits. Errors: DEVICE. */
+gmxfmm_status fmm_cuda_release_slabs(gmxfmm_plan* plan);
 
 /* Shares of the far field, which assignments copied from now on follow; spectra that there are go to the devices on the
  * stream. */

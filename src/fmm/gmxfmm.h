@@ -236,7 +236,7 @@ typedef struct
     double           time_charges, time_sums; /* treecode: modified charges of clusters; sums */
     int              num_devices, devices[8]; /* GPUs that share a step, at most those asked for; 0: the CPU */
     double           shares[8];               /* of the near field on each (FMM) */
-    const char*      devices_note;            /* which of the devices asked for are not used, and why; "" if all are */
+    const char*      devices_note;            /* devices that are not used, or not for the far field, and why; or "" */
     double           far_shares[8];           /* of the far field on each (FMM) */
 } gmxfmm_info;
 

@@ -645,8 +645,13 @@ TEST_F(CudaParts, AreTold)
 /* Copies of the particles are in the memory that is told. */
 TEST_F(CudaParts, TakeMemory)
 {
+    const Plan near(system_, inParts(options_, {0, 0}, {{1, 1}, {}})),
+        far(system_, inParts(options_, {0, 0}, {{1, 1}, {1, 1}}));
+    EXPECT_GT(far.info().bytes, near.info().bytes);
     const Plan one(system_, options_), two(system_, inParts(options_, {0, 0}));
     EXPECT_GT(two.info().bytes, one.info().bytes + 16 * system_.size());
+    /* what was measured to be slower keeps none */
+    EXPECT_EQ(two.info().bytes, two.info().far_shares[0] < 1 ? far.info().bytes : near.info().bytes);
 }
 
 TEST_F(CudaParts, AreRefused)

@@ -65,8 +65,9 @@ struct DeviceParts
     bool        connected;   /* each device reaches the memory of all others, so that they can share the far field */
     bool        slabs;       /* they share it */
     int64_t     slab_arrays; /* version of the far field's arrays that they have room for */
+    int64_t     no_room;     /* version for which a device has none */
     bool        timed;       /* steps record `begin` and `end` of the parts and the first device */
-    char        note[160];   /* devices that are not used */
+    char        note[640];   /* devices that are not used, and why the far field is not shared */
     /* what the shares were measured for */
     int measured_n, measured_targets, measured_order, measured_near, measured_tiles;
 };

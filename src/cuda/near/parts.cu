@@ -3,6 +3,7 @@
 #include "cuda/near/parts.h"
 
 #include <algorithm>
+#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -173,27 +174,45 @@ static gmxfmm_status make_part(gmxfmm_plan* plan, DevicePart* part)
     return make_events(plan, &part->far);
 }
 
-/* Lets kernels on a device reach the memory of another. It stays so, since other plans may use it. *can: 0 if the
- * machine has no way between the two. */
-static gmxfmm_status enable_access(gmxfmm_plan* plan, int id, int other, int* can)
+void fmm_cuda_add_note(DeviceParts* parts, const char* format, ...)
 {
-    *can = 1;
+    char    text[sizeof(parts->note)];
+    va_list arguments;
+    va_start(arguments, format);
+    std::vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    if (std::strstr(parts->note, text) == NULL)
+    {
+        const size_t length = std::strlen(parts->note);
+        std::snprintf(parts->note + length, sizeof(parts->note) - length, "%s%s", length > 0 ? "; " : "", text);
+    }
+}
+
+/* Lets kernels on a device reach the memory of another. It stays so, since other plans may use it. *why: NULL, or why
+ * they cannot: the machine has no way between the two, or a device is connected with as many as it can be. */
+static gmxfmm_status enable_access(gmxfmm_plan* plan, int id, int other, const char** why)
+{
+    int can = 1;
+    *why    = NULL;
     if (id == other)
     {
         return GMXFMM_OK;
     }
-    FMM_CUDA(plan, cudaDeviceCanAccessPeer(can, id, other));
-    if (*can)
+    FMM_CUDA(plan, cudaDeviceCanAccessPeer(&can, id, other));
+    if (!can)
     {
-        DeviceScope       scope(id);
-        const cudaError_t error = cudaDeviceEnablePeerAccess(other, 0);
-        if (error == cudaErrorPeerAccessAlreadyEnabled)
-        {
-            cudaGetLastError();
-            return GMXFMM_OK;
-        }
-        FMM_CUDA(plan, error);
+        *why = "no peer access";
+        return GMXFMM_OK;
     }
+    DeviceScope       scope(id);
+    const cudaError_t error = cudaDeviceEnablePeerAccess(other, 0);
+    if (error == cudaErrorPeerAccessAlreadyEnabled || error == cudaErrorTooManyPeers)
+    {
+        *why = error == cudaErrorTooManyPeers ? "too many peers" : NULL;
+        cudaGetLastError(); /* so that the next call does not report it again */
+        return GMXFMM_OK;
+    }
+    FMM_CUDA(plan, error);
     return GMXFMM_OK;
 }
 
@@ -205,9 +224,16 @@ static gmxfmm_status connect_all(gmxfmm_plan* plan, DeviceParts* parts)
     {
         for (int k = 0; k < parts->num; k++)
         {
-            int can = 0;
-            FMM_TRY(enable_access(plan, parts->part[i].id, parts->part[k].id, &can));
-            parts->connected = parts->connected && can;
+            const char* why = NULL;
+            const int   id = parts->part[i].id, other = parts->part[k].id;
+            FMM_TRY(enable_access(plan, id, other, &why));
+            if (why != NULL && parts->connected)
+            {
+                fmm_cuda_add_note(
+                    parts, "the far field is on device %d alone: device %d cannot reach memory of device %d (%s)",
+                    parts->part[0].id, id, other, why);
+            }
+            parts->connected = parts->connected && why == NULL;
         }
     }
     return GMXFMM_OK;
@@ -259,14 +285,12 @@ gmxfmm_status fmm_cuda_create_parts(gmxfmm_plan* plan)
     FMM_TRY(make_events(plan, &parts->part[0].far));
     for (int i = 1; i < o->num_devices; i++)
     {
-        int can = 0;
-        FMM_TRY(enable_access(plan, o->devices[i], d->id, &can));
-        if (!can)
+        const char* why = NULL;
+        FMM_TRY(enable_access(plan, o->devices[i], d->id, &why));
+        if (why != NULL)
         {
-            const size_t length = std::strlen(parts->note);
-            std::snprintf(parts->note + length, sizeof(parts->note) - length,
-                          "%sdevice %d is not used: it cannot reach memory of device %d (no peer access)",
-                          length > 0 ? "; " : "", o->devices[i], d->id);
+            fmm_cuda_add_note(parts, "device %d is not used: it cannot reach memory of device %d (%s)", o->devices[i],
+                              d->id, why);
             continue;
         }
         used[parts->num]           = i;

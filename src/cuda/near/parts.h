@@ -19,10 +19,13 @@
 /* Priority of the near field's stream on the current device: one above the lowest. */
 gmxfmm_status fmm_cuda_near_priority(gmxfmm_plan* plan, int* priority);
 
-/* Streams and events on the devices of the options; access to the first one's memory and, if there is, to all others'.
- * Errors: DEVICE, MEMORY. */
+/* Streams and events on the devices of the options that can reach the first one's memory, and access of all to all as
+ * far as there is. Errors: DEVICE, MEMORY. */
 gmxfmm_status fmm_cuda_create_parts(gmxfmm_plan* plan);
 void          fmm_cuda_destroy_parts(gmxfmm_plan* plan);
+
+/* Adds a sentence to what users are told of the devices, once. */
+void fmm_cuda_add_note(DeviceParts* parts, const char* format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Room on the other devices for any assignment to the present cells, and shares to begin with. Waits for the devices.
  */
