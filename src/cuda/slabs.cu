@@ -6,49 +6,26 @@
 
 #include "cuda/convolution/convolution.h"
 #include "cuda/near/parts.h"
+#include "cuda/runtime/copy_rows.h"
 
-enum
-{
-    c_threads = 256,
-    c_blocks  = 8 /* of a kernel that copies, on a multiprocessor */
-};
-
-/* Columns of a spectrum, of all rows: coefficients or pairs, and layers. */
-struct ColumnsArgs
-{
-    int rows, columns, first, num;
-};
-
-template <class R>
-__global__ void __launch_bounds__(c_threads) copy_columns(ColumnsArgs a, const Vec2<R>* from, Vec2<R>* to)
-{
-    const size_t all = static_cast<size_t>(a.rows) * static_cast<size_t>(a.num);
-    for (size_t i = blockIdx.x * static_cast<size_t>(c_threads) + threadIdx.x; i < all;
-         i += gridDim.x * static_cast<size_t>(c_threads))
-    {
-        const size_t row = i / static_cast<size_t>(a.num);
-        const size_t at =
-            row * static_cast<size_t>(a.columns) + static_cast<size_t>(a.first) + i - row * static_cast<size_t>(a.num);
-        to[at] = from[at];
-    }
-}
-
-/* The columns of a slab, of num_coef coefficients or pairs; by the device that is the current one. */
+/* The columns of a slab, of all rows of a spectrum: num_coef coefficients or pairs, and layers; by the device that is
+ * the current one. */
 static gmxfmm_status copy_slab(
     gmxfmm_plan* plan, const Slab& slab, int num_coef, const void* from, void* to, int processors, cudaStream_t stream)
 {
-    const ColumnsArgs a      = {num_coef * fmm_convolved(plan)->n[0], num_columns(plan), slab.first_column,
-                                slab.end_column - slab.first_column};
-    const int         blocks = c_blocks * processors;
+    const RowsPart a      = {static_cast<size_t>(num_coef) * static_cast<size_t>(fmm_convolved(plan)->n[0]),
+                             static_cast<size_t>(num_columns(plan)), static_cast<size_t>(slab.first_column),
+                             static_cast<size_t>(slab.end_column - slab.first_column)};
+    const int      blocks = c_copyBlocks * processors;
     if (is_double(plan))
     {
-        copy_columns<double><<<blocks, c_threads, 0, stream>>>(a, static_cast<const Vec2<double>*>(from),
-                                                               static_cast<Vec2<double>*>(to));
+        copy_rows<<<blocks, c_copyThreads, 0, stream>>>(a, static_cast<const Vec2<double>*>(from),
+                                                        static_cast<Vec2<double>*>(to));
     }
     else
     {
-        copy_columns<float>
-            <<<blocks, c_threads, 0, stream>>>(a, static_cast<const Vec2<float>*>(from), static_cast<Vec2<float>*>(to));
+        copy_rows<<<blocks, c_copyThreads, 0, stream>>>(a, static_cast<const Vec2<float>*>(from),
+                                                        static_cast<Vec2<float>*>(to));
     }
     FMM_CUDA(plan, cudaGetLastError());
     return GMXFMM_OK;
@@ -101,17 +78,10 @@ gmxfmm_status fmm_cuda_release_slabs(gmxfmm_plan* plan)
     return GMXFMM_OK;
 }
 
-/* Whether devices share the far field, or that is still to be measured. */
-static bool may_share(const gmxfmm_plan* plan)
-{
-    const DeviceParts* parts = plan->device->parts;
-    return parts->far_share[0] < 1 || (!parts->far_given && fmm_cuda_shares_are_old(plan));
-}
-
 gmxfmm_status fmm_cuda_reserve_slabs(gmxfmm_plan* plan)
 {
     DeviceParts* parts = plan->device->parts;
-    if (!fmm_cuda_can_have_slabs(plan) || !may_share(plan))
+    if (!fmm_cuda_can_have_slabs(plan) || !fmm_cuda_may_share_far(plan))
     {
         return parts->slab_arrays != 0 ? fmm_cuda_release_slabs(plan) : GMXFMM_OK;
     }
@@ -120,10 +90,7 @@ gmxfmm_status fmm_cuda_reserve_slabs(gmxfmm_plan* plan)
         const gmxfmm_status status = reserve_slab(plan, &parts->part[k]);
         if (status == GMXFMM_ERROR_MEMORY)
         {
-            parts->no_room   = plan->far.arrays;
-            plan->message[0] = '\0';
-            fmm_cuda_add_note(parts, "the far field is on device %d alone: device %d has no memory for a part of it",
-                              parts->part[0].id, parts->part[k].id);
+            fmm_cuda_has_no_room(plan, parts->part[k].id);
             return fmm_cuda_release_slabs(plan);
         }
         FMM_TRY(status);

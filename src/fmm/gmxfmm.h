@@ -160,7 +160,7 @@ typedef struct
                           * that cannot reach its memory is left out (gmxfmm_info.devices_note); twice the same: two parts */
     double shares[8]; /* [0] of the near field on each, in any unit; all 0: as measured. Bits do not depend on them */
     double far_shares[8]; /* [0] of the far field, the same; all 0: as measured or, with shares, all on the first. Only
-                           * cells of one level in periodic systems can be shared */
+                           * cells of one level in periodic systems, and M2L of an octree's leaves, can be shared */
     int periodic[3]; /* [0] 1: along this box vector; all 0: along all, or none as boundary says. Two of them: a slab,
                       * open along the normal of their plane; one: a wire; whatever other vectors are. They have no
                       * boundary to choose, and no background: docs/theory.md (40), (45) */

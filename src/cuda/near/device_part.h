@@ -38,6 +38,18 @@ struct DeviceSlab
     DeviceBuffer field, spectrum, local_spectrum, s, twiddles, work_items, background;
 };
 
+/* The part's share of an octree's M2L (leaves.h); of the first part only slabs. */
+struct DeviceLeaves
+{
+    bool                  active;
+    int                   first_slab, end_slab;
+    fmm_octree_operators* operators;
+    fmm_rotation_kernels* rotation;
+    size_t                operator_bytes;
+    DeviceBuffer          parent, child, near; /* lists of leaves, of their parents */
+    DeviceBuffer          multipole, local;    /* of all leaves */
+};
+
 struct DevicePart
 {
     int            id;
@@ -48,6 +60,7 @@ struct DevicePart
     int            processors;
     bool           has_chains;
     DeviceSlab     far;
+    DeviceLeaves   leaves;
     int            begin_share, end_share; /* tiles from this to that part of c_allTiles */
     int            warps;                  /* that P2P is launched with; 0: it has no tiles */
     DeviceBuffer   range;                  /* PartRange */
@@ -66,6 +79,8 @@ struct DeviceParts
     bool        slabs;       /* they share it */
     int64_t     slab_arrays; /* version of the far field's arrays that they have room for */
     int64_t     no_room;     /* version for which a device has none */
+    bool        leaves;      /* they share M2L of an octree's leaves */
+    int64_t     leaf_arrays; /* version that they have operators for */
     bool        timed;       /* steps record `begin` and `end` of the parts and the first device */
     char        note[640];   /* devices that are not used, and why the far field is not shared */
     /* what the shares were measured for */
@@ -100,6 +115,13 @@ static inline bool has_slabs(const gmxfmm_plan* plan)
 {
     const DeviceParts* parts = plan->device->parts;
     return parts != NULL && parts->slabs && parts->slab_arrays == plan->far.arrays;
+}
+
+/* Whether devices share M2L of the leaves. */
+static inline bool has_leaves(const gmxfmm_plan* plan)
+{
+    const DeviceParts* parts = plan->device->parts;
+    return parts != NULL && parts->leaves && parts->leaf_arrays == plan->far.arrays;
 }
 
 /* Whether P2P begins behind the transform of the multipoles, by its tiles for a multiprocessor. Its warps take a

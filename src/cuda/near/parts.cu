@@ -331,6 +331,8 @@ void fmm_cuda_destroy_parts(gmxfmm_plan* plan)
             cudaEventDestroy(part.end);
         }
         destroy_events(part.far);
+        fmm_octree_destroy(part.leaves.operators);
+        fmm_rotation_destroy(part.leaves.rotation);
     }
     cudaEventDestroy(parts->fork);
     delete parts; /* and its memory, which is freed from whatever device is current */
@@ -556,6 +558,21 @@ bool fmm_cuda_shares_are_old(const gmxfmm_plan* plan)
                       parts->measured_order == plan->far.order && parts->measured_near == plan->domain.cells.num_near &&
                       std::abs(tiles - parts->measured_tiles) < tiles / c_sameTiles + 1;
     return !parts->given && !same && tiles > 0;
+}
+
+bool fmm_cuda_may_share_far(const gmxfmm_plan* plan)
+{
+    const DeviceParts* parts = plan->device->parts;
+    return parts->far_share[0] < 1 || (!parts->far_given && fmm_cuda_shares_are_old(plan));
+}
+
+void fmm_cuda_has_no_room(gmxfmm_plan* plan, int device)
+{
+    DeviceParts* parts = plan->device->parts;
+    parts->no_room     = plan->far.arrays;
+    plan->message[0]   = '\0';
+    fmm_cuda_add_note(parts, "the far field is on device %d alone: device %d has no memory for a part of it",
+                      parts->part[0].id, device);
 }
 
 void fmm_cuda_balance(DeviceParts* parts, const double* ms, const double* base)
