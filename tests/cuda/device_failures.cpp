@@ -9,6 +9,7 @@
 
 #include "support/cuda.h"
 #include "support/device_arrays.h"
+#include "support/paths.h"
 #include "support/systems.h"
 
 using namespace fmmtest;
@@ -93,9 +94,20 @@ class DeviceFailures : public testing::Test
             GTEST_SKIP() << "no CUDA device";
         }
         ASSERT_EQ(cudaGetDeviceCount(&count_), cudaSuccess);
-        for (const std::vector<int>& excluded : system_.excluded)
+        use(water({4.8, 0, 0, 0, 1.6, 0, 0, 0, 1.7}, 5), onDevice(explicitOptions(6, 12, 4, 4, 1)));
+    }
+    void use(const System& system, const gmxfmm_options& options)
+    {
+        system_  = system;
+        options_ = options;
+        start_   = {0};
+        list_.clear();
+        for (std::size_t i = 0; i < system_.size(); i++)
         {
-            list_.insert(list_.end(), excluded.begin(), excluded.end());
+            if (i < system_.excluded.size())
+            {
+                list_.insert(list_.end(), system_.excluded[i].begin(), system_.excluded[i].end());
+            }
             start_.push_back(static_cast<int>(list_.size()));
         }
     }
@@ -105,7 +117,7 @@ class DeviceFailures : public testing::Test
     }
     gmxfmm_options on(const std::vector<int>& devices) const
     {
-        gmxfmm_options options = onDevice(explicitOptions(6, 12, 4, 4, 1));
+        gmxfmm_options options = options_;
         options.num_devices    = static_cast<int>(devices.size());
         std::copy(devices.begin(), devices.end(), options.devices);
         return options;
@@ -146,8 +158,11 @@ class DeviceFailures : public testing::Test
         return status != GMXFMM_OK ? status : gmxfmm_execute(plan, system_.x.data(), &output);
     }
 
-    const System     system_ = water({4.8, 0, 0, 0, 1.6, 0, 0, 0, 1.7}, 5);
-    std::vector<int> start_  = {0}, list_;
+    void expectNearFieldOnly();
+
+    System           system_;
+    gmxfmm_options   options_;
+    std::vector<int> start_, list_;
     char             message_[512];
     int              count_ = 0;
 };
@@ -226,12 +241,8 @@ TEST_F(DeviceFailures, AFullDeviceIsNamed)
 
 /* Room for its particles that the second device has, but none for its part of the far field: the near field is shared,
  * at this assignment and at the next one. */
-TEST_F(DeviceFailures, AFullDeviceHasNearFieldOnly)
+void DeviceFailures::expectNearFieldOnly()
 {
-    if (count_ < 2)
-    {
-        GTEST_SKIP() << "one device";
-    }
     std::vector<double> expected, force;
     gmxfmm_plan *       near = nullptr, *plan = nullptr;
     gmxfmm_options      options = shared({0, 1});
@@ -256,6 +267,18 @@ TEST_F(DeviceFailures, AFullDeviceHasNearFieldOnly)
     }
     gmxfmm_destroy(near);
     gmxfmm_destroy(plan);
+}
+
+TEST_F(DeviceFailures, AFullDeviceHasNearFieldOnly)
+{
+    if (count_ < 2)
+    {
+        GTEST_SKIP() << "one device";
+    }
+    expectNearFieldOnly();
+    failures = Failures();
+    use(sodiumChloride(10, {0.1, 0.1, 0.1}), onDevice(depthOptions(GMXFMM_M2L_ROTATION, 5, 5, 1)));
+    expectNearFieldOnly();
 }
 
 TEST_F(DeviceFailures, ADeviceOutOfReachIsLeftOut)
