@@ -329,6 +329,7 @@ static gmxfmm_status balance_near(gmxfmm_plan* plan, const void* x)
     fmm_device*  d     = plan->device;
     DeviceParts* parts = d->parts;
     double       base[GMXFMM_MAX_DEVICES], ms[GMXFMM_MAX_DEVICES], best[GMXFMM_MAX_DEVICES], least = 0;
+    FMM_TRY(fmm_cuda_permute(plan, x, fmm_cuda_position_copies(plan), d->own));
     FMM_TRY(fmm_cuda_assign_parts(plan, d->own));
     FMM_TRY(time_parts(plan, x, GMXFMM_STAGE_FAR, base));
     for (int round = 0; round < c_triedShares; round++)
@@ -349,12 +350,12 @@ static gmxfmm_status balance_near(gmxfmm_plan* plan, const void* x)
     return fmm_cuda_assign_parts(plan, d->own);
 }
 
-/* Near and far field of a step, in s. */
+/* Near and far field of a step, in s, and what sends positions to the devices. */
 static gmxfmm_status time_fields(gmxfmm_plan* plan, const void* x, double* seconds)
 {
     gmxfmm_device_output fields;
     std::memset(&fields, 0, sizeof(fields));
-    fields.stages              = GMXFMM_STAGE_NEAR | GMXFMM_STAGE_FAR;
+    fields.stages              = GMXFMM_STAGE_PERMUTE | GMXFMM_STAGE_NEAR | GMXFMM_STAGE_FAR;
     plan->device->parts->timed = false;
     FMM_TRY(time_graph(plan, x, &fields, c_comparedSteps, seconds));
     plan->device->parts->timed = true;
@@ -428,7 +429,6 @@ static gmxfmm_status try_shares(gmxfmm_plan* plan, const void* x)
     DeviceParts* parts                     = d->parts;
     const double first[GMXFMM_MAX_DEVICES] = {1};
     FMM_TRY(fmm_cuda_store_box(plan, d->own));
-    FMM_TRY(fmm_cuda_permute(plan, x, d->own));
     if (!parts->far_given)
     {
         FMM_TRY(fmm_cuda_set_slabs(plan, first, d->own));
@@ -515,7 +515,7 @@ static gmxfmm_status enqueue(gmxfmm_plan* plan, const void* x, const gmxfmm_devi
     FMM_TRY(fmm_cuda_store_box(plan, stream));
     if (stages & GMXFMM_STAGE_PERMUTE)
     {
-        FMM_TRY(fmm_cuda_permute(plan, x, stream));
+        FMM_TRY(fmm_cuda_permute(plan, x, fmm_cuda_position_copies(plan), stream));
     }
     FMM_TRY(near_and_far(plan, x, stages, wanted, stream));
     if (stages & GMXFMM_STAGE_OUTPUT)

@@ -166,6 +166,22 @@ gmxfmm_status fmm_cuda_share_spectra(gmxfmm_plan* plan, cudaStream_t stream)
     return GMXFMM_OK;
 }
 
+PositionCopies fmm_cuda_position_copies(const gmxfmm_plan* plan)
+{
+    const DeviceParts* parts  = plan->device->parts;
+    PositionCopies     copies = {};
+    for (int k = 1; has_slabs(plan) && k < parts->num; k++)
+    {
+        const DevicePart& part = parts->part[k];
+        const int         area = fmm_convolved(plan)->n[1] * fmm_convolved(plan)->n[2];
+        if (part.far.end_layer > part.far.first_layer)
+        {
+            copies.copy[copies.num++] = {part.far.first_layer * area, part.far.end_layer * area, part.sources.memory};
+        }
+    }
+    return copies;
+}
+
 /* Part number k of the far field. */
 static FarPart far_part(const gmxfmm_plan* plan, int k)
 {

@@ -27,9 +27,8 @@ struct DeviceSlab
 {
     bool         active; /* it has layers or columns */
     Slab         slab;
-    int          first_layer, end_layer; /* whose particles it needs */
+    int          first_layer, end_layer; /* whose particles it needs, which the first device sends it */
     cudaStream_t stream;
-    cudaEvent_t  fetched;       /* positions are on the device */
     cudaEvent_t  sent;          /* its planes are transformed, and where their columns are needed */
     cudaEvent_t  spectrum_done; /* the multipoles of its columns are transformed */
     cudaEvent_t  returned;      /* locals of its columns are where their planes are needed */

@@ -107,16 +107,24 @@ __global__ void __launch_bounds__(c_threads) copy_cells(AssignArgs a)
     }
 }
 
-/* What changes from step to step. Particles are copied as words of 16 bytes. */
+/* What changes from step to step. Particles are copied as words of 16 bytes. Those of some cells are there already. */
 struct FetchArgs
 {
     const PartRange* range;
+    const int*       cell_start;
+    int              begin_sent, end_sent; /* cells */
     const uint4 *    sources, *targets;
     uint4 *          sources_copy, *targets_copy; /* the latter NULL: targets are the sources */
     int              words;                       /* of a particle */
     const double*    box;
     double*          box_copy;
 };
+
+static __device__ void fetch_sources(const FetchArgs& a, int first, int end)
+{
+    const size_t at = static_cast<size_t>(first) * a.words;
+    copy(a.sources + at, a.sources_copy + at, end > first ? static_cast<size_t>(end - first) * a.words : 0);
+}
 
 __global__ void __launch_bounds__(c_threads) fetch_particles(FetchArgs a)
 {
@@ -125,10 +133,12 @@ __global__ void __launch_bounds__(c_threads) fetch_particles(FetchArgs a)
     {
         a.box_copy[threadIdx.x] = a.box[threadIdx.x];
     }
+    const int begin_sent = a.cell_start[a.begin_sent], end_sent = a.cell_start[a.end_sent];
     for (int i = 0; i < c_runs; i++)
     {
-        const size_t first = static_cast<size_t>(r.first[i]) * a.words;
-        copy(a.sources + first, a.sources_copy + first, static_cast<size_t>(r.end[i] - r.first[i]) * a.words);
+        const int before = min(r.end[i], begin_sent), after = max(r.first[i], end_sent);
+        fetch_sources(a, r.first[i], end_sent > begin_sent ? before : r.end[i]);
+        fetch_sources(a, after, end_sent > begin_sent ? r.end[i] : after);
     }
     if (a.targets_copy != NULL)
     {
@@ -147,8 +157,7 @@ gmxfmm_status fmm_cuda_near_priority(gmxfmm_plan* plan, int* priority)
 
 static gmxfmm_status make_events(gmxfmm_plan* plan, DeviceSlab* far)
 {
-    for (cudaEvent_t* event :
-         {&far->fetched, &far->sent, &far->spectrum_done, &far->returned, &far->far_done, &far->gathered})
+    for (cudaEvent_t* event : {&far->sent, &far->spectrum_done, &far->returned, &far->far_done, &far->gathered})
     {
         FMM_CUDA(plan, cudaEventCreateWithFlags(event, cudaEventDisableTiming));
     }
@@ -303,7 +312,7 @@ gmxfmm_status fmm_cuda_create_parts(gmxfmm_plan* plan)
 
 static void destroy_events(const DeviceSlab& far)
 {
-    for (cudaEvent_t event : {far.fetched, far.sent, far.spectrum_done, far.returned, far.far_done, far.gathered})
+    for (cudaEvent_t event : {far.sent, far.spectrum_done, far.returned, far.far_done, far.gathered})
     {
         cudaEventDestroy(event);
     }
@@ -449,8 +458,12 @@ template <class R>
 static FetchArgs fetch_args(const gmxfmm_plan* plan, const DevicePart* part)
 {
     const P2pArgs<R> from = fmm_cuda_p2p_args<R>(plan);
+    const Geometry   g    = from.g;
     FetchArgs        a;
     a.range        = part->range.as<PartRange>();
+    a.cell_start   = part->cell_start.as<int>();
+    a.begin_sent   = has_slabs(plan) ? part->far.first_layer * g.n[1] * g.n[2] : 0;
+    a.end_sent     = has_slabs(plan) ? part->far.end_layer * g.n[1] * g.n[2] : 0;
     a.sources      = reinterpret_cast<const uint4*>(from.xq);
     a.targets      = reinterpret_cast<const uint4*>(from.target);
     a.sources_copy = part->sources.as<uint4>();
@@ -467,22 +480,23 @@ static bool follows(const DevicePart* part, bool far)
     return far && part->far.active && follows_transform(part->warps / part->processors);
 }
 
-/* Positions, and the near field of a part whose device is the current one. */
+/* Positions, which the far field has already, and the near field of a part whose device is the current one. */
 static gmxfmm_status begin_part(gmxfmm_plan* plan, DevicePart* part, const StepWanted& wanted, bool near, bool far)
 {
-    const FetchArgs    a      = is_double(plan) ? fetch_args<double>(plan, part) : fetch_args<float>(plan, part);
-    const cudaStream_t stream = far && part->far.active ? part->far.stream : part->stream;
-    FMM_CUDA(plan, cudaStreamWaitEvent(stream, plan->device->fork, 0));
+    const FetchArgs a = is_double(plan) ? fetch_args<double>(plan, part) : fetch_args<float>(plan, part);
+    FMM_CUDA(plan, cudaStreamWaitEvent(part->stream, plan->device->fork, 0));
     if (plan->device->parts->timed)
     {
-        FMM_CUDA(plan, cudaEventRecord(part->begin, stream));
+        FMM_CUDA(plan, cudaEventRecord(part->begin, part->stream));
     }
-    fetch_particles<<<c_blocks * part->processors, c_threads, 0, stream>>>(a);
-    FMM_CUDA(plan, cudaGetLastError());
-    if (stream != part->stream)
+    if (far && part->far.active)
     {
-        FMM_CUDA(plan, cudaEventRecord(part->far.fetched, stream));
-        FMM_CUDA(plan, cudaStreamWaitEvent(part->stream, part->far.fetched, 0));
+        FMM_CUDA(plan, cudaStreamWaitEvent(part->far.stream, plan->device->fork, 0));
+    }
+    if (near && part->warps > 0)
+    {
+        fetch_particles<<<c_blocks * part->processors, c_threads, 0, part->stream>>>(a);
+        FMM_CUDA(plan, cudaGetLastError());
     }
     return near && !follows(part, far) ? fmm_cuda_p2p_part(plan, part, wanted) : GMXFMM_OK;
 }
