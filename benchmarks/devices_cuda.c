@@ -7,8 +7,8 @@
  * or pN, N million points with charges of both signs, uniform in an open cube, in an octree.
  * In each of ROUNDS rounds every number of devices, 1, 2, 4 and 8 as far as there are that many, has a line of JSON on
  * stdout: times as of water_cuda (graphs, by events), the shares of near and far field as the library measured them,
- * and whether the forces have the bits of one device. Where the far field can be shared, several devices have a second
- * line: with the far field on the first, if the library shared it, or else in equal shares. On a machine with one GPU
+ * and whether the forces have the bits of one device. Several devices have a second line, but of points, which take
+ * long: with the far field on the first, if the library shared it, or else in equal shares. On a machine with one GPU
  * two parts of it take the place of two. --sweep: after that lines for two devices with given shares of the first, 0 to
  * 0.5, its share of the far field all, 0.6, 0.5 and 0.4.
  * trace: steps and no output, for a program that records when kernels run; FAR_SHARE is of the first device, negative:
@@ -228,7 +228,7 @@ static void compare(bench* b, int rounds, int sweep)
         for (int parts = 1; parts <= GMXFMM_MAX_DEVICES && (parts <= b->count || parts == 2); parts *= 2)
         {
             const double first = report(b, round, parts, -1, -1);
-            if (parts > 1 && b->options.depth <= 0)
+            if (parts > 1 && b->name[0] != 'p')
             {
                 report(b, round, parts, -1, first < 1 ? 1 : 1.0 / parts);
             }

@@ -100,7 +100,7 @@ class System(Run):
                 for method in ("pme", "fmm"):
                     best = self.best_on.get((method, number))
                     if best:
-                        self.run(number, method, best["settings"], best["nstlist"], best["tasks"], repeat)
+                        self.run(number, method, best["settings"], best["nstlist"], best["tasks"], repeat, best["update"])
         self.measure_errors()
 
     def make_inputs(self, wanted):
@@ -117,15 +117,18 @@ class System(Run):
 
     def search_pme(self, number):
         first, nstlist = self.settings["pme"], self.nstlist["pme"]
-        for tasks in layouts(number):
-            self.run(number, "pme", first, nstlist, tasks)
-        best = self.best_on.get(("pme", number))
+        for update in ("gpu", "cpu"):  # the latter where no layout can have it on the GPU
+            for tasks in layouts(number):
+                self.run(number, "pme", first, nstlist, tasks, update=update)
+            best = self.best_on.get(("pme", number))
+            if best:
+                break
         if number == 1 or not best:
             return
-        self.run(number, "pme", first, 100 if nstlist == 200 else 200, best["tasks"])
+        self.run(number, "pme", first, 100 if nstlist == 200 else 200, best["tasks"], update=update)
         for weight in WEIGHTS[1:]:
             best = self.best_on["pme", number]
-            if self.run(number, "pme", scaled(first, weight), best["nstlist"], best["tasks"]) is not self.best_on["pme", number]:
+            if self.run(number, "pme", scaled(first, weight), best["nstlist"], best["tasks"], update=update) is not self.best_on["pme", number]:
                 break
 
     def search_fmm(self, number, first):
@@ -148,20 +151,20 @@ class System(Run):
         count = len(tasks[0]) + 1
         return ["-ntmpi", str(count), "-npme", "1", "-gputasks", tasks[0] + tasks[1], "-pme", "gpu", "-notunepme"], max(1, min(16, CORES // count))
 
-    def run(self, number, method, settings, nstlist, tasks, repeat=0):
+    def run(self, number, method, settings, nstlist, tasks, repeat=0, update="gpu"):
         """One run, the second half of which is timed; the best of its method and number so far is in best_on."""
         self.check_time(self.longest)
         began = time.monotonic()
         record = self.records[number]
         options, threads = self.ranks(number, method, tasks)
         entry = {"method": method, "gpus": number, "settings": settings, "nstlist": nstlist, "threads": threads, "repeat": repeat, "bonded": None,
-                 "tasks": tasks}
+                 "tasks": tasks, "update": update}
         try:
             if identity(settings) not in self.made:
                 self.make_inputs([(method, settings)])
             steps = self.bench.options.steps or math.ceil(1e3 * self.bench.options.seconds / self.ms(number, method) / 400) * 400
             command = ["mdrun", "-s", self.made[identity(settings)] + ".tpr", "-deffnm", "speed", *options, "-ntomp", str(threads), "-pin", "on", "-nb",
-                       "gpu", "-update", "gpu", "-nstlist", str(nstlist), "-nsteps", str(steps), "-resethway", "-noconfout", "-maxh", "0.03"]
+                       "gpu", "-update", update, "-nstlist", str(nstlist), "-nsteps", str(steps), "-resethway", "-noconfout", "-maxh", "0.03"]
             environment = {} if method == "fmm" or number == 1 else {"GMX_ENABLE_DIRECT_GPU_COMM": "1"}  # of 2022; 2026 has it without being asked
             entry["command"] = " ".join([*(f"{k}={v}" for k, v in environment.items()), "gmx", *command])
             self.gmx(*command, folder=self.folder, env=environment)
@@ -209,7 +212,7 @@ class System(Run):
                 continue
             speeds = [t["ns_per_day"] for t in record["tried"] if "ns_per_day" in t and t["repeat"] + (t is best) > 0 and t["method"] == method]
             record[method + "_ns_per_day"], record[method + "_ns_per_day_runs"] = statistics.median(speeds), speeds
-            record.setdefault("settings", {})[method] = {k: best[k] for k in ("settings", "nstlist", "threads", "bonded", "tasks", "rlist", "command", "chosen",
+            record.setdefault("settings", {})[method] = {k: best[k] for k in ("settings", "nstlist", "threads", "bonded", "tasks", "update", "rlist", "command", "chosen",
                                                                               "shares") if k in best}
             one = self.records[1].get(method + "_ns_per_day")
             if one:

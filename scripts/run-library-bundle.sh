@@ -211,7 +211,7 @@ run_devices() {
         measure devices devices "$bin/benchmark-devices_cuda" "$GMXFMM_SPC216" 1 "$system"
     done
     [ -f "$bundle/lib/libgmxfmm_timeline.so" ] || return
-    traces=(12:1:-1 12:2:1 12:2:0.5 "12:$count:$(awk "BEGIN { print 1 / $count }")" 5:2:1 5:2:0.5 droplets:1:-1 droplets:2:-1)
+    traces=(12:1:-1 12:2:1 12:2:0.5 "12:$count:$(awk "BEGIN { print 1 / $count }")" 5:2:1 5:2:0.5 droplets:1:-1 droplets:2:0.5 "droplets:$count:$(awk "BEGIN { print 1 / $count }")")
     python3 "$bundle/devices_trace.py" "$bin/benchmark-devices_cuda" "$GMXFMM_SPC216" "$bundle/lib/libgmxfmm_timeline.so" \
         "$work/logs/devices-trace.json" "${traces[@]}" >"$work/logs/devices-trace.log" 2>&1 || { echo "FAILED: devices_trace.py" && failed=1; }
 }

@@ -9,6 +9,7 @@
 #include "cuda/expansions/expansions.h"
 #include "cuda/device.h"
 #include "cuda/execute.h"
+#include "cuda/leaves.h"
 #include "cuda/near/near.h"
 #include "cuda/near/parts.h"
 #include "cuda/output.h"
@@ -27,8 +28,9 @@ enum
 /* A far field on several devices has to be faster by more than times differ by chance. */
 static const double c_leastGain = 0.98;
 
-/* Shares of the first device that are tried, over equal ones: others have to fetch positions first. */
-static const double c_firstFarShares[] = {1, 1.2};
+/* Shares of the first device that are tried, over equal ones: others have to fetch positions first. Of an octree it has
+ * all but M2L of the leaves in any case. */
+static const double c_firstFarShares[] = {1, 1.2}, c_firstLeafShares[] = {1, 0.5};
 
 /* Streams differ in priority, which a graph without this would lose. */
 #if CUDART_VERSION >= 11070
@@ -331,6 +333,7 @@ static gmxfmm_status balance_near(gmxfmm_plan* plan, const void* x)
     fmm_device*  d     = plan->device;
     DeviceParts* parts = d->parts;
     double       base[GMXFMM_MAX_DEVICES], ms[GMXFMM_MAX_DEVICES], best[GMXFMM_MAX_DEVICES], least = 0, beside = 0;
+    FMM_TRY(fmm_cuda_permute(plan, x, fmm_cuda_position_copies(plan), d->own));
     FMM_TRY(fmm_cuda_assign_parts(plan, d->own));
     FMM_TRY(time_parts(plan, x, GMXFMM_STAGE_FAR, base));
     for (int round = 0; round < c_triedShares; round++)
@@ -359,12 +362,12 @@ static gmxfmm_status balance_near(gmxfmm_plan* plan, const void* x)
     return fmm_cuda_assign_parts(plan, d->own);
 }
 
-/* Near and far field of a step, in s. */
+/* Near and far field of a step, in s, and what sends positions to the devices. */
 static gmxfmm_status time_fields(gmxfmm_plan* plan, const void* x, double* seconds)
 {
     gmxfmm_device_output fields;
     std::memset(&fields, 0, sizeof(fields));
-    fields.stages              = GMXFMM_STAGE_NEAR | GMXFMM_STAGE_FAR;
+    fields.stages              = GMXFMM_STAGE_PERMUTE | GMXFMM_STAGE_NEAR | GMXFMM_STAGE_FAR;
     plan->device->parts->timed = false;
     FMM_TRY(time_graph(plan, x, &fields, c_comparedSteps, seconds));
     plan->device->parts->timed = true;
@@ -390,6 +393,7 @@ static gmxfmm_status set_shares(gmxfmm_plan* plan, const BothShares& s)
     DeviceParts* parts = plan->device->parts;
     std::copy(s.near, s.near + parts->num, parts->share);
     fmm_cuda_set_warps(plan->device);
+    fmm_cuda_set_leaves(plan, s.far);
     return fmm_cuda_set_slabs(plan, s.far, plan->device->own);
 }
 
@@ -408,14 +412,14 @@ static gmxfmm_status compare_shares(gmxfmm_plan* plan, const void* x, double* le
 
 /* The far field on all devices, if that is faster than on the first alone; equal shares of the near field, or balanced
  * ones: where steps are shorter than the host takes to launch them, times of parts tell little. */
-static gmxfmm_status try_slabs(gmxfmm_plan* plan, const void* x)
+static gmxfmm_status try_far_shares(gmxfmm_plan* plan, const void* x)
 {
     const DeviceParts* parts = plan->device->parts;
     BothShares         best  = shares_of(parts), s;
     double             least = 0;
     FMM_TRY(time_fields(plan, x, &least));
     least *= c_leastGain;
-    for (const double times_equal : c_firstFarShares)
+    for (const double times_equal : plan->domain.tree != NULL ? c_firstLeafShares : c_firstFarShares)
     {
         std::fill_n(s.near, parts->num, 1.0 / parts->num);
         s.far[0] = times_equal / parts->num;
@@ -437,15 +441,23 @@ static gmxfmm_status try_shares(gmxfmm_plan* plan, const void* x)
     DeviceParts* parts                     = d->parts;
     const double first[GMXFMM_MAX_DEVICES] = {1};
     FMM_TRY(fmm_cuda_store_box(plan, d->own));
-    FMM_TRY(fmm_cuda_permute(plan, x, d->own));
     if (!parts->far_given)
     {
         FMM_TRY(fmm_cuda_set_slabs(plan, first, d->own));
+        fmm_cuda_set_leaves(plan, first);
     }
     FMM_TRY(balance_near(plan, x));
-    if (!parts->far_given && fmm_cuda_can_have_slabs(plan))
+    if (!parts->far_given && (fmm_cuda_can_have_slabs(plan) || fmm_cuda_can_share_leaves(plan)))
     {
-        FMM_TRY(try_slabs(plan, x));
+        FMM_TRY(try_far_shares(plan, x));
+        if (!has_slabs(plan))
+        {
+            FMM_TRY(fmm_cuda_release_slabs(plan));
+        }
+        if (!has_leaves(plan))
+        {
+            FMM_TRY(fmm_cuda_release_leaves(plan));
+        }
     }
     parts->measured_n       = d->sources.n;
     parts->measured_targets = d->targets.n;
@@ -515,7 +527,7 @@ static gmxfmm_status enqueue(gmxfmm_plan* plan, const void* x, const gmxfmm_devi
     FMM_TRY(fmm_cuda_store_box(plan, stream));
     if (stages & GMXFMM_STAGE_PERMUTE)
     {
-        FMM_TRY(fmm_cuda_permute(plan, x, stream));
+        FMM_TRY(fmm_cuda_permute(plan, x, fmm_cuda_position_copies(plan), stream));
     }
     FMM_TRY(near_and_far(plan, x, stages, wanted, stream));
     if (stages & GMXFMM_STAGE_OUTPUT)

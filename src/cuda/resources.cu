@@ -20,6 +20,12 @@ gmxfmm_status fmm_device_reserve(gmxfmm_plan* plan, DeviceBuffer* buffer, size_t
     return GMXFMM_OK;
 }
 
+void fmm_device_release(gmxfmm_plan* plan, DeviceBuffer* buffer)
+{
+    plan->bytes -= buffer->capacity;
+    buffer->release();
+}
+
 gmxfmm_status fmm_cuda_upload(gmxfmm_plan* plan, void* to, const void* from, size_t bytes)
 {
     if (bytes > 0)

@@ -11,6 +11,9 @@ gmxfmm_status fmm_cuda_failed(gmxfmm_plan* plan, cudaError_t error, const char* 
 /* Makes *buffer hold at least `bytes`; what it held is lost if it grows. Errors: MEMORY. */
 gmxfmm_status fmm_device_reserve(gmxfmm_plan* plan, DeviceBuffer* buffer, size_t bytes);
 
+/* Gives its memory back. Nothing that uses it may be enqueued. */
+void fmm_device_release(gmxfmm_plan* plan, DeviceBuffer* buffer);
+
 /* Copies from the host, and waits: cudaMemcpy may return before the last of pageable memory has arrived, and streams of
  * the library do not wait for the default one. Not for steps. */
 gmxfmm_status fmm_cuda_upload(gmxfmm_plan* plan, void* to, const void* from, size_t bytes);

@@ -5,49 +5,27 @@
 #include <algorithm>
 
 #include "cuda/convolution/convolution.h"
+#include "cuda/near/parts.h"
+#include "cuda/runtime/copy_rows.h"
 
-enum
-{
-    c_threads = 256,
-    c_blocks  = 8 /* of a kernel that copies, on a multiprocessor */
-};
-
-/* Columns of a spectrum, of all rows: coefficients or pairs, and layers. */
-struct ColumnsArgs
-{
-    int rows, columns, first, num;
-};
-
-template <class R>
-__global__ void __launch_bounds__(c_threads) copy_columns(ColumnsArgs a, const Vec2<R>* from, Vec2<R>* to)
-{
-    const size_t all = static_cast<size_t>(a.rows) * static_cast<size_t>(a.num);
-    for (size_t i = blockIdx.x * static_cast<size_t>(c_threads) + threadIdx.x; i < all;
-         i += gridDim.x * static_cast<size_t>(c_threads))
-    {
-        const size_t row = i / static_cast<size_t>(a.num);
-        const size_t at =
-            row * static_cast<size_t>(a.columns) + static_cast<size_t>(a.first) + i - row * static_cast<size_t>(a.num);
-        to[at] = from[at];
-    }
-}
-
-/* The columns of a slab, of num_coef coefficients or pairs; by the device that is the current one. */
+/* The columns of a slab, of all rows of a spectrum: num_coef coefficients or pairs, and layers; by the device that is
+ * the current one. */
 static gmxfmm_status copy_slab(
     gmxfmm_plan* plan, const Slab& slab, int num_coef, const void* from, void* to, int processors, cudaStream_t stream)
 {
-    const ColumnsArgs a      = {num_coef * fmm_convolved(plan)->n[0], num_columns(plan), slab.first_column,
-                                slab.end_column - slab.first_column};
-    const int         blocks = c_blocks * processors;
+    const RowsPart a      = {static_cast<size_t>(num_coef) * static_cast<size_t>(fmm_convolved(plan)->n[0]),
+                             static_cast<size_t>(num_columns(plan)), static_cast<size_t>(slab.first_column),
+                             static_cast<size_t>(slab.end_column - slab.first_column)};
+    const int      blocks = c_copyBlocks * processors;
     if (is_double(plan))
     {
-        copy_columns<double><<<blocks, c_threads, 0, stream>>>(a, static_cast<const Vec2<double>*>(from),
-                                                               static_cast<Vec2<double>*>(to));
+        copy_rows<<<blocks, c_copyThreads, 0, stream>>>(a, static_cast<const Vec2<double>*>(from),
+                                                        static_cast<Vec2<double>*>(to));
     }
     else
     {
-        copy_columns<float>
-            <<<blocks, c_threads, 0, stream>>>(a, static_cast<const Vec2<float>*>(from), static_cast<Vec2<float>*>(to));
+        copy_rows<<<blocks, c_copyThreads, 0, stream>>>(a, static_cast<const Vec2<float>*>(from),
+                                                        static_cast<Vec2<float>*>(to));
     }
     FMM_CUDA(plan, cudaGetLastError());
     return GMXFMM_OK;
@@ -56,8 +34,8 @@ static gmxfmm_status copy_slab(
 bool fmm_cuda_can_have_slabs(const gmxfmm_plan* plan)
 {
     const fmm_device* d = plan->device;
-    return has_parts(d) && d->parts->connected && fmm_is_periodic(plan) && plan->domain.tree == NULL &&
-           d->own_transforms && targets_of(d) == &d->sources;
+    return has_parts(d) && d->parts->connected && d->parts->no_room != plan->far.arrays && fmm_is_periodic(plan) &&
+           plan->domain.tree == NULL && d->own_transforms && targets_of(d) == &d->sources;
 }
 
 /* Room for a part as large as the first device's arrays, and copies of its tables. */
@@ -79,18 +57,41 @@ static gmxfmm_status reserve_slab(gmxfmm_plan* plan, DevicePart* part)
     return fmm_cuda_upload(plan, far->work_items.memory, d->work_items.memory, d->work_items.capacity);
 }
 
+gmxfmm_status fmm_cuda_release_slabs(gmxfmm_plan* plan)
+{
+    DeviceParts* parts = plan->device->parts;
+    FMM_CUDA(plan, cudaStreamSynchronize(plan->device->own));
+    parts->slab_arrays = 0;
+    for (int k = 1; k < parts->num; k++)
+    {
+        DevicePart* part = &parts->part[k];
+        DeviceSlab* far  = &part->far;
+        DeviceScope scope(part->id);
+        FMM_CUDA(plan, cudaStreamSynchronize(part->stream));
+        FMM_CUDA(plan, cudaStreamSynchronize(far->stream));
+        for (DeviceBuffer* buffer : {&far->field, &far->spectrum, &far->local_spectrum, &far->s, &far->twiddles,
+                                     &far->work_items, &far->background})
+        {
+            fmm_device_release(plan, buffer);
+        }
+    }
+    return GMXFMM_OK;
+}
+
 gmxfmm_status fmm_cuda_reserve_slabs(gmxfmm_plan* plan)
 {
     DeviceParts* parts = plan->device->parts;
-    const bool   never = parts->far_given && parts->far_share[0] >= 1;
-    for (int k = 1; k < parts->num && !never && fmm_cuda_can_have_slabs(plan); k++)
+    if (!fmm_cuda_can_have_slabs(plan) || !fmm_cuda_may_share_far(plan))
+    {
+        return parts->slab_arrays != 0 ? fmm_cuda_release_slabs(plan) : GMXFMM_OK;
+    }
+    for (int k = 1; k < parts->num; k++)
     {
         const gmxfmm_status status = reserve_slab(plan, &parts->part[k]);
         if (status == GMXFMM_ERROR_MEMORY)
         {
-            return fmm_fail(plan, status,
-                            "device %d has no memory for a part of the far field: leave it out of devices",
-                            parts->part[k].id);
+            fmm_cuda_has_no_room(plan, parts->part[k].id);
+            return fmm_cuda_release_slabs(plan);
         }
         FMM_TRY(status);
     }
@@ -163,6 +164,22 @@ gmxfmm_status fmm_cuda_share_spectra(gmxfmm_plan* plan, cudaStream_t stream)
         }
     }
     return GMXFMM_OK;
+}
+
+PositionCopies fmm_cuda_position_copies(const gmxfmm_plan* plan)
+{
+    const DeviceParts* parts  = plan->device->parts;
+    PositionCopies     copies = {};
+    for (int k = 1; has_slabs(plan) && k < parts->num; k++)
+    {
+        const DevicePart& part = parts->part[k];
+        const int         area = fmm_convolved(plan)->n[1] * fmm_convolved(plan)->n[2];
+        if (part.far.end_layer > part.far.first_layer)
+        {
+            copies.copy[copies.num++] = {part.far.first_layer * area, part.far.end_layer * area, part.sources.memory};
+        }
+    }
+    return copies;
 }
 
 /* Part number k of the far field. */

@@ -16,14 +16,18 @@
 
 #include "cuda/expansions/expansions.h"
 #include "cuda/near/device_part.h"
+#include "cuda/particles/particles.h"
 #include "cuda/resources.h"
 
 /* Whether the plan's far field can be shared. */
 bool fmm_cuda_can_have_slabs(const gmxfmm_plan* plan);
 
-/* Room on the other devices for the far field of the present cells, if it may be shared. Waits. Errors: MEMORY, DEVICE.
- */
+/* Room on the other devices for the far field of the present cells, if it is shared or may be. A device that has none
+ * leaves all of it to the first, and is named in the note. Waits. Errors: DEVICE. */
 gmxfmm_status fmm_cuda_reserve_slabs(gmxfmm_plan* plan);
+
+/* Gives that room back. Waits. Errors: DEVICE. */
+gmxfmm_status fmm_cuda_release_slabs(gmxfmm_plan* plan);
 
 /* Shares of the far field, which assignments copied from now on follow; spectra that there are go to the devices on the
  * stream. */
@@ -31,6 +35,10 @@ gmxfmm_status fmm_cuda_set_slabs(gmxfmm_plan* plan, const double* share, cudaStr
 
 /* After S was computed: what other devices need of it. */
 gmxfmm_status fmm_cuda_share_spectra(gmxfmm_plan* plan, cudaStream_t stream);
+
+/* The particles whose positions other devices' far field needs: permute stores them there, so that no device waits for
+ * another one's kernel to copy them. */
+PositionCopies fmm_cuda_position_copies(const gmxfmm_plan* plan);
 
 /* From positions to transformed planes; the moments for the background, which are added up if `sum`; from there to the
  * particles. ready: event after which spectra and moments can be used, before_product: spectra are new, too. All parts

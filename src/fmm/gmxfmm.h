@@ -161,7 +161,7 @@ typedef struct
                           * that cannot reach its memory is left out (gmxfmm_info.devices_note); twice the same: two parts */
     double shares[8]; /* [0] of the near field on each, in any unit; all 0: as measured. Bits do not depend on them */
     double far_shares[8]; /* [0] of the far field, the same; all 0: as measured or, with shares, all on the first. Only
-                           * cells of one level in periodic systems can be shared */
+                           * cells of one level in periodic systems, and M2L of an octree's leaves, can be shared */
     int periodic[3]; /* [0] 1: along this box vector; all 0: along all, or none as boundary says. Two of them: a slab,
                       * open along the normal of their plane; one: a wire; whatever other vectors are. They have no
                       * boundary to choose, and no background: docs/theory.md (40), (45) */
@@ -237,7 +237,7 @@ typedef struct
     double           time_charges, time_sums; /* treecode: modified charges of clusters; sums */
     int              num_devices, devices[8]; /* GPUs that share a step, at most those asked for; 0: the CPU */
     double           shares[8];               /* of the near field on each (FMM) */
-    const char*      devices_note;            /* which of the devices asked for are not used, and why; "" if all are */
+    const char*      devices_note;            /* devices that are not used, or not for the far field, and why; or "" */
     double           far_shares[8];           /* of the far field on each (FMM) */
 } gmxfmm_info;
 

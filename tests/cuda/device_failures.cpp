@@ -9,6 +9,7 @@
 
 #include "support/cuda.h"
 #include "support/device_arrays.h"
+#include "support/paths.h"
 #include "support/systems.h"
 
 using namespace fmmtest;
@@ -18,12 +19,14 @@ namespace
 
 struct Failures
 {
-    int         allocation = -1; /* this one from now on fails, counted from 0; negative: none */
-    int         made       = 0;  /* allocations since */
-    int         device     = -1; /* of this device alone; negative: of any */
+    int         allocation = -1;    /* this one from now on fails, counted from 0; negative: none */
+    bool        all        = false; /* and all after it */
+    int         made       = 0;     /* allocations since */
+    int         device     = -1;    /* of this device alone; negative: of any */
     bool        peers      = true;
-    cudaError_t enabling   = cudaSuccess;
-    int         old        = -1; /* this device has compute capability 5.0 */
+    cudaError_t enabling   = cudaSuccess; /* what access to another device's memory ends with */
+    int         from = -1, peer = -1;     /* of this device alone, and to this one; negative: of and to any */
+    int         old = -1;                 /* this device has compute capability 5.0 */
 };
 
 Failures failures; /* functions of C have nothing else to read */
@@ -45,7 +48,9 @@ extern "C"
         {
             return __real_cudaMalloc(memory, bytes);
         }
-        return failures.made++ == failures.allocation ? cudaErrorMemoryAllocation : __real_cudaMalloc(memory, bytes);
+        const int  number = failures.made++;
+        const bool fails  = number == failures.allocation || (failures.all && number > failures.allocation);
+        return fails ? cudaErrorMemoryAllocation : __real_cudaMalloc(memory, bytes);
     }
 
     cudaError_t __wrap_cudaDeviceCanAccessPeer(int* can, int device, int peer)
@@ -57,7 +62,11 @@ extern "C"
 
     cudaError_t __wrap_cudaDeviceEnablePeerAccess(int peer, unsigned flags)
     {
-        return failures.enabling != cudaSuccess ? failures.enabling : __real_cudaDeviceEnablePeerAccess(peer, flags);
+        int device = 0;
+        cudaGetDevice(&device);
+        const bool fails = failures.enabling != cudaSuccess && (failures.from < 0 || device == failures.from) &&
+                           (failures.peer < 0 || peer == failures.peer);
+        return fails ? failures.enabling : __real_cudaDeviceEnablePeerAccess(peer, flags);
     }
 
     cudaError_t __wrap_cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device)
@@ -85,9 +94,20 @@ class DeviceFailures : public testing::Test
             GTEST_SKIP() << "no CUDA device";
         }
         ASSERT_EQ(cudaGetDeviceCount(&count_), cudaSuccess);
-        for (const std::vector<int>& excluded : system_.excluded)
+        use(water({4.8, 0, 0, 0, 1.6, 0, 0, 0, 1.7}, 5), onDevice(explicitOptions(6, 12, 4, 4, 1)));
+    }
+    void use(const System& system, const gmxfmm_options& options)
+    {
+        system_  = system;
+        options_ = options;
+        start_   = {0};
+        list_.clear();
+        for (std::size_t i = 0; i < system_.size(); i++)
         {
-            list_.insert(list_.end(), excluded.begin(), excluded.end());
+            if (i < system_.excluded.size())
+            {
+                list_.insert(list_.end(), system_.excluded[i].begin(), system_.excluded[i].end());
+            }
             start_.push_back(static_cast<int>(list_.size()));
         }
     }
@@ -97,10 +117,28 @@ class DeviceFailures : public testing::Test
     }
     gmxfmm_options on(const std::vector<int>& devices) const
     {
-        gmxfmm_options options = onDevice(explicitOptions(6, 12, 4, 4, 1));
+        gmxfmm_options options = options_;
         options.num_devices    = static_cast<int>(devices.size());
         std::copy(devices.begin(), devices.end(), options.devices);
         return options;
+    }
+    /* The same with the near and far field in equal shares. */
+    gmxfmm_options shared(const std::vector<int>& devices) const
+    {
+        gmxfmm_options options = on(devices);
+        std::fill_n(options.shares, devices.size(), 1.0);
+        std::fill_n(options.far_shares, devices.size(), 1.0);
+        return options;
+    }
+    static gmxfmm_info infoOf(const gmxfmm_plan* plan)
+    {
+        gmxfmm_info info = sized<gmxfmm_info>();
+        EXPECT_EQ(gmxfmm_get_info(plan, &info), GMXFMM_OK);
+        return info;
+    }
+    static void expectNote(const gmxfmm_plan* plan, const std::string& part)
+    {
+        EXPECT_NE(std::string(infoOf(plan).devices_note).find(part), std::string::npos) << infoOf(plan).devices_note;
     }
     gmxfmm_status create(gmxfmm_plan** plan, const gmxfmm_options& options)
     {
@@ -120,15 +158,19 @@ class DeviceFailures : public testing::Test
         return status != GMXFMM_OK ? status : gmxfmm_execute(plan, system_.x.data(), &output);
     }
 
-    const System     system_ = water({4.8, 0, 0, 0, 1.6, 0, 0, 0, 1.7}, 5);
-    std::vector<int> start_  = {0}, list_;
+    void expectNearFieldOnly();
+
+    System           system_;
+    gmxfmm_options   options_;
+    std::vector<int> start_, list_;
     char             message_[512];
     int              count_ = 0;
 };
 
 } // namespace
 
-/* Each allocation in turn, until none is left to fail: an error, after which the plan computes what it would have. */
+/* Each allocation in turn, until none is left to fail: an error, after which the plan computes what it would have; or,
+ * of a part of the far field, none, and all of it is on the first device. */
 TEST_F(DeviceFailures, NoMemoryIsAnErrorAndNoMore)
 {
     std::vector<double> expected, force;
@@ -137,7 +179,7 @@ TEST_F(DeviceFailures, NoMemoryIsAnErrorAndNoMore)
     ASSERT_EQ(compute(plan, &expected), GMXFMM_OK) << gmxfmm_message(plan);
     gmxfmm_destroy(plan);
     const int most = 1000;
-    int       made = 0;
+    int       made = 0, notes = 0;
     for (bool all = false; !all && made < most; made++)
     {
         SCOPED_TRACE(made);
@@ -153,8 +195,17 @@ TEST_F(DeviceFailures, NoMemoryIsAnErrorAndNoMore)
             continue;
         }
         all = failures.made <= made;
-        EXPECT_EQ(status, all ? GMXFMM_OK : GMXFMM_ERROR_MEMORY) << gmxfmm_message(plan);
-        if (!all)
+        if (!all && status == GMXFMM_OK)
+        {
+            expectNote(plan, "has no memory for a part of it");
+            EXPECT_EQ(infoOf(plan).far_shares[0], 1);
+            notes++;
+        }
+        else
+        {
+            EXPECT_EQ(status, all ? GMXFMM_OK : GMXFMM_ERROR_MEMORY) << gmxfmm_message(plan);
+        }
+        if (!all && status != GMXFMM_OK)
         {
             EXPECT_NE(std::string(gmxfmm_message(plan)).find("memory"), std::string::npos) << gmxfmm_message(plan);
             EXPECT_EQ(compute(plan, &force), GMXFMM_OK) << gmxfmm_message(plan);
@@ -164,6 +215,7 @@ TEST_F(DeviceFailures, NoMemoryIsAnErrorAndNoMore)
     }
     EXPECT_GT(made, 10);
     EXPECT_LT(made, most);
+    EXPECT_EQ(notes, 7); /* field, two spectra, S, twiddles, work items, background */
 }
 
 /* Room that the second device has not: it is the one that is named. */
@@ -185,6 +237,48 @@ TEST_F(DeviceFailures, AFullDeviceIsNamed)
     EXPECT_NE(std::string(gmxfmm_message(plan)).find("leave it out of devices"), std::string::npos)
         << gmxfmm_message(plan);
     gmxfmm_destroy(plan);
+}
+
+/* Room for its particles that the second device has, but none for its part of the far field: the near field is shared,
+ * at this assignment and at the next one. */
+void DeviceFailures::expectNearFieldOnly()
+{
+    std::vector<double> expected, force;
+    gmxfmm_plan *       near = nullptr, *plan = nullptr;
+    gmxfmm_options      options = shared({0, 1});
+    options.far_shares[1]       = 0;
+    ASSERT_EQ(create(&near, options), GMXFMM_OK) << message_;
+    failures.device = 1;
+    ASSERT_EQ(compute(near, &expected), GMXFMM_OK) << gmxfmm_message(near);
+    failures.allocation = failures.made; /* those of the near field are made */
+    failures.made       = 0;
+    failures.all        = true;
+    ASSERT_GT(failures.allocation, 0);
+    ASSERT_EQ(create(&plan, shared({0, 1})), GMXFMM_OK) << message_;
+    for (int again = 0; again < 2; again++)
+    {
+        ASSERT_EQ(compute(plan, &force), GMXFMM_OK) << gmxfmm_message(plan);
+        EXPECT_EQ(force, expected);
+        EXPECT_EQ(infoOf(plan).num_devices, 2);
+        EXPECT_EQ(infoOf(plan).shares[1], 0.5);
+        EXPECT_EQ(infoOf(plan).far_shares[0], 1);
+        expectNote(plan, "the far field is on device 0 alone: device 1 has no memory for a part of it");
+        EXPECT_EQ(infoOf(plan).bytes, infoOf(near).bytes);
+    }
+    gmxfmm_destroy(near);
+    gmxfmm_destroy(plan);
+}
+
+TEST_F(DeviceFailures, AFullDeviceHasNearFieldOnly)
+{
+    if (count_ < 2)
+    {
+        GTEST_SKIP() << "one device";
+    }
+    expectNearFieldOnly();
+    failures = Failures();
+    use(sodiumChloride(10, {0.1, 0.1, 0.1}), onDevice(depthOptions(GMXFMM_M2L_ROTATION, 5, 5, 1)));
+    expectNearFieldOnly();
 }
 
 TEST_F(DeviceFailures, ADeviceOutOfReachIsLeftOut)
@@ -209,6 +303,59 @@ TEST_F(DeviceFailures, ADeviceOutOfReachIsLeftOut)
     gmxfmm_destroy(plan);
 }
 
+/* Connected with as many as can be: the second device is left out, or where it reaches the first but not the other way
+ * round, computes near field only. */
+TEST_F(DeviceFailures, TooManyPeersAreFewerDevices)
+{
+    if (count_ < 2)
+    {
+        GTEST_SKIP() << "one device";
+    }
+    std::vector<double> expected, force;
+    gmxfmm_plan *       alone = nullptr, *plan = nullptr;
+    ASSERT_EQ(create(&alone, on({0})), GMXFMM_OK) << message_;
+    ASSERT_EQ(compute(alone, &expected), GMXFMM_OK);
+    gmxfmm_destroy(alone);
+    for (const int from : {1, 0})
+    {
+        SCOPED_TRACE(from);
+        failures.enabling = cudaErrorTooManyPeers;
+        failures.from     = from;
+        ASSERT_EQ(create(&plan, shared({0, 1})), GMXFMM_OK) << message_;
+        ASSERT_EQ(compute(plan, &force), GMXFMM_OK) << gmxfmm_message(plan);
+        EXPECT_EQ(force, expected);
+        EXPECT_EQ(infoOf(plan).num_devices, from == 1 ? 1 : 2);
+        EXPECT_EQ(infoOf(plan).far_shares[0], 1);
+        expectNote(plan, from == 1 ? "device 1 is not used: it cannot reach memory of device 0 (too many peers)"
+                                   : "device 0 cannot reach memory of device 1 (too many peers)");
+        gmxfmm_destroy(plan);
+    }
+}
+
+/* The same between two further devices. */
+TEST_F(DeviceFailures, DevicesThatCannotReachEachOtherHaveNearFieldOnly)
+{
+    if (count_ < 3)
+    {
+        GTEST_SKIP() << "fewer than three devices";
+    }
+    std::vector<double> expected, force;
+    gmxfmm_plan *       alone = nullptr, *plan = nullptr;
+    ASSERT_EQ(create(&alone, on({0})), GMXFMM_OK) << message_;
+    ASSERT_EQ(compute(alone, &expected), GMXFMM_OK);
+    failures.enabling = cudaErrorTooManyPeers;
+    failures.from     = 1;
+    failures.peer     = 2;
+    ASSERT_EQ(create(&plan, shared({0, 1, 2})), GMXFMM_OK) << message_;
+    ASSERT_EQ(compute(plan, &force), GMXFMM_OK) << gmxfmm_message(plan);
+    EXPECT_EQ(force, expected);
+    EXPECT_EQ(infoOf(plan).num_devices, 3);
+    EXPECT_EQ(infoOf(plan).far_shares[0], 1);
+    expectNote(plan, "the far field is on device 0 alone: device 1 cannot reach memory of device 2 (too many peers)");
+    gmxfmm_destroy(alone);
+    gmxfmm_destroy(plan);
+}
+
 TEST_F(DeviceFailures, AccessThatCannotBeEnabledIsAnError)
 {
     if (count_ < 2)
@@ -216,10 +363,10 @@ TEST_F(DeviceFailures, AccessThatCannotBeEnabledIsAnError)
         GTEST_SKIP() << "one device";
     }
     gmxfmm_plan* plan = nullptr;
-    failures.enabling = cudaErrorTooManyPeers;
+    failures.enabling = cudaErrorInvalidDevice;
     EXPECT_EQ(create(&plan, on({0, 1})), GMXFMM_ERROR_DEVICE);
     EXPECT_EQ(plan, nullptr);
-    EXPECT_NE(std::string(message_).find("peer"), std::string::npos) << message_;
+    EXPECT_NE(std::string(message_).find("PeerAccess"), std::string::npos) << message_;
 }
 
 TEST_F(DeviceFailures, AnOldDeviceIsNamed)

@@ -165,6 +165,24 @@ void CudaParts::compare(const System& s, const gmxfmm_options& given) const
     }
 }
 
+/* Ions anywhere in a box with rectangular faces. */
+System cloud(const Mat3& box, int n, std::uint64_t seed)
+{
+    System s;
+    Random random(seed);
+    s.box = box;
+    for (int i = 0; i < n; i++)
+    {
+        Vec3 r;
+        for (std::size_t d = 0; d < 3; d++)
+        {
+            r[d] = box[4 * d] * (0.5 + random.centred());
+        }
+        s.add(r, i % 2 ? -1 : 1);
+    }
+    return s;
+}
+
 /* Pairs that a molecule's size does not keep near. */
 System withFarExclusions(System s)
 {
@@ -246,6 +264,39 @@ TEST_F(CudaParts, OfOctrees)
         compare<double>(withFarExclusions(cubic), octree);
         compare<float>(ball, withBoundary(octree, Boundary::Open));
     }
+}
+
+/* Octrees with so many leaves that M2L of them is shared: periodic and open, the virial, too, kernels that are compiled
+ * when they are first used, and a method that is not shared. */
+TEST_F(CudaParts, OfOctreesWithManyLeaves)
+{
+    const System s = cloud({3, 0, 0, 0, 3, 0, 0, 0, 3}, 12000, 5);
+    for (const gmxfmm_precision precision : {GMXFMM_DOUBLE, GMXFMM_SINGLE})
+    {
+        const gmxfmm_options octree = onDevice(depthOptions(GMXFMM_M2L_ROTATION, 5, 5, 1, precision));
+        compare<double>(s, octree);
+        compare<float>(s, withBoundary(octree, Boundary::Open));
+    }
+    compare<float>(s, onDevice(depthOptions(GMXFMM_M2L_ROTATION, 9, 5, 1, GMXFMM_SINGLE)));
+    compare<float>(s, onDevice(depthOptions(GMXFMM_M2L_SYMMETRIC, 4, 5, 1, GMXFMM_SINGLE)));
+}
+
+/* In eighths, and not at all where leaves are few. */
+TEST_F(CudaParts, OfOctreesAreTold)
+{
+    const System         s      = cloud({3, 0, 0, 0, 3, 0, 0, 0, 3}, 12000, 5);
+    const gmxfmm_options octree = onDevice(depthOptions(GMXFMM_M2L_ROTATION, 5, 5, 1));
+    gmxfmm_info          info   = Plan(s, inParts(octree, {0, 0, 0}, {{1, 1, 1}, {1, 1, 2}})).info();
+    EXPECT_EQ(info.far_shares[0], 0.25);
+    EXPECT_EQ(info.far_shares[1], 0.25);
+    EXPECT_EQ(info.far_shares[2], 0.5);
+    const gmxfmm_options few = onDevice(depthOptions(GMXFMM_M2L_ROTATION, 5, 3, 1));
+    info                     = Plan(s, inParts(few, {0, 0}, {{1, 1}, {1, 1}})).info();
+    EXPECT_EQ(info.far_shares[0], 1);
+    const Plan near(s, inParts(octree, {0, 0}, {{1, 1}, {}})), far(s, inParts(octree, {0, 0}, {{1, 1}, {1, 1}})),
+        own(s, inParts(octree, {0, 0}));
+    EXPECT_GT(far.info().bytes, near.info().bytes);
+    EXPECT_EQ(own.info().bytes, own.info().far_shares[0] < 1 ? far.info().bytes : near.info().bytes);
 }
 
 /* Cells so many that moments are summed by blocks of P2M, of 32 cells and of 128, which do not end where layers do. */
@@ -590,6 +641,54 @@ TEST_F(CudaParts, FollowCallsThatWait)
         });
 }
 
+/* An octree whose M2L is shared, in boxes of other shapes and sizes, with other particles, in a graph. */
+TEST_F(CudaParts, OfOctreesFollowBoxesAndAssignments)
+{
+    const System        s = cloud({3, 0, 0, 0, 3, 0, 0, 0, 3}, 12000, 5), other = cloud(s.box, 12000, 6);
+    const System        fewer = cloud(s.box, 9000, 7);
+    DeviceArray<double> x(s.x), there(other.x), here(fewer.x);
+    expectSameSteps(
+        s, onDevice(depthOptions(GMXFMM_M2L_ROTATION, 5, 5, 1, GMXFMM_SINGLE)), stream_,
+        [&](Trajectory* t)
+        {
+            gmxfmm_plan*    plan  = t->plan.get();
+            cudaGraph_t     graph = nullptr;
+            cudaGraphExec_t exec  = nullptr;
+            t->step(x);
+            for (const double stretch : {1.02, 0.97})
+            {
+                Mat3 box = s.box;
+                box[8] *= stretch;
+                wait();
+                ASSERT_EQ(gmxfmm_set_box(plan, box.data()), GMXFMM_OK) << gmxfmm_message(plan);
+                t->plan.assign(s.x);
+                t->step(x);
+            }
+            t->plan.assign(other.x);
+            t->step(there);
+            wait();
+            ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+            const auto all = t->out.front()->all();
+            ASSERT_EQ(gmxfmm_enqueue(plan, there.data(), &all, stream_), GMXFMM_OK) << gmxfmm_message(plan);
+            ASSERT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
+            ASSERT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
+            for (int i = 0; i < 2; i++)
+            {
+                ASSERT_EQ(cudaGraphLaunch(exec, stream_), cudaSuccess);
+                wait();
+                t->keep();
+            }
+            cudaGraphExecDestroy(exec);
+            cudaGraphDestroy(graph);
+            ASSERT_EQ(gmxfmm_set_charges(plan, static_cast<std::int64_t>(fewer.size()), fewer.q.data()), GMXFMM_OK)
+                << gmxfmm_message(plan);
+            t->plan.assign(fewer.x);
+            t->out.push_back(std::make_unique<Outputs>(fewer.size()));
+            const auto less = t->out.back()->all();
+            ASSERT_EQ(gmxfmm_enqueue(plan, here.data(), &less, stream_), GMXFMM_OK) << gmxfmm_message(plan);
+        });
+}
+
 /* The thread's device is what it was, and a plan may be destroyed with steps in flight. */
 TEST_F(CudaParts, LeaveTheCallersDeviceAlone)
 {
@@ -665,8 +764,13 @@ TEST_F(CudaParts, AreTold)
 /* Copies of the particles are in the memory that is told. */
 TEST_F(CudaParts, TakeMemory)
 {
+    const Plan near(system_, inParts(options_, {0, 0}, {{1, 1}, {}})),
+        far(system_, inParts(options_, {0, 0}, {{1, 1}, {1, 1}}));
+    EXPECT_GT(far.info().bytes, near.info().bytes);
     const Plan one(system_, options_), two(system_, inParts(options_, {0, 0}));
     EXPECT_GT(two.info().bytes, one.info().bytes + 16 * system_.size());
+    /* what was measured to be slower keeps none */
+    EXPECT_EQ(two.info().bytes, two.info().far_shares[0] < 1 ? far.info().bytes : near.info().bytes);
 }
 
 TEST_F(CudaParts, AreRefused)

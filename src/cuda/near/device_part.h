@@ -27,15 +27,26 @@ struct DeviceSlab
 {
     bool         active; /* it has layers or columns */
     Slab         slab;
-    int          first_layer, end_layer; /* whose particles it needs */
+    int          first_layer, end_layer; /* whose particles it needs, which the first device sends it */
     cudaStream_t stream;
-    cudaEvent_t  fetched;       /* positions are on the device */
     cudaEvent_t  sent;          /* its planes are transformed, and where their columns are needed */
     cudaEvent_t  spectrum_done; /* the multipoles of its columns are transformed */
     cudaEvent_t  returned;      /* locals of its columns are where their planes are needed */
     cudaEvent_t  far_done;
     cudaEvent_t  gathered; /* the first device has the spectrum of its columns, for a virial */
     DeviceBuffer field, spectrum, local_spectrum, s, twiddles, work_items, background;
+};
+
+/* The part's share of an octree's M2L (leaves.h); of the first part only slabs. */
+struct DeviceLeaves
+{
+    bool                  active;
+    int                   first_slab, end_slab;
+    fmm_octree_operators* operators;
+    fmm_rotation_kernels* rotation;
+    size_t                operator_bytes;
+    DeviceBuffer          parent, child, near; /* lists of leaves, of their parents */
+    DeviceBuffer          multipole, local;    /* of all leaves */
 };
 
 struct DevicePart
@@ -48,6 +59,7 @@ struct DevicePart
     int            processors;
     bool           has_chains;
     DeviceSlab     far;
+    DeviceLeaves   leaves;
     int            begin_share, end_share; /* tiles from this to that part of c_allTiles */
     int            warps;                  /* that P2P is launched with; 0: it has no tiles */
     DeviceBuffer   range;                  /* PartRange */
@@ -65,8 +77,11 @@ struct DeviceParts
     bool        connected;   /* each device reaches the memory of all others, so that they can share the far field */
     bool        slabs;       /* they share it */
     int64_t     slab_arrays; /* version of the far field's arrays that they have room for */
+    int64_t     no_room;     /* version for which a device has none */
+    bool        leaves;      /* they share M2L of an octree's leaves */
+    int64_t     leaf_arrays; /* version that they have operators for */
     bool        timed;       /* steps record `begin` and `end` of the parts and the first device */
-    char        note[160];   /* devices that are not used */
+    char        note[640];   /* devices that are not used, and why the far field is not shared */
     /* what the shares were measured for */
     int measured_n, measured_targets, measured_order, measured_near, measured_tiles;
 };
@@ -99,6 +114,13 @@ static inline bool has_slabs(const gmxfmm_plan* plan)
 {
     const DeviceParts* parts = plan->device->parts;
     return parts != NULL && parts->slabs && parts->slab_arrays == plan->far.arrays;
+}
+
+/* Whether devices share M2L of the leaves. */
+static inline bool has_leaves(const gmxfmm_plan* plan)
+{
+    const DeviceParts* parts = plan->device->parts;
+    return parts != NULL && parts->leaves && parts->leaf_arrays == plan->far.arrays;
 }
 
 /* Whether P2P begins behind the transform of the multipoles, by its tiles for a multiprocessor. Its warps take a

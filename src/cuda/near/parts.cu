@@ -3,6 +3,7 @@
 #include "cuda/near/parts.h"
 
 #include <algorithm>
+#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -106,16 +107,24 @@ __global__ void __launch_bounds__(c_threads) copy_cells(AssignArgs a)
     }
 }
 
-/* What changes from step to step. Particles are copied as words of 16 bytes. */
+/* What changes from step to step. Particles are copied as words of 16 bytes. Those of some cells are there already. */
 struct FetchArgs
 {
     const PartRange* range;
+    const int*       cell_start;
+    int              begin_sent, end_sent; /* cells */
     const uint4 *    sources, *targets;
     uint4 *          sources_copy, *targets_copy; /* the latter NULL: targets are the sources */
     int              words;                       /* of a particle */
     const double*    box;
     double*          box_copy;
 };
+
+static __device__ void fetch_sources(const FetchArgs& a, int first, int end)
+{
+    const size_t at = static_cast<size_t>(first) * a.words;
+    copy(a.sources + at, a.sources_copy + at, end > first ? static_cast<size_t>(end - first) * a.words : 0);
+}
 
 __global__ void __launch_bounds__(c_threads) fetch_particles(FetchArgs a)
 {
@@ -124,10 +133,12 @@ __global__ void __launch_bounds__(c_threads) fetch_particles(FetchArgs a)
     {
         a.box_copy[threadIdx.x] = a.box[threadIdx.x];
     }
+    const int begin_sent = a.cell_start[a.begin_sent], end_sent = a.cell_start[a.end_sent];
     for (int i = 0; i < c_runs; i++)
     {
-        const size_t first = static_cast<size_t>(r.first[i]) * a.words;
-        copy(a.sources + first, a.sources_copy + first, static_cast<size_t>(r.end[i] - r.first[i]) * a.words);
+        const int before = min(r.end[i], begin_sent), after = max(r.first[i], end_sent);
+        fetch_sources(a, r.first[i], end_sent > begin_sent ? before : r.end[i]);
+        fetch_sources(a, after, end_sent > begin_sent ? r.end[i] : after);
     }
     if (a.targets_copy != NULL)
     {
@@ -146,8 +157,7 @@ gmxfmm_status fmm_cuda_near_priority(gmxfmm_plan* plan, int* priority)
 
 static gmxfmm_status make_events(gmxfmm_plan* plan, DeviceSlab* far)
 {
-    for (cudaEvent_t* event :
-         {&far->fetched, &far->sent, &far->spectrum_done, &far->returned, &far->far_done, &far->gathered})
+    for (cudaEvent_t* event : {&far->sent, &far->spectrum_done, &far->returned, &far->far_done, &far->gathered})
     {
         FMM_CUDA(plan, cudaEventCreateWithFlags(event, cudaEventDisableTiming));
     }
@@ -173,27 +183,45 @@ static gmxfmm_status make_part(gmxfmm_plan* plan, DevicePart* part)
     return make_events(plan, &part->far);
 }
 
-/* Lets kernels on a device reach the memory of another. It stays so, since other plans may use it. *can: 0 if the
- * machine has no way between the two. */
-static gmxfmm_status enable_access(gmxfmm_plan* plan, int id, int other, int* can)
+void fmm_cuda_add_note(DeviceParts* parts, const char* format, ...)
 {
-    *can = 1;
+    char    text[sizeof(parts->note)];
+    va_list arguments;
+    va_start(arguments, format);
+    std::vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    if (std::strstr(parts->note, text) == NULL)
+    {
+        const size_t length = std::strlen(parts->note);
+        std::snprintf(parts->note + length, sizeof(parts->note) - length, "%s%s", length > 0 ? "; " : "", text);
+    }
+}
+
+/* Lets kernels on a device reach the memory of another. It stays so, since other plans may use it. *why: NULL, or why
+ * they cannot: the machine has no way between the two, or a device is connected with as many as it can be. */
+static gmxfmm_status enable_access(gmxfmm_plan* plan, int id, int other, const char** why)
+{
+    int can = 1;
+    *why    = NULL;
     if (id == other)
     {
         return GMXFMM_OK;
     }
-    FMM_CUDA(plan, cudaDeviceCanAccessPeer(can, id, other));
-    if (*can)
+    FMM_CUDA(plan, cudaDeviceCanAccessPeer(&can, id, other));
+    if (!can)
     {
-        DeviceScope       scope(id);
-        const cudaError_t error = cudaDeviceEnablePeerAccess(other, 0);
-        if (error == cudaErrorPeerAccessAlreadyEnabled)
-        {
-            cudaGetLastError();
-            return GMXFMM_OK;
-        }
-        FMM_CUDA(plan, error);
+        *why = "no peer access";
+        return GMXFMM_OK;
     }
+    DeviceScope       scope(id);
+    const cudaError_t error = cudaDeviceEnablePeerAccess(other, 0);
+    if (error == cudaErrorPeerAccessAlreadyEnabled || error == cudaErrorTooManyPeers)
+    {
+        *why = error == cudaErrorTooManyPeers ? "too many peers" : NULL;
+        cudaGetLastError(); /* so that the next call does not report it again */
+        return GMXFMM_OK;
+    }
+    FMM_CUDA(plan, error);
     return GMXFMM_OK;
 }
 
@@ -205,9 +233,16 @@ static gmxfmm_status connect_all(gmxfmm_plan* plan, DeviceParts* parts)
     {
         for (int k = 0; k < parts->num; k++)
         {
-            int can = 0;
-            FMM_TRY(enable_access(plan, parts->part[i].id, parts->part[k].id, &can));
-            parts->connected = parts->connected && can;
+            const char* why = NULL;
+            const int   id = parts->part[i].id, other = parts->part[k].id;
+            FMM_TRY(enable_access(plan, id, other, &why));
+            if (why != NULL && parts->connected)
+            {
+                fmm_cuda_add_note(
+                    parts, "the far field is on device %d alone: device %d cannot reach memory of device %d (%s)",
+                    parts->part[0].id, id, other, why);
+            }
+            parts->connected = parts->connected && why == NULL;
         }
     }
     return GMXFMM_OK;
@@ -259,14 +294,12 @@ gmxfmm_status fmm_cuda_create_parts(gmxfmm_plan* plan)
     FMM_TRY(make_events(plan, &parts->part[0].far));
     for (int i = 1; i < o->num_devices; i++)
     {
-        int can = 0;
-        FMM_TRY(enable_access(plan, o->devices[i], d->id, &can));
-        if (!can)
+        const char* why = NULL;
+        FMM_TRY(enable_access(plan, o->devices[i], d->id, &why));
+        if (why != NULL)
         {
-            const size_t length = std::strlen(parts->note);
-            std::snprintf(parts->note + length, sizeof(parts->note) - length,
-                          "%sdevice %d is not used: it cannot reach memory of device %d (no peer access)",
-                          length > 0 ? "; " : "", o->devices[i], d->id);
+            fmm_cuda_add_note(parts, "device %d is not used: it cannot reach memory of device %d (%s)", o->devices[i],
+                              d->id, why);
             continue;
         }
         used[parts->num]           = i;
@@ -279,7 +312,7 @@ gmxfmm_status fmm_cuda_create_parts(gmxfmm_plan* plan)
 
 static void destroy_events(const DeviceSlab& far)
 {
-    for (cudaEvent_t event : {far.fetched, far.sent, far.spectrum_done, far.returned, far.far_done, far.gathered})
+    for (cudaEvent_t event : {far.sent, far.spectrum_done, far.returned, far.far_done, far.gathered})
     {
         cudaEventDestroy(event);
     }
@@ -307,6 +340,8 @@ void fmm_cuda_destroy_parts(gmxfmm_plan* plan)
             cudaEventDestroy(part.end);
         }
         destroy_events(part.far);
+        fmm_octree_destroy(part.leaves.operators);
+        fmm_rotation_destroy(part.leaves.rotation);
     }
     cudaEventDestroy(parts->fork);
     delete parts; /* and its memory, which is freed from whatever device is current */
@@ -423,8 +458,12 @@ template <class R>
 static FetchArgs fetch_args(const gmxfmm_plan* plan, const DevicePart* part)
 {
     const P2pArgs<R> from = fmm_cuda_p2p_args<R>(plan);
+    const Geometry   g    = from.g;
     FetchArgs        a;
     a.range        = part->range.as<PartRange>();
+    a.cell_start   = part->cell_start.as<int>();
+    a.begin_sent   = has_slabs(plan) ? part->far.first_layer * g.n[1] * g.n[2] : 0;
+    a.end_sent     = has_slabs(plan) ? part->far.end_layer * g.n[1] * g.n[2] : 0;
     a.sources      = reinterpret_cast<const uint4*>(from.xq);
     a.targets      = reinterpret_cast<const uint4*>(from.target);
     a.sources_copy = part->sources.as<uint4>();
@@ -441,22 +480,23 @@ static bool follows(const DevicePart* part, bool far)
     return far && part->far.active && follows_transform(part->warps / part->processors);
 }
 
-/* Positions, and the near field of a part whose device is the current one. */
+/* Positions, which the far field has already, and the near field of a part whose device is the current one. */
 static gmxfmm_status begin_part(gmxfmm_plan* plan, DevicePart* part, const StepWanted& wanted, bool near, bool far)
 {
-    const FetchArgs    a      = is_double(plan) ? fetch_args<double>(plan, part) : fetch_args<float>(plan, part);
-    const cudaStream_t stream = far && part->far.active ? part->far.stream : part->stream;
-    FMM_CUDA(plan, cudaStreamWaitEvent(stream, plan->device->fork, 0));
+    const FetchArgs a = is_double(plan) ? fetch_args<double>(plan, part) : fetch_args<float>(plan, part);
+    FMM_CUDA(plan, cudaStreamWaitEvent(part->stream, plan->device->fork, 0));
     if (plan->device->parts->timed)
     {
-        FMM_CUDA(plan, cudaEventRecord(part->begin, stream));
+        FMM_CUDA(plan, cudaEventRecord(part->begin, part->stream));
     }
-    fetch_particles<<<c_blocks * part->processors, c_threads, 0, stream>>>(a);
-    FMM_CUDA(plan, cudaGetLastError());
-    if (stream != part->stream)
+    if (far && part->far.active)
     {
-        FMM_CUDA(plan, cudaEventRecord(part->far.fetched, stream));
-        FMM_CUDA(plan, cudaStreamWaitEvent(part->stream, part->far.fetched, 0));
+        FMM_CUDA(plan, cudaStreamWaitEvent(part->far.stream, plan->device->fork, 0));
+    }
+    if (near && part->warps > 0)
+    {
+        fetch_particles<<<c_blocks * part->processors, c_threads, 0, part->stream>>>(a);
+        FMM_CUDA(plan, cudaGetLastError());
     }
     return near && !follows(part, far) ? fmm_cuda_p2p_part(plan, part, wanted) : GMXFMM_OK;
 }
@@ -532,6 +572,21 @@ bool fmm_cuda_shares_are_old(const gmxfmm_plan* plan)
                       parts->measured_order == plan->far.order && parts->measured_near == plan->domain.cells.num_near &&
                       std::abs(tiles - parts->measured_tiles) < tiles / c_sameTiles + 1;
     return !parts->given && !same && tiles > 0;
+}
+
+bool fmm_cuda_may_share_far(const gmxfmm_plan* plan)
+{
+    const DeviceParts* parts = plan->device->parts;
+    return parts->far_share[0] < 1 || (!parts->far_given && fmm_cuda_shares_are_old(plan));
+}
+
+void fmm_cuda_has_no_room(gmxfmm_plan* plan, int device)
+{
+    DeviceParts* parts = plan->device->parts;
+    parts->no_room     = plan->far.arrays;
+    plan->message[0]   = '\0';
+    fmm_cuda_add_note(parts, "the far field is on device %d alone: device %d has no memory for a part of it",
+                      parts->part[0].id, device);
 }
 
 void fmm_cuda_balance(DeviceParts* parts, const double* ms, const double* base)

@@ -19,10 +19,13 @@
 /* Priority of the near field's stream on the current device: one above the lowest. */
 gmxfmm_status fmm_cuda_near_priority(gmxfmm_plan* plan, int* priority);
 
-/* Streams and events on the devices of the options; access to the first one's memory and, if there is, to all others'.
- * Errors: DEVICE, MEMORY. */
+/* Streams and events on the devices of the options that can reach the first one's memory, and access of all to all as
+ * far as there is. Errors: DEVICE, MEMORY. */
 gmxfmm_status fmm_cuda_create_parts(gmxfmm_plan* plan);
 void          fmm_cuda_destroy_parts(gmxfmm_plan* plan);
+
+/* Adds a sentence to what users are told of the devices, once. */
+void fmm_cuda_add_note(DeviceParts* parts, const char* format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Room on the other devices for any assignment to the present cells, and shares to begin with. Waits for the devices.
  */
@@ -40,8 +43,13 @@ gmxfmm_status fmm_cuda_begin_parts(gmxfmm_plan* plan, const StepWanted& wanted, 
 gmxfmm_status fmm_cuda_end_parts(gmxfmm_plan* plan, const StepWanted& wanted, bool near, bool far);
 gmxfmm_status fmm_cuda_join_parts(gmxfmm_plan* plan, bool near, bool far, cudaStream_t stream);
 
-/* Whether shares are wanted anew for the particles and settings as they are. */
+/* Whether shares are wanted anew for the particles and settings as they are; and whether devices share the far field,
+ * or that is still to be measured. */
 bool fmm_cuda_shares_are_old(const gmxfmm_plan* plan);
+bool fmm_cuda_may_share_far(const gmxfmm_plan* plan);
+
+/* Leaves the far field as it is set up now to the first device, since another one has no memory for a part of it. */
+void fmm_cuda_has_no_room(gmxfmm_plan* plan, int device);
 
 /* Shares with which all parts take equally long: ms[k] is what part k took with its present share, base[k] what it
  * takes without any. */

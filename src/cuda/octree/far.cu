@@ -3,6 +3,7 @@
 #include "cuda/octree/far.h"
 
 #include "cuda/convolution/convolution.h"
+#include "cuda/leaves.h"
 #include "cuda/octree/levels.h"
 
 static fmm_octree_m2l* variant(gmxfmm_m2l m2l)
@@ -42,7 +43,12 @@ static gmxfmm_status far_field(gmxfmm_plan* plan, bool virial, cudaEvent_t ready
 {
     DeviceTree*             tree  = &plan->device->tree;
     const fmm_octree_level* level = tree->level;
-    const int depth = plan->domain.tree->depth, first = first_level(plan), top = fmm_is_periodic(plan) ? 0 : first;
+    const int  depth = plan->domain.tree->depth, first = first_level(plan), top = fmm_is_periodic(plan) ? 0 : first;
+    const bool shared = has_leaves(plan);
+    if (shared)
+    {
+        FMM_TRY(fmm_cuda_begin_leaves(plan, stream));
+    }
     for (int l = depth - 1; l >= top; l--)
     {
         FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_m2m(tree->operators, &level[l], &level[l + 1], stream)));
@@ -61,11 +67,19 @@ static gmxfmm_status far_field(gmxfmm_plan* plan, bool virial, cudaEvent_t ready
     }
     for (int l = first; l <= depth; l++)
     {
-        const size_t bytes = static_cast<size_t>(plan->device->num_coef) * level[l].stride * real_size(plan);
-        const double scale = ldexp(1.0, l - depth); /* from this level's unit to that of the leaves */
-        FMM_CUDA(plan, cudaMemsetAsync(level[l].local, 0, bytes, stream));
-        FMM_TRY(
-            fmm_cuda_octree_status(plan, variant(plan->far.m2l)(tree->operators, &level[l - 1], &level[l], stream)));
+        const size_t           bytes = static_cast<size_t>(plan->device->num_coef) * level[l].stride * real_size(plan);
+        const double           scale = ldexp(1.0, l - depth); /* from this level's unit to that of the leaves */
+        const bool             parts = shared && l == depth;
+        const fmm_octree_level lower = parts ? fmm_cuda_own_leaves(plan) : level[l];
+        if (!parts)
+        {
+            FMM_CUDA(plan, cudaMemsetAsync(level[l].local, 0, bytes, stream));
+        }
+        FMM_TRY(fmm_cuda_octree_status(plan, variant(plan->far.m2l)(tree->operators, &level[l - 1], &lower, stream)));
+        if (parts)
+        {
+            FMM_TRY(fmm_cuda_end_leaves(plan, stream));
+        }
         if (l > top)
         {
             FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_l2l(tree->operators, &level[l - 1], &level[l], stream)));

@@ -20,18 +20,6 @@ __global__ void __launch_bounds__(256) add_partial(R* local, const R* partial, s
     }
 }
 
-/* Number of blocks, with 32 targets of one slab each: for every slab as many as the longest one needs. */
-static int rotation_tiles(const OctreeLists& lists)
-{
-    int tiles = 0;
-    for (int c = 0; c < 8; c++)
-    {
-        const int blocks = (lists.slab[c + 1] - lists.slab[c] + 31) / 32;
-        tiles            = blocks > tiles ? blocks : tiles;
-    }
-    return 8 * tiles;
-}
-
 template <class R>
 static cudaError_t launch_rotate_sources(const fmm_octree_operators* ops, rotation::Arguments<R> a, cudaStream_t stream)
 {
@@ -45,14 +33,14 @@ static cudaError_t launch_rotate_sources(const fmm_octree_operators* ops, rotati
 template <class R>
 static cudaError_t launch_translate(fmm_octree_operators* ops, rotation::Arguments<R> a, cudaStream_t stream)
 {
-    const bool        is_double    = sizeof(R) == sizeof(double);
-    const int         warps        = fmm_rotation_warps(ops->order, is_double);
-    const size_t      groups       = static_cast<size_t>(warps / fmm_rotation_group_warps(ops->order, is_double));
-    const size_t      tile         = 32 * static_cast<size_t>(ops->num_coef) * sizeof(R);
-    const size_t      tiles        = groups * tile * (fmm_rotation_has_sums(ops->order, is_double) ? 2 : 1);
-    const size_t      near         = 32 * sizeof(int) * static_cast<size_t>(a.lists.num_near);
-    void*             parameters[] = {&a};
-    const dim3        grid(static_cast<unsigned>(rotation_tiles(a.lists)), static_cast<unsigned>(a.schedule.splits));
+    const bool   is_double    = sizeof(R) == sizeof(double);
+    const int    warps        = fmm_rotation_warps(ops->order, is_double);
+    const size_t groups       = static_cast<size_t>(warps / fmm_rotation_group_warps(ops->order, is_double));
+    const size_t tile         = 32 * static_cast<size_t>(ops->num_coef) * sizeof(R);
+    const size_t tiles        = groups * tile * (fmm_rotation_has_sums(ops->order, is_double) ? 2 : 1);
+    const size_t near         = 32 * sizeof(int) * static_cast<size_t>(a.lists.num_near);
+    void*        parameters[] = {&a};
+    const dim3   grid(static_cast<unsigned>(rotation_tiles(a.lists.slab)), static_cast<unsigned>(a.schedule.splits));
     const cudaError_t error = allow_shared(&ops->allowed, ops->rotation->translate);
     return error != cudaSuccess
                ? error
@@ -67,12 +55,13 @@ launch(fmm_octree_operators* ops, const fmm_octree_level* upper, const fmm_octre
     rotation::Arguments<R> a;
     a.lists             = octree_lists(ops, upper, lower);
     a.rotated           = ops->rotated.as<R>();
-    a.plane_size        = (static_cast<size_t>(lower->num) + 32) / 32 * 32 * static_cast<size_t>(ops->num_coef);
+    a.plane_size        = rotation_plane_size(ops, lower->num);
     a.multipole         = static_cast<const R*>(lower->multipole);
     a.local_size        = static_cast<size_t>(ops->num_coef) * lower->stride;
-    const int    tiles  = rotation_tiles(a.lists);
+    const int    own    = rotation_tiles(a.lists.slab);
+    const int    tiles  = lower->tiles > 0 ? lower->tiles : own;
     const size_t plane  = a.plane_size * sizeof(R);
-    const bool   whole  = static_cast<size_t>(ops->num_planes) * plane <= ops->rotated.capacity;
+    const bool   whole  = rotation_holds_planes(ops, lower->num);
     const int    shared = tiles <= c_rotationFewTiles ? c_rotationSplit : c_rotationSome;
     const int    splits = whole && tiles <= c_rotationSomeTiles ? ops->schedule[shared].splits : 1;
     const size_t bytes  = static_cast<size_t>(splits) * a.local_size * sizeof(R);
@@ -84,7 +73,7 @@ launch(fmm_octree_operators* ops, const fmm_octree_level* upper, const fmm_octre
     {
         FMM_CUDA(ops, cudaMemsetAsync(ops->partial.memory, 0, bytes, stream));
     }
-    for (int s = first; s < first + number && tiles > 0; s++)
+    for (int s = first; s < first + number && own > 0; s++)
     {
         a.schedule = ops->schedule[s];
         if (static_cast<size_t>(a.schedule.num_planes) * plane > ops->rotated.capacity)

@@ -36,6 +36,7 @@ extern "C"
         size_t     stride; /* > num, except for roots */
         void*      multipole;
         void*      local;
+        int        tiles; /* where slab has a part of a level: tiles of M2L by rotations in all of it; else 0 */
     } fmm_octree_level;
 
     /* Kernels of m2l = rotation for one order, precision and device. */

@@ -126,6 +126,30 @@ static inline int folded_stride(int p)
     return (2 * p + 1 + 3) / 4 * 4 + 12;
 }
 
+/* Blocks of m2l_rotation.cu, with 32 targets of one slab each: for every slab as many as the longest one needs. */
+static inline int rotation_tiles(const int* slab)
+{
+    int tiles = 0;
+    for (int c = 0; c < 8; c++)
+    {
+        const int blocks = (slab[c + 1] - slab[c] + 31) / 32;
+        tiles            = blocks > tiles ? blocks : tiles;
+    }
+    return 8 * tiles;
+}
+
+/* Reals of the multipoles of num cells, rotated to one plane; and whether there is memory for all planes at once. */
+static inline size_t rotation_plane_size(const fmm_octree_operators* ops, int num)
+{
+    return (static_cast<size_t>(num) + 32) / 32 * 32 * static_cast<size_t>(ops->num_coef);
+}
+
+static inline bool rotation_holds_planes(const fmm_octree_operators* ops, int num)
+{
+    const size_t real = ops->is_double ? sizeof(double) : sizeof(float);
+    return static_cast<size_t>(ops->num_planes) * rotation_plane_size(ops, num) * real <= ops->rotated.capacity;
+}
+
 /* lists.cu: makes the lists on the device, the planes and the reference operators. May throw std::bad_alloc. */
 gmxfmm_status fmm_octree_make_lists(fmm_octree_operators* ops, const fmm_tree* tree);
 

@@ -33,9 +33,23 @@ gmxfmm_status fmm_cuda_find_cells(gmxfmm_plan* plan, const void* x, cudaStream_t
 gmxfmm_status fmm_cuda_sort_sources(gmxfmm_plan* plan, cudaStream_t stream);
 gmxfmm_status fmm_cuda_sort_and_wait(gmxfmm_plan* plan, const void* x);
 
+/* Where positions of the sources in a range of cells are wanted, too: on another device, at the same places of an array
+ * like ParticleSet.xq. */
+struct PositionCopy
+{
+    int   begin_cell, end_cell;
+    void* xq;
+};
+
+struct PositionCopies
+{
+    int          num;
+    PositionCopy copy[GMXFMM_MAX_DEVICES];
+};
+
 /* permute.cu: positions into cells' frames; the moments that a virial or vacuum around the box needs,
  * and where P2M does not compute them. */
-gmxfmm_status fmm_cuda_permute(gmxfmm_plan* plan, const void* x, cudaStream_t stream);
+gmxfmm_status fmm_cuda_permute(gmxfmm_plan* plan, const void* x, const PositionCopies& copies, cudaStream_t stream);
 gmxfmm_status fmm_cuda_moments(gmxfmm_plan* plan, const void* x, cudaStream_t stream);
 
 #endif

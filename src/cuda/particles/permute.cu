@@ -21,12 +21,16 @@ struct PermuteArgs
     StepResults*         results;
     const AssignResults* assigned;
     const ChargeResults* charges;
+    const int*           cell_start;
+    PositionCopies       copies;
 };
 
 /* Position of a particle relative to its cell's centre, of the image nearest to its position at assign. places: NULL,
- * or the caller's numbers in the same order, for P2P. */
-template <class R, class X>
-__global__ void __launch_bounds__(c_threads) permute(PermuteArgs a, const X* x, Vec4<R>* xq, Vec4<R>* places)
+ * or the caller's numbers in the same order, for P2P. SEND: there are copies; neighbouring threads store neighbouring
+ * particles there, so that the way to another device is used well. */
+template <class R, class X, bool SEND>
+__global__ void __launch_bounds__(c_threads)
+    permute(const __grid_constant__ PermuteArgs a, const X* x, Vec4<R>* xq, Vec4<R>* places)
 {
     const int s = static_cast<int>(blockIdx.x * c_threads + threadIdx.x);
     if (s >= a.n)
@@ -59,6 +63,14 @@ __global__ void __launch_bounds__(c_threads) permute(PermuteArgs a, const X* x, 
     }
     const R q = static_cast<R>(anchor.charge);
     xq[s]     = {static_cast<R>(y[0]), static_cast<R>(y[1]), static_cast<R>(y[2]), q};
+    for (int k = 0; SEND && k < a.copies.num; k++)
+    {
+        const PositionCopy& to = a.copies.copy[k];
+        if (s >= a.cell_start[to.begin_cell] && s < a.cell_start[to.end_cell])
+        {
+            static_cast<Vec4<R>*>(to.xq)[s] = {static_cast<R>(y[0]), static_cast<R>(y[1]), static_cast<R>(y[2]), q};
+        }
+    }
     if (places != NULL)
     {
         places[s] = {static_cast<R>(from[0] * a.place_scale), static_cast<R>(from[1] * a.place_scale),
@@ -119,7 +131,8 @@ __global__ void __launch_bounds__(c_threads) moments(MomentsArgs a, const X* x, 
 }
 
 template <class R, class X>
-static gmxfmm_status launch(gmxfmm_plan* plan, const ParticleSet* set, const void* x, cudaStream_t stream)
+static gmxfmm_status
+launch(gmxfmm_plan* plan, const ParticleSet* set, const void* x, const PositionCopies& copies, cudaStream_t stream)
 {
     fmm_device* d = plan->device;
     PermuteArgs a;
@@ -132,34 +145,47 @@ static gmxfmm_status launch(gmxfmm_plan* plan, const ParticleSet* set, const voi
     a.assigned    = d->assign_results.as<AssignResults>();
     a.charges     = d->charge_results.as<ChargeResults>();
     a.place_scale = fmm_has_places(plan) ? fmm_place_scale(plan) : 0;
+    a.cell_start  = set->cell_start.as<int>();
+    a.copies      = copies;
     for (int i = 0; i < 3; i++)
     {
         a.inverse_n[i] = a.g.periodic[i] ? 1.0 / a.g.n[i] : 0; /* no period is taken off */
     }
     if (a.n > 0)
     {
-        permute<R, X><<<blocks_for(a.n, c_threads), c_threads, 0, stream>>>(
-            a, static_cast<const X*>(x), set->xq.as<Vec4<R>>(), set->places.as<Vec4<R>>());
+        const int blocks = blocks_for(a.n, c_threads);
+        Vec4<R>*  xq = set->xq.as<Vec4<R>>(), *places = set->places.as<Vec4<R>>();
+        if (copies.num > 0)
+        {
+            permute<R, X, true><<<blocks, c_threads, 0, stream>>>(a, static_cast<const X*>(x), xq, places);
+        }
+        else
+        {
+            permute<R, X, false><<<blocks, c_threads, 0, stream>>>(a, static_cast<const X*>(x), xq, places);
+        }
         FMM_CUDA(plan, cudaGetLastError());
     }
     return GMXFMM_OK;
 }
 
-static gmxfmm_status permute_set(gmxfmm_plan* plan, const ParticleSet* set, const void* x, cudaStream_t stream)
+static gmxfmm_status
+permute_set(gmxfmm_plan* plan, const ParticleSet* set, const void* x, const PositionCopies& copies, cudaStream_t stream)
 {
     if (plan->options.array_type == GMXFMM_DOUBLE)
     {
-        return is_double(plan) ? launch<double, double>(plan, set, x, stream)
-                               : launch<float, double>(plan, set, x, stream);
+        return is_double(plan) ? launch<double, double>(plan, set, x, copies, stream)
+                               : launch<float, double>(plan, set, x, copies, stream);
     }
-    return is_double(plan) ? launch<double, float>(plan, set, x, stream) : launch<float, float>(plan, set, x, stream);
+    return is_double(plan) ? launch<double, float>(plan, set, x, copies, stream)
+                           : launch<float, float>(plan, set, x, copies, stream);
 }
 
-gmxfmm_status fmm_cuda_permute(gmxfmm_plan* plan, const void* x, cudaStream_t stream)
+gmxfmm_status fmm_cuda_permute(gmxfmm_plan* plan, const void* x, const PositionCopies& copies, cudaStream_t stream)
 {
-    fmm_device* d = plan->device;
-    FMM_TRY(permute_set(plan, &d->sources, x, stream));
-    return permute_set(plan, &d->targets, d->target_x.memory, stream);
+    const PositionCopies none = {};
+    fmm_device*          d    = plan->device;
+    FMM_TRY(permute_set(plan, &d->sources, x, copies, stream));
+    return permute_set(plan, &d->targets, d->target_x.memory, none, stream);
 }
 
 template <class R, class X>

@@ -26,6 +26,13 @@ struct DeviceBuffer
         return static_cast<T*>(memory);
     }
 
+    void release()
+    {
+        cudaFree(memory);
+        memory   = nullptr;
+        capacity = 0;
+    }
+
     /* Makes room for at least `bytes`; what was there is lost if it grows. */
     cudaError_t reserve(size_t bytes)
     {
@@ -33,9 +40,7 @@ struct DeviceBuffer
         {
             return cudaSuccess;
         }
-        cudaFree(memory);
-        memory                  = nullptr;
-        capacity                = 0;
+        release();
         const cudaError_t error = cudaMalloc(&memory, bytes);
         capacity                = error == cudaSuccess ? bytes : 0;
         return error;
