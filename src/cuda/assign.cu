@@ -10,6 +10,7 @@
 #include "cuda/leaves.h"
 #include "cuda/near/near.h"
 #include "cuda/near/parts.h"
+#include "cuda/octree/leaves.h"
 #include "cuda/particles/particles.h"
 #include "cuda/slabs.h"
 
@@ -183,7 +184,7 @@ gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x)
 {
     fmm_device* d = plan->device;
     DeviceScope scope(d->id);
-    if (make_geometry(plan).num_cells <= 0)
+    if (make_geometry(plan).num_cells <= 0 && !fmm_is_adaptive(plan))
     {
         return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "%d x %d x %d cells are too many for a GPU: use less depth",
                         plan->domain.grid[0], plan->domain.grid[1], plan->domain.grid[2]);
@@ -194,9 +195,10 @@ gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x)
         FMM_TRY(fmm_cuda_reserve_sources(plan));
     }
     FMM_TRY(fmm_cuda_upload_near_set(plan));
-    FMM_TRY(fmm_cuda_reserve_sort(plan));
     FMM_TRY(fmm_cuda_on_device(plan, &x));
     FMM_TRY(fmm_cuda_store_box(plan, d->own));
+    FMM_TRY(fmm_is_adaptive(plan) ? fmm_cuda_find_leaves(plan, x, d->own) : GMXFMM_OK);
+    FMM_TRY(fmm_cuda_reserve_sort(plan));
     FMM_TRY(fmm_cuda_sort_and_wait(plan, x));
     FMM_TRY(fmm_cuda_excluded_pairs(plan, d->own));
     if (d->path->assign != NULL)

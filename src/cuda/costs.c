@@ -23,5 +23,6 @@ const fmm_costs fmm_costs_cuda = {
     .last_order      = {GMXFMM_MAX_ORDER_SINGLE, GMXFMM_MAX_ORDER_SINGLE},
     .choice_seconds  = 0.2,
     .choice_particle = 3e-7,
+    .adapts          = 1,
     .compiles_orders = 1,
 };

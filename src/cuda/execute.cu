@@ -12,6 +12,7 @@
 #include "cuda/leaves.h"
 #include "cuda/near/near.h"
 #include "cuda/near/parts.h"
+#include "cuda/octree/leaves.h"
 #include "cuda/output.h"
 #include "cuda/particles/particles.h"
 #include "cuda/runtime/event.h"
@@ -215,6 +216,7 @@ static gmxfmm_status end_far_field(gmxfmm_plan* plan, const void* x, bool virial
     {
         FMM_TRY(d->path->far(plan, virial, ready, d->far));
         FMM_TRY(fmm_cuda_l2p(plan, whole_far_field(plan), d->far));
+        FMM_TRY(fmm_is_adaptive(plan) ? fmm_cuda_from_leaf_units(plan, d->far) : GMXFMM_OK);
     }
     FMM_CUDA(plan, cudaEventRecord(d->far_done, d->far));
     d->virial_version = virial ? plan->far.version : d->virial_version;

@@ -58,8 +58,8 @@ static inline FarPart whole_far_field(const gmxfmm_plan* plan)
     far.end_cell     = leaves.leaves.num;
     far.cell_start   = d->sources.cell_start.as<int>();
     far.target_start = targets->cell_start.as<int>();
-    far.xq           = d->sources.xq.memory;
-    far.target_xq    = targets->xq.memory;
+    far.xq           = fmm_is_adaptive(plan) ? d->sources.scaled.memory : d->sources.xq.memory;
+    far.target_xq    = fmm_is_adaptive(plan) ? targets->scaled.memory : targets->xq.memory;
     far.multipole    = leaves.multipole;
     far.local        = leaves.local;
     far.field        = d->field.memory;

@@ -6,7 +6,8 @@
 #include "cuda/state.h"
 
 /* The grid of near cells. Neighbours outside the grid are looked up at its opposite edge. An octree's grid therefore
- * gets a margin of empty cells where it is not periodic; that of a convolution has one in its padding. */
+ * gets a margin of empty cells where it is not periodic; that of a convolution has one in its padding. Leaves of several
+ * levels are a row of cells, what is near to them is on lists. */
 static inline Geometry make_geometry(const gmxfmm_plan* plan)
 {
     const fmm_cells* c = &plan->domain.cells;
@@ -25,9 +26,14 @@ static inline Geometry make_geometry(const gmxfmm_plan* plan)
         g.period[d]   = c->period[d];
     }
     g.rectangular = c->rectangular;
-    g.num_cells   = c->num_cells > 0 ? g.n[0] * g.n[1] * g.n[2] : 0; /* 0: too many */
-    g.num_near    = c->num_near;
-    g.far_away    = 100 * c->lambda;
+    if (fmm_is_adaptive(plan))
+    {
+        g.n[0] = g.n[1] = 1;
+        g.n[2]          = plan->device->tree.leaves.num;
+    }
+    g.num_cells = c->num_cells > 0 || fmm_is_adaptive(plan) ? g.n[0] * g.n[1] * g.n[2] : 0; /* 0: too many */
+    g.num_near  = c->num_near;
+    g.far_away  = 100 * c->lambda;
     return g;
 }
 

@@ -32,14 +32,14 @@ bool fmm_cuda_can_share_leaves(const gmxfmm_plan* plan)
 }
 
 /* Adds changes of the operators' memory to plan->bytes. */
-static void count_bytes(gmxfmm_plan* plan, DeviceLeaves* leaves)
+static void count_bytes(gmxfmm_plan* plan, SharedLeaves* leaves)
 {
     const size_t bytes = leaves->operators != NULL ? fmm_octree_bytes(leaves->operators) : 0;
     plan->bytes += bytes - leaves->operator_bytes;
     leaves->operator_bytes = bytes;
 }
 
-static gmxfmm_status checked(gmxfmm_plan* plan, const DeviceLeaves* leaves, gmxfmm_status status)
+static gmxfmm_status checked(gmxfmm_plan* plan, const SharedLeaves* leaves, gmxfmm_status status)
 {
     return status == GMXFMM_OK ? status
                                : fmm_fail(plan, status, "%s",
@@ -48,7 +48,7 @@ static gmxfmm_status checked(gmxfmm_plan* plan, const DeviceLeaves* leaves, gmxf
 }
 
 /* Operators and kernels for the current device. */
-static gmxfmm_status make_operators(gmxfmm_plan* plan, DeviceLeaves* leaves)
+static gmxfmm_status make_operators(gmxfmm_plan* plan, SharedLeaves* leaves)
 {
     char      message[sizeof(plan->message)];
     const int order = plan->far.order;
@@ -75,7 +75,7 @@ static gmxfmm_status reserve_part(gmxfmm_plan* plan, DevicePart* part)
 {
     const DeviceTree* tree   = &plan->device->tree;
     const int         depth  = plan->domain.tree->depth;
-    DeviceLeaves*     leaves = &part->leaves;
+    SharedLeaves*     leaves = &part->leaves;
     {
         DeviceScope scope(part->id);
         FMM_CUDA(plan, cudaStreamSynchronize(part->far.stream)); /* what a step that failed may have left */
@@ -109,7 +109,7 @@ gmxfmm_status fmm_cuda_release_leaves(gmxfmm_plan* plan)
     parts->leaf_arrays = 0;
     for (int k = 1; k < parts->num; k++)
     {
-        DeviceLeaves* leaves = &parts->part[k].leaves;
+        SharedLeaves* leaves = &parts->part[k].leaves;
         DeviceScope   scope(parts->part[k].id);
         FMM_CUDA(plan, cudaStreamSynchronize(parts->part[k].far.stream));
         fmm_octree_destroy(leaves->operators);
@@ -156,7 +156,7 @@ void fmm_cuda_set_leaves(gmxfmm_plan* plan, const double* share)
     parts->leaves      = false;
     for (int k = 0; k < parts->num; k++)
     {
-        DeviceLeaves* leaves = &parts->part[k].leaves;
+        SharedLeaves* leaves = &parts->part[k].leaves;
         sum += share[k];
         leaves->first_slab = last;
         leaves->end_slab   = can && k < parts->num - 1 ? static_cast<int>(std::min(sum, 1.0) * c_slabs + 0.5)
@@ -169,7 +169,7 @@ void fmm_cuda_set_leaves(gmxfmm_plan* plan, const double* share)
 
 double fmm_cuda_share_of_leaves(const gmxfmm_plan* plan, int k)
 {
-    const DeviceLeaves& leaves = plan->device->parts->part[k].leaves;
+    const SharedLeaves& leaves = plan->device->parts->part[k].leaves;
     return static_cast<double>(leaves.end_slab - leaves.first_slab) / c_slabs;
 }
 
@@ -178,7 +178,7 @@ gmxfmm_status fmm_cuda_set_shape_of_leaves(gmxfmm_plan* plan)
     DeviceParts* parts = plan->device->parts;
     for (int k = 1; parts != NULL && k < parts->num; k++)
     {
-        DeviceLeaves*      leaves = &parts->part[k].leaves;
+        SharedLeaves*      leaves = &parts->part[k].leaves;
         const cudaStream_t stream = parts->part[k].far.stream;
         DeviceScope        scope(parts->part[k].id);
         if (leaves->operators != NULL && parts->leaf_arrays == plan->far.arrays)
@@ -192,7 +192,7 @@ gmxfmm_status fmm_cuda_set_shape_of_leaves(gmxfmm_plan* plan)
 }
 
 /* The leaves with the slabs of a part alone: others end where they begin. */
-static fmm_octree_level slabs_of(const gmxfmm_plan* plan, const DeviceLeaves* leaves)
+static fmm_octree_level slabs_of(const gmxfmm_plan* plan, const SharedLeaves* leaves)
 {
     const fmm_octree_level* all   = leaves_of(plan);
     fmm_octree_level        level = *all;
@@ -224,7 +224,7 @@ static gmxfmm_status enqueue_part(gmxfmm_plan* plan, DevicePart* part)
     const DeviceTree*       tree   = &plan->device->tree;
     const fmm_octree_level* all    = leaves_of(plan);
     const cudaStream_t      stream = part->far.stream;
-    DeviceLeaves*           leaves = &part->leaves;
+    SharedLeaves*           leaves = &part->leaves;
     fmm_octree_level        lower = slabs_of(plan, leaves), upper = tree->level[plan->domain.tree->depth - 1];
     lower.parent         = leaves->parent.as<int>();
     lower.multipole      = leaves->multipole.memory;

@@ -27,6 +27,7 @@ struct OutputArgs
     int                  edge;          /* of Leaves */
     const int *          position, *cell_of, *far_start;
     const FarPair*       far_pairs; /* NULL: none */
+    const void*          places;    /* of leaves of several levels: positions as P2P has them; NULL: others */
     const double*        charge;    /* caller's order */
     const int*           slot;      /* of each particle the place of its potential in kept, or -1; NULL: none is kept */
     double*              kept;
@@ -58,10 +59,20 @@ take_far_pairs(const OutputArgs& a, const Vec4<R>* xq, int s, double* phi, doubl
         const double  t[3]   = {static_cast<double>(pair.offset[0]), static_cast<double>(pair.offset[1]),
                                 static_cast<double>(pair.offset[2])};
         double        r[3];
-        fmm_cartesian(a.box->cell, t, r);
-        r[0] += static_cast<double>(target.x) - static_cast<double>(source.x);
-        r[1] += static_cast<double>(target.y) - static_cast<double>(source.y);
-        r[2] += static_cast<double>(target.z) - static_cast<double>(source.z);
+        if (a.places != NULL)
+        {
+            const Vec4<R>*places = static_cast<const Vec4<R>*>(a.places), from = places[pair.source], to = places[s];
+            r[0] = (static_cast<double>(to.x) - static_cast<double>(from.x)) / a.near_unit;
+            r[1] = (static_cast<double>(to.y) - static_cast<double>(from.y)) / a.near_unit;
+            r[2] = (static_cast<double>(to.z) - static_cast<double>(from.z)) / a.near_unit;
+        }
+        else
+        {
+            fmm_cartesian(a.box->cell, t, r);
+            r[0] += static_cast<double>(target.x) - static_cast<double>(source.x);
+            r[1] += static_cast<double>(target.y) - static_cast<double>(source.y);
+            r[2] += static_cast<double>(target.z) - static_cast<double>(source.z);
+        }
         const double q   = static_cast<double>(source.w);
         const double inv = 1 / sqrt(r[0] * r[0] + r[1] * r[1] + r[2] * r[2]), inv3 = inv * inv * inv;
         if (!SUMS)
@@ -413,6 +424,7 @@ static OutputArgs make_args(const gmxfmm_plan* plan, const gmxfmm_device_output*
     a.kept          = d->derivatives.phi.as<double>();
     a.far_start     = d->far_start.as<int>();
     a.far_pairs     = d->has_exclusions ? d->far_pairs.as<FarPair>() : NULL;
+    a.places        = fmm_is_adaptive(plan) ? targets->places.memory : NULL;
     a.partial       = d->partial.as<double>() + c_numSums * c_sumBlocks;
     a.far_virial    = d->far_virial.as<double>();
     a.tree_strain   = far.strain;

@@ -10,6 +10,7 @@ extern "C"
 {
 #include "fmm/geometry/cells.h"
 #include "fmm/geometry/lattice.h"
+#include "fmm/geometry/tree_leaves.h"
 #include "fmm/clock.h"
 #include "fmm/state.h"
 #include "fmm/status.h"
@@ -66,7 +67,7 @@ struct BoxValues
 };
 
 /* A run of at most 32 particles of one cell, the targets of one warp of P2P: first particle, number, place of the cell
- * as x | y << 16 and z. */
+ * as x | y << 16 and z, which of leaves of several levels is their number. */
 typedef int4 Tile;
 
 enum
@@ -143,26 +144,55 @@ struct AssignResults
 };
 
 /* Particles sorted into cells: the sources, or targets of their own. Arrays are in sorted order unless said otherwise.
- * Cells are those of the grid of near cells; on an octree, the grid of all leaves, empty ones included. */
+ * Cells are those of the grid of near cells; on an octree, the grid of all leaves, empty ones included, or a row of the
+ * leaves of several levels. */
 struct ParticleSet
 {
     int          n;
     DeviceBuffer sorted, position /* caller's order */, cell_of, anchor, cell_start, tile_start, tiles, xq;
     DeviceBuffer places;         /* where fmm_has_places: as xq, the caller's numbers times fmm_place_scale */
+    DeviceBuffer scaled;         /* where fmm_is_adaptive: as xq, in the unit of the leaf */
     int          launched_tiles; /* warps that P2P gets for the tiles */
+};
+
+/* A cell: its level, and its index there. */
+struct LeafCell
+{
+    int level, cell;
+};
+
+/* Leaves of several levels (octree/leaves.cu). Of cells there are arrays by level. */
+struct DeviceLeaves
+{
+    int          num;
+    size_t       stride;                                /* of `expansions`, from one coefficient to the next */
+    DeviceBuffer key[2], unsorted, scratch;             /* keys of particles and targets (fmm_sorted_keys) */
+    DeviceBuffer cell[FMM_MAX_LEVEL + 1];               /* along Morton's curve */
+    DeviceBuffer range[FMM_MAX_LEVEL + 1];              /* fmm_key_range */
+    DeviceBuffer divided[FMM_MAX_LEVEL + 1];            /* whether it is not a leaf */
+    DeviceBuffer leaf_of[FMM_MAX_LEVEL + 1];            /* the leaf that it is, or -1 */
+    DeviceBuffer exists, child_range, marks, has_lists; /* while cells are found */
+    DeviceBuffer at /* LeafCell */, held /* fmm_key_range */, place /* fmm_leaf_place */; /* of each leaf */
+    DeviceBuffer run_start, runs; /* near to leaf c: runs[run_start[c]] .. runs[run_start[c + 1] - 1], first particle
+                                   * and number; its own first */
+    DeviceBuffer expansions;      /* multipoles of the leaves, and later their locals, in the unit of each */
 };
 
 /* The octree of plan->domain.tree on the device. */
 struct DeviceTree
 {
-    fmm_octree_operators* operators; /* NULL: not an octree */
-    fmm_rotation_kernels* rotation;  /* NULL: another method; kept when operators are made again */
+    int                   last; /* deepest level with cells: the last one, unless leaves are of several levels */
+    int                   has_lists[FMM_MAX_LEVEL + 1]; /* whether there is M2L between cells of the level */
+    fmm_octree_operators* operators;                    /* NULL: not an octree */
+    fmm_rotation_kernels* rotation;                     /* NULL: another method; kept when operators are made again */
     size_t                operator_bytes;
-    fmm_octree_level      level[FMM_MAX_DEPTH + 1];
-    /* by level; index: occupied cells before each place of the level's grid, in the order of slabs */
-    DeviceBuffer index[FMM_MAX_DEPTH + 1], parent[FMM_MAX_DEPTH + 1], child[FMM_MAX_DEPTH + 1], near[FMM_MAX_DEPTH + 1],
-        multipole[FMM_MAX_DEPTH + 1], local[FMM_MAX_DEPTH + 1];
+    fmm_octree_level      level[FMM_MAX_LEVEL + 1];
+    /* by level; index: occupied cells before each place of the level's grid, in the order of slabs, if leaves are of
+     * one level */
+    DeviceBuffer index[FMM_MAX_DEPTH + 1], parent[FMM_MAX_LEVEL + 1], child[FMM_MAX_LEVEL + 1], near[FMM_MAX_LEVEL + 1],
+        multipole[FMM_MAX_LEVEL + 1], local[FMM_MAX_LEVEL + 1];
     DeviceBuffer leaf_cell; /* of each leaf in the grid of near cells */
+    DeviceLeaves leaves;    /* where fmm_is_adaptive */
     DeviceBuffer slabs;
     DeviceBuffer strain; /* 6 doubles: derivative of the far energy by strain of the translations, unit 1/u */
 };

@@ -93,6 +93,7 @@ fmm_costs costsOfGpu()
     c.point                     = 0.14;
     c.level                     = 7.2e7;
     c.most_places               = 1 << 27;
+    c.adapts                    = 1;
     c.last_order[GMXFMM_SINGLE] = c.last_order[GMXFMM_DOUBLE] = 20;
     for (const gmxfmm_m2l m2l : {GMXFMM_M2L_AUTO, GMXFMM_M2L_FFT, GMXFMM_M2L_ROTATION})
     {
@@ -410,6 +411,7 @@ TEST(CostsOfAGpu, AreThoseOfTheTest)
     EXPECT_TRUE(std::equal(test.translation, test.translation + 6, library.translation));
     EXPECT_EQ(test.level, library.level);
     EXPECT_EQ(test.most_places, library.most_places);
+    EXPECT_EQ(test.adapts, library.adapts);
     EXPECT_TRUE(std::equal(test.last_order, test.last_order + 2, library.last_order));
 }
 #endif

@@ -38,7 +38,7 @@ struct DeviceSlab
 };
 
 /* The part's share of an octree's M2L (leaves.h); of the first part only slabs. */
-struct DeviceLeaves
+struct SharedLeaves
 {
     bool                  active;
     int                   first_slab, end_slab;
@@ -59,7 +59,7 @@ struct DevicePart
     int            processors;
     bool           has_chains;
     DeviceSlab     far;
-    DeviceLeaves   leaves;
+    SharedLeaves   leaves;
     int            begin_share, end_share; /* tiles from this to that part of c_allTiles */
     int            warps;                  /* that P2P is launched with; 0: it has no tiles */
     DeviceBuffer   range;                  /* PartRange */

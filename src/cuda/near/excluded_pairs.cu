@@ -29,6 +29,8 @@ struct Exclusions
     const short*     near_lookup;
     const int*       place; /* written by find_places for each entry of list */
     const BoxValues* box;
+    const int*       run_start; /* of leaves of several levels, as in P2pArgs; NULL: others */
+    const int2*      runs;
     int              near_reach, num_places, n;
 };
 
@@ -113,6 +115,22 @@ static __device__ int near_prefix(const Geometry& g, const Exclusions& e, const 
     return prefix;
 }
 
+/* Place of a source in P2P's list of the particles near to a leaf of several levels, or c_far. */
+static __device__ int place_in_runs(const Exclusions& e, int leaf, int source)
+{
+    int before = 0;
+    for (int k = e.run_start[leaf]; k < e.run_start[leaf + 1]; k++)
+    {
+        const int2 run = e.runs[k];
+        if (source >= run.x && source < run.x + run.y)
+        {
+            return before + source - run.x;
+        }
+        before += run.y;
+    }
+    return c_far;
+}
+
 static __device__ Tile tile_of(const Exclusions& e, int s)
 {
     const int cell = e.cell_of[s];
@@ -125,7 +143,8 @@ static __device__ Tile tile_of(const Exclusions& e, int s)
 }
 
 /* Where the source of each entry of the lists lies: the place in near_lookup of the vector from the target's cell to
- * the source's image, or c_far. c_lanes lanes to a particle: lists of molecules are long. */
+ * the source's image, or c_far. Leaves of several levels have one place, 0, for all that is near. c_lanes lanes to a
+ * particle: lists of molecules are long. */
 __global__ void __launch_bounds__(c_threads)
     find_places(const __grid_constant__ Geometry g, const __grid_constant__ Exclusions e, int* place)
 {
@@ -139,6 +158,12 @@ __global__ void __launch_bounds__(c_threads)
     {
         const int j         = e.list[f];
         int       offset[3] = {0, 0, 0};
+        if (e.runs != NULL)
+        {
+            const bool near = j != i && place_in_runs(e, e.cell_of[e.position[i]], e.position[j]) != c_far;
+            place[f]        = j == i ? c_itself : near ? 0 : c_far;
+            continue;
+        }
         if (j != i)
         {
             pair_offset(g, e, i, j, offset);
@@ -248,16 +273,27 @@ __global__ void __launch_bounds__(c_threads) list_excluded(const __grid_constant
         const unsigned are_special = __ballot_sync(c_warp, found != 0) & group;
         const unsigned are_far     = __ballot_sync(c_warp, place == c_far) & group;
         const int      source      = e.position[j];
-        const int      prefix      = near_prefix(g, e, cell, found != 0 ? e.near_lookup[place] : 0, found != 0);
+        int            in_list     = 0;
+        if (e.runs == NULL)
+        {
+            const int prefix = near_prefix(g, e, cell, found != 0 ? e.near_lookup[place] : 0, found != 0);
+            in_list          = prefix + source - e.cell_start[e.cell_of[source]];
+        }
+        else if (found != 0)
+        {
+            in_list = place_in_runs(e, e.cell_of[s], source);
+        }
         if (found != 0)
         {
-            specials[num_special + __popc(are_special & lower)] = {prefix + source - e.cell_start[e.cell_of[source]],
-                                                                   found};
+            specials[num_special + __popc(are_special & lower)] = {in_list, found};
         }
         if (place == c_far)
         {
-            int offset[3];
-            pair_offset(g, e, i, j, offset);
+            int offset[3] = {0, 0, 0};
+            if (e.runs == NULL)
+            {
+                pair_offset(g, e, i, j, offset);
+            }
             far[num_far + __popc(are_far & lower)] = {source, {offset[0], offset[1], offset[2]}};
         }
         num_special += __popc(are_special);
@@ -286,6 +322,14 @@ static Exclusions make_exclusions(const gmxfmm_plan* plan, int n)
     e.num_places   = (2 * d->near_reach + 1) * (2 * d->near_reach + 1) * (2 * d->near_reach + 1);
     e.n            = n;
     e.box          = d->box.as<BoxValues>();
+    e.run_start    = NULL;
+    e.runs         = NULL;
+    if (fmm_is_adaptive(plan))
+    {
+        e.run_start  = d->tree.leaves.run_start.as<int>();
+        e.runs       = d->tree.leaves.runs.as<int2>();
+        e.num_places = 1;
+    }
     return e;
 }
 

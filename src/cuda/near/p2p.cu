@@ -48,11 +48,13 @@ enum P2pWanted
     c_virialToo /* of each pair, and the potential */
 };
 
-/* What a kernel computes. LIMITED: pairs nearer than min_distance have the potential of that distance and no force. */
-template <P2pWanted WANTED, bool LIMITED>
+/* What a kernel computes. LIMITED: pairs nearer than min_distance have the potential of that distance and no force.
+ * LEAVES: cells are leaves of several levels, with lists of what is near. */
+template <P2pWanted WANTED, bool LIMITED, bool LEAVES>
 struct P2pKind
 {
-    static constexpr bool potential = WANTED != c_fieldOnly, virial = WANTED == c_virialToo, limited = LIMITED;
+    static constexpr bool potential = WANTED != c_fieldOnly, virial = WANTED == c_virialToo, limited = LIMITED,
+                          leaves = LEAVES;
 };
 
 /* A multiprocessor of 8.6 or 8.7 has no more than 16 blocks at a time. */
@@ -303,13 +305,26 @@ static __device__ inline int neighbour(const P2pArgs<R>& a, int k, int n)
     return k >= n ? k - n : k;
 }
 
-/* Makes segments of the near cells o .. o + 31, skipping empty cells. *start is the place of a lane's own cell in the
- * part of the list made of these cells, -1 for an empty cell, and *total is the length of that part. With face, sources
- * not on that side of it are moved out of reach, not removed, so that the places of the others in the list stay the
- * same. */
-template <class R>
-static __device__ inline void make_segments(
-    const P2pArgs<R>& a, WarpMemory<R>* memory, const int* place, const FaceSide* face, int o, int* start, int* total)
+/* What is near to a leaf of several levels. */
+struct NearRuns
+{
+    const int2* run;
+    int         num;
+};
+
+/* Makes segments of the near cells or, of a leaf, the runs o .. o + 31, skipping empty cells. *start is the place of a
+ * lane's own cell in the part of the list made of these cells, -1 for an empty cell, and *total is the length of that
+ * part. With face, sources not on that side of it are moved out of reach, not removed, so that the places of the others
+ * in the list stay the same. */
+template <bool LEAVES, class R>
+static __device__ inline void make_segments(const P2pArgs<R>& a,
+                                            WarpMemory<R>*    memory,
+                                            const int*        place,
+                                            const NearRuns&   runs,
+                                            const FaceSide*   face,
+                                            int               o,
+                                            int*              start,
+                                            int*              total)
 {
     const int me    = static_cast<int>(threadIdx.x % 32);
     int       begin = 0, count = 0;
@@ -320,7 +335,16 @@ static __device__ inline void make_segments(
     {
         cell[i] = static_cast<R>(a.box->cell[i]);
     }
-    if (o + me < a.g.num_near)
+    if constexpr (LEAVES)
+    {
+        if (o + me < runs.num)
+        {
+            const int2 run = runs.run[o + me];
+            begin          = run.x;
+            count          = run.y;
+        }
+    }
+    else if (o + me < a.g.num_near)
     {
         k            = a.near_vectors[o + me];
         const int at = cell_at(a.g, neighbour(a, place[0] + k.x, a.g.n[0]), neighbour(a, place[1] + k.y, a.g.n[1]),
@@ -561,14 +585,22 @@ interact_tile(const P2pArgs<R>& a, WarpMemory<R>* memory, int number, const Tile
     /* if the tile is a whole cell, its own particles come first in the list and are all specials */
     const bool whole = a.self && a.cell_start[cell + 1] - a.cell_start[cell] == tile.y;
     int        first = 0, skip = whole ? tile.y : 0, next = 0, k = 0, total = 0, start = -1, before = 0;
-    while (k < total || next < a.g.num_near)
+    NearRuns   runs = {NULL, 0};
+    if constexpr (Kind::leaves)
+    {
+        runs.run = a.runs + a.run_start[cell];
+        runs.num = a.run_start[cell + 1] - a.run_start[cell];
+    }
+    /* where nothing is near a list without sources gives sums of zero */
+    const int num_near = Kind::leaves ? max(runs.num, 1) : a.g.num_near;
+    while (k < total || next < num_near)
     {
         int fill = 0;
-        while ((k < total || next < a.g.num_near) && fill + 32 * c_rounds <= ListSize<R>::value)
+        while ((k < total || next < num_near) && fill + 32 * c_rounds <= ListSize<R>::value)
         {
             if (k >= total)
             {
-                make_segments(a, memory, place, face, next, &start, &total);
+                make_segments<Kind::leaves>(a, memory, place, runs, face, next, &start, &total);
                 next += 32;
                 k = before = 0;
                 continue;
@@ -635,7 +667,7 @@ __global__ void __launch_bounds__(32, sizeof(R) == 8 ? 1 : at_most_blocks(c_bloc
     R              force[3] = {0, 0, 0};
     for (int tile = a.tile_start[cell]; tile < a.tile_start[cell + 1]; tile++)
     {
-        interact_tile<R, P2pKind<c_fieldOnly, LIMITED>, 2>(a, memory, tile, a.tiles[tile], &face, force);
+        interact_tile<R, P2pKind<c_fieldOnly, LIMITED, false>, 2>(a, memory, tile, a.tiles[tile], &face, force);
     }
     for (R& part : force)
     {
@@ -744,6 +776,8 @@ P2pArgs<R> fmm_cuda_p2p_args(const gmxfmm_plan* plan)
     a.away          = static_cast<R>(c_away);
     a.least         = static_cast<R>(square(plan->options.min_distance / plan->domain.cells.u));
     a.small         = 0;
+    a.run_start     = fmm_is_adaptive(plan) ? d->tree.leaves.run_start.as<int>() : NULL;
+    a.runs          = fmm_is_adaptive(plan) ? d->tree.leaves.runs.as<int2>() : NULL;
     if (fmm_has_places(plan))
     {
         const fmm_cells* c = &plan->domain.cells;
@@ -790,8 +824,14 @@ static gmxfmm_status launch(gmxfmm_plan* plan, const P2pLaunch<R>& l)
 template <class R, P2pWanted WANTED>
 static gmxfmm_status launch_kind(gmxfmm_plan* plan, const P2pLaunch<R>& l)
 {
-    return plan->options.min_distance > 0 ? launch<R, P2pKind<WANTED, true>>(plan, l)
-                                          : launch<R, P2pKind<WANTED, false>>(plan, l);
+    const bool limited = plan->options.min_distance > 0;
+    if (fmm_is_adaptive(plan))
+    {
+        return limited ? launch<R, P2pKind<WANTED, true, true>>(plan, l)
+                       : launch<R, P2pKind<WANTED, false, true>>(plan, l);
+    }
+    return limited ? launch<R, P2pKind<WANTED, true, false>>(plan, l)
+                   : launch<R, P2pKind<WANTED, false, false>>(plan, l);
 }
 
 template <class R>

@@ -26,6 +26,10 @@ struct P2pArgs
     int              small;     /* near vectors are longer than the grid in some direction */
     int              extent[3]; /* of the near vectors, across faces of the box */
     const int*       tile_start;
+    /* Of leaves of several levels: what is near to leaf c, runs[run_start[c]] .. runs[run_start[c + 1] - 1], first
+     * particle and number, its own first; NULL: near_vectors tell it. */
+    const int*  run_start;
+    const int2* runs;
 };
 
 /* p2p.cu: float or double as the plan's precision. */

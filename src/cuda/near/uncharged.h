@@ -27,7 +27,8 @@ static __device__ inline Vec4<R> sums_elsewhere(const P2pArgs<R>& a, int s, int 
 {
     const double  near   = sizeof(R) == 8 ? 4e-15 : 2e-6;
     const Vec4<R> target = a.target[s];
-    const int4*   k      = a.near_vectors;
+    const int2*   runs   = a.runs != NULL ? a.runs + a.run_start[cell] : NULL;
+    const int     num    = runs != NULL ? a.run_start[cell + 1] - a.run_start[cell] : a.g.num_near;
     double        sum[4] = {0};
     int           place = 0, c[3], number = a.tile_start[cell];
     while (s >= a.tiles[number].x + a.tiles[number].y)
@@ -37,18 +38,21 @@ static __device__ inline Vec4<R> sums_elsewhere(const P2pArgs<R>& a, int s, int 
     const Tile tile = a.tiles[number];
     cell_place(a.g, cell, c);
 #pragma unroll 1
-    for (int o = 0; o < a.g.num_near; o++, k++)
+    for (int o = 0; o < num; o++)
     {
         const double* edge = a.box->cell;
-        const int     at   = cell_at(a.g, wrapped(c[0] + k->x, a.g.n[0]), wrapped(c[1] + k->y, a.g.n[1]),
-                                     wrapped(c[2] + k->z, a.g.n[2]));
+        const int4    k    = runs != NULL ? make_int4(0, 0, 0, 0) : a.near_vectors[o];
+        const int     at =
+            cell_at(a.g, wrapped(c[0] + k.x, a.g.n[0]), wrapped(c[1] + k.y, a.g.n[1]), wrapped(c[2] + k.z, a.g.n[2]));
+        const int begin = runs != NULL ? runs[o].x : a.cell_start[at];
+        const int end   = runs != NULL ? begin + runs[o].y : a.cell_start[at + 1];
 #pragma unroll 1
-        for (int j = a.cell_start[at]; j < a.cell_start[at + 1]; j++, place++)
+        for (int j = begin; j < end; j++, place++)
         {
             const Vec4<R> source = a.xq[j];
-            const double  dx     = target.x - (source.x + k->x * edge[0] + k->y * edge[3] + k->z * edge[6]);
-            const double  dy     = target.y - (source.y + k->x * edge[1] + k->y * edge[4] + k->z * edge[7]);
-            const double  dz     = target.z - (source.z + k->x * edge[2] + k->y * edge[5] + k->z * edge[8]);
+            const double  dx     = target.x - (source.x + k.x * edge[0] + k.y * edge[3] + k.z * edge[6]);
+            const double  dy     = target.y - (source.y + k.x * edge[1] + k.y * edge[4] + k.z * edge[7]);
+            const double  dz     = target.z - (source.z + k.x * edge[2] + k.y * edge[5] + k.z * edge[8]);
             const double  r2     = dx * dx + dy * dy + dz * dz;
             if (source.w == 0 || r2 < near * near || is_excluded(a, tile, s - tile.x, place))
             {

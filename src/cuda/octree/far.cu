@@ -4,6 +4,7 @@
 
 #include "cuda/convolution/convolution.h"
 #include "cuda/leaves.h"
+#include "cuda/octree/leaves.h"
 #include "cuda/octree/levels.h"
 
 static fmm_octree_m2l* variant(gmxfmm_m2l m2l)
@@ -44,14 +45,22 @@ static gmxfmm_status far_field(gmxfmm_plan* plan, bool virial, cudaEvent_t ready
     DeviceTree*             tree  = &plan->device->tree;
     const fmm_octree_level* level = tree->level;
     const int  depth = plan->domain.tree->depth, first = first_level(plan), top = fmm_is_periodic(plan) ? 0 : first;
+    const int  last   = tree->last;
     const bool shared = has_leaves(plan);
     if (shared)
     {
         FMM_TRY(fmm_cuda_begin_leaves(plan, stream));
     }
-    for (int l = depth - 1; l >= top; l--)
+    for (int l = last; l >= top; l--)
     {
-        FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_m2m(tree->operators, &level[l], &level[l + 1], stream)));
+        if (l < last)
+        {
+            FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_m2m(tree->operators, &level[l], &level[l + 1], stream)));
+        }
+        if (fmm_is_adaptive(plan))
+        {
+            FMM_TRY(fmm_cuda_leaves_to_level(plan, l, stream));
+        }
     }
     if (virial)
     {
@@ -65,17 +74,21 @@ static gmxfmm_status far_field(gmxfmm_plan* plan, bool virial, cudaEvent_t ready
     {
         FMM_CUDA(plan, cudaStreamWaitEvent(stream, ready, 0));
     }
-    for (int l = first; l <= depth; l++)
+    for (int l = first; l <= last; l++)
     {
         const size_t           bytes = static_cast<size_t>(plan->device->num_coef) * level[l].stride * real_size(plan);
         const double           scale = ldexp(1.0, l - depth); /* from this level's unit to that of the leaves */
-        const bool             parts = shared && l == depth;
+        const bool             parts = shared && l == last;
         const fmm_octree_level lower = parts ? fmm_cuda_own_leaves(plan) : level[l];
         if (!parts)
         {
             FMM_CUDA(plan, cudaMemsetAsync(level[l].local, 0, bytes, stream));
         }
-        FMM_TRY(fmm_cuda_octree_status(plan, variant(plan->far.m2l)(tree->operators, &level[l - 1], &lower, stream)));
+        if (tree->has_lists[l])
+        {
+            FMM_TRY(
+                fmm_cuda_octree_status(plan, variant(plan->far.m2l)(tree->operators, &level[l - 1], &lower, stream)));
+        }
         if (parts)
         {
             FMM_TRY(fmm_cuda_end_leaves(plan, stream));
@@ -84,7 +97,7 @@ static gmxfmm_status far_field(gmxfmm_plan* plan, bool virial, cudaEvent_t ready
         {
             FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_l2l(tree->operators, &level[l - 1], &level[l], stream)));
         }
-        if (virial)
+        if (virial && tree->has_lists[l])
         {
             double* strain = tree->strain.as<double>();
             FMM_TRY(fmm_cuda_octree_status(
@@ -97,7 +110,7 @@ static gmxfmm_status far_field(gmxfmm_plan* plan, bool virial, cudaEvent_t ready
                 plan, fmm_octree_l2l_strain(tree->operators, &level[l - 1], &level[l], scale, strain, stream)));
         }
     }
-    return GMXFMM_OK;
+    return fmm_is_adaptive(plan) ? fmm_cuda_levels_to_leaves(plan, first, stream) : GMXFMM_OK;
 }
 
 /* Periodic systems get transforms and lattice sums for the roots; in an open system no root is far from another. */

@@ -9,6 +9,7 @@
 
 #include "cuda/octree/levels.h"
 
+#include "cuda/octree/leaves.h"
 #include "cuda/expansions/expansions.h"
 #include "cuda/particles/particles.h"
 
@@ -285,6 +286,10 @@ Expansions fmm_cuda_tree_expansions(const gmxfmm_plan* plan)
     const DeviceTree*       tree  = &plan->device->tree;
     const fmm_octree_level* level = &tree->level[depth];
     Expansions              far;
+    if (fmm_is_adaptive(plan))
+    {
+        return fmm_cuda_leaves_expansions(plan);
+    }
     far.leaves.num    = level->num;
     far.leaves.edge   = 1 << depth;
     far.leaves.stride = level->stride;
@@ -336,8 +341,23 @@ static gmxfmm_status number_cells(gmxfmm_plan* plan, cudaStream_t stream)
     return GMXFMM_OK;
 }
 
-/* Reserves memory for level l. Multipoles after its last cell are set to zero, as they are read as those of the empty
- * cell. */
+/* Room for expansions of `room` cells on level l, and the arrays of those that there are. Multipoles after the last
+ * cell are set to zero, as they are read as those of the empty cell. */
+static gmxfmm_status reserve_expansions(gmxfmm_plan* plan, int l, size_t room, cudaStream_t stream)
+{
+    DeviceTree*       tree   = &plan->device->tree;
+    fmm_octree_level* level  = &tree->level[l];
+    const size_t      column = static_cast<size_t>(plan->device->num_coef) * real_size(plan);
+    level->stride            = (static_cast<size_t>(level->num) + 1 + 31) / 32 * 32;
+    FMM_TRY(fmm_device_reserve(plan, &tree->multipole[l], column * ((room + 1 + 31) / 32 * 32)));
+    FMM_TRY(fmm_device_reserve(plan, &tree->local[l], column * ((room + 1 + 31) / 32 * 32)));
+    level->multipole = tree->multipole[l].memory;
+    level->local     = tree->local[l].memory;
+    FMM_CUDA(plan, cudaMemsetAsync(level->multipole, 0, column * level->stride, stream));
+    return GMXFMM_OK;
+}
+
+/* Reserves memory for level l. */
 static gmxfmm_status reserve_level(gmxfmm_plan* plan, int l, cudaStream_t stream)
 {
     DeviceTree*       tree   = &plan->device->tree;
@@ -356,14 +376,7 @@ static gmxfmm_status reserve_level(gmxfmm_plan* plan, int l, cudaStream_t stream
         level->multipole = level->local = plan->device->field.memory;
         return GMXFMM_OK;
     }
-    level->stride      = (cells + 31) / 32 * 32;
-    const size_t bytes = static_cast<size_t>(plan->device->num_coef) * level->stride * real_size(plan);
-    FMM_TRY(fmm_device_reserve(plan, &tree->multipole[l], bytes));
-    FMM_TRY(fmm_device_reserve(plan, &tree->local[l], bytes));
-    level->multipole = tree->multipole[l].memory;
-    level->local     = tree->local[l].memory;
-    FMM_CUDA(plan, cudaMemsetAsync(level->multipole, 0, bytes, stream));
-    return GMXFMM_OK;
+    return reserve_expansions(plan, l, static_cast<size_t>(level->num), stream);
 }
 
 static gmxfmm_status link_level(gmxfmm_plan* plan, int l, cudaStream_t stream)
@@ -388,14 +401,42 @@ static gmxfmm_status link_level(gmxfmm_plan* plan, int l, cudaStream_t stream)
     return GMXFMM_OK;
 }
 
+/* Scratch memory of the operators for levels of at most num cells, and of P2M. */
+static gmxfmm_status reserve_scratch(gmxfmm_plan* plan, int num)
+{
+    FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_reserve(plan->device->tree.operators, plan->far.m2l, num)));
+    count_bytes(plan);
+    return fmm_cuda_p2m_reserve(plan);
+}
+
+/* Leaves of several levels, which the particles are sorted into. */
+static gmxfmm_status assign_leaves(gmxfmm_plan* plan, cudaStream_t stream)
+{
+    const DeviceTree* tree = &plan->device->tree;
+    int               most = 0;
+    for (int l = 0; l <= tree->last; l++)
+    {
+        FMM_TRY(reserve_expansions(plan, l, fmm_cuda_with_room(tree->level[l].num), stream));
+        most = tree->level[l].num > most ? tree->level[l].num : most;
+    }
+    FMM_TRY(fmm_cuda_reserve_leaves(plan));
+    return reserve_scratch(plan, most);
+}
+
 gmxfmm_status fmm_cuda_tree_assign(gmxfmm_plan* plan, cudaStream_t stream)
 {
     DeviceTree* tree  = &plan->device->tree;
     const int   depth = plan->domain.tree->depth;
     int         most  = 0;
+    if (fmm_is_adaptive(plan))
+    {
+        return assign_leaves(plan, stream);
+    }
+    tree->last = depth;
     FMM_TRY(number_cells(plan, stream));
     for (int l = 0; l <= depth; l++)
     {
+        tree->has_lists[l] = 1; /* or nearly none is empty */
         FMM_TRY(reserve_level(plan, l, stream));
         FMM_TRY(link_level(plan, l, stream));
         most = tree->level[l].num > most ? tree->level[l].num : most;
@@ -405,8 +446,6 @@ gmxfmm_status fmm_cuda_tree_assign(gmxfmm_plan* plan, cudaStream_t stream)
     find_leaf_cells<<<blocks_for(g.num, c_threads), c_threads, 0, stream>>>(
         g, make_geometry(plan), tree->index[depth].as<int>(), tree->leaf_cell.as<int>());
     FMM_CUDA(plan, cudaGetLastError());
-    FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_reserve(tree->operators, plan->far.m2l, most)));
-    count_bytes(plan);
     plan->domain.tree->level[depth].num = tree->level[depth].num;
-    return fmm_cuda_p2m_reserve(plan);
+    return reserve_scratch(plan, most);
 }

@@ -12,25 +12,27 @@ enum
 
 struct PermuteArgs
 {
-    Geometry             g;
-    const BoxValues*     box;
-    double               inverse_n[3], place_scale;
-    int                  n;
-    const int*           sorted;
-    const Anchor*        anchor;
-    StepResults*         results;
-    const AssignResults* assigned;
-    const ChargeResults* charges;
-    const int*           cell_start;
-    PositionCopies       copies;
+    Geometry              g;
+    const BoxValues*      box;
+    double                inverse_n[3], place_scale;
+    int                   n;
+    const int *           sorted, *cell_of;
+    const fmm_leaf_place* leaves; /* of several levels; NULL: anchors have the places of cells */
+    const Anchor*         anchor;
+    StepResults*          results;
+    const AssignResults*  assigned;
+    const ChargeResults*  charges;
+    const int*            cell_start;
+    PositionCopies        copies;
 };
 
 /* Position of a particle relative to its cell's centre, of the image nearest to its position at assign. places: NULL,
- * or the caller's numbers in the same order, for P2P. SEND: there are copies; neighbouring threads store neighbouring
- * particles there, so that the way to another device is used well. */
+ * or the caller's numbers in the same order, for P2P. scaled: of leaves of several levels, the same in their units.
+ * SEND: there are copies; neighbouring threads store neighbouring particles there, so that the way to another device is
+ * used well. */
 template <class R, class X, bool SEND>
 __global__ void __launch_bounds__(c_threads)
-    permute(const __grid_constant__ PermuteArgs a, const X* x, Vec4<R>* xq, Vec4<R>* places)
+    permute(const __grid_constant__ PermuteArgs a, const X* x, Vec4<R>* xq, Vec4<R>* places, Vec4<R>* scaled)
 {
     const int s = static_cast<int>(blockIdx.x * c_threads + threadIdx.x);
     if (s >= a.n)
@@ -41,9 +43,19 @@ __global__ void __launch_bounds__(c_threads)
     const X*     place   = x + 3 * static_cast<size_t>(a.sorted[s]);
     const double from[3] = {static_cast<double>(place[0]), static_cast<double>(place[1]),
                             static_cast<double>(place[2])};
-    double       t[3], y[3];
+    double       t[3], y[3], far_away = a.g.far_away, edge = 1;
     fmm_in_cells(a.box->origin, a.box->to_cells, from, t);
-    for (int d = 0; d < 3; d++)
+    if (a.leaves != NULL)
+    {
+        const fmm_leaf_place leaf = a.leaves[a.cell_of[s]];
+        edge                      = leaf.edge;
+        far_away *= edge;
+        for (int d = 0; d < 3; d++)
+        {
+            t[d] -= leaf.centre[d];
+        }
+    }
+    for (int d = 0; d < 3 && a.leaves == NULL; d++)
     {
         t[d] -= anchor.place[d];
         t[d] -= a.g.n[d] * rint((t[d] - static_cast<double>(anchor.reference[d])) * a.inverse_n[d]);
@@ -51,7 +63,7 @@ __global__ void __launch_bounds__(c_threads)
     fmm_cartesian(a.box->cell, t, y);
     /* A position too far from the cell becomes NaN, and so do the forces; by this NaN write_output tells the error from
      * coincident particles. */
-    if (!(fabs(y[0]) < a.g.far_away && fabs(y[1]) < a.g.far_away && fabs(y[2]) < a.g.far_away))
+    if (!(fabs(y[0]) < far_away && fabs(y[1]) < far_away && fabs(y[2]) < far_away))
     {
         y[0] = y[1] = y[2] = nan("");
     }
@@ -70,6 +82,11 @@ __global__ void __launch_bounds__(c_threads)
         {
             static_cast<Vec4<R>*>(to.xq)[s] = {static_cast<R>(y[0]), static_cast<R>(y[1]), static_cast<R>(y[2]), q};
         }
+    }
+    if (a.leaves != NULL)
+    {
+        const double unit = 1 / edge; /* a power of two */
+        scaled[s]         = {static_cast<R>(y[0] * unit), static_cast<R>(y[1] * unit), static_cast<R>(y[2] * unit), q};
     }
     if (places != NULL)
     {
@@ -140,6 +157,8 @@ launch(gmxfmm_plan* plan, const ParticleSet* set, const void* x, const PositionC
     a.box         = d->box.as<BoxValues>();
     a.n           = set->n;
     a.sorted      = set->sorted.as<int>();
+    a.cell_of     = set->cell_of.as<int>();
+    a.leaves      = fmm_is_adaptive(plan) ? d->tree.leaves.place.as<fmm_leaf_place>() : NULL;
     a.anchor      = set->anchor.as<Anchor>();
     a.results     = d->results.as<StepResults>();
     a.assigned    = d->assign_results.as<AssignResults>();
@@ -154,14 +173,14 @@ launch(gmxfmm_plan* plan, const ParticleSet* set, const void* x, const PositionC
     if (a.n > 0)
     {
         const int blocks = blocks_for(a.n, c_threads);
-        Vec4<R>*  xq = set->xq.as<Vec4<R>>(), *places = set->places.as<Vec4<R>>();
+        Vec4<R>*  xq = set->xq.as<Vec4<R>>(), *places = set->places.as<Vec4<R>>(), *scaled = set->scaled.as<Vec4<R>>();
         if (copies.num > 0)
         {
-            permute<R, X, true><<<blocks, c_threads, 0, stream>>>(a, static_cast<const X*>(x), xq, places);
+            permute<R, X, true><<<blocks, c_threads, 0, stream>>>(a, static_cast<const X*>(x), xq, places, scaled);
         }
         else
         {
-            permute<R, X, false><<<blocks, c_threads, 0, stream>>>(a, static_cast<const X*>(x), xq, places);
+            permute<R, X, false><<<blocks, c_threads, 0, stream>>>(a, static_cast<const X*>(x), xq, places, scaled);
         }
         FMM_CUDA(plan, cudaGetLastError());
     }

@@ -259,12 +259,19 @@ static gmxfmm_status set_tiles(gmxfmm_plan* plan, const Geometry& g, const Parti
     return GMXFMM_OK;
 }
 
+gmxfmm_status fmm_cuda_begin_assign(gmxfmm_plan* plan, cudaStream_t stream)
+{
+    begin_assign<<<1, 1, 0, stream>>>(plan->device->assign_results.as<AssignResults>());
+    FMM_CUDA(plan, cudaGetLastError());
+    return GMXFMM_OK;
+}
+
 template <class X>
 static gmxfmm_status find(gmxfmm_plan* plan, const ParticleSet* set, const X* x, cudaStream_t stream)
 {
     fmm_device*    d     = plan->device;
     AssignResults* found = d->assign_results.as<AssignResults>();
-    begin_assign<<<1, 1, 0, stream>>>(found);
+    FMM_TRY(fmm_cuda_begin_assign(plan, stream));
     if (set->n > 0)
     {
         find_cells<<<blocks_for(set->n, c_threads), c_threads, 0, stream>>>(
@@ -282,15 +289,13 @@ static gmxfmm_status find_set(gmxfmm_plan* plan, const ParticleSet* set, const v
                                                      : find(plan, set, static_cast<const float*>(x), stream);
 }
 
-/* Sorts a set by the cells that were found. charge: caller's order, or NULL for targets, which have none. */
-static gmxfmm_status sort_set(gmxfmm_plan* plan, const ParticleSet* set, const double* charge, cudaStream_t stream)
+/* Anchors and tiles of a sorted set. charge: caller's order, or NULL for targets, which have none. */
+static gmxfmm_status finish_set(gmxfmm_plan* plan, const ParticleSet* set, const double* charge, cudaStream_t stream)
 {
-    fmm_device*    d     = plan->device;
-    size_t         bytes = d->sort_scratch.capacity;
-    const Geometry g     = make_geometry(plan);
+    fmm_device*    d = plan->device;
+    const Geometry g = make_geometry(plan);
     if (set->n > 0)
     {
-        FMM_CUDA(plan, sort_by_cell(d, set, g.num_cells, d->sort_scratch.memory, &bytes, stream));
         set_anchors<<<blocks_for(set->n, c_threads), c_threads, 0, stream>>>(
             g, set->n, d->references.as<float>(), charge, set->sorted.as<int>(), set->cell_of.as<int>(),
             set->position.as<int>(), set->anchor.as<Anchor>());
@@ -299,13 +304,37 @@ static gmxfmm_status sort_set(gmxfmm_plan* plan, const ParticleSet* set, const d
     return set_tiles(plan, g, set, stream);
 }
 
-/* Sorts a set and waits for the number of tiles. */
+/* Sorts a set by the cells that were found. */
+static gmxfmm_status sort_set(gmxfmm_plan* plan, const ParticleSet* set, const double* charge, cudaStream_t stream)
+{
+    const fmm_device* d     = plan->device;
+    size_t            bytes = d->sort_scratch.capacity;
+    if (set->n > 0)
+    {
+        const int num_cells = make_geometry(plan).num_cells;
+        FMM_CUDA(plan, sort_by_cell(d, set, num_cells, d->sort_scratch.memory, &bytes, stream));
+    }
+    return finish_set(plan, set, charge, stream);
+}
+
+/* Sorts a set, unless it is sorted already, and waits for the number of tiles. */
 static gmxfmm_status assign_set(gmxfmm_plan* plan, ParticleSet* set, const void* x, const double* charge)
 {
     fmm_device*   d = plan->device;
     AssignResults results;
-    FMM_TRY(find_set(plan, set, x, d->own));
-    FMM_TRY(sort_set(plan, set, charge, d->own));
+    if (fmm_is_adaptive(plan))
+    {
+        FMM_TRY(fmm_cuda_begin_assign(plan, d->own));
+        /* where particles are in their cells: to tell images, which there are none of */
+        FMM_CUDA(plan,
+                 cudaMemsetAsync(d->references.memory, 0, 3 * static_cast<size_t>(set->n) * sizeof(float), d->own));
+        FMM_TRY(finish_set(plan, set, charge, d->own));
+    }
+    else
+    {
+        FMM_TRY(find_set(plan, set, x, d->own));
+        FMM_TRY(sort_set(plan, set, charge, d->own));
+    }
     FMM_TRY(fmm_cuda_assign_results(plan, &results, d->own));
     if (results.bad != c_none)
     {

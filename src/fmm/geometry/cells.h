@@ -46,9 +46,10 @@ typedef struct
     double (*near_shift)[3]; /* the same in units of u */
     short* near_lookup;      /* (2 near_reach + 1)^3: index into near, or -1 */
     int    near_reach;       /* largest component of a near vector */
-    int*   wrap[3];          /* wrap[d][k + near_reach] = k modulo n[d], k = -near_reach .. n[d] - 1 + near_reach */
-    double far_distance;     /* shortest far vector, in edges */
-    double near_range;       /* fmm_near_range of the near set, or -1: to be computed where it is wanted */
+    int*   wrap[3];      /* wrap[d][k + near_reach] = k modulo n[d], k = -near_reach .. n[d] - 1 + near_reach; not of
+                          * an octree */
+    double far_distance; /* shortest far vector, in edges */
+    double near_range;   /* fmm_near_range of the near set, or -1: to be computed where it is wanted */
 } fmm_cells;
 
 /* Whether there are images along any direction. */

@@ -106,9 +106,23 @@ typedef struct
 /* Whether a cell is divided into leaves of several levels: `here` particles are in it, `near` in all 27 about it. It is
  * the product that counts: few particles beside very many are as much work as many among themselves, and there it is
  * those that a division keeps apart. */
-static inline int fmm_is_divided(size_t here, size_t near, int most)
+static inline FMM_HD int fmm_is_divided(size_t here, size_t near, int most)
 {
     return (double)here * (double)near > most;
+}
+
+/* Where the cell at near vector `vector` of child `octant` is among what is near to its parent: above[3], a near
+ * vector, and which child it is there, which is returned. */
+static inline FMM_HD int fmm_near_above(int octant, const int* vector, int* above)
+{
+    int child = 0;
+    for (int d = 0; d < 3; d++)
+    {
+        const int k = (octant >> (2 - d) & 1) + vector[d] + 8; /* 8: shift of a positive number */
+        above[d]    = (k >> 1) - 4;
+        child       = 2 * child + (k & 1);
+    }
+    return child;
 }
 
 /* tree_lists.c: fills vector, list, group and what the options ask beside them. Errors: MEMORY. */

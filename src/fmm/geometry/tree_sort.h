@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "fmm/math/host_device.h"
+
 typedef struct fmm_keyed
 {
     uint64_t key;
@@ -40,7 +42,7 @@ static inline void fmm_row_place(uint64_t key, int* at)
 
 /* Spreads the FMM_KEY_BITS bits of k to every third place. Each line moves the upper half of each group of bits away
  * from the lower half. */
-static inline uint64_t fmm_spread_bits(uint64_t k)
+static inline FMM_HD uint64_t fmm_spread_bits(uint64_t k)
 {
     k = (k | k << 32) & 0x001f00000000ffff;
     k = (k | k << 16) & 0x001f0000ff0000ff;
@@ -49,11 +51,30 @@ static inline uint64_t fmm_spread_bits(uint64_t k)
     return (k | k << 2) & 0x1249249249249249;
 }
 
+/* What fmm_spread_bits has spread; other bits are passed over. */
+static inline FMM_HD uint64_t fmm_gather_bits(uint64_t k)
+{
+    k &= 0x1249249249249249;
+    k = (k | k >> 2) & 0x10c30c30c30c30c3;
+    k = (k | k >> 4) & 0x100f00f00f00f00f;
+    k = (k | k >> 8) & 0x001f0000ff0000ff;
+    k = (k | k >> 16) & 0x001f00000000ffff;
+    return (k | k >> 32) & 0x1fffff;
+}
+
 /* Order along Morton's curve. */
-static inline uint64_t fmm_morton_key(const int* at)
+static inline FMM_HD uint64_t fmm_morton_key(const int* at)
 {
     return fmm_spread_bits((uint64_t)at[0]) << 2 | fmm_spread_bits((uint64_t)at[1]) << 1 |
            fmm_spread_bits((uint64_t)at[2]);
+}
+
+/* Place of a cell from its key along Morton's curve. */
+static inline FMM_HD void fmm_morton_place(uint64_t key, int* at)
+{
+    at[0] = (int)fmm_gather_bits(key >> 2);
+    at[1] = (int)fmm_gather_bits(key >> 1);
+    at[2] = (int)fmm_gather_bits(key);
 }
 
 /* The first of the sorted keys begin .. end - 1 whose bits above `shift` are at least `key`; end if there is none. */

@@ -360,12 +360,13 @@ static void count_runs(const fmm_keyed* sorted, size_t n, int shift, double* lea
     *squares = 2 * (double)pairs;
 }
 
-/* Whether leaves may be of several levels: cpu/octree/adaptive.c. Translations to parents would be of leaves, too. */
+/* Whether leaves may be of several levels: cpu/octree/adaptive.c, and octree/leaves.cu on one GPU. Translations to
+ * parents would be of leaves, too. */
 static int may_divide(const fmm_problem* problem)
 {
     const gmxfmm_options* o = problem->options;
     return problem->costs->adapts && !fmm_has_images(problem->periodic) && o->depth <= 0 && !o->m2l_to_parent &&
-           (o->precision == GMXFMM_DOUBLE || o->array_type == GMXFMM_SINGLE);
+           o->num_devices < 2 && (o->precision == GMXFMM_DOUBLE || o->array_type == GMXFMM_SINGLE);
 }
 
 /* What is being divided: particles in the order of their keys. */

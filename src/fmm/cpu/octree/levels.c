@@ -163,15 +163,9 @@ static void neighbours(gmxfmm_plan* plan, int l)
     {
         for (int o = 0; o < num; o++)
         {
-            int up[3], index = 0;
-            for (int d = 0; d < 3; d++)
-            {
-                const int k = (octant >> (2 - d) & 1) + cells->near[o][d] + 8; /* 8: shift of a positive number */
-                up[d]       = (k >> 1) - 4;
-                index       = 2 * index + (k & 1);
-            }
+            int up[3];
+            child[octant][o] = (short)fmm_near_above(octant, cells->near[o], up);
             from[octant][o]  = (short)fmm_near_index(cells, up);
-            child[octant][o] = (short)index;
         }
     }
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads)
