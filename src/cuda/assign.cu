@@ -7,7 +7,7 @@
 
 #include "cuda/device.h"
 #include "cuda/execute.h"
-#include "cuda/leaves.h"
+#include "cuda/leaf_parts.h"
 #include "cuda/near/near.h"
 #include "cuda/near/parts.h"
 #include "cuda/octree/leaves.h"
@@ -169,10 +169,10 @@ static gmxfmm_status assign_parts(gmxfmm_plan* plan, const void* x)
     const fmm_device* d = plan->device;
     FMM_TRY(fmm_cuda_reserve_parts(plan));
     FMM_TRY(fmm_cuda_reserve_slabs(plan));
-    FMM_TRY(fmm_cuda_reserve_leaves(plan));
+    FMM_TRY(fmm_cuda_reserve_leaf_parts(plan));
     fmm_cuda_set_warps(plan->device);
     FMM_TRY(fmm_cuda_set_slabs(plan, d->parts->far_share, d->own));
-    fmm_cuda_set_leaves(plan, d->parts->far_share);
+    fmm_cuda_set_leaf_parts(plan, d->parts->far_share);
     if (fmm_cuda_shares_are_old(plan))
     {
         FMM_TRY(fmm_cuda_measure_shares(plan, x));

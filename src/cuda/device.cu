@@ -8,7 +8,7 @@
 
 #include "cuda/convolution/convolution.h"
 #include "cuda/device.h"
-#include "cuda/leaves.h"
+#include "cuda/leaf_parts.h"
 #include "cuda/near/parts.h"
 #include "cuda/octree/far.h"
 #include "cuda/octree/levels.h"
@@ -159,7 +159,7 @@ gmxfmm_status fmm_device_set_shape(gmxfmm_plan* plan)
     fmm_device* d = plan->device;
     DeviceScope scope(d->id);
     FMM_TRY(d->path->set_shape(plan));
-    FMM_TRY(fmm_cuda_set_shape_of_leaves(plan));
+    FMM_TRY(fmm_cuda_set_shape_of_leaf_parts(plan));
     for (int i = 0; i < FMM_LINE_NODES && plan->far.line.active; i++)
     {
         FMM_TRY(fmm_device_reserve(plan, &d->node_s[i], d->s.capacity));
@@ -181,8 +181,8 @@ void fmm_device_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
     {
         info->devices[k]    = parts->part[k].id;
         info->shares[k]     = parts->share[k];
-        info->far_shares[k] = has_slabs(plan)    ? parts->far_share[k]
-                              : has_leaves(plan) ? fmm_cuda_share_of_leaves(plan, k)
-                                                 : k == 0;
+        info->far_shares[k] = has_slabs(plan)        ? parts->far_share[k]
+                              : has_leaf_parts(plan) ? fmm_cuda_share_of_leaves(plan, k)
+                                                     : k == 0;
     }
 }

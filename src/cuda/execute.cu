@@ -9,7 +9,7 @@
 #include "cuda/expansions/expansions.h"
 #include "cuda/device.h"
 #include "cuda/execute.h"
-#include "cuda/leaves.h"
+#include "cuda/leaf_parts.h"
 #include "cuda/near/near.h"
 #include "cuda/near/parts.h"
 #include "cuda/octree/leaves.h"
@@ -395,7 +395,7 @@ static gmxfmm_status set_shares(gmxfmm_plan* plan, const BothShares& s)
     DeviceParts* parts = plan->device->parts;
     std::copy(s.near, s.near + parts->num, parts->share);
     fmm_cuda_set_warps(plan->device);
-    fmm_cuda_set_leaves(plan, s.far);
+    fmm_cuda_set_leaf_parts(plan, s.far);
     return fmm_cuda_set_slabs(plan, s.far, plan->device->own);
 }
 
@@ -446,7 +446,7 @@ static gmxfmm_status try_shares(gmxfmm_plan* plan, const void* x)
     if (!parts->far_given)
     {
         FMM_TRY(fmm_cuda_set_slabs(plan, first, d->own));
-        fmm_cuda_set_leaves(plan, first);
+        fmm_cuda_set_leaf_parts(plan, first);
     }
     FMM_TRY(balance_near(plan, x));
     if (!parts->far_given && (fmm_cuda_can_have_slabs(plan) || fmm_cuda_can_share_leaves(plan)))
@@ -456,9 +456,9 @@ static gmxfmm_status try_shares(gmxfmm_plan* plan, const void* x)
         {
             FMM_TRY(fmm_cuda_release_slabs(plan));
         }
-        if (!has_leaves(plan))
+        if (!has_leaf_parts(plan))
         {
-            FMM_TRY(fmm_cuda_release_leaves(plan));
+            FMM_TRY(fmm_cuda_release_leaf_parts(plan));
         }
     }
     parts->measured_n       = d->sources.n;

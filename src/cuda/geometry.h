@@ -6,8 +6,8 @@
 #include "cuda/state.h"
 
 /* The grid of near cells. Neighbours outside the grid are looked up at its opposite edge. An octree's grid therefore
- * gets a margin of empty cells where it is not periodic; that of a convolution has one in its padding. Leaves of several
- * levels are a row of cells, what is near to them is on lists. */
+ * gets a margin of empty cells where it is not periodic; that of a convolution has one in its padding. Leaves of
+ * several levels are a row of cells, what is near to them is on lists. */
 static inline Geometry make_geometry(const gmxfmm_plan* plan)
 {
     const fmm_cells* c = &plan->domain.cells;

@@ -117,7 +117,7 @@ static inline bool has_slabs(const gmxfmm_plan* plan)
 }
 
 /* Whether devices share M2L of the leaves. */
-static inline bool has_leaves(const gmxfmm_plan* plan)
+static inline bool has_leaf_parts(const gmxfmm_plan* plan)
 {
     const DeviceParts* parts = plan->device->parts;
     return parts != NULL && parts->leaves && parts->leaf_arrays == plan->far.arrays;

@@ -3,7 +3,7 @@
 #include "cuda/octree/far.h"
 
 #include "cuda/convolution/convolution.h"
-#include "cuda/leaves.h"
+#include "cuda/leaf_parts.h"
 #include "cuda/octree/leaves.h"
 #include "cuda/octree/levels.h"
 
@@ -46,10 +46,10 @@ static gmxfmm_status far_field(gmxfmm_plan* plan, bool virial, cudaEvent_t ready
     const fmm_octree_level* level = tree->level;
     const int  depth = plan->domain.tree->depth, first = first_level(plan), top = fmm_is_periodic(plan) ? 0 : first;
     const int  last   = tree->last;
-    const bool shared = has_leaves(plan);
+    const bool shared = has_leaf_parts(plan);
     if (shared)
     {
-        FMM_TRY(fmm_cuda_begin_leaves(plan, stream));
+        FMM_TRY(fmm_cuda_begin_leaf_parts(plan, stream));
     }
     for (int l = last; l >= top; l--)
     {
@@ -91,7 +91,7 @@ static gmxfmm_status far_field(gmxfmm_plan* plan, bool virial, cudaEvent_t ready
         }
         if (parts)
         {
-            FMM_TRY(fmm_cuda_end_leaves(plan, stream));
+            FMM_TRY(fmm_cuda_end_leaf_parts(plan, stream));
         }
         if (l > top)
         {

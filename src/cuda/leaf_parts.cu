@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* M2L of an octree's leaves on several devices: memory, shares, and the order in which devices wait for each other. */
-#include "cuda/leaves.h"
+#include "cuda/leaf_parts.h"
 
 #include <algorithm>
 
@@ -102,7 +102,7 @@ static gmxfmm_status reserve_part(gmxfmm_plan* plan, DevicePart* part)
     return fmm_cuda_upload(plan, leaves->near.memory, tree->near[depth - 1].memory, tree->near[depth - 1].capacity);
 }
 
-gmxfmm_status fmm_cuda_release_leaves(gmxfmm_plan* plan)
+gmxfmm_status fmm_cuda_release_leaf_parts(gmxfmm_plan* plan)
 {
     DeviceParts* parts = plan->device->parts;
     FMM_CUDA(plan, cudaStreamSynchronize(plan->device->own));
@@ -126,12 +126,12 @@ gmxfmm_status fmm_cuda_release_leaves(gmxfmm_plan* plan)
     return GMXFMM_OK;
 }
 
-gmxfmm_status fmm_cuda_reserve_leaves(gmxfmm_plan* plan)
+gmxfmm_status fmm_cuda_reserve_leaf_parts(gmxfmm_plan* plan)
 {
     DeviceParts* parts = plan->device->parts;
     if (!fmm_cuda_can_share_leaves(plan) || !fmm_cuda_may_share_far(plan))
     {
-        return parts->leaf_arrays != 0 ? fmm_cuda_release_leaves(plan) : GMXFMM_OK;
+        return parts->leaf_arrays != 0 ? fmm_cuda_release_leaf_parts(plan) : GMXFMM_OK;
     }
     for (int k = 1; k < parts->num; k++)
     {
@@ -139,7 +139,7 @@ gmxfmm_status fmm_cuda_reserve_leaves(gmxfmm_plan* plan)
         if (status == GMXFMM_ERROR_MEMORY)
         {
             fmm_cuda_has_no_room(plan, parts->part[k].id);
-            return fmm_cuda_release_leaves(plan);
+            return fmm_cuda_release_leaf_parts(plan);
         }
         FMM_TRY(status);
     }
@@ -147,7 +147,7 @@ gmxfmm_status fmm_cuda_reserve_leaves(gmxfmm_plan* plan)
     return GMXFMM_OK;
 }
 
-void fmm_cuda_set_leaves(gmxfmm_plan* plan, const double* share)
+void fmm_cuda_set_leaf_parts(gmxfmm_plan* plan, const double* share)
 {
     DeviceParts* parts = plan->device->parts;
     const bool   can   = fmm_cuda_can_share_leaves(plan);
@@ -173,7 +173,7 @@ double fmm_cuda_share_of_leaves(const gmxfmm_plan* plan, int k)
     return static_cast<double>(leaves.end_slab - leaves.first_slab) / c_slabs;
 }
 
-gmxfmm_status fmm_cuda_set_shape_of_leaves(gmxfmm_plan* plan)
+gmxfmm_status fmm_cuda_set_shape_of_leaf_parts(gmxfmm_plan* plan)
 {
     DeviceParts* parts = plan->device->parts;
     for (int k = 1; parts != NULL && k < parts->num; k++)
@@ -242,7 +242,7 @@ static gmxfmm_status enqueue_part(gmxfmm_plan* plan, DevicePart* part)
                            : copy<float>(plan, own, lower.local, all->local, part->processors, stream);
 }
 
-gmxfmm_status fmm_cuda_begin_leaves(gmxfmm_plan* plan, cudaStream_t stream)
+gmxfmm_status fmm_cuda_begin_leaf_parts(gmxfmm_plan* plan, cudaStream_t stream)
 {
     DeviceParts* parts = plan->device->parts;
     FMM_CUDA(plan, cudaMemsetAsync(leaves_of(plan)->local, 0, local_bytes(plan), stream));
@@ -261,7 +261,7 @@ gmxfmm_status fmm_cuda_begin_leaves(gmxfmm_plan* plan, cudaStream_t stream)
     return GMXFMM_OK;
 }
 
-gmxfmm_status fmm_cuda_end_leaves(gmxfmm_plan* plan, cudaStream_t stream)
+gmxfmm_status fmm_cuda_end_leaf_parts(gmxfmm_plan* plan, cudaStream_t stream)
 {
     const DeviceParts* parts = plan->device->parts;
     for (int k = 1; k < parts->num; k++)

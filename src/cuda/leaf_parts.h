@@ -10,8 +10,8 @@
  *
  * Levels of so few cells that their lists are divided among blocks are not shared: such a step is over too soon.
  */
-#ifndef FMM_CUDA_LEAVES_H
-#define FMM_CUDA_LEAVES_H
+#ifndef FMM_CUDA_LEAF_PARTS_H
+#define FMM_CUDA_LEAF_PARTS_H
 
 #include "cuda/near/device_part.h"
 #include "cuda/resources.h"
@@ -22,24 +22,24 @@ bool fmm_cuda_can_share_leaves(const gmxfmm_plan* plan);
 /* Operators, lists and room on the other devices for the octree as it was assigned, if it is shared or may be. A device
  * that has no memory for that leaves all of it to the first, and is named in the note. Waits. Errors: DEVICE, and as
  * fmm_rotation_create. */
-gmxfmm_status fmm_cuda_reserve_leaves(gmxfmm_plan* plan);
+gmxfmm_status fmm_cuda_reserve_leaf_parts(gmxfmm_plan* plan);
 
 /* Gives all of that back. Waits. Errors: DEVICE. */
-gmxfmm_status fmm_cuda_release_leaves(gmxfmm_plan* plan);
+gmxfmm_status fmm_cuda_release_leaf_parts(gmxfmm_plan* plan);
 
 /* Shares of M2L, in eighths; and that of part k. */
-void   fmm_cuda_set_leaves(gmxfmm_plan* plan, const double* share);
+void   fmm_cuda_set_leaf_parts(gmxfmm_plan* plan, const double* share);
 double fmm_cuda_share_of_leaves(const gmxfmm_plan* plan, int k);
 
 /* Tables for another shape of the box. Waits. Errors: DEVICE, MEMORY. */
-gmxfmm_status fmm_cuda_set_shape_of_leaves(gmxfmm_plan* plan);
+gmxfmm_status fmm_cuda_set_shape_of_leaf_parts(gmxfmm_plan* plan);
 
 /* The first device's leaves. */
 fmm_octree_level fmm_cuda_own_leaves(const gmxfmm_plan* plan);
 
 /* M2L of the other parts, behind P2M, which is before in the stream, on streams of their own; locals of all leaves are
  * cleared. The first device adds to its own ones in between. After the second call all are there. */
-gmxfmm_status fmm_cuda_begin_leaves(gmxfmm_plan* plan, cudaStream_t stream);
-gmxfmm_status fmm_cuda_end_leaves(gmxfmm_plan* plan, cudaStream_t stream);
+gmxfmm_status fmm_cuda_begin_leaf_parts(gmxfmm_plan* plan, cudaStream_t stream);
+gmxfmm_status fmm_cuda_end_leaf_parts(gmxfmm_plan* plan, cudaStream_t stream);
 
 #endif
