@@ -76,8 +76,11 @@ export work bin water points gpus
 run_tests() {
     export GMXFMM_TESTS_DEVICE=cuda OMP_NUM_THREADS=2
     local tool kind test jobs=()
+    for test in octree parts charges box assign; do # the longest first
+        jobs+=("one_test gmxfmm_test_cuda_$test $bin/gmxfmm_test_cuda_$test")
+    done
     # kernels that launch kernels (dynamic) are not seen by these tools
-    for tool in racecheck memcheck; do # the longest first
+    for tool in racecheck memcheck; do
         local check="compute-sanitizer --tool $tool --error-exitcode 9" api=
         # whether a device may reach another one's memory already, nothing tells but the error of asking for it again
         [ "$tool" = memcheck ] && api=" --report-api-errors no"
