@@ -73,7 +73,7 @@ export work bin water points gpus
 
 run_tests() {
     export GMXFMM_TESTS_DEVICE=cuda OMP_NUM_THREADS=2
-    local tool kind test jobs=()
+    local tool kind test number jobs=()
     # kernels that launch kernels (dynamic) are not seen by these tools
     for tool in racecheck memcheck; do # the longest first
         local check="compute-sanitizer --tool $tool --error-exitcode 9" api=
@@ -88,6 +88,7 @@ run_tests() {
             "one_test $tool-box $check $bin/gmxfmm_test_cuda_box --gtest_filter=*CudaBox.GraphsFollow*/RectangularSingle"
             "one_test $tool-box-line $check $bin/gmxfmm_test_cuda_box --gtest_filter=*CudaBox.*BetweenNodes/TriclinicDouble"
             "one_test $tool-streams $check $bin/gmxfmm_test_cuda_streams --gtest_filter=*AnEventTells*"
+            "one_test $tool-ranks $check$api $bin/gmxfmm_test_cuda_ranks --gtest_filter=CudaRanks.AgreeWithTheCpu/CoulombDouble2:CudaRanks.AgreeWithTheCpu/YukawaSingleDual3"
             "one_test $tool-parts $check$api $bin/gmxfmm_test_cuda_parts --gtest_filter=CudaParts.MoreThanTiles:CudaParts.LeaveTheCallersDeviceAlone"
             "one_test $tool-octree-virial $check $bin/gmxfmm_test_cuda_tree_agrees --gtest_filter=*CudaTree.OfSeveralRoots/RotationSingle:*CudaTree.OfADroplet/SymmetricDouble")
     done
@@ -95,6 +96,9 @@ run_tests() {
         for test in "$bin"/gmxfmm_test_"$kind"*; do
             [[ ${jobs[*]} == *"one_test $(basename "$test") "* ]] || jobs+=("one_test $(basename "$test") $test")
         done
+    done
+    for number in 2 3 4 8; do # the treecode's suite on ranks, as tests/CMakeLists.txt has it
+        jobs+=("one_test treecode_on_$number env GMXFMM_TESTS_RANKS=$number $bin/gmxfmm_test_treecode --gtest_filter=-TreecodePlan.*:TreecodeTiles.*:TreecodeErrors.AreThoseOfThePaper:*ClustersAre*:*ChargesOfParents*")
     done
     jobs+=("one_test gmxfmm_cli bash $bundle/cli.sh $bin/gmxfmm $bundle/own")
     printf '%s\n' "${jobs[@]}" | xargs -P $((12 * gpus)) --process-slot-var=slot -I{} bash -c '{}' | tee "$work/logs/tests.txt"

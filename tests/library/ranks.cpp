@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -132,8 +133,10 @@ Shared particles(std::size_t n, Place place, int num_ranks, unsigned seed = 7)
 
 gmxfmm_options settings(gmxfmm_kernel kernel, gmxfmm_precision precision, bool dual)
 {
+    const char*    device = std::getenv("GMXFMM_TESTS_DEVICE");
     gmxfmm_options o;
     gmxfmm_default_options(&o);
+    o.device      = device != nullptr && std::string(device) == "cuda" ? GMXFMM_CUDA : GMXFMM_CPU;
     o.method      = GMXFMM_TREECODE;
     o.boundary    = GMXFMM_OPEN;
     o.kernel      = kernel;
@@ -1054,7 +1057,7 @@ TEST(Bisection, DealsAsManyToEachWhoeverGivesThem)
                             char             message[256];
                             fmm_ranks*       ranks = fmm_ranks_create(&comm);
                             EXPECT_EQ(treecode_bisect(ranks, static_cast<std::int64_t>(own.q.size()), own.x.data(),
-                                                      to.data(), message, sizeof(message)),
+                                                      to.data(), 2, message, sizeof(message)),
                                       GMXFMM_OK);
                             for (std::size_t k = 0; k < own.q.size(); k++)
                             {

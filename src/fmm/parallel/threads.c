@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "fmm/gmxfmm_parallel.h"
+#include "fmm/parallel/threads.h"
 
 /* What a rank shows. */
 typedef struct
@@ -100,6 +101,11 @@ static int exchange(void* context, int n, const gmxfmm_parcel* m)
     }
     wait_for_all(t);
     return failed;
+}
+
+int fmm_ranks_are_threads(const gmxfmm_comm* comm)
+{
+    return comm->all_gather == all_gather;
 }
 
 gmxfmm_status gmxfmm_threads_create(gmxfmm_threads** threads, int size)
