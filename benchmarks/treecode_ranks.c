@@ -4,12 +4,13 @@
  * rank with a device of its own if there are enough:
  *   treecode_ranks [--ranks N,N,...] [--points N | --per-rank N] [--device cuda|cpu] [--threads N] [--kappa K]
  * [--single]
- * [--dual] [--field] [--samples N] [--calls N] [--seconds S] THETA,DEGREE,LEAF...
+ * [--dual] [--field] [--assign] [--samples N] [--calls N] [--seconds S] THETA,DEGREE,LEAF...
  * --points: of all ranks; --per-rank: of each, for weak scaling. --threads: of each rank; without it the processors are
  * shared out. Point k is the same however many ranks there are; each rank makes its own. A call is charges, assignment
  * and sums with arrays of the host; of two, or of --calls, the one is told whose slowest rank took least. Errors are
  * relative to direct sums in double precision at some of the points, which all ranks share. --seconds: no case begins
- * that would end later, by the time of the one before. One line of JSON a case, as soon as it is done.
+ * that would end later, by the time of the one before. --assign: no sums, and no error then. One line of JSON a case,
+ * as soon as it is done.
  */
 #include <math.h>
 #include <omp.h>
@@ -33,7 +34,7 @@ typedef struct
     int64_t         n; /* of all ranks */
     int             samples, calls, num_ranks, num_devices, threads;
     gmxfmm_options  options;
-    int             field;
+    int             field, assign;
     gmxfmm_threads* ranks;
 } problem;
 
@@ -169,6 +170,7 @@ static void call(gmxfmm_plan*         plan,
                  const double*        x,
                  const double*        q,
                  const gmxfmm_output* asked,
+                 int                  assign,
                  record*              best)
 {
     gmxfmm_output out = *asked;
@@ -181,7 +183,10 @@ static void call(gmxfmm_plan*         plan,
     bench_check(gmxfmm_set_charges(plan, n, q), gmxfmm_message(plan));
     bench_check(gmxfmm_assign(plan, x), gmxfmm_message(plan));
     now.assign = bench_seconds() - begin;
-    bench_check(gmxfmm_execute(plan, x, &out), gmxfmm_message(plan));
+    if (!assign)
+    {
+        bench_check(gmxfmm_execute(plan, x, &out), gmxfmm_message(plan));
+    }
     const double seconds = bench_seconds() - begin;
     if (comm->all_gather(comm->context, &seconds, sizeof(seconds), slowest) != 0)
     {
@@ -233,10 +238,10 @@ static void* run_rank(void* argument)
     own->created = bench_seconds() - then;
     for (int i = 0; i < p->calls; i++)
     {
-        call(plan, &comm, n, x, q, &out, own);
+        call(plan, &comm, n, x, q, &out, p->assign, own);
     }
     gmxfmm_destroy(plan);
-    own->error = error_of(p, &comm, n, x, q, potential);
+    own->error = p->assign ? -1 : error_of(p, &comm, n, x, q, potential);
     free(x);
     free(q);
     free(potential);
@@ -258,11 +263,16 @@ static void print_rank(const record* r)
 
 static void print_case(const problem* p, const record* records, double whole)
 {
-    const gmxfmm_info* info = &records[0].info;
+    const gmxfmm_info* info      = &records[0].info;
+    char               error[32] = "null";
+    if (!p->assign)
+    {
+        snprintf(error, sizeof(error), "%.3g", records[0].error);
+    }
     printf("{\"particles\": %lld, \"ranks\": %d, \"device\": \"%s\", \"devices\": %d, \"threads\": %d, "
            "\"kernel\": \"%s\", \"kappa\": %g, \"theta\": %g, \"degree\": %d, \"leaf\": %d, \"traversal\": \"%s\", "
            "\"precision\": \"%s\", \"field\": %d, \"calls\": %d, \"seconds\": %.4g, \"whole_s\": %.4g, "
-           "\"pairs_per_target\": %.6g, \"ns_per_pair\": %.4g, \"potential_error\": %.3g, \"of_ranks\": [",
+           "\"pairs_per_target\": %.6g, \"ns_per_pair\": %.4g, \"potential_error\": %s, \"of_ranks\": [",
            (long long)p->n, p->num_ranks, p->options.device == GMXFMM_CUDA ? "cuda" : "cpu",
            p->options.device != GMXFMM_CUDA ? 0
            : p->num_ranks < p->num_devices  ? p->num_ranks
@@ -271,7 +281,7 @@ static void print_case(const problem* p, const record* records, double whole)
            info->degree, info->leaf, p->options.traversal == GMXFMM_DUAL ? "dual" : "particle",
            p->options.precision == GMXFMM_DOUBLE ? "double" : "single", p->field, p->calls, records[0].seconds, whole,
            info->pairs_per_target, 1e9 * records[0].seconds * p->num_ranks / (info->pairs_per_target * (double)p->n),
-           records[0].error);
+           error);
     for (int i = 0; i < p->num_ranks; i++)
     {
         printf("%s", i > 0 ? ", " : "");
@@ -349,6 +359,11 @@ int main(int argc, char** argv)
             p.field = 1;
             continue;
         }
+        if (strcmp(argv[i], "--assign") == 0)
+        {
+            p.assign = 1;
+            continue;
+        }
         if (strcmp(argv[i], "--ranks") == 0)
         {
             num_counts = bench_list(value, ranks, c_mostRanks);
@@ -390,7 +405,7 @@ int main(int argc, char** argv)
         {
             fail(
                 "usage: treecode_ranks [--ranks N,N,...] [--points N | --per-rank N] [--device cuda|cpu] [--threads N] "
-                "[--kappa K] [--single] [--dual] [--field] [--samples N] [--calls N] [--seconds S] "
+                "[--kappa K] [--single] [--dual] [--field] [--assign] [--samples N] [--calls N] [--seconds S] "
                 "THETA,DEGREE,LEAF...");
         }
         i++;

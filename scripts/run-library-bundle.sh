@@ -9,18 +9,20 @@
 #   points    charges and targets in a cube, to 64 million of each; far field by both ways   points.json, far.json
 #   choice    settings chosen by measurement in water, against those of the model     choice.json
 #   treecode  whole calls: 1 to 64 million charges, both kernels, both precisions   treecode.json
+#   ranks     the treecode on ranks that are threads, on 1, 2, 4 GPUs, as many as there are; GMXFMM_SECONDS: no case begins that
+#             would end later; GMXFMM_RANKS_LARGEST: particles of one more case, on all   treecode-ranks.json
 #   kernels   what each kernel uses of the device (Nsight Compute)              kernels.json
 #   python    the package's tests with arrays of PyTorch, CuPy and JAX; a step from Python   python-tests.json, python-gpu.json
 # and OUT/logs.tar.gz. The status is 0 only if everything that was asked for ran and passed; 3 if there is no GPU.
 set -uo pipefail
 bundle=$(cd "$(dirname "$0")" && pwd)
-out=$(realpath -m "${1:?usage: run.sh OUT [tests|water|charges|m2l|points|choice|treecode|kernels|python]...}")
+out=$(realpath -m "${1:?usage: run.sh OUT [tests|water|charges|m2l|points|choice|treecode|ranks|kernels|python]...}")
 command="$(basename "$bundle")/run.sh OUT ${*:2}"
 shift
 parts=("$@")
-((${#parts[@]})) || parts=(tests water charges m2l points choice treecode kernels python)
+((${#parts[@]})) || parts=(tests water charges m2l points choice treecode ranks kernels python)
 for part in "${parts[@]}"; do
-    case $part in tests | water | charges | m2l | points | choice | treecode | kernels | python) ;; *) echo "run.sh: unknown part '$part'" >&2 && exit 2 ;; esac
+    case $part in tests | water | charges | m2l | points | choice | treecode | ranks | kernels | python) ;; *) echo "run.sh: unknown part '$part'" >&2 && exit 2 ;; esac
 done
 cuda=${CUDA_HOME:-/usr/local/cuda}
 export LD_LIBRARY_PATH=$bundle/lib:$cuda/lib64:${LD_LIBRARY_PATH:-} PATH=$PATH:$cuda/bin
@@ -179,6 +181,24 @@ run_treecode() {
     done
 }
 
+# Vaughn, Wilson & Krasny 2020, section 4.2: 64 million charges and the largest that fits; 16 million a rank
+run_ranks() {
+    local kernel traversal size counts=1 n begin=$SECONDS ranks=("$bin/benchmark-treecode_ranks" --device cuda)
+    for n in 2 4 8; do ((n <= $(nvidia-smi -L | grep -c GPU))) && counts+=,$n; done
+    left() { echo $((${GMXFMM_SECONDS:-3600} - (SECONDS - begin))); }
+    # shellcheck disable=SC2086 # words of an option
+    for kernel in "" "--kappa 0.5"; do
+        for traversal in "" --dual; do
+            for size in "--points 64e6" "--per-rank 16e6"; do
+                measure ranks ranks "${ranks[@]}" --ranks $counts --seconds "$(left)" $kernel $traversal $size 0.8,8,4000
+            done
+        done
+        if [ -n "${GMXFMM_RANKS_LARGEST:-}" ]; then
+            measure ranks ranks "${ranks[@]}" --ranks "${counts##*,}" --seconds "$(left)" --calls 1 $kernel --points "$GMXFMM_RANKS_LARGEST" 0.8,8,4000
+        fi
+    done
+}
+
 run_kernels() {
     local metrics=gpu__time_duration.sum,smsp__issue_active.avg.pct_of_peak_sustained_active
     metrics+=,dram__throughput.avg.pct_of_peak_sustained_elapsed,sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active
@@ -233,6 +253,7 @@ for part in "${parts[@]}"; do
         points) run_points ;;
         choice) run_choice ;;
         treecode) run_treecode ;;
+        ranks) run_ranks ;;
         kernels) run_kernels ;;
         python) run_python ;;
     esac

@@ -445,17 +445,15 @@ std::array<double, 2> errors(const Compared& c, const Result& r)
  * down with n, by a factor of two; a part of the particles is elsewhere on that curve than the whole. So the comparison
  * is of the mean square over a range of n in which a tree gets another level.
  *
- * 1.2: trees of parts are others than parts of a tree. Parts of a cube by powers of two have cubes as clusters, as the
- * whole has. Thirds have clusters of edges like 2 : 2 : 3, whose interpolation along the longest converges by a factor
- * of up to 0.69 / 0.58 a degree less at the same radius: it is up to (0.69 / 0.58)^4 = 2 times as far off at degree 3,
- * and a plane's as much. 1.7 lies between that and what was found, 1.55. */
+ * 1.2: trees of parts are others than parts of a tree. Thirds of a cube have clusters of edges like 3 : 3 : 4, along
+ * the longest of which interpolation converges by less at the same radius, 1.3 to 1.6 times as far off with three
+ * ranks; so they count as wider than they are (boxes.h). */
 TEST_P(Ranks, AreAsExactAsOne)
 {
     for (gmxfmm_kernel kernel : c_kernels)
     {
         const gmxfmm_precision precision = kernel == GMXFMM_YUKAWA ? GMXFMM_SINGLE : GMXFMM_DOUBLE;
         const gmxfmm_options   o         = settings(kernel, precision, dual());
-        const double           limit     = num() == 3 ? 1.7 : 1.2;
         std::array<double, 2>  one = {0, 0}, several = {0, 0};
         for (double n = 4000; n < 32000; n *= 1.5)
         {
@@ -475,7 +473,7 @@ TEST_P(Ranks, AreAsExactAsOne)
         for (std::size_t k = 0; k < 2; k++)
         {
             EXPECT_GT(one[k], 0); /* there are clusters far from each other */
-            EXPECT_LT(std::sqrt(several[k]), limit * std::sqrt(one[k]));
+            EXPECT_LT(std::sqrt(several[k]), 1.2 * std::sqrt(one[k]));
         }
     }
 }

@@ -35,17 +35,15 @@ struct TreecodeTree
         *half               = 0.5 * (high[3 * (size_t)cluster + d] - bottom);
         *centre             = bottom + *half;
     }
-    /* Half the diagonal. */
-    __device__ double ball(int cluster, double centre[3]) const
+    /* The radius in (13): boxes.h. */
+    __device__ double ball(int cluster, double centre[3], int widened) const
     {
-        double square = 0;
+        double half[3];
         for (int d = 0; d < 3; d++)
         {
-            double half;
-            box(cluster, d, &centre[d], &half);
-            square += half * half;
+            box(cluster, d, &centre[d], &half[d]);
         }
-        return sqrt(square);
+        return treecode_radius(half, widened);
     }
     __device__ int count(int cluster) const
     {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "fmm/gmxfmm_parallel.h"
+#include "fmm/parallel/copy.h"
 #include "fmm/parallel/threads.h"
 
 /* What a rank shows. */
@@ -96,7 +97,7 @@ static int exchange(void* context, int n, const gmxfmm_parcel* m)
         }
         else if (sent->send_bytes > 0)
         {
-            memcpy(m[i].receive, sent->send, sent->send_bytes);
+            fmm_ranks_copy(m[i].receive, sent->send, sent->send_bytes, t->size);
         }
     }
     wait_for_all(t);
