@@ -305,12 +305,16 @@ TEST_P(CudaRanks, AgreeWithTheCpu)
     const double potential = isDouble ? 1e-13 : 2e-6, field = isDouble ? 1e-12 : 3e-5;
     for (bool targets : {false, true})
     {
-        const Charges s   = chargesOf(9000, targets);
+        const Charges s   = chargesOf(6000, targets);
         const Sums    cpu = solve(options(GMXFMM_CPU), s, num(), Way::Threads, true, onFirst);
         for (bool withField : {false, true})
         {
             for (Way way : {Way::Threads, Way::Host, Way::Device})
             {
+                if (way != Way::Threads && !withField)
+                {
+                    continue; /* what travels is the same */
+                }
                 const Sums gpu = solve(options(GMXFMM_CUDA), s, num(), way, withField, onAll);
                 EXPECT_LT(difference(gpu.potential, cpu.potential), potential) << static_cast<int>(way);
                 if (withField)

@@ -15,6 +15,8 @@
 #include <tuple>
 #include <vector>
 
+#include <omp.h>
+
 #include <gtest/gtest.h>
 
 #include "gmxfmm_parallel.h"
@@ -22,6 +24,7 @@
 extern "C"
 {
 #define restrict __restrict
+#include "fmm/parallel/copy.h"
 #include "fmm/parallel/ranks.h"
 #include "fmm/treecode/ranks/bisection.h"
 }
@@ -645,6 +648,50 @@ TEST(RanksInUse, FollowParticlesAndChargesBetweenAssigns)
     }
 }
 
+TEST(RanksInUse, TellWhatTheyHave)
+{
+    const int                      num = 3;
+    const gmxfmm_options           o   = settings(GMXFMM_COULOMB, GMXFMM_DOUBLE, false);
+    const Shared                   all = particles(3000, inCube, num);
+    std::vector<gmxfmm_ranks_info> found(num), later(num);
+    Result                         r(all.size(), num);
+    onRanks(num,
+            [&](const gmxfmm_comm& comm)
+            {
+                const auto  rank = static_cast<std::size_t>(comm.rank);
+                const Share own  = shareOf(all, comm.rank);
+                const Plan  plan(o, comm, own.q.size());
+                EXPECT_EQ(gmxfmm_get_ranks_info(plan.get(), &found[rank]), GMXFMM_OK); /* before there is anything */
+                EXPECT_EQ(found[rank].num_particles, 0);
+                EXPECT_EQ(plan.prepare(own).status, GMXFMM_OK);
+                step(plan, comm, own, &r);
+                EXPECT_EQ(gmxfmm_get_ranks_info(plan.get(), &found[rank]), GMXFMM_OK);
+                gmxfmm_reset_ranks_times(plan.get());
+                EXPECT_EQ(gmxfmm_get_ranks_info(plan.get(), &later[rank]), GMXFMM_OK);
+            });
+    std::int64_t owned = 0;
+    std::size_t  sent = 0, received = 0;
+    for (std::size_t rank = 0; rank < num; rank++)
+    {
+        const gmxfmm_ranks_info& info = found[rank];
+        EXPECT_NEAR(static_cast<double>(info.num_particles), 1000, 10); /* as bisection deals them */
+        EXPECT_EQ(info.num_targets, info.num_particles);
+        EXPECT_GT(info.num_imported, 0);
+        for (double time : {info.time_bisection, info.time_travel, info.time_tree, info.time_lists, info.time_exchange})
+        {
+            EXPECT_GT(time, 0);
+        }
+        EXPECT_EQ(later[rank].num_particles, info.num_particles);
+        EXPECT_EQ(later[rank].time_travel, 0);
+        owned += info.num_particles;
+        sent += info.bytes_sent;
+        received += info.bytes_received;
+    }
+    EXPECT_EQ(owned, 3000);
+    EXPECT_EQ(sent, received);
+    EXPECT_EQ(gmxfmm_get_ranks_info(nullptr, found.data()), GMXFMM_ERROR_NULL);
+}
+
 /* Ranks that want nothing give the others what they want. */
 TEST(RanksInUse, MayWantDifferentThings)
 {
@@ -1073,4 +1120,23 @@ TEST(Bisection, DealsAsManyToEachWhoeverGivesThem)
             }
         }
     }
+}
+
+/* ---------------------------------------------------------------------------------------------------------------
+ * copies
+ */
+
+/* By several threads, of a size that none of their pieces divides. */
+TEST(RanksCopy, LargeParcels)
+{
+    std::vector<unsigned char> from(20 * 1024 * 1024 + 77), to(from.size() + 1, 7);
+    for (std::size_t i = 0; i < from.size(); i++)
+    {
+        from[i] = static_cast<unsigned char>(i * 2654435761U >> 13);
+    }
+    omp_set_num_threads(3);
+    fmm_ranks_copy(to.data(), from.data(), from.size(), 1);
+    omp_set_num_threads(1);
+    EXPECT_EQ(std::memcmp(to.data(), from.data(), from.size()), 0);
+    EXPECT_EQ(to.back(), 7);
 }

@@ -38,9 +38,10 @@ struct fmm_treecode_ranks
     int            separate;      /* some rank has targets */
     int64_t        num_clusters;  /* of all ranks */
     double *       given, *owned; /* 4 numbers of each particle, on their way */
-    outcome*       outcomes;      /* of the ranks */
-    double*        room;          /* 6 a rank */
-    size_t         bytes;         /* of routes, arrays and sums */
+    size_t         given_room, owned_room;
+    outcome*       outcomes; /* of the ranks */
+    double*        room;     /* 6 a rank */
+    size_t         bytes;    /* of routes, arrays and sums */
 
     gmxfmm_ranks_info info;
 };
@@ -70,9 +71,6 @@ static void free_assigned(gmxfmm_plan* plan)
     struct fmm_treecode_ranks* r = plan->treecode_ranks;
     treecode_route_free(&r->sources);
     treecode_route_free(&r->targets);
-    free(r->given);
-    free(r->owned);
-    r->given = r->owned = NULL;
     plan->bytes -= r->bytes;
     r->bytes = 0;
 }
@@ -82,6 +80,8 @@ void fmm_treecode_ranks_destroy(gmxfmm_plan* plan)
     if (plan->treecode_ranks != NULL)
     {
         free_assigned(plan);
+        free(plan->treecode_ranks->given);
+        free(plan->treecode_ranks->owned);
         free(plan->treecode_ranks->outcomes);
         free(plan->treecode_ranks->room);
         free(plan->treecode_ranks);
@@ -230,6 +230,18 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+/* *array gets room for num numbers, contents lost; 0 if there is none. Memory that is there already costs nothing. */
+static int renew(double** array, size_t* room, size_t num)
+{
+    if (*array == NULL || num > *room)
+    {
+        free(*array);
+        *array = malloc((num + 1) * sizeof(**array));
+        *room  = *array != NULL ? num : 0;
+    }
+    return *array != NULL;
+}
+
 /* Memory for what travels. */
 static gmxfmm_status reserve(gmxfmm_plan* plan)
 {
@@ -237,11 +249,10 @@ static gmxfmm_status reserve(gmxfmm_plan* plan)
     const treecode_route*      targets = targets_of(r);
     const size_t               given   = c_numbers * (size_t)larger(r->sources.given, targets->given);
     const size_t               owned   = c_numbers * (size_t)larger(r->sources.owned, targets->owned);
-    r->given                           = malloc((given + 1) * sizeof(double));
-    r->owned                           = malloc((owned + 1) * sizeof(double));
-    r->bytes                           = r->sources.bytes + r->targets.bytes + (given + owned) * sizeof(double);
+    const int made = renew(&r->given, &r->given_room, given) && renew(&r->owned, &r->owned_room, owned);
+    r->bytes       = r->sources.bytes + r->targets.bytes + (r->given_room + r->owned_room) * sizeof(double);
     plan->bytes += r->bytes;
-    return fmm_agree(plan, r->given != NULL && r->owned != NULL ? GMXFMM_OK : no_memory(plan));
+    return fmm_agree(plan, made ? GMXFMM_OK : no_memory(plan));
 }
 
 /* The sources' places, 3 n, and behind them charges, at the owners. */
