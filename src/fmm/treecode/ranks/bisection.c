@@ -36,6 +36,7 @@ typedef struct
     int    axis;        /* of the cut */
     double low, high;   /* of the bins; particles of the last are below `upper` */
     double per_length;  /* bins */
+    double per_bin;     /* of the range: one over the number of bins, a power of two */
     double upper;       /* INFINITY in the first histogram, which has all */
     double below;       /* particles below `low` */
     double goal, total; /* that are to be below the cut, and all */
@@ -78,12 +79,13 @@ static void set_bins(group* g, double low, double high, int bins)
     g->low        = low;
     g->high       = high;
     g->per_length = bins / (high - low);
+    g->per_bin    = 1.0 / bins;
 }
 
 /* Where bin i begins. */
 static inline double edge_of(const group* g, int bins, int i)
 {
-    return i < bins ? g->low + (g->high - g->low) * i / bins : g->high;
+    return i < bins ? g->low + (g->high - g->low) * i * g->per_bin : g->high;
 }
 
 /* Numbers of a thread of a pass over the particles, `size` a group, set to `value`. */
