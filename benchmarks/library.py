@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Runs the benchmarks of the library alone and stores what they print under benchmarks/results/<device>.
 
-  library.py [operators] [points] [accuracy] [choice] [treecode] [open] [levels] [--build FOLDER] [--native FOLDER] [--threads N] [--points N] [--largest N] [--note TEXT]
+  library.py [operators] [points] [accuracy] [choice] [treecode] [ranks] [open] [levels] [--build FOLDER] [--native FOLDER] [--threads N] [--points N] [--largest N] [--note TEXT]
 
 operators  time of each operator of the octree over orders and depths, one thread     -> operators.json, operators.txt
 points     points per second, uniform in a cube, open, at 1e-3, 1e-6 and 1e-9 by the fastest setting that reaches them;
            time against the number of points at 1e-3, cells as the library chooses    -> points.json
 treecode   whole calls of the treecode and of the FMM, both kernels                    -> treecode.json, or, of half a million
            points and more, a few settings                                            -> treecode-million.json
+ranks      whole calls of the treecode on ranks that are threads: strong and weak scaling, on a CPU or, with --device cuda, on all
+           GPUs that there are, in no more than --seconds                              -> treecode-ranks.json
 open       whole calls of the FMM, and of the treecode, on charges distributed unevenly, beside those in a cube, in
            turns in one run; --device cuda: on a GPU, from and to the host                     -> open.json
 accuracy   error in water over method, order, cells and ws                             -> accuracy.txt
@@ -26,6 +28,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
@@ -228,6 +231,57 @@ def treecode(options):
     store(options, "treecode.json", header(options, "treecode", options.threads), rows=rows)
 
 
+# ------------------------------------------------------------------------------------------------------------------ ranks
+
+def stream(build, program, *arguments):
+    """The JSON lines of a program, printed as they come."""
+    command = [os.path.join(build, "benchmarks", "benchmark-" + program), *map(str, arguments)]
+    with subprocess.Popen(command, text=True, stdout=subprocess.PIPE) as running:
+        for line in running.stdout:
+            print(line, end="", flush=True)
+            yield json.loads(line)
+    if running.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)}: status {running.returncode}")
+
+
+def of_ranks(row):
+    """What is known of a case by its ranks: stages by the slowest one, particles and bytes by the mean."""
+    ranks = row["of_ranks"]
+    return {**{key: max(r[key] for r in ranks) for key in ranks[0] if key.endswith("_s")},
+            **{"mean_" + key: sum(r[key] for r in ranks) / len(ranks) for key in ("imported", "bytes_sent", "bytes_received")}}
+
+
+def treecode_ranks(options):
+    """Strong and weak scaling, which stand beside one rank at the same settings; rows are stored after each case."""
+    rows, begin = [], time.monotonic()
+    head = header(options, "ranks", options.threads)
+    if options.device == "cuda":
+        head["gpu"] = gpu()
+        head["command"] += " --device cuda"
+        cases = [[*kernel, *traversal, *size, "--samples", 100] for kernel in ([], ["--kappa", 0.5]) for traversal in ([], ["--dual"])
+                 for size in (["--points", 64e6], ["--per-rank", 16e6])]
+        ranks, common = options.ranks or [1, 2, 4], ["--device", "cuda", "0.8,8,4000"]
+    else:
+        cases = [[*traversal, "--per-rank", 250000, "--threads", 1, "--samples", 200] for traversal in ([], ["--dual"])]
+        ranks, common = options.ranks or [1, 2], ["0.8,8,2000"]
+    for case in cases:
+        left = options.seconds - (time.monotonic() - begin)
+        if left <= 0:
+            print("left out:", *case)
+            continue
+        for row in stream(options.build, "treecode_ranks", "--ranks", ",".join(map(str, ranks)), "--seconds", left, *case, *common):
+            row.update(of_ranks(row))
+            one = [r for r in rows if r["ranks"] == 1 and all(r[key] == row[key] for key in ("kernel", "traversal", "precision", "field"))]
+            alone = next((r for r in one if r["particles"] == row["particles"]), None)
+            same = next((r for r in one if r["particles"] * row["ranks"] == row["particles"]), None)
+            if alone and row["ranks"] > 1:
+                row["speedup"] = round(alone["seconds"] / row["seconds"], 3)
+            if same and row["ranks"] > 1:  # time of one rank for an evaluation of the kernel over that of a rank among several
+                row["weak_efficiency"] = round(same["ns_per_pair"] / row["ns_per_pair"], 3)
+            rows.append(row)
+            store(options, "treecode-ranks.json", head, rows=rows)
+
+
 # ------------------------------------------------------------------------------------------------------------------- open
 
 def uneven(options):
@@ -273,7 +327,7 @@ def levels(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="*", choices=[[], "operators", "points", "accuracy", "choice", "treecode", "open", "levels"])
+    parser.add_argument("what", nargs="*", choices=[[], "operators", "points", "accuracy", "choice", "treecode", "ranks", "open", "levels"])
     parser.add_argument("--build", default=os.path.join(os.environ.get("GMXFMM_BUILD_DIR") or os.path.join(ROOT, "build"), "library"))
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--points", type=int, default=1000000)
@@ -285,12 +339,14 @@ def main():
     parser.add_argument("--native", help="build with -DGMXFMM_ARCH=native (levels)")
     parser.add_argument("--rounds", type=int, default=15, help="steps of each copy, three times (levels)")
     parser.add_argument("--charges", type=int, default=100000, help="(levels)")
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="(open)")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="(open, ranks)")
+    parser.add_argument("--ranks", type=int, nargs="+", help="numbers of them, the first of which is 1 (ranks)")
+    parser.add_argument("--seconds", type=float, default=3600, help="no case begins that would end later (ranks)")
     parser.add_argument("--note", help="stored with the results: what else ran, say")
     options = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = str(options.threads)
     for name in options.what or ("operators", "points", "accuracy", "choice"):
-        {"operators": operators, "points": points, "accuracy": accuracy, "choice": choice, "treecode": treecode, "open": uneven, "levels": levels}[name](options)
+        {"operators": operators, "points": points, "accuracy": accuracy, "choice": choice, "treecode": treecode, "ranks": treecode_ranks, "open": uneven, "levels": levels}[name](options)
 
 
 if __name__ == "__main__":

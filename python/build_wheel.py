@@ -19,7 +19,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parent
-HEADERS = [CHECKOUT / "src" / "fmm" / name for name in ("gmxfmm.h", "gmxfmm_measure.h")]
+HEADERS = [CHECKOUT / "src" / "fmm" / name for name in ("gmxfmm.h", "gmxfmm_measure.h", "gmxfmm_parallel.h")]
 
 
 def _jobs():

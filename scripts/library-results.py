@@ -198,6 +198,15 @@ def devices(logs, out, common):
               "{far_shares}, same bits {same_bits}, {ratio:.2f}".format(**r, ratio=one.get(r["system"], float("nan")) / r["total_ms"]))
 
 
+def ranks(logs, out, common):
+    records = lines(logs, "ranks")
+    write_list(os.path.join(out, "treecode-ranks.json"), records, common)
+    for r in records:
+        stages = {key: max(rank[key] for rank in r["of_ranks"]) for key in r["of_ranks"][0] if key.endswith("_s")}
+        print("{particles} on {ranks} ranks, {devices} devices, {kernel} {traversal} {precision} {theta},{degree},{leaf}: {seconds:.4g} s, error "
+              "{potential_error:.2e}; slowest ranks: ".format(**r) + ", ".join(f"{key[:-2]} {value:.3g}" for key, value in stages.items()))
+
+
 def kernel_records(path, system):
     found = {}
     with open(path) as f:
@@ -229,8 +238,8 @@ def main():
     logs, out, commit, command, part = sys.argv[1:6]
     if sys.argv[6:] == ["quiet"]:
         sys.stdout = open(os.devnull, "w")
-    {"tests": tests, "water": water, "slab": slab, "charges": charges, "m2l": m2l, "points": points, "choice": choice, "treecode": treecode, "kernels": kernels,
-     "devices": devices, "python": python}[part](
+    {"tests": tests, "water": water, "slab": slab, "charges": charges, "m2l": m2l, "points": points, "choice": choice, "treecode": treecode, "ranks": ranks,
+     "kernels": kernels, "devices": devices, "python": python}[part](
         logs, out, environment(commit, command))
 
 

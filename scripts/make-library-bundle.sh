@@ -13,7 +13,7 @@ data=${GMXFMM_REFERENCE_DATA:-$root/../shared/data}
 
 rm -rf "$bundle" "$bundle.tar.xz"
 mkdir -p "$bundle/bin" "$bundle/lib" "$bundle/data" "$bundle/checkout"
-for program in "$build"/tests/gmxfmm_test_* "$build"/benchmarks/benchmark-{water_cuda,slab_cuda,devices_cuda,points_cuda,charge_gradient,choice,treecode,m2l-gpu} "$build"/src/program/gmxfmm; do
+for program in "$build"/tests/gmxfmm_test_* "$build"/benchmarks/benchmark-{water_cuda,slab_cuda,devices_cuda,points_cuda,charge_gradient,choice,treecode,treecode_ranks,m2l-gpu} "$build"/src/program/gmxfmm; do
     case $(basename "$program") in
         # valgrind and leak checks are of the host's memory; what heap.cpp counts includes the driver's
         *leaks* | *memory | *public_header | *.cmake) continue ;;
@@ -48,7 +48,7 @@ cp -r "$build/tests/data" "$bundle/own" && cp "$root/tests/data/water216.gro" "$
 for file in python/{gmxfmm/*.py,tests/*.py,examples/*.py,README.md} docs/python.md benchmarks/python_gpu.py tests/data/water216.gro; do
     (cd "$root" && cp --parents "$file" "$bundle/checkout")
 done
-cp "$root"/src/fmm/gmxfmm{,_measure}.h "$bundle/checkout/python/gmxfmm/"
+cp "$root"/src/fmm/gmxfmm{,_measure,_parallel}.h "$bundle/checkout/python/gmxfmm/"
 strip -o "$bundle/checkout/python/gmxfmm/libgmxfmm.so" "$build/src/fmm/libgmxfmm.so"
 cp "$root/scripts/run-library-bundle.sh" "$bundle/run.sh"
 cp "$root/scripts/library-results.py" "$root/tests/library/cli.sh" "$bundle/"

@@ -10,19 +10,21 @@
 #   points    charges and targets in a cube, to 64 million of each; far field by both ways   points.json, far.json
 #   choice    settings chosen by measurement in water, against those of the model     choice.json
 #   treecode  whole calls: 1 to 64 million charges, both kernels, both precisions   treecode.json
+#   ranks     the treecode on ranks that are threads, on 1, 2, 4 GPUs, as many as there are; GMXFMM_SECONDS: no case begins that
+#             would end later; GMXFMM_RANKS_LARGEST: particles of one more case, on all   treecode-ranks.json
 #   kernels   what each kernel uses of the device (Nsight Compute)              kernels.json
 #   devices   a step on one GPU and on several, only where it is asked for   devices.json
 #   python    the package's tests with arrays of PyTorch, CuPy and JAX; a step from Python   python-tests.json, python-gpu.json
 # and OUT/logs.tar.gz. The status is 0 only if everything that was asked for ran and passed; 3 if there is no GPU.
 set -uo pipefail
 bundle=$(cd "$(dirname "$0")" && pwd)
-out=$(realpath -m "${1:?usage: run.sh OUT [tests|water|slab|charges|m2l|points|choice|treecode|kernels|devices|python]...}")
+out=$(realpath -m "${1:?usage: run.sh OUT [tests|water|slab|charges|m2l|points|choice|treecode|ranks|kernels|devices|python]...}")
 command="$(basename "$bundle")/run.sh OUT ${*:2}"
 shift
 parts=("$@")
-((${#parts[@]})) || parts=(tests water slab charges m2l points choice treecode kernels python)
+((${#parts[@]})) || parts=(tests water slab charges m2l points choice treecode ranks kernels python)
 for part in "${parts[@]}"; do
-    case $part in tests | water | slab | charges | m2l | points | choice | treecode | kernels | devices | python) ;; *) echo "run.sh: unknown part '$part'" >&2 && exit 2 ;; esac
+    case $part in tests | water | slab | charges | m2l | points | choice | treecode | ranks | kernels | devices | python) ;; *) echo "run.sh: unknown part '$part'" >&2 && exit 2 ;; esac
 done
 cuda=${CUDA_HOME:-/usr/local/cuda}
 export LD_LIBRARY_PATH=$bundle/lib:$cuda/lib64:${LD_LIBRARY_PATH:-} PATH=$PATH:$cuda/bin
@@ -75,7 +77,7 @@ export work bin water points gpus
 
 run_tests() {
     export GMXFMM_TESTS_DEVICE=cuda OMP_NUM_THREADS=2
-    local tool kind test jobs=()
+    local tool kind test number jobs=()
     for test in octree parts charges box assign; do # the longest first
         jobs+=("one_test gmxfmm_test_cuda_$test $bin/gmxfmm_test_cuda_$test")
     done
@@ -94,6 +96,7 @@ run_tests() {
             "one_test $tool-box-line $check $bin/gmxfmm_test_cuda_box --gtest_filter=*CudaBox.*BetweenNodes/TriclinicDouble"
             "one_test $tool-slab $check $bin/gmxfmm_test_cuda_slab --gtest_filter=*CudaSlab.Agrees/SquareSingle:*CudaSlab.AgreesAlongOtherAxes/ObliqueDouble:*CudaSlab.FollowsTheBoxOnAStream/UnevenSingle"
             "one_test $tool-streams $check $bin/gmxfmm_test_cuda_streams --gtest_filter=*AnEventTells*"
+            "one_test $tool-ranks $check$api $bin/gmxfmm_test_cuda_ranks --gtest_filter=CudaRanks.AgreeWithTheCpu/CoulombDouble2:CudaRanks.AgreeWithTheCpu/YukawaSingleDual3"
             "one_test $tool-parts $check$api $bin/gmxfmm_test_cuda_parts --gtest_filter=CudaParts.MoreThanTiles:CudaParts.LeaveTheCallersDeviceAlone"
             "one_test $tool-octree-virial $check $bin/gmxfmm_test_cuda_tree_agrees --gtest_filter=*CudaTree.OfSeveralRoots/RotationSingle:*CudaTree.OfADroplet/SymmetricDouble")
     done
@@ -101,6 +104,9 @@ run_tests() {
         for test in "$bin"/gmxfmm_test_"$kind"*; do
             [[ ${jobs[*]} == *"one_test $(basename "$test") "* ]] || jobs+=("one_test $(basename "$test") $test")
         done
+    done
+    for number in 2 3 4 8; do # the treecode's suite on ranks, as tests/CMakeLists.txt has it
+        jobs+=("one_test treecode_on_$number env GMXFMM_TESTS_RANKS=$number $bin/gmxfmm_test_treecode --gtest_filter=-TreecodePlan.*:TreecodeTiles.*:TreecodeErrors.AreThoseOfThePaper:*ClustersAre*:*ChargesOfParents*")
     done
     jobs+=("one_test gmxfmm_cli bash $bundle/cli.sh $bin/gmxfmm $bundle/own")
     printf '%s\n' "${jobs[@]}" | xargs -P $((12 * gpus)) --process-slot-var=slot -I{} bash -c '{}' | tee "$work/logs/tests.txt"
@@ -185,6 +191,24 @@ run_treecode() {
     done
 }
 
+# Vaughn, Wilson & Krasny 2020, section 4.2: 64 million charges and the largest that fits; 16 million a rank
+run_ranks() {
+    local kernel traversal size counts=1 n begin=$SECONDS ranks=("$bin/benchmark-treecode_ranks" --device cuda)
+    for n in 2 4 8; do ((n <= $(nvidia-smi -L | grep -c GPU))) && counts+=,$n; done
+    left() { echo $((${GMXFMM_SECONDS:-3600} - (SECONDS - begin))); }
+    # shellcheck disable=SC2086 # words of an option
+    for kernel in "" "--kappa 0.5"; do
+        for traversal in "" --dual; do
+            for size in "--points 64e6" "--per-rank 16e6"; do
+                measure ranks ranks "${ranks[@]}" --ranks $counts --seconds "$(left)" $kernel $traversal $size 0.8,8,4000
+            done
+        done
+        if [ -n "${GMXFMM_RANKS_LARGEST:-}" ]; then
+            measure ranks ranks "${ranks[@]}" --ranks "${counts##*,}" --seconds "$(left)" --calls 1 $kernel --points "$GMXFMM_RANKS_LARGEST" 0.8,8,4000
+        fi
+    done
+}
+
 run_kernels() {
     local metrics=gpu__time_duration.sum,smsp__issue_active.avg.pct_of_peak_sustained_active
     metrics+=,dram__throughput.avg.pct_of_peak_sustained_elapsed,sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active
@@ -253,6 +277,7 @@ for part in "${parts[@]}"; do
         points) run_points ;;
         choice) run_choice ;;
         treecode) run_treecode ;;
+        ranks) run_ranks ;;
         kernels) run_kernels ;;
         devices) run_devices ;;
         python) run_python ;;

@@ -30,7 +30,7 @@ class Error(ValueError):
 def _find_header() -> Header:
     for folder in (_HERE, _HERE.parent.parent / "src" / "fmm"):
         if (folder / "gmxfmm.h").exists():
-            return Header(folder / "gmxfmm.h", folder / "gmxfmm_measure.h")
+            return Header(folder / "gmxfmm.h", folder / "gmxfmm_measure.h", folder / "gmxfmm_parallel.h")
     raise ImportError("gmxfmm.h is neither in the package gmxfmm nor in a checkout around it: install the package by pip")
 
 
@@ -71,6 +71,7 @@ for _name, _result, _arguments in (
     ("find_option", ctypes.POINTER(Option), [_TEXT]),
     ("check_device", ctypes.c_int, [ctypes.c_int, ctypes.c_int, _TEXT, _SIZE]),
     ("create", ctypes.c_int, [ctypes.POINTER(_POINTER), ctypes.POINTER(Options), ctypes.c_int64, _POINTER, _TEXT, _SIZE]),
+    ("create_parallel", ctypes.c_int, [ctypes.POINTER(_POINTER), ctypes.POINTER(Options), _POINTER, ctypes.c_int64, _POINTER, _TEXT, _SIZE]),
     ("create_measured", ctypes.c_int, [ctypes.POINTER(_POINTER), ctypes.POINTER(Options), ctypes.POINTER(System),
                                        ctypes.POINTER(Measurement), ctypes.POINTER(Measurement), ctypes.POINTER(ctypes.c_int), _TEXT, _SIZE]),
     ("reference_create", ctypes.c_int, [ctypes.POINTER(_POINTER), ctypes.POINTER(Options), ctypes.POINTER(System), _TEXT, _SIZE]),

@@ -11,6 +11,7 @@ from . import _inputs
 from ._arrays import View, checked, library_of, to_host
 from ._inputs import AUTO, BoxLike, Info, Measured, box_vectors, exclusion_lists, is_auto, library_error, make_options, numbers, refuse
 from ._library import Error, Info as InfoStructure, Measurement, Options, System, header, library
+from ._ranks import Communicator
 from ._results import DeviceStep, HostStep, Out, Step, Wanted, prepare
 
 _TYPES = header.enums["gmxfmm_precision"]
@@ -45,6 +46,9 @@ class Plan:
                  a step. False: a model of liquids chooses
     assign_every particles are put into cells anew in each so many steps. Between these none should move more than a fraction
                  of a cell, as in 10 to 20 steps of molecular dynamics
+    comm         an mpi4py communicator: its ranks share the sums of the treecode in an open system. Each gives particles of its
+                 own, as many as it likes, and gets results of these; all make the same calls in the same order. Nothing is
+                 measured but what rank 0 needs to choose. Messages have a tag of their own, 25937. Arrays are the host's
     options      members of gmxfmm_options (docs/python.md): accuracy, boundary, prefactor, device, order, ...
 
     Positions of type float32 make a plan whose arrays are float32, all others float64. Arrays of a device make a plan on it.
@@ -52,9 +56,12 @@ class Plan:
     """
 
     def __init__(self, positions: Any, charges: Any, box: BoxLike = None, *, exclusions: Any = None, targets: Any = None,
-                 precision: Optional[str] = None, measure: bool = True, assign_every: int = 1, **options: Any) -> None:
+                 precision: Optional[str] = None, measure: bool = True, assign_every: int = 1, comm: Any = None, **options: Any) -> None:
         self._handle = ctypes.c_void_p()
         self._door: Any = library_of(positions)
+        self._ranks = None if comm is None else Communicator(comm)
+        if comm is not None and self._door is not None:
+            raise refuse("positions", "they are on a GPU: several ranks take arrays of the host, also for device = 'cuda'")
         if self._door is not None:
             view = checked(self._door, "positions", positions, (None, 3), None)
             if options.setdefault("device", "cuda") != "cuda":
@@ -80,13 +87,13 @@ class Plan:
         elif options.get("boundary") == "open":
             raise refuse("box", "an open system has no box: leave out box, or boundary")
         self._accuracy = options.pop("accuracy", AUTO)
-        if measure or not is_auto(self._accuracy):
+        if (measure and comm is None) or not is_auto(self._accuracy):
             options["accuracy"] = self._accuracy
         options["precision"] = precision or ("single" if self._dtype == np.float32 else "double")
         single = self._dtype == np.float32
         self._options = make_options(options, _TYPES["GMXFMM_SINGLE" if single else "GMXFMM_DOUBLE"])
         self._on_device = bool(self._options.device)
-        self._measures = bool(measure)
+        self._measures = bool(measure) and comm is None
         self._exclusions = exclusion_lists(exclusions, len(x))
         self._targets = 0
         self._kept: Any = None
@@ -114,6 +121,9 @@ class Plan:
             count = ctypes.c_int(_TRIED_SIZE)
             status = library.gmxfmm_create_measured(handle, self._options, system, chosen, tried, count, message, _MESSAGE_SIZE)
             self._tried = [Measured(tried[i]) for i in range(count.value)] if not status else self._tried
+        elif self._ranks is not None:
+            status = library.gmxfmm_create_parallel(handle, self._options, ctypes.byref(self._ranks.structure), system.n, system.box, message,
+                                                    _MESSAGE_SIZE)
         else:
             status = library.gmxfmm_create(handle, self._options, system.n, system.box, message, _MESSAGE_SIZE)
         if status:

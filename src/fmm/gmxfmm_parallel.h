@@ -36,13 +36,15 @@ typedef struct
     /* Sends and receives n parcels, with n different peers; n may be 0. What is sent may be overwritten, and what came
      * may be read, when it returns. */
     int (*exchange)(void* context, int n, const gmxfmm_parcel* m);
-    int device_memory; /* exchange takes addresses of devices; not used so far */
+    int device_memory; /* 1: exchange takes addresses of devices, too, if the plan's device is one; the same on all
+                          ranks */
 } gmxfmm_comm;
 
 /* As gmxfmm_create, a plan for about num_particles particles on this rank. comm is copied, its context must outlive the
- * plan. Options must be the same on all ranks, but for num_threads and what names a device. So far this is offered for
- * the treecode on the CPU: Vaughn, Wilson & Krasny 2020, section 3.2. A communicator of one rank is as none. Errors: as
- * gmxfmm_create; NULL and OPTION of a communicator that is none, which other ranks do not hear of; COMM. */
+ * plan. Options must be the same on all ranks, but for num_threads and what names a device: ranks may share one. So far
+ * this is offered for the treecode (Vaughn, Wilson & Krasny 2020, section 3.2), on CUDA with results to arrays of the
+ * host. A communicator of one rank is as none. Errors: as gmxfmm_create; NULL and OPTION of a communicator that is
+ * none, which other ranks do not hear of; COMM. */
 GMXFMM_API gmxfmm_status gmxfmm_create_parallel(gmxfmm_plan**         plan,
                                                 const gmxfmm_options* options,
                                                 const gmxfmm_comm*    comm,
@@ -50,6 +52,22 @@ GMXFMM_API gmxfmm_status gmxfmm_create_parallel(gmxfmm_plan**         plan,
                                                 const double*         box,
                                                 char*                 message,
                                                 size_t                message_size);
+
+/* What this rank has of a plan's particles, and seconds of all its assignments and steps so far beside those of
+ * gmxfmm_info. Waiting for other ranks counts. */
+typedef struct
+{
+    int64_t num_particles, num_targets;  /* whose owner it is */
+    int64_t num_imported;                /* particles of others that it meets one by one */
+    size_t  bytes_sent, bytes_received;  /* of clusters and particles, each step */
+    double  time_bisection, time_travel; /* finding the owners of particles; sending them there, and results back */
+    double  time_tree, time_lists;       /* own tree; lists with all trees */
+    double  time_exchange;               /* of clusters and particles; on GPUs beside local sums */
+} gmxfmm_ranks_info;
+
+/* Not collective. All zero for a plan of one rank. Errors: NULL. */
+GMXFMM_API gmxfmm_status gmxfmm_get_ranks_info(const gmxfmm_plan* plan, gmxfmm_ranks_info* info);
+GMXFMM_API void          gmxfmm_reset_ranks_times(gmxfmm_plan* plan);
 
 /* What threads of a process that are ranks have in common. */
 typedef struct gmxfmm_threads gmxfmm_threads;

@@ -165,8 +165,8 @@ gmxfmm_status fmm_create_with_errors(gmxfmm_plan**            plan,
     if (backend == NULL)
     {
         snprintf(text, size,
-                 "several ranks can share the treecode on the CPU alone: choose method = treecode and device = cpu, or "
-                 "make the plan on one rank (gmxfmm_create)");
+                 "several ranks can share the treecode alone: choose method = treecode, or make the plan on one rank "
+                 "(gmxfmm_create)");
         return GMXFMM_ERROR_UNSUPPORTED;
     }
     gmxfmm_plan* p = calloc(1, sizeof(*p));

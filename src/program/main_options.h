@@ -44,6 +44,8 @@ typedef struct
     int            verbose;
     int            quiet; /* not with verbose */
     char           cache_dir[4096];
+
+    struct main_ranks* ranks; /* that share the sums of solve (main_ranks.h); NULL: none. Not of the command line */
 } main_options;
 
 /* Parses what follows "solve". 0, or -1 after one line on stderr. */

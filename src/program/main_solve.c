@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "main_measure.h"
+#include "main_ranks.h"
 
 /* A reference whose RMS is below this share of its natural unit is zero but for rounding. */
 #define ZERO_REFERENCE 1e-10
@@ -24,13 +25,29 @@ static int all_finite(const double* value, int64_t n)
     return 1;
 }
 
+/* A plan, on several ranks if there are some, which then make the same calls. */
+static gmxfmm_status
+create(const problem* all, const main_options* options, gmxfmm_plan** plan, char* message, size_t size)
+{
+    const charge_file* file = &all->charges;
+    const double*      box  = file->periodic ? file->box : NULL;
+    if (options->ranks == NULL)
+    {
+        return gmxfmm_create(plan, &options->solve, file->n, box, message, size);
+    }
+    const main_task     task   = {1, all->excluded.start != NULL, all->targets.n > 0, options->solve};
+    const gmxfmm_status status = main_ranks_tell(options->ranks, &task);
+    return status == GMXFMM_OK
+               ? gmxfmm_create_parallel(plan, &options->solve, &options->ranks->comm, file->n, box, message, size)
+               : status;
+}
+
 /* The plan by the library's model, ready for execute. */
 static gmxfmm_status
 make_plan(const problem* all, const main_options* options, gmxfmm_plan** plan, char* message, size_t size)
 {
-    const charge_file* file = &all->charges;
-    gmxfmm_status      status =
-        gmxfmm_create(plan, &options->solve, file->n, file->periodic ? file->box : NULL, message, size);
+    const charge_file* file   = &all->charges;
+    gmxfmm_status      status = create(all, options, plan, message, size);
     if (status != GMXFMM_OK)
     {
         return status;
@@ -75,12 +92,51 @@ static gmxfmm_status find_plan(const problem*      all,
     return status;
 }
 
-/* Memory for potential and field at n places. */
+/* Memory for potential and field at n places, once. */
 static int allocate(int64_t n, double** potential, double** field)
 {
-    *potential = (double*)malloc((size_t)n * sizeof(double));
-    *field     = (double*)malloc((size_t)n * 3 * sizeof(double));
+    *potential = *potential ? *potential : (double*)malloc((size_t)n * sizeof(double));
+    *field     = *field ? *field : (double*)malloc((size_t)n * 3 * sizeof(double));
     return *potential && *field ? 0 : -1;
+}
+
+/* On several ranks a plan of the first one alone is measured: its settings are those of all. */
+static gmxfmm_status find_plan_of_ranks(const problem*      all,
+                                        const main_options* options,
+                                        progress*           p,
+                                        solution*           s,
+                                        gmxfmm_plan**       plan,
+                                        char*               message,
+                                        size_t              size)
+{
+    main_options  found  = *options;
+    gmxfmm_status status = GMXFMM_OK;
+    found.ranks          = NULL;
+    found.solve.method   = options->solve.method == GMXFMM_METHOD_AUTO ? GMXFMM_TREECODE : options->solve.method;
+    /* before others are told: from then on all make the same calls */
+    if (allocate(all->charges.n, &s->potential, &s->field) ||
+        (all->targets.n > 0 && allocate(all->targets.n, &s->target_potential, &s->target_field)))
+    {
+        return GMXFMM_ERROR_MEMORY;
+    }
+    if (main_measure_is_wanted(options) && found.solve.method == GMXFMM_TREECODE)
+    {
+        gmxfmm_info info = {.size = sizeof(info)};
+        status           = find_plan(all, &found, p, s, plan, message, size);
+        status           = status == GMXFMM_OK ? gmxfmm_get_info(*plan, &info) : status;
+        gmxfmm_destroy(*plan);
+        *plan = NULL;
+        if (status != GMXFMM_OK)
+        {
+            return status;
+        }
+        found.solve.theta      = info.theta;
+        found.solve.degree     = info.degree;
+        found.solve.leaf       = info.leaf;
+        s->info.measured_error = info.measured_error;
+    }
+    found.ranks = options->ranks;
+    return make_plan(all, &found, plan, message, size);
 }
 
 static gmxfmm_status execute(gmxfmm_plan* plan, const charge_file* file, solution* s)
@@ -89,14 +145,17 @@ static gmxfmm_status execute(gmxfmm_plan* plan, const charge_file* file, solutio
     {
         return GMXFMM_ERROR_MEMORY;
     }
-    s->output.size             = sizeof(s->output);
-    s->output.potential        = s->potential;
-    s->output.field            = s->field;
-    s->output.want_energy      = 1;
-    s->output.want_virial      = (gmxfmm_capabilities(plan) & GMXFMM_CAN_VIRIAL) != 0;
-    s->info.size               = sizeof(s->info);
-    const gmxfmm_status status = gmxfmm_execute(plan, file->x, &s->output);
-    return status == GMXFMM_OK ? gmxfmm_get_info(plan, &s->info) : status;
+    s->output.size         = sizeof(s->output);
+    s->output.potential    = s->potential;
+    s->output.field        = s->field;
+    s->output.want_energy  = 1;
+    s->output.want_virial  = (gmxfmm_capabilities(plan) & GMXFMM_CAN_VIRIAL) != 0;
+    s->info.size           = sizeof(s->info);
+    const double  measured = s->info.measured_error; /* of several ranks, on one of them */
+    gmxfmm_status status   = gmxfmm_execute(plan, file->x, &s->output);
+    status                 = status == GMXFMM_OK ? gmxfmm_get_info(plan, &s->info) : status;
+    s->info.measured_error = measured > 0 ? measured : s->info.measured_error;
+    return status;
 }
 
 /* Potential and field at the targets, by the same plan. */
@@ -243,7 +302,8 @@ int solve_problem(const problem* all, const main_options* options, progress* p, 
     const charge_file* file         = &all->charges;
     gmxfmm_plan*       plan         = NULL;
     char               message[512] = "";
-    gmxfmm_status      status       = find_plan(all, options, p, s, &plan, message, sizeof(message));
+    gmxfmm_status      status =
+        (options->ranks != NULL ? find_plan_of_ranks : find_plan)(all, options, p, s, &plan, message, sizeof(message));
     progress_enter(p, STAGE_SOLVE, 0);
     if (status == GMXFMM_OK)
     {

@@ -3,10 +3,14 @@
  * devices. A machine seldom shows that, so calls of the CUDA runtime are made to fail here: the linker (--wrap) calls
  * these functions in the place of the runtime's. */
 #include <algorithm>
+#include <array>
+#include <string>
+#include <thread>
 
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
+#include "gmxfmm_parallel.h"
 #include "support/cuda.h"
 #include "support/device_arrays.h"
 #include "support/paths.h"
@@ -26,10 +30,12 @@ struct Failures
     bool        peers      = true;
     cudaError_t enabling   = cudaSuccess; /* what access to another device's memory ends with */
     int         from = -1, peer = -1;     /* of this device alone, and to this one; negative: of and to any */
-    int         old = -1;                 /* this device has compute capability 5.0 */
+    int         old   = -1;               /* this device has compute capability 5.0 */
+    bool        ofOne = false;            /* allocations of the guilty thread alone count and fail */
 };
 
-Failures failures; /* functions of C have nothing else to read */
+Failures          failures; /* functions of C have nothing else to read */
+thread_local bool guilty = false;
 
 } // namespace
 
@@ -44,7 +50,7 @@ extern "C"
     {
         int device = 0;
         cudaGetDevice(&device);
-        if (failures.device >= 0 && device != failures.device)
+        if ((failures.device >= 0 && device != failures.device) || (failures.ofOne && !guilty))
         {
             return __real_cudaMalloc(memory, bytes);
         }
@@ -376,4 +382,80 @@ TEST_F(DeviceFailures, AnOldDeviceIsNamed)
     EXPECT_EQ(create(&plan, on({0, count_ - 1})), GMXFMM_ERROR_DEVICE);
     EXPECT_NE(std::string(message_).find("CUDA device " + std::to_string(count_ - 1)), std::string::npos) << message_;
     EXPECT_NE(std::string(message_).find("5."), std::string::npos) << message_;
+}
+
+/* Each allocation of one rank of a treecode in turn: all ranks return, with one status and text that names it. */
+TEST_F(DeviceFailures, NoMemoryOnOneRankIsToldByAll)
+{
+    const std::size_t n = 300;
+    for (bool dual : {false, true})
+    {
+        bool failed = true;
+        int  made   = 0;
+        for (; failed && made < 1000; made++)
+        {
+            SCOPED_TRACE(made);
+            std::array<gmxfmm_status, 2> status = {};
+            std::array<std::string, 2>   text;
+            std::array<std::thread, 2>   threads;
+            gmxfmm_threads*              ranks = nullptr;
+            failures                           = Failures();
+            failures.allocation                = made;
+            failures.ofOne                     = true;
+            ASSERT_EQ(gmxfmm_threads_create(&ranks, 2), GMXFMM_OK);
+            for (std::size_t rank = 0; rank < threads.size(); rank++)
+            {
+                threads[rank] = std::thread(
+                    [&, rank]
+                    {
+                        const gmxfmm_comm   comm = gmxfmm_threads_comm(ranks, static_cast<int>(rank));
+                        std::vector<double> x, potential(n);
+                        gmxfmm_options      o            = onDevice(defaultOptions());
+                        gmxfmm_plan*        plan         = nullptr;
+                        gmxfmm_output       out          = sized<gmxfmm_output>();
+                        char                message[512] = "";
+                        guilty                           = rank == 1;
+                        for (std::size_t i = 0; i < 3 * n; i++)
+                        {
+                            x.push_back(static_cast<double>(i * 7919 % 1009) + 0.5 * static_cast<double>(rank));
+                        }
+                        out.potential = potential.data();
+                        o.method      = GMXFMM_TREECODE;
+                        o.boundary    = GMXFMM_OPEN;
+                        o.traversal   = dual ? GMXFMM_DUAL : GMXFMM_PARTICLE;
+                        o.theta       = 0.7;
+                        o.degree      = 2;
+                        o.leaf        = 30;
+                        o.num_threads = 1;
+                        status[rank]  = gmxfmm_create_parallel(&plan, &o, &comm, static_cast<std::int64_t>(n), nullptr,
+                                                               message, sizeof(message));
+                        text[rank]    = message;
+                        if (status[rank] == GMXFMM_OK)
+                        {
+                            const std::vector<double> q(n, 1);
+                            status[rank] = gmxfmm_set_charges(plan, static_cast<std::int64_t>(n), q.data());
+                            status[rank] = status[rank] == GMXFMM_OK ? gmxfmm_assign(plan, x.data()) : status[rank];
+                            status[rank] =
+                                status[rank] == GMXFMM_OK ? gmxfmm_execute(plan, x.data(), &out) : status[rank];
+                            text[rank] = gmxfmm_message(plan);
+                        }
+                        gmxfmm_destroy(plan);
+                    });
+            }
+            for (std::thread& thread : threads)
+            {
+                thread.join();
+            }
+            gmxfmm_threads_destroy(ranks);
+            failed = failures.made > made;
+            EXPECT_EQ(status[0], status[1]) << text[0] << text[1];
+            EXPECT_EQ(status[0], failed ? GMXFMM_ERROR_MEMORY : GMXFMM_OK) << text[0];
+            if (failed)
+            {
+                EXPECT_EQ(text[0], text[1]);
+                EXPECT_NE(text[0].find("rank 1: "), std::string::npos) << text[0];
+            }
+        }
+        EXPECT_GT(made, 30); /* the library allocates at all */
+    }
 }

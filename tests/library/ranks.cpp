@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -14,6 +15,8 @@
 #include <tuple>
 #include <vector>
 
+#include <omp.h>
+
 #include <gtest/gtest.h>
 
 #include "gmxfmm_parallel.h"
@@ -21,6 +24,7 @@
 extern "C"
 {
 #define restrict __restrict
+#include "fmm/parallel/copy.h"
 #include "fmm/parallel/ranks.h"
 #include "fmm/treecode/ranks/bisection.h"
 }
@@ -132,8 +136,10 @@ Shared particles(std::size_t n, Place place, int num_ranks, unsigned seed = 7)
 
 gmxfmm_options settings(gmxfmm_kernel kernel, gmxfmm_precision precision, bool dual)
 {
+    const char*    device = std::getenv("GMXFMM_TESTS_DEVICE");
     gmxfmm_options o;
     gmxfmm_default_options(&o);
+    o.device      = device != nullptr && std::string(device) == "cuda" ? GMXFMM_CUDA : GMXFMM_CPU;
     o.method      = GMXFMM_TREECODE;
     o.boundary    = GMXFMM_OPEN;
     o.kernel      = kernel;
@@ -442,17 +448,15 @@ std::array<double, 2> errors(const Compared& c, const Result& r)
  * down with n, by a factor of two; a part of the particles is elsewhere on that curve than the whole. So the comparison
  * is of the mean square over a range of n in which a tree gets another level.
  *
- * 1.2: trees of parts are others than parts of a tree. Parts of a cube by powers of two have cubes as clusters, as the
- * whole has. Thirds have clusters of edges like 2 : 2 : 3, whose interpolation along the longest converges by a factor
- * of up to 0.69 / 0.58 a degree less at the same radius: it is up to (0.69 / 0.58)^4 = 2 times as far off at degree 3,
- * and a plane's as much. 1.7 lies between that and what was found, 1.55. */
+ * 1.2: trees of parts are others than parts of a tree. Thirds of a cube have clusters of edges like 3 : 3 : 4, along
+ * the longest of which interpolation converges by less at the same radius, 1.3 to 1.6 times as far off with three
+ * ranks; so they count as wider than they are (boxes.h). */
 TEST_P(Ranks, AreAsExactAsOne)
 {
     for (gmxfmm_kernel kernel : c_kernels)
     {
         const gmxfmm_precision precision = kernel == GMXFMM_YUKAWA ? GMXFMM_SINGLE : GMXFMM_DOUBLE;
         const gmxfmm_options   o         = settings(kernel, precision, dual());
-        const double           limit     = num() == 3 ? 1.7 : 1.2;
         std::array<double, 2>  one = {0, 0}, several = {0, 0};
         for (double n = 4000; n < 32000; n *= 1.5)
         {
@@ -472,7 +476,7 @@ TEST_P(Ranks, AreAsExactAsOne)
         for (std::size_t k = 0; k < 2; k++)
         {
             EXPECT_GT(one[k], 0); /* there are clusters far from each other */
-            EXPECT_LT(std::sqrt(several[k]), limit * std::sqrt(one[k]));
+            EXPECT_LT(std::sqrt(several[k]), 1.2 * std::sqrt(one[k]));
         }
     }
 }
@@ -642,6 +646,50 @@ TEST(RanksInUse, FollowParticlesAndChargesBetweenAssigns)
         EXPECT_EQ(info.pairs_per_target, s.info[0].pairs_per_target);
         EXPECT_GT(info.bytes, 0u);
     }
+}
+
+TEST(RanksInUse, TellWhatTheyHave)
+{
+    const int                      num = 3;
+    const gmxfmm_options           o   = settings(GMXFMM_COULOMB, GMXFMM_DOUBLE, false);
+    const Shared                   all = particles(3000, inCube, num);
+    std::vector<gmxfmm_ranks_info> found(num), later(num);
+    Result                         r(all.size(), num);
+    onRanks(num,
+            [&](const gmxfmm_comm& comm)
+            {
+                const auto  rank = static_cast<std::size_t>(comm.rank);
+                const Share own  = shareOf(all, comm.rank);
+                const Plan  plan(o, comm, own.q.size());
+                EXPECT_EQ(gmxfmm_get_ranks_info(plan.get(), &found[rank]), GMXFMM_OK); /* before there is anything */
+                EXPECT_EQ(found[rank].num_particles, 0);
+                EXPECT_EQ(plan.prepare(own).status, GMXFMM_OK);
+                step(plan, comm, own, &r);
+                EXPECT_EQ(gmxfmm_get_ranks_info(plan.get(), &found[rank]), GMXFMM_OK);
+                gmxfmm_reset_ranks_times(plan.get());
+                EXPECT_EQ(gmxfmm_get_ranks_info(plan.get(), &later[rank]), GMXFMM_OK);
+            });
+    std::int64_t owned = 0;
+    std::size_t  sent = 0, received = 0;
+    for (std::size_t rank = 0; rank < num; rank++)
+    {
+        const gmxfmm_ranks_info& info = found[rank];
+        EXPECT_NEAR(static_cast<double>(info.num_particles), 1000, 10); /* as bisection deals them */
+        EXPECT_EQ(info.num_targets, info.num_particles);
+        EXPECT_GT(info.num_imported, 0);
+        for (double time : {info.time_bisection, info.time_travel, info.time_tree, info.time_lists, info.time_exchange})
+        {
+            EXPECT_GT(time, 0);
+        }
+        EXPECT_EQ(later[rank].num_particles, info.num_particles);
+        EXPECT_EQ(later[rank].time_travel, 0);
+        owned += info.num_particles;
+        sent += info.bytes_sent;
+        received += info.bytes_received;
+    }
+    EXPECT_EQ(owned, 3000);
+    EXPECT_EQ(sent, received);
+    EXPECT_EQ(gmxfmm_get_ranks_info(nullptr, found.data()), GMXFMM_ERROR_NULL);
 }
 
 /* Ranks that want nothing give the others what they want. */
@@ -1054,7 +1102,7 @@ TEST(Bisection, DealsAsManyToEachWhoeverGivesThem)
                             char             message[256];
                             fmm_ranks*       ranks = fmm_ranks_create(&comm);
                             EXPECT_EQ(treecode_bisect(ranks, static_cast<std::int64_t>(own.q.size()), own.x.data(),
-                                                      to.data(), message, sizeof(message)),
+                                                      to.data(), 2, message, sizeof(message)),
                                       GMXFMM_OK);
                             for (std::size_t k = 0; k < own.q.size(); k++)
                             {
@@ -1072,4 +1120,23 @@ TEST(Bisection, DealsAsManyToEachWhoeverGivesThem)
             }
         }
     }
+}
+
+/* ---------------------------------------------------------------------------------------------------------------
+ * copies
+ */
+
+/* By several threads, of a size that none of their pieces divides. */
+TEST(RanksCopy, LargeParcels)
+{
+    std::vector<unsigned char> from(20 * 1024 * 1024 + 77), to(from.size() + 1, 7);
+    for (std::size_t i = 0; i < from.size(); i++)
+    {
+        from[i] = static_cast<unsigned char>(i * 2654435761U >> 13);
+    }
+    omp_set_num_threads(3);
+    fmm_ranks_copy(to.data(), from.data(), from.size(), 1);
+    omp_set_num_threads(1);
+    EXPECT_EQ(std::memcmp(to.data(), from.data(), from.size()), 0);
+    EXPECT_EQ(to.back(), 7);
 }

@@ -68,6 +68,12 @@ const treecode_stages* stages()
     return row != nullptr ? row->treecode : nullptr;
 }
 
+const treecode_stages* stagesOfRanks()
+{
+    const fmm_backend* row = fmm_find_backend(GMXFMM_TREECODE, device(), GMXFMM_DOUBLE, GMXFMM_M2L_AUTO);
+    return row != nullptr && row->on_ranks != nullptr ? row->on_ranks->treecode : nullptr;
+}
+
 treecode_options settings(treecode_kernel kernel, double theta, int degree, std::int64_t leaf)
 {
     treecode_options o = {};
@@ -186,7 +192,7 @@ void solveAsRank(treecode_options   options,
         q.push_back(c.q[i]);
     }
     fmm_ranks* ranks = fmm_ranks_create(&comm);
-    options.stages   = &treecode_on_ranks;
+    options.stages   = stagesOfRanks();
     options.ranks    = ranks;
     ASSERT_EQ(treecode_create(&t, &options, message, sizeof(message)), GMXFMM_OK) << message;
     Numbers         potential(met.size() + 1), field(3 * met.size() + 1);

@@ -4,6 +4,7 @@
 #include "fmm/treecode/backend.h"
 
 #include "cuda/device.h"
+#include "cuda/treecode/backend.h"
 #include "cuda/treecode/step.h"
 #include "fmm/particles.h"
 #include "fmm/state.h"
@@ -12,8 +13,7 @@
 
 extern const struct treecode_stages treecode_on_cuda; /* device.cu */
 
-/* A copy, if need be, that is the plan's until the next one. */
-static gmxfmm_status on_host(gmxfmm_plan* plan, const void** x, size_t num)
+gmxfmm_status treecode_cuda_on_host(gmxfmm_plan* plan, const void** x, size_t num)
 {
     const size_t  word   = plan->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
     treecode*     sums   = fmm_treecode_sums(plan);
@@ -21,9 +21,9 @@ static gmxfmm_status on_host(gmxfmm_plan* plan, const void** x, size_t num)
     return status == GMXFMM_OK ? status : fmm_fail(plan, status, "%s", treecode_message(sums));
 }
 
-static gmxfmm_status set_targets(gmxfmm_plan* plan, const void* x)
+gmxfmm_status treecode_cuda_set_targets(gmxfmm_plan* plan, const void* x)
 {
-    const gmxfmm_status status = on_host(plan, &x, 3 * (size_t)plan->particles.num_targets);
+    const gmxfmm_status status = treecode_cuda_on_host(plan, &x, 3 * (size_t)plan->particles.num_targets);
     return status == GMXFMM_OK ? fmm_particles_keep_targets(plan, x) : status;
 }
 
@@ -48,6 +48,7 @@ static unsigned capabilities(const gmxfmm_plan* plan)
     return GMXFMM_CAN_TARGETS | GMXFMM_CAN_ENQUEUE;
 }
 
+extern const fmm_backend fmm_backend_treecode_ranks_cuda; /* ranks/backend.c */
 extern const fmm_backend fmm_backend_treecode_cuda;
 const fmm_backend        fmm_backend_treecode_cuda = {
            .method     = GMXFMM_TREECODE,
@@ -65,10 +66,12 @@ const fmm_backend        fmm_backend_treecode_cuda = {
            .create       = fmm_treecode_create,
            .destroy      = fmm_treecode_destroy,
            .set_charges  = fmm_treecode_set_charges,
-           .set_targets  = set_targets,
-           .on_host      = on_host,
+           .set_targets  = treecode_cuda_set_targets,
+           .on_host      = treecode_cuda_on_host,
            .assign       = fmm_treecode_assign,
            .execute      = fmm_treecode_execute,
            .get_info     = fmm_treecode_get_info,
            .enqueue      = enqueue,
+
+           .on_ranks = &fmm_backend_treecode_ranks_cuda,
 };

@@ -139,7 +139,7 @@ static size_t bytes_of(const treecode_device* d)
             sum += b->capacity;
         }
     }
-    for (const DeviceBuffer* b : {&d->x_copy, &d->y_copy, &d->copy, &d->q, &d->sorted_q, &d->charge, &d->point, &d->phi,
+    for (const DeviceBuffer* b : {&d->x_copy, &d->y_copy, &d->q, &d->sorted_q, &d->charge, &d->point, &d->phi,
                                   &d->slope[0], &d->slope[1], &d->slope[2], &d->partial, &d->scratch})
     {
         sum += b->capacity;
@@ -157,22 +157,20 @@ static gmxfmm_status reserve(treecode* t)
     treecode_device* d = t->device;
     FMM_TRY(check_shared(t));
     const size_t edge = (size_t)t->options.degree + 1, size = edge * edge * edge * sizeof(double);
-    const size_t n = (size_t)t->n * sizeof(double), m = (size_t)t->num_targets * sizeof(double);
-    const size_t word = t->options.floats ? sizeof(float) : sizeof(double);
+    const size_t m = (size_t)t->num_targets * sizeof(double);
     struct
     {
         DeviceBuffer* buffer;
         size_t        bytes;
     } const wanted[] = {
-        {&d->sorted_q, n},
-        {&d->charge, (size_t)d->sources.num * size},
+        {&d->sorted_q, (size_t)(t->n + t->imported) * sizeof(double)},
+        {&d->charge, (size_t)(d->sources.num + t->num_points) * size},
         {&d->point, t->options.dual ? (size_t)treecode_device_targets(t)->num * size : 0},
         {&d->phi, m},
         {&d->slope[0], m},
         {&d->slope[1], m},
         {&d->slope[2], m},
-        {&d->x_copy, 3 * (size_t)t->n * word},
-        {&d->copy, 7 * (size_t)t->num_targets * word}, /* potential, field and force */
+        {&d->x_copy, treecode_copy_bytes(t)},
         {&d->energies, c_energyBlocks * sizeof(double)},
     };
     for (const auto& one : wanted)
@@ -198,9 +196,16 @@ static gmxfmm_status charges(treecode* t)
     return treecode_device_charges(t, t->device->stream);
 }
 
-static gmxfmm_status sum_all(treecode* t, int with_field, cudaStream_t stream)
+gmxfmm_status treecode_device_begin_sums(treecode* t, int with_field, cudaStream_t stream)
 {
     treecode_device* d = t->device;
+    for (const DeviceBuffer* sum : {&d->phi, &d->slope[0], &d->slope[1], &d->slope[2]})
+    {
+        if (d->lists.num_tiles == 0) /* targets without sources */
+        {
+            FMM_CUDA(t, cudaMemsetAsync(sum->memory, 0, (size_t)t->num_targets * sizeof(double), stream));
+        }
+    }
     FMM_TRY(treecode_device_sums(t, &d->lists, t->options.precision, with_field, stream));
     if (t->options.dual)
     {
@@ -209,9 +214,19 @@ static gmxfmm_status sum_all(treecode* t, int with_field, cudaStream_t stream)
                                     (size_t)treecode_device_targets(t)->num * edge * edge * edge * sizeof(double),
                                     stream));
         FMM_TRY(treecode_device_sums(t, &d->point_lists, t->options.precision, 0, stream));
-        FMM_TRY(treecode_device_downward(t, with_field, stream));
     }
     return GMXFMM_OK;
+}
+
+gmxfmm_status treecode_device_end_sums(treecode* t, int with_field, cudaStream_t stream)
+{
+    return t->options.dual ? treecode_device_downward(t, with_field, stream) : GMXFMM_OK;
+}
+
+static gmxfmm_status sum_all(treecode* t, int with_field, cudaStream_t stream)
+{
+    FMM_TRY(treecode_device_begin_sums(t, with_field, stream));
+    return treecode_device_end_sums(t, with_field, stream);
 }
 
 static gmxfmm_status all_sums(treecode* t, int with_field)
@@ -225,7 +240,7 @@ static gmxfmm_status output(treecode* t, treecode_output* o)
     DeviceScope      scope(t->options.device_id);
     treecode_device* d = t->device;
     const size_t     m = (size_t)t->num_targets, word = t->options.floats ? sizeof(float) : sizeof(double);
-    char*            copy = d->copy.as<char>();
+    char*            copy = d->x_copy.as<char>();
     TreecodeResults  results;
     struct
     {
@@ -245,9 +260,13 @@ static gmxfmm_status output(treecode* t, treecode_output* o)
     }
     FMM_TRY(treecode_download(t, &results, d->results.memory, sizeof(results)));
     o->energy = results.energy;
-    return results.bad_positions > 0 ? treecode_fail(t, GMXFMM_ERROR_POSITION, "a position is not finite")
-           : results.bad_results > 0 ? treecode_coincident(t, -1)
-                                     : GMXFMM_OK;
+    if (results.bad_positions > 0)
+    {
+        return treecode_fail(t, GMXFMM_ERROR_POSITION, "a position is not finite");
+    }
+    const gmxfmm_status status = results.bad_results > 0 ? treecode_coincident(t, -1) : GMXFMM_OK;
+    t->bad_target              = (int64_t)results.bad_target - 1;
+    return status;
 }
 
 static gmxfmm_status wait(treecode* t)

@@ -32,14 +32,14 @@ struct Criterion
 {
     TreecodeTree targets, sources;
     double       theta;
-    int          points;
+    int          points, widened;
 };
 
 __device__ treecode_decision decide(const Criterion& c, int2 p)
 {
     const TreecodeTree &t = c.targets, &s = c.sources;
     double              x[3], y[3];
-    const double        rx = t.ball(p.x, x), ry = s.ball(p.y, y);
+    const double        rx = t.ball(p.x, x, c.widened), ry = s.ball(p.y, y, c.widened);
     return treecode_decide(treecode_is_far(c.theta, x, rx, y, ry), rx >= ry, t.count(p.x) <= c.points,
                            s.count(p.y) <= c.points, t.num_children[p.x] > 0, s.num_children[p.y] > 0);
 }
@@ -347,7 +347,8 @@ gmxfmm_status treecode_device_dual_lists(treecode* t)
 {
     treecode_device*  d       = t->device;
     const DeviceTree* targets = treecode_device_targets(t);
-    const Criterion   c = {targets->view(), d->sources.view(), t->options.theta, (int)treecode_cube(t->options.degree)};
+    const Criterion   c = {targets->view(), d->sources.view(), t->options.theta, (int)treecode_cube(t->options.degree),
+                           treecode_widens(t)};
     int64_t           found = 0;
     Rows              rows  = {};
     if ((double)targets->num * c.points > INT32_MAX)

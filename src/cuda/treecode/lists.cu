@@ -31,7 +31,7 @@ struct alignas(16) Node
     int    count, child, next, unused; /* child: -1 without children; next: -1 at the end */
 };
 
-__global__ void __launch_bounds__(c_threads) nodes(TreecodeTree tree, Node* node)
+__global__ void __launch_bounds__(c_threads) nodes(TreecodeTree tree, int widened, Node* node)
 {
     const int cluster = (int)(blockIdx.x * c_threads + threadIdx.x);
     if (cluster >= tree.num)
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(c_threads) nodes(TreecodeTree tree, Node* node
         return;
     }
     Node own;
-    own.radius = tree.ball(cluster, own.centre);
+    own.radius = tree.ball(cluster, own.centre, widened);
     own.count  = tree.count(cluster);
     own.child  = tree.num_children[cluster] > 0 ? tree.child[cluster] : -1;
     own.unused = 0;
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(c_threads) traverse(Criterion       c,
         return;
     }
     double       centre[3];
-    const double radius = targets.ball(lists.cluster[b], centre);
+    const double radius = targets.ball(lists.cluster[b], centre, 0);
     int64_t      a = fill ? approximatedStart[b] : 0, p = fill ? directStart[b] : 0;
     int          cluster = c.num > 0 ? 0 : -1;
     while (cluster >= 0)
@@ -305,8 +305,8 @@ gmxfmm_status treecode_device_lists(treecode* t)
     FMM_TRY(treecode_grow(t, &d->work[1], (size_t)d->sources.num * sizeof(Node)));
     const Criterion c = {d->work[1].as<Node>(), t->options.theta, (int)treecode_cube(t->options.degree),
                          d->sources.num};
-    nodes<<<treecode_blocks(d->sources.num, c_threads), c_threads, 0, d->stream>>>(d->sources.view(),
-                                                                                   d->work[1].as<Node>());
+    nodes<<<treecode_blocks(d->sources.num, c_threads), c_threads, 0, d->stream>>>(
+        d->sources.view(), treecode_widens(t), d->work[1].as<Node>());
     traverse<false><<<treecode_blocks(lists->num, c_threads), c_threads, 0, d->stream>>>(
         c, targets->view(), lists->view(), lists->num, lists->approximated_start.as<int64_t>(),
         lists->direct_start.as<int64_t>(), nullptr, nullptr);

@@ -62,6 +62,7 @@ __global__ void __launch_bounds__(c_threads) writeResults(TreecodeTree     tree,
     if (bad > 0)
     {
         atomicAdd(&results->bad_results, (unsigned long long)bad);
+        atomicMax(&results->bad_target, (unsigned long long)s + 1);
     }
 }
 

@@ -18,8 +18,9 @@ enum
 struct Sites
 {
     SumsArguments            all; /* sum: of targets */
+    TreecodeBatches          lists[2];
     treecode_kernel          kernel;
-    int                      values;
+    int                      num_lists, values;
     KernelParameters<double> parameters;
 };
 
@@ -39,13 +40,12 @@ __device__ __forceinline__ void addPair(const Sites& a, const double* d, double 
 }
 
 /* This thread's part of the sums of a target of the batch. */
-__device__ void addOthers(const Sites& a, int batch, int target, double* sum)
+__device__ void addOthers(const Sites& a, const TreecodeBatches& lists, int batch, int target, double* sum)
 {
-    const TreecodeBatches& lists = a.all.lists;
-    const TreecodeTree&    from  = a.all.sources;
-    const int              edge = a.all.degree + 1, size = edge * edge * edge;
-    const double           x[3] = {a.all.targets.x[0][target], a.all.targets.x[1][target], a.all.targets.x[2][target]};
-    double                 d[3];
+    const TreecodeTree& from = a.all.sources;
+    const int           edge = a.all.degree + 1, size = edge * edge * edge;
+    const double        x[3] = {a.all.targets.x[0][target], a.all.targets.x[1][target], a.all.targets.x[2][target]};
+    double              d[3];
     for (int64_t l = lists.direct_start[batch]; l < lists.direct_start[batch + 1]; l++)
     {
         const int cluster = lists.direct[l];
@@ -106,7 +106,10 @@ __global__ void __launch_bounds__(c_threads) sumsOfSites(const __grid_constant__
             if (missing[i])
             {
                 double sum[c_values] = {0};
-                addOthers(a, tile.batch, tile.first + first + i, sum);
+                for (int k = 0; k < a.num_lists; k++)
+                {
+                    addOthers(a, a.lists[k], tile.batch, tile.first + first + i, sum);
+                }
                 for (int v = 0; v < a.values; v++)
                 {
                     const double all = block_sum<c_threads>(sum[v]);
@@ -123,10 +126,22 @@ __global__ void __launch_bounds__(c_threads) sumsOfSites(const __grid_constant__
 
 } // namespace
 
-gmxfmm_status
-treecode_sums_of_sites(treecode* t, const DeviceLists* lists, const SumsArguments& a, int values, cudaStream_t stream)
+gmxfmm_status treecode_sums_of_sites(treecode*            t,
+                                     const DeviceLists*   lists,
+                                     const DeviceLists*   before,
+                                     const SumsArguments& a,
+                                     int                  values,
+                                     cudaStream_t         stream)
 {
-    Sites s = {a, t->options.kernel, values, {}};
+    Sites s = {};
+    if (before != nullptr && before->num > 0)
+    {
+        s.lists[s.num_lists++] = before->view();
+    }
+    s.lists[s.num_lists++] = lists->view();
+    s.all                  = a;
+    s.kernel               = t->options.kernel;
+    s.values               = values;
     for (int i = 0; i < TREECODE_PARAMETERS; i++)
     {
         s.parameters.p[i] = a.parameter[i];

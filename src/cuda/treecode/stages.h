@@ -12,6 +12,8 @@
 gmxfmm_status treecode_device_extent(treecode* t, double low[3], double high[3]);
 gmxfmm_status treecode_device_trees(treecode* t);
 gmxfmm_status treecode_device_mirror(treecode* t, int with_particles);
+/* Room for so many clusters; those that there are stay. */
+gmxfmm_status treecode_device_reserve_clusters(treecode* t, DeviceTree* tree, int num);
 
 /* gather.cu: x on the device. */
 gmxfmm_status treecode_device_gather(treecode* t, const void* x, cudaStream_t stream);
@@ -33,9 +35,20 @@ gmxfmm_status treecode_device_finish_lists(treecode* t, DeviceLists* lists, int6
 gmxfmm_status treecode_device_charges(treecode* t, cudaStream_t stream);
 size_t        treecode_device_charges_shared(int degree);
 
+/* device.cu: sums of t's lists, up to the downward pass; and that, where there is one. */
+gmxfmm_status treecode_device_begin_sums(treecode* t, int with_field, cudaStream_t stream);
+gmxfmm_status treecode_device_end_sums(treecode* t, int with_field, cudaStream_t stream);
+
 /* sums.cu: sums of lists into phi and slope, or those of points into point. */
 gmxfmm_status treecode_device_sums(
     treecode* t, const DeviceLists* lists, gmxfmm_precision precision, int with_field, cudaStream_t stream);
+/* Adds those of more lists of the same batches to what `lists`, which may have no batches, have given. */
+gmxfmm_status treecode_device_add_sums(treecode*          t,
+                                       const DeviceLists* lists,
+                                       const DeviceLists* more,
+                                       gmxfmm_precision   precision,
+                                       int                with_field,
+                                       cudaStream_t       stream);
 
 /* downward.cu: from point to phi and slope. */
 gmxfmm_status treecode_device_downward(treecode* t, int with_field, cudaStream_t stream);

@@ -35,17 +35,15 @@ struct TreecodeTree
         *half               = 0.5 * (high[3 * (size_t)cluster + d] - bottom);
         *centre             = bottom + *half;
     }
-    /* Half the diagonal. */
-    __device__ double ball(int cluster, double centre[3]) const
+    /* The radius in (13): boxes.h. */
+    __device__ double ball(int cluster, double centre[3], int widened) const
     {
-        double square = 0;
+        double half[3];
         for (int d = 0; d < 3; d++)
         {
-            double half;
-            box(cluster, d, &centre[d], &half);
-            square += half * half;
+            box(cluster, d, &centre[d], &half[d]);
         }
-        return sqrt(square);
+        return treecode_radius(half, widened);
     }
     __device__ int count(int cluster) const
     {
@@ -123,20 +121,21 @@ struct TreecodeResults
 {
     double             energy;
     unsigned long long bad_positions, bad_results; /* numbers that are not finite */
+    unsigned long long bad_target;                 /* 1 + the last of the sorted targets with such results; 0: none */
 };
 
 struct treecode_device
 {
-    DeviceLimits      limits;
-    AllowedKernels    allowed; /* shared memory */
-    int               multiprocessors = 0;
-    cudaStream_t      stream          = nullptr;
-    DeviceTree        sources, targets; /* targets: separate ones */
-    DeviceLists       lists, point_lists, sample;
-    const void *      x = nullptr, *y = nullptr;       /* the caller's positions on the device, in an assign */
-    DeviceBuffer      x_copy, y_copy;                  /* those of the host */
-    DeviceBuffer      copy;                            /* results on their way to the host */
-    std::vector<char> host_copy;                       /* arrays of the device on the host */
+    DeviceLimits   limits;
+    AllowedKernels allowed; /* shared memory */
+    int            multiprocessors = 0;
+    cudaStream_t   stream          = nullptr;
+    DeviceTree     sources, targets; /* targets: separate ones */
+    DeviceLists    lists, point_lists, sample;
+    const void *   x = nullptr, *y = nullptr; /* the caller's positions on the device, in an assign */
+    DeviceBuffer   x_copy, y_copy; /* those of the host; the former has results on their way there, too, since
+                                    * positions are no longer needed then */
+    std::vector<char> host_copy;   /* arrays of the device on the host */
     void*             staging[2] = {nullptr, nullptr}; /* of the host, pinned: on its way from or to the caller */
     cudaEvent_t       staged[2]  = {nullptr, nullptr}; /* the device has taken or filled it */
     DeviceBuffer      q, sorted_q;                     /* charges in the caller's order and in that of the tree */
@@ -171,6 +170,14 @@ enum
 static inline unsigned treecode_blocks(int64_t tasks, int threads)
 {
     return (unsigned)(tasks > 0 ? (tasks + threads - 1) / threads : 1);
+}
+
+/* Of x_copy: positions, or potential, field and force. */
+static inline size_t treecode_copy_bytes(const treecode* t)
+{
+    const size_t word = t->options.floats ? sizeof(float) : sizeof(double);
+    const size_t x = 3 * (size_t)t->n, results = (t->ranks != nullptr ? 4 : 7) * (size_t)t->num_targets;
+    return (x > results ? x : results) * word;
 }
 
 /* Of call.h. */

@@ -15,6 +15,7 @@ struct SumsArguments
     TreecodePoints      points;
     double              parameter[TREECODE_PARAMETERS];
     double* sum[4]; /* potential and field: of targets, or, where lists have parts, of part, tile and place in it */
+    int     adds;   /* 1: to what is in sum */
 };
 
 /* A block a tile and part: grid (num_tiles, parts). Errors: OPTION (no such kernel), DEVICE. */
@@ -24,8 +25,12 @@ gmxfmm_status treecode_sums_double(
     treecode* t, const DeviceLists* lists, const SumsArguments& a, bool withField, cudaStream_t stream);
 
 /* Sums of particles without charge at the place of a charge, where those in a.sum, of targets, are not finite; values:
- * 1 or, with the field, 4. Errors: DEVICE. */
-gmxfmm_status
-treecode_sums_of_sites(treecode* t, const DeviceLists* lists, const SumsArguments& a, int values, cudaStream_t stream);
+ * 1 or, with the field, 4. before: other lists of the same batches whose sums are in a.sum, or NULL. Errors: DEVICE. */
+gmxfmm_status treecode_sums_of_sites(treecode*            t,
+                                     const DeviceLists*   lists,
+                                     const DeviceLists*   before,
+                                     const SumsArguments& a,
+                                     int                  values,
+                                     cudaStream_t         stream);
 
 #endif

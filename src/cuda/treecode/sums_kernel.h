@@ -469,10 +469,10 @@ __global__ void __launch_bounds__(c_mostThreads) tileSums(SumsArguments a, Kerne
     {
         const int64_t to = parts > 1 ? ((int64_t)part * gridDim.x + blockIdx.x) * blockDim.x * c_targets + first + i
                                      : tile.first + first + i;
-        a.sum[0][to]     = sums.phi[i];
+        a.sum[0][to]     = a.adds ? a.sum[0][to] + sums.phi[i] : sums.phi[i];
         for (int d = 0; d < 3 && withField; d++)
         {
-            a.sum[1 + d][to] = sums.field[d][i];
+            a.sum[1 + d][to] = a.adds ? a.sum[1 + d][to] + sums.field[d][i] : sums.field[d][i];
         }
     }
 }

@@ -341,23 +341,6 @@ enum
     c_middle
 };
 
-gmxfmm_status reserveClusters(treecode* t, DeviceTree* tree, int num)
-{
-    if (num > tree->capacity)
-    {
-        const size_t        more       = (size_t)num + (size_t)num / 2;
-        DeviceBuffer* const integers[] = {&tree->begin, &tree->end, &tree->child, &tree->num_children, &tree->parent};
-        for (DeviceBuffer* buffer : integers)
-        {
-            FMM_TRY(treecode_grow_keep(t, buffer, more * sizeof(int)));
-        }
-        FMM_TRY(treecode_grow_keep(t, &tree->low, 3 * more * sizeof(double)));
-        FMM_TRY(treecode_grow_keep(t, &tree->high, 3 * more * sizeof(double)));
-        tree->capacity = (int)more;
-    }
-    return treecode_grow(t, &t->device->work[c_middle], 3 * (size_t)tree->capacity * sizeof(double));
-}
-
 template <class Operation>
 gmxfmm_status scan(treecode* t, bool inclusive, Operation operation, int* out, int num)
 {
@@ -447,7 +430,7 @@ gmxfmm_status addLevel(treecode* t, DeviceTree* tree, const X* x, int* num_prese
     FMM_TRY(treecode_download(t, &last, d->work[c_at].as<int>() + n - 1, sizeof(int)));
     /* a cluster that is split gives way to its children */
     const int now = last + 1, added = now - (*num_present - num_splits);
-    FMM_TRY(reserveClusters(t, tree, tree->num + added));
+    FMM_TRY(treecode_device_reserve_clusters(t, tree, tree->num + added));
     FMM_TRY(treecode_grow_keep(t, &d->work[c_present], (size_t)now * sizeof(int)));
     FMM_TRY(treecode_grow(t, &d->work[c_otherPresent], (size_t)now * sizeof(int)));
     FMM_TRY(treecode_grow(t, &d->work[c_begin], 2 * (size_t)now * sizeof(int)));
@@ -481,7 +464,7 @@ gmxfmm_status build(treecode* t, DeviceTree* tree, int64_t n, const void* x)
     tree->n            = (int)n;
     tree->num = tree->num_leaves = 0;
     tree->level.assign(1, 0);
-    FMM_TRY(reserveClusters(t, tree, 1));
+    FMM_TRY(treecode_device_reserve_clusters(t, tree, 1));
     FMM_TRY(treecode_grow(t, &tree->leaf, sizeof(int)));
     for (DeviceBuffer& coordinate : tree->x)
     {
@@ -570,6 +553,23 @@ gmxfmm_status copyTree(treecode* t, treecode_clusters* c, const DeviceTree* tree
 
 } // namespace
 
+gmxfmm_status treecode_device_reserve_clusters(treecode* t, DeviceTree* tree, int num)
+{
+    if (num > tree->capacity)
+    {
+        const size_t        more       = (size_t)num + (size_t)num / 2;
+        DeviceBuffer* const integers[] = {&tree->begin, &tree->end, &tree->child, &tree->num_children, &tree->parent};
+        for (DeviceBuffer* buffer : integers)
+        {
+            FMM_TRY(treecode_grow_keep(t, buffer, more * sizeof(int)));
+        }
+        FMM_TRY(treecode_grow_keep(t, &tree->low, 3 * more * sizeof(double)));
+        FMM_TRY(treecode_grow_keep(t, &tree->high, 3 * more * sizeof(double)));
+        tree->capacity = (int)more;
+    }
+    return treecode_grow(t, &t->device->work[c_middle], 3 * (size_t)tree->capacity * sizeof(double));
+}
+
 gmxfmm_status treecode_device_extent(treecode* t, double low[3], double high[3])
 {
     DeviceScope      scope(t->options.device_id);
@@ -577,7 +577,8 @@ gmxfmm_status treecode_device_extent(treecode* t, double low[3], double high[3])
     const size_t     word = t->options.floats ? sizeof(float) : sizeof(double);
     d->x                  = t->x;
     d->y                  = t->y;
-    FMM_CUDA(t, cudaDeviceSynchronize()); /* whatever makes the arrays is done */
+    FMM_CUDA(t, cudaDeviceSynchronize());                          /* whatever makes the arrays is done */
+    FMM_TRY(treecode_grow(t, &d->x_copy, treecode_copy_bytes(t))); /* all of it: x stays where it is until the next */
     FMM_TRY(treecode_on_device(t, &d->x, &d->x_copy, 3 * (size_t)t->n * word));
     FMM_TRY(t->options.floats ? widen<float>(t, d->x, t->n, "particle", low, high)
                               : widen<double>(t, d->x, t->n, "particle", low, high));

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fmm/parallel/copy.h"
+
 fmm_ranks* fmm_ranks_create(const gmxfmm_comm* comm)
 {
     fmm_ranks* ranks = calloc(1, sizeof(*ranks));
@@ -179,7 +181,7 @@ gmxfmm_status fmm_ranks_some_each(const fmm_ranks* ranks,
         char*       to   = received > 0 ? (char*)receive + (size_t)receive_start[r] * bytes : NULL;
         if (r == comm->rank)
         {
-            memcpy(to, from, received);
+            fmm_ranks_copy(to, from, received, comm->size);
         }
         else
         {

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "fmm/gmxfmm_parallel.h"
+#include "fmm/parallel/copy.h"
+#include "fmm/parallel/threads.h"
 
 /* What a rank shows. */
 typedef struct
@@ -95,11 +97,16 @@ static int exchange(void* context, int n, const gmxfmm_parcel* m)
         }
         else if (sent->send_bytes > 0)
         {
-            memcpy(m[i].receive, sent->send, sent->send_bytes);
+            fmm_ranks_copy(m[i].receive, sent->send, sent->send_bytes, t->size);
         }
     }
     wait_for_all(t);
     return failed;
+}
+
+int fmm_ranks_are_threads(const gmxfmm_comm* comm)
+{
+    return comm->all_gather == all_gather;
 }
 
 gmxfmm_status gmxfmm_threads_create(gmxfmm_threads** threads, int size)

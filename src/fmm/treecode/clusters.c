@@ -22,15 +22,13 @@ enum
 
 double treecode_box(const treecode_clusters* c, int cluster, double centre[3], double half[3])
 {
-    double square = 0;
     for (int d = 0; d < 3; d++)
     {
         const double low = c->low[3 * (size_t)cluster + (size_t)d], high = c->high[3 * (size_t)cluster + (size_t)d];
         half[d]   = 0.5 * (high - low);
         centre[d] = low + half[d];
-        square += half[d] * half[d];
     }
-    return sqrt(square);
+    return treecode_radius(half, 0);
 }
 
 void treecode_clusters_free(treecode_clusters* c)

@@ -42,7 +42,10 @@ static treecode_decision decide(const treecode_criterion* c, pair p, int64_t poi
 {
     const treecode_clusters *t = c->targets, *s = c->sources;
     double                   x[3], y[3], half[3];
-    const double             rx = treecode_box(t, p.target, x, half), ry = treecode_box(s, p.source, y, half);
+    treecode_box(t, p.target, x, half);
+    const double rx = treecode_radius(half, c->widened);
+    treecode_box(s, p.source, y, half);
+    const double ry = treecode_radius(half, c->widened);
     return treecode_decide(
         treecode_is_far(c->theta, x, rx, y, ry), rx >= ry, t->end[p.target] - t->begin[p.target] <= points,
         s->end[p.source] - s->begin[p.source] <= points, t->num_children[p.target] > 0, s->num_children[p.source] > 0);

@@ -71,7 +71,7 @@ static tally traverse(const traversal* c, const double* ball, int* stack, int* a
 }
 
 /* Centres and radii of all clusters. */
-static double* balls(const treecode_clusters* c, int num_threads)
+static double* balls(const treecode_clusters* c, int widened, int num_threads)
 {
     double* ball = malloc(4 * ((size_t)c->num + 1) * sizeof(double));
     if (ball != NULL)
@@ -80,7 +80,8 @@ static double* balls(const treecode_clusters* c, int num_threads)
         for (int i = 0; i < c->num; i++)
         {
             double half[3];
-            ball[4 * (size_t)i + 3] = treecode_box(c, i, ball + 4 * (size_t)i, half);
+            treecode_box(c, i, ball + 4 * (size_t)i, half);
+            ball[4 * (size_t)i + 3] = treecode_radius(half, widened);
         }
     }
     return ball;
@@ -123,7 +124,7 @@ static int build(treecode_lists* lists, const treecode_criterion* c)
 {
     const size_t    num  = (size_t)lists->num;
     const int64_t   edge = c->degree + 1;
-    double*         ball = balls(c->sources, c->num_threads);
+    double*         ball = balls(c->sources, c->widened, c->num_threads);
     const traversal t    = {c->sources, ball, c->theta, edge * edge * edge};
     int             made = ball != NULL && all_batches(lists, c, &t, 0) == 0;
     for (size_t b = 0; b < num && made; b++)

@@ -32,6 +32,7 @@ typedef struct
     double                   theta;
     int                      degree;
     int                      num_threads;
+    int                      widened; /* of ranks: treecode_radius */
 } treecode_criterion;
 
 /* Lists of all batches. *lists is zeros or from an earlier call. 0, or -1 if there is no memory: then it is empty. */

@@ -59,8 +59,8 @@ gmxfmm_status treecode_no_memory(treecode* t)
 
 treecode_criterion treecode_criterion_of(const treecode* t)
 {
-    const treecode_criterion c = {treecode_targets(t), &t->sources, t->options.theta, t->options.degree,
-                                  t->options.num_threads};
+    const treecode_criterion c = {treecode_targets(t),    &t->sources,       t->options.theta, t->options.degree,
+                                  t->options.num_threads, treecode_widens(t)};
     return c;
 }
 

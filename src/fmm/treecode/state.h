@@ -58,6 +58,12 @@ gmxfmm_status treecode_coincident(treecode* t, int64_t target);
 /* Frees what depends on where particles are. */
 void treecode_free_assigned(treecode* t);
 
+/* Whether clusters that are approximated count as wider than they are (boxes.h): those of several ranks. */
+static inline int treecode_widens(const treecode* t)
+{
+    return t->options.ranks != NULL;
+}
+
 treecode_criterion treecode_criterion_of(const treecode* t);
 
 /* The unit of length, and the kernel's parameters in it. */

@@ -18,6 +18,7 @@
 #include "fmm/state.h"
 #include "fmm/status.h"
 #include "fmm/treecode/backend.h"
+#include "fmm/treecode/ranks/backend.h"
 #include "fmm/treecode/ranks/bisection.h"
 #include "fmm/treecode/ranks/coincident.h"
 #include "fmm/treecode/ranks/route.h"
@@ -37,9 +38,12 @@ struct fmm_treecode_ranks
     int            separate;      /* some rank has targets */
     int64_t        num_clusters;  /* of all ranks */
     double *       given, *owned; /* 4 numbers of each particle, on their way */
-    outcome*       outcomes;      /* of the ranks */
-    double*        room;          /* 6 a rank */
-    size_t         bytes;         /* of routes, arrays and sums */
+    size_t         given_room, owned_room;
+    outcome*       outcomes; /* of the ranks */
+    double*        room;     /* 6 a rank */
+    size_t         bytes;    /* of routes, arrays and sums */
+
+    gmxfmm_ranks_info info;
 };
 
 enum
@@ -47,7 +51,7 @@ enum
     c_numbers = 4 /* that travel of a particle at once, at most: place and charge; potential and field */
 };
 
-static gmxfmm_status create(gmxfmm_plan* plan)
+gmxfmm_status fmm_treecode_ranks_create(gmxfmm_plan* plan)
 {
     const size_t               num = (size_t)plan->ranks->comm.size;
     struct fmm_treecode_ranks* r   = calloc(1, sizeof(*r));
@@ -67,18 +71,17 @@ static void free_assigned(gmxfmm_plan* plan)
     struct fmm_treecode_ranks* r = plan->treecode_ranks;
     treecode_route_free(&r->sources);
     treecode_route_free(&r->targets);
-    free(r->given);
-    free(r->owned);
-    r->given = r->owned = NULL;
     plan->bytes -= r->bytes;
     r->bytes = 0;
 }
 
-static void destroy(gmxfmm_plan* plan)
+void fmm_treecode_ranks_destroy(gmxfmm_plan* plan)
 {
     if (plan->treecode_ranks != NULL)
     {
         free_assigned(plan);
+        free(plan->treecode_ranks->given);
+        free(plan->treecode_ranks->owned);
         free(plan->treecode_ranks->outcomes);
         free(plan->treecode_ranks->room);
         free(plan->treecode_ranks);
@@ -88,10 +91,18 @@ static void destroy(gmxfmm_plan* plan)
 }
 
 /* Charges travel with the particles, in each step. */
-static gmxfmm_status set_charges(gmxfmm_plan* plan)
+gmxfmm_status fmm_treecode_ranks_set_charges(gmxfmm_plan* plan)
 {
     (void)plan;
     return GMXFMM_OK;
+}
+
+/* Seconds since *begin, which becomes now. */
+static double lap(double* begin)
+{
+    const double now = fmm_time(), seconds = now - *begin;
+    *begin = now;
+    return seconds;
 }
 
 /* The status, with a message of those that have none. */
@@ -112,12 +123,18 @@ static gmxfmm_status no_memory(gmxfmm_plan* plan)
                     (long long)(plan->particles.n + plan->particles.num_targets));
 }
 
-/* Whether the positions given on this rank are finite. */
-static gmxfmm_status check_places(gmxfmm_plan* plan, const void* x, const double* targets)
+/* Makes *x an address of the host. Whether the positions given on this rank are finite. */
+static gmxfmm_status check_places(gmxfmm_plan* plan, const void** given, const double* targets)
 {
-    double    low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
-    const int threads = plan->num_threads;
-    int64_t   bad     = fmm_widen_extent(x, plan->options.array_type, plan->particles.n, threads, low, high);
+    const gmxfmm_status status = plan->backend->on_host(plan, given, 3 * (size_t)plan->particles.n);
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    const void* x      = *given;
+    double      low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
+    const int   threads = plan->num_threads;
+    int64_t     bad     = fmm_widen_extent(x, plan->options.array_type, plan->particles.n, threads, low, high);
     if (bad >= 0)
     {
         return fmm_fail(plan, GMXFMM_ERROR_POSITION, "the position of particle %lld is not finite", (long long)bad);
@@ -129,8 +146,10 @@ static gmxfmm_status check_places(gmxfmm_plan* plan, const void* x, const double
 }
 
 /* `numbers` each of particles or targets into the array on their way. */
-static void pack(const treecode_route* route, const void* from, gmxfmm_precision type, int numbers, double* to)
+static void
+pack(const treecode_route* route, const void* from, gmxfmm_precision type, int numbers, double* to, int num_threads)
 {
+#pragma omp parallel for schedule(static) num_threads(num_threads)
     for (int64_t k = 0; k < route->given; k++)
     {
         for (int d = 0; d < numbers; d++)
@@ -142,10 +161,16 @@ static void pack(const treecode_route* route, const void* from, gmxfmm_precision
 }
 
 /* Numbers of results, and their products with a charge each where q is not NULL, to the caller. */
-static void
-deliver(const treecode_route* route, const double* from, int numbers, const double* q, gmxfmm_precision type, void* to)
+static void deliver(
+    const gmxfmm_plan* plan, const treecode_route* route, const double* from, int numbers, const double* q, void* to)
 {
-    for (int64_t k = 0; k < route->given && to != NULL; k++)
+    const gmxfmm_precision type = plan->options.array_type;
+    if (to == NULL)
+    {
+        return;
+    }
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads)
+    for (int64_t k = 0; k < route->given; k++)
     {
         for (int d = 0; d < numbers; d++)
         {
@@ -166,20 +191,31 @@ deliver(const treecode_route* route, const double* from, int numbers, const doub
 /* The route of n places to their owners. Collective. Errors: POSITION, MEMORY. */
 static gmxfmm_status deal(gmxfmm_plan* plan, treecode_route* route, int64_t n, const void* x, gmxfmm_precision type)
 {
-    double*       places = malloc((3 * (size_t)n + 1) * sizeof(*places));
-    int*          owner  = malloc(((size_t)n + 1) * sizeof(*owner));
-    gmxfmm_status status = fmm_agree(plan, places != NULL && owner != NULL ? GMXFMM_OK : no_memory(plan));
-    for (int64_t i = 0; i < 3 * n && status == GMXFMM_OK; i++)
+    const int     threads = plan->num_threads;
+    double*       copy    = type == GMXFMM_SINGLE ? malloc((3 * (size_t)n + 1) * sizeof(*copy)) : NULL;
+    int*          owner   = malloc(((size_t)n + 1) * sizeof(*owner));
+    const int     made    = owner != NULL && (copy != NULL || type == GMXFMM_DOUBLE);
+    const double* places  = type == GMXFMM_SINGLE ? copy : x;
+    double        begin   = fmm_time();
+    gmxfmm_status status  = fmm_agree(plan, made ? GMXFMM_OK : no_memory(plan));
+    if (status == GMXFMM_OK && type == GMXFMM_SINGLE)
     {
-        places[i] = type == GMXFMM_DOUBLE ? ((const double*)x)[i] : (double)((const float*)x)[i];
+#pragma omp parallel for schedule(static) num_threads(threads)
+        for (int64_t i = 0; i < 3 * n; i++)
+        {
+            copy[i] = (double)((const float*)x)[i];
+        }
     }
-    status = status == GMXFMM_OK ? treecode_bisect(plan->ranks, n, places, owner, plan->message, sizeof(plan->message))
-                                 : status;
-    free(places);
     status = status == GMXFMM_OK
-                 ? treecode_route_make(route, plan->ranks, n, owner, plan->message, sizeof(plan->message))
+                 ? treecode_bisect(plan->ranks, n, places, owner, threads, plan->message, sizeof(plan->message))
+                 : status;
+    free(copy);
+    plan->treecode_ranks->info.time_bisection += lap(&begin);
+    status = status == GMXFMM_OK
+                 ? treecode_route_make(route, plan->ranks, n, owner, threads, plan->message, sizeof(plan->message))
                  : status;
     free(owner);
+    plan->treecode_ranks->info.time_travel += lap(&begin);
     return status;
 }
 
@@ -194,6 +230,18 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+/* *array gets room for num numbers, contents lost; 0 if there is none. Memory that is there already costs nothing. */
+static int renew(double** array, size_t* room, size_t num)
+{
+    if (*array == NULL || num > *room)
+    {
+        free(*array);
+        *array = malloc((num + 1) * sizeof(**array));
+        *room  = *array != NULL ? num : 0;
+    }
+    return *array != NULL;
+}
+
 /* Memory for what travels. */
 static gmxfmm_status reserve(gmxfmm_plan* plan)
 {
@@ -201,21 +249,23 @@ static gmxfmm_status reserve(gmxfmm_plan* plan)
     const treecode_route*      targets = targets_of(r);
     const size_t               given   = c_numbers * (size_t)larger(r->sources.given, targets->given);
     const size_t               owned   = c_numbers * (size_t)larger(r->sources.owned, targets->owned);
-    r->given                           = malloc((given + 1) * sizeof(double));
-    r->owned                           = malloc((owned + 1) * sizeof(double));
-    r->bytes                           = r->sources.bytes + r->targets.bytes + (given + owned) * sizeof(double);
+    const int made = renew(&r->given, &r->given_room, given) && renew(&r->owned, &r->owned_room, owned);
+    r->bytes       = r->sources.bytes + r->targets.bytes + (r->given_room + r->owned_room) * sizeof(double);
     plan->bytes += r->bytes;
-    return fmm_agree(plan, r->given != NULL && r->owned != NULL ? GMXFMM_OK : no_memory(plan));
+    return fmm_agree(plan, made ? GMXFMM_OK : no_memory(plan));
 }
 
 /* The sources' places, 3 n, and behind them charges, at the owners. */
 static gmxfmm_status send_sources(gmxfmm_plan* plan, const void* x, double* q)
 {
-    struct fmm_treecode_ranks* r = plan->treecode_ranks;
-    pack(&r->sources, x, plan->options.array_type, 3, r->given);
-    const gmxfmm_status status = treecode_route_there(&r->sources, plan->ranks, 3, r->given, r->owned);
-    pack(&r->sources, plan->charges.q, GMXFMM_DOUBLE, 1, r->given);
-    return status == GMXFMM_OK ? treecode_route_there(&r->sources, plan->ranks, 1, r->given, q) : status;
+    struct fmm_treecode_ranks* r     = plan->treecode_ranks;
+    double                     begin = fmm_time();
+    pack(&r->sources, x, plan->options.array_type, 3, r->given, plan->num_threads);
+    gmxfmm_status status = treecode_route_there(&r->sources, plan->ranks, 3, r->given, r->owned);
+    pack(&r->sources, plan->charges.q, GMXFMM_DOUBLE, 1, r->given, plan->num_threads);
+    status = status == GMXFMM_OK ? treecode_route_there(&r->sources, plan->ranks, 1, r->given, q) : status;
+    plan->treecode_ranks->info.time_travel += lap(&begin);
+    return status;
 }
 
 /* Trees and lists of what this rank owns; y: targets, or NULL. */
@@ -235,7 +285,15 @@ static gmxfmm_status assign_owned(gmxfmm_plan* plan, const double* y)
     }
     status = treecode_ranks_choose(t, r->owned, q, m, y);
     status = status == GMXFMM_OK ? treecode_assign(t, r->owned, m, y) : status;
-    return status == GMXFMM_OK ? status : failed(plan, status);
+    if (status != GMXFMM_OK)
+    {
+        return failed(plan, status);
+    }
+    treecode_info info;
+    treecode_get_info(t, &info);
+    plan->treecode_ranks->info.time_tree += info.time_tree;
+    plan->treecode_ranks->info.time_lists += info.time_lists;
+    return GMXFMM_OK;
 }
 
 /* Clusters of all ranks, for those who ask. */
@@ -257,7 +315,7 @@ static gmxfmm_status assign_all(gmxfmm_plan* plan, const void* x)
     const int64_t              m        = plan->particles.num_targets;
     double                     separate = m > 0, room;
     double*                    y        = NULL;
-    gmxfmm_status              status   = fmm_agree(plan, check_places(plan, x, plan->particles.target_x));
+    gmxfmm_status              status   = fmm_agree(plan, check_places(plan, &x, plan->particles.target_x));
     free_assigned(plan);
     status = status == GMXFMM_OK ? fmm_ranks_reduce(&plan->ranks->comm, FMM_RANKS_MAX, &separate, &room, 1) : status;
     r->separate = separate > 0;
@@ -271,7 +329,7 @@ static gmxfmm_status assign_all(gmxfmm_plan* plan, const void* x)
         status = fmm_agree(plan, y != NULL ? GMXFMM_OK : no_memory(plan));
         if (status == GMXFMM_OK)
         {
-            pack(&r->targets, plan->particles.target_x, GMXFMM_DOUBLE, 3, r->given);
+            pack(&r->targets, plan->particles.target_x, GMXFMM_DOUBLE, 3, r->given, plan->num_threads);
             status = treecode_route_there(&r->targets, plan->ranks, 3, r->given, y);
         }
     }
@@ -281,7 +339,7 @@ static gmxfmm_status assign_all(gmxfmm_plan* plan, const void* x)
     return status == GMXFMM_OK ? count_clusters(plan) : status;
 }
 
-static gmxfmm_status assign(gmxfmm_plan* plan, const void* x)
+gmxfmm_status fmm_treecode_ranks_assign(gmxfmm_plan* plan, const void* x)
 {
     return told(plan, assign_all(plan, x));
 }
@@ -308,9 +366,15 @@ static gmxfmm_status conclude(gmxfmm_plan* plan, const void* x, gmxfmm_status st
     {
         *energy += r->outcomes[i].energy;
     }
-    while (who < comm->size && r->outcomes[who].status == GMXFMM_OK)
+    /* what a rank whose device failed has sent may make sums of others infinite: they say the least */
+    for (int pass = 0; pass < 2 && (pass == 0 || who == comm->size); pass++)
     {
-        who++;
+        who = 0;
+        while (who < comm->size && (r->outcomes[who].status == GMXFMM_OK ||
+                                    (pass == 0 && r->outcomes[who].status == GMXFMM_ERROR_COINCIDENT)))
+        {
+            who++;
+        }
     }
     if (who == comm->size)
     {
@@ -322,7 +386,7 @@ static gmxfmm_status conclude(gmxfmm_plan* plan, const void* x, gmxfmm_status st
     {
         return treecode_ranks_coincident(t, who, &given, r->room, plan->message, sizeof(plan->message));
     }
-    return fmm_agree(plan, own.status == GMXFMM_OK ? GMXFMM_OK : failed(plan, (gmxfmm_status)own.status));
+    return fmm_agree(plan, comm->rank == who ? failed(plan, (gmxfmm_status)own.status) : GMXFMM_OK);
 }
 
 /* Results to the ranks that gave the particles. potential and field: some rank wants them. */
@@ -330,14 +394,14 @@ static gmxfmm_status bring_back(gmxfmm_plan* plan, gmxfmm_output* output, int po
 {
     struct fmm_treecode_ranks* r      = plan->treecode_ranks;
     const treecode_route*      route  = targets_of(r);
-    const gmxfmm_precision     type   = plan->options.array_type;
     gmxfmm_status              status = GMXFMM_OK;
+    double                     begin  = fmm_time();
     if (potential)
     {
         status = treecode_route_back(route, plan->ranks, 1, r->owned, r->given);
         if (status == GMXFMM_OK)
         {
-            deliver(route, r->given, 1, NULL, type, output->potential);
+            deliver(plan, route, r->given, 1, NULL, output->potential);
         }
     }
     if (status == GMXFMM_OK && field)
@@ -345,15 +409,26 @@ static gmxfmm_status bring_back(gmxfmm_plan* plan, gmxfmm_output* output, int po
         status = treecode_route_back(route, plan->ranks, 3, r->owned + route->owned, r->given);
         if (status == GMXFMM_OK)
         {
-            deliver(route, r->given, 3, NULL, type, output->field);
-            deliver(route, r->given, 3, plan->charges.q, type, output->force);
+            deliver(plan, route, r->given, 3, NULL, output->field);
+            deliver(plan, route, r->given, 3, plan->charges.q, output->force);
         }
     }
+    plan->treecode_ranks->info.time_travel += lap(&begin);
     return status;
 }
 
-static gmxfmm_status check_step(gmxfmm_plan* plan, const void* x, const gmxfmm_output* output)
+static gmxfmm_status check_step(gmxfmm_plan* plan, const void** x, const gmxfmm_output* output)
 {
+    const treecode*              t          = fmm_treecode_sums(plan);
+    const treecode_ranks_device* device     = t->ranks->on_device;
+    const void* const            results[3] = {output->potential, output->field, output->force};
+    for (int i = 0; i < 3 && device != NULL; i++)
+    {
+        if (results[i] != NULL && !device->is_on_host(t, results[i]))
+        {
+            return fmm_fail(plan, GMXFMM_ERROR_OPTION, "several ranks give results to arrays of the host alone");
+        }
+    }
     if (plan->treecode_ranks->separate && (output->force != NULL || output->want_energy))
     {
         return fmm_fail(
@@ -364,6 +439,25 @@ static gmxfmm_status check_step(gmxfmm_plan* plan, const void* x, const gmxfmm_o
     return output->want_virial ? fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED,
                                           "the treecode has no virial: leave it out, or use method = fmm")
                                : check_places(plan, x, NULL);
+}
+
+/* The sources and their charges for a step. */
+static gmxfmm_status send_charged(gmxfmm_plan* plan, const void* x)
+{
+    struct fmm_treecode_ranks* r = plan->treecode_ranks;
+    treecode*                  t = fmm_treecode_sums(plan);
+    if (t->q != NULL)
+    {
+        return send_sources(plan, x, t->q);
+    }
+    double* const q      = r->owned + 3 * r->sources.owned; /* on their way to the device */
+    gmxfmm_status status = send_sources(plan, x, q);
+    if (status == GMXFMM_OK)
+    {
+        status = t->options.stages->take_charges(t, q);
+        status = fmm_agree(plan, status == GMXFMM_OK ? status : failed(plan, status));
+    }
+    return status;
 }
 
 static gmxfmm_status execute_all(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
@@ -377,9 +471,9 @@ static gmxfmm_status execute_all(gmxfmm_plan* plan, const void* x, gmxfmm_output
     double          begin = fmm_time();
     treecode_output out   = {0};
     treecode_info   info;
-    gmxfmm_status   status = fmm_agree(plan, check_step(plan, x, output));
+    gmxfmm_status   status = fmm_agree(plan, check_step(plan, &x, output));
     status = status == GMXFMM_OK ? fmm_ranks_reduce(&plan->ranks->comm, FMM_RANKS_MAX, wants, room, 3) : status;
-    status = status == GMXFMM_OK ? send_sources(plan, x, t->q) : status;
+    status = status == GMXFMM_OK ? send_charged(plan, x) : status;
     if (status != GMXFMM_OK)
     {
         return status;
@@ -401,28 +495,27 @@ static gmxfmm_status execute_all(gmxfmm_plan* plan, const void* x, gmxfmm_output
     treecode_get_info(t, &info);
     plan->info.time_charges += info.time_charges;
     plan->info.time_sums += info.time_sums;
+    plan->treecode_ranks->info.time_exchange += t->ranks->time_exchange;
     plan->info.time_output += sent + info.time_output + fmm_time() - begin;
     return GMXFMM_OK;
 }
 
-static gmxfmm_status execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
+gmxfmm_status fmm_treecode_ranks_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
 {
     return told(plan, execute_all(plan, x, output));
 }
 
-static void get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
+void fmm_treecode_ranks_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
 {
     fmm_treecode_get_info(plan, info);
     info->num_clusters = (int)plan->treecode_ranks->num_clusters;
 }
 
-static unsigned capabilities(const gmxfmm_plan* plan)
+unsigned fmm_treecode_ranks_capabilities(const gmxfmm_plan* plan)
 {
     (void)plan;
     return GMXFMM_CAN_TARGETS;
 }
-
-#define ONE_RANK "several ranks take no steps on a stream: use gmxfmm_assign and gmxfmm_execute"
 
 extern const fmm_backend fmm_backend_treecode_ranks;
 const fmm_backend        fmm_backend_treecode_ranks = {
@@ -432,18 +525,49 @@ const fmm_backend        fmm_backend_treecode_ranks = {
            .treecode   = &treecode_on_ranks,
 
            .no_exclusions      = "the treecode excludes no pairs: use method = fmm",
-           .no_enqueue         = ONE_RANK,
-           .no_enqueue_assign  = ONE_RANK,
-           .no_enqueue_charges = ONE_RANK,
-           .no_time_stages     = ONE_RANK,
+           .no_enqueue         = TREECODE_RANKS_NO_STREAM,
+           .no_enqueue_assign  = TREECODE_RANKS_NO_STREAM,
+           .no_enqueue_charges = TREECODE_RANKS_NO_STREAM,
+           .no_time_stages     = TREECODE_RANKS_NO_STREAM,
 
-           .capabilities = capabilities,
-           .create       = create,
-           .destroy      = destroy,
-           .set_charges  = set_charges,
+           .capabilities = fmm_treecode_ranks_capabilities,
+           .create       = fmm_treecode_ranks_create,
+           .destroy      = fmm_treecode_ranks_destroy,
+           .set_charges  = fmm_treecode_ranks_set_charges,
            .set_targets  = fmm_particles_keep_targets,
            .on_host      = fmm_treecode_on_host,
-           .assign       = assign,
-           .execute      = execute,
-           .get_info     = get_info,
+           .assign       = fmm_treecode_ranks_assign,
+           .execute      = fmm_treecode_ranks_execute,
+           .get_info     = fmm_treecode_ranks_get_info,
 };
+
+gmxfmm_status gmxfmm_get_ranks_info(const gmxfmm_plan* plan, gmxfmm_ranks_info* info)
+{
+    if (plan == NULL || info == NULL)
+    {
+        return GMXFMM_ERROR_NULL;
+    }
+    memset(info, 0, sizeof(*info));
+    if (plan->ranks == NULL)
+    {
+        return GMXFMM_OK;
+    }
+    const struct fmm_treecode_ranks* r    = plan->treecode_ranks;
+    const treecode*                  t    = fmm_treecode_sums(plan);
+    const int                        last = plan->ranks->comm.size;
+    *info                                 = r->info;
+    info->num_particles                   = r->sources.owned;
+    info->num_targets                     = targets_of(r)->owned;
+    info->num_imported                    = t->imported;
+    info->bytes_sent                      = (size_t)t->ranks->send_start[last] * sizeof(double);
+    info->bytes_received                  = (size_t)t->ranks->receive_start[last] * sizeof(double);
+    return GMXFMM_OK;
+}
+
+void gmxfmm_reset_ranks_times(gmxfmm_plan* plan)
+{
+    if (plan != NULL && plan->ranks != NULL)
+    {
+        memset(&plan->treecode_ranks->info, 0, sizeof(plan->treecode_ranks->info));
+    }
+}

@@ -11,6 +11,7 @@
 #include "fmm/treecode/ranks/bisection.h"
 
 #include <math.h>
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -18,8 +19,11 @@
 
 enum
 {
-    c_bins   = 64,
-    c_rounds = 16 /* of 6 bits each: more than a number has */
+    c_bins     = 1024,
+    c_fewBins  = 64, /* with more ranks than c_fewRanks: histograms of all groups travel */
+    c_fewRanks = 64,
+    c_rounds   = 16,  /* of 6 bits each, or more: more than a number has */
+    c_chunk    = 8192 /* particles of a thread at a time */
 };
 
 /* A part may have so many of a group's particles too many or too few. */
@@ -29,12 +33,14 @@ static const double c_tolerance = 1.0 / 1024;
 typedef struct
 {
     int    first, middle, last;
-    int    axis;             /* of the cut */
-    double edge[c_bins + 1]; /* of the bins; particles of the last are below `upper` */
-    double upper;            /* INFINITY in the first histogram, which has all */
-    double below;            /* particles below edge[0] */
-    double goal, total;      /* that are to be below the cut, and all */
-    double cut, missed;      /* the best so far, and by how many it misses the goal */
+    int    axis;        /* of the cut */
+    double low, high;   /* of the bins; particles of the last are below `upper` */
+    double per_length;  /* bins */
+    double per_bin;     /* of the range: one over the number of bins, a power of two */
+    double upper;       /* INFINITY in the first histogram, which has all */
+    double below;       /* particles below `low` */
+    double goal, total; /* that are to be below the cut, and all */
+    double cut, missed; /* the best so far, and by how many it misses the goal */
     int    found;
 } group;
 
@@ -43,11 +49,13 @@ typedef struct
     const fmm_ranks* ranks;
     int64_t          n;
     const double*    x;
-    int*             owner;         /* n: first rank of the group that a particle is in */
-    group*           groups;        /* of several ranks */
-    int*             group_of;      /* of a first rank; -1: it is alone */
-    int              num;           /* groups */
-    double *         values, *room; /* c_bins of each group */
+    int*             owner;     /* n: first rank of the group that a particle is in */
+    group*           groups;    /* of several ranks */
+    int*             group_of;  /* of a first rank; -1: it is alone */
+    int              num, bins; /* groups; bins of each */
+    int              num_threads;
+    double *         values, *room; /* bins of each group */
+    double*          own;           /* the same of each thread */
 } bisection;
 
 /* Ranks first .. last - 1 are a group, if they are several. */
@@ -66,34 +74,61 @@ static void add_group(bisection* b, group* to, int first, int last)
     }
 }
 
-static void set_bins(group* g, double low, double high)
+static void set_bins(group* g, double low, double high, int bins)
 {
-    for (int i = 0; i < c_bins; i++)
+    g->low        = low;
+    g->high       = high;
+    g->per_length = bins / (high - low);
+    g->per_bin    = 1.0 / bins;
+}
+
+/* Where bin i begins. */
+static inline double edge_of(const group* g, int bins, int i)
+{
+    return i < bins ? g->low + (g->high - g->low) * i * g->per_bin : g->high;
+}
+
+/* Numbers of a thread of a pass over the particles, `size` a group, set to `value`. */
+static double* begin_pass(const bisection* b, int size, double value)
+{
+    double* own = b->own + (size_t)omp_get_thread_num() * (size_t)b->ranks->comm.size * (size_t)b->bins;
+    for (int i = 0; i < size * b->num; i++)
     {
-        g->edge[i] = low + (high - low) * i / c_bins;
+        own[i] = value;
     }
-    g->edge[c_bins] = high;
+    return own;
 }
 
 /* Boxes around groups: their axes and first histograms. */
 static gmxfmm_status start(bisection* b)
 {
-    for (int i = 0; i < 6 * b->num; i++)
+    const int size = 6 * b->num;
+    for (int i = 0; i < size; i++)
     {
         b->values[i] = -INFINITY;
     }
-    for (int64_t i = 0; i < b->n; i++)
+#pragma omp parallel num_threads(b->num_threads)
     {
-        const int g = b->group_of[b->owner[i]];
-        for (int d = 0; d < 3 && g >= 0; d++)
+        double* own = begin_pass(b, 6, -INFINITY);
+#pragma omp for schedule(dynamic, c_chunk)
+        for (int64_t i = 0; i < b->n; i++)
         {
-            double* range = b->values + 6 * g;
-            range[d]      = fmax(range[d], -b->x[3 * i + d]);
-            range[3 + d]  = fmax(range[3 + d], b->x[3 * i + d]);
+            const int g = b->group_of[b->owner[i]];
+            for (int d = 0; d < 3 && g >= 0; d++)
+            {
+                double*      range = own + 6 * g;
+                const double x     = b->x[3 * i + d];
+                range[d]           = range[d] > -x ? range[d] : -x;
+                range[3 + d]       = range[3 + d] > x ? range[3 + d] : x;
+            }
+        }
+#pragma omp critical(treecode_bisection)
+        for (int i = 0; i < size; i++)
+        {
+            b->values[i] = fmax(b->values[i], own[i]);
         }
     }
-    const gmxfmm_status status =
-        fmm_ranks_reduce(&b->ranks->comm, FMM_RANKS_MAX, b->values, b->room, 6 * (size_t)b->num);
+    const gmxfmm_status status = fmm_ranks_reduce(&b->ranks->comm, FMM_RANKS_MAX, b->values, b->room, (size_t)size);
     for (int i = 0; i < b->num; i++)
     {
         group*        g     = &b->groups[i];
@@ -113,21 +148,20 @@ static gmxfmm_status start(bisection* b)
         g->total = -1;
         g->below = 0;
         g->upper = INFINITY;
-        set_bins(g, -range[g->axis], high[g->axis]);
+        set_bins(g, -range[g->axis], high[g->axis], b->bins);
     }
     return status;
 }
 
-/* The bin of a place from edge[0] on. */
-static int bin_of(const group* g, double x)
+/* The bin of a place from `low` on. */
+static int bin_of(const group* g, int bins, double x)
 {
-    const double low = g->edge[0], width = g->edge[c_bins] - low;
-    int          bin = (int)fmin(c_bins - 1, (x - low) / width * c_bins);
-    while (bin > 0 && x < g->edge[bin])
+    int bin = (int)fmin(bins - 1, (x - g->low) * g->per_length);
+    while (bin > 0 && x < edge_of(g, bins, bin))
     {
         bin--;
     }
-    while (bin + 1 < c_bins && x >= g->edge[bin + 1])
+    while (bin + 1 < bins && x >= edge_of(g, bins, bin + 1))
     {
         bin++;
     }
@@ -136,43 +170,54 @@ static int bin_of(const group* g, double x)
 
 static gmxfmm_status count(bisection* b)
 {
-    for (int i = 0; i < c_bins * b->num; i++)
+    const int size = b->bins * b->num;
+    for (int i = 0; i < size; i++)
     {
         b->values[i] = 0;
     }
-    for (int64_t i = 0; i < b->n; i++)
+#pragma omp parallel num_threads(b->num_threads)
     {
-        const int    k = b->group_of[b->owner[i]];
-        const group* g = k >= 0 ? &b->groups[k] : NULL;
-        if (g != NULL && !g->found && b->x[3 * i + g->axis] >= g->edge[0] && b->x[3 * i + g->axis] < g->upper)
+        double* own = begin_pass(b, b->bins, 0);
+#pragma omp for schedule(dynamic, c_chunk)
+        for (int64_t i = 0; i < b->n; i++)
         {
-            b->values[c_bins * k + bin_of(g, b->x[3 * i + g->axis])]++;
+            const int    k = b->group_of[b->owner[i]];
+            const group* g = k >= 0 ? &b->groups[k] : NULL;
+            if (g != NULL && !g->found && b->x[3 * i + g->axis] >= g->low && b->x[3 * i + g->axis] < g->upper)
+            {
+                own[b->bins * k + bin_of(g, b->bins, b->x[3 * i + g->axis])]++;
+            }
+        }
+#pragma omp critical(treecode_bisection)
+        for (int i = 0; i < size; i++)
+        {
+            b->values[i] += own[i]; /* whole numbers: in any order */
         }
     }
-    return fmm_ranks_reduce(&b->ranks->comm, FMM_RANKS_SUM, b->values, b->room, (size_t)c_bins * (size_t)b->num);
+    return fmm_ranks_reduce(&b->ranks->comm, FMM_RANKS_SUM, b->values, b->room, (size_t)size);
 }
 
 /* The best cut at an edge between bins, and the histogram of the bin that a better one is in. */
-static void look(group* g, const double* bin)
+static void look(group* g, const double* bin, int bins)
 {
     int    next  = 0;
     double below = g->below, below_next = g->below;
     if (g->total < 0) /* the first histogram */
     {
         g->total = 0;
-        for (int i = 0; i < c_bins; i++)
+        for (int i = 0; i < bins; i++)
         {
             g->total += bin[i];
         }
         g->goal   = floor(g->total * (g->middle - g->first) / (g->last - g->first) + 0.5);
         g->missed = g->total - g->goal;
     }
-    for (int i = 0; i < c_bins; i++)
+    for (int i = 0; i < bins; i++)
     {
         if (fabs(below - g->goal) < g->missed)
         {
             g->missed = fabs(below - g->goal);
-            g->cut    = g->edge[i];
+            g->cut    = edge_of(g, bins, i);
         }
         if (below <= g->goal)
         {
@@ -181,11 +226,11 @@ static void look(group* g, const double* bin)
         }
         below += bin[i];
     }
-    const double low = g->edge[next], high = g->edge[next + 1];
-    g->found = g->missed <= c_tolerance * g->total || !(low + (high - low) / c_bins > low);
-    g->upper = next + 1 < c_bins ? high : g->upper;
+    const double low = edge_of(g, bins, next), high = edge_of(g, bins, next + 1);
+    g->found = g->missed <= c_tolerance * g->total || !(low + (high - low) / bins > low);
+    g->upper = next + 1 < bins ? high : g->upper;
     g->below = below_next;
-    set_bins(g, low, high);
+    set_bins(g, low, high, bins);
 }
 
 static int has_more(const bisection* b)
@@ -202,6 +247,7 @@ static int has_more(const bisection* b)
 static void halve(bisection* b, group* next)
 {
     const int num = b->num;
+#pragma omp parallel for schedule(static) num_threads(b->num_threads)
     for (int64_t i = 0; i < b->n; i++)
     {
         const int k = b->group_of[b->owner[i]];
@@ -238,6 +284,7 @@ static gmxfmm_status bisect(bisection* b, group* other, char* message, size_t si
 {
     gmxfmm_status status = GMXFMM_OK;
     int           level  = 0;
+#pragma omp parallel for schedule(static) num_threads(b->num_threads)
     for (int64_t i = 0; i < b->n; i++)
     {
         b->owner[i] = 0;
@@ -254,7 +301,7 @@ static gmxfmm_status bisect(bisection* b, group* other, char* message, size_t si
             {
                 if (!b->groups[i].found)
                 {
-                    look(&b->groups[i], b->values + c_bins * i);
+                    look(&b->groups[i], b->values + b->bins * i, b->bins);
                 }
             }
         }
@@ -266,21 +313,25 @@ static gmxfmm_status bisect(bisection* b, group* other, char* message, size_t si
     return status;
 }
 
-gmxfmm_status
-treecode_bisect(const fmm_ranks* ranks, int64_t n, const double* x, int* owner, char* message, size_t size)
+gmxfmm_status treecode_bisect(
+    const fmm_ranks* ranks, int64_t n, const double* x, int* owner, int num_threads, char* message, size_t size)
 {
-    const size_t  num    = (size_t)ranks->comm.size;
+    const int     bins = ranks->comm.size > c_fewRanks ? c_fewBins : c_bins;
+    const size_t  num = (size_t)ranks->comm.size, all = num * (size_t)bins;
     group *       groups = malloc(num * sizeof(*groups)), *other = malloc(num * sizeof(*other));
-    bisection     b      = {.ranks    = ranks,
-                            .n        = n,
-                            .x        = x,
-                            .owner    = owner,
-                            .groups   = groups,
-                            .group_of = malloc(num * sizeof(int)),
-                            .values   = malloc(num * c_bins * sizeof(double)),
-                            .room     = malloc(num * c_bins * sizeof(double))};
+    bisection     b      = {.ranks       = ranks,
+                            .n           = n,
+                            .x           = x,
+                            .owner       = owner,
+                            .groups      = groups,
+                            .group_of    = malloc(num * sizeof(int)),
+                            .bins        = bins,
+                            .num_threads = num_threads,
+                            .values      = malloc(all * sizeof(double)),
+                            .room        = malloc(all * sizeof(double)),
+                            .own         = malloc((size_t)num_threads * all * sizeof(double))};
     gmxfmm_status status = GMXFMM_OK;
-    if (groups == NULL || other == NULL || b.group_of == NULL || b.values == NULL || b.room == NULL)
+    if (groups == NULL || other == NULL || b.group_of == NULL || b.values == NULL || b.room == NULL || b.own == NULL)
     {
         snprintf(message, size, "out of memory for %d ranks", ranks->comm.size);
         status = GMXFMM_ERROR_MEMORY;
@@ -292,5 +343,6 @@ treecode_bisect(const fmm_ranks* ranks, int64_t n, const double* x, int* owner, 
     free(b.group_of);
     free(b.values);
     free(b.room);
+    free(b.own);
     return status;
 }

@@ -8,7 +8,7 @@
 /* owner[n] becomes the ranks that places x[3n], finite ones, belong to: those of one rank are in a box, and there are
  * about as many on each. Who gave a place does not matter to who owns it. Collective; the message goes to
  * message[size]. Errors: POSITION (the system is too long), MEMORY. */
-gmxfmm_status
-treecode_bisect(const fmm_ranks* ranks, int64_t n, const double* x, int* owner, char* message, size_t size);
+gmxfmm_status treecode_bisect(
+    const fmm_ranks* ranks, int64_t n, const double* x, int* owner, int num_threads, char* message, size_t size);
 
 #endif

@@ -6,6 +6,7 @@
  * they are, not on who has them.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,7 +87,7 @@ take_sample(treecode* t, int64_t n, const double* x, const double* q, double** s
                 to += c_numbers;
             }
         }
-        status = treecode_route_make(&route, ranks, taken, owner, t->message, sizeof(t->message));
+        status = treecode_route_make(&route, ranks, taken, owner, 1, t->message, sizeof(t->message));
     }
     free(owner);
     if (status == GMXFMM_OK)
@@ -118,7 +119,8 @@ static void divide(int64_t num, const double* sample, double* x, double* q)
     }
 }
 
-/* The choice of one rank for n sources and m targets of a sample; targets NULL: the sources. Errors: MEMORY. */
+/* The choice of one rank for n sources and m targets of a sample; targets NULL: the sources. Errors: MEMORY, those of
+ * its device. */
 static gmxfmm_status
 choose_alone(treecode* t, int64_t n, const double* sources, int64_t m, const double* targets, treecode_info* info)
 {
@@ -126,7 +128,7 @@ choose_alone(treecode* t, int64_t n, const double* sources, int64_t m, const dou
     treecode*        one = NULL;
     double *         x = malloc(3 * ((size_t)n + 1) * sizeof(*x)), *q = malloc(((size_t)n + 1) * sizeof(*q));
     double*          y   = malloc(3 * ((size_t)m + 1) * sizeof(*y));
-    o.stages             = &treecode_on_cpu;
+    o.stages             = t->ranks->local;
     o.ranks              = NULL;
     gmxfmm_status status = GMXFMM_ERROR_MEMORY;
     if (x != NULL && q != NULL && y != NULL)
@@ -141,7 +143,7 @@ choose_alone(treecode* t, int64_t n, const double* sources, int64_t m, const dou
     {
         treecode_get_info(one, info);
     }
-    else if (status != GMXFMM_ERROR_MEMORY)
+    else if (status == GMXFMM_ERROR_COINCIDENT)
     {
         info->theta          = o.theta > 0 ? o.theta : c_theta;
         info->degree         = o.degree > 0 ? o.degree : c_degree;
@@ -149,11 +151,15 @@ choose_alone(treecode* t, int64_t n, const double* sources, int64_t m, const dou
         info->measured_error = NAN;
         status               = GMXFMM_OK;
     }
+    else if (one != NULL)
+    {
+        snprintf(t->message, sizeof(t->message), "%s", treecode_message(one));
+    }
     treecode_destroy(one);
     free(x);
     free(q);
     free(y);
-    return status == GMXFMM_OK ? GMXFMM_OK : treecode_no_memory(t);
+    return status == GMXFMM_ERROR_MEMORY ? treecode_no_memory(t) : status;
 }
 
 gmxfmm_status treecode_ranks_choose(treecode* t, const double* x, const double* q, int64_t m, const double* y)

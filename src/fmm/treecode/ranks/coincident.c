@@ -98,7 +98,7 @@ treecode_ranks_coincident(treecode* t, int who, const treecode_given* given, dou
     {
         for (int d = 0; d < 3; d++)
         {
-            at[d] = treecode_targets(t)->x[d][t->bad_target] * t->unit;
+            at[d] = t->ranks->bad_place[d] * t->unit;
         }
     }
     gmxfmm_status status = fmm_ranks_broadcast(comm, who, at, sizeof(at));

@@ -172,11 +172,12 @@ static int list_names(naming* w)
     return r->take_cluster != NULL ? 0 : -1;
 }
 
-/* The named clusters behind the own ones. 0 or -1. */
+/* The named clusters behind the own ones; on a device particles are not here. 0 or -1. */
 static int import(naming* w)
 {
-    treecode_clusters* s = &w->t->sources;
-    if (treecode_clusters_reserve(s, s->n + w->imported, s->num + (int)w->num_clusters, s->num_levels, s->num_leaves))
+    treecode_clusters* s         = &w->t->sources;
+    const int64_t      particles = w->r->on_device == NULL ? s->n + w->imported : 0;
+    if (treecode_clusters_reserve(s, particles, s->num + (int)w->num_clusters, s->num_levels, s->num_leaves))
     {
         return -1;
     }
@@ -230,7 +231,10 @@ static int join(const naming* w, int kind, int direct, int64_t** start, int** li
     for (int b = 0; b < own->num; b++)
     {
         const int64_t *from = starts(own, direct), size = from[b + 1] - from[b];
-        memcpy(*list + num, (direct ? own->direct : own->approximated) + from[b], (size_t)size * sizeof(**list));
+        if (size > 0)
+        {
+            memcpy(*list + num, (direct ? own->direct : own->approximated) + from[b], (size_t)size * sizeof(**list));
+        }
         num += size;
         for (int i = 0; i < w->num_ranks; i++)
         {
@@ -248,9 +252,31 @@ static int join(const naming* w, int kind, int direct, int64_t** start, int** li
     return 0;
 }
 
+/* The own batches without rows, where a device has these: as they are with the tree of another rank. 0 or -1. */
+static int copy_batches(const naming* w, int kind)
+{
+    treecode_lists*       own  = kind == 0 ? &w->t->lists : &w->t->point_lists;
+    const treecode_lists* like = &w->found[c_kinds * (w->rank == 0 ? 1 : 0) + kind];
+    const size_t          num  = (size_t)like->num;
+    if (treecode_lists_begin(own, like->num))
+    {
+        return -1;
+    }
+    own->points  = like->points;
+    own->targets = like->targets;
+    memcpy(own->cluster, like->cluster, num * sizeof(*own->cluster));
+    memcpy(own->begin, like->begin, num * sizeof(*own->begin));
+    memcpy(own->end, like->end, num * sizeof(*own->end));
+    return 0;
+}
+
 /* 0 or -1. */
 static int join_lists(const naming* w, int kind)
 {
+    if (w->r->on_device != NULL && copy_batches(w, kind))
+    {
+        return -1;
+    }
     treecode_lists* own                = kind == 0 ? &w->t->lists : &w->t->point_lists;
     int64_t *       approximated_start = NULL, *direct_start = NULL;
     int *           approximated = NULL, *direct = NULL;

@@ -24,8 +24,7 @@ static int64_t numbers(const treecode* t, const treecode_named* named, int64_t p
     return c_box * (named->points + named->others) + points_of(t) * named->points + c_particle * particles;
 }
 
-/* Particles in the clusters that travel to rank i. */
-static int64_t particles_for(const treecode* t, int i)
+int64_t treecode_ranks_particles_for(const treecode* t, int i)
 {
     const treecode_ranks* r     = t->ranks;
     const int*            whole = r->give_cluster + r->give_start[i] + r->give[i].points + r->give[i].others;
@@ -37,16 +36,22 @@ static int64_t particles_for(const treecode* t, int i)
     return sum;
 }
 
+void treecode_ranks_count(treecode* t)
+{
+    treecode_ranks* r = t->ranks;
+    for (int i = 0; i < r->ranks->comm.size; i++)
+    {
+        r->send_start[i + 1] = r->send_start[i] + numbers(t, &r->give[i], treecode_ranks_particles_for(t, i));
+        r->receive_start[i + 1] =
+            r->receive_start[i] + numbers(t, &r->take[i], r->particles_start[i + 1] - r->particles_start[i]);
+    }
+}
+
 gmxfmm_status treecode_ranks_reserve(treecode* t)
 {
     treecode_ranks* r   = t->ranks;
     const int       num = r->ranks->comm.size;
-    for (int i = 0; i < num; i++)
-    {
-        r->send_start[i + 1] = r->send_start[i] + numbers(t, &r->give[i], particles_for(t, i));
-        r->receive_start[i + 1] =
-            r->receive_start[i] + numbers(t, &r->take[i], r->particles_start[i + 1] - r->particles_start[i]);
-    }
+    treecode_ranks_count(t);
     const size_t sent = (size_t)r->send_start[num], received = (size_t)r->receive_start[num];
     r->send    = malloc((sent + 1) * sizeof(double));
     r->receive = malloc((received + 1) * sizeof(double));

@@ -6,6 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum
+{
+    c_few = 100000 /* particles that one thread sorts: fewer are not worth a team */
+};
+
 void treecode_route_free(treecode_route* route)
 {
     free(route->index);
@@ -14,30 +19,56 @@ void treecode_route_free(treecode_route* route)
     memset(route, 0, sizeof(*route));
 }
 
-/* The particles sorted by owner; next[size] is overwritten. */
-static void sort(treecode_route* route, int size, const int* owner, int64_t* next)
+/* The particles sorted by owner, in their order, by parts of them; next[parts][size] is overwritten. */
+static void sort(treecode_route* route, int size, const int* owner, int parts, int64_t* next)
 {
-    for (int64_t i = 0; i < route->given; i++)
+    const int64_t n = route->given;
+    memset(next, 0, (size_t)parts * (size_t)size * sizeof(*next));
+#pragma omp parallel for schedule(static, 1) num_threads(parts)
+    for (int part = 0; part < parts; part++)
     {
-        route->send_start[owner[i] + 1]++;
+        int64_t* count = next + (size_t)part * (size_t)size;
+        for (int64_t i = n * part / parts; i < n * (part + 1) / parts; i++)
+        {
+            count[owner[i]]++;
+        }
     }
+    int64_t sum = 0;
     for (int r = 0; r < size; r++)
     {
-        route->send_start[r + 1] += route->send_start[r];
-        next[r] = route->send_start[r];
+        route->send_start[r] = sum;
+        for (int part = 0; part < parts; part++)
+        {
+            int64_t*      count = next + (size_t)part * (size_t)size + r;
+            const int64_t num   = *count;
+            *count              = sum;
+            sum += num;
+        }
     }
-    for (int64_t i = 0; i < route->given; i++)
+    route->send_start[size] = sum;
+#pragma omp parallel for schedule(static, 1) num_threads(parts)
+    for (int part = 0; part < parts; part++)
     {
-        route->index[next[owner[i]]++] = i;
+        int64_t* to = next + (size_t)part * (size_t)size;
+        for (int64_t i = n * part / parts; i < n * (part + 1) / parts; i++)
+        {
+            route->index[to[owner[i]]++] = i;
+        }
     }
 }
 
-gmxfmm_status treecode_route_make(
-    treecode_route* route, const fmm_ranks* ranks, int64_t n, const int* owner, char* message, size_t size)
+gmxfmm_status treecode_route_make(treecode_route*  route,
+                                  const fmm_ranks* ranks,
+                                  int64_t          n,
+                                  const int*       owner,
+                                  int              num_threads,
+                                  char*            message,
+                                  size_t           size)
 {
     const int     num_ranks = ranks->comm.size;
     const size_t  starts    = (size_t)num_ranks + 1;
-    int64_t *     sent = malloc(starts * sizeof(*sent)), *received = malloc(starts * sizeof(*received));
+    const int     parts     = num_threads > 1 && n > c_few ? num_threads : 1;
+    int64_t *     sent = malloc(starts * (size_t)parts * sizeof(*sent)), *received = malloc(starts * sizeof(*received));
     gmxfmm_status status = GMXFMM_OK;
     treecode_route_free(route);
     route->given         = n;
@@ -54,7 +85,7 @@ gmxfmm_status treecode_route_make(
     status = fmm_ranks_agree(&ranks->comm, status, message, size);
     if (status == GMXFMM_OK)
     {
-        sort(route, num_ranks, owner, sent);
+        sort(route, num_ranks, owner, parts, sent);
         for (int r = 0; r < num_ranks; r++)
         {
             sent[r] = route->send_start[r + 1] - route->send_start[r];

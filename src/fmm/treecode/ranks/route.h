@@ -15,8 +15,13 @@ typedef struct
 } treecode_route;
 
 /* For particles that belong to ranks owner[n]. *route is zeros or from an earlier call. Collective. Errors: MEMORY. */
-gmxfmm_status treecode_route_make(
-    treecode_route* route, const fmm_ranks* ranks, int64_t n, const int* owner, char* message, size_t size);
+gmxfmm_status treecode_route_make(treecode_route*  route,
+                                  const fmm_ranks* ranks,
+                                  int64_t          n,
+                                  const int*       owner,
+                                  int              num_threads,
+                                  char*            message,
+                                  size_t           size);
 
 /* Items of so many numbers each: given[...] in the order of index to the owners, and the other way round. */
 gmxfmm_status treecode_route_there(

@@ -23,17 +23,32 @@ typedef struct
     int64_t points, others, whole;
 } treecode_named;
 
+/* What a device does in its own way, beside its stages for one rank. */
+typedef struct
+{
+    /* Takes what naming has made: the named clusters, behind the own ones of t->sources, which is a mirror without
+     * particles, and t->lists and t->point_lists of the own batches with them alone. Errors: MEMORY, DEVICE. */
+    gmxfmm_status (*take_named)(treecode* t);
+    /* Whether that is an address of the host. */
+    int (*is_on_host)(const treecode* t, const void* array);
+} treecode_ranks_device;
+
 typedef struct treecode_ranks
 {
-    const fmm_ranks*   ranks;
-    treecode_clusters* tree;                        /* size: of the others, without particles, while lists are made */
-    treecode_named *   take, *give;                 /* size: of the others' clusters; of the own ones by them */
-    int *              take_cluster, *give_cluster; /* their numbers on the rank that has them, each rank's as named */
-    int64_t *          take_start, *give_start;     /* size + 1, in these */
-    int64_t*           particles_start;             /* size + 1: imported ones of a rank */
-    int64_t *          receive_start, *send_start;  /* size + 1, numbers a step */
-    double *           receive, *send;
-    size_t             bytes;
+    const fmm_ranks*              ranks;
+    const treecode_stages*        local;       /* of one rank, which the ones here are made of */
+    const treecode_ranks_device*  on_device;   /* NULL: the CPU */
+    struct treecode_ranks_memory* memory;      /* of the device */
+    treecode_clusters*            tree;        /* size: of the others, without particles, while lists are made */
+    treecode_named *              take, *give; /* size: of the others' clusters; of the own ones by them */
+    int *    take_cluster, *give_cluster;      /* their numbers on the rank that has them, each rank's as named */
+    int64_t *take_start, *give_start;          /* size + 1, in these */
+    int64_t* particles_start;                  /* size + 1: imported ones of a rank */
+    int64_t *receive_start, *send_start;       /* size + 1, numbers a step */
+    double * receive, *send;                   /* of the CPU */
+    double   bad_place[3];                     /* of the last COINCIDENT, in the unit; NAN: not known */
+    double   time_exchange;                    /* seconds of the last step */
+    size_t   bytes;
 } treecode_ranks;
 
 /* Memory of what lists name, and of a step's numbers. */
@@ -50,8 +65,11 @@ gmxfmm_status treecode_ranks_share_trees(treecode* t);
  * for them. Collective. Errors: MEMORY. */
 gmxfmm_status treecode_ranks_name(treecode* t);
 
-/* parcels.c: memory for a step; and what lists name, from the ranks that have it. The latter is collective. Errors:
- * MEMORY (the first), COMM. */
+/* parcels.c: how many numbers travel in a step, and how many particles are in the clusters that are sent to rank i;
+ * memory for them; and what lists name, from the ranks that have it. The last is collective. Errors: MEMORY (the
+ * second), COMM. */
+void          treecode_ranks_count(treecode* t);
+int64_t       treecode_ranks_particles_for(const treecode* t, int i);
 gmxfmm_status treecode_ranks_reserve(treecode* t);
 gmxfmm_status treecode_ranks_exchange(treecode* t);
 
@@ -59,6 +77,15 @@ gmxfmm_status treecode_ranks_exchange(treecode* t);
  * Collective. Errors: MEMORY. */
 gmxfmm_status treecode_ranks_choose(treecode* t, const double* x, const double* q, int64_t m, const double* y);
 
-extern const treecode_stages treecode_on_ranks; /* stages.c */
+/* stages.c: those that the CPU and devices have in common, on the stages of one rank: create makes t->ranks, and calls
+ * theirs. */
+gmxfmm_status treecode_ranks_create(treecode* t, const treecode_stages* local, const treecode_ranks_device* on_device);
+void          treecode_ranks_destroy(treecode* t);
+gmxfmm_status treecode_ranks_take_charges(treecode* t, const double* q);
+gmxfmm_status treecode_ranks_extent(treecode* t, double low[3], double high[3]);
+gmxfmm_status treecode_ranks_trees(treecode* t);
+gmxfmm_status treecode_ranks_lists(treecode* t);
+
+extern const treecode_stages treecode_on_ranks; /* stages.c: the CPU's */
 
 #endif

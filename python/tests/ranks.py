@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Plans on the ranks of mpi4py: mpirun -n N python3 ranks.py. Status 77: mpi4py or numpy is not there."""
+import sys
+
+try:
+    import numpy as np
+    from mpi4py import MPI
+except ImportError as missing:
+    print(f"SKIPPED: {missing}")
+    sys.exit(77)
+
+import gmxfmm
+from systems import direct
+
+
+def main():
+    comm, failures = MPI.COMM_WORLD, []
+    rank, size = comm.Get_rank(), comm.Get_size()
+
+    def check(what, good):
+        if not good:
+            failures.append(what)
+
+    random = np.random.default_rng(3)
+    x, q, y = random.uniform(-1, 1, (1500, 3)), random.uniform(-1, 1, 1500), random.uniform(-1, 2, (400, 3))
+    own = slice(rank, None, size)
+    exact, field = direct(x, q)
+    with gmxfmm.Plan(x[own], q[own], comm=comm, method="treecode", accuracy=1e-4, num_threads=1) as plan:
+        step = plan.step(x[own], potential=True)
+        error = np.sqrt(comm.allreduce(np.sum((step.potential - exact[own]) ** 2)) / np.sum(exact**2))
+        check(f"potentials: {error}", error < 1e-4)
+        error = np.sqrt(comm.allreduce(np.sum((step.forces - (q[:, None] * field)[own]) ** 2)) / np.sum((q[:, None] * field) ** 2))
+        check(f"forces: {error}", error < 1e-4)
+        check("energies are not the same", len(set(comm.allgather(step.energy))) == 1)
+        check("energy", abs(step.energy - 0.5 * q @ exact) < 1e-3 * np.abs(0.5 * q * exact).sum())
+        plan.set_targets(y[own])
+        there = plan.step(x[own])
+        check("targets", there.potential.shape == (len(y[own]),) and np.isfinite(there.potential).all())
+        bad = x[own].copy()
+        bad[1, 2] = np.nan if rank == size - 1 else bad[1, 2]
+        try:
+            plan.step(bad)
+            check("a position that is not finite", False)
+        except gmxfmm.Error as error:
+            check(str(error), size == 1 or f"rank {size - 1}: the position of particle 1" in str(error))
+    try:
+        gmxfmm.Plan(x[own], q[own], comm=comm, measure=False)  # the FMM
+        check("the FMM on several ranks", size == 1)
+    except gmxfmm.Error as error:
+        check(str(error), size > 1 and "method = treecode" in str(error))
+    # all particles on one rank
+    some = own if size == 1 else slice(None) if rank == 0 else slice(0, 0)
+    with gmxfmm.Plan(x[some], q[some], comm=comm, method="treecode", theta=0.6, degree=8, leaf=60, num_threads=1) as plan:
+        potential = plan.step(x[some], potential=True).potential
+        check("all on one rank", len(potential) == 0 or np.linalg.norm(potential - exact[some]) < 1e-5 * np.linalg.norm(exact[some]))
+    for failure in failures:
+        print(f"FAILED on rank {rank}: {failure}", flush=True)
+    sys.exit(comm.allreduce(len(failures)) > 0)
+
+
+main()
