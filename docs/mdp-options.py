@@ -27,7 +27,7 @@ OPTIONS = {
               "A translation costs order³ with `rotation`, order⁴ with the other octree methods."),
     "grid": ("grid", None, "0 0 0",
              "Three numbers, or `0 0 0`. With an octree they count leaves and are multiples of 2^depth; with `pbc = no` and an octree "
-             "leaves follow the atoms, so use `fmm-tree-depth` there."),
+             "leaves follow the atoms, so use `fmm-tree-depth` there. With `pbc = xy` the third is the number of layers at the start."),
     "tree-depth": ("depth", "treeDepth", "-1", "Only with `fmm-m2l` = `rotation`, `symmetric`, `dynamic` or `naive`."),
     "separation": ("separation", "separation", "0",
                    "Near cells interact atom by atom. The default, 1, also means automatic where order and cells are automatic: 2 is then "
@@ -38,7 +38,7 @@ OPTIONS = {
     "boundary": ("boundary", None, None,
                  "`tinfoil`: a conductor around the periodic system, as PME has it with `epsilon-surface = 0`. `vacuum`: nothing "
                  "around it; molecules must be whole, which mdrun sees to. `open`: no periodicity, goes with `pbc = no` and is "
-                 "what `tinfoil` means there, too."),
+                 "what `tinfoil` means there, too. With `pbc = xy` there are no surroundings: leave it out."),
 }
 # Options that the library does not have.
 OWN = {
@@ -164,7 +164,8 @@ def page():
         "## What has no meaning with FMM",
         "",
         "`rcoulomb` (set to `rvdw`, with a note where it differs), `coulomb-modifier`, and all options of PME: `fourierspacing`,",
-        "`pme-order`, `ewald-rtol`. `epsilon-surface` is refused; `fmm-boundary` is in its place. See",
+        "`pme-order`, `ewald-rtol`. With `pbc = xy` also `ewald-geometry = 3dc` and `wall-ewald-zfac`, the latter with a note. `epsilon-surface` "
+        "is refused; `fmm-boundary` is in its place. See",
         "[When something is refused](refused.md).",
         "",
         "## Options of mdrun",

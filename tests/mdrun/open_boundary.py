@@ -324,7 +324,6 @@ REFUSED = [
     ({"periodic-molecules": "yes", "comm-mode": "linear"}, r"periodic-molecules"),
     ({"deform": "0.1 0 0 0 0 0"}, r"deform"),
     ({"pbc": "xyz", "fmm-boundary": "open", "comm-mode": "linear"}, r"pbc = no"),
-    ({"pbc": "xy", "comm-mode": "linear"}, r"pbc = xy; use pbc = xyz or pbc = no"),
     ({"integrator": "tpi"}, r"TPI|[Tt]est.?particle"),
 ]
 

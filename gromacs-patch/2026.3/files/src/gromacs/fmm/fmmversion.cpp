@@ -32,6 +32,7 @@
 #include "fmm_mdpoptions.h"
 #include "fmmchoice.h"
 #include "fmmopensystem.h"
+#include "fmmslab.h"
 #include "gmxfmmoptions.h"
 
 namespace gmx
@@ -139,15 +140,16 @@ bool hasNeuralNetworkPotential(const t_inputrec& inputrec)
     return nnpot.keyExists(c_active) && nnpot[c_active].cast<bool>();
 }
 
-real effectiveAtomDensity(const PbcType              pbcType,
+real effectiveAtomDensity(const t_inputrec&          inputrec,
                           const ArrayRef<const RVec> x,
                           const matrix               box,
                           const real                 cutoff,
                           const MPI_Comm             communicator)
 {
-    // Without periodicity there is one rank
-    return pbcType == PbcType::No ? static_cast<real>(x.size()) / openSystemVolume(x)
-                                  : computeEffectiveAtomDensity(x, box, cutoff, communicator);
+    // Without bounds there is one rank
+    return inputrec.pbcType == PbcType::No || isFilm(inputrec.pbcType, inputrec.nwall)
+                   ? static_cast<real>(x.size()) / openSystemVolume(x)
+                   : computeEffectiveAtomDensity(x, box, cutoff, communicator);
 }
 
 std::unique_ptr<interaction_const_t> forceSwitchedVanDerWaals(const real            cutoff,

@@ -76,10 +76,14 @@ bool hasNeuralNetworkPotential(const t_inputrec& inputrec);
 
 /*! \brief Returns the density around atoms, by which the pair list is buffered
  *
- * Without periodicity there may be no box: then it is that of the molecules,
- * see openSystemVolume().
+ * Without periodicity there may be no box, and a film has no height: then it is that of the
+ * molecules, see openSystemVolume().
  */
-real effectiveAtomDensity(PbcType pbcType, ArrayRef<const RVec> x, const matrix box, real cutoff, MPI_Comm communicator);
+real effectiveAtomDensity(const t_inputrec&    inputrec,
+                          ArrayRef<const RVec> x,
+                          const matrix         box,
+                          real                 cutoff,
+                          MPI_Comm             communicator);
 
 /*! \brief Returns constants of Lennard-Jones interactions alone, whose force is switched
  *

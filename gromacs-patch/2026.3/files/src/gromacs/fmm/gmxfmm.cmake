@@ -10,6 +10,7 @@ gmx_add_libgromacs_sources(
     fmmpairlist.cpp
     fmmpreprocess.cpp
     fmmshortlist.cpp
+    fmmslab.cpp
     fmmsystem.cpp
     fmmtaskassignment.cpp
     fmmversion.cpp

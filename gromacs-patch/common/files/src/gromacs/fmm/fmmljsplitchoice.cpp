@@ -421,6 +421,11 @@ std::optional<FmmLJSplitChoice> chooseLJSplit(const t_inputrec&    inputrec,
         *whyNot = "it does not do perturbed atoms";
         return std::nullopt;
     }
+    if (inputrec.pbcType == PbcType::XY)
+    {
+        *whyNot = "it does not do slabs (pbc = xy)";
+        return std::nullopt;
+    }
     if (mtop.bIntermolecularInteractions)
     {
         *whyNot = "it does not do intermolecular interactions";

@@ -21,6 +21,7 @@
 #include "gromacs/utility/real.h"
 #include "gromacs/utility/stringutil.h"
 
+#include "fmmplan.h"
 #include "fmmsystem.h"
 
 namespace gmx
@@ -73,7 +74,7 @@ std::vector<real> coordinatesBefore(ArrayRef<const RVec> x)
 double allowedVirialError(const double* box, double accuracy)
 {
     constexpr double c_perAccuracy = 2500, c_least = 0.2; // bar
-    if (box == nullptr)
+    if (!hasVolume(box))
     {
         return std::numeric_limits<double>::infinity(); // there is no pressure
     }
@@ -87,7 +88,7 @@ std::string tableLine(const gmxfmm_measurement& m, const double* box)
 {
     const std::string cells = formatString("%d x %d x %d", m.grid[0], m.grid[1], m.grid[2]);
     const std::string pressure =
-            box != nullptr
+            hasVolume(box)
                     ? formatString("%10.2f", 2 * c_presfac * m.virial_error / (box[0] * box[4] * box[8]))
                     : "";
     return formatString("%10s %6d %16s %11d %10.1e %10.1e %10.1e%s %9.2f\n",
@@ -194,8 +195,8 @@ FmmMeasuredError measureFmmError(const gmx_mtop_t&    mtop,
                  "    method  order            cells  separation   expected   measured      moved%s ms "
                  "a step\n",
             gmxfmm_reference_uncertainty(reference.get()),
-            box != nullptr ? ", and the worst of an element of the pressure" : "",
-            box != nullptr ? "       bar" : "");
+            hasVolume(box) ? ", and the worst of an element of the pressure" : "",
+            hasVolume(box) ? "       bar" : "");
     for (int i = 0; i < numTried; i++)
     {
         result.table += tableLine(tried[i], box);

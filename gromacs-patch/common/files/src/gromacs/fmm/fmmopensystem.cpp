@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*! \internal \file
  * \brief
- * Implements what takes the place of the box for systems without periodicity (pbc = no)
+ * Implements what takes the place of the box where there is no periodicity: along all axes (pbc = no), or along z
  *
  * \ingroup module_fmm
  */
@@ -18,6 +18,8 @@
 #include "gromacs/pbcutil/pbc.h"
 #include "gromacs/utility/exceptions.h"
 #include "gromacs/utility/stringutil.h"
+
+#include "fmmslab.h"
 
 namespace gmx
 {
@@ -40,27 +42,28 @@ void checkFinite(ArrayRef<const RVec> x)
 
 } // namespace
 
-GridCorners gridCorners(PbcType pbcType, const matrix box, ArrayRef<const RVec> x)
+GridCorners gridCorners(PbcType pbcType, int numWalls, const matrix box, ArrayRef<const RVec> x)
 {
-    if (pbcType != PbcType::No)
+    GridCorners corners = { { 0, 0, 0 }, { box[XX][XX], box[YY][YY], box[ZZ][ZZ] } };
+    const int   first   = pbcType == PbcType::No ? XX : isFilm(pbcType, numWalls) ? ZZ : DIM;
+    if (first == DIM)
     {
-        return { { 0, 0, 0 }, { box[XX][XX], box[YY][YY], box[ZZ][ZZ] } };
+        return corners;
     }
     checkFinite(x);
-    GridCorners corners = { { 0, 0, 0 }, { 0, 0, 0 } };
-    if (!x.empty())
+    for (int d = first; d < DIM; d++)
     {
-        corners = { x[0], x[0] };
+        corners.lower[d] = corners.upper[d] = x.empty() ? 0 : x[0][d];
     }
     for (const RVec& xi : x)
     {
-        for (int d = 0; d < DIM; d++)
+        for (int d = first; d < DIM; d++)
         {
             corners.lower[d] = std::min(corners.lower[d], xi[d]);
             corners.upper[d] = std::max(corners.upper[d], xi[d]);
         }
     }
-    for (int d = 0; d < DIM; d++)
+    for (int d = first; d < DIM; d++)
     {
         const real missing = c_openMinimumExtent - (corners.upper[d] - corners.lower[d]);
         if (missing > 0)
@@ -105,9 +108,15 @@ real openSystemVolume(ArrayRef<const RVec> x)
     return numAtoms * numAtoms * power3(static_cast<double>(c_openDensityCellEdge)) / sumOfSquares;
 }
 
-void setDensityBox(PbcType pbcType, const matrix box, ArrayRef<const RVec> x, matrix densityBox)
+void setDensityBox(PbcType pbcType, int numWalls, const matrix box, ArrayRef<const RVec> x, matrix densityBox)
 {
-    if (pbcType == PbcType::No)
+    if (isFilm(pbcType, numWalls))
+    {
+        copy_mat(box, densityBox);
+        clear_rvec(densityBox[ZZ]);
+        densityBox[ZZ][ZZ] = openSystemVolume(x) / (box[XX][XX] * box[YY][YY]);
+    }
+    else if (pbcType == PbcType::No)
     {
         const real edge = std::cbrt(openSystemVolume(x));
         clear_mat(densityBox);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*! \libinternal \file
  * \brief
- * Declares what takes the place of the box for systems without periodicity (pbc = no)
+ * Declares what takes the place of the box where there is no periodicity: along all axes (pbc = no), or along z
  *
  * \inlibraryapi
  * \ingroup module_fmm
@@ -28,14 +28,14 @@ struct GridCorners
 
 /*! \brief Returns the region that the pair search has to divide into cells
  *
- * With periodicity this is the box. Without, it is the smallest region with
- * all atoms, of at least c_openMinimumExtent along each axis, which keeps the
+ * With periodicity, or between two walls, this is the box. Along axes without, it is the
+ * smallest region with all atoms, of at least c_openMinimumExtent, which keeps the
  * density finite for a flat molecule.
  *
- * \throws SimulationInstabilityError without periodicity when a coordinate is
+ * \throws SimulationInstabilityError where an axis has no bounds when a coordinate is
  *         not finite, which would become the number of a cell outside the grid
  */
-GridCorners gridCorners(PbcType pbcType, const matrix box, ArrayRef<const RVec> x);
+GridCorners gridCorners(PbcType pbcType, int numWalls, const matrix box, ArrayRef<const RVec> x);
 
 //! Least extent of the grid for the pair search, in nm: the diameter of an atom
 constexpr real c_openMinimumExtent = 0.3;
@@ -55,9 +55,10 @@ constexpr real c_openDensityCellEdge = 0.5;
 
 /*! \brief Gives \p densityBox the volume that number densities are to be computed with
  *
- * This is \p box with periodicity, otherwise a cube of openSystemVolume().
+ * This is \p box where it has a volume. A film has its two periodic vectors, and the height
+ * that makes it openSystemVolume(); without periodicity this is that of a cube.
  */
-void setDensityBox(PbcType pbcType, const matrix box, ArrayRef<const RVec> x, matrix densityBox);
+void setDensityBox(PbcType pbcType, int numWalls, const matrix box, ArrayRef<const RVec> x, matrix densityBox);
 
 } // namespace gmx
 

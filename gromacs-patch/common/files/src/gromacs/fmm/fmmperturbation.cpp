@@ -38,6 +38,7 @@ FmmParameters ofPerturbedAtoms(const FmmParameters& all)
     FmmParameters few;
     few.accuracy = all.measure ? std::max(0.1 * all.accuracy, fmmlibrary::accuracy.lowest) : all.accuracy;
     few.boundary    = all.boundary;
+    few.periodicity = all.periodicity;
     few.minDistance = all.minDistance;
     few.measure     = all.measure;
     return few;

@@ -97,6 +97,16 @@ gmxfmm_boundary libraryBoundary(FmmBoundary boundary)
     }
 }
 
+//! Passes on along which box vectors there are images
+void setLibraryPeriodicity(FmmPeriodicity periodicity, gmxfmm_options* options)
+{
+    if (periodicity != FmmPeriodicity::Box)
+    {
+        options->periodic[XX] = 1;
+        options->periodic[YY] = 1;
+    }
+}
+
 //! Folder for kernels that the library has to compile for a GPU, as XDG Base Directory says; empty if there is none
 std::string kernelCacheFolder()
 {
@@ -137,10 +147,11 @@ gmxfmm_options libraryOptions(const FmmParameters& parameters, real epsfac, bool
     {
         options.grid[d] = orAutomatic(parameters.grid[d]);
     }
-    options.depth        = orAutomatic(parameters.treeDepth);
-    options.separation   = librarySeparation(parameters);
-    options.m2l          = libraryM2L(parameters.m2l);
-    options.boundary     = libraryBoundary(parameters.boundary);
+    options.depth      = orAutomatic(parameters.treeDepth);
+    options.separation = librarySeparation(parameters);
+    options.m2l        = libraryM2L(parameters.m2l);
+    options.boundary   = libraryBoundary(parameters.boundary);
+    setLibraryPeriodicity(parameters.periodicity, &options);
     options.precision    = GMX_DOUBLE ? GMXFMM_DOUBLE : GMXFMM_SINGLE;
     options.array_type   = options.precision;
     options.num_threads  = numThreads;
@@ -168,17 +179,23 @@ bool isChoiceOf(const FmmChoice& choice, double accuracy, const gmxfmm_options& 
 
 } // namespace
 
-FmmBox fmmBox(const matrix box)
+FmmBox fmmBox(const FmmPeriodicity periodicity, const matrix box)
 {
+    const bool isBox = periodicity == FmmPeriodicity::Box;
     return { { box[XX][XX],
                box[XX][YY],
                box[XX][ZZ],
                box[YY][XX],
                box[YY][YY],
                box[YY][ZZ],
-               box[ZZ][XX],
-               box[ZZ][YY],
-               box[ZZ][ZZ] } };
+               isBox ? box[ZZ][XX] : 0,
+               isBox ? box[ZZ][YY] : 0,
+               periodicity == FmmPeriodicity::Film ? 0 : box[ZZ][ZZ] } };
+}
+
+bool hasVolume(const double* box)
+{
+    return box != nullptr && box[8] != 0;
 }
 
 double fmmNearTime(const gmxfmm_info& info)
@@ -200,6 +217,7 @@ FmmPlan::FmmPlan(const FmmParameters& parameters,
                  bool                 reproducible,
                  int                  numThreads,
                  ArrayRef<const int>  devices) :
+    periodicity_(parameters.periodicity),
     accuracy_(parameters.accuracy),
     atomsMoveInCells_(parameters.atomsMoveInCells),
     startLambda_(parameters.startLambda),
@@ -220,7 +238,7 @@ FmmPlan::FmmPlan(const FmmParameters& parameters,
         options_.min_distance = 0; // No pair is softened
     }
 
-    const FmmBox  givenBox   = fmmBox(box);
+    const FmmBox  givenBox   = fmmBox(periodicity_, box);
     const double* libraryBox = isOpen() ? nullptr : givenBox.data();
     if (parameters.measure)
     {
@@ -243,6 +261,7 @@ FmmPlan::FmmPlan(const FmmParameters&    parameters,
                  const FmmBox&           box,
                  real                    epsfac,
                  int                     numThreads) :
+    periodicity_(parameters.periodicity),
     accuracy_(parameters.accuracy),
     atomsMoveInCells_(parameters.atomsMoveInCells),
     startLambda_(parameters.startLambda),
@@ -397,7 +416,7 @@ FmmMeasuredError FmmPlan::measureAt(const gmx_mtop_t&    mtop,
     {
         options.grid[d] = inUse.grid[d];
     }
-    const FmmBox     givenBox = fmmBox(box);
+    const FmmBox     givenBox = fmmBox(periodicity_, box);
     FmmMeasuredError measured =
             measureFmmError(mtop, x, isOpen() ? nullptr : givenBox.data(), lambda, false, &options);
     measured.message = withAtomNumbers(measured.message);

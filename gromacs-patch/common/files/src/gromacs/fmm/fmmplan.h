@@ -28,12 +28,15 @@ namespace gmx
 {
 
 struct FmmParameters;
+enum class FmmPeriodicity : int;
 
 //! A box in the form the library wants: row vectors
 using FmmBox = std::array<double, 9>;
 
-//! Returns the box in that form
-FmmBox fmmBox(const matrix box);
+//! Returns the box in that form; of slabs the third vector is what bounds them along z, zero if nothing does
+FmmBox fmmBox(FmmPeriodicity periodicity, const matrix box);
+//! Returns whether the box has a volume, and the system a pressure
+bool hasVolume(const double* box);
 
 //! Time spent on the near field and its lists, in seconds
 double fmmNearTime(const gmxfmm_info& info);
@@ -101,6 +104,8 @@ public:
     bool isOnGpu() const { return options_.device != GMXFMM_CPU; }
     //! Whether there is no periodicity and so no box
     bool isOpen() const { return options_.boundary == GMXFMM_OPEN; }
+    //! Along which box vectors there are images, unless it is open
+    FmmPeriodicity periodicity() const { return periodicity_; }
     //! The force error that was asked for
     double accuracy() const { return accuracy_; }
     //! Whether atoms move between their assignments to cells
@@ -143,9 +148,10 @@ private:
     //! Throws when what was measured misses what was asked for, or is of no use, or nothing could be measured
     void checkMeasured(bool isFixed, bool areCellsGiven) const;
 
-    double accuracy_;
-    bool   atomsMoveInCells_;
-    double startLambda_;
+    FmmPeriodicity periodicity_;
+    double         accuracy_;
+    bool           atomsMoveInCells_;
+    double         startLambda_;
     //! Where the library keeps compiled kernels
     std::string cacheFolder_;
     //! What the plan was made with; its accuracy is what the library was asked for

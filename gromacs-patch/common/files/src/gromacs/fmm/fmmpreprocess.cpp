@@ -24,6 +24,7 @@
 #include "gromacs/utility/stringutil.h"
 
 #include "fmmljsplitchoice.h"
+#include "fmmslab.h"
 #include "fmmsolver.h"
 #include "fmmsystem.h"
 #include "gmxfmmoptions.h"
@@ -105,8 +106,6 @@ void checkFmmInputrec(t_inputrec* ir, FmmWarningHandler* wi)
         }
     };
     refuse(ir->vdwtype == VanDerWaalsType::Pme, "does not work with LJ-PME; use vdwtype = Cut-off");
-    refuse(ir->ewald_geometry != EwaldGeometry::ThreeD,
-           "does not offer ewald-geometry = 3dc; use ewald-geometry = 3d");
     refuse(ir->epsilon_surface != 0,
            "does not use epsilon-surface; use epsilon-surface = 0 and choose the surroundings with "
            "fmm-boundary");
@@ -114,18 +113,12 @@ void checkFmmInputrec(t_inputrec* ir, FmmWarningHandler* wi)
            "with fmm-lj-radius beyond rvdw would have a short list that is the longer one; use a "
            "smaller "
            "fmm-lj-radius, or 0 for automatic");
-    if (ir->nwall > 0)
-    {
-        refuse(true, "does not work with walls; use nwall = 0 and pbc = xyz, or coulombtype = PME");
-    }
-    else
-    {
-        refuse(ir->pbcType != PbcType::Xyz && ir->pbcType != PbcType::No,
-               formatString("does not work with pbc = %s; use pbc = xyz or pbc = no",
-                            c_pbcTypeNames[ir->pbcType].c_str()));
-    }
+    refuse(ir->pbcType != PbcType::Xyz && ir->pbcType != PbcType::XY && ir->pbcType != PbcType::No,
+           formatString("does not work with pbc = %s; use pbc = xyz, xy or no",
+                        c_pbcTypeNames[ir->pbcType].c_str()));
+    checkFmmSlab(*ir, parameters, refuse, wi);
     checkOpenSystem(*ir, parameters, refuse);
-    refuse(usesOctree(parameters.m2l) && ir->pbcType == PbcType::Xyz && boxMayTilt(*ir),
+    refuse(usesOctree(parameters.m2l) && ir->pbcType != PbcType::No && boxMayTilt(*ir),
            "with an octree needs a rectangular box, and deform or a compressibility off the "
            "diagonal may tilt it; use fmm-m2l = fft or auto, or set these to 0");
     refuse(hasNeuralNetworkPotential(*ir),
@@ -179,15 +172,19 @@ void checkFmmSystem(const gmx_mtop_t&    mtop,
     {
         return;
     }
-    for (int pair = 0; pair < ir.opts.ngener * ir.opts.ngener; pair++)
+    // Walls, which are the last groups, have no charge
+    const int numGroups = ir.opts.ngener - ir.nwall;
+    bool      havePairs = false;
+    for (int pair = 0; pair < numGroups * numGroups; pair++)
     {
-        if ((ir.opts.egp_flags[pair] & EGP_EXCL) != 0)
-        {
-            addFmmError(wi,
-                        "coulombtype = FMM computes Coulomb interactions of all groups with one "
-                        "another; remove energygrp-excl");
-            break;
-        }
+        const int i = pair / numGroups, j = pair % numGroups;
+        havePairs = havePairs || (ir.opts.egp_flags[i * ir.opts.ngener + j] & EGP_EXCL) != 0;
+    }
+    if (havePairs)
+    {
+        addFmmError(wi,
+                    "coulombtype = FMM computes Coulomb interactions of all groups with one "
+                    "another; remove energygrp-excl");
     }
 
     double      netCharge = 0, netChargeB = 0;
@@ -212,7 +209,16 @@ void checkFmmSystem(const gmx_mtop_t&    mtop,
     {
         netCharge = netChargeB; // the state in which there is more of it
     }
-    if (std::fabs(netCharge) > 1e-4 && ir.pbcType != PbcType::No)
+    if (std::fabs(netCharge) > 1e-4 && ir.pbcType == PbcType::XY)
+    {
+        addFmmNote(wi,
+                   formatString("The system has a net charge of %g e. With pbc = xy there is no "
+                                "background charge: outside, the field is that of a charged sheet, "
+                                "and the energy has a constant of choice, the same for all "
+                                "coordinates in the same box.",
+                                netCharge));
+    }
+    else if (std::fabs(netCharge) > 1e-4 && ir.pbcType != PbcType::No)
     {
         addFmmWarning(
                 wi,

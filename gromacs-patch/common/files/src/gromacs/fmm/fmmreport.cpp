@@ -17,12 +17,33 @@
 
 #include "fmmgpusteps.h"
 #include "fmmplan.h"
+#include "gmxfmmoptions.h"
 
 namespace gmx
 {
 
 //! Measured errors above so many times the accuracy asked for get a warning
 static constexpr double c_worthAWarning = 1.5;
+
+//! Returns a line about what is not periodic, empty where all is
+static std::string describePeriodicity(const FmmPlan& plan)
+{
+    if (plan.isOpen())
+    {
+        return "\n     open boundary; the number of cells follows the extent of the "
+               "system, at each pair search";
+    }
+    switch (plan.periodicity())
+    {
+        case FmmPeriodicity::SlabBetweenWalls:
+            return "\n     periodic along x and y, open along z between two walls, no background "
+                   "charge";
+        case FmmPeriodicity::Film:
+            return "\n     periodic along x and y, open along z, no background charge; the number "
+                   "of cells along z\n     follows the extent of the system, at each pair search";
+        default: return "";
+    }
+}
 
 std::string describeFmm(const FmmPlan& plan)
 {
@@ -44,9 +65,7 @@ std::string describeFmm(const FmmPlan& plan)
             info.separation,
             info.num_near_cells,
             info.near_particles,
-            plan.isOpen() ? "\n     open boundary; the number of cells follows the extent of the "
-                            "system, at each pair search"
-                          : "",
+            describePeriodicity(plan).c_str(),
             info.predicted_error,
             measured.status == FmmMeasurementStatus::Measured
                     ? formatString(", measured %.1e to %.1e", measured.error, measured.errorMoved).c_str()
@@ -199,9 +218,10 @@ static bool isOtherSystem(const double ratio)
 
 bool logFmmVolume(const FmmBox& box, const FmmBox& startBox, const MDLogger& mdlog)
 {
-    // Rows of a box are a lower triangle
-    const auto   volume = [](const FmmBox& b) { return b[0] * b[4] * b[8]; };
-    const double ratio  = volume(box) / volume(startBox);
+    // Rows of a box are a lower triangle; without a volume there is the area
+    const bool isVolume = hasVolume(box.data());
+    const auto volume = [isVolume](const FmmBox& b) { return b[0] * b[4] * (isVolume ? b[8] : 1); };
+    const double ratio = volume(box) / volume(startBox);
     if (!isOtherSystem(ratio))
     {
         return false;
@@ -209,10 +229,11 @@ bool logFmmVolume(const FmmBox& box, const FmmBox& startBox, const MDLogger& mdl
     GMX_LOG(mdlog.warning)
             .asParagraph()
             .appendTextFormatted(
-                    "WARNING: The volume of the box is now %.2f times that of the .tpr file, for "
+                    "WARNING: The %s of the box is now %.2f times that of the .tpr file, for "
                     "which the parameters of the FMM were chosen. Errors of the forces may be "
                     "larger than fmm-accuracy, and steps slower than they need to be: make a new "
                     ".tpr file from the present coordinates to go on.",
+                    isVolume ? "volume" : "area",
                     ratio);
     return true;
 }

@@ -36,6 +36,7 @@
 #include "fmmperturbation.h"
 #include "fmmplan.h"
 #include "fmmreport.h"
+#include "fmmslab.h"
 #include "fmmstep.h"
 #include "fmmsystem.h"
 #include "gmxfmmoptions.h"
@@ -43,11 +44,24 @@
 namespace gmx
 {
 
-std::string whyNoFmmOnDevice(int deviceId)
+std::string whyNoFmmOnDevice(int deviceId, bool isSlab)
 {
     std::array<char, 256> message = { { '\0' } };
-    const gmxfmm_status   status =
-            gmxfmm_check_device(GMXFMM_CUDA, deviceId, message.data(), message.size());
+    gmxfmm_status status = gmxfmm_check_device(GMXFMM_CUDA, deviceId, message.data(), message.size());
+    if (status == GMXFMM_OK && isSlab)
+    {
+        // What the library offers, the smallest plan of that kind tells
+        constexpr std::array<double, 9> c_unitBox = { { 1, 0, 0, 0, 1, 0, 0, 0, 1 } };
+        gmxfmm_options                  options;
+        gmxfmm_plan*                    plan = nullptr;
+        gmxfmm_default_options(&options);
+        options.device       = GMXFMM_CUDA;
+        options.device_id    = deviceId;
+        options.periodic[XX] = 1;
+        options.periodic[YY] = 1;
+        status = gmxfmm_create(&plan, &options, 1, c_unitBox.data(), message.data(), message.size());
+        gmxfmm_destroy(plan);
+    }
     return status == GMXFMM_OK ? std::string()
                                : std::string("the gmxfmm library says: ") + message.data();
 }
@@ -185,7 +199,7 @@ public:
                 gpu_.get(),
                 &devicesNote_)),
         gpuSteps_(gpu_ ? std::make_unique<FmmGpuSteps>(*plan_, gpu_.get(), wcycle) : nullptr),
-        startBox_(fmmBox(box)),
+        startBox_(fmmBox(parameters.periodicity, box)),
         box_(startBox_),
         nearAtomsAtStart_(plan_->info().near_particles),
         assignments_(gpu_ ? parameters.maxStepsInCellsOnGpu : parameters.maxStepsInCellsOnCpu),
@@ -197,7 +211,7 @@ public:
     //! Passes on a box that is not the one the plan has
     void setBox(const matrix box)
     {
-        const FmmBox newBox = fmmBox(box);
+        const FmmBox newBox = fmmBox(parameters_.periodicity, box);
         if (newBox == box_ || plan_->isOpen())
         {
             return;
@@ -221,10 +235,11 @@ public:
         }
     }
 
-    //! Tells once when the atoms of an open system have become much denser, or less dense
+    //! Tells once when atoms that are not bound to a box have become much denser, or less dense
     void watchDensity()
     {
-        if (!plan_->isOpen() || mdlog_ == nullptr)
+        const bool isBound = !plan_->isOpen() && parameters_.periodicity == FmmPeriodicity::Box;
+        if (isBound || mdlog_ == nullptr)
         {
             return;
         }
@@ -434,11 +449,7 @@ FmmSolver::FmmSolver(const FmmParameters&       parameters,
             parameters,
             mtop,
             box,
-            fmmCoordinates(mtop,
-                           parameters.boundary == FmmBoundary::Open ? PbcType::No : PbcType::Xyz,
-                           parameters.havePeriodicMolecules,
-                           box,
-                           x),
+            fmmCoordinates(mtop, fmmPbcType(parameters), parameters.havePeriodicMolecules, box, x),
             epsfac,
             reproducible,
             numThreads,

@@ -38,8 +38,8 @@ class StepWorkload;
 struct FmmParameters;
 struct GridCorners;
 
-//! Returns why the FMM cannot run on the device with this number, empty if it can
-std::string whyNoFmmOnDevice(int deviceId);
+//! Returns why the FMM cannot run on the device with this number, for a slab if \p isSlab; empty if it can
+std::string whyNoFmmOnDevice(int deviceId, bool isSlab);
 
 /*! \libinternal \brief
  * Computes all Coulomb interactions by the fast multipole method, except those of listed pairs

@@ -15,7 +15,7 @@
 namespace gmx
 {
 
-std::string whyNoFmmOnDevice(int /*deviceId*/)
+std::string whyNoFmmOnDevice(int /*deviceId*/, bool /*isSlab*/)
 {
     return "this build has no gmxfmm library";
 }

@@ -18,6 +18,7 @@
 #include "gromacs/applied_forces/awh/read_params.h"
 #include "gromacs/mdtypes/inputrec.h"
 #include "gromacs/mdtypes/md_enums.h"
+#include "gromacs/pbcutil/pbc.h"
 #include "gromacs/taskassignment/decidegpuusage.h"
 #include "gromacs/utility/exceptions.h"
 #include "gromacs/utility/logger.h"
@@ -57,7 +58,7 @@ std::string whyNotOnGpu(bool                useGpuForNonbonded,
     // Which of them will be used is not known yet
     for (const int deviceId : availableDevices)
     {
-        const std::string reason = whyNoFmmOnDevice(deviceId);
+        const std::string reason = whyNoFmmOnDevice(deviceId, inputrec.pbcType == PbcType::XY);
         if (!reason.empty())
         {
             return reason;

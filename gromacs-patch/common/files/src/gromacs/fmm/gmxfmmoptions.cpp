@@ -24,6 +24,7 @@
 #include "gromacs/utility/strconvert.h"
 #include "gromacs/utility/stringutil.h"
 
+#include "fmmslab.h"
 #include "fmmsoftcore.h"
 #include "fmmversion.h"
 
@@ -362,6 +363,7 @@ FmmParameters fmmParameters(const t_inputrec& inputrec)
     parameters.havePeriodicMolecules = inputrec.bPeriodicMols;
     parameters.minDistance           = fmmSoftensCoulomb(inputrec) ? c_fmmSoftCoreMinDistance : 0;
     parameters.startLambda           = startLambdaOfCoulomb(inputrec);
+    parameters.periodicity           = fmmPeriodicity(inputrec);
     if (inputrec.pbcType == PbcType::No)
     {
         parameters.boundary = FmmBoundary::Open;

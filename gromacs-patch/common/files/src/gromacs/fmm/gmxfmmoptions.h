@@ -54,6 +54,17 @@ enum class FmmLJ : int
     Count
 };
 
+//! Along which box vectors there are periodic images
+enum class FmmPeriodicity : int
+{
+    //! All three, or none where the boundary is open
+    Box,
+    //! The two in the xy plane, between two walls that bound the system along z
+    SlabBetweenWalls,
+    //! The two in the xy plane, with one wall or none: any extent along z, and no volume
+    Film
+};
+
 //! Surroundings of the infinite periodic system, or that there is no such thing
 enum class FmmBoundary : int
 {
@@ -121,6 +132,8 @@ struct FmmParameters
     FmmM2L m2l = FmmM2L::Auto;
     //! Surroundings
     FmmBoundary boundary = FmmBoundary::Tinfoil;
+    //! Along which box vectors there are images; not an option, but what pbc and nwall say
+    FmmPeriodicity periodicity = FmmPeriodicity::Box;
     //! Lennard-Jones interactions in one or in two pair lists
     FmmLJ lj = FmmLJ::Full;
     //! Radius of the second of two lists, 0: automatic

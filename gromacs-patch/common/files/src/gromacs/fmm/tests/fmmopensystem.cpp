@@ -26,6 +26,8 @@ namespace
 
 const matrix c_box     = { { 3, 0, 0 }, { 0, 4, 0 }, { 1, 0, 5 } };
 const matrix c_zeroBox = { { 0 } };
+//! What grompp makes of it without two walls
+const matrix c_boxOfFilm = { { 3, 0, 0 }, { 0, 4, 0 }, { 0, 0, 0 } };
 
 //! Returns atoms on a cubic lattice with the given spacing, the first of them at \p start
 std::vector<RVec> lattice(int numAlongEdge, real spacing, real start)
@@ -52,7 +54,7 @@ void expectEqual(const RVec& expected, const RVec& found)
 TEST(FmmOpenSystemTest, PeriodicGridIsTheBox)
 {
     const std::vector<RVec> x       = { { -7, 0, 0 } };
-    const GridCorners       corners = gridCorners(PbcType::Xyz, c_box, x);
+    const GridCorners       corners = gridCorners(PbcType::Xyz, 0, c_box, x);
     expectEqual(RVec(0, 0, 0), corners.lower);
     expectEqual(RVec(3, 4, 5), corners.upper);
 }
@@ -62,16 +64,39 @@ TEST(FmmOpenSystemTest, OpenGridHasAllAtomsWhateverTheBox)
     const std::vector<RVec> x = { { -7, 1, 0 }, { -2, 8, 50 }, { -3, -9, 7 } };
     for (const auto* box : { &c_box, &c_zeroBox })
     {
-        const GridCorners corners = gridCorners(PbcType::No, *box, x);
+        const GridCorners corners = gridCorners(PbcType::No, 0, *box, x);
         expectEqual(RVec(-7, -9, 0), corners.lower);
         expectEqual(RVec(-2, 8, 50), corners.upper);
     }
 }
 
+TEST(FmmOpenSystemTest, GridBetweenTwoWallsIsTheBox)
+{
+    const std::vector<RVec> x       = { { -7, 1, 0 }, { -2, 8, 50 } };
+    const GridCorners       corners = gridCorners(PbcType::XY, 2, c_box, x);
+    expectEqual(RVec(0, 0, 0), corners.lower);
+    expectEqual(RVec(3, 4, 5), corners.upper);
+}
+
+TEST(FmmOpenSystemTest, GridOfAFilmHasAllAtomsAlongZ)
+{
+    const std::vector<RVec> x = { { -7, 1, -4 }, { -2, 8, 50 }, { -3, -9, 7 } };
+    for (const int numWalls : { 0, 1 })
+    {
+        const GridCorners corners = gridCorners(PbcType::XY, numWalls, c_box, x);
+        expectEqual(RVec(0, 0, -4), corners.lower);
+        expectEqual(RVec(3, 4, 50), corners.upper);
+    }
+    const std::vector<RVec> flat    = { { 1, 1, 2 }, { 2, 3, 2 } };
+    const GridCorners       corners = gridCorners(PbcType::XY, 0, c_box, flat);
+    EXPECT_LT(corners.lower[ZZ], 2);
+    EXPECT_GT(corners.upper[ZZ], 2);
+}
+
 TEST(FmmOpenSystemTest, OpenGridHasSomeExtentAroundFlatMolecules)
 {
     const std::vector<RVec> x       = { { -1, 0, 2 }, { 1, 0, 2 } };
-    const GridCorners       corners = gridCorners(PbcType::No, c_zeroBox, x);
+    const GridCorners       corners = gridCorners(PbcType::No, 0, c_zeroBox, x);
     EXPECT_EQ(-1, corners.lower[XX]);
     EXPECT_EQ(1, corners.upper[XX]);
     for (const int d : { YY, ZZ })
@@ -87,7 +112,7 @@ TEST(FmmOpenSystemTest, RefusesCoordinatesThatAreNotFinite)
     for (const real bad : { std::numeric_limits<real>::quiet_NaN(), std::numeric_limits<real>::infinity() })
     {
         const std::vector<RVec> x = { { 0, 0, 0 }, { 1, bad, 0 } };
-        EXPECT_THROW(gridCorners(PbcType::No, c_zeroBox, x), SimulationInstabilityError);
+        EXPECT_THROW(gridCorners(PbcType::No, 0, c_zeroBox, x), SimulationInstabilityError);
         EXPECT_THROW(openSystemVolume(x), SimulationInstabilityError);
     }
 }
@@ -116,10 +141,25 @@ TEST(FmmOpenSystemTest, DensityBoxIsTheBoxWithPeriodicity)
 {
     matrix                  densityBox;
     const std::vector<RVec> x = lattice(20, 0.1, -0.95);
-    setDensityBox(PbcType::Xyz, c_box, x, densityBox);
+    setDensityBox(PbcType::Xyz, 0, c_box, x, densityBox);
     EXPECT_EQ(60, det(densityBox));
-    setDensityBox(PbcType::No, c_box, x, densityBox);
+    setDensityBox(PbcType::No, 0, c_box, x, densityBox);
     EXPECT_REAL_EQ_TOL(8, det(densityBox), test::relativeToleranceAsFloatingPoint(8, 1e-5));
+}
+
+TEST(FmmOpenSystemTest, DensityBoxOfAFilmHasItsWidthsAndTheVolumeOfItsMatter)
+{
+    matrix                  densityBox;
+    const std::vector<RVec> x = lattice(20, 0.1, -0.95);
+    setDensityBox(PbcType::XY, 2, c_box, x, densityBox);
+    EXPECT_EQ(60, det(densityBox));
+    for (const auto* box : { &c_box, &c_boxOfFilm })
+    {
+        setDensityBox(PbcType::XY, 0, *box, x, densityBox);
+        EXPECT_EQ(3, densityBox[XX][XX]);
+        EXPECT_EQ(4, densityBox[YY][YY]);
+        EXPECT_REAL_EQ_TOL(8, det(densityBox), test::relativeToleranceAsFloatingPoint(8, 1e-5));
+    }
 }
 
 } // namespace
