@@ -32,5 +32,8 @@ install(FILES ${PROJECT_BINARY_DIR}/gmxfmm.pc DESTINATION ${CMAKE_INSTALL_LIBDIR
 
 if(TARGET gmxfmm-program)
     install(TARGETS gmxfmm-program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+    if(TARGET gmxfmm-mpi)
+        install(TARGETS gmxfmm-mpi RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+    endif()
     install(FILES src/program/gmxfmm.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 endif()
