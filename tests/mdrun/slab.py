@@ -211,7 +211,10 @@ def continues(checks, folder):
 
 
 def conserves_energy(checks, folder):
-    """A film without walls; in the second run one molecule that is above it flies off, 20 nm in 1 ps, and cells follow it."""
+    """A film without walls; in the second run one molecule that is above it flies off, and cells follow it.
+
+    At 5 nm/ps, eight times what is thermal: in the 0.02 ps between assignments it may not leave its cell by much.
+    """
     system = water(gmx, folder, (1, 1, 1))
     mdp = {**changed(system.mdp, dt=0.001, verlet_buffer_tolerance=-1, rlist=0.92, nstlist=20, nstenergy=20, nstcalcenergy=20), **FILM,
            "vdw-modifier": "Potential-switch", **FMM}
@@ -223,16 +226,16 @@ def conserves_energy(checks, folder):
     with open(system.conf) as lines:
         lines = lines.read().splitlines()
     count = int(lines[1])
-    rows = [line + f"{0:8.4f}{0:8.4f}{20 if i >= count - 3 else 0:8.4f}" for i, line in enumerate(lines[2:-1])]
+    rows = [line + f"{0:8.4f}{0:8.4f}{5 if i >= count - 3 else 0:8.4f}" for i, line in enumerate(lines[2:-1])]
     rows = [row[:36] + f"{float(row[36:44]) + (2 if i >= count - 3 else 0):8.3f}" + row[44:] for i, row in enumerate(rows)]
     leaving = System("leaving", os.path.join(folder, "leaving.gro"), system.top, system.mdp)
     with open(leaving.conf, "w") as out:
         out.write("\n".join([lines[0], str(count), *rows, lines[-1]]) + "\n")
-    gmx_d.grompp(folder, {**mdp, "fmm-accuracy": "1e-5", "nsteps": "1000", "nstxout": "1000", "gen-vel": "no", "comm-mode": "none"}, leaving, name="leaving")
+    gmx_d.grompp(folder, {**mdp, "fmm-accuracy": "1e-5", "nsteps": "2000", "nstxout": "2000", "gen-vel": "no", "comm-mode": "none"}, leaving, name="leaving")
     gmx_d.mdrun(folder, name="leaving")
     rows = [r["Total Energy"] for r in gmx_d.energies(folder, ["Total Energy"], name="leaving") if r["Time"] >= 0.1]
     z = read_trr(os.path.join(folder, "leaving.trr"))[-1].x[2::3]
-    checks.that(max(z) > 15, f"a molecule is at z = {max(z):.1f} nm")
+    checks.that(max(z) > 10, f"a molecule is at z = {max(z):.1f} nm")
     checks.below(f"energy while it leaves: {rows[0]:.2f} to {rows[-1]:.2f} kJ/mol, spread", max(rows) - min(rows), 2, "kJ/mol",
                  "0.1 % of the kinetic energy of the rest at 300 K")
 
