@@ -95,7 +95,7 @@ static double node_spacing(const gmxfmm_plan* plan)
 
 static fmm_far_shape shape_of(const fmm_cells* c)
 {
-    fmm_far_shape shape = {.far_distance = c->far_distance};
+    fmm_far_shape shape = {.layers = fmm_is_slab(c->periodic) ? c->inner[2] : 0, .far_distance = c->far_distance};
     memcpy(shape.cell, c->cell, sizeof(shape.cell));
     for (int i = 0; i < c->num_near; i++)
     {
@@ -117,11 +117,12 @@ gmxfmm_status fmm_far_set_shape(gmxfmm_plan* plan)
     }
     /* The ranges of Ewald's sums follow the shortest far vector, which is that in the box of the last assign. */
     const int same_sums = !plan->options.reproducible || now.far_distance == far->shape.far_distance;
-    if (change <= shape_tolerance(plan) && now.near_set == far->shape.near_set && same_sums)
+    const int same_sets = now.near_set == far->shape.near_set && now.layers == far->shape.layers;
+    if (change <= shape_tolerance(plan) && same_sets && same_sums)
     {
         return GMXFMM_OK;
     }
-    if (now.near_set != far->shape.near_set || !fmm_line_follow(&far->line, c, shape_tolerance(plan)))
+    if (!same_sets || !fmm_line_follow(&far->line, c, shape_tolerance(plan)))
     {
         fmm_line_begin(&far->line, c, node_spacing(plan));
     }

@@ -106,6 +106,7 @@ typedef struct
 {
     double   cell[9];
     uint64_t near_set;     /* a checksum */
+    int      layers;       /* of a slab: its images are taken off displacements of so many layers */
     double   far_distance; /* shortest far vector, which the ranges of Ewald's sums follow */
 } fmm_far_shape;
 

@@ -369,6 +369,25 @@ TEST(SlabPlan, FollowsItsParticles)
     EXPECT_NEAR(plan.execute(s.x).energy, first.energy, 1e-13 * std::fabs(first.energy));
 }
 
+/* One layer more, in a grid that is padded to the same length: images are taken off displacements of that layer, too.
+ */
+TEST(SlabPlan, FollowsItsParticlesByOneLayer)
+{
+    const System   s       = chargesIn(planes()[0]);
+    gmxfmm_options options = slab(explicitOptions(20, 6, 6, 8, 2));
+    Plan           plan(s, options);
+    for (double up = 0; up < 2; up += 0.1)
+    {
+        System other = s;
+        for (std::size_t i = 0; i < s.size() / 2; i++)
+        {
+            other.x[3 * i + 2] += up;
+        }
+        plan.assign(other.x);
+        expectAgreement(plan.execute(other.x), solve(other, options), 1e-7);
+    }
+}
+
 class SlabAccuracy : public testing::TestWithParam<MethodAndPrecision>
 {
 };
