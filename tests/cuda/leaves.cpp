@@ -31,7 +31,8 @@ namespace
 /* Numbers that floats hold, so that arrays of both types have the same. */
 double asFloat(double x)
 {
-    return static_cast<double>(static_cast<float>(x));
+    volatile const float f = static_cast<float>(x); /* GCC 12 at -O3 leaves the rounding out of two at once */
+    return static_cast<double>(f);
 }
 
 void addIon(System* s, double x, double y, double z)
@@ -349,17 +350,19 @@ TEST_P(CudaLeaves, AssignedAnew)
     EXPECT_EQ(plan.execute().force, first.force);
 }
 
-/* The model takes them where particles are as uneven as this, and not on several GPUs. */
+/* The model takes them where particles are as uneven as this and so many that the pairs in one leaf of a tree of one
+ * level would take most of a step, and not on several GPUs. */
 TEST_P(CudaLeaves, AreChosen)
 {
     gmxfmm_options o = options(6, 1, GMXFMM_CUDA);
     o.precision      = GMXFMM_DOUBLE;
     o.accuracy       = 1e-3;
-    Plan one(halfInACluster(50000), o);
+    const System s   = halfInACluster(300000);
+    Plan         one(s, o);
     EXPECT_GT(one.get()->domain.tree->most, 0);
     o.num_devices = 2; /* parts of one */
     o.devices[0] = o.devices[1] = 0;
-    Plan several(halfInACluster(50000), o);
+    Plan several(s, o);
     EXPECT_EQ(several.get()->domain.tree->most, 0);
 }
 

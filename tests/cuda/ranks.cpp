@@ -404,7 +404,7 @@ TEST(CudaRanksErrors, OfADeviceAreThoseOfAll)
                 gmxfmm_options o            = settings(GMXFMM_CUDA, GMXFMM_COULOMB, GMXFMM_DOUBLE, false);
                 gmxfmm_plan*   plan         = nullptr;
                 char           message[512] = "";
-                o.device_id                 = comm.rank == 1 ? 1000 : 0;
+                o.device_id                 = comm.rank == 1 ? 255 : 0;
                 EXPECT_EQ(gmxfmm_create_parallel(&plan, &o, &comm, 10, nullptr, message, sizeof(message)),
                           GMXFMM_ERROR_DEVICE);
                 EXPECT_EQ(plan, nullptr);

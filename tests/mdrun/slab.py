@@ -143,13 +143,13 @@ def far_off(checks, folder):
 # ------------------------------------------------------------------------------------------------------------------ virial
 
 COMPONENTS = {"XX": (0, 0), "YY": (1, 1), "ZZ": (2, 2), "XY": (0, 1), "XZ": (0, 2), "YZ": (1, 2)}
-# Flexible molecules, as constraints have a virial of their own; few cells, so that orders of the expansion are cut off visibly.
-SOFT = {"define": "-DFLEXIBLE", "constraints": "none", "fmm-grid": "4 4 3", "fmm-order": "8", "fmm-measure": "no"}
+# Flexible molecules, as constraints have a virial of their own. The energy of a low order jumps where an atom gets into another cell.
+SOFT = {"define": "-DFLEXIBLE", "constraints": "none", "fmm-accuracy": "1e-9"}
 
 
 def virial(checks, folder):
     """The virial is half the derivative of the energy by strain, of the energy as it is computed, walls and all."""
-    step = 2e-4
+    step = 5e-5
     for what, settings, sodium in (("between walls", WALLS, 0), ("film", FILM, 0), ("film with 2 ions", FILM, 2)):
         system = placed(folder, "rest", water(gmx, folder, (2, 2, 1), sodium), HEIGHT / 2, HEIGHT)
         settings = {**settings, **FMM, **SOFT}
@@ -211,7 +211,10 @@ def continues(checks, folder):
 
 
 def conserves_energy(checks, folder):
-    """A film without walls; in the second run one molecule flies off, 20 nm in 1 ps, through many layers of cells."""
+    """A film without walls; in the second run one molecule that is above it flies off, and cells follow it.
+
+    At 5 nm/ps, eight times what is thermal: in the 0.02 ps between assignments it may not leave its cell by much.
+    """
     system = water(gmx, folder, (1, 1, 1))
     mdp = {**changed(system.mdp, dt=0.001, verlet_buffer_tolerance=-1, rlist=0.92, nstlist=20, nstenergy=20, nstcalcenergy=20), **FILM,
            "vdw-modifier": "Potential-switch", **FMM}
@@ -223,16 +226,16 @@ def conserves_energy(checks, folder):
     with open(system.conf) as lines:
         lines = lines.read().splitlines()
     count = int(lines[1])
-    rows = [line + f"{0:8.4f}{0:8.4f}{20 if i >= count - 3 else 0:8.4f}" for i, line in enumerate(lines[2:-1])]
-    rows = [row[:36] + f"{float(row[36:44]) + (0.5 if i >= count - 3 else 0):8.3f}" + row[44:] for i, row in enumerate(rows)]
+    rows = [line + f"{0:8.4f}{0:8.4f}{5 if i >= count - 3 else 0:8.4f}" for i, line in enumerate(lines[2:-1])]
+    rows = [row[:36] + f"{float(row[36:44]) + (2 if i >= count - 3 else 0):8.3f}" + row[44:] for i, row in enumerate(rows)]
     leaving = System("leaving", os.path.join(folder, "leaving.gro"), system.top, system.mdp)
     with open(leaving.conf, "w") as out:
         out.write("\n".join([lines[0], str(count), *rows, lines[-1]]) + "\n")
-    gmx_d.grompp(folder, {**mdp, "fmm-accuracy": "1e-5", "nsteps": "1000", "gen-vel": "no", "comm-mode": "none"}, leaving, name="leaving")
+    gmx_d.grompp(folder, {**mdp, "fmm-accuracy": "1e-5", "nsteps": "2000", "nstxout": "2000", "gen-vel": "no", "comm-mode": "none"}, leaving, name="leaving")
     gmx_d.mdrun(folder, name="leaving")
     rows = [r["Total Energy"] for r in gmx_d.energies(folder, ["Total Energy"], name="leaving") if r["Time"] >= 0.1]
     z = read_trr(os.path.join(folder, "leaving.trr"))[-1].x[2::3]
-    checks.that(max(z) > 15, f"a molecule is at z = {max(z):.1f} nm")
+    checks.that(max(z) > 10, f"a molecule is at z = {max(z):.1f} nm")
     checks.below(f"energy while it leaves: {rows[0]:.2f} to {rows[-1]:.2f} kJ/mol, spread", max(rows) - min(rows), 2, "kJ/mol",
                  "0.1 % of the kinetic energy of the rest at 300 K")
 
@@ -241,11 +244,11 @@ def energy_groups(checks, folder):
     """Walls are the last groups of energies, and are not counted where groups matter."""
     system = placed(folder, "walls", water(gmx, folder, (2, 2, 1), 2), HEIGHT / 2, HEIGHT)
     one = Point(gmx_d, folder, system, {**WALLS, **FMM}, "one")
-    two = Point(gmx_d, folder, system, {**WALLS, **FMM, "energygrps": "NA SOL"}, "two",
-                ["Coul-SR:NA-NA", "Coul-SR:NA-SOL", "Coul-SR:SOL-SOL", "Coul-SR:NA-wall0", "Coul-SR:wall0-wall1", "LJ-SR:SOL-wall0"])
-    parts = [two.energy["Coul-SR:" + pair] for pair in ("NA-NA", "NA-SOL", "SOL-SOL")]
-    checks.below("two groups between walls: sum of their energies, difference", abs(sum(parts) - one.coulomb), 1e-3 * abs(one.coulomb), "kJ/mol", "rounding")
-    checks.that(all(parts) and two.energy["Coul-SR:NA-wall0"] == 0 and two.energy["Coul-SR:wall0-wall1"] == 0 and two.energy["LJ-SR:SOL-wall0"] != 0,
+    two = Point(gmx_d, folder, system, {**WALLS, **FMM, "energygrps": "Ion Water"}, "two",
+                ["Coul-SR:Ion-Ion", "Coul-SR:Ion-Water", "Coul-SR:Water-Water", "Coul-SR:Ion-wall0", "Coul-SR:wall0-wall1", "LJ-SR:Water-wall0"])
+    parts = [two.energy["Coul-SR:" + pair] for pair in ("Ion-Ion", "Ion-Water", "Water-Water")]
+    checks.below("two groups between walls: sum of their energies, difference", abs(sum(parts) - one.coulomb), 1e-6 * abs(one.coulomb), "kJ/mol", "rounding")
+    checks.that(all(parts) and two.energy["Coul-SR:Ion-wall0"] == 0 and two.energy["Coul-SR:wall0-wall1"] == 0 and two.energy["LJ-SR:Water-wall0"] != 0,
                 "energies of groups with walls are those of Lennard-Jones alone")
 
 
