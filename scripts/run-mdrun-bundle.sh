@@ -106,7 +106,7 @@ for part in "${parts[@]}"; do
         forces)
             tests lj-on-gpu nb_gpu.py
             tests lj-split-on-gpu lj_split_gpu.py
-            tests forces fmm_gpu.py forces methods measured
+            tests forces fmm_gpu.py forces methods measured slabs
             ;;
         runs) tests runs fmm_gpu.py runs virial modes choice coupling ;;
         devices) tests devices fmm_gpu.py devices ;;

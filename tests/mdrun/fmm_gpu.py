@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """mdrun -fmm gpu gives what -fmm cpu and tight PME give: in every kind of box, by every method, and in everything mdrun does.
 
-fmm_gpu.py [SECTION]...   sections: forces, methods, measured, runs, virial, coupling, modes, choice, devices, drift, long (default: all but long)
+fmm_gpu.py [SECTION]...   sections: forces, methods, measured, slabs, runs, virial, coupling, modes, choice, devices, drift, long (default: all but long)
 Needs a GPU. The reference is tight PME in mixed precision on the CPU, whose force error is about 1e-5.
 """
+import collections
 import math
 import re
 import shutil
@@ -17,6 +18,7 @@ from harness import (FMM, NO_COULOMB, TIGHT_MIXED, Failure, Point, alike, change
 gmx = need("GMXFMM_GMX")
 
 GPU = ["-fmm", "gpu"]
+Still = collections.namedtuple("Still", "force")
 ACCURACY = 4e-4
 METHODS = ("fft", "rotation", "symmetric", "naive", "dynamic")
 # Both sum the same terms in single precision in another order. The near field's terms cancel to a tenth of their size or less,
@@ -163,6 +165,31 @@ def motion(checks, what, folder, system, settings, options, steps=100, dt=0.002,
     rows = gmx.energies(folder, ["Potential", "Total Energy"], name="run")
     checks.that(all(math.isfinite(r["Total Energy"]) for r in rows) and len(rows) > steps // 5, f"{what}: {len(rows)} finite energies")
     return frames, rows
+
+
+def slabs(checks):
+    """pbc = xy: films, one of them with a net charge, and what is between walls. slab.py compares the CPU with PME."""
+    walls = {"nwall": "2", "wall-type": "9-3", "wall-atomtype": "opls_135 opls_135", "wall-density": "50 50", "ewald-geometry": "3dc"}
+    for what, sodium, settings in (("film", 0, {}), ("film, net charge +4", 4, {}), ("between walls", 0, walls)):
+        attempt(checks, what, slab, what, sodium, {"pbc": "xy", "dispcorr": "no", "vdw-modifier": "Force-switch", "rvdw-switch": "0.7", **settings})
+
+
+def slab(checks, what, sodium, settings):
+    folder = work_folder(re.sub(r"\W+", "-", what))
+    system = water(gmx, folder, (3, 3, 1), sodium)
+    if "nwall" in settings:  # room for the atoms, which fill the box
+        edges = [line.split() for line in open(system.conf).read().splitlines()[-1:]][0]
+        gmx("editconf", "-f", system.conf, "-o", "tall.gro", "-box", *edges[:2], "2.8", folder=folder)
+        system.conf = folder + "/tall.gro"
+    motion(checks, what, folder, system, settings, ["-update", "cpu"])
+    trajectory, times = folder + "/run.trr", [0.1, 0.2]
+    # given, as what is chosen for a film depends on the extent of each frame
+    same = {**FMM, "fmm-m2l": "fft", "fmm-order": "9", "fmm-separation": "1", "fmm-grid": "9 9 3", "fmm-measure": "no", **settings}
+    gpu = single_points(gmx, folder, system, same, trajectory, times, "gpu", nb="gpu", more=[*GPU, "-update", "cpu"])
+    log = read_log(folder, "gpu-0")
+    checks.that(fmm_on(log, "GPU") and "periodic along x and y, open along z" in log, f"{what}: md.log says what is periodic, and that the FMM ran on the GPU")
+    cpu = single_points(gmx, folder, system, same, trajectory, times, "cpu", more=["-fmm", "cpu"])
+    agree(checks, what, gpu, cpu, [Still([0.0] * len(point.force)) for point in cpu])  # over all forces, not those of Coulomb interactions
 
 
 def own_frames(checks, what, folder, system, frames, which, strain=0):
@@ -608,7 +635,7 @@ def long(checks):
     checks.below("conserved energy drift per atom", change, 0.005, "kJ/mol/ps", "verlet-buffer-tolerance")
 
 
-SECTIONS = {"forces": forces, "methods": methods, "measured": measured, "runs": runs, "virial": virial, "coupling": coupling, "modes": modes, "choice": choice,
+SECTIONS = {"forces": forces, "methods": methods, "measured": measured, "slabs": slabs, "runs": runs, "virial": virial, "coupling": coupling, "modes": modes, "choice": choice,
             "devices": devices, "drift": drift_of_both, "long": long}
 
 

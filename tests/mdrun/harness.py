@@ -477,7 +477,7 @@ def rms_distance(a, b, box):
     for i in range(0, len(a), 3):
         d = [a[i + k] - b[i + k] for k in range(3)]
         for row in (2, 1, 0):  # lower triangular, so that undoing c, then b, then a is enough for small distances
-            turns = round(d[row] / box[4 * row])
+            turns = round(d[row] / box[4 * row]) if box[4 * row] else 0  # the box of a film has no height
             for k in range(row + 1):
                 d[k] -= turns * box[3 * row + k]
         total += sum(v * v for v in d)
