@@ -94,7 +94,8 @@ class System(Run):
         cells = 0
         for number in numbers:
             cells = self.search_fmm(number, cells)
-            self.search_pme(number)
+            if not self.bench.options.fmm_alone:
+                self.search_pme(number)
         for repeat in range(1, TURNS):
             for number in numbers:
                 for method in ("pme", "fmm"):
@@ -298,6 +299,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=2.5, help="of a run's steps (default %(default)s)")
     parser.add_argument("--steps", type=int, default=0, help="steps of a run, in place of seconds")
     parser.add_argument("--equilibration", type=int, default=400, help="steps of 2 fs before the measurements; positions are those of a liquid before, too")
+    parser.add_argument("--fmm-alone", action="store_true", help="without PME, which is then missing")
     parser.add_argument("--limit", type=float, default=1e9, help="seconds after which nothing more is begun")
     parser.add_argument("--work", default="/tmp/gmxfmm-gpus", help="folder for the runs")
     options = parser.parse_args()
