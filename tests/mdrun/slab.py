@@ -153,7 +153,7 @@ def virial(checks, folder):
     for what, settings, sodium in (("between walls", WALLS, 0), ("film", FILM, 0), ("film with 2 ions", FILM, 2)):
         system = placed(folder, "rest", water(gmx, folder, (2, 2, 1), sodium), HEIGHT / 2, HEIGHT)
         settings = {**settings, **FMM, **SOFT}
-        rest = Point(gmx_d, folder, strained(folder, "rest", system, [[0] * 3] * 3), settings, "rest",
+        rest = Point(gmx_d, folder, strained(folder, "unstrained", system, [[0] * 3] * 3), settings, "unstrained",
                      ["Kinetic En.", "Pressure"] + ["Vir-" + c for c in COMPONENTS])
         for component, (a, b) in COMPONENTS.items():
             energies = []
