@@ -40,14 +40,14 @@ void addIon(System* s, double x, double y, double z)
     s->add({asFloat(x), asFloat(y), asFloat(z)}, s->size() % 2 == 0 ? 1 : -1);
 }
 
-/* Half of n ions in a cube of a ten-thousandth of the others'. */
-System halfInACluster(int n)
+/* Half of n ions in a cube that is by so much smaller than the others'. */
+System halfInACluster(int n, double cluster = 1e-4)
 {
     Random random(3);
     System s;
     for (int i = 0; i < n; i++)
     {
-        const double edge = i % 4 < 2 ? 1 : 1e-4;
+        const double edge = i % 4 < 2 ? 1 : cluster;
         addIon(&s, edge * random.centred(), edge * random.centred(), edge * random.centred());
     }
     return s;
@@ -350,14 +350,15 @@ TEST_P(CudaLeaves, AssignedAnew)
     EXPECT_EQ(plan.execute().force, first.force);
 }
 
-/* The model takes them where particles are as uneven as this and so many that the pairs in one leaf of a tree of one
- * level would take most of a step, and not on several GPUs. */
+/* The model takes them where particles are as uneven as this and orders may follow, and not on several GPUs. */
 TEST_P(CudaLeaves, AreChosen)
 {
     gmxfmm_options o = options(6, 1, GMXFMM_CUDA);
-    o.precision      = GMXFMM_DOUBLE;
-    o.accuracy       = 1e-3;
-    const System s   = halfInACluster(300000);
+    o.m2l            = GMXFMM_M2L_AUTO;
+    o.order = o.separation = GMXFMM_AUTO;
+    o.precision            = GMXFMM_DOUBLE;
+    o.accuracy             = 1e-4;
+    const System s         = halfInACluster(50000, 1e-5);
     Plan         one(s, o);
     EXPECT_GT(one.get()->domain.tree->most, 0);
     o.num_devices = 2; /* parts of one */

@@ -181,10 +181,10 @@ def slab(checks, what, sodium, settings):
         edges = [line.split() for line in open(system.conf).read().splitlines()[-1:]][0]
         gmx("editconf", "-f", system.conf, "-o", "tall.gro", "-box", *edges[:2], "2.8", folder=folder)
         system.conf = folder + "/tall.gro"
-    motion(checks, what, folder, system, settings, ["-update", "cpu"])
     trajectory, times = folder + "/run.trr", [0.1, 0.2]
-    # given, as what is chosen for a film depends on the extent of each frame
+    # given, as what is chosen depends on the device and, for a film, on the extent of each frame
     same = {**FMM, "fmm-m2l": "fft", "fmm-order": "9", "fmm-separation": "1", "fmm-grid": "9 9 3", "fmm-measure": "no", **settings}
+    motion(checks, what, folder, system, same, ["-update", "cpu"])
     gpu = single_points(gmx, folder, system, same, trajectory, times, "gpu", nb="gpu", more=[*GPU, "-update", "cpu"])
     log = read_log(folder, "gpu-0")
     checks.that(fmm_on(log, "GPU") and "periodic along x and y, open along z" in log, f"{what}: md.log says what is periodic, and that the FMM ran on the GPU")

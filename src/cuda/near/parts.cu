@@ -221,8 +221,10 @@ static gmxfmm_status enable_access(gmxfmm_plan* plan, int id, int other, const c
         cudaGetLastError(); /* so that the next call does not report it again */
         return GMXFMM_OK;
     }
-    FMM_CUDA(plan, error);
-    return GMXFMM_OK;
+    return error == cudaSuccess
+               ? GMXFMM_OK
+               : fmm_fail(plan, GMXFMM_ERROR_DEVICE, "device %d cannot be given access to memory of device %d: %s", id,
+                          other, cudaGetErrorString(error));
 }
 
 /* The same between all parts, as far as there are ways. */
