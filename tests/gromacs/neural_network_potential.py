@@ -18,8 +18,8 @@ from pathlib import Path
 PROGRAM = Path(__file__).with_suffix(".cpp")
 COMPILED_LIKE = "fmm/fmmpreprocess.cpp"
 FILES = [
-    COMPILED_LIKE, "fmm/fmmversion.cpp", "fmm/gmxfmmbackend.cpp", "fmm/gmxfmmoptions.cpp", "fmm/fmm_md*.cpp", "fmm/fmmforceprovider*.cpp",
-    "fmm/fmmoptions.cpp", "applied_forces/nnpot/nnpot.cpp", "applied_forces/nnpot/nnpotoptions.cpp", "fileio/warninp.cpp",
+    COMPILED_LIKE, "fmm/fmmslab.cpp", "fmm/fmmversion.cpp", "fmm/gmxfmmbackend.cpp", "fmm/gmxfmmoptions.cpp", "fmm/fmm_md*.cpp",
+    "fmm/fmmforceprovider*.cpp", "fmm/fmmoptions.cpp", "applied_forces/nnpot/nnpot.cpp", "applied_forces/nnpot/nnpotoptions.cpp", "fileio/warninp.cpp",
     "mdtypes/inputrec.cpp", "mdtypes/md_enums.cpp", "options/*.cpp", "pbcutil/pbc.cpp", "utility/any.cpp", "utility/cstringutil.cpp",
     "utility/exceptions.cpp", "utility/fatalerror.cpp", "utility/gmxassert.cpp", "utility/*keyvaluetree*.cpp", "utility/smalloc.cpp",
     "utility/strconvert.cpp", "utility/stringutil.cpp"]
