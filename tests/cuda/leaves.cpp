@@ -31,7 +31,7 @@ namespace
 /* Numbers that floats hold, so that arrays of both types have the same. */
 double asFloat(double x)
 {
-    volatile const float f = static_cast<float>(x); /* GCC 12 at -O3 leaves the rounding out of two at once */
+    volatile const float f = static_cast<float>(x); /* GCC 12 leaves the rounding out of two at once */
     return static_cast<double>(f);
 }
 

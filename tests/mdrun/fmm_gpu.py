@@ -178,7 +178,8 @@ def slab(checks, what, sodium, settings):
     folder = work_folder(re.sub(r"\W+", "-", what))
     system = water(gmx, folder, (3, 3, 1), sodium)
     if "nwall" in settings:  # room for the atoms, which fill the box
-        edges = [line.split() for line in open(system.conf).read().splitlines()[-1:]][0]
+        with open(system.conf) as lines:
+            edges = lines.read().splitlines()[-1].split()
         gmx("editconf", "-f", system.conf, "-o", "tall.gro", "-box", *edges[:2], "2.8", folder=folder)
         system.conf = folder + "/tall.gro"
     trajectory, times = folder + "/run.trr", [0.1, 0.2]

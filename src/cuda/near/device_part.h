@@ -37,7 +37,7 @@ struct DeviceSlab
     DeviceBuffer field, spectrum, local_spectrum, s, twiddles, work_items, background;
 };
 
-/* The part's share of an octree's M2L (leaves.h); of the first part only slabs. */
+/* The part's share of an octree's M2L (leaf_parts.h); of the first part only slabs. */
 struct SharedLeaves
 {
     bool                  active;
