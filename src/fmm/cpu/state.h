@@ -83,6 +83,7 @@ typedef struct fmm_cpu
     double (*far_places)[4]; /* where there are: positions in a step, and charges (near/far_pairs.c) */
     size_t far_capacity;     /* bytes that it has room for */
     int    near_capacity;    /* largest number of particles in a near set, padded */
+    int    uncharged;        /* whether any source has no charge */
 
     void*  scratch;       /* per thread: gathered near particles, expansions of a block of cells */
     size_t scratch_bytes; /* per thread */

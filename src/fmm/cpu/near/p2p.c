@@ -31,10 +31,11 @@ static const real c_away = (real)1e4;
 typedef struct
 {
     const real *x, *y, *z;
-    int         shifted; /* relative to the centres of their cells */
-    real        away;    /* x of the padding: no particle is there */
-    real        unit;    /* of these positions over u */
-    real        least;   /* square of the distance below which pairs have no force (min_distance); 0: none */
+    int         shifted;   /* relative to the centres of their cells */
+    real        away;      /* x of the padding: no particle is there */
+    real        unit;      /* of these positions over u */
+    real        least;     /* square of the distance below which pairs have no force (min_distance); 0: none */
+    int         uncharged; /* whether any source has no charge */
 } near_places;
 
 /* No particle is more than 100 cells away from its own (fmm_permute). */
@@ -46,7 +47,7 @@ static near_places places_of(const gmxfmm_plan* plan, const fmm_particle_set* p)
     const double     least = plan->options.min_distance / c->u;
     if (!fmm_has_places(plan))
     {
-        const near_places own = {p->x, p->y, p->z, 1, c_away, 1, (real)(least * least)};
+        const near_places own = {p->x, p->y, p->z, 1, c_away, 1, (real)(least * least), plan->cpu->uncharged};
         return own;
     }
     const double      scale = fmm_place_scale(plan), end = c->origin[0] + (c->n[0] + c_farthest) * c->edge;
@@ -57,7 +58,8 @@ static near_places places_of(const gmxfmm_plan* plan, const fmm_particle_set* p)
                               0,
                               (real)(end * scale),
                               (real)(1 / unit),
-                              (real)(least * unit * least * unit)};
+                              (real)(least * unit * least * unit),
+                              plan->cpu->uncharged};
     return all;
 }
 
@@ -105,7 +107,14 @@ static inline void copy_scaled(real* to, const real* from, int count)
 static inline void
 append(const near_places* at, const real* q, int begin, int count, const double* shift, const near_list* list, int num)
 {
-    copy_charged(list->x + num, at->x + begin, q + begin, count, (real)shift[0], at->away);
+    if (at->uncharged)
+    {
+        copy_charged(list->x + num, at->x + begin, q + begin, count, (real)shift[0], at->away);
+    }
+    else
+    {
+        copy_shifted(list->x + num, at->x + begin, count, (real)shift[0]);
+    }
     copy_shifted(list->y + num, at->y + begin, count, (real)shift[1]);
     copy_shifted(list->z + num, at->z + begin, count, (real)shift[2]);
     copy_scaled(list->q + num, q + begin, count);

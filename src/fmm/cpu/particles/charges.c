@@ -5,12 +5,15 @@
 
 void fmm_sort_charges(gmxfmm_plan* plan)
 {
-    const fmm_particle_set* p = &plan->cpu->sources;
-    real*                   q = p->q;
-#pragma omp parallel for schedule(static) num_threads(plan->num_threads)
+    const fmm_particle_set* p         = &plan->cpu->sources;
+    real*                   q         = p->q;
+    int                     uncharged = 0;
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads) reduction(| : uncharged)
     for (int64_t s = 0; s < p->n; s++)
     {
         p->charge[s] = plan->charges.q[p->sorted[s]];
         q[s]         = (real)p->charge[s];
+        uncharged |= q[s] == 0;
     }
+    plan->cpu->uncharged = uncharged;
 }
