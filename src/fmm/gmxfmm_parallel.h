@@ -79,7 +79,9 @@ typedef struct gmxfmm_threads gmxfmm_threads;
 /* For `size` threads. Errors: NULL, OPTION (size < 1), MEMORY. */
 GMXFMM_API gmxfmm_status gmxfmm_threads_create(gmxfmm_threads** threads, int size);
 
-/* The communicator of the thread that is this rank, 0..size-1. Waiting threads sleep. */
+/* The communicator of the thread that is this rank, 0..size-1. Waiting threads sleep, without an end if one of the
+ * ranks makes no call any more: a thread that leaves has to take the process with it, as a signal that kills one does.
+ * (MPI ends a job of which a rank was killed.) */
 GMXFMM_API gmxfmm_comm gmxfmm_threads_comm(gmxfmm_threads* threads, int rank);
 
 /* When all plans of its communicators were destroyed; NULL is allowed. */
