@@ -53,7 +53,7 @@ void note(treecode* t, const char* format, int rank, const char* reason)
     }
 }
 
-void close(treecode* t, int i)
+void closePeer(treecode* t, int i)
 {
     TreecodePeer* peer = &t->ranks->memory->peers[i];
     if (peer->opened != nullptr)
@@ -99,7 +99,7 @@ bool isNeighbour(const treecode_ranks_memory* m, int i)
 }
 
 /* Whether memory that a neighbour shows is open. */
-bool open(treecode* t, int i)
+bool openPeer(treecode* t, int i)
 {
     treecode_ranks_memory* m     = t->ranks->memory;
     const TreecodeShown*   shown = &m->shown[i];
@@ -114,7 +114,7 @@ bool open(treecode* t, int i)
     {
         return true;
     }
-    close(t, i);
+    closePeer(t, i);
     cudaError_t error = cudaIpcOpenMemHandle(&peer->opened, shown->handle, cudaIpcMemLazyEnablePeerAccess);
     if (error != cudaSuccess)
     {
@@ -130,7 +130,7 @@ bool open(treecode* t, int i)
         (void)cudaGetLastError();
         note(t, "memory of rank %d is out of reach: %s", i,
              error != cudaSuccess ? cudaGetErrorString(error) : "other numbers are there");
-        close(t, i);
+        closePeer(t, i);
         return false;
     }
     peer->mark = shown->mark;
@@ -148,7 +148,7 @@ bool reaches(treecode* t, int i)
         peer->send = m->shown[i].send;
         return true;
     }
-    const bool reached = isNeighbour(m, i) && open(t, i);
+    const bool reached = isNeighbour(m, i) && openPeer(t, i);
     peer->send         = reached ? peer->opened : nullptr;
     return reached;
 }
@@ -184,7 +184,7 @@ gmxfmm_status treecode_device_leave_peers(treecode* t)
     {
         if (m->words[i] != 0)
         {
-            close(t, i);
+            closePeer(t, i);
             any = true;
         }
     }
@@ -240,7 +240,7 @@ void treecode_device_forget_peers(treecode* t)
 {
     for (int i = 0; i < t->ranks->ranks->comm.size; i++)
     {
-        close(t, i);
+        closePeer(t, i);
     }
 }
 
