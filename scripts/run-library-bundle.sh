@@ -13,7 +13,8 @@
 #   ranks     the treecode on ranks that are threads, on 1, 2, 4, 8 GPUs, as many as there are (GMXFMM_RANKS_COUNTS: others). Cases
 #             KERNEL-TRAVERSAL-SIZE, of coulomb or yukawa, particle or dual, strong (64 million charges), weak (16 million a GPU) or
 #             largest (GMXFMM_RANKS_LARGEST charges, once, on the most GPUs alone): GMXFMM_RANKS_CASES, all without it, largest ones
-#             only where that is set. GMXFMM_SECONDS: nothing goes on after so many         treecode-ranks.json
+#             only where that is set. GMXFMM_RANKS_SETTING: other than theta 0.8, degree 8, leaves of 4,000 (0.8,8,4000).
+#             GMXFMM_SECONDS: nothing goes on after so many                                 treecode-ranks.json
 #   kernels   what each kernel uses of the device (Nsight Compute)              kernels.json
 #   devices   a step on one GPU and on several, only where it is asked for   devices.json
 #   python    the package's tests with arrays of PyTorch, CuPy and JAX; a step from Python   python-tests.json, python-gpu.json
@@ -32,7 +33,7 @@ cuda=${CUDA_HOME:-/usr/local/cuda}
 export LD_LIBRARY_PATH=$bundle/lib:$cuda/lib64:${LD_LIBRARY_PATH:-} PATH=$PATH:$cuda/bin
 export GMXFMM_SPC216=$bundle/spc216.gro GMXFMM_REFERENCE_DATA=$bundle/data
 export GMXFMM_TESTS_OWN_DATA=$bundle/own GMXFMM_TESTS_WATER=$bundle/own/water216.gro
-if ! nvidia-smi -L 2>/dev/null | grep -q GPU; then
+if [[ $(nvidia-smi -L 2>/dev/null) != *GPU* ]]; then
     echo "run.sh: there is no NVIDIA GPU here (nvidia-smi lists none): nothing was run" >&2
     exit 3
 fi
@@ -219,7 +220,7 @@ run_ranks() {
             largest) arguments+=(--ranks "${counts##*,}" --calls 1 --points "${GMXFMM_RANKS_LARGEST:?how many charges}") ;;
             *) echo "FAILED: there is no case '$one'" && failed=1 && continue ;;
         esac
-        measure ranks ranks timeout "$left" "$bin/benchmark-treecode_ranks" "${arguments[@]}" 0.8,8,4000
+        measure ranks ranks timeout "$left" "$bin/benchmark-treecode_ranks" "${arguments[@]}" "${GMXFMM_RANKS_SETTING:-0.8,8,4000}"
     done
 }
 
