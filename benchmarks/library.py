@@ -36,6 +36,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(ROOT, "tests", "mdrun"))
 from harness import commit, device  # noqa: E402
 from mdrun_gpu import gpu  # noqa: E402
+from scaling import add_scaling  # noqa: E402
 
 SPC216 = os.environ.get("GMXFMM_SPC216", "/usr/share/gromacs/top/spc216.gro")
 
@@ -271,14 +272,8 @@ def treecode_ranks(options):
             continue
         for row in stream(options.build, "treecode_ranks", "--ranks", ",".join(map(str, ranks)), "--seconds", left, *case, *common):
             row.update(of_ranks(row))
-            one = [r for r in rows if r["ranks"] == 1 and all(r[key] == row[key] for key in ("kernel", "traversal", "precision", "field"))]
-            alone = next((r for r in one if r["particles"] == row["particles"]), None)
-            same = next((r for r in one if r["particles"] * row["ranks"] == row["particles"]), None)
-            if alone and row["ranks"] > 1:
-                row["speedup"] = round(alone["seconds"] / row["seconds"], 3)
-            if same and row["ranks"] > 1:  # time of one rank for an evaluation of the kernel over that of a rank among several
-                row["weak_efficiency"] = round(same["ns_per_pair"] / row["ns_per_pair"], 3)
             rows.append(row)
+            add_scaling(rows)
             store(options, "treecode-ranks.json", head, rows=rows)
 
 

@@ -10,6 +10,8 @@ import re
 import subprocess
 import sys
 
+from scaling import add_scaling  # beside this file in a bundle
+
 SYSTEMS = {"water": "1119744 atoms of water, order 8, 45 x 45 x 45 cells",
            "rotation": "2^20 charges, 2^20 targets, open, m2l = rotation, order 9, depth 5",
            "symmetric": "2^20 charges, 2^20 targets, open, m2l = symmetric, order 9, depth 5",
@@ -200,11 +202,16 @@ def devices(logs, out, common):
 
 def ranks(logs, out, common):
     records = lines(logs, "ranks")
-    write_list(os.path.join(out, "treecode-ranks.json"), records, common)
+    add_scaling(records)
+    # devices: those of a case, not all that there are
+    write_list(os.path.join(out, "treecode-ranks.json"), records, {key: value for key, value in common.items() if key != "devices"})
     for r in records:
-        stages = {key: max(rank[key] for rank in r["of_ranks"]) for key in r["of_ranks"][0] if key.endswith("_s")}
-        print("{particles} on {ranks} ranks, {devices} devices, {kernel} {traversal} {precision} {theta},{degree},{leaf}: {seconds:.4g} s, error "
-              "{potential_error:.2e}; slowest ranks: ".format(**r) + ", ".join(f"{key[:-2]} {value:.3g}" for key, value in stages.items()))
+        scaling = "".join(f", {key.replace('_', ' ')} {r[key]}" for key in ("speedup", "weak_efficiency") if key in r)
+        print("{particles} on {ranks} ranks, {devices} devices, {kernel} {traversal} {precision} {theta},{degree},{leaf}: {seconds:.4g} s{scaling}, "
+              "error {potential_error}".format(**r, scaling=scaling))
+        for number, rank in enumerate(r["of_ranks"]):
+            print(f"  rank {number}: " + ", ".join(f"{key[:-2]} {value:.3g}" for key, value in rank.items() if key.endswith("_s")) +
+                  f" s; sends {rank['bytes_sent'] / 1e6:.1f} MB, plan {rank['plan_bytes'] / 1e9:.2f} GB")
 
 
 def kernel_records(path, system):

@@ -10,8 +10,11 @@
 #   points    charges and targets in a cube, to 64 million of each; far field by both ways   points.json, far.json
 #   choice    settings chosen by measurement in water, against those of the model     choice.json
 #   treecode  whole calls: 1 to 64 million charges, both kernels, both precisions   treecode.json
-#   ranks     the treecode on ranks that are threads, on 1, 2, 4 GPUs, as many as there are; GMXFMM_SECONDS: no case begins that
-#             would end later; GMXFMM_RANKS_LARGEST: particles of one more case, on all   treecode-ranks.json
+#   ranks     the treecode on ranks that are threads, on 1, 2, 4, 8 GPUs, as many as there are (GMXFMM_RANKS_COUNTS: others). Cases
+#             KERNEL-TRAVERSAL-SIZE, of coulomb or yukawa, particle or dual, strong (64 million charges), weak (16 million a GPU) or
+#             largest (GMXFMM_RANKS_LARGEST charges, once, on the most GPUs alone): GMXFMM_RANKS_CASES, all without it, largest ones
+#             only where that is set. GMXFMM_RANKS_SETTING: other than theta 0.8, degree 8, leaves of 4,000 (0.8,8,4000).
+#             GMXFMM_SECONDS: nothing goes on after so many                                 treecode-ranks.json
 #   kernels   what each kernel uses of the device (Nsight Compute)              kernels.json
 #   devices   a step on one GPU and on several, only where it is asked for   devices.json
 #   python    the package's tests with arrays of PyTorch, CuPy and JAX; a step from Python   python-tests.json, python-gpu.json
@@ -30,7 +33,7 @@ cuda=${CUDA_HOME:-/usr/local/cuda}
 export LD_LIBRARY_PATH=$bundle/lib:$cuda/lib64:${LD_LIBRARY_PATH:-} PATH=$PATH:$cuda/bin
 export GMXFMM_SPC216=$bundle/spc216.gro GMXFMM_REFERENCE_DATA=$bundle/data
 export GMXFMM_TESTS_OWN_DATA=$bundle/own GMXFMM_TESTS_WATER=$bundle/own/water216.gro
-if ! nvidia-smi -L 2>/dev/null | grep -q GPU; then
+if [[ $(nvidia-smi -L 2>/dev/null) != *GPU* ]]; then
     echo "run.sh: there is no NVIDIA GPU here (nvidia-smi lists none): nothing was run" >&2
     exit 3
 fi
@@ -193,19 +196,31 @@ run_treecode() {
 
 # Vaughn, Wilson & Krasny 2020, section 4.2: 64 million charges and the largest that fits; 16 million a rank
 run_ranks() {
-    local kernel traversal size counts=1 n begin=$SECONDS ranks=("$bin/benchmark-treecode_ranks" --device cuda)
+    local one kernel traversal size counts=1 n left begin=$SECONDS cases=() arguments
     for n in 2 4 8; do ((n <= $(nvidia-smi -L | grep -c GPU))) && counts+=,$n; done
-    left() { echo $((${GMXFMM_SECONDS:-3600} - (SECONDS - begin))); }
-    # shellcheck disable=SC2086 # words of an option
-    for kernel in "" "--kappa 0.5"; do
-        for traversal in "" --dual; do
-            for size in "--points 64e6" "--per-rank 16e6"; do
-                measure ranks ranks "${ranks[@]}" --ranks $counts --seconds "$(left)" $kernel $traversal $size 0.8,8,4000
+    counts=${GMXFMM_RANKS_COUNTS:-$counts}
+    for kernel in coulomb yukawa; do
+        for size in strong weak largest; do
+            for traversal in particle dual; do
+                [ "$size" = largest ] && [ -z "${GMXFMM_RANKS_LARGEST:-}" ] || cases+=("$kernel-$traversal-$size")
             done
         done
-        if [ -n "${GMXFMM_RANKS_LARGEST:-}" ]; then
-            measure ranks ranks "${ranks[@]}" --ranks "${counts##*,}" --seconds "$(left)" --calls 1 $kernel --points "$GMXFMM_RANKS_LARGEST" 0.8,8,4000
-        fi
+    done
+    if [ -n "${GMXFMM_RANKS_CASES:-}" ]; then read -ra cases <<<"$GMXFMM_RANKS_CASES"; fi
+    for one in "${cases[@]}"; do
+        IFS=- read -r kernel traversal size <<<"$one"
+        left=$((${GMXFMM_SECONDS:-3600} - (SECONDS - begin)))
+        ((left > 0)) || { echo "left out: $one" && continue; }
+        arguments=(--device cuda --ranks "$counts" --seconds "$left")
+        case $kernel in coulomb) ;; yukawa) arguments+=(--kappa 0.5) ;; *) size=none ;; esac
+        case $traversal in particle) ;; dual) arguments+=(--dual) ;; *) size=none ;; esac
+        case $size in
+            strong) arguments+=(--points 64e6) ;;
+            weak) arguments+=(--per-rank 16e6) ;;
+            largest) arguments+=(--ranks "${counts##*,}" --calls 1 --points "${GMXFMM_RANKS_LARGEST:?how many charges}") ;;
+            *) echo "FAILED: there is no case '$one'" && failed=1 && continue ;;
+        esac
+        measure ranks ranks timeout "$left" "$bin/benchmark-treecode_ranks" "${arguments[@]}" "${GMXFMM_RANKS_SETTING:-0.8,8,4000}"
     done
 }
 

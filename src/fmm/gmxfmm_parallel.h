@@ -63,9 +63,13 @@ typedef struct
     double  time_bisection, time_travel; /* finding the owners of particles; sending them there, and results back */
     double  time_tree, time_lists;       /* own tree; lists with all trees */
     double  time_exchange;               /* of clusters and particles; on GPUs beside local sums */
+    /* On GPUs, of the last assignment: ranks from whose GPUs this one reads, as they from its own: threads of the
+     * process, or processes of the same machine by CUDA IPC. The others send by exchange. */
+    int         num_reached;
+    const char* reached_note; /* why one of the same machine is none of them, until the next assignment; or "" */
 } gmxfmm_ranks_info;
 
-/* Not collective. All zero for a plan of one rank. Errors: NULL. */
+/* Not collective. All zero, and no note, for a plan of one rank. Errors: NULL. */
 GMXFMM_API gmxfmm_status gmxfmm_get_ranks_info(const gmxfmm_plan* plan, gmxfmm_ranks_info* info);
 GMXFMM_API void          gmxfmm_reset_ranks_times(gmxfmm_plan* plan);
 
@@ -75,7 +79,9 @@ typedef struct gmxfmm_threads gmxfmm_threads;
 /* For `size` threads. Errors: NULL, OPTION (size < 1), MEMORY. */
 GMXFMM_API gmxfmm_status gmxfmm_threads_create(gmxfmm_threads** threads, int size);
 
-/* The communicator of the thread that is this rank, 0..size-1. Waiting threads sleep. */
+/* The communicator of the thread that is this rank, 0..size-1. Waiting threads sleep, without an end if one of the
+ * ranks makes no call any more: a thread that leaves has to take the process with it, as a signal that kills one does.
+ * (MPI ends a job of which a rank was killed.) */
 GMXFMM_API gmxfmm_comm gmxfmm_threads_comm(gmxfmm_threads* threads, int rank);
 
 /* When all plans of its communicators were destroyed; NULL is allowed. */

@@ -140,6 +140,11 @@ fmm_ranks_reduce(const gmxfmm_comm* comm, fmm_ranks_reduction reduction, double*
     return status == GMXFMM_OK ? fmm_ranks_broadcast(comm, 0, v, bytes) : status;
 }
 
+gmxfmm_status fmm_ranks_send_parcels(const fmm_ranks* ranks, int num)
+{
+    return exchange(&ranks->comm, num, ranks->parcels);
+}
+
 gmxfmm_status fmm_ranks_one_each(const fmm_ranks* ranks, size_t bytes, const void* send, void* receive)
 {
     const gmxfmm_comm* comm = &ranks->comm;

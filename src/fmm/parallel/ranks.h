@@ -43,6 +43,9 @@ fmm_ranks_reduce(const gmxfmm_comm* comm, fmm_ranks_reduction reduction, double*
 /* receive[size * bytes] becomes what all send, in the order of ranks. */
 gmxfmm_status fmm_ranks_all_gather(const gmxfmm_comm* comm, const void* send, size_t bytes, void* receive);
 
+/* The first num of ranks->parcels, which the caller has filled. */
+gmxfmm_status fmm_ranks_send_parcels(const fmm_ranks* ranks, int num);
+
 /* Items of `bytes`: send[r * bytes] for rank r, receive[r * bytes] of it. */
 gmxfmm_status fmm_ranks_one_each(const fmm_ranks* ranks, size_t bytes, const void* send, void* receive);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * What lists name, each step, in the order of fmm/treecode/ranks/parcels.c: gathered on the device of the rank that has
- * it, and spread on that of the rank that needs it. Between them it travels by one of three ways: read from each
- * other's devices by ranks that are threads of a process; by a communicator that takes addresses of devices; or by way
+ * it, and spread on that of the rank that needs it. Between them it travels by one of three ways: read from the device
+ * of the other rank where that can be reached (peers.cu); by a communicator that takes addresses of devices; or by way
  * of the host.
  */
 #include <new>
@@ -12,10 +12,6 @@
 #include "cuda/treecode/ranks/state.h"
 #include "cuda/treecode/stages.h"
 #include "cuda/treecode/tiles.h"
-extern "C"
-{
-#include "fmm/parallel/threads.h"
-}
 
 namespace
 {
@@ -103,9 +99,26 @@ gmxfmm_status reserveHost(treecode* t, int which, size_t bytes)
     return GMXFMM_OK;
 }
 
-bool isStaged(const treecode* t)
+/* What ranks that are not reached send or get, start[size + 1] in its array, goes from or to the same place of the
+ * host's array: numbers that are next to each other at once. */
+gmxfmm_status
+copyStaged(treecode* t, const int64_t* start, double* to, const double* from, cudaMemcpyKind kind, cudaStream_t stream)
 {
-    return !t->ranks->memory->threads && !t->ranks->ranks->comm.device_memory;
+    const treecode_ranks_memory* m   = t->ranks->memory;
+    const int                    num = t->ranks->ranks->comm.size;
+    for (int i = 0, end = 0; i < num && m->staged; i = end)
+    {
+        for (end = i + 1; end < num && m->peers[end].reached == m->peers[i].reached;)
+        {
+            end++;
+        }
+        const size_t bytes = (size_t)(start[end] - start[i]) * sizeof(double);
+        if (!m->peers[i].reached && bytes > 0)
+        {
+            FMM_CUDA(t, cudaMemcpyAsync(to + start[i], from + start[i], bytes, kind, stream));
+        }
+    }
+    return GMXFMM_OK;
 }
 
 /* Where the particles of clusters that are sent whole begin among those of a rank. */
@@ -134,31 +147,26 @@ gmxfmm_status uploadGiven(treecode* t)
 
 gmxfmm_status reserve(treecode* t)
 {
-    treecode_ranks*        r   = t->ranks;
-    treecode_ranks_memory* m   = r->memory;
-    const int              num = r->ranks->comm.size;
-    treecode_ranks_count(t);
-    const size_t sent     = (size_t)r->send_start[num] * sizeof(double);
-    const size_t received = (size_t)r->receive_start[num] * sizeof(double);
+    const treecode_ranks*  r = t->ranks;
+    treecode_ranks_memory* m = r->memory;
     FMM_TRY(uploadGiven(t));
-    FMM_TRY(treecode_grow(t, &m->send, sent));
-    FMM_TRY(treecode_grow(t, &m->receive, received));
-    if (isStaged(t))
-    {
-        FMM_TRY(reserveHost(t, 0, sent));
-        FMM_TRY(reserveHost(t, 1, received));
-    }
-    r->bytes = m->send.capacity + m->receive.capacity + m->cluster.capacity + m->begin.capacity + m->host_bytes[0] +
-               m->host_bytes[1];
+    FMM_TRY(treecode_grow(t, &m->send, treecode_device_send_bytes(t)));
+    return treecode_grow(t, &m->receive, (size_t)r->receive_start[r->ranks->comm.size] * sizeof(double));
+}
+
+size_t bytesOf(const treecode_ranks_memory* m)
+{
+    size_t bytes = m->send.capacity + m->receive.capacity + m->cluster.capacity + m->begin.capacity + m->host_bytes[0] +
+                   m->host_bytes[1];
     for (const DeviceLists* l : {&m->lists, &m->point_lists})
     {
         for (const DeviceBuffer* b : {&l->cluster, &l->begin, &l->end, &l->approximated_start, &l->direct_start,
                                       &l->approximated, &l->direct, &l->tile})
         {
-            r->bytes += b->capacity;
+            bytes += b->capacity;
         }
     }
-    return GMXFMM_OK;
+    return bytes;
 }
 
 /* What rank i needs. */
@@ -238,35 +246,6 @@ gmxfmm_status unpackOf(treecode* t, int i, int64_t points_before, int64_t others
     return GMXFMM_OK;
 }
 
-/* From the devices of other threads, whose numbers are ready. */
-gmxfmm_status readPeers(treecode* t)
-{
-    const treecode_ranks*        r = t->ranks;
-    const treecode_ranks_memory* m = r->memory;
-    for (int i = 0; i < r->ranks->comm.size; i++)
-    {
-        const size_t bytes = (size_t)(r->receive_start[i + 1] - r->receive_start[i]) * sizeof(double);
-        if (bytes > 0)
-        {
-            FMM_CUDA(t, cudaMemcpyPeerAsync(m->receive.as<double>() + r->receive_start[i], t->options.device_id,
-                                            static_cast<const double*>(m->peers[i].send) + m->peer_offsets[i],
-                                            m->peers[i].device, bytes, m->stream));
-        }
-    }
-    return GMXFMM_OK;
-}
-
-/* Copies between this device and another one need not go by way of the host where the machine can do without. */
-void allowAccess(int own, int other)
-{
-    int can = 0;
-    if (own != other && cudaDeviceCanAccessPeer(&can, own, other) == cudaSuccess && can != 0)
-    {
-        (void)cudaDeviceEnablePeerAccess(other, 0); /* fails if it was allowed before */
-    }
-    (void)cudaGetLastError();
-}
-
 } // namespace
 
 gmxfmm_status treecode_device_reserve_parcels(treecode* t)
@@ -282,79 +261,69 @@ gmxfmm_status treecode_device_reserve_parcels(treecode* t)
     }
 }
 
-gmxfmm_status treecode_device_meet_peers(treecode* t)
+gmxfmm_status treecode_device_reserve_staging(treecode* t)
 {
-    treecode_ranks*        r    = t->ranks;
-    treecode_ranks_memory* m    = r->memory;
-    const gmxfmm_comm*     comm = &r->ranks->comm;
-    const TreecodePeer     own  = {m->send.memory, t->options.device_id};
-    if (!m->threads)
+    treecode_ranks*        r   = t->ranks;
+    treecode_ranks_memory* m   = r->memory;
+    const int              num = r->ranks->comm.size;
+    DeviceScope            scope(t->options.device_id);
+    if (m->staged)
     {
-        return GMXFMM_OK;
+        FMM_TRY(reserveHost(t, 0, (size_t)r->send_start[num] * sizeof(double)));
+        FMM_TRY(reserveHost(t, 1, (size_t)r->receive_start[num] * sizeof(double)));
     }
-    for (int i = 0; i < comm->size; i++)
-    {
-        m->offsets[i] = r->send_start[i];
-    }
-    FMM_TRY(fmm_ranks_all_gather(comm, &own, sizeof(own), m->peers));
-    FMM_TRY(fmm_ranks_one_each(r->ranks, sizeof(int64_t), m->offsets, m->peer_offsets));
-    DeviceScope scope(t->options.device_id);
-    for (int i = 0; i < comm->size; i++)
-    {
-        allowAccess(t->options.device_id, m->peers[i].device);
-    }
+    r->bytes = bytesOf(m);
     return GMXFMM_OK;
 }
 
 gmxfmm_status treecode_device_pack(treecode* t)
 {
-    const treecode_ranks*  r     = t->ranks;
-    treecode_ranks_memory* m     = r->memory;
-    const int              num   = r->ranks->comm.size;
-    const size_t           bytes = (size_t)r->send_start[num] * sizeof(double);
+    const treecode_ranks*  r = t->ranks;
+    treecode_ranks_memory* m = r->memory;
     DeviceScope            scope(t->options.device_id);
-    for (int i = 0; i < num; i++)
+    for (int i = 0; i < r->ranks->comm.size; i++)
     {
         FMM_TRY(packFor(t, i));
     }
-    if (isStaged(t) && bytes > 0)
-    {
-        FMM_CUDA(t, cudaMemcpyAsync(m->host[0], m->send.memory, bytes, cudaMemcpyDeviceToHost, t->device->stream));
-    }
-    return GMXFMM_OK;
+    return copyStaged(t, r->send_start, static_cast<double*>(m->host[0]), m->send.as<double>(), cudaMemcpyDeviceToHost,
+                      t->device->stream);
 }
 
 gmxfmm_status treecode_device_exchange(treecode* t)
 {
-    const treecode_ranks*  r = t->ranks;
-    treecode_ranks_memory* m = r->memory;
-    if (m->threads)
+    const treecode_ranks*  r       = t->ranks;
+    treecode_ranks_memory* m       = r->memory;
+    const gmxfmm_comm*     comm    = &r->ranks->comm;
+    const double*          send    = m->staged ? static_cast<const double*>(m->host[0]) : m->send.as<double>();
+    double*                receive = m->staged ? static_cast<double*>(m->host[1]) : m->receive.as<double>();
+    int                    num     = 0;
+    for (int i = 0; i < comm->size; i++)
     {
-        const char here = 0; /* what all ranks send is ready once all are */
-        return fmm_ranks_all_gather(&r->ranks->comm, &here, sizeof(here), m->peer_here);
+        const size_t sent     = (size_t)(r->send_start[i + 1] - r->send_start[i]) * sizeof(double);
+        const size_t received = (size_t)(r->receive_start[i + 1] - r->receive_start[i]) * sizeof(double);
+        if (i == comm->rank || sent + received == 0)
+        {
+            continue;
+        }
+        /* a word to and from each rank that is reached: what that sends is ready once it has come */
+        r->ranks->parcels[num++] =
+            m->peers[i].reached
+                ? gmxfmm_parcel{i, &m->word, sizeof(m->word), &m->words[i], sizeof(m->words[i])}
+                : gmxfmm_parcel{i, send + r->send_start[i], sent, receive + r->receive_start[i], received};
     }
-    const double* send    = isStaged(t) ? static_cast<const double*>(m->host[0]) : m->send.as<double>();
-    double*       receive = isStaged(t) ? static_cast<double*>(m->host[1]) : m->receive.as<double>();
-    return fmm_ranks_some_each(r->ranks, sizeof(double), send, r->send_start, receive, r->receive_start);
+    return fmm_ranks_send_parcels(r->ranks, num);
 }
 
 gmxfmm_status treecode_device_unpack(treecode* t)
 {
     const treecode_ranks*  r      = t->ranks;
     treecode_ranks_memory* m      = r->memory;
-    const int              num    = r->ranks->comm.size;
-    const size_t           bytes  = (size_t)r->receive_start[num] * sizeof(double);
     int64_t                points = 0, others = 0;
     DeviceScope            scope(t->options.device_id);
-    if (m->threads)
-    {
-        FMM_TRY(readPeers(t));
-    }
-    else if (isStaged(t) && bytes > 0)
-    {
-        FMM_CUDA(t, cudaMemcpyAsync(m->receive.memory, m->host[1], bytes, cudaMemcpyHostToDevice, m->stream));
-    }
-    for (int i = 0; i < num; i++)
+    FMM_TRY(treecode_device_read_peers(t));
+    FMM_TRY(copyStaged(t, r->receive_start, m->receive.as<double>(), static_cast<const double*>(m->host[1]),
+                       cudaMemcpyHostToDevice, m->stream));
+    for (int i = 0; i < r->ranks->comm.size; i++)
     {
         FMM_TRY(unpackOf(t, i, points, others));
         points += r->take[i].points;

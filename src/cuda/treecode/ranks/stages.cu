@@ -42,11 +42,13 @@ gmxfmm_status makeMemory(treecode* t)
     {
         return treecode_no_memory(t);
     }
+    m->shown        = static_cast<TreecodeShown*>(calloc(num, sizeof(*m->shown)));
     m->peers        = static_cast<TreecodePeer*>(calloc(num, sizeof(*m->peers)));
     m->offsets      = static_cast<int64_t*>(calloc(num, sizeof(*m->offsets)));
     m->peer_offsets = static_cast<int64_t*>(calloc(num, sizeof(*m->peer_offsets)));
-    m->peer_here    = static_cast<char*>(calloc(num, 1));
-    if (m->peers == nullptr || m->offsets == nullptr || m->peer_offsets == nullptr || m->peer_here == nullptr)
+    m->words        = static_cast<char*>(calloc(num, 1));
+    if (m->shown == nullptr || m->peers == nullptr || m->offsets == nullptr || m->peer_offsets == nullptr ||
+        m->words == nullptr)
     {
         return treecode_no_memory(t);
     }
@@ -78,12 +80,17 @@ void destroy(treecode* t)
         {
             (void)cudaEventDestroy(m->come);
         }
+        if (m->peers != nullptr)
+        {
+            treecode_device_forget_peers(t);
+        }
         (void)cudaFreeHost(m->host[0]);
         (void)cudaFreeHost(m->host[1]);
+        free(m->shown);
         free(m->peers);
         free(m->offsets);
         free(m->peer_offsets);
-        free(m->peer_here);
+        free(m->words);
         delete m;
         t->ranks->memory = nullptr;
     }
@@ -93,9 +100,13 @@ void destroy(treecode* t)
 gmxfmm_status reserve(treecode* t)
 {
     FMM_TRY(treecode_ranks_agree(t, treecode_on_cuda.reserve(t)));
+    treecode_ranks_count(t);
+    FMM_TRY(treecode_device_leave_peers(t));
     FMM_TRY(treecode_ranks_agree(t, treecode_device_reserve_parcels(t)));
+    FMM_TRY(treecode_device_meet_peers(t));
+    FMM_TRY(treecode_ranks_agree(t, treecode_device_reserve_staging(t)));
     t->info.bytes += t->ranks->bytes;
-    return treecode_device_meet_peers(t);
+    return GMXFMM_OK;
 }
 
 gmxfmm_status gather(treecode* t, const void* x)

@@ -548,6 +548,7 @@ gmxfmm_status gmxfmm_get_ranks_info(const gmxfmm_plan* plan, gmxfmm_ranks_info* 
         return GMXFMM_ERROR_NULL;
     }
     memset(info, 0, sizeof(*info));
+    info->reached_note = "";
     if (plan->ranks == NULL)
     {
         return GMXFMM_OK;
@@ -556,6 +557,8 @@ gmxfmm_status gmxfmm_get_ranks_info(const gmxfmm_plan* plan, gmxfmm_ranks_info* 
     const treecode*                  t    = fmm_treecode_sums(plan);
     const int                        last = plan->ranks->comm.size;
     *info                                 = r->info;
+    info->num_reached                     = t->ranks->num_reached;
+    info->reached_note                    = t->ranks->note;
     info->num_particles                   = r->sources.owned;
     info->num_targets                     = targets_of(r)->owned;
     info->num_imported                    = t->imported;

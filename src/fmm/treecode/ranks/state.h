@@ -48,6 +48,8 @@ typedef struct treecode_ranks
     double * receive, *send;                   /* of the CPU */
     double   bad_place[3];                     /* of the last COINCIDENT, in the unit; NAN: not known */
     double   time_exchange;                    /* seconds of the last step */
+    int      num_reached;                      /* ranks whose devices this one reads, and they its */
+    char     note[256];                        /* why a rank of this machine is none of them; or "" */
     size_t   bytes;
 } treecode_ranks;
 
