@@ -104,8 +104,8 @@ static gmxfmm_status cpu_gather(treecode* t, const void* from)
 {
     const double* x        = from;
     const double  one_over = 1 / t->unit;
-    int           bad      = 0;
-#pragma omp parallel for num_threads(t->options.num_threads) reduction(+ : bad)
+    int           bad = 0, uncharged = 0;
+#pragma omp parallel for num_threads(t->options.num_threads) reduction(+ : bad) reduction(| : uncharged)
     for (int64_t s = 0; s < t->n; s++)
     {
         const int64_t i = t->sources.order[s];
@@ -115,7 +115,9 @@ static gmxfmm_status cpu_gather(treecode* t, const void* from)
             t->sources.x[d][s] = x[3 * i + d] * one_over;
         }
         t->sorted_q[s] = t->q[i];
+        uncharged |= t->q[i] == 0;
     }
+    t->uncharged = uncharged;
     if (bad > 0)
     {
         return treecode_fail(t, GMXFMM_ERROR_POSITION, "a position is not finite");

@@ -25,6 +25,7 @@ struct treecode
     treecode_lists          lists;                /* this and what follows: on the CPU */
     treecode_lists          point_lists;          /* dual traversal */
     double*                 sorted_q;             /* n, order of the sources */
+    int                     uncharged;            /* whether any of them is 0 */
     double*                 charge;               /* modified charges */
     double*                 point; /* dual traversal: potentials at Chebyshev points of target clusters */
     int64_t                 num_targets;

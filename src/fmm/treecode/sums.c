@@ -425,9 +425,13 @@ static void to_centre(const double* x, int64_t begin, int64_t end, double centre
 /* The same of x[3] of sources, those without charge moved away. */
 static void sources_to_centre(const treecode* t, int64_t begin, int64_t end, const double* centre, real* const* out)
 {
-    for (int64_t s = begin; s < end; s++)
+    for (int64_t s = begin; s < end && t->uncharged; s++)
     {
         out[0][s - begin] = (real)(t->sorted_q[s] != 0 ? t->sources.x[0][s] - centre[0] : c_away);
+    }
+    if (!t->uncharged)
+    {
+        to_centre(t->sources.x[0], begin, end, centre[0], out[0]);
     }
     to_centre(t->sources.x[1], begin, end, centre[1], out[1]);
     to_centre(t->sources.x[2], begin, end, centre[2], out[2]);
@@ -593,7 +597,7 @@ INLINE void batch(treecode_kernel       kernel,
         memset(m->sum[i], 0, padded * sizeof(double));
     }
     const int    same  = !t->separate && !lists->points;
-    const int    sites = !c_rounds && same && has_sites(t, begin, begin + num);
+    const int    sites = !c_rounds && same && t->uncharged && has_sites(t, begin, begin + num);
     const double limit = close_limit(half);
     for (int64_t i = lists->direct_start[b]; i < lists->direct_start[b + 1]; i++)
     {

@@ -111,6 +111,7 @@ static void unpack(treecode* t, int i, int64_t points_before, int64_t others_bef
         s->x[1][p]     = from[1];
         s->x[2][p]     = from[2];
         t->sorted_q[p] = from[3];
+        t->uncharged |= from[3] == 0;
     }
 }
 
