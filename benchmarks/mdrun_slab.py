@@ -1,26 +1,30 @@
 #!/usr/bin/env python3
 """Speed of mdrun with slabs of water, FMM's and PME's -> mdrun-slab.json.
 
-Usage: mdrun_slab.py OUT COPIES STEPS [ROUNDS]: SPC water, 648 COPIES^3 atoms, with the update on the CPU:
+Usage: mdrun_slab.py OUT COPIES STEPS [ROUNDS [SECONDS]]: SPC water, 648 COPIES^3 atoms:
   FMM, box      periodic along all vectors
   FMM, film     the same atoms with pbc = xy and no walls
   FMM, walls    the same atoms between two walls, with 0.45 nm to each
   PME, walls 3  the same with ewald-geometry = 3dc and wall-ewald-zfac = 3, the default; with 5: PME, walls 5
 Runs take turns; the second half of each is timed. Force errors between walls are those of the start, against tight PME with
-wall-ewald-zfac = 7. The record takes the place of the system's in OUT. Needs GMXFMM_GMX. With GMXFMM_NB = gpu pairs and FMM or PME are
-computed on a GPU, with lists of 100 steps.
+wall-ewald-zfac = 7. The record takes the place of the system's in OUT, after each round; with SECONDS no round is begun after the first
+that would end later. Needs GMXFMM_GMX. With GMXFMM_NB = gpu pairs, FMM or PME and the update (GMXFMM_UPDATE = cpu: not that) are on
+a GPU, with lists of 100 steps.
 """
 import datetime
 import json
+import math
 import os
 import statistics
 import sys
+import time
 
 import mdrun_systems  # also finds the harness  # noqa: F401
-from harness import (CORES, FMM, NO_COULOMB, NTOMP, TIGHT_MIXED, System, changed, commit, device, gpus, need, read_trr, rms_difference, run_info, version,
-                     water, work_folder)
+from harness import (CORES, FMM, NO_COULOMB, NTOMP, TIGHT_MIXED, System, changed, commit, device, fmm_parameters, gpus, need, read_log, read_trr, rms_difference,
+                     run_info, version, water, work_folder)
 
 ON_GPU = os.environ.get("GMXFMM_NB") == "gpu"
+UPDATE = os.environ.get("GMXFMM_UPDATE", "gpu") if ON_GPU else "cpu"
 GAP = 0.45  # nm
 ASKED = 4e-4  # fmm-accuracy, by default
 SLAB = {"pbc": "xy", "dispcorr": "no", "rcoulomb": 1.0, "rvdw": 1.0}
@@ -36,19 +40,44 @@ def between_walls(gmx, folder, system):
     return System("walls", os.path.join(folder, "walls.gro"), system.top, system.mdp)
 
 
+def place(settings):
+    """Where mdrun computes what."""
+    if not ON_GPU:
+        return {"nb": "cpu", "threads": NTOMP}, []
+    method = "-fmm" if settings["coulombtype"] == "FMM" else "-pme"
+    return {"nb": "gpu", "threads": str(CORES)}, [method, "gpu", "-update", UPDATE]
+
+
 def forces(gmx, folder, system, settings, name):
     mdp = changed(system.mdp, nsteps=0, nstfout=1, gen_vel="no", continuation="yes")
     mdp.update(settings)
     if settings.get("epsilon-r") == "0":  # no step is made, so that no buffer is needed, which would not be finite
         mdp.update({"verlet-buffer-tolerance": "-1", "rlist": "1.0"})
     gmx.grompp(folder, mdp, system, name=name)
-    gmx.mdrun(folder, name=name, threads=NTOMP)
+    if settings.get("coulombtype") == "FMM":  # which chooses otherwise on a GPU
+        where, options = place(settings)
+        gmx.mdrun(folder, *options, name=name, **where)
+    else:
+        gmx.mdrun(folder, name=name, threads=NTOMP)
     return read_trr(os.path.join(folder, name + ".trr"))[0].f
+
+
+def store(output, record):
+    records = []
+    if os.path.exists(output):
+        with open(output) as file:
+            records = [r for r in json.load(file)["records"]
+                       if (r["system"], r["gromacs"], r.get("update", "cpu")) != (record["system"], record["gromacs"], record["update"])]
+    with open(output, "w") as file:
+        json.dump({"benchmark": "mdrun-slab", "device": {**device(NTOMP), **({"gpu": gpus()[0]} if ON_GPU else {})}, "records": [*records, record]}, file,
+                  indent=1)
+        file.write("\n")
 
 
 def main():
     output, copies, steps, *more = sys.argv[1:]
-    rounds, gmx = int(more[0]) if more else 3, need("GMXFMM_GMX")
+    began, rounds, limit = time.monotonic(), int(more[0]) if more else 3, float(more[1]) if more[1:] else math.inf
+    gmx = need("GMXFMM_GMX")
     folder = work_folder("mdrun-slab" + copies)
     system = water(gmx, folder, (int(copies),) * 3)
     walls = between_walls(gmx, folder, system)
@@ -60,32 +89,29 @@ def main():
     errors = {kind: rms_difference(forces(gmx, folder, walls, settings, "point"), tight) / rms_difference(tight, nothing)
               for kind, (_, settings) in kinds.items() if "walls" in kind}
     files = {kind: kind.replace(", ", "-").replace(" ", "-") for kind in kinds}
+    # coupling as seldom as in production where it needs the host
+    coupling = {"tau-t": 1, "nsttcouple": 100, "nstenergy": 1000} if ON_GPU else {"tau-t": 0.5}
     for kind, (start, settings) in kinds.items():
-        mdp = changed(start.mdp, nsteps=steps, nstlist=100 if ON_GPU else 20, tcoupl="V-rescale", tc_grps="System", tau_t=0.5, ref_t=300)
-        mdp.update(settings)
-        gmx.grompp(folder, mdp, start, name=files[kind])
-    found = {kind: [] for kind in kinds}
-    for _ in range(rounds):
-        for kind in kinds:
-            options = ["-update", "cpu", *(("-pme", "gpu") if kind.startswith("PME") else ("-fmm", "gpu"))] if ON_GPU else []
-            gmx.mdrun(folder, "-resethway", "-notunepme", *options, name=files[kind], nb="gpu" if ON_GPU else "cpu",
-                      threads=str(CORES) if ON_GPU else NTOMP)
-            found[kind].append(run_info(folder, files[kind], 0.002)["ms_per_step"])
-    middle = {kind: statistics.median(runs) for kind, runs in found.items()}
+        mdp = changed(start.mdp, nsteps=steps, nstlist=100 if ON_GPU else 20, tcoupl="V-rescale", tc_grps="System", ref_t=300)
+        gmx.grompp(folder, {**mdp, **coupling, **settings}, start, name=files[kind])
     # the first that has the error that FMM is asked for; errors differ by a per cent from frame to frame
     exact = [kind for kind in ("PME, walls 3", "PME, walls 5") if errors[kind] <= 1.02 * max(ASKED, errors["FMM, walls"])] or ["PME, walls 5"]
-    record = {"system": system.name, "date": datetime.date.today().isoformat(), "commit": commit(), "command": " ".join(sys.argv), "gromacs": version(gmx),
-              "rounds": rounds, "steps": int(steps), "ms_a_step": found, "medians": middle, "force_errors_between_walls": errors,
-              "speed_film_over_box": middle["FMM, box"] / middle["FMM, film"], "compared_with": exact[0],
-              "speed_walls_fmm_over_pme": middle[exact[0]] / middle["FMM, walls"]}
-    records = []
-    if os.path.exists(output):
-        with open(output) as file:
-            records = [r for r in json.load(file)["records"] if (r["system"], r["gromacs"]) != (system.name, version(gmx))]
-    with open(output, "w") as file:
-        json.dump({"benchmark": "mdrun-slab", "device": {**device(NTOMP), **({"gpu": gpus()[0]} if ON_GPU else {})}, "records": [*records, record]}, file,
-                  indent=1)
-        file.write("\n")
+    found, chosen, ready = {kind: [] for kind in kinds}, {}, time.monotonic()
+    for number in range(1, rounds + 1):
+        for kind, (_, settings) in kinds.items():
+            where, options = place(settings)
+            gmx.mdrun(folder, "-resethway", "-notunepme", *options, name=files[kind], **where)
+            found[kind].append(run_info(folder, files[kind], 0.002)["ms_per_step"])
+            chosen[kind] = fmm_parameters(read_log(folder, files[kind]))
+        middle = {kind: statistics.median(runs) for kind, runs in found.items()}
+        record = {"system": system.name, "date": datetime.date.today().isoformat(), "commit": commit(), "command": " ".join(sys.argv), "gromacs": version(gmx),
+                  "update": UPDATE, "rounds": number, "steps": int(steps), "fmm": {kind: text for kind, text in chosen.items() if text}, "ms_a_step": found,
+                  "medians": middle, "force_errors_between_walls": errors, "speed_film_over_box": middle["FMM, box"] / middle["FMM, film"],
+                  "compared_with": exact[0], "speed_walls_fmm_over_pme": middle[exact[0]] / middle["FMM, walls"]}
+        store(output, record)
+        now = time.monotonic()
+        if now - began + (now - ready) / number > limit:
+            break
     print(json.dumps({key: value for key, value in record.items() if key != "ms_a_step"}, indent=1))
 
 

@@ -18,6 +18,8 @@
 # Into OUT/gpus.json:
 #   gpus       1,119,744 and 81,000 atoms of water on one and on several GPUs, FMM and PME; only where it is asked for
 #   gpus-NAME  the same of another system: gpus-droplets, gpus-water15
+# Into OUT/mdrun-slab.json:
+#   slab       81,000 atoms of water: a film without walls beside a box, and FMM and PME between walls; 150 s
 # Into OUT/drift.json:
 #   nve        energy drift of water at constant energy, 1 ns
 # Into OUT/lj-split-observables.json:
@@ -41,7 +43,7 @@ out=$(realpath -m "${2:?usage: run-mdrun-bundle.sh FOLDER OUT [PART]...}")
 command_line="scripts/run-mdrun-bundle.sh FOLDER OUT ${*:3}"
 shift 2
 parts=("$@")
-((${#parts[@]})) || parts=(forces runs perturbed devices drift water5 water12 membrane tip3p protein protein-as-written protein18 amber droplets small medium large coupling timeline fep nve observables bar)
+((${#parts[@]})) || parts=(forces runs perturbed devices drift water5 water12 membrane tip3p protein protein-as-written protein18 amber droplets small medium large coupling slab timeline fep nve observables bar)
 cd "$(dirname "$0")/.." || exit 2
 root=$PWD
 mkdir -p "$out"
@@ -128,6 +130,10 @@ for part in "${parts[@]}"; do
             echo "== coupling"
             timeout "$(left)" python3 benchmarks/coupling_gpu.py "$GMXFMM_GMX" "$out/coupling$suffix.json" --work "$work/coupling" \
                 --limit "$(left)" || status=1
+            ;;
+        slab)
+            echo "== slab"
+            GMXFMM_NB=gpu timeout "$(left)" python3 benchmarks/mdrun_slab.py "$out/mdrun-slab$suffix.json" 5 10000 3 150 || status=1
             ;;
         nve)
             echo "== nve"

@@ -224,13 +224,10 @@ write_sums(const OutputArgs& a, const double* sum, const double* near_virial, co
         const int k = row == column ? row : row + column + 2;
         /* of near pairs without a force the trace is not that of their energy */
         const double near_trace = a.limited ? near_virial[0] + near_virial[1] + near_virial[2] : -0.5 * near;
-        const double shift      = row == column ? fmm_trace_shift(virial, near_trace - 0.5 * far) : 0;
-        double       v          = (virial[k] + shift + sum[9 + k]) * a.box->inverse_u;
-        if (a.slab)
-        {
-            const double all = fmm_trace_shift(virial, near_trace - 0.5 * far);
-            v                = turned_element(a.box->axes, virial, sum + 9, all, row, column) * a.box->inverse_u;
-        }
+        const double shift      = fmm_trace_shift(virial, near_trace - 0.5 * far);
+        double       v          = a.slab ? turned_element(a.box->axes, virial, sum + 9, shift, row, column)
+                                         : virial[k] + (row == column ? shift : 0) + sum[9 + k];
+        v *= a.box->inverse_u;
         if (a.vacuum)
         {
             v += 0.5 * (a.box->surface * surface[row] * surface[column] - (row == column ? e_surface : 0));

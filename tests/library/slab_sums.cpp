@@ -380,3 +380,34 @@ TEST(SlabSums, DependNeitherOnSplittingNorOnPadding)
         }
     }
 }
+
+/* As a device divides layers among threads; h = 0 has the sums of the mean. */
+TEST(SlabSums, OfLayersAreThoseOfParts)
+{
+    fmm_slab_grid s = {};
+    s.layers        = 8;
+    s.edge          = 0.9;
+    s.length        = 15 * s.edge;
+    for (const double h : {0.0, 0.3, 4.0})
+    {
+        const fmm_slab_layers whole = fmm_slab_sum_layers(&s, h, 2.0, 0, 1);
+        for (const int parts : {2, 3, 10})
+        {
+            fmm_slab_layers sum = {0, 0, 0, 0};
+            for (int first = 0; first < parts; first++)
+            {
+                const fmm_slab_layers part = fmm_slab_sum_layers(&s, h, 2.0, first, parts);
+                sum.even += part.even;
+                sum.odd += part.odd;
+                sum.even_z += part.even_z;
+                sum.odd_z += part.odd_z;
+            }
+            const double size =
+                std::fabs(whole.even) + std::fabs(whole.odd) + std::fabs(whole.even_z) + std::fabs(whole.odd_z);
+            EXPECT_NEAR(sum.even, whole.even, 1e-15 * size);
+            EXPECT_NEAR(sum.odd, whole.odd, 1e-15 * size);
+            EXPECT_NEAR(sum.even_z, whole.even_z, 1e-15 * size);
+            EXPECT_NEAR(sum.odd_z, whole.odd_z, 1e-15 * size);
+        }
+    }
+}

@@ -12,7 +12,7 @@ import sys
 import traceback
 
 from harness import (FMM, NO_COULOMB, TIGHT_MIXED, Failure, Point, alike, changed, chosen_settings, compare, complaint, drift, environment, fmm_on,
-                     fmm_parameters, force_error, gpus, main, make_frames, mean, measured_error, need, need_gpu, read_log, read_trr, regression,
+                     fmm_parameters, force_error, gpus, leaving, main, make_frames, mean, measured_error, need, need_gpu, read_log, read_trr, regression,
                      rms_distance, rock_salt, single_points, version, water, without_swaps, work_folder)
 
 gmx = need("GMXFMM_GMX")
@@ -167,11 +167,16 @@ def motion(checks, what, folder, system, settings, options, steps=100, dt=0.002,
     return frames, rows
 
 
+PLAIN_SLAB = {"pbc": "xy", "dispcorr": "no", "vdw-modifier": "Force-switch", "rvdw-switch": "0.7"}
+VIRIALS = [f"Vir-{a}{b}" for a in "XYZ" for b in "XYZ"]
+
+
 def slabs(checks):
     """pbc = xy: films, one of them with a net charge, and what is between walls. slab.py compares the CPU with PME."""
     walls = {"nwall": "2", "wall-type": "9-3", "wall-atomtype": "opls_135 opls_135", "wall-density": "50 50", "ewald-geometry": "3dc"}
     for what, sodium, settings in (("film", 0, {}), ("film, net charge +4", 4, {}), ("between walls", 0, walls)):
-        attempt(checks, what, slab, what, sodium, {"pbc": "xy", "dispcorr": "no", "vdw-modifier": "Force-switch", "rvdw-switch": "0.7", **settings})
+        attempt(checks, what, slab, what, sodium, {**PLAIN_SLAB, **settings})
+    attempt(checks, "a molecule leaves", leaves)
 
 
 def slab(checks, what, sodium, settings):
@@ -185,12 +190,42 @@ def slab(checks, what, sodium, settings):
     trajectory, times = folder + "/run.trr", [0.1, 0.2]
     # given, as what is chosen depends on the device and, for a film, on the extent of each frame
     same = {**FMM, "fmm-m2l": "fft", "fmm-order": "9", "fmm-separation": "1", "fmm-grid": "9 9 3", "fmm-measure": "no", **settings}
-    motion(checks, what, folder, system, same, ["-update", "cpu"])
+    for update in ("cpu", "gpu"):
+        frames, _ = motion(checks, f"{what}, -update {update}", folder, system, same, ["-update", update])
+        late = [frame for frame in frames if frame.step in (45, 95)]  # cells are 20 steps old, and the list is of step 0 and 50
+        cpu = single_points(gmx, folder, system, same, trajectory, [frame.time for frame in late], "late", more=["-fmm", "cpu"])
+        checks.below(f"{what}, -update {update}: forces of the run's own frames, RMS difference to those of the CPU over RMS",
+                     force_error([Point({}, frame) for frame in late], cpu, [Still([0.0] * len(point.force)) for point in cpu]), 2 * ACCURACY, "",
+                     "the accuracy asked of both; here cells are new")
     gpu = single_points(gmx, folder, system, same, trajectory, times, "gpu", nb="gpu", more=[*GPU, "-update", "cpu"])
     log = read_log(folder, "gpu-0")
     checks.that(fmm_on(log, "GPU") and "periodic along x and y, open along z" in log, f"{what}: md.log says what is periodic, and that the FMM ran on the GPU")
     cpu = single_points(gmx, folder, system, same, trajectory, times, "cpu", more=["-fmm", "cpu"])
     agree(checks, what, gpu, cpu, [Still([0.0] * len(point.force)) for point in cpu])  # over all forces, not those of Coulomb interactions
+    mdp = changed(without_output(system.mdp), nsteps=20, nstlist=20, nstenergy=5, nstcalcenergy=5, tcoupl="no", ld_seed=1)
+    gmx.grompp(folder, {**mdp, **same}, system, name="virial")
+    rows = {}
+    for update in ("cpu", "gpu"):
+        gmx.mdrun(folder, *GPU, "-update", update, "-nstlist", "20", nb="gpu", name="virial")
+        rows[update] = gmx.energies(folder, VIRIALS, name="virial")
+    worst = max(abs(a[term] - b[term]) for a, b in zip(rows["gpu"][:3], rows["cpu"][:3]) for term in VIRIALS)
+    checks.below(f"{what}: elements of the virial in 10 steps, -update gpu against -update cpu, worst difference", worst, 1, "kJ/mol",
+                 "0.6 bar in the volume of the film, as of a box (virial)")
+
+
+def leaves(checks):
+    """A molecule flies off from a film with the update on the GPU, and cells follow it; slab.py has the same on a CPU."""
+    folder = work_folder("leaves")
+    system = leaving(folder, water(gmx, folder))
+    mdp = changed(without_output(system.mdp), nsteps=2000, dt=0.001, verlet_buffer_tolerance=-1, rlist=0.92, nstlist=20, nstenergy=20, nstcalcenergy=20,
+                  nstxout=2000, gen_vel="no", comm_mode="none", fmm_accuracy="1e-5", **FMM)
+    gmx.grompp(folder, {**mdp, **PLAIN_SLAB, "vdw-modifier": "Potential-switch"}, system, name="leaving")
+    gmx.mdrun(folder, *GPU, "-update", "gpu", nb="gpu", name="leaving")
+    z = read_trr(folder + "/leaving.trr")[-1].x[2::3]
+    energies = [row["Total Energy"] for row in gmx.energies(folder, ["Total Energy"], name="leaving") if row["Time"] >= 0.1]
+    checks.that(max(z) > 10, f"a molecule is at z = {max(z):.1f} nm")
+    checks.below(f"energy while it leaves: {energies[0]:.2f} to {energies[-1]:.2f} kJ/mol, spread", max(energies) - min(energies), 3, "kJ/mol",
+                 "0.15 % of the kinetic energy of the rest at 300 K")
 
 
 def own_frames(checks, what, folder, system, frames, which, strain=0):

@@ -354,6 +354,18 @@ def water(gmx, folder, copies=(1, 1, 1), sodium=0):
     return System(f"water{count}", conf, top, dict(PLAIN_MDP))
 
 
+def leaving(folder, system, up=2, speed=5):
+    """The system at rest, but for its last molecule of three atoms, which is moved up (nm) and flies on (nm/ps)."""
+    with open(system.conf) as lines:
+        lines = lines.read().splitlines()
+    last = int(lines[1]) - 3
+    rows = [f"{line[:36]}{float(line[36:44]) + up * (i >= last):8.3f}{0:8.4f}{0:8.4f}{speed * (i >= last):8.4f}" for i, line in enumerate(lines[2:-1])]
+    conf = os.path.join(folder, "leaving.gro")
+    with open(conf, "w") as out:
+        out.write("\n".join([*lines[:2], *rows, lines[-1]]) + "\n")
+    return System("leaving", conf, system.top, system.mdp)
+
+
 def charmm_topology(system, molecules):
     """Writes the topology of so many molecules of CHARMM's water."""
     with open(system.top, "w") as top:

@@ -103,6 +103,26 @@ def repeated(checks, folder):
     checks.below("rerun: energies, relative difference", worst, 1e-5, "", "single precision")
 
 
+def slabs(checks, where=CPU):
+    """pbc = xy, without walls and between two, which have Lennard-Jones interactions of their own: as one list; and a radius that grompp chose."""
+    for what, more in (("film", {}), ("between walls", {"nwall": "2", "wall-type": "9-3", "wall-atomtype": "OT OT", "wall-density": "50 50"})):
+        folder = work_folder(what.replace(" ", "-"))
+        system = charmm_water(gmx, folder, (2, 2, 2))
+        edges = ["3.72412", "3.72412", "4.6" if more else "3.8"]  # molecules of the file are whole, and 0.1 nm beyond the box at most
+        gmx("editconf", "-f", system.conf, "-o", "slab.gro", "-box", *edges, "-c", folder=folder)
+        system.conf = os.path.join(folder, "slab.gro")
+        system.mdp = changed(system.mdp, pbc="xy", **more)
+        system.mdp.update(FMM)
+        frames = make_frames(gmx, folder, system, steps=20, every=10)
+        equal_radius(checks, what, folder, system, frames, {"chosen": (2,)}, where)
+        one = single_points(gmx, folder, system, {**FMM, "fmm-order": "10"}, frames[0], frames[1][-1:], "one", **where)[0]
+        two = single_points(gmx, folder, system, {**SPLIT, "fmm-order": "10"}, frames[0], frames[1][-1:], "two", **where)[0]
+        zero = single_points(gmx, folder, system, {"coulombtype": "FMM", "epsilon-r": "1e6"}, frames[0], frames[1][-1:], "zero", **where)[0]
+        checks.below(f"{what}: forces, difference from one list over RMS Coulomb force",
+                     rms_difference(two.force, one.force) / rms_difference(one.force, zero.force), ALLOWED, "", "what is allowed")
+        checks.that(errors(read_log(folder, "two-0"))[0] > 0, f"{what}: md.log tells of the errors of two lists")
+
+
 def no_light_atoms(checks, folder):
     """Water without Lennard-Jones on hydrogen: a note, and nothing else is different."""
     system = water(gmx, folder, (1, 1, 1))
@@ -175,6 +195,7 @@ def test(checks):
     lists_are_long_enough(checks, folder, system)
     lists_are_long_enough(checks, folder, system, settings=SHIFT)
 
+    slabs(checks)
     no_light_atoms(checks, work_folder("no-light-atoms"))
 
     folder = work_folder("dodecahedron")

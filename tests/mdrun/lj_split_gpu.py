@@ -4,7 +4,7 @@ import os
 import sys
 
 from harness import charmm_water, main, make_frames, need, need_gpu, single_points, work_folder
-from lj_split import GPU, SPLIT, equal_radius, lists_are_long_enough, same
+from lj_split import GPU, SPLIT, equal_radius, lists_are_long_enough, same, slabs
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "benchmarks"))
 import mdrun_systems  # noqa: E402
@@ -38,6 +38,7 @@ def test(checks):
     gpu = single_points(gmx, folder, system, {**SPLIT, "fmm-order": "8"}, *frames, "gpu", **GPU)
     # As FMM on the GPU and on the CPU differ (fmm_gpu.py): other cells' order, other kernels
     same(checks, "a radius that grompp chose, GPU against CPU", gpu, cpu, limit=1e-5)
+    slabs(checks, GPU)
     protein(checks)
     for options in ((), ("-update", "gpu")):
         print(f"      with {' '.join(options) or 'the update on the CPU'}:")

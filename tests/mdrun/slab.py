@@ -8,8 +8,8 @@ correction's share, so that virials are held to differences of the energy under 
 import os
 import re
 
-from harness import (BAR_PER_KJ_MOL_NM3, FMM, KT, NO_COULOMB, TIGHT, System, changed, complaint, drift, main, need, read_log, read_trr, rms_difference,
-                     version, water, work_folder, write_mdp)
+from harness import (BAR_PER_KJ_MOL_NM3, FMM, KT, NO_COULOMB, TIGHT, System, changed, complaint, drift, leaving, main, need, read_log, read_trr,
+                     rms_difference, version, water, work_folder, write_mdp)
 
 gmx, gmx_d, stock_d = need("GMXFMM_GMX"), need("GMXFMM_GMX_D"), need("GMXFMM_STOCK_GMX_D", "gmx_d")
 
@@ -223,15 +223,8 @@ def conserves_energy(checks, folder):
     found, noise = drift([r for r in gmx_d.energies(folder, ["Total Energy"], name="nve") if r["Time"] >= 0.5], 648)
     checks.below(f"film, accuracy 1e-5: NVE drift per atom {found:.2e} +- {noise:.1e}; magnitude", abs(found), 1e-4 * KT, "kJ/mol/ps",
                  "0.1 kT per atom and ns, as of a box (nve_drift.py)")
-    with open(system.conf) as lines:
-        lines = lines.read().splitlines()
-    count = int(lines[1])
-    rows = [line + f"{0:8.4f}{0:8.4f}{5 if i >= count - 3 else 0:8.4f}" for i, line in enumerate(lines[2:-1])]
-    rows = [row[:36] + f"{float(row[36:44]) + (2 if i >= count - 3 else 0):8.3f}" + row[44:] for i, row in enumerate(rows)]
-    leaving = System("leaving", os.path.join(folder, "leaving.gro"), system.top, system.mdp)
-    with open(leaving.conf, "w") as out:
-        out.write("\n".join([lines[0], str(count), *rows, lines[-1]]) + "\n")
-    gmx_d.grompp(folder, {**mdp, "fmm-accuracy": "1e-5", "nsteps": "2000", "nstxout": "2000", "gen-vel": "no", "comm-mode": "none"}, leaving, name="leaving")
+    gmx_d.grompp(folder, {**mdp, "fmm-accuracy": "1e-5", "nsteps": "2000", "nstxout": "2000", "gen-vel": "no", "comm-mode": "none"}, leaving(folder, system),
+                 name="leaving")
     gmx_d.mdrun(folder, name="leaving")
     rows = [r["Total Energy"] for r in gmx_d.energies(folder, ["Total Energy"], name="leaving") if r["Time"] >= 0.1]
     z = read_trr(os.path.join(folder, "leaving.trr"))[-1].x[2::3]
@@ -290,9 +283,6 @@ def messages(checks, folder):
     text = " ".join(output.split())
     checks.that(status == 0 and "net charge of 1 e" in text and "no background" in text.split("net charge of 1 e")[1][:100],
                 "a net charge is told of in a note, without a warning")
-    grompp({**FILM, **FMM}, "film")
-    status, output = gmx.run(["mdrun", "-s", "film.tpr", "-deffnm", "film", "-ntmpi", "1", "-nb", "cpu", "-update", "gpu"], folder)
-    checks.that(status != 0 and "pbc = xy without two walls is not supported" in " ".join(output.split()), "mdrun refuses -update gpu with a film")
     # The list's buffer is that of the density of the film, whatever its box says.
     lists = set()
     for height in (0.5, 3, 500):

@@ -32,7 +32,8 @@ enum
     c_waves     = 32, /* wave vectors in shared memory at once */
     c_mostWarps = 10,
     /* slabs */
-    c_slabWaves = 16 /* as c_waves */
+    c_slabWaves = 16, /* as c_waves */
+    c_slabBatch = 8   /* numbers of a column that a thread reads before it writes one */
 };
 
 /* Truncation relative to the largest terms: below the rounding of the step. */
@@ -521,11 +522,88 @@ template <class R>
 static __device__ inline void
 add_to_spectrum(const SlabArgs& a, int m, int length, const double* re, const double* im, Vec2<R>* out)
 {
-    for (int i = 0; i < length; i++)
+    const size_t stride = static_cast<size_t>(a.num_freq);
+    out += static_cast<size_t>(pair_index(a.degree, m, m)) * stride;
+    for (int first = 0; first < length; first += c_slabBatch)
     {
-        Vec2<R>* to = out + static_cast<size_t>(pair_index(a.degree, m + i, m)) * static_cast<size_t>(a.num_freq);
-        to->x       = static_cast<R>(static_cast<double>(to->x) + re[i]);
-        to->y       = static_cast<R>(static_cast<double>(to->y) + (m > 0 ? im[i] : 0));
+        Vec2<R> sum[c_slabBatch];
+#pragma unroll
+        for (int i = 0; i < c_slabBatch; i++)
+        {
+            if (first + i < length)
+            {
+                sum[i] = out[static_cast<size_t>(first + i) * stride];
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < c_slabBatch; i++)
+        {
+            if (first + i < length)
+            {
+                out[static_cast<size_t>(first + i) * stride] = {
+                    static_cast<R>(static_cast<double>(sum[i].x) + re[first + i]),
+                    static_cast<R>(static_cast<double>(sum[i].y) + (m > 0 ? im[first + i] : 0))};
+            }
+        }
+    }
+}
+
+/* Wave vectors first .. first + here - 1 of those congruent to the lane's frequency, at[3], into shared memory. The
+ * layers of a few are divided among the warps, as each takes as long as a column; part: sums of each warp. */
+static __device__ inline void find_slab_waves(const SlabArgs& a,
+                                              const int*      at,
+                                              int             first,
+                                              int             here,
+                                              fmm_slab_wave (*wave)[c_lanes],
+                                              fmm_slab_layers (*part)[c_lanes],
+                                              int* inside)
+{
+    const int    lane = static_cast<int>(threadIdx.x % c_lanes), warp = static_cast<int>(threadIdx.x / c_lanes);
+    const int    warps = static_cast<int>(blockDim.x / c_lanes), parts = max(1, warps / here);
+    const int    row = 2 * a.range[1] + 1;
+    const double phi = 2 * FMM_PI * at[2] / a.grid.ring;
+    for (int item = warp; item < here * parts; item += warps)
+    {
+        const int     t = item / parts, i = (first + t) / row - a.range[0], j = (first + t) % row - a.range[1];
+        double        h[2];
+        const bool    use   = fmm_slab_wave_vector(&a.grid, at, i, j, h) != 0;
+        const int     some  = __any_sync(0xffffffffu, use);
+        fmm_slab_wave found = {0, 0, -1, 0, {0, 0, 0, 0}};
+        if (use)
+        {
+            found       = fmm_slab_wave_of(&a.grid, h);
+            found.layer = fmm_slab_sum_layers(&a.grid, found.k, phi, item % parts, parts);
+        }
+        if (parts > 1)
+        {
+            part[item][lane] = found.layer;
+        }
+        if (item % parts == 0)
+        {
+            wave[t][lane] = found;
+            if (lane == 0)
+            {
+                inside[t] = some;
+            }
+        }
+    }
+    __syncthreads();
+    if (parts > 1)
+    {
+        for (int t = warp; t < here; t += warps)
+        {
+            fmm_slab_layers sum = part[t * parts][lane];
+            for (int p = 1; p < parts; p++)
+            {
+                const fmm_slab_layers more = part[t * parts + p][lane];
+                sum.even += more.even;
+                sum.odd += more.odd;
+                sum.even_z += more.even_z;
+                sum.odd_z += more.odd_z;
+            }
+            wave[t][lane].layer = sum;
+        }
+        __syncthreads();
     }
 }
 
@@ -534,14 +612,14 @@ add_to_spectrum(const SlabArgs& a, int m, int length, const double* re, const do
 template <class R>
 __global__ void __launch_bounds__(c_lanes* c_mostWarps) slab_part(SlabArgs a, Vec2<R>* out)
 {
-    __shared__ fmm_slab_wave wave[c_slabWaves][c_lanes]; /* k 0: it does not matter for the lane */
-    __shared__ int           inside[c_slabWaves];
-    const int    lane = static_cast<int>(threadIdx.x % c_lanes), warp = static_cast<int>(threadIdx.x / c_lanes);
-    const int    warps = static_cast<int>(blockDim.x / c_lanes), f = static_cast<int>(blockIdx.x) * c_lanes + lane;
-    const int    nz = a.grid.ring / 2 + 1, held = min(f, a.num_freq - 1);
-    const int    at[3] = {held / nz / a.grid.n[1], held / nz % a.grid.n[1], held % nz};
-    const int    row = 2 * a.range[1] + 1, waves = (2 * a.range[0] + 1) * row;
-    const double phi = 2 * FMM_PI * at[2] / a.grid.ring;
+    __shared__ fmm_slab_wave   wave[c_slabWaves][c_lanes]; /* k < 0: it does not matter for the lane */
+    __shared__ fmm_slab_layers part[c_mostWarps][c_lanes];
+    __shared__ int             inside[c_slabWaves];
+    const int lane = static_cast<int>(threadIdx.x % c_lanes), warp = static_cast<int>(threadIdx.x / c_lanes);
+    const int warps = static_cast<int>(blockDim.x / c_lanes), f = static_cast<int>(blockIdx.x) * c_lanes + lane;
+    const int nz = a.grid.ring / 2 + 1, held = min(f, a.num_freq - 1);
+    const int at[3] = {held / nz / a.grid.n[1], held / nz % a.grid.n[1], held % nz};
+    const int waves = (2 * a.range[0] + 1) * (2 * a.range[1] + 1);
     for (int round = 0; round * warps <= a.degree; round++)
     {
         const int m = round * warps + (round % 2 != 0 ? warps - 1 - warp : warp), length = a.degree + 1 - m;
@@ -557,32 +635,19 @@ __global__ void __launch_bounds__(c_lanes* c_mostWarps) slab_part(SlabArgs a, Ve
             if (round == 0 || waves > c_slabWaves)
             {
                 __syncthreads(); /* all warps have read the wave vectors before */
-                for (int t = warp; t < here; t += warps)
-                {
-                    double     h[2];
-                    const bool use = fmm_slab_wave_vector(&a.grid, at, (first + t) / row - a.range[0],
-                                                          (first + t) % row - a.range[1], h) != 0;
-                    if (use)
-                    {
-                        wave[t][lane] = fmm_slab_wave_of(&a.grid, h, phi);
-                    }
-                    else
-                    {
-                        wave[t][lane].k = 0;
-                    }
-                    const int some = __any_sync(0xffffffffu, use);
-                    if (lane == 0)
-                    {
-                        inside[t] = some;
-                    }
-                }
-                __syncthreads();
+                find_slab_waves(a, at, first, here, wave, part, inside);
             }
             for (int t = 0; t < here && length > 0; t++)
             {
                 const fmm_slab_wave* w = &wave[t][lane];
-                if (inside[t] == 0 || w->k == 0)
+                if (inside[t] == 0 || w->k < 0 || (w->k == 0 && m > 0))
                 {
+                    continue;
+                }
+                any = true;
+                if (w->k == 0)
+                {
+                    fmm_slab_add_mean(&a.grid, &w->layer, a.sum, a.degree, a.weight, re);
                     continue;
                 }
                 double u = 1, v = 0, power = -a.weight * 2 * FMM_PI / a.grid.area / w->k;
@@ -594,13 +659,7 @@ __global__ void __launch_bounds__(c_lanes* c_mostWarps) slab_part(SlabArgs a, Ve
                     power *= w->k;
                 }
                 fmm_slab_add_column(w, a.sum, a.degree, m, u, v, power, re, im);
-                any = true;
             }
-        }
-        if (m == 0 && at[0] == 0 && at[1] == 0)
-        {
-            fmm_slab_add_mean(&a.grid, a.sum, a.degree, phi, a.weight, re);
-            any = true;
         }
         if (round == 0)
         {

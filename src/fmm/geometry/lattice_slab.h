@@ -48,24 +48,42 @@ static inline FMM_HD fmm_slab_grid fmm_slab_grid_of(const fmm_cells* c, int degr
 }
 
 /* Sums over layers j of displacements, |j| < layers, of the images' e^(h (z - L)) +- e^(-h (z + L)) over 1 - e^(-h L):
- * even with cos(phi j), odd with sin(phi j); *_z: the same with h z times the other of the two. */
+ * even with cos(phi j), odd with sin(phi j); *_z: the same with h z times the other of the two. Of h = 0 sums of the
+ * potential with the cosine, of the field with the sine and of the gradient with the cosine, THEORY (43): even, odd,
+ * even_z. */
 typedef struct
 {
     double even, odd, even_z, odd_z;
 } fmm_slab_layers;
 
-static inline FMM_HD fmm_slab_layers fmm_slab_sum_layers(const fmm_slab_grid* s, double h, double phi)
+/* The part of layers first, first + step, ... and as many below 0: on a device several threads share the layers. */
+static inline FMM_HD fmm_slab_layers
+fmm_slab_sum_layers(const fmm_slab_grid* s, double h, double phi, int first, int step)
 {
-    const double    unit = -1 / expm1(-h * s->length);
-    fmm_slab_layers sum  = {2 * exp(-h * s->length), 0, 0, 0};
-    for (int j = 1; j < s->layers; j++)
+    const double    l = s->length, unit = h > 0 ? -1 / expm1(-h * l) : 1;
+    fmm_slab_layers sum = {0, 0, 0, 0};
+    if (first == 0)
     {
-        const double z = j * s->edge, up = exp(h * (z - s->length)), down = exp(-h * (z + s->length));
-        const double c = 2 * cos(phi * j), t = 2 * sin(phi * j);
-        sum.even += c * (up + down);
-        sum.odd += t * (up - down);
-        sum.even_z += c * h * z * (up - down);
-        sum.odd_z += t * h * z * (up + down);
+        sum.even   = h > 0 ? 2 * exp(-h * l) : -l / 6;
+        sum.even_z = h > 0 ? 0 : -4 / (3 * l);
+    }
+    for (int j = first > 0 ? first : step; j < s->layers; j += step)
+    {
+        const double z = j * s->edge, c = 2 * cos(phi * j), t = 2 * sin(phi * j);
+        if (h > 0)
+        {
+            const double up = exp(h * (z - l)), down = exp(-h * (z + l));
+            sum.even += c * (up + down);
+            sum.odd += t * (up - down);
+            sum.even_z += c * h * z * (up - down);
+            sum.odd_z += t * h * z * (up + down);
+        }
+        else
+        {
+            sum.even -= c * (z * z / l + l / 6);
+            sum.odd += t * 2 * z / l;
+            sum.even_z -= c * 4 / (3 * l);
+        }
     }
     sum.even *= unit;
     sum.odd *= unit;
@@ -82,19 +100,21 @@ typedef struct
     fmm_slab_layers layer;
 } fmm_slab_wave;
 
-static inline FMM_HD fmm_slab_wave fmm_slab_wave_of(const fmm_slab_grid* s, const double* h, double phi)
+/* Wave vector h without its layers. */
+static inline FMM_HD fmm_slab_wave fmm_slab_wave_of(const fmm_slab_grid* s, const double* h)
 {
-    fmm_slab_wave w;
-    w.k     = sqrt(h[0] * h[0] + h[1] * h[1]);
-    w.x     = h[0] / w.k;
-    w.y     = h[1] / w.k;
-    w.far   = -w.k * s->length / expm1(-w.k * s->length);
-    w.layer = fmm_slab_sum_layers(s, w.k, phi);
+    fmm_slab_wave w = {0, 0, sqrt(h[0] * h[0] + h[1] * h[1]), 1, {0, 0, 0, 0}};
+    if (w.k > 0)
+    {
+        w.x   = h[0] / w.k;
+        w.y   = h[1] / w.k;
+        w.far = -w.k * s->length / expm1(-w.k * s->length);
+    }
     return w;
 }
 
-/* Adds the images' terms of a wave vector in column m, the phase (-i)^n taken off, to out_re and, m > 0, out_im, n = m
- * .. degree. (re, im): (x + iy)^m; power: -weight 2 pi / A h^(m-1). */
+/* Adds the images' terms of a wave vector other than 0 in column m, the phase (-i)^n taken off, to out_re and, m > 0,
+ * out_im, n = m .. degree. (re, im): (x + iy)^m; power: -weight 2 pi / A h^(m-1). */
 static inline FMM_HD void fmm_slab_add_column(const fmm_slab_wave* w,
                                               fmm_sum              sum,
                                               int                  degree,
@@ -105,7 +125,8 @@ static inline FMM_HD void fmm_slab_add_column(const fmm_slab_wave* w,
                                               double*              out_re,
                                               double*              out_im)
 {
-    double value = power;
+    const double inverse = 1 / (w->k * w->k);
+    double       value   = power;
     for (int n = m; n <= degree; n++)
     {
         const int    q = n - m, odd = q & 1, sign = ((n + m) >> 1 & 1) != (n & 1) ? -1 : 1;
@@ -113,8 +134,8 @@ static inline FMM_HD void fmm_slab_add_column(const fmm_slab_wave* w,
         double       term = all;
         if (sum == FMM_SUM_Z)
         {
-            const double kappa = 1 - q + q * (q - 1) / (2.0 * n - 1), of_z = odd ? w->layer.odd_z : w->layer.even_z;
-            term = (2 * n - 1) / (w->k * w->k) * ((kappa + w->far) * all - of_z);
+            const double of_z = odd ? w->layer.odd_z : w->layer.even_z;
+            term              = inverse * ((2 * n - 1) * ((1 - q + w->far) * all - of_z) + q * (q - 1) * all);
         }
         out_re[q] += sign * value * re * term;
         if (m > 0)
@@ -125,10 +146,29 @@ static inline FMM_HD void fmm_slab_add_column(const fmm_slab_wave* w,
     }
 }
 
-/* The same in all columns of out[(degree+1)^2]. */
+/* The same of h = 0, which has terms in column 0 alone: THEORY (43), (44). */
+static inline FMM_HD void fmm_slab_add_mean(
+    const fmm_slab_grid* s, const fmm_slab_layers* layer, fmm_sum sum, int degree, double weight, double* out)
+{
+    const double unit = weight * 2 * FMM_PI / s->area;
+    const int    of_z = sum == FMM_SUM_Z, first = of_z ? 2 : 0;
+    const double of[3] = {unit * (of_z ? 4 : 1) * layer->even, unit * (of_z ? 4 : 1) * layer->odd,
+                          -unit * (of_z ? 4.8 : 1) * layer->even_z};
+    for (int i = 0; i < 3 && first + i <= degree; i++)
+    {
+        out[first + i] += of[i];
+    }
+}
+
+/* Adds those of any wave vector in all columns of out[(degree+1)^2]. */
 static inline FMM_HD void
 fmm_slab_add_wave(const fmm_slab_grid* s, fmm_sum sum, int degree, const fmm_slab_wave* w, double weight, double* out)
 {
+    if (w->k == 0)
+    {
+        fmm_slab_add_mean(s, &w->layer, sum, degree, weight, out);
+        return;
+    }
     double re = 1, im = 0, power = -weight * 2 * FMM_PI / s->area / w->k;
     for (int m = 0; m <= degree; m++)
     {
@@ -138,32 +178,6 @@ fmm_slab_add_wave(const fmm_slab_grid* s, fmm_sum sum, int degree, const fmm_sla
         im                = re * w->y + im * w->x;
         re                = next;
         power *= w->k;
-    }
-}
-
-/* The same of h = 0, added to column 0: THEORY (43), (44). */
-static inline FMM_HD void
-fmm_slab_add_mean(const fmm_slab_grid* s, fmm_sum sum, int degree, double phi, double weight, double* out)
-{
-    const double unit = weight * 2 * FMM_PI / s->area, l = s->length;
-    for (int j = 1 - s->layers; j < s->layers; j++)
-    {
-        const double z = j * s->edge, c = unit * cos(phi * j), t = unit * sin(phi * j);
-        const double potential = -(z * z / l + l / 6), field = 2 * z / l, gradient = -4 / (3 * l);
-        if (sum == FMM_SUM_S)
-        {
-            const double of[3] = {c * potential, t * field, -c * gradient};
-            for (int n = 0; n <= 2 && n <= degree; n++)
-            {
-                out[n] += of[n];
-            }
-            continue;
-        }
-        const double of[3] = {4 * c * potential, 4 * t * field, -4.8 * c * gradient};
-        for (int n = 2; n <= 4 && n <= degree; n++)
-        {
-            out[n] += of[n - 2];
-        }
     }
 }
 
@@ -186,10 +200,9 @@ static inline FMM_HD int fmm_slab_wave_vector(const fmm_slab_grid* s, const int*
         kappa[d] = (double)(2 * f[d] <= s->n[d] ? f[d] : f[d] - s->n[d]) / s->n[d];
     }
     const double t = 2 * FMM_PI * (kappa[0] + i) / s->area, w = 2 * FMM_PI * (kappa[1] + j) / s->area;
-    h[0]            = t * s->b[1] - w * s->a[1];
-    h[1]            = w * s->a[0] - t * s->b[0];
-    const double h2 = h[0] * h[0] + h[1] * h[1];
-    return h2 > 0 && h2 < s->h_max * s->h_max;
+    h[0] = t * s->b[1] - w * s->a[1];
+    h[1] = w * s->a[0] - t * s->b[0];
+    return h[0] * h[0] + h[1] * h[1] < s->h_max * s->h_max;
 }
 
 /* What the spectrum of a slab's sums has beside that of its padded box at frequency f[3], f[2] up to half the ring, the
@@ -207,14 +220,11 @@ fmm_slab_add(const fmm_slab_grid* s, fmm_sum sum, int degree, const int* f, doub
             double h[2];
             if (fmm_slab_wave_vector(s, f, i, j, h))
             {
-                const fmm_slab_wave w = fmm_slab_wave_of(s, h, phi);
+                fmm_slab_wave w = fmm_slab_wave_of(s, h);
+                w.layer         = fmm_slab_sum_layers(s, w.k, phi, 0, 1);
                 fmm_slab_add_wave(s, sum, degree, &w, weight, out);
             }
         }
-    }
-    if (f[0] == 0 && f[1] == 0)
-    {
-        fmm_slab_add_mean(s, sum, degree, phi, weight, out);
     }
 }
 

@@ -27,6 +27,7 @@
 #include "gromacs/utility/logger.h"
 #include "gromacs/utility/stringutil.h"
 
+#include "fmmslab.h"
 #include "fmmsystem.h"
 
 namespace gmx
@@ -114,6 +115,15 @@ std::vector<double> numbersOfTypes(const gmx_mtop_t& mtop)
         }
     }
     return numbers;
+}
+
+//! Returns the volume of the box; without one, and of films, that of so many atoms in water
+double volumeOfAtoms(const t_inputrec& inputrec, const gmx_mtop_t& mtop, const matrix box)
+{
+    constexpr double c_density = 100; // nm^-3
+    return inputrec.pbcType == PbcType::No || isFilm(inputrec.pbcType, inputrec.nwall)
+                   ? mtop.natoms / c_density
+                   : static_cast<double>(box[XX][XX]) * box[YY][YY] * box[ZZ][ZZ];
 }
 
 /*! \brief Returns pairs that lists of clusters compute, per volume
@@ -389,8 +399,7 @@ FmmLJSplitErrors measureLJSplit(const FmmLJSplit&    split,
     errors.energy = numGroups / numSampled * sumEnergy;
     if (inputrec.pbcType != PbcType::No)
     {
-        const double toBar =
-                numGroups * c_presfac / (static_cast<double>(box[XX][XX]) * box[YY][YY] * box[ZZ][ZZ]);
+        const double toBar = numGroups * c_presfac / volumeOfAtoms(inputrec, mtop, box);
         for (int d = 0; d < DIM; d++)
         {
             const double mean     = sumVirial[d] / numSampled;
@@ -421,11 +430,6 @@ std::optional<FmmLJSplitChoice> chooseLJSplit(const t_inputrec&    inputrec,
         *whyNot = "it does not do perturbed atoms";
         return std::nullopt;
     }
-    if (inputrec.pbcType == PbcType::XY)
-    {
-        *whyNot = "it does not do slabs (pbc = xy)";
-        return std::nullopt;
-    }
     if (mtop.bIntermolecularInteractions)
     {
         *whyNot = "it does not do intermolecular interactions";
@@ -441,9 +445,7 @@ std::optional<FmmLJSplitChoice> chooseLJSplit(const t_inputrec&    inputrec,
     const double part     = isGiven ? 1 : 0.5;
     const int    numTypes = mtop.ffparams.atnr;
     const auto   numbers  = numbersOfTypes(mtop);
-    const double volume   = (inputrec.pbcType == PbcType::No)
-                                    ? mtop.natoms / 100.0
-                                    : static_cast<double>(box[XX][XX]) * box[YY][YY] * box[ZZ][ZZ];
+    const double volume   = volumeOfAtoms(inputrec, mtop, box);
 
     // Types of atoms that are bound to one heavy atom, by what they have of Lennard-Jones
     std::vector<std::pair<double, int>> candidates;
