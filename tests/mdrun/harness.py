@@ -585,8 +585,8 @@ def commit():
 
 
 def fmm_parameters(log):
-    """The line of an md.log that says what the FMM has chosen, "" if there is none."""
-    found = re.search(r"^FMM: .*\n.*", log, re.M)
+    """The lines of an md.log that say what the FMM has chosen, with the error that it expects, "" if there are none."""
+    found = re.search(r"^FMM: .*\n(?:(?:.*\n){0,3}?.*expected relative RMS.*|.*)", log, re.M)
     return " ".join(found.group(0).split()) if found else ""
 
 
