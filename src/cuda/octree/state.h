@@ -110,6 +110,7 @@ struct fmm_octree_operators
     DeviceBuffer             rotated;     /* m2l_rotation: multipoles rotated to the planes */
     DeviceBuffer             partial;     /* m2l_rotation: locals of each block among which a list is divided */
     DeviceBuffer             strain_rows; /* strain.cu: 6 doubles, sums of each block */
+    DeviceBuffer             sweep;       /* sweep.h: counters, zero between kernels */
 };
 
 template <class R>

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cuda/octree/state.h"
+#include "cuda/octree/sweep.h"
 #include "cuda/octree/strain.h"
 
 #define FOLD_T double
@@ -183,6 +184,8 @@ gmxfmm_status create(fmm_octree_operators* ops, const fmm_tree* tree, const fmm_
         schedule.angle     = ops->shape.as<char>() + ops->angle_at + first * real;
     }
     FMM_CUDA(ops, fmm_octree_prepare_dynamic());
+    FMM_CUDA(ops, ops->sweep.reserve(c_sweepBytes));
+    FMM_CUDA(ops, cudaMemset(ops->sweep.memory, 0, c_sweepBytes));
     const gmxfmm_status filled = fmm_octree_set_shape(ops, cells, nullptr);
     if (filled == GMXFMM_OK)
     {
