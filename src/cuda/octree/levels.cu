@@ -401,10 +401,12 @@ static gmxfmm_status link_level(gmxfmm_plan* plan, int l, cudaStream_t stream)
     return GMXFMM_OK;
 }
 
-/* Scratch memory of the operators for levels of at most num cells, and of P2M. */
+/* Scratch memory of the operators for levels of at most num cells, or num cells of all levels, and of P2M. */
 static gmxfmm_status reserve_scratch(gmxfmm_plan* plan, int num)
 {
-    FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_reserve(plan->device->tree.operators, plan->far.m2l, num)));
+    fmm_octree_operators* ops = plan->device->tree.operators;
+    FMM_TRY(fmm_cuda_octree_status(plan, fmm_is_adaptive(plan) ? fmm_octree_reserve_cells(ops, plan->far.m2l, num)
+                                                               : fmm_octree_reserve(ops, plan->far.m2l, num)));
     count_bytes(plan);
     return fmm_cuda_p2m_reserve(plan);
 }

@@ -78,6 +78,9 @@ extern "C"
      * rotation without kernels). */
     gmxfmm_status fmm_octree_reserve(fmm_octree_operators* ops, gmxfmm_m2l m2l, int num);
 
+    /* The same for num cells of all levels in one array, which M2L takes at once. */
+    gmxfmm_status fmm_octree_reserve_cells(fmm_octree_operators* ops, gmxfmm_m2l m2l, int num);
+
     /* Device memory of the operators, without the lists, which are small. */
     size_t fmm_octree_bytes(const fmm_octree_operators* ops);
 

@@ -302,6 +302,19 @@ gmxfmm_status fmm_octree_reserve(fmm_octree_operators* ops, gmxfmm_m2l m2l, int 
     return GMXFMM_OK;
 }
 
+gmxfmm_status fmm_octree_reserve_cells(fmm_octree_operators* ops, gmxfmm_m2l m2l, int num)
+{
+    const gmxfmm_status status = fmm_octree_reserve(ops, m2l, num);
+    if (status == GMXFMM_OK && m2l == GMXFMM_M2L_ROTATION && num <= 32 * c_rotationCellTiles)
+    {
+        const size_t real   = ops->is_double ? sizeof(double) : sizeof(float);
+        const size_t column = (static_cast<size_t>(num) + 1 + 31) / 32 * 32;
+        const size_t splits = static_cast<size_t>(ops->schedule[c_rotationSplit].splits);
+        FMM_CUDA(ops, ops->partial.reserve(splits * column * static_cast<size_t>(ops->num_coef) * real));
+    }
+    return status;
+}
+
 size_t fmm_octree_bytes(const fmm_octree_operators* ops)
 {
     return ops->shape_bytes + ops->rotated.capacity + ops->partial.capacity + ops->strain_rows.capacity;
