@@ -155,24 +155,16 @@ struct ParticleSet
     int          launched_tiles; /* warps that P2P gets for the tiles */
 };
 
-/* A cell: its level, and its index there. */
-struct LeafCell
-{
-    int level, cell;
-};
-
-/* Leaves of several levels (octree/leaves.cu). Of cells there are arrays by level. */
+/* Leaves of several levels (octree/leaves.cu). The cells of all levels are in one array, level[0] of DeviceTree. */
 struct DeviceLeaves
 {
     int          num;
-    size_t       stride;                                /* of `expansions`, from one coefficient to the next */
-    DeviceBuffer key[2], unsorted, scratch;             /* keys of particles and targets (fmm_sorted_keys) */
-    DeviceBuffer cell[FMM_MAX_LEVEL + 1];               /* along Morton's curve */
-    DeviceBuffer range[FMM_MAX_LEVEL + 1];              /* fmm_key_range */
-    DeviceBuffer divided[FMM_MAX_LEVEL + 1];            /* whether it is not a leaf */
-    DeviceBuffer leaf_of[FMM_MAX_LEVEL + 1];            /* the leaf that it is, or -1 */
-    DeviceBuffer exists, child_range, marks, has_lists; /* while cells are found */
-    DeviceBuffer at /* LeafCell */, held /* fmm_key_range */, place /* fmm_leaf_place */; /* of each leaf */
+    size_t       stride;                                       /* of `expansions`, from one coefficient to the next */
+    DeviceBuffer key[2], item, unsorted, scratch;              /* keys of particles and targets (fmm_sorted_keys) */
+    DeviceBuffer leaf_level, before;                           /* of the items (fmm_found_items) */
+    DeviceBuffer found, order[2], number[2], index_of, totals; /* while cells are found */
+    DeviceBuffer range /* fmm_key_range */, leaf_of /* the leaf that it is, or -1 */, scale; /* of each cell */
+    DeviceBuffer at /* its cell */, held /* fmm_key_range */, place /* fmm_leaf_place */;    /* of each leaf */
     DeviceBuffer run_start, runs; /* near to leaf c: runs[run_start[c]] .. runs[run_start[c + 1] - 1], first particle
                                    * and number; its own first */
     DeviceBuffer expansions;      /* multipoles of the leaves, and later their locals, in the unit of each */
@@ -181,16 +173,16 @@ struct DeviceLeaves
 /* The octree of plan->domain.tree on the device. */
 struct DeviceTree
 {
-    int                   last; /* deepest level with cells: the last one, unless leaves are of several levels */
-    int                   has_lists[FMM_MAX_LEVEL + 1]; /* whether there is M2L between cells of the level */
-    fmm_octree_operators* operators;                    /* NULL: not an octree */
-    fmm_rotation_kernels* rotation;                     /* NULL: another method; kept when operators are made again */
+    int                   last;      /* deepest level with cells: the last one, unless leaves are of several levels */
+    fmm_octree_operators* operators; /* NULL: not an octree */
+    fmm_rotation_kernels* rotation;  /* NULL: another method; kept when operators are made again */
     size_t                operator_bytes;
-    fmm_octree_level      level[FMM_MAX_LEVEL + 1];
-    /* by level; index: occupied cells before each place of the level's grid, in the order of slabs, if leaves are of
-     * one level */
-    DeviceBuffer index[FMM_MAX_DEPTH + 1], parent[FMM_MAX_LEVEL + 1], child[FMM_MAX_LEVEL + 1], near[FMM_MAX_LEVEL + 1],
-        multipole[FMM_MAX_LEVEL + 1], local[FMM_MAX_LEVEL + 1];
+    fmm_octree_level      level[FMM_MAX_DEPTH + 1]; /* where fmm_is_adaptive, [0] has the cells of all */
+    fmm_octree_parents    parents;                  /* where fmm_is_adaptive */
+    /* by level, as above; index: occupied cells before each place of the level's grid, in the order of slabs, if leaves
+     * are of one level */
+    DeviceBuffer index[FMM_MAX_DEPTH + 1], parent[FMM_MAX_DEPTH + 1], child[FMM_MAX_DEPTH + 1], near[FMM_MAX_DEPTH + 1],
+        multipole[FMM_MAX_DEPTH + 1], local[FMM_MAX_DEPTH + 1];
     DeviceBuffer leaf_cell; /* of each leaf in the grid of near cells */
     DeviceLeaves leaves;    /* where fmm_is_adaptive */
     DeviceBuffer slabs;

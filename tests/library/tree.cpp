@@ -380,157 +380,204 @@ TEST(LeavesOfSeveralLevels, AreDividedWherePairsAreMany)
 namespace
 {
 
-/* What a GPU's threads find, one after the other: the levels of src/cuda/octree/leaves.cu by the functions of
+/* What a GPU's threads find, one after the other: the cells of src/cuda/octree/leaves.cu by the functions of
  * tree_leaves.h. */
-struct ByLevels
+struct ByItems
 {
-    struct Level
+    struct Cell
     {
-        std::vector<std::uint64_t> cell;
-        std::vector<fmm_key_range> range;
-        std::vector<int>           divided, parent, child, near;
+        int           level, item;
+        std::uint64_t key;
+        int           order, number;
     };
     using Runs = std::vector<std::pair<int, int>>; /* first particle, and one past the last */
 
-    ByLevels(const fmm_sorted_keys& sorted, const fmm_cells& cells) : keys(sorted), near(cells)
+    ByItems(const std::vector<std::uint64_t>& particles,
+            const std::vector<std::uint64_t>& targets,
+            const fmm_tree&                   tree,
+            const fmm_cells&                  cells)
+        : numNear(static_cast<std::size_t>(cells.num_near))
     {
-        level.push_back({{0}, {{{0, 0}, {keys.num[0], keys.num[1]}}}, {}, {0}, {}, {}});
-        findNear(0);
-        while (divide())
+        std::merge(particles.begin(), particles.end(), targets.begin(), targets.end(), std::back_inserter(items));
+        items.resize(std::max<std::size_t>(items.size(), 1));
+        keys = {{particles.data(), targets.data()},
+                items.data(),
+                {static_cast<int>(particles.size()), static_cast<int>(targets.size())},
+                static_cast<int>(items.size()),
+                tree.depth,
+                tree.most};
+        for (int i = 0; i < keys.num_items; i++)
         {
-            findNear(level.size() - 1);
+            leafLevel.push_back(leafLevelOf(i));
+            before.push_back(total);
+            total += fmm_count_cells(&keys, i, leafLevel.back());
         }
-        for (std::size_t l = 0; l < level.size(); l++)
-        {
-            for (std::size_t c = 0; c < level[l].cell.size(); c++)
-            {
-                if (!level[l].divided[c])
-                {
-                    leaves[fmm_leaf_mark(&level[l].range[c])] = {l, c};
-                }
-            }
-        }
+        found = {leafLevel.data(), before.data()};
+        listCells();
+        link(cells);
     }
 
-    /* Whether there are cells below the last level so far, which are added. */
-    bool divide()
+    int leafLevelOf(int item) const
     {
-        const std::size_t l = level.size() - 1, num = level[l].cell.size();
-        const int         number = static_cast<int>(l);
-        Level             lower;
-        level[l].child.assign(8 * (num + 1), -1);
-        for (std::size_t c = 0; c < num; c++)
+        int  level   = 0;
+        bool divided = true;
+        while (divided)
         {
-            int count = 0;
+            level++;
+            int here = 0, around = 0;
             for (int k = 0; k < 27; k++)
             {
-                count += fmm_count_near_keys(&keys, number, level[l].cell[c], k);
+                const int count = fmm_count_near_keys(&keys, level, fmm_cell_of_item(&keys, level, item), k);
+                here            = k == FMM_BLOCK_MIDDLE ? count : here;
+                around += count;
             }
-            level[l].divided.push_back(fmm_divides(&keys, number, &level[l].range[c], count));
+            divided = fmm_divides(&keys, level, here, around) != 0;
         }
-        for (std::size_t i = 0; i < 8 * num; i++)
+        return level;
+    }
+
+    void listCells()
+    {
+        for (int i = 0; i < keys.num_items; i++)
         {
-            const std::size_t   c = i % num, octant = i / num;
-            const int           o = static_cast<int>(octant);
-            const fmm_key_range child =
-                fmm_range_of_child(&keys, std::min(number, keys.depth - 1), level[l].cell[c], &level[l].range[c], o);
-            if (level[l].divided[c] && fmm_has_child(&keys, &child, number, o))
+            const int last = leafLevel[static_cast<std::size_t>(i)];
+            for (int l = fmm_first_level(&keys, i); l <= last; l++)
             {
-                level[l].child[8 * c + octant] = static_cast<int>(lower.cell.size());
-                lower.cell.push_back(level[l].cell[c] << 3 | octant);
-                lower.range.push_back(child);
-                lower.parent.push_back(static_cast<int>(c));
+                const std::uint64_t key = fmm_cell_of_item(&keys, l, i);
+                cell.push_back({l, i, key, fmm_order_of_cell(l, key, last), static_cast<int>(cell.size())});
             }
         }
-        for (int& child : level[l].child)
-        {
-            child = child < 0 ? static_cast<int>(lower.cell.size()) : child;
-        }
-        if (!lower.cell.empty())
-        {
-            level.push_back(lower);
-        }
-        return !lower.cell.empty();
+        ASSERT_EQ(static_cast<int>(cell.size()), fmm_cells_of(total));
+        std::stable_sort(cell.begin(), cell.end(), [](const Cell& a, const Cell& b) { return a.order < b.order; });
     }
 
-    void findNear(std::size_t l)
+    void link(const fmm_cells& cells)
     {
-        Level&            here = level[l];
-        const std::size_t num = here.cell.size(), vectors = static_cast<std::size_t>(near.num_near);
-        here.near.assign((num + 1) * vectors, static_cast<int>(num));
-        for (std::size_t i = 0; i < num * vectors; i++)
+        const int        num = static_cast<int>(cell.size());
+        std::vector<int> indexOf(cell.size());
+        for (int c = 0; c < num; c++)
         {
-            const std::size_t c = i / vectors, o = i % vectors;
-            if (l == 0)
+            indexOf[static_cast<std::size_t>(cell[static_cast<std::size_t>(c)].number)] = c;
+        }
+        child.assign(8 * (cell.size() + 1), num);
+        near.assign(numNear * (cell.size() + 1), num);
+        leaves.resize(static_cast<std::size_t>(fmm_leaves_of(total)), -1);
+        for (std::size_t c = 0; c < cell.size(); c++)
+        {
+            const auto& [level, item, key, order, number] = cell[c];
+            parent.push_back(num);
+            leaf.push_back(-1);
+            range.push_back(fmm_range_of_cell(&keys, level, key));
+            if (level > 0)
             {
-                here.near[i] = o == 0 ? 0 : 1;
-                continue;
+                const int above = fmm_find_cell(&keys, &found, level - 1, key >> 3);
+                ASSERT_GE(above, 0);
+                parent[c]                                                  = indexOf[static_cast<std::size_t>(above)];
+                child[8 * static_cast<std::size_t>(parent[c]) + (key & 7)] = static_cast<int>(c);
             }
-            const Level& upper = level[l - 1];
-            int          above[3];
-            const int    child = fmm_near_above(static_cast<int>(here.cell[c] & 7), near.near[o], above);
-            const auto   q     = static_cast<std::size_t>(fmm_near_index(&near, above));
-            const int    cell  = upper.near[static_cast<std::size_t>(here.parent[c]) * vectors + q];
-            here.near[i]       = upper.child[8 * static_cast<std::size_t>(cell) + static_cast<std::size_t>(child)];
+            if (leafLevel[static_cast<std::size_t>(item)] == level)
+            {
+                leaf[c]                                   = fmm_leaves_of(before[static_cast<std::size_t>(item)]);
+                leaves[static_cast<std::size_t>(leaf[c])] = static_cast<int>(c);
+            }
+            for (std::size_t o = 0; o < numNear; o++)
+            {
+                const int at          = fmm_find_near_cell(&keys, &found, level, key, cells.near[o]);
+                near[numNear * c + o] = at >= 0 ? indexOf[static_cast<std::size_t>(at)] : num;
+            }
         }
     }
 
-    fmm_leaf_level viewOf(std::size_t l) const
+    Runs runs(int own) const
     {
-        const Level& v = level[l];
-        return {static_cast<int>(v.cell.size()),
-                v.range.data(),
-                v.divided.data(),
-                v.parent.data(),
-                v.child.data(),
-                v.near.data()};
-    }
-
-    /* Whether a cell of a level >= 1 has an interaction list. */
-    bool hasList(std::size_t l, std::size_t c) const
-    {
-        const fmm_leaf_level upper = viewOf(l - 1), view = viewOf(l);
-        return fmm_has_list(&upper, &view, near.num_near, static_cast<int>(c)) != 0;
-    }
-
-    Runs runs(std::size_t leafLevel, std::size_t cell) const
-    {
-        const auto vectors = static_cast<std::size_t>(near.num_near);
-        Runs       found;
-        for (std::size_t l = leafLevel; l > 0; l--)
+        const fmm_leaf_cells view = {static_cast<int>(cell.size()), range.data(), leaf.data(), parent.data(),
+                                     near.data()};
+        Runs                 listed;
+        for (int c = own; c > 0; c = parent[static_cast<std::size_t>(c)])
         {
-            const fmm_leaf_level view = viewOf(l);
-            for (std::size_t o = 0; o < vectors; o++)
+            for (std::size_t o = 0; o < numNear; o++)
             {
-                const int other = view.near[cell * vectors + o];
-                if (fmm_is_on_list(&view, l == leafLevel, other))
+                const int other = near[numNear * static_cast<std::size_t>(c) + o];
+                if (fmm_is_on_list(&view, c == own, other))
                 {
-                    found.emplace_back(view.range[other].begin[0], view.range[other].end[0]);
+                    const fmm_key_range& held = range[static_cast<std::size_t>(other)];
+                    listed.emplace_back(held.begin[0], held.end[0]);
                 }
             }
-            cell = static_cast<std::size_t>(view.parent[cell]);
         }
-        return found;
+        return listed;
     }
 
-    fmm_sorted_keys                                    keys;
-    const fmm_cells&                                   near;
-    std::vector<Level>                                 level;
-    std::map<int, std::pair<std::size_t, std::size_t>> leaves; /* level and cell, along Morton's curve */
+    std::size_t                numNear;
+    std::vector<std::uint64_t> items, before;
+    fmm_sorted_keys            keys  = {};
+    std::uint64_t              total = 0;
+    std::vector<int>           leafLevel;
+    fmm_found_items            found = {};
+    std::vector<Cell>          cell; /* of all levels, in the order of their index */
+    std::vector<int>           parent, child, near, leaf;
+    std::vector<fmm_key_range> range;
+    std::vector<int>           leaves; /* cell of each, along Morton's curve */
 };
 
-/* Cells between two of a level, by their keys, in the direction in which these are most. */
-int apart(std::uint64_t a, std::uint64_t b)
+/* The root comes first; cells are in the slabs of their child index and there, those with children first, by level. */
+void expectOrder(const ByItems& found)
 {
-    int most = 0;
-    int at[3], to[3];
-    fmm_morton_place(a, at);
-    fmm_morton_place(b, to);
-    for (int d = 0; d < 3; d++)
+    std::vector<int> order;
+    for (std::size_t c = 0; c < found.cell.size(); c++)
     {
-        most = std::max(most, std::abs(at[d] - to[d]));
+        const ByItems::Cell& cell   = found.cell[c];
+        const int            octant = c > 0 ? static_cast<int>(cell.key & 7) : 0;
+        EXPECT_EQ(cell.level == 0, c == 0);
+        order.push_back(fmm_cell_order(octant, found.leaf[c] >= 0, cell.level));
     }
-    return most;
+    EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+    EXPECT_LT(order.back(), FMM_CELL_ORDERS);
+}
+
+/* Each cell is the child that its key tells of its parent; what is near to it is what places tell. */
+void expectLinks(const ByItems& found, const fmm_cells& cells)
+{
+    const int                                    num = static_cast<int>(found.cell.size());
+    std::map<std::pair<int, std::uint64_t>, int> at;
+    int                                          children = 0;
+    for (int c = 0; c < num; c++)
+    {
+        const ByItems::Cell& cell  = found.cell[static_cast<std::size_t>(c)];
+        at[{cell.level, cell.key}] = c;
+    }
+    for (std::size_t i = 0; i < found.child.size(); i++)
+    {
+        const std::size_t parent = i / 8;
+        if (found.child[i] < num)
+        {
+            const ByItems::Cell& lower = found.cell[static_cast<std::size_t>(found.child[i])];
+            ASSERT_LT(parent, found.cell.size());
+            EXPECT_EQ(lower.key, found.cell[parent].key << 3 | i % 8);
+            EXPECT_EQ(lower.level, found.cell[parent].level + 1);
+            EXPECT_EQ(found.parent[static_cast<std::size_t>(found.child[i])], static_cast<int>(parent));
+            children++;
+        }
+    }
+    EXPECT_EQ(children, num - 1);
+    EXPECT_EQ(found.parent[0], num);
+    for (std::size_t c = 0; c < found.cell.size(); c++)
+    {
+        const ByItems::Cell& cell = found.cell[c];
+        for (std::size_t o = 0; o < found.numNear; o++)
+        {
+            int  to[3];
+            bool inside = true;
+            fmm_morton_place(cell.key, to);
+            for (int d = 0; d < 3; d++)
+            {
+                to[d] += cells.near[o][d];
+                inside = inside && to[d] >= 0 && to[d] < 1 << cell.level;
+            }
+            const auto other = inside ? at.find({cell.level, fmm_morton_key(to)}) : at.end();
+            EXPECT_EQ(found.near[found.numNear * c + o], other != at.end() ? other->second : num);
+        }
+    }
 }
 
 std::vector<std::uint64_t> sortedKeys(const gmxfmm_plan& p, const std::vector<double>& x)
@@ -553,15 +600,11 @@ std::vector<std::uint64_t> sortedKeys(const gmxfmm_plan& p, const std::vector<do
     return keys;
 }
 
-void expectTheSameByLevels(const gmxfmm_plan& p, const std::vector<double>& x, const std::vector<double>& places)
+void expectTheSameByItems(const gmxfmm_plan& p, const std::vector<double>& x, const std::vector<double>& places)
 {
-    const fmm_tree&                  tree    = *p.domain.tree;
-    const std::vector<std::uint64_t> keys[2] = {sortedKeys(p, x), sortedKeys(p, places)};
-    const ByLevels                   found({{keys[0].data(), keys[1].data()},
-                                            {static_cast<int>(keys[0].size()), static_cast<int>(keys[1].size())},
-                                            tree.depth,
-                                            tree.most},
-                                           p.domain.cells);
+    const fmm_tree& tree = *p.domain.tree;
+    const auto      keys = sortedKeys(p, x), targetKeys = sortedKeys(p, places);
+    const ByItems   found(keys, targetKeys, tree, p.domain.cells);
     for (int l = 0; l <= tree.depth; l++)
     {
         std::set<Place> cells, expected;
@@ -569,38 +612,28 @@ void expectTheSameByLevels(const gmxfmm_plan& p, const std::vector<double>& x, c
         {
             expected.insert(placeOf(tree.level[l], c));
         }
-        for (std::size_t c = 0; static_cast<std::size_t>(l) < found.level.size() &&
-                                c < found.level[static_cast<std::size_t>(l)].cell.size();
-             c++)
+        for (const ByItems::Cell& cell : found.cell)
         {
             Place at;
-            fmm_morton_place(found.level[static_cast<std::size_t>(l)].cell[c], at.data());
-            cells.insert(at);
+            fmm_morton_place(cell.key, at.data());
+            if (cell.level == l)
+            {
+                cells.insert(at);
+            }
         }
         EXPECT_EQ(cells, expected) << "level " << l;
     }
-    for (std::size_t l = 1; l < found.level.size(); l++)
-    {
-        const ByLevels::Level& level = found.level[l];
-        for (std::size_t c = 0; c < level.cell.size(); c += 7)
-        {
-            bool has = false;
-            for (std::size_t k = 0; k < level.cell.size() && !has; k++)
-            {
-                has = apart(level.cell[c], level.cell[k]) > p.domain.separation &&
-                      apart(level.cell[c] >> 3, level.cell[k] >> 3) <= p.domain.separation;
-            }
-            EXPECT_EQ(found.hasList(l, c), has) << "level " << l << ", cell " << c;
-        }
-    }
+    expectOrder(found);
+    expectLinks(found, p.domain.cells);
     ASSERT_EQ(found.leaves.size(), static_cast<std::size_t>(tree.leaves.num));
     std::vector<fmm_key_range> held;
     std::size_t                leaf = 0;
-    for (const auto& [mark, at] : found.leaves)
+    for (const int c : found.leaves)
     {
-        const auto& [l, c]         = at;
-        const fmm_key_range  range = found.level[l].range[c];
-        const fmm_leaf_place place = fmm_place_of_leaf(found.level[l].cell[c], static_cast<int>(l), tree.depth);
+        ASSERT_GE(c, 0);
+        const ByItems::Cell& cell  = found.cell[static_cast<std::size_t>(c)];
+        const fmm_key_range  range = found.range[static_cast<std::size_t>(c)];
+        const fmm_leaf_place place = fmm_place_of_leaf(cell.key, cell.level, tree.depth);
         double               centre[3];
         fmm_cell_centre(&p, static_cast<int>(leaf), centre);
         for (std::size_t d = 0; d < 3; d++)
@@ -615,7 +648,7 @@ void expectTheSameByLevels(const gmxfmm_plan& p, const std::vector<double>& x, c
             EXPECT_EQ(range.begin[1], p.cpu->targets.cell_start[leaf]);
             EXPECT_EQ(range.end[1], p.cpu->targets.cell_start[leaf + 1]);
         }
-        ByLevels::Runs runs;
+        ByItems::Runs runs;
         for (int k = tree.leaves.near_start[leaf]; k < tree.leaves.near_start[leaf + 1]; k++)
         {
             const int begin = p.cpu->sources.cell_start[tree.leaves.near[k][0]],
@@ -625,7 +658,7 @@ void expectTheSameByLevels(const gmxfmm_plan& p, const std::vector<double>& x, c
                 runs.emplace_back(begin, end);
             }
         }
-        EXPECT_EQ(found.runs(l, c), runs) << "leaf " << leaf;
+        EXPECT_EQ(found.runs(c), runs) << "leaf " << leaf;
         held.push_back(range);
         leaf++;
     }
@@ -642,9 +675,9 @@ void expectTheSameByLevels(const gmxfmm_plan& p, const std::vector<double>& x, c
 
 } // namespace
 
-/* Level by level the functions that a GPU's kernels are made of find the tree that the CPU makes from the root down:
- * cells, leaves, what they hold, and what is near to them, in its order. */
-TEST(LeavesOfSeveralLevels, AreFoundLevelByLevel)
+/* All levels at once the functions that a GPU's kernels are made of find the tree that the CPU makes from the root
+ * down: cells, leaves, what they hold, and what is near to them, in its order. */
+TEST(LeavesOfSeveralLevels, AreFoundFromItems)
 {
     System far = halfInACluster(3000), droplets = droplet(2000, 1, 5);
     far.add({300, -200, 100}, 1);
@@ -664,11 +697,24 @@ TEST(LeavesOfSeveralLevels, AreFoundLevelByLevel)
             p.tuning.target_edge = 1e-5; /* so many levels as there can be */
             plan.assign(s.x);
             ASSERT_GT(p.domain.tree->leaves.num, 20);
-            expectTheSameByLevels(p, s.x, {});
+            expectTheSameByItems(p, s.x, {});
             const System targets = droplet(500, 2, 9);
             ASSERT_EQ(gmxfmm_set_targets(&p, static_cast<std::int64_t>(targets.size()), targets.x.data()), GMXFMM_OK);
             plan.assign(s.x);
-            expectTheSameByLevels(p, s.x, targets.x);
+            expectTheSameByItems(p, s.x, targets.x);
         }
     }
+}
+
+/* Of nothing there is a root, and a leaf in it. */
+TEST(LeavesOfSeveralLevels, AreFoundWithoutItems)
+{
+    Plan          plan(halfInACluster(20000), openTree(1));
+    const auto&   p = *plan.get();
+    const ByItems found({}, {}, *p.domain.tree, p.domain.cells);
+    ASSERT_EQ(found.cell.size(), 2u);
+    EXPECT_EQ(found.leaves, std::vector<int>(1, 1));
+    EXPECT_EQ(found.child[0], 1);
+    EXPECT_EQ(found.range[1].end[0] - found.range[1].begin[0], 0);
+    EXPECT_TRUE(found.runs(1).empty());
 }

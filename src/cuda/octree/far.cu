@@ -38,10 +38,49 @@ static int first_level(const gmxfmm_plan* plan)
     return l;
 }
 
+/* With leaves of several levels, in an open system. The cells of all levels are in one array, so that one launch has
+ * M2L of all of them; levels above the first have no locals. */
+static gmxfmm_status far_field_of_cells(gmxfmm_plan* plan, bool virial, cudaEvent_t ready, cudaStream_t stream)
+{
+    DeviceTree*               tree    = &plan->device->tree;
+    fmm_octree_operators*     ops     = tree->operators;
+    const fmm_octree_level*   all     = &tree->level[0];
+    const fmm_octree_parents* parents = &tree->parents;
+    double*                   strain  = tree->strain.as<double>();
+    const size_t              bytes   = static_cast<size_t>(plan->device->num_coef) * all->stride * real_size(plan);
+    const int                 first = first_level(plan), last = tree->last;
+    if (virial)
+    {
+        FMM_CUDA(plan, cudaMemsetAsync(strain, 0, 6 * sizeof(double), stream));
+    }
+    FMM_CUDA(plan, cudaMemsetAsync(all->local, 0, bytes, stream));
+    if (last >= first)
+    {
+        FMM_TRY(fmm_cuda_leaves_to_cells(plan, stream));
+        FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_m2m_sweep(ops, all, parents, first, last - 1, stream)));
+        FMM_TRY(fmm_cuda_octree_status(plan, variant(plan->far.m2l)(ops, all, all, stream)));
+        FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_l2l_sweep(ops, all, parents, first, last - 1, stream)));
+    }
+    if (last >= first && virial)
+    {
+        FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_m2l_strain(ops, all, all, 1, strain, stream)));
+        FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_l2l_strain(ops, all, all, 1, strain, stream)));
+    }
+    if (ready != NULL)
+    {
+        FMM_CUDA(plan, cudaStreamWaitEvent(stream, ready, 0));
+    }
+    return fmm_cuda_cells_to_leaves(plan, stream);
+}
+
 /* Roots interact with each other and all images by the convolution over their grid, the arrays of which hold their
  * expansions. In an open system no root is far from another. */
 static gmxfmm_status far_field(gmxfmm_plan* plan, bool virial, cudaEvent_t ready, cudaStream_t stream)
 {
+    if (fmm_is_adaptive(plan))
+    {
+        return far_field_of_cells(plan, virial, ready, stream);
+    }
     DeviceTree*             tree  = &plan->device->tree;
     const fmm_octree_level* level = tree->level;
     const int  depth = plan->domain.tree->depth, first = first_level(plan), top = fmm_is_periodic(plan) ? 0 : first;
@@ -56,10 +95,6 @@ static gmxfmm_status far_field(gmxfmm_plan* plan, bool virial, cudaEvent_t ready
         if (l < last)
         {
             FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_m2m(tree->operators, &level[l], &level[l + 1], stream)));
-        }
-        if (fmm_is_adaptive(plan))
-        {
-            FMM_TRY(fmm_cuda_leaves_to_level(plan, l, stream));
         }
     }
     if (virial)
@@ -84,11 +119,7 @@ static gmxfmm_status far_field(gmxfmm_plan* plan, bool virial, cudaEvent_t ready
         {
             FMM_CUDA(plan, cudaMemsetAsync(level[l].local, 0, bytes, stream));
         }
-        if (tree->has_lists[l])
-        {
-            FMM_TRY(
-                fmm_cuda_octree_status(plan, variant(plan->far.m2l)(tree->operators, &level[l - 1], &lower, stream)));
-        }
+        FMM_TRY(fmm_cuda_octree_status(plan, variant(plan->far.m2l)(tree->operators, &level[l - 1], &lower, stream)));
         if (parts)
         {
             FMM_TRY(fmm_cuda_end_leaf_parts(plan, stream));
@@ -97,7 +128,7 @@ static gmxfmm_status far_field(gmxfmm_plan* plan, bool virial, cudaEvent_t ready
         {
             FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_l2l(tree->operators, &level[l - 1], &level[l], stream)));
         }
-        if (virial && tree->has_lists[l])
+        if (virial)
         {
             double* strain = tree->strain.as<double>();
             FMM_TRY(fmm_cuda_octree_status(
@@ -110,7 +141,7 @@ static gmxfmm_status far_field(gmxfmm_plan* plan, bool virial, cudaEvent_t ready
                 plan, fmm_octree_l2l_strain(tree->operators, &level[l - 1], &level[l], scale, strain, stream)));
         }
     }
-    return fmm_is_adaptive(plan) ? fmm_cuda_levels_to_leaves(plan, first, stream) : GMXFMM_OK;
+    return GMXFMM_OK;
 }
 
 /* Periodic systems get transforms and lattice sums for the roots; in an open system no root is far from another. */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Leaves of several levels (tree.h), of open systems, made at assign: particles and targets are sorted along Morton's
- * curve, and the cells of each level found from those of the level above, by the functions of tree_leaves.h. To sorted
- * particles, P2P, P2M and L2P the leaves are a row of cells (make_geometry). P2M and L2P have positions in the unit of
- * each leaf, and expansions of all leaves in one array, from which they go to the levels and back.
+ * curve, and the cells of all levels found from their keys at once, by the functions of tree_leaves.h, so that the host
+ * waits for two numbers only, however many levels there are. The cells of all levels are in one array, by child index,
+ * so that one launch has M2L of all of them. To sorted particles, P2P, P2M and L2P the leaves are a row of cells
+ * (make_geometry). P2M and L2P have positions in the unit of each leaf, and expansions of all leaves in one array, from
+ * which they go to the cells and back.
  */
 #include <climits>
 
@@ -25,13 +27,8 @@ static const unsigned c_warp = 0xffffffff;
 /* ------------------------------------------------------------------------------------------------------------- keys */
 
 template <class X>
-__global__ void find_keys(const __grid_constant__ Geometry g,
-                          const BoxValues*                 box,
-                          const X*                         x,
-                          int                              n,
-                          uint64_t*                        keys,
-                          int*                             values,
-                          AssignResults*                   r)
+__global__ void find_keys(
+    const __grid_constant__ Geometry g, const BoxValues* box, const X* x, int n, uint64_t* keys, int* values, int* bad)
 {
     const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
     if (i >= n)
@@ -46,7 +43,7 @@ __global__ void find_keys(const __grid_constant__ Geometry g,
     fmm_in_cells(box->origin, box->to_cells, from, t);
     if (!fmm_nearest_point(box->cell, NULL, NULL, t, at, rest))
     {
-        atomicMin(&r->bad, i);
+        atomicMin(bad, i);
         at[0] = at[1] = at[2] = 0;
     }
     fmm_into_grid(g.periodic, g.inner, at);
@@ -54,17 +51,49 @@ __global__ void find_keys(const __grid_constant__ Geometry g,
     values[i] = i;
 }
 
+/* What the host waits for, behind the sums of fmm_count_cells: these of all items, and the lowest particle and the
+ * lowest target that no cell can hold, or c_none. */
+struct FoundTotals
+{
+    uint64_t count;
+    int      bad[2];
+};
+
+static int num_items(const fmm_device* d)
+{
+    const int num = d->sources.n + d->targets.n;
+    return num > 0 ? num : 1;
+}
+
+static FoundTotals* found_totals(const fmm_device* d)
+{
+    return reinterpret_cast<FoundTotals*>(d->tree.leaves.before.as<uint64_t>() + num_items(d));
+}
+
 template <class X>
-static gmxfmm_status launch_find_keys(gmxfmm_plan* plan, const ParticleSet* set, const void* x, cudaStream_t stream)
+static gmxfmm_status
+launch_find_keys(gmxfmm_plan* plan, const ParticleSet* set, int which, const void* x, cudaStream_t stream)
 {
     fmm_device* d = plan->device;
-    if (set->n > 0)
-    {
-        find_keys<<<blocks_for(set->n, c_threads), c_threads, 0, stream>>>(
-            make_geometry(plan), d->box.as<BoxValues>(), static_cast<const X*>(x), set->n,
-            d->tree.leaves.unsorted.as<uint64_t>(), d->values.as<int>(), d->assign_results.as<AssignResults>());
-        FMM_CUDA(plan, cudaGetLastError());
-    }
+    find_keys<<<blocks_for(set->n, c_threads), c_threads, 0, stream>>>(
+        make_geometry(plan), d->box.as<BoxValues>(), static_cast<const X*>(x), set->n,
+        d->tree.leaves.unsorted.as<uint64_t>(), d->values.as<int>(), found_totals(d)->bad + which);
+    FMM_CUDA(plan, cudaGetLastError());
+    return GMXFMM_OK;
+}
+
+/* Sorts items by key, of which the lowest bits count; what: as the numbers of the items before and after. */
+template <class K>
+static gmxfmm_status sort_pairs(
+    gmxfmm_plan* plan, const K* from, K* to, const int* what, int* sorted, int num, int bits, cudaStream_t stream)
+{
+    DeviceBuffer* scratch = &plan->device->tree.leaves.scratch;
+    size_t        bytes   = 0;
+    FMM_CUDA(plan, cub::DeviceRadixSort::SortPairs(NULL, bytes, from, to, what, sorted, num, 0, bits, stream));
+    FMM_TRY(fmm_device_reserve(plan, scratch, bytes));
+    bytes = scratch->capacity;
+    FMM_CUDA(plan,
+             cub::DeviceRadixSort::SortPairs(scratch->memory, bytes, from, to, what, sorted, num, 0, bits, stream));
     return GMXFMM_OK;
 }
 
@@ -73,52 +102,75 @@ static gmxfmm_status sort_keys(gmxfmm_plan* plan, const ParticleSet* set, int wh
 {
     fmm_device*   d      = plan->device;
     DeviceLeaves* leaves = &d->tree.leaves;
-    const int     bits   = 3 * plan->domain.tree->depth;
     const size_t  keys   = (static_cast<size_t>(set->n) + 1) * sizeof(uint64_t);
-    size_t        bytes  = 0;
-    AssignResults results;
     FMM_TRY(fmm_device_reserve(plan, &leaves->unsorted, keys));
     FMM_TRY(fmm_device_reserve(plan, &leaves->key[which], keys));
-    FMM_TRY(fmm_cuda_begin_assign(plan, stream));
-    FMM_TRY(plan->options.array_type == GMXFMM_DOUBLE ? launch_find_keys<double>(plan, set, x, stream)
-                                                      : launch_find_keys<float>(plan, set, x, stream));
-    FMM_TRY(fmm_cuda_assign_results(plan, &results, stream));
-    if (results.bad != c_none)
-    {
-        return fmm_fail(plan, GMXFMM_ERROR_POSITION, "position of %s %d: not finite, or too far away",
-                        which == 0 ? "particle" : "target", results.bad);
-    }
     if (set->n == 0)
     {
         return GMXFMM_OK;
     }
-    const uint64_t* from   = leaves->unsorted.as<uint64_t>();
-    uint64_t*       to     = leaves->key[which].as<uint64_t>();
-    const int*      values = d->values.as<int>();
-    int*            sorted = set->sorted.as<int>();
-    FMM_CUDA(plan, cub::DeviceRadixSort::SortPairs(NULL, bytes, from, to, values, sorted, set->n, 0, bits, stream));
-    FMM_TRY(fmm_device_reserve(plan, &leaves->scratch, bytes));
-    bytes = leaves->scratch.capacity;
-    FMM_CUDA(plan, cub::DeviceRadixSort::SortPairs(leaves->scratch.memory, bytes, from, to, values, sorted, set->n, 0,
-                                                   bits, stream));
-    return GMXFMM_OK;
+    FMM_TRY(plan->options.array_type == GMXFMM_DOUBLE ? launch_find_keys<double>(plan, set, which, x, stream)
+                                                      : launch_find_keys<float>(plan, set, which, x, stream));
+    return sort_pairs(plan, leaves->unsorted.as<uint64_t>(), leaves->key[which].as<uint64_t>(), d->values.as<int>(),
+                      set->sorted.as<int>(), set->n, 3 * plan->domain.tree->depth, stream);
 }
 
 static fmm_sorted_keys sorted_keys(const gmxfmm_plan* plan)
 {
-    const fmm_device* d = plan->device;
-    fmm_sorted_keys   s;
-    s.key[0] = d->tree.leaves.key[0].as<uint64_t>();
-    s.key[1] = d->tree.leaves.key[1].as<uint64_t>();
-    s.num[0] = d->sources.n;
-    s.num[1] = d->targets.n;
-    s.depth  = plan->domain.tree->depth;
-    s.most   = plan->domain.tree->most;
+    const fmm_device*   d      = plan->device;
+    const DeviceLeaves* leaves = &d->tree.leaves;
+    fmm_sorted_keys     s;
+    s.key[0]    = leaves->key[0].as<uint64_t>();
+    s.key[1]    = leaves->key[1].as<uint64_t>();
+    s.num[0]    = d->sources.n;
+    s.num[1]    = d->targets.n;
+    s.item      = s.num[1] > 0 ? leaves->item.as<uint64_t>() : s.key[0];
+    s.num_items = num_items(d);
+    s.depth     = plan->domain.tree->depth;
+    s.most      = plan->domain.tree->most;
     return s;
 }
 
+/* The keys of both sets, sorted: a thread has a particle or a target, and finds how many of the others come before. */
+__global__ void __launch_bounds__(c_threads) merge_keys(const __grid_constant__ fmm_sorted_keys s, uint64_t* item)
+{
+    const int t   = static_cast<int>(blockIdx.x * c_threads + threadIdx.x);
+    const int set = t < s.num[0] ? 0 : 1, i = t - set * s.num[0];
+    if (i < s.num[set])
+    {
+        const uint64_t key    = s.key[set][i];
+        const int      before = fmm_first_key(s.key[1 - set], 0, s.num[1 - set], key + static_cast<uint64_t>(set));
+        item[i + before]      = key;
+    }
+}
+
+static gmxfmm_status make_items(gmxfmm_plan* plan, const void* x, cudaStream_t stream)
+{
+    fmm_device*   d      = plan->device;
+    DeviceLeaves* leaves = &d->tree.leaves;
+    const size_t  items  = static_cast<size_t>(num_items(d));
+    FMM_TRY(fmm_device_reserve(plan, &leaves->before, items * sizeof(uint64_t) + sizeof(FoundTotals)));
+    FMM_TRY(fmm_device_reserve(plan, &leaves->leaf_level, items * sizeof(int)));
+    FMM_CUDA(plan, cudaMemsetAsync(found_totals(d), c_none & 0xff, sizeof(FoundTotals), stream));
+    FMM_TRY(sort_keys(plan, &d->sources, 0, x, stream));
+    FMM_TRY(sort_keys(plan, &d->targets, 1, d->target_x.memory, stream));
+    if (d->sources.n + d->targets.n == 0)
+    {
+        FMM_CUDA(plan, cudaMemsetAsync(leaves->key[0].memory, 0, sizeof(uint64_t), stream));
+    }
+    if (d->targets.n > 0)
+    {
+        FMM_TRY(fmm_device_reserve(plan, &leaves->item, items * sizeof(uint64_t)));
+        merge_keys<<<blocks_for(static_cast<int64_t>(items), c_threads), c_threads, 0, stream>>>(
+            sorted_keys(plan), leaves->item.as<uint64_t>());
+        FMM_CUDA(plan, cudaGetLastError());
+    }
+    return GMXFMM_OK;
+}
+
 /* Prefix sums of num numbers, in place. */
-static gmxfmm_status scan(gmxfmm_plan* plan, int* numbers, int num, cudaStream_t stream)
+template <class T>
+static gmxfmm_status scan(gmxfmm_plan* plan, T* numbers, int num, cudaStream_t stream)
 {
     DeviceBuffer* scratch = &plan->device->tree.leaves.scratch;
     size_t        bytes   = 0;
@@ -129,345 +181,339 @@ static gmxfmm_status scan(gmxfmm_plan* plan, int* numbers, int num, cudaStream_t
     return GMXFMM_OK;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- levels */
+/* ------------------------------------------------------------------------------------------------------------ cells */
 
-/* The cells of a level, num of them, and what is found of them. */
-struct DivideArgs
+/* Whether the cell of a level that the key is in is divided. All lanes of a warp call, with the same arguments, and
+ * have the cells near to it. */
+static __device__ bool divides(const fmm_sorted_keys& s, int level, uint64_t key)
 {
-    fmm_sorted_keys      keys;
-    int                  level, num;
-    const uint64_t*      cell;
-    const fmm_key_range* range;
-    int*                 divided;
-    int*                 mark;        /* leaves, by fmm_leaf_mark */
-    int*                 exists;      /* 8 num + 1: children, by child index and then by cell; the last is 0 */
-    fmm_key_range*       child_range; /* in the same order */
-};
-
-/* Which cells are divided, and their children. A warp has a cell, its lanes the cells near to it, and then the
- * children.
- */
-__global__ void __launch_bounds__(c_threads) divide(const __grid_constant__ DivideArgs a)
-{
-    const int c = static_cast<int>((blockIdx.x * c_threads + threadIdx.x) / 32), lane = threadIdx.x % 32;
-    if (c >= a.num)
-    {
-        return;
-    }
-    const uint64_t      cell  = a.cell[c];
-    const fmm_key_range range = a.range[c];
-    int                 near  = lane < 27 ? fmm_count_near_keys(&a.keys, a.level, cell, lane) : 0;
+    const int lane = static_cast<int>(threadIdx.x % 32);
+    int       near = lane < 27 ? fmm_count_near_keys(&s, level, key >> (3 * (s.depth - level)), lane) : 0;
+    const int here = __shfl_sync(c_warp, near, FMM_BLOCK_MIDDLE);
     for (int step = 16; step > 0; step /= 2)
     {
         near += __shfl_xor_sync(c_warp, near, step);
     }
-    const bool divided = fmm_divides(&a.keys, a.level, &range, near);
-    if (lane == 0)
-    {
-        a.divided[c] = divided;
-    }
-    if (lane == 0 && !divided)
-    {
-        a.mark[fmm_leaf_mark(&range)] = 1;
-    }
-    if (c == 0 && lane == 0)
-    {
-        a.exists[8 * a.num] = 0;
-    }
-    if (lane < 8)
-    {
-        const int           at    = lane * a.num + c;
-        const fmm_key_range child = divided ? fmm_range_of_child(&a.keys, a.level, cell, &range, lane) : range;
-        a.exists[at]              = divided && fmm_has_child(&a.keys, &child, a.level, lane);
-        a.child_range[at]         = child;
-    }
+    return fmm_divides(&s, level, here, near);
 }
 
-/* The first child of each child index, and after them their number. */
-__global__ void find_child_slabs(const int* index, int num, int* slab)
+/* The level of the leaf that the key is in, below `low`, whose cell is divided: by steps that double, then by
+ * bisection.
+ */
+static __device__ int find_leaf_level(const fmm_sorted_keys& s, int low, uint64_t key)
 {
-    const int o = static_cast<int>(threadIdx.x);
-    if (o <= 8)
+    int high = s.depth, step = 1;
+    while (high - low > 1)
     {
-        slab[o] = index[o * num];
+        const int middle = low + step < high ? low + step : (low + high) / 2;
+        if (divides(s, middle, key))
+        {
+            low = middle;
+            step *= 2;
+        }
+        else
+        {
+            high = middle;
+            step = s.depth;
+        }
     }
+    return high;
 }
 
-struct ChildrenArgs
+/* The leaf level of each item, and its cells, counted. A warp has 32 items: those that have no cell below what divides
+ * them from the one before are in the same leaf as that. */
+__global__ void __launch_bounds__(c_threads)
+    find_leaf_levels(const __grid_constant__ fmm_sorted_keys s, int* leaf_level, uint64_t* count)
 {
-    int                  num, lower_num;
-    const int*           index; /* prefix sums of DivideArgs.exists */
-    const uint64_t*      cell;
-    const fmm_key_range* child_range;
-    int*                 child; /* (num + 1) x 8 */
-    uint64_t*            lower_cell;
-    fmm_key_range*       lower_range;
-    int*                 lower_parent;
-};
-
-/* The cells of the level below. A thread has a child, if there is one; those of the empty cell come last. */
-__global__ void __launch_bounds__(c_threads) make_children(const __grid_constant__ ChildrenArgs a)
-{
-    const int t = static_cast<int>(blockIdx.x * c_threads + threadIdx.x), octant = t / (a.num + 1), c = t % (a.num + 1);
-    if (octant >= 8)
+    const int lane  = static_cast<int>(threadIdx.x % 32);
+    const int item  = static_cast<int>(blockIdx.x * c_threads + threadIdx.x);
+    const int first = item < s.num_items ? fmm_first_level(&s, item) : s.depth + 1;
+    int       begin = 0, leaf = 0;
+    if (item - lane >= s.num_items)
     {
         return;
     }
-    int child = a.lower_num;
-    if (c < a.num)
+    const uint64_t key = s.item[item < s.num_items ? item : s.num_items - 1];
+    for (unsigned left = 1; left != 0;)
     {
-        const int at = octant * a.num + c, i = a.index[at];
-        if (a.index[at + 1] > i)
-        {
-            child             = i;
-            a.lower_cell[i]   = a.cell[c] << 3 | static_cast<uint64_t>(octant);
-            a.lower_range[i]  = a.child_range[at];
-            a.lower_parent[i] = c;
-        }
+        const int above = __shfl_sync(c_warp, first, begin) - 1;
+        const int found = find_leaf_level(s, begin > 0 ? above : 0, __shfl_sync(c_warp, key, begin));
+        leaf            = lane >= begin ? found : leaf;
+        left            = __ballot_sync(c_warp, lane > begin && first <= found);
+        begin           = __ffs(static_cast<int>(left)) - 1;
     }
-    a.child[8 * static_cast<size_t>(c) + octant] = child;
+    if (item < s.num_items)
+    {
+        leaf_level[item] = leaf;
+        count[item]      = fmm_count_cells(&s, item, leaf);
+    }
 }
 
-struct NearArgs
+/* A cell, as cells are found (fmm_find_cell): its first item, and its level. */
+struct FoundCell
 {
-    int             num, num_near, near_reach;
-    const uint64_t* cell;
-    const int *     parent, *upper_near, *upper_child; /* NULL: the root */
-    const int4*     vectors;
-    const short*    lookup;
-    int*            near; /* (num + 1) x num_near */
+    int item, level;
 };
 
-/* Near cells from those of the parents. A thread has one near vector of a cell; those of the empty cell come last. */
-__global__ void __launch_bounds__(c_threads) find_near(const __grid_constant__ NearArgs a)
+/* What is known of all cells. */
+struct CellsArgs
 {
-    const int64_t t = static_cast<int64_t>(blockIdx.x) * c_threads + threadIdx.x;
-    const int     c = static_cast<int>(t / a.num_near), o = static_cast<int>(t % a.num_near);
+    fmm_sorted_keys  keys;
+    fmm_found_items  items;
+    int              num;
+    const FoundCell* found;
+    const uint16_t*  order;    /* fmm_order_of_cell, sorted */
+    const int*       number;   /* of each cell among `found` */
+    int*             index_of; /* of each of `found` the cell */
+};
+
+__global__ void __launch_bounds__(c_threads) list_cells(const __grid_constant__ fmm_sorted_keys s,
+                                                        const fmm_found_items                   items,
+                                                        FoundCell*                              found,
+                                                        uint16_t*                               order,
+                                                        int*                                    number)
+{
+    const int item = static_cast<int>(blockIdx.x * c_threads + threadIdx.x);
+    if (item >= s.num_items)
+    {
+        return;
+    }
+    const int last = items.leaf_level[item];
+    int       at   = fmm_cells_of(items.before[item]);
+    for (int level = fmm_first_level(&s, item); level <= last; level++, at++)
+    {
+        found[at]  = {item, level};
+        order[at]  = static_cast<uint16_t>(fmm_order_of_cell(level, fmm_cell_of_item(&s, level, item), last));
+        number[at] = at;
+    }
+}
+
+/* The index of each cell, and the first cell of each order. There are no children yet. */
+__global__ void __launch_bounds__(c_threads)
+    number_cells(const __grid_constant__ CellsArgs a, int* order_start, int* child)
+{
+    const int c = static_cast<int>(blockIdx.x * c_threads + threadIdx.x);
     if (c > a.num)
     {
         return;
     }
-    int near = a.num;
-    if (c < a.num && a.parent == NULL)
+    const int from = c > 0 ? a.order[c - 1] : -1, to = c < a.num ? a.order[c] : FMM_CELL_ORDERS;
+    for (int order = from + 1; order <= to; order++)
     {
-        near = o == 0 ? c : a.num; /* itself */
+        order_start[order] = c;
     }
-    else if (c < a.num)
+    for (int o = 0; o < 8; o++)
     {
-        const int4 k         = a.vectors[o];
-        const int  vector[3] = {k.x, k.y, k.z}, r = a.near_reach, w = 2 * r + 1;
-        int        above[3];
-        const int  child = fmm_near_above(static_cast<int>(a.cell[c] & 7), vector, above);
-        const int  q     = a.lookup[((above[0] + r) * w + above[1] + r) * w + above[2] + r];
-        const int  cell  = a.upper_near[static_cast<size_t>(a.parent[c]) * a.num_near + q];
-        near             = a.upper_child[8 * static_cast<size_t>(cell) + child];
+        child[8 * static_cast<size_t>(c) + o] = a.num;
     }
-    a.near[static_cast<size_t>(t)] = near;
+    if (c < a.num)
+    {
+        a.index_of[a.number[c]] = c;
+    }
 }
 
-/* Room for the cells of level l, as they are found. */
-static gmxfmm_status reserve_cells(gmxfmm_plan* plan, int l, int num)
+struct LinkArgs
+{
+    int *           parent, *child, *leaf_of;
+    fmm_key_range*  range;
+    double*         scale;
+    int*            at; /* from here on of each leaf */
+    fmm_key_range*  held;
+    fmm_leaf_place* place;
+};
+
+/* Parents and children, what cells hold, and the leaves along Morton's curve. */
+__global__ void __launch_bounds__(c_threads)
+    link_cells(const __grid_constant__ CellsArgs a, const __grid_constant__ LinkArgs to)
+{
+    const int c = static_cast<int>(blockIdx.x * c_threads + threadIdx.x);
+    if (c >= a.num)
+    {
+        return;
+    }
+    const FoundCell     found = a.found[a.number[c]];
+    const uint64_t      cell  = fmm_cell_of_item(&a.keys, found.level, found.item);
+    const fmm_key_range range = fmm_range_of_cell(&a.keys, found.level, cell);
+    int                 leaf = -1, parent = a.num;
+    if (found.level > 0)
+    {
+        parent = a.index_of[fmm_find_cell(&a.keys, &a.items, found.level - 1, cell >> 3)];
+        to.child[8 * static_cast<size_t>(parent) + (cell & 7)] = c;
+    }
+    if (a.items.leaf_level[found.item] == found.level)
+    {
+        leaf           = fmm_leaves_of(a.items.before[found.item]);
+        to.at[leaf]    = c;
+        to.held[leaf]  = range;
+        to.place[leaf] = fmm_place_of_leaf(cell, found.level, a.keys.depth);
+    }
+    to.parent[c]  = parent;
+    to.range[c]   = range;
+    to.leaf_of[c] = leaf;
+    to.scale[c]   = ldexp(1.0, found.level - a.keys.depth);
+}
+
+/* Near cells. A thread has one near vector of a cell; those of the empty cell come last. */
+__global__ void __launch_bounds__(c_threads)
+    find_near(const __grid_constant__ CellsArgs a, int num_near, const int4* vectors, int* near)
+{
+    const int64_t t = static_cast<int64_t>(blockIdx.x) * c_threads + threadIdx.x;
+    const int     c = static_cast<int>(t / num_near), o = static_cast<int>(t % num_near);
+    if (c > a.num)
+    {
+        return;
+    }
+    int at = a.num;
+    if (c < a.num)
+    {
+        const FoundCell found     = a.found[a.number[c]];
+        const int4      k         = vectors[o];
+        const int       vector[3] = {k.x, k.y, k.z};
+        const int       number    = fmm_find_near_cell(&a.keys, &a.items, found.level,
+                                                       fmm_cell_of_item(&a.keys, found.level, found.item), vector);
+        at                        = number >= 0 ? a.index_of[number] : a.num;
+    }
+    near[t] = at;
+}
+
+static CellsArgs cells_args(const gmxfmm_plan* plan)
+{
+    const DeviceLeaves* leaves = &plan->device->tree.leaves;
+    CellsArgs           a;
+    a.keys             = sorted_keys(plan);
+    a.items.leaf_level = leaves->leaf_level.as<int>();
+    a.items.before     = leaves->before.as<uint64_t>();
+    a.num              = plan->device->tree.level[0].num;
+    a.found            = leaves->found.as<FoundCell>();
+    a.order            = leaves->order[1].as<uint16_t>();
+    a.number           = leaves->number[1].as<int>();
+    a.index_of         = leaves->index_of.as<int>();
+    return a;
+}
+
+/* Room for the cells of all levels and for the leaves. */
+static gmxfmm_status reserve_cells(gmxfmm_plan* plan)
 {
     DeviceTree*       tree   = &plan->device->tree;
     DeviceLeaves*     leaves = &tree->leaves;
-    fmm_octree_level* level  = &tree->level[l];
-    const size_t      cells = fmm_cuda_with_room(num) + 1, near = static_cast<size_t>(plan->domain.cells.num_near);
-    FMM_TRY(fmm_device_reserve(plan, &leaves->cell[l], cells * sizeof(uint64_t)));
-    FMM_TRY(fmm_device_reserve(plan, &leaves->range[l], cells * sizeof(fmm_key_range)));
-    FMM_TRY(fmm_device_reserve(plan, &leaves->divided[l], cells * sizeof(int)));
-    FMM_TRY(fmm_device_reserve(plan, &leaves->leaf_of[l], cells * sizeof(int)));
-    FMM_TRY(fmm_device_reserve(plan, &tree->parent[l], cells * sizeof(int)));
-    FMM_TRY(fmm_device_reserve(plan, &tree->child[l], 8 * cells * sizeof(int)));
-    FMM_TRY(fmm_device_reserve(plan, &tree->near[l], near * cells * sizeof(int)));
-    level->num    = num;
-    level->parent = tree->parent[l].as<int>();
-    level->child  = tree->child[l].as<int>();
-    level->near   = tree->near[l].as<int>();
-    return GMXFMM_OK;
-}
-
-/* The root, which holds all. */
-__global__ void make_root(int particles, int targets, uint64_t* cell, fmm_key_range* range)
-{
-    cell[0]           = 0;
-    range[0].begin[0] = range[0].begin[1] = 0;
-    range[0].end[0]                       = particles;
-    range[0].end[1]                       = targets;
-}
-
-/* Near cells of level l, whose cells are there, and the children of the level above. */
-static gmxfmm_status set_near(gmxfmm_plan* plan, int l, cudaStream_t stream)
-{
-    const fmm_device*       d     = plan->device;
-    const fmm_octree_level* level = &d->tree.level[l];
-    NearArgs                a;
-    a.num           = level->num;
-    a.num_near      = plan->domain.cells.num_near;
-    a.near_reach    = d->near_reach;
-    a.cell          = d->tree.leaves.cell[l].as<uint64_t>();
-    a.parent        = l > 0 ? level->parent : NULL;
-    a.upper_near    = l > 0 ? level[-1].near : NULL;
-    a.upper_child   = l > 0 ? level[-1].child : NULL;
-    a.vectors       = d->near_vectors.as<int4>();
-    a.lookup        = d->near_lookup.as<short>();
-    a.near          = d->tree.near[l].as<int>();
-    const int64_t n = (static_cast<int64_t>(a.num) + 1) * a.num_near;
-    find_near<<<blocks_for(n, c_threads), c_threads, 0, stream>>>(a);
-    FMM_CUDA(plan, cudaGetLastError());
-    return GMXFMM_OK;
-}
-
-/* Divides the cells of level l and finds the slabs of those below, on the host. */
-static gmxfmm_status divide_level(gmxfmm_plan* plan, int l, int* slab, cudaStream_t stream)
-{
-    DeviceTree*   tree   = &plan->device->tree;
-    DeviceLeaves* leaves = &tree->leaves;
-    DivideArgs    a;
-    a.num                 = tree->level[l].num;
-    const int64_t places  = 8 * static_cast<int64_t>(a.num) + 1;
-    const size_t  reserve = 8 * fmm_cuda_with_room(a.num) + 1;
-    if (places > INT_MAX)
+    fmm_octree_level* all    = &tree->level[0];
+    const size_t      near   = static_cast<size_t>(plan->domain.cells.num_near);
+    const size_t      cells = fmm_cuda_with_room(all->num) + 1, num = fmm_cuda_with_room(leaves->num) + 1;
+    for (int i = 0; i < 2; i++)
     {
-        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "%d cells of one level are too many for a GPU", a.num);
+        FMM_TRY(fmm_device_reserve(plan, &leaves->order[i], cells * sizeof(uint16_t)));
+        FMM_TRY(fmm_device_reserve(plan, &leaves->number[i], cells * sizeof(int)));
     }
-    FMM_TRY(fmm_device_reserve(plan, &leaves->exists, reserve * sizeof(int)));
-    FMM_TRY(fmm_device_reserve(plan, &leaves->child_range, reserve * sizeof(fmm_key_range)));
-    a.keys        = sorted_keys(plan);
-    a.level       = l;
-    a.cell        = leaves->cell[l].as<uint64_t>();
-    a.range       = leaves->range[l].as<fmm_key_range>();
-    a.divided     = leaves->divided[l].as<int>();
-    a.mark        = leaves->marks.as<int>();
-    a.exists      = leaves->exists.as<int>();
-    a.child_range = leaves->child_range.as<fmm_key_range>();
-    divide<<<blocks_for(a.num, c_warps), c_threads, 0, stream>>>(a);
+    FMM_TRY(fmm_device_reserve(plan, &leaves->found, cells * sizeof(FoundCell)));
+    FMM_TRY(fmm_device_reserve(plan, &leaves->index_of, cells * sizeof(int)));
+    FMM_TRY(fmm_device_reserve(plan, &leaves->totals, (FMM_CELL_ORDERS + 2) * sizeof(int)));
+    FMM_TRY(fmm_device_reserve(plan, &leaves->range, cells * sizeof(fmm_key_range)));
+    FMM_TRY(fmm_device_reserve(plan, &leaves->leaf_of, cells * sizeof(int)));
+    FMM_TRY(fmm_device_reserve(plan, &leaves->scale, cells * sizeof(double)));
+    FMM_TRY(fmm_device_reserve(plan, &tree->parent[0], cells * sizeof(int)));
+    FMM_TRY(fmm_device_reserve(plan, &tree->child[0], 8 * cells * sizeof(int)));
+    FMM_TRY(fmm_device_reserve(plan, &tree->near[0], near * cells * sizeof(int)));
+    FMM_TRY(fmm_device_reserve(plan, &leaves->at, num * sizeof(int)));
+    FMM_TRY(fmm_device_reserve(plan, &leaves->held, num * sizeof(fmm_key_range)));
+    FMM_TRY(fmm_device_reserve(plan, &leaves->place, num * sizeof(fmm_leaf_place)));
+    FMM_TRY(fmm_device_reserve(plan, &leaves->run_start, num * sizeof(int)));
+    all->parent = tree->parent[0].as<int>();
+    all->child  = tree->child[0].as<int>();
+    all->near   = tree->near[0].as<int>();
+    all->scale  = leaves->scale.as<double>();
+    return GMXFMM_OK;
+}
+
+/* Counts cells and leaves, and waits for their numbers. */
+static gmxfmm_status count_cells(gmxfmm_plan* plan, cudaStream_t stream)
+{
+    fmm_device*           d      = plan->device;
+    DeviceLeaves*         leaves = &d->tree.leaves;
+    const fmm_sorted_keys keys   = sorted_keys(plan);
+    FoundTotals           found;
+    find_leaf_levels<<<blocks_for(keys.num_items, c_threads), c_threads, 0, stream>>>(
+        keys, leaves->leaf_level.as<int>(), leaves->before.as<uint64_t>());
     FMM_CUDA(plan, cudaGetLastError());
-    FMM_TRY(scan(plan, a.exists, static_cast<int>(places), stream));
-    find_child_slabs<<<1, 32, 0, stream>>>(a.exists, a.num, tree->slabs.as<int>());
-    FMM_CUDA(plan, cudaGetLastError());
-    FMM_CUDA(plan, cudaMemcpyAsync(slab, tree->slabs.memory, 9 * sizeof(int), cudaMemcpyDeviceToHost, stream));
+    FMM_TRY(scan(plan, leaves->before.as<uint64_t>(), keys.num_items + 1, stream));
+    FMM_CUDA(plan, cudaMemcpyAsync(&found, found_totals(d), sizeof(found), cudaMemcpyDeviceToHost, stream));
     FMM_CUDA(plan, cudaStreamSynchronize(stream));
+    for (int set = 0; set < 2; set++)
+    {
+        if (found.bad[set] != c_none)
+        {
+            return fmm_fail(plan, GMXFMM_ERROR_POSITION, "position of %s %d: not finite, or too far away",
+                            set == 0 ? "particle" : "target", found.bad[set]);
+        }
+    }
+    d->tree.level[0].num = fmm_cells_of(found.count);
+    leaves->num          = fmm_leaves_of(found.count);
+    if (d->tree.level[0].num >= INT_MAX / 8)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "%d cells are too many for a GPU", d->tree.level[0].num);
+    }
     return GMXFMM_OK;
 }
 
-/* The children of level l, which are those of level l + 1, whose arrays there is room for. */
-static gmxfmm_status set_children(gmxfmm_plan* plan, int l, cudaStream_t stream)
+static gmxfmm_status make_cells(gmxfmm_plan* plan, cudaStream_t stream)
 {
-    DeviceTree*   tree   = &plan->device->tree;
-    DeviceLeaves* leaves = &tree->leaves;
-    ChildrenArgs  a;
-    a.num           = tree->level[l].num;
-    a.lower_num     = tree->level[l + 1].num;
-    a.index         = leaves->exists.as<int>();
-    a.cell          = leaves->cell[l].as<uint64_t>();
-    a.child_range   = leaves->child_range.as<fmm_key_range>();
-    a.child         = tree->child[l].as<int>();
-    a.lower_cell    = leaves->cell[l + 1].as<uint64_t>();
-    a.lower_range   = leaves->range[l + 1].as<fmm_key_range>();
-    a.lower_parent  = tree->parent[l + 1].as<int>();
-    const int64_t n = 8 * (static_cast<int64_t>(a.num) + 1);
-    make_children<<<blocks_for(n, c_threads), c_threads, 0, stream>>>(a);
+    const DeviceTree*   tree     = &plan->device->tree;
+    const DeviceLeaves* leaves   = &tree->leaves;
+    const CellsArgs     a        = cells_args(plan);
+    const int           num_near = plan->domain.cells.num_near;
+    LinkArgs            link;
+    int                 bits = 1;
+    while (1 << bits < FMM_CELL_ORDERS)
+    {
+        bits++;
+    }
+    list_cells<<<blocks_for(a.keys.num_items, c_threads), c_threads, 0, stream>>>(
+        a.keys, a.items, leaves->found.as<FoundCell>(), leaves->order[0].as<uint16_t>(), leaves->number[0].as<int>());
+    FMM_CUDA(plan, cudaGetLastError());
+    FMM_TRY(sort_pairs(plan, leaves->order[0].as<uint16_t>(), leaves->order[1].as<uint16_t>(),
+                       leaves->number[0].as<int>(), leaves->number[1].as<int>(), a.num, bits, stream));
+    number_cells<<<blocks_for(static_cast<int64_t>(a.num) + 1, c_threads), c_threads, 0, stream>>>(
+        a, leaves->totals.as<int>(), tree->child[0].as<int>());
+    FMM_CUDA(plan, cudaGetLastError());
+    link.parent  = tree->parent[0].as<int>();
+    link.child   = tree->child[0].as<int>();
+    link.leaf_of = leaves->leaf_of.as<int>();
+    link.range   = leaves->range.as<fmm_key_range>();
+    link.scale   = leaves->scale.as<double>();
+    link.at      = leaves->at.as<int>();
+    link.held    = leaves->held.as<fmm_key_range>();
+    link.place   = leaves->place.as<fmm_leaf_place>();
+    link_cells<<<blocks_for(a.num, c_threads), c_threads, 0, stream>>>(a, link);
+    FMM_CUDA(plan, cudaGetLastError());
+    const int64_t vectors = (static_cast<int64_t>(a.num) + 1) * num_near;
+    find_near<<<blocks_for(vectors, c_threads), c_threads, 0, stream>>>(
+        a, num_near, plan->device->near_vectors.as<int4>(), tree->near[0].as<int>());
     FMM_CUDA(plan, cudaGetLastError());
     return GMXFMM_OK;
 }
 
-static gmxfmm_status make_levels(gmxfmm_plan* plan, cudaStream_t stream)
+/* The slabs of all cells, and the parents of each level. start: of each order (fmm_cell_order). */
+static void set_slabs(DeviceTree* tree, const int* start)
 {
-    DeviceTree*   tree   = &plan->device->tree;
-    DeviceLeaves* leaves = &tree->leaves;
-    const int     n = plan->device->sources.n, m = plan->device->targets.n;
-    const size_t  marks = (static_cast<size_t>(n) + static_cast<size_t>(m) + 2) * sizeof(int);
-    FMM_TRY(fmm_device_reserve(plan, &tree->slabs, 9 * sizeof(int)));
-    FMM_TRY(fmm_device_reserve(plan, &leaves->marks, marks));
-    FMM_CUDA(plan, cudaMemsetAsync(leaves->marks.memory, 0, marks, stream));
-    FMM_TRY(reserve_cells(plan, 0, 1));
+    fmm_octree_parents* parents = &tree->parents;
+    tree->last                  = 0;
     for (int o = 0; o <= 8; o++)
     {
-        tree->level[0].slab[o] = o > 0;
+        tree->level[0].slab[o] = start[o < 8 ? fmm_cell_order(o, 0, 0) : FMM_CELL_ORDERS];
     }
-    make_root<<<1, 1, 0, stream>>>(n, m, leaves->cell[0].as<uint64_t>(), leaves->range[0].as<fmm_key_range>());
-    FMM_CUDA(plan, cudaGetLastError());
-    FMM_TRY(set_near(plan, 0, stream));
-    for (int l = 0;; l++)
+    for (int l = 0; l < FMM_MAX_LEVEL; l++)
     {
-        int slab[9];
-        tree->last = l;
-        FMM_TRY(divide_level(plan, l, slab, stream));
-        if (slab[8] == 0)
+        for (int o = 0; o < 8; o++)
         {
-            return GMXFMM_OK;
+            const int order       = fmm_cell_order(o, 0, l);
+            parents->begin[l][o]  = start[order];
+            parents->end[l][o]    = start[order + 1];
+            const bool is_divided = start[order + 1] > start[order];
+            tree->last            = is_divided ? l + 1 : tree->last;
         }
-        FMM_TRY(reserve_cells(plan, l + 1, slab[8]));
-        for (int o = 0; o <= 8; o++)
-        {
-            tree->level[l + 1].slab[o] = slab[o];
-        }
-        FMM_TRY(set_children(plan, l, stream));
-        FMM_TRY(set_near(plan, l + 1, stream));
     }
 }
 
 /* ----------------------------------------------------------------------------------------------------------- leaves */
-
-/* All levels, as leaves are numbered and their lists made. */
-struct LevelsArgs
-{
-    int             last, depth, num_near;
-    fmm_leaf_level  level[FMM_MAX_LEVEL + 1];
-    const uint64_t* cell[FMM_MAX_LEVEL + 1];
-    int*            leaf_of[FMM_MAX_LEVEL + 1];
-};
-
-static LevelsArgs levels_args(const gmxfmm_plan* plan)
-{
-    const DeviceTree* tree = &plan->device->tree;
-    LevelsArgs        a;
-    a.last     = tree->last;
-    a.depth    = plan->domain.tree->depth;
-    a.num_near = plan->domain.cells.num_near;
-    for (int l = 0; l <= a.last; l++)
-    {
-        a.level[l].num     = tree->level[l].num;
-        a.level[l].range   = tree->leaves.range[l].as<fmm_key_range>();
-        a.level[l].divided = tree->leaves.divided[l].as<int>();
-        a.level[l].parent  = tree->level[l].parent;
-        a.level[l].child   = tree->level[l].child;
-        a.level[l].near    = tree->level[l].near;
-        a.cell[l]          = tree->leaves.cell[l].as<uint64_t>();
-        a.leaf_of[l]       = tree->leaves.leaf_of[l].as<int>();
-    }
-    return a;
-}
-
-/* Writes the leaves along Morton's curve, and marks levels with interaction lists. before: prefix sums of the marks. A
- * thread has a cell; the second index of the block is the level. */
-__global__ void __launch_bounds__(c_threads) number_leaves(const __grid_constant__ LevelsArgs a,
-                                                           const int*                         before,
-                                                           LeafCell*                          at,
-                                                           fmm_key_range*                     range,
-                                                           fmm_leaf_place*                    place,
-                                                           int*                               has_lists)
-{
-    const int l = static_cast<int>(blockIdx.y), c = static_cast<int>(blockIdx.x * c_threads + threadIdx.x);
-    if (c >= a.level[l].num)
-    {
-        return;
-    }
-    if (l > 0 && fmm_has_list(&a.level[l - 1], &a.level[l], a.num_near, c))
-    {
-        has_lists[l] = 1; /* all threads that write here write the same */
-    }
-    int leaf = -1;
-    if (!a.level[l].divided[c])
-    {
-        const fmm_key_range r = a.level[l].range[c];
-        leaf                  = before[fmm_leaf_mark(&r)];
-        at[leaf]              = {l, c};
-        range[leaf]           = r;
-        place[leaf]           = fmm_place_of_leaf(a.cell[l][c], l, a.depth);
-    }
-    a.leaf_of[l][c] = leaf;
-}
 
 __global__ void __launch_bounds__(c_threads)
     find_leaves(const fmm_key_range* range, int num, int set, int n, int* cell_of)
@@ -479,89 +525,10 @@ __global__ void __launch_bounds__(c_threads)
     }
 }
 
-/* Runs of particles near to each leaf: counted or, with FILL, written from start[leaf] on, its own first. A warp has a
- * leaf. */
-template <bool FILL>
-__global__ void __launch_bounds__(c_threads)
-    find_runs(const __grid_constant__ LevelsArgs a, const LeafCell* at, int num_leaves, int* start, int2* runs)
-{
-    const int leaf = static_cast<int>((blockIdx.x * c_threads + threadIdx.x) / 32);
-    if (leaf >= num_leaves)
-    {
-        return;
-    }
-    const int      lane  = static_cast<int>(threadIdx.x % 32);
-    const unsigned lower = (1u << lane) - 1;
-    int2*          to    = FILL ? runs + start[leaf] : NULL;
-    int            num = 0, cell = at[leaf].cell;
-    for (int l = at[leaf].level; l > 0; l--)
-    {
-        const fmm_leaf_level& level = a.level[l];
-        for (int first = 0; first < a.num_near; first += 32)
-        {
-            int2 run       = make_int2(0, 0);
-            bool runs_here = false;
-            if (first + lane < a.num_near)
-            {
-                const int other = level.near[static_cast<size_t>(cell) * a.num_near + first + lane];
-                runs_here       = fmm_is_on_list(&level, l == at[leaf].level, other);
-                if (runs_here)
-                {
-                    run.x = level.range[other].begin[0];
-                    run.y = level.range[other].end[0] - run.x;
-                }
-            }
-            const unsigned found = __ballot_sync(c_warp, runs_here);
-            if (FILL && runs_here)
-            {
-                to[num + __popc(found & lower)] = run;
-            }
-            num += __popc(found);
-        }
-        cell = level.parent[cell];
-    }
-    if (!FILL && lane == 0)
-    {
-        start[leaf] = num;
-        if (leaf == 0)
-        {
-            start[num_leaves] = 0; /* the last one of a prefix sum */
-        }
-    }
-}
-
-static gmxfmm_status fetch_int(gmxfmm_plan* plan, const int* from, int* to, cudaStream_t stream)
-{
-    FMM_CUDA(plan, cudaMemcpyAsync(to, from, sizeof(int), cudaMemcpyDeviceToHost, stream));
-    FMM_CUDA(plan, cudaStreamSynchronize(stream));
-    return GMXFMM_OK;
-}
-
 static gmxfmm_status make_leaves(gmxfmm_plan* plan, cudaStream_t stream)
 {
-    fmm_device*   d      = plan->device;
-    DeviceLeaves* leaves = &d->tree.leaves;
-    const int     n = d->sources.n, m = d->targets.n;
-    int           most = 0;
-    FMM_TRY(scan(plan, leaves->marks.as<int>(), n + m + 2, stream));
-    FMM_TRY(fetch_int(plan, leaves->marks.as<int>() + n + m + 1, &leaves->num, stream));
-    const size_t room = fmm_cuda_with_room(leaves->num) + 1;
-    FMM_TRY(fmm_device_reserve(plan, &leaves->at, room * sizeof(LeafCell)));
-    FMM_TRY(fmm_device_reserve(plan, &leaves->held, room * sizeof(fmm_key_range)));
-    FMM_TRY(fmm_device_reserve(plan, &leaves->place, room * sizeof(fmm_leaf_place)));
-    FMM_TRY(fmm_device_reserve(plan, &leaves->run_start, room * sizeof(int)));
-    FMM_TRY(fmm_device_reserve(plan, &leaves->has_lists, sizeof(d->tree.has_lists)));
-    FMM_CUDA(plan, cudaMemsetAsync(leaves->has_lists.memory, 0, sizeof(d->tree.has_lists), stream));
-    const LevelsArgs a = levels_args(plan);
-    for (int l = 0; l <= a.last; l++)
-    {
-        most = a.level[l].num > most ? a.level[l].num : most;
-    }
-    const dim3 grid(static_cast<unsigned>(blocks_for(most, c_threads)), static_cast<unsigned>(a.last + 1));
-    number_leaves<<<grid, c_threads, 0, stream>>>(a, leaves->marks.as<int>(), leaves->at.as<LeafCell>(),
-                                                  leaves->held.as<fmm_key_range>(), leaves->place.as<fmm_leaf_place>(),
-                                                  leaves->has_lists.as<int>());
-    FMM_CUDA(plan, cudaGetLastError());
+    fmm_device*         d      = plan->device;
+    const DeviceLeaves* leaves = &d->tree.leaves;
     for (int set = 0; set < 2; set++)
     {
         const ParticleSet* particles = set == 0 ? &d->sources : &d->targets;
@@ -575,34 +542,93 @@ static gmxfmm_status make_leaves(gmxfmm_plan* plan, cudaStream_t stream)
     return GMXFMM_OK;
 }
 
+/* Runs of particles near to each leaf: counted or, with FILL, written from start[leaf] on, its own first. A warp has a
+ * leaf. The root, cell 0, is near to itself alone. */
+template <bool FILL>
+__global__ void __launch_bounds__(c_threads) find_runs(
+    const __grid_constant__ fmm_leaf_cells a, int num_near, const int* at, int num_leaves, int* start, int2* runs)
+{
+    const int leaf = static_cast<int>((blockIdx.x * c_threads + threadIdx.x) / 32);
+    if (leaf >= num_leaves)
+    {
+        return;
+    }
+    const int      lane = static_cast<int>(threadIdx.x % 32), own = at[leaf];
+    const unsigned lower = (1u << lane) - 1;
+    int2*          to    = FILL ? runs + start[leaf] : NULL;
+    int            num   = 0;
+    for (int cell = own; cell > 0; cell = a.parent[cell])
+    {
+        for (int first = 0; first < num_near; first += 32)
+        {
+            int2 run       = make_int2(0, 0);
+            bool runs_here = false;
+            if (first + lane < num_near)
+            {
+                const int other = a.near[static_cast<size_t>(cell) * num_near + first + lane];
+                runs_here       = fmm_is_on_list(&a, cell == own, other);
+                if (runs_here)
+                {
+                    run.x = a.range[other].begin[0];
+                    run.y = a.range[other].end[0] - run.x;
+                }
+            }
+            const unsigned found = __ballot_sync(c_warp, runs_here);
+            if (FILL && runs_here)
+            {
+                to[num + __popc(found & lower)] = run;
+            }
+            num += __popc(found);
+        }
+    }
+    if (!FILL && lane == 0)
+    {
+        start[leaf] = num;
+        if (leaf == 0)
+        {
+            start[num_leaves] = 0; /* the last one of a prefix sum */
+        }
+    }
+}
+
 static gmxfmm_status make_runs(gmxfmm_plan* plan, cudaStream_t stream)
 {
-    DeviceLeaves*    leaves = &plan->device->tree.leaves;
-    const LevelsArgs a      = levels_args(plan);
-    const int        blocks = blocks_for(leaves->num, c_warps);
-    const LeafCell*  at     = leaves->at.as<LeafCell>();
-    int*             start  = leaves->run_start.as<int>();
-    int              num    = 0;
-    find_runs<false><<<blocks, c_threads, 0, stream>>>(a, at, leaves->num, start, NULL);
+    DeviceTree*    tree     = &plan->device->tree;
+    DeviceLeaves*  leaves   = &tree->leaves;
+    const int      blocks   = blocks_for(leaves->num, c_warps);
+    const int      num_near = plan->domain.cells.num_near;
+    const int*     at       = leaves->at.as<int>();
+    int *          start = leaves->run_start.as<int>(), *totals = leaves->totals.as<int>();
+    int            found[FMM_CELL_ORDERS + 2]; /* the first of each order, all cells, all runs */
+    fmm_leaf_cells a;
+    a.num    = tree->level[0].num;
+    a.range  = leaves->range.as<fmm_key_range>();
+    a.leaf   = leaves->leaf_of.as<int>();
+    a.parent = tree->level[0].parent;
+    a.near   = tree->level[0].near;
+    find_runs<false><<<blocks, c_threads, 0, stream>>>(a, num_near, at, leaves->num, start, NULL);
     FMM_CUDA(plan, cudaGetLastError());
     FMM_TRY(scan(plan, start, leaves->num + 1, stream));
-    FMM_CUDA(plan, cudaMemcpyAsync(plan->device->tree.has_lists, leaves->has_lists.memory,
-                                   sizeof(plan->device->tree.has_lists), cudaMemcpyDeviceToHost, stream));
-    FMM_TRY(fetch_int(plan, start + leaves->num, &num, stream));
-    FMM_TRY(fmm_device_reserve(plan, &leaves->runs, (fmm_cuda_with_room(num) + 1) * sizeof(int2)));
-    find_runs<true><<<blocks, c_threads, 0, stream>>>(a, at, leaves->num, start, leaves->runs.as<int2>());
+    FMM_CUDA(plan, cudaMemcpyAsync(totals + FMM_CELL_ORDERS + 1, start + leaves->num, sizeof(int),
+                                   cudaMemcpyDeviceToDevice, stream));
+    FMM_CUDA(plan, cudaMemcpyAsync(found, totals, sizeof(found), cudaMemcpyDeviceToHost, stream));
+    FMM_CUDA(plan, cudaStreamSynchronize(stream));
+    set_slabs(tree, found);
+    const size_t room = fmm_cuda_with_room(found[FMM_CELL_ORDERS + 1]) + 1;
+    FMM_TRY(fmm_device_reserve(plan, &leaves->runs, room * sizeof(int2)));
+    find_runs<true><<<blocks, c_threads, 0, stream>>>(a, num_near, at, leaves->num, start, leaves->runs.as<int2>());
     FMM_CUDA(plan, cudaGetLastError());
     return GMXFMM_OK;
 }
 
 gmxfmm_status fmm_cuda_find_leaves(gmxfmm_plan* plan, const void* x, cudaStream_t stream)
 {
-    fmm_device* d = plan->device;
-    FMM_TRY(sort_keys(plan, &d->sources, 0, x, stream));
-    FMM_TRY(sort_keys(plan, &d->targets, 1, d->target_x.memory, stream));
-    FMM_TRY(make_levels(plan, stream));
+    FMM_TRY(make_items(plan, x, stream));
+    FMM_TRY(count_cells(plan, stream));
+    FMM_TRY(reserve_cells(plan));
+    FMM_TRY(make_cells(plan, stream));
     FMM_TRY(make_leaves(plan, stream));
-    plan->domain.tree->leaves.num = d->tree.leaves.num;
+    plan->domain.tree->leaves.num = plan->device->tree.leaves.num;
     return make_runs(plan, stream);
 }
 
@@ -636,88 +662,68 @@ Expansions fmm_cuda_leaves_expansions(const gmxfmm_plan* plan)
     return far;
 }
 
-/* A thread has a cell, the second index of the block is the coefficient. */
+/* Expansions between leaves and their cells. A thread has a leaf, the second index of the block is the coefficient. */
 template <class R>
 __global__ void __launch_bounds__(c_threads)
-    to_level(int num, const int* leaf_of, const R* leaves, size_t leaf_stride, R* multipole, size_t stride)
-{
-    const int    c = static_cast<int>(blockIdx.x * c_threads + threadIdx.x), leaf = c < num ? leaf_of[c] : -1;
-    const size_t f = blockIdx.y;
-    if (leaf >= 0)
-    {
-        multipole[f * stride + c] = leaves[f * leaf_stride + leaf];
-    }
-}
-
-template <class R>
-static gmxfmm_status launch_to_level(gmxfmm_plan* plan, int l, cudaStream_t stream)
-{
-    const fmm_device*       d      = plan->device;
-    const DeviceLeaves*     leaves = &d->tree.leaves;
-    const fmm_octree_level* level  = &d->tree.level[l];
-    const dim3 grid(static_cast<unsigned>(blocks_for(level->num, c_threads)), static_cast<unsigned>(d->num_coef));
-    to_level<R><<<grid, c_threads, 0, stream>>>(level->num, leaves->leaf_of[l].as<int>(), leaves->expansions.as<R>(),
-                                                leaves->stride, static_cast<R*>(level->multipole), level->stride);
-    FMM_CUDA(plan, cudaGetLastError());
-    return GMXFMM_OK;
-}
-
-gmxfmm_status fmm_cuda_leaves_to_level(gmxfmm_plan* plan, int l, cudaStream_t stream)
-{
-    return is_double(plan) ? launch_to_level<double>(plan, l, stream) : launch_to_level<float>(plan, l, stream);
-}
-
-template <class R>
-struct LocalsArgs
-{
-    int             num, first;
-    const LeafCell* at;
-    const R*        local[FMM_MAX_LEVEL + 1];
-    size_t          stride[FMM_MAX_LEVEL + 1];
-    R*              leaves;
-    size_t          leaf_stride;
-};
-
-/* A thread has a leaf, the second index of the block is the coefficient. */
-template <class R>
-__global__ void __launch_bounds__(c_threads) to_leaves(const __grid_constant__ LocalsArgs<R> a)
+    to_cells(int num, const int* at, const R* leaves, size_t leaf_stride, R* multipole, size_t stride)
 {
     const int    leaf = static_cast<int>(blockIdx.x * c_threads + threadIdx.x);
     const size_t f    = blockIdx.y;
-    if (leaf < a.num)
+    if (leaf < num)
     {
-        const LeafCell at = a.at[leaf];
-        a.leaves[f * a.leaf_stride + leaf] =
-            at.level < a.first ? R(0) : a.local[at.level][f * a.stride[at.level] + at.cell];
+        multipole[f * stride + at[leaf]] = leaves[f * leaf_stride + leaf];
     }
 }
 
 template <class R>
-static gmxfmm_status launch_to_leaves(gmxfmm_plan* plan, int first, cudaStream_t stream)
+__global__ void __launch_bounds__(c_threads)
+    to_leaves(int num, const int* at, const R* local, size_t stride, R* leaves, size_t leaf_stride)
 {
-    const fmm_device* d    = plan->device;
-    const DeviceTree* tree = &d->tree;
-    LocalsArgs<R>     a;
-    a.num         = tree->leaves.num;
-    a.first       = first;
-    a.at          = tree->leaves.at.as<LeafCell>();
-    a.leaves      = tree->leaves.expansions.as<R>();
-    a.leaf_stride = tree->leaves.stride;
-    for (int l = 0; l <= FMM_MAX_LEVEL; l++)
+    const int    leaf = static_cast<int>(blockIdx.x * c_threads + threadIdx.x);
+    const size_t f    = blockIdx.y;
+    if (leaf < num)
     {
-        a.local[l]  = l <= tree->last ? static_cast<const R*>(tree->level[l].local) : NULL;
-        a.stride[l] = l <= tree->last ? tree->level[l].stride : 0;
+        leaves[f * leaf_stride + leaf] = local[f * stride + at[leaf]];
     }
-    const dim3 grid(static_cast<unsigned>(blocks_for(a.num, c_threads)), static_cast<unsigned>(d->num_coef));
-    to_leaves<R><<<grid, c_threads, 0, stream>>>(a);
+}
+
+static dim3 grid_of_leaves(const fmm_device* d)
+{
+    return dim3(static_cast<unsigned>(blocks_for(d->tree.leaves.num, c_threads)), static_cast<unsigned>(d->num_coef));
+}
+
+template <class R>
+static void launch_to_cells(const fmm_device* d, cudaStream_t stream)
+{
+    const DeviceLeaves*     leaves = &d->tree.leaves;
+    const fmm_octree_level* all    = &d->tree.level[0];
+    to_cells<R><<<grid_of_leaves(d), c_threads, 0, stream>>>(leaves->num, leaves->at.as<int>(),
+                                                             leaves->expansions.as<R>(), leaves->stride,
+                                                             static_cast<R*>(all->multipole), all->stride);
+}
+
+template <class R>
+static void launch_to_leaves(const fmm_device* d, cudaStream_t stream)
+{
+    const DeviceLeaves*     leaves = &d->tree.leaves;
+    const fmm_octree_level* all    = &d->tree.level[0];
+    to_leaves<R><<<grid_of_leaves(d), c_threads, 0, stream>>>(leaves->num, leaves->at.as<int>(),
+                                                              static_cast<const R*>(all->local), all->stride,
+                                                              leaves->expansions.as<R>(), leaves->stride);
+}
+
+gmxfmm_status fmm_cuda_leaves_to_cells(gmxfmm_plan* plan, cudaStream_t stream)
+{
+    is_double(plan) ? launch_to_cells<double>(plan->device, stream) : launch_to_cells<float>(plan->device, stream);
     FMM_CUDA(plan, cudaGetLastError());
     return GMXFMM_OK;
 }
 
-gmxfmm_status fmm_cuda_levels_to_leaves(gmxfmm_plan* plan, int first, cudaStream_t stream)
+gmxfmm_status fmm_cuda_cells_to_leaves(gmxfmm_plan* plan, cudaStream_t stream)
 {
-    return is_double(plan) ? launch_to_leaves<double>(plan, first, stream)
-                           : launch_to_leaves<float>(plan, first, stream);
+    is_double(plan) ? launch_to_leaves<double>(plan->device, stream) : launch_to_leaves<float>(plan->device, stream);
+    FMM_CUDA(plan, cudaGetLastError());
+    return GMXFMM_OK;
 }
 
 /* Edges are powers of two, so that nothing is rounded. */

@@ -24,10 +24,9 @@ gmxfmm_status fmm_cuda_reserve_leaves(gmxfmm_plan* plan);
 /* Those of P2M and L2P. */
 Expansions fmm_cuda_leaves_expansions(const gmxfmm_plan* plan);
 
-/* Multipoles of those cells of level l that are leaves; locals of all leaves, which those of levels above `first` have
- * none of. */
-gmxfmm_status fmm_cuda_leaves_to_level(gmxfmm_plan* plan, int l, cudaStream_t stream);
-gmxfmm_status fmm_cuda_levels_to_leaves(gmxfmm_plan* plan, int first, cudaStream_t stream);
+/* Multipoles from the leaves to those cells that are leaves; locals from these to the leaves. */
+gmxfmm_status fmm_cuda_leaves_to_cells(gmxfmm_plan* plan, cudaStream_t stream);
+gmxfmm_status fmm_cuda_cells_to_leaves(gmxfmm_plan* plan, cudaStream_t stream);
 
 /* Far fields of the targets from the unit of their leaves to u. */
 gmxfmm_status fmm_cuda_from_leaf_units(gmxfmm_plan* plan, cudaStream_t stream);

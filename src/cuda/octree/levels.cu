@@ -282,21 +282,21 @@ gmxfmm_status fmm_cuda_tree_set_shape(gmxfmm_plan* plan)
 
 Expansions fmm_cuda_tree_expansions(const gmxfmm_plan* plan)
 {
-    const int               depth = plan->domain.tree->depth;
-    const DeviceTree*       tree  = &plan->device->tree;
-    const fmm_octree_level* level = &tree->level[depth];
-    Expansions              far;
+    const int         depth = plan->domain.tree->depth;
+    const DeviceTree* tree  = &plan->device->tree;
+    Expansions        far;
     if (fmm_is_adaptive(plan))
     {
         return fmm_cuda_leaves_expansions(plan);
     }
-    far.leaves.num    = level->num;
-    far.leaves.edge   = 1 << depth;
-    far.leaves.stride = level->stride;
-    far.leaves.cell   = tree->leaf_cell.as<int>();
-    far.multipole     = level->multipole;
-    far.local         = level->local;
-    far.strain        = tree->strain.as<double>();
+    const fmm_octree_level* level = &tree->level[depth];
+    far.leaves.num                = level->num;
+    far.leaves.edge               = 1 << depth;
+    far.leaves.stride             = level->stride;
+    far.leaves.cell               = tree->leaf_cell.as<int>();
+    far.multipole                 = level->multipole;
+    far.local                     = level->local;
+    far.strain                    = tree->strain.as<double>();
     return far;
 }
 
@@ -401,10 +401,12 @@ static gmxfmm_status link_level(gmxfmm_plan* plan, int l, cudaStream_t stream)
     return GMXFMM_OK;
 }
 
-/* Scratch memory of the operators for levels of at most num cells, and of P2M. */
+/* Scratch memory of the operators for levels of at most num cells, or num cells of all levels, and of P2M. */
 static gmxfmm_status reserve_scratch(gmxfmm_plan* plan, int num)
 {
-    FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_reserve(plan->device->tree.operators, plan->far.m2l, num)));
+    fmm_octree_operators* ops = plan->device->tree.operators;
+    FMM_TRY(fmm_cuda_octree_status(plan, fmm_is_adaptive(plan) ? fmm_octree_reserve_cells(ops, plan->far.m2l, num)
+                                                               : fmm_octree_reserve(ops, plan->far.m2l, num)));
     count_bytes(plan);
     return fmm_cuda_p2m_reserve(plan);
 }
@@ -412,15 +414,10 @@ static gmxfmm_status reserve_scratch(gmxfmm_plan* plan, int num)
 /* Leaves of several levels, which the particles are sorted into. */
 static gmxfmm_status assign_leaves(gmxfmm_plan* plan, cudaStream_t stream)
 {
-    const DeviceTree* tree = &plan->device->tree;
-    int               most = 0;
-    for (int l = 0; l <= tree->last; l++)
-    {
-        FMM_TRY(reserve_expansions(plan, l, fmm_cuda_with_room(tree->level[l].num), stream));
-        most = tree->level[l].num > most ? tree->level[l].num : most;
-    }
+    const int num = plan->device->tree.level[0].num;
+    FMM_TRY(reserve_expansions(plan, 0, fmm_cuda_with_room(num), stream));
     FMM_TRY(fmm_cuda_reserve_leaves(plan));
-    return reserve_scratch(plan, most);
+    return reserve_scratch(plan, num);
 }
 
 gmxfmm_status fmm_cuda_tree_assign(gmxfmm_plan* plan, cudaStream_t stream)
@@ -436,7 +433,6 @@ gmxfmm_status fmm_cuda_tree_assign(gmxfmm_plan* plan, cudaStream_t stream)
     FMM_TRY(number_cells(plan, stream));
     for (int l = 0; l <= depth; l++)
     {
-        tree->has_lists[l] = 1; /* or nearly none is empty */
         FMM_TRY(reserve_level(plan, l, stream));
         FMM_TRY(link_level(plan, l, stream));
         most = tree->level[l].num > most ? tree->level[l].num : most;

@@ -66,8 +66,13 @@ __global__ void child_kernel(M2lElement<R> a, const int* children, R* local)
 template <class R>
 __global__ void parent_kernel(M2lElement<R> a, R* local, int num_parents, int threads, int bytes)
 {
-    const int parent = blockIdx.x * blockDim.x + threadIdx.x;
-    if (parent < num_parents)
+    const int parent       = blockIdx.x * blockDim.x + threadIdx.x;
+    bool      has_children = false;
+    for (int c = 0; c < 8 && parent < num_parents; c++)
+    {
+        has_children = has_children || a.lists.child[8 * static_cast<size_t>(parent) + c] < a.lists.num;
+    }
+    if (has_children)
     {
         child_kernel<R>
             <<<8, threads, bytes, cudaStreamFireAndForget>>>(a, a.lists.child + 8 * static_cast<size_t>(parent), local);

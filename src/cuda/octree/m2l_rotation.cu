@@ -48,6 +48,30 @@ static cudaError_t launch_translate(fmm_octree_operators* ops, rotation::Argumen
                                   tiles + near, stream);
 }
 
+/* Rounds of blocks on the multiprocessors, each as long as all of a list takes. */
+static double rounds(const fmm_octree_operators* ops, int tiles, int schedule)
+{
+    const int at_once = c_rotationProcessors * fmm_rotation_blocks(ops->order, ops->is_double != 0);
+    const int splits  = ops->schedule[schedule].splits;
+    return static_cast<double>((tiles * splits + at_once - 1) / at_once) / splits;
+}
+
+/* How lists are divided for as many tiles. Parts of a list take longer than it takes whole, as their runs are shorter
+ * and their locals are added up: they have to save a quarter of the rounds. */
+static int schedule_for(const fmm_octree_operators* ops, const fmm_octree_level* lower, int tiles)
+{
+    if (lower->scale == NULL)
+    {
+        return tiles <= c_rotationFewTiles    ? c_rotationSplit
+               : tiles <= c_rotationSomeTiles ? c_rotationSome
+                                              : c_rotationWhole;
+    }
+    const int larger = tiles <= c_rotationSomeTiles ? c_rotationSome : c_rotationWhole;
+    return tiles <= c_rotationCellTiles && 4 * rounds(ops, tiles, c_rotationSplit) <= 3 * rounds(ops, tiles, larger)
+               ? c_rotationSplit
+               : larger;
+}
+
 template <class R>
 static gmxfmm_status
 launch(fmm_octree_operators* ops, const fmm_octree_level* upper, const fmm_octree_level* lower, cudaStream_t stream)
@@ -62,8 +86,8 @@ launch(fmm_octree_operators* ops, const fmm_octree_level* upper, const fmm_octre
     const int    tiles  = lower->tiles > 0 ? lower->tiles : own;
     const size_t plane  = a.plane_size * sizeof(R);
     const bool   whole  = rotation_holds_planes(ops, lower->num);
-    const int    shared = tiles <= c_rotationFewTiles ? c_rotationSplit : c_rotationSome;
-    const int    splits = whole && tiles <= c_rotationSomeTiles ? ops->schedule[shared].splits : 1;
+    const int    shared = schedule_for(ops, lower, tiles);
+    const int    splits = whole ? ops->schedule[shared].splits : 1;
     const size_t bytes  = static_cast<size_t>(splits) * a.local_size * sizeof(R);
     const bool   split  = splits > 1 && bytes <= ops->partial.capacity;
     const int    first  = split ? shared : whole ? c_rotationWhole : c_rotationPart;

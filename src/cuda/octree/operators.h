@@ -37,7 +37,16 @@ extern "C"
         void*      multipole;
         void*      local;
         int        tiles; /* where slab has a part of a level: tiles of M2L by rotations in all of it; else 0 */
+        /* The cells of all levels may be in one array, which is upper and lower level of M2L and strain at once: then
+         * the unit of energy of each cell, else NULL. The root is in the first slab, and its parent the empty cell. */
+        const double* scale;
     } fmm_octree_level;
+
+    /* In such an array the cells with children of level l: begin[l][c] .. end[l][c] - 1 of each child index. */
+    typedef struct
+    {
+        int begin[FMM_MAX_LEVEL][8], end[FMM_MAX_LEVEL][8];
+    } fmm_octree_parents;
 
     /* Kernels of m2l = rotation for one order, precision and device. */
     typedef struct fmm_rotation_kernels fmm_rotation_kernels;
@@ -69,6 +78,9 @@ extern "C"
      * rotation without kernels). */
     gmxfmm_status fmm_octree_reserve(fmm_octree_operators* ops, gmxfmm_m2l m2l, int num);
 
+    /* The same for num cells of all levels in one array, which M2L takes at once. */
+    gmxfmm_status fmm_octree_reserve_cells(fmm_octree_operators* ops, gmxfmm_m2l m2l, int num);
+
     /* Device memory of the operators, without the lists, which are small. */
     size_t fmm_octree_bytes(const fmm_octree_operators* ops);
 
@@ -89,6 +101,22 @@ extern "C"
                                  const fmm_octree_level* lower,
                                  void*                   stream);
 
+    /* The same through all levels, whose cells are `all`, in one launch: multipoles of the parents of levels last ..
+     * first, from those of their children, and locals from the parents of levels first .. last. Levels first .. last
+     * must have parents. Neither may run twice at a time. */
+    gmxfmm_status fmm_octree_m2m_sweep(fmm_octree_operators*     ops,
+                                       const fmm_octree_level*   all,
+                                       const fmm_octree_parents* parents,
+                                       int                       first,
+                                       int                       last,
+                                       void*                     stream);
+    gmxfmm_status fmm_octree_l2l_sweep(fmm_octree_operators*     ops,
+                                       const fmm_octree_level*   all,
+                                       const fmm_octree_parents* parents,
+                                       int                       first,
+                                       int                       last,
+                                       void*                     stream);
+
     /* Adds the interaction lists to the locals of `lower`; `upper` holds its parents. */
     typedef gmxfmm_status fmm_octree_m2l(fmm_octree_operators*   ops,
                                          const fmm_octree_level* upper,
@@ -97,9 +125,10 @@ extern "C"
     fmm_octree_m2l fmm_octree_m2l_rotation, fmm_octree_m2l_symmetric, fmm_octree_m2l_naive, fmm_octree_m2l_dynamic;
 
     /* Add scale times the derivative of the far energy with respect to a strain of the displacements of these
-     * translations to strain6 (device; xx, yy, zz, xy, xz, yz), in the unit of energy of `lower`, as fmm_m2l and
-     * fmm_l2l do (operators.h). M2L needs the multipoles of `lower`, L2L these and the locals of `upper` as they are
-     * before L2L. Both use scratch memory of fmm_octree_reserve: one stream at a time. */
+     * translations to strain6 (device; xx, yy, zz, xy, xz, yz), in the unit of energy of `lower`, or of each of its
+     * cells where it has scales, as fmm_m2l and fmm_l2l do (operators.h). M2L needs the multipoles of `lower`, L2L
+     * these and the locals of `upper` as they are before L2L. Both use scratch memory of fmm_octree_reserve: one stream
+     * at a time. */
     gmxfmm_status fmm_octree_m2l_strain(fmm_octree_operators*   ops,
                                         const fmm_octree_level* upper,
                                         const fmm_octree_level* lower,

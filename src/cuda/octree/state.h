@@ -23,7 +23,11 @@ enum
     c_rotationSplits    = 8,
     c_rotationFewTiles  = 16,
     c_rotationSomeTiles = 128,
-    c_rotationParts     = 4 /* of the planes, computed one after the other if there is no memory for all */
+    /* Cells of all levels in one array may have any number of tiles: with at most c_rotationCellTiles, a list is
+     * divided as on small levels where the multiprocessors then take so many fewer rounds (m2l_rotation.cu). */
+    c_rotationCellTiles  = 256,
+    c_rotationProcessors = 132, /* of an H100 or H200 */
+    c_rotationParts      = 4    /* of the planes, computed one after the other if there is no memory for all */
 };
 
 /* Schedules of m2l_rotation.cu: for levels of many cells, of some, of few, and for parts of the planes. */
@@ -110,6 +114,7 @@ struct fmm_octree_operators
     DeviceBuffer             rotated;     /* m2l_rotation: multipoles rotated to the planes */
     DeviceBuffer             partial;     /* m2l_rotation: locals of each block among which a list is divided */
     DeviceBuffer             strain_rows; /* strain.cu: 6 doubles, sums of each block */
+    DeviceBuffer             sweep;       /* sweep.h: counters, zero between kernels */
 };
 
 template <class R>

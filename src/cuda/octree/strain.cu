@@ -95,7 +95,7 @@ static __device__ void write_row(const double (&w)[6], double* rows)
 
 template <class R>
 __global__ void __launch_bounds__(c_strainThreads)
-    m2l_strain(M2lElement<R> a, const double* __restrict__ displacement, double* rows)
+    m2l_strain(M2lElement<R> a, const double* __restrict__ displacement, const double* scale, double* rows)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, target = static_cast<int>(blockIdx.x) * 32 + lane;
     double    w[6] = {0};
@@ -116,7 +116,7 @@ __global__ void __launch_bounds__(c_strainThreads)
                                          a.theta + static_cast<size_t>(x.vector) * a.theta_size, a.multipole + source,
                                          a.multipole + target, a.lists.stride, warp, static_cast<int>(c_strainWarps),
                                          force);
-                    const double factor    = -0.5 * r[3];
+                    const double factor    = -0.5 * r[3] * (scale != NULL ? scale[target] : 1.0);
                     const double pulled[3] = {factor * static_cast<double>(force[0]),
                                               factor * static_cast<double>(force[1]),
                                               factor * static_cast<double>(force[2])};
@@ -136,6 +136,7 @@ struct L2lStrainArguments
     size_t        upper_stride, lower_stride;
     const R *     local, *multipole;   /* of parents, of children */
     const double *children, *upsilons; /* by octant */
+    const double* scale;               /* of children, or NULL */
 };
 
 template <class R>
@@ -150,7 +151,7 @@ __global__ void __launch_bounds__(c_strainThreads) l2l_strain(L2lStrainArguments
         strain_add_l2l_force(a.p, a.upsilons + octant * harm_size(a.p), a.local + parent, a.upper_stride,
                              a.multipole + child, a.lower_stride, static_cast<int>(blockIdx.y),
                              static_cast<int>(gridDim.y), force);
-        fmm_add_symmetric(-1, a.children + octant * c_strainVector, force, w);
+        fmm_add_symmetric(a.scale != NULL ? -a.scale[child] : -1.0, a.children + octant * c_strainVector, force, w);
     }
     write_row(w, rows);
 }
@@ -202,8 +203,9 @@ static gmxfmm_status launch_m2l(fmm_octree_operators*   ops,
         return GMXFMM_OK;
     }
     const dim3 grid = grid_of(lower->num);
-    m2l_strain<R><<<grid, c_strainThreads, 0, stream>>>(
-        m2l_element<R>(ops, upper, lower), octree_table<double>(ops, ops->strain_at), ops->strain_rows.as<double>());
+    m2l_strain<R><<<grid, c_strainThreads, 0, stream>>>(m2l_element<R>(ops, upper, lower),
+                                                        octree_table<double>(ops, ops->strain_at), lower->scale,
+                                                        ops->strain_rows.as<double>());
     return add_up(ops, grid, scale, strain6, stream);
 }
 
@@ -232,6 +234,7 @@ static gmxfmm_status launch_l2l(fmm_octree_operators*   ops,
     a.multipole    = static_cast<const R*>(lower->multipole);
     a.children     = table + strain_child_at(ops->num_vectors);
     a.upsilons     = table + strain_upsilon_at(ops->num_vectors);
+    a.scale        = lower->scale;
     l2l_strain<R><<<grid, c_strainThreads, 0, stream>>>(a, ops->strain_rows.as<double>());
     return add_up(ops, grid, scale, strain6, stream);
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cuda/octree/state.h"
+#include "cuda/octree/sweep.h"
 #include "cuda/octree/strain.h"
 
 #define FOLD_T double
@@ -183,6 +184,8 @@ gmxfmm_status create(fmm_octree_operators* ops, const fmm_tree* tree, const fmm_
         schedule.angle     = ops->shape.as<char>() + ops->angle_at + first * real;
     }
     FMM_CUDA(ops, fmm_octree_prepare_dynamic());
+    FMM_CUDA(ops, ops->sweep.reserve(c_sweepBytes));
+    FMM_CUDA(ops, cudaMemset(ops->sweep.memory, 0, c_sweepBytes));
     const gmxfmm_status filled = fmm_octree_set_shape(ops, cells, nullptr);
     if (filled == GMXFMM_OK)
     {
@@ -297,6 +300,19 @@ gmxfmm_status fmm_octree_reserve(fmm_octree_operators* ops, gmxfmm_m2l m2l, int 
         FMM_CUDA(ops, error);
     }
     return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_octree_reserve_cells(fmm_octree_operators* ops, gmxfmm_m2l m2l, int num)
+{
+    const gmxfmm_status status = fmm_octree_reserve(ops, m2l, num);
+    if (status == GMXFMM_OK && m2l == GMXFMM_M2L_ROTATION && num <= 32 * c_rotationCellTiles)
+    {
+        const size_t real   = ops->is_double ? sizeof(double) : sizeof(float);
+        const size_t column = (static_cast<size_t>(num) + 1 + 31) / 32 * 32;
+        const size_t splits = static_cast<size_t>(ops->schedule[c_rotationSplit].splits);
+        FMM_CUDA(ops, ops->partial.reserve(splits * column * static_cast<size_t>(ops->num_coef) * real));
+    }
+    return status;
 }
 
 size_t fmm_octree_bytes(const fmm_octree_operators* ops)
