@@ -7,9 +7,9 @@
  */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "fmm/treecode/chebyshev.h"
+#include "fmm/treecode/error.h"
 #include "fmm/treecode/state.h"
 
 static const double  c_theta[] = {0.5, 0.6, 0.7, 0.8, 0.9};
@@ -17,9 +17,6 @@ static const int64_t c_leaf[]  = {125, 250, 500, 1000, 2000, 4000};
 
 /* A sample misses the error of all targets by as much, now and then (tests/library/treecode.cpp). */
 static const double c_safety = 0.5;
-
-/* As measure/norm.c does for the FMM: targets with more than this times what is usual count as usual ones. */
-static const double c_limit = 10;
 
 /* Of an accuracy: a smaller error is that of direct sums, and tells no degree for particles that move apart. */
 static const double c_direct = 1e-6;
@@ -167,51 +164,6 @@ static int64_t take(const treecode* t, const treecode_lists* sample, double* val
     return bad;
 }
 
-/* The square of the potential (from = 0, to = 1) or the field (1, 4) of a target, or, of other numbers than exact, of
- * their difference from these. */
-static double square(const double* values, const double* exact, int64_t target, int from, int to)
-{
-    double sum = 0;
-    for (int64_t i = 4 * target + from; i < 4 * target + to; i++)
-    {
-        const double x = values == exact ? exact[i] : values[i] - exact[i];
-        sum += x * x;
-    }
-    return sum;
-}
-
-static int compare(const void* a, const void* b)
-{
-    const double x = *(const double*)a, y = *(const double*)b;
-    return (x > y) - (x < y);
-}
-
-/* RMS error over RMS of potentials or fields, the larger of two: as it is, and with targets whose square is above
- * c_limit^2 times the median as if they had the median. Two charges that almost touch would otherwise hide the error of
- * all others. room: num numbers. */
-static double error_of(int64_t num, const double* values, const double* exact, int from, int to, double* room)
-{
-    double difference[2] = {0}, norm[2] = {0};
-    for (int64_t i = 0; i < num; i++)
-    {
-        room[i] = square(exact, exact, i, from, to);
-    }
-    qsort(room, (size_t)num, sizeof(*room), compare);
-    const double usual = num > 0 ? room[num / 2] : 0, limit = usual > 0 ? c_limit * c_limit * usual : INFINITY;
-    for (int64_t i = 0; i < num; i++)
-    {
-        const double this = square(exact, exact, i, from, to), apart = square(values, exact, i, from, to);
-        const double share = this > limit ? usual / this : 1;
-        difference[0] += apart;
-        norm[0] += this;
-        difference[1] += share * apart;
-        norm[1] += share * this;
-    }
-    const double plain   = norm[0] > 0 ? sqrt(difference[0] / norm[0]) : 0;
-    const double limited = norm[1] > 0 ? sqrt(difference[1] / norm[1]) : 0;
-    return plain > limited ? plain : limited;
-}
-
 /* Sums of a sample into values: direct sums in double precision, or as options are. */
 static gmxfmm_status sums_of_sample(treecode* t, int direct, double* values, int64_t* num)
 {
@@ -261,10 +213,9 @@ static gmxfmm_status measure(treecode* t, const double* exact, double* values, d
     {
         return treecode_no_memory(t);
     }
-    const double potential = error_of(num, values, exact, 0, 1, room), field = error_of(num, values, exact, 1, 4, room);
+    *error = treecode_error_of(num, values, exact, room);
     free(room);
-    *error = isfinite(potential) && potential > field ? potential : field;
-    if (!isfinite(potential) || !isfinite(field))
+    if (!isfinite(*error))
     {
         return treecode_coincident(t, -1);
     }
