@@ -7,13 +7,20 @@
  * order: it does not matter how they were dealt. Energies are totals, the same bits on all ranks. What fails on one
  * rank fails on all, with the same status and text, which name the rank. Other calls concern the caller's rank alone.
  *
+ * Where theta, degree or leaf is automatic rank 0 chooses at the first assign as a plan of one rank does, of more than
+ * 131,072 particles by a sample of as many. Then the error of what the ranks' own trees and lists give is measured at
+ * 2048 targets of all, 1024 of more than 250,000, in potential and field; above 0.8 of the accuracy a higher degree
+ * or, where only theta is automatic, a smaller theta is tried, up to four times. What it is then is
+ * gmxfmm_info.measured_error, the same on all ranks, also where it is above the accuracy. Each measurement takes a step
+ * and the direct sums of the rank's particles at those targets; with all three given there is none.
+ *
  * The library knows ranks by a communicator that the program fills: gmxfmm_mpi.h makes one of MPI's, gmxfmm_threads_*
  * one of threads.
  */
 #ifndef GMXFMM_PARALLEL_H
 #define GMXFMM_PARALLEL_H
 
-#include "gmxfmm.h"
+#include "gmxfmm_measure.h"
 
 /* What two ranks send each other in one exchange: both have one parcel with the other as a peer, or none. */
 typedef struct
@@ -52,6 +59,19 @@ GMXFMM_API gmxfmm_status gmxfmm_create_parallel(gmxfmm_plan**         plan,
                                                 const double*         box,
                                                 char*                 message,
                                                 size_t                message_size);
+
+/* As gmxfmm_create_measured on the ranks of a communicator: collective, each rank with a system of its own particles,
+ * as many as it likes, and with *chosen, which may be NULL, the same on all. The treecode is what METHOD_AUTO means.
+ * What is automatic is chosen, and the error measured and told, as gmxfmm_assign does here; it is measured whatever is
+ * given. Errors: as gmxfmm_create_parallel, gmxfmm_assign and gmxfmm_execute; OPTION: the accuracy asked for is missed.
+ */
+GMXFMM_API gmxfmm_status gmxfmm_create_parallel_measured(gmxfmm_plan**         plan,
+                                                         const gmxfmm_options* options,
+                                                         const gmxfmm_comm*    comm,
+                                                         const gmxfmm_system*  system,
+                                                         gmxfmm_measurement*   chosen,
+                                                         char*                 message,
+                                                         size_t                message_size);
 
 /* What this rank has of a plan's particles, and seconds of all its assignments and steps so far beside those of
  * gmxfmm_info. Waiting for other ranks counts. */

@@ -25,6 +25,7 @@ static function* const c_others[] = {
     (function*)gmxfmm_measure,
     (function*)gmxfmm_choose,
     (function*)gmxfmm_create_parallel,
+    (function*)gmxfmm_create_parallel_measured,
     (function*)gmxfmm_threads_create,
     (function*)gmxfmm_threads_comm,
     (function*)gmxfmm_threads_destroy,

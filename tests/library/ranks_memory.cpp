@@ -155,6 +155,7 @@ TEST(RanksMemory, LackingOnOneRankIsToldByAll)
 TEST(RanksMemory, LackingWhileOneRankChoosesIsToldByAll)
 {
     expectAllTell(settings(false, true), false, 0);
+    expectAllTell(settings(true, true), true, 1); /* while all measure */
 }
 
 TEST(RanksMemory, IsNotAllocatedInExecute)

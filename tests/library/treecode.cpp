@@ -202,8 +202,7 @@ void solveAsRank(treecode_options   options,
     const auto      m = static_cast<std::int64_t>(targets != nullptr ? met.size() : 0);
     places            = targets != nullptr && m == 0 ? somewhere.data() : places;
     EXPECT_EQ(treecode_set_charges(t, static_cast<std::int64_t>(own.size()), q.data()), GMXFMM_OK);
-    EXPECT_EQ(treecode_ranks_choose(t, x.data(), q.data(), m, places), GMXFMM_OK) << treecode_message(t);
-    EXPECT_EQ(treecode_assign(t, x.data(), m, places), GMXFMM_OK) << treecode_message(t);
+    EXPECT_EQ(treecode_ranks_assign(t, x.data(), q.data(), m, places), GMXFMM_OK) << treecode_message(t);
     EXPECT_EQ(treecode_execute(t, x.data(), &out), GMXFMM_OK) << treecode_message(t);
     *energy = out.energy;
     for (std::size_t k = 0; k < met.size(); k++)

@@ -9,6 +9,7 @@
 #include "fmm/options.h"
 #include "fmm/plan.h"
 #include "fmm/sizes.h"
+#include "fmm/status.h"
 
 /* Of settings for which no accuracy was asked the error is to be known to this share of itself. */
 static const double c_known = 0.3;
@@ -206,11 +207,12 @@ static gmxfmm_status create_as_given(creation* c)
     return status;
 }
 
-/* A treecode measures its error itself, when it is assigned. */
-static gmxfmm_status create_treecode(creation* c)
+/* What the plan of a treecode, which measures its error itself when it is assigned, reaches on the system. Of several
+ * ranks all call it. */
+static gmxfmm_status measure_treecode(creation* c)
 {
     gmxfmm_info   info   = {.size = sizeof(info)};
-    gmxfmm_status status = make_plan(c);
+    gmxfmm_status status = fmm_measure_assign(c->plan, c->system, c->message, c->size);
     if (status != GMXFMM_OK)
     {
         return status;
@@ -221,10 +223,8 @@ static gmxfmm_status create_treecode(creation* c)
     c->m.uncertainty                                   = 0;
     const size_t word = c->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
     c->force          = malloc((3 * (size_t)c->system->n + 1) * word);
-    if (c->force == NULL)
-    {
-        return fmm_say(c->message, c->size, GMXFMM_ERROR_MEMORY, "out of memory for forces");
-    }
+    status = c->force != NULL ? GMXFMM_OK : fmm_fail(c->plan, GMXFMM_ERROR_MEMORY, "out of memory for forces");
+    status = say_of_plan(c, fmm_agree(c->plan, status));
     for (int i = 0; i < 2 && status == GMXFMM_OK; i++) /* the first wakes threads */
     {
         status = say_of_plan(c, fmm_measure_step(c->plan, c->system->x, c->force, &c->m.time));
@@ -241,6 +241,13 @@ static gmxfmm_status create_treecode(creation* c)
         status = fmm_say(c->message, c->size, GMXFMM_ERROR_OPTION, text);
     }
     return status;
+}
+
+static gmxfmm_status create_treecode(creation* c)
+{
+    const gmxfmm_status status =
+        fmm_create_with_errors(&c->plan, &c->options, c->system->n, c->system->box, 1, NULL, NULL, c->message, c->size);
+    return status == GMXFMM_OK ? measure_treecode(c) : status;
 }
 
 /* The time of a call that gives forces to the host, which all plans have in common; INFINITY if it fails. */
@@ -298,12 +305,12 @@ static gmxfmm_status create_faster(creation* c, gmxfmm_measurement* tried, int* 
     return GMXFMM_OK;
 }
 
-static gmxfmm_status check_structures(const gmxfmm_system* system,
-                                      gmxfmm_measurement*  chosen,
-                                      gmxfmm_measurement*  tried,
-                                      const int*           num_tried,
-                                      char*                text,
-                                      size_t               size)
+static gmxfmm_status check_structures(const gmxfmm_system*      system,
+                                      const gmxfmm_measurement* chosen,
+                                      const gmxfmm_measurement* tried,
+                                      const int*                num_tried,
+                                      char*                     text,
+                                      size_t                    size)
 {
     gmxfmm_status status = fmm_check_members(system, sizeof(*system), "gmxfmm_system", text, size);
     if (status == GMXFMM_OK && chosen != NULL)
@@ -364,5 +371,55 @@ gmxfmm_status gmxfmm_create_measured(gmxfmm_plan**         plan,
         }
     }
     free_creation(&c);
+    return status;
+}
+
+gmxfmm_status fmm_measured_treecode_options(gmxfmm_options*           own,
+                                            double*                   accuracy,
+                                            const gmxfmm_options*     given,
+                                            const gmxfmm_system*      system,
+                                            const gmxfmm_measurement* chosen,
+                                            char*                     message,
+                                            size_t                    size)
+{
+    creation      c      = {.system = system};
+    gmxfmm_status status = check_structures(system, chosen, NULL, NULL, message, size);
+    status               = status == GMXFMM_OK ? fmm_take_options(own, given, message, size) : status;
+    if (status == GMXFMM_OK)
+    {
+        own->method = own->method == GMXFMM_METHOD_AUTO ? GMXFMM_TREECODE : own->method;
+        status      = take_options(&c, own, message, size);
+        *own        = c.options;
+        *accuracy   = c.accuracy;
+    }
+    return status;
+}
+
+gmxfmm_status fmm_measure_treecode(gmxfmm_plan*          plan,
+                                   const gmxfmm_options* options,
+                                   double                accuracy,
+                                   const gmxfmm_system*  system,
+                                   gmxfmm_measurement*   chosen,
+                                   char*                 message,
+                                   size_t                size)
+{
+    creation            c      = {.system   = system,
+                                  .options  = *options,
+                                  .accuracy = accuracy,
+                                  .plan     = plan,
+                                  .message  = message,
+                                  .size     = size,
+                                  .m        = {.size = sizeof(c.m), .error = NAN}};
+    const gmxfmm_status status = measure_treecode(&c);
+    if (status == GMXFMM_OK)
+    {
+        fmm_set_measured_error(plan, c.m.error);
+        gmxfmm_reset_times(plan); /* of measurements */
+    }
+    if (chosen != NULL)
+    {
+        fmm_measure_give(chosen, &c.m, chosen->size);
+    }
+    free(c.force);
     return status;
 }

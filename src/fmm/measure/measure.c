@@ -68,6 +68,15 @@ static void text_of(gmxfmm_plan* plan, gmxfmm_status status, char* message, size
     }
 }
 
+gmxfmm_status fmm_measure_assign(gmxfmm_plan* plan, const gmxfmm_system* s, char* message, size_t size)
+{
+    gmxfmm_status status = gmxfmm_set_charges(plan, s->n, s->q);
+    status               = status == GMXFMM_OK ? gmxfmm_set_exclusions(plan, s->excl_start, s->excl_list) : status;
+    status               = status == GMXFMM_OK ? gmxfmm_assign(plan, s->x) : status;
+    text_of(plan, status, message, size);
+    return status;
+}
+
 gmxfmm_status fmm_measure_plan(const gmxfmm_system*  s,
                                const gmxfmm_options* options,
                                fmm_known_errors*     known,
@@ -75,15 +84,8 @@ gmxfmm_status fmm_measure_plan(const gmxfmm_system*  s,
                                char*                 message,
                                size_t                size)
 {
-    gmxfmm_status status = fmm_create_with_errors(plan, options, s->n, s->box, 1, known, NULL, message, size);
-    if (status == GMXFMM_OK)
-    {
-        status = gmxfmm_set_charges(*plan, s->n, s->q);
-        status = status == GMXFMM_OK ? gmxfmm_set_exclusions(*plan, s->excl_start, s->excl_list) : status;
-        status = status == GMXFMM_OK ? gmxfmm_assign(*plan, s->x) : status;
-        text_of(*plan, status, message, size);
-    }
-    return status;
+    const gmxfmm_status status = fmm_create_with_errors(plan, options, s->n, s->box, 1, known, NULL, message, size);
+    return status == GMXFMM_OK ? fmm_measure_assign(*plan, s, message, size) : status;
 }
 
 /* Forces, force[3 n], and virial[9] (NULL: none) of the system, with the present assignment to cells. */

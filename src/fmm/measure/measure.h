@@ -54,6 +54,29 @@ gmxfmm_status fmm_measure_plan(const gmxfmm_system*  system,
                                char*                 message,
                                size_t                message_size);
 
+/* The second half of that. */
+gmxfmm_status fmm_measure_assign(gmxfmm_plan* plan, const gmxfmm_system* system, char* message, size_t size);
+
+/* For gmxfmm_create_parallel_measured. What gmxfmm_create_measured makes of options for a treecode, and the accuracy
+ * asked for, INFINITY: none; checks system and chosen, which may be NULL. Errors: OPTION. */
+gmxfmm_status fmm_measured_treecode_options(gmxfmm_options*           own,
+                                            double*                   accuracy,
+                                            const gmxfmm_options*     given,
+                                            const gmxfmm_system*      system,
+                                            const gmxfmm_measurement* chosen,
+                                            char*                     message,
+                                            size_t                    size);
+
+/* The same of all that follows when such a plan, with measures = 1, is made with these options. Collective, if the plan
+ * is. Errors: as fmm_measure_assign and execute; OPTION: the accuracy is missed. */
+gmxfmm_status fmm_measure_treecode(gmxfmm_plan*          plan,
+                                   const gmxfmm_options* options,
+                                   double                accuracy,
+                                   const gmxfmm_system*  system,
+                                   gmxfmm_measurement*   chosen,
+                                   char*                 message,
+                                   size_t                size);
+
 /* Copies a measurement to a caller's structure of that size. */
 void fmm_measure_give(void* to, const gmxfmm_measurement* from, size_t size);
 

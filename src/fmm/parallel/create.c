@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A plan on a communicator, whose options are the same on all ranks. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "fmm/measure/measure.h"
 #include "fmm/options.h"
 #include "fmm/parallel/ranks.h"
 #include "fmm/plan.h"
@@ -96,37 +98,30 @@ static gmxfmm_status check(const gmxfmm_comm* comm, char* message, size_t size)
     return GMXFMM_OK;
 }
 
-gmxfmm_status gmxfmm_create_parallel(gmxfmm_plan**         plan,
-                                     const gmxfmm_options* options,
-                                     const gmxfmm_comm*    comm,
-                                     int64_t               num_particles,
-                                     const double*         box,
-                                     char*                 message,
-                                     size_t                message_size)
+/* The plan of several ranks, whose options are the same; known: the status, with its text, of what this rank has
+ * checked before. */
+static gmxfmm_status create(gmxfmm_plan**         plan,
+                            const gmxfmm_options* options,
+                            const gmxfmm_comm*    comm,
+                            int64_t               num_particles,
+                            const double*         box,
+                            int                   measures,
+                            gmxfmm_status         known,
+                            char*                 text,
+                            size_t                size)
 {
-    char          unread[256];
-    char*         text   = message != NULL && message_size > 0 ? message : unread;
-    const size_t  size   = text == unread ? sizeof(unread) : message_size;
     gmxfmm_plan*  made   = NULL;
-    gmxfmm_status status = check(comm, text, size);
-    if (plan != NULL)
-    {
-        *plan = NULL;
-    }
-    if (status != GMXFMM_OK || comm->size == 1)
-    {
-        return status == GMXFMM_OK ? gmxfmm_create(plan, options, num_particles, box, message, message_size) : status;
-    }
-    fmm_ranks* ranks = fmm_ranks_create(comm);
-    if (ranks == NULL)
+    gmxfmm_status status = known;
+    fmm_ranks*    ranks  = fmm_ranks_create(comm);
+    if (status == GMXFMM_OK && ranks == NULL)
     {
         snprintf(text, size, "out of memory");
         status = GMXFMM_ERROR_MEMORY;
     }
     if (status == GMXFMM_OK)
     {
-        status = fmm_create_with_errors(plan != NULL ? &made : NULL, options, num_particles, box, 0, NULL, ranks, text,
-                                        size);
+        status = fmm_create_with_errors(plan != NULL ? &made : NULL, options, num_particles, box, measures, NULL, ranks,
+                                        text, size);
     }
     status = fmm_ranks_agree(comm, status, text, size);
     status = status == GMXFMM_OK ? compare_options(comm, &made->options, text, size) : status;
@@ -138,6 +133,81 @@ gmxfmm_status gmxfmm_create_parallel(gmxfmm_plan**         plan,
         }
         gmxfmm_destroy(made);
         fmm_ranks_destroy(ranks);
+        return status;
+    }
+    *plan = made;
+    return GMXFMM_OK;
+}
+
+gmxfmm_status gmxfmm_create_parallel(gmxfmm_plan**         plan,
+                                     const gmxfmm_options* options,
+                                     const gmxfmm_comm*    comm,
+                                     int64_t               num_particles,
+                                     const double*         box,
+                                     char*                 message,
+                                     size_t                message_size)
+{
+    char                unread[256];
+    char*               text   = message != NULL && message_size > 0 ? message : unread;
+    const size_t        size   = text == unread ? sizeof(unread) : message_size;
+    const gmxfmm_status status = check(comm, text, size);
+    if (plan != NULL)
+    {
+        *plan = NULL;
+    }
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    return comm->size == 1 ? gmxfmm_create(plan, options, num_particles, box, message, message_size)
+                           : create(plan, options, comm, num_particles, box, 0, GMXFMM_OK, text, size);
+}
+
+gmxfmm_status gmxfmm_create_parallel_measured(gmxfmm_plan**         plan,
+                                              const gmxfmm_options* options,
+                                              const gmxfmm_comm*    comm,
+                                              const gmxfmm_system*  system,
+                                              gmxfmm_measurement*   chosen,
+                                              char*                 message,
+                                              size_t                message_size)
+{
+    char           unread[256];
+    char*          text = message != NULL && message_size > 0 ? message : unread;
+    const size_t   size = text == unread ? sizeof(unread) : message_size;
+    gmxfmm_options own;
+    double         accuracy = INFINITY;
+    gmxfmm_plan*   made     = NULL;
+    gmxfmm_status  status   = check(comm, text, size);
+    if (plan != NULL)
+    {
+        *plan = NULL;
+    }
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    if (comm->size == 1)
+    {
+        return gmxfmm_create_measured(plan, options, system, chosen, NULL, NULL, message, message_size);
+    }
+    if (plan == NULL || options == NULL || system == NULL)
+    {
+        snprintf(text, size, "plan, options or system is NULL");
+        status = GMXFMM_ERROR_NULL;
+    }
+    status = status == GMXFMM_OK ? fmm_measured_treecode_options(&own, &accuracy, options, system, chosen, text, size)
+                                 : status;
+    status = create(&made, &own, comm, status == GMXFMM_OK ? system->n : 0, status == GMXFMM_OK ? system->box : NULL, 1,
+                    status, text, size);
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    text[0] = '\0';
+    status  = fmm_measure_treecode(made, &own, accuracy, system, chosen, text, size);
+    if (status != GMXFMM_OK)
+    {
+        gmxfmm_destroy(made);
         return status;
     }
     *plan = made;

@@ -115,6 +115,10 @@ typedef struct treecode_stages
 
 extern const treecode_stages treecode_on_cpu; /* cpu.c */
 
+/* treecode.c: whether options leave something to choose, and whether the next assign measures. */
+int treecode_is_automatic(const treecode* t);
+int treecode_measures(const treecode* t);
+
 /* choose.c: the error of a model for random charges in a cube; sets what options leave automatic. */
 double        treecode_predicted_error(double theta, int degree);
 gmxfmm_status treecode_choose(treecode* t);

@@ -151,12 +151,21 @@ static gmxfmm_status choose_unit(treecode* t)
     return GMXFMM_OK;
 }
 
-static gmxfmm_status choose_if_automatic(treecode* t)
+int treecode_is_automatic(const treecode* t)
 {
-    const treecode_options* o     = &t->options;
-    const int               given = o->theta > 0 && o->degree > 0 && o->leaf > 0,
-              known               = !o->measures || isfinite(t->info.measured_error);
-    return given && known ? GMXFMM_OK : treecode_choose(t);
+    const treecode_options* o = &t->options;
+    return !(o->theta > 0 && o->degree > 0 && o->leaf > 0);
+}
+
+int treecode_measures(const treecode* t)
+{
+    return treecode_is_automatic(t) || (t->options.measures && !isfinite(t->info.measured_error));
+}
+
+/* Several ranks have chosen before, and measure behind an assign (ranks/choose.c). */
+static gmxfmm_status choose_if_wanted(treecode* t)
+{
+    return t->options.ranks == NULL && treecode_measures(t) ? treecode_choose(t) : GMXFMM_OK;
 }
 
 /* Seconds since *begin, which becomes now. */
@@ -172,7 +181,7 @@ static gmxfmm_status assign_in_stages(treecode* t)
     const treecode_stages* stages = t->options.stages;
     double                 begin  = fmm_time();
     gmxfmm_status          status = choose_unit(t);
-    status                        = status == GMXFMM_OK ? choose_if_automatic(t) : status;
+    status                        = status == GMXFMM_OK ? choose_if_wanted(t) : status;
     t->info.time_choose           = lap(&begin);
     status                        = status == GMXFMM_OK ? stages->trees(t) : status;
     t->info.time_tree             = lap(&begin);

@@ -283,8 +283,7 @@ static gmxfmm_status assign_owned(gmxfmm_plan* plan, const double* y)
     {
         return status;
     }
-    status = treecode_ranks_choose(t, r->owned, q, m, y);
-    status = status == GMXFMM_OK ? treecode_assign(t, r->owned, m, y) : status;
+    status = treecode_ranks_assign(t, r->owned, q, m, y);
     if (status != GMXFMM_OK)
     {
         return failed(plan, status);

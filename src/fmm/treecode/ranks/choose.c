@@ -2,19 +2,28 @@
 /*
  * theta, degree and leaf for an accuracy, as one rank chooses them (treecode/choose.c), by rank 0 for all. It does so
  * for all particles if they are few enough, otherwise for a sample of them: the error of a treecode hardly depends on
- * the number of particles (Vaughn, Wilson & Krasny 2020, figure 5). Which particles are in the sample depends on where
- * they are, not on who has them.
+ * the number of particles (Vaughn, Wilson & Krasny 2020, figure 5). It does depend on how many particles the smallest
+ * clusters that are approximated have, and so on where trees are cut. So the error of the lists that follow is measured
+ * on all ranks (measure.c), and where it is too large degree or theta become more exact.
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "fmm/treecode/chebyshev.h"
 #include "fmm/treecode/ranks/route.h"
+#include "fmm/treecode/ranks/sample.h"
 #include "fmm/treecode/ranks/state.h"
 #include "fmm/treecode/treecode.h"
 
 static const double c_sample = 131072; /* sources and targets, each: seconds of one thread */
+
+/* Of an accuracy: the error of all targets may be 1.2 times that of the sample (tests/library/ranks.cpp). */
+static const double c_enough = 0.8;
+
+/* The most exact theta that is chosen, and by how much one differs from the next. */
+static const double c_leastTheta = 0.5, c_stepOfTheta = 0.1;
 
 /* Where nothing can be measured, as charges are at one place, which the step will tell. */
 static const double  c_theta  = 0.7;
@@ -23,24 +32,9 @@ static const int64_t c_leaf   = 1000;
 
 enum
 {
-    c_numbers = 4 /* of a particle: place and charge */
+    c_numbers    = 4, /* of a particle: place and charge */
+    c_mostTrials = 4  /* beside what rank 0 has chosen */
 };
-
-/* A number in [0, 1) that looks random, of a place (splitmix64: Steele, Lea & Flood 2014). */
-static double draw(const double x[3])
-{
-    uint64_t z = 0;
-    for (int d = 0; d < 3; d++)
-    {
-        uint64_t bits;
-        memcpy(&bits, &x[d], sizeof(bits));
-        z = (z ^ bits) + 0x9e3779b97f4a7c15U;
-        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-        z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-        z ^= z >> 31;
-    }
-    return (double)(z >> 11) * 0x1p-53;
-}
 
 static int compare(const void* a, const void* b)
 {
@@ -70,7 +64,7 @@ take_sample(treecode* t, int64_t n, const double* x, const double* q, double** s
     int64_t        taken = 0;
     for (int64_t i = 0; i < n; i++)
     {
-        taken += draw(x + 3 * i) < share;
+        taken += treecode_draw(x + 3 * i) < share;
     }
     double* own   = malloc(((size_t)taken * c_numbers + 1) * sizeof(*own));
     int*    owner = calloc((size_t)taken + 1, sizeof(*owner));
@@ -80,7 +74,7 @@ take_sample(treecode* t, int64_t n, const double* x, const double* q, double** s
         double* to = own;
         for (int64_t i = 0; i < n; i++)
         {
-            if (draw(x + 3 * i) < share)
+            if (treecode_draw(x + 3 * i) < share)
             {
                 memcpy(to, x + 3 * i, 3 * sizeof(*to));
                 to[3] = q != NULL ? q[i] : 0;
@@ -145,11 +139,10 @@ choose_alone(treecode* t, int64_t n, const double* sources, int64_t m, const dou
     }
     else if (status == GMXFMM_ERROR_COINCIDENT)
     {
-        info->theta          = o.theta > 0 ? o.theta : c_theta;
-        info->degree         = o.degree > 0 ? o.degree : c_degree;
-        info->leaf           = o.leaf > 0 ? o.leaf : c_leaf;
-        info->measured_error = NAN;
-        status               = GMXFMM_OK;
+        info->theta  = o.theta > 0 ? o.theta : c_theta;
+        info->degree = o.degree > 0 ? o.degree : c_degree;
+        info->leaf   = o.leaf > 0 ? o.leaf : c_leaf;
+        status       = GMXFMM_OK;
     }
     else if (one != NULL)
     {
@@ -162,19 +155,15 @@ choose_alone(treecode* t, int64_t n, const double* sources, int64_t m, const dou
     return status == GMXFMM_ERROR_MEMORY ? treecode_no_memory(t) : status;
 }
 
-gmxfmm_status treecode_ranks_choose(treecode* t, const double* x, const double* q, int64_t m, const double* y)
+/* The choice of rank 0, for all. */
+static gmxfmm_status choose(treecode* t, const double* x, const double* q, int64_t m, const double* y)
 {
     const gmxfmm_comm* comm    = &t->ranks->ranks->comm;
     treecode_options*  o       = &t->options;
     double *           sources = NULL, *targets = NULL;
     int64_t            n = 0, num_targets = 0;
     treecode_info      info   = {0};
-    gmxfmm_status      status = GMXFMM_OK;
-    if (o->theta > 0 && o->degree > 0 && o->leaf > 0)
-    {
-        return GMXFMM_OK;
-    }
-    status = take_sample(t, t->n, x, q, &sources, &n);
+    gmxfmm_status      status = take_sample(t, t->n, x, q, &sources, &n);
     status = status == GMXFMM_OK && y != NULL ? take_sample(t, m, y, NULL, &targets, &num_targets) : status;
     if (status == GMXFMM_OK)
     {
@@ -184,12 +173,57 @@ gmxfmm_status treecode_ranks_choose(treecode* t, const double* x, const double* 
     status = status == GMXFMM_OK ? fmm_ranks_broadcast(comm, 0, &info, sizeof(info)) : status;
     if (status == GMXFMM_OK)
     {
-        o->theta               = info.theta;
-        o->degree              = info.degree;
-        o->leaf                = info.leaf;
-        t->info.measured_error = info.measured_error;
+        o->theta  = info.theta;
+        o->degree = info.degree;
+        o->leaf   = info.leaf;
     }
     free(sources);
     free(targets);
+    return status;
+}
+
+/* Makes options more exact, if what was asked leaves that open. */
+static int refine(treecode_options* o, const treecode_options* asked)
+{
+    if (asked->degree == 0 && o->degree < TREECODE_MAX_DEGREE)
+    {
+        o->degree++;
+        return 1;
+    }
+    if (asked->theta == 0 && o->theta > c_leastTheta + 0.5 * c_stepOfTheta)
+    {
+        o->theta -= c_stepOfTheta;
+        return 1;
+    }
+    return 0;
+}
+
+/* Measures the error, with more exact settings while it is too large. */
+static gmxfmm_status
+improve(treecode* t, const treecode_options* asked, const double* x, const double* q, int64_t m, const double* y)
+{
+    double*       error  = &t->info.measured_error; /* NAN where charges are at one place */
+    gmxfmm_status status = treecode_ranks_measure(t, x, q, m, y, error);
+    for (int i = 0;
+         i < c_mostTrials && status == GMXFMM_OK && *error > c_enough * asked->accuracy && refine(&t->options, asked);
+         i++)
+    {
+        status = treecode_assign(t, x, m, y);
+        status = status == GMXFMM_OK ? treecode_ranks_measure(t, x, q, m, y, error) : status;
+    }
+    return status;
+}
+
+gmxfmm_status treecode_ranks_assign(treecode* t, const double* x, const double* q, int64_t m, const double* y)
+{
+    const treecode_options asked    = t->options;
+    const int              measures = treecode_measures(t);
+    gmxfmm_status          status   = treecode_is_automatic(t) ? choose(t, x, q, m, y) : GMXFMM_OK;
+    status                          = status == GMXFMM_OK ? treecode_assign(t, x, m, y) : status;
+    status                          = status == GMXFMM_OK && measures ? improve(t, &asked, x, q, m, y) : status;
+    if (status != GMXFMM_OK)
+    {
+        t->options = asked;
+    }
     return status;
 }

@@ -75,9 +75,17 @@ int64_t       treecode_ranks_particles_for(const treecode* t, int i);
 gmxfmm_status treecode_ranks_reserve(treecode* t);
 gmxfmm_status treecode_ranks_exchange(treecode* t);
 
-/* choose.c: what options leave automatic, for sources x[3 t->n] with charges q and targets y[3 m], NULL: the sources.
- * Collective. Errors: MEMORY. */
-gmxfmm_status treecode_ranks_choose(treecode* t, const double* x, const double* q, int64_t m, const double* y);
+/* measure.c: the error, as treecode_error_of has it, of what the lists give at a sample of up to some 2000 targets of
+ * all ranks, for sources x[3 t->n] with charges q and targets y[3 m], NULL: the sources, that were assigned. It is the
+ * same on all ranks; NAN: charges are at one place, or some rank's targets at charges. Takes a step, and the sums of
+ * all sources at the sample. Collective. Errors: MEMORY, those of a device. */
+gmxfmm_status
+treecode_ranks_measure(treecode* t, const double* x, const double* q, int64_t m, const double* y, double* error);
+
+/* choose.c: treecode_assign of such sources and targets, with what options leave automatic chosen before, and the error
+ * measured where that was so or options.measures asks for it. Collective. Errors: as treecode_assign and
+ * treecode_ranks_measure. */
+gmxfmm_status treecode_ranks_assign(treecode* t, const double* x, const double* q, int64_t m, const double* y);
 
 /* stages.c: those that the CPU and devices have in common, on the stages of one rank: create makes t->ranks, and calls
  * theirs. */
