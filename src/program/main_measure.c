@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "main_ranks.h"
+
 enum
 {
     c_mostTried = 32
@@ -30,6 +32,23 @@ static void print_tried(const gmxfmm_measurement* tried, int num)
     }
 }
 
+/* On several ranks, which then make the same calls. */
+static gmxfmm_status create_on_ranks(const problem*        all,
+                                     main_ranks*           ranks,
+                                     gmxfmm_plan**         plan,
+                                     const gmxfmm_options* asked,
+                                     gmxfmm_measurement*   chosen,
+                                     char*                 message,
+                                     size_t                size)
+{
+    const gmxfmm_system system = problem_system(all);
+    const main_task     task   = {1, 1, system.excl_start != NULL, all->targets.n > 0, *asked};
+    const gmxfmm_status status = main_ranks_tell(ranks, &task);
+    return status == GMXFMM_OK
+               ? gmxfmm_create_parallel_measured(plan, asked, &ranks->comm, &system, chosen, message, size)
+               : status;
+}
+
 gmxfmm_status main_measure(const problem*      all,
                            const main_options* options,
                            progress*           p,
@@ -49,9 +68,11 @@ gmxfmm_status main_measure(const problem*      all,
     asked.accuracy = options->accuracy_given ? asked.accuracy : GMXFMM_AUTO;
     *chosen        = (gmxfmm_measurement){.size = sizeof(*chosen), .error = NAN};
     progress_enter(p, STAGE_MEASURE, 0);
-    const gmxfmm_status status = gmxfmm_create_measured(plan, &asked, &system, chosen, tried, &num, message, size);
+    const gmxfmm_status status = options->ranks == NULL
+                                     ? gmxfmm_create_measured(plan, &asked, &system, chosen, tried, &num, message, size)
+                                     : create_on_ranks(all, options->ranks, plan, &asked, chosen, message, size);
     progress_enter(p, STAGE_NONE, 0);
-    if (options->verbose && num > 0 && tried[0].grid[0] > 0) /* not of a treecode */
+    if (options->verbose && options->ranks == NULL && num > 0 && tried[0].grid[0] > 0) /* not of a treecode */
     {
         print_tried(tried, num);
     }

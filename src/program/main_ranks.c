@@ -27,21 +27,35 @@ gmxfmm_status main_ranks_tell(main_ranks* ranks, const main_task* task)
     return share(ranks, &own);
 }
 
+static const int    c_none[1]    = {0};
+static const double c_nowhere[3] = {0, 0, 0};
+
+/* The plan without particles, ready for execute. */
+static gmxfmm_status make_plan(const main_ranks* ranks, const main_task* task, gmxfmm_plan** plan)
+{
+    const int* excluded = task->excludes ? c_none : NULL;
+    if (task->measures)
+    {
+        const gmxfmm_system system = {
+            .size = sizeof(system), .x = c_nowhere, .q = c_nowhere, .excl_start = excluded, .excl_list = excluded};
+        return gmxfmm_create_parallel_measured(plan, &task->options, &ranks->comm, &system, NULL, NULL, 0);
+    }
+    gmxfmm_status status = gmxfmm_create_parallel(plan, &task->options, &ranks->comm, 0, NULL, NULL, 0);
+    status               = status == GMXFMM_OK ? gmxfmm_set_charges(*plan, 0, c_nowhere) : status;
+    if (status == GMXFMM_OK && task->excludes)
+    {
+        status = gmxfmm_set_exclusions(*plan, excluded, excluded);
+    }
+    return status == GMXFMM_OK ? gmxfmm_assign(*plan, c_nowhere) : status;
+}
+
 /* The calls of main_solve.c without particles. What fails here fails on the first rank, too, which tells it. */
 static void solve(const main_ranks* ranks, const main_task* task)
 {
-    static const int    c_none[1]    = {0};
-    static const double c_nowhere[3] = {0, 0, 0};
-    gmxfmm_plan*        plan         = NULL;
-    gmxfmm_output       output       = {.size = sizeof(output)};
-    gmxfmm_status       status       = gmxfmm_create_parallel(&plan, &task->options, &ranks->comm, 0, NULL, NULL, 0);
-    status                           = status == GMXFMM_OK ? gmxfmm_set_charges(plan, 0, c_nowhere) : status;
-    if (status == GMXFMM_OK && task->excludes)
-    {
-        status = gmxfmm_set_exclusions(plan, c_none, c_none);
-    }
-    status = status == GMXFMM_OK ? gmxfmm_assign(plan, c_nowhere) : status;
-    status = status == GMXFMM_OK ? gmxfmm_execute(plan, c_nowhere, &output) : status;
+    gmxfmm_plan*  plan   = NULL;
+    gmxfmm_output output = {.size = sizeof(output)};
+    gmxfmm_status status = make_plan(ranks, task, &plan);
+    status               = status == GMXFMM_OK ? gmxfmm_execute(plan, c_nowhere, &output) : status;
     if (status == GMXFMM_OK && task->has_targets)
     {
         status = gmxfmm_set_targets(plan, 0, c_nowhere);

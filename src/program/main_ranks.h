@@ -15,11 +15,11 @@ typedef struct main_ranks
 /* What the first rank tells: whether there is anything to solve, and which calls follow. */
 typedef struct
 {
-    int            solves, excludes, has_targets;
+    int            solves, measures, excludes, has_targets;
     gmxfmm_options options;
 } main_task;
 
-/* On the first rank, once: main_solve.c before it makes a plan, or else the program's end. */
+/* On the first rank, once: main_solve.c or main_measure.c before it makes a plan, or else the program's end. */
 gmxfmm_status main_ranks_tell(main_ranks* ranks, const main_task* task);
 
 /* On the others: hears the task and makes the same calls as the first rank, without particles. */

@@ -35,7 +35,7 @@ create(const problem* all, const main_options* options, gmxfmm_plan** plan, char
     {
         return gmxfmm_create(plan, &options->solve, file->n, box, message, size);
     }
-    const main_task     task   = {1, all->excluded.start != NULL, all->targets.n > 0, options->solve};
+    const main_task     task   = {1, 0, all->excluded.start != NULL, all->targets.n > 0, options->solve};
     const gmxfmm_status status = main_ranks_tell(options->ranks, &task);
     return status == GMXFMM_OK
                ? gmxfmm_create_parallel(plan, &options->solve, &options->ranks->comm, file->n, box, message, size)
@@ -100,7 +100,7 @@ static int allocate(int64_t n, double** potential, double** field)
     return *potential && *field ? 0 : -1;
 }
 
-/* On several ranks a plan of the first one alone is measured: its settings are those of all. */
+/* The plan of several ranks, measured where that is wanted. */
 static gmxfmm_status find_plan_of_ranks(const problem*      all,
                                         const main_options* options,
                                         progress*           p,
@@ -109,34 +109,16 @@ static gmxfmm_status find_plan_of_ranks(const problem*      all,
                                         char*               message,
                                         size_t              size)
 {
-    main_options  found  = *options;
-    gmxfmm_status status = GMXFMM_OK;
-    found.ranks          = NULL;
-    found.solve.method   = options->solve.method == GMXFMM_METHOD_AUTO ? GMXFMM_TREECODE : options->solve.method;
+    main_options found = *options;
+    found.solve.method = options->solve.method == GMXFMM_METHOD_AUTO ? GMXFMM_TREECODE : options->solve.method;
     /* before others are told: from then on all make the same calls */
     if (allocate(all->charges.n, &s->potential, &s->field) ||
         (all->targets.n > 0 && allocate(all->targets.n, &s->target_potential, &s->target_field)))
     {
         return GMXFMM_ERROR_MEMORY;
     }
-    if (main_measure_is_wanted(options) && found.solve.method == GMXFMM_TREECODE)
-    {
-        gmxfmm_info info = {.size = sizeof(info)};
-        status           = find_plan(all, &found, p, s, plan, message, size);
-        status           = status == GMXFMM_OK ? gmxfmm_get_info(*plan, &info) : status;
-        gmxfmm_destroy(*plan);
-        *plan = NULL;
-        if (status != GMXFMM_OK)
-        {
-            return status;
-        }
-        found.solve.theta      = info.theta;
-        found.solve.degree     = info.degree;
-        found.solve.leaf       = info.leaf;
-        s->info.measured_error = info.measured_error;
-    }
-    found.ranks = options->ranks;
-    return make_plan(all, &found, plan, message, size);
+    return main_measure_is_wanted(options) ? main_measure(all, &found, p, plan, &s->measured, message, size)
+                                           : make_plan(all, &found, plan, message, size);
 }
 
 static gmxfmm_status execute(gmxfmm_plan* plan, const charge_file* file, solution* s)
@@ -145,17 +127,14 @@ static gmxfmm_status execute(gmxfmm_plan* plan, const charge_file* file, solutio
     {
         return GMXFMM_ERROR_MEMORY;
     }
-    s->output.size         = sizeof(s->output);
-    s->output.potential    = s->potential;
-    s->output.field        = s->field;
-    s->output.want_energy  = 1;
-    s->output.want_virial  = (gmxfmm_capabilities(plan) & GMXFMM_CAN_VIRIAL) != 0;
-    s->info.size           = sizeof(s->info);
-    const double  measured = s->info.measured_error; /* of several ranks, on one of them */
-    gmxfmm_status status   = gmxfmm_execute(plan, file->x, &s->output);
-    status                 = status == GMXFMM_OK ? gmxfmm_get_info(plan, &s->info) : status;
-    s->info.measured_error = measured > 0 ? measured : s->info.measured_error;
-    return status;
+    s->output.size             = sizeof(s->output);
+    s->output.potential        = s->potential;
+    s->output.field            = s->field;
+    s->output.want_energy      = 1;
+    s->output.want_virial      = (gmxfmm_capabilities(plan) & GMXFMM_CAN_VIRIAL) != 0;
+    s->info.size               = sizeof(s->info);
+    const gmxfmm_status status = gmxfmm_execute(plan, file->x, &s->output);
+    return status == GMXFMM_OK ? gmxfmm_get_info(plan, &s->info) : status;
 }
 
 /* Potential and field at the targets, by the same plan. */

@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 # what depends on the trees of ranks, or on time
-OTHERS = {"clusters", "pairs_per_target", "measured_ms", "threads"}
+OTHERS = {"clusters", "pairs_per_target", "measured_ms", "measured_error", "threads"}
 NUMBERS = {"energy", "energy_far", "potential_error", "field_error", "force_error"}
 failed = 0
 
@@ -57,6 +57,22 @@ def compare(gmxfmm, launch, folder, arguments):
         check(f"potentials on {num} ranks", len(x) == len(y) and difference < 1e-3, difference)
 
 
+def measure(gmxfmm, launch, folder, charges):
+    """What is measured of given settings is the error against all pairs: all of the charges are in the sample."""
+    exact = os.path.join(folder, "exact.txt")
+    given = ["--method", "treecode", "--precision", "double"]
+    status, _, text = run([gmxfmm, "solve", charges, *given, "--theta", "1e-6", "--degree", "1", "--leaf", "1000", "--output", exact])
+    check("all pairs", status == 0, text)
+    for num in (1, 2, 3):
+        status, lines, text = run([*launch(num), "solve", exact, *given, "--theta", "0.8", "--degree", "3", "--leaf", "60", "--measure", "yes"])
+        check(f"given settings on {num} ranks", status == 0, text)
+        measured, true = float(lines["measured_error"]), max(float(lines[key]) for key in ("potential_error", "field_error"))
+        check(f"measured error on {num} ranks", math.isclose(measured, true, rel_tol=0.01),  # digits that are printed
+              f"{measured} {true}")
+        status, _, text = run([*launch(num), "solve", exact, *given, "--theta", "0.8", "--degree", "1", "--leaf", "20", "--accuracy", "1e-6"])
+        check(f"a missed accuracy on {num} ranks", status == 2 and "out of reach" in text, text)
+
+
 def complain(gmxfmm, launch, arguments):
     """The same status and, but for the rank that is to blame, the same line."""
     one, several = run([gmxfmm, "solve", *arguments]), run([*launch(2), "solve", *arguments])
@@ -79,6 +95,7 @@ def main():
         compare(gmxfmm, launch, folder, [charges, "--method", "treecode", "--precision", "double"])
         compare(gmxfmm, launch, folder, [charges, "--method", "treecode", "--measure", "no", "--traversal", "dual"])
         compare(gmxfmm, launch, folder, [charges, "--method", "treecode", "--targets", targets, "--kernel", "yukawa", "--kappa", "0.5"])
+        measure(gmxfmm, launch, folder, charges)
         for arguments in ([os.path.join(folder, "none.txt")], [charges, "--method", "nothing"]):
             words, text = complain(gmxfmm, launch, arguments)
             check(f"text of {arguments}", words in text, text)
