@@ -72,6 +72,8 @@ for _name, _result, _arguments in (
     ("check_device", ctypes.c_int, [ctypes.c_int, ctypes.c_int, _TEXT, _SIZE]),
     ("create", ctypes.c_int, [ctypes.POINTER(_POINTER), ctypes.POINTER(Options), ctypes.c_int64, _POINTER, _TEXT, _SIZE]),
     ("create_parallel", ctypes.c_int, [ctypes.POINTER(_POINTER), ctypes.POINTER(Options), _POINTER, ctypes.c_int64, _POINTER, _TEXT, _SIZE]),
+    ("create_parallel_measured", ctypes.c_int, [ctypes.POINTER(_POINTER), ctypes.POINTER(Options), _POINTER, ctypes.POINTER(System),
+                                                ctypes.POINTER(Measurement), _TEXT, _SIZE]),
     ("create_measured", ctypes.c_int, [ctypes.POINTER(_POINTER), ctypes.POINTER(Options), ctypes.POINTER(System),
                                        ctypes.POINTER(Measurement), ctypes.POINTER(Measurement), ctypes.POINTER(ctypes.c_int), _TEXT, _SIZE]),
     ("reference_create", ctypes.c_int, [ctypes.POINTER(_POINTER), ctypes.POINTER(Options), ctypes.POINTER(System), _TEXT, _SIZE]),

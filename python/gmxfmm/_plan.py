@@ -47,8 +47,9 @@ class Plan:
     assign_every particles are put into cells anew in each so many steps. Between these none should move more than a fraction
                  of a cell, as in 10 to 20 steps of molecular dynamics
     comm         an mpi4py communicator: its ranks share the sums of the treecode in an open system. Each gives particles of its
-                 own, as many as it likes, and gets results of these; all make the same calls in the same order. Nothing is
-                 measured but what rank 0 needs to choose. Messages have a tag of their own, 25937. Arrays are the host's
+                 own, as many as it likes, and gets results of these; all make the same calls in the same order. With measure the
+                 error of all ranks' sums is measured when the plan is made, and later by choose() and measure() alone, which
+                 want positions. Messages have a tag of their own, 25937. Arrays are the host's
     options      members of gmxfmm_options (docs/python.md): accuracy, boundary, prefactor, device, order, ...
 
     Positions of type float32 make a plan whose arrays are float32, all others float64. Arrays of a device make a plan on it.
@@ -87,7 +88,7 @@ class Plan:
         elif options.get("boundary") == "open":
             raise refuse("box", "an open system has no box: leave out box, or boundary")
         self._accuracy = options.pop("accuracy", AUTO)
-        if (measure and comm is None) or not is_auto(self._accuracy):
+        if measure or not is_auto(self._accuracy):
             options["accuracy"] = self._accuracy
         options["precision"] = precision or ("single" if self._dtype == np.float32 else "double")
         single = self._dtype == np.float32
@@ -100,7 +101,7 @@ class Plan:
         self._charges_on_device: Any = None
         self._tried: List[Measured] = []
         self._derivatives: Optional[Tuple[np.ndarray, np.ndarray, np.ndarray]] = None
-        self._make(x, self._measures)
+        self._make(x, bool(measure))
         if targets is not None:
             self.set_targets(targets)
 
@@ -119,8 +120,14 @@ class Plan:
             for one in tried:
                 one.size = ctypes.sizeof(Measurement)
             count = ctypes.c_int(_TRIED_SIZE)
-            status = library.gmxfmm_create_measured(handle, self._options, system, chosen, tried, count, message, _MESSAGE_SIZE)
-            self._tried = [Measured(tried[i]) for i in range(count.value)] if not status else self._tried
+            if self._ranks is None:
+                status = library.gmxfmm_create_measured(handle, self._options, system, chosen, tried, count, message, _MESSAGE_SIZE)
+                found = [Measured(tried[i]) for i in range(count.value)]
+            else:
+                status = library.gmxfmm_create_parallel_measured(handle, self._options, ctypes.byref(self._ranks.structure), system, chosen,
+                                                                 message, _MESSAGE_SIZE)
+                found = [Measured(chosen)]
+            self._tried = found if not status else self._tried
         elif self._ranks is not None:
             status = library.gmxfmm_create_parallel(handle, self._options, ctypes.byref(self._ranks.structure), system.n, system.box, message,
                                                     _MESSAGE_SIZE)
@@ -152,8 +159,8 @@ class Plan:
         error = info.predicted_error if np.isnan(info.measured_error) else info.measured_error
         if not is_auto(self._accuracy) and error > self._accuracy:
             self.close()
-            raise Error("GMXFMM_ERROR_OPTION", f"accuracy {self._accuracy:g} is missed with the settings given: {error:.2g} is predicted by the "
-                        "model; leave more of them automatic, or ask for less", "accuracy")
+            raise Error("GMXFMM_ERROR_OPTION", f"accuracy {self._accuracy:g} is missed with the settings given: {error:.2g} is "
+                        f"{'measured' if np.isfinite(info.measured_error) else 'predicted by the model'}; leave more of them automatic, or ask for less", "accuracy")
 
     def _lattice(self, box: np.ndarray) -> np.ndarray:
         """Vectors that have an inverse: those without images are replaced."""
@@ -215,7 +222,7 @@ class Plan:
         x = self._positions_now(positions)
         before = self._accuracy, self._options.accuracy, self._measures
         self._accuracy = self._options.accuracy = self._accuracy if accuracy is None else float(accuracy)
-        self._measures = True
+        self._measures = self._ranks is None  # of several ranks one alone must not measure again
         try:
             self._make_again(x)
         except Error:
@@ -234,7 +241,11 @@ class Plan:
         x, options = self._positions_now(positions), self._settings()
         message, found = ctypes.create_string_buffer(_MESSAGE_SIZE), Measurement(size=ctypes.sizeof(Measurement))
         made, system = ctypes.c_void_p(), self._system(x)
-        if options.method:  # a treecode's plans measure their settings themselves
+        if self._ranks is not None:
+            status = library.gmxfmm_create_parallel_measured(made, options, ctypes.byref(self._ranks.structure), system, found, message,
+                                                             _MESSAGE_SIZE)
+            library.gmxfmm_destroy(made)
+        elif options.method:  # a treecode's plans measure their settings themselves
             status = library.gmxfmm_create_measured(made, options, system, found, None, None, message, _MESSAGE_SIZE)
             library.gmxfmm_destroy(made)
         else:

@@ -53,6 +53,22 @@ def main():
     with gmxfmm.Plan(x[some], q[some], comm=comm, method="treecode", theta=0.6, degree=8, leaf=60, num_threads=1) as plan:
         potential = plan.step(x[some], potential=True).potential
         check("all on one rank", len(potential) == 0 or np.linalg.norm(potential - exact[some]) < 1e-5 * np.linalg.norm(exact[some]))
+    # what is given is measured, of all ranks: 1500 targets are few enough to be all in the sample
+    given = {"comm": comm, "method": "treecode", "theta": 0.8, "leaf": 40, "num_threads": 1}
+    with gmxfmm.Plan(x[own], q[own], degree=3, **given) as plan:
+        step = plan.step(x[own], potential=True, field=True)
+        errors = [np.sqrt(comm.allreduce(np.sum((a - b[own]) ** 2)) / np.sum(b**2)) for a, b in ((step.potential, exact), (step.field, field))]
+        # the larger of two measures, with and without what is far above the median
+        check(f"measured {plan.measured_error} of {errors}", 0.999 * max(errors) <= plan.measured_error < 2 * max(errors))
+        check("not the same on all", len(set(comm.allgather(plan.measured_error))) == 1)
+        check("measured again", abs(plan.measure(x[own]).error - plan.measured_error) < 1e-6 * plan.measured_error)
+    with gmxfmm.Plan(x[own], q[own], degree=3, measure=False, **given) as plan:
+        check("nothing is measured", np.isnan(plan.measured_error))
+    try:
+        gmxfmm.Plan(x[own], q[own], degree=1, accuracy=1e-8, **given)
+        check("an accuracy that is missed", False)
+    except gmxfmm.Error as error:
+        check(str(error), "out of reach" in str(error) and error.status == "GMXFMM_ERROR_OPTION")
     for failure in failures:
         print(f"FAILED on rank {rank}: {failure}", flush=True)
     sys.exit(comm.allreduce(len(failures)) > 0)
