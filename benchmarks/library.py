@@ -284,32 +284,39 @@ def uneven(options):
     which other programs disturb less; there the treecode, which is slower, has no more than 100,000. --sphere: the FMM alone with so many on a sphere, over the time a charge of the largest cube."""
     rows, time = {}, "seconds" if options.device == "cuda" else "processor_s"
     sizes = options.sizes or [options.points]
-
-    def take(points, distribution, setting):
-        row = run(options.build, "treecode", "--points", points, "--threads", options.threads, "--samples", 200, "--field", "--dual",
-                  "--device", options.device, "--distribution", distribution, setting)[0]
-        key = points, distribution, setting
-        rows[key] = min(rows.get(key, row), row, key=lambda one: one[time])
-        print(f"{points} {distribution} {setting}: {row[time]} s", flush=True)
-
-    for points in sizes:
-        for _ in range(options.rounds):
-            for distribution in ("cube", "outlier", "cluster", "plummer", "sphere"):
-                for setting in ("fmm,1e-4", "treecode,1e-4")[:1 if options.device == "cpu" and points > 100000 else 2]:
-                    take(points, distribution, setting)
-    if options.sphere:
-        take(options.sphere, "sphere", "fmm,1e-4")
-    for (points, distribution, setting), row in rows.items():
-        cube = rows[min(points, max(sizes)), "cube", "fmm,1e-4"]
-        row["time_over_cube"] = round(row[time] / points / (cube[time] / cube["particles"]), 2)
-        print(f"{points} {distribution} {setting}: {row[time]} s, {row['time_over_cube']} of the FMM's in a cube, error {row['field_error']}", flush=True)
     head = header(options, "open", options.threads)
     head["command"] += f" --threads {options.threads} --sizes {' '.join(map(str, sizes))} --rounds {options.rounds}"
     head["command"] += f" --sphere {options.sphere}" if options.sphere else ""
     if options.device == "cuda":
         head["command"] += " --device cuda"
         head["gpu"] = gpu()
-    store(options, "open.json", head, rows=list(rows.values()))
+
+    def take(points, distribution, setting):
+        row = run(options.build, "treecode", "--points", points, "--threads", options.threads, "--samples", 200, "--field", "--dual",
+                  "--device", options.device, "--distribution", distribution, setting)[0]
+        key = points, distribution, setting
+        row["runs"] = rows.get(key, {"runs": 0})["runs"] + 1
+        rows[key] = {**min(rows.get(key, row), row, key=lambda one: one[time]), "runs": row["runs"]}
+        print(f"{points} {distribution} {setting}: {row[time]} s", flush=True)
+
+    def store_rows():
+        """After each round: a command that is stopped loses none before."""
+        for (points, distribution, setting), row in rows.items():
+            cube = rows[min(points, max(sizes)), "cube", "fmm,1e-4"]
+            row["time_over_cube"] = round(row[time] / points / (cube[time] / cube["particles"]), 2)
+        store(options, "open.json", head, rows=list(rows.values()))
+
+    for points in sizes:
+        for _ in range(options.rounds):
+            for distribution in ("cube", "outlier", "cluster", "plummer", "sphere"):
+                for setting in ("fmm,1e-4", "treecode,1e-4")[:1 if options.device == "cpu" and points > 100000 else 2]:
+                    take(points, distribution, setting)
+            store_rows()
+    if options.sphere:
+        take(options.sphere, "sphere", "fmm,1e-4")
+        store_rows()
+    for (points, distribution, setting), row in rows.items():
+        print(f"{points} {distribution} {setting}: {row[time]} s, {row['time_over_cube']} of the FMM's in a cube, error {row['field_error']}", flush=True)
 
 
 # ----------------------------------------------------------------------------------------------------------------- levels

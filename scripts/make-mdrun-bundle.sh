@@ -18,6 +18,12 @@ if [ -z "${GMXFMM_GMX:-}" ] && [ "$built" -nt "$gmx" ]; then
     die "make-mdrun-bundle.sh: $built is newer than $gmx: install it, or set GMXFMM_GMX to the one that is meant"
 fi
 
+# gmx has the library in it
+library=$LIBRARY_PREFIX/lib/libgmxfmm.a
+if [ "$library" -nt "$gmx" ]; then
+    die "make-mdrun-bundle.sh: $library is newer than $gmx, which has an earlier one in it: link gmx again (scripts/build-gromacs.sh)"
+fi
+
 rm -rf "$bundle"
 mkdir -p "$bundle/bin" "$bundle/lib" "$bundle/top" "$bundle/regression"/{complex,freeenergy}
 strip -o "$bundle/bin/gmx" "$gmx"

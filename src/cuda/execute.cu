@@ -30,8 +30,8 @@ enum
 static const double c_leastGain = 0.98;
 
 /* Shares of the first device that are tried, over equal ones: others have to fetch positions first. Of an octree it has
- * all but M2L of the leaves in any case. */
-static const double c_firstFarShares[] = {1, 1.2}, c_firstLeafShares[] = {1, 0.5};
+ * all but M2L of the leaves in any case; and where there are pair kernels of others these are on the first. */
+static const double c_firstFarShares[] = {1, 1.2}, c_firstSmallShares[] = {1, 0.5};
 
 /* Streams differ in priority, which a graph without this would lose. */
 #if CUDART_VERSION >= 11070
@@ -264,12 +264,19 @@ near_and_far(gmxfmm_plan* plan, const void* x, unsigned stages, const StepWanted
     const bool  near = any && has_own_part(d), slabs = far && has_slabs(plan), parts = (any || slabs) && has_parts(d);
     const bool  follows = near && far && near_follows_transform(plan);
     const bool  spectra = fmm_has_lattice_sums(plan) && (!has_s(plan) || d->s_pending || (virial && !has_z(plan)));
+    const bool  loaded  = has_parts(d) && d->parts->loaded;
     const SideWork side = {spectra, virial || plan->options.boundary == GMXFMM_VACUUM || moments_beside(plan),
                            spectra || !follows ? d->side : stream};
     FMM_CUDA(plan, cudaEventRecord(d->fork, stream));
     if (parts)
     {
         FMM_TRY(fmm_cuda_begin_parts(plan, wanted, any, slabs));
+    }
+    if (loaded)
+    {
+        FMM_CUDA(plan, cudaStreamWaitEvent(d->sums, d->fork, 0));
+        FMM_TRY(fmm_cuda_p2p_all(plan, d->sums));
+        FMM_CUDA(plan, cudaEventRecord(d->sums_done, d->sums));
     }
     if (far)
     {
@@ -287,6 +294,10 @@ near_and_far(gmxfmm_plan* plan, const void* x, unsigned stages, const StepWanted
     if (follows)
     {
         FMM_TRY(near_field(plan, wanted, d->spectrum_done, stream));
+    }
+    if (loaded)
+    {
+        FMM_CUDA(plan, cudaStreamWaitEvent(stream, d->sums_done, 0));
     }
     if (has_parts(d) && d->parts->timed)
     {
@@ -334,7 +345,7 @@ static gmxfmm_status balance_near(gmxfmm_plan* plan, const void* x)
 {
     fmm_device*  d     = plan->device;
     DeviceParts* parts = d->parts;
-    double       base[GMXFMM_MAX_DEVICES], ms[GMXFMM_MAX_DEVICES], best[GMXFMM_MAX_DEVICES], least = 0, beside = 0;
+    double       base[GMXFMM_MAX_DEVICES], ms[GMXFMM_MAX_DEVICES], best[GMXFMM_MAX_DEVICES], least = 0;
     FMM_TRY(fmm_cuda_permute(plan, x, fmm_cuda_position_copies(plan), d->own));
     FMM_TRY(fmm_cuda_assign_parts(plan, d->own));
     FMM_TRY(time_parts(plan, x, GMXFMM_STAGE_FAR, base));
@@ -342,14 +353,6 @@ static gmxfmm_status balance_near(gmxfmm_plan* plan, const void* x)
     {
         FMM_TRY(fmm_cuda_assign_parts(plan, d->own));
         FMM_TRY(time_parts(plan, x, GMXFMM_STAGE_NEAR | GMXFMM_STAGE_FAR, ms));
-        if (round == 0 && plan->options.pairs_beside)
-        {
-            /* pair kernels of others run on the first device: as long as all of the near field would take on one */
-            const auto k = std::max_element(parts->share, parts->share + parts->num) - parts->share;
-            beside       = std::max(ms[k] - base[k], 0.0) / parts->share[k];
-            base[0] += beside;
-        }
-        ms[0] += beside;
         const double slowest = *std::max_element(ms, ms + parts->num);
         if (round == 0 || slowest < least)
         {
@@ -421,7 +424,7 @@ static gmxfmm_status try_far_shares(gmxfmm_plan* plan, const void* x)
     double             least = 0;
     FMM_TRY(time_fields(plan, x, &least));
     least *= c_leastGain;
-    for (const double times_equal : plan->domain.tree != NULL ? c_firstLeafShares : c_firstFarShares)
+    for (const double times_equal : plan->domain.tree != NULL || parts->loaded ? c_firstSmallShares : c_firstFarShares)
     {
         std::fill_n(s.near, parts->num, 1.0 / parts->num);
         s.far[0] = times_equal / parts->num;
@@ -471,9 +474,11 @@ static gmxfmm_status try_shares(gmxfmm_plan* plan, const void* x)
 
 gmxfmm_status fmm_cuda_measure_shares(gmxfmm_plan* plan, const void* x)
 {
-    plan->device->parts->timed = true;
+    DeviceParts* parts         = plan->device->parts;
+    parts->timed               = true;
+    parts->loaded              = plan->options.pairs_beside != 0;
     const gmxfmm_status status = try_shares(plan, x);
-    plan->device->parts->timed = false;
+    parts->timed = parts->loaded = false;
     return status;
 }
 
@@ -691,12 +696,20 @@ time_graph(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output,
     return GMXFMM_OK;
 }
 
-/* Adds what a step takes longer if near field and as much again run beside the far field, all else being as it is. */
+/* Adds what a step takes longer if near field and as much again run beside the far field, all else being as it is. On
+ * several devices, of which only the first has as much again, that is timed in its place. */
 static gmxfmm_status
 add_pairs_beside(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, int num, double* seconds)
 {
     gmxfmm_device_output part = *output;
     double               near = 0, far = 0;
+    if (has_parts(plan->device))
+    {
+        plan->device->parts->loaded = true;
+        const gmxfmm_status status  = time_graph(plan, x, output, num, seconds);
+        plan->device->parts->loaded = false;
+        return status;
+    }
     part.stages = GMXFMM_STAGE_NEAR;
     FMM_TRY(time_graph(plan, x, &part, num, &near));
     part.stages = GMXFMM_STAGE_FAR;

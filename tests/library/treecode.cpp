@@ -204,6 +204,10 @@ void solveAsRank(treecode_options   options,
     EXPECT_EQ(treecode_set_charges(t, static_cast<std::int64_t>(own.size()), q.data()), GMXFMM_OK);
     EXPECT_EQ(treecode_ranks_assign(t, x.data(), q.data(), m, places), GMXFMM_OK) << treecode_message(t);
     EXPECT_EQ(treecode_execute(t, x.data(), &out), GMXFMM_OK) << treecode_message(t);
+    /* as gmxfmm_execute does: no rank frees what another one still reads */
+    const char        here = 0;
+    std::vector<char> met_here(static_cast<std::size_t>(comm.size));
+    EXPECT_EQ(comm.all_gather(comm.context, &here, sizeof(here), met_here.data()), 0);
     *energy = out.energy;
     for (std::size_t k = 0; k < met.size(); k++)
     {

@@ -81,6 +81,7 @@ struct DeviceParts
     bool        leaves;      /* they share M2L of an octree's leaves */
     int64_t     leaf_arrays; /* version that they have operators for */
     bool        timed;       /* steps record `begin` and `end` of the parts and the first device */
+    bool        loaded;      /* steps are only timed: all of the near field stands for pair kernels of others */
     char        note[640];   /* devices that are not used, and why the far field is not shared */
     /* what the shares were measured for */
     int measured_n, measured_targets, measured_order, measured_near, measured_tiles;

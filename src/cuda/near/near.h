@@ -9,6 +9,9 @@
 
 /* p2p.cu: near pairs of all targets, or of the first device's part (parts.h). */
 gmxfmm_status fmm_cuda_p2p(gmxfmm_plan* plan, const StepWanted& wanted, cudaStream_t stream);
+
+/* Forces by all tiles on the plan's own device, whatever parts the near field has: a load for measurements. */
+gmxfmm_status fmm_cuda_p2p_all(gmxfmm_plan* plan, cudaStream_t stream);
 /* Of a part on another device, which is the current one. */
 gmxfmm_status fmm_cuda_p2p_part(gmxfmm_plan* plan, DevicePart* part, const StepWanted& wanted);
 /* The part of the near virial due to forces through the faces of the box, for cells of one level; it needs the

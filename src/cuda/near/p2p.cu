@@ -862,6 +862,19 @@ gmxfmm_status fmm_cuda_p2p(gmxfmm_plan* plan, const StepWanted& wanted, cudaStre
 }
 
 template <class R>
+static gmxfmm_status launch_all(gmxfmm_plan* plan, cudaStream_t stream)
+{
+    fmm_device* d = plan->device;
+    return launch_wanted<R>(plan, {0, 0, 0},
+                            {fmm_cuda_p2p_args<R>(plan), targets_of(d)->launched_tiles, &d->allowed, stream});
+}
+
+gmxfmm_status fmm_cuda_p2p_all(gmxfmm_plan* plan, cudaStream_t stream)
+{
+    return is_double(plan) ? launch_all<double>(plan, stream) : launch_all<float>(plan, stream);
+}
+
+template <class R>
 static gmxfmm_status launch_part(gmxfmm_plan* plan, DevicePart* part, const StepWanted& wanted)
 {
     P2pArgs<R> a    = fmm_cuda_p2p_args<R>(plan);

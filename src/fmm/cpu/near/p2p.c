@@ -140,14 +140,18 @@ static int gather_leaves(const gmxfmm_plan* plan, const near_places* at, const r
 static int
 gather(const gmxfmm_plan* plan, const near_places* at, const real* q, int target, const int* c, const near_list* list)
 {
-    const fmm_cells* cells = &plan->domain.cells;
-    int              num   = fmm_is_adaptive(plan) ? gather_leaves(plan, at, q, target, list) : 0;
-    for (int o = 0; o < cells->num_near && !fmm_is_adaptive(plan); o++)
+    static const double c_none[3] = {0, 0, 0};
+    const fmm_cells*    cells     = &plan->domain.cells;
+    const int*          start     = plan->cpu->sources.cell_start;
+    const near_places   places    = *at; /* copies, which stores to the list cannot change */
+    const near_list     to        = *list;
+    const int           adaptive = fmm_is_adaptive(plan), num_near = adaptive ? 0 : cells->num_near;
+    int                 num = adaptive ? gather_leaves(plan, at, q, target, list) : 0;
+    for (int o = 0; o < num_near; o++)
     {
         const int cell  = fmm_near_of(plan, target, c, o);
-        const int begin = plan->cpu->sources.cell_start[cell], count = plan->cpu->sources.cell_start[cell + 1] - begin;
-        static const double c_none[3] = {0, 0, 0};
-        append(at, q, begin, count, at->shifted ? cells->near_shift[o] : c_none, list, num);
+        const int begin = start[cell], count = start[cell + 1] - begin;
+        append(&places, q, begin, count, places.shifted ? cells->near_shift[o] : c_none, &to, num);
         num += count;
     }
     for (int i = 0; i < VLEN; i++)

@@ -37,6 +37,7 @@ struct fmm_treecode_ranks
     treecode_route sources, targets;
     int            separate;      /* some rank has targets */
     int64_t        num_clusters;  /* of all ranks */
+    int64_t        charges;       /* version of those that the owners have; -1: none */
     double *       given, *owned; /* 4 numbers of each particle, on their way */
     size_t         given_room, owned_room;
     outcome*       outcomes; /* of the ranks */
@@ -72,7 +73,8 @@ static void free_assigned(gmxfmm_plan* plan)
     treecode_route_free(&r->sources);
     treecode_route_free(&r->targets);
     plan->bytes -= r->bytes;
-    r->bytes = 0;
+    r->bytes   = 0;
+    r->charges = -1;
 }
 
 void fmm_treecode_ranks_destroy(gmxfmm_plan* plan)
@@ -90,7 +92,7 @@ void fmm_treecode_ranks_destroy(gmxfmm_plan* plan)
     fmm_treecode_destroy(plan);
 }
 
-/* Charges travel with the particles, in each step. */
+/* Charges travel with the particles, in the next assignment or step. */
 gmxfmm_status fmm_treecode_ranks_set_charges(gmxfmm_plan* plan)
 {
     (void)plan;
@@ -255,15 +257,18 @@ static gmxfmm_status reserve(gmxfmm_plan* plan)
     return fmm_agree(plan, made ? GMXFMM_OK : no_memory(plan));
 }
 
-/* The sources' places, 3 n, and behind them charges, at the owners. */
+/* The sources' places, 3 n, at the owners, and their charges at q; NULL: without these. */
 static gmxfmm_status send_sources(gmxfmm_plan* plan, const void* x, double* q)
 {
     struct fmm_treecode_ranks* r     = plan->treecode_ranks;
     double                     begin = fmm_time();
     pack(&r->sources, x, plan->options.array_type, 3, r->given, plan->num_threads);
     gmxfmm_status status = treecode_route_there(&r->sources, plan->ranks, 3, r->given, r->owned);
-    pack(&r->sources, plan->charges.q, GMXFMM_DOUBLE, 1, r->given, plan->num_threads);
-    status = status == GMXFMM_OK ? treecode_route_there(&r->sources, plan->ranks, 1, r->given, q) : status;
+    if (q != NULL && status == GMXFMM_OK)
+    {
+        pack(&r->sources, plan->charges.q, GMXFMM_DOUBLE, 1, r->given, plan->num_threads);
+        status = treecode_route_there(&r->sources, plan->ranks, 1, r->given, q);
+    }
     plan->treecode_ranks->info.time_travel += lap(&begin);
     return status;
 }
@@ -283,7 +288,8 @@ static gmxfmm_status assign_owned(gmxfmm_plan* plan, const double* y)
     {
         return status;
     }
-    status = treecode_ranks_assign(t, r->owned, q, m, y);
+    r->charges = plan->charges.version;
+    status     = treecode_ranks_assign(t, r->owned, q, m, y);
     if (status != GMXFMM_OK)
     {
         return failed(plan, status);
@@ -440,21 +446,22 @@ static gmxfmm_status check_step(gmxfmm_plan* plan, const void** x, const gmxfmm_
                                : check_places(plan, x, NULL);
 }
 
-/* The sources and their charges for a step. */
-static gmxfmm_status send_charged(gmxfmm_plan* plan, const void* x)
+/* The sources for a step, and their charges where these are new. */
+static gmxfmm_status send_charged(gmxfmm_plan* plan, const void* x, int with_charges)
 {
     struct fmm_treecode_ranks* r = plan->treecode_ranks;
     treecode*                  t = fmm_treecode_sums(plan);
-    if (t->q != NULL)
-    {
-        return send_sources(plan, x, t->q);
-    }
-    double* const q      = r->owned + 3 * r->sources.owned; /* on their way to the device */
-    gmxfmm_status status = send_sources(plan, x, q);
-    if (status == GMXFMM_OK)
+    /* on their way to a device */
+    double* const q      = t->q != NULL ? t->q : r->owned + 3 * r->sources.owned;
+    gmxfmm_status status = send_sources(plan, x, with_charges ? q : NULL);
+    if (status == GMXFMM_OK && with_charges && t->q == NULL)
     {
         status = t->options.stages->take_charges(t, q);
         status = fmm_agree(plan, status == GMXFMM_OK ? status : failed(plan, status));
+    }
+    if (with_charges)
+    {
+        r->charges = status == GMXFMM_OK ? plan->charges.version : -1;
     }
     return status;
 }
@@ -464,15 +471,15 @@ static gmxfmm_status execute_all(gmxfmm_plan* plan, const void* x, gmxfmm_output
     struct fmm_treecode_ranks* r        = plan->treecode_ranks;
     treecode*                  t        = fmm_treecode_sums(plan);
     const int64_t              m        = targets_of(r)->owned;
-    double                     wants[3] = {output->potential != NULL, output->field != NULL || output->force != NULL,
-                                           output->want_energy != 0},
-           room[3];
+    double                     wants[4] = {output->potential != NULL, output->field != NULL || output->force != NULL,
+                                           output->want_energy != 0, r->charges != plan->charges.version},
+           room[4];
     double          begin = fmm_time();
     treecode_output out   = {0};
     treecode_info   info;
     gmxfmm_status   status = fmm_agree(plan, check_step(plan, &x, output));
-    status = status == GMXFMM_OK ? fmm_ranks_reduce(&plan->ranks->comm, FMM_RANKS_MAX, wants, room, 3) : status;
-    status = status == GMXFMM_OK ? send_charged(plan, x) : status;
+    status = status == GMXFMM_OK ? fmm_ranks_reduce(&plan->ranks->comm, FMM_RANKS_MAX, wants, room, 4) : status;
+    status = status == GMXFMM_OK ? send_charged(plan, x, wants[3] > 0) : status;
     if (status != GMXFMM_OK)
     {
         return status;
