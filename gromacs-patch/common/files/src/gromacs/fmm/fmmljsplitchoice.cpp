@@ -120,9 +120,8 @@ std::vector<double> numbersOfTypes(const gmx_mtop_t& mtop)
 //! Returns the volume of the box; without one, and of films, that of so many atoms in water
 double volumeOfAtoms(const t_inputrec& inputrec, const gmx_mtop_t& mtop, const matrix box)
 {
-    constexpr double c_density = 100; // nm^-3
     return inputrec.pbcType == PbcType::No || isFilm(inputrec.pbcType, inputrec.nwall)
-                   ? mtop.natoms / c_density
+                   ? volumeOfFilm(mtop.natoms)
                    : static_cast<double>(box[XX][XX]) * box[YY][YY] * box[ZZ][ZZ];
 }
 

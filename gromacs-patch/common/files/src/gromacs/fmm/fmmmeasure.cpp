@@ -22,6 +22,7 @@
 #include "gromacs/utility/stringutil.h"
 
 #include "fmmplan.h"
+#include "fmmslab.h"
 #include "fmmsystem.h"
 
 namespace gmx
@@ -64,33 +65,41 @@ std::vector<real> coordinatesBefore(ArrayRef<const RVec> x)
     return before;
 }
 
+//! Returns the volume that a pressure is of; zero in open systems, which have none
+double volumeOfPressure(const double* box, int numAtoms)
+{
+    if (box == nullptr)
+    {
+        return 0;
+    }
+    return hasVolume(box) ? box[0] * box[4] * box[8] : volumeOfFilm(numAtoms);
+}
+
 /*! \brief Returns by how much an element of the virial may be wrong
  *
  * At the default accuracy this is 1 bar in the pressure. (PME with a force
  * error of 7e-4 is 3 bar off in water.) In small systems, whose pressure is
- * worse than that of large ones, it also keeps the energy from wandering. No
+ * worse than that of large ones, and in films, whose forces alone would be
+ * less exact than those of a box, it also keeps the energy from wandering. No
  * more than single precision allows is asked for.
  */
-double allowedVirialError(const double* box, double accuracy)
+double allowedVirialError(double volume, double accuracy)
 {
     constexpr double c_perAccuracy = 2500, c_least = 0.2; // bar
-    if (!hasVolume(box))
+    if (volume == 0)
     {
         return std::numeric_limits<double>::infinity(); // there is no pressure
     }
-    const double volume   = box[0] * box[4] * box[8];
     const double pressure = std::max(c_least, c_perAccuracy * accuracy);
     return 0.5 * volume * pressure / c_presfac;
 }
 
 //! Returns the parameters of a measurement, and what came of them, as a line
-std::string tableLine(const gmxfmm_measurement& m, const double* box)
+std::string tableLine(const gmxfmm_measurement& m, double volume)
 {
     const std::string cells = formatString("%d x %d x %d", m.grid[0], m.grid[1], m.grid[2]);
     const std::string pressure =
-            hasVolume(box)
-                    ? formatString("%10.2f", 2 * c_presfac * m.virial_error / (box[0] * box[4] * box[8]))
-                    : "";
+            volume > 0 ? formatString("%10.2f", 2 * c_presfac * m.virial_error / volume) : "";
     return formatString("%10s %6d %16s %11d %10.1e %10.1e %10.1e%s %9.2f\n",
                         gmxfmm_m2l_name(m.m2l),
                         m.order,
@@ -115,6 +124,7 @@ FmmMeasuredError measureFmmError(const gmx_mtop_t&    mtop,
     const std::vector<real> charges    = fmmCharges(mtop, lambda);
     const FmmExclusionLists exclusions = fmmExclusionLists(fmmExclusions(mtop), mtop.natoms);
     const std::vector<real> before     = coordinatesBefore(x);
+    const double            volume     = volumeOfPressure(box, mtop.natoms);
     gmxfmm_system           system     = {};
     system.size                        = sizeof(system);
     system.n                           = mtop.natoms;
@@ -152,7 +162,7 @@ FmmMeasuredError measureFmmError(const gmx_mtop_t&    mtop,
         // with cells that are small by request, those of atoms that have just been assigned
         constexpr double                           c_any = std::numeric_limits<double>::infinity();
         const std::array<std::array<double, 2>, 3> allowed = {
-            { { options->accuracy, allowedVirialError(box, options->accuracy) },
+            { { options->accuracy, allowedVirialError(volume, options->accuracy) },
               { options->accuracy, c_any },
               { c_any, c_any } }
         };
@@ -195,11 +205,11 @@ FmmMeasuredError measureFmmError(const gmx_mtop_t&    mtop,
                  "    method  order            cells  separation   expected   measured      moved%s ms "
                  "a step\n",
             gmxfmm_reference_uncertainty(reference.get()),
-            hasVolume(box) ? ", and the worst of an element of the pressure" : "",
-            hasVolume(box) ? "       bar" : "");
+            volume > 0 ? ", and the worst of an element of the pressure" : "",
+            volume > 0 ? "       bar" : "");
     for (int i = 0; i < numTried; i++)
     {
-        result.table += tableLine(tried[i], box);
+        result.table += tableLine(tried[i], volume);
     }
     return result;
 }

@@ -22,6 +22,12 @@ bool isFilm(const PbcType pbcType, const int numWalls)
     return pbcType == PbcType::XY && numWalls != 2;
 }
 
+double volumeOfFilm(const int numAtoms)
+{
+    constexpr double c_density = 100; // nm^-3
+    return numAtoms / c_density;
+}
+
 FmmPeriodicity fmmPeriodicity(const t_inputrec& inputrec)
 {
     return inputrec.pbcType != PbcType::XY            ? FmmPeriodicity::Box

@@ -27,6 +27,9 @@ namespace gmx
  */
 bool isFilm(PbcType pbcType, int numWalls);
 
+//! Returns the volume in nm^3 of so many atoms of water, of which the pressure of a film is said to be
+double volumeOfFilm(int numAtoms);
+
 //! Returns along which box vectors a system has images, unless it has none
 FmmPeriodicity fmmPeriodicity(const t_inputrec& inputrec);
 
