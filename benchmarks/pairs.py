@@ -24,9 +24,10 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import library as results  # noqa: E402
 
+# alone: the package would load a library
 spec = importlib.util.spec_from_file_location("header", ROOT / "python" / "gmxfmm" / "_header.py")
-Header = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(Header)
+header = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(header)
 
 CASES = {  # copies of 648 atoms along an edge, or points; options; whether energy and virial are wanted
     "water, 5,184 atoms, order 8, 7^3 cells": (2, {"order": 8, "grid": (7, 7, 7)}),
@@ -70,7 +71,7 @@ class Version:
         found = [path for name in ("library", "library-cuda") if (path := checkout / "build" / name / "src" / "fmm" / "libgmxfmm.so").exists()]
         if not found:
             sys.exit(f"pairs.py: no build/library or build/library-cuda with libgmxfmm.so in {checkout}")
-        self.header = Header.Header(checkout / "src" / "fmm" / "gmxfmm.h")
+        self.header = header.Header(checkout / "src" / "fmm" / "gmxfmm.h")
         self.library = ctypes.CDLL(str(found[0].resolve()))
         self.options, self.output = (self.header.structure("gmxfmm_" + name) for name in ("options", "output"))
         self.constants = {name: value for enum in self.header.enums.values() for name, value in enum.items()}
@@ -78,12 +79,8 @@ class Version:
         self.library.gmxfmm_message.restype = ctypes.c_char_p
         self.commit = subprocess.run(["git", "-C", str(checkout), "describe", "--always", "--dirty"], capture_output=True, text=True, check=True).stdout.strip()
 
-    def plan(self, system, settings, everything, threads):
-        return Plan(self, system, settings, everything, threads)
-
     def constant(self, value):
-        found = [number for name, number in self.constants.items() if name in (f"GMXFMM_{value}", f"GMXFMM_M2L_{value}")]
-        return found[0]
+        return self.constants.get(f"GMXFMM_{value}", self.constants.get(f"GMXFMM_M2L_{value}"))
 
 
 class Plan:
@@ -164,7 +161,7 @@ def main():
         if options.cases and not any(word in name for word in options.cases):
             continue
         system = water(size) if size < 100 else points(size)
-        plans = [version.plan(system, settings, bool(everything), options.threads) for version in versions]
+        plans = [Plan(version, system, settings, bool(everything), options.threads) for version in versions]
         rounds = options.rounds * (1 if len(system[0]) > 50_000 else 3)
         record = {"case": name, "settings": settings, "step": in_turns(plans, "step", rounds), "assign": in_turns(plans, "assign", rounds)}
         record["same_bits"] = bool((plans[0].results == plans[1].results).all())
@@ -174,7 +171,6 @@ def main():
         print(f"{name:62} step {record['step']['after_over_before']:.3f} {record['step']['quartiles']}  assign {record['assign']['after_over_before']:.3f}"
               f"  {'same bits' if record['same_bits'] else 'other bits'}", flush=True)
     if options.store:
-        options.note = options.note or ""
         head = results.header(options, "pairs-cpu", options.threads)
         head["command"] = "benchmarks/pairs.py BEFORE AFTER --store"
         results.store(options, "pairs-cpu.json", head, before=versions[0].commit, after=versions[1].commit, records=records)

@@ -425,13 +425,16 @@ static void to_centre(const double* x, int64_t begin, int64_t end, double centre
 /* The same of x[3] of sources, those without charge moved away. */
 static void sources_to_centre(const treecode* t, int64_t begin, int64_t end, const double* centre, real* const* out)
 {
-    for (int64_t s = begin; s < end && t->uncharged; s++)
-    {
-        out[0][s - begin] = (real)(t->sorted_q[s] != 0 ? t->sources.x[0][s] - centre[0] : c_away);
-    }
     if (!t->uncharged)
     {
         to_centre(t->sources.x[0], begin, end, centre[0], out[0]);
+    }
+    else
+    {
+        for (int64_t s = begin; s < end; s++)
+        {
+            out[0][s - begin] = (real)(t->sorted_q[s] != 0 ? t->sources.x[0][s] - centre[0] : c_away);
+        }
     }
     to_centre(t->sources.x[1], begin, end, centre[1], out[1]);
     to_centre(t->sources.x[2], begin, end, centre[2], out[2]);
