@@ -14,8 +14,9 @@ Assumed, all of it in the record:
 - sums take as long an evaluation on each GPU as on one; nothing of the exchange is hidden behind them
 - stages of the host and the tree cost as much a particle as on two ranks; bisection, as much a level; lists grow with the trees that each
   batch meets, one test a rank beside as many as one rank's batches have clusters
-- ranks on hosts of their own, with a port of NDR InfiniBand each: 400 Gb/s, published; latency 2 us a step of a collective call, 1 us a
-  message, the upper end of what is published for MPI (1 to 2 us). A second row has a tenth of that: 40 Gb/s, 20 us, 10 us
+- ranks on hosts of their own, with a port of NDR InfiniBand each: 400 Gb/s (NVIDIA, ConnectX-7 user manual); latency 2 us a step of a
+  collective call, 1 us a message, as published for MPI on slower networks (osu_latency: 1.26 us, QLogic, InfiniPath manual IB6054601-00;
+  NetPIPE: 1.93 us, Cisco 2014, MPI over 40Gb Ethernet). A second row has a tenth of that: 40 Gb/s, 20 us, 10 us
 - all particles travel, 32 bytes there at an assignment and at a step, and 8 back; of a tree 72 bytes a cluster go to all
 -> results/nvidia-h200/treecode-ranks-model.json
 """
