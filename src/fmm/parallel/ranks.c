@@ -178,20 +178,13 @@ gmxfmm_status fmm_ranks_some_each(const fmm_ranks* ranks,
     {
         const size_t sent     = (size_t)(send_start[r + 1] - send_start[r]) * bytes;
         const size_t received = (size_t)(receive_start[r + 1] - receive_start[r]) * bytes;
-        if (sent + received == 0)
+        if (r == comm->rank || sent + received == 0)
         {
             continue;
         }
-        const char* from = sent > 0 ? (const char*)send + (size_t)send_start[r] * bytes : NULL;
-        char*       to   = received > 0 ? (char*)receive + (size_t)receive_start[r] * bytes : NULL;
-        if (r == comm->rank)
-        {
-            fmm_ranks_copy(to, from, received, comm->size);
-        }
-        else
-        {
-            ranks->parcels[num++] = (gmxfmm_parcel){r, from, sent, to, received};
-        }
+        const char* from      = sent > 0 ? (const char*)send + (size_t)send_start[r] * bytes : NULL;
+        char*       to        = received > 0 ? (char*)receive + (size_t)receive_start[r] * bytes : NULL;
+        ranks->parcels[num++] = (gmxfmm_parcel){r, from, sent, to, received};
     }
     return exchange(comm, num, ranks->parcels);
 }

@@ -50,7 +50,7 @@ gmxfmm_status fmm_ranks_send_parcels(const fmm_ranks* ranks, int num);
 gmxfmm_status fmm_ranks_one_each(const fmm_ranks* ranks, size_t bytes, const void* send, void* receive);
 
 /* Items of `bytes`: send_start[r] .. send_start[r + 1] - 1 for rank r, receive_start[r] .. receive_start[r + 1] - 1 of
- * it. */
+ * it. Those of a rank for itself stay where they are. */
 gmxfmm_status fmm_ranks_some_each(const fmm_ranks* ranks,
                                   size_t           bytes,
                                   const void*      send,

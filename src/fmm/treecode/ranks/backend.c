@@ -67,11 +67,12 @@ gmxfmm_status fmm_treecode_ranks_create(gmxfmm_plan* plan)
                : fmm_treecode_create(plan);
 }
 
-static void free_assigned(gmxfmm_plan* plan)
+/* Particles of no rank; memory stays for the next ones. */
+static void forget_assigned(gmxfmm_plan* plan)
 {
     struct fmm_treecode_ranks* r = plan->treecode_ranks;
-    treecode_route_free(&r->sources);
-    treecode_route_free(&r->targets);
+    r->sources.given = r->sources.owned = 0;
+    r->targets.given = r->targets.owned = 0;
     plan->bytes -= r->bytes;
     r->bytes   = 0;
     r->charges = -1;
@@ -81,7 +82,9 @@ void fmm_treecode_ranks_destroy(gmxfmm_plan* plan)
 {
     if (plan->treecode_ranks != NULL)
     {
-        free_assigned(plan);
+        forget_assigned(plan);
+        treecode_route_free(&plan->treecode_ranks->sources);
+        treecode_route_free(&plan->treecode_ranks->targets);
         free(plan->treecode_ranks->given);
         free(plan->treecode_ranks->owned);
         free(plan->treecode_ranks->outcomes);
@@ -147,26 +150,12 @@ static gmxfmm_status check_places(gmxfmm_plan* plan, const void** given, const d
                    : fmm_fail(plan, GMXFMM_ERROR_POSITION, "the position of target %lld is not finite", (long long)bad);
 }
 
-/* `numbers` each of particles or targets into the array on their way. */
-static void
-pack(const treecode_route* route, const void* from, gmxfmm_precision type, int numbers, double* to, int num_threads)
-{
-#pragma omp parallel for schedule(static) num_threads(num_threads)
-    for (int64_t k = 0; k < route->given; k++)
-    {
-        for (int d = 0; d < numbers; d++)
-        {
-            const int64_t i     = route->index[k] * numbers + d;
-            to[numbers * k + d] = type == GMXFMM_DOUBLE ? ((const double*)from)[i] : (double)((const float*)from)[i];
-        }
-    }
-}
-
 /* Numbers of results, and their products with a charge each where q is not NULL, to the caller. */
 static void deliver(
-    const gmxfmm_plan* plan, const treecode_route* route, const double* from, int numbers, const double* q, void* to)
+    const gmxfmm_plan* plan, const treecode_route* route, const double* owned, int numbers, const double* q, void* to)
 {
-    const gmxfmm_precision type = plan->options.array_type;
+    const double* const    travel = plan->treecode_ranks->given;
+    const gmxfmm_precision type   = plan->options.array_type;
     if (to == NULL)
     {
         return;
@@ -174,10 +163,11 @@ static void deliver(
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads)
     for (int64_t k = 0; k < route->given; k++)
     {
+        const double* from = treecode_route_item(route, numbers, owned, travel, k);
         for (int d = 0; d < numbers; d++)
         {
             const int64_t i     = route->index[k] * numbers + d;
-            const double  value = q != NULL ? from[numbers * k + d] * q[route->index[k]] : from[numbers * k + d];
+            const double  value = q != NULL ? from[d] * q[route->index[k]] : from[d];
             if (type == GMXFMM_DOUBLE)
             {
                 ((double*)to)[i] = value;
@@ -195,8 +185,8 @@ static gmxfmm_status deal(gmxfmm_plan* plan, treecode_route* route, int64_t n, c
 {
     const int     threads = plan->num_threads;
     double*       copy    = type == GMXFMM_SINGLE ? malloc((3 * (size_t)n + 1) * sizeof(*copy)) : NULL;
-    int*          owner   = malloc(((size_t)n + 1) * sizeof(*owner));
-    const int     made    = owner != NULL && (copy != NULL || type == GMXFMM_DOUBLE);
+    int* const    owner   = (int*)plan->treecode_ranks->given; /* which nothing travels in yet */
+    const int     made    = copy != NULL || type == GMXFMM_DOUBLE;
     const double* places  = type == GMXFMM_SINGLE ? copy : x;
     double        begin   = fmm_time();
     gmxfmm_status status  = fmm_agree(plan, made ? GMXFMM_OK : no_memory(plan));
@@ -216,7 +206,6 @@ static gmxfmm_status deal(gmxfmm_plan* plan, treecode_route* route, int64_t n, c
     status = status == GMXFMM_OK
                  ? treecode_route_make(route, plan->ranks, n, owner, threads, plan->message, sizeof(plan->message))
                  : status;
-    free(owner);
     plan->treecode_ranks->info.time_travel += lap(&begin);
     return status;
 }
@@ -244,15 +233,22 @@ static int renew(double** array, size_t* room, size_t num)
     return *array != NULL;
 }
 
-/* Memory for what travels. */
-static gmxfmm_status reserve(gmxfmm_plan* plan)
+/* Memory for what the given particles travel in. */
+static gmxfmm_status reserve_given(gmxfmm_plan* plan)
+{
+    struct fmm_treecode_ranks* r     = plan->treecode_ranks;
+    const size_t               given = c_numbers * (size_t)larger(plan->particles.n, plan->particles.num_targets);
+    return renew(&r->given, &r->given_room, given) ? GMXFMM_OK : no_memory(plan);
+}
+
+/* Memory for what comes to their owners. */
+static gmxfmm_status reserve_owned(gmxfmm_plan* plan)
 {
     struct fmm_treecode_ranks* r       = plan->treecode_ranks;
     const treecode_route*      targets = targets_of(r);
-    const size_t               given   = c_numbers * (size_t)larger(r->sources.given, targets->given);
     const size_t               owned   = c_numbers * (size_t)larger(r->sources.owned, targets->owned);
-    const int made = renew(&r->given, &r->given_room, given) && renew(&r->owned, &r->owned_room, owned);
-    r->bytes       = r->sources.bytes + r->targets.bytes + (r->given_room + r->owned_room) * sizeof(double);
+    const int                  made    = renew(&r->owned, &r->owned_room, owned);
+    r->bytes = r->sources.bytes + r->targets.bytes + (r->given_room + r->owned_room) * sizeof(double);
     plan->bytes += r->bytes;
     return fmm_agree(plan, made ? GMXFMM_OK : no_memory(plan));
 }
@@ -262,12 +258,12 @@ static gmxfmm_status send_sources(gmxfmm_plan* plan, const void* x, double* q)
 {
     struct fmm_treecode_ranks* r     = plan->treecode_ranks;
     double                     begin = fmm_time();
-    pack(&r->sources, x, plan->options.array_type, 3, r->given, plan->num_threads);
-    gmxfmm_status status = treecode_route_there(&r->sources, plan->ranks, 3, r->given, r->owned);
+    gmxfmm_status status = treecode_route_there(&r->sources, plan->ranks, 3, x, plan->options.array_type, r->given,
+                                                r->owned, plan->num_threads);
     if (q != NULL && status == GMXFMM_OK)
     {
-        pack(&r->sources, plan->charges.q, GMXFMM_DOUBLE, 1, r->given, plan->num_threads);
-        status = treecode_route_there(&r->sources, plan->ranks, 1, r->given, q);
+        status = treecode_route_there(&r->sources, plan->ranks, 1, plan->charges.q, GMXFMM_DOUBLE, r->given, q,
+                                      plan->num_threads);
     }
     plan->treecode_ranks->info.time_travel += lap(&begin);
     return status;
@@ -320,22 +316,23 @@ static gmxfmm_status assign_all(gmxfmm_plan* plan, const void* x)
     const int64_t              m        = plan->particles.num_targets;
     double                     separate = m > 0, room;
     double*                    y        = NULL;
-    gmxfmm_status              status   = fmm_agree(plan, check_places(plan, &x, plan->particles.target_x));
-    free_assigned(plan);
+    gmxfmm_status              status   = check_places(plan, &x, plan->particles.target_x);
+    forget_assigned(plan);
+    status = fmm_agree(plan, status == GMXFMM_OK ? reserve_given(plan) : status);
     status = status == GMXFMM_OK ? fmm_ranks_reduce(&plan->ranks->comm, FMM_RANKS_MAX, &separate, &room, 1) : status;
     r->separate = separate > 0;
     status = status == GMXFMM_OK ? deal(plan, &r->sources, plan->particles.n, x, plan->options.array_type) : status;
     status = status == GMXFMM_OK && r->separate ? deal(plan, &r->targets, m, plan->particles.target_x, GMXFMM_DOUBLE)
                                                 : status;
-    status = status == GMXFMM_OK ? reserve(plan) : status;
+    status = status == GMXFMM_OK ? reserve_owned(plan) : status;
     if (status == GMXFMM_OK && r->separate)
     {
         y      = malloc((3 * (size_t)r->targets.owned + 1) * sizeof(*y));
         status = fmm_agree(plan, y != NULL ? GMXFMM_OK : no_memory(plan));
         if (status == GMXFMM_OK)
         {
-            pack(&r->targets, plan->particles.target_x, GMXFMM_DOUBLE, 3, r->given, plan->num_threads);
-            status = treecode_route_there(&r->targets, plan->ranks, 3, r->given, y);
+            status = treecode_route_there(&r->targets, plan->ranks, 3, plan->particles.target_x, GMXFMM_DOUBLE,
+                                          r->given, y, plan->num_threads);
         }
     }
     status = status == GMXFMM_OK ? send_sources(plan, x, r->owned + 3 * r->sources.owned) : status;
@@ -406,16 +403,17 @@ static gmxfmm_status bring_back(gmxfmm_plan* plan, gmxfmm_output* output, int po
         status = treecode_route_back(route, plan->ranks, 1, r->owned, r->given);
         if (status == GMXFMM_OK)
         {
-            deliver(plan, route, r->given, 1, NULL, output->potential);
+            deliver(plan, route, r->owned, 1, NULL, output->potential);
         }
     }
     if (status == GMXFMM_OK && field)
     {
-        status = treecode_route_back(route, plan->ranks, 3, r->owned + route->owned, r->given);
+        const double* field_owned = r->owned + route->owned;
+        status                    = treecode_route_back(route, plan->ranks, 3, field_owned, r->given);
         if (status == GMXFMM_OK)
         {
-            deliver(plan, route, r->given, 3, NULL, output->field);
-            deliver(plan, route, r->given, 3, plan->charges.q, output->force);
+            deliver(plan, route, field_owned, 3, NULL, output->field);
+            deliver(plan, route, field_owned, 3, plan->charges.q, output->force);
         }
     }
     plan->treecode_ranks->info.time_travel += lap(&begin);

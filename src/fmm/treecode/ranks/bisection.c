@@ -251,9 +251,11 @@ static void halve(bisection* b, group* next)
     for (int64_t i = 0; i < b->n; i++)
     {
         const int k = b->group_of[b->owner[i]];
-        if (k >= 0 && !(b->x[3 * i + b->groups[k].axis] < b->groups[k].cut))
+        if (k >= 0)
         {
-            b->owner[i] = b->groups[k].middle;
+            const group* g     = &b->groups[k];
+            const int    lower = b->x[3 * i + g->axis] < g->cut; /* half of them: no branch could be foreseen */
+            b->owner[i]        = lower * b->owner[i] + (1 - lower) * g->middle;
         }
     }
     b->num = 0;

@@ -90,7 +90,9 @@ take_sample(treecode* t, int64_t n, const double* x, const double* q, double** s
         *sample = malloc(((size_t)*num * c_numbers + 1) * sizeof(**sample));
         status  = treecode_ranks_agree(t, *sample != NULL ? GMXFMM_OK : treecode_no_memory(t));
     }
-    status = status == GMXFMM_OK ? treecode_route_there(&route, ranks, c_numbers, own, *sample) : status;
+    /* all to one rank: they travel in their order, from where they are */
+    status = status == GMXFMM_OK ? treecode_route_there(&route, ranks, c_numbers, own, GMXFMM_DOUBLE, own, *sample, 1)
+                                 : status;
     if (status == GMXFMM_OK)
     {
         qsort(*sample, (size_t)*num, c_numbers * sizeof(**sample), compare);

@@ -19,6 +19,23 @@ void treecode_route_free(treecode_route* route)
     memset(route, 0, sizeof(*route));
 }
 
+/* Memory for n particles and their numbers of each rank. */
+static int reserve(treecode_route* route, int64_t n, int num_ranks)
+{
+    const size_t starts = (size_t)num_ranks + 1;
+    if (route->index == NULL || n > route->room)
+    {
+        treecode_route_free(route);
+        route->index         = malloc(((size_t)n + 1) * sizeof(*route->index));
+        route->send_start    = malloc(starts * sizeof(*route->send_start));
+        route->receive_start = malloc(starts * sizeof(*route->receive_start));
+        route->room          = n;
+        route->bytes         = ((size_t)n + 1 + 2 * starts) * sizeof(int64_t);
+    }
+    route->given = n;
+    return route->index != NULL && route->send_start != NULL && route->receive_start != NULL;
+}
+
 /* The particles sorted by owner, in their order, by parts of them; next[parts][size] is overwritten. */
 static void sort(treecode_route* route, int size, const int* owner, int parts, int64_t* next)
 {
@@ -70,14 +87,7 @@ gmxfmm_status treecode_route_make(treecode_route*  route,
     const int     parts     = num_threads > 1 && n > c_few ? num_threads : 1;
     int64_t *     sent = malloc(starts * (size_t)parts * sizeof(*sent)), *received = malloc(starts * sizeof(*received));
     gmxfmm_status status = GMXFMM_OK;
-    treecode_route_free(route);
-    route->given         = n;
-    route->index         = malloc(((size_t)n + 1) * sizeof(*route->index));
-    route->send_start    = calloc(starts, sizeof(*route->send_start));
-    route->receive_start = calloc(starts, sizeof(*route->receive_start));
-    route->bytes         = ((size_t)n + 1 + 2 * starts) * sizeof(int64_t);
-    if (sent == NULL || received == NULL || route->index == NULL || route->send_start == NULL ||
-        route->receive_start == NULL)
+    if (!reserve(route, n, num_ranks) || sent == NULL || received == NULL)
     {
         snprintf(message, size, "out of memory for %lld particles", (long long)n);
         status = GMXFMM_ERROR_MEMORY;
@@ -94,6 +104,7 @@ gmxfmm_status treecode_route_make(treecode_route*  route,
     }
     for (int r = 0; r < num_ranks && status == GMXFMM_OK; r++)
     {
+        route->receive_start[0]     = 0;
         route->receive_start[r + 1] = route->receive_start[r] + received[r];
     }
     free(sent);
@@ -103,20 +114,40 @@ gmxfmm_status treecode_route_make(treecode_route*  route,
         treecode_route_free(route);
         return status;
     }
-    route->owned = route->receive_start[num_ranks];
+    route->owned     = route->receive_start[num_ranks];
+    route->own_begin = route->send_start[ranks->comm.rank];
+    route->own_end   = route->send_start[ranks->comm.rank + 1];
+    route->own_shift = route->receive_start[ranks->comm.rank] - route->own_begin;
     return GMXFMM_OK;
 }
 
-gmxfmm_status treecode_route_there(
-    const treecode_route* route, const fmm_ranks* ranks, int numbers, const double* given, double* owned)
+gmxfmm_status treecode_route_there(const treecode_route* route,
+                                   const fmm_ranks*      ranks,
+                                   int                   numbers,
+                                   const void*           given,
+                                   gmxfmm_precision      type,
+                                   double*               travel,
+                                   double*               owned,
+                                   int                   num_threads)
 {
-    return fmm_ranks_some_each(ranks, (size_t)numbers * sizeof(double), given, route->send_start, owned,
+#pragma omp parallel for schedule(static) num_threads(num_threads)
+    for (int64_t k = 0; k < route->given; k++)
+    {
+        const int64_t i  = route->index[k] * numbers;
+        double*       to = k >= route->own_begin && k < route->own_end ? owned + numbers * (k + route->own_shift)
+                                                                       : travel + numbers * k;
+        for (int d = 0; d < numbers; d++)
+        {
+            to[d] = type == GMXFMM_DOUBLE ? ((const double*)given)[i + d] : (double)((const float*)given)[i + d];
+        }
+    }
+    return fmm_ranks_some_each(ranks, (size_t)numbers * sizeof(double), travel, route->send_start, owned,
                                route->receive_start);
 }
 
 gmxfmm_status treecode_route_back(
-    const treecode_route* route, const fmm_ranks* ranks, int numbers, const double* owned, double* given)
+    const treecode_route* route, const fmm_ranks* ranks, int numbers, const double* owned, double* travel)
 {
-    return fmm_ranks_some_each(ranks, (size_t)numbers * sizeof(double), owned, route->receive_start, given,
+    return fmm_ranks_some_each(ranks, (size_t)numbers * sizeof(double), owned, route->receive_start, travel,
                                route->send_start);
 }
