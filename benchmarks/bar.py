@@ -2,13 +2,13 @@
 """Free energies by BAR, FMM's and PME's -> bar.json.
 
 Usage: bar.py frames OUT [SYSTEM]... [--frames N] [--workers N]
-       bar.py runs OUT [SYSTEM]... [--seconds S] [--jobs N] [--gpus N] [--seed N]
+       bar.py runs OUT [SYSTEM]... [--seconds S] [--ps T] [--jobs N] [--gpus N] [--seed N]
 frames: windows are run with PME on a CPU; energies of the same frames, by -rerun, with FMM and with tight PME, both in mixed precision.
   What is between the two free energies, and between means of the derivative by lambda, is the method's alone.
 runs: every window is run with FMM and with PME, both as users have them, for so many seconds all together: --jobs at a time (the cores), each
   on as many cores as that leaves it, pairs and FMM or PME on GPU k of --gpus (0: all on the CPU) in turn. Where there are more windows than
-  jobs they run in rounds, and several times each where there are fewer. Records are written after each round and, while one runs, every
-  minute. Another seed gives another record, and all seeds together a weighted mean.
+  jobs they run in rounds, and several times each where there are fewer. With --ps all windows are T ps long, one begins where another has
+  ended, and --seconds is only what it must not take longer. Records are written after each round and, while one runs, every minute. Another seed gives another record, and all seeds together a weighted mean.
 SYSTEM: ion (a sodium ion is charged), molecule (one of 9 atoms is decoupled, its charges first), together (the same at once, soft-core
   Coulomb), relative (one of 74 atoms becomes another); all by default. A record takes the place of one with the same part, system, version of
   GROMACS and seed in OUT. Needs GMXFMM_GMX.
@@ -217,11 +217,14 @@ class Runs:
             for name, system in zip(names, pool.map(lambda name: equilibrated(gmx, name, folders[name], edge=EDGES[name]), names)):
                 self.systems[name] = (system, folders[name])
         windows = 2 * sum(system.states for system, _ in self.systems.values())
-        self.replicas = max(1, options.jobs // windows)
+        self.replicas = max(1, options.jobs // windows) if not options.ps else 1
         # Rounds are of one method as far as may be, so that their lengths can differ.
-        self.tasks = [(name, method, state, replica) for method in METHODS for replica in range(self.replicas)
-                      for name, (system, _) in self.systems.items() for state in range(system.states)]
+        order = [(name, method) for name in self.systems for method in METHODS] if options.ps else [
+            (name, method) for method in METHODS for name in self.systems]
+        self.tasks = [(name, method, state, replica) for name, method in order for replica in range(self.replicas)
+                      for state in range(self.systems[name][0].states)]
         self.faster = HEAVY if int(version(gmx).split(".")[0]) >= 2024 else {}
+        self.nsteps = round((options.ps + SETTLED) / float(self.faster.get("dt", TIMESTEP))) if options.ps else -1
 
     @staticmethod
     def file_of(method, state, replica):
@@ -232,7 +235,7 @@ class Runs:
             name, method, state, replica = task
             system, folder = self.systems[name]
             seed = random.Random(f"{task} {self.options.seed}")
-            mdp = changed(system.mdp, init_lambda_state=state, nsteps=-1, ld_seed=seed.randrange(1, 2 ** 30), gen_seed=seed.randrange(1, 2 ** 30),
+            mdp = changed(system.mdp, init_lambda_state=state, nsteps=self.nsteps, ld_seed=seed.randrange(1, 2 ** 30), gen_seed=seed.randrange(1, 2 ** 30),
                           coulombtype=method, **self.faster)
             self.gmx.grompp(folder, mdp, system, name=self.file_of(method, state, replica))
 
@@ -257,6 +260,35 @@ class Runs:
             return subprocess.Popen(command, cwd=folder, env=environment, stdout=out, stderr=subprocess.STDOUT,
                                     preexec_fn=lambda: os.sched_setaffinity(0, mine))
 
+    @staticmethod
+    def end_all(running):
+        for p in running:
+            if p.poll() is None:
+                p.send_signal(signal.SIGTERM)  # mdrun ends at the next pair search
+        for p in running:
+            try:
+                p.wait(20)
+            except subprocess.TimeoutExpired:
+                p.kill()
+                p.wait()
+
+    def run_lengths(self, end, note):
+        """All tasks to their ends, as far as the time is enough."""
+        waiting, running, noted = list(self.tasks), {}, time.monotonic()
+        threads = max(1, CORES // self.options.jobs)
+        while (waiting or running) and time.monotonic() < end:
+            running = {slot: p for slot, p in running.items() if p.poll() is None}
+            for slot in range(self.options.jobs):
+                if slot not in running and waiting:
+                    running[slot] = self.start(slot, waiting.pop(0), threads, end - time.monotonic())
+            time.sleep(0.5)
+            if time.monotonic() > noted + 60:
+                noted = time.monotonic()
+                note(False)
+        complete = not waiting and not running
+        self.end_all(running.values())
+        note(complete)
+
     def run(self, end, note):
         """All tasks until that time; note() is called every minute and in the end of a round."""
         rounds = math.ceil(len(self.tasks) / self.options.jobs)
@@ -272,15 +304,7 @@ class Runs:
                 time.sleep(min(60, max(0.1, stop - time.monotonic())))
                 if time.monotonic() < stop - 20:
                     note(False)
-            for p in running:
-                if p.poll() is None:
-                    p.send_signal(signal.SIGTERM)  # mdrun ends at the next pair search
-            for p in running:
-                try:
-                    p.wait(20)
-                except subprocess.TimeoutExpired:
-                    p.kill()
-                    p.wait()
+            self.end_all(running)
             note(r == rounds - 1)
 
     def record(self, name, complete):
@@ -356,6 +380,7 @@ def main():
     parser.add_argument("--frames", type=int, default=200)
     parser.add_argument("--workers", type=int, default=CORES)
     parser.add_argument("--seconds", type=float, default=230)
+    parser.add_argument("--ps", type=float)
     parser.add_argument("--jobs", type=int, default=CORES)
     parser.add_argument("--gpus", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
@@ -382,7 +407,7 @@ def main():
     def note(complete):
         for name in systems:
             store(options.out, runs.record(name, complete), of_all)
-    runs.run(end, note)
+    (runs.run_lengths if options.ps else runs.run)(end, note)
     with open(options.out) as file:
         print(json.dumps(json.load(file)["runs_of_all_seeds"], indent=1))
 
