@@ -49,6 +49,7 @@ const fmm_backend fmm_backend_cuda = {
     .execute                = fmm_device_execute,
     .time_steps             = fmm_device_time_steps,
     .time_stages            = fmm_device_time_stages,
+    .set_first_share        = fmm_device_set_first_share,
     .get_info               = fmm_device_get_info,
     .enqueue_assign         = fmm_device_enqueue_assign,
     .enqueue_assign_part    = fmm_device_enqueue_assign_part,

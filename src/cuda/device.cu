@@ -168,6 +168,16 @@ gmxfmm_status fmm_device_set_shape(gmxfmm_plan* plan)
     return GMXFMM_OK;
 }
 
+gmxfmm_status fmm_device_set_first_share(gmxfmm_plan* plan, double share)
+{
+    if (!has_parts(plan->device))
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "one device is used");
+    }
+    fmm_cuda_set_first_share(plan->device, share);
+    return GMXFMM_OK;
+}
+
 void fmm_device_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
 {
     const DeviceParts* parts = plan->device->parts;

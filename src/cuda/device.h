@@ -72,6 +72,9 @@ extern "C"
     gmxfmm_status
     fmm_device_enqueue_charges(gmxfmm_plan* plan, int64_t count, const int* index, const void* q, void* stream);
 
+    /* As gmxfmm_set_first_share, checked but for devices that are left out. Errors: UNSUPPORTED. */
+    gmxfmm_status fmm_device_set_first_share(gmxfmm_plan* plan, double share);
+
     /* One step with arrays of the device, on the caller's stream. */
     gmxfmm_status
     fmm_device_enqueue(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, void* stream);

@@ -80,6 +80,8 @@ typedef struct fmm_backend
     /* As gmxfmm_time_stages. NULL: not offered, as enqueue. */
     gmxfmm_status (*time_stages)(
         gmxfmm_plan* plan, const void* x, unsigned stages, int repeats, void* stream, double* seconds);
+    /* As gmxfmm_set_first_share, of several devices. NULL: not offered. */
+    gmxfmm_status (*set_first_share)(gmxfmm_plan* plan, double share);
 
     /* Adds what plan.c does not know of; NULL: nothing. */
     void (*get_info)(const gmxfmm_plan* plan, gmxfmm_info* info);

@@ -388,6 +388,12 @@ GMXFMM_API void gmxfmm_reset_times(gmxfmm_plan* plan);
 GMXFMM_API gmxfmm_status
 gmxfmm_time_stages(gmxfmm_plan* plan, const void* x, unsigned stages, int repeats, void* stream, double* seconds);
 
+/* Makes `share`, 0 to below 1, the part of the near field that the first of several devices has from the next
+ * assignment on, which must follow; the others' parts keep their proportions. For callers with work of their own on the
+ * first, who time steps; bits do not depend on it. Graphs of steps and assignments are to be made anew. Errors: NULL,
+ * OPTION, UNSUPPORTED (one device), ORDER (no particles were assigned). */
+GMXFMM_API gmxfmm_status gmxfmm_set_first_share(gmxfmm_plan* plan, double share);
+
 /* Text of the last error of this plan ("" if none); valid until the next call. */
 GMXFMM_API const char* gmxfmm_message(const gmxfmm_plan* plan);
 

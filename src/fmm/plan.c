@@ -519,6 +519,30 @@ gmxfmm_time_stages(gmxfmm_plan* plan, const void* x, unsigned stages, int repeat
                                  : not_assigned(plan);
 }
 
+gmxfmm_status gmxfmm_set_first_share(gmxfmm_plan* plan, double share)
+{
+    if (plan == NULL)
+    {
+        return GMXFMM_ERROR_NULL;
+    }
+    if (!(share >= 0 && share < 1))
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_OPTION, "the first device's share is %g, it must be 0 or more and below 1",
+                        share);
+    }
+    if (plan->backend->set_first_share == NULL || plan->options.num_devices < 2)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "shares are those of several devices: set num_devices");
+    }
+    if (!fmm_is_assigned(plan))
+    {
+        return not_assigned(plan);
+    }
+    const gmxfmm_status status = plan->backend->set_first_share(plan, share);
+    plan->graph_version += status == GMXFMM_OK;
+    return status;
+}
+
 unsigned gmxfmm_capabilities(const gmxfmm_plan* plan)
 {
     const unsigned all  = plan != NULL ? plan->backend->capabilities(plan) : 0;

@@ -489,6 +489,28 @@ TEST_F(CudaParts, FollowAssignmentsOnAStream)
                     });
 }
 
+/* The first device's share of the near field changes with each assignment. */
+TEST_F(CudaParts, OfTheFirstDeviceMayChange)
+{
+    const DeviceArray<double> x(system_.x), there(moved(system_.x, 0.01, 7));
+    expectSameSteps(withFarExclusions(system_), options_, stream_,
+                    [&](Trajectory* t)
+                    {
+                        for (const double share : {0.4, 0.0, 0.97, 0.1})
+                        {
+                            const int num = t->plan.info().num_devices;
+                            ASSERT_EQ(gmxfmm_set_first_share(t->plan.get(), share),
+                                      num > 1 ? GMXFMM_OK : GMXFMM_ERROR_UNSUPPORTED);
+                            const gmxfmm_info info = t->plan.info();
+                            EXPECT_DOUBLE_EQ(info.shares[0], num > 1 ? share : 1);
+                            EXPECT_NEAR(std::accumulate(info.shares, info.shares + num, 0.0), 1, 1e-12);
+                            t->assign(x);
+                            t->step(x);
+                            t->step(there);
+                        }
+                    });
+}
+
 /* A box scaled and one deformed, and charges, on the stream. */
 TEST_F(CudaParts, FollowBoxesAndCharges)
 {

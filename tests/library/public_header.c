@@ -18,6 +18,7 @@ static function* const c_others[] = {
     (function*)gmxfmm_enqueue_box,
     (function*)gmxfmm_enqueue_charges,
     (function*)gmxfmm_time_stages,
+    (function*)gmxfmm_set_first_share,
     (function*)gmxfmm_create_measured,
     (function*)gmxfmm_reference_create,
     (function*)gmxfmm_reference_uncertainty,

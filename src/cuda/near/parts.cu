@@ -404,6 +404,18 @@ void fmm_cuda_set_warps(fmm_device* device)
     }
 }
 
+void fmm_cuda_set_first_share(fmm_device* device, double share)
+{
+    DeviceParts* parts  = device->parts;
+    const double others = 1 - parts->share[0];
+    for (int k = 1; k < parts->num; k++)
+    {
+        parts->share[k] = (1 - share) * (others > 0 ? parts->share[k] / others : 1.0 / (parts->num - 1));
+    }
+    parts->share[0] = share;
+    fmm_cuda_set_warps(device);
+}
+
 static AssignArgs assign_args(const gmxfmm_plan* plan, const DevicePart* part)
 {
     const fmm_device* d = plan->device;

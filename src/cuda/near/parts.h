@@ -34,6 +34,10 @@ gmxfmm_status fmm_cuda_reserve_parts(gmxfmm_plan* plan);
 /* The number of warps, from the shares and the number of tiles launched on the first device. */
 void fmm_cuda_set_warps(fmm_device* device);
 
+/* Another share of the first of several devices, below 1, and of the others in their proportions; the number of warps.
+ */
+void fmm_cuda_set_first_share(fmm_device* device, double share);
+
 /* Copies an assignment to the other devices, behind what is in the stream and before what follows. */
 gmxfmm_status fmm_cuda_assign_parts(gmxfmm_plan* plan, cudaStream_t stream);
 

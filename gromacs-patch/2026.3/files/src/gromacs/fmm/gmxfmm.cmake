@@ -9,6 +9,7 @@ gmx_add_libgromacs_sources(
     fmmpairkernels.cpp
     fmmpairlist.cpp
     fmmpreprocess.cpp
+    fmmshares.cpp
     fmmshortlist.cpp
     fmmslab.cpp
     fmmsystem.cpp
@@ -53,6 +54,7 @@ if (BUILD_TESTING)
             tests/fmmopensystem.cpp
             tests/fmmoptions.cpp
             tests/fmmpairlist.cpp
+            tests/fmmshares.cpp
             tests/fmmsystem.cpp
             tests/gmxfmmbackend.cpp
             )

@@ -9,6 +9,8 @@
 
 #include "fmmgpusteps.h"
 
+#include <utility>
+
 #include <gmxfmm.h>
 
 #include "gromacs/mdtypes/enerdata.h"
@@ -117,6 +119,38 @@ void FmmGpuSteps::endAssignment()
     }
 }
 
+void FmmGpuSteps::tuneShares()
+{
+    // Until the second pair search the program starts up, and times its kernels
+    constexpr int c_searchOfTuner = 2;
+    const auto    now             = std::chrono::steady_clock::now();
+    const double  seconds         = std::chrono::duration<double>(now - lastSearch_).count();
+    const int     numSteps        = std::exchange(numSinceSearch_, 0);
+    lastSearch_                   = now;
+    if (numSearches_ < c_searchOfTuner)
+    {
+        numSearches_++;
+        if (numSearches_ == c_searchOfTuner && plan_.info().num_devices > 1)
+        {
+            shareTuner_.emplace(plan_.info().shares[0]);
+        }
+    }
+    else if (shareTuner_ && !shareTuner_->isDone() && numSteps > 0)
+    {
+        shareTuner_->add(seconds / numSteps);
+    }
+    else
+    {
+        return;
+    }
+    if (shareTuner_)
+    {
+        // At first it is the same, so that all that is compared has graphs made anew
+        plan_.check(gmxfmm_set_first_share(plan_.get(), shareTuner_->share()));
+        forgetRepeated();
+    }
+}
+
 void FmmGpuSteps::enqueueEvaluation(const void* x, bool wantEnergy, bool wantVirial)
 {
     setAddress(x);
@@ -164,12 +198,17 @@ void FmmGpuSteps::enqueue(const void* x, FmmAssignment assignment, const StepWor
     endAssignment();
     if (assignment == FmmAssignment::AtSearch)
     {
+        if (!isFirst)
+        {
+            tuneShares();
+        }
         assign(x);
     }
     else if (assignment == FmmAssignment::BetweenSearches)
     {
         beginAssignment(x);
     }
+    numSinceSearch_++;
     enqueueEvaluation(x, needEnergy(stepWork), stepWork.computeVirial);
     if (isAssigning_)
     {

@@ -10,11 +10,13 @@
 
 #include <cstdint>
 
+#include <chrono>
 #include <optional>
 
 #include "gromacs/utility/arrayref.h"
 
 #include "fmmplan.h"
+#include "fmmshares.h"
 #include "fmmversion.h"
 
 struct gmx_enerdata_t;
@@ -95,6 +97,12 @@ private:
     void beginAssignment(const void* x);
     //! Lets what follows in the stream have the new cells, if an assignment was begun
     void endAssignment();
+    /*! \brief Where several GPUs share steps, tries another share of the near field until the next pair search
+     *
+     * To be called before the assignment at a pair search, which waits for
+     * the steps before it.
+     */
+    void tuneShares();
     //! Puts an evaluation into the stream: forces, and energy or virial or both if they are wanted
     void enqueueEvaluation(const void* x, bool wantEnergy, bool wantVirial);
     /*! \brief Measures the stages of a step one after the other, which in a step overlap
@@ -119,6 +127,12 @@ private:
     //! gmxfmm_graph_version() of the graphs of steps
     int64_t                    graphVersion_ = 0;
     std::optional<FmmGpuTimes> times_;
+    //! Of the first GPU's share, from the third pair search on, if there are several
+    std::optional<FmmShareTuner> shareTuner_;
+    //! Steps since the last pair search, and when that was
+    int                                   numSinceSearch_ = 0;
+    std::chrono::steady_clock::time_point lastSearch_;
+    int                                   numSearches_ = 0;
 };
 
 } // namespace gmx
