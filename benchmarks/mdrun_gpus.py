@@ -29,6 +29,7 @@ from harness import CORES, FMM, Failure, fmm_on, fmm_parameters, gpus, read_log,
 from mdrun_gpu import CASES, Bench, OutOfTime, Run, identity, list_radius  # noqa: E402
 
 TURNS = 3
+SHARES_TRIED = 20  # pair searches, at most, until mdrun keeps shares of the near field
 OWN_LENGTHS = sorted({a * b for a in range(1, 11) for b in range(1, 11)})  # of the library's own transforms, which several GPUs can share
 LARGER = 0.93  # cells along an edge, over those tried before, at most
 WEIGHTS = (1.0, 1.1, 1.2)  # factors on rcoulomb and fourierspacing
@@ -164,6 +165,8 @@ class System(Run):
             if identity(settings) not in self.made:
                 self.make_inputs([(method, settings)])
             steps = self.bench.options.steps or math.ceil(1e3 * self.bench.options.seconds / self.ms(number, method) / 400) * 400
+            if method == "fmm" and number > 1:  # shares are tried in the first half
+                steps = max(steps, 2 * SHARES_TRIED * nstlist)
             command = ["mdrun", "-s", self.made[identity(settings)] + ".tpr", "-deffnm", "speed", *options, "-ntomp", str(threads), "-pin", "on", "-nb",
                        "gpu", "-update", update, "-nstlist", str(nstlist), "-nsteps", str(steps), "-resethway", "-noconfout", "-maxh", "0.03"]
             environment = {} if method == "fmm" or number == 1 else {"GMX_ENABLE_DIRECT_GPU_COMM": "1"}  # of 2022; 2026 has it without being asked
@@ -177,7 +180,9 @@ class System(Run):
                     entry[shares] = {name: round(share, 3) for name, share in info[shares].items()}
             if method == "fmm":
                 shared = re.search(r"precision on the (GPUs? ?(?:\(.*?\))?)", log)
-                entry.update(chosen=fmm_parameters(log), shares=shared.group(1).strip() if shared else "")
+                at_end = re.search(r"near field at the end: (.*?), as", log)
+                entry.update(chosen=fmm_parameters(log), shares=shared.group(1).strip() if shared else "",
+                             near_field_at_end=at_end.group(1) if at_end else "")
                 if not fmm_on(log, "GPU"):
                     raise Failure("md.log does not say that the FMM ran on the GPU")
             self.bench.keep_log(f"{self.name}-{number}-{method}-{len(record['tried'])}", log)
@@ -191,7 +196,7 @@ class System(Run):
         self.bench.store()
         self.longest = max(self.longest, time.monotonic() - began)
         speed = f"{entry['ns_per_day']:9.2f} ns/day" if "failed" not in entry else "FAILED " + entry["failed"]
-        shown = entry.get("chosen", "").split("expected")[0] + " " + entry.get("shares", "") if method == "fmm" else f"rcoulomb {settings['rcoulomb']}"
+        shown = entry.get("chosen", "").split("expected")[0] + " " + entry.get("shares", "") + " at the end " + entry.get("near_field_at_end", "") if method == "fmm" else f"rcoulomb {settings['rcoulomb']}"
         self.say(f"{number} GPUs {method} {'|'.join(tasks)} nstlist {nstlist} threads {threads:2} {speed}  {shown}  ({time.monotonic() - began:.0f} s)")
         return entry
 
@@ -214,7 +219,7 @@ class System(Run):
             speeds = [t["ns_per_day"] for t in record["tried"] if "ns_per_day" in t and t["repeat"] + (t is best) > 0 and t["method"] == method]
             record[method + "_ns_per_day"], record[method + "_ns_per_day_runs"] = statistics.median(speeds), speeds
             record.setdefault("settings", {})[method] = {k: best[k] for k in ("settings", "nstlist", "threads", "bonded", "tasks", "update", "rlist", "command", "chosen",
-                                                                              "shares") if k in best}
+                                                                              "shares", "near_field_at_end") if k in best}
             one = self.records[1].get(method + "_ns_per_day")
             if one:
                 record[method + "_speed_over_one"] = record[method + "_ns_per_day"] / one

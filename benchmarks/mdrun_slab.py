@@ -96,23 +96,25 @@ def main():
         gmx.grompp(folder, {**mdp, **coupling, **settings}, start, name=files[kind])
     # the first that has the error that FMM is asked for; errors differ by a per cent from frame to frame
     exact = [kind for kind in ("PME, walls 3", "PME, walls 5") if errors[kind] <= 1.02 * max(ASKED, errors["FMM, walls"])] or ["PME, walls 5"]
-    found, chosen, ready = {kind: [] for kind in kinds}, {}, time.monotonic()
+    found, chosen, cycles, ready = {kind: [] for kind in kinds}, {}, {}, time.monotonic()
     for number in range(1, rounds + 1):
         for kind, (_, settings) in kinds.items():
             where, options = place(settings)
             gmx.mdrun(folder, "-resethway", "-notunepme", *options, name=files[kind], **where)
-            found[kind].append(run_info(folder, files[kind], 0.002)["ms_per_step"])
+            info = run_info(folder, files[kind], 0.002)
+            found[kind].append(info["ms_per_step"])
+            cycles[kind] = {name: round(share, 3) for name, share in info["cycles"].items()}
             chosen[kind] = fmm_parameters(read_log(folder, files[kind]))
         middle = {kind: statistics.median(runs) for kind, runs in found.items()}
         record = {"system": system.name, "date": datetime.date.today().isoformat(), "commit": commit(), "command": " ".join(sys.argv), "gromacs": version(gmx),
-                  "update": UPDATE, "rounds": number, "steps": int(steps), "fmm": {kind: text for kind, text in chosen.items() if text}, "ms_a_step": found,
+                  "update": UPDATE, "rounds": number, "steps": int(steps), "fmm": {kind: text for kind, text in chosen.items() if text}, "ms_a_step": found, "cycles_of_the_last": cycles,
                   "medians": middle, "force_errors_between_walls": errors, "speed_film_over_box": middle["FMM, box"] / middle["FMM, film"],
                   "compared_with": exact[0], "speed_walls_fmm_over_pme": middle[exact[0]] / middle["FMM, walls"]}
         store(output, record)
         now = time.monotonic()
         if now - began + (now - ready) / number > limit:
             break
-    print(json.dumps({key: value for key, value in record.items() if key != "ms_a_step"}, indent=1))
+    print(json.dumps({key: value for key, value in record.items() if key not in ("ms_a_step", "cycles_of_the_last")}, indent=1))
 
 
 if __name__ == "__main__":
