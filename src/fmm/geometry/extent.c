@@ -17,6 +17,11 @@ typedef struct
     double least[c_lanes], most[c_lanes], zero[c_lanes];
 } range;
 
+static inline double number(const void* x, gmxfmm_precision type, int64_t i)
+{
+    return type == GMXFMM_DOUBLE ? ((const double*)x)[i] : (double)((const float*)x)[i];
+}
+
 static inline void look(range* r, int lane, double at)
 {
     r->least[lane] = at < r->least[lane] ? at : r->least[lane];
@@ -25,35 +30,19 @@ static inline void look(range* r, int lane, double at)
 }
 
 /* Numbers begin .. end - 1 of whole particles. */
-static void look_at_doubles(range* r, const double* x, int64_t begin, int64_t end)
+static inline void look_at(range* r, const void* x, gmxfmm_precision type, int64_t begin, int64_t end)
 {
     int64_t i = begin;
     for (; i + c_lanes <= end; i += c_lanes)
     {
         for (int lane = 0; lane < c_lanes; lane++)
         {
-            look(r, lane, x[i + lane]);
+            look(r, lane, number(x, type, i + lane));
         }
     }
     for (int lane = 0; i < end; i++, lane++)
     {
-        look(r, lane, x[i]);
-    }
-}
-
-static void look_at_floats(range* r, const float* x, int64_t begin, int64_t end)
-{
-    int64_t i = begin;
-    for (; i + c_lanes <= end; i += c_lanes)
-    {
-        for (int lane = 0; lane < c_lanes; lane++)
-        {
-            look(r, lane, (double)x[i + lane]);
-        }
-    }
-    for (int lane = 0; i < end; i++, lane++)
-    {
-        look(r, lane, (double)x[i]);
+        look(r, lane, number(x, type, i));
     }
 }
 
@@ -70,8 +59,7 @@ static int is_finite(const range* r)
 /* The first of numbers begin .. end - 1 that is not finite; `end`: all are. */
 static int64_t first_bad(const void* x, gmxfmm_precision type, int64_t begin, int64_t end)
 {
-    while (begin < end &&
-           isfinite(type == GMXFMM_DOUBLE ? ((const double*)x)[begin] : (double)((const float*)x)[begin]))
+    while (begin < end && isfinite(number(x, type, begin)))
     {
         begin++;
     }
@@ -98,13 +86,13 @@ fmm_widen_extent(const void* x, gmxfmm_precision type, int64_t n, int num_thread
         {
             const int64_t begin = 3 * c_block * block;
             const int64_t end   = 3 * n < begin + 3 * c_block ? 3 * n : begin + 3 * c_block;
-            if (type == GMXFMM_DOUBLE)
+            if (type == GMXFMM_DOUBLE) /* each a loop of its own, by vectors */
             {
-                look_at_doubles(&r, x, begin, end);
+                look_at(&r, x, GMXFMM_DOUBLE, begin, end);
             }
             else
             {
-                look_at_floats(&r, x, begin, end);
+                look_at(&r, x, GMXFMM_SINGLE, begin, end);
             }
             if (found == n && !is_finite(&r))
             {
