@@ -69,7 +69,7 @@ def water_case(copies, thorough):
                 (lambda gmx, folder: mdrun_systems.water(gmx, folder, 5)) if big else None, seconds=4.0 if thorough else 3.0, thorough=thorough)
 
 
-CASES = {f"water{n}": water_case(n, thorough=n in (5, 12)) for n in (2, 3, 4, 5, 6, 8, 10, 12, 15)}
+CASES = {f"water{n}": water_case(n, thorough=n in (5, 12)) for n in (2, 3, 4, 5, 6, 8, 10, 12, 15, 25)}
 CASES["membrane"] = Case(mdrun_systems.membrane, bondeds=("gpu",))
 CASES["tip3p"] = Case(mdrun_systems.tip3p, defaults=True, split=True)
 CASES["protein"] = Case(mdrun_systems.membrane_protein, bondeds=("gpu", "cpu"), defaults=True, split=True)

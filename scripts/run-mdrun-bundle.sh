@@ -17,7 +17,8 @@
 #   coupling   what pressure coupling costs in the membrane
 # Into OUT/gpus.json:
 #   gpus       1,119,744 and 81,000 atoms of water on one and on several GPUs, FMM and PME; only where it is asked for
-#   gpus-NAME  the same of another system: gpus-droplets, gpus-water15
+#   gpus-NAME  the same of another system: gpus-droplets, gpus-water15; gpus-water25, 10,125,000 atoms, with
+#              GMXFMM_BENCHMARK_OPTIONS="--fmm-alone --equilibration 40" takes some five minutes
 # Into OUT/mdrun-slab.json:
 #   slab       81,000 atoms of water: a film without walls beside a box, and FMM and PME between walls; 150 s
 # Into OUT/drift.json:
