@@ -8,7 +8,8 @@ frames: windows are run with PME on a CPU; energies of the same frames, by -reru
 runs: every window is run with FMM and with PME, both as users have them, for so many seconds all together: --jobs at a time (the cores), each
   on as many cores as that leaves it, pairs and FMM or PME on GPU k of --gpus (0: all on the CPU) in turn. Where there are more windows than
   jobs they run in rounds, and several times each where there are fewer. With --ps all windows are T ps long, one begins where another has
-  ended, and --seconds is only what it must not take longer. Records are written after each round and, while one runs, every minute. Another seed gives another record, and all seeds together a weighted mean.
+  ended, and --seconds is only what it must not take longer. Records are written after each round and, while one runs, every minute. Another
+  seed gives another record, and all seeds together a weighted mean.
 SYSTEM: ion (a sodium ion is charged), molecule (one of 9 atoms is decoupled, its charges first), together (the same at once, soft-core
   Coulomb), relative (one of 74 atoms becomes another); all by default. A record takes the place of one with the same part, system, version of
   GROMACS and seed in OUT. Needs GMXFMM_GMX.
@@ -33,7 +34,7 @@ from harness import (CORES, FMM, PLAIN_MDP, TIGHT_MIXED, Failure, System, change
 from perturbed import dhdl
 
 TIMESTEP = 0.002  # ps
-# With these a run of the same cost samples nearly twice as much; free energies do not depend on masses. GROMACS has them since 2024.
+# Free energies do not depend on masses, and with heavy hydrogens steps can be longer. GROMACS has that since 2024.
 HEAVY = {"dt": "0.004", "mass-repartition-factor": "3"}
 SETTLED = 5.0  # ps at the start of a window that count for nothing
 MDP = changed(PLAIN_MDP, integrator="sd", dt=TIMESTEP, tc_grps="System", tau_t=1, ref_t=300, nstlist=20, rcoulomb=0.9, rvdw=0.9, nstcomm=100, nstlog=50000,

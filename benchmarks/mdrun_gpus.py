@@ -164,9 +164,10 @@ class System(Run):
         try:
             if identity(settings) not in self.made:
                 self.make_inputs([(method, settings)])
-            steps = self.bench.options.steps or math.ceil(1e3 * self.bench.options.seconds / self.ms(number, method) / 400) * 400
+            steps = math.ceil(1e3 * self.bench.options.seconds / self.ms(number, method) / 400) * 400
             if method == "fmm" and number > 1:  # shares are tried in the first half
                 steps = max(steps, 2 * SHARES_TRIED * nstlist)
+            steps = self.bench.options.steps or steps
             command = ["mdrun", "-s", self.made[identity(settings)] + ".tpr", "-deffnm", "speed", *options, "-ntomp", str(threads), "-pin", "on", "-nb",
                        "gpu", "-update", update, "-nstlist", str(nstlist), "-nsteps", str(steps), "-resethway", "-noconfout", "-maxh", "0.03"]
             environment = {} if method == "fmm" or number == 1 else {"GMX_ENABLE_DIRECT_GPU_COMM": "1"}  # of 2022; 2026 has it without being asked
@@ -196,7 +197,7 @@ class System(Run):
         self.bench.store()
         self.longest = max(self.longest, time.monotonic() - began)
         speed = f"{entry['ns_per_day']:9.2f} ns/day" if "failed" not in entry else "FAILED " + entry["failed"]
-        shown = entry.get("chosen", "").split("expected")[0] + " " + entry.get("shares", "") + " at the end " + entry.get("near_field_at_end", "") if method == "fmm" else f"rcoulomb {settings['rcoulomb']}"
+        shown = entry.get("chosen", "").split("expected")[0] + " " + entry.get("shares", "") + " " + entry.get("near_field_at_end", "") if method == "fmm" else f"rcoulomb {settings['rcoulomb']}"
         self.say(f"{number} GPUs {method} {'|'.join(tasks)} nstlist {nstlist} threads {threads:2} {speed}  {shown}  ({time.monotonic() - began:.0f} s)")
         return entry
 

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fmm/parallel/copy.h"
-
 fmm_ranks* fmm_ranks_create(const gmxfmm_comm* comm)
 {
     fmm_ranks* ranks = calloc(1, sizeof(*ranks));

@@ -95,6 +95,7 @@ gmxfmm_status treecode_route_make(treecode_route*  route,
     status = fmm_ranks_agree(&ranks->comm, status, message, size);
     if (status == GMXFMM_OK)
     {
+        route->receive_start[0] = 0;
         sort(route, num_ranks, owner, parts, sent);
         for (int r = 0; r < num_ranks; r++)
         {
@@ -104,7 +105,6 @@ gmxfmm_status treecode_route_make(treecode_route*  route,
     }
     for (int r = 0; r < num_ranks && status == GMXFMM_OK; r++)
     {
-        route->receive_start[0]     = 0;
         route->receive_start[r + 1] = route->receive_start[r] + received[r];
     }
     free(sent);

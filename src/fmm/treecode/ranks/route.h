@@ -19,7 +19,7 @@ typedef struct
 } treecode_route;
 
 /* For particles that belong to ranks owner[n]. *route is zeros or from an earlier call, whose memory it takes where
- * that is enough: the pages of new memory cost as much as all else here. Collective. Errors: MEMORY. */
+ * that is enough, as pages of new memory cost time. Collective. Errors: MEMORY. */
 gmxfmm_status treecode_route_make(treecode_route*  route,
                                   const fmm_ranks* ranks,
                                   int64_t          n,

@@ -79,6 +79,8 @@ public:
 
     //! Returns the times of stages, measured at the first step, without a value before
     const std::optional<FmmGpuTimes>& times() const { return times_; }
+    //! Returns whether shares of several GPUs were tried, and the best are in use
+    bool haveTunedShares() const { return shareTuner_ && shareTuner_->isDone(); }
 
 private:
     //! Whether energies, the derivative by lambda or the virial are wanted on the host

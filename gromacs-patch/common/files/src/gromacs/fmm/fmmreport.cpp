@@ -293,13 +293,10 @@ void logFmmTimesOnGpu(const FmmGpuTimes& times, const MDLogger& mdlog)
 
 void logFmmShares(const gmxfmm_info& info, const MDLogger& mdlog)
 {
-    if (info.num_devices > 1)
-    {
-        GMX_LOG(mdlog.info)
-                .asParagraph()
-                .appendText("FMM: near field at the end:" + describeShares(info, info.shares)
-                            + ", as steps were fastest of those tried between pair searches");
-    }
+    GMX_LOG(mdlog.info)
+            .asParagraph()
+            .appendText("FMM: near field at the end:" + describeShares(info, info.shares)
+                        + ", as steps were fastest of those tried between pair searches");
 }
 
 void logFmmTimesOnCpu(const gmxfmm_info& info, const MDLogger& mdlog)

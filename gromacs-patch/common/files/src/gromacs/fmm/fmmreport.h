@@ -61,7 +61,7 @@ bool logFmmCharges(double squares, double squaresAtStart, const MDLogger& mdlog)
 
 //! Writes the time that the CPU spent in each stage
 void logFmmTimesOnCpu(const gmxfmm_info& info, const MDLogger& mdlog);
-//! Writes how much of the near field each GPU has at the end, if there are several
+//! Writes how much of the near field each GPU has at the end, after shares were tried
 void logFmmShares(const gmxfmm_info& info, const MDLogger& mdlog);
 //! Writes the time of each stage of a step on the GPU
 void logFmmTimesOnGpu(const FmmGpuTimes& times, const MDLogger& mdlog);

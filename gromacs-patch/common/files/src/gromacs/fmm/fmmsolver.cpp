@@ -491,7 +491,10 @@ void FmmSolver::logTimes(const MDLogger& mdlog) const
     else if (impl_->gpuSteps_->times().has_value())
     {
         logFmmTimesOnGpu(impl_->gpuSteps_->times().value(), mdlog);
-        logFmmShares(impl_->plan_->info(), mdlog);
+        if (impl_->gpuSteps_->haveTunedShares())
+        {
+            logFmmShares(impl_->plan_->info(), mdlog);
+        }
     }
 }
 
