@@ -709,6 +709,32 @@ TEST(RanksInUse, TellWhatTheyHave)
     EXPECT_EQ(gmxfmm_get_ranks_info(nullptr, found.data()), GMXFMM_ERROR_NULL);
 }
 
+/* An assignment that fails leaves nothing assigned; memory that stays for the next one is told. */
+TEST(RanksInUse, TellWhatAFailedAssignmentLeaves)
+{
+    const int            num = 3;
+    const gmxfmm_options o   = settings(GMXFMM_COULOMB, GMXFMM_DOUBLE, false);
+    const Shared         all = particles(3000, inCube, num);
+    onRanks(num,
+            [&](const gmxfmm_comm& comm)
+            {
+                const Share              own = shareOf(all, comm.rank);
+                const Plan               plan(o, comm, own.q.size());
+                std::vector<gmxfmm_info> info(3, fmmtest::sized<gmxfmm_info>());
+                EXPECT_EQ(plan.prepare(own).status, GMXFMM_OK);
+                EXPECT_EQ(gmxfmm_get_info(plan.get(), &info[0]), GMXFMM_OK);
+                Numbers x = own.x;
+                x[0]      = comm.rank == 1 ? c_nan : x[0];
+                EXPECT_EQ(gmxfmm_assign(plan.get(), x.data()), GMXFMM_ERROR_POSITION);
+                EXPECT_EQ(gmxfmm_get_info(plan.get(), &info[1]), GMXFMM_OK);
+                EXPECT_EQ(gmxfmm_assign(plan.get(), own.x.data()), GMXFMM_OK);
+                EXPECT_EQ(gmxfmm_get_info(plan.get(), &info[2]), GMXFMM_OK);
+                EXPECT_GE(info[1].bytes, 3 * own.x.size() * sizeof(double)); /* what they travel in */
+                EXPECT_LT(info[1].bytes, info[0].bytes);
+                EXPECT_EQ(info[2].bytes, info[0].bytes);
+            });
+}
+
 /* Ranks that want nothing give the others what they want. */
 TEST(RanksInUse, MayWantDifferentThings)
 {

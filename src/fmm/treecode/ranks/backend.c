@@ -67,22 +67,30 @@ gmxfmm_status fmm_treecode_ranks_create(gmxfmm_plan* plan)
                : fmm_treecode_create(plan);
 }
 
+/* Counts the memory of routes and of what travels, and of no sums. */
+static void count_bytes(gmxfmm_plan* plan)
+{
+    struct fmm_treecode_ranks* r = plan->treecode_ranks;
+    plan->bytes -= r->bytes;
+    r->bytes = r->sources.bytes + r->targets.bytes + (r->given_room + r->owned_room) * sizeof(double);
+    plan->bytes += r->bytes;
+}
+
 /* Particles of no rank; memory stays for the next ones. */
 static void forget_assigned(gmxfmm_plan* plan)
 {
     struct fmm_treecode_ranks* r = plan->treecode_ranks;
     r->sources.given = r->sources.owned = 0;
     r->targets.given = r->targets.owned = 0;
-    plan->bytes -= r->bytes;
-    r->bytes   = 0;
-    r->charges = -1;
+    r->charges                          = -1;
+    count_bytes(plan);
 }
 
 void fmm_treecode_ranks_destroy(gmxfmm_plan* plan)
 {
     if (plan->treecode_ranks != NULL)
     {
-        forget_assigned(plan);
+        plan->bytes -= plan->treecode_ranks->bytes;
         treecode_route_free(&plan->treecode_ranks->sources);
         treecode_route_free(&plan->treecode_ranks->targets);
         free(plan->treecode_ranks->given);
@@ -248,8 +256,7 @@ static gmxfmm_status reserve_owned(gmxfmm_plan* plan)
     const treecode_route*      targets = targets_of(r);
     const size_t               owned   = c_numbers * (size_t)larger(r->sources.owned, targets->owned);
     const int                  made    = renew(&r->owned, &r->owned_room, owned);
-    r->bytes = r->sources.bytes + r->targets.bytes + (r->given_room + r->owned_room) * sizeof(double);
-    plan->bytes += r->bytes;
+    count_bytes(plan);
     return fmm_agree(plan, made ? GMXFMM_OK : no_memory(plan));
 }
 
@@ -343,7 +350,12 @@ static gmxfmm_status assign_all(gmxfmm_plan* plan, const void* x)
 
 gmxfmm_status fmm_treecode_ranks_assign(gmxfmm_plan* plan, const void* x)
 {
-    return told(plan, assign_all(plan, x));
+    const gmxfmm_status status = assign_all(plan, x);
+    if (status != GMXFMM_OK)
+    {
+        forget_assigned(plan);
+    }
+    return told(plan, status);
 }
 
 /* The first error of the step on any rank, and the energy of all. */

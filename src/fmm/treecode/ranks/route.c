@@ -133,9 +133,8 @@ gmxfmm_status treecode_route_there(const treecode_route* route,
 #pragma omp parallel for schedule(static) num_threads(num_threads)
     for (int64_t k = 0; k < route->given; k++)
     {
-        const int64_t i  = route->index[k] * numbers;
-        double*       to = k >= route->own_begin && k < route->own_end ? owned + numbers * (k + route->own_shift)
-                                                                       : travel + numbers * k;
+        const int64_t i = route->index[k] * numbers;
+        double* to = treecode_route_stays(route, k) ? owned + numbers * (k + route->own_shift) : travel + numbers * k;
         for (int d = 0; d < numbers; d++)
         {
             to[d] = type == GMXFMM_DOUBLE ? ((const double*)given)[i + d] : (double)((const float*)given)[i + d];

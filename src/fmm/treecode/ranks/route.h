@@ -43,11 +43,17 @@ gmxfmm_status treecode_route_there(const treecode_route* route,
 gmxfmm_status treecode_route_back(
     const treecode_route* route, const fmm_ranks* ranks, int numbers, const double* owned, double* travel);
 
+/* Whether item k of index belongs to the rank that gives it: it does not travel, but is copied from one array to the
+ * other. */
+static inline int treecode_route_stays(const treecode_route* route, int64_t k)
+{
+    return k >= route->own_begin && k < route->own_end;
+}
+
 static inline const double*
 treecode_route_item(const treecode_route* route, int numbers, const double* owned, const double* travel, int64_t k)
 {
-    return k >= route->own_begin && k < route->own_end ? owned + numbers * (k + route->own_shift)
-                                                       : travel + numbers * k;
+    return treecode_route_stays(route, k) ? owned + numbers * (k + route->own_shift) : travel + numbers * k;
 }
 
 void treecode_route_free(treecode_route* route);
