@@ -13,14 +13,19 @@ gmx=${GMXFMM_GMX:-$INSTALL_PREFIX/bin/gmx}
 top=${GMXFMM_TOP:-$INSTALL_PREFIX/share/gromacs/top}
 regression=${GMXFMM_REGRESSION:-$REGRESSION_TREE}
 
+# newer THAN OTHER: in whole seconds, which are all that installing a file keeps of its time
+newer() {
+    [ -f "$1" ] && (($(stat -c %Y "$1") > $(stat -c %Y "$2")))
+}
+
 built=$GROMACS_BUILD-mixed/bin/gmx
-if [ -z "${GMXFMM_GMX:-}" ] && [ "$built" -nt "$gmx" ]; then
+if [ -z "${GMXFMM_GMX:-}" ] && newer "$built" "$gmx"; then
     die "make-mdrun-bundle.sh: $built is newer than $gmx: install it, or set GMXFMM_GMX to the one that is meant"
 fi
 
 # gmx has the library in it
 library=$LIBRARY_PREFIX/lib/libgmxfmm.a
-if [ "$library" -nt "$gmx" ]; then
+if newer "$library" "$gmx"; then
     die "make-mdrun-bundle.sh: $library is newer than $gmx, which has an earlier one in it: link gmx again (scripts/build-gromacs.sh)"
 fi
 
