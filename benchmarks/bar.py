@@ -115,15 +115,16 @@ SYSTEMS = {"ion": ion, "molecule": molecule, "together": together, "relative": r
 EDGES = {"ion": 2.3, "molecule": 2.3, "together": 2.3, "relative": 2.7}  # nm; of runs, where the time that is sampled is what counts
 
 
-def equilibrated(gmx, name, folder, **size):
-    """The system with the end of a short run as its coordinates."""
+def equilibrated(gmx, name, folder, beside=1, **size):
+    """The system with the end of a short run as its coordinates, made beside others of which there are so many."""
+    threads = str(max(1, min(8, CORES // beside)))  # more than there are cores wait for one another
     system = SYSTEMS[name](gmx, folder, **size)
     still = changed(system.mdp, free_energy="no", nsteps=200, integrator="steep", constraints="none", define="-DFLEXIBLE")
     gmx.grompp(folder, still, system, name="minimum")
-    gmx.mdrun(folder, name="minimum")
+    gmx.mdrun(folder, name="minimum", threads=threads)
     system.conf = os.path.join(folder, "minimum.gro")
     gmx.grompp(folder, changed(system.mdp, init_lambda_state=0, nsteps=5000), system, name="start")
-    gmx.mdrun(folder, name="start")
+    gmx.mdrun(folder, name="start", threads=threads)
     system.conf = os.path.join(folder, "start.gro")
     system.states = len(system.mdp["coul-lambdas"].split())
     with open(system.conf) as file:
@@ -215,7 +216,7 @@ class Runs:
         self.gmx, self.options, self.systems, self.replicas = gmx, options, {}, 1
         folders = {name: work_folder("bar-runs-" + name) for name in names}
         with concurrent.futures.ThreadPoolExecutor(len(names)) as pool:
-            for name, system in zip(names, pool.map(lambda name: equilibrated(gmx, name, folders[name], edge=EDGES[name]), names)):
+            for name, system in zip(names, pool.map(lambda name: equilibrated(gmx, name, folders[name], len(names), edge=EDGES[name]), names)):
                 self.systems[name] = (system, folders[name])
         windows = 2 * sum(system.states for system, _ in self.systems.values())
         self.replicas = max(1, options.jobs // windows) if not options.ps else 1

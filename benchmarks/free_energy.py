@@ -5,7 +5,8 @@ Usage: free_energy.py OUT COPIES STEPS [ROUNDS]: SPC water, 648 COPIES^3 atoms, 
 one another) whose charges are half decoupled: coul-lambda 0.5, Lennard-Jones not perturbed yet, no soft-core Coulomb. Runs with and
 without perturbation take turns; the second half of each is timed. The record takes the place of the system's in OUT. Needs GMXFMM_GMX.
 With GMXFMM_NB = gpu all but perturbed pairs is computed on a GPU (GROMACS 2026: these on both), with lists of 100 steps, and there are runs
-with perturbed Lennard-Jones and equal charges: what perturbed charges add to the FMM is the difference.
+with perturbed Lennard-Jones and equal charges: what perturbed charges add to a step is the difference. GMXFMM_TIMELINE_LIBRARY: timeline.c,
+compiled, by which the record tells how long in a step kernels of the FMM run on the device, with perturbed charges and without.
 """
 import datetime
 import json
@@ -14,6 +15,7 @@ import statistics
 import sys
 
 import mdrun_systems  # also finds the harness
+from kernel_times import records as kernel_records
 from harness import CORES, FMM, NTOMP, changed, commit, device, gpus, need, run_info, version, water, work_folder
 
 PERTURBED = 17  # molecules of water
@@ -42,6 +44,28 @@ def with_molecule(gmx, folder, copies):
     with open(system.top, "w") as top:
         top.write(f"{before}{molecule}[ system ]\nwater\n[ molecules ]\nLIG 1\nSOL {number - PERTURBED}\n")
     return system
+
+
+def busy(rows):
+    """How long at least one of these records runs, in ns; they are in order of their start."""
+    total, until = 0, 0
+    for start, end, *_ in rows:
+        total += max(0, end - max(start, until))
+        until = max(until, end)
+    return total
+
+
+def fmm_on_device(gmx, folder, files, options, threads, library):
+    """us in a step in which kernels of the FMM run, for each kind of run with FMM: those that no run with PME has, but pair kernels."""
+    rows = {}
+    for kind, name in files.items():
+        env = {"CUDA_INJECTION64_PATH": os.path.abspath(library), "GMXFMM_TIMELINE": os.path.join(folder, "records.txt")}
+        gmx.mdrun(folder, "-nsteps", "3000", "-notunepme", "-noconfout", *options[kind], name=name, nb="gpu", threads=threads, env=env)
+        found = kernel_records(os.path.join(folder, "records.txt"))
+        rows[kind] = found[len(found) // 2:]  # what is measured at the start is over then
+    others = {row[-1] for kind in rows if kind.startswith("PME") for row in rows[kind]}
+    return {kind: busy([row for row in found if row[-1] not in others and not row[-1].startswith(("nbnxn", "nbfe"))]) / 1000
+            / sum(row[-1].lower().startswith("leapfrog") for row in found) for kind, found in rows.items() if kind.startswith("FMM")}
 
 
 def main():
@@ -79,6 +103,10 @@ def main():
               "step_fmm_over_pme": statistics.median(a["ms"] / b["ms"] for a, b in zip(found["FMM"], found["PME"])),
               "step_fmm_over_pme_perturbed": min(middle[kind]["ms"] for kind in kinds if kind.startswith("FMM, perturbed"))
               / min(middle[kind]["ms"] for kind in kinds if kind.startswith("PME, perturbed"))}
+    library = os.environ.get("GMXFMM_TIMELINE_LIBRARY", "")
+    if ON_GPU and os.path.exists(library):
+        record["fmm_us_a_step_on_device"] = found = fmm_on_device(gmx, folder, files, options, threads, library)
+        record["fmm_perturbed_over_not"] = found["FMM, perturbed"] / found["FMM"]
     records = []
     if os.path.exists(output):
         with open(output) as file:

@@ -41,11 +41,11 @@ def between_walls(gmx, folder, system):
 
 
 def place(settings):
-    """Where mdrun computes what."""
+    """Where mdrun computes what. Forces of walls are computed by one thread of the host, which is best kept where it is."""
     if not ON_GPU:
         return {"nb": "cpu", "threads": NTOMP}, []
     method = "-fmm" if settings["coulombtype"] == "FMM" else "-pme"
-    return {"nb": "gpu", "threads": str(CORES)}, [method, "gpu", "-update", UPDATE]
+    return {"nb": "gpu", "threads": str(CORES)}, [method, "gpu", "-update", UPDATE, "-pin", "on"]
 
 
 def forces(gmx, folder, system, settings, name):
