@@ -97,7 +97,7 @@ def main():
             found[kind].append({"ms": info["ms_per_step"], "fmm_ms": share * info["ms_per_step"]})
     middle = {kind: {key: statistics.median(run[key] for run in runs) for key in runs[0]} for kind, runs in found.items()}
     record = {"system": system.name, "perturbed_atoms": 3 * PERTURBED, "date": datetime.date.today().isoformat(), "commit": commit(),
-              "command": " ".join(sys.argv), "runs": found, "medians": middle,
+              "command": os.environ.get("GMXFMM_BENCHMARK_COMMAND", " ".join(sys.argv)), "runs": found, "medians": middle,
               "gromacs": version(gmx), "rounds": rounds, "steps": int(steps),
               "fmm_perturbed_over_not": None if ON_GPU else statistics.median(a["fmm_ms"] / b["fmm_ms"] for a, b in zip(found["FMM, perturbed"], found["FMM"])),
               "step_fmm_over_pme": statistics.median(a["ms"] / b["ms"] for a, b in zip(found["FMM"], found["PME"])),
