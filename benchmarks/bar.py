@@ -2,13 +2,14 @@
 """Free energies by BAR, FMM's and PME's -> bar.json.
 
 Usage: bar.py frames OUT [SYSTEM]... [--frames N] [--workers N]
-       bar.py runs OUT [SYSTEM]... [--seconds S] [--ps T] [--jobs N] [--gpus N] [--seed N]
+       bar.py runs OUT [SYSTEM]... [--seconds S] [--ps T] [--jobs N] [--gpus N] [--md] [--seed N]
 frames: windows are run with PME on a CPU; energies of the same frames, by -rerun, with FMM and with tight PME, both in mixed precision.
   What is between the two free energies, and between means of the derivative by lambda, is the method's alone.
 runs: every window is run with FMM and with PME, both as users have them, for so many seconds all together: --jobs at a time (the cores), each
   on as many cores as that leaves it, pairs and FMM or PME on GPU k of --gpus (0: all on the CPU) in turn. Where there are more windows than
   jobs they run in rounds, and several times each where there are fewer. With --ps all windows are T ps long, one begins where another has
-  ended, and --seconds is only what it must not take longer. Records are written after each round and, while one runs, every minute. Another
+  ended, and --seconds is only what it must not take longer. With --md not Langevin's equations are integrated but Newton's, with a thermostat for
+  water and one for the solute, which GROMACS 2026 can do wholly on a GPU, but for bonded interactions. Records are written after each round and, while one runs, every minute. Another
   seed gives another record, and all seeds together a weighted mean.
 SYSTEM: ion (a sodium ion is charged), molecule (one of 9 atoms is decoupled, its charges first), together (the same at once, soft-core
   Coulomb), relative (one of 74 atoms becomes another); all by default. A record takes the place of one with the same part, system, version of
@@ -36,6 +37,7 @@ from perturbed import dhdl
 TIMESTEP = 0.002  # ps
 # Free energies do not depend on masses, and with heavy hydrogens steps can be longer. GROMACS has that since 2024.
 HEAVY = {"dt": "0.004", "mass-repartition-factor": "3"}
+NEWTON = {"integrator": "md", "tcoupl": "V-rescale", "tc-grps": "Water non-Water", "tau-t": "1 1", "ref-t": "300 300", "nsttcouple": "25"}
 SETTLED = 5.0  # ps at the start of a window that count for nothing
 MDP = changed(PLAIN_MDP, integrator="sd", dt=TIMESTEP, tc_grps="System", tau_t=1, ref_t=300, nstlist=20, rcoulomb=0.9, rvdw=0.9, nstcomm=100, nstlog=50000,
               nstcalcenergy=25, nstenergy=5000, nstdhdl=25, free_energy="yes", calc_lambda_neighbors=1, dhdl_print_energy="no", separate_dhdl_file="yes",
@@ -225,7 +227,9 @@ class Runs:
             (name, method) for method in METHODS for name in self.systems]
         self.tasks = [(name, method, state, replica) for name, method in order for replica in range(self.replicas)
                       for state in range(self.systems[name][0].states)]
-        self.faster = HEAVY if int(version(gmx).split(".")[0]) >= 2024 else {}
+        year = int(version(gmx).split(".")[0])
+        self.faster = {**(HEAVY if year >= 2024 else {}), **(NEWTON if options.md else {})}
+        self.on_gpu = ("-update", "gpu", "-nbfe", "gpu") if options.md and year >= 2026 else ()
         self.nsteps = round((options.ps + SETTLED) / float(self.faster.get("dt", TIMESTEP))) if options.ps else -1
 
     @staticmethod
@@ -253,7 +257,7 @@ class Runs:
         if gpus_here:
             environment["CUDA_VISIBLE_DEVICES"] = str(slot % gpus_here)
             # Whether the FMM can run there is for mdrun to say.
-            more = ("-nb", "gpu", "-bonded", "cpu", *(("-pme", "gpu") if method == "PME" else ()))
+            more = ("-nb", "gpu", "-bonded", "cpu", *(("-pme", "gpu") if method == "PME" else ()), *self.on_gpu)
         command = [self.gmx.path, "mdrun", "-s", file + ".tpr", "-deffnm", file, "-dhdl", file + ".xvg", "-ntmpi", "1", "-ntomp", str(threads), "-pin", "off",
                    "-notunepme", "-cpt", "-1", "-maxh", str((seconds + 60) / 3600), *more]
         cores = sorted(os.sched_getaffinity(0))
@@ -314,7 +318,7 @@ class Runs:
         system, folder = self.systems[name]
         result = {"part": "runs", "system": name, "atoms": system.atoms, "states": system.states, "lambdas": lambdas(system), "seed": self.options.seed,
                   "timestep_ps": float(self.faster.get("dt", TIMESTEP)), "hydrogens_masses_times": float(self.faster.get("mass-repartition-factor", 1)),
-                  "replicas": self.replicas, "complete": complete}
+                  "integrator": self.faster.get("integrator", system.mdp["integrator"]), "replicas": self.replicas, "complete": complete}
         for method in METHODS:
             files = [[whole_lines(folder, self.file_of(method, state, replica)) for replica in range(self.replicas)] for state in range(system.states)]
             ps = [sum(dhdl(folder, file[:-4])[1][-1][0] - SETTLED for file in of_state if file) for of_state in files]
@@ -385,6 +389,7 @@ def main():
     parser.add_argument("--ps", type=float)
     parser.add_argument("--jobs", type=int, default=CORES)
     parser.add_argument("--gpus", type=int, default=0)
+    parser.add_argument("--md", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_intermixed_args()
     systems = options.systems or list(SYSTEMS)
