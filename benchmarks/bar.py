@@ -2,14 +2,14 @@
 """Free energies by BAR, FMM's and PME's -> bar.json.
 
 Usage: bar.py frames OUT [SYSTEM]... [--frames N] [--workers N]
-       bar.py runs OUT [SYSTEM]... [--seconds S] [--ps T] [--jobs N] [--gpus N] [--md] [--seed N]
+       bar.py runs OUT [SYSTEM]... [--seconds S] [--ps T] [--jobs N] [--gpus N] [--md] [--method M] [--seed N]
 frames: windows are run with PME on a CPU; energies of the same frames, by -rerun, with FMM and with tight PME, both in mixed precision.
   What is between the two free energies, and between means of the derivative by lambda, is the method's alone.
 runs: every window is run with FMM and with PME, both as users have them, for so many seconds all together: --jobs at a time (the cores), each
   on as many cores as that leaves it, pairs and FMM or PME on GPU k of --gpus (0: all on the CPU) in turn. Where there are more windows than
   jobs they run in rounds, and several times each where there are fewer. With --ps all windows are T ps long, one begins where another has
   ended, and --seconds is only what it must not take longer. With --md not Langevin's equations are integrated but Newton's, with a thermostat for
-  water and one for the solute, which GROMACS 2026 can do wholly on a GPU, but for bonded interactions. Records are written after each round and, while one runs, every minute. Another
+  water and one for the solute, which GROMACS 2026 can do wholly on a GPU, but for bonded interactions. --method: FMM or PME alone. Records are written after each round and, while one runs, every minute. Another
   seed gives another record, and all seeds together a weighted mean.
 SYSTEM: ion (a sodium ion is charged), molecule (one of 9 atoms is decoupled, its charges first), together (the same at once, soft-core
   Coulomb), relative (one of 74 atoms becomes another); all by default. A record takes the place of one with the same part, system, version of
@@ -138,7 +138,8 @@ class FreeEnergy:
     """What gmx bar says of these files: between neighbouring states and in total, kJ/mol, with standard errors (None where not known)."""
 
     def __init__(self, gmx, folder, files, name, states):
-        output = gmx("bar", "-f", *files, "-b", str(SETTLED + 0.5 * TIMESTEP), "-prec", "6", "-o", name + ".xvg", "-oi", name + "-sum.xvg", folder=folder)
+        # quiet, or what it says in the end may come in the middle of a line of its results
+        output = gmx("-quiet", "bar", "-f", *files, "-b", str(SETTLED + 0.5 * TIMESTEP), "-prec", "6", "-o", name + ".xvg", "-oi", name + "-sum.xvg", folder=folder)
         found = re.findall(r"^(?:point|total) .*?DG\s+(\S+) \+/-\s+(\S+)", output, re.M)
         if len(found) != states:
             raise Failure(f"gmx bar says of {states} states: {output[-1000:]}")
@@ -220,11 +221,12 @@ class Runs:
         with concurrent.futures.ThreadPoolExecutor(len(names)) as pool:
             for name, system in zip(names, pool.map(lambda name: equilibrated(gmx, name, folders[name], len(names), edge=EDGES[name]), names)):
                 self.systems[name] = (system, folders[name])
-        windows = 2 * sum(system.states for system, _ in self.systems.values())
+        methods = [options.method] if options.method else METHODS
+        windows = len(methods) * sum(system.states for system, _ in self.systems.values())
         self.replicas = max(1, options.jobs // windows) if not options.ps else 1
         # Rounds are of one method as far as may be, so that their lengths can differ.
-        order = [(name, method) for name in self.systems for method in METHODS] if options.ps else [
-            (name, method) for method in METHODS for name in self.systems]
+        order = [(name, method) for name in self.systems for method in methods] if options.ps else [
+            (name, method) for method in methods for name in self.systems]
         self.tasks = [(name, method, state, replica) for name, method in order for replica in range(self.replicas)
                       for state in range(self.systems[name][0].states)]
         year = int(version(gmx).split(".")[0])
@@ -390,6 +392,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=CORES)
     parser.add_argument("--gpus", type=int, default=0)
     parser.add_argument("--md", action="store_true")
+    parser.add_argument("--method", choices=METHODS)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_intermixed_args()
     systems = options.systems or list(SYSTEMS)
