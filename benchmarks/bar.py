@@ -9,8 +9,8 @@ runs: every window is run with FMM and with PME, both as users have them, for so
   on as many cores as that leaves it, pairs and FMM or PME on GPU k of --gpus (0: all on the CPU) in turn. Where there are more windows than
   jobs they run in rounds, and several times each where there are fewer. With --ps all windows are T ps long, one begins where another has
   ended, and --seconds is only what it must not take longer. With --md not Langevin's equations are integrated but Newton's, with a thermostat for
-  water and one for the solute, which GROMACS 2026 can do wholly on a GPU, but for bonded interactions. --method: FMM or PME alone. Records are written after each round and, while one runs, every minute. Another
-  seed gives another record, and all seeds together a weighted mean.
+  water and one for the solute, which GROMACS 2026 can do wholly on a GPU, but for bonded interactions. --method: FMM or PME alone. Records
+  are written after each round and, while one runs, every minute. Another seed gives another record, and all seeds together a weighted mean.
 SYSTEM: ion (a sodium ion is charged), molecule (one of 9 atoms is decoupled, its charges first), together (the same at once, soft-core
   Coulomb), relative (one of 74 atoms becomes another); all by default. A record takes the place of one with the same part, system, version of
   GROMACS and seed in OUT. Needs GMXFMM_GMX.
@@ -38,6 +38,9 @@ TIMESTEP = 0.002  # ps
 # Free energies do not depend on masses, and with heavy hydrogens steps can be longer. GROMACS has that since 2024.
 HEAVY = {"dt": "0.004", "mass-repartition-factor": "3"}
 NEWTON = {"integrator": "md", "tcoupl": "V-rescale", "tc-grps": "Water non-Water", "tau-t": "1 1", "ref-t": "300 300", "nsttcouple": "25"}
+# Of runs: less friction than water has by itself (1 ps is more), so that configurations follow one another sooner.
+FRICTION = {"tau-t": "4"}
+BLOCK = 20.0  # ps, of which errors are made: with blocks of 5 ps those of the molecule were a seventh smaller, with 20 and 10 ps the same
 SETTLED = 5.0  # ps at the start of a window that count for nothing
 MDP = changed(PLAIN_MDP, integrator="sd", dt=TIMESTEP, tc_grps="System", tau_t=1, ref_t=300, nstlist=20, rcoulomb=0.9, rvdw=0.9, nstcomm=100, nstlog=50000,
               nstcalcenergy=25, nstenergy=5000, nstdhdl=25, free_energy="yes", calc_lambda_neighbors=1, dhdl_print_energy="no", separate_dhdl_file="yes",
@@ -135,11 +138,14 @@ def equilibrated(gmx, name, folder, beside=1, **size):
 
 
 class FreeEnergy:
-    """What gmx bar says of these files: between neighbouring states and in total, kJ/mol, with standard errors (None where not known)."""
+    """What gmx bar says of these files, of at least so many ps: between neighbouring states and in total, kJ/mol, with standard errors (None
+    where not known)."""
 
-    def __init__(self, gmx, folder, files, name, states):
+    def __init__(self, gmx, folder, files, name, states, shortest=0.0):
+        blocks = str(max(5, min(20, int(shortest / BLOCK))))  # gmx bar has 5, and so few say little of their own spread
         # quiet, or what it says in the end may come in the middle of a line of its results
-        output = gmx("-quiet", "bar", "-f", *files, "-b", str(SETTLED + 0.5 * TIMESTEP), "-prec", "6", "-o", name + ".xvg", "-oi", name + "-sum.xvg", folder=folder)
+        output = gmx("-quiet", "bar", "-f", *files, "-b", str(SETTLED + 0.5 * TIMESTEP), "-prec", "6", "-nbmin", blocks, "-nbmax", blocks, "-o",
+                     name + ".xvg", "-oi", name + "-sum.xvg", folder=folder)
         found = re.findall(r"^(?:point|total) .*?DG\s+(\S+) \+/-\s+(\S+)", output, re.M)
         if len(found) != states:
             raise Failure(f"gmx bar says of {states} states: {output[-1000:]}")
@@ -230,7 +236,7 @@ class Runs:
         self.tasks = [(name, method, state, replica) for name, method in order for replica in range(self.replicas)
                       for state in range(self.systems[name][0].states)]
         year = int(version(gmx).split(".")[0])
-        self.faster = {**(HEAVY if year >= 2024 else {}), **(NEWTON if options.md else {})}
+        self.faster = {**(HEAVY if year >= 2024 else {}), **(NEWTON if options.md else FRICTION)}
         self.on_gpu = ("-update", "gpu", "-nbfe", "gpu") if options.md and year >= 2026 else ()
         self.nsteps = round((options.ps + SETTLED) / float(self.faster.get("dt", TIMESTEP))) if options.ps else -1
 
@@ -320,16 +326,18 @@ class Runs:
         system, folder = self.systems[name]
         result = {"part": "runs", "system": name, "atoms": system.atoms, "states": system.states, "lambdas": lambdas(system), "seed": self.options.seed,
                   "timestep_ps": float(self.faster.get("dt", TIMESTEP)), "hydrogens_masses_times": float(self.faster.get("mass-repartition-factor", 1)),
-                  "integrator": self.faster.get("integrator", system.mdp["integrator"]), "replicas": self.replicas, "complete": complete}
+                  "integrator": self.faster.get("integrator", system.mdp["integrator"]), "tau_t": self.faster["tau-t"], "replicas": self.replicas, "complete": complete}
         for method in METHODS:
             files = [[whole_lines(folder, self.file_of(method, state, replica)) for replica in range(self.replicas)] for state in range(system.states)]
-            ps = [sum(dhdl(folder, file[:-4])[1][-1][0] - SETTLED for file in of_state if file) for of_state in files]
+            times = [[dhdl(folder, file[:-4])[1][-1][0] - SETTLED for file in of_state if file] for of_state in files]
+            ps = [sum(of_state) for of_state in times]
             found = result[method] = {"ps": [round(time, 1) for time in ps]}
             log = next((text for text in (self.log(folder, self.file_of(method, 0, replica)) for replica in range(self.replicas)) if text), "")
             if method == "FMM":
                 found.update(parameters=fmm_parameters(log), on="GPU" if fmm_on(log, "GPU") else "CPU")
             if all(any(of_state) for of_state in files):
-                free = FreeEnergy(self.gmx, folder, [file for of_state in files for file in of_state if file], method, system.states)
+                every = [file for of_state in files for file in of_state if file]
+                free = FreeEnergy(self.gmx, folder, every, method, system.states, shortest=min(map(min, times)))
                 found.update(dG=free.total, error=free.error, of_neighbours=free.steps)
         compare(result)
         return result
