@@ -13,7 +13,7 @@ runs: every window is run with FMM and with PME, both as users have them, for so
   are written after each round and, while one runs, every minute. Another seed gives another record, and all seeds together a weighted mean.
 SYSTEM: ion (a sodium ion is charged), molecule (one of 9 atoms is decoupled, its charges first), together (the same at once, soft-core
   Coulomb), relative (one of 74 atoms becomes another); all by default. A record takes the place of one with the same part, system, version of
-  GROMACS and seed in OUT. Needs GMXFMM_GMX.
+  GROMACS, seed and --method in OUT. Needs GMXFMM_GMX.
 """
 import argparse
 import concurrent.futures
@@ -38,9 +38,9 @@ TIMESTEP = 0.002  # ps
 # Free energies do not depend on masses, and with heavy hydrogens steps can be longer. GROMACS has that since 2024.
 HEAVY = {"dt": "0.004", "mass-repartition-factor": "3"}
 NEWTON = {"integrator": "md", "tcoupl": "V-rescale", "tc-grps": "Water non-Water", "tau-t": "1 1", "ref-t": "300 300", "nsttcouple": "25"}
-# Of runs: less friction than water has by itself (1 ps is more), so that configurations follow one another sooner.
+# Of runs: GROMACS's manual has 2 ps as less friction than water's own, so that less than that hardly slows what is sampled.
 FRICTION = {"tau-t": "4"}
-BLOCK = 20.0  # ps, of which errors are made: with blocks of 5 ps those of the molecule were a seventh smaller, with 20 and 10 ps the same
+BLOCK = 20.0  # ps, of which errors are made; errors_with_blocks in bar-2026.3.json: those of the molecule are smaller with blocks of 5 ps alone
 SETTLED = 5.0  # ps at the start of a window that count for nothing
 MDP = changed(PLAIN_MDP, integrator="sd", dt=TIMESTEP, tc_grps="System", tau_t=1, ref_t=300, nstlist=20, rcoulomb=0.9, rvdw=0.9, nstcomm=100, nstlog=50000,
               nstcalcenergy=25, nstenergy=5000, nstdhdl=25, free_energy="yes", calc_lambda_neighbors=1, dhdl_print_energy="no", separate_dhdl_file="yes",
@@ -325,15 +325,16 @@ class Runs:
         """What is known of a system by now."""
         system, folder = self.systems[name]
         result = {"part": "runs", "system": name, "atoms": system.atoms, "states": system.states, "lambdas": lambdas(system), "seed": self.options.seed,
-                  "timestep_ps": float(self.faster.get("dt", TIMESTEP)), "hydrogens_masses_times": float(self.faster.get("mass-repartition-factor", 1)),
-                  "integrator": self.faster.get("integrator", system.mdp["integrator"]), "tau_t": self.faster["tau-t"], "replicas": self.replicas, "complete": complete}
+                  "method": self.options.method, "timestep_ps": float(self.faster.get("dt", TIMESTEP)), "hydrogens_masses_times": float(self.faster.get("mass-repartition-factor", 1)),
+                  "integrator": self.faster.get("integrator", system.mdp["integrator"]), "tau_t": self.faster["tau-t"],
+                  "replicas": self.replicas, "complete": complete}
         for method in METHODS:
             files = [[whole_lines(folder, self.file_of(method, state, replica)) for replica in range(self.replicas)] for state in range(system.states)]
             times = [[dhdl(folder, file[:-4])[1][-1][0] - SETTLED for file in of_state if file] for of_state in files]
             ps = [sum(of_state) for of_state in times]
             found = result[method] = {"ps": [round(time, 1) for time in ps]}
             log = next((text for text in (self.log(folder, self.file_of(method, 0, replica)) for replica in range(self.replicas)) if text), "")
-            if method == "FMM":
+            if method == "FMM" and log:
                 found.update(parameters=fmm_parameters(log), on="GPU" if fmm_on(log, "GPU") else "CPU")
             if all(any(of_state) for of_state in files):
                 every = [file for of_state in files for file in of_state if file]
@@ -380,7 +381,7 @@ def store(output, record, of_all):
     if os.path.exists(output):
         with open(output) as file:
             stored = json.load(file)
-    names = ("part", "system", "gromacs", "seed")
+    names = ("part", "system", "gromacs", "seed", "method")
     records = [r for r in stored["records"] if [r.get(n) for n in names] != [record.get(n) for n in names]] + [record]
     with open(output, "w") as file:
         json.dump({"benchmark": "bar", "device": {**device("1"), **({"gpu": gpus()[0]} if of_all.get("gpus") else {})}, "runs_of_all_seeds": joined(records),

@@ -68,6 +68,17 @@ def fmm_on_device(gmx, folder, files, options, threads, library):
             / sum(row[-1].lower().startswith("leapfrog") for row in found) for kind, found in rows.items() if kind.startswith("FMM")}
 
 
+def store(output, record, common):
+    """Puts a record into OUT."""
+    records = []
+    if os.path.exists(output):
+        with open(output) as file:
+            records = [r for r in json.load(file)["records"] if (r["system"], r.get("gromacs", "2022.5")) != (record["system"], record["gromacs"])]
+    with open(output, "w") as file:
+        json.dump({"benchmark": "fep", "device": common, "records": records + [record]}, file, indent=1)
+        file.write("\n")
+
+
 def main():
     output, copies, steps, *more = sys.argv[1:]
     rounds, gmx = int(more[0]) if more else 3, need("GMXFMM_GMX")
@@ -103,17 +114,13 @@ def main():
               "step_fmm_over_pme": statistics.median(a["ms"] / b["ms"] for a, b in zip(found["FMM"], found["PME"])),
               "step_fmm_over_pme_perturbed": min(middle[kind]["ms"] for kind in kinds if kind.startswith("FMM, perturbed"))
               / min(middle[kind]["ms"] for kind in kinds if kind.startswith("PME, perturbed"))}
+    common = {**device(threads), **({"gpu": gpus()[0]} if ON_GPU else {})}
+    store(output, record, common)
     library = os.environ.get("GMXFMM_TIMELINE_LIBRARY", "")
     if ON_GPU and os.path.exists(library):
         record["fmm_us_a_step_on_device"] = found = fmm_on_device(gmx, folder, files, options, threads, library)
         record["fmm_perturbed_over_not"] = found["FMM, perturbed"] / found["FMM"]
-    records = []
-    if os.path.exists(output):
-        with open(output) as file:
-            records = [r for r in json.load(file)["records"] if (r["system"], r.get("gromacs", "2022.5")) != (system.name, version(gmx))]
-    with open(output, "w") as file:
-        json.dump({"benchmark": "fep", "device": {**device(threads), **({"gpu": gpus()[0]} if ON_GPU else {})}, "records": records + [record]}, file, indent=1)
-        file.write("\n")
+        store(output, record, common)
     print(json.dumps({k: v for k, v in record.items() if k != "runs"}, indent=1))
 
 

@@ -107,7 +107,7 @@ def main():
             chosen[kind] = fmm_parameters(read_log(folder, files[kind]))
         middle = {kind: statistics.median(runs) for kind, runs in found.items()}
         record = {"system": system.name, "date": datetime.date.today().isoformat(), "commit": commit(), "command": os.environ.get("GMXFMM_BENCHMARK_COMMAND", " ".join(sys.argv)), "gromacs": version(gmx),
-                  "update": UPDATE, "rounds": number, "steps": int(steps), "fmm": {kind: text for kind, text in chosen.items() if text}, "ms_a_step": found, "cycles_of_the_last": cycles,
+                  "update": UPDATE, "threads_pinned": ON_GPU, "rounds": number, "steps": int(steps), "fmm": {kind: text for kind, text in chosen.items() if text}, "ms_a_step": found, "cycles_of_the_last": cycles,
                   "medians": middle, "force_errors_between_walls": errors, "speed_film_over_box": middle["FMM, box"] / middle["FMM, film"],
                   "compared_with": exact[0], "speed_walls_fmm_over_pme": middle[exact[0]] / middle["FMM, walls"]}
         store(output, record)

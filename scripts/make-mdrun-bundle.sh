@@ -18,6 +18,7 @@ newer() {
     [ -f "$1" ] && (($(stat -c %Y "$1") > $(stat -c %Y "$2")))
 }
 
+[ -f "$gmx" ] || die "make-mdrun-bundle.sh: there is no $gmx: run ./quickstart.sh, or set GMXFMM_GMX"
 built=$GROMACS_BUILD-mixed/bin/gmx
 if [ -z "${GMXFMM_GMX:-}" ] && newer "$built" "$gmx"; then
     die "make-mdrun-bundle.sh: $built is newer than $gmx: install it, or set GMXFMM_GMX to the one that is meant"

@@ -149,7 +149,8 @@ for part in "${parts[@]}"; do
         fep)
             echo "== fep"
             for copies in 4 5; do
-                GMXFMM_NB=gpu GMXFMM_TIMELINE_LIBRARY=$work/lib/libgmxfmm_timeline.so timeout "$(left)" python3 benchmarks/free_energy.py "$out/fep$suffix.json" "$copies" $((copies == 4 ? 16000 : 8000)) || status=1
+                GMXFMM_NB=gpu GMXFMM_TIMELINE_LIBRARY=$work/lib/libgmxfmm_timeline.so timeout "$(left)" \
+                    python3 benchmarks/free_energy.py "$out/fep$suffix.json" "$copies" $((copies == 4 ? 16000 : 8000)) || status=1
             done
             ;;
         bar)
