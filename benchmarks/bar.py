@@ -2,15 +2,16 @@
 """Free energies by BAR, FMM's and PME's -> bar.json.
 
 Usage: bar.py frames OUT [SYSTEM]... [--frames N] [--workers N]
-       bar.py runs OUT [SYSTEM]... [--seconds S] [--ps T] [--jobs N] [--gpus N] [--md] [--method M] [--seed N]
+       bar.py runs OUT [SYSTEM]... [--seconds S] [--ps T] [--jobs N] [--gpus N] [--md] [--nbfe WHERE] [--method M] [--seed N]
 frames: windows are run with PME on a CPU; energies of the same frames, by -rerun, with FMM and with tight PME, both in mixed precision.
   What is between the two free energies, and between means of the derivative by lambda, is the method's alone.
 runs: every window is run with FMM and with PME, both as users have them, for so many seconds all together: --jobs at a time (the cores), each
   on as many cores as that leaves it, pairs and FMM or PME on GPU k of --gpus (0: all on the CPU) in turn. Where there are more windows than
   jobs they run in rounds, and several times each where there are fewer. With --ps all windows are T ps long, one begins where another has
   ended, and --seconds is only what it must not take longer. With --md not Langevin's equations are integrated but Newton's, with a thermostat for
-  water and one for the solute, which GROMACS 2026 can do wholly on a GPU, but for bonded interactions. --method: FMM or PME alone. Records
-  are written after each round and, while one runs, every minute. Another seed gives another record, and all seeds together a weighted mean.
+  water and one for the solute, which GROMACS 2026 can do wholly on a GPU, but for bonded interactions and what --nbfe cpu leaves on the CPU: perturbed
+  pairs, as always where FMM softens Coulomb. --method: FMM or PME alone. Records are written after each round and, while one runs, every
+  minute. Another seed gives another record, and all seeds together a weighted mean.
 SYSTEM: ion (a sodium ion is charged), molecule (one of 9 atoms is decoupled, its charges first), together (the same at once, soft-core
   Coulomb), relative (one of 74 atoms becomes another); all by default. A record takes the place of one with the same part, system, version of
   GROMACS, seed and --method in OUT. Needs GMXFMM_GMX.
@@ -37,7 +38,9 @@ from perturbed import dhdl
 TIMESTEP = 0.002  # ps
 # Free energies do not depend on masses, and with heavy hydrogens steps can be longer. GROMACS has that since 2024.
 HEAVY = {"dt": "0.004", "mass-repartition-factor": "3"}
-NEWTON = {"integrator": "md", "tcoupl": "V-rescale", "tc-grps": "Water non-Water", "tau-t": "1 1", "ref-t": "300 300", "nsttcouple": "25"}
+# Energies are not computed more often than they say something new: between two neighbours they follow water's motion, some tenths of a ps.
+NEWTON = {"integrator": "md", "tcoupl": "V-rescale", "tc-grps": "Water non-Water", "tau-t": "1 1", "ref-t": "300 300", "nsttcouple": "25",
+          "nstcalcenergy": "100", "nstdhdl": "100"}
 # Of runs: GROMACS's manual has 2 ps as less friction than water's own, so that less than that hardly slows what is sampled.
 FRICTION = {"tau-t": "4"}
 BLOCK = 20.0  # ps, of which errors are made; errors_with_blocks in bar-2026.3.json: those of the molecule are smaller with blocks of 5 ps alone
@@ -117,6 +120,8 @@ def relative(gmx, folder, edge=None):
 
 
 SYSTEMS = {"ion": ion, "molecule": molecule, "together": together, "relative": relative}
+# Of runs of given length: states that an eighth of it is enough for, as the errors beside them are a tenth of the others' (bar-2026.3.json).
+SHORT = {"relative": range(5)}
 EDGES = {"ion": 2.3, "molecule": 2.3, "together": 2.3, "relative": 2.7}  # nm; of runs, where the time that is sampled is what counts
 
 
@@ -235,10 +240,14 @@ class Runs:
             (name, method) for method in methods for name in self.systems]
         self.tasks = [(name, method, state, replica) for name, method in order for replica in range(self.replicas)
                       for state in range(self.systems[name][0].states)]
-        year = int(version(gmx).split(".")[0])
-        self.faster = {**(HEAVY if year >= 2024 else {}), **(NEWTON if options.md else FRICTION)}
-        self.on_gpu = ("-update", "gpu", "-nbfe", "gpu") if options.md and year >= 2026 else ()
-        self.nsteps = round((options.ps + SETTLED) / float(self.faster.get("dt", TIMESTEP))) if options.ps else -1
+        self.year = int(version(gmx).split(".")[0])
+        self.faster = {**(HEAVY if self.year >= 2024 else {}), **(NEWTON if options.md else FRICTION)}
+
+    def nsteps(self, name, state):
+        if not self.options.ps:
+            return -1
+        ps = self.options.ps / (8 if state in SHORT.get(name, ()) else 1)
+        return round((ps + SETTLED) / float(self.faster.get("dt", TIMESTEP)))
 
     @staticmethod
     def file_of(method, state, replica):
@@ -249,7 +258,7 @@ class Runs:
             name, method, state, replica = task
             system, folder = self.systems[name]
             seed = random.Random(f"{task} {self.options.seed}")
-            mdp = changed(system.mdp, init_lambda_state=state, nsteps=self.nsteps, ld_seed=seed.randrange(1, 2 ** 30), gen_seed=seed.randrange(1, 2 ** 30),
+            mdp = changed(system.mdp, init_lambda_state=state, nsteps=self.nsteps(name, state), ld_seed=seed.randrange(1, 2 ** 30), gen_seed=seed.randrange(1, 2 ** 30),
                           coulombtype=method, **self.faster)
             self.gmx.grompp(folder, mdp, system, name=self.file_of(method, state, replica))
 
@@ -265,7 +274,10 @@ class Runs:
         if gpus_here:
             environment["CUDA_VISIBLE_DEVICES"] = str(slot % gpus_here)
             # Whether the FMM can run there is for mdrun to say.
-            more = ("-nb", "gpu", "-bonded", "cpu", *(("-pme", "gpu") if method == "PME" else ()), *self.on_gpu)
+            more = ("-nb", "gpu", "-bonded", "cpu", *(("-pme", "gpu") if method == "PME" else ()))
+            if self.options.md and self.year >= 2026:
+                softened = method == "FMM" and self.systems[name][0].mdp["sc-coul"] == "yes"
+                more += ("-update", "gpu", "-nbfe", "cpu" if softened else self.options.nbfe)
         command = [self.gmx.path, "mdrun", "-s", file + ".tpr", "-deffnm", file, "-dhdl", file + ".xvg", "-ntmpi", "1", "-ntomp", str(threads), "-pin", "off",
                    "-notunepme", "-cpt", "-1", "-maxh", str((seconds + 60) / 3600), *more]
         cores = sorted(os.sched_getaffinity(0))
@@ -401,6 +413,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=CORES)
     parser.add_argument("--gpus", type=int, default=0)
     parser.add_argument("--md", action="store_true")
+    parser.add_argument("--nbfe", choices=("gpu", "cpu"), default="gpu")
     parser.add_argument("--method", choices=METHODS)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_intermixed_args()
