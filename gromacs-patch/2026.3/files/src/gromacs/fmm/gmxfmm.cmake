@@ -15,6 +15,7 @@ gmx_add_libgromacs_sources(
     fmmsystem.cpp
     fmmtaskassignment.cpp
     fmmversion.cpp
+    fmmwalls.cpp
     gmxfmmbackend.cpp
     gmxfmmoptions.cpp
     )
