@@ -100,6 +100,25 @@ def decoupled(checks, folder):
     checks.below("decoupling, continued: derivatives and energies of 42 states at that step", apart, 0.05, "kJ/mol", "rounding")
 
 
+def moved(checks, folder):
+    """A molecule of 74 atoms that becomes another: most steps are without energies, for which there are other kernels."""
+    system = system_of("relative")
+    for state in (4, 12):  # charges between two states, and soft cores with the last charges
+        mdp = changed(system.mdp, init_lambda_state=state, nsteps="40", nstdhdl="20", nstcalcenergy="20", nstenergy="20", nstlist="20", nstxout="0", nstvout="0",
+                      nstfout="0", free_energy="yes", separate_dhdl_file="yes", gen_vel="yes", gen_seed="1", **{**FMM, "fmm-measure": "no"})
+        gmx.grompp(folder, mdp, system, name="moved")
+        gmx.mdrun(folder, "-fmm", "cpu", "-dhdl", "moved.xvg", name="moved")
+        cpu = dhdl(folder, "moved")[1]
+        for update in ("cpu", "gpu"):
+            for options, name in PERTURBED_PAIRS:
+                what = f"{system.name}, state {state}, -update {update}{name}"
+                gmx.mdrun(folder, *GPU, *options, "-update", update, "-dhdl", "moved.xvg", name="moved", nb="gpu")
+                gpu = dhdl(folder, "moved")[1]
+                checks.that(fmm_on(read_log(folder, "moved"), "GPU") and len(gpu) == len(cpu) == 3, f"{what}: {len(gpu)} derivatives on the GPU")
+                apart = max(abs(x - y) for a, b in zip(gpu, cpu) for x, y in zip(a[1:], b[1:]))
+                checks.below(f"{what}: derivatives and energies of other states in 40 steps", apart, 0.1, "kJ/mol", "rounding of forces, and what it grows to")
+
+
 def test(checks):
     need_gpu(gmx)
     for part, function, *arguments in (
@@ -108,7 +127,8 @@ def test(checks):
             ("ion", lambda c: same_points(c, ion_that_appears(gmx, work_folder("ion")), work_folder("ion-points"), (1, 3))),
             ("soft-core", softened),
             ("slow growth", lambda c: slow_growth(c, work_folder("slow"))),
-            ("decoupling", lambda c: decoupled(c, work_folder("decoupled")))):
+            ("decoupling", lambda c: decoupled(c, work_folder("decoupled"))),
+            ("relative, moved", lambda c: moved(c, work_folder("moved")))):
         try:
             function(checks, *arguments)
         except Failure as failure:
