@@ -37,7 +37,8 @@ from perturbed import dhdl
 
 TIMESTEP = 0.002  # ps
 # Free energies do not depend on masses, and with heavy hydrogens steps can be longer. GROMACS has that since 2024.
-HEAVY = {"dt": "0.004", "mass-repartition-factor": "3"}
+# Velocities are drawn for the masses of before: with 144 K a run begins at 300 K, with 300 K it would at 625 K, and cool down in some ps.
+HEAVY = {"dt": "0.004", "mass-repartition-factor": "3", "gen-temp": "144"}
 # Energies are not computed more often than they say something new: between two neighbours they follow water's motion, some tenths of a ps.
 NEWTON = {"integrator": "md", "tcoupl": "V-rescale", "tc-grps": "Water non-Water", "tau-t": "1 1", "ref-t": "300 300", "nsttcouple": "25",
           "nstcalcenergy": "100", "nstdhdl": "100"}
@@ -45,6 +46,7 @@ NEWTON = {"integrator": "md", "tcoupl": "V-rescale", "tc-grps": "Water non-Water
 FRICTION = {"tau-t": "4"}
 BLOCK = 20.0  # ps, of which errors are made; errors_with_blocks in bar-2026.3.json: those of the molecule are smaller with blocks of 5 ps alone
 SETTLED = 5.0  # ps at the start of a window that count for nothing
+SETTLED_OF_RUNS = 25.0  # where friction is less
 MDP = changed(PLAIN_MDP, integrator="sd", dt=TIMESTEP, tc_grps="System", tau_t=1, ref_t=300, nstlist=20, rcoulomb=0.9, rvdw=0.9, nstcomm=100, nstlog=50000,
               nstcalcenergy=25, nstenergy=5000, nstdhdl=25, free_energy="yes", calc_lambda_neighbors=1, dhdl_print_energy="no", separate_dhdl_file="yes",
               sc_coul="no", sc_alpha=0.5, sc_power=1, sc_sigma=0.3)
@@ -146,10 +148,10 @@ class FreeEnergy:
     """What gmx bar says of these files, of at least so many ps: between neighbouring states and in total, kJ/mol, with standard errors (None
     where not known)."""
 
-    def __init__(self, gmx, folder, files, name, states, shortest=0.0):
+    def __init__(self, gmx, folder, files, name, states, settled=SETTLED, shortest=0.0):
         blocks = str(max(5, min(20, int(shortest / BLOCK))))  # gmx bar has 5, and so few say little of their own spread
         # quiet, or what it says in the end may come in the middle of a line of its results
-        output = gmx("-quiet", "bar", "-f", *files, "-b", str(SETTLED + 0.5 * TIMESTEP), "-prec", "6", "-nbmin", blocks, "-nbmax", blocks, "-o",
+        output = gmx("-quiet", "bar", "-f", *files, "-b", str(settled + 0.5 * TIMESTEP), "-prec", "6", "-nbmin", blocks, "-nbmax", blocks, "-o",
                      name + ".xvg", "-oi", name + "-sum.xvg", folder=folder)
         found = re.findall(r"^(?:point|total) .*?DG\s+(\S+) \+/-\s+(\S+)", output, re.M)
         if len(found) != states:
@@ -216,7 +218,7 @@ def whole_lines(folder, name):
         return ""
     text = text[:text.rfind("\n") + 1]
     rows = [line for line in text.splitlines() if line[0] not in "#@"]
-    if not rows or float(rows[-1].split()[0]) < 2 * SETTLED:
+    if not rows or float(rows[-1].split()[0]) < SETTLED_OF_RUNS + 2 * SETTLED:
         return ""
     with open(os.path.join(folder, name + "-so-far.xvg"), "w") as file:
         file.write(text)
@@ -247,7 +249,7 @@ class Runs:
         if not self.options.ps:
             return -1
         ps = self.options.ps / (8 if state in SHORT.get(name, ()) else 1)
-        return round((ps + SETTLED) / float(self.faster.get("dt", TIMESTEP)))
+        return round((ps + SETTLED_OF_RUNS) / float(self.faster.get("dt", TIMESTEP)))
 
     @staticmethod
     def file_of(method, state, replica):
@@ -338,11 +340,11 @@ class Runs:
         system, folder = self.systems[name]
         result = {"part": "runs", "system": name, "atoms": system.atoms, "states": system.states, "lambdas": lambdas(system), "seed": self.options.seed,
                   "method": self.options.method, "timestep_ps": float(self.faster.get("dt", TIMESTEP)), "hydrogens_masses_times": float(self.faster.get("mass-repartition-factor", 1)),
-                  "integrator": self.faster.get("integrator", system.mdp["integrator"]), "tau_t": self.faster["tau-t"],
+                  "integrator": self.faster.get("integrator", system.mdp["integrator"]), "tau_t": self.faster["tau-t"], "settled_ps": SETTLED_OF_RUNS,
                   "replicas": self.replicas, "complete": complete}
         for method in METHODS:
             files = [[whole_lines(folder, self.file_of(method, state, replica)) for replica in range(self.replicas)] for state in range(system.states)]
-            times = [[dhdl(folder, file[:-4])[1][-1][0] - SETTLED for file in of_state if file] for of_state in files]
+            times = [[dhdl(folder, file[:-4])[1][-1][0] - SETTLED_OF_RUNS for file in of_state if file] for of_state in files]
             ps = [sum(of_state) for of_state in times]
             found = result[method] = {"ps": [round(time, 1) for time in ps]}
             log = next((text for text in (self.log(folder, self.file_of(method, 0, replica)) for replica in range(self.replicas)) if text), "")
@@ -350,7 +352,7 @@ class Runs:
                 found.update(parameters=fmm_parameters(log), on="GPU" if fmm_on(log, "GPU") else "CPU")
             if all(any(of_state) for of_state in files):
                 every = [file for of_state in files for file in of_state if file]
-                free = FreeEnergy(self.gmx, folder, every, method, system.states, shortest=min(map(min, times)))
+                free = FreeEnergy(self.gmx, folder, every, method, system.states, SETTLED_OF_RUNS, shortest=min(map(min, times)))
                 found.update(dG=free.total, error=free.error, of_neighbours=free.steps)
         compare(result)
         return result
