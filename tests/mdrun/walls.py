@@ -38,5 +38,11 @@ def test(checks):
         checks.below(f"FMM on {threads} threads and on one: forces, RMS difference", rms_difference(forces, force), 0.01, "kJ/mol/nm",
                      "1e-5 of forces of some 1,000; those of the walls are 0.6, up to 3.7")
 
+    gmx("editconf", "-f", system.conf, "-o", "beyond.gro", "-translate", "0", "0", "1.5", folder=folder)
+    gmx.grompp(folder, changed(system.mdp, nsteps=0, gen_vel="no", continuation="yes", **FMM),
+               System("beyond", os.path.join(folder, "beyond.gro"), system.top, system.mdp), name="beyond")
+    status, output = gmx.run(["mdrun", "-s", "beyond.tpr", "-deffnm", "beyond", "-ntmpi", "1", "-ntomp", "5", "-nb", "cpu"], folder)
+    checks.that(status != 0 and output.count("An atom is beyond the wall") == 1, "atoms beyond a wall on several threads: one error")
+
 
 main(test)

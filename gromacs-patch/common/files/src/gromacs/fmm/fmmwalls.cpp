@@ -36,11 +36,22 @@ constexpr int c_maxGroupPairs = 64;
 //! What a part of the atoms adds to sums
 struct Part
 {
-    std::array<real, c_maxGroupPairs> energies = { { 0 } };
-    matrix                            virial   = { { 0 } };
-    real                              dvdl     = 0;
-    double                            count    = 0;
+    std::array<real, c_maxGroupPairs> energies   = { { 0 } };
+    matrix                            virial     = { { 0 } };
+    real                              dvdl       = 0;
+    double                            count      = 0;
+    bool                              isComputed = false;
 };
+
+//! Returns whether no atom is where do_walls() may end with an error
+bool areBetweenWalls(const t_inputrec& ir, const matrix box, const ArrayRef<const RVec> x)
+{
+    return ir.wall_r_linpot > 0
+           || std::all_of(x.begin(),
+                          x.end(),
+                          [&](const RVec& r)
+                          { return r[ZZ] > 0 && (ir.nwall < 2 || r[ZZ] < box[ZZ][ZZ]); });
+}
 
 } // namespace
 
@@ -67,35 +78,51 @@ real fmmWalls(const t_inputrec&                    ir,
     }
 
     std::array<Part, c_maxParts> parts;
+    auto                         compute = [&](const int p, const bool onlyWithoutErrors)
+    {
+        const int begin = static_cast<int>(static_cast<int64_t>(homenr) * p / numParts);
+        const int size = static_cast<int>(static_cast<int64_t>(homenr) * (p + 1) / numParts) - begin;
+        const auto ofPart = [begin, size](auto all)
+        { return all.empty() ? all : all.subArray(begin, size); };
+        Part& part      = parts[p];
+        part.isComputed = !onlyWithoutErrors || areBetweenWalls(ir, box, ofPart(x));
+        if (!part.isComputed)
+        {
+            return;
+        }
+        ForceWithVirial force(ofPart(forceWithVirial->force_), forceWithVirial->computeVirial_);
+        t_nrnb          count;
+        part.dvdl = do_walls(ir,
+                             fr,
+                             box,
+                             ofPart(typeA),
+                             ofPart(typeB),
+                             ofPart(cENER),
+                             size,
+                             numPerturbedAtoms,
+                             ofPart(x),
+                             &force,
+                             lambda,
+                             ArrayRef<real>(part.energies).subArray(0, Vlj.ssize()),
+                             &count);
+        copy_mat(force.getVirial(), part.virial);
+        part.count = count.n[eNR_WALLS];
+    };
 #pragma omp parallel for schedule(static) num_threads(numParts)
     for (int p = 0; p < numParts; p++)
     {
         try
         {
-            const int begin = static_cast<int>(static_cast<int64_t>(homenr) * p / numParts);
-            const int size = static_cast<int>(static_cast<int64_t>(homenr) * (p + 1) / numParts) - begin;
-            const auto ofPart = [begin, size](auto all)
-            { return all.empty() ? all : all.subArray(begin, size); };
-            Part&           part = parts[p];
-            ForceWithVirial force(ofPart(forceWithVirial->force_), forceWithVirial->computeVirial_);
-            t_nrnb          count;
-            part.dvdl = do_walls(ir,
-                                 fr,
-                                 box,
-                                 ofPart(typeA),
-                                 ofPart(typeB),
-                                 ofPart(cENER),
-                                 size,
-                                 numPerturbedAtoms,
-                                 ofPart(x),
-                                 &force,
-                                 lambda,
-                                 ArrayRef<real>(part.energies).subArray(0, Vlj.ssize()),
-                                 &count);
-            copy_mat(force.getVirial(), part.virial);
-            part.count = count.n[eNR_WALLS];
+            compute(p, true);
         }
         GMX_CATCH_ALL_AND_EXIT_WITH_FATAL_ERROR
+    }
+    for (int p = 0; p < numParts; p++)
+    {
+        if (!parts[p].isComputed)
+        {
+            compute(p, false); // one error ends the run, not one of each thread
+        }
     }
 
     real dvdl = 0;
