@@ -209,6 +209,12 @@ def of_frames(gmx, name, options):
                      "of_neighbours": own.steps}}
 
 
+def mean_temperature(log):
+    """Of all steps of a run that has ended, K."""
+    found = re.search(r"A V E R A G E S(?s:.*?)\n(.*Temperature.*)\n(.*)\n", log)
+    return float(found[2][found[1].index("Temperature") // 15 * 15:][:15]) if found else None
+
+
 def whole_lines(folder, name):
     """A copy of a file that is being written, without the line that is not complete; "" where it has too little."""
     try:
@@ -347,6 +353,9 @@ class Runs:
             times = [[dhdl(folder, file[:-4])[1][-1][0] - SETTLED_OF_RUNS for file in of_state if file] for of_state in files]
             ps = [sum(of_state) for of_state in times]
             found = result[method] = {"ps": [round(time, 1) for time in ps]}
+            kelvin = [mean_temperature(self.log(folder, self.file_of(method, state, 0))) for state in range(system.states)]
+            if any(kelvin):
+                found["kelvin"] = kelvin
             log = next((text for text in (self.log(folder, self.file_of(method, 0, replica)) for replica in range(self.replicas)) if text), "")
             if method == "FMM" and log:
                 found.update(parameters=fmm_parameters(log), on="GPU" if fmm_on(log, "GPU") else "CPU")
