@@ -2,13 +2,14 @@
 """Free energies by BAR, FMM's and PME's -> bar.json.
 
 Usage: bar.py frames OUT [SYSTEM]... [--frames N] [--workers N]
-       bar.py runs OUT [SYSTEM]... [--seconds S] [--ps T] [--jobs N] [--gpus N] [--md] [--nbfe WHERE] [--method M] [--seed N]
+       bar.py runs OUT [SYSTEM]... [--seconds S] [--ps T] [--jobs N] [--gpus N] [--mps] [--md] [--nbfe WHERE] [--method M] [--seed N]
 frames: windows are run with PME on a CPU; energies of the same frames, by -rerun, with FMM and with tight PME, both in mixed precision.
   What is between the two free energies, and between means of the derivative by lambda, is the method's alone.
 runs: every window is run with FMM and with PME, both as users have them, for so many seconds all together: --jobs at a time (the cores), each
   on as many cores as that leaves it, pairs and FMM or PME on GPU k of --gpus (0: all on the CPU) in turn. Where there are more windows than
   jobs they run in rounds, and several times each where there are fewer. With --ps all windows are T ps long, one begins where another has
-  ended, and --seconds is only what it must not take longer. With --md not Langevin's equations are integrated but Newton's, with a thermostat for
+  ended, and --seconds is only what it must not take longer. --mps: runs share GPUs by NVIDIA's multi-process service, which a GPU that has many
+  small ones needs: without it one waits for another. With --md not Langevin's equations are integrated but Newton's, with a thermostat for
   water and one for the solute, which GROMACS 2026 can do wholly on a GPU, but for bonded interactions and what --nbfe cpu leaves on the CPU: perturbed
   pairs, as always where FMM softens Coulomb. --method: FMM or PME alone. Records are written after each round and, while one runs, every
   minute. Another seed gives another record, and all seeds together a weighted mean.
@@ -18,6 +19,7 @@ SYSTEM: ion (a sodium ion is charged), molecule (one of 9 atoms is decoupled, it
 """
 import argparse
 import concurrent.futures
+import contextlib
 import datetime
 import json
 import math
@@ -28,6 +30,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 import mdrun_systems  # also finds the harness  # noqa: F401
@@ -231,11 +234,26 @@ def whole_lines(folder, name):
     return name + "-so-far.xvg"
 
 
+@contextlib.contextmanager
+def shared_gpus():
+    """A multi-process service of our own, for what is started meanwhile with the environment that it gives."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        environment = {"CUDA_MPS_PIPE_DIRECTORY": folder, "CUDA_MPS_LOG_DIRECTORY": folder}
+        try:
+            subprocess.run(["nvidia-cuda-mps-control", "-d"], env={**os.environ, **environment}, check=True)
+        except (FileNotFoundError, subprocess.CalledProcessError) as error:
+            raise Failure(f"--mps: {error}") from error
+        try:
+            yield environment
+        finally:
+            subprocess.run(["nvidia-cuda-mps-control"], env={**os.environ, **environment}, input="quit\n", text=True, stdout=subprocess.DEVNULL)
+
+
 class Runs:
     """Windows of both methods in some systems, each several times if there are more jobs than windows."""
 
-    def __init__(self, gmx, names, options):
-        self.gmx, self.options, self.systems, self.replicas = gmx, options, {}, 1
+    def __init__(self, gmx, names, options, environment):
+        self.gmx, self.options, self.environment, self.systems, self.replicas = gmx, options, environment, {}, 1
         folders = {name: work_folder("bar-runs-" + name) for name in names}
         with concurrent.futures.ThreadPoolExecutor(len(names)) as pool:
             for name, system in zip(names, pool.map(lambda name: equilibrated(gmx, name, folders[name], len(names), edge=EDGES[name]), names)):
@@ -277,7 +295,7 @@ class Runs:
         """Begins a run on the cores of a slot. It ends by itself if nobody is there to end it, somewhat later."""
         name, method, state, replica = task
         folder, file, gpus_here = self.systems[name][1], self.file_of(method, state, replica), self.options.gpus
-        environment = {**os.environ, "GMX_MAXBACKUP": "-1", "GMX_NO_QUOTES": "1", "OMP_NUM_THREADS": str(threads)}
+        environment = {**os.environ, **self.environment, "GMX_MAXBACKUP": "-1", "GMX_NO_QUOTES": "1", "OMP_NUM_THREADS": str(threads)}
         more = ("-nb", "cpu")
         if gpus_here:
             environment["CUDA_VISIBLE_DEVICES"] = str(slot % gpus_here)
@@ -423,6 +441,7 @@ def main():
     parser.add_argument("--ps", type=float)
     parser.add_argument("--jobs", type=int, default=CORES)
     parser.add_argument("--gpus", type=int, default=0)
+    parser.add_argument("--mps", action="store_true")
     parser.add_argument("--md", action="store_true")
     parser.add_argument("--nbfe", choices=("gpu", "cpu"), default="gpu")
     parser.add_argument("--method", choices=METHODS)
@@ -439,18 +458,19 @@ def main():
             store(options.out, record, of_all)
             print(json.dumps({key: value for key, value in record.items() if key != "runs"}, indent=1), flush=True)
         return
-    of_all.update(jobs=options.jobs, gpus=options.gpus, seconds=options.seconds)
-    runs = Runs(gmx, systems, options)
-    runs.prepare()
-    # Runs take some seconds to end, and the free energies are computed after it.
-    end -= 15
-    if end - time.monotonic() < 20:
-        raise Failure("no time is left after the preparation: raise --seconds, or ask for fewer systems")
+    of_all.update(jobs=options.jobs, gpus=options.gpus, multi_process_service=options.mps, seconds=options.seconds)
+    with shared_gpus() if options.mps else contextlib.nullcontext({}) as environment:
+        runs = Runs(gmx, systems, options, environment)
+        runs.prepare()
+        # Runs take some seconds to end, and the free energies are computed after it.
+        end -= 15
+        if end - time.monotonic() < 20:
+            raise Failure("no time is left after the preparation: raise --seconds, or ask for fewer systems")
 
-    def note(complete):
-        for name in systems:
-            store(options.out, runs.record(name, complete), of_all)
-    (runs.run_lengths if options.ps else runs.run)(end, note)
+        def note(complete):
+            for name in systems:
+                store(options.out, runs.record(name, complete), of_all)
+        (runs.run_lengths if options.ps else runs.run)(end, note)
     with open(options.out) as file:
         print(json.dumps(json.load(file)["runs_of_all_seeds"], indent=1))
 
