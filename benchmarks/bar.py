@@ -400,12 +400,13 @@ def compare(entry):
 
 
 def joined(records):
-    """Of records of runs of each system: means of all seeds, weighted with their lengths, and their difference."""
+    """Of records of runs of each system that settled for as long as now: means of all seeds, weighted with their lengths, and their difference."""
     result = []
-    for key in sorted({(r["system"], r["gromacs"]) for r in records if r["part"] == "runs"}):
+    records = [r for r in records if r["part"] == "runs" and r.get("settled_ps") == SETTLED_OF_RUNS]
+    for key in sorted({(r["system"], r["gromacs"]) for r in records}):
         entry = {"system": key[0], "gromacs": key[1]}
         for method in METHODS:
-            of_seeds = [r[method] for r in records if r["part"] == "runs" and (r["system"], r["gromacs"]) == key and r[method].get("error")]
+            of_seeds = [r[method] for r in records if (r["system"], r["gromacs"]) == key and r[method].get("error")]
             ps = sum(sum(r["ps"]) for r in of_seeds)
             if of_seeds:
                 entry[method] = {"dG": sum(r["dG"] * sum(r["ps"]) for r in of_seeds) / ps,
