@@ -7,8 +7,8 @@ frames: windows are run with PME on a CPU; energies of the same frames, by -reru
   What is between the two free energies, and between means of the derivative by lambda, is the method's alone.
 runs: every window is run with FMM and with PME, both as users have them, for so many seconds all together: --jobs at a time (the cores), each
   on as many cores as that leaves it, pairs and FMM or PME on GPU k of --gpus (0: all on the CPU) in turn. Where there are more windows than
-  jobs they run in rounds, and several times each where there are fewer. With --ps all windows are T ps long, one begins where another has
-  ended, and --seconds is only what it must not take longer. --mps: runs share GPUs by NVIDIA's multi-process service, which a GPU that has many
+  jobs they run in rounds, and several times each where there are fewer. With --ps windows are T ps long (an eighth of it where little happens),
+  one begins where another has ended, and --seconds is only what it must not take longer. --mps: runs share GPUs by NVIDIA's multi-process service, which a GPU that has many
   small ones needs: without it one waits for another. With --md not Langevin's equations are integrated but Newton's, with a thermostat for
   water and one for the solute, which GROMACS 2026 can do wholly on a GPU, but for bonded interactions and what --nbfe cpu leaves on the CPU: perturbed
   pairs, as always where FMM softens Coulomb. --method: FMM or PME alone. Records are written after each round and, while one runs, every
@@ -42,7 +42,7 @@ TIMESTEP = 0.002  # ps
 # Free energies do not depend on masses, and with heavy hydrogens steps can be longer. GROMACS has that since 2024.
 # Velocities are drawn for the masses of before: with 144 K a run begins at 300 K, with 300 K it would at 625 K, and cool down in some ps.
 HEAVY = {"dt": "0.004", "mass-repartition-factor": "3", "gen-temp": "144"}
-# Energies are not computed more often than they say something new: between two neighbours they follow water's motion, some tenths of a ps.
+# A GPU waits for the host where energies are computed: each 0.4 ps only.
 NEWTON = {"integrator": "md", "tcoupl": "V-rescale", "tc-grps": "Water non-Water", "tau-t": "1 1", "ref-t": "300 300", "nsttcouple": "25",
           "nstcalcenergy": "100", "nstdhdl": "100"}
 # Of runs: GROMACS's manual has 2 ps as less friction than water's own, so that less than that hardly slows what is sampled.
@@ -50,6 +50,7 @@ FRICTION = {"tau-t": "4"}
 BLOCK = 20.0  # ps, of which errors are made; errors_with_blocks in bar-2026.3.json: those of the molecule are smaller with blocks of 5 ps alone
 SETTLED = 5.0  # ps at the start of a window that count for nothing
 SETTLED_OF_RUNS = 25.0  # where friction is less
+SHORTEST = 5.0  # ps after that without which a window does not count
 MDP = changed(PLAIN_MDP, integrator="sd", dt=TIMESTEP, tc_grps="System", tau_t=1, ref_t=300, nstlist=20, rcoulomb=0.9, rvdw=0.9, nstcomm=100, nstlog=50000,
               nstcalcenergy=25, nstenergy=5000, nstdhdl=25, free_energy="yes", calc_lambda_neighbors=1, dhdl_print_energy="no", separate_dhdl_file="yes",
               sc_coul="no", sc_alpha=0.5, sc_power=1, sc_sigma=0.3)
@@ -127,6 +128,7 @@ def relative(gmx, folder, edge=None):
 SYSTEMS = {"ion": ion, "molecule": molecule, "together": together, "relative": relative}
 # Of runs of given length: states that an eighth of it is enough for, as the errors beside them are a tenth of the others' (bar-2026.3.json).
 SHORT = {"relative": range(5)}
+SHARE_OF_SHORT = 1 / 8
 EDGES = {"ion": 2.3, "molecule": 2.3, "together": 2.3, "relative": 2.7}  # nm; of runs, where the time that is sampled is what counts
 
 
@@ -227,7 +229,7 @@ def whole_lines(folder, name):
         return ""
     text = text[:text.rfind("\n") + 1]
     rows = [line for line in text.splitlines() if line[0] not in "#@"]
-    if not rows or float(rows[-1].split()[0]) < SETTLED_OF_RUNS + 2 * SETTLED:
+    if not rows or float(rows[-1].split()[0]) < SETTLED_OF_RUNS + SHORTEST:
         return ""
     with open(os.path.join(folder, name + "-so-far.xvg"), "w") as file:
         file.write(text)
@@ -267,12 +269,14 @@ class Runs:
         self.tasks = [(name, method, state, replica) for name, method in order for replica in range(self.replicas)
                       for state in range(self.systems[name][0].states)]
         self.year = int(version(gmx).split(".")[0])
+        if options.nbfe and self.year < 2026:
+            raise Failure("--nbfe needs GROMACS 2026, earlier versions have perturbed pairs on the CPU")
         self.faster = {**(HEAVY if self.year >= 2024 else {}), **(NEWTON if options.md else FRICTION)}
 
     def nsteps(self, name, state):
         if not self.options.ps:
             return -1
-        ps = self.options.ps / (8 if state in SHORT.get(name, ()) else 1)
+        ps = self.options.ps * (SHARE_OF_SHORT if state in SHORT.get(name, ()) else 1)
         return round((ps + SETTLED_OF_RUNS) / float(self.faster.get("dt", TIMESTEP)))
 
     @staticmethod
@@ -303,7 +307,7 @@ class Runs:
             more = ("-nb", "gpu", "-bonded", "cpu", *(("-pme", "gpu") if method == "PME" else ()))
             if self.options.md and self.year >= 2026:
                 softened = method == "FMM" and self.systems[name][0].mdp["sc-coul"] == "yes"
-                more += ("-update", "gpu", "-nbfe", "cpu" if softened else self.options.nbfe)
+                more += ("-update", "gpu", "-nbfe", "cpu" if softened else self.options.nbfe or "gpu")
         command = [self.gmx.path, "mdrun", "-s", file + ".tpr", "-deffnm", file, "-dhdl", file + ".xvg", "-ntmpi", "1", "-ntomp", str(threads), "-pin", "off",
                    "-notunepme", "-cpt", "-1", "-maxh", str((seconds + 60) / 3600), *more]
         cores = sorted(os.sched_getaffinity(0))
@@ -444,13 +448,19 @@ def main():
     parser.add_argument("--gpus", type=int, default=0)
     parser.add_argument("--mps", action="store_true")
     parser.add_argument("--md", action="store_true")
-    parser.add_argument("--nbfe", choices=("gpu", "cpu"), default="gpu")
+    parser.add_argument("--nbfe", choices=("gpu", "cpu"))
     parser.add_argument("--method", choices=METHODS)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_intermixed_args()
     systems = options.systems or list(SYSTEMS)
     if set(systems) - set(SYSTEMS):
         parser.error(f"unknown system {', '.join(set(systems) - set(SYSTEMS))}: {', '.join(SYSTEMS)} are known")
+    if options.mps and not options.gpus:
+        parser.error("--mps needs --gpus")
+    if options.nbfe and not (options.gpus and options.md):
+        parser.error("--nbfe needs --gpus and --md")
+    if options.ps and options.ps * SHARE_OF_SHORT < SHORTEST:
+        parser.error(f"--ps {options.ps:g}: give at least {SHORTEST / SHARE_OF_SHORT:g}, or windows are too short to count")
     gmx, end = need("GMXFMM_GMX"), time.monotonic() + options.seconds
     of_all = {"gromacs": version(gmx)}
     if options.part == "frames":

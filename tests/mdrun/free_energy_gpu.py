@@ -34,6 +34,18 @@ def same_points(checks, system, folder, states, kinds=PERTURBED_PAIRS):
                          "RMS: 1e-5 of Coulomb forces of some 1,000")
 
 
+def runs_on_gpu(checks, folder, name, what, times):
+    """Runs a .tpr with the update and perturbed pairs on either processor: what runs, and the rows of derivatives."""
+    for update in ("cpu", "gpu"):
+        for options, pairs in PERTURBED_PAIRS:
+            text = f"{what}, -update {update}{pairs}"
+            gmx.mdrun(folder, *GPU, *options, "-update", update, "-dhdl", name + ".xvg", name=name, nb="gpu")
+            rows = dhdl(folder, name)[1]
+            checks.that(fmm_on(read_log(folder, name), "GPU"), f"{text}: on the GPU")
+            checks.that(len(rows) == times, f"{text}: {len(rows)} times")
+            yield text, rows
+
+
 def slow_growth(checks, folder):
     """Charges change in the stream at each step, also where steps are graphs."""
     system = ion_that_appears(gmx, folder)
@@ -43,18 +55,12 @@ def slow_growth(checks, folder):
     gmx.grompp(folder, mdp, system, name="slow")
     gmx.mdrun(folder, "-fmm", "cpu", "-dhdl", "slow.xvg", name="slow")
     cpu = dhdl(folder, "slow")[1]
-    for update in ("cpu", "gpu"):
-        for options, name in PERTURBED_PAIRS:
-            what = f"slow growth, -update {update}{name}"
-            gmx.mdrun(folder, *GPU, *options, "-update", update, "-dhdl", "slow.xvg", name="slow", nb="gpu")
-            gpu = dhdl(folder, "slow")[1]
-            checks.that(fmm_on(read_log(folder, "slow"), "GPU"), f"{what}: on the GPU")
-            checks.that(len(gpu) == len(cpu) == 13, f"{what}: {len(gpu)} derivatives")
-            # Later atoms have moved differently: rounding grows along a trajectory.
-            apart = max(abs(a[1] - b[1]) for a, b in zip(gpu[:7], cpu[:7]))
-            checks.below(f"{what}: derivative in 30 steps", apart, 0.2, "kJ/mol", "a thousandth of what it moves by")
-            late = max(abs(a[1] - b[1]) for a, b in zip(gpu, cpu))
-            checks.below(f"{what}: derivative in 60 steps", late, 3, "kJ/mol", "with a charge of an earlier step it is another by some 10 at each step")
+    for what, gpu in runs_on_gpu(checks, folder, "slow", "slow growth", 13):
+        # Later atoms have moved differently: rounding grows along a trajectory.
+        apart = max(abs(a[1] - b[1]) for a, b in zip(gpu[:7], cpu[:7]))
+        checks.below(f"{what}: derivative in 30 steps", apart, 0.2, "kJ/mol", "a thousandth of what it moves by")
+        late = max(abs(a[1] - b[1]) for a, b in zip(gpu, cpu))
+        checks.below(f"{what}: derivative in 60 steps", late, 3, "kJ/mol", "with a charge of an earlier step it is another by some 10 at each step")
 
 
 def softened(checks):
@@ -80,16 +86,10 @@ def decoupled(checks, folder):
     gmx.mdrun(folder, "-fmm", "cpu", "-dhdl", "run.xvg", name="run")
     legends, cpu = dhdl(folder, "run")
     columns = [1 + k for k, text in enumerate(legends) if "xD" in text or "dH" in text]
-    for update in ("cpu", "gpu"):
-        for options, name in PERTURBED_PAIRS:
-            what = f"decoupling, -update {update}{name}"
-            gmx.mdrun(folder, *GPU, *options, "-update", update, "-dhdl", "run.xvg", name="run", nb="gpu")
-            gpu = dhdl(folder, "run")[1]
-            checks.that(fmm_on(read_log(folder, "run"), "GPU"), f"{what}: on the GPU")
-            checks.that(len(gpu) == len(cpu) == 11, f"{what}: {len(gpu)} times")
-            apart = max(abs(a[i] - b[i]) for a, b in zip(gpu[:3], cpu[:3]) for i in columns)
-            checks.below(f"{what}: derivatives and energies of 42 states in 20 steps", apart, 0.05, "kJ/mol", "rounding of forces, and what it grows to")
-            checks.that(all(abs(value) < 1e6 for row in gpu for value in row), f"{what}: finite in 100 steps")
+    for what, gpu in runs_on_gpu(checks, folder, "run", "decoupling", 11):
+        apart = max(abs(a[i] - b[i]) for a, b in zip(gpu[:3], cpu[:3]) for i in columns)
+        checks.below(f"{what}: derivatives and energies of 42 states in 20 steps", apart, 0.05, "kJ/mol", "rounding of forces, and what it grows to")
+        checks.that(all(abs(value) < 1e6 for row in gpu for value in row), f"{what}: finite in 100 steps")
     gmx.grompp(folder, changed(mdp, nsteps="40"), system, name="part")
     gmx.mdrun(folder, *GPU, "-update", "gpu", "-dhdl", "part.xvg", name="part", nb="gpu")
     gmx.mdrun(folder, *GPU, "-update", "gpu", "-dhdl", "part.xvg", "-cpi", "part.cpt", "-noappend", "-nsteps", "40", name="part", nb="gpu")
@@ -109,14 +109,9 @@ def moved(checks, folder):
         gmx.grompp(folder, mdp, system, name="moved")
         gmx.mdrun(folder, "-fmm", "cpu", "-dhdl", "moved.xvg", name="moved")
         cpu = dhdl(folder, "moved")[1]
-        for update in ("cpu", "gpu"):
-            for options, name in PERTURBED_PAIRS:
-                what = f"{system.name}, state {state}, -update {update}{name}"
-                gmx.mdrun(folder, *GPU, *options, "-update", update, "-dhdl", "moved.xvg", name="moved", nb="gpu")
-                gpu = dhdl(folder, "moved")[1]
-                checks.that(fmm_on(read_log(folder, "moved"), "GPU") and len(gpu) == len(cpu) == 3, f"{what}: {len(gpu)} derivatives on the GPU")
-                apart = max(abs(x - y) for a, b in zip(gpu, cpu) for x, y in zip(a[1:], b[1:]))
-                checks.below(f"{what}: derivatives and energies of other states in 40 steps", apart, 0.1, "kJ/mol", "rounding of forces, and what it grows to")
+        for what, gpu in runs_on_gpu(checks, folder, "moved", f"{system.name}, state {state}", 3):
+            apart = max(abs(x - y) for a, b in zip(gpu, cpu) for x, y in zip(a[1:], b[1:]))
+            checks.below(f"{what}: derivatives and energies of other states in 40 steps", apart, 0.1, "kJ/mol", "rounding of forces, and what it grows to")
 
 
 def test(checks):

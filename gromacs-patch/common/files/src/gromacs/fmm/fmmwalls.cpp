@@ -28,7 +28,7 @@ namespace
 
 //! As many parts the atoms are divided into at most
 constexpr int c_maxParts = 32;
-//! So many atoms take longer than to begin with them on another thread
+//! A part of fewer atoms is not worth a thread
 constexpr int c_minAtomsOfPart = 500;
 //! Up to as many pairs of energy groups, walls included, a part has its own energies
 constexpr int c_maxGroupPairs = 64;
