@@ -15,7 +15,7 @@ runs: every window is run with FMM and with PME, both as users have them, for so
   minute. Another seed gives another record, and all seeds together a weighted mean.
 SYSTEM: ion (a sodium ion is charged), molecule (one of 9 atoms is decoupled, its charges first), together (the same at once, soft-core
   Coulomb), relative (one of 74 atoms becomes another); all by default. A record takes the place of one with the same part, system, version of
-  GROMACS, seed and --method in OUT. Needs GMXFMM_GMX.
+  GROMACS, seed and --method in OUT, and says on what device; OUT's own device is its first record's. Needs GMXFMM_GMX.
 """
 import argparse
 import concurrent.futures
@@ -422,7 +422,9 @@ def joined(records):
 
 def store(output, record, of_all):
     """Puts a record into OUT."""
-    record = {**record, **of_all, "date": datetime.date.today().isoformat(), "commit": commit(), "command": os.environ.get("GMXFMM_BENCHMARK_COMMAND", " ".join(sys.argv))}
+    here = {**device("1"), **({"gpu": gpus()[0]} if of_all.get("gpus") else {})}
+    record = {**record, **of_all, "device": here, "date": datetime.date.today().isoformat(), "commit": commit(),
+              "command": os.environ.get("GMXFMM_BENCHMARK_COMMAND", " ".join(sys.argv))}
     stored = {"records": []}
     if os.path.exists(output):
         with open(output) as file:
@@ -430,8 +432,7 @@ def store(output, record, of_all):
     names = ("part", "system", "gromacs", "seed", "method")
     records = [r for r in stored["records"] if [r.get(n) for n in names] != [record.get(n) for n in names]] + [record]
     with open(output, "w") as file:
-        json.dump({"benchmark": "bar", "device": {**device("1"), **({"gpu": gpus()[0]} if of_all.get("gpus") else {})}, "runs_of_all_seeds": joined(records),
-                   "records": records}, file, indent=1)
+        json.dump({"benchmark": "bar", "device": stored.get("device", here), "runs_of_all_seeds": joined(records), "records": records}, file, indent=1)
         file.write("\n")
 
 
