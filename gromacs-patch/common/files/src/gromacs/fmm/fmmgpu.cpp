@@ -93,8 +93,8 @@ private:
         }
     }
 
-    //! Whether a graph follows when the work changes; not once it had to be made again several times
-    bool canUpdate() const { return numFailed_ < 3; }
+    //! Whether a graph follows when the work changes; not while it has to be made again too often to pay
+    bool canUpdate() const { return numFailed_ < 3 + numCalls_ / 100; }
 
     //! Gives the executable graph the arguments of the kernels in \p recorded, returns whether that could be done
     bool updateFrom(cudaGraph_t recorded) const
