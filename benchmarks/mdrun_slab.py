@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Speed of mdrun with slabs of water, FMM's and PME's -> mdrun-slab.json.
 
-Usage: mdrun_slab.py OUT COPIES STEPS [ROUNDS [SECONDS]]: SPC water, 648 COPIES^3 atoms:
+Usage: mdrun_slab.py OUT COPIES STEPS [ROUNDS [SECONDS [PART]]]: SPC water, 648 COPIES^3 atoms, of which PART, film or walls, asks for some:
   FMM, box      periodic along all vectors
   FMM, film     the same atoms with pbc = xy and no walls
   FMM, walls    the same atoms between two walls, with 0.45 nm to each
   PME, walls 3  the same with ewald-geometry = 3dc and wall-ewald-zfac = 3, the default; with 5: PME, walls 5
 Runs take turns; the second half of each is timed. Force errors between walls are those of the start, against tight PME with
-wall-ewald-zfac = 7. The record takes the place of the system's in OUT, after each round; with SECONDS no round is begun after the first
+wall-ewald-zfac = 7. The record takes the place of the system's and the part's in OUT, after each round; with SECONDS no round is begun after the first
 that would end later. Needs GMXFMM_GMX. With GMXFMM_NB = gpu pairs, FMM or PME and the update (GMXFMM_UPDATE = cpu: not that) are on
 a GPU, with lists of 100 steps.
 """
@@ -30,6 +30,7 @@ ASKED = 4e-4  # fmm-accuracy, by default
 SLAB = {"pbc": "xy", "dispcorr": "no", "rcoulomb": 1.0, "rvdw": 1.0}
 WALLS = {**SLAB, "nwall": "2", "wall-type": "9-3", "wall-atomtype": "opls_135 opls_135", "wall-density": "50 50", "ewald-geometry": "3dc"}
 PME = {"coulombtype": "PME"}
+PARTS = ("film", "walls")
 
 
 def between_walls(gmx, folder, system):
@@ -62,12 +63,30 @@ def forces(gmx, folder, system, settings, name):
     return read_trr(os.path.join(folder, name + ".trr"))[0].f
 
 
+def wall_errors(gmx, folder, walls, kinds):
+    """Relative RMS errors of the forces between walls."""
+    tight = forces(gmx, folder, walls, {**WALLS, **TIGHT_MIXED, "wall-ewald-zfac": "7"}, "tight")
+    nothing = forces(gmx, folder, walls, {**WALLS, **NO_COULOMB, "ewald-geometry": "3d"}, "nothing")
+    return {kind: rms_difference(forces(gmx, folder, walls, settings, "point"), tight) / rms_difference(tight, nothing)
+            for kind, (_, settings) in kinds.items() if "walls" in kind}
+
+
+def speeds(middle, errors):
+    """The ratios that are asked for, of those that ran."""
+    result = {"speed_film_over_box": middle["FMM, box"] / middle["FMM, film"]} if "FMM, film" in middle else {}
+    if errors:
+        # the first that has the error that FMM is asked for; errors differ by a per cent from frame to frame
+        exact = [kind for kind in ("PME, walls 3", "PME, walls 5") if errors[kind] <= 1.02 * max(ASKED, errors["FMM, walls"])] or ["PME, walls 5"]
+        result.update(compared_with=exact[0], speed_walls_fmm_over_pme=middle[exact[0]] / middle["FMM, walls"])
+    return result
+
+
 def store(output, record):
     records = []
     if os.path.exists(output):
         with open(output) as file:
             records = [r for r in json.load(file)["records"]
-                       if (r["system"], r["gromacs"], r.get("update", "cpu")) != (record["system"], record["gromacs"], record["update"])]
+                       if (r["system"], r["gromacs"], r.get("update", "cpu"), r.get("part")) != tuple(record[k] for k in ("system", "gromacs", "update", "part"))]
     with open(output, "w") as file:
         json.dump({"benchmark": "mdrun-slab", "device": {**device(NTOMP), **({"gpu": gpus()[0]} if ON_GPU else {})}, "records": [*records, record]}, file,
                   indent=1)
@@ -77,6 +96,9 @@ def store(output, record):
 def main():
     output, copies, steps, *more = sys.argv[1:]
     began, rounds, limit = time.monotonic(), int(more[0]) if more else 3, float(more[1]) if more[1:] else math.inf
+    part = more[2] if more[2:] else None
+    if part not in (None, *PARTS):
+        sys.exit(f"mdrun_slab.py: there is no part '{part}': {' or '.join(PARTS)}")
     gmx = need("GMXFMM_GMX")
     folder = work_folder("mdrun-slab" + copies)
     system = water(gmx, folder, (int(copies),) * 3)
@@ -84,18 +106,14 @@ def main():
     kinds = {"FMM, box": (system, {"rcoulomb": 1.0, "rvdw": 1.0, "dispcorr": "no", **FMM}), "FMM, film": (system, {**SLAB, **FMM}),
              "FMM, walls": (walls, {**WALLS, **FMM}), "PME, walls 3": (walls, {**WALLS, **PME, "wall-ewald-zfac": "3"}),
              "PME, walls 5": (walls, {**WALLS, **PME, "wall-ewald-zfac": "5"})}
-    tight = forces(gmx, folder, walls, {**WALLS, **TIGHT_MIXED, "wall-ewald-zfac": "7"}, "tight")
-    nothing = forces(gmx, folder, walls, {**WALLS, **NO_COULOMB, "ewald-geometry": "3d"}, "nothing")
-    errors = {kind: rms_difference(forces(gmx, folder, walls, settings, "point"), tight) / rms_difference(tight, nothing)
-              for kind, (_, settings) in kinds.items() if "walls" in kind}
+    kinds = {kind: what for kind, what in kinds.items() if part is None or ("walls" in kind) == (part == "walls")}
+    errors = wall_errors(gmx, folder, walls, kinds) if part != "film" else {}
     files = {kind: kind.replace(", ", "-").replace(" ", "-") for kind in kinds}
     # coupling as seldom as in production where it needs the host
     coupling = {"tau-t": 1, "nsttcouple": 100, "nstenergy": 1000} if ON_GPU else {"tau-t": 0.5}
     for kind, (start, settings) in kinds.items():
         mdp = changed(start.mdp, nsteps=steps, nstlist=100 if ON_GPU else 20, tcoupl="V-rescale", tc_grps="System", ref_t=300)
         gmx.grompp(folder, {**mdp, **coupling, **settings}, start, name=files[kind])
-    # the first that has the error that FMM is asked for; errors differ by a per cent from frame to frame
-    exact = [kind for kind in ("PME, walls 3", "PME, walls 5") if errors[kind] <= 1.02 * max(ASKED, errors["FMM, walls"])] or ["PME, walls 5"]
     found, chosen, cycles, ready = {kind: [] for kind in kinds}, {}, {}, time.monotonic()
     for number in range(1, rounds + 1):
         for kind, (_, settings) in kinds.items():
@@ -106,10 +124,9 @@ def main():
             cycles[kind] = {name: round(share, 3) for name, share in info["cycles"].items()}
             chosen[kind] = fmm_parameters(read_log(folder, files[kind]))
         middle = {kind: statistics.median(runs) for kind, runs in found.items()}
-        record = {"system": system.name, "date": datetime.date.today().isoformat(), "commit": commit(), "command": os.environ.get("GMXFMM_BENCHMARK_COMMAND", " ".join(sys.argv)), "gromacs": version(gmx),
+        record = {"system": system.name, "part": part, "date": datetime.date.today().isoformat(), "commit": commit(), "command": os.environ.get("GMXFMM_BENCHMARK_COMMAND", " ".join(sys.argv)), "gromacs": version(gmx),
                   "update": UPDATE, "threads_pinned": ON_GPU, "rounds": number, "steps": int(steps), "fmm": {kind: text for kind, text in chosen.items() if text}, "ms_a_step": found, "cycles_of_the_last": cycles,
-                  "medians": middle, "force_errors_between_walls": errors, "speed_film_over_box": middle["FMM, box"] / middle["FMM, film"],
-                  "compared_with": exact[0], "speed_walls_fmm_over_pme": middle[exact[0]] / middle["FMM, walls"]}
+                  "medians": middle, "force_errors_between_walls": errors, **speeds(middle, errors)}
         store(output, record)
         now = time.monotonic()
         if now - began + (now - ready) / number > limit:

@@ -20,7 +20,8 @@
 #   gpus-NAME  the same of another system: gpus-droplets, gpus-water15; gpus-water25, 10,125,000 atoms, with
 #              GMXFMM_BENCHMARK_OPTIONS="--fmm-alone --equilibration 40" takes some five minutes
 # Into OUT/mdrun-slab.json:
-#   slab       81,000 atoms of water: a film without walls beside a box, and FMM and PME between walls; 150 s
+#   slab       81,000 atoms of water: a film without walls beside a box, 60 s, and FMM and PME between walls, 100 s; one of its parts:
+#              slab-film slab-walls
 # Into OUT/drift.json:
 #   nve        energy drift of water at constant energy, 1 ns
 # Into OUT/lj-split-observables.json:
@@ -132,9 +133,12 @@ for part in "${parts[@]}"; do
             timeout "$(left)" python3 benchmarks/coupling_gpu.py "$GMXFMM_GMX" "$out/coupling$suffix.json" --work "$work/coupling" \
                 --limit "$(left)" || status=1
             ;;
-        slab)
-            echo "== slab"
-            GMXFMM_NB=gpu timeout "$(left)" python3 benchmarks/mdrun_slab.py "$out/mdrun-slab$suffix.json" 5 10000 3 150 || status=1
+        slab | slab-film | slab-walls)
+            for kind in $([ "$part" = slab ] && echo film walls || echo "${part#slab-}"); do
+                echo "== slab: $kind"
+                GMXFMM_NB=gpu timeout "$(left)" python3 benchmarks/mdrun_slab.py "$out/mdrun-slab$suffix.json" 5 10000 5 "$(($(left) - 10))" \
+                    "$kind" || status=1
+            done
             ;;
         nve)
             echo "== nve"
