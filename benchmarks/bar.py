@@ -14,9 +14,9 @@ runs: every window is run with FMM and with PME, both as users have them, for so
   pairs, as always where FMM softens Coulomb. --method: FMM or PME alone. Records are written after each round and, while one runs, every
   minute. Another seed gives another record, and all seeds together a weighted mean.
 SYSTEM: ion (a sodium ion is charged), molecule (one of 9 atoms is decoupled, its charges first), together (the same at once, soft-core
-  Coulomb), relative (one of 74 atoms becomes another; in
-  runs with its bonded interactions as they are); all by default. A record takes the place of one with the same part, system, version of
-  GROMACS, seed and --method in OUT, and says on what device; OUT's own device is its first record's. Needs GMXFMM_GMX.
+  Coulomb), relative (one of 74 atoms becomes another; in runs with its bonded interactions as they are); all by default. A record
+  takes the place of one with the same part, system, version of GROMACS, seed and --method in OUT, and says on what device it was made; OUT's
+  own device is its first record's. Needs GMXFMM_GMX.
 """
 import argparse
 import concurrent.futures
@@ -123,7 +123,7 @@ def together(gmx, folder, edge=None):
 
 def relative(gmx, folder, edge=None):
     """In a box of its own bonded interactions stay: where those of the ring that vanishes are taken away, it goes from chair to boat and back
-    once in ns, which is what such a free energy then waits for (bar-2026.3.json of an H100: 107 ns with either method, +- 0.3 and 0.4 kJ/mol)."""
+    once in ns, which is what such a free energy then waits for (bar-2026.3.json of an H100: 107 ns with either method, +- 0.3 and 0.4 kJ/mol; of an EPYC: its torsions along a run)."""
     system = in_water(gmx, folder, "freeenergy/relative", 74, edge)
     states = {key: system.mdp[key] for key in ("coul-lambdas", "vdw-lambdas", "bonded-lambdas")}
     if edge:

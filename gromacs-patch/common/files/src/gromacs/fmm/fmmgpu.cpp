@@ -93,7 +93,8 @@ private:
         }
     }
 
-    //! Whether a graph follows when the work changes; not while it has to be made again too often to pay
+    //! Whether a graph follows when the work changes; not while it has to be made again more than
+    //! once in 100 steps, a tenth of which is what making one costs
     bool canUpdate() const { return numFailed_ < 3 + numCalls_ / 100; }
 
     //! Gives the executable graph the arguments of the kernels in \p recorded, returns whether that could be done
