@@ -565,7 +565,7 @@ TEST_P(MeasuredChoice, ChosenSettingsReachWhatIsAskedInSinglePrecision)
         {
             /* Forces that are 1e-3 of those between neighbours: rounding is 1e-3 of them; and positions that single
              * precision does not hold. In other crystals forces are some hundredth of the sum of those between ions, by
-             * absolute values, and rounding 4e-6 of them. */
+             * absolute values, and rounding 3e-6 to 4e-6 of them. */
             const std::string name = GetParam().name;
             EXPECT_TRUE(name == "StillRockSalt" || name == "Clusters" || (asked < 5e-6 && chosen.error < 5e-6))
                 << name << message;

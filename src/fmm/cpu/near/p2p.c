@@ -197,11 +197,11 @@ static inline void interact_vector(const near_list* list,
                                    fmm_wanted       wanted,
                                    vreal            sum[c_mostSums])
 {
-    const vreal dx = x - *(const vreal*)(list->x + j);
-    const vreal dy = y - *(const vreal*)(list->y + j);
-    const vreal dz = z - *(const vreal*)(list->z + j);
-    vreal       r2 = dx * dx + dy * dy + dz * dz;
-    vinteger    inside;
+    const vreal dx     = x - *(const vreal*)(list->x + j);
+    const vreal dy     = y - *(const vreal*)(list->y + j);
+    const vreal dz     = z - *(const vreal*)(list->z + j);
+    vreal       r2     = dx * dx + dy * dy + dz * dz;
+    vinteger    inside = {0};
     if (limited)
     {
         const vreal zero = {0}, limit = zero + least;
@@ -237,6 +237,13 @@ static inline void interact_vector(const near_list* list,
     }
 }
 
+/* Places of a list that are summed up before they are added to the sum: a sum's rounding grows with the number of its
+ * terms, and a list has some thousand. */
+enum
+{
+    c_block = 16 * VLEN
+};
+
 static inline void
 interact(const near_list* list, int num, real x, real y, real z, int limited, real least, fmm_wanted wanted, real* out)
 {
@@ -244,14 +251,26 @@ interact(const near_list* list, int num, real x, real y, real z, int limited, re
     const int   sums  = wanted == FMM_POTENTIAL ? c_field : wanted == FMM_VIRIAL ? c_mostSums : c_square;
     const vreal zero  = {0};
     const vreal vx = zero + x, vy = zero + y, vz = zero + z;
-    vreal       sum[c_mostSums];
+    vreal       sum[c_mostSums], block[c_mostSums];
     for (int i = first; i < sums; i++)
     {
         sum[i] = zero;
     }
-    for (int j = 0; j < num; j += VLEN)
+    for (int begin = 0; begin < num; begin += c_block)
     {
-        interact_vector(list, j, vx, vy, vz, limited, least, wanted, sum);
+        const int end = begin + c_block < num ? begin + c_block : num;
+        for (int i = first; i < sums; i++)
+        {
+            block[i] = zero;
+        }
+        for (int j = begin; j < end; j += VLEN)
+        {
+            interact_vector(list, j, vx, vy, vz, limited, least, wanted, block);
+        }
+        for (int i = first; i < sums; i++)
+        {
+            sum[i] += block[i];
+        }
     }
     /* phi: the list's charges have the factor -1/2; f: -3/2 in place of that, but so that what is exact at e = 1 stays
      * exact though 5/3 is rounded */
