@@ -237,9 +237,8 @@ gmxfmm_status fmm_domain_check_tree(gmxfmm_plan* plan, const double* box)
 {
     return fmm_is_aligned(box) ? GMXFMM_OK
                                : fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED,
-                                          "m2l = %s needs a rectangular box with its vectors along x, y and z: for "
-                                          "this box use m2l = fft",
-                                          gmxfmm_m2l_name(plan->far.m2l));
+                                          "an octree needs a rectangular box with its vectors along x, y and z: for "
+                                          "this box use m2l = fft");
 }
 
 static gmxfmm_status set_cells(fmm_domain* d, int order)

@@ -589,13 +589,14 @@ static gmxfmm_status out_of_reach(const search* s)
     const int             given = !(fmm_is_auto(o->order) && fmm_is_auto(o->grid[0]) && fmm_is_auto(o->depth) &&
                         fmm_is_auto(o->separation) && o->m2l == GMXFMM_M2L_AUTO && fmm_is_auto(o->m2l_truncate));
     char                  text[256];
-    snprintf(text, sizeof(text),
-             "accuracy %g is out of reach: the best that was measured is %.2g, at order %d; %s%sask for less",
-             o->accuracy, fmm_larger_error(&s->best), s->best.order,
-             o->precision == GMXFMM_SINGLE ? "use double precision, " : "",
-             given                           ? "leave more options automatic, or "
-             : o->precision == GMXFMM_SINGLE ? "or "
-                                             : "");
+    snprintf(
+        text, sizeof(text),
+        "accuracy %g is out of reach: the best that was measured is %.2g with a margin, at order %d; %s%sask for less",
+        o->accuracy, fmm_error_said(fmm_larger_error(&s->best) / c_margin), s->best.order,
+        o->precision == GMXFMM_SINGLE ? "use double precision, " : "",
+        given                           ? "leave more options automatic, or "
+        : o->precision == GMXFMM_SINGLE ? "or "
+                                        : "");
     return fmm_say(s->message, s->size, GMXFMM_ERROR_OPTION, text);
 }
 

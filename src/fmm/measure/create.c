@@ -236,7 +236,7 @@ static gmxfmm_status measure_treecode(creation* c)
             text, sizeof(text),
             "accuracy %g is out of reach: the best that was measured is %.2g, with theta %g and degree %d; %sleave "
             "more options automatic, or ask for less",
-            c->accuracy, c->m.error, info.theta, info.degree,
+            c->accuracy, fmm_error_said(c->m.error), info.theta, info.degree,
             c->options.precision == GMXFMM_SINGLE ? "use double precision, " : "");
         status = fmm_say(c->message, c->size, GMXFMM_ERROR_OPTION, text);
     }

@@ -773,6 +773,16 @@ int fmm_tune_cells(const fmm_problem* problem, const int* grid, int ws, double* 
     return status == GMXFMM_OK;
 }
 
+double fmm_error_said(double error)
+{
+    if (!(error > 0 && isfinite(error)))
+    {
+        return error;
+    }
+    const double unit = pow(10, floor(log10(error)) - 1);
+    return ceil(error / unit - 1e-9) * unit; /* what has two digits keeps them */
+}
+
 gmxfmm_status fmm_check_reach(const fmm_problem* problem, const fmm_choice* chosen)
 {
     const gmxfmm_options* o     = problem->options;
@@ -784,7 +794,8 @@ gmxfmm_status fmm_check_reach(const fmm_problem* problem, const fmm_choice* chos
     return fmm_not_chosen(problem, GMXFMM_ERROR_OPTION,
                           "accuracy %g is out of reach %s: predicted is %.2g at order %d; %s, or ask for less",
                           o->accuracy, given ? "with the grid, depth or separation given" : "for this system",
-                          chosen->error, chosen->order, given ? "leave them automatic" : "choose another m2l");
+                          fmm_error_said(chosen->error), chosen->order,
+                          given ? "leave them automatic" : "choose another m2l");
 }
 
 gmxfmm_status fmm_tune(const fmm_problem* problem, fmm_choice* chosen)

@@ -111,6 +111,9 @@ gmxfmm_status fmm_compare_tree_slab(const fmm_problem* problem,
                                     int*               better,
                                     fmm_choice*        tree);
 
+/* An error as messages have it: two digits, rounded up, so that it can be asked for. */
+double fmm_error_said(double error);
+
 /* Checks that an automatically chosen order is predicted to reach the accuracy asked for. Errors: OPTION, with the
  * message of the problem. */
 gmxfmm_status fmm_check_reach(const fmm_problem* problem, const fmm_choice* chosen);
