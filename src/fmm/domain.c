@@ -237,8 +237,9 @@ gmxfmm_status fmm_domain_check_tree(gmxfmm_plan* plan, const double* box)
 {
     return fmm_is_aligned(box) ? GMXFMM_OK
                                : fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED,
-                                          "an octree needs a rectangular box with its vectors along x, y and z: for "
-                                          "this box use m2l = fft");
+                                          "an octree (m2l = rotation, symmetric, dynamic or naive) needs a "
+                                          "rectangular box with its vectors along x, y and z: for this box use "
+                                          "m2l = fft");
 }
 
 static gmxfmm_status set_cells(fmm_domain* d, int order)

@@ -617,7 +617,7 @@ run solve cloud_in_box.txt --order 4 --measure yes --accuracy "$(sed 's/.*measur
 check "... and the best can be asked for" test $? -eq 0
 printf '%s\n' '# box: 4 0 0 1 4 0 0 0 4' '# periodic: 1 1 1' '0 0 0 1' '1 1 1 -1' >tilted.txt
 for method in rotation naive; do
-    bad "$method in a tilted box" "an octree needs a rectangular box with its vectors along x, y and z" solve tilted.txt --m2l $method
+    bad "$method in a tilted box" "or naive) needs a rectangular box with its vectors along x, y and z" solve tilted.txt --m2l $method
 done
 bad "grid of two" "'4,4'" solve crystal.txt --grid 4,4
 bad "grid with zero" "'4,0,4'" solve crystal.txt --grid 4,0,4

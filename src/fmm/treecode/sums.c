@@ -328,7 +328,7 @@ INLINE void direct_apart(treecode_kernel     kernel,
     for (int v = 0; v < c_vectors; v++)
     {
         const size_t first = target + (size_t)v * VLEN;
-        vinteger     lane;
+        vinteger     lane  = {0};
         for (int l = 0; l < VLEN; l++)
         {
             lane[l] = v * VLEN + l;
