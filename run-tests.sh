@@ -122,7 +122,7 @@ if wants library; then
     run_ctest library-sanitized "$BUILD_DIR/library-sanitize" -L unit "${without[@]}"
     step "library: plans and ranks in several threads with the thread sanitizer"
     scripts/build-library.sh thread --tests
-    # but those that take five minutes and more with it: other tests of the same functions go through the same code
+    # but those that did not end within their five minutes with it: other tests of the same functions go through the same code
     run_ctest library-thread "$BUILD_DIR/library-thread" -R '^plans_in_threads|^ranks' \
         -E 'Exact|Choose|RanksMeasure.(TheErrorOfTheirLists|AccuraciesAskedForAreReached)'
     step "program: a minute of made-up files for the reader, with sanitizers"
