@@ -755,6 +755,48 @@ TEST(MeasuredChoiceInWater, TheVirialIsLimitedToo)
     EXPECT_LT(both.error, forces.error);
 }
 
+/* The number that a message has after this text. */
+double numberAfter(const std::string& message, const std::string& text)
+{
+    const auto at = message.find(text);
+    EXPECT_NE(at, std::string::npos) << message;
+    return at == std::string::npos ? 0 : std::stod(message.substr(at + text.size()));
+}
+
+/* Errors are larger where particles have left their cells, and those of the virial are not in units of forces. What is
+ * said to be the best can be asked for. */
+TEST(MeasuredChoiceInWater, WhatIsOutOfReachIsWhatIsSaid)
+{
+    const Case      c      = {"", nullptr, Boundary::Tinfoil};
+    const System    s      = water({2, 0, 0, 0, 2.1, 0, 0, 0, 2.2}, 5);
+    const System    before = moved(s, 0.1);
+    const Reference reference(s, c, optionsFor(c, 1e-5), &before);
+    char            message[512] = "";
+    const auto      choose       = [&](double accuracy, double errorMoved, double virialError)
+    {
+        gmxfmm_options     options = optionsFor(c, accuracy);
+        gmxfmm_measurement chosen  = sized<gmxfmm_measurement>();
+        options.order              = 4;
+        return gmxfmm_choose(reference.get(), &options, errorMoved, virialError, &chosen, nullptr, nullptr, message,
+                             sizeof(message));
+    };
+    const std::string best = "out of reach: the best that was measured is ";
+    ASSERT_EQ(choose(1e-5, any, any), GMXFMM_ERROR_OPTION);
+    const double here = numberAfter(message, best);
+    EXPECT_EQ(std::string(message).find("moved"), std::string::npos) << message;
+    ASSERT_EQ(choose(1e-5, 1e-5, any), GMXFMM_ERROR_OPTION);
+    const double whereMoved = numberAfter(message, best);
+    EXPECT_NE(std::string(message).find(", where particles have moved, with a margin"), std::string::npos) << message;
+    EXPECT_GT(whereMoved, here);
+    EXPECT_EQ(choose(here, here, any), GMXFMM_ERROR_OPTION);
+    EXPECT_EQ(choose(here, any, any), GMXFMM_OK) << message;
+    EXPECT_EQ(choose(whereMoved, whereMoved, any), GMXFMM_OK) << message;
+
+    ASSERT_EQ(choose(1e-2, any, 1e-6), GMXFMM_ERROR_OPTION);
+    EXPECT_EQ(std::string(message).rfind("an error of 1e-06 in the virial is out of reach", 0), 0U) << message;
+    EXPECT_EQ(choose(1e-2, any, numberAfter(message, best)), GMXFMM_OK) << message;
+}
+
 TEST(Measure, SaysWhatIsWrong)
 {
     const Case         c       = cases()[1];

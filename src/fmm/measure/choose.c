@@ -67,7 +67,7 @@ typedef struct
     gmxfmm_options          asked;
     const fmm_costs*        costs; /* of the backend */
     double                  error_moved, virial_error;
-    gmxfmm_measurement      best; /* cheapest that reaches the accuracy, or else that with the least error */
+    gmxfmm_measurement      best; /* cheapest that reaches what was asked, or else that with the least excess */
     gmxfmm_options          best_options;
     double                  best_accuracy; /* asked of the model: largest that is enough */
     double                  coarsest;      /* largest to be asked of the model */
@@ -93,11 +93,21 @@ typedef struct
     double         cost[GMXFMM_MAX_ORDER + 1];  /* by the model; only ratios are used */
 } cells_choice;
 
+/* The larger ratio of an error of forces to the allowed one (with c_margin). */
+static double excess_of_forces(const search* s, const gmxfmm_measurement* m)
+{
+    return fmax(fmm_larger_error(m) / s->asked.accuracy, m->error_moved / s->error_moved) / c_margin;
+}
+
+static double excess_of_virial(const search* s, const gmxfmm_measurement* m)
+{
+    return m->virial_error / s->virial_error / c_margin;
+}
+
 /* The largest ratio of a measured error to the allowed one (with c_margin); at most 1 if all accuracies are reached. */
 static double excess(const search* s, const gmxfmm_measurement* m)
 {
-    const double force = fmax(fmm_larger_error(m) / s->asked.accuracy, m->error_moved / s->error_moved);
-    return fmax(force, m->virial_error / s->virial_error) / c_margin;
+    return fmax(excess_of_forces(s, m), excess_of_virial(s, m));
 }
 
 static int same_settings(const gmxfmm_measurement* a, const gmxfmm_measurement* b)
@@ -170,8 +180,7 @@ static double excess_at(search* s, double accuracy, gmxfmm_status* status)
     {
         return INFINITY;
     }
-    if (reached ? (!s->any || accuracy > s->best_accuracy)
-                : (!s->any && !(fmm_larger_error(&m) >= fmm_larger_error(&s->best))))
+    if (reached ? (!s->any || accuracy > s->best_accuracy) : (!s->any && !(excess(s, &m) >= excess(s, &s->best))))
     {
         s->best          = m;
         s->best_accuracy = accuracy;
@@ -240,7 +249,7 @@ static void raise_order(search* s)
         const double more = log(excess(s, &s->best)) / log(c_gainOfOrder);
         options.order     = (int)fmin(options.order + within(ceil(more), 1, c_mostRaised), most);
         s->any            = try_options(s, &options, &m, &status);
-        if (status == GMXFMM_OK && (s->any || fmm_larger_error(&m) < fmm_larger_error(&s->best)))
+        if (status == GMXFMM_OK && (s->any || excess(s, &m) < excess(s, &s->best)))
         {
             s->best         = m;
             s->best_options = options;
@@ -583,20 +592,30 @@ static void compare_all(search* s)
     }
 }
 
+/* Says what comes nearest, so that asking for it, of forces and of the virial, is enough. */
 static gmxfmm_status out_of_reach(const search* s)
 {
     const gmxfmm_options* o     = &s->asked;
     const int             given = !(fmm_is_auto(o->order) && fmm_is_auto(o->grid[0]) && fmm_is_auto(o->depth) &&
                         fmm_is_auto(o->separation) && o->m2l == GMXFMM_M2L_AUTO && fmm_is_auto(o->m2l_truncate));
-    char                  text[256];
-    snprintf(
-        text, sizeof(text),
-        "accuracy %g is out of reach: the best that was measured is %.2g with a margin, at order %d; %s%sask for less",
-        o->accuracy, fmm_error_said(fmm_larger_error(&s->best) / c_margin), s->best.order,
-        o->precision == GMXFMM_SINGLE ? "use double precision, " : "",
-        given                           ? "leave more options automatic, or "
-        : o->precision == GMXFMM_SINGLE ? "or "
-                                        : "");
+    const double          force = excess_of_forces(s, &s->best), virial = excess_of_virial(s, &s->best);
+    const int             moved = s->best.error_moved / s->error_moved > fmm_larger_error(&s->best) / o->accuracy;
+    char                  best[128], text[320];
+    if (virial > force)
+    {
+        snprintf(best, sizeof(best), "an error of %g in the virial is out of reach: the best that was measured is %.2g",
+                 s->virial_error, fmm_error_said(virial * s->virial_error));
+    }
+    else
+    {
+        snprintf(best, sizeof(best), "accuracy %g is out of reach: the best that was measured is %.2g%s", o->accuracy,
+                 fmm_error_said(force * o->accuracy), moved ? ", where particles have moved," : "");
+    }
+    snprintf(text, sizeof(text), "%s with a margin, at order %d; %s%sask for less", best, s->best.order,
+             o->precision == GMXFMM_SINGLE ? "use double precision, " : "",
+             given                           ? "leave more options automatic, or "
+             : o->precision == GMXFMM_SINGLE ? "or "
+                                             : "");
     return fmm_say(s->message, s->size, GMXFMM_ERROR_OPTION, text);
 }
 
