@@ -163,7 +163,8 @@ for part in "${parts[@]}"; do
                 cp "benchmarks/results/$(slug)/bar$suffix.json" "$out/"
             fi
             # shellcheck disable=SC2086
-            timeout "$(left)" python3 benchmarks/bar.py runs "$out/bar$suffix.json" --seconds "$(left)" --gpus "$(nvidia-smi -L | wc -l)" \
+            GMXFMM_BENCHMARK_COMMAND="${GMXFMM_BAR_OPTIONS:+GMXFMM_BAR_OPTIONS=\"$GMXFMM_BAR_OPTIONS\" }$command_line" \
+                timeout "$(left)" python3 benchmarks/bar.py runs "$out/bar$suffix.json" --seconds "$(left)" --gpus "$(nvidia-smi -L | wc -l)" \
                 ${GMXFMM_BAR_OPTIONS:-} || status=1
             ;;
         timeline)
