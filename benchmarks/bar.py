@@ -14,9 +14,9 @@ runs: every window is run with FMM and with PME, both as users have them, for so
   pairs, as always where FMM softens Coulomb. --method: FMM or PME alone. Records are written after each round and, while one runs, every
   minute. Another seed gives another record, and all seeds together a weighted mean.
 SYSTEM: ion (a sodium ion is charged), molecule (one of 9 atoms is decoupled, its charges first), together (the same at once, soft-core
-  Coulomb), relative (one of 74 atoms becomes another; in runs with its bonded interactions as they are); all by default. A record
-  takes the place of one with the same part, system, version of GROMACS, seed and --method in OUT, and says on what device it was made; OUT's
-  own device is its first record's. Needs GMXFMM_GMX.
+  Coulomb), relative (one of 74 atoms becomes another; in runs with its bonded interactions as they are), conformer (the same with its
+  torsions restrained); all by default. A record takes the place of one with the same part, system, version of GROMACS, seed and --method in
+  OUT, and says on what device it was made; OUT's own device is its first record's. Needs GMXFMM_GMX.
 """
 import argparse
 import concurrent.futures
@@ -131,11 +131,62 @@ def relative(gmx, folder, edge=None):
     return System("relative", system.conf, system.top, changed(MDP, **states))
 
 
-SYSTEMS = {"ion": ion, "molecule": molecule, "together": together, "relative": relative}
+def angle_about_bond(a, b, c, d):
+    """The dihedral angle of four places about the line from the second to the third, degrees."""
+    def cross(u, v):
+        return [u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]]
+
+    def product(u, v):
+        return sum(x * y for x, y in zip(u, v))
+    first, bond, last = ([y - x for x, y in zip(*pair)] for pair in ((a, b), (b, c), (c, d)))
+    left, right = cross(first, bond), cross(bond, last)
+    return math.degrees(math.atan2(product(cross(left, right), bond) / math.sqrt(product(bond, bond)), product(left, right)))
+
+
+def heavy_torsions(topology):
+    """Of each bond between atoms heavier than hydrogen: itself and a heavy neighbour at either end, where there are such."""
+    section, heavy, neighbours = "", set(), {}
+    for line in topology.splitlines():
+        words = line.split(";")[0].split()
+        if words and words[0] == "[":
+            section = words[1]
+        elif words and section == "atoms" and float(words[7]) > 2:
+            heavy.add(int(words[0]))
+        elif words and section == "bonds":
+            for a, b in ((0, 1), (1, 0)):
+                neighbours.setdefault(int(words[a]), []).append(int(words[b]))
+    for b in sorted(heavy):
+        for c in neighbours[b]:
+            ends = [next((k for k in neighbours[i] if k in heavy and k != j), None) for i, j in ((b, c), (c, b))]
+            if b < c and c in heavy and None not in ends:
+                yield ends[0], b, c, ends[1]
+
+
+def conformer(gmx, folder, edge=2.7):
+    """That transformation with all torsions of heavy atoms within 40 degrees of where they are at first. Without that some of them turn once
+    in 100 ps to ns in each window (bar-2026.3.json of an EPYC), and a free energy that waits for it is uncertain by 0.4 kJ/mol after 87 ns
+    (of an H200)."""
+    system = relative(gmx, folder, edge)
+    with open(system.conf) as file:
+        places = [[float(row[k:k + 8]) for k in (20, 28, 36)] for row in file.read().splitlines()[2:-1]]
+    with open(system.top) as file:
+        topology = file.read()
+    water = '#include "amber99sb.ff/tip3p.itp"'  # which follows upon the molecule
+    if topology.count(water) != 1:
+        raise Failure(f"{system.top} has not one line {water}")
+    rows = [(*atoms, 1, angle_about_bond(*(places[k - 1] for k in atoms)), 40, 100) for atoms in heavy_torsions(topology)]
+    restraints = "[ dihedral_restraints ]\n" + "".join(" ".join(f"{value:g}" for value in row) + "\n" for row in rows)
+    with open(system.top, "w") as file:
+        file.write(topology.replace(water, restraints + water))
+    system.name = "conformer"
+    return system
+
+
+SYSTEMS = {"ion": ion, "molecule": molecule, "together": together, "relative": relative, "conformer": conformer}
 # Of runs of given length: states that an eighth of it is enough for, as the errors beside them are a tenth of the others' (bar-2026.3.json).
-SHORT = {"relative": range(5)}
+SHORT = {"relative": range(5), "conformer": range(5)}
 SHARE_OF_SHORT = 1 / 8
-EDGES = {"ion": 2.3, "molecule": 2.3, "together": 2.3, "relative": 2.7}  # nm; of runs, where the time that is sampled is what counts
+EDGES = {"ion": 2.3, "molecule": 2.3, "together": 2.3, "relative": 2.7, "conformer": 2.7}  # nm; of runs, where the time that is sampled is what counts
 
 
 def equilibrated(gmx, name, folder, beside=1, **size):
