@@ -791,6 +791,9 @@ TEST(MeasuredChoiceInWater, WhatIsOutOfReachIsWhatIsSaid)
     EXPECT_EQ(choose(here, here, any), GMXFMM_ERROR_OPTION);
     EXPECT_EQ(choose(here, any, any), GMXFMM_OK) << message;
     EXPECT_EQ(choose(whereMoved, whereMoved, any), GMXFMM_OK) << message;
+    ASSERT_EQ(choose(1e-2, 1e-5, any), GMXFMM_ERROR_OPTION);
+    EXPECT_EQ(std::string(message).rfind("accuracy 1e-05 is out of reach", 0), 0U) << message;
+    EXPECT_EQ(choose(1e-2, numberAfter(message, best), any), GMXFMM_OK) << message;
 
     ASSERT_EQ(choose(1e-2, any, 1e-6), GMXFMM_ERROR_OPTION);
     EXPECT_EQ(std::string(message).rfind("an error of 1e-06 in the virial is out of reach", 0), 0U) << message;

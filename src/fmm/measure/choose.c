@@ -592,26 +592,29 @@ static void compare_all(search* s)
     }
 }
 
-/* Says what comes nearest, so that asking for it, of forces and of the virial, is enough. */
+/* Says of the error that exceeds its limit by most, at the places given, where particles have moved or of the virial,
+ * what came nearest. */
 static gmxfmm_status out_of_reach(const search* s)
 {
-    const gmxfmm_options* o     = &s->asked;
-    const int             given = !(fmm_is_auto(o->order) && fmm_is_auto(o->grid[0]) && fmm_is_auto(o->depth) &&
+    const gmxfmm_options*     o     = &s->asked;
+    const int                 given = !(fmm_is_auto(o->order) && fmm_is_auto(o->grid[0]) && fmm_is_auto(o->depth) &&
                         fmm_is_auto(o->separation) && o->m2l == GMXFMM_M2L_AUTO && fmm_is_auto(o->m2l_truncate));
-    const double          force = excess_of_forces(s, &s->best), virial = excess_of_virial(s, &s->best);
-    const int             moved = s->best.error_moved / s->error_moved > fmm_larger_error(&s->best) / o->accuracy;
-    char                  best[128], text[320];
-    if (virial > force)
+    const gmxfmm_measurement* best  = &s->best;
+    const int                 moved = best->error_moved / s->error_moved > fmm_larger_error(best) / o->accuracy;
+    char                      what[128], text[320];
+    if (excess_of_virial(s, best) > excess_of_forces(s, best))
     {
-        snprintf(best, sizeof(best), "an error of %g in the virial is out of reach: the best that was measured is %.2g",
-                 s->virial_error, fmm_error_said(virial * s->virial_error));
+        snprintf(what, sizeof(what), "an error of %g in the virial is out of reach: the best that was measured is %.2g",
+                 s->virial_error, fmm_error_said(best->virial_error / c_margin));
     }
     else
     {
-        snprintf(best, sizeof(best), "accuracy %g is out of reach: the best that was measured is %.2g%s", o->accuracy,
-                 fmm_error_said(force * o->accuracy), moved ? ", where particles have moved," : "");
+        snprintf(what, sizeof(what), "accuracy %g is out of reach: the best that was measured is %.2g%s",
+                 moved ? s->error_moved : o->accuracy,
+                 fmm_error_said((moved ? best->error_moved : fmm_larger_error(best)) / c_margin),
+                 moved ? ", where particles have moved," : "");
     }
-    snprintf(text, sizeof(text), "%s with a margin, at order %d; %s%sask for less", best, s->best.order,
+    snprintf(text, sizeof(text), "%s with a margin, at order %d; %s%sask for less", what, best->order,
              o->precision == GMXFMM_SINGLE ? "use double precision, " : "",
              given                           ? "leave more options automatic, or "
              : o->precision == GMXFMM_SINGLE ? "or "
