@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """Speed of mdrun with a perturbed molecule, FMM's and PME's -> fep.json.
 
-Usage: free_energy.py OUT COPIES STEPS [ROUNDS]: SPC water, 648 COPIES^3 atoms, of which 51 are one molecule (17 waters without bonds to
-one another) whose charges are half decoupled: coul-lambda 0.5, Lennard-Jones not perturbed yet, no soft-core Coulomb. Runs with and
-without perturbation take turns; the second half of each is timed. The record takes the place of the system's in OUT. Needs GMXFMM_GMX.
-With GMXFMM_NB = gpu all but perturbed pairs is computed on a GPU (GROMACS 2026: these on both), with lists of 100 steps, and there are runs
-with perturbed Lennard-Jones and equal charges: what perturbed charges add to a step is the difference. GMXFMM_TIMELINE_LIBRARY: timeline.c,
-compiled, by which the record tells how long in a step kernels of the FMM run on the device, with perturbed charges and without.
+Usage: free_energy.py OUT COPIES STEPS [ROUNDS [KIND]...]: SPC water, 648 COPIES^3 atoms, of which 51 are one molecule (17 waters without
+bonds to one another). Runs without perturbation and of each KIND, of all by default, take turns; the second half of each is timed:
+  charges  the molecule's charges are half decoupled: coul-lambda 0.5, Lennard-Jones not perturbed yet, no soft-core Coulomb
+  soft     the same with soft-core Coulomb, with which FMM has all atoms in the pair list
+  lj       on a GPU: Lennard-Jones perturbed and charges equal, so that the difference is what perturbed charges add to a step
+The record takes the place of the system's in OUT. Needs GMXFMM_GMX. With GMXFMM_NB = gpu all but perturbed pairs is computed on a GPU
+(GROMACS 2026: these on both, as far as it can), with lists of 100 steps, PME also with mdrun's tuning.
+GMXFMM_TIMELINE_LIBRARY: timeline.c, compiled, by which the record tells how long in a step kernels of the FMM run on the device, with
+perturbed charges and without.
 """
 import datetime
 import json
@@ -19,10 +22,12 @@ from kernel_times import records as kernel_records
 from harness import CORES, FMM, NTOMP, changed, commit, device, gpus, need, run_info, version, water, work_folder
 
 PERTURBED = 17  # molecules of water
+KINDS = ("charges", "soft", "lj")
 FREE_ENERGY = {"free_energy": "yes", "couple_moltype": "LIG", "couple_lambda0": "vdw-q", "couple_lambda1": "none", "couple_intramol": "yes",
                "coul_lambdas": "0 0.5 1 1", "vdw_lambdas": "0 0 0 1", "init_lambda_state": "1", "sc_alpha": "0.5", "sc_coul": "no", "nstdhdl": "100",
                "calc_lambda_neighbors": "-1"}
 ON_GPU = os.environ.get("GMXFMM_NB") == "gpu"
+SOFT = {**FREE_ENERGY, "sc_coul": "yes"}
 LENNARD_JONES = {**FREE_ENERGY, "couple_lambda0": "vdw", "coul_lambdas": "0 0 0 0", "vdw_lambdas": "0 0.5 1 1"}
 
 
@@ -55,12 +60,17 @@ def busy(rows):
     return total
 
 
+def fastest(middle, kind):
+    """ms a step with the settings of this kind that are best."""
+    return min(times["ms"] for name, times in middle.items() if name.startswith(kind))
+
+
 def fmm_on_device(gmx, folder, files, options, threads, library):
     """us in a step in which kernels of the FMM run, for each kind of run with FMM: those that no run with PME has, but pair kernels."""
     rows = {}
     for kind, name in files.items():
         env = {"CUDA_INJECTION64_PATH": os.path.abspath(library), "GMXFMM_TIMELINE": os.path.join(folder, "records.txt")}
-        gmx.mdrun(folder, "-nsteps", "3000", "-notunepme", "-noconfout", *options[kind], name=name, nb="gpu", threads=threads, env=env)
+        gmx.mdrun(folder, "-nsteps", "3000", "-noconfout", *options[kind], name=name, nb="gpu", threads=threads, env=env)
         found = kernel_records(os.path.join(folder, "records.txt"))
         rows[kind] = found[len(found) // 2:]  # what is measured at the start is over then
     others = {row[-1] for kind in rows if kind.startswith("PME") for row in rows[kind]}
@@ -81,28 +91,42 @@ def store(output, record, common):
 
 def main():
     output, copies, steps, *more = sys.argv[1:]
-    rounds, gmx = int(more[0]) if more else 3, need("GMXFMM_GMX")
+    rounds, asked, gmx = int(more[0]) if more else 3, more[1:] or KINDS, need("GMXFMM_GMX")
+    if not set(asked) <= set(KINDS):
+        sys.exit(f"free_energy.py: kinds are {', '.join(KINDS)}, not {' '.join(asked)}")
     folder = work_folder("fep" + copies)
     system = with_molecule(gmx, folder, int(copies))
+    perturbations = [("", {})]
+    perturbations += [(", perturbed", FREE_ENERGY)] if "charges" in asked else []
+    perturbations += [(", soft-core Coulomb, perturbed", SOFT)] if "soft" in asked else []
+    perturbations += [(", Lennard-Jones perturbed", LENNARD_JONES)] if "lj" in asked and ON_GPU else []
     kinds = {f"{method}{name}": {**settings, **fep} for method, settings in (("PME", {"coulombtype": "PME"}), ("FMM", FMM))
-             for name, fep in (("", {}), (", perturbed", FREE_ENERGY), *([(", Lennard-Jones perturbed", LENNARD_JONES)] if ON_GPU else []))}
+             for name, fep in perturbations}
     files = {kind: kind.replace(", ", "-").replace(" ", "-") for kind in kinds}
     for kind, settings in kinds.items():
         gmx.grompp(folder, changed(system.mdp, nsteps=steps, nstlist=100 if ON_GPU else 20, rcoulomb=1.0, rvdw=1.0, constraints="h-bonds", tcoupl="V-rescale", tc_grps="System",
                                    tau_t=0.5, ref_t=300, **settings), system, name=files[kind])
-    options, nb, threads = {kind: () for kind in kinds}, "cpu", NTOMP
+    options, nb, threads = {kind: ("-notunepme",) for kind in kinds}, "cpu", NTOMP
     if ON_GPU:
         nb, threads = "gpu", str(CORES)
-        options = {kind: ("-update", "gpu", *(("-pme", "gpu") if kind.startswith("PME") else ("-fmm", "gpu"))) for kind in kinds}
+        def also(kind, how, *more):
+            """The same run with more options of mdrun."""
+            kinds[kind + how], files[kind + how], options[kind + how] = kinds[kind], files[kind], (*options[kind], *more)
+
+        options = {kind: ("-update", "gpu", *(("-pme", "gpu") if kind.startswith("PME") else ("-notunepme", "-fmm", "gpu"))) for kind in kinds}
         if version(gmx) >= "2026":
             for kind in [k for k in kinds if "perturbed" in k]:
-                other = kind + ", pairs on the GPU"
-                kinds[other], files[other], options[other] = kinds[kind], files[kind], (*options[kind], "-nbfe", "gpu")
+                if not kind.startswith("FMM, soft"):  # which mdrun refuses
+                    also(kind, ", pairs on the GPU", "-nbfe", "gpu")
                 options[kind] = (*options[kind], "-nbfe", "cpu")
+        for kind in [k for k in kinds if k.startswith("PME")]:
+            if kind.startswith("PME, perturbed"):
+                also(kind, ", tuned", "-tunepme", "-nsteps", str(3 * int(steps)))  # tuning has to end in the first half
+            options[kind] = (*options[kind], "-notunepme")
     found = {kind: [] for kind in kinds}
     for _ in range(rounds):
         for kind in kinds:
-            gmx.mdrun(folder, "-resethway", "-notunepme", *options[kind], name=files[kind], nb=nb, threads=threads)
+            gmx.mdrun(folder, "-resethway", *options[kind], name=files[kind], nb=nb, threads=threads)
             info = run_info(folder, files[kind], 0.002)
             share = sum(part for name, part in info["cycles"].items() if name.startswith("FMM"))
             found[kind].append({"ms": info["ms_per_step"], "fmm_ms": share * info["ms_per_step"]})
@@ -110,14 +134,17 @@ def main():
     record = {"system": system.name, "perturbed_atoms": 3 * PERTURBED, "date": datetime.date.today().isoformat(), "commit": commit(),
               "command": os.environ.get("GMXFMM_BENCHMARK_COMMAND", " ".join(sys.argv)), "runs": found, "medians": middle,
               "gromacs": version(gmx), "rounds": rounds, "steps": int(steps),
-              "fmm_perturbed_over_not": None if ON_GPU else statistics.median(a["fmm_ms"] / b["fmm_ms"] for a, b in zip(found["FMM, perturbed"], found["FMM"])),
-              "step_fmm_over_pme": statistics.median(a["ms"] / b["ms"] for a, b in zip(found["FMM"], found["PME"])),
-              "step_fmm_over_pme_perturbed": min(middle[kind]["ms"] for kind in kinds if kind.startswith("FMM, perturbed"))
-              / min(middle[kind]["ms"] for kind in kinds if kind.startswith("PME, perturbed"))}
+              "step_fmm_over_pme": statistics.median(a["ms"] / b["ms"] for a, b in zip(found["FMM"], found["PME"]))}
+    if "charges" in asked:
+        record["step_fmm_over_pme_perturbed"] = fastest(middle, "FMM, perturbed") / fastest(middle, "PME, perturbed")
+        record["fmm_perturbed_over_not"] = None if ON_GPU else statistics.median(
+            a["fmm_ms"] / b["fmm_ms"] for a, b in zip(found["FMM, perturbed"], found["FMM"]))
+    if "soft" in asked:
+        record["step_fmm_over_pme_soft"] = fastest(middle, "FMM, soft") / fastest(middle, "PME, soft")
     common = {**device(threads), **({"gpu": gpus()[0]} if ON_GPU else {})}
     store(output, record, common)
     library = os.environ.get("GMXFMM_TIMELINE_LIBRARY", "")
-    if ON_GPU and os.path.exists(library):
+    if ON_GPU and "charges" in asked and os.path.exists(library):
         record["fmm_us_a_step_on_device"] = found = fmm_on_device(gmx, folder, files, options, threads, library)
         record["fmm_perturbed_over_not"] = found["FMM, perturbed"] / found["FMM"]
         store(output, record, common)

@@ -28,7 +28,8 @@
 #   observables  what Lennard-Jones in two lists changes: energy, pressure, surface tension, density, diffusion; one of its parts:
 #                frames-water frames-protein bulk
 # Into OUT/fep.json:
-#   fep        a perturbed molecule in 41,472 and 81,000 atoms of water
+#   fep        a perturbed molecule in 41,472 and 81,000 atoms of water; GMXFMM_FEP_COPIES: "4" or "5" is one of these alone,
+#              GMXFMM_FEP_OPTIONS: more arguments of free_energy.py, as "3 charges soft"
 # Into OUT/bar.json (a result of the same device in benchmarks/results is continued):
 #   bar        free energies by BAR from runs of FMM and PME on all GPUs and cores; GMXFMM_BAR_OPTIONS: systems and options of bar.py, as
 #              "ion relative --seed 2" (another seed adds to what is known) or "--gpus 0" (all on the CPU)
@@ -152,9 +153,11 @@ for part in "${parts[@]}"; do
             ;;
         fep)
             echo "== fep"
-            for copies in 4 5; do
-                GMXFMM_NB=gpu GMXFMM_TIMELINE_LIBRARY=$work/lib/libgmxfmm_timeline.so timeout "$(left)" \
-                    python3 benchmarks/free_energy.py "$out/fep$suffix.json" "$copies" $((copies == 4 ? 16000 : 8000)) || status=1
+            for copies in ${GMXFMM_FEP_COPIES:-4 5}; do
+                # shellcheck disable=SC2086
+                GMXFMM_NB=gpu GMXFMM_BENCHMARK_COMMAND="${GMXFMM_FEP_OPTIONS:+GMXFMM_FEP_OPTIONS=\"$GMXFMM_FEP_OPTIONS\" }$command_line" \
+                    GMXFMM_TIMELINE_LIBRARY=$work/lib/libgmxfmm_timeline.so timeout "$(left)" \
+                    python3 benchmarks/free_energy.py "$out/fep$suffix.json" "$copies" $((copies == 4 ? 16000 : 8000)) ${GMXFMM_FEP_OPTIONS:-} || status=1
             done
             ;;
         bar)

@@ -447,7 +447,7 @@ class Plan:
 
     def _assign_on_device(self, view: View, positions: Any) -> None:
         status = _OUT_OF_ORDER
-        if self._can("ENQUEUE_ASSIGN"):
+        if self._can("ENQUEUE_ASSIGN") and self._periodic == (1, 1, 1):  # cells of a slab are made for positions nearby
             status = library.gmxfmm_enqueue_assign(self._handle, view.pointer, view.stream)
         if status == _OUT_OF_ORDER:  # waits
             status = library.gmxfmm_assign(self._handle, view.pointer)

@@ -190,7 +190,8 @@ gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x)
                         plan->domain.grid[0], plan->domain.grid[1], plan->domain.grid[2]);
     }
     FMM_CUDA(plan, cudaDeviceSynchronize()); /* steps still running use what is replaced here */
-    if (!d->has_room)                        /* targets for which there was none */
+    *d->left_cells = 0;
+    if (!d->has_room) /* targets for which there was none */
     {
         FMM_TRY(fmm_cuda_reserve_sources(plan));
     }
@@ -214,12 +215,46 @@ gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x)
     return GMXFMM_OK;
 }
 
+int fmm_device_cells_hold(const gmxfmm_plan* plan)
+{
+    const fmm_device* d = plan->device;
+    return fmm_is_bulk(plan) || (cudaEventSynchronize(d->cells_found) == cudaSuccess && *d->left_cells == 0);
+}
+
+/* Whether the cells of a slab can stay. The call waits, which a graph could not stand for. */
+static gmxfmm_status check_cells(gmxfmm_plan* plan, cudaStream_t stream)
+{
+    bool capturing = false;
+    if (fmm_is_bulk(plan))
+    {
+        return GMXFMM_OK;
+    }
+    FMM_TRY(fmm_cuda_is_capturing(plan, stream, &capturing));
+    if (capturing)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED,
+                        "an assignment of a slab cannot be captured: it waits for the one before");
+    }
+    return fmm_device_cells_hold(plan)
+               ? GMXFMM_OK
+               : fmm_fail(plan, GMXFMM_ERROR_ORDER, "particles have left the cells of the slab: call gmxfmm_assign");
+}
+
+/* Finds the cells of particles, and lets the host know when that is done. */
+static gmxfmm_status find_cells(gmxfmm_plan* plan, const void* x, cudaStream_t stream)
+{
+    FMM_TRY(fmm_cuda_find_cells(plan, x, stream));
+    FMM_CUDA(plan, fmm_is_bulk(plan) ? cudaSuccess : cudaEventRecord(plan->device->cells_found, stream));
+    return GMXFMM_OK;
+}
+
 gmxfmm_status fmm_device_enqueue_assign(gmxfmm_plan* plan, const void* x, void* stream)
 {
     const cudaStream_t on = static_cast<cudaStream_t>(stream);
     DeviceScope        scope(plan->device->id);
+    FMM_TRY(check_cells(plan, on));
     FMM_TRY(fmm_cuda_store_box(plan, on));
-    FMM_TRY(fmm_cuda_find_cells(plan, x, on));
+    FMM_TRY(find_cells(plan, x, on));
     FMM_TRY(fmm_cuda_sort_sources(plan, on));
     FMM_TRY(fmm_cuda_excluded_pairs(plan, on));
     return has_parts(plan->device) ? fmm_cuda_assign_parts(plan, on) : GMXFMM_OK;
@@ -236,6 +271,7 @@ gmxfmm_status fmm_device_enqueue_assign_part(gmxfmm_plan* plan, gmxfmm_assign_pa
     }
     if (part == GMXFMM_ASSIGN_BEGIN)
     {
+        FMM_TRY(check_cells(plan, on));
         FMM_TRY(fmm_cuda_store_box(plan, on));
         for (int i = 0; i < c_numAssigned; i++)
         {
@@ -248,7 +284,7 @@ gmxfmm_status fmm_device_enqueue_assign_part(gmxfmm_plan* plan, gmxfmm_assign_pa
     UsesNext next(d);
     if (part == GMXFMM_ASSIGN_BEGIN)
     {
-        return fmm_cuda_find_cells(plan, x, on);
+        return find_cells(plan, x, on);
     }
     FMM_TRY(fmm_cuda_sort_sources(plan, on));
     return fmm_cuda_excluded_pairs(plan, on);

@@ -56,4 +56,5 @@ const fmm_backend fmm_backend_cuda = {
     .enqueue_charges        = fmm_device_enqueue_charges,
     .enqueue_box            = fmm_device_enqueue_box,
     .enqueue                = fmm_device_enqueue,
+    .cells_hold             = fmm_device_cells_hold,
 };

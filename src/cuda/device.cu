@@ -70,6 +70,7 @@ static gmxfmm_status make_streams(gmxfmm_plan* plan)
     FMM_CUDA(plan, cudaEventCreateWithFlags(&device->spectrum_done, cudaEventDisableTiming));
     FMM_CUDA(plan, cudaEventCreateWithFlags(&device->output_done, cudaEventDisableTiming));
     FMM_CUDA(plan, cudaEventCreateWithFlags(&device->sums_done, cudaEventDisableTiming));
+    FMM_CUDA(plan, cudaEventCreateWithFlags(&device->cells_found, cudaEventDisableTiming));
     FMM_CUDA(plan, cudaEventCreate(&device->begin));
     FMM_CUDA(plan, cudaEventCreate(&device->end));
     FMM_CUDA(plan, device_limits(device->id, &device->limits));
@@ -80,6 +81,8 @@ static gmxfmm_status make_streams(gmxfmm_plan* plan)
         FMM_TRY(fmm_device_reserve(plan, &device->no_box, sizeof(BoxValues)));
         FMM_CUDA(plan, cudaMemset(device->no_box.memory, 0, sizeof(BoxValues)));
     }
+    FMM_CUDA(plan, cudaHostAlloc(reinterpret_cast<void**>(&device->left_cells), sizeof(int), cudaHostAllocMapped));
+    *device->left_cells = 0;
     FMM_TRY(fmm_device_reserve(plan, &device->results, sizeof(StepResults)));
     FMM_TRY(fmm_device_reserve(plan, &device->assign_results, sizeof(AssignResults)));
     FMM_TRY(fmm_device_reserve(plan, &device->charge_results, sizeof(ChargeResults)));
@@ -135,8 +138,10 @@ void fmm_device_destroy(gmxfmm_plan* plan)
     cudaEventDestroy(d->spectrum_done);
     cudaEventDestroy(d->output_done);
     cudaEventDestroy(d->sums_done);
+    cudaEventDestroy(d->cells_found);
     cudaEventDestroy(d->begin);
     cudaEventDestroy(d->end);
+    cudaFreeHost(d->left_cells);
     std::free(d->host_copy);
     std::free(d->near_on_device);
     delete d; /* and all buffers */

@@ -55,10 +55,12 @@ extern "C"
     /* Sorts particles into cells; x on the host or a device. Errors: POSITION, MEMORY, DEVICE. */
     gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x);
 
-    /* The same on the caller's stream, without waiting; x on the plan's device. Errors: DEVICE. */
+    /* The same on the caller's stream, without waiting but where cells_hold does; x on the plan's device. Errors:
+     * ORDER, UNSUPPORTED (a slab), DEVICE. */
     gmxfmm_status fmm_device_enqueue_assign(gmxfmm_plan* plan, const void* x, void* stream);
+    int           fmm_device_cells_hold(const gmxfmm_plan* plan);
 
-    /* The same in parts, into arrays of its own until the last. Errors: MEMORY, DEVICE. */
+    /* The same in parts, into arrays of its own until the last. Errors: as there, MEMORY. */
     gmxfmm_status
     fmm_device_enqueue_assign_part(gmxfmm_plan* plan, gmxfmm_assign_part part, const void* x, void* stream);
 

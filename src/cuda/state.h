@@ -268,6 +268,8 @@ struct fmm_device
     DeviceBuffer assign_results;
     DeviceBuffer next[c_numAssigned]; /* as those above that steps read, of an assignment that they do not use yet */
     DeviceBuffer next_box;            /* and the box that it began in */
+    int*         left_cells;  /* on the host: whether an enqueued one found particles beyond the cells of a slab */
+    cudaEvent_t  cells_found; /* by the last of these */
 
     /* per box */
     DeviceBuffer box;           /* BoxValues on the device */
@@ -348,8 +350,8 @@ static inline bool has_z(const gmxfmm_plan* plan)
     return plan->device->z_version == plan->far.version;
 }
 
-/* Whether an assignment can be enqueued on a stream: in a periodic system with cells of one level, which do not depend
- * on the particles, and without targets of their own. */
+/* Whether an assignment can be enqueued on a stream: in a periodic system with cells of one level, which can stay as
+ * they are, and without targets of their own. */
 static inline bool enqueues_assign(const gmxfmm_plan* plan)
 {
     return fmm_has_fixed_cells(plan) && plan->particles.num_targets == 0;

@@ -93,6 +93,9 @@ typedef struct fmm_backend
     gmxfmm_status (*enqueue_charges)(gmxfmm_plan* plan, int64_t count, const int* index, const void* q, void* stream);
     gmxfmm_status (*enqueue_box)(gmxfmm_plan* plan, void* stream, int* graphs_follow);
     gmxfmm_status (*enqueue)(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, void* stream);
+    /* Whether the cells of an open direction held all particles at the last assignment that was enqueued: waits until
+     * that is known. NULL: enqueue_assign is not offered. */
+    int (*cells_hold)(const gmxfmm_plan* plan);
 
     /* The row in its place on several ranks; NULL: not offered. Its assign and execute are called by all ranks or by
      * none, and their status is that of all. */

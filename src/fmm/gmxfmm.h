@@ -249,7 +249,8 @@ typedef enum
     GMXFMM_CAN_TARGETS        = 4,   /* set_targets */
     GMXFMM_CAN_ENQUEUE        = 8,   /* enqueue; */
     GMXFMM_CAN_ENQUEUE_ASSIGN = 16,  /* enqueue_assign: cells of one level, periodic, without targets; not in a box in
-                                      * which other cells are near each other than at the last assign */
+                                      * which other cells are near each other than at the last assign, nor after
+                                      * particles have left the cells of a slab */
     GMXFMM_CAN_ENQUEUE_CHARGES = 32, /* enqueue_charges */
     GMXFMM_CAN_CHARGE_GRADIENT = 64  /* set_charge_derivatives */
 } gmxfmm_capability;
@@ -339,8 +340,11 @@ GMXFMM_API gmxfmm_status gmxfmm_enqueue(gmxfmm_plan*                plan,
 
 /* As gmxfmm_assign, on the caller's stream. Steps put there before use the old cells, later ones the new, also those of
  * graphs that were captured before. A position that no cell can hold comes as POSITION in output->status of the steps
- * that follow. Errors: NULL; ORDER: gmxfmm_assign must come first, once and again after set_charges with another n,
- * set_exclusions, set_targets, or a box in which other cells are near each other; UNSUPPORTED; DEVICE. */
+ * that follow. The cells of a slab are those of the last gmxfmm_assign, of positions nearby: its outer cells hold
+ * particles that leave it. Where one is an eighth of a cell outside, ORDER comes from the next call, which waits until
+ * that is known and cannot be captured; where one is a whole cell outside, POSITION from the steps. Errors: NULL;
+ * ORDER: gmxfmm_assign must come first, once and again after set_charges with another n, set_exclusions, set_targets,
+ * in a box in which other cells are near each other, or after particles have left a slab; UNSUPPORTED; DEVICE. */
 GMXFMM_API gmxfmm_status gmxfmm_enqueue_assign(gmxfmm_plan* plan, const void* x, void* stream);
 
 /* An assignment in parts, most of which runs beside steps with the old cells. */
@@ -370,7 +374,8 @@ GMXFMM_API gmxfmm_status gmxfmm_enqueue_box(gmxfmm_plan* plan, const double* box
 GMXFMM_API gmxfmm_status
 gmxfmm_enqueue_charges(gmxfmm_plan* plan, int64_t count, const int* index, const void* q, void* stream);
 
-/* Bits of gmxfmm_capability: what this plan can do as it is now; 0 for NULL. */
+/* Bits of gmxfmm_capability: what this plan can do as it is now; 0 for NULL. Of a slab it waits until an assignment
+ * that was enqueued has found the cells of particles. */
 GMXFMM_API unsigned gmxfmm_capabilities(const gmxfmm_plan* plan);
 
 /* As long as this is the same, a captured graph of gmxfmm_enqueue, or of gmxfmm_enqueue_assign while the plan can do

@@ -334,8 +334,7 @@ static gmxfmm_status check_enqueue_assign(gmxfmm_plan* plan, const void* x)
     {
         return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "enqueue_assign does not take %s: call gmxfmm_assign",
                         plan->particles.num_targets > 0 ? "targets"
-                        : fmm_is_bulk(plan)             ? "the cells of an octree"
-                        : fmm_is_periodic(plan)         ? "a slab, whose cells follow the particles"
+                        : fmm_is_periodic(plan)         ? "the cells of an octree"
                                                         : "an open system");
     }
     if (!fmm_is_assigned(plan))
@@ -546,10 +545,9 @@ gmxfmm_status gmxfmm_set_first_share(gmxfmm_plan* plan, double share)
 unsigned gmxfmm_capabilities(const gmxfmm_plan* plan)
 {
     const unsigned all  = plan != NULL ? plan->backend->capabilities(plan) : 0;
-    const unsigned lost = all & GMXFMM_CAN_ENQUEUE_ASSIGN && fmm_is_assigned(plan) && !fmm_domain_near_holds(plan)
-                              ? GMXFMM_CAN_ENQUEUE_ASSIGN
-                              : 0;
-    return all & ~lost;
+    const int      asks = all & GMXFMM_CAN_ENQUEUE_ASSIGN && fmm_is_assigned(plan);
+    const int      lost = asks && (!fmm_domain_near_holds(plan) || !plan->backend->cells_hold(plan));
+    return lost ? all & ~(unsigned)GMXFMM_CAN_ENQUEUE_ASSIGN : all;
 }
 
 int64_t gmxfmm_graph_version(const gmxfmm_plan* plan)

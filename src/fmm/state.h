@@ -191,10 +191,11 @@ static inline int fmm_is_bulk(const gmxfmm_plan* plan)
     return plan->domain.periodic[0] && plan->domain.periodic[1] && plan->domain.periodic[2];
 }
 
-/* Whether cells stay whatever particles do: those of one level of a system that is periodic along all vectors. */
+/* Whether cells can stay whatever particles do: those of one level of a periodic system. Where it is open, cells at its
+ * edge hold particles that have left it a little, until the next gmxfmm_assign makes cells around all of them. */
 static inline int fmm_has_fixed_cells(const gmxfmm_plan* plan)
 {
-    return plan->domain.tree == NULL && fmm_is_bulk(plan);
+    return plan->domain.tree == NULL && fmm_is_periodic(plan);
 }
 
 /* Whether the pairs of P2P are differences of the caller's own numbers, which have all their digits: of positions

@@ -142,6 +142,28 @@ System reordered(const System& s, const std::array<std::size_t, 3>& axes)
     return other;
 }
 
+/* Particles that move within their slab: all but its lowest and its highest, so that cells around them are the same. */
+System movedWithin(const System& s, Random* random)
+{
+    System other = s;
+    double low = s.x[2], high = s.x[2];
+    for (std::size_t i = 0; i < s.size(); i++)
+    {
+        low  = std::min(low, s.x[3 * i + 2]);
+        high = std::max(high, s.x[3 * i + 2]);
+    }
+    for (std::size_t i = 0; i < s.size(); i++)
+    {
+        const bool first = s.x[3 * i + 2] <= low || s.x[3 * i + 2] >= high;
+        for (std::size_t d = 0; d < 3; d++)
+        {
+            other.x[3 * i + d] += first ? 0 : 1.5 * (random->uniform() - 0.5);
+        }
+        other.x[3 * i + 2] = std::min(high, std::max(low, other.x[3 * i + 2]));
+    }
+    return other;
+}
+
 std::vector<float> singles(const std::vector<double>& x)
 {
     return std::vector<float>(x.begin(), x.end());
@@ -354,6 +376,121 @@ TEST_P(CudaSlab, HasTargetsAndOtherCharges)
     EXPECT_LE(rmsDifference(value[0], value[1]), rounding() * rms(value[1]));
 }
 
+/* An assignment on a stream, or in parts, gives the bits of the one that waits; the second part in a graph. */
+TEST_P(CudaSlab, AssignsOnAStream)
+{
+    const System         s       = rotated(chargesIn(plane()), {1, 2, 3}, 0.7);
+    const gmxfmm_options options = onDevice(this->options(6, 1));
+    Plan                 plan(s, options);
+    DeviceArray<double>  x(s.x);
+    Random               random(5);
+    cudaGraph_t          recorded = nullptr;
+    cudaGraphExec_t      graph    = nullptr;
+    const auto           part     = [&](gmxfmm_assign_part which)
+    {
+        EXPECT_EQ(gmxfmm_enqueue_assign_part(plan.get(), which, x.data(), stream_), GMXFMM_OK)
+            << gmxfmm_message(plan.get());
+    };
+    for (int i = 0; i < 4; i++)
+    {
+        SCOPED_TRACE(i);
+        const System now = rotated(movedWithin(chargesIn(plane()), &random), {1, 2, 3}, 0.7);
+        x.put(now.x);
+        EXPECT_NE(gmxfmm_capabilities(plan.get()) & GMXFMM_CAN_ENQUEUE_ASSIGN, 0U);
+        if (i == 0)
+        {
+            ASSERT_EQ(gmxfmm_enqueue_assign(plan.get(), x.data(), stream_), GMXFMM_OK) << gmxfmm_message(plan.get());
+        }
+        else
+        {
+            part(GMXFMM_ASSIGN_BEGIN);
+            if (i == 1)
+            {
+                ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+                part(GMXFMM_ASSIGN_SORT);
+                ASSERT_EQ(cudaStreamEndCapture(stream_, &recorded), cudaSuccess);
+                ASSERT_EQ(cudaGraphInstantiateWithFlags(&graph, recorded, 0), cudaSuccess);
+            }
+            ASSERT_EQ(cudaGraphLaunch(graph, stream_), cudaSuccess);
+            part(GMXFMM_ASSIGN_END);
+        }
+        const Outputs out(s.size());
+        const auto    all = out.all();
+        ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &all, stream_), GMXFMM_OK) << gmxfmm_message(plan.get());
+        wait();
+        Plan         anew(now, options);
+        const Result expected = anew.execute(now.x);
+        EXPECT_EQ(out.status.get()[0], GMXFMM_OK);
+        /* the rotation moves the faces of the slab in their last digits */
+        EXPECT_LE(rmsDifference(out.force.get(), expected.force), rounding() * rms(expected.force));
+        EXPECT_LE(rmsDifference(out.potential.get(), expected.potential), rounding() * rms(expected.potential));
+        EXPECT_NEAR(out.energy.get()[0] + out.energy.get()[1], expected.energy,
+                    rounding() * (std::fabs(expected.energyNear) + std::fabs(expected.energyFar)));
+    }
+    cudaGraphExecDestroy(graph);
+    cudaGraphDestroy(recorded);
+}
+
+/* The highest particle and the lowest leave: cells at the faces hold them with errors like those of cells around all,
+ * and soon after the plan asks for these. */
+TEST_P(CudaSlab, HoldsParticlesThatLeaveUntilCellsAreMadeAnew)
+{
+    const System         s       = withoutExclusions(chargesIn(plane()));
+    const gmxfmm_options options = onDevice(this->options(8, 1));
+    Plan                 plan(s, options);
+    System               now = s;
+    DeviceArray<double>  x(s.x);
+    std::size_t          low = 0, high = 0;
+    int                  accepted = 0;
+    const double         step     = 0.02 * std::max(plane().thickness, 1.0) / plane().cells[2];
+    for (std::size_t i = 0; i < s.size(); i++)
+    {
+        low  = s.x[3 * i + 2] < s.x[3 * low + 2] ? i : low;
+        high = s.x[3 * i + 2] > s.x[3 * high + 2] ? i : high;
+    }
+    while (accepted < 200 && gmxfmm_capabilities(plan.get()) & GMXFMM_CAN_ENQUEUE_ASSIGN)
+    {
+        now.x[3 * high + 2] += step;
+        now.x[3 * low + 2] -= step;
+        x.put(now.x);
+        ASSERT_EQ(gmxfmm_enqueue_assign(plan.get(), x.data(), stream_), GMXFMM_OK) << gmxfmm_message(plan.get());
+        accepted++;
+    }
+    const Outputs out(s.size());
+    const auto    all = out.all();
+    ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &all, stream_), GMXFMM_OK) << gmxfmm_message(plan.get());
+    wait();
+    /* an eighth of a cell, and what they have to the faces of their cells at first: less than a cell */
+    EXPECT_GE(accepted, 4);
+    EXPECT_LE(accepted, 120);
+    const Result exact = solve(now, slab(explicitOptions(20, plane().cells, 1)));
+    Plan         anew(now, options);
+    const double error = relativeRms(anew.execute(now.x).force, exact.force);
+    EXPECT_EQ(out.status.get()[0], GMXFMM_OK);
+    EXPECT_LE(relativeRms(out.force.get(), exact.force), 3 * error + rounding());
+    for (int i = 0; i < 2; i++)
+    {
+        const gmxfmm_status status =
+            i == 0 ? gmxfmm_enqueue_assign(plan.get(), x.data(), stream_)
+                   : gmxfmm_enqueue_assign_part(plan.get(), GMXFMM_ASSIGN_BEGIN, x.data(), stream_);
+        EXPECT_EQ(status, GMXFMM_ERROR_ORDER);
+        EXPECT_NE(std::string(gmxfmm_message(plan.get())).find("left the cells of the slab"), std::string::npos)
+            << gmxfmm_message(plan.get());
+    }
+    plan.assign(now.x);
+    EXPECT_NE(gmxfmm_capabilities(plan.get()) & GMXFMM_CAN_ENQUEUE_ASSIGN, 0U);
+    ASSERT_EQ(gmxfmm_enqueue_assign(plan.get(), x.data(), stream_), GMXFMM_OK) << gmxfmm_message(plan.get());
+    EXPECT_LE(relativeRms(plan.execute(now.x).force, exact.force), 2 * error + rounding());
+    System lost = now;
+    lost.x[3 * high + 2] += 10 * std::max(plane().thickness, 1.0);
+    x.put(lost.x);
+    ASSERT_EQ(gmxfmm_enqueue_assign(plan.get(), x.data(), stream_), GMXFMM_OK) << gmxfmm_message(plan.get());
+    ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &all, stream_), GMXFMM_OK) << gmxfmm_message(plan.get());
+    wait();
+    EXPECT_EQ(out.status.get()[0], GMXFMM_ERROR_POSITION);
+    EXPECT_EQ(gmxfmm_capabilities(plan.get()) & GMXFMM_CAN_ENQUEUE_ASSIGN, 0U);
+}
+
 INSTANTIATE_TEST_SUITE_P(Planes,
                          CudaSlab,
                          testing::Combine(testing::ValuesIn(planes()), testing::Values(GMXFMM_DOUBLE, GMXFMM_SINGLE)),
@@ -426,16 +563,20 @@ TEST_F(CudaSlabPlan, ForgetsABadPosition)
     EXPECT_EQ(force, expected.force);
 }
 
-TEST_F(CudaSlabPlan, HasNoAssignmentOnAStream)
+TEST_F(CudaSlabPlan, HasNoGraphOfAnAssignment)
 {
     const System              s = chargesIn(planes()[0]);
     Plan                      plan(s, onDevice(slab(explicitOptions(6, planes()[0].cells, 1))));
     const DeviceArray<double> x(s.x);
-    EXPECT_EQ(gmxfmm_capabilities(plan.get()) & GMXFMM_CAN_ENQUEUE_ASSIGN, 0U);
+    cudaGraph_t               graph = nullptr;
+    ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), cudaSuccess);
     EXPECT_EQ(gmxfmm_enqueue_assign(plan.get(), x.data(), stream_), GMXFMM_ERROR_UNSUPPORTED);
-    EXPECT_NE(std::string(gmxfmm_message(plan.get())).find("a slab, whose cells follow the particles"),
-              std::string::npos)
+    EXPECT_NE(std::string(gmxfmm_message(plan.get())).find("cannot be captured"), std::string::npos)
         << gmxfmm_message(plan.get());
+    EXPECT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
+    cudaGraphDestroy(graph);
+    Plan octree(s, onDevice(slab(depthOptions(GMXFMM_M2L_ROTATION, 6, 2, 1))));
+    EXPECT_EQ(gmxfmm_enqueue_assign(octree.get(), x.data(), stream_), GMXFMM_ERROR_UNSUPPORTED);
 }
 
 TEST_F(CudaSlabPlan, OfAWireIsRefused)

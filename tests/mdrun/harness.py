@@ -381,6 +381,25 @@ def charmm_water(gmx, folder, copies=(1, 1, 1)):
     return system
 
 
+def four_site_water(gmx, folder, place, topology):
+    """Water with a fourth site at place(O, H, H), and the topology that this makes of that of three sites."""
+    system = water(gmx, folder)
+    with open(system.conf) as lines:
+        lines = lines.read().splitlines()
+    rows = []
+    for at in range(2, len(lines) - 1, 3):
+        atoms = [[float(line[20 + 8 * d:28 + 8 * d]) for d in range(3)] for line in lines[at:at + 3]]
+        for name, x in zip(("OW", "HW1", "HW2", "MW"), [*atoms, place(*atoms)]):
+            rows.append(f"{lines[at][:10]}{name:>5s}{len(rows) + 1:5d}" + "".join(f"{v:8.3f}" for v in x))
+    with open(system.conf, "w") as out:
+        out.write("\n".join([lines[0], str(len(rows)), *rows, lines[-1]]) + "\n")
+    with open(system.top) as top:
+        text = top.read()
+    with open(system.top, "w") as out:
+        out.write(topology(text))
+    return system
+
+
 # PME as exact as GROMACS lets it be; error about 1e-9 of the force in double precision.
 TIGHT = {"coulombtype": "PME", "pme-order": "12", "fourierspacing": "0.05", "ewald-rtol": "1e-10",
          "fourier-nx": "0", "fourier-ny": "0", "fourier-nz": "0"}

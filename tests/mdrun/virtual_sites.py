@@ -6,8 +6,8 @@ A site without charge may stand where a charge does.
 """
 import re
 
-from harness import (FMM, NO_COULOMB, TIGHT, TIGHT_MIXED, changed, compare, main, make_frames, mean, need, read_log, read_trr, regression,
-                     rms_distance, single_points, slope, water, work_folder)
+from harness import (FMM, NO_COULOMB, TIGHT, TIGHT_MIXED, changed, compare, four_site_water, main, make_frames, mean, need, read_log, read_trr,
+                     regression, rms_distance, single_points, slope, work_folder)
 
 gmx = need("GMXFMM_GMX")
 
@@ -43,28 +43,9 @@ water
 """
 
 
-def four_site_water(folder, place, topology):
-    """Water with a fourth site at place(O, H, H), and the topology that this makes of that of three sites."""
-    system = water(gmx, folder)
-    with open(system.conf) as lines:
-        lines = lines.read().splitlines()
-    rows = []
-    for at in range(2, len(lines) - 1, 3):
-        atoms = [[float(line[20 + 8 * d:28 + 8 * d]) for d in range(3)] for line in lines[at:at + 3]]
-        for name, x in zip(("OW", "HW1", "HW2", "MW"), [*atoms, place(*atoms)]):
-            rows.append(f"{lines[at][:10]}{name:>5s}{len(rows) + 1:5d}" + "".join(f"{v:8.3f}" for v in x))
-    with open(system.conf, "w") as out:
-        out.write("\n".join([lines[0], str(len(rows)), *rows, lines[-1]]) + "\n")
-    with open(system.top) as top:
-        text = top.read()
-    with open(system.top, "w") as out:
-        out.write(topology(text))
-    return system
-
-
 def sites_at_charges(checks):
     folder = work_folder("marked")
-    system = four_site_water(folder, lambda oxygen, *_: oxygen, lambda text: MARKED_WATER + text.splitlines()[-1] + "\n")
+    system = four_site_water(gmx, folder, lambda oxygen, *_: oxygen, lambda text: MARKED_WATER + text.splitlines()[-1] + "\n")
     frames = make_frames(gmx, folder, system, 20, 10)
     tight = {**TIGHT_MIXED, "rcoulomb": "0.85", "fourierspacing": "0.05"}  # a box of 1.86 nm
     points = {name: single_points(gmx, folder, system, extra, *frames, name) for name, extra in
@@ -81,7 +62,7 @@ def places_in_a_file(checks):
     for name, place in (("in their places", lambda o, a, b: [o[d] + 0.128012065 * (a[d] + b[d] - 2 * o[d]) for d in range(3)]),
                         ("at the origin", lambda *_: [0, 0, 0])):
         folder = work_folder("places", name.split()[-1])
-        system = four_site_water(folder, place, lambda text: text.replace("spc.itp", "tip4p.itp"))
+        system = four_site_water(gmx, folder, place, lambda text: text.replace("spc.itp", "tip4p.itp"))
         system.mdp = changed(system.mdp, rvdw=0.8, rcoulomb=0.8, nsteps=0)
         output = gmx.grompp(folder, {**system.mdp, **FMM}, system)
         gmx.mdrun(folder)

@@ -16,7 +16,11 @@ enum
     c_moreTiles = 16
 };
 
-/* The cell nearest to each particle, and the particle's position in it, in cells. */
+/* So far beyond the cells of an open direction, in cells, a particle has left them: the error of its expansions is that
+ * of one in the corner of a cell which has moved as far, times 4 at order 9. Beyond the other no order serves. */
+static constexpr double c_beyond = 0.125, c_lost = 1;
+
+/* The cell nearest to each particle, and the particle's position in it, in cells. left: set if one has left them. */
 template <class X>
 __global__ void find_cells(const __grid_constant__ Geometry g,
                            const BoxValues*                 box,
@@ -25,6 +29,7 @@ __global__ void find_cells(const __grid_constant__ Geometry g,
                            int*                             keys,
                            int*                             values,
                            float*                           reference,
+                           int*                             left,
                            AssignResults*                   r)
 {
     const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
@@ -45,7 +50,20 @@ __global__ void find_cells(const __grid_constant__ Geometry g,
         atomicMin(&r->bad, i);
         at[0] = at[1] = at[2] = 0;
     }
+    const int nearest[3] = {at[0], at[1], at[2]};
     fmm_into_grid(g.periodic, g.inner, at);
+    for (int d = 0; d < 3; d++)
+    {
+        rest[d] += g.periodic[d] ? 0 : nearest[d] - at[d];
+        if (!g.periodic[d] && fabs(rest[d]) > 0.5 + c_beyond)
+        {
+            *left = 1;
+        }
+        if (!g.periodic[d] && fabs(rest[d]) > 0.5 + c_lost)
+        {
+            atomicMin(&r->bad, i);
+        }
+    }
     keys[i]   = cell_at(g, at[0], at[1], at[2]);
     values[i] = i;
     for (int d = 0; d < 3; d++)
@@ -276,7 +294,7 @@ static gmxfmm_status find(gmxfmm_plan* plan, const ParticleSet* set, const X* x,
     {
         find_cells<<<blocks_for(set->n, c_threads), c_threads, 0, stream>>>(
             make_geometry(plan), d->box.as<BoxValues>(), x, set->n, d->keys.as<int>(), d->values.as<int>(),
-            d->references.as<float>(), found);
+            d->references.as<float>(), d->left_cells, found);
     }
     FMM_CUDA(plan, cudaGetLastError());
     return GMXFMM_OK;

@@ -91,9 +91,14 @@ void FmmGpuSteps::assign(const void* x)
     }
     else
     {
-        plan_.check(gmxfmm_assign(plan_.get(), x));
-        forgetRepeated();
+        assignAndWait(x);
     }
+}
+
+void FmmGpuSteps::assignAndWait(const void* x)
+{
+    plan_.check(gmxfmm_assign(plan_.get(), x));
+    forgetRepeated();
     haveAtomsChanged_ = false;
 }
 
@@ -202,7 +207,8 @@ void FmmGpuSteps::enqueue(const void* x, FmmAssignment assignment, const StepWor
         {
             tuneShares();
         }
-        assign(x);
+        // Without a period along z the number of cells follows the atoms
+        plan_.periodicity() == FmmPeriodicity::Box ? assign(x) : assignAndWait(x);
     }
     else if (assignment == FmmAssignment::BetweenSearches)
     {

@@ -95,6 +95,8 @@ private:
     bool canEnqueueAssignment() const;
     //! Assigns atoms with these coordinates to cells, without the host's waiting where that is possible
     void assign(const void* x);
+    //! The same, waiting; cells that follow the atoms do so here
+    void assignAndWait(const void* x);
     //! Begins to do so for the next step, where that is possible
     void beginAssignment(const void* x);
     //! Lets what follows in the stream have the new cells, if an assignment was begun
