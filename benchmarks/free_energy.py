@@ -121,7 +121,7 @@ def main():
                 options[kind] = (*options[kind], "-nbfe", "cpu")
         for kind in [k for k in kinds if k.startswith("PME")]:
             if kind.startswith("PME, perturbed"):
-                also(kind, ", tuned", "-tunepme", "-nsteps", str(3 * int(steps)))  # tuning has to end in the first half
+                also(kind, ", tuned", "-tunepme", "-nsteps", str(2 * int(steps)))  # tuning has to end in the first half
             options[kind] = (*options[kind], "-notunepme")
     found = {kind: [] for kind in kinds}
     for _ in range(rounds):

@@ -341,8 +341,8 @@ GMXFMM_API gmxfmm_status gmxfmm_enqueue(gmxfmm_plan*                plan,
 /* As gmxfmm_assign, on the caller's stream. Steps put there before use the old cells, later ones the new, also those of
  * graphs that were captured before. A position that no cell can hold comes as POSITION in output->status of the steps
  * that follow. The cells of a slab are those of the last gmxfmm_assign, of positions nearby: its outer cells hold
- * particles that leave it. Where one is an eighth of a cell outside, ORDER comes from the next call, which waits until
- * that is known and cannot be captured; where one is a whole cell outside, POSITION from the steps. Errors: NULL;
+ * particles that leave it. Where one is a sixteenth of a cell outside, ORDER comes from the next call, which waits
+ * until that is known and cannot be captured; where one is a whole cell outside, POSITION from the steps. Errors: NULL;
  * ORDER: gmxfmm_assign must come first, once and again after set_charges with another n, set_exclusions, set_targets,
  * in a box in which other cells are near each other, or after particles have left a slab; UNSUPPORTED; DEVICE. */
 GMXFMM_API gmxfmm_status gmxfmm_enqueue_assign(gmxfmm_plan* plan, const void* x, void* stream);
