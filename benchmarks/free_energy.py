@@ -7,7 +7,7 @@ bonds to one another). Runs without perturbation and of each KIND, of all by def
   soft     the same with soft-core Coulomb, with which FMM has all atoms in the pair list
   lj       on a GPU: Lennard-Jones perturbed and charges equal, so that the difference is what perturbed charges add to a step
 The record takes the place of the system's in OUT. Needs GMXFMM_GMX. With GMXFMM_NB = gpu all but perturbed pairs is computed on a GPU
-(GROMACS 2026: these on both, as far as it can), with lists of 100 steps, PME also with mdrun's tuning.
+(GROMACS 2026: these on both, as far as it can), with lists of 100 steps.
 GMXFMM_TIMELINE_LIBRARY: timeline.c, compiled, by which the record tells how long in a step kernels of the FMM run on the device, with
 perturbed charges and without.
 """
@@ -120,8 +120,6 @@ def main():
                     also(kind, ", pairs on the GPU", "-nbfe", "gpu")
                 options[kind] = (*options[kind], "-nbfe", "cpu")
         for kind in [k for k in kinds if k.startswith("PME")]:
-            if kind.startswith("PME, perturbed"):
-                also(kind, ", tuned", "-tunepme", "-nsteps", str(2 * int(steps)))  # tuning has to end in the first half
             options[kind] = (*options[kind], "-notunepme")
     found = {kind: [] for kind in kinds}
     for _ in range(rounds):

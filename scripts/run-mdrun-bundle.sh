@@ -155,7 +155,7 @@ for part in "${parts[@]}"; do
             echo "== fep"
             for copies in ${GMXFMM_FEP_COPIES:-4 5}; do
                 # shellcheck disable=SC2086
-                GMXFMM_NB=gpu GMXFMM_BENCHMARK_COMMAND="${GMXFMM_FEP_OPTIONS:+GMXFMM_FEP_OPTIONS=\"$GMXFMM_FEP_OPTIONS\" }$command_line" \
+                GMXFMM_NB=gpu GMXFMM_BENCHMARK_COMMAND="${GMXFMM_FEP_COPIES:+GMXFMM_FEP_COPIES=$GMXFMM_FEP_COPIES }${GMXFMM_FEP_OPTIONS:+GMXFMM_FEP_OPTIONS=\"$GMXFMM_FEP_OPTIONS\" }$command_line" \
                     GMXFMM_TIMELINE_LIBRARY=$work/lib/libgmxfmm_timeline.so timeout "$(left)" \
                     python3 benchmarks/free_energy.py "$out/fep$suffix.json" "$copies" $((copies == 4 ? 16000 : 8000)) ${GMXFMM_FEP_OPTIONS:-} || status=1
             done

@@ -440,7 +440,7 @@ TEST_P(CudaSlab, HoldsParticlesThatLeaveUntilCellsAreMadeAnew)
     Plan                 plan(s, options);
     System               now = s;
     DeviceArray<double>  x(s.x);
-    std::size_t          low = 0, high = 0;
+    std::size_t          low = 0, high = 1;
     int                  accepted = 0;
     const double         step     = 0.02 * (plane().thickness > 0 ? plane().thickness : 6) / plane().cells[2];
     for (std::size_t i = 0; i < s.size(); i++)
@@ -463,12 +463,8 @@ TEST_P(CudaSlab, HoldsParticlesThatLeaveUntilCellsAreMadeAnew)
     /* a sixteenth of a cell, and what they have to the faces of their cells at first: less than a cell */
     EXPECT_GE(accepted, 3);
     EXPECT_LE(accepted, 60);
-    const Result exact = solve(now, slab(explicitOptions(20, plane().cells, 1)));
-    Plan         anew(now, options);
-    const double error = relativeRms(anew.execute(now.x).force, exact.force);
+    const std::vector<double> outside = out.force.get();
     EXPECT_EQ(out.status.get()[0], GMXFMM_OK);
-    /* two of 300 are worse, and what these act on; an eighth of a cell outside it was 3.4 times the error */
-    EXPECT_LE(relativeRms(out.force.get(), exact.force), 3 * error + rounding());
     for (int i = 0; i < 2; i++)
     {
         const gmxfmm_status status =
@@ -481,7 +477,10 @@ TEST_P(CudaSlab, HoldsParticlesThatLeaveUntilCellsAreMadeAnew)
     plan.assign(now.x);
     EXPECT_NE(gmxfmm_capabilities(plan.get()) & GMXFMM_CAN_ENQUEUE_ASSIGN, 0U);
     ASSERT_EQ(gmxfmm_enqueue_assign(plan.get(), x.data(), stream_), GMXFMM_OK) << gmxfmm_message(plan.get());
-    EXPECT_LE(relativeRms(plan.execute(now.x).force, exact.force), 2 * error + rounding());
+    /* two of 300 have larger errors, and what they act on */
+    const Result exact = solve(now, slab(explicitOptions(20, plane().cells, 1)));
+    const double error = relativeRms(plan.execute(now.x).force, exact.force);
+    EXPECT_LE(relativeRms(outside, exact.force), 3 * error + rounding());
     System lost = now;
     lost.x[3 * high + 2] += 10 * std::max(plane().thickness, 1.0);
     x.put(lost.x);
