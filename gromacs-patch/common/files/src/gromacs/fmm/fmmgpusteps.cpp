@@ -19,6 +19,7 @@
 
 #include "fmmgpu.h"
 #include "fmmstep.h"
+#include "gmxfmmoptions.h"
 
 namespace gmx
 {

@@ -196,14 +196,15 @@ FmmMeasuredError measureFmmError(const gmx_mtop_t&    mtop,
             (status == GMXFMM_OK ? FmmMeasurementStatus::Measured : FmmMeasurementStatus::OutOfReach);
     result.message = message.data();
     // The larger of two, of which one is not dominated by a few large forces; in liquids they are the same
-    result.error      = std::max(chosen.error, chosen.error_limited);
-    result.errorMoved = chosen.error_moved;
-    result.table      = formatString(
+    result.error       = std::max(chosen.error, chosen.error_limited);
+    result.errorMoved  = chosen.error_moved;
+    result.errorVirial = chosen.virial_error;
+    result.table       = formatString(
             "FMM: force errors measured, to %.0e, when atoms are assigned to cells and when they "
-                 "have\n"
-                 "     moved since%s\n\n"
-                 "    method  order            cells  separation   expected   measured      moved%s ms "
-                 "a step\n",
+                  "have\n"
+                  "     moved since%s\n\n"
+                  "    method  order            cells  separation   expected   measured      moved%s ms "
+                  "a step\n",
             gmxfmm_reference_uncertainty(reference.get()),
             volume > 0 ? ", and the worst of an element of the pressure" : "",
             volume > 0 ? "       bar" : "");
@@ -212,6 +213,11 @@ FmmMeasuredError measureFmmError(const gmx_mtop_t&    mtop,
         result.table += tableLine(tried[i], volume);
     }
     return result;
+}
+
+double fmmAllowedVirialError(const double* box, int numAtoms, double accuracy)
+{
+    return allowedVirialError(volumeOfPressure(box, numAtoms), accuracy);
 }
 
 } // namespace gmx

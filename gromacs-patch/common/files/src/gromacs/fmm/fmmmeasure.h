@@ -42,6 +42,8 @@ struct FmmMeasuredError
     FmmMeasurementStatus status = FmmMeasurementStatus::None;
     //! Relative RMS force error when atoms are assigned to cells, and when they have moved since
     double error = 0, errorMoved = 0;
+    //! Largest error of an element of the virial, kJ/mol
+    double errorVirial = 0;
     //! What was tried, for the log
     std::string table;
     //! Why there is no result
@@ -69,6 +71,9 @@ FmmMeasuredError measureFmmError(const gmx_mtop_t&    mtop,
                                  double               lambda,
                                  bool                 choose,
                                  gmxfmm_options*      options);
+
+//! Returns the error of an element of the virial that goes with an accuracy, infinity where there is no pressure
+double fmmAllowedVirialError(const double* box, int numAtoms, double accuracy);
 
 } // namespace gmx
 

@@ -334,6 +334,10 @@ void FmmPlan::measure(const FmmParameters& parameters,
     }
     measured_.message = withAtomNumbers(measured_.message);
     checkMeasured(isFixed, fmmCellsAreGiven(parameters));
+    if (measured_.status == FmmMeasurementStatus::Measured)
+    {
+        measureLater(parameters, mtop, x, box, isFixed || isKept ? nullptr : &given);
+    }
     if (!isFixed && !isKept && isOnGpu() && options_.reproducible == 0
         && measured_.status == FmmMeasurementStatus::Measured)
     {
@@ -345,6 +349,58 @@ void FmmPlan::measure(const FmmParameters& parameters,
                     options_.separation,
                     { { options_.grid[0], options_.grid[1], options_.grid[2] } } };
     }
+}
+
+void FmmPlan::measureLater(const FmmParameters&  parameters,
+                           const gmx_mtop_t&     mtop,
+                           ArrayRef<const RVec>  x,
+                           const double*         box,
+                           const gmxfmm_options* given)
+{
+    std::string tables;
+    const auto  at = [&](double lambda, gmxfmm_options options)
+    { return measureFmmError(mtop, x, box, lambda, false, &options); };
+    const auto reaches = [&](const FmmMeasuredError& measured)
+    { return measured.status == FmmMeasurementStatus::Measured && measured.error <= accuracy_; };
+    const double allowed =
+            std::max(fmmAllowedVirialError(box, mtop.natoms, accuracy_), measured_.errorVirial);
+    lambdas_ = { startLambda_ };
+    for (const double lambda : parameters.laterLambdas)
+    {
+        const double squares = fmmSumOfSquares(mtop, lambda);
+        const bool   isOther = std::all_of(
+                lambdas_.begin(),
+                lambdas_.end(),
+                [&](double known) { return fmmIsOther(squares / fmmSumOfSquares(mtop, known)); });
+        if (squares == 0 || !isOther)
+        {
+            continue;
+        }
+        FmmMeasuredError later = at(lambda, options_);
+        if (given != nullptr && !(reaches(later) && later.errorVirial <= allowed))
+        {
+            gmxfmm_options         options = *given;
+            const FmmMeasuredError chosen  = measureFmmError(mtop, x, box, lambda, true, &options);
+            const bool             servesAll =
+                    reaches(chosen)
+                    && std::all_of(lambdas_.begin(),
+                                   lambdas_.end(),
+                                   [&](double known) { return reaches(at(known, options)); });
+            if (servesAll)
+            {
+                options_  = options;
+                measured_ = at(startLambda_, options);
+                later     = chosen;
+            }
+        }
+        // Else the log tells when the run comes there
+        if (reaches(later))
+        {
+            lambdas_.push_back(lambda);
+        }
+        tables += formatString("\nFMM: with the charges at lambda = %g\n\n", lambda) + later.table;
+    }
+    measured_.table += tables;
 }
 
 void FmmPlan::checkMeasured(const bool isFixed, const bool areCellsGiven) const

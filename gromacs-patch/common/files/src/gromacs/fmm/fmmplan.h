@@ -13,6 +13,7 @@
 #include <array>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "gromacs/utility/arrayref.h"
 #include "gromacs/utility/listoflists.h"
@@ -114,6 +115,8 @@ public:
     gmxfmm_info info() const;
     //! What the parameters were measured to reach, empty if they were not
     const FmmMeasuredError& measured() const { return measured_; }
+    //! Values of lambda of Coulomb interactions at whose charges the parameters reach what was asked for
+    ArrayRef<const double> lambdas() const { return lambdas_; }
     //! The choice by times that is in use, if there is one
     const FmmChoice& choice() const { return choice_; }
     //! Measures what the parameters in use reach at these coordinates and this lambda of Coulomb interactions
@@ -145,6 +148,15 @@ private:
                  const gmx_mtop_t&    mtop,
                  ArrayRef<const RVec> x,
                  const double*        box);
+    /*! \brief Measures at other charges that the run will have, and chooses by these where they need more
+     *
+     * \param[in] given  Options of which a choice is made, nullptr if there is nothing to choose
+     */
+    void measureLater(const FmmParameters&  parameters,
+                      const gmx_mtop_t&     mtop,
+                      ArrayRef<const RVec>  x,
+                      const double*         box,
+                      const gmxfmm_options* given);
     //! Throws when what was measured misses what was asked for, or is of no use, or nothing could be measured
     void checkMeasured(bool isFixed, bool areCellsGiven) const;
 
@@ -152,6 +164,8 @@ private:
     double         accuracy_;
     bool           atomsMoveInCells_;
     double         startLambda_;
+    //! Of lambdas()
+    std::vector<double> lambdas_;
     //! Where the library keeps compiled kernels
     std::string cacheFolder_;
     //! What the plan was made with; its accuracy is what the library was asked for

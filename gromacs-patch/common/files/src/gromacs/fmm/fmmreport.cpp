@@ -17,6 +17,7 @@
 
 #include "fmmgpusteps.h"
 #include "fmmplan.h"
+#include "fmmsystem.h"
 #include "gmxfmmoptions.h"
 
 namespace gmx
@@ -206,23 +207,13 @@ void logFmmPerturbation(const int numAtoms, const bool areSoftened, const MDLogg
                             : "");
 }
 
-/*! \brief Whether the system is another, given the ratio of volumes, densities or squares of charges
- *
- * The spacing of atoms has changed by a quarter, or charges have by 0.4.
- */
-static bool isOtherSystem(const double ratio)
-{
-    constexpr double c_mostChange = 2;
-    return ratio > c_mostChange || ratio < 1 / c_mostChange;
-}
-
 bool logFmmVolume(const FmmBox& box, const FmmBox& startBox, const MDLogger& mdlog)
 {
     // Rows of a box are a lower triangle; without a volume there is the area
     const bool isVolume = hasVolume(box.data());
     const auto volume = [isVolume](const FmmBox& b) { return b[0] * b[4] * (isVolume ? b[8] : 1); };
     const double ratio = volume(box) / volume(startBox);
-    if (!isOtherSystem(ratio))
+    if (!fmmIsOther(ratio))
     {
         return false;
     }
@@ -241,7 +232,7 @@ bool logFmmVolume(const FmmBox& box, const FmmBox& startBox, const MDLogger& mdl
 bool logFmmOpenDensity(const double nearAtoms, const double nearAtomsAtStart, const MDLogger& mdlog)
 {
     const double ratio = nearAtoms / nearAtomsAtStart;
-    if (!isOtherSystem(ratio))
+    if (!fmmIsOther(ratio))
     {
         return false;
     }
@@ -260,7 +251,7 @@ bool logFmmOpenDensity(const double nearAtoms, const double nearAtomsAtStart, co
 bool logFmmCharges(const double squares, const double squaresAtStart, const MDLogger& mdlog)
 {
     // Without any charge there are no errors, either
-    if (squares == 0 || !isOtherSystem(squares / squaresAtStart))
+    if (squares == 0 || !fmmIsOther(squares / squaresAtStart))
     {
         return false;
     }

@@ -253,10 +253,17 @@ public:
     //! Tells once when perturbed charges are others than those for which parameters were chosen
     void watchCharges()
     {
-        if (perturbation_ && mdlog_ != nullptr
-            && logFmmCharges(perturbation_->sumOfSquares(lambda_),
-                             perturbation_->sumOfSquares(parameters_.startLambda),
-                             *mdlog_))
+        if (!perturbation_ || mdlog_ == nullptr)
+        {
+            return;
+        }
+        const double squares = perturbation_->sumOfSquares(lambda_);
+        const bool   isOther =
+                std::all_of(plan_->lambdas().begin(),
+                            plan_->lambdas().end(),
+                            [&](double known)
+                            { return fmmIsOther(squares / perturbation_->sumOfSquares(known)); });
+        if (isOther && logFmmCharges(squares, perturbation_->sumOfSquares(parameters_.startLambda), *mdlog_))
         {
             mdlog_ = nullptr; // Once is enough
         }

@@ -39,6 +39,22 @@ std::vector<real> fmmCharges(const gmx_mtop_t& mtop, const double lambda)
     return charges;
 }
 
+double fmmSumOfSquares(const gmx_mtop_t& mtop, const double lambda)
+{
+    double sum = 0;
+    for (const real charge : fmmCharges(mtop, lambda))
+    {
+        sum += charge * charge;
+    }
+    return sum;
+}
+
+bool fmmIsOther(const double ratio)
+{
+    constexpr double c_mostChange = 2;
+    return ratio > c_mostChange || ratio < 1 / c_mostChange;
+}
+
 bool fmmPerturbedAtomsAreCharged(const gmx_mtop_t& mtop)
 {
     return std::any_of(mtop.moltype.begin(),

@@ -26,6 +26,17 @@ namespace gmx
 //! Returns the charges of all atoms, those for lambda where they are perturbed
 std::vector<real> fmmCharges(const gmx_mtop_t& mtop, double lambda);
 
+//! Returns the sum of the squares of the same, e^2
+double fmmSumOfSquares(const gmx_mtop_t& mtop, double lambda);
+
+/*! \brief Returns whether a system is another than the one for which parameters of the FMM were chosen
+ *
+ * The spacing of its atoms has changed by a quarter, or its charges have by 0.4.
+ *
+ * \param[in] ratio  Of the two systems' volumes, densities or squares of charges
+ */
+bool fmmIsOther(double ratio);
+
 //! Returns whether any perturbed atom, of whatever kind of perturbation, has a charge in one of the states
 bool fmmPerturbedAtomsAreCharged(const gmx_mtop_t& mtop);
 

@@ -354,6 +354,32 @@ bool fmmSoftensCoulomb(const t_inputrec& inputrec)
            && softensCoulomb(interaction_const_t::SoftCoreParameters(*inputrec.fepvals));
 }
 
+//! Returns values that lambda of Coulomb interactions takes after that of the start, as many as tell how charges change
+static std::vector<double> laterLambdas(const t_inputrec& inputrec)
+{
+    if (inputrec.efep == FreeEnergyPerturbationType::No)
+    {
+        return {};
+    }
+    const t_lambda&     fep    = *inputrec.fepvals;
+    std::vector<double> states = fep.all_lambda[FreeEnergyPerturbationCouplingType::Coul];
+    if (fep.delta_lambda == 0 && inputrec.efep != FreeEnergyPerturbationType::Expanded && !inputrec.bDoAwh)
+    {
+        return {};
+    }
+    if (states.empty())
+    {
+        constexpr int c_numParts = 10;
+        const double  start      = startLambdaOfCoulomb(inputrec);
+        for (int i = 1; i <= c_numParts; i++)
+        {
+            const double steps = static_cast<double>(inputrec.nsteps) * i / c_numParts;
+            states.push_back(std::clamp(start + steps * fep.delta_lambda, 0.0, 1.0));
+        }
+    }
+    return states;
+}
+
 FmmParameters fmmParameters(const t_inputrec& inputrec)
 {
     FmmParameters parameters         = fmmOptions(inputrec).parameters();
@@ -363,6 +389,7 @@ FmmParameters fmmParameters(const t_inputrec& inputrec)
     parameters.havePeriodicMolecules = inputrec.bPeriodicMols;
     parameters.minDistance           = fmmSoftensCoulomb(inputrec) ? c_fmmSoftCoreMinDistance : 0;
     parameters.startLambda           = startLambdaOfCoulomb(inputrec);
+    parameters.laterLambdas          = laterLambdas(inputrec);
     parameters.periodicity           = fmmPeriodicity(inputrec);
     if (inputrec.pbcType == PbcType::No)
     {

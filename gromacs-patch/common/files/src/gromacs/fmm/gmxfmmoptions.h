@@ -151,6 +151,8 @@ struct FmmParameters
     bool havePeriodicMolecules = false;
     //! Lambda of Coulomb interactions at the start; not an option
     double startLambda = 0;
+    //! Values that it takes later in the run, if it changes; not an option
+    std::vector<double> laterLambdas;
     //! Distance below which pairs have no force, since soft-core interactions replace theirs, nm; 0: none
     double minDistance = 0;
     //! What an earlier part of this run has chosen by times, if it has; not an option
