@@ -113,6 +113,22 @@ def against_pme(checks, folder, system):
                      "rounding of the terms in the file")
 
 
+def in_any_order(checks, folder, system):
+    """The energy between two groups is the same whichever of them is named first: that of one's charges in the other's potential, and reverse."""
+    topology(system.top, NAMES)
+    found = {}
+    for order in (NAMES, NAMES[::-1]):
+        name = "first-" + order[0]
+        gmx.grompp(folder, changed(system.mdp, **FMM, energygrps=" ".join(order), fmm_measure="no"), system, name=name)
+        gmx.mdrun(folder, name=name)
+        pairs = [f"Coul-SR:{a}-{b}" for a, b in itertools.combinations_with_replacement(order, 2)]
+        row = gmx.energies(folder, pairs, name=name)[0]
+        found[order] = {frozenset(pair[8:].split("-")): row[pair] for pair in pairs}
+    for pair, energy in found[NAMES].items():
+        checks.below(f"{' with '.join(sorted(pair))}, {energy:.1f} kJ/mol, in either order", abs(energy - found[NAMES[::-1]][pair]), 2e-3, "kJ/mol",
+                     "two units of the last digit of the largest")
+
+
 def in_a_run(checks, folder, system):
     """Groups change nothing of the motion, a rerun has the energies of the run."""
     base = changed(system.mdp, nsteps=40, nstxout=20, nstvout=20, nstenergy=20, nstcalcenergy=20, nstlist=10, verlet_buffer_tolerance=-1, rlist="0.9",
@@ -183,6 +199,7 @@ def test(checks):
     write_index(system.index)
     topology(system.top, NAMES)
     against_pme(checks, folder, system)
+    in_any_order(checks, folder, system)
     in_a_run(checks, folder, system)
     perturbed(checks, folder, system)
     two_lists(checks, work_folder("lists"))

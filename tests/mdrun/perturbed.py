@@ -29,10 +29,11 @@ def dhdl(folder, name):
             [[float(word) for word in line.split()] for line in lines if line[0] not in "#@"])
 
 
-# Those of GROMACS's freeenergy tests whose topologies have other charges in state B, by themselves or by couple-moltype; the
-# remaining three perturb Lennard-Jones, bonded interactions or temperatures alone. The last has soft-core Coulomb interactions.
-WITH_PERTURBED_CHARGES = ("coulandvdwsequential_coul", "coulandvdwsequential_vdw", "transformAtoB", "expanded", "relative",
-                          "relative-position-restraints", "coulandvdwtogether")
+# Those of GROMACS's freeenergy tests whose topologies have other charges in state B, by themselves or by couple-moltype, and a state of each.
+# A seventh is coulandvdwtogether, among those with soft-core Coulomb interactions; the others, vdwalone, restraints and simtemp, have
+# Lennard-Jones, restraints or temperatures perturbed alone.
+OF_REGRESSION_TESTS = {"coulandvdwsequential_coul": 7, "coulandvdwsequential_vdw": 3, "transformAtoB": 2, "expanded": 2, "relative": 4,
+                       "relative-position-restraints": 2}
 
 
 def system_of(name):
@@ -215,7 +216,7 @@ def long_molecule(gmx, folder):
 
     def is_free(rows):
         at = [[float(row[20 + 8 * d:28 + 8 * d]) for d in range(3)] for row in rows]
-        return all(math.dist(x, y) > 0.3 for x in at for y in chain)
+        return all(math.hypot(*(math.remainder(a - b, edge) for a, b in zip(x, y))) > 0.28 for x in at for y in chain)
     molecules = [lines[k:k + 3] for k in range(2, len(lines) - 1, 3)]
     kept = [row for rows in molecules if is_free(rows) for row in rows]
     rows = ["    1LONG    NA    1" + "".join(f"{v:8.3f}" for v in x) for x in chain] + [row[:44] for row in kept]

@@ -30,17 +30,17 @@ namespace
 
 /*! \brief Returns parameters for the perturbed atoms alone
  *
- * They are mostly near one another, where there is no error: when that is measured, ten times the
- * accuracy costs next to nothing.
+ * Errors of so few atoms depend on where in their cells they are: what was measured at one place
+ * would not hold for a molecule that moves. Ten times the accuracy costs next to nothing.
  */
 FmmParameters ofPerturbedAtoms(const FmmParameters& all)
 {
     FmmParameters few;
-    few.accuracy = all.measure ? std::max(0.1 * all.accuracy, fmmlibrary::accuracy.lowest) : all.accuracy;
+    few.accuracy    = std::max(0.1 * all.accuracy, fmmlibrary::accuracy.lowest);
     few.boundary    = all.boundary;
     few.periodicity = all.periodicity;
     few.minDistance = all.minDistance;
-    few.measure     = all.measure;
+    few.measure     = false;
     return few;
 }
 

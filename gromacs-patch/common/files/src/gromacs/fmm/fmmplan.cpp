@@ -267,30 +267,10 @@ FmmPlan::FmmPlan(const FmmParameters&    parameters,
     startLambda_(parameters.startLambda),
     options_(libraryOptions(parameters, epsfac, true, numThreads))
 {
-    options_.precision             = GMXFMM_DOUBLE;
-    const FmmExclusionLists lists  = fmmExclusionLists(exclusions, charges.ssize());
-    gmxfmm_system           system = {};
-    system.size                    = sizeof(system);
-    system.n                       = charges.ssize();
-    system.box                     = isOpen() ? nullptr : box.data();
-    system.x                       = x.data();
-    system.q                       = charges.data();
-    system.excl_start              = lists.start.data();
-    system.excl_list               = lists.list.data();
-    gmxfmm_plan* plan              = nullptr;
-    if (parameters.measure)
-    {
-        gmxfmm_create_measured(&plan, &options_, &system, nullptr, nullptr, nullptr, nullptr, 0);
-    }
-    if (plan != nullptr)
-    {
-        plan_.reset(plan);
-    }
-    else
-    {
-        create(charges.ssize(), system.box);
-        setAtoms(charges, exclusions);
-    }
+    options_.precision = GMXFMM_DOUBLE;
+    create(charges.ssize(), isOpen() ? nullptr : box.data());
+    setAtoms(charges, exclusions);
+    check(gmxfmm_assign(plan_.get(), x.data())); // What is chosen at the first assignment is the same in each run
 }
 
 void FmmPlan::create(const int numAtoms, const double* box)

@@ -76,8 +76,7 @@ public:
             ArrayRef<const int>  devices);
     /*! \brief Makes a plan for these atoms, which computes on the CPU in double precision
      *
-     * With parameters that are measured at \p x, where the user has not turned that off and it can
-     * be done, else by the library's model. The choice is the same in each run. Others as above.
+     * With parameters by the library's model. The choice is the same in each run. Others as above.
      *
      * \param[in] charges     Charges
      * \param[in] exclusions  Excluded pairs
