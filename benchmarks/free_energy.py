@@ -70,7 +70,7 @@ def fmm_on_device(gmx, folder, files, options, threads, library):
     rows = {}
     for kind, name in files.items():
         env = {"CUDA_INJECTION64_PATH": os.path.abspath(library), "GMXFMM_TIMELINE": os.path.join(folder, "records.txt")}
-        gmx.mdrun(folder, "-nsteps", "3000", "-noconfout", *options[kind], name=name, nb="gpu", threads=threads, env=env)
+        gmx.mdrun(folder, "-nsteps", "3000", "-notunepme", "-noconfout", *options[kind], name=name, nb="gpu", threads=threads, env=env)
         found = kernel_records(os.path.join(folder, "records.txt"))
         rows[kind] = found[len(found) // 2:]  # what is measured at the start is over then
     others = {row[-1] for kind in rows if kind.startswith("PME") for row in rows[kind]}
@@ -106,25 +106,20 @@ def main():
     for kind, settings in kinds.items():
         gmx.grompp(folder, changed(system.mdp, nsteps=steps, nstlist=100 if ON_GPU else 20, rcoulomb=1.0, rvdw=1.0, constraints="h-bonds", tcoupl="V-rescale", tc_grps="System",
                                    tau_t=0.5, ref_t=300, **settings), system, name=files[kind])
-    options, nb, threads = {kind: ("-notunepme",) for kind in kinds}, "cpu", NTOMP
+    options, nb, threads = {kind: () for kind in kinds}, "cpu", NTOMP
     if ON_GPU:
         nb, threads = "gpu", str(CORES)
-        def also(kind, how, *more):
-            """The same run with more options of mdrun."""
-            kinds[kind + how], files[kind + how], options[kind + how] = kinds[kind], files[kind], (*options[kind], *more)
-
-        options = {kind: ("-update", "gpu", *(("-pme", "gpu") if kind.startswith("PME") else ("-notunepme", "-fmm", "gpu"))) for kind in kinds}
+        options = {kind: ("-update", "gpu", *(("-pme", "gpu") if kind.startswith("PME") else ("-fmm", "gpu"))) for kind in kinds}
         if version(gmx) >= "2026":
             for kind in [k for k in kinds if "perturbed" in k]:
                 if not kind.startswith("FMM, soft"):  # which mdrun refuses
-                    also(kind, ", pairs on the GPU", "-nbfe", "gpu")
+                    other = kind + ", pairs on the GPU"
+                    kinds[other], files[other], options[other] = kinds[kind], files[kind], (*options[kind], "-nbfe", "gpu")
                 options[kind] = (*options[kind], "-nbfe", "cpu")
-        for kind in [k for k in kinds if k.startswith("PME")]:
-            options[kind] = (*options[kind], "-notunepme")
     found = {kind: [] for kind in kinds}
     for _ in range(rounds):
         for kind in kinds:
-            gmx.mdrun(folder, "-resethway", *options[kind], name=files[kind], nb=nb, threads=threads)
+            gmx.mdrun(folder, "-resethway", "-notunepme", *options[kind], name=files[kind], nb=nb, threads=threads)
             info = run_info(folder, files[kind], 0.002)
             share = sum(part for name, part in info["cycles"].items() if name.startswith("FMM"))
             found[kind].append({"ms": info["ms_per_step"], "fmm_ms": share * info["ms_per_step"]})

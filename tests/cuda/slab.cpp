@@ -376,7 +376,7 @@ TEST_P(CudaSlab, HasTargetsAndOtherCharges)
     EXPECT_LE(rmsDifference(value[0], value[1]), rounding() * rms(value[1]));
 }
 
-/* An assignment on a stream, or in parts, gives the bits of the one that waits; the second part in a graph. */
+/* An assignment on a stream, or in parts, gives what the one that waits does; the second part in a graph. */
 TEST_P(CudaSlab, AssignsOnAStream)
 {
     const System         s       = rotated(chargesIn(plane()), {1, 2, 3}, 0.7);

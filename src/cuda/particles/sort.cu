@@ -17,7 +17,8 @@ enum
 };
 
 /* So far beyond the cells of an open direction, in cells, a particle has left them: the error of its expansions is that
- * of one in the corner of a cell which has moved as far, times 2 at order 9. Beyond the other no order serves. */
+ * of one in the corner of a cell which has moved as far, 2 times as large at order 9 by the power of its distance.
+ * Beyond the other no order serves. */
 static constexpr double c_beyond = 0.0625, c_lost = 1;
 
 /* The cell nearest to each particle, and the particle's position in it, in cells. left: set if one has left them. */

@@ -40,7 +40,6 @@ FmmParameters ofPerturbedAtoms(const FmmParameters& all)
     few.boundary    = all.boundary;
     few.periodicity = all.periodicity;
     few.minDistance = all.minDistance;
-    few.measure     = false;
     return few;
 }
 

@@ -9,6 +9,8 @@
 
 #include "gmxfmmoptions.h"
 
+#include <cmath>
+
 #include <algorithm>
 #include <optional>
 
@@ -361,20 +363,22 @@ static std::vector<double> laterLambdas(const t_inputrec& inputrec)
     {
         return {};
     }
-    const t_lambda&     fep    = *inputrec.fepvals;
-    std::vector<double> states = fep.all_lambda[FreeEnergyPerturbationCouplingType::Coul];
+    const t_lambda& fep = *inputrec.fepvals;
     if (fep.delta_lambda == 0 && inputrec.efep != FreeEnergyPerturbationType::Expanded && !inputrec.bDoAwh)
     {
         return {};
     }
+    std::vector<double> states = fep.all_lambda[FreeEnergyPerturbationCouplingType::Coul];
     if (states.empty())
     {
         constexpr int c_numParts = 10;
         const double  start      = startLambdaOfCoulomb(inputrec);
+        // A run without an end comes as far as lambda can
+        const double change = inputrec.nsteps >= 0 ? inputrec.nsteps * fep.delta_lambda
+                                                   : std::copysign(1.0, fep.delta_lambda);
         for (int i = 1; i <= c_numParts; i++)
         {
-            const double steps = static_cast<double>(inputrec.nsteps) * i / c_numParts;
-            states.push_back(std::clamp(start + steps * fep.delta_lambda, 0.0, 1.0));
+            states.push_back(std::clamp(start + change * i / c_numParts, 0.0, 1.0));
         }
     }
     return states;
