@@ -221,6 +221,23 @@ void fmm_domain_set_open(gmxfmm_plan* plan, const double* low, const double* hig
     }
 }
 
+void fmm_domain_shift_cells(gmxfmm_plan* plan, const double* shift)
+{
+    fmm_domain* domain = &plan->domain;
+    for (int e = 0; e < 3; e++)
+    {
+        double by = 0;
+        for (int d = 0; d < 3; d++)
+        {
+            by += domain->periodic[d] ? shift[d] / domain->grid[d] * domain->box[3 * d + e] : 0;
+        }
+        if (domain->periodic[e])
+        {
+            domain->cells.origin[e] = domain->root_cells.origin[e] = by;
+        }
+    }
+}
+
 gmxfmm_status fmm_domain_add_tree(gmxfmm_plan* plan)
 {
     plan->domain.tree = calloc(1, sizeof(*plan->domain.tree));

@@ -32,6 +32,10 @@ void fmm_domain_set_open(gmxfmm_plan* plan, const double* low, const double* hig
 /* An open domain over what is between low and high: cubes of that edge, as many as the grid has. */
 void fmm_domain_set_extent(gmxfmm_plan* plan, const double* low, const double* high, double edge);
 
+/* Shifts the corner of the first cell from where it is at first, by shift[3] in cells along each vector that is
+ * periodic. No force changes with that. Particles are to be assigned then. */
+void fmm_domain_shift_cells(gmxfmm_plan* plan, const double* shift);
+
 /* An octree without levels, for a domain that has none. Errors: MEMORY. */
 gmxfmm_status fmm_domain_add_tree(gmxfmm_plan* plan);
 

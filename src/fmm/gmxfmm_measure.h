@@ -37,6 +37,12 @@ typedef struct
      * that almost touch hide nothing in it. It has to reach what is asked for, too; in liquids it is the same as error
      */
     double error_limited;
+    /* The larger of the two in one of a thousand places of a periodic system in its cells, about. Forces do not change
+     * where all particles are moved, errors do: those of few particles, and of particles on a lattice. Cells of open
+     * systems follow the particles: there it is the larger of the two. Where forces are zero by symmetry it is relative
+     * to those of particles that are moved by some 1e-3 of their spacing. After a failed limit it is what was found
+     * until then. */
+    double error_anywhere;
 } gmxfmm_measurement;
 
 /* Makes a plan that was measured on a system, in one call: create, set_charges, set_exclusions and assign are done, the
@@ -83,8 +89,9 @@ GMXFMM_API double gmxfmm_reference_uncertainty(const gmxfmm_reference* reference
 /* Frees it; NULL is allowed. */
 GMXFMM_API void gmxfmm_reference_destroy(gmxfmm_reference* reference);
 
-/* Makes a plan with these options for the system of the reference, evaluates 1 + repeats times, and compares. Errors:
- * as create, set_charges, assign and execute. */
+/* Makes a plan with these options for the system of the reference, evaluates with its cells at one or several places
+ * (few particles: up to 24), `repeats` times more for the time, and compares. Errors: as create, set_charges, assign
+ * and execute. */
 GMXFMM_API gmxfmm_status gmxfmm_measure(const gmxfmm_reference* reference,
                                         const gmxfmm_options*   options,
                                         int                     repeats,

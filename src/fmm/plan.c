@@ -465,6 +465,29 @@ gmxfmm_status fmm_time_steps(gmxfmm_plan* plan, const void* x, int num, double* 
     return plan->backend->time_steps(plan, x, num, seconds);
 }
 
+int fmm_can_shift_cells(const gmxfmm_plan* plan)
+{
+    return plan->backend->set_grid != NULL && fmm_is_periodic(plan);
+}
+
+void fmm_shift_cells(gmxfmm_plan* plan, const double* shift)
+{
+    fmm_particles_unassign(plan);
+    fmm_domain_shift_cells(plan, shift);
+}
+
+void fmm_cell_coordinates(const gmxfmm_plan* plan, const double* x, double* t)
+{
+    static const double c_nowhere[3] = {0, 0, 0};
+    const double*       axes         = plan->frame.axes;
+    double              own[3];
+    for (int d = 0; d < 3; d++)
+    {
+        own[d] = plan->frame.turned ? axes[3 * d] * x[0] + axes[3 * d + 1] * x[1] + axes[3 * d + 2] * x[2] : x[d];
+    }
+    fmm_in_cells(c_nowhere, plan->domain.cells.to_cells, own, t);
+}
+
 double fmm_tree_gain(const gmxfmm_plan* plan)
 {
     return plan->tuning.tree_gain;

@@ -29,6 +29,15 @@ gmxfmm_status fmm_time_steps(gmxfmm_plan* plan, const void* x, int num, double* 
 /* Keeps the error that was measured of the plan as it is. */
 void fmm_set_measured_error(gmxfmm_plan* plan, double error);
 
+/* Whether forces are the same wherever the cells are: of systems that are periodic along any direction. */
+int fmm_can_shift_cells(const gmxfmm_plan* plan);
+
+/* As fmm_domain_shift_cells. The next assignment is to these cells. */
+void fmm_shift_cells(gmxfmm_plan* plan, const double* shift);
+
+/* Coordinates t of a place, in the caller's axes, in cells that are where they were at first. */
+void fmm_cell_coordinates(const gmxfmm_plan* plan, const double* x, double* t);
+
 /* Cost of cells of one level over that of an octree, by the model, when they were compared for this plan; 0: they were
  * not. */
 double fmm_tree_gain(const gmxfmm_plan* plan);

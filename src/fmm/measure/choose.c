@@ -93,10 +93,11 @@ typedef struct
     double         cost[GMXFMM_MAX_ORDER + 1];  /* by the model; only ratios are used */
 } cells_choice;
 
-/* The larger ratio of an error of forces to the allowed one (with c_margin). */
+/* The largest ratio of an error of forces to the allowed one (with c_margin, where it is of one place). */
 static double excess_of_forces(const search* s, const gmxfmm_measurement* m)
 {
-    return fmax(fmm_larger_error(m) / s->asked.accuracy, m->error_moved / s->error_moved) / c_margin;
+    const double here = fmax(fmm_larger_error(m) / s->asked.accuracy, m->error_moved / s->error_moved) / c_margin;
+    return fmax(here, m->error_anywhere / s->asked.accuracy);
 }
 
 static double excess_of_virial(const search* s, const gmxfmm_measurement* m)
@@ -129,7 +130,8 @@ static gmxfmm_status measure_plan(search* s, gmxfmm_plan* plan, gmxfmm_measureme
             return GMXFMM_OK;
         }
     }
-    const gmxfmm_status status = fmm_measure_errors(plan, s->reference, 1, s->force, m);
+    const fmm_error_limits limits = {s->asked.accuracy, s->error_moved, s->virial_error};
+    const gmxfmm_status    status = fmm_measure_errors(plan, s->reference, &limits, 1, s->force, m);
     if (status == GMXFMM_OK && s->num < c_mostTried)
     {
         s->tried[s->num++] = *m;
@@ -592,15 +594,36 @@ static void compare_all(search* s)
     }
 }
 
+/* Measures what came nearest with all shifts of cells: where a limit is missed measuring ends before that. */
+static void measure_best(search* s)
+{
+    gmxfmm_plan*       plan;
+    gmxfmm_measurement m = s->best;
+    if (fmm_measure_plan(&s->reference->system, &s->best_options, &s->known, &plan, NULL, 0) == GMXFMM_OK &&
+        fmm_measure_errors(plan, s->reference, NULL, 0, s->force, &m) == GMXFMM_OK)
+    {
+        s->best = m;
+    }
+    gmxfmm_destroy(plan);
+}
+
+/* What can be asked for of the forces. */
+static double reached_error(const search* s, int moved)
+{
+    const gmxfmm_measurement* m = &s->best;
+    return moved ? m->error_moved / c_margin : fmax(fmm_larger_error(m) / c_margin, m->error_anywhere);
+}
+
 /* Says of the error that exceeds its limit by most, at the places given, where particles have moved or of the virial,
  * what came nearest. */
-static gmxfmm_status out_of_reach(const search* s)
+static gmxfmm_status out_of_reach(search* s)
 {
+    measure_best(s);
     const gmxfmm_options*     o     = &s->asked;
     const int                 given = !(fmm_is_auto(o->order) && fmm_is_auto(o->grid[0]) && fmm_is_auto(o->depth) &&
                         fmm_is_auto(o->separation) && o->m2l == GMXFMM_M2L_AUTO && fmm_is_auto(o->m2l_truncate));
     const gmxfmm_measurement* best  = &s->best;
-    const int                 moved = best->error_moved / s->error_moved > fmm_larger_error(best) / o->accuracy;
+    const int                 moved = reached_error(s, 1) / s->error_moved > reached_error(s, 0) / o->accuracy;
     char                      what[128], text[320];
     if (excess_of_virial(s, best) > excess_of_forces(s, best))
     {
@@ -610,8 +633,7 @@ static gmxfmm_status out_of_reach(const search* s)
     else
     {
         snprintf(what, sizeof(what), "accuracy %g is out of reach: the best that was measured is %.2g%s",
-                 moved ? s->error_moved : o->accuracy,
-                 fmm_error_said((moved ? best->error_moved : fmm_larger_error(best)) / c_margin),
+                 moved ? s->error_moved : o->accuracy, fmm_error_said(reached_error(s, moved)),
                  moved ? ", where particles have moved," : "");
     }
     snprintf(text, sizeof(text), "%s with a margin, at order %d; %s%sask for less", what, best->order,

@@ -139,7 +139,10 @@ static gmxfmm_status set_reference(creation* c, reference_maker* make, const gmx
  * below the uncertainty of the reference is known to be below that and no better. */
 static gmxfmm_status measure_plan(creation* c)
 {
-    gmxfmm_status status = fmm_measure_errors(c->plan, c->reference, 1, c->force, &c->m);
+    const int              moves  = c->system->x_before != NULL;
+    const fmm_error_limits limits = {c->accuracy, moves ? c->accuracy : INFINITY, INFINITY};
+    gmxfmm_status          status =
+        fmm_measure_errors(c->plan, c->reference, isfinite(c->accuracy) ? &limits : NULL, 1, c->force, &c->m);
     if (status == GMXFMM_OK)
     {
         c->m.error         = fmax(c->m.error, c->m.uncertainty);
@@ -151,15 +154,14 @@ static gmxfmm_status measure_plan(creation* c)
 }
 
 /* The settings that are given were measured, and miss what was asked. */
-static gmxfmm_status is_missed(creation* c)
+static gmxfmm_status is_missed(creation* c, double error)
 {
     char text[256];
     snprintf(
         text, sizeof(text),
         "accuracy %g is missed with the settings given: %.2g was measured at order %d, to %.1g; leave order, cells "
         "or separation automatic, or ask for less",
-        c->accuracy, fmax(fmm_larger_error(&c->m), c->system->x_before != NULL ? c->m.error_moved : 0), c->m.order,
-        c->m.uncertainty);
+        c->accuracy, error, c->m.order, c->m.uncertainty);
     return fmm_say(c->message, c->size, GMXFMM_ERROR_OPTION, text);
 }
 
@@ -181,8 +183,9 @@ static gmxfmm_status create_for_accuracy(creation* c, gmxfmm_measurement* tried,
     {
         return status;
     }
-    const double error = fmax(fmm_larger_error(&c->m), moves ? c->m.error_moved : 0);
-    return error + (chooses ? 0 : c->m.uncertainty) <= c->accuracy ? GMXFMM_OK : is_missed(c);
+    const double here  = fmax(fmm_larger_error(&c->m), moves ? c->m.error_moved : 0);
+    const double error = fmax(here, c->m.error_anywhere);
+    return error + (chooses ? 0 : c->m.uncertainty) <= c->accuracy ? GMXFMM_OK : is_missed(c, error);
 }
 
 /* The settings given, completed by the model, and their error: to c_known of itself or, where double precision does not

@@ -3,12 +3,15 @@
  * that are far more exact. */
 #include "fmm/measure/measure.h"
 
+#include <float.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fmm/clock.h"
+#include "fmm/measure/shifts.h"
 #include "fmm/memory.h"
 #include "fmm/options.h"
 #include "fmm/plan.h"
@@ -38,6 +41,11 @@ static const int c_higher = 4;
 
 /* Allowed difference of the two evaluations, relative to the errors to be measured. */
 static const double c_agreement = 0.1;
+
+/* How far particles move that have no forces, in their spacing: along each direction, as standard deviation. In rock
+ * salt forces are 7 times that, of (q / d)^2, and rounding is some 4e-16 or 3e-7 of that. What cannot be measured so is
+ * tried c_moreMoved times farther off, up to c_mostMoved: atoms of crystals at room temperature are 0.03 away. */
+static const double c_moved = 7e-4, c_aboveRounding = 50, c_moreMoved = 4, c_mostMoved = 0.1;
 
 gmxfmm_status fmm_say(char* message, size_t size, gmxfmm_status status, const char* text)
 {
@@ -325,11 +333,12 @@ evaluate_reference(gmxfmm_reference* r, const gmxfmm_options* options, void* for
     return status;
 }
 
-gmxfmm_status fmm_reference_best(gmxfmm_reference**    reference,
-                                 const gmxfmm_options* options,
-                                 const gmxfmm_system*  system,
-                                 char*                 message,
-                                 size_t                size)
+/* As fmm_reference_best, without particles that are moved. */
+static gmxfmm_status make_reference(gmxfmm_reference**    reference,
+                                    const gmxfmm_options* options,
+                                    const gmxfmm_system*  system,
+                                    char*                 message,
+                                    size_t                size)
 {
     gmxfmm_reference* r = calloc(1, sizeof(*r));
     *reference          = NULL;
@@ -354,6 +363,81 @@ gmxfmm_status fmm_reference_best(gmxfmm_reference**    reference,
     }
     *reference = r;
     return GMXFMM_OK;
+}
+
+/* A number in -1/2..1/2 that has nothing to do with the one before, nor with a lattice (splitmix64, Steele et al.
+ * 2014). */
+static double random_of(uint64_t i)
+{
+    uint64_t z = (i + 1) * 0x9e3779b97f4a7c15u;
+    z          = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z          = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53 - 0.5;
+}
+
+/* Writes positions with each coordinate moved at random by `by`, its standard deviation, to x. */
+static void move_particles(const gmxfmm_reference* r, double by, void* x)
+{
+    for (int64_t k = 0; k < 3 * r->system.n; k++)
+    {
+        const double to = sqrt(12) * by * random_of((uint64_t)k);
+        if (r->array_type == GMXFMM_DOUBLE)
+        {
+            ((double*)x)[k] = ((const double*)r->system.x)[k] + to;
+        }
+        else
+        {
+            ((float*)x)[k] = (float)((double)((const float*)r->system.x)[k] + to);
+        }
+    }
+}
+
+/* The reference of particles that have moved, where forces are zero by symmetry: a crystal that is a plan's first
+ * system has forces in the next step, and these are what the error is relative to then. They move as little as c_moved,
+ * or as much as is needed for forces that are above rounding. If nothing is known of them, as of a single charge,
+ * errors stay relative to the natural unit. */
+static gmxfmm_status add_moved(gmxfmm_reference* r, const gmxfmm_options* options)
+{
+    const double rounding = options->precision == GMXFMM_DOUBLE ? DBL_EPSILON : (double)FLT_EPSILON;
+    double       by       = fmax(c_moved, fmin(c_aboveRounding * rounding / options->accuracy, c_mostMoved));
+    r->moved_x            = fmm_measure_room(r);
+    if (r->moved_x == NULL)
+    {
+        return GMXFMM_ERROR_MEMORY;
+    }
+    gmxfmm_system system = r->system;
+    system.x             = r->moved_x;
+    system.x_before      = NULL;
+    for (; by < c_moreMoved * c_mostMoved; by *= c_moreMoved)
+    {
+        move_particles(r, by * r->unit.spacing, r->moved_x);
+        const gmxfmm_status status = make_reference(&r->moved, options, &system, NULL, 0);
+        if (status == GMXFMM_ERROR_MEMORY ||
+            (status == GMXFMM_OK && !r->moved->unit.is_natural && agrees(r->moved, options)))
+        {
+            return status;
+        }
+        gmxfmm_reference_destroy(r->moved);
+        r->moved = NULL;
+    }
+    return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_reference_best(gmxfmm_reference**    reference,
+                                 const gmxfmm_options* options,
+                                 const gmxfmm_system*  system,
+                                 char*                 message,
+                                 size_t                size)
+{
+    gmxfmm_status status = make_reference(reference, options, system, message, size);
+    if (status == GMXFMM_OK && (*reference)->unit.is_natural && system->n > 1 &&
+        add_moved(*reference, options) != GMXFMM_OK)
+    {
+        gmxfmm_reference_destroy(*reference);
+        *reference = NULL;
+        status     = fmm_say(message, size, GMXFMM_ERROR_MEMORY, "out of memory for particles that have moved");
+    }
+    return status;
 }
 
 /* The least accuracy that this reference is good for, with one digit. */
@@ -401,22 +485,6 @@ double gmxfmm_reference_uncertainty(const gmxfmm_reference* reference)
     return reference != NULL ? reference->uncertainty : NAN;
 }
 
-/* Measures errors with particles assigned at earlier positions (x_before). */
-static gmxfmm_status measure_moved(gmxfmm_plan* plan, const gmxfmm_reference* r, void* force, gmxfmm_measurement* m)
-{
-    const gmxfmm_system* s = &r->system;
-    double               virial[9];
-    gmxfmm_status        status = gmxfmm_assign(plan, s->x_before);
-    status                      = status == GMXFMM_OK ? evaluate(plan, s, force, virial) : status;
-    if (status == GMXFMM_OK)
-    {
-        double limited;
-        m->error_moved  = fmm_error_of(r, force, &limited);
-        m->virial_error = fmax(m->virial_error, largest_difference(virial, r->virial));
-    }
-    return status;
-}
-
 void fmm_measure_give(void* to, const gmxfmm_measurement* from, size_t size)
 {
     gmxfmm_measurement own = *from;
@@ -436,11 +504,77 @@ void fmm_measure_settings(const gmxfmm_plan* plan, gmxfmm_measurement* m)
     memcpy(m->grid, info.grid, sizeof(m->grid));
 }
 
-gmxfmm_status fmm_measure_errors(
-    gmxfmm_plan* plan, const gmxfmm_reference* reference, int repeats, void* force, gmxfmm_measurement* m)
+/* Errors of the plan's forces on the reference's system after an assignment at x: error[0], and with limited forces
+ * error[1]. *virial_error: the largest so far. */
+static gmxfmm_status errors_after(
+    gmxfmm_plan* plan, const gmxfmm_reference* r, const void* x, void* force, double* error, double* virial_error)
+{
+    double        virial[9];
+    gmxfmm_status status = gmxfmm_assign(plan, x);
+    status               = status == GMXFMM_OK ? evaluate(plan, &r->system, force, virial) : status;
+    if (status == GMXFMM_OK)
+    {
+        error[0]      = fmm_error_of(r, force, &error[1]);
+        *virial_error = fmax(*virial_error, largest_difference(virial, r->virial));
+    }
+    return status;
+}
+
+/* Whether more shifts would change nothing: a limit is missed, or all are reached. */
+static int is_decided(const gmxfmm_measurement* m, const fmm_shifts* shifts, const fmm_error_limits* limits)
+{
+    if (limits == NULL)
+    {
+        return 0;
+    }
+    const int missed = fmm_larger_error(m) > limits->error || m->error_moved > limits->error_moved ||
+                       m->virial_error > limits->virial_error || shifts->error[shifts->num - 1] > limits->error;
+    const int enough = 2 * shifts->num >= shifts->most; /* the first of them may be a lattice's best */
+    return missed || (enough && fmm_error_anywhere(shifts) <= limits->error);
+}
+
+/* Errors with cells shifted. Where particles that have moved have to reach as much, they are assigned as these are. */
+static gmxfmm_status measure_shifted(
+    gmxfmm_plan* plan, const gmxfmm_reference* r, const fmm_error_limits* limits, void* force, gmxfmm_measurement* m)
+{
+    static const double     c_back[3] = {0, 0, 0};
+    const gmxfmm_reference* of        = r->moved != NULL ? r->moved : r;
+    const gmxfmm_system*    s         = &of->system;
+    const int               is_moved  = limits != NULL && s->x_before != NULL && limits->error_moved <= limits->error;
+    fmm_shifts              shifts    = fmm_shifts_of(plan, of);
+    double                  shift[3], error[2] = {fmm_larger_error(m), is_moved ? m->error_moved : 0}, of_virial = 0;
+    gmxfmm_status status = r->moved != NULL ? errors_after(plan, of, s->x, force, error, &of_virial) : GMXFMM_OK;
+    shifts.error[0]      = fmax(error[0], error[1]);
+    shifts.num           = 1;
+    while (status == GMXFMM_OK && shifts.num < shifts.most && !is_decided(m, &shifts, limits))
+    {
+        fmm_shift_of(plan, of, shifts.num, shift);
+        fmm_shift_cells(plan, shift);
+        status                     = errors_after(plan, of, is_moved ? s->x_before : s->x, force, error, &of_virial);
+        shifts.error[shifts.num++] = fmax(error[0], error[1]);
+    }
+    if (status == GMXFMM_OK)
+    {
+        m->error_anywhere = fmm_error_anywhere(&shifts);
+        m->virial_error   = r->moved != NULL ? m->virial_error : fmax(m->virial_error, of_virial);
+    }
+    if (status == GMXFMM_OK && (shifts.num > 1 || r->moved != NULL))
+    {
+        fmm_shift_cells(plan, c_back);
+        status = gmxfmm_assign(plan, r->system.x);
+    }
+    return status;
+}
+
+gmxfmm_status fmm_measure_errors(gmxfmm_plan*            plan,
+                                 const gmxfmm_reference* reference,
+                                 const fmm_error_limits* limits,
+                                 int                     repeats,
+                                 void*                   force,
+                                 gmxfmm_measurement*     m)
 {
     const gmxfmm_system* s = &reference->system;
-    double               virial[9];
+    double               virial[9], moved[2];
     gmxfmm_status        status = evaluate(plan, s, force, virial);
     if (status != GMXFMM_OK)
     {
@@ -450,8 +584,11 @@ gmxfmm_status fmm_measure_errors(
     m->error        = fmm_error_of(reference, force, &m->error_limited);
     m->uncertainty  = reference->uncertainty;
     m->virial_error = largest_difference(virial, reference->virial);
-    m->error_moved  = m->error;
-    status          = s->x_before != NULL ? measure_moved(plan, reference, force, m) : status;
+    moved[0]        = m->error;
+    status =
+        s->x_before != NULL ? errors_after(plan, reference, s->x_before, force, moved, &m->virial_error) : GMXFMM_OK;
+    m->error_moved = moved[0];
+    status         = status == GMXFMM_OK ? measure_shifted(plan, reference, limits, force, m) : status;
     status = status == GMXFMM_OK ? fmm_measure_time(plan, reference, repeats, INFINITY, force, &m->time) : status;
     return status;
 }
@@ -487,7 +624,7 @@ gmxfmm_status gmxfmm_measure(const gmxfmm_reference* reference,
     status = fmm_measure_plan(s, options, NULL, &plan, message, message_size);
     if (status == GMXFMM_OK)
     {
-        status = fmm_measure_errors(plan, reference, repeats, force, measurement);
+        status = fmm_measure_errors(plan, reference, NULL, repeats, force, measurement);
         text_of(plan, status, message, message_size);
     }
     gmxfmm_destroy(plan);
@@ -499,6 +636,8 @@ void gmxfmm_reference_destroy(gmxfmm_reference* reference)
 {
     if (reference != NULL)
     {
+        gmxfmm_reference_destroy(reference->moved);
+        free(reference->moved_x);
         free(reference->force);
         free(reference);
     }

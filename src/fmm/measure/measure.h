@@ -11,6 +11,8 @@
 typedef struct
 {
     double all, limited, limit;
+    double spacing;    /* mean distance of particles */
+    int    is_natural; /* forces are zero by symmetry */
 } fmm_error_unit;
 
 struct gmxfmm_reference
@@ -22,7 +24,17 @@ struct gmxfmm_reference
     double           virial[9];
     fmm_error_unit   unit;
     double           uncertainty, uncertainty_limited; /* of both errors */
+    /* Of a system whose forces are zero by symmetry: the reference of the same one with particles moved a little, which
+     * has forces; else NULL. moved_x: its positions. */
+    struct gmxfmm_reference* moved;
+    void*                    moved_x;
 };
+
+/* What errors have to reach; INFINITY: any. */
+typedef struct
+{
+    double error, error_moved, virial_error;
+} fmm_error_limits;
 
 /* Copies text to message[size], if there is one. Returns status. */
 gmxfmm_status fmm_say(char* message, size_t size, gmxfmm_status status, const char* text);
@@ -33,7 +45,7 @@ fmm_error_unit fmm_unit_of_errors(const gmxfmm_reference* reference, const gmxfm
 /* The error of force[3 n], in the reference's type, and that with limited forces. */
 double fmm_error_of(const gmxfmm_reference* reference, const void* force, double* limited);
 
-/* The larger of a measurement's two errors, of which both have to reach what is asked. */
+/* The larger of a measurement's two errors at the places given, of which both have to reach what is asked. */
 double fmm_larger_error(const gmxfmm_measurement* measurement);
 
 /* As gmxfmm_reference_create, of options and a system that were checked; but where double precision is not enough for
@@ -83,10 +95,16 @@ void fmm_measure_give(void* to, const gmxfmm_measurement* from, size_t size);
 /* Copies a plan's settings to *m. */
 void fmm_measure_settings(const gmxfmm_plan* plan, gmxfmm_measurement* m);
 
-/* Measures the errors of a plan's forces and virial against the reference, and the time as fmm_measure_time. force:
- * memory as from fmm_measure_room. Errors: as assign and execute, with the message in the plan. */
-gmxfmm_status fmm_measure_errors(
-    gmxfmm_plan* plan, const gmxfmm_reference* reference, int repeats, void* force, gmxfmm_measurement* measurement);
+/* Measures the errors of a plan's forces and virial against the reference, with cells where they are and shifted, and
+ * the time as fmm_measure_time. limits: measuring ends where one is missed, or reached with certainty; NULL: all shifts
+ * are measured. force: memory as from fmm_measure_room. Particles are assigned at x then. Errors: as assign and
+ * execute, with the message in the plan. */
+gmxfmm_status fmm_measure_errors(gmxfmm_plan*            plan,
+                                 const gmxfmm_reference* reference,
+                                 const fmm_error_limits* limits,
+                                 int                     repeats,
+                                 void*                   force,
+                                 gmxfmm_measurement*     measurement);
 
 /* Evaluates forces at x into force, which takes *time, s. */
 gmxfmm_status fmm_measure_step(gmxfmm_plan* plan, const void* x, void* force, double* time);

@@ -176,10 +176,11 @@ fmm_error_unit fmm_unit_of_errors(const gmxfmm_reference* r, const gmxfmm_option
     const double   natural = fabs(options->prefactor) * (charge / d) * (charge / d);
     const double   round   = farthest * (options->array_type == GMXFMM_DOUBLE ? DBL_EPSILON : (double)FLT_EPSILON);
     const double   least   = fmax(c_zeroForce, c_ofRounding * round / d) * natural;
-    fmm_error_unit unit    = {.limit = c_limit * fmax(median(r, options->array_type), natural)};
+    fmm_error_unit unit    = {.limit = c_limit * fmax(median(r, options->array_type), natural), .spacing = d};
     all                    = rms(r, NULL, unit.limit, &unit.limited);
-    unit.all               = all > least ? all : natural > 0 ? natural : 1;
-    unit.limited           = all > least ? unit.limited : unit.all;
+    unit.is_natural        = !(all > least);
+    unit.all               = !unit.is_natural ? all : natural > 0 ? natural : 1;
+    unit.limited           = !unit.is_natural ? unit.limited : unit.all;
     return unit;
 }
 
