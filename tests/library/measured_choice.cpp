@@ -431,7 +431,8 @@ class MeasuredChoice : public testing::TestWithParam<Case>
 /* Of the independent sums in double precision: 2e-15 is seen where all pairs of clusters are near ones. */
 const double roundingOfSums = 1e-14;
 
-/* With the cells of a choice one order less misses what was asked, less the margin of a tenth. */
+/* With the cells of a choice one order less misses what was asked: less the margin of a tenth at the places given, or
+ * where cells are elsewhere. */
 void expectNoLowerOrder(const gmxfmm_reference*   reference,
                         gmxfmm_options            options,
                         double                    asked,
@@ -448,7 +449,7 @@ void expectNoLowerOrder(const gmxfmm_reference*   reference,
     options.depth      = chosen.depth;
     std::copy(chosen.grid, chosen.grid + 3, options.grid);
     ASSERT_EQ(gmxfmm_measure(reference, &options, 0, &lower, nullptr, 0), GMXFMM_OK);
-    EXPECT_GT(std::max(lower.error, lower.error_limited), 0.9 * asked);
+    EXPECT_GT(std::max({lower.error / 0.9, lower.error_limited / 0.9, lower.error_anywhere}), asked);
 }
 
 bool sameSettings(const gmxfmm_measurement& a, const gmxfmm_measurement& b)

@@ -93,6 +93,12 @@ typedef struct
     double         cost[GMXFMM_MAX_ORDER + 1];  /* by the model; only ratios are used */
 } cells_choice;
 
+static fmm_error_limits limits_of(const search* s)
+{
+    const fmm_error_limits limits = {s->asked.accuracy, s->error_moved, s->virial_error, 0};
+    return limits;
+}
+
 /* The largest ratio of an error of forces to the allowed one (with c_margin, where it is of one place). */
 static double excess_of_forces(const search* s, const gmxfmm_measurement* m)
 {
@@ -130,7 +136,7 @@ static gmxfmm_status measure_plan(search* s, gmxfmm_plan* plan, gmxfmm_measureme
             return GMXFMM_OK;
         }
     }
-    const fmm_error_limits limits = {s->asked.accuracy, s->error_moved, s->virial_error};
+    const fmm_error_limits limits = limits_of(s);
     const gmxfmm_status    status = fmm_measure_errors(plan, s->reference, &limits, 1, s->force, m);
     if (status == GMXFMM_OK && s->num < c_mostTried)
     {
@@ -598,20 +604,24 @@ static void compare_all(search* s)
 static void measure_best(search* s)
 {
     gmxfmm_plan*       plan;
-    gmxfmm_measurement m = s->best;
+    gmxfmm_measurement m      = s->best;
+    fmm_error_limits   limits = limits_of(s);
+    limits.measures_all       = 1;
     if (fmm_measure_plan(&s->reference->system, &s->best_options, &s->known, &plan, NULL, 0) == GMXFMM_OK &&
-        fmm_measure_errors(plan, s->reference, NULL, 0, s->force, &m) == GMXFMM_OK)
+        fmm_measure_errors(plan, s->reference, &limits, 0, s->force, &m) == GMXFMM_OK)
     {
         s->best = m;
     }
     gmxfmm_destroy(plan);
 }
 
-/* What can be asked for of the forces. */
+/* What can be asked for of the forces, at the places given or where particles have moved. */
 static double reached_error(const search* s, int moved)
 {
-    const gmxfmm_measurement* m = &s->best;
-    return moved ? m->error_moved / c_margin : fmax(fmm_larger_error(m) / c_margin, m->error_anywhere);
+    const fmm_error_limits    limits = limits_of(s);
+    const gmxfmm_measurement* m      = &s->best;
+    const double              here   = (moved ? m->error_moved : fmm_larger_error(m)) / c_margin;
+    return moved == fmm_shifts_are_moved(&limits, &s->reference->system) ? fmax(here, m->error_anywhere) : here;
 }
 
 /* Says of the error that exceeds its limit by most, at the places given, where particles have moved or of the virial,

@@ -140,7 +140,7 @@ static gmxfmm_status set_reference(creation* c, reference_maker* make, const gmx
 static gmxfmm_status measure_plan(creation* c)
 {
     const int              moves  = c->system->x_before != NULL;
-    const fmm_error_limits limits = {c->accuracy, moves ? c->accuracy : INFINITY, INFINITY};
+    const fmm_error_limits limits = {c->accuracy, moves ? c->accuracy : INFINITY, INFINITY, 0};
     gmxfmm_status          status =
         fmm_measure_errors(c->plan, c->reference, isfinite(c->accuracy) ? &limits : NULL, 1, c->force, &c->m);
     if (status == GMXFMM_OK)

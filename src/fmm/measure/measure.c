@@ -520,17 +520,19 @@ static gmxfmm_status errors_after(
     return status;
 }
 
-/* Whether more shifts would change nothing: a limit is missed, or all are reached. */
-static int is_decided(const gmxfmm_measurement* m, const fmm_shifts* shifts, const fmm_error_limits* limits)
+/* Whether a limit is missed by what was measured last, so that no more needs to be. */
+static int is_missed(const gmxfmm_measurement* m, const fmm_shifts* shifts, const fmm_error_limits* limits)
 {
-    if (limits == NULL)
-    {
-        return 0;
-    }
-    const int missed = fmm_larger_error(m) > limits->error || m->error_moved > limits->error_moved ||
-                       m->virial_error > limits->virial_error || shifts->error[shifts->num - 1] > limits->error;
-    const int enough = 2 * shifts->num >= shifts->most; /* the first of them may be a lattice's best */
-    return missed || (enough && fmm_error_anywhere(shifts) <= limits->error);
+    return limits != NULL && !limits->measures_all &&
+           (fmm_larger_error(m) > limits->error || m->error_moved > limits->error_moved ||
+            m->virial_error > limits->virial_error || shifts->error[shifts->num - 1] > limits->error);
+}
+
+/* Whether more shifts would change nothing. The first half may be a lattice's best places. */
+static int is_reached(const fmm_shifts* shifts, const fmm_error_limits* limits)
+{
+    return limits != NULL && !limits->measures_all && 2 * shifts->num >= shifts->most &&
+           fmm_error_anywhere(shifts) <= limits->error;
 }
 
 /* Errors with cells shifted. Where particles that have moved have to reach as much, they are assigned as these are. */
@@ -540,22 +542,24 @@ static gmxfmm_status measure_shifted(
     static const double     c_back[3] = {0, 0, 0};
     const gmxfmm_reference* of        = r->moved != NULL ? r->moved : r;
     const gmxfmm_system*    s         = &of->system;
-    const int               is_moved  = limits != NULL && s->x_before != NULL && limits->error_moved <= limits->error;
+    const int               is_moved  = fmm_shifts_are_moved(limits, s);
     fmm_shifts              shifts    = fmm_shifts_of(plan, of);
     double                  shift[3], error[2] = {fmm_larger_error(m), is_moved ? m->error_moved : 0}, of_virial = 0;
     gmxfmm_status status = r->moved != NULL ? errors_after(plan, of, s->x, force, error, &of_virial) : GMXFMM_OK;
     shifts.error[0]      = fmax(error[0], error[1]);
     shifts.num           = 1;
-    while (status == GMXFMM_OK && shifts.num < shifts.most && !is_decided(m, &shifts, limits))
+    int missed           = is_missed(m, &shifts, limits);
+    while (status == GMXFMM_OK && shifts.num < shifts.most && !missed && !is_reached(&shifts, limits))
     {
         fmm_shift_of(plan, of, shifts.num, shift);
         fmm_shift_cells(plan, shift);
         status                     = errors_after(plan, of, is_moved ? s->x_before : s->x, force, error, &of_virial);
         shifts.error[shifts.num++] = fmax(error[0], error[1]);
+        missed                     = is_missed(m, &shifts, limits);
     }
     if (status == GMXFMM_OK)
     {
-        m->error_anywhere = fmm_error_anywhere(&shifts);
+        m->error_anywhere = missed ? shifts.error[shifts.num - 1] : fmm_error_anywhere(&shifts);
         m->virial_error   = r->moved != NULL ? m->virial_error : fmax(m->virial_error, of_virial);
     }
     if (status == GMXFMM_OK && (shifts.num > 1 || r->moved != NULL))

@@ -34,7 +34,15 @@ struct gmxfmm_reference
 typedef struct
 {
     double error, error_moved, virial_error;
+    int    measures_all; /* 1: all shifts are measured, whatever is missed or reached */
 } fmm_error_limits;
+
+/* Whether errors with cells shifted are those of particles that have moved since they were assigned: these have to
+ * reach as much as others. */
+static inline int fmm_shifts_are_moved(const fmm_error_limits* limits, const gmxfmm_system* system)
+{
+    return limits != NULL && system->x_before != NULL && limits->error_moved <= limits->error;
+}
 
 /* Copies text to message[size], if there is one. Returns status. */
 gmxfmm_status fmm_say(char* message, size_t size, gmxfmm_status status, const char* text);

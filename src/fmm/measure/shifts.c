@@ -12,14 +12,15 @@
  * (tests/library/translations.cpp). */
 static const double c_deviation = 0.39;
 
-/* How many deviations above their mean an error has to be to be exceeded in one of a thousand places. */
+/* How many deviations above their mean an error is that is exceeded in less than one of a thousand places. */
 static const double c_deviations = 3.5;
 
-/* The expected deviation counts as so many measured ones where few are measured, and as none where all are. */
+/* The expected deviation counts as so many measured ones where few are measured, and as none where many are. */
 static const double c_expected = 4;
 
-/* No error of some thousand places exceeded the largest of half of FMM_MOST_SHIFTS by more than this factor: particles
- * in the very corner of a cell bound it. */
+/* What deviations would give is no more than this times the largest error of c_capped places, one of which has a
+ * particle in the very corner of a cell. Of lattices, whose errors vary by a thousand times, deviations give nothing of
+ * use. */
 static const double c_mostAbove = 4;
 
 /* Shifts are enough where the mean of their logarithms is known to this. */
@@ -32,7 +33,8 @@ static const double c_evaluations = 4000;
 enum
 {
     c_sample    = 1024, /* particles that are looked at for a lattice */
-    c_ofLattice = 6,
+    c_capped    = 6,
+    c_ofLattice = 8,
     c_waves     = 3 /* of a lattice: up to so many waves in a cell along each direction */
 };
 
@@ -202,10 +204,10 @@ double fmm_error_anywhere(const fmm_shifts* s)
     {
         squares += pow(log(fmax(s->error[k], 1e-300)) - mean, 2);
     }
-    const double expected = c_expected * (1 - (double)s->num / FMM_MOST_SHIFTS);
+    const double expected = c_expected * (1 - (double)s->num / fmax(s->most, c_ofLattice));
     const double freedom  = expected + s->num - 1;
     const double variance = (squares + expected * s->deviation * s->deviation) / freedom;
     const double above    = c_deviations * sqrt(variance * (1 + 1.0 / s->num));
     const double bound    = exp(mean + above);
-    return fmax(largest, 2 * s->num >= FMM_MOST_SHIFTS ? fmin(bound, c_mostAbove * largest) : bound);
+    return fmax(largest, s->num >= c_capped ? fmin(bound, c_mostAbove * largest) : bound);
 }
