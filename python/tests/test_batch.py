@@ -12,6 +12,13 @@ from gmxfmm._arrays import View
 from systems import KINDS, cloud, direct, ewald_forces, melt, of_any_kind, rms_error, rock_salt
 
 
+def one_ion_moved():
+    """Rock salt whose forces are a hundredth of those of a melt."""
+    x = rock_salt(4)[0]
+    x[3, 0] += 0.01
+    return x
+
+
 class Array:
     """Stands for an array of a device."""
 
@@ -164,13 +171,13 @@ class Systems(unittest.TestCase):
     def test_settings_that_are_given(self):
         """What these reach is what there is, unless an accuracy is asked for, too."""
         x, q = melt(4)
-        other = of_any_kind("one ion moved", 4, np.random.default_rng(3))[0]
+        other = one_ion_moved()
         both = np.array([x, other]), np.array([q, q]), 4
-        given = {"order": 6, "grid": 2, "separation": 1}  # errors of 0.010 and 0.029
+        given = {"order": 6, "grid": 2, "separation": 1}  # the melt: errors of 0.010 where it is, below 0.044 anywhere
         with gmxfmm.Batch(**given) as batch:
             batch.step(*both)
             self.assertEqual(len(batch.plans), 1)
-        with gmxfmm.Batch(**given, accuracy=0.02) as batch, self.assertRaisesRegex(gmxfmm.Error, "missed with the settings given.*in system 1$"):
+        with gmxfmm.Batch(**given, accuracy=0.05) as batch, self.assertRaisesRegex(gmxfmm.Error, "missed with the settings given.*in system 1$"):
             batch.step(*both)
 
     def test_plans_are_for_shapes_too(self):
@@ -240,7 +247,7 @@ class OnADevice(unittest.TestCase):
 
     def test_a_system_of_the_kind_measured_and_one_that_is_not(self):
         x, q = melt(4)
-        other = of_any_kind("one ion moved", 4, np.random.default_rng(3))[0]
+        other = one_ion_moved()
         with gmxfmm.Batch(accuracy=1e-3) as batch:
             batch.step(Array(x[None]), Array(q[None]), 4)
             step = batch.step(Array(np.array([x, other, x])), Array(np.array([q, q, q])), 4, forces=False)
