@@ -100,13 +100,14 @@ std::string tableLine(const gmxfmm_measurement& m, double volume)
     const std::string cells = formatString("%d x %d x %d", m.grid[0], m.grid[1], m.grid[2]);
     const std::string pressure =
             volume > 0 ? formatString("%10.2f", 2 * c_presfac * m.virial_error / volume) : "";
-    return formatString("%10s %6d %16s %11d %10.1e %10.1e %10.1e%s %9.2f\n",
+    return formatString("%10s %6d %16s %11d %10.1e %10.1e %10.1e %10.1e%s %9.2f\n",
                         gmxfmm_m2l_name(m.m2l),
                         m.order,
                         cells.c_str(),
                         m.separation,
                         m.predicted_error,
                         m.error,
+                        m.error_anywhere,
                         m.error_moved,
                         pressure.c_str(),
                         1e3 * m.time);
@@ -203,7 +204,7 @@ FmmMeasuredError measureFmmError(const gmx_mtop_t&    mtop,
             "FMM: force errors measured, to %.0e, when atoms are assigned to cells and when they "
                   "have\n"
                   "     moved since%s\n\n"
-                  "    method  order            cells  separation   expected   measured      moved%s ms "
+                  "    method  order            cells  separation   expected   measured   anywhere      moved%s ms "
                   "a step\n",
             gmxfmm_reference_uncertainty(reference.get()),
             volume > 0 ? ", and the worst of an element of the pressure" : "",
