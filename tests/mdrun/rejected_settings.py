@@ -47,9 +47,16 @@ AT_GROMPP = [
     ({"fmm-lj": "split", "fmm-lj-radius": "0.9"}, r"fmm-lj-radius beyond rvdw"),
     ({"fmm-backend": "other"}, r"fmm-backend|other"),
     ({"fmm-acuracy": "1e-4"}, r"fmm-acuracy"),
+    # Names that another GROMACS with an FMM has: beside the warning a note tells what to use
+    ({"fmm-override-multipole-order": "8"}, r"NOTE.*'fmm-override-multipole-order' is an option of another GROMACS.*Use fmm-order.*Unknown left-hand"),
+    ({"fmm_override_tree_depth": "1"}, r"NOTE.*'fmm_override_tree_depth' is an option of another GROMACS.*Use fmm-tree-depth.*Unknown left-hand"),
+    ({"fmm-sparse": "no"}, r"NOTE.*'fmm-sparse' is an option of another GROMACS.*fmm-m2l.*Unknown left-hand"),
     # The options belong to coulombtype = FMM; elsewhere they would do nothing.
     ({"coulombtype": "PME", "fmm-order": "8"}, r"fmm-order"),
 ]
+
+# Of these grompp warns as of every misspelt option
+UNKNOWN = {"fmm-acuracy", "fmm-override-multipole-order", "fmm_override_tree_depth", "fmm-sparse"}
 
 # Of GROMACS 2026.3 alone
 AT_GROMPP_2026 = [
@@ -61,6 +68,10 @@ AT_MDRUN = [
     ({}, ["-ntmpi", "2"], r"FMM.*rank|rank.*FMM"),
     ({}, ["-ntmpi", "2", "-npme", "1"], r"FMM.*rank|rank.*FMM|PME"),
     ({}, ["-fmm", "gpu"], r"-fmm gpu.*nonbonded interactions do not run on the GPU|-fmm gpu.*no CUDA support"),
+    # As job scripts have it
+    ({}, ["-pme", "gpu", "-bonded", "auto"], r"-fmm gpu.*nonbonded interactions do not run on the GPU|-fmm gpu.*no CUDA support"),
+    ({}, ["-pme", "gpu", "-fmm", "cpu"], r"-pme gpu contradicts -fmm cpu"),
+    ({}, ["-pme", "cpu", "-fmm", "gpu"], r"-pme cpu contradicts -fmm gpu"),
     ({"coulombtype": "PME"}, ["-fmm", "gpu"], r"-fmm gpu.*coulombtype is not FMM"),
     ({"fmm-m2l": "dynamic"}, [], r"m2l = dynamic needs a GPU"),
     ({}, ["-fmmgpus", "2"], r"-fmmgpus.*does not run on a GPU"),
@@ -81,7 +92,7 @@ def test(checks):
             os.remove(folder + "/bad.tpr")
         write_mdp(folder + "/bad.mdp", {**system.mdp, **FMM, **settings})
         # An unknown key is a warning to grompp, as every misspelt option: enough to stop it, unless -maxwarn says otherwise.
-        unknown = settings.get("coulombtype") == "PME" or "fmm-acuracy" in settings
+        unknown = settings.get("coulombtype") == "PME" or not UNKNOWN.isdisjoint(settings)
         status, output = gmx.run(command + ["-maxwarn", "1" if unknown else "9"], folder)
         # One warning is always there, for the net charge of this system, so that -maxwarn 1 lets no other pass.
         text = " ".join(output.split()) if unknown else complaint(output)
@@ -106,6 +117,17 @@ def test(checks):
             text = complaint(output)
             checks.that(re.search(pattern, text) is not None, f"  and says why (/{pattern}/): {text[:300]}")
 
+    # What was meant for PME is taken for the FMM, with one note
+    gmx.grompp(folder, {**system.mdp, **FMM}, system, name="options")
+    for options, noted in ((["-pme", "cpu"], "-pme cpu is taken for -fmm cpu."), (["-pme", "cpu", "-fmm", "cpu"], "-pme cpu is taken for -fmm cpu."),
+                           (["-pmefft", "gpu"], "-pmefft gpu has no effect."), (["-pme", "auto", "-fmm", "cpu"], None),
+                           (["-pme", "cpu", "-pmefft", "cpu"], "-pme cpu is taken for -fmm cpu. -pmefft cpu has no effect.")):
+        output = gmx.mdrun(folder, *options, name="options")
+        for where, text in (("on stderr", output), ("in md.log", read_log(folder, "options"))):
+            notes = " ".join(text.split()).split("NOTE: with coulombtype = FMM there is no PME: ")[1:]
+            checks.that(len(notes) == (noted is not None) and (noted is None or notes[0].startswith(noted)),
+                        f"mdrun {' '.join(options)} runs, with {'one' if noted else 'no'} note {where}: {notes[0][:80] if notes else ''}")
+
     # Good when atoms have just been assigned to cells of 0.12 nm, not when they have moved: said before the first step
     for settings, warned in (({"fmm-grid": "16 16 16", "fmm-order": "10"}, True),
                              ({"fmm-grid": "16 16 16", "fmm-order": "10", "integrator": "steep"}, False), ({}, False)):
@@ -126,22 +148,10 @@ def test(checks):
         checks.that((note is not None) == noted, f"{settings or 'all automatic'}: grompp notes{'' if noted else ' not'} what errors of the forces "
                     f"do without a thermostat{': ' + note.group(0) if note else ''}")
 
-    system = water(gmx, work_folder("coincide"), (1, 1, 1), sodium=2)
+    system = water(gmx, work_folder("ions"), (1, 1, 1), sodium=2)
     output = gmx.grompp(folder, {**system.mdp, **FMM, "fmm-boundary": "vacuum"}, system, name="ions")
     checks.that("WARNING" in output and "all molecules should be neutral" in " ".join(output.split()),
                 "free ions in a vacuum boundary: grompp warns of jumps of the energy")
-    with open(system.conf) as conf:
-        lines = conf.readlines()
-    lines[3] = lines[3][:20] + lines[2][20:44] + lines[3][44:] # the second ion where the first one is
-    system.mdp = changed(system.mdp, nsteps=10)
-    system.conf = folder + "/coincide.gro"
-    with open(system.conf, "w") as conf:
-        conf.writelines(lines)
-    gmx.grompp(folder, {**system.mdp, **FMM}, system, name="coincide")
-    status, output = gmx.run(["mdrun", "-s", "coincide.tpr", "-deffnm", "coincide", "-nb", "cpu"], folder)
-    text = " ".join(output.split())[-800:]
-    checks.that(status != 0 and re.search(r"atom [12] stands where another one does", text) is not None,
-                f"mdrun refuses atoms that coincide, by GROMACS's number: {text[-500:]}")
 
 
 main(test)

@@ -3,9 +3,11 @@
 # The backend that computes coulombtype = FMM with the gmxfmm library
 gmx_add_libgromacs_sources(
     fmmchoice.cpp
+    fmmcoincidence.cpp
     fmmljsplit.cpp
     fmmljsplitchoice.cpp
     fmmopensystem.cpp
+    fmmothernames.cpp
     fmmpairkernels.cpp
     fmmpairlist.cpp
     fmmpreprocess.cpp
@@ -51,12 +53,15 @@ if (BUILD_TESTING)
     gmx_add_unit_test(FmmUnitTests fmm-test
         CPP_SOURCE_FILES
             tests/fmmchoice.cpp
+            tests/fmmcoincidence.cpp
             tests/fmmljsplit.cpp
             tests/fmmopensystem.cpp
             tests/fmmoptions.cpp
+            tests/fmmothernames.cpp
             tests/fmmpairlist.cpp
             tests/fmmshares.cpp
             tests/fmmsystem.cpp
+            tests/fmmtaskassignment.cpp
             tests/gmxfmmbackend.cpp
             )
 endif()

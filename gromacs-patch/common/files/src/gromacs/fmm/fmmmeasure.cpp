@@ -21,6 +21,7 @@
 #include "gromacs/utility/real.h"
 #include "gromacs/utility/stringutil.h"
 
+#include "fmmcoincidence.h"
 #include "fmmplan.h"
 #include "fmmslab.h"
 #include "fmmsystem.h"
@@ -148,7 +149,9 @@ FmmMeasuredError measureFmmError(const gmx_mtop_t&    mtop,
                                      || status == GMXFMM_ERROR_CHARGE;
         result.status  = isSystemAtFault ? FmmMeasurementStatus::NotComputable
                                          : FmmMeasurementStatus::NotMeasured;
-        result.message = message.data();
+        result.message = status == GMXFMM_ERROR_COINCIDENT
+                                 ? fmmAtomsAtOnePlace(message.data(), mtop, x, box)
+                                 : message.data();
         return result;
     }
 

@@ -36,10 +36,11 @@ namespace
 FmmParameters ofPerturbedAtoms(const FmmParameters& all)
 {
     FmmParameters few;
-    few.accuracy    = std::max(0.1 * all.accuracy, fmmlibrary::accuracy.lowest);
-    few.boundary    = all.boundary;
-    few.periodicity = all.periodicity;
-    few.minDistance = all.minDistance;
+    few.accuracy            = std::max(0.1 * all.accuracy, fmmlibrary::accuracy.lowest);
+    few.boundary            = all.boundary;
+    few.periodicity         = all.periodicity;
+    few.minDistance         = all.minDistance;
+    few.softCoreMinDistance = all.softCoreMinDistance;
     return few;
 }
 

@@ -157,7 +157,7 @@ gmxfmm_options libraryOptions(const FmmParameters& parameters, real epsfac, bool
     options.num_threads  = numThreads;
     options.reproducible = reproducible ? 1 : 0;
     options.prefactor    = epsfac;
-    options.min_distance = parameters.minDistance;
+    options.min_distance = std::max(parameters.minDistance, parameters.softCoreMinDistance);
     options.pairs_beside = 1; // Lennard-Jones kernels
     return options;
 }
@@ -235,7 +235,7 @@ FmmPlan::FmmPlan(const FmmParameters& parameters,
     options_.cache_dir = cacheFolder_.empty() ? nullptr : cacheFolder_.c_str();
     if (!fmmPerturbedAtomsAreCharged(mtop))
     {
-        options_.min_distance = 0; // No pair is softened
+        options_.min_distance = parameters.minDistance; // No pair is softened
     }
 
     const FmmBox  givenBox   = fmmBox(periodicity_, box);
@@ -423,9 +423,16 @@ void FmmPlan::check(gmxfmm_status status) const
     throwOnError(status, gmxfmm_message(plan_.get()), isOnGpu());
 }
 
+void FmmPlan::check(gmxfmm_status status, const std::string& message) const
+{
+    throwOnError(status, message.c_str(), isOnGpu());
+}
+
 void FmmPlan::checkStep(int status) const
 {
-    throwOnError(static_cast<gmxfmm_status>(status), "", true);
+    const bool isCoincident = status == GMXFMM_ERROR_COINCIDENT;
+    check(static_cast<gmxfmm_status>(status),
+          isCoincident ? "two atoms stand at one place (mdrun -fmm cpu names them)" : "");
 }
 
 gmxfmm_info FmmPlan::info() const

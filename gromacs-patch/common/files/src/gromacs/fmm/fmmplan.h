@@ -97,6 +97,8 @@ public:
     gmxfmm_plan* get() const { return plan_.get(); }
     //! Throws with the message of the plan when a call of the library has failed
     void check(gmxfmm_status status) const;
+    //! The same, with a message that says more
+    void check(gmxfmm_status status, const std::string& message) const;
     //! Throws when a step on the GPU has failed, as \p status in its results says
     void checkStep(int status) const;
 

@@ -28,6 +28,7 @@
 #include "gromacs/utility/logger.h"
 #include "gromacs/utility/stringutil.h"
 
+#include "fmmcoincidence.h"
 #include "fmmenergygroups.h"
 #include "fmmgpu.h"
 #include "fmmgpusteps.h"
@@ -183,6 +184,7 @@ public:
          gmx_wallcycle*             wcycle,
          const DeviceStreamManager* gpuStreams) :
         parameters_(parameters),
+        mtop_(mtop),
         epsfac_(epsfac),
         numThreads_(numThreads),
         wcycle_(wcycle),
@@ -269,6 +271,17 @@ public:
         }
     }
 
+    //! Throws when a step on the CPU has failed at these coordinates, with the names of atoms that stand at one place
+    void checkStep(gmxfmm_status status, ArrayRef<const RVec> x) const
+    {
+        if (status == GMXFMM_ERROR_COINCIDENT)
+        {
+            const double* box = plan_->isOpen() ? nullptr : box_.data();
+            plan_->check(status, fmmAtomsAtOnePlace(gmxfmm_message(plan_->get()), mtop_, x, box));
+        }
+        plan_->check(status);
+    }
+
     //! Computes a step on the CPU
     void calculate(ArrayRef<const RVec> x,
                    const matrix         box,
@@ -301,7 +314,7 @@ public:
         output.want_energy           = stepWork.computeEnergy ? 1 : 0;
         output.want_virial           = stepWork.computeVirial ? 1 : 0;
         output.charge_gradient = perturbation_ && stepWork.computeDhdl ? &chargeGradient : nullptr;
-        plan_->check(gmxfmm_execute(plan_->get(), x.data(), &output));
+        checkStep(gmxfmm_execute(plan_->get(), x.data(), &output), x);
 
         addFmmForces(force_, stepWork, forceWithVirial);
         if (energyGroups_ && stepWork.computeEnergy)
@@ -362,7 +375,7 @@ public:
         }
         if (mdlog_ != nullptr && !isPerturbationLogged_)
         {
-            logFmmPerturbation(perturbation_->numAtoms(), parameters_.minDistance > 0, *mdlog_);
+            logFmmPerturbation(perturbation_->numAtoms(), parameters_.softCoreMinDistance > 0, *mdlog_);
             isPerturbationLogged_ = true;
         }
     }
@@ -401,6 +414,7 @@ public:
 
     //! What the user asked for
     const FmmParameters parameters_;
+    const gmx_mtop_t&   mtop_;
     const real          epsfac_;
     const int           numThreads_;
     gmx_wallcycle*      wcycle_;

@@ -58,7 +58,7 @@ public:
     /*! \brief Chooses the parameters that were left automatic and sets up the computation
      *
      * \param[in] parameters    What the user asked for
-     * \param[in] mtop          The system
+     * \param[in] mtop          The system, which has to last as long as there are steps
      * \param[in] box           Box for which parameters are chosen; not used with open boundary
      * \param[in] x             Coordinates for which parameters and the pair-search grid are chosen
      * \param[in] epsfac        Coulomb constant over the relative permittivity

@@ -67,6 +67,12 @@ std::string whyNotOnGpu(bool                useGpuForNonbonded,
     return {};
 }
 
+//! Returns the word of an option of mdrun
+const char* nameOf(const TaskTarget target)
+{
+    return target == TaskTarget::Gpu ? "gpu" : target == TaskTarget::Cpu ? "cpu" : "auto";
+}
+
 //! Returns why the FMM cannot run on so many GPUs, empty if it can
 std::string whyNotOnGpus(const bool useGpuForFmm, const int numAsked, const int numAvailable, const bool isMultiSim)
 {
@@ -95,6 +101,44 @@ std::string whyNotOnGpus(const bool useGpuForFmm, const int numAsked, const int 
 }
 
 } // namespace
+
+void takePmeTargetsForFmm(const t_inputrec& inputrec,
+                          TaskTarget*       pmeTarget,
+                          TaskTarget*       pmeFftTarget,
+                          TaskTarget*       fmmTarget,
+                          const MDLogger&   mdlog)
+{
+    if (inputrec.coulombtype != CoulombInteractionType::Fmm)
+    {
+        return;
+    }
+    std::string text;
+    if (*pmeTarget != TaskTarget::Auto)
+    {
+        if (*fmmTarget != TaskTarget::Auto && *fmmTarget != *pmeTarget)
+        {
+            GMX_THROW(InconsistentInputError(formatString(
+                    "mdrun -pme %s contradicts -fmm %s: with coulombtype = FMM both say "
+                    "where the FMM runs. Leave one of them out.",
+                    nameOf(*pmeTarget),
+                    nameOf(*fmmTarget))));
+        }
+        text = formatString(" -pme %s is taken for -fmm %s.", nameOf(*pmeTarget), nameOf(*pmeTarget));
+        *fmmTarget = *pmeTarget;
+        *pmeTarget = TaskTarget::Auto;
+    }
+    if (*pmeFftTarget != TaskTarget::Auto)
+    {
+        text += formatString(" -pmefft %s has no effect.", nameOf(*pmeFftTarget));
+        *pmeFftTarget = TaskTarget::Auto;
+    }
+    if (!text.empty())
+    {
+        GMX_LOG(mdlog.warning)
+                .asParagraph()
+                .appendText("NOTE: with coulombtype = FMM there is no PME:" + text);
+    }
+}
 
 bool decideWhetherToUseGpuForFmm(const bool          useGpuForNonbonded,
                                  const TaskTarget    fmmTarget,

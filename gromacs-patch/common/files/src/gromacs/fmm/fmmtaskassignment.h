@@ -22,6 +22,25 @@ namespace gmx
 class MDLogger;
 enum class TaskTarget : int;
 
+/*! \brief Takes what the user asked of PME for the FMM, which is in its place with coulombtype = FMM
+ *
+ * Job scripts have mdrun -pme gpu, whatever the .tpr file has. Where its FFTs are computed does not
+ * concern the FMM. Of both the log tells.
+ *
+ * \param[in]     inputrec      The input record
+ * \param[in,out] pmeTarget     The user's choice with mdrun -pme, then automatic
+ * \param[in,out] pmeFftTarget  The user's choice with mdrun -pmefft, then automatic
+ * \param[in,out] fmmTarget     The user's choice with mdrun -fmm, then that of both
+ * \param[in]     mdlog         Gets the note
+ *
+ * \throws InconsistentInputError  when -pme and -fmm are different devices
+ */
+void takePmeTargetsForFmm(const t_inputrec& inputrec,
+                          TaskTarget*       pmeTarget,
+                          TaskTarget*       pmeFftTarget,
+                          TaskTarget*       fmmTarget,
+                          const MDLogger&   mdlog);
+
 /*! \brief Decides whether the FMM runs on the GPU
  *
  * Near and far field run beside the nonbonded interactions on the same device,

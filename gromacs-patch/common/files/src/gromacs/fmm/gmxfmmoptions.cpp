@@ -384,6 +384,13 @@ static std::vector<double> laterLambdas(const t_inputrec& inputrec)
     return states;
 }
 
+/*! \brief Atoms that are nearer count as being so far apart in minimisations, nm
+ *
+ * GROMACS's pair kernels in single precision have it for Lennard-Jones interactions
+ * (c_nbnxnMinDistanceSquared), which move atoms apart that stand at one place.
+ */
+static constexpr double c_leastDistance = 6.18e-4;
+
 FmmParameters fmmParameters(const t_inputrec& inputrec)
 {
     FmmParameters parameters         = fmmOptions(inputrec).parameters();
@@ -391,7 +398,8 @@ FmmParameters fmmParameters(const t_inputrec& inputrec)
     parameters.maxStepsInCellsOnGpu  = maxStepsInCells(inputrec, c_fmmMaxTimeInCellsOnGpu, 1);
     parameters.atomsMoveInCells      = EI_DYNAMICS(inputrec.eI) && inputrec.nstlist != 1;
     parameters.havePeriodicMolecules = inputrec.bPeriodicMols;
-    parameters.minDistance           = fmmSoftensCoulomb(inputrec) ? c_fmmSoftCoreMinDistance : 0;
+    parameters.minDistance           = EI_ENERGY_MINIMIZATION(inputrec.eI) ? c_leastDistance : 0;
+    parameters.softCoreMinDistance   = fmmSoftensCoulomb(inputrec) ? c_fmmSoftCoreMinDistance : 0;
     parameters.startLambda           = startLambdaOfCoulomb(inputrec);
     parameters.laterLambdas          = laterLambdas(inputrec);
     parameters.periodicity           = fmmPeriodicity(inputrec);

@@ -153,8 +153,10 @@ struct FmmParameters
     double startLambda = 0;
     //! Values that it takes later in the run, if it changes; not an option
     std::vector<double> laterLambdas;
-    //! Distance below which pairs have no force, since soft-core interactions replace theirs, nm; 0: none
+    //! Distance below which pairs have the potential of this distance and no force, nm; 0: none; not an option
     double minDistance = 0;
+    //! The same where perturbed atoms are charged and soft-core interactions replace those of nearer pairs
+    double softCoreMinDistance = 0;
     //! What an earlier part of this run has chosen by times, if it has; not an option
     FmmChoice choice;
     //! GPUs, when the FMM runs on a GPU; not an option
