@@ -457,6 +457,9 @@ def choice(checks):
     no_gpu = {"CUDA_VISIBLE_DEVICES": ""}
     for options, env, where in ((["-nb", "gpu"], None, "GPU"), (["-nb", "gpu", "-fmm", "auto"], None, "GPU"), ([], None, "GPU"),
                                 (["-nb", "gpu", "-fmm", "gpu"], None, "GPU"), (["-nb", "gpu", "-fmm", "cpu"], None, "CPU"),
+                                # as job scripts of PME have it
+                                (["-nb", "gpu", "-pme", "gpu"], None, "GPU"), (["-nb", "gpu", "-pme", "gpu", "-pmefft", "gpu"], None, "GPU"),
+                                (["-nb", "gpu", "-pme", "cpu"], None, "CPU"),
                                 (["-nb", "cpu"], None, "CPU"), (["-nb", "cpu", "-fmm", "auto"], None, "CPU"), ([], no_gpu, "CPU")):
         what = " ".join(options) + (" no GPU visible" if env else "") or "no options"
 

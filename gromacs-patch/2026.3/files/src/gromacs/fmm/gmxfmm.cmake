@@ -64,4 +64,5 @@ if (BUILD_TESTING)
             tests/fmmtaskassignment.cpp
             tests/gmxfmmbackend.cpp
             )
+    target_link_libraries(fmm-test PRIVATE taskassignment)
 endif()

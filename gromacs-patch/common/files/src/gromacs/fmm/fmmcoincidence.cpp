@@ -104,7 +104,7 @@ std::string fmmAtomsAtOnePlace(const std::string&   message,
     }
     return formatString(
             "%s and %s stand at one place, and they do not exclude each other. Minimise the energy "
-            "before, or correct the coordinates.",
+            "before (integrator = steep), or correct the coordinates.",
             nameOfAtom(std::min(atom, other), mtop).c_str(),
             nameOfAtom(std::max(atom, other), mtop).c_str());
 }

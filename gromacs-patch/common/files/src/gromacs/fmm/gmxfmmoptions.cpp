@@ -389,7 +389,7 @@ static std::vector<double> laterLambdas(const t_inputrec& inputrec)
  * GROMACS's pair kernels in single precision have it for Lennard-Jones interactions
  * (c_nbnxnMinDistanceSquared), which move atoms apart that stand at one place.
  */
-static constexpr double c_leastDistance = 6.18e-4;
+static constexpr double c_leastDistance = 6.18061e-4;
 
 FmmParameters fmmParameters(const t_inputrec& inputrec)
 {
