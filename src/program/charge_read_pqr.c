@@ -150,6 +150,29 @@ static int parse_atom(const text_lines* in, charge_file* file, char* word[], int
     return charge_file_append(file, in, value, num == 9 ? 8 : 4, rows) || charge_file_label(file, in, label) ? -1 : 0;
 }
 
+/* Whether the word begins a record of the Protein Data Bank's format that holds no charges, of version 3.3 or one
+ * before it; behind names of six letters numbers may follow at once, as in "CONECT10000". */
+static int is_other_record(const char* word)
+{
+    static const char* const names[] = {
+        "HEADER", "OBSLTE", "TITLE",  "SPLIT",  "CAVEAT", "COMPND", "SOURCE", "KEYWDS", "EXPDTA", "NUMMDL",
+        "MDLTYP", "AUTHOR", "REVDAT", "SPRSDE", "JRNL",   "REMARK", "DBREF",  "DBREF1", "DBREF2", "SEQADV",
+        "SEQRES", "MODRES", "HET",    "HETNAM", "HETSYN", "FORMUL", "HELIX",  "SHEET",  "TURN",   "SSBOND",
+        "LINK",   "HYDBND", "SLTBRG", "CISPEP", "SITE",   "CRYST1", "ORIGX1", "ORIGX2", "ORIGX3", "SCALE1",
+        "SCALE2", "SCALE3", "MTRIX1", "MTRIX2", "MTRIX3", "TVECT",  "FTNOTE", "MODEL",  "ANISOU", "SIGATM",
+        "SIGUIJ", "TER",    "ENDMDL", "CONECT", "MASTER", "END",    "USER"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+    {
+        const size_t length = strlen(names[i]);
+        if (strncmp(word, names[i], length) == 0 &&
+            (word[length] == '\0' || (length == 6 && word[6] >= '0' && word[6] <= '9')))
+        {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 int charge_read_pqr(text_lines* in, charge_file* file, atomic_llong* rows)
 {
     char* text;
@@ -161,7 +184,7 @@ int charge_read_pqr(text_lines* in, charge_file* file, atomic_llong* rows)
     {
         const int n       = words_split(columns_apart(text, columns), word, c_mostWords);
         int       problem = 0;
-        if (n == 0)
+        if (n == 0 || word[0][0] == '#')
         {
             continue;
         }
@@ -176,6 +199,12 @@ int charge_read_pqr(text_lines* in, charge_file* file, atomic_llong* rows)
         else if (strcmp(word[0], "MODEL") == 0 && models++ > 0)
         {
             complain(in->name, in->line, "a second MODEL: files of one are read");
+            problem = -1;
+        }
+        else if (!is_other_record(word[0]))
+        {
+            complain(in->name, in->line,
+                     "%.40s is no record of a .pqr file: atoms are ATOM or HETATM, a comment REMARK", word[0]);
             problem = -1;
         }
         if (problem)
