@@ -189,11 +189,13 @@ class Result:
     info            what the plan did: Info, members of gmxfmm_info by name or as attributes
     measured_error  relative RMS error of the forces, measured on this system (treecode: of potential or field, at a sample);
                     nan without measure
+    relative_to     what that is divided by: the RMS of the forces or, where these are zero by symmetry, their natural unit
     """
 
     def __init__(self, step: Step, info: Info, measured_error: float) -> None:
         self.energy, self.forces, self.potential, self.field, self.virial = step.energy, step.forces, step.potential, step.field, step.virial
         self.info, self.measured_error = info, measured_error
+        self.relative_to = "prefactor (mean |q| / spacing)^2, as the forces are zero" if info["zero_forces"] else "RMS of the forces"
 
     def __repr__(self) -> str:
         return f"Result(energy={self.energy!r}, measured_error={self.measured_error:.2g}, order={self.info['order']})"

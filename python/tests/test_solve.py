@@ -201,6 +201,16 @@ class Measured(unittest.TestCase):
                 gmxfmm.solve(x, self.q, 8, **settings)
             self.assertEqual(caught.exception.status, "GMXFMM_ERROR_OPTION")
 
+    def test_forces_that_are_zero_have_another_unit(self):
+        x, q = rock_salt(2)
+        for x, q in ((x, q), ([(0.5, 1, 1.5)], [2])):
+            result = gmxfmm.solve(x, q, 2, accuracy=1e-4)
+            self.assertIn("as the forces are zero", result.relative_to)
+            self.assertEqual(result.info.zero_forces, 1)
+            self.assertLessEqual(result.measured_error, 1e-4)
+        result = gmxfmm.solve(self.x, self.q, 8, accuracy=1e-3)
+        self.assertEqual((result.relative_to, result.info.zero_forces), ("RMS of the forces", 0))
+
     def test_the_model_is_taken_where_that_is_asked_for(self):
         true, measured, predicted = self.errors(accuracy=1e-3, measure=False)
         self.assertTrue(np.isnan(measured))

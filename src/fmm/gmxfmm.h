@@ -239,6 +239,7 @@ typedef struct
     double           shares[8];               /* of the near field on each (FMM) */
     const char*      devices_note;            /* devices that are not used, or not for the far field, and why; or "" */
     double           far_shares[8];           /* of the far field on each (FMM) */
+    int              zero_forces; /* 1: measured_error is relative to f (mean |q| / spacing)^2, the forces being zero */
 } gmxfmm_info;
 
 /* What a plan can do: bits of gmxfmm_capabilities(). */

@@ -43,6 +43,7 @@ typedef struct
      * to those of particles that are moved by some 1e-3 of their spacing. After a failed limit it is what was found
      * until then. */
     double error_anywhere;
+    int    zero_forces; /* 1: errors are over f (mean |q| / spacing)^2, as the forces are zero by symmetry */
 } gmxfmm_measurement;
 
 /* Makes a plan that was measured on a system, in one call: create, set_charges, set_exclusions and assign are done, the

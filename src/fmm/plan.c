@@ -614,9 +614,10 @@ static fmm_measured measured_now(const gmxfmm_plan* plan, double error)
     return now;
 }
 
-void fmm_set_measured_error(gmxfmm_plan* plan, double error)
+void fmm_set_measured_error(gmxfmm_plan* plan, double error, int zero_forces)
 {
-    plan->measured = measured_now(plan, error);
+    plan->measured             = measured_now(plan, error);
+    plan->measured.zero_forces = zero_forces;
 }
 
 /* The measured error, as long as it is that of the plan as it is; not a number: there is none. */
@@ -669,6 +670,7 @@ gmxfmm_status gmxfmm_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
     if (plan->backend->get_info != NULL)
     {
         plan->backend->get_info(plan, info);
+    info->zero_forces         = isfinite(info->measured_error) && plan->measured.zero_forces;
     }
     return GMXFMM_OK;
 }

@@ -26,8 +26,8 @@ gmxfmm_status fmm_create_with_errors(gmxfmm_plan**            plan,
 int           fmm_can_time_steps(const gmxfmm_plan* plan);
 gmxfmm_status fmm_time_steps(gmxfmm_plan* plan, const void* x, int num, double* seconds);
 
-/* Keeps the error that was measured of the plan as it is. */
-void fmm_set_measured_error(gmxfmm_plan* plan, double error);
+/* Keeps the error that was measured of the plan as it is, and whether it is relative to the natural unit of forces. */
+void fmm_set_measured_error(gmxfmm_plan* plan, double error, int zero_forces);
 
 /* Whether forces are the same wherever the cells are: of systems that are periodic along any direction. */
 int fmm_can_shift_cells(const gmxfmm_plan* plan);

@@ -138,6 +138,7 @@ typedef struct
     int64_t charges_version, pairs_version; /* 0: nothing was measured */
     int     order, separation, grid[3], depth;
 } fmm_measured;
+    int     zero_forces; /* as of gmxfmm_info */
 
 struct gmxfmm_plan
 {

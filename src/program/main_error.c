@@ -8,6 +8,8 @@
 
 #include "gmxfmm_measure.h"
 #include "main_plot.h"
+#include "main_progress.h"
+#include "main_results.h"
 #include "text_lines.h"
 
 /* Cells along an edge over those of the choice by measurement. */
@@ -181,20 +183,33 @@ static int plot(const table* t)
     return plot_write(t->options->plot, t->options->force, title, points, t->num_rows, t->options->solve.accuracy);
 }
 
-static int with_reference(table* t)
+/* The reference, and the choice by measurement; with progress on a terminal, as both take a while. */
+static gmxfmm_status
+make_base(table* t, const gmxfmm_system* system, gmxfmm_reference** reference, char* message, size_t size)
 {
-    char                message[512];
-    gmxfmm_options      options = t->options->solve;
-    const gmxfmm_status status =
-        gmxfmm_choose(t->reference, &options, INFINITY, INFINITY, &t->base, NULL, NULL, message, sizeof(message));
-    if (status != GMXFMM_OK)
+    progress       p;
+    gmxfmm_options options = t->options->solve;
+    progress_begin(&p, t->options->quiet);
+    progress_enter(&p, STAGE_MEASURE, 0);
+    gmxfmm_status status = gmxfmm_reference_create(reference, &options, system, message, size);
+    if (status == GMXFMM_OK)
     {
-        complain(t->file->name, 0, "%s", message);
-        return -1;
+        status = gmxfmm_choose(*reference, &options, INFINITY, INFINITY, &t->base, NULL, NULL, message, size);
     }
+    progress_end(&p);
+    t->reference = *reference;
+    return status;
+}
+
+static int print_all(table* t)
+{
     printf("particles: %lld\n", (long long)t->file->n);
     printf("accuracy: %g\n", t->options->solve.accuracy);
     printf("uncertainty: %.2g\n", gmxfmm_reference_uncertainty(t->reference));
+    if (t->base.zero_forces)
+    {
+        printf("error_relative_to: %s\n", main_results_unit(t->options->solve.prefactor));
+    }
     printf("%-10s %5s %13s %10s %12s %12s %12s\n", "method", "order", "cells", "separation", "predicted", "measured",
            "ms per step");
     if (measure_all(t))
@@ -211,17 +226,14 @@ int main_error(const problem* all, const main_options* options)
     const gmxfmm_system system    = problem_system(all);
     gmxfmm_reference*   reference = NULL;
     char                message[512];
-    if (gmxfmm_reference_create(&reference, &options->solve, &system, message, sizeof(message)) != GMXFMM_OK)
+    table t = {.file = file, .options = options, .base = {.size = sizeof(t.base)}, .best = {.size = sizeof(t.best)}};
+    int   status = 0;
+    if (make_base(&t, &system, &reference, message, sizeof(message)) != GMXFMM_OK)
     {
         complain(file->name, 0, "%s", message);
-        return -1;
+        status = -1;
     }
-    table     t      = {.file      = file,
-                        .options   = options,
-                        .reference = reference,
-                        .base      = {.size = sizeof(t.base)},
-                        .best      = {.size = sizeof(t.best)}};
-    const int status = with_reference(&t);
+    status = status == 0 ? print_all(&t) : status;
     gmxfmm_reference_destroy(reference);
     return status;
 }

@@ -71,7 +71,7 @@ static void put_reference_error(json* j, const char* key, int is_there, const re
 }
 
 /* measured_limited: with forces above ten times the median taken for the median. */
-static void put_errors(json* j, const charge_file* file, const solution* s)
+static void put_errors(json* j, const charge_file* file, double prefactor, const solution* s)
 {
     const int is_measured = isfinite(s->info.measured_error);
     const int has_all     = is_measured && s->measured.time > 0;
@@ -83,6 +83,7 @@ static void put_errors(json* j, const charge_file* file, const solution* s)
     json_number(j, "measured", s->info.measured_error);
     json_number(j, "measured_limited", has_all && s->info.method == GMXFMM_FMM ? s->measured.error_limited : NAN);
     json_number(j, "uncertainty", has_all ? s->measured.uncertainty : NAN);
+    json_string(j, "measured_relative_to", s->info.zero_forces ? main_results_unit(prefactor) : NULL);
     put_reference_error(j, "potential", is_there, &s->potential_error);
     put_reference_error(j, "field", is_there, &s->field_error);
     put_reference_error(j, "force", is_there, &s->force_error);
@@ -132,7 +133,7 @@ int main_results_write_json(const problem* all, const main_options* options, con
     json_number(&j, "energy_far", output->energy_far);
     put_matrix(&j, "virial", s->info.method == GMXFMM_FMM ? output->virial : NULL);
     put_choice(&j, solve, &s->info);
-    put_errors(&j, file, s);
+    put_errors(&j, file, solve->prefactor, s);
     put_times(&j, p, s);
     json_close(&j, '}');
     out_file_print(&out, "\n");

@@ -46,6 +46,12 @@ static void print_error(const char* key, const reference_error* error)
     }
 }
 
+const char* main_results_unit(double prefactor)
+{
+    return prefactor == 1 ? "(mean |q| / spacing)^2, as the forces are zero"
+                          : "prefactor (mean |q| / spacing)^2, as the forces are zero";
+}
+
 static const char* system_text(const charge_file* file, const main_options* options)
 {
     return file->periodic                   ? charge_file_kind(file)
@@ -108,6 +114,10 @@ void main_results_print(const problem* all, const main_options* options, const s
         if (s->measured.error_limited > info->measured_error)
         {
             printf("measured_error_limited: %.3g\n", s->measured.error_limited);
+        }
+        if (info->zero_forces)
+        {
+            printf("error_relative_to: %s\n", main_results_unit(solve->prefactor));
         }
     }
     if (s->measured.time > 0)

@@ -311,6 +311,18 @@ def objects(rows):
     check("--json: any name of a file", result["file"] == 'a "quoted"\\ name\n\t\u00e9 \ufffd \ufffd\ufffd\ufffd')
     done = run("solve", "ions.txt", "--json=result.json")
     check("--json=OUT: lines on stdout", value(done, "particles") == "60")
+    check("--json: relative to the RMS of the forces", errors["measured_relative_to"] is None)
+    # forces that are zero by symmetry have no RMS
+    unit = "(mean |q| / spacing)^2, as the forces are zero"
+    write("single.txt", "# box: 3 0 0 0 3 0 0 0 3\n0.5 1 2 2\n")
+    write("salt.txt", "# box: 2 0 0 0 2 0 0 0 2\n" + "".join(f"{i & 1} {i >> 1 & 1} {i >> 2} {1 - 2 * (bin(i).count('1') & 1)}\n" for i in range(8)))
+    for name in ("single.txt", "salt.txt"):
+        done = run("solve", name, "--measure", "yes", "--accuracy", "1e-4")
+        check(f"{name}: what the error is relative to", value(done, "error_relative_to") == unit and float(value(done, "measured_error")) <= 1e-4)
+        done = run("solve", name, "--measure", "yes", "--accuracy", "1e-4", "--prefactor", "2", "--json")
+        check(f"{name}: ... in JSON", json.loads(done.stdout)["errors"]["measured_relative_to"] == "prefactor " + unit)
+        check(f"{name}: ... of gmxfmm error", value(run("error", name, "--accuracy", "1e-3", "--precision", "double"), "error_relative_to") == unit)
+    check("no such line elsewhere", value(run("solve", "out.txt", "--measure", "yes"), "error_relative_to") is None)
     check("--json=OUT: the object in OUT", json.load(open("result.json"))["particles"] == 60)
     done = run("solve", "ions.txt", "--json", "--output", "beside.txt")
     check("--json and --output OUT", json.loads(done.stdout)["particles"] == 60 and os.path.exists("beside.txt"))

@@ -603,6 +603,7 @@ gmxfmm_status gmxfmm_measure(const gmxfmm_reference* reference,
                              gmxfmm_measurement*     measurement,
                              char*                   message,
                              size_t                  message_size)
+    m->zero_forces  = reference->unit.is_natural;
 {
     if (reference == NULL || options == NULL || measurement == NULL)
     {
