@@ -205,6 +205,14 @@ def molecules(rows):
         write("words.pqr", line + "\nATOM 2 N GLY 1 0 0 0 1 1\n")
         done = run("solve", "words.pqr", "--output", "words.txt", "--force")
         check(f"not in columns: {line}", done.returncode == 0 and list(map(float, x.split())) == table("words.txt")[0][:3])
+    # all records that are in files of the Protein Data Bank and no atoms; blanks before them, and comments
+    records = ("HEADER OBSLTE TITLE SPLIT CAVEAT COMPND SOURCE KEYWDS EXPDTA NUMMDL MDLTYP AUTHOR REVDAT SPRSDE JRNL REMARK DBREF DBREF1 "
+               "DBREF2 SEQADV SEQRES MODRES HET HETNAM HETSYN FORMUL HELIX SHEET TURN SSBOND LINK CISPEP SITE ORIGX1 ORIGX2 ORIGX3 SCALE1 "
+               "SCALE2 SCALE3 MTRIX1 MTRIX2 MTRIX3 MODEL ANISOU TER ENDMDL CONECT MASTER END").split()
+    write("records.pqr", "".join(f"{record} 1 2 3\n" for record in records) + "CONECT1000010001\n# a comment\n\n  \n ATOM 1 N GLY 1 0 0 0 1 1\n"
+          "\tATOM 2 N GLY 1 2 0 0 -1 1\n  TER\nEND\n")
+    done = run("solve", "records.pqr", "--accuracy", "1e-6")
+    check("records that are no atoms", value(done, "particles") == "2" and abs(float(value(done, "energy") or "nan") + 0.5) < 1e-9)
     write("dummy.pqr", pqr.replace("6.000    6.000    7.000", "1.000    1.000    1.000").replace("120.00", "90.00"))
     check("a CRYST1 of 1 x 1 x 1 is none", value(run("solve", "dummy.pqr"), "system") == "open (no box in the file)")
     check("--box none: open", value(run("solve", "a.pqr", "--box", "none"), "system") == "open (--box none)")
@@ -303,14 +311,6 @@ def objects(rows):
     errors = result["errors"]
     check("--json: a measured error", 0 < errors["measured"] <= 1e-3 and 0 < errors["measured_limited"] <= 1e-3)
     check("--json: of reference values", 0 < errors["force"] < 2e-3 and errors["force_unit"] is None)
-    result = json.loads(run("solve", "open.txt", "--method", "treecode", "--json").stdout)
-    check("--json: a treecode has no virial", result["virial"] is None and result["choice"]["degree"] > 0)
-    odd = b'a "quoted"\\ name\n\t\xc3\xa9 \xff \xed\xa0\x80'
-    write(odd, "0 0 0 1\n2 0 0 -1\n")
-    result = json.loads(run("solve", odd, "--json", binary=True).stdout.decode("utf-8"))
-    check("--json: any name of a file", result["file"] == 'a "quoted"\\ name\n\t\u00e9 \ufffd \ufffd\ufffd\ufffd')
-    done = run("solve", "ions.txt", "--json=result.json")
-    check("--json=OUT: lines on stdout", value(done, "particles") == "60")
     check("--json: relative to the RMS of the forces", errors["measured_relative_to"] is None)
     # forces that are zero by symmetry have no RMS
     unit = "(mean |q| / spacing)^2, as the forces are zero"
@@ -323,6 +323,14 @@ def objects(rows):
         check(f"{name}: ... in JSON", json.loads(done.stdout)["errors"]["measured_relative_to"] == "prefactor " + unit)
         check(f"{name}: ... of gmxfmm error", value(run("error", name, "--accuracy", "1e-3", "--precision", "double"), "error_relative_to") == unit)
     check("no such line elsewhere", value(run("solve", "out.txt", "--measure", "yes"), "error_relative_to") is None)
+    result = json.loads(run("solve", "open.txt", "--method", "treecode", "--json").stdout)
+    check("--json: a treecode has no virial", result["virial"] is None and result["choice"]["degree"] > 0)
+    odd = b'a "quoted"\\ name\n\t\xc3\xa9 \xff \xed\xa0\x80'
+    write(odd, "0 0 0 1\n2 0 0 -1\n")
+    result = json.loads(run("solve", odd, "--json", binary=True).stdout.decode("utf-8"))
+    check("--json: any name of a file", result["file"] == 'a "quoted"\\ name\n\t\u00e9 \ufffd \ufffd\ufffd\ufffd')
+    done = run("solve", "ions.txt", "--json=result.json")
+    check("--json=OUT: lines on stdout", value(done, "particles") == "60")
     check("--json=OUT: the object in OUT", json.load(open("result.json"))["particles"] == 60)
     done = run("solve", "ions.txt", "--json", "--output", "beside.txt")
     check("--json and --output OUT", json.loads(done.stdout)["particles"] == 60 and os.path.exists("beside.txt"))
@@ -453,6 +461,8 @@ def bad_files(rows):
     for name, cause, text in (
             ("empty", ": has no particles", ""),
             ("no atoms", ": has no particles", "REMARK nothing\n"),
+            *((f"a record {record}", f":2: {record} is no record of a .pqr file", atom + atom.replace("ATOM", record).replace("0 0 0", "3 0 0") + atom.replace("0 0 0", "9 0 0"))
+              for record in ("ATAM", "atom", "HETATOM", "ATOM1", "HETATM10000", "AT", "CONECTX", "TERM", "end", "Remark", "3")),
             ("no radius", ":2: an atom has 10 words", atom + "ATOM 2 N MET 1 1 0 0 1\n"),
             ("words too many", ":1: an atom has 10 words, 11 with a chain", "ATOM 1 N MET A 1 0 0 0 1 1 1\n"),
             ("a word", ":1: number 1 is not a number: 'x'", "HETATM 1 N MET 1 x 0 0 1 1\n"),
