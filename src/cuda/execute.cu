@@ -608,7 +608,8 @@ static gmxfmm_status check_results(gmxfmm_plan* plan, const StepResults* results
     }
     if (results->bad_positions != c_none)
     {
-        return fmm_fail(plan, GMXFMM_ERROR_POSITION, "a position is not finite, or has moved 100 cells since assign");
+        return fmm_fail(plan, GMXFMM_ERROR_POSITION,
+                        "a position is not finite, is too far away, or has moved 100 cells since assign");
     }
     if (results->not_finite != c_none)
     {

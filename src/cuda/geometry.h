@@ -4,6 +4,7 @@
 #define FMM_CUDA_GEOMETRY_H
 
 #include "cuda/state.h"
+#include "fmm/math/images.h"
 
 /* The grid of near cells. Neighbours outside the grid are looked up at its opposite edge. An octree's grid therefore
  * gets a margin of empty cells where it is not periodic; that of a convolution has one in its padding. Leaves of
@@ -51,6 +52,16 @@ static inline VoronoiVectors make_voronoi(const double (*vectors)[3], const int 
     return v;
 }
 
+/* Rows of from[9] in the caller's axes; axes[9]: rows are the plan's in these. */
+static inline void rows_in_caller_axes(const double* axes, const double* from, double* to)
+{
+    for (int i = 0; i < 9; i++)
+    {
+        const double* row = from + i / 3 * 3;
+        to[i]             = row[0] * axes[i % 3] + row[1] * axes[3 + i % 3] + row[2] * axes[6 + i % 3];
+    }
+}
+
 /* What makes coordinates in cells of positions, for those in the caller's axes: only positions and results are in
  * these. */
 static inline void take_caller_axes(const double* axes, BoxValues* b)
@@ -72,17 +83,24 @@ static inline BoxValues make_box(const gmxfmm_plan* plan)
     const fmm_cells* c = &plan->domain.cells;
     const Geometry   g = make_geometry(plan);
     BoxValues        b;
+    double           box[9];
     for (int i = 0; i < 9; i++)
     {
         b.to_cells[i]   = g.to_cells[i];
         b.cell[i]       = g.cell[i];
         b.axes[i]       = plan->frame.axes[i];
+        b.given[i]      = plan->domain.given[i];
+        b.in_basis[i]   = plan->domain.in_basis[i];
+        box[i]          = plan->domain.box[i];
         b.origin[i % 3] = g.origin[i % 3];
     }
     if (plan->frame.turned)
     {
         take_caller_axes(plan->frame.axes, &b);
+        rows_in_caller_axes(plan->frame.axes, plan->domain.given, b.given);
+        rows_in_caller_axes(plan->frame.axes, plan->domain.box, box);
     }
+    fmm_few_images(box, g.periodic, b.reach);
     b.inverse_u    = 1 / c->u;
     b.surface      = 4 * FMM_PI / 3 / (fmm_is_bulk(plan) ? fmm_determinant(plan->domain.box) : 1);
     b.cell_voronoi = make_voronoi(c->voronoi, c->voronoi_int);

@@ -63,6 +63,8 @@ struct BoxValues
     double         axes[9];                   /* rows: the plan's axes in the caller's (fmm_frame) */
     double         inverse_u;                 /* in the caller's unit */
     double         surface;                   /* 4 pi / 3 over the volume of the box, caller's unit */
+    double         given[9], in_basis[9];     /* as fmm_domain, but in the caller's axes */
+    double         reach[3];                  /* fmm_few_images, likewise */
     VoronoiVectors cell_voronoi, box_voronoi; /* in units of u */
 };
 

@@ -95,25 +95,37 @@ gmxfmm_status fmm_check_box(const double* box, const int* periodic, char* messag
 }
 
 /* Whether an octree was asked for, which the domain may not have yet. */
-static int wants_tree(const gmxfmm_plan* plan)
+static int wants_tree(const gmxfmm_options* options)
 {
-    return plan->options.m2l != GMXFMM_M2L_AUTO && plan->options.m2l != GMXFMM_M2L_FFT;
+    return options->m2l != GMXFMM_M2L_AUTO && options->m2l != GMXFMM_M2L_FFT;
 }
 
 /* The box for the caller's, and the integers t that make it: those of before while they give short vectors, or else the
  * caller's own vectors, or the shortest. before: NULL for none. */
-static void reduce_box(const gmxfmm_plan* plan, const double* before, const double* box, double* t, double* reduced)
+static void reduce_box(const gmxfmm_options* options,
+                       const int*            periodic,
+                       const double*         before,
+                       const double*         box,
+                       double*               t,
+                       double*               reduced)
 {
     static const double c_same[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
-    const int           anew      = before == NULL || plan->options.reproducible; /* whatever boxes came before */
-    const double        most      = wants_tree(plan) ? c_rightAngles : anew ? c_skewed : c_moreSkewed;
+    const int           anew      = before == NULL || options->reproducible; /* whatever boxes came before */
+    const double        most      = wants_tree(options) ? c_rightAngles : anew ? c_skewed : c_moreSkewed;
     memcpy(t, anew ? c_same : before, sizeof(c_same));
     fmm_in_basis(t, box, reduced);
     if (fmm_orthogonality_defect(reduced) > most)
     {
-        fmm_is_slab(plan->domain.periodic) ? fmm_reduce_plane(box, t) : fmm_reduce_basis(box, t);
+        fmm_is_slab(periodic) ? fmm_reduce_plane(box, t) : fmm_reduce_basis(box, t);
         fmm_in_basis(t, box, reduced);
     }
+}
+
+void fmm_domain_reduced_box(const gmxfmm_options* options, const double* box, double* reduced)
+{
+    static const int c_all[3] = {1, 1, 1};
+    double           t[9];
+    reduce_box(options, c_all, NULL, box, t, reduced);
 }
 
 static void set_box(fmm_domain* domain, const double* box)
@@ -128,7 +140,8 @@ void fmm_domain_create(gmxfmm_plan* plan, const int* periodic, const double* box
     memcpy(plan->domain.periodic, periodic, sizeof(plan->domain.periodic));
     if (box != NULL)
     {
-        reduce_box(plan, NULL, box, plan->domain.in_basis, own);
+        memcpy(plan->domain.given, box, sizeof(plan->domain.given));
+        reduce_box(&plan->options, periodic, NULL, box, plan->domain.in_basis, own);
     }
     set_box(&plan->domain, own);
 }
@@ -137,7 +150,7 @@ gmxfmm_status fmm_domain_set_box(gmxfmm_plan* plan, const double* box, double st
 {
     fmm_domain* domain = &plan->domain;
     double      before[9], t[9], own[9], change = 0;
-    reduce_box(plan, domain->in_basis, box, t, own);
+    reduce_box(&plan->options, domain->periodic, domain->in_basis, box, t, own);
     for (int d = 0; d < 3; d++)
     {
         const int kept = !domain->periodic[d] && domain->cells_version != 0;
@@ -148,6 +161,7 @@ gmxfmm_status fmm_domain_set_box(gmxfmm_plan* plan, const double* box, double st
     {
         return status;
     }
+    memcpy(domain->given, box, sizeof(domain->given));
     memcpy(domain->in_basis, t, sizeof(t));
     if (memcmp(domain->box, own, sizeof(own)) == 0)
     {

@@ -9,6 +9,10 @@
  * third whatever it is. Errors: BOX, with the message. */
 gmxfmm_status fmm_check_box(const double* box, const int* periodic, char* message, size_t size);
 
+/* The vectors that cells of a new plan with these options lie along, periodic along all: the caller's box[9] if they
+ * are short enough, or else the shortest of the same lattice. */
+void fmm_domain_reduced_box(const gmxfmm_options* options, const double* box, double* reduced);
+
 /* At create: along which box vectors it is periodic, and the box in the plan's axes (frame.h), NULL if along none. */
 void fmm_domain_create(gmxfmm_plan* plan, const int* periodic, const double* box);
 void fmm_domain_free(gmxfmm_plan* plan);

@@ -325,8 +325,8 @@ GMXFMM_API gmxfmm_status gmxfmm_set_targets(gmxfmm_plan* plan, int64_t n, const 
  * NULL, ORDER, POSITION, UNSUPPORTED, MEMORY. */
 GMXFMM_API gmxfmm_status gmxfmm_assign(gmxfmm_plan* plan, const void* x);
 
-/* Computes what output asks for at x[3n]. Particles should not have moved more than a fraction of a cell since
- * assign. Errors: NULL, OPTION, ORDER, POSITION, COINCIDENT (both found after the fact, in the results). */
+/* Computes what output asks for at x[3n], in any images. Particles should not have moved more than a fraction of a cell
+ * since assign. Errors: NULL, OPTION, ORDER, POSITION, COINCIDENT (both found after the fact, in the results). */
 GMXFMM_API gmxfmm_status gmxfmm_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* output);
 
 /* A step of a plan with device = CUDA on the caller's stream (a cudaStream_t; NULL: the legacy default stream): x[3n]

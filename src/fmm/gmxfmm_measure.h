@@ -105,8 +105,8 @@ GMXFMM_API gmxfmm_status gmxfmm_measure(const gmxfmm_reference* reference,
  * open system or a slab only m2l and ws at most. Costs are times of steps, with options->reproducible those of a model.
  * Where particles have moved, the error may be error_moved, and an element of the virial be wrong by virial_error
  * (INFINITY: any). All measurements go to tried[0..*num_tried-1], whose room *num_tried is at first (32 is enough; both
- * may be NULL). Errors: as measure; OPTION: nothing reaches it, and *chosen is what came nearest; UNSUPPORTED: a
- * treecode, whose plans measure their settings themselves. */
+ * may be NULL). Errors: as measure; OPTION: a bound is negative or not a number, or nothing reaches it, and *chosen is
+ * what came nearest; UNSUPPORTED: a treecode, whose plans measure their settings themselves. */
 GMXFMM_API gmxfmm_status gmxfmm_choose(const gmxfmm_reference* reference,
                                        gmxfmm_options*         options,
                                        double                  error_moved,

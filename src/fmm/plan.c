@@ -85,6 +85,11 @@ static gmxfmm_status check(gmxfmm_options*       own,
     return fmm_check_box(box, periodic, message, size);
 }
 
+void fmm_box_of_cells(const gmxfmm_options* options, const double* given, double* box)
+{
+    fmm_domain_reduced_box(options, given, box);
+}
+
 /* Axes and domain; grids are along the domain's vectors from here on. */
 static gmxfmm_status set_domain(gmxfmm_plan* p, const double* box)
 {
@@ -665,12 +670,12 @@ gmxfmm_status gmxfmm_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
     info->devices[0]          = plan->options.device_id;
     info->devices_note        = "";
     info->bytes               = plan->bytes;
+    info->zero_forces         = isfinite(info->measured_error) && plan->measured.zero_forces;
     memcpy(info->grid, d->grid, sizeof(info->grid));
     fmm_frame_order_back(plan, info->grid);
     if (plan->backend->get_info != NULL)
     {
         plan->backend->get_info(plan, info);
-    info->zero_forces         = isfinite(info->measured_error) && plan->measured.zero_forces;
     }
     return GMXFMM_OK;
 }

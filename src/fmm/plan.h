@@ -21,6 +21,10 @@ gmxfmm_status fmm_create_with_errors(gmxfmm_plan**            plan,
                                      char*                    message,
                                      size_t                   message_size);
 
+/* The vectors box[9] of the cells of a plan with these options, periodic along all: the caller's if they are short
+ * enough, or else others of the same lattice. */
+void fmm_box_of_cells(const gmxfmm_options* options, const double* given, double* box);
+
 /* Whether steps without the copies of execute can be timed (on a GPU), and the time of one of num, s. Errors: as
  * execute. */
 int           fmm_can_time_steps(const gmxfmm_plan* plan);

@@ -27,6 +27,7 @@ typedef struct
 {
     int64_t   version;     /* of box and grid, as they were set */
     double    box[9];      /* reduced: in_basis times the caller's */
+    double    given[9];    /* the caller's, in the plan's axes */
     double    in_basis[9]; /* integers */
     int       periodic[3]; /* along each box vector: all, none, the first two of a slab, or the third of a wire */
     int       separation;
@@ -137,8 +138,8 @@ typedef struct
     double  error;
     int64_t charges_version, pairs_version; /* 0: nothing was measured */
     int     order, separation, grid[3], depth;
-} fmm_measured;
     int     zero_forces; /* as of gmxfmm_info */
+} fmm_measured;
 
 struct gmxfmm_plan
 {

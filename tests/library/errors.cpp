@@ -389,6 +389,53 @@ TEST(RefusedCreate, WithANegativeNumberOfParticles)
 }
 
 /* Four terabytes, which are not asked for: a process that touched them would be killed. */
+TEST(RefusedCreate, MeasuredWithANumberThatIsNone)
+{
+    const System         s = ions({3, 0, 0, 0, 3, 0, 0, 0, 3}, 4, 1);
+    const SystemView     view(s, Boundary::Tinfoil);
+    const gmxfmm_options options = defaultOptions();
+    for (const std::int64_t n : {std::int64_t(-1), std::numeric_limits<std::int64_t>::min(), std::int64_t(1) << 40})
+    {
+        gmxfmm_system     system    = view.get();
+        gmxfmm_plan*      plan      = nullptr;
+        gmxfmm_reference* reference = nullptr;
+        char              text[256] = "";
+        system.n                    = n;
+        EXPECT_EQ(gmxfmm_create_measured(&plan, &options, &system, nullptr, nullptr, nullptr, text, sizeof(text)),
+                  GMXFMM_ERROR_OPTION);
+        EXPECT_NE(std::string(text).find(std::to_string(n)), std::string::npos) << text;
+        EXPECT_EQ(plan, nullptr);
+        EXPECT_EQ(gmxfmm_reference_create(&reference, &options, &system, text, sizeof(text)), GMXFMM_ERROR_OPTION);
+        EXPECT_NE(std::string(text).find(std::to_string(n)), std::string::npos) << text;
+    }
+}
+
+TEST(RefusedChoose, BoundsThatAreNone)
+{
+    const System       s = ions({3, 0, 0, 0, 3, 0, 0, 0, 3}, 20, 1);
+    const SystemView   view(s, Boundary::Tinfoil);
+    gmxfmm_options     options   = defaultOptions();
+    gmxfmm_reference*  reference = nullptr;
+    gmxfmm_measurement chosen    = sized<gmxfmm_measurement>();
+    char               text[256] = "";
+    gmxfmm_system      system    = view.get();
+    ASSERT_EQ(gmxfmm_reference_create(&reference, &options, &system, text, sizeof(text)), GMXFMM_OK) << text;
+    for (const double bad : {notANumber, -1.0, -infinite, -1e-300})
+    {
+        gmxfmm_options asked = options;
+        EXPECT_EQ(gmxfmm_choose(reference, &asked, bad, infinite, &chosen, nullptr, nullptr, text, sizeof(text)),
+                  GMXFMM_ERROR_OPTION);
+        EXPECT_NE(std::string(text).find("error_moved"), std::string::npos) << text;
+        EXPECT_EQ(gmxfmm_choose(reference, &asked, infinite, bad, &chosen, nullptr, nullptr, text, sizeof(text)),
+                  GMXFMM_ERROR_OPTION);
+        EXPECT_NE(std::string(text).find("virial_error"), std::string::npos) << text;
+    }
+    EXPECT_EQ(gmxfmm_choose(reference, &options, infinite, infinite, &chosen, nullptr, nullptr, text, sizeof(text)),
+              GMXFMM_OK)
+        << text;
+    gmxfmm_reference_destroy(reference);
+}
+
 TEST(RefusedCreate, WithMoreCellsThanMemory)
 {
     gmxfmm_options options = defaultOptions();
@@ -897,6 +944,13 @@ TEST_P(Errors, PositionsThatAreNotFiniteInExecute)
     expect(gmxfmm_execute(plan_.get(), spoilt(system_.x, 3 * 11 + 1, notANumber).data(), &output),
            GMXFMM_ERROR_POSITION, "");
     expect(gmxfmm_execute(plan_.get(), spoilt(system_.x, 3 * 19, infinite).data(), &output), GMXFMM_ERROR_POSITION, "");
+    for (const double far : {1e300, -1e300, 1e15, -1e12}) /* more cells away than there are numbers: as in assign */
+    {
+        expect(gmxfmm_execute(plan_.get(), spoilt(system_.x, 3 * 7 + 1, far).data(), &output), GMXFMM_ERROR_POSITION,
+               "too far away");
+        expect(gmxfmm_assign(plan_.get(), spoilt(system_.x, 3 * 7 + 1, far).data()), GMXFMM_ERROR_POSITION, "7");
+        plan_.assign(system_.x);
+    }
     output             = sized<gmxfmm_output>();
     output.want_energy = 1;
     expect(gmxfmm_execute(plan_.get(), spoilt(system_.x, 3 * 4, notANumber).data(), &output), GMXFMM_ERROR_POSITION,

@@ -26,6 +26,25 @@ struct PermuteArgs
     PositionCopies        copies;
 };
 
+/* Whether a position is so many boxes away that cells would cost it digits. */
+static __device__ inline bool is_beyond(const BoxValues* box, const double* x)
+{
+    return fabs(x[0]) > box->reach[0] || fabs(x[1]) > box->reach[1] || fabs(x[2]) > box->reach[2];
+}
+
+/* Coordinates t in cells of a position, anew from its image in the box. One that no cell can hold becomes NaN. */
+static __device__ inline void into_box(const Geometry& g, const BoxValues* box, const double* x, double* t)
+{
+    double image[3] = {x[0], x[1], x[2]};
+    if (!fmm_has_cell(t))
+    {
+        t[0] = t[1] = t[2] = nan("");
+        return;
+    }
+    fmm_into_box(box->given, box->in_basis, g.periodic, g.n, t, image);
+    fmm_in_cells(box->origin, box->to_cells, image, t);
+}
+
 /* Position of a particle relative to its cell's centre, of the image nearest to its position at assign. places: NULL,
  * or the caller's numbers in the same order, for P2P. scaled: of leaves of several levels, the same in their units.
  * SEND: there are copies; neighbouring threads store neighbouring particles there, so that the way to another device is
@@ -45,6 +64,10 @@ __global__ void __launch_bounds__(c_threads)
                             static_cast<double>(place[2])};
     double       t[3], y[3], far_away = a.g.far_away, edge = 1;
     fmm_in_cells(a.box->origin, a.box->to_cells, from, t);
+    if (is_beyond(a.box, from))
+    {
+        into_box(a.g, a.box, from, t);
+    }
     if (a.leaves != NULL)
     {
         const fmm_leaf_place leaf = a.leaves[a.cell_of[s]];

@@ -42,9 +42,9 @@ static gmxfmm_status permute(gmxfmm_plan* plan, const void* x, fmm_moments* m)
     {
         m->bad += fmm_permute(plan, &plan->cpu->targets, plan->particles.target_x, GMXFMM_DOUBLE).bad;
     }
-    return m->bad > 0
-               ? fmm_fail(plan, GMXFMM_ERROR_POSITION, "a position is not finite, or has moved 100 cells since assign")
-               : GMXFMM_OK;
+    return m->bad > 0 ? fmm_fail(plan, GMXFMM_ERROR_POSITION,
+                                 "a position is not finite, is too far away, or has moved 100 cells since assign")
+                      : GMXFMM_OK;
 }
 
 /* Tin-foil: what all potentials have added (THEORY (16)); nothing in open space, nor in a slab. */

@@ -60,17 +60,22 @@ static inline FMM_HD void fmm_reduce(const double (*vectors)[3], const int (*coo
     }
 }
 
-/* Lattice point nearest to t: at[3], and what is left, rest[3]. Returns 0 if t is not finite, or beyond what an int
- * counts. */
+/* Whether t is finite, and so near that an int counts cells. */
+static inline FMM_HD int fmm_has_cell(const double* t)
+{
+    return fabs(t[0]) < 1e9 && fabs(t[1]) < 1e9 && fabs(t[2]) < 1e9;
+}
+
+/* Lattice point nearest to t: at[3], and what is left, rest[3]. Returns 0 if there is none (fmm_has_cell). */
 static inline FMM_HD int fmm_nearest_point(
     const double* cell, const double (*vectors)[3], const int (*coordinates)[3], const double* t, int* at, double* rest)
 {
+    if (!fmm_has_cell(t))
+    {
+        return 0;
+    }
     for (int d = 0; d < 3; d++)
     {
-        if (!(fabs(t[d]) < 1e9)) /* also NaN */
-        {
-            return 0;
-        }
         at[d]   = (int)floor(t[d] + 0.5);
         rest[d] = t[d] - at[d];
     }

@@ -44,6 +44,10 @@ static const double c_gainOfOrder = 2;
 static const double c_worth = 1.15;
 static const double c_gain  = 0.98;
 
+/* Settings that cost the model so many times as much as the cheapest that reach the accuracy are not even tried: a
+ * single evaluation in them could take longer than all others. The model's costs are right to a factor of 2 or so. */
+static const double c_hopeless = 8;
+
 /* Convolution and octree are both timed if their costs by the model differ by less than this factor. */
 static const double c_near = 2;
 
@@ -73,7 +77,8 @@ typedef struct
     double                  coarsest;      /* largest to be asked of the model */
     double                  best_cost;     /* of best: time in s or, if times are not measured, by the model */
     double                  best_model_cost;
-    int                     any; /* whether any settings reached the accuracy */
+    double                  known_cost; /* by the model, of the first cells of one level that reach the accuracy */
+    int                     any;        /* whether any settings reached the accuracy */
     gmxfmm_measurement      tried[c_mostTried];
     int                     num;
     void*                   force; /* from fmm_measure_room */
@@ -329,6 +334,10 @@ compare_cost(search* s, gmxfmm_plan* plan, const gmxfmm_options* options, double
 /* Whether an order in these cells may be cheaper than the best so far; m: a measurement of the same cells, or NULL. */
 static int is_worth(const search* s, const cells_choice* c, int order, const gmxfmm_measurement* m)
 {
+    if (c->cost[order] > c_hopeless * s->known_cost)
+    {
+        return 0;
+    }
     if (!isfinite(s->best_cost))
     {
         return 1;
@@ -431,7 +440,9 @@ static void compare_grids(search* s)
     gmxfmm_options            options = s->asked;
     options.accuracy                  = s->best_accuracy;
     options.m2l                       = GMXFMM_M2L_FFT;
-    list[0]                           = (fmm_candidate){0, info->order, info->separation, {0, 0, 0}};
+    double box[9]; /* that cells are along: of long vectors they would be flat, and their orders as high as can be */
+    fmm_box_of_cells(&options, system->box, box);
+    list[0] = (fmm_candidate){0, info->order, info->separation, {0, 0, 0}};
     memcpy(list[0].grid, info->grid, sizeof(list[0].grid));
     const fmm_problem problem = {.options     = &options,
                                  .costs       = s->costs,
@@ -439,7 +450,7 @@ static void compare_grids(search* s)
                                  .num_threads = s->reference->num_threads,
                                  .level       = fmm_simd_level(),
                                  .n           = system->n,
-                                 .box         = system->box,
+                                 .box         = box,
                                  .known       = &s->known};
     const int         num     = fmm_tune_candidates(&problem, list + 1, c_candidates);
     double            scale   = 0; /* excess over predicted error, in the cells of the model's choice */
@@ -454,7 +465,8 @@ static void compare_grids(search* s)
         }
         if (i == 0)
         {
-            scale = excess(s, &s->best) / c.error[c.order];
+            scale         = excess(s, &s->best) / c.error[c.order];
+            s->known_cost = c.cost[c.order];
         }
         else if (fmm_is_auto(s->asked.order))
         {
@@ -585,8 +597,9 @@ static void lower_order(search* s)
 /* Compares the best so far with settings that may be cheaper. */
 static void compare_all(search* s)
 {
-    s->begin     = fmm_time();
-    s->best_cost = INFINITY;
+    s->begin      = fmm_time();
+    s->best_cost  = INFINITY;
+    s->known_cost = INFINITY;
     if (follows_particles(&s->asked))
     {
         compare_open(s);
@@ -676,6 +689,18 @@ static gmxfmm_status choose(search* s, gmxfmm_options* options)
     return isfinite(s->best.error) && (status == GMXFMM_OK || status == GMXFMM_ERROR_OPTION) ? out_of_reach(s) : status;
 }
 
+/* A bound of an error may be infinite, not less than zero. */
+static gmxfmm_status check_bound(const char* name, double bound, char* message, size_t size)
+{
+    char text[128];
+    if (bound >= 0)
+    {
+        return GMXFMM_OK;
+    }
+    snprintf(text, sizeof(text), "%s is %g, it must be 0 or more (INFINITY: any)", name, bound);
+    return fmm_say(message, size, GMXFMM_ERROR_OPTION, text);
+}
+
 gmxfmm_status gmxfmm_choose(const gmxfmm_reference* reference,
                             gmxfmm_options*         options,
                             double                  error_moved,
@@ -700,6 +725,8 @@ gmxfmm_status gmxfmm_choose(const gmxfmm_reference* reference,
     {
         status = fmm_check_room(tried, sizeof(*tried), "gmxfmm_measurement", message, message_size);
     }
+    status = status == GMXFMM_OK ? check_bound("error_moved", error_moved, message, message_size) : status;
+    status = status == GMXFMM_OK ? check_bound("virial_error", virial_error, message, message_size) : status;
     if (status != GMXFMM_OK)
     {
         return status;

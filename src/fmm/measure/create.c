@@ -315,7 +315,7 @@ static gmxfmm_status check_structures(const gmxfmm_system*      system,
                                       char*                     text,
                                       size_t                    size)
 {
-    gmxfmm_status status = fmm_check_members(system, sizeof(*system), "gmxfmm_system", text, size);
+    gmxfmm_status status = fmm_check_system(system, text, size);
     if (status == GMXFMM_OK && chosen != NULL)
     {
         status = fmm_check_room(chosen, sizeof(*chosen), "gmxfmm_measurement", text, size);

@@ -333,6 +333,19 @@ evaluate_reference(gmxfmm_reference* r, const gmxfmm_options* options, void* for
     return status;
 }
 
+gmxfmm_status fmm_check_system(const gmxfmm_system* system, char* message, size_t size)
+{
+    char                text[128];
+    const gmxfmm_status status = fmm_check_members(system, sizeof(*system), "gmxfmm_system", message, size);
+    if (status != GMXFMM_OK || (system->n >= 0 && system->n <= INT32_MAX / 4))
+    {
+        return status;
+    }
+    snprintf(text, sizeof(text), "number of particles is %lld, allowed is 0 to %d", (long long)system->n,
+             INT32_MAX / 4);
+    return fmm_say(message, size, GMXFMM_ERROR_OPTION, text);
+}
+
 /* As fmm_reference_best, without particles that are moved. */
 static gmxfmm_status make_reference(gmxfmm_reference**    reference,
                                     const gmxfmm_options* options,
@@ -460,7 +473,7 @@ gmxfmm_status gmxfmm_reference_create(gmxfmm_reference**    reference,
     *reference = NULL;
     char           text[256];
     gmxfmm_options own;
-    gmxfmm_status  status = fmm_check_members(system, sizeof(*system), "gmxfmm_system", text, sizeof(text));
+    gmxfmm_status  status = fmm_check_system(system, text, sizeof(text));
     status                = status == GMXFMM_OK ? fmm_take_options(&own, options, text, sizeof(text)) : status;
     if (status != GMXFMM_OK)
     {
@@ -587,6 +600,7 @@ gmxfmm_status fmm_measure_errors(gmxfmm_plan*            plan,
     fmm_measure_settings(plan, m);
     m->error        = fmm_error_of(reference, force, &m->error_limited);
     m->uncertainty  = reference->uncertainty;
+    m->zero_forces  = reference->unit.is_natural;
     m->virial_error = largest_difference(virial, reference->virial);
     moved[0]        = m->error;
     status =
@@ -603,7 +617,6 @@ gmxfmm_status gmxfmm_measure(const gmxfmm_reference* reference,
                              gmxfmm_measurement*     measurement,
                              char*                   message,
                              size_t                  message_size)
-    m->zero_forces  = reference->unit.is_natural;
 {
     if (reference == NULL || options == NULL || measurement == NULL)
     {

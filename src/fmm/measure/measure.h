@@ -47,6 +47,9 @@ static inline int fmm_shifts_are_moved(const fmm_error_limits* limits, const gmx
 /* Copies text to message[size], if there is one. Returns status. */
 gmxfmm_status fmm_say(char* message, size_t size, gmxfmm_status status, const char* text);
 
+/* Whether a system is of this version and has a number of particles that is one. Errors: OPTION. */
+gmxfmm_status fmm_check_system(const gmxfmm_system* system, char* message, size_t size);
+
 /* The unit of errors for a reference that has its forces. */
 fmm_error_unit fmm_unit_of_errors(const gmxfmm_reference* reference, const gmxfmm_options* options);
 

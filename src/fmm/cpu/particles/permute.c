@@ -5,6 +5,7 @@
 
 #include "fmm/cpu/particles/particles.h"
 #include "fmm/cpu/step.h"
+#include "fmm/math/images.h"
 #include "fmm/math/strain.h"
 
 /* Moments about the root from the charge, dipole and quadrupole of a leaf about its own centre, s away. */
@@ -41,6 +42,31 @@ static inline void prefetch(const fmm_particle_set* p, const void* x, gmxfmm_pre
     }
 }
 
+/* Those of the positions xi[.][0..num-1], less the origin, that are beyond reach[3] into the box; one that no cell can
+ * hold becomes NaN. What is taken off is part of sum q x, which is of the positions as passed. */
+static void bring_into_box(
+    const gmxfmm_plan* plan, const double* reach, int num, double xi[3][c_block], const double* q, fmm_moments* m)
+{
+    static const double c_zero[3] = {0, 0, 0};
+    const fmm_domain*   domain    = &plan->domain;
+    const fmm_cells*    c         = &domain->cells;
+    for (int l = 0; l < num; l++)
+    {
+        double t[3], x[3] = {xi[0][l], xi[1][l], xi[2][l]};
+        if (!(fabs(x[0]) > reach[0] || fabs(x[1]) > reach[1] || fabs(x[2]) > reach[2]))
+        {
+            continue;
+        }
+        fmm_in_cells(c_zero, c->to_cells, x, t);
+        fmm_into_box(domain->given, domain->in_basis, c->periodic, c->n, t, x);
+        for (int d = 0; d < 3; d++)
+        {
+            m->surface[d] += q[l] * (xi[d][l] - x[d]);
+            xi[d][l] = fmm_has_cell(t) ? x[d] : NAN;
+        }
+    }
+}
+
 /* Particles s .. s + count - 1: position less the origin, charge, and position in the cell at assign; up to the next
  * whole vector the last one once more, without charge. Returns their number with these. */
 INLINE int load_block(const gmxfmm_plan*      plan,
@@ -51,9 +77,13 @@ INLINE int load_block(const gmxfmm_plan*      plan,
                       int                     count,
                       double                  xi[3][c_block],
                       double*                 q,
-                      double                  reference[3][c_block])
+                      double                  reference[3][c_block],
+                      fmm_moments*            m)
 {
     const int whole = FMM_VBYTES / (int)sizeof(double), num = (count + whole - 1) / whole * whole;
+    double    reach[3];
+    int       far = 0;
+    fmm_few_images(plan->domain.box, plan->domain.periodic, reach);
     for (int l = 0; l < num; l++)
     {
         const int    from = s + (l < count ? l : count - 1);
@@ -64,7 +94,12 @@ INLINE int load_block(const gmxfmm_plan*      plan,
         {
             xi[d][l]        = fmm_number_of(x, type, 3 * i + (size_t)d) - plan->domain.cells.origin[d];
             reference[d][l] = (double)p->reference[from][d];
+            far             = far | (fabs(xi[d][l]) > reach[d]);
         }
+    }
+    if (far)
+    {
+        bring_into_box(plan, reach, num, xi, q, m);
     }
     return num;
 }
@@ -95,8 +130,8 @@ static void permute_block(const gmxfmm_plan*      plan,
     real             spill[3][c_block];
     /* a particle 100 cells from its own has no expansion; NaN fails the comparison too */
     const double limit = 100 * c->lambda * (fmm_is_adaptive(plan) ? fmm_leaf_edge(plan, leaf) : 1);
-    const int    num   = type == GMXFMM_DOUBLE ? load_block(plan, p, x, GMXFMM_DOUBLE, s, count, xi, q, reference)
-                                               : load_block(plan, p, x, GMXFMM_SINGLE, s, count, xi, q, reference);
+    const int    num   = type == GMXFMM_DOUBLE ? load_block(plan, p, x, GMXFMM_DOUBLE, s, count, xi, q, reference, m)
+                                               : load_block(plan, p, x, GMXFMM_SINGLE, s, count, xi, q, reference, m);
     for (int d = 0; d < 3; d++)
     {
         n[d]       = c->n[d];
