@@ -66,9 +66,9 @@ TEST(WireSums, AreSumsOfWaves)
         for (const int z : {0, 1})
         {
             const int           k[3] = {2, -3, z}; /* no vector of it is near */
-            std::vector<double> s(static_cast<std::size_t>(harm_size(c_degree)));
+            std::vector<double> work(FMM_WIRE_WORK), s(static_cast<std::size_t>(harm_size(c_degree)));
             const double        r[3] = {2, -3, 1.0 * z};
-            fmm_wire_sums(&cells, FMM_SUM_S, c_degree, k, s.data());
+            fmm_wire_sums(&cells, FMM_SUM_S, c_degree, k, work.data(), s.data());
             for (int m = 0; m <= c_degree; m++)
             {
                 for (int n = m; n <= c_degree; n++)

@@ -21,7 +21,8 @@ static gmxfmm_status assign_particles(gmxfmm_plan* plan, const void* x)
 
 static gmxfmm_status reserve_scratch(gmxfmm_plan* plan)
 {
-    const size_t bytes = (fmm_p2p_scratch(plan) + 2 * FMM_ALIGN - 1) / FMM_ALIGN * FMM_ALIGN;
+    const size_t near = fmm_p2p_scratch(plan), far = fmm_block_scratch(plan->far.order);
+    const size_t bytes = ((near > far ? near : far) + 2 * FMM_ALIGN - 1) / FMM_ALIGN * FMM_ALIGN;
     if (bytes > plan->cpu->scratch_bytes)
     {
         free(plan->cpu->scratch);

@@ -3,6 +3,8 @@
 #ifndef FMM_STEP_H
 #define FMM_STEP_H
 
+#include <omp.h>
+
 #include "fmm/cpu/state.h"
 #include "fmm/math/portable.h"
 
@@ -18,6 +20,20 @@ static inline fmm_arrays fmm_arrays_of(const fmm_particle_set* p)
 {
     fmm_arrays a = {p->x, p->y, p->z, p->q, p->near_phi, p->far_phi, p->ex, p->ey, p->ez};
     return a;
+}
+
+/* Bytes of a thread's scratch that expansions of a block of cells or frequencies take, with the order p at most: not
+ * the stack, of which a caller's thread may have little. */
+static inline size_t fmm_block_scratch(int order)
+{
+    const size_t coef = (size_t)(order + 1) * (size_t)(order + 1) + VLEN, twice = 4 * coef; /* twice: of order 2p */
+    return (twice + 5 * coef) * sizeof(vreal);
+}
+
+/* The scratch of the calling thread, for one stage at a time. */
+static inline void* fmm_thread_scratch(const gmxfmm_plan* plan)
+{
+    return (char*)plan->cpu->scratch + (size_t)omp_get_thread_num() * plan->cpu->scratch_bytes;
 }
 
 /* Additions to the potentials of all cells: phi += c (q |y|^2 - 2 d.y + t), y from the centre of the cell (fft path) or

@@ -25,6 +25,7 @@ enum
     c_rest   = 8,
     c_mostZeta = FMM_MAX_SUM_DEGREE + c_degree + 1
 };
+_Static_assert(FMM_WIRE_WORK == 2 * c_series + 2 * c_size, "room for two series, sums of degrees and terms");
 
 static const double c_euler = 0.57721566490153286061;
 
@@ -71,10 +72,9 @@ static void fill_zeta(int a, int last, double* zeta)
 }
 
 /* Adds images -last .. last that are not near, one by one. */
-static void
-add_images(const fmm_cells* c, int degree, const int* k, const double* r, double period, int last, double* out)
+static void add_images(
+    const fmm_cells* c, int degree, const int* k, const double* r, double period, int last, double* theta, double* out)
 {
-    double theta[c_size];
     for (int t = -last; t <= last; t++)
     {
         const int    place[3] = {k[0], k[1], k[2] + t * c->n[2]};
@@ -92,11 +92,11 @@ add_images(const fmm_cells* c, int degree, const int* k, const double* r, double
 
 /* Adds all images beyond `last`: THEORY (47), with lengths in units of the first one's distance, so that all factors
  * are numbers. */
-static void add_series(int degree, const double* r, double period, int last, double* out)
+static void add_series(int degree, const double* r, double period, int last, double* work, double* out)
 {
-    const int    top = degree + c_more;
-    const double x   = period * (last + 1);
-    double       inverse[c_series], upsilon[c_series], zeta[c_mostZeta + 1], factorial = 1;
+    const int    top     = degree + c_more;
+    const double x       = period * (last + 1);
+    double *     inverse = work, *upsilon = work + c_series, zeta[c_mostZeta + 1], factorial = 1;
     harm_fill_inverse(top, inverse);
     memset(upsilon, 0, (size_t)harm_size(top) * sizeof(double));
     harm_add_upsilon(top, r[0] / x, r[1] / x, r[2] / x, 1.0, inverse, upsilon);
@@ -162,17 +162,17 @@ static void make_z(int degree, const double* r, const double* s, double* z)
     }
 }
 
-void fmm_wire_sums(const fmm_cells* c, fmm_sum sum, int degree, const int* k, double* out)
+void fmm_wire_sums(const fmm_cells* c, fmm_sum sum, int degree, const int* k, double* work, double* out)
 {
     const double  period = c->n[2] * c->cell[8], r[3] = {k[0] * c->cell[0], k[1] * c->cell[4], k[2] * c->cell[8]};
     const double  length = sqrt(r[0] * r[0] + r[1] * r[1] + r[2] * r[2]);
     const double  first  = fmax(c_farther * length, c_farAway * c->far_distance * c->lambda);
     const int     last = (int)ceil(first / period), top = sum == FMM_SUM_S ? degree : degree - 1;
-    double        own[c_size];
-    double* const s = sum == FMM_SUM_S ? out : own;
+    double* const own = work + 2 * c_series;
+    double* const s   = sum == FMM_SUM_S ? out : own;
     memset(s, 0, (size_t)harm_size(top) * sizeof(double));
-    add_images(c, top, k, r, period, last, s);
-    add_series(top, r, period, last, s);
+    add_images(c, top, k, r, period, last, own + c_size, s);
+    add_series(top, r, period, last, work, s);
     if (sum == FMM_SUM_Z)
     {
         make_z(degree, r, own, out);

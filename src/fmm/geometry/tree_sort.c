@@ -3,6 +3,7 @@
 #include "fmm/geometry/tree_sort.h"
 
 #include <omp.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "fmm/math/threads.h"
@@ -30,9 +31,8 @@ static void counts_to_places(size_t count[][c_values], int threads)
 }
 
 /* One pass: each thread counts its part, then moves it to the places that follow from the counts of all. */
-static void sort_pass(const fmm_keyed* from, fmm_keyed* to, size_t n, int shift, int threads)
+static void sort_pass(const fmm_keyed* from, fmm_keyed* to, size_t n, int shift, size_t count[][c_values], int threads)
 {
-    size_t         count[c_maxThreads][c_values];
     const uint64_t mask = c_values - 1;
 #pragma omp parallel num_threads(threads)
     {
@@ -68,13 +68,23 @@ void fmm_sort_keys(fmm_keyed* items, fmm_keyed* buffer, size_t n, int num_thread
         any |= items[i].key;
         all &= items[i].key;
     }
-    const int  threads = n < FMM_FEW_PARTICLES ? 1 : num_threads < c_maxThreads ? num_threads : c_maxThreads;
+    size_t own[1][c_values], (*count)[c_values] = own;
+    int    threads = n < FMM_FEW_PARTICLES ? 1 : num_threads < c_maxThreads ? num_threads : c_maxThreads;
+    if (threads > 1)
+    {
+        count = malloc((size_t)threads * sizeof(*count));
+    }
+    if (count == NULL) /* one thread does it, too */
+    {
+        count   = own;
+        threads = 1;
+    }
     fmm_keyed *from = items, *to = buffer;
     for (int shift = 0; shift < 64; shift += c_digit)
     {
         if (n > 0 && ((any ^ all) >> shift & (c_values - 1)) != 0)
         {
-            sort_pass(from, to, n, shift, threads);
+            sort_pass(from, to, n, shift, count, threads);
             fmm_keyed* swap = from;
             from            = to;
             to              = swap;
@@ -83,6 +93,10 @@ void fmm_sort_keys(fmm_keyed* items, fmm_keyed* buffer, size_t n, int num_thread
     if (from != items)
     {
         memcpy(items, from, n * sizeof(*items));
+    }
+    if (count != own)
+    {
+        free(count);
     }
 }
 

@@ -141,11 +141,11 @@ static int compare(const void* a, const void* b)
  * the particles, like molecules of three atoms, is met again); 0 if none has a charge. */
 static double median(const gmxfmm_reference* r, gmxfmm_precision type)
 {
-    double        found[c_sample];
-    const int64_t n   = r->system.n;
-    const int     few = n <= c_sample;
-    size_t        num = 0;
-    for (int k = 0; k < (few ? (int)n : c_sample); k++)
+    double*       found = malloc(c_sample * sizeof(*found));
+    const int64_t n     = r->system.n;
+    const int     few   = n <= c_sample;
+    size_t        num   = 0;
+    for (int k = 0; k < (few ? (int)n : c_sample) && found != NULL; k++)
     {
         const double  golden = k * 0.61803398874989485;
         const int64_t i      = few ? k : (int64_t)((golden - floor(golden)) * (double)n);
@@ -154,8 +154,13 @@ static double median(const gmxfmm_reference* r, gmxfmm_precision type)
             found[num++] = sqrt(square_of(r, r->force, i));
         }
     }
-    qsort(found, num, sizeof(*found), compare);
-    return num > 0 ? found[num / 2] : 0;
+    if (num > 0)
+    {
+        qsort(found, num, sizeof(*found), compare);
+    }
+    const double middle = num > 0 ? found[num / 2] : 0;
+    free(found);
+    return middle;
 }
 
 fmm_error_unit fmm_unit_of_errors(const gmxfmm_reference* r, const gmxfmm_options* options)

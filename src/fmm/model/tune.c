@@ -682,10 +682,10 @@ static gmxfmm_status tune_all(const fmm_problem* given, const double* box, choic
     const gmxfmm_options* o       = given->options;
     fmm_cells             cells   = {0};
     gmxfmm_status         status  = GMXFMM_OK;
-    fmm_known_errors      here    = {0};
+    fmm_known_errors*     here    = given->known == NULL ? calloc(1, sizeof(*here)) : NULL; /* NULL: predicted again */
     fmm_problem           own     = *given;
     const fmm_problem*    problem = &own;
-    own.known                     = given->known != NULL ? given->known : &here;
+    own.known                     = given->known != NULL ? given->known : here;
     const int    first_ws = o->separation > 0 ? o->separation : 1, last_ws = o->separation > 0 ? o->separation : 2;
     const choice none = {INFINITY, INFINITY, 0, 0, 0, 0, {1, 1, 1}};
     found->best       = none;
@@ -697,6 +697,7 @@ static gmxfmm_status tune_all(const fmm_problem* given, const double* box, choic
                                                           : tune_grids(problem, &cells, box, ws, n, found);
     }
     fmm_cells_free(&cells);
+    free(here);
     return status;
 }
 

@@ -369,12 +369,18 @@ static int may_divide(const fmm_problem* problem)
            o->num_devices < 2 && (o->precision == GMXFMM_DOUBLE || o->array_type == GMXFMM_SINGLE);
 }
 
-/* What is being divided: particles in the order of their keys. */
+/* What is being divided: particles in the order of their keys. In rooms[level] the children of a cell are found: as
+ * many levels as there may be are not to be on the stack. */
 typedef struct
 {
     const fmm_keyed* sorted;
     int              which;
     occupancy*       o;
+    struct
+    {
+        size_t        split[27][9];
+        fmm_key_block child;
+    } rooms[FMM_KEY_BITS];
 } division;
 
 /* Particles near to those of a leaf, child `octant` of the cell that `above` is about. A cell that is divided is
@@ -416,14 +422,13 @@ static void divide(division* v, const fmm_key_block* block, const fmm_key_block*
         v->o->most[v->which].near += n * count_near(block, above, octant, level, most);
         return;
     }
-    size_t split[27][9];
-    fmm_split_block(v->sorted, block, 3 * (FMM_KEY_BITS - level - 1), split);
+    fmm_split_block(v->sorted, block, 3 * (FMM_KEY_BITS - level - 1), v->rooms[level].split);
     for (int c = 0; c < 8; c++)
     {
-        const fmm_key_block child = fmm_child_block(split, c);
-        if (fmm_in_middle(&child) > 0)
+        v->rooms[level].child = fmm_child_block(v->rooms[level].split, c);
+        if (fmm_in_middle(&v->rooms[level].child) > 0)
         {
-            divide(v, &child, block, c, level + 1);
+            divide(v, &v->rooms[level].child, block, c, level + 1);
         }
     }
 }
@@ -439,8 +444,11 @@ static gmxfmm_status count_cells(
     const int     cells[3] = {roots[0] << bottom, roots[1] << bottom, roots[2] << bottom};
     const int     dbl      = problem->options->array_type == GMXFMM_DOUBLE;
     fmm_keyed*    memory   = malloc((2 * (size_t)n + 1) * sizeof(*memory));
-    if (memory == NULL)
+    division*     v        = malloc(sizeof(*v));
+    if (memory == NULL || v == NULL)
     {
+        free(memory);
+        free(v);
         return fmm_not_chosen(problem, GMXFMM_ERROR_MEMORY, "out of memory to sort particles");
     }
 #pragma omp parallel for schedule(static) num_threads(problem->num_threads) if (n > FMM_FEW_PARTICLES)
@@ -465,11 +473,14 @@ static gmxfmm_status count_cells(
     for (int which = 0; which < c_numMost && divided; which++)
     {
         fmm_key_block root         = {{0}, {0}};
-        division      v            = {memory, which, o};
+        v->sorted                  = memory;
+        v->which                   = which;
+        v->o                       = o;
         root.end[FMM_BLOCK_MIDDLE] = (size_t)n;
-        divide(&v, &root, &root, 0, 0);
+        divide(v, &root, &root, 0, 0);
     }
     free(memory);
+    free(v);
     return GMXFMM_OK;
 }
 

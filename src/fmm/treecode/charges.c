@@ -6,14 +6,14 @@
  */
 #include "fmm/treecode/charges.h"
 
+#include <omp.h>
 #include <string.h>
 
 #include "fmm/treecode/chebyshev.h"
 
 enum
 {
-    c_edge = TREECODE_MAX_EDGE,
-    c_cube = c_edge * c_edge * c_edge
+    c_edge = TREECODE_MAX_EDGE
 };
 
 void treecode_charges_of(const treecode_clusters* c, int cluster, const double* q, int degree, double* charge)
@@ -64,17 +64,18 @@ static void between(int           degree,
     }
 }
 
-static void add_child(const treecode_clusters* c, int parent, int child, int degree, const double* s, double* charge)
+static void
+add_child(const treecode_clusters* c, int parent, int child, int degree, const double* s, double* work, double* charge)
 {
     const int    edge = degree + 1;
     const size_t size = (size_t)(edge * edge * edge);
-    double       centre[3], half[3], child_centre[3], child_half[3], l[c_edge][c_edge], one[c_cube], other[c_cube];
+    double       centre[3], half[3], child_centre[3], child_half[3], l[c_edge][c_edge];
     treecode_box(c, parent, centre, half);
     treecode_box(c, child, child_centre, child_half);
     const double* in = charge + (size_t)child * size;
     for (int d = 2; d >= 0; d--)
     {
-        double* out = d == 1 ? other : one;
+        double* out = d == 1 ? work + size : work;
         between(degree, s, centre[d], half[d], child_centre[d], child_half[d], l);
         chebyshev_contract(edge, l, in, out);
         in = out;
@@ -86,7 +87,13 @@ static void add_child(const treecode_clusters* c, int parent, int child, int deg
     }
 }
 
-void treecode_charges(const treecode_clusters* c, const double* q, int degree, double* charge, int num_threads)
+void treecode_charges(const treecode_clusters* c,
+                      const double*            q,
+                      int                      degree,
+                      double*                  charge,
+                      double*                  work,
+                      size_t                   stride,
+                      int                      num_threads)
 {
     const int    edge = degree + 1;
     const size_t size = (size_t)(edge * edge * edge);
@@ -102,13 +109,14 @@ void treecode_charges(const treecode_clusters* c, const double* q, int degree, d
 #pragma omp parallel for schedule(dynamic) num_threads(num_threads)
         for (int cluster = c->level[l]; cluster < c->level[l + 1]; cluster++)
         {
+            double* const mine = work + (size_t)omp_get_thread_num() * stride;
             if (c->num_children[cluster] > 0)
             {
                 memset(charge + (size_t)cluster * size, 0, size * sizeof(double));
             }
             for (int k = 0; k < c->num_children[cluster]; k++)
             {
-                add_child(c, cluster, c->child[cluster] + k, degree, s, charge);
+                add_child(c, cluster, c->child[cluster] + k, degree, s, mine, charge);
             }
         }
     }

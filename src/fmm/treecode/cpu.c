@@ -83,8 +83,10 @@ static gmxfmm_status cpu_reserve(treecode* t)
     const size_t edge   = (size_t)t->options.degree + 1;
     const size_t points = (size_t)(t->sources.num + t->num_points) * edge * edge * edge;
     const size_t num = (size_t)t->num_targets, single = treecode_sums_scratch_f(t), twice = treecode_sums_scratch_d(t);
-    t->charge_bytes  = points * sizeof(double);
-    t->scratch_bytes = single > twice ? single : twice; /* choose.c needs both */
+    t->charge_bytes    = points * sizeof(double);
+    t->scratch_bytes   = single > twice ? single : twice;         /* choose.c needs both */
+    const size_t cubes = 3 * edge * edge * edge * sizeof(double); /* of treecode_charges and treecode_downward */
+    t->scratch_bytes = ((cubes > t->scratch_bytes ? cubes : t->scratch_bytes) + FMM_ALIGN - 1) / FMM_ALIGN * FMM_ALIGN;
     free(t->scratch);
     t->scratch = aligned_alloc(FMM_ALIGN, (t->scratch_bytes + FMM_ALIGN) * (size_t)t->options.num_threads);
     if (t->scratch == NULL || !renew(&t->sorted_q, (size_t)(t->n + t->imported)) || !renew(&t->charge, points) ||
@@ -128,7 +130,8 @@ static gmxfmm_status cpu_gather(treecode* t, const void* from)
 
 static gmxfmm_status cpu_charges(treecode* t)
 {
-    treecode_charges(&t->sources, t->sorted_q, t->options.degree, t->charge, t->options.num_threads);
+    treecode_charges(&t->sources, t->sorted_q, t->options.degree, t->charge, t->scratch,
+                     t->scratch_bytes / sizeof(double), t->options.num_threads);
     return GMXFMM_OK;
 }
 
@@ -157,8 +160,8 @@ static gmxfmm_status cpu_all_sums(treecode* t, int with_field)
     {
         memset(t->point, 0, (size_t)targets->num * edge * edge * edge * sizeof(double));
         cpu_sums(t, &t->point_lists, t->options.precision, 0);
-        treecode_downward(targets, t->options.degree, t->point, t->phi, with_field ? t->slope : NULL,
-                          t->options.num_threads);
+        treecode_downward(targets, t->options.degree, t->point, t->phi, with_field ? t->slope : NULL, t->scratch,
+                          t->scratch_bytes / sizeof(double), t->options.num_threads);
     }
     return GMXFMM_OK;
 }

@@ -6,26 +6,32 @@
  */
 #include "fmm/treecode/dual.h"
 
+#include <omp.h>
 #include <string.h>
 
 #include "fmm/treecode/chebyshev.h"
 
 enum
 {
-    c_edge = TREECODE_MAX_EDGE,
-    c_cube = c_edge * c_edge * c_edge
+    c_edge = TREECODE_MAX_EDGE
 };
 
-static void
-to_child(const treecode_clusters* c, int parent, int child, int degree, const double* s, const double* from, double* to)
+static void to_child(const treecode_clusters* c,
+                     int                      parent,
+                     int                      child,
+                     int                      degree,
+                     const double*            s,
+                     const double*            from,
+                     double*                  work,
+                     double*                  to)
 {
     const int edge = degree + 1, size = edge * edge * edge;
-    double    centre[3], half[3], child_centre[3], child_half[3], l[c_edge][c_edge], one[c_cube], other[c_cube];
+    double    centre[3], half[3], child_centre[3], child_half[3], l[c_edge][c_edge];
     treecode_box(c, parent, centre, half);
     treecode_box(c, child, child_centre, child_half);
     for (int d = 2; d >= 0; d--)
     {
-        double* out = d == 1 ? other : one;
+        double* out = d == 1 ? work + size : work;
         for (int j = 0; j < edge; j++)
         {
             chebyshev_lagrange(degree, s, chebyshev_place(child_centre[d] + child_half[d] * s[j], centre[d], half[d]),
@@ -84,11 +90,13 @@ static void to_particles(const treecode_clusters* c,
                          int                      degree,
                          const double*            s,
                          const double*            from,
+                         double*                  work,
                          double*                  phi,
                          double* const*           slope)
 {
-    const int edge = degree + 1;
-    double    centre[3], half[3], gradient[3][c_cube];
+    const int     edge = degree + 1, size = edge * edge * edge;
+    double* const gradient[3] = {work, work + size, work + 2 * size};
+    double        centre[3], half[3];
     treecode_box(c, cluster, centre, half);
     if (slope != NULL)
     {
@@ -117,8 +125,14 @@ static void to_particles(const treecode_clusters* c,
     }
 }
 
-void treecode_downward(
-    const treecode_clusters* targets, int degree, double* point, double* phi, double* const* slope, int num_threads)
+void treecode_downward(const treecode_clusters* targets,
+                       int                      degree,
+                       double*                  point,
+                       double*                  phi,
+                       double* const*           slope,
+                       double*                  work,
+                       size_t                   stride,
+                       int                      num_threads)
 {
     const int64_t edge = degree + 1, size = edge * edge * edge;
     double        s[c_edge];
@@ -129,23 +143,24 @@ void treecode_downward(
         for (int k = targets->level[l]; k < targets->level[l + 1]; k++)
         {
             const double* from = point + (size_t)k * (size_t)size;
+            double* const mine = work + (size_t)omp_get_thread_num() * stride;
             if (targets->end[k] - targets->begin[k] <= size)
             {
                 continue; /* has no points: one above it has seen to its particles */
             }
             if (targets->num_children[k] == 0)
             {
-                to_particles(targets, k, targets->begin[k], targets->end[k], degree, s, from, phi, slope);
+                to_particles(targets, k, targets->begin[k], targets->end[k], degree, s, from, mine, phi, slope);
             }
             for (int j = targets->child[k]; j < targets->child[k] + targets->num_children[k]; j++)
             {
                 if (targets->end[j] - targets->begin[j] > size)
                 {
-                    to_child(targets, k, j, degree, s, from, point + (size_t)j * (size_t)size);
+                    to_child(targets, k, j, degree, s, from, mine, point + (size_t)j * (size_t)size);
                 }
                 else
                 {
-                    to_particles(targets, k, targets->begin[j], targets->end[j], degree, s, from, phi, slope);
+                    to_particles(targets, k, targets->begin[j], targets->end[j], degree, s, from, mine, phi, slope);
                 }
             }
         }

@@ -15,8 +15,14 @@ int treecode_dual_build(treecode_lists* particles, treecode_lists* points, const
 
 /* Adds to the potentials phi of targets, in sorted order, what the clusters' points have, and to slope[3] (NULL: no
  * field) its negative gradient. point: (n + 1)^3 a cluster as modified charges; those of children are added to. No
- * allocation. */
-void treecode_downward(
-    const treecode_clusters* targets, int degree, double* point, double* phi, double* const* slope, int num_threads);
+ * allocation. work: room for 3 (n + 1)^3 for each thread, `stride` apart. */
+void treecode_downward(const treecode_clusters* targets,
+                       int                      degree,
+                       double*                  point,
+                       double*                  phi,
+                       double* const*           slope,
+                       double*                  work,
+                       size_t                   stride,
+                       int                      num_threads);
 
 #endif

@@ -41,10 +41,11 @@ static inline size_t fmm_conv_spectrum_size(const struct fmm_convolution* conv, 
     return (size_t)conv->num_chunks * degrees * degrees * VLEN;
 }
 
-enum
+/* Vectors for the coefficients of a chunk of frequencies: there is room for the last group's lanes. */
+static inline size_t fmm_conv_coef(int order)
 {
-    FMM_CONV_COEF = (GMXFMM_MAX_ORDER + 1) * (GMXFMM_MAX_ORDER + 1) + VLEN /* room for the last group's lanes */
-};
+    return (size_t)(order + 1) * (size_t)(order + 1) + VLEN;
+}
 
 /* Arrays and transforms for the plan's grid of cells, or of roots; what lattice sums of a new shape need; the spectra
  * where they are not valid, those of Z with_virial. Errors: MEMORY. */
@@ -53,8 +54,8 @@ void          fmm_conv_destroy(struct fmm_convolution* conv);
 gmxfmm_status fmm_conv_set_shape(gmxfmm_plan* plan);
 void          fmm_conv_spectra(gmxfmm_plan* plan, int with_virial);
 
-/* The parts of the convolution: one chunk of frequencies, phases taken off, to re and im [FMM_CONV_COEF]; the product
- * with S at all frequencies, in place. */
+/* The parts of the convolution: one chunk of frequencies, phases taken off, to re and im [fmm_conv_coef(order)]; the
+ * product with S at all frequencies, in place. */
 void fmm_conv_load(const struct fmm_convolution* conv, int chunk, vreal* re, vreal* im);
 void fmm_conv_product(const gmxfmm_plan* plan, const struct fmm_convolution* conv);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "fmm/cpu/simd/lanes.h"
+#include "fmm/cpu/step.h"
 #include "fmm/math/fold.h"
 #include "fmm/math/harmonics.h"
 
@@ -265,11 +266,12 @@ INLINE void hankel(int p, int m, int l, pair_kind kind, const folded* c, column 
     }
 }
 
-/* out_k^l = sum_{n,m} in_n^m X_(n+k)^(m+l) for VLEN frequencies: real operators on complex coefficients. */
-static void product(int p, const vreal* x, const vreal* in_re, const vreal* in_im, vreal* out_re, vreal* out_im)
+/* out_k^l = sum_{n,m} in_n^m X_(n+k)^(m+l) for VLEN frequencies: real operators on complex coefficients. c: room for
+ * 2p + 2. */
+static void
+product(int p, const vreal* x, const vreal* in_re, const vreal* in_im, vreal* out_re, vreal* out_im, folded* c)
 {
     const int  top = 2 * p;
-    folded     c[2 * GMXFMM_MAX_ORDER + 2];
     column     in[GMXFMM_MAX_ORDER + 1];
     out_column out[GMXFMM_MAX_ORDER + 1];
     memset(c, 0, (size_t)(top + 2) * sizeof(*c)); /* hankel_rows reads one past 2p */
@@ -312,13 +314,17 @@ static void product(int p, const vreal* x, const vreal* in_re, const vreal* in_i
 
 void fmm_conv_product(const gmxfmm_plan* plan, const convolution* conv)
 {
-    const size_t size = (size_t)harm_size(2 * conv->order);
+    const size_t size = (size_t)harm_size(2 * conv->order), room = fmm_conv_coef(conv->order);
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads)
     for (int chunk = 0; chunk < conv->num_chunks; chunk++)
     {
-        vreal in_re[FMM_CONV_COEF], in_im[FMM_CONV_COEF], out_re[FMM_CONV_COEF], out_im[FMM_CONV_COEF];
+        vreal* const in_re  = fmm_thread_scratch(plan);
+        vreal* const in_im  = in_re + room;
+        vreal* const out_re = in_im + room;
+        vreal* const out_im = out_re + room;
         fmm_conv_load(conv, chunk, in_re, in_im);
-        product(conv->order, (const vreal*)(conv->s + (size_t)chunk * size * VLEN), in_re, in_im, out_re, out_im);
+        product(conv->order, (const vreal*)(conv->s + (size_t)chunk * size * VLEN), in_re, in_im, out_re, out_im,
+                (folded*)(out_im + room));
         store_chunk(conv, chunk, out_re, out_im);
     }
 }

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "fmm/cpu/step.h"
 #include "fmm/math/harmonics.h"
 
 typedef struct fmm_convolution convolution;
@@ -141,11 +142,12 @@ static double lane_sum(vreal v)
     return sum;
 }
 
-static void virial_chunk(const convolution* conv, int chunk, double* row)
+static void virial_chunk(const convolution* conv, int chunk, vreal* scratch, double* row)
 {
     const int    p = conv->order, top = 2 * p;
-    vreal        re[FMM_CONV_COEF], im[FMM_CONV_COEF];
-    vreal        g[(2 * GMXFMM_MAX_ORDER + 1) * (2 * GMXFMM_MAX_ORDER + 1)];
+    vreal* const re = scratch;
+    vreal* const im = re + fmm_conv_coef(p);
+    vreal* const g  = im + fmm_conv_coef(p);
     cplx         w[3];
     const vreal* s = (const vreal*)conv->s + (size_t)chunk * (size_t)harm_size(top);
     const vreal* z = (const vreal*)conv->z + (size_t)chunk * (size_t)harm_size(top + 2);
@@ -171,7 +173,7 @@ void fmm_m2l_fft_virial(gmxfmm_plan* plan, convolution* conv, double* w)
     {
         for (int chunk = row; chunk < conv->num_chunks; chunk += rows)
         {
-            virial_chunk(conv, chunk, plan->cpu->partial + (size_t)row * FMM_PARTIAL);
+            virial_chunk(conv, chunk, fmm_thread_scratch(plan), plan->cpu->partial + (size_t)row * FMM_PARTIAL);
         }
     }
     for (int row = 0; row < rows; row++)

@@ -39,7 +39,6 @@ enum
     c_tableBytes  = 1 << 22,
     c_wireBytes   = 1 << 28,
     c_planesBytes = 1 << 22,
-    c_maxSumCoef  = (FMM_MAX_SUM_DEGREE + 1) * (FMM_MAX_SUM_DEGREE + 1),
     c_doubleLanes = FMM_VBYTES / 8
 };
 
@@ -68,6 +67,10 @@ struct fmm_lattice
     int            room;       /* vectors of coefficients that the table is for */
     complex_lanes* scratch;    /* for each thread: rows, planes and a line of results */
     size_t         thread_size;
+    double*        parts; /* for each thread: terms of a block of vectors or of frequencies */
+    size_t         part_size;
+    double *       inverse, *factor; /* of the coefficients */
+    real *         even, *odd;       /* factors of those that have their terms computed at once */
     size_t         bytes;
 };
 
@@ -117,12 +120,35 @@ void fmm_lattice_free(lattice_sums* s)
     free(s->vectors);
     free(s->table);
     free(s->scratch);
+    free(s->parts);
+    free(s->inverse);
+    free(s->even);
     free(s);
 }
 
 static gmxfmm_status out_of_memory(gmxfmm_plan* plan)
 {
     return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for lattice sums");
+}
+
+/* What terms are made in, which would be much of a thread's stack. */
+static void set_parts(gmxfmm_plan* plan, const convolution* conv, lattice_sums* s)
+{
+    const size_t size = (size_t)harm_size(2 * conv->order + 2), block = (size_t)s->room * VLEN;
+    const size_t wire      = fmm_is_wire(conv->cells->periodic) ? FMM_WIRE_WORK + size : 0;
+    const size_t real_part = block * VLEN + wire, reciprocal = size * c_doubleLanes;
+    s->part_size = ((real_part > reciprocal ? real_part : reciprocal) + FMM_ALIGN) / FMM_ALIGN * FMM_ALIGN;
+    s->parts     = fmm_alloc(plan, (size_t)plan->most_threads * s->part_size * sizeof(double));
+    s->inverse   = fmm_alloc(plan, 2 * size * sizeof(double));
+    s->even      = fmm_alloc(plan, 2 * block * sizeof(real));
+    s->factor    = s->inverse != NULL ? s->inverse + size : NULL;
+    s->odd       = s->even != NULL ? s->even + block : NULL;
+}
+
+/* The calling thread's. */
+static double* part_of(const lattice_sums* s)
+{
+    return s->parts + (size_t)omp_get_thread_num() * s->part_size;
 }
 
 /* Arrays for the block of lattice vectors of s->range. */
@@ -162,9 +188,12 @@ static gmxfmm_status set_block(gmxfmm_plan* plan, const convolution* conv, latti
     s->table       = fmm_alloc(plan, (size_t)s->room * column);
     s->thread_size = rows_size(s) + planes_size(s, n) + line_size(s, n);
     s->scratch     = fmm_alloc(plan, (size_t)plan->most_threads * s->thread_size * sizeof(complex_lanes));
-    s->bytes       = plan->bytes - before;
+    set_parts(plan, conv, s);
+    s->bytes = plan->bytes - before;
     plan->cpu->grid_bytes += s->bytes;
-    return s->phases[0] && s->phases[1] && s->phases[2] && s->table && s->scratch ? GMXFMM_OK : out_of_memory(plan);
+    return s->phases[0] && s->phases[1] && s->phases[2] && s->table && s->scratch && s->parts && s->inverse && s->even
+               ? GMXFMM_OK
+               : out_of_memory(plan);
 }
 
 static void drop_lattice(gmxfmm_plan* plan, convolution* conv)
@@ -221,17 +250,23 @@ static gmxfmm_status set_lattice(gmxfmm_plan* plan, convolution* conv, const fmm
 
 /* The same of a wire, whose sums are all in real space: those at k[count]. Displacements of half a period stand at both
  * ends of the block, and zero counts half. */
-static void wire_block(
-    const fmm_cells* cells, fmm_sum sum, int degree, const int* columns, const int (*k)[3], int count, double* out)
+static void wire_block(const fmm_cells* cells,
+                       fmm_sum          sum,
+                       int              degree,
+                       const int*       columns,
+                       const int (*k)[3],
+                       int     count,
+                       double* work,
+                       double* out)
 {
     const int first = harm_column(degree, columns[0]), coefs = num_columns_coef(degree, columns[0], columns[1]);
     memset(out, 0, (size_t)(coefs * c_doubleLanes) * sizeof(double));
     for (int l = 0; l < count; l++)
     {
-        double       sums[c_maxSumCoef];
+        double*      sums = work + FMM_WIRE_WORK;
         const int    zero = k[l][0] == 0 && k[l][1] == 0 && k[l][2] == 0;
         const double part = zero || 2 * abs(k[l][2]) == cells->n[2] ? 0.5 : 1;
-        fmm_wire_sums(cells, sum, degree, k[l], sums);
+        fmm_wire_sums(cells, sum, degree, k[l], work, sums);
         for (int i = 0; i < coefs; i++)
         {
             out[i * c_doubleLanes + l] = part * sums[first + i];
@@ -256,7 +291,8 @@ static void make_terms(const fmm_cells*    cells,
         const int count = here - at < c_doubleLanes ? here - at : c_doubleLanes;
         if (fmm_is_wire(cells->periodic))
         {
-            wire_block(cells, sum, degree, columns, s->vectors + first + at, count, part + at * stride);
+            wire_block(cells, sum, degree, columns, s->vectors + first + at, count,
+                       part + (size_t)s->room * VLEN * VLEN, part + at * stride);
             continue;
         }
         LEVEL(fmm_real_block)
@@ -517,19 +553,18 @@ static void real_part(const gmxfmm_plan* plan,
     const size_t        size = (size_t)harm_size(degree);
     for (int columns[2] = {0, 0}; columns[0] <= degree; columns[0] = columns[1])
     {
-        _Alignas(FMM_ALIGN) real even[c_mostVectors * VLEN], odd[c_mostVectors * VLEN];
+        real *const even = s->even, *const odd = s->odd;
         columns[1] = columns[0] + 1;
         while (columns[1] <= degree && vectors_for(num_columns_coef(degree, columns[0], columns[1] + 1)) <= s->room)
         {
             columns[1]++;
         }
         const int coefs = num_columns_coef(degree, columns[0], columns[1]), blocks = vectors_for(coefs);
-        memset(even, 0, sizeof(even));
-        memset(odd, 0, sizeof(odd));
+        memset(even, 0, 2 * (size_t)s->room * VLEN * sizeof(*even));
         parity_factors(degree, columns, scale, even, odd);
 #pragma omp parallel num_threads(plan->num_threads)
         {
-            _Alignas(FMM_ALIGN) double part[c_mostVectors * VLEN * VLEN];
+            double* const part = part_of(s);
             memset(part, 0, (size_t)(blocks * VLEN * VLEN) * sizeof(double));
 #pragma omp for schedule(dynamic)
             for (int first = 0; first < s->num_vectors; first += VLEN)
@@ -566,8 +601,8 @@ static void reciprocal_part(const gmxfmm_plan* plan,
 #pragma omp parallel for schedule(dynamic) num_threads(plan->num_threads)
     for (int chunk = 0; chunk < conv->num_chunks; chunk++)
     {
-        _Alignas(FMM_ALIGN) double part[c_maxSumCoef * c_doubleLanes];
-        real*                      to = out + (size_t)chunk * (size_t)size * VLEN;
+        double* const part = part_of(conv->lattice);
+        real*         to   = out + (size_t)chunk * (size_t)size * VLEN;
         for (int first = 0; first < VLEN; first += lanes)
         {
             LEVEL(fmm_reciprocal_block)(cells, ewald, sum, degree, inverse, factor, chunk * VLEN + first, part);
@@ -588,7 +623,13 @@ static void reciprocal_part(const gmxfmm_plan* plan,
 }
 
 /* Adds what makes sums of a slab of those of its padded box. */
-static void slab_part(const gmxfmm_plan* plan, const fmm_cells* cells, fmm_sum sum, int degree, double scale, real* out)
+static void slab_part(const gmxfmm_plan*  plan,
+                      const lattice_sums* s,
+                      const fmm_cells*    cells,
+                      fmm_sum             sum,
+                      int                 degree,
+                      double              scale,
+                      real*               out)
 {
     const fmm_slab_grid slab = fmm_slab_grid_of(cells, degree, c_latticeTolerance);
     const int *         n = cells->n, nz = n[2] / 2 + 1, size = harm_size(degree);
@@ -596,8 +637,8 @@ static void slab_part(const gmxfmm_plan* plan, const fmm_cells* cells, fmm_sum s
     for (int at = 0; at < n[0] * n[1] * nz; at++)
     {
         const int f[3] = {at / nz / n[1], at / nz % n[1], at % nz};
-        double    part[c_maxSumCoef];
-        real*     to = out + (size_t)(at / VLEN) * (size_t)size * VLEN + at % VLEN;
+        double*   part = part_of(s);
+        real*     to   = out + (size_t)(at / VLEN) * (size_t)size * VLEN + at % VLEN;
         memset(part, 0, (size_t)size * sizeof(double));
         fmm_slab_add(&slab, sum, degree, f, scale, part);
         for (int i = 0; i < size; i++)
@@ -611,10 +652,10 @@ static void slab_part(const gmxfmm_plan* plan, const fmm_cells* cells, fmm_sum s
 static void
 make_spectrum(const gmxfmm_plan* plan, const convolution* conv, const fmm_cells* cells, fmm_sum sum, real* out)
 {
-    const int    degree = fmm_conv_degree(conv, sum);
-    const size_t size   = fmm_conv_spectrum_size(conv, sum);
-    const double scale  = 1.0 / cells->num_cells; /* of the unnormalised transforms */
-    double       inverse[c_maxSumCoef], factor[c_maxSumCoef];
+    const int    degree  = fmm_conv_degree(conv, sum);
+    const size_t size    = fmm_conv_spectrum_size(conv, sum);
+    const double scale   = 1.0 / cells->num_cells; /* of the unnormalised transforms */
+    double *     inverse = conv->lattice->inverse, *factor = conv->lattice->factor;
     LEVEL(fmm_reciprocal_tables)(sum, degree, inverse, factor);
     if (fmm_is_periodic(plan) && !fmm_is_wire(cells->periodic))
     {
@@ -626,7 +667,7 @@ make_spectrum(const gmxfmm_plan* plan, const convolution* conv, const fmm_cells*
     }
     if (fmm_is_slab(cells->periodic))
     {
-        slab_part(plan, cells, sum, degree, scale, out);
+        slab_part(plan, conv->lattice, cells, sum, degree, scale, out);
     }
     real_part(plan, conv, cells, sum, degree, inverse, scale, out);
     for (size_t i = 0; i < size; i++)

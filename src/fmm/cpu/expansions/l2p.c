@@ -17,15 +17,23 @@ enum
 /* Coefficients that multiply Re and Im Upsilon_n^m in phi and its gradient. */
 typedef struct
 {
-    vreal phi[c_maxCoef], x[c_maxCoef], y[c_maxCoef], z[c_maxCoef];
+    vreal *phi, *x, *y, *z;
 } weights;
+
+/* In scratch, behind which there is room for one more set of coefficients. */
+static weights weights_in(vreal* scratch, int p)
+{
+    const int     n = harm_size(p);
+    const weights w = {scratch, scratch + n, scratch + 2 * n, scratch + 3 * n};
+    return w;
+}
 
 /*
  * phi = sum_n (-1)^n [L_n^0 U_n^0 + 2 sum_{m>0} (Re L Re U + Im L Im U)], and its derivatives by
  * d_z U_n^m = U_(n-1)^m, d_x U_n^m = (U_(n-1)^(m-1) - U_(n-1)^(m+1))/2, d_y U_n^m = i (U_(n-1)^(m-1) +
  * U_(n-1)^(m+1))/2.
  */
-static void make_weights(int p, const real* field, size_t stride, int first, weights* w)
+static void make_weights(int p, const real* field, size_t stride, int first, const weights* w)
 {
     for (int m = 0; m <= p; m++)
     {
@@ -219,12 +227,12 @@ void fmm_l2p(
 #pragma omp parallel for schedule(dynamic, 4) num_threads(plan->num_threads)
     for (int first = 0; first < num; first += VLEN)
     {
-        weights   w;
         const int lanes = num - first < VLEN ? num - first : VLEN;
         if (start[first + lanes] == start[first])
         {
             continue;
         }
+        const weights w = weights_in(fmm_thread_scratch(plan), plan->far.order);
         make_weights(plan->far.order, field, stride, first, &w);
         switch (wanted)
         {
@@ -278,12 +286,13 @@ static inline void leaf_targets(
 static void
 block_leaves(const gmxfmm_plan* plan, int level, int first, int lanes, const real* inverse, fmm_wanted wanted)
 {
-    weights                  w;
-    _Alignas(FMM_ALIGN) real local[c_maxCoef * VLEN];
-    const fmm_level*         from = &plan->domain.tree->level[level];
-    const int*               leaf = plan->domain.tree->leaves.by_level + first;
-    const walk               at   = walk_of_leaves(fmm_targets(plan)->cell_start, leaf, lanes);
-    const real               unit = (real)(1 / fmm_leaf_edge(plan, *leaf));
+    vreal* const     scratch = fmm_thread_scratch(plan);
+    const weights    w       = weights_in(scratch, plan->far.order);
+    real* const      local   = (real*)(scratch + 4 * harm_size(plan->far.order));
+    const fmm_level* from    = &plan->domain.tree->level[level];
+    const int*       leaf    = plan->domain.tree->leaves.by_level + first;
+    const walk       at      = walk_of_leaves(fmm_targets(plan)->cell_start, leaf, lanes);
+    const real       unit    = (real)(1 / fmm_leaf_edge(plan, *leaf));
     for (int i = 0; i < harm_size(plan->far.order); i++)
     {
         for (int l = 0; l < VLEN; l++)

@@ -45,7 +45,7 @@ void fmm_p2m(const gmxfmm_plan* plan, real* field, size_t stride)
 #pragma omp parallel for schedule(dynamic, 4) num_threads(plan->num_threads)
     for (int first = 0; first < num; first += VLEN)
     {
-        vreal m[c_maxCoef];
+        vreal* const m = fmm_thread_scratch(plan);
         block_multipoles(plan, first, num - first < VLEN ? num - first : VLEN, inverse, m);
         for (int i = 0; i < harm_size(plan->far.order); i++)
         {
@@ -87,7 +87,7 @@ void fmm_p2m_leaves(const gmxfmm_plan* plan, int level)
 #pragma omp parallel for schedule(dynamic, 4) num_threads(plan->num_threads)
     for (int first = begin; first < end; first += VLEN)
     {
-        vreal      m[c_maxCoef];
+        vreal*     m     = fmm_thread_scratch(plan);
         const int  lanes = end - first < VLEN ? end - first : VLEN;
         const int* leaf  = leaves->by_level + first;
         const walk w     = walk_of_leaves(plan->cpu->sources.cell_start, leaf, lanes);

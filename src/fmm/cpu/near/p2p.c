@@ -392,8 +392,7 @@ void fmm_p2p(gmxfmm_plan* plan, fmm_wanted wanted, double* virial)
 #pragma omp parallel for schedule(dynamic) num_threads(plan->num_threads)
     for (int row = 0; row < rows; row++)
     {
-        const size_t    thread = (size_t)omp_get_thread_num();
-        real*           memory = (real*)((char*)plan->cpu->scratch + thread * plan->cpu->scratch_bytes);
+        real*           memory = fmm_thread_scratch(plan);
         const size_t    stride = capacity(plan);
         const near_list list   = {memory, memory + stride, memory + 2 * stride, memory + 3 * stride,
                                   (fmm_lanes*)(memory + 4 * stride)};

@@ -15,6 +15,13 @@ typedef struct
     int leaves[2];     /* first, and one past the last */
 } node;
 
+/* What the children of a cell are found in. A tree may have so many levels that they are not to be on the stack. */
+typedef struct
+{
+    size_t        split[2][27][9];
+    fmm_key_block child[2];
+} level_room;
+
 /* Keys of the particles and of the targets, and what has been found in them: at first numbers, then all. */
 typedef struct
 {
@@ -23,6 +30,7 @@ typedef struct
     fmm_tree*         tree;
     int               num[FMM_MAX_LEVEL + 1], num_leaves;
     node*             nodes[FMM_MAX_LEVEL + 1]; /* NULL: only numbers */
+    level_room*       rooms;                    /* one a level */
 } finder;
 
 static void add_leaf(finder* f, int level, int which, const fmm_key_block block[2])
@@ -55,22 +63,23 @@ static void visit(finder* f, int level, const int* at, int parent, const fmm_key
     }
     else
     {
-        size_t split[2][27][9];
+        level_room* room = &f->rooms[level];
         for (int set = 0; set < 2; set++)
         {
-            fmm_split_block(f->items[set], &block[set], 3 * (f->tree->depth - level - 1), split[set]);
+            fmm_split_block(f->items[set], &block[set], 3 * (f->tree->depth - level - 1), room->split[set]);
         }
         for (int octant = 0; octant < 8; octant++)
         {
-            const fmm_key_block child[2] = {fmm_child_block(split[0], octant), fmm_child_block(split[1], octant)};
-            int                 place[3];
+            int place[3];
+            room->child[0] = fmm_child_block(room->split[0], octant);
+            room->child[1] = fmm_child_block(room->split[1], octant);
             for (int d = 0; d < 3; d++)
             {
                 place[d] = 2 * at[d] + (octant >> (2 - d) & 1);
             }
-            if (fmm_in_middle(&child[0]) + fmm_in_middle(&child[1]) > 0)
+            if (fmm_in_middle(&room->child[0]) + fmm_in_middle(&room->child[1]) > 0)
             {
-                visit(f, level + 1, place, which, child);
+                visit(f, level + 1, place, which, room->child);
             }
         }
     }
@@ -290,6 +299,11 @@ gmxfmm_status fmm_adaptive_levels(gmxfmm_plan* plan, const fmm_keyed* particles,
                   .set   = {&plan->cpu->sources, plan->particles.num_targets > 0 ? &plan->cpu->targets : NULL},
                   .tree  = plan->domain.tree};
     size_t all = 1, most = 1;
+    f.rooms = malloc((size_t)(f.tree->depth + 1) * sizeof(*f.rooms));
+    if (f.rooms == NULL)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for the levels of an octree");
+    }
     find(&f, plan);
     for (int l = 0; l <= f.tree->depth; l++)
     {
@@ -302,6 +316,7 @@ gmxfmm_status fmm_adaptive_levels(gmxfmm_plan* plan, const fmm_keyed* particles,
     gmxfmm_status status = nodes == NULL || items == NULL || places == NULL
                                ? fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %zu cells", all)
                                : make_levels(plan, &f, nodes, items, items + most, places, (int)most);
+    free(f.rooms);
     free(nodes);
     free(items);
     free(places);

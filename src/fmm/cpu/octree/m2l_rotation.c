@@ -69,6 +69,17 @@ enum
     c_unrolled = 12
 };
 
+/* Not inlined: both have much on the stack. */
+static __attribute__((noinline)) void long_forward(int n, const frame* f, int at, const vreal* in)
+{
+    forward(n, 0, f, at, in);
+}
+
+static __attribute__((noinline)) void long_backward(int n, const frame* f, int at, vreal scale, vreal* out)
+{
+    backward(n, 0, f, at, scale, out);
+}
+
 typedef void forward_function(const frame* f, int at, const vreal* in);
 typedef void backward_function(const frame* f, int at, vreal scale, vreal* out);
 typedef void column_function(const real* g, int stride, const vreal* in, vreal* out);
@@ -157,7 +168,7 @@ static void translate(const fmm_m2l_job* job, const fmm_scratch* scratch, const 
     f.after                             = f.before + ops->layout[1].row;
     for (int n = 0, at = 0; n <= order; at += rot_flip_size(n), n++)
     {
-        n <= c_unrolled ? c_forward[n](&f, at, scratch->in + n * n) : forward(n, 0, &f, at, scratch->in + n * n);
+        n <= c_unrolled ? c_forward[n](&f, at, scratch->in + n * n) : long_forward(n, &f, at, scratch->in + n * n);
     }
     for (int m = 0; m <= last && last > order; m++)
     {
@@ -171,7 +182,7 @@ static void translate(const fmm_m2l_job* job, const fmm_scratch* scratch, const 
     for (int n = 0, at = 0; n <= last; at += rot_flip_size(n), n++)
     {
         const vreal scale = f.factor[n] * inverse;
-        n <= c_unrolled ? c_backward[n](&f, at, scale, out + n * n) : backward(n, 0, &f, at, scale, out + n * n);
+        n <= c_unrolled ? c_backward[n](&f, at, scale, out + n * n) : long_backward(n, &f, at, scale, out + n * n);
     }
 }
 
@@ -180,15 +191,17 @@ void fmm_m2l_rotation(const fmm_m2l_job* job, int first, int lanes, const fmm_sc
     fmm_m2l_by_target(job, first, lanes, scratch, translate);
 }
 
-void fmm_rotation_tables(struct fmm_operators* ops)
+void fmm_rotation_tables(struct fmm_operators* ops, double* room)
 {
-    double below[(GMXFMM_MAX_ORDER + 2) * (GMXFMM_MAX_ORDER + 2)] = {1};
-    double b[(GMXFMM_MAX_ORDER + 2) * (GMXFMM_MAX_ORDER + 2)]     = {1};
-    double element[(GMXFMM_MAX_ORDER + 2) * (GMXFMM_MAX_ORDER + 3)], binomial[GMXFMM_MAX_ORDER + 2];
-    real*  out = ops->flips;
+    const size_t size  = (size_t)(ops->order + 2) * (size_t)(ops->order + 3);
+    double*      below = room;
+    double *     b = below + size, *element = b + size, binomial[GMXFMM_MAX_ORDER + 2];
+    real*        out = ops->flips;
+    __builtin_memset(below, 0, 2 * size * sizeof(double));
+    below[0] = b[0] = 1;
     for (int n = 0; n <= ops->order + 1; n++)
     {
-        const int size = rot_flip_size(n);
+        const int num = rot_flip_size(n);
         if (n > 0)
         {
             rot_next_flip(n, below, b);
@@ -196,12 +209,12 @@ void fmm_rotation_tables(struct fmm_operators* ops)
         for (int kind = 0; kind < 3; kind++)
         {
             rot_flip_elements(n, b, (rot_flip_kind)kind, element);
-            for (int i = 0; i < size; i++)
+            for (int i = 0; i < num; i++)
             {
                 out[kind * ops->flip_size + i] = (real)element[i];
             }
         }
-        out += size;
+        out += num;
         __builtin_memcpy(below, b, (size_t)((n + 1) * (n + 1)) * sizeof(double));
     }
     for (int k = 0; k <= ops->order + 1; k++)

@@ -4,6 +4,7 @@
 #include "fmm/cpu/octree/operators.h"
 
 #include <math.h>
+#include <string.h>
 #include <omp.h>
 
 #define HARM_T double
@@ -42,16 +43,19 @@ void fmm_shift_tables(int p, const double* s, real* up, real* down)
     {
         c_maxCoef = (GMXFMM_MAX_ORDER + 1) * (GMXFMM_MAX_ORDER + 1)
     };
-    double inverse[c_maxCoef] = {0}, upsilon[2][c_maxCoef] = {{0}, {0}};
+    double inverse[c_maxCoef] = {0}, upsilon[c_maxCoef];
     harm_fill_inverse(p, inverse);
-    harm_add_upsilon(p, s[0], -s[1], s[2], 1.0, inverse, upsilon[0]);
-    harm_add_upsilon(p, -s[0], s[1], -s[2], 1.0, inverse, upsilon[1]);
-    for (int out = 0; out <= p; out++)
+    for (int is_up = 0; is_up < 2; is_up++)
     {
-        for (int in = 0; in <= p; in++)
+        const double sign = is_up ? 1 : -1;
+        memset(upsilon, 0, sizeof(upsilon));
+        harm_add_upsilon(p, sign * s[0], -sign * s[1], sign * s[2], 1.0, inverse, upsilon);
+        for (int out = 0; out <= p; out++)
         {
-            fill_blocks(p, upsilon[0], out, in, 1, up);
-            fill_blocks(p, upsilon[1], out, in, 0, down);
+            for (int in = 0; in <= p; in++)
+            {
+                fill_blocks(p, upsilon, out, in, is_up, is_up ? up : down);
+            }
         }
     }
 }

@@ -182,7 +182,7 @@ gmxfmm_status fmm_operators_create(gmxfmm_plan* plan)
     }
     if (ops->flips != NULL)
     {
-        fmm_rotation_tables(ops);
+        fmm_rotation_tables(ops, (double*)(void*)fmm_scratch_of(ops, 0).sum[0]);
     }
     ops->rows_by_degree = plan->far.m2l == GMXFMM_M2L_ROTATION;
     if (!ops->rows_by_degree)

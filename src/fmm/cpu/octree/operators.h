@@ -70,8 +70,8 @@ struct fmm_operators
     double (*partial)[8];             /* FMM_SHARES: strain */
 };
 
-/* Tables that depend on the order alone. */
-void fmm_rotation_tables(struct fmm_operators* ops);
+/* Tables that depend on the order alone; room: for 3 (p + 2) (p + 3) numbers. */
+void fmm_rotation_tables(struct fmm_operators* ops, double* room);
 
 /* Scratch of a thread. */
 fmm_scratch fmm_scratch_of(const struct fmm_operators* ops, int thread);

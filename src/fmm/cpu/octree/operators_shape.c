@@ -10,10 +10,9 @@
 #include "fmm/cpu/octree/shift.h"
 #include "fmm/math/theta.h"
 
-/* Theta(r) of degrees <= top, rounded. */
-static void fill_theta(int top, const double* r, real* theta)
+/* Theta(r) of degrees <= top, rounded; exact: room for them. */
+static void fill_theta(int top, const double* r, double* exact, real* theta)
 {
-    double exact[(2 * GMXFMM_MAX_ORDER + 2) * (2 * GMXFMM_MAX_ORDER + 2)];
     theta_fill(top, r, exact);
     for (int i = 0; i < harm_size(top); i++)
     {
@@ -39,6 +38,7 @@ void fmm_operators_set_shape(gmxfmm_plan* plan)
     struct fmm_operators* ops  = plan->cpu->ops;
     const fmm_tree*       tree = plan->domain.tree;
     const double*         cell = plan->domain.cells.cell;
+    double* const         room = (double*)(void*)fmm_scratch_of(ops, 0).sum[0];
     double                s[3];
     for (int v = 0; v < ops->num_vectors; v++)
     {
@@ -53,7 +53,7 @@ void fmm_operators_set_shape(gmxfmm_plan* plan)
         }
         if (ops->theta != NULL)
         {
-            fill_theta(2 * ops->order + 1, r, ops->theta + (size_t)v * ops->theta_row);
+            fill_theta(2 * ops->order + 1, r, room, ops->theta + (size_t)v * ops->theta_row);
         }
         if (ops->direction != NULL)
         {
