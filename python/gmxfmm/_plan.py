@@ -17,7 +17,7 @@ from ._results import DeviceStep, HostStep, Out, Step, Wanted, prepare
 _TYPES = header.enums["gmxfmm_precision"]
 _CAN = header.enums["gmxfmm_capability"]
 _STATUS = header.enums["gmxfmm_status"]
-_OUT_OF_ORDER, _REFUSED = _STATUS["GMXFMM_ERROR_ORDER"], _STATUS["GMXFMM_ERROR_OPTION"]
+_OUT_OF_ORDER, _REFUSED, _LEFT = (_STATUS["GMXFMM_ERROR_" + name] for name in ("ORDER", "OPTION", "LEFT"))
 _MESSAGE_SIZE = 512
 _TRIED_SIZE = 32  # enough, says gmxfmm_choose
 # A measured error is of far fields over forces, both of which are linear in the charges: where these, or lengths of the box
@@ -148,7 +148,7 @@ class Plan:
         except Error:
             self.close()
             raise
-        self._measured_error = info.measured_error
+        self._measured_error, self._extent = info.measured_error, np.array(info.extent)
         self._check_accuracy(info)
         self._then = (self._charges, None if self._box is None else np.linalg.inv(self._lattice(self._box)))
         self._steps_left = 0
@@ -431,8 +431,19 @@ class Plan:
     def _host_positions(self, positions: Any) -> np.ndarray:
         return numbers("positions", positions if type(positions) is np.ndarray else to_host("positions", positions), (self._n, 3), self._dtype)
 
+    def _has_spread(self) -> bool:
+        """Whether, along directions without images, what was measured was of other extents than the particles have that were just
+        assigned. Targets may be anywhere."""
+        if not self._measures or self._targets or (self._box is not None and self._periodic == (1, 1, 1)):
+            return False
+        now = np.array(self._info().extent)
+        return bool((np.abs(now - self._extent) > CHANGE * self._extent).any())
+
     def _assign_host(self, x: np.ndarray, address: int) -> None:
         self._call("assign", address)
+        if self._has_spread():
+            self._make_again(x)
+            self._call("assign", address)
         self._keep(x)
         self._steps_left = self._assign_every
 
@@ -453,6 +464,9 @@ class Plan:
             status = library.gmxfmm_assign(self._handle, view.pointer)
         if status:
             raise self._error(status)
+        if positions is not None and self._has_spread():
+            self._make_again(numbers("positions", to_host("positions", positions), (self._n, 3), self._dtype))
+            self._call("assign", view.pointer)
         self._keep(positions)
         self._steps_left = self._assign_every
 
@@ -491,7 +505,10 @@ class Plan:
     def _error(self, status: int) -> Error:
         if not self._handle:
             return Error("GMXFMM_ERROR_NULL", "the plan is closed")
-        return library_error(status, library.gmxfmm_message(self._handle).decode())
+        message = library.gmxfmm_message(self._handle).decode()
+        if status == _LEFT:
+            return Error("GMXFMM_ERROR_LEFT", message.replace("(assign)", "(a smaller assign_every, or assign=True)"), "assign_every")
+        return library_error(status, message)
 
     def _call(self, name: str, *arguments: Any) -> None:
         status = getattr(library, "gmxfmm_" + name)(self._handle, *arguments)

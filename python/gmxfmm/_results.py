@@ -13,8 +13,9 @@ from ._library import DeviceOutput, Error, Output
 
 ARRAYS = ("forces", "potential", "field")
 _MEMBERS = {"forces": "force", "potential": "potential", "field": "field"}
-# Of a device, in one block of double numbers: energies of near and far, the virial, and the status as an int
-_ENERGY, _VIRIAL, _STATUS, BLOCK = 0, 2, 11, 12
+# Of a device, in one block of double numbers: energies of near and far, the virial, the status as an int, and how far the worst
+# particle is outside its cell
+_ENERGY, _VIRIAL, _STATUS, _OUTSIDE, BLOCK = 0, 2, 11, 12, 13
 _IMMUTABLE = "arrays of JAX are never written to: leave it out"
 
 
@@ -39,7 +40,10 @@ class Step:
     virial     (3, 3), -1/2 sum r (x) F over pairs, unit of energy
     charge_gradient
                (k), of the energy by the parameters of Plan.set_charge_derivatives, in double precision
-    check()    of a device: waits, and raises Error if a position or charge was not finite or two charges stood at one place
+    outside    how far the worst particle is outside the cell that it was assigned to, in cells; 0: none is. A float; of a device an
+               array of no dimension
+    check()    of a device: waits, and raises Error if a position or charge was not finite, two charges stood at one place, or
+               particles had left their cells
     """
 
     forces: Any = None
@@ -64,6 +68,10 @@ class Step:
     @property
     def charge_gradient(self) -> Any:
         return self._gradient
+
+    @property
+    def outside(self) -> Any:
+        raise NotImplementedError
 
     def check(self) -> None:
         raise NotImplementedError
@@ -117,6 +125,10 @@ class HostStep(Step):
     def virial(self) -> Optional[np.ndarray]:
         return np.array(self._output.virial).reshape(3, 3) if self._wanted.virial else None
 
+    @property
+    def outside(self) -> float:
+        return self._output.outside
+
     def check(self) -> None:
         """A step of the host has raised what there was."""
 
@@ -139,6 +151,7 @@ class DeviceStep(Step):
         for name, pointer in pointers.items():
             setattr(output, _MEMBERS[name], pointer)
         output.status = block + 8 * _STATUS
+        output.outside = block + 8 * _OUTSIDE
         if wanted.energy:
             output.energy = block + 8 * _ENERGY
         if wanted.virial:
@@ -165,6 +178,10 @@ class DeviceStep(Step):
     def charge_gradient(self) -> Any:
         return None if self._gradient is None else self._numbers(self._gradient)
 
+    @property
+    def outside(self) -> Any:
+        return self._numbers(self._block)[_OUTSIDE]
+
     def check(self) -> None:
         check_blocks(self._key[2], self._block)
 
@@ -179,7 +196,9 @@ def check_blocks(door: Any, block: Any) -> None:
     name = STATUS.get(int(found[system]), "GMXFMM_ERROR_DEVICE")
     argument, cause = {"GMXFMM_ERROR_CHARGE": ("charges", "one is not finite"),
                        "GMXFMM_ERROR_COINCIDENT": ("positions", "two charges that do not exclude each other stand at one place"),
-                       "GMXFMM_ERROR_POSITION": ("positions", "one is not finite")}.get(name, (None, f"the step failed with {name}"))
+                       "GMXFMM_ERROR_POSITION": ("positions", "one is not finite"),
+                       "GMXFMM_ERROR_LEFT": ("assign_every", "particles have left their cells, and errors may be worse than promised: "
+                                                             "a smaller one, or a step with assign=True")}.get(name, (None, f"the step failed with {name}"))
     raise Error(name, (f"{argument}: {cause}" if argument else cause) + (f", in system {system}" if len(found) > 1 else ""), argument)
 
 

@@ -18,6 +18,11 @@
 #include "cuda/runtime/event.h"
 #include "cuda/slabs.h"
 
+extern "C"
+{
+#include "fmm/left.h"
+}
+
 enum
 {
     c_fewCells      = 8000,
@@ -608,9 +613,11 @@ static gmxfmm_status check_results(gmxfmm_plan* plan, const StepResults* results
     }
     if (results->bad_positions != c_none)
     {
-        return fmm_fail(plan, GMXFMM_ERROR_POSITION,
-                        "a position is not finite, is too far away, or has moved 100 cells since assign");
+        return results->left.outside == INFINITY
+                   ? fmm_left_lost(plan, results->farthest)
+                   : fmm_fail(plan, GMXFMM_ERROR_POSITION, "a position is not finite, or too far away");
     }
+    FMM_TRY(fmm_left_check(plan, &results->left, results->farthest));
     if (results->not_finite != c_none)
     {
         return plan->particles.num_targets == 0
@@ -655,6 +662,7 @@ gmxfmm_status fmm_device_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output
     {
         std::memcpy(output->virial, host.virial, sizeof(host.virial));
     }
+    output->outside = host.left.outside;
     plan->info.time_output += fmm_time() - begin; /* stages overlap: one time for all */
     return check_results(plan, &host);
 }

@@ -9,6 +9,11 @@
 #include "cuda/runtime/sums.h"
 #include "fmm/math/strain.h"
 
+extern "C"
+{
+#include "fmm/left.h"
+}
+
 enum
 {
     c_threads = 256,
@@ -41,6 +46,8 @@ struct OutputArgs
     double               f;          /* prefactor */
     int                  limited;    /* min_distance */
     double               background; /* 4 pi / 3 over the volume of the box in u^3 */
+    fmm_left_limits      limits;     /* of particles that have left their cells */
+    int                  fails;      /* whether more is an error */
     gmxfmm_device_output out;
 };
 
@@ -290,12 +297,33 @@ static __device__ void finish(const OutputArgs& a)
     }
 }
 
+/* What the sums say of particles that have left their cells, by one thread of a step; they begin anew. */
+static __device__ void finish_left(const OutputArgs& a)
+{
+    StepResults*   r       = a.results;
+    const LeftSums sums    = r->left_sums;
+    const double   largest = static_cast<double>(__uint_as_float(static_cast<unsigned>(sums.farthest >> 32)));
+    const fmm_left left    = {sums.now, sums.then, sums.charge2, fmm_left_outside(largest)};
+    r->left                = left;
+    r->farthest            = static_cast<int>(~static_cast<unsigned>(sums.farthest));
+    r->has_left            = a.fails && fmm_has_left(&a.limits, &left);
+    r->left_sums.now = r->left_sums.then = r->left_sums.charge2 = 0;
+    r->left_sums.farthest                                       = 0;
+    if (a.out.outside != NULL)
+    {
+        *a.out.outside = left.outside;
+    }
+}
+
+/* Also where nobody looks, a particle that has no expansion any more has left its cell. */
 __global__ void write_status(const StepResults* r, int* status)
 {
-    *status = r->bad_charge != c_none                               ? GMXFMM_ERROR_CHARGE
-              : r->bad_positions != c_none || r->unplaced != c_none ? GMXFMM_ERROR_POSITION
-              : r->not_finite != c_none                             ? GMXFMM_ERROR_COINCIDENT
-                                                                    : GMXFMM_OK;
+    const bool lost = r->bad_positions != c_none && r->left.outside == INFINITY;
+    *status         = r->bad_charge != c_none                                          ? GMXFMM_ERROR_CHARGE
+                      : r->unplaced != c_none || (r->bad_positions != c_none && !lost) ? GMXFMM_ERROR_POSITION
+                      : lost || r->has_left                                            ? GMXFMM_ERROR_LEFT
+                      : r->not_finite != c_none                                        ? GMXFMM_ERROR_COINCIDENT
+                                                                                       : GMXFMM_OK;
 }
 
 template <class R>
@@ -312,6 +340,10 @@ __global__ void __launch_bounds__(c_threads) write_output(OutputArgs            
                                                           const Vec4<R>*                     near,
                                                           const Vec4<R>*                     far)
 {
+    if (blockIdx.x == gridDim.x - 1 && threadIdx.x == c_threads - 1) /* rarely one that has a particle */
+    {
+        finish_left(a);
+    }
     double       surface_field[3] = {0, 0, 0};
     const double inverse_u        = a.box->inverse_u;
     const double one = a.near_unit, two = one * one; /* units of 1/r and 1/r^2 */
@@ -432,6 +464,8 @@ static OutputArgs make_args(const gmxfmm_plan* plan, const gmxfmm_device_output*
     a.limited       = plan->options.min_distance > 0;
     a.total_charge  = d->charge_results.as<ChargeResults>()->total;
     a.background    = 4 * FMM_PI / 3 / plan->domain.cells.box_volume;
+    a.limits        = fmm_left_limits_of(plan);
+    a.fails         = plan->options.check == GMXFMM_CHECK_ERROR;
     a.out           = *output;
     return a;
 }

@@ -12,6 +12,7 @@ extern "C"
 #include "fmm/geometry/lattice.h"
 #include "fmm/geometry/tree_leaves.h"
 #include "fmm/clock.h"
+#include "fmm/math/left.h"
 #include "fmm/state.h"
 #include "fmm/status.h"
 }
@@ -109,6 +110,15 @@ struct alignas(16) Anchor
     double charge;
 };
 
+/* Particles that have left their cells (fmm/math/left.h): sums of fmm_left over blocks of permute, which write_output
+ * takes and sets to zero; farthest: its largest coordinate in its cell, the bits of a float, before 2^32 - 1 less its
+ * number. */
+struct LeftSums
+{
+    double             now, then, charge2;
+    unsigned long long farthest;
+};
+
 /* What a step leaves on the device in addition to the arrays. */
 struct StepResults
 {
@@ -124,6 +134,10 @@ struct StepResults
     int bad_charge;
     /* counters of finished blocks, zero between kernels */
     unsigned moments_done, p2m_done, output_done, gradient_done;
+    LeftSums left_sums; /* zero between steps */
+    fmm_left left;      /* what they were */
+    int      farthest;  /* the worst particle */
+    int      has_left;  /* 1: errors may be worse than promised, and that is an error */
 };
 
 /* Results of the kernel that sums the charges, on the device: captured graphs read them there at each launch. */

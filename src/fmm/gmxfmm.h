@@ -63,6 +63,7 @@ typedef enum
     GMXFMM_ERROR_MEMORY,      /* allocation failed */
     GMXFMM_ERROR_DEVICE,      /* a device or its runtime failed */
     GMXFMM_ERROR_COMM,        /* a communicator failed (gmxfmm_parallel.h) */
+    GMXFMM_ERROR_LEFT,        /* particles have left the cells that they were assigned to: assign again */
     GMXFMM_NUM_STATUS
 } gmxfmm_status;
 
@@ -113,6 +114,14 @@ typedef enum
     GMXFMM_PARTICLE = 0, /* batches of targets with clusters of sources, O(N log N) */
     GMXFMM_DUAL          /* clusters with clusters: faster at moderate accuracies, O(N) */
 } gmxfmm_traversal;
+
+/* What a step does about particles that have left the cells that they were assigned to. */
+typedef enum
+{
+    GMXFMM_CHECK_ERROR = 0, /* fails, where errors may be more than twice what was asked */
+    GMXFMM_CHECK_REPORT,    /* says how far the worst one is outside */
+    GMXFMM_CHECK_OFF        /* does not look */
+} gmxfmm_check;
 
 /* All options; gmxfmm_default_options() fills in the defaults given in brackets; [auto] is GMXFMM_AUTO. */
 typedef struct
@@ -165,6 +174,7 @@ typedef struct
     int periodic[3]; /* [0] 1: along this box vector; all 0: along all, or none as boundary says. Two of them: a slab,
                       * open along the normal of their plane; one: a wire; whatever other vectors are. They have no
                       * boundary to choose, and no background: docs/theory.md (40), (45) */
+    gmxfmm_check check; /* [ERROR] of particles that have left their cells since assign; of 100 cells always an error */
 } gmxfmm_options;
 
 /* What execute is asked for. NULL or 0 leaves a thing out, and the time it takes. Arrays are in the caller's order
@@ -180,6 +190,8 @@ typedef struct
     double energy_near, energy_far, virial[9]; /* results */
     /* dE/dlambda of the parameters of gmxfmm_set_charge_derivatives, one each: a charge's is f phi, so f sum dq phi */
     double* charge_gradient;
+    double  outside; /* result, always: how far the worst particle is outside its cell, in cells; 0: none is (also of
+                      * the treecode, and with check = off), INFINITY: 100 or more */
 } gmxfmm_output;
 
 /* Stages of a step on a device, for measurements. */
@@ -200,11 +212,12 @@ typedef struct
     void*    potential;   /* phi, n */
     double*  energy;      /* 2: near, far */
     double*  virial;      /* 9 */
-    int*     status;      /* a gmxfmm_status: OK, CHARGE, POSITION or COINCIDENT, as execute would return */
+    int*     status;      /* a gmxfmm_status: OK, CHARGE, POSITION, COINCIDENT or LEFT, as execute would return */
     unsigned stages;      /* 0: all; otherwise those whose bits are set, with what earlier calls left of the others */
     void*    arrays_done; /* a cudaEvent_t that is recorded when the arrays are written; what energy and virial take
                            * beside them comes after it, at the lowest priority; external in a graph */
     double* charge_gradient; /* as of gmxfmm_output; after arrays_done */
+    double* outside;         /* 1, as of gmxfmm_output */
 } gmxfmm_device_output;
 
 /* What a plan does, after options and automatic choices; times in seconds, sums over all executes since the last reset.
@@ -224,22 +237,25 @@ typedef struct
     double           near_particles;  /* mean number of particles in the near set */
     double           near_range;      /* every pair closer than this at assign is in the near field */
     double           predicted_error; /* a model's: relative RMS error of forces (treecode: of potential or field) */
-    double           measured_error;  /* the same, by create_measured or a treecode; NAN: not of what is set now */
-    double           theta, pairs_per_target; /* the treecode's, known after the first assign; evaluations, mean */
-    int              degree, leaf, num_clusters;
-    int              num_threads;
-    const char*      simd;  /* level of x86-64 whose instructions compute: v2, v3, v4; "": a GPU, or one processor's */
-    size_t           bytes; /* memory held by the plan */
-    int64_t          num_executes, num_spectra; /* the latter: times that lattice sums were computed */
-    double           time_assign, time_spectra, time_permute, time_near, time_p2m, time_l2p, time_output;
-    double           time_m2l;           /* by cells: transforms and product; octree: with the lattice at the roots */
-    double           time_m2m, time_l2l; /* octree */
-    double           time_charges, time_sums; /* treecode: modified charges of clusters; sums */
-    int              num_devices, devices[8]; /* GPUs that share a step, at most those asked for; 0: the CPU */
-    double           shares[8];               /* of the near field on each (FMM) */
-    const char*      devices_note;            /* devices that are not used, or not for the far field, and why; or "" */
-    double           far_shares[8];           /* of the far field on each (FMM) */
-    int              zero_forces; /* 1: measured_error is relative to f (mean |q| / spacing)^2, the forces being zero */
+    double           measured_error;  /* the same, by create_measured or a treecode; NAN: not of what is set now, nor of
+                                       * an open direction whose extent differs by more than a tenth */
+    double      theta, pairs_per_target; /* the treecode's, known after the first assign; evaluations, mean */
+    int         degree, leaf, num_clusters;
+    int         num_threads;
+    const char* simd;  /* level of x86-64 whose instructions compute: v2, v3, v4; "": a GPU, or one processor's */
+    size_t      bytes; /* memory held by the plan */
+    int64_t     num_executes, num_spectra; /* the latter: times that lattice sums were computed */
+    double      time_assign, time_spectra, time_permute, time_near, time_p2m, time_l2p, time_output;
+    double      time_m2l;                /* by cells: transforms and product; octree: with the lattice at the roots */
+    double      time_m2m, time_l2l;      /* octree */
+    double      time_charges, time_sums; /* treecode: modified charges of clusters; sums */
+    int         num_devices, devices[8]; /* GPUs that share a step, at most those asked for; 0: the CPU */
+    double      shares[8];               /* of the near field on each (FMM) */
+    const char* devices_note;            /* devices that are not used, or not for the far field, and why; or "" */
+    double      far_shares[8];           /* of the far field on each (FMM) */
+    double      extent[3]; /* of particles and targets at assign along the open directions of an open system, a slab
+                            * or a wire, in the order of its own axes; 0: along others (FMM) */
+    int zero_forces;       /* 1: measured_error is relative to f (mean |q| / spacing)^2, the forces being zero */
 } gmxfmm_info;
 
 /* What a plan can do: bits of gmxfmm_capabilities(). */
@@ -326,7 +342,10 @@ GMXFMM_API gmxfmm_status gmxfmm_set_targets(gmxfmm_plan* plan, int64_t n, const 
 GMXFMM_API gmxfmm_status gmxfmm_assign(gmxfmm_plan* plan, const void* x);
 
 /* Computes what output asks for at x[3n], in any images. Particles should not have moved more than a fraction of a cell
- * since assign. Errors: NULL, OPTION, ORDER, POSITION, COINCIDENT (both found after the fact, in the results). */
+ * since assign: output->outside says how far. Where errors may be more than twice what was asked, for the measured
+ * error (or the predicted one) and as far as particles are from the centres of their cells, or one is outside by half a
+ * cell (ws = 2: one), that is the error LEFT, unless options.check says otherwise. Errors: NULL, OPTION, ORDER,
+ * POSITION, LEFT, COINCIDENT (found after the fact, in the results). */
 GMXFMM_API gmxfmm_status gmxfmm_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* output);
 
 /* A step of a plan with device = CUDA on the caller's stream (a cudaStream_t; NULL: the legacy default stream): x[3n]

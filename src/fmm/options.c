@@ -60,6 +60,13 @@ void gmxfmm_default_options_of_size(gmxfmm_options* options, size_t size)
     }
 }
 
+double fmm_default_accuracy(void)
+{
+    gmxfmm_options standard;
+    set_defaults(&standard);
+    return standard.accuracy;
+}
+
 gmxfmm_status fmm_take_options(gmxfmm_options* own, const gmxfmm_options* given, char* message, size_t size)
 {
     set_defaults(own);

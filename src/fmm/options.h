@@ -20,6 +20,9 @@ void          fmm_give_options(gmxfmm_options* given, const gmxfmm_options* own)
  * DEVICE. */
 gmxfmm_status fmm_check_options(const gmxfmm_options* options, char* message, size_t size);
 
+/* The accuracy that is asked for where none is given. */
+double fmm_default_accuracy(void);
+
 /* Whether there are images along each of the caller's box vectors. */
 void fmm_periodic_of(const gmxfmm_options* options, int periodic[3]);
 

@@ -13,6 +13,7 @@
 #include "fmm/domain.h"
 #include "fmm/far_field.h"
 #include "fmm/frame.h"
+#include "fmm/left.h"
 #include "fmm/options.h"
 #include "fmm/parallel/ranks.h"
 #include "fmm/particles.h"
@@ -22,6 +23,9 @@
 #include "fmm/state.h"
 #include "fmm/status.h"
 #include "fmm/tune_plan.h"
+
+/* An error that was measured is that of extents and edges of cells that differ by less. */
+static const double c_change = 0.1;
 
 void gmxfmm_destroy(gmxfmm_plan* plan)
 {
@@ -300,6 +304,10 @@ gmxfmm_status gmxfmm_assign(gmxfmm_plan* plan, const void* x)
     status            = status == GMXFMM_OK ? fmm_tune_particles(plan, &x) : status;
     status            = status == GMXFMM_OK ? follow_domain(plan) : status;
     status            = status == GMXFMM_OK ? fmm_particles_assign(plan, x) : status;
+    if (status == GMXFMM_OK && plan->backend->set_grid != NULL)
+    {
+        fmm_left_follow(plan);
+    }
     plan->info.time_assign += fmm_time() - begin;
     return status;
 }
@@ -452,11 +460,28 @@ gmxfmm_status gmxfmm_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* ou
         return status;
     }
     plan->info.num_executes++;
-    status = plan->backend->execute(plan, x, output);
+    output->outside = 0;
+    status          = plan->backend->execute(plan, x, output);
     if (!plan->backend->turns)
     {
         fmm_frame_results(plan, output, num_targets(plan));
     }
+    return status;
+}
+
+/* Makes what a step finds no error, until the check that it was is set again. */
+static gmxfmm_check only_report(gmxfmm_plan* plan)
+{
+    const gmxfmm_check before = plan->options.check;
+    plan->options.check       = before == GMXFMM_CHECK_ERROR ? GMXFMM_CHECK_REPORT : before;
+    return before;
+}
+
+gmxfmm_status fmm_execute_anyway(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
+{
+    const gmxfmm_check  check  = only_report(plan);
+    const gmxfmm_status status = gmxfmm_execute(plan, x, output);
+    plan->options.check        = check;
     return status;
 }
 
@@ -467,7 +492,10 @@ int fmm_can_time_steps(const gmxfmm_plan* plan)
 
 gmxfmm_status fmm_time_steps(gmxfmm_plan* plan, const void* x, int num, double* seconds)
 {
-    return plan->backend->time_steps(plan, x, num, seconds);
+    const gmxfmm_check  check  = only_report(plan);
+    const gmxfmm_status status = plan->backend->time_steps(plan, x, num, seconds);
+    plan->options.check        = check;
+    return status;
 }
 
 int fmm_can_shift_cells(const gmxfmm_plan* plan)
@@ -608,29 +636,50 @@ static int depth_of(const gmxfmm_plan* plan)
 /* What an error belongs to that is measured of the plan as it is. */
 static fmm_measured measured_now(const gmxfmm_plan* plan, double error)
 {
-    const int*         n   = plan->domain.grid;
-    const fmm_measured now = {.error           = error,
-                              .charges_version = plan->charges.version,
-                              .pairs_version   = plan->particles.pairs_version,
-                              .order           = plan->far.order,
-                              .separation      = plan->domain.separation,
-                              .grid            = {n[0], n[1], n[2]},
-                              .depth           = depth_of(plan)};
+    const int*         n    = plan->domain.grid;
+    const double*      wide = plan->tuning.extent;
+    const fmm_measured now  = {.error           = error,
+                               .charges_version = plan->charges.version,
+                               .pairs_version   = plan->particles.pairs_version,
+                               .order           = plan->far.order,
+                               .separation      = plan->domain.separation,
+                               .grid            = {n[0], n[1], n[2]},
+                               .depth           = depth_of(plan),
+                               .extent          = {wide[0], wide[1], wide[2]},
+                               .edge            = plan->tuning.target_edge};
     return now;
 }
 
-void fmm_set_measured_error(gmxfmm_plan* plan, double error, int zero_forces)
+void fmm_set_measured_error(gmxfmm_plan* plan, double error, double asked, int zero_forces)
 {
     plan->measured             = measured_now(plan, error);
+    plan->measured.asked       = asked;
     plan->measured.zero_forces = zero_forces;
 }
 
-/* The measured error, as long as it is that of the plan as it is; not a number: there is none. */
-static double measured_error(const gmxfmm_plan* plan)
+/* Whether a length is what it was. */
+static int is_like(double now, double then)
+{
+    return fabs(now - then) <= c_change * then;
+}
+
+/* Whether cells are those of a measurement. Along open directions there are as many as particles take: these have to be
+ * as far apart as they were. */
+static int has_cells_of(const gmxfmm_plan* plan, const fmm_measured* then, const fmm_measured* now)
+{
+    int same = then->separation == now->separation && then->depth == now->depth && is_like(now->edge, then->edge);
+    for (int d = 0; d < 3; d++)
+    {
+        same = same &&
+               (plan->domain.periodic[d] ? then->grid[d] == now->grid[d] : is_like(now->extent[d], then->extent[d]));
+    }
+    return same;
+}
+
+double fmm_measured_error(const gmxfmm_plan* plan)
 {
     const fmm_measured *then = &plan->measured, now = measured_now(plan, then->error);
-    const int           same_settings = then->order == now.order && then->separation == now.separation &&
-                              then->depth == now.depth && memcmp(then->grid, now.grid, sizeof(now.grid)) == 0;
+    const int           same_settings = then->order == now.order && has_cells_of(plan, then, &now);
     return same_settings && then->charges_version == now.charges_version && then->pairs_version == now.pairs_version
                ? then->error
                : NAN;
@@ -663,7 +712,7 @@ gmxfmm_status gmxfmm_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
     info->near_particles      = near_particles(plan);
     info->near_range          = near_range(plan);
     info->predicted_error     = plan->far.predicted_error;
-    info->measured_error      = measured_error(plan);
+    info->measured_error      = fmm_measured_error(plan);
     info->num_threads         = plan->num_threads;
     info->simd                = plan->backend->device == GMXFMM_CPU ? fmm_simd_level_name(plan->level) : "";
     info->num_devices         = plan->backend->device == GMXFMM_CPU ? 0 : 1;
@@ -671,6 +720,7 @@ gmxfmm_status gmxfmm_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
     info->devices_note        = "";
     info->bytes               = plan->bytes;
     info->zero_forces         = isfinite(info->measured_error) && plan->measured.zero_forces;
+    memcpy(info->extent, plan->tuning.extent, sizeof(info->extent));
     memcpy(info->grid, d->grid, sizeof(info->grid));
     fmm_frame_order_back(plan, info->grid);
     if (plan->backend->get_info != NULL)

@@ -24,14 +24,20 @@ gmxfmm_status fmm_create_with_errors(gmxfmm_plan**            plan,
 /* The vectors box[9] of the cells of a plan with these options, periodic along all: the caller's if they are short
  * enough, or else others of the same lattice. */
 void fmm_box_of_cells(const gmxfmm_options* options, const double* given, double* box);
+/* As gmxfmm_execute, also where particles have left their cells: what that costs is measured. */
+gmxfmm_status fmm_execute_anyway(gmxfmm_plan* plan, const void* x, gmxfmm_output* output);
 
 /* Whether steps without the copies of execute can be timed (on a GPU), and the time of one of num, s. Errors: as
  * execute. */
 int           fmm_can_time_steps(const gmxfmm_plan* plan);
 gmxfmm_status fmm_time_steps(gmxfmm_plan* plan, const void* x, int num, double* seconds);
 
-/* Keeps the error that was measured of the plan as it is, and whether it is relative to the natural unit of forces. */
-void fmm_set_measured_error(gmxfmm_plan* plan, double error, int zero_forces);
+/* Keeps the error that was measured of the plan as it is, the accuracy that was asked for, INFINITY if none was, and
+ * whether the error is relative to the natural unit of forces. */
+void fmm_set_measured_error(gmxfmm_plan* plan, double error, double asked, int zero_forces);
+
+/* That error as long as it is of the plan as it is; NAN: there is none. */
+double fmm_measured_error(const gmxfmm_plan* plan);
 
 /* Whether forces are the same wherever the cells are: of systems that are periodic along any direction. */
 int fmm_can_shift_cells(const gmxfmm_plan* plan);

@@ -130,15 +130,26 @@ typedef struct
     double target_edge;    /* open: of a cell, as chosen; the grid follows the particles */
     double compared_cells; /* open: of one level, when that was done: with many more it is done again */
     double tree_gain;      /* cost of cells of one level over that of an octree, by the model; 0: not compared */
+    double extent[3];      /* of particles and targets at assign, along open directions; 0 along others */
 } fmm_tuning;
+
+/* What particles spread evenly over these cells would have of the sum by which a step finds those that have left their
+ * own (left.c). */
+typedef struct
+{
+    int64_t cells_version; /* of the domain; 0: nothing was computed */
+    int     order;
+    double  even; /* of fmm_left_limits */
+} fmm_spread;
 
 /* An error that was measured, and what it was measured of (plan.c). */
 typedef struct
 {
-    double  error;
+    double  error, asked;                   /* asked: the accuracy, INFINITY: none was */
     int64_t charges_version, pairs_version; /* 0: nothing was measured */
     int     order, separation, grid[3], depth;
     int     zero_forces; /* as of gmxfmm_info */
+    double  extent[3], edge; /* fmm_tuning.extent and target_edge */
 } fmm_measured;
 
 struct gmxfmm_plan
@@ -159,6 +170,7 @@ struct gmxfmm_plan
     fmm_charge_derivatives derivatives;
     fmm_far_field          far;
     fmm_tuning             tuning;
+    fmm_spread             spread;
     fmm_measured           measured;
     int measures; /* 1: what measures itself, a treecode, does so even if there is nothing to choose */
 

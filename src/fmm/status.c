@@ -23,6 +23,7 @@ static const char* const c_text[GMXFMM_NUM_STATUS] = {
     [GMXFMM_ERROR_MEMORY]      = "out of memory",
     [GMXFMM_ERROR_DEVICE]      = "the device failed",
     [GMXFMM_ERROR_COMM]        = "the communicator of several ranks failed",
+    [GMXFMM_ERROR_LEFT]        = "particles have left their cells: assign again",
 };
 
 static const char* const c_m2l[] = {"auto", "fft", "rotation", "symmetric", "dynamic", "naive"};

@@ -230,6 +230,10 @@ static gmxfmm_status find_extent(gmxfmm_plan* plan, const void** x, double* low,
     {
         low[d] = high[d] = 0;
     }
+    for (int d = 0; d < 3; d++)
+    {
+        plan->tuning.extent[d] = plan->domain.periodic[d] ? 0 : high[d] - low[d];
+    }
     return status;
 }
 

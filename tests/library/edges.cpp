@@ -209,8 +209,10 @@ TEST_P(Edges, TinyGrids)
  * Expansions reach 1.2 instead of 0.87 edges, so that order 20 truncates below 1e-7 instead of 1e-11. */
 TEST_P(Edges, DriftedParticlesAtHighOrder)
 {
-    System s = water(boxOfVolume(GetParam().box, 8), 3);
-    Plan   plan(s, pathOptions(GetParam(), 20, fewCells(GetParam()), 2));
+    System         s       = water(boxOfVolume(GetParam().box, 8), 3);
+    gmxfmm_options options = pathOptions(GetParam(), 20, fewCells(GetParam()), 2);
+    options.check          = GMXFMM_CHECK_REPORT; /* it is, without one, an error */
+    Plan   plan(s, options);
     Random random(5);
     System moved = s;
     for (std::size_t i = 0; i < s.size(); i += 3)
@@ -229,8 +231,10 @@ TEST_P(Edges, DriftedParticlesAtHighOrder)
  * of the two to the power of order + 1 when every particle drifts as far as this: 15 at order 8 in cells of 0.5 nm. */
 TEST_P(Edges, DriftedParticlesAtDefaultAccuracy)
 {
-    System s = water(boxOfVolume(GetParam().box, 12), 3);
-    Plan   plan(s, defaults());
+    System         s       = water(boxOfVolume(GetParam().box, 12), 3);
+    gmxfmm_options options = defaults();
+    options.check          = GMXFMM_CHECK_REPORT; /* it is, without one, an error */
+    Plan   plan(s, options);
     Random random(5);
     System moved = s;
     for (std::size_t i = 0; i < s.size(); i += 3)

@@ -336,7 +336,9 @@ TEST_P(ExclusionList, HoldsBetweenAssigns)
             s.exclude(0, j);
         }
     }
-    Plan   plan(s, methodOptions(GetParam(), 18, isSlow(GetParam()) ? 4 : cells, 2));
+    gmxfmm_options options = methodOptions(GetParam(), 18, isSlow(GetParam()) ? 4 : cells, 2);
+    options.check          = GMXFMM_CHECK_REPORT; /* it is, without one, an error */
+    Plan   plan(s, options);
     System moved = s;
     Random random(12);
     for (double& x : moved.x)

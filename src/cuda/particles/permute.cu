@@ -10,6 +10,14 @@ enum
     c_numMoments = 12
 };
 
+/* How particles that have left their cells are found. */
+struct LeftArgs
+{
+    int   exponent; /* of |y|^2; 0: nobody looks */
+    float scale;    /* 1 / a^2, units u */
+    bool  skewed;   /* cells have no right angles */
+};
+
 struct PermuteArgs
 {
     Geometry              g;
@@ -24,6 +32,7 @@ struct PermuteArgs
     const ChargeResults*  charges;
     const int*            cell_start;
     PositionCopies        copies;
+    LeftArgs              left;
 };
 
 /* Whether a position is so many boxes away that cells would cost it digits. */
@@ -45,20 +54,121 @@ static __device__ inline void into_box(const Geometry& g, const BoxValues* box, 
     fmm_in_cells(box->origin, box->to_cells, image, t);
 }
 
+/* A particle's part of LeftSums. */
+struct LeftPart
+{
+    float now, then, largest; /* w, and the largest coordinate in the cell */
+};
+
+/* w of a vector in units of the cell's edge. */
+static __device__ float left_weight(const LeftArgs& a, const double* y, float inverse_edge)
+{
+    const float y0 = static_cast<float>(y[0]) * inverse_edge, y1 = static_cast<float>(y[1]) * inverse_edge,
+                y2    = static_cast<float>(y[2]) * inverse_edge;
+    const float ratio = (y0 * y0 + y1 * y1 + y2 * y2) * a.scale, most = static_cast<float>(FMM_LEFT_MOST);
+    float       base = ratio < most ? ratio : most, w = 1;
+    for (int bits = a.exponent; bits > 0; bits >>= 1)
+    {
+        w *= bits & 1 ? base : 1;
+        base *= base;
+    }
+    return w;
+}
+
+/* Of a particle at t in its cell, in cells of the last level, Cartesian y. */
+static __device__ LeftPart
+left_part(const PermuteArgs& a, const Anchor& anchor, const double* t, const double* y, double edge)
+{
+    const float  inverse_edge = static_cast<float>(1 / edge);
+    const double at[3]        = {static_cast<double>(anchor.reference[0]), static_cast<double>(anchor.reference[1]),
+                                 static_cast<double>(anchor.reference[2])};
+    double       then[3];
+    LeftPart     part;
+    fmm_cartesian(a.box->cell, at, then);
+    part.now     = left_weight(a.left, y, inverse_edge);
+    part.then    = left_weight(a.left, then, inverse_edge);
+    part.largest = 0;
+    for (int d = 0; d < 3 && !a.left.skewed; d++)
+    {
+        part.largest = fmaxf(part.largest, fabsf(static_cast<float>(t[d])) * inverse_edge);
+    }
+    for (int v = 0; v < FMM_VORONOI && a.left.skewed; v++)
+    {
+        const double* face = a.box->cell_voronoi.vectors[v];
+        const float   f0 = static_cast<float>(face[0]), f1 = static_cast<float>(face[1]),
+                    f2 = static_cast<float>(face[2]);
+        const float along =
+            static_cast<float>(y[0]) * f0 + static_cast<float>(y[1]) * f1 + static_cast<float>(y[2]) * f2;
+        part.largest = fmaxf(part.largest, along / (f0 * f0 + f1 * f1 + f2 * f2));
+    }
+    return part;
+}
+
+/* Of numbers that are not negative, bits are in the order of the numbers; of two the particle of lower number. */
+static __device__ unsigned long long farthest_key(const LeftPart& part, unsigned particle)
+{
+    return static_cast<unsigned long long>(__float_as_uint(part.largest)) << 32 | (~particle);
+}
+
+/* Adds the parts of a block's particles, with squares of their charges, to the sums. All threads must call this. */
+static __device__ void add_left(const LeftPart& part, double charge, unsigned particle, LeftSums* to)
+{
+    constexpr int                 c_warps = c_threads / 32;
+    __shared__ double             sums[c_warps][3];
+    __shared__ unsigned long long worst[c_warps];
+    const double                  q2 = charge * charge;
+    double             sum[3]        = {q2 * static_cast<double>(part.now), q2 * static_cast<double>(part.then), q2};
+    unsigned long long farthest      = farthest_key(part, particle);
+    for (int step = 16; step > 0; step /= 2)
+    {
+        for (int k = 0; k < 3; k++)
+        {
+            sum[k] += __shfl_down_sync(0xffffffffu, sum[k], step);
+        }
+        const unsigned long long other = __shfl_down_sync(0xffffffffu, farthest, step);
+        farthest                       = other > farthest ? other : farthest;
+    }
+    const int warp = static_cast<int>(threadIdx.x / 32);
+    if (threadIdx.x % 32 == 0)
+    {
+        worst[warp] = farthest;
+        for (int k = 0; k < 3; k++)
+        {
+            sums[warp][k] = sum[k];
+        }
+    }
+    __syncthreads();
+    if (threadIdx.x < 3)
+    {
+        double total = 0;
+        for (int w = 0; w < c_warps; w++)
+        {
+            total += sums[w][threadIdx.x];
+        }
+        atomicAdd(threadIdx.x == 0 ? &to->now : threadIdx.x == 1 ? &to->then : &to->charge2, total);
+    }
+    if (threadIdx.x == 32)
+    {
+        for (int w = 1; w < c_warps; w++)
+        {
+            farthest = worst[w] > worst[0] ? worst[w] : worst[0];
+            worst[0] = farthest;
+        }
+        if (__uint_as_float(static_cast<unsigned>(worst[0] >> 32)) > 0.5f)
+        {
+            atomicMax(&to->farthest, worst[0]);
+        }
+    }
+}
+
 /* Position of a particle relative to its cell's centre, of the image nearest to its position at assign. places: NULL,
  * or the caller's numbers in the same order, for P2P. scaled: of leaves of several levels, the same in their units.
  * SEND: there are copies; neighbouring threads store neighbouring particles there, so that the way to another device is
  * used well. */
 template <class R, class X, bool SEND>
-__global__ void __launch_bounds__(c_threads)
-    permute(const __grid_constant__ PermuteArgs a, const X* x, Vec4<R>* xq, Vec4<R>* places, Vec4<R>* scaled)
+static __device__ LeftPart place_particle(
+    const PermuteArgs& a, const Anchor& anchor, int s, const X* x, Vec4<R>* xq, Vec4<R>* places, Vec4<R>* scaled)
 {
-    const int s = static_cast<int>(blockIdx.x * c_threads + threadIdx.x);
-    if (s >= a.n)
-    {
-        return;
-    }
-    const Anchor anchor  = a.anchor[s];
     const X*     place   = x + 3 * static_cast<size_t>(a.sorted[s]);
     const double from[3] = {static_cast<double>(place[0]), static_cast<double>(place[1]),
                             static_cast<double>(place[2])};
@@ -84,10 +194,17 @@ __global__ void __launch_bounds__(c_threads)
         t[d] -= a.g.n[d] * rint((t[d] - static_cast<double>(anchor.reference[d])) * a.inverse_n[d]);
     }
     fmm_cartesian(a.box->cell, t, y);
+    LeftPart left = {0, 0, 0};
+    if (a.left.exponent > 0)
+    {
+        left = left_part(a, anchor, t, y, edge);
+    }
     /* A position too far from the cell becomes NaN, and so do the forces; by this NaN write_output tells the error from
      * coincident particles. */
     if (!(fabs(y[0]) < far_away && fabs(y[1]) < far_away && fabs(y[2]) < far_away))
     {
+        const bool finite = fabs(from[0]) + fabs(from[1]) + fabs(from[2]) < INFINITY;
+        left.largest      = finite ? INFINITY : 0; /* tells the two apart */
         y[0] = y[1] = y[2] = nan("");
     }
     if (s == 0)
@@ -115,6 +232,32 @@ __global__ void __launch_bounds__(c_threads)
     {
         places[s] = {static_cast<R>(from[0] * a.place_scale), static_cast<R>(from[1] * a.place_scale),
                      static_cast<R>(from[2] * a.place_scale), q};
+    }
+    return left;
+}
+
+template <class R, class X, bool SEND>
+__global__ void __launch_bounds__(c_threads)
+    permute(const __grid_constant__ PermuteArgs a, const X* x, Vec4<R>* xq, Vec4<R>* places, Vec4<R>* scaled)
+{
+    const int s      = static_cast<int>(blockIdx.x * c_threads + threadIdx.x);
+    LeftPart  left   = {0, 0, 0};
+    double    charge = 0;
+    unsigned  number = 0;
+    if (s < a.n)
+    {
+        const Anchor anchor = a.anchor[s];
+        charge              = anchor.charge;
+        number              = static_cast<unsigned>(a.sorted[s]);
+        left                = place_particle<R, X, SEND>(a, anchor, s, x, xq, places, scaled);
+    }
+    if (a.left.exponent > 0)
+    {
+        add_left(left, charge, number, &a.results->left_sums);
+    }
+    else if (left.largest > 0) /* it is lost, which is an error in any case */
+    {
+        atomicMax(&a.results->left_sums.farthest, farthest_key(left, number));
     }
 }
 
@@ -170,6 +313,18 @@ __global__ void __launch_bounds__(c_threads) moments(MomentsArgs a, const X* x, 
     }
 }
 
+/* Targets stay where they are. */
+static LeftArgs left_args(const gmxfmm_plan* plan, const ParticleSet* set)
+{
+    const fmm_cells* c     = &plan->domain.cells;
+    const bool       looks = plan->options.check != GMXFMM_CHECK_OFF && set == &plan->device->sources;
+    LeftArgs         a;
+    a.exponent = looks ? plan->far.order + 1 : 0;
+    a.scale    = static_cast<float>(1 / (FMM_LEFT_A2 * c->lambda * c->lambda));
+    a.skewed   = !c->rectangular;
+    return a;
+}
+
 template <class R, class X>
 static gmxfmm_status
 launch(gmxfmm_plan* plan, const ParticleSet* set, const void* x, const PositionCopies& copies, cudaStream_t stream)
@@ -189,6 +344,7 @@ launch(gmxfmm_plan* plan, const ParticleSet* set, const void* x, const PositionC
     a.place_scale = fmm_has_places(plan) ? fmm_place_scale(plan) : 0;
     a.cell_start  = set->cell_start.as<int>();
     a.copies      = copies;
+    a.left        = left_args(plan, set);
     for (int i = 0; i < 3; i++)
     {
         a.inverse_n[i] = a.g.periodic[i] ? 1.0 / a.g.n[i] : 0; /* no period is taken off */

@@ -73,6 +73,33 @@ __global__ void find_cells(const __grid_constant__ Geometry g,
     }
 }
 
+/* The position of each particle of a sorted set in its leaf of several levels, in cells of the last one. */
+template <class X>
+__global__ void find_in_leaves(const BoxValues*      box,
+                               const X*              x,
+                               int                   n,
+                               const int*            sorted,
+                               const int*            cell_of,
+                               const fmm_leaf_place* leaves,
+                               float*                reference)
+{
+    const int s = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+    if (s >= n)
+    {
+        return;
+    }
+    const size_t         i       = static_cast<size_t>(sorted[s]);
+    const fmm_leaf_place leaf    = leaves[cell_of[s]];
+    const double         from[3] = {static_cast<double>(x[3 * i]), static_cast<double>(x[3 * i + 1]),
+                                    static_cast<double>(x[3 * i + 2])};
+    double               t[3];
+    fmm_in_cells(box->origin, box->to_cells, from, t);
+    for (int d = 0; d < 3; d++)
+    {
+        reference[3 * i + static_cast<size_t>(d)] = static_cast<float>(t[d] - leaf.centre[d]);
+    }
+}
+
 /* Counts and findings of an assignment, before it begins. */
 __global__ void begin_assign(AssignResults* r)
 {
@@ -336,6 +363,21 @@ static gmxfmm_status sort_set(gmxfmm_plan* plan, const ParticleSet* set, const d
     return finish_set(plan, set, charge, stream);
 }
 
+/* Where particles are in their leaves: there are no images to tell, but steps find those that have left them. */
+template <class X>
+static gmxfmm_status find_set_in_leaves(gmxfmm_plan* plan, const ParticleSet* set, const X* x)
+{
+    const fmm_device* d = plan->device;
+    if (set->n > 0)
+    {
+        find_in_leaves<<<blocks_for(set->n, c_threads), c_threads, 0, d->own>>>(
+            d->box.as<BoxValues>(), x, set->n, set->sorted.as<int>(), set->cell_of.as<int>(),
+            d->tree.leaves.place.as<fmm_leaf_place>(), d->references.as<float>());
+        FMM_CUDA(plan, cudaGetLastError());
+    }
+    return GMXFMM_OK;
+}
+
 /* Sorts a set, unless it is sorted already, and waits for the number of tiles. */
 static gmxfmm_status assign_set(gmxfmm_plan* plan, ParticleSet* set, const void* x, const double* charge)
 {
@@ -344,9 +386,9 @@ static gmxfmm_status assign_set(gmxfmm_plan* plan, ParticleSet* set, const void*
     if (fmm_is_adaptive(plan))
     {
         FMM_TRY(fmm_cuda_begin_assign(plan, d->own));
-        /* where particles are in their cells: to tell images, which there are none of */
-        FMM_CUDA(plan,
-                 cudaMemsetAsync(d->references.memory, 0, 3 * static_cast<size_t>(set->n) * sizeof(float), d->own));
+        FMM_TRY(plan->options.array_type == GMXFMM_DOUBLE
+                    ? find_set_in_leaves(plan, set, static_cast<const double*>(x))
+                    : find_set_in_leaves(plan, set, static_cast<const float*>(x)));
         FMM_TRY(finish_set(plan, set, charge, d->own));
     }
     else

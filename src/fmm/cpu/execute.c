@@ -2,6 +2,7 @@
 /* A step on the CPU: its stages in order. */
 #include "fmm/cpu/execute.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "fmm/cpu/convolution/convolution.h"
@@ -10,6 +11,7 @@
 #include "fmm/cpu/output.h"
 #include "fmm/cpu/particles/particles.h"
 #include "fmm/cpu/step.h"
+#include "fmm/left.h"
 
 /* Charges in the order of the particles, where these or those are new. */
 static void follow_charges(gmxfmm_plan* plan)
@@ -34,17 +36,48 @@ static void follow_shape(gmxfmm_plan* plan, int with_virial)
     }
 }
 
-/* Positions and moments of charges and targets. Errors: POSITION. */
-static gmxfmm_status permute(gmxfmm_plan* plan, const void* x, fmm_moments* m)
+/* The error of positions of which one has no expansion. */
+static gmxfmm_status bad_position(gmxfmm_plan* plan, const void* x)
+{
+    for (int64_t i = 0; i < plan->particles.n; i++)
+    {
+        double xi[3];
+        for (int d = 0; d < 3; d++)
+        {
+            xi[d] = fmm_number_of(x, plan->options.array_type, 3 * (size_t)i + (size_t)d);
+        }
+        if (!isfinite(xi[0]) || !isfinite(xi[1]) || !isfinite(xi[2]))
+        {
+            return fmm_fail(plan, GMXFMM_ERROR_POSITION, "position of particle %lld is (%g, %g, %g): not finite",
+                            (long long)i, xi[0], xi[1], xi[2]);
+        }
+    }
+    const fmm_particle_set* p    = &plan->cpu->sources;
+    const fmm_arrays        a    = fmm_arrays_of(p);
+    double                  most = 0;
+    int64_t                 lost = 0;
+    for (int64_t s = 0; s < p->n; s++)
+    {
+        const double far_away = fmax(fabs((double)a.x[s]), fmax(fabs((double)a.y[s]), fabs((double)a.z[s])));
+        lost                  = far_away > most ? p->sorted[s] : lost;
+        most                  = fmax(far_away, most);
+    }
+    return most > 99 * plan->domain.cells.lambda
+               ? fmm_left_lost(plan, lost)
+               : fmm_fail(plan, GMXFMM_ERROR_POSITION, "a position is not finite, or too far away");
+}
+
+/* Positions and moments of charges and targets. Errors: POSITION, LEFT. */
+static gmxfmm_status permute(gmxfmm_plan* plan, const void* x, fmm_moments* m, double* outside)
 {
     *m = fmm_permute(plan, &plan->cpu->sources, x, plan->options.array_type);
     if (plan->particles.num_targets > 0)
     {
         m->bad += fmm_permute(plan, &plan->cpu->targets, plan->particles.target_x, GMXFMM_DOUBLE).bad;
     }
-    return m->bad > 0 ? fmm_fail(plan, GMXFMM_ERROR_POSITION,
-                                 "a position is not finite, is too far away, or has moved 100 cells since assign")
-                      : GMXFMM_OK;
+    const fmm_left left = {m->now, m->then, m->charge2, fmm_left_outside(m->largest)};
+    *outside            = m->bad > 0 ? INFINITY : left.outside;
+    return m->bad > 0 ? bad_position(plan, x) : fmm_left_check(plan, &left, (int64_t)m->farthest);
 }
 
 /* Tin-foil: what all potentials have added (THEORY (16)); nothing in open space, nor in a slab. */
@@ -126,7 +159,7 @@ gmxfmm_status fmm_step(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
     follow_shape(plan, output->want_virial);
 
     double              clock  = fmm_time();
-    const gmxfmm_status status = permute(plan, x, &sums.moments);
+    const gmxfmm_status status = permute(plan, x, &sums.moments, &output->outside);
     if (status != GMXFMM_OK)
     {
         return status;

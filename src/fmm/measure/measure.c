@@ -100,7 +100,7 @@ gmxfmm_status fmm_measure_plan(const gmxfmm_system*  s,
 static gmxfmm_status evaluate(gmxfmm_plan* plan, const gmxfmm_system* s, void* force, double* virial)
 {
     gmxfmm_output       output = {.size = sizeof(output), .force = force, .want_virial = virial != NULL};
-    const gmxfmm_status status = gmxfmm_execute(plan, s->x, &output);
+    const gmxfmm_status status = fmm_execute_anyway(plan, s->x, &output);
     if (status != GMXFMM_OK)
     {
         return status;
@@ -116,7 +116,7 @@ gmxfmm_status fmm_measure_step(gmxfmm_plan* plan, const void* x, void* force, do
 {
     gmxfmm_output       output = {.size = sizeof(output), .force = force};
     const double        begin  = fmm_time();
-    const gmxfmm_status status = gmxfmm_execute(plan, x, &output);
+    const gmxfmm_status status = fmm_execute_anyway(plan, x, &output);
     *time                      = fmm_time() - begin;
     return status;
 }

@@ -80,9 +80,37 @@ static gmxfmm_status bin(gmxfmm_plan* plan, const void* x, gmxfmm_precision type
     return GMXFMM_OK;
 }
 
-/* The position of each particle in its cell: a step takes the image of a particle that is nearest to it. */
+/* The position of each particle in its leaf of several levels. */
+static void set_reference_in_leaves(gmxfmm_plan* plan, const void* x, gmxfmm_precision type, fmm_particle_set* p)
+{
+    const fmm_cells* cells = &plan->domain.cells;
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads)
+    for (int leaf = 0; leaf < (p->n > 0 ? plan->domain.tree->leaves.num : 0); leaf++)
+    {
+        double centre[3];
+        fmm_cell_centre(plan, leaf, centre);
+        for (int s = p->cell_start[leaf]; s < p->cell_start[leaf + 1]; s++)
+        {
+            double xi[3], t[3];
+            get_position(x, type, p->sorted[s], xi);
+            fmm_in_cells(cells->origin, cells->to_cells, xi, t);
+            for (int d = 0; d < 3; d++)
+            {
+                p->reference[s][d] = (float)(t[d] + 0.5 - centre[d]);
+            }
+        }
+    }
+}
+
+/* The position of each particle in its cell: a step takes the image of a particle that is nearest to it, and finds
+ * those that have left it. */
 static void set_reference(gmxfmm_plan* plan, const void* x, gmxfmm_precision type, fmm_particle_set* p)
 {
+    if (fmm_is_adaptive(plan))
+    {
+        set_reference_in_leaves(plan, x, type, p);
+        return;
+    }
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads)
     for (int64_t s = 0; s < p->n; s++)
     {

@@ -37,12 +37,15 @@ void fmm_sort_charges(gmxfmm_plan* plan);
  * there to the centre of the leaf; unit u. */
 typedef struct
 {
-    double dipole[3];     /* sum q y */
-    double quadrupole[6]; /* sum q y y^T: xx, yy, zz, xy, xz, yz */
-    double offset[3];     /* sum q s */
-    double offset2[6];    /* sum q sym(s y^T) */
-    double surface[3];    /* sum q x, caller's unit */
-    double bad;           /* positions that are not finite */
+    double dipole[3];          /* sum q y */
+    double quadrupole[6];      /* sum q y y^T: xx, yy, zz, xy, xz, yz */
+    double offset[3];          /* sum q s */
+    double offset2[6];         /* sum q sym(s y^T) */
+    double surface[3];         /* sum q x, caller's unit */
+    double bad;                /* positions that are not finite, or 100 cells away */
+    double now, then, charge2; /* of fmm_left */
+    /* Of the particle farthest from its cell, not sums: its largest coordinate there, in cells, and its number. */
+    double largest, farthest;
 } fmm_moments;
 
 /* Positions x[3n] of a set relative to the centres of their cells, to p->x, y and z, and their moments; the places for

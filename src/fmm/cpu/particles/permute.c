@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The positions of a step: sorted, relative to the centres of their cells; and the moments of the charges. */
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "fmm/cpu/particles/particles.h"
 #include "fmm/cpu/step.h"
 #include "fmm/math/images.h"
+#include "fmm/math/left.h"
 #include "fmm/math/strain.h"
 
 /* Moments about the root from the charge, dipole and quadrupole of a leaf about its own centre, s away. */
@@ -29,8 +31,125 @@ static void shift_moments(double q, const double* s, const fmm_moments* leaf, fm
 
 enum
 {
-    c_block = 64 /* particles that permute does at once, in whole vectors */
+    c_block    = 64, /* particles that permute does at once, in whole vectors */
+    c_numFaces = 7   /* pairs of faces that a cell has at most */
 };
+
+/* What a step needs to find particles that have left their cells. */
+typedef struct
+{
+    int    exponent; /* of |y|^2; 0: nobody looks */
+    double scale;    /* 1 / a^2, units u */
+    int    num_faces;
+    double face[c_numFaces][3]; /* its product with y is 1/2 on a face of a cell */
+} cell_faces;
+
+static cell_faces faces_of(const gmxfmm_plan* plan)
+{
+    const fmm_cells* c = &plan->domain.cells;
+    cell_faces       f;
+    f.exponent  = plan->options.check != GMXFMM_CHECK_OFF ? plan->far.order + 1 : 0;
+    f.scale     = 1 / (FMM_LEFT_A2 * c->lambda * c->lambda);
+    f.num_faces = 0;
+    for (int v = 0; v < (c->rectangular ? 3 : FMM_VORONOI); v++)
+    {
+        /* of the vectors that are each other's negatives one */
+        const double* a    = c->rectangular ? c->cell + 3 * v : c->voronoi[v];
+        int           seen = 0;
+        for (int w = 0; w < v && !c->rectangular; w++)
+        {
+            const int *k = c->voronoi_int[v], *l = c->voronoi_int[w];
+            seen = seen || (k[0] == -l[0] && k[1] == -l[1] && k[2] == -l[2]);
+        }
+        for (int d = 0; d < 3 && !seen; d++)
+        {
+            f.face[f.num_faces][d] = a[d] / (a[0] * a[0] + a[1] * a[1] + a[2] * a[2]);
+        }
+        f.num_faces += !seen;
+    }
+    return f;
+}
+
+/* What the block of particles s .. s + num - 1 adds to now, then, charge2, largest and farthest, from y, q and the
+ * positions in cells at assign. edge: of their leaf, in cells. */
+static void add_left(const cell_faces*       f,
+                     const fmm_cells*        c,
+                     const fmm_particle_set* p,
+                     int                     s,
+                     int                     num,
+                     double                  edge,
+                     const real*             x,
+                     const real*             y,
+                     const real*             z,
+                     double                  reference[3][c_block],
+                     const double*           q,
+                     fmm_moments*            m)
+{
+    const double* v     = c->cell;
+    const double  scale = f->scale / (edge * edge);
+    double        now[c_block], then[c_block], of_now[c_block], of_then[c_block], at[c_block];
+    double        sum_now = 0, sum_then = 0, sum_q2 = 0, largest = 0;
+#pragma omp simd
+    for (int l = 0; l < num; l++)
+    {
+        const double r0 = reference[0][l] * v[0] + reference[1][l] * v[3] + reference[2][l] * v[6];
+        const double r1 = reference[0][l] * v[1] + reference[1][l] * v[4] + reference[2][l] * v[7];
+        const double r2 = reference[0][l] * v[2] + reference[1][l] * v[5] + reference[2][l] * v[8];
+        const double y0 = (double)x[l], y1 = (double)y[l], y2 = (double)z[l];
+        const double a = (y0 * y0 + y1 * y1 + y2 * y2) * scale, b = (r0 * r0 + r1 * r1 + r2 * r2) * scale;
+        of_now[l]  = a < FMM_LEFT_MOST ? a : FMM_LEFT_MOST;
+        of_then[l] = b < FMM_LEFT_MOST ? b : FMM_LEFT_MOST;
+        now[l] = then[l] = q[l] * q[l];
+        at[l]            = 0;
+    }
+    for (int k = 0; k < f->num_faces; k++)
+    {
+        const double* a = f->face[k];
+#pragma omp simd
+        for (int l = 0; l < num; l++)
+        {
+            const double t = fabs((double)x[l] * a[0] + (double)y[l] * a[1] + (double)z[l] * a[2]);
+            at[l]          = t > at[l] ? t : at[l];
+        }
+    }
+#pragma omp simd reduction(+ : sum_q2) reduction(max : largest)
+    for (int l = 0; l < num; l++)
+    {
+        sum_q2 += now[l];
+        largest = at[l] > largest ? at[l] : largest;
+    }
+    for (int bits = f->exponent; bits > 0; bits >>= 1)
+    {
+        const int takes = bits & 1;
+#pragma omp simd
+        for (int l = 0; l < num; l++)
+        {
+            now[l] *= takes ? of_now[l] : 1;
+            then[l] *= takes ? of_then[l] : 1;
+            of_now[l] *= of_now[l];
+            of_then[l] *= of_then[l];
+        }
+    }
+#pragma omp simd reduction(+ : sum_now, sum_then)
+    for (int l = 0; l < num; l++)
+    {
+        sum_now += now[l];
+        sum_then += then[l];
+    }
+    m->now += sum_now;
+    m->then += sum_then;
+    m->charge2 += sum_q2;
+    if (largest / edge > m->largest)
+    {
+        int l = 0;
+        while (at[l] < largest)
+        {
+            l++;
+        }
+        m->largest  = largest / edge;
+        m->farthest = p->sorted[l < p->n - s ? s + l : s];
+    }
+}
 
 /* Prefetches the position of particle s, which may be anywhere in the caller's array. */
 static inline void prefetch(const fmm_particle_set* p, const void* x, gmxfmm_precision type, int64_t s)
@@ -115,6 +234,7 @@ static void permute_block(const gmxfmm_plan*      plan,
                           int                     count,
                           int                     end,
                           int                     leaf,
+                          const cell_faces*       faces,
                           double                  centre[3][c_block],
                           fmm_moments*            m)
 {
@@ -122,14 +242,15 @@ static void permute_block(const gmxfmm_plan*      plan,
     const fmm_arrays a          = fmm_arrays_of(p);
     const double*    to         = c->to_cells;
     const double*    v          = c->cell;
-    fmm_moments      sum        = {{0}, {0}, {0}, {0}, {0}, 0};
+    fmm_moments      sum        = {{0}, {0}, {0}, {0}, {0}, 0, 0, 0, 0, 0, 0};
     int              bad        = 0;
     double           charge_sum = 0, offset[3], n[3], inverse[3];
     double           dx = 0, dy = 0, dz = 0, xx = 0, yy = 0, zz = 0, xy = 0, xz = 0, yz = 0, sx = 0, sy = 0, sz = 0;
     double           xi[3][c_block], reference[3][c_block], q[c_block];
     real             spill[3][c_block];
     /* a particle 100 cells from its own has no expansion; NaN fails the comparison too */
-    const double limit = 100 * c->lambda * (fmm_is_adaptive(plan) ? fmm_leaf_edge(plan, leaf) : 1);
+    const double edge  = fmm_is_adaptive(plan) ? fmm_leaf_edge(plan, leaf) : 1;
+    const double limit = 100 * c->lambda * edge;
     const int    num   = type == GMXFMM_DOUBLE ? load_block(plan, p, x, GMXFMM_DOUBLE, s, count, xi, q, reference, m)
                                                : load_block(plan, p, x, GMXFMM_SINGLE, s, count, xi, q, reference, m);
     for (int d = 0; d < 3; d++)
@@ -191,6 +312,10 @@ static void permute_block(const gmxfmm_plan*      plan,
     sum.bad = bad;
     fmm_moments_offset(plan, leaf, offset);
     shift_moments(charge_sum, offset, &sum, m);
+    if (faces->exponent > 0)
+    {
+        add_left(faces, c, p, s, num, edge, x_to, y_to, z_to, reference, q, m);
+    }
 }
 
 /* The particles of cells first .. last - 1, in blocks; in an octree leaf by leaf. */
@@ -200,6 +325,7 @@ static void permute_row(const gmxfmm_plan*      plan,
                         gmxfmm_precision        type,
                         int                     first,
                         int                     last,
+                        const cell_faces*       faces,
                         fmm_moments*            m)
 {
     double    centre[3][c_block];
@@ -221,7 +347,7 @@ static void permute_row(const gmxfmm_plan*      plan,
             }
             if (count == c_block || s + count == end || plan->domain.tree != NULL)
             {
-                permute_block(plan, p, x, type, s, count, end, cell, centre, m);
+                permute_block(plan, p, x, type, s, count, end, cell, faces, centre, m);
                 s += count;
                 count = 0;
             }
@@ -249,24 +375,33 @@ fmm_moments fmm_permute(gmxfmm_plan* plan, const fmm_particle_set* p, const void
 {
     enum
     {
-        c_num = sizeof(fmm_moments) / sizeof(double)
+        c_num     = sizeof(fmm_moments) / sizeof(double),
+        c_largest = offsetof(fmm_moments, largest) / sizeof(double) /* and what follows: of one particle */
     };
     _Static_assert(c_num <= (int)FMM_PARTIAL, "a row of partial sums holds the moments");
     double       sum[c_num] = {0};
     const size_t cells      = (size_t)fmm_num_cells(plan);
+    cell_faces   faces      = faces_of(plan);
+    faces.exponent          = p->charge != NULL ? faces.exponent : 0; /* targets stay where they are */
 #pragma omp parallel for schedule(dynamic, 4) num_threads(plan->num_threads)
     for (int row = 0; row < plan->cpu->partial_rows; row++)
     {
         fmm_moments mine;
         memset(&mine, 0, sizeof(mine));
-        permute_row(plan, p, x, type, (int)fmm_slab(plan, cells, row), (int)fmm_slab(plan, cells, row + 1), &mine);
+        permute_row(plan, p, x, type, (int)fmm_slab(plan, cells, row), (int)fmm_slab(plan, cells, row + 1), &faces,
+                    &mine);
         memcpy(plan->cpu->partial + (size_t)row * FMM_PARTIAL, &mine, sizeof(mine));
     }
     for (int row = 0; row < plan->cpu->partial_rows; row++)
     {
-        for (int i = 0; i < c_num; i++)
+        const double* of = plan->cpu->partial + (size_t)row * FMM_PARTIAL;
+        for (int i = 0; i < c_largest; i++)
         {
-            sum[i] += plan->cpu->partial[row * FMM_PARTIAL + i];
+            sum[i] += of[i];
+        }
+        if (of[c_largest] > sum[c_largest])
+        {
+            memcpy(sum + c_largest, of + c_largest, (c_num - c_largest) * sizeof(double));
         }
     }
     if (fmm_has_places(plan))

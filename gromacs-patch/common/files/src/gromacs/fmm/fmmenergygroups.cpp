@@ -63,7 +63,7 @@ void FmmEnergyGroups::addTo(FmmPlan*             plan,
         output.size          = sizeof(output);
         output.potential     = potential_.data();
         plan->check(gmxfmm_set_charges(plan->get(), numAtoms, charges_.data()));
-        plan->check(gmxfmm_execute(plan->get(), x, &output));
+        plan->check(plan->execute(x, &output));
         for (Index i = 0; i < numAtoms; i++)
         {
             sums_[numGroups_ * group + groupOfAtom_[i]] +=

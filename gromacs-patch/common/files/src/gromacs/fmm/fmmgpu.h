@@ -33,6 +33,8 @@ struct FmmStepSums
     double virial[DIM * DIM];
     //! Of the charges that lambda changes, see FmmPerturbation
     double chargeGradient;
+    //! How far an atom is outside its cell, in cells
+    double outside;
     //! A gmxfmm_status
     int status;
 };

@@ -175,6 +175,7 @@ void FmmGpuSteps::enqueueEvaluation(const void* x, bool wantEnergy, bool wantVir
                                                                     : nullptr;
                               const bool withSums         = withEnergy || withVirial;
                               output.status               = withSums ? &sums->status : nullptr;
+                              output.outside              = withSums ? &sums->outside : nullptr;
                               output.arrays_done = withSums ? gpu_->forcesWritten() : nullptr;
                               plan_.check(gmxfmm_enqueue(plan_.get(), x, &output, gpu_->stream()));
                           });
@@ -234,7 +235,7 @@ void FmmGpuSteps::enqueue(const void* x, FmmAssignment assignment, const StepWor
     }
 }
 
-FmmStepSums FmmGpuSteps::waitForSums(const StepWorkload& stepWork) const
+FmmStepSums FmmGpuSteps::waitForSums(const StepWorkload& stepWork)
 {
     wallcycle_start(wcycle_, WallCycleCounter::WaitGpuFmm);
     gpu_->waitForTransfer();
@@ -250,7 +251,7 @@ FmmStepSums FmmGpuSteps::waitForSums(const StepWorkload& stepWork) const
     wallcycle_stop(wcycle_, WallCycleCounter::WaitGpuFmm);
     if (needSums(stepWork))
     {
-        plan_.checkStep(sums.status);
+        haveAtomsLeft_ = plan_.checkStep(sums.status, sums.outside) || haveAtomsLeft_;
     }
     return sums;
 }

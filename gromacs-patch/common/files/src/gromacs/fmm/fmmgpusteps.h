@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <optional>
+#include <utility>
 
 #include "gromacs/utility/arrayref.h"
 
@@ -77,6 +78,8 @@ public:
     //! See FmmSolver::waitAndAddVirial()
     void waitAndAddVirial(const StepWorkload& stepWork, tensor virial);
 
+    //! Returns whether a step since the last call has found that atoms have left their cells
+    bool haveAtomsLeft() { return std::exchange(haveAtomsLeft_, false); }
     //! Returns the times of stages, measured at the first step, without a value before
     const std::optional<FmmGpuTimes>& times() const { return times_; }
     //! Returns whether shares of several GPUs were tried, and the best are in use
@@ -115,13 +118,15 @@ private:
      */
     void measureTimes(const void* x);
     //! Waits for what was sent to the host at this step, and returns the sums in it; throws when the step has failed
-    FmmStepSums waitForSums(const StepWorkload& stepWork) const;
+    FmmStepSums waitForSums(const StepWorkload& stepWork);
 
     const FmmPlan& plan_;
     FmmGpu*        gpu_;
     gmx_wallcycle* wcycle_;
     //! Whether atoms have been changed since they were assigned to cells
     bool haveAtomsChanged_ = true;
+    //! Whether a step has found that atoms have left their cells
+    bool haveAtomsLeft_ = false;
     //! Whether an assignment was begun, and not ended
     bool isAssigning_ = false;
     //! Whether the plan has derivatives of charges by lambda

@@ -197,7 +197,7 @@ void FmmPerturbation::addTo(ArrayRef<const RVec> x,
     output.force         = stepWork.computeForces && factor != 0 ? force_.data() : nullptr;
     output.want_energy   = 1;
     output.want_virial   = stepWork.computeVirial && factor != 0 ? 1 : 0;
-    plan_->check(gmxfmm_execute(plan_->get(), gather(x), &output));
+    plan_->check(plan_->execute(gather(x), &output));
     const double energy = output.energy_near + output.energy_far;
 
     for (size_t k = 0; k < atoms_.size() && output.force != nullptr; k++)

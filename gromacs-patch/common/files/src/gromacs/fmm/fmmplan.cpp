@@ -62,6 +62,7 @@ void throwOnError(gmxfmm_status status, const char* message, bool isOnGpu)
     switch (status)
     {
         case GMXFMM_ERROR_POSITION:
+        case GMXFMM_ERROR_LEFT:
         case GMXFMM_ERROR_COINCIDENT: GMX_THROW(SimulationInstabilityError(text));
         case GMXFMM_ERROR_OPTION:
         case GMXFMM_ERROR_BOX:
@@ -428,11 +429,38 @@ void FmmPlan::check(gmxfmm_status status, const std::string& message) const
     throwOnError(status, message.c_str(), isOnGpu());
 }
 
-void FmmPlan::checkStep(int status) const
+gmxfmm_status FmmPlan::execute(const void* x, gmxfmm_output* output) const
 {
-    const bool isCoincident = status == GMXFMM_ERROR_COINCIDENT;
-    check(static_cast<gmxfmm_status>(status),
-          isCoincident ? "two atoms stand at one place (mdrun -fmm cpu names them)" : "");
+    gmxfmm_status status = gmxfmm_execute(plan_.get(), x, output);
+    if (status == GMXFMM_ERROR_LEFT)
+    {
+        check(gmxfmm_assign(plan_.get(), x));
+        status = gmxfmm_execute(plan_.get(), x, output);
+    }
+    return status;
+}
+
+bool FmmPlan::checkStep(int status, double outside) const
+{
+    if (status != GMXFMM_ERROR_LEFT)
+    {
+        const bool isCoincident = status == GMXFMM_ERROR_COINCIDENT;
+        check(static_cast<gmxfmm_status>(status),
+              isCoincident ? "two atoms stand at one place (mdrun -fmm cpu names them)" : "");
+        return false;
+    }
+    // Beyond it near cells do not hold all close pairs, see gmxfmm_execute
+    const double most = 0.5 * info().separation;
+    if (!(outside <= most))
+    {
+        GMX_THROW(SimulationInstabilityError(
+                formatString("FMM: an atom has moved to %.2g cells outside the cell that it was "
+                             "assigned to, %g are "
+                             "allowed: the system is not stable, or nstlist is too large",
+                             outside,
+                             most)));
+    }
+    return true;
 }
 
 gmxfmm_info FmmPlan::info() const

@@ -99,8 +99,15 @@ public:
     void check(gmxfmm_status status) const;
     //! The same, with a message that says more
     void check(gmxfmm_status status, const std::string& message) const;
-    //! Throws when a step on the GPU has failed, as \p status in its results says
-    void checkStep(int status) const;
+    //! Computes a step on the CPU, where atoms have left their cells in new ones; returns how it ended
+    gmxfmm_status execute(const void* x, gmxfmm_output* output) const;
+    /*! \brief Throws when a step on the GPU has failed, as \p status in its results says
+     *
+     * \param[in] status   A gmxfmm_status
+     * \param[in] outside  How far an atom is outside its cell, in cells
+     * \returns whether atoms have left their cells, but by so little that new ones can wait for the next step
+     */
+    bool checkStep(int status, double outside) const;
 
     //! Whether it computes on a GPU
     bool isOnGpu() const { return options_.device != GMXFMM_CPU; }

@@ -314,7 +314,7 @@ public:
         output.want_energy           = stepWork.computeEnergy ? 1 : 0;
         output.want_virial           = stepWork.computeVirial ? 1 : 0;
         output.charge_gradient = perturbation_ && stepWork.computeDhdl ? &chargeGradient : nullptr;
-        checkStep(gmxfmm_execute(plan_->get(), x.data(), &output), x);
+        checkStep(plan_->execute(x.data(), &output), x);
 
         addFmmForces(force_, stepWork, forceWithVirial);
         if (energyGroups_ && stepWork.computeEnergy)
@@ -388,6 +388,10 @@ public:
         if (perturbation_)
         {
             perturbation_->setLambda(plan_.get(), gpu_.get(), lambda_);
+        }
+        if (gpuSteps_->haveAtomsLeft())
+        {
+            assignments_.atomsHaveLeft();
         }
         const FmmAssignment assignment = assignments_.due(stepWork, step);
         isToAssign_                    = assignment != FmmAssignment::No;

@@ -62,7 +62,7 @@ FmmAssignment FmmAssignments::due(const StepWorkload& stepWork, int64_t step)
     // Counted from the last pair search, at which checkpoints are written, so that a continued
     // run assigns at the same steps. With multiple time stepping not all steps come here.
     const bool isNew = stepWork.doNeighborSearch || haveAtomsChanged_;
-    const bool isDue = isNew
+    const bool isDue = isNew || haveAtomsLeft_
                        || (maxStepsInCells_ > 0
                            && (step - searchStep_) / maxStepsInCells_
                                       != (assignStep_ - searchStep_) / maxStepsInCells_);
@@ -75,6 +75,7 @@ FmmAssignment FmmAssignments::due(const StepWorkload& stepWork, int64_t step)
         assignStep_ = step;
     }
     haveAtomsChanged_ = false;
+    haveAtomsLeft_    = false;
     return isNew   ? FmmAssignment::AtSearch
            : isDue ? FmmAssignment::BetweenSearches
                    : FmmAssignment::No;

@@ -66,12 +66,15 @@ public:
     int maxStepsInCells() const { return maxStepsInCells_; }
     //! Says that the atoms have been changed since they were assigned to cells
     void atomsHaveChanged() { haveAtomsChanged_ = true; }
+    //! Says that atoms have left their cells, so that they are to be assigned again as soon as possible
+    void atomsHaveLeft() { haveAtomsLeft_ = true; }
     //! Returns whether atoms are to be assigned to cells now, and takes note of it
     FmmAssignment due(const StepWorkload& stepWork, int64_t step);
 
 private:
     int  maxStepsInCells_;
     bool haveAtomsChanged_ = true;
+    bool haveAtomsLeft_    = false;
     //! Steps of the last pair search and the last assignment
     int64_t searchStep_ = 0, assignStep_ = 0;
 };
