@@ -87,7 +87,7 @@ static int has_no_far_field(const gmxfmm_plan* plan)
 
 fmm_left_limits fmm_left_limits_of(const gmxfmm_plan* plan)
 {
-    const double    ws = plan->domain.separation, measured = fmm_measured_error(plan);
+    const double    ws = plan->domain.separation, measured = fmm_measured_anywhere(plan);
     const double    error = measured >= 0 ? measured : plan->far.predicted_error;
     const double    asked = asked_accuracy(plan), room = error < asked ? asked / fmax(error, 1e-300) : 1;
     fmm_left_limits limits;

@@ -650,9 +650,10 @@ static fmm_measured measured_now(const gmxfmm_plan* plan, double error)
     return now;
 }
 
-void fmm_set_measured_error(gmxfmm_plan* plan, double error, double asked, int zero_forces)
+void fmm_set_measured_error(gmxfmm_plan* plan, double error, double anywhere, double asked, int zero_forces)
 {
     plan->measured             = measured_now(plan, error);
+    plan->measured.anywhere    = anywhere;
     plan->measured.asked       = asked;
     plan->measured.zero_forces = zero_forces;
 }
@@ -683,6 +684,12 @@ double fmm_measured_error(const gmxfmm_plan* plan)
     return same_settings && then->charges_version == now.charges_version && then->pairs_version == now.pairs_version
                ? then->error
                : NAN;
+}
+
+double fmm_measured_anywhere(const gmxfmm_plan* plan)
+{
+    const double error = fmm_measured_error(plan);
+    return error >= 0 ? fmax(error, plan->measured.anywhere) : error;
 }
 
 gmxfmm_status gmxfmm_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)

@@ -32,12 +32,13 @@ gmxfmm_status fmm_execute_anyway(gmxfmm_plan* plan, const void* x, gmxfmm_output
 int           fmm_can_time_steps(const gmxfmm_plan* plan);
 gmxfmm_status fmm_time_steps(gmxfmm_plan* plan, const void* x, int num, double* seconds);
 
-/* Keeps the error that was measured of the plan as it is, the accuracy that was asked for, INFINITY if none was, and
- * whether the error is relative to the natural unit of forces. */
-void fmm_set_measured_error(gmxfmm_plan* plan, double error, double asked, int zero_forces);
+/* Keeps the error that was measured of the plan as it is, what it is where cells are elsewhere, the accuracy that was
+ * asked for, INFINITY if none was, and whether the error is relative to the natural unit of forces. */
+void fmm_set_measured_error(gmxfmm_plan* plan, double error, double anywhere, double asked, int zero_forces);
 
-/* That error as long as it is of the plan as it is; NAN: there is none. */
+/* That error as long as it is of the plan as it is; NAN: there is none. And the larger of the two. */
 double fmm_measured_error(const gmxfmm_plan* plan);
+double fmm_measured_anywhere(const gmxfmm_plan* plan);
 
 /* Whether forces are the same wherever the cells are: of systems that are periodic along any direction. */
 int fmm_can_shift_cells(const gmxfmm_plan* plan);

@@ -145,10 +145,10 @@ typedef struct
 /* An error that was measured, and what it was measured of (plan.c). */
 typedef struct
 {
-    double  error, asked;                   /* asked: the accuracy, INFINITY: none was */
+    double  error, anywhere, asked; /* anywhere: where cells are elsewhere; asked: the accuracy, INFINITY: none was */
     int64_t charges_version, pairs_version; /* 0: nothing was measured */
     int     order, separation, grid[3], depth;
-    int     zero_forces; /* as of gmxfmm_info */
+    int     zero_forces;     /* as of gmxfmm_info */
     double  extent[3], edge; /* fmm_tuning.extent and target_edge */
 } fmm_measured;
 

@@ -355,7 +355,7 @@ gmxfmm_status gmxfmm_create_measured(gmxfmm_plan**         plan,
                                                    : create_as_given(&c);
     if (status == GMXFMM_OK)
     {
-        fmm_set_measured_error(c.plan, c.m.error, c.accuracy, c.m.zero_forces);
+        fmm_set_measured_error(c.plan, c.m.error, c.m.error_anywhere, c.accuracy, c.m.zero_forces);
         gmxfmm_reset_times(c.plan); /* of measurements */
         fmm_say(message, message_size, status, "");
         *plan  = c.plan;
@@ -416,7 +416,7 @@ gmxfmm_status fmm_measure_treecode(gmxfmm_plan*          plan,
     const gmxfmm_status status = measure_treecode(&c);
     if (status == GMXFMM_OK)
     {
-        fmm_set_measured_error(plan, c.m.error, accuracy, 0);
+        fmm_set_measured_error(plan, c.m.error, c.m.error, accuracy, 0);
         gmxfmm_reset_times(plan); /* of measurements */
     }
     if (chosen != NULL)
