@@ -43,7 +43,7 @@ typedef struct
      * to those of particles that are moved by some 1e-3 of their spacing. After a failed limit it is what was found
      * until then. */
     double error_anywhere;
-    int    zero_forces; /* 1: errors are over f (mean |q| / spacing)^2, as the forces are zero by symmetry */
+    double error_unit; /* f (mean |q| / spacing)^2 where errors are relative to that; 0: to the RMS of the forces */
 } gmxfmm_measurement;
 
 /* Makes a plan that was measured on a system, in one call: create, set_charges, set_exclusions and assign are done, the
@@ -99,6 +99,15 @@ GMXFMM_API gmxfmm_status gmxfmm_measure(const gmxfmm_reference* reference,
                                         gmxfmm_measurement*     measurement,
                                         char*                   message,
                                         size_t                  message_size);
+
+/* The same of a plan as it is, which has the charges and exclusions of the reference and a box in which they are: its
+ * cells may have followed particles that were elsewhere before. Its particles are assigned at the reference's x then.
+ * Errors: NULL, MEMORY, those of assign and execute. */
+GMXFMM_API gmxfmm_status gmxfmm_measure_plan(const gmxfmm_reference* reference,
+                                             gmxfmm_plan*            plan,
+                                             gmxfmm_measurement*     measurement,
+                                             char*                   message,
+                                             size_t                  message_size);
 
 /* Chooses the cheapest settings that are measured to reach what was asked, less a tenth for other configurations of the
  * same system (docs/accuracy.md): order, cells, ws and m2l are set, and accuracy to what they were chosen with; of an

@@ -650,6 +650,11 @@ static fmm_measured measured_now(const gmxfmm_plan* plan, double error)
     return now;
 }
 
+void fmm_limit_threads(gmxfmm_plan* plan, int most)
+{
+    plan->num_threads = plan->num_threads < most ? plan->num_threads : most;
+}
+
 void fmm_set_measured_error(gmxfmm_plan* plan, double error, double anywhere, double asked, int zero_forces)
 {
     plan->measured             = measured_now(plan, error);

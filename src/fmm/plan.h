@@ -32,6 +32,9 @@ gmxfmm_status fmm_execute_anyway(gmxfmm_plan* plan, const void* x, gmxfmm_output
 int           fmm_can_time_steps(const gmxfmm_plan* plan);
 gmxfmm_status fmm_time_steps(gmxfmm_plan* plan, const void* x, int num, double* seconds);
 
+/* Lets the plan compute on at most so many threads, until its next assignment. */
+void fmm_limit_threads(gmxfmm_plan* plan, int most);
+
 /* Keeps the error that was measured of the plan as it is, what it is where cells are elsewhere, the accuracy that was
  * asked for, INFINITY if none was, and whether the error is relative to the natural unit of forces. */
 void fmm_set_measured_error(gmxfmm_plan* plan, double error, double anywhere, double asked, int zero_forces);

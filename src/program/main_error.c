@@ -206,7 +206,7 @@ static int print_all(table* t)
     printf("particles: %lld\n", (long long)t->file->n);
     printf("accuracy: %g\n", t->options->solve.accuracy);
     printf("uncertainty: %.2g\n", gmxfmm_reference_uncertainty(t->reference));
-    if (t->base.zero_forces)
+    if (t->base.error_unit > 0)
     {
         printf("error_relative_to: %s\n", main_results_unit(t->options->solve.prefactor));
     }

@@ -155,8 +155,10 @@ static gmxfmm_status measure_plan(search* s, gmxfmm_plan* plan, gmxfmm_measureme
 static int
 try_plan(search* s, const gmxfmm_options* options, gmxfmm_measurement* m, gmxfmm_status* status, gmxfmm_plan** plan)
 {
-    *plan   = NULL;
-    *status = fmm_measure_plan(&s->reference->system, options, &s->known, plan, s->message, s->size);
+    gmxfmm_options own = *options;
+    own.num_threads    = s->asked.reproducible ? fmm_measure_threads(s->reference, options) : own.num_threads;
+    *plan              = NULL;
+    *status            = fmm_measure_plan(&s->reference->system, &own, &s->known, plan, s->message, s->size);
     if (*status == GMXFMM_OK)
     {
         const double gain = fmm_tree_gain(*plan);
@@ -434,7 +436,8 @@ static void compare_cells(search* s, cells_choice* c)
  * accuracy, with other numbers along an edge, or another ws. */
 static void compare_grids(search* s)
 {
-    const gmxfmm_system*      system = &s->reference->system;
+    const gmxfmm_reference*   r      = s->reference;
+    const gmxfmm_system*      system = &r->system;
     const gmxfmm_measurement* info   = &s->best;
     fmm_candidate             list[c_candidates + 1];
     gmxfmm_options            options = s->asked;
@@ -447,7 +450,7 @@ static void compare_grids(search* s)
     const fmm_problem problem = {.options     = &options,
                                  .costs       = s->costs,
                                  .periodic    = {1, 1, 1},
-                                 .num_threads = s->reference->num_threads,
+                                 .num_threads = fmm_crowded_threads(&r->watch, &s->asked, r->num_threads, system->n),
                                  .level       = fmm_simd_level(),
                                  .n           = system->n,
                                  .box         = box,

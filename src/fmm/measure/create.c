@@ -355,7 +355,7 @@ gmxfmm_status gmxfmm_create_measured(gmxfmm_plan**         plan,
                                                    : create_as_given(&c);
     if (status == GMXFMM_OK)
     {
-        fmm_set_measured_error(c.plan, c.m.error, c.m.error_anywhere, c.accuracy, c.m.zero_forces);
+        fmm_set_measured_error(c.plan, c.m.error, c.m.error_anywhere, c.accuracy, c.m.error_unit > 0);
         gmxfmm_reset_times(c.plan); /* of measurements */
         fmm_say(message, message_size, status, "");
         *plan  = c.plan;

@@ -4,6 +4,7 @@
 #include "fmm/measure/measure.h"
 
 #include <float.h>
+#include <limits.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -143,6 +144,13 @@ gmxfmm_status fmm_measure_time(
     return status;
 }
 
+int fmm_measure_threads(const gmxfmm_reference* r, const gmxfmm_options* options)
+{
+    const int most = fmm_useful_threads(options, fmm_num_threads(options->num_threads), r->system.n);
+    const int num  = fmm_crowded_threads(&r->watch, options, most, r->system.n);
+    return options->device == GMXFMM_CPU && num < most ? num : options->num_threads;
+}
+
 void* fmm_measure_room(const gmxfmm_reference* r)
 {
     const size_t word  = r->array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
@@ -220,19 +228,24 @@ static gmxfmm_options otherwise(const gmxfmm_options* first, const gmxfmm_info* 
 }
 
 /* Forces and virial (NULL: none) by an evaluation with these options. *info: the settings used. */
-static gmxfmm_status evaluate_exactly(const gmxfmm_system*  s,
-                                      const gmxfmm_options* options,
-                                      fmm_known_errors*     known,
-                                      void*                 force,
-                                      double*               virial,
-                                      gmxfmm_info*          info,
-                                      char*                 message,
-                                      size_t                size)
+static gmxfmm_status evaluate_exactly(const gmxfmm_reference* r,
+                                      const gmxfmm_options*   options,
+                                      fmm_known_errors*       known,
+                                      void*                   force,
+                                      double*                 virial,
+                                      gmxfmm_info*            info,
+                                      char*                   message,
+                                      size_t                  size)
 {
-    gmxfmm_plan*  plan   = NULL;
-    gmxfmm_status status = fmm_measure_plan(s, options, known, &plan, message, size);
+    const gmxfmm_system* s    = &r->system;
+    gmxfmm_plan*         plan = NULL;
+    gmxfmm_options       own  = *options;
+    own.num_threads           = fmm_measure_threads(r, options);
+    gmxfmm_status status      = fmm_measure_plan(s, &own, known, &plan, message, size);
     if (status == GMXFMM_OK)
     {
+        const int threads = fmm_measure_threads(r, &own); /* what has happened meanwhile counts, too */
+        fmm_limit_threads(plan, threads > 0 ? threads : INT_MAX);
         status = evaluate(plan, s, force, virial);
         status = status == GMXFMM_OK ? gmxfmm_get_info(plan, info) : status;
         text_of(plan, status, message, size);
@@ -251,14 +264,13 @@ static gmxfmm_status evaluate_twice(gmxfmm_reference*     r,
                                     char*                 message,
                                     size_t                size)
 {
-    const gmxfmm_system* s      = &r->system;
-    fmm_known_errors*    known  = calloc(1, sizeof(*known)); /* if NULL, errors are predicted again */
-    gmxfmm_info          info   = {.size = sizeof(info)};
-    gmxfmm_status        status = evaluate_exactly(s, first, known, force, NULL, used, message, size);
+    fmm_known_errors* known  = calloc(1, sizeof(*known)); /* if NULL, errors are predicted again */
+    gmxfmm_info       info   = {.size = sizeof(info)};
+    gmxfmm_status     status = evaluate_exactly(r, first, known, force, NULL, used, message, size);
     if (status == GMXFMM_OK)
     {
         const gmxfmm_options second = otherwise(first, used);
-        status                      = evaluate_exactly(s, &second, known, r->force, r->virial, &info, message, size);
+        status                      = evaluate_exactly(r, &second, known, r->force, r->virial, &info, message, size);
     }
     free(known);
     if (status == GMXFMM_OK)
@@ -361,6 +373,7 @@ static gmxfmm_status make_reference(gmxfmm_reference**    reference,
     }
     r->system            = *system;
     r->array_type        = options->array_type;
+    r->watch             = fmm_watch_begin();
     r->num_threads       = fmm_useful_threads(options, fmm_num_threads(options->num_threads), system->n);
     r->uncertainty       = INFINITY;
     r->force             = fmm_measure_room(r);
@@ -426,7 +439,7 @@ static gmxfmm_status add_moved(gmxfmm_reference* r, const gmxfmm_options* option
         move_particles(r, by * r->unit.spacing, r->moved_x);
         const gmxfmm_status status = make_reference(&r->moved, options, &system, NULL, 0);
         if (status == GMXFMM_ERROR_MEMORY ||
-            (status == GMXFMM_OK && !r->moved->unit.is_natural && agrees(r->moved, options)))
+            (status == GMXFMM_OK && r->moved->unit.natural == 0 && agrees(r->moved, options)))
         {
             return status;
         }
@@ -443,7 +456,7 @@ gmxfmm_status fmm_reference_best(gmxfmm_reference**    reference,
                                  size_t                size)
 {
     gmxfmm_status status = make_reference(reference, options, system, message, size);
-    if (status == GMXFMM_OK && (*reference)->unit.is_natural && system->n > 1 &&
+    if (status == GMXFMM_OK && (*reference)->unit.natural > 0 && system->n > 1 &&
         add_moved(*reference, options) != GMXFMM_OK)
     {
         gmxfmm_reference_destroy(*reference);
@@ -482,10 +495,20 @@ gmxfmm_status gmxfmm_reference_create(gmxfmm_reference**    reference,
     status = fmm_reference_best(reference, &own, system, message, message_size);
     if (status == GMXFMM_OK && !agrees(*reference, &own))
     {
-        snprintf(text, sizeof(text),
-                 "errors of %.2g cannot be measured on this system: its most exact evaluations in double precision "
-                 "differ by %.2g; ask for an accuracy of %.0e or more",
-                 own.accuracy, larger_uncertainty(*reference), least_accuracy(*reference));
+        const double least = least_accuracy(*reference);
+        const int    num   = snprintf(text, sizeof(text),
+                                      "errors of %.2g cannot be measured on this system: its most exact evaluations in "
+                                           "double precision differ by %.2g",
+                                      own.accuracy, larger_uncertainty(*reference));
+        if (least <= gmxfmm_find_option("accuracy")->highest)
+        {
+            snprintf(text + num, sizeof(text) - (size_t)num, "; ask for an accuracy of %.0e or more", least);
+        }
+        else
+        {
+            snprintf(text + num, sizeof(text) - (size_t)num,
+                     " of the forces, so that there is no accuracy to ask for: take settings without a measurement");
+        }
         status = fmm_say(message, message_size, GMXFMM_ERROR_OPTION, text);
         gmxfmm_reference_destroy(*reference);
         *reference = NULL;
@@ -600,7 +623,7 @@ gmxfmm_status fmm_measure_errors(gmxfmm_plan*            plan,
     fmm_measure_settings(plan, m);
     m->error        = fmm_error_of(reference, force, &m->error_limited);
     m->uncertainty  = reference->uncertainty;
-    m->zero_forces  = reference->unit.is_natural;
+    m->error_unit   = reference->unit.natural;
     m->virial_error = largest_difference(virial, reference->virial);
     moved[0]        = m->error;
     status =
@@ -635,17 +658,52 @@ gmxfmm_status gmxfmm_measure(const gmxfmm_reference* reference,
     const gmxfmm_system* s     = &reference->system;
     void*                force = fmm_measure_room(reference);
     gmxfmm_plan*         plan  = NULL;
+    gmxfmm_options       own;
     if (force == NULL)
     {
         return fmm_say(message, message_size, GMXFMM_ERROR_MEMORY, "out of memory for forces");
     }
-    status = fmm_measure_plan(s, options, NULL, &plan, message, message_size);
+    status = fmm_take_options(&own, options, message, message_size);
+    if (status == GMXFMM_OK)
+    {
+        own.num_threads = repeats > 0 ? own.num_threads : fmm_measure_threads(reference, &own);
+        status          = fmm_measure_plan(s, &own, NULL, &plan, message, message_size);
+    }
     if (status == GMXFMM_OK)
     {
         status = fmm_measure_errors(plan, reference, NULL, repeats, force, measurement);
         text_of(plan, status, message, message_size);
     }
     gmxfmm_destroy(plan);
+    free(force);
+    return status;
+}
+
+gmxfmm_status gmxfmm_measure_plan(const gmxfmm_reference* reference,
+                                  gmxfmm_plan*            plan,
+                                  gmxfmm_measurement*     measurement,
+                                  char*                   message,
+                                  size_t                  message_size)
+{
+    if (reference == NULL || plan == NULL || measurement == NULL)
+    {
+        return fmm_say(message, message_size, GMXFMM_ERROR_NULL, "reference, plan or measurement is NULL");
+    }
+    gmxfmm_status status =
+        fmm_check_room(measurement, sizeof(*measurement), "gmxfmm_measurement", message, message_size);
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    void* force = fmm_measure_room(reference);
+    if (force == NULL)
+    {
+        return fmm_say(message, message_size, GMXFMM_ERROR_MEMORY, "out of memory for forces");
+    }
+    status = gmxfmm_assign(plan, reference->system.x);
+    status = status == GMXFMM_OK ? fmm_measure_errors(plan, reference, 0, force, measurement) : status;
+    status = status == GMXFMM_OK ? gmxfmm_assign(plan, reference->system.x) : status;
+    text_of(plan, status, message, message_size);
     free(force);
     return status;
 }

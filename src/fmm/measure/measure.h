@@ -5,14 +5,14 @@
 
 #include "fmm/gmxfmm_measure.h"
 #include "fmm/model/tune.h"
+#include "fmm/process.h"
 
 /* What errors of forces are divided by: their RMS or, where that is zero, their natural unit; and the same with no
- * force larger than the limit. */
+ * force larger than the limit. natural: that unit where it is taken, else 0. */
 typedef struct
 {
-    double all, limited, limit;
-    double spacing;    /* mean distance of particles */
-    int    is_natural; /* forces are zero by symmetry */
+    double all, limited, limit, natural;
+    double spacing; /* mean distance of particles */
 } fmm_error_unit;
 
 struct gmxfmm_reference
@@ -20,6 +20,7 @@ struct gmxfmm_reference
     gmxfmm_system    system;
     gmxfmm_precision array_type; /* of its arrays */
     int              num_threads;
+    fmm_watch        watch; /* since it was begun */
     void*            force; /* 3 n, in that type */
     double           virial[9];
     fmm_error_unit   unit;
@@ -125,6 +126,9 @@ gmxfmm_status fmm_measure_step(gmxfmm_plan* plan, const void* x, void* force, do
  * than `most`. If the plan has evaluated nothing before, the first of these includes the lattice sums. */
 gmxfmm_status fmm_measure_time(
     gmxfmm_plan* plan, const gmxfmm_reference* reference, int repeats, double most, void* force, double* time);
+
+/* options->num_threads of plans that are not timed: fewer, where other processes share the processors. */
+int fmm_measure_threads(const gmxfmm_reference* reference, const gmxfmm_options* options);
 
 /* Allocates an array for forces in the type of the reference; NULL if out of memory. */
 void* fmm_measure_room(const gmxfmm_reference* reference);

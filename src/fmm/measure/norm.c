@@ -183,9 +183,9 @@ fmm_error_unit fmm_unit_of_errors(const gmxfmm_reference* r, const gmxfmm_option
     const double   least   = fmax(c_zeroForce, c_ofRounding * round / d) * natural;
     fmm_error_unit unit    = {.limit = c_limit * fmax(median(r, options->array_type), natural), .spacing = d};
     all                    = rms(r, NULL, unit.limit, &unit.limited);
-    unit.is_natural        = !(all > least);
-    unit.all               = !unit.is_natural ? all : natural > 0 ? natural : 1;
-    unit.limited           = !unit.is_natural ? unit.limited : unit.all;
+    unit.all               = all > least ? all : natural > 0 ? natural : 1;
+    unit.natural           = all > least ? 0 : unit.all;
+    unit.limited           = all > least ? unit.limited : unit.all;
     return unit;
 }
 
