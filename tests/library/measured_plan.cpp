@@ -948,6 +948,154 @@ INSTANTIATE_TEST_SUITE_P(Kinds,
 namespace
 {
 
+/* A molecule that excludes all pairs of its atoms, alone in its box: the forces are those of its images. As in files
+ * with three decimals many pairs are just half a box apart, where rounding chose the image that is excluded. */
+System molecule(Random* random)
+{
+    System    s;
+    const int along  = between(random, 3, 5);
+    const int jitter = between(random, 0, 90), edge = 300 * along + 2 * between(random, 0, 300);
+    s.box = {1e-3 * edge, 0, 0, 0, 1e-3 * edge, 0, 0, 0, 1e-3 * edge};
+    for (int i = 0; i < along * along * along; i++)
+    {
+        const int place[3] = {i % along, i / along % along, i / along / along};
+        Vec3      x;
+        for (std::size_t d = 0; d < 3; d++)
+        {
+            x[d] = 1e-3 * (300 * place[d] + between(random, 0, jitter));
+        }
+        s.add(x, random->uniform() < 0.5 ? -0.5 : 0.5);
+        for (int j = 0; j < i; j++)
+        {
+            s.exclude(static_cast<std::size_t>(i), static_cast<std::size_t>(j));
+        }
+    }
+    return s;
+}
+
+/* The sum of all images but one of each pair: the nearest, and of two as near that of the particle with the higher
+ * number that is on the upper side. */
+Solution imagesOf(const System& s)
+{
+    System free = s;
+    free.excluded.clear();
+    Solution     sum  = ewald(free);
+    const double edge = s.box[0];
+    for (std::size_t i = 0; i < s.size(); i++)
+    {
+        for (std::size_t j = i + 1; j < s.size(); j++)
+        {
+            Vec3   apart;
+            double square = 0;
+            for (std::size_t d = 0; d < 3; d++)
+            {
+                apart[d] = s.x[3 * i + d] - s.x[3 * j + d];
+                apart[d] -= edge * std::floor(apart[d] / edge + 0.5 + 1e-9);
+                square += apart[d] * apart[d];
+            }
+            for (std::size_t d = 0; d < 3; d++)
+            {
+                const double f = s.q[i] * s.q[j] * apart[d] / (square * std::sqrt(square));
+                sum.force[3 * i + d] -= f;
+                sum.force[3 * j + d] += f;
+            }
+        }
+    }
+    return sum;
+}
+
+} // namespace
+
+TEST(MoleculeOfExcludedAtoms, IsMeasuredWhereImagesAreAsNear)
+{
+    for (int seed = 0; seed < 100; seed++)
+    {
+        SCOPED_TRACE(seed);
+        Random         random(static_cast<std::uint64_t>(5000 + seed));
+        const System   s      = molecule(&random);
+        const bool     single = seed % 2 == 0;
+        const double   asked  = single ? 4e-4 : 1e-6;
+        const Solution sum    = imagesOf(s);
+        Made           plan(s, optionsFor(asked, Boundary::Tinfoil, single ? GMXFMM_SINGLE : GMXFMM_DOUBLE));
+        ASSERT_EQ(plan.status, GMXFMM_OK) << plan.message;
+        EXPECT_EQ(plan.chosen.error_unit, 0);
+        EXPECT_LE(plan.trueError(s, sum), asked);
+    }
+}
+
+/* A droplet that has grown after its plan was made: the error of the plan with the cells that it has now. */
+TEST(MeasuredPlan, IsMeasuredAsItIs)
+{
+    System s = ions({8, 0, 0, 0, 8, 0, 0, 0, 8}, 400, 17);
+    Made   made(s, optionsFor(1e-4, Boundary::Open));
+    ASSERT_EQ(made.status, GMXFMM_OK) << made.message;
+    for (std::size_t i = 0; i < s.size(); i++)
+    {
+        const double by = i % 2 == 0 ? 1.3 : 2.1;
+        for (std::size_t d = 0; d < 3; d++)
+        {
+            s.x[3 * i + d] *= by;
+        }
+    }
+    const SystemView     view(s, Boundary::Open);
+    const gmxfmm_system  system  = view.get();
+    const gmxfmm_options options = optionsFor(1e-4, Boundary::Open);
+    gmxfmm_reference*    reference;
+    gmxfmm_measurement   m = sized<gmxfmm_measurement>();
+    char                 text[512];
+    ASSERT_EQ(gmxfmm_reference_create(&reference, &options, &system, text, sizeof(text)), GMXFMM_OK) << text;
+    EXPECT_EQ(gmxfmm_measure_plan(reference, made.made, &m, text, sizeof(text)), GMXFMM_OK) << text;
+    expectMeasured(m.error, made.trueError(s, directSum(s)), 1e-4); /* at the same assignment */
+    EXPECT_EQ(gmxfmm_measure_plan(reference, nullptr, &m, text, sizeof(text)), GMXFMM_ERROR_NULL);
+    m.size = 8;
+    EXPECT_EQ(gmxfmm_measure_plan(reference, made.made, &m, text, sizeof(text)), GMXFMM_ERROR_OPTION);
+    gmxfmm_reference_destroy(reference);
+}
+
+/* One particle, and eight charges around a corner of a large box, whose images' forces are below the rounding of single
+ * precision: errors are said to be relative to another force. No message names an accuracy that cannot be had. */
+TEST(MeasuredPlan, SaysWhatErrorsAreRelativeTo)
+{
+    System one;
+    one.box = {2, 0, 0, 0, 2, 0, 0, 0, 2};
+    one.add({0.3, 0.4, 0.5}, 3);
+    Made alone(one, optionsFor(1e-6));
+    ASSERT_EQ(alone.status, GMXFMM_OK) << alone.message;
+    EXPECT_DOUBLE_EQ(alone.chosen.error_unit, 9.0 / 4); /* the square of the charge over that of the box */
+    EXPECT_LE(alone.chosen.error, 1e-6);
+
+    System cube;
+    cube.box = {400, 0, 0, 0, 400, 0, 0, 0, 400};
+    for (int i = 0; i < 8; i++)
+    {
+        cube.add({1.5 * (i % 2), 1.5 * (i / 2 % 2), 1.5 * (i / 4)}, (i % 2 + i / 2 % 2 + i / 4) % 2 == 0 ? 0.5 : -0.5);
+        for (int j = 0; j < i; j++)
+        {
+            cube.exclude(static_cast<std::size_t>(i), static_cast<std::size_t>(j));
+        }
+    }
+    const std::vector<float> x(cube.x.begin(), cube.x.end()), q(cube.q.begin(), cube.q.end());
+    const SystemView         view(cube, Boundary::Tinfoil);
+    gmxfmm_system            system  = view.get();
+    gmxfmm_options           options = optionsFor(4e-4, Boundary::Tinfoil, GMXFMM_SINGLE);
+    options.array_type               = GMXFMM_SINGLE;
+    system.x                         = x.data();
+    system.q                         = q.data();
+    gmxfmm_plan*       plan          = nullptr;
+    gmxfmm_measurement chosen        = sized<gmxfmm_measurement>();
+    char               text[512];
+    ASSERT_EQ(gmxfmm_create_measured(&plan, &options, &system, &chosen, nullptr, nullptr, text, sizeof(text)),
+              GMXFMM_OK)
+        << text;
+    gmxfmm_destroy(plan);
+    EXPECT_DOUBLE_EQ(chosen.error_unit, 0.5 * 0.5 / (200 * 200));
+
+    EXPECT_EQ(Made(oneMoved(), optionsFor(1e-3)).chosen.error_unit, 0);
+}
+
+namespace
+{
+
 double length(const std::vector<double>& v, std::size_t i)
 {
     return std::sqrt(v[3 * i] * v[3 * i] + v[3 * i + 1] * v[3 * i + 1] + v[3 * i + 2] * v[3 * i + 2]);

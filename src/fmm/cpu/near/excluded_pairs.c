@@ -71,9 +71,10 @@ static inline void nearest_brick(const int* n, const spot* a, const spot* b, int
     for (int d = 0; d < 3; d++)
     {
         const int    apart = a->place[d] - b->place[d];
-        const double t = sign * (apart + (double)a->at[d] - (double)b->at[d]), half = 0.5 * n[d];
-        k[d]      = sign * ((t >= half) - (t < -half));
-        offset[d] = apart - k[d] * n[d];
+        const double half  = 0.5 * n[d];
+        const double t     = fmm_untie(sign * (apart + (double)a->at[d] - (double)b->at[d]), n[d], d);
+        k[d]               = sign * ((t >= half) - (t < -half));
+        offset[d]          = apart - k[d] * n[d];
     }
 }
 
