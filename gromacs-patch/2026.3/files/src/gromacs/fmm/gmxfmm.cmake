@@ -11,6 +11,7 @@ gmx_add_libgromacs_sources(
     fmmpairkernels.cpp
     fmmpairlist.cpp
     fmmpreprocess.cpp
+    fmmremeasure.cpp
     fmmshares.cpp
     fmmshortlist.cpp
     fmmslab.cpp
@@ -59,6 +60,7 @@ if (BUILD_TESTING)
             tests/fmmoptions.cpp
             tests/fmmothernames.cpp
             tests/fmmpairlist.cpp
+            tests/fmmremeasure.cpp
             tests/fmmshares.cpp
             tests/fmmsystem.cpp
             tests/fmmtaskassignment.cpp

@@ -11,7 +11,9 @@
 
 #include <cstdint>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "gromacs/utility/keyvaluetree.h"
 #include "gromacs/utility/keyvaluetreebuilder.h"
@@ -38,11 +40,42 @@ void forEachNumber(Choice* choice, Function function)
     function("cells-c", &choice->grid[2]);
 }
 
+//! Calls a function with the name and the address of each number of evaluations
+template<typename Schedule, typename Function>
+void forEachCount(Schedule* schedule, Function function)
+{
+    function("evaluations-since", &schedule->since);
+    function("evaluations-least", &schedule->least);
+    function("evaluations-most", &schedule->most);
+}
+
+//! Adds an array of numbers
+template<typename Container>
+void addNumbers(KeyValueTreeObjectBuilder* object, const char* name, const Container& numbers)
+{
+    auto array = object->addUniformArray<double>(name);
+    for (const double number : numbers)
+    {
+        array.addValue(number);
+    }
+}
+
+//! Returns an array of numbers
+std::vector<double> readNumbers(const KeyValueTreeObject& object, const char* name)
+{
+    std::vector<double> numbers;
+    for (const KeyValueTreeValue& value : object[name].asArray().values())
+    {
+        numbers.push_back(value.cast<double>());
+    }
+    return numbers;
+}
+
 } // namespace
 
 void writeFmmChoice(const FmmChoice& choice, KeyValueTreeObjectBuilder builder)
 {
-    if (choice.asked > 0)
+    if (choice.asked > 0 || choice.schedule.since >= 0)
     {
         auto object = builder.addObject(c_object);
         object.addValue<double>("asked", choice.asked);
@@ -50,6 +83,19 @@ void writeFmmChoice(const FmmChoice& choice, KeyValueTreeObjectBuilder builder)
         forEachNumber(&choice,
                       [&object](const char* name, const int* number)
                       { object.addValue<std::int64_t>(name, *number); });
+        if (!choice.x.empty())
+        {
+            addNumbers(&object, "coordinates", choice.x);
+            addNumbers(&object, "box", choice.box);
+        }
+        if (choice.schedule.since >= 0)
+        {
+            forEachCount(&choice.schedule,
+                         [&object](const char* name, const std::int64_t* count)
+                         { object.addValue<std::int64_t>(name, *count); });
+            object.addValue<double>("spread", choice.schedule.spread);
+            object.addValue<double>("spread-at-choice", choice.schedule.spreadAtChoice);
+        }
     }
 }
 
@@ -64,6 +110,20 @@ FmmChoice readFmmChoice(const KeyValueTreeObject& data)
         forEachNumber(&choice,
                       [&object](const char* name, int* number)
                       { *number = static_cast<int>(object[name].cast<std::int64_t>()); });
+        if (object.keyExists("coordinates"))
+        {
+            choice.x                      = readNumbers(object, "coordinates");
+            const std::vector<double> box = readNumbers(object, "box");
+            std::copy(box.begin(), box.end(), choice.box.begin());
+        }
+        if (object.keyExists("spread"))
+        {
+            forEachCount(&choice.schedule,
+                         [&object](const char* name, std::int64_t* count)
+                         { *count = object[name].cast<std::int64_t>(); });
+            choice.schedule.spread         = object["spread"].cast<double>();
+            choice.schedule.spreadAtChoice = object["spread-at-choice"].cast<double>();
+        }
     }
     return choice;
 }

@@ -9,7 +9,12 @@
 #ifndef GMX_FMM_FMMCHOICE_H
 #define GMX_FMM_FMMCHOICE_H
 
+#include <cstdint>
+
 #include <array>
+#include <vector>
+
+#include "fmmremeasure.h"
 
 namespace gmx
 {
@@ -19,14 +24,14 @@ class KeyValueTreeObjectBuilder;
 class MDModules;
 
 /*! \libinternal \brief
- * Order and cells that were chosen by times on a GPU
+ * Order and cells that were chosen by times on a GPU, or during the run
  *
  * Another run may choose others, so that checkpoints keep them for the continuation.
  * Numbers are those of the library's options.
  */
 struct FmmChoice
 {
-    //! fmm-accuracy for which they were chosen; 0: nothing was chosen by times
+    //! fmm-accuracy for which they were chosen; 0: nothing was chosen that another run may not choose
     double asked = 0;
     //! Accuracy that the library's model is to be asked for
     double accuracy = 0;
@@ -40,9 +45,18 @@ struct FmmChoice
     int separation = 0;
     //! Cells along each box vector
     std::array<int, 3> grid = { { 0, 0, 0 } };
+    /*! \brief Coordinates of all atoms when they were chosen during the run, empty: those of the .tpr file
+     *
+     * Cells that follow the atoms have a size that comes from these.
+     */
+    std::vector<double> x;
+    //! The box at that time, row by row
+    std::array<double, 9> box = { { 0, 0, 0, 0, 0, 0, 0, 0, 0 } };
+    //! When errors are measured again
+    FmmMeasurementSchedule schedule;
 };
 
-//! Adds a choice to the data of a checkpoint, unless there is none
+//! Adds a choice to the data of a checkpoint, unless there is none, nor a schedule
 void writeFmmChoice(const FmmChoice& choice, KeyValueTreeObjectBuilder builder);
 //! Returns the choice that is among the data of a checkpoint, or none
 FmmChoice readFmmChoice(const KeyValueTreeObject& data);

@@ -121,7 +121,8 @@ FmmMeasuredError measureFmmError(const gmx_mtop_t&    mtop,
                                  const double*        box,
                                  double               lambda,
                                  bool                 choose,
-                                 gmxfmm_options*      options)
+                                 gmxfmm_options*      options,
+                                 gmxfmm_plan*         inUse)
 {
     const std::vector<real> charges    = fmmCharges(mtop, lambda);
     const FmmExclusionLists exclusions = fmmExclusionLists(fmmExclusions(mtop), mtop.natoms);
@@ -192,7 +193,11 @@ FmmMeasuredError measureFmmError(const gmx_mtop_t&    mtop,
     }
     else
     {
-        status = gmxfmm_measure(reference.get(), options, 0, &chosen, message.data(), message.size());
+        status   = inUse != nullptr
+                           ? gmxfmm_measure_plan(
+                                 reference.get(), inUse, &chosen, message.data(), message.size())
+                           : gmxfmm_measure(
+                                 reference.get(), options, 0, &chosen, message.data(), message.size());
         tried[0] = chosen;
         numTried = 1;
     }
@@ -206,11 +211,18 @@ FmmMeasuredError measureFmmError(const gmx_mtop_t&    mtop,
     result.table       = formatString(
             "FMM: force errors measured, to %.0e, when atoms are assigned to cells and when they "
                   "have\n"
-                  "     moved since%s\n\n"
+                  "     moved since%s\n%s\n"
                   "    method  order            cells  separation   expected   measured   anywhere      moved%s ms "
                   "a step\n",
             gmxfmm_reference_uncertainty(reference.get()),
             volume > 0 ? ", and the worst of an element of the pressure" : "",
+            chosen.error_unit > 0
+                          ? formatString("     (forces are zero but for rounding: errors are relative to "
+                                         "%.3g kJ/mol/nm, the\n"
+                                         "     mean charge squared over the spacing squared)\n",
+                                   chosen.error_unit)
+                              .c_str()
+                          : "",
             volume > 0 ? "       bar" : "");
     for (int i = 0; i < numTried; i++)
     {

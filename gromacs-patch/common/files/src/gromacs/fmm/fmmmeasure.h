@@ -64,13 +64,15 @@ struct FmmMeasuredError
  * \param[in]     lambda   Lambda of perturbed charges
  * \param[in]     choose   Whether to choose what is left automatic, or to measure what is given
  * \param[in,out] options  What was asked for
+ * \param[in]     inUse    A plan to measure as it is, in place of one for the options; or nullptr
  */
 FmmMeasuredError measureFmmError(const gmx_mtop_t&    mtop,
                                  ArrayRef<const RVec> x,
                                  const double*        box,
                                  double               lambda,
                                  bool                 choose,
-                                 gmxfmm_options*      options);
+                                 gmxfmm_options*      options,
+                                 gmxfmm_plan*         inUse = nullptr);
 
 //! Returns the error of an element of the virial that goes with an accuracy, infinity where there is no pressure
 double fmmAllowedVirialError(const double* box, int numAtoms, double accuracy);

@@ -165,6 +165,12 @@ void FmmPerturbation::setLambda(FmmPlan* plan, FmmGpu* gpu, const real lambda)
     lambda_ = lambda;
 }
 
+void FmmPerturbation::planIsNew(FmmPlan* plan)
+{
+    setDerivatives(plan);
+    lambda_ = -1;
+}
+
 void FmmPerturbation::setBox(const FmmBox& box)
 {
     plan_->check(gmxfmm_set_box(plan_->get(), box.data()));

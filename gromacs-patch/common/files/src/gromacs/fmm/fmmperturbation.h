@@ -79,6 +79,8 @@ public:
      * \param[in]     lambda  Lambda of Coulomb interactions
      */
     void setLambda(FmmPlan* plan, FmmGpu* gpu, real lambda);
+    //! Tells that the plan of all atoms is a new one, with the charges of lambda = 0
+    void planIsNew(FmmPlan* plan);
     //! Number of atoms whose charges change
     int numAtoms() const { return atoms_.size(); }
     //! Returns the sum of the squares of all charges at this lambda

@@ -319,16 +319,15 @@ void FmmPlan::measure(const FmmParameters& parameters,
     {
         measureLater(parameters, mtop, x, box, isFixed || isKept ? nullptr : &given);
     }
-    if (!isFixed && !isKept && isOnGpu() && options_.reproducible == 0
-        && measured_.status == FmmMeasurementStatus::Measured)
+    if (!isFixed && !isKept && measured_.status == FmmMeasurementStatus::Measured)
     {
-        choice_ = { accuracy_,
-                    options_.accuracy,
-                    options_.m2l,
-                    options_.order,
-                    options_.depth,
-                    options_.separation,
-                    { { options_.grid[0], options_.grid[1], options_.grid[2] } } };
+        choice_.asked      = accuracy_;
+        choice_.accuracy   = options_.accuracy;
+        choice_.m2l        = options_.m2l;
+        choice_.order      = options_.order;
+        choice_.depth      = options_.depth;
+        choice_.separation = options_.separation;
+        std::copy(options_.grid, options_.grid + DIM, choice_.grid.begin());
     }
 }
 
@@ -487,10 +486,17 @@ FmmMeasuredError FmmPlan::measureAt(const gmx_mtop_t&    mtop,
     {
         options.grid[d] = inUse.grid[d];
     }
-    const FmmBox     givenBox = fmmBox(periodicity_, box);
-    FmmMeasuredError measured =
-            measureFmmError(mtop, x, isOpen() ? nullptr : givenBox.data(), lambda, false, &options);
-    measured.message = withAtomNumbers(measured.message);
+    const FmmBox givenBox = fmmBox(periodicity_, box);
+    // Cells that follow the atoms have a size that no options have
+    const bool       doCellsFollow = isOpen() || periodicity_ == FmmPeriodicity::Film;
+    FmmMeasuredError measured      = measureFmmError(mtop,
+                                                x,
+                                                isOpen() ? nullptr : givenBox.data(),
+                                                lambda,
+                                                false,
+                                                &options,
+                                                doCellsFollow ? plan_.get() : nullptr);
+    measured.message               = withAtomNumbers(measured.message);
     return measured;
 }
 

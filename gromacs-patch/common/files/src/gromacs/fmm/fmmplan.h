@@ -125,8 +125,10 @@ public:
     const FmmMeasuredError& measured() const { return measured_; }
     //! Values of lambda of Coulomb interactions at whose charges the parameters reach what was asked for
     ArrayRef<const double> lambdas() const { return lambdas_; }
-    //! The choice by times that is in use, if there is one
+    //! What was chosen and is in use, if anything was; another run may choose something else if isChosenByTimes()
     const FmmChoice& choice() const { return choice_; }
+    //! Whether times decide about choices
+    bool isChosenByTimes() const { return isOnGpu() && options_.reproducible == 0; }
     //! Measures what the parameters in use reach at these coordinates and this lambda of Coulomb interactions
     FmmMeasuredError measureAt(const gmx_mtop_t& mtop, ArrayRef<const RVec> x, const matrix box, double lambda) const;
 

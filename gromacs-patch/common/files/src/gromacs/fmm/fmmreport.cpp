@@ -321,7 +321,7 @@ void logFmmTimesOnCpu(const gmxfmm_info& info, const MDLogger& mdlog)
     GMX_LOG(mdlog.info).asParagraph().appendText(table);
 }
 
-void logFmmErrorAtEnd(const FmmMeasuredError& error, double accuracy, const MDLogger& mdlog)
+void logFmmErrorAtEnd(const FmmMeasuredError& error, const FmmPlan& plan, const MDLogger& mdlog)
 {
     if (error.status != FmmMeasurementStatus::Measured)
     {
@@ -333,17 +333,76 @@ void logFmmErrorAtEnd(const FmmMeasuredError& error, double accuracy, const MDLo
         return;
     }
     GMX_LOG(mdlog.info).asParagraph().appendText("At the end of the run\n" + error.table);
-    if (error.error > c_worthAWarning * accuracy)
+    if (error.error > c_worthAWarning * plan.accuracy())
     {
+        const bool   isChosen = plan.choice().asked > 0;
+        const double smaller =
+                std::max(fmmlibrary::accuracy.lowest, plan.accuracy() * plan.accuracy() / error.error);
         GMX_LOG(mdlog.warning)
                 .asParagraph()
                 .appendTextFormatted(
                         "WARNING: At the end of the run the relative RMS error of the FMM forces "
-                        "is %.1e, while fmm-accuracy = %g. The system is another than the one of "
-                        "the .tpr file, by which parameters were chosen: make a new one from these "
-                        "coordinates to go on.",
+                        "is %.1e, while fmm-accuracy = %g. At the coordinates by which order and "
+                        "cells were %s it was %.1e. ",
                         error.error,
-                        accuracy);
+                        plan.accuracy(),
+                        isChosen ? "chosen" : "measured",
+                        plan.measured().error)
+                .appendText(
+                        isChosen ? formatString(
+                                "If the system has become another since, go on with a .tpr "
+                                "file made from the last coordinates. If it has not, its errors "
+                                "differ from place to place, as those of few charges do: use "
+                                "fmm-accuracy = %.0e.",
+                                smaller)
+                                 : std::string("Leave order and cells automatic to go on, or use "
+                                               "a larger fmm-order."));
+    }
+}
+
+void logFmmChosenAnew(const int64_t step, const double before, const FmmPlan& plan, const MDLogger& mdlog)
+{
+    GMX_LOG(mdlog.info)
+            .asParagraph()
+            .appendTextFormatted(
+                    "FMM, step %lld: order and cells no longer suit the atoms, with a relative RMS "
+                    "force error of %.1e; they are chosen anew\n",
+                    static_cast<long long>(step),
+                    before)
+            .appendText(describeFmm(plan));
+}
+
+void logFmmNotChosenAnew(const int64_t   step,
+                         const double    error,
+                         const double    accuracy,
+                         const char*     why,
+                         const MDLogger& mdlog)
+{
+    GMX_LOG(mdlog.warning)
+            .asParagraph()
+            .appendTextFormatted(
+                    "NOTE: FMM, step %lld: the relative RMS force error is %.1e, while "
+                    "fmm-accuracy = %g. Order and cells stay, as others could not be chosen: %s",
+                    static_cast<long long>(step),
+                    error,
+                    accuracy,
+                    why);
+}
+
+void logFmmRemeasurements(const FmmRemeasurements& done, const MDLogger& mdlog)
+{
+    if (done.numMeasured > 0)
+    {
+        GMX_LOG(mdlog.info)
+                .asParagraph()
+                .appendTextFormatted(
+                        "FMM: errors were measured again %d time%s during the run, and order and "
+                        "cells chosen anew %d time%s, in %.3g s",
+                        done.numMeasured,
+                        done.numMeasured == 1 ? "" : "s",
+                        done.numChosen,
+                        done.numChosen == 1 ? "" : "s",
+                        done.seconds);
     }
 }
 

@@ -10,6 +10,7 @@
 
 #include <gmxfmm.h>
 
+#include <cstdint>
 #include <cstdio>
 
 #include <array>
@@ -66,8 +67,28 @@ void logFmmShares(const gmxfmm_info& info, const MDLogger& mdlog);
 //! Writes the time of each stage of a step on the GPU
 void logFmmTimesOnGpu(const FmmGpuTimes& times, const MDLogger& mdlog);
 
-//! Writes the force error at the last coordinates of a run, with a warning when it is far above what was asked for
-void logFmmErrorAtEnd(const FmmMeasuredError& error, double accuracy, const MDLogger& mdlog);
+/*! \brief Writes the force error at the last coordinates of a run, with a warning when it is far above what was asked for
+ *
+ * \param[in] error  At the end
+ * \param[in] plan   What computed the run
+ * \param[in] mdlog  Logger
+ */
+void logFmmErrorAtEnd(const FmmMeasuredError& error, const FmmPlan& plan, const MDLogger& mdlog);
+
+//! Tells that order and cells were chosen anew at a step, where the error of those before was \p before
+void logFmmChosenAnew(int64_t step, double before, const FmmPlan& plan, const MDLogger& mdlog);
+//! Tells that this could not be done, and why
+void logFmmNotChosenAnew(int64_t step, double error, double accuracy, const char* why, const MDLogger& mdlog);
+
+//! What measurements during a run came to
+struct FmmRemeasurements
+{
+    int    numMeasured = 0, numChosen = 0;
+    double seconds = 0;
+};
+
+//! Tells of measurements during the run, if there were any
+void logFmmRemeasurements(const FmmRemeasurements& done, const MDLogger& mdlog);
 
 } // namespace gmx
 

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -36,6 +37,7 @@
 #include "fmmpairlist.h"
 #include "fmmperturbation.h"
 #include "fmmplan.h"
+#include "fmmremeasure.h"
 #include "fmmreport.h"
 #include "fmmslab.h"
 #include "fmmstep.h"
@@ -169,6 +171,42 @@ std::unique_ptr<FmmPlan> makePlan(const PlanMaker&     make,
     return plan;
 }
 
+//! Coordinates and box by which parameters are chosen: those of the .tpr file, or of a choice during the run
+class Place
+{
+public:
+    Place(const FmmChoice& choice, ArrayRef<const RVec> x, const matrix box) : x_(x)
+    {
+        copy_mat(box, box_);
+        if (ssize(choice.x) == DIM * x.ssize() && !choice.x.empty())
+        {
+            own_.reserve(x.size());
+            for (size_t i = 0; i < choice.x.size(); i += DIM)
+            {
+                own_.emplace_back(choice.x[i], choice.x[i + 1], choice.x[i + 2]);
+            }
+            for (int i = 0; i < DIM * DIM; i++)
+            {
+                box_[i / DIM][i % DIM] = choice.box[i];
+            }
+            x_ = own_;
+        }
+    }
+    ArrayRef<const RVec> x() const { return x_; }
+    const matrix&        box() const { return box_; }
+
+private:
+    std::vector<RVec>    own_;
+    ArrayRef<const RVec> x_;
+    matrix               box_;
+};
+
+//! Seconds of a steady clock
+double secondsNow()
+{
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 } // namespace
 
 class FmmSolver::Impl
@@ -183,9 +221,24 @@ public:
          int                        numThreads,
          gmx_wallcycle*             wcycle,
          const DeviceStreamManager* gpuStreams) :
+        Impl(parameters, mtop, box, x, Place(parameters.choice, x, box), epsfac, reproducible, numThreads, wcycle, gpuStreams)
+    {
+    }
+
+    Impl(const FmmParameters&       parameters,
+         const gmx_mtop_t&          mtop,
+         const matrix               box,
+         ArrayRef<const RVec>       x,
+         const Place&               place,
+         real                       epsfac,
+         bool                       reproducible,
+         int                        numThreads,
+         gmx_wallcycle*             wcycle,
+         const DeviceStreamManager* gpuStreams) :
         parameters_(parameters),
         mtop_(mtop),
         epsfac_(epsfac),
+        reproducible_(reproducible),
         numThreads_(numThreads),
         wcycle_(wcycle),
         gpu_(gpuStreams != nullptr ? std::make_unique<FmmGpu>(*gpuStreams) : nullptr),
@@ -193,21 +246,36 @@ public:
                 [&](ArrayRef<const int> devices)
                 {
                     return std::make_unique<FmmPlan>(
-                            parameters, mtop, box, x, epsfac, reproducible, numThreads, devices);
+                            parameters, mtop, place.box(), place.x(), epsfac, reproducible, numThreads, devices);
                 },
                 parameters.devices,
                 mtop,
-                x,
+                place.x(),
                 gpu_.get(),
                 &devicesNote_)),
         gpuSteps_(gpu_ ? std::make_unique<FmmGpuSteps>(*plan_, gpu_.get(), wcycle) : nullptr),
         startBox_(fmmBox(parameters.periodicity, box)),
-        box_(startBox_),
+        box_(fmmBox(parameters.periodicity, place.box())),
         nearAtomsAtStart_(plan_->info().near_particles),
         assignments_(gpu_ ? parameters.maxStepsInCellsOnGpu : parameters.maxStepsInCellsOnCpu),
         occupiedVolume_(openSystemVolume(x)),
         startX_(x.begin(), x.end())
     {
+        ownChoice_ = parameters.choice;
+        if (plan_->isChosenByTimes() || parameters.choice.asked > 0)
+        {
+            takeChoice();
+        }
+    }
+
+    //! Keeps what the plan has chosen, with the coordinates that are kept
+    void takeChoice()
+    {
+        FmmChoice choice = plan_->choice();
+        choice.x         = std::move(choice_->x);
+        choice.box       = choice_->box;
+        choice.schedule  = choice_->schedule;
+        *choice_         = std::move(choice);
     }
 
     //! Passes on a box that is not the one the plan has
@@ -241,7 +309,7 @@ public:
     void watchDensity()
     {
         const bool isBound = !plan_->isOpen() && parameters_.periodicity == FmmPeriodicity::Box;
-        if (isBound || mdlog_ == nullptr)
+        if (isBound || mdlog_ == nullptr || fmmIsMeasuredAgain(parameters_))
         {
             return;
         }
@@ -250,6 +318,111 @@ public:
         {
             mdlog_ = nullptr; // Once is enough
         }
+    }
+
+    //! See FmmSolver::followAtoms()
+    void followAtoms(ArrayRef<const RVec> x, const matrix box, const int64_t step)
+    {
+        if (!fmmIsMeasuredAgain(parameters_))
+        {
+            return;
+        }
+        const double            spread   = fmmSpread(fmmPbcType(parameters_), x);
+        FmmMeasurementSchedule& schedule = choice_->schedule;
+        if (isFirstSearch_)
+        {
+            isFirstSearch_   = false;
+            firstSearchTime_ = secondsNow();
+            schedule         = schedule.since < 0 ? firstFmmMeasurement(spread) : schedule;
+            countedFrom_     = numEvaluations_ - schedule.since;
+        }
+        schedule.since = numEvaluations_ - countedFrom_;
+        if (fmmMeasurementIsDue(schedule, spread))
+        {
+            constexpr int c_leastToTime = 100; // evaluations
+            const bool    isTimed = plan_->isChosenByTimes() && numEvaluations_ >= c_leastToTime;
+            const double  begin   = secondsNow();
+            const double aStep = (begin - firstSearchTime_) / std::max<int64_t>(1, numEvaluations_);
+            const bool   isChosen = measureAgain(x, box, step, fmmSpreadIsOther(schedule, spread));
+            const double seconds  = secondsNow() - begin;
+            remeasurements_.seconds += seconds;
+            // Times are others in each run, which is to do the same, unless it has chosen by times
+            const double assumed = c_fmmCostOfMeasurement + (isChosen ? c_fmmCostOfChoice : 0);
+            noteFmmMeasurement(
+                    &schedule, spread, isTimed ? std::max(assumed, seconds / aStep) : assumed, isChosen);
+            countedFrom_ = numEvaluations_;
+        }
+    }
+
+    //! Measures the parameters in use; chooses others if they miss the accuracy, or in any case. Returns whether it tried to.
+    bool measureAgain(ArrayRef<const RVec> x, const matrix box, const int64_t step, const bool isToChoose)
+    {
+        const double           lambda     = perturbation_ ? lambda_ : 0;
+        const FmmMeasuredError measured   = plan_->measureAt(mtop_, x, box, lambda);
+        const bool             isMeasured = measured.status == FmmMeasurementStatus::Measured;
+        remeasurements_.numMeasured++;
+        if (isMeasured && measured.error <= plan_->accuracy() && !isToChoose)
+        {
+            return false;
+        }
+        std::string why = measured.message;
+        if (isMeasured)
+        {
+            try
+            {
+                takeNewPlan(x, box);
+                remeasurements_.numChosen++;
+                if (mdlog_ != nullptr)
+                {
+                    logFmmChosenAnew(step, measured.error, *plan_, *mdlog_);
+                }
+                return true;
+            }
+            catch (const GromacsException& failure)
+            {
+                why = failure.what();
+            }
+        }
+        if (mdlog_ != nullptr)
+        {
+            logFmmNotChosenAnew(step, measured.error, plan_->accuracy(), why.c_str(), *mdlog_);
+        }
+        return true;
+    }
+
+    //! Chooses parameters for these coordinates, and makes the plan anew, on the same devices
+    void takeNewPlan(ArrayRef<const RVec> x, const matrix box)
+    {
+        const gmxfmm_info info = plan_->info();
+        FmmParameters     anew = parameters_;
+        anew.choice            = FmmChoice();
+        std::vector<int> devices(info.devices, info.devices + (gpu_ ? info.num_devices : 0));
+        auto             plan = std::make_unique<FmmPlan>(
+                anew, mtop_, box, x, epsfac_, reproducible_, numThreads_, devices);
+        plan->setAtoms(fmmCharges(mtop_, 0), fmmExclusions(mtop_));
+        if (gpuSteps_)
+        {
+            gpuSteps_ = std::make_unique<FmmGpuSteps>(*plan, gpu_.get(), wcycle_);
+            gpuSteps_->setAtoms(mtop_.natoms, perturbation_ != nullptr);
+        }
+        plan_ = std::move(plan);
+        box_  = fmmBox(parameters_.periodicity, box);
+        if (perturbation_)
+        {
+            perturbation_->planIsNew(plan_.get());
+            perturbation_->setBox(box_);
+        }
+        assignments_.atomsHaveChanged();
+        choice_->x.clear();
+        for (const RVec& xi : x)
+        {
+            choice_->x.insert(choice_->x.end(), { xi[XX], xi[YY], xi[ZZ] });
+        }
+        for (int i = 0; i < DIM * DIM; i++)
+        {
+            choice_->box[i] = box[i / DIM][i % DIM];
+        }
+        takeChoice();
     }
 
     //! Tells once when perturbed charges are others than those for which parameters were chosen
@@ -418,10 +591,12 @@ public:
 
     //! What the user asked for
     const FmmParameters parameters_;
-    const gmx_mtop_t&   mtop_;
-    const real          epsfac_;
-    const int           numThreads_;
-    gmx_wallcycle*      wcycle_;
+    //! Charges and exclusions of all atoms
+    const gmx_mtop_t& mtop_;
+    const real        epsfac_;
+    const bool        reproducible_;
+    const int         numThreads_;
+    gmx_wallcycle*    wcycle_;
     //! Empty on the CPU
     std::unique_ptr<FmmGpu> gpu_;
     //! What the log says of the choice between one and several GPUs
@@ -450,6 +625,15 @@ public:
     std::vector<RVec> startX_;
     //! Evaluations so far
     int64_t numEvaluations_ = 0;
+    //! What checkpoints keep: that of keepChoice(), or before there is one an own one
+    FmmChoice  ownChoice_;
+    FmmChoice* choice_ = &ownChoice_;
+    //! Whether there was no pair search yet, and the time of the first
+    bool   isFirstSearch_   = true;
+    double firstSearchTime_ = 0;
+    //! Evaluations at the last measurement; less than 0 if an earlier part of the run had that
+    int64_t           countedFrom_ = 0;
+    FmmRemeasurements remeasurements_;
     //! Output of the library on the CPU, which overwrites
     std::vector<RVec> force_;
     //! Empty without perturbed charges
@@ -490,9 +674,10 @@ std::string FmmSolver::description() const
     return describeFmm(*impl_->plan_);
 }
 
-FmmChoice FmmSolver::choice() const
+void FmmSolver::keepChoice(FmmChoice* choice)
 {
-    return impl_->plan_->choice();
+    *choice        = std::move(*impl_->choice_);
+    impl_->choice_ = choice;
 }
 
 double FmmSolver::expectedError() const
@@ -509,6 +694,7 @@ void FmmSolver::logSetup(const MDLogger& mdlog, FILE* fplog)
 
 void FmmSolver::logTimes(const MDLogger& mdlog) const
 {
+    logFmmRemeasurements(impl_->remeasurements_, mdlog);
     if (!impl_->gpuSteps_)
     {
         logFmmTimesOnCpu(impl_->plan_->info(), mdlog);
@@ -533,7 +719,7 @@ void FmmSolver::measureAtEnd(const MDLogger&      mdlog,
     if (plan.measured().status == FmmMeasurementStatus::Measured && impl_->numEvaluations_ >= c_leastToMeasure)
     {
         const double lambda = impl_->perturbation_ ? impl_->lambda_ : 0; // Others do not depend on it
-        logFmmErrorAtEnd(plan.measureAt(mtop, x, box, lambda), plan.accuracy(), mdlog);
+        logFmmErrorAtEnd(plan.measureAt(mtop, x, box, lambda), plan, mdlog);
     }
 }
 
@@ -604,6 +790,11 @@ void FmmSolver::calculate(ArrayRef<const RVec> x,
 void FmmSolver::setLambda(real lambda)
 {
     impl_->lambda_ = lambda;
+}
+
+void FmmSolver::followAtoms(ArrayRef<const RVec> x, const matrix box, const int64_t step)
+{
+    impl_->followAtoms(x, box, step);
 }
 
 void FmmSolver::setBox(const matrix box)

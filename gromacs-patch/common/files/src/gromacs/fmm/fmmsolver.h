@@ -80,8 +80,11 @@ public:
 
     //! Returns the parameters in use, as text
     std::string description() const;
-    //! Returns what was chosen by times, if anything was
-    FmmChoice choice() const;
+    /*! \brief Keeps what another run may not choose in \p choice, for checkpoints
+     *
+     * What was chosen by times, or during the run, and when errors are measured again. It has to last as long as there are steps.
+     */
+    void keepChoice(FmmChoice* choice);
     //! Returns the expected relative RMS force error
     double expectedError() const;
 
@@ -140,6 +143,14 @@ public:
                    int64_t              step,
                    ForceWithVirial*     forceWithVirial,
                    gmx_enerdata_t*      enerd);
+
+    /*! \brief Measures errors again at a pair search, where cells follow the atoms, and chooses order and cells anew
+     *
+     * Errors are measured now and then, and seldom enough to take c_fmmShareOfMeasurements of the evaluations. Order
+     * and cells are chosen anew where they miss the accuracy, or where atoms have become twice or half as dense.
+     * To be called before anything of a step is computed, with the coordinates of all atoms on the host.
+     */
+    void followAtoms(ArrayRef<const RVec> x, const matrix box, int64_t step);
 
     //! Passes on the box of the next step, so that a GPU begins with what depends on that alone
     void setBox(const matrix box);

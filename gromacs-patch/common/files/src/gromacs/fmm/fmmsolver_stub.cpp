@@ -46,10 +46,7 @@ std::string FmmSolver::description() const
     return {};
 }
 
-FmmChoice FmmSolver::choice() const
-{
-    return {};
-}
+void FmmSolver::keepChoice(FmmChoice* /*choice*/) {}
 
 double FmmSolver::expectedError() const
 {
@@ -90,6 +87,8 @@ void FmmSolver::calculate(ArrayRef<const RVec> /*x*/,
 {
     GMX_RELEASE_ASSERT(false, "The constructor does not return");
 }
+
+void FmmSolver::followAtoms(ArrayRef<const RVec> /*x*/, const matrix /*box*/, int64_t /*step*/) {}
 
 void FmmSolver::setBox(const matrix /*box*/) {}
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*! \internal \file
  * \brief
- * Tests that checkpoints keep what was chosen by times
+ * Tests that checkpoints keep what was chosen by times, or during the run
  *
  * \ingroup module_fmm
  */
@@ -29,8 +29,15 @@ KeyValueTreeObject dataWith(const FmmChoice& choice)
 
 TEST(FmmChoiceTest, IsReadAsItWasWritten)
 {
-    const FmmChoice choice = { 2.4e-4, 1.0 / 3, 1, 11, -1, 2, { { 7, 8, 9 } } };
-    const FmmChoice read   = readFmmChoice(dataWith(choice));
+    FmmChoice choice;
+    choice.asked         = 2.4e-4;
+    choice.accuracy      = 1.0 / 3;
+    choice.m2l           = 1;
+    choice.order         = 11;
+    choice.depth         = -1;
+    choice.separation    = 2;
+    choice.grid          = { { 7, 8, 9 } };
+    const FmmChoice read = readFmmChoice(dataWith(choice));
     EXPECT_EQ(read.asked, choice.asked);
     EXPECT_EQ(read.accuracy, choice.accuracy);
     EXPECT_EQ(read.m2l, choice.m2l);
@@ -38,6 +45,29 @@ TEST(FmmChoiceTest, IsReadAsItWasWritten)
     EXPECT_EQ(read.depth, choice.depth);
     EXPECT_EQ(read.separation, choice.separation);
     EXPECT_EQ(read.grid, choice.grid);
+    EXPECT_TRUE(read.x.empty());
+    EXPECT_LT(read.schedule.since, 0);
+}
+
+TEST(FmmChoiceTest, IsReadWithCoordinatesAndSchedule)
+{
+    FmmChoice choice;
+    choice.x                       = { 0.1, -1.0 / 3, 1e30, 4, 5, 6 };
+    choice.box                     = { { 1, 2, 3, 4, 5, 6, 7, 8, 1.0 / 9 } };
+    choice.schedule.since          = 0;
+    choice.schedule.least          = 1500;
+    choice.schedule.most           = 3000;
+    choice.schedule.spread         = 1.0 / 7;
+    choice.schedule.spreadAtChoice = 1.0 / 11;
+    const FmmChoice read           = readFmmChoice(dataWith(choice));
+    EXPECT_EQ(read.asked, 0);
+    EXPECT_EQ(read.x, choice.x);
+    EXPECT_EQ(read.box, choice.box);
+    EXPECT_EQ(read.schedule.since, choice.schedule.since);
+    EXPECT_EQ(read.schedule.least, choice.schedule.least);
+    EXPECT_EQ(read.schedule.most, choice.schedule.most);
+    EXPECT_EQ(read.schedule.spread, choice.schedule.spread);
+    EXPECT_EQ(read.schedule.spreadAtChoice, choice.schedule.spreadAtChoice);
 }
 
 TEST(FmmChoiceTest, IsNotWrittenIfThereIsNone)
