@@ -57,7 +57,8 @@ static void print_help(void)
           "of liquids, and all that there is where error_source is model. measured_error_limited, printed where it is "
           "larger,\n"
           "is the same with forces above ten times the median taken for the median.\n"
-          "A reference that is zero by symmetry has no RMS to divide by: then the unit, printed as ..._error_unit, is the "
+          "A reference that is zero by symmetry has no RMS to divide by: then the unit, printed as ..._error_unit, is "
+          "the "
           "mean\n"
           "|q| over the particle spacing d (potential), mean |q|/d^2 (field) or (mean |q|/d)^2 (force).\n"
           "Exit status: 0, or 2 after one line on stderr; no file is left half-written then.\n",

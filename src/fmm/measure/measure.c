@@ -701,7 +701,7 @@ gmxfmm_status gmxfmm_measure_plan(const gmxfmm_reference* reference,
         return fmm_say(message, message_size, GMXFMM_ERROR_MEMORY, "out of memory for forces");
     }
     status = gmxfmm_assign(plan, reference->system.x);
-    status = status == GMXFMM_OK ? fmm_measure_errors(plan, reference, 0, force, measurement) : status;
+    status = status == GMXFMM_OK ? fmm_measure_errors(plan, reference, NULL, 0, force, measurement) : status;
     status = status == GMXFMM_OK ? gmxfmm_assign(plan, reference->system.x) : status;
     text_of(plan, status, message, message_size);
     free(force);

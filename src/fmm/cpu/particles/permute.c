@@ -161,14 +161,13 @@ static inline void prefetch(const fmm_particle_set* p, const void* x, gmxfmm_pre
     }
 }
 
-/* Those of the positions xi[.][0..num-1], less the origin, that are beyond reach[3] into the box; one that no cell can
- * hold becomes NaN. What is taken off is part of sum q x, which is of the positions as passed. */
+/* Those of the positions xi[.][0..num-1] that are beyond reach[3] into the box; one that no cell can hold becomes NaN.
+ * What is taken off is part of sum q x, which is of the positions as passed. */
 static void bring_into_box(
     const gmxfmm_plan* plan, const double* reach, int num, double xi[3][c_block], const double* q, fmm_moments* m)
 {
-    static const double c_zero[3] = {0, 0, 0};
-    const fmm_domain*   domain    = &plan->domain;
-    const fmm_cells*    c         = &domain->cells;
+    const fmm_domain* domain = &plan->domain;
+    const fmm_cells*  c      = &domain->cells;
     for (int l = 0; l < num; l++)
     {
         double t[3], x[3] = {xi[0][l], xi[1][l], xi[2][l]};
@@ -176,7 +175,7 @@ static void bring_into_box(
         {
             continue;
         }
-        fmm_in_cells(c_zero, c->to_cells, x, t);
+        fmm_in_cells(c->origin, c->to_cells, x, t);
         fmm_into_box(domain->given, domain->in_basis, c->periodic, c->n, t, x);
         for (int d = 0; d < 3; d++)
         {
@@ -211,7 +210,7 @@ INLINE int load_block(const gmxfmm_plan*      plan,
         q[l] = p->charge != NULL && l < count ? p->charge[from] : 0;
         for (int d = 0; d < 3; d++)
         {
-            xi[d][l]        = fmm_number_of(x, type, 3 * i + (size_t)d) - plan->domain.cells.origin[d];
+            xi[d][l]        = fmm_number_of(x, type, 3 * i + (size_t)d);
             reference[d][l] = (double)p->reference[from][d];
             far             = far | (fabs(xi[d][l]) > reach[d]);
         }
@@ -219,6 +218,13 @@ INLINE int load_block(const gmxfmm_plan*      plan,
     if (far)
     {
         bring_into_box(plan, reach, num, xi, q, m);
+    }
+    for (int d = 0; d < 3; d++) /* only now: an origin may have digits that a position far away has not */
+    {
+        for (int l = 0; l < num; l++)
+        {
+            xi[d][l] -= plan->domain.cells.origin[d];
+        }
     }
     return num;
 }
