@@ -239,6 +239,38 @@ class Measuring(unittest.TestCase):
             self.assertLessEqual(plan.measured_error, 1e-4)
 
 
+class Left(unittest.TestCase):
+    """Particles that leave their cells between assignments."""
+
+    def test_is_an_error_that_names_assign_every(self):
+        x, q = melt(6)
+        moved = x.copy()
+        moved[7] += (0.9, 0, 0)
+        with gmxfmm.Plan(x, q, 6, grid=(6, 6, 6), order=6, measure=False, assign_every=10) as plan:
+            self.assertEqual(plan.step(x).outside, 0)
+            with self.assertRaisesRegex(gmxfmm.Error, "particle 7 .*assign=True") as caught:
+                plan.step(moved)
+            self.assertEqual((caught.exception.status, caught.exception.argument), ("GMXFMM_ERROR_LEFT", "assign_every"))
+            self.assertEqual(plan.step(moved, assign=True).outside, 0)
+        with gmxfmm.Plan(x, q, 6, grid=(6, 6, 6), order=6, measure=False, assign_every=10, check="report") as plan:
+            plan.step(x)
+            self.assertGreater(plan.step(moved).outside, 0.3)
+
+    def test_expanding_slab_is_measured_again(self):
+        random = np.random.default_rng(2)
+        x, q = random.random((100, 3)) * 3, random.choice([-1.0, 1.0], 100)
+        with gmxfmm.Plan(x, q, 3, periodic=(1, 1, 0), accuracy=1e-3, assign_every=10) as plan:
+            for step in range(30):
+                x = x * (1, 1, 1.04)
+                try:
+                    forces = plan.step(x).forces
+                except gmxfmm.Error:
+                    forces = plan.step(x, assign=True).forces
+                if step % 5 == 0:
+                    exact = gmxfmm.solve(x, q, 3, periodic=(1, 1, 0), accuracy=1e-6).forces
+                    self.assertLess(rms_error(forces, exact), 3e-3)  # a step may have twice the error, as it is estimated
+
+
 class Refused(unittest.TestCase):
     def test_arguments_are_named(self):
         x, q = rock_salt(4)

@@ -2,8 +2,8 @@
 /* Particles that have left the cells that they were assigned to. */
 #include "fmm/left.h"
 
+#include "fmm/measured.h"
 #include "fmm/options.h"
-#include "fmm/plan.h"
 #include "fmm/state.h"
 #include "fmm/status.h"
 

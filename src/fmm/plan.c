@@ -14,6 +14,7 @@
 #include "fmm/far_field.h"
 #include "fmm/frame.h"
 #include "fmm/left.h"
+#include "fmm/measured.h"
 #include "fmm/options.h"
 #include "fmm/parallel/ranks.h"
 #include "fmm/particles.h"
@@ -23,9 +24,6 @@
 #include "fmm/state.h"
 #include "fmm/status.h"
 #include "fmm/tune_plan.h"
-
-/* An error that was measured is that of extents and edges of cells that differ by less. */
-static const double c_change = 0.1;
 
 void gmxfmm_destroy(gmxfmm_plan* plan)
 {
@@ -628,73 +626,9 @@ static double near_range(const gmxfmm_plan* plan)
     return cells->edge * (cells->near_range >= 0 ? cells->near_range : fmm_near_range(cells, plan->domain.separation));
 }
 
-static int depth_of(const gmxfmm_plan* plan)
-{
-    return plan->domain.tree != NULL ? plan->domain.tree->depth : -1;
-}
-
-/* What an error belongs to that is measured of the plan as it is. */
-static fmm_measured measured_now(const gmxfmm_plan* plan, double error)
-{
-    const int*         n    = plan->domain.grid;
-    const double*      wide = plan->tuning.extent;
-    const fmm_measured now  = {.error           = error,
-                               .charges_version = plan->charges.version,
-                               .pairs_version   = plan->particles.pairs_version,
-                               .order           = plan->far.order,
-                               .separation      = plan->domain.separation,
-                               .grid            = {n[0], n[1], n[2]},
-                               .depth           = depth_of(plan),
-                               .extent          = {wide[0], wide[1], wide[2]},
-                               .edge            = plan->tuning.target_edge};
-    return now;
-}
-
 void fmm_limit_threads(gmxfmm_plan* plan, int most)
 {
     plan->num_threads = plan->num_threads < most ? plan->num_threads : most;
-}
-
-void fmm_set_measured_error(gmxfmm_plan* plan, double error, double anywhere, double asked, int zero_forces)
-{
-    plan->measured             = measured_now(plan, error);
-    plan->measured.anywhere    = anywhere;
-    plan->measured.asked       = asked;
-    plan->measured.zero_forces = zero_forces;
-}
-
-/* Whether a length is what it was. */
-static int is_like(double now, double then)
-{
-    return fabs(now - then) <= c_change * then;
-}
-
-/* Whether cells are those of a measurement. Along open directions there are as many as particles take: these have to be
- * as far apart as they were. */
-static int has_cells_of(const gmxfmm_plan* plan, const fmm_measured* then, const fmm_measured* now)
-{
-    int same = then->separation == now->separation && then->depth == now->depth && is_like(now->edge, then->edge);
-    for (int d = 0; d < 3; d++)
-    {
-        same = same &&
-               (plan->domain.periodic[d] ? then->grid[d] == now->grid[d] : is_like(now->extent[d], then->extent[d]));
-    }
-    return same;
-}
-
-double fmm_measured_error(const gmxfmm_plan* plan)
-{
-    const fmm_measured *then = &plan->measured, now = measured_now(plan, then->error);
-    const int           same_settings = then->order == now.order && has_cells_of(plan, then, &now);
-    return same_settings && then->charges_version == now.charges_version && then->pairs_version == now.pairs_version
-               ? then->error
-               : NAN;
-}
-
-double fmm_measured_anywhere(const gmxfmm_plan* plan)
-{
-    const double error = fmm_measured_error(plan);
-    return error >= 0 ? fmax(error, plan->measured.anywhere) : error;
 }
 
 gmxfmm_status gmxfmm_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
@@ -717,7 +651,7 @@ gmxfmm_status gmxfmm_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
     info->precision           = plan->options.precision;
     info->m2l                 = plan->far.m2l;
     info->order               = plan->far.order;
-    info->depth               = depth_of(plan);
+    info->depth               = fmm_depth(plan);
     info->num_cells           = d->tree != NULL && nothing ? 0 : fmm_num_cells(plan);
     info->separation          = d->separation;
     info->num_near_cells      = d->cells.num_near;

@@ -35,14 +35,6 @@ gmxfmm_status fmm_time_steps(gmxfmm_plan* plan, const void* x, int num, double* 
 /* Lets the plan compute on at most so many threads, until its next assignment. */
 void fmm_limit_threads(gmxfmm_plan* plan, int most);
 
-/* Keeps the error that was measured of the plan as it is, what it is where cells are elsewhere, the accuracy that was
- * asked for, INFINITY if none was, and whether the error is relative to the natural unit of forces. */
-void fmm_set_measured_error(gmxfmm_plan* plan, double error, double anywhere, double asked, int zero_forces);
-
-/* That error as long as it is of the plan as it is; NAN: there is none. And the larger of the two. */
-double fmm_measured_error(const gmxfmm_plan* plan);
-double fmm_measured_anywhere(const gmxfmm_plan* plan);
-
 /* Whether forces are the same wherever the cells are: of systems that are periodic along any direction. */
 int fmm_can_shift_cells(const gmxfmm_plan* plan);
 

@@ -142,7 +142,7 @@ typedef struct
     double  even; /* of fmm_left_limits */
 } fmm_spread;
 
-/* An error that was measured, and what it was measured of (plan.c). */
+/* An error that was measured, and what it was measured of (measured.c). */
 typedef struct
 {
     double  error, anywhere, asked; /* anywhere: where cells are elsewhere; asked: the accuracy, INFINITY: none was */
@@ -248,6 +248,12 @@ static inline const fmm_cells* fmm_convolved(const gmxfmm_plan* plan)
 static inline int fmm_is_adaptive(const gmxfmm_plan* plan)
 {
     return plan->domain.tree != NULL && plan->domain.tree->most > 0;
+}
+
+/* -1 without an octree. */
+static inline int fmm_depth(const gmxfmm_plan* plan)
+{
+    return plan->domain.tree != NULL ? plan->domain.tree->depth : -1;
 }
 
 /* Cells that there are, or occupied leaves of an octree. */

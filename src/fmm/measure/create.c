@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "fmm/measure/measure.h"
+#include "fmm/measured.h"
 #include "fmm/options.h"
 #include "fmm/plan.h"
 #include "fmm/sizes.h"
