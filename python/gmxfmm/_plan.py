@@ -39,11 +39,11 @@ class Plan:
     periodic     three flags, as of ASE: along which box vectors there are images; two of them: a slab, open along the normal of
                  their plane; one: a wire (FMM on the CPU). Left out: along all
     exclusions   pairs of particles that do not interact, integers (m, 2)
-    targets      (m, 3), places that potential and field are wanted at, instead of at the charges
+    targets      (m, 3), places that potential and field are wanted at, instead of at the charges; errors there are measured, too
     precision    "single" or "double"; None: that of the positions' type
     measure      True: errors are measured on this system, in some ten times the time of a step, and what is left to the library
-                 is chosen by them; done again by set_charges, set_box and set_exclusions where these change too much, never by
-                 a step. False: a model of liquids chooses
+                 is chosen by them; done again by set_charges, set_box and set_exclusions where these change too much, and by
+                 set_targets, never by a step. False: a model of liquids chooses
     assign_every particles are put into cells anew in each so many steps. Between these none should move more than a fraction
                  of a cell, as in 10 to 20 steps of molecular dynamics
     comm         an mpi4py communicator: its ranks share the sums of the treecode in an open system. Each gives particles of its
@@ -96,23 +96,28 @@ class Plan:
         self._on_device = bool(self._options.device)
         self._measures = bool(measure) and comm is None
         self._exclusions = exclusion_lists(exclusions, len(x))
-        self._targets = 0
+        places = None if targets is None else numbers("targets", to_host("targets", targets), (None, 3), self._dtype)
+        self._take_targets(places)
         self._kept: Any = None
         self._charges_on_device: Any = None
         self._tried: List[Measured] = []
         self._derivatives: Optional[Tuple[np.ndarray, np.ndarray, np.ndarray]] = None
         self._make(x, bool(measure))
-        if targets is not None:
-            self.set_targets(targets)
 
     # ------------------------------------------------------------------------------------------------- making and measuring
 
     def _system(self, x: np.ndarray) -> System:
         start, others = self._exclusions
-        return System(ctypes.sizeof(System), len(x), _address(self._box), _address(x), _address(self._charges), _address(start), _address(others))
+        return System(ctypes.sizeof(System), len(x), _address(self._box), _address(x), _address(self._charges), _address(start), _address(others),
+                      None, self._targets, _address(self._target_positions))
+
+    def _take_targets(self, places: Optional[np.ndarray]) -> None:
+        """They are the caller's no more; None: there are none, on no rank."""
+        self._target_positions = None if places is None else places.copy()
+        self._targets = 0 if places is None else len(places)
 
     def _make(self, x: np.ndarray, measured: bool) -> None:
-        """The library's plan for these positions; assigned, and with neither targets nor a step."""
+        """The library's plan for these positions and the targets; assigned, and without a step."""
         handle, message = ctypes.c_void_p(), ctypes.create_string_buffer(_MESSAGE_SIZE)
         system = self._system(x)
         if measured:
@@ -143,6 +148,8 @@ class Plan:
                 self._call("set_charges", system.n, system.q)
                 if system.excl_start:
                     self._call("set_exclusions", system.excl_start, system.excl_list)
+                if self._target_positions is not None:
+                    self._call("set_targets", system.num_targets, system.targets)
                 self._call("assign", system.x)
             info = self._info()
         except Error:
@@ -198,14 +205,9 @@ class Plan:
         self._make_again(self._positions_now(positions))
 
     def _make_again(self, x: np.ndarray) -> None:
-        targets = self._targets
-        kept = self._target_positions if targets else None
         self._make(x, True)
-        self._targets = 0
         if self._derivatives is not None:
             self._give_derivatives()
-        if targets:
-            self.set_targets(kept)
 
     def stop_measuring(self) -> None:
         """From now on nothing is measured but by choose() and measure()."""
@@ -215,7 +217,7 @@ class Plan:
         """Measures settings on the system as it is now, and takes the cheapest that reach the accuracy.
 
         positions  (n, 3); None: those of the last assignment, moved with the box
-        accuracy   relative RMS error of forces; None: as before
+        accuracy   relative RMS error of forces, and of potential and field at targets; None: as before
 
         Gives the settings that were tried, with their errors and times in seconds. What was given when the plan was made stays.
         """
@@ -235,8 +237,8 @@ class Plan:
 
         positions  (n, 3); None: those of the last assignment, moved with the box
 
-        Gives a Measured: error (relative RMS error of forces), its uncertainty, virial_error (unit of energy), time (s of a
-        step), and the settings.
+        Gives a Measured: error (relative RMS error of forces), its uncertainty, virial_error (unit of energy), error_targets
+        (potential or field at the targets over its RMS), time (s of a step), and the settings.
         """
         x, options = self._positions_now(positions), self._settings()
         message, found = ctypes.create_string_buffer(_MESSAGE_SIZE), Measurement(size=ctypes.sizeof(Measurement))
@@ -363,16 +365,27 @@ class Plan:
         start, which, by = self._derivatives
         self._call("set_charge_derivatives", len(start) - 1, start.ctypes.data, which.ctypes.data, by.ctypes.data)
 
-    def set_targets(self, targets: Any) -> None:
+    def set_targets(self, targets: Any, positions: Any = None, *, measure: Optional[bool] = None) -> None:
         """Places (m, 3) that potential and field are wanted at, instead of at the charges; None: at these again. There are no
-        forces, energy or virial then."""
-        if targets is None:
-            self._call("set_targets", 0, None)
-            self._targets = 0
-        else:
-            x = numbers("targets", to_host("targets", targets), (None, 3), self._dtype)
-            self._call("set_targets", len(x), x.ctypes.data)
-            self._targets, self._target_positions = len(x), x
+        forces, energy or virial then.
+
+        measure  True: errors are measured again, and what is left to the library is chosen, at the positions (n, 3) given or those
+                 of the last assignment. False: settings stay, and measured_error is nan. None: as the plan was made, which
+                 on several ranks is False
+        """
+        places = None if targets is None else numbers("targets", to_host("targets", targets), (None, 3), self._dtype)
+        if self._measures if measure is None else measure:
+            x, before = self._positions_now(positions), self._target_positions
+            self._take_targets(places)
+            try:
+                self._make_again(x)
+            except Error:
+                self._take_targets(before)
+                raise
+            return
+        self._call("set_targets", 0 if places is None else len(places), _address(places))
+        self._take_targets(places)
+        self._measured_error = float("nan")
         self._steps_left = 0
 
     # ----------------------------------------------------------------------------------------------------------------- steps
@@ -528,7 +541,8 @@ class Plan:
 
     @property
     def measured_error(self) -> float:
-        """Relative RMS error of forces as it was measured last; nan: it was not, or not with these exclusions."""
+        """Relative RMS error of forces as it was measured last, or with targets, if that is larger, of potential or field there; nan:
+        it was not, or not with these exclusions or targets."""
         now = self._info().measured_error
         return self._measured_error if np.isnan(now) else now
 

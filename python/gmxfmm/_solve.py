@@ -37,7 +37,7 @@ def solve(positions: Any, charges: Any, box: BoxLike = None, *, exclusions: Any 
         options["method"] = "fmm"  # the treecode has no virial
     options.setdefault("reproducible", 0 if options.get("method") == "auto" else 1)
     with Plan(positions, charges, box, exclusions=exclusions, targets=targets, precision=precision, measure=measure, **options) as plan:
-        # the plan has just been assigned, but with targets
-        step = plan.step(positions, out, potential=True, field=True, virial=virial, assign=targets is not None)
+        # the plan has just been assigned
+        step = plan.step(positions, out, potential=True, field=True, virial=virial, assign=False)
         step.check()
         return Result(step, plan.info, plan.measured_error)

@@ -43,6 +43,20 @@ def main():
             check("a position that is not finite", False)
         except gmxfmm.Error as error:
             check(str(error), size == 1 or f"rank {size - 1}: the position of particle 1" in str(error))
+    # targets are measured with the plan, the last rank has none; later ones are not, unless it is asked for
+    mine = slice(0, 0) if rank == size - 1 and size > 1 else slice(rank, None, max(1, size - 1))
+    r = y[:, None] - x[None]
+    phi = (1 / np.sqrt((r**2).sum(axis=2))) @ q
+    with gmxfmm.Plan(x[own], q[own], targets=y[mine], comm=comm, method="treecode", accuracy=1e-5, num_threads=1) as plan:
+        error = np.sqrt(comm.allreduce(np.sum((plan.step(x[own]).potential - phi[mine]) ** 2)) / np.sum(phi**2))
+        check(f"measured targets: {error} {plan.measured_error}", error < 1e-5 and error < 1.2 * plan.measured_error + 1e-12)
+        check("of all ranks", len(set(comm.allgather(plan.measured_error))) == 1)
+        if size > 1:
+            plan.set_targets(y[mine])
+            check("are not measured again", np.isnan(plan.measured_error))
+            plan.set_targets(y[mine], x[own], measure=True)
+            check("are measured again", plan.measured_error < 1e-5)
+        check("error_targets", 0 < plan.measure(x[own]).error_targets < 1e-5)
     try:
         gmxfmm.Plan(x[own], q[own], comm=comm, measure=False)  # the FMM
         check("the FMM on several ranks", size == 1)

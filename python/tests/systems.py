@@ -26,6 +26,19 @@ def direct(x, q, kappa=0.0, excluded=()):
     return term @ q, np.einsum("ij,ijd,j->id", slope, d, q)
 
 
+def direct_at(places, x, q):
+    """Potential and field there."""
+    d = places[:, None, :] - x[None, :, :]
+    r = np.sqrt((d**2).sum(axis=2))
+    return (1 / r) @ q, np.einsum("ijd,ij,j->id", d, r**-3, q)
+
+
+def scattered(random, n, edge):
+    """n places in and about a cube of that edge, up to a thousand times as far away."""
+    ways = random.standard_normal((n, 3))
+    return edge * (0.5 + ways / np.linalg.norm(ways, axis=1)[:, None] * 10 ** random.uniform(-0.5, 3, (n, 1)))
+
+
 def ewald_forces(x, q, edge):
     """Forces in a cube by Ewald's sums, to 1e-14 of those between neighbours: the real part within half an edge."""
     alpha = 12 / edge

@@ -7,7 +7,7 @@ import numpy as np
 
 import gmxfmm
 from gmxfmm import _inputs
-from systems import cloud, direct, ewald_forces, melt, rms_error, rock_salt
+from systems import cloud, direct, direct_at, ewald_forces, melt, rms_error, rock_salt, scattered
 
 
 class Steps(unittest.TestCase):
@@ -125,6 +125,78 @@ class Changes(unittest.TestCase):
                 plan.step(np.delete(x, 7, axis=0), forces=True)
             plan.set_targets(None)
             self.assertEqual(plan.step(np.delete(x, 7, axis=0)).forces.shape, (59, 3))
+
+
+class AtTargets(unittest.TestCase):
+    """What is asked is reached at targets, too, and known: of a cluster and places as far away as a thousand times its size."""
+
+    def setUp(self):
+        self.random = np.random.default_rng(11)
+
+    def check(self, plan, x, q, places, asked):
+        phi, field = direct_at(places, x, q)
+        step = plan.step(x)
+        error = max(rms_error(step.potential, phi), rms_error(step.field, field))
+        self.assertLess(error, asked)
+        self.assertLessEqual(error, plan.measured_error + 0.1 * asked)
+
+    def test_is_measured(self):
+        for method in ("fmm", "treecode"):
+            for asked in (1e-3, 1e-5, 1e-8):
+                edge = 10 ** self.random.uniform(-2, 1)
+                x, q = edge * self.random.random((200, 3)), self.random.choice([-1.0, 1.0], 200)
+                places = scattered(self.random, 40, edge)
+                with gmxfmm.Plan(x, q, targets=places, accuracy=asked, method=method, num_threads=1) as plan:
+                    self.check(plan, x, q, places, asked)
+
+    def test_is_measured_again(self):
+        x, q = cloud(300)
+        places = [scattered(self.random, n, 1.0) for n in (40, 40, 7)]
+        with gmxfmm.Plan(x, q, accuracy=1e-6, num_threads=1) as plan:
+            for some in places:
+                plan.set_targets(some)
+                self.check(plan, x, q, some, 1e-6)
+                found = plan.measure()
+                self.assertLess(found.error_targets, 1e-6)
+                self.assertGreater(found.error_targets, 0)
+            tried = plan.choose(accuracy=1e-9)
+            self.check(plan, x, q, places[-1], 1e-9)
+            self.assertLess(min(one.error_targets for one in tried), 1e-9)
+            plan.set_targets(None)
+            self.assertEqual(plan.measure().error_targets, 0)
+            self.assertLess(plan.measured_error, 1e-9)
+            self.assertEqual(plan.step(x).forces.shape, x.shape)
+
+    def test_is_left_out(self):
+        x, q = cloud(300)
+        places = scattered(self.random, 40, 1.0)
+        with gmxfmm.Plan(x, q, accuracy=1e-6, num_threads=1) as plan:
+            self.assertTrue(np.isfinite(plan.measured_error))
+            order = plan.info.order
+            plan.set_targets(places, measure=False)
+            self.assertTrue(np.isnan(plan.measured_error))
+            self.assertEqual((plan.step(x).potential.shape, plan.info.order), ((40,), order))
+            plan.set_targets(places, x, measure=True)
+            self.check(plan, x, q, places, 1e-6)
+        with gmxfmm.Plan(x, q, targets=places, measure=False, order=12) as plan:
+            self.assertTrue(np.isnan(plan.measured_error))
+            self.assertLess(rms_error(plan.step(x).potential, direct_at(places, x, q)[0]), 1e-3)
+
+    def test_stays_after_an_error(self):
+        x, q = cloud(300)
+        places = scattered(self.random, 40, 1.0)
+        with gmxfmm.Plan(x, q, targets=places, accuracy=1e-6, num_threads=1) as plan:
+            with self.assertRaisesRegex(gmxfmm.Error, "target 3 stands where"):
+                plan.set_targets(np.vstack([places[:3], x[:1]]))
+            self.check(plan, x, q, places, 1e-6)
+
+    def test_single_precision_is_refused_where_it_does_not_hold_the_places(self):
+        x, q = 0.01 * self.random.random((100, 3)), self.random.choice([-1.0, 1.0], 100)
+        places = np.vstack([0.01 * self.random.random((5, 3)), 1000 * self.random.standard_normal((35, 3))])
+        with self.assertRaisesRegex(gmxfmm.Error, "at the targets.*use double precision"):
+            gmxfmm.solve(x, q, targets=places, precision="single", accuracy=1e-5, num_threads=1)
+        result = gmxfmm.solve(x, q, targets=places, accuracy=1e-5, num_threads=1)
+        self.assertLess(rms_error(result.field, direct_at(places, x, q)[1]), 1e-5)
 
 
 class Measuring(unittest.TestCase):

@@ -333,8 +333,9 @@ GMXFMM_API gmxfmm_status
 gmxfmm_set_charge_derivatives(gmxfmm_plan* plan, int num, const int* start, const int* index, const double* dq);
 
 /* Sets targets, places x[3n] (copied) that potential and field are wanted at, from the next assign on, instead of at
- * the charges; n = 0: at these again. There are no forces, energies or virial then. Errors: NULL, OPTION (n < 0),
- * MEMORY. */
+ * the charges; n = 0: at these again. There are no forces, energies or virial then. What was measured before is not of
+ * these: measured_error is NAN (a treecode measures in its first assign; create_measured takes targets). Errors: NULL,
+ * OPTION (n < 0), MEMORY. */
 GMXFMM_API gmxfmm_status gmxfmm_set_targets(gmxfmm_plan* plan, int64_t n, const void* x);
 
 /* Puts the particles at x[3n] into cells, until the next assign. Any periodic image of a particle will do. Errors:

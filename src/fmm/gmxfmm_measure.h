@@ -16,6 +16,8 @@ typedef struct
     const void*   q;                      /* n */
     const int *   excl_start, *excl_list; /* NULL: none */
     const void*   x_before;               /* 3 n: where particles might have been at the last assign; NULL: at x */
+    int64_t       num_targets;            /* 0: none; excluded pairs go without */
+    const void*   targets;                /* 3 num_targets: places that potential and field are wanted at, too */
 } gmxfmm_system;
 
 /* Forces on a system that errors of settings are measured against. */
@@ -31,7 +33,7 @@ typedef struct
     double     error; /* relative RMS error of forces; if these are zero by symmetry, over f (mean |q| / spacing)^2 */
     double     error_moved;  /* the same where cells were assigned at x_before */
     double     virial_error; /* largest error of an element of the virial, unit of energy */
-    double     time;         /* s, of a step that gives forces: the fastest; 0: none was timed */
+    double     time;         /* s, of a step that gives forces, or values at targets: the fastest; 0: none was timed */
     double     uncertainty;  /* of error: gmxfmm_reference_uncertainty; 0: of a sample (treecode) */
     /* as error, with the share of forces above ten times the median reduced as if they were the median: a few pairs
      * that almost touch hide nothing in it. It has to reach what is asked for, too; in liquids it is the same as error
@@ -44,10 +46,13 @@ typedef struct
      * until then. */
     double error_anywhere;
     double error_unit; /* f (mean |q| / spacing)^2 where errors are relative to that; 0: to the RMS of the forces */
+    /* at the targets: of the potential over its RMS or the field over its own, whichever is larger, with all values and
+     * with those above ten times the median reduced likewise; it has to reach what is asked for, too. 0: no targets */
+    double error_targets;
 } gmxfmm_measurement;
 
-/* Makes a plan that was measured on a system, in one call: create, set_charges, set_exclusions and assign are done, the
- * next call is execute at system->x. What the options leave automatic is chosen as by gmxfmm_choose, for
+/* Makes a plan that was measured on a system, in one call: create, set_charges, set_exclusions, set_targets and assign
+ * are done, the next call is execute at system->x. What the options leave automatic is chosen as by gmxfmm_choose, for
  * options->accuracy; where the system has x_before, error_moved has to reach it, too. With all of order, cells and ws
  * given there is nothing to choose, and these are measured. GMXFMM_AUTO as the accuracy means that none is asked for
  * where order, grid or depth is given (treecode: theta and degree): these settings are taken as the model completes
@@ -59,11 +64,15 @@ typedef struct
  * of the FMM then, and *chosen the treecode. Options of one method that are set mean that method. OPTION, too, with
  * options->reproducible, as it is decided by times.
  *
- * What the plan reaches is in gmxfmm_info.measured_error, until charges, exclusions or cells are others; and in *chosen
- * and tried[0..*num_tried-1] as of gmxfmm_choose, all three of which may be NULL. An error below the uncertainty of the
- * measurement is given as that. A plan holds no pointer to the system. On failure *plan is NULL, and *chosen
- * what came nearest, if anything was measured (else its error is not finite). Errors: as gmxfmm_reference_create and
- * gmxfmm_choose; OPTION, too, if the settings given miss the accuracy. */
+ * With targets in the system they are set, so that execute gives potential and field there, and the accuracy is reached
+ * there and at the charges, for which gmxfmm_set_targets of none and an assign are needed.
+ *
+ * What the plan reaches is in gmxfmm_info.measured_error, the larger of error and error_targets, until charges,
+ * exclusions, targets or cells are others; and in *chosen and tried[0..*num_tried-1] as of gmxfmm_choose, all three of
+ * which may be NULL. An error below the uncertainty of the measurement is given as that. A plan holds no pointer to the
+ * system. On failure *plan is NULL, and *chosen what came nearest, if anything was measured (else its error is not
+ * finite). Errors: as gmxfmm_reference_create and gmxfmm_choose; OPTION, too, if the settings given miss the accuracy.
+ */
 GMXFMM_API gmxfmm_status gmxfmm_create_measured(gmxfmm_plan**         plan,
                                                 const gmxfmm_options* options,
                                                 const gmxfmm_system*  system,
@@ -73,10 +82,10 @@ GMXFMM_API gmxfmm_status gmxfmm_create_measured(gmxfmm_plan**         plan,
                                                 char*                 message,
                                                 size_t                message_size);
 
-/* Evaluates the forces of a system twice, with other cells or another order each time, until the two differ by no
- * more than a tenth of options->accuracy, with orders up to GMXFMM_MAX_ORDER if need be (docs/accuracy.md). Of the
- * options device, boundary, m2l, prefactor, threads and array type matter. Errors: as create, set_charges and assign;
- * OPTION: double precision is not enough. */
+/* Evaluates the forces of a system, and potential and field at its targets, twice, with other cells or another order
+ * each time, until the two differ by no more than a tenth of options->accuracy, with orders up to GMXFMM_MAX_ORDER if
+ * need be (docs/accuracy.md). Of the options device, boundary, m2l, prefactor, threads and array type matter. Errors:
+ * as create, set_charges and assign; OPTION: double precision is not enough. */
 GMXFMM_API gmxfmm_status gmxfmm_reference_create(gmxfmm_reference**    reference,
                                                  const gmxfmm_options* options,
                                                  const gmxfmm_system*  system,

@@ -152,6 +152,8 @@ static gmxfmm_status set_targets(gmxfmm_plan* plan, int64_t n, const void* x)
         return status;
     }
     fmm_particles_unassign(plan);
+    /* what was measured is not of these; of several ranks all know that, whichever of them has some */
+    plan->particles.pairs_version += n > 0 || plan->particles.num_targets > 0 || plan->ranks != NULL;
     if (n != plan->particles.num_targets)
     {
         free_targets(plan);

@@ -483,6 +483,29 @@ gmxfmm_status fmm_execute_anyway(gmxfmm_plan* plan, const void* x, gmxfmm_output
     return status;
 }
 
+gmxfmm_status fmm_any_rank(gmxfmm_plan* plan, int here, int* any)
+{
+    double              most = here, room;
+    const gmxfmm_status status =
+        plan->ranks != NULL ? fmm_ranks_reduce(&plan->ranks->comm, FMM_RANKS_MAX, &most, &room, 1) : GMXFMM_OK;
+    *any = most > 0;
+    return fmm_agree(plan, status);
+}
+
+gmxfmm_output fmm_output_in(const gmxfmm_plan* plan, void* room)
+{
+    gmxfmm_output output = {.size = sizeof(output)};
+    const size_t  word   = plan->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
+    if (plan->particles.num_targets == 0 && plan->ranks == NULL)
+    {
+        output.force = room;
+        return output;
+    }
+    output.potential = room;
+    output.field     = (char*)room + num_targets(plan) * word;
+    return output;
+}
+
 int fmm_can_time_steps(const gmxfmm_plan* plan)
 {
     return plan->backend->time_steps != NULL;

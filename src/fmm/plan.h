@@ -26,6 +26,12 @@ gmxfmm_status fmm_create_with_errors(gmxfmm_plan**            plan,
 void fmm_box_of_cells(const gmxfmm_options* options, const double* given, double* box);
 /* As gmxfmm_execute, also where particles have left their cells: what that costs is measured. */
 gmxfmm_status fmm_execute_anyway(gmxfmm_plan* plan, const void* x, gmxfmm_output* output);
+/* Whether something is so on any of the ranks, all of which ask; of a plan of one rank, here. Errors: COMM. */
+gmxfmm_status fmm_any_rank(gmxfmm_plan* plan, int here, int* any);
+
+/* The output of a step that is measured, in room for it: forces, 3 n, or with targets potential and field there, 4 of
+ * each. Of several ranks potential and field always, as another may have targets. */
+gmxfmm_output fmm_output_in(const gmxfmm_plan* plan, void* room);
 
 /* Whether steps without the copies of execute can be timed (on a GPU), and the time of one of num, s. Errors: as
  * execute. */

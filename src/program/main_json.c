@@ -71,17 +71,19 @@ static void put_reference_error(json* j, const char* key, int is_there, const re
 }
 
 /* measured_limited: with forces above ten times the median taken for the median. */
-static void put_errors(json* j, const charge_file* file, double prefactor, const solution* s)
+static void put_errors(json* j, const problem* all, double prefactor, const solution* s)
 {
-    const int is_measured = isfinite(s->info.measured_error);
-    const int has_all     = is_measured && s->measured.time > 0;
-    const int is_there    = file->field != NULL;
+    const charge_file* file        = &all->charges;
+    const int          is_measured = isfinite(s->info.measured_error);
+    const int          has_all     = is_measured && s->measured.time > 0;
+    const int          is_there    = file->field != NULL;
 
     json_open(j, "errors", '{');
     json_string(j, "source", is_measured ? "measurement" : "model");
     json_number(j, "predicted", s->info.predicted_error);
     json_number(j, "measured", s->info.measured_error);
     json_number(j, "measured_limited", has_all && s->info.method == GMXFMM_FMM ? s->measured.error_limited : NAN);
+    json_number(j, "measured_targets", has_all && all->targets.n > 0 ? s->measured.error_targets : NAN);
     json_number(j, "uncertainty", has_all ? s->measured.uncertainty : NAN);
     json_string(j, "measured_relative_to", s->info.zero_forces ? main_results_unit(prefactor) : NULL);
     put_reference_error(j, "potential", is_there, &s->potential_error);
@@ -133,7 +135,7 @@ int main_results_write_json(const problem* all, const main_options* options, con
     json_number(&j, "energy_far", output->energy_far);
     put_matrix(&j, "virial", s->info.method == GMXFMM_FMM ? output->virial : NULL);
     put_choice(&j, solve, &s->info);
-    put_errors(&j, file, solve->prefactor, s);
+    put_errors(&j, all, solve->prefactor, s);
     put_times(&j, p, s);
     json_close(&j, '}');
     out_file_print(&out, "\n");

@@ -18,17 +18,22 @@ int main_measure_is_wanted(const main_options* options)
 }
 
 /* To stderr: on stdout are results. */
-static void print_tried(const gmxfmm_measurement* tried, int num)
+static void print_tried(const gmxfmm_measurement* tried, int num, int at_targets)
 {
-    fprintf(stderr, "measured, to %.1g:\n%-10s %5s %15s %10s %12s %12s %12s\n", tried[0].uncertainty, "method", "order",
-            "cells", "separation", "predicted", "measured", "ms per step");
+    fprintf(stderr, "measured, to %.1g:\n%-10s %5s %15s %10s %12s %12s%s %12s\n", tried[0].uncertainty, "method",
+            "order", "cells", "separation", "predicted", "measured", at_targets ? "   at targets" : "", "ms per step");
     for (int i = 0; i < num; i++)
     {
         const gmxfmm_measurement* m = &tried[i];
         char                      cells[64];
         snprintf(cells, sizeof(cells), "%dx%dx%d", m->grid[0], m->grid[1], m->grid[2]);
-        fprintf(stderr, "%-10s %5d %15s %10d %12.2e %12.2e %12.4g\n", gmxfmm_m2l_name(m->m2l), m->order, cells,
-                m->separation, m->predicted_error, m->error, 1e3 * m->time);
+        fprintf(stderr, "%-10s %5d %15s %10d %12.2e %12.2e", gmxfmm_m2l_name(m->m2l), m->order, cells, m->separation,
+                m->predicted_error, m->error);
+        if (at_targets)
+        {
+            fprintf(stderr, " %12.2e", m->error_targets);
+        }
+        fprintf(stderr, " %12.4g\n", 1e3 * m->time);
     }
 }
 
@@ -74,7 +79,7 @@ gmxfmm_status main_measure(const problem*      all,
     progress_enter(p, STAGE_NONE, 0);
     if (options->verbose && options->ranks == NULL && num > 0 && tried[0].grid[0] > 0) /* not of a treecode */
     {
-        print_tried(tried, num);
+        print_tried(tried, num, all->targets.n > 0);
     }
     return status;
 }

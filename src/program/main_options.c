@@ -83,7 +83,10 @@ static const option table[] = {
     {"--verbose", "", FLAG, OWN(verbose), "what was measured and seconds by stage, on stderr (solve)", "no", NULL},
     {"--quiet", "", FLAG, OWN(quiet), "on stderr no notes, progress or seconds, only errors (solve)", "no", NULL},
     {"--targets", "POINTS", TEXT, OWN(targets),
-     "potential and field at the points of this file, rows x y z, are what --output writes (solve)", "none", NULL},
+     "potential and field at the points of this file, rows x y z, are what --output writes (solve), and errors there "
+     "are "
+     "measured, too",
+     "none", NULL},
     {"--output", "OUT", TEXT, OWN(output),
      "write the charges with potential and field to OUT, in the format of its ending; -: text to stdout, and nothing "
      "else (solve)",

@@ -115,13 +115,15 @@ gmxfmm_system problem_system(const problem* all)
 {
     const charge_file* file = &all->charges;
 
-    return (gmxfmm_system){.size       = sizeof(gmxfmm_system),
-                           .n          = file->n,
-                           .box        = file->periodic ? file->box : NULL,
-                           .x          = file->x,
-                           .q          = file->q,
-                           .excl_start = all->excluded.start,
-                           .excl_list  = all->excluded.list};
+    return (gmxfmm_system){.size        = sizeof(gmxfmm_system),
+                           .n           = file->n,
+                           .box         = file->periodic ? file->box : NULL,
+                           .x           = file->x,
+                           .q           = file->q,
+                           .excl_start  = all->excluded.start,
+                           .excl_list   = all->excluded.list,
+                           .num_targets = all->targets.n,
+                           .targets     = all->targets.x};
 }
 
 void problem_print_notes(const problem* all, const main_options* options)

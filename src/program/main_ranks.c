@@ -46,6 +46,7 @@ static gmxfmm_status make_plan(const main_ranks* ranks, const main_task* task, g
     {
         status = gmxfmm_set_exclusions(*plan, excluded, excluded);
     }
+    status = status == GMXFMM_OK && task->has_targets ? gmxfmm_set_targets(*plan, 0, c_nowhere) : status;
     return status == GMXFMM_OK ? gmxfmm_assign(*plan, c_nowhere) : status;
 }
 
@@ -58,7 +59,7 @@ static void solve(const main_ranks* ranks, const main_task* task)
     status               = status == GMXFMM_OK ? gmxfmm_execute(plan, c_nowhere, &output) : status;
     if (status == GMXFMM_OK && task->has_targets)
     {
-        status = gmxfmm_set_targets(plan, 0, c_nowhere);
+        status = gmxfmm_set_targets(plan, 0, NULL);
         status = status == GMXFMM_OK ? gmxfmm_assign(plan, c_nowhere) : status;
         status = status == GMXFMM_OK ? gmxfmm_execute(plan, c_nowhere, &output) : status;
     }

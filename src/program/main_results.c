@@ -119,6 +119,10 @@ void main_results_print(const problem* all, const main_options* options, const s
         {
             printf("error_relative_to: %s\n", main_results_unit(solve->prefactor));
         }
+        if (all->targets.n > 0 && s->measured.time > 0)
+        {
+            printf("measured_error_targets: %.3g\n", s->measured.error_targets);
+        }
     }
     if (s->measured.time > 0)
     {

@@ -52,8 +52,9 @@ static void print_help(void)
           "errors\n"
           "over the RMS of the reference, and force_error is the same for q times field, which is what --accuracy is "
           "about.\n"
-          "measured_error is force_error as measured on this system, without reference values; predicted_error is of a "
-          "model\n"
+          "measured_error is force_error as measured on this system, without reference values, or, where that is "
+          "larger,\n"
+          "measured_error_targets, of potential or field at --targets over its RMS; predicted_error is of a model\n"
           "of liquids, and all that there is where error_source is model. measured_error_limited, printed where it is "
           "larger,\n"
           "is the same with forces above ten times the median taken for the median.\n"
@@ -73,7 +74,6 @@ static int run_error(problem* all, main_options* options, solution* s)
                         : options->quiet                    ? "--quiet"
                         : options->output                   ? "--output"
                         : options->json                     ? "--json"
-                        : options->targets                  ? "--targets"
                                                             : NULL;
     if (other)
     {

@@ -42,7 +42,7 @@ create(const problem* all, const main_options* options, gmxfmm_plan** plan, char
                : status;
 }
 
-/* The plan by the library's model, ready for execute. */
+/* The plan by the library's model, ready for execute: at the targets, if there are any. */
 static gmxfmm_status
 make_plan(const problem* all, const main_options* options, gmxfmm_plan** plan, char* message, size_t size)
 {
@@ -56,6 +56,10 @@ make_plan(const problem* all, const main_options* options, gmxfmm_plan** plan, c
     if (status == GMXFMM_OK && all->excluded.start)
     {
         status = gmxfmm_set_exclusions(*plan, all->excluded.start, all->excluded.list);
+    }
+    if (status == GMXFMM_OK && all->targets.n > 0)
+    {
+        status = gmxfmm_set_targets(*plan, all->targets.n, all->targets.x);
     }
     status = status == GMXFMM_OK ? gmxfmm_assign(*plan, file->x) : status;
     snprintf(message, size, "%s", gmxfmm_message(*plan));
@@ -121,6 +125,7 @@ static gmxfmm_status find_plan_of_ranks(const problem*      all,
                                            : make_plan(all, &found, plan, message, size);
 }
 
+/* Energy, and potential and field at the charges. */
 static gmxfmm_status execute(gmxfmm_plan* plan, const charge_file* file, solution* s)
 {
     if (allocate(file->n, &s->potential, &s->field))
@@ -137,19 +142,25 @@ static gmxfmm_status execute(gmxfmm_plan* plan, const charge_file* file, solutio
     return status == GMXFMM_OK ? gmxfmm_get_info(plan, &s->info) : status;
 }
 
-/* Potential and field at the targets, by the same plan. */
+/* Potential and field at the targets, that the plan was made for, and then by the same plan at the charges: what was
+ * measured is of both. */
 static gmxfmm_status execute_targets(gmxfmm_plan* plan, const problem* all, solution* s)
 {
     const charge_file* targets = &all->targets;
+    gmxfmm_info        info    = {.size = sizeof(info)};
 
     if (allocate(targets->n, &s->target_potential, &s->target_field))
     {
         return GMXFMM_ERROR_MEMORY;
     }
-    gmxfmm_output output = {.size = sizeof(output), .potential = s->target_potential, .field = s->target_field};
-    gmxfmm_status status = gmxfmm_set_targets(plan, targets->n, targets->x);
-    status               = status == GMXFMM_OK ? gmxfmm_assign(plan, all->charges.x) : status;
-    return status == GMXFMM_OK ? gmxfmm_execute(plan, all->charges.x, &output) : status;
+    gmxfmm_output output   = {.size = sizeof(output), .potential = s->target_potential, .field = s->target_field};
+    gmxfmm_status status   = gmxfmm_execute(plan, all->charges.x, &output);
+    status                 = status == GMXFMM_OK ? gmxfmm_get_info(plan, &info) : status;
+    status                 = status == GMXFMM_OK ? gmxfmm_set_targets(plan, 0, NULL) : status;
+    status                 = status == GMXFMM_OK ? gmxfmm_assign(plan, all->charges.x) : status;
+    status                 = status == GMXFMM_OK ? execute(plan, &all->charges, s) : status;
+    s->info.measured_error = info.measured_error;
+    return status;
 }
 
 /* Whether an accuracy that was asked for is missed: by the model, where nothing was measured. */
@@ -286,8 +297,7 @@ int solve_problem(const problem* all, const main_options* options, progress* p, 
     progress_enter(p, STAGE_SOLVE, 0);
     if (status == GMXFMM_OK)
     {
-        status = execute(plan, file, s);
-        status = status == GMXFMM_OK && all->targets.n > 0 ? execute_targets(plan, all, s) : status;
+        status = all->targets.n > 0 ? execute_targets(plan, all, s) : execute(plan, file, s);
         snprintf(message, sizeof(message), "%s", gmxfmm_message(plan));
     }
     gmxfmm_destroy(plan);

@@ -373,6 +373,39 @@ refused "a misspelt header" "did you mean '# kernel:'" solve misspelt.txt --meth
 run error cloud.txt --method treecode
 check "errors over order and cells are of the FMM" grep -q 'belongs to gmxfmm solve' stderr
 
+# --- targets -----------------------------------------------------------------------------------------------------------
+
+# a cluster in a tenth of the box, and places anywhere: by forces alone order 1 would do
+awk 'BEGIN { srand(5); print "# box: 3 0 0 0 3 0 0 0 3"
+    for (i = 0; i < 100; i++) print 0.3 * rand(), 0.3 * rand(), 0.3 * rand(), i % 2 ? -1 : 1 }' >cluster.txt
+awk 'BEGIN { srand(7); for (i = 0; i < 40; i++) print 3 * rand(), 3 * rand(), 3 * rand() }' >places.txt
+run solve cluster.txt --targets places.txt --accuracy 1e-11 --measure yes --output exact.txt
+check "targets are solved" test "$? $(value targets)" = "0 40"
+for asked in 1e-3 1e-6; do
+    run solve cluster.txt --targets places.txt --accuracy $asked --measure yes --output there.txt --json=there.json
+    check "errors at targets are measured for $asked" below "$(value measured_error_targets)" $asked
+    check "... and told" below "$(value measured_error_targets)" "$(value measured_error)"
+    check "... as JSON, too" grep -q '"measured_targets": [0-9]' there.json
+    check "... and reached" same_numbers there.txt exact.txt "$(awk -v a=$asked '/^#/ { next } { sum += $5 ^ 2 + $6 ^ 2 + $7 ^ 2; n++ }
+        END { print 10 * a * sqrt(sum / n) }' exact.txt)" # ten times an RMS for the largest of 160
+done
+run solve cluster.txt --targets places.txt --accuracy 1e-3 --measure yes --verbose
+check "what was tried says it" grep -q 'measured   at targets' stderr
+run solve cluster.txt --targets places.txt --measure no
+check "what is not measured is not told" test -z "$(value measured_error_targets)"
+run error cluster.txt --targets places.txt --accuracy 1e-3
+check "errors over order and cells are of targets, too" test "$? $(value targets)" = "0 40"
+check "... in a column" grep -q 'measured   at targets  ms per step' stdout
+run error cluster.txt --accuracy 1e-3
+check "... where there are some" test -z "$(grep targets stdout)"
+awk 'BEGIN { srand(9); for (i = 0; i < 100; i++) print 0.01 * rand(), 0.01 * rand(), 0.01 * rand(), i % 2 ? -1 : 1 }' >drop.txt
+awk 'BEGIN { print 0.005, 0.005, 0.005; for (i = 0; i < 30; i++) print 1000 + i, 0, 30 * i }' >far.txt
+refused "targets whose places single precision does not hold" "at the targets.*use double precision" \
+    solve drop.txt --targets far.txt --accuracy 1e-5 --precision single --measure yes
+run solve cloud.txt --method treecode --targets places.txt --accuracy 1e-5 --measure yes
+check "a treecode measures targets" below "$(value measured_error_targets)" 1e-5
+check "... and charges" below "$(value measured_error)" 1e-5
+
 # --- progress, seconds and notes on stderr -----------------------------------------------------------------------------
 
 table='^stage +seconds$'

@@ -885,10 +885,16 @@ double trueError(const Result& r, const Result& exact)
                              room.data());
 }
 
-/* A step of a plan that gmxfmm_create_parallel_measured makes. */
-Result solveMeasured(const gmxfmm_options& o, const Shared& all, int num)
+/* A step of a plan that gmxfmm_create_parallel_measured makes, at the targets if there are any; *charges (NULL: none)
+ * is another at the charges then. */
+Result solveMeasured(const gmxfmm_options& o, const Shared& all, int num, Result* charges = nullptr)
 {
-    Result r(all.size(), num);
+    const bool targets = !all.targets.empty();
+    Result     r(targets ? all.targets.size() / 3 : all.size(), num);
+    if (targets)
+    {
+        r.force.clear();
+    }
     onRanks(num,
             [&](const gmxfmm_comm& comm)
             {
@@ -901,15 +907,25 @@ Result solveMeasured(const gmxfmm_options& o, const Shared& all, int num)
                 system.n                        = static_cast<std::int64_t>(own.q.size());
                 system.x                        = own.x.data();
                 system.q                        = own.q.data();
+                system.num_targets              = static_cast<std::int64_t>(own.targets.size() / 3);
+                system.targets                  = own.targets.data();
                 r.outcome[rank].status =
                     gmxfmm_create_parallel_measured(&plan, &o, &comm, &system, &chosen, message, sizeof(message));
                 r.outcome[rank].message = message;
                 EXPECT_EQ(plan != nullptr, r.outcome[rank].status == GMXFMM_OK);
                 if (plan != nullptr)
                 {
-                    step(Plan(plan), comm, own, &r);
-                    EXPECT_EQ(chosen.error, r.info[rank].measured_error);
+                    const Plan made(plan);
+                    step(made, comm, own, &r);
+                    EXPECT_EQ(std::max(chosen.error, chosen.error_targets), r.info[rank].measured_error);
                     EXPECT_GT(chosen.time, 0);
+                    if (charges != nullptr)
+                    {
+                        EXPECT_EQ(gmxfmm_set_targets(plan, 0, nullptr), GMXFMM_OK);
+                        EXPECT_EQ(gmxfmm_assign(plan, own.x.data()), GMXFMM_OK);
+                        step(made, comm, own, charges);
+                        EXPECT_TRUE(std::isnan(charges->info[rank].measured_error));
+                    }
                 }
             });
     return r;
@@ -1043,6 +1059,48 @@ TEST(RanksMeasure, TheErrorAtTargets)
     std::fill(all.giver.begin(), all.giver.end(), 1);
     std::fill(all.target_giver.begin(), all.target_giver.end(), 2);
     EXPECT_NEAR(solve(o, all, num).info[0].measured_error, measured, 1e-6 * measured); /* rounding */
+}
+
+/* Targets inside, outside or close to a charge, dealt so that some ranks may have none: at these and at the charges the
+ * accuracy is reached, and known. 1.2: as above. */
+TEST(RanksMeasure, ChargesAndTargets)
+{
+    for (unsigned seed = 0; seed < 24; seed++)
+    {
+        SCOPED_TRACE(testing::Message() << "seed " << seed);
+        std::mt19937_64     random(4000 + seed);
+        const int           num = 2 + static_cast<int>(seed % 3), of = seed % 4 == 0 ? 1 : num;
+        const Distribution& distribution = c_distributions[seed % 4];
+        const double        farthest     = uniform(random, 0, 2);
+        Shared    all = particles(static_cast<std::size_t>(uniform(random, 300, 1500)), distribution.place, num, seed);
+        const int m   = static_cast<int>(uniform(random, 1, 300));
+        for (int i = 0; i < m; i++)
+        {
+            const std::array<double, 3> r = inCube(random);
+            const double                s = std::pow(10, uniform(random, -0.3, farthest));
+            all.targets.insert(all.targets.end(), {s * r[0], s * r[1], s * r[2]});
+            all.target_giver.push_back(i % of);
+        }
+        all.targets.insert(all.targets.end(), {all.x[0] + 1e-3, all.x[1], all.x[2]});
+        all.target_giver.push_back(num - 1);
+        gmxfmm_options o = settings(GMXFMM_COULOMB, seed % 3 == 2 ? GMXFMM_SINGLE : GMXFMM_DOUBLE, seed % 5 == 4);
+        o.accuracy       = std::pow(10, seed % 3 == 2 ? -3 : uniform(random, -7, -3));
+        o.theta          = GMXFMM_AUTO;
+        o.degree         = GMXFMM_AUTO;
+        o.leaf           = seed % 2 == 0 ? 40 : GMXFMM_AUTO;
+        Result       charges(all.size(), num);
+        const Result r = solveMeasured(o, all, num, &charges);
+        expectAll(r.outcome, GMXFMM_OK, {});
+        Shared without = all;
+        without.targets.clear();
+        const double there = trueError(r, exactOf(o, all)), here = trueError(charges, exactOf(o, without));
+        EXPECT_LE(std::max(here, there), o.accuracy);
+        for (const gmxfmm_info& info : r.info)
+        {
+            EXPECT_EQ(info.measured_error, r.info[0].measured_error);            /* the same bits */
+            EXPECT_GT(1.2 * info.measured_error + 1e-11, std::max(here, there)); /* rounding, 1000 away */
+        }
+    }
 }
 
 /* Nothing is measured where all is given and nobody asks; an accuracy that what is given misses is told to all, where

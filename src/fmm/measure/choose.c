@@ -640,8 +640,8 @@ static double reached_error(const search* s, int moved)
     return moved == fmm_shifts_are_moved(&limits, &s->reference->system) ? fmax(here, m->error_anywhere) : here;
 }
 
-/* Says of the error that exceeds its limit by most, at the places given, where particles have moved or of the virial,
- * what came nearest. */
+/* Says of the error that exceeds its limit by most, at the places given, at the targets, where particles have moved or
+ * of the virial, what came nearest. */
 static gmxfmm_status out_of_reach(search* s)
 {
     measure_best(s);
@@ -650,7 +650,8 @@ static gmxfmm_status out_of_reach(search* s)
                         fmm_is_auto(o->separation) && o->m2l == GMXFMM_M2L_AUTO && fmm_is_auto(o->m2l_truncate));
     const gmxfmm_measurement* best  = &s->best;
     const int                 moved = reached_error(s, 1) / s->error_moved > reached_error(s, 0) / o->accuracy;
-    char                      what[128], text[320];
+    const int there = !moved && best->error_targets > 0 && best->error_targets >= fmm_larger_error(best);
+    char      what[128], text[320];
     if (excess_of_virial(s, best) > excess_of_forces(s, best))
     {
         snprintf(what, sizeof(what), "an error of %g in the virial is out of reach: the best that was measured is %.2g",
@@ -660,13 +661,24 @@ static gmxfmm_status out_of_reach(search* s)
     {
         snprintf(what, sizeof(what), "accuracy %g is out of reach: the best that was measured is %.2g%s",
                  moved ? s->error_moved : o->accuracy, fmm_error_said(reached_error(s, moved)),
-                 moved ? ", where particles have moved," : "");
+                 moved   ? ", where particles have moved,"
+                 : there ? " at the targets"
+                         : "");
     }
     snprintf(text, sizeof(text), "%s with a margin, at order %d; %s%sask for less", what, best->order,
              o->precision == GMXFMM_SINGLE ? "use double precision, " : "",
              given                           ? "leave more options automatic, or "
              : o->precision == GMXFMM_SINGLE ? "or "
                                              : "");
+    return fmm_say(s->message, s->size, GMXFMM_ERROR_OPTION, text);
+}
+
+/* Places that the reference, in double precision, has held apart, and plans in single precision do not. */
+static gmxfmm_status not_apart(const search* s)
+{
+    char text[320];
+    snprintf(text, sizeof(text), "%s in single precision: use double precision",
+             s->message != NULL && s->size > 0 ? s->message : "");
     return fmm_say(s->message, s->size, GMXFMM_ERROR_OPTION, text);
 }
 
@@ -688,6 +700,10 @@ static gmxfmm_status choose(search* s, gmxfmm_options* options)
         compare_all(s);
         fmm_give_options(options, &s->best_options);
         return fmm_say(s->message, s->size, GMXFMM_OK, "");
+    }
+    if (status == GMXFMM_ERROR_COINCIDENT && s->asked.precision == GMXFMM_SINGLE)
+    {
+        return not_apart(s);
     }
     return isfinite(s->best.error) && (status == GMXFMM_OK || status == GMXFMM_ERROR_OPTION) ? out_of_reach(s) : status;
 }

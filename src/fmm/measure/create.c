@@ -7,10 +7,12 @@
 
 #include "fmm/measure/measure.h"
 #include "fmm/measured.h"
+#include "fmm/measure/targets.h"
 #include "fmm/options.h"
 #include "fmm/plan.h"
 #include "fmm/sizes.h"
 #include "fmm/status.h"
+#include "fmm/treecode/backend.h"
 
 /* Of settings for which no accuracy was asked the error is to be known to this share of itself. */
 static const double c_known = 0.3;
@@ -27,9 +29,14 @@ static const double c_coarsest = 0.1;
 static const double c_faster = 0.9;
 static const double c_direct = 1e-6;
 
+/* A treecode that reaches the accuracy at the charges and misses it at the targets, or the other way round, chooses for
+ * what it missed by, and this share of it. */
+static const double c_finerChoice = 0.5;
+
 enum
 {
-    c_calls = 3 /* of which the fastest is compared */
+    c_calls   = 3, /* of which the fastest is compared */
+    c_choices = 5  /* at the charges and the targets by turns */
 };
 
 typedef struct
@@ -38,7 +45,7 @@ typedef struct
     gmxfmm_options       options;
     double               accuracy; /* asked for; INFINITY: none */
     gmxfmm_reference*    reference;
-    void*                force;    /* 3 n, in the type of the options */
+    void*                force;    /* from fmm_measure_room, in the type of the options */
     int                  compares; /* whether the method is the faster of two */
     int                  listed;   /* whether tried[0..*num_tried-1] is filled */
     gmxfmm_measurement   m;        /* of the plan, or of what came nearest */
@@ -149,6 +156,7 @@ static gmxfmm_status measure_plan(creation* c)
         c->m.error         = fmax(c->m.error, c->m.uncertainty);
         c->m.error_moved   = fmax(c->m.error_moved, c->m.uncertainty);
         c->m.error_limited = fmax(c->m.error_limited, c->reference->uncertainty_limited);
+        c->m.error_targets = fmax(c->m.error_targets, c->reference->uncertainty_targets);
         status             = c->system->x_before != NULL ? gmxfmm_assign(c->plan, c->system->x) : status;
     }
     return say_of_plan(c, status);
@@ -160,9 +168,10 @@ static gmxfmm_status is_missed(creation* c, double error)
     char text[256];
     snprintf(
         text, sizeof(text),
-        "accuracy %g is missed with the settings given: %.2g was measured at order %d, to %.1g; leave order, cells "
+        "accuracy %g is missed with the settings given: %.2g was measured%s at order %d, to %.1g; leave order, cells "
         "or separation automatic, or ask for less",
-        c->accuracy, error, c->m.order, c->m.uncertainty);
+        c->accuracy, error, c->m.error_targets >= error ? " at the targets" : "", c->m.order,
+        c->m.error_targets >= error ? c->reference->uncertainty_targets : c->m.uncertainty);
     return fmm_say(c->message, c->size, GMXFMM_ERROR_OPTION, text);
 }
 
@@ -184,9 +193,18 @@ static gmxfmm_status create_for_accuracy(creation* c, gmxfmm_measurement* tried,
     {
         return status;
     }
-    const double here  = fmax(fmm_larger_error(&c->m), moves ? c->m.error_moved : 0);
-    const double error = fmax(here, c->m.error_anywhere);
-    return error + (chooses ? 0 : c->m.uncertainty) <= c->accuracy ? GMXFMM_OK : is_missed(c, error);
+    const double here     = fmax(fmm_larger_error(&c->m), moves ? c->m.error_moved : 0);
+    const double error    = fmax(here, c->m.error_anywhere);
+    const double doubtful = fmax(c->m.uncertainty, c->reference->uncertainty_targets);
+    return error + (chooses ? 0 : doubtful) <= c->accuracy ? GMXFMM_OK : is_missed(c, error);
+}
+
+/* Whether errors are known to c_known of themselves, or the reference for this accuracy cannot tell them. */
+static int is_known(const creation* c, double accuracy)
+{
+    const double forces = c->m.uncertainty, targets = c->reference->uncertainty_targets;
+    return (forces <= c_known * c->m.error && targets <= c_known * c->m.error_targets) ||
+           fmax(forces, targets) > 0.1 * accuracy;
 }
 
 /* The settings given, completed by the model, and their error: to c_known of itself or, where double precision does not
@@ -205,43 +223,95 @@ static gmxfmm_status create_as_given(creation* c)
     {
         status = set_reference(c, fmm_reference_best, &exact);
         status = status == GMXFMM_OK ? measure_plan(c) : status;
-        known  = c->m.uncertainty <= c_known * c->m.error || c->m.uncertainty > 0.1 * exact.accuracy ||
-                exact.accuracy <= c_finest;
+        known  = is_known(c, exact.accuracy) || exact.accuracy <= c_finest;
     }
     return status;
+}
+
+/* Assigns the plan of a treecode for the targets, or for the charges, and measures its error there. accuracy: for which
+ * it chooses first; 0: its settings stay. */
+static gmxfmm_status assign_treecode(creation* c, int at_targets, double accuracy, double* error)
+{
+    gmxfmm_info   info   = {.size = sizeof(info)};
+    gmxfmm_status status = GMXFMM_OK;
+    fmm_treecode_measure_again(c->plan, accuracy);
+    if (at_targets)
+    {
+        status = fmm_targets_set(c->plan, c->system);
+        status = status == GMXFMM_OK ? gmxfmm_assign(c->plan, c->system->x) : status;
+    }
+    else
+    {
+        status = fmm_targets_leave(c->plan, c->system);
+    }
+    gmxfmm_get_info(c->plan, &info);
+    *error = info.measured_error;
+    return say_of_plan(c, status);
+}
+
+/* Of a treecode that was assigned for the targets, with that error there: measures it at the charges, too, and chooses
+ * where the accuracy is missed until it is reached at both. It is assigned for the targets then. */
+static gmxfmm_status settle_at_both(creation* c, double at_targets)
+{
+    double        error[2] = {NAN, at_targets}, accuracy = c->options.accuracy;
+    int           where  = 1; /* of the last choice: targets */
+    gmxfmm_status status = assign_treecode(c, 0, 0, &error[0]);
+    for (int i = 0; i < c_choices && status == GMXFMM_OK && error[!where] > c->accuracy && error[where] <= c->accuracy;
+         i++)
+    {
+        where    = !where;
+        accuracy = i > 0 ? c_finerChoice * accuracy * c->accuracy / error[where] : accuracy;
+        status   = assign_treecode(c, where, accuracy, &error[where]);
+        status   = status == GMXFMM_OK ? assign_treecode(c, !where, 0, &error[!where]) : status;
+    }
+    c->m.error         = error[0];
+    c->m.error_targets = error[1];
+    status             = status == GMXFMM_OK ? fmm_targets_set(c->plan, c->system) : status;
+    status             = status == GMXFMM_OK ? gmxfmm_assign(c->plan, c->system->x) : status;
+    return say_of_plan(c, status);
 }
 
 /* What the plan of a treecode, which measures its error itself when it is assigned, reaches on the system. Of several
  * ranks all call it. */
 static gmxfmm_status measure_treecode(creation* c)
 {
-    gmxfmm_info   info   = {.size = sizeof(info)};
+    gmxfmm_info   info = {.size = sizeof(info)};
+    int           at_targets;
     gmxfmm_status status = fmm_measure_assign(c->plan, c->system, c->message, c->size);
+    gmxfmm_get_info(c->plan, &info);
+    c->m.error = info.measured_error;
+    if (status == GMXFMM_OK)
+    {
+        status = say_of_plan(c, fmm_any_rank(c->plan, c->system->num_targets > 0, &at_targets));
+        status = status == GMXFMM_OK && at_targets ? settle_at_both(c, info.measured_error) : status;
+    }
     if (status != GMXFMM_OK)
     {
         return status;
     }
     gmxfmm_get_info(c->plan, &info);
     c->m.predicted_error = info.predicted_error;
-    c->m.error = c->m.error_moved = c->m.error_limited = info.measured_error;
-    c->m.uncertainty                                   = 0;
-    const size_t word = c->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
-    c->force          = malloc((3 * (size_t)c->system->n + 1) * word);
+    c->m.error_moved = c->m.error_limited = c->m.error;
+    c->m.uncertainty                      = 0;
+    const size_t  word                    = c->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
+    const int64_t most = c->system->n > c->system->num_targets ? c->system->n : c->system->num_targets;
+    c->force           = malloc((4 * (size_t)most + 1) * word);
     status = c->force != NULL ? GMXFMM_OK : fmm_fail(c->plan, GMXFMM_ERROR_MEMORY, "out of memory for forces");
     status = say_of_plan(c, fmm_agree(c->plan, status));
     for (int i = 0; i < 2 && status == GMXFMM_OK; i++) /* the first wakes threads */
     {
         status = say_of_plan(c, fmm_measure_step(c->plan, c->system->x, c->force, &c->m.time));
     }
-    if (status == GMXFMM_OK && c->m.error > c->accuracy)
+    const double error = fmm_larger_error(&c->m);
+    if (status == GMXFMM_OK && error > c->accuracy)
     {
         char text[256];
         snprintf(
             text, sizeof(text),
-            "accuracy %g is out of reach: the best that was measured is %.2g, with theta %g and degree %d; %sleave "
+            "accuracy %g is out of reach: the best that was measured is %.2g%s, with theta %g and degree %d; %sleave "
             "more options automatic, or ask for less",
-            c->accuracy, fmm_error_said(c->m.error), info.theta, info.degree,
-            c->options.precision == GMXFMM_SINGLE ? "use double precision, " : "");
+            c->accuracy, fmm_error_said(error), c->m.error_targets >= error ? " at the targets" : "", info.theta,
+            info.degree, c->options.precision == GMXFMM_SINGLE ? "use double precision, " : "");
         status = fmm_say(c->message, c->size, GMXFMM_ERROR_OPTION, text);
     }
     return status;
@@ -294,7 +364,7 @@ static gmxfmm_status create_faster(creation* c, gmxfmm_measurement* tried, int* 
         free_creation(c); /* it may have failed for lack of memory */
     }
     const int made   = create_treecode(&tree) == GMXFMM_OK;
-    const int faster = made && status == GMXFMM_OK && tree.m.error > c_direct * c->accuracy &&
+    const int faster = made && status == GMXFMM_OK && fmm_larger_error(&tree.m) > c_direct * c->accuracy &&
                        time_of_call(&tree) < c_faster * time_of_call(c);
     if (!made || (status == GMXFMM_OK && !faster))
     {
@@ -317,6 +387,7 @@ static gmxfmm_status check_structures(const gmxfmm_system*      system,
                                       size_t                    size)
 {
     gmxfmm_status status = fmm_check_system(system, text, size);
+    status               = status == GMXFMM_OK ? fmm_targets_check(system, text, size) : status;
     if (status == GMXFMM_OK && chosen != NULL)
     {
         status = fmm_check_room(chosen, sizeof(*chosen), "gmxfmm_measurement", text, size);
@@ -356,7 +427,8 @@ gmxfmm_status gmxfmm_create_measured(gmxfmm_plan**         plan,
                                                    : create_as_given(&c);
     if (status == GMXFMM_OK)
     {
-        fmm_set_measured_error(c.plan, c.m.error, c.m.error_anywhere, c.accuracy, c.m.error_unit > 0);
+        fmm_set_measured_error(c.plan, fmax(c.m.error, c.m.error_targets), c.m.error_anywhere, c.accuracy,
+                               c.m.error_unit > 0);
         gmxfmm_reset_times(c.plan); /* of measurements */
         fmm_say(message, message_size, status, "");
         *plan  = c.plan;
@@ -417,7 +489,8 @@ gmxfmm_status fmm_measure_treecode(gmxfmm_plan*          plan,
     const gmxfmm_status status = measure_treecode(&c);
     if (status == GMXFMM_OK)
     {
-        fmm_set_measured_error(plan, c.m.error, c.m.error, accuracy, 0);
+        const double error = fmax(c.m.error, c.m.error_targets);
+        fmm_set_measured_error(plan, error, error, accuracy, 0);
         gmxfmm_reset_times(plan); /* of measurements */
     }
     if (chosen != NULL)

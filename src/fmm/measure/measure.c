@@ -13,6 +13,7 @@
 
 #include "fmm/clock.h"
 #include "fmm/measure/shifts.h"
+#include "fmm/measure/targets.h"
 #include "fmm/memory.h"
 #include "fmm/options.h"
 #include "fmm/plan.h"
@@ -81,6 +82,7 @@ gmxfmm_status fmm_measure_assign(gmxfmm_plan* plan, const gmxfmm_system* s, char
 {
     gmxfmm_status status = gmxfmm_set_charges(plan, s->n, s->q);
     status               = status == GMXFMM_OK ? gmxfmm_set_exclusions(plan, s->excl_start, s->excl_list) : status;
+    status               = status == GMXFMM_OK ? fmm_targets_set(plan, s) : status;
     status               = status == GMXFMM_OK ? gmxfmm_assign(plan, s->x) : status;
     text_of(plan, status, message, size);
     return status;
@@ -115,7 +117,7 @@ static gmxfmm_status evaluate(gmxfmm_plan* plan, const gmxfmm_system* s, void* f
 
 gmxfmm_status fmm_measure_step(gmxfmm_plan* plan, const void* x, void* force, double* time)
 {
-    gmxfmm_output       output = {.size = sizeof(output), .force = force};
+    gmxfmm_output       output = fmm_output_in(plan, force);
     const double        begin  = fmm_time();
     const gmxfmm_status status = fmm_execute_anyway(plan, x, &output);
     *time                      = fmm_time() - begin;
@@ -129,7 +131,7 @@ gmxfmm_status fmm_measure_time(
     gmxfmm_info   info   = {.size = sizeof(info)};
     gmxfmm_status status = gmxfmm_get_info(plan, &info);
     *time                = repeats > 0 ? INFINITY : 0;
-    if (repeats > 0 && fmm_can_time_steps(plan))
+    if (repeats > 0 && fmm_can_time_steps(plan) && reference->system.num_targets == 0)
     {
         /* lattice sums of a new plan are not to be timed */
         status        = info.num_executes == 0 ? fmm_measure_step(plan, reference->system.x, force, &this) : status;
@@ -154,7 +156,7 @@ int fmm_measure_threads(const gmxfmm_reference* r, const gmxfmm_options* options
 void* fmm_measure_room(const gmxfmm_reference* r)
 {
     const size_t word  = r->array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
-    const size_t bytes = (3 * (size_t)r->system.n + 1) * word;
+    const size_t bytes = (3 * (size_t)r->system.n + 4 * (size_t)r->system.num_targets + 1) * word;
     void*        room  = malloc(bytes);
     if (room != NULL)
     {
@@ -227,7 +229,8 @@ static gmxfmm_options otherwise(const gmxfmm_options* first, const gmxfmm_info* 
     return e;
 }
 
-/* Forces and virial (NULL: none) by an evaluation with these options. *info: the settings used. */
+/* Forces and virial (NULL: none) by an evaluation with these options, and values at targets behind the forces. *info:
+ * the settings used. */
 static gmxfmm_status evaluate_exactly(const gmxfmm_reference* r,
                                       const gmxfmm_options*   options,
                                       fmm_known_errors*       known,
@@ -246,7 +249,9 @@ static gmxfmm_status evaluate_exactly(const gmxfmm_reference* r,
     {
         const int threads = fmm_measure_threads(r, &own); /* what has happened meanwhile counts, too */
         fmm_limit_threads(plan, threads > 0 ? threads : INT_MAX);
-        status = evaluate(plan, s, force, virial);
+        status = fmm_targets_evaluate(plan, s, options->array_type, s->x, force);
+        status = status == GMXFMM_OK ? fmm_targets_leave(plan, s) : status;
+        status = status == GMXFMM_OK ? evaluate(plan, s, force, virial) : status;
         status = status == GMXFMM_OK ? gmxfmm_get_info(plan, info) : status;
         text_of(plan, status, message, size);
     }
@@ -277,13 +282,15 @@ static gmxfmm_status evaluate_twice(gmxfmm_reference*     r,
     {
         r->unit        = fmm_unit_of_errors(r, options);
         r->uncertainty = fmm_error_of(r, force, &r->uncertainty_limited);
+        fmm_targets_unit(r, options);
+        r->uncertainty_targets = fmm_targets_error_of(r, force);
     }
     return status;
 }
 
 static double larger_uncertainty(const gmxfmm_reference* r)
 {
-    return fmax(r->uncertainty, r->uncertainty_limited);
+    return fmax(fmax(r->uncertainty, r->uncertainty_limited), r->uncertainty_targets);
 }
 
 static int agrees(const gmxfmm_reference* r, const gmxfmm_options* options)
@@ -371,10 +378,11 @@ static gmxfmm_status make_reference(gmxfmm_reference**    reference,
     {
         return fmm_say(message, size, GMXFMM_ERROR_MEMORY, "out of memory");
     }
-    r->system            = *system;
-    r->array_type        = options->array_type;
-    r->watch             = fmm_watch_begin();
-    r->num_threads       = fmm_useful_threads(options, fmm_num_threads(options->num_threads), system->n);
+    r->system     = *system;
+    r->array_type = options->array_type;
+    r->watch      = fmm_watch_begin();
+    r->num_threads =
+        fmm_useful_threads(options, fmm_num_threads(options->num_threads), system->n + system->num_targets);
     r->uncertainty       = INFINITY;
     r->force             = fmm_measure_room(r);
     void*         force  = fmm_measure_room(r);
@@ -487,6 +495,7 @@ gmxfmm_status gmxfmm_reference_create(gmxfmm_reference**    reference,
     char           text[256];
     gmxfmm_options own;
     gmxfmm_status  status = fmm_check_system(system, text, sizeof(text));
+    status                = status == GMXFMM_OK ? fmm_targets_check(system, text, sizeof(text)) : status;
     status                = status == GMXFMM_OK ? fmm_take_options(&own, options, text, sizeof(text)) : status;
     if (status != GMXFMM_OK)
     {
@@ -496,10 +505,12 @@ gmxfmm_status gmxfmm_reference_create(gmxfmm_reference**    reference,
     if (status == GMXFMM_OK && !agrees(*reference, &own))
     {
         const double least = least_accuracy(*reference);
-        const int    num   = snprintf(text, sizeof(text),
-                                      "errors of %.2g cannot be measured on this system: its most exact evaluations in "
-                                           "double precision differ by %.2g",
-                                      own.accuracy, larger_uncertainty(*reference));
+        const int    num =
+            snprintf(text, sizeof(text),
+                     "errors of %.2g cannot be measured on this system: its most exact evaluations in "
+                     "double precision differ by %.2g%s",
+                     own.accuracy, larger_uncertainty(*reference),
+                     (*reference)->uncertainty_targets >= larger_uncertainty(*reference) ? " at the targets" : "");
         if (least <= gmxfmm_find_option("accuracy")->highest)
         {
             snprintf(text + num, sizeof(text) - (size_t)num, "; ask for an accuracy of %.0e or more", least);
@@ -571,6 +582,19 @@ static int is_reached(const fmm_shifts* shifts, const fmm_error_limits* limits)
            fmm_error_anywhere(shifts) <= limits->error;
 }
 
+/* The largest error of forces and at targets, with the cells as they are and after an assignment at x. */
+static gmxfmm_status error_here(
+    gmxfmm_plan* plan, const gmxfmm_reference* r, const void* x, void* force, double* error, double* virial_error)
+{
+    const gmxfmm_system* s        = &r->system;
+    double               three[3] = {0, 0, 0};
+    gmxfmm_status        status   = fmm_targets_leave(plan, s);
+    status                        = status == GMXFMM_OK ? errors_after(plan, r, x, force, three, virial_error) : status;
+    status = status == GMXFMM_OK ? fmm_targets_measure(plan, r, s->x, s->targets, force, &three[2]) : status;
+    *error = fmax(fmax(three[0], three[1]), three[2]);
+    return status;
+}
+
 /* Errors with cells shifted. Where particles that have moved have to reach as much, they are assigned as these are. */
 static gmxfmm_status measure_shifted(
     gmxfmm_plan* plan, const gmxfmm_reference* r, const fmm_error_limits* limits, void* force, gmxfmm_measurement* m)
@@ -580,18 +604,22 @@ static gmxfmm_status measure_shifted(
     const gmxfmm_system*    s         = &of->system;
     const int               is_moved  = fmm_shifts_are_moved(limits, s);
     fmm_shifts              shifts    = fmm_shifts_of(plan, of);
-    double                  shift[3], error[2] = {fmm_larger_error(m), is_moved ? m->error_moved : 0}, of_virial = 0;
-    gmxfmm_status status = r->moved != NULL ? errors_after(plan, of, s->x, force, error, &of_virial) : GMXFMM_OK;
-    shifts.error[0]      = fmax(error[0], error[1]);
-    shifts.num           = 1;
-    int missed           = is_missed(m, &shifts, limits);
+    double                  shift[3], of_virial = 0;
+    gmxfmm_status           status = GMXFMM_OK;
+    shifts.error[0]                = fmax(fmm_larger_error(m), is_moved ? m->error_moved : 0);
+    shifts.num                     = 1;
+    if (r->moved != NULL)
+    {
+        status = error_here(plan, of, s->x, force, &shifts.error[0], &of_virial);
+    }
+    int missed = is_missed(m, &shifts, limits);
     while (status == GMXFMM_OK && shifts.num < shifts.most && !missed && !is_reached(&shifts, limits))
     {
         fmm_shift_of(plan, of, shifts.num, shift);
         fmm_shift_cells(plan, shift);
-        status                     = errors_after(plan, of, is_moved ? s->x_before : s->x, force, error, &of_virial);
-        shifts.error[shifts.num++] = fmax(error[0], error[1]);
-        missed                     = is_missed(m, &shifts, limits);
+        status = error_here(plan, of, is_moved ? s->x_before : s->x, force, &shifts.error[shifts.num], &of_virial);
+        shifts.num++;
+        missed = is_missed(m, &shifts, limits);
     }
     if (status == GMXFMM_OK)
     {
@@ -601,7 +629,8 @@ static gmxfmm_status measure_shifted(
     if (status == GMXFMM_OK && (shifts.num > 1 || r->moved != NULL))
     {
         fmm_shift_cells(plan, c_back);
-        status = gmxfmm_assign(plan, r->system.x);
+        status = fmm_targets_set(plan, &r->system);
+        status = status == GMXFMM_OK ? gmxfmm_assign(plan, r->system.x) : status;
     }
     return status;
 }
@@ -615,7 +644,8 @@ gmxfmm_status fmm_measure_errors(gmxfmm_plan*            plan,
 {
     const gmxfmm_system* s = &reference->system;
     double               virial[9], moved[2];
-    gmxfmm_status        status = evaluate(plan, s, force, virial);
+    gmxfmm_status        status = fmm_targets_leave(plan, s);
+    status                      = status == GMXFMM_OK ? evaluate(plan, s, force, virial) : status;
     if (status != GMXFMM_OK)
     {
         return status;
@@ -629,7 +659,9 @@ gmxfmm_status fmm_measure_errors(gmxfmm_plan*            plan,
     status =
         s->x_before != NULL ? errors_after(plan, reference, s->x_before, force, moved, &m->virial_error) : GMXFMM_OK;
     m->error_moved = moved[0];
-    status         = status == GMXFMM_OK ? measure_shifted(plan, reference, limits, force, m) : status;
+    status =
+        status == GMXFMM_OK ? fmm_targets_measure(plan, reference, s->x, s->targets, force, &m->error_targets) : status;
+    status = status == GMXFMM_OK ? measure_shifted(plan, reference, limits, force, m) : status;
     status = status == GMXFMM_OK ? fmm_measure_time(plan, reference, repeats, INFINITY, force, &m->time) : status;
     return status;
 }

@@ -21,10 +21,12 @@ struct gmxfmm_reference
     gmxfmm_precision array_type; /* of its arrays */
     int              num_threads;
     fmm_watch        watch; /* since it was begun */
-    void*            force; /* 3 n, in that type */
+    void*            force; /* from fmm_measure_room, in that type */
     double           virial[9];
     fmm_error_unit   unit;
     double           uncertainty, uncertainty_limited; /* of both errors */
+    fmm_error_unit   unit_targets[2];                  /* of the potential and the field at targets */
+    double           uncertainty_targets;
     /* Of a system whose forces are zero by symmetry: the reference of the same one with particles moved a little, which
      * has forces; else NULL. moved_x: its positions. */
     struct gmxfmm_reference* moved;
@@ -45,11 +47,18 @@ static inline int fmm_shifts_are_moved(const fmm_error_limits* limits, const gmx
     return limits != NULL && system->x_before != NULL && limits->error_moved <= limits->error;
 }
 
+static inline double fmm_number_of(const void* array, gmxfmm_precision type, int64_t i)
+{
+    return type == GMXFMM_DOUBLE ? ((const double*)array)[i] : (double)((const float*)array)[i];
+}
+
 /* Copies text to message[size], if there is one. Returns status. */
 gmxfmm_status fmm_say(char* message, size_t size, gmxfmm_status status, const char* text);
 
 /* Whether a system is of this version and has a number of particles that is one. Errors: OPTION. */
 gmxfmm_status fmm_check_system(const gmxfmm_system* system, char* message, size_t size);
+/* Mean |q|, and mean distance of the charges from each other. */
+void fmm_scales_of(const gmxfmm_system* system, const gmxfmm_options* options, double* charge, double* distance);
 
 /* The unit of errors for a reference that has its forces. */
 fmm_error_unit fmm_unit_of_errors(const gmxfmm_reference* reference, const gmxfmm_options* options);
@@ -57,7 +66,7 @@ fmm_error_unit fmm_unit_of_errors(const gmxfmm_reference* reference, const gmxfm
 /* The error of force[3 n], in the reference's type, and that with limited forces. */
 double fmm_error_of(const gmxfmm_reference* reference, const void* force, double* limited);
 
-/* The larger of a measurement's two errors at the places given, of which both have to reach what is asked. */
+/* The largest of a measurement's errors at the places given, all of which have to reach what is asked. */
 double fmm_larger_error(const gmxfmm_measurement* measurement);
 
 /* As gmxfmm_reference_create, of options and a system that were checked; but where double precision is not enough for
@@ -68,9 +77,10 @@ gmxfmm_status fmm_reference_best(gmxfmm_reference**    reference,
                                  char*                 message,
                                  size_t                message_size);
 
-/* Makes a plan for the system and assigns its particles, so that all settings are chosen and gmxfmm_get_info has them.
+/* Makes a plan for the system and assigns its particles, so that all settings are chosen and gmxfmm_get_info has them;
+ * its results are for the targets, if there are any.
  * known: as in fmm_problem; must outlive the plan. *plan, NULL at first, is to be destroyed in any case. Errors: as
- * create, set_charges, set_exclusions and assign. */
+ * create, set_charges, set_exclusions, set_targets and assign. */
 gmxfmm_status fmm_measure_plan(const gmxfmm_system*  system,
                                const gmxfmm_options* options,
                                fmm_known_errors*     known,
@@ -108,9 +118,9 @@ void fmm_measure_give(void* to, const gmxfmm_measurement* from, size_t size);
 void fmm_measure_settings(const gmxfmm_plan* plan, gmxfmm_measurement* m);
 
 /* Measures the errors of a plan's forces and virial against the reference, with cells where they are and shifted, and
- * the time as fmm_measure_time. limits: measuring ends where one is missed, or reached with certainty; NULL: all shifts
- * are measured. force: memory as from fmm_measure_room. Particles are assigned at x then. Errors: as assign and
- * execute, with the message in the plan. */
+ * those at the targets, for which the plan stays assigned, and the time as fmm_measure_time. limits: measuring ends
+ * where one is missed, or reached with certainty; NULL: all shifts are measured. force: memory as from
+ * fmm_measure_room. Errors: as assign and execute, with the message in the plan. */
 gmxfmm_status fmm_measure_errors(gmxfmm_plan*            plan,
                                  const gmxfmm_reference* reference,
                                  const fmm_error_limits* limits,
@@ -118,19 +128,21 @@ gmxfmm_status fmm_measure_errors(gmxfmm_plan*            plan,
                                  void*                   force,
                                  gmxfmm_measurement*     measurement);
 
-/* Evaluates forces at x into force, which takes *time, s. */
+/* Evaluates forces at x, or potential and field at targets, into force (fmm_measure_room), which takes *time, s. */
 gmxfmm_status fmm_measure_step(gmxfmm_plan* plan, const void* x, void* force, double* time);
 
-/* Time of a step of the plan, s. If steps can be enqueued, as on a GPU, several are timed together, after the lattice
- * sums. Else it is the time of the fastest of `repeats` evaluations of forces, or of the first two if both take longer
- * than `most`. If the plan has evaluated nothing before, the first of these includes the lattice sums. */
+/* Time of a step of the plan, s. If steps can be enqueued, as on a GPU without targets, several are timed together,
+ * after the lattice sums. Else it is the time of the fastest of `repeats` evaluations of forces, or of the first two if
+ * both take longer than `most`. If the plan has evaluated nothing before, the first of these includes the lattice sums.
+ */
 gmxfmm_status fmm_measure_time(
     gmxfmm_plan* plan, const gmxfmm_reference* reference, int repeats, double most, void* force, double* time);
 
 /* options->num_threads of plans that are not timed: fewer, where other processes share the processors. */
 int fmm_measure_threads(const gmxfmm_reference* reference, const gmxfmm_options* options);
 
-/* Allocates an array for forces in the type of the reference; NULL if out of memory. */
+/* Allocates an array in the type of the reference for forces, 3 n, and for potential and field at targets behind them;
+ * NULL if out of memory. */
 void* fmm_measure_room(const gmxfmm_reference* reference);
 
 #endif

@@ -26,11 +26,6 @@ enum
     c_sample = 4096 /* particles of which the median of the forces is taken */
 };
 
-static double number_of(const void* array, gmxfmm_precision type, int64_t i)
-{
-    return type == GMXFMM_DOUBLE ? ((const double*)array)[i] : (double)((const float*)array)[i];
-}
-
 /* Area of a slab times its thickness or, if all particles are in a plane, what is as wide. */
 static double slab_volume(const gmxfmm_system* s, const int* periodic, gmxfmm_precision type)
 {
@@ -44,7 +39,7 @@ static double slab_volume(const gmxfmm_system* s, const int* periodic, gmxfmm_pr
         double z = 0;
         for (int d = 0; d < 3; d++)
         {
-            z += n[d] / area * number_of(s->x, type, 3 * i + d);
+            z += n[d] / area * fmm_number_of(s->x, type, 3 * i + d);
         }
         low  = z < low ? z : low;
         high = z > high ? z : high;
@@ -73,7 +68,7 @@ static double spacing(const gmxfmm_system* s, const int* periodic, gmxfmm_precis
         for (int64_t i = 0; i < s->n; i++)
         {
             /* not fmin and fmax, which gcc 12 for aarch64 fails to vectorise here (internal error) */
-            const double at = number_of(s->x, type, 3 * i + d);
+            const double at = fmm_number_of(s->x, type, 3 * i + d);
             low             = at < low ? at : low;
             high            = at > high ? at : high;
         }
@@ -90,7 +85,7 @@ static double square_of(const gmxfmm_reference* r, const void* force, int64_t i)
     double sum = 0;
     for (int d = 0; d < 3; d++)
     {
-        const double f = number_of(force, r->array_type, 3 * i + d);
+        const double f = fmm_number_of(force, r->array_type, 3 * i + d);
         sum += f * f;
     }
     return sum;
@@ -113,7 +108,7 @@ static double rms(const gmxfmm_reference* r, const void* other, double limit, do
             double       term   = other == NULL ? square : 0;
             for (int64_t k = 3 * i; k < 3 * i + 3 && other != NULL; k++)
             {
-                const double d = number_of(other, r->array_type, k) - number_of(r->force, r->array_type, k);
+                const double d = fmm_number_of(other, r->array_type, k) - fmm_number_of(r->force, r->array_type, k);
                 term += d * d;
             }
             part[0][p] += term;
@@ -149,7 +144,7 @@ static double median(const gmxfmm_reference* r, gmxfmm_precision type)
     {
         const double  golden = k * 0.61803398874989485;
         const int64_t i      = few ? k : (int64_t)((golden - floor(golden)) * (double)n);
-        if (number_of(r->system.q, type, i) != 0)
+        if (fmm_number_of(r->system.q, type, i) != 0)
         {
             found[num++] = sqrt(square_of(r, r->force, i));
         }
@@ -163,21 +158,27 @@ static double median(const gmxfmm_reference* r, gmxfmm_precision type)
     return middle;
 }
 
-fmm_error_unit fmm_unit_of_errors(const gmxfmm_reference* r, const gmxfmm_options* options)
+void fmm_scales_of(const gmxfmm_system* s, const gmxfmm_options* options, double* charge, double* distance)
 {
-    const gmxfmm_system* s      = &r->system;
-    double               charge = 0, farthest = 0, all;
+    *charge = 0;
     for (int64_t i = 0; i < s->n; i++)
     {
-        charge += fabs(number_of(s->q, options->array_type, i));
+        *charge += fabs(fmm_number_of(s->q, options->array_type, i));
     }
+    *charge /= (double)(s->n > 0 ? s->n : 1);
+    *distance = spacing(s, options->periodic, options->array_type);
+}
+
+fmm_error_unit fmm_unit_of_errors(const gmxfmm_reference* r, const gmxfmm_options* options)
+{
+    const gmxfmm_system* s = &r->system;
+    double               charge, d, farthest = 0, all;
+    fmm_scales_of(s, options, &charge, &d);
     for (int64_t i = 0; i < 3 * s->n; i++)
     {
-        const double at = fabs(number_of(s->x, options->array_type, i));
+        const double at = fabs(fmm_number_of(s->x, options->array_type, i));
         farthest        = at > farthest ? at : farthest;
     }
-    charge /= (double)(s->n > 0 ? s->n : 1);
-    const double   d       = spacing(s, options->periodic, options->array_type);
     const double   natural = fabs(options->prefactor) * (charge / d) * (charge / d);
     const double   round   = farthest * (options->array_type == GMXFMM_DOUBLE ? DBL_EPSILON : (double)FLT_EPSILON);
     const double   least   = fmax(c_zeroForce, c_ofRounding * round / d) * natural;
@@ -198,5 +199,5 @@ double fmm_error_of(const gmxfmm_reference* r, const void* force, double* limite
 
 double fmm_larger_error(const gmxfmm_measurement* m)
 {
-    return fmax(m->error, m->error_limited);
+    return fmax(fmax(m->error, m->error_limited), m->error_targets);
 }

@@ -2,6 +2,7 @@
 /* The treecode's row of the table of backends: arrays of the caller's type and in the caller's units. */
 #include "fmm/treecode/backend.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "fmm/clock.h"
@@ -14,9 +15,10 @@
 struct fmm_treecode
 {
     treecode* sums;
-    double*   x;      /* 3 n, positions of the caller's, where the sums want doubles */
-    double*   result; /* 7 targets: potential, field and force, likewise */
-    size_t    bytes;  /* of these, and of the sums' */
+    double*   x;                /* 3 n, positions of the caller's, where the sums want doubles */
+    double*   result;           /* 7 targets: potential, field and force, likewise */
+    size_t    bytes;            /* of these, and of the sums' */
+    int64_t   measured_version; /* of the pairs that the measured error is of */
 };
 
 static gmxfmm_status check(int id, char* message, size_t size)
@@ -92,6 +94,31 @@ gmxfmm_status fmm_treecode_set_charges(gmxfmm_plan* plan)
     return status == GMXFMM_OK ? GMXFMM_OK : failed(plan, status);
 }
 
+void fmm_treecode_measure_again(gmxfmm_plan* plan, double accuracy)
+{
+    const gmxfmm_options* o = &plan->options;
+    treecode*             t = plan->treecode->sums;
+    t->info.measured_error  = NAN;
+    t->options.measures     = 1;
+    if (accuracy > 0)
+    {
+        t->options.accuracy = accuracy;
+        t->options.theta    = o->theta > 0 ? o->theta : 0;
+        t->options.degree   = o->degree > 0 ? o->degree : 0;
+        t->options.leaf     = o->leaf > 0 ? o->leaf : 0;
+    }
+}
+
+int fmm_treecode_measures(const gmxfmm_plan* plan)
+{
+    return treecode_measures(plan->treecode->sums);
+}
+
+void fmm_treecode_was_measured(gmxfmm_plan* plan)
+{
+    plan->treecode->measured_version = plan->particles.pairs_version;
+}
+
 gmxfmm_status fmm_treecode_on_host(gmxfmm_plan* plan, const void** x, size_t num)
 {
     (void)plan; /* it is there */
@@ -136,11 +163,16 @@ gmxfmm_status fmm_treecode_assign(gmxfmm_plan* plan, const void* x)
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %lld particles", (long long)plan->particles.n);
     }
     treecode_set_threads(t->sums, plan->num_threads);
-    const gmxfmm_status status = treecode_assign(t->sums, positions(plan, x), plan->particles.num_targets,
+    const int           measures = fmm_treecode_measures(plan);
+    const gmxfmm_status status   = treecode_assign(t->sums, positions(plan, x), plan->particles.num_targets,
                                                  plan->particles.num_targets > 0 ? plan->particles.target_x : NULL);
     if (status != GMXFMM_OK)
     {
         return failed(plan, status);
+    }
+    if (measures)
+    {
+        fmm_treecode_was_measured(plan);
     }
     treecode_info info;
     treecode_get_info(t->sums, &info);
@@ -210,7 +242,10 @@ void fmm_treecode_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
     info->num_clusters     = own.num_clusters;
     info->pairs_per_target = own.pairs_per_target;
     info->predicted_error  = own.predicted_error;
-    info->measured_error   = own.measured_error;
+    if (plan->treecode->measured_version == plan->particles.pairs_version)
+    {
+        info->measured_error = own.measured_error;
+    }
 }
 
 static unsigned capabilities(const gmxfmm_plan* plan)

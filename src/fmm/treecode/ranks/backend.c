@@ -291,11 +291,16 @@ static gmxfmm_status assign_owned(gmxfmm_plan* plan, const double* y)
     {
         return status;
     }
-    r->charges = plan->charges.version;
-    status     = treecode_ranks_assign(t, r->owned, q, m, y);
+    const int measures = fmm_treecode_measures(plan);
+    r->charges         = plan->charges.version;
+    status             = treecode_ranks_assign(t, r->owned, q, m, y);
     if (status != GMXFMM_OK)
     {
         return failed(plan, status);
+    }
+    if (measures)
+    {
+        fmm_treecode_was_measured(plan);
     }
     treecode_info info;
     treecode_get_info(t, &info);
