@@ -83,6 +83,10 @@ typedef struct fmm_backend
     /* As gmxfmm_set_first_share, of several devices. NULL: not offered. */
     gmxfmm_status (*set_first_share)(gmxfmm_plan* plan, double share);
 
+    /* The next assign measures the error of a method that measures itself, again. accuracy: for which it chooses first
+     * what the options leave automatic; 0: its settings stay. NULL: it does not. */
+    void (*measure_again)(gmxfmm_plan* plan, double accuracy);
+
     /* Adds what plan.c does not know of; NULL: nothing. */
     void (*get_info)(const gmxfmm_plan* plan, gmxfmm_info* info);
 

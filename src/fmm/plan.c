@@ -483,6 +483,11 @@ gmxfmm_status fmm_execute_anyway(gmxfmm_plan* plan, const void* x, gmxfmm_output
     return status;
 }
 
+void fmm_measure_again(gmxfmm_plan* plan, double accuracy)
+{
+    plan->backend->measure_again(plan, accuracy);
+}
+
 gmxfmm_status fmm_any_rank(gmxfmm_plan* plan, int here, int* any)
 {
     double              most = here, room;

@@ -26,6 +26,9 @@ gmxfmm_status fmm_create_with_errors(gmxfmm_plan**            plan,
 void fmm_box_of_cells(const gmxfmm_options* options, const double* given, double* box);
 /* As gmxfmm_execute, also where particles have left their cells: what that costs is measured. */
 gmxfmm_status fmm_execute_anyway(gmxfmm_plan* plan, const void* x, gmxfmm_output* output);
+/* As measure_again of the plan's backend (backend.h), which has it. */
+void fmm_measure_again(gmxfmm_plan* plan, double accuracy);
+
 /* Whether something is so on any of the ranks, all of which ask; of a plan of one rank, here. Errors: COMM. */
 gmxfmm_status fmm_any_rank(gmxfmm_plan* plan, int here, int* any);
 

@@ -720,7 +720,7 @@ TEST(MeasuredChoiceInWater, AssignmentsOfLateAreMeasuredToo)
               GMXFMM_OK)
         << message;
 
-    options.check = GMXFMM_CHECK_REPORT; /* that they move so far was measured, which this plan does not know */
+    options.check      = GMXFMM_CHECK_REPORT; /* that they move so far was measured, which this plan does not know */
     const Solution sum = ewald(s);
     Plan           plan(s, options);
     EXPECT_NEAR(chosen.error, relativeRms(plan.execute(s.x).force, sum.force), 0.1 * chosen.error);

@@ -70,6 +70,7 @@ const fmm_backend        fmm_backend_treecode_cuda = {
            .on_host      = treecode_cuda_on_host,
            .assign       = fmm_treecode_assign,
            .execute      = fmm_treecode_execute,
+           .measure_again     = fmm_treecode_measure_again,
            .get_info     = fmm_treecode_get_info,
            .enqueue      = enqueue,
 

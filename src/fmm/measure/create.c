@@ -12,7 +12,6 @@
 #include "fmm/plan.h"
 #include "fmm/sizes.h"
 #include "fmm/status.h"
-#include "fmm/treecode/backend.h"
 
 /* Of settings for which no accuracy was asked the error is to be known to this share of itself. */
 static const double c_known = 0.3;
@@ -234,7 +233,7 @@ static gmxfmm_status assign_treecode(creation* c, int at_targets, double accurac
 {
     gmxfmm_info   info   = {.size = sizeof(info)};
     gmxfmm_status status = GMXFMM_OK;
-    fmm_treecode_measure_again(c->plan, accuracy);
+    fmm_measure_again(c->plan, accuracy);
     if (at_targets)
     {
         status = fmm_targets_set(c->plan, c->system);

@@ -49,15 +49,6 @@ static const double c_agreement = 0.1;
  * tried c_moreMoved times farther off, up to c_mostMoved: atoms of crystals at room temperature are 0.03 away. */
 static const double c_moved = 7e-4, c_aboveRounding = 50, c_moreMoved = 4, c_mostMoved = 0.1;
 
-gmxfmm_status fmm_say(char* message, size_t size, gmxfmm_status status, const char* text)
-{
-    if (message != NULL && size > 0)
-    {
-        snprintf(message, size, "%s", text);
-    }
-    return status;
-}
-
 static double largest_difference(const double* virial, const double* reference)
 {
     double largest = 0;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "fmm/math/threads.h"
-#include "fmm/measure/measure.h"
+#include "fmm/measure/reference.h"
 
 /* Forces whose RMS is below this share of their natural unit are zero but for rounding, or below so many times what
  * positions are rounded by, over the spacing: those of a perfect crystal in single precision are. */

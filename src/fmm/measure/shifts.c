@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* How many shifts of cells errors are measured with, which, and what follows from the errors found. */
 #include "fmm/measure/shifts.h"
 
 #include <math.h>

@@ -5,7 +5,7 @@
 #ifndef FMM_SHIFTS_H
 #define FMM_SHIFTS_H
 
-#include "fmm/measure/measure.h"
+#include "fmm/measure/reference.h"
 
 enum
 {

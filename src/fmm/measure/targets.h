@@ -4,7 +4,7 @@
 #ifndef FMM_MEASURE_TARGETS_H
 #define FMM_MEASURE_TARGETS_H
 
-#include "fmm/measure/measure.h"
+#include "fmm/measure/reference.h"
 
 /* Errors: NULL, OPTION: no such number; excluded pairs, which targets have none of. */
 gmxfmm_status fmm_targets_check(const gmxfmm_system* system, char* message, size_t size);

@@ -13,8 +13,6 @@ gmxfmm_status fmm_treecode_on_host(gmxfmm_plan* plan, const void** x, size_t num
 gmxfmm_status fmm_treecode_assign(gmxfmm_plan* plan, const void* x);
 gmxfmm_status fmm_treecode_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* output);
 
-/* The next assign measures the error of the treecode again. accuracy: for which it chooses first what the options leave
- * automatic; 0: its settings stay. */
 void fmm_treecode_measure_again(gmxfmm_plan* plan, double accuracy);
 
 /* Whether the next assign measures it; what was measured is of the targets, or charges, that the plan has then. */

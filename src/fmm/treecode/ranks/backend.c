@@ -551,15 +551,16 @@ const fmm_backend        fmm_backend_treecode_ranks = {
            .no_enqueue_charges = TREECODE_RANKS_NO_STREAM,
            .no_time_stages     = TREECODE_RANKS_NO_STREAM,
 
-           .capabilities = fmm_treecode_ranks_capabilities,
-           .create       = fmm_treecode_ranks_create,
-           .destroy      = fmm_treecode_ranks_destroy,
-           .set_charges  = fmm_treecode_ranks_set_charges,
-           .set_targets  = fmm_particles_keep_targets,
-           .on_host      = fmm_treecode_on_host,
-           .assign       = fmm_treecode_ranks_assign,
-           .execute      = fmm_treecode_ranks_execute,
-           .get_info     = fmm_treecode_ranks_get_info,
+           .capabilities  = fmm_treecode_ranks_capabilities,
+           .create        = fmm_treecode_ranks_create,
+           .destroy       = fmm_treecode_ranks_destroy,
+           .set_charges   = fmm_treecode_ranks_set_charges,
+           .set_targets   = fmm_particles_keep_targets,
+           .on_host       = fmm_treecode_on_host,
+           .assign        = fmm_treecode_ranks_assign,
+           .execute       = fmm_treecode_ranks_execute,
+           .measure_again = fmm_treecode_measure_again,
+           .get_info      = fmm_treecode_ranks_get_info,
 };
 
 gmxfmm_status gmxfmm_get_ranks_info(const gmxfmm_plan* plan, gmxfmm_ranks_info* info)

@@ -212,7 +212,8 @@ FmmMeasuredError measureFmmError(const gmx_mtop_t&    mtop,
             "FMM: force errors measured, to %.0e, when atoms are assigned to cells and when they "
                   "have\n"
                   "     moved since%s\n%s\n"
-                  "    method  order            cells  separation   expected   measured   anywhere      moved%s ms "
+                  "    method  order            cells  separation   expected   measured   anywhere      "
+                  "moved%s ms "
                   "a step\n",
             gmxfmm_reference_uncertainty(reference.get()),
             volume > 0 ? ", and the worst of an element of the pressure" : "",
