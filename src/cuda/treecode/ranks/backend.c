@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The treecode's row of the table of backends for several ranks with devices; arrays that come may be of either side.
  */
+#include "fmm/treecode/backend.h"
 #include "fmm/treecode/ranks/backend.h"
 
 #include "cuda/device.h"
