@@ -16,7 +16,7 @@ LOG = [
     ("separation and near atoms", r"separation [12] \(\d+ near cells, \d+ atoms\)"),
     ("expected force error", r"expected relative RMS force error \d.\de-\d+, measured \d\.\de-\d+ to \d\.\de-\d+$"),
     ("measured force error", r"^FMM: force errors measured, to \de-\d+, when atoms are assigned to cells and when they have$"),
-    ("what was tried", r"^ +fft +\d+ +\d+ x \d+ x \d+ +[12] +\d\.\de-\d+ +\d\.\de-\d+ +\d\.\de-\d+ +\d+\.\d\d +\d+\.\d\d$"),
+    ("what was tried", r"^ +fft +\d+ +\d+ x \d+ x \d+ +[12] +\d\.\de-\d+ +\d\.\de-\d+ +\d\.\de-\d+ +\d\.\de-\d+ +\d+\.\d\d +\d+\.\d\d$"),
     ("device and threads", r"near and far field in single precision on the CPU, \d+ OpenMP threads?"),
     ("request to cite", r"fast multipole method for stellar dynamics"),
     ("times of the stages", r"^ *Far: +multipoles to local +[0-9.]+ s +[0-9.]+ %"),

@@ -205,25 +205,26 @@ FmmMeasuredError measureFmmError(const gmx_mtop_t&    mtop,
             (status == GMXFMM_OK ? FmmMeasurementStatus::Measured : FmmMeasurementStatus::OutOfReach);
     result.message = message.data();
     // The larger of two, of which one is not dominated by a few large forces; in liquids they are the same
-    result.error       = std::max(chosen.error, chosen.error_limited);
-    result.errorMoved  = chosen.error_moved;
-    result.errorVirial = chosen.virial_error;
-    result.table       = formatString(
+    result.error         = std::max(chosen.error, chosen.error_limited);
+    result.errorAnywhere = chosen.error_anywhere;
+    result.errorMoved    = chosen.error_moved;
+    result.errorVirial   = chosen.virial_error;
+    result.table         = formatString(
             "FMM: force errors measured, to %.0e, when atoms are assigned to cells and when they "
-                  "have\n"
-                  "     moved since%s\n%s\n"
-                  "    method  order            cells  separation   expected   measured   anywhere      "
-                  "moved%s ms "
-                  "a step\n",
+                    "have\n"
+                    "     moved since%s\n%s\n"
+                    "    method  order            cells  separation   expected   measured   anywhere      "
+                    "moved%s ms "
+                    "a step\n",
             gmxfmm_reference_uncertainty(reference.get()),
             volume > 0 ? ", and the worst of an element of the pressure" : "",
             chosen.error_unit > 0
-                          ? formatString("     (forces are zero but for rounding: errors are relative to "
-                                         "%.3g kJ/mol/nm, the\n"
-                                         "     mean charge squared over the spacing squared)\n",
+                            ? formatString("     (forces are zero but for rounding: errors are relative to "
+                                           "%.3g kJ/mol/nm, the\n"
+                                           "     mean charge squared over the spacing squared)\n",
                                    chosen.error_unit)
                               .c_str()
-                          : "",
+                            : "",
             volume > 0 ? "       bar" : "");
     for (int i = 0; i < numTried; i++)
     {

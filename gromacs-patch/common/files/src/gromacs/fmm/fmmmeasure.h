@@ -42,6 +42,8 @@ struct FmmMeasuredError
     FmmMeasurementStatus status = FmmMeasurementStatus::None;
     //! Relative RMS force error when atoms are assigned to cells, and when they have moved since
     double error = 0, errorMoved = 0;
+    //! What is exceeded in less than one of a thousand places that all atoms together may have in their cells
+    double errorAnywhere = 0;
     //! Largest error of an element of the virial, kJ/mol
     double errorVirial = 0;
     //! What was tried, for the log

@@ -341,7 +341,10 @@ void FmmPlan::measureLater(const FmmParameters&  parameters,
     const auto  at = [&](double lambda, gmxfmm_options options)
     { return measureFmmError(mtop, x, box, lambda, false, &options); };
     const auto reaches = [&](const FmmMeasuredError& measured)
-    { return measured.status == FmmMeasurementStatus::Measured && measured.error <= accuracy_; };
+    {
+        return measured.status == FmmMeasurementStatus::Measured
+               && std::max(measured.error, measured.errorAnywhere) <= accuracy_;
+    };
     const double allowed =
             std::max(fmmAllowedVirialError(box, mtop.natoms, accuracy_), measured_.errorVirial);
     lambdas_ = { startLambda_ };

@@ -305,11 +305,11 @@ public:
         }
     }
 
-    //! Tells once when atoms that are not bound to a box have become much denser, or less dense
+    //! Tells once when atoms that are not bound to a box have become much denser, or less dense, and nothing was measured since
     void watchDensity()
     {
         const bool isBound = !plan_->isOpen() && parameters_.periodicity == FmmPeriodicity::Box;
-        if (isBound || mdlog_ == nullptr || fmmIsMeasuredAgain(parameters_))
+        if (isBound || mdlog_ == nullptr || remeasurements_.numMeasured > 0)
         {
             return;
         }
