@@ -110,6 +110,11 @@ struct alignas(16) Anchor
     double charge;
 };
 
+enum
+{
+    c_leftSums = 32 /* of blocks: in one place they would wait for each other */
+};
+
 /* Particles that have left their cells (fmm/math/left.h): sums of fmm_left over blocks of permute, which write_output
  * takes and sets to zero; farthest: its largest coordinate in its cell, the bits of a float, before 2^32 - 1 less its
  * number. */
@@ -134,10 +139,10 @@ struct StepResults
     int bad_charge;
     /* counters of finished blocks, zero between kernels */
     unsigned moments_done, p2m_done, output_done, gradient_done;
-    LeftSums left_sums; /* zero between steps */
-    fmm_left left;      /* what they were */
-    int      farthest;  /* the worst particle */
-    int      has_left;  /* 1: errors may be worse than promised, and that is an error */
+    LeftSums left_sums[c_leftSums]; /* zero between steps */
+    fmm_left left;                  /* what they were */
+    int      farthest;              /* the worst particle */
+    int      has_left;              /* 1: errors may be worse than promised, and that is an error */
 };
 
 /* Results of the kernel that sums the charges, on the device: captured graphs read them there at each launch. */

@@ -172,6 +172,10 @@ gmxfmm_options drawn(Random* random, int seed, const Kind& kind)
     options.reproducible              = options.device == GMXFMM_CPU;
     options.m2l                       = kind.m2l;
     const std::array<int, 3> periodic = kind.periodic(seed);
+    if (periodic == std::array<int, 3>{0, 0, 1})
+    {
+        options.device = GMXFMM_CPU; /* wires are offered there alone */
+    }
     for (std::size_t d = 0; d < 3 && kind.periodic(seed) != inAll(seed); d++)
     {
         options.periodic[d] = periodic[d];

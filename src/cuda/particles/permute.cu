@@ -110,31 +110,44 @@ static __device__ unsigned long long farthest_key(const LeftPart& part, unsigned
     return static_cast<unsigned long long>(__float_as_uint(part.largest)) << 32 | (~particle);
 }
 
+/* The largest of a warp's numbers. */
+static __device__ unsigned warp_largest(unsigned mine)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    return __reduce_max_sync(0xffffffffu, mine);
+#else
+    for (int step = 16; step > 0; step /= 2)
+    {
+        mine = max(mine, __shfl_xor_sync(0xffffffffu, mine, step));
+    }
+    return mine;
+#endif
+}
+
 /* Adds the parts of a block's particles, with squares of their charges, to the sums. All threads must call this. */
 static __device__ void add_left(const LeftPart& part, double charge, unsigned particle, LeftSums* to)
 {
-    constexpr int                 c_warps = c_threads / 32;
-    __shared__ double             sums[c_warps][3];
-    __shared__ unsigned long long worst[c_warps];
-    const double                  q2 = charge * charge;
-    double             sum[3]        = {q2 * static_cast<double>(part.now), q2 * static_cast<double>(part.then), q2};
-    unsigned long long farthest      = farthest_key(part, particle);
+    constexpr int     c_warps = c_threads / 32;
+    __shared__ double sums[c_warps][3];
+    const double      q2     = charge * charge;
+    double            sum[3] = {q2 * static_cast<double>(part.now), q2 * static_cast<double>(part.then), q2};
     for (int step = 16; step > 0; step /= 2)
     {
         for (int k = 0; k < 3; k++)
         {
             sum[k] += __shfl_down_sync(0xffffffffu, sum[k], step);
         }
-        const unsigned long long other = __shfl_down_sync(0xffffffffu, farthest, step);
-        farthest                       = other > farthest ? other : farthest;
     }
-    const int warp = static_cast<int>(threadIdx.x / 32);
+    const unsigned bits = __float_as_uint(part.largest), most = warp_largest(bits);
+    if (bits == most && __uint_as_float(most) > 0.5f)
+    {
+        atomicMax(&to->farthest, farthest_key(part, particle));
+    }
     if (threadIdx.x % 32 == 0)
     {
-        worst[warp] = farthest;
         for (int k = 0; k < 3; k++)
         {
-            sums[warp][k] = sum[k];
+            sums[threadIdx.x / 32][k] = sum[k];
         }
     }
     __syncthreads();
@@ -146,18 +159,6 @@ static __device__ void add_left(const LeftPart& part, double charge, unsigned pa
             total += sums[w][threadIdx.x];
         }
         atomicAdd(threadIdx.x == 0 ? &to->now : threadIdx.x == 1 ? &to->then : &to->charge2, total);
-    }
-    if (threadIdx.x == 32)
-    {
-        for (int w = 1; w < c_warps; w++)
-        {
-            farthest = worst[w] > worst[0] ? worst[w] : worst[0];
-            worst[0] = farthest;
-        }
-        if (__uint_as_float(static_cast<unsigned>(worst[0] >> 32)) > 0.5f)
-        {
-            atomicMax(&to->farthest, worst[0]);
-        }
     }
 }
 
@@ -203,8 +204,9 @@ static __device__ LeftPart place_particle(
      * coincident particles. */
     if (!(fabs(y[0]) < far_away && fabs(y[1]) < far_away && fabs(y[2]) < far_away))
     {
-        const bool finite = fabs(from[0]) + fabs(from[1]) + fabs(from[2]) < INFINITY;
-        left.largest      = finite ? INFINITY : 0; /* tells the two apart */
+        const bool finite =
+            fabs(from[0]) + fabs(from[1]) + fabs(from[2]) < INFINITY && fabs(t[0]) + fabs(t[1]) + fabs(t[2]) < INFINITY;
+        left.largest = finite ? INFINITY : 0; /* tells the two apart */
         y[0] = y[1] = y[2] = nan("");
     }
     if (s == 0)
@@ -253,11 +255,11 @@ __global__ void __launch_bounds__(c_threads)
     }
     if (a.left.exponent > 0)
     {
-        add_left(left, charge, number, &a.results->left_sums);
+        add_left(left, charge, number, &a.results->left_sums[blockIdx.x % c_leftSums]);
     }
     else if (left.largest > 0) /* it is lost, which is an error in any case */
     {
-        atomicMax(&a.results->left_sums.farthest, farthest_key(left, number));
+        atomicMax(&a.results->left_sums[0].farthest, farthest_key(left, number));
     }
 }
 

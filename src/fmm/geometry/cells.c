@@ -200,7 +200,7 @@ static void set_grid(fmm_cells* cells, int reach)
     {
         const int inner = cells->inner[d], margin = inner - 1 > reach ? inner - 1 : reach;
         cells->n[d]      = cells->periodic[d] || !cells->padded ? inner : fmm_fft_size(inner + margin);
-        cells->period[d] = cells->periodic[d] ? inner : 1 << 30;
+        cells->period[d] = cells->periodic[d] ? inner : FMM_NO_PERIOD;
         num *= cells->n[d];
     }
     cells->num_cells = cells->octree && !(num < 1e9) ? 0 : (int)num;

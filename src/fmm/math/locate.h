@@ -103,12 +103,15 @@ static inline FMM_HD void fmm_into_grid(const int* periodic, const int* n, int* 
     }
 }
 
+/* The period, in cells, along a direction without images: more than there ever are cells. */
+#define FMM_NO_PERIOD (1 << 30)
+
 /* Moves t, one particle minus another in cells of a grid of n, by a share of the box that rounding of positions does
  * not reach: where two images are just as near, as in files with three decimals a million pairs may be, all take the
  * same. It is another share along each vector, so that it leaves every plane between two images. */
 static inline FMM_HD double fmm_untie(double t, int n, int d)
 {
-    return t + 1e-6 * (1 - 0.3 * d) * n;
+    return n < FMM_NO_PERIOD ? t + 1e-6 * (1 - 0.3 * d) * n : t;
 }
 
 /* Takes the periods off offset[3], cell of one particle minus cell of another, that lead to the nearest image of the
