@@ -54,6 +54,19 @@ static __device__ inline void into_box(const Geometry& g, const BoxValues* box, 
     fmm_in_cells(box->origin, box->to_cells, image, t);
 }
 
+enum
+{
+    c_manyParticles = 32768,
+    c_blocksOfMany =
+        4 /* of so many blocks one adds to the sums, whose ratios are those of all: blocks are in cells' order */
+};
+
+/* Whether a block's particles are in the sums. How far the worst one is outside its cell all blocks tell. */
+static __device__ inline bool is_in_sums(int n)
+{
+    return n < c_manyParticles || blockIdx.x % c_blocksOfMany == 0;
+}
+
 /* A particle's part of LeftSums. */
 struct LeftPart
 {
@@ -82,12 +95,14 @@ left_part(const PermuteArgs& a, const Anchor& anchor, const double* t, const dou
     const float  inverse_edge = static_cast<float>(1 / edge);
     const double at[3]        = {static_cast<double>(anchor.reference[0]), static_cast<double>(anchor.reference[1]),
                                  static_cast<double>(anchor.reference[2])};
-    double       then[3];
-    LeftPart     part;
-    fmm_cartesian(a.box->cell, at, then);
-    part.now     = left_weight(a.left, y, inverse_edge);
-    part.then    = left_weight(a.left, then, inverse_edge);
-    part.largest = 0;
+    LeftPart     part         = {0, 0, 0};
+    if (is_in_sums(a.n))
+    {
+        double then[3];
+        fmm_cartesian(a.box->cell, at, then);
+        part.now  = left_weight(a.left, y, inverse_edge);
+        part.then = left_weight(a.left, then, inverse_edge);
+    }
     for (int d = 0; d < 3 && !a.left.skewed; d++)
     {
         part.largest = fmaxf(part.largest, fabsf(static_cast<float>(t[d])) * inverse_edge);
@@ -125,23 +140,27 @@ static __device__ unsigned warp_largest(unsigned mine)
 }
 
 /* Adds the parts of a block's particles, with squares of their charges, to the sums. All threads must call this. */
-static __device__ void add_left(const LeftPart& part, double charge, unsigned particle, LeftSums* to)
+static __device__ void add_left(const LeftPart& part, double charge, unsigned particle, bool in_sums, LeftSums* to)
 {
     constexpr int     c_warps = c_threads / 32;
     __shared__ double sums[c_warps][3];
-    const double      q2     = charge * charge;
-    double            sum[3] = {q2 * static_cast<double>(part.now), q2 * static_cast<double>(part.then), q2};
+    const unsigned    bits = __float_as_uint(part.largest), most = warp_largest(bits);
+    if (bits == most && __uint_as_float(most) > 0.5f)
+    {
+        atomicMax(&to->farthest, farthest_key(part, particle));
+    }
+    if (!in_sums) /* nor is any thread of the block */
+    {
+        return;
+    }
+    const double q2     = charge * charge;
+    double       sum[3] = {q2 * static_cast<double>(part.now), q2 * static_cast<double>(part.then), q2};
     for (int step = 16; step > 0; step /= 2)
     {
         for (int k = 0; k < 3; k++)
         {
             sum[k] += __shfl_down_sync(0xffffffffu, sum[k], step);
         }
-    }
-    const unsigned bits = __float_as_uint(part.largest), most = warp_largest(bits);
-    if (bits == most && __uint_as_float(most) > 0.5f)
-    {
-        atomicMax(&to->farthest, farthest_key(part, particle));
     }
     if (threadIdx.x % 32 == 0)
     {
@@ -255,7 +274,8 @@ __global__ void __launch_bounds__(c_threads)
     }
     if (a.left.exponent > 0)
     {
-        add_left(left, charge, number, &a.results->left_sums[blockIdx.x % c_leftSums]);
+        add_left(left, charge, number, is_in_sums(a.n),
+                 &a.results->left_sums[blockIdx.x / c_blocksOfMany % c_leftSums]);
     }
     else if (left.largest > 0) /* it is lost, which is an error in any case */
     {
