@@ -186,8 +186,9 @@ TEST_P(LeftCells, AreAnErrorBeforeForcesAreWrong)
                 if (c.mover == Mover::Dynamics)
                 {
                     EXPECT_LT(c.options.accuracy, dynamicsAccuracy) << gmxfmm_message(plan.get());
-                    /* what errors have grown by is estimated up to two times too large */
-                    EXPECT_GT(errorAnyway(c, x), 0.5 * c.options.accuracy) << gmxfmm_message(plan.get());
+                    /* what errors have grown by is estimated up to two times too large, and what they were is what
+                     * they may be anywhere in the cells, two or three times what they are here */
+                    EXPECT_GT(errorAnyway(c, x), 0.2 * c.options.accuracy) << gmxfmm_message(plan.get());
                 }
                 EXPECT_GT(k, 0);
                 EXPECT_GT(output.outside, 0);
