@@ -43,11 +43,6 @@ enum
  * particles the mean is 1, and the largest of so many 5 to 9. */
 static const double c_random = 20;
 
-static double number_of(const void* array, gmxfmm_precision type, int64_t i)
-{
-    return type == GMXFMM_DOUBLE ? ((const double*)array)[i] : (double)((const float*)array)[i];
-}
-
 /* The k-th number of a sequence that fills an interval evenly: of generalised golden ratios (Roberts 2018). */
 static double golden(int64_t k, int d)
 {
@@ -62,7 +57,7 @@ static double number_of_charges(const gmxfmm_reference* r)
     double squares = 0, fourth = 0;
     for (int64_t i = 0; i < r->system.n; i++)
     {
-        const double q = number_of(r->system.q, r->array_type, i);
+        const double q = fmm_number_of(r->system.q, r->array_type, i);
         squares += q * q;
         fourth += q * q * q * q;
     }
@@ -79,7 +74,7 @@ static void position_of(const gmxfmm_reference* r, int64_t i, double* x)
 {
     for (int d = 0; d < 3; d++)
     {
-        x[d] = number_of(r->system.x, r->array_type, 3 * i + d);
+        x[d] = fmm_number_of(r->system.x, r->array_type, 3 * i + d);
     }
 }
 
@@ -135,7 +130,7 @@ static double share_of_lattice(const gmxfmm_plan* plan, const gmxfmm_reference* 
     for (int i = 0; i < (n <= c_sample ? (int)n : c_sample); i++)
     {
         const int64_t at = sample(n, i);
-        if (number_of(r->system.q, r->array_type, at) != 0)
+        if (fmm_number_of(r->system.q, r->array_type, at) != 0)
         {
             double x[3], t[3];
             position_of(r, at, x);
@@ -180,7 +175,7 @@ void fmm_shift_of(const gmxfmm_plan* plan, const gmxfmm_reference* r, int k, dou
     if (k == 1) /* the first particle with a charge to a corner, just inside */
     {
         int64_t i = 0;
-        while (i < r->system.n - 1 && number_of(r->system.q, r->array_type, i) == 0)
+        while (i < r->system.n - 1 && fmm_number_of(r->system.q, r->array_type, i) == 0)
         {
             i++;
         }
