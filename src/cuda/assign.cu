@@ -11,6 +11,7 @@
 #include "cuda/near/near.h"
 #include "cuda/near/parts.h"
 #include "cuda/octree/leaves.h"
+#include "cuda/particles/left.h"
 #include "cuda/particles/particles.h"
 #include "cuda/slabs.h"
 
@@ -149,6 +150,7 @@ static gmxfmm_status end_assignment(gmxfmm_plan* plan, cudaStream_t stream)
     const int most = c_blocksEach * d->limits.processors;
     end_assign<<<std::min(most, blocks_for(a.n + 1, c_threads)), c_threads, 0, stream>>>(a);
     FMM_CUDA(plan, cudaGetLastError());
+    FMM_TRY(fmm_cuda_sum_left(plan, stream));
     return has_parts(d) ? fmm_cuda_assign_parts(plan, stream) : GMXFMM_OK;
 }
 
@@ -201,6 +203,7 @@ gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x)
     FMM_TRY(fmm_is_adaptive(plan) ? fmm_cuda_find_leaves(plan, x, d->own) : GMXFMM_OK);
     FMM_TRY(fmm_cuda_reserve_sort(plan));
     FMM_TRY(fmm_cuda_sort_and_wait(plan, x));
+    FMM_TRY(fmm_cuda_sum_left(plan, d->own));
     FMM_TRY(fmm_cuda_excluded_pairs(plan, d->own));
     if (d->path->assign != NULL)
     {
@@ -256,6 +259,7 @@ gmxfmm_status fmm_device_enqueue_assign(gmxfmm_plan* plan, const void* x, void* 
     FMM_TRY(fmm_cuda_store_box(plan, on));
     FMM_TRY(find_cells(plan, x, on));
     FMM_TRY(fmm_cuda_sort_sources(plan, on));
+    FMM_TRY(fmm_cuda_sum_left(plan, on));
     FMM_TRY(fmm_cuda_excluded_pairs(plan, on));
     return has_parts(plan->device) ? fmm_cuda_assign_parts(plan, on) : GMXFMM_OK;
 }

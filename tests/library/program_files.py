@@ -245,7 +245,8 @@ def targets(rows):
     check("potential and field at targets", all(math.isclose(a, b, rel_tol=1e-7, abs_tol=1e-7)
                                                 for row, line in zip(at, exact) for a, b in zip(row[3:], line)))
     same = run("solve", "open.txt", *accurate)
-    check("the energy is that of the charges", value(done, "energy") == value(same, "energy"))
+    # 1e-13: cells that hold targets, too, have another origin, so that distances are rounded in another way
+    check("the energy is that of the charges", math.isclose(float(value(done, "energy")), float(value(same, "energy")), rel_tol=1e-13))
     write("points.npy", npy(places))
     write("points.xyz", "40\n\n" + "".join("X " + line for line in open("points.txt").readlines()[1:]))
     write("points.pqr", "".join(f"ATOM {i} X Y 1 {x!r} {y!r} {z!r} 5 1\n" for i, (x, y, z) in enumerate(places)))
@@ -506,7 +507,6 @@ def bad_files(rows):
         refused(" ".join(arguments), cause, "solve", "ions.txt", *arguments)
     write("bad.txt", "# prefactor: 0\n0 0 0 1\n")
     refused("a prefactor of 0 in a file", "bad.txt:1: prefactor is 0", "solve", "bad.txt")
-    refused("targets of errors", "--targets belongs to gmxfmm solve", "error", "ions.txt", "--targets", "points.txt")
     refused("JSON of errors", "--json belongs to gmxfmm solve", "error", "ions.txt", "--json")
 
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cuda/device.h"
+#include "cuda/particles/left.h"
 #include "cuda/particles/particles.h"
 #include "cuda/runtime/sums.h"
 
@@ -99,7 +100,7 @@ launch(gmxfmm_plan* plan, int count, const int* index, const X* q, bool sorted, 
     }
     sum_charges<<<blocks, c_threads, 0, stream>>>(n, d->charge.as<double>(), d->charge_results.as<ChargeResults>());
     FMM_CUDA(plan, cudaGetLastError());
-    return GMXFMM_OK;
+    return fmm_is_assigned(plan) ? fmm_cuda_sum_left(plan, stream) : GMXFMM_OK;
 }
 
 gmxfmm_status fmm_device_set_charges(gmxfmm_plan* plan)

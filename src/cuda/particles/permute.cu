@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Positions into the order and the frames of cells; and the moments that a virial or vacuum around the box needs, or
  * that P2M leaves to a kernel of its own. */
+#include "cuda/particles/left.h"
 #include "cuda/particles/particles.h"
 #include "cuda/runtime/sums.h"
 
 enum
 {
-    c_threads    = 256,
+    c_threads    = c_leftThreads,
     c_numMoments = 12
-};
-
-/* How particles that have left their cells are found. */
-struct LeftArgs
-{
-    int   exponent; /* of |y|^2; 0: nobody looks */
-    float scale;    /* 1 / a^2, units u */
-    bool  skewed;   /* cells have no right angles */
 };
 
 struct PermuteArgs
@@ -54,58 +47,25 @@ static __device__ inline void into_box(const Geometry& g, const BoxValues* box, 
     fmm_in_cells(box->origin, box->to_cells, image, t);
 }
 
-enum
-{
-    c_manyParticles = 32768,
-    c_blocksOfMany =
-        4 /* of so many blocks one adds to the sums, whose ratios are those of all: blocks are in cells' order */
-};
-
-/* Whether a block's particles are in the sums. How far the worst one is outside its cell all blocks tell. */
-static __device__ inline bool is_in_sums(int n)
-{
-    return n < c_manyParticles || blockIdx.x % c_blocksOfMany == 0;
-}
-
 /* A particle's part of LeftSums. */
 struct LeftPart
 {
-    float now, then, largest; /* w, and the largest coordinate in the cell */
+    double weight;  /* w, where the block is in the sums */
+    float  largest; /* coordinate in the cell */
 };
 
-/* w of a vector in units of the cell's edge. */
-static __device__ float left_weight(const LeftArgs& a, const double* y, float inverse_edge)
+/* Of a particle at t in its cell, in cells of the last level, Cartesian y. Leaves of several levels, whose edges are
+ * others, are cubes. */
+static __device__ LeftPart left_part(const PermuteArgs& a, const double* t, const double* y, double inverse_edge)
 {
-    const float y0 = static_cast<float>(y[0]) * inverse_edge, y1 = static_cast<float>(y[1]) * inverse_edge,
-                y2    = static_cast<float>(y[2]) * inverse_edge;
-    const float ratio = (y0 * y0 + y1 * y1 + y2 * y2) * a.scale, most = static_cast<float>(FMM_LEFT_MOST);
-    float       base = ratio < most ? ratio : most, w = 1;
-    for (int bits = a.exponent; bits > 0; bits >>= 1)
+    LeftPart part = {0, 0};
+    if (is_in_left_sums(a.n, static_cast<int>(blockIdx.x)))
     {
-        w *= bits & 1 ? base : 1;
-        base *= base;
-    }
-    return w;
-}
-
-/* Of a particle at t in its cell, in cells of the last level, Cartesian y. */
-static __device__ LeftPart
-left_part(const PermuteArgs& a, const Anchor& anchor, const double* t, const double* y, double edge)
-{
-    const float  inverse_edge = static_cast<float>(1 / edge);
-    const double at[3]        = {static_cast<double>(anchor.reference[0]), static_cast<double>(anchor.reference[1]),
-                                 static_cast<double>(anchor.reference[2])};
-    LeftPart     part         = {0, 0, 0};
-    if (is_in_sums(a.n))
-    {
-        double then[3];
-        fmm_cartesian(a.box->cell, at, then);
-        part.now  = left_weight(a.left, y, inverse_edge);
-        part.then = left_weight(a.left, then, inverse_edge);
+        part.weight = left_weight(a.left, y, inverse_edge);
     }
     for (int d = 0; d < 3 && !a.left.skewed; d++)
     {
-        part.largest = fmaxf(part.largest, fabsf(static_cast<float>(t[d])) * inverse_edge);
+        part.largest = fmaxf(part.largest, fabsf(static_cast<float>(t[d] * inverse_edge)));
     }
     for (int v = 0; v < FMM_VORONOI && a.left.skewed; v++)
     {
@@ -142,42 +102,18 @@ static __device__ unsigned warp_largest(unsigned mine)
 /* Adds the parts of a block's particles, with squares of their charges, to the sums. All threads must call this. */
 static __device__ void add_left(const LeftPart& part, double charge, unsigned particle, bool in_sums, LeftSums* to)
 {
-    constexpr int     c_warps = c_threads / 32;
-    __shared__ double sums[c_warps][3];
-    const unsigned    bits = __float_as_uint(part.largest), most = warp_largest(bits);
+    const unsigned bits = __float_as_uint(part.largest), most = warp_largest(bits);
     if (bits == most && __uint_as_float(most) > 0.5f)
     {
         atomicMax(&to->farthest, farthest_key(part, particle));
     }
-    if (!in_sums) /* nor is any thread of the block */
+    if (in_sums) /* as all threads of the block */
     {
-        return;
-    }
-    const double q2     = charge * charge;
-    double       sum[3] = {q2 * static_cast<double>(part.now), q2 * static_cast<double>(part.then), q2};
-    for (int step = 16; step > 0; step /= 2)
-    {
-        for (int k = 0; k < 3; k++)
+        const double sum = block_sum<c_threads>(charge * charge * part.weight);
+        if (threadIdx.x == 0)
         {
-            sum[k] += __shfl_down_sync(0xffffffffu, sum[k], step);
+            atomicAdd(&to->now, sum);
         }
-    }
-    if (threadIdx.x % 32 == 0)
-    {
-        for (int k = 0; k < 3; k++)
-        {
-            sums[threadIdx.x / 32][k] = sum[k];
-        }
-    }
-    __syncthreads();
-    if (threadIdx.x < 3)
-    {
-        double total = 0;
-        for (int w = 0; w < c_warps; w++)
-        {
-            total += sums[w][threadIdx.x];
-        }
-        atomicAdd(threadIdx.x == 0 ? &to->now : threadIdx.x == 1 ? &to->then : &to->charge2, total);
     }
 }
 
@@ -192,7 +128,7 @@ static __device__ LeftPart place_particle(
     const X*     place   = x + 3 * static_cast<size_t>(a.sorted[s]);
     const double from[3] = {static_cast<double>(place[0]), static_cast<double>(place[1]),
                             static_cast<double>(place[2])};
-    double       t[3], y[3], far_away = a.g.far_away, edge = 1;
+    double       t[3], y[3], far_away = a.g.far_away, inverse_edge = 1;
     fmm_in_cells(a.box->origin, a.box->to_cells, from, t);
     if (is_beyond(a.box, from))
     {
@@ -201,8 +137,8 @@ static __device__ LeftPart place_particle(
     if (a.leaves != NULL)
     {
         const fmm_leaf_place leaf = a.leaves[a.cell_of[s]];
-        edge                      = leaf.edge;
-        far_away *= edge;
+        inverse_edge              = 1 / leaf.edge; /* a power of two */
+        far_away *= leaf.edge;
         for (int d = 0; d < 3; d++)
         {
             t[d] -= leaf.centre[d];
@@ -214,10 +150,10 @@ static __device__ LeftPart place_particle(
         t[d] -= a.g.n[d] * rint((t[d] - static_cast<double>(anchor.reference[d])) * a.inverse_n[d]);
     }
     fmm_cartesian(a.box->cell, t, y);
-    LeftPart left = {0, 0, 0};
+    LeftPart left = {0, 0};
     if (a.left.exponent > 0)
     {
-        left = left_part(a, anchor, t, y, edge);
+        left = left_part(a, t, y, inverse_edge);
     }
     /* A position too far from the cell becomes NaN, and so do the forces; by this NaN write_output tells the error from
      * coincident particles. */
@@ -246,8 +182,8 @@ static __device__ LeftPart place_particle(
     }
     if (a.leaves != NULL)
     {
-        const double unit = 1 / edge; /* a power of two */
-        scaled[s]         = {static_cast<R>(y[0] * unit), static_cast<R>(y[1] * unit), static_cast<R>(y[2] * unit), q};
+        scaled[s] = {static_cast<R>(y[0] * inverse_edge), static_cast<R>(y[1] * inverse_edge),
+                     static_cast<R>(y[2] * inverse_edge), q};
     }
     if (places != NULL)
     {
@@ -262,7 +198,7 @@ __global__ void __launch_bounds__(c_threads)
     permute(const __grid_constant__ PermuteArgs a, const X* x, Vec4<R>* xq, Vec4<R>* places, Vec4<R>* scaled)
 {
     const int s      = static_cast<int>(blockIdx.x * c_threads + threadIdx.x);
-    LeftPart  left   = {0, 0, 0};
+    LeftPart  left   = {0, 0};
     double    charge = 0;
     unsigned  number = 0;
     if (s < a.n)
@@ -274,8 +210,8 @@ __global__ void __launch_bounds__(c_threads)
     }
     if (a.left.exponent > 0)
     {
-        add_left(left, charge, number, is_in_sums(a.n),
-                 &a.results->left_sums[blockIdx.x / c_blocksOfMany % c_leftSums]);
+        add_left(left, charge, number, is_in_left_sums(a.n, static_cast<int>(blockIdx.x)),
+                 &a.results->left_sums[blockIdx.x / c_leftFraction % c_leftSums]);
     }
     else if (left.largest > 0) /* it is lost, which is an error in any case */
     {
@@ -335,18 +271,6 @@ __global__ void __launch_bounds__(c_threads) moments(MomentsArgs a, const X* x, 
     }
 }
 
-/* Targets stay where they are. */
-static LeftArgs left_args(const gmxfmm_plan* plan, const ParticleSet* set)
-{
-    const fmm_cells* c     = &plan->domain.cells;
-    const bool       looks = plan->options.check != GMXFMM_CHECK_OFF && set == &plan->device->sources;
-    LeftArgs         a;
-    a.exponent = looks ? plan->far.order + 1 : 0;
-    a.scale    = static_cast<float>(1 / (FMM_LEFT_A2 * c->lambda * c->lambda));
-    a.skewed   = !c->rectangular;
-    return a;
-}
-
 template <class R, class X>
 static gmxfmm_status
 launch(gmxfmm_plan* plan, const ParticleSet* set, const void* x, const PositionCopies& copies, cudaStream_t stream)
@@ -366,7 +290,11 @@ launch(gmxfmm_plan* plan, const ParticleSet* set, const void* x, const PositionC
     a.place_scale = fmm_has_places(plan) ? fmm_place_scale(plan) : 0;
     a.cell_start  = set->cell_start.as<int>();
     a.copies      = copies;
-    a.left        = left_args(plan, set);
+    a.left        = fmm_cuda_left_args(plan);
+    if (set != &d->sources) /* targets stay where they are */
+    {
+        a.left.exponent = 0;
+    }
     for (int i = 0; i < 3; i++)
     {
         a.inverse_n[i] = a.g.periodic[i] ? 1.0 / a.g.n[i] : 0; /* no period is taken off */

@@ -75,7 +75,7 @@ static gmxfmm_status permute(gmxfmm_plan* plan, const void* x, fmm_moments* m, d
     {
         m->bad += fmm_permute(plan, &plan->cpu->targets, plan->particles.target_x, GMXFMM_DOUBLE).bad;
     }
-    const fmm_left left = {m->now, m->then, m->charge2, fmm_left_outside(m->largest)};
+    const fmm_left left = {m->left_now, plan->cpu->left_then, plan->cpu->left_charge2, fmm_left_outside(m->largest)};
     *outside            = m->bad > 0 ? INFINITY : left.outside;
     return m->bad > 0 ? bad_position(plan, x) : fmm_left_check(plan, &left, (int64_t)m->farthest);
 }

@@ -94,6 +94,7 @@ typedef struct fmm_cpu
     double  near_particles; /* mean number in the near set of a target */
 
     int64_t charges_version, order_version; /* of charges and particles, that sources.charge are of */
+    double  left_then, left_charge2;        /* of fmm_left, of the same; 0 where nobody looks */
     size_t  exclusion_bytes, grid_bytes;    /* of what belongs to the list of excluded pairs; to the grid */
 
     /* of the plan's precision, whose files alone know what is in them */

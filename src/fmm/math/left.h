@@ -12,10 +12,27 @@
 
 #include "fmm/math/host_device.h"
 
-/* Square of a in edges: half the diagonal of a cube; and the largest |y|^2 / a^2 that is told from larger ones: its
- * powers are numbers also in single precision, and such a particle is beyond all limits. */
+/* Square of a in edges: half the diagonal of a cube; and the largest |y|^2 / a^2 that is told from larger ones: such a
+ * particle is beyond all limits, and its powers are numbers. */
 #define FMM_LEFT_A2 0.75
 #define FMM_LEFT_MOST 8.0
+
+enum
+{
+    FMM_LEFT_BITS = 6 /* of an exponent p + 1 */
+};
+
+/* w from |y|^2 / a^2. The number of squarings is fixed, so that vectors of particles go through them together. */
+static inline FMM_HD double fmm_left_weight(double ratio, int exponent)
+{
+    double base = ratio < FMM_LEFT_MOST ? ratio : FMM_LEFT_MOST, w = 1;
+    for (int bit = 0; bit < FMM_LEFT_BITS; bit++)
+    {
+        w *= exponent >> bit & 1 ? base : 1;
+        base *= base;
+    }
+    return w;
+}
 
 /* What a step finds. */
 typedef struct
@@ -34,11 +51,12 @@ typedef struct
     double most_outside; /* in cells: beyond it near cells do not hold all close pairs */
 } fmm_left_limits;
 
-/* What errors are over those after the assignment, by measurement from 0.5 times to about 2 times too large. */
+/* What errors are over those after the assignment, by measurement from 0.5 times to about 2 times too large. Charges
+ * whose squares are too large for a number have errors of their own. */
 static inline FMM_HD double fmm_left_growth(const fmm_left_limits* limits, const fmm_left* left)
 {
     const double even = limits->even * left->charge2, before = left->then > even ? left->then : even;
-    const double grown = before > 0 ? sqrt(left->now / before) : 1;
+    const double grown = before > 0 && before < INFINITY ? sqrt(left->now / before) : 1;
     return grown > 1 ? grown + limits->bend * (grown - 1) * (grown - 1) : grown;
 }
 

@@ -1,7 +1,31 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The charges in the sorted order of the particles. */
 #include "fmm/cpu/particles/particles.h"
+#include "fmm/math/left.h"
 #include "fmm/math/portable.h"
+
+/* Sums over charges of what fmm_left has of the positions at assign. */
+static void sum_left(gmxfmm_plan* plan)
+{
+    const fmm_particle_set* p        = &plan->cpu->sources;
+    const fmm_cells*        c        = &plan->domain.cells;
+    const int               exponent = plan->far.order + 1;
+    const double            scale    = 1 / (FMM_LEFT_A2 * c->lambda * c->lambda);
+    double                  then = 0, charge2 = 0;
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads) reduction(+ : then, charge2)
+    for (int64_t s = 0; s < p->n; s++)
+    {
+        const double at[3] = {(double)p->reference[s][0], (double)p->reference[s][1], (double)p->reference[s][2]};
+        const double edge  = fmm_is_adaptive(plan) ? fmm_leaf_edge(plan, p->cell_of[p->sorted[s]]) : 1;
+        const double q2    = p->charge[s] * p->charge[s];
+        double       y[3];
+        fmm_cartesian(c->cell, at, y);
+        then += q2 * fmm_left_weight((y[0] * y[0] + y[1] * y[1] + y[2] * y[2]) * scale / (edge * edge), exponent);
+        charge2 += q2;
+    }
+    plan->cpu->left_then    = then;
+    plan->cpu->left_charge2 = charge2;
+}
 
 void fmm_sort_charges(gmxfmm_plan* plan)
 {
@@ -16,4 +40,8 @@ void fmm_sort_charges(gmxfmm_plan* plan)
         uncharged |= q[s] == 0;
     }
     plan->cpu->uncharged = uncharged;
+    if (plan->options.check != GMXFMM_CHECK_OFF)
+    {
+        sum_left(plan);
+    }
 }

@@ -30,20 +30,20 @@ gmxfmm_status fmm_bin(gmxfmm_plan* plan, const void* x);
 /* Where these particles and targets, in cells or leaves, are in their cells: reference of both sets. */
 void fmm_set_references(gmxfmm_plan* plan, const void* x);
 
-/* Charges into sorted order, after an assign and when they are new. */
+/* Charges into sorted order, after an assign and when they are new, and what these two say of fmm_left. */
 void fmm_sort_charges(gmxfmm_plan* plan);
 
 /* Sums over charges. y is the position from the centre of the cell, or in an octree of its root, s the vector from
  * there to the centre of the leaf; unit u. */
 typedef struct
 {
-    double dipole[3];          /* sum q y */
-    double quadrupole[6];      /* sum q y y^T: xx, yy, zz, xy, xz, yz */
-    double offset[3];          /* sum q s */
-    double offset2[6];         /* sum q sym(s y^T) */
-    double surface[3];         /* sum q x, caller's unit */
-    double bad;                /* positions that are not finite, or 100 cells away */
-    double now, then, charge2; /* of fmm_left */
+    double dipole[3];     /* sum q y */
+    double quadrupole[6]; /* sum q y y^T: xx, yy, zz, xy, xz, yz */
+    double offset[3];     /* sum q s */
+    double offset2[6];    /* sum q sym(s y^T) */
+    double surface[3];    /* sum q x, caller's unit */
+    double bad;           /* positions that are not finite, or 100 cells away */
+    double left_now;      /* of fmm_left */
     /* Of the particle farthest from its cell, not sums: its largest coordinate there, in cells, and its number. */
     double largest, farthest;
 } fmm_moments;

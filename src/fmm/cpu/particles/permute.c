@@ -70,10 +70,9 @@ static cell_faces faces_of(const gmxfmm_plan* plan)
     return f;
 }
 
-/* What the block of particles s .. s + num - 1 adds to now, then, charge2, largest and farthest, from y, q and the
- * positions in cells at assign. edge: of their leaf, in cells. */
+/* What the block of particles s .. s + num - 1 adds to left_now, largest and farthest, from y and q. edge: of their
+ * leaf, in cells. */
 static void add_left(const cell_faces*       f,
-                     const fmm_cells*        c,
                      const fmm_particle_set* p,
                      int                     s,
                      int                     num,
@@ -81,26 +80,18 @@ static void add_left(const cell_faces*       f,
                      const real*             x,
                      const real*             y,
                      const real*             z,
-                     double                  reference[3][c_block],
                      const double*           q,
                      fmm_moments*            m)
 {
-    const double* v     = c->cell;
-    const double  scale = f->scale / (edge * edge);
-    double        now[c_block], then[c_block], of_now[c_block], of_then[c_block], at[c_block];
-    double        sum_now = 0, sum_then = 0, sum_q2 = 0, largest = 0;
-#pragma omp simd
+    const double scale    = f->scale / (edge * edge);
+    const int    exponent = f->exponent;
+    double       at[c_block], sum = 0, largest = 0;
+#pragma omp simd reduction(+ : sum)
     for (int l = 0; l < num; l++)
     {
-        const double r0 = reference[0][l] * v[0] + reference[1][l] * v[3] + reference[2][l] * v[6];
-        const double r1 = reference[0][l] * v[1] + reference[1][l] * v[4] + reference[2][l] * v[7];
-        const double r2 = reference[0][l] * v[2] + reference[1][l] * v[5] + reference[2][l] * v[8];
         const double y0 = (double)x[l], y1 = (double)y[l], y2 = (double)z[l];
-        const double a = (y0 * y0 + y1 * y1 + y2 * y2) * scale, b = (r0 * r0 + r1 * r1 + r2 * r2) * scale;
-        of_now[l]  = a < FMM_LEFT_MOST ? a : FMM_LEFT_MOST;
-        of_then[l] = b < FMM_LEFT_MOST ? b : FMM_LEFT_MOST;
-        now[l] = then[l] = q[l] * q[l];
-        at[l]            = 0;
+        sum += q[l] * q[l] * fmm_left_weight((y0 * y0 + y1 * y1 + y2 * y2) * scale, exponent);
+        at[l] = 0;
     }
     for (int k = 0; k < f->num_faces; k++)
     {
@@ -112,33 +103,12 @@ static void add_left(const cell_faces*       f,
             at[l]          = t > at[l] ? t : at[l];
         }
     }
-#pragma omp simd reduction(+ : sum_q2) reduction(max : largest)
+#pragma omp simd reduction(max : largest)
     for (int l = 0; l < num; l++)
     {
-        sum_q2 += now[l];
         largest = at[l] > largest ? at[l] : largest;
     }
-    for (int bits = f->exponent; bits > 0; bits >>= 1)
-    {
-        const int takes = bits & 1;
-#pragma omp simd
-        for (int l = 0; l < num; l++)
-        {
-            now[l] *= takes ? of_now[l] : 1;
-            then[l] *= takes ? of_then[l] : 1;
-            of_now[l] *= of_now[l];
-            of_then[l] *= of_then[l];
-        }
-    }
-#pragma omp simd reduction(+ : sum_now, sum_then)
-    for (int l = 0; l < num; l++)
-    {
-        sum_now += now[l];
-        sum_then += then[l];
-    }
-    m->now += sum_now;
-    m->then += sum_then;
-    m->charge2 += sum_q2;
+    m->left_now += sum;
     if (largest / edge > m->largest)
     {
         int l = 0;
@@ -248,7 +218,7 @@ static void permute_block(const gmxfmm_plan*      plan,
     const fmm_arrays a          = fmm_arrays_of(p);
     const double*    to         = c->to_cells;
     const double*    v          = c->cell;
-    fmm_moments      sum        = {{0}, {0}, {0}, {0}, {0}, 0, 0, 0, 0, 0, 0};
+    fmm_moments      sum        = {{0}, {0}, {0}, {0}, {0}, 0, 0, 0, 0};
     int              bad        = 0;
     double           charge_sum = 0, offset[3], n[3], inverse[3];
     double           dx = 0, dy = 0, dz = 0, xx = 0, yy = 0, zz = 0, xy = 0, xz = 0, yz = 0, sx = 0, sy = 0, sz = 0;
@@ -320,7 +290,7 @@ static void permute_block(const gmxfmm_plan*      plan,
     shift_moments(charge_sum, offset, &sum, m);
     if (faces->exponent > 0)
     {
-        add_left(faces, c, p, s, num, edge, x_to, y_to, z_to, reference, q, m);
+        add_left(faces, p, s, num, edge, x_to, y_to, z_to, q, m);
     }
 }
 
