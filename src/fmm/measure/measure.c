@@ -543,16 +543,19 @@ void fmm_measure_settings(const gmxfmm_plan* plan, gmxfmm_measurement* m)
 }
 
 /* Errors of the plan's forces on the reference's system after an assignment at x: error[0], and with limited forces
- * error[1]. *virial_error: the largest so far. */
+ * error[1]. *virial_error: the largest so far; NULL: the virial is not wanted. */
 static gmxfmm_status errors_after(
     gmxfmm_plan* plan, const gmxfmm_reference* r, const void* x, void* force, double* error, double* virial_error)
 {
     double        virial[9];
     gmxfmm_status status = gmxfmm_assign(plan, x);
-    status               = status == GMXFMM_OK ? evaluate(plan, &r->system, force, virial) : status;
+    status = status == GMXFMM_OK ? evaluate(plan, &r->system, force, virial_error != NULL ? virial : NULL) : status;
     if (status == GMXFMM_OK)
     {
-        error[0]      = fmm_error_of(r, force, &error[1]);
+        error[0] = fmm_error_of(r, force, &error[1]);
+    }
+    if (status == GMXFMM_OK && virial_error != NULL)
+    {
         *virial_error = fmax(*virial_error, largest_difference(virial, r->virial));
     }
     return status;
@@ -573,14 +576,14 @@ static int is_reached(const fmm_shifts* shifts, const fmm_error_limits* limits)
            fmm_error_anywhere(shifts) <= limits->error;
 }
 
-/* The largest error of forces and at targets, with the cells as they are and after an assignment at x. */
-static gmxfmm_status error_here(
-    gmxfmm_plan* plan, const gmxfmm_reference* r, const void* x, void* force, double* error, double* virial_error)
+/* The largest error of forces and at targets, with the cells as they are and after an assignment at x. Errors of the
+ * virial change their sign from place to place. */
+static gmxfmm_status error_here(gmxfmm_plan* plan, const gmxfmm_reference* r, const void* x, void* force, double* error)
 {
     const gmxfmm_system* s        = &r->system;
     double               three[3] = {0, 0, 0};
     gmxfmm_status        status   = fmm_targets_leave(plan, s);
-    status                        = status == GMXFMM_OK ? errors_after(plan, r, x, force, three, virial_error) : status;
+    status                        = status == GMXFMM_OK ? errors_after(plan, r, x, force, three, NULL) : status;
     status = status == GMXFMM_OK ? fmm_targets_measure(plan, r, s->x, s->targets, force, &three[2]) : status;
     *error = fmax(fmax(three[0], three[1]), three[2]);
     return status;
@@ -595,20 +598,20 @@ static gmxfmm_status measure_shifted(
     const gmxfmm_system*    s         = &of->system;
     const int               is_moved  = fmm_shifts_are_moved(limits, s);
     fmm_shifts              shifts    = fmm_shifts_of(plan, of);
-    double                  shift[3], unused = 0; /* errors of the virial change their sign from place to place */
+    double                  shift[3];
     gmxfmm_status           status = GMXFMM_OK;
     shifts.error[0]                = fmax(fmm_larger_error(m), is_moved ? m->error_moved : 0);
     shifts.num                     = 1;
     if (r->moved != NULL)
     {
-        status = error_here(plan, of, s->x, force, &shifts.error[0], &unused);
+        status = error_here(plan, of, s->x, force, &shifts.error[0]);
     }
     int missed = is_missed(m, &shifts, limits);
     while (status == GMXFMM_OK && shifts.num < shifts.most && !missed && !is_reached(&shifts, limits))
     {
         fmm_shift_of(plan, of, shifts.num, shift);
         fmm_shift_cells(plan, shift);
-        status = error_here(plan, of, is_moved ? s->x_before : s->x, force, &shifts.error[shifts.num], &unused);
+        status = error_here(plan, of, is_moved ? s->x_before : s->x, force, &shifts.error[shifts.num]);
         shifts.num++;
         missed = is_missed(m, &shifts, limits);
     }

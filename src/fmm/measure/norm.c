@@ -132,28 +132,33 @@ static int compare(const void* a, const void* b)
     return (x > y) - (x < y);
 }
 
-/* The median of the forces on particles with a charge, of a sample spread over all of them (golden ratio: no period of
- * the particles, like molecules of three atoms, is met again); 0 if none has a charge. */
-static double median(const gmxfmm_reference* r, gmxfmm_precision type)
+int64_t fmm_sample(int64_t n, int most, int64_t k)
+{
+    const double golden = (double)k * 0.61803398874989485;
+    return n <= most ? k : (int64_t)((golden - floor(golden)) * (double)n);
+}
+
+double fmm_median(double* value, size_t num)
+{
+    qsort(value, num, sizeof(*value), compare);
+    return value[num / 2];
+}
+
+/* The median of the forces on particles with a charge, of a sample; 0 if none has a charge. */
+static double usual_force(const gmxfmm_reference* r, gmxfmm_precision type)
 {
     double*       found = malloc(c_sample * sizeof(*found));
     const int64_t n     = r->system.n;
-    const int     few   = n <= c_sample;
     size_t        num   = 0;
-    for (int k = 0; k < (few ? (int)n : c_sample) && found != NULL; k++)
+    for (int64_t k = 0; k < (n < c_sample ? n : c_sample) && found != NULL; k++)
     {
-        const double  golden = k * 0.61803398874989485;
-        const int64_t i      = few ? k : (int64_t)((golden - floor(golden)) * (double)n);
+        const int64_t i = fmm_sample(n, c_sample, k);
         if (fmm_number_of(r->system.q, type, i) != 0)
         {
             found[num++] = sqrt(square_of(r, r->force, i));
         }
     }
-    if (num > 0)
-    {
-        qsort(found, num, sizeof(*found), compare);
-    }
-    const double middle = num > 0 ? found[num / 2] : 0;
+    const double middle = num > 0 ? fmm_median(found, num) : 0;
     free(found);
     return middle;
 }
@@ -182,7 +187,7 @@ fmm_error_unit fmm_unit_of_errors(const gmxfmm_reference* r, const gmxfmm_option
     const double   natural = fabs(options->prefactor) * (charge / d) * (charge / d);
     const double   round   = farthest * (options->array_type == GMXFMM_DOUBLE ? DBL_EPSILON : (double)FLT_EPSILON);
     const double   least   = fmax(c_zeroForce, c_ofRounding * round / d) * natural;
-    fmm_error_unit unit    = {.limit = c_limit * fmax(median(r, options->array_type), natural), .spacing = d};
+    fmm_error_unit unit    = {.limit = c_limit * fmax(usual_force(r, options->array_type), natural), .spacing = d};
     all                    = rms(r, NULL, unit.limit, &unit.limited);
     unit.all               = all > least ? all : natural > 0 ? natural : 1;
     unit.natural           = all > least ? 0 : unit.all;

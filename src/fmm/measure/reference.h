@@ -49,6 +49,13 @@ static inline gmxfmm_status fmm_say(char* message, size_t size, gmxfmm_status st
     return status;
 }
 
+/* Item k of a sample of `most` of n items that is spread over all of them, or of fewer all: by the golden ratio, so
+ * that no period of the items, like molecules of three atoms, is met again. */
+int64_t fmm_sample(int64_t n, int most, int64_t k);
+
+/* The median of num values, which are sorted here. */
+double fmm_median(double* value, size_t num);
+
 /* Mean |q|, and mean distance of the charges from each other. */
 void fmm_scales_of(const gmxfmm_system* system, const gmxfmm_options* options, double* charge, double* distance);
 

@@ -64,12 +64,6 @@ static double number_of_charges(const gmxfmm_reference* r)
     return fourth > 0 ? squares * squares / fourth : 1;
 }
 
-/* The i-th of a sample of c_sample particles, spread over all, or of fewer all. */
-static int64_t sample(int64_t n, int i)
-{
-    return n <= c_sample ? i : (int64_t)(golden(i, 0) * (double)n);
-}
-
 static void position_of(const gmxfmm_reference* r, int64_t i, double* x)
 {
     for (int d = 0; d < 3; d++)
@@ -129,7 +123,7 @@ static double share_of_lattice(const gmxfmm_plan* plan, const gmxfmm_reference* 
     double        num = 0, largest = 0;
     for (int i = 0; i < (n <= c_sample ? (int)n : c_sample); i++)
     {
-        const int64_t at = sample(n, i);
+        const int64_t at = fmm_sample(n, c_sample, i);
         if (fmm_number_of(r->system.q, r->array_type, at) != 0)
         {
             double x[3], t[3];

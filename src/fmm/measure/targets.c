@@ -164,14 +164,7 @@ static double natural_unit(const gmxfmm_reference* r, const extent* e, quantity 
     return natural;
 }
 
-static int compare(const void* a, const void* b)
-{
-    const double x = *(const double*)a, y = *(const double*)b;
-    return (x > y) - (x < y);
-}
-
-/* Whether the median of a quantity, which becomes *usual, is more than rounding. Of a sample spread over all targets,
- * as norm.c takes it. */
+/* Whether the median of a quantity, which becomes *usual, is more than rounding. Of a sample of the targets. */
 static int has_median(const gmxfmm_reference* r, const extent* e, quantity what, double prefactor, double* usual)
 {
     double        value[c_sample], least[c_sample];
@@ -180,15 +173,12 @@ static int has_median(const gmxfmm_reference* r, const extent* e, quantity what,
     const size_t  num   = m < c_sample ? (size_t)m : c_sample;
     for (size_t k = 0; k < num; k++)
     {
-        const double  golden = (double)k * 0.61803398874989485;
-        const int64_t i      = m <= c_sample ? (int64_t)k : (int64_t)((golden - floor(golden)) * (double)m);
-        value[k]             = sqrt(square_of(r, what, exact, NULL, i));
+        const int64_t i = fmm_sample(m, c_sample, (int64_t)k);
+        value[k]        = sqrt(square_of(r, what, exact, NULL, i));
         natural_unit(r, e, what, i, &least[k]);
     }
-    qsort(value, num, sizeof(*value), compare);
-    qsort(least, num, sizeof(*least), compare);
-    *usual = value[num / 2];
-    return *usual > prefactor * least[num / 2];
+    *usual = fmm_median(value, num);
+    return *usual > prefactor * fmm_median(least, num);
 }
 
 static fmm_error_unit unit_of(const gmxfmm_reference* r, const extent* e, quantity what, double prefactor)
