@@ -386,16 +386,16 @@ struct ByItems
 {
     struct Cell
     {
-        int           level, item;
-        std::uint64_t key;
-        int           order, number;
+        int     level, item;
+        fmm_key key;
+        int     order, number;
     };
     using Runs = std::vector<std::pair<int, int>>; /* first particle, and one past the last */
 
-    ByItems(const std::vector<std::uint64_t>& particles,
-            const std::vector<std::uint64_t>& targets,
-            const fmm_tree&                   tree,
-            const fmm_cells&                  cells)
+    ByItems(const std::vector<fmm_key>& particles,
+            const std::vector<fmm_key>& targets,
+            const fmm_tree&             tree,
+            const fmm_cells&            cells)
         : numNear(static_cast<std::size_t>(cells.num_near))
     {
         std::merge(particles.begin(), particles.end(), targets.begin(), targets.end(), std::back_inserter(items));
@@ -443,7 +443,7 @@ struct ByItems
             const int last = leafLevel[static_cast<std::size_t>(i)];
             for (int l = fmm_first_level(&keys, i); l <= last; l++)
             {
-                const std::uint64_t key = fmm_cell_of_item(&keys, l, i);
+                const fmm_key key = fmm_cell_of_item(&keys, l, i);
                 cell.push_back({l, i, key, fmm_order_of_cell(l, key, last), static_cast<int>(cell.size())});
             }
         }
@@ -509,7 +509,8 @@ struct ByItems
     }
 
     std::size_t                numNear;
-    std::vector<std::uint64_t> items, before;
+    std::vector<fmm_key>       items;
+    std::vector<std::uint64_t> before;
     fmm_sorted_keys            keys  = {};
     std::uint64_t              total = 0;
     std::vector<int>           leafLevel;
@@ -538,9 +539,9 @@ void expectOrder(const ByItems& found)
 /* Each cell is the child that its key tells of its parent; what is near to it is what places tell. */
 void expectLinks(const ByItems& found, const fmm_cells& cells)
 {
-    const int                                    num = static_cast<int>(found.cell.size());
-    std::map<std::pair<int, std::uint64_t>, int> at;
-    int                                          children = 0;
+    const int                              num = static_cast<int>(found.cell.size());
+    std::map<std::pair<int, fmm_key>, int> at;
+    int                                    children = 0;
     for (int c = 0; c < num; c++)
     {
         const ByItems::Cell& cell  = found.cell[static_cast<std::size_t>(c)];
@@ -553,7 +554,7 @@ void expectLinks(const ByItems& found, const fmm_cells& cells)
         {
             const ByItems::Cell& lower = found.cell[static_cast<std::size_t>(found.child[i])];
             ASSERT_LT(parent, found.cell.size());
-            EXPECT_EQ(lower.key, found.cell[parent].key << 3 | i % 8);
+            EXPECT_TRUE(lower.key == (found.cell[parent].key << 3 | i % 8));
             EXPECT_EQ(lower.level, found.cell[parent].level + 1);
             EXPECT_EQ(found.parent[static_cast<std::size_t>(found.child[i])], static_cast<int>(parent));
             children++;
@@ -580,9 +581,9 @@ void expectLinks(const ByItems& found, const fmm_cells& cells)
     }
 }
 
-std::vector<std::uint64_t> sortedKeys(const gmxfmm_plan& p, const std::vector<double>& x)
+std::vector<fmm_key> sortedKeys(const gmxfmm_plan& p, const std::vector<double>& x)
 {
-    std::vector<std::uint64_t> keys;
+    std::vector<fmm_key> keys;
     for (std::size_t i = 0; i < x.size(); i += 3)
     {
         int at[3];
@@ -679,13 +680,14 @@ void expectTheSameByItems(const gmxfmm_plan& p, const std::vector<double>& x, co
  * down: cells, leaves, what they hold, and what is near to them, in its order. */
 TEST(LeavesOfSeveralLevels, AreFoundFromItems)
 {
-    System far = halfInACluster(3000), droplets = droplet(2000, 1, 5);
+    System far = halfInACluster(3000), farther = far, droplets = droplet(2000, 1, 5);
     far.add({300, -200, 100}, 1);
+    farther.add({3e6, -2e6, 1e6}, 1);
     for (std::size_t i = 0; i < droplets.x.size(); i++) /* denser towards the middle */
     {
         droplets.x[i] *= std::fabs(droplets.x[i]) * std::fabs(droplets.x[i]);
     }
-    for (const System& s : {far, droplets})
+    for (const System& s : {far, farther, droplets})
     {
         for (int separation : {1, 2})
         {
@@ -694,8 +696,9 @@ TEST(LeavesOfSeveralLevels, AreFoundFromItems)
             auto& p = *plan.get();
             ASSERT_NE(p.domain.tree, nullptr);
             p.domain.tree->most  = 3000;
-            p.tuning.target_edge = 1e-5; /* so many levels as there can be */
+            p.tuning.target_edge = 1e-9; /* so many levels as there can be */
             plan.assign(s.x);
+            ASSERT_EQ(p.domain.tree->depth, FMM_MAX_LEVEL);
             ASSERT_GT(p.domain.tree->leaves.num, 20);
             expectTheSameByItems(p, s.x, {});
             const System targets = droplet(500, 2, 9);

@@ -28,7 +28,7 @@ static const unsigned c_warp = 0xffffffff;
 
 template <class X>
 __global__ void find_keys(
-    const __grid_constant__ Geometry g, const BoxValues* box, const X* x, int n, uint64_t* keys, int* values, int* bad)
+    const __grid_constant__ Geometry g, const BoxValues* box, const X* x, int n, fmm_key* keys, int* values, int* bad)
 {
     const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
     if (i >= n)
@@ -77,7 +77,7 @@ launch_find_keys(gmxfmm_plan* plan, const ParticleSet* set, int which, const voi
     fmm_device* d = plan->device;
     find_keys<<<blocks_for(set->n, c_threads), c_threads, 0, stream>>>(
         make_geometry(plan), d->box.as<BoxValues>(), static_cast<const X*>(x), set->n,
-        d->tree.leaves.unsorted.as<uint64_t>(), d->values.as<int>(), found_totals(d)->bad + which);
+        d->tree.leaves.unsorted.as<fmm_key>(), d->values.as<int>(), found_totals(d)->bad + which);
     FMM_CUDA(plan, cudaGetLastError());
     return GMXFMM_OK;
 }
@@ -102,7 +102,7 @@ static gmxfmm_status sort_keys(gmxfmm_plan* plan, const ParticleSet* set, int wh
 {
     fmm_device*   d      = plan->device;
     DeviceLeaves* leaves = &d->tree.leaves;
-    const size_t  keys   = (static_cast<size_t>(set->n) + 1) * sizeof(uint64_t);
+    const size_t  keys   = (static_cast<size_t>(set->n) + 1) * sizeof(fmm_key);
     FMM_TRY(fmm_device_reserve(plan, &leaves->unsorted, keys));
     FMM_TRY(fmm_device_reserve(plan, &leaves->key[which], keys));
     if (set->n == 0)
@@ -111,7 +111,7 @@ static gmxfmm_status sort_keys(gmxfmm_plan* plan, const ParticleSet* set, int wh
     }
     FMM_TRY(plan->options.array_type == GMXFMM_DOUBLE ? launch_find_keys<double>(plan, set, which, x, stream)
                                                       : launch_find_keys<float>(plan, set, which, x, stream));
-    return sort_pairs(plan, leaves->unsorted.as<uint64_t>(), leaves->key[which].as<uint64_t>(), d->values.as<int>(),
+    return sort_pairs(plan, leaves->unsorted.as<fmm_key>(), leaves->key[which].as<fmm_key>(), d->values.as<int>(),
                       set->sorted.as<int>(), set->n, 3 * plan->domain.tree->depth, stream);
 }
 
@@ -120,11 +120,11 @@ static fmm_sorted_keys sorted_keys(const gmxfmm_plan* plan)
     const fmm_device*   d      = plan->device;
     const DeviceLeaves* leaves = &d->tree.leaves;
     fmm_sorted_keys     s;
-    s.key[0]    = leaves->key[0].as<uint64_t>();
-    s.key[1]    = leaves->key[1].as<uint64_t>();
+    s.key[0]    = leaves->key[0].as<fmm_key>();
+    s.key[1]    = leaves->key[1].as<fmm_key>();
     s.num[0]    = d->sources.n;
     s.num[1]    = d->targets.n;
-    s.item      = s.num[1] > 0 ? leaves->item.as<uint64_t>() : s.key[0];
+    s.item      = s.num[1] > 0 ? leaves->item.as<fmm_key>() : s.key[0];
     s.num_items = num_items(d);
     s.depth     = plan->domain.tree->depth;
     s.most      = plan->domain.tree->most;
@@ -132,15 +132,15 @@ static fmm_sorted_keys sorted_keys(const gmxfmm_plan* plan)
 }
 
 /* The keys of both sets, sorted: a thread has a particle or a target, and finds how many of the others come before. */
-__global__ void __launch_bounds__(c_threads) merge_keys(const __grid_constant__ fmm_sorted_keys s, uint64_t* item)
+__global__ void __launch_bounds__(c_threads) merge_keys(const __grid_constant__ fmm_sorted_keys s, fmm_key* item)
 {
     const int t   = static_cast<int>(blockIdx.x * c_threads + threadIdx.x);
     const int set = t < s.num[0] ? 0 : 1, i = t - set * s.num[0];
     if (i < s.num[set])
     {
-        const uint64_t key    = s.key[set][i];
-        const int      before = fmm_first_key(s.key[1 - set], 0, s.num[1 - set], key + static_cast<uint64_t>(set));
-        item[i + before]      = key;
+        const fmm_key key    = s.key[set][i];
+        const int     before = fmm_first_key(s.key[1 - set], 0, s.num[1 - set], key + static_cast<fmm_key>(set));
+        item[i + before]     = key;
     }
 }
 
@@ -156,13 +156,13 @@ static gmxfmm_status make_items(gmxfmm_plan* plan, const void* x, cudaStream_t s
     FMM_TRY(sort_keys(plan, &d->targets, 1, d->target_x.memory, stream));
     if (d->sources.n + d->targets.n == 0)
     {
-        FMM_CUDA(plan, cudaMemsetAsync(leaves->key[0].memory, 0, sizeof(uint64_t), stream));
+        FMM_CUDA(plan, cudaMemsetAsync(leaves->key[0].memory, 0, sizeof(fmm_key), stream));
     }
     if (d->targets.n > 0)
     {
-        FMM_TRY(fmm_device_reserve(plan, &leaves->item, items * sizeof(uint64_t)));
+        FMM_TRY(fmm_device_reserve(plan, &leaves->item, items * sizeof(fmm_key)));
         merge_keys<<<blocks_for(static_cast<int64_t>(items), c_threads), c_threads, 0, stream>>>(
-            sorted_keys(plan), leaves->item.as<uint64_t>());
+            sorted_keys(plan), leaves->item.as<fmm_key>());
         FMM_CUDA(plan, cudaGetLastError());
     }
     return GMXFMM_OK;
@@ -185,7 +185,7 @@ static gmxfmm_status scan(gmxfmm_plan* plan, T* numbers, int num, cudaStream_t s
 
 /* Whether the cell of a level that the key is in is divided. All lanes of a warp call, with the same arguments, and
  * have the cells near to it. */
-static __device__ bool divides(const fmm_sorted_keys& s, int level, uint64_t key)
+static __device__ bool divides(const fmm_sorted_keys& s, int level, fmm_key key)
 {
     const int lane = static_cast<int>(threadIdx.x % 32);
     int       near = lane < 27 ? fmm_count_near_keys(&s, level, key >> (3 * (s.depth - level)), lane) : 0;
@@ -200,7 +200,7 @@ static __device__ bool divides(const fmm_sorted_keys& s, int level, uint64_t key
 /* The level of the leaf that the key is in, below `low`, whose cell is divided: by steps that double, then by
  * bisection.
  */
-static __device__ int find_leaf_level(const fmm_sorted_keys& s, int low, uint64_t key)
+static __device__ int find_leaf_level(const fmm_sorted_keys& s, int low, fmm_key key)
 {
     int high = s.depth, step = 1;
     while (high - low > 1)
@@ -233,11 +233,10 @@ __global__ void __launch_bounds__(c_threads)
     {
         return;
     }
-    const uint64_t key = s.item[item < s.num_items ? item : s.num_items - 1];
     for (unsigned left = 1; left != 0;)
     {
         const int above = __shfl_sync(c_warp, first, begin) - 1;
-        const int found = find_leaf_level(s, begin > 0 ? above : 0, __shfl_sync(c_warp, key, begin));
+        const int found = find_leaf_level(s, begin > 0 ? above : 0, s.item[item - lane + begin]);
         leaf            = lane >= begin ? found : leaf;
         left            = __ballot_sync(c_warp, lane > begin && first <= found);
         begin           = __ffs(static_cast<int>(left)) - 1;
@@ -332,7 +331,7 @@ __global__ void __launch_bounds__(c_threads)
         return;
     }
     const FoundCell     found = a.found[a.number[c]];
-    const uint64_t      cell  = fmm_cell_of_item(&a.keys, found.level, found.item);
+    const fmm_key       cell  = fmm_cell_of_item(&a.keys, found.level, found.item);
     const fmm_key_range range = fmm_range_of_cell(&a.keys, found.level, cell);
     int                 leaf = -1, parent = a.num;
     if (found.level > 0)

@@ -34,6 +34,7 @@ struct Sweep
     unsigned* counter;
     SweepStep step[FMM_MAX_LEVEL];
 };
+static_assert(sizeof(Sweep) <= 3072, "kernels have 4 KB of parameters, and have others");
 
 struct SweepPart
 {

@@ -243,7 +243,7 @@ static gmxfmm_status store_near(fmm_cells* cells, const lattice_vector* all, int
     }
     cells->near_lookup = lookup;
     cells->near_reach  = reach;
-    for (int d = 0; d < 3 && !cells->octree; d++) /* an octree's levels have lists, and may be 2^20 cells long */
+    for (int d = 0; d < 3 && !cells->octree; d++) /* an octree's levels have lists, and may be 2^30 cells long */
     {
         int* wrap = realloc(cells->wrap[d], (size_t)(cells->n[d] + 2 * reach) * sizeof(int));
         if (wrap == NULL)

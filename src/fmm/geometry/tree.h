@@ -27,8 +27,9 @@
 
 enum
 {
-    FMM_MAX_DEPTH   = 9,  /* of leaves that are all of one level */
-    FMM_MAX_LEVEL   = 20, /* of others: FMM_KEY_BITS of tree_sort.h */
+    FMM_MAX_DEPTH   = 9,       /* of leaves that are all of one level */
+    FMM_MAX_LEVEL   = 30,      /* of others: FMM_KEY_BITS of tree_sort.h */
+    FMM_MAX_EDGE    = 1 << 20, /* most cells of a level along an edge where leaves are of one level */
     FMM_MAX_NEAR    = 5 * 5 * 5,
     FMM_MAX_VECTORS = 11 * 11 * 11 /* displacements within 2 ws + 1 cells */
 };

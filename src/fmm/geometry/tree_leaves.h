@@ -15,9 +15,9 @@
  * the items. Where there is neither, there is one item, with key 0. */
 typedef struct
 {
-    const uint64_t* key[2];
-    const uint64_t* item;
-    int             num[2], num_items, depth, most; /* depth, most: of fmm_tree */
+    const fmm_key* key[2];
+    const fmm_key* item;
+    int            num[2], num_items, depth, most; /* depth, most: of fmm_tree */
 } fmm_sorted_keys;
 
 /* What a cell holds of the sorted particles [0] and targets [1]. */
@@ -50,7 +50,7 @@ typedef struct
 } fmm_leaf_place;
 
 /* The first of the sorted keys begin .. end - 1 that is at least `key`; end if there is none. */
-static inline FMM_HD int fmm_first_key(const uint64_t* sorted, int begin, int end, uint64_t key)
+static inline FMM_HD int fmm_first_key(const fmm_key* sorted, int begin, int end, fmm_key key)
 {
     while (begin < end)
     {
@@ -68,13 +68,13 @@ static inline FMM_HD int fmm_first_key(const uint64_t* sorted, int begin, int en
 }
 
 /* Key of the cell of a level that an item is in. */
-static inline FMM_HD uint64_t fmm_cell_of_item(const fmm_sorted_keys* s, int level, int item)
+static inline FMM_HD fmm_key fmm_cell_of_item(const fmm_sorted_keys* s, int level, int item)
 {
     return s->item[item] >> (3 * (s->depth - level));
 }
 
 /* Items in cell k of the 27 about a cell of a level, in the order of fmm_key_block. */
-static inline FMM_HD int fmm_count_near_keys(const fmm_sorted_keys* s, int level, uint64_t cell, int k)
+static inline FMM_HD int fmm_count_near_keys(const fmm_sorted_keys* s, int level, fmm_key cell, int k)
 {
     const int step[3] = {k / 9 - 1, k / 3 % 3 - 1, k % 3 - 1}, shift = 3 * (s->depth - level);
     int       at[3];
@@ -87,8 +87,8 @@ static inline FMM_HD int fmm_count_near_keys(const fmm_sorted_keys* s, int level
             return 0;
         }
     }
-    const uint64_t first = fmm_morton_key(at) << shift, end = first + ((uint64_t)1 << shift);
-    const int      begin = fmm_first_key(s->item, 0, s->num_items, first);
+    const fmm_key first = fmm_morton_key(at) << shift, end = first + ((fmm_key)1 << shift);
+    const int     begin = fmm_first_key(s->item, 0, s->num_items, first);
     return fmm_first_key(s->item, begin, s->num_items, end) - begin;
 }
 
@@ -105,7 +105,7 @@ static inline FMM_HD int fmm_first_level(const fmm_sorted_keys* s, int item)
     if (item > 0)
     {
         level = s->depth + 1;
-        for (uint64_t differ = s->item[item - 1] ^ s->item[item]; differ != 0; differ >>= 3)
+        for (fmm_key differ = s->item[item - 1] ^ s->item[item]; differ != 0; differ >>= 3)
         {
             level--;
         }
@@ -131,7 +131,7 @@ static inline FMM_HD int fmm_leaves_of(uint64_t count)
 }
 
 /* Number of a cell as cells are found: item by item, each one's from the upper to the lower. -1: no such cell. */
-static inline FMM_HD int fmm_find_cell(const fmm_sorted_keys* s, const fmm_found_items* found, int level, uint64_t cell)
+static inline FMM_HD int fmm_find_cell(const fmm_sorted_keys* s, const fmm_found_items* found, int level, fmm_key cell)
 {
     const int item = fmm_first_key(s->item, 0, s->num_items, cell << (3 * (s->depth - level)));
     if (item == s->num_items || fmm_cell_of_item(s, level, item) != cell || found->leaf_level[item] < level)
@@ -143,7 +143,7 @@ static inline FMM_HD int fmm_find_cell(const fmm_sorted_keys* s, const fmm_found
 
 /* The same of the cell at a near vector from one. */
 static inline FMM_HD int
-fmm_find_near_cell(const fmm_sorted_keys* s, const fmm_found_items* found, int level, uint64_t cell, const int* vector)
+fmm_find_near_cell(const fmm_sorted_keys* s, const fmm_found_items* found, int level, fmm_key cell, const int* vector)
 {
     int at[3];
     fmm_morton_place(cell, at);
@@ -159,11 +159,11 @@ fmm_find_near_cell(const fmm_sorted_keys* s, const fmm_found_items* found, int l
 }
 
 /* What a cell holds. */
-static inline FMM_HD fmm_key_range fmm_range_of_cell(const fmm_sorted_keys* s, int level, uint64_t cell)
+static inline FMM_HD fmm_key_range fmm_range_of_cell(const fmm_sorted_keys* s, int level, fmm_key cell)
 {
-    const int      shift = 3 * (s->depth - level);
-    const uint64_t first = cell << shift, end = first + ((uint64_t)1 << shift);
-    fmm_key_range  range;
+    const int     shift = 3 * (s->depth - level);
+    const fmm_key first = cell << shift, end = first + ((fmm_key)1 << shift);
+    fmm_key_range range;
     for (int set = 0; set < 2; set++)
     {
         range.begin[set] = fmm_first_key(s->key[set], 0, s->num[set], first);
@@ -176,7 +176,7 @@ static inline FMM_HD fmm_key_range fmm_range_of_cell(const fmm_sorted_keys* s, i
  * first. */
 enum
 {
-    FMM_CELL_LEVELS = 32, /* places for levels */
+    FMM_CELL_LEVELS = FMM_MAX_LEVEL + 2, /* places for levels */
     FMM_CELL_ORDERS = 8 * 2 * FMM_CELL_LEVELS
 };
 
@@ -185,7 +185,7 @@ static inline FMM_HD int fmm_cell_order(int octant, int is_leaf, int level)
     return (2 * octant + is_leaf) * FMM_CELL_LEVELS + level;
 }
 
-static inline FMM_HD int fmm_order_of_cell(int level, uint64_t cell, int leaf_level)
+static inline FMM_HD int fmm_order_of_cell(int level, fmm_key cell, int leaf_level)
 {
     return fmm_cell_order(level > 0 ? (int)(cell & 7) : 0, level == leaf_level, level);
 }
@@ -210,7 +210,7 @@ static inline FMM_HD int fmm_leaf_of(const fmm_key_range* range, int num, int se
     return begin - 1;
 }
 
-static inline FMM_HD fmm_leaf_place fmm_place_of_leaf(uint64_t cell, int level, int depth)
+static inline FMM_HD fmm_leaf_place fmm_place_of_leaf(fmm_key cell, int level, int depth)
 {
     fmm_leaf_place place;
     int            at[3];

@@ -11,6 +11,7 @@
 enum
 {
     c_digit      = 8, /* bits of a pass */
+    c_bits       = 96,
     c_values     = 1 << c_digit,
     c_maxThreads = 64
 };
@@ -30,10 +31,15 @@ static void counts_to_places(size_t count[][c_values], int threads)
     }
 }
 
+/* The digit of a key from bit `shift` on. */
+static inline size_t digit_of(const fmm_keyed* item, int shift)
+{
+    return (shift < 64 ? item->lower >> shift : item->upper >> (shift - 64)) & (c_values - 1);
+}
+
 /* One pass: each thread counts its part, then moves it to the places that follow from the counts of all. */
 static void sort_pass(const fmm_keyed* from, fmm_keyed* to, size_t n, int shift, size_t count[][c_values], int threads)
 {
-    const uint64_t mask = c_values - 1;
 #pragma omp parallel num_threads(threads)
     {
         const int     t     = omp_get_thread_num();
@@ -44,7 +50,7 @@ static void sort_pass(const fmm_keyed* from, fmm_keyed* to, size_t n, int shift,
         memset(mine, 0, sizeof(count[t]));
         for (size_t i = begin; i < end; i++)
         {
-            mine[from[i].key >> shift & mask]++;
+            mine[digit_of(&from[i], shift)]++;
         }
 #pragma omp barrier
         if (t == 0)
@@ -54,7 +60,7 @@ static void sort_pass(const fmm_keyed* from, fmm_keyed* to, size_t n, int shift,
 #pragma omp barrier
         for (size_t i = begin; i < end; i++)
         {
-            to[mine[from[i].key >> shift & mask]++] = from[i];
+            to[mine[digit_of(&from[i], shift)]++] = from[i];
         }
     }
 }
@@ -62,11 +68,11 @@ static void sort_pass(const fmm_keyed* from, fmm_keyed* to, size_t n, int shift,
 /* Radix sort, least digit first; digits that all keys share are passed over. */
 void fmm_sort_keys(fmm_keyed* items, fmm_keyed* buffer, size_t n, int num_threads)
 {
-    uint64_t any = 0, all = ~(uint64_t)0;
+    fmm_key any = 0, all = ~(fmm_key)0;
     for (size_t i = 0; i < n; i++)
     {
-        any |= items[i].key;
-        all &= items[i].key;
+        any |= fmm_key_of(&items[i]);
+        all &= fmm_key_of(&items[i]);
     }
     size_t own[1][c_values], (*count)[c_values] = own;
     int    threads = n < FMM_FEW_PARTICLES ? 1 : num_threads < c_maxThreads ? num_threads : c_maxThreads;
@@ -80,7 +86,7 @@ void fmm_sort_keys(fmm_keyed* items, fmm_keyed* buffer, size_t n, int num_thread
         threads = 1;
     }
     fmm_keyed *from = items, *to = buffer;
-    for (int shift = 0; shift < 64; shift += c_digit)
+    for (int shift = 0; shift < c_bits; shift += c_digit)
     {
         if (n > 0 && ((any ^ all) >> shift & (c_values - 1)) != 0)
         {
@@ -105,12 +111,14 @@ void fmm_split_block(const fmm_keyed* sorted, const fmm_key_block* block, int sh
     for (int k = 0; k < 27; k++)
     {
         const size_t begin = block->begin[k], end = block->end[k];
-        split[k][0] = begin;
+        /* of child 0 */
+        const fmm_key first = begin < end ? fmm_key_of(&sorted[begin]) >> (shift + 3) << (shift + 3) : 0;
+        split[k][0]         = begin;
         for (int c = 1; c < 9; c++)
         {
-            split[k][c] = c == 8 || begin == end ? end
-                                                 : fmm_find_key(sorted, split[k][c - 1], end, shift,
-                                                                (sorted[begin].key >> shift | 7) - 7 + (uint64_t)c);
+            split[k][c] = c == 8 || begin == end
+                              ? end
+                              : fmm_find_key(sorted, split[k][c - 1], end, first + ((fmm_key)c << shift));
         }
     }
 }

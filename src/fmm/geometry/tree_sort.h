@@ -8,39 +8,57 @@
 
 #include "fmm/math/host_device.h"
 
+enum
+{
+    FMM_KEY_BITS   = 30, /* of a coordinate: a level may be 2^30 cells long */
+    FMM_LOWER_BITS = 20, /* of these, which are spread at once */
+    FMM_ROW_BITS   = 32, /* from one coordinate to the next in keys row by row: whole digits of the sort */
+    FMM_OCTANT_BIT = 93  /* of child indices there, above the places of parents, which have 29 bits */
+};
+
+/* Keys have 96 bits. */
+__extension__ typedef unsigned __int128 fmm_key;
+
 typedef struct fmm_keyed
 {
-    uint64_t key;
+    uint64_t lower; /* bits of the key */
+    uint32_t upper;
     int      index;
 } fmm_keyed;
 
-enum
+static inline fmm_keyed fmm_with_key(fmm_key key, int index)
 {
-    FMM_KEY_BITS = 20 /* of a coordinate: a level may be 2^20 cells long */
-};
+    const fmm_keyed item = {(uint64_t)key, (uint32_t)(key >> 64), index};
+    return item;
+}
 
-static inline uint64_t fmm_row_key(const int* at)
+static inline fmm_key fmm_key_of(const fmm_keyed* item)
 {
-    return ((uint64_t)at[0] << FMM_KEY_BITS | (uint64_t)at[1]) << FMM_KEY_BITS | (uint64_t)at[2];
+    return (fmm_key)item->upper << 64 | item->lower;
+}
+
+static inline fmm_key fmm_row_key(const int* at)
+{
+    return (fmm_key)at[0] << (2 * FMM_ROW_BITS) | (fmm_key)at[1] << FMM_ROW_BITS | (fmm_key)at[2];
 }
 
 /* Child index, then the place of the parent row by row. */
-static inline uint64_t fmm_cell_key(const int* at)
+static inline fmm_key fmm_cell_key(const int* at)
 {
-    const int      parent[3] = {at[0] >> 1, at[1] >> 1, at[2] >> 1};
-    const uint64_t octant    = (uint64_t)((at[0] & 1) * 4 + (at[1] & 1) * 2 + (at[2] & 1));
-    return octant << (3 * FMM_KEY_BITS) | fmm_row_key(parent);
+    const int parent[3] = {at[0] >> 1, at[1] >> 1, at[2] >> 1};
+    const int octant    = (at[0] & 1) * 4 + (at[1] & 1) * 2 + (at[2] & 1);
+    return (fmm_key)octant << FMM_OCTANT_BIT | fmm_row_key(parent);
 }
 
-static inline void fmm_row_place(uint64_t key, int* at)
+static inline void fmm_row_place(fmm_key key, int* at)
 {
-    const uint64_t mask = ((uint64_t)1 << FMM_KEY_BITS) - 1;
-    at[0]               = (int)(key >> (2 * FMM_KEY_BITS) & mask);
-    at[1]               = (int)(key >> FMM_KEY_BITS & mask);
-    at[2]               = (int)(key & mask);
+    const int mask = (1 << FMM_KEY_BITS) - 1;
+    at[0]          = (int)(key >> (2 * FMM_ROW_BITS)) & ((1 << (FMM_OCTANT_BIT - 2 * FMM_ROW_BITS)) - 1);
+    at[1]          = (int)(key >> FMM_ROW_BITS) & mask;
+    at[2]          = (int)key & mask;
 }
 
-/* Spreads the FMM_KEY_BITS bits of k to every third place. Each line moves the upper half of each group of bits away
+/* Spreads the FMM_LOWER_BITS bits of k to every third place. Each line moves the upper half of each group of bits away
  * from the lower half. */
 static inline FMM_HD uint64_t fmm_spread_bits(uint64_t k)
 {
@@ -62,28 +80,38 @@ static inline FMM_HD uint64_t fmm_gather_bits(uint64_t k)
     return (k | k >> 32) & 0x1fffff;
 }
 
-/* Order along Morton's curve. */
-static inline FMM_HD uint64_t fmm_morton_key(const int* at)
+/* FMM_LOWER_BITS bits of each coordinate, from bit `shift` on. */
+static inline FMM_HD uint64_t fmm_morton_bits(const int* at, int shift)
 {
-    return fmm_spread_bits((uint64_t)at[0]) << 2 | fmm_spread_bits((uint64_t)at[1]) << 1 |
-           fmm_spread_bits((uint64_t)at[2]);
+    const int mask = (1 << FMM_LOWER_BITS) - 1;
+    return fmm_spread_bits((uint64_t)(at[0] >> shift & mask)) << 2 |
+           fmm_spread_bits((uint64_t)(at[1] >> shift & mask)) << 1 | fmm_spread_bits((uint64_t)(at[2] >> shift & mask));
+}
+
+/* Order along Morton's curve. */
+static inline FMM_HD fmm_key fmm_morton_key(const int* at)
+{
+    return (fmm_key)fmm_morton_bits(at, FMM_LOWER_BITS) << (3 * FMM_LOWER_BITS) | fmm_morton_bits(at, 0);
 }
 
 /* Place of a cell from its key along Morton's curve. */
-static inline FMM_HD void fmm_morton_place(uint64_t key, int* at)
+static inline FMM_HD void fmm_morton_place(fmm_key key, int* at)
 {
-    at[0] = (int)fmm_gather_bits(key >> 2);
-    at[1] = (int)fmm_gather_bits(key >> 1);
-    at[2] = (int)fmm_gather_bits(key);
+    const uint64_t mask  = ((uint64_t)1 << (3 * FMM_LOWER_BITS)) - 1;
+    const uint64_t lower = (uint64_t)key & mask, upper = (uint64_t)(key >> (3 * FMM_LOWER_BITS));
+    for (int d = 0; d < 3; d++)
+    {
+        at[d] = (int)(fmm_gather_bits(upper >> (2 - d)) << FMM_LOWER_BITS | fmm_gather_bits(lower >> (2 - d)));
+    }
 }
 
-/* The first of the sorted keys begin .. end - 1 whose bits above `shift` are at least `key`; end if there is none. */
-static inline size_t fmm_find_key(const fmm_keyed* sorted, size_t begin, size_t end, int shift, uint64_t key)
+/* The first of the sorted keys begin .. end - 1 that is at least `key`; end if there is none. */
+static inline size_t fmm_find_key(const fmm_keyed* sorted, size_t begin, size_t end, fmm_key key)
 {
     while (begin < end)
     {
         const size_t middle = begin + (end - begin) / 2;
-        if (sorted[middle].key >> shift < key)
+        if (fmm_key_of(&sorted[middle]) < key)
         {
             begin = middle + 1;
         }
@@ -137,9 +165,9 @@ static inline size_t fmm_in_middle(const fmm_key_block* block)
 size_t fmm_in_block(const fmm_key_block* block);
 
 /* Place of a cell from its key; returns its child index. */
-static inline int fmm_cell_place_of(uint64_t key, int* at)
+static inline int fmm_cell_place_of(fmm_key key, int* at)
 {
-    const int octant = (int)(key >> (3 * FMM_KEY_BITS));
+    const int octant = (int)(key >> FMM_OCTANT_BIT);
     fmm_row_place(key, at);
     for (int d = 0; d < 3; d++)
     {

@@ -44,8 +44,8 @@ static inline FMM_HD void fmm_less_images(const double* box, const double* k, do
     }
 }
 
-/* The image of x in the box, or near to it. t[3]: x in cells, n of which are along the vectors of the box, t[i] < 1e9.
- * These vectors are in_basis[9] times the caller's, given[9], which alone have all digits. */
+/* The image of x in the box, or near to it. t[3]: x in cells, n of which are along the vectors of the box, t[i]
+ * < 1.1e9. These vectors are in_basis[9] times the caller's, given[9], which alone have all digits. */
 static inline FMM_HD void
 fmm_into_box(const double* given, const double* in_basis, const int* periodic, const int* n, const double* t, double* x)
 {

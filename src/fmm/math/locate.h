@@ -60,10 +60,10 @@ static inline FMM_HD void fmm_reduce(const double (*vectors)[3], const int (*coo
     }
 }
 
-/* Whether t is finite, and so near that an int counts cells. */
+/* Whether t is finite, and so near that an int counts cells: of an octree of an open system 2^30. */
 static inline FMM_HD int fmm_has_cell(const double* t)
 {
-    return fabs(t[0]) < 1e9 && fabs(t[1]) < 1e9 && fabs(t[2]) < 1e9;
+    return fabs(t[0]) < 1.1e9 && fabs(t[1]) < 1.1e9 && fabs(t[2]) < 1.1e9;
 }
 
 /* Lattice point nearest to t: at[3], and what is left, rest[3]. Returns 0 if there is none (fmm_has_cell). */

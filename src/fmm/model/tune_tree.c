@@ -76,7 +76,7 @@ static int divide_into_roots(const double* box, int k, int* roots)
     double       low = INFINITY, high = 0;
     for (int d = 0; d < 3; d++)
     {
-        roots[d]          = (int)fmin(floor(box[4 * d] / shortest * k + 0.5), 1 << FMM_KEY_BITS);
+        roots[d]          = (int)fmin(floor(box[4 * d] / shortest * k + 0.5), FMM_MAX_EDGE);
         const double edge = box[4 * d] / roots[d];
         low               = fmin(low, edge);
         high              = fmax(high, edge);
@@ -84,14 +84,12 @@ static int divide_into_roots(const double* box, int k, int* roots)
     return high <= c_longestCell * low;
 }
 
-/* The depth of the deepest octree over these roots; -1: not even roots alone are possible. Particles are sorted by
- * Morton keys, which interleave the bits of a cell's place along the three axes, FMM_KEY_BITS for each (tree_sort.h),
- * so that there can be at most 2^FMM_KEY_BITS cells along an edge. */
+/* The depth of the deepest octree over these roots; -1: not even roots alone are possible. */
 static int deepest(const int* roots)
 {
     const int longest = roots[0] > roots[1] ? roots[0] : roots[1], most = longest > roots[2] ? longest : roots[2];
     int       depth = -1;
-    while (depth < FMM_MAX_DEPTH && (int64_t)most << (depth + 1) <= 1 << FMM_KEY_BITS)
+    while (depth < FMM_MAX_DEPTH && (int64_t)most << (depth + 1) <= FMM_MAX_EDGE)
     {
         depth++;
     }
@@ -313,7 +311,7 @@ gmxfmm_status fmm_tune_tree(const fmm_problem* problem, fmm_choice* chosen)
             problem, GMXFMM_ERROR_UNSUPPORTED,
             "a box of %g x %g x %g is too uneven for an octree of depth %d: a level may have %d cells along "
             "an edge, and there may be %g roots",
-            box[0], box[4], box[8], depth > 0 ? depth : 1, 1 << FMM_KEY_BITS, c_manyRoots);
+            box[0], box[4], box[8], depth > 0 ? depth : 1, FMM_MAX_EDGE, c_manyRoots);
     }
     o.divided = 0;
     for (int d = 0; d <= FMM_MAX_DEPTH; d++)
@@ -331,7 +329,7 @@ gmxfmm_status fmm_tune_tree(const fmm_problem* problem, fmm_choice* chosen)
 }
 
 /* Morton key of a particle at x among cells of the deepest level. */
-static uint64_t
+static fmm_key
 morton_key(const fmm_problem* problem, const double* x, const double* origin, const double* box, const int* cells)
 {
     int at[3];
@@ -351,7 +349,7 @@ static void count_runs(const fmm_keyed* sorted, size_t n, int shift, double* lea
     size_t num = 0, pairs = 0, in_run = 0;
     for (size_t i = 0; i < n; i++)
     {
-        const int starts = i == 0 || sorted[i].key >> shift != sorted[i - 1].key >> shift;
+        const int starts = i == 0 || (fmm_key_of(&sorted[i]) ^ fmm_key_of(&sorted[i - 1])) >> shift != 0;
         in_run           = starts ? 0 : in_run + 1;
         num += (size_t)starts;
         pairs += in_run;
@@ -459,7 +457,7 @@ static gmxfmm_status count_cells(
         {
             at[d] = dbl ? ((const double*)x)[3 * i + d] : (double)((const float*)x)[3 * i + d];
         }
-        memory[i] = (fmm_keyed){morton_key(problem, at, origin, box, cells), 0};
+        memory[i] = fmm_with_key(morton_key(problem, at, origin, box, cells), 0);
     }
     fmm_sort_keys(memory, memory + n, (size_t)n, problem->num_threads);
 #pragma omp parallel for schedule(dynamic, 1) num_threads(problem->num_threads) if (n > FMM_FEW_PARTICLES)

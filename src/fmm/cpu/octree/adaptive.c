@@ -118,8 +118,7 @@ make_level(gmxfmm_plan* plan, const finder* f, int l, fmm_keyed* items, fmm_keye
     }
     for (int k = 0; k < num; k++)
     {
-        const fmm_keyed item = {l == 0 ? 0 : fmm_cell_key(f->nodes[l][k].at), k};
-        items[k]             = item;
+        items[k] = fmm_with_key(l == 0 ? 0 : fmm_cell_key(f->nodes[l][k].at), k);
     }
     fmm_sort_keys(items, buffer, (size_t)num, plan->num_threads);
     memset(level->slab, 0, sizeof(level->slab));

@@ -28,8 +28,7 @@ static int64_t particle_keys(const gmxfmm_plan* plan, const void* x, gmxfmm_prec
         {
             bad = i < bad ? i : bad;
         }
-        items[i].key   = fmm_is_adaptive(plan) ? fmm_morton_key(at) : fmm_cell_key(at);
-        items[i].index = (int)i;
+        items[i] = fmm_with_key(fmm_is_adaptive(plan) ? fmm_morton_key(at) : fmm_cell_key(at), (int)i);
     }
     return bad == INT64_MAX ? -1 : bad;
 }

@@ -52,7 +52,7 @@ static int count_runs(const fmm_keyed* items, size_t n)
     int runs = 0;
     for (size_t i = 0; i < n; i++)
     {
-        runs += i == 0 || items[i].key != items[i - 1].key;
+        runs += i == 0 || fmm_key_of(&items[i]) != fmm_key_of(&items[i - 1]);
     }
     return runs;
 }
@@ -65,8 +65,7 @@ static gmxfmm_status make_parents(gmxfmm_plan* plan, int l, fmm_keyed* items, fm
     for (int c = 0; c < lower->num; c++)
     {
         const int at[3] = {lower->at[c][0] >> 1, lower->at[c][1] >> 1, lower->at[c][2] >> 1};
-        items[c].key    = l == 1 ? fmm_row_key(at) : fmm_cell_key(at);
-        items[c].index  = c;
+        items[c]        = fmm_with_key(l == 1 ? fmm_row_key(at) : fmm_cell_key(at), c);
     }
     fmm_sort_keys(items, buffer, (size_t)lower->num, plan->num_threads);
     const gmxfmm_status status = fmm_level_reserve(plan, l - 1, count_runs(items, (size_t)lower->num));
@@ -82,18 +81,19 @@ static gmxfmm_status make_parents(gmxfmm_plan* plan, int l, fmm_keyed* items, fm
     memset(upper->slab, 0, sizeof(upper->slab));
     for (int i = 0; i < lower->num; i++)
     {
-        const int c = items[i].index;
-        if (i == 0 || items[i].key != items[i - 1].key)
+        const int     c   = items[i].index;
+        const fmm_key key = fmm_key_of(&items[i]);
+        if (i == 0 || key != fmm_key_of(&items[i - 1]))
         {
             parent++;
             int octant = 0;
             if (l == 1)
             {
-                fmm_row_place(items[i].key, upper->at[parent]);
+                fmm_row_place(key, upper->at[parent]);
             }
             else
             {
-                octant = fmm_cell_place_of(items[i].key, upper->at[parent]);
+                octant = fmm_cell_place_of(key, upper->at[parent]);
             }
             upper->slab[octant + 1]++;
         }
@@ -203,12 +203,13 @@ static gmxfmm_status make_leaves(gmxfmm_plan* plan, const fmm_keyed* a, size_t n
     fmm_level* leaves = &tree->level[tree->depth];
     for (int pass = 0; pass < 2; pass++)
     {
-        int      num = 0;
-        size_t   i = 0, j = 0;
-        uint64_t last = ~(uint64_t)0;
+        int     num = 0;
+        size_t  i = 0, j = 0;
+        fmm_key last = ~(fmm_key)0;
         while (i < na || j < nb)
         {
-            const uint64_t key = j >= nb || (i < na && a[i].key <= b[j].key) ? a[i++].key : b[j++].key;
+            const int     from_a = j >= nb || (i < na && fmm_key_of(&a[i]) <= fmm_key_of(&b[j]));
+            const fmm_key key    = fmm_key_of(from_a ? &a[i++] : &b[j++]);
             if (key != last && pass == 1)
             {
                 leaves->slab[fmm_cell_place_of(key, leaves->at[num]) + 1]++;
@@ -245,9 +246,9 @@ static gmxfmm_status fill_leaves(gmxfmm_plan* plan, fmm_particle_set* p, const f
     int64_t s = 0;
     for (int c = 0; c < leaves->num; c++)
     {
-        p->cell_start[c]   = (int)s;
-        const uint64_t key = fmm_cell_key(leaves->at[c]);
-        for (; s < p->n && items[s].key == key; s++)
+        p->cell_start[c]  = (int)s;
+        const fmm_key key = fmm_cell_key(leaves->at[c]);
+        for (; s < p->n && fmm_key_of(&items[s]) == key; s++)
         {
             const int i    = items[s].index;
             p->sorted[s]   = i;
