@@ -313,12 +313,13 @@ __global__ void __launch_bounds__(c_threads)
 
 struct LinkArgs
 {
-    int *           parent, *child, *leaf_of;
-    fmm_key_range*  range;
-    double*         scale;
-    int*            at; /* from here on of each leaf */
-    fmm_key_range*  held;
-    fmm_leaf_place* place;
+    const BoxValues* box;
+    int *            parent, *child, *leaf_of;
+    fmm_key_range*   range;
+    double*          scale;
+    int*             at; /* from here on of each leaf */
+    fmm_key_range*   held;
+    fmm_leaf_place*  place;
 };
 
 /* Parents and children, what cells hold, and the leaves along Morton's curve. */
@@ -344,7 +345,7 @@ __global__ void __launch_bounds__(c_threads)
         leaf           = fmm_leaves_of(a.items.before[found.item]);
         to.at[leaf]    = c;
         to.held[leaf]  = range;
-        to.place[leaf] = fmm_place_of_leaf(cell, found.level, a.keys.depth);
+        to.place[leaf] = fmm_place_of_leaf(cell, found.level, a.keys.depth, to.box->origin, to.box->to_cells);
     }
     to.parent[c]  = parent;
     to.range[c]   = range;
@@ -473,6 +474,7 @@ static gmxfmm_status make_cells(gmxfmm_plan* plan, cudaStream_t stream)
     number_cells<<<blocks_for(static_cast<int64_t>(a.num) + 1, c_threads), c_threads, 0, stream>>>(
         a, leaves->totals.as<int>(), tree->child[0].as<int>());
     FMM_CUDA(plan, cudaGetLastError());
+    link.box     = plan->device->box.as<BoxValues>();
     link.parent  = tree->parent[0].as<int>();
     link.child   = tree->child[0].as<int>();
     link.leaf_of = leaves->leaf_of.as<int>();

@@ -129,11 +129,6 @@ static __device__ LeftPart place_particle(
     const double from[3] = {static_cast<double>(place[0]), static_cast<double>(place[1]),
                             static_cast<double>(place[2])};
     double       t[3], y[3], far_away = a.g.far_away, inverse_edge = 1;
-    fmm_in_cells(a.box->origin, a.box->to_cells, from, t);
-    if (is_beyond(a.box, from))
-    {
-        into_box(a.g, a.box, from, t);
-    }
     if (a.leaves != NULL)
     {
         const fmm_leaf_place leaf = a.leaves[a.cell_of[s]];
@@ -141,13 +136,21 @@ static __device__ LeftPart place_particle(
         far_away *= leaf.edge;
         for (int d = 0; d < 3; d++)
         {
-            t[d] -= leaf.centre[d];
+            t[d] = (from[d] - leaf.centre[d]) * a.box->to_cells[4 * d];
         }
     }
-    for (int d = 0; d < 3 && a.leaves == NULL; d++)
+    else
     {
-        t[d] -= anchor.place[d];
-        t[d] -= a.g.n[d] * rint((t[d] - static_cast<double>(anchor.reference[d])) * a.inverse_n[d]);
+        fmm_in_cells(a.box->origin, a.box->to_cells, from, t);
+        if (is_beyond(a.box, from))
+        {
+            into_box(a.g, a.box, from, t);
+        }
+        for (int d = 0; d < 3; d++)
+        {
+            t[d] -= anchor.place[d];
+            t[d] -= a.g.n[d] * rint((t[d] - static_cast<double>(anchor.reference[d])) * a.inverse_n[d]);
+        }
     }
     fmm_cartesian(a.box->cell, t, y);
     LeftPart left = {0, 0};

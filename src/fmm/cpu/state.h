@@ -159,6 +159,14 @@ static inline void fmm_cell_centre(const gmxfmm_plan* plan, int cell, double* ce
     }
 }
 
+/* Centre of a leaf of several levels, caller's unit. */
+static inline void fmm_leaf_centre(const gmxfmm_plan* plan, int leaf, double* x)
+{
+    double centre[3];
+    fmm_cell_centre(plan, leaf, centre);
+    fmm_from_cells(plan->domain.cells.origin, plan->domain.cells.to_cells, centre, x);
+}
+
 /* Centre of a cell minus the place that moments are taken about, unit u: itself, or the centre of a leaf's root (in a
  * rectangular box). */
 static inline void fmm_moments_offset(const gmxfmm_plan* plan, int cell, double* offset)

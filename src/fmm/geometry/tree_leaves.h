@@ -43,7 +43,7 @@ typedef struct
     const int *          parent, *near;
 } fmm_leaf_cells;
 
-/* Centre of a leaf, in coordinates of fmm_in_cells, and its edge in cells of the last level. */
+/* Centre of a leaf, caller's unit, and its edge in cells of the last level. */
 typedef struct
 {
     double centre[3], edge;
@@ -210,16 +210,19 @@ static inline FMM_HD int fmm_leaf_of(const fmm_key_range* range, int num, int se
     return begin - 1;
 }
 
-static inline FMM_HD fmm_leaf_place fmm_place_of_leaf(fmm_key cell, int level, int depth)
+static inline FMM_HD fmm_leaf_place
+fmm_place_of_leaf(fmm_key cell, int level, int depth, const double* origin, const double* to_cells)
 {
     fmm_leaf_place place;
+    double         centre[3];
     int            at[3];
     fmm_morton_place(cell, at);
     place.edge = (double)(1 << (depth - level));
     for (int d = 0; d < 3; d++)
     {
-        place.centre[d] = (at[d] + 0.5) * place.edge - 0.5;
+        centre[d] = (at[d] + 0.5) * place.edge;
     }
+    fmm_from_cells(origin, to_cells, centre, place.centre);
     return place;
 }
 

@@ -29,6 +29,16 @@ static inline FMM_HD void fmm_in_cells(const double* origin, const double* to_ce
     }
 }
 
+/* The caller's coordinates of a place c, in cells from the origin, in a lattice along x, y and z. It is rounded once,
+ * so that what is near to a particle is as exact as that, however far away the origin is. */
+static inline FMM_HD void fmm_from_cells(const double* origin, const double* to_cells, const double* c, double* x)
+{
+    for (int d = 0; d < 3; d++)
+    {
+        x[d] = fma(c[d], 1 / to_cells[4 * d], origin[d]);
+    }
+}
+
 /* Cartesian vector of t. */
 static inline FMM_HD void fmm_cartesian(const double* cell, const double* t, double* y)
 {

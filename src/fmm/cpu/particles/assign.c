@@ -88,15 +88,14 @@ static void set_reference_in_leaves(gmxfmm_plan* plan, const void* x, gmxfmm_pre
     for (int leaf = 0; leaf < (p->n > 0 ? plan->domain.tree->leaves.num : 0); leaf++)
     {
         double centre[3];
-        fmm_cell_centre(plan, leaf, centre);
+        fmm_leaf_centre(plan, leaf, centre);
         for (int s = p->cell_start[leaf]; s < p->cell_start[leaf + 1]; s++)
         {
-            double xi[3], t[3];
+            double xi[3];
             get_position(x, type, p->sorted[s], xi);
-            fmm_in_cells(cells->origin, cells->to_cells, xi, t);
             for (int d = 0; d < 3; d++)
             {
-                p->reference[s][d] = (float)(t[d] + 0.5 - centre[d]);
+                p->reference[s][d] = (float)((xi[d] - centre[d]) * cells->to_cells[4 * d]);
             }
         }
     }

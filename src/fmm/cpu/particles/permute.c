@@ -155,14 +155,15 @@ static void bring_into_box(
     }
 }
 
-/* Particles s .. s + count - 1: position less the origin, charge, and position in the cell at assign; up to the next
- * whole vector the last one once more, without charge. Returns their number with these. */
+/* Particles s .. s + count - 1: position less the place `from`, charge, and position in the cell at assign; up to the
+ * next whole vector the last one once more, without charge. Returns their number with these. */
 INLINE int load_block(const gmxfmm_plan*      plan,
                       const fmm_particle_set* p,
                       const void*             x,
                       gmxfmm_precision        type,
                       int                     s,
                       int                     count,
+                      const double*           origin,
                       double                  xi[3][c_block],
                       double*                 q,
                       double                  reference[3][c_block],
@@ -189,19 +190,20 @@ INLINE int load_block(const gmxfmm_plan*      plan,
     {
         bring_into_box(plan, reach, num, xi, q, m);
     }
-    for (int d = 0; d < 3; d++) /* only now: an origin may have digits that a position far away has not */
+    for (int d = 0; d < 3; d++) /* only now: this place may have digits that a position far away has not */
     {
         for (int l = 0; l < num; l++)
         {
-            xi[d][l] -= plan->domain.cells.origin[d];
+            xi[d][l] -= origin[d];
         }
     }
     return num;
 }
 
 /* Positions of particles s .. s + count - 1 relative to the centres of their cells, the image being the one nearest to
- * where it was at assign; adds their moments. In an octree they are of one leaf, `leaf`. Blocks come in their order,
- * up to particle end. */
+ * where it was at assign; adds their moments. centre: in cells from the origin; of leaves of several levels zero, as
+ * positions are taken from their own places. In an octree they are of one leaf, `leaf`. Blocks come in their order, up
+ * to particle end. */
 static void permute_block(const gmxfmm_plan*      plan,
                           const fmm_particle_set* p,
                           const void*             x,
@@ -227,8 +229,14 @@ static void permute_block(const gmxfmm_plan*      plan,
     /* a particle 100 cells from its own has no expansion; NaN fails the comparison too */
     const double edge  = fmm_is_adaptive(plan) ? fmm_leaf_edge(plan, leaf) : 1;
     const double limit = 100 * c->lambda * edge;
-    const int    num   = type == GMXFMM_DOUBLE ? load_block(plan, p, x, GMXFMM_DOUBLE, s, count, xi, q, reference, m)
-                                               : load_block(plan, p, x, GMXFMM_SINGLE, s, count, xi, q, reference, m);
+    double       from[3];
+    memcpy(from, c->origin, sizeof(from));
+    if (fmm_is_adaptive(plan))
+    {
+        fmm_leaf_centre(plan, leaf, from);
+    }
+    const int num = type == GMXFMM_DOUBLE ? load_block(plan, p, x, GMXFMM_DOUBLE, s, count, from, xi, q, reference, m)
+                                          : load_block(plan, p, x, GMXFMM_SINGLE, s, count, from, xi, q, reference, m);
     for (int d = 0; d < 3; d++)
     {
         n[d]       = c->n[d];
@@ -282,7 +290,7 @@ static void permute_block(const gmxfmm_plan*      plan,
     for (int d = 0; d < 3; d++)
     {
         sum.dipole[d]  = dipole[d];
-        sum.surface[d] = surface[d] + charge_sum * c->origin[d];
+        sum.surface[d] = surface[d] + charge_sum * from[d];
     }
     memcpy(sum.quadrupole, quadrupole, sizeof(quadrupole));
     sum.bad = bad;
@@ -309,8 +317,11 @@ static void permute_row(const gmxfmm_plan*      plan,
     int       s = p->cell_start[first], count = 0; /* of the block */
     for (int cell = first; cell < last; cell++)
     {
-        double place[3];
-        fmm_cell_centre(plan, cell, place);
+        double place[3] = {0, 0, 0};
+        if (!fmm_is_adaptive(plan))
+        {
+            fmm_cell_centre(plan, cell, place);
+        }
         while (s + count < p->cell_start[cell + 1])
         {
             const int left = p->cell_start[cell + 1] - s, now = left < c_block ? left : c_block;
