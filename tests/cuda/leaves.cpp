@@ -53,8 +53,8 @@ System halfInACluster(int n, double cluster = 1e-4)
     return s;
 }
 
-/* One ion a thousand lengths away from n others. */
-System withAnOutlier(int n)
+/* One ion so many lengths away from n others. */
+System withAnOutlier(int n, double away = 1000)
 {
     Random random(5);
     System s;
@@ -62,7 +62,7 @@ System withAnOutlier(int n)
     {
         addIon(&s, random.uniform(), random.uniform(), random.uniform());
     }
-    addIon(&s, 900, -300, 400);
+    addIon(&s, 0.9 * away, -0.3 * away, 0.4 * away);
     return s;
 }
 
@@ -291,7 +291,11 @@ TEST_P(CudaLeaves, HalfInACluster)
 
 TEST_P(CudaLeaves, WithAnOutlier)
 {
-    expectAgreement(withAnOutlier(4000), 6, 1);
+    for (double away : {1e3, 1e6, 1e8})
+    {
+        SCOPED_TRACE(away);
+        expectAgreement(withAnOutlier(4000, away), 6, 1);
+    }
 }
 
 TEST_P(CudaLeaves, PlummerSphere)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Open systems in any proportion: distances from 1e-12 of the extent on, against sums over all pairs in long double. */
+#include <array>
 #include <cmath>
+#include <set>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -307,13 +310,11 @@ TEST_P(Uneven, ForcesEnergyAndVirial)
 /* The near set of a particle: not the whole of a cluster, but for those that are beside it. */
 TEST_P(Uneven, NearListsStayShort)
 {
-    if (asked(1e-2).device == GMXFMM_CUDA)
-    {
-        GTEST_SKIP() << "on a GPU all leaves are of one level";
-    }
-    const int    n = 40000;
-    const System s = system(n, 6);
-    Plan         plan(s, asked(1e-2));
+    const int      n = 40000;
+    const System   s = system(n, 6);
+    gmxfmm_options o = asked(1e-2);
+    o.device         = GMXFMM_CPU; /* they are counted there */
+    Plan plan(s, o);
     EXPECT_LT(plan.info().near_particles, 0.2 * n) << "depth " << plan.info().depth;
 }
 
@@ -501,6 +502,180 @@ TEST(ProportionsInSingle, StronglyScreened)
     }
 }
 
+namespace
+{
+
+/* Charges in [-1, 1) in a cube of edge 1; and so many edges away one alone, or half of them
+ * in a cube that is 1e-5 of this distance long. All are floats, and no two at one place. */
+System remote(int n, double ratio, bool cluster, std::uint64_t seed)
+{
+    System                         s;
+    Random                         random(seed);
+    std::set<std::array<float, 3>> taken;
+    while (static_cast<int>(s.size()) < n)
+    {
+        const bool           away = cluster ? static_cast<int>(s.size()) >= n / 2 : static_cast<int>(s.size()) == n - 1;
+        const double         edge = away ? 1e-5 * ratio : 1;
+        const Vec3           from = away ? Vec3{ratio, -0.3 * ratio, 0.1 * ratio} : Vec3{0, 0, 0};
+        std::array<float, 3> x;
+        for (std::size_t d = 0; d < 3; d++)
+        {
+            x[d] = static_cast<float>(from[d] + 0.5 * edge * random.centred());
+        }
+        if (taken.insert(x).second)
+        {
+            const double q = static_cast<float>(random.centred());
+            s.add({static_cast<double>(x[0]), static_cast<double>(x[1]), static_cast<double>(x[2])}, q);
+        }
+    }
+    return s;
+}
+
+/* Forces by a plan with arrays of floats. */
+std::vector<double> forcesOfFloats(const System& s, gmxfmm_options o)
+{
+    std::vector<float> x(s.x.begin(), s.x.end()), q(s.q.begin(), s.q.end()), f(x.size());
+    gmxfmm_output      output = sized<gmxfmm_output>();
+    o.array_type              = GMXFMM_SINGLE;
+    output.force              = f.data();
+    gmxfmm_plan* plan         = createOrSkip(o, static_cast<std::int64_t>(s.size()), nullptr);
+    EXPECT_EQ(gmxfmm_set_charges(plan, static_cast<std::int64_t>(s.size()), q.data()), GMXFMM_OK);
+    EXPECT_EQ(gmxfmm_assign(plan, x.data()), GMXFMM_OK) << gmxfmm_message(plan);
+    EXPECT_EQ(gmxfmm_execute(plan, x.data(), &output), GMXFMM_OK) << gmxfmm_message(plan);
+    gmxfmm_destroy(plan);
+    return std::vector<double>(f.begin(), f.end());
+}
+
+/* Octrees of systems a part of which is so many edges of the rest away. */
+class Remote : public testing::TestWithParam<double>
+{
+  protected:
+    static gmxfmm_options asked(double accuracy, gmxfmm_precision precision = GMXFMM_DOUBLE)
+    {
+        gmxfmm_options o = open(accuracy, precision);
+        o.m2l            = GMXFMM_M2L_ROTATION;
+        return o;
+    }
+    /* Of both parts, relative to their own RMS. */
+    static void
+    expectBoth(const std::vector<double>& force, const std::vector<double>& exact, std::size_t near, double accuracy)
+    {
+        EXPECT_LE(errorOf(force, exact, 0, near), accuracy);
+        EXPECT_LE(errorOf(force, exact, near, exact.size() / 3 - near), accuracy);
+    }
+    /* In both precisions, of a system whose first `near` charges are in the cube. */
+    static void expectForces(const System& s, std::size_t near)
+    {
+        const Solution exact = exactSum(s);
+        const double   most  = std::fmax(std::fabs(exact.energy), maxDifference(exact.virial, Mat3{}));
+        for (double accuracy : {1e-3, 1e-6, 1e-9})
+        {
+            SCOPED_TRACE(accuracy);
+            const Result r = solve(s, asked(accuracy));
+            expectBoth(r.force, exact.force, near, accuracy);
+            EXPECT_LE(std::fabs(r.energy - exact.energy), accuracy * most);
+            EXPECT_LE(maxDifference(r.virial, exact.virial), accuracy * most);
+        }
+        expectBoth(forcesOfFloats(s, asked(1e-5, GMXFMM_SINGLE)), exact.force, near, 1e-5);
+    }
+};
+
+} // namespace
+
+TEST_P(Remote, OneParticle)
+{
+    expectForces(remote(2000, GetParam(), false, 13), 1999);
+}
+
+TEST_P(Remote, ClusterOfAnotherSize)
+{
+    expectForces(remote(2000, GetParam(), true, 14), 1000);
+}
+
+/* Doubles alone have places for both. */
+TEST_P(Remote, ClusterOfTheSameSize)
+{
+    System s;
+    Random random(15);
+    for (int i = 0; i < 2000; i++)
+    {
+        s.add({(i < 1000 ? 0 : GetParam()) + random.uniform(), random.uniform(), random.uniform()}, random.centred());
+    }
+    expectBoth(solve(s, asked(1e-7)).force, exactSum(s).force, 1000, 1e-7);
+}
+
+/* Targets far away, among the charges, and between. What is exact: charges that are zero there. */
+TEST_P(Remote, Targets)
+{
+    const System        s   = remote(2000, GetParam(), false, 16);
+    System              all = s;
+    Random              random(17);
+    std::vector<double> places;
+    for (int i = 0; i < 103; i++)
+    {
+        const double far = i == 100 ? 1.1 * GetParam() : i == 101 ? 0.4 * GetParam() : i == 102 ? -30 : 0;
+        const Vec3   x   = {far + 0.5 * random.centred(), 0.5 * random.centred(), 0.5 * random.centred()};
+        places.insert(places.end(), x.begin(), x.end());
+        all.add(x, 0);
+    }
+    const double        accuracy = 1e-6;
+    Plan                plan(s, asked(accuracy));
+    std::vector<double> field(places.size());
+    gmxfmm_output       output = sized<gmxfmm_output>();
+    output.field               = field.data();
+    ASSERT_EQ(gmxfmm_set_targets(plan.get(), 103, places.data()), GMXFMM_OK);
+    ASSERT_EQ(gmxfmm_assign(plan.get(), s.x.data()), GMXFMM_OK) << gmxfmm_message(plan.get());
+    ASSERT_EQ(gmxfmm_execute(plan.get(), s.x.data(), &output), GMXFMM_OK) << gmxfmm_message(plan.get());
+    const std::vector<double> fields = exactSum(all).field, exact(fields.end() - 309, fields.end());
+    EXPECT_LE(errorOf(field, exact, 0, 100), accuracy);
+    for (std::size_t i = 100; i < 103; i++)
+    {
+        EXPECT_LE(errorOf(field, exact, i, 1), accuracy) << i;
+    }
+}
+
+/* Near pairs are those of a compact system, and not all of them. */
+TEST_P(Remote, NearListsStayShort)
+{
+    const int n = 40000;
+    for (bool cluster : {false, true})
+    {
+        const System   s = remote(n, GetParam(), cluster, 18);
+        gmxfmm_options o = asked(1e-2);
+        o.order          = 6;
+        o.separation     = 1;
+        o.device         = GMXFMM_CPU; /* they are counted there */
+        Plan plan(s, o);
+        EXPECT_LT(plan.info().near_particles, 0.1 * n) << "depth " << plan.info().depth;
+        EXPECT_GT(plan.info().num_cells, 200);
+        EXPECT_LT(plan.info().num_cells, n);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(,
+                         Remote,
+                         testing::Values(1e3, 1e6, 1e7, 1e8),
+                         [](const testing::TestParamInfo<double>& ratio)
+                         { return "Ratio1e" + std::to_string(std::lround(std::log10(ratio.param))); });
+
+/* Farther away than levels go the rest is one leaf, and its pairs are near ones: slow, and exact. */
+TEST(RemoteBeyondLevels, IsRight)
+{
+    for (double ratio : {1e10, 1e12, 1e30, 1e60})
+    {
+        SCOPED_TRACE(ratio);
+        System s                        = remote(1000, 1, false, 19);
+        s.x[2997]                       = ratio;
+        const std::vector<double> exact = exactSum(s).force;
+        for (gmxfmm_m2l m2l : {GMXFMM_M2L_ROTATION, GMXFMM_M2L_AUTO})
+        {
+            gmxfmm_options o = open(1e-9);
+            o.m2l            = m2l;
+            EXPECT_LE(errorOf(solve(s, o).force, exact, 0, 999), 1e-9);
+        }
+    }
+}
+
 /* Floats in single precision, whose differences are exact as well: 1e-5 is what rounding leaves of such forces. */
 TEST(ProportionsInSingle, FloatsOfAnySize)
 {
@@ -509,20 +684,8 @@ TEST(ProportionsInSingle, FloatsOfAnySize)
     {
         x = static_cast<float>(x);
     }
-    const Solution     exact = exactSum(s);
-    std::vector<float> x(s.x.begin(), s.x.end()), q(s.q.begin(), s.q.end()), f(x.size());
-    gmxfmm_options     o      = open(1e-5, GMXFMM_SINGLE);
-    gmxfmm_output      output = sized<gmxfmm_output>();
-    gmxfmm_plan*       plan   = nullptr;
-    char               text[512];
-    o.array_type = GMXFMM_SINGLE;
-    output.force = f.data();
-    ASSERT_EQ(gmxfmm_create(&plan, &o, static_cast<int64_t>(s.size()), nullptr, text, sizeof(text)), GMXFMM_OK) << text;
-    EXPECT_EQ(gmxfmm_set_charges(plan, static_cast<int64_t>(s.size()), q.data()), GMXFMM_OK);
-    EXPECT_EQ(gmxfmm_assign(plan, x.data()), GMXFMM_OK) << gmxfmm_message(plan);
-    EXPECT_EQ(gmxfmm_execute(plan, x.data(), &output), GMXFMM_OK) << gmxfmm_message(plan);
-    gmxfmm_destroy(plan);
-    const std::vector<double> force(f.begin(), f.end());
+    const Solution            exact = exactSum(s);
+    const std::vector<double> force = forcesOfFloats(s, open(1e-5, GMXFMM_SINGLE));
     for (std::size_t cube = 0; cube < 3; cube++)
     {
         EXPECT_LE(errorOf(force, exact.force, 100 * cube, 100), 1e-5) << cube;
