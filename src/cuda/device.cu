@@ -186,6 +186,11 @@ gmxfmm_status fmm_device_set_first_share(gmxfmm_plan* plan, double share)
 void fmm_device_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
 {
     const DeviceParts* parts = plan->device->parts;
+    const DeviceTree*  tree  = &plan->device->tree;
+    if (plan->domain.tree != NULL)
+    {
+        info->num_cells = fmm_is_adaptive(plan) ? tree->leaves.num : tree->level[plan->domain.tree->depth].num;
+    }
     info->shares[0] = info->far_shares[0] = 1;
     if (parts != NULL)
     {

@@ -81,7 +81,7 @@ extern "C"
     gmxfmm_status
     fmm_device_enqueue(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, void* stream);
 
-    /* Devices, and their shares of the near field. */
+    /* Leaves of an octree; devices, and their shares of the near field. */
     void fmm_device_get_info(const gmxfmm_plan* plan, gmxfmm_info* info);
 
 #ifdef __cplusplus

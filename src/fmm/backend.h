@@ -87,7 +87,7 @@ typedef struct fmm_backend
      * what the options leave automatic; 0: its settings stay. NULL: it does not. */
     void (*measure_again)(gmxfmm_plan* plan, double accuracy);
 
-    /* Adds what plan.c does not know of; NULL: nothing. */
+    /* Adds what plan.c does not know of, such as the leaves of an octree; NULL: nothing. */
     void (*get_info)(const gmxfmm_plan* plan, gmxfmm_info* info);
 
     /* These on the caller's stream with arrays of the device, without waiting; what a step in a new box needs, ahead

@@ -302,6 +302,12 @@ gmxfmm_status fmm_domain_make_cells(gmxfmm_plan* plan, int order)
                                                       d->grid[0], d->grid[1], d->grid[2]);
 }
 
+gmxfmm_status fmm_domain_make_lists(gmxfmm_plan* plan, int to_parent, int truncate, int order)
+{
+    const gmxfmm_status status = fmm_tree_lists(plan->domain.tree, &plan->domain.cells, to_parent, truncate, order);
+    return status == GMXFMM_OK ? status : fmm_fail(plan, status, "out of memory for interaction lists");
+}
+
 void fmm_domain_without_cells(gmxfmm_plan* plan)
 {
     plan->domain.cells_version = plan->domain.near_version = plan->domain.version;
@@ -323,39 +329,15 @@ int fmm_domain_keep_near(gmxfmm_plan* plan)
     return d->near_version == d->version;
 }
 
-static void free_tree(gmxfmm_plan* plan)
-{
-    fmm_tree* tree = plan->domain.tree;
-    if (tree == NULL)
-    {
-        return;
-    }
-    for (int l = 0; l <= FMM_MAX_LEVEL; l++)
-    {
-        fmm_level* level     = &tree->level[l];
-        void*      pointer[] = {level->at,        level->parent, level->child, level->near,
-                                level->multipole, level->local,  level->leaves};
-        for (size_t i = 0; i < sizeof(pointer) / sizeof(pointer[0]); i++)
-        {
-            free(pointer[i]);
-            plan->bytes -= level->capacity[i];
-        }
-    }
-    fmm_leaves* leaves    = &tree->leaves;
-    void*       pointer[] = {leaves->level, leaves->cell, leaves->by_level, leaves->near_start, leaves->near};
-    for (size_t i = 0; i < sizeof(pointer) / sizeof(pointer[0]); i++)
-    {
-        free(pointer[i]);
-        plan->bytes -= leaves->capacity[i];
-    }
-    fmm_tree_lists_free(tree);
-    free(tree);
-    plan->domain.tree = NULL;
-}
-
 void fmm_domain_free(gmxfmm_plan* plan)
 {
-    free_tree(plan);
-    fmm_cells_free(&plan->domain.cells);
-    fmm_cells_free(&plan->domain.root_cells);
+    fmm_domain* d = &plan->domain;
+    if (d->tree != NULL)
+    {
+        fmm_tree_lists_free(d->tree);
+        free(d->tree);
+        d->tree = NULL;
+    }
+    fmm_cells_free(&d->cells);
+    fmm_cells_free(&d->root_cells);
 }

@@ -50,6 +50,10 @@ gmxfmm_status fmm_domain_check_tree(gmxfmm_plan* plan, const double* box);
  * order. Errors: MEMORY, UNSUPPORTED. */
 gmxfmm_status fmm_domain_make_cells(gmxfmm_plan* plan, int order);
 
+/* The octree's interaction lists for these cells and that order; to_parent, truncate: as the options. Errors: MEMORY.
+ */
+gmxfmm_status fmm_domain_make_lists(gmxfmm_plan* plan, int to_parent, int truncate, int order);
+
 /* For a method that has none: particles are assigned to the domain as it is. */
 void fmm_domain_without_cells(gmxfmm_plan* plan);
 

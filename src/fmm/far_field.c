@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "fmm/backend.h"
-#include "fmm/math/harmonics.h"
+#include "fmm/domain.h"
 #include "fmm/state.h"
 #include "fmm/status.h"
 
@@ -28,20 +28,6 @@ void fmm_far_free(gmxfmm_plan* plan)
     plan->far.arrays       = 0;
 }
 
-/* What an octree needs beside its levels, which follow the particles. */
-static gmxfmm_status make_lists(gmxfmm_plan* plan)
-{
-    fmm_tree* tree     = plan->domain.tree;
-    tree->num_coef     = harm_size(plan->far.order);
-    tree->num_near     = plan->domain.cells.num_near;
-    const int given    = plan->options.m2l_truncate;
-    const int truncate = given != GMXFMM_AUTO ? given : plan->far.m2l == GMXFMM_M2L_ROTATION;
-    fmm_tree_lists_free(tree);
-    const gmxfmm_status status = fmm_tree_lists(tree, &plan->domain.cells, plan->domain.separation,
-                                                plan->options.m2l_to_parent, truncate, plan->far.order);
-    return status == GMXFMM_OK ? status : fmm_fail(plan, status, "out of memory for interaction lists");
-}
-
 static fmm_far_key key_of(const gmxfmm_plan* plan)
 {
     const int*        n   = fmm_convolved(plan)->n;
@@ -58,9 +44,16 @@ static int same_key(const fmm_far_key* a, const fmm_far_key* b)
 /* Arrays of the grid, or the operators of the octree. */
 static gmxfmm_status make_arrays(gmxfmm_plan* plan, const fmm_far_key* key)
 {
+    const gmxfmm_options* o        = &plan->options;
+    const int             auto_cut = plan->far.m2l == GMXFMM_M2L_ROTATION;
+    gmxfmm_status         status   = GMXFMM_OK;
     fmm_far_free(plan);
-    gmxfmm_status status = plan->domain.tree != NULL ? make_lists(plan) : GMXFMM_OK;
-    status               = status == GMXFMM_OK ? plan->backend->set_grid(plan) : status;
+    if (plan->domain.tree != NULL)
+    {
+        const int truncate = o->m2l_truncate != GMXFMM_AUTO ? o->m2l_truncate : auto_cut;
+        status             = fmm_domain_make_lists(plan, o->m2l_to_parent, truncate, plan->far.order);
+    }
+    status = status == GMXFMM_OK ? plan->backend->set_grid(plan) : status;
     if (status != GMXFMM_OK)
     {
         fmm_far_free(plan);

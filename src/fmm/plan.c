@@ -638,11 +638,11 @@ int64_t gmxfmm_graph_version(const gmxfmm_plan* plan)
 }
 
 /* Mean number of particles near one that are spread evenly; near sets reach beyond an open system. */
-static double near_particles(const gmxfmm_plan* plan)
+static double near_particles(const gmxfmm_plan* plan, int leaves)
 {
     const fmm_domain* d     = &plan->domain;
     const int         found = d->tree != NULL && fmm_is_assigned(plan);
-    const double      cells = found ? fmm_num_cells(plan) : (double)d->grid[0] * d->grid[1] * d->grid[2];
+    const double      cells = found ? leaves : (double)d->grid[0] * d->grid[1] * d->grid[2];
     const double      n     = (double)(plan->charges.q != NULL ? plan->particles.n : plan->expected);
     const double      near  = cells > 0 ? n / cells * d->cells.num_near : 0;
     return fmm_is_periodic(plan) ? near : fmin(near, n);
@@ -669,37 +669,43 @@ gmxfmm_status gmxfmm_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
     {
         return GMXFMM_ERROR_OPTION;
     }
-    const size_t      size    = info->size;
-    const fmm_domain* d       = &plan->domain;
-    const int         nothing = plan->particles.n + plan->particles.num_targets == 0;
-    *info                     = plan->info;
-    info->size                = size;
-    info->num_particles       = plan->particles.n;
-    info->method              = plan->options.method;
-    info->precision           = plan->options.precision;
-    info->m2l                 = plan->far.m2l;
-    info->order               = plan->far.order;
-    info->depth               = fmm_depth(plan);
-    info->num_cells           = d->tree != NULL && nothing ? 0 : fmm_num_cells(plan);
-    info->separation          = d->separation;
-    info->num_near_cells      = d->cells.num_near;
-    info->near_particles      = near_particles(plan);
-    info->near_range          = near_range(plan);
-    info->predicted_error     = plan->far.predicted_error;
-    info->measured_error      = fmm_measured_error(plan);
-    info->num_threads         = plan->num_threads;
-    info->simd                = plan->backend->device == GMXFMM_CPU ? fmm_simd_level_name(plan->level) : "";
-    info->num_devices         = plan->backend->device == GMXFMM_CPU ? 0 : 1;
-    info->devices[0]          = plan->options.device_id;
-    info->devices_note        = "";
-    info->bytes               = plan->bytes;
-    info->zero_forces         = isfinite(info->measured_error) && plan->measured.zero_forces;
+    const size_t      size = info->size;
+    const fmm_domain* d    = &plan->domain;
+    *info                  = plan->info;
+    info->size             = size;
+    info->num_particles    = plan->particles.n;
+    info->method           = plan->options.method;
+    info->precision        = plan->options.precision;
+    info->m2l              = plan->far.m2l;
+    info->order            = plan->far.order;
+    info->depth            = fmm_depth(plan);
+    info->num_cells        = d->cells.num_cells;
+    info->separation       = d->separation;
+    info->num_near_cells   = d->cells.num_near;
+    info->near_range       = near_range(plan);
+    info->predicted_error  = plan->far.predicted_error;
+    info->measured_error   = fmm_measured_error(plan);
+    info->num_threads      = plan->num_threads;
+    info->simd             = plan->backend->device == GMXFMM_CPU ? fmm_simd_level_name(plan->level) : "";
+    info->num_devices      = plan->backend->device == GMXFMM_CPU ? 0 : 1;
+    info->devices[0]       = plan->options.device_id;
+    info->devices_note     = "";
+    info->bytes            = plan->bytes;
+    info->zero_forces      = isfinite(info->measured_error) && plan->measured.zero_forces;
     memcpy(info->extent, plan->tuning.extent, sizeof(info->extent));
     memcpy(info->grid, d->grid, sizeof(info->grid));
     fmm_frame_order_back(plan, info->grid);
     if (plan->backend->get_info != NULL)
     {
         plan->backend->get_info(plan, info);
+    }
+    if (info->near_particles == 0)
+    {
+        info->near_particles = near_particles(plan, info->num_cells);
+    }
+    if (d->tree != NULL && plan->particles.n + plan->particles.num_targets == 0)
+    {
+        info->num_cells = 0;
     }
     return GMXFMM_OK;
 }

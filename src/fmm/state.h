@@ -256,13 +256,4 @@ static inline int fmm_depth(const gmxfmm_plan* plan)
     return plan->domain.tree != NULL ? plan->domain.tree->depth : -1;
 }
 
-/* Cells that there are, or occupied leaves of an octree. */
-static inline int fmm_num_cells(const gmxfmm_plan* plan)
-{
-    const fmm_tree* tree = plan->domain.tree;
-    return tree == NULL     ? plan->domain.cells.num_cells
-           : tree->most > 0 ? tree->leaves.num
-                            : tree->level[tree->depth].num;
-}
-
 #endif

@@ -19,7 +19,8 @@
 
 extern "C"
 {
-#include "fmm/state.h"
+#define restrict __restrict
+#include "fmm/cpu/state.h"
 
     /* fmm/cpu/octree/operators.h, as the linker has it (fmm/math/names.h) */
     void fmm_m2l_d(gmxfmm_plan* plan, int level, double* strain);
@@ -104,10 +105,10 @@ template <class R>
 Strain m2lOnHost(const gmxfmm_plan& plan, int l)
 {
     const fmm_tree&     tree  = *plan.domain.tree;
-    const fmm_level &   upper = tree.level[l - 1], &lower = tree.level[l];
+    const fmm_level &   upper = plan.cpu->level[l - 1], &lower = plan.cpu->level[l];
     const HostTables<R> tables(plan);
-    const auto          m = converted<R>(lower.multipole, static_cast<std::size_t>(tree.num_coef) * lower.stride);
-    Strain              strain{};
+    const auto m = converted<R>(lower.multipole, static_cast<std::size_t>(harm_size(plan.far.order)) * lower.stride);
+    Strain     strain{};
     for (int target = 0, slab = 0; target < lower.num; target++)
     {
         while (target >= lower.slab[slab + 1])
@@ -142,9 +143,9 @@ template <class R>
 Strain l2lOnHost(const gmxfmm_plan& plan, int l)
 {
     const fmm_tree&     tree  = *plan.domain.tree;
-    const fmm_level &   upper = tree.level[l], &lower = tree.level[l + 1];
+    const fmm_level &   upper = plan.cpu->level[l], &lower = plan.cpu->level[l + 1];
     const HostTables<R> tables(plan);
-    const auto          n     = static_cast<std::size_t>(tree.num_coef);
+    const auto          n     = static_cast<std::size_t>(harm_size(plan.far.order));
     const auto          m     = converted<R>(lower.multipole, n * lower.stride);
     const auto          local = converted<R>(upper.local, n * upper.stride);
     const double *      s     = &tables.strain[strain_child_at(tree.num_vectors)],
@@ -205,9 +206,8 @@ class Device
         EXPECT_EQ(fmm_octree_create(&operators_, plan.domain.tree, &plan.domain.cells, plan.far.order,
                                     sizeof(R) == sizeof(double)),
                   GMXFMM_OK);
-        EXPECT_EQ(
-            fmm_octree_reserve(operators_, GMXFMM_M2L_NAIVE, plan.domain.tree->level[plan.domain.tree->depth].num),
-            GMXFMM_OK);
+        EXPECT_EQ(fmm_octree_reserve(operators_, GMXFMM_M2L_NAIVE, plan.cpu->level[plan.domain.tree->depth].num),
+                  GMXFMM_OK);
         strain_ = memory_.put(Strain{}.data(), 6);
     }
     ~Device()
@@ -242,10 +242,10 @@ class Device
     /* A level as the host has it now. */
     fmm_octree_level level(int l)
     {
-        const fmm_level& h     = plan_.domain.tree->level[l];
+        const fmm_level& h     = plan_.cpu->level[l];
         const auto       cells = static_cast<std::size_t>(h.num) + 1,
                    near        = static_cast<std::size_t>(plan_.domain.tree->num_near),
-                   size        = static_cast<std::size_t>(plan_.domain.tree->num_coef) * h.stride;
+                   size        = static_cast<std::size_t>(harm_size(plan_.far.order)) * h.stride;
         fmm_octree_level d     = {};
         d.num                  = h.num;
         d.stride               = h.stride;

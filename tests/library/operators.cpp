@@ -162,7 +162,7 @@ struct Tree
 
     const fmm_level& level(int l) const
     {
-        return plan->domain.tree->level[l];
+        return plan->cpu->level[l];
     }
     int depth() const
     {

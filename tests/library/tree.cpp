@@ -103,7 +103,7 @@ TEST_P(Tree, ParticlesAreInTheirLeavesAndLeavesInSlabs)
     const auto&     p      = *plan.get();
     const auto&     placed = p.cpu->sources;
     const fmm_tree& tree   = *p.domain.tree;
-    const auto&     leaves = tree.level[tree.depth];
+    const auto&     leaves = p.cpu->level[tree.depth];
     ASSERT_EQ(tree.depth, GetParam().depth);
     std::vector<int> seen(s.size(), 0);
     for (int c = 0; c < leaves.num; c++)
@@ -124,7 +124,7 @@ TEST_P(Tree, ParticlesAreInTheirLeavesAndLeavesInSlabs)
     EXPECT_EQ(seen, std::vector<int>(s.size(), 1));
     for (int l = 1; l <= tree.depth; l++)
     {
-        const fmm_level& level = tree.level[l];
+        const fmm_level& level = p.cpu->level[l];
         EXPECT_EQ(level.slab[0], 0);
         EXPECT_EQ(level.slab[8], level.num);
         for (int o = 0; o < 8; o++)
@@ -149,7 +149,7 @@ TEST_P(Tree, RelationsAreThoseOfPlaces)
     const fmm_tree& tree = *p.domain.tree;
     for (int l = 0; l <= tree.depth; l++)
     {
-        const fmm_level& level = tree.level[l];
+        const fmm_level& level = p.cpu->level[l];
         const auto       cells = cellsByPlace(level);
         ASSERT_EQ(static_cast<int>(cells.size()), level.num) << "a cell stands twice";
         for (int c = 0; c < level.num; c++)
@@ -169,7 +169,7 @@ TEST_P(Tree, RelationsAreThoseOfPlaces)
             }
             if (l > 0)
             {
-                const fmm_level& upper = tree.level[l - 1];
+                const fmm_level& upper = p.cpu->level[l - 1];
                 EXPECT_EQ(placeOf(upper, level.parent[c]), (Place{at[0] >> 1, at[1] >> 1, at[2] >> 1}));
                 EXPECT_EQ(upper.child[8 * level.parent[c] + 4 * (at[0] & 1) + 2 * (at[1] & 1) + (at[2] & 1)], c);
             }
@@ -194,10 +194,10 @@ TEST_P(Tree, EveryPairIsMetOnce)
     std::vector<std::vector<std::uint64_t>> weight, received;
     for (int l = 0; l <= tree.depth; l++)
     {
-        weight.emplace_back(tree.level[l].num + 1, 0);
-        received.emplace_back(tree.level[l].num + 1, 0);
+        weight.emplace_back(p.cpu->level[l].num + 1, 0);
+        received.emplace_back(p.cpu->level[l].num + 1, 0);
     }
-    for (int c = 0; c < tree.level[tree.depth].num; c++)
+    for (int c = 0; c < p.cpu->level[tree.depth].num; c++)
     {
         weight[static_cast<std::size_t>(tree.depth)][static_cast<std::size_t>(c)] = random();
     }
@@ -205,14 +205,14 @@ TEST_P(Tree, EveryPairIsMetOnce)
     { return v[static_cast<std::size_t>(l)][static_cast<std::size_t>(c)]; };
     for (int l = tree.depth; l > 0; l--)
     {
-        for (int c = 0; c < tree.level[l].num; c++)
+        for (int c = 0; c < p.cpu->level[l].num; c++)
         {
-            at(weight, l - 1, tree.level[l].parent[c]) += at(weight, l, c);
+            at(weight, l - 1, p.cpu->level[l].parent[c]) += at(weight, l, c);
         }
     }
     for (int l = 1; l <= tree.depth; l++)
     {
-        const fmm_level &level = tree.level[l], &upper = tree.level[l - 1];
+        const fmm_level &level = p.cpu->level[l], &upper = p.cpu->level[l - 1];
         for (int c = 0; c < level.num; c++)
         {
             const int octant = 4 * (level.at[c][0] & 1) + 2 * (level.at[c][1] & 1) + (level.at[c][2] & 1);
@@ -235,23 +235,23 @@ TEST_P(Tree, EveryPairIsMetOnce)
     }
     for (int l = 1; l <= tree.depth; l++)
     {
-        for (int c = 0; c < tree.level[l].num; c++)
+        for (int c = 0; c < p.cpu->level[l].num; c++)
         {
-            at(received, l, c) += at(received, l - 1, tree.level[l].parent[c]);
+            at(received, l, c) += at(received, l - 1, p.cpu->level[l].parent[c]);
         }
     }
-    const fmm_level& leaves = tree.level[tree.depth];
+    const fmm_level& leaves = p.cpu->level[tree.depth];
     for (int c = 0; c < leaves.num; c++)
     {
         int root = c;
         for (int l = tree.depth; l > 0; l--)
         {
-            root = tree.level[l].parent[root];
+            root = p.cpu->level[l].parent[root];
         }
         std::uint64_t expected = 0, near = 0;
         for (int o = 0; o < tree.num_near; o++)
         {
-            expected += at(weight, 0, tree.level[0].near[root * tree.num_near + o]);
+            expected += at(weight, 0, p.cpu->level[0].near[root * tree.num_near + o]);
             near += at(weight, tree.depth, leaves.near[c * tree.num_near + o]);
         }
         ASSERT_EQ(at(received, tree.depth, c) + near, expected) << "leaf " << c;
@@ -334,7 +334,7 @@ TEST(LeavesOfSeveralLevels, AreDividedWherePairsAreMany)
     Plan              plan(s, openTree(1));
     const auto&       p      = *plan.get();
     const fmm_tree&   tree   = *p.domain.tree;
-    const fmm_leaves& leaves = tree.leaves;
+    const fmm_leaves& leaves = p.cpu->leaves;
     ASSERT_GT(tree.most, 0);
     std::vector<std::map<Place, double>> held(static_cast<std::size_t>(tree.depth) + 1); /* by cells of each level */
     for (std::size_t i = 0; i < s.size(); i++)
@@ -364,11 +364,11 @@ TEST(LeavesOfSeveralLevels, AreDividedWherePairsAreMany)
     int few = 0;
     for (int l = 1; l < tree.depth; l++)
     {
-        for (int c = 0; c < tree.level[l].num; c++)
+        for (int c = 0; c < p.cpu->level[l].num; c++)
         {
-            const Place at     = placeOf(tree.level[l], c);
-            const int   first  = tree.level[l].leaves[c][0];
-            const bool  isLeaf = tree.level[l].leaves[c][1] == first + 1 && leaves.level[first] == l;
+            const Place at     = placeOf(p.cpu->level[l], c);
+            const int   first  = p.cpu->level[l].leaves[c][0];
+            const bool  isLeaf = p.cpu->level[l].leaves[c][1] == first + 1 && leaves.level[first] == l;
             EXPECT_EQ(pairs(l, at) <= tree.most, isLeaf) << "level " << l << ", cell " << c;
             few += !isLeaf &&
                    held[static_cast<std::size_t>(l)][at] * held[static_cast<std::size_t>(l)][at] < 0.1 * tree.most;
@@ -609,9 +609,9 @@ void expectTheSameByItems(const gmxfmm_plan& p, const std::vector<double>& x, co
     for (int l = 0; l <= tree.depth; l++)
     {
         std::set<Place> cells, expected;
-        for (int c = 0; c < tree.level[l].num; c++)
+        for (int c = 0; c < p.cpu->level[l].num; c++)
         {
-            expected.insert(placeOf(tree.level[l], c));
+            expected.insert(placeOf(p.cpu->level[l], c));
         }
         for (const ByItems::Cell& cell : found.cell)
         {
@@ -626,7 +626,7 @@ void expectTheSameByItems(const gmxfmm_plan& p, const std::vector<double>& x, co
     }
     expectOrder(found);
     expectLinks(found, p.domain.cells);
-    ASSERT_EQ(found.leaves.size(), static_cast<std::size_t>(tree.leaves.num));
+    ASSERT_EQ(found.leaves.size(), static_cast<std::size_t>(p.cpu->leaves.num));
     std::vector<fmm_key_range> held;
     std::size_t                leaf = 0;
     for (const int c : found.leaves)
@@ -651,10 +651,10 @@ void expectTheSameByItems(const gmxfmm_plan& p, const std::vector<double>& x, co
             EXPECT_EQ(range.end[1], p.cpu->targets.cell_start[leaf + 1]);
         }
         ByItems::Runs runs;
-        for (int k = tree.leaves.near_start[leaf]; k < tree.leaves.near_start[leaf + 1]; k++)
+        for (int k = p.cpu->leaves.near_start[leaf]; k < p.cpu->leaves.near_start[leaf + 1]; k++)
         {
-            const int begin = p.cpu->sources.cell_start[tree.leaves.near[k][0]],
-                      end   = p.cpu->sources.cell_start[tree.leaves.near[k][1]];
+            const int begin = p.cpu->sources.cell_start[p.cpu->leaves.near[k][0]],
+                      end   = p.cpu->sources.cell_start[p.cpu->leaves.near[k][1]];
             if (end > begin)
             {
                 runs.emplace_back(begin, end);
@@ -668,7 +668,7 @@ void expectTheSameByItems(const gmxfmm_plan& p, const std::vector<double>& x, co
     {
         for (int s = 0; s < found.keys.num[set]; s++)
         {
-            const int c = fmm_leaf_of(held.data(), tree.leaves.num, set, s);
+            const int c = fmm_leaf_of(held.data(), p.cpu->leaves.num, set, s);
             EXPECT_TRUE(held[static_cast<std::size_t>(c)].begin[set] <= s &&
                         s < held[static_cast<std::size_t>(c)].end[set]);
         }
@@ -700,7 +700,7 @@ TEST(LeavesOfSeveralLevels, AreFoundFromItems)
             p.tuning.target_edge = 1e-9; /* so many levels as there can be */
             plan.assign(s.x);
             ASSERT_EQ(p.domain.tree->depth, FMM_MAX_LEVEL);
-            ASSERT_GT(p.domain.tree->leaves.num, 20);
+            ASSERT_GT(p.cpu->leaves.num, 20);
             expectTheSameByItems(p, s.x, {});
             const System targets = droplet(500, 2, 9);
             ASSERT_EQ(gmxfmm_set_targets(&p, static_cast<std::int64_t>(targets.size()), targets.x.data()), GMXFMM_OK);

@@ -55,8 +55,7 @@ class Level
         {
             throw std::runtime_error("no memory for cells");
         }
-        tree.num_near = cells.num_near;
-        if (fmm_tree_lists(&tree, &cells, ws, 0, truncate, order) != GMXFMM_OK)
+        if (fmm_tree_lists(&tree, &cells, 0, truncate, order) != GMXFMM_OK)
         {
             throw std::runtime_error("no memory for lists");
         }

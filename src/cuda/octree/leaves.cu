@@ -629,7 +629,6 @@ gmxfmm_status fmm_cuda_find_leaves(gmxfmm_plan* plan, const void* x, cudaStream_
     FMM_TRY(reserve_cells(plan));
     FMM_TRY(make_cells(plan, stream));
     FMM_TRY(make_leaves(plan, stream));
-    plan->domain.tree->leaves.num = plan->device->tree.leaves.num;
     return make_runs(plan, stream);
 }
 

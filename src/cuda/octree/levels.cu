@@ -442,6 +442,5 @@ gmxfmm_status fmm_cuda_tree_assign(gmxfmm_plan* plan, cudaStream_t stream)
     find_leaf_cells<<<blocks_for(g.num, c_threads), c_threads, 0, stream>>>(
         g, make_geometry(plan), tree->index[depth].as<int>(), tree->leaf_cell.as<int>());
     FMM_CUDA(plan, cudaGetLastError());
-    plan->domain.tree->level[depth].num = tree->level[depth].num;
     return reserve_scratch(plan, most);
 }

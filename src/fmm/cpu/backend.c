@@ -140,6 +140,8 @@ static void destroy(gmxfmm_plan* plan)
     {
         fmm_particle_set_free(plan, &plan->cpu->sources);
         fmm_particle_set_free(plan, &plan->cpu->targets);
+        fmm_levels_free(plan);
+        fmm_leaves_free(plan);
         free(plan->cpu->scratch);
         free(plan->cpu);
         plan->cpu = NULL;
@@ -162,6 +164,7 @@ static unsigned capabilities(const gmxfmm_plan* plan)
 
 static void get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
 {
+    info->num_cells = fmm_num_cells(plan);
     if (plan->cpu->near_particles > 0)
     {
         info->near_particles = plan->cpu->near_particles;

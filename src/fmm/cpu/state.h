@@ -4,6 +4,7 @@
 #define FMM_CPU_STATE_H
 
 #include "fmm/clock.h"
+#include "fmm/cpu/octree/state.h"
 #include "fmm/memory.h"
 #include "fmm/state.h"
 #include "fmm/status.h"
@@ -70,6 +71,10 @@ typedef struct fmm_cpu
 
     fmm_particle_set sources, targets;
 
+    /* of an octree, for the particles assigned: octree/levels.c, octree/adaptive.c */
+    fmm_level  level[FMM_MAX_LEVEL + 1]; /* up to the tree's depth */
+    fmm_leaves leaves;                   /* where they are of several levels */
+
     /* Particles that particle s (in sorted order) excludes, in a row: those of near cells, then those of far ones. P2P
      * gathers the particles of all cells near a cell into one list; s excludes those at places mask[mask_start[s]] ..
      * mask[mask_far[s] - 1] of it, itself the first of them. mask[mask_far[s]] .. mask[mask_start[s + 1] - 1] are
@@ -114,13 +119,27 @@ static inline const fmm_particle_set* fmm_targets(const gmxfmm_plan* plan)
     return plan->particles.num_targets > 0 ? &plan->cpu->targets : &plan->cpu->sources;
 }
 
+/* The last level of an octree. */
+static inline const fmm_level* fmm_last_level(const gmxfmm_plan* plan)
+{
+    return &plan->cpu->level[plan->domain.tree->depth];
+}
+
+/* Cells that there are, or occupied leaves of an octree. */
+static inline int fmm_num_cells(const gmxfmm_plan* plan)
+{
+    return plan->domain.tree == NULL ? plan->domain.cells.num_cells
+           : fmm_is_adaptive(plan)   ? plan->cpu->leaves.num
+                                     : fmm_last_level(plan)->num;
+}
+
 /* Place of a cell in the grid of cells, or of leaves. */
 static inline void fmm_cell_place(const gmxfmm_plan* plan, int cell, int* c)
 {
     const int* n = plan->domain.cells.n;
     if (plan->domain.tree != NULL)
     {
-        const int* at = plan->domain.tree->level[plan->domain.tree->depth].at[cell];
+        const int* at = fmm_last_level(plan)->at[cell];
         c[0]          = at[0];
         c[1]          = at[1];
         c[2]          = at[2];
@@ -134,18 +153,17 @@ static inline void fmm_cell_place(const gmxfmm_plan* plan, int cell, int* c)
 /* Leaves of several levels: cells of the last level along the edge of one. */
 static inline double fmm_leaf_edge(const gmxfmm_plan* plan, int leaf)
 {
-    const fmm_tree* tree = plan->domain.tree;
-    return (double)(1 << (tree->depth - tree->leaves.level[leaf]));
+    return (double)(1 << (plan->domain.tree->depth - plan->cpu->leaves.level[leaf]));
 }
 
 /* Centre of a cell, or of a leaf, in cells. */
 static inline void fmm_cell_centre(const gmxfmm_plan* plan, int cell, double* centre)
 {
-    const fmm_tree* tree = plan->domain.tree;
-    int             place[3];
+    const fmm_leaves* leaves = &plan->cpu->leaves;
+    int               place[3];
     if (fmm_is_adaptive(plan))
     {
-        const int* at = tree->level[tree->leaves.level[cell]].at[tree->leaves.cell[cell]];
+        const int* at = plan->cpu->level[leaves->level[cell]].at[leaves->cell[cell]];
         for (int d = 0; d < 3; d++)
         {
             centre[d] = (at[d] + 0.5) * fmm_leaf_edge(plan, cell);
@@ -176,7 +194,7 @@ static inline void fmm_moments_offset(const gmxfmm_plan* plan, int cell, double*
     {
         return;
     }
-    const int* at = plan->domain.tree->level[plan->domain.tree->depth].at[cell];
+    const int* at = fmm_last_level(plan)->at[cell];
     for (int d = 0; d < 3; d++)
     {
         offset[d] = fmm_root_offset(at[d], 1 << plan->domain.tree->depth, plan->domain.cells.cell[4 * d]);
@@ -186,9 +204,9 @@ static inline void fmm_moments_offset(const gmxfmm_plan* plan, int cell, double*
 /* Cell at near vector o from the cell at place c. */
 static inline int fmm_near_of(const gmxfmm_plan* plan, int cell, const int* c, int o)
 {
-    return plan->domain.tree != NULL ? plan->domain.tree->level[plan->domain.tree->depth]
-                                           .near[(size_t)cell * (size_t)plan->domain.tree->num_near + (size_t)o]
-                                     : fmm_near_cell(&plan->domain.cells, c, o);
+    return plan->domain.tree != NULL
+               ? fmm_last_level(plan)->near[(size_t)cell * (size_t)plan->domain.tree->num_near + (size_t)o]
+               : fmm_near_cell(&plan->domain.cells, c, o);
 }
 
 #endif

@@ -48,43 +48,13 @@ typedef struct
     int reference;    /* displacement with the same components without signs */
 } fmm_operator_group;
 
+/* Its shape and its lists; the occupied cells, which follow the particles, are a backend's. */
 typedef struct
 {
-    int num;            /* occupied cells */
-    int slab[9];        /* cells slab[c] .. slab[c+1]-1 are child c of their parents; roots are all in slab 0 */
-    int (*at)[3];       /* num + 1: place in the level's grid */
-    int* parent;        /* num: index in the level above; NULL for roots */
-    int* child;         /* (num + 1) x 8: indices in the level below; NULL for leaves */
-    int* near;          /* (num + 1) x num_near: cells of this level at the near vectors */
-    int (*leaves)[2];   /* leaves of several levels: the first leaf in a cell, and one past the last */
-    size_t stride;      /* reals from one coefficient's array to the next; > num, a multiple of 64 bytes */
-    void*  multipole;   /* num_coef x stride, in the step's precision; [coef][num] is zero */
-    void*  local;       /* the same */
-    size_t capacity[7]; /* bytes that the arrays above have room for */
-} fmm_level;
-
-/* Leaves of several levels. */
-typedef struct
-{
-    int  num;
-    int* level;                    /* of each leaf */
-    int* cell;                     /* and its index there */
-    int* by_level;                 /* leaves sorted by level */
-    int  start[FMM_MAX_LEVEL + 2]; /* in by_level */
-    int* near_start;               /* num + 1 */
-    int (*near)[2];     /* runs of leaves near to leaf c: near_start[c] .. near_start[c + 1] - 1, its own cell first */
-    size_t capacity[5]; /* bytes that the arrays have room for */
-} fmm_leaves;
-
-typedef struct
-{
-    int        depth;
-    int        most; /* pairs of a leaf above level `depth` (fmm_is_divided); 0: all leaves are of that level */
-    fmm_leaves leaves;
-    int        roots[3];
-    int        num_coef;
-    int        num_near; /* of fmm_cells: near[0] is zero */
-    fmm_level  level[FMM_MAX_LEVEL + 1];
+    int depth;
+    int most; /* pairs of a leaf above level `depth` (fmm_is_divided); 0: all leaves are of that level */
+    int roots[3];
+    int num_near; /* of fmm_cells: near[0] is zero */
 
     /* M2L: displacements target minus source, in cells, the same for all levels */
     int                 num_vectors; /* 316 for ws = 1, 1206 for ws = 2 */
@@ -126,8 +96,8 @@ static inline FMM_HD int fmm_near_above(int octant, const int* vector, int* abov
     return child;
 }
 
-/* tree_lists.c: fills vector, list, group and what the options ask beside them. Errors: MEMORY. */
-gmxfmm_status fmm_tree_lists(fmm_tree* tree, const fmm_cells* cells, int ws, int to_parent, int truncate, int order);
+/* tree_lists.c: fills num_near, vector, list, group and what the options ask beside them. Errors: MEMORY. */
+gmxfmm_status fmm_tree_lists(fmm_tree* tree, const fmm_cells* cells, int to_parent, int truncate, int order);
 void          fmm_tree_lists_free(fmm_tree* tree);
 
 /* How translations are truncated: to the same error as the worst displacement's, by bounds or in the mean square. */

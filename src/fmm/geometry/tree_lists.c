@@ -213,10 +213,10 @@ static gmxfmm_status make_truncation(fmm_tree* tree, const fmm_cells* cells, int
     return GMXFMM_OK;
 }
 
-gmxfmm_status fmm_tree_lists(fmm_tree* tree, const fmm_cells* cells, int ws, int to_parent, int truncate, int order)
+gmxfmm_status fmm_tree_lists(fmm_tree* tree, const fmm_cells* cells, int to_parent, int truncate, int order)
 {
-    (void)ws; /* it is in the near set */
     fmm_tree_lists_free(tree);
+    tree->num_near    = cells->num_near;
     const size_t most = 8 * (size_t)tree->num_near; /* sources in a parent's neighbourhood */
     make_vectors(tree, cells);
     double largest = 0;

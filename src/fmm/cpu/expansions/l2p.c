@@ -289,15 +289,15 @@ block_leaves(const gmxfmm_plan* plan, int level, int first, int lanes, const rea
     vreal* const     scratch = fmm_thread_scratch(plan);
     const weights    w       = weights_in(scratch, plan->far.order);
     real* const      local   = (real*)(scratch + 4 * harm_size(plan->far.order));
-    const fmm_level* from    = &plan->domain.tree->level[level];
-    const int*       leaf    = plan->domain.tree->leaves.by_level + first;
+    const fmm_level* from    = &plan->cpu->level[level];
+    const int*       leaf    = plan->cpu->leaves.by_level + first;
     const walk       at      = walk_of_leaves(fmm_targets(plan)->cell_start, leaf, lanes);
     const real       unit    = (real)(1 / fmm_leaf_edge(plan, *leaf));
     for (int i = 0; i < harm_size(plan->far.order); i++)
     {
         for (int l = 0; l < VLEN; l++)
         {
-            const size_t cell   = (size_t)plan->domain.tree->leaves.cell[leaf[l < lanes ? l : 0]];
+            const size_t cell   = (size_t)plan->cpu->leaves.cell[leaf[l < lanes ? l : 0]];
             local[i * VLEN + l] = ((const real*)from->local)[(size_t)i * from->stride + cell];
         }
     }
@@ -318,7 +318,7 @@ block_leaves(const gmxfmm_plan* plan, int level, int first, int lanes, const rea
 void fmm_l2p_leaves(const gmxfmm_plan* plan, fmm_wanted wanted)
 {
     real              inverse[c_maxCoef];
-    const fmm_leaves* leaves = &plan->domain.tree->leaves;
+    const fmm_leaves* leaves = &plan->cpu->leaves;
     harm_fill_inverse(plan->far.order, inverse);
     for (int level = 0; level <= plan->domain.tree->depth; level++)
     {

@@ -80,8 +80,8 @@ static void leaf_multipoles(const gmxfmm_plan* plan, const walk* w, real unit, c
 void fmm_p2m_leaves(const gmxfmm_plan* plan, int level)
 {
     real              inverse[c_maxCoef];
-    const fmm_leaves* leaves = &plan->domain.tree->leaves;
-    const fmm_level*  to     = &plan->domain.tree->level[level];
+    const fmm_leaves* leaves = &plan->cpu->leaves;
+    const fmm_level*  to     = &plan->cpu->level[level];
     const int         begin = leaves->start[level], end = leaves->start[level + 1];
     harm_fill_inverse(plan->far.order, inverse);
 #pragma omp parallel for schedule(dynamic, 4) num_threads(plan->num_threads)

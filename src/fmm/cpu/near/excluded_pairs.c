@@ -94,7 +94,7 @@ static int near_prefix(const gmxfmm_plan* plan, int cell, const int* place, int*
 /* The same of the leaves near to a leaf: of_leaf. */
 static int near_of_leaf(const gmxfmm_plan* plan, int leaf, int* of_leaf)
 {
-    const fmm_leaves* leaves = &plan->domain.tree->leaves;
+    const fmm_leaves* leaves = &plan->cpu->leaves;
     const int*        start  = charges_of(plan)->cell_start;
     int               num    = 0;
     for (int k = leaves->near_start[leaf]; k < leaves->near_start[leaf + 1]; k++)
@@ -111,7 +111,7 @@ static int near_of_leaf(const gmxfmm_plan* plan, int leaf, int* of_leaf)
 
 static void forget_leaves(const gmxfmm_plan* plan, int leaf, int* of_leaf)
 {
-    const fmm_leaves* leaves = &plan->domain.tree->leaves;
+    const fmm_leaves* leaves = &plan->cpu->leaves;
     for (int k = leaves->near_start[leaf]; k < leaves->near_start[leaf + 1] && of_leaf != NULL; k++)
     {
         for (int other = leaves->near[k][0]; other < leaves->near[k][1]; other++)

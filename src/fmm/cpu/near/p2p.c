@@ -124,7 +124,7 @@ append(const near_places* at, const real* q, int begin, int count, const double*
 static int gather_leaves(const gmxfmm_plan* plan, const near_places* at, const real* q, int leaf, const near_list* list)
 {
     static const double c_none[3] = {0, 0, 0};
-    const fmm_leaves*   leaves    = &plan->domain.tree->leaves;
+    const fmm_leaves*   leaves    = &plan->cpu->leaves;
     const int*          start     = plan->cpu->sources.cell_start;
     int                 num       = 0;
     for (int k = leaves->near_start[leaf]; k < leaves->near_start[leaf + 1]; k++)

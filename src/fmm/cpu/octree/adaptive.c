@@ -8,13 +8,6 @@
 #include "fmm/cpu/particles/particles.h"
 #include "fmm/geometry/tree_sort.h"
 
-/* A cell on its way: the same level's cells are found along Morton's curve. */
-typedef struct
-{
-    int at[3], parent; /* in the same order */
-    int leaves[2];     /* first, and one past the last */
-} node;
-
 /* What the children of a cell are found in. A tree may have so many levels that they are not to be on the stack. */
 typedef struct
 {
@@ -27,19 +20,19 @@ typedef struct
 {
     const fmm_keyed*  items[2];
     fmm_particle_set* set[2];
-    fmm_tree*         tree;
+    const fmm_tree*   tree;
+    fmm_leaves*       leaves;
     int               num[FMM_MAX_LEVEL + 1], num_leaves;
-    node*             nodes[FMM_MAX_LEVEL + 1]; /* NULL: only numbers */
+    fmm_node*         nodes[FMM_MAX_LEVEL + 1]; /* along Morton's curve; NULL: only numbers */
     level_room*       rooms;                    /* one a level */
 } finder;
 
 static void add_leaf(finder* f, int level, int which, const fmm_key_block block[2])
 {
-    fmm_leaves* leaves = &f->tree->leaves;
     if (f->nodes[0] != NULL)
     {
-        leaves->level[f->num_leaves] = level;
-        leaves->cell[f->num_leaves]  = which;
+        f->leaves->level[f->num_leaves] = level;
+        f->leaves->cell[f->num_leaves]  = which;
         for (int set = 0; set < 2; set++)
         {
             if (f->set[set] != NULL)
@@ -85,7 +78,7 @@ static void visit(finder* f, int level, const int* at, int parent, const fmm_key
     }
     if (f->nodes[0] != NULL)
     {
-        const node found       = {{at[0], at[1], at[2]}, parent, {first_leaf, f->num_leaves}};
+        const fmm_node found   = {{at[0], at[1], at[2]}, parent, {first_leaf, f->num_leaves}};
         f->nodes[level][which] = found;
     }
 }
@@ -104,54 +97,10 @@ static void find(finder* f, const gmxfmm_plan* plan)
     }
 }
 
-/* Level l from its nodes: items become place[k], the index of node k. above: the same of the level above. */
-static gmxfmm_status
-make_level(gmxfmm_plan* plan, const finder* f, int l, fmm_keyed* items, fmm_keyed* buffer, const int* above, int* place)
-{
-    fmm_tree*           tree   = plan->domain.tree;
-    fmm_level*          level  = &tree->level[l];
-    const int           num    = f->num[l];
-    const gmxfmm_status status = fmm_level_reserve(plan, l, num);
-    if (status != GMXFMM_OK)
-    {
-        return status;
-    }
-    for (int k = 0; k < num; k++)
-    {
-        items[k] = fmm_with_key(l == 0 ? 0 : fmm_cell_key(f->nodes[l][k].at), k);
-    }
-    fmm_sort_keys(items, buffer, (size_t)num, plan->num_threads);
-    memset(level->slab, 0, sizeof(level->slab));
-    for (int i = 0; l < tree->depth && i < 8 * (num + 1); i++)
-    {
-        level->child[i] = f->num[l + 1];
-    }
-    for (int i = 0; i < num; i++)
-    {
-        const node* from   = &f->nodes[l][items[i].index];
-        const int   octant = l == 0 ? 0 : (from->at[0] & 1) * 4 + (from->at[1] & 1) * 2 + (from->at[2] & 1);
-        memcpy(level->at[i], from->at, sizeof(from->at));
-        memcpy(level->leaves[i], from->leaves, sizeof(from->leaves));
-        level->slab[octant + 1]++;
-        place[items[i].index] = i;
-        if (l > 0)
-        {
-            level->parent[i]                                                        = above[from->parent];
-            tree->level[l - 1].child[8 * (size_t)level->parent[i] + (size_t)octant] = i;
-        }
-    }
-    for (int o = 0; o < 8; o++)
-    {
-        level->slab[o + 1] += level->slab[o];
-    }
-    return GMXFMM_OK;
-}
-
 /* Leaves of level l are told their cells' indices, and sorted by level. */
-static void number_leaves(fmm_tree* tree, int l, const int* place, int* next)
+static void number_leaves(fmm_leaves* leaves, int l, const int* place, int* next)
 {
-    fmm_leaves* leaves = &tree->leaves;
-    leaves->start[l]   = *next;
+    leaves->start[l] = *next;
     for (int c = 0; c < leaves->num; c++)
     {
         if (leaves->level[c] == l)
@@ -170,16 +119,17 @@ static int is_leaf(const fmm_level* level, int cell, int l, const fmm_leaves* le
 
 /* Runs of leaves near to leaf c, counted or, with runs, listed: all that is in cells near to its own; and leaves near
  * to the cells that it is in. */
-static int near_runs(const fmm_tree* tree, int c, int (*runs)[2])
+static int near_runs(const gmxfmm_plan* plan, int c, int (*runs)[2])
 {
-    const fmm_leaves* leaves = &tree->leaves;
+    const fmm_leaves* leaves   = &plan->cpu->leaves;
+    const int         num_near = plan->domain.tree->num_near;
     int               num = 0, cell = leaves->cell[c];
     for (int l = leaves->level[c]; l > 0; l--)
     {
-        const fmm_level* level = &tree->level[l];
-        for (int o = 0; o < tree->num_near; o++)
+        const fmm_level* level = &plan->cpu->level[l];
+        for (int o = 0; o < num_near; o++)
         {
-            const int other = level->near[(size_t)cell * (size_t)tree->num_near + (size_t)o];
+            const int other = level->near[(size_t)cell * (size_t)num_near + (size_t)o];
             if (other < level->num && (l == leaves->level[c] || is_leaf(level, other, l, leaves)))
             {
                 if (runs != NULL)
@@ -196,8 +146,7 @@ static int near_runs(const fmm_tree* tree, int c, int (*runs)[2])
 
 static gmxfmm_status make_near(gmxfmm_plan* plan)
 {
-    fmm_tree*    tree   = plan->domain.tree;
-    fmm_leaves*  leaves = &tree->leaves;
+    fmm_leaves*  leaves = &plan->cpu->leaves;
     const size_t starts = ((size_t)leaves->num + 1) * sizeof(int);
     if (!fmm_grow(plan, (void**)&leaves->near_start, &leaves->capacity[3], starts))
     {
@@ -207,7 +156,7 @@ static gmxfmm_status make_near(gmxfmm_plan* plan)
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads)
     for (int c = 0; c < leaves->num; c++)
     {
-        leaves->near_start[c + 1] = near_runs(tree, c, NULL);
+        leaves->near_start[c + 1] = near_runs(plan, c, NULL);
     }
     for (int c = 0; c < leaves->num; c++)
     {
@@ -221,7 +170,7 @@ static gmxfmm_status make_near(gmxfmm_plan* plan)
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads)
     for (int c = 0; c < leaves->num; c++)
     {
-        near_runs(tree, c, leaves->near + leaves->near_start[c]);
+        near_runs(plan, c, leaves->near + leaves->near_start[c]);
     }
     return GMXFMM_OK;
 }
@@ -244,7 +193,7 @@ static void fill_set(const fmm_keyed* items, int num_leaves, fmm_particle_set* p
 
 static gmxfmm_status reserve_leaves(gmxfmm_plan* plan, finder* f)
 {
-    fmm_leaves*  leaves = &plan->domain.tree->leaves;
+    fmm_leaves*  leaves = f->leaves;
     const size_t bytes  = ((size_t)f->num_leaves + 1) * sizeof(int);
     leaves->num         = f->num_leaves;
     int ok              = fmm_grow(plan, (void**)&leaves->level, &leaves->capacity[0], bytes) &&
@@ -260,16 +209,16 @@ static gmxfmm_status reserve_leaves(gmxfmm_plan* plan, finder* f)
 
 /* All levels of what was found the second time; memory: rooms for the nodes, keys and places of any level. */
 static gmxfmm_status
-make_levels(gmxfmm_plan* plan, finder* f, node* nodes, fmm_keyed* items, fmm_keyed* buffer, int* places, int most)
+make_levels(gmxfmm_plan* plan, finder* f, fmm_node* nodes, fmm_keyed* items, fmm_keyed* buffer, int* places, int most)
 {
-    fmm_tree*     tree   = plan->domain.tree;
+    const int     depth  = f->tree->depth;
     gmxfmm_status status = reserve_leaves(plan, f);
     int           next   = 0;
     if (status != GMXFMM_OK)
     {
         return status;
     }
-    for (int l = 0; l <= tree->depth; l++)
+    for (int l = 0; l <= depth; l++)
     {
         f->nodes[l] = nodes;
         nodes += f->num[l];
@@ -282,11 +231,12 @@ make_levels(gmxfmm_plan* plan, finder* f, node* nodes, fmm_keyed* items, fmm_key
             fill_set(f->items[set], f->num_leaves, f->set[set]);
         }
     }
-    for (int l = 0; l <= tree->depth && status == GMXFMM_OK; l++)
+    for (int l = 0; l <= depth && status == GMXFMM_OK; l++)
     {
-        int* place = places + (l & 1 ? most : 0);
-        status     = make_level(plan, f, l, items, buffer, places + (l & 1 ? 0 : most), place);
-        number_leaves(tree, l, place, &next);
+        int *     place = places + (l & 1 ? most : 0), *above = places + (l & 1 ? 0 : most);
+        const int below = l < depth ? f->num[l + 1] : 0;
+        status          = fmm_level_make(plan, l, f->num[l], f->nodes[l], below, items, buffer, above, place);
+        number_leaves(f->leaves, l, place, &next);
     }
     status = status == GMXFMM_OK ? fmm_level_neighbours(plan) : status;
     return status == GMXFMM_OK ? make_near(plan) : status;
@@ -294,9 +244,10 @@ make_levels(gmxfmm_plan* plan, finder* f, node* nodes, fmm_keyed* items, fmm_key
 
 gmxfmm_status fmm_adaptive_levels(gmxfmm_plan* plan, const fmm_keyed* particles, const fmm_keyed* targets)
 {
-    finder f   = {.items = {particles, targets},
-                  .set   = {&plan->cpu->sources, plan->particles.num_targets > 0 ? &plan->cpu->targets : NULL},
-                  .tree  = plan->domain.tree};
+    finder f   = {.items  = {particles, targets},
+                  .set    = {&plan->cpu->sources, plan->particles.num_targets > 0 ? &plan->cpu->targets : NULL},
+                  .tree   = plan->domain.tree,
+                  .leaves = &plan->cpu->leaves};
     size_t all = 1, most = 1;
     f.rooms = malloc((size_t)(f.tree->depth + 1) * sizeof(*f.rooms));
     if (f.rooms == NULL)
@@ -309,7 +260,7 @@ gmxfmm_status fmm_adaptive_levels(gmxfmm_plan* plan, const fmm_keyed* particles,
         all += (size_t)f.num[l];
         most = (size_t)f.num[l] > most ? (size_t)f.num[l] : most;
     }
-    node*         nodes  = malloc(all * sizeof(*nodes));
+    fmm_node*     nodes  = malloc(all * sizeof(*nodes));
     fmm_keyed*    items  = malloc(2 * most * sizeof(*items));
     int*          places = malloc(2 * most * sizeof(*places));
     gmxfmm_status status = nodes == NULL || items == NULL || places == NULL
@@ -320,4 +271,15 @@ gmxfmm_status fmm_adaptive_levels(gmxfmm_plan* plan, const fmm_keyed* particles,
     free(items);
     free(places);
     return status;
+}
+
+void fmm_leaves_free(gmxfmm_plan* plan)
+{
+    fmm_leaves* leaves    = &plan->cpu->leaves;
+    void*       pointer[] = {leaves->level, leaves->cell, leaves->by_level, leaves->near_start, leaves->near};
+    for (size_t i = 0; i < sizeof(pointer) / sizeof(pointer[0]); i++)
+    {
+        free(pointer[i]);
+        plan->bytes -= leaves->capacity[i];
+    }
 }

@@ -6,11 +6,12 @@
 
 #include "fmm/cpu/convolution/convolution.h"
 #include "fmm/cpu/expansions/expansions.h"
+#include "fmm/math/harmonics.h"
 
 /* Place of root c in the grid of the convolution. */
-static size_t place_of(const fmm_tree* tree, const int* n, int c)
+static size_t place_of(const fmm_level* roots, const int* n, int c)
 {
-    const int* at = tree->level[0].at[c];
+    const int* at = roots->at[c];
     return (size_t)((at[0] * n[1] + at[1]) * n[2] + at[2]);
 }
 
@@ -18,25 +19,24 @@ static size_t place_of(const fmm_tree* tree, const int* n, int c)
 static void root_m2l(gmxfmm_plan* plan, double* strain)
 {
     const struct fmm_convolution* conv   = plan->cpu->conv;
-    const fmm_tree*               tree   = plan->domain.tree;
-    const fmm_level*              roots  = &tree->level[0];
+    const fmm_level*              roots  = &plan->cpu->level[0];
     const size_t                  fields = (size_t)conv->fft.num_fields, stride = conv->fft.field_stride;
     memset(conv->field, 0, fields * stride * sizeof(real));
     for (size_t i = 0; i < fields; i++)
     {
         for (int c = 0; c < roots->num; c++)
         {
-            conv->field[i * stride + place_of(tree, conv->cells->n, c)] =
+            conv->field[i * stride + place_of(roots, conv->cells->n, c)] =
                 ((const real*)roots->multipole)[i * roots->stride + (size_t)c];
         }
     }
-    fmm_convolve(plan, 1.0 / (1 << tree->depth), strain);
+    fmm_convolve(plan, 1.0 / (1 << plan->domain.tree->depth), strain);
     for (size_t i = 0; i < fields; i++)
     {
         for (int c = 0; c < roots->num; c++)
         {
             ((real*)roots->local)[i * roots->stride + (size_t)c] +=
-                conv->field[i * stride + place_of(tree, conv->cells->n, c)];
+                conv->field[i * stride + place_of(roots, conv->cells->n, c)];
         }
     }
 }
@@ -45,9 +45,9 @@ static void zero_locals(const gmxfmm_plan* plan)
 {
     for (int l = 0; l <= plan->domain.tree->depth; l++)
     {
-        const fmm_level* level = &plan->domain.tree->level[l];
+        const fmm_level* level = &plan->cpu->level[l];
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads)
-        for (int i = 0; i < plan->domain.tree->num_coef; i++)
+        for (int i = 0; i < harm_size(plan->far.order); i++)
         {
             memset((real*)level->local + (size_t)i * level->stride, 0, level->stride * sizeof(real));
         }
@@ -57,7 +57,7 @@ static void zero_locals(const gmxfmm_plan* plan)
 static void far_by_octree(gmxfmm_plan* plan, double* strain)
 {
     const fmm_tree*  tree   = plan->domain.tree;
-    const fmm_level* leaves = &tree->level[tree->depth];
+    const fmm_level* leaves = fmm_last_level(plan);
     gmxfmm_info*     info   = &plan->info;
     double           clock  = fmm_time();
     if (!fmm_is_adaptive(plan))
@@ -97,7 +97,7 @@ static void far_by_octree(gmxfmm_plan* plan, double* strain)
 
 static const void* locals_of_leaves(const gmxfmm_plan* plan, size_t* stride)
 {
-    const fmm_level* leaves = &plan->domain.tree->level[plan->domain.tree->depth];
+    const fmm_level* leaves = fmm_last_level(plan);
     *stride                 = leaves->stride;
     return leaves->local;
 }

@@ -170,7 +170,7 @@ void fmm_l2l_strain(const gmxfmm_plan* plan,
                     double*            strain)
 {
     const struct fmm_operators* ops   = plan->cpu->ops;
-    const fmm_level *           upper = &plan->domain.tree->level[level], *lower = &plan->domain.tree->level[level + 1];
+    const fmm_level *           upper = &plan->cpu->level[level], *lower = &plan->cpu->level[level + 1];
     const int                   p = ops->order;
     for (int l = 0; l <= p; l++)
     {
@@ -197,7 +197,7 @@ void fmm_l2l_strain(const gmxfmm_plan* plan,
 static void block_children(const gmxfmm_plan* plan, int level, int first, const fmm_scratch* s, double* strain)
 {
     const struct fmm_operators* ops   = plan->cpu->ops;
-    const fmm_level *           upper = &plan->domain.tree->level[level], *lower = &plan->domain.tree->level[level + 1];
+    const fmm_level *           upper = &plan->cpu->level[level], *lower = &plan->cpu->level[level + 1];
     const int                   lanes = upper->num - first < VLEN ? upper->num - first : VLEN;
     load_parents(ops->order, upper, first, lanes, s->in);
     shift_to_children(plan, s->in, s->work);
@@ -217,7 +217,7 @@ static void block_children(const gmxfmm_plan* plan, int level, int first, const 
 void fmm_l2l(gmxfmm_plan* plan, int level, double* strain)
 {
     struct fmm_operators* ops    = plan->cpu->ops;
-    const size_t          blocks = ((size_t)plan->domain.tree->level[level].num + VLEN - 1) / VLEN;
+    const size_t          blocks = ((size_t)plan->cpu->level[level].num + VLEN - 1) / VLEN;
     memset(ops->partial, 0, FMM_SHARES * sizeof(*ops->partial));
 #pragma omp parallel num_threads(plan->num_threads)
     {

@@ -15,17 +15,18 @@ static gmxfmm_status out_of_memory(gmxfmm_plan* plan, int num)
     return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %d cells of an octree", num);
 }
 
-gmxfmm_status fmm_level_reserve(gmxfmm_plan* plan, int l, int num)
+/* Room for the lists and expansions of num cells of level l. */
+static gmxfmm_status reserve(gmxfmm_plan* plan, int l, int num)
 {
-    fmm_tree*    tree  = plan->domain.tree;
-    fmm_level*   level = &tree->level[l];
-    const size_t cells = (size_t)num + 1, near = (size_t)tree->num_near;
-    const size_t real_size = plan->options.precision == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
-    const size_t vector    = FMM_ALIGN / real_size;
+    const fmm_tree* tree  = plan->domain.tree;
+    fmm_level*      level = &plan->cpu->level[l];
+    const size_t    cells = (size_t)num + 1, near = (size_t)tree->num_near;
+    const size_t    real_size = plan->options.precision == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
+    const size_t    vector    = FMM_ALIGN / real_size;
     /* an odd number of vectors: columns of a power-of-two stride would share a few cache sets */
     level->num              = num;
     level->stride           = ((cells + vector - 1) / vector | 1) * vector;
-    const size_t expansions = (size_t)tree->num_coef * level->stride * real_size;
+    const size_t expansions = (size_t)harm_size(plan->far.order) * level->stride * real_size;
     const int    ok =
         fmm_grow(plan, (void**)&level->at, &level->capacity[0], cells * sizeof(*level->at)) &&
         fmm_grow(plan, (void**)&level->parent, &level->capacity[1], cells * sizeof(int)) &&
@@ -60,15 +61,14 @@ static int count_runs(const fmm_keyed* items, size_t n)
 /* Level l - 1 from the places of the cells of level l. items and buffer have room for its cells. */
 static gmxfmm_status make_parents(gmxfmm_plan* plan, int l, fmm_keyed* items, fmm_keyed* buffer)
 {
-    fmm_tree*  tree  = plan->domain.tree;
-    fmm_level *lower = &tree->level[l], *upper = &tree->level[l - 1];
+    fmm_level *lower = &plan->cpu->level[l], *upper = &plan->cpu->level[l - 1];
     for (int c = 0; c < lower->num; c++)
     {
         const int at[3] = {lower->at[c][0] >> 1, lower->at[c][1] >> 1, lower->at[c][2] >> 1};
         items[c]        = fmm_with_key(l == 1 ? fmm_row_key(at) : fmm_cell_key(at), c);
     }
     fmm_sort_keys(items, buffer, (size_t)lower->num, plan->num_threads);
-    const gmxfmm_status status = fmm_level_reserve(plan, l - 1, count_runs(items, (size_t)lower->num));
+    const gmxfmm_status status = reserve(plan, l - 1, count_runs(items, (size_t)lower->num));
     if (status != GMXFMM_OK)
     {
         return status;
@@ -112,8 +112,8 @@ static gmxfmm_status make_parents(gmxfmm_plan* plan, int l, fmm_keyed* items, fm
 /* Near cells of the roots, by their places. */
 static gmxfmm_status root_neighbours(gmxfmm_plan* plan)
 {
-    fmm_tree*        tree  = plan->domain.tree;
-    fmm_level*       level = &tree->level[0];
+    const fmm_tree*  tree  = plan->domain.tree;
+    fmm_level*       level = &plan->cpu->level[0];
     const int*       n     = tree->roots;
     const fmm_cells* cells = &plan->domain.cells;
     int*             grid  = malloc((size_t)n[0] * (size_t)n[1] * (size_t)n[2] * sizeof(int));
@@ -154,10 +154,9 @@ static gmxfmm_status root_neighbours(gmxfmm_plan* plan)
 /* Near cells of level l >= 1: children of the parent's near cells. */
 static void neighbours(gmxfmm_plan* plan, int l)
 {
-    fmm_tree*        tree  = plan->domain.tree;
-    fmm_level *      level = &tree->level[l], *upper = &tree->level[l - 1];
+    fmm_level *      level = &plan->cpu->level[l], *upper = &plan->cpu->level[l - 1];
     const fmm_cells* cells = &plan->domain.cells;
-    const int        num   = tree->num_near;
+    const int        num   = plan->domain.tree->num_near;
     short            from[8][FMM_MAX_NEAR], child[8][FMM_MAX_NEAR];
     for (int octant = 0; octant < 8; octant++)
     {
@@ -196,11 +195,58 @@ gmxfmm_status fmm_level_neighbours(gmxfmm_plan* plan)
     return status;
 }
 
+gmxfmm_status fmm_level_make(gmxfmm_plan*    plan,
+                             int             l,
+                             int             num,
+                             const fmm_node* nodes,
+                             int             below,
+                             fmm_keyed*      items,
+                             fmm_keyed*      buffer,
+                             const int*      above,
+                             int*            place)
+{
+    fmm_level*          level  = &plan->cpu->level[l];
+    const gmxfmm_status status = reserve(plan, l, num);
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    for (int k = 0; k < num; k++)
+    {
+        items[k] = fmm_with_key(l == 0 ? 0 : fmm_cell_key(nodes[k].at), k);
+    }
+    fmm_sort_keys(items, buffer, (size_t)num, plan->num_threads);
+    memset(level->slab, 0, sizeof(level->slab));
+    for (int i = 0; l < plan->domain.tree->depth && i < 8 * (num + 1); i++)
+    {
+        level->child[i] = below;
+    }
+    for (int i = 0; i < num; i++)
+    {
+        const fmm_node* from   = &nodes[items[i].index];
+        const int       octant = l == 0 ? 0 : (from->at[0] & 1) * 4 + (from->at[1] & 1) * 2 + (from->at[2] & 1);
+        memcpy(level->at[i], from->at, sizeof(from->at));
+        memcpy(level->leaves[i], from->leaves, sizeof(from->leaves));
+        level->slab[octant + 1]++;
+        place[items[i].index] = i;
+        if (l > 0)
+        {
+            level->parent[i]                                                             = above[from->parent];
+            plan->cpu->level[l - 1].child[8 * (size_t)level->parent[i] + (size_t)octant] = i;
+        }
+    }
+    for (int o = 0; o < 8; o++)
+    {
+        level->slab[o + 1] += level->slab[o];
+    }
+    return GMXFMM_OK;
+}
+
 /* Merges the keys of two sorted sets into the leaves of the tree. */
 static gmxfmm_status make_leaves(gmxfmm_plan* plan, const fmm_keyed* a, size_t na, const fmm_keyed* b, size_t nb)
 {
-    fmm_tree*  tree   = plan->domain.tree;
-    fmm_level* leaves = &tree->level[tree->depth];
+    const int  depth  = plan->domain.tree->depth;
+    fmm_level* leaves = &plan->cpu->level[depth];
     for (int pass = 0; pass < 2; pass++)
     {
         int     num = 0;
@@ -219,7 +265,7 @@ static gmxfmm_status make_leaves(gmxfmm_plan* plan, const fmm_keyed* a, size_t n
         }
         if (pass == 0)
         {
-            const gmxfmm_status status = fmm_level_reserve(plan, tree->depth, num);
+            const gmxfmm_status status = reserve(plan, depth, num);
             if (status != GMXFMM_OK)
             {
                 return status;
@@ -237,7 +283,7 @@ static gmxfmm_status make_leaves(gmxfmm_plan* plan, const fmm_keyed* a, size_t n
 /* Puts sorted particles into the leaves. */
 static gmxfmm_status fill_leaves(gmxfmm_plan* plan, fmm_particle_set* p, const fmm_keyed* items)
 {
-    const fmm_level*    leaves = &plan->domain.tree->level[plan->domain.tree->depth];
+    const fmm_level*    leaves = fmm_last_level(plan);
     const gmxfmm_status status = fmm_particle_set_reserve_cells(plan, p, leaves->num);
     if (status != GMXFMM_OK)
     {
@@ -279,4 +325,19 @@ gmxfmm_status fmm_even_levels(gmxfmm_plan* plan, fmm_keyed* particles, fmm_keyed
     status               = status == GMXFMM_OK && nb > 0 ? fill_leaves(plan, &plan->cpu->targets, targets) : status;
     /* the keys have served: there are no more cells than particles */
     return status == GMXFMM_OK ? make_levels(plan, particles, buffer) : status;
+}
+
+void fmm_levels_free(gmxfmm_plan* plan)
+{
+    for (int l = 0; l <= FMM_MAX_LEVEL; l++)
+    {
+        fmm_level* level     = &plan->cpu->level[l];
+        void*      pointer[] = {level->at,        level->parent, level->child, level->near,
+                                level->multipole, level->local,  level->leaves};
+        for (size_t i = 0; i < sizeof(pointer) / sizeof(pointer[0]); i++)
+        {
+            free(pointer[i]);
+            plan->bytes -= level->capacity[i];
+        }
+    }
 }

@@ -181,8 +181,8 @@ static void do_jobs(
 void fmm_m2l(gmxfmm_plan* plan, int level, double* strain)
 {
     struct fmm_operators* ops   = plan->cpu->ops;
-    fmm_tree*             tree  = plan->domain.tree;
-    const fmm_level *     upper = &tree->level[level - 1], *lower = &tree->level[level];
+    const fmm_tree*       tree  = plan->domain.tree;
+    const fmm_level *     upper = &plan->cpu->level[level - 1], *lower = &plan->cpu->level[level];
     fmm_m2l_job           jobs[8];
     make_rows(plan, lower, &ops->layout[strain != NULL]);
     memset(jobs, 0, sizeof(jobs));

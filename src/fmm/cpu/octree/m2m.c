@@ -132,7 +132,7 @@ static void block_parents(int p, const real* table, const vreal* w, vreal* out)
 void fmm_m2m(const gmxfmm_plan* plan, int level)
 {
     const struct fmm_operators* ops   = plan->cpu->ops;
-    const fmm_level *           upper = &plan->domain.tree->level[level], *lower = &plan->domain.tree->level[level + 1];
+    const fmm_level *           upper = &plan->cpu->level[level], *lower = &plan->cpu->level[level + 1];
     const int                   p = ops->order;
 #pragma omp parallel num_threads(plan->num_threads)
     {

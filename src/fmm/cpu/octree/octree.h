@@ -21,10 +21,29 @@ fmm_even_levels(gmxfmm_plan* plan, struct fmm_keyed* particles, struct fmm_keyed
 gmxfmm_status
 fmm_adaptive_levels(gmxfmm_plan* plan, const struct fmm_keyed* particles, const struct fmm_keyed* targets);
 
-/* Of levels.c: room for the lists and expansions of `num` cells of level l; near cells of all levels from their places,
- * parents and children. Errors: MEMORY. */
-gmxfmm_status fmm_level_reserve(gmxfmm_plan* plan, int l, int num);
+/* A cell as adaptive.c finds it. */
+typedef struct
+{
+    int at[3], parent; /* in the order in which they are found */
+    int leaves[2];     /* first, and one past the last */
+} fmm_node;
+
+/* Of levels.c: level l from its num nodes, with `below` cells in the next level. items and buffer: scratch for num;
+ * place[k] becomes the index of node k, above[] is that of the level above. And near cells of all levels from their
+ * places, parents and children. Errors: MEMORY. */
+gmxfmm_status fmm_level_make(gmxfmm_plan*      plan,
+                             int               l,
+                             int               num,
+                             const fmm_node*   nodes,
+                             int               below,
+                             struct fmm_keyed* items,
+                             struct fmm_keyed* buffer,
+                             const int*        above,
+                             int*              place);
 gmxfmm_status fmm_level_neighbours(gmxfmm_plan* plan);
+
+void fmm_levels_free(gmxfmm_plan* plan);
+void fmm_leaves_free(gmxfmm_plan* plan);
 
 /*
  * create: memory for the order and the lists of the plan's tree; set_shape: tables that depend on the shape of a cell;

@@ -220,7 +220,7 @@ gmxfmm_status fmm_operators_reserve(gmxfmm_plan* plan)
     size_t     most = 0;
     for (int l = 1; l <= plan->domain.tree->depth; l++)
     {
-        const size_t cells = (size_t)plan->domain.tree->level[l].num + 1;
+        const size_t cells = (size_t)plan->cpu->level[l].num + 1;
         most               = cells > most ? cells : most;
     }
     if (!fmm_grow(plan, (void**)&ops->rows, &ops->rows_capacity, most * (size_t)ops->layout[1].row * sizeof(real)))

@@ -85,7 +85,7 @@ static void set_reference_in_leaves(gmxfmm_plan* plan, const void* x, gmxfmm_pre
 {
     const fmm_cells* cells = &plan->domain.cells;
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads)
-    for (int leaf = 0; leaf < (p->n > 0 ? plan->domain.tree->leaves.num : 0); leaf++)
+    for (int leaf = 0; leaf < (p->n > 0 ? plan->cpu->leaves.num : 0); leaf++)
     {
         double centre[3];
         fmm_leaf_centre(plan, leaf, centre);
