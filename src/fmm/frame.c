@@ -165,17 +165,10 @@ static gmxfmm_status reserve(gmxfmm_plan* plan, size_t num)
 
 gmxfmm_status fmm_frame_take(gmxfmm_plan* plan, const fmm_frame* frame)
 {
-    const fmm_frame before  = plan->frame;
-    double* const   targets = plan->particles.target_x;
-    plan->frame             = *frame;
-    plan->frame.x           = before.x;
-    plan->frame.capacity    = before.capacity;
-    if (targets != NULL && memcmp(before.axes, frame->axes, sizeof(before.axes)) != 0)
-    {
-        const size_t num = (size_t)plan->particles.num_targets;
-        turn_arrays(plan, before.axes, GMXFMM_DOUBLE, 1, targets, targets, num);
-        turn_arrays(plan, frame->axes, GMXFMM_DOUBLE, 0, targets, targets, num);
-    }
+    const fmm_frame before = plan->frame;
+    plan->frame            = *frame;
+    plan->frame.x          = before.x;
+    plan->frame.capacity   = before.capacity;
     return reserve(plan, (size_t)plan->particles.n);
 }
 
@@ -208,9 +201,13 @@ gmxfmm_status fmm_frame_positions(gmxfmm_plan* plan, const void** x, size_t num)
     return status;
 }
 
-void fmm_frame_targets(const gmxfmm_plan* plan, double* x, size_t num)
+void fmm_frame_targets(const gmxfmm_plan* plan, const double* before, double* x, size_t num)
 {
-    if (plan->frame.turned)
+    if (before != NULL)
+    {
+        turn_arrays(plan, before, GMXFMM_DOUBLE, 1, x, x, num);
+    }
+    if (before != NULL || plan->frame.turned)
     {
         turn_arrays(plan, plan->frame.axes, GMXFMM_DOUBLE, 0, x, x, num);
     }

@@ -13,8 +13,7 @@
  * are. */
 fmm_frame fmm_frame_of(const int* periodic, const double* box, double* own);
 
-/* Takes axes in place of those that the plan has: targets turn with them, and memory for positions stays. Errors:
- * MEMORY. */
+/* Takes axes in place of those that the plan has; memory for positions stays. Errors: MEMORY. */
 gmxfmm_status fmm_frame_take(gmxfmm_plan* plan, const fmm_frame* frame);
 
 /* Numbers of each box vector in the plan's order from those in the caller's, and back; in place. */
@@ -25,8 +24,8 @@ void fmm_frame_order_back(const gmxfmm_plan* plan, int* numbers);
  * at an assignment and with a box that turns the axes for the first time; a step finds it there. Errors: MEMORY. */
 gmxfmm_status fmm_frame_positions(gmxfmm_plan* plan, const void** x, size_t num);
 
-/* Turns targets, in place, that are in the caller's axes. */
-void fmm_frame_targets(const gmxfmm_plan* plan, double* x, size_t num);
+/* Turns targets, in place, from axes that the plan had before, or with NULL from the caller's. */
+void fmm_frame_targets(const gmxfmm_plan* plan, const double* before, double* x, size_t num);
 
 /* Turns results for num particles or targets into the caller's axes, in place. */
 void fmm_frame_results(const gmxfmm_plan* plan, gmxfmm_output* output, size_t num);

@@ -200,8 +200,16 @@ gmxfmm_status fmm_particles_keep_targets(gmxfmm_plan* plan, const void* x)
         p->target_x[i] =
             plan->options.array_type == GMXFMM_DOUBLE ? ((const double*)x)[i] : (double)((const float*)x)[i];
     }
-    fmm_frame_targets(plan, p->target_x, (size_t)p->num_targets);
+    fmm_frame_targets(plan, NULL, p->target_x, (size_t)p->num_targets);
     return GMXFMM_OK;
+}
+
+void fmm_particles_turn_targets(gmxfmm_plan* plan, const double* before)
+{
+    if (plan->particles.target_x != NULL && memcmp(before, plan->frame.axes, sizeof(plan->frame.axes)) != 0)
+    {
+        fmm_frame_targets(plan, before, plan->particles.target_x, (size_t)plan->particles.num_targets);
+    }
 }
 
 /* Pairs of far cells are at least so far apart that min_distance does not reach them. */

@@ -26,6 +26,9 @@ fmm_particles_enqueue_assign_part(gmxfmm_plan* plan, gmxfmm_assign_part part, co
 /* Targets at x copied as double precision, for a backend of the host. Errors: MEMORY. */
 gmxfmm_status fmm_particles_keep_targets(gmxfmm_plan* plan, const void* x);
 
+/* Turns them into the plan's axes, which were these before. */
+void fmm_particles_turn_targets(gmxfmm_plan* plan, const double* before);
+
 void fmm_particles_free(gmxfmm_plan* plan);
 
 #endif

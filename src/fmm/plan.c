@@ -240,11 +240,15 @@ static gmxfmm_status set_box(gmxfmm_plan* plan, const double* box)
     {
         return status;
     }
-    const fmm_frame frame = fmm_frame_of(periodic, box, own);
-    const double    known = plan->frame.height * frame.height;
-    const int       same  = memcmp(frame.axes, plan->frame.axes, sizeof(frame.axes)) == 0;
-    status                = fmm_domain_set_box(plan, own, known > 0 ? frame.height / plan->frame.height : 1);
-    status                = status == GMXFMM_OK ? fmm_frame_take(plan, &frame) : status;
+    const fmm_frame frame = fmm_frame_of(periodic, box, own), before = plan->frame;
+    const double    known = before.height * frame.height;
+    const int       same  = memcmp(frame.axes, before.axes, sizeof(frame.axes)) == 0;
+    status                = fmm_domain_set_box(plan, own, known > 0 ? frame.height / before.height : 1);
+    if (status == GMXFMM_OK)
+    {
+        status = fmm_frame_take(plan, &frame);
+        fmm_particles_turn_targets(plan, before.axes);
+    }
     if (status != GMXFMM_OK || (plan->domain.version == version && same))
     {
         return status;
