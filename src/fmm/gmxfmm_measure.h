@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Errors of gmxfmm's settings, measured on a system itself, and settings chosen by them; made with gmxfmm.h alone. */
+/* Errors of gmxfmm's settings, measured on a system itself, and settings chosen by them: by plans as gmxfmm.h has them,
+ * which are timed, and whose cells are moved, in ways that are the library's own. */
 #ifndef GMXFMM_MEASURE_H
 #define GMXFMM_MEASURE_H
 

@@ -137,6 +137,11 @@ static const fmm_backend* find_backend(const gmxfmm_options* o, const struct fmm
     return ranks != NULL ? found->on_ranks : found;
 }
 
+const struct fmm_costs* fmm_costs_of(const gmxfmm_options* options)
+{
+    return find_backend(options, NULL)->costs;
+}
+
 gmxfmm_status fmm_create_with_errors(gmxfmm_plan**            plan,
                                      const gmxfmm_options*    asked,
                                      int64_t                  num_particles,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What measurement and choice need of a plan beyond the public interface. */
+/* What measurement and choice need of a plan beyond the public interface: all that they know of its inside. */
 #ifndef FMM_PLAN_H
 #define FMM_PLAN_H
 
 #include "fmm/gmxfmm.h"
 
+struct fmm_costs;
 struct fmm_known_errors;
 struct fmm_ranks;
 
@@ -20,6 +21,9 @@ gmxfmm_status fmm_create_with_errors(gmxfmm_plan**            plan,
                                      struct fmm_ranks*        ranks,
                                      char*                    message,
                                      size_t                   message_size);
+
+/* What the stages of a plan with these options, checked, cost by the model (model/costs.h). */
+const struct fmm_costs* fmm_costs_of(const gmxfmm_options* options);
 
 /* The vectors box[9] of the cells of a plan with these options, periodic along all: the caller's if they are short
  * enough, or else others of the same lattice. */

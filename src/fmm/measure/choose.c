@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fmm/backend.h"
 #include "fmm/clock.h"
 #include "fmm/measure/measure.h"
 #include "fmm/model/tune.h"
@@ -771,7 +770,7 @@ gmxfmm_status gmxfmm_choose(const gmxfmm_reference* reference,
     if (status == GMXFMM_OK)
     {
         const gmxfmm_options* o = &s->asked;
-        s->costs                = fmm_find_backend(o->method, o->device, o->precision, o->m2l)->costs;
+        s->costs                = fmm_costs_of(o);
     }
     status = status == GMXFMM_OK ? choose(s, options) : fmm_say(message, message_size, status, text);
     fmm_measure_give(chosen, &s->best, chosen->size);
