@@ -21,7 +21,7 @@ void fmm_charge_derivatives_free(gmxfmm_plan* plan)
     free(d->dq);
     free(d->phi);
     plan->bytes -= d->bytes;
-    memset(d, 0, sizeof(*d));
+    *d = (fmm_charge_derivatives){.graph_version = d->graph_version};
 }
 
 static gmxfmm_status check(gmxfmm_plan* plan, int num, const int* start, const int* index, const double* dq)
@@ -101,7 +101,7 @@ set_charge_derivatives(gmxfmm_plan* plan, int num, const int* start, const int* 
         return status;
     }
     fmm_charge_derivatives_free(plan);
-    plan->graph_version++;
+    plan->derivatives.graph_version++;
     if (num == 0)
     {
         return GMXFMM_OK;

@@ -103,7 +103,7 @@ static gmxfmm_status set_charges(gmxfmm_plan* plan, int64_t n, const void* q)
                         get_charge(q, plan->options.array_type, bad));
     }
     const int others = n != plan->particles.n || plan->charges.q == NULL;
-    plan->graph_version++;
+    plan->charges.graph_version++;
     status = status == GMXFMM_OK && others ? reserve(plan, n) : status;
     if (status != GMXFMM_OK)
     {

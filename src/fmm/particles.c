@@ -18,7 +18,7 @@ void fmm_particles_unassign(gmxfmm_plan* plan)
     plan->particles.assign_begun  = 0;
     plan->particles.cells_version = 0;
     plan->particles.version++;
-    plan->graph_version++;
+    plan->particles.graph_version++;
 }
 
 static void free_exclusions(gmxfmm_plan* plan)

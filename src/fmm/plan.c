@@ -229,7 +229,8 @@ static void periodic_of_box(const gmxfmm_plan* plan, int* periodic)
     fmm_frame_order_back(plan, periodic);
 }
 
-static gmxfmm_status set_box(gmxfmm_plan* plan, const double* box)
+/* *is_other: becomes 1 if graphs have another box, or other axes. */
+static gmxfmm_status set_box(gmxfmm_plan* plan, const double* box, int* is_other)
 {
     if (box == NULL)
     {
@@ -258,13 +259,20 @@ static gmxfmm_status set_box(gmxfmm_plan* plan, const double* box)
     {
         return status;
     }
-    plan->graph_version++;
+    *is_other = 1;
     return plan->domain.version != version && fmm_is_assigned(plan) ? fmm_far_set_shape(plan) : GMXFMM_OK;
 }
 
 gmxfmm_status gmxfmm_set_box(gmxfmm_plan* plan, const double* box)
 {
-    return plan == NULL ? GMXFMM_ERROR_NULL : fmm_agree(plan, set_box(plan, box));
+    if (plan == NULL)
+    {
+        return GMXFMM_ERROR_NULL;
+    }
+    int                 is_other = 0;
+    const gmxfmm_status status   = fmm_agree(plan, set_box(plan, box, &is_other));
+    plan->graph_version += is_other;
+    return status;
 }
 
 /* Whether particles can be assigned. */
@@ -328,14 +336,17 @@ static gmxfmm_status not_assigned(gmxfmm_plan* plan)
 
 gmxfmm_status gmxfmm_enqueue_box(gmxfmm_plan* plan, const double* box, void* stream)
 {
-    const int64_t version       = plan != NULL ? plan->graph_version : 0;
-    int           graphs_follow = 0;
-    gmxfmm_status status        = gmxfmm_set_box(plan, box);
+    if (plan == NULL)
+    {
+        return GMXFMM_ERROR_NULL;
+    }
+    int           is_other = 0, graphs_follow = 0;
+    gmxfmm_status status = fmm_agree(plan, set_box(plan, box, &is_other));
     if (status == GMXFMM_OK && fmm_is_assigned(plan) && plan->backend->enqueue_box != NULL)
     {
-        status              = plan->backend->enqueue_box(plan, stream, &graphs_follow);
-        plan->graph_version = graphs_follow ? version : plan->graph_version;
+        status = plan->backend->enqueue_box(plan, stream, &graphs_follow);
     }
+    plan->graph_version += is_other && !graphs_follow;
     return status;
 }
 
@@ -643,7 +654,10 @@ unsigned gmxfmm_capabilities(const gmxfmm_plan* plan)
 
 int64_t gmxfmm_graph_version(const gmxfmm_plan* plan)
 {
-    return plan != NULL ? plan->graph_version : 0;
+    /* none of them ever falls, so that the sum is another one whenever one of them is */
+    return plan == NULL ? 0
+                        : plan->graph_version + plan->particles.graph_version + plan->charges.graph_version +
+                              plan->derivatives.graph_version;
 }
 
 /* Mean number of particles near one that are spread evenly; near sets reach beyond an open system. */

@@ -56,9 +56,10 @@ typedef struct
 {
     int64_t version; /* of number, targets, exclusions and order: assignments on a stream raise it, too */
     int64_t n;
-    int64_t pairs_version; /* of number, exclusions and targets */
-    int64_t cells_version; /* of the cells that they were assigned to (fmm_domain.cells_version); 0: none */
-    int*    excl_start;    /* n + 1, or NULL */
+    int64_t pairs_version;  /* of number, exclusions and targets */
+    int64_t graph_version;  /* of what captured graphs have of them, and do not follow: all but such assignments */
+    int64_t cells_version;  /* of the cells that they were assigned to (fmm_domain.cells_version); 0: none */
+    int*    excl_start;     /* n + 1, or NULL */
     int*    excl_list;
     int64_t num_targets; /* 0: the particles are the targets */
     double* target_x;    /* 3 num_targets, of a backend that computes on the host */
@@ -75,6 +76,7 @@ enum
  * phi[entry[j]], j = start[k] .. start[k+1]-1. slot: of each particle the place of its potential in phi, or -1. */
 typedef struct
 {
+    int64_t graph_version; /* of what captured graphs have of them */
     int     num;
     int *   start, *entry, *slot; /* NULL: there are none */
     double *dq, *phi;
@@ -91,6 +93,7 @@ static inline double* fmm_kept_potential(const fmm_charge_derivatives* d, size_t
 typedef struct
 {
     int64_t version;
+    int64_t graph_version;          /* of those set by the host, which captured graphs do not follow */
     double* q;                      /* FMM_CHARGE_SETS x n, caller's order; NULL: none were set */
     double  total[FMM_CHARGE_SETS]; /* sum of q */
     size_t  bytes;
@@ -179,7 +182,7 @@ struct gmxfmm_plan
     struct fmm_device*   device;
     struct fmm_treecode* treecode; /* which uses nothing of domain and far field */
 
-    int64_t     graph_version; /* of all that a captured graph has in it */
+    int64_t     graph_version; /* of boxes and shares that captured graphs have not followed (plan.c) */
     size_t      bytes;
     gmxfmm_info info; /* times and counts */
     char        message[512];
