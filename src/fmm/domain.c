@@ -203,32 +203,45 @@ void fmm_domain_set_depth(gmxfmm_plan* plan, int depth, int most, const int* roo
     plan->domain.version++;
 }
 
+/* Moves the corner of the first cell; lengths of cells, and which of them are near, stay. */
+static void set_origin(fmm_domain* domain, const double* origin)
+{
+    if (memcmp(domain->cells.origin, origin, sizeof(domain->cells.origin)) != 0)
+    {
+        memcpy(domain->cells.origin, origin, sizeof(domain->cells.origin));
+        memcpy(domain->root_cells.origin, origin, sizeof(domain->root_cells.origin));
+        domain->origin_version++;
+    }
+}
+
 void fmm_domain_set_extent(gmxfmm_plan* plan, const double* low, const double* high, double edge)
 {
     fmm_domain* domain = &plan->domain;
-    double      box[9] = {0};
+    double      box[9] = {0}, origin[3];
     for (int d = 0; d < 3; d++)
     {
-        box[4 * d]              = domain->grid[d] * edge;
-        domain->cells.origin[d] = 0.5 * (low[d] + high[d] - box[4 * d]);
+        box[4 * d] = domain->grid[d] * edge;
+        origin[d]  = 0.5 * (low[d] + high[d] - box[4 * d]);
     }
+    set_origin(domain, origin);
     set_box(domain, box);
 }
 
 void fmm_domain_set_open(gmxfmm_plan* plan, const double* low, const double* high, double edge)
 {
     fmm_domain* domain = &plan->domain;
-    double      box[9];
+    double      box[9], origin[3];
     memcpy(box, domain->box, sizeof(box));
+    memcpy(origin, domain->cells.origin, sizeof(origin));
     for (int d = 0; d < 3; d++)
     {
         if (!domain->periodic[d])
         {
-            box[4 * d]                   = domain->grid[d] * edge;
-            domain->cells.origin[d]      = 0.5 * (low[d] + high[d] - box[4 * d]);
-            domain->root_cells.origin[d] = domain->cells.origin[d];
+            box[4 * d] = domain->grid[d] * edge;
+            origin[d]  = 0.5 * (low[d] + high[d] - box[4 * d]);
         }
     }
+    set_origin(domain, origin);
     if (memcmp(box, domain->box, sizeof(box)) != 0)
     {
         set_box(domain, box);
@@ -238,6 +251,7 @@ void fmm_domain_set_open(gmxfmm_plan* plan, const double* low, const double* hig
 void fmm_domain_shift_cells(gmxfmm_plan* plan, const double* shift)
 {
     fmm_domain* domain = &plan->domain;
+    double      origin[3];
     for (int e = 0; e < 3; e++)
     {
         double by = 0;
@@ -245,11 +259,9 @@ void fmm_domain_shift_cells(gmxfmm_plan* plan, const double* shift)
         {
             by += domain->periodic[d] ? shift[d] / domain->grid[d] * domain->box[3 * d + e] : 0;
         }
-        if (domain->periodic[e])
-        {
-            domain->cells.origin[e] = domain->root_cells.origin[e] = by;
-        }
+        origin[e] = domain->periodic[e] ? by : domain->cells.origin[e];
     }
+    set_origin(domain, origin);
 }
 
 gmxfmm_status fmm_domain_add_tree(gmxfmm_plan* plan)

@@ -225,9 +225,10 @@ static gmxfmm_status check_min_distance(gmxfmm_plan* plan)
 
 gmxfmm_status fmm_particles_assign(gmxfmm_plan* plan, const void* x)
 {
-    gmxfmm_status status          = plan->backend->assign(plan, x);
-    status                        = status == GMXFMM_OK ? check_min_distance(plan) : status;
-    plan->particles.cells_version = status == GMXFMM_OK ? plan->domain.cells_version : 0;
+    gmxfmm_status status           = plan->backend->assign(plan, x);
+    status                         = status == GMXFMM_OK ? check_min_distance(plan) : status;
+    plan->particles.cells_version  = status == GMXFMM_OK ? plan->domain.cells_version : 0;
+    plan->particles.origin_version = plan->domain.origin_version;
     return status;
 }
 

@@ -551,7 +551,6 @@ int fmm_can_shift_cells(const gmxfmm_plan* plan)
 
 void fmm_shift_cells(gmxfmm_plan* plan, const double* shift)
 {
-    fmm_particles_unassign(plan);
     fmm_domain_shift_cells(plan, shift);
 }
 

@@ -38,6 +38,7 @@ typedef struct
     /* Versions that the cells were made for, 0 for none, and that their near set is known to be right for. A box that
      * changes takes cells with it: those made for an older version still hold the particles assigned to them. */
     int64_t cells_version, near_version;
+    int64_t origin_version; /* of the corner of the first cell, where it has moved and the box has not */
 } fmm_domain;
 
 /* The plan's axes, in which a slab is open along z, and a wire periodic (frame.c). */
@@ -59,6 +60,7 @@ typedef struct
     int64_t pairs_version;  /* of number, exclusions and targets */
     int64_t graph_version;  /* of what captured graphs have of them, and do not follow: all but such assignments */
     int64_t cells_version;  /* of the cells that they were assigned to (fmm_domain.cells_version); 0: none */
+    int64_t origin_version; /* and of their place */
     int*    excl_start;     /* n + 1, or NULL */
     int*    excl_list;
     int64_t num_targets; /* 0: the particles are the targets */
@@ -194,7 +196,9 @@ struct gmxfmm_plan
 /* Whether the particles are in the cells as they are now. */
 static inline int fmm_is_assigned(const gmxfmm_plan* plan)
 {
-    return plan->particles.cells_version != 0 && plan->particles.cells_version == plan->domain.cells_version;
+    const fmm_particles* p = &plan->particles;
+    return p->cells_version != 0 && p->cells_version == plan->domain.cells_version &&
+           p->origin_version == plan->domain.origin_version;
 }
 
 static inline int fmm_is_periodic(const gmxfmm_plan* plan)
