@@ -13,8 +13,10 @@ them alone. So
   unless the header's row is marked !interface, or the file is of its module;
 - modules do not include each other in a circle, and those of one row do not call each other in one.
 
-- a line "@ EXPRESSION TYPE: FILE" of the table names an object that one file alone writes: others do not assign to its members,
-  and have no pointer to it that is not const;
+- a line "@ EXPRESSION TYPE: OWNER..." of the table names an object that one file or folder alone writes, with functions of the
+  folders behind it: others do not assign to it, to its members or to what these point to, reserve or release memory of them, or
+  have a pointer to one of them that is not const. An object in it may have a line of its own. TYPE is - where it is a number.
+  Where EXPRESSION begins with device->, the pointer is to one of a plan's GPUs, and may be called d;
 - a file says in its second line what it is.
 
 Functions are found in the text, without comments, strings and lines of the preprocessor. What is not understood is left out;
@@ -322,21 +324,63 @@ def find_circles(files, table, reached):
 # ---- objects and their owners
 
 def read_owners(path):
-    """[(expression, type, file)]"""
-    return re.findall(r"^@\s*(\S+)\s+(\S+):\s*(\S+)", path.read_text(), re.M)
+    """[(expression, type, files and folders)]"""
+    rows = re.findall(r"^@\s*(\S+)\s+(\S+):\s*(.*\S)", path.read_text(), re.M)
+    return [(expression, type_, owners.split()) for expression, type_, owners in rows]
+
+
+INDEX = r"(?:\[[^\]]*\])*"
+MEMBERS = rf"{INDEX}(?:(?:\.|->)\w+{INDEX})*"
+
+
+def pattern_of(expression, owners):
+    """An object, but not those in it that have lines of their own."""
+    gpu = "device->"
+    inner = [re.escape(other[len(expression):]) for other, _, _ in owners if other.startswith(f"{expression}.")]
+    others = rf"(?!(?:{'|'.join(inner)})\b)" if inner else ""
+    return (rf"(?:\bplan->)?\bd(?:evice)?->{re.escape(expression[len(gpu):])}" if expression.startswith(gpu)
+            else rf"\b{re.escape(expression)}") + others
+
+
+def find_writes(place, text):
+    """Assignments to a place, and its memory reserved and released."""
+    place = rf"{place}(?![\w([.]|->)"
+    return re.finditer(rf"(?:\+\+|--){place}|{place}\s*(?:=(?!=)|[-+*/|&^]=|<<=|>>=|\+\+|--)|mem(?:cpy|set|move)\(&?{place},|"
+                       rf"(?:reserve|release)\(\w+,\s*&{place}", text)
+
+
+def find_pointers(object_, text):
+    """Declarations of pointers and references that are not const to an object or its members: what is declared, its type."""
+    type_ = r"(?:^|[;{}(])\s*((?:[\w:]+\s+|\w+\s*(?=[*&]))+)"
+    for match in re.finditer(rf"{type_}[*&]+\s*(?:const\s+)?(\w+)\s*=\s*&?{object_}{MEMBERS}(?=\s*[;,])", text):
+        if "const" not in match[1].split():
+            yield match[2], match[1]
+    for match in re.finditer(rf"\bauto\s+(\w+)\s*=\s*(?:{object_}|&{object_}{MEMBERS})(?=\s*;)", text):
+        yield match[1], "auto"
 
 
 def find_foreign_writes(name, text, owners):
-    """Assignments to members of an object that another file owns, and pointers by which there could be some."""
-    for expression, type_, owner in owners:
-        if name == owner:
+    """Assignments to an object that another file owns, to its members or to what these point to; and pointers by which
+    there could be some."""
+    for expression, type_, own in owners:
+        if name in own or any(name.startswith(f"{folder}/") for folder in own):
             continue
-        place = rf"{re.escape(expression)}(?:\.\w+(?:\[[^\]]*\])*)+"
-        for match in re.finditer(rf"(?:\+\+|--){place}|{place}\s*(?:=(?!=)|[-+*/|&^]=|\+\+|--)|memcpy\(&?{place},", text):
-            yield f"{name}: {owner} alone writes {expression} ({' '.join(match[0].split())})"
-        for match in re.finditer(rf"(\bconst\s+)?\b{type_}\s*\*", text):
+        object_, told = pattern_of(expression, owners), f"{own[0]} alone writes {expression}"
+        for match in find_writes(object_ + MEMBERS, text):
+            yield f"{name}: {told} ({' '.join(match[0].split())})"
+        for pointer, declared in find_pointers(object_, text):
+            if type_ not in declared.split():
+                yield f"{name}: {told} (by {pointer}, which is not const)"
+        if type_ == "-":
+            continue
+        member = rf"(?!\s*{re.split(r'[.>]', expression)[-1]};)" if name.endswith(".h") else ""  # of what has the object
+        for match in re.finditer(rf"(\bconst\s+)?\b{type_}\s*[*&]{member}", text):
             if not match[1]:
-                yield f"{name}: a pointer to {type_} that is not const, which {owner} alone writes"
+                yield f"{name}: a pointer to {type_} that is not const, which {own[0]} alone writes"
+        for function in re.split(r"^}", text, flags=re.M):  # its end stands at the beginning of a line
+            for variable in set(re.findall(rf"\b{type_}\s*[*&]\s*(?:const\s+)?(\w+)", function)):
+                for match in find_writes(rf"(?<![\w.>]){variable}(?:->|\.)\w+{MEMBERS}", function):
+                    yield f"{name}: {told} ({' '.join(match[0].split())})"
 
 
 def main():

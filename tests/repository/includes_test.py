@@ -106,6 +106,28 @@ CASES |= {
          "low/c.c: low/a.c alone writes plan->domain (++plan->domain.n)",
          "low/d.c: low/a.c alone writes plan->domain (memcpy(plan->domain.box,)",
          "low/d.c: a pointer to fmm_domain that is not const, which low/a.c alone writes"]),
+    "what an object points to": (
+        TABLE + "@ plan->domain fmm_domain: low/a.c\n@ plan->domain.tree fmm_tree: low/a.c far/geometry\n@ plan->version -: low/a.c\n",
+        {"low/a.c": "void f(void) { fmm_tree* tree = plan->domain.tree; plan->domain.tree->leaves.num = 1; plan->version++; }\n",
+         "low/state.h": "typedef struct\n{\n    fmm_tree* tree;\n} fmm_domain;\n",
+         "low/b.c": "int f(const fmm_tree* t)\n{\n    const int *a = plan->domain.grid, n = plan->domain.tree->num;\n"
+                    "    return t->level[a[0]].num == 1 && n <= plan->domain.tree->level[n].num && plan->version == t->version;\n}\n"
+                    "void g(other* t)\n{\n    t->num = 1;\n}\n",
+         "low/c.c": "void f(void) { plan->domain.tree->leaves.num = 1; }\n",
+         "low/d.c": "void f(void) { plan->domain.tree->level[plan->domain.tree->depth].num++; }\n",
+         "low/e.c": "void f(const fmm_domain* d)\n{\n    d->tree->num = 1;\n}\n",
+         "low/f.cu": "void f() { auto* a = plan->domain.tree; auto b = &plan->domain; int& c = plan->domain.tree->num; int *p = plan->domain.grid, n; }\n",
+         "low/g.c": "void f(void) { plan->version = 1; plan->domain = other; job->plan->domain.n = 1; }\n"},
+        ["low/c.c: low/a.c alone writes plan->domain.tree (plan->domain.tree->leaves.num =)",
+         "low/d.c: low/a.c alone writes plan->domain.tree (plan->domain.tree->level[plan->domain.tree->depth].num++)",
+         "low/e.c: low/a.c alone writes plan->domain (d->tree->num =)",
+         "low/f.cu: low/a.c alone writes plan->domain (by b, which is not const)",
+         "low/f.cu: low/a.c alone writes plan->domain (by p, which is not const)",
+         "low/f.cu: low/a.c alone writes plan->domain.tree (by a, which is not const)",
+         "low/f.cu: low/a.c alone writes plan->domain.tree (by c, which is not const)",
+         "low/g.c: low/a.c alone writes plan->domain (plan->domain =)",
+         "low/g.c: low/a.c alone writes plan->domain (plan->domain.n =)",
+         "low/g.c: low/a.c alone writes plan->version (plan->version =)"]),
     "a file without a word on what it is": (
         TABLE, {"low/a.c": "\nint fmm_f(void) { return 0; }\n"}, ["low/a.c: its second line does not say what it is"]),
 }
