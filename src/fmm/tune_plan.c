@@ -9,6 +9,7 @@
 #include "fmm/domain.h"
 #include "fmm/far_field.h"
 #include "fmm/frame.h"
+#include "fmm/model/layouts.h"
 #include "fmm/model/tune.h"
 #include "fmm/options.h"
 #include "fmm/state.h"
@@ -45,37 +46,41 @@ static gmxfmm_status take(gmxfmm_plan* plan, const fmm_problem* problem, const f
     return fmm_check_reach(problem, chosen);
 }
 
-static gmxfmm_status tune_tree(gmxfmm_plan* plan, const fmm_problem* problem)
+/* Chooses cells of one level or, if the domain has one, an octree for n particles at x, as fmm_tune and fmm_tune_tree,
+ * and takes them. *edge: of these; NULL: not wanted. Errors: those; UNSUPPORTED; OPTION. */
+static gmxfmm_status
+tune(gmxfmm_plan* plan, int64_t n, const void* x, const double* low, const double* high, const int* roots, double* edge)
 {
-    fmm_choice    chosen;
-    gmxfmm_status status = fmm_domain_check_tree(plan, plan->domain.box);
-    status               = status == GMXFMM_OK ? fmm_tune_tree(problem, &chosen) : status;
-    return status == GMXFMM_OK ? take(plan, problem, &chosen) : status;
-}
-
-static gmxfmm_status tune_cells(gmxfmm_plan* plan, const fmm_problem* problem)
-{
-    fmm_choice          chosen;
-    const gmxfmm_status status = fmm_tune(problem, &chosen);
-    return status == GMXFMM_OK ? take(plan, problem, &chosen) : status;
+    const fmm_problem problem  = problem_of(plan, n);
+    const int         has_tree = plan->domain.tree != NULL;
+    fmm_choice        chosen;
+    gmxfmm_status     status =
+        has_tree && fmm_is_periodic(plan) ? fmm_domain_check_tree(plan, plan->domain.box) : GMXFMM_OK;
+    if (status == GMXFMM_OK)
+    {
+        status =
+            has_tree ? fmm_tune_tree(&problem, x, low, high, roots, &chosen) : fmm_tune(&problem, low, high, &chosen);
+    }
+    status = status == GMXFMM_OK ? take(plan, &problem, &chosen) : status;
+    if (status == GMXFMM_OK && edge != NULL)
+    {
+        *edge = chosen.edge;
+    }
+    return status;
 }
 
 /* Where a convolution over all of a long or flat box cannot be had, or not as exact, an octree can: its cells are
  * cubes, or nearly. */
 gmxfmm_status fmm_tune_periodic(gmxfmm_plan* plan)
 {
-    const gmxfmm_options* o       = &plan->options;
-    const fmm_problem     problem = problem_of(plan, plan->expected);
-    if (plan->domain.tree != NULL)
-    {
-        return tune_tree(plan, &problem);
-    }
-    gmxfmm_status status = tune_cells(plan, &problem);
-    const int     failed = status == GMXFMM_ERROR_UNSUPPORTED || status == GMXFMM_ERROR_OPTION;
+    const gmxfmm_options* o      = &plan->options;
+    gmxfmm_status         status = tune(plan, plan->expected, NULL, NULL, NULL, NULL, NULL);
+    const int             failed =
+        plan->domain.tree == NULL && (status == GMXFMM_ERROR_UNSUPPORTED || status == GMXFMM_ERROR_OPTION);
     if (failed && o->m2l == GMXFMM_M2L_AUTO && fmm_is_auto(o->grid[0]) && fmm_is_aligned(plan->domain.box))
     {
         status = fmm_domain_add_tree(plan);
-        status = status == GMXFMM_OK ? tune_tree(plan, &problem) : status;
+        status = status == GMXFMM_OK ? tune(plan, plan->expected, NULL, NULL, NULL, NULL, NULL) : status;
         if (status == GMXFMM_OK)
         {
             plan->message[0] = '\0'; /* of the convolution, which is not taken */
@@ -144,16 +149,12 @@ static gmxfmm_status compare_tree(gmxfmm_plan* plan, const void* x, const double
 /* The octree of a periodic system anew, for the particles at x on the host; once a plan. */
 static gmxfmm_status tune_tree_particles(gmxfmm_plan* plan, const void* x)
 {
-    const fmm_problem problem = problem_of(plan, plan->particles.n);
-    fmm_choice        chosen;
     if (plan->tuning.done || fmm_given_depth(&plan->options) > 0 || plan->particles.n == 0)
     {
         return GMXFMM_OK;
     }
-    memcpy(chosen.roots, plan->domain.tree->roots, sizeof(chosen.roots));
-    gmxfmm_status status = fmm_tune_tree_particles(&problem, x, &chosen);
-    status               = status == GMXFMM_OK ? take(plan, &problem, &chosen) : status;
-    plan->tuning.done    = status == GMXFMM_OK;
+    const gmxfmm_status status = tune(plan, plan->particles.n, x, NULL, NULL, plan->domain.tree->roots, NULL);
+    plan->tuning.done          = status == GMXFMM_OK;
     return status;
 }
 
@@ -161,8 +162,6 @@ static gmxfmm_status tune_tree_particles(gmxfmm_plan* plan, const void* x)
 static gmxfmm_status
 tune_tree_open(gmxfmm_plan* plan, const void* x, const double* low, const double* high, double* edge)
 {
-    const fmm_problem problem = problem_of(plan, plan->particles.n);
-    fmm_choice        chosen;
     if (plan->tuning.done)
     {
         static const int c_root[3] = {1, 1, 1};
@@ -175,32 +174,23 @@ tune_tree_open(gmxfmm_plan* plan, const void* x, const double* low, const double
         fmm_domain_set_depth(plan, depth, most, c_root);
         return GMXFMM_OK;
     }
-    gmxfmm_status status = fmm_tune_tree_open(&problem, x, low, high, &chosen);
-    if (status != GMXFMM_OK)
-    {
-        return status;
-    }
-    status                   = take(plan, &problem, &chosen);
-    plan->tuning.target_edge = *edge = chosen.edge;
-    plan->tuning.done                = status == GMXFMM_OK;
+    const gmxfmm_status status = tune(plan, plan->particles.n, x, low, high, NULL, edge);
+    plan->tuning.target_edge   = *edge;
+    plan->tuning.done          = status == GMXFMM_OK;
     return status;
 }
 
 /* The same of cells of one level. */
 static gmxfmm_status tune_cells_open(gmxfmm_plan* plan, const double* low, const double* high, double* edge)
 {
-    const fmm_problem problem = problem_of(plan, plan->particles.n);
-    fmm_choice        chosen;
-    int               grid[3];
+    int grid[3];
     if (plan->tuning.target_edge == 0)
     {
-        gmxfmm_status status = fmm_tune_open(&problem, low, high, &chosen);
-        status               = status == GMXFMM_OK ? take(plan, &problem, &chosen) : status;
+        const gmxfmm_status status = tune(plan, plan->particles.n, NULL, low, high, NULL, &plan->tuning.target_edge);
         if (status != GMXFMM_OK)
         {
             return status;
         }
-        plan->tuning.target_edge = chosen.edge;
     }
     *edge = plan->tuning.target_edge;
     fmm_open_grid(plan->particles.n, low, high, edge, grid);
@@ -283,12 +273,12 @@ static int compares_slab_tree(const gmxfmm_plan* plan)
            fmm_is_auto(o->grid[0]) && plan->particles.n > 0 && fmm_is_aligned(plan->domain.box);
 }
 
-/* Cells of a slab or, where particles at x leave much of it empty or no cells serve, an octree. */
+/* Cells of a wire, or of a slab or, where particles at x leave much of that empty or no cells serve, an octree. */
 static gmxfmm_status
-choose_slab(gmxfmm_plan* plan, const void* x, const double* low, const double* high, fmm_choice* chosen)
+choose_cells(gmxfmm_plan* plan, const void* x, const double* low, const double* high, fmm_choice* chosen)
 {
     const fmm_problem   problem = problem_of(plan, plan->particles.n);
-    const gmxfmm_status cells   = fmm_tune_slab(&problem, high[2] - low[2], chosen);
+    const gmxfmm_status cells   = fmm_tune(&problem, low, high, chosen);
     const int           serves  = cells == GMXFMM_OK && fmm_check_reach(&problem, chosen) == GMXFMM_OK;
     fmm_choice          tree;
     int                 better;
@@ -297,7 +287,7 @@ choose_slab(gmxfmm_plan* plan, const void* x, const double* low, const double* h
         return cells;
     }
     gmxfmm_status status =
-        fmm_compare_tree_slab(&problem, x, low, high, serves ? chosen : NULL, &plan->tuning.tree_gain, &better, &tree);
+        fmm_compare_tree(&problem, x, low, high, serves ? chosen : NULL, &plan->tuning.tree_gain, &better, &tree);
     if (status != GMXFMM_OK || !better)
     {
         return status != GMXFMM_OK ? status : cells;
@@ -311,15 +301,13 @@ choose_slab(gmxfmm_plan* plan, const void* x, const double* low, const double* h
 static gmxfmm_status choose_partly(gmxfmm_plan* plan, const void* x, const double* low, const double* high)
 {
     const fmm_problem problem  = problem_of(plan, plan->particles.n);
-    const double      width[3] = {high[0] - low[0], high[1] - low[1], high[2] - low[2]};
     const int         has_tree = plan->domain.tree != NULL;
     fmm_choice        chosen;
     gmxfmm_status     status = has_tree ? fmm_domain_check_tree(plan, plan->domain.box) : GMXFMM_OK;
     if (status == GMXFMM_OK)
     {
-        status = has_tree                             ? fmm_tune_tree_slab(&problem, x, low, high, &chosen)
-                 : fmm_is_wire(plan->domain.periodic) ? fmm_tune_wire(&problem, width, &chosen)
-                                                      : choose_slab(plan, x, low, high, &chosen);
+        status =
+            has_tree ? fmm_tune_tree(&problem, x, low, high, NULL, &chosen) : choose_cells(plan, x, low, high, &chosen);
     }
     status                      = status == GMXFMM_OK ? take(plan, &problem, &chosen) : status;
     plan->tuning.target_edge    = status == GMXFMM_OK ? chosen.edge : 0;
@@ -404,8 +392,7 @@ static gmxfmm_status tune_partly(gmxfmm_plan* plan, const void** x)
 
 gmxfmm_status fmm_tune_particles(gmxfmm_plan* plan, const void** x)
 {
-    static const double c_corner[3] = {0, 0, 0};
-    const void*         host        = *x;
+    const void* host = *x;
     if (plan->backend->set_grid == NULL)
     {
         return GMXFMM_OK;
@@ -419,6 +406,6 @@ gmxfmm_status fmm_tune_particles(gmxfmm_plan* plan, const void** x)
         return tune_partly(plan, x);
     }
     gmxfmm_status status = bring_to_host(plan, &host);
-    status               = status == GMXFMM_OK ? compare_tree(plan, host, c_corner, c_corner) : status;
+    status               = status == GMXFMM_OK ? compare_tree(plan, host, NULL, NULL) : status;
     return status == GMXFMM_OK && plan->domain.tree != NULL ? tune_tree_particles(plan, host) : status;
 }

@@ -129,12 +129,11 @@ class Choice
     /* Cells as for a box that is full, or the octree compared with them. */
     fmm_choice made() const
     {
-        const double low[3] = {0, 0, 0};
-        fmm_choice   cells = {}, tree = {};
-        double       gain   = 0;
-        int          better = 0;
-        EXPECT_EQ(fmm_tune(&problem_, &cells), GMXFMM_OK) << message_;
-        EXPECT_EQ(fmm_compare_tree(&problem_, x_.data(), low, low, &cells, &gain, &better, &tree), GMXFMM_OK)
+        fmm_choice cells = {}, tree = {};
+        double     gain   = 0;
+        int        better = 0;
+        EXPECT_EQ(fmm_tune(&problem_, nullptr, nullptr, &cells), GMXFMM_OK) << message_;
+        EXPECT_EQ(fmm_compare_tree(&problem_, x_.data(), nullptr, nullptr, &cells, &gain, &better, &tree), GMXFMM_OK)
             << message_;
         return better ? tree : cells;
     }
@@ -150,8 +149,8 @@ class Choice
             low[2]  = std::min(low[2], x_[i]);
             high[2] = std::max(high[2], x_[i]);
         }
-        EXPECT_EQ(fmm_tune_slab(&problem_, high[2] - low[2], &cells), GMXFMM_OK) << message_;
-        EXPECT_EQ(fmm_compare_tree_slab(&problem_, x_.data(), low, high, &cells, &gain, &better, &tree), GMXFMM_OK)
+        EXPECT_EQ(fmm_tune(&problem_, low, high, &cells), GMXFMM_OK) << message_;
+        EXPECT_EQ(fmm_compare_tree(&problem_, x_.data(), low, high, &cells, &gain, &better, &tree), GMXFMM_OK)
             << message_;
         return better ? tree : cells;
     }

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "fmm/geometry/fftsize.h"
+#include "fmm/model/layouts.h"
 #include "fmm/model/tails.h"
 #include "fmm/model/tune.h"
 #include "fmm/options.h"
@@ -280,9 +281,7 @@ typedef struct
 
 enum
 {
-    c_edges      = 22, /* number of edges of cells that are tried in a periodic box */
-    c_likelyEdge = 7,  /* the one that is tried first: 13 particles a cell */
-    c_mostTried  = 256
+    c_mostTried = 256
 };
 
 /* The best choice so far and, if list is not NULL, the cheapest of the good ones, in any order. */
@@ -384,9 +383,10 @@ static int may_be_chosen(const choices* found, double least_cost)
 
 /* Tries one grid: updates *found if an order within range reaches the target error at less cost or, as long as none
  * reaches it, comes closer to it. */
-static gmxfmm_status tune_grid(
-    const fmm_problem* problem, fmm_cells* cells, const double* box, const int* grid, int ws, double n, choices* found)
+static gmxfmm_status
+tune_grid(const fmm_problem* problem, fmm_cells* cells, const fmm_layout* layout, int ws, double n, choices* found)
 {
+    const int*   grid = layout->grid;
     choice*      best = &found->best;
     double       error[c_maxOrder + 1];
     const int    fixed  = problem->options->order;
@@ -395,14 +395,15 @@ static gmxfmm_status tune_grid(
     {
         return GMXFMM_OK;
     }
-    const gmxfmm_status status = fmm_cells_set(cells, box, grid, problem->periodic, ws, 0);
+    const gmxfmm_status status = fmm_cells_set(cells, layout->box, grid, problem->periodic, ws, 0);
     if (status != GMXFMM_OK)
     {
         return status == GMXFMM_ERROR_UNSUPPORTED ? GMXFMM_OK : status;
     }
-    const int used  = grid[0] * grid[1] * grid[2];
-    const int first = fixed >= 0 ? fixed : 1;
-    int       last  = fixed >= 0 ? fixed : fmm_last_order(problem, ws);
+    const double edge  = layout->edge > 0 ? layout->edge : cells->edge;
+    const int    used  = grid[0] * grid[1] * grid[2];
+    const int    first = fixed >= 0 ? fixed : 1;
+    int          last  = fixed >= 0 ? fixed : fmm_last_order(problem, ws);
     while (last >= first && !may_be_chosen(found, cost(problem, cells, n, used, last)))
     {
         last--; /* too expensive, whatever its error is */
@@ -419,7 +420,7 @@ static gmxfmm_status tune_grid(
         error[p] *= fmm_density_factor(n / used);
         const double c    = cost(problem, cells, n, used, p);
         const int    good = even && error[p] <= target, best_good = best->good;
-        const choice this = {c, error[p], cells->edge, good, p, ws, {grid[0], grid[1], grid[2]}};
+        const choice this = {c, error[p], edge, good, p, ws, {grid[0], grid[1], grid[2]}};
         if (good ? (!best_good || c < best->cost) : (!best_good && error[p] < best->error))
         {
             *best = this;
@@ -436,265 +437,28 @@ static gmxfmm_status tune_grid(
     return GMXFMM_OK;
 }
 
-static int size_below(int n)
-{
-    while (n > 1 && !fmm_is_fft_size(n))
-    {
-        n--;
-    }
-    return n;
-}
-
-/* Tries all grids of cells with nearly that edge: along each vector the FFT sizes just below and above. */
-static gmxfmm_status tune_edge(
-    const fmm_problem* problem, fmm_cells* cells, const double* box, double edge, int ws, double n, choices* found)
-{
-    int option[3][2];
-    for (int d = 0; d < 3; d++)
-    {
-        const double* a       = box + 3 * d;
-        const double  wanted  = sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2]) / edge;
-        const int     floored = wanted < 1 ? 1 : wanted > 1000 ? 1000 : (int)wanted;
-        option[d][0]          = size_below(floored);
-        option[d][1]          = fmm_fft_size(floored + 1);
-    }
-    for (int i = 0; i < 8; i++)
-    {
-        const int           grid[3] = {option[0][i & 1], option[1][i >> 1 & 1], option[2][i >> 2 & 1]};
-        const gmxfmm_status status  = tune_grid(problem, cells, box, grid, ws, n, found);
-        if (status != GMXFMM_OK)
-        {
-            return status;
-        }
-    }
-    return GMXFMM_OK;
-}
-
-/* Open systems: tries cubes of one edge, as many as the given grid has or as fill the box. */
-static gmxfmm_status tune_cubes(
-    const fmm_problem* problem, fmm_cells* cells, const double* box, double edge, int ws, double n, choices* found)
-{
-    double cubes[9] = {0};
-    int    grid[3];
-    for (int d = 0; d < 3; d++)
-    {
-        const double k = ceil(box[4 * d] / edge - 1e-6);
-        grid[d]        = problem->options->grid[d] > 0 ? problem->options->grid[d] : k < 1 ? 1 : (int)k;
-        cubes[4 * d]   = grid[d] * edge;
-    }
-    return tune_grid(problem, cells, cubes, grid, ws, n, found);
-}
-
-static gmxfmm_status
-tune_grids(const fmm_problem* problem, fmm_cells* cells, const double* box, int ws, double n, choices* found)
-{
-    const int*    given  = problem->options->grid;
-    gmxfmm_status status = GMXFMM_OK;
-    if (given[0] > 0)
-    {
-        const double edge = fmax(box[0] / given[0], fmax(box[4] / given[1], box[8] / given[2]));
-        return fmm_has_images(problem->periodic) ? tune_grid(problem, cells, box, given, ws, n, found)
-                                                 : tune_cubes(problem, cells, box, edge, ws, n, found);
-    }
-    if (fmm_has_images(problem->periodic))
-    {
-        /* From about 2 to about 400 particles a cell, in steps of a tenth of the edge. Those that are often chosen come
-         * first, so that most of the others are found too expensive before their errors are predicted. */
-        const double volume = fmm_determinant(box);
-        for (int i = 0; i < 2 * c_edges && status == GMXFMM_OK; i++)
-        {
-            const int    step     = c_likelyEdge + (i % 2 ? -(i + 1) / 2 : i / 2);
-            const double per_cell = 2 * pow(1.3, step);
-            if (step >= 0 && step < c_edges && !(step > 0 && per_cell > 1.3 * n)) /* a single cell is tried once */
-            {
-                status = tune_edge(problem, cells, box, cbrt(volume * per_cell / n), ws, n, found);
-            }
-        }
-        return status;
-    }
-    double longest = fmax(box[0], fmax(box[4], box[8])), edge = longest;
-    for (double num = 1; num < 2 * n + 2 && status == GMXFMM_OK; edge /= 1.1)
-    {
-        status = tune_cubes(problem, cells, box, edge, ws, n, found);
-        num    = ceil(box[0] / edge) * ceil(box[4] / edge) * ceil(box[8] / edge);
-    }
-    return status;
-}
-
-int fmm_slab_layers_of(double thickness, double height)
-{
-    /* 1e-6, as of open systems */
-    const double layers = ceil(thickness / height - 1e-6);
-    return layers < 1 ? 1 : layers > 1e6 ? 1000000 : (int)layers;
-}
-
-/* Layers of a slab are higher than it takes, by so much, that others are not needed as soon as its thickness changes.
- */
-static const double c_slack = 1.01;
-
-/* Most cells of a wire for n particles: this many times as many, and some. */
-static const double c_mostOfWire = 2, c_fewOfWire = 4096;
-
-/* Of a wire that is wide cells may be so many times as wide as its period: more images would be near than can be. */
-static const double c_widest = 15;
-
-/* Lowest layer, relative to a cell's width in the plane: the sums of a slab reach the farther in wave vectors the
- * thinner its layers are. */
-static const double c_lowest = 0.3;
-
-double fmm_slab_height(const fmm_problem* problem, double thickness, const int* grid)
-{
-    const double* box   = problem->box;
-    const double  width = sqrt(fabs(box[0] * box[4] - box[1] * box[3]) / grid[0] / grid[1]);
-    const double  slack = problem->options->grid[0] > 0 ? 1 + 1e-9 : c_slack;
-    return fmax(slack * thickness / grid[2], grid[2] == 1 ? width : c_lowest * width);
-}
-
-/* Tries one grid of a slab, box[9] with its thickness. */
-static gmxfmm_status tune_layers(
-    const fmm_problem* problem, fmm_cells* cells, const double* box, const int* grid, int ws, double n, choices* found)
-{
-    const double height = fmm_slab_height(problem, box[8], grid);
-    const choice before = found->best;
-    double       slab[9];
-    memcpy(slab, box, sizeof(slab));
-    slab[8]                    = height * grid[2];
-    const gmxfmm_status status = tune_grid(problem, cells, slab, grid, ws, n, found);
-    if (memcmp(&before, &found->best, sizeof(before)) != 0)
-    {
-        found->best.edge = height;
-    }
-    return status;
-}
-
-/* All grids of a slab with cells of nearly that edge: the FFT sizes just below and above in the plane, and layers. */
-static gmxfmm_status tune_slab_edge(
-    const fmm_problem* problem, fmm_cells* cells, const double* box, double edge, int ws, double n, choices* found)
-{
-    int           option[3][2];
-    gmxfmm_status status = GMXFMM_OK;
-    for (int d = 0; d < 3; d++)
-    {
-        const double* a       = box + 3 * d;
-        const double  wanted  = sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2]) / edge;
-        const int     floored = wanted < 1 ? 1 : wanted > 1000 ? 1000 : (int)wanted;
-        option[d][0]          = d < 2 ? size_below(floored) : floored;
-        option[d][1]          = d < 2 ? fmm_fft_size(floored + 1) : floored + 1;
-    }
-    for (int i = 0; i < 8 && status == GMXFMM_OK; i++)
-    {
-        const int grid[3] = {option[0][i & 1], option[1][i >> 1 & 1], option[2][i >> 2 & 1]};
-        status            = tune_layers(problem, cells, box, grid, ws, n, found);
-    }
-    return status;
-}
-
-/* Edge of cells that hold `per_cell` of n particles in a slab, box[9] with its thickness. */
-static double slab_edge(const double* box, double per_cell, double n)
-{
-    const double area = fabs(box[0] * box[4] - box[1] * box[3]), edge = cbrt(area * box[8] * per_cell / n);
-    return edge < box[8] ? edge : sqrt(area * per_cell / n); /* one layer */
-}
-
-/* As tune_grids, of a slab. */
-static gmxfmm_status
-tune_slab(const fmm_problem* problem, fmm_cells* cells, const double* box, int ws, double n, choices* found)
-{
-    gmxfmm_status status = GMXFMM_OK;
-    if (problem->options->grid[0] > 0)
-    {
-        return tune_layers(problem, cells, box, problem->options->grid, ws, n, found);
-    }
-    for (int i = 0; i < 2 * c_edges && status == GMXFMM_OK; i++)
-    {
-        const int    step     = c_likelyEdge + (i % 2 ? -(i + 1) / 2 : i / 2);
-        const double per_cell = 2 * pow(1.3, step);
-        if (step >= 0 && step < c_edges && !(step > 0 && per_cell > 1.3 * n))
-        {
-            status = tune_slab_edge(problem, cells, box, slab_edge(box, per_cell, n), ws, n, found);
-        }
-    }
-    return status;
-}
-
-/* Tries cells of a wire, box[9] with its widths: num along the period, `times` as wide as that makes them high, and as
- * many across as it takes; or a grid. */
-static gmxfmm_status tune_wire_grid(const fmm_problem* problem,
-                                    fmm_cells*         cells,
-                                    const double*      box,
-                                    int                num,
-                                    double             times,
-                                    int                ws,
-                                    double             n,
-                                    choices*           found)
-{
-    const int*   given   = problem->options->grid;
-    const double edge    = box[8] / num;
-    double       wire[9] = {0}, width = times * edge;
-    int          grid[3] = {0, 0, num};
-    const choice before  = found->best;
-    if (given[0] > 0)
-    {
-        const double least = given[0] == 1 && given[1] == 1 ? edge : c_lowest * edge;
-        width              = fmax(least, (1 + 1e-9) * fmax(box[0] / given[0], box[4] / given[1]));
-    }
-    for (int d = 0; d < 2; d++)
-    {
-        grid[d]     = given[0] > 0 ? given[d] : fmm_slab_layers_of(c_slack * box[4 * d], width);
-        wire[4 * d] = grid[d] * width;
-    }
-    wire[8] = box[8];
-    if (given[0] <= 0 && (double)grid[0] * grid[1] * num > c_mostOfWire * n + c_fewOfWire)
-    {
-        return GMXFMM_OK;
-    }
-    const gmxfmm_status status = tune_grid(problem, cells, wire, grid, ws, n, found);
-    if (memcmp(&before, &found->best, sizeof(before)) != 0)
-    {
-        found->best.edge = width;
-    }
-    return status;
-}
-
-/* As tune_grids, of a wire. */
-static gmxfmm_status
-tune_wire(const fmm_problem* problem, fmm_cells* cells, const double* box, int ws, double n, choices* found)
-{
-    gmxfmm_status status = GMXFMM_OK;
-    if (problem->options->grid[0] > 0)
-    {
-        return tune_wire_grid(problem, cells, box, problem->options->grid[2], 1, ws, n, found);
-    }
-    for (double times = 1.5; times < c_widest && status == GMXFMM_OK; times *= 1.5)
-    {
-        status = tune_wire_grid(problem, cells, box, 1, times, ws, n, found);
-    }
-    for (int num = 1; num <= 1000 && status == GMXFMM_OK; num = fmm_fft_size(num + 1))
-    {
-        status = tune_wire_grid(problem, cells, box, num, 1, ws, n, found);
-    }
-    return status;
-}
-
 /* Tries all cells that the options allow. */
-static gmxfmm_status tune_all(const fmm_problem* given, const double* box, choices* found)
+static gmxfmm_status tune_all(const fmm_problem* given, const double* low, const double* high, choices* found)
 {
-    const gmxfmm_options* o       = given->options;
-    fmm_cells             cells   = {0};
-    gmxfmm_status         status  = GMXFMM_OK;
-    fmm_known_errors*     here    = given->known == NULL ? calloc(1, sizeof(*here)) : NULL; /* NULL: predicted again */
-    fmm_problem           own     = *given;
-    const fmm_problem*    problem = &own;
-    own.known                     = given->known != NULL ? given->known : here;
+    const gmxfmm_options* o      = given->options;
+    fmm_cells             cells  = {0};
+    gmxfmm_status         status = GMXFMM_OK;
+    fmm_known_errors*     here   = given->known == NULL ? calloc(1, sizeof(*here)) : NULL; /* NULL: predicted again */
+    fmm_problem           own    = *given;
+    own.known                    = given->known != NULL ? given->known : here;
+    const fmm_region   region    = fmm_region_of(&own, low, high);
+    const fmm_layouts* layouts   = fmm_layouts_of(&own, 0);
     const int    first_ws = o->separation > 0 ? o->separation : 1, last_ws = o->separation > 0 ? o->separation : 2;
     const choice none = {INFINITY, INFINITY, 0, 0, 0, 0, {1, 1, 1}};
     found->best       = none;
-    for (int ws = first_ws; ws <= last_ws && status == GMXFMM_OK; ws++)
+    for (int ws = first_ws; ws <= last_ws; ws++)
     {
-        const double n = problem->n > 0 ? (double)problem->n : 1.0;
-        status         = fmm_is_slab(problem->periodic)   ? tune_slab(problem, &cells, box, ws, n, found)
-                         : fmm_is_wire(problem->periodic) ? tune_wire(problem, &cells, box, ws, n, found)
-                                                          : tune_grids(problem, &cells, box, ws, n, found);
+        for (int i = 0, there = 0; there >= 0 && status == GMXFMM_OK; i++)
+        {
+            fmm_layout layout = {.edge = 0};
+            there             = layouts->layout(&region, i, &layout);
+            status            = there > 0 ? tune_grid(&own, &cells, &layout, ws, region.n, found) : GMXFMM_OK;
+        }
     }
     fmm_cells_free(&cells);
     free(here);
@@ -710,17 +474,17 @@ gmxfmm_status fmm_not_chosen(const fmm_problem* problem, gmxfmm_status status, c
     return status;
 }
 
-static gmxfmm_status tune(const fmm_problem* problem, const double* box, fmm_choice* chosen)
+gmxfmm_status fmm_tune(const fmm_problem* problem, const double* low, const double* high, fmm_choice* chosen)
 {
     choices             found  = {.list = NULL};
-    const gmxfmm_status status = tune_all(problem, box, &found);
+    const gmxfmm_status status = tune_all(problem, low, high, &found);
     const choice*       best   = &found.best;
     if (status == GMXFMM_OK && best->ws == 0)
     {
         return fmm_not_chosen(problem, GMXFMM_ERROR_UNSUPPORTED,
                               "the cells would be too long or too skewed in this box with m2l = fft: choose %s",
-                              fmm_has_images(problem->periodic) && !fmm_is_wire(problem->periodic) &&
-                                      fmm_is_aligned(box)
+                              fmm_layouts_of(problem, 1) != NULL && fmm_has_images(problem->periodic) &&
+                                      fmm_is_aligned(problem->box)
                                   ? "m2l = rotation, or a more even grid"
                                   : "a more even grid");
     }
@@ -746,7 +510,7 @@ static int compare_costs(const void* a, const void* b)
 int fmm_tune_candidates(const fmm_problem* problem, fmm_candidate* list, int room)
 {
     choices found = {.list = list, .room = room};
-    if (tune_all(problem, problem->box, &found) != GMXFMM_OK)
+    if (tune_all(problem, NULL, NULL, &found) != GMXFMM_OK)
     {
         return 0;
     }
@@ -797,69 +561,4 @@ gmxfmm_status fmm_check_reach(const fmm_problem* problem, const fmm_choice* chos
                           o->accuracy, given ? "with the grid, depth or separation given" : "for this system",
                           fmm_error_said(chosen->error), chosen->order,
                           given ? "leave them automatic" : "choose another m2l");
-}
-
-gmxfmm_status fmm_tune(const fmm_problem* problem, fmm_choice* chosen)
-{
-    return tune(problem, problem->box, chosen);
-}
-
-/* Width of the box for particles between low and high, at least a little in each direction, as particles on a line or
- * in a plane need a box, too; 1 for a single particle. */
-static void fill(const double* low, const double* high, double* width)
-{
-    double longest = 0;
-    for (int d = 0; d < 3; d++)
-    {
-        width[d] = high[d] - low[d];
-        longest  = fmax(longest, width[d]);
-    }
-    for (int d = 0; d < 3; d++)
-    {
-        width[d] = longest > 0 ? fmax(width[d], 0.01 * longest) : 1.0;
-    }
-}
-
-gmxfmm_status fmm_tune_open(const fmm_problem* problem, const double* low, const double* high, fmm_choice* chosen)
-{
-    double width[3];
-    fill(low, high, width);
-    const double box[9] = {width[0], 0, 0, 0, width[1], 0, 0, 0, width[2]};
-    return tune(problem, box, chosen);
-}
-
-gmxfmm_status fmm_tune_slab(const fmm_problem* problem, double thickness, fmm_choice* chosen)
-{
-    double box[9];
-    memcpy(box, problem->box, sizeof(box));
-    box[8] = thickness;
-    return tune(problem, box, chosen);
-}
-
-gmxfmm_status fmm_tune_wire(const fmm_problem* problem, const double* width, fmm_choice* chosen)
-{
-    const double box[9] = {width[0], 0, 0, 0, width[1], 0, 0, 0, problem->box[8]};
-    return tune(problem, box, chosen);
-}
-
-void fmm_open_grid(int64_t n, const double* low, const double* high, double* edge, int* grid)
-{
-    const double most = 8.0 * (double)n + 64;
-    double       width[3];
-    fill(low, high, width);
-    for (;; *edge *= 1.25)
-    {
-        double cells = 1;
-        for (int d = 0; d < 3; d++)
-        {
-            /* 1e-6, so that rounding of the outermost particles does not add a layer of cells */
-            const double k = ceil(width[d] / *edge - 1e-6);
-            cells *= fmax(k, 1);
-            grid[d] = k < 1 ? 1 : k > 1e6 ? 1000000 : (int)k;
-        }
-        if (cells <= most)
-        {
-            break;
-        }
-    }
 }

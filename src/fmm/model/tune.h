@@ -3,41 +3,7 @@
 #ifndef FMM_TUNE_H
 #define FMM_TUNE_H
 
-#include "fmm/geometry/cells.h"
-#include "fmm/gmxfmm.h"
-#include "fmm/model/costs.h"
-
-enum
-{
-    FMM_KNOWN_SHAPES = 128
-};
-
-/* Predicted errors, by order, of cells with one particle each, stored for later use. They depend on the shape of a
- * cell, on ws and on the near set, as an octree omits some near vectors in elongated cells. All zero: none so far. */
-typedef struct fmm_known_errors
-{
-    int num;
-    struct
-    {
-        int    ws, num_near, last; /* last: order */
-        double shape[9], error[GMXFMM_MAX_ORDER + 1];
-    } shapes[FMM_KNOWN_SHAPES];
-} fmm_known_errors;
-
-/* Description of what is to be computed. */
-typedef struct
-{
-    const gmxfmm_options* options;
-    const fmm_costs*      costs; /* of the backend */
-    int           periodic[3];   /* along each box vector: all, none, the first two of a slab, or the third of a wire */
-    int           num_threads;   /* that the choice itself may use */
-    int           level;         /* of the processor, as in simd_level.h */
-    int64_t       n;             /* particles */
-    const double* box;           /* 9; periodic; of a slab or a wire its periodic vectors */
-    char*         message;       /* message[message_size]: why there is no choice */
-    size_t        message_size;
-    fmm_known_errors* known; /* stored by earlier choices, and added to; NULL: none */
-} fmm_problem;
+#include "fmm/model/problem.h"
 
 typedef struct
 {
@@ -53,44 +19,25 @@ typedef struct
 /* Functions that choose return OK, or MEMORY or UNSUPPORTED (such cells are impossible) with the message of the
  * problem. */
 
-/* Chooses cells of one level, for a convolution, for n particles spread evenly over the box or, in an open system,
- * between low and high. */
-gmxfmm_status fmm_tune(const fmm_problem* problem, fmm_choice* chosen);
-gmxfmm_status fmm_tune_open(const fmm_problem* problem, const double* low, const double* high, fmm_choice* chosen);
+/* Chooses cells of one level, for a convolution, for n particles spread evenly over the box and, along open directions,
+ * between low and high; both may be NULL if there are none. */
+gmxfmm_status fmm_tune(const fmm_problem* problem, const double* low, const double* high, fmm_choice* chosen);
 
-/* The same for a slab of that thickness, 0 for particles in a plane. */
-gmxfmm_status fmm_tune_slab(const fmm_problem* problem, double thickness, fmm_choice* chosen);
+/* Chooses an octree, not of a wire: for particles at x (on the host, of the options' type), along open directions
+ * between low and high; or, with x = NULL, in a periodic box for particles spread evenly over it. roots: of a periodic
+ * box, these or more roots; NULL: as few as are cubes, or nearly, or more. */
+gmxfmm_status fmm_tune_tree(const fmm_problem* problem,
+                            const void*        x,
+                            const double*      low,
+                            const double*      high,
+                            const int*         roots,
+                            fmm_choice*        chosen);
 
-/* And for a wire of these widths along x and y. */
-gmxfmm_status fmm_tune_wire(const fmm_problem* problem, const double* width, fmm_choice* chosen);
-
-/* Layers of that height in such a slab; and the height of the layers of a grid, or of roots: one is as high as cells
- * are wide, if that is enough. */
-int    fmm_slab_layers_of(double thickness, double height);
-double fmm_slab_height(const fmm_problem* problem, double thickness, const int* grid);
-
-/* The grid of cubes of that edge that contains n particles between low and high. The edge is enlarged if there would be
- * too many cubes. */
-void fmm_open_grid(int64_t n, const double* low, const double* high, double* edge, int* grid);
-
-/* Chooses an octree for particles spread evenly over the box; for particles at x (on the host, of the options' type),
- * with chosen->roots or more roots; or, in a slab or an open system, for particles at x between low and high. */
-gmxfmm_status fmm_tune_tree(const fmm_problem* problem, fmm_choice* chosen);
-gmxfmm_status fmm_tune_tree_particles(const fmm_problem* problem, const void* x, fmm_choice* chosen);
-gmxfmm_status fmm_tune_tree_slab(
-    const fmm_problem* problem, const void* x, const double* low, const double* high, fmm_choice* chosen);
-gmxfmm_status fmm_tune_tree_open(
-    const fmm_problem* problem, const void* x, const double* low, const double* high, fmm_choice* chosen);
-
-/* The depth, up to `deepest`, of an octree that contains all between low and high and whose smallest leaves have that
- * edge. If a depth is given, it is returned, and *edge becomes the edge of its leaves. */
-int fmm_open_depth(const double* low, const double* high, int given_depth, int deepest, double* edge);
-
-/* Compares an octree for the particles at x with cells of one level. In a periodic system these are `cells`, which were
- * chosen for particles spread evenly over the box. In an open system they are those of `cells` if its grid is set,
- * where the convolution is all that they are taken to cost, else the cheapest of several grids. *gain is the time with
- * cells of one level over that with the octree, by the models; 0: no octree is possible. If the octree is enough faster
- * to be chosen, *better is 1 and *tree has it. */
+/* Compares an octree, not of a wire, for the particles at x with cells of one level. In a periodic system and a slab
+ * these are `cells`, which were chosen for particles spread evenly; NULL: there are none that serve. In an open system
+ * they are those of `cells` if its grid is set, where the convolution is all that they are taken to cost, else the
+ * cheapest of several grids. *gain is the time with cells of one level over that with the octree, by the models; 0: no
+ * octree is possible. If the octree is enough faster to be chosen, *better is 1 and *tree has it. */
 gmxfmm_status fmm_compare_tree(const fmm_problem* problem,
                                const void*        x,
                                const double*      low,
@@ -100,26 +47,12 @@ gmxfmm_status fmm_compare_tree(const fmm_problem* problem,
                                int*               better,
                                fmm_choice*        tree);
 
-/* The same for a slab, whose particles are between low and high, and cells chosen for it; NULL: there are none that
- * serve, and an octree that does is better. */
-gmxfmm_status fmm_compare_tree_slab(const fmm_problem* problem,
-                                    const void*        x,
-                                    const double*      low,
-                                    const double*      high,
-                                    const fmm_choice*  cells,
-                                    double*            gain,
-                                    int*               better,
-                                    fmm_choice*        tree);
-
 /* An error as messages have it: two digits, rounded up, so that it can be asked for. */
 double fmm_error_said(double error);
 
 /* Checks that an automatically chosen order is predicted to reach the accuracy asked for. Errors: OPTION, with the
  * message of the problem. */
 gmxfmm_status fmm_check_reach(const fmm_problem* problem, const fmm_choice* chosen);
-
-/* Depth of an octree by the options depth and grid, 0 if both are automatic. */
-int fmm_given_depth(const gmxfmm_options* options);
 
 /* Cells of a periodic system on the fft path, and the lowest order that is predicted to reach the accuracy. */
 typedef struct

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Choice of depth, order and ws of the octree: the cheapest whose predicted error is below the one asked for. */
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,19 +10,13 @@
 #include "fmm/geometry/tree_sort.h"
 #include "fmm/math/harmonics.h"
 #include "fmm/math/threads.h"
+#include "fmm/model/layouts.h"
 #include "fmm/model/tune.h"
 #include "fmm/options.h"
-
-/* Largest ratio of the longest to the shortest edge of a leaf: expansions converge fastest in cubes, but most boxes
- * cannot be divided into cubes. */
-static const double c_longestCell = 1.3;
 
 /* Each level adds the error of its own translations, whose mean square is half that of the level below. The error of
  * all levels is at most this many times that of the leaves. */
 static const double c_levels = 1.41421356;
-
-/* Most roots: a more elongated box would have an octree of little but roots. */
-static const double c_manyRoots = 1e7;
 
 /* Most pairs of a leaf above the last level that are tried, where leaves may be of several levels. */
 static const int c_most[] = {25000, 50000, 100000, 200000, 400000, 800000, 1600000};
@@ -54,55 +49,13 @@ typedef struct
     int    good, order, ws, depth, most;
 } choice;
 
-int fmm_given_depth(const gmxfmm_options* options)
+/* An octree over some roots: the best of its depths and orders, and what is in it. */
+typedef struct
 {
-    if (options->depth > 0 || fmm_is_auto(options->grid[0]))
-    {
-        return options->depth > 0 ? options->depth : 0;
-    }
-    const int bits  = options->grid[0] | options->grid[1] | options->grid[2];
-    int       depth = 0;
-    for (; depth < FMM_MAX_DEPTH && (bits & ((2 << depth) - 1)) == 0; depth++)
-    {
-    }
-    return depth;
-}
-
-/* Divides the box into roots: k along its shortest edge, and along the others as many as make them cubes, or nearly.
- * Returns whether their edges differ by no more than c_longestCell. */
-static int divide_into_roots(const double* box, int k, int* roots)
-{
-    const double shortest = fmin(box[0], fmin(box[4], box[8]));
-    double       low = INFINITY, high = 0;
-    for (int d = 0; d < 3; d++)
-    {
-        roots[d]          = (int)fmin(floor(box[4 * d] / shortest * k + 0.5), FMM_MAX_EDGE);
-        const double edge = box[4 * d] / roots[d];
-        low               = fmin(low, edge);
-        high              = fmax(high, edge);
-    }
-    return high <= c_longestCell * low;
-}
-
-/* The depth of the deepest octree over these roots; -1: not even roots alone are possible. */
-static int deepest(const int* roots)
-{
-    const int longest = roots[0] > roots[1] ? roots[0] : roots[1], most = longest > roots[2] ? longest : roots[2];
-    int       depth = -1;
-    while (depth < FMM_MAX_DEPTH && (int64_t)most << (depth + 1) <= FMM_MAX_EDGE)
-    {
-        depth++;
-    }
-    return depth;
-}
-
-/* The fewest roots that are cubes, or nearly: one along the shortest edge if possible, else two, ... */
-static void find_roots(const double* box, int* roots)
-{
-    for (int k = 1; k < 64 && !divide_into_roots(box, k, roots); k++)
-    {
-    }
-}
+    fmm_layout roots;
+    choice     best;
+    occupancy  o;
+} octree;
 
 /* Time of one translation in tune.c's unit, by method (benchmarks/operators, one thread, AVX-512, single precision). */
 static double translation_cost(gmxfmm_m2l m2l, int p)
@@ -154,7 +107,7 @@ static double cost(const fmm_problem* problem, const occupancy* o, const int* ro
 /* Depth of the deepest tree over these roots whose grid of leaves is not too large. */
 static int last_depth_of(const fmm_problem* problem, const int* roots)
 {
-    int    depth  = deepest(roots);
+    int    depth  = fmm_deepest(roots);
     double places = (double)roots[0] * roots[1] * roots[2] * pow(8, depth);
     for (; depth > 1 && places > problem->costs->most_places; depth--)
     {
@@ -253,17 +206,18 @@ static gmxfmm_status tune_depth(
     return GMXFMM_OK;
 }
 
-static gmxfmm_status
-tune(const fmm_problem* problem, const double* box, const int* roots, double n, const occupancy* o, choice* best)
+/* The best octree over its roots, which what is in it is counted for. */
+static gmxfmm_status tune(const fmm_problem* problem, octree* t)
 {
     const gmxfmm_options* options = problem->options;
     const choice          none    = {INFINITY, INFINITY, 0, 0, 0, 0, 0};
     const int             first   = options->separation > 0 ? options->separation : 1;
     const int             last    = options->separation > 0 ? options->separation : 2;
-    *best                         = none;
+    t->best                       = none;
     for (int ws = first; ws <= last; ws++)
     {
-        const gmxfmm_status status = tune_depth(problem, box, roots, ws, n, o, best);
+        const gmxfmm_status status =
+            tune_depth(problem, t->roots.box, t->roots.grid, ws, (double)problem->n, &t->o, &t->best);
         if (status != GMXFMM_OK)
         {
             return fmm_not_chosen(problem, status, "out of memory");
@@ -272,60 +226,33 @@ tune(const fmm_problem* problem, const double* box, const int* roots, double n, 
     return GMXFMM_OK;
 }
 
-static void take(const fmm_problem* problem, const int* roots, const choice* best, fmm_choice* chosen)
+static void take(const fmm_problem* problem, const octree* t, fmm_choice* chosen)
 {
+    const int* roots   = t->roots.grid;
     chosen->m2l        = method(problem);
-    chosen->order      = best->order;
-    chosen->separation = best->ws;
-    chosen->error      = best->error;
-    chosen->depth      = best->depth;
-    chosen->most       = best->most;
+    chosen->order      = t->best.order;
+    chosen->separation = t->best.ws;
+    chosen->error      = t->best.error;
+    chosen->depth      = t->best.depth;
+    chosen->most       = t->best.most;
+    chosen->edge       = t->roots.box[8] / roots[2] / (1 << t->best.depth);
     for (int d = 0; d < 3; d++)
     {
         chosen->roots[d] = roots[d];
-        chosen->grid[d]  = roots[d] << best->depth;
+        chosen->grid[d]  = roots[d] << t->best.depth;
     }
 }
 
-gmxfmm_status fmm_tune_tree(const fmm_problem* problem, fmm_choice* chosen)
+/* What leaves of all depths have of particles that are spread evenly. */
+static void spread_evenly(double n, const int* roots, occupancy* o)
 {
-    const double n = (double)problem->n, *box = problem->box;
-    int          roots[3];
-    occupancy    o;
-    choice       best;
-    if (problem->options->grid[0] > 0)
-    {
-        for (int d = 0; d < 3; d++)
-        {
-            roots[d] = problem->options->grid[d] >> fmm_given_depth(problem->options);
-        }
-    }
-    else
-    {
-        find_roots(box, roots);
-    }
-    const int depth = fmm_given_depth(problem->options);
-    if ((double)roots[0] * roots[1] * roots[2] > c_manyRoots || deepest(roots) < (depth > 0 ? depth : 1))
-    {
-        return fmm_not_chosen(
-            problem, GMXFMM_ERROR_UNSUPPORTED,
-            "a box of %g x %g x %g is too uneven for an octree of depth %d: a level may have %d cells along "
-            "an edge, and there may be %g roots",
-            box[0], box[4], box[8], depth > 0 ? depth : 1, FMM_MAX_EDGE, c_manyRoots);
-    }
-    o.divided = 0;
+    o->divided = 0;
     for (int d = 0; d <= FMM_MAX_DEPTH; d++)
     {
         const double cells = (double)roots[0] * roots[1] * roots[2] * pow(8, d), per_cell = n / cells;
-        o.leaves[d]  = fmax(1, cells * (1 - exp(-per_cell)));
-        o.squares[d] = n * per_cell;
+        o->leaves[d]  = fmax(1, cells * (1 - exp(-per_cell)));
+        o->squares[d] = n * per_cell;
     }
-    const gmxfmm_status status = tune(problem, box, roots, n, &o, &best);
-    if (status == GMXFMM_OK)
-    {
-        take(problem, roots, &best, chosen);
-    }
-    return status;
 }
 
 /* Morton key of a particle at x among cells of the deepest level. */
@@ -433,12 +360,12 @@ static void divide(division* v, const fmm_key_block* block, const fmm_key_block*
 
 /* Counts particles in the cells of all depths. In the order of Morton keys of the deepest level, the particles of a
  * cell of any level are consecutive, as their keys begin with the same bits. */
-static gmxfmm_status count_cells(
-    const fmm_problem* problem, const void* x, const double* origin, const double* box, const int* roots, occupancy* o)
+static gmxfmm_status count_cells(const fmm_problem* problem, const void* x, const fmm_layout* layout, occupancy* o)
 {
+    const int*    roots    = layout->grid;
     const int64_t n        = problem->n;
     const int     divided  = may_divide(problem) && n > 0 && roots[0] * roots[1] * roots[2] == 1;
-    const int     bottom   = divided ? FMM_KEY_BITS : deepest(roots);
+    const int     bottom   = divided ? FMM_KEY_BITS : fmm_deepest(roots);
     const int     cells[3] = {roots[0] << bottom, roots[1] << bottom, roots[2] << bottom};
     const int     dbl      = problem->options->array_type == GMXFMM_DOUBLE;
     fmm_keyed*    memory   = malloc((2 * (size_t)n + 1) * sizeof(*memory));
@@ -457,7 +384,7 @@ static gmxfmm_status count_cells(
         {
             at[d] = dbl ? ((const double*)x)[3 * i + d] : (double)((const float*)x)[3 * i + d];
         }
-        memory[i] = fmm_with_key(morton_key(problem, at, origin, box, cells), 0);
+        memory[i] = fmm_with_key(morton_key(problem, at, layout->origin, layout->box, cells), 0);
     }
     fmm_sort_keys(memory, memory + n, (size_t)n, problem->num_threads);
 #pragma omp parallel for schedule(dynamic, 1) num_threads(problem->num_threads) if (n > FMM_FEW_PARTICLES)
@@ -482,214 +409,93 @@ static gmxfmm_status count_cells(
     return GMXFMM_OK;
 }
 
-static gmxfmm_status tune_for_particles(const fmm_problem* problem,
-                                        const void*        x,
-                                        const double*      origin,
-                                        const double*      box,
-                                        const int*         roots,
-                                        occupancy*         o,
-                                        choice*            best)
+static int is_better(const choice* found, const choice* best, int nearest)
 {
-    const gmxfmm_status status = count_cells(problem, x, origin, box, roots, o);
-    return status == GMXFMM_OK ? tune(problem, box, roots, (double)problem->n, o, best) : status;
+    return found->good ? !best->good || found->cost < best->cost
+                       : !isfinite(best->cost) || (nearest && !best->good && found->error < best->error);
 }
 
-/* Most roots that are tried along the shortest edge of a periodic box. */
-static const int c_mostRoots = 7;
-
-/* Tries more roots than the fewest, which *best has: depth alone changes the occupancy of leaves by a factor of 8, but
- * with 3, 5 or 7 roots in place of 1, 2 or 4 leaves can be of nearly any size. Updates roots and *best. */
-static gmxfmm_status try_more_roots(const fmm_problem* problem, const void* x, int* roots, choice* best)
+/* Whether particles are taken to be spread evenly over a box: nobody knows yet where they are. */
+static int are_even(const fmm_problem* problem, const void* x)
 {
-    const double origin[3] = {0, 0, 0};
-    for (int k = 2; k <= c_mostRoots; k++)
+    return x == NULL && problem->periodic[0] && problem->periodic[1] && problem->periodic[2];
+}
+
+/* The best of the candidates from `first` to before `last`, and of *best, whose cost is infinite if there is none yet;
+ * for particles at x. */
+static gmxfmm_status try_roots(const fmm_region* region, const void* x, int first, int last, octree* best)
+{
+    const fmm_problem* problem = region->problem;
+    const fmm_layouts* roots   = fmm_layouts_of(problem, 1);
+    for (int i = first; i < last && (i < FMM_ENOUGH_ROOTS || best->best.order == 0); i++)
     {
-        int       more[3];
-        occupancy o;
-        choice    found;
-        if (!divide_into_roots(problem->box, k, more) || memcmp(more, roots, sizeof(more)) == 0 ||
-            (double)more[0] * more[1] * more[2] > c_manyRoots || deepest(more) < 1 ||
-            ((more[0] | more[1] | more[2]) & 1) == 0) /* half as many roots have the same leaves */
+        octree    t     = {.roots = {.edge = 0}};
+        const int there = roots->layout(region, i, &t.roots);
+        if (there < 0)
+        {
+            break;
+        }
+        if (there == 0)
         {
             continue;
         }
-        const gmxfmm_status status = tune_for_particles(problem, x, origin, problem->box, more, &o, &found);
+        gmxfmm_status status = GMXFMM_OK;
+        if (are_even(problem, x))
+        {
+            spread_evenly((double)problem->n, t.roots.grid, &t.o);
+        }
+        else
+        {
+            status = count_cells(problem, x, &t.roots, &t.o);
+        }
+        status = status == GMXFMM_OK ? tune(problem, &t) : status;
         if (status != GMXFMM_OK)
         {
             return status;
         }
-        if (found.good ? (!best->good || found.cost < best->cost) : (!best->good && found.error < best->error))
+        if (is_better(&t.best, &best->best, !roots->first))
         {
-            *best = found;
-            memcpy(roots, more, sizeof(more));
+            *best = t;
         }
     }
     return GMXFMM_OK;
 }
 
-gmxfmm_status fmm_tune_tree_particles(const fmm_problem* problem, const void* x, fmm_choice* chosen)
+static octree no_octree(void)
 {
-    const double origin[3] = {0, 0, 0};
-    int          roots[3];
-    occupancy    o;
-    choice       best;
-    memcpy(roots, chosen->roots, sizeof(roots));
-    gmxfmm_status status = tune_for_particles(problem, x, origin, problem->box, roots, &o, &best);
-    status               = status == GMXFMM_OK ? try_more_roots(problem, x, roots, &best) : status;
-    if (status == GMXFMM_OK)
-    {
-        take(problem, roots, &best, chosen);
-    }
-    return status;
+    const octree t = {.best = {.cost = INFINITY, .error = INFINITY}};
+    return t;
 }
 
-/* Roots of a slab, k along the shorter edge of its plane, in layers of cubes or nearly; box[9]: all of them. Returns
- * whether they are even, and an octree is possible. */
-static int divide_slab(const fmm_problem* problem, double thickness, int k, int* roots, double* box)
+gmxfmm_status fmm_tune_tree(const fmm_problem* problem,
+                            const void*        x,
+                            const double*      low,
+                            const double*      high,
+                            const int*         roots,
+                            fmm_choice*        chosen)
 {
-    const int given = problem->options->grid[0] > 0, depth = fmm_given_depth(problem->options);
-    double    plane[9];
-    memcpy(plane, problem->box, sizeof(plane));
-    plane[8]       = fmin(plane[0], plane[4]);
-    const int even = divide_into_roots(plane, k, roots);
-    for (int d = 0; d < 3 && given; d++)
+    fmm_region region = fmm_region_of(problem, low, high);
+    octree     t      = no_octree();
+    if (roots != NULL)
     {
-        roots[d] = problem->options->grid[d] >> depth;
+        memcpy(region.roots, roots, sizeof(region.roots));
     }
-    if (!given)
+    const gmxfmm_status status = try_roots(&region, x, 0, are_even(problem, x) ? 1 : INT_MAX, &t);
+    if (status == GMXFMM_OK && isfinite(t.best.cost))
     {
-        roots[2] = fmm_slab_layers_of(thickness, sqrt(plane[0] / roots[0] * plane[4] / roots[1]));
+        take(problem, &t, chosen);
+        return status;
     }
-    const double height =
-        given ? fmm_slab_height(problem, thickness, roots) : sqrt(plane[0] / roots[0] * plane[4] / roots[1]);
-    memcpy(box, problem->box, sizeof(plane));
-    box[8] = height * roots[2];
-    return (even || given) && (double)roots[0] * roots[1] * roots[2] <= c_manyRoots &&
-           deepest(roots) >= (depth > 0 ? depth : 1);
-}
-
-/* An octree of a slab: its roots and the box that they fill, and what is in it. */
-typedef struct
-{
-    choice    best;
-    int       roots[3];
-    double    box[9];
-    occupancy o;
-} slab_tree;
-
-/* The best for particles at x; without one its cost is infinite. */
-static gmxfmm_status
-find_slab_tree(const fmm_problem* problem, const void* x, const double* low, const double* high, slab_tree* t)
-{
-    const int last = problem->options->grid[0] > 0 ? 1 : 63;
-    t->best        = (choice){INFINITY, INFINITY, 0, 0, 0, 0, 0};
-    for (int k = 1; k <= last && (k <= c_mostRoots || t->best.order == 0); k++)
-    {
-        slab_tree other;
-        double    origin[3] = {0, 0, 0};
-        choice*   found     = &other.best;
-        if (!divide_slab(problem, high[2] - low[2], k, other.roots, other.box))
-        {
-            continue;
-        }
-        origin[2]                  = 0.5 * (low[2] + high[2] - other.box[8]);
-        const gmxfmm_status status = tune_for_particles(problem, x, origin, other.box, other.roots, &other.o, found);
-        if (status != GMXFMM_OK)
-        {
-            return status;
-        }
-        if (found->good ? (!t->best.good || found->cost < t->best.cost)
-                        : (!t->best.good && found->error < t->best.error))
-        {
-            *t = other;
-        }
-    }
-    return GMXFMM_OK;
-}
-
-static void take_slab_tree(const fmm_problem* problem, const slab_tree* t, fmm_choice* chosen)
-{
-    take(problem, t->roots, &t->best, chosen);
-    chosen->edge = t->box[8] / t->roots[2] / (1 << t->best.depth);
-}
-
-gmxfmm_status
-fmm_tune_tree_slab(const fmm_problem* problem, const void* x, const double* low, const double* high, fmm_choice* chosen)
-{
-    slab_tree           t;
-    const gmxfmm_status status = find_slab_tree(problem, x, low, high, &t);
-    if (status != GMXFMM_OK || !isfinite(t.best.cost))
-    {
-        return status != GMXFMM_OK ? status
-                                   : fmm_not_chosen(problem, GMXFMM_ERROR_UNSUPPORTED,
-                                                    "a slab of %g x %g is too uneven for an octree: choose m2l = fft",
-                                                    problem->box[0], problem->box[4]);
-    }
-    take_slab_tree(problem, &t, chosen);
-    return GMXFMM_OK;
-}
-
-/* The longest edge of the box between low and high. */
-static double longest_edge(const double* low, const double* high)
-{
-    double longest = 0;
-    for (int d = 0; d < 3; d++)
-    {
-        longest = fmax(longest, high[d] - low[d]);
-    }
-    return longest > 0 ? longest * (1 + 1e-9) : 1;
-}
-
-/* Also tries roots larger than the system, since empty leaves cost nothing: along an edge of 8 leaves the system takes
- * about 8, 7, 6 or 5, and likewise of 16, ..., so that leaves can be of nearly any size. */
-gmxfmm_status
-fmm_tune_tree_open(const fmm_problem* problem, const void* x, const double* low, const double* high, fmm_choice* chosen)
-{
-    static const int roots[3] = {1, 1, 1};
-    const double     longest  = longest_edge(low, high);
-    choice           best     = {INFINITY, INFINITY, 0, 0, 0, 0, 0};
-    double           edge     = longest;
-    for (int filled = 8; filled >= (problem->options->depth > 0 ? 8 : 5); filled--)
-    {
-        const double width = longest * 8 / filled, box[9] = {width, 0, 0, 0, width, 0, 0, 0, width};
-        double       origin[3];
-        occupancy    o;
-        choice       found;
-        for (int d = 0; d < 3; d++)
-        {
-            origin[d] = 0.5 * (low[d] + high[d] - width);
-        }
-        const gmxfmm_status status = tune_for_particles(problem, x, origin, box, roots, &o, &found);
-        if (status != GMXFMM_OK)
-        {
-            return status;
-        }
-        if (filled == 8 || (found.good && (!best.good || found.cost < best.cost)))
-        {
-            best = found;
-            edge = width;
-        }
-    }
-    take(problem, roots, &best, chosen);
-    chosen->edge = edge / (1 << best.depth);
-    return GMXFMM_OK;
-}
-
-int fmm_open_depth(const double* low, const double* high, int given_depth, int deepest, double* edge)
-{
-    const double longest = longest_edge(low, high);
-    int          depth   = 1;
-    if (given_depth > 0)
-    {
-        *edge = longest / (1 << given_depth);
-        return given_depth;
-    }
-    /* leaves keep the size that was chosen, and the depth changes with the extent of the particles */
-    for (; depth < deepest && *edge * (1 << depth) < longest; depth++)
-    {
-    }
-    *edge = fmax(*edge, longest / (1 << depth));
-    return depth;
+    const int     depth = fmm_given_depth(problem->options);
+    const double* box   = problem->box;
+    return status != GMXFMM_OK ? status
+           : fmm_is_slab(problem->periodic)
+               ? fmm_not_chosen(problem, GMXFMM_ERROR_UNSUPPORTED,
+                                "a slab of %g x %g is too uneven for an octree: choose m2l = fft", box[0], box[4])
+               : fmm_not_chosen(problem, GMXFMM_ERROR_UNSUPPORTED,
+                                "a box of %g x %g x %g is too uneven for an octree of depth %d: a level may have %d "
+                                "cells along an edge, and there may be %g roots",
+                                box[0], box[4], box[8], depth > 0 ? depth : 1, FMM_MAX_EDGE, (double)FMM_MOST_ROOTS);
 }
 
 static double num_cells(const fmm_choice* cells)
@@ -722,11 +528,12 @@ fft_cost_periodic(const fmm_problem* problem, const fmm_choice* fft, const int* 
 }
 
 /* The same of a slab. */
-static double fft_cost_slab(const fmm_problem* problem, const fmm_choice* fft, double n, const slab_tree* t)
+static double fft_cost_slab(const fmm_problem* problem, const fmm_choice* fft, double n, const octree* t)
 {
     const int    layers = fft->grid[2], margin = layers - 1 > fft->separation ? layers - 1 : fft->separation;
+    const int*   roots = t->roots.grid;
     const double area = problem->box[0] * problem->box[4], plane = (double)fft->grid[0] * fft->grid[1];
-    const double cell = area / plane * fft->edge, root = area * t->box[8] / t->roots[0] / t->roots[1] / t->roots[2];
+    const double cell = area / plane * fft->edge, root = area * t->roots.box[8] / roots[0] / roots[1] / roots[2];
     return fft_cost(problem, fft, log2(root / cell) / 3, plane * fmm_fft_size(layers + margin), n, &t->o);
 }
 
@@ -755,6 +562,16 @@ fft_cost_open(const fmm_problem* problem, const choice* tree, const int* roots, 
  * fast. */
 static const double c_gain = 1.3;
 
+/* Cost with cells of one level. */
+static double cost_of_cells(const fmm_problem* problem, const fmm_choice* cells, const octree* t)
+{
+    const double n = (double)problem->n;
+    return fmm_is_slab(problem->periodic)      ? fft_cost_slab(problem, cells, n, t)
+           : fmm_has_images(problem->periodic) ? fft_cost_periodic(problem, cells, t->roots.grid, n, &t->o)
+           : cells->grid[0] > 0                ? convolution_cost_open(problem, num_cells(cells), cells->order)
+                                               : fft_cost_open(problem, &t->best, t->roots.grid, n, &t->o);
+}
+
 gmxfmm_status fmm_compare_tree(const fmm_problem* problem,
                                const void*        x,
                                const double*      low,
@@ -764,65 +581,22 @@ gmxfmm_status fmm_compare_tree(const fmm_problem* problem,
                                int*               better,
                                fmm_choice*        tree)
 {
-    const double longest = longest_edge(low, high), n = (double)problem->n;
-    double       origin[3] = {0, 0, 0}, box[9] = {0};
-    int          roots[3] = {1, 1, 1};
-    choice       best;
-    occupancy    o;
-    *gain   = 0;
-    *better = 0;
-    for (int d = 0; d < 3; d++)
-    {
-        box[4 * d] = fmm_has_images(problem->periodic) ? problem->box[4 * d] : longest;
-        origin[d]  = fmm_has_images(problem->periodic) ? 0 : 0.5 * (low[d] + high[d] - box[4 * d]);
-    }
-    find_roots(box, roots);
-    if (deepest(roots) < 1)
-    {
-        return GMXFMM_OK;
-    }
-    gmxfmm_status status = tune_for_particles(problem, x, origin, box, roots, &o, &best);
-    if (status != GMXFMM_OK)
+    const fmm_region   region = fmm_region_of(problem, low, high);
+    const fmm_layouts* roots  = fmm_layouts_of(problem, 1);
+    octree             t      = no_octree();
+    gmxfmm_status      status = try_roots(&region, x, 0, roots->compared, &t);
+    *gain                     = 0;
+    *better                   = 0;
+    if (status != GMXFMM_OK || !isfinite(t.best.cost) || (!t.best.good && fmm_is_slab(problem->periodic)))
     {
         return status;
     }
-    const double fft = fmm_has_images(problem->periodic) ? fft_cost_periodic(problem, cells, roots, n, &o)
-                       : cells->grid[0] > 0 ? convolution_cost_open(problem, num_cells(cells), cells->order)
-                                            : fft_cost_open(problem, &best, roots, n, &o);
-    *gain            = fft / best.cost;
-    if (c_gain * best.cost > fft)
+    *gain   = cells != NULL ? cost_of_cells(problem, cells, &t) / t.best.cost : c_gain;
+    *better = *gain >= c_gain;
+    if (*better)
     {
-        return GMXFMM_OK;
-    }
-    status = fmm_has_images(problem->periodic) ? try_more_roots(problem, x, roots, &best) : GMXFMM_OK;
-    if (status == GMXFMM_OK)
-    {
-        *better = 1;
-        take(problem, roots, &best, tree);
-        tree->edge = longest / (1 << best.depth);
+        status = try_roots(&region, x, roots->compared, roots->tried, &t);
+        take(problem, &t, tree);
     }
     return status;
-}
-
-gmxfmm_status fmm_compare_tree_slab(const fmm_problem* problem,
-                                    const void*        x,
-                                    const double*      low,
-                                    const double*      high,
-                                    const fmm_choice*  cells,
-                                    double*            gain,
-                                    int*               better,
-                                    fmm_choice*        tree)
-{
-    slab_tree           t;
-    const gmxfmm_status status = find_slab_tree(problem, x, low, high, &t);
-    *gain                      = 0;
-    *better                    = 0;
-    if (status != GMXFMM_OK || !t.best.good)
-    {
-        return status;
-    }
-    *gain   = cells != NULL ? fft_cost_slab(problem, cells, (double)problem->n, &t) / t.best.cost : c_gain;
-    *better = *gain >= c_gain;
-    take_slab_tree(problem, &t, tree);
-    return GMXFMM_OK;
 }
