@@ -26,7 +26,7 @@ struct VirialArgs
 
 /* Column m and column l >= m of the moments, and the factors of their products in a row of G. */
 template <class R>
-struct Columns
+struct ColumnPair
 {
     int m, l;
     R   sign; /* 1: mu = l + m, -1: mu = l - m */
@@ -38,7 +38,7 @@ struct Columns
  * little more than one: the M_k^l that row j uses now is used by row j + 1 at the next n. */
 template <class R>
 static __device__ inline void
-add_columns(int p, int j, int width, const Vec4<R>* input, const Columns<R>& of, Vec2<R>* row)
+add_columns(int p, int j, int width, const Vec4<R>* input, const ColumnPair<R>& of, Vec2<R>* row)
 {
     const int      first = max(of.m, j - p), last = min(p, j + 1 - of.l);
     const Vec4<R>* a      = input + (pair_column(p, of.m) + first) * width;
