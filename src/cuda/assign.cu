@@ -7,12 +7,12 @@
 
 #include "cuda/device.h"
 #include "cuda/execute.h"
-#include "cuda/leaf_parts.h"
+#include "cuda/devices/leaf_parts.h"
 #include "cuda/near/near.h"
-#include "cuda/near/parts.h"
-#include "cuda/octree/leaves.h"
+#include "cuda/devices/parts.h"
+#include "cuda/tree/leaves.h"
 #include "cuda/particles/particles.h"
-#include "cuda/slabs.h"
+#include "cuda/devices/slabs.h"
 
 /* The arrays of an assignment that steps read, but for what other devices copy of it. */
 enum

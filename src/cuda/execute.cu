@@ -9,14 +9,14 @@
 #include "cuda/expansions/expansions.h"
 #include "cuda/device.h"
 #include "cuda/execute.h"
-#include "cuda/leaf_parts.h"
+#include "cuda/devices/leaf_parts.h"
 #include "cuda/near/near.h"
-#include "cuda/near/parts.h"
-#include "cuda/octree/leaves.h"
+#include "cuda/devices/parts.h"
+#include "cuda/tree/leaves.h"
 #include "cuda/output.h"
 #include "cuda/particles/particles.h"
 #include "cuda/runtime/event.h"
-#include "cuda/slabs.h"
+#include "cuda/devices/slabs.h"
 
 extern "C"
 {

@@ -51,3 +51,11 @@ gmxfmm_status fmm_cuda_is_capturing(gmxfmm_plan* plan, cudaStream_t stream, bool
     *capturing = status != cudaStreamCaptureStatusNone;
     return GMXFMM_OK;
 }
+
+gmxfmm_status fmm_cuda_near_priority(gmxfmm_plan* plan, int* priority)
+{
+    int low = 0, high = 0; /* smaller numbers are higher priorities */
+    FMM_CUDA(plan, cudaDeviceGetStreamPriorityRange(&low, &high));
+    *priority = low - high > 1 ? low - 1 : low;
+    return GMXFMM_OK;
+}

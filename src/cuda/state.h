@@ -176,7 +176,7 @@ struct ParticleSet
     int          launched_tiles; /* warps that P2P gets for the tiles */
 };
 
-/* Leaves of several levels (octree/leaves.cu). The cells of all levels are in one array, level[0] of DeviceTree. */
+/* Leaves of several levels (tree/leaves.cu). The cells of all levels are in one array, level[0] of DeviceTree. */
 struct DeviceLeaves
 {
     int          num;
@@ -228,8 +228,15 @@ struct Expansions
     const double* strain; /* DeviceTree.strain, or NULL */
 };
 
+/* Layers of cells along the first direction, and columns of frequencies: all first frequencies with the same other two,
+ * whose number is f_y nz + f_z. */
+struct Slab
+{
+    int first_layer, end_layer, first_column, end_column;
+};
+
 /* The functions that differ between a far field by a convolution over cells and one by an octree. The two tables are in
- * convolution/far.cu and octree/far.cu. */
+ * convolution/far.cu and tree/far.cu. */
 struct DevicePath
 {
     /* For a new grid: arrays and transforms of the grid or of the roots; operators. */
@@ -267,7 +274,7 @@ struct fmm_device
     AllowedKernels allowed;
     bool           has_chains; /* chain.h */
 
-    DeviceParts* parts; /* of a step on several devices (near/parts.h); NULL: num_devices was not asked for */
+    DeviceParts* parts; /* of a step on several devices (devices/parts.h); NULL: num_devices was not asked for */
 
     const DevicePath* path; /* convolution over cells of one level, or octree: set with the grid */
 

@@ -3,7 +3,7 @@
 #ifndef FMM_CUDA_CONVOLUTION_H
 #define FMM_CUDA_CONVOLUTION_H
 
-#include "cuda/far_part.h"
+#include "cuda/expansions/far_part.h"
 #include "cuda/geometry.h"
 #include "cuda/resources.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A part of the near field, and of the far field, on one of several devices (parts.h, slabs.h). */
+/* A part of the near field, and of the far field, on one of several devices (devices/parts.h, slabs.h). */
 #ifndef FMM_CUDA_DEVICE_PART_H
 #define FMM_CUDA_DEVICE_PART_H
 
-#include "cuda/far_part.h"
+#include "cuda/state.h"
 
 enum
 {
@@ -37,7 +37,7 @@ struct DeviceSlab
     DeviceBuffer field, spectrum, local_spectrum, s, twiddles, work_items, background;
 };
 
-/* The part's share of an octree's M2L (leaf_parts.h); of the first part only slabs. */
+/* The part's share of an octree's M2L (devices/leaf_parts.h); of the first part only slabs. */
 struct SharedLeaves
 {
     bool                  active;

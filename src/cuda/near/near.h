@@ -7,7 +7,7 @@
 #include "cuda/near/device_part.h"
 #include "cuda/resources.h"
 
-/* p2p.cu: near pairs of all targets, or of the first device's part (parts.h). */
+/* p2p.cu: near pairs of all targets, or of the first device's part (devices/parts.h). */
 gmxfmm_status fmm_cuda_p2p(gmxfmm_plan* plan, const StepWanted& wanted, cudaStream_t stream);
 
 /* Forces by all tiles on the plan's own device, whatever parts the near field has: a load for measurements. */

@@ -31,7 +31,7 @@ gmxfmm_status fmm_cuda_begin_assign(gmxfmm_plan* plan, cudaStream_t stream);
 
 /* sort.cu: finds the cells of sources, at x on the device, and sorts these into cells and tiles, on a stream; or
  * sources and targets, waiting for the number of tiles, from which launches of P2P get their size. In leaves of several
- * levels they are found and sorted already (octree/leaves.h). Errors: POSITION, DEVICE. */
+ * levels they are found and sorted already (tree/leaves.h). Errors: POSITION, DEVICE. */
 gmxfmm_status fmm_cuda_find_cells(gmxfmm_plan* plan, const void* x, cudaStream_t stream);
 gmxfmm_status fmm_cuda_sort_sources(gmxfmm_plan* plan, cudaStream_t stream);
 gmxfmm_status fmm_cuda_sort_and_wait(gmxfmm_plan* plan, const void* x);

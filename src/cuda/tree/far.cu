@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The far field by an octree: M2M upward, M2L on each level, L2L downward. */
-#include "cuda/octree/far.h"
+#include "cuda/tree/far.h"
 
 #include "cuda/convolution/convolution.h"
-#include "cuda/leaf_parts.h"
-#include "cuda/octree/leaves.h"
-#include "cuda/octree/levels.h"
+#include "cuda/devices/leaf_parts.h"
+#include "cuda/tree/leaves.h"
+#include "cuda/tree/levels.h"
 
 static fmm_octree_m2l* variant(gmxfmm_m2l m2l)
 {

@@ -12,7 +12,7 @@
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 
-#include "cuda/octree/leaves.h"
+#include "cuda/tree/leaves.h"
 
 #include "cuda/particles/particles.h"
 

@@ -16,9 +16,6 @@
 #include "cuda/near/device_part.h"
 #include "cuda/resources.h"
 
-/* Priority of the near field's stream on the current device: one above the lowest. */
-gmxfmm_status fmm_cuda_near_priority(gmxfmm_plan* plan, int* priority);
-
 /* Streams and events on the devices of the options that can reach the first one's memory, and access of all to all as
  * far as there is. Errors: DEVICE, MEMORY. */
 gmxfmm_status fmm_cuda_create_parts(gmxfmm_plan* plan);

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a device computes of the far field, and with which arrays: all of it, or on several devices a part (slabs.h). */
+/* What a device computes of the far field, and with which arrays: all of it, or on several devices a part
+ * (devices/slabs.h). */
 #ifndef FMM_CUDA_FAR_PART_H
 #define FMM_CUDA_FAR_PART_H
 
 #include "cuda/state.h"
-
-/* Layers of cells along the first direction, and columns of frequencies: all first frequencies with the same other two,
- * whose number is f_y nz + f_z. */
-struct Slab
-{
-    int first_layer, end_layer, first_column, end_column;
-};
 
 /* The spectra of all devices, each as large as that of one alone. Of its own a device uses all columns of its layers,
  * and all layers of its columns; kernels store what another device goes on with there. */

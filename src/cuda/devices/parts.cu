@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The near field on several devices: their streams and memory, what they copy, their shares. */
-#include "cuda/near/parts.h"
+#include "cuda/devices/parts.h"
 
 #include <algorithm>
 #include <cstdarg>
@@ -145,14 +145,6 @@ __global__ void __launch_bounds__(c_threads) fetch_particles(FetchArgs a)
         const size_t first = static_cast<size_t>(r.first_target) * a.words;
         copy(a.targets + first, a.targets_copy + first, static_cast<size_t>(r.end_target - r.first_target) * a.words);
     }
-}
-
-gmxfmm_status fmm_cuda_near_priority(gmxfmm_plan* plan, int* priority)
-{
-    int low = 0, high = 0; /* smaller numbers are higher priorities */
-    FMM_CUDA(plan, cudaDeviceGetStreamPriorityRange(&low, &high));
-    *priority = low - high > 1 ? low - 1 : low;
-    return GMXFMM_OK;
 }
 
 static gmxfmm_status make_events(gmxfmm_plan* plan, DeviceSlab* far)

@@ -8,10 +8,10 @@
 
 #include "cuda/convolution/convolution.h"
 #include "cuda/device.h"
-#include "cuda/leaf_parts.h"
-#include "cuda/near/parts.h"
-#include "cuda/octree/far.h"
-#include "cuda/octree/levels.h"
+#include "cuda/devices/leaf_parts.h"
+#include "cuda/devices/parts.h"
+#include "cuda/tree/far.h"
+#include "cuda/tree/levels.h"
 #include "cuda/resources.h"
 #include "fmm/math/harmonics.h"
 

@@ -2,7 +2,7 @@
 /*
  * The far field on several devices of the process, for cells of one level in a periodic system.
  *
- * Each part (near/parts.h) has layers of cells, of which it computes P2M, the transforms of planes and L2P, and columns
+ * Each part (parts.h) has layers of cells, of which it computes P2M, the transforms of planes and L2P, and columns
  * of frequencies, for which it computes the transforms along the first direction and the product. In between all
  * devices store what another one goes on with straight into its spectrum: columns after the planes, planes after the
  * product. Nothing about a cell, a line or a frequency depends on where it is computed, and the background's moments

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* M2L of an octree's leaves on several devices: memory, shares, and the order in which devices wait for each other. */
-#include "cuda/leaf_parts.h"
+#include "cuda/devices/leaf_parts.h"
 
 #include <algorithm>
 
-#include "cuda/near/parts.h"
+#include "cuda/devices/parts.h"
 #include "cuda/octree/state.h"
 #include "cuda/runtime/copy_rows.h"
 

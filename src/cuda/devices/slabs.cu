@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The far field on several devices: memory, shares, and the order in which devices wait for each other. */
-#include "cuda/slabs.h"
+#include "cuda/devices/slabs.h"
 
 #include <algorithm>
 
 #include "cuda/convolution/convolution.h"
-#include "cuda/near/parts.h"
+#include "cuda/devices/parts.h"
 #include "cuda/runtime/copy_rows.h"
 
 /* The columns of a slab, of all rows of a spectrum: num_coef coefficients or pairs, and layers; by the device that is

@@ -7,9 +7,9 @@
  */
 #include <cstring>
 
-#include "cuda/octree/levels.h"
+#include "cuda/tree/levels.h"
 
-#include "cuda/octree/leaves.h"
+#include "cuda/tree/leaves.h"
 #include "cuda/expansions/expansions.h"
 #include "cuda/particles/particles.h"
 
