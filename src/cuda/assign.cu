@@ -35,10 +35,10 @@ static_assert(static_cast<int>(c_end) == static_cast<int>(c_numAssigned), "next 
 
 static DeviceBuffer* assigned(fmm_device* d, int i)
 {
-    ParticleSet*  s     = &d->sources;
-    DeviceBuffer* all[] = {&s->sorted,     &s->position,   &s->cell_of,   &s->anchor,
-                           &s->cell_start, &s->tile_start, &s->tiles,     &d->special_start,
-                           &d->far_start,  &d->specials,   &d->far_pairs, &d->assign_results};
+    ParticleSet*  s     = &d->particles.sources;
+    DeviceBuffer* all[] = {&s->sorted,         &s->position,      &s->cell_of,        &s->anchor,
+                           &s->cell_start,     &s->tile_start,    &s->tiles,          &d->near.special_start,
+                           &d->near.far_start, &d->near.specials, &d->near.far_pairs, &d->particles.assign_results};
     static_assert(sizeof(all) / sizeof(all[0]) == static_cast<size_t>(c_end), "in the order of their numbers");
     return all[i];
 }
@@ -64,9 +64,9 @@ class UsesNext
     {
         for (int i = 0; i < c_numAssigned; i++)
         {
-            swap(assigned(d_, i), &d_->next[i]);
+            swap(assigned(d_, i), &d_->particles.next[i]);
         }
-        swap(&d_->box, &d_->next_box);
+        swap(&d_->domain.box, &d_->domain.next_box);
     }
     static void swap(DeviceBuffer* a, DeviceBuffer* b)
     {
@@ -138,12 +138,12 @@ static gmxfmm_status end_assignment(gmxfmm_plan* plan, cudaStream_t stream)
 {
     fmm_device* d = plan->device;
     EndArgs     a;
-    a.n         = d->sources.n;
+    a.n         = d->particles.sources.n;
     a.num_cells = make_geometry(plan).num_cells;
-    a.charge    = d->charge.as<double>();
+    a.charge    = d->charges.value.as<double>();
     for (int i = 0; i < c_numAssigned; i++)
     {
-        a.from[i] = d->next[i].memory;
+        a.from[i] = d->particles.next[i].memory;
         a.to[i]   = assigned(d, i)->memory;
     }
     const int most = c_blocksEach * d->limits.processors;
@@ -160,7 +160,7 @@ static gmxfmm_status reserve_near_virial(gmxfmm_plan* plan)
     const ParticleSet* targets = targets_of(d);
     const int          tiles   = enqueues_assign(plan) ? fmm_cuda_most_tiles(plan, targets) : targets->launched_tiles;
     const size_t       rows    = static_cast<size_t>(fmm_cuda_near_virial_rows(plan, tiles));
-    return fmm_device_reserve(plan, &d->near_virial, (rows + 1) * 6 * real_size(plan));
+    return fmm_device_reserve(plan, &d->near.virial, (rows + 1) * 6 * real_size(plan));
 }
 
 /* The assignment on other devices that share steps, and their shares. */
@@ -171,13 +171,13 @@ static gmxfmm_status assign_parts(gmxfmm_plan* plan, const void* x)
     FMM_TRY(fmm_cuda_reserve_slabs(plan));
     FMM_TRY(fmm_cuda_reserve_leaf_parts(plan));
     fmm_cuda_set_warps(plan->device);
-    FMM_TRY(fmm_cuda_set_slabs(plan, d->parts->far_share, d->own));
+    FMM_TRY(fmm_cuda_set_slabs(plan, d->parts->far_share, d->schedule.own));
     fmm_cuda_set_leaf_parts(plan, d->parts->far_share);
     if (fmm_cuda_shares_are_old(plan))
     {
         FMM_TRY(fmm_cuda_measure_shares(plan, x));
     }
-    return fmm_cuda_assign_parts(plan, plan->device->own);
+    return fmm_cuda_assign_parts(plan, plan->device->schedule.own);
 }
 
 gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x)
@@ -190,35 +190,36 @@ gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x)
                         plan->domain.grid[0], plan->domain.grid[1], plan->domain.grid[2]);
     }
     FMM_CUDA(plan, cudaDeviceSynchronize()); /* steps still running use what is replaced here */
-    *d->left_cells = 0;
-    if (!d->has_room) /* targets for which there was none */
+    *d->particles.left_cells = 0;
+    if (!d->particles.has_room) /* targets for which there was none */
     {
         FMM_TRY(fmm_cuda_reserve_sources(plan));
     }
     FMM_TRY(fmm_cuda_upload_near_set(plan));
     FMM_TRY(fmm_cuda_on_device(plan, &x));
-    FMM_TRY(fmm_cuda_store_box(plan, d->own));
-    FMM_TRY(fmm_is_adaptive(plan) ? fmm_cuda_find_leaves(plan, x, d->own) : GMXFMM_OK);
+    FMM_TRY(fmm_cuda_store_box(plan, d->schedule.own));
+    FMM_TRY(fmm_is_adaptive(plan) ? fmm_cuda_find_leaves(plan, x, d->schedule.own) : GMXFMM_OK);
     FMM_TRY(fmm_cuda_reserve_sort(plan));
     FMM_TRY(fmm_cuda_sort_and_wait(plan, x));
-    FMM_TRY(fmm_cuda_excluded_pairs(plan, d->own));
-    if (d->path->assign != NULL)
+    FMM_TRY(fmm_cuda_excluded_pairs(plan, d->schedule.own));
+    if (d->far.path->assign != NULL)
     {
-        FMM_TRY(d->path->assign(plan, d->own));
+        FMM_TRY(d->far.path->assign(plan, d->schedule.own));
     }
     FMM_TRY(reserve_near_virial(plan));
     if (has_parts(d))
     {
         FMM_TRY(assign_parts(plan, x));
     }
-    FMM_CUDA(plan, cudaStreamSynchronize(d->own));
+    FMM_CUDA(plan, cudaStreamSynchronize(d->schedule.own));
     return GMXFMM_OK;
 }
 
 int fmm_device_cells_hold(const gmxfmm_plan* plan)
 {
     const fmm_device* d = plan->device;
-    return fmm_is_bulk(plan) || (cudaEventSynchronize(d->cells_found) == cudaSuccess && *d->left_cells == 0);
+    return fmm_is_bulk(plan) ||
+           (cudaEventSynchronize(d->schedule.cells_found) == cudaSuccess && *d->particles.left_cells == 0);
 }
 
 /* Whether the cells of a slab can stay. The call waits, which a graph could not stand for. */
@@ -244,7 +245,7 @@ static gmxfmm_status check_cells(gmxfmm_plan* plan, cudaStream_t stream)
 static gmxfmm_status find_cells(gmxfmm_plan* plan, const void* x, cudaStream_t stream)
 {
     FMM_TRY(fmm_cuda_find_cells(plan, x, stream));
-    FMM_CUDA(plan, fmm_is_bulk(plan) ? cudaSuccess : cudaEventRecord(plan->device->cells_found, stream));
+    FMM_CUDA(plan, fmm_is_bulk(plan) ? cudaSuccess : cudaEventRecord(plan->device->schedule.cells_found, stream));
     return GMXFMM_OK;
 }
 
@@ -275,11 +276,11 @@ gmxfmm_status fmm_device_enqueue_assign_part(gmxfmm_plan* plan, gmxfmm_assign_pa
         FMM_TRY(fmm_cuda_store_box(plan, on));
         for (int i = 0; i < c_numAssigned; i++)
         {
-            FMM_TRY(fmm_device_reserve(plan, &d->next[i], assigned(d, i)->capacity));
+            FMM_TRY(fmm_device_reserve(plan, &d->particles.next[i], assigned(d, i)->capacity));
         }
-        FMM_TRY(fmm_device_reserve(plan, &d->next_box, sizeof(BoxValues)));
-        FMM_CUDA(plan,
-                 cudaMemcpyAsync(d->next_box.memory, d->box.memory, sizeof(BoxValues), cudaMemcpyDeviceToDevice, on));
+        FMM_TRY(fmm_device_reserve(plan, &d->domain.next_box, sizeof(BoxValues)));
+        FMM_CUDA(plan, cudaMemcpyAsync(d->domain.next_box.memory, d->domain.box.memory, sizeof(BoxValues),
+                                       cudaMemcpyDeviceToDevice, on));
     }
     UsesNext next(d);
     if (part == GMXFMM_ASSIGN_BEGIN)

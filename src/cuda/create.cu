@@ -56,40 +56,42 @@ static gmxfmm_status make_streams(gmxfmm_plan* plan)
      * field in turn must not queue behind kernels that a host program runs at the lowest priority at the same time;
      * these then fill the multiprocessors that the last blocks of the near field leave idle. */
     FMM_TRY(fmm_cuda_near_priority(plan, &near));
-    FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->far, cudaStreamNonBlocking, high));
-    FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->side, cudaStreamNonBlocking, high));
-    FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->near, cudaStreamNonBlocking, near));
-    FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->prefetch, cudaStreamNonBlocking, low));
-    FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->sums, cudaStreamNonBlocking, low));
-    FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->own, cudaStreamNonBlocking, high));
-    FMM_CUDA(plan, cudaEventCreateWithFlags(&device->fork, cudaEventDisableTiming));
-    FMM_CUDA(plan, cudaEventCreateWithFlags(&device->near_done, cudaEventDisableTiming));
-    FMM_CUDA(plan, cudaEventCreateWithFlags(&device->far_done, cudaEventDisableTiming));
-    FMM_CUDA(plan, cudaEventCreateWithFlags(&device->side_done, cudaEventDisableTiming));
-    FMM_CUDA(plan, cudaEventCreateWithFlags(&device->prefetch_done, cudaEventDisableTiming));
-    FMM_CUDA(plan, cudaEventCreateWithFlags(&device->spectrum_done, cudaEventDisableTiming));
-    FMM_CUDA(plan, cudaEventCreateWithFlags(&device->output_done, cudaEventDisableTiming));
-    FMM_CUDA(plan, cudaEventCreateWithFlags(&device->sums_done, cudaEventDisableTiming));
-    FMM_CUDA(plan, cudaEventCreateWithFlags(&device->cells_found, cudaEventDisableTiming));
-    FMM_CUDA(plan, cudaEventCreate(&device->begin));
-    FMM_CUDA(plan, cudaEventCreate(&device->end));
+    FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->schedule.far, cudaStreamNonBlocking, high));
+    FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->schedule.side, cudaStreamNonBlocking, high));
+    FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->schedule.near, cudaStreamNonBlocking, near));
+    FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->schedule.prefetch, cudaStreamNonBlocking, low));
+    FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->schedule.sums, cudaStreamNonBlocking, low));
+    FMM_CUDA(plan, cudaStreamCreateWithPriority(&device->schedule.own, cudaStreamNonBlocking, high));
+    FMM_CUDA(plan, cudaEventCreateWithFlags(&device->schedule.fork, cudaEventDisableTiming));
+    FMM_CUDA(plan, cudaEventCreateWithFlags(&device->schedule.near_done, cudaEventDisableTiming));
+    FMM_CUDA(plan, cudaEventCreateWithFlags(&device->schedule.far_done, cudaEventDisableTiming));
+    FMM_CUDA(plan, cudaEventCreateWithFlags(&device->schedule.side_done, cudaEventDisableTiming));
+    FMM_CUDA(plan, cudaEventCreateWithFlags(&device->schedule.prefetch_done, cudaEventDisableTiming));
+    FMM_CUDA(plan, cudaEventCreateWithFlags(&device->schedule.spectrum_done, cudaEventDisableTiming));
+    FMM_CUDA(plan, cudaEventCreateWithFlags(&device->schedule.output_done, cudaEventDisableTiming));
+    FMM_CUDA(plan, cudaEventCreateWithFlags(&device->schedule.sums_done, cudaEventDisableTiming));
+    FMM_CUDA(plan, cudaEventCreateWithFlags(&device->schedule.cells_found, cudaEventDisableTiming));
+    FMM_CUDA(plan, cudaEventCreate(&device->schedule.begin));
+    FMM_CUDA(plan, cudaEventCreate(&device->schedule.end));
     FMM_CUDA(plan, device_limits(device->id, &device->limits));
     FMM_TRY(fmm_cuda_find_chains(plan));
-    FMM_TRY(fmm_device_reserve(plan, &device->box, sizeof(BoxValues)));
+    FMM_TRY(fmm_device_reserve(plan, &device->domain.box, sizeof(BoxValues)));
     if (fmm_has_places(plan))
     {
-        FMM_TRY(fmm_device_reserve(plan, &device->no_box, sizeof(BoxValues)));
-        FMM_CUDA(plan, cudaMemset(device->no_box.memory, 0, sizeof(BoxValues)));
+        FMM_TRY(fmm_device_reserve(plan, &device->domain.no_box, sizeof(BoxValues)));
+        FMM_CUDA(plan, cudaMemset(device->domain.no_box.memory, 0, sizeof(BoxValues)));
     }
-    FMM_CUDA(plan, cudaHostAlloc(reinterpret_cast<void**>(&device->left_cells), sizeof(int), cudaHostAllocMapped));
-    *device->left_cells = 0;
-    FMM_TRY(fmm_device_reserve(plan, &device->results, sizeof(StepResults)));
-    FMM_TRY(fmm_device_reserve(plan, &device->assign_results, sizeof(AssignResults)));
-    FMM_TRY(fmm_device_reserve(plan, &device->charge_results, sizeof(ChargeResults)));
-    FMM_TRY(fmm_device_reserve(plan, &device->partial, sizeof(double) * c_numSums * 2 * c_sumBlocks));
-    FMM_CUDA(plan, cudaMemset(device->results.memory, 0, sizeof(StepResults)));
-    FMM_CUDA(plan, cudaMemset(&device->results.as<StepResults>()->bad_positions, c_none & 0xff, 4 * sizeof(int)));
-    FMM_CUDA(plan, cudaMemset(device->charge_results.memory, 0, sizeof(ChargeResults)));
+    FMM_CUDA(plan,
+             cudaHostAlloc(reinterpret_cast<void**>(&device->particles.left_cells), sizeof(int), cudaHostAllocMapped));
+    *device->particles.left_cells = 0;
+    FMM_TRY(fmm_device_reserve(plan, &device->output.results, sizeof(StepResults)));
+    FMM_TRY(fmm_device_reserve(plan, &device->particles.assign_results, sizeof(AssignResults)));
+    FMM_TRY(fmm_device_reserve(plan, &device->charges.results, sizeof(ChargeResults)));
+    FMM_TRY(fmm_device_reserve(plan, &device->output.partial, sizeof(double) * c_numSums * 2 * c_sumBlocks));
+    FMM_CUDA(plan, cudaMemset(device->output.results.memory, 0, sizeof(StepResults)));
+    FMM_CUDA(plan,
+             cudaMemset(&device->output.results.as<StepResults>()->bad_positions, c_none & 0xff, 4 * sizeof(int)));
+    FMM_CUDA(plan, cudaMemset(device->charges.results.memory, 0, sizeof(ChargeResults)));
     return GMXFMM_OK;
 }
 
@@ -124,26 +126,26 @@ void fmm_device_destroy(gmxfmm_plan* plan)
     fmm_cuda_destroy_parts(plan);
     fmm_cuda_free_transforms(d);
     fmm_cuda_tree_destroy(plan);
-    cudaStreamDestroy(d->near);
-    cudaStreamDestroy(d->far);
-    cudaStreamDestroy(d->side);
-    cudaStreamDestroy(d->prefetch);
-    cudaStreamDestroy(d->sums);
-    cudaStreamDestroy(d->own);
-    cudaEventDestroy(d->fork);
-    cudaEventDestroy(d->near_done);
-    cudaEventDestroy(d->far_done);
-    cudaEventDestroy(d->side_done);
-    cudaEventDestroy(d->prefetch_done);
-    cudaEventDestroy(d->spectrum_done);
-    cudaEventDestroy(d->output_done);
-    cudaEventDestroy(d->sums_done);
-    cudaEventDestroy(d->cells_found);
-    cudaEventDestroy(d->begin);
-    cudaEventDestroy(d->end);
-    cudaFreeHost(d->left_cells);
-    std::free(d->host_copy);
-    std::free(d->near_on_device);
+    cudaStreamDestroy(d->schedule.near);
+    cudaStreamDestroy(d->schedule.far);
+    cudaStreamDestroy(d->schedule.side);
+    cudaStreamDestroy(d->schedule.prefetch);
+    cudaStreamDestroy(d->schedule.sums);
+    cudaStreamDestroy(d->schedule.own);
+    cudaEventDestroy(d->schedule.fork);
+    cudaEventDestroy(d->schedule.near_done);
+    cudaEventDestroy(d->schedule.far_done);
+    cudaEventDestroy(d->schedule.side_done);
+    cudaEventDestroy(d->schedule.prefetch_done);
+    cudaEventDestroy(d->schedule.spectrum_done);
+    cudaEventDestroy(d->schedule.output_done);
+    cudaEventDestroy(d->schedule.sums_done);
+    cudaEventDestroy(d->schedule.cells_found);
+    cudaEventDestroy(d->schedule.begin);
+    cudaEventDestroy(d->schedule.end);
+    cudaFreeHost(d->particles.left_cells);
+    std::free(d->particles.host_copy);
+    std::free(d->near.on_device);
     delete d; /* and all buffers */
     plan->device = NULL;
 }
@@ -154,21 +156,21 @@ gmxfmm_status fmm_device_set_grid(gmxfmm_plan* plan)
     DeviceScope scope(d->id);
     FMM_CUDA(plan, cudaDeviceSynchronize());
     fmm_cuda_free_transforms(d);
-    d->num_coef = harm_size(plan->far.order);
-    d->path     = plan->domain.tree != NULL ? &fmm_cuda_by_octree : &fmm_cuda_by_cells;
-    return d->path->create(plan);
+    d->far.num_coef = harm_size(plan->far.order);
+    d->far.path     = plan->domain.tree != NULL ? &fmm_cuda_by_octree : &fmm_cuda_by_cells;
+    return d->far.path->create(plan);
 }
 
 gmxfmm_status fmm_device_set_shape(gmxfmm_plan* plan)
 {
     fmm_device* d = plan->device;
     DeviceScope scope(d->id);
-    FMM_TRY(d->path->set_shape(plan));
+    FMM_TRY(d->far.path->set_shape(plan));
     FMM_TRY(fmm_cuda_set_shape_of_leaf_parts(plan));
     for (int i = 0; i < FMM_LINE_NODES && plan->far.line.active; i++)
     {
-        FMM_TRY(fmm_device_reserve(plan, &d->node_s[i], d->s.capacity));
-        FMM_TRY(fmm_device_reserve(plan, &d->node_z[i], d->z.capacity));
+        FMM_TRY(fmm_device_reserve(plan, &d->far.cells.node_s[i], d->far.cells.s.capacity));
+        FMM_TRY(fmm_device_reserve(plan, &d->far.cells.node_z[i], d->far.cells.z.capacity));
     }
     return GMXFMM_OK;
 }

@@ -59,26 +59,27 @@ struct SideWork
 static gmxfmm_status make_spectra(gmxfmm_plan* plan, bool virial, const SideWork& wanted)
 {
     fmm_device*   d         = plan->device;
-    const int64_t s_version = d->s_version, z_version = d->z_version;
+    const int64_t s_version = d->far.cells.s_version, z_version = d->far.cells.z_version;
     bool          capturing = false;
     FMM_TRY(fmm_cuda_is_capturing(plan, wanted.stream, &capturing));
-    if (d->s_pending || (d->z_pending && (virial || wanted.spectra)))
+    if (d->schedule.s_pending || (d->schedule.z_pending && (virial || wanted.spectra)))
     {
-        FMM_CUDA(plan, cudaStreamWaitEvent(wanted.stream, d->prefetch_done, capturing ? cudaEventWaitExternal : 0));
-        d->s_pending = d->s_pending && capturing;
-        d->z_pending = d->z_pending && capturing;
+        FMM_CUDA(plan,
+                 cudaStreamWaitEvent(wanted.stream, d->schedule.prefetch_done, capturing ? cudaEventWaitExternal : 0));
+        d->schedule.s_pending = d->schedule.s_pending && capturing;
+        d->schedule.z_pending = d->schedule.z_pending && capturing;
     }
     if (wanted.spectra)
     {
         FMM_TRY(fmm_cuda_spectra(plan, virial, wanted.stream));
-        if (d->s_version != s_version)
+        if (d->far.cells.s_version != s_version)
         {
             FMM_TRY(fmm_cuda_share_spectra(plan, wanted.stream));
         }
-        const bool made  = d->s_version != s_version || d->z_version != z_version;
-        d->sums_in_graph = d->sums_in_graph || (capturing && made);
-        d->s_version     = capturing ? s_version : d->s_version;
-        d->z_version     = capturing ? z_version : d->z_version;
+        const bool made           = d->far.cells.s_version != s_version || d->far.cells.z_version != z_version;
+        d->schedule.sums_in_graph = d->schedule.sums_in_graph || (capturing && made);
+        d->far.cells.s_version    = capturing ? s_version : d->far.cells.s_version;
+        d->far.cells.z_version    = capturing ? z_version : d->far.cells.z_version;
     }
     return GMXFMM_OK;
 }
@@ -95,22 +96,22 @@ static gmxfmm_status begin_far_field(gmxfmm_plan* plan, bool virial, const SideW
 {
     fmm_device* d    = plan->device;
     const bool  sums = fmm_is_bulk(plan) && !wanted.moments;
-    FMM_CUDA(plan, cudaStreamWaitEvent(d->far, d->fork, 0));
+    FMM_CUDA(plan, cudaStreamWaitEvent(d->schedule.far, d->schedule.fork, 0));
     if (has_slabs(plan))
     {
         FMM_TRY(fmm_cuda_begin_slabs(plan, sums ? Moments::Rows : Moments::None));
     }
     else
     {
-        FMM_TRY(fmm_cuda_p2m(plan, whole_far_field(plan), sums ? Moments::Whole : Moments::None, d->far));
+        FMM_TRY(fmm_cuda_p2m(plan, whole_far_field(plan), sums ? Moments::Whole : Moments::None, d->schedule.far));
     }
     if (!wanted.spectra && !wanted.moments)
     {
         return GMXFMM_OK;
     }
-    if (wanted.stream == d->side)
+    if (wanted.stream == d->schedule.side)
     {
-        FMM_CUDA(plan, cudaStreamWaitEvent(d->side, d->fork, 0));
+        FMM_CUDA(plan, cudaStreamWaitEvent(d->schedule.side, d->schedule.fork, 0));
     }
     return make_spectra(plan, virial, wanted);
 }
@@ -120,13 +121,14 @@ static gmxfmm_status begin_far_field(gmxfmm_plan* plan, bool virial, const SideW
 static gmxfmm_status follow_line(gmxfmm_plan* plan, cudaStream_t stream)
 {
     fmm_device* d = plan->device;
-    if (d->s_pending || d->z_pending)
+    if (d->schedule.s_pending || d->schedule.z_pending)
     {
-        FMM_CUDA(plan, cudaStreamWaitEvent(stream, d->prefetch_done, 0));
-        d->s_pending = d->z_pending = 0;
+        FMM_CUDA(plan, cudaStreamWaitEvent(stream, d->schedule.prefetch_done, 0));
+        d->schedule.s_pending = d->schedule.z_pending = 0;
     }
-    d->stored = make_box(plan);
-    FMM_TRY(fmm_cuda_interpolate(plan, d->virial_version != 0, &d->stored, d->box.as<BoxValues>(), stream));
+    d->domain.stored = make_box(plan);
+    FMM_TRY(fmm_cuda_interpolate(plan, d->schedule.virial_version != 0, &d->domain.stored,
+                                 d->domain.box.as<BoxValues>(), stream));
     return fmm_cuda_share_spectra(plan, stream);
 }
 
@@ -135,11 +137,11 @@ static gmxfmm_status follow_line(gmxfmm_plan* plan, cudaStream_t stream)
 static gmxfmm_status begin_spectra(gmxfmm_plan* plan, cudaStream_t stream)
 {
     fmm_device* d = plan->device;
-    FMM_CUDA(plan, cudaEventRecord(d->fork, stream));
-    FMM_CUDA(plan, cudaStreamWaitEvent(d->side, d->fork, 0));
-    FMM_TRY(make_spectra(plan, false, {true, false, d->side}));
-    FMM_CUDA(plan, cudaEventRecord(d->prefetch_done, d->side));
-    d->s_pending = 1;
+    FMM_CUDA(plan, cudaEventRecord(d->schedule.fork, stream));
+    FMM_CUDA(plan, cudaStreamWaitEvent(d->schedule.side, d->schedule.fork, 0));
+    FMM_TRY(make_spectra(plan, false, {true, false, d->schedule.side}));
+    FMM_CUDA(plan, cudaEventRecord(d->schedule.prefetch_done, d->schedule.side));
+    d->schedule.s_pending = 1;
     return GMXFMM_OK;
 }
 
@@ -154,11 +156,11 @@ gmxfmm_status fmm_device_enqueue_box(gmxfmm_plan* plan, void* caller_stream, int
     {
         return GMXFMM_OK;
     }
-    *graphs_follow =
-        plan->domain.tree == NULL && (has_s(plan) || plan->far.line.active) && !d->box_in_graph && !d->sums_in_graph;
+    *graphs_follow = plan->domain.tree == NULL && (has_s(plan) || plan->far.line.active) && !d->domain.box_in_graph &&
+                     !d->schedule.sums_in_graph;
     if (!*graphs_follow)
     {
-        d->box_in_graph = d->sums_in_graph = 0; /* such graphs cannot be launched any more */
+        d->domain.box_in_graph = d->schedule.sums_in_graph = 0; /* such graphs cannot be launched any more */
     }
     if (plan->far.line.active && !has_s(plan))
     {
@@ -175,18 +177,18 @@ static gmxfmm_status prefetch_z(gmxfmm_plan* plan)
 {
     fmm_device* d         = plan->device;
     bool        capturing = false;
-    const bool  expected  = d->virial_version == plan->far.version - 1;
+    const bool  expected  = d->schedule.virial_version == plan->far.version - 1;
     if (!expected || has_z(plan) || !fmm_has_lattice_sums(plan))
     {
         return GMXFMM_OK;
     }
-    FMM_TRY(fmm_cuda_is_capturing(plan, d->far, &capturing));
+    FMM_TRY(fmm_cuda_is_capturing(plan, d->schedule.far, &capturing));
     if (!capturing)
     {
-        FMM_CUDA(plan, cudaStreamWaitEvent(d->prefetch, d->far_done, 0));
-        FMM_TRY(fmm_cuda_spectra(plan, true, d->prefetch));
-        FMM_CUDA(plan, cudaEventRecord(d->prefetch_done, d->prefetch));
-        d->z_pending = 1;
+        FMM_CUDA(plan, cudaStreamWaitEvent(d->schedule.prefetch, d->schedule.far_done, 0));
+        FMM_TRY(fmm_cuda_spectra(plan, true, d->schedule.prefetch));
+        FMM_CUDA(plan, cudaEventRecord(d->schedule.prefetch_done, d->schedule.prefetch));
+        d->schedule.z_pending = 1;
     }
     return GMXFMM_OK;
 }
@@ -202,16 +204,16 @@ static gmxfmm_status end_far_field(gmxfmm_plan* plan, const void* x, bool virial
     }
     if (has_slabs(plan))
     {
-        if (wanted.stream == d->side)
+        if (wanted.stream == d->schedule.side)
         {
-            FMM_CUDA(plan, cudaStreamWaitEvent(d->side, d->fork, 0));
+            FMM_CUDA(plan, cudaStreamWaitEvent(d->schedule.side, d->schedule.fork, 0));
         }
         FMM_TRY(fmm_cuda_slab_moments(plan, fmm_is_bulk(plan) && !wanted.moments, wanted.stream));
     }
     if (wanted.spectra || wanted.moments || has_slabs(plan))
     {
-        FMM_CUDA(plan, cudaEventRecord(d->side_done, wanted.stream));
-        ready = d->side_done;
+        FMM_CUDA(plan, cudaEventRecord(d->schedule.side_done, wanted.stream));
+        ready = d->schedule.side_done;
     }
     if (has_slabs(plan))
     {
@@ -219,12 +221,12 @@ static gmxfmm_status end_far_field(gmxfmm_plan* plan, const void* x, bool virial
     }
     else
     {
-        FMM_TRY(d->path->far(plan, virial, ready, d->far));
-        FMM_TRY(fmm_cuda_l2p(plan, whole_far_field(plan), d->far));
-        FMM_TRY(fmm_is_adaptive(plan) ? fmm_cuda_from_leaf_units(plan, d->far) : GMXFMM_OK);
+        FMM_TRY(d->far.path->far(plan, virial, ready, d->schedule.far));
+        FMM_TRY(fmm_cuda_l2p(plan, whole_far_field(plan), d->schedule.far));
+        FMM_TRY(fmm_is_adaptive(plan) ? fmm_cuda_from_leaf_units(plan, d->schedule.far) : GMXFMM_OK);
     }
-    FMM_CUDA(plan, cudaEventRecord(d->far_done, d->far));
-    d->virial_version = virial ? plan->far.version : d->virial_version;
+    FMM_CUDA(plan, cudaEventRecord(d->schedule.far_done, d->schedule.far));
+    d->schedule.virial_version = virial ? plan->far.version : d->schedule.virial_version;
     return prefetch_z(plan);
 }
 
@@ -240,14 +242,14 @@ static int tiles_each(const fmm_device* d)
 static gmxfmm_status near_field(gmxfmm_plan* plan, const StepWanted& wanted, cudaEvent_t after, cudaStream_t stream)
 {
     fmm_device* d = plan->device;
-    if (after == d->fork && tiles_each(d) < c_fillingTiles)
+    if (after == d->schedule.fork && tiles_each(d) < c_fillingTiles)
     {
         return fmm_cuda_p2p(plan, wanted, stream);
     }
-    FMM_CUDA(plan, cudaStreamWaitEvent(d->near, after, 0));
-    FMM_TRY(fmm_cuda_p2p(plan, wanted, d->near));
-    FMM_CUDA(plan, cudaEventRecord(d->near_done, d->near));
-    FMM_CUDA(plan, cudaStreamWaitEvent(stream, d->near_done, 0));
+    FMM_CUDA(plan, cudaStreamWaitEvent(d->schedule.near, after, 0));
+    FMM_TRY(fmm_cuda_p2p(plan, wanted, d->schedule.near));
+    FMM_CUDA(plan, cudaEventRecord(d->schedule.near_done, d->schedule.near));
+    FMM_CUDA(plan, cudaStreamWaitEvent(stream, d->schedule.near_done, 0));
     return GMXFMM_OK;
 }
 
@@ -268,20 +270,21 @@ near_and_far(gmxfmm_plan* plan, const void* x, unsigned stages, const StepWanted
     const bool  any = (stages & GMXFMM_STAGE_NEAR) != 0, far = (stages & GMXFMM_STAGE_FAR) != 0;
     const bool  near = any && has_own_part(d), slabs = far && has_slabs(plan), parts = (any || slabs) && has_parts(d);
     const bool  follows = near && far && near_follows_transform(plan);
-    const bool  spectra = fmm_has_lattice_sums(plan) && (!has_s(plan) || d->s_pending || (virial && !has_z(plan)));
-    const bool  loaded  = has_parts(d) && d->parts->loaded;
-    const SideWork side = {spectra, virial || plan->options.boundary == GMXFMM_VACUUM || moments_beside(plan),
-                           spectra || !follows ? d->side : stream};
-    FMM_CUDA(plan, cudaEventRecord(d->fork, stream));
+    const bool  spectra =
+        fmm_has_lattice_sums(plan) && (!has_s(plan) || d->schedule.s_pending || (virial && !has_z(plan)));
+    const bool     loaded = has_parts(d) && d->parts->loaded;
+    const SideWork side   = {spectra, virial || plan->options.boundary == GMXFMM_VACUUM || moments_beside(plan),
+                           spectra || !follows ? d->schedule.side : stream};
+    FMM_CUDA(plan, cudaEventRecord(d->schedule.fork, stream));
     if (parts)
     {
         FMM_TRY(fmm_cuda_begin_parts(plan, wanted, any, slabs));
     }
     if (loaded)
     {
-        FMM_CUDA(plan, cudaStreamWaitEvent(d->sums, d->fork, 0));
-        FMM_TRY(fmm_cuda_p2p_all(plan, d->sums));
-        FMM_CUDA(plan, cudaEventRecord(d->sums_done, d->sums));
+        FMM_CUDA(plan, cudaStreamWaitEvent(d->schedule.sums, d->schedule.fork, 0));
+        FMM_TRY(fmm_cuda_p2p_all(plan, d->schedule.sums));
+        FMM_CUDA(plan, cudaEventRecord(d->schedule.sums_done, d->schedule.sums));
     }
     if (far)
     {
@@ -289,24 +292,24 @@ near_and_far(gmxfmm_plan* plan, const void* x, unsigned stages, const StepWanted
     }
     if (near && !follows)
     {
-        FMM_TRY(near_field(plan, wanted, d->fork, stream));
+        FMM_TRY(near_field(plan, wanted, d->schedule.fork, stream));
     }
     if (far)
     {
         FMM_TRY(end_far_field(plan, x, virial, side));
-        FMM_CUDA(plan, cudaStreamWaitEvent(stream, d->far_done, 0));
+        FMM_CUDA(plan, cudaStreamWaitEvent(stream, d->schedule.far_done, 0));
     }
     if (follows)
     {
-        FMM_TRY(near_field(plan, wanted, d->spectrum_done, stream));
+        FMM_TRY(near_field(plan, wanted, d->schedule.spectrum_done, stream));
     }
     if (loaded)
     {
-        FMM_CUDA(plan, cudaStreamWaitEvent(stream, d->sums_done, 0));
+        FMM_CUDA(plan, cudaStreamWaitEvent(stream, d->schedule.sums_done, 0));
     }
     if (has_parts(d) && d->parts->timed)
     {
-        FMM_CUDA(plan, cudaEventRecord(d->end, stream));
+        FMM_CUDA(plan, cudaEventRecord(d->schedule.end, stream));
     }
     if (parts)
     {
@@ -326,10 +329,10 @@ static gmxfmm_status time_parts(gmxfmm_plan* plan, const void* x, unsigned stage
     const DeviceParts* parts = d->parts;
     for (int i = 0; i < c_timedSteps; i++)
     {
-        FMM_CUDA(plan, cudaEventRecord(d->begin, d->own));
-        FMM_TRY(near_and_far(plan, x, stages, {0, 0, 0}, d->own));
+        FMM_CUDA(plan, cudaEventRecord(d->schedule.begin, d->schedule.own));
+        FMM_TRY(near_and_far(plan, x, stages, {0, 0, 0}, d->schedule.own));
     }
-    FMM_CUDA(plan, cudaStreamSynchronize(d->own));
+    FMM_CUDA(plan, cudaStreamSynchronize(d->schedule.own));
     for (int k = 0; k < parts->num; k++)
     {
         const DevicePart& part  = parts->part[k];
@@ -337,7 +340,8 @@ static gmxfmm_status time_parts(gmxfmm_plan* plan, const void* x, unsigned stage
         DeviceScope       scope(part.id);
         if (k == 0 || has_work(&part, (stages & GMXFMM_STAGE_NEAR) != 0, has_slabs(plan)))
         {
-            FMM_CUDA(plan, cudaEventElapsedTime(&taken, k == 0 ? d->begin : part.begin, k == 0 ? d->end : part.end));
+            FMM_CUDA(plan, cudaEventElapsedTime(&taken, k == 0 ? d->schedule.begin : part.begin,
+                                                k == 0 ? d->schedule.end : part.end));
         }
         ms[k] = static_cast<double>(taken);
     }
@@ -351,12 +355,12 @@ static gmxfmm_status balance_near(gmxfmm_plan* plan, const void* x)
     fmm_device*  d     = plan->device;
     DeviceParts* parts = d->parts;
     double       base[GMXFMM_MAX_DEVICES], ms[GMXFMM_MAX_DEVICES], best[GMXFMM_MAX_DEVICES], least = 0;
-    FMM_TRY(fmm_cuda_permute(plan, x, fmm_cuda_position_copies(plan), d->own));
-    FMM_TRY(fmm_cuda_assign_parts(plan, d->own));
+    FMM_TRY(fmm_cuda_permute(plan, x, fmm_cuda_position_copies(plan), d->schedule.own));
+    FMM_TRY(fmm_cuda_assign_parts(plan, d->schedule.own));
     FMM_TRY(time_parts(plan, x, GMXFMM_STAGE_FAR, base));
     for (int round = 0; round < c_triedShares; round++)
     {
-        FMM_TRY(fmm_cuda_assign_parts(plan, d->own));
+        FMM_TRY(fmm_cuda_assign_parts(plan, d->schedule.own));
         FMM_TRY(time_parts(plan, x, GMXFMM_STAGE_NEAR | GMXFMM_STAGE_FAR, ms));
         const double slowest = *std::max_element(ms, ms + parts->num);
         if (round == 0 || slowest < least)
@@ -369,7 +373,7 @@ static gmxfmm_status balance_near(gmxfmm_plan* plan, const void* x)
     }
     std::copy(best, best + parts->num, parts->share);
     fmm_cuda_set_warps(d);
-    return fmm_cuda_assign_parts(plan, d->own);
+    return fmm_cuda_assign_parts(plan, d->schedule.own);
 }
 
 /* Near and far field of a step, in s, and what sends positions to the devices. */
@@ -404,7 +408,7 @@ static gmxfmm_status set_shares(gmxfmm_plan* plan, const BothShares& s)
     std::copy(s.near, s.near + parts->num, parts->share);
     fmm_cuda_set_warps(plan->device);
     fmm_cuda_set_leaf_parts(plan, s.far);
-    return fmm_cuda_set_slabs(plan, s.far, plan->device->own);
+    return fmm_cuda_set_slabs(plan, s.far, plan->device->schedule.own);
 }
 
 /* Makes the present shares the best if with them the fields take less than *least. */
@@ -438,7 +442,7 @@ static gmxfmm_status try_far_shares(gmxfmm_plan* plan, const void* x)
         FMM_TRY(balance_near(plan, x)); /* before graphs, which cannot load kernels */
         FMM_TRY(compare_shares(plan, x, &least, &best));
         FMM_TRY(set_shares(plan, s));
-        FMM_TRY(fmm_cuda_assign_parts(plan, plan->device->own));
+        FMM_TRY(fmm_cuda_assign_parts(plan, plan->device->schedule.own));
         FMM_TRY(compare_shares(plan, x, &least, &best));
     }
     return set_shares(plan, best);
@@ -450,10 +454,10 @@ static gmxfmm_status try_shares(gmxfmm_plan* plan, const void* x)
     fmm_device*  d                         = plan->device;
     DeviceParts* parts                     = d->parts;
     const double first[GMXFMM_MAX_DEVICES] = {1};
-    FMM_TRY(fmm_cuda_store_box(plan, d->own));
+    FMM_TRY(fmm_cuda_store_box(plan, d->schedule.own));
     if (!parts->far_given)
     {
-        FMM_TRY(fmm_cuda_set_slabs(plan, first, d->own));
+        FMM_TRY(fmm_cuda_set_slabs(plan, first, d->schedule.own));
         fmm_cuda_set_leaf_parts(plan, first);
     }
     FMM_TRY(balance_near(plan, x));
@@ -469,8 +473,8 @@ static gmxfmm_status try_shares(gmxfmm_plan* plan, const void* x)
             FMM_TRY(fmm_cuda_release_leaf_parts(plan));
         }
     }
-    parts->measured_n       = d->sources.n;
-    parts->measured_targets = d->targets.n;
+    parts->measured_n       = d->particles.sources.n;
+    parts->measured_targets = d->particles.targets.n;
     parts->measured_order   = plan->far.order;
     parts->measured_near    = plan->domain.cells.num_near;
     parts->measured_tiles   = targets_of(d)->launched_tiles;
@@ -497,8 +501,9 @@ static gmxfmm_status virial_parts(gmxfmm_plan* plan, unsigned stages, cudaStream
     }
     if ((stages & GMXFMM_STAGE_FAR) && fmm_has_lattice_sums(plan))
     {
-        FMM_CUDA(plan, cudaStreamWaitEvent(stream, plan->device->spectrum_done, 0));
-        FMM_CUDA(plan, cudaStreamWaitEvent(stream, plan->device->side_done, 0)); /* of Z; a virial needs moments, too */
+        FMM_CUDA(plan, cudaStreamWaitEvent(stream, plan->device->schedule.spectrum_done, 0));
+        FMM_CUDA(plan, cudaStreamWaitEvent(stream, plan->device->schedule.side_done,
+                                           0)); /* of Z; a virial needs moments, too */
         if (has_slabs(plan))
         {
             FMM_TRY(fmm_cuda_wait_gathered(plan, stream));
@@ -514,19 +519,21 @@ static gmxfmm_status
 end_sums(gmxfmm_plan* plan, unsigned stages, const gmxfmm_device_output* output, cudaStream_t stream)
 {
     fmm_device* d = plan->device;
-    FMM_CUDA(plan, cudaEventRecord(d->output_done, stream));
+    FMM_CUDA(plan, cudaEventRecord(d->schedule.output_done, stream));
     if (output->virial != NULL)
     {
-        FMM_CUDA(plan, cudaStreamWaitEvent(d->sums, output->arrays_done != NULL ? d->output_done : d->fork, 0));
-        FMM_TRY(virial_parts(plan, stages, d->sums));
+        FMM_CUDA(plan,
+                 cudaStreamWaitEvent(d->schedule.sums,
+                                     output->arrays_done != NULL ? d->schedule.output_done : d->schedule.fork, 0));
+        FMM_TRY(virial_parts(plan, stages, d->schedule.sums));
     }
     if (stages & GMXFMM_STAGE_OUTPUT)
     {
-        FMM_CUDA(plan, cudaStreamWaitEvent(d->sums, d->output_done, 0));
-        FMM_TRY(fmm_cuda_sums(plan, output, d->sums));
+        FMM_CUDA(plan, cudaStreamWaitEvent(d->schedule.sums, d->schedule.output_done, 0));
+        FMM_TRY(fmm_cuda_sums(plan, output, d->schedule.sums));
     }
-    FMM_CUDA(plan, cudaEventRecord(d->sums_done, d->sums));
-    FMM_CUDA(plan, cudaStreamWaitEvent(stream, d->sums_done, 0));
+    FMM_CUDA(plan, cudaEventRecord(d->schedule.sums_done, d->schedule.sums));
+    FMM_CUDA(plan, cudaStreamWaitEvent(stream, d->schedule.sums_done, 0));
     return GMXFMM_OK;
 }
 
@@ -571,7 +578,7 @@ static gmxfmm_device_output device_arrays(const gmxfmm_plan* plan, const gmxfmm_
     const fmm_device*    d    = plan->device;
     const size_t         word = array_word(plan);
     const size_t         n    = static_cast<size_t>(targets_of(d)->n);
-    char*                out  = d->out_copy.as<char>();
+    char*                out  = d->output.copy.as<char>();
     gmxfmm_device_output on_device;
     std::memset(&on_device, 0, sizeof(on_device));
     on_device.force           = output->force != NULL ? out : NULL;
@@ -633,26 +640,27 @@ static gmxfmm_status check_results(gmxfmm_plan* plan, const StepResults* results
 gmxfmm_status fmm_device_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
 {
     fmm_device*  d       = plan->device;
-    StepResults* results = d->results.as<StepResults>();
+    StepResults* results = d->output.results.as<StepResults>();
     StepResults  host; /* not pinned, which would take each plan a millisecond */
     const size_t n = static_cast<size_t>(targets_of(d)->n), word = array_word(plan);
     const size_t charges = static_cast<size_t>(plan->particles.n);
     DeviceScope  scope(d->id);
     const double begin = fmm_time();
-    FMM_CUDA(plan, cudaMemcpyAsync(d->x_copy.memory, x, 3 * charges * word, cudaMemcpyHostToDevice, d->own));
+    FMM_CUDA(plan, cudaMemcpyAsync(d->particles.x_copy.memory, x, 3 * charges * word, cudaMemcpyHostToDevice,
+                                   d->schedule.own));
     const gmxfmm_device_output out = device_arrays(plan, output, results->energy);
-    FMM_TRY(enqueue(plan, d->x_copy.memory, &out, d->own));
-    FMM_TRY(fetch(plan, output->force, out.force, 3 * n, d->own));
-    FMM_TRY(fetch(plan, output->field, out.field, 3 * n, d->own));
-    FMM_TRY(fetch(plan, output->potential, out.potential, n, d->own));
+    FMM_TRY(enqueue(plan, d->particles.x_copy.memory, &out, d->schedule.own));
+    FMM_TRY(fetch(plan, output->force, out.force, 3 * n, d->schedule.own));
+    FMM_TRY(fetch(plan, output->field, out.field, 3 * n, d->schedule.own));
+    FMM_TRY(fetch(plan, output->potential, out.potential, n, d->schedule.own));
     if (output->charge_gradient != NULL)
     {
         const size_t bytes = static_cast<size_t>(plan->derivatives.num) * sizeof(double);
-        FMM_CUDA(plan,
-                 cudaMemcpyAsync(output->charge_gradient, out.charge_gradient, bytes, cudaMemcpyDeviceToHost, d->own));
+        FMM_CUDA(plan, cudaMemcpyAsync(output->charge_gradient, out.charge_gradient, bytes, cudaMemcpyDeviceToHost,
+                                       d->schedule.own));
     }
-    FMM_CUDA(plan, cudaMemcpyAsync(&host, results, sizeof(host), cudaMemcpyDeviceToHost, d->own));
-    FMM_CUDA(plan, cudaStreamSynchronize(d->own));
+    FMM_CUDA(plan, cudaMemcpyAsync(&host, results, sizeof(host), cudaMemcpyDeviceToHost, d->schedule.own));
+    FMM_CUDA(plan, cudaStreamSynchronize(d->schedule.own));
     if (output->want_energy)
     {
         output->energy_near = host.energy[0];
@@ -676,9 +684,9 @@ time_graph(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output,
     cudaGraph_t     recorded = NULL;
     cudaGraphExec_t graph    = NULL;
     float           ms       = 0;
-    FMM_CUDA(plan, cudaStreamBeginCapture(d->own, cudaStreamCaptureModeThreadLocal));
-    gmxfmm_status     status = enqueue(plan, x, output, d->own);
-    const cudaError_t ended  = cudaStreamEndCapture(d->own, &recorded);
+    FMM_CUDA(plan, cudaStreamBeginCapture(d->schedule.own, cudaStreamCaptureModeThreadLocal));
+    gmxfmm_status     status = enqueue(plan, x, output, d->schedule.own);
+    const cudaError_t ended  = cudaStreamEndCapture(d->schedule.own, &recorded);
     cudaError_t       error  = status != GMXFMM_OK || ended != cudaSuccess
                                    ? ended
                                    : cudaGraphInstantiateWithFlags(&graph, recorded, c_graphFlags);
@@ -687,12 +695,12 @@ time_graph(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output,
         /* the first launch uploads the graph */
         for (int i = 0; i <= num && error == cudaSuccess; i++)
         {
-            error = i == 1 ? cudaEventRecord(d->begin, d->own) : cudaSuccess;
-            error = error == cudaSuccess ? cudaGraphLaunch(graph, d->own) : error;
+            error = i == 1 ? cudaEventRecord(d->schedule.begin, d->schedule.own) : cudaSuccess;
+            error = error == cudaSuccess ? cudaGraphLaunch(graph, d->schedule.own) : error;
         }
-        error = error == cudaSuccess ? cudaEventRecord(d->end, d->own) : error;
-        error = error == cudaSuccess ? cudaEventSynchronize(d->end) : error;
-        error = error == cudaSuccess ? cudaEventElapsedTime(&ms, d->begin, d->end) : error;
+        error = error == cudaSuccess ? cudaEventRecord(d->schedule.end, d->schedule.own) : error;
+        error = error == cudaSuccess ? cudaEventSynchronize(d->schedule.end) : error;
+        error = error == cudaSuccess ? cudaEventElapsedTime(&ms, d->schedule.begin, d->schedule.end) : error;
         cudaGraphExecDestroy(graph);
     }
     if (recorded != NULL)
@@ -733,14 +741,14 @@ static gmxfmm_status time_enqueued(
 {
     fmm_device* d  = plan->device;
     float       ms = 0;
-    FMM_CUDA(plan, cudaEventRecord(d->begin, stream));
+    FMM_CUDA(plan, cudaEventRecord(d->schedule.begin, stream));
     for (int i = 0; i < num; i++)
     {
         FMM_TRY(enqueue(plan, x, output, stream));
     }
-    FMM_CUDA(plan, cudaEventRecord(d->end, stream));
-    FMM_CUDA(plan, cudaEventSynchronize(d->end));
-    FMM_CUDA(plan, cudaEventElapsedTime(&ms, d->begin, d->end));
+    FMM_CUDA(plan, cudaEventRecord(d->schedule.end, stream));
+    FMM_CUDA(plan, cudaEventSynchronize(d->schedule.end));
+    FMM_CUDA(plan, cudaEventElapsedTime(&ms, d->schedule.begin, d->schedule.end));
     *seconds = 1e-3 * static_cast<double>(ms) / num;
     return GMXFMM_OK;
 }
@@ -750,7 +758,7 @@ static gmxfmm_device_output timed_output(const gmxfmm_plan* plan)
 {
     gmxfmm_output forces;
     std::memset(&forces, 0, sizeof(forces));
-    forces.force = plan->device->out_copy.memory;
+    forces.force = plan->device->output.copy.memory;
     return device_arrays(plan, &forces, NULL);
 }
 
@@ -761,14 +769,15 @@ gmxfmm_status fmm_device_time_steps(gmxfmm_plan* plan, const void* x, int num, d
     const size_t               bytes = 3 * static_cast<size_t>(plan->particles.n) * array_word(plan);
     DeviceScope                scope(d->id);
     const gmxfmm_device_output out = timed_output(plan);
-    FMM_CUDA(plan, cudaMemcpyAsync(d->x_copy.memory, x, bytes, cudaMemcpyHostToDevice, d->own));
-    FMM_TRY(time_graph(plan, d->x_copy.memory, &out, num, seconds));
+    FMM_CUDA(plan, cudaMemcpyAsync(d->particles.x_copy.memory, x, bytes, cudaMemcpyHostToDevice, d->schedule.own));
+    FMM_TRY(time_graph(plan, d->particles.x_copy.memory, &out, num, seconds));
     if (plan->options.pairs_beside)
     {
-        FMM_TRY(add_pairs_beside(plan, d->x_copy.memory, &out, num, seconds));
+        FMM_TRY(add_pairs_beside(plan, d->particles.x_copy.memory, &out, num, seconds));
     }
-    FMM_CUDA(plan, cudaMemcpyAsync(&host, d->results.memory, sizeof(host), cudaMemcpyDeviceToHost, d->own));
-    FMM_CUDA(plan, cudaStreamSynchronize(d->own));
+    FMM_CUDA(plan,
+             cudaMemcpyAsync(&host, d->output.results.memory, sizeof(host), cudaMemcpyDeviceToHost, d->schedule.own));
+    FMM_CUDA(plan, cudaStreamSynchronize(d->schedule.own));
     return check_results(plan, &host);
 }
 

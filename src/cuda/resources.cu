@@ -30,15 +30,15 @@ gmxfmm_status fmm_cuda_upload(gmxfmm_plan* plan, void* to, const void* from, siz
 {
     if (bytes > 0)
     {
-        FMM_CUDA(plan, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, plan->device->own));
-        FMM_CUDA(plan, cudaStreamSynchronize(plan->device->own));
+        FMM_CUDA(plan, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, plan->device->schedule.own));
+        FMM_CUDA(plan, cudaStreamSynchronize(plan->device->schedule.own));
     }
     return GMXFMM_OK;
 }
 
 gmxfmm_status fmm_cuda_assign_results(gmxfmm_plan* plan, AssignResults* results, cudaStream_t stream)
 {
-    const void* found = plan->device->assign_results.memory;
+    const void* found = plan->device->particles.assign_results.memory;
     FMM_CUDA(plan, cudaMemcpyAsync(results, found, sizeof(*results), cudaMemcpyDeviceToHost, stream));
     FMM_CUDA(plan, cudaStreamSynchronize(stream));
     return GMXFMM_OK;

@@ -249,6 +249,53 @@ struct DevicePath
     size_t lattice_bytes; /* lattice sums take at most this much scratch memory, or a quarter of a step's arrays */
 };
 
+/* The box on the device (particles/box.cu). */
+struct DeviceDomain
+{
+    DeviceBuffer box;          /* BoxValues */
+    DeviceBuffer no_box;       /* the same, all zero: places have no shifts between cells */
+    DeviceBuffer next_box;     /* that an assignment in parts began in */
+    BoxValues    stored;       /* what `box` holds, unless a graph was launched that wrote another box */
+    int          box_in_graph; /* whether a graph was captured that writes the box of its capture */
+};
+
+/* Particles in the order of their cells, and what makes it (particles). */
+struct DeviceParticles
+{
+    ParticleSet  sources, targets;
+    DeviceBuffer target_x; /* caller's order and type */
+    bool         has_room; /* arrays of particles are as large as sources and targets want them */
+    DeviceBuffer keys, values, sort_scratch, counts; /* of sources and targets one after the other */
+    DeviceBuffer references;          /* positions of particles in their cells at assign, caller's order */
+    DeviceBuffer assign_results;      /* AssignResults */
+    DeviceBuffer next[c_numAssigned]; /* as those that steps read, of an assignment that they do not use yet */
+    int* left_cells;        /* on the host: whether an enqueued assignment found particles beyond the cells of a slab */
+    DeviceBuffer x_copy;    /* of a caller's array on the host or another device */
+    void*        host_copy; /* on the host: copy of a caller's array on a device */
+    size_t       host_copy_bytes;
+};
+
+/* The near set, the pairs among near ones that are excluded, and the near virial (near). */
+struct DeviceNearField
+{
+    DeviceBuffer vectors, lookup;
+    int          reach, extent[3]; /* largest component of a near vector; in each direction */
+    int4*        on_device;        /* on the host: what was last copied to `vectors`; NULL: nothing yet */
+    int          num_on_device;
+    int          has_exclusions;
+    DeviceBuffer excl_start, excl_list; /* of the plan */
+    DeviceBuffer excl_place, excl_mask; /* while pairs are found */
+    DeviceBuffer special_start, specials, far_start, far_pairs;
+    DeviceBuffer virial;
+};
+
+/* Charges (particles/charges.cu). */
+struct DeviceCharges
+{
+    DeviceBuffer value;   /* caller's order */
+    DeviceBuffer results; /* ChargeResults */
+};
+
 /* What charges depend on (charge_gradient.cu): plan->derivatives, the lists of parameters cut into pieces. */
 struct DeviceDerivatives
 {
@@ -258,71 +305,22 @@ struct DeviceDerivatives
     DeviceBuffer gradient;     /* of a synchronous execute */
 };
 
-struct DeviceParts;
-
-struct fmm_device
+/* The convolution over cells of one level or the roots of an octree: its arrays, transforms and lattice sums
+ * (convolution). Versions are those of the plan's far field. */
+struct DeviceConvolution
 {
-    int            id;
-    cudaStream_t   near, far;
-    cudaStream_t   side;     /* lattice sums and moments, while P2M and transforms are on `far` */
-    cudaStream_t   prefetch; /* lattice sums for later steps */
-    cudaStream_t   sums;     /* energy and virial, and kernels that only they need */
-    cudaStream_t   own;      /* the caller's part of a synchronous execute */
-    cudaEvent_t    fork, near_done, far_done, side_done, prefetch_done, spectrum_done, output_done, sums_done;
-    cudaEvent_t    begin, end; /* timing events around timed steps */
-    DeviceLimits   limits;
-    AllowedKernels allowed;
-    bool           has_chains; /* chain.h */
-
-    DeviceParts* parts; /* of a step on several devices (devices/parts.h); NULL: num_devices was not asked for */
-
-    const DevicePath* path; /* convolution over cells of one level, or octree: set with the grid */
-
-    DeviceBuffer      charge, charge_results; /* charge: caller's order; ChargeResults */
-    DeviceDerivatives derivatives;
-
-    /* per set of particles */
-    int          has_exclusions;
-    DeviceBuffer excl_start, excl_list;
-    DeviceBuffer target_x; /* caller's order and type */
-
-    /* per assignment */
-    ParticleSet  sources, targets;
-    DeviceTree   tree;
-    DeviceBuffer keys, values, sort_scratch, counts;
-    bool         has_room;   /* arrays of particles are as large as sources and targets want them */
-    DeviceBuffer references; /* positions of particles in their cells at assign, caller's order */
-    DeviceBuffer excl_place, excl_mask, special_start, specials, far_start, far_pairs;
-    DeviceBuffer assign_results;
-    DeviceBuffer next[c_numAssigned]; /* as those above that steps read, of an assignment that they do not use yet */
-    DeviceBuffer next_box;            /* and the box that it began in */
-    int*         left_cells;  /* on the host: whether an enqueued one found particles beyond the cells of a slab */
-    cudaEvent_t  cells_found; /* by the last of these */
-
-    /* per box */
-    DeviceBuffer box;           /* BoxValues on the device */
-    DeviceBuffer no_box;        /* the same, all zero: places have no shifts between cells */
-    BoxValues    stored;        /* the same, unless a graph was launched that wrote another box */
-    int          box_in_graph;  /* whether a graph was captured that writes the box of its capture */
-    int          sums_in_graph; /* whether one was captured that computes the lattice sums of that box */
-    DeviceBuffer near_vectors, near_lookup;
-    int          near_reach, near_extent[3]; /* largest component of a near vector; in each direction */
-    int4*        near_on_device;             /* on the host: what was last copied to near_vectors; NULL: nothing yet */
-    int          num_near_on_device;
-
-    /* per grid */
-    int          num_coef, num_freq;
+    int          num_freq;
     DeviceBuffer field, spectrum, s, z, work_items;
     DeviceBuffer local_spectrum;       /* of local expansions, where that of multipoles in `spectrum` is still needed */
     int          num_parts, num_warps; /* blocks for the same frequencies, and warps of each */
     cufftHandle  forward, backward;
     int          has_transforms, own_transforms; /* whether cuFFT, or fft.cu, has those of the grid */
     DeviceBuffer twiddles;
+    DeviceBuffer virial; /* rows of m2l_fft_virial.cu */
 
-    /* lattice sums; versions are those of the plan's far field */
     fmm_ewald     ewald;
     double        ewald_distance;  /* fmm_cells.far_distance that `ewald` was chosen for; 0: none */
-    DeviceBuffer  lattice_near;    /* near_lookup of the grid's cells */
+    DeviceBuffer  lattice_near;    /* lookup of the near set, of the grid's cells */
     uint64_t      lattice_set;     /* the near set that lattice_near is of (fmm_far_shape) */
     int64_t       lattice_version; /* and the version of the arrays (fmm_far_field.arrays) */
     DeviceBuffer  lattice_table;
@@ -330,13 +328,68 @@ struct fmm_device
         held_z[FMM_LINE_NODES]; /* nodes of plan->far.line whose spectra are in node_s and node_z */
     DeviceBuffer node_s[FMM_LINE_NODES], node_z[FMM_LINE_NODES];
     int64_t      s_version, z_version; /* of the far field that s and z were computed for */
-    int64_t      virial_version;       /* of the far field at the last step enqueued or captured with one; 0: none */
-    int          s_pending, z_pending; /* being computed on another stream, which no step has waited for yet */
+};
 
-    /* per step */
-    DeviceBuffer near_out, far_out, partial, p2m_partial, near_virial, far_virial, results, x_copy, out_copy;
-    void*        host_copy; /* on the host: copy of a caller's array on a device */
-    size_t       host_copy_bytes;
+/* Moments for the background (expansions/p2m.cu). */
+struct DeviceMoments
+{
+    DeviceBuffer partial; /* rows of P2M's blocks */
+};
+
+/* The far field: which way (create.cu), and what each keeps. */
+struct DeviceFarField
+{
+    const DevicePath* path; /* convolution over cells of one level, or octree: set with the grid */
+    int               num_coef;
+    DeviceMoments     moments;
+    DeviceConvolution cells;
+    DeviceTree        tree;
+};
+
+/* Results of a step (particles/arrays.cu). */
+struct DeviceOutput
+{
+    DeviceBuffer near, far; /* potentials and fields of the targets, sorted */
+    DeviceBuffer partial;   /* rows of sums over particles */
+    DeviceBuffer results;   /* StepResults */
+    DeviceBuffer copy;      /* of a synchronous execute */
+};
+
+/* Streams and events of a step, and what of the lattice sums it has waited for (schedule.cu). Versions are those of the
+ * plan's far field. */
+struct DeviceSchedule
+{
+    cudaStream_t near, far;
+    cudaStream_t side;     /* lattice sums and moments, while P2M and transforms are on `far` */
+    cudaStream_t prefetch; /* lattice sums for later steps */
+    cudaStream_t sums;     /* energy and virial, and kernels that only they need */
+    cudaStream_t own;      /* the caller's part of a synchronous execute */
+    cudaEvent_t  fork, near_done, far_done, side_done, prefetch_done, spectrum_done, output_done, sums_done;
+    cudaEvent_t  cells_found;          /* by the last enqueued assignment of a slab */
+    cudaEvent_t  begin, end;           /* timing events around timed steps */
+    int          s_pending, z_pending; /* being computed on another stream, which no step has waited for yet */
+    int64_t      virial_version;       /* at the last step enqueued or captured with a virial; 0: none */
+    int          sums_in_graph;        /* whether a graph was captured that computes the lattice sums of that box */
+};
+
+struct DeviceParts;
+
+/* A GPU of a plan. */
+struct fmm_device
+{
+    int               id;
+    DeviceLimits      limits;
+    AllowedKernels    allowed;
+    bool              has_chains; /* chain.h */
+    DeviceSchedule    schedule;
+    DeviceDomain      domain;
+    DeviceParticles   particles;
+    DeviceNearField   near;
+    DeviceCharges     charges;
+    DeviceDerivatives derivatives;
+    DeviceFarField    far;
+    DeviceOutput      output;
+    DeviceParts*      parts; /* of a step on several devices (devices/parts.h); NULL: num_devices was not asked for */
 };
 
 static inline bool is_double(const gmxfmm_plan* plan)
@@ -357,7 +410,7 @@ static inline int blocks_for(int64_t items, int threads)
 /* What receives potentials and fields. */
 static inline const ParticleSet* targets_of(const fmm_device* d)
 {
-    return d->targets.n > 0 ? &d->targets : &d->sources;
+    return d->particles.targets.n > 0 ? &d->particles.targets : &d->particles.sources;
 }
 
 /* What a step is to do; the public structure with its defaults filled in. */
@@ -370,12 +423,12 @@ struct StepWanted
 /* Whether the spectra s, or z below, belong to the present far field. */
 static inline bool has_s(const gmxfmm_plan* plan)
 {
-    return plan->device->s_version == plan->far.version;
+    return plan->device->far.cells.s_version == plan->far.version;
 }
 
 static inline bool has_z(const gmxfmm_plan* plan)
 {
-    return plan->device->z_version == plan->far.version;
+    return plan->device->far.cells.z_version == plan->far.version;
 }
 
 /* Whether an assignment can be enqueued on a stream: in a periodic system with cells of one level, which can stay as

@@ -8,7 +8,7 @@
 #include "cuda/resources.h"
 
 /* fft.cu: sets own_transforms, whether it has transforms for the grid, and makes their tables; transforms
- * device->field; sets device->has_chains. */
+ * device->far.cells.field; sets device->has_chains. */
 gmxfmm_status fmm_cuda_fft_prepare(gmxfmm_plan* plan);
 gmxfmm_status
 fmm_cuda_own_transform(gmxfmm_plan* plan, bool forward, const DeviceBuffer& spectrum, cudaStream_t stream);
@@ -22,8 +22,8 @@ gmxfmm_status fmm_cuda_planes(
 gmxfmm_status fmm_cuda_lines(
     gmxfmm_plan* plan, const FarPart& far, bool forward, const Spectra& spectra, bool chained, cudaStream_t stream);
 
-/* m2l_fft.cu: device->field to or from a spectrum; the table of work items of the product; the product, from
- * device->spectrum to `to`, which may be the same with one block for the same frequencies. */
+/* m2l_fft.cu: device->far.cells.field to or from a spectrum; the table of work items of the product; the product, from
+ * device->far.cells.spectrum to `to`, which may be the same with one block for the same frequencies. */
 gmxfmm_status fmm_cuda_transform(gmxfmm_plan* plan, bool forward, const DeviceBuffer& spectrum, cudaStream_t stream);
 gmxfmm_status fmm_cuda_product_items(gmxfmm_plan* plan);
 gmxfmm_status fmm_cuda_product(gmxfmm_plan* plan, const DeviceBuffer& to, cudaStream_t stream);
@@ -31,7 +31,7 @@ gmxfmm_status fmm_cuda_product(gmxfmm_plan* plan, const DeviceBuffer& to, cudaSt
 gmxfmm_status fmm_cuda_part_of_product(
     gmxfmm_plan* plan, const FarPart& far, const void* from, void* to, bool chained, cudaStream_t stream);
 
-/* m2l_fft_virial.cu: the strain derivative; its blocks are rows of device->far_virial. */
+/* m2l_fft_virial.cu: the strain derivative; its blocks are rows of device->far.cells.virial. */
 int           fmm_cuda_virial_blocks(const gmxfmm_plan* plan);
 gmxfmm_status fmm_cuda_m2l_virial(gmxfmm_plan* plan, cudaStream_t stream);
 

@@ -15,12 +15,12 @@ enum
 
 static inline const fmm_octree_level* leaves_of(const gmxfmm_plan* plan)
 {
-    return &plan->device->tree.level[plan->domain.tree->depth];
+    return &plan->device->far.tree.level[plan->domain.tree->depth];
 }
 
 static inline size_t local_bytes(const gmxfmm_plan* plan)
 {
-    return static_cast<size_t>(plan->device->num_coef) * leaves_of(plan)->stride * real_size(plan);
+    return static_cast<size_t>(plan->device->far.num_coef) * leaves_of(plan)->stride * real_size(plan);
 }
 
 bool fmm_cuda_can_share_leaves(const gmxfmm_plan* plan)
@@ -28,7 +28,7 @@ bool fmm_cuda_can_share_leaves(const gmxfmm_plan* plan)
     const fmm_device* d = plan->device;
     return has_parts(d) && d->parts->connected && d->parts->no_room != plan->far.arrays && plan->domain.tree != NULL &&
            plan->far.m2l == GMXFMM_M2L_ROTATION && rotation_tiles(leaves_of(plan)->slab) > c_rotationSomeTiles &&
-           rotation_holds_planes(d->tree.operators, leaves_of(plan)->num);
+           rotation_holds_planes(d->far.tree.operators, leaves_of(plan)->num);
 }
 
 /* Adds changes of the operators' memory to plan->bytes. */
@@ -73,7 +73,7 @@ static gmxfmm_status make_operators(gmxfmm_plan* plan, SharedLeaves* leaves)
 
 static gmxfmm_status reserve_part(gmxfmm_plan* plan, DevicePart* part)
 {
-    const DeviceTree* tree   = &plan->device->tree;
+    const DeviceTree* tree   = &plan->device->far.tree;
     const int         depth  = plan->domain.tree->depth;
     SharedLeaves*     leaves = &part->leaves;
     {
@@ -105,7 +105,7 @@ static gmxfmm_status reserve_part(gmxfmm_plan* plan, DevicePart* part)
 gmxfmm_status fmm_cuda_release_leaf_parts(gmxfmm_plan* plan)
 {
     DeviceParts* parts = plan->device->parts;
-    FMM_CUDA(plan, cudaStreamSynchronize(plan->device->own));
+    FMM_CUDA(plan, cudaStreamSynchronize(plan->device->schedule.own));
     parts->leaf_arrays = 0;
     for (int k = 1; k < parts->num; k++)
     {
@@ -221,7 +221,7 @@ static gmxfmm_status copy(gmxfmm_plan* plan, RowsPart part, const void* from, vo
 /* What part does in a step; its device is the current one. */
 static gmxfmm_status enqueue_part(gmxfmm_plan* plan, DevicePart* part)
 {
-    const DeviceTree*       tree   = &plan->device->tree;
+    const DeviceTree*       tree   = &plan->device->far.tree;
     const fmm_octree_level* all    = leaves_of(plan);
     const cudaStream_t      stream = part->far.stream;
     SharedLeaves*           leaves = &part->leaves;
@@ -234,7 +234,7 @@ static gmxfmm_status enqueue_part(gmxfmm_plan* plan, DevicePart* part)
     const size_t   words = local_bytes(plan) / sizeof(uint4); /* rows end at multiples of 32 numbers */
     const RowsPart whole = {1, words, 0, words};
     const size_t   first = static_cast<size_t>(lower.slab[0]), end = static_cast<size_t>(lower.slab[c_slabs]);
-    const RowsPart own = {static_cast<size_t>(plan->device->num_coef), all->stride, first, end - first};
+    const RowsPart own = {static_cast<size_t>(plan->device->far.num_coef), all->stride, first, end - first};
     FMM_TRY(copy<uint4>(plan, whole, all->multipole, lower.multipole, part->processors, stream));
     FMM_CUDA(plan, cudaMemsetAsync(lower.local, 0, local_bytes(plan), stream));
     FMM_TRY(checked(plan, leaves, fmm_octree_m2l_rotation(leaves->operators, &upper, &lower, stream)));

@@ -351,13 +351,14 @@ static gmxfmm_status reserve_copies(gmxfmm_plan* plan, DevicePart* part)
     FMM_CUDA(plan, cudaStreamSynchronize(part->far.stream));
     FMM_TRY(fmm_device_reserve(plan, &part->range, sizeof(PartRange)));
     FMM_TRY(fmm_device_reserve(plan, &part->box, sizeof(BoxValues)));
-    FMM_TRY(fmm_device_reserve(plan, &part->near_vectors, d->near_vectors.capacity));
-    FMM_TRY(fmm_device_reserve(plan, &part->cell_start, d->sources.cell_start.capacity));
+    FMM_TRY(fmm_device_reserve(plan, &part->near_vectors, d->near.vectors.capacity));
+    FMM_TRY(fmm_device_reserve(plan, &part->cell_start, d->particles.sources.cell_start.capacity));
     FMM_TRY(fmm_device_reserve(plan, &part->tiles, targets->tiles.capacity));
-    FMM_TRY(fmm_device_reserve(plan, &part->special_start, d->special_start.capacity));
-    FMM_TRY(fmm_device_reserve(plan, &part->specials, d->specials.capacity));
-    FMM_TRY(fmm_device_reserve(plan, &part->sources, d->sources.xq.capacity));
-    return targets != &d->sources ? fmm_device_reserve(plan, &part->targets, targets->xq.capacity) : GMXFMM_OK;
+    FMM_TRY(fmm_device_reserve(plan, &part->special_start, d->near.special_start.capacity));
+    FMM_TRY(fmm_device_reserve(plan, &part->specials, d->near.specials.capacity));
+    FMM_TRY(fmm_device_reserve(plan, &part->sources, d->particles.sources.xq.capacity));
+    return targets != &d->particles.sources ? fmm_device_reserve(plan, &part->targets, targets->xq.capacity)
+                                            : GMXFMM_OK;
 }
 
 gmxfmm_status fmm_cuda_reserve_parts(gmxfmm_plan* plan)
@@ -413,12 +414,12 @@ static AssignArgs assign_args(const gmxfmm_plan* plan, const DevicePart* part)
     const fmm_device* d = plan->device;
     const Geometry    g = make_geometry(plan);
     AssignArgs        a;
-    a.num_tiles          = &d->assign_results.as<AssignResults>()->num_tiles;
-    a.cell_start         = d->sources.cell_start.as<int>();
-    a.special_start      = d->special_start.as<int>();
+    a.num_tiles          = &d->particles.assign_results.as<AssignResults>()->num_tiles;
+    a.cell_start         = d->particles.sources.cell_start.as<int>();
+    a.special_start      = d->near.special_start.as<int>();
     a.tiles              = targets_of(d)->tiles.as<Tile>();
-    a.specials           = d->specials.as<Special>();
-    a.near_vectors       = d->near_vectors.as<int4>();
+    a.specials           = d->near.specials.as<Special>();
+    a.near_vectors       = d->near.vectors.as<int4>();
     a.range              = part->range.as<PartRange>();
     a.cell_start_copy    = part->cell_start.as<int>();
     a.special_start_copy = part->special_start.as<int>();
@@ -430,7 +431,7 @@ static AssignArgs assign_args(const gmxfmm_plan* plan, const DevicePart* part)
     a.layers             = g.n[0];
     a.area               = g.n[1] * g.n[2];
     a.num_near           = g.num_near;
-    a.extent             = d->near_extent[0];
+    a.extent             = d->near.extent[0];
     a.far_first          = has_slabs(plan) ? part->far.first_layer : 0;
     a.far_end            = has_slabs(plan) ? part->far.end_layer : 0;
     return a;
@@ -490,14 +491,14 @@ static bool follows(const DevicePart* part, bool far)
 static gmxfmm_status begin_part(gmxfmm_plan* plan, DevicePart* part, const StepWanted& wanted, bool near, bool far)
 {
     const FetchArgs a = is_double(plan) ? fetch_args<double>(plan, part) : fetch_args<float>(plan, part);
-    FMM_CUDA(plan, cudaStreamWaitEvent(part->stream, plan->device->fork, 0));
+    FMM_CUDA(plan, cudaStreamWaitEvent(part->stream, plan->device->schedule.fork, 0));
     if (plan->device->parts->timed)
     {
         FMM_CUDA(plan, cudaEventRecord(part->begin, part->stream));
     }
     if (far && part->far.active)
     {
-        FMM_CUDA(plan, cudaStreamWaitEvent(part->far.stream, plan->device->fork, 0));
+        FMM_CUDA(plan, cudaStreamWaitEvent(part->far.stream, plan->device->schedule.fork, 0));
     }
     if (near && part->warps > 0)
     {
@@ -574,8 +575,9 @@ bool fmm_cuda_shares_are_old(const gmxfmm_plan* plan)
     const fmm_device*  d     = plan->device;
     const DeviceParts* parts = d->parts;
     const int          tiles = targets_of(d)->launched_tiles;
-    const bool         same  = parts->measured_n == d->sources.n && parts->measured_targets == d->targets.n &&
-                      parts->measured_order == plan->far.order && parts->measured_near == plan->domain.cells.num_near &&
+    const bool         same  = parts->measured_n == d->particles.sources.n &&
+                      parts->measured_targets == d->particles.targets.n && parts->measured_order == plan->far.order &&
+                      parts->measured_near == plan->domain.cells.num_near &&
                       std::abs(tiles - parts->measured_tiles) < tiles / c_sameTiles + 1;
     return !parts->given && !same && tiles > 0;
 }

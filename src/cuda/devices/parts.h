@@ -39,7 +39,7 @@ void fmm_cuda_set_first_share(fmm_device* device, double share);
 gmxfmm_status fmm_cuda_assign_parts(gmxfmm_plan* plan, cudaStream_t stream);
 
 /* The near field of the parts on other devices if `near`, and the positions that their far field needs if `far`, behind
- * device->fork; what follows their transforms; and both fields before what follows in the stream. */
+ * device->schedule.fork; what follows their transforms; and both fields before what follows in the stream. */
 gmxfmm_status fmm_cuda_begin_parts(gmxfmm_plan* plan, const StepWanted& wanted, bool near, bool far);
 gmxfmm_status fmm_cuda_end_parts(gmxfmm_plan* plan, const StepWanted& wanted, bool near, bool far);
 gmxfmm_status fmm_cuda_join_parts(gmxfmm_plan* plan, bool near, bool far, cudaStream_t stream);

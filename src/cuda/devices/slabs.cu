@@ -35,7 +35,7 @@ bool fmm_cuda_can_have_slabs(const gmxfmm_plan* plan)
 {
     const fmm_device* d = plan->device;
     return has_parts(d) && d->parts->connected && d->parts->no_room != plan->far.arrays && fmm_is_periodic(plan) &&
-           plan->domain.tree == NULL && d->own_transforms && targets_of(d) == &d->sources;
+           plan->domain.tree == NULL && d->far.cells.own_transforms && targets_of(d) == &d->particles.sources;
 }
 
 /* Room for a part as large as the first device's arrays, and copies of its tables. */
@@ -45,22 +45,23 @@ static gmxfmm_status reserve_slab(gmxfmm_plan* plan, DevicePart* part)
     DeviceSlab*       far = &part->far;
     {
         DeviceScope scope(part->id);
-        FMM_TRY(fmm_device_reserve(plan, &far->field, d->field.capacity));
-        FMM_TRY(fmm_device_reserve(plan, &far->spectrum, d->spectrum.capacity));
-        FMM_TRY(fmm_device_reserve(plan, &far->local_spectrum, d->local_spectrum.capacity));
-        FMM_TRY(fmm_device_reserve(plan, &far->s, d->s.capacity));
-        FMM_TRY(fmm_device_reserve(plan, &far->twiddles, d->twiddles.capacity));
-        FMM_TRY(fmm_device_reserve(plan, &far->work_items, d->work_items.capacity));
+        FMM_TRY(fmm_device_reserve(plan, &far->field, d->far.cells.field.capacity));
+        FMM_TRY(fmm_device_reserve(plan, &far->spectrum, d->far.cells.spectrum.capacity));
+        FMM_TRY(fmm_device_reserve(plan, &far->local_spectrum, d->far.cells.local_spectrum.capacity));
+        FMM_TRY(fmm_device_reserve(plan, &far->s, d->far.cells.s.capacity));
+        FMM_TRY(fmm_device_reserve(plan, &far->twiddles, d->far.cells.twiddles.capacity));
+        FMM_TRY(fmm_device_reserve(plan, &far->work_items, d->far.cells.work_items.capacity));
         FMM_TRY(fmm_device_reserve(plan, &far->background, c_background * sizeof(double)));
     }
-    FMM_TRY(fmm_cuda_upload(plan, far->twiddles.memory, d->twiddles.memory, d->twiddles.capacity));
-    return fmm_cuda_upload(plan, far->work_items.memory, d->work_items.memory, d->work_items.capacity);
+    FMM_TRY(fmm_cuda_upload(plan, far->twiddles.memory, d->far.cells.twiddles.memory, d->far.cells.twiddles.capacity));
+    return fmm_cuda_upload(plan, far->work_items.memory, d->far.cells.work_items.memory,
+                           d->far.cells.work_items.capacity);
 }
 
 gmxfmm_status fmm_cuda_release_slabs(gmxfmm_plan* plan)
 {
     DeviceParts* parts = plan->device->parts;
-    FMM_CUDA(plan, cudaStreamSynchronize(plan->device->own));
+    FMM_CUDA(plan, cudaStreamSynchronize(plan->device->schedule.own));
     parts->slab_arrays = 0;
     for (int k = 1; k < parts->num; k++)
     {
@@ -160,7 +161,8 @@ gmxfmm_status fmm_cuda_share_spectra(gmxfmm_plan* plan, cudaStream_t stream)
         const DeviceSlab& far = parts->part[k].far;
         if (has_columns(parts->part[k]))
         {
-            FMM_TRY(copy_slab(plan, far.slab, pairs, d->s.memory, far.s.memory, d->limits.processors, stream));
+            FMM_TRY(
+                copy_slab(plan, far.slab, pairs, d->far.cells.s.memory, far.s.memory, d->limits.processors, stream));
         }
     }
     return GMXFMM_OK;
@@ -218,7 +220,7 @@ static Spectra spectra_of(const gmxfmm_plan* plan, int own, bool local)
     for (int k = 0; k < parts->num; k++)
     {
         const DeviceSlab& far = parts->part[k].far;
-        all.array[k]          = k == 0 ? (local ? d->local_spectrum.memory : d->spectrum.memory)
+        all.array[k]          = k == 0 ? (local ? d->far.cells.local_spectrum.memory : d->far.cells.spectrum.memory)
                                        : (local ? far.local_spectrum.memory : far.spectrum.memory);
         all.end_layer[k]      = far.slab.end_layer;
         all.end_column[k]     = far.slab.end_column;
@@ -234,7 +236,7 @@ static inline bool takes_part(const DeviceParts* parts, int k)
 
 static inline cudaStream_t stream_of(const gmxfmm_plan* plan, int k)
 {
-    return k == 0 ? plan->device->far : plan->device->parts->part[k].far.stream;
+    return k == 0 ? plan->device->schedule.far : plan->device->parts->part[k].far.stream;
 }
 
 gmxfmm_status fmm_cuda_begin_slabs(gmxfmm_plan* plan, Moments moments)
@@ -296,12 +298,13 @@ static gmxfmm_status convolve_columns(gmxfmm_plan* plan, int k, bool virial, cud
     const FarPart      far    = far_part(plan, k);
     const cudaStream_t stream = stream_of(plan, k);
     const Spectra      from   = spectra_of(plan, k, false);
-    const Spectra      to     = spectra_of(plan, k, virial || plan->device->num_parts > 1);
+    const Spectra      to     = spectra_of(plan, k, virial || plan->device->far.cells.num_parts > 1);
     DeviceParts*       parts  = plan->device->parts;
     DeviceScope        scope(parts->part[k].id);
     FMM_TRY(wait_for_others(plan, k, false));
     FMM_TRY(fmm_cuda_lines(plan, far, true, from, false, stream));
-    FMM_CUDA(plan, cudaEventRecord(k == 0 ? plan->device->spectrum_done : parts->part[k].far.spectrum_done, stream));
+    FMM_CUDA(plan,
+             cudaEventRecord(k == 0 ? plan->device->schedule.spectrum_done : parts->part[k].far.spectrum_done, stream));
     if (ready != NULL)
     {
         FMM_CUDA(plan, cudaStreamWaitEvent(stream, ready, 0));
@@ -324,8 +327,8 @@ static gmxfmm_status end_slab(gmxfmm_plan* plan, int k, bool virial, cudaEvent_t
     {
         FMM_CUDA(plan, cudaStreamWaitEvent(stream, ready, 0));
     }
-    FMM_TRY(
-        fmm_cuda_planes(plan, far, false, spectra_of(plan, k, virial || plan->device->num_parts > 1), false, stream));
+    FMM_TRY(fmm_cuda_planes(plan, far, false, spectra_of(plan, k, virial || plan->device->far.cells.num_parts > 1),
+                            false, stream));
     FMM_TRY(fmm_cuda_l2p(plan, far, stream));
     if (k == 0)
     {
@@ -334,8 +337,8 @@ static gmxfmm_status end_slab(gmxfmm_plan* plan, int k, bool virial, cudaEvent_t
     FMM_CUDA(plan, cudaEventRecord(part->far.far_done, stream));
     if (virial && has_columns(*part))
     {
-        FMM_TRY(copy_slab(plan, part->far.slab, plan->device->num_coef, part->far.spectrum.memory,
-                          plan->device->spectrum.memory, part->processors, stream));
+        FMM_TRY(copy_slab(plan, part->far.slab, plan->device->far.num_coef, part->far.spectrum.memory,
+                          plan->device->far.cells.spectrum.memory, part->processors, stream));
         FMM_CUDA(plan, cudaEventRecord(part->far.gathered, stream));
     }
     return GMXFMM_OK;

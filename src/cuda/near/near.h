@@ -17,7 +17,7 @@ gmxfmm_status fmm_cuda_p2p_part(gmxfmm_plan* plan, DevicePart* part, const StepW
 /* The part of the near virial due to forces through the faces of the box, for cells of one level; it needs the
  * positions only. */
 gmxfmm_status fmm_cuda_near_faces(gmxfmm_plan* plan, cudaStream_t stream);
-/* Rows of device->near_virial. On an octree, and where fmm_has_places, P2P writes one for each tile. With other cells
+/* Rows of device->near.virial. On an octree, and where fmm_has_places, P2P writes one for each tile. With other cells
  * of one level near_faces writes them, and the sum over particles of position times near force is to be added. */
 int fmm_cuda_near_virial_rows(const gmxfmm_plan* plan, int tiles);
 

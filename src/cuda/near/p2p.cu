@@ -726,7 +726,7 @@ __global__ void __launch_bounds__(32 * c_warps,
 /* How far near vectors lead out of the box in a direction; not at all where it has no face. */
 static int face_extent(const gmxfmm_plan* plan, int direction)
 {
-    return plan->domain.periodic[direction] ? plan->device->near_extent[direction] : 0;
+    return plan->domain.periodic[direction] ? plan->device->near.extent[direction] : 0;
 }
 
 /* Number of blocks of near_faces: in each direction, the cells of all layers from which near vectors leave the box at
@@ -760,36 +760,36 @@ P2pArgs<R> fmm_cuda_p2p_args(const gmxfmm_plan* plan)
     const ParticleSet* targets = targets_of(d);
     P2pArgs<R>         a;
     a.g             = make_geometry(plan);
-    a.num_tiles     = &d->assign_results.as<AssignResults>()->num_tiles;
-    a.self          = targets == &d->sources;
+    a.num_tiles     = &d->particles.assign_results.as<AssignResults>()->num_tiles;
+    a.self          = targets == &d->particles.sources;
     a.tiles         = targets->tiles.as<Tile>();
-    a.cell_start    = d->sources.cell_start.as<int>();
-    a.special_start = d->special_start.as<int>();
-    a.specials      = d->specials.as<Special>();
-    a.near_vectors  = d->near_vectors.as<int4>();
-    a.xq            = d->sources.xq.as<Vec4<R>>();
+    a.cell_start    = d->particles.sources.cell_start.as<int>();
+    a.special_start = d->near.special_start.as<int>();
+    a.specials      = d->near.specials.as<Special>();
+    a.near_vectors  = d->near.vectors.as<int4>();
+    a.xq            = d->particles.sources.xq.as<Vec4<R>>();
     a.target        = targets->xq.as<Vec4<R>>();
-    a.out           = d->near_out.as<Vec4<R>>();
-    a.virial        = d->near_virial.as<R>();
-    a.box           = d->box.as<BoxValues>();
+    a.out           = d->output.near.as<Vec4<R>>();
+    a.virial        = d->near.virial.as<R>();
+    a.box           = d->domain.box.as<BoxValues>();
     a.tile_start    = targets->tile_start.as<int>();
     a.away          = static_cast<R>(c_away);
     a.least         = static_cast<R>(square(plan->options.min_distance / plan->domain.cells.u));
     a.small         = 0;
-    a.run_start     = fmm_is_adaptive(plan) ? d->tree.leaves.run_start.as<int>() : NULL;
-    a.runs          = fmm_is_adaptive(plan) ? d->tree.leaves.runs.as<int2>() : NULL;
+    a.run_start     = fmm_is_adaptive(plan) ? d->far.tree.leaves.run_start.as<int>() : NULL;
+    a.runs          = fmm_is_adaptive(plan) ? d->far.tree.leaves.runs.as<int2>() : NULL;
     if (fmm_has_places(plan))
     {
         const fmm_cells* c = &plan->domain.cells;
-        a.xq               = d->sources.places.as<Vec4<R>>();
+        a.xq               = d->particles.sources.places.as<Vec4<R>>();
         a.target           = targets->places.as<Vec4<R>>();
-        a.box              = d->no_box.as<BoxValues>();
+        a.box              = d->domain.no_box.as<BoxValues>();
         a.least            = static_cast<R>(square(plan->options.min_distance * fmm_place_scale(plan)));
         a.away             = static_cast<R>((c->origin[0] + (c->n[0] + c_farthest) * c->edge) * fmm_place_scale(plan));
     }
     for (int i = 0; i < 3; i++)
     {
-        a.small |= a.g.n[i] < d->near_reach;
+        a.small |= a.g.n[i] < d->near.reach;
         a.extent[i] = face_extent(plan, i);
     }
     return a;

@@ -13,15 +13,15 @@ gmxfmm_status fmm_cuda_store_box(gmxfmm_plan* plan, cudaStream_t stream)
 {
     fmm_device*     d   = plan->device;
     const BoxValues now = make_box(plan);
-    if (!d->box_in_graph && std::memcmp(&now, &d->stored, sizeof(now)) == 0)
+    if (!d->domain.box_in_graph && std::memcmp(&now, &d->domain.stored, sizeof(now)) == 0)
     {
         return GMXFMM_OK;
     }
     bool capturing = false;
     FMM_TRY(fmm_cuda_is_capturing(plan, stream, &capturing));
-    write_box<<<1, 1, 0, stream>>>(now, d->box.as<BoxValues>());
+    write_box<<<1, 1, 0, stream>>>(now, d->domain.box.as<BoxValues>());
     FMM_CUDA(plan, cudaGetLastError());
-    d->box_in_graph = d->box_in_graph || capturing;
-    d->stored       = capturing ? d->stored : now;
+    d->domain.box_in_graph = d->domain.box_in_graph || capturing;
+    d->domain.stored       = capturing ? d->domain.stored : now;
     return GMXFMM_OK;
 }
