@@ -464,7 +464,7 @@ static OutputArgs make_args(const gmxfmm_plan* plan, const gmxfmm_device_output*
     a.slot          = output->charge_gradient != NULL ? d->derivatives.slot.as<int>() : NULL;
     a.kept          = d->derivatives.phi.as<double>();
     a.far_start     = d->near.far_start.as<int>();
-    a.far_pairs     = d->near.has_exclusions ? d->near.far_pairs.as<FarPair>() : NULL;
+    a.far_pairs     = plan->particles.excl_start != NULL ? d->near.far_pairs.as<FarPair>() : NULL;
     a.places        = fmm_is_adaptive(plan) ? targets->places.memory : NULL;
     a.partial       = d->output.partial.as<double>() + c_numSums * c_sumBlocks;
     a.far_virial    = d->far.cells.virial.as<double>();

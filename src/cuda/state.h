@@ -75,11 +75,6 @@ typedef int4 Tile;
 
 enum
 {
-    c_numAssigned = 12 /* arrays of an assignment that steps read (assign.cu) */
-};
-
-enum
-{
     c_tileSize  = 32,
     c_none      = 0x7f7f7f7f, /* bytes alike, for memset; above every index of a particle */
     c_numSums   = 24,         /* doubles in a row of partial sums, at most */
@@ -252,24 +247,30 @@ struct DevicePath
 /* The box on the device (particles/box.cu). */
 struct DeviceDomain
 {
-    DeviceBuffer box;          /* BoxValues */
-    DeviceBuffer no_box;       /* the same, all zero: places have no shifts between cells */
-    DeviceBuffer next_box;     /* that an assignment in parts began in */
-    BoxValues    stored;       /* what `box` holds, unless a graph was launched that wrote another box */
-    int          box_in_graph; /* whether a graph was captured that writes the box of its capture */
+    DeviceBuffer box;        /* BoxValues */
+    DeviceBuffer no_box;     /* the same, all zero: places have no shifts between cells */
+    DeviceBuffer next_box;   /* that an assignment in parts began in */
+    BoxValues    stored;     /* what `box` holds; all zero where graphs may have written another one */
+    int64_t      box_graphs; /* plan->graph_version of the last graph captured that writes the box of its capture */
+};
+
+enum
+{
+    c_nextParticles = 8, /* arrays of an assignment that steps read (particles/arrays.cu), and of excluded pairs */
+    c_nextPairs     = 4
 };
 
 /* Particles in the order of their cells, and what makes it (particles). */
 struct DeviceParticles
 {
     ParticleSet  sources, targets;
-    DeviceBuffer target_x; /* caller's order and type */
-    bool         has_room; /* arrays of particles are as large as sources and targets want them */
-    DeviceBuffer keys, values, sort_scratch, counts; /* of sources and targets one after the other */
-    DeviceBuffer references;          /* positions of particles in their cells at assign, caller's order */
-    DeviceBuffer assign_results;      /* AssignResults */
-    DeviceBuffer next[c_numAssigned]; /* as those that steps read, of an assignment that they do not use yet */
-    int* left_cells;        /* on the host: whether an enqueued assignment found particles beyond the cells of a slab */
+    DeviceBuffer target_x;                                   /* caller's order and type */
+    int          room_of_sources = -1, room_of_targets = -1; /* particles that arrays are large enough for; -1: none */
+    DeviceBuffer keys, values, sort_scratch, counts;         /* of sources and targets one after the other */
+    DeviceBuffer references;            /* positions of particles in their cells at assign, caller's order */
+    DeviceBuffer assign_results;        /* AssignResults */
+    DeviceBuffer next[c_nextParticles]; /* as those that steps read, of an assignment that they do not use yet */
+    int*         beyond;    /* on the host: whether an enqueued assignment found particles beyond the cells of a slab */
     DeviceBuffer x_copy;    /* of a caller's array on the host or another device */
     void*        host_copy; /* on the host: copy of a caller's array on a device */
     size_t       host_copy_bytes;
@@ -282,10 +283,10 @@ struct DeviceNearField
     int          reach, extent[3]; /* largest component of a near vector; in each direction */
     int4*        on_device;        /* on the host: what was last copied to `vectors`; NULL: nothing yet */
     int          num_on_device;
-    int          has_exclusions;
     DeviceBuffer excl_start, excl_list; /* of the plan */
     DeviceBuffer excl_place, excl_mask; /* while pairs are found */
     DeviceBuffer special_start, specials, far_start, far_pairs;
+    DeviceBuffer next[c_nextPairs]; /* as DeviceParticles.next */
     DeviceBuffer virial;
 };
 
@@ -365,16 +366,18 @@ struct DeviceSchedule
     cudaStream_t sums;     /* energy and virial, and kernels that only they need */
     cudaStream_t own;      /* the caller's part of a synchronous execute */
     cudaEvent_t  fork, near_done, far_done, side_done, prefetch_done, spectrum_done, output_done, sums_done;
-    cudaEvent_t  cells_found;          /* by the last enqueued assignment of a slab */
-    cudaEvent_t  begin, end;           /* timing events around timed steps */
-    int          s_pending, z_pending; /* being computed on another stream, which no step has waited for yet */
-    int64_t      virial_version;       /* at the last step enqueued or captured with a virial; 0: none */
-    int          sums_in_graph;        /* whether a graph was captured that computes the lattice sums of that box */
+    cudaEvent_t  cells_found;        /* by the last enqueued assignment of a slab */
+    cudaEvent_t  begin, end;         /* timing events around timed steps */
+    int64_t      s_joined, z_joined; /* s and z as these versions steps have waited for, or computed themselves; they
+                                      * wait for others by prefetch_done */
+    int64_t virial_version;          /* at the last step enqueued or captured with a virial; 0: none */
+    int64_t sums_graphs;             /* plan->graph_version of the last graph captured that computes its lattice sums */
 };
 
 struct DeviceParts;
 
-/* A GPU of a plan. */
+/* A GPU of a plan. Each object is written in the file or folder that it names, and read by all
+ * (tests/repository/includes.txt). */
 struct fmm_device
 {
     int               id;

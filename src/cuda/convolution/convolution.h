@@ -35,16 +35,19 @@ gmxfmm_status fmm_cuda_part_of_product(
 int           fmm_cuda_virial_blocks(const gmxfmm_plan* plan);
 gmxfmm_status fmm_cuda_m2l_virial(gmxfmm_plan* plan, cudaStream_t stream);
 
-/* spectra.cu: prepares lattice sums for the present shape; computes its spectra, with_virial those of Z, too;
- * interpolates them instead (plan->far.line.active), and copies *box to *to. */
+/* spectra.cu: prepares lattice sums for the present shape; computes its spectra, with_virial those of Z, too, of
+ * which a graph that is captured has none until it is launched; interpolates them instead (plan->far.line.active), and
+ * copies *box to *to. */
 gmxfmm_status fmm_cuda_set_lattice(gmxfmm_plan* plan);
 gmxfmm_status fmm_cuda_spectra(gmxfmm_plan* plan, bool with_virial, cudaStream_t stream);
 gmxfmm_status
 fmm_cuda_interpolate(gmxfmm_plan* plan, bool with_virial, const BoxValues* box, BoxValues* to, cudaStream_t stream);
 
-/* far.cu: arrays and transforms for the grid of fmm_convolved; from multipoles to locals, `ready` being the event after
- * which spectra can be used, or NULL; the functions of a far field by cells of one level. */
+/* far.cu: arrays and transforms for the grid of fmm_convolved; spectra of nodes where boxes follow a line; from
+ * multipoles to locals, `ready` being the event after which spectra can be used, or NULL; the functions of a far field
+ * by cells of one level. */
 gmxfmm_status           fmm_cuda_set_transforms(gmxfmm_plan* plan);
+gmxfmm_status           fmm_cuda_reserve_nodes(gmxfmm_plan* plan);
 void                    fmm_cuda_free_transforms(fmm_device* device);
 gmxfmm_status           fmm_cuda_convolve(gmxfmm_plan* plan, bool virial, cudaEvent_t ready, cudaStream_t stream);
 extern const DevicePath fmm_cuda_by_cells;

@@ -63,6 +63,17 @@ gmxfmm_status fmm_cuda_set_transforms(gmxfmm_plan* plan)
     return d->far.cells.own_transforms ? GMXFMM_OK : make_transforms(plan);
 }
 
+gmxfmm_status fmm_cuda_reserve_nodes(gmxfmm_plan* plan)
+{
+    DeviceConvolution* cells = &plan->device->far.cells;
+    for (int i = 0; i < FMM_LINE_NODES && plan->far.line.active; i++)
+    {
+        FMM_TRY(fmm_device_reserve(plan, &cells->node_s[i], cells->s.capacity));
+        FMM_TRY(fmm_device_reserve(plan, &cells->node_z[i], cells->z.capacity));
+    }
+    return GMXFMM_OK;
+}
+
 gmxfmm_status fmm_cuda_convolve(gmxfmm_plan* plan, bool virial, cudaEvent_t ready, cudaStream_t stream)
 {
     fmm_device* d = plan->device;

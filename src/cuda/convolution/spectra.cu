@@ -952,9 +952,9 @@ fmm_cuda_interpolate(gmxfmm_plan* plan, bool with_virial, const BoxValues* box, 
 template <class R>
 static gmxfmm_status spectra(gmxfmm_plan* plan, bool with_virial, cudaStream_t stream)
 {
-    fmm_device* d = plan->device;
-    const bool  s = !has_s(plan), z = with_virial && !has_z(plan);
-    bool        capturing = false;
+    DeviceConvolution* d = &plan->device->far.cells;
+    const bool         s = !has_s(plan), z = with_virial && !has_z(plan);
+    bool               capturing = false;
     FMM_TRY(fmm_cuda_is_capturing(plan, stream, &capturing));
     /* a graph computes the sums of the present shape itself: when it is launched the nodes may be those of other shapes
      */
@@ -964,16 +964,14 @@ static gmxfmm_status spectra(gmxfmm_plan* plan, bool with_virial, cudaStream_t s
     }
     if (s)
     {
-        FMM_TRY(make_spectrum(plan, wanted_sum(plan, FMM_SUM_S, fmm_convolved(plan)), d->far.cells.s.as<Vec2<R>>(),
-                              stream));
-        d->far.cells.s_version = plan->far.version;
+        FMM_TRY(make_spectrum(plan, wanted_sum(plan, FMM_SUM_S, fmm_convolved(plan)), d->s.as<Vec2<R>>(), stream));
+        d->s_version = capturing ? d->s_version : plan->far.version;
         plan->info.num_spectra++;
     }
     if (z)
     {
-        FMM_TRY(make_spectrum(plan, wanted_sum(plan, FMM_SUM_Z, fmm_convolved(plan)), d->far.cells.z.as<Vec2<R>>(),
-                              stream));
-        d->far.cells.z_version = plan->far.version;
+        FMM_TRY(make_spectrum(plan, wanted_sum(plan, FMM_SUM_Z, fmm_convolved(plan)), d->z.as<Vec2<R>>(), stream));
+        d->z_version = capturing ? d->z_version : plan->far.version;
     }
     return GMXFMM_OK;
 }

@@ -14,12 +14,10 @@
 
 enum
 {
-    c_threads     = 256,
-    c_blocks      = 8, /* of a kernel that copies, on a multiprocessor: loads from another device take long */
-    c_sameTiles   = 8, /* shares stay while the number of tiles changes by less than an eighth */
-    c_bisections  = 60,
-    c_boxNumbers  = sizeof(BoxValues) / sizeof(double),
-    c_leastOfRate = 20 /* a part is not taken to be more than 20 times as fast as the slowest */
+    c_threads    = 256,
+    c_blocks     = 8, /* of a kernel that copies, on a multiprocessor: loads from another device take long */
+    c_sameTiles  = 8, /* shares stay while the number of tiles changes by less than an eighth */
+    c_boxNumbers = sizeof(BoxValues) / sizeof(double)
 };
 
 /* Of a part: what it is made of on the first device, and where it is on its own; copies are NULL for the first part. */
@@ -397,18 +395,6 @@ void fmm_cuda_set_warps(fmm_device* device)
     }
 }
 
-void fmm_cuda_set_first_share(fmm_device* device, double share)
-{
-    DeviceParts* parts  = device->parts;
-    const double others = 1 - parts->share[0];
-    for (int k = 1; k < parts->num; k++)
-    {
-        parts->share[k] = (1 - share) * (others > 0 ? parts->share[k] / others : 1.0 / (parts->num - 1));
-    }
-    parts->share[0] = share;
-    fmm_cuda_set_warps(device);
-}
-
 static AssignArgs assign_args(const gmxfmm_plan* plan, const DevicePart* part)
 {
     const fmm_device* d = plan->device;
@@ -437,6 +423,20 @@ static AssignArgs assign_args(const gmxfmm_plan* plan, const DevicePart* part)
     return a;
 }
 
+/* What devices wait for before what follows in the stream. */
+static gmxfmm_status join(gmxfmm_plan* plan, bool near, bool far, cudaStream_t stream)
+{
+    const DeviceParts* parts = plan->device->parts;
+    for (int k = 1; k < parts->num; k++)
+    {
+        if (has_work(&parts->part[k], near, far))
+        {
+            FMM_CUDA(plan, cudaStreamWaitEvent(stream, parts->part[k].done, 0));
+        }
+    }
+    return GMXFMM_OK;
+}
+
 gmxfmm_status fmm_cuda_assign_parts(gmxfmm_plan* plan, cudaStream_t stream)
 {
     DeviceParts* parts = plan->device->parts;
@@ -458,7 +458,7 @@ gmxfmm_status fmm_cuda_assign_parts(gmxfmm_plan* plan, cudaStream_t stream)
         FMM_CUDA(plan, cudaGetLastError());
         FMM_CUDA(plan, cudaEventRecord(part.done, part.stream));
     }
-    return fmm_cuda_join_parts(plan, true, has_slabs(plan), stream);
+    return join(plan, true, has_slabs(plan), stream);
 }
 
 template <class R>
@@ -547,27 +547,47 @@ static gmxfmm_status for_parts(gmxfmm_plan* plan,
     return GMXFMM_OK;
 }
 
-gmxfmm_status fmm_cuda_begin_parts(gmxfmm_plan* plan, const StepWanted& wanted, bool near, bool far)
+/* Whether stages of a step are shared. */
+static bool has_near(unsigned stages)
 {
-    return for_parts(plan, begin_part, wanted, near, far);
+    return (stages & GMXFMM_STAGE_NEAR) != 0;
 }
 
-gmxfmm_status fmm_cuda_end_parts(gmxfmm_plan* plan, const StepWanted& wanted, bool near, bool far)
+static bool has_far(const gmxfmm_plan* plan, unsigned stages)
 {
-    return for_parts(plan, end_part, wanted, near, far);
+    return (stages & GMXFMM_STAGE_FAR) != 0 && has_slabs(plan);
 }
 
-gmxfmm_status fmm_cuda_join_parts(gmxfmm_plan* plan, bool near, bool far, cudaStream_t stream)
+gmxfmm_status fmm_cuda_begin_parts(gmxfmm_plan* plan, const StepWanted& wanted, unsigned stages)
 {
-    const DeviceParts* parts = plan->device->parts;
-    for (int k = 1; k < parts->num; k++)
+    const fmm_device*     d = plan->device;
+    const DeviceSchedule& s = d->schedule;
+    if (!has_parts(d))
     {
-        if (has_work(&parts->part[k], near, far))
-        {
-            FMM_CUDA(plan, cudaStreamWaitEvent(stream, parts->part[k].done, 0));
-        }
+        return GMXFMM_OK;
+    }
+    FMM_TRY(for_parts(plan, begin_part, wanted, has_near(stages), has_far(plan, stages)));
+    if (d->parts->loaded)
+    {
+        FMM_CUDA(plan, cudaStreamWaitEvent(s.sums, s.fork, 0));
+        FMM_TRY(fmm_cuda_p2p_all(plan, s.sums));
+        FMM_CUDA(plan, cudaEventRecord(s.sums_done, s.sums));
     }
     return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_cuda_end_parts(gmxfmm_plan* plan, const StepWanted& wanted, unsigned stages, cudaStream_t stream)
+{
+    const fmm_device*     d = plan->device;
+    const DeviceSchedule& s = d->schedule;
+    if (!has_parts(d))
+    {
+        return GMXFMM_OK;
+    }
+    FMM_CUDA(plan, d->parts->loaded ? cudaStreamWaitEvent(stream, s.sums_done, 0) : cudaSuccess);
+    FMM_CUDA(plan, d->parts->timed ? cudaEventRecord(s.end, stream) : cudaSuccess);
+    FMM_TRY(for_parts(plan, end_part, wanted, has_near(stages), has_far(plan, stages)));
+    return join(plan, has_near(stages), has_far(plan, stages), stream);
 }
 
 bool fmm_cuda_shares_are_old(const gmxfmm_plan* plan)
@@ -595,33 +615,4 @@ void fmm_cuda_has_no_room(gmxfmm_plan* plan, int device)
     plan->message[0]   = '\0';
     fmm_cuda_add_note(parts, "the far field is on device %d alone: device %d has no memory for a part of it",
                       parts->part[0].id, device);
-}
-
-void fmm_cuda_balance(DeviceParts* parts, const double* ms, const double* base)
-{
-    double rate[GMXFMM_MAX_DEVICES], slowest = 0, most = 0;
-    for (int k = 0; k < parts->num; k++)
-    {
-        rate[k] = parts->share[k] > 0 ? (ms[k] - base[k]) / parts->share[k] : 0;
-        slowest = std::max(slowest, rate[k]);
-        most    = std::max(most, base[k]);
-    }
-    double low = 0, high = most + slowest, sum = 0; /* at which time the shares add up to all of it */
-    for (int i = 0; i < c_bisections && slowest > 0; i++)
-    {
-        const double time = 0.5 * (low + high);
-        sum               = 0;
-        for (int k = 0; k < parts->num; k++)
-        {
-            /* noise must not make a part look as fast as nothing; one without a share is taken for a slow one */
-            const double r  = rate[k] > 0 ? std::max(rate[k], slowest / c_leastOfRate) : slowest;
-            parts->share[k] = std::max(time - base[k], 0.0) / r;
-            sum += parts->share[k];
-        }
-        (sum > 1 ? high : low) = time;
-    }
-    for (int k = 0; k < parts->num && slowest > 0; k++)
-    {
-        parts->share[k] /= sum;
-    }
 }

@@ -31,18 +31,13 @@ gmxfmm_status fmm_cuda_reserve_parts(gmxfmm_plan* plan);
 /* The number of warps, from the shares and the number of tiles launched on the first device. */
 void fmm_cuda_set_warps(fmm_device* device);
 
-/* Another share of the first of several devices, below 1, and of the others in their proportions; the number of warps.
- */
-void fmm_cuda_set_first_share(fmm_device* device, double share);
-
 /* Copies an assignment to the other devices, behind what is in the stream and before what follows. */
 gmxfmm_status fmm_cuda_assign_parts(gmxfmm_plan* plan, cudaStream_t stream);
 
-/* The near field of the parts on other devices if `near`, and the positions that their far field needs if `far`, behind
- * device->schedule.fork; what follows their transforms; and both fields before what follows in the stream. */
-gmxfmm_status fmm_cuda_begin_parts(gmxfmm_plan* plan, const StepWanted& wanted, bool near, bool far);
-gmxfmm_status fmm_cuda_end_parts(gmxfmm_plan* plan, const StepWanted& wanted, bool near, bool far);
-gmxfmm_status fmm_cuda_join_parts(gmxfmm_plan* plan, bool near, bool far, cudaStream_t stream);
+/* The stages of a step on other devices, behind `fork` of the plan's: near field, and positions for their far field;
+ * and what follows their transforms, all before what follows in the stream. */
+gmxfmm_status fmm_cuda_begin_parts(gmxfmm_plan* plan, const StepWanted& wanted, unsigned stages);
+gmxfmm_status fmm_cuda_end_parts(gmxfmm_plan* plan, const StepWanted& wanted, unsigned stages, cudaStream_t stream);
 
 /* Whether shares are wanted anew for the particles and settings as they are; and whether devices share the far field,
  * or that is still to be measured. */
@@ -51,9 +46,5 @@ bool fmm_cuda_may_share_far(const gmxfmm_plan* plan);
 
 /* Leaves the far field as it is set up now to the first device, since another one has no memory for a part of it. */
 void fmm_cuda_has_no_room(gmxfmm_plan* plan, int device);
-
-/* Shares with which all parts take equally long: ms[k] is what part k took with its present share, base[k] what it
- * takes without any. */
-void fmm_cuda_balance(DeviceParts* parts, const double* ms, const double* base);
 
 #endif

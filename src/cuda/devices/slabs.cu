@@ -134,7 +134,7 @@ gmxfmm_status fmm_cuda_set_slabs(gmxfmm_plan* plan, const double* share, cudaStr
             set_needed_layers(plan, far);
         }
     }
-    return fmm_cuda_share_spectra(plan, stream);
+    return has_s(plan) ? fmm_cuda_share_spectra(plan, stream) : GMXFMM_OK;
 }
 
 static inline bool has_layers(const DevicePart& part)
@@ -151,7 +151,7 @@ gmxfmm_status fmm_cuda_share_spectra(gmxfmm_plan* plan, cudaStream_t stream)
 {
     const fmm_device*  d     = plan->device;
     const DeviceParts* parts = d->parts;
-    if (!has_slabs(plan) || !has_s(plan))
+    if (!has_slabs(plan))
     {
         return GMXFMM_OK;
     }

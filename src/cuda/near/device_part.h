@@ -132,10 +132,15 @@ static inline bool follows_transform(int tiles_each)
     return tiles_each >= c_fillingTiles && tiles_each < c_manyTiles;
 }
 
-/* Warps of P2P on the first device. */
+/* Warps of P2P on the first device, and for each multiprocessor of it. */
 static inline int own_warps(const fmm_device* d)
 {
     return has_parts(d) ? d->parts->part[0].warps : targets_of(d)->launched_tiles;
+}
+
+static inline int tiles_each(const fmm_device* d)
+{
+    return own_warps(d) / d->limits.processors;
 }
 
 #endif

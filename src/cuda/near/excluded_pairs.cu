@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Excluded pairs (search steps): near ones become specials of P2P, far ones a list. */
+#include <algorithm>
+
 #include "cuda/device.h"
 #include "cuda/near/near.h"
 #include "cuda/particles/particles.h"
@@ -305,7 +307,7 @@ static Exclusions make_exclusions(const gmxfmm_plan* plan, int n)
 {
     const fmm_device* d = plan->device;
     Exclusions        e;
-    e.start        = d->near.has_exclusions ? d->near.excl_start.as<int>() : NULL;
+    e.start        = plan->particles.excl_start != NULL ? d->near.excl_start.as<int>() : NULL;
     e.list         = d->near.excl_list.as<int>();
     e.sorted       = d->particles.sources.sorted.as<int>();
     e.position     = d->particles.sources.position.as<int>();
@@ -331,6 +333,51 @@ static Exclusions make_exclusions(const gmxfmm_plan* plan, int n)
         e.num_places = 1;
     }
     return e;
+}
+
+gmxfmm_status fmm_cuda_reserve_excluded_pairs(gmxfmm_plan* plan)
+{
+    fmm_device*  d     = plan->device;
+    const size_t n     = static_cast<size_t>(d->particles.sources.n);
+    const size_t most  = std::max(n, static_cast<size_t>(d->particles.targets.n)) + 1;
+    const int*   start = plan->particles.excl_start;
+    FMM_TRY(fmm_device_reserve(plan, &d->near.special_start, most * sizeof(int)));
+    FMM_TRY(fmm_device_reserve(plan, &d->near.far_start, most * sizeof(int)));
+    if (d->particles.targets.n == 0)
+    {
+        const size_t entries = start != NULL ? static_cast<size_t>(start[n]) : 0;
+        FMM_TRY(fmm_device_reserve(plan, &d->near.excl_place, (entries + 1) * sizeof(int)));
+        FMM_TRY(fmm_device_reserve(plan, &d->near.excl_mask, (n + entries + 1) * sizeof(unsigned)));
+        FMM_TRY(fmm_device_reserve(plan, &d->near.specials, (n + entries + 1) * sizeof(Special)));
+        FMM_TRY(fmm_device_reserve(plan, &d->near.far_pairs, (entries + 1) * sizeof(FarPair)));
+    }
+    return GMXFMM_OK;
+}
+
+DeviceBuffer* fmm_cuda_assigned_pairs(fmm_device* device, int i)
+{
+    DeviceNearField* near  = &device->near;
+    DeviceBuffer*    all[] = {&near->special_start, &near->far_start, &near->specials, &near->far_pairs};
+    static_assert(sizeof(all) / sizeof(all[0]) == static_cast<size_t>(c_nextPairs), "next has room for each of them");
+    return all[i];
+}
+
+gmxfmm_status fmm_cuda_reserve_next_pairs(gmxfmm_plan* plan)
+{
+    fmm_device* d = plan->device;
+    for (int i = 0; i < c_nextPairs; i++)
+    {
+        FMM_TRY(fmm_device_reserve(plan, &d->near.next[i], fmm_cuda_assigned_pairs(d, i)->capacity));
+    }
+    return GMXFMM_OK;
+}
+
+void fmm_cuda_swap_pairs(fmm_device* device)
+{
+    for (int i = 0; i < c_nextPairs; i++)
+    {
+        fmm_cuda_assigned_pairs(device, i)->swap(&device->near.next[i]);
+    }
 }
 
 gmxfmm_status fmm_cuda_excluded_pairs(gmxfmm_plan* plan, cudaStream_t stream)
@@ -367,7 +414,6 @@ gmxfmm_status fmm_device_set_exclusions(gmxfmm_plan* plan, const int* start, con
 {
     fmm_device* d = plan->device;
     DeviceScope scope(d->id);
-    d->near.has_exclusions = start != NULL;
     if (start != NULL)
     {
         const size_t starts = (static_cast<size_t>(n) + 1) * sizeof(int);

@@ -20,12 +20,23 @@ gmxfmm_status fmm_cuda_near_faces(gmxfmm_plan* plan, cudaStream_t stream);
 /* Rows of device->near.virial. On an octree, and where fmm_has_places, P2P writes one for each tile. With other cells
  * of one level near_faces writes them, and the sum over particles of position times near force is to be added. */
 int fmm_cuda_near_virial_rows(const gmxfmm_plan* plan, int tiles);
+/* Room for them: where P2P writes one for each tile, for as many as there are tiles now or can be after an assignment
+ * enqueued on a stream. */
+gmxfmm_status fmm_cuda_reserve_near_virial(gmxfmm_plan* plan);
 
 /* near_set.cu: the near vectors of the plan's cells on the device. */
 gmxfmm_status fmm_cuda_upload_near_set(gmxfmm_plan* plan);
+void          fmm_cuda_destroy_near_set(fmm_device* device);
 
 /* excluded_pairs.cu: near and far excluded pairs of the sorted particles, each particle with itself among them. Targets
  * of their own exclude nothing. */
 gmxfmm_status fmm_cuda_excluded_pairs(gmxfmm_plan* plan, cudaStream_t stream);
+
+/* excluded_pairs.cu: room for them at any assignment of the plan's particles; and as fmm_cuda_assigned_particles and
+ * what follows it, of the excluded pairs. */
+gmxfmm_status fmm_cuda_reserve_excluded_pairs(gmxfmm_plan* plan);
+DeviceBuffer* fmm_cuda_assigned_pairs(fmm_device* device, int i);
+gmxfmm_status fmm_cuda_reserve_next_pairs(gmxfmm_plan* plan);
+void          fmm_cuda_swap_pairs(fmm_device* device);
 
 #endif

@@ -60,3 +60,8 @@ gmxfmm_status fmm_cuda_upload_near_set(gmxfmm_plan* plan)
     d->near.num_on_device = c->num_near;
     return GMXFMM_OK;
 }
+
+void fmm_cuda_destroy_near_set(fmm_device* device)
+{
+    std::free(device->near.on_device);
+}

@@ -28,6 +28,7 @@
  */
 #include "cuda/near/near.h"
 #include "cuda/near/p2p_args.h"
+#include "cuda/particles/particles.h"
 #include "fmm/math/strain.h"
 
 enum
@@ -746,6 +747,15 @@ static bool adds_virial(const gmxfmm_plan* plan)
 int fmm_cuda_near_virial_rows(const gmxfmm_plan* plan, int tiles)
 {
     return adds_virial(plan) ? tiles : num_faces(plan);
+}
+
+gmxfmm_status fmm_cuda_reserve_near_virial(gmxfmm_plan* plan)
+{
+    fmm_device*        d       = plan->device;
+    const ParticleSet* targets = targets_of(d);
+    const int          tiles   = enqueues_assign(plan) ? fmm_cuda_most_tiles(plan, targets) : targets->launched_tiles;
+    const size_t       rows    = static_cast<size_t>(fmm_cuda_near_virial_rows(plan, tiles));
+    return fmm_device_reserve(plan, &d->near.virial, (rows + 1) * 6 * real_size(plan));
 }
 
 static double square(double x)

@@ -121,6 +121,25 @@ gmxfmm_status fmm_device_extent(gmxfmm_plan* plan, const void** x, double* low, 
                                                      : extent<float>(plan, *x, low, high);
 }
 
+gmxfmm_status fmm_cuda_create_particles(gmxfmm_plan* plan)
+{
+    fmm_device* d = plan->device;
+    FMM_CUDA(plan, cudaHostAlloc(reinterpret_cast<void**>(&d->particles.beyond), sizeof(int), cudaHostAllocMapped));
+    *d->particles.beyond = 0;
+    FMM_TRY(fmm_device_reserve(plan, &d->output.results, sizeof(StepResults)));
+    FMM_TRY(fmm_device_reserve(plan, &d->particles.assign_results, sizeof(AssignResults)));
+    FMM_TRY(fmm_device_reserve(plan, &d->output.partial, sizeof(double) * c_numSums * 2 * c_sumBlocks));
+    FMM_CUDA(plan, cudaMemset(d->output.results.memory, 0, sizeof(StepResults)));
+    FMM_CUDA(plan, cudaMemset(&d->output.results.as<StepResults>()->bad_positions, c_none & 0xff, 4 * sizeof(int)));
+    return GMXFMM_OK;
+}
+
+void fmm_cuda_destroy_particles(fmm_device* device)
+{
+    cudaFreeHost(device->particles.beyond);
+    std::free(device->particles.host_copy);
+}
+
 static gmxfmm_status reserve_set(gmxfmm_plan* plan, ParticleSet* set, int64_t num)
 {
     const size_t n = static_cast<size_t>(num) + 1;
@@ -148,8 +167,6 @@ static gmxfmm_status reserve_particles(gmxfmm_plan* plan)
     FMM_TRY(fmm_device_reserve(plan, &d->particles.keys, n * sizeof(int)));
     FMM_TRY(fmm_device_reserve(plan, &d->particles.values, n * sizeof(int)));
     FMM_TRY(fmm_device_reserve(plan, &d->particles.references, 3 * n * sizeof(float)));
-    FMM_TRY(fmm_device_reserve(plan, &d->near.special_start, n * sizeof(int)));
-    FMM_TRY(fmm_device_reserve(plan, &d->near.far_start, n * sizeof(int)));
     FMM_TRY(fmm_device_reserve(plan, &d->output.near, targets * vec));
     FMM_TRY(fmm_device_reserve(plan, &d->output.far, targets * vec));
     /* positions, forces, fields, potentials of a synchronous execute */
@@ -158,15 +175,28 @@ static gmxfmm_status reserve_particles(gmxfmm_plan* plan)
     /* a step that computes only one of the two fields (stages) reads both, which must be finite */
     FMM_CUDA(plan, cudaMemset(d->output.near.memory, 0, targets * vec));
     FMM_CUDA(plan, cudaMemset(d->output.far.memory, 0, targets * vec));
-    d->particles.has_room = true;
+    d->particles.room_of_sources = d->particles.sources.n;
+    d->particles.room_of_targets = d->particles.targets.n;
     return GMXFMM_OK;
+}
+
+static bool has_room(const fmm_device* d)
+{
+    const DeviceParticles& p = d->particles;
+    return p.room_of_sources == p.sources.n && p.room_of_targets == p.targets.n;
+}
+
+static gmxfmm_status reserve_sources(gmxfmm_plan* plan)
+{
+    plan->device->particles.room_of_sources = -1;
+    FMM_TRY(reserve_set(plan, &plan->device->particles.sources, plan->particles.n));
+    return reserve_particles(plan);
 }
 
 gmxfmm_status fmm_cuda_reserve_sources(gmxfmm_plan* plan)
 {
-    plan->device->particles.has_room = false;
-    FMM_TRY(reserve_set(plan, &plan->device->particles.sources, plan->particles.n));
-    return reserve_particles(plan);
+    const fmm_device* d = plan->device;
+    return d->particles.sources.n == plan->particles.n && has_room(d) ? GMXFMM_OK : reserve_sources(plan);
 }
 
 static gmxfmm_status take_targets(gmxfmm_plan* plan, const void* x)
@@ -184,8 +214,52 @@ gmxfmm_status fmm_device_set_targets(gmxfmm_plan* plan, const void* x)
     fmm_device* d = plan->device;
     DeviceScope scope(d->id);
     FMM_CUDA(plan, cudaDeviceSynchronize());
-    d->particles.has_room      = false;
-    const gmxfmm_status status = take_targets(plan, x);
-    d->particles.targets.n     = status == GMXFMM_OK ? d->particles.targets.n : 0;
+    d->particles.room_of_targets = -1;
+    const gmxfmm_status status   = take_targets(plan, x);
+    d->particles.targets.n       = status == GMXFMM_OK ? d->particles.targets.n : 0;
     return status;
+}
+
+gmxfmm_status fmm_cuda_ready_particles(gmxfmm_plan* plan)
+{
+    *plan->device->particles.beyond = 0;
+    return fmm_cuda_reserve_sources(plan);
+}
+
+gmxfmm_status fmm_cuda_reserve_scaled(gmxfmm_plan* plan)
+{
+    for (ParticleSet* set : {&plan->device->particles.sources, &plan->device->particles.targets})
+    {
+        /* one more than there are, as P2M reads ahead */
+        FMM_TRY(fmm_device_reserve(plan, &set->scaled, (static_cast<size_t>(set->n) + 1) * 4 * real_size(plan)));
+    }
+    return GMXFMM_OK;
+}
+
+DeviceBuffer* fmm_cuda_assigned_particles(fmm_device* device, int i)
+{
+    ParticleSet*  s     = &device->particles.sources;
+    DeviceBuffer* all[] = {&s->sorted,     &s->position,   &s->cell_of, &s->anchor,
+                           &s->cell_start, &s->tile_start, &s->tiles,   &device->particles.assign_results};
+    static_assert(sizeof(all) / sizeof(all[0]) == static_cast<size_t>(c_nextParticles),
+                  "next has room for each of them");
+    return all[i];
+}
+
+gmxfmm_status fmm_cuda_reserve_next_particles(gmxfmm_plan* plan)
+{
+    fmm_device* d = plan->device;
+    for (int i = 0; i < c_nextParticles; i++)
+    {
+        FMM_TRY(fmm_device_reserve(plan, &d->particles.next[i], fmm_cuda_assigned_particles(d, i)->capacity));
+    }
+    return GMXFMM_OK;
+}
+
+void fmm_cuda_swap_particles(fmm_device* device)
+{
+    for (int i = 0; i < c_nextParticles; i++)
+    {
+        fmm_cuda_assigned_particles(device, i)->swap(&device->particles.next[i]);
+    }
 }

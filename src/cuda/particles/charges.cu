@@ -103,16 +103,21 @@ launch(gmxfmm_plan* plan, int count, const int* index, const X* q, bool sorted, 
     return GMXFMM_OK;
 }
 
+gmxfmm_status fmm_cuda_create_charges(gmxfmm_plan* plan)
+{
+    DeviceBuffer* results = &plan->device->charges.results;
+    FMM_TRY(fmm_device_reserve(plan, results, sizeof(ChargeResults)));
+    FMM_CUDA(plan, cudaMemset(results->memory, 0, sizeof(ChargeResults)));
+    return GMXFMM_OK;
+}
+
 gmxfmm_status fmm_device_set_charges(gmxfmm_plan* plan)
 {
     fmm_device*  d = plan->device;
     const size_t n = static_cast<size_t>(plan->particles.n);
     DeviceScope  scope(d->id);
     FMM_CUDA(plan, cudaDeviceSynchronize()); /* an enqueued step may still be reading the old charges */
-    if (d->particles.sources.n != plan->particles.n || !d->particles.has_room)
-    {
-        FMM_TRY(fmm_cuda_reserve_sources(plan));
-    }
+    FMM_TRY(fmm_cuda_reserve_sources(plan));
     FMM_TRY(fmm_device_reserve(plan, &d->charges.value, n * sizeof(double)));
     FMM_TRY(fmm_cuda_upload(plan, d->charges.value.memory, plan->charges.q, n * sizeof(double)));
     /* in place; copies the charges from the caller's order to the anchors */

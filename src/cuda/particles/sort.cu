@@ -278,17 +278,12 @@ gmxfmm_status fmm_cuda_reserve_sort(gmxfmm_plan* plan)
     {
         FMM_TRY(reserve_tiles(plan, &d->particles.targets, num_cells));
     }
-    else
-    {
-        const size_t n = static_cast<size_t>(d->particles.sources.n);
-        const size_t entries =
-            plan->particles.excl_start != NULL ? static_cast<size_t>(plan->particles.excl_start[n]) : 0;
-        FMM_TRY(fmm_device_reserve(plan, &d->near.excl_place, (entries + 1) * sizeof(int)));
-        FMM_TRY(fmm_device_reserve(plan, &d->near.excl_mask, (n + entries + 1) * sizeof(unsigned)));
-        FMM_TRY(fmm_device_reserve(plan, &d->near.specials, (n + entries + 1) * sizeof(Special)));
-        FMM_TRY(fmm_device_reserve(plan, &d->near.far_pairs, (entries + 1) * sizeof(FarPair)));
-    }
     return reserve_scratch(plan, num_cells);
+}
+
+gmxfmm_status fmm_cuda_reserve_counts(gmxfmm_plan* plan, size_t num)
+{
+    return fmm_device_reserve(plan, &plan->device->particles.counts, num * sizeof(int));
 }
 
 /* Divides the sorted particles of a set into tiles. */
@@ -324,7 +319,7 @@ static gmxfmm_status find(gmxfmm_plan* plan, const ParticleSet* set, const X* x,
     {
         find_cells<<<blocks_for(set->n, c_threads), c_threads, 0, stream>>>(
             make_geometry(plan), d->domain.box.as<BoxValues>(), x, set->n, d->particles.keys.as<int>(),
-            d->particles.values.as<int>(), d->particles.references.as<float>(), d->particles.left_cells, found);
+            d->particles.values.as<int>(), d->particles.references.as<float>(), d->particles.beyond, found);
     }
     FMM_CUDA(plan, cudaGetLastError());
     return GMXFMM_OK;

@@ -642,12 +642,7 @@ gmxfmm_status fmm_cuda_reserve_leaves(gmxfmm_plan* plan)
     leaves->stride       = (fmm_cuda_with_room(leaves->num) + 1 + 31) / 32 * 32;
     FMM_TRY(fmm_device_reserve(plan, &leaves->expansions,
                                static_cast<size_t>(d->far.num_coef) * leaves->stride * real_size(plan)));
-    for (ParticleSet* set : {&d->particles.sources, &d->particles.targets})
-    {
-        /* one more than there are, as P2M reads ahead */
-        FMM_TRY(fmm_device_reserve(plan, &set->scaled, (static_cast<size_t>(set->n) + 1) * 4 * real_size(plan)));
-    }
-    return GMXFMM_OK;
+    return fmm_cuda_reserve_scaled(plan);
 }
 
 Expansions fmm_cuda_leaves_expansions(const gmxfmm_plan* plan)

@@ -315,7 +315,7 @@ static gmxfmm_status number_cells(gmxfmm_plan* plan, cudaStream_t stream)
         const size_t    bytes  = (static_cast<size_t>(num) + 1) * sizeof(int);
         const int       blocks = blocks_for(static_cast<int64_t>(num) + 1, c_threads);
         FMM_TRY(fmm_device_reserve(plan, &tree->index[l], bytes));
-        FMM_TRY(fmm_device_reserve(plan, &d->particles.counts, bytes));
+        FMM_TRY(fmm_cuda_reserve_counts(plan, static_cast<size_t>(num) + 1));
         if (l == plan->domain.tree->depth)
         {
             const bool no_particles = d->particles.sources.n + d->particles.targets.n == 0;
