@@ -13,8 +13,9 @@ them alone. So
   unless the header's row is marked !interface, or the file is of its module;
 - modules do not include each other in a circle, and those of one row do not call each other in one.
 
-- a line "@ EXPRESSION TYPE: FILE" of the table names an object that one file alone writes: others do not assign to its members,
-  and have no pointer to it that is not const;
+- a line "@ EXPRESSION TYPE: OWNER" of the table names an object that one file or folder alone writes: others do not assign to its
+  members, reserve or release memory of them, or have a pointer to it that is not const. An object in it may have a line of its
+  own. Where EXPRESSION begins with device->, the pointer is to one of a plan's GPUs, and may be called d;
 - a file says in its second line what it is.
 
 Functions are found in the text, without comments, strings and lines of the preprocessor. What is not understood is left out;
@@ -326,15 +327,23 @@ def read_owners(path):
     return re.findall(r"^@\s*(\S+)\s+(\S+):\s*(\S+)", path.read_text(), re.M)
 
 
+def pattern_of(expression):
+    gpu = "device->"
+    return rf"(?:\bplan->)?\bd(?:evice)?->{re.escape(expression[len(gpu):])}" if expression.startswith(gpu) else re.escape(expression)
+
+
 def find_foreign_writes(name, text, owners):
     """Assignments to members of an object that another file owns, and pointers by which there could be some."""
     for expression, type_, owner in owners:
-        if name == owner:
+        if name == owner or name.startswith(f"{owner}/"):
             continue
-        place = rf"{re.escape(expression)}(?:\.\w+(?:\[[^\]]*\])*)+"
-        for match in re.finditer(rf"(?:\+\+|--){place}|{place}\s*(?:=(?!=)|[-+*/|&^]=|\+\+|--)|memcpy\(&?{place},", text):
+        inner = [re.escape(other[len(expression):]) for other, _, _ in owners if other.startswith(f"{expression}.")]
+        others = rf"(?!(?:{'|'.join(inner)})\b)" if inner else ""  # with lines of their own
+        place = rf"{pattern_of(expression)}{others}(?:\.\w+(?:\[[^\]]*\])*)+"
+        for match in re.finditer(rf"(?:\+\+|--){place}|{place}\s*(?:=(?!=)|[-+*/|&^]=|\+\+|--)|memcpy\(&?{place},|"
+                                 rf"(?:reserve|release)\(\w+,\s*&{place}", text):
             yield f"{name}: {owner} alone writes {expression} ({' '.join(match[0].split())})"
-        for match in re.finditer(rf"(\bconst\s+)?\b{type_}\s*\*", text):
+        for match in re.finditer(rf"(\bconst\s+)?\b{type_}\s*[*&]", text):
             if not match[1]:
                 yield f"{name}: a pointer to {type_} that is not const, which {owner} alone writes"
 
