@@ -136,7 +136,7 @@ static gmxfmm_status end_assignment(gmxfmm_plan* plan, cudaStream_t stream)
     const int most = c_blocksEach * d->limits.processors;
     end_assign<<<std::min(most, blocks_for(a.n + 1, c_threads)), c_threads, 0, stream>>>(a);
     FMM_CUDA(plan, cudaGetLastError());
-    return has_parts(d) ? fmm_cuda_assign_parts(plan, stream) : GMXFMM_OK;
+    return has_others(d) ? fmm_cuda_assign_parts(plan, stream) : GMXFMM_OK;
 }
 
 /* The assignment on other devices that share steps, and their shares. */
@@ -147,8 +147,8 @@ static gmxfmm_status assign_parts(gmxfmm_plan* plan, const void* x)
     FMM_TRY(fmm_cuda_reserve_slabs(plan));
     FMM_TRY(fmm_cuda_reserve_leaf_parts(plan));
     fmm_cuda_set_warps(plan->device);
-    FMM_TRY(fmm_cuda_set_slabs(plan, d->parts->far_share, d->schedule.own));
-    fmm_cuda_set_leaf_parts(plan, d->parts->far_share);
+    FMM_TRY(fmm_cuda_set_slabs(plan, d->group->far_share, d->schedule.own));
+    fmm_cuda_set_leaf_parts(plan, d->group->far_share);
     if (fmm_cuda_shares_are_old(plan))
     {
         FMM_TRY(fmm_cuda_measure_shares(plan, x));
@@ -180,7 +180,7 @@ gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x)
         FMM_TRY(d->far.path->assign(plan, d->schedule.own));
     }
     FMM_TRY(fmm_cuda_reserve_near_virial(plan));
-    if (has_parts(d))
+    if (has_others(d))
     {
         FMM_TRY(assign_parts(plan, x));
     }
@@ -231,7 +231,7 @@ gmxfmm_status fmm_device_enqueue_assign(gmxfmm_plan* plan, const void* x, void* 
     FMM_TRY(find_cells(plan, x, on));
     FMM_TRY(fmm_cuda_sort_sources(plan, on));
     FMM_TRY(fmm_cuda_excluded_pairs(plan, on));
-    return has_parts(plan->device) ? fmm_cuda_assign_parts(plan, on) : GMXFMM_OK;
+    return has_others(plan->device) ? fmm_cuda_assign_parts(plan, on) : GMXFMM_OK;
 }
 
 gmxfmm_status fmm_device_enqueue_assign_part(gmxfmm_plan* plan, gmxfmm_assign_part part, const void* x, void* stream)

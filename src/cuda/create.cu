@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Life cycle of a plan's device part: its objects, grid and shape. */
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
@@ -51,19 +52,34 @@ gmxfmm_status fmm_device_check(int id, char* message, size_t size)
 /* What depends on options alone. */
 static gmxfmm_status create_objects(gmxfmm_plan* plan)
 {
-    fmm_device* d = plan->device;
-    FMM_TRY(fmm_cuda_create_schedule(plan));
-    FMM_CUDA(plan, device_limits(d->id, &d->limits));
+    fmm_device* first = plan->device;
+    FMM_TRY(fmm_cuda_create_schedule(plan, first));
+    FMM_CUDA(plan, device_limits(first->id, &first->limits));
     FMM_TRY(fmm_cuda_find_chains(plan));
     FMM_TRY(fmm_cuda_create_domain(plan));
     FMM_TRY(fmm_cuda_create_particles(plan));
     return fmm_cuda_create_charges(plan);
 }
 
+/* Other devices of a step, which get room for copies when particles are assigned. */
+static gmxfmm_status create_others(gmxfmm_plan* plan)
+{
+    const fmm_device* first = plan->device;
+    for (int k = 1; k < num_devices(first); k++)
+    {
+        fmm_device* d = &plan->device[k];
+        DeviceScope scope(d->id);
+        FMM_CUDA(plan, device_limits(d->id, &d->limits));
+        d->has_chains = first->has_chains && d->limits.capability == first->limits.capability;
+        FMM_TRY(fmm_cuda_create_schedule(plan, d));
+    }
+    return GMXFMM_OK;
+}
+
 gmxfmm_status fmm_device_create(gmxfmm_plan* plan)
 {
     const int id = plan->options.device_id;
-    plan->device = new (std::nothrow) fmm_device();
+    plan->device = new (std::nothrow) fmm_device[std::max(plan->options.num_devices, 1)]();
     if (plan->device == NULL)
     {
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
@@ -71,30 +87,48 @@ gmxfmm_status fmm_device_create(gmxfmm_plan* plan)
     plan->device->id = id;
     DeviceScope scope(id);
     FMM_TRY(create_objects(plan));
-    FMM_TRY(fmm_cuda_create_parts(plan));
+    FMM_TRY(fmm_cuda_create_group(plan));
+    FMM_TRY(create_others(plan));
     /* Loaded or compiled now if the method and the order are given already: an open system gets its octree only at
      * assign. */
     const bool is_given = plan->far.m2l == GMXFMM_M2L_ROTATION && plan->options.order >= 0;
     return is_given ? fmm_cuda_rotation_create(plan, plan->options.order) : GMXFMM_OK;
 }
 
-void fmm_device_destroy(gmxfmm_plan* plan)
+/* All but its buffers. */
+static void destroy_objects(fmm_device* d)
 {
-    fmm_device* d = plan->device;
-    if (d == NULL)
-    {
-        return;
-    }
     DeviceScope scope(d->id);
-    /* what a host program has enqueued may still be running */
-    cudaDeviceSynchronize();
-    fmm_cuda_destroy_parts(plan);
+    for (cudaStream_t stream : {d->schedule.near, d->schedule.far})
+    {
+        if (stream != NULL)
+        {
+            cudaStreamSynchronize(stream);
+        }
+    }
     fmm_cuda_free_transforms(d);
-    fmm_cuda_tree_destroy(plan);
+    fmm_cuda_tree_destroy(d);
     fmm_cuda_destroy_schedule(d);
     fmm_cuda_destroy_particles(d);
     fmm_cuda_destroy_near_set(d);
-    delete d; /* and all buffers */
+}
+
+void fmm_device_destroy(gmxfmm_plan* plan)
+{
+    fmm_device* first = plan->device;
+    if (first == NULL)
+    {
+        return;
+    }
+    DeviceScope scope(first->id);
+    /* what a host program has enqueued may still be running */
+    cudaDeviceSynchronize();
+    for (int k = num_devices(first) - 1; k >= 0; k--)
+    {
+        destroy_objects(&first[k]);
+    }
+    fmm_cuda_destroy_group(plan);
+    delete[] first; /* and all buffers, which are freed from whatever device is current */
     plan->device = NULL;
 }
 

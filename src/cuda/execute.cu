@@ -92,12 +92,12 @@ static gmxfmm_status end_far_field(gmxfmm_plan* plan, const void* x, bool virial
 static gmxfmm_status near_field(gmxfmm_plan* plan, const StepWanted& wanted, cudaEvent_t after, cudaStream_t stream)
 {
     const DeviceSchedule& s = plan->device->schedule;
-    if (after == s.fork && tiles_each(plan->device) < c_fillingTiles)
+    if (after == s.fork && tiles_each(plan, plan->device) < c_fillingTiles)
     {
-        return fmm_cuda_p2p(plan, wanted, stream);
+        return fmm_cuda_p2p(plan, plan->device, wanted, stream);
     }
     FMM_CUDA(plan, cudaStreamWaitEvent(s.near, after, 0));
-    FMM_TRY(fmm_cuda_p2p(plan, wanted, s.near));
+    FMM_TRY(fmm_cuda_p2p(plan, plan->device, wanted, s.near));
     FMM_CUDA(plan, cudaEventRecord(s.near_done, s.near));
     FMM_CUDA(plan, cudaStreamWaitEvent(stream, s.near_done, 0));
     return GMXFMM_OK;
@@ -112,7 +112,7 @@ fmm_cuda_fields(gmxfmm_plan* plan, const void* x, unsigned stages, const StepWan
     const DeviceSchedule& s      = d->schedule;
     const bool            virial = wanted.virial != 0, far = (stages & GMXFMM_STAGE_FAR) != 0;
     const bool            near    = (stages & GMXFMM_STAGE_NEAR) != 0 && has_own_part(d);
-    const bool            follows = near && far && plan->domain.tree == NULL && follows_transform(tiles_each(d));
+    const bool            follows = near && far && plan->domain.tree == NULL && follows_transform(plan, d);
     const bool            spectra = fmm_cuda_wants_spectra(plan, virial);
     const SideWork        side    = {spectra, virial || plan->options.boundary == GMXFMM_VACUUM || moments_beside(plan),
                            spectra || !follows ? s.side : stream};

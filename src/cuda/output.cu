@@ -487,7 +487,7 @@ static void launch(const gmxfmm_plan* plan, const OutputArgs& a, const void* x, 
 {
     const fmm_device* d = plan->device;
     write_output<R, X><<<std::max(1, blocks_for(a.n, c_threads)), c_threads, 0, stream>>>(
-        a, fmm_cuda_p2p_args<R>(plan), static_cast<const X*>(x), targets_of(d)->xq.as<Vec4<R>>(),
+        a, fmm_cuda_p2p_args<R>(plan, d), static_cast<const X*>(x), targets_of(d)->xq.as<Vec4<R>>(),
         d->output.near.as<Vec4<R>>(), d->output.far.as<Vec4<R>>());
 }
 

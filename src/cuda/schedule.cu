@@ -10,8 +10,9 @@
 /* Events of a step; those of timed steps are begin and end. */
 static gmxfmm_status make_events(gmxfmm_plan* plan, DeviceSchedule* s)
 {
-    for (cudaEvent_t* event : {&s->fork, &s->near_done, &s->far_done, &s->side_done, &s->prefetch_done,
-                               &s->spectrum_done, &s->output_done, &s->sums_done, &s->cells_found})
+    for (cudaEvent_t* event :
+         {&s->fork, &s->near_done, &s->far_done, &s->side_done, &s->prefetch_done, &s->spectrum_done, &s->output_done,
+          &s->sums_done, &s->sent, &s->returned, &s->gathered, &s->cells_found})
     {
         FMM_CUDA(plan, cudaEventCreateWithFlags(event, cudaEventDisableTiming));
     }
@@ -20,9 +21,9 @@ static gmxfmm_status make_events(gmxfmm_plan* plan, DeviceSchedule* s)
     return GMXFMM_OK;
 }
 
-gmxfmm_status fmm_cuda_create_schedule(gmxfmm_plan* plan)
+gmxfmm_status fmm_cuda_create_schedule(gmxfmm_plan* plan, fmm_device* device)
 {
-    DeviceSchedule* s   = &plan->device->schedule;
+    DeviceSchedule* s   = &device->schedule;
     int             low = 0, high = 0, near = 0;
     FMM_CUDA(plan, cudaDeviceGetStreamPriorityRange(&low, &high));
     /* The far field is a chain of short kernels, which must not queue behind the blocks of the near field. The near
@@ -43,12 +44,19 @@ void fmm_cuda_destroy_schedule(fmm_device* device)
     const DeviceSchedule& s = device->schedule;
     for (cudaStream_t stream : {s.near, s.far, s.side, s.prefetch, s.sums, s.own})
     {
-        cudaStreamDestroy(stream);
+        if (stream != NULL)
+        {
+            cudaStreamDestroy(stream);
+        }
     }
-    for (cudaEvent_t event : {s.fork, s.near_done, s.far_done, s.side_done, s.prefetch_done, s.spectrum_done,
-                              s.output_done, s.sums_done, s.cells_found, s.begin, s.end})
+    for (cudaEvent_t event :
+         {s.fork, s.near_done, s.far_done, s.side_done, s.prefetch_done, s.spectrum_done, s.output_done, s.sums_done,
+          s.sent, s.returned, s.gathered, s.cells_found, s.begin, s.end})
     {
-        cudaEventDestroy(event);
+        if (event != NULL)
+        {
+            cudaEventDestroy(event);
+        }
     }
 }
 

@@ -5,8 +5,8 @@
 
 #include "cuda/resources.h"
 
-/* Errors: DEVICE. */
-gmxfmm_status fmm_cuda_create_schedule(gmxfmm_plan* plan);
+/* On the current device, which is this one. Errors: DEVICE. */
+gmxfmm_status fmm_cuda_create_schedule(gmxfmm_plan* plan, fmm_device* device);
 void          fmm_cuda_destroy_schedule(fmm_device* device);
 
 /* Whether a step has lattice sums to compute, or to wait for. */

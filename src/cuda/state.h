@@ -334,7 +334,8 @@ struct DeviceConvolution
 /* Moments for the background (expansions/p2m.cu). */
 struct DeviceMoments
 {
-    DeviceBuffer partial; /* rows of P2M's blocks */
+    DeviceBuffer partial;    /* rows of P2M's blocks */
+    DeviceBuffer background; /* of a device but the first: what L2P needs of it */
 };
 
 /* The far field: which way (create.cu), and what each keeps. */
@@ -366,6 +367,9 @@ struct DeviceSchedule
     cudaStream_t sums;     /* energy and virial, and kernels that only they need */
     cudaStream_t own;      /* the caller's part of a synchronous execute */
     cudaEvent_t  fork, near_done, far_done, side_done, prefetch_done, spectrum_done, output_done, sums_done;
+    cudaEvent_t  sent;               /* with others: its planes are transformed, and where their columns are needed */
+    cudaEvent_t  returned;           /* locals of its columns are where their planes are needed */
+    cudaEvent_t  gathered;           /* the first device has the spectrum of its columns, for a virial */
     cudaEvent_t  cells_found;        /* by the last enqueued assignment of a slab */
     cudaEvent_t  begin, end;         /* timing events around timed steps */
     int64_t      s_joined, z_joined; /* s and z as these versions steps have waited for, or computed themselves; they
@@ -374,9 +378,43 @@ struct DeviceSchedule
     int64_t sums_graphs;             /* plan->graph_version of the last graph captured that computes its lattice sums */
 };
 
-struct DeviceParts;
+/* What a GPU computes of a step that several share (devices): tiles of P2P; layers of cells and columns of frequencies
+ * of a convolution; leaves of an octree. */
+struct DeviceRange
+{
+    int          begin_share, end_share; /* tiles from this to that part of c_allTiles */
+    int          warps;                  /* that P2P is launched with; 0: it has no tiles */
+    DeviceBuffer tiles;                  /* TileRange */
+    bool         has_slab;               /* it has layers or columns */
+    Slab         slab;
+    int          first_layer, end_layer; /* whose particles it needs for these; the first device sends them */
+    bool         has_leaves;
+    int          first_leaves, end_leaves; /* of eight slabs by child index */
+};
 
-/* A GPU of a plan. Each object is written in the file or folder that it names, and read by all
+/* What the GPUs of a plan have in common (devices). */
+struct DeviceGroup
+{
+    int         num;
+    cudaEvent_t fork;
+    double      share[GMXFMM_MAX_DEVICES]; /* their sum is 1 */
+    double      far_share[GMXFMM_MAX_DEVICES];
+    bool        given, far_given; /* they were asked for */
+    bool        connected;   /* each device reaches the memory of all others, so that they can share the far field */
+    bool        slabs;       /* they share it */
+    int64_t     slab_arrays; /* version of the far field's arrays that they have room for */
+    int64_t     no_room;     /* version for which a device has none */
+    bool        leaves;      /* they share M2L of an octree's leaves */
+    int64_t     leaf_arrays; /* version that they have operators for */
+    bool        timed;       /* steps record `begin` and `end` of all devices */
+    bool        loaded;      /* steps are only timed: all of the near field stands for pair kernels of others */
+    char        note[640];   /* devices that are not used, and why the far field is not shared */
+    /* what the shares were measured for */
+    int measured_n, measured_targets, measured_order, measured_near, measured_tiles;
+};
+
+/* A GPU of a plan: plan->device[k], of which the first has all particles, lattice sums and output, and the others
+ * copies of what they compute from. Each object is written in the file or folder that it names, and read by all
  * (tests/repository/includes.txt). */
 struct fmm_device
 {
@@ -392,7 +430,8 @@ struct fmm_device
     DeviceDerivatives derivatives;
     DeviceFarField    far;
     DeviceOutput      output;
-    DeviceParts*      parts; /* of a step on several devices (devices/parts.h); NULL: num_devices was not asked for */
+    DeviceRange       range;
+    DeviceGroup*      group; /* of the first device; NULL: num_devices was not asked for */
 };
 
 static inline bool is_double(const gmxfmm_plan* plan)

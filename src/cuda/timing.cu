@@ -8,7 +8,7 @@
 #include "cuda/device.h"
 #include "cuda/devices/shares.h"
 #include "cuda/execute.h"
-#include "cuda/near/device_part.h"
+#include "cuda/near/range.h"
 #include "cuda/synchronous.h"
 
 /* Streams differ in priority, which a graph without this would lose. */
@@ -63,11 +63,11 @@ add_pairs_beside(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* o
 {
     gmxfmm_device_output part = *output;
     double               near = 0, far = 0;
-    if (has_parts(plan->device))
+    if (has_others(plan->device))
     {
-        plan->device->parts->loaded = true;
+        plan->device->group->loaded = true;
         const gmxfmm_status status  = time_graph(plan, x, output, num, seconds);
-        plan->device->parts->loaded = false;
+        plan->device->group->loaded = false;
         return status;
     }
     part.stages = GMXFMM_STAGE_NEAR;

@@ -10,7 +10,7 @@ from pathlib import Path
 from includes import without_comments
 
 FLAGS = r"_in_graph|_pending|has_room|left_cells"  # a version says that
-SEVERAL = ("src/cuda/devices/*", "src/cuda/near/device_part.h", "src/cuda/runtime/copy_rows.h")  # of a step on several GPUs
+SEVERAL = ("src/cuda/devices/*", "src/cuda/near/range.h", "src/cuda/runtime/copy_rows.h")  # of a step on several GPUs
 
 
 def members_of(text, struct):
@@ -42,7 +42,7 @@ def main():
         ("members of struct fmm_device", len(members), 8, 16),
         ("flags in state.h", len(re.findall(FLAGS, state)), 0, 0),
         ("lines of execute.cu", lines([cuda / "execute.cu"]), 1, 220),
-        ("lines of several GPUs", lines(several), 1, 1950),
+        ("lines of several GPUs", lines(several), 1, 1750),
         ("files that touch more than 12 members", sum(len(touched(path.read_text(), members)) > 12 for path in sources), 0, 3),
         ("rows of single files of cuda", len(re.findall(r"^cuda/\S+\.(?:h|cu)\b", table, re.M)), 1, 5),
         ("rows of who writes a GPU's objects", len(re.findall(r"^@ device->", table, re.M)), 5, 100),

@@ -13,8 +13,8 @@ them alone. So
   unless the header's row is marked !interface, or the file is of its module;
 - modules do not include each other in a circle, and those of one row do not call each other in one.
 
-- a line "@ EXPRESSION TYPE: OWNER" of the table names an object that one file or folder alone writes: others do not assign to its
-  members, reserve or release memory of them, or have a pointer to it that is not const. An object in it may have a line of its
+- a line "@ EXPRESSION TYPE: OWNER" of the table names an object that one file or folder alone writes, or OWNER,OWNER: others do not
+  assign to its members, reserve or release memory of them, or have a pointer to it that is not const. An object in it may have a line of its
   own. Where EXPRESSION begins with device->, the pointer is to one of a plan's GPUs, and may be called d;
 - a file says in its second line what it is.
 
@@ -335,7 +335,7 @@ def pattern_of(expression):
 def find_foreign_writes(name, text, owners):
     """Assignments to members of an object that another file owns, and pointers by which there could be some."""
     for expression, type_, owner in owners:
-        if name == owner or name.startswith(f"{owner}/"):
+        if any(name == one or name.startswith(f"{one}/") for one in owner.split(",")):
             continue
         inner = [re.escape(other[len(expression):]) for other, _, _ in owners if other.startswith(f"{expression}.")]
         others = rf"(?!(?:{'|'.join(inner)})\b)" if inner else ""  # with lines of their own

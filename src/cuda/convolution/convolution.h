@@ -43,11 +43,14 @@ gmxfmm_status fmm_cuda_spectra(gmxfmm_plan* plan, bool with_virial, cudaStream_t
 gmxfmm_status
 fmm_cuda_interpolate(gmxfmm_plan* plan, bool with_virial, const BoxValues* box, BoxValues* to, cudaStream_t stream);
 
-/* far.cu: arrays and transforms for the grid of fmm_convolved; spectra of nodes where boxes follow a line; from
+/* far.cu: arrays and transforms for the grid of fmm_convolved; spectra of nodes where boxes follow a
+ * line; the same arrays and copies of tables on another device, and their release; from
  * multipoles to locals, `ready` being the event after which spectra can be used, or NULL; the functions of a far field
  * by cells of one level. */
 gmxfmm_status           fmm_cuda_set_transforms(gmxfmm_plan* plan);
 gmxfmm_status           fmm_cuda_reserve_nodes(gmxfmm_plan* plan);
+gmxfmm_status           fmm_cuda_copy_transforms(gmxfmm_plan* plan, fmm_device* to);
+void                    fmm_cuda_release_transforms(gmxfmm_plan* plan, fmm_device* to);
 void                    fmm_cuda_free_transforms(fmm_device* device);
 gmxfmm_status           fmm_cuda_convolve(gmxfmm_plan* plan, bool virial, cudaEvent_t ready, cudaStream_t stream);
 extern const DevicePath fmm_cuda_by_cells;

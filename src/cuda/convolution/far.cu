@@ -74,6 +74,32 @@ gmxfmm_status fmm_cuda_reserve_nodes(gmxfmm_plan* plan)
     return GMXFMM_OK;
 }
 
+gmxfmm_status fmm_cuda_copy_transforms(gmxfmm_plan* plan, fmm_device* to)
+{
+    const DeviceConvolution& first = plan->device->far.cells;
+    DeviceConvolution*       c     = &to->far.cells;
+    {
+        DeviceScope scope(to->id);
+        FMM_TRY(fmm_device_reserve(plan, &c->field, first.field.capacity));
+        FMM_TRY(fmm_device_reserve(plan, &c->spectrum, first.spectrum.capacity));
+        FMM_TRY(fmm_device_reserve(plan, &c->local_spectrum, first.local_spectrum.capacity));
+        FMM_TRY(fmm_device_reserve(plan, &c->s, first.s.capacity));
+        FMM_TRY(fmm_device_reserve(plan, &c->twiddles, first.twiddles.capacity));
+        FMM_TRY(fmm_device_reserve(plan, &c->work_items, first.work_items.capacity));
+    }
+    FMM_TRY(fmm_cuda_upload(plan, c->twiddles.memory, first.twiddles.memory, first.twiddles.capacity));
+    return fmm_cuda_upload(plan, c->work_items.memory, first.work_items.memory, first.work_items.capacity);
+}
+
+void fmm_cuda_release_transforms(gmxfmm_plan* plan, fmm_device* to)
+{
+    DeviceConvolution* c = &to->far.cells;
+    for (DeviceBuffer* buffer : {&c->field, &c->spectrum, &c->local_spectrum, &c->s, &c->twiddles, &c->work_items})
+    {
+        fmm_device_release(plan, buffer);
+    }
+}
+
 gmxfmm_status fmm_cuda_convolve(gmxfmm_plan* plan, bool virial, cudaEvent_t ready, cudaStream_t stream)
 {
     fmm_device* d = plan->device;

@@ -13,7 +13,7 @@
 #ifndef FMM_CUDA_LEAF_PARTS_H
 #define FMM_CUDA_LEAF_PARTS_H
 
-#include "cuda/near/device_part.h"
+#include "cuda/near/range.h"
 #include "cuda/resources.h"
 
 /* Whether the octree as it was assigned can be shared. */

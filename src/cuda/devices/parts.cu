@@ -10,7 +10,7 @@
 #include <new>
 
 #include "cuda/near/near.h"
-#include "cuda/near/p2p_args.h"
+#include "cuda/particles/particles.h"
 
 enum
 {
@@ -20,14 +20,14 @@ enum
     c_boxNumbers = sizeof(BoxValues) / sizeof(double)
 };
 
-/* Of a part: what it is made of on the first device, and where it is on its own; copies are NULL for the first part. */
+/* Of a device: what its range is made of on the first, and where copies are on its own; the first needs none. */
 struct AssignArgs
 {
     const int *    num_tiles, *cell_start, *special_start;
     const Tile*    tiles;
     const Special* specials;
     const int4*    near_vectors;
-    PartRange*     range;
+    TileRange*     range;
     int *          cell_start_copy, *special_start_copy;
     Tile*          tiles_copy;
     Special*       specials_copy;
@@ -48,7 +48,7 @@ static __device__ inline bool is_between(int layer, int layers, int from, int to
 __global__ void find_range(AssignArgs a)
 {
     const int all = *a.num_tiles, end = tiles_before(all, a.end_share);
-    PartRange r  = {};
+    TileRange r  = {};
     r.first_tile = tiles_before(all, a.begin_share);
     r.num_tiles  = end - r.first_tile;
     int from = 0, to = 0, runs = 0;
@@ -92,7 +92,7 @@ static __device__ void copy(const T* from, T* to, size_t num)
 
 __global__ void __launch_bounds__(c_threads) copy_cells(AssignArgs a)
 {
-    const PartRange r = *a.range;
+    const TileRange r = *a.range;
     copy(a.cell_start, a.cell_start_copy, static_cast<size_t>(a.layers) * a.area + 1);
     if (r.num_tiles > 0)
     {
@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(c_threads) copy_cells(AssignArgs a)
 /* What changes from step to step. Particles are copied as words of 16 bytes. Those of some cells are there already. */
 struct FetchArgs
 {
-    const PartRange* range;
+    const TileRange* range;
     const int*       cell_start;
     int              begin_sent, end_sent; /* cells */
     const uint4 *    sources, *targets;
@@ -126,7 +126,7 @@ static __device__ void fetch_sources(const FetchArgs& a, int first, int end)
 
 __global__ void __launch_bounds__(c_threads) fetch_particles(FetchArgs a)
 {
-    const PartRange r = *a.range;
+    const TileRange r = *a.range;
     if (blockIdx.x == 0 && threadIdx.x < c_boxNumbers)
     {
         a.box_copy[threadIdx.x] = a.box[threadIdx.x];
@@ -145,45 +145,18 @@ __global__ void __launch_bounds__(c_threads) fetch_particles(FetchArgs a)
     }
 }
 
-static gmxfmm_status make_events(gmxfmm_plan* plan, DeviceSlab* far)
+/* Adds a sentence to what users are told of the devices, once. */
+static __attribute__((format(printf, 2, 3))) void add_note(DeviceGroup* group, const char* format, ...)
 {
-    for (cudaEvent_t* event : {&far->sent, &far->spectrum_done, &far->returned, &far->far_done, &far->gathered})
-    {
-        FMM_CUDA(plan, cudaEventCreateWithFlags(event, cudaEventDisableTiming));
-    }
-    return GMXFMM_OK;
-}
-
-static gmxfmm_status make_part(gmxfmm_plan* plan, DevicePart* part)
-{
-    const fmm_device* d = plan->device;
-    DeviceScope       scope(part->id);
-    DeviceLimits      limits;
-    int               near = 0, low = 0, high = 0;
-    FMM_CUDA(plan, device_limits(part->id, &limits));
-    FMM_CUDA(plan, cudaDeviceGetStreamPriorityRange(&low, &high));
-    part->processors = limits.processors;
-    part->has_chains = d->has_chains && limits.capability == d->limits.capability;
-    FMM_TRY(fmm_cuda_near_priority(plan, &near));
-    FMM_CUDA(plan, cudaStreamCreateWithPriority(&part->stream, cudaStreamNonBlocking, near));
-    FMM_CUDA(plan, cudaStreamCreateWithPriority(&part->far.stream, cudaStreamNonBlocking, high));
-    FMM_CUDA(plan, cudaEventCreateWithFlags(&part->done, cudaEventDisableTiming));
-    FMM_CUDA(plan, cudaEventCreate(&part->begin));
-    FMM_CUDA(plan, cudaEventCreate(&part->end));
-    return make_events(plan, &part->far);
-}
-
-void fmm_cuda_add_note(DeviceParts* parts, const char* format, ...)
-{
-    char    text[sizeof(parts->note)];
+    char    text[sizeof(group->note)];
     va_list arguments;
     va_start(arguments, format);
     std::vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
-    if (std::strstr(parts->note, text) == NULL)
+    if (std::strstr(group->note, text) == NULL)
     {
-        const size_t length = std::strlen(parts->note);
-        std::snprintf(parts->note + length, sizeof(parts->note) - length, "%s%s", length > 0 ? "; " : "", text);
+        const size_t length = std::strlen(group->note);
+        std::snprintf(group->note + length, sizeof(group->note) - length, "%s%s", length > 0 ? "; " : "", text);
     }
 }
 
@@ -217,31 +190,30 @@ static gmxfmm_status enable_access(gmxfmm_plan* plan, int id, int other, const c
                           other, cudaGetErrorString(error));
 }
 
-/* The same between all parts, as far as there are ways. */
-static gmxfmm_status connect_all(gmxfmm_plan* plan, DeviceParts* parts)
+/* The same between all devices, as far as there are ways. */
+static gmxfmm_status connect_all(gmxfmm_plan* plan, DeviceGroup* group)
 {
-    parts->connected = true;
-    for (int i = 0; i < parts->num; i++)
+    group->connected = true;
+    for (int i = 0; i < group->num; i++)
     {
-        for (int k = 0; k < parts->num; k++)
+        for (int k = 0; k < group->num; k++)
         {
             const char* why = NULL;
-            const int   id = parts->part[i].id, other = parts->part[k].id;
+            const int   id = plan->device[i].id, other = plan->device[k].id;
             FMM_TRY(enable_access(plan, id, other, &why));
-            if (why != NULL && parts->connected)
+            if (why != NULL && group->connected)
             {
-                fmm_cuda_add_note(
-                    parts, "the far field is on device %d alone: device %d cannot reach memory of device %d (%s)",
-                    parts->part[0].id, id, other, why);
+                add_note(group, "the far field is on device %d alone: device %d cannot reach memory of device %d (%s)",
+                         plan->device->id, id, other, why);
             }
-            parts->connected = parts->connected && why == NULL;
+            group->connected = group->connected && why == NULL;
         }
     }
     return GMXFMM_OK;
 }
 
-/* Shares asked for, of the devices that are used: part k is device used[k] of the options. False, and *share as it is:
- * none. */
+/* Shares asked for, of the devices that are used: the k-th is device used[k] of the options. False, and *share as it
+ * is: none. */
 static bool take_shares(const double* asked, const int* used, int num, double* share)
 {
     double sum = 0;
@@ -257,181 +229,139 @@ static bool take_shares(const double* asked, const int* used, int num, double* s
 }
 
 /* Those asked for, or equal shares of the near field, and all of the far field on the first. */
-static void set_first_shares(const gmxfmm_options* o, DeviceParts* parts, const int* used)
+static void set_first_shares(const gmxfmm_options* o, DeviceGroup* group, const int* used)
 {
-    std::fill_n(parts->share, parts->num, 1.0 / parts->num);
-    parts->far_share[0] = 1;
-    parts->given        = take_shares(o->shares, used, parts->num, parts->share);
-    parts->far_given    = take_shares(o->far_shares, used, parts->num, parts->far_share) || parts->given;
+    std::fill_n(group->share, group->num, 1.0 / group->num);
+    group->far_share[0] = 1;
+    group->given        = take_shares(o->shares, used, group->num, group->share);
+    group->far_given    = take_shares(o->far_shares, used, group->num, group->far_share) || group->given;
 }
 
-gmxfmm_status fmm_cuda_create_parts(gmxfmm_plan* plan)
+gmxfmm_status fmm_cuda_create_group(gmxfmm_plan* plan)
 {
-    const gmxfmm_options* o = &plan->options;
-    fmm_device*           d = plan->device;
+    const gmxfmm_options* o                        = &plan->options;
+    int                   used[GMXFMM_MAX_DEVICES] = {0};
     if (o->num_devices < 2)
     {
         return GMXFMM_OK;
     }
-    DeviceParts* parts = new (std::nothrow) DeviceParts();
-    if (parts == NULL)
+    DeviceGroup* group = plan->device->group = new (std::nothrow) DeviceGroup();
+    if (group == NULL)
     {
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
     }
-    int used[GMXFMM_MAX_DEVICES] = {0};
-    d->parts                     = parts;
-    parts->part[0].id            = d->id;
-    parts->num                   = 1;
-    FMM_CUDA(plan, cudaEventCreateWithFlags(&parts->fork, cudaEventDisableTiming));
-    FMM_TRY(make_events(plan, &parts->part[0].far));
+    group->num = 1;
+    FMM_CUDA(plan, cudaEventCreateWithFlags(&group->fork, cudaEventDisableTiming));
     for (int i = 1; i < o->num_devices; i++)
     {
         const char* why = NULL;
-        FMM_TRY(enable_access(plan, o->devices[i], d->id, &why));
+        FMM_TRY(enable_access(plan, o->devices[i], plan->device->id, &why));
         if (why != NULL)
         {
-            fmm_cuda_add_note(parts, "device %d is not used: it cannot reach memory of device %d (%s)", o->devices[i],
-                              d->id, why);
+            add_note(group, "device %d is not used: it cannot reach memory of device %d (%s)", o->devices[i],
+                     plan->device->id, why);
             continue;
         }
-        used[parts->num]           = i;
-        parts->part[parts->num].id = o->devices[i];
-        FMM_TRY(make_part(plan, &parts->part[parts->num++]));
+        used[group->num]              = i;
+        plan->device[group->num++].id = o->devices[i];
     }
-    set_first_shares(o, parts, used);
-    return connect_all(plan, parts);
+    set_first_shares(o, group, used);
+    return connect_all(plan, group);
 }
 
-static void destroy_events(const DeviceSlab& far)
+void fmm_cuda_destroy_group(gmxfmm_plan* plan)
 {
-    for (cudaEvent_t event : {far.sent, far.spectrum_done, far.returned, far.far_done, far.gathered})
+    DeviceGroup* group = plan->device->group;
+    if (group != NULL)
     {
-        cudaEventDestroy(event);
+        cudaEventDestroy(group->fork);
+        delete group;
     }
 }
 
-void fmm_cuda_destroy_parts(gmxfmm_plan* plan)
+/* Room for copies as large as the first device's arrays. The device is the current one. */
+static gmxfmm_status reserve_copies(gmxfmm_plan* plan, fmm_device* d)
 {
-    DeviceParts* parts = plan->device->parts;
-    if (parts == NULL)
-    {
-        return;
-    }
-    for (int k = 0; k < parts->num; k++)
-    {
-        const DevicePart& part = parts->part[k];
-        DeviceScope       scope(part.id);
-        if (k > 0)
-        {
-            cudaStreamSynchronize(part.stream);
-            cudaStreamSynchronize(part.far.stream);
-            cudaStreamDestroy(part.stream);
-            cudaStreamDestroy(part.far.stream);
-            cudaEventDestroy(part.done);
-            cudaEventDestroy(part.begin);
-            cudaEventDestroy(part.end);
-        }
-        destroy_events(part.far);
-        fmm_octree_destroy(part.leaves.operators);
-        fmm_rotation_destroy(part.leaves.rotation);
-    }
-    cudaEventDestroy(parts->fork);
-    delete parts; /* and its memory, which is freed from whatever device is current */
-    plan->device->parts = NULL;
-}
-
-/* Room for copies as large as the first device's arrays. The part's device is the current one. */
-static gmxfmm_status reserve_copies(gmxfmm_plan* plan, DevicePart* part)
-{
-    const fmm_device*  d       = plan->device;
-    const ParticleSet* targets = targets_of(d);
-    FMM_CUDA(plan, cudaStreamSynchronize(part->stream)); /* what a step that failed may have left */
-    FMM_CUDA(plan, cudaStreamSynchronize(part->far.stream));
-    FMM_TRY(fmm_device_reserve(plan, &part->range, sizeof(PartRange)));
-    FMM_TRY(fmm_device_reserve(plan, &part->box, sizeof(BoxValues)));
-    FMM_TRY(fmm_device_reserve(plan, &part->near_vectors, d->near.vectors.capacity));
-    FMM_TRY(fmm_device_reserve(plan, &part->cell_start, d->particles.sources.cell_start.capacity));
-    FMM_TRY(fmm_device_reserve(plan, &part->tiles, targets->tiles.capacity));
-    FMM_TRY(fmm_device_reserve(plan, &part->special_start, d->near.special_start.capacity));
-    FMM_TRY(fmm_device_reserve(plan, &part->specials, d->near.specials.capacity));
-    FMM_TRY(fmm_device_reserve(plan, &part->sources, d->particles.sources.xq.capacity));
-    return targets != &d->particles.sources ? fmm_device_reserve(plan, &part->targets, targets->xq.capacity)
-                                            : GMXFMM_OK;
+    FMM_CUDA(plan, cudaStreamSynchronize(d->schedule.near)); /* what a step that failed may have left */
+    FMM_CUDA(plan, cudaStreamSynchronize(d->schedule.far));
+    FMM_TRY(fmm_device_reserve(plan, &d->range.tiles, sizeof(TileRange)));
+    FMM_TRY(fmm_cuda_reserve_box_copy(plan, d));
+    FMM_TRY(fmm_cuda_reserve_near_copies(plan, d));
+    return fmm_cuda_reserve_particle_copies(plan, d);
 }
 
 gmxfmm_status fmm_cuda_reserve_parts(gmxfmm_plan* plan)
 {
-    DeviceParts* parts = plan->device->parts;
-    FMM_TRY(fmm_device_reserve(plan, &parts->part[0].range, sizeof(PartRange)));
-    for (int k = 1; k < parts->num; k++)
+    FMM_TRY(fmm_device_reserve(plan, &plan->device->range.tiles, sizeof(TileRange)));
+    for (int k = 1; k < num_devices(plan->device); k++)
     {
-        DevicePart*         part = &parts->part[k];
-        DeviceScope         scope(part->id);
-        const gmxfmm_status status = reserve_copies(plan, part);
+        fmm_device*         d = &plan->device[k];
+        DeviceScope         scope(d->id);
+        const gmxfmm_status status = reserve_copies(plan, d);
         if (status == GMXFMM_ERROR_MEMORY)
         {
             return fmm_fail(plan, status,
-                            "device %d has no memory for a copy of the particles: leave it out of devices", part->id);
+                            "device %d has no memory for a copy of the particles: leave it out of devices", d->id);
         }
         FMM_TRY(status);
     }
     return GMXFMM_OK;
 }
 
-void fmm_cuda_set_warps(fmm_device* device)
+void fmm_cuda_set_warps(fmm_device* first)
 {
-    DeviceParts* parts    = device->parts;
-    const int    launched = targets_of(device)->launched_tiles;
-    double       sum      = 0;
-    for (int k = 0; k < parts->num; k++)
+    const DeviceGroup* group    = first->group;
+    const int          launched = targets_of(first)->launched_tiles;
+    double             sum      = 0;
+    for (int k = 0; k < group->num; k++)
     {
-        DevicePart* part = &parts->part[k];
-        sum += parts->share[k];
-        part->begin_share = k > 0 ? parts->part[k - 1].end_share : 0;
-        part->end_share   = k < parts->num - 1 ? static_cast<int>(std::min(sum, 1.0) * c_allTiles + 0.5) : c_allTiles;
-        const int tiles   = tiles_before(launched, part->end_share) - tiles_before(launched, part->begin_share);
+        DeviceRange* range = &first[k].range;
+        sum += group->share[k];
+        range->begin_share = k > 0 ? first[k - 1].range.end_share : 0;
+        range->end_share   = k < group->num - 1 ? static_cast<int>(std::min(sum, 1.0) * c_allTiles + 0.5) : c_allTiles;
+        const int tiles    = tiles_before(launched, range->end_share) - tiles_before(launched, range->begin_share);
         /* one more than may be counted now: the range moves with the number of tiles */
-        part->warps = part->end_share > part->begin_share ? std::min(tiles + 1, launched) : 0;
+        range->warps = range->end_share > range->begin_share ? std::min(tiles + 1, launched) : 0;
     }
 }
 
-static AssignArgs assign_args(const gmxfmm_plan* plan, const DevicePart* part)
+static AssignArgs assign_args(const gmxfmm_plan* plan, const fmm_device* d)
 {
-    const fmm_device* d = plan->device;
-    const Geometry    g = make_geometry(plan);
+    const fmm_device* first   = plan->device;
+    const bool        targets = targets_of(first) != &first->particles.sources;
+    const Geometry    g       = make_geometry(plan);
     AssignArgs        a;
-    a.num_tiles          = &d->particles.assign_results.as<AssignResults>()->num_tiles;
-    a.cell_start         = d->particles.sources.cell_start.as<int>();
-    a.special_start      = d->near.special_start.as<int>();
-    a.tiles              = targets_of(d)->tiles.as<Tile>();
-    a.specials           = d->near.specials.as<Special>();
-    a.near_vectors       = d->near.vectors.as<int4>();
-    a.range              = part->range.as<PartRange>();
-    a.cell_start_copy    = part->cell_start.as<int>();
-    a.special_start_copy = part->special_start.as<int>();
-    a.tiles_copy         = part->tiles.as<Tile>();
-    a.specials_copy      = part->specials.as<Special>();
-    a.near_vectors_copy  = part->near_vectors.as<int4>();
-    a.begin_share        = part->begin_share;
-    a.end_share          = part->end_share;
+    a.num_tiles          = &first->particles.assign_results.as<AssignResults>()->num_tiles;
+    a.cell_start         = first->particles.sources.cell_start.as<int>();
+    a.special_start      = first->near.special_start.as<int>();
+    a.tiles              = targets_of(first)->tiles.as<Tile>();
+    a.specials           = first->near.specials.as<Special>();
+    a.near_vectors       = first->near.vectors.as<int4>();
+    a.range              = d->range.tiles.as<TileRange>();
+    a.cell_start_copy    = d->particles.sources.cell_start.as<int>();
+    a.special_start_copy = d->near.special_start.as<int>();
+    a.tiles_copy         = (targets ? d->particles.targets : d->particles.sources).tiles.as<Tile>();
+    a.specials_copy      = d->near.specials.as<Special>();
+    a.near_vectors_copy  = d->near.vectors.as<int4>();
+    a.begin_share        = d->range.begin_share;
+    a.end_share          = d->range.end_share;
     a.layers             = g.n[0];
     a.area               = g.n[1] * g.n[2];
     a.num_near           = g.num_near;
-    a.extent             = d->near.extent[0];
-    a.far_first          = has_slabs(plan) ? part->far.first_layer : 0;
-    a.far_end            = has_slabs(plan) ? part->far.end_layer : 0;
+    a.extent             = first->near.extent[0];
+    a.far_first          = has_slabs(plan) ? d->range.first_layer : 0;
+    a.far_end            = has_slabs(plan) ? d->range.end_layer : 0;
     return a;
 }
 
-/* What devices wait for before what follows in the stream. */
+/* What other devices have done, before what follows in the stream. */
 static gmxfmm_status join(gmxfmm_plan* plan, bool near, bool far, cudaStream_t stream)
 {
-    const DeviceParts* parts = plan->device->parts;
-    for (int k = 1; k < parts->num; k++)
+    for (int k = 1; k < num_devices(plan->device); k++)
     {
-        if (has_work(&parts->part[k], near, far))
+        if (has_work(&plan->device[k], near, far))
         {
-            FMM_CUDA(plan, cudaStreamWaitEvent(stream, parts->part[k].done, 0));
+            FMM_CUDA(plan, cudaStreamWaitEvent(stream, plan->device[k].schedule.near_done, 0));
         }
     }
     return GMXFMM_OK;
@@ -439,109 +369,112 @@ static gmxfmm_status join(gmxfmm_plan* plan, bool near, bool far, cudaStream_t s
 
 gmxfmm_status fmm_cuda_assign_parts(gmxfmm_plan* plan, cudaStream_t stream)
 {
-    DeviceParts* parts = plan->device->parts;
-    find_range<<<1, 1, 0, stream>>>(assign_args(plan, &parts->part[0]));
+    const cudaEvent_t fork = plan->device->group->fork;
+    find_range<<<1, 1, 0, stream>>>(assign_args(plan, plan->device));
     FMM_CUDA(plan, cudaGetLastError());
-    FMM_CUDA(plan, cudaEventRecord(parts->fork, stream));
-    for (int k = 1; k < parts->num; k++)
+    FMM_CUDA(plan, cudaEventRecord(fork, stream));
+    for (int k = 1; k < num_devices(plan->device); k++)
     {
-        const DevicePart& part = parts->part[k];
-        const AssignArgs  a    = assign_args(plan, &part);
-        DeviceScope       scope(part.id);
-        if (!has_work(&part, true, has_slabs(plan)))
+        const fmm_device*  d  = &plan->device[k];
+        const AssignArgs   a  = assign_args(plan, d);
+        const cudaStream_t on = d->schedule.near;
+        DeviceScope        scope(d->id);
+        if (!has_work(d, true, has_slabs(plan)))
         {
             continue;
         }
-        FMM_CUDA(plan, cudaStreamWaitEvent(part.stream, parts->fork, 0));
-        find_range<<<1, 1, 0, part.stream>>>(a);
-        copy_cells<<<c_blocks * part.processors, c_threads, 0, part.stream>>>(a);
+        FMM_CUDA(plan, cudaStreamWaitEvent(on, fork, 0));
+        find_range<<<1, 1, 0, on>>>(a);
+        copy_cells<<<c_blocks * d->limits.processors, c_threads, 0, on>>>(a);
         FMM_CUDA(plan, cudaGetLastError());
-        FMM_CUDA(plan, cudaEventRecord(part.done, part.stream));
+        FMM_CUDA(plan, cudaEventRecord(d->schedule.near_done, on));
     }
     return join(plan, true, has_slabs(plan), stream);
 }
 
-template <class R>
-static FetchArgs fetch_args(const gmxfmm_plan* plan, const DevicePart* part)
+static FetchArgs fetch_args(const gmxfmm_plan* plan, const fmm_device* d)
 {
-    const P2pArgs<R> from = fmm_cuda_p2p_args<R>(plan);
-    const Geometry   g    = from.g;
-    FetchArgs        a;
-    a.range        = part->range.as<PartRange>();
-    a.cell_start   = part->cell_start.as<int>();
-    a.begin_sent   = has_slabs(plan) ? part->far.first_layer * g.n[1] * g.n[2] : 0;
-    a.end_sent     = has_slabs(plan) ? part->far.end_layer * g.n[1] * g.n[2] : 0;
-    a.sources      = reinterpret_cast<const uint4*>(from.xq);
-    a.targets      = reinterpret_cast<const uint4*>(from.target);
-    a.sources_copy = part->sources.as<uint4>();
-    a.targets_copy = from.self ? NULL : part->targets.as<uint4>();
-    a.words        = sizeof(Vec4<R>) / sizeof(uint4);
-    a.box          = reinterpret_cast<const double*>(from.box);
-    a.box_copy     = part->box.as<double>();
+    const fmm_device*  first   = plan->device;
+    const ParticleSet* targets = targets_of(first);
+    const Geometry     g       = make_geometry(plan);
+    FetchArgs          a;
+    a.range        = d->range.tiles.as<TileRange>();
+    a.cell_start   = d->particles.sources.cell_start.as<int>();
+    a.begin_sent   = has_slabs(plan) ? d->range.first_layer * g.n[1] * g.n[2] : 0;
+    a.end_sent     = has_slabs(plan) ? d->range.end_layer * g.n[1] * g.n[2] : 0;
+    a.sources      = pair_positions(plan, first->particles.sources).as<uint4>();
+    a.targets      = pair_positions(plan, *targets).as<uint4>();
+    a.sources_copy = pair_positions(plan, d->particles.sources).as<uint4>();
+    a.targets_copy =
+        targets == &first->particles.sources ? NULL : pair_positions(plan, d->particles.targets).as<uint4>();
+    a.words    = static_cast<int>(4 * real_size(plan) / sizeof(uint4));
+    a.box      = pair_box(plan, first->domain).as<double>();
+    a.box_copy = pair_box(plan, d->domain).as<double>();
     return a;
 }
 
-/* Whether the near field of a part waits for the transform of its far field. */
-static bool follows(const DevicePart* part, bool far)
+/* Whether the near field of a device waits for the transform of its far field. */
+static bool follows(const gmxfmm_plan* plan, const fmm_device* d, bool far)
 {
-    return far && part->far.active && follows_transform(part->warps / part->processors);
+    return far && d->range.has_slab && follows_transform(plan, d);
 }
 
-/* Positions, which the far field has already, and the near field of a part whose device is the current one. */
-static gmxfmm_status begin_part(gmxfmm_plan* plan, DevicePart* part, const StepWanted& wanted, bool near, bool far)
+/* Positions, which the far field has already, and the near field of a device, which is the current one. */
+static gmxfmm_status begin_part(gmxfmm_plan* plan, fmm_device* d, const StepWanted& wanted, bool near, bool far)
 {
-    const FetchArgs a = is_double(plan) ? fetch_args<double>(plan, part) : fetch_args<float>(plan, part);
-    FMM_CUDA(plan, cudaStreamWaitEvent(part->stream, plan->device->schedule.fork, 0));
-    if (plan->device->parts->timed)
+    const DeviceSchedule &s = d->schedule, &first = plan->device->schedule;
+    FMM_CUDA(plan, cudaStreamWaitEvent(s.near, first.fork, 0));
+    if (plan->device->group->timed)
     {
-        FMM_CUDA(plan, cudaEventRecord(part->begin, part->stream));
+        FMM_CUDA(plan, cudaEventRecord(s.begin, s.near));
     }
-    if (far && part->far.active)
+    if (far && d->range.has_slab)
     {
-        FMM_CUDA(plan, cudaStreamWaitEvent(part->far.stream, plan->device->schedule.fork, 0));
+        FMM_CUDA(plan, cudaStreamWaitEvent(s.far, first.fork, 0));
     }
-    if (near && part->warps > 0)
+    if (near && d->range.warps > 0)
     {
-        fetch_particles<<<c_blocks * part->processors, c_threads, 0, part->stream>>>(a);
+        fetch_particles<<<c_blocks * d->limits.processors, c_threads, 0, s.near>>>(fetch_args(plan, d));
         FMM_CUDA(plan, cudaGetLastError());
     }
-    return near && !follows(part, far) ? fmm_cuda_p2p_part(plan, part, wanted) : GMXFMM_OK;
+    return near && !follows(plan, d, far) ? fmm_cuda_p2p(plan, d, wanted, s.near) : GMXFMM_OK;
 }
 
-/* The rest; the part's device is the current one. */
-static gmxfmm_status end_part(gmxfmm_plan* plan, DevicePart* part, const StepWanted& wanted, bool near, bool far)
+/* The rest; the device is the current one. */
+static gmxfmm_status end_part(gmxfmm_plan* plan, fmm_device* d, const StepWanted& wanted, bool near, bool far)
 {
-    if (near && follows(part, far))
+    const DeviceSchedule& s = d->schedule;
+    if (near && follows(plan, d, far))
     {
-        FMM_CUDA(plan, cudaStreamWaitEvent(part->stream, part->far.spectrum_done, 0));
-        FMM_TRY(fmm_cuda_p2p_part(plan, part, wanted));
+        FMM_CUDA(plan, cudaStreamWaitEvent(s.near, s.spectrum_done, 0));
+        FMM_TRY(fmm_cuda_p2p(plan, d, wanted, s.near));
     }
-    if (far && part->far.active)
+    if (far && d->range.has_slab)
     {
-        FMM_CUDA(plan, cudaStreamWaitEvent(part->stream, part->far.far_done, 0));
+        FMM_CUDA(plan, cudaStreamWaitEvent(s.near, s.far_done, 0));
     }
-    if (plan->device->parts->timed)
+    if (plan->device->group->timed)
     {
-        FMM_CUDA(plan, cudaEventRecord(part->end, part->stream));
+        FMM_CUDA(plan, cudaEventRecord(s.end, s.near));
     }
-    FMM_CUDA(plan, cudaEventRecord(part->done, part->stream));
+    FMM_CUDA(plan, cudaEventRecord(s.near_done, s.near));
     return GMXFMM_OK;
 }
 
-/* One of the two for all parts that have work. */
-static gmxfmm_status for_parts(gmxfmm_plan* plan,
-                               gmxfmm_status (*run)(gmxfmm_plan*, DevicePart*, const StepWanted&, bool, bool),
-                               const StepWanted& wanted,
-                               bool              near,
-                               bool              far)
+/* One of the two for all devices but the first that have work. */
+static gmxfmm_status for_others(gmxfmm_plan* plan,
+                                gmxfmm_status (*run)(gmxfmm_plan*, fmm_device*, const StepWanted&, bool, bool),
+                                const StepWanted& wanted,
+                                bool              near,
+                                bool              far)
 {
-    DeviceParts* parts = plan->device->parts;
-    for (int k = 1; k < parts->num; k++)
+    for (int k = 1; k < num_devices(plan->device); k++)
     {
-        if (has_work(&parts->part[k], near, far))
+        fmm_device* d = &plan->device[k];
+        if (has_work(d, near, far))
         {
-            DeviceScope scope(parts->part[k].id);
-            FMM_TRY(run(plan, &parts->part[k], wanted, near, far));
+            DeviceScope scope(d->id);
+            FMM_TRY(run(plan, d, wanted, near, far));
         }
     }
     return GMXFMM_OK;
@@ -562,12 +495,12 @@ gmxfmm_status fmm_cuda_begin_parts(gmxfmm_plan* plan, const StepWanted& wanted, 
 {
     const fmm_device*     d = plan->device;
     const DeviceSchedule& s = d->schedule;
-    if (!has_parts(d))
+    if (!has_others(d))
     {
         return GMXFMM_OK;
     }
-    FMM_TRY(for_parts(plan, begin_part, wanted, has_near(stages), has_far(plan, stages)));
-    if (d->parts->loaded)
+    FMM_TRY(for_others(plan, begin_part, wanted, has_near(stages), has_far(plan, stages)));
+    if (d->group->loaded)
     {
         FMM_CUDA(plan, cudaStreamWaitEvent(s.sums, s.fork, 0));
         FMM_TRY(fmm_cuda_p2p_all(plan, s.sums));
@@ -580,39 +513,53 @@ gmxfmm_status fmm_cuda_end_parts(gmxfmm_plan* plan, const StepWanted& wanted, un
 {
     const fmm_device*     d = plan->device;
     const DeviceSchedule& s = d->schedule;
-    if (!has_parts(d))
+    if (!has_others(d))
     {
         return GMXFMM_OK;
     }
-    FMM_CUDA(plan, d->parts->loaded ? cudaStreamWaitEvent(stream, s.sums_done, 0) : cudaSuccess);
-    FMM_CUDA(plan, d->parts->timed ? cudaEventRecord(s.end, stream) : cudaSuccess);
-    FMM_TRY(for_parts(plan, end_part, wanted, has_near(stages), has_far(plan, stages)));
+    FMM_CUDA(plan, d->group->loaded ? cudaStreamWaitEvent(stream, s.sums_done, 0) : cudaSuccess);
+    FMM_CUDA(plan, d->group->timed ? cudaEventRecord(s.end, stream) : cudaSuccess);
+    FMM_TRY(for_others(plan, end_part, wanted, has_near(stages), has_far(plan, stages)));
     return join(plan, has_near(stages), has_far(plan, stages), stream);
 }
 
 bool fmm_cuda_shares_are_old(const gmxfmm_plan* plan)
 {
     const fmm_device*  d     = plan->device;
-    const DeviceParts* parts = d->parts;
+    const DeviceGroup* group = d->group;
     const int          tiles = targets_of(d)->launched_tiles;
-    const bool         same  = parts->measured_n == d->particles.sources.n &&
-                      parts->measured_targets == d->particles.targets.n && parts->measured_order == plan->far.order &&
-                      parts->measured_near == plan->domain.cells.num_near &&
-                      std::abs(tiles - parts->measured_tiles) < tiles / c_sameTiles + 1;
-    return !parts->given && !same && tiles > 0;
+    const bool         same  = group->measured_n == d->particles.sources.n &&
+                      group->measured_targets == d->particles.targets.n && group->measured_order == plan->far.order &&
+                      group->measured_near == plan->domain.cells.num_near &&
+                      std::abs(tiles - group->measured_tiles) < tiles / c_sameTiles + 1;
+    return !group->given && !same && tiles > 0;
 }
 
-bool fmm_cuda_may_share_far(const gmxfmm_plan* plan)
+gmxfmm_status fmm_cuda_reserve_far(gmxfmm_plan* plan,
+                                   bool         can,
+                                   int64_t*     arrays,
+                                   gmxfmm_status (*reserve)(gmxfmm_plan*, fmm_device*),
+                                   gmxfmm_status (*release)(gmxfmm_plan*))
 {
-    const DeviceParts* parts = plan->device->parts;
-    return parts->far_share[0] < 1 || (!parts->far_given && fmm_cuda_shares_are_old(plan));
-}
-
-void fmm_cuda_has_no_room(gmxfmm_plan* plan, int device)
-{
-    DeviceParts* parts = plan->device->parts;
-    parts->no_room     = plan->far.arrays;
-    plan->message[0]   = '\0';
-    fmm_cuda_add_note(parts, "the far field is on device %d alone: device %d has no memory for a part of it",
-                      parts->part[0].id, device);
+    DeviceGroup* group = plan->device->group;
+    const bool   may   = group->far_share[0] < 1 || (!group->far_given && fmm_cuda_shares_are_old(plan));
+    if (!can || !may)
+    {
+        return *arrays != 0 ? release(plan) : GMXFMM_OK;
+    }
+    for (int k = 1; k < group->num; k++)
+    {
+        const gmxfmm_status status = reserve(plan, &plan->device[k]);
+        if (status == GMXFMM_ERROR_MEMORY)
+        {
+            group->no_room   = plan->far.arrays;
+            plan->message[0] = '\0';
+            add_note(group, "the far field is on device %d alone: device %d has no memory for a part of it",
+                     plan->device->id, plan->device[k].id);
+            return release(plan);
+        }
+        FMM_TRY(status);
+    }
+    *arrays = plan->far.arrays;
+    return GMXFMM_OK;
 }

@@ -13,23 +13,20 @@
 #ifndef FMM_CUDA_PARTS_H
 #define FMM_CUDA_PARTS_H
 
-#include "cuda/near/device_part.h"
+#include "cuda/near/range.h"
 #include "cuda/resources.h"
 
-/* Streams and events on the devices of the options that can reach the first one's memory, and access of all to all as
- * far as there is. Errors: DEVICE, MEMORY. */
-gmxfmm_status fmm_cuda_create_parts(gmxfmm_plan* plan);
-void          fmm_cuda_destroy_parts(gmxfmm_plan* plan);
-
-/* Adds a sentence to what users are told of the devices, once. */
-void fmm_cuda_add_note(DeviceParts* parts, const char* format, ...) __attribute__((format(printf, 2, 3)));
+/* The devices of the options that can reach the first one's memory, and access of all to all as far as there is; they
+ * have numbers, but no streams yet. Errors: DEVICE, MEMORY. */
+gmxfmm_status fmm_cuda_create_group(gmxfmm_plan* plan);
+void          fmm_cuda_destroy_group(gmxfmm_plan* plan);
 
 /* Room on the other devices for any assignment to the present cells, and shares to begin with. Waits for the devices.
  */
 gmxfmm_status fmm_cuda_reserve_parts(gmxfmm_plan* plan);
 
 /* The number of warps, from the shares and the number of tiles launched on the first device. */
-void fmm_cuda_set_warps(fmm_device* device);
+void fmm_cuda_set_warps(fmm_device* first);
 
 /* Copies an assignment to the other devices, behind what is in the stream and before what follows. */
 gmxfmm_status fmm_cuda_assign_parts(gmxfmm_plan* plan, cudaStream_t stream);
@@ -39,12 +36,16 @@ gmxfmm_status fmm_cuda_assign_parts(gmxfmm_plan* plan, cudaStream_t stream);
 gmxfmm_status fmm_cuda_begin_parts(gmxfmm_plan* plan, const StepWanted& wanted, unsigned stages);
 gmxfmm_status fmm_cuda_end_parts(gmxfmm_plan* plan, const StepWanted& wanted, unsigned stages, cudaStream_t stream);
 
-/* Whether shares are wanted anew for the particles and settings as they are; and whether devices share the far field,
- * or that is still to be measured. */
+/* Whether shares are wanted anew for the particles and settings as they are. */
 bool fmm_cuda_shares_are_old(const gmxfmm_plan* plan);
-bool fmm_cuda_may_share_far(const gmxfmm_plan* plan);
 
-/* Leaves the far field as it is set up now to the first device, since another one has no memory for a part of it. */
-void fmm_cuda_has_no_room(gmxfmm_plan* plan, int device);
+/* Room on the other devices for their part of a far field that can be shared, if it is shared or that is still to be
+ * measured; otherwise, and where a device has none, which the note then names, what there is is released. *arrays: the
+ * version that there is room for. */
+gmxfmm_status fmm_cuda_reserve_far(gmxfmm_plan* plan,
+                                   bool         can,
+                                   int64_t*     arrays,
+                                   gmxfmm_status (*reserve)(gmxfmm_plan*, fmm_device*),
+                                   gmxfmm_status (*release)(gmxfmm_plan*));
 
 #endif

@@ -29,12 +29,12 @@ static const double c_firstFarShares[] = {1, 1.2}, c_firstSmallShares[] = {1, 0.
 
 /* Shares with which all parts take equally long: ms[k] is what part k took with its present share, base[k] what it
  * takes without any. */
-static void balance(DeviceParts* parts, const double* ms, const double* base)
+static void balance(DeviceGroup* group, const double* ms, const double* base)
 {
     double rate[GMXFMM_MAX_DEVICES], slowest = 0, most = 0;
-    for (int k = 0; k < parts->num; k++)
+    for (int k = 0; k < group->num; k++)
     {
-        rate[k] = parts->share[k] > 0 ? (ms[k] - base[k]) / parts->share[k] : 0;
+        rate[k] = group->share[k] > 0 ? (ms[k] - base[k]) / group->share[k] : 0;
         slowest = std::max(slowest, rate[k]);
         most    = std::max(most, base[k]);
     }
@@ -43,41 +43,39 @@ static void balance(DeviceParts* parts, const double* ms, const double* base)
     {
         const double time = 0.5 * (low + high);
         sum               = 0;
-        for (int k = 0; k < parts->num; k++)
+        for (int k = 0; k < group->num; k++)
         {
             /* noise must not make a part look as fast as nothing; one without a share is taken for a slow one */
             const double r  = rate[k] > 0 ? std::max(rate[k], slowest / c_leastOfRate) : slowest;
-            parts->share[k] = std::max(time - base[k], 0.0) / r;
-            sum += parts->share[k];
+            group->share[k] = std::max(time - base[k], 0.0) / r;
+            sum += group->share[k];
         }
         (sum > 1 ? high : low) = time;
     }
-    for (int k = 0; k < parts->num && slowest > 0; k++)
+    for (int k = 0; k < group->num && slowest > 0; k++)
     {
-        parts->share[k] /= sum;
+        group->share[k] /= sum;
     }
 }
 
-/* Times of the parts in ms. */
+/* Times of the devices in ms. */
 static gmxfmm_status time_parts(gmxfmm_plan* plan, const TimedStep& step, const void* x, unsigned stages, double* ms)
 {
-    const fmm_device*  d     = plan->device;
-    const DeviceParts* parts = d->parts;
+    const fmm_device* d = plan->device;
     for (int i = 0; i < c_timedSteps; i++)
     {
         FMM_CUDA(plan, cudaEventRecord(d->schedule.begin, d->schedule.own));
         FMM_TRY(step.fields(plan, x, stages, {0, 0, 0}, d->schedule.own));
     }
     FMM_CUDA(plan, cudaStreamSynchronize(d->schedule.own));
-    for (int k = 0; k < parts->num; k++)
+    for (int k = 0; k < num_devices(d); k++)
     {
-        const DevicePart& part  = parts->part[k];
-        float             taken = 0;
-        DeviceScope       scope(part.id);
-        if (k == 0 || has_work(&part, (stages & GMXFMM_STAGE_NEAR) != 0, has_slabs(plan)))
+        const DeviceSchedule& timed = d[k].schedule;
+        float                 taken = 0;
+        DeviceScope           scope(d[k].id);
+        if (k == 0 || has_work(&d[k], (stages & GMXFMM_STAGE_NEAR) != 0, has_slabs(plan)))
         {
-            FMM_CUDA(plan, cudaEventElapsedTime(&taken, k == 0 ? d->schedule.begin : part.begin,
-                                                k == 0 ? d->schedule.end : part.end));
+            FMM_CUDA(plan, cudaEventElapsedTime(&taken, timed.begin, timed.end));
         }
         ms[k] = static_cast<double>(taken);
     }
@@ -89,7 +87,7 @@ static gmxfmm_status time_parts(gmxfmm_plan* plan, const TimedStep& step, const 
 static gmxfmm_status balance_near(gmxfmm_plan* plan, const TimedStep& step, const void* x)
 {
     fmm_device*  d     = plan->device;
-    DeviceParts* parts = d->parts;
+    DeviceGroup* group = d->group;
     double       base[GMXFMM_MAX_DEVICES], ms[GMXFMM_MAX_DEVICES], best[GMXFMM_MAX_DEVICES], least = 0;
     FMM_TRY(fmm_cuda_permute(plan, x, fmm_cuda_position_copies(plan), d->schedule.own));
     FMM_TRY(fmm_cuda_assign_parts(plan, d->schedule.own));
@@ -98,16 +96,16 @@ static gmxfmm_status balance_near(gmxfmm_plan* plan, const TimedStep& step, cons
     {
         FMM_TRY(fmm_cuda_assign_parts(plan, d->schedule.own));
         FMM_TRY(time_parts(plan, step, x, GMXFMM_STAGE_NEAR | GMXFMM_STAGE_FAR, ms));
-        const double slowest = *std::max_element(ms, ms + parts->num);
+        const double slowest = *std::max_element(ms, ms + group->num);
         if (round == 0 || slowest < least)
         {
             least = slowest;
-            std::copy(parts->share, parts->share + parts->num, best);
+            std::copy(group->share, group->share + group->num, best);
         }
-        balance(parts, ms, base);
+        balance(group, ms, base);
         fmm_cuda_set_warps(d);
     }
-    std::copy(best, best + parts->num, parts->share);
+    std::copy(best, best + group->num, group->share);
     fmm_cuda_set_warps(d);
     return fmm_cuda_assign_parts(plan, d->schedule.own);
 }
@@ -118,9 +116,9 @@ static gmxfmm_status time_fields(gmxfmm_plan* plan, const TimedStep& step, const
     gmxfmm_device_output fields;
     std::memset(&fields, 0, sizeof(fields));
     fields.stages              = GMXFMM_STAGE_PERMUTE | GMXFMM_STAGE_NEAR | GMXFMM_STAGE_FAR;
-    plan->device->parts->timed = false;
+    plan->device->group->timed = false;
     FMM_TRY(step.time(plan, x, &fields, c_comparedSteps, seconds));
-    plan->device->parts->timed = true;
+    plan->device->group->timed = true;
     return GMXFMM_OK;
 }
 
@@ -130,18 +128,18 @@ struct BothShares
     double near[GMXFMM_MAX_DEVICES], far[GMXFMM_MAX_DEVICES];
 };
 
-static BothShares shares_of(const DeviceParts* parts)
+static BothShares shares_of(const DeviceGroup* group)
 {
     BothShares s;
-    std::copy(parts->share, parts->share + parts->num, s.near);
-    std::copy(parts->far_share, parts->far_share + parts->num, s.far);
+    std::copy(group->share, group->share + group->num, s.near);
+    std::copy(group->far_share, group->far_share + group->num, s.far);
     return s;
 }
 
 static gmxfmm_status set_shares(gmxfmm_plan* plan, const BothShares& s)
 {
-    DeviceParts* parts = plan->device->parts;
-    std::copy(s.near, s.near + parts->num, parts->share);
+    DeviceGroup* group = plan->device->group;
+    std::copy(s.near, s.near + group->num, group->share);
     fmm_cuda_set_warps(plan->device);
     fmm_cuda_set_leaf_parts(plan, s.far);
     return fmm_cuda_set_slabs(plan, s.far, plan->device->schedule.own);
@@ -156,7 +154,7 @@ compare_shares(gmxfmm_plan* plan, const TimedStep& step, const void* x, double* 
     if (seconds < *least)
     {
         *least = seconds;
-        *best  = shares_of(plan->device->parts);
+        *best  = shares_of(plan->device->group);
     }
     return GMXFMM_OK;
 }
@@ -165,16 +163,16 @@ compare_shares(gmxfmm_plan* plan, const TimedStep& step, const void* x, double* 
  * ones: where steps are shorter than the host takes to launch them, times of parts tell little. */
 static gmxfmm_status try_far_shares(gmxfmm_plan* plan, const TimedStep& step, const void* x)
 {
-    const DeviceParts* parts = plan->device->parts;
-    BothShares         best  = shares_of(parts), s;
+    const DeviceGroup* group = plan->device->group;
+    BothShares         best  = shares_of(group), s;
     double             least = 0;
     FMM_TRY(time_fields(plan, step, x, &least));
     least *= c_leastGain;
-    for (const double times_equal : plan->domain.tree != NULL || parts->loaded ? c_firstSmallShares : c_firstFarShares)
+    for (const double times_equal : plan->domain.tree != NULL || group->loaded ? c_firstSmallShares : c_firstFarShares)
     {
-        std::fill_n(s.near, parts->num, 1.0 / parts->num);
-        s.far[0] = times_equal / parts->num;
-        std::fill_n(s.far + 1, parts->num - 1, (1 - s.far[0]) / (parts->num - 1));
+        std::fill_n(s.near, group->num, 1.0 / group->num);
+        s.far[0] = times_equal / group->num;
+        std::fill_n(s.far + 1, group->num - 1, (1 - s.far[0]) / (group->num - 1));
         FMM_TRY(set_shares(plan, s));
         FMM_TRY(balance_near(plan, step, x)); /* before graphs, which cannot load kernels */
         FMM_TRY(compare_shares(plan, step, x, &least, &best));
@@ -189,16 +187,16 @@ static gmxfmm_status try_far_shares(gmxfmm_plan* plan, const TimedStep& step, co
 static gmxfmm_status try_shares(gmxfmm_plan* plan, const TimedStep& step, const void* x)
 {
     fmm_device*  d                         = plan->device;
-    DeviceParts* parts                     = d->parts;
+    DeviceGroup* group                     = d->group;
     const double first[GMXFMM_MAX_DEVICES] = {1};
     FMM_TRY(fmm_cuda_store_box(plan, d->schedule.own));
-    if (!parts->far_given)
+    if (!group->far_given)
     {
         FMM_TRY(fmm_cuda_set_slabs(plan, first, d->schedule.own));
         fmm_cuda_set_leaf_parts(plan, first);
     }
     FMM_TRY(balance_near(plan, step, x));
-    if (!parts->far_given && (fmm_cuda_can_have_slabs(plan) || fmm_cuda_can_share_leaves(plan)))
+    if (!group->far_given && (fmm_cuda_can_have_slabs(plan) || fmm_cuda_can_share_leaves(plan)))
     {
         FMM_TRY(try_far_shares(plan, step, x));
         if (!has_slabs(plan))
@@ -210,40 +208,40 @@ static gmxfmm_status try_shares(gmxfmm_plan* plan, const TimedStep& step, const 
             FMM_TRY(fmm_cuda_release_leaf_parts(plan));
         }
     }
-    parts->measured_n       = d->particles.sources.n;
-    parts->measured_targets = d->particles.targets.n;
-    parts->measured_order   = plan->far.order;
-    parts->measured_near    = plan->domain.cells.num_near;
-    parts->measured_tiles   = targets_of(d)->launched_tiles;
+    group->measured_n       = d->particles.sources.n;
+    group->measured_targets = d->particles.targets.n;
+    group->measured_order   = plan->far.order;
+    group->measured_near    = plan->domain.cells.num_near;
+    group->measured_tiles   = targets_of(d)->launched_tiles;
     return GMXFMM_OK;
 }
 
 gmxfmm_status fmm_cuda_find_shares(gmxfmm_plan* plan, const void* x, const TimedStep& step)
 {
-    DeviceParts* parts         = plan->device->parts;
-    parts->timed               = true;
-    parts->loaded              = plan->options.pairs_beside != 0;
+    DeviceGroup* group         = plan->device->group;
+    group->timed               = true;
+    group->loaded              = plan->options.pairs_beside != 0;
     const gmxfmm_status status = try_shares(plan, step, x);
-    parts->timed = parts->loaded = false;
+    group->timed = group->loaded = false;
     return status;
 }
 
 /* Another share of the first device, below 1, and of the others in their proportions; the number of warps. */
 static void set_first_share(fmm_device* device, double share)
 {
-    DeviceParts* parts  = device->parts;
-    const double others = 1 - parts->share[0];
-    for (int k = 1; k < parts->num; k++)
+    DeviceGroup* group  = device->group;
+    const double others = 1 - group->share[0];
+    for (int k = 1; k < group->num; k++)
     {
-        parts->share[k] = (1 - share) * (others > 0 ? parts->share[k] / others : 1.0 / (parts->num - 1));
+        group->share[k] = (1 - share) * (others > 0 ? group->share[k] / others : 1.0 / (group->num - 1));
     }
-    parts->share[0] = share;
+    group->share[0] = share;
     fmm_cuda_set_warps(device);
 }
 
 gmxfmm_status fmm_device_set_first_share(gmxfmm_plan* plan, double share)
 {
-    if (!has_parts(plan->device))
+    if (!has_others(plan->device))
     {
         return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "one device is used");
     }
@@ -253,18 +251,18 @@ gmxfmm_status fmm_device_set_first_share(gmxfmm_plan* plan, double share)
 
 void fmm_device_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
 {
-    const DeviceParts* parts = plan->device->parts;
+    const DeviceGroup* group = plan->device->group;
     info->shares[0] = info->far_shares[0] = 1;
-    if (parts != NULL)
+    if (group != NULL)
     {
-        info->num_devices  = parts->num;
-        info->devices_note = parts->note;
+        info->num_devices  = group->num;
+        info->devices_note = group->note;
     }
-    for (int k = 0; parts != NULL && k < parts->num; k++)
+    for (int k = 0; group != NULL && k < group->num; k++)
     {
-        info->devices[k]    = parts->part[k].id;
-        info->shares[k]     = parts->share[k];
-        info->far_shares[k] = has_slabs(plan)        ? parts->far_share[k]
+        info->devices[k]    = plan->device[k].id;
+        info->shares[k]     = group->share[k];
+        info->far_shares[k] = has_slabs(plan)        ? group->far_share[k]
                               : has_leaf_parts(plan) ? fmm_cuda_share_of_leaves(plan, k)
                                                      : k == 0;
     }

@@ -26,6 +26,10 @@ gmxfmm_status fmm_cuda_p2m_reserve(gmxfmm_plan* plan);
 int           fmm_cuda_p2m_leaves(const gmxfmm_plan* plan);
 gmxfmm_status fmm_cuda_p2m(gmxfmm_plan* plan, const FarPart& far, Moments moments, cudaStream_t stream);
 
+/* Room on another device for what L2P needs of the background; its release. */
+gmxfmm_status fmm_cuda_reserve_background(gmxfmm_plan* plan, fmm_device* to);
+void          fmm_cuda_release_background(gmxfmm_plan* plan, fmm_device* to);
+
 /* On the first device: adds up the rows of moments if `sum`, and stores what L2P needs of the background at to[0] ..
  * to[num - 1] on other devices. */
 gmxfmm_status fmm_cuda_share_moments(gmxfmm_plan* plan, bool sum, double* const* to, int num, cudaStream_t stream);

@@ -497,3 +497,14 @@ gmxfmm_status fmm_cuda_p2m_reserve(gmxfmm_plan* plan)
     fmm_device* d = plan->device;
     return fmm_device_reserve(plan, &d->far.moments.partial, partial_bytes(plan));
 }
+
+gmxfmm_status fmm_cuda_reserve_background(gmxfmm_plan* plan, fmm_device* to)
+{
+    DeviceScope scope(to->id);
+    return fmm_device_reserve(plan, &to->far.moments.background, c_background * sizeof(double));
+}
+
+void fmm_cuda_release_background(gmxfmm_plan* plan, fmm_device* to)
+{
+    fmm_device_release(plan, &to->far.moments.background);
+}

@@ -354,6 +354,14 @@ gmxfmm_status fmm_cuda_reserve_excluded_pairs(gmxfmm_plan* plan)
     return GMXFMM_OK;
 }
 
+gmxfmm_status fmm_cuda_reserve_near_copies(gmxfmm_plan* plan, fmm_device* to)
+{
+    const DeviceNearField& first = plan->device->near;
+    FMM_TRY(fmm_device_reserve(plan, &to->near.vectors, first.vectors.capacity));
+    FMM_TRY(fmm_device_reserve(plan, &to->near.special_start, first.special_start.capacity));
+    return fmm_device_reserve(plan, &to->near.specials, first.specials.capacity);
+}
+
 DeviceBuffer* fmm_cuda_assigned_pairs(fmm_device* device, int i)
 {
     DeviceNearField* near  = &device->near;

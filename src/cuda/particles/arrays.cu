@@ -236,6 +236,22 @@ gmxfmm_status fmm_cuda_reserve_scaled(gmxfmm_plan* plan)
     return GMXFMM_OK;
 }
 
+/* Positions that P2P takes (near.h), which are as many bytes in each array. */
+static gmxfmm_status reserve_positions(gmxfmm_plan* plan, ParticleSet* to, size_t bytes)
+{
+    return fmm_device_reserve(plan, fmm_has_places(plan) ? &to->places : &to->xq, bytes);
+}
+
+gmxfmm_status fmm_cuda_reserve_particle_copies(gmxfmm_plan* plan, fmm_device* to)
+{
+    const ParticleSet *sources = &plan->device->particles.sources, *targets = targets_of(plan->device);
+    ParticleSet*       to_targets = targets != sources ? &to->particles.targets : &to->particles.sources;
+    FMM_TRY(fmm_device_reserve(plan, &to->particles.sources.cell_start, sources->cell_start.capacity));
+    FMM_TRY(fmm_device_reserve(plan, &to_targets->tiles, targets->tiles.capacity));
+    FMM_TRY(reserve_positions(plan, &to->particles.sources, sources->xq.capacity));
+    return targets != sources ? reserve_positions(plan, to_targets, targets->xq.capacity) : GMXFMM_OK;
+}
+
 DeviceBuffer* fmm_cuda_assigned_particles(fmm_device* device, int i)
 {
     ParticleSet*  s     = &device->particles.sources;

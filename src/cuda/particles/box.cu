@@ -64,3 +64,8 @@ void fmm_cuda_swap_box(fmm_device* device)
 {
     device->domain.box.swap(&device->domain.next_box);
 }
+
+gmxfmm_status fmm_cuda_reserve_box_copy(gmxfmm_plan* plan, fmm_device* to)
+{
+    return fmm_device_reserve(plan, fmm_has_places(plan) ? &to->domain.no_box : &to->domain.box, sizeof(BoxValues));
+}

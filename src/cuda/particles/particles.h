@@ -19,6 +19,10 @@ gmxfmm_status fmm_cuda_reserve_sources(gmxfmm_plan* plan);
 gmxfmm_status fmm_cuda_ready_particles(gmxfmm_plan* plan);
 gmxfmm_status fmm_cuda_reserve_scaled(gmxfmm_plan* plan);
 
+/* arrays.cu, box.cu: room on another device for copies of what P2P reads. */
+gmxfmm_status fmm_cuda_reserve_particle_copies(gmxfmm_plan* plan, fmm_device* to);
+gmxfmm_status fmm_cuda_reserve_box_copy(gmxfmm_plan* plan, fmm_device* to);
+
 /* arrays.cu: an assignment in parts has arrays of its own. Array i of the sources that steps read, or AssignResults;
  * room for the next ones; these in their place, or back again. */
 DeviceBuffer* fmm_cuda_assigned_particles(fmm_device* device, int i);

@@ -264,9 +264,9 @@ gmxfmm_status fmm_cuda_tree_create(gmxfmm_plan* plan)
     return fmm_device_reserve(plan, &tree->strain, 6 * sizeof(double));
 }
 
-void fmm_cuda_tree_destroy(gmxfmm_plan* plan)
+void fmm_cuda_tree_destroy(fmm_device* device)
 {
-    DeviceTree* tree = &plan->device->far.tree;
+    DeviceTree* tree = &device->far.tree;
     fmm_octree_destroy(tree->operators);
     fmm_rotation_destroy(tree->rotation);
 }
