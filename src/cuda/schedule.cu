@@ -154,7 +154,7 @@ static gmxfmm_status begin_spectra(gmxfmm_plan* plan, cudaStream_t stream)
 /* Whether graphs captured as a version could be launched before the box was set, which raises the plan's by one. */
 static bool could_be_launched(const gmxfmm_plan* plan, int64_t version)
 {
-    return version != 0 && version >= plan->graph_version - 1;
+    return version >= 0 && version >= plan->graph_version - 1;
 }
 
 gmxfmm_status fmm_device_enqueue_box(gmxfmm_plan* plan, void* caller_stream, int* graphs_follow)

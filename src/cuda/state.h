@@ -247,11 +247,11 @@ struct DevicePath
 /* The box on the device (particles/box.cu). */
 struct DeviceDomain
 {
-    DeviceBuffer box;        /* BoxValues */
-    DeviceBuffer no_box;     /* the same, all zero: places have no shifts between cells */
-    DeviceBuffer next_box;   /* that an assignment in parts began in */
-    BoxValues    stored;     /* what `box` holds; all zero where graphs may have written another one */
-    int64_t      box_graphs; /* plan->graph_version of the last graph captured that writes the box of its capture */
+    DeviceBuffer box;             /* BoxValues */
+    DeviceBuffer no_box;          /* the same, all zero: places have no shifts between cells */
+    DeviceBuffer next_box;        /* that an assignment in parts began in */
+    BoxValues    stored;          /* what `box` holds; all zero where graphs may have written another one */
+    int64_t      box_graphs = -1; /* plan->graph_version of the last graph captured that writes its box; -1: none */
 };
 
 enum
@@ -375,7 +375,7 @@ struct DeviceSchedule
     int64_t      s_joined, z_joined; /* s and z as these versions steps have waited for, or computed themselves; they
                                       * wait for others by prefetch_done */
     int64_t virial_version;          /* at the last step enqueued or captured with a virial; 0: none */
-    int64_t sums_graphs;             /* plan->graph_version of the last graph captured that computes its lattice sums */
+    int64_t sums_graphs = -1;        /* plan->graph_version of the last graph captured that computes its lattice sums */
 };
 
 /* What a GPU computes of a step that several share (devices): tiles of P2P; layers of cells and columns of frequencies

@@ -13,9 +13,10 @@ them alone. So
   unless the header's row is marked !interface, or the file is of its module;
 - modules do not include each other in a circle, and those of one row do not call each other in one.
 
-- a line "@ EXPRESSION TYPE: OWNER" of the table names an object that one file or folder alone writes, or OWNER,OWNER: others do not
-  assign to its members, reserve or release memory of them, or have a pointer to it that is not const. An object in it may have a line of its
-  own. Where EXPRESSION begins with device->, the pointer is to one of a plan's GPUs, and may be called d;
+- a line "@ EXPRESSION TYPE: OWNER..." of the table names an object that one file or folder alone writes, with those behind it:
+  others do not assign to its members, reserve or release memory of them, or have a pointer to it that is not const. An object
+  in it may have a line of its own. Where EXPRESSION begins with device->, the pointer is to one of a plan's GPUs, and may be
+  called d;
 - a file says in its second line what it is.
 
 Functions are found in the text, without comments, strings and lines of the preprocessor. What is not understood is left out;
@@ -323,8 +324,9 @@ def find_circles(files, table, reached):
 # ---- objects and their owners
 
 def read_owners(path):
-    """[(expression, type, file)]"""
-    return re.findall(r"^@\s*(\S+)\s+(\S+):\s*(\S+)", path.read_text(), re.M)
+    """[(expression, type, files and folders)]"""
+    rows = re.findall(r"^@\s*(\S+)\s+(\S+):\s*(.*\S)", path.read_text(), re.M)
+    return [(expression, type_, owners.split()) for expression, type_, owners in rows]
 
 
 def pattern_of(expression):
@@ -334,9 +336,10 @@ def pattern_of(expression):
 
 def find_foreign_writes(name, text, owners):
     """Assignments to members of an object that another file owns, and pointers by which there could be some."""
-    for expression, type_, owner in owners:
-        if any(name == one or name.startswith(f"{one}/") for one in owner.split(",")):
+    for expression, type_, own in owners:
+        if name in own or any(name.startswith(f"{folder}/") for folder in own):
             continue
+        owner = own[0]
         inner = [re.escape(other[len(expression):]) for other, _, _ in owners if other.startswith(f"{expression}.")]
         others = rf"(?!(?:{'|'.join(inner)})\b)" if inner else ""  # with lines of their own
         place = rf"{pattern_of(expression)}{others}(?:\.\w+(?:\[[^\]]*\])*)+"
