@@ -136,7 +136,10 @@ gmxfmm_status fmm_cuda_create_particles(gmxfmm_plan* plan)
 
 void fmm_cuda_destroy_particles(fmm_device* device)
 {
-    cudaFreeHost(device->particles.beyond);
+    if (device->particles.beyond != NULL) /* the first device's; NULL would be an error that a later call reports */
+    {
+        cudaFreeHost(device->particles.beyond);
+    }
     std::free(device->particles.host_copy);
 }
 
